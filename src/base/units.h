@@ -1,0 +1,22 @@
+// Durations and byte sizes as text: "250us", "512M". Control path only.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace sluice {
+
+// A number (a fraction is fine) and one of ns, us, ms, s, with no sign: "250us", "1.5ms". Nothing for any other text or
+// more than 100 days.
+std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text);
+// A whole number of bytes, or of K, M, G or T (powers of 1024): "512M". Nothing for any other text or more than 2^63-1.
+std::optional<std::uint64_t> parse_bytes(std::string_view text);
+
+// The shortest exact form: "250us", "1.5ms", "2s".
+std::string duration_text(std::chrono::nanoseconds duration);
+std::string bytes_text(std::uint64_t bytes);
+
+}  // namespace sluice
