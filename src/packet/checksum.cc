@@ -1,0 +1,48 @@
+#include "packet/checksum.h"
+
+#include <cstddef>
+
+namespace sluice::packet {
+namespace {
+
+std::uint16_t transport_result(std::uint8_t protocol, std::uint64_t sum) {
+  const std::uint16_t checksum = finish_sum(sum);
+  return protocol == protocol_udp && checksum == 0 ? 0xffff : checksum;
+}
+
+}  // namespace
+
+std::uint64_t partial_sum(const void* bytes, std::size_t length, std::uint64_t sum) {
+  const auto* at = static_cast<const std::uint8_t*>(bytes);
+  for (; length >= 4; at += 4, length -= 4) {
+    std::uint32_t word;
+    std::memcpy(&word, at, sizeof word);
+    sum += word;
+  }
+  if (length != 0) {
+    std::uint32_t word = 0;
+    std::memcpy(&word, at, length);
+    sum += word;
+  }
+  return sum;
+}
+
+std::uint16_t ipv4_header_checksum(const Ipv4Header& header) {
+  const std::size_t length = (header.version_ihl & 0x0fU) * 4U;
+  const std::uint64_t sum = partial_sum(&header, length);
+  return finish_sum(sum + static_cast<std::uint16_t>(~header.checksum));
+}
+
+std::uint16_t transport_checksum(const Ipv4Header& ip, const void* segment, std::size_t length) {
+  std::uint64_t sum = std::uint64_t{ip.source} + ip.destination;
+  sum += be16(ip.protocol) + std::uint64_t{be16(static_cast<std::uint16_t>(length))};
+  return transport_result(ip.protocol, partial_sum(segment, length, sum));
+}
+
+std::uint16_t transport_checksum(const Ipv6Header& ip, std::uint8_t protocol, const void* segment, std::size_t length) {
+  std::uint64_t sum = partial_sum(ip.source, sizeof ip.source + sizeof ip.destination);
+  sum += be16(protocol) + std::uint64_t{be32(static_cast<std::uint32_t>(length))};
+  return transport_result(protocol, partial_sum(segment, length, sum));
+}
+
+}  // namespace sluice::packet

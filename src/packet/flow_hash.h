@@ -1,0 +1,81 @@
+// A symmetric hash of a flow: both directions of a conversation give the same value, so that they share a lane.
+//
+// Over the two addresses, the protocol and, for TCP, UDP, UDP-Lite, SCTP and DCCP, the two ports. Fragments are hashed
+// without ports: only the first has them, and all fragments of a datagram must stay together. A frame without IP gives
+// 0. IPv6 extension headers are not walked: such a packet is hashed without ports.
+//
+// All 32 bits are well mixed: take `hash % n` or `(hash * n) >> 32`. The hash has no key, so that it is the same on
+// every machine and in every run; it does not resist a sender who picks addresses to collide.
+//
+// Thread-safety: any thread. Cost: about 2 ns for IPv4, 3 ns for IPv6. Multiply-and-fold mixing as in wyhash (Wang Yi).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "packet/headers.h"
+#include "packet/parse.h"
+
+namespace sluice::packet {
+namespace detail {
+
+inline std::uint64_t multiply_fold(std::uint64_t a, std::uint64_t b) {
+  const auto product = static_cast<unsigned __int128>(a) * b;
+  return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+}
+
+constexpr bool has_ports(std::uint8_t protocol) {
+  constexpr std::uint64_t low =
+      (std::uint64_t{1} << protocol_tcp) | (std::uint64_t{1} << protocol_udp) | (std::uint64_t{1} << protocol_dccp);
+  return (protocol < 64 && (low >> protocol & 1) != 0) || protocol == protocol_sctp || protocol == protocol_udp_lite;
+}
+
+// Order of the two ends must not matter: the smaller goes first.
+inline std::uint32_t hash_ends(std::uint64_t a, std::uint64_t b, std::uint8_t protocol) {
+  const std::uint64_t low = std::min(a, b) ^ 0x9e3779b97f4a7c15U;
+  const std::uint64_t high = std::max(a, b) ^ 0xd1b54a32d192ed03U;
+  const std::uint64_t mixed = multiply_fold(low, high) ^ (std::uint64_t{protocol} << 56);
+  const std::uint64_t result = multiply_fold(mixed ^ 0xe7037ed1a0b428dbU, 0x8ebc6af09c88c6e3U);
+  return static_cast<std::uint32_t>(result ^ (result >> 32));
+}
+
+template <typename Word>
+inline Word load(const std::uint8_t* at) {
+  Word word;
+  std::memcpy(&word, at, sizeof word);
+  return word;
+}
+
+inline std::uint64_t ipv6_end(const std::uint8_t* address, std::uint64_t port) {
+  return multiply_fold(load<std::uint64_t>(address) ^ 0xa0761d6478bd642fU,
+                       load<std::uint64_t>(address + 8) ^ 0x589965cc75374cc3U) +
+         port;
+}
+
+}  // namespace detail
+
+// `view`: from parse_frame() of the same frame, which answered no_reason.
+inline std::uint32_t flow_hash(const std::uint8_t* data, std::uint32_t length, const FrameView& view) {
+  if (view.l3_length == 0) [[unlikely]] {
+    return 0;
+  }
+  const std::uint8_t* ip = data + view.l3_offset;
+  const bool ipv4 = ip[0] >> 4 == 4;
+  const std::uint32_t l4 = ipv4 ? (ip[0] & 0x0fU) * 4U : std::uint32_t{sizeof(Ipv6Header)};
+  std::uint64_t source_port = 0;
+  std::uint64_t destination_port = 0;
+  if (!view.fragment && detail::has_ports(view.protocol) && l4 + 4 <= view.l3_length) {
+    source_port = detail::load<std::uint16_t>(ip + l4);
+    destination_port = detail::load<std::uint16_t>(ip + l4 + 2);
+  }
+  if (ipv4) {
+    const std::uint64_t source = detail::load<std::uint32_t>(ip + 12) | source_port << 32;
+    const std::uint64_t destination = detail::load<std::uint32_t>(ip + 16) | destination_port << 32;
+    return detail::hash_ends(source, destination, view.protocol);
+  }
+  return detail::hash_ends(detail::ipv6_end(ip + 8, source_port), detail::ipv6_end(ip + 24, destination_port),
+                           view.protocol);
+}
+
+}  // namespace sluice::packet

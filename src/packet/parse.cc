@@ -1,0 +1,139 @@
+#include "packet/parse.h"
+
+namespace sluice::packet::detail {
+namespace {
+
+// What an address means to a router that sees it in a packet.
+enum class Role { forward, host, refuse };
+
+// RFC 1812 section 5.3.7; link-local: RFC 3927 section 2.7.
+Role ipv4_source(std::uint32_t address, bool to_group) {
+  const std::uint32_t octet = address >> 24;
+  if (address == 0) {
+    return to_group ? Role::host : Role::refuse;  // a host that has no address yet asks for one (DHCP)
+  }
+  if (octet == 0 || octet == 127 || octet >= 224) {
+    return Role::refuse;
+  }
+  return address >> 16 == 0xa9fe ? Role::host : Role::forward;
+}
+
+Role ipv4_destination(std::uint32_t address) {
+  const std::uint32_t octet = address >> 24;
+  if (address == 0xffffffffU || address >> 28 == 0xe) {
+    return Role::host;
+  }
+  if (octet == 0 || octet == 127 || octet >= 240) {
+    return Role::refuse;
+  }
+  return address >> 16 == 0xa9fe ? Role::host : Role::forward;
+}
+
+// RFC 4291 sections 2.5.2 (unspecified), 2.5.3 (loopback), 2.5.6 (link-local), 2.7 (multicast); RFC 6890 table 20
+// (IPv4-mapped addresses never stand in a packet).
+struct Ipv6Class {
+  bool unspecified;
+  bool loopback_or_mapped;
+  bool link_local;
+  bool multicast;
+};
+
+Ipv6Class classify(const std::uint8_t* address) {
+  static constexpr std::uint8_t zeros[16] = {};
+  const bool zero10 = std::memcmp(address, zeros, 10) == 0;
+  const bool zero15 = std::memcmp(address, zeros, 15) == 0;
+  return {
+      .unspecified = zero15 && address[15] == 0,
+      .loopback_or_mapped = (zero15 && address[15] == 1) || (zero10 && address[10] == 0xff && address[11] == 0xff),
+      .link_local = address[0] == 0xfe && (address[1] & 0xc0) == 0x80,
+      .multicast = address[0] == 0xff,
+  };
+}
+
+Reason parse_ipv4(const std::uint8_t* data, std::uint32_t length, FrameView& view) {
+  constexpr std::uint32_t l3 = sizeof(EthernetHeader);
+  if (length < l3 + sizeof(Ipv4Header)) {
+    return frame_too_short;
+  }
+  const auto& ip = header_at<Ipv4Header>(data, l3);
+  const std::uint32_t header_length = (ip.version_ihl & 0x0fU) * 4U;
+  const std::uint32_t total = be16(ip.total_length);
+  if (ip.version_ihl >> 4 != 4) {
+    return bad_ip_version;
+  }
+  if (header_length < sizeof(Ipv4Header)) {
+    return bad_header_length;
+  }
+  if (length < l3 + header_length) {
+    return frame_too_short;
+  }
+  if (total < header_length || total > length - l3) {
+    return bad_total_length;
+  }
+  if (internet_checksum(&ip, header_length) != 0) {
+    return bad_checksum;
+  }
+  const Role destination = ipv4_destination(be32(ip.destination));
+  const bool to_group = (be32(ip.destination) >> 28) >= 0xe;
+  const Role source = ipv4_source(be32(ip.source), to_group);
+  if (source == Role::refuse) {
+    return bad_source;
+  }
+  if (destination == Role::refuse) {
+    return bad_destination;
+  }
+  const bool options = header_length != sizeof(Ipv4Header);
+  const bool host = source == Role::host || destination == Role::host || options || (data[0] & 1) != 0;
+  const bool fragment = (be16(ip.fragment) & (ipv4_more_fragments | ipv4_fragment_offset)) != 0;
+  view = {host ? FrameKind::host : FrameKind::ipv4, ip.ttl,  ip.protocol, l3,
+          static_cast<std::uint16_t>(total),        fragment};
+  return no_reason;
+}
+
+Reason parse_ipv6(const std::uint8_t* data, std::uint32_t length, FrameView& view) {
+  constexpr std::uint32_t l3 = sizeof(EthernetHeader);
+  if (length < l3 + sizeof(Ipv6Header)) {
+    return frame_too_short;
+  }
+  const auto& ip = header_at<Ipv6Header>(data, l3);
+  const std::uint32_t total = sizeof(Ipv6Header) + be16(ip.payload_length);
+  if (data[l3] >> 4 != 6) {
+    return bad_ip_version;
+  }
+  if (total > length - l3 || total > 0xffff) {
+    return bad_total_length;
+  }
+  const Ipv6Class source = classify(ip.source);
+  const Ipv6Class destination = classify(ip.destination);
+  if (source.multicast || source.loopback_or_mapped) {
+    return bad_source;
+  }
+  if (destination.unspecified || destination.loopback_or_mapped) {
+    return bad_destination;
+  }
+  const bool host = source.unspecified || source.link_local || destination.link_local || destination.multicast ||
+                    ip.next_header == protocol_hop_by_hop || (data[0] & 1) != 0;
+  const bool fragment = ip.next_header == protocol_fragment;
+  view = {host ? FrameKind::host : FrameKind::ipv6, ip.hop_limit, ip.next_header, l3,
+          static_cast<std::uint16_t>(total),        fragment};
+  return no_reason;
+}
+
+}  // namespace
+
+Reason parse_slow(const std::uint8_t* data, std::uint32_t length, FrameView& view) {
+  if (length < sizeof(EthernetHeader)) {
+    return frame_too_short;
+  }
+  switch (be16(header_at<EthernetHeader>(data, 0).ethertype)) {
+    case ethertype_ipv4:
+      return parse_ipv4(data, length, view);
+    case ethertype_ipv6:
+      return parse_ipv6(data, length, view);
+    default:
+      view = {FrameKind::host, 0, 0, sizeof(EthernetHeader), 0, false};
+      return no_reason;
+  }
+}
+
+}  // namespace sluice::packet::detail

@@ -1,0 +1,122 @@
+// What kind of frame this is, and whether it is well formed: the checks that a router makes before it looks up a route.
+//
+//   FrameView view;
+//   if (const Reason reason = parse_frame(data, length, view); reason != no_reason) burst.drop(i, reason);
+//   else if (view.kind == FrameKind::host) burst.punt(i);
+//   else ...  // view.kind is ipv4 or ipv6: a unicast packet without options, fit for the fast path
+//
+// Validation follows RFC 1812 sections 5.2.2 (header), 5.3.4 (link-layer broadcast) and 5.3.7 (martian addresses), and
+// RFC 8200 section 3 and RFC 4291 section 2 for IPv6. The TTL is only reported: whether it suffices depends on whose
+// packet it is. Bytes behind the IP packet (Ethernet padding) are fine. Whether the frame is addressed to this port's
+// own MAC address is the port's business.
+//
+// Thread-safety: any thread. Cost: 3 to 5 ns for unicast IPv4 and IPv6 without options; everything else takes the call
+// to parse.cc. Reads nothing at or behind data + length.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "packet/checksum.h"
+#include "packet/headers.h"
+#include "packet/reason.h"
+
+namespace sluice::packet {
+
+enum class FrameKind : std::uint8_t {
+  ipv4,
+  ipv6,
+  // Valid, but not for the fast path, the host's kernel takes it: other ethertypes (ARP, VLAN tags, 802.3 lengths),
+  // link-layer or IP multicast and broadcast, link-local addresses, the unspecified address as a source, IPv4 options,
+  // IPv6 hop-by-hop options.
+  host,
+};
+
+struct FrameView {
+  FrameKind kind;
+  std::uint8_t ttl;         // or hop limit
+  std::uint8_t protocol;    // or the next header of the IPv6 header (44 for a fragment)
+  std::uint8_t l3_offset;   // of the IP header in the frame; behind the Ethernet header when there is no IP
+  std::uint16_t l3_length;  // bytes of the IP packet, header included, as the header says; 0: the frame holds no IP
+  bool fragment;            // a fragment of a datagram, first or later
+};
+
+inline const Reason frame_too_short =
+    register_reason("frame_too_short", "the frame ends before its Ethernet or IP header does");  // RFC 1812 5.2.2 (1)
+inline const Reason bad_ip_version = register_reason(
+    "bad_ip_version", "the IP version is not the one of the ethertype");  // RFC 1812 5.2.2 (3), RFC 8200 3
+inline const Reason bad_header_length =
+    register_reason("bad_header_length", "the IPv4 header length is below 20 bytes");  // RFC 1812 5.2.2 (4)
+inline const Reason bad_total_length = register_reason(
+    "bad_total_length", "the IP length is longer than the frame or shorter than the header");  // RFC 1812 5.2.2 (5)
+inline const Reason bad_checksum =
+    register_reason("bad_checksum", "the IPv4 header checksum is wrong");  // RFC 1812 5.2.2 (2)
+inline const Reason bad_source = register_reason(
+    "bad_source", "the source address is not a unicast address");  // RFC 1812 5.3.7; RFC 4291 2.5.3, 2.7
+inline const Reason bad_destination = register_reason(
+    "bad_destination", "the destination address must not be on a network");  // RFC 1812 5.3.7; RFC 4291 2.5.2, 2.5.3
+
+namespace detail {
+
+// parse_frame() without the fast case: any frame, all checks, one by one.
+[[gnu::cold]] Reason parse_slow(const std::uint8_t* data, std::uint32_t length, FrameView& view);
+
+// Not 0/8, 127/8, 169.254/16 and its neighbours, multicast, class E: what the fast case takes without a closer look.
+constexpr bool ordinary_ipv4(std::uint32_t first_octet) {
+  return (first_octet - 1 < 223) & (first_octet != 127) & (first_octet != 169);
+}
+
+// Not ::/64 (unspecified, loopback, IPv4-mapped), link-local or multicast.
+inline bool ordinary_ipv6(const std::uint8_t* address) {
+  std::uint64_t upper;
+  std::memcpy(&upper, address, sizeof upper);
+  return (upper != 0) & (address[0] < 0xfe);
+}
+
+}  // namespace detail
+
+// no_reason, and `view` describes the frame; or why the frame must be dropped, and `view` is unspecified.
+inline Reason parse_frame(const std::uint8_t* data, std::uint32_t length, FrameView& view) {
+  constexpr std::uint32_t l3 = sizeof(EthernetHeader);
+  if (length < l3 + sizeof(Ipv4Header)) [[unlikely]] {
+    return detail::parse_slow(data, length, view);
+  }
+  const std::uint16_t ethertype = header_at<EthernetHeader>(data, 0).ethertype;
+  const bool unicast_frame = (data[0] & 1) == 0;
+
+  if (ethertype == be16(ethertype_ipv4)) {
+    const auto& ip = header_at<Ipv4Header>(data, l3);
+    const std::uint32_t total = be16(ip.total_length);
+    // One branch for all checks: they nearly always pass.
+    unsigned fine = ip.version_ihl == 0x45;
+    fine &= total >= sizeof(Ipv4Header);
+    fine &= total <= length - l3;
+    fine &= ipv4_checksum_ok(&ip);
+    fine &= detail::ordinary_ipv4(data[l3 + 12]);
+    fine &= detail::ordinary_ipv4(data[l3 + 16]);
+    fine &= unicast_frame;
+    if (fine != 0) [[likely]] {
+      const bool fragment = (ip.fragment & be16(ipv4_more_fragments | ipv4_fragment_offset)) != 0;
+      view = {FrameKind::ipv4, ip.ttl, ip.protocol, l3, static_cast<std::uint16_t>(total), fragment};
+      return no_reason;
+    }
+  } else if (ethertype == be16(ethertype_ipv6) && length >= l3 + sizeof(Ipv6Header)) {
+    const auto& ip = header_at<Ipv6Header>(data, l3);
+    const std::uint32_t total = sizeof(Ipv6Header) + be16(ip.payload_length);
+    unsigned fine = data[l3] >> 4 == 6;
+    fine &= total <= length - l3;
+    fine &= total <= 0xffff;
+    fine &= ip.next_header != protocol_hop_by_hop;
+    fine &= detail::ordinary_ipv6(ip.source);
+    fine &= detail::ordinary_ipv6(ip.destination);
+    fine &= unicast_frame;
+    if (fine != 0) [[likely]] {
+      const bool fragment = ip.next_header == protocol_fragment;
+      view = {FrameKind::ipv6, ip.hop_limit, ip.next_header, l3, static_cast<std::uint16_t>(total), fragment};
+      return no_reason;
+    }
+  }
+  return detail::parse_slow(data, length, view);
+}
+
+}  // namespace sluice::packet

@@ -1,0 +1,61 @@
+#include "packet/reason.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "packet/parse.h"
+
+namespace sluice::packet {
+namespace {
+
+const Reason registered_here = register_reason("reason_test_only", "registered by a test");
+
+TEST(Reason, KeepsNameAndText) {
+  EXPECT_NE(registered_here, no_reason);
+  EXPECT_EQ(reason_name(registered_here), "reason_test_only");
+  EXPECT_EQ(reason_text(registered_here), "registered by a test");
+  EXPECT_EQ(reason_name(no_reason), "none");
+}
+
+TEST(Reason, AnswersUnknownBehindTheTable) {
+  EXPECT_LE(reason_count(), max_reasons);
+  EXPECT_EQ(reason_name(static_cast<Reason>(reason_count())), "unknown");
+  EXPECT_EQ(reason_text(255), "unknown");
+}
+
+TEST(Reason, ParserReasonsAreDistinctAndSnakeCase) {
+  std::set<std::string> names;
+  for (const Reason reason : {frame_too_short, bad_ip_version, bad_header_length, bad_total_length, bad_checksum,
+                              bad_source, bad_destination}) {
+    const std::string name(reason_name(reason));
+    EXPECT_TRUE(names.insert(name).second) << name;
+    EXPECT_EQ(name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789"), std::string::npos) << name;
+    EXPECT_FALSE(reason_text(reason).empty());
+  }
+}
+
+// The EAL runs threads: a death test starts the program anew.
+class ReasonDeathTest : public testing::Test {
+ protected:
+  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+
+TEST_F(ReasonDeathTest, RefusesTheSameNameTwice) {
+  EXPECT_DEATH(register_reason("reason_test_only", "again"), "'reason_test_only' is registered twice");
+}
+
+TEST_F(ReasonDeathTest, RefusesMoreThanTheTableHolds) {
+  EXPECT_DEATH(
+      {
+        std::set<std::string> names;
+        for (unsigned i = 0; i <= max_reasons; ++i) {
+          register_reason(*names.insert("filler_" + std::to_string(i)).first, "filler");
+        }
+      },
+      "more than 96 reasons");
+}
+
+}  // namespace
+}  // namespace sluice::packet
