@@ -1,0 +1,113 @@
+// Runs of frames: what travels as one 2-D copy.
+#include "device/frame_copy.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <vector>
+
+namespace sluice::device {
+namespace {
+
+struct Expected {
+  std::uint64_t address;
+  std::uint32_t first, count, stride, width;
+  bool descending;
+};
+
+struct Case {
+  const char* name;
+  std::vector<std::uint64_t> frame;
+  std::vector<std::uint16_t> length;
+  std::uint64_t piece_bytes;
+  std::vector<Expected> runs;
+};
+
+class FindRuns : public testing::TestWithParam<Case> {};
+
+TEST_P(FindRuns, finds) {
+  const Case& c = GetParam();
+  std::array<FrameRun, 8> runs;
+  const unsigned count = find_runs(c.frame.data(), c.length.data(), static_cast<std::uint32_t>(c.frame.size()),
+                                   runs.data(), runs.size(), c.piece_bytes);
+  ASSERT_EQ(count, c.runs.size());
+  for (unsigned r = 0; r < count; ++r) {
+    SCOPED_TRACE(r);
+    EXPECT_EQ(runs[r].address, c.runs[r].address);
+    EXPECT_EQ(runs[r].first, c.runs[r].first);
+    EXPECT_EQ(runs[r].count, c.runs[r].count);
+    EXPECT_EQ(runs[r].stride, c.runs[r].stride);
+    EXPECT_EQ(runs[r].width, c.runs[r].width);
+    EXPECT_EQ(runs[r].descending, c.runs[r].descending);
+  }
+}
+
+constexpr std::uint64_t whole = 1 << 30;
+INSTANTIATE_TEST_SUITE_P(
+    cases, FindRuns,
+    testing::Values(
+        Case{"nothing", {}, {}, whole, {}}, Case{"one", {0x1000}, {60}, whole, {{0x1000, 0, 1, 0, 60, false}}},
+        Case{"ascending", {0x1000, 0x1800, 0x2000}, {60, 1500, 64}, whole, {{0x1000, 0, 3, 0x800, 1500, false}}},
+        Case{"descending", {0x2000, 0x1800, 0x1000}, {60, 70, 64}, whole, {{0x1000, 0, 3, 0x800, 70, true}}},
+        Case{"a_gap_ends_a_run",
+             {0x1000, 0x1800, 0x2800, 0x3000},
+             {60, 60, 60, 70},
+             whole,
+             {{0x1000, 0, 2, 0x800, 60, false}, {0x2800, 2, 2, 0x800, 70, false}}},
+        Case{"a_turn_ends_a_run",
+             {0x1000, 0x1800, 0x1000},
+             {60, 60, 60},
+             whole,
+             {{0x1000, 0, 2, 0x800, 60, false}, {0x1000, 2, 1, 0, 60, false}}},
+        Case{"rows_do_not_overlap",
+             {0x1000, 0x1040, 0x1080},
+             {60, 64, 65},
+             whole,
+             {{0x1000, 0, 2, 0x40, 64, false}, {0x1080, 2, 1, 0, 65, false}}},
+        Case{"lines_keep_their_alignment",
+             {0x1000, 0x1802},
+             {60, 60},
+             whole,
+             {{0x1000, 0, 1, 0, 60, false}, {0x1802, 1, 1, 0, 60, false}}},
+        Case{"far_apart",
+             {0x1000, 0x40001000},
+             {60, 60},
+             whole,
+             {{0x1000, 0, 1, 0, 60, false}, {0x40001000, 1, 1, 0, 60, false}}},
+        Case{"pieces_are_even",
+             {0x1000, 0x1800, 0x2000, 0x2800},
+             {100, 100, 90, 80},
+             200,
+             {{0x1000, 0, 2, 0x800, 100, false}, {0x2000, 2, 2, 0x800, 90, false}}},
+        Case{"pieces_of_a_descending_run",
+             {0x2800, 0x2000, 0x1800, 0x1000},
+             {100, 100, 90, 80},
+             200,
+             {{0x2000, 0, 2, 0x800, 100, true}, {0x1000, 2, 2, 0x800, 90, true}}}),
+    [](const auto& info) { return info.param.name; });
+
+TEST(FindRunsLimits, too_many_runs_are_none) {
+  std::array<FrameRun, 2> runs;
+  const std::array<std::uint64_t, 3> frame{0x1000, 0x9000, 0x2000};
+  const std::array<std::uint16_t, 3> length{60, 60, 60};
+  EXPECT_EQ(find_runs(frame.data(), length.data(), 3, runs.data(), 2, whole), 2u) << "two rows 0x8000 apart, then one";
+  const std::array<std::uint64_t, 3> scattered{0x1000, 0x9004, 0x2002};
+  EXPECT_EQ(find_runs(scattered.data(), length.data(), 3, runs.data(), 2, whole), 0u);
+}
+
+TEST(Staging, keeps_the_alignment_of_the_host_and_the_order_of_memory) {
+  alignas(128) static std::array<std::byte, 4 * 256> staging;
+  const auto base = reinterpret_cast<std::uint64_t>(staging.data());
+  const StagedFrames up = staged_frames({0x10042, 1, 3, 0x800, 100, false}, staging.data(), 256);
+  EXPECT_EQ(up.address, base + 256 + 0x42);
+  EXPECT_EQ(up.step, 256);
+  const StagedFrames down = staged_frames({0x10042, 1, 3, 0x800, 100, true}, staging.data(), 256);
+  EXPECT_EQ(down.address, base + 3 * 256 + 0x42) << "the first frame of a descending run is its highest row";
+  EXPECT_EQ(down.step, -256);
+  EXPECT_GE(staging_pitch(1), 1u + 127);
+  EXPECT_EQ(staging_pitch(1514) % row_alignment, 0u);
+}
+
+}  // namespace
+}  // namespace sluice::device

@@ -1,0 +1,215 @@
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <utility>
+
+#include "device/cuda_check.h"
+#include "device/gpu.h"
+#include "device/launch.h"
+
+namespace sluice::device {
+namespace {
+
+// What every stream of a GPU shares: whether the device still answers. Written by any thread, read on the packet path.
+class Health {
+ public:
+  bool lost() const { return lost_.load(std::memory_order_acquire); }
+  // The first reason stays.
+  void lose(std::string why) {
+    if (claimed_.exchange(true)) return;
+    why_ = std::move(why);
+    lost_.store(true, std::memory_order_release);
+  }
+  std::string why() const { return lost() ? why_ : std::string(); }
+  tl::unexpected<Error> error() const { return make_error("GPU lost: " + why()); }
+
+ private:
+  std::atomic<bool> claimed_{false};
+  std::atomic<bool> lost_{false};
+  std::string why_;
+};
+
+class CudaStream final : public GpuStream {
+ public:
+  CudaStream(Health& health, int device) : health_(health), device_(device) {}
+  ~CudaStream() override {
+    for (cudaEvent_t event : events_)
+      if (event != nullptr) cudaEventDestroy(event);
+    if (stream_ != nullptr) cudaStreamDestroy(stream_);
+  }
+
+  Expected<void> open() {
+    SLUICE_CUDA_TRY(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+    for (cudaEvent_t& event : events_) SLUICE_CUDA_TRY(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+    return {};
+  }
+
+  void* raw() const override {
+    cudaSetDevice(device_);  // its error, if any, is also the next call's
+    return stream_;
+  }
+  unsigned pending_marks() const override { return marked_ - taken_; }
+
+  Expected<void> mark() override {
+    if (health_.lost()) return health_.error();
+    if (pending_marks() == max_marks) return make_error("a GPU stream has room for 64 pending marks, all are in use");
+    if (auto ok = SLUICE_CUDA_CHECK(cudaEventRecord(events_[marked_ % max_marks], stream_)); !ok) {
+      health_.lose(ok.error().message);
+      return ok;
+    }
+    ++marked_;
+    return {};
+  }
+
+  MarkState poll() override {
+    if (pending_marks() == 0) return MarkState::done;
+    // Also when the GPU is lost: as long as it answers that it still works, it may still write to the batch's frames.
+    const cudaError_t state = cudaEventQuery(events_[taken_ % max_marks]);
+    if (state == cudaErrorNotReady) return MarkState::pending;
+    ++taken_;
+    if (state != cudaSuccess)
+      health_.lose(cuda_check(state, "work on a GPU stream", __FILE__, __LINE__).error().message);
+    return health_.lost() ? MarkState::failed : MarkState::done;
+  }
+
+ private:
+  Health& health_;
+  int device_;
+  cudaStream_t stream_ = nullptr;
+  std::array<cudaEvent_t, max_marks> events_{};  // a ring: mark number m uses events_[m % max_marks]
+  unsigned marked_ = 0;
+  unsigned taken_ = 0;
+};
+
+class CudaGpu final : public Gpu {
+ public:
+  explicit CudaGpu(GpuInfo info) : info_(std::move(info)) {}
+  ~CudaGpu() override {
+    cudaSetDevice(info_.index);
+    cudaDeviceSynchronize();  // nothing may still read what is freed below
+    streams_.clear();
+    for (void* memory : registered_) cudaHostUnregister(memory);
+    for (void* memory : pinned_) cudaFreeHost(memory);
+    for (void* memory : device_) cudaFree(memory);
+  }
+
+  Expected<void> open(unsigned streams) {
+    SLUICE_CUDA_TRY(cudaSetDevice(info_.index));
+    for (unsigned i = 0; i < streams; ++i) {
+      auto stream = std::make_unique<CudaStream>(health_, info_.index);
+      if (auto ok = stream->open(); !ok) return ok;
+      streams_.push_back(std::move(stream));
+    }
+    return {};
+  }
+
+  const GpuInfo& info() const override { return info_; }
+  unsigned stream_count() const override { return static_cast<unsigned>(streams_.size()); }
+  GpuStream& stream(unsigned i) override { return *streams_[i]; }
+
+  Expected<void> register_host(void* base, std::size_t bytes) override {
+    if (health_.lost()) return health_.error();
+    SLUICE_CUDA_TRY(cudaSetDevice(info_.index));
+    SLUICE_CUDA_TRY(cudaHostRegister(base, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped));
+    registered_.push_back(base);
+    return same_address(base, "registered host memory");
+  }
+
+  Expected<void*> allocate_host(std::size_t bytes) override {
+    if (health_.lost()) return health_.error();
+    void* memory = nullptr;
+    SLUICE_CUDA_TRY(cudaSetDevice(info_.index));
+    SLUICE_CUDA_TRY(cudaHostAlloc(&memory, bytes, cudaHostAllocPortable | cudaHostAllocMapped));
+    pinned_.push_back(memory);
+    std::memset(memory, 0, bytes);
+    if (auto same = same_address(memory, "pinned host memory"); !same) return tl::unexpected(same.error());
+    return memory;
+  }
+
+  Expected<void*> allocate_device(std::size_t bytes) override {
+    if (health_.lost()) return health_.error();
+    void* memory = nullptr;
+    SLUICE_CUDA_TRY(cudaSetDevice(info_.index));
+    SLUICE_CUDA_TRY(cudaMalloc(&memory, bytes));
+    device_.push_back(memory);
+    return memory;
+  }
+
+  bool lost() const override { return health_.lost(); }
+  std::string why() const override { return health_.why(); }
+  void fail_for_test() override { health_.lose("failed on purpose, for a test"); }
+
+ private:
+  // Kernels get host pointers as they are; that needs unified addressing, which every 64-bit GPU since 2011 has.
+  Expected<void> same_address(void* host, const char* what) {
+    void* device = nullptr;
+    SLUICE_CUDA_TRY(cudaHostGetDevicePointer(&device, host, 0));
+    if (device == host) return {};
+    return make_error(std::string(what) + " has another address on GPU " + std::to_string(info_.index) +
+                      " than on the host: this GPU has no unified addressing and cannot be used");
+  }
+
+  GpuInfo info_;
+  Health health_;
+  std::vector<std::unique_ptr<CudaStream>> streams_;
+  std::vector<void*> registered_, pinned_, device_;
+};
+
+int numa_node_of(const std::string& pci) {
+  std::ifstream file("/sys/bus/pci/devices/" + pci + "/numa_node");
+  int node = -1;
+  file >> node;
+  return file ? node : -1;
+}
+
+Expected<GpuInfo> describe(int index) {
+  cudaDeviceProp properties;
+  SLUICE_CUDA_TRY(cudaGetDeviceProperties(&properties, index));
+  char pci[32];
+  std::snprintf(pci, sizeof pci, "%04x:%02x:%02x.0", properties.pciDomainID, properties.pciBusID,
+                properties.pciDeviceID);
+  return GpuInfo{
+      index, properties.name, pci, properties.multiProcessorCount, properties.totalGlobalMem, numa_node_of(pci)};
+}
+
+}  // namespace
+
+Expected<std::vector<GpuInfo>> list_gpus() {
+  // Read by the driver when it starts. With fewer connections than streams, streams wait for each other; a kernel that
+  // is loaded at its first launch makes that batch late.
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+  setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error != cudaSuccess) {
+    cudaGetLastError();
+    if (error == cudaErrorInsufficientDriver)
+      return make_error("no GPU: the NVIDIA driver is missing, or older than this program's CUDA (" +
+                        std::string(cudaGetErrorString(error)) + ")");
+    return make_error("no GPU: " + std::string(cudaGetErrorString(error)));
+  }
+  if (count == 0) return make_error("no GPU: the NVIDIA driver runs but shows no device");
+  std::vector<GpuInfo> gpus;
+  for (int i = 0; i < count; ++i) {
+    auto info = describe(i);
+    if (!info) return tl::unexpected(info.error());
+    gpus.push_back(std::move(*info));
+  }
+  return gpus;
+}
+
+Expected<std::unique_ptr<Gpu>> Gpu::open(int index, unsigned streams) {
+  auto gpus = list_gpus();
+  if (!gpus) return tl::unexpected(gpus.error());
+  if (index < 0 || static_cast<std::size_t>(index) >= gpus->size())
+    return make_error("no GPU with index " + std::to_string(index) + ": this machine has " +
+                      std::to_string(gpus->size()) + " (0 to " + std::to_string(gpus->size() - 1) + ")");
+  auto gpu = std::make_unique<CudaGpu>((*gpus)[static_cast<std::size_t>(index)]);
+  if (auto ok = gpu->open(streams); !ok) return tl::unexpected(ok.error());
+  return gpu;
+}
+
+}  // namespace sluice::device

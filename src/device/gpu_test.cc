@@ -1,0 +1,91 @@
+// The GPU as the engine sees it: runs on the SIMT shim, and on a real GPU as sluice_device_gputest.
+#include "device/gpu.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+
+namespace sluice::device {
+namespace {
+
+class GpuTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto gpu = Gpu::open(0, 2);
+    if (!gpu) GTEST_SKIP() << gpu.error().message;
+    gpu_ = std::move(*gpu);
+  }
+  static MarkState wait(GpuStream& stream) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+    MarkState state = MarkState::pending;
+    while (state == MarkState::pending && std::chrono::steady_clock::now() < until) state = stream.poll();
+    return state;
+  }
+  std::unique_ptr<Gpu> gpu_;
+};
+
+TEST_F(GpuTest, says_what_it_is) {
+  EXPECT_EQ(gpu_->info().index, 0);
+  EXPECT_FALSE(gpu_->info().name.empty());
+  EXPECT_GT(gpu_->info().multiprocessors, 0);
+  EXPECT_GT(gpu_->info().memory_bytes, 1u << 30);
+  EXPECT_EQ(gpu_->stream_count(), 2u);
+  EXPECT_NE(gpu_->stream(0).raw(), gpu_->stream(1).raw());
+}
+
+TEST_F(GpuTest, a_gpu_that_is_not_there_is_an_error_with_the_count) {
+  const auto gpu = Gpu::open(99, 1);
+  ASSERT_FALSE(gpu);
+  EXPECT_THAT(gpu.error().message, testing::HasSubstr("no GPU with index 99: this machine has"));
+}
+
+TEST_F(GpuTest, pinned_memory_is_zeroed_and_registered_memory_is_accepted_once) {
+  auto memory = gpu_->allocate_host(10'000);
+  ASSERT_TRUE(memory) << memory.error().message;
+  const auto* bytes = static_cast<const unsigned char*>(*memory);
+  EXPECT_TRUE(std::all_of(bytes, bytes + 10'000, [](unsigned char b) { return b == 0; }));
+
+  void* own = std::aligned_alloc(4096, 1 << 20);
+  std::memset(own, 1, 1 << 20);
+  EXPECT_TRUE(gpu_->register_host(own, 1 << 20));
+  const auto twice = gpu_->register_host(own, 1 << 20);
+  ASSERT_FALSE(twice);
+  EXPECT_THAT(twice.error().message, testing::HasSubstr("cudaHostRegister"));
+  EXPECT_FALSE(gpu_->lost()) << "a refused registration does not break the device";
+  gpu_.reset();
+  std::free(own);
+}
+
+TEST_F(GpuTest, marks_are_answered_in_order_and_only_so_many_are_pending) {
+  GpuStream& stream = gpu_->stream(0);
+  EXPECT_EQ(stream.poll(), MarkState::done) << "nothing pending";
+  for (int round = 0; round < 3; ++round) {  // the ring of marks wraps
+    for (unsigned i = 0; i < GpuStream::max_marks; ++i) ASSERT_TRUE(stream.mark());
+    EXPECT_EQ(stream.pending_marks(), GpuStream::max_marks);
+    EXPECT_FALSE(stream.mark());
+    for (unsigned i = 0; i < GpuStream::max_marks; ++i) ASSERT_EQ(wait(stream), MarkState::done);
+    EXPECT_EQ(stream.pending_marks(), 0u);
+  }
+}
+
+TEST_F(GpuTest, a_lost_gpu_fails_pending_marks_and_every_later_call) {
+  GpuStream& stream = gpu_->stream(1);
+  ASSERT_TRUE(stream.mark());
+  gpu_->fail_for_test();
+  EXPECT_TRUE(gpu_->lost());
+  EXPECT_THAT(gpu_->why(), testing::HasSubstr("on purpose"));
+  EXPECT_EQ(stream.poll(), MarkState::failed);
+  EXPECT_EQ(stream.pending_marks(), 0u);
+  EXPECT_FALSE(stream.mark());
+  EXPECT_FALSE(gpu_->allocate_host(64));
+  EXPECT_FALSE(gpu_->allocate_device(64));
+  int memory;
+  EXPECT_FALSE(gpu_->register_host(&memory, sizeof memory));
+}
+
+}  // namespace
+}  // namespace sluice::device

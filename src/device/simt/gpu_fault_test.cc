@@ -1,0 +1,73 @@
+// What happens when CUDA calls fail, one after the other: needs the shim's faults.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "device/gpu.h"
+#include "device/simt/fault.h"
+
+namespace sluice::device {
+namespace {
+
+class GpuFault : public testing::Test {
+ protected:
+  void TearDown() override { simt::clear_faults(); }
+};
+
+TEST_F(GpuFault, every_failing_call_of_open_is_an_error_and_leaks_nothing) {
+  const unsigned long before = simt::calls_made();
+  ASSERT_TRUE(Gpu::open(0, 1));
+  const unsigned long calls = simt::calls_made() - before - 2;  // closing sets the device and waits for it
+  ASSERT_GT(calls, 60u);
+  for (unsigned skip = 0; skip < calls; ++skip) {
+    simt::fail_calls(1, skip);
+    EXPECT_FALSE(Gpu::open(0, 1)) << "call " << skip;
+    simt::clear_faults();
+  }
+}
+
+TEST_F(GpuFault, a_broken_device_fails_its_marks_and_says_why) {
+  auto gpu = Gpu::open(0, 1);
+  ASSERT_TRUE(gpu);
+  GpuStream& stream = (*gpu)->stream(0);
+  ASSERT_TRUE(stream.mark());
+  ASSERT_TRUE(stream.mark());
+  simt::fail_calls(1, 0, true);
+  EXPECT_EQ(stream.poll(), MarkState::failed);
+  EXPECT_EQ(stream.poll(), MarkState::failed);
+  EXPECT_TRUE((*gpu)->lost());
+  EXPECT_THAT((*gpu)->why(), testing::HasSubstr("unknown error"));
+}
+
+TEST_F(GpuFault, a_mark_that_cannot_be_set_loses_the_device) {
+  auto gpu = Gpu::open(0, 1);
+  ASSERT_TRUE(gpu);
+  simt::fail_calls(1);
+  EXPECT_FALSE((*gpu)->stream(0).mark());
+  EXPECT_TRUE((*gpu)->lost());
+}
+
+TEST_F(GpuFault, memory_is_given_back) {
+  const auto device = simt::device_bytes(), pinned = simt::pinned_bytes();
+  std::vector<char> own(8192);
+  {
+    auto gpu = Gpu::open(0, 1);
+    ASSERT_TRUE(gpu);
+    ASSERT_TRUE((*gpu)->allocate_device(1000));
+    ASSERT_TRUE((*gpu)->allocate_host(1000));
+    ASSERT_TRUE((*gpu)->register_host(own.data(), own.size()));
+    EXPECT_EQ(simt::device_bytes(), device + 1000);
+    EXPECT_EQ(simt::pinned_bytes(), pinned + 1000 + own.size());
+  }
+  EXPECT_EQ(simt::device_bytes(), device);
+  EXPECT_EQ(simt::pinned_bytes(), pinned);
+}
+
+TEST_F(GpuFault, without_a_device_the_error_says_so) {
+  simt::fail_calls(1);
+  const auto gpus = list_gpus();
+  ASSERT_FALSE(gpus);
+  EXPECT_THAT(gpus.error().message, testing::StartsWith("no GPU: "));
+}
+
+}  // namespace
+}  // namespace sluice::device
