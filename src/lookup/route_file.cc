@@ -1,0 +1,192 @@
+#include "lookup/route_file.h"
+
+#include <lzma.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+namespace sluice::lookup {
+
+namespace {
+
+constexpr std::size_t largest_text = 1U << 30;
+
+Expected<std::string> read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    return make_error(path + ": " + std::strerror(errno));
+  }
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (file.bad()) {
+    return make_error(path + ": cannot be read");
+  }
+  return text;
+}
+
+Expected<std::string> unpack_xz(const std::string& path, const std::string& packed) {
+  lzma_stream stream = LZMA_STREAM_INIT;
+  if (lzma_stream_decoder(&stream, UINT64_MAX, 0) != LZMA_OK) {
+    return make_error(path + ": no memory to unpack it");
+  }
+  std::string text;
+  stream.next_in = reinterpret_cast<const std::uint8_t*>(packed.data());
+  stream.avail_in = packed.size();
+  lzma_ret state = LZMA_OK;
+  while (state == LZMA_OK && text.size() < largest_text) {
+    const std::size_t had = text.size();
+    text.resize(had + (4U << 20));
+    stream.next_out = reinterpret_cast<std::uint8_t*>(text.data() + had);
+    stream.avail_out = text.size() - had;
+    state = lzma_code(&stream, LZMA_FINISH);
+    text.resize(text.size() - stream.avail_out);
+  }
+  lzma_end(&stream);
+  if (state == LZMA_OK) {
+    return make_error(path + ": more than 1 GiB when unpacked, which no route list is");
+  }
+  if (state != LZMA_STREAM_END) {
+    return make_error(path + ": not a whole .xz file");
+  }
+  return text;
+}
+
+Expected<std::string> read_text(const std::string& path) {
+  auto text = read_file(path);
+  return text && path.ends_with(".xz") ? unpack_xz(path, *text) : text;
+}
+
+// Next hops as written -> their index in the list.
+class Names {
+ public:
+  explicit Names(RouteList& list) : list_(list) {}
+  NextHopId id_of(std::string_view text) {
+    const auto [at, is_new] = ids_.try_emplace(std::string(text), static_cast<NextHopId>(list_.next_hops.size()));
+    if (is_new) {
+      list_.next_hops.emplace_back(text);
+    }
+    return at->second;
+  }
+
+ private:
+  RouteList& list_;
+  std::unordered_map<std::string, NextHopId> ids_;
+};
+
+// Calls `line(text)` for each line; a message that it returns becomes an error with file and line.
+template <typename Line>
+Expected<void> for_each_line(const std::string& path, std::string_view text, const Line& line) {
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const std::size_t end = text.find('\n');
+    std::string_view one = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (one.ends_with('\r')) {
+      one.remove_suffix(1);
+    }
+    if (const std::string wrong = line(one); !wrong.empty()) {
+      std::string message = path;
+      message.append(":").append(std::to_string(number)).append(": ").append(wrong);
+      return make_error(std::move(message));
+    }
+  }
+  return {};
+}
+
+// Takes the next word off the front of `text`; empty at the end.
+std::string_view take_word(std::string_view& text) {
+  const std::size_t begin = std::min(text.find_first_not_of(" \t"), text.size());
+  const std::size_t end = std::min(text.find_first_of(" \t", begin), text.size());
+  const std::string_view word = text.substr(begin, end - begin);
+  text.remove_prefix(end);
+  return word;
+}
+
+std::string_view take_field(std::string_view& text) {
+  const std::size_t end = text.find('|');
+  const std::string_view field = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  return field;
+}
+
+std::string read_route(std::string_view line, RouteList& list, Names& names) {
+  line = line.substr(0, line.find('#'));
+  const std::string_view prefix = take_word(line);
+  const std::string_view next_hop = take_word(line);
+  if (prefix.empty()) {
+    return {};
+  }
+  if (const std::string_view more = take_word(line); !more.empty()) {
+    return "'" + std::string(more) + "' is too much; a line is: prefix [next_hop]";
+  }
+  const auto parsed = packet::IpPrefix::parse(prefix);
+  if (!parsed) {
+    return parsed.error().message;
+  }
+  list.routes.push_back({*parsed, next_hop.empty() ? no_route : names.id_of(next_hop)});
+  return {};
+}
+
+// BGP4MP|time|A|peer|AS|prefix|path|origin|next hop|…   BGP4MP|time|W|peer|AS|prefix
+std::string read_update(std::string_view line, RouteList& list, Names& names) {
+  std::string_view field[9];
+  for (std::string_view& f : field) {
+    f = take_field(line);
+  }
+  if (field[0] != "BGP4MP") {
+    return "'" + std::string(field[0]) + "' where bgpdump -m writes BGP4MP";
+  }
+  if (field[2] == "STATE") {
+    return {};
+  }
+  const bool announce = field[2] == "A";
+  if (!announce && field[2] != "W") {
+    return "'" + std::string(field[2]) + "' is not A, W or STATE";
+  }
+  const auto parsed = packet::IpPrefix::parse(field[5]);
+  if (!parsed) {
+    return parsed.error().message;
+  }
+  if (announce && field[8].empty()) {
+    return "announces " + parsed->str() + " without a next hop";
+  }
+  list.routes.push_back({*parsed, announce ? names.id_of(field[8]) : no_route});
+  return {};
+}
+
+template <typename Read>
+Expected<RouteList> read_list(const std::string& path, const Read& read) {
+  auto text = read_text(path);
+  if (!text) {
+    return tl::unexpected(text.error());
+  }
+  RouteList list;
+  Names names(list);
+  auto ok = for_each_line(path, *text, [&](std::string_view line) { return read(line, list, names); });
+  if (!ok) {
+    return tl::unexpected(ok.error());
+  }
+  return list;
+}
+
+}  // namespace
+
+Expected<RouteList> read_routes(const std::string& path) {
+  return read_list(path, read_route);
+}
+
+Expected<RouteList> read_updates(const std::string& path) {
+  return read_list(path, read_update);
+}
+
+std::string data_path(const std::string& name) {
+  const char* const root = std::getenv("SLUICE_DATA");
+  return std::string(root != nullptr ? root : "../shared/data") + "/" + name;
+}
+
+}  // namespace sluice::lookup
