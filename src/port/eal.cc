@@ -1,0 +1,127 @@
+#include "port/eal.h"
+
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <sched.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+namespace sluice::port {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::uint64_t free_hugepage_bytes() {
+  std::uint64_t bytes = 0;
+  std::error_code ec;
+  for (const auto& entry : fs::directory_iterator("/sys/kernel/mm/hugepages", ec)) {
+    const std::string name = entry.path().filename();  // hugepages-2048kB
+    std::uint64_t pages = 0;
+    std::ifstream(entry.path() / "free_hugepages") >> pages;
+    bytes += pages * std::strtoull(name.c_str() + std::strlen("hugepages-"), nullptr, 10) * 1024;
+  }
+  return bytes;
+}
+
+std::string pmd_folder() {
+  if (const char* folder = std::getenv("SLUICE_PMD_DIR")) {
+    return folder;
+  }
+  std::error_code ec;
+  const fs::path beside = fs::read_symlink("/proc/self/exe", ec).parent_path().parent_path() / "pmds";
+  return fs::is_directory(beside, ec) ? beside.string() : std::string();
+}
+
+bool is_pci(const std::string& device) {
+  return device.find(':') != std::string::npos && device.find('.') != std::string::npos && device.find("net_") != 0 &&
+         device.find("replay") != 0;
+}
+
+// Every core that this process may use: DPDK's main thread must not be tied to one that a lane wants.
+std::string all_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  sched_getaffinity(0, sizeof set, &set);
+  std::string list;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &set)) {
+      list += (list.empty() ? "" : ",") + std::to_string(cpu);
+    }
+  }
+  return list;
+}
+
+std::string megabytes(std::uint64_t bytes) {
+  return std::to_string(bytes >> 20) + " MB";
+}
+
+}  // namespace
+
+Expected<EalReport> start_eal(const MemoryOptions& memory, const std::vector<PortOptions>& ports) {
+  EalReport report;
+  const std::uint64_t free_bytes = free_hugepage_bytes();
+  report.hugepages = memory.hugepages != Hugepages::off && free_bytes >= memory.size;
+  if (memory.hugepages == Hugepages::require && !report.hugepages) {
+    const std::uint64_t missing = ((memory.size - free_bytes) + (2 << 20) - 1) / (2 << 20);
+    return make_error("[memory] hugepages = \"require\": " + megabytes(memory.size) + " of hugepages are needed and " +
+                      megabytes(free_bytes) + " are free; reserve " + std::to_string(missing) +
+                      " more 2 MB pages (sysctl vm.nr_hugepages) or set hugepages = \"auto\"");
+  }
+
+  std::vector<std::string> args = {"sluice",      "--no-telemetry",
+                                   "--log-level", "lib.eal:error",
+                                   "--log-level", "pmd:warning",
+                                   "--lcores",    "0@(" + all_cores() + ")",
+                                   "-m",          std::to_string(memory.size >> 20)};
+  // Nothing of this process is left in the file system either way; DPDK takes only one of the two ways at a time.
+  if (report.hugepages) {
+    args.emplace_back("--in-memory");
+  } else {
+    args.insert(args.end(), {"--no-huge", "--no-shconf"});
+  }
+  bool pci = false;
+  for (const PortOptions& port : ports) {
+    if (is_pci(port.device)) {
+      args.insert(args.end(), {"-a", port.device});
+      pci = true;
+    }
+  }
+  if (!pci) {
+    // Without a PCI device nothing needs physical addresses, and virtual ones keep pools in one piece.
+    args.insert(args.end(), {"--no-pci", "--iova-mode=va"});
+  }
+  if (const std::string folder = pmd_folder(); !folder.empty()) {
+    args.insert(args.end(), {"-d", folder});
+  }
+  // Vector code of rte_fib and rte_acl is off above 256 bits unless asked for.
+  args.emplace_back("--force-max-simd-bitwidth=512");
+
+  std::vector<char*> argv;
+  for (std::string& arg : args) {
+    argv.push_back(arg.data());
+  }
+  if (rte_eal_init(static_cast<int>(argv.size()), argv.data()) < 0) {
+    return make_error("DPDK did not start: " + std::string(rte_strerror(rte_errno)) +
+                      (report.hugepages
+                           ? "; try [memory] hugepages = \"off\""
+                           : "; is [memory] size = " + megabytes(memory.size) + " more than this machine has free?"));
+  }
+  if (report.hugepages) {
+    report.text = megabytes(memory.size) + " of hugepages";
+  } else if (memory.hugepages == Hugepages::off) {
+    report.text = megabytes(memory.size) + " of ordinary pages (hugepages = \"off\")";
+  } else {
+    report.text = megabytes(memory.size) + " of ordinary pages: only " + megabytes(free_bytes) +
+                  " of hugepages are free (sysctl vm.nr_hugepages=" + std::to_string(memory.size >> 21) + " would do)";
+  }
+  return report;
+}
+
+void stop_eal() {
+  rte_eal_cleanup();
+}
+
+}  // namespace sluice::port

@@ -1,0 +1,258 @@
+#include "port/host_isolation.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <linux/ethtool.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <linux/netlink.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <utility>
+
+#include "packet/ip_address.h"
+
+namespace sluice::port {
+namespace {
+
+// Builds a batch of nfnetlink messages.
+class NftBatch {
+ public:
+  NftBatch() { marker(NFNL_MSG_BATCH_BEGIN); }
+
+  void begin(std::uint16_t type, std::uint16_t flags, std::uint8_t family = NFPROTO_NETDEV,
+             std::uint16_t resource = 0) {
+    message_ = bytes_.size();
+    nlmsghdr header{};
+    header.nlmsg_type = type;
+    header.nlmsg_flags = static_cast<std::uint16_t>(NLM_F_REQUEST | flags);
+    append(&header, sizeof header);
+    const nfgenmsg generic{family, NFNETLINK_V0, htons(resource)};
+    append(&generic, sizeof generic);
+    finish();
+  }
+  void nft(std::uint16_t operation) {
+    begin(static_cast<std::uint16_t>(NFNL_SUBSYS_NFTABLES << 8 | operation), NLM_F_CREATE | NLM_F_EXCL | NLM_F_ACK);
+  }
+  void text(std::uint16_t type, const std::string& value) { attribute(type, value.c_str(), value.size() + 1); }
+  void number(std::uint16_t type, std::int32_t value) {
+    const std::uint32_t network_order = htonl(static_cast<std::uint32_t>(value));
+    attribute(type, &network_order, sizeof network_order);
+  }
+  std::size_t open_nest(std::uint16_t type) {
+    attribute(static_cast<std::uint16_t>(type | NLA_F_NESTED), nullptr, 0);
+    return bytes_.size() - sizeof(nlattr);
+  }
+  void close_nest(std::size_t start) {
+    const auto length = static_cast<std::uint16_t>(bytes_.size() - start);
+    std::memcpy(bytes_.data() + start, &length, sizeof length);
+  }
+  const std::string& end() {
+    marker(NFNL_MSG_BATCH_END);
+    return bytes_;
+  }
+
+ private:
+  void marker(std::uint16_t type) { begin(type, 0, AF_UNSPEC, NFNL_SUBSYS_NFTABLES); }
+  void append(const void* data, std::size_t length) {
+    if (length != 0) bytes_.append(static_cast<const char*>(data), length);
+    bytes_.resize((bytes_.size() + 3) & ~std::size_t{3});
+  }
+  void attribute(std::uint16_t type, const void* data, std::size_t length) {
+    const nlattr header{static_cast<std::uint16_t>(sizeof header + length), type};
+    append(&header, sizeof header);
+    append(data, length);
+    finish();
+  }
+  void finish() {
+    const auto length = static_cast<std::uint32_t>(bytes_.size() - message_);
+    std::memcpy(bytes_.data() + message_, &length, sizeof length);
+  }
+
+  std::string bytes_;
+  std::size_t message_ = 0;
+};
+
+std::string drop_ingress_batch(const std::string& interface) {
+  const std::string table = "sluice-" + interface;
+  NftBatch batch;
+  batch.nft(NFT_MSG_NEWTABLE);
+  batch.text(NFTA_TABLE_NAME, table);
+  batch.number(NFTA_TABLE_FLAGS, NFT_TABLE_F_OWNER);
+  batch.nft(NFT_MSG_NEWCHAIN);
+  batch.text(NFTA_CHAIN_TABLE, table);
+  batch.text(NFTA_CHAIN_NAME, "ingress");
+  const auto hook = batch.open_nest(NFTA_CHAIN_HOOK);
+  batch.number(NFTA_HOOK_HOOKNUM, NF_NETDEV_INGRESS);
+  batch.number(NFTA_HOOK_PRIORITY, -1000);
+  batch.text(NFTA_HOOK_DEV, interface);
+  batch.close_nest(hook);
+  batch.number(NFTA_CHAIN_POLICY, NF_DROP);
+  batch.text(NFTA_CHAIN_TYPE, "filter");
+  return batch.end();
+}
+
+// Reads answers until both messages of the batch are acknowledged; 0, or the errno of the first that was refused.
+int batch_error(int socket) {
+  for (int acknowledged = 0; acknowledged < 2;) {
+    alignas(nlmsghdr) char buffer[8192];
+    const ssize_t received = recv(socket, buffer, sizeof buffer, 0);
+    if (received < 0) return errno;
+    auto left = static_cast<unsigned>(received);
+    for (auto* header = reinterpret_cast<nlmsghdr*>(buffer); NLMSG_OK(header, left);
+         header = NLMSG_NEXT(header, left)) {
+      if (header->nlmsg_type != NLMSG_ERROR) continue;
+      const auto* answer = static_cast<const nlmsgerr*>(NLMSG_DATA(header));
+      // A missing privilege refuses the whole batch; only a table of another process is refused by itself.
+      if (answer->error == -EPERM && answer->msg.nlmsg_type >> 8 == NFNL_SUBSYS_NFTABLES) return EEXIST;
+      if (answer->error != 0) return -answer->error;
+      ++acknowledged;
+    }
+  }
+  return 0;
+}
+
+// The socket that owns the table, or a negative errno.
+int drop_ingress(const std::string& interface) {
+  const int socket = ::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER);
+  if (socket < 0) return -errno;
+  const timeval patience{2, 0};
+  setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  const std::string batch = drop_ingress_batch(interface);
+  sockaddr_nl kernel{};
+  kernel.nl_family = AF_NETLINK;
+  const auto sent = sendto(socket, batch.data(), batch.size(), 0, reinterpret_cast<sockaddr*>(&kernel), sizeof kernel);
+  const int error = sent < 0 ? errno : batch_error(socket);
+  if (error == 0) return socket;
+  close(socket);
+  return -error;
+}
+
+std::string conf(const std::string& family, const std::string& interface, const std::string& key) {
+  return "/proc/sys/net/" + family + "/conf/" + interface + "/" + key;
+}
+
+// An ethtool command that reads or sets one number; false when the driver does not know it.
+bool ethtool(const std::string& interface, std::uint32_t command, std::uint32_t& value) {
+  const int control = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (control < 0) return false;
+  ethtool_value argument{command, value};
+  ifreq request{};
+  interface.copy(request.ifr_name, IFNAMSIZ - 1);
+  request.ifr_data = reinterpret_cast<char*>(&argument);
+  const bool ok = ioctl(control, SIOCETHTOOL, &request) == 0;
+  close(control);
+  value = argument.data;
+  return ok;
+}
+
+bool set_flag(const std::string& interface, std::uint32_t read, std::uint32_t write, std::uint32_t mask, bool on) {
+  std::uint32_t value = 0;
+  if (!ethtool(interface, read, value) || ((value & mask) != 0) == on) return false;
+  value = on ? value | mask : value & ~mask;
+  return ethtool(interface, write, value);
+}
+
+}  // namespace
+
+Expected<HostIsolation> HostIsolation::open(const std::string& interface) {
+  if (if_nametoindex(interface.c_str()) == 0) return make_error("there is no interface '" + interface + "'");
+  HostIsolation guard(interface);
+  const int owner = drop_ingress(interface);
+  if (owner == -EPERM || owner == -EACCES) {
+    return make_error("no permission to keep the kernel away from '" + interface +
+                      "': run as root or with CAP_NET_ADMIN");
+  }
+  if (owner == -EEXIST) {
+    return make_error("another Sluice is at work on '" + interface + "' (nft table netdev sluice-" + interface + ")");
+  }
+  guard.nftables_ = owner;
+  if (!guard.drops_ingress()) {
+    guard.notes_.push_back("the kernel has no nftables ingress hook (" + std::string(std::strerror(-owner)) +
+                           "): frames that arrive on '" + interface + "' are kept from it by sysctl only");
+  }
+  guard.set(conf("ipv4", interface, "rp_filter"), "1");
+  guard.set(conf("ipv4", interface, "arp_ignore"), "8");
+  guard.set(conf("ipv4", interface, "forwarding"), "0");
+  guard.note_addresses();
+  guard.set(conf("ipv6", interface, "disable_ipv6"), "1");
+  guard.turn_off_receive_merging();
+  return guard;
+}
+
+// A key that does not exist (no IPv6 in this kernel) needs no guard.
+void HostIsolation::set(const std::string& path, const std::string& value) {
+  std::string before;
+  if (!(std::ifstream(path) >> before) || before == value) return;
+  std::ofstream file(path);
+  if (file << value << std::flush) {
+    saved_.push_back({path, before});
+  } else {
+    notes_.push_back("cannot write " + value + " to " + path + ": is /proc/sys read-only?");
+  }
+}
+
+void HostIsolation::turn_off_receive_merging() {
+  gro_was_on_ = set_flag(interface_, ETHTOOL_GGRO, ETHTOOL_SGRO, 1, false);
+  lro_was_on_ = set_flag(interface_, ETHTOOL_GFLAGS, ETHTOOL_SFLAGS, ETH_FLAG_LRO, false);
+}
+
+void HostIsolation::restore_receive_merging() {
+  if (gro_was_on_) set_flag(interface_, ETHTOOL_GGRO, ETHTOOL_SGRO, 1, true);
+  if (lro_was_on_) set_flag(interface_, ETHTOOL_GFLAGS, ETHTOOL_SFLAGS, ETH_FLAG_LRO, true);
+}
+
+// Link-local IPv6 addresses go away with disable_ipv6 and come back by themselves; all others would be lost or answered
+// twice.
+void HostIsolation::note_addresses() {
+  ifaddrs* all = nullptr;
+  if (getifaddrs(&all) != 0) return;
+  for (const ifaddrs* entry = all; entry != nullptr; entry = entry->ifa_next) {
+    if (entry->ifa_addr == nullptr || interface_ != entry->ifa_name) continue;
+    packet::IpAddress address;
+    if (entry->ifa_addr->sa_family == AF_INET) {
+      address = packet::IpAddress::from_bytes(4, &reinterpret_cast<const sockaddr_in*>(entry->ifa_addr)->sin_addr);
+    } else if (entry->ifa_addr->sa_family == AF_INET6) {
+      const auto& v6 = reinterpret_cast<const sockaddr_in6*>(entry->ifa_addr)->sin6_addr;
+      if (IN6_IS_ADDR_LINKLOCAL(&v6)) continue;
+      address = packet::IpAddress::from_bytes(6, &v6);
+    }
+    if (address.empty()) continue;
+    notes_.push_back("'" + interface_ + "' still has the address " + address.str() + ": move it to the TAP twin");
+  }
+  freeifaddrs(all);
+}
+
+HostIsolation::HostIsolation(HostIsolation&& other) noexcept {
+  *this = std::move(other);
+}
+
+HostIsolation& HostIsolation::operator=(HostIsolation&& other) noexcept {
+  std::swap(interface_, other.interface_);
+  std::swap(nftables_, other.nftables_);
+  std::swap(saved_, other.saved_);
+  std::swap(gro_was_on_, other.gro_was_on_);
+  std::swap(lro_was_on_, other.lro_was_on_);
+  std::swap(notes_, other.notes_);
+  return *this;
+}
+
+HostIsolation::~HostIsolation() {
+  for (auto setting = saved_.rbegin(); setting != saved_.rend(); ++setting) {
+    // The interface may be gone; then there is nothing to restore.
+    std::ofstream(setting->path) << setting->value << std::flush;
+  }
+  if (!interface_.empty()) restore_receive_merging();
+  if (nftables_ >= 0) close(nftables_);
+}
+
+}  // namespace sluice::port

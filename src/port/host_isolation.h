@@ -1,0 +1,59 @@
+// Keeps the host's kernel away from an interface whose frames Sluice handles by itself (net_af_packet): the kernel sees
+// every frame of it too, and without this guard would answer and forward a second time.
+//
+// While the guard lives, on that interface:
+//   - an nftables netdev chain drops everything at ingress. Packet sockets read before that hook, so DPDK still gets
+//   every
+//     frame. The table is owned by this process: the kernel removes it even after kill -9
+//   - IPv6 is off, so that the kernel sends no neighbour or router solicitations of its own
+//   - GRO and LRO are off, so that frames arrive as they were on the wire
+//   - rp_filter=1, arp_ignore=8, forwarding=0: what protects a kernel without nftables (older than 5.12) as far as it
+//   can;
+//     notes() says so then
+// Destruction restores all of it. The interface's addresses belong on the TAP twin; notes() names those that still lie
+// here.
+//
+// Errors: no such interface, a missing privilege, or another Sluice at work on the interface. Thread-safety: one
+// thread; open and destroy in the network namespace of the interface. Cost: start and stop only.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+
+namespace sluice::port {
+
+class HostIsolation {
+ public:
+  static Expected<HostIsolation> open(const std::string& interface);
+
+  HostIsolation(HostIsolation&& other) noexcept;
+  HostIsolation& operator=(HostIsolation&& other) noexcept;
+  ~HostIsolation();
+
+  // True when frames are dropped before the kernel's protocols see them.
+  bool drops_ingress() const { return nftables_ >= 0; }
+  // What the administrator should know, one sentence each; usually none.
+  const std::vector<std::string>& notes() const { return notes_; }
+
+ private:
+  struct Saved {
+    std::string path;  // a file under /proc/sys
+    std::string value;
+  };
+  explicit HostIsolation(std::string interface) : interface_(std::move(interface)) {}
+  void set(const std::string& path, const std::string& value);
+  void turn_off_receive_merging();
+  void restore_receive_merging();
+  void note_addresses();
+
+  std::string interface_;
+  int nftables_ = -1;  // the socket that owns the table
+  std::vector<Saved> saved_;
+  bool gro_was_on_ = false;
+  bool lro_was_on_ = false;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace sluice::port

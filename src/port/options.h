@@ -1,0 +1,32 @@
+// What the administrator says about ports and packet memory. Plain data; control/config fills it, port/ and engine/
+// read it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace sluice::port {
+
+struct PortOptions {
+  std::string name;     // the administrator's name, unique
+  std::string device;   // DPDK devargs ("net_af_packet0,iface=veth1"), a PCI address, or "replay,..." (replay_port.h)
+  unsigned queues = 1;  // receive queues, each served by one lane
+  unsigned mtu = 1500;  // largest IP packet
+  std::string twin;     // TAP interface that carries what is not fast-path; empty: none
+  std::string peer;     // port that echo and touch send to; empty: the other of two ports, else itself
+  unsigned descriptors = 1024;  // per queue and direction
+  bool promiscuous = true;
+  bool operator==(const PortOptions&) const = default;
+};
+
+enum class Hugepages { automatic, off, require };
+
+struct MemoryOptions {
+  Hugepages hugepages = Hugepages::automatic;
+  std::uint64_t size = 1536ULL << 20;  // bytes that DPDK may take, all pools and tables together; touched as used
+  unsigned frames = 16384;             // mbufs per port queue
+  unsigned frame_bytes = 2048;         // data room of an mbuf behind its headroom
+  bool operator==(const MemoryOptions&) const = default;
+};
+
+}  // namespace sluice::port

@@ -1,0 +1,217 @@
+#include "port/port.h"
+
+#include <rte_dev.h>
+#include <rte_errno.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "port/packet_socket.h"
+
+namespace sluice::port {
+namespace {
+
+// "net_af_packet0,iface=x" -> "net_af_packet0"
+std::string device_name(const std::string& devargs) {
+  return devargs.substr(0, devargs.find(','));
+}
+
+// af_packet opens one socket per queue pair, and only when it is told to. All its sockets share the traffic, so there
+// must be as many as there are receive queues in use: a socket that nobody reads would swallow its share.
+std::string with_queues(const PortOptions& options) {
+  std::string devargs = options.device;
+  if (devargs.rfind("net_af_packet", 0) == 0 && devargs.find("qpairs=") == std::string::npos && options.queues > 1) {
+    devargs += ",qpairs=" + std::to_string(options.queues);
+  }
+  return devargs;
+}
+
+}  // namespace
+
+Expected<void> Port::fail(const std::string& what, int error) const {
+  return make_error("[[port]] '" + options_.name + "' (" + options_.device + "): " + what +
+                    (error != 0 ? ": " + std::string(rte_strerror(error < 0 ? -error : error)) : ""));
+}
+
+Expected<std::unique_ptr<Port>> Port::open(const PortOptions& options, const MemoryOptions& memory,
+                                           unsigned tx_queues) {
+  std::unique_ptr<Port> port(new Port(options));
+  if (device_name(options.device) == "replay") {
+    auto replay_options = ReplayOptions::parse(options.device);
+    if (!replay_options) {
+      return make_error("[[port]] '" + options.name + "': " + replay_options.error().message);
+    }
+    auto replay = ReplayPort::create(options.name, options.queues, *replay_options, memory.frame_bytes);
+    if (!replay) {
+      return make_error("[[port]] '" + options.name + "': " + replay.error().message);
+    }
+    port->replay_ = std::move(*replay);
+    port->tx_queues_ = tx_queues;
+    port->mac_ = {{0x02, 0, 0, 0, 0, 0x02}};
+    return port;
+  }
+  if (auto opened = port->open_ethdev(memory, tx_queues); !opened) {
+    return tl::unexpected(opened.error());
+  }
+  return port;
+}
+
+Expected<void> Port::open_ethdev(const MemoryOptions& memory, unsigned tx_queues) {
+  const std::string name = device_name(options_.device);
+  if (rte_eth_dev_get_port_by_name(name.c_str(), &id_) != 0) {
+    const std::string devargs = with_queues(options_);
+    if (const int error = rte_dev_probe(devargs.c_str()); error != 0) {
+      id_ = RTE_MAX_ETHPORTS;
+      return fail(
+          "the device does not open (does the interface exist in this network namespace, is the driver name right, "
+          "and is this run as root?)",
+          error);
+    }
+    probed_ = true;
+    if (rte_eth_dev_get_port_by_name(name.c_str(), &id_) != 0) {
+      id_ = RTE_MAX_ETHPORTS;
+      return fail("the device opened but is no Ethernet port", 0);
+    }
+  }
+  rte_eth_dev_info info;
+  if (const int error = rte_eth_dev_info_get(id_, &info); error != 0) {
+    return fail("the device does not describe itself", error);
+  }
+  if (options_.queues > info.max_rx_queues) {
+    return fail(
+        "queues = " + std::to_string(options_.queues) + ", but the device has " + std::to_string(info.max_rx_queues),
+        0);
+  }
+  tx_queues_ = std::min<unsigned>(tx_queues, info.max_tx_queues);
+
+  rte_eth_conf conf{};
+  if (options_.queues > 1 && (info.flow_type_rss_offloads & RTE_ETH_RSS_IP) != 0) {
+    conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+    conf.rx_adv_conf.rss_conf.rss_hf =
+        (RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP) & info.flow_type_rss_offloads;
+  }
+  if (const int error = rte_eth_dev_configure(id_, static_cast<std::uint16_t>(options_.queues),
+                                              static_cast<std::uint16_t>(tx_queues_), &conf);
+      error != 0) {
+    return fail("the device refuses " + std::to_string(options_.queues) + " receive and " + std::to_string(tx_queues_) +
+                    " transmit queues",
+                error);
+  }
+  std::uint16_t rx_descriptors = static_cast<std::uint16_t>(options_.descriptors);
+  std::uint16_t tx_descriptors = rx_descriptors;
+  rte_eth_dev_adjust_nb_rx_tx_desc(id_, &rx_descriptors, &tx_descriptors);
+  const int node = rte_eth_dev_socket_id(id_);
+  for (unsigned q = 0; q < options_.queues; ++q) {
+    auto pool =
+        make_frame_pool("frames-" + options_.name + "-" + std::to_string(q), memory.frames, memory.frame_bytes, node);
+    if (!pool) {
+      return tl::unexpected(pool.error());
+    }
+    pools_.push_back(std::move(*pool));
+    if (const int error = rte_eth_rx_queue_setup(id_, static_cast<std::uint16_t>(q), rx_descriptors,
+                                                 static_cast<unsigned>(node), nullptr, pools_.back().get());
+        error != 0) {
+      return fail("receive queue " + std::to_string(q) + " does not start", error);
+    }
+  }
+  for (unsigned q = 0; q < tx_queues_; ++q) {
+    if (const int error = rte_eth_tx_queue_setup(id_, static_cast<std::uint16_t>(q), tx_descriptors,
+                                                 static_cast<unsigned>(node), nullptr);
+        error != 0) {
+      return fail("transmit queue " + std::to_string(q) + " does not start", error);
+    }
+  }
+  // Not every virtual device has an MTU or a promiscuous mode of its own; those take any frame anyway.
+  rte_eth_dev_set_mtu(id_, static_cast<std::uint16_t>(options_.mtu));
+  if (const int error = rte_eth_dev_start(id_); error != 0) {
+    return fail("the device does not start", error);
+  }
+  started_ = true;
+  if (options_.promiscuous) {
+    rte_eth_promiscuous_enable(id_);
+  }
+  rte_ether_addr address;
+  if (rte_eth_macaddr_get(id_, &address) == 0) {
+    std::memcpy(mac_.bytes.data(), address.addr_bytes, mac_.bytes.size());
+  }
+  return {};
+}
+
+Port::~Port() {
+  stop();
+  if (id_ != RTE_MAX_ETHPORTS) {
+    rte_eth_dev_info info{};
+    const bool known = rte_eth_dev_info_get(id_, &info) == 0;
+    rte_eth_dev_close(id_);
+    if (probed_ && known && info.device != nullptr) {
+      rte_dev_remove(info.device);  // so that the device can be opened again in this process
+    }
+  }
+}
+
+void Port::stop() {
+  if (started_) {
+    rte_eth_dev_stop(id_);
+    started_ = false;
+  }
+}
+
+int Port::numa_node() const {
+  return id_ == RTE_MAX_ETHPORTS ? -1 : rte_eth_dev_socket_id(id_);
+}
+
+std::string Port::driver() const {
+  rte_eth_dev_info info;
+  if (replay_) {
+    return "memory replay";
+  }
+  return rte_eth_dev_info_get(id_, &info) == 0 && info.driver_name != nullptr ? info.driver_name : "unknown";
+}
+
+std::vector<rte_mempool*> Port::pools() const {
+  std::vector<rte_mempool*> all;
+  for (const FramePool& pool : pools_) {
+    all.push_back(pool.get());
+  }
+  for (unsigned q = 0; replay_ && q < options_.queues; ++q) {
+    all.push_back(replay_->pool(static_cast<std::uint16_t>(q)));
+  }
+  return all;
+}
+
+PortStats Port::stats() const {
+  PortStats stats;
+  stats.link_up = link_up();
+  if (replay_) {
+    stats.missed = replay_->missed();
+    return stats;
+  }
+  rte_eth_stats raw;
+  if (rte_eth_stats_get(id_, &raw) == 0) {
+    stats = {raw.ipackets, raw.ibytes,  raw.opackets,  raw.obytes,   raw.imissed,
+             raw.ierrors,  raw.oerrors, raw.rx_nombuf, stats.link_up};
+  }
+  return stats;
+}
+
+bool Port::link_up() const {
+  if (replay_) {
+    return true;
+  }
+  // Drivers on a kernel interface say "up" always.
+  if (const std::string interface = kernel_interface(); !interface.empty()) {
+    return interface_running(interface);
+  }
+  rte_eth_link link{};
+  return rte_eth_link_get_nowait(id_, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
+}
+
+std::string Port::kernel_interface() const {
+  const std::size_t at = options_.device.find("iface=");
+  if (at == std::string::npos || options_.device.rfind("net_af_", 0) != 0) {
+    return "";
+  }
+  return options_.device.substr(at + 6, options_.device.find(',', at) - at - 6);
+}
+
+}  // namespace sluice::port

@@ -1,0 +1,76 @@
+// A port: a DPDK ethdev (a NIC or a virtual device), or the memory replay port. Everything that carries frames goes
+// through rx_burst and tx_burst of this class, which cost what rte_eth_rx_burst and rte_eth_tx_burst cost plus one
+// predicted branch.
+//
+// Thread-safety: one thread per receive queue and per transmit queue; the rest from the control thread.
+#pragma once
+
+#include <rte_ethdev.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "packet/ip_address.h"
+#include "port/frame_pool.h"
+#include "port/options.h"
+#include "port/replay_port.h"
+
+namespace sluice::port {
+
+struct PortStats {
+  std::uint64_t rx_frames = 0, rx_bytes = 0, tx_frames = 0, tx_bytes = 0;  // as the device counts them
+  std::uint64_t missed = 0;  // lost before receive: no free descriptor or frame
+  std::uint64_t rx_errors = 0, tx_errors = 0, no_memory = 0;
+  bool link_up = false;
+};
+
+class Port {
+ public:
+  // Probes, configures and starts the device with options.queues receive queues and `tx_queues` transmit queues (fewer
+  // if the device has fewer: see tx_queue_count()). Errors name the port, the device and what to do.
+  static Expected<std::unique_ptr<Port>> open(const PortOptions& options, const MemoryOptions& memory,
+                                              unsigned tx_queues);
+  ~Port();
+  Port(const Port&) = delete;
+  Port& operator=(const Port&) = delete;
+
+  std::uint16_t rx_burst(std::uint16_t queue, rte_mbuf** frames, std::uint16_t count) {
+    return replay_ ? replay_->rx_burst(queue, frames, count) : rte_eth_rx_burst(id_, queue, frames, count);
+  }
+  std::uint16_t tx_burst(std::uint16_t queue, rte_mbuf** frames, std::uint16_t count) {
+    return replay_ ? replay_->tx_burst(frames, count) : rte_eth_tx_burst(id_, queue, frames, count);
+  }
+
+  const PortOptions& options() const { return options_; }
+  const std::string& name() const { return options_.name; }
+  const packet::MacAddress& mac() const { return mac_; }
+  int numa_node() const;
+  std::string driver() const;
+  unsigned tx_queue_count() const { return tx_queues_; }
+  std::vector<rte_mempool*> pools() const;
+  PortStats stats() const;
+  bool link_up() const;
+  ReplayPort* replay() { return replay_.get(); }
+  // The kernel interface under the device ("iface=" of af_packet and af_xdp), or empty.
+  std::string kernel_interface() const;
+  void stop();
+
+ private:
+  explicit Port(PortOptions options) : options_(std::move(options)) {}
+  Expected<void> open_ethdev(const MemoryOptions& memory, unsigned tx_queues);
+  Expected<void> fail(const std::string& what, int error) const;
+
+  PortOptions options_;
+  packet::MacAddress mac_;
+  std::uint16_t id_ = RTE_MAX_ETHPORTS;
+  unsigned tx_queues_ = 0;
+  bool probed_ = false;
+  bool started_ = false;
+  std::vector<FramePool> pools_;
+  std::unique_ptr<ReplayPort> replay_;
+};
+
+}  // namespace sluice::port

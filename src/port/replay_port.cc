@@ -1,0 +1,218 @@
+#include "port/replay_port.h"
+
+#include <rte_cycles.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <random>
+
+#include "packet/builder.h"
+#include "packet/frame_mix.h"
+
+namespace sluice::port {
+namespace {
+
+constexpr unsigned refresh_bytes = 64;
+
+// Where a frame's index lives while it is in a replay pool: the mbuf's user hash, which nothing else on these ports
+// uses.
+std::uint32_t& index_of(rte_mbuf* frame) {
+  return frame->hash.fdir.hi;
+}
+
+packet::IpAddress random_destination(std::mt19937_64& random, int family) {
+  std::uint8_t bytes[16];
+  const std::uint64_t words[2] = {random(), random()};
+  std::memcpy(bytes, words, sizeof bytes);
+  if (family == 4) {
+    bytes[0] = static_cast<std::uint8_t>(1 + bytes[0] % 223);  // unicast
+    if (bytes[0] == 127) {
+      bytes[0] = 128;
+    }
+  } else {
+    bytes[0] = 0x20 | (bytes[0] & 0x1f);  // 2000::/3, global unicast
+  }
+  return packet::IpAddress::from_bytes(family, bytes);
+}
+
+std::vector<std::uint8_t> make_frame(std::mt19937_64& random, const ReplayOptions& options, unsigned index,
+                                     unsigned length) {
+  const packet::IpAddress destination = options.destinations.empty()
+                                            ? random_destination(random, options.family)
+                                            : options.destinations[index % options.destinations.size()];
+  const bool v4 = destination.family == 4;
+  const unsigned headers = 14 + (v4 ? 20 : 40) + 8;
+  std::vector<std::uint8_t> payload(length > headers ? length - headers : 0);
+  for (std::uint8_t& byte : payload) {
+    byte = static_cast<std::uint8_t>(random());
+  }
+  packet::PacketBuilder builder;
+  builder.eth("02:00:00:00:00:01", "02:00:00:00:00:02");
+  if (v4) {
+    builder.ipv4("198.18.0.1", destination.str());
+  } else {
+    builder.ipv6("2001:2::1", destination.str());
+  }
+  return builder.ttl(255).udp(static_cast<std::uint16_t>(1024 + index % 50000), 4000).payload(payload).build();
+}
+
+}  // namespace
+
+Expected<ReplayOptions> ReplayOptions::parse(const std::string& devargs) {
+  ReplayOptions options;
+  std::size_t at = devargs.find(',');
+  while (at != std::string::npos) {
+    const std::size_t next = devargs.find(',', at + 1);
+    const std::string item = devargs.substr(at + 1, next == std::string::npos ? next : next - at - 1);
+    const std::size_t equals = item.find('=');
+    const std::string key = item.substr(0, equals);
+    const std::string value = equals == std::string::npos ? "" : item.substr(equals + 1);
+    double number = 0;
+    const auto [end, ec] = std::from_chars(value.data(), value.data() + value.size(), number);
+    const bool is_number = ec == std::errc() && end == value.data() + value.size() && number >= 0;
+    if (key == "mix") {
+      options.mix = value;
+    } else if (!is_number || number > 1e9) {
+      return make_error("replay: '" + item + "': " + key + " takes a number from 0 to 1e9");
+    } else if (key == "frames") {
+      options.frames = static_cast<unsigned>(number);
+    } else if (key == "family" && (number == 4 || number == 6)) {
+      options.family = static_cast<int>(number);
+    } else if (key == "seed") {
+      options.seed = static_cast<std::uint64_t>(number);
+    } else if (key == "rate") {
+      options.rate = number;
+    } else if (key == "refresh") {
+      options.refresh = static_cast<unsigned>(number);
+    } else {
+      return make_error("replay: '" + item + "': the keys are mix, frames, family (4 or 6), seed, rate, refresh");
+    }
+    at = next;
+  }
+  if (options.frames < 64) {
+    return make_error("replay: frames=" + std::to_string(options.frames) + " is too few; 64 is the least");
+  }
+  return options;
+}
+
+Expected<std::unique_ptr<ReplayPort>> ReplayPort::create(const std::string& name, unsigned queues,
+                                                         const ReplayOptions& options, unsigned frame_bytes) {
+  auto port = std::make_unique<ReplayPort>();
+  port->refresh_ = options.refresh;
+  port->frames_ = options.frames;
+  for (unsigned q = 0; q < queues; ++q) {
+    auto mix = packet::FrameMix::make(options.mix, options.seed + q);
+    if (!mix) {
+      return tl::unexpected(mix.error());
+    }
+    auto pool = make_frame_pool("replay-" + name + "-" + std::to_string(q), options.frames, frame_bytes, SOCKET_ID_ANY);
+    if (!pool) {
+      return tl::unexpected(pool.error());
+    }
+    auto queue = std::make_unique<Queue>();
+    queue->pool = std::move(*pool);
+    std::mt19937_64 random(options.seed * 1000003 + q);
+    std::vector<rte_mbuf*> all(options.frames);
+    if (rte_pktmbuf_alloc_bulk(queue->pool.get(), all.data(), options.frames) != 0) {
+      return make_error("replay: the frames of queue " + std::to_string(q) + " could not be taken from their pool");
+    }
+    std::sort(all.begin(), all.end());
+    for (unsigned i = 0; i < options.frames; ++i) {
+      const unsigned length = mix->next();
+      if (length > frame_bytes) {
+        return make_error("replay: mix '" + options.mix + "' has frames of " + std::to_string(length) +
+                          " bytes; raise [memory] frame_bytes above " + std::to_string(frame_bytes));
+      }
+      queue->pristine.push_back(make_frame(random, options, i, length));
+      const auto& bytes = queue->pristine.back();
+      std::memcpy(rte_pktmbuf_mtod(all[i], void*), bytes.data(), bytes.size());
+      all[i]->data_len = static_cast<std::uint16_t>(bytes.size());
+      all[i]->pkt_len = static_cast<std::uint32_t>(bytes.size());
+      index_of(all[i]) = i;
+    }
+    rte_mempool_put_bulk(queue->pool.get(), reinterpret_cast<void**>(all.data()), options.frames);
+    queue->last_tsc = rte_rdtsc();
+    port->queues_.push_back(std::move(queue));
+  }
+  port->set_rate(options.rate);
+  return port;
+}
+
+void ReplayPort::set_rate(double frames_per_second) {
+  for (auto& queue : queues_) {
+    queue->rate_per_tsc.store(frames_per_second / static_cast<double>(rte_get_tsc_hz()), std::memory_order_relaxed);
+  }
+}
+
+std::uint16_t ReplayPort::rx_burst(std::uint16_t q, rte_mbuf** frames, std::uint16_t count) {
+  Queue& queue = *queues_[q];
+  const double rate = queue.rate_per_tsc.load(std::memory_order_relaxed);
+  if (rate > 0) {
+    const std::uint64_t now = rte_rdtsc();
+    if (rate != queue.seen_rate) {
+      queue.seen_rate = rate;
+      queue.credit = 0;
+      queue.last_tsc = now;
+    }
+    queue.credit += static_cast<double>(now - queue.last_tsc) * rate;
+    queue.last_tsc = now;
+    // What a NIC's receive ring would have overflowed with: more than the queue's frames are due at once.
+    if (queue.credit > frames_) {
+      queue.missed.store(
+          queue.missed.load(std::memory_order_relaxed) + static_cast<std::uint64_t>(queue.credit - frames_),
+          std::memory_order_relaxed);
+      queue.credit = frames_;
+    }
+    count = static_cast<std::uint16_t>(std::min<double>(count, queue.credit));
+  }
+  const unsigned available = rte_mempool_avail_count(queue.pool.get());
+  count = static_cast<std::uint16_t>(std::min<unsigned>(count, available));
+  if (count == 0 || rte_mempool_get_bulk(queue.pool.get(), reinterpret_cast<void**>(frames), count) != 0) {
+    return 0;
+  }
+  if (rate > 0) {
+    queue.credit -= count;
+  }
+  if (refresh_ != 0 && (queue.handed_out / frames_) % refresh_ == refresh_ - 1) {
+    for (unsigned i = 0; i < count; ++i) {
+      const auto& bytes = queue.pristine[index_of(frames[i])];
+      std::memcpy(rte_pktmbuf_mtod(frames[i], void*), bytes.data(), std::min<std::size_t>(bytes.size(), refresh_bytes));
+    }
+  }
+  queue.handed_out += count;
+  return count;
+}
+
+std::uint16_t ReplayPort::tx_burst(rte_mbuf** frames, std::uint16_t count) {
+  if (observer_) {
+    for (unsigned i = 0; i < count; ++i) {
+      observer_(frames[i]);
+    }
+  }
+  // Runs of frames of one pool; nearly always the whole burst.
+  for (unsigned first = 0; first < count;) {
+    rte_mempool* pool = frames[first]->pool;
+    unsigned end = first + 1;
+    while (end < count && frames[end]->pool == pool) {
+      ++end;
+    }
+    rte_mempool_put_bulk(pool, reinterpret_cast<void**>(frames + first), end - first);
+    first = end;
+  }
+  return count;
+}
+
+std::uint64_t ReplayPort::missed() const {
+  std::uint64_t sum = 0;
+  for (const auto& queue : queues_) {
+    sum += queue->missed.load(std::memory_order_relaxed);
+  }
+  return sum;
+}
+
+std::uint32_t ReplayPort::frame_index(const rte_mbuf* frame) {
+  return frame->hash.fdir.hi;
+}
+
+}  // namespace sluice::port

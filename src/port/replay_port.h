@@ -1,0 +1,82 @@
+// The memory replay port: frames of a given mix, prepared once in packet memory, handed out by reference on receive and
+// taken back on transmit. It stands in for a NIC whose DMA costs the CPU nothing, so that a bench measures the gateway
+// and not a generator. It moves pointers only.
+//
+// A queue's frames are the mbufs of its own pool. Receiving takes the next ones from the pool's FIFO; transmitting
+// gives a frame back to the pool it came from, whatever port it leaves by. Frames come out changed (a router lowers the
+// TTL), so after `refresh` rounds each frame's first bytes are written anew from a pristine copy, at a cost of
+// 1/refresh of a small copy.
+//
+// Offered load: without `rate`, as fast as the lane polls; with it, frames fall due at that rate and those that no free
+// frame is there for are counted as missed, as a NIC would.
+//
+// Thread-safety: one thread per queue, as for an ethdev. Cost: a bulk dequeue or enqueue per burst.
+#pragma once
+
+#include <rte_mbuf.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "packet/ip_address.h"
+#include "port/frame_pool.h"
+
+namespace sluice::port {
+
+struct ReplayOptions {
+  std::string mix = "64";   // packet/frame_mix.h
+  unsigned frames = 16384;  // per queue
+  int family = 4;           // 4 | 6
+  std::uint64_t seed = 1;
+  double rate = 0;                              // frames per second and queue; 0: unlimited
+  unsigned refresh = 0;                         // rounds between refreshes; 0: never
+  std::vector<packet::IpAddress> destinations;  // drawn in turn; empty: random ones
+
+  // From devargs: "replay,mix=heavy-tail,frames=16384,family=6,seed=1,rate=1e6,refresh=200".
+  static Expected<ReplayOptions> parse(const std::string& devargs);
+};
+
+class ReplayPort {
+ public:
+  static Expected<std::unique_ptr<ReplayPort>> create(const std::string& name, unsigned queues,
+                                                      const ReplayOptions& options, unsigned frame_bytes);
+
+  std::uint16_t rx_burst(std::uint16_t queue, rte_mbuf** frames, std::uint16_t count);
+  std::uint16_t tx_burst(rte_mbuf** frames, std::uint16_t count);
+  rte_mempool* pool(std::uint16_t queue) const { return queues_[queue]->pool.get(); }
+  std::uint64_t missed() const;
+
+  // Which frame of its queue an mbuf is, and the frame as it was prepared: for verifying what comes out.
+  static std::uint32_t frame_index(const rte_mbuf* frame);
+  const std::vector<std::uint8_t>& pristine(std::uint16_t queue, std::uint32_t index) const {
+    return queues_[queue]->pristine[index];
+  }
+  // Called for every frame that leaves by this port, before it is taken back. For verification; set while no lane runs.
+  using Observer = std::function<void(const rte_mbuf* frame)>;
+  void observe(Observer observer) { observer_ = std::move(observer); }
+  // Frames per second and queue that fall due from now on; 0: unlimited. May be called while lanes run.
+  void set_rate(double frames_per_second);
+
+ private:
+  struct Queue {
+    FramePool pool;
+    std::vector<std::vector<std::uint8_t>> pristine;
+    std::atomic<double> rate_per_tsc{0};
+    double seen_rate = 0;
+    double credit = 0;
+    std::uint64_t last_tsc = 0;
+    std::uint64_t handed_out = 0;
+    std::atomic<std::uint64_t> missed{0};
+  };
+  std::vector<std::unique_ptr<Queue>> queues_;
+  unsigned refresh_ = 0;
+  unsigned frames_ = 0;
+  Observer observer_;
+};
+
+}  // namespace sluice::port
