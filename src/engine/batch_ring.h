@@ -1,0 +1,65 @@
+// The batches of one lane, in a ring indexed by ticket. Order out is order in by construction: tickets are handed out
+// in the order of collecting, and the forwarder only ever takes the oldest; devices may finish in any order in between.
+// Keeping order costs one load per batch, no work per frame, and there is no timeout after which order would be given
+// up.
+//
+// Thread-safety: the lane's thread owns open/seal/release; the worker reads through sealed(); states hand batches over.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/error.h"
+#include "engine/batch.h"
+
+namespace sluice::engine {
+
+// Gives zeroed memory that the device can address, 64-byte aligned, alive as long as the engine.
+using DeviceMemory = std::function<Expected<void*>(std::size_t bytes)>;
+
+class BatchRing {
+ public:
+  struct Shape {
+    std::uint32_t lane;
+    std::uint32_t batches;
+    std::uint32_t capacity;
+    std::uint32_t extra_bytes_per_frame;
+  };
+  static Expected<std::unique_ptr<BatchRing>> create(const Shape& shape, const DeviceMemory& memory);
+
+  // The batch that collects, or null when all are in use.
+  Batch* open();
+  // Closes the open batch: it gets the state and belongs to whoever acts on that state.
+  void seal(BatchState state);
+  // The oldest batch that is not released, or null; the open batch does not count.
+  Batch* oldest();
+  void release();
+  // For the worker: the next sealed batch in ticket order, which it must move on to in_flight, done or failed. Batches
+  // that the lane computed itself are passed over.
+  Batch* next_sealed();
+
+  std::uint32_t in_use() const { return static_cast<std::uint32_t>(next_ticket_ - oldest_ticket_); }
+  bool has_open() const { return has_open_; }
+  std::size_t bytes() const { return bytes_; }
+  const std::vector<std::unique_ptr<Batch>>& all() const { return batches_; }
+
+ private:
+  Batch& at(std::uint64_t ticket) { return *batches_[ticket % batches_.size()]; }
+
+  std::vector<std::unique_ptr<Batch>> batches_;
+  std::vector<std::unique_ptr<rte_mbuf*[]>> mbufs_;
+  std::vector<std::unique_ptr<Segment[]>> segments_;
+  std::size_t bytes_ = 0;
+  // The lane's.
+  std::uint64_t oldest_ticket_ = 0;
+  std::uint64_t next_ticket_ = 0;  // of the next batch to seal
+  bool has_open_ = false;
+  std::atomic<std::uint64_t> sealed_tickets_{0};
+  // The worker's.
+  alignas(64) std::uint64_t worker_ticket_ = 0;
+};
+
+}  // namespace sluice::engine

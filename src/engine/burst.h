@@ -1,0 +1,64 @@
+// What a receive burst returned, as a function's collect() sees it: for each frame exactly one of BatchWriter::append,
+// drop or punt. The header bytes of the frames have been prefetched.
+#pragma once
+
+#include <rte_mbuf.h>
+
+#include <cstdint>
+
+#include "engine/counters.h"
+#include "engine/host_port.h"
+
+namespace sluice::engine {
+
+inline constexpr unsigned burst_size = 64;
+
+class Burst {
+ public:
+  Burst(LaneCounters& counters, const HostPort* host_ports) : counters_(counters), host_ports_(host_ports) {}
+
+  unsigned size() const { return size_; }
+  std::uint16_t port() const { return port_; }
+  std::uint8_t* data(unsigned i) const { return rte_pktmbuf_mtod(frames_[i], std::uint8_t*); }
+  std::uint32_t length(unsigned i) const { return rte_pktmbuf_data_len(frames_[i]); }
+  rte_mbuf* frame(unsigned i) const { return frames_[i]; }
+
+  void drop(unsigned i, packet::Reason reason) {
+    counters_.drops[reason].add(1);
+    dropped_[dropped_count_++] = frames_[i];
+  }
+
+  // To the kernel through the port's twin. When that is not possible: a drop for `otherwise`, or for what stands in the
+  // way. `exceptional`: a frame that the kernel only answers with an error; such frames never take the last of the way.
+  void punt(unsigned i, bool exceptional = false, packet::Reason otherwise = packet::no_reason) {
+    if (const packet::Reason reason = host_ports_[port_].punt(frames_[i], exceptional); reason != packet::no_reason) {
+      drop(i, otherwise != packet::no_reason ? otherwise : reason);
+    } else {
+      counters_.punted_frames.add(1);
+    }
+  }
+
+  // The lane's side.
+  rte_mbuf** frames() { return frames_; }
+  void begin(unsigned size, std::uint16_t port) {
+    size_ = size;
+    port_ = port;
+    dropped_count_ = 0;
+  }
+  void end() {
+    if (dropped_count_ != 0) {
+      rte_pktmbuf_free_bulk(dropped_, dropped_count_);
+    }
+  }
+
+ private:
+  LaneCounters& counters_;
+  const HostPort* host_ports_;
+  unsigned size_ = 0;
+  unsigned dropped_count_ = 0;
+  std::uint16_t port_ = 0;
+  rte_mbuf* frames_[burst_size];
+  rte_mbuf* dropped_[burst_size];
+};
+
+}  // namespace sluice::engine

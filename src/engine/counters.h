@@ -1,0 +1,41 @@
+// Counters of one lane: one writer (the lane's thread), any number of readers. Adding is a plain load, add and store.
+// They conserve frames: rx + injected = tx + punted + sum(drops) + in flight, at every moment when the lane is quiet.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "packet/reason.h"
+
+namespace sluice::engine {
+
+inline constexpr unsigned max_ports = 32;
+
+class Counter {
+ public:
+  void add(std::uint64_t n) { value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }
+  void set(std::uint64_t n) { value_.store(n, std::memory_order_relaxed); }
+  std::uint64_t get() const { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint64_t> value_{0};
+};
+
+struct alignas(64) LaneCounters {
+  Counter rx_frames, rx_bytes;
+  Counter injected_frames;  // from the host's twin, to be transmitted
+  Counter punted_frames;    // to the host's twin
+  std::array<Counter, max_ports> tx_frames, tx_bytes;
+  std::array<Counter, packet::max_reasons> drops;
+  Counter batches_cpu, frames_cpu;  // computed by the lane's core
+  Counter batches_gpu, frames_gpu;
+  Counter batches_rescued, frames_rescued;  // computed by the core because the GPU failed
+  Counter sealed_full;                      // batches handed on before the time point because they were full
+  Counter receive_stalls;                   // polls that could not receive because every batch was in use
+  Counter misses;                           // frames transmitted after their deadline
+  Counter measured;                         // frames transmitted and timed
+  Counter polls, busy_polls;
+};
+
+}  // namespace sluice::engine

@@ -1,0 +1,58 @@
+#include "engine/emitter.h"
+
+#include <rte_pause.h>
+
+#include <utility>
+
+namespace sluice::engine {
+namespace {
+// How often a full transmit queue is offered the rest again: a few microseconds, far below any deadline.
+constexpr unsigned tx_attempts = 64;
+}  // namespace
+
+Emitter::Emitter(std::vector<port::Port*> ports, std::uint16_t tx_queue, LaneCounters& counters,
+                 const HostPort* host_ports)
+    : ports_(std::move(ports)),
+      queues_(ports_.size()),
+      counters_(counters),
+      host_ports_(host_ports),
+      tx_queue_(tx_queue) {}
+
+void Emitter::flush(std::uint16_t port) {
+  Queue& queue = queues_[port];
+  const unsigned total = std::exchange(queue.count, 0);
+  std::uint64_t bytes = std::exchange(queue.bytes, 0);
+  unsigned sent = 0;
+  for (unsigned attempt = 0; sent < total && attempt < tx_attempts; ++attempt) {
+    const unsigned accepted =
+        ports_[port]->tx_burst(tx_queue_, queue.frames + sent, static_cast<std::uint16_t>(total - sent));
+    sent += accepted;
+    if (accepted == 0) {
+      rte_pause();
+    }
+  }
+  for (unsigned i = sent; i < total; ++i) {
+    bytes -= rte_pktmbuf_pkt_len(queue.frames[i]);
+    drop(queue.frames[i], tx_full);
+  }
+  counters_.tx_frames[port].add(sent);
+  counters_.tx_bytes[port].add(bytes);
+}
+
+void Emitter::free_dropped() {
+  rte_pktmbuf_free_bulk(dropped_, dropped_count_);
+  dropped_count_ = 0;
+}
+
+void Emitter::flush_all() {
+  for (std::uint16_t port = 0; port < queues_.size(); ++port) {
+    if (queues_[port].count != 0) {
+      flush(port);
+    }
+  }
+  if (dropped_count_ != 0) {
+    free_dropped();
+  }
+}
+
+}  // namespace sluice::engine

@@ -1,0 +1,82 @@
+// Where forwarded frames go: transmit bursts per port, drops by reason, punts to the host. One per lane thread.
+//
+// Frames of one batch leave in the order of the calls, per port. A transmit burst that the port does not take is
+// offered again a bounded number of times; what remains is dropped as "tx_full", never silently.
+#pragma once
+
+#include <rte_mbuf.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/batch.h"
+#include "engine/counters.h"
+#include "engine/host_port.h"
+#include "port/port.h"
+
+namespace sluice::engine {
+
+inline const packet::Reason tx_full = packet::register_reason("tx_full", "the transmit queue stayed full");
+
+class Emitter {
+ public:
+  static constexpr unsigned tx_burst_size = 64;
+
+  Emitter(std::vector<port::Port*> ports, std::uint16_t tx_queue, LaneCounters& counters, const HostPort* host_ports);
+
+  void transmit(const Batch& batch, std::uint32_t i, std::uint16_t port) {
+    transmit(batch.mbuf[i], batch.length[i], port);
+  }
+  // `length`: bytes of the frame. Taken from the caller, who has it in cache, rather than from the mbuf.
+  void transmit(rte_mbuf* frame, std::uint32_t length, std::uint16_t port) {
+    Queue& queue = queues_[port];
+    queue.frames[queue.count++] = frame;
+    queue.bytes += length;
+    if (queue.count == tx_burst_size) {
+      flush(port);
+    }
+  }
+  void drop(const Batch& batch, std::uint32_t i, packet::Reason reason) { drop(batch.mbuf[i], reason); }
+  void drop(rte_mbuf* frame, packet::Reason reason) {
+    counters_.drops[reason].add(1);
+    dropped_[dropped_count_++] = frame;
+    if (dropped_count_ == tx_burst_size) {
+      free_dropped();
+    }
+  }
+  // To the kernel through the twin of the port that the frame came from; as Burst::punt.
+  void punt(const Batch& batch, std::uint32_t i, bool exceptional = false,
+            packet::Reason otherwise = packet::no_reason) {
+    if (const packet::Reason reason = host_ports_[rx_port_].punt(batch.mbuf[i], exceptional);
+        reason != packet::no_reason) {
+      drop(batch, i, otherwise != packet::no_reason ? otherwise : reason);
+    } else {
+      counters_.punted_frames.add(1);
+    }
+  }
+  std::uint16_t rx_port() const { return rx_port_; }
+
+  // The lane's side.
+  void set_rx_port(std::uint16_t port) { rx_port_ = port; }
+  void flush_all();
+
+ private:
+  struct Queue {
+    unsigned count = 0;
+    std::uint64_t bytes = 0;
+    rte_mbuf* frames[tx_burst_size];
+  };
+  void flush(std::uint16_t port);
+  void free_dropped();
+
+  std::vector<port::Port*> ports_;
+  std::vector<Queue> queues_;
+  LaneCounters& counters_;
+  const HostPort* host_ports_;
+  std::uint16_t tx_queue_;
+  std::uint16_t rx_port_ = 0;
+  unsigned dropped_count_ = 0;
+  rte_mbuf* dropped_[tx_burst_size];
+};
+
+}  // namespace sluice::engine

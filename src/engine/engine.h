@@ -1,0 +1,110 @@
+// The engine: ports, lanes, the device's worker and the host's twins, made from Options and one function, and run.
+//
+//   auto engine = Engine::create(options, make_function);   // opens everything or says why not; nothing half-started
+//   engine->start();  ...  engine->stop();                  // in-flight batches finish, then ports close
+//
+// Control thread only, except stats(), which any thread may call while the engine lives.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "device/gpu.h"
+#include "engine/bound.h"
+#include "engine/function.h"
+#include "engine/histogram.h"
+#include "engine/host_path.h"
+#include "engine/lane.h"
+#include "engine/lane_thread.h"
+#include "engine/options.h"
+#include "engine/placement.h"
+#include "engine/port_table.h"
+#include "engine/worker.h"
+
+namespace sluice::engine {
+
+struct EngineStats {
+  struct Port {
+    std::uint64_t rx_frames = 0, rx_bytes = 0, tx_frames = 0, tx_bytes = 0;
+    port::PortStats device;
+  };
+  struct Lane {
+    std::uint32_t port = 0, queue = 0;
+    int core = -1;
+    std::uint64_t rx_frames = 0, rx_bytes = 0, tx_frames = 0, tx_bytes = 0, injected = 0, punted = 0, dropped = 0,
+                  in_flight = 0;
+    std::uint64_t batches_cpu = 0, frames_cpu = 0, batches_gpu = 0, frames_gpu = 0, batches_rescued = 0,
+                  frames_rescued = 0;
+    std::uint64_t sealed_full = 0, receive_stalls = 0, misses = 0, measured = 0;
+  };
+  std::vector<Port> ports;
+  std::vector<Lane> lanes;
+  Lane total;
+  std::vector<std::uint64_t> drops;  // by packet::Reason
+  HistogramSnapshot latency;         // ticks
+  HistogramSnapshot device_time;     // ticks
+  std::uint64_t cycles = 0, late_cycles = 0, overruns = 0, failed_batches = 0;
+  bool gpu_up = false;
+  // rx + injected - tx - punted - dropped - in_flight; 0 while lanes are quiet.
+  std::int64_t imbalance() const;
+};
+
+using FunctionMaker = std::function<Expected<std::unique_ptr<Function>>(const PortTable& ports)>;
+
+using GpuOpener = std::function<Expected<std::unique_ptr<device::Gpu>>(int index, unsigned streams)>;
+
+class Engine {
+ public:
+  // The EAL must run (port/eal.h). `open_gpu`: where a GPU comes from; a test may give one of its own.
+  static Expected<std::unique_ptr<Engine>> create(const Options& options, const FunctionMaker& make_function,
+                                                  const GpuOpener& open_gpu = device::Gpu::open);
+  ~Engine();
+
+  Expected<void> start();
+  void stop();
+
+  EngineStats stats() const;
+  const Options& options() const { return options_; }
+  const PortTable& port_table() const { return port_table_; }
+  port::Port& port(std::size_t i) { return *ports_[i]; }
+  Function& function() { return *function_; }
+  bool running() const { return running_; }
+  const Timing& timing() const { return timing_; }
+  // Null on the CPU device.
+  device::Gpu* gpu() { return gpu_.get(); }
+  // What was chosen and why, one line each, for the log: device, placement, memory, bound.
+  const std::vector<std::string>& notes() const { return notes_; }
+  // Twin interface of each port (empty: none), for the netlink mirror.
+  HostPath& host_path() { return *host_path_; }
+  double tsc_per_ns() const { return tsc_per_ns_; }
+
+ private:
+  Engine() = default;
+  Expected<void> open_device(const GpuOpener& open_gpu);
+  Expected<void> open_ports();
+  Expected<void> build_lanes();
+  Expected<void> attach_device();
+
+  Options options_;
+  Timing timing_{};
+  Placement placement_;
+  PortTable port_table_;
+  std::vector<std::string> notes_;
+  double tsc_per_ns_ = 1;
+  std::vector<void*> host_memory_;
+  std::unique_ptr<device::Gpu> gpu_;
+  std::vector<std::unique_ptr<port::Port>> ports_;
+  std::unique_ptr<Function> function_;
+  std::unique_ptr<HostPath> host_path_;
+  Clock clock_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::vector<std::unique_ptr<LaneThread>> threads_;
+  std::unique_ptr<Worker> worker_;
+  std::atomic<bool> running_{false};
+};
+
+}  // namespace sluice::engine

@@ -1,0 +1,281 @@
+// The engine end to end on replay ports: conservation, order under jitter, modes, a device that fails.
+#include "engine/engine.h"
+
+#include <gtest/gtest.h>
+#include <rte_cycles.h>
+
+#include <cstring>
+#include <deque>
+#include <random>
+
+namespace sluice::engine {
+namespace {
+
+// Sends every frame to its port's peer; the verdict is the argument plus one, wherever it is computed.
+class PeerFunction : public Function {
+ public:
+  explicit PeerFunction(const PortTable& ports) : ports_(ports) {}
+  Expected<void> attach(device::Gpu&, const DevicePlan&) override { return {}; }
+  void collect(Burst& burst, BatchWriter& batch) override {
+    for (unsigned i = 0; i < burst.size(); ++i) {
+      batch.append(burst, i, 41);
+    }
+  }
+  Expected<void> launch(Batch& batch, device::GpuStream&) override {
+    compute(batch, 0, batch.count);
+    return {};
+  }
+  void compute(Batch& batch, std::uint32_t first, std::uint32_t count) override {
+    for (std::uint32_t i = first; i < first + count; ++i) {
+      batch.verdict[i] = batch.argument[i] + 1;
+    }
+  }
+  void forward(Batch& batch, std::uint32_t first, std::uint32_t count, Emitter& out) override {
+    for (std::uint32_t i = first; i < first + count; ++i) {
+      if (batch.verdict[i] != 42) {
+        wrong_verdicts.fetch_add(1);
+      }
+      batch.verdict[i] = 0;
+      out.transmit(batch, i, ports_.peer(out.rx_port()));
+    }
+  }
+  void stand_in(Batch& batch) override { std::fill_n(batch.verdict, batch.count, 42); }
+  std::atomic<std::uint64_t> wrong_verdicts{0};
+
+ private:
+  PortTable ports_;
+};
+
+// A GPU whose batches take random times, so that streams finish out of order, and which can be made to fail.
+class JitterGpu : public device::Gpu {
+ public:
+  class Stream : public device::GpuStream {
+   public:
+    Stream(JitterGpu& gpu, unsigned seed) : gpu_(gpu), random_(seed) {}
+    void* raw() const override { return nullptr; }
+    Expected<void> mark() override {
+      if (gpu_.lost()) {
+        return make_error("lost");
+      }
+      const auto jitter_us = std::uniform_int_distribution<std::uint64_t>(0, 400)(random_);
+      due_.push_back(rte_rdtsc() + jitter_us * rte_get_tsc_hz() / 1000000);
+      return {};
+    }
+    device::MarkState poll() override {
+      if (gpu_.lost()) {
+        return device::MarkState::failed;
+      }
+      if (due_.empty()) {
+        return device::MarkState::done;
+      }
+      if (rte_rdtsc() < due_.front()) {
+        return device::MarkState::pending;
+      }
+      due_.pop_front();
+      return device::MarkState::done;
+    }
+    unsigned pending_marks() const override { return static_cast<unsigned>(due_.size()); }
+
+   private:
+    JitterGpu& gpu_;
+    std::mt19937 random_;
+    std::deque<std::uint64_t> due_;
+  };
+  explicit JitterGpu(unsigned streams) {
+    for (unsigned i = 0; i < streams; ++i) {
+      streams_.push_back(std::make_unique<Stream>(*this, i));
+    }
+    info_.name = "jitter";
+  }
+  ~JitterGpu() override {
+    for (void* base : memory_) {
+      std::free(base);
+    }
+  }
+  const device::GpuInfo& info() const override { return info_; }
+  unsigned stream_count() const override { return static_cast<unsigned>(streams_.size()); }
+  device::GpuStream& stream(unsigned i) override { return *streams_[i]; }
+  Expected<void> register_host(void*, std::size_t) override { return {}; }
+  Expected<void*> allocate_host(std::size_t bytes) override {
+    memory_.push_back(std::aligned_alloc(64, bytes));
+    std::memset(memory_.back(), 0, bytes);
+    return memory_.back();
+  }
+  Expected<void*> allocate_device(std::size_t bytes) override { return allocate_host(bytes); }
+  bool lost() const override { return lost_.load(); }
+  std::string why() const override { return "told to fail"; }
+  void fail_for_test() override { lost_.store(true); }
+
+ private:
+  device::GpuInfo info_;
+  std::vector<std::unique_ptr<Stream>> streams_;
+  std::vector<void*> memory_;
+  std::atomic<bool> lost_{false};
+};
+
+struct Trial {
+  std::unique_ptr<Engine> engine;
+  std::uint64_t out_of_order = 0;
+  std::uint64_t seen = 0;
+};
+
+constexpr unsigned pool_frames = 2048;
+
+Options replay_options(const std::string& device) {
+  Options options;
+  options.device = device;
+  options.deadline = std::chrono::milliseconds(20);
+  options.batch = 256;
+  options.batches = 8;
+  options.cpu_below = 0;
+  options.memory.frames = pool_frames;
+  options.ports.resize(2);
+  options.ports[0].name = "a";
+  options.ports[0].device = "replay,mix=64,frames=" + std::to_string(pool_frames);
+  options.ports[1].name = "b";
+  options.ports[1].device = "replay,mix=imix,frames=" + std::to_string(pool_frames);
+  return options;
+}
+
+std::unique_ptr<Engine> make_engine(const Options& options, std::unique_ptr<JitterGpu> gpu = nullptr) {
+  const FunctionMaker maker = [](const PortTable& ports) -> Expected<std::unique_ptr<Function>> {
+    return std::make_unique<PeerFunction>(ports);
+  };
+  auto engine =
+      gpu ? Engine::create(options, maker,
+                           [&](int, unsigned) -> Expected<std::unique_ptr<device::Gpu>> { return std::move(gpu); })
+          : Engine::create(options, maker);
+  EXPECT_TRUE(engine) << (engine ? "" : engine.error().message);
+  return engine ? std::move(*engine) : nullptr;
+}
+
+// Frames of a queue come out in the order in which they went in: each is the successor of the one before it, in the
+// pool's order of the last round.
+void watch_order(Trial& run, std::size_t out_port) {
+  run.engine->port(out_port).replay()->observe(
+      [&run, last = std::uint32_t{pool_frames - 1}](const rte_mbuf* frame) mutable {
+        const std::uint32_t index = port::ReplayPort::frame_index(frame);
+        run.out_of_order += index != (last + 1) % pool_frames;
+        last = index;
+        ++run.seen;
+      });
+}
+
+void run_for(Engine& engine, std::chrono::milliseconds time) {
+  ASSERT_TRUE(engine.start());
+  std::this_thread::sleep_for(time);
+  engine.stop();
+}
+
+void expect_conserved(const EngineStats& stats) {
+  EXPECT_GT(stats.total.rx_frames, 10000U);
+  EXPECT_EQ(stats.total.in_flight, 0U);
+  EXPECT_EQ(stats.imbalance(), 0);
+}
+
+TEST(Engine, CpuForwardsEverythingInOrder) {
+  Trial run{make_engine(replay_options("cpu"))};
+  ASSERT_TRUE(run.engine);
+  watch_order(run, 1);
+  run_for(*run.engine, std::chrono::milliseconds(200));
+  const EngineStats stats = run.engine->stats();
+  expect_conserved(stats);
+  EXPECT_EQ(stats.total.tx_frames, stats.total.rx_frames);
+  EXPECT_EQ(stats.total.frames_cpu, stats.total.rx_frames);
+  EXPECT_EQ(run.out_of_order, 0U);
+  EXPECT_GT(run.seen, 1000U);
+  EXPECT_EQ(static_cast<PeerFunction&>(run.engine->function()).wrong_verdicts.load(), 0U);
+  EXPECT_EQ(stats.latency.total(), stats.total.measured);
+  EXPECT_EQ(stats.total.measured, stats.total.tx_frames);
+}
+
+TEST(Engine, JitterOnFourStreamsReordersNothing) {
+  Trial run{make_engine(replay_options("cuda:0"), std::make_unique<JitterGpu>(4))};
+  ASSERT_TRUE(run.engine);
+  watch_order(run, 1);
+  run_for(*run.engine, std::chrono::milliseconds(400));
+  const EngineStats stats = run.engine->stats();
+  expect_conserved(stats);
+  EXPECT_GT(stats.total.frames_gpu, 0U);
+  EXPECT_EQ(run.out_of_order, 0U);
+  EXPECT_EQ(static_cast<PeerFunction&>(run.engine->function()).wrong_verdicts.load(), 0U);
+}
+
+TEST(Engine, AFailingGpuCostsNoFrame) {
+  auto gpu = std::make_unique<JitterGpu>(2);
+  JitterGpu& handle = *gpu;
+  Trial run{make_engine(replay_options("cuda:0"), std::move(gpu))};
+  ASSERT_TRUE(run.engine);
+  watch_order(run, 1);
+  ASSERT_TRUE(run.engine->start());
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  handle.fail_for_test();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_FALSE(run.engine->stats().gpu_up);
+  const std::uint64_t then = run.engine->stats().total.tx_frames;
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  run.engine->stop();
+  const EngineStats stats = run.engine->stats();
+  expect_conserved(stats);
+  EXPECT_GT(stats.total.tx_frames, then);
+  EXPECT_GT(stats.total.batches_rescued, 0U);
+  EXPECT_EQ(stats.total.tx_frames, stats.total.rx_frames);
+  EXPECT_EQ(run.out_of_order, 0U);
+  EXPECT_EQ(static_cast<PeerFunction&>(run.engine->function()).wrong_verdicts.load(), 0U);
+}
+
+TEST(Engine, ZeroLoadForwardsWithTheConstantVerdict) {
+  for (const char* device : {"cpu", "cuda:0"}) {
+    Options options = replay_options(device);
+    options.mode = Mode::zero_load;
+    Trial run{make_engine(options)};
+    ASSERT_TRUE(run.engine);
+    run_for(*run.engine, std::chrono::milliseconds(150));
+    const EngineStats stats = run.engine->stats();
+    expect_conserved(stats);
+    EXPECT_EQ(stats.total.tx_frames, stats.total.rx_frames) << device;
+    EXPECT_EQ(static_cast<PeerFunction&>(run.engine->function()).wrong_verdicts.load(), 0U) << device;
+  }
+}
+
+TEST(Engine, CollectorOnlySendsNothingAndCountsAll) {
+  Options options = replay_options("cpu");
+  options.mode = Mode::collector_only;
+  Trial run{make_engine(options)};
+  ASSERT_TRUE(run.engine);
+  run_for(*run.engine, std::chrono::milliseconds(100));
+  const EngineStats stats = run.engine->stats();
+  expect_conserved(stats);
+  EXPECT_EQ(stats.total.tx_frames, 0U);
+  EXPECT_EQ(stats.drops[measured_only], stats.total.rx_frames);
+}
+
+TEST(Engine, OfferedRateIsKeptAndALowLoadStaysOnTheCore) {
+  Options options = replay_options("cuda:0");
+  options.cpu_below = -1;
+  options.ports[0].device += ",rate=5000";
+  options.ports[1].device += ",rate=5000";
+  Trial run{make_engine(options)};
+  ASSERT_TRUE(run.engine);
+  run_for(*run.engine, std::chrono::milliseconds(500));
+  const EngineStats stats = run.engine->stats();
+  EXPECT_NEAR(static_cast<double>(stats.total.rx_frames), 5000.0, 2000.0);
+  // A machine that keeps the lane from running makes it catch up in a larger batch now and then.
+  EXPECT_LT(stats.total.frames_gpu * 4, stats.total.rx_frames);
+  EXPECT_EQ(stats.imbalance(), 0);
+}
+
+TEST(Engine, RefusesABoundBeyondItsDeadline) {
+  Options options = replay_options("cuda:0");
+  options.deadline = std::chrono::milliseconds(1);
+  options.cycle = std::chrono::microseconds(400);
+  const auto engine = Engine::create(options, [](const PortTable& ports) -> Expected<std::unique_ptr<Function>> {
+    return std::make_unique<PeerFunction>(ports);
+  });
+  ASSERT_FALSE(engine);
+  EXPECT_NE(engine.error().message.find("exceeds its deadline"), std::string::npos) << engine.error().message;
+  EXPECT_NE(engine.error().message.find("cycle can be 330us"), std::string::npos) << engine.error().message;
+}
+
+}  // namespace
+}  // namespace sluice::engine

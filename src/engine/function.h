@@ -1,0 +1,104 @@
+// The contract of a network function: what a chain does to frames, on a GPU and on a CPU core, with the same result.
+//
+// A function lives in its own folder under src/function/ and registers itself with one line:
+//     const bool registered = engine::register_function({"route", "IPv4/IPv6 router", make_route});
+// Nothing else changes when a function is added.
+//
+// Calls, by thread:
+//   lane threads (many at once, each with its own Batch): collect, compute, forward   -> must not share mutable state
+//   the device's worker thread:                           launch
+//   the control thread, before lanes start:               attach
+// No call on the packet path allocates, locks, throws, or makes a system call.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/settings.h"
+#include "engine/batch.h"
+#include "packet/reason.h"
+
+namespace sluice::device {
+class Gpu;
+class GpuStream;
+}  // namespace sluice::device
+
+namespace sluice::engine {
+
+class BatchWriter;
+class Burst;
+class Emitter;
+class PortTable;
+
+struct BatchLayout {
+  std::uint32_t extra_bytes_per_frame = 0;
+};
+
+// What a function needs to know to allocate its device memory.
+struct DevicePlan {
+  std::uint32_t lanes;
+  std::uint32_t batches_per_lane;
+  std::uint32_t batch_capacity;  // frames
+  std::uint32_t frame_bytes;     // largest frame that can arrive
+};
+
+class Function {
+ public:
+  virtual ~Function() = default;
+
+  virtual BatchLayout layout() const { return {}; }
+
+  // Once, before attach: allocates and loads tables. DPDK runs by now; while a file is only checked this is never
+  // called.
+  virtual Expected<void> prepare() { return {}; }
+
+  // Once for each GPU, before traffic: upload tables, allocate staging memory. The Function keeps what it allocates.
+  virtual Expected<void> attach(device::Gpu& gpu, const DevicePlan& plan) = 0;
+
+  // Per receive burst: for each frame exactly one of batch.append(), burst.drop(), burst.punt().
+  virtual void collect(Burst& burst, BatchWriter& batch) = 0;
+
+  // Enqueues the batch's work on a GPU stream and returns without waiting. When the stream has passed it, every verdict
+  // (and every changed frame byte) is in host memory. An error means that nothing usable was enqueued.
+  virtual Expected<void> launch(Batch& batch, device::GpuStream& stream) = 0;
+
+  // The same result for frames [first, first + count) on this CPU core.
+  virtual void compute(Batch& batch, std::uint32_t first, std::uint32_t count) = 0;
+
+  // Applies the verdicts of frames [first, first + count), in order: for each exactly one of out.transmit(),
+  // out.drop(), out.punt().
+  virtual void forward(Batch& batch, std::uint32_t first, std::uint32_t count, Emitter& out) = 0;
+
+  // While lanes run: takes over what `fresh`, a function of the same type made from a changed file, was configured
+  // with. Answers with a sentence on what changed; an Error leaves everything as it was. Control thread.
+  virtual Expected<std::string> reconfigure(const Function& /*fresh*/) {
+    return make_error("this function has nothing that can change while it runs: restart the gateway");
+  }
+
+  // The zero-load mode's stand-in for the device: verdicts with which forward() sends every frame.
+  virtual void stand_in(Batch& batch) { std::fill_n(batch.verdict, batch.count, 0); }
+
+  // Once for each cycle on the worker's thread, before its batches are launched: bounded work such as sending table
+  // changes.
+  virtual Expected<void> begin_cycle(device::GpuStream& /*stream*/) { return {}; }
+};
+
+struct FunctionType {
+  std::string_view name;
+  std::string_view text;
+  // Reads its own TOML section (absent: an empty one), reports problems to it, returns the function, not prepared yet.
+  // Cheap: `sluice check` calls it too, without DPDK and with ports that are only described.
+  std::function<Expected<std::unique_ptr<Function>>(Settings& settings, const PortTable& ports)> make;
+};
+
+bool register_function(FunctionType type);
+const std::vector<FunctionType>& function_types();
+const FunctionType* find_function(std::string_view name);
+
+}  // namespace sluice::engine

@@ -1,0 +1,64 @@
+// The thread between lanes and the host's kernel: writes punted frames to the TAP twins, reads what the kernel sends
+// out of the twins and hands it to the lane of the port. Slow path: one system call per frame, outside the lanes.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+#include "engine/counters.h"
+#include "engine/host_port.h"
+#include "port/frame_pool.h"
+#include "port/host_isolation.h"
+#include "port/port.h"
+#include "port/tap_twin.h"
+
+namespace sluice::engine {
+
+struct HostCounters {
+  Counter to_host_frames, to_host_failed;       // failed: the kernel did not take the frame (twin down)
+  Counter from_host_frames, from_host_dropped;  // dropped: no free frame, or the lane did not take it
+};
+
+class HostPath {
+ public:
+  // `ports` must outlive the host path: each twin shows the link of its port.
+  static Expected<std::unique_ptr<HostPath>> create(const std::vector<std::unique_ptr<port::Port>>& ports,
+                                                    unsigned frame_bytes);
+  ~HostPath();
+  void start();
+  void stop();
+
+  const HostPort* host_ports() const { return host_ports_.data(); }
+  const HostCounters& counters() const { return counters_; }
+  // Empty where a port has no twin.
+  const std::vector<std::string>& twin_names() const { return twin_names_; }
+  const std::vector<std::string>& notes() const { return notes_; }
+
+ private:
+  HostPath() = default;
+  void run();
+  unsigned to_host(std::size_t port);
+  unsigned from_host(std::size_t port);
+  void show_links();
+
+  std::vector<std::optional<port::TapTwin>> twins_;  // by port
+  std::vector<const port::Port*> ports_;
+  std::vector<bool> carrier_;  // as the twins show it
+  std::vector<port::HostIsolation> isolations_;
+  std::vector<std::string> twin_names_;
+  std::vector<std::string> notes_;
+  std::vector<HostPort> host_ports_;
+  port::FramePool pool_;
+  HostCounters counters_;
+  std::atomic<bool> sleeps_{false};
+  std::atomic<bool> stopping_{false};
+  int wake_fd_ = -1;
+  std::thread thread_;
+};
+
+}  // namespace sluice::engine

@@ -1,0 +1,42 @@
+// The engine's configuration. Plain data; control/config fills it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "port/options.h"
+
+namespace sluice::engine {
+
+using port::MemoryOptions;
+using port::PortOptions;
+
+enum class Mode {
+  full,            // everything
+  zero_load,       // everything but the device's work: verdicts are the function's constant
+  collector_only,  // receive and collect, then free
+};
+
+enum class Poll { automatic, busy, adaptive };
+
+struct Options {
+  std::string device = "auto";  // auto | cpu | cuda:N
+  std::chrono::nanoseconds deadline{std::chrono::milliseconds(1)};
+  std::chrono::nanoseconds cycle{0};  // I; 0: the longest that the deadline allows (bound.h)
+  unsigned overlap = 1;               // cycles that a batch may spend on the device
+  unsigned batch = 4096;              // frames
+  unsigned batches = 4;               // per lane
+  unsigned streams = 4;               // CUDA streams
+  Poll poll = Poll::automatic;
+  std::vector<int> cores;  // of the lanes; empty: chosen
+  int worker_core = -1;    // -1: chosen
+  Mode mode = Mode::full;
+  int cpu_below = -1;  // frames per cycle; -1: chosen, 0: never
+  std::vector<std::string> chain{"route"};
+  std::vector<PortOptions> ports;
+  MemoryOptions memory;
+};
+
+}  // namespace sluice::engine

@@ -1,0 +1,120 @@
+#include "engine/placement.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+namespace sluice::engine {
+namespace {
+
+std::vector<int> allowed_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  sched_getaffinity(0, sizeof set, &set);
+  std::vector<int> cores;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &set)) {
+      cores.push_back(cpu);
+    }
+  }
+  return cores;
+}
+
+int numa_node_of(int core) {
+  std::error_code ec;
+  for (const auto& entry :
+       std::filesystem::directory_iterator("/sys/devices/system/cpu/cpu" + std::to_string(core), ec)) {
+    const std::string name = entry.path().filename();
+    if (name.rfind("node", 0) == 0) {
+      return std::stoi(name.substr(4));
+    }
+  }
+  return 0;
+}
+
+std::string list(const std::vector<int>& cores) {
+  std::string text;
+  for (const int core : cores) {
+    text += (text.empty() ? "" : ",") + std::to_string(core);
+  }
+  return text;
+}
+
+}  // namespace
+
+Expected<Placement> place(const Options& options, unsigned lanes, unsigned threads_limit, bool needs_worker) {
+  const std::vector<int> cores = allowed_cores();
+  const auto check = [&](int core, const char* key) -> Expected<void> {
+    if (std::find(cores.begin(), cores.end(), core) == cores.end()) {
+      return make_error(std::string("[engine] ") + key + ": core " + std::to_string(core) +
+                        " does not exist or is not allowed to this process; there are " + list(cores));
+    }
+    return {};
+  };
+
+  Placement placement;
+  const bool few = cores.size() <= 4;
+  placement.busy = options.poll == Poll::busy || (options.poll == Poll::automatic && !few);
+  if (needs_worker) {
+    // The first core takes the interrupts; a worker that waits for one of them raises its time point late.
+    placement.worker_core = options.worker_core >= 0 ? options.worker_core : cores[cores.size() > 2 ? 1 : 0];
+    if (auto ok = check(placement.worker_core, "worker_core"); !ok) {
+      return tl::unexpected(ok.error());
+    }
+  }
+
+  const unsigned wanted = std::max(1U, std::min(lanes, threads_limit));
+  if (!options.cores.empty()) {
+    for (const int core : options.cores) {
+      if (auto ok = check(core, "cores"); !ok) {
+        return tl::unexpected(ok.error());
+      }
+      if (std::count(options.cores.begin(), options.cores.end(), core) > 1) {
+        return make_error("[engine] cores: core " + std::to_string(core) + " is named twice");
+      }
+      if (core == placement.worker_core && placement.busy) {
+        return make_error(
+            "[engine] core " + std::to_string(core) +
+            " is both a lane's and the worker's, and both poll without sleeping: set worker_core to another core, "
+            "or poll = \"adaptive\"");
+      }
+    }
+    placement.lane_cores.assign(options.cores.begin(),
+                                options.cores.begin() + std::min<std::ptrdiff_t>(wanted, std::ssize(options.cores)));
+  } else {
+    // From the highest core down: the first one serves the kernel, the control thread and the worker.
+    for (auto core = cores.rbegin(); core != cores.rend() && placement.lane_cores.size() < wanted; ++core) {
+      const bool reserved = *core == placement.worker_core || (cores.size() > 1 && *core == cores.front());
+      if (!reserved) {
+        placement.lane_cores.push_back(*core);
+      }
+    }
+    if (placement.lane_cores.empty()) {
+      placement.lane_cores.push_back(cores.back());
+    }
+  }
+
+  placement.text =
+      std::to_string(cores.size()) + " cores (NUMA node of core " + std::to_string(placement.lane_cores.front()) +
+      ": " + std::to_string(numa_node_of(placement.lane_cores.front())) + "), lanes on " + list(placement.lane_cores) +
+      (needs_worker ? ", worker on " + std::to_string(placement.worker_core) : std::string()) +
+      (placement.busy ? ", busy polling" : ", adaptive polling");
+  if (wanted < lanes && threads_limit < lanes) {
+    placement.text += "; " + std::to_string(lanes) + " lanes share " + std::to_string(placement.lane_cores.size()) +
+                      " threads because a port has only " + std::to_string(threads_limit) + " transmit queues";
+  }
+  return placement;
+}
+
+bool pin_this_thread(int core, const std::string& name) {
+  pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(core, &set);
+  return pthread_setaffinity_np(pthread_self(), sizeof set, &set) == 0;
+}
+
+}  // namespace sluice::engine

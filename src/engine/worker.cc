@@ -1,0 +1,190 @@
+#include "engine/worker.h"
+
+#include <rte_cycles.h>
+#include <rte_pause.h>
+#include <spdlog/spdlog.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include <algorithm>
+
+#include "engine/placement.h"
+
+namespace sluice::engine {
+namespace {
+std::uint64_t to_tsc(std::chrono::nanoseconds time) {
+  return static_cast<std::uint64_t>(static_cast<double>(time.count()) * static_cast<double>(rte_get_tsc_hz()) / 1e9);
+}
+}  // namespace
+
+Worker::Worker(Parts parts) : parts_(std::move(parts)), streams_(parts_.gpu->stream_count()) {
+  for (Stream& stream : streams_) {
+    stream.pending.resize(device::GpuStream::max_marks);
+    stream.submitted_tsc.resize(device::GpuStream::max_marks);
+  }
+  overrun_tsc_ = to_tsc(parts_.timing.cycle * parts_.timing.overlap);
+}
+
+void Worker::start() {
+  parts_.clock->device_up.store(true);
+  thread_ = std::thread([this] { run(); });
+}
+
+void Worker::stop() {
+  stopping_.store(true);
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+}
+
+void Worker::run() {
+  pin_this_thread(parts_.core, "sluice-worker");
+  prctl(PR_SET_TIMERSLACK, 1000UL);
+  const std::uint64_t cycle = to_tsc(parts_.timing.cycle);
+  std::uint64_t point = rte_rdtsc() + cycle;  // P_k
+  std::uint64_t idle_since = 0;
+  for (;;) {
+    const std::uint64_t now = rte_rdtsc();
+    if (now >= point) {
+      if (now - point > cycle / 2) {
+        counters_.late_cycles.add(1);
+      }
+      parts_.clock->epoch.fetch_add(1, std::memory_order_release);
+      counters_.cycles.add(1);
+      if (parts_.mode == Mode::full && parts_.clock->device_up.load(std::memory_order_relaxed)) {
+        if (auto begun = parts_.function->begin_cycle(parts_.gpu->stream(0)); !begun) {
+          lose_device();
+        }
+      }
+      // After a stall (the thread was not run) the next point is in the future again, on the same grid.
+      point += (1 + (now - point) / cycle) * cycle;
+    }
+    const unsigned work = submit() + reap();
+    bool on_device = false;
+    for (const Stream& stream : streams_) {
+      on_device |= stream.count != 0;
+    }
+    if (stopping_.load(std::memory_order_relaxed) && !on_device) {
+      break;
+    }
+    if (work != 0 || on_device) {
+      idle_since = 0;
+    } else if (idle_since == 0) {
+      idle_since = now;
+    } else if (!parts_.busy && now - idle_since > cycle / 4) {
+      sleep_until(point);
+    }
+    rte_pause();
+  }
+  parts_.clock->device_up.store(false);
+  // Lanes may have sealed for the device in the last moment.
+  for (Lane* lane : parts_.lanes) {
+    while (Batch* batch = lane->ring().next_sealed()) {
+      finish(*batch, BatchState::failed);
+    }
+  }
+}
+
+void Worker::sleep_until(std::uint64_t tsc) const {
+  const std::uint64_t now = rte_rdtsc();
+  if (tsc <= now) {
+    return;
+  }
+  const auto ns = static_cast<long>(static_cast<double>(tsc - now) * 1e9 / static_cast<double>(rte_get_tsc_hz()));
+  const timespec time{ns / 1'000'000'000, ns % 1'000'000'000};
+  nanosleep(&time, nullptr);
+}
+
+unsigned Worker::submit() {
+  unsigned work = 0;
+  for (Lane* lane : parts_.lanes) {
+    while (streams_[next_stream_].count < device::GpuStream::max_marks) {
+      Batch* batch = lane->ring().next_sealed();
+      if (batch == nullptr) {
+        break;
+      }
+      ++work;
+      if (!parts_.clock->device_up.load(std::memory_order_relaxed)) {
+        finish(*batch, BatchState::failed);
+        continue;
+      }
+      batch->state.store(BatchState::in_flight, std::memory_order_relaxed);
+      if (parts_.mode == Mode::zero_load) {
+        parts_.function->stand_in(*batch);
+        finish(*batch, BatchState::done);
+        continue;
+      }
+      Stream& stream = streams_[next_stream_];
+      device::GpuStream& gpu_stream = parts_.gpu->stream(next_stream_);
+      const std::uint64_t now = rte_rdtsc();
+      Expected<void> launched = parts_.function->launch(*batch, gpu_stream);
+      if (launched) {
+        launched = gpu_stream.mark();
+      }
+      if (!launched) {
+        spdlog::error("{}: {}; its batches go on on the CPU", parts_.gpu->info().name, launched.error().message);
+        finish(*batch, BatchState::failed);
+        lose_device();
+        continue;
+      }
+      const unsigned at = (stream.head + stream.count++) % device::GpuStream::max_marks;
+      stream.pending[at] = batch;
+      stream.submitted_tsc[at] = now;
+      next_stream_ = (next_stream_ + 1) % streams_.size();
+    }
+  }
+  return work;
+}
+
+unsigned Worker::reap() {
+  unsigned work = 0;
+  for (unsigned s = 0; s < streams_.size(); ++s) {
+    Stream& stream = streams_[s];
+    while (stream.count != 0) {
+      const device::MarkState state = parts_.gpu->stream(s).poll();
+      if (state == device::MarkState::pending) {
+        break;
+      }
+      if (state == device::MarkState::failed) {
+        lose_device();
+        return work + 1;
+      }
+      Batch& batch = *stream.pending[stream.head];
+      const std::uint64_t spent = rte_rdtsc() - stream.submitted_tsc[stream.head];
+      stream.head = (stream.head + 1) % device::GpuStream::max_marks;
+      --stream.count;
+      device_time_.add(spent, 1);
+      if (spent > overrun_tsc_) {
+        counters_.overruns.add(1);
+      }
+      counters_.batches.add(1);
+      counters_.frames.add(batch.count);
+      finish(batch, BatchState::done);
+      ++work;
+    }
+  }
+  return work;
+}
+
+void Worker::finish(Batch& batch, BatchState state) {
+  batch.done_tsc = rte_rdtsc();
+  if (state == BatchState::failed) {
+    counters_.failed_batches.add(1);
+  }
+  batch.state.store(state, std::memory_order_release);
+}
+
+void Worker::lose_device() {
+  if (parts_.clock->device_up.exchange(false)) {
+    spdlog::error("{} is lost ({}): every batch runs on the CPU from now on", parts_.gpu->info().name,
+                  parts_.gpu->why());
+  }
+  for (Stream& stream : streams_) {
+    for (; stream.count != 0; --stream.count) {
+      finish(*stream.pending[stream.head], BatchState::failed);
+      stream.head = (stream.head + 1) % device::GpuStream::max_marks;
+    }
+  }
+}
+
+}  // namespace sluice::engine

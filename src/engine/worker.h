@@ -1,0 +1,77 @@
+// The thread that drives one GPU: at each time point P_k it raises the lanes' epoch, submits the batches that they
+// seal, and hands back what the device has finished. Time points are absolute (P_k = P_0 + k·I), so they do not drift.
+//
+// When the device fails, its pending batches are handed back as failed (their lanes compute them), device_up falls, and
+// the worker goes on raising epochs so that nothing waits.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "device/gpu.h"
+#include "engine/bound.h"
+#include "engine/function.h"
+#include "engine/histogram.h"
+#include "engine/lane.h"
+
+namespace sluice::engine {
+
+struct WorkerCounters {
+  Counter cycles;           // time points
+  Counter late_cycles;      // time points that were raised more than half a cycle late
+  Counter batches, frames;  // finished by the device
+  Counter failed_batches;
+  Counter overruns;  // batches that stayed on the device longer than overlap·I
+};
+
+class Worker {
+ public:
+  struct Parts {
+    device::Gpu* gpu;
+    Function* function;
+    std::vector<Lane*> lanes;
+    Clock* clock;
+    Timing timing;
+    Mode mode;
+    int core;
+    bool busy;
+  };
+  explicit Worker(Parts parts);
+  ~Worker() { stop(); }
+
+  void start();
+  // Ends after every batch that is on the device has come back.
+  void stop();
+
+  const WorkerCounters& counters() const { return counters_; }
+  // Time that batches spent on the device, submit to reap, in time-stamp counter ticks: T_S of the running
+  // configuration.
+  const Histogram& device_time() const { return device_time_; }
+
+ private:
+  struct Stream {
+    std::vector<Batch*> pending;  // a ring of GpuStream::max_marks
+    std::vector<std::uint64_t> submitted_tsc;
+    unsigned head = 0;
+    unsigned count = 0;
+  };
+  void run();
+  unsigned submit();
+  unsigned reap();
+  void lose_device();
+  void finish(Batch& batch, BatchState state);
+  void sleep_until(std::uint64_t tsc) const;
+
+  Parts parts_;
+  WorkerCounters counters_;
+  Histogram device_time_;
+  std::vector<Stream> streams_;
+  unsigned next_stream_ = 0;
+  std::uint64_t overrun_tsc_ = 0;
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+}  // namespace sluice::engine
