@@ -1,0 +1,198 @@
+#include <algorithm>
+#include <array>
+
+#include "device/cuda_check.h"
+#include "device/frame_copy.h"
+#include "device/frame_read.cuh"
+#include "device/gpu.h"
+#include "device/launch.h"
+#include "function/echo/echo.h"
+
+namespace sluice::function {
+namespace {
+
+using device::FrameRun;
+
+constexpr unsigned block_threads = 256, block_warps = block_threads / 32;
+constexpr unsigned direct_blocks = 64;   // fill the link; see docs/device.md
+constexpr unsigned staged_blocks = 264;  // device memory to device memory: two for each SM
+constexpr int unchanged_bytes = 12;
+
+constexpr unsigned max_pieces = 64;
+// Automatic: the copy engine needs runs of this many bytes on average, of which this share is payload.
+constexpr std::uint64_t copy_run_bytes = 384 << 10;
+constexpr double copy_payload_share = 0.85;
+
+// Frames [first, first + count) of a batch, and where the kernel reads and writes them: in place in host memory (step
+// 0), or at address + i * step in device memory.
+struct Place {
+  std::uint64_t address = 0;
+  std::int64_t step = 0;
+};
+struct Work {
+  const std::uint64_t* frame;
+  const std::uint16_t* length;
+  std::uint32_t* verdict;
+  std::uint32_t count;
+  Place from, to;
+  unsigned key;  // in each of the four bytes
+};
+
+__device__ __forceinline__ std::uint64_t place_of(const Work& work, const Place& place, unsigned i) {
+  return place.step == 0 ? work.frame[i] : place.address + static_cast<std::uint64_t>(place.step * static_cast<int>(i));
+}
+
+// Stores the unit's bytes, never one beside them.
+__device__ __forceinline__ void store_unit(std::uint64_t address, const device::FrameUnit& unit, uint4 bytes) {
+  if (unit.whole()) {
+    __stcs(reinterpret_cast<uint4*>(address), bytes);
+    return;
+  }
+  const unsigned word[4] = {bytes.x, bytes.y, bytes.z, bytes.w};
+  SLUICE_UNROLL
+  for (int b = 0; b < 16; ++b)
+    if (b >= unit.begin && b < unit.end)
+      reinterpret_cast<std::uint8_t*>(address)[b] = static_cast<std::uint8_t>(word[b / 4] >> b % 4 * 8);
+}
+
+__global__ void __launch_bounds__(block_threads) echo_frames(Work work, unsigned per_warp) {
+  __shared__ unsigned sums[block_warps][32];
+  unsigned* const sum = sums[threadIdx.x / 32];
+  const unsigned lane = threadIdx.x % 32;
+  const unsigned stride = gridDim.x * block_warps * per_warp;
+  const uint4 key = make_uint4(work.key, work.key, work.key, work.key);
+  for (unsigned first = (blockIdx.x * block_warps + threadIdx.x / 32) * per_warp; first < work.count; first += stride) {
+    const bool mine = lane < per_warp && first + lane < work.count;
+    const std::uint64_t from = mine ? place_of(work, work.from, first + lane) : 0;
+    const std::uint64_t to = mine ? place_of(work, work.to, first + lane) : 0;
+    const device::FrameGroup group = device::FrameGroup::of(from, mine ? work.length[first + lane] : 0);
+    sum[lane] = 0;
+    __syncwarp();
+    group.read<4>([&](const device::FrameUnit& unit, uint4 bytes) {
+      const unsigned line = device::line_sum(device::byte_sum(bytes));
+      if (lane % 8 == 0 && line != 0) atomicAdd(&sum[unit.frame], line);
+      const std::uint64_t target =
+          __shfl_sync(device::every_lane, static_cast<unsigned long long>(to), static_cast<int>(unit.frame));
+      if (!unit.any()) return;
+      const uint4 changed = unit.offset >= unchanged_bytes
+                                ? key
+                                : device::bytes_and(key, device::byte_mask(unchanged_bytes - unit.offset, 16));
+      store_unit(target + static_cast<std::uint64_t>(static_cast<std::int64_t>(unit.offset)), unit,
+                 device::bytes_xor(bytes, changed));
+    });
+    __syncwarp();
+    if (mine) work.verdict[first + lane] = sum[lane];
+    __syncwarp();
+  }
+}
+
+Expected<void> run(const Work& work, unsigned blocks, cudaStream_t stream) {
+  const unsigned per_warp = device::frames_per_warp(work.count, blocks * block_warps);
+  const unsigned per_block = per_warp * block_warps;
+  blocks = std::min(blocks, (work.count + per_block - 1) / per_block);
+  SLUICE_CUDA_TRY(device::launch(echo_frames, blocks, block_threads, 0, stream, work, per_warp));
+  return {};
+}
+
+}  // namespace
+
+struct Echo::Staging {
+  device::GpuStream* stream = nullptr;
+  std::byte* memory = nullptr;
+  std::size_t pitch = 0;
+  std::uint32_t rows = 0;
+  cudaStream_t down = nullptr;  // what follows a piece's way up, so that the next piece goes up meanwhile
+  cudaEvent_t is_up = nullptr, is_down = nullptr;
+
+  ~Staging() {
+    if (is_up != nullptr) cudaEventDestroy(is_up);
+    if (is_down != nullptr) cudaEventDestroy(is_down);
+    if (down != nullptr) cudaStreamDestroy(down);
+  }
+};
+
+Echo::Echo(std::vector<std::uint16_t> peers, std::uint8_t key, EchoPath path, std::uint64_t piece_bytes)
+    : peers_(std::move(peers)), key_(key), path_(path), piece_bytes_(piece_bytes) {}
+Echo::~Echo() = default;
+
+Expected<void> Echo::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {
+  if (path_ == EchoPath::direct) return {};
+  for (unsigned s = 0; s < gpu.stream_count(); ++s) {
+    auto staging = std::make_unique<Staging>();
+    staging->stream = &gpu.stream(s);
+    staging->pitch = device::staging_pitch(plan.frame_bytes);
+    staging->rows = plan.batch_capacity;
+    auto memory = gpu.allocate_device(staging->pitch * staging->rows);
+    if (!memory) return tl::unexpected(memory.error());
+    staging->memory = static_cast<std::byte*>(*memory);
+    SLUICE_CUDA_TRY(cudaStreamCreateWithFlags(&staging->down, cudaStreamNonBlocking));
+    SLUICE_CUDA_TRY(cudaEventCreateWithFlags(&staging->is_up, cudaEventDisableTiming));
+    SLUICE_CUDA_TRY(cudaEventCreateWithFlags(&staging->is_down, cudaEventDisableTiming));
+    staging_.push_back(std::move(staging));
+  }
+  return {};
+}
+
+Expected<void> Echo::launch(engine::Batch& batch, device::GpuStream& stream) {
+  if (batch.count == 0) return {};
+  auto enqueued = enqueue(batch, stream);
+  // What was enqueued before the error may still write to the frames, which the CPU takes over now.
+  if (!enqueued) cudaDeviceSynchronize();
+  return enqueued;
+}
+
+Expected<void> Echo::enqueue(engine::Batch& batch, device::GpuStream& stream) {
+  const auto main = static_cast<cudaStream_t>(stream.raw());
+  const Work whole{batch.frame, batch.length, batch.verdict, batch.count, {}, {}, key_ * 0x01010101u};
+  const auto found =
+      std::find_if(staging_.begin(), staging_.end(), [&](const auto& s) { return s->stream == &stream; });
+  if (found == staging_.end()) return run(whole, direct_blocks, main);
+  Staging& staging = **found;
+  if (device::staging_pitch(batch.max_length) > staging.pitch || batch.count > staging.rows)
+    return run(whole, direct_blocks, main);
+
+  std::array<FrameRun, max_pieces> pieces;
+  const unsigned count =
+      device::find_runs(batch.frame, batch.length, batch.count, pieces.data(), max_pieces, piece_bytes_);
+  EchoPath path = path_;
+  if (path == EchoPath::automatic) {
+    std::uint64_t moved = 0;
+    for (unsigned p = 0; p < count; ++p) moved += pieces[p].row_bytes();
+    const bool dense = static_cast<double>(batch.bytes) >= copy_payload_share * static_cast<double>(moved);
+    path = count != 0 && dense && moved >= count * copy_run_bytes ? EchoPath::copy : EchoPath::direct;
+  }
+  if (count == 0 || path == EchoPath::direct) return run(whole, direct_blocks, main);
+
+  // A piece goes up on the engine's stream and comes down on the second one; with one piece there is nothing to
+  // overlap.
+  const cudaStream_t down = count == 1 ? main : staging.down;
+  const bool write_direct = path == EchoPath::direct_down;
+  for (unsigned p = 0; p < count; ++p) {
+    const FrameRun& piece = pieces[p];
+    const device::StagedFrames staged = device::staged_frames(piece, staging.memory, staging.pitch);
+    const Place device_place{staged.address, staged.step};
+    const Work work{batch.frame + piece.first,
+                    batch.length + piece.first,
+                    batch.verdict + piece.first,
+                    piece.count,
+                    device_place,
+                    write_direct ? Place{} : device_place,
+                    whole.key};
+    if (auto ok = device::copy_up(piece, staging.memory, staging.pitch, main); !ok) return ok;
+    if (down != main) {
+      SLUICE_CUDA_TRY(cudaEventRecord(staging.is_up, main));
+      SLUICE_CUDA_TRY(cudaStreamWaitEvent(down, staging.is_up, 0));
+    }
+    if (auto ok = run(work, write_direct ? direct_blocks : staged_blocks, down); !ok) return ok;
+    if (!write_direct) {
+      if (auto ok = device::copy_down(piece, staging.memory, staging.pitch, down); !ok) return ok;
+    }
+  }
+  if (down != main) {
+    SLUICE_CUDA_TRY(cudaEventRecord(staging.is_down, down));
+    SLUICE_CUDA_TRY(cudaStreamWaitEvent(main, staging.is_down, 0));
+  }
+  return {};
+}
+
+}  // namespace sluice::function

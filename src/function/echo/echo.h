@@ -1,0 +1,58 @@
+// The function "echo": every byte of every frame goes to the device and comes back into the frame. It measures both
+// ways at once: what a function that transforms (srtp, ipsec) can reach at best.
+//
+// The device XORs every byte after the first 12 with `key`, so that bytes that went through it can be told from bytes
+// that did not. Verdict: the 32-bit sum of the frame's bytes as received. Frames leave through their port's peer.
+//
+// Frames change in place, so a batch that a GPU lost half-way and that is then computed on the CPU has frames that were
+// changed twice; with key 0 that makes no difference.
+//
+// Settings: key = 0 ... 255 (0); path = how the bytes travel on a GPU:
+//   copy         up and down by the copy engine, as 2-D copies of runs of frames, with a kernel in between
+//   direct       a kernel reads and writes the frames in host memory
+//   direct-down  the copy engine brings them up, a kernel writes them back
+//   auto         copy for large runs of frames of about one size, direct otherwise (docs/device.md has the
+//   measurements)
+// (The fourth way, a kernel reads and the copy engine brings back, is not there: it would bring bytes back behind short
+// frames that never went up, and direct reads beside engine downloads reach 39 GB/s of 50 at best.) A batch whose
+// frames lie too scattered for the copy engine goes by the direct path in any case.
+//
+// Large batches travel in pieces, so that one piece comes down while the next goes up. Device memory: one staging area
+// for each stream, of batch_capacity frames.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/function.h"
+
+namespace sluice::function {
+
+enum class EchoPath { automatic, copy, direct, direct_down };
+
+class Echo final : public engine::Function {
+ public:
+  // `peers`: for each port the index of the port that its frames leave through.
+  Echo(std::vector<std::uint16_t> peers, std::uint8_t key, EchoPath path, std::uint64_t piece_bytes = 8 << 20);
+  ~Echo() override;
+
+  Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;
+  void collect(engine::Burst& burst, engine::BatchWriter& batch) override;
+  Expected<void> launch(engine::Batch& batch, device::GpuStream& stream) override;
+  void compute(engine::Batch& batch, std::uint32_t first, std::uint32_t count) override;
+  void forward(engine::Batch& batch, std::uint32_t first, std::uint32_t count, engine::Emitter& out) override;
+
+ private:
+  Expected<void> enqueue(engine::Batch& batch, device::GpuStream& stream);
+
+  struct Staging;  // device memory and the second stream of one engine stream
+
+  std::vector<std::uint16_t> peers_;
+  std::uint8_t key_;
+  EchoPath path_;
+  std::uint64_t piece_bytes_;
+  std::vector<std::unique_ptr<Staging>> staging_;
+};
+
+}  // namespace sluice::function

@@ -1,0 +1,186 @@
+#include "function/route/adjacency.h"
+
+#include <algorithm>
+#include <string>
+
+namespace sluice::function {
+namespace {
+// Freed slots that must be waiting before the oldest is used again.
+constexpr std::size_t grace = 64;
+}  // namespace
+
+Adjacency Adjacency::of(AdjacencyKind kind, std::uint16_t port, const packet::MacAddress& mac) {
+  std::uint64_t word = static_cast<std::uint64_t>(kind) << 56 | static_cast<std::uint64_t>(port & 0xff) << 48;
+  for (unsigned i = 0; i < mac.bytes.size(); ++i) {
+    word |= static_cast<std::uint64_t>(mac.bytes[i]) << (8 * i);
+  }
+  return {word};
+}
+
+Adjacency Adjacency::of_group(std::uint32_t index) {
+  return {static_cast<std::uint64_t>(AdjacencyKind::group) << 56 | index};
+}
+
+AdjacencyTable::AdjacencyTable(std::uint32_t max_ids, std::uint32_t max_groups)
+    : words_(new std::atomic<std::uint64_t>[max_ids]), groups_(max_groups), max_ids_(max_ids) {
+  for (std::uint32_t id = 0; id < max_ids; ++id) {
+    store(id, Adjacency::of(AdjacencyKind::no_route));
+  }
+  store(local_id, Adjacency::of(AdjacencyKind::local));
+  store(blackhole_id, Adjacency::of(AdjacencyKind::blackhole));
+}
+
+Expected<lookup::NextHopId> AdjacencyTable::new_id() {
+  if (free_ids_.size() > grace || (next_id_ == max_ids_ && !free_ids_.empty())) {
+    const lookup::NextHopId id = free_ids_.front();
+    free_ids_.pop_front();
+    return id;
+  }
+  if (next_id_ == max_ids_) {
+    return make_error("the router knows " + std::to_string(max_ids_) + " next hops and neighbours; no more fit");
+  }
+  return next_id_++;
+}
+
+Expected<lookup::NextHopId> AdjacencyTable::hold(PortIndex port, const packet::IpAddress& address) {
+  const Key key{port, address};
+  if (const auto found = by_key_.find(key); found != by_key_.end()) {
+    ++entries_[found->second].references;
+    return found->second;
+  }
+  auto id = new_id();
+  if (!id) {
+    return id;
+  }
+  entries_[*id] = {key, {}, {}, 0, 1, port};
+  by_key_[key] = *id;
+  refresh(*id);
+  return id;
+}
+
+Expected<lookup::NextHopId> AdjacencyTable::hold_group(
+    const std::vector<std::pair<lookup::NextHopId, std::uint8_t>>& members) {
+  if (const auto found = by_members_.find(members); found != by_members_.end()) {
+    ++entries_[found->second].references;
+    return found->second;
+  }
+  std::uint32_t group = next_group_;
+  if (free_groups_.size() > grace || (next_group_ == groups_.size() && !free_groups_.empty())) {
+    group = free_groups_.front();
+    free_groups_.pop_front();
+  } else if (next_group_ == groups_.size()) {
+    return make_error("the router knows " + std::to_string(groups_.size()) + " ECMP groups; no more fit");
+  } else {
+    ++next_group_;
+  }
+  auto id = new_id();
+  if (!id) {
+    free_groups_.push_back(group);
+    return id;
+  }
+  // Slots in proportion to the weights; the rest of the rounding goes to the first members.
+  std::uint32_t total = 0;
+  for (const auto& [member, weight] : members) {
+    total += std::max<std::uint32_t>(1, weight);
+  }
+  Entry entry{{}, {}, {}, group, 1, any_port};
+  std::uint32_t slot = 0;
+  std::uint32_t passed = 0;
+  for (const auto& [member, weight] : members) {
+    passed += std::max<std::uint32_t>(1, weight);
+    for (const std::uint32_t end = passed * group_slots / total; slot < end; ++slot) {
+      groups_[group][slot] = member;
+    }
+    ++entries_[member].references;
+    entry.members.push_back(member);
+    entry.weights.push_back(weight);
+  }
+  entries_[*id] = std::move(entry);
+  by_members_[members] = *id;
+  store(*id, Adjacency::of_group(group));
+  return id;
+}
+
+void AdjacencyTable::release(lookup::NextHopId id) {
+  const auto found = entries_.find(id);
+  if (found == entries_.end() || --found->second.references != 0) {
+    return;
+  }
+  Entry entry = std::move(found->second);
+  entries_.erase(found);
+  store(id, Adjacency::of(AdjacencyKind::no_route));
+  free_ids_.push_back(id);
+  if (entry.members.empty()) {
+    by_key_.erase(entry.key);
+    return;
+  }
+  std::erase_if(by_members_, [id](const auto& item) { return item.second == id; });
+  free_groups_.push_back(entry.group);
+  for (const lookup::NextHopId member : entry.members) {
+    release(member);
+  }
+}
+
+void AdjacencyTable::refresh(lookup::NextHopId id) {
+  const Entry& entry = entries_[id];
+  const auto mac = macs_.find({entry.bound, entry.key.address});
+  store(id, mac == macs_.end() ? Adjacency::of(AdjacencyKind::unresolved)
+                               : Adjacency::of(AdjacencyKind::forward, entry.bound, mac->second));
+}
+
+void AdjacencyTable::set_mac(PortIndex port, const packet::IpAddress& address, const packet::MacAddress& mac) {
+  macs_[{port, address}] = mac;
+  for (const PortIndex given : {port, any_port}) {
+    if (const auto found = by_key_.find({given, address}); found != by_key_.end()) {
+      refresh(found->second);
+    }
+  }
+}
+
+void AdjacencyTable::clear_mac(PortIndex port, const packet::IpAddress& address) {
+  macs_.erase({port, address});
+  for (const PortIndex given : {port, any_port}) {
+    if (const auto found = by_key_.find({given, address}); found != by_key_.end()) {
+      refresh(found->second);
+    }
+  }
+}
+
+void AdjacencyTable::bind_gateways(PortIndex port, const packet::IpPrefix& on_link) {
+  for (auto& [id, entry] : entries_) {
+    if (entry.members.empty() && entry.key.port == any_port && on_link.contains(entry.key.address)) {
+      entry.bound = port;
+      refresh(id);
+    }
+  }
+}
+
+std::vector<NextHop> AdjacencyTable::next_hops(lookup::NextHopId id) const {
+  const auto found = entries_.find(id);
+  if (found == entries_.end()) {
+    return {};
+  }
+  const Entry& entry = found->second;
+  if (entry.members.empty()) {
+    return {{entry.bound, entry.key.address, 1}};
+  }
+  std::vector<NextHop> all;
+  for (std::size_t i = 0; i < entry.members.size(); ++i) {
+    NextHop hop = next_hops(entry.members[i]).at(0);
+    hop.weight = entry.weights[i];
+    all.push_back(hop);
+  }
+  return all;
+}
+
+std::vector<AdjacencyTable::Gateway> AdjacencyTable::gateways() const {
+  std::vector<Gateway> all;
+  for (const auto& [id, entry] : entries_) {
+    if (entry.members.empty() && entry.bound != any_port && !entry.key.address.empty()) {
+      all.push_back({entry.bound, entry.key.address, at(id).kind() == AdjacencyKind::forward});
+    }
+  }
+  return all;
+}
+
+}  // namespace sluice::function

@@ -1,0 +1,117 @@
+// What the id of a next hop means: one 64-bit word per id, which lanes read with a single load while the control plane
+// changes it. So a neighbour's new MAC address, or its loss, is one store that all routes through it see at once,
+// without touching the forwarding tables.
+//
+// Word:  bits 0..47 the neighbour's MAC (first byte lowest), 48..55 the port, 56..63 the kind. For a group the low 32
+// bits are its index. Id 0 is "no route".
+//
+// Thread-safety: one writer, any number of readers. A reader sees each word as a whole. A group's members are written
+// before the group is published, and a freed group's or id's slot is reused only after `grace` more allocations of its
+// kind went by (a freed slot goes to the end of a queue), long after the lanes have forwarded the batches that named
+// it.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "base/error.h"
+#include "function/route/control_plane.h"
+#include "lookup/next_hop.h"
+#include "packet/ip_address.h"
+
+namespace sluice::function {
+
+enum class AdjacencyKind : std::uint8_t {
+  no_route,    // the kernel answers "net unreachable", or drop
+  forward,     // MAC and port are known
+  unresolved,  // a neighbour whose MAC is not known: the kernel takes the frame and resolves it
+  local,       // this host's own traffic
+  blackhole,   // drop
+  group,       // ECMP
+};
+
+struct Adjacency {
+  std::uint64_t word = 0;
+  AdjacencyKind kind() const { return static_cast<AdjacencyKind>(word >> 56); }
+  std::uint16_t port() const { return static_cast<std::uint16_t>(word >> 48 & 0xff); }
+  std::uint64_t mac_word() const { return word & 0xffffffffffffULL; }
+  std::uint32_t group() const { return static_cast<std::uint32_t>(word); }
+
+  static Adjacency of(AdjacencyKind kind, std::uint16_t port = 0, const packet::MacAddress& mac = {});
+  static Adjacency of_group(std::uint32_t index);
+};
+
+class AdjacencyTable {
+ public:
+  static constexpr std::uint32_t group_slots = 64;  // a group's weights are expanded to this many members
+  static constexpr PortIndex any_port = 0xffff;     // of a gateway whose link is not known yet
+
+  explicit AdjacencyTable(std::uint32_t max_ids = 1U << 17, std::uint32_t max_groups = 4096);
+
+  // Packet path.
+  Adjacency at(lookup::NextHopId id) const { return {words_[id].load(std::memory_order_acquire)}; }
+  lookup::NextHopId member(std::uint32_t group, std::uint32_t hash) const { return groups_[group][hash % group_slots]; }
+
+  // Control path. Ids that always exist.
+  static constexpr lookup::NextHopId local_id = 1;
+  static constexpr lookup::NextHopId blackhole_id = 2;
+
+  // The id of a gateway or neighbour, made when it is new; counts references. Without an address: the link itself, for
+  // on-link destinations that have no neighbour entry.
+  Expected<lookup::NextHopId> hold(PortIndex port, const packet::IpAddress& address);
+  Expected<lookup::NextHopId> hold_group(const std::vector<std::pair<lookup::NextHopId, std::uint8_t>>& members);
+  void release(lookup::NextHopId id);
+
+  void set_mac(PortIndex port, const packet::IpAddress& address, const packet::MacAddress& mac);
+  void clear_mac(PortIndex port, const packet::IpAddress& address);
+  // Gateways given without a port that lie in an on-link prefix of this port belong to it from now on.
+  void bind_gateways(PortIndex port, const packet::IpPrefix& on_link);
+
+  struct Gateway {
+    PortIndex port;
+    packet::IpAddress address;
+    bool resolved;
+  };
+  // Gateways that routes use, for the mirror to resolve.
+  std::vector<Gateway> gateways() const;
+  // What an id stands for: one next hop, the members of a group, or nothing (local, blackhole).
+  std::vector<NextHop> next_hops(lookup::NextHopId id) const;
+  std::uint32_t used() const { return static_cast<std::uint32_t>(entries_.size()); }
+
+ private:
+  struct Key {
+    PortIndex port;
+    packet::IpAddress address;
+    auto operator<=>(const Key&) const = default;
+  };
+  struct Entry {
+    Key key;                                 // of a neighbour
+    std::vector<lookup::NextHopId> members;  // of a group, each held
+    std::vector<std::uint8_t> weights;
+    std::uint32_t group = 0;
+    std::uint32_t references = 0;
+    PortIndex bound = any_port;  // the port of a gateway that was given without one
+  };
+  Expected<lookup::NextHopId> new_id();
+  void refresh(lookup::NextHopId id);
+  void store(lookup::NextHopId id, Adjacency adjacency) { words_[id].store(adjacency.word, std::memory_order_release); }
+
+  std::unique_ptr<std::atomic<std::uint64_t>[]> words_;
+  std::vector<std::array<lookup::NextHopId, group_slots>> groups_;
+  std::uint32_t max_ids_;
+  std::uint32_t next_id_ = blackhole_id + 1;
+  std::uint32_t next_group_ = 0;
+  std::deque<lookup::NextHopId> free_ids_;
+  std::deque<std::uint32_t> free_groups_;
+  std::map<lookup::NextHopId, Entry> entries_;
+  std::map<Key, lookup::NextHopId> by_key_;
+  std::map<std::vector<std::pair<lookup::NextHopId, std::uint8_t>>, lookup::NextHopId> by_members_;
+  std::map<Key, packet::MacAddress> macs_;
+};
+
+}  // namespace sluice::function

@@ -1,0 +1,55 @@
+// What a control plane tells the router: links, addresses, neighbours, routes. The netlink mirror and the static route
+// file both speak this interface; the router implements it.
+//
+// Thread-safety: one caller at a time (the control thread), while lanes forward. No call stalls a lane or a cycle.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/error.h"
+#include "packet/ip_address.h"
+
+namespace sluice::function {
+
+using PortIndex = std::uint16_t;
+
+struct NextHop {
+  PortIndex port = 0;
+  packet::IpAddress gateway;  // empty: the destination is on the link
+  std::uint8_t weight = 1;
+};
+
+enum class RouteKind : std::uint8_t {
+  unicast,      // through `next_hops` (more than one: ECMP)
+  local,        // an address of this host: punt
+  blackhole,    // drop silently
+  unreachable,  // the host's kernel answers with an ICMP error
+};
+
+struct Route {
+  packet::IpPrefix prefix;
+  RouteKind kind = RouteKind::unicast;
+  std::vector<NextHop> next_hops;
+  std::uint32_t metric = 0;
+  std::uint32_t protocol = 0;  // RTPROT_*: 2 kernel, 4 static, 186 bgp, …
+  bool operator==(const Route&) const = default;
+};
+
+inline bool operator==(const NextHop& a, const NextHop& b) {
+  return a.port == b.port && a.gateway == b.gateway && a.weight == b.weight;
+}
+
+class ControlPlane {
+ public:
+  virtual ~ControlPlane() = default;
+  // Adds or replaces the route of (prefix, metric). Error: table full, or a port that does not exist.
+  virtual Expected<void> add_route(const Route& route) = 0;
+  virtual Expected<void> remove_route(const packet::IpPrefix& prefix, std::uint32_t metric) = 0;
+  virtual Expected<void> add_neighbour(PortIndex port, const packet::IpAddress& address,
+                                       const packet::MacAddress& mac) = 0;
+  virtual Expected<void> remove_neighbour(PortIndex port, const packet::IpAddress& address) = 0;
+  virtual void set_link(PortIndex port, bool up, std::uint32_t mtu) = 0;
+};
+
+}  // namespace sluice::function

@@ -1,0 +1,211 @@
+#include "function/route/route.h"
+
+#include <rte_prefetch.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/batch_writer.h"
+#include "engine/burst.h"
+#include "engine/emitter.h"
+#include "function/route/route_batch.h"
+#include "packet/checksum.h"
+#include "packet/flow_hash.h"
+#include "packet/headers.h"
+#include "packet/parse.h"
+
+namespace sluice::function {
+namespace {
+
+using packet::FrameKind;
+using packet::FrameView;
+using packet::Reason;
+
+const Reason no_route =
+    packet::register_reason("no_route", "no route matches the destination, and no twin answers for it");
+const Reason ttl_expired =
+    packet::register_reason("ttl_expired", "TTL or hop limit ran out, and no twin answers for it");
+const Reason too_big =
+    packet::register_reason("too_big", "larger than the next link's MTU, and no twin answers for it");
+const Reason unresolved =
+    packet::register_reason("unresolved", "the next hop's link address is not known, and no twin asks for it");
+const Reason blackholed = packet::register_reason("blackholed", "a blackhole route");
+const Reason other_host = packet::register_reason("other_host", "a frame for another link address than the port's");
+const Reason own_frame = packet::register_reason("own_frame", "a frame that this port's interface sent itself");
+const Reason link_down = packet::register_reason("link_down", "the next hop's port has no link");
+
+constexpr std::uint32_t ethernet = sizeof(packet::EthernetHeader);
+constexpr unsigned ahead = 8;  // frames whose headers are fetched before they are rewritten
+
+bool is_ipv6(const std::uint8_t* frame) {
+  return frame[12] == 0x86;
+}  // collect() let nothing else through
+
+}  // namespace
+
+Router::Router(RouterOptions options, const engine::PortTable& ports) : options_(std::move(options)) {
+  for (std::size_t port = 0; port < ports.size(); ++port) {
+    port_macs_.push_back(ports[port].mac);
+    port_mtus_.push_back(ports[port].mtu);
+  }
+}
+
+Router::~Router() = default;
+
+Expected<void> Router::prepare() {
+  lookup::Fib::Options fib_options;
+  fib_options.name = "route";
+  fib_options.max_routes4 = options_.max_ipv4;
+  fib_options.max_routes6 = options_.max_ipv6;
+  auto fib = lookup::Fib::create(fib_options);
+  if (!fib) {
+    return tl::unexpected(fib.error());
+  }
+  fib_ = std::move(*fib);
+  adjacencies_ = std::make_unique<AdjacencyTable>();
+  table_ = std::make_unique<RouteTable>(*fib_, *adjacencies_, port_macs_.size());
+  for (std::size_t port = 0; port < port_mtus_.size(); ++port) {
+    table_->set_link(static_cast<PortIndex>(port), true, port_mtus_[port]);
+  }
+  return statics_.apply(options_.statics, *table_);
+}
+
+Expected<std::string> Router::reconfigure(const engine::Function& fresh) {
+  const RouterOptions& options = static_cast<const Router&>(fresh).options_;
+  if (options.max_ipv4 != options_.max_ipv4 || options.max_ipv6 != options_.max_ipv6 ||
+      options.kernel != options_.kernel) {
+    return make_error("[route] max_ipv4, max_ipv6 and kernel cannot change while the router runs: restart it");
+  }
+  if (auto applied = statics_.apply(options.statics, *table_); !applied) {
+    return tl::unexpected(applied.error());
+  }
+  options_ = options;
+  return std::to_string(statics_.size()) + " routes from the configuration are in force";
+}
+
+engine::BatchLayout Router::layout() const {
+  return {route_extra_per_frame};
+}
+
+void Router::collect(engine::Burst& burst, engine::BatchWriter& writer) {
+  engine::Batch& batch = writer.batch();
+  const unsigned size = burst.size();
+  const std::uint8_t* const own_mac = port_macs_[burst.port()].bytes.data();
+  for (unsigned i = 0; i < size; ++i) {
+    const std::uint8_t* data = burst.data(i);
+    FrameView view;
+    if (const Reason reason = packet::parse_frame(data, burst.length(i), view); reason != packet::no_reason)
+        [[unlikely]] {
+      burst.drop(i, reason);
+      continue;
+    }
+    // A promiscuous port and a hub show frames for others; routing those would double them.
+    if (view.kind != FrameKind::host && !options_.any_mac && std::memcmp(data, own_mac, 6) != 0) [[unlikely]] {
+      burst.drop(i, other_host);
+      continue;
+    }
+    if (view.kind == FrameKind::ipv4) [[likely]] {
+      std::uint32_t destination;
+      std::memcpy(&destination, data + ethernet + 16, sizeof destination);
+      writer.append(burst, i, packet::be32(destination));
+    } else if (view.kind == FrameKind::ipv6) {
+      const std::uint32_t at = batch.extra_count++;
+      std::memcpy(keys6(batch)[at], data + ethernet + 24, key6_bytes);
+      writer.append(burst, i, at);
+    } else if (std::memcmp(data + 6, own_mac, 6) == 0) {
+      // A packet socket also sees what the kernel sends out of the interface under the port. To the twin, which has the
+      // same address, the interface's last neighbour solicitation would look like another host with its IPv6 address.
+      burst.drop(i, own_frame);
+    } else {
+      burst.punt(i);
+    }
+  }
+}
+
+void Router::compute(engine::Batch& batch, std::uint32_t first, std::uint32_t count) {
+  if (first == 0 && count == batch.count) {
+    if (batch.extra_count != batch.count) {
+      // An IPv6 frame's argument is looked up like an address too; nobody reads that answer.
+      fib_->lookup4(batch.argument, batch.verdict, batch.count);
+    }
+    if (batch.extra_count != 0) {
+      fib_->lookup6(keys6(batch), answers6(batch), batch.extra_count);
+    }
+    return;
+  }
+  for (std::uint32_t i = first; i < first + count; ++i) {
+    if (is_ipv6(reinterpret_cast<const std::uint8_t*>(batch.frame[i]))) {
+      fib_->lookup6(keys6(batch) + batch.argument[i], answers6(batch) + batch.argument[i], 1);
+    } else {
+      fib_->lookup4(batch.argument + i, batch.verdict + i, 1);
+    }
+  }
+}
+
+void Router::stand_in(engine::Batch& batch) {
+  const lookup::NextHopId id = fib_->find(packet::IpPrefix::of(packet::IpAddress::v4(0), 0));
+  std::fill_n(batch.verdict, batch.count, id);
+  std::fill_n(answers6(batch), batch.extra_count, id);
+}
+
+void Router::forward(engine::Batch& batch, std::uint32_t first, std::uint32_t count, engine::Emitter& out) {
+  const std::uint32_t end = first + count;
+  const lookup::NextHopId* const answer6 = answers6(batch);
+  for (std::uint32_t i = first; i < end; ++i) {
+    if (i + ahead < end) {
+      rte_prefetch0(reinterpret_cast<const void*>(batch.frame[i + ahead]));
+    }
+    auto* frame = reinterpret_cast<std::uint8_t*>(batch.frame[i]);
+    const bool v6 = is_ipv6(frame);
+    const lookup::NextHopId id = v6 ? answer6[batch.argument[i]] : batch.verdict[i];
+    Adjacency adjacency = adjacencies_->at(id);
+    if (adjacency.kind() == AdjacencyKind::group) {
+      FrameView view;
+      packet::parse_frame(frame, batch.length[i], view);
+      adjacency =
+          adjacencies_->at(adjacencies_->member(adjacency.group(), packet::flow_hash(frame, batch.length[i], view)));
+    }
+    if (adjacency.kind() != AdjacencyKind::forward) [[unlikely]] {
+      switch (adjacency.kind()) {
+        case AdjacencyKind::blackhole:
+          out.drop(batch, i, blackholed);
+          break;
+        case AdjacencyKind::local:
+          out.punt(batch, i);
+          break;
+        case AdjacencyKind::no_route:
+          out.punt(batch, i, true, no_route);
+          break;
+        default:
+          out.punt(batch, i, true, unresolved);
+          break;
+      }
+      continue;
+    }
+    const std::uint16_t port = adjacency.port();
+    std::uint8_t& ttl = frame[ethernet + (v6 ? 7 : 8)];
+    if (ttl <= 1) [[unlikely]] {
+      out.punt(batch, i, true, ttl_expired);
+      continue;
+    }
+    if (batch.length[i] > ethernet + table_->mtu(port)) [[unlikely]] {
+      out.punt(batch, i, true, too_big);
+      continue;
+    }
+    if (!table_->link_up(port)) [[unlikely]] {
+      out.drop(batch, i, link_down);
+      continue;
+    }
+    const std::uint64_t mac = adjacency.mac_word();
+    std::memcpy(frame, &mac, 6);
+    std::memcpy(frame + 6, port_macs_[port].bytes.data(), 6);
+    if (v6) {
+      --ttl;
+    } else {
+      packet::decrement_ttl(*reinterpret_cast<packet::Ipv4Header*>(frame + ethernet));
+    }
+    out.transmit(batch, i, port);
+  }
+}
+
+}  // namespace sluice::function

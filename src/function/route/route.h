@@ -1,0 +1,76 @@
+// The IPv4 and IPv6 router (RFC 1812, RFC 8200): checks, longest-prefix match, TTL, next-hop rewrite, MTU, ECMP.
+//
+// A header-only function: the device gets addresses, not frames. collect() parses a frame and appends its destination
+// (IPv4: the argument itself; IPv6: a 16-byte key in `extra`, the argument is its index); the device answers with the
+// id of a next hop; forward() turns that into a frame on the wire. Per frame the link carries 4 (20) bytes up and 4
+// down.
+//
+// What the fast path does not do goes to the host's kernel through the port's TAP twin: the host's own traffic,
+// destinations whose neighbour is not resolved, TTL that expires, packets larger than the next link (the kernel
+// fragments or answers), no route (the kernel answers). On a port without a twin these are drops under a name.
+//
+// Settings, [route]: max_ipv4, max_ipv6 (table sizes), table (a file of static routes), kernel (mirror by netlink; read
+// by control/), any_mac (for captures), [[route.connected]] prefix, port; [[route.neighbour]] port, address, mac.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/function.h"
+#include "engine/port_table.h"
+#include "function/route/adjacency.h"
+#include "function/route/route_table.h"
+#include "function/route/static_routes.h"
+#include "lookup/fib.h"
+#include "lookup/gpu_fib.h"
+#include "lookup/trie.h"
+
+namespace sluice::function {
+
+class Router : public engine::Function {
+ public:
+  struct RouterOptions {
+    std::uint32_t max_ipv4 = 1'000'000;
+    std::uint32_t max_ipv6 = 300'000;
+    bool kernel = true;
+    bool any_mac = false;  // take frames for any link address, as captures hold them
+    StaticOptions statics;
+  };
+  Router(RouterOptions options, const engine::PortTable& ports);
+  ~Router() override;
+
+  // Makes the tables and loads what the configuration itself says about routes, with progress for a big file.
+  Expected<void> prepare() override;
+
+  // Takes over the routes and neighbours that `fresh` was configured with; table sizes stay.
+  Expected<std::string> reconfigure(const engine::Function& fresh) override;
+
+  engine::BatchLayout layout() const override;
+  Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;
+  Expected<void> begin_cycle(device::GpuStream& stream) override;
+  void collect(engine::Burst& burst, engine::BatchWriter& batch) override;
+  Expected<void> launch(engine::Batch& batch, device::GpuStream& stream) override;
+  void compute(engine::Batch& batch, std::uint32_t first, std::uint32_t count) override;
+  void forward(engine::Batch& batch, std::uint32_t first, std::uint32_t count, engine::Emitter& out) override;
+  // The way of the IPv4 default route for everything.
+  void stand_in(engine::Batch& batch) override;
+
+  RouteTable& table() { return *table_; }
+  lookup::Fib& fib() { return *fib_; }
+  const RouterOptions& options() const { return options_; }
+
+ private:
+  RouterOptions options_;
+  std::vector<packet::MacAddress> port_macs_;
+  std::vector<std::uint32_t> port_mtus_;
+  std::unique_ptr<lookup::Trie> trie4_;  // the GPU's tables; absent on the CPU device
+  std::unique_ptr<lookup::Trie> trie6_;
+  std::unique_ptr<lookup::Fib> fib_;
+  std::unique_ptr<lookup::GpuFib> gpu_fib_;
+  std::unique_ptr<AdjacencyTable> adjacencies_;
+  std::unique_ptr<RouteTable> table_;
+  StaticRoutes statics_;
+};
+
+}  // namespace sluice::function

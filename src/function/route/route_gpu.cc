@@ -1,0 +1,38 @@
+// The router on a GPU: the tables follow the Fib, a batch's addresses go up, ids of next hops come down.
+#include "device/gpu.h"
+#include "function/route/route.h"
+#include "function/route/route_batch.h"
+
+namespace sluice::function {
+
+Expected<void> Router::attach(device::Gpu& gpu, const engine::DevicePlan& /*plan*/) {
+  auto trie4 = lookup::Trie::create(4, lookup::Fib::default_groups(4, options_.max_ipv4));
+  auto trie6 = lookup::Trie::create(6, lookup::Fib::default_groups(6, options_.max_ipv6));
+  if (!trie4 || !trie6) {
+    return tl::unexpected(!trie4 ? trie4.error() : trie6.error());
+  }
+  trie4_ = std::move(*trie4);
+  trie6_ = std::move(*trie6);
+  Expected<void> attached = fib_->attach(*trie4_);
+  attached = attached ? fib_->attach(*trie6_) : attached;
+  if (!attached) {
+    return attached;
+  }
+  auto gpu_fib = lookup::GpuFib::create(gpu, *trie4_, *trie6_);
+  if (!gpu_fib) {
+    return tl::unexpected(gpu_fib.error());
+  }
+  gpu_fib_ = std::move(*gpu_fib);
+  return {};
+}
+
+Expected<void> Router::begin_cycle(device::GpuStream& stream) {
+  return gpu_fib_->sync(stream);
+}
+
+Expected<void> Router::launch(engine::Batch& batch, device::GpuStream& stream) {
+  const std::uint32_t n4 = batch.extra_count == batch.count ? 0 : batch.count;
+  return gpu_fib_->lookup(stream, batch.argument, batch.verdict, n4, *keys6(batch), answers6(batch), batch.extra_count);
+}
+
+}  // namespace sluice::function

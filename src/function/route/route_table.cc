@@ -1,0 +1,260 @@
+#include "function/route/route_table.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+namespace sluice::function {
+namespace {
+
+constexpr std::uint32_t neighbour_metric = std::numeric_limits<std::uint32_t>::max();
+
+}  // namespace
+
+RouteTable::RouteTable(lookup::Fib& fib, AdjacencyTable& adjacencies, std::size_t ports)
+    : fib_(fib), adjacencies_(adjacencies), mtu_(ports), up_(ports) {
+  for (std::size_t port = 0; port < ports; ++port) {
+    mtu_[port].store(1500);
+    up_[port].store(true);
+  }
+}
+
+Expected<lookup::NextHopId> RouteTable::next_hop_of(const Route& route) {
+  switch (route.kind) {
+    case RouteKind::local:
+    case RouteKind::unreachable:  // the kernel has the same route and answers as it says
+      return AdjacencyTable::local_id;
+    case RouteKind::blackhole:
+      return AdjacencyTable::blackhole_id;
+    case RouteKind::unicast:
+      break;
+  }
+  if (route.next_hops.empty()) {
+    return make_error("route " + route.prefix.str() + " has no next hop");
+  }
+  std::vector<std::pair<lookup::NextHopId, std::uint8_t>> members;
+  const auto release_all = [&] {
+    for (const auto& [id, weight] : members) {
+      adjacencies_.release(id);
+    }
+  };
+  for (const NextHop& hop : route.next_hops) {
+    if (hop.port >= mtu_.size() && hop.port != AdjacencyTable::any_port) {
+      release_all();
+      return make_error("route " + route.prefix.str() + ": there is no port number " + std::to_string(hop.port));
+    }
+    const PortIndex port =
+        hop.port == AdjacencyTable::any_port && !hop.gateway.empty() ? link_of(hop.gateway) : hop.port;
+    auto id = adjacencies_.hold(port, hop.gateway);
+    if (!id) {
+      release_all();
+      return id;
+    }
+    members.emplace_back(*id, hop.weight);
+  }
+  if (members.size() == 1) {
+    return members.front().first;
+  }
+  std::sort(members.begin(), members.end());
+  auto group = adjacencies_.hold_group(members);
+  release_all();  // the group holds them now
+  return group;
+}
+
+PortIndex RouteTable::link_of(const packet::IpAddress& gateway) const {
+  PortIndex port = AdjacencyTable::any_port;
+  int longest = -1;
+  for (const auto& [prefix, link] : on_link_) {
+    if (prefix.length > longest && prefix.contains(gateway)) {
+      longest = prefix.length;
+      port = link;
+    }
+  }
+  return port;
+}
+
+Expected<void> RouteTable::add_route(const Route& route) {
+  const std::lock_guard lock(mutex_);
+  auto id = next_hop_of(route);
+  if (!id) {
+    return tl::unexpected(id.error());
+  }
+  Expected<void> done = insert(route.prefix, {route.metric, route.protocol, *id, route.kind, false});
+  if (!done) {
+    adjacencies_.release(*id);
+    return done;
+  }
+  for (const NextHop& hop : route.next_hops) {
+    if (hop.gateway.empty() && route.kind == RouteKind::unicast && hop.port != AdjacencyTable::any_port) {
+      on_link_[route.prefix] = hop.port;
+      adjacencies_.bind_gateways(hop.port, route.prefix);
+    }
+  }
+  return {};
+}
+
+Expected<void> RouteTable::insert(const packet::IpPrefix& prefix, const Candidate& candidate) {
+  const auto found = best_.find(prefix);
+  if (found == best_.end()) {
+    if (auto added = fib_.add(prefix, candidate.id); !added) {
+      return added;
+    }
+    best_.emplace(prefix, candidate);
+    return {};
+  }
+  Candidate& best = found->second;
+  const auto same = [&](const Candidate& other) {
+    return other.metric == candidate.metric && other.neighbour == candidate.neighbour;
+  };
+  if (same(best) || candidate.metric < best.metric) {
+    if (candidate.id != best.id) {
+      if (auto added = fib_.add(prefix, candidate.id); !added) {
+        return added;
+      }
+    }
+    const Candidate old = std::exchange(best, candidate);
+    if (same(old)) {
+      adjacencies_.release(old.id);
+      return {};
+    }
+    others_[prefix].push_back(old);
+    return {};
+  }
+  auto& others = others_[prefix];
+  if (const auto at = std::find_if(others.begin(), others.end(), same); at != others.end()) {
+    adjacencies_.release(at->id);
+    *at = candidate;
+  } else {
+    others.push_back(candidate);
+  }
+  return {};
+}
+
+Expected<void> RouteTable::remove_route(const packet::IpPrefix& prefix, std::uint32_t metric) {
+  const std::lock_guard lock(mutex_);
+  on_link_.erase(prefix);
+  return erase(prefix,
+               [metric](const Candidate& candidate) { return candidate.metric == metric && !candidate.neighbour; });
+}
+
+Expected<void> RouteTable::erase(const packet::IpPrefix& prefix, const std::function<bool(const Candidate&)>& match) {
+  const auto found = best_.find(prefix);
+  if (found == best_.end()) {
+    return make_error("there is no route to " + prefix.str());
+  }
+  const auto others = others_.find(prefix);
+  if (!match(found->second)) {
+    if (others != others_.end()) {
+      const auto at = std::find_if(others->second.begin(), others->second.end(), match);
+      if (at != others->second.end()) {
+        adjacencies_.release(at->id);
+        others->second.erase(at);
+        if (others->second.empty()) {
+          others_.erase(others);
+        }
+        return {};
+      }
+    }
+    return make_error("there is no such route to " + prefix.str());
+  }
+  const lookup::NextHopId old = found->second.id;
+  Expected<void> done;
+  if (others == others_.end()) {
+    done = fib_.remove(prefix);
+    best_.erase(found);
+  } else {
+    const auto next = std::min_element(others->second.begin(), others->second.end(),
+                                       [](const Candidate& a, const Candidate& b) { return a.metric < b.metric; });
+    done = fib_.add(prefix, next->id);
+    found->second = *next;
+    others->second.erase(next);
+    if (others->second.empty()) {
+      others_.erase(others);
+    }
+  }
+  adjacencies_.release(old);
+  return done;
+}
+
+Expected<void> RouteTable::add_neighbour(PortIndex port, const packet::IpAddress& address,
+                                         const packet::MacAddress& mac) {
+  const std::lock_guard lock(mutex_);
+  if (port >= mtu_.size()) {
+    return make_error("neighbour " + address.str() + ": there is no port number " + std::to_string(port));
+  }
+  adjacencies_.set_mac(port, address, mac);
+  if (!neighbours_.insert_or_assign({port, address}, mac).second) {
+    return {};  // known already: only its MAC changed
+  }
+  auto id = adjacencies_.hold(port, address);
+  if (!id) {
+    return tl::unexpected(id.error());
+  }
+  Expected<void> done = insert(packet::IpPrefix::host(address), {neighbour_metric, 0, *id, RouteKind::unicast, true});
+  if (!done) {
+    adjacencies_.release(*id);
+  }
+  return done;
+}
+
+Expected<void> RouteTable::remove_neighbour(PortIndex port, const packet::IpAddress& address) {
+  const std::lock_guard lock(mutex_);
+  if (neighbours_.erase({port, address}) == 0) {
+    return make_error("there is no neighbour " + address.str() + " on port " + std::to_string(port));
+  }
+  adjacencies_.clear_mac(port, address);
+  return erase(packet::IpPrefix::host(address), [](const Candidate& candidate) { return candidate.neighbour; });
+}
+
+void RouteTable::set_link(PortIndex port, bool up, std::uint32_t mtu) {
+  if (port < mtu_.size()) {
+    mtu_[port].store(mtu, std::memory_order_relaxed);
+    up_[port].store(up, std::memory_order_relaxed);
+  }
+}
+
+bool RouteTable::link_up(PortIndex port) const {
+  return up_[port].load(std::memory_order_relaxed);
+}
+
+std::size_t RouteTable::size(int family) const {
+  return family == 4 ? fib_.size4() : fib_.size6();
+}
+
+Route RouteTable::route_of(const packet::IpPrefix& prefix, const Candidate& candidate) const {
+  return {prefix, candidate.kind, adjacencies_.next_hops(candidate.id), candidate.metric, candidate.protocol};
+}
+
+std::vector<Route> RouteTable::list(const std::function<bool(const packet::IpPrefix&)>& wanted, std::size_t limit,
+                                    std::uint64_t& matching) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Route> routes;
+  matching = 0;
+  for (const auto& [prefix, candidate] : best_) {
+    if (candidate.neighbour || !wanted(prefix)) {
+      continue;
+    }
+    ++matching;
+    if (routes.size() < limit) {
+      routes.push_back(route_of(prefix, candidate));
+    }
+  }
+  return routes;
+}
+
+std::vector<NeighbourRow> RouteTable::neighbours() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<NeighbourRow> rows;
+  for (const auto& [key, mac] : neighbours_) {
+    rows.push_back({key.first, key.second, mac});
+  }
+  return rows;
+}
+
+std::vector<AdjacencyTable::Gateway> RouteTable::gateways() const {
+  const std::lock_guard lock(mutex_);
+  return adjacencies_.gateways();
+}
+
+}  // namespace sluice::function

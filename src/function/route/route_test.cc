@@ -1,0 +1,341 @@
+// The router as a table: a frame in, and where it must come out, changed how, or why it must not. Every case runs
+// through the real data path (captures in, captures out) on the CPU and on the GPU's code.
+#include "function/route/route.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <thread>
+
+#include "../tests/support/pcap_file.h"
+#include "engine/engine.h"
+#include "packet/builder.h"
+#include "packet/checksum.h"
+
+namespace sluice::function {
+namespace {
+
+using packet::Bytes;
+using packet::PacketBuilder;
+
+constexpr const char* host_mac = "02:00:00:00:00:0a";
+constexpr const char* router_mac = "02:00:00:00:00:0b";
+constexpr const char* next_mac = "02:00:00:00:00:99";
+
+struct Case {
+  std::string name;
+  Bytes frame;
+  std::string dropped_as;  // empty: it leaves by "out", with TTL - 1 and new MACs
+  std::string mac = next_mac;
+};
+
+PacketBuilder v4(const char* to) {
+  return PacketBuilder().eth(host_mac, router_mac).ipv4("10.1.0.9", to).ttl(64);
+}
+PacketBuilder v6(const char* to) {
+  return PacketBuilder().eth(host_mac, router_mac).ipv6("2001:db8:1::9", to).ttl(64);
+}
+
+// Ports have no twins here, so what would go to the host is a drop under its own name.
+std::vector<Case> cases() {
+  return {
+      {"gateway route", v4("203.0.113.7").udp(1, 2).payload(100).build(), ""},
+      {"more specific route", v4("203.0.113.129").udp(1, 2).payload(10).build(), "", "02:00:00:00:00:98"},
+      {"neighbour on the link", v4("10.2.0.7").tcp(5, 80).payload(7).build(), "", "02:00:00:00:00:97"},
+      {"default route", v4("8.8.8.8").udp(1, 2).payload(1400).build(), ""},
+      {"TTL of two", v4("203.0.113.7").ttl(2).udp(1, 2).payload(30).build(), ""},
+      {"TTL of one", v4("203.0.113.7").ttl(1).udp(1, 2).payload(30).build(), "ttl_expired"},
+      {"TTL of zero", v4("203.0.113.7").ttl(0).udp(1, 2).payload(30).build(), "ttl_expired"},
+      {"largest that fits", v4("203.0.113.7").udp(1, 2).payload(1500 - 28).build(), ""},
+      {"one byte too large", v4("203.0.113.7").udp(1, 2).payload(1501 - 28).build(), "too_big"},
+      {"first fragment", v4("203.0.113.7").fragment(0, true).udp(1, 2).payload(64).build(), ""},
+      {"last fragment", v4("203.0.113.7").fragment(1480, false).udp(1, 2).payload(64).build(), ""},
+      {"link destination without neighbour", v4("10.2.0.200").udp(1, 2).payload(5).build(), "unresolved"},
+      {"unresolved gateway", v4("198.51.100.1").udp(1, 2).payload(5).build(), "unresolved"},
+      {"blackhole", v4("192.0.2.1").udp(1, 2).payload(5).build(), "blackholed"},
+      {"own address", v4("10.1.0.1").udp(1, 2).payload(5).build(), "no_twin"},
+      {"IPv4 options", v4("203.0.113.7").options({7, 4, 5, 0}).udp(1, 2).payload(5).build(), "no_twin"},
+      {"ARP", PacketBuilder().arp_request("10.1.0.9", "10.1.0.1").build(), "no_twin"},
+      {"bad header checksum", v4("203.0.113.7").udp(1, 2).payload(5).ip_checksum(0x1234).build(), "bad_checksum"},
+      {"cut in the header", v4("203.0.113.7").udp(1, 2).payload(5).cut_to(30).build(), "frame_too_short"},
+      {"IPv6 gateway route", v6("2001:db8:77::1").udp(1, 2).payload(99).build(), ""},
+      {"IPv6 default route", v6("2a00::1").tcp(1, 2).payload(1).build(), ""},
+      {"IPv6 neighbour on the link", v6("2001:db8:2::7").udp(1, 2).payload(3).build(), "", "02:00:00:00:00:96"},
+      {"IPv6 hop limit of one", v6("2001:db8:77::1").ttl(1).udp(1, 2).payload(5).build(), "ttl_expired"},
+      {"IPv6 too large", v6("2001:db8:77::1").udp(1, 2).payload(1501 - 48).build(), "too_big"},
+      {"IPv6 without neighbour", v6("2001:db8:2::200").udp(1, 2).payload(5).build(), "unresolved"},
+  };
+}
+
+void add(RouteTable& table, const std::string& prefix, const std::string& gateway,
+         RouteKind kind = RouteKind::unicast) {
+  Route route;
+  route.prefix = *packet::IpPrefix::parse(prefix);
+  route.kind = kind;
+  if (kind == RouteKind::unicast) {
+    route.next_hops = {{1, gateway.empty() ? packet::IpAddress{} : *packet::IpAddress::parse(gateway), 1}};
+  }
+  ASSERT_TRUE(table.add_route(route));
+}
+
+void neighbour(RouteTable& table, const std::string& address, const std::string& mac) {
+  ASSERT_TRUE(table.add_neighbour(1, *packet::IpAddress::parse(address), *packet::MacAddress::parse(mac)));
+}
+
+void fill(RouteTable& table) {
+  for (const char* on_link : {"10.2.0.0/24", "2001:db8:2::/64"}) {
+    add(table, on_link, "");
+  }
+  neighbour(table, "10.2.0.2", next_mac);
+  neighbour(table, "10.2.0.3", "02:00:00:00:00:98");
+  neighbour(table, "10.2.0.7", "02:00:00:00:00:97");
+  neighbour(table, "2001:db8:2::2", next_mac);
+  neighbour(table, "2001:db8:2::7", "02:00:00:00:00:96");
+  add(table, "0.0.0.0/0", "10.2.0.2");
+  add(table, "203.0.113.0/24", "10.2.0.2");
+  add(table, "203.0.113.128/25", "10.2.0.3");
+  add(table, "198.51.100.0/24", "10.2.0.99");
+  add(table, "192.0.2.0/24", "", RouteKind::blackhole);
+  add(table, "10.1.0.1/32", "", RouteKind::local);
+  add(table, "::/0", "2001:db8:2::2");
+  add(table, "2001:db8:77::/48", "2001:db8:2::2");
+}
+
+class Folder {
+ public:
+  Folder() : path_(std::filesystem::temp_directory_path() / ("sluice-route-test-" + std::to_string(getpid()))) {
+    std::filesystem::create_directories(path_);
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  std::string operator/(const char* name) const { return (path_ / name).string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+struct Result {
+  std::vector<Bytes> sent;
+  engine::EngineStats stats;
+};
+
+// Sends `frames` through a router of two ports, "in" and "out", and returns what left by "out".
+Result route(const std::vector<Bytes>& frames, const std::string& device,
+             const std::function<void(RouteTable&)>& fill_table, bool any_mac = true) {
+  const Folder folder;
+  test::write_pcap(folder / "in.pcap", frames);
+  test::write_pcap(folder / "none.pcap", {});
+  engine::Options options;
+  options.device = device;
+  options.deadline = std::chrono::milliseconds(20);
+  options.batch = 256;
+  options.cpu_below = 0;
+  options.memory.frames = 2048;
+  options.ports.resize(2);
+  options.ports[0].name = "in";
+  options.ports[0].device = "net_pcap0,rx_pcap=" + (folder / "in.pcap") + ",tx_pcap=" + (folder / "back.pcap");
+  options.ports[1].name = "out";
+  options.ports[1].device = "net_pcap1,rx_pcap=" + (folder / "none.pcap") + ",tx_pcap=" + (folder / "out.pcap");
+  Router::RouterOptions router_options;
+  router_options.max_ipv4 = 10000;
+  router_options.max_ipv6 = 10000;
+  router_options.any_mac = any_mac;
+  auto engine = engine::Engine::create(
+      options, [&](const engine::PortTable& ports) -> Expected<std::unique_ptr<engine::Function>> {
+        return std::make_unique<Router>(router_options, ports);
+      });
+  EXPECT_TRUE(engine) << (engine ? "" : engine.error().message);
+  if (!engine) {
+    return {};
+  }
+  fill_table(static_cast<Router&>((*engine)->function()).table());
+  EXPECT_TRUE((*engine)->start());
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while ((*engine)->stats().total.rx_frames < frames.size() && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  (*engine)->stop();
+  Result result;
+  result.stats = (*engine)->stats();
+  engine->reset();  // closes the captures
+  result.sent = test::read_pcap(folder / "out.pcap");
+  return result;
+}
+
+std::vector<std::string> devices() {
+  return {"cpu", "cuda:0"};
+}
+
+bool missing(const std::string& device) {
+  return device != "cpu" && !device::list_gpus();
+}
+
+// What the router must make of a frame that it forwards (RFC 1812 5.3.1, RFC 8200 3): checked against full
+// recomputation.
+Bytes forwarded(Bytes frame, const std::string& mac, const packet::MacAddress& port_mac) {
+  const auto next = packet::MacAddress::parse(mac)->bytes;
+  std::copy(next.begin(), next.end(), frame.begin());
+  std::copy(port_mac.bytes.begin(), port_mac.bytes.end(), frame.begin() + 6);
+  if (frame[12] == 0x86) {
+    --frame[14 + 7];
+    return frame;
+  }
+  --frame[14 + 8];
+  frame[14 + 10] = frame[14 + 11] = 0;
+  std::uint32_t sum = 0;
+  for (unsigned at = 14; at < 34; at += 2) {
+    sum += static_cast<std::uint32_t>(frame[at] << 8 | frame[at + 1]);
+  }
+  while (sum >> 16 != 0) {
+    sum = (sum & 0xffff) + (sum >> 16);
+  }
+  frame[14 + 10] = static_cast<std::uint8_t>(~sum >> 8);
+  frame[14 + 11] = static_cast<std::uint8_t>(~sum);
+  return frame;
+}
+
+TEST(Router, PacketsInPacketsOut) {
+  const std::vector<Case> table = cases();
+  for (const std::string& device : devices()) {
+    if (missing(device)) {
+      continue;
+    }
+    SCOPED_TRACE(device);
+    std::vector<Bytes> frames;
+    std::map<std::string, std::uint64_t> drops;
+    for (const Case& one : table) {
+      frames.push_back(one.frame);
+      drops[one.dropped_as] += one.dropped_as.empty() ? 0 : 1;
+    }
+    const Result result = route(frames, device, fill);
+    EXPECT_EQ(result.stats.imbalance(), 0);
+    std::size_t at = 0;
+    for (const Case& one : table) {
+      if (!one.dropped_as.empty()) {
+        continue;
+      }
+      SCOPED_TRACE(one.name);
+      ASSERT_LT(at, result.sent.size());
+      const Bytes& sent = result.sent[at++];
+      packet::MacAddress port_mac;
+      std::copy(sent.begin() + 6, sent.begin() + 12, port_mac.bytes.begin());
+      EXPECT_EQ(sent, forwarded(one.frame, one.mac, port_mac));
+    }
+    EXPECT_EQ(at, result.sent.size());
+    for (const auto& [name, count] : drops) {
+      for (packet::Reason reason = 1; reason < packet::reason_count(); ++reason) {
+        if (packet::reason_name(reason) == name) {
+          EXPECT_EQ(result.stats.drops[reason], count) << name;
+        }
+      }
+    }
+    EXPECT_EQ(result.stats.total.dropped + result.stats.total.tx_frames, table.size());
+  }
+}
+
+TEST(Router, LeavesFramesForOthersAlone) {
+  const Result result = route({v4("203.0.113.7").udp(1, 2).payload(5).build(), v6("2001:db8:77::1").udp(1, 2).build()},
+                              "cpu", fill, false);
+  EXPECT_TRUE(result.sent.empty());
+  EXPECT_EQ(result.stats.total.dropped, 2U);
+  EXPECT_EQ(result.stats.imbalance(), 0);
+}
+
+TEST(Router, EcmpUsesEveryHopByWeightAndKeepsAFlowOnOne) {
+  for (const std::string& device : devices()) {
+    if (missing(device)) {
+      continue;
+    }
+    std::vector<Bytes> frames;
+    for (unsigned repeat = 0; repeat < 3; ++repeat) {
+      for (unsigned flow = 0; flow < 600; ++flow) {
+        frames.push_back(v4("203.0.113.7").udp(static_cast<std::uint16_t>(2000 + flow), 53).payload(16).build());
+      }
+    }
+    const Result result = route(frames, device, [](RouteTable& table) {
+      add(table, "10.2.0.0/24", "");
+      neighbour(table, "10.2.0.2", "02:00:00:00:00:02");
+      neighbour(table, "10.2.0.3", "02:00:00:00:00:03");
+      Route route;
+      route.prefix = *packet::IpPrefix::parse("203.0.113.0/24");
+      route.next_hops = {{1, *packet::IpAddress::parse("10.2.0.2"), 1}, {1, *packet::IpAddress::parse("10.2.0.3"), 3}};
+      ASSERT_TRUE(table.add_route(route));
+    });
+    ASSERT_EQ(result.sent.size(), frames.size());
+    std::map<unsigned, unsigned> by_flow;
+    unsigned second = 0;
+    for (const Bytes& frame : result.sent) {
+      const unsigned port = static_cast<unsigned>(frame[34] << 8 | frame[35]);
+      const unsigned hop = frame[5];
+      EXPECT_EQ(by_flow.emplace(port, hop).first->second, hop) << "flow " << port << " moved";
+      second += hop == 3;
+    }
+    EXPECT_NEAR(second, result.sent.size() * 3 / 4, result.sent.size() / 12) << device;
+  }
+}
+
+TEST(RouteTable, MetricsNeighboursAndLateGateways) {
+  auto fib = lookup::Fib::create({.name = "metrics", .max_routes4 = 1000, .max_routes6 = 1000});
+  ASSERT_TRUE(fib);
+  AdjacencyTable adjacencies;
+  RouteTable table(**fib, adjacencies, 2);
+  const auto kind_of = [&](const char* address) {
+    const std::uint32_t key = packet::IpAddress::parse(address)->v4_host_order();
+    lookup::NextHopId id = 0;
+    (*fib)->lookup4(&key, &id, 1);
+    return adjacencies.at(id);
+  };
+  const auto with_metric = [](const char* gateway, std::uint32_t metric) {
+    Route route;
+    route.prefix = *packet::IpPrefix::parse("192.0.2.0/24");
+    route.metric = metric;
+    route.next_hops = {{AdjacencyTable::any_port, *packet::IpAddress::parse(gateway), 1}};
+    return route;
+  };
+  // A gateway whose link nobody has told yet, then its link, then its MAC.
+  ASSERT_TRUE(table.add_route(with_metric("10.2.0.2", 20)));
+  EXPECT_EQ(kind_of("192.0.2.1").kind(), AdjacencyKind::unresolved);
+  add(table, "10.2.0.0/24", "");
+  neighbour(table, "10.2.0.2", next_mac);
+  EXPECT_EQ(kind_of("192.0.2.1").kind(), AdjacencyKind::forward);
+  EXPECT_EQ(kind_of("192.0.2.1").port(), 1);
+  // A better metric takes over, and gives back.
+  ASSERT_TRUE(table.add_route(with_metric("10.2.0.5", 10)));
+  EXPECT_EQ(kind_of("192.0.2.1").kind(), AdjacencyKind::unresolved);
+  ASSERT_TRUE(table.remove_route(*packet::IpPrefix::parse("192.0.2.0/24"), 10));
+  EXPECT_EQ(kind_of("192.0.2.1").kind(), AdjacencyKind::forward);
+  EXPECT_FALSE(table.remove_route(*packet::IpPrefix::parse("192.0.2.0/24"), 10));
+  // An explicit host route hides a neighbour until it goes.
+  add(table, "10.2.0.2/32", "", RouteKind::blackhole);
+  EXPECT_EQ(kind_of("10.2.0.2").kind(), AdjacencyKind::blackhole);
+  ASSERT_TRUE(table.remove_route(*packet::IpPrefix::parse("10.2.0.2/32"), 0));
+  EXPECT_EQ(kind_of("10.2.0.2").kind(), AdjacencyKind::forward);
+  // The neighbour's loss reaches every route through it at once.
+  ASSERT_TRUE(table.remove_neighbour(1, *packet::IpAddress::parse("10.2.0.2")));
+  EXPECT_EQ(kind_of("192.0.2.1").kind(), AdjacencyKind::unresolved);
+  EXPECT_EQ(kind_of("10.2.0.2").kind(), AdjacencyKind::unresolved);
+  EXPECT_FALSE(table.remove_neighbour(1, *packet::IpAddress::parse("10.2.0.2")));
+  // All ids go back when their last route goes.
+  const std::uint32_t used = adjacencies.used();
+  ASSERT_TRUE(table.remove_route(*packet::IpPrefix::parse("192.0.2.0/24"), 20));
+  EXPECT_EQ(adjacencies.used(), used - 1);
+}
+
+TEST(RouteTable, RefusesAPortThatIsNotThere) {
+  auto fib = lookup::Fib::create({.name = "ports", .max_routes4 = 1000, .max_routes6 = 1000});
+  ASSERT_TRUE(fib);
+  AdjacencyTable adjacencies;
+  RouteTable table(**fib, adjacencies, 2);
+  Route route;
+  route.prefix = *packet::IpPrefix::parse("192.0.2.0/24");
+  route.next_hops = {{7, *packet::IpAddress::parse("10.2.0.2"), 1}};
+  const auto added = table.add_route(route);
+  ASSERT_FALSE(added);
+  EXPECT_EQ(added.error().message, "route 192.0.2.0/24: there is no port number 7");
+  EXPECT_EQ(adjacencies.used(), 0U);
+}
+
+}  // namespace
+}  // namespace sluice::function
