@@ -1,0 +1,249 @@
+#include "control/api.h"
+
+#include <httplib.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <charconv>
+#include <chrono>
+#include <cstring>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "base/spelling.h"
+#include "control/metrics.h"
+#include "control/snapshot_json.h"
+
+namespace sluice::control {
+namespace {
+
+constexpr std::size_t largest_body = 4096;
+constexpr std::uint32_t most_routes = 1'000'000;
+constexpr std::size_t threads = 3;
+constexpr const char* json_type = "application/json";
+
+void answer_error(httplib::Response& response, int status, const std::string& message) {
+  response.status = status;
+  response.set_content(to_json_text(nlohmann::json{{"error", message}}) + "\n", json_type);
+}
+
+template <typename T>
+void answer_json(httplib::Response& response, const T& value) {
+  response.set_content(to_json_text(value) + "\n", json_type);
+}
+
+Expected<RouteQuery> read_query(const httplib::Request& request) {
+  RouteQuery query;
+  for (const auto& [key, value] : request.params) {
+    if (key == "prefix") {
+      const auto prefix = packet::IpPrefix::parse(value);
+      if (!prefix) return make_error("prefix=" + value + ": " + prefix.error().message);
+      query.prefix = *prefix;
+    } else if (key == "limit") {
+      const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), query.limit);
+      if (problem != std::errc{} || end != value.data() + value.size() || query.limit < 1 ||
+          query.limit > most_routes) {
+        return make_error("limit=" + value + ": allowed is a number from 1 to " + std::to_string(most_routes));
+      }
+    } else {
+      return make_error("unknown parameter \"" + key + "\"" + spelling_hint(key, {"prefix", "limit"}));
+    }
+  }
+  return query;
+}
+
+nlohmann::json health(const Snapshot& snapshot) {
+  std::string why;
+  for (const DeviceSnapshot& device : snapshot.devices) {
+    if (device.state != "up") why = "device " + device.name + " is " + device.state;
+  }
+  if (!snapshot.conserved) why = "counters do not add up";
+  if (why.empty()) return {{"status", "ok"}};
+  return {{"status", "degraded"}, {"why", why}};
+}
+
+// Not httplib's default, whose SO_REUSEPORT would let two gateways share an address without a word.
+void set_socket_options(socket_t socket) {
+  const int yes = 1;
+  setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+}
+
+class HttpApi final : public Api {
+ public:
+  HttpApi(const ApiOptions& options, ListenAddress address, StatsSource& source)
+      : allow_remote_(options.allow_remote), address_(std::move(address)), source_(source) {
+    server_.new_task_queue = [] { return new httplib::ThreadPool(threads); };
+    server_.set_socket_options(set_socket_options);
+    server_.set_payload_max_length(largest_body);
+    server_.set_keep_alive_max_count(1);  // so that stop() waits for no idle client
+    server_.set_read_timeout(std::chrono::seconds(2));
+    server_.set_write_timeout(std::chrono::seconds(2));
+    server_.set_default_headers({{"Cache-Control", "no-store"}});
+    add_reads();
+    add_changes();
+    add_refusals();
+  }
+
+  ~HttpApi() override {
+    server_.stop();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  Expected<void> run() {
+    errno = 0;
+    const int port = address_.port;
+    const int bound = port == 0                                   ? server_.bind_to_any_port(address_.host)
+                      : server_.bind_to_port(address_.host, port) ? port
+                                                                  : -1;
+    if (bound < 0) {
+      const int why = errno;
+      return make_error("[api] listen = \"" + address_.str() +
+                        "\": " + (why == 0 ? "cannot listen there" : std::strerror(why)) +
+                        (why == EADDRINUSE ? " (is another sluice running?)" : ""));
+    }
+    address_.port = bound;
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the control thread
+    thread_ = std::thread([this] {
+      pthread_setname_np(pthread_self(), "sluice-api");
+      server_.listen_after_bind();
+      ended_ = true;
+    });
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    while (!server_.is_running() && !ended_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return {};
+  }
+
+  const ListenAddress& address() const override { return address_; }
+
+ private:
+  using Handler = std::function<void(const httplib::Request&, httplib::Response&)>;
+
+  // One request at a time; an exception (out of memory, say) is an answer and not the end of the gateway.
+  void get(const std::string& path, Handler handler) {
+    paths_.insert("GET " + path);
+    server_.Get(path, serialised(std::move(handler)));
+  }
+  void post(const std::string& path, Handler handler) {
+    paths_.insert("POST " + path);
+    server_.Post(path, serialised(std::move(handler)));
+  }
+  Handler serialised(Handler handler) {
+    return [this, handler = std::move(handler)](const httplib::Request& request, httplib::Response& response) {
+      const std::lock_guard lock(mutex_);
+      handler(request, response);
+    };
+  }
+
+  void add_reads() {
+    get("/api/v1/stats", [this](const auto&, auto& response) { answer_json(response, source_.snapshot()); });
+    get("/api/v1/ports", [this](const auto&, auto& response) { answer_json(response, source_.snapshot().ports); });
+    get("/api/v1/routes", [this](const auto& request, auto& response) {
+      const auto query = read_query(request);
+      if (!query) return answer_error(response, 400, query.error().message);
+      const auto table = source_.routes(*query);
+      if (!table) return answer_error(response, 409, table.error().message);
+      answer_json(response, *table);
+    });
+    get("/api/v1/neighbours", [this](const auto&, auto& response) {
+      const auto neighbours = source_.neighbours();
+      if (!neighbours) return answer_error(response, 409, neighbours.error().message);
+      answer_json(response, *neighbours);
+    });
+    get("/api/v1/config",
+        [this](const auto&, auto& response) { response.set_content(source_.config() + "\n", json_type); });
+    get("/metrics", [this](const auto&, auto& response) {
+      response.set_content(metrics_text(source_.snapshot()), std::string(metrics_content_type));
+    });
+    get("/healthz", [this](const auto&, auto& response) { answer_json(response, health(source_.snapshot())); });
+  }
+
+  void add_changes() {
+    post("/api/v1/reload", [this](const auto&, auto& response) {
+      const auto done = source_.reload();
+      if (!done) return answer_error(response, 409, done.error().message);
+      answer_json(response, nlohmann::json{{"done", *done}});
+    });
+    post("/api/v1/stop", [this](const auto&, auto& response) {
+      source_.stop();
+      answer_json(response, nlohmann::json{{"done", "stopping"}});
+    });
+  }
+
+  void add_refusals() {
+    server_.set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
+      if (!allow_remote_ && !names_loopback(request.get_header_value("Host"))) {
+        answer_error(response, 403, "the Host header does not name a loopback address");
+        return httplib::Server::HandlerResponse::Handled;
+      }
+      if (request.method != "GET" && request.method != "HEAD" && request.has_header("Origin")) {
+        answer_error(response, 403, "changes are not accepted from web pages");
+        return httplib::Server::HandlerResponse::Handled;
+      }
+      return httplib::Server::HandlerResponse::Unhandled;
+    });
+    server_.set_error_handler(
+        httplib::Server::Handler([this](const httplib::Request& request, httplib::Response& response) {
+          if (!response.body.empty()) return;
+          answer_error(response, response.status, refusal(request, response.status));
+        }));
+    server_.set_exception_handler([](const httplib::Request&, httplib::Response& response, std::exception_ptr problem) {
+      try {
+        std::rethrow_exception(std::move(problem));
+      } catch (const std::exception& e) {
+        answer_error(response, 500, std::string("failed: ") + e.what());
+      } catch (...) {
+        answer_error(response, 500, "failed");
+      }
+    });
+  }
+
+  std::string refusal(const httplib::Request& request, int status) const {
+    switch (status) {
+      case 404: {
+        std::string known;
+        for (const std::string& path : paths_) known.append(known.empty() ? "" : ", ").append(path);
+        return "there is no " + request.method + " " + request.path + "; there are " + known;
+      }
+      case 413:
+        return "the body is larger than " + std::to_string(largest_body) + " bytes";
+      case 414:
+        return "the address is too long";
+      default:
+        return "the request is not valid HTTP";
+    }
+  }
+
+  static bool names_loopback(const std::string& host) {
+    if (host.empty()) return true;  // HTTP/1.0: no browser
+    const bool has_port = host.ends_with(']') ? false : host.rfind(':') != std::string::npos;
+    const auto address = parse_listen(has_port ? host : host + ":80");
+    return address && address->loopback;
+  }
+
+  const bool allow_remote_;
+  ListenAddress address_;
+  StatsSource& source_;
+  std::mutex mutex_;
+  std::set<std::string> paths_;
+  httplib::Server server_;
+  std::atomic<bool> ended_{false};
+  std::thread thread_;
+};
+
+}  // namespace
+
+Expected<std::unique_ptr<Api>> Api::start(const ApiOptions& options, StatsSource& source) {
+  auto address = parse_listen(options.listen);
+  if (!address) return make_error("[api] listen = \"" + options.listen + "\": " + address.error().message);
+  auto api = std::make_unique<HttpApi>(options, std::move(*address), source);
+  if (auto running = api->run(); !running) return tl::unexpected(running.error());
+  return api;
+}
+
+}  // namespace sluice::control

@@ -1,0 +1,48 @@
+// The gateway's API: HTTP and JSON on a loopback address, in threads of its own (docs/api.md has every path).
+//
+// Lanes never wait for it: it reads what StatsSource gives it. Requests are bounded (8 KB of address, 4 KB of body, 2 s
+// to arrive), answers are one at a time, an error is {"error": "a sentence"}. Because whoever reaches it can stop the
+// gateway, it answers loopback only unless told otherwise, and refuses what a web page in the administrator's browser
+// could send: requests that name another host, and changes that carry an Origin.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "control/config.h"
+#include "control/listen.h"
+#include "control/snapshot.h"
+
+namespace sluice::control {
+
+// Where the API's answers come from. Called from the API's threads, one call at a time, while lanes run; must not block
+// them.
+class StatsSource {
+ public:
+  virtual ~StatsSource() = default;
+  virtual Snapshot snapshot() = 0;
+  // An Error when the chain has no routes (it is not a router).
+  virtual Expected<RouteTable> routes(const RouteQuery& query) = 0;
+  virtual Expected<std::vector<NeighbourRow>> neighbours() = 0;
+  // config_json.h
+  virtual std::string config() = 0;
+  // Reads the configuration again; what can change without a restart is in force when it returns. One sentence on what
+  // was done; an Error leaves everything as it was.
+  virtual Expected<std::string> reload() = 0;
+  // Asks the gateway to end cleanly, and returns before it does.
+  virtual void stop() = 0;
+};
+
+class Api {
+ public:
+  // `options.listen` must not be empty. `source` outlives the Api. An Error when the address is in use or not of this
+  // machine.
+  static Expected<std::unique_ptr<Api>> start(const ApiOptions& options, StatsSource& source);
+  virtual ~Api() = default;
+  // Where it listens: the real port when 0 was asked for.
+  virtual const ListenAddress& address() const = 0;
+};
+
+}  // namespace sluice::control

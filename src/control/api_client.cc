@@ -1,0 +1,48 @@
+#include "control/api_client.h"
+
+#include <httplib.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+namespace sluice::control {
+namespace {
+
+Expected<std::string> read(const ListenAddress& address, const httplib::Result& result) {
+  if (!result) {
+    if (result.error() == httplib::Error::Connection) {
+      return make_error("no answer from " + address.str() +
+                        ": is sluice running? Its API was expected there ([api] listen in its "
+                        "configuration; --api ADDRESS for another)");
+    }
+    return make_error("the answer from " + address.str() + " did not arrive (" + httplib::to_string(result.error()) +
+                      ")");
+  }
+  if (result->status == 200) return result->body;
+  const auto body = nlohmann::json::parse(result->body, nullptr, false);
+  if (body.is_object() && body.contains("error") && body["error"].is_string())
+    return make_error(body["error"].get<std::string>());
+  return make_error(address.str() + " answered with HTTP status " + std::to_string(result->status) +
+                    ": is that sluice's API?");
+}
+
+httplib::Client client(const ListenAddress& address) {
+  httplib::Client client(address.host, address.port);
+  client.set_connection_timeout(std::chrono::seconds(2));
+  client.set_read_timeout(std::chrono::seconds(30));  // a reload of a big table
+  // httplib names an IPv6 host without the brackets that RFC 9110 asks for.
+  client.set_default_headers({{"Host", address.str()}});
+  return client;
+}
+
+}  // namespace
+
+Expected<std::string> ApiClient::get(const std::string& path) const {
+  return read(address_, client(address_).Get(path));
+}
+
+Expected<std::string> ApiClient::post(const std::string& path) const {
+  return read(address_, client(address_).Post(path));
+}
+
+}  // namespace sluice::control

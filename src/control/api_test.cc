@@ -1,0 +1,235 @@
+#include "control/api.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <thread>
+
+#include "control/api_client.h"
+#include "control/sample_snapshot.h"
+#include "control/snapshot_json.h"
+
+namespace sluice::control {
+namespace {
+
+class FakeSource final : public StatsSource {
+ public:
+  Snapshot snapshot() override {
+    if (fail) throw std::runtime_error("out of luck");
+    ++calls;
+    EXPECT_FALSE(busy.exchange(true)) << "two calls at once";
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    busy = false;
+    return value;
+  }
+  Expected<RouteTable> routes(const RouteQuery& query) override {
+    if (!router) return make_error("the chain has no routes");
+    last_query = query;
+    return RouteTable{{{"10.0.0.0/8", "unicast", {{"left", "10.1.1.1", 1}}, 20, "bgp"}}, 3};
+  }
+  Expected<std::vector<NeighbourRow>> neighbours() override {
+    if (!router) return make_error("the chain has no neighbours");
+    return std::vector<NeighbourRow>{{"left", "10.1.1.1", "02:00:00:00:00:09"}};
+  }
+  std::string config() override { return R"({"file":"r.toml"})"; }
+  Expected<std::string> reload() override {
+    if (!router) return make_error("r.toml:3: [engine] batch = 1: allowed is ...");
+    return std::string("600000 routes read again");
+  }
+  void stop() override { stopped = true; }
+
+  Snapshot value = sample_snapshot();
+  RouteQuery last_query;
+  bool router = true;
+  std::atomic<bool> fail{false}, stopped{false}, busy{false};
+  std::atomic<int> calls{0};
+};
+
+class ApiTest : public testing::Test {
+ protected:
+  void SetUp() override { start({"127.0.0.1:0", false}); }
+  void start(const ApiOptions& options) {
+    api_.reset();
+    auto api = Api::start(options, source_);
+    ASSERT_TRUE(api) << api.error().message;
+    api_ = std::move(*api);
+    ASSERT_NE(api_->address().port, 0);
+  }
+  Expected<std::string> get(const std::string& path) const { return ApiClient(api_->address()).get(path); }
+  Expected<std::string> post(const std::string& path) const { return ApiClient(api_->address()).post(path); }
+  std::string refusal(const std::string& path) const {
+    const auto answer = get(path);
+    return answer ? "not refused" : answer.error().message;
+  }
+
+  // Bytes as they are, over a socket of our own; the whole answer.
+  std::string raw(const std::string& request) const {
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(static_cast<std::uint16_t>(api_->address().port));
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
+    send(fd, request.data(), request.size(), MSG_NOSIGNAL);
+    std::string answer;
+    char buffer[4096];
+    for (ssize_t n; (n = recv(fd, buffer, sizeof buffer, 0)) > 0;) answer.append(buffer, static_cast<std::size_t>(n));
+    close(fd);
+    return answer;
+  }
+
+  FakeSource source_;
+  std::unique_ptr<Api> api_;
+};
+
+TEST_F(ApiTest, AnswersEveryRead) {
+  const auto stats = get("/api/v1/stats");
+  ASSERT_TRUE(stats) << stats.error().message;
+  EXPECT_EQ(*stats, to_json_text(source_.value) + "\n");
+  EXPECT_EQ(*get("/api/v1/ports"), to_json_text(source_.value.ports) + "\n");
+  EXPECT_EQ(*get("/api/v1/config"), "{\"file\":\"r.toml\"}\n");
+  EXPECT_EQ(nlohmann::json::parse(*get("/api/v1/neighbours"))[0]["mac"], "02:00:00:00:00:09");
+  EXPECT_EQ(get("/metrics")->rfind("# HELP sluice_build_info", 0), 0U);
+}
+
+TEST_F(ApiTest, RoutesTakePrefixAndLimit) {
+  const auto table = from_json_text<RouteTable>(*get("/api/v1/routes"));
+  ASSERT_TRUE(table);
+  EXPECT_EQ(table->matching, 3U);
+  EXPECT_EQ(table->routes[0].next_hops[0].gateway, "10.1.1.1");
+  EXPECT_EQ(source_.last_query.limit, 100U);
+  EXPECT_FALSE(source_.last_query.prefix);
+  ASSERT_TRUE(get("/api/v1/routes?prefix=2001:db8::/32&limit=5"));
+  EXPECT_EQ(source_.last_query.limit, 5U);
+  EXPECT_EQ(source_.last_query.prefix->str(), "2001:db8::/32");
+}
+
+TEST_F(ApiTest, BadParametersAreNamed) {
+  EXPECT_EQ(refusal("/api/v1/routes?limit=0"), "limit=0: allowed is a number from 1 to 1000000");
+  EXPECT_EQ(refusal("/api/v1/routes?limit=5x"), "limit=5x: allowed is a number from 1 to 1000000");
+  EXPECT_EQ(refusal("/api/v1/routes?limit=99999999999"), "limit=99999999999: allowed is a number from 1 to 1000000");
+  EXPECT_EQ(refusal("/api/v1/routes?prefx=10.0.0.0/8"), "unknown parameter \"prefx\"; did you mean \"prefix\"?");
+  EXPECT_EQ(refusal("/api/v1/routes?prefix=300.0.0.0/8").rfind("prefix=300.0.0.0/8: ", 0), 0U);
+}
+
+TEST_F(ApiTest, ChangesAreMadeOrRefusedWithASentence) {
+  EXPECT_EQ(nlohmann::json::parse(*post("/api/v1/reload"))["done"], "600000 routes read again");
+  EXPECT_FALSE(source_.stopped);
+  EXPECT_TRUE(post("/api/v1/stop"));
+  EXPECT_TRUE(source_.stopped);
+  source_.router = false;
+  EXPECT_EQ(post("/api/v1/reload").error().message, "r.toml:3: [engine] batch = 1: allowed is ...");
+  EXPECT_EQ(refusal("/api/v1/routes"), "the chain has no routes");
+  EXPECT_EQ(refusal("/api/v1/neighbours"), "the chain has no neighbours");
+}
+
+TEST_F(ApiTest, UnknownPathsAndMethodsNameTheKnownOnes) {
+  EXPECT_EQ(refusal("/api/v2/stats").rfind("there is no GET /api/v2/stats; there are GET /api/v1/config, ", 0), 0U);
+  EXPECT_NE(refusal("/api/v1/stop").find("POST /api/v1/stop"), std::string::npos) << "a read must not stop the gateway";
+  EXPECT_FALSE(source_.stopped);
+}
+
+TEST_F(ApiTest, HealthSaysWhatIsWrong) {
+  EXPECT_EQ(*get("/healthz"), "{\"status\":\"degraded\",\"why\":\"device cuda:0 is down\"}\n");
+  source_.value.devices[1].state = "up";
+  EXPECT_EQ(*get("/healthz"), "{\"status\":\"ok\"}\n");
+  source_.value.conserved = false;
+  EXPECT_EQ(*get("/healthz"), "{\"status\":\"degraded\",\"why\":\"counters do not add up\"}\n");
+}
+
+TEST_F(ApiTest, WhatAWebPageCouldSendIsRefused) {
+  const std::string tail = "Content-Length: 0\r\n\r\n";
+  EXPECT_EQ(raw("POST /api/v1/stop HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: http://evil.example\r\n" + tail)
+                .rfind("HTTP/1.1 403", 0),
+            0U);
+  EXPECT_EQ(raw("POST /api/v1/stop HTTP/1.1\r\nHost: evil.example:9230\r\n" + tail).rfind("HTTP/1.1 403", 0), 0U);
+  EXPECT_EQ(raw("GET /api/v1/config HTTP/1.1\r\nHost: evil.example\r\n\r\n").rfind("HTTP/1.1 403", 0), 0U);
+  EXPECT_FALSE(source_.stopped);
+  for (const char* host : {"127.0.0.1", "localhost:9230", "[::1]", "[::1]:9230"}) {
+    EXPECT_EQ(raw("GET /healthz HTTP/1.1\r\nHost: " + std::string(host) + "\r\n\r\n").rfind("HTTP/1.1 200", 0), 0U)
+        << host;
+  }
+}
+
+TEST_F(ApiTest, RequestsAreBounded) {
+  EXPECT_EQ(
+      raw("POST /api/v1/reload HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 5000\r\n\r\n" + std::string(5000, 'x'))
+          .rfind("HTTP/1.1 413", 0),
+      0U);
+  EXPECT_EQ(raw("GET /" + std::string(9000, 'a') + " HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").rfind("HTTP/1.1 414", 0),
+            0U);
+  for (const char* bad :
+       {"\r\n\r\n", "GET\r\n\r\n", "NOTHING / HTTP/1.1\r\n\r\n", "GET /healthz HTTP/9\r\n\r\n", "\xff\xfe\x00\x01"}) {
+    raw(bad);
+  }
+  EXPECT_TRUE(get("/healthz")) << "and it still answers";
+}
+
+TEST_F(ApiTest, AnExceptionIsAnAnswer) {
+  source_.fail = true;
+  EXPECT_EQ(refusal("/api/v1/stats"), "failed: out of luck");
+  source_.fail = false;
+  EXPECT_TRUE(get("/api/v1/stats"));
+}
+
+TEST_F(ApiTest, ManyClientsAreServedOneAtATime) {
+  std::vector<std::thread> clients;
+  std::atomic<int> answered{0};
+  clients.reserve(8);
+  for (int i = 0; i < 8; ++i) {
+    clients.emplace_back([&] {
+      for (int j = 0; j < 10; ++j) answered += get("/api/v1/stats") ? 1 : 0;
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(answered, 80);
+  EXPECT_EQ(source_.calls, 80);
+}
+
+TEST_F(ApiTest, StopsAtOnceWithAnIdleClient) {
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(static_cast<std::uint16_t>(api_->address().port));
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ASSERT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
+  const auto begin = std::chrono::steady_clock::now();
+  api_.reset();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(6));
+  close(fd);
+}
+
+TEST_F(ApiTest, AnAddressInUseIsAnError) {
+  const auto second = Api::start({api_->address().str(), false}, source_);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().message,
+            "[api] listen = \"" + api_->address().str() + "\": Address already in use (is another sluice running?)");
+  const auto elsewhere = Api::start({"192.0.2.1:9230", true}, source_);
+  ASSERT_FALSE(elsewhere);
+  EXPECT_EQ(elsewhere.error().message.rfind("[api] listen = \"192.0.2.1:9230\": ", 0), 0U);
+}
+
+TEST_F(ApiTest, ARestartGetsTheSameAddress) {
+  const std::string address = api_->address().str();
+  ASSERT_TRUE(get("/healthz"));
+  start({address, false});
+  EXPECT_EQ(api_->address().str(), address);
+  EXPECT_TRUE(get("/healthz"));
+}
+
+TEST(ApiClient, SaysWhereTheGatewayWasExpected) {
+  const auto answer = ApiClient(*parse_listen("127.0.0.1:1")).get("/api/v1/stats");
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(
+      answer.error().message,
+      "no answer from 127.0.0.1:1: is sluice running? Its API was expected there ([api] listen in its configuration; "
+      "--api ADDRESS for another)");
+}
+
+}  // namespace
+}  // namespace sluice::control

@@ -1,0 +1,80 @@
+#include "control/config.h"
+
+#include <algorithm>
+
+#include "control/config_sections.h"
+#include "control/listen.h"
+#include "engine/function.h"
+
+namespace sluice::control {
+
+Config Config::from_file(const std::string& path) {
+  auto diagnostics = std::make_unique<Diagnostics>();
+  auto root = Settings::from_file(path, *diagnostics);
+  return Config(path, std::move(diagnostics), std::move(root));
+}
+
+Config Config::from_text(std::string_view text, const std::string& name) {
+  auto diagnostics = std::make_unique<Diagnostics>();
+  auto root = Settings::from_text(text, name, *diagnostics);
+  return Config(name, std::move(diagnostics), std::move(root));
+}
+
+Config::Config(std::string file, std::unique_ptr<Diagnostics> diagnostics, Expected<Settings> root)
+    : file_(std::move(file)),
+      diagnostics_(std::move(diagnostics)),
+      root_(root ? *root : Settings::empty(file_, *diagnostics_)) {
+  if (!root) {
+    diagnostics_->lines.push_back(root.error().message);
+    return;
+  }
+  read_engine(root_, engine);
+  read_memory(root_, engine.memory);
+  read_ports(root_, engine.ports);
+  read_api();
+  read_log();
+  read_functions();
+  if (ok()) check_memory(root_, engine);
+  root_.finish();
+}
+
+Settings Config::section(std::string_view name) {
+  return root_.section(name);
+}
+
+void Config::read_api() {
+  Settings section = root_.section("api");
+  api.allow_remote = section.boolean("allow_remote", api.allow_remote);
+  api.listen = section.text("listen", api.listen);
+  section.finish();
+  if (api.listen.empty()) return;
+  const auto address = parse_listen(api.listen);
+  if (!address) {
+    section.error("listen", address.error().message);
+  } else if (!address->loopback && !api.allow_remote) {
+    section.error("listen",
+                  "is not a loopback address; whoever reaches the API can stop the gateway: use 127.0.0.1 or [::1], "
+                  "or set allow_remote = true");
+  }
+}
+
+void Config::read_log() {
+  Settings section = root_.section("log");
+  log.level = section.choice("level", log.level, {"trace", "debug", "info", "warn", "error", "off"});
+  log.file = section.text("file", log.file);
+  log.format = section.choice("format", log.format, {"text", "json"});
+  section.finish();
+}
+
+void Config::read_functions() {
+  for (const engine::FunctionType& type : engine::function_types()) {
+    Settings section = root_.section(type.name);
+    const bool used = std::find(engine.chain.begin(), engine.chain.end(), type.name) != engine.chain.end();
+    if (root_.has(type.name) && !used) {
+      section.error("", "the function is not in the chain: remove the section, or set [engine] chain = [\"" +
+                            std::string(type.name) + "\"]");
+    }
+  }
+}
+
+}  // namespace sluice::control

@@ -1,0 +1,58 @@
+// The whole configuration file, checked as a whole before anything starts (docs/configuration.md has every key).
+//
+// Reading never stops at the first mistake: diagnostics() holds one line for each, with file, line, key, value and what
+// is allowed. A Config with diagnostics must not be run. The chain's function reads its own section; whoever makes the
+// function (function_maker.h) adds its mistakes to the same diagnostics.
+//
+// Thread-safety: none (the control thread). Cost: start-up and reload only.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/settings.h"
+#include "engine/options.h"
+
+namespace sluice::control {
+
+struct ApiOptions {
+  std::string listen = "127.0.0.1:9230";  // ADDRESS:PORT; empty: no API
+  bool allow_remote = false;              // listen may be other than loopback
+};
+
+struct LogOptions {
+  std::string level = "info";   // trace | debug | info | warn | error | off
+  std::string file;             // empty: stderr
+  std::string format = "text";  // text | json (one object a line)
+};
+
+class Config {
+ public:
+  static Config from_file(const std::string& path);
+  static Config from_text(std::string_view text, const std::string& name);
+
+  bool ok() const { return diagnostics_->ok(); }
+  const Diagnostics& diagnostics() const { return *diagnostics_; }
+  // For a mistake that is found outside the file's own sections.
+  void add_problem(std::string line) { diagnostics_->lines.push_back(std::move(line)); }
+  // A function's section, empty when absent. Lives as long as this Config.
+  Settings section(std::string_view name);
+  const std::string& file() const { return file_; }
+
+  engine::Options engine;
+  ApiOptions api;
+  LogOptions log;
+
+ private:
+  Config(std::string file, std::unique_ptr<Diagnostics> diagnostics, Expected<Settings> root);
+  void read_api();
+  void read_log();
+  void read_functions();
+
+  std::string file_;
+  std::unique_ptr<Diagnostics> diagnostics_;  // by pointer: Settings refer to it
+  Settings root_;
+};
+
+}  // namespace sluice::control

@@ -1,0 +1,161 @@
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+
+#include "base/spelling.h"
+#include "base/units.h"
+#include "control/config_sections.h"
+#include "engine/bound.h"
+#include "engine/function.h"
+
+namespace sluice::control {
+namespace {
+
+constexpr std::chrono::nanoseconds longest_deadline = std::chrono::seconds(10);
+constexpr std::int64_t highest_core = 1023;
+constexpr int highest_gpu = 15;
+constexpr std::uint64_t least_memory = 64ULL << 20;
+constexpr std::uint64_t most_memory = 1ULL << 40;
+constexpr std::uint64_t bytes_around_frame = 128 + 128 + 64;  // headroom, struct rte_mbuf, mempool header and alignment
+constexpr unsigned ethernet_bytes = 14 + 2 * 4;               // header and two VLAN tags
+
+std::string read_device(Settings& section, const std::string& fallback) {
+  std::string device = section.text("device", fallback);
+  if (device == "auto" || device == "cpu") return device;
+  int index = -1;
+  if (device.starts_with("cuda:")) {
+    const char* end = device.data() + device.size();
+    const auto [rest, problem] = std::from_chars(device.data() + std::strlen("cuda:"), end, index);
+    if (problem == std::errc{} && rest == end && index >= 0 && index <= highest_gpu) return device;
+  }
+  section.error("device",
+                "allowed is \"auto\", \"cpu\", or \"cuda:N\" with N from 0 to " + std::to_string(highest_gpu));
+  return fallback;
+}
+
+std::vector<int> read_cores(Settings& section) {
+  std::vector<int> cores;
+  if (section.is("cores", "auto")) return cores;
+  for (const std::int64_t core : section.integers("cores")) {
+    if (core < 0 || core > highest_core) {
+      section.error("cores", "a core is a number from 0 to " + std::to_string(highest_core));
+      return {};
+    }
+    if (std::find(cores.begin(), cores.end(), core) != cores.end()) {
+      section.error("cores", "core " + std::to_string(core) + " is there twice: give each lane a core of its own");
+      return {};
+    }
+    cores.push_back(static_cast<int>(core));
+  }
+  return cores;
+}
+
+std::vector<std::string> read_chain(Settings& section, const std::vector<std::string>& fallback) {
+  std::vector<std::string> chain = section.texts("chain", fallback);
+  if (chain.size() != 1) {
+    section.error("chain", "exactly one function is allowed in this version");
+    return fallback;
+  }
+  if (engine::find_function(chain[0]) == nullptr) {
+    std::vector<std::string> known;
+    for (const engine::FunctionType& type : engine::function_types()) known.emplace_back(type.name);
+    section.error("chain", "unknown function \"" + chain[0] + "\"" + spelling_hint(chain[0], known));
+  }
+  return chain;
+}
+
+// The engine's own rule, told at the key that the user can change. The CPU alone has no cycle: each lane computes at
+// once.
+void check_timing(Settings& section, const engine::Options& options) {
+  if (options.deadline > longest_deadline) {
+    section.error("deadline", "allowed is at most " + duration_text(longest_deadline));
+    return;
+  }
+  if (options.device == "cpu") return;
+  const auto timing = engine::plan_timing(options.deadline, options.cycle, options.overlap);
+  if (timing) return;
+  std::string message = timing.error().message;
+  if (constexpr std::string_view place = "[engine] "; message.starts_with(place)) message.erase(0, place.size());
+  section.error(section.has("cycle") ? "cycle" : "deadline", message);
+}
+
+template <typename T>
+T choose(Settings& section, std::string_view key, std::initializer_list<std::pair<std::string_view, T>> values,
+         std::initializer_list<std::string_view> names, T fallback) {
+  const std::string word = section.choice(key, {}, names);
+  for (const auto& [name, value] : values) {
+    if (word == name) return value;
+  }
+  return fallback;
+}
+
+}  // namespace
+
+void read_engine(Settings root, engine::Options& options) {
+  Settings section = root.section("engine");
+  const auto number = [&section](std::string_view key, auto fallback, std::int64_t min, std::int64_t max) {
+    return static_cast<decltype(fallback)>(section.integer(key, fallback, min, max));
+  };
+  options.device = read_device(section, options.device);
+  options.deadline = section.duration("deadline", options.deadline);
+  if (!section.is("cycle", "auto")) options.cycle = section.duration("cycle", options.cycle);
+  options.overlap = number("overlap", options.overlap, 1, 8);
+  options.batch = number("batch", options.batch, 64, 65536);
+  options.batches = number("batches", options.batches, 2, 32);
+  options.streams = number("streams", options.streams, 1, 32);
+  using engine::Mode;
+  using engine::Poll;
+  options.poll =
+      choose<Poll>(section, "poll", {{"auto", Poll::automatic}, {"busy", Poll::busy}, {"adaptive", Poll::adaptive}},
+                   {"auto", "busy", "adaptive"}, options.poll);
+  options.cores = read_cores(section);
+  options.worker_core = number("worker_core", options.worker_core, -1, highest_core);
+  options.mode = choose<Mode>(
+      section, "mode", {{"full", Mode::full}, {"zero-load", Mode::zero_load}, {"collector-only", Mode::collector_only}},
+      {"full", "zero-load", "collector-only"}, options.mode);
+  if (!section.is("cpu_below", "auto")) options.cpu_below = number("cpu_below", options.cpu_below, 0, 1'000'000'000);
+  options.chain = read_chain(section, options.chain);
+  section.finish();
+  check_timing(section, options);
+}
+
+void read_memory(Settings root, port::MemoryOptions& memory) {
+  Settings section = root.section("memory");
+  using port::Hugepages;
+  memory.hugepages = choose<Hugepages>(
+      section, "hugepages", {{"auto", Hugepages::automatic}, {"off", Hugepages::off}, {"require", Hugepages::require}},
+      {"auto", "off", "require"}, memory.hugepages);
+  memory.size = section.bytes("size", memory.size);
+  if (memory.size < least_memory || memory.size > most_memory) {
+    section.error("size", "allowed is from " + bytes_text(least_memory) + " to " + bytes_text(most_memory));
+  }
+  memory.frames = static_cast<unsigned>(section.integer("frames", memory.frames, 512, 1 << 22));
+  memory.frame_bytes = static_cast<unsigned>(section.integer("frame_bytes", memory.frame_bytes, 256, 16384));
+  section.finish();
+}
+
+void check_memory(Settings root, const engine::Options& options) {
+  Settings section = root.section("memory");
+  const port::MemoryOptions& memory = options.memory;
+  std::uint64_t pools = 0;
+  for (const port::PortOptions& port : options.ports) {
+    pools += port.queues;
+    if (port.mtu + ethernet_bytes > memory.frame_bytes) {
+      section.error("frame_bytes", "port \"" + port.name + "\" has an MTU of " + std::to_string(port.mtu) +
+                                       ": allowed is " + std::to_string(port.mtu + ethernet_bytes) + " or more");
+    }
+    if (2 * port.descriptors > memory.frames) {
+      section.error("frames", "port \"" + port.name + "\" alone holds 2 x " + std::to_string(port.descriptors) +
+                                  " in its descriptors: allowed is that or more");
+    }
+  }
+  const std::uint64_t need = pools * memory.frames * (memory.frame_bytes + bytes_around_frame);
+  if (need > memory.size) {
+    section.error("size", std::to_string(memory.frames) + " frames for each of " + std::to_string(pools) +
+                              " port queues take " + std::to_string((need >> 20) + 1) +
+                              "M: allowed is more than that; or lower frames");
+  }
+}
+
+}  // namespace sluice::control

@@ -1,0 +1,69 @@
+#include "control/config_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/units.h"
+
+namespace sluice::control {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json or_auto(int value) {
+  return value < 0 ? ordered_json("auto") : ordered_json(value);
+}
+
+ordered_json engine_json(const engine::Options& options) {
+  static constexpr const char* modes[] = {"full", "zero-load", "collector-only"};
+  static constexpr const char* polls[] = {"auto", "busy", "adaptive"};
+  return {{"device", options.device},
+          {"deadline", duration_text(options.deadline)},
+          {"cycle", options.cycle.count() == 0 ? "auto" : duration_text(options.cycle)},
+          {"overlap", options.overlap},
+          {"batch", options.batch},
+          {"batches", options.batches},
+          {"streams", options.streams},
+          {"poll", polls[static_cast<int>(options.poll)]},
+          {"cores", options.cores.empty() ? ordered_json("auto") : ordered_json(options.cores)},
+          {"worker_core", options.worker_core},
+          {"mode", modes[static_cast<int>(options.mode)]},
+          {"cpu_below", or_auto(options.cpu_below)},
+          {"chain", options.chain}};
+}
+
+ordered_json memory_json(const port::MemoryOptions& memory) {
+  static constexpr const char* hugepages[] = {"auto", "off", "require"};
+  return {{"hugepages", hugepages[static_cast<int>(memory.hugepages)]},
+          {"size", bytes_text(memory.size)},
+          {"frames", memory.frames},
+          {"frame_bytes", memory.frame_bytes}};
+}
+
+ordered_json port_json(const port::PortOptions& port) {
+  return {{"name", port.name},
+          {"device", port.device},
+          {"queues", port.queues},
+          {"mtu", port.mtu},
+          {"twin", port.twin},
+          {"peer", port.peer},
+          {"descriptors", port.descriptors},
+          {"promiscuous", port.promiscuous}};
+}
+
+}  // namespace
+
+std::string config_json(const Config& config) {
+  ordered_json ports = ordered_json::array();
+  for (const port::PortOptions& port : config.engine.ports) ports.push_back(port_json(port));
+  const ordered_json all = {
+      {"file", config.file()},
+      {"engine", engine_json(config.engine)},
+      {"memory", memory_json(config.engine.memory)},
+      {"port", ports},
+      {"api", {{"listen", config.api.listen}, {"allow_remote", config.api.allow_remote}}},
+      {"log", {{"level", config.log.level}, {"file", config.log.file}, {"format", config.log.format}}},
+  };
+  return all.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+}  // namespace sluice::control

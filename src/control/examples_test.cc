@@ -1,0 +1,52 @@
+// Every configuration under examples/ passes the whole check, its function's section too. Runs in the repository's
+// root.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "control/config.h"
+#include "control/config_json.h"
+#include "control/function_maker.h"
+
+namespace sluice::control {
+namespace {
+
+TEST(Examples, PassTheCheck) {
+  std::set<std::string> chains;
+  for (const auto& entry : std::filesystem::directory_iterator("examples")) {
+    if (entry.path().extension() != ".toml") continue;
+    Config config = Config::from_file(entry.path().string());
+    EXPECT_EQ(config.diagnostics().lines, std::vector<std::string>());
+    if (!config.ok()) continue;
+    const auto function = make_function(config, described_ports(config.engine));
+    EXPECT_TRUE(function) << (function ? "" : function.error().message);
+    chains.insert(config.engine.chain[0]);
+  }
+  EXPECT_EQ(chains, (std::set<std::string>{"echo", "route", "touch"})) << "one example per use";
+}
+
+TEST(Documentation, HasEveryKey) {
+  std::ifstream in("docs/configuration.md");
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const Config config = Config::from_file("examples/router.toml");
+  const auto json = nlohmann::json::parse(config_json(config));
+  unsigned keys = 0;
+  for (const auto& [section, value] : json.items()) {
+    if (section == "file") continue;
+    const std::string heading = section == "port" ? "## [[port]]" : "## [" + section + "]";
+    const std::size_t begin = text.find(heading);
+    ASSERT_NE(begin, std::string::npos) << heading;
+    const std::string part = text.substr(begin, text.find("\n## ", begin) - begin);
+    for (const auto& [key, unused] : (section == "port" ? value[0] : value).items()) {
+      EXPECT_NE(part.find("| `" + key + "` |"), std::string::npos) << heading << " " << key;
+      ++keys;
+    }
+  }
+  EXPECT_GT(keys, 25U);
+}
+
+}  // namespace
+}  // namespace sluice::control

@@ -1,0 +1,20 @@
+// The function of a configuration's chain, made from its section of the file.
+#pragma once
+
+#include <memory>
+
+#include "base/error.h"
+#include "control/config.h"
+#include "engine/function.h"
+#include "engine/port_table.h"
+
+namespace sluice::control {
+
+// Everything that is wrong with the section, unknown keys too, goes into config.diagnostics(); the Error is then the
+// first of those lines.
+Expected<std::unique_ptr<engine::Function>> make_function(Config& config, const engine::PortTable& ports);
+
+// The ports as the file describes them, before any is opened: enough to check a function's section.
+engine::PortTable described_ports(const engine::Options& options);
+
+}  // namespace sluice::control

@@ -1,0 +1,240 @@
+#include "control/gateway.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <spdlog/spdlog.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "control/config_json.h"
+#include "control/function_maker.h"
+#include "control/gateway_snapshot.h"
+#include "control/log.h"
+#include "port/eal.h"
+
+namespace sluice::control {
+namespace {
+
+constexpr int tick_ms = 200;
+
+bool is_capture(const port::PortOptions& port) {
+  return port.device.rfind("net_pcap", 0) == 0 && port.device.find("rx_pcap=") != std::string::npos &&
+         port.device.find("infinite_rx=1") == std::string::npos;
+}
+
+std::uint64_t resident_bytes() {
+  std::uint64_t pages = 0;
+  std::uint64_t resident = 0;
+  if (std::FILE* file = std::fopen("/proc/self/statm", "r")) {
+    if (std::fscanf(file, "%lu %lu", &pages, &resident) != 2) {
+      resident = 0;
+    }
+    std::fclose(file);
+  }
+  return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<Gateway>> Gateway::open(Config& config) {
+  std::unique_ptr<Gateway> gateway(new Gateway(config));
+  gateway->wake_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  auto eal = port::start_eal(config.engine.memory, config.engine.ports);
+  if (!eal) {
+    return tl::unexpected(eal.error());
+  }
+  spdlog::info("memory: {}", eal->text);
+  auto engine = engine::Engine::create(config.engine,
+                                       [&](const engine::PortTable& ports) { return make_function(config, ports); });
+  if (!engine) {
+    return tl::unexpected(engine.error());
+  }
+  gateway->engine_ = std::move(*engine);
+  for (const std::string& note : gateway->engine_->notes()) {
+    spdlog::info("{}", note);
+  }
+  gateway->router_ = dynamic_cast<function::Router*>(&gateway->engine_->function());
+  if (gateway->router_ != nullptr) {
+    const function::RouteTable& table = gateway->router_->table();
+    spdlog::info("routes: {} IPv4 and {} IPv6 from the configuration; room for {} and {}", table.size(4), table.size(6),
+                 gateway->router_->options().max_ipv4, gateway->router_->options().max_ipv6);
+    if (auto opened = gateway->open_mirror(); !opened) {
+      return tl::unexpected(opened.error());
+    }
+  }
+  gateway->reads_captures_ = true;
+  bool any_capture = false;
+  for (const port::PortOptions& port : config.engine.ports) {
+    any_capture |= is_capture(port);
+    gateway->reads_captures_ &=
+        port.device.rfind("net_pcap", 0) == 0 && port.device.find("iface=") == std::string::npos;
+  }
+  gateway->reads_captures_ &= any_capture;
+  if (!config.api.listen.empty()) {
+    auto api = Api::start(config.api, *gateway);
+    if (!api) {
+      return tl::unexpected(api.error());
+    }
+    gateway->api_ = std::move(*api);
+  }
+  spdlog::info("{} MB resident", resident_bytes() >> 20);
+  return gateway;
+}
+
+Expected<void> Gateway::open_mirror() {
+  MirrorOptions options;
+  for (std::size_t port = 0; port < engine_->host_path().twin_names().size(); ++port) {
+    if (const std::string& name = engine_->host_path().twin_names()[port]; !name.empty()) {
+      options.twins.push_back({static_cast<function::PortIndex>(port), name});
+    }
+  }
+  if (options.twins.empty() || !router_->options().kernel) {
+    return {};
+  }
+  options.progress = [last = std::chrono::steady_clock::now()](std::string_view what, std::size_t count) mutable {
+    if (const auto now = std::chrono::steady_clock::now(); now - last >= std::chrono::seconds(2)) {
+      last = now;
+      spdlog::info("kernel: {} {} read", count, what);
+    }
+  };
+  auto mirror = NetlinkMirror::open(std::move(options), router_->table());
+  if (!mirror) {
+    return tl::unexpected(mirror.error());
+  }
+  mirror_ = std::move(*mirror);
+  if (auto started = mirror_->start(); !started) {
+    return started;
+  }
+  const MirrorStats stats = mirror_->stats();
+  spdlog::info("kernel: {} routes and {} neighbours mirrored", stats.routes, stats.neighbours);
+  return {};
+}
+
+Gateway::~Gateway() {
+  api_.reset();
+  mirror_.reset();
+  engine_.reset();
+  port::stop_eal();
+  if (wake_fd_ >= 0) {
+    close(wake_fd_);
+  }
+}
+
+Expected<void> Gateway::run() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  // Blocked by main() before any thread was made, so that they all arrive here.
+  const int signal_fd = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
+  if (auto started = engine_->start(); !started) {
+    return started;
+  }
+  spdlog::info("running; end with Ctrl-C");
+
+  pollfd fds[3] = {{signal_fd, POLLIN, 0}, {wake_fd_, POLLIN, 0}, {mirror_ ? mirror_->fd() : -1, POLLIN, 0}};
+  auto next_tick = std::chrono::steady_clock::now();
+  Expected<void> result;
+  while (result) {
+    poll(fds, 3, tick_ms);
+    if (((fds[0].revents | fds[1].revents) & POLLIN) != 0) {
+      break;
+    }
+    if (mirror_) {
+      result = mirror_->process();
+    }
+    if (const auto now = std::chrono::steady_clock::now(); result && now >= next_tick) {
+      next_tick = now + std::chrono::milliseconds(tick_ms);
+      if (mirror_) {
+        result = mirror_->tick(now);
+      }
+      tick();
+      if (reads_captures_ && captures_done()) {
+        spdlog::info("the captures are forwarded");
+        break;
+      }
+    }
+  }
+  close(signal_fd);
+  engine_->stop();
+  return result;
+}
+
+void Gateway::tick() {
+  if (router_ == nullptr || !mirror_) {
+    return;
+  }
+  for (const function::AdjacencyTable::Gateway& gateway : router_->table().gateways()) {
+    if (!gateway.resolved) {
+      probe_.send(gateway.address);
+    }
+  }
+}
+
+// A capture that is read to its end shows as a port that receives nothing more.
+bool Gateway::captures_done() {
+  const engine::EngineStats stats = engine_->stats();
+  quiet_ticks_ = stats.total.rx_frames == last_rx_ ? quiet_ticks_ + 1 : 0;
+  last_rx_ = stats.total.rx_frames;
+  return quiet_ticks_ >= 3;
+}
+
+Snapshot Gateway::snapshot() {
+  Snapshot snapshot = take_snapshot(*engine_, config_.engine);
+  snapshot.uptime_ns = static_cast<std::uint64_t>((std::chrono::steady_clock::now() - started_).count());
+  if (router_ != nullptr) {
+    snapshot.routes = {router_->table().size(4), router_->table().size(6), router_->table().neighbours().size()};
+  }
+  return snapshot;
+}
+
+Expected<RouteTable> Gateway::routes(const RouteQuery& query) {
+  if (router_ == nullptr) {
+    return make_error("the chain of this gateway has no routes: it is not a router");
+  }
+  return list_routes(router_->table(), engine_->port_table(), query);
+}
+
+Expected<std::vector<NeighbourRow>> Gateway::neighbours() {
+  if (router_ == nullptr) {
+    return make_error("the chain of this gateway has no neighbours: it is not a router");
+  }
+  std::vector<NeighbourRow> rows;
+  for (const function::NeighbourRow& row : router_->table().neighbours()) {
+    rows.push_back({engine_->port_table()[row.port].name, row.address.str(), row.mac.str()});
+  }
+  return rows;
+}
+
+std::string Gateway::config() {
+  return config_json(config_);
+}
+
+Expected<std::string> Gateway::reload() {
+  const std::lock_guard lock(reload_mutex_);
+  Config fresh = Config::from_file(config_.file());
+  if (!fresh.ok()) {
+    return make_error(fresh.diagnostics().lines.front());
+  }
+  if (const std::string difference = needs_restart(config_.engine, fresh.engine); !difference.empty()) {
+    return make_error(difference + " cannot change while the gateway runs: restart it");
+  }
+  auto function = make_function(fresh, engine_->port_table());
+  if (!function) {
+    return tl::unexpected(function.error());
+  }
+  auto changed = engine_->function().reconfigure(**function);
+  if (changed) {
+    spdlog::info("reload: {}", *changed);
+  }
+  return changed;
+}
+
+void Gateway::stop() {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(wake_fd_, &one, sizeof one);
+}
+
+}  // namespace sluice::control

@@ -1,0 +1,62 @@
+// A running gateway: configuration, DPDK, engine, the kernel's mirror and the API, put together and taken apart in
+// order.
+//
+// Thread-safety: open(), run() and destruction on the control thread; the StatsSource calls on the API's threads.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/error.h"
+#include "control/api.h"
+#include "control/config.h"
+#include "control/gateway_probe.h"
+#include "control/netlink/mirror.h"
+#include "control/snapshot.h"
+#include "engine/engine.h"
+#include "function/route/route.h"
+
+namespace sluice::control {
+
+class Gateway : public StatsSource {
+ public:
+  // Opens everything that `config` names and says what was chosen in the log, or leaves nothing behind and says why
+  // not. The Config must be ok() and outlive the Gateway.
+  static Expected<std::unique_ptr<Gateway>> open(Config& config);
+  ~Gateway() override;
+
+  // Forwards until stop(), SIGINT or SIGTERM, or, when every port replays a capture, until all of it is forwarded; then
+  // ends cleanly: in-flight batches finish, ports close.
+  Expected<void> run();
+
+  Snapshot snapshot() override;
+  Expected<RouteTable> routes(const RouteQuery& query) override;
+  Expected<std::vector<NeighbourRow>> neighbours() override;
+  std::string config() override;
+  Expected<std::string> reload() override;
+  void stop() override;
+
+ private:
+  explicit Gateway(Config& config) : config_(config), started_(std::chrono::steady_clock::now()) {}
+  Expected<void> open_mirror();
+  void tick();
+  bool captures_done();
+
+  Config& config_;
+  std::chrono::steady_clock::time_point started_;
+  std::unique_ptr<engine::Engine> engine_;
+  function::Router* router_ = nullptr;  // null: the chain is no router
+  std::unique_ptr<NetlinkMirror> mirror_;
+  std::unique_ptr<Api> api_;
+  GatewayProbe probe_;
+  std::mutex reload_mutex_;
+  int wake_fd_ = -1;
+  bool reads_captures_ = false;
+  std::uint64_t last_rx_ = 0;
+  unsigned quiet_ticks_ = 0;
+};
+
+}  // namespace sluice::control

@@ -1,0 +1,174 @@
+#include "control/metrics.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <iterator>
+#include <utility>
+#include <vector>
+
+namespace sluice::control {
+namespace {
+
+using Labels = std::vector<std::pair<std::string_view, std::string>>;
+
+std::string escaped(std::string_view value) {
+  std::string result;
+  for (const char c : value) {
+    if (c == '\\' || c == '"') result.push_back('\\');
+    result.append(c == '\n' ? "\\n" : std::string(1, c));
+  }
+  return result;
+}
+
+class Exposition {
+ public:
+  void family(std::string_view name, std::string_view type, std::string_view help) {
+    name_ = name;
+    fmt::format_to(std::back_inserter(text_), "# HELP sluice_{0} {1}\n# TYPE sluice_{0} {2}\n", name, help, type);
+  }
+  template <typename T>
+  void sample(const Labels& labels, T value, std::string_view suffix = "") {
+    fmt::format_to(std::back_inserter(text_), "sluice_{}{}", name_, suffix);
+    char separator = '{';
+    for (const auto& [label, text] : labels) {
+      fmt::format_to(std::back_inserter(text_), "{}{}=\"{}\"", separator, label, escaped(text));
+      separator = ',';
+    }
+    fmt::format_to(std::back_inserter(text_), "{} {}\n", labels.empty() ? "" : "}", value);
+  }
+  template <typename T>
+  void single(std::string_view name, std::string_view type, std::string_view help, T value) {
+    family(name, type, help);
+    sample({}, value);
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string name_;
+  std::string text_;
+};
+
+double seconds(std::uint64_t ns) {
+  return static_cast<double>(ns) / 1e9;
+}
+
+void engine_metrics(Exposition& out, const Snapshot& s) {
+  out.family("build_info", "gauge", "Always 1; labels say what runs");
+  out.sample({{"version", s.version},
+              {"chain", fmt::format("{}", fmt::join(s.chain, ","))},
+              {"mode", s.mode},
+              {"device", s.device}},
+             1);
+  out.single("uptime_seconds", "gauge", "Time since start", seconds(s.uptime_ns));
+  out.single("deadline_seconds", "gauge", "The chain's deadline for every frame", seconds(s.deadline_ns));
+  out.single("bound_seconds", "gauge", "Worst case of a frame in this configuration; 0: no cycle", seconds(s.bound_ns));
+  out.single("cycle_seconds", "gauge", "Length of a cycle; 0: each lane computes at once", seconds(s.cycle_ns));
+  out.single("cycles_total", "counter", "Cycles of the device's worker", s.cycles);
+  out.single("late_cycles_total", "counter", "Cycles that began late", s.late_cycles);
+  out.single("cycle_overruns_total", "counter", "Batches that were longer on the device than their cycles", s.overruns);
+  out.single("conserved", "gauge", "1: every frame received is transmitted, punted, dropped by name or in flight",
+             s.conserved ? 1 : 0);
+  out.family("routes", "gauge", "Routes in the table, by IP version");
+  out.sample({{"family", "ipv4"}}, s.routes.ipv4);
+  out.sample({{"family", "ipv6"}}, s.routes.ipv6);
+  out.single("neighbours", "gauge", "Neighbours with a known MAC address", s.routes.neighbours);
+}
+
+template <typename Row, typename Describe>
+void by_row(Exposition& out, std::string_view name, std::string_view type, std::string_view help,
+            const std::vector<Row>& rows, std::uint64_t Row::*field, Describe labels) {
+  if (rows.empty()) return;
+  out.family(name, type, help);
+  for (const Row& row : rows) out.sample(labels(row), row.*field);
+}
+
+void lane_metrics(Exposition& out, const Snapshot& s) {
+  const auto labels = [](const LaneSnapshot& lane) {
+    return Labels{{"lane", std::to_string(lane.index)}, {"port", lane.port}, {"queue", std::to_string(lane.queue)}};
+  };
+  const auto counter = [&](std::string_view name, std::string_view help, std::uint64_t LaneSnapshot::*field) {
+    by_row(out, name, "counter", help, s.lanes, field, labels);
+  };
+  counter("lane_receive_frames_total", "Frames that a lane received", &LaneSnapshot::rx_frames);
+  counter("lane_receive_bytes_total", "Bytes that a lane received", &LaneSnapshot::rx_bytes);
+  counter("lane_transmit_frames_total", "Frames that a lane transmitted", &LaneSnapshot::tx_frames);
+  counter("lane_transmit_bytes_total", "Bytes that a lane transmitted", &LaneSnapshot::tx_bytes);
+  counter("lane_injected_frames_total", "Frames from the host, to be transmitted", &LaneSnapshot::injected);
+  counter("lane_punted_frames_total", "Frames handed to the host", &LaneSnapshot::punted);
+  counter("lane_dropped_frames_total", "Frames dropped, for all reasons", &LaneSnapshot::dropped);
+  counter("lane_batches_total", "Batches that a lane collected", &LaneSnapshot::batches);
+  counter("lane_full_batches_total", "Batches handed on before the time point because they were full",
+          &LaneSnapshot::sealed_full);
+  counter("lane_receive_stalls_total", "Polls that could not receive because every batch was in use",
+          &LaneSnapshot::receive_stalls);
+  counter("lane_deadline_misses_total", "Frames transmitted after their deadline", &LaneSnapshot::misses);
+  by_row(out, "lane_in_flight_frames", "gauge", "Frames inside a lane", s.lanes, &LaneSnapshot::in_flight, labels);
+}
+
+void port_metrics(Exposition& out, const Snapshot& s) {
+  const auto labels = [](const PortSnapshot& port) { return Labels{{"port", port.name}}; };
+  const auto counter = [&](std::string_view name, std::string_view help, std::uint64_t PortSnapshot::*field) {
+    by_row(out, name, "counter", help, s.ports, field, labels);
+  };
+  counter("port_receive_frames_total", "Frames received by a port", &PortSnapshot::rx_frames);
+  counter("port_receive_bytes_total", "Bytes received by a port", &PortSnapshot::rx_bytes);
+  counter("port_transmit_frames_total", "Frames transmitted by a port", &PortSnapshot::tx_frames);
+  counter("port_transmit_bytes_total", "Bytes transmitted by a port", &PortSnapshot::tx_bytes);
+  counter("port_missed_frames_total", "Frames lost by the device before receive", &PortSnapshot::missed);
+  counter("port_receive_errors_total", "Frames that the device received with an error", &PortSnapshot::rx_errors);
+  counter("port_transmit_errors_total", "Frames that the device failed to transmit", &PortSnapshot::tx_errors);
+  if (s.ports.empty()) return;
+  out.family("port_up", "gauge", "1: the link is up");
+  for (const PortSnapshot& port : s.ports) out.sample(labels(port), port.link_up ? 1 : 0);
+}
+
+void device_metrics(Exposition& out, const Snapshot& s) {
+  const auto labels = [](const DeviceSnapshot& device) { return Labels{{"device", device.name}}; };
+  const auto counter = [&](std::string_view name, std::string_view help, std::uint64_t DeviceSnapshot::*field) {
+    by_row(out, name, "counter", help, s.devices, field, labels);
+  };
+  counter("device_batches_total", "Batches that a device computed", &DeviceSnapshot::batches);
+  counter("device_frames_total", "Frames that a device computed", &DeviceSnapshot::frames);
+  counter("device_rescued_frames_total", "Frames computed here because another device failed",
+          &DeviceSnapshot::rescued_frames);
+  if (!s.devices.empty()) {
+    out.family("device_up", "gauge", "1: the device is in use; 0: it failed");
+    for (const DeviceSnapshot& device : s.devices) out.sample(labels(device), device.state == "up" ? 1 : 0);
+  }
+  by_row(out, "drops_total", "counter", "Frames dropped, by reason", s.drops, &DropSnapshot::frames,
+         [](const DropSnapshot& drop) {
+           return Labels{{"reason", drop.reason}};
+         });
+}
+
+void latency_metrics(Exposition& out, const LatencySnapshot& latency) {
+  out.family("latency_seconds", "histogram",
+             "From the receive burst to the transmit burst, of every transmitted frame");
+  for (const LatencyBucket& bucket : latency.buckets) {
+    out.sample({{"le", fmt::format("{}", seconds(bucket.at_most_ns))}}, bucket.frames, "_bucket");
+  }
+  out.sample({{"le", "+Inf"}}, latency.frames, "_bucket");
+  out.sample({}, seconds(latency.sum_ns), "_sum");
+  out.sample({}, latency.frames, "_count");
+  out.family("latency_quantile_seconds", "gauge", "Latency that this share of all frames since start did not exceed");
+  const std::pair<const char*, std::uint64_t> quantiles[] = {{"0.5", latency.p50_ns},
+                                                             {"0.9", latency.p90_ns},
+                                                             {"0.99", latency.p99_ns},
+                                                             {"0.999", latency.p999_ns},
+                                                             {"1", latency.max_ns}};
+  for (const auto& [quantile, ns] : quantiles) out.sample({{"quantile", quantile}}, seconds(ns));
+}
+
+}  // namespace
+
+std::string metrics_text(const Snapshot& snapshot) {
+  Exposition out;
+  engine_metrics(out, snapshot);
+  lane_metrics(out, snapshot);
+  port_metrics(out, snapshot);
+  device_metrics(out, snapshot);
+  latency_metrics(out, snapshot.latency);
+  return out.take();
+}
+
+}  // namespace sluice::control

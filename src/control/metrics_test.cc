@@ -1,0 +1,133 @@
+#include "control/metrics.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "control/sample_snapshot.h"
+
+namespace sluice::control {
+namespace {
+
+// A reader of the exposition format, strict where the format is.
+struct Exposition {
+  std::map<std::string, std::string> types;  // by family
+  std::map<std::string, double> samples;     // by name and labels, as written
+  std::vector<std::string> problems;
+
+  explicit Exposition(const std::string& text) {
+    static const std::regex help(R"(# HELP ([a-z_][a-z0-9_]*) \S.*)");
+    static const std::regex type(R"(# TYPE ([a-z_][a-z0-9_]*) (counter|gauge|histogram))");
+    static const std::regex sample(
+        R"re(([a-z_][a-z0-9_]*)(\{[a-z_]+="(?:[^"\\\n]|\\["\\n])*"(?:,[a-z_]+="(?:[^"\\\n]|\\["\\n])*")*\})? ([0-9.e+-]+))re");
+    if (text.empty() || text.back() != '\n') problems.emplace_back("does not end with a line break");
+    std::string family;
+    std::string helped;
+    std::set<std::string> closed;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      std::smatch match;
+      if (std::regex_match(line, match, help)) {
+        helped = match[1];
+      } else if (std::regex_match(line, match, type)) {
+        if (match[1] != helped) problems.push_back("TYPE without HELP: " + line);
+        if (!closed.insert(match[1]).second) problems.push_back("family twice: " + line);
+        family = match[1];
+        types[family] = match[2];
+      } else if (std::regex_match(line, match, sample)) {
+        const std::string name = match[1];
+        const bool own =
+            name == family || (types[family] == "histogram" &&
+                               (name == family + "_bucket" || name == family + "_sum" || name == family + "_count"));
+        if (!own) problems.push_back("sample outside its family: " + line);
+        if (types[family] == "counter" && !name.ends_with("_total"))
+          problems.push_back("counter without _total: " + line);
+        if (!samples.emplace(name + match[2].str(), std::stod(match[3])).second)
+          problems.push_back("sample twice: " + line);
+      } else {
+        problems.push_back("not in the format: " + line);
+      }
+    }
+  }
+};
+
+TEST(Metrics, AreInPrometheusFormat) {
+  for (const Snapshot& snapshot : {sample_snapshot(), Snapshot()}) {
+    const Exposition exposition(metrics_text(snapshot));
+    EXPECT_EQ(exposition.problems, std::vector<std::string>());
+    for (const auto& [family, type] : exposition.types) EXPECT_EQ(family.rfind("sluice_", 0), 0U) << family;
+  }
+}
+
+TEST(Metrics, CarryTheSnapshotsValues) {
+  auto samples = Exposition(metrics_text(sample_snapshot())).samples;
+  const std::map<std::string, double> expected = {
+      {"sluice_build_info{version=\"0.1.0\",chain=\"route\",mode=\"full\",device=\"auto\"}", 1},
+      {"sluice_uptime_seconds", 3723},
+      {"sluice_deadline_seconds", 0.001},
+      {"sluice_bound_seconds", 0.00091},
+      {"sluice_cycles_total", 12},
+      {"sluice_cycle_overruns_total", 3},
+      {"sluice_conserved", 1},
+      {"sluice_routes{family=\"ipv6\"}", 200000},
+      {"sluice_neighbours", 12},
+      {"sluice_lane_receive_frames_total{lane=\"0\",port=\"left\",queue=\"0\"}", 1000},
+      {"sluice_lane_receive_bytes_total{lane=\"1\",port=\"right\",queue=\"0\"}", 128000},
+      {"sluice_lane_in_flight_frames{lane=\"0\",port=\"left\",queue=\"0\"}", 5},
+      {"sluice_lane_deadline_misses_total{lane=\"0\",port=\"left\",queue=\"0\"}", 4},
+      {"sluice_lane_punted_frames_total{lane=\"0\",port=\"left\",queue=\"0\"}", 20},
+      {"sluice_port_missed_frames_total{port=\"left\"}", 8},
+      {"sluice_port_transmit_errors_total{port=\"left\"}", 6},
+      {"sluice_port_up{port=\"right\"}", 0},
+      {"sluice_device_frames_total{device=\"cuda:0\"}", 2300},
+      {"sluice_device_up{device=\"cpu\"}", 1},
+      {"sluice_device_up{device=\"cuda:0\"}", 0},
+      {"sluice_device_rescued_frames_total{device=\"cpu\"}", 20},
+      {"sluice_drops_total{reason=\"no_route\"}", 80},
+      {"sluice_latency_seconds_bucket{le=\"0.0002\"}", 2000},
+      {"sluice_latency_seconds_bucket{le=\"+Inf\"}", 2900},
+      {"sluice_latency_seconds_count", 2900},
+      {"sluice_latency_seconds_sum", 0.58},
+      {"sluice_latency_quantile_seconds{quantile=\"0.999\"}", 0.0007},
+  };
+  for (const auto& [name, value] : expected) {
+    ASSERT_TRUE(samples.contains(name)) << name;
+    EXPECT_NEAR(samples[name], value, 1e-9) << name;
+  }
+}
+
+TEST(Metrics, HistogramNeverFalls) {
+  double last_bound = 0;
+  double last_count = 0;
+  std::istringstream lines(metrics_text(sample_snapshot()));
+  unsigned buckets = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const std::string begin = "sluice_latency_seconds_bucket{le=\"";
+    if (!line.starts_with(begin)) continue;
+    const std::string bound = line.substr(begin.size(), line.find('"', begin.size()) - begin.size());
+    const double at_most = bound == "+Inf" ? HUGE_VAL : std::stod(bound);
+    const double count = std::stod(line.substr(line.find('}') + 2));
+    EXPECT_GT(at_most, last_bound);
+    EXPECT_GE(count, last_count);
+    last_bound = at_most;
+    last_count = count;
+    ++buckets;
+  }
+  EXPECT_EQ(buckets, 6U);
+  EXPECT_EQ(last_bound, HUGE_VAL);
+}
+
+TEST(Metrics, LabelsAreEscaped) {
+  Snapshot snapshot;
+  snapshot.version = "a\"b\\c\nd";
+  const std::string text = metrics_text(snapshot);
+  EXPECT_NE(text.find(R"(version="a\"b\\c\nd")"), std::string::npos);
+  EXPECT_EQ(Exposition(text).problems, std::vector<std::string>());
+}
+
+}  // namespace
+}  // namespace sluice::control

@@ -1,0 +1,313 @@
+#include "control/netlink/decoder.h"
+
+#include <linux/if_addr.h>
+#include <linux/if_link.h>
+#include <linux/neighbour.h>
+#include <linux/netlink.h>
+#include <linux/nexthop.h>
+#include <linux/rtnetlink.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace sluice::control::netlink {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+
+constexpr std::size_t align4(std::size_t n) {
+  return (n + 3) & ~std::size_t{3};
+}
+
+// Copies a T out of the front of `bytes`; false when there are too few.
+template <typename T>
+bool load(Bytes bytes, T& value) {
+  if (bytes.size() < sizeof(T)) return false;
+  std::memcpy(&value, bytes.data(), sizeof(T));
+  return true;
+}
+
+Bytes after(Bytes bytes, std::size_t count) {
+  return bytes.subspan(std::min(align4(count), bytes.size()));
+}
+
+// Calls f(type, payload) for each attribute until it answers false. False: cut short, or f refused one.
+template <typename F>
+bool each_attribute(Bytes bytes, F f) {
+  while (bytes.size() >= sizeof(nlattr)) {
+    nlattr attribute{};
+    load(bytes, attribute);
+    if (attribute.nla_len < sizeof(nlattr) || attribute.nla_len > bytes.size()) return false;
+    const Bytes payload = bytes.subspan(sizeof(nlattr), attribute.nla_len - sizeof(nlattr));
+    if (!f(attribute.nla_type & NLA_TYPE_MASK, payload)) return false;
+    bytes = after(bytes, attribute.nla_len);
+  }
+  return true;
+}
+
+// The fixed part of a message and, behind it, its attributes.
+template <typename T, typename F>
+bool each_attribute_after(Bytes body, T& fixed, F f) {
+  return load(body, fixed) && each_attribute(after(body, sizeof(T)), f);
+}
+
+int ip_version(int family) {
+  return family == AF_INET ? 4 : family == AF_INET6 ? 6 : 0;
+}
+
+bool load_address(Bytes payload, int family, packet::IpAddress& address) {
+  const int version = ip_version(family);
+  if (version == 0 || payload.size() != (version == 4 ? 4 : 16)) return false;
+  address = packet::IpAddress::from_bytes(version, payload.data());
+  return true;
+}
+
+std::optional<packet::MacAddress> load_mac(Bytes payload) {
+  packet::MacAddress mac;
+  if (payload.size() != mac.bytes.size()) return std::nullopt;
+  std::memcpy(mac.bytes.data(), payload.data(), mac.bytes.size());
+  return mac;
+}
+
+// The kernel writes an all-zero gateway for "none".
+void drop_unspecified(packet::IpAddress& address) {
+  if (std::ranges::all_of(address.bytes, [](std::uint8_t byte) { return byte == 0; })) address = {};
+}
+
+// What routes, their multipath members and next-hop objects have in common. False: malformed.
+bool load_hop_attribute(int type, Bytes payload, int family, Hop& hop) {
+  switch (type) {
+    case RTA_GATEWAY:
+      if (!load_address(payload, family, hop.gateway)) return false;
+      drop_unspecified(hop.gateway);
+      return true;
+    case RTA_VIA: {
+      std::uint16_t via_family;
+      return load(payload, via_family) && load_address(payload.subspan(sizeof via_family), via_family, hop.gateway);
+    }
+    case RTA_ENCAP_TYPE: {
+      std::uint16_t encap_type;
+      if (!load(payload, encap_type)) return false;
+      hop.encapsulated = encap_type != 0;
+      return true;
+    }
+    default:
+      return true;
+  }
+}
+
+bool load_multipath(Bytes payload, int family, std::vector<Hop>& hops) {
+  while (!payload.empty()) {
+    rtnexthop fixed;
+    if (!load(payload, fixed) || fixed.rtnh_len < sizeof fixed || fixed.rtnh_len > payload.size()) return false;
+    Hop hop;
+    hop.ifindex = fixed.rtnh_ifindex;
+    hop.weight = fixed.rtnh_hops + 1U;
+    hop.dead = (fixed.rtnh_flags & RTNH_F_DEAD) != 0;
+    const Bytes attributes = payload.subspan(sizeof fixed, fixed.rtnh_len - sizeof fixed);
+    if (!each_attribute(attributes,
+                        [&](int type, Bytes value) { return load_hop_attribute(type, value, family, hop); }))
+      return false;
+    hops.push_back(hop);
+    payload = after(payload, fixed.rtnh_len);
+  }
+  return true;
+}
+
+bool decode_link(const Header& header, Bytes body, Visitor& visitor) {
+  LinkMessage message;
+  message.removed = header.type == RTM_DELLINK;
+  ifinfomsg fixed;
+  const bool ok = each_attribute_after(body, fixed, [&](int type, Bytes payload) {
+    if (type == IFLA_MTU) return load(payload, message.mtu);
+    if (type == IFLA_ADDRESS) message.mac = load_mac(payload);
+    if (type == IFLA_IFNAME) {
+      const auto* text = reinterpret_cast<const char*>(payload.data());
+      message.name.assign(text, strnlen(text, payload.size()));
+    }
+    return true;
+  });
+  if (!ok) return false;
+  if (fixed.ifi_family != AF_UNSPEC) return true;  // a bridge's or IPv6's view of the link
+  message.ifindex = fixed.ifi_index;
+  message.flags = fixed.ifi_flags;
+  visitor.on_link(header, message);
+  return true;
+}
+
+bool decode_address(const Header& header, Bytes body, Visitor& visitor) {
+  AddressMessage message;
+  message.removed = header.type == RTM_DELADDR;
+  ifaddrmsg fixed;
+  if (!load(body, fixed)) return false;
+  if (ip_version(fixed.ifa_family) == 0) return true;
+  const bool ok = each_attribute_after(body, fixed, [&](int type, Bytes payload) {
+    if (type == IFA_LOCAL) return load_address(payload, fixed.ifa_family, message.address);
+    if (type == IFA_ADDRESS && message.address.empty()) return load_address(payload, fixed.ifa_family, message.address);
+    return true;
+  });
+  if (!ok || message.address.empty()) return false;
+  message.ifindex = static_cast<int>(fixed.ifa_index);
+  message.prefix_length = fixed.ifa_prefixlen;
+  visitor.on_address(header, message);
+  return true;
+}
+
+bool decode_neighbour(const Header& header, Bytes body, Visitor& visitor) {
+  NeighbourMessage message;
+  message.removed = header.type == RTM_DELNEIGH;
+  ndmsg fixed;
+  if (!load(body, fixed)) return false;
+  if (ip_version(fixed.ndm_family) == 0) return true;
+  const bool ok = each_attribute_after(body, fixed, [&](int type, Bytes payload) {
+    if (type == NDA_DST) return load_address(payload, fixed.ndm_family, message.address);
+    if (type == NDA_LLADDR) message.mac = load_mac(payload);
+    return true;
+  });
+  if (!ok || message.address.empty()) return false;
+  message.ifindex = fixed.ndm_ifindex;
+  message.state = fixed.ndm_state;
+  message.flags = fixed.ndm_flags;
+  visitor.on_neighbour(header, message);
+  return true;
+}
+
+bool decode_route(const Header& header, Bytes body, RouteMessage& message, Visitor& visitor) {
+  rtmsg fixed;
+  if (!load(body, fixed)) return false;
+  const int version = ip_version(fixed.rtm_family);
+  if (version == 0) return true;
+  message.hops.clear();
+  message.removed = header.type == RTM_DELROUTE;
+  message.table = fixed.rtm_table;
+  message.metric = 0;
+  message.nexthop_id = 0;
+  packet::IpAddress destination = packet::IpAddress::from_bytes(version, std::array<std::uint8_t, 16>{}.data());
+  Hop single;
+  const bool ok = each_attribute_after(body, fixed, [&](int type, Bytes payload) {
+    switch (type) {
+      case RTA_DST:
+        return load_address(payload, fixed.rtm_family, destination);
+      case RTA_TABLE:
+        return load(payload, message.table);
+      case RTA_PRIORITY:
+        return load(payload, message.metric);
+      case RTA_OIF:
+        return load(payload, single.ifindex);
+      case RTA_NH_ID:
+        return load(payload, message.nexthop_id);
+      case RTA_MULTIPATH:
+        return load_multipath(payload, fixed.rtm_family, message.hops);
+      default:
+        return load_hop_attribute(type, payload, fixed.rtm_family, single);
+    }
+  });
+  if (!ok || fixed.rtm_dst_len > destination.bits()) return false;
+  message.prefix = packet::IpPrefix::of(destination, fixed.rtm_dst_len);
+  message.source_length = fixed.rtm_src_len;
+  message.tos = fixed.rtm_tos;
+  message.type = fixed.rtm_type;
+  message.protocol = fixed.rtm_protocol;
+  message.flags = fixed.rtm_flags;
+  if (message.hops.empty() && (single.ifindex != 0 || !single.gateway.empty())) {
+    single.dead = (fixed.rtm_flags & RTNH_F_DEAD) != 0;
+    message.hops.push_back(single);
+  }
+  visitor.on_route(header, message);
+  return true;
+}
+
+bool load_group(Bytes payload, std::vector<NexthopMessage::Member>& group) {
+  if (payload.size() % sizeof(nexthop_grp) != 0) return false;
+  for (; !payload.empty(); payload = payload.subspan(sizeof(nexthop_grp))) {
+    nexthop_grp member{};
+    load(payload, member);
+    // Since Linux 6.13 the byte behind the weight is its high byte; before, it is 0.
+    group.push_back({member.id, (std::uint32_t{member.resvd1} << 8 | member.weight) + 1});
+  }
+  return true;
+}
+
+bool decode_nexthop(const Header& header, Bytes body, Visitor& visitor) {
+  NexthopMessage message;
+  message.removed = header.type == RTM_DELNEXTHOP;
+  nhmsg fixed;
+  if (!load(body, fixed)) return false;
+  const bool ok = each_attribute_after(body, fixed, [&](int type, Bytes payload) {
+    switch (type) {
+      case NHA_ID:
+        return load(payload, message.id);
+      case NHA_GROUP:
+        return load_group(payload, message.group);
+      case NHA_BLACKHOLE:
+        message.blackhole = true;
+        return true;
+      case NHA_FDB:
+        message.fdb = true;
+        return true;
+      case NHA_OIF:
+        return load(payload, message.hop.ifindex);
+      case NHA_GATEWAY:
+        return load_hop_attribute(RTA_GATEWAY, payload, fixed.nh_family, message.hop);
+      case NHA_ENCAP_TYPE:
+        return load_hop_attribute(RTA_ENCAP_TYPE, payload, fixed.nh_family, message.hop);
+      default:
+        return true;
+    }
+  });
+  if (!ok || message.id == 0) return false;
+  message.hop.dead = (fixed.nh_flags & RTNH_F_DEAD) != 0;
+  visitor.on_nexthop(header, message);
+  return true;
+}
+
+bool decode_answer(const Header& header, Bytes body, Visitor& visitor) {
+  int error = 0;
+  // An end without a value is the kernel's older form of "no error".
+  if (!load(body, error) && header.type == NLMSG_ERROR) return false;
+  visitor.on_answer(header, error == INT32_MIN ? INT32_MAX : -error);
+  return true;
+}
+
+bool decode_body(const Header& header, Bytes body, RouteMessage& route, Visitor& visitor) {
+  switch (header.type) {
+    case NLMSG_DONE:
+    case NLMSG_ERROR:
+      return decode_answer(header, body, visitor);
+    case RTM_NEWLINK:
+    case RTM_DELLINK:
+      return decode_link(header, body, visitor);
+    case RTM_NEWADDR:
+    case RTM_DELADDR:
+      return decode_address(header, body, visitor);
+    case RTM_NEWNEIGH:
+    case RTM_DELNEIGH:
+      return decode_neighbour(header, body, visitor);
+    case RTM_NEWROUTE:
+    case RTM_DELROUTE:
+      return decode_route(header, body, route, visitor);
+    case RTM_NEWNEXTHOP:
+    case RTM_DELNEXTHOP:
+      return decode_nexthop(header, body, visitor);
+    default:
+      return true;
+  }
+}
+
+}  // namespace
+
+void decode(Bytes bytes, Visitor& visitor) {
+  RouteMessage route;
+  while (!bytes.empty()) {
+    nlmsghdr raw{};
+    const bool whole = load(bytes, raw) && raw.nlmsg_len >= sizeof raw && raw.nlmsg_len <= bytes.size();
+    const Header header{raw.nlmsg_type, raw.nlmsg_flags, raw.nlmsg_seq, raw.nlmsg_pid};
+    if (!whole) return visitor.on_malformed(header);
+    if (!decode_body(header, bytes.subspan(sizeof raw, raw.nlmsg_len - sizeof raw), route, visitor))
+      visitor.on_malformed(header);
+    bytes = after(bytes, raw.nlmsg_len);
+  }
+}
+
+}  // namespace sluice::control::netlink

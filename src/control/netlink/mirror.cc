@@ -1,0 +1,262 @@
+#include "control/netlink/mirror.h"
+
+#include <linux/if.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace sluice::control {
+
+using namespace netlink;
+
+namespace {
+
+constexpr std::uint32_t link_state = IFF_UP | IFF_LOWER_UP;
+constexpr unsigned max_stage_tries = 4;
+constexpr std::size_t probes_per_tick = 64;
+constexpr int answer_timeout_ms = 10000;
+
+// Never routed, whatever a table says (RFC 4291 2.5.6, RFC 1812 5.3.5): always the host's.
+const char* const host_prefixes[] = {"224.0.0.0/4", "255.255.255.255/32", "fe80::/10", "ff00::/8"};
+
+bool in_host_prefix(const packet::IpPrefix& prefix) {
+  const auto& bytes = prefix.address.bytes;
+  if (prefix.address.family == 4) return (prefix.length >= 4 && (bytes[0] & 0xf0) == 0xe0) || bytes[0] == 0xff;
+  return (prefix.length >= 10 && bytes[0] == 0xfe && (bytes[1] & 0xc0) == 0x80) ||
+         (prefix.length >= 8 && bytes[0] == 0xff);
+}
+
+}  // namespace
+
+// Next-hop objects before the routes that name them, links before everything that lies on them.
+const NetlinkMirror::Stage NetlinkMirror::stages[] = {
+    {"links", RTM_GETLINK, AF_UNSPEC},       {"next hops", RTM_GETNEXTHOP, AF_UNSPEC},
+    {"neighbours", RTM_GETNEIGH, AF_UNSPEC}, {"IPv4 routes", RTM_GETROUTE, AF_INET},
+    {"IPv6 routes", RTM_GETROUTE, AF_INET6},
+};
+
+NetlinkMirror::NetlinkMirror(MirrorOptions options, function::ControlPlane& plane, Socket socket)
+    : options_(std::move(options)),
+      plane_(plane),
+      socket_(std::move(socket)),
+      routes_(plane),
+      neighbours_(plane, routes_.hops()) {}
+
+Expected<std::unique_ptr<NetlinkMirror>> NetlinkMirror::open(MirrorOptions options, function::ControlPlane& plane) {
+  auto socket = Socket::open(options.receive_buffer);
+  if (!socket) return tl::unexpected(socket.error());
+  return std::unique_ptr<NetlinkMirror>(new NetlinkMirror(std::move(options), plane, std::move(*socket)));
+}
+
+Expected<void> NetlinkMirror::start() {
+  for (const char* prefix : host_prefixes) routes_.pin_local(packet::IpPrefix::parse(prefix).value());
+  if (auto begun = begin_resync(Clock::now()); !begun) return begun;
+  while (dumping()) {
+    pollfd ready{socket_.fd(), POLLIN, 0};
+    if (poll(&ready, 1, answer_timeout_ms) == 0) return make_error("rtnetlink: the kernel does not answer");
+    if (auto done = process(); !done) return done;
+  }
+  for (const auto& twin : options_.twins) {
+    const bool exists = std::ranges::any_of(links_, [&](const auto& link) { return link.second.name == twin.name; });
+    if (!exists) {
+      return make_error("there is no interface '" + twin.name + "', the TAP twin of port " + std::to_string(twin.port));
+    }
+  }
+  return {};
+}
+
+Expected<void> NetlinkMirror::process(std::size_t max_messages) {
+  const std::uint64_t last = messages_ + max_messages;
+  while (messages_ < last) {
+    const auto received = socket_.receive();
+    if (!received) return tl::unexpected(received.error());
+    if (received->lost) {
+      ++overruns_;
+      resync_due_ = true;
+    }
+    if (received->bytes.empty() && !received->lost) break;
+    decode(received->bytes, *this);
+    if (!stage_done_) continue;
+    end_stage(stage_error_);
+    if (dumping()) {
+      if (auto begun = begin_stage(); !begun) return begun;
+    }
+  }
+  routes_.settle();
+  return begin_due_resync(Clock::now());
+}
+
+Expected<void> NetlinkMirror::begin_due_resync(Clock::time_point now) {
+  if (!resync_due_ || dumping() || now < resync_allowed_) return {};
+  return begin_resync(now);
+}
+
+Expected<void> NetlinkMirror::tick(Clock::time_point now) {
+  for (const auto& neighbour : neighbours_.due(now, options_.probe_interval, probes_per_tick)) {
+    if (auto sent = socket_.probe(neighbour.ifindex, neighbour.address); !sent) return sent;
+    ++probes_;
+  }
+  return begin_due_resync(now);
+}
+
+Expected<void> NetlinkMirror::begin_resync(Clock::time_point now) {
+  resync_due_ = false;
+  resync_began_ = now;
+  stage_ = 0;
+  stage_tries_ = 0;
+  return begin_stage();
+}
+
+Expected<void> NetlinkMirror::begin_stage() {
+  const Stage& stage = stages[stage_];
+  stage_done_ = stage_doubtful_ = false;
+  stage_messages_ = 0;
+  ++stage_tries_;
+  if (stage.request == RTM_GETLINK) ++link_generation_;
+  if (stage.request == RTM_GETNEXTHOP) routes_.nexthops().begin_dump();
+  if (stage.request == RTM_GETNEIGH) neighbours_.begin_dump();
+  if (stage.request == RTM_GETROUTE) routes_.begin_dump(stage.address_family == AF_INET ? 4 : 6);
+  return socket_.request_dump(stage.request, stage.address_family, ++sequence_);
+}
+
+// On to the next dump, or to the same one once more. A kind that this kernel does not have is left as it is.
+void NetlinkMirror::end_stage(int error) {
+  stage_done_ = false;
+  if (stage_doubtful_ && stage_tries_ < max_stage_tries) return;
+  if (error == 0) sweep();
+  if (options_.progress) options_.progress(stages[stage_].what, stage_messages_);
+  stage_tries_ = 0;
+  if (++stage_ < static_cast<int>(std::size(stages))) return;
+  // Last, so that the routes of an object that is gone have gone before it.
+  routes_.nexthops().end_dump();
+  stage_ = -1;
+  ++dumps_;
+  // A link that flaps all the time must not keep the control thread busy with dumps.
+  const auto now = Clock::now();
+  resync_allowed_ = now + std::max<Clock::duration>(options_.resync_pause, 3 * (now - resync_began_));
+}
+
+void NetlinkMirror::sweep() {
+  const Stage& stage = stages[stage_];
+  if (stage.request == RTM_GETNEIGH) neighbours_.end_dump();
+  if (stage.request == RTM_GETROUTE) {
+    routes_.settle();
+    routes_.end_dump(stage.address_family == AF_INET ? 4 : 6);
+  }
+  if (stage.request == RTM_GETLINK) {
+    std::vector<int> gone;
+    for (const auto& [ifindex, link] : links_) {
+      if (link.generation != link_generation_) gone.push_back(ifindex);
+    }
+    for (const int ifindex : gone) forget_link(ifindex);
+  }
+}
+
+bool NetlinkMirror::is_dump(const Header& header) const {
+  return dumping() && (header.flags & NLM_F_MULTI) != 0 && header.sequence == sequence_ &&
+         header.port_id == socket_.port_id();
+}
+
+void NetlinkMirror::count_message(const Header& header) {
+  ++messages_;
+  if (!is_dump(header)) return;
+  ++stage_messages_;
+  if ((header.flags & NLM_F_DUMP_INTR) != 0) stage_doubtful_ = true;
+  if (options_.progress && stage_messages_ % 65536 == 0) options_.progress(stages[stage_].what, stage_messages_);
+}
+
+void NetlinkMirror::on_link(const Header& header, const LinkMessage& message) {
+  count_message(header);
+  if (message.removed) return forget_link(message.ifindex);
+  const bool is_new = !links_.contains(message.ifindex);
+  Link& link = links_[message.ifindex];
+  const Link before = std::exchange(link, {message.name, message.flags & link_state, message.mtu, link_generation_});
+  // With a link, the kernel's IPv4 side takes routes away and brings them back without a word.
+  if (!is_new && before.state != link.state) resync_due_ = true;
+  const auto twin = std::ranges::find(options_.twins, message.name, &MirrorOptions::Twin::name);
+  if (twin == options_.twins.end()) return set_twin(message.ifindex, std::nullopt);
+  set_twin(message.ifindex, twin->port);
+  if (is_new || before.state != link.state || before.mtu != link.mtu || before.name != link.name) {
+    plane_.set_link(twin->port, link.state == link_state, link.mtu);
+  }
+}
+
+void NetlinkMirror::forget_link(int ifindex) {
+  if (links_.erase(ifindex) == 0) return;
+  resync_due_ = true;
+  set_twin(ifindex, std::nullopt);
+}
+
+void NetlinkMirror::set_twin(int ifindex, std::optional<function::PortIndex> port) {
+  const auto before = routes_.hops().port(ifindex);
+  if (before == port) return;
+  if (before) plane_.set_link(*before, false, 0);
+  routes_.hops().set_port(ifindex, port);
+  neighbours_.moved(ifindex, before);
+}
+
+void NetlinkMirror::on_address(const Header& header, const AddressMessage& message) {
+  count_message(header);
+  // With an address, the kernel takes away the IPv4 routes that prefer it as their source, without a word.
+  if (message.removed && message.address.family == 4) resync_due_ = true;
+}
+
+void NetlinkMirror::on_neighbour(const Header& header, const NeighbourMessage& message) {
+  count_message(header);
+  neighbours_.apply(message);
+}
+
+void NetlinkMirror::on_nexthop(const Header& header, const NexthopMessage& message) {
+  count_message(header);
+  // Its routes go with it, the IPv4 ones without a word.
+  if (message.removed && routes_.nexthops().in_use(message.id)) resync_due_ = true;
+  routes_.nexthops().apply(message);
+}
+
+void NetlinkMirror::on_route(const Header& header, const RouteMessage& message) {
+  count_message(header);
+  if (message.table != options_.table && message.table != RT_TABLE_LOCAL) return;
+  if ((message.flags & RTM_F_CLONED) != 0 || in_host_prefix(message.prefix)) return;
+  const int family = message.prefix.address.family;
+  if (message.removed) {
+    // IPv6 dumps continue by position: what is removed before it makes them skip routes.
+    if (dumping() && family == 6 && stages[stage_].address_family == AF_INET6) stage_doubtful_ = true;
+    return routes_.remove(message);
+  }
+  routes_.add(message, is_dump(header) ? RouteShadow::Join::dumped : RouteShadow::join_of(header.flags, family));
+}
+
+void NetlinkMirror::on_answer(const Header& header, int error) {
+  count_message(header);
+  if (!dumping() || header.sequence != sequence_ || header.port_id != socket_.port_id()) return;
+  stage_done_ = true;
+  stage_error_ = error;
+}
+
+void NetlinkMirror::on_malformed(const Header& header) {
+  count_message(header);
+  ++malformed_;
+}
+
+MirrorStats NetlinkMirror::stats() const {
+  MirrorStats stats;
+  stats.prefixes = routes_.prefixes();
+  stats.routes = routes_.prefixes_told();
+  stats.neighbours = neighbours_.told();
+  stats.messages = messages_;
+  stats.malformed = malformed_;
+  stats.overruns = overruns_;
+  stats.resyncs = dumps_ > 0 ? dumps_ - 1 : 0;
+  stats.probes = probes_;
+  stats.refusals = routes_.refusals() + neighbours_.refusals();
+  stats.last_refusal = routes_.last_refusal().empty() ? neighbours_.last_refusal() : routes_.last_refusal();
+  return stats;
+}
+
+}  // namespace sluice::control

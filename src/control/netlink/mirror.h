@@ -1,0 +1,150 @@
+// Mirrors the host kernel's links, neighbours and routes into the router: whatever `ip`, FRR or BIRD put into the
+// kernel is what Sluice forwards by.
+//
+//   kernel                                              told to the control plane
+//   route of the table, all hops out of twins           unicast, with ports and gateways (connected: no gateway)
+//   route with a hop out of any other interface         local: the kernel forwards it
+//   addresses, broadcasts, multicast, fe80::/10         local
+//   blackhole / unreachable, prohibit, throw            blackhole / unreachable
+//   neighbour on a twin, valid / given up               add_neighbour / remove_neighbour
+//   twin up and with carrier, MTU                       set_link
+//
+// One netlink socket carries dumps and notifications, so both arrive in the order in which the kernel changed things.
+// When the kernel dropped notifications, or removes routes without any (IPv4 does when a link goes down), everything is
+// dumped again and only differences are told: forwarding goes on.
+//
+// Thread-safety: none; everything runs on the control thread, which polls fd() and calls process() when it is readable
+// and tick() at least once a second. Cost: docs/control-plane.md has measurements.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/error.h"
+#include "control/netlink/decoder.h"
+#include "control/netlink/neighbour_shadow.h"
+#include "control/netlink/route_shadow.h"
+#include "control/netlink/socket.h"
+#include "function/route/control_plane.h"
+
+namespace sluice::control {
+
+struct MirrorOptions {
+  struct Twin {
+    function::PortIndex port = 0;
+    std::string name;  // of the TAP interface
+  };
+  std::vector<Twin> twins;
+  std::uint32_t table = 254;                    // RT_TABLE_MAIN; the local table is always read too
+  std::size_t receive_buffer = 32 << 20;        // bytes; about 30,000 notifications
+  std::chrono::seconds probe_interval{30};      // how often a stale neighbour is verified
+  std::chrono::milliseconds resync_pause{250};  // at least, between two full dumps
+  // Called during start(), every 65,536 messages and at the end of each kind: "routes", how many so far.
+  std::function<void(std::string_view what, std::size_t count)> progress;
+};
+
+struct MirrorStats {
+  std::size_t prefixes = 0;    // in the kernel's tables
+  std::size_t routes = 0;      // told to the control plane
+  std::size_t neighbours = 0;  // told to the control plane
+  std::uint64_t messages = 0;  // received, dumps included
+  std::uint64_t malformed = 0;
+  std::uint64_t overruns = 0;  // the kernel dropped notifications
+  std::uint64_t resyncs = 0;   // full dumps after the first
+  std::uint64_t probes = 0;
+  std::uint64_t refusals = 0;  // calls that the control plane refused
+  std::string last_refusal;
+};
+
+class NetlinkMirror : private netlink::Visitor {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // Subscribes; tells nothing yet. `plane` must outlive the mirror.
+  static Expected<std::unique_ptr<NetlinkMirror>> open(MirrorOptions options, function::ControlPlane& plane);
+
+  NetlinkMirror(const NetlinkMirror&) = delete;
+
+  // Reads everything that is there and tells it; blocks until done. Error: a twin does not exist.
+  Expected<void> start();
+  int fd() const { return socket_.fd(); }
+  // Handles what is waiting, `max_messages` or a little more at most, and never blocks.
+  Expected<void> process(std::size_t max_messages = 8192);
+  // Starts a pending resync and probes stale neighbours.
+  Expected<void> tick(Clock::time_point now);
+  // Asks for a full dump with differences told, as after lost notifications.
+  void resync() { resync_due_ = true; }
+  // True when no dump is running or waiting.
+  bool settled() const { return !dumping() && !resync_due_; }
+  MirrorStats stats() const;
+
+ private:
+  struct Link {
+    std::string name;
+    std::uint32_t state = 0;  // of the flags, what routes depend on
+    std::uint32_t mtu = 0;
+    std::uint32_t generation = 0;
+  };
+  struct Stage {
+    std::string_view what;
+    std::uint16_t request;
+    int address_family;
+  };
+  static const Stage stages[];
+
+  NetlinkMirror(MirrorOptions options, function::ControlPlane& plane, netlink::Socket socket);
+
+  void on_link(const netlink::Header& header, const netlink::LinkMessage& message) override;
+  void on_address(const netlink::Header& header, const netlink::AddressMessage& message) override;
+  void on_neighbour(const netlink::Header& header, const netlink::NeighbourMessage& message) override;
+  void on_route(const netlink::Header& header, const netlink::RouteMessage& message) override;
+  void on_nexthop(const netlink::Header& header, const netlink::NexthopMessage& message) override;
+  void on_answer(const netlink::Header& header, int error) override;
+  void on_malformed(const netlink::Header& header) override;
+
+  bool dumping() const { return stage_ >= 0; }
+  bool is_dump(const netlink::Header& header) const;
+  Expected<void> begin_due_resync(Clock::time_point now);
+  Expected<void> begin_resync(Clock::time_point now);
+  Expected<void> begin_stage();
+  void end_stage(int error);
+  void sweep();
+  void forget_link(int ifindex);
+  void set_twin(int ifindex, std::optional<function::PortIndex> port);
+  void count_message(const netlink::Header& header);
+
+  MirrorOptions options_;
+  function::ControlPlane& plane_;
+  netlink::Socket socket_;
+  netlink::RouteShadow routes_;
+  netlink::NeighbourShadow neighbours_;
+  std::unordered_map<int, Link> links_;
+  std::uint32_t link_generation_ = 0;
+
+  int stage_ = -1;  // the dump that is running
+  std::uint32_t sequence_ = 0;
+  bool stage_done_ = false;
+  int stage_error_ = 0;
+  bool stage_doubtful_ = false;  // the kernel's tables changed under the dump
+  unsigned stage_tries_ = 0;
+  std::size_t stage_messages_ = 0;
+
+  bool resync_due_ = false;
+  Clock::time_point resync_began_{};
+  Clock::time_point resync_allowed_{};
+  std::uint64_t messages_ = 0;
+  std::uint64_t malformed_ = 0;
+  std::uint64_t overruns_ = 0;
+  std::uint64_t dumps_ = 0;
+  std::uint64_t probes_ = 0;
+};
+
+}  // namespace sluice::control

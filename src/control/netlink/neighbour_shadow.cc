@@ -1,0 +1,91 @@
+#include "control/netlink/neighbour_shadow.h"
+
+#include <linux/neighbour.h>
+
+#include <functional>
+#include <string_view>
+
+namespace sluice::control::netlink {
+namespace {
+
+constexpr std::uint16_t valid_states = NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT | NUD_NOARP;
+
+bool is_multicast(const packet::IpAddress& address) {
+  return address.family == 4 ? (address.bytes[0] & 0xf0) == 0xe0 || address.bytes[0] == 0xff : address.bytes[0] == 0xff;
+}
+
+}  // namespace
+
+std::size_t NeighbourShadow::Hash::operator()(const Key& key) const noexcept {
+  const std::string_view bytes(reinterpret_cast<const char*>(key.address.bytes.data()), key.address.bytes.size());
+  return std::hash<std::string_view>{}(bytes) + static_cast<std::size_t>(key.ifindex);
+}
+
+void NeighbourShadow::apply(const NeighbourMessage& message) {
+  if ((message.flags & NTF_PROXY) != 0 || is_multicast(message.address)) return;
+  const Key key{message.ifindex, message.address};
+  const bool valid = !message.removed && message.mac && (message.state & valid_states) != 0;
+  if (!valid && !entries_.contains(key)) return;
+  Entry& entry = entries_[key];
+  entry.mac = valid ? message.mac : std::nullopt;
+  entry.stale = (message.state & NUD_STALE) != 0;
+  entry.generation = generation_;
+  tell(key, entry);
+  if (!entry.mac && !entry.told) entries_.erase(key);
+}
+
+void NeighbourShadow::end_dump() {
+  for (auto next = entries_.begin(); next != entries_.end();) {
+    auto& [key, entry] = *next;
+    if (entry.generation != generation_) entry.mac.reset();
+    tell(key, entry);
+    next = !entry.mac && !entry.told ? entries_.erase(next) : std::next(next);
+  }
+}
+
+void NeighbourShadow::moved(int ifindex, std::optional<function::PortIndex> before) {
+  for (auto& [key, entry] : entries_) {
+    if (key.ifindex != ifindex) continue;
+    if (before && entry.told) {
+      note(plane_.remove_neighbour(*before, key.address));
+      --told_;
+    }
+    entry.told.reset();
+    tell(key, entry);
+  }
+}
+
+void NeighbourShadow::tell(const Key& key, Entry& entry) {
+  const auto port = ports_.port(key.ifindex);
+  if (!port || entry.told == entry.mac) return;
+  if (entry.mac) {
+    const auto answer = plane_.add_neighbour(*port, key.address, *entry.mac);
+    note(answer);
+    if (!answer) return;
+    told_ += entry.told ? 0 : 1;
+  } else {
+    note(plane_.remove_neighbour(*port, key.address));
+    --told_;
+  }
+  entry.told = entry.mac;
+}
+
+std::vector<NeighbourShadow::Key> NeighbourShadow::due(Clock::time_point now, Clock::duration interval,
+                                                       std::size_t limit) {
+  std::vector<Key> result;
+  for (auto& [key, entry] : entries_) {
+    if (result.size() == limit) break;
+    if (!entry.stale || !entry.told || now - entry.probed < interval) continue;
+    entry.probed = now;
+    result.push_back(key);
+  }
+  return result;
+}
+
+void NeighbourShadow::note(const Expected<void>& answer) {
+  if (answer) return;
+  ++refusals_;
+  last_refusal_ = answer.error().message;
+}
+
+}  // namespace sluice::control::netlink

@@ -1,0 +1,74 @@
+// The kernel's neighbours (ARP and ND caches) on twins, and what of them the control plane has been told: an address is
+// told with its MAC while the kernel holds it valid, and taken back when the kernel gives it up.
+//
+// Forwarded traffic does not pass the kernel, so the kernel would let a neighbour go stale for ever: due() names those
+// to probe.
+//
+// Thread-safety: none (the control thread). Cost: one hash lookup a message; due() passes over all neighbours.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "control/netlink/decoder.h"
+#include "control/netlink/hop_table.h"
+#include "function/route/control_plane.h"
+
+namespace sluice::control::netlink {
+
+class NeighbourShadow {
+ public:
+  using Clock = std::chrono::steady_clock;
+  struct Key {
+    int ifindex = 0;
+    packet::IpAddress address;
+    bool operator==(const Key&) const = default;
+  };
+
+  // `ports` says which interfaces are twins.
+  NeighbourShadow(function::ControlPlane& plane, const HopTable& ports) : plane_(plane), ports_(ports) {}
+
+  void apply(const NeighbourMessage& message);
+  void begin_dump() { ++generation_; }
+  // Forgets every neighbour that was not named since begin_dump().
+  void end_dump();
+  // Tells everything again that lies on `ifindex`, which has become the twin of another port or of none (`before`: of
+  // which).
+  void moved(int ifindex, std::optional<function::PortIndex> before);
+
+  // At most `limit` stale neighbours on twins that were not named in the last `interval`; they count as probed at
+  // `now`.
+  std::vector<Key> due(Clock::time_point now, Clock::duration interval, std::size_t limit);
+
+  std::size_t told() const { return told_; }
+  std::size_t refusals() const { return refusals_; }
+  const std::string& last_refusal() const { return last_refusal_; }
+
+ private:
+  struct Entry {
+    std::optional<packet::MacAddress> mac;  // only while the kernel holds it valid
+    std::optional<packet::MacAddress> told;
+    bool stale = false;
+    std::uint32_t generation = 0;
+    Clock::time_point probed{};
+  };
+  struct Hash {
+    std::size_t operator()(const Key& key) const noexcept;
+  };
+  void tell(const Key& key, Entry& entry);
+  void note(const Expected<void>& answer);
+
+  function::ControlPlane& plane_;
+  const HopTable& ports_;
+  std::unordered_map<Key, Entry, Hash> entries_;
+  std::uint32_t generation_ = 0;
+  std::size_t told_ = 0;
+  std::size_t refusals_ = 0;
+  std::string last_refusal_;
+};
+
+}  // namespace sluice::control::netlink

@@ -1,0 +1,268 @@
+#include "control/netlink/route_shadow.h"
+
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace sluice::control::netlink {
+
+using function::RouteKind;
+
+std::size_t RouteShadow::Hash::operator()(const packet::IpPrefix& prefix) const noexcept {
+  std::uint64_t high;
+  std::uint64_t low;
+  std::memcpy(&high, prefix.address.bytes.data(), 8);
+  std::memcpy(&low, prefix.address.bytes.data() + 8, 8);
+  std::uint64_t hash = (high ^ (low * 0x9e3779b97f4a7c15ULL) ^ prefix.length) * 0xbf58476d1ce4e5b9ULL;
+  hash = (hash ^ (hash >> 32)) * 0x94d049bb133111ebULL;
+  return hash ^ (hash >> 29);
+}
+
+RouteShadow::Join RouteShadow::join_of(std::uint16_t flags, int family) {
+  if ((flags & NLM_F_REPLACE) != 0) return Join::replace;
+  if ((flags & NLM_F_EXCL) != 0) return Join::only;
+  // IPv6 has no "prepend": a route that is neither first nor a replacement goes behind the others.
+  return (flags & NLM_F_APPEND) != 0 || family == 6 ? Join::append : Join::prepend;
+}
+
+RouteShadow::Candidate RouteShadow::candidate_of(const RouteMessage& message) {
+  Candidate candidate;
+  candidate.metric = message.metric;
+  candidate.nexthop_id = message.nexthop_id;
+  candidate.hops = message.nexthop_id != 0 ? no_hops : hops_.intern(message.hops);
+  candidate.generation = table_of(message.prefix.address.family).generation;
+  candidate.type = message.type;
+  candidate.protocol = message.protocol;
+  candidate.tos = message.tos;
+  candidate.source_length = message.source_length;
+  candidate.local_table = message.table == RT_TABLE_LOCAL;
+  return candidate;
+}
+
+// Whether every hop of `smaller` is one of `larger`, alive or not, of any weight.
+bool RouteShadow::covers(HopSetId larger, HopSetId smaller) const {
+  const auto& all = hops_.hops(larger);
+  return std::ranges::all_of(hops_.hops(smaller), [&](const Hop& wanted) {
+    return std::ranges::any_of(
+        all, [&](const Hop& hop) { return hop.ifindex == wanted.ifindex && hop.gateway == wanted.gateway; });
+  });
+}
+
+// The route that `wanted` takes the place of, or end(). Routes of the same metric that it does not replace stay beside
+// it.
+RouteShadow::Candidates::iterator RouteShadow::find_replaced(Candidates& candidates, const Candidate& wanted, Join join,
+                                                             int family) {
+  const std::uint32_t generation = table_of(family).generation;
+  const auto first = [&](auto condition) {
+    return std::find_if(candidates.begin(), candidates.end(), [&](const Candidate& known) {
+      return known.generation != pinned && known.same_key(wanted) && condition(known);
+    });
+  };
+  auto same = first([&](const Candidate& known) {
+    return known.type == wanted.type && known.nexthop_id == wanted.nexthop_id && known.hops == wanted.hops;
+  });
+  if (same != candidates.end()) return same;
+  switch (join) {
+    case Join::dumped:
+      return first([&](const Candidate& known) { return known.generation != generation; });
+    case Join::only:
+    case Join::replace:
+      return first([](const Candidate&) { return true; });
+    case Join::append:
+      // An IPv6 route that gained a hop is announced whole.
+      return first([&](const Candidate& known) {
+        return family == 6 && known.nexthop_id == 0 && known.hops != no_hops && covers(wanted.hops, known.hops);
+      });
+    case Join::prepend:
+      return candidates.end();
+  }
+  return candidates.end();
+}
+
+void RouteShadow::add(const RouteMessage& message, Join join) {
+  const int family = message.prefix.address.family;
+  const Candidate wanted = candidate_of(message);
+  auto& [prefix, entry] = *table_of(family).prefixes.try_emplace(message.prefix).first;
+  nexthops_.retain(wanted.nexthop_id);
+  if (const auto place = find_replaced(entry.candidates, wanted, join, family); place != entry.candidates.end()) {
+    nexthops_.release(place->nexthop_id);
+    *place = wanted;
+  } else {
+    auto before = entry.candidates.before_begin();
+    for (auto next = entry.candidates.begin(); next != entry.candidates.end(); before = next++) {
+      if (next->rank() > wanted.rank() || (join == Join::prepend && next->rank() == wanted.rank())) break;
+    }
+    entry.candidates.insert_after(before, wanted);
+  }
+  tell(prefix, entry);
+}
+
+// The position before the route that a notification says is gone: the very same one, else an IPv6 route that has its
+// hops among others, else (IPv4) the first of its metric; before the end when there is none.
+RouteShadow::Candidates::iterator RouteShadow::find_removed(Candidates& candidates, const Candidate& gone, int family) {
+  const auto before_first = [&](auto condition) {
+    auto before = candidates.before_begin();
+    for (auto next = candidates.begin(); next != candidates.end(); before = next++) {
+      if (next->generation != pinned && next->same_key(gone) && next->type == gone.type && condition(*next)) break;
+    }
+    return before;
+  };
+  const auto same = before_first(
+      [&](const Candidate& known) { return known.nexthop_id == gone.nexthop_id && known.hops == gone.hops; });
+  if (std::next(same) != candidates.end()) return same;
+  return before_first([&](const Candidate& known) {
+    return family == 4 || (known.nexthop_id == gone.nexthop_id && covers(known.hops, gone.hops));
+  });
+}
+
+void RouteShadow::remove(const RouteMessage& message) {
+  auto& prefixes = table_of(message.prefix.address.family).prefixes;
+  const auto found = prefixes.find(message.prefix);
+  if (found == prefixes.end()) return;
+  auto& [prefix, entry] = *found;
+  const Candidate gone = candidate_of(message);
+  const auto victim_before = find_removed(entry.candidates, gone, message.prefix.address.family);
+  const auto victim = std::next(victim_before);
+  if (victim == entry.candidates.end()) return;
+  std::vector<Hop> left = hops_.hops(victim->hops);
+  std::erase_if(left, [&](const Hop& hop) {
+    return std::ranges::any_of(message.hops, [&](const Hop& removed) {
+      return hop.ifindex == removed.ifindex && hop.gateway == removed.gateway;
+    });
+  });
+  const bool is_v6 = message.prefix.address.family == 6;
+  // An IPv6 route may lose one hop of several.
+  if (is_v6 && message.nexthop_id == 0 && !left.empty() && !message.hops.empty()) {
+    victim->hops = hops_.intern(left);
+  } else {
+    nexthops_.release(victim->nexthop_id);
+    entry.candidates.erase_after(victim_before);
+  }
+  tell(prefix, entry);
+  if (entry.candidates.empty() && !entry.is_told) prefixes.erase(found);
+}
+
+void RouteShadow::pin_local(const packet::IpPrefix& prefix) {
+  Candidate candidate;
+  candidate.generation = pinned;
+  candidate.type = RTN_LOCAL;
+  candidate.protocol = RTPROT_KERNEL;
+  candidate.local_table = true;
+  Entry& entry = table_of(prefix.address.family).prefixes[prefix];
+  entry.candidates.push_front(candidate);
+  tell(prefix, entry);
+}
+
+void RouteShadow::end_dump(int family) {
+  Table& table = table_of(family);
+  for (auto next = table.prefixes.begin(); next != table.prefixes.end();) {
+    auto& [prefix, entry] = *next;
+    entry.candidates.remove_if([&](const Candidate& known) {
+      const bool gone = known.generation != table.generation && known.generation != pinned;
+      if (gone) nexthops_.release(known.nexthop_id);
+      return gone;
+    });
+    tell(prefix, entry);
+    next = entry.candidates.empty() && !entry.is_told ? table.prefixes.erase(next) : std::next(next);
+  }
+}
+
+std::optional<RouteShadow::Told> RouteShadow::effective(const Candidate& candidate) {
+  Told told{candidate.metric, no_hops, RouteKind::local, candidate.protocol};
+  switch (candidate.type) {
+    case RTN_BLACKHOLE:
+      told.kind = RouteKind::blackhole;
+      break;
+    case RTN_UNREACHABLE:
+    case RTN_PROHIBIT:
+    case RTN_THROW:
+      told.kind = RouteKind::unreachable;
+      break;
+    case RTN_UNICAST: {
+      NexthopTable::Target target{false, candidate.hops};
+      if (candidate.nexthop_id != 0) {
+        const auto resolved = nexthops_.resolve(candidate.nexthop_id);
+        if (!resolved) break;  // the kernel knows more than we do: let it forward
+        target = *resolved;
+      }
+      if (target.blackhole) {
+        told.kind = RouteKind::blackhole;
+        break;
+      }
+      const Resolved& resolved = hops_.resolved(target.hops);
+      if (!resolved.usable) return std::nullopt;
+      told.kind = resolved.kind;
+      if (told.kind == RouteKind::unicast) told.hops = target.hops;
+      break;
+    }
+    default:
+      break;  // an address of the host, a broadcast or a multicast group
+  }
+  // It holds for some frames only, by TOS or source address: the kernel decides for all of the prefix.
+  if (candidate.conditional()) told = {candidate.metric, no_hops, RouteKind::local, candidate.protocol};
+  return told;
+}
+
+std::optional<RouteShadow::Told> RouteShadow::best(const Candidates& candidates) {
+  for (const Candidate& candidate : candidates) {
+    if (auto told = effective(candidate)) return told;
+  }
+  return std::nullopt;
+}
+
+void RouteShadow::tell(const packet::IpPrefix& prefix, Entry& entry) {
+  const auto wanted = best(entry.candidates);
+  if (!wanted) {
+    if (entry.is_told) withdraw(prefix, entry.told.metric);
+    told_ -= entry.is_told ? 1 : 0;
+    entry.is_told = false;
+    return;
+  }
+  if (entry.is_told && entry.told == *wanted && !hops_.changed(wanted->hops)) return;
+  const auto& next_hops = hops_.resolved(wanted->hops).next_hops;
+  const auto answer = plane_.add_route({prefix, wanted->kind, next_hops, wanted->metric, wanted->protocol});
+  note(answer);
+  if (!answer) return;
+  if (entry.is_told && entry.told.metric != wanted->metric) withdraw(prefix, entry.told.metric);
+  told_ += entry.is_told ? 0 : 1;
+  entry.told = *wanted;
+  entry.is_told = true;
+}
+
+void RouteShadow::withdraw(const packet::IpPrefix& prefix, std::uint32_t metric) {
+  note(plane_.remove_route(prefix, metric));
+}
+
+void RouteShadow::note(const Expected<void>& answer) {
+  if (answer) return;
+  ++refusals_;
+  last_refusal_ = answer.error().message;
+}
+
+void RouteShadow::settle() {
+  if (hops_.any_changed() || nexthops_.changed()) {
+    nexthops_.settled();
+    for (Table& table : tables_) {
+      for (auto& [prefix, entry] : table.prefixes) tell(prefix, entry);
+    }
+    hops_.settled();
+  }
+  if (hops_.live() > free_hops_above_) free_unused_hops();
+}
+
+void RouteShadow::free_unused_hops() {
+  std::vector<bool> marks(hops_.ids(), false);
+  nexthops_.mark(marks);
+  for (const Table& table : tables_) {
+    for (const auto& [prefix, entry] : table.prefixes) {
+      if (entry.is_told) marks[entry.told.hops] = true;
+      for (const Candidate& candidate : entry.candidates) marks[candidate.hops] = true;
+    }
+  }
+  hops_.keep(marks);
+  free_hops_above_ = std::max<std::size_t>(4096, 2 * hops_.live());
+}
+
+}  // namespace sluice::control::netlink

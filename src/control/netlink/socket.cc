@@ -1,0 +1,140 @@
+#include "control/netlink/socket.h"
+
+#include <linux/neighbour.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+
+namespace sluice::control::netlink {
+namespace {
+
+auto failure(const std::string& what) {
+  return make_error("rtnetlink: cannot " + what + ": " + std::strerror(errno));
+}
+
+sockaddr_nl kernel_address() {
+  sockaddr_nl address{};
+  address.nl_family = AF_NETLINK;
+  return address;
+}
+
+}  // namespace
+
+Expected<Socket> Socket::open(std::size_t receive_buffer) {
+  Socket socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE));
+  if (socket.fd_ < 0) return failure("open a socket");
+  if (auto done = socket.configure(receive_buffer); !done) return tl::unexpected(done.error());
+  return socket;
+}
+
+Expected<void> Socket::configure(std::size_t receive_buffer) {
+  const int bytes = static_cast<int>(receive_buffer);
+  if (setsockopt(fd_, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) < 0 &&
+      setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes) < 0) {
+    return failure("set the receive buffer");
+  }
+  sockaddr_nl address = kernel_address();
+  socklen_t length = sizeof address;
+  if (bind(fd_, reinterpret_cast<sockaddr*>(&address), length) < 0) return failure("bind");
+  if (getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &length) < 0) return failure("read the port id");
+  port_id_ = address.nl_pid;
+  for (const int group : {RTNLGRP_LINK, RTNLGRP_NEIGH, RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR, RTNLGRP_IPV4_ROUTE,
+                          RTNLGRP_IPV6_ROUTE, RTNLGRP_NEXTHOP}) {
+    // Kernels before 5.3 have no next-hop objects.
+    if (setsockopt(fd_, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof group) < 0 && group != RTNLGRP_NEXTHOP) {
+      return failure("subscribe to group " + std::to_string(group));
+    }
+  }
+  return {};
+}
+
+Socket::Socket(Socket&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)), port_id_(other.port_id_), buffer_(std::move(other.buffer_)) {}
+
+Socket& Socket::operator=(Socket&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  std::swap(port_id_, other.port_id_);
+  std::swap(buffer_, other.buffer_);
+  return *this;
+}
+
+Socket::~Socket() {
+  if (fd_ >= 0) close(fd_);
+}
+
+Expected<Socket::Received> Socket::receive() {
+  for (;;) {
+    sockaddr_nl sender{};
+    iovec part{buffer_.data(), buffer_.size()};
+    msghdr message{};
+    message.msg_name = &sender;
+    message.msg_namelen = sizeof sender;
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    const ssize_t length = recvmsg(fd_, &message, 0);
+    if (length < 0) {
+      if (errno == EAGAIN) return Received{};
+      if (errno == EINTR) continue;
+      if (errno == ENOBUFS) return Received{{}, true};
+      return failure("receive");
+    }
+    if (sender.nl_pid != 0) continue;  // only the kernel is believed
+    const bool cut = (message.msg_flags & MSG_TRUNC) != 0;
+    return Received{std::span(buffer_).first(static_cast<std::size_t>(length)), cut};
+  }
+}
+
+Expected<void> Socket::send(std::span<const std::byte> message) {
+  const sockaddr_nl kernel = kernel_address();
+  if (sendto(fd_, message.data(), message.size(), 0, reinterpret_cast<const sockaddr*>(&kernel), sizeof kernel) < 0) {
+    return failure("send a request");
+  }
+  return {};
+}
+
+Expected<void> Socket::request_dump(std::uint16_t type, int address_family, std::uint32_t sequence) {
+  // The largest of the fixed headers (ifinfomsg, ndmsg, rtmsg, nhmsg); each begins with the family.
+  struct {
+    nlmsghdr header;
+    unsigned char fixed[sizeof(ifinfomsg)];
+  } request{};
+  std::size_t fixed = sizeof(ifinfomsg);
+  if (type == RTM_GETNEIGH || type == RTM_GETROUTE) fixed = sizeof(rtmsg);
+  if (type == RTM_GETNEXTHOP) fixed = 8;
+  request.header.nlmsg_len = static_cast<std::uint32_t>(sizeof(nlmsghdr) + fixed);
+  request.header.nlmsg_type = type;
+  request.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+  request.header.nlmsg_seq = sequence;
+  request.fixed[0] = static_cast<unsigned char>(address_family);
+  return send(std::as_bytes(std::span(&request, 1)).first(request.header.nlmsg_len));
+}
+
+Expected<void> Socket::probe(int ifindex, const packet::IpAddress& address) {
+  const bool v4 = address.family == 4;
+  struct {
+    nlmsghdr header;
+    ndmsg neighbour;
+    nlattr attribute;
+    std::uint8_t destination[16];
+  } request{};
+  const std::size_t address_bytes = v4 ? 4 : 16;
+  request.header.nlmsg_len = static_cast<std::uint32_t>(sizeof request - 16 + address_bytes);
+  request.header.nlmsg_type = RTM_NEWNEIGH;
+  request.header.nlmsg_flags = NLM_F_REQUEST;
+  request.neighbour.ndm_family = v4 ? AF_INET : AF_INET6;
+  request.neighbour.ndm_ifindex = ifindex;
+  request.neighbour.ndm_state = NUD_NONE;
+  request.neighbour.ndm_flags = NTF_USE;
+  request.attribute.nla_len = static_cast<std::uint16_t>(sizeof(nlattr) + address_bytes);
+  request.attribute.nla_type = NDA_DST;
+  std::memcpy(request.destination, address.bytes.data(), address_bytes);
+  return send(std::as_bytes(std::span(&request, 1)).first(request.header.nlmsg_len));
+}
+
+}  // namespace sluice::control::netlink

@@ -1,0 +1,124 @@
+// What a running gateway says about itself at one moment: the one shape that the API, /metrics, ctl and top share.
+//
+// Counters count since start. Times are nanoseconds. frames: rx + injected = tx + punted + dropped + in flight.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "packet/ip_address.h"
+
+namespace sluice::control {
+
+struct LaneSnapshot {
+  std::uint32_t index = 0;
+  std::string port;  // name of the port that it receives from
+  std::uint32_t queue = 0;
+  std::int32_t core = -1;
+  std::uint64_t rx_frames = 0, rx_bytes = 0, tx_frames = 0, tx_bytes = 0;
+  std::uint64_t injected = 0;  // frames from the host's twin, to be transmitted
+  std::uint64_t punted = 0;    // frames to the host's twin
+  std::uint64_t dropped = 0;
+  std::uint64_t in_flight = 0;
+  std::uint64_t batches = 0;
+  std::uint64_t sealed_full = 0;     // batches handed on before the time point, because they were full
+  std::uint64_t receive_stalls = 0;  // polls that could not receive: every batch was in use
+  std::uint64_t misses = 0;          // frames sent after their deadline
+};
+
+struct PortSnapshot {
+  std::uint32_t index = 0;
+  std::string name, device, twin, mac;
+  std::uint32_t mtu = 0;
+  bool link_up = false;
+  std::uint64_t rx_frames = 0, rx_bytes = 0, tx_frames = 0, tx_bytes = 0;
+  std::uint64_t missed = 0;  // lost by the device before receive
+  std::uint64_t rx_errors = 0, tx_errors = 0;
+};
+
+struct DropSnapshot {
+  std::string reason;  // packet/reason.h
+  std::string text;
+  std::uint64_t frames = 0;
+};
+
+struct DeviceSnapshot {
+  std::string name;   // cpu | cuda:N
+  std::string text;   // "NVIDIA H200"
+  std::string state;  // up | down
+  std::uint64_t batches = 0, frames = 0;
+  std::uint64_t rescued_batches = 0, rescued_frames = 0;  // computed here because another device failed
+};
+
+struct LatencyBucket {
+  std::uint64_t at_most_ns = 0;
+  std::uint64_t frames = 0;  // all frames up to at_most_ns, those of lower buckets included
+};
+
+// From the receive burst to the transmit burst, of every transmitted frame.
+struct LatencySnapshot {
+  std::uint64_t frames = 0;
+  std::uint64_t sum_ns = 0;
+  std::uint64_t p50_ns = 0, p90_ns = 0, p99_ns = 0, p999_ns = 0, max_ns = 0;
+  std::vector<LatencyBucket> buckets;
+};
+
+struct RouteCounts {
+  std::uint64_t ipv4 = 0, ipv6 = 0, neighbours = 0;
+};
+
+struct Snapshot {
+  std::string version;
+  std::uint64_t uptime_ns = 0;
+  std::vector<std::string> chain;
+  std::string mode;    // full | zero-load | collector-only
+  std::string device;  // as configured: auto | cpu | cuda:N
+  std::uint64_t deadline_ns = 0;
+  std::uint64_t bound_ns = 0, cycle_ns = 0;  // 0: no cycle, each lane computes on its own core
+  std::uint32_t overlap = 1;
+  std::uint64_t cycles = 0, late_cycles = 0, overruns = 0;
+  bool conserved = true;  // the equation above holds, as far as a running gateway can tell
+  std::vector<LaneSnapshot> lanes;
+  std::vector<PortSnapshot> ports;
+  std::vector<DropSnapshot> drops;
+  std::vector<DeviceSnapshot> devices;
+  LatencySnapshot latency;
+  RouteCounts routes;
+};
+
+// The sum of all lanes; index, port, queue and core are of no meaning.
+LaneSnapshot total(const Snapshot& snapshot);
+
+struct NextHopRow {
+  std::string port;
+  std::string gateway;  // empty: on the link
+  std::uint32_t weight = 1;
+};
+
+struct RouteRow {
+  std::string prefix;
+  std::string kind;  // unicast | local | blackhole | unreachable
+  std::vector<NextHopRow> next_hops;
+  std::uint32_t metric = 0;
+  std::string protocol;  // kernel | static | bgp | ... or a number
+};
+
+struct RouteQuery {
+  // Only routes that contain this prefix or lie inside it.
+  std::optional<packet::IpPrefix> prefix;
+  std::uint32_t limit = 100;
+  bool matches(const packet::IpPrefix& route) const;
+};
+
+struct RouteTable {
+  std::vector<RouteRow> routes;  // `limit` at most
+  std::uint64_t matching = 0;    // how many there are without the limit
+};
+
+struct NeighbourRow {
+  std::string port, address, mac;
+};
+
+}  // namespace sluice::control

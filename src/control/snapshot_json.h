@@ -1,0 +1,49 @@
+// JSON of the snapshot, both ways: field names are the members' names. A field that is absent keeps its default, so
+// that a newer ctl reads an older daemon.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "base/error.h"
+#include "control/snapshot.h"
+
+namespace sluice::control {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(LaneSnapshot, index, port, queue, core, rx_frames, rx_bytes, tx_frames,
+                                                tx_bytes, injected, punted, dropped, in_flight, batches, sealed_full,
+                                                receive_stalls, misses)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(PortSnapshot, index, name, device, twin, mac, mtu, link_up, rx_frames,
+                                                rx_bytes, tx_frames, tx_bytes, missed, rx_errors, tx_errors)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DropSnapshot, reason, text, frames)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DeviceSnapshot, name, text, state, batches, frames, rescued_batches,
+                                                rescued_frames)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(LatencyBucket, at_most_ns, frames)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(LatencySnapshot, frames, sum_ns, p50_ns, p90_ns, p99_ns, p999_ns,
+                                                max_ns, buckets)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RouteCounts, ipv4, ipv6, neighbours)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Snapshot, version, uptime_ns, chain, mode, device, deadline_ns,
+                                                bound_ns, cycle_ns, overlap, cycles, late_cycles, overruns, conserved,
+                                                lanes, ports, drops, devices, latency, routes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(NextHopRow, port, gateway, weight)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RouteRow, prefix, kind, next_hops, metric, protocol)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RouteTable, routes, matching)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(NeighbourRow, port, address, mac)
+
+// Any of the types above (or a vector of them) from a text that may be anything.
+template <typename T>
+Expected<T> from_json_text(std::string_view text) {
+  try {
+    return nlohmann::json::parse(text).get<T>();
+  } catch (const nlohmann::json::exception& problem) {
+    return make_error(std::string("not the JSON that was expected: ") + problem.what());
+  }
+}
+
+// One line; bytes that are not UTF-8 become U+FFFD.
+template <typename T>
+std::string to_json_text(const T& value) {
+  return nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace sluice::control
