@@ -1,0 +1,109 @@
+// Any bytes as a frame: the parser stays inside them, its fast case agrees with the slow one, and what it accepts can
+// be hashed and forwarded. The corpus holds plain frames, one file each.
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "packet/checksum.h"
+#include "packet/flow_hash.h"
+#include "packet/headers.h"
+#include "packet/parse.h"
+#include "require.h"
+
+using namespace sluice::packet;
+
+extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
+
+namespace {
+
+using Frame = std::vector<std::uint8_t>;
+
+bool same(const FrameView& a, const FrameView& b) {
+  return a.kind == b.kind && a.ttl == b.ttl && a.protocol == b.protocol && a.l3_offset == b.l3_offset &&
+         a.l3_length == b.l3_length && a.fragment == b.fragment;
+}
+
+std::uint32_t header_length(const std::uint8_t* ip) {
+  return ip[0] >> 4 == 4 ? (ip[0] & 0x0fU) * 4U : 40U;
+}
+
+// The frame as the other end would answer: addresses exchanged, and the ports where a transport header would be.
+Frame reversed(const Frame& frame, const FrameView& view) {
+  Frame back = frame;
+  std::uint8_t* ip = back.data() + view.l3_offset;
+  const std::size_t size = ip[0] >> 4 == 4 ? 4 : 16;
+  std::uint8_t* source = ip + (size == 4 ? 12 : 8);
+  std::swap_ranges(source, source + size, source + size);
+  const std::uint32_t l4 = header_length(ip);
+  if (!view.fragment && l4 + 4 <= view.l3_length) {
+    std::swap_ranges(ip + l4, ip + l4 + 2, ip + l4 + 2);
+  }
+  return back;
+}
+
+void check_view(const Frame& frame, const FrameView& view) {
+  REQUIRE(view.l3_offset == sizeof(EthernetHeader));
+  if (view.l3_length == 0) {
+    REQUIRE(view.kind == FrameKind::host);
+    return;
+  }
+  REQUIRE(view.l3_offset + std::size_t{view.l3_length} <= frame.size());
+  const std::uint8_t* ip = frame.data() + view.l3_offset;
+  REQUIRE(ip[0] >> 4 == 4 || ip[0] >> 4 == 6);
+  REQUIRE(header_length(ip) >= 20 && header_length(ip) <= view.l3_length);
+  if (view.kind != FrameKind::host) {
+    REQUIRE(ip[0] == 0x45 ? view.kind == FrameKind::ipv4 : ip[0] >> 4 == 6 && view.kind == FrameKind::ipv6);
+    REQUIRE((frame[0] & 1) == 0);
+  }
+}
+
+void check_forwarding(Frame frame, FrameView view) {
+  if (view.kind != FrameKind::ipv4 || view.ttl == 0) {
+    return;
+  }
+  decrement_ttl(header_at<Ipv4Header>(frame.data(), view.l3_offset));
+  REQUIRE(ipv4_checksum_ok(frame.data() + view.l3_offset));
+  --view.ttl;
+  FrameView after{};
+  REQUIRE(parse_frame(frame.data(), static_cast<std::uint32_t>(frame.size()), after) == no_reason);
+  REQUIRE(same(after, view));
+}
+
+}  // namespace
+
+// Most mutations break the IPv4 header checksum, and nothing behind it would ever be reached: half of them repair it.
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t max_size,
+                                               unsigned seed) {
+  size = LLVMFuzzerMutate(data, size, max_size);
+  if (seed % 2 == 0 && size >= 34 && header_at<EthernetHeader>(data, 0).ethertype == be16(ethertype_ipv4)) {
+    auto& ip = header_at<Ipv4Header>(data, sizeof(EthernetHeader));
+    const std::size_t length = (ip.version_ihl & 0x0fU) * 4U;
+    if (length >= sizeof ip && sizeof(EthernetHeader) + length <= size) {
+      ip.checksum = ipv4_header_checksum(ip);
+    }
+  }
+  return size;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto length = static_cast<std::uint32_t>(size);
+  FrameView view{};
+  FrameView slow{};
+  const Reason reason = parse_frame(data, length, view);
+  REQUIRE(reason < reason_count());
+  REQUIRE(reason == detail::parse_slow(data, length, slow));
+  if (reason != no_reason) {
+    return 0;
+  }
+  REQUIRE(same(view, slow));
+  const Frame frame(data, data + size);
+  check_view(frame, view);
+  const std::uint32_t hash = flow_hash(data, length, view);
+  if (view.l3_length != 0) {
+    const Frame back = reversed(frame, view);
+    REQUIRE(flow_hash(back.data(), length, view) == hash);
+  }
+  check_forwarding(frame, view);
+  return 0;
+}

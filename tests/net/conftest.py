@@ -1,0 +1,37 @@
+"""Every test here needs real hosts: without the privilege for them all are skipped, with one line that says why."""
+
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from gateway import SLUICE  # noqa: E402
+from hosts import why_not  # noqa: E402
+from topology import Topology  # noqa: E402
+
+_reason = why_not()
+
+
+def pytest_collection_modifyitems(items):
+    if _reason:
+        for item in items:
+            item.add_marker(pytest.mark.skip(reason=_reason))
+    elif not SLUICE.exists():
+        pytest.exit(f"{SLUICE} is not there: run make build", returncode=2)
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory):
+    """client, router with Sluice, server: shared by the tests of a module, stopped cleanly at its end."""
+    with Topology(tmp_path_factory.mktemp("sluice")) as topology:
+        topology.start()
+        yield topology
+
+
+@pytest.fixture
+def fresh(tmp_path):
+    """The same with nothing started yet, for one test alone."""
+    with Topology(tmp_path) as topology:
+        yield topology

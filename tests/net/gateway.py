@@ -1,0 +1,89 @@
+"""A running `sluice run` in a host's namespace, and what it says through its API."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import urllib.request
+
+from hosts import stop, wait_until
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SLUICE = pathlib.Path(os.environ.get("SLUICE", ROOT / "build" / "sluice")).absolute()
+
+
+SMALL_TABLES = ("max_ipv4 = 200_000", "max_ipv6 = 50_000")
+
+
+def config(ports, engine=(), route=("kernel = true", *SMALL_TABLES), size="512M", listen="127.0.0.1:9230"):
+    """A configuration. `ports`: (name, DPDK device or kernel interface, twin) each; the rest are lines of sections."""
+    text = '[engine]\ndevice = "auto"\ndeadline = "50ms"\npoll = "adaptive"\nchain = ["route"]\n'
+    text += "".join(f"{line}\n" for line in engine)
+    text += f'\n[memory]\nhugepages = "off"\nsize = "{size}"\n'
+    for index, (name, device, twin) in enumerate(ports):
+        device = device if device.startswith("net_") else f"net_af_packet{index},iface={device}"
+        text += f'\n[[port]]\nname = "{name}"\ndevice = "{device}"\ntwin = "{twin}"\n'
+    text += f'\n[api]\nlisten = "{listen}"\n\n[route]\n' + "".join(f"{line}\n" for line in route)
+    return text
+
+
+class Gateway:
+    """`sluice run FILE` inside `host`; its output is in `log_path`."""
+
+    def __init__(self, host, folder, text):
+        self.host = host
+        self.config_path = pathlib.Path(folder) / "sluice.toml"
+        self.log_path = pathlib.Path(folder) / "sluice.log"
+        self.config_path.write_text(text, encoding="utf-8")
+        self.api = re.search(r'^listen = "(.+)"$', text, re.M)[1]
+        self.process = None
+
+    def start(self, timeout=30):
+        """Starts it and returns once its API answers."""
+        with open(self.log_path, "ab") as log:
+            self.process = self.host.spawn([SLUICE, "run", self.config_path], stdout=log, stderr=subprocess.STDOUT)
+        ready = wait_until(lambda: self.process.poll() is not None or self.healthy(), timeout, 0.1)
+        if not ready or self.process.poll() is not None:
+            raise AssertionError(f"sluice did not start (exit status {self.process.poll()}):\n{self.log()}")
+        return self
+
+    def healthy(self):
+        try:
+            self.get("/healthz")
+            return True
+        except OSError:
+            return False
+
+    def get(self, path):
+        def fetch():
+            with urllib.request.urlopen(f"http://{self.api}{path}", timeout=5) as answer:
+                return answer.read().decode()
+
+        return self.host.inside(fetch)
+
+    def stats(self):
+        return json.loads(self.get("/api/v1/stats"))
+
+    def drops(self):
+        """Frames dropped so far, by reason."""
+        return {drop["reason"]: drop["frames"] for drop in self.stats()["drops"]}
+
+    def control(self, *arguments, check=True):
+        """`sluice ctl ...` as an administrator would type it."""
+        return self.host.run([SLUICE, "ctl", *arguments], check=check)
+
+    def log(self):
+        return self.log_path.read_text(encoding="utf-8", errors="replace")
+
+    def interrupt(self):
+        """Ctrl-C, if it still runs: ends cleanly, or this raises. Returns what it logged, the closing summary last."""
+        status = stop(self.process, signal.SIGINT, 20)
+        log = self.log()
+        assert status == 0, f"exit status {status} after SIGINT:\n{log}"
+        assert "counters add up" in log, f"no closing summary that the counters add up:\n{log}"
+        return log
+
+    def kill(self):
+        stop(self.process)

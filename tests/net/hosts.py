@@ -1,0 +1,179 @@
+"""Hosts in network namespaces, joined by veth pairs.
+
+A Lab owns the namespaces and the processes started in them; leaving it ends every process by its id and deletes every
+namespace, whatever went wrong in between. Names carry the process id, so several labs may run side by side.
+"""
+
+import ctypes
+import os
+import signal
+import subprocess
+import threading
+import time
+
+CLONE_NEWNET = 0x40000000
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def why_not():
+    """One sentence why this machine cannot run namespaces with real hosts, or None when it can."""
+    if os.geteuid() != 0:
+        return "needs root: network namespaces with real hosts"
+    if not os.path.exists("/dev/net/tun"):
+        return "needs /dev/net/tun (the router's TAP twins)"
+    probe = f"sluice-probe-{os.getpid()}"
+    try:
+        subprocess.run(["ip", "netns", "add", probe], check=True, capture_output=True)
+        subprocess.run(["ip", "-n", probe, "link", "add", "probe0", "type", "veth", "peer", "name", "probe1"], check=True,
+                       capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        return "needs the privilege to make network namespaces and veth pairs"
+    finally:
+        subprocess.run(["ip", "netns", "del", probe], check=False, capture_output=True)
+    return None
+
+
+class Host:
+    """One network namespace."""
+
+    def __init__(self, name, label):
+        self.name = name
+        self.label = label
+        self.processes = []
+        subprocess.run(["ip", "netns", "add", name], check=True)
+        self.ip("link set lo up")
+
+    def run(self, command, check=True, timeout=60):
+        """Runs `command` (a string, split at spaces, or a list) to its end; stdout and stderr come back as one text."""
+        done = subprocess.run(self._inside(command), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              timeout=timeout, check=False)
+        if check and done.returncode != 0:
+            raise AssertionError(f"{self.label}: {command}: exit status {done.returncode}\n{done.stdout}")
+        return done.stdout
+
+    def ip(self, arguments):
+        done = subprocess.run(["ip", "-n", self.name, *arguments.split()], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, check=False)
+        if done.returncode != 0:
+            raise AssertionError(f"{self.label}: ip {arguments}: {done.stdout}")
+        return done.stdout
+
+    def batch(self, commands):
+        """Many `ip` commands in one call."""
+        subprocess.run(["ip", "-n", self.name, "-batch", "-"], input="\n".join(commands), text=True, check=True)
+
+    def sysctl(self, **settings):
+        """Keys with `__` for `.`: sysctl(net__ipv4__ip_forward=1)."""
+        for key, value in settings.items():
+            self.run(["sysctl", "-qw", f"{key.replace('__', '.')}={value}"])
+
+    def spawn(self, command, **popen):
+        """Starts `command` and keeps it until the lab closes. `ip netns exec` becomes the program: pid is its own."""
+        popen.setdefault("stdout", subprocess.DEVNULL)
+        popen.setdefault("stderr", subprocess.STDOUT)
+        process = subprocess.Popen(self._inside(command), stdin=subprocess.DEVNULL, **popen)
+        self.processes.append(process)
+        return process
+
+    def inside(self, function, *arguments):
+        """Calls a Python function with this thread's sockets in this namespace."""
+        result = {}
+
+        def body():
+            with open(f"/run/netns/{self.name}", "rb") as namespace:
+                if _libc.setns(namespace.fileno(), CLONE_NEWNET) != 0:
+                    result["error"] = OSError(ctypes.get_errno(), "setns")
+                    return
+            try:
+                result["value"] = function(*arguments)
+            except Exception as error:  # handed to the caller's thread
+                result["error"] = error
+
+        thread = threading.Thread(target=body)
+        thread.start()
+        thread.join()
+        if "error" in result:
+            raise result["error"]
+        return result["value"]
+
+    def counter(self, interface, name):
+        """A counter of an interface, such as rx_packets."""
+        return int(self.run(["cat", f"/sys/class/net/{interface}/statistics/{name}"]))
+
+    def close(self):
+        for process in self.processes:
+            stop(process)
+        subprocess.run(["ip", "netns", "del", self.name], check=False, capture_output=True)
+
+    def _inside(self, command):
+        words = command.split() if isinstance(command, str) else list(command)
+        return ["ip", "netns", "exec", self.name, *words]
+
+
+class Here:
+    """This machine as it is, where namespaces are not allowed: only what a gateway between captures needs of a host."""
+
+    label = "here"
+
+    def __init__(self):
+        self.processes = []
+
+    def spawn(self, command, **popen):
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, **popen)
+        self.processes.append(process)
+        return process
+
+    def inside(self, function, *arguments):
+        return function(*arguments)
+
+    def close(self):
+        for process in self.processes:
+            stop(process)
+
+
+class Lab:
+    """Several hosts; closes them all."""
+
+    def __init__(self):
+        self.hosts = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for host in reversed(self.hosts):
+            host.close()
+
+    def host(self, label):
+        host = Host(f"sluice-{os.getpid()}-{label}", label)
+        self.hosts.append(host)
+        return host
+
+    def join(self, left, left_interface, right, right_interface, mtu=1500):
+        """A veth pair between two hosts, up, with checksums and segments made by the hosts as on a real wire."""
+        left.ip(f"link add {left_interface} mtu {mtu} type veth peer name {right_interface} mtu {mtu} netns {right.name}")
+        for host, interface in ((left, left_interface), (right, right_interface)):
+            host.run(f"ethtool -K {interface} tx off gso off tso off", check=False)
+            host.ip(f"link set {interface} up")
+
+
+def stop(process, with_signal=signal.SIGKILL, timeout=10):
+    """Ends a process by its id and returns its exit status."""
+    if process.poll() is None:
+        process.send_signal(with_signal)
+    try:
+        return process.wait(timeout)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise AssertionError(f"{process.args} did not end within {timeout} s of {signal.Signals(with_signal).name}") from None
+
+
+def wait_until(condition, timeout=10.0, every=0.05):
+    """True as soon as `condition()` is; False when it was not within `timeout` seconds."""
+    end = time.monotonic() + timeout
+    while True:
+        if condition():
+            return True
+        if time.monotonic() > end:
+            return False
+        time.sleep(every)

@@ -1,0 +1,48 @@
+"""A plain report of a snapshot of the API: what came in, what left, how late, and where the rest went."""
+
+
+def duration(nanoseconds):
+    for unit, factor in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+        if nanoseconds >= factor:
+            return f"{nanoseconds / factor:.3g} {unit}"
+    return f"{nanoseconds} ns"
+
+
+def octets(count):
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= factor:
+            return f"{count / factor:.2f} {unit}"
+    return f"{count} B"
+
+
+def report(stats, rate=None):
+    """(text, whether the counters add up). `rate`: (frames/s, bits/s) at the busiest time, as the caller measured it, or None."""
+    total = {key: sum(lane[key] for lane in stats["lanes"]) for key in
+             ("rx_frames", "rx_bytes", "tx_frames", "tx_bytes", "injected", "punted", "dropped", "in_flight", "misses")}
+    latency = stats["latency"]
+    came = total["rx_frames"] + total["injected"]
+    went = total["tx_frames"] + total["punted"] + total["dropped"] + total["in_flight"]
+    by_reason = sum(drop["frames"] for drop in stats["drops"])
+    adds_up = came == went and by_reason == total["dropped"] and stats["conserved"]
+    percentiles = ", ".join(f"{name} {duration(latency[key])}" for name, key in (
+        ("p50", "p50_ns"), ("p90", "p90_ns"), ("p99", "p99_ns"), ("p99.9", "p999_ns"), ("longest", "max_ns")))
+    bound = f"; bound of this configuration: {duration(stats['bound_ns'])}" if stats["bound_ns"] else ""
+    lines = [
+        f"received      {total['rx_frames']:,} frames, {octets(total['rx_bytes'])}",
+        f"transmitted   {total['tx_frames']:,} frames, {octets(total['tx_bytes'])}",
+        *([f"rate          {rate[1] / 1e9:.2f} Gbit/s, {rate[0]:,.0f} frames/s while the transfer ran"] if rate else []),
+        f"routes        {stats['routes']['ipv4']:,} IPv4, {stats['routes']['ipv6']:,} IPv6,"
+        f" {stats['routes']['neighbours']:,} neighbours",
+        f"latency       {percentiles}",
+        f"deadline      {duration(stats['deadline_ns'])}: {total['misses']:,} of {latency['frames']:,} frames missed it{bound}",
+        *(f"device        {device['name']} ({device['text']}, {device['state']}): {device['frames']:,} frames in"
+          f" {device['batches']:,} batches" for device in stats["devices"]),
+        f"host          {total['punted']:,} frames to the kernel, {total['injected']:,} from it",
+        *(f"drops         {drop['frames']:,} {drop['reason']}: {drop['text']}" for drop in stats["drops"] if drop["frames"]),
+        *(["drops         none"] if by_reason == 0 else []),
+        f"counters      {total['rx_frames']:,} received + {total['injected']:,} from the kernel"
+        f" {'=' if came == went else '!='} {total['tx_frames']:,} transmitted + {total['punted']:,} to the kernel"
+        f" + {total['dropped']:,} dropped + {total['in_flight']:,} in flight:"
+        f" {'they add up' if adds_up else 'THEY DO NOT ADD UP'}",
+    ]
+    return "\n  " + "\n  ".join(lines) + "\n", adds_up

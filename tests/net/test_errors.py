@@ -1,0 +1,116 @@
+"""What a router answers when it cannot forward: as any router would (RFC 1812 4.3, 5.3; RFC 4443 3)."""
+
+import pytest
+
+from hosts import wait_until
+from topology import CLIENT4, ROUTER_LAN4, ROUTER_LAN6, SERVER4, SERVER6
+
+
+@pytest.mark.parametrize(("server", "router", "words"), [
+    pytest.param(SERVER4, ROUTER_LAN4, "Time to live exceeded", id="ipv4"),
+    pytest.param(SERVER6, ROUTER_LAN6, "Time exceeded: Hop limit", id="ipv6"),
+])
+def test_ttl_of_one_ends_at_the_router(network, server, router, words):
+    answer = network.client.run(f"ping -n -c 1 -W 2 -t 1 {server}", check=False)
+    assert f"From {router} icmp_seq=1 {words}" in answer
+
+
+def test_ttl_of_two_reaches_the_server(network):
+    assert "1 received" in network.client.run(f"ping -n -c 1 -W 2 -t 2 {SERVER4}")
+
+
+@pytest.mark.parametrize(("target", "router", "words"), [
+    pytest.param("203.0.113.9", ROUTER_LAN4, "Destination Net Unreachable", id="ipv4"),
+    pytest.param("2001:db8:ffff::9", ROUTER_LAN6, "Destination unreachable: No route", id="ipv6"),
+])
+def test_no_route_is_answered(network, target, router, words):
+    answer = network.client.run(f"ping -n -c 2 -i 0.3 -W 2 {target}", check=False)
+    assert f"From {router}" in answer
+    assert words in answer
+
+
+@pytest.mark.parametrize(("target", "words"), [
+    pytest.param("10.2.0.77", "Destination Host Unreachable", id="ipv4"),
+    pytest.param("2001:db8:2::77", "Destination unreachable: Address unreachable", id="ipv6"),
+])
+def test_a_silent_neighbour_is_answered(network, target, words):
+    """ARP and ND give up after three tries, a second each; the sender is told."""
+    answer = network.client.run(f"ping -n -c 6 -W 6 {target}", check=False)
+    assert words in answer
+
+
+def test_an_unreachable_route_is_answered_and_a_blackhole_is_silent(network):
+    network.router.ip("route add unreachable 198.51.100.0/25")
+    network.router.ip("route add blackhole 198.51.100.128/25")
+
+    assert wait_until(lambda: "Unreachable" in network.client.run("ping -n -c 1 -W 1 198.51.100.1", check=False))
+    before = sum(network.gateway.drops().values())
+    answer = network.client.run("ping -n -c 3 -i 0.2 -W 1 198.51.100.200", check=False)
+    assert "3 packets transmitted, 0 received" in answer
+    assert "nreachable" not in answer
+    assert wait_until(lambda: sum(network.gateway.drops().values()) >= before + 3, 5)
+
+
+def test_too_big_for_the_next_link(network):
+    """The second link has an MTU of 1,400: the sender is told, remembers it, and its next packets fit."""
+    network.server.ip("link set eth0 mtu 1400")
+    network.router.ip("link set wan0 mtu 1400")
+    network.router.ip("link set sl-wan mtu 1400")
+    try:
+        def told(target, words):
+            answer = network.client.run(f"ping -n -c 1 -W 1 -M do -s 1432 {target}", check=False)
+            return words in answer
+
+        assert wait_until(lambda: told(SERVER4, "Frag needed and DF set (mtu = 1400)"), 5, 1.1)
+        assert "mtu 1400" in network.client.ip(f"route get {SERVER4}")
+        assert wait_until(lambda: told(SERVER6, "Packet too big: mtu=1400"), 5, 1.1)
+        assert "mtu 1400" in network.client.ip(f"-6 route get {SERVER6}")
+        # Without "don't fragment", IPv4 is fragmented on the way and arrives; a packet that fits goes as it is.
+        network.client.ip("route flush cache")
+        assert "3 received" in network.client.run(f"ping -n -i 0.2 -c 3 -W 1 -M dont -s 1432 {SERVER4}")
+        assert "3 received" in network.client.run(f"ping -n -i 0.2 -c 3 -W 1 -M do -s 1372 {SERVER4}")
+    finally:
+        network.client.ip("route flush cache")
+        network.client.ip("-6 route flush cache")
+        network.router.ip("link set sl-wan mtu 1500")
+        network.router.ip("link set wan0 mtu 1500")
+        network.server.ip("link set eth0 mtu 1500")
+
+
+def test_the_first_packet_waits_for_its_neighbour(network):
+    """A neighbour that nobody resolved yet: the first packet is held for ARP or ND, not lost."""
+    for target, family in ((SERVER4, "-4"), (SERVER6, "-6")):
+        network.router.ip(f"{family} neigh flush dev sl-wan")
+        answer = network.client.run(f"ping -n -c 3 -i 0.2 -W 2 {target}")
+        assert "3 received, 0% packet loss" in answer, target
+
+
+def test_spoofed_and_malformed_frames_are_dropped_under_a_name(network):
+    """Loopback as source, and a bad header checksum: counted, answered by nobody, and nothing else suffers."""
+    script = f"""
+import socket, struct
+wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+wire.bind(("eth0", 0))
+mac = bytes.fromhex(open("/sys/class/net/eth0/address").read().strip().replace(":", ""))
+router = bytes.fromhex("{network.router_mac().replace(":", "")}")
+def frame(source, spoil):
+    header = bytearray(struct.pack("!BBHHHBBH4s4s", 0x45, 0, 28, 0, 0, 64, 17, 0,
+                                   socket.inet_aton(source), socket.inet_aton("{SERVER4}")))
+    total = sum(struct.unpack("!10H", header))
+    total = (total & 0xffff) + (total >> 16)
+    header[10:12] = struct.pack("!H", (~total & 0xffff) ^ spoil)
+    return router + mac + b"\\x08\\x00" + bytes(header) + struct.pack("!HHHH", 9, 9, 8, 0)
+for _ in range(10):
+    wire.send(frame("127.0.0.1", 0))
+    wire.send(frame("{CLIENT4}", 0x0101))
+    wire.send(router + mac + b"\\x08\\x00" + b"\\x45")
+"""
+    before = network.gateway.drops()
+    network.client.run(["python3", "-c", script])
+
+    def dropped(reason):
+        return network.gateway.drops().get(reason, 0) - before.get(reason, 0)
+
+    for reason in ("bad_source", "bad_checksum", "frame_too_short"):
+        assert wait_until(lambda name=reason: dropped(name) == 10, 5), (reason, dropped(reason))
+    assert network.reaches(SERVER4)

@@ -1,0 +1,53 @@
+"""A running gateway as its administrator sees it: what it costs when idle, and what top, ctl and /metrics say."""
+
+import os
+import re
+import time
+
+from gateway import SLUICE
+from topology import CLIENT4, ROUTER_LAN4, SERVER4
+
+
+def cpu_seconds(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+        fields = stat.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_idle_costs_under_five_percent_of_a_core(network):
+    time.sleep(1)
+    before, began = cpu_seconds(network.gateway.process.pid), time.monotonic()
+    time.sleep(4)
+    share = (cpu_seconds(network.gateway.process.pid) - before) / (time.monotonic() - began)
+    assert share < 0.05, f"{share:.1%} of a core"
+
+
+def test_top_shows_the_ports_and_the_rates(network):
+    shown = network.router.run([SLUICE, "top", "--once"])
+    for word in ("lan", "wan", "latency", "cpu"):
+        assert word in shown, shown
+
+
+def test_ctl_shows_routes_and_neighbours(network):
+    assert network.reaches(SERVER4)
+    routes = network.gateway.control("routes")
+    assert re.search(r"^10\.1\.0\.0/24 +unicast +on lan", routes, re.M), routes
+    assert re.search(rf"^{re.escape(ROUTER_LAN4)}/32 +local", routes, re.M), routes
+    assert re.search(rf"^{re.escape(CLIENT4)} +\S+ +lan", network.gateway.control("neighbours"), re.M)
+
+
+def test_metrics_count_what_ping_sends(network):
+    def transmitted():
+        return sum(float(value) for value in re.findall(r"^sluice_lane_transmit_frames_total\{.*\} (\S+)", metrics(), re.M))
+
+    def metrics():
+        return network.gateway.get("/metrics")
+
+    before = transmitted()
+    network.client.run(f"ping -n -i 0.01 -c 50 -W 1 {SERVER4}")
+    assert 100 <= transmitted() - before < 130
+
+
+def test_ctl_says_when_nobody_is_there(network):
+    answer = network.client.run([SLUICE, "ctl", "stats"], check=False)
+    assert "is sluice running" in answer

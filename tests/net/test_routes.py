@@ -1,0 +1,123 @@
+"""Routes of the kernel, as an administrator or a routing daemon changes them, followed by the forwarder."""
+
+import re
+import subprocess
+
+import pytest
+
+from hosts import wait_until
+from topology import SERVER4, SERVER6
+
+TARGET4, TARGET6 = "10.9.0.1", "2001:db8:9::1"
+
+
+@pytest.fixture
+def two_ways(fresh):
+    """A server with an address behind two links of the router."""
+    fresh.second_wan()
+    for address in (f"{TARGET4}/32", f"{TARGET6}/128"):
+        fresh.server.ip(f"addr add {address} dev lo")
+    # Answers leave by either link, and by the other one when one is down.
+    fresh.server.sysctl(net__ipv4__conf__all__rp_filter=0)
+    fresh.server.ip("route add default via 10.3.0.1 metric 2000")
+    fresh.start()
+    return fresh
+
+
+def send_udp(network, target, source_ports, count):
+    """`count` datagrams from each source port to the target's discard port."""
+    family = "AF_INET6" if ":" in target else "AF_INET"
+    network.client.run(["python3", "-c", f"""
+import socket, time
+for port in {list(source_ports)}:
+    with socket.socket(socket.{family}, socket.SOCK_DGRAM) as flow:
+        flow.bind(("", port))
+        for _ in range({count}):
+            flow.sendto(b"x" * 100, ("{target}", 9))
+        time.sleep(0.002)
+"""])
+
+
+def received(network):
+    return [network.server.counter(interface, "rx_packets") for interface in ("eth0", "eth1")]
+
+
+def loss(ping_output):
+    return float(re.search(r"([\d.]+)% packet loss", ping_output).group(1))
+
+
+def test_a_static_route_is_used_and_forgotten(two_ways):
+    assert not two_ways.reaches(TARGET4)
+    for family, prefix, gateway, target in (("-4", "10.9.0.0/24", SERVER4, TARGET4),
+                                            ("-6", "2001:db8:9::/48", SERVER6, TARGET6)):
+        two_ways.router.ip(f"{family} route add {prefix} via {gateway}")
+        assert wait_until(lambda address=target: two_ways.reaches(address), 5)
+        two_ways.router.ip(f"{family} route del {prefix}")
+        assert wait_until(lambda address=target: not two_ways.reaches(address), 5)
+
+
+@pytest.mark.parametrize(("family", "prefix", "ways", "target"), [
+    pytest.param("-4", "10.9.0.0/24", (SERVER4, "10.3.0.2"), TARGET4, id="ipv4"),
+    pytest.param("-6", "2001:db8:9::/48", (SERVER6, "2001:db8:3::2"), TARGET6, id="ipv6"),
+])
+def test_ecmp_spreads_flows_and_keeps_each_on_its_way(two_ways, family, prefix, ways, target):
+    two_ways.router.ip(f"{family} route add {prefix} nexthop via {ways[0]} nexthop via {ways[1]}")
+    assert wait_until(lambda: two_ways.reaches(target), 5)
+    send_udp(two_ways, target, range(20000, 20064), 1)  # resolves the neighbours of both ways
+
+    before = received(two_ways)
+    send_udp(two_ways, target, range(30000, 30200), 2)
+    assert wait_until(lambda: sum(received(two_ways)) - sum(before) >= 400, 5)
+    shares = [after - then for after, then in zip(received(two_ways), before)]
+    assert min(shares) > 100, f"400 datagrams of 200 flows went {shares}"
+
+    before = received(two_ways)
+    send_udp(two_ways, target, [31000], 300)
+    assert wait_until(lambda: sum(received(two_ways)) - sum(before) >= 300, 5)
+    shares = sorted(after - then for after, then in zip(received(two_ways), before))
+    assert shares[1] >= 300 and shares[0] < 20, f"one flow of 300 datagrams went {shares}"
+
+
+def test_a_route_changes_under_traffic_without_loss(two_ways):
+    ways = [SERVER4, "10.3.0.2"]
+    two_ways.router.ip(f"route add 10.9.0.0/24 via {ways[0]}")
+    for way in ways:
+        two_ways.router.run(f"ping -n -c 1 -W 1 {way}")
+    assert wait_until(lambda: two_ways.reaches(TARGET4), 5)
+
+    before = received(two_ways)
+    with open(f"{two_ways.folder}/ping.log", "w+", encoding="utf-8") as log:
+        ping = two_ways.client.spawn(f"ping -n -i 0.005 -c 600 -W 1 {TARGET4}", stdout=log)
+        change = 0
+        while ping.poll() is None:
+            change += 1
+            two_ways.router.ip(f"route replace 10.9.0.0/24 via {ways[change % 2]}")
+            try:
+                ping.wait(0.1)
+            except subprocess.TimeoutExpired:
+                continue  # still running
+        log.seek(0)
+        assert loss(log.read()) == 0
+    assert change > 10
+    shares = [after - then for after, then in zip(received(two_ways), before)]
+    assert min(shares) > 60, f"the two ways carried {shares}"
+
+
+def test_a_link_goes_down_and_comes_back(two_ways):
+    assert two_ways.reaches(SERVER4)
+    two_ways.server.ip("link set eth0 down")
+    assert wait_until(lambda: not two_ways.reaches(SERVER4), 5)
+    assert two_ways.reaches("10.3.0.2"), "the other port must not care"
+    assert not {port["name"]: port["link_up"] for port in two_ways.gateway.stats()["ports"]}["wan"]
+    two_ways.server.ip("link set eth0 up")
+    assert wait_until(lambda: two_ways.reaches(SERVER4), 10)
+
+
+def test_a_neighbour_that_changes_its_address_is_found_again(two_ways):
+    """The server's card is replaced: a new MAC address, announced by nobody."""
+    assert two_ways.reaches(SERVER4)
+    two_ways.server.ip("link set eth0 down")
+    two_ways.server.ip("link set eth0 address 02:00:00:00:77:01")
+    two_ways.server.ip("link set eth0 up")
+    two_ways.router.ip("neigh flush dev sl-wan")
+    assert wait_until(lambda: two_ways.reaches(SERVER4), 10)
