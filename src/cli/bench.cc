@@ -1,0 +1,67 @@
+#include "cli/bench/bench.h"
+
+#include <spdlog/spdlog.h>
+
+#include <functional>
+#include <memory>
+
+#include "cli/commands.h"
+
+namespace sluice::cli {
+namespace {
+
+struct Bench {
+  const char* name;
+  const char* text;
+  int (*run)(const bench::BenchOptions& options);
+};
+
+constexpr Bench benches[] = {
+    {"link", "The ceilings of the link between host memory and the GPU", bench::bench_link},
+    {"echo", "Every byte to the GPU and back, at a deadline", bench::bench_echo},
+    {"touch", "Every byte read by the GPU, a verdict back, at a deadline", bench::bench_touch},
+    {"route", "The router at 64 B with a full table, on each device, beside dpdk-testpmd", bench::bench_route},
+    {"idle", "The router's latency at low load", bench::bench_idle},
+    {"soak", "The router under full load while its table churns, for --hold seconds: no loss, no growth",
+     bench::bench_soak},
+    {"order", "Keeping order under jitter: tickets, rte_reorder, BLOP, nothing", bench::bench_order},
+};
+
+void add_options(CLI::App& command, bench::BenchOptions& options) {
+  command.add_option("--device", options.device, "auto, cpu or cuda:N")->capture_default_str();
+  command.add_option("--lanes", options.lanes, "lanes, one core each; 0: cores less two")->capture_default_str();
+  command.add_option("--seconds", options.seconds, "length of each measurement")->capture_default_str();
+  command.add_option("--hold", options.hold, "length of the run that must not miss a deadline")->capture_default_str();
+  command.add_option("--mix", options.mix, "frame sizes: a number, heavy-tail, imix, rtp; default: the bench's own");
+  command.add_option("--deadline-ms", options.deadline_ms, "deadline; default: the bench's own");
+  command.add_option("--cycle-us", options.cycle_us, "scheduling cycle; default: the longest that the deadline allows");
+  command.add_option("--overlap", options.overlap, "cycles that a batch may spend on the device");
+  command.add_option("--batch", options.batch, "frames per batch");
+  command.add_option("--batches", options.batches, "batches per lane");
+  command.add_option("--streams", options.streams, "CUDA streams");
+  command.add_option("--frames", options.frames, "frames per lane");
+  command.add_option("--settings", options.function_settings,
+                     "TOML for the function's section, e.g. 'path = \"direct\"'");
+  command.add_option("--table", options.table, "route: a file of routes (lookup/route_file.h)");
+  command.add_option("--csv", options.csv, "append the rows to this file");
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, int& status) {
+  CLI::App* command = app.add_subcommand("bench", "Measure this machine and the gateway on it");
+  command->require_subcommand(1);
+  command->footer(
+      "Needs no NIC: frames come from memory. Frames use hugepages when there are enough (sysctl vm.nr_hugepages).");
+  for (const Bench& one : benches) {
+    CLI::App* sub = command->add_subcommand(one.name, one.text);
+    auto options = std::make_shared<bench::BenchOptions>();
+    add_options(*sub, *options);
+    sub->callback([options, &one, &status] {
+      spdlog::set_level(spdlog::level::warn);
+      status = one.run(*options);
+    });
+  }
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,45 @@
+// sluice bench: whole-system benches on this machine. Each prints the machine's ceilings first, verifies its output
+// before it prints a rate, and reports shares and ratios. Micro-benches of the parts stand beside their sources
+// (*_bench.cc).
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "base/error.h"
+#include "device/link_probe.h"
+
+namespace sluice::cli::bench {
+
+struct BenchOptions {
+  std::string device = "auto";
+  unsigned lanes = 0;      // 0: what the machine has cores for
+  double seconds = 2;      // of each measurement
+  double hold = 60;        // of the run that must not miss a deadline
+  std::string mix;         // frame sizes; empty: the bench's own
+  double deadline_ms = 0;  // 0: the bench's own
+  double cycle_us = 0;     // 0: what the deadline allows
+  unsigned overlap = 0;
+  unsigned batch = 0;
+  unsigned batches = 0;
+  unsigned streams = 0;
+  unsigned frames = 0;            // per lane
+  std::string function_settings;  // extra TOML for the function's section
+  std::string table;              // route: a file of routes; empty: made up
+  std::string csv;                // rows are appended here
+};
+
+// The ceilings of this machine, measured now in DPDK's memory, which must have been started; printed as a side effect.
+// An Error when there is no GPU.
+Expected<device::LinkCeilings> print_ceilings(const BenchOptions& options, bool quick);
+
+// Exit status each: 0 ok, 1 a figure could not be verified or measured, 2 bad input.
+int bench_link(const BenchOptions& options);
+int bench_echo(const BenchOptions& options);
+int bench_touch(const BenchOptions& options);
+int bench_route(const BenchOptions& options);
+int bench_idle(const BenchOptions& options);
+int bench_order(const BenchOptions& options);
+int bench_soak(const BenchOptions& options);
+
+}  // namespace sluice::cli::bench

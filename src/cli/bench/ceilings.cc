@@ -1,0 +1,81 @@
+#include <rte_malloc.h>
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include "cli/bench/bench.h"
+#include "cli/bench/noise.h"
+#include "cli/bench/rig.h"
+#include "device/gpu.h"
+
+namespace sluice::cli::bench {
+namespace {
+
+constexpr std::size_t probe_bytes = 256 << 20;
+constexpr double noise_seconds = 2;
+constexpr unsigned probe_tries = 3;
+
+struct Freed {
+  void operator()(void* memory) const { rte_free(memory); }
+};
+
+}  // namespace
+
+Expected<device::LinkCeilings> print_ceilings(const BenchOptions& options, bool quick) {
+  const unsigned cores = default_lanes(options);
+  const Noise noise = measure_noise(cores, noise_seconds);
+  std::printf(
+      "noise: %u cores that only read the clock for %.0f s were kept from it for %.0f us at worst, %lu times over 100 "
+      "us\n",
+      cores, noise_seconds, noise.worst_us, noise.over_100_us);
+  const int index = options.device.rfind("cuda:", 0) == 0 ? std::atoi(options.device.c_str() + 5) : 0;
+  // The memory that frames lie in: its pages decide what the copy engine reaches. It is unpinned before it is freed.
+  const std::unique_ptr<void, Freed> memory(rte_malloc("link-probe", probe_bytes, 4096));
+  auto gpu = device::Gpu::open(index, 1);
+  if (!gpu) {
+    return tl::unexpected(gpu.error());
+  }
+  if (memory != nullptr) {
+    if (auto pinned = (*gpu)->register_host(memory.get(), probe_bytes); !pinned) {
+      return tl::unexpected(pinned.error());
+    }
+  }
+  device::LinkProbeOptions probe;
+  probe.quick = quick;
+  probe.memory = memory.get();
+  probe.bytes = probe_bytes;
+  auto ceilings = device::probe_link(**gpu, probe);
+  // Other guests share the host's memory: the best of several tries is the ceiling.
+  for (unsigned again = 1; ceilings && again < probe_tries; ++again) {
+    device::LinkProbeOptions short_probe = probe;
+    short_probe.quick = true;
+    if (const auto next = device::probe_link(**gpu, short_probe)) {
+      ceilings->large.up = std::max(ceilings->large.up, next->large.up);
+      ceilings->large.down = std::max(ceilings->large.down, next->large.down);
+      ceilings->large.both = std::max(ceilings->large.both, next->large.both);
+    }
+  }
+  if (ceilings) {
+    std::printf("%s\n", device::link_table((*gpu)->info(), *ceilings).c_str());
+    std::fflush(stdout);
+  }
+  return ceilings;
+}
+
+int bench_link(const BenchOptions& options) {
+  if (auto eal = start_bench_eal(1ULL << 30); !eal) {
+    std::fprintf(stderr, "bench link: %s\n", eal.error().message.c_str());
+    return 1;
+  }
+  const auto ceilings = print_ceilings(options, false);
+  if (!ceilings) {
+    std::fprintf(stderr, "bench link: %s\n", ceilings.error().message.c_str());
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace sluice::cli::bench

@@ -1,0 +1,131 @@
+// sluice bench echo and sluice bench touch: the built-in measuring functions against the link's ceilings.
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+#include "cli/bench/bench.h"
+#include "cli/bench/rig.h"
+#include "cli/bench/verify.h"
+
+namespace sluice::cli::bench {
+namespace {
+
+constexpr std::uint8_t key = 0xA5;
+constexpr std::uint64_t verify_frames = 500'000;
+constexpr std::uint64_t memory_bytes = 4ULL << 30;
+
+struct Case {
+  std::string mix;
+  double deadline_ms;
+  double cycle_us;
+  unsigned overlap;
+  unsigned lanes;  // few: large batches, which the copy engine needs, and cores left free
+  unsigned batch;
+  double goal;  // share of the ceiling that is aimed at
+};
+
+RigOptions rig_options(const BenchOptions& options, const std::string& function, const Case& one) {
+  RigOptions rig;
+  rig.function = function;
+  rig.settings = options.function_settings;
+  rig.mix = one.mix;
+  rig.lanes = options.lanes != 0 ? options.lanes : std::min(default_lanes(options), one.lanes);
+  rig.frames = options.frames != 0 ? options.frames : 16384;
+  rig.engine.deadline = std::chrono::nanoseconds(static_cast<std::int64_t>(one.deadline_ms * 1e6));
+  rig.engine.cycle = std::chrono::nanoseconds(static_cast<std::int64_t>(one.cycle_us * 1e3));
+  rig.engine.overlap = one.overlap;
+  rig.engine.batch = one.batch;
+  rig.engine.batches = one.overlap + 4;
+  rig.engine.streams = 8;
+  rig.engine.cpu_below = 0;  // the device under test is the GPU
+  apply(options, rig.engine);
+  return rig;
+}
+
+int run_case(const BenchOptions& options, const std::string& function, const Case& one, double ceiling) {
+  RigOptions rig_of = rig_options(options, function, one);
+  std::printf("\n%s, %s, deadline %.1f ms\n", function.c_str(), one.mix.c_str(),
+              static_cast<double>(rig_of.engine.deadline.count()) / 1e6);
+  RigOptions verified = rig_of;
+  if (function == "echo") {
+    verified.settings += fmt::format("\nkey = {}\n", key);
+  }
+  const auto checked =
+      function == "echo" ? verify_echo(verified, key, verify_frames) : verify_verdicts(verified, verify_frames);
+  if (!checked) {
+    std::fprintf(stderr, "bench %s: NOT VERIFIED: %s\n", function.c_str(), checked.error().message.c_str());
+    return 1;
+  }
+  std::printf("verified: %lu frames, every %s\n", *checked, function == "echo" ? "byte" : "verdict against the CPU's");
+  auto rig = Rig::make(rig_of);
+  if (!rig) {
+    std::fprintf(stderr, "bench %s: %s\n", function.c_str(), rig.error().message.c_str());
+    return 1;
+  }
+  for (const std::string& note : (*rig)->engine().notes()) {
+    std::printf("  %s\n", note.c_str());
+  }
+  const Admitted admitted = find_admitted(**rig, options.seconds, options.hold);
+  if (auto finished = (*rig)->finish(); !finished) {
+    std::fprintf(stderr, "bench %s: %s\n", function.c_str(), finished.error().message.c_str());
+    return 1;
+  }
+  const auto share = [&](const Outcome& outcome) { return outcome.gbytes() / ceiling; };
+  const std::string label = fmt::format("{} {} ms", one.mix, one.deadline_ms);
+  const double held_share = admitted.held.seconds > 0 ? share(admitted.held) : 0;
+  std::printf("RESULT %s %s: saturated %.1f GB/s = %.1f %% of the ceiling of %.1f\n", function.c_str(), label.c_str(),
+              admitted.saturated.gbytes(), 100 * share(admitted.saturated), ceiling);
+  std::printf(
+      "RESULT %s %s: held for %.0f s at %.1f %% (goal %.0f %%), %lu of %lu frames late (%.2g ppm), %lu lost, "
+      "p99.9 %.0f us, max %.0f us\n",
+      function.c_str(), label.c_str(), admitted.held.seconds, 100 * held_share, 100 * one.goal,
+      admitted.held.deadline_misses, admitted.held.frames, 1e6 * admitted.held.late_share(),
+      admitted.held.offered_missed, admitted.held.p999_us, admitted.held.max_us);
+  append_csv(options, function, label + " saturated", admitted.saturated, share(admitted.saturated));
+  if (admitted.held.seconds > 0) {
+    append_csv(options, function, label + " held", admitted.held, held_share);
+  }
+  std::fflush(stdout);
+  return 0;
+}
+
+int run_cases(const BenchOptions& options, const std::string& function, std::vector<Case> cases) {
+  if (auto eal = start_bench_eal(memory_bytes); !eal) {
+    std::fprintf(stderr, "bench %s: %s\n", function.c_str(), eal.error().message.c_str());
+    return 1;
+  }
+  double ceiling = 0;
+  {
+    const auto ceilings = print_ceilings(options, true);
+    if (!ceilings) {
+      std::fprintf(stderr, "bench %s: %s; this bench measures the GPU\n", function.c_str(),
+                   ceilings.error().message.c_str());
+      return 1;
+    }
+    ceiling = function == "echo" ? ceilings->large.both : ceilings->large.up;
+  }
+  int status = 0;
+  for (Case& one : cases) {
+    one.mix = options.mix.empty() ? one.mix : options.mix;
+    one.deadline_ms = options.deadline_ms > 0 ? options.deadline_ms : one.deadline_ms;
+    status |= run_case(options, function, one, ceiling);
+    if (!options.mix.empty() && options.deadline_ms > 0) {
+      break;  // all cases are the same one
+    }
+  }
+  return status;
+}
+
+}  // namespace
+
+int bench_echo(const BenchOptions& options) {
+  return run_cases(options, "echo", {{"1408", 5, 700, 3, 8, 8192, 0.90}, {"1408", 1, 150, 3, 4, 4096, 0.75}});
+}
+
+int bench_touch(const BenchOptions& options) {
+  return run_cases(options, "touch", {{"heavy-tail", 1, 150, 2, 8, 8192, 0.85}, {"1500", 1, 150, 2, 8, 8192, 0.90}});
+}
+
+}  // namespace sluice::cli::bench

@@ -1,0 +1,205 @@
+#include "cli/bench/rig.h"
+
+#include <sched.h>
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "base/settings.h"
+#include "port/eal.h"
+
+namespace sluice::cli::bench {
+namespace {
+constexpr double first_share = 0.98;  // of the saturated rate
+constexpr double share_step = 0.97;
+constexpr double last_share = 0.2;
+constexpr unsigned most_holds = 3;  // a machine that is noisier than the deadline never holds
+
+void sleep_seconds(double seconds) {
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+}
+}  // namespace
+
+Expected<std::unique_ptr<Rig>> Rig::make(const RigOptions& options) {
+  engine::Options engine = options.engine;
+  engine.chain = {options.function};
+  engine.memory.frames = options.frames;
+  port::PortOptions port;
+  port.name = "replay";
+  port.device = fmt::format("replay,mix={},frames={},family={},refresh={}", options.mix, options.frames, options.family,
+                            options.refresh);
+  port.queues = options.lanes;
+  engine.ports = {port};
+  const engine::FunctionType* type = engine::find_function(options.function);
+  if (type == nullptr) {
+    return make_error("there is no function '" + options.function + "'");
+  }
+  Diagnostics diagnostics;
+  auto settings = Settings::from_text(options.settings, options.function, diagnostics);
+  if (!settings) {
+    return tl::unexpected(settings.error());
+  }
+  auto made = engine::Engine::create(
+      engine, [&](const engine::PortTable& ports) -> Expected<std::unique_ptr<engine::Function>> {
+        auto function = type->make(*settings, ports);
+        settings->finish();
+        if (!diagnostics.ok()) {
+          return make_error(diagnostics.lines.front());
+        }
+        return function && options.wrap ? options.wrap(std::move(*function)) : std::move(function);
+      });
+  if (!made) {
+    return tl::unexpected(made.error());
+  }
+  auto rig = std::make_unique<Rig>();
+  rig->engine_ = std::move(*made);
+  rig->lanes_ = options.lanes;
+  return rig;
+}
+
+Outcome Rig::measure(double warm_up_seconds, double seconds) {
+  if (!engine_->running()) {
+    // The engine's start cannot fail once it is made.
+    (void)engine_->start();
+  }
+  sleep_seconds(warm_up_seconds);
+  const engine::EngineStats before = engine_->stats();
+  const auto begin = std::chrono::steady_clock::now();
+  sleep_seconds(seconds);
+  const engine::EngineStats after = engine_->stats();
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+  return since(before, after, spent.count());
+}
+
+Outcome Rig::since(const engine::EngineStats& before, const engine::EngineStats& after, double seconds) const {
+  const double per_us = engine_->tsc_per_ns() * 1000;
+  const auto us = [per_us](std::uint64_t ticks) { return static_cast<double>(ticks) / per_us; };
+  Outcome outcome;
+  outcome.seconds = seconds;
+  outcome.frames = after.total.tx_frames - before.total.tx_frames;
+  outcome.bytes = after.total.tx_bytes - before.total.tx_bytes;
+  outcome.offered_missed = after.ports[0].device.missed - before.ports[0].device.missed;
+  outcome.deadline_misses = after.total.misses - before.total.misses;
+  outcome.gpu_frames = after.total.frames_gpu - before.total.frames_gpu;
+  outcome.cpu_frames = after.total.frames_cpu - before.total.frames_cpu;
+  outcome.dropped = after.total.dropped - before.total.dropped;
+  outcome.overruns = after.overruns - before.overruns;
+  outcome.late_cycles = after.late_cycles - before.late_cycles;
+  outcome.stalls = after.total.receive_stalls - before.total.receive_stalls;
+  outcome.sealed_full = after.total.sealed_full - before.total.sealed_full;
+  const engine::HistogramSnapshot latency = after.latency.since(before.latency);
+  outcome.p50_us = us(latency.percentile(0.5));
+  outcome.p99_us = us(latency.percentile(0.99));
+  outcome.p999_us = us(latency.percentile(0.999));
+  outcome.max_us = us(latency.max());
+  const engine::HistogramSnapshot device = after.device_time.since(before.device_time);
+  outcome.device_p50_us = us(device.percentile(0.5));
+  outcome.device_max_us = us(device.max());
+  return outcome;
+}
+
+Expected<void> Rig::finish() {
+  engine_->stop();
+  const engine::EngineStats stats = engine_->stats();
+  if (stats.imbalance() != 0 || stats.total.in_flight != 0) {
+    return make_error("the counters do not add up: " + std::to_string(stats.imbalance()) +
+                      " frames are unaccounted for");
+  }
+  return {};
+}
+
+Admitted find_admitted(Rig& rig, double seconds, double hold) {
+  Admitted admitted;
+  admitted.saturated = rig.measure(0.5, seconds);
+  std::printf("%s\n", row("saturated", admitted.saturated).c_str());
+  const double top = static_cast<double>(admitted.saturated.frames) / admitted.saturated.seconds;
+  unsigned holds = 0;
+  for (double share = first_share; share > last_share && holds < most_holds; share *= share_step) {
+    rig.set_rate(top * share);
+    const Outcome tried = rig.measure(0.3, seconds);
+    std::printf("%s\n", row(fmt::format("offered {:.0f} %", share * 100), tried).c_str());
+    if (!tried.clean()) {
+      continue;
+    }
+    const Outcome held = rig.measure(0, hold);
+    ++holds;
+    std::printf("%s\n", row(fmt::format("held {:.0f} s", hold), held).c_str());
+    std::fflush(stdout);
+    const bool better = holds == 1 || held.late_share() < admitted.held.late_share();
+    if (better) {
+      admitted.held = held;
+    }
+    if (held.clean()) {
+      admitted.held = held;
+      break;
+    }
+  }
+  return admitted;
+}
+
+unsigned default_lanes(const BenchOptions& options) {
+  if (options.lanes != 0) {
+    return options.lanes;
+  }
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  sched_getaffinity(0, sizeof set, &set);
+  return static_cast<unsigned>(std::clamp(CPU_COUNT(&set) - 2, 1, 64));
+}
+
+void apply(const BenchOptions& from, engine::Options& to) {
+  to.device = from.device;
+  if (from.deadline_ms > 0) {
+    to.deadline = std::chrono::nanoseconds(static_cast<std::int64_t>(from.deadline_ms * 1e6));
+  }
+  if (from.cycle_us > 0) {
+    to.cycle = std::chrono::nanoseconds(static_cast<std::int64_t>(from.cycle_us * 1e3));
+  }
+  to.overlap = from.overlap != 0 ? from.overlap : to.overlap;
+  to.batch = from.batch != 0 ? from.batch : to.batch;
+  to.batches = from.batches != 0 ? from.batches : to.batches;
+  to.streams = from.streams != 0 ? from.streams : to.streams;
+}
+
+Expected<void> start_bench_eal(std::uint64_t bytes) {
+  port::MemoryOptions memory;
+  memory.size = bytes;
+  auto eal = port::start_eal(memory, {});
+  if (!eal) {
+    return tl::unexpected(eal.error());
+  }
+  std::printf("memory: %s\n", eal->text.c_str());
+  return {};
+}
+
+std::string row(const std::string& label, const Outcome& o) {
+  return fmt::format(
+      "{:<22} {:8.2f} Mpps {:7.2f} GB/s | p50 {:7.1f} p99 {:7.1f} p99.9 {:7.1f} max {:8.1f} us | late {} lost {} | "
+      "device p50 "
+      "{:.0f} max {:.0f} us, overruns {}, late cycles {}, stalls {}, full {}, on GPU {:.0f} %",
+      label, o.mpps(), o.gbytes(), o.p50_us, o.p99_us, o.p999_us, o.max_us, o.deadline_misses, o.offered_missed,
+      o.device_p50_us, o.device_max_us, o.overruns, o.late_cycles, o.stalls, o.sealed_full,
+      100.0 * static_cast<double>(o.gpu_frames) /
+          static_cast<double>(std::max<std::uint64_t>(1, o.gpu_frames + o.cpu_frames)));
+}
+
+void append_csv(const BenchOptions& options, const std::string& bench, const std::string& label, const Outcome& o,
+                double share) {
+  if (options.csv.empty()) {
+    return;
+  }
+  const bool fresh = !std::filesystem::exists(options.csv);
+  std::ofstream file(options.csv, std::ios::app);
+  if (fresh) {
+    file << "bench,label,mpps,gbytes,share,p50_us,p99_us,p999_us,max_us,deadline_misses,lost\n";
+  }
+  file << fmt::format("{},{},{:.3f},{:.3f},{:.4f},{:.1f},{:.1f},{:.1f},{:.1f},{},{}\n", bench, label, o.mpps(),
+                      o.gbytes(), share, o.p50_us, o.p99_us, o.p999_us, o.max_us, o.deadline_misses, o.offered_missed);
+}
+
+}  // namespace sluice::cli::bench

@@ -1,0 +1,83 @@
+// A gateway on a memory replay port, for measuring: one port of N lanes whose frames leave by the same port.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+#include "cli/bench/bench.h"
+#include "engine/engine.h"
+
+namespace sluice::cli::bench {
+
+struct RigOptions {
+  std::string function = "echo";
+  std::string settings;  // the function's TOML
+  std::string mix = "1408";
+  int family = 4;
+  unsigned refresh = 0;
+  engine::Options engine;  // device, deadline, …; ports are filled in
+  unsigned lanes = 1;
+  unsigned frames = 16384;  // per lane
+  // Puts something around the function, for verification.
+  std::function<std::unique_ptr<engine::Function>(std::unique_ptr<engine::Function>)> wrap;
+};
+
+// What happened between two moments of a running gateway.
+struct Outcome {
+  double seconds = 0;
+  std::uint64_t frames = 0, bytes = 0;  // transmitted
+  std::uint64_t offered_missed = 0;     // due, but no free frame was there: the gateway was too slow
+  std::uint64_t deadline_misses = 0;
+  std::uint64_t gpu_frames = 0, cpu_frames = 0, dropped = 0;
+  std::uint64_t overruns = 0, late_cycles = 0, stalls = 0, sealed_full = 0;
+  double p50_us = 0, p99_us = 0, p999_us = 0, max_us = 0;
+  double device_p50_us = 0, device_max_us = 0;  // T_S
+  double mpps() const { return static_cast<double>(frames) / seconds / 1e6; }
+  double gbytes() const { return static_cast<double>(bytes) / seconds / 1e9; }
+  double late_share() const {
+    return static_cast<double>(deadline_misses) / static_cast<double>(std::max<std::uint64_t>(1, frames));
+  }
+  bool clean() const { return deadline_misses == 0 && offered_missed == 0; }
+};
+
+class Rig {
+ public:
+  static Expected<std::unique_ptr<Rig>> make(const RigOptions& options);
+  engine::Engine& engine() { return *engine_; }
+  port::ReplayPort& replay() { return *engine_->port(0).replay(); }
+  unsigned lanes() const { return lanes_; }
+  // Of all lanes together; 0: as fast as they poll.
+  void set_rate(double frames_per_second) { replay().set_rate(frames_per_second / lanes_); }
+  Outcome measure(double warm_up_seconds, double seconds);
+  // Ends the run; an Error when the counters do not add up.
+  Expected<void> finish();
+
+ private:
+  Outcome since(const engine::EngineStats& before, const engine::EngineStats& after, double seconds) const;
+  std::unique_ptr<engine::Engine> engine_;
+  unsigned lanes_ = 1;
+};
+
+// The highest rate at which the rig misses no deadline and loses no frame: from the saturated rate downwards in steps
+// of 3 %; the first rate that is clean for `seconds` is held for `hold` seconds. When that is not clean, lower rates
+// are tried, three holds at most, and the one with the fewest late frames is the answer. Prints each try.
+struct Admitted {
+  Outcome saturated, held;  // held.seconds 0: no rate was clean even for a short time
+};
+Admitted find_admitted(Rig& rig, double seconds, double hold);
+
+// As many lanes as this machine has cores for beside the worker and the control thread.
+unsigned default_lanes(const BenchOptions& options);
+// Fills in what the command line says over what the bench wants.
+void apply(const BenchOptions& from, engine::Options& to);
+Expected<void> start_bench_eal(std::uint64_t bytes);
+
+std::string row(const std::string& label, const Outcome& outcome);
+// Appends "bench,label,mpps,gbytes,share,p50,p99,p999,max,misses" to the CSV of the options, when there is one.
+void append_csv(const BenchOptions& options, const std::string& bench, const std::string& label, const Outcome& outcome,
+                double share);
+
+}  // namespace sluice::cli::bench

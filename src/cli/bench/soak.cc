@@ -1,0 +1,137 @@
+// sluice bench soak: the router under full load while its table churns, for as long as --hold says. It must lose no
+// frame without a name, answer every lookup, and not grow.
+#include <spdlog/fmt/fmt.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
+#include "cli/bench/bench.h"
+#include "cli/bench/router_rig.h"
+#include "function/route/route.h"
+#include "lookup/route_file.h"
+
+namespace sluice::cli::bench {
+namespace {
+
+constexpr std::size_t churned_routes = 20'000;
+constexpr unsigned changes_per_second = 5'000;
+constexpr std::uint64_t allowed_growth = 8 << 20;  // of the allocator's own making
+
+std::uint64_t resident_bytes() {
+  unsigned long pages = 0;
+  unsigned long resident = 0;
+  if (std::FILE* file = std::fopen("/proc/self/statm", "r")) {
+    if (std::fscanf(file, "%lu %lu", &pages, &resident) != 2) {
+      resident = 0;
+    }
+    std::fclose(file);
+  }
+  return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+// Announces and withdraws, turn and turn about, prefixes that the table may or may not hold, at a metric of their own.
+class Churn {
+ public:
+  Churn(function::RouteTable& table, lookup::RouteList list)
+      : table_(table), list_(std::move(list)), there_(list_.routes.size()) {}
+  Expected<void> step(unsigned count) {
+    for (; count != 0; --count, ++changes_) {
+      const std::size_t at = changes_ % list_.routes.size();
+      const packet::IpPrefix& prefix = list_.routes[at].prefix;
+      Expected<void> done;
+      if (there_[at]) {
+        done = table_.remove_route(prefix, 7);
+      } else {
+        function::Route route;
+        route.prefix = prefix;
+        route.metric = 7;
+        const char* gateway = prefix.address.family == 4 ? "198.19.0.9" : "2001:2:0:19::9";
+        route.next_hops = {{0, *packet::IpAddress::parse(gateway), 1}};
+        done = table_.add_route(route);
+      }
+      if (!done) {
+        return done;
+      }
+      there_[at] = !there_[at];
+    }
+    return {};
+  }
+  std::uint64_t changes() const { return changes_; }
+
+ private:
+  function::RouteTable& table_;
+  lookup::RouteList list_;
+  std::vector<bool> there_;
+  std::uint64_t changes_ = 0;
+};
+
+}  // namespace
+
+int bench_soak(const BenchOptions& options) {
+  const auto fail = [](const std::string& message) {
+    std::fprintf(stderr, "bench soak: %s\n", message.c_str());
+    return 1;
+  };
+  if (auto eal = start_bench_eal(router_memory); !eal) {
+    return fail(eal.error().message);
+  }
+  const std::string path = fmt::format("/tmp/sluice-bench-routes-{}.txt", getpid());
+  const auto settings = write_settings(options, path);
+  if (!settings) {
+    return fail(settings.error().message);
+  }
+  auto rig = Rig::make(
+      router_rig(options, *settings, 4, engine::Mode::full, options.device == "auto" ? "cpu" : options.device));
+  unlink(path.c_str());
+  if (!rig) {
+    return fail(rig.error().message);
+  }
+  auto& router = static_cast<function::Router&>((*rig)->engine().function());
+  Churn churn(router.table(), lookup::make_routes(churned_routes, churned_routes / 10, 99));
+  if (auto started = (*rig)->engine().start(); !started) {
+    return fail(started.error().message);
+  }
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+  std::uint64_t first_resident = 0;
+  std::uint64_t resident = 0;
+  double next_report = 0;
+  const double settle =
+      std::min(30.0, options.hold / 4);  // until every route has come and gone once, and caches are warm
+  while (seconds() < options.hold) {
+    if (auto stepped = churn.step(changes_per_second / 100); !stepped) {
+      return fail(stepped.error().message);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    resident = resident_bytes();
+    if (first_resident == 0 && seconds() >= settle) {
+      first_resident = resident;
+    }
+    if (seconds() >= next_report) {
+      next_report += 30;
+      const engine::EngineStats stats = (*rig)->engine().stats();
+      std::printf("%5.0f s: %lu MB resident, %lu route changes, %lu frames, %lu dropped, %lu late\n", seconds(),
+                  resident >> 20, churn.changes(), stats.total.tx_frames, stats.total.dropped, stats.total.misses);
+      std::fflush(stdout);
+    }
+  }
+  if (auto finished = (*rig)->finish(); !finished) {
+    return fail(finished.error().message);
+  }
+  const engine::EngineStats stats = (*rig)->engine().stats();
+  const auto growth = static_cast<std::int64_t>(resident) - static_cast<std::int64_t>(first_resident);
+  std::printf(
+      "RESULT soak: %.0f s, %lu route changes, %lu frames, %lu dropped, counters add up, %lu MB resident, %+ld KB "
+      "since "
+      "second %.0f\n",
+      seconds(), churn.changes(), stats.total.tx_frames, stats.total.dropped, resident >> 20, growth >> 10, settle);
+  if (stats.total.dropped != 0) {
+    return fail("a default route matches everything, and yet frames were dropped");
+  }
+  return growth <= static_cast<std::int64_t>(allowed_growth) ? 0 : fail("the process grew");
+}
+
+}  // namespace sluice::cli::bench

@@ -1,0 +1,20 @@
+// Checks of what a bench's gateway really did, made in a run of their own before anything is measured.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/error.h"
+#include "cli/bench/rig.h"
+
+namespace sluice::cli::bench {
+
+// Echo: every byte that leaves is the byte that came in, XORed with the key behind the first 12 bytes, for at least
+// `frames` frames that the device in question handled.
+Expected<std::uint64_t> verify_echo(const RigOptions& options, std::uint8_t key, std::uint64_t frames);
+
+// Any function whose compute() leaves the frame alone (touch, route): each verdict of the device equals what the CPU
+// computes.
+Expected<std::uint64_t> verify_verdicts(RigOptions options, std::uint64_t frames);
+
+}  // namespace sluice::cli::bench

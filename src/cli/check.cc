@@ -1,0 +1,53 @@
+#include <cstdio>
+#include <memory>
+
+#include "base/units.h"
+#include "cli/commands.h"
+#include "cli/text.h"
+#include "control/config.h"
+#include "control/function_maker.h"
+#include "engine/bound.h"
+
+namespace sluice::cli {
+namespace {
+
+void print_summary(const control::Config& config) {
+  const engine::Options& options = config.engine;
+  unsigned lanes = 0;
+  for (const port::PortOptions& port : options.ports) lanes += port.queues;
+  std::printf("%s: ok: %s on %zu port%s, %u lane%s, device %s, deadline %s", config.file().c_str(),
+              options.chain[0].c_str(), options.ports.size(), options.ports.size() == 1 ? "" : "s", lanes,
+              lanes == 1 ? "" : "s", options.device.c_str(), duration_text(options.deadline).c_str());
+  const auto timing = engine::plan_timing(options.deadline, options.cycle, options.overlap);
+  if (options.device != "cpu" && timing)
+    std::printf(", bound on a GPU %s", short_duration(static_cast<std::uint64_t>(timing->bound.count())).c_str());
+  std::printf("\n");
+}
+
+int check(const std::string& path) {
+  control::Config config = control::Config::from_file(path);
+  // With a broken file a function's complaints would only repeat what is said already.
+  if (config.ok()) {
+    const auto function = control::make_function(config, control::described_ports(config.engine));
+    if (function) {
+      print_summary(config);
+      return 0;
+    }
+  }
+  for (const std::string& line : config.diagnostics().lines) std::fprintf(stderr, "%s\n", line.c_str());
+  return 2;
+}
+
+}  // namespace
+
+void add_check(CLI::App& app, int& status) {
+  CLI::App* command = app.add_subcommand("check", "Check a configuration file and do nothing else");
+  auto path = std::make_shared<std::string>();
+  command->add_option("FILE", *path, "the configuration (TOML)")->required()->type_name("");
+  command->footer(
+      "Prints one line for each mistake: file, line, key, value and what is allowed.\n"
+      "Ports need not exist. Exit status: 0 the file is fine, 2 it is not.");
+  command->callback([path, &status] { status = check(*path); });
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,20 @@
+// The subcommands that talk to people. Each add_*() declares its options on `app` and, when its command was given, runs
+// it during parsing and leaves the exit status in `status`: 0 ok, 1 failed, 2 bad input.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace sluice::cli {
+
+// sluice run FILE: the gateway itself.
+void add_run(CLI::App& app, int& status);
+// sluice bench NAME: measures this machine and the gateway on it.
+void add_bench(CLI::App& app, int& status);
+// sluice check FILE: reads the configuration and does nothing else.
+void add_check(CLI::App& app, int& status);
+// sluice ctl stats|routes|neighbours|ports|config|metrics|reload|stop: asks a running gateway.
+void add_ctl(CLI::App& app, int& status);
+// sluice top: what a running gateway does, refreshed each second.
+void add_top(CLI::App& app, int& status);
+
+}  // namespace sluice::cli

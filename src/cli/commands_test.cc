@@ -1,0 +1,196 @@
+// The subcommands as a user types them: what they print and the exit status, against an API over a real socket.
+#include "cli/commands.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <regex>
+
+#include "control/api.h"
+#include "control/sample_snapshot.h"
+
+namespace sluice::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class Source final : public control::StatsSource {
+ public:
+  control::Snapshot snapshot() override {
+    control::Snapshot s = control::sample_snapshot();
+    s.uptime_ns += 1'000'000'000 * ++calls;
+    return s;
+  }
+  Expected<control::RouteTable> routes(const control::RouteQuery& query) override {
+    last_query = query;
+    return control::RouteTable{{{"10.0.0.0/8", "unicast", {{"left", "10.1.1.1", 1}}, 20, "bgp"}}, 1};
+  }
+  Expected<std::vector<control::NeighbourRow>> neighbours() override { return make_error("the chain is no router"); }
+  std::string config() override { return R"({"file":"r.toml"})"; }
+  Expected<std::string> reload() override { return std::string("nothing changed"); }
+  void stop() override { stopped = true; }
+
+  std::uint64_t calls = 0;
+  control::RouteQuery last_query;
+  bool stopped = false;
+};
+
+class Commands : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto api = control::Api::start({"127.0.0.1:0", false}, source_);
+    ASSERT_TRUE(api) << api.error().message;
+    api_ = std::move(*api);
+  }
+
+  // The exit status; what was printed is in out_ and err_. With the running API's address where ADDRESS stands.
+  int sluice(std::vector<std::string> words) {
+    for (std::string& word : words) word = word == "ADDRESS" ? api_->address().str() : word;
+    std::reverse(words.begin(), words.end());
+    CLI::App app;
+    app.require_subcommand(1);
+    int status = -1;
+    add_check(app, status);
+    add_ctl(app, status);
+    add_top(app, status);
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    try {
+      app.parse(words);
+    } catch (const CLI::ParseError& error) {
+      status = app.exit(error) == 0 ? 0 : 2;
+    }
+    out_ = testing::internal::GetCapturedStdout();
+    err_ = testing::internal::GetCapturedStderr();
+    return status;
+  }
+
+  Source source_;
+  std::unique_ptr<control::Api> api_;
+  std::string out_, err_;
+};
+
+TEST_F(Commands, CtlPrintsForPeople) {
+  EXPECT_EQ(sluice({"ctl", "--api", "ADDRESS", "stats"}), 0);
+  EXPECT_THAT(out_, StartsWith("sluice 0.1.0, route (full) on auto"));
+  EXPECT_EQ(sluice({"ctl", "ports", "--api", "ADDRESS"}), 0);
+  EXPECT_THAT(out_, StartsWith("PORT"));
+  EXPECT_EQ(sluice({"ctl", "config", "--api", "ADDRESS"}), 0);
+  EXPECT_EQ(out_, "{\n  \"file\": \"r.toml\"\n}\n");
+  EXPECT_EQ(sluice({"ctl", "metrics", "--api", "ADDRESS"}), 0);
+  EXPECT_THAT(out_, StartsWith("# HELP sluice_"));
+  EXPECT_EQ(sluice({"ctl", "reload", "--api", "ADDRESS"}), 0);
+  EXPECT_EQ(out_, "nothing changed\n");
+  EXPECT_FALSE(source_.stopped);
+  EXPECT_EQ(sluice({"ctl", "stop", "--api", "ADDRESS"}), 0);
+  EXPECT_TRUE(source_.stopped);
+}
+
+TEST_F(Commands, CtlPrintsJsonAsItIs) {
+  EXPECT_EQ(sluice({"ctl", "routes", "--json", "--api", "ADDRESS"}), 0);
+  EXPECT_THAT(out_, StartsWith("{\"matching\":1,\"routes\":[{"));
+}
+
+TEST_F(Commands, CtlRoutesAsksForPrefixAndLimit) {
+  EXPECT_EQ(sluice({"ctl", "routes", "2001:db8::/32", "--limit", "5", "--api", "ADDRESS"}), 0);
+  EXPECT_THAT(out_, HasSubstr("10.1.1.1 on left"));
+  EXPECT_EQ(source_.last_query.prefix->str(), "2001:db8::/32");
+  EXPECT_EQ(source_.last_query.limit, 5U);
+  EXPECT_EQ(sluice({"ctl", "routes", "10.0.0.0/99", "--api", "ADDRESS"}), 2);
+  EXPECT_THAT(err_, StartsWith("sluice: 10.0.0.0/99: "));
+  EXPECT_EQ(sluice({"ctl", "routes", "--limit", "0", "--api", "ADDRESS"}), 2);
+}
+
+TEST_F(Commands, CtlRepeatsTheGatewaysRefusal) {
+  EXPECT_EQ(sluice({"ctl", "neighbours", "--api", "ADDRESS"}), 1);
+  EXPECT_EQ(err_, "sluice: the chain is no router\n");
+  EXPECT_EQ(out_, "");
+}
+
+TEST_F(Commands, NoGatewayIsOneClearLine) {
+  for (const char* command : {"ctl", "top"}) {
+    std::vector<std::string> words = {command, "--api", "127.0.0.1:1"};
+    words.emplace_back(words[0] == "ctl" ? "stats" : "--once");
+    EXPECT_EQ(sluice(words), 1);
+    EXPECT_THAT(err_, StartsWith("sluice: no answer from 127.0.0.1:1: is sluice running?"));
+  }
+}
+
+TEST_F(Commands, BadInputIsStatusTwo) {
+  EXPECT_EQ(sluice({"ctl", "stats", "--api", "nowhere"}), 2);
+  EXPECT_EQ(err_, "sluice: --api nowhere: allowed is ADDRESS:PORT, such as \"127.0.0.1:9230\" or \"[::1]:9230\"\n");
+  EXPECT_EQ(sluice({"ctl"}), 2);
+  EXPECT_EQ(sluice({"ctl", "stat"}), 2);
+  EXPECT_EQ(sluice({"top", "--interval", "1"}), 2);
+  EXPECT_THAT(err_, HasSubstr("allowed is \"100ms\" to \"3600s\""));
+  EXPECT_EQ(sluice({"check"}), 2);
+}
+
+TEST_F(Commands, TopOncePrintsOneReport) {
+  EXPECT_EQ(sluice({"top", "--once", "--interval", "100ms", "--api", "ADDRESS"}), 0);
+  EXPECT_THAT(out_, StartsWith("sluice 0.1.0  route  up 01:02:05"));
+  EXPECT_EQ(source_.calls, 2U);
+}
+
+TEST_F(Commands, HelpIsEverywhere) {
+  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+           {"--help"}, {"check", "--help"}, {"ctl", "--help"}, {"ctl", "routes", "--help"}, {"top", "--help"}}) {
+    EXPECT_EQ(sluice(command), 0);
+    EXPECT_THAT(out_, HasSubstr("Usage"));
+  }
+}
+
+std::string file_text(const char* path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void expect_described(const CLI::App& app, const std::string& manual, const std::string& completion) {
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    const std::regex word("\\b" + command->get_name() + "\\b");
+    EXPECT_TRUE(std::regex_search(manual, word)) << command->get_name();
+    EXPECT_TRUE(std::regex_search(completion, word)) << command->get_name();
+    for (const CLI::Option* option : command->get_options()) {
+      if (option->get_lnames().empty()) continue;
+      const std::string name = "--" + option->get_lnames()[0];
+      EXPECT_NE(manual.find(std::regex_replace(name, std::regex("-"), "\\-")), std::string::npos) << name;
+      EXPECT_NE(completion.find(name), std::string::npos) << name;
+    }
+    expect_described(*command, manual, completion);
+  }
+}
+
+TEST(Packaging, ManualAndCompletionKnowEveryCommandAndOption) {
+  CLI::App app;
+  int status = 0;
+  add_run(app, status);
+  add_bench(app, status);
+  add_check(app, status);
+  add_ctl(app, status);
+  add_top(app, status);
+  expect_described(app, file_text("packaging/sluice.1"), file_text("packaging/sluice.bash-completion"));
+}
+
+TEST_F(Commands, CheckPassesAGoodFileAndListsEveryMistake) {
+  EXPECT_EQ(sluice({"check", "examples/router.toml"}), 0);
+  EXPECT_THAT(out_, StartsWith("examples/router.toml: ok: route on 2 ports, 2 lanes, device auto, deadline 1ms"));
+  const std::string path = testing::TempDir() + "sluice_check_" + std::to_string(getpid()) + ".toml";
+  std::ofstream(path) << "[engine]\ndevise = \"cpu\"\nbatch = 1\n";
+  EXPECT_EQ(sluice({"check", path}), 2);
+  EXPECT_EQ(out_, "");
+  EXPECT_THAT(err_, HasSubstr(path + ":2: [engine] devise = \"cpu\": unknown key; did you mean \"device\"?\n"));
+  EXPECT_THAT(err_, HasSubstr(path + ":3: [engine] batch = 1: allowed is a whole number from 64 to 65536\n"));
+  EXPECT_THAT(err_, HasSubstr("there is no port"));
+  // The function's own section is checked too.
+  std::ofstream(path) << "[[port]]\nname = \"a\"\ndevice = \"replay\"\n[route]\nkernl = true\n";
+  EXPECT_EQ(sluice({"check", path}), 2);
+  EXPECT_EQ(err_, path + ":5: [route] kernl = true: unknown key; did you mean \"kernel\"?\n");
+  unlink(path.c_str());
+}
+
+}  // namespace
+}  // namespace sluice::cli

@@ -1,0 +1,94 @@
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "cli/api_option.h"
+#include "cli/commands.h"
+#include "cli/report.h"
+#include "control/snapshot_json.h"
+
+namespace sluice::cli {
+namespace {
+
+struct Request {
+  std::string path;
+  bool change = false;  // POST
+  // JSON to text for people; absent: the answer is text already.
+  std::function<Expected<std::string>(const std::string&)> print;
+};
+
+int ask(const std::string& api, const Request& request, bool json) {
+  const auto client = open_api(api);
+  if (!client) return 2;
+  const auto answer = request.change ? client->post(request.path) : client->get(request.path);
+  const auto text = answer && request.print && !json ? request.print(*answer) : answer;
+  if (!text) {
+    std::fprintf(stderr, "sluice: %s\n", text.error().message.c_str());
+    return 1;
+  }
+  std::fputs(text->c_str(), stdout);
+  return 0;
+}
+
+template <typename T>
+std::function<Expected<std::string>(const std::string&)> printer(std::string (*report)(const T&)) {
+  return [report](const std::string& body) -> Expected<std::string> {
+    const auto value = control::from_json_text<T>(body);
+    if (!value) return tl::unexpected(value.error());
+    return report(*value);
+  };
+}
+
+std::string done_report(const nlohmann::json& answer) {
+  return answer.value("done", std::string()) + "\n";
+}
+std::string config_report(const nlohmann::json& answer) {
+  return answer.dump(2) + "\n";
+}
+
+}  // namespace
+
+void add_ctl(CLI::App& app, int& status) {
+  CLI::App* ctl = app.add_subcommand("ctl", "Ask a running gateway, or tell it something");
+  ctl->require_subcommand(1);
+  ctl->fallthrough();
+  const auto api = add_api_option(*ctl);
+  const auto json = std::make_shared<bool>(false);
+  ctl->add_flag("--json", *json, "print the API's JSON as it is");
+
+  const auto add = [&](const char* name, const char* text, const Request& request) {
+    ctl->add_subcommand(name, text)->callback([=, &status] { status = ask(*api, request, *json); });
+  };
+  add("stats", "Counters, latency, drops, devices", {"/api/v1/stats", false, printer(stats_report)});
+  add("ports", "Ports and what they counted", {"/api/v1/ports", false, printer(ports_report)});
+  add("neighbours", "Neighbours with their MAC addresses", {"/api/v1/neighbours", false, printer(neighbours_report)});
+  add("config", "The configuration in force, with defaults", {"/api/v1/config", false, printer(config_report)});
+  add("metrics", "Prometheus metrics", {"/metrics", false, {}});
+  add("reload", "Read the configuration again", {"/api/v1/reload", true, printer(done_report)});
+  add("stop", "End the gateway cleanly", {"/api/v1/stop", true, printer(done_report)});
+
+  CLI::App* routes = ctl->add_subcommand("routes", "Routes of the table");
+  const auto prefix = std::make_shared<std::string>();
+  const auto limit = std::make_shared<unsigned>(100);
+  routes->add_option("PREFIX", *prefix, "only routes that contain this prefix or address, or lie inside it")
+      ->type_name("");
+  routes->add_option("--limit", *limit, "print at most so many")
+      ->check(CLI::Range(1U, 1'000'000U))
+      ->capture_default_str();
+  routes->callback([=, &status] {
+    if (!prefix->empty()) {
+      if (const auto parsed = packet::IpPrefix::parse(*prefix); !parsed) {
+        std::fprintf(stderr, "sluice: %s: %s\n", prefix->c_str(), parsed.error().message.c_str());
+        status = 2;
+        return;
+      }
+    }
+    // The characters of a prefix need no escape in a query.
+    const std::string query = prefix->empty() ? "" : "&prefix=" + *prefix;
+    status =
+        ask(*api, {"/api/v1/routes?limit=" + std::to_string(*limit) + query, false, printer(routes_report)}, *json);
+  });
+}
+
+}  // namespace sluice::cli

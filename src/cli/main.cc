@@ -1,0 +1,34 @@
+// sluice: a packet gateway that treats the GPU as a real-time processing engine. One binary, one subcommand per use.
+#include <signal.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "cli/commands.h"
+
+int main(int argc, char** argv) {
+  // Before any thread exists: signals go to the control thread, which waits for them.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+
+  CLI::App app{"Sluice: a packet gateway that treats the GPU as a real-time processing engine"};
+  app.set_version_flag("--version", "sluice " SLUICE_VERSION);
+  app.require_subcommand(1);
+  app.footer("Each command explains itself: sluice COMMAND --help. The manual page is sluice(1).");
+  int status = 0;
+  sluice::cli::add_run(app, status);
+  sluice::cli::add_check(app, status);
+  sluice::cli::add_bench(app, status);
+  sluice::cli::add_top(app, status);
+  sluice::cli::add_ctl(app, status);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  return status;
+}

@@ -1,0 +1,80 @@
+#include "cli/report.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include "cli/text.h"
+
+namespace sluice::cli {
+
+using control::DeviceSnapshot;
+using control::DropSnapshot;
+using control::LaneSnapshot;
+using control::LatencySnapshot;
+using control::PortSnapshot;
+using control::Snapshot;
+
+std::string stats_report(const Snapshot& s) {
+  const LaneSnapshot sum = control::total(s);
+  std::string out = fmt::format("sluice {}, {} ({}) on {}, up {}\n", s.version, fmt::join(s.chain, ","), s.mode,
+                                s.device, clock_text(s.uptime_ns / 1'000'000'000));
+  out += fmt::format("received     {} frames, {} bytes\ntransmitted  {} frames, {} bytes\n", sum.rx_frames,
+                     sum.rx_bytes, sum.tx_frames, sum.tx_bytes);
+  out += fmt::format("host         {} punted, {} injected\ndropped      {}\nin flight    {}\n", sum.punted,
+                     sum.injected, sum.dropped, sum.in_flight);
+  for (const DropSnapshot& drop : s.drops) {
+    if (drop.frames != 0) out += fmt::format("  {:<22} {:>12}  {}\n", drop.reason, drop.frames, drop.text);
+  }
+  const LatencySnapshot& l = s.latency;
+  out += fmt::format("latency      p50 {}, p90 {}, p99 {}, p99.9 {}, max {}\n", short_duration(l.p50_ns),
+                     short_duration(l.p90_ns), short_duration(l.p99_ns), short_duration(l.p999_ns),
+                     short_duration(l.max_ns));
+  out += fmt::format("deadline     {}, missed by {} of {} frames", short_duration(s.deadline_ns), sum.misses, l.frames);
+  if (s.cycle_ns != 0)
+    out += fmt::format("; bound {}, cycle {}", short_duration(s.bound_ns), short_duration(s.cycle_ns));
+  out += "\n";
+  if (s.cycles != 0) out += fmt::format("cycles       {}, {} late, {} overruns\n", s.cycles, s.late_cycles, s.overruns);
+  for (const DeviceSnapshot& device : s.devices) {
+    out += fmt::format("device       {} ({}) {}: {} batches, {} frames", device.name, device.text, device.state,
+                       device.batches, device.frames);
+    if (device.rescued_frames != 0) out += fmt::format(", {} of them rescued", device.rescued_frames);
+    out += "\n";
+  }
+  out +=
+      fmt::format("routes       {} IPv4, {} IPv6, {} neighbours\n", s.routes.ipv4, s.routes.ipv6, s.routes.neighbours);
+  return out + (s.conserved ? "counters     add up\n" : "counters     DO NOT add up\n");
+}
+
+std::string ports_report(const std::vector<PortSnapshot>& ports) {
+  Table table({"PORT", "LINK", "TWIN", "MAC", ">MTU", ">RX FRAMES", ">TX FRAMES", ">MISSED", ">ERRORS", "DEVICE"});
+  for (const PortSnapshot& p : ports) {
+    table.add({p.name, p.link_up ? "up" : "down", p.twin.empty() ? "-" : p.twin, p.mac, std::to_string(p.mtu),
+               std::to_string(p.rx_frames), std::to_string(p.tx_frames), std::to_string(p.missed),
+               std::to_string(p.rx_errors + p.tx_errors), p.device});
+  }
+  return table.str();
+}
+
+std::string routes_report(const control::RouteTable& routes) {
+  Table table({"PREFIX", "KIND", "NEXT HOP", ">METRIC", "PROTOCOL"});
+  for (const control::RouteRow& route : routes.routes) {
+    std::string hops;
+    for (const control::NextHopRow& hop : route.next_hops) {
+      hops += (hops.empty() ? "" : ", ") + (hop.gateway.empty() ? std::string() : hop.gateway + " ") + "on " + hop.port;
+      if (route.next_hops.size() > 1) hops += fmt::format(" (weight {})", hop.weight);
+    }
+    table.add({route.prefix, route.kind, hops.empty() ? "-" : hops, std::to_string(route.metric), route.protocol});
+  }
+  std::string out = table.str();
+  if (routes.matching > routes.routes.size()) {
+    out += fmt::format("{} of {} routes; --limit for more\n", routes.routes.size(), routes.matching);
+  }
+  return out;
+}
+
+std::string neighbours_report(const std::vector<control::NeighbourRow>& neighbours) {
+  Table table({"ADDRESS", "MAC", "PORT"});
+  for (const control::NeighbourRow& n : neighbours) table.add({n.address, n.mac, n.port});
+  return table.str();
+}
+
+}  // namespace sluice::cli

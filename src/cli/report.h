@@ -1,0 +1,23 @@
+// What the API answers, as text for people. Pure functions of their arguments.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "control/snapshot.h"
+
+namespace sluice::cli {
+
+std::string stats_report(const control::Snapshot& snapshot);
+std::string ports_report(const std::vector<control::PortSnapshot>& ports);
+std::string routes_report(const control::RouteTable& table);
+std::string neighbours_report(const std::vector<control::NeighbourRow>& neighbours);
+
+// One screen of top: rates between two snapshots (`before` null: since start).
+struct TopStyle {
+  bool color = false;
+  unsigned width = 0;  // lines are cut to this many columns; 0: not
+};
+std::string top_report(const control::Snapshot& now, const control::Snapshot* before, const TopStyle& style);
+
+}  // namespace sluice::cli

@@ -1,0 +1,158 @@
+#include "cli/report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "cli/text.h"
+#include "control/sample_snapshot.h"
+
+namespace sluice::cli {
+namespace {
+
+using control::Snapshot;
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(Text, ShortNumbersHaveThreeDigits) {
+  const std::pair<double, const char*> cases[] = {{0, "0"},           {7, "7"},           {999.4, "999"},
+                                                  {999.6, "1.00 k"},  {1234, "1.23 k"},   {12345, "12.3 k"},
+                                                  {123456, "123 k"},  {999600, "1.00 M"}, {9.996e6, "10.0 M"},
+                                                  {4.5e10, "45.0 G"}, {1e16, "10.0 P"}};
+  for (const auto& [value, text] : cases) EXPECT_EQ(short_number(value), text) << value;
+}
+
+TEST(Text, DurationsAndClocks) {
+  EXPECT_EQ(short_duration(0), "0 us");
+  EXPECT_EQ(short_duration(12345), "12.3 us");
+  EXPECT_EQ(short_duration(999'600), "1.00 ms");
+  EXPECT_EQ(short_duration(1'500'000), "1.50 ms");
+  EXPECT_EQ(short_duration(2'000'000'000), "2.00 s");
+  EXPECT_EQ(clock_text(59), "00:00:59");
+  EXPECT_EQ(clock_text(90061), "1d 01:01:01");
+}
+
+TEST(Text, TablesAlignTheirColumns) {
+  Table table({"NAME", ">COUNT", "WHY"});
+  EXPECT_TRUE(table.empty());
+  table.add({"a", "5", "short"});
+  table.add({"longer", "12345678", ""});
+  EXPECT_FALSE(table.empty());
+  EXPECT_EQ(table.str(),
+            "NAME       COUNT  WHY\n"
+            "a              5  short\n"
+            "longer  12345678\n");
+  EXPECT_THAT(table.str(true), testing::StartsWith("\x1b[1mNAME       COUNT  WHY\x1b[0m\n"));
+}
+
+TEST(StatsReport, SaysWhatCounts) {
+  const std::string report = stats_report(control::sample_snapshot());
+  for (const char* part :
+       {"sluice 0.1.0, route (full) on auto, up 01:02:03", "received     3000 frames, 192000 bytes",
+        "transmitted  2900 frames, 185600 bytes", "20 punted, 10 injected", "no_route", "no route matches",
+        "p50 150 us, p90 250 us, p99 400 us, p99.9 700 us, max 1.20 ms",
+        "1.00 ms, missed by 4 of 2900 frames; bound 910 us, cycle 300 us", "12, 1 late, 3 overruns",
+        "cpu (8 cores) up: 30 batches, 600 frames, 20 of them rescued", "cuda:0 (NVIDIA \"H200\") down",
+        "600000 IPv4, 200000 IPv6, 12 neighbours", "counters     add up"}) {
+    EXPECT_THAT(report, HasSubstr(part));
+  }
+  Snapshot wrong = control::sample_snapshot();
+  wrong.conserved = false;
+  EXPECT_THAT(stats_report(wrong), HasSubstr("DO NOT add up"));
+}
+
+TEST(PortsReport, IsATable) {
+  const std::string report = ports_report(control::sample_snapshot().ports);
+  EXPECT_THAT(
+      report,
+      HasSubstr("left   up    twin0  02:00:00:00:00:01  1500       1000       2000       8      15  net_af_packet0"));
+  EXPECT_THAT(report, HasSubstr("right  down  -"));
+}
+
+TEST(RoutesReport, ShowsNextHopsAndWhatIsLeftOut) {
+  const control::RouteTable table{{{"10.0.0.0/8", "unicast", {{"left", "10.1.1.1", 2}, {"right", "", 1}}, 20, "bgp"},
+                                   {"192.0.2.0/24", "blackhole", {}, 0, "static"}},
+                                  7};
+  EXPECT_EQ(routes_report(table),
+            "PREFIX        KIND       NEXT HOP                                          METRIC  PROTOCOL\n"
+            "10.0.0.0/8    unicast    10.1.1.1 on left (weight 2), on right (weight 1)      20  bgp\n"
+            "192.0.2.0/24  blackhole  -                                                      0  static\n"
+            "2 of 7 routes; --limit for more\n");
+}
+
+TEST(NeighboursReport, IsATable) {
+  EXPECT_EQ(neighbours_report({{"left", "10.1.1.1", "02:00:00:00:00:09"}}),
+            "ADDRESS   MAC                PORT\n10.1.1.1  02:00:00:00:00:09  left\n");
+}
+
+// Two seconds after `before`, with known changes.
+Snapshot later(const Snapshot& before) {
+  Snapshot now = before;
+  now.uptime_ns += 2'000'000'000;
+  now.lanes[0].rx_frames += 4'000'000;
+  now.lanes[0].rx_bytes += 4'000'000'000;
+  now.lanes[0].batches += 2000;
+  now.lanes[0].misses += 200;
+  now.ports[1].tx_frames += 3000;
+  now.drops = {{"bad_checksum", "the checksum is wrong", 50}, {"no_route", "no route matches", 100}};
+  now.latency.frames += 100;
+  now.latency.buckets[2].frames += 98;  // 98 of the last 100 within 500 us
+  now.latency.buckets[3].frames += 99;
+  now.latency.buckets[4].frames += 100;
+  return now;
+}
+
+TEST(TopReport, ShowsRatesBetweenSnapshots) {
+  const Snapshot before = control::sample_snapshot();
+  const Snapshot now = later(before);
+  const std::string report = top_report(now, &before, {});
+  for (const char* part : {"rx 2.00 M frames/s, 16.0 Gbit/s", "latency now   p50 < 500 us   p99 < 1.00 ms",
+                           "missed deadlines 204 (100/s)", "counters add up", "1.00 k        2.00 k"}) {
+    EXPECT_THAT(report, HasSubstr(part));
+  }
+  EXPECT_THAT(report, testing::ContainsRegex("bad_checksum +25 +50 +the checksum is wrong"));
+  EXPECT_THAT(report, testing::ContainsRegex("no_route +10 +100 +no route matches"));
+  EXPECT_THAT(report, testing::ContainsRegex("right +down +0 +0 +1.50 k +0"));
+  EXPECT_THAT(report, Not(HasSubstr("\x1b")));
+}
+
+TEST(TopReport, FirstReportIsTheMeanSinceStart) {
+  Snapshot now = control::sample_snapshot();
+  now.uptime_ns = 1'000'000'000;
+  EXPECT_THAT(top_report(now, nullptr, {}), HasSubstr("rx 3.00 k frames/s, 1.54 Mbit/s"));
+}
+
+TEST(TopReport, ARestartIsNoNegativeRate) {
+  Snapshot before = later(control::sample_snapshot());
+  Snapshot restarted = control::sample_snapshot();
+  restarted.uptime_ns = 1'000'000'000;
+  EXPECT_THAT(top_report(restarted, &before, {}), HasSubstr("rx 3.00 k frames/s"));
+  before.lanes.pop_back();
+  EXPECT_THAT(top_report(restarted, &before, {}), HasSubstr("rx 3.00 k frames/s"));
+}
+
+TEST(TopReport, AnEmptyGatewayIsShownToo) {
+  const std::string report = top_report(Snapshot(), nullptr, {});
+  EXPECT_THAT(report, HasSubstr("rx 0 frames/s, 0 bit/s"));
+  EXPECT_THAT(report, HasSubstr("latency now   p50 -   p99 -"));
+  EXPECT_THAT(report, HasSubstr("nothing dropped"));
+}
+
+TEST(TopReport, LinesAreCutToTheTerminal) {
+  const Snapshot now = control::sample_snapshot();
+  std::istringstream lines(top_report(now, nullptr, {true, 40}));
+  bool bold = false;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("\x1b[1m")) {
+      bold = true;
+      EXPECT_TRUE(line.ends_with("\x1b[0m"));
+      line = line.substr(4, line.size() - 8);
+    }
+    EXPECT_LE(line.size(), 40U) << line;
+  }
+  EXPECT_TRUE(bold);
+}
+
+}  // namespace
+}  // namespace sluice::cli

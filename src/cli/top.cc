@@ -1,0 +1,94 @@
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "base/units.h"
+#include "cli/api_option.h"
+#include "cli/commands.h"
+#include "cli/report.h"
+#include "cli/terminal.h"
+#include "control/snapshot_json.h"
+
+namespace sluice::cli {
+namespace {
+
+using control::Snapshot;
+
+struct TopOptions {
+  bool once = false;
+  std::string interval = "1s";
+};
+
+Expected<Snapshot> fetch(const control::ApiClient& client) {
+  const auto body = client.get("/api/v1/stats");
+  if (!body) return tl::unexpected(body.error());
+  return control::from_json_text<Snapshot>(*body);
+}
+
+int fail(const Error& error) {
+  std::fprintf(stderr, "sluice: %s\n", error.message.c_str());
+  return 1;
+}
+
+// One report after another, for pipes and files, until the gateway or the reader is gone.
+int print_reports(const control::ApiClient& client, std::chrono::milliseconds interval, bool once) {
+  auto before = fetch(client);
+  while (before) {
+    std::this_thread::sleep_for(interval);
+    auto now = fetch(client);
+    if (!now) return fail(now.error());
+    std::fputs((top_report(*now, &*before, {}) + (once ? "" : "\n")).c_str(), stdout);
+    if (std::fflush(stdout) != 0 || once) return std::ferror(stdout) != 0 ? 1 : 0;
+    before = std::move(now);
+  }
+  return fail(before.error());
+}
+
+// A screen that is drawn again and again; it survives a restart of the gateway.
+int show(const control::ApiClient& client, std::chrono::milliseconds interval) {
+  auto now = fetch(client);
+  if (!now) return fail(now.error());
+  std::optional<Snapshot> before;
+  Terminal terminal;
+  do {
+    if (now) {
+      terminal.draw(top_report(*now, before ? &*before : nullptr, {true, terminal.width()}) + "\nq quits\n");
+      before = std::move(*now);
+    } else {
+      terminal.draw(now.error().message + "\n\ntrying again; q quits\n");
+    }
+    if (!terminal.wait(interval)) return 0;
+    now = fetch(client);
+  } while (true);
+}
+
+int run(const std::string& api, const TopOptions& options) {
+  const auto client = open_api(api);
+  if (!client) return 2;
+  const auto interval = parse_duration(options.interval);
+  using std::chrono::milliseconds;
+  if (!interval || *interval < milliseconds(100) || *interval > std::chrono::hours(1)) {
+    std::fprintf(stderr, "sluice: --interval %s: allowed is \"100ms\" to \"3600s\"\n", options.interval.c_str());
+    return 2;
+  }
+  const auto time = std::chrono::duration_cast<milliseconds>(*interval);
+  return options.once || !Terminal::is_terminal() ? print_reports(*client, time, options.once) : show(*client, time);
+}
+
+}  // namespace
+
+void add_top(CLI::App& app, int& status) {
+  CLI::App* command = app.add_subcommand("top", "Show what a running gateway does, live");
+  const auto api = add_api_option(*command);
+  const auto options = std::make_shared<TopOptions>();
+  command->add_flag("--once", options->once, "print one report over one interval and end");
+  command->add_option("--interval", options->interval, "time between reports")
+      ->type_name("DURATION")
+      ->capture_default_str();
+  command->footer("q ends it. When standard output is not a terminal, it prints one report after another.");
+  command->callback([=, &status] { status = run(*api, *options); });
+}
+
+}  // namespace sluice::cli
