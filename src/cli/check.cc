@@ -14,7 +14,7 @@ namespace {
 void print_summary(const control::Config& config) {
   const engine::Options& options = config.engine;
   unsigned lanes = 0;
-  for (const port::PortOptions& port : options.ports) lanes += port.queues;
+  for (const port::PortOptions& port : options.ports) lanes += port.lane_count();
   std::printf("%s: ok: %s on %zu port%s, %u lane%s, device %s, deadline %s", config.file().c_str(),
               options.chain[0].c_str(), options.ports.size(), options.ports.size() == 1 ? "" : "s", lanes,
               lanes == 1 ? "" : "s", options.device.c_str(), duration_text(options.deadline).c_str());

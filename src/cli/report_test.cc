@@ -52,7 +52,8 @@ TEST(StatsReport, SaysWhatCounts) {
        {"sluice 0.1.0, route (full) on auto, up 01:02:03", "received     3000 frames, 192000 bytes",
         "transmitted  2900 frames, 185600 bytes", "20 punted, 10 injected", "no_route", "no route matches",
         "p50 150 us, p90 250 us, p99 400 us, p99.9 700 us, max 1.20 ms",
-        "1.00 ms, missed by 4 of 2900 frames; bound 910 us, cycle 300 us", "12, 1 late, 3 overruns",
+        "1.00 ms, missed by 4 of 2900 frames (3 because threads were kept from running); bound 910 us, cycle 300 us",
+        "lanes 5 times, 900 us together, 400 us at most", "12, 1 late, 3 overruns",
         "cpu (8 cores) up: 30 batches, 600 frames, 20 of them rescued", "cuda:0 (NVIDIA \"H200\") down",
         "600000 IPv4, 200000 IPv6, 12 neighbours", "counters     add up"}) {
     EXPECT_THAT(report, HasSubstr(part));

@@ -34,16 +34,16 @@ std::string read_device(Settings& section, const std::string& fallback) {
   return fallback;
 }
 
-std::vector<int> read_cores(Settings& section) {
+std::vector<int> read_cores(Settings& section, std::string_view key, std::string_view none) {
   std::vector<int> cores;
-  if (section.is("cores", "auto")) return cores;
-  for (const std::int64_t core : section.integers("cores")) {
+  if (section.is(key, none)) return cores;
+  for (const std::int64_t core : section.integers(key)) {
     if (core < 0 || core > highest_core) {
-      section.error("cores", "a core is a number from 0 to " + std::to_string(highest_core));
+      section.error(key, "a core is a number from 0 to " + std::to_string(highest_core));
       return {};
     }
     if (std::find(cores.begin(), cores.end(), core) != cores.end()) {
-      section.error("cores", "core " + std::to_string(core) + " is there twice: give each lane a core of its own");
+      section.error(key, "core " + std::to_string(core) + " is there twice: give each thread a core of its own");
       return {};
     }
     cores.push_back(static_cast<int>(core));
@@ -109,7 +109,8 @@ void read_engine(Settings root, engine::Options& options) {
   options.poll =
       choose<Poll>(section, "poll", {{"auto", Poll::automatic}, {"busy", Poll::busy}, {"adaptive", Poll::adaptive}},
                    {"auto", "busy", "adaptive"}, options.poll);
-  options.cores = read_cores(section);
+  options.cores = read_cores(section, "cores", "auto");
+  options.forwarder_cores = read_cores(section, "forwarder_cores", "shared");
   options.worker_core = number("worker_core", options.worker_core, -1, highest_core);
   options.mode = choose<Mode>(
       section, "mode", {{"full", Mode::full}, {"zero-load", Mode::zero_load}, {"collector-only", Mode::collector_only}},
@@ -140,7 +141,7 @@ void check_memory(Settings root, const engine::Options& options) {
   const port::MemoryOptions& memory = options.memory;
   std::uint64_t pools = 0;
   for (const port::PortOptions& port : options.ports) {
-    pools += port.queues;
+    pools += std::max(port.queues, port.lane_count());
     if (port.mtu + ethernet_bytes > memory.frame_bytes) {
       section.error("frame_bytes", "port \"" + port.name + "\" has an MTU of " + std::to_string(port.mtu) +
                                        ": allowed is " + std::to_string(port.mtu + ethernet_bytes) + " or more");
@@ -153,7 +154,7 @@ void check_memory(Settings root, const engine::Options& options) {
   const std::uint64_t need = pools * memory.frames * (memory.frame_bytes + bytes_around_frame);
   if (need > memory.size) {
     section.error("size", std::to_string(memory.frames) + " frames for each of " + std::to_string(pools) +
-                              " port queues take " + std::to_string((need >> 20) + 1) +
+                              " lanes take " + std::to_string((need >> 20) + 1) +
                               "M: allowed is more than that; or lower frames");
   }
 }

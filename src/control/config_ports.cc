@@ -59,6 +59,10 @@ port::PortOptions read_port(Settings& section) {
   port.device = section.required_text("device");
   check_device(section, port.device);
   port.queues = static_cast<unsigned>(section.integer("queues", port.queues, 1, 64));
+  port.lanes = static_cast<unsigned>(section.integer("lanes", port.queues, 1, 64));
+  if (port.lanes < port.queues) {
+    section.error("lanes", "allowed is " + std::to_string(port.queues) + ", one for each queue, or more");
+  }
   port.mtu = static_cast<unsigned>(section.integer("mtu", port.mtu, 68, 9600));
   port.twin = section.text("twin", port.twin);
   if (!port.twin.empty() && !valid_interface(port.twin)) {

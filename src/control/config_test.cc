@@ -72,6 +72,7 @@ streams = 6
 poll = "busy"
 cores = [2, 3]
 worker_core = 4
+forwarder_cores = [6, 7]
 mode = "zero-load"
 cpu_below = 100
 chain = ["probe"]
@@ -84,6 +85,7 @@ frame_bytes = 4096
 name = "left"
 device = "net_af_packet0,iface=veth0"
 queues = 2
+lanes = 4
 mtu = 2000
 twin = "twin0"
 peer = "right"
@@ -114,6 +116,7 @@ format = "json"
   EXPECT_EQ(e.streams, 6U);
   EXPECT_EQ(e.poll, engine::Poll::busy);
   EXPECT_THAT(e.cores, ElementsAre(2, 3));
+  EXPECT_THAT(e.forwarder_cores, ElementsAre(6, 7));
   EXPECT_EQ(e.worker_core, 4);
   EXPECT_EQ(e.mode, engine::Mode::zero_load);
   EXPECT_EQ(e.cpu_below, 100);
@@ -126,6 +129,8 @@ format = "json"
   EXPECT_EQ(e.ports[0].name, "left");
   EXPECT_EQ(e.ports[0].device, "net_af_packet0,iface=veth0");
   EXPECT_EQ(e.ports[0].queues, 2U);
+  EXPECT_EQ(e.ports[0].lanes, 4U);
+  EXPECT_EQ(e.ports[1].lanes, 1U);
   EXPECT_EQ(e.ports[0].mtu, 2000U);
   EXPECT_EQ(e.ports[0].twin, "twin0");
   EXPECT_EQ(e.ports[0].peer, "right");
@@ -169,7 +174,7 @@ TEST(Config, EachMistakeIsOneLine) {
       {"engine.cores = \"all\"\n",
        {"r.toml:2: [engine] cores = \"all\": allowed is \"auto\" or a list of whole numbers, such as [1, 2]"}},
       {"engine.cores = [1, 1]\n",
-       {"r.toml:2: [engine] cores = [ 1, 1 ]: core 1 is there twice: give each lane a core of its own"}},
+       {"r.toml:2: [engine] cores = [ 1, 1 ]: core 1 is there twice: give each thread a core of its own"}},
       {"engine.cores = [-1]\n", {"r.toml:2: [engine] cores = [ -1 ]: a core is a number from 0 to 1023"}},
       {"engine.mode = \"idle\"\n",
        {"r.toml:2: [engine] mode = \"idle\": allowed is \"full\", \"zero-load\", \"collector-only\""}},
@@ -182,7 +187,7 @@ TEST(Config, EachMistakeIsOneLine) {
         "bytes"}},
       {"[memory]\nsize = \"1M\"\n", {"r.toml:3: [memory] size = \"1M\": allowed is from 64M to 1T"}},
       {"[memory]\nsize = \"64M\"\nframes = 65536\n",
-       {"r.toml:3: [memory] size = \"64M\": 65536 frames for each of 1 port queues take 149M: allowed is more than "
+       {"r.toml:3: [memory] size = \"64M\": 65536 frames for each of 1 lanes take 149M: allowed is more than "
         "that; or lower "
         "frames"}},
       {"[memory]\nframe_bytes = 1024\n",
@@ -237,6 +242,7 @@ TEST(Config, EachMistakeOfAPortIsOneLine) {
        "such as "
        "net_af_packet0, net_af_packet1"},
       {base + "queues = 0\n", "r.toml:5: [[port]] queues = 0: allowed is a whole number from 1 to 64"},
+      {base + "queues = 2\nlanes = 1\n", "r.toml:6: [[port]] lanes = 1: allowed is 2, one for each queue, or more"},
       {base + "mtu = 60\n", "r.toml:5: [[port]] mtu = 60: allowed is a whole number from 68 to 9600"},
       {base + "twin = \"longer-than-fifteen\"\n", "r.toml:5: [[port]] twin = \"longer-than-fifteen\"" + interface},
       {base + "twin = \"a b\"\n", "r.toml:5: [[port]] twin = \"a b\"" + interface},
@@ -244,7 +250,8 @@ TEST(Config, EachMistakeOfAPortIsOneLine) {
       {base + "descriptors = 63\n", "r.toml:5: [[port]] descriptors = 63: allowed is a whole number from 64 to 32768"},
       {base + "promiscuous = 1\n", "r.toml:5: [[port]] promiscuous = 1: allowed is true or false"},
       {base + "speed = 1\n",
-       "r.toml:5: [[port]] speed = 1: unknown key; known are name, device, queues, mtu, twin, peer, descriptors, "
+       "r.toml:5: [[port]] speed = 1: unknown key; known are name, device, queues, lanes, mtu, twin, peer, "
+       "descriptors, "
        "promiscuous"},
       {device + "\"net_af_packet0,iface=eth1\"\ntwin = \"eth1\"\n",
        "r.toml:5: [[port]] twin = \"eth1\": is the interface that the port itself uses: give the twin a name of its "

@@ -81,6 +81,11 @@ LatencySnapshot latency_of(const engine::HistogramSnapshot& ticks, double per_ns
   return latency;
 }
 
+AwaySnapshot away_of(const char* thread, const engine::EngineStats::Away& away, double per_ns) {
+  const auto ns = [&](std::uint64_t ticks) { return static_cast<std::uint64_t>(static_cast<double>(ticks) / per_ns); };
+  return {thread, away.times, ns(away.ticks), ns(away.longest)};
+}
+
 std::vector<DeviceSnapshot> devices_of(engine::Engine& engine, const engine::EngineStats& stats) {
   const engine::EngineStats::Lane& total = stats.total;
   std::vector<DeviceSnapshot> devices;
@@ -116,6 +121,7 @@ Snapshot take_snapshot(engine::Engine& engine, const engine::Options& options) {
   snapshot.cycles = stats.cycles;
   snapshot.late_cycles = stats.late_cycles;
   snapshot.overruns = stats.overruns;
+  snapshot.slow_launches = stats.slow_launches;
   // While lanes run, a burst may be counted as received and not yet as anything else.
   snapshot.conserved = std::abs(stats.imbalance()) <=
                        static_cast<std::int64_t>(engine::burst_size * (engine.running() ? stats.lanes.size() : 0));
@@ -138,6 +144,7 @@ Snapshot take_snapshot(engine::Engine& engine, const engine::Options& options) {
     one.sealed_full = lane.sealed_full;
     one.receive_stalls = lane.receive_stalls;
     one.misses = lane.misses;
+    one.misses_away = lane.misses_away;
     snapshot.lanes.push_back(one);
   }
   for (std::size_t i = 0; i < stats.ports.size(); ++i) {
@@ -167,6 +174,10 @@ Snapshot take_snapshot(engine::Engine& engine, const engine::Options& options) {
     }
   }
   snapshot.devices = devices_of(engine, stats);
+  snapshot.away.push_back(away_of("lanes", stats.lanes_away, engine.tsc_per_ns()));
+  if (engine.gpu() != nullptr) {
+    snapshot.away.push_back(away_of("worker", stats.worker_away, engine.tsc_per_ns()));
+  }
   snapshot.latency = latency_of(stats.latency, engine.tsc_per_ns());
   return snapshot;
 }
@@ -193,8 +204,8 @@ std::string needs_restart(const engine::Options& running, const engine::Options&
   if (running.device != wanted.device || running.deadline != wanted.deadline || running.cycle != wanted.cycle ||
       running.overlap != wanted.overlap || running.batch != wanted.batch || running.batches != wanted.batches ||
       running.streams != wanted.streams || running.poll != wanted.poll || running.cores != wanted.cores ||
-      running.worker_core != wanted.worker_core || running.mode != wanted.mode ||
-      running.cpu_below != wanted.cpu_below) {
+      running.forwarder_cores != wanted.forwarder_cores || running.worker_core != wanted.worker_core ||
+      running.mode != wanted.mode || running.cpu_below != wanted.cpu_below) {
     return "[engine]";
   }
   if (running.memory != wanted.memory) {

@@ -65,6 +65,7 @@ void engine_metrics(Exposition& out, const Snapshot& s) {
   out.single("cycle_seconds", "gauge", "Length of a cycle; 0: each lane computes at once", seconds(s.cycle_ns));
   out.single("cycles_total", "counter", "Cycles of the device's worker", s.cycles);
   out.single("late_cycles_total", "counter", "Cycles that began late", s.late_cycles);
+  out.single("slow_launches_total", "counter", "Calls of the GPU's driver that took over 50 us", s.slow_launches);
   out.single("cycle_overruns_total", "counter", "Batches that were longer on the device than their cycles", s.overruns);
   out.single("conserved", "gauge", "1: every frame received is transmitted, punted, dropped by name or in flight",
              s.conserved ? 1 : 0);
@@ -102,6 +103,9 @@ void lane_metrics(Exposition& out, const Snapshot& s) {
   counter("lane_receive_stalls_total", "Polls that could not receive because every batch was in use",
           &LaneSnapshot::receive_stalls);
   counter("lane_deadline_misses_total", "Frames transmitted after their deadline", &LaneSnapshot::misses);
+  counter("lane_deadline_misses_away_total",
+          "Of these, frames that would have been on time if the machine had let the threads run",
+          &LaneSnapshot::misses_away);
   by_row(out, "lane_in_flight_frames", "gauge", "Frames inside a lane", s.lanes, &LaneSnapshot::in_flight, labels);
 }
 
@@ -120,6 +124,17 @@ void port_metrics(Exposition& out, const Snapshot& s) {
   if (s.ports.empty()) return;
   out.family("port_up", "gauge", "1: the link is up");
   for (const PortSnapshot& port : s.ports) out.sample(labels(port), port.link_up ? 1 : 0);
+}
+
+void away_metrics(Exposition& out, const Snapshot& s) {
+  const auto labels = [](const AwaySnapshot& away) { return Labels{{"thread", away.thread}}; };
+  by_row(out, "away_total", "counter", "Times that threads were kept from running for over 50 us", s.away,
+         &AwaySnapshot::times, labels);
+  if (s.away.empty()) return;
+  out.family("away_seconds_total", "counter", "Time that threads were kept from running");
+  for (const AwaySnapshot& away : s.away) out.sample(labels(away), static_cast<double>(away.sum_ns) / 1e9);
+  out.family("away_longest_seconds", "gauge", "The longest time that a thread was kept from running");
+  for (const AwaySnapshot& away : s.away) out.sample(labels(away), static_cast<double>(away.longest_ns) / 1e9);
 }
 
 void device_metrics(Exposition& out, const Snapshot& s) {
@@ -166,6 +181,7 @@ std::string metrics_text(const Snapshot& snapshot) {
   engine_metrics(out, snapshot);
   lane_metrics(out, snapshot);
   port_metrics(out, snapshot);
+  away_metrics(out, snapshot);
   device_metrics(out, snapshot);
   latency_metrics(out, snapshot.latency);
   return out.take();

@@ -8,7 +8,8 @@ LaneSnapshot total(const Snapshot& snapshot) {
     for (const auto field :
          {&LaneSnapshot::rx_frames, &LaneSnapshot::rx_bytes, &LaneSnapshot::tx_frames, &LaneSnapshot::tx_bytes,
           &LaneSnapshot::injected, &LaneSnapshot::punted, &LaneSnapshot::dropped, &LaneSnapshot::in_flight,
-          &LaneSnapshot::batches, &LaneSnapshot::sealed_full, &LaneSnapshot::receive_stalls, &LaneSnapshot::misses}) {
+          &LaneSnapshot::batches, &LaneSnapshot::sealed_full, &LaneSnapshot::receive_stalls, &LaneSnapshot::misses,
+          &LaneSnapshot::misses_away}) {
       sum.*field += lane.*field;
     }
   }

@@ -26,6 +26,7 @@ struct LaneSnapshot {
   std::uint64_t sealed_full = 0;     // batches handed on before the time point, because they were full
   std::uint64_t receive_stalls = 0;  // polls that could not receive: every batch was in use
   std::uint64_t misses = 0;          // frames sent after their deadline
+  std::uint64_t misses_away = 0;     // of these: not the gateway's doing, its threads were kept from running
 };
 
 struct PortSnapshot {
@@ -50,6 +51,12 @@ struct DeviceSnapshot {
   std::string state;  // up | down
   std::uint64_t batches = 0, frames = 0;
   std::uint64_t rescued_batches = 0, rescued_frames = 0;  // computed here because another device failed
+};
+
+// How often the machine kept threads from their work for over 50 µs (engine/away.h).
+struct AwaySnapshot {
+  std::string thread;  // lanes | worker
+  std::uint64_t times = 0, sum_ns = 0, longest_ns = 0;
 };
 
 struct LatencyBucket {
@@ -78,12 +85,13 @@ struct Snapshot {
   std::uint64_t deadline_ns = 0;
   std::uint64_t bound_ns = 0, cycle_ns = 0;  // 0: no cycle, each lane computes on its own core
   std::uint32_t overlap = 1;
-  std::uint64_t cycles = 0, late_cycles = 0, overruns = 0;
+  std::uint64_t cycles = 0, late_cycles = 0, overruns = 0, slow_launches = 0;
   bool conserved = true;  // the equation above holds, as far as a running gateway can tell
   std::vector<LaneSnapshot> lanes;
   std::vector<PortSnapshot> ports;
   std::vector<DropSnapshot> drops;
   std::vector<DeviceSnapshot> devices;
+  std::vector<AwaySnapshot> away;
   LatencySnapshot latency;
   RouteCounts routes;
 };

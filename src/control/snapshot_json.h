@@ -12,19 +12,21 @@ namespace sluice::control {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(LaneSnapshot, index, port, queue, core, rx_frames, rx_bytes, tx_frames,
                                                 tx_bytes, injected, punted, dropped, in_flight, batches, sealed_full,
-                                                receive_stalls, misses)
+                                                receive_stalls, misses, misses_away)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(PortSnapshot, index, name, device, twin, mac, mtu, link_up, rx_frames,
                                                 rx_bytes, tx_frames, tx_bytes, missed, rx_errors, tx_errors)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DropSnapshot, reason, text, frames)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DeviceSnapshot, name, text, state, batches, frames, rescued_batches,
                                                 rescued_frames)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(AwaySnapshot, thread, times, sum_ns, longest_ns)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(LatencyBucket, at_most_ns, frames)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(LatencySnapshot, frames, sum_ns, p50_ns, p90_ns, p99_ns, p999_ns,
                                                 max_ns, buckets)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RouteCounts, ipv4, ipv6, neighbours)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Snapshot, version, uptime_ns, chain, mode, device, deadline_ns,
-                                                bound_ns, cycle_ns, overlap, cycles, late_cycles, overruns, conserved,
-                                                lanes, ports, drops, devices, latency, routes)
+                                                bound_ns, cycle_ns, overlap, cycles, late_cycles, overruns,
+                                                slow_launches, conserved, lanes, ports, drops, devices, away, latency,
+                                                routes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(NextHopRow, port, gateway, weight)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RouteRow, prefix, kind, next_hops, metric, protocol)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RouteTable, routes, matching)

@@ -23,10 +23,11 @@ TEST(SnapshotJson, ReadsBackWhatItWrote) {
 // A member that the JSON forgets would read back as its default and go unnoticed above.
 TEST(SnapshotJson, HasEveryMember) {
   const auto json = nlohmann::json::parse(to_json_text(sample_snapshot()));
-  EXPECT_EQ(json.size(), 19U);
-  EXPECT_EQ(json["lanes"][0].size(), 16U);
+  EXPECT_EQ(json.size(), 21U);
+  EXPECT_EQ(json["lanes"][0].size(), 17U);
   EXPECT_EQ(json["ports"][0].size(), 14U);
   EXPECT_EQ(json["devices"][0].size(), 7U);
+  EXPECT_EQ(json["away"][0].size(), 4U);
   EXPECT_EQ(json["latency"].size(), 8U);
   EXPECT_EQ(json["drops"][0], (nlohmann::json{{"reason", "no_route"}, {"text", "no route matches"}, {"frames", 80}}));
 }
@@ -66,6 +67,7 @@ TEST(SnapshotTotal, AddsLanes) {
   EXPECT_EQ(sum.rx_bytes, 192000U);
   EXPECT_EQ(sum.tx_frames, 2900U);
   EXPECT_EQ(sum.misses, 4U);
+  EXPECT_EQ(sum.misses_away, 3U);
   EXPECT_EQ(sum.rx_frames + sum.injected, sum.tx_frames + sum.punted + sum.dropped + sum.in_flight);
 }
 

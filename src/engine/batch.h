@@ -19,13 +19,16 @@ struct rte_mbuf;
 
 namespace sluice::engine {
 
-enum class BatchState : std::uint32_t { free, open, sealed, in_flight, done, failed };
+// failed: no device has worked on it; lost: one may have done part of the work.
+enum class BatchState : std::uint32_t { free, open, sealed, in_flight, done, failed, lost };
 
 // Frames of one receive burst: they share their receive time.
 struct Segment {
   std::uint32_t first;    // index of the burst's first frame in the batch
   std::uint16_t rx_port;  // index of the port that the burst came from
   std::uint64_t rx_tsc;   // time-stamp counter right after the receive burst
+  // How long the lane's threads and the worker had been away (away.h) by then, in ticks.
+  std::uint64_t lane_away, worker_away;
 };
 
 struct Batch {

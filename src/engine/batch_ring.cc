@@ -79,12 +79,14 @@ void BatchRing::seal(BatchState state) {
 }
 
 Batch* BatchRing::oldest() {
-  return oldest_ticket_ == next_ticket_ ? nullptr : &at(oldest_ticket_);
+  const std::uint64_t oldest = oldest_ticket_.load(std::memory_order_relaxed);
+  return oldest == sealed_tickets_.load(std::memory_order_acquire) ? nullptr : &at(oldest);
 }
 
 void BatchRing::release() {
-  at(oldest_ticket_).state.store(BatchState::free, std::memory_order_relaxed);
-  ++oldest_ticket_;
+  const std::uint64_t oldest = oldest_ticket_.load(std::memory_order_relaxed);
+  at(oldest).state.store(BatchState::free, std::memory_order_relaxed);
+  oldest_ticket_.store(oldest + 1, std::memory_order_release);
 }
 
 Batch* BatchRing::next_sealed() {

@@ -20,6 +20,8 @@ namespace sluice::engine {
 // Gives zeroed memory that the device can address, 64-byte aligned, alive as long as the engine.
 using DeviceMemory = std::function<Expected<void*>(std::size_t bytes)>;
 
+// One thread opens and seals (the collector), one takes and releases the oldest (the forwarder; it may be the same),
+// one takes what is sealed (the worker).
 class BatchRing {
  public:
   struct Shape {
@@ -41,7 +43,12 @@ class BatchRing {
   // that the lane computed itself are passed over.
   Batch* next_sealed();
 
-  std::uint32_t in_use() const { return static_cast<std::uint32_t>(next_ticket_ - oldest_ticket_); }
+  // Sealed and not released. Exact for the collector's and the forwarder's thread in the direction that matters to
+  // them: it can only fall while the collector looks, and only rise while the forwarder does.
+  std::uint32_t in_use() const {
+    const std::uint64_t oldest = oldest_ticket_.load(std::memory_order_acquire);
+    return static_cast<std::uint32_t>(sealed_tickets_.load(std::memory_order_acquire) - oldest);
+  }
   bool has_open() const { return has_open_; }
   std::size_t bytes() const { return bytes_; }
   const std::vector<std::unique_ptr<Batch>>& all() const { return batches_; }
@@ -53,11 +60,12 @@ class BatchRing {
   std::vector<std::unique_ptr<rte_mbuf*[]>> mbufs_;
   std::vector<std::unique_ptr<Segment[]>> segments_;
   std::size_t bytes_ = 0;
-  // The lane's.
-  std::uint64_t oldest_ticket_ = 0;
+  // The collector's.
   std::uint64_t next_ticket_ = 0;  // of the next batch to seal
   bool has_open_ = false;
-  std::atomic<std::uint64_t> sealed_tickets_{0};
+  std::atomic<std::uint64_t> sealed_tickets_{0};  // next_ticket_, for the others
+  // The forwarder's.
+  alignas(64) std::atomic<std::uint64_t> oldest_ticket_{0};
   // The worker's.
   alignas(64) std::uint64_t worker_ticket_ = 0;
 };

@@ -1,5 +1,6 @@
-// Counters of one lane: one writer (the lane's thread), any number of readers. Adding is a plain load, add and store.
-// They conserve frames: rx + injected = tx + punted + sum(drops) + in flight, at every moment when the lane is quiet.
+// Counters of one side of a lane: one writer (the side's thread), any number of readers. Adding is a plain load, add
+// and store. They conserve frames: rx + injected = tx + punted + sum(drops) + in flight, at every moment when the lane
+// is quiet.
 #pragma once
 
 #include <array>
@@ -34,8 +35,8 @@ struct alignas(64) LaneCounters {
   Counter sealed_full;                      // batches handed on before the time point because they were full
   Counter receive_stalls;                   // polls that could not receive because every batch was in use
   Counter misses;                           // frames transmitted after their deadline
-  Counter measured;                         // frames transmitted and timed
-  Counter polls, busy_polls;
+  Counter misses_away;  // of these: would have been on time if the lane's threads, or the worker, had not been away
+  Counter measured;     // frames transmitted and timed
 };
 
 }  // namespace sluice::engine

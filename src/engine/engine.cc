@@ -11,6 +11,8 @@
 namespace sluice::engine {
 namespace {
 
+constexpr unsigned most_lanes_of_a_port = 64;
+
 std::string us(std::chrono::nanoseconds time) {
   const double value = static_cast<double>(time.count()) / 1000.0;
   std::string text = std::to_string(value);
@@ -35,6 +37,12 @@ Expected<int> gpu_index(const std::string& device) {
 }
 
 }  // namespace
+
+void EngineStats::Away::add(const AwayWatch& watch) {
+  times += watch.times();
+  ticks += watch.ticks();
+  longest = std::max(longest, watch.longest());
+}
 
 std::int64_t EngineStats::imbalance() const {
   return static_cast<std::int64_t>(total.rx_frames + total.injected) -
@@ -107,7 +115,12 @@ Expected<void> Engine::open_device(const GpuOpener& open_gpu) {
 Expected<void> Engine::open_ports() {
   unsigned lanes = 0;
   for (const PortOptions& port : options_.ports) {
-    lanes += port.queues;
+    if (port.lane_count() < port.queues || port.lane_count() > most_lanes_of_a_port) {
+      return make_error("[[port]] '" + port.name + "': lanes = " + std::to_string(port.lane_count()) + ", and it has " +
+                        std::to_string(port.queues) + " queues: allowed is as many or more, up to " +
+                        std::to_string(most_lanes_of_a_port));
+    }
+    lanes += port.lane_count();
   }
   if (lanes == 0) {
     return make_error("there is no [[port]]: a gateway needs at least one");
@@ -116,9 +129,13 @@ Expected<void> Engine::open_ports() {
     return make_error("there are " + std::to_string(options_.ports.size()) + " ports; " + std::to_string(max_ports) +
                       " is the most");
   }
-  unsigned threads_limit = lanes;
+  unsigned threads_limit =
+      options_.forwarder_cores.empty() ? lanes : static_cast<unsigned>(options_.forwarder_cores.size());
   for (const PortOptions& options : options_.ports) {
-    auto port = port::Port::open(options, options_.memory, lanes);
+    // Each lane holds frames in its batches.
+    MemoryOptions memory = options_.memory;
+    memory.frames *= (options.lane_count() + options.queues - 1) / options.queues;
+    auto port = port::Port::open(options, memory, threads_limit);
     if (!port) {
       return tl::unexpected(port.error());
     }
@@ -154,6 +171,9 @@ Expected<void> Engine::open_ports() {
     }
     notes_.push_back("port " + options.name + ": " + options.device + " (" + ports_[i]->driver() + "), MAC " +
                      info.mac.str() + ", " + std::to_string(options.queues) + " queue(s)" +
+                     (options.lane_count() == options.queues
+                          ? std::string()
+                          : " spread over " + std::to_string(options.lane_count()) + " lanes by flow hash") +
                      (options.twin.empty() ? "" : ", twin " + options.twin));
     infos.push_back(std::move(info));
   }
@@ -180,36 +200,61 @@ Expected<void> Engine::build_lanes() {
     ports.push_back(port.get());
   }
   std::uint32_t cpu_below = options_.cpu_below >= 0 ? static_cast<std::uint32_t>(options_.cpu_below) : inline_batch;
-  std::vector<std::vector<Lane*>> by_thread(placement_.lane_cores.size());
+  for (const int core : placement_.lane_cores) {
+    threads_.push_back(std::make_unique<LaneThread>(core, placement_.busy));
+  }
+  for (const int core : placement_.forwarder_cores) {
+    threads_.push_back(std::make_unique<LaneThread>(core, placement_.busy));
+  }
+  const std::size_t collectors = placement_.lane_cores.size();
+  const bool separate = !placement_.forwarder_cores.empty();
+  const std::size_t forwarders = separate ? placement_.forwarder_cores.size() : collectors;
   std::size_t bytes = 0;
   for (std::uint16_t p = 0; p < ports_.size(); ++p) {
-    for (std::uint16_t q = 0; q < ports_[p]->options().queues; ++q) {
+    const PortOptions& options = ports_[p]->options();
+    const std::size_t first = lanes_.size();
+    for (std::uint16_t l = 0; l < options.lane_count(); ++l) {
       const auto index = static_cast<std::uint32_t>(lanes_.size());
+      const bool shares_queue = l >= options.queues;
       auto ring = BatchRing::create(
           {index, options_.batches, options_.batch, function_->layout().extra_bytes_per_frame}, memory);
-      if (!ring) {
-        return tl::unexpected(ring.error());
+      auto inbox = shares_queue ? FlowInbox::make("inbox-" + std::to_string(index)) : FlowInbox();
+      if (!ring || !inbox) {
+        return tl::unexpected(!ring ? ring.error() : inbox.error());
       }
       bytes += (*ring)->bytes();
-      const std::size_t thread = index % by_thread.size();
       Lane::Parts parts{index,
                         p,
-                        q,
+                        static_cast<std::uint16_t>(l % options.queues),
                         ports,
-                        static_cast<std::uint16_t>(thread),
+                        static_cast<std::uint16_t>(index % forwarders),
                         host_path_->host_ports(),
-                        q == 0,
+                        l == 0,
                         function_.get(),
                         &clock_,
                         options_.mode,
                         cpu_below,
-                        static_cast<std::uint64_t>(static_cast<double>(options_.deadline.count()) * tsc_per_ns_)};
-      lanes_.push_back(std::make_unique<Lane>(std::move(parts), std::move(*ring)));
-      by_thread[thread].push_back(lanes_.back().get());
+                        static_cast<std::uint64_t>(static_cast<double>(options_.deadline.count()) * tsc_per_ns_),
+                        shares_queue};
+      lanes_.push_back(std::make_unique<Lane>(std::move(parts), std::move(*ring), std::move(*inbox)));
+      LaneThread& collector = *threads_[index % collectors];
+      LaneThread& forwarder = *threads_[(separate ? collectors : 0) + index % forwarders];
+      collector.collects(lanes_.back().get());
+      forwarder.forwards(lanes_.back().get());
+      lanes_.back()->set_threads(collector.side(), forwarder.side());
+      if (l == 0) {
+        host_path_->set_lane_bell(p, forwarder.side().bell);
+      }
     }
-  }
-  for (std::size_t t = 0; t < by_thread.size(); ++t) {
-    threads_.push_back(std::make_unique<LaneThread>(by_thread[t], placement_.lane_cores[t], placement_.busy));
+    for (std::size_t owner = first; owner < first + options.queues; ++owner) {
+      std::vector<Lane*> siblings;
+      for (std::size_t l = owner + options.queues; l < lanes_.size(); l += options.queues) {
+        siblings.push_back(lanes_[l].get());
+      }
+      if (!siblings.empty()) {
+        lanes_[owner]->spread_over(siblings);
+      }
+    }
   }
   notes_.push_back(std::to_string(lanes_.size()) + " lanes, " + std::to_string(options_.batches) + " batches of " +
                    std::to_string(options_.batch) + " frames each (" + std::to_string(bytes >> 10) +
@@ -269,6 +314,9 @@ void Engine::stop() {
   for (const auto& lane : lanes_) {
     lane->stop_receiving();
   }
+  for (const auto& thread : threads_) {
+    thread->wake();
+  }
   // The worker seals and reaps until nothing is in flight; a second is a thousand cycles.
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
   const auto drained = [&] {
@@ -314,56 +362,63 @@ EngineStats Engine::stats() const {
     stats.ports.back().device = port->stats();
   }
   for (const auto& lane : lanes_) {
-    const LaneCounters& c = lane->counters();
+    const LaneCounters& in = lane->collector_counters();
+    const LaneCounters& out = lane->forwarder_counters();
     EngineStats::Lane one;
     one.port = lane->parts().port;
     one.queue = lane->parts().queue;
-    one.core = placement_.lane_cores[lane->parts().tx_queue];
+    one.core = placement_.lane_cores[lane->parts().index % placement_.lane_cores.size()];
     // What can only fall out of balance in one direction is read first, so that a running lane looks at worst in
     // flight.
     for (std::size_t p = 0; p < ports_.size(); ++p) {
-      const std::uint64_t frames = c.tx_frames[p].get();
-      const std::uint64_t bytes = c.tx_bytes[p].get();
+      const std::uint64_t frames = out.tx_frames[p].get();
+      const std::uint64_t bytes = out.tx_bytes[p].get();
       one.tx_frames += frames;
       one.tx_bytes += bytes;
       stats.ports[p].tx_frames += frames;
       stats.ports[p].tx_bytes += bytes;
     }
     for (unsigned r = 0; r < packet::max_reasons; ++r) {
-      const std::uint64_t n = c.drops[r].get();
+      const std::uint64_t n = out.drops[r].get() + in.drops[r].get();
       one.dropped += n;
       stats.drops[r] += n;
     }
-    one.punted = c.punted_frames.get();
-    one.injected = c.injected_frames.get();
+    one.punted = out.punted_frames.get() + in.punted_frames.get();
+    one.injected = out.injected_frames.get();
     one.in_flight = lane->in_flight();
-    one.rx_frames = c.rx_frames.get();
-    one.rx_bytes = c.rx_bytes.get();
-    one.batches_cpu = c.batches_cpu.get();
-    one.frames_cpu = c.frames_cpu.get();
-    one.batches_gpu = c.batches_gpu.get();
-    one.frames_gpu = c.frames_gpu.get();
-    one.batches_rescued = c.batches_rescued.get();
-    one.frames_rescued = c.frames_rescued.get();
-    one.sealed_full = c.sealed_full.get();
-    one.receive_stalls = c.receive_stalls.get();
-    one.misses = c.misses.get();
-    one.measured = c.measured.get();
+    one.rx_frames = in.rx_frames.get();
+    one.rx_bytes = in.rx_bytes.get();
+    one.batches_cpu = in.batches_cpu.get();
+    one.frames_cpu = in.frames_cpu.get();
+    one.batches_gpu = in.batches_gpu.get();
+    one.frames_gpu = in.frames_gpu.get();
+    one.batches_rescued = out.batches_rescued.get();
+    one.frames_rescued = out.frames_rescued.get();
+    one.sealed_full = in.sealed_full.get();
+    one.receive_stalls = in.receive_stalls.get();
+    one.misses = out.misses.get();
+    one.misses_away = out.misses_away.get();
+    one.measured = out.measured.get();
     stats.ports[one.port].rx_frames += one.rx_frames;
     stats.ports[one.port].rx_bytes += one.rx_bytes;
     stats.latency.add(lane->latency());
-    for (auto field :
-         {&EngineStats::Lane::rx_frames, &EngineStats::Lane::rx_bytes, &EngineStats::Lane::tx_frames,
-          &EngineStats::Lane::tx_bytes, &EngineStats::Lane::injected, &EngineStats::Lane::punted,
-          &EngineStats::Lane::dropped, &EngineStats::Lane::in_flight, &EngineStats::Lane::batches_cpu,
-          &EngineStats::Lane::frames_cpu, &EngineStats::Lane::batches_gpu, &EngineStats::Lane::frames_gpu,
-          &EngineStats::Lane::batches_rescued, &EngineStats::Lane::frames_rescued, &EngineStats::Lane::sealed_full,
-          &EngineStats::Lane::receive_stalls, &EngineStats::Lane::misses, &EngineStats::Lane::measured}) {
+    for (auto field : {&EngineStats::Lane::rx_frames, &EngineStats::Lane::rx_bytes, &EngineStats::Lane::tx_frames,
+                       &EngineStats::Lane::tx_bytes, &EngineStats::Lane::injected, &EngineStats::Lane::punted,
+                       &EngineStats::Lane::dropped, &EngineStats::Lane::in_flight, &EngineStats::Lane::batches_cpu,
+                       &EngineStats::Lane::frames_cpu, &EngineStats::Lane::batches_gpu, &EngineStats::Lane::frames_gpu,
+                       &EngineStats::Lane::batches_rescued, &EngineStats::Lane::frames_rescued,
+                       &EngineStats::Lane::sealed_full, &EngineStats::Lane::receive_stalls, &EngineStats::Lane::misses,
+                       &EngineStats::Lane::misses_away, &EngineStats::Lane::measured}) {
       stats.total.*field += one.*field;
     }
     stats.lanes.push_back(one);
   }
+  for (const auto& thread : threads_) {
+    stats.lanes_away.add(thread->away());
+  }
+  stats.worker_away.add(clock_.away);
   if (worker_) {
+    stats.slow_launches = worker_->counters().slow_launches.get();
     stats.device_time.add(worker_->device_time());
     stats.cycles = worker_->counters().cycles.get();
     stats.late_cycles = worker_->counters().late_cycles.get();

@@ -39,7 +39,12 @@ struct EngineStats {
                   in_flight = 0;
     std::uint64_t batches_cpu = 0, frames_cpu = 0, batches_gpu = 0, frames_gpu = 0, batches_rescued = 0,
                   frames_rescued = 0;
-    std::uint64_t sealed_full = 0, receive_stalls = 0, misses = 0, measured = 0;
+    std::uint64_t sealed_full = 0, receive_stalls = 0, misses = 0, misses_away = 0, measured = 0;
+  };
+  // How often, and for how many ticks together and at most, threads were kept from their work (away.h).
+  struct Away {
+    std::uint64_t times = 0, ticks = 0, longest = 0;
+    void add(const AwayWatch& watch);
   };
   std::vector<Port> ports;
   std::vector<Lane> lanes;
@@ -47,7 +52,8 @@ struct EngineStats {
   std::vector<std::uint64_t> drops;  // by packet::Reason
   HistogramSnapshot latency;         // ticks
   HistogramSnapshot device_time;     // ticks
-  std::uint64_t cycles = 0, late_cycles = 0, overruns = 0, failed_batches = 0;
+  std::uint64_t cycles = 0, late_cycles = 0, overruns = 0, failed_batches = 0, slow_launches = 0;
+  Away lanes_away, worker_away;
   bool gpu_up = false;
   // rx + injected - tx - punted - dropped - in_flight; 0 while lanes are quiet.
   std::int64_t imbalance() const;

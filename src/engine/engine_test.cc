@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 #include <rte_cycles.h>
+#include <sched.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <deque>
@@ -40,10 +42,13 @@ class PeerFunction : public Function {
     }
   }
   void stand_in(Batch& batch) override { std::fill_n(batch.verdict, batch.count, 42); }
+  bool recomputable() const override { return recomputable_; }
   std::atomic<std::uint64_t> wrong_verdicts{0};
+  void changes_frames() { recomputable_ = false; }
 
  private:
   PortTable ports_;
+  bool recomputable_ = true;
 };
 
 // A GPU whose batches take random times, so that streams finish out of order, and which can be made to fail.
@@ -222,6 +227,104 @@ TEST(Engine, AFailingGpuCostsNoFrame) {
   EXPECT_EQ(stats.total.tx_frames, stats.total.rx_frames);
   EXPECT_EQ(run.out_of_order, 0U);
   EXPECT_EQ(static_cast<PeerFunction&>(run.engine->function()).wrong_verdicts.load(), 0U);
+}
+
+// A function that changes frames cannot do it twice: what a failing device had begun is dropped under a name.
+TEST(Engine, WhatAFailingGpuHalfDidIsDroppedWhenItCannotBeDoneAgain) {
+  auto gpu = std::make_unique<JitterGpu>(2);
+  JitterGpu& handle = *gpu;
+  Trial run{make_engine(replay_options("cuda:0"), std::move(gpu))};
+  ASSERT_TRUE(run.engine);
+  static_cast<PeerFunction&>(run.engine->function()).changes_frames();
+  ASSERT_TRUE(run.engine->start());
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  handle.fail_for_test();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  run.engine->stop();
+  const EngineStats stats = run.engine->stats();
+  expect_conserved(stats);
+  EXPECT_GT(stats.drops[device_lost], 0U);
+  EXPECT_EQ(stats.total.dropped, stats.drops[device_lost]);
+  EXPECT_GT(stats.total.frames_cpu, 0U);
+}
+
+TEST(Engine, ASeparateForwarderKeepsOrderOnEveryDevice) {
+  // The EAL has pinned this thread to one core.
+  cpu_set_t pinned;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  sched_getaffinity(0, sizeof pinned, &pinned);
+  for (long core = 0; core < sysconf(_SC_NPROCESSORS_ONLN); ++core) {
+    CPU_SET(core, &set);
+  }
+  ASSERT_EQ(sched_setaffinity(0, sizeof set, &set), 0);
+  sched_getaffinity(0, sizeof set, &set);
+  if (CPU_COUNT(&set) < 2) {
+    GTEST_SKIP() << "one core";
+  }
+  for (const bool on_gpu : {false, true}) {
+    Options options = replay_options(on_gpu ? "cuda:0" : "cpu");
+    options.poll = Poll::adaptive;
+    for (int core = 0; options.forwarder_cores.empty(); ++core) {
+      if (CPU_ISSET(core, &set)) {
+        options.forwarder_cores.push_back(core);
+      }
+    }
+    Trial run{make_engine(options, on_gpu ? std::make_unique<JitterGpu>(4) : nullptr)};
+    ASSERT_TRUE(run.engine);
+    watch_order(run, 1);
+    run_for(*run.engine, std::chrono::milliseconds(300));
+    const EngineStats stats = run.engine->stats();
+    expect_conserved(stats);
+    EXPECT_EQ(stats.total.tx_frames, stats.total.rx_frames);
+    EXPECT_GT(on_gpu ? stats.total.frames_gpu : stats.total.frames_cpu, 10000U);
+    EXPECT_EQ(run.out_of_order, 0U);
+    EXPECT_EQ(static_cast<PeerFunction&>(run.engine->function()).wrong_verdicts.load(), 0U);
+  }
+  sched_setaffinity(0, sizeof pinned, &pinned);
+}
+
+TEST(Engine, LanesShareAQueueAndLoseNothing) {
+  for (const bool on_gpu : {false, true}) {
+    Options options = replay_options(on_gpu ? "cuda:0" : "cpu");
+    options.ports[0].lanes = 3;
+    options.ports[1].lanes = 2;
+    options.ports[1].device = "replay,mix=imix,rate=100000,frames=" + std::to_string(pool_frames);
+    Trial run{make_engine(options, on_gpu ? std::make_unique<JitterGpu>(4) : nullptr)};
+    ASSERT_TRUE(run.engine);
+    run_for(*run.engine, std::chrono::milliseconds(300));
+    const EngineStats stats = run.engine->stats();
+    expect_conserved(stats);
+    ASSERT_EQ(stats.lanes.size(), 5U);
+    for (const EngineStats::Lane& lane : stats.lanes) {
+      EXPECT_GT(lane.tx_frames, 100U) << "port " << lane.port;
+    }
+    EXPECT_EQ(stats.total.tx_frames + stats.drops[lane_full], stats.total.rx_frames);
+    EXPECT_EQ(static_cast<PeerFunction&>(run.engine->function()).wrong_verdicts.load(), 0U);
+  }
+}
+
+// The away time of a lane covers what its misses are excused with: the sink of port b holds the lane for 30 ms.
+TEST(Engine, LatenessWhileAThreadWasKeptAwayIsToldApart) {
+  Options options = replay_options("cpu");
+  options.deadline = std::chrono::milliseconds(10);
+  options.ports[0].device += ",rate=20000";
+  options.ports[1].device += ",rate=20000";
+  Trial run{make_engine(options)};
+  ASSERT_TRUE(run.engine);
+  std::uint64_t seen = 0;
+  run.engine->port(1).replay()->observe([&seen](const rte_mbuf*) {
+    if (++seen == 1000) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    }
+  });
+  run_for(*run.engine, std::chrono::milliseconds(300));
+  const EngineStats stats = run.engine->stats();
+  expect_conserved(stats);
+  EXPECT_GT(stats.total.misses, 0U);
+  EXPECT_GT(stats.total.misses_away, 0U);
+  EXPECT_LE(stats.total.misses_away, stats.total.misses);
+  EXPECT_GE(stats.lanes_away.longest, static_cast<std::uint64_t>(29e6 * run.engine->tsc_per_ns()));
 }
 
 TEST(Engine, ZeroLoadForwardsWithTheConstantVerdict) {

@@ -65,11 +65,16 @@ class Function {
   virtual void collect(Burst& burst, BatchWriter& batch) = 0;
 
   // Enqueues the batch's work on a GPU stream and returns without waiting. When the stream has passed it, every verdict
-  // (and every changed frame byte) is in host memory. An error means that nothing usable was enqueued.
+  // (and every changed frame byte) is in host memory. After an error the batch counts as worked on in part.
   virtual Expected<void> launch(Batch& batch, device::GpuStream& stream) = 0;
 
   // The same result for frames [first, first + count) on this CPU core.
   virtual void compute(Batch& batch, std::uint32_t first, std::uint32_t count) = 0;
+
+  // Whether compute() gives the right result for frames on which a device may have done part of a launch before it
+  // failed. False for a function that changes frames so that doing it twice is wrong: such frames are dropped
+  // (device_lost).
+  virtual bool recomputable() const { return true; }
 
   // Applies the verdicts of frames [first, first + count), in order: for each exactly one of out.transmit(),
   // out.drop(), out.punt().

@@ -3,8 +3,6 @@
 #include <poll.h>
 #include <rte_mbuf.h>
 #include <rte_ring.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <array>
 #include <chrono>
@@ -15,7 +13,7 @@ namespace sluice::engine {
 namespace {
 constexpr unsigned ring_size = 1024;
 constexpr unsigned host_frames = 4095;
-constexpr int sleep_ms = 50;
+constexpr auto longest_wait = std::chrono::milliseconds(50);
 constexpr auto link_interval = std::chrono::milliseconds(100);
 
 Expected<rte_ring*> make_ring(const std::string& name, unsigned flags) {
@@ -45,12 +43,10 @@ Expected<std::unique_ptr<HostPath>> HostPath::create(const std::vector<std::uniq
   path->twin_names_.resize(ports.size());
   path->host_ports_.resize(ports.size());
   path->carrier_.resize(ports.size(), true);
-  path->wake_fd_ = eventfd(0, EFD_NONBLOCK);
   for (std::size_t i = 0; i < ports.size(); ++i) {
     path->ports_.push_back(ports[i].get());
     HostPort& host_port = path->host_ports_[i];
-    host_port.host_sleeps = &path->sleeps_;
-    host_port.wake_fd = path->wake_fd_;
+    host_port.host_bell = &path->bell_;
     const port::PortOptions& options = ports[i]->options();
     if (options.twin.empty()) {
       continue;
@@ -96,9 +92,6 @@ HostPath::~HostPath() {
     free_ring(host_port.to_host);
     free_ring(host_port.from_host);
   }
-  if (wake_fd_ >= 0) {
-    close(wake_fd_);
-  }
 }
 
 void HostPath::start() {
@@ -110,8 +103,7 @@ void HostPath::start() {
 void HostPath::stop() {
   stopping_.store(true);
   if (thread_.joinable()) {
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = write(wake_fd_, &one, sizeof one);
+    bell_.ring();
     thread_.join();
   }
 }
@@ -122,7 +114,7 @@ void HostPath::run() {
   for (const auto& twin : twins_) {
     fds.push_back({twin ? twin->fd() : -1, POLLIN, 0});
   }
-  fds.push_back({wake_fd_, POLLIN, 0});
+  fds.push_back({});  // the bell's
   auto next_look = std::chrono::steady_clock::now();
   while (!stopping_.load(std::memory_order_relaxed)) {
     if (const auto now = std::chrono::steady_clock::now(); now >= next_look) {
@@ -138,17 +130,16 @@ void HostPath::run() {
     if (work != 0) {
       continue;
     }
-    sleeps_.store(true);
-    // A frame that was punted before sleeps_ was seen must not wait for the time-out.
+    bell_.arm();
+    // A frame that was punted before the bell was armed must not wait for the time-out.
     for (std::size_t port = 0; port < twins_.size(); ++port) {
       work += twins_[port] ? to_host(port) : 0;
     }
-    if (work == 0) {
-      poll(fds.data(), fds.size(), sleep_ms);
-      std::uint64_t count = 0;
-      [[maybe_unused]] const ssize_t got = read(wake_fd_, &count, sizeof count);
+    if (work == 0 && !stopping_.load(std::memory_order_relaxed)) {
+      bell_.wait(fds, longest_wait);
+    } else {
+      bell_.disarm();
     }
-    sleeps_.store(false);
   }
 }
 
@@ -200,6 +191,9 @@ unsigned HostPath::from_host(std::size_t port) {
     } else {
       counters_.from_host_frames.add(1);
     }
+  }
+  if (count != 0) {
+    host_ports_[port].lane_bell->ring();
   }
   return count;
 }

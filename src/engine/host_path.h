@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "engine/bell.h"
 #include "engine/counters.h"
 #include "engine/host_port.h"
 #include "port/frame_pool.h"
@@ -34,6 +35,8 @@ class HostPath {
   void stop();
 
   const HostPort* host_ports() const { return host_ports_.data(); }
+  // Whom to wake for what the host injects into a port. Before start().
+  void set_lane_bell(std::size_t port, Bell* bell) { host_ports_[port].lane_bell = bell; }
   const HostCounters& counters() const { return counters_; }
   // Empty where a port has no twin.
   const std::vector<std::string>& twin_names() const { return twin_names_; }
@@ -55,9 +58,8 @@ class HostPath {
   std::vector<HostPort> host_ports_;
   port::FramePool pool_;
   HostCounters counters_;
-  std::atomic<bool> sleeps_{false};
   std::atomic<bool> stopping_{false};
-  int wake_fd_ = -1;
+  Bell bell_;
   std::thread thread_;
 };
 

@@ -1,7 +1,6 @@
 #include "engine/host_port.h"
 
 #include <rte_ring.h>
-#include <unistd.h>
 
 namespace sluice::engine {
 
@@ -15,11 +14,7 @@ packet::Reason HostPort::punt(rte_mbuf* frame, bool exceptional) const {
   if (rte_ring_mp_enqueue(to_host, frame) != 0) {
     return punt_full;
   }
-  if (host_sleeps->load(std::memory_order_relaxed) && host_sleeps->exchange(false)) {
-    const std::uint64_t one = 1;
-    // A failed wake-up costs one sleep period, not a frame: the host thread looks at the ring anyway.
-    [[maybe_unused]] const ssize_t written = write(wake_fd, &one, sizeof one);
-  }
+  host_bell->ring();
   return packet::no_reason;
 }
 

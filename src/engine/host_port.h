@@ -2,9 +2,9 @@
 // TAP twin, and one back. Wait-free for lanes; the only system call is a wake-up when the host thread sleeps.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
+#include "engine/bell.h"
 #include "packet/reason.h"
 
 struct rte_mbuf;
@@ -20,8 +20,8 @@ inline const packet::Reason punt_full =
 struct HostPort {
   rte_ring* to_host = nullptr;    // many lanes in, the host thread out; null: the port has no twin
   rte_ring* from_host = nullptr;  // the host thread in, the port's first lane out
-  std::atomic<bool>* host_sleeps = nullptr;
-  int wake_fd = -1;  // eventfd
+  Bell* host_bell = nullptr;
+  Bell* lane_bell = nullptr;  // of the thread that sends what the host injects
 
   // Takes ownership of the frame, or answers why not. Exceptional frames (those that the kernel answers with an ICMP
   // error, if at all) get at most half of the ring, so that a flood of them cannot keep out ARP or a routing protocol.

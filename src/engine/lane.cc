@@ -8,26 +8,46 @@
 
 namespace sluice::engine {
 
-Lane::Lane(Parts parts, std::unique_ptr<BatchRing> ring)
+Lane::Lane(Parts parts, std::unique_ptr<BatchRing> ring, FlowInbox inbox)
     : parts_(std::move(parts)),
       ring_(std::move(ring)),
-      burst_(counters_, parts_.host_ports),
-      emitter_(parts_.ports, parts_.tx_queue, counters_, parts_.host_ports) {}
+      inbox_(std::move(inbox)),
+      burst_(collected_counters_, parts_.host_ports),
+      emitter_(parts_.ports, parts_.tx_queue, forwarded_counters_, parts_.host_ports) {}
 
-unsigned Lane::poll() {
-  unsigned work = 0;
+void Lane::set_threads(const Side& collector, const Side& forwarder) {
+  collector_ = collector;
+  forwarder_ = forwarder;
+}
+
+void Lane::spread_over(const std::vector<Lane*>& siblings) {
+  std::vector<FlowSpread::Sibling> list(1);
+  for (Lane* sibling : siblings) {
+    list.push_back({&sibling->inbox_, sibling->collector_.bell});
+    sibling->queue_owner_ = this;
+  }
+  spread_ = std::make_unique<FlowSpread>(std::move(list));
+}
+
+Lane::Wake Lane::wake() const {
+  if (parts_.shares_queue) {
+    return Wake::bell;
+  }
+  return parts_.ports[parts_.port]->wait_fd(parts_.queue) >= 0 ? Wake::descriptor : Wake::look;
+}
+
+unsigned Lane::collect_round() {
   if (const std::uint64_t epoch = parts_.clock->epoch.load(std::memory_order_acquire); epoch != seen_epoch_) {
     seen_epoch_ = epoch;
     time_point();
   }
-  work += receive();
-  work += forward_done();
+  return receive();
+}
+
+unsigned Lane::forward_round() {
+  unsigned work = forward_done();
   if (parts_.drains_injected) {
     work += send_injected();
-  }
-  counters_.polls.add(1);
-  if (work != 0) {
-    counters_.busy_polls.add(1);
   }
   return work;
 }
@@ -38,6 +58,10 @@ void Lane::time_point() {
   inline_now_ = !parts_.clock->device_up.load(std::memory_order_relaxed) ||
                 cycle_frames_ < (inline_now_ ? parts_.cpu_below : parts_.cpu_below / 2);
   cycle_frames_ = 0;
+  if (on_device_.load(std::memory_order_relaxed) == inline_now_) {
+    on_device_.store(!inline_now_, std::memory_order_relaxed);
+    parts_.clock->bell.ring();  // from now on the worker's time points are waited for
+  }
   if (open_count_ != 0) {
     hand_over(*ring_->open());
   }
@@ -50,15 +74,19 @@ bool Lane::device_computes() {
 void Lane::hand_over(Batch& batch) {
   open_count_ = 0;
   if (device_computes()) {
-    counters_.batches_gpu.add(1);
-    counters_.frames_gpu.add(batch.count);
+    collected_counters_.batches_gpu.add(1);
+    collected_counters_.frames_gpu.add(batch.count);
     ring_->seal(BatchState::sealed);
-    return;
+  } else {
+    const std::uint32_t frames = batch.count;  // the forwarder may be done with the batch before this returns
+    ring_->seal(BatchState::in_flight);
+    compute_here(batch);
+    collected_counters_.batches_cpu.add(1);
+    collected_counters_.frames_cpu.add(frames);
   }
-  ring_->seal(BatchState::in_flight);
-  compute_here(batch);
-  counters_.batches_cpu.add(1);
-  counters_.frames_cpu.add(batch.count);
+  if (forwarder_.bell != collector_.bell) {
+    forwarder_.bell->ring();
+  }
 }
 
 void Lane::compute_here(Batch& batch) {
@@ -71,22 +99,41 @@ void Lane::compute_here(Batch& batch) {
   batch.state.store(BatchState::done, std::memory_order_release);
 }
 
+// From the queue, which may be shared, or from what the lane that owns the queue has put aside for this one.
+unsigned Lane::receive_burst(std::uint64_t& now) {
+  if (parts_.shares_queue) {
+    return inbox_.take(burst_.frames(), burst_size, now);
+  }
+  unsigned count = parts_.ports[parts_.port]->rx_burst(parts_.queue, burst_.frames(), burst_size);
+  if (count != 0) {
+    now = rte_rdtsc();
+    if (spread_) {
+      count = spread_->spread(burst_.frames(), count, now, collected_counters_);
+    }
+  }
+  return count;
+}
+
 unsigned Lane::receive() {
-  if (!receiving_.load(std::memory_order_relaxed)) {
+  // A lane that shares a queue goes on until its owner puts nothing more aside.
+  const bool receiving = parts_.shares_queue
+                             ? receiving_.load(std::memory_order_relaxed) || !queue_owner_->drained() || !inbox_.empty()
+                             : receiving_.load(std::memory_order_relaxed);
+  if (!receiving) {
     if (open_count_ != 0) {
       hand_over(*ring_->open());
     }
-    drained_.store(!holds_frames(), std::memory_order_release);
+    drained_.store(!collector_holds_frames() && ring_->in_use() == 0, std::memory_order_release);
     return 0;
   }
   Batch* batch = ring_->open();
   if (batch == nullptr) {
-    counters_.receive_stalls.add(1);
+    collected_counters_.receive_stalls.add(1);
     return 0;
   }
-  const unsigned count = parts_.ports[parts_.port]->rx_burst(parts_.queue, burst_.frames(), burst_size);
+  std::uint64_t now = 0;
+  const unsigned count = receive_burst(now);
   if (count != 0) {
-    const std::uint64_t now = rte_rdtsc();
     burst_.begin(count, parts_.port);
     for (unsigned i = 0; i < count; ++i) {
       rte_prefetch0(burst_.data(i));
@@ -95,20 +142,20 @@ unsigned Lane::receive() {
     for (unsigned i = 0; i < count; ++i) {
       bytes += burst_.length(i);
     }
-    counters_.rx_frames.add(count);
-    counters_.rx_bytes.add(bytes);
+    collected_counters_.rx_frames.add(count);
+    collected_counters_.rx_bytes.add(bytes);
     const std::uint32_t before = batch->count;
     BatchWriter writer(*batch);
     parts_.function->collect(burst_, writer);
     burst_.end();
     if (batch->count != before) {
-      batch->segment[batch->segments++] = {before, parts_.port, now};
+      batch->segment[batch->segments++] = {before, parts_.port, now, away_ticks(), parts_.clock->away.ticks()};
       cycle_frames_ += batch->count - before;
-      in_flight_.store(in_flight_.load(std::memory_order_relaxed) + batch->count - before, std::memory_order_relaxed);
+      collected_.add(batch->count - before);
     }
     if (parts_.mode == Mode::collector_only) {
-      counters_.drops[measured_only].add(batch->count);
-      in_flight_.store(0, std::memory_order_relaxed);
+      collected_counters_.drops[measured_only].add(batch->count);
+      forwarded_.add(batch->count);
       rte_pktmbuf_free_bulk(batch->mbuf, batch->count);
       batch->count = batch->segments = batch->extra_count = 0;
       batch->bytes = 0;
@@ -120,7 +167,7 @@ unsigned Lane::receive() {
     const bool full = batch->capacity - batch->count < burst_size;
     if (device_computes()) {
       if (full) {
-        counters_.sealed_full.add(1);
+        collected_counters_.sealed_full.add(1);
         hand_over(*batch);
       }
     } else if (full || count < burst_size || batch->count >= inline_batch) {
@@ -134,20 +181,31 @@ unsigned Lane::forward_done() {
   unsigned batches = 0;
   for (Batch* batch = ring_->oldest(); batch != nullptr; batch = ring_->oldest()) {
     const BatchState state = batch->state.load(std::memory_order_acquire);
-    if (state == BatchState::failed) {
-      // The device lost it; the frames are still here.
-      compute_here(*batch);
-      counters_.batches_rescued.add(1);
-      counters_.frames_rescued.add(batch->count);
+    if (state == BatchState::failed || state == BatchState::lost) {
+      rescue(*batch);
     } else if (state != BatchState::done) {
       break;
     }
     forward(*batch);
-    in_flight_.store(in_flight_.load(std::memory_order_relaxed) - batch->count, std::memory_order_relaxed);
+    forwarded_.add(batch->count);
     ring_->release();
     ++batches;
   }
   return batches;
+}
+
+// The device did not do it; the frames are still here.
+void Lane::rescue(Batch& batch) {
+  if (batch.state.load(std::memory_order_relaxed) == BatchState::lost && !parts_.function->recomputable()) {
+    forwarded_counters_.drops[device_lost].add(batch.count);
+    forwarded_.add(batch.count);
+    rte_pktmbuf_free_bulk(batch.mbuf, batch.count);
+    batch.count = batch.segments = 0;
+    return;
+  }
+  compute_here(batch);
+  forwarded_counters_.batches_rescued.add(1);
+  forwarded_counters_.frames_rescued.add(batch.count);
 }
 
 void Lane::forward(Batch& batch) {
@@ -165,20 +223,36 @@ void Lane::forward(Batch& batch) {
     }
     emitter_.flush_all();
     const std::uint64_t now = rte_rdtsc();
+    forwarder_.away->look(now);
     std::uint32_t next = end;
     for (std::uint32_t t = s + 1; t-- > timed;) {
       const std::uint32_t frames = next - batch.segment[t].first;
       next = batch.segment[t].first;
-      const std::uint64_t latency = now - batch.segment[t].rx_tsc;
-      latency_.add(latency, frames);
-      if (latency > parts_.deadline_tsc) {
-        counters_.misses.add(frames);
-      }
+      count_latency(batch.segment[t], frames, now);
     }
-    counters_.measured.add(waiting);
+    forwarded_counters_.measured.add(waiting);
     timed = s + 1;
     waiting = 0;
   }
+}
+
+void Lane::count_latency(const Segment& segment, std::uint32_t frames, std::uint64_t now) {
+  const std::uint64_t latency = now - segment.rx_tsc;
+  latency_.add(latency, frames);
+  if (latency > parts_.deadline_tsc) [[unlikely]] {
+    forwarded_counters_.misses.add(frames);
+    // The longer of the two absences, not their sum: they may have been at the same time.
+    const std::uint64_t away =
+        std::max(away_ticks() - segment.lane_away, parts_.clock->away.ticks() - segment.worker_away);
+    if (latency - std::min(away, latency) <= parts_.deadline_tsc) {
+      forwarded_counters_.misses_away.add(frames);
+    }
+  }
+}
+
+std::uint64_t Lane::away_ticks() const {
+  const std::uint64_t collector = collector_.away->ticks();
+  return forwarder_.away == collector_.away ? collector : collector + forwarder_.away->ticks();
 }
 
 unsigned Lane::send_injected() {
@@ -189,7 +263,7 @@ unsigned Lane::send_injected() {
   rte_mbuf* frames[burst_size];
   const unsigned count = rte_ring_sc_dequeue_burst(ring, reinterpret_cast<void**>(frames), burst_size, nullptr);
   if (count != 0) {
-    counters_.injected_frames.add(count);
+    forwarded_counters_.injected_frames.add(count);
     for (unsigned i = 0; i < count; ++i) {
       emitter_.transmit(frames[i], rte_pktmbuf_pkt_len(frames[i]), parts_.port);
     }
@@ -199,19 +273,27 @@ unsigned Lane::send_injected() {
 }
 
 void Lane::abandon() {
+  const auto give_up = [this](rte_mbuf** frames, unsigned count) {
+    collected_counters_.drops[stopped].add(count);
+    rte_pktmbuf_free_bulk(frames, count);
+  };
   for (Batch* batch = ring_->oldest(); batch != nullptr; batch = ring_->oldest()) {
-    counters_.drops[stopped].add(batch->count);
-    rte_pktmbuf_free_bulk(batch->mbuf, batch->count);
+    give_up(batch->mbuf, batch->count);
     ring_->release();
   }
   if (open_count_ != 0) {
     Batch* batch = ring_->open();
-    counters_.drops[stopped].add(open_count_);
-    rte_pktmbuf_free_bulk(batch->mbuf, open_count_);
+    give_up(batch->mbuf, open_count_);
     batch->count = 0;
     open_count_ = 0;
   }
-  in_flight_.store(0, std::memory_order_relaxed);
+  std::uint64_t rx_tsc = 0;
+  while (inbox_ && !inbox_.empty()) {
+    const unsigned count = inbox_.take(burst_.frames(), burst_size, rx_tsc);
+    collected_counters_.rx_frames.add(count);
+    give_up(burst_.frames(), count);
+  }
+  forwarded_.set(collected_.get());
 }
 
 }  // namespace sluice::engine

@@ -1,7 +1,9 @@
-// A lane: one receive queue, its collector, its forwarder and its batches. Lanes share nothing on the fast path.
+// A lane: one receive queue (or its share of one, flow_spread.h), its collector, its forwarder and its batches. Lanes
+// share nothing on the fast path.
 //
-// poll() does a little of everything and never waits: seal at a time point, receive and collect a burst, compute when
-// this core is the device, forward what is done in ticket order, send what the host injected. One thread calls it.
+// Two rounds that never wait, called in turn by one thread or each by its own:
+//   collect_round()  seal at a time point, receive and collect a burst, compute when this core is the device
+//   forward_round()  forward what is done in ticket order, send what the host injected
 #pragma once
 
 #include <atomic>
@@ -9,10 +11,13 @@
 #include <memory>
 #include <vector>
 
+#include "engine/away.h"
 #include "engine/batch_ring.h"
 #include "engine/batch_writer.h"
+#include "engine/bell.h"
 #include "engine/burst.h"
 #include "engine/emitter.h"
+#include "engine/flow_spread.h"
 #include "engine/function.h"
 #include "engine/histogram.h"
 #include "engine/options.h"
@@ -27,10 +32,15 @@ inline const packet::Reason stopped = packet::register_reason("stopped", "still 
 // Frames that a lane computes itself at a time, so that the CPU device works in cache.
 inline constexpr std::uint32_t inline_batch = 256;
 
+inline const packet::Reason device_lost = packet::register_reason(
+    "device_lost", "the device failed while it changed the frame, and what is in it now is not known");
+
 // How far the worker has come; written by the worker, read by lanes.
 struct alignas(64) Clock {
   std::atomic<std::uint64_t> epoch{0};  // number of the last time point
   std::atomic<bool> device_up{false};   // a GPU takes batches
+  AwayWatch away;                       // of the worker's thread
+  Bell bell;                            // the worker's
 };
 
 class Lane {
@@ -44,25 +54,49 @@ class Lane {
     const HostPort* host_ports;
     bool drains_injected;  // this lane sends what the host injects for its port
     Function* function;
-    const Clock* clock;
+    Clock* clock;
     Mode mode;
     std::uint32_t cpu_below;  // frames per cycle
     std::uint64_t deadline_tsc;
+    bool shares_queue;  // receives from inbox() instead of the queue: `queue` belongs to another lane of the port
   };
-  Lane(Parts parts, std::unique_ptr<BatchRing> ring);
+  Lane(Parts parts, std::unique_ptr<BatchRing> ring, FlowInbox inbox = {});
 
-  // Returns how many frames and batches it moved; 0: nothing to do.
-  unsigned poll();
+  // Before the lane runs. The threads that call its rounds; the same one when forwarder and collector share a core.
+  struct Side {
+    AwayWatch* away;
+    Bell* bell;
+  };
+  void set_threads(const Side& collector, const Side& forwarder);
+  // What this lane's queue delivers goes to these lanes too, which share the queue.
+  void spread_over(const std::vector<Lane*>& siblings);
+
+  // Return how many frames and batches they moved; 0: nothing to do.
+  unsigned collect_round();
+  unsigned forward_round();
   // No more receiving; what is in flight goes on until drained() (any thread may ask).
   void stop_receiving() { receiving_.store(false, std::memory_order_relaxed); }
   bool drained() const { return drained_.load(std::memory_order_acquire); }
-  bool holds_frames() const { return ring_->in_use() != 0 || open_count_ != 0; }
+  // Frames that wait for a time point, a device or the forwarder. Each from the thread of its round.
+  bool collector_holds_frames() const { return open_count_ != 0; }
+  bool forwarder_holds_frames() const { return ring_->in_use() != 0; }
+  // Whether the lane's batches go to the device at present, so that it needs time points. Any thread.
+  bool on_device() const { return on_device_.load(std::memory_order_relaxed); }
+  // What wakes a sleeping collector: a file descriptor of the port (>= 0), the bell, or nothing but a look.
+  enum class Wake { descriptor, bell, look };
+  Wake wake() const;
   // Frames collected and not yet forwarded; exact while the lane is quiet.
-  std::uint64_t in_flight() const { return in_flight_.load(std::memory_order_relaxed); }
+  std::uint64_t in_flight() const {
+    const std::uint64_t out = forwarded_.get();
+    const std::uint64_t in = collected_.get();
+    return in > out ? in - out : 0;
+  }
 
   BatchRing& ring() { return *ring_; }
   const Parts& parts() const { return parts_; }
-  const LaneCounters& counters() const { return counters_; }
+  // One writer each; what happened is their sum.
+  const LaneCounters& collector_counters() const { return collected_counters_; }
+  const LaneCounters& forwarder_counters() const { return forwarded_counters_; }
   const Histogram& latency() const { return latency_; }
   // Frees what a stopped lane still holds, each counted as "stopped".
   void abandon();
@@ -71,21 +105,31 @@ class Lane {
   bool device_computes();
   void time_point();
   unsigned receive();
+  unsigned receive_burst(std::uint64_t& now);
   void hand_over(Batch& batch);
   void compute_here(Batch& batch);
+  void rescue(Batch& batch);
   unsigned forward_done();
   void forward(Batch& batch);
+  void count_latency(const Segment& segment, std::uint32_t frames, std::uint64_t now);
+  std::uint64_t away_ticks() const;
   unsigned send_injected();
 
   Parts parts_;
   std::unique_ptr<BatchRing> ring_;
-  LaneCounters counters_;
+  FlowInbox inbox_;
+  std::unique_ptr<FlowSpread> spread_;
+  const Lane* queue_owner_ = nullptr;
+  Side collector_{};
+  Side forwarder_{};
+  LaneCounters collected_counters_, forwarded_counters_;
+  Counter collected_, forwarded_;  // frames that entered and left batches
   Histogram latency_;
   Burst burst_;
   Emitter emitter_;
   std::atomic<bool> receiving_{true};
   std::atomic<bool> drained_{false};
-  std::atomic<std::uint64_t> in_flight_{0};
+  std::atomic<bool> on_device_{false};
   std::uint64_t seen_epoch_ = 0;
   std::uint64_t cycle_frames_ = 0;
   std::uint32_t open_count_ = 0;

@@ -3,9 +3,11 @@
 #include <rte_lcore.h>
 #include <rte_pause.h>
 #include <sys/prctl.h>
-#include <time.h>
+#include <sys/socket.h>
 
 #include <algorithm>
+#include <chrono>
+#include <span>
 
 #include "engine/placement.h"
 
@@ -13,7 +15,8 @@ namespace sluice::engine {
 namespace {
 constexpr unsigned spins = 512;  // idle rounds before the first sleep
 constexpr long first_sleep_ns = 10'000;
-constexpr long longest_sleep_ns = 1'000'000;  // an idle core wakes 1,000 times a second: about 1.5 % of it
+constexpr long longest_sleep_ns = 2'000'000;  // 500 looks a second cost about 1 % of a core
+constexpr auto longest_wait = std::chrono::milliseconds(100);
 }  // namespace
 
 void LaneThread::start() {
@@ -23,8 +26,28 @@ void LaneThread::start() {
 void LaneThread::stop() {
   stopping_.store(true, std::memory_order_relaxed);
   if (thread_.joinable()) {
+    wake();
     thread_.join();
   }
+}
+
+unsigned LaneThread::round() {
+  unsigned work = 0;
+  away_.look(rte_rdtsc());
+  for (Lane* lane : collected_) {
+    work += lane->collect_round();
+  }
+  for (Lane* lane : forwarded_) {
+    work += lane->forward_round();
+  }
+  return work;
+}
+
+bool LaneThread::holds_frames() const {
+  return std::any_of(collected_.begin(), collected_.end(),
+                     [](const Lane* lane) { return lane->collector_holds_frames(); }) ||
+         std::any_of(forwarded_.begin(), forwarded_.end(),
+                     [](const Lane* lane) { return lane->forwarder_holds_frames(); });
 }
 
 void LaneThread::run() {
@@ -32,29 +55,58 @@ void LaneThread::run() {
   rte_thread_register();
   pin_this_thread(core_, "sluice-lane");
   prctl(PR_SET_TIMERSLACK, 1000UL);
-  unsigned idle = 0;
-  long sleep_ns = first_sleep_ns;
-  while (!stopping_.load(std::memory_order_relaxed)) {
-    unsigned work = 0;
-    for (Lane* lane : lanes_) {
-      work += lane->poll();
+  for (const Lane* lane : collected_) {
+    if (lane->wake() == Lane::Wake::descriptor) {
+      const Lane::Parts& parts = lane->parts();
+      descriptors_.push_back({parts.ports[parts.port]->wait_fd(parts.queue), POLLIN, 0});
+    } else {
+      must_look_ |= lane->wake() == Lane::Wake::look;
     }
-    if (work != 0) {
+  }
+  descriptors_.push_back({});  // the bell's
+  away_.resume(rte_rdtsc());
+  unsigned idle = 0;
+  long timed_ns = first_sleep_ns;
+  while (!stopping_.load(std::memory_order_relaxed)) {
+    if (round() != 0) {
       idle = 0;
-      sleep_ns = first_sleep_ns;
+      timed_ns = first_sleep_ns;
     } else if (busy_ || ++idle < spins) {
       rte_pause();
     } else {
-      // Frames that wait for a time point or a device must not wait for this thread to wake up.
-      const bool holds =
-          std::any_of(lanes_.begin(), lanes_.end(), [](const Lane* lane) { return lane->holds_frames(); });
-      const timespec time{0, holds ? first_sleep_ns : sleep_ns};
-      nanosleep(&time, nullptr);
-      // By an eighth: a sleep, and so the delay that it can add, stays a small part of the silence before it.
-      sleep_ns = std::min(sleep_ns + sleep_ns / 8, longest_sleep_ns);
+      sleep(timed_ns);
+      away_.resume(rte_rdtsc());
     }
   }
   rte_thread_unregister();
+}
+
+// An interface that goes down leaves an error on its socket, which would end every wait at once.
+void LaneThread::clear_errors() {
+  for (const pollfd& descriptor : std::span(descriptors_).first(descriptors_.size() - 1)) {
+    if ((descriptor.revents & POLLERR) != 0) {
+      int error = 0;
+      socklen_t size = sizeof error;
+      getsockopt(descriptor.fd, SOL_SOCKET, SO_ERROR, &error, &size);
+    }
+  }
+}
+
+void LaneThread::sleep(long& timed_ns) {
+  bell_.arm();
+  if (round() != 0 || stopping_.load(std::memory_order_relaxed)) {
+    bell_.disarm();
+  } else if (holds_frames()) {
+    bell_.wait({&descriptors_.back(), 1}, std::chrono::nanoseconds(first_sleep_ns));
+  } else if (!must_look_) {
+    bell_.wait(descriptors_, longest_wait);
+    clear_errors();
+  } else {
+    bell_.wait(descriptors_, std::chrono::nanoseconds(timed_ns));
+    clear_errors();
+    // By an eighth: a sleep, and so the delay that it can add, stays a small part of the silence before it.
+    timed_ns = std::min(timed_ns + timed_ns / 8, longest_sleep_ns);
+  }
 }
 
 }  // namespace sluice::engine

@@ -1,29 +1,54 @@
-// One core's thread: polls its lanes in turn, and sleeps a little longer with every idle round when polling is
-// adaptive.
+// One core's thread: the rounds of its lanes in turn, and a sleep when polling is adaptive and nothing comes.
+//
+// A sleeping thread waits for the ports' file descriptors where their drivers have them, for its bell, and otherwise
+// looks again after a time that grows with the silence. Frames that wait for a time point, a device or the forwarder
+// are never slept on for long.
 #pragma once
+
+#include <poll.h>
 
 #include <atomic>
 #include <thread>
 #include <vector>
 
+#include "engine/away.h"
+#include "engine/bell.h"
 #include "engine/lane.h"
 
 namespace sluice::engine {
 
 class LaneThread {
  public:
-  LaneThread(std::vector<Lane*> lanes, int core, bool busy) : lanes_(std::move(lanes)), core_(core), busy_(busy) {}
+  LaneThread(int core, bool busy) : core_(core), busy_(busy) {}
   ~LaneThread() { stop(); }
+
+  // Before start(). A lane has one collecting and one forwarding thread; both may be this one.
+  void collects(Lane* lane) { collected_.push_back(lane); }
+  void forwards(Lane* lane) { forwarded_.push_back(lane); }
+  Lane::Side side() { return {&away_, &bell_}; }
+
   void start();
   // Asks the thread to end and waits for it; it ends at once, so drain the lanes first.
   void stop();
+  void wake() { bell_.ring(); }
+
+  int core() const { return core_; }
+  const AwayWatch& away() const { return away_; }
 
  private:
   void run();
+  unsigned round();
+  bool holds_frames() const;
+  void sleep(long& timed_ns);
+  void clear_errors();
 
-  std::vector<Lane*> lanes_;
+  std::vector<Lane*> collected_, forwarded_;
   int core_;
   bool busy_;
+  Bell bell_;
+  AwayWatch away_;
+  bool must_look_ = false;  // a port that cannot wake the thread
+  std::vector<pollfd> descriptors_;
   std::atomic<bool> stopping_{false};
   std::thread thread_;
 };

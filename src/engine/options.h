@@ -30,8 +30,9 @@ struct Options {
   unsigned batches = 4;               // per lane
   unsigned streams = 4;               // CUDA streams
   Poll poll = Poll::automatic;
-  std::vector<int> cores;  // of the lanes; empty: chosen
-  int worker_core = -1;    // -1: chosen
+  std::vector<int> cores;            // of the lanes; empty: chosen
+  std::vector<int> forwarder_cores;  // of their forwarders; empty: each lane forwards on its own core
+  int worker_core = -1;              // -1: chosen
   Mode mode = Mode::full;
   int cpu_below = -1;  // frames per cycle; -1: chosen, 0: never
   std::vector<std::string> chain{"route"};

@@ -66,14 +66,13 @@ Expected<Placement> place(const Options& options, unsigned lanes, unsigned threa
     }
   }
 
-  const unsigned wanted = std::max(1U, std::min(lanes, threads_limit));
-  if (!options.cores.empty()) {
-    for (const int core : options.cores) {
-      if (auto ok = check(core, "cores"); !ok) {
-        return tl::unexpected(ok.error());
+  const auto check_list = [&](const std::vector<int>& list, const char* key) -> Expected<void> {
+    for (const int core : list) {
+      if (auto ok = check(core, key); !ok) {
+        return ok;
       }
-      if (std::count(options.cores.begin(), options.cores.end(), core) > 1) {
-        return make_error("[engine] cores: core " + std::to_string(core) + " is named twice");
+      if (std::count(list.begin(), list.end(), core) > 1) {
+        return make_error(std::string("[engine] ") + key + ": core " + std::to_string(core) + " is named twice");
       }
       if (core == placement.worker_core && placement.busy) {
         return make_error(
@@ -82,12 +81,37 @@ Expected<Placement> place(const Options& options, unsigned lanes, unsigned threa
             "or poll = \"adaptive\"");
       }
     }
+    return {};
+  };
+  if (auto ok = check_list(options.cores, "cores"); !ok) {
+    return tl::unexpected(ok.error());
+  }
+  if (auto ok = check_list(options.forwarder_cores, "forwarder_cores"); !ok) {
+    return tl::unexpected(ok.error());
+  }
+  const std::vector<int>& forwarders = options.forwarder_cores;
+  const auto is_forwarder = [&](int core) {
+    return std::find(forwarders.begin(), forwarders.end(), core) != forwarders.end();
+  };
+  if (const auto both = std::find_if(options.cores.begin(), options.cores.end(), is_forwarder);
+      both != options.cores.end() && placement.busy) {
+    return make_error("[engine] core " + std::to_string(*both) +
+                      " is in cores and in forwarder_cores, and both poll without sleeping: give the forwarder another "
+                      "core, or leave forwarder_cores out");
+  }
+  placement.forwarder_cores.assign(
+      forwarders.begin(),
+      forwarders.begin() + std::min<std::ptrdiff_t>(std::min(lanes, threads_limit), std::ssize(forwarders)));
+
+  const unsigned wanted = std::max(1U, forwarders.empty() ? std::min(lanes, threads_limit) : lanes);
+  if (!options.cores.empty()) {
     placement.lane_cores.assign(options.cores.begin(),
                                 options.cores.begin() + std::min<std::ptrdiff_t>(wanted, std::ssize(options.cores)));
   } else {
     // From the highest core down: the first one serves the kernel, the control thread and the worker.
     for (auto core = cores.rbegin(); core != cores.rend() && placement.lane_cores.size() < wanted; ++core) {
-      const bool reserved = *core == placement.worker_core || (cores.size() > 1 && *core == cores.front());
+      const bool reserved =
+          *core == placement.worker_core || (cores.size() > 1 && *core == cores.front()) || is_forwarder(*core);
       if (!reserved) {
         placement.lane_cores.push_back(*core);
       }
@@ -100,6 +124,7 @@ Expected<Placement> place(const Options& options, unsigned lanes, unsigned threa
   placement.text =
       std::to_string(cores.size()) + " cores (NUMA node of core " + std::to_string(placement.lane_cores.front()) +
       ": " + std::to_string(numa_node_of(placement.lane_cores.front())) + "), lanes on " + list(placement.lane_cores) +
+      (forwarders.empty() ? std::string() : ", their forwarders on " + list(placement.forwarder_cores)) +
       (needs_worker ? ", worker on " + std::to_string(placement.worker_core) : std::string()) +
       (placement.busy ? ", busy polling" : ", adaptive polling");
   if (wanted < lanes && threads_limit < lanes) {

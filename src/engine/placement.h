@@ -10,14 +10,16 @@
 namespace sluice::engine {
 
 struct Placement {
-  std::vector<int> lane_cores;  // one thread each; lanes are dealt to them in turn
-  int worker_core = -1;         // -1: no worker
-  bool busy = false;            // poll without sleeping
-  std::string text;             // for the log: topology and choice
+  std::vector<int> lane_cores;       // one thread each; lanes are dealt to them in turn
+  std::vector<int> forwarder_cores;  // one thread each; empty: lanes forward on the core on which they collect
+  int worker_core = -1;              // -1: no worker
+  bool busy = false;                 // poll without sleeping
+  std::string text;                  // for the log: topology and choice
 };
 
 // Chooses from the cores that this process may use. Asked-for cores that do not exist or repeat are an error. `lanes`:
-// how many there are; `threads_limit`: transmit queues of the port with the fewest; `needs_worker`: a GPU is in use.
+// how many there are; `threads_limit`: transmit queues of the port with the fewest, and so the most threads that may
+// forward; `needs_worker`: a GPU is in use.
 Expected<Placement> place(const Options& options, unsigned lanes, unsigned threads_limit, bool needs_worker);
 
 // Pins the calling thread and names it; false when the kernel refuses.

@@ -1,10 +1,10 @@
 #include "engine/worker.h"
 
+#include <poll.h>
 #include <rte_cycles.h>
 #include <rte_pause.h>
 #include <spdlog/spdlog.h>
 #include <sys/prctl.h>
-#include <time.h>
 
 #include <algorithm>
 
@@ -15,6 +15,9 @@ namespace {
 std::uint64_t to_tsc(std::chrono::nanoseconds time) {
   return static_cast<std::uint64_t>(static_cast<double>(time.count()) * static_cast<double>(rte_get_tsc_hz()) / 1e9);
 }
+
+// While no lane sends to the device: how often routes that changed are sent there all the same.
+constexpr std::chrono::nanoseconds longest_sleep = std::chrono::milliseconds(20);
 }  // namespace
 
 Worker::Worker(Parts parts) : parts_(std::move(parts)), streams_(parts_.gpu->stream_count()) {
@@ -23,6 +26,7 @@ Worker::Worker(Parts parts) : parts_(std::move(parts)), streams_(parts_.gpu->str
     stream.submitted_tsc.resize(device::GpuStream::max_marks);
   }
   overrun_tsc_ = to_tsc(parts_.timing.cycle * parts_.timing.overlap);
+  slow_launch_tsc_ = to_tsc(std::chrono::microseconds(away_gap_us));
 }
 
 void Worker::start() {
@@ -33,6 +37,7 @@ void Worker::start() {
 void Worker::stop() {
   stopping_.store(true);
   if (thread_.joinable()) {
+    parts_.clock->bell.ring();
     thread_.join();
   }
 }
@@ -43,10 +48,13 @@ void Worker::run() {
   const std::uint64_t cycle = to_tsc(parts_.timing.cycle);
   std::uint64_t point = rte_rdtsc() + cycle;  // P_k
   std::uint64_t idle_since = 0;
+  bool slept = false;
+  parts_.clock->away.resume(rte_rdtsc());
   for (;;) {
     const std::uint64_t now = rte_rdtsc();
+    parts_.clock->away.look(now);
     if (now >= point) {
-      if (now - point > cycle / 2) {
+      if (now - point > cycle / 2 && !slept) {
         counters_.late_cycles.add(1);
       }
       parts_.clock->epoch.fetch_add(1, std::memory_order_release);
@@ -58,6 +66,7 @@ void Worker::run() {
       }
       // After a stall (the thread was not run) the next point is in the future again, on the same grid.
       point += (1 + (now - point) / cycle) * cycle;
+      slept = false;
     }
     const unsigned work = submit() + reap();
     bool on_device = false;
@@ -72,7 +81,8 @@ void Worker::run() {
     } else if (idle_since == 0) {
       idle_since = now;
     } else if (!parts_.busy && now - idle_since > cycle / 4) {
-      sleep_until(point);
+      slept = sleep_until(point);
+      parts_.clock->away.resume(rte_rdtsc());
     }
     rte_pause();
   }
@@ -85,14 +95,26 @@ void Worker::run() {
   }
 }
 
-void Worker::sleep_until(std::uint64_t tsc) const {
+bool Worker::sleep_until(std::uint64_t point) {
+  Bell& bell = parts_.clock->bell;
+  bell.arm();
+  const bool awaited = stopping_.load(std::memory_order_relaxed) ||
+                       std::any_of(parts_.lanes.begin(), parts_.lanes.end(), [](const Lane* lane) {
+                         return lane->on_device() || lane->forwarder_holds_frames();
+                       });
   const std::uint64_t now = rte_rdtsc();
-  if (tsc <= now) {
-    return;
+  auto time = longest_sleep;
+  if (awaited) {
+    if (now >= point) {
+      bell.disarm();
+      return false;
+    }
+    time = std::chrono::nanoseconds(
+        static_cast<std::int64_t>(static_cast<double>(point - now) * 1e9 / static_cast<double>(rte_get_tsc_hz())));
   }
-  const auto ns = static_cast<long>(static_cast<double>(tsc - now) * 1e9 / static_cast<double>(rte_get_tsc_hz()));
-  const timespec time{ns / 1'000'000'000, ns % 1'000'000'000};
-  nanosleep(&time, nullptr);
+  pollfd scratch{};
+  bell.wait({&scratch, 1}, time);
+  return !awaited;
 }
 
 unsigned Worker::submit() {
@@ -117,13 +139,19 @@ unsigned Worker::submit() {
       Stream& stream = streams_[next_stream_];
       device::GpuStream& gpu_stream = parts_.gpu->stream(next_stream_);
       const std::uint64_t now = rte_rdtsc();
+      parts_.clock->away.look(now);
       Expected<void> launched = parts_.function->launch(*batch, gpu_stream);
       if (launched) {
         launched = gpu_stream.mark();
       }
+      // What the driver takes is the engine's time and not the machine's, so it is not counted as being away.
+      if (const std::uint64_t after = rte_rdtsc(); after - now > slow_launch_tsc_) {
+        counters_.slow_launches.add(1);
+        parts_.clock->away.resume(after);
+      }
       if (!launched) {
         spdlog::error("{}: {}; its batches go on on the CPU", parts_.gpu->info().name, launched.error().message);
-        finish(*batch, BatchState::failed);
+        finish(*batch, BatchState::lost);
         lose_device();
         continue;
       }
@@ -168,7 +196,7 @@ unsigned Worker::reap() {
 
 void Worker::finish(Batch& batch, BatchState state) {
   batch.done_tsc = rte_rdtsc();
-  if (state == BatchState::failed) {
+  if (state == BatchState::failed || state == BatchState::lost) {
     counters_.failed_batches.add(1);
   }
   batch.state.store(state, std::memory_order_release);
@@ -181,7 +209,7 @@ void Worker::lose_device() {
   }
   for (Stream& stream : streams_) {
     for (; stream.count != 0; --stream.count) {
-      finish(*stream.pending[stream.head], BatchState::failed);
+      finish(*stream.pending[stream.head], BatchState::lost);
       stream.head = (stream.head + 1) % device::GpuStream::max_marks;
     }
   }

@@ -1,8 +1,10 @@
 // The thread that drives one GPU: at each time point P_k it raises the lanes' epoch, submits the batches that they
 // seal, and hands back what the device has finished. Time points are absolute (P_k = P_0 + k·I), so they do not drift.
 //
-// When the device fails, its pending batches are handed back as failed (their lanes compute them), device_up falls, and
-// the worker goes on raising epochs so that nothing waits.
+// When polling is adaptive it sleeps between time points, and through them while no lane sends to the device.
+//
+// When the device fails, its pending batches are handed back as lost, later ones as failed (their lanes compute them),
+// device_up falls, and the worker goes on raising epochs so that nothing waits.
 #pragma once
 
 #include <atomic>
@@ -23,7 +25,8 @@ struct WorkerCounters {
   Counter late_cycles;      // time points that were raised more than half a cycle late
   Counter batches, frames;  // finished by the device
   Counter failed_batches;
-  Counter overruns;  // batches that stayed on the device longer than overlap·I
+  Counter overruns;       // batches that stayed on the device longer than overlap·I
+  Counter slow_launches;  // calls of the driver that took longer than away_gap_us
 };
 
 class Worker {
@@ -62,7 +65,8 @@ class Worker {
   unsigned reap();
   void lose_device();
   void finish(Batch& batch, BatchState state);
-  void sleep_until(std::uint64_t tsc) const;
+  // Until the time point, or longer when nobody waits for it; whether it was longer.
+  bool sleep_until(std::uint64_t point);
 
   Parts parts_;
   WorkerCounters counters_;
@@ -70,6 +74,7 @@ class Worker {
   std::vector<Stream> streams_;
   unsigned next_stream_ = 0;
   std::uint64_t overrun_tsc_ = 0;
+  std::uint64_t slow_launch_tsc_ = 0;
   std::atomic<bool> stopping_{false};
   std::thread thread_;
 };

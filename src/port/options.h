@@ -10,12 +10,14 @@ namespace sluice::port {
 struct PortOptions {
   std::string name;     // the administrator's name, unique
   std::string device;   // DPDK devargs ("net_af_packet0,iface=veth1"), a PCI address, or "replay,..." (replay_port.h)
-  unsigned queues = 1;  // receive queues, each served by one lane
+  unsigned queues = 1;  // receive queues
+  unsigned lanes = 0;   // that share them, by flow hash where there are more lanes than queues; 0: one for each queue
   unsigned mtu = 1500;  // largest IP packet
   std::string twin;     // TAP interface that carries what is not fast-path; empty: none
   std::string peer;     // port that echo and touch send to; empty: the other of two ports, else itself
   unsigned descriptors = 1024;  // per queue and direction
   bool promiscuous = true;
+  unsigned lane_count() const { return lanes != 0 ? lanes : queues; }
   bool operator==(const PortOptions&) const = default;
 };
 

@@ -8,8 +8,16 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <utility>
 
 namespace sluice::port {
+namespace {
+thread_local std::vector<int> opened;
+}  // namespace
+
+std::vector<int> take_packet_sockets() {
+  return std::exchange(opened, {});
+}
 
 bool interface_running(const std::string& interface) {
   const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -24,6 +32,7 @@ bool interface_running(const std::string& interface) {
 
 extern "C" int setsockopt(int fd, int level, int name, const void* value, socklen_t length) noexcept {
   if (level == SOL_PACKET && name == PACKET_FANOUT && length == sizeof(int)) {
+    sluice::port::opened.push_back(fd);
     const int on = 1;
     syscall(SYS_setsockopt, fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on,
             sizeof on);  // Linux 4.20; older ones go without

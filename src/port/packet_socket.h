@@ -7,11 +7,15 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace sluice::port {
 
 // Whether the interface is up and has a carrier; false when there is no such interface. Control path: three system
 // calls.
 bool interface_running(const std::string& interface);
+
+// The sockets that the af_packet driver has opened on this thread since the last call, in the order of their queues.
+std::vector<int> take_packet_sockets();
 
 }  // namespace sluice::port

@@ -4,6 +4,7 @@
 #include <rte_errno.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "port/packet_socket.h"
@@ -60,6 +61,7 @@ Expected<void> Port::open_ethdev(const MemoryOptions& memory, unsigned tx_queues
   const std::string name = device_name(options_.device);
   if (rte_eth_dev_get_port_by_name(name.c_str(), &id_) != 0) {
     const std::string devargs = with_queues(options_);
+    take_packet_sockets();
     if (const int error = rte_dev_probe(devargs.c_str()); error != 0) {
       id_ = RTE_MAX_ETHPORTS;
       return fail(
@@ -68,6 +70,7 @@ Expected<void> Port::open_ethdev(const MemoryOptions& memory, unsigned tx_queues
           error);
     }
     probed_ = true;
+    wait_fds_ = take_packet_sockets();
     if (rte_eth_dev_get_port_by_name(name.c_str(), &id_) != 0) {
       id_ = RTE_MAX_ETHPORTS;
       return fail("the device opened but is no Ethernet port", 0);
@@ -85,10 +88,20 @@ Expected<void> Port::open_ethdev(const MemoryOptions& memory, unsigned tx_queues
   tx_queues_ = std::min<unsigned>(tx_queues, info.max_tx_queues);
 
   rte_eth_conf conf{};
+  std::array<std::uint8_t, 64> symmetric_key{};
   if (options_.queues > 1 && (info.flow_type_rss_offloads & RTE_ETH_RSS_IP) != 0) {
     conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
     conf.rx_adv_conf.rss_conf.rss_hf =
         (RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP) & info.flow_type_rss_offloads;
+    // Both directions of a flow on one queue: Woo and Park, "Scalable TCP session monitoring with symmetric
+    // receive-side scaling" (2012).
+    for (std::size_t i = 0; i < symmetric_key.size(); ++i) {
+      symmetric_key[i] = i % 2 == 0 ? 0x6d : 0x5a;
+    }
+    if (info.hash_key_size != 0 && info.hash_key_size <= symmetric_key.size()) {
+      conf.rx_adv_conf.rss_conf.rss_key = symmetric_key.data();
+      conf.rx_adv_conf.rss_conf.rss_key_len = info.hash_key_size;
+    }
   }
   if (const int error = rte_eth_dev_configure(id_, static_cast<std::uint16_t>(options_.queues),
                                               static_cast<std::uint16_t>(tx_queues_), &conf);

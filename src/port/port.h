@@ -53,6 +53,9 @@ class Port {
   std::vector<rte_mempool*> pools() const;
   PortStats stats() const;
   bool link_up() const;
+  // A file descriptor that is readable while frames wait in the queue; -1 when the driver has none (now: all but
+  // net_af_packet).
+  int wait_fd(std::uint16_t queue) const { return queue < wait_fds_.size() ? wait_fds_[queue] : -1; }
   ReplayPort* replay() { return replay_.get(); }
   // The kernel interface under the device ("iface=" of af_packet and af_xdp), or empty.
   std::string kernel_interface() const;
@@ -70,6 +73,7 @@ class Port {
   bool probed_ = false;
   bool started_ = false;
   std::vector<FramePool> pools_;
+  std::vector<int> wait_fds_;  // by receive queue; the driver's
   std::unique_ptr<ReplayPort> replay_;
 };
 

@@ -41,6 +41,7 @@ class Echo final : public engine::Function {
   void collect(engine::Burst& burst, engine::BatchWriter& batch) override;
   Expected<void> launch(engine::Batch& batch, device::GpuStream& stream) override;
   void compute(engine::Batch& batch, std::uint32_t first, std::uint32_t count) override;
+  bool recomputable() const override { return false; }
   void forward(engine::Batch& batch, std::uint32_t first, std::uint32_t count, engine::Emitter& out) override;
 
  private:

@@ -1,0 +1,48 @@
+// Notices when a thread was kept from its work: preempted, its virtual core not run by the machine below, or held in a
+// driver's system call. Lanes and workers look at the clock at least once per burst, which is a few microseconds of
+// work; a longer gap between two looks is time in which the thread did nothing.
+//
+// This is what tells a deadline that the machine broke from one that the engine broke. One writer, any readers.
+#pragma once
+
+#include <rte_cycles.h>
+
+#include <cstdint>
+
+#include "engine/counters.h"
+
+namespace sluice::engine {
+
+inline constexpr std::uint64_t away_gap_us = 50;
+
+class AwayWatch {
+ public:
+  AwayWatch() : gap_tsc_(rte_get_tsc_hz() * away_gap_us / 1'000'000) {}
+
+  void look(std::uint64_t now) {
+    const std::uint64_t gap = now - last_;
+    last_ = now;
+    if (gap > gap_tsc_) [[unlikely]] {
+      times_.add(1);
+      ticks_.add(gap);
+      if (gap > longest_.get()) {
+        longest_.set(gap);
+      }
+    }
+  }
+  // After a sleep of the thread's own choice, or a call that is timed by itself: no gap.
+  void resume(std::uint64_t now) { last_ = now; }
+
+  std::uint64_t times() const { return times_.get(); }
+  std::uint64_t ticks() const { return ticks_.get(); }  // together
+  std::uint64_t longest() const { return longest_.get(); }
+
+ private:
+  // The writer's own line, and one that others read.
+  alignas(64) std::uint64_t gap_tsc_;
+  std::uint64_t last_ = rte_rdtsc();
+  alignas(64) Counter times_;
+  Counter ticks_, longest_;
+};
+
+}  // namespace sluice::engine

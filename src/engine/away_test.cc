@@ -1,0 +1,34 @@
+#include "engine/away.h"
+
+#include <gtest/gtest.h>
+
+namespace sluice::engine {
+namespace {
+
+TEST(AwayWatch, CountsGapsThatAreLongerThanABurstsWork) {
+  const std::uint64_t us = rte_get_tsc_hz() / 1'000'000;
+  AwayWatch watch;
+  const std::uint64_t begin = rte_rdtsc();
+  watch.resume(begin);
+  watch.look(begin + 49 * us);
+  EXPECT_EQ(watch.times(), 0U);
+  watch.look(begin + 49 * us + 300 * us);
+  watch.look(begin + 49 * us + 301 * us);
+  watch.look(begin + 49 * us + 401 * us);
+  EXPECT_EQ(watch.times(), 2U);
+  EXPECT_EQ(watch.ticks(), 400 * us);
+  EXPECT_EQ(watch.longest(), 300 * us);
+}
+
+TEST(AwayWatch, ASleepOnPurposeIsNoGap) {
+  const std::uint64_t us = rte_get_tsc_hz() / 1'000'000;
+  AwayWatch watch;
+  const std::uint64_t begin = rte_rdtsc();
+  watch.resume(begin);
+  watch.resume(begin + 5000 * us);
+  watch.look(begin + 5010 * us);
+  EXPECT_EQ(watch.times(), 0U);
+}
+
+}  // namespace
+}  // namespace sluice::engine
