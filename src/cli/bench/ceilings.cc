@@ -29,8 +29,9 @@ Expected<device::LinkCeilings> print_ceilings(const BenchOptions& options, bool 
   const Noise noise = measure_noise(cores, noise_seconds);
   std::printf(
       "noise: %u cores that only read the clock for %.0f s were kept from it for %.0f us at worst, %lu times over 100 "
-      "us\n",
-      cores, noise_seconds, noise.worst_us, noise.over_100_us);
+      "us, %.3f %% of the time over 10 us; %lu preemptions by this kernel, %.0f ms stolen by the hypervisor\n",
+      cores, noise_seconds, noise.worst_us, noise.over_100_us, 100 * noise.away_share, noise.preemptions,
+      noise.stolen_ms);
   const int index = options.device.rfind("cuda:", 0) == 0 ? std::atoi(options.device.c_str() + 5) : 0;
   // The memory that frames lie in: its pages decide what the copy engine reaches. It is unpinned before it is freed.
   const std::unique_ptr<void, Freed> memory(rte_malloc("link-probe", probe_bytes, 4096));

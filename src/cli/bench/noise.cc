@@ -2,14 +2,39 @@
 
 #include <rte_cycles.h>
 #include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "engine/placement.h"
 
 namespace sluice::cli::bench {
+namespace {
+
+// The eighth figure of /proc/stat's first line; 0 where there is none.
+double stolen_ms() {
+  std::ifstream stat("/proc/stat");
+  std::string cpu;
+  double ticks = 0;
+  stat >> cpu;
+  for (int i = 0; i < 8; ++i) {
+    stat >> ticks;
+  }
+  return stat ? ticks * 1000 / static_cast<double>(sysconf(_SC_CLK_TCK)) : 0;
+}
+
+std::uint64_t preemptions_of_this_thread() {
+  rusage usage{};
+  getrusage(RUSAGE_THREAD, &usage);
+  return static_cast<std::uint64_t>(usage.ru_nivcsw);
+}
+
+}  // namespace
 
 Noise measure_noise(unsigned cores, double seconds) {
   cpu_set_t set;
@@ -25,17 +50,23 @@ Noise measure_noise(unsigned cores, double seconds) {
   const auto length = static_cast<std::uint64_t>(seconds * 1e6 * ticks_per_us);
   std::vector<Noise> of(chosen.size());
   std::vector<std::thread> threads;
+  const double stolen_before = stolen_ms();
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     threads.emplace_back([&, i] {
       engine::pin_this_thread(chosen[i], "sluice-noise");
+      const std::uint64_t preempted = preemptions_of_this_thread();
       std::uint64_t last = rte_rdtsc();
+      double away_us = 0;
       for (const std::uint64_t end = last + length; last < end;) {
         const std::uint64_t now = rte_rdtsc();
         const double gap_us = static_cast<double>(now - last) / ticks_per_us;
         of[i].worst_us = std::max(of[i].worst_us, gap_us);
         of[i].over_100_us += gap_us > 100;
+        away_us += gap_us > 10 ? gap_us : 0;
         last = now;
       }
+      of[i].away_share = away_us / (seconds * 1e6);
+      of[i].preemptions = preemptions_of_this_thread() - preempted;
     });
   }
   Noise all;
@@ -43,7 +74,10 @@ Noise measure_noise(unsigned cores, double seconds) {
     threads[i].join();
     all.worst_us = std::max(all.worst_us, of[i].worst_us);
     all.over_100_us += of[i].over_100_us;
+    all.away_share += of[i].away_share / static_cast<double>(threads.size());
+    all.preemptions += of[i].preemptions;
   }
+  all.stolen_ms = stolen_ms() - stolen_before;
   return all;
 }
 
