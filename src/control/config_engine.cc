@@ -109,6 +109,10 @@ void read_engine(Settings root, engine::Options& options) {
   options.poll =
       choose<Poll>(section, "poll", {{"auto", Poll::automatic}, {"busy", Poll::busy}, {"adaptive", Poll::adaptive}},
                    {"auto", "busy", "adaptive"}, options.poll);
+  using engine::Scheduling;
+  options.scheduling =
+      choose<Scheduling>(section, "scheduling", {{"normal", Scheduling::normal}, {"realtime", Scheduling::realtime}},
+                         {"normal", "realtime"}, options.scheduling);
   options.cores = read_cores(section, "cores", "auto");
   options.forwarder_cores = read_cores(section, "forwarder_cores", "shared");
   options.worker_core = number("worker_core", options.worker_core, -1, highest_core);

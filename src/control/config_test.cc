@@ -73,6 +73,7 @@ poll = "busy"
 cores = [2, 3]
 worker_core = 4
 forwarder_cores = [6, 7]
+scheduling = "realtime"
 mode = "zero-load"
 cpu_below = 100
 chain = ["probe"]
@@ -117,6 +118,7 @@ format = "json"
   EXPECT_EQ(e.poll, engine::Poll::busy);
   EXPECT_THAT(e.cores, ElementsAre(2, 3));
   EXPECT_THAT(e.forwarder_cores, ElementsAre(6, 7));
+  EXPECT_EQ(e.scheduling, engine::Scheduling::realtime);
   EXPECT_EQ(e.worker_core, 4);
   EXPECT_EQ(e.mode, engine::Mode::zero_load);
   EXPECT_EQ(e.cpu_below, 100);

@@ -203,9 +203,10 @@ std::string needs_restart(const engine::Options& running, const engine::Options&
   }
   if (running.device != wanted.device || running.deadline != wanted.deadline || running.cycle != wanted.cycle ||
       running.overlap != wanted.overlap || running.batch != wanted.batch || running.batches != wanted.batches ||
-      running.streams != wanted.streams || running.poll != wanted.poll || running.cores != wanted.cores ||
-      running.forwarder_cores != wanted.forwarder_cores || running.worker_core != wanted.worker_core ||
-      running.mode != wanted.mode || running.cpu_below != wanted.cpu_below) {
+      running.streams != wanted.streams || running.poll != wanted.poll || running.scheduling != wanted.scheduling ||
+      running.cores != wanted.cores || running.forwarder_cores != wanted.forwarder_cores ||
+      running.worker_core != wanted.worker_core || running.mode != wanted.mode ||
+      running.cpu_below != wanted.cpu_below) {
     return "[engine]";
   }
   if (running.memory != wanted.memory) {

@@ -201,10 +201,10 @@ Expected<void> Engine::build_lanes() {
   }
   std::uint32_t cpu_below = options_.cpu_below >= 0 ? static_cast<std::uint32_t>(options_.cpu_below) : inline_batch;
   for (const int core : placement_.lane_cores) {
-    threads_.push_back(std::make_unique<LaneThread>(core, placement_.busy));
+    threads_.push_back(std::make_unique<LaneThread>(core, placement_.busy, placement_.scheduling));
   }
   for (const int core : placement_.forwarder_cores) {
-    threads_.push_back(std::make_unique<LaneThread>(core, placement_.busy));
+    threads_.push_back(std::make_unique<LaneThread>(core, placement_.busy, placement_.scheduling));
   }
   const std::size_t collectors = placement_.lane_cores.size();
   const bool separate = !placement_.forwarder_cores.empty();
@@ -285,8 +285,9 @@ Expected<void> Engine::attach_device() {
   if (auto attached = function_->attach(*gpu_, plan); !attached) {
     return attached;
   }
-  Worker::Parts parts{gpu_.get(),     function_.get(), {}, &clock_, timing_, options_.mode, placement_.worker_core,
-                      placement_.busy};
+  Worker::Parts parts{
+      gpu_.get(),      function_.get(),      {}, &clock_, timing_, options_.mode, placement_.worker_core,
+      placement_.busy, placement_.scheduling};
   for (const auto& lane : lanes_) {
     parts.lanes.push_back(lane.get());
   }

@@ -54,6 +54,7 @@ void LaneThread::run() {
   // Drivers and pools want to know the thread; a failure costs speed only (no per-thread caches).
   rte_thread_register();
   pin_this_thread(core_, "sluice-lane");
+  schedule_this_thread(scheduling_);
   prctl(PR_SET_TIMERSLACK, 1000UL);
   for (const Lane* lane : collected_) {
     if (lane->wake() == Lane::Wake::descriptor) {

@@ -19,7 +19,7 @@ namespace sluice::engine {
 
 class LaneThread {
  public:
-  LaneThread(int core, bool busy) : core_(core), busy_(busy) {}
+  LaneThread(int core, bool busy, Scheduling scheduling) : core_(core), busy_(busy), scheduling_(scheduling) {}
   ~LaneThread() { stop(); }
 
   // Before start(). A lane has one collecting and one forwarding thread; both may be this one.
@@ -45,6 +45,7 @@ class LaneThread {
   std::vector<Lane*> collected_, forwarded_;
   int core_;
   bool busy_;
+  Scheduling scheduling_;
   Bell bell_;
   AwayWatch away_;
   bool must_look_ = false;  // a port that cannot wake the thread

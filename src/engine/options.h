@@ -19,6 +19,9 @@ enum class Mode {
   collector_only,  // receive and collect, then free
 };
 
+// realtime: threads that no ordinary thread of the machine preempts (SCHED_FIFO).
+enum class Scheduling { normal, realtime };
+
 enum class Poll { automatic, busy, adaptive };
 
 struct Options {
@@ -30,6 +33,7 @@ struct Options {
   unsigned batches = 4;               // per lane
   unsigned streams = 4;               // CUDA streams
   Poll poll = Poll::automatic;
+  Scheduling scheduling = Scheduling::normal;
   std::vector<int> cores;            // of the lanes; empty: chosen
   std::vector<int> forwarder_cores;  // of their forwarders; empty: each lane forwards on its own core
   int worker_core = -1;              // -1: chosen

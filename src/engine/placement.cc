@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 namespace sluice::engine {
 namespace {
@@ -58,6 +59,10 @@ Expected<Placement> place(const Options& options, unsigned lanes, unsigned threa
   Placement placement;
   const bool few = cores.size() <= 4;
   placement.busy = options.poll == Poll::busy || (options.poll == Poll::automatic && !few);
+  placement.scheduling = options.scheduling;
+  if (auto ok = check_scheduling(options.scheduling, placement.busy); !ok) {
+    return tl::unexpected(ok.error());
+  }
   if (needs_worker) {
     // The first core takes the interrupts; a worker that waits for one of them raises its time point late.
     placement.worker_core = options.worker_core >= 0 ? options.worker_core : cores[cores.size() > 2 ? 1 : 0];
@@ -126,12 +131,43 @@ Expected<Placement> place(const Options& options, unsigned lanes, unsigned threa
       ": " + std::to_string(numa_node_of(placement.lane_cores.front())) + "), lanes on " + list(placement.lane_cores) +
       (forwarders.empty() ? std::string() : ", their forwarders on " + list(placement.forwarder_cores)) +
       (needs_worker ? ", worker on " + std::to_string(placement.worker_core) : std::string()) +
-      (placement.busy ? ", busy polling" : ", adaptive polling");
+      (placement.busy ? ", busy polling" : ", adaptive polling") +
+      (placement.scheduling == Scheduling::realtime ? " in real time" : "");
   if (wanted < lanes && threads_limit < lanes) {
     placement.text += "; " + std::to_string(lanes) + " lanes share " + std::to_string(placement.lane_cores.size()) +
                       " threads because a port has only " + std::to_string(threads_limit) + " transmit queues";
   }
   return placement;
+}
+
+bool schedule_this_thread(Scheduling scheduling) {
+  if (scheduling == Scheduling::normal) {
+    return true;
+  }
+  // The lowest real-time priority: above every ordinary thread, below the kernel's own.
+  const sched_param priority{sched_get_priority_min(SCHED_FIFO)};
+  return pthread_setschedparam(pthread_self(), SCHED_FIFO, &priority) == 0;
+}
+
+Expected<void> check_scheduling(Scheduling scheduling, bool busy) {
+  if (scheduling == Scheduling::normal) {
+    return {};
+  }
+  bool allowed = false;
+  std::thread([&] { allowed = schedule_this_thread(scheduling); }).join();
+  if (!allowed) {
+    return make_error(
+        "[engine] scheduling = \"realtime\": the kernel does not allow it to this process: run as root or with "
+        "CAP_SYS_NICE, or set it to \"normal\"");
+  }
+  long runtime_us = -1;
+  std::ifstream("/proc/sys/kernel/sched_rt_runtime_us") >> runtime_us;
+  if (busy && runtime_us >= 0) {
+    return make_error(
+        "[engine] scheduling = \"realtime\": this kernel stops threads that poll busily in real time for a while every "
+        "second: set sysctl kernel.sched_rt_runtime_us=-1, or poll = \"adaptive\"");
+  }
+  return {};
 }
 
 bool pin_this_thread(int core, const std::string& name) {

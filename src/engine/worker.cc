@@ -44,6 +44,7 @@ void Worker::stop() {
 
 void Worker::run() {
   pin_this_thread(parts_.core, "sluice-worker");
+  schedule_this_thread(parts_.scheduling);
   prctl(PR_SET_TIMERSLACK, 1000UL);
   const std::uint64_t cycle = to_tsc(parts_.timing.cycle);
   std::uint64_t point = rte_rdtsc() + cycle;  // P_k

@@ -40,6 +40,7 @@ class Worker {
     Mode mode;
     int core;
     bool busy;
+    Scheduling scheduling;
   };
   explicit Worker(Parts parts);
   ~Worker() { stop(); }
