@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <rte_cycles.h>
+#include <rte_ring.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -20,6 +21,8 @@ class PeerFunction : public Function {
   Expected<void> attach(device::Gpu&, const DevicePlan&) override { return {}; }
   void collect(Burst& burst, BatchWriter& batch) override {
     for (unsigned i = 0; i < burst.size(); ++i) {
+      pieces.fetch_add(burst.frame(i)->nb_segs != 1);
+      longest.store(std::max(longest.load(), burst.length(i)));
       batch.append(burst, i, 41);
     }
   }
@@ -43,7 +46,8 @@ class PeerFunction : public Function {
   }
   void stand_in(Batch& batch) override { std::fill_n(batch.verdict, batch.count, 42); }
   bool recomputable() const override { return recomputable_; }
-  std::atomic<std::uint64_t> wrong_verdicts{0};
+  std::atomic<std::uint64_t> wrong_verdicts{0}, pieces{0};
+  std::atomic<std::uint32_t> longest{0};
   void changes_frames() { recomputable_ = false; }
 
  private:
@@ -246,6 +250,45 @@ TEST(Engine, WhatAFailingGpuHalfDidIsDroppedWhenItCannotBeDoneAgain) {
   EXPECT_GT(stats.drops[device_lost], 0U);
   EXPECT_EQ(stats.total.dropped, stats.drops[device_lost]);
   EXPECT_GT(stats.total.frames_cpu, 0U);
+}
+
+// net_ring gives what is put into its ring: frames in three buffers, of which one fits into the first and one does not.
+TEST(Engine, FramesInSeveralPiecesAreJoinedOrDropped) {
+  Options options = replay_options("cpu");
+  options.ports[0].device = "net_ring0";
+  options.ports[1].device = "net_ring1";
+  Trial run{make_engine(options)};
+  ASSERT_TRUE(run.engine);
+  rte_ring* ring = rte_ring_lookup("ETH_RXTX0_net_ring0");
+  ASSERT_NE(ring, nullptr);
+  auto pool = port::make_frame_pool("pieces-test", 64, 1024, SOCKET_ID_ANY);
+  ASSERT_TRUE(pool) << pool.error().message;
+  for (const std::uint16_t bytes : {300, 900}) {
+    rte_mbuf* head = rte_pktmbuf_alloc(pool->get());
+    rte_pktmbuf_append(head, bytes);
+    for (int piece = 0; piece < 2; ++piece) {
+      rte_mbuf* next = rte_pktmbuf_alloc(pool->get());
+      rte_pktmbuf_append(next, bytes);
+      ASSERT_EQ(rte_pktmbuf_chain(head, next), 0);
+    }
+    ASSERT_EQ(rte_ring_enqueue(ring, head), 0);
+  }
+  run_for(*run.engine, std::chrono::milliseconds(50));
+  const EngineStats stats = run.engine->stats();
+  const auto& function = static_cast<PeerFunction&>(run.engine->function());
+  EXPECT_EQ(stats.imbalance(), 0);
+  EXPECT_EQ(stats.drops[in_pieces], 1U);
+  EXPECT_GT(stats.total.tx_frames, 0U);
+  EXPECT_EQ(function.pieces.load(), 0U);
+  EXPECT_EQ(function.longest.load(), 900U);
+  // The rings outlive the ports; what is left in them goes back before its pool does.
+  for (const char* name : {"ETH_RXTX0_net_ring0", "ETH_RXTX0_net_ring1"}) {
+    void* frame = nullptr;
+    for (rte_ring* left = rte_ring_lookup(name); left != nullptr && rte_ring_dequeue(left, &frame) == 0;) {
+      rte_pktmbuf_free(static_cast<rte_mbuf*>(frame));
+    }
+  }
+  EXPECT_EQ(rte_mempool_avail_count(pool->get()), 64U);
 }
 
 TEST(Engine, ASeparateForwarderKeepsOrderOnEveryDevice) {

@@ -107,11 +107,30 @@ unsigned Lane::receive_burst(std::uint64_t& now) {
   unsigned count = parts_.ports[parts_.port]->rx_burst(parts_.queue, burst_.frames(), burst_size);
   if (count != 0) {
     now = rte_rdtsc();
+    count = join_pieces(count);
     if (spread_) {
       count = spread_->spread(burst_.frames(), count, now, collected_counters_);
     }
   }
   return count;
+}
+
+// Functions and devices see a frame as one piece of memory; a driver may deliver it as a chain of buffers. Returns how
+// many frames are left.
+unsigned Lane::join_pieces(unsigned count) {
+  rte_mbuf** frames = burst_.frames();
+  unsigned kept = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    if (frames[i]->nb_segs != 1 && rte_pktmbuf_linearize(frames[i]) != 0) [[unlikely]] {
+      collected_counters_.rx_frames.add(1);
+      collected_counters_.rx_bytes.add(rte_pktmbuf_pkt_len(frames[i]));
+      collected_counters_.drops[in_pieces].add(1);
+      rte_pktmbuf_free(frames[i]);
+    } else {
+      frames[kept++] = frames[i];
+    }
+  }
+  return kept;
 }
 
 unsigned Lane::receive() {

@@ -27,6 +27,8 @@ namespace sluice::engine {
 
 inline const packet::Reason measured_only =
     packet::register_reason("measured_only", "collector-only mode measures receiving and sends nothing");
+inline const packet::Reason in_pieces =
+    packet::register_reason("in_pieces", "the frame came in several buffers and does not fit into one");
 inline const packet::Reason stopped = packet::register_reason("stopped", "still in a queue when the gateway stopped");
 
 // Frames that a lane computes itself at a time, so that the CPU device works in cache.
@@ -106,6 +108,7 @@ class Lane {
   void time_point();
   unsigned receive();
   unsigned receive_burst(std::uint64_t& now);
+  unsigned join_pieces(unsigned count);
   void hand_over(Batch& batch);
   void compute_here(Batch& batch);
   void rescue(Batch& batch);
