@@ -18,12 +18,17 @@ constexpr unsigned frames = 1024;
 
 class SwitchedTest : public testing::Test {
  protected:
-  void SetUp() override {
+  void SetUp() override { make("cpu"); }
+  void make(const std::string& device) {
+    rig_.reset();
     RigOptions options;
     options.function = "touch";
     options.mix = "64";
     options.frames = frames;
-    options.engine.device = "cpu";
+    options.engine.device = device;
+    options.engine.cpu_below = device == "cpu" ? -1 : 0;
+    options.engine.deadline = std::chrono::milliseconds(100);
+    options.engine.batch = 256;
     options.wrap = [this](std::unique_ptr<engine::Function> inner) -> std::unique_ptr<engine::Function> {
       auto wrapper = std::make_unique<Switched>(std::move(inner));
       switched_ = wrapper.get();
@@ -85,15 +90,19 @@ TEST_F(SwitchedTest, FramesThatTheLoopDidNotRewriteAreFoundOut) {
   EXPECT_TRUE(rig_->finish());
 }
 
-TEST_F(SwitchedTest, ZeroLoadAndTheFunctionItselfForwardWithoutADrop) {
-  for (const Work work : {Work::zero_load, Work::full}) {
-    switched_->set(work);
-    const Outcome outcome = rig_->measure(0.02, 0.05);
-    EXPECT_NE(outcome.frames, 0U);
-    EXPECT_EQ(outcome.dropped, 0U);
+TEST_F(SwitchedTest, ZeroLoadAndTheFunctionItselfForwardOnEachDevice) {
+  for (const char* device : {"cpu", "cuda:0"}) {
+    make(device);
+    for (const Work work : {Work::zero_load, Work::full, Work::zero_load}) {
+      switched_->set(work);
+      const Outcome outcome = rig_->measure(0.05, 0.3);
+      EXPECT_NE(outcome.frames, 0U) << device;
+      EXPECT_EQ(outcome.dropped, 0U) << device;
+      EXPECT_EQ(outcome.gpu_frames != 0, rig_->engine().gpu() != nullptr) << device;
+    }
+    EXPECT_EQ(switched_->loops().frames, 0U);
+    EXPECT_TRUE(rig_->finish());
   }
-  EXPECT_EQ(switched_->loops().frames, 0U);
-  EXPECT_TRUE(rig_->finish());
 }
 
 }  // namespace
