@@ -2,9 +2,12 @@
 
 #include <spdlog/spdlog.h>
 
+#include <cstdio>
 #include <functional>
 #include <memory>
+#include <string_view>
 
+#include "cli/bench/csv.h"
 #include "cli/commands.h"
 
 namespace sluice::cli {
@@ -20,7 +23,8 @@ constexpr Bench benches[] = {
     {"link", "The ceilings of the link between host memory and the GPU", bench::bench_link},
     {"echo", "Every byte to the GPU and back, at a deadline", bench::bench_echo},
     {"touch", "Every byte read by the GPU, a verdict back, at a deadline", bench::bench_touch},
-    {"route", "The router at 64 B with a full table, on each device, beside dpdk-testpmd", bench::bench_route},
+    {"route", "The router at 64 B with a full table, on each device, beside a MAC-rewriting loop and dpdk-testpmd",
+     bench::bench_route},
     {"idle", "The router's latency at low load", bench::bench_idle},
     {"soak", "The router under full load while its table churns, for --hold seconds: no loss, no growth",
      bench::bench_soak},
@@ -43,7 +47,7 @@ void add_options(CLI::App& command, bench::BenchOptions& options) {
   command.add_option("--settings", options.function_settings,
                      "TOML for the function's section, e.g. 'path = \"direct\"'");
   command.add_option("--table", options.table, "route: a file of routes (lookup/route_file.h)");
-  command.add_option("--csv", options.csv, "append the rows to this file");
+  command.add_option("--csv", options.csv, "append the rows to this file; soak: write its series to this new one");
 }
 
 }  // namespace
@@ -59,6 +63,14 @@ void add_bench(CLI::App& app, int& status) {
     add_options(*sub, *options);
     sub->callback([options, &one, &status] {
       spdlog::set_level(spdlog::level::warn);
+      // Now, and not after a minute of measuring. A soak's file is another one.
+      if (!options->csv.empty() && std::string_view(one.name) != "soak") {
+        if (const auto usable = bench::check_csv(options->csv); !usable) {
+          std::fprintf(stderr, "bench %s: %s\n", one.name, usable.error().message.c_str());
+          status = 2;
+          return;
+        }
+      }
       status = one.run(*options);
     });
   }

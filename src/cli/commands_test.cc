@@ -31,12 +31,16 @@ class Source final : public control::StatsSource {
   }
   Expected<std::vector<control::NeighbourRow>> neighbours() override { return make_error("the chain is no router"); }
   std::string config() override { return R"({"file":"r.toml"})"; }
-  Expected<std::string> reload() override { return std::string("nothing changed"); }
+  Expected<std::string> reload() override {
+    if (!mistakes.empty()) return make_error(mistakes);
+    return std::string("nothing changed");
+  }
   void stop() override { stopped = true; }
 
   std::uint64_t calls = 0;
   control::RouteQuery last_query;
   bool stopped = false;
+  std::string mistakes;
 };
 
 class Commands : public testing::Test {
@@ -108,6 +112,13 @@ TEST_F(Commands, CtlRoutesAsksForPrefixAndLimit) {
 TEST_F(Commands, CtlRepeatsTheGatewaysRefusal) {
   EXPECT_EQ(sluice({"ctl", "neighbours", "--api", "ADDRESS"}), 1);
   EXPECT_EQ(err_, "sluice: the chain is no router\n");
+  EXPECT_EQ(out_, "");
+}
+
+TEST_F(Commands, CtlReloadListsEveryMistake) {
+  source_.mistakes = "r.toml:2: one\nr.toml:7: another";
+  EXPECT_EQ(sluice({"ctl", "reload", "--api", "ADDRESS"}), 1);
+  EXPECT_EQ(err_, "sluice: r.toml:2: one\nsluice: r.toml:7: another\n");
   EXPECT_EQ(out_, "");
 }
 

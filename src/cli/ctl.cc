@@ -2,6 +2,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <sstream>
+#include <string>
 
 #include "cli/api_option.h"
 #include "cli/commands.h"
@@ -24,7 +26,11 @@ int ask(const std::string& api, const Request& request, bool json) {
   const auto answer = request.change ? client->post(request.path) : client->get(request.path);
   const auto text = answer && request.print && !json ? request.print(*answer) : answer;
   if (!text) {
-    std::fprintf(stderr, "sluice: %s\n", text.error().message.c_str());
+    // A refused reload has a line for each mistake of the file.
+    std::istringstream lines(text.error().message);
+    for (std::string line; std::getline(lines, line);) {
+      std::fprintf(stderr, "sluice: %s\n", line.c_str());
+    }
     return 1;
   }
   std::fputs(text->c_str(), stdout);

@@ -49,7 +49,10 @@ std::string stats_report(const Snapshot& s) {
   }
   out +=
       fmt::format("routes       {} IPv4, {} IPv6, {} neighbours\n", s.routes.ipv4, s.routes.ipv6, s.routes.neighbours);
-  return out + (s.conserved ? "counters     add up\n" : "counters     DO NOT add up\n");
+  return out + (s.conserved
+                    ? "balance      counters add up: received + injected = transmitted + punted + dropped + in flight\n"
+                    : "balance      COUNTERS DO NOT ADD UP: received + injected is not transmitted + punted + "
+                      "dropped + in flight\n");
 }
 
 std::string ports_report(const std::vector<PortSnapshot>& ports) {

@@ -55,12 +55,12 @@ TEST(StatsReport, SaysWhatCounts) {
         "1.00 ms, missed by 4 of 2900 frames (3 because threads were kept from running); bound 910 us, cycle 300 us",
         "lanes 5 times, 900 us together, 400 us at most", "12, 1 late, 3 overruns",
         "cpu (8 cores) up: 30 batches, 600 frames, 20 of them rescued", "cuda:0 (NVIDIA \"H200\") down",
-        "600000 IPv4, 200000 IPv6, 12 neighbours", "counters     add up"}) {
+        "600000 IPv4, 200000 IPv6, 12 neighbours", "balance      counters add up: received + injected = "}) {
     EXPECT_THAT(report, HasSubstr(part));
   }
   Snapshot wrong = control::sample_snapshot();
   wrong.conserved = false;
-  EXPECT_THAT(stats_report(wrong), HasSubstr("DO NOT add up"));
+  EXPECT_THAT(stats_report(wrong), HasSubstr("COUNTERS DO NOT ADD UP"));
 }
 
 TEST(PortsReport, IsATable) {

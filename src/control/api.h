@@ -29,7 +29,7 @@ class StatsSource {
   // config_json.h
   virtual std::string config() = 0;
   // Reads the configuration again; what can change without a restart is in force when it returns. One sentence on what
-  // was done; an Error leaves everything as it was.
+  // was done; an Error, with a line for each mistake of the file, leaves everything as it was.
   virtual Expected<std::string> reload() = 0;
   // Asks the gateway to end cleanly, and returns before it does.
   virtual void stop() = 0;

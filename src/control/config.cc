@@ -38,6 +38,14 @@ Config::Config(std::string file, std::unique_ptr<Diagnostics> diagnostics, Expec
   root_.finish();
 }
 
+std::string Config::mistakes(std::size_t first) const {
+  std::string text;
+  for (std::size_t i = first; i < diagnostics_->lines.size(); ++i) {
+    text += (i == first ? "" : "\n") + diagnostics_->lines[i];
+  }
+  return text;
+}
+
 Settings Config::section(std::string_view name) {
   return root_.section(name);
 }

@@ -7,6 +7,7 @@
 // Thread-safety: none (the control thread). Cost: start-up and reload only.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -34,6 +35,8 @@ class Config {
 
   bool ok() const { return diagnostics_->ok(); }
   const Diagnostics& diagnostics() const { return *diagnostics_; }
+  // The diagnostics from the `first`th on, a line each, without a line break at the end.
+  std::string mistakes(std::size_t first = 0) const;
   // For a mistake that is found outside the file's own sections.
   void add_problem(std::string line) { diagnostics_->lines.push_back(std::move(line)); }
   // A function's section, empty when absent. Lives as long as this Config.

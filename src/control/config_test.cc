@@ -326,6 +326,15 @@ TEST(Config, SyntaxErrorAndMissingFileAreLinesToo) {
               ElementsAre("/nowhere/r.toml: cannot be read: No such file or directory"));
 }
 
+TEST(Config, MistakesAreALineEach) {
+  const Config config = Config::from_text(good_port + "[log]\nlevel = \"loud\"\nfile = 3\n[nowhere]\n", "r.toml");
+  ASSERT_EQ(config.diagnostics().lines.size(), 3U);
+  const std::vector<std::string>& lines = config.diagnostics().lines;
+  EXPECT_EQ(config.mistakes(), lines[0] + "\n" + lines[1] + "\n" + lines[2]);
+  EXPECT_EQ(config.mistakes(2), lines[2]);
+  EXPECT_EQ(config.mistakes(3), "");
+}
+
 TEST(FunctionMaker, AddsTheFunctionsMistakesToTheFiles) {
   Config good = Config::from_text(with_chain("[probe]\ndepth = 3\n") + good_port, "r.toml");
   EXPECT_TRUE(make_function(good, described_ports(good.engine)));
@@ -333,7 +342,9 @@ TEST(FunctionMaker, AddsTheFunctionsMistakesToTheFiles) {
 
   Config bad = Config::from_text(with_chain("[probe]\ndepht = 3\ndepth = 10\n") + good_port, "r.toml");
   ASSERT_TRUE(bad.ok());
-  EXPECT_FALSE(make_function(bad, described_ports(bad.engine)));
+  const auto refused = make_function(bad, described_ports(bad.engine));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, bad.mistakes());
   EXPECT_THAT(bad.diagnostics().lines,
               ElementsAre("r.toml:4: [probe] depth = 10: allowed is a whole number from 1 to 9",
                           "r.toml:3: [probe] depht = 3: unknown key; did you mean \"depth\"?"));

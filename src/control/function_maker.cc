@@ -11,7 +11,7 @@ Expected<std::unique_ptr<engine::Function>> make_function(Config& config, const 
   auto function = type->make(section, ports);
   section.finish();
   if (!function && config.diagnostics().lines.size() == before) section.error("", function.error().message);
-  if (config.diagnostics().lines.size() > before) return make_error(config.diagnostics().lines[before]);
+  if (config.diagnostics().lines.size() > before) return make_error(config.mistakes(before));
   return function;
 }
 

@@ -10,8 +10,8 @@
 
 namespace sluice::control {
 
-// Everything that is wrong with the section, unknown keys too, goes into config.diagnostics(); the Error is then the
-// first of those lines.
+// Everything that is wrong with the section, unknown keys too, goes into config.diagnostics(); the Error is then those
+// lines.
 Expected<std::unique_ptr<engine::Function>> make_function(Config& config, const engine::PortTable& ports);
 
 // The ports as the file describes them, before any is opened: enough to check a function's section.

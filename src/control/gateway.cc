@@ -216,7 +216,7 @@ Expected<std::string> Gateway::reload() {
   const std::lock_guard lock(reload_mutex_);
   Config fresh = Config::from_file(config_.file());
   if (!fresh.ok()) {
-    return make_error(fresh.diagnostics().lines.front());
+    return make_error(fresh.mistakes());
   }
   if (const std::string difference = needs_restart(config_.engine, fresh.engine); !difference.empty()) {
     return make_error(difference + " cannot change while the gateway runs: restart it");

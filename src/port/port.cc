@@ -48,7 +48,7 @@ Expected<std::unique_ptr<Port>> Port::open(const PortOptions& options, const Mem
     }
     port->replay_ = std::move(*replay);
     port->tx_queues_ = tx_queues;
-    port->mac_ = {{0x02, 0, 0, 0, 0, 0x02}};
+    port->mac_ = port->replay_->mac();
     return port;
   }
   if (auto opened = port->open_ethdev(memory, tx_queues); !opened) {

@@ -36,10 +36,10 @@ packet::IpAddress random_destination(std::mt19937_64& random, int family) {
   return packet::IpAddress::from_bytes(family, bytes);
 }
 
-std::vector<std::uint8_t> make_frame(std::mt19937_64& random, const ReplayOptions& options, unsigned index,
-                                     unsigned length) {
+std::vector<std::uint8_t> make_frame(std::mt19937_64& random, const ReplayOptions& options, int family,
+                                     const std::string& own_mac, unsigned index, unsigned length) {
   const packet::IpAddress destination = options.destinations.empty()
-                                            ? random_destination(random, options.family)
+                                            ? random_destination(random, family)
                                             : options.destinations[index % options.destinations.size()];
   const bool v4 = destination.family == 4;
   const unsigned headers = 14 + (v4 ? 20 : 40) + 8;
@@ -48,13 +48,41 @@ std::vector<std::uint8_t> make_frame(std::mt19937_64& random, const ReplayOption
     byte = static_cast<std::uint8_t>(random());
   }
   packet::PacketBuilder builder;
-  builder.eth("02:00:00:00:00:01", "02:00:00:00:00:02");
+  builder.eth("02:00:00:00:00:01", own_mac);
   if (v4) {
     builder.ipv4("198.18.0.1", destination.str());
   } else {
     builder.ipv6("2001:2::1", destination.str());
   }
   return builder.ttl(255).udp(static_cast<std::uint16_t>(1024 + index % 50000), 4000).payload(payload).build();
+}
+
+// The frames of one queue. The same arguments give the same frames, whatever was made before.
+Expected<std::vector<std::vector<std::uint8_t>>> make_frames(const ReplayOptions& options, int family,
+                                                             const std::string& own_mac, unsigned queue,
+                                                             unsigned frame_bytes) {
+  auto mix = packet::FrameMix::make(options.mix, options.seed + queue);
+  if (!mix) {
+    return tl::unexpected(mix.error());
+  }
+  std::mt19937_64 random(options.seed * 1000003 + queue);
+  std::vector<std::vector<std::uint8_t>> frames;
+  frames.reserve(options.frames);
+  for (unsigned i = 0; i < options.frames; ++i) {
+    const unsigned length = mix->next();
+    if (length > frame_bytes) {
+      return make_error("replay: mix '" + options.mix + "' has frames of " + std::to_string(length) +
+                        " bytes; raise [memory] frame_bytes above " + std::to_string(frame_bytes));
+    }
+    frames.push_back(make_frame(random, options, family, own_mac, i, length));
+  }
+  return frames;
+}
+
+void write_frame(const std::vector<std::uint8_t>& bytes, rte_mbuf* frame) {
+  std::memcpy(rte_pktmbuf_mtod(frame, void*), bytes.data(), bytes.size());
+  frame->data_len = static_cast<std::uint16_t>(bytes.size());
+  frame->pkt_len = static_cast<std::uint32_t>(bytes.size());
 }
 
 }  // namespace
@@ -99,12 +127,16 @@ Expected<ReplayOptions> ReplayOptions::parse(const std::string& devargs) {
 Expected<std::unique_ptr<ReplayPort>> ReplayPort::create(const std::string& name, unsigned queues,
                                                          const ReplayOptions& options, unsigned frame_bytes) {
   auto port = std::make_unique<ReplayPort>();
+  port->options_ = options;
+  port->mac_ = mac_of(name);
+  port->frame_bytes_ = frame_bytes;
   port->refresh_ = options.refresh;
   port->frames_ = options.frames;
+  port->family_.store(options.family, std::memory_order_relaxed);
   for (unsigned q = 0; q < queues; ++q) {
-    auto mix = packet::FrameMix::make(options.mix, options.seed + q);
-    if (!mix) {
-      return tl::unexpected(mix.error());
+    auto frames = make_frames(options, options.family, port->mac_.str(), q, frame_bytes);
+    if (!frames) {
+      return tl::unexpected(frames.error());
     }
     auto pool = make_frame_pool("replay-" + name + "-" + std::to_string(q), options.frames, frame_bytes, SOCKET_ID_ANY);
     if (!pool) {
@@ -112,31 +144,54 @@ Expected<std::unique_ptr<ReplayPort>> ReplayPort::create(const std::string& name
     }
     auto queue = std::make_unique<Queue>();
     queue->pool = std::move(*pool);
-    std::mt19937_64 random(options.seed * 1000003 + q);
+    queue->seen_family = options.family;
     std::vector<rte_mbuf*> all(options.frames);
     if (rte_pktmbuf_alloc_bulk(queue->pool.get(), all.data(), options.frames) != 0) {
       return make_error("replay: the frames of queue " + std::to_string(q) + " could not be taken from their pool");
     }
     std::sort(all.begin(), all.end());
     for (unsigned i = 0; i < options.frames; ++i) {
-      const unsigned length = mix->next();
-      if (length > frame_bytes) {
-        return make_error("replay: mix '" + options.mix + "' has frames of " + std::to_string(length) +
-                          " bytes; raise [memory] frame_bytes above " + std::to_string(frame_bytes));
-      }
-      queue->pristine.push_back(make_frame(random, options, i, length));
-      const auto& bytes = queue->pristine.back();
-      std::memcpy(rte_pktmbuf_mtod(all[i], void*), bytes.data(), bytes.size());
-      all[i]->data_len = static_cast<std::uint16_t>(bytes.size());
-      all[i]->pkt_len = static_cast<std::uint32_t>(bytes.size());
+      write_frame((*frames)[i], all[i]);
       index_of(all[i]) = i;
     }
+    queue->pristine[family_at(options.family)] = std::move(*frames);
     rte_mempool_put_bulk(queue->pool.get(), reinterpret_cast<void**>(all.data()), options.frames);
     queue->last_tsc = rte_rdtsc();
     port->queues_.push_back(std::move(queue));
   }
   port->set_rate(options.rate);
   return port;
+}
+
+// FNV-1a over the name; locally administered, unicast.
+packet::MacAddress ReplayPort::mac_of(std::string_view name) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : name) {
+    hash = (hash ^ static_cast<std::uint8_t>(c)) * 0x100000001b3;
+  }
+  packet::MacAddress mac{{0x02}};
+  for (unsigned i = 1; i < mac.bytes.size(); ++i) {
+    mac.bytes[i] = static_cast<std::uint8_t>(hash >> (8 * i));
+  }
+  return mac;
+}
+
+Expected<void> ReplayPort::set_family(int family) {
+  if (!options_.destinations.empty()) {
+    return make_error("replay: the destinations are given, so the family is theirs");
+  }
+  for (unsigned q = 0; q < queues_.size(); ++q) {
+    auto& pristine = queues_[q]->pristine[family_at(family)];
+    if (pristine.empty()) {
+      auto frames = make_frames(options_, family, mac_.str(), q, frame_bytes_);
+      if (!frames) {
+        return tl::unexpected(frames.error());
+      }
+      pristine = std::move(*frames);
+    }
+  }
+  family_.store(family, std::memory_order_release);
+  return {};
 }
 
 void ReplayPort::set_rate(double frames_per_second) {
@@ -174,9 +229,19 @@ std::uint16_t ReplayPort::rx_burst(std::uint16_t q, rte_mbuf** frames, std::uint
   if (rate > 0) {
     queue.credit -= count;
   }
-  if (refresh_ != 0 && (queue.handed_out / frames_) % refresh_ == refresh_ - 1) {
+  if (const int family = family_.load(std::memory_order_acquire); family != queue.seen_family) {
+    queue.seen_family = family;
+    queue.to_rewrite = 2ULL * frames_;  // a frame that is out may miss its turn in the first round
+  }
+  const auto& pristine = queue.pristine[family_at(queue.seen_family)];
+  if (queue.to_rewrite != 0) {
     for (unsigned i = 0; i < count; ++i) {
-      const auto& bytes = queue.pristine[index_of(frames[i])];
+      write_frame(pristine[index_of(frames[i])], frames[i]);
+    }
+    queue.to_rewrite -= std::min<std::uint64_t>(queue.to_rewrite, count);
+  } else if (refresh_ != 0 && (queue.handed_out / frames_) % refresh_ == refresh_ - 1) {
+    for (unsigned i = 0; i < count; ++i) {
+      const auto& bytes = pristine[index_of(frames[i])];
       std::memcpy(rte_pktmbuf_mtod(frames[i], void*), bytes.data(), std::min<std::size_t>(bytes.size(), refresh_bytes));
     }
   }

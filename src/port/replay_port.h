@@ -10,16 +10,20 @@
 // Offered load: without `rate`, as fast as the lane polls; with it, frames fall due at that rate and those that no free
 // frame is there for are counted as missed, as a NIC would.
 //
+// A port's address comes from its name, so that two ports of one gateway are two hosts; frames are addressed to it.
+//
 // Thread-safety: one thread per queue, as for an ethdev. Cost: a bulk dequeue or enqueue per burst.
 #pragma once
 
 #include <rte_mbuf.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -48,24 +52,32 @@ class ReplayPort {
 
   std::uint16_t rx_burst(std::uint16_t queue, rte_mbuf** frames, std::uint16_t count);
   std::uint16_t tx_burst(rte_mbuf** frames, std::uint16_t count);
+  static packet::MacAddress mac_of(std::string_view name);
+  const packet::MacAddress& mac() const { return mac_; }
   rte_mempool* pool(std::uint16_t queue) const { return queues_[queue]->pool.get(); }
   std::uint64_t missed() const;
 
   // Which frame of its queue an mbuf is, and the frame as it was prepared: for verifying what comes out.
   static std::uint32_t frame_index(const rte_mbuf* frame);
   const std::vector<std::uint8_t>& pristine(std::uint16_t queue, std::uint32_t index) const {
-    return queues_[queue]->pristine[index];
+    return queues_[queue]->pristine[family_at(family_.load(std::memory_order_acquire))][index];
   }
   // Called for every frame that leaves by this port, before it is taken back. For verification; set while no lane runs.
   using Observer = std::function<void(const rte_mbuf* frame)>;
   void observe(Observer observer) { observer_ = std::move(observer); }
   // Frames per second and queue that fall due from now on; 0: unlimited. May be called while lanes run.
   void set_rate(double frames_per_second);
+  // From now on frames of family 4 or 6, the same that a port made with it would have: each is written anew as it is
+  // handed out, for two rounds. May be called while lanes run, from one thread. An Error when the options name
+  // destinations.
+  Expected<void> set_family(int family);
 
  private:
   struct Queue {
     FramePool pool;
-    std::vector<std::vector<std::uint8_t>> pristine;
+    std::array<std::vector<std::vector<std::uint8_t>>, 2> pristine;  // by family_at()
+    int seen_family = 4;
+    std::uint64_t to_rewrite = 0;  // frames that are still to be handed out in the new family
     std::atomic<double> rate_per_tsc{0};
     double seen_rate = 0;
     double credit = 0;
@@ -73,6 +85,12 @@ class ReplayPort {
     std::uint64_t handed_out = 0;
     std::atomic<std::uint64_t> missed{0};
   };
+  static constexpr unsigned family_at(int family) { return family == 6 ? 1 : 0; }
+
+  ReplayOptions options_;
+  packet::MacAddress mac_;
+  unsigned frame_bytes_ = 0;
+  std::atomic<int> family_{4};
   std::vector<std::unique_ptr<Queue>> queues_;
   unsigned refresh_ = 0;
   unsigned frames_ = 0;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/bench/bench.h"
+#include "cli/bench/csv.h"
 #include "cli/bench/rig.h"
 #include "cli/bench/verify.h"
 
@@ -83,9 +84,15 @@ int run_case(const BenchOptions& options, const std::string& function, const Cas
       function.c_str(), label.c_str(), admitted.held.seconds, 100 * held_share, 100 * one.goal,
       admitted.held.deadline_misses, admitted.held.frames, 1e6 * admitted.held.late_share(),
       admitted.held.offered_missed, admitted.held.p999_us, admitted.held.max_us);
-  append_csv(options, function, label + " saturated", admitted.saturated, share(admitted.saturated));
+  Yardsticks yardsticks;
+  yardsticks.ceiling_gbytes = ceiling;
+  yardsticks.deadline_us = one.deadline_ms * 1e3;
+  yardsticks.share = share(admitted.saturated);
+  append_csv(options, function, label + " saturated", admitted.saturated, yardsticks);
   if (admitted.held.seconds > 0) {
-    append_csv(options, function, label + " held", admitted.held, held_share);
+    yardsticks.share = held_share;
+    yardsticks.goal = one.goal;
+    append_csv(options, function, label + " held", admitted.held, yardsticks);
   }
   std::fflush(stdout);
   return 0;

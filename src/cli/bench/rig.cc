@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
+#include <set>
 #include <thread>
 
 #include "base/settings.h"
@@ -81,13 +80,19 @@ Outcome Rig::since(const engine::EngineStats& before, const engine::EngineStats&
   const auto us = [per_us](std::uint64_t ticks) { return static_cast<double>(ticks) / per_us; };
   Outcome outcome;
   outcome.seconds = seconds;
-  outcome.frames = after.total.tx_frames - before.total.tx_frames;
-  outcome.bytes = after.total.tx_bytes - before.total.tx_bytes;
+  outcome.dropped = after.total.dropped - before.total.dropped;
+  if (engine_->options().mode == engine::Mode::collector_only) {
+    outcome.frames = after.drops[engine::measured_only] - before.drops[engine::measured_only];
+    outcome.bytes = after.total.rx_bytes - before.total.rx_bytes;
+    outcome.dropped -= outcome.frames;
+  } else {
+    outcome.frames = after.total.tx_frames - before.total.tx_frames;
+    outcome.bytes = after.total.tx_bytes - before.total.tx_bytes;
+  }
   outcome.offered_missed = after.ports[0].device.missed - before.ports[0].device.missed;
   outcome.deadline_misses = after.total.misses - before.total.misses;
   outcome.gpu_frames = after.total.frames_gpu - before.total.frames_gpu;
   outcome.cpu_frames = after.total.frames_cpu - before.total.frames_cpu;
-  outcome.dropped = after.total.dropped - before.total.dropped;
   outcome.overruns = after.overruns - before.overruns;
   outcome.late_cycles = after.late_cycles - before.late_cycles;
   outcome.stalls = after.total.receive_stalls - before.total.receive_stalls;
@@ -101,6 +106,14 @@ Outcome Rig::since(const engine::EngineStats& before, const engine::EngineStats&
   outcome.device_p50_us = us(device.percentile(0.5));
   outcome.device_max_us = us(device.max());
   return outcome;
+}
+
+unsigned Rig::cores() const {
+  std::set<int> cores;
+  for (const engine::EngineStats::Lane& lane : engine_->stats().lanes) {
+    cores.insert(lane.core);
+  }
+  return static_cast<unsigned>(cores.size());
 }
 
 Expected<void> Rig::finish() {
@@ -186,20 +199,6 @@ std::string row(const std::string& label, const Outcome& o) {
       o.device_p50_us, o.device_max_us, o.overruns, o.late_cycles, o.stalls, o.sealed_full,
       100.0 * static_cast<double>(o.gpu_frames) /
           static_cast<double>(std::max<std::uint64_t>(1, o.gpu_frames + o.cpu_frames)));
-}
-
-void append_csv(const BenchOptions& options, const std::string& bench, const std::string& label, const Outcome& o,
-                double share) {
-  if (options.csv.empty()) {
-    return;
-  }
-  const bool fresh = !std::filesystem::exists(options.csv);
-  std::ofstream file(options.csv, std::ios::app);
-  if (fresh) {
-    file << "bench,label,mpps,gbytes,share,p50_us,p99_us,p999_us,max_us,deadline_misses,lost\n";
-  }
-  file << fmt::format("{},{},{:.3f},{:.3f},{:.4f},{:.1f},{:.1f},{:.1f},{:.1f},{},{}\n", bench, label, o.mpps(),
-                      o.gbytes(), share, o.p50_us, o.p99_us, o.p999_us, o.max_us, o.deadline_misses, o.offered_missed);
 }
 
 }  // namespace sluice::cli::bench

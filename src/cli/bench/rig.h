@@ -28,7 +28,7 @@ struct RigOptions {
 // What happened between two moments of a running gateway.
 struct Outcome {
   double seconds = 0;
-  std::uint64_t frames = 0, bytes = 0;  // transmitted
+  std::uint64_t frames = 0, bytes = 0;  // transmitted; in collector-only mode collected, and dropped as measured_only
   std::uint64_t offered_missed = 0;     // due, but no free frame was there: the gateway was too slow
   std::uint64_t deadline_misses = 0;
   std::uint64_t gpu_frames = 0, cpu_frames = 0, dropped = 0;
@@ -49,6 +49,8 @@ class Rig {
   engine::Engine& engine() { return *engine_; }
   port::ReplayPort& replay() { return *engine_->port(0).replay(); }
   unsigned lanes() const { return lanes_; }
+  // Cores that the lanes run on: fewer than lanes when the machine has not as many.
+  unsigned cores() const;
   // Of all lanes together; 0: as fast as they poll.
   void set_rate(double frames_per_second) { replay().set_rate(frames_per_second / lanes_); }
   Outcome measure(double warm_up_seconds, double seconds);
@@ -76,8 +78,5 @@ void apply(const BenchOptions& from, engine::Options& to);
 Expected<void> start_bench_eal(std::uint64_t bytes);
 
 std::string row(const std::string& label, const Outcome& outcome);
-// Appends "bench,label,mpps,gbytes,share,p50,p99,p999,max,misses" to the CSV of the options, when there is one.
-void append_csv(const BenchOptions& options, const std::string& bench, const std::string& label, const Outcome& outcome,
-                double share);
 
 }  // namespace sluice::cli::bench

@@ -2,10 +2,12 @@
 #include <spdlog/fmt/fmt.h>
 #include <unistd.h>
 
-#include <array>
 #include <cstdio>
+#include <utility>
 
 #include "cli/bench/bench.h"
+#include "cli/bench/csv.h"
+#include "cli/bench/route_rounds.h"
 #include "cli/bench/router_rig.h"
 #include "cli/bench/testpmd.h"
 #include "cli/bench/verify.h"
@@ -13,30 +15,136 @@
 namespace sluice::cli::bench {
 namespace {
 
-std::string device_label(const std::string& device, int family, const char* mode) {
-  return fmt::format("{} IPv{} {}", device, family, mode);
+constexpr std::pair<Work, const char*> works[] = {
+    {Work::full, "full-load"}, {Work::zero_load, "zero-load"}, {Work::mac_loop, "MAC loop"}};
+
+std::string device_label(const std::string& device, int family, const char* work) {
+  return fmt::format("{} IPv{} {}", device, family, work);
 }
 
-// Rate of one mode, saturated; 0 after an error, which is printed.
-double measure_mode(const BenchOptions& options, const std::string& settings, int family, engine::Mode mode,
-                    const char* name, const std::string& device) {
-  auto rig = Rig::make(router_rig(options, settings, family, mode, device));
+std::string spread_text(const Spread& spread, double factor, int digits) {
+  return fmt::format("{:.{}f} ({:.{}f} to {:.{}f})", spread.median * factor, digits, spread.low * factor, digits,
+                     spread.high * factor, digits);
+}
+
+Yardsticks yardsticks(const RoundsOfWork& rounds) {
+  Yardsticks one;
+  const Spread ns = rounds.spread();
+  one.ns_per_frame = ns.median;
+  one.ns_low = ns.low;
+  one.ns_high = ns.high;
+  return one;
+}
+
+// What receiving and collecting alone cost, in a run of its own: the engine's mode cannot change while it runs.
+Expected<void> measure_collector(const BenchOptions& options, const std::string& settings, const std::string& device) {
+  auto rig = Rig::make(router_rig(options, settings, 4, engine::Mode::collector_only, device));
   if (!rig) {
-    std::fprintf(stderr, "bench route: %s\n", rig.error().message.c_str());
-    return 0;
+    return tl::unexpected(rig.error());
   }
-  const Outcome outcome = (*rig)->measure(1.0, options.seconds);
-  const double per_core =
-      outcome.seconds * 1e9 * (*rig)->lanes() / static_cast<double>(outcome.frames + outcome.dropped);
-  std::printf("%s | %.1f ns per frame and core\n", row(device_label(device, family, name), outcome).c_str(), per_core);
+  for (const int family : {4, 6}) {
+    if (auto chosen = (*rig)->replay().set_family(family); !chosen) {
+      return chosen;
+    }
+    const Outcome outcome = (*rig)->measure(0.5, options.seconds);
+    Yardsticks yardsticks;
+    yardsticks.ns_per_frame = outcome.seconds * 1e9 * (*rig)->cores() / static_cast<double>(outcome.frames);
+    const std::string label = device_label(device, family, "collector-only");
+    std::printf("%-26s %8.2f Mpps, dropped as measured_only | %.1f ns per frame and core\n", label.c_str(),
+                outcome.mpps(), yardsticks.ns_per_frame);
+    append_csv(options, "route", label, outcome, yardsticks);
+  }
+  return (*rig)->finish();
+}
+
+void print_rounds(const BenchOptions& options, const std::string& device, int family, const RouteRounds& rounds) {
+  for (const auto& [work, name] : works) {
+    const RoundsOfWork& one = rounds.get(family, work);
+    if (one.empty()) {
+      continue;
+    }
+    const std::string label = device_label(device, family, name);
+    const std::string ns = spread_text(one.spread(), 1, 1);
+    if (work == Work::mac_loop) {
+      std::printf("%-26s %8.2f Mpps | %s ns per frame and core\n", label.c_str(), one.median().mpps(), ns.c_str());
+    } else {
+      std::printf("%s | %s ns per frame and core\n", row(label, one.median()).c_str(), ns.c_str());
+    }
+    Yardsticks columns = yardsticks(one);
+    columns.deadline_us = work == Work::mac_loop ? 0 : options.deadline_ms > 0 ? options.deadline_ms * 1e3 : 1e3;
+    append_csv(options, "route", label, one.median(), columns);
+  }
+}
+
+// The router beside both yardsticks. On a GPU the loop is the one of the CPU's run.
+void print_result(const std::string& device, int family, const RouteRounds& rounds, const RouteRounds& cpu,
+                  const Testpmd& testpmd) {
+  const RoundsOfWork& full = rounds.get(family, Work::full);
+  const RoundsOfWork& loop = cpu.get(family, Work::mac_loop);
+  const double ns = full.spread().median;
+  std::printf("RESULT route %s IPv%d: full-load %.1f Mpps = %s %% of zero-load; %s ns per frame and core",
+              device.c_str(), family, full.median().mpps(),
+              spread_text(ratio(rounds.get(family, Work::zero_load), full), 100, 1).c_str(),
+              spread_text(full.spread(), 1, 1).c_str());
+  if (!loop.empty()) {
+    std::printf(" = %s times the MAC loop's on the same port and frames", spread_text(ratio(full, loop), 1, 2).c_str());
+  }
+  if (testpmd.mpps > 0) {
+    std::printf(", %.2f times testpmd's on null ports", ns * testpmd.mpps / 1000);
+  }
+  std::printf("\n");
+}
+
+Expected<void> run_device(const BenchOptions& options, const std::string& settings, const std::string& device,
+                          const Testpmd& testpmd, RouteRounds& cpu) {
+  for (const int family : {4, 6}) {
+    const auto checked = verify_verdicts(router_rig(options, settings, family, engine::Mode::full, device), 300'000);
+    if (!checked) {
+      return make_error(fmt::format("NOT VERIFIED: IPv{}: {}", family, checked.error().message));
+    }
+    std::printf("verified on %s: %lu IPv%d verdicts against rte_fib's\n", device.c_str(), *checked, family);
+  }
+  if (auto collected = measure_collector(options, settings, device); !collected) {
+    return collected;
+  }
+  const auto rounds = measure_rounds(options, settings, device);
+  if (!rounds) {
+    return tl::unexpected(rounds.error());
+  }
+  if (rounds->loops.frames != 0) {
+    std::printf(
+        "verified on %s: of %lu frames looked at, the MAC loop had rewritten %lu and the replay port, since, %lu\n",
+        device.c_str(), rounds->loops.touched + rounds->loops.refreshed, rounds->loops.touched,
+        rounds->loops.refreshed);
+    cpu = *rounds;
+  }
+  std::printf("rounds: %zu of each in turn; below: the median round, and the least and most of all\n",
+              rounds->get(4, Work::full).ns.size());
+  for (const int family : {4, 6}) {
+    print_rounds(options, device, family, *rounds);
+  }
+  for (const int family : {4, 6}) {
+    print_result(device, family, *rounds, cpu, testpmd);
+  }
+  std::printf("RESULT route %s: IPv6 at %s %% of IPv4\n", device.c_str(),
+              spread_text(ratio(rounds->get(4, Work::full), rounds->get(6, Work::full)), 100, 1).c_str());
   std::fflush(stdout);
-  append_csv(options, "route", device_label(device, family, name), outcome, 0);
-  if (auto finished = (*rig)->finish(); !finished) {
-    std::fprintf(stderr, "bench route: %s\n", finished.error().message.c_str());
-    return 0;
+  return {};
+}
+
+void report_testpmd(const BenchOptions& options, const Testpmd& testpmd) {
+  if (testpmd.mpps == 0) {
+    std::printf("dpdk-testpmd: %s\n", testpmd.why.c_str());
+    return;
   }
-  return static_cast<double>(outcome.frames + (mode == engine::Mode::collector_only ? outcome.dropped : 0)) /
-         outcome.seconds;
+  std::printf("dpdk-testpmd --forward-mode=mac on two net_null ports, one core, %s: %.1f Mpps, %.1f ns per frame\n",
+              testpmd.hugepages ? "hugepages" : "ordinary pages", testpmd.mpps, 1000 / testpmd.mpps);
+  Outcome outcome;
+  outcome.seconds = options.seconds;
+  outcome.frames = static_cast<std::uint64_t>(testpmd.mpps * 1e6 * options.seconds);
+  Yardsticks yardsticks;
+  yardsticks.ns_per_frame = 1000 / testpmd.mpps;
+  append_csv(options, "route", "testpmd mac on null ports", outcome, yardsticks);
 }
 
 }  // namespace
@@ -52,12 +160,7 @@ int bench_route(const BenchOptions& options) {
   if (!ceilings) {
     std::printf("no GPU: %s\n", ceilings.error().message.c_str());
   }
-  if (testpmd.mpps > 0) {
-    std::printf("dpdk-testpmd --forward-mode=mac on two net_null ports, one core, %s: %.1f Mpps, %.1f ns per frame\n",
-                testpmd.hugepages ? "hugepages" : "ordinary pages", testpmd.mpps, 1000 / testpmd.mpps);
-  } else {
-    std::printf("dpdk-testpmd: %s\n", testpmd.why.c_str());
-  }
+  report_testpmd(options, testpmd);
   const std::string path = fmt::format("/tmp/sluice-bench-routes-{}.txt", getpid());
   const auto settings = write_settings(options, path);
   if (!settings) {
@@ -69,30 +172,12 @@ int bench_route(const BenchOptions& options) {
     devices.push_back(options.device == "auto" ? "cuda:0" : options.device);
   }
   int status = 0;
+  RouteRounds cpu;
   for (const std::string& device : devices) {
-    std::array<double, 2> full{};
-    for (const int family : {4, 6}) {
-      const auto checked = verify_verdicts(router_rig(options, *settings, family, engine::Mode::full, device), 300'000);
-      if (!checked) {
-        std::fprintf(stderr, "bench route: NOT VERIFIED on %s: %s\n", device.c_str(), checked.error().message.c_str());
-        status = 1;
-        continue;
-      }
-      std::printf("verified on %s: %lu IPv%d verdicts against rte_fib's\n", device.c_str(), *checked, family);
-      measure_mode(options, *settings, family, engine::Mode::collector_only, "collector-only", device);
-      const double zero = measure_mode(options, *settings, family, engine::Mode::zero_load, "zero-load", device);
-      const double rate = measure_mode(options, *settings, family, engine::Mode::full, "full-load", device);
-      full[family == 6] = rate;
-      const double per_core = default_lanes(options) * 1e9 / rate;
-      std::printf("RESULT route %s IPv%d: full-load %.1f Mpps = %.1f %% of zero-load; %.1f ns per frame and core",
-                  device.c_str(), family, rate / 1e6, 100 * rate / zero, per_core);
-      if (testpmd.mpps > 0) {
-        std::printf(" = %.2f times testpmd's", per_core / (1000 / testpmd.mpps));
-      }
-      std::printf("\n");
+    if (auto done = run_device(options, *settings, device, testpmd, cpu); !done) {
+      std::fprintf(stderr, "bench route: %s: %s\n", device.c_str(), done.error().message.c_str());
+      status = 1;
     }
-    std::printf("RESULT route %s: IPv6 at %.1f %% of IPv4\n", device.c_str(), 100 * full[1] / full[0]);
-    std::fflush(stdout);
   }
   unlink(path.c_str());
   return status;
@@ -122,7 +207,10 @@ int bench_idle(const BenchOptions& options) {
     (*rig)->set_rate(static_cast<double>(saturated.frames) / saturated.seconds * load);
     const Outcome outcome = (*rig)->measure(0.5, options.seconds);
     std::printf("RESULT idle %s\n", row(fmt::format("{:.0f} % load", load * 100), outcome).c_str());
-    append_csv(options, "idle", fmt::format("{:.0f} % load", load * 100), outcome, load);
+    Yardsticks yardsticks;
+    yardsticks.share = load;
+    yardsticks.deadline_us = static_cast<double>((*rig)->engine().options().deadline.count()) / 1e3;
+    append_csv(options, "idle", fmt::format("{:.0f} % load", load * 100), outcome, yardsticks);
   }
   if (auto finished = (*rig)->finish(); !finished) {
     std::fprintf(stderr, "bench idle: %s\n", finished.error().message.c_str());

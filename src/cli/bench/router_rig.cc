@@ -44,11 +44,11 @@ Expected<std::string> write_settings(const BenchOptions& options, const std::str
   text += "[[connected]]\nprefix = \"198.19.0.0/24\"\nport = \"replay\"\n";
   text += "[[connected]]\nprefix = \"2001:2:0:19::/64\"\nport = \"replay\"\n";
   // The gateways have the port's own address, because what leaves the port comes in again.
+  const std::string mac = port::ReplayPort::mac_of("replay").str();
   for (unsigned g = 1; g <= gateways; ++g) {
-    text +=
-        fmt::format("[[neighbour]]\nport = \"replay\"\naddress = \"198.19.0.{}\"\nmac = \"02:00:00:00:00:02\"\n", g);
-    text += fmt::format(
-        "[[neighbour]]\nport = \"replay\"\naddress = \"2001:2:0:19::{}\"\nmac = \"02:00:00:00:00:02\"\n", g);
+    for (const char* prefix : {"198.19.0.", "2001:2:0:19::"}) {
+      text += fmt::format("[[neighbour]]\nport = \"replay\"\naddress = \"{}{}\"\nmac = \"{}\"\n", prefix, g, mac);
+    }
   }
   // So that a random destination is always forwarded, whatever the table holds.
   file << "0.0.0.0/0 198.19.0.1\n::/0 2001:2:0:19::1\n";

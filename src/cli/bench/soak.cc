@@ -1,10 +1,14 @@
 // sluice bench soak: the router under full load while its table churns, for as long as --hold says. It must lose no
-// frame without a name, answer every lookup, and not grow.
+// frame without a name, answer every lookup, and not grow. With --csv a sample each second, for scripts/plot-results.
+#include <rte_lcore.h>
+#include <rte_malloc.h>
 #include <spdlog/fmt/fmt.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "cli/bench/bench.h"
@@ -30,6 +34,58 @@ std::uint64_t resident_bytes() {
   }
   return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
+
+// What DPDK has given to pools and tables.
+std::uint64_t dpdk_bytes() {
+  std::uint64_t used = 0;
+  for (unsigned i = 0; i < rte_socket_count(); ++i) {
+    rte_malloc_socket_stats stats{};
+    if (rte_malloc_get_socket_stats(static_cast<int>(rte_socket_id_by_idx(i)), &stats) == 0) {
+      used += stats.heap_allocsz_bytes;
+    }
+  }
+  return used;
+}
+
+void print_start(function::Router& router) {
+  const function::RouteTable& table = router.table();
+  std::printf("start: %lu MB resident (hugepages are not counted there)\n", resident_bytes() >> 20);
+  std::printf("bound: [memory] size = %lu MB, of which frames and forwarding tables have taken %lu MB, all of it now\n",
+              router_memory >> 20, dpdk_bytes() >> 20);
+  std::printf("bound: [route] max_ipv4 = %u and max_ipv6 = %u routes, of which %zu and %zu are there\n",
+              router.options().max_ipv4, router.options().max_ipv6, table.size(4), table.size(6));
+}
+
+// One line for each second. Nothing without a file.
+class Series {
+ public:
+  static Expected<Series> open(const std::string& path) {
+    Series series;
+    if (path.empty()) {
+      return series;
+    }
+    if (std::filesystem::exists(path)) {
+      return make_error("--csv " + path + ": is there already; a soak writes a file of its own");
+    }
+    series.file_.open(path);
+    if (!(series.file_ << "seconds,resident,changes,frames,dropped,late\n").flush()) {
+      return make_error("--csv " + path + ": cannot be written");
+    }
+    return series;
+  }
+  void sample(double seconds, std::uint64_t resident, std::uint64_t changes, const engine::EngineStats& stats) {
+    next_ += 1;
+    file_ << fmt::format("{:.2f},{},{},{},{},{}\n", seconds, resident, changes, stats.total.tx_frames,
+                         stats.total.dropped, stats.total.misses);
+    file_.flush();
+  }
+  bool due(double seconds) const { return file_.is_open() && seconds >= next_; }
+  bool complete() const { return !file_.is_open() || file_.good(); }
+
+ private:
+  std::ofstream file_;
+  double next_ = 0;
+};
 
 // Announces and withdraws, turn and turn about, prefixes that the table may or may not hold, at a metric of their own.
 class Churn {
@@ -74,6 +130,11 @@ int bench_soak(const BenchOptions& options) {
     std::fprintf(stderr, "bench soak: %s\n", message.c_str());
     return 1;
   };
+  auto series = Series::open(options.csv);
+  if (!series) {
+    std::fprintf(stderr, "bench soak: %s\n", series.error().message.c_str());
+    return 2;
+  }
   if (auto eal = start_bench_eal(router_memory); !eal) {
     return fail(eal.error().message);
   }
@@ -93,6 +154,7 @@ int bench_soak(const BenchOptions& options) {
   if (auto started = (*rig)->engine().start(); !started) {
     return fail(started.error().message);
   }
+  print_start(router);
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
@@ -109,6 +171,9 @@ int bench_soak(const BenchOptions& options) {
     resident = resident_bytes();
     if (first_resident == 0 && seconds() >= settle) {
       first_resident = resident;
+    }
+    if (series->due(seconds())) {
+      series->sample(seconds(), resident, churn.changes(), (*rig)->engine().stats());
     }
     if (seconds() >= next_report) {
       next_report += 30;
@@ -128,6 +193,9 @@ int bench_soak(const BenchOptions& options) {
       "since "
       "second %.0f\n",
       seconds(), churn.changes(), stats.total.tx_frames, stats.total.dropped, resident >> 20, growth >> 10, settle);
+  if (!series->complete()) {
+    return fail("the series was not written to " + options.csv + " as a whole");
+  }
   if (stats.total.dropped != 0) {
     return fail("a default route matches everything, and yet frames were dropped");
   }

@@ -221,7 +221,7 @@ void NetlinkMirror::on_nexthop(const Header& header, const NexthopMessage& messa
 
 void NetlinkMirror::on_route(const Header& header, const RouteMessage& message) {
   count_message(header);
-  if (message.table != options_.table && message.table != RT_TABLE_LOCAL) return;
+  if (message.table != RT_TABLE_MAIN && message.table != RT_TABLE_LOCAL) return;
   if ((message.flags & RTM_F_CLONED) != 0 || in_host_prefix(message.prefix)) return;
   const int family = message.prefix.address.family;
   if (message.removed) {

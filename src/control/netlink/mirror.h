@@ -2,7 +2,7 @@
 // kernel is what Sluice forwards by.
 //
 //   kernel                                              told to the control plane
-//   route of the table, all hops out of twins           unicast, with ports and gateways (connected: no gateway)
+//   route of the main table, all hops out of twins      unicast, with ports and gateways (connected: no gateway)
 //   route with a hop out of any other interface         local: the kernel forwards it
 //   addresses, broadcasts, multicast, fe80::/10         local
 //   blackhole / unreachable, prohibit, throw            blackhole / unreachable
@@ -43,7 +43,6 @@ struct MirrorOptions {
     std::string name;  // of the TAP interface
   };
   std::vector<Twin> twins;
-  std::uint32_t table = 254;                    // RT_TABLE_MAIN; the local table is always read too
   std::size_t receive_buffer = 32 << 20;        // bytes; about 30,000 notifications
   std::chrono::seconds probe_interval{30};      // how often a stale neighbour is verified
   std::chrono::milliseconds resync_pause{250};  // at least, between two full dumps

@@ -1,0 +1,39 @@
+// The router's works, measured in turns on one running engine (switched.h): full load, zero load and, on the CPU
+// device, the MAC loop, IPv4 and IPv6, round after round.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "cli/bench/bench.h"
+#include "cli/bench/rig.h"
+#include "cli/bench/spread.h"
+#include "cli/bench/switched.h"
+
+namespace sluice::cli::bench {
+
+struct RoundsOfWork {
+  std::vector<double> ns;  // per frame and core, one for each round
+  std::vector<Outcome> outcomes;
+  bool empty() const { return ns.empty(); }
+  Spread spread() const { return spread_of(ns); }
+  const Outcome& median() const { return outcomes[spread().at]; }
+};
+
+struct RouteRounds {
+  std::array<std::array<RoundsOfWork, 3>, 2> of;  // [IPv4, IPv6][Work]
+  Switched::Loops loops;
+  const RoundsOfWork& get(int family, Work work) const { return of[family == 6 ? 1 : 0][static_cast<unsigned>(work)]; }
+};
+
+// A quotient for each round, so that both sides had the same moment of the machine. `over` and `under`: of one run.
+Spread ratio(const RoundsOfWork& over, const RoundsOfWork& under);
+
+// Each work of each family for `options.seconds` altogether. An Error when frames were dropped, when the counters do
+// not add up, or when a loop left frames untouched.
+Expected<RouteRounds> measure_rounds(const BenchOptions& options, const std::string& settings,
+                                     const std::string& device);
+
+}  // namespace sluice::cli::bench

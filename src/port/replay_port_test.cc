@@ -1,0 +1,105 @@
+#include "port/replay_port.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "packet/parse.h"
+
+namespace sluice::port {
+namespace {
+
+constexpr unsigned frames = 200;
+constexpr unsigned frame_bytes = 2048;
+
+std::unique_ptr<ReplayPort> make_port(const std::string& name, int family) {
+  ReplayOptions options;
+  options.mix = "imix";
+  options.frames = frames;
+  options.family = family;
+  auto port = ReplayPort::create(name, 1, options, frame_bytes);
+  EXPECT_TRUE(port) << port.error().message;
+  return port ? std::move(*port) : nullptr;
+}
+
+using Bytes = std::vector<std::uint8_t>;
+
+// The next round of frames, by index.
+std::vector<Bytes> round_of(ReplayPort& port) {
+  std::vector<Bytes> all(frames);
+  rte_mbuf* burst[32];
+  for (unsigned seen = 0; seen < frames;) {
+    const std::uint16_t count = port.rx_burst(0, burst, static_cast<std::uint16_t>(std::min(32U, frames - seen)));
+    EXPECT_NE(count, 0);
+    for (unsigned i = 0; i < count; ++i) {
+      const auto* data = rte_pktmbuf_mtod(burst[i], const std::uint8_t*);
+      all[ReplayPort::frame_index(burst[i])] = Bytes(data, data + rte_pktmbuf_data_len(burst[i]));
+    }
+    port.tx_burst(burst, count);
+    seen += count;
+  }
+  return all;
+}
+
+TEST(ReplayPort, TwoPortsAreTwoHostsAndFramesAreForTheirPort) {
+  EXPECT_EQ(ReplayPort::mac_of("left"), ReplayPort::mac_of("left"));
+  EXPECT_FALSE(ReplayPort::mac_of("left") == ReplayPort::mac_of("right"));
+  const auto port = make_port("left", 4);
+  ASSERT_NE(port, nullptr);
+  EXPECT_EQ(port->mac(), ReplayPort::mac_of("left"));
+  EXPECT_EQ(port->mac().bytes[0] & 0x03, 0x02);  // locally administered, unicast
+  for (const Bytes& frame : round_of(*port)) {
+    EXPECT_TRUE(std::equal(port->mac().bytes.begin(), port->mac().bytes.end(), frame.begin()));
+  }
+}
+
+TEST(ReplayPort, AFamilyChosenLaterGivesTheFramesOfAPortMadeWithIt) {
+  const std::vector<Bytes> only4 = round_of(*make_port("mixed", 4));
+  const std::vector<Bytes> only6 = round_of(*make_port("mixed", 6));
+  EXPECT_NE(only4, only6);
+  const auto port = make_port("mixed", 4);
+  ASSERT_NE(port, nullptr);
+  EXPECT_EQ(round_of(*port), only4);
+  for (const int family : {6, 4, 6}) {
+    ASSERT_TRUE(port->set_family(family));
+    for (int round = 0; round < 4; ++round) {
+      EXPECT_EQ(round_of(*port), family == 6 ? only6 : only4) << family << ", round " << round;
+    }
+  }
+  for (const Bytes& frame : only6) {
+    packet::FrameView view;
+    EXPECT_EQ(packet::parse_frame(frame.data(), static_cast<std::uint32_t>(frame.size()), view), packet::no_reason);
+    EXPECT_EQ(view.kind, packet::FrameKind::ipv6);
+  }
+}
+
+TEST(ReplayPort, AFrameThatWasOutDuringTheChangeIsOfTheNewFamilyToo) {
+  const auto port = make_port("held", 4);
+  ASSERT_NE(port, nullptr);
+  rte_mbuf* held[10];
+  ASSERT_EQ(port->rx_burst(0, held, 10), 10);
+  ASSERT_TRUE(port->set_family(6));
+  rte_mbuf* burst[frames];
+  const std::uint16_t others = port->rx_burst(0, burst, frames);
+  ASSERT_EQ(others, frames - 10);
+  port->tx_burst(burst, others);
+  port->tx_burst(held, 10);
+  for (int round = 0; round < 2; ++round) {
+    for (const Bytes& frame : round_of(*port)) {
+      EXPECT_EQ(frame[12], 0x86);
+    }
+  }
+}
+
+TEST(ReplayPort, GivenDestinationsKeepTheirFamily) {
+  ReplayOptions options;
+  options.frames = frames;
+  options.destinations = {packet::IpAddress::v4(0x0a000001)};
+  auto port = ReplayPort::create("given", 1, options, frame_bytes);
+  ASSERT_TRUE(port) << port.error().message;
+  EXPECT_FALSE((*port)->set_family(6));
+}
+
+}  // namespace
+}  // namespace sluice::port
