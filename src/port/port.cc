@@ -63,6 +63,7 @@ Expected<void> Port::open_ethdev(const MemoryOptions& memory, unsigned tx_queues
           error);
     }
     probed_ = true;
+    packet_sockets_.watch(PacketSockets::take_new());
     if (rte_eth_dev_get_port_by_name(name.c_str(), &id_) != 0) {
       id_ = RTE_MAX_ETHPORTS;
       return fail("the device opened but is no Ethernet port", 0);
@@ -191,6 +192,7 @@ PortStats Port::stats() const {
   if (rte_eth_stats_get(id_, &raw) == 0) {
     stats = {raw.ipackets, raw.ibytes,  raw.opackets,  raw.obytes,   raw.imissed,
              raw.ierrors,  raw.oerrors, raw.rx_nombuf, stats.link_up};
+    stats.missed += packet_sockets_.missed();
   }
   return stats;
 }

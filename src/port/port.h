@@ -16,6 +16,7 @@
 #include "packet/ip_address.h"
 #include "port/frame_pool.h"
 #include "port/options.h"
+#include "port/packet_socket.h"
 #include "port/replay_port.h"
 
 namespace sluice::port {
@@ -71,6 +72,7 @@ class Port {
   bool started_ = false;
   std::vector<FramePool> pools_;
   std::unique_ptr<ReplayPort> replay_;
+  mutable PacketSockets packet_sockets_;
 };
 
 }  // namespace sluice::port
