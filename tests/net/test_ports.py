@@ -102,16 +102,17 @@ def test_what_would_lose_frames_is_refused_with_what_to_do(tmp_path, port, memor
             assert word in last, answer
 
 
-def test_jumbo_frames(tmp_path):
-    """An MTU of 9,000: frames arrive whole, in one buffer, and leave whole."""
-    ports = [("lan", 'net_af_packet0,iface=lan0"\nmtu = 9000\npeer = "wan', "sl-lan"),
-             ("wan", 'net_af_packet1,iface=wan0"\nmtu = 9000\npeer = "lan', "sl-wan")]
-    with Topology(tmp_path, ports=ports, mtu=9000, memory=("frame_bytes = 9216", "frames = 4096")) as network:
+@pytest.mark.parametrize(("driver", "mtu", "frame_bytes"), [("net_af_packet", 9000, 9216), ("net_af_xdp", 3434, 3712)])
+def test_frames_of_the_largest_mtu(tmp_path, driver, mtu, frame_bytes):
+    """They arrive whole, in one buffer, and leave whole."""
+    ports = [("lan", f'{driver}0,iface=lan0"\nmtu = {mtu}\npeer = "wan', "sl-lan"),
+             ("wan", f'{driver}1,iface=wan0"\nmtu = {mtu}\npeer = "lan', "sl-wan")]
+    with Topology(tmp_path, ports=ports, mtu=mtu, memory=(f"frame_bytes = {frame_bytes}", "frames = 4096")) as network:
         network.start()
-        for target in (SERVER4, SERVER6):
-            answer = network.client.run(f"ping -n -i 0.01 -c 50 -W 1 -M do -s 8900 {target}", check=False)
-            assert "50 received, 0% packet loss" in answer, answer
-        check_carried(network.gateway, ("lan", "wan"), least=100)
+        for target, headers in ((SERVER4, 28), (SERVER6, 48)):
+            answer = network.client.run(f"ping -n -i 0.01 -c 100 -W 1 -M do -s {mtu - headers} {target}", check=False)
+            assert "100 received, 0% packet loss" in answer, answer
+        check_carried(network.gateway, ("lan", "wan"))
 
 
 def bridge_tap(network, tap="tap0"):
