@@ -17,6 +17,7 @@ namespace sluice::lookup {
 namespace {
 
 constexpr std::size_t largest_text = 1U << 30;
+constexpr std::uint64_t largest_window = 256U << 20;  // bytes to unpack with; `xz -9` asks for 65 MB
 
 Expected<std::string> read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -32,7 +33,7 @@ Expected<std::string> read_file(const std::string& path) {
 
 Expected<std::string> unpack_xz(const std::string& path, const std::string& packed) {
   lzma_stream stream = LZMA_STREAM_INIT;
-  if (lzma_stream_decoder(&stream, UINT64_MAX, 0) != LZMA_OK) {
+  if (lzma_stream_decoder(&stream, largest_window, 0) != LZMA_OK) {
     return make_error(path + ": no memory to unpack it");
   }
   std::string text;
@@ -50,6 +51,10 @@ Expected<std::string> unpack_xz(const std::string& path, const std::string& pack
   lzma_end(&stream);
   if (state == LZMA_OK) {
     return make_error(path + ": more than 1 GiB when unpacked, which no route list is");
+  }
+  if (state == LZMA_MEMLIMIT_ERROR) {
+    return make_error(path + ": needs more than " + std::to_string(largest_window >> 20) +
+                      " MB to unpack: pack it with xz -9 or less");
   }
   if (state != LZMA_STREAM_END) {
     return make_error(path + ": not a whole .xz file");

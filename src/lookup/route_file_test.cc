@@ -47,6 +47,19 @@ constexpr const char* good =
     "1.0.4.0/22 10.254.0.104\n"
     "9.9.9.9";
 
+// "10.0.0.0/8 a", packed by `xz --lzma2=dict=1500MiB`.
+constexpr std::string_view large_window(
+    "\xfd\x37\x7a\x58\x5a\x00\x00\x01\x69\x22\xde\x36\x02\x00\x21\x01\x25\x00\x00\x00\x3b\x78\x7b\x41\x01"
+    "\x00\x0c\x31\x30\x2e\x30\x2e\x30\x2e\x30\x2f\x38\x20\x61\x0a\x00\x00\x00\x00\x66\xb0\xdd\xfb\x00\x01"
+    "\x21\x0d\x75\xdc\xa8\xd2\x90\x42\x99\x0d\x01\x00\x00\x00\x00\x01\x59\x5a",
+    68);
+
+TEST_F(RouteFile, RefusesAPackedFileThatWouldTakeTheMemoryOfTheMachine) {
+  const auto list = read_routes(write("window.xz", std::string(large_window)));
+  ASSERT_FALSE(list);
+  EXPECT_NE(list.error().message.find("needs more than 256 MB to unpack"), std::string::npos) << list.error().message;
+}
+
 TEST_F(RouteFile, ReadsPlainAndPackedAlike) {
   for (const std::string& path : {write("good.txt", good), write("good.txt.xz", xz(good))}) {
     const auto list = read_routes(path);

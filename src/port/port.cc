@@ -1,5 +1,6 @@
 #include "port/port.h"
 
+#include <net/if.h>
 #include <rte_dev.h>
 #include <rte_errno.h>
 
@@ -8,6 +9,7 @@
 #include <cstring>
 
 #include "port/packet_socket.h"
+#include "port/virtual_device.h"
 
 namespace sluice::port {
 namespace {
@@ -15,16 +17,6 @@ namespace {
 // "net_af_packet0,iface=x" -> "net_af_packet0"
 std::string device_name(const std::string& devargs) {
   return devargs.substr(0, devargs.find(','));
-}
-
-// af_packet opens one socket per queue pair, and only when it is told to. All its sockets share the traffic, so there
-// must be as many as there are receive queues in use: a socket that nobody reads would swallow its share.
-std::string with_queues(const PortOptions& options) {
-  std::string devargs = options.device;
-  if (devargs.rfind("net_af_packet", 0) == 0 && devargs.find("qpairs=") == std::string::npos && options.queues > 1) {
-    devargs += ",qpairs=" + std::to_string(options.queues);
-  }
-  return devargs;
 }
 
 }  // namespace
@@ -60,8 +52,10 @@ Expected<std::unique_ptr<Port>> Port::open(const PortOptions& options, const Mem
 Expected<void> Port::open_ethdev(const MemoryOptions& memory, unsigned tx_queues) {
   const std::string name = device_name(options_.device);
   if (rte_eth_dev_get_port_by_name(name.c_str(), &id_) != 0) {
-    const std::string devargs = with_queues(options_);
-    take_packet_sockets();
+    if (auto fits = check_device(options_, memory); !fits) {
+      return fail(fits.error().message, 0);
+    }
+    const std::string devargs = complete_arguments(options_, memory);
     if (const int error = rte_dev_probe(devargs.c_str()); error != 0) {
       id_ = RTE_MAX_ETHPORTS;
       return fail(
@@ -70,7 +64,8 @@ Expected<void> Port::open_ethdev(const MemoryOptions& memory, unsigned tx_queues
           error);
     }
     probed_ = true;
-    wait_fds_ = take_packet_sockets();
+    wait_fds_ = PacketSockets::take_new();
+    packet_sockets_.watch(wait_fds_);
     if (rte_eth_dev_get_port_by_name(name.c_str(), &id_) != 0) {
       id_ = RTE_MAX_ETHPORTS;
       return fail("the device opened but is no Ethernet port", 0);
@@ -85,7 +80,7 @@ Expected<void> Port::open_ethdev(const MemoryOptions& memory, unsigned tx_queues
         "queues = " + std::to_string(options_.queues) + ", but the device has " + std::to_string(info.max_rx_queues),
         0);
   }
-  tx_queues_ = std::min<unsigned>(tx_queues, info.max_tx_queues);
+  tx_queues_ = std::min<unsigned>(pairs_queues(info.driver_name) ? options_.queues : tx_queues, info.max_tx_queues);
 
   rte_eth_conf conf{};
   std::array<std::uint8_t, 64> symmetric_key{};
@@ -147,6 +142,12 @@ Expected<void> Port::open_ethdev(const MemoryOptions& memory, unsigned tx_queues
   if (rte_eth_macaddr_get(id_, &address) == 0) {
     std::memcpy(mac_.bytes.data(), address.addr_bytes, mac_.bytes.size());
   }
+  char interface[IF_NAMESIZE];
+  if (is_driver(options_.device, "net_tap") && if_indextoname(info.if_index, interface) != nullptr) {
+    if (auto done = give_tap_its_own_mac(interface, mac_); !done) {
+      return fail(done.error().message, 0);
+    }
+  }
   return {};
 }
 
@@ -203,6 +204,7 @@ PortStats Port::stats() const {
   if (rte_eth_stats_get(id_, &raw) == 0) {
     stats = {raw.ipackets, raw.ibytes,  raw.opackets,  raw.obytes,   raw.imissed,
              raw.ierrors,  raw.oerrors, raw.rx_nombuf, stats.link_up};
+    stats.missed += packet_sockets_.missed();
   }
   return stats;
 }
@@ -220,11 +222,7 @@ bool Port::link_up() const {
 }
 
 std::string Port::kernel_interface() const {
-  const std::size_t at = options_.device.find("iface=");
-  if (at == std::string::npos || options_.device.rfind("net_af_", 0) != 0) {
-    return "";
-  }
-  return options_.device.substr(at + 6, options_.device.find(',', at) - at - 6);
+  return options_.device.rfind("net_af_", 0) == 0 ? device_argument(options_.device, "iface") : "";
 }
 
 }  // namespace sluice::port

@@ -16,6 +16,7 @@
 #include "packet/ip_address.h"
 #include "port/frame_pool.h"
 #include "port/options.h"
+#include "port/packet_socket.h"
 #include "port/replay_port.h"
 
 namespace sluice::port {
@@ -75,6 +76,7 @@ class Port {
   std::vector<FramePool> pools_;
   std::vector<int> wait_fds_;  // by receive queue; the driver's
   std::unique_ptr<ReplayPort> replay_;
+  mutable PacketSockets packet_sockets_;
 };
 
 }  // namespace sluice::port

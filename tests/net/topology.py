@@ -18,9 +18,10 @@ PORTS = [("lan", "lan0", "sl-lan"), ("wan", "wan0", "sl-wan")]
 
 
 class Topology:
-    def __init__(self, folder, ports=None, **configuration):
+    def __init__(self, folder, ports=None, mtu=1500, **configuration):
         self.lab = Lab()
         self.folder = folder
+        self.mtu = mtu
         self.ports = list(ports or PORTS)
         self.configuration = configuration
         self.gateway = None
@@ -30,8 +31,8 @@ class Topology:
             self.client = self.lab.host("client")
             self.router = self.lab.host("router")
             self.server = self.lab.host("server")
-            self.lab.join(self.client, "eth0", self.router, "lan0")
-            self.lab.join(self.server, "eth0", self.router, "wan0")
+            self.lab.join(self.client, "eth0", self.router, "lan0", self.mtu)
+            self.lab.join(self.server, "eth0", self.router, "wan0", self.mtu)
             for host, four, six, gateway4, gateway6 in (
                 (self.client, CLIENT4, CLIENT6, ROUTER_LAN4, ROUTER_LAN6),
                 (self.server, SERVER4, SERVER6, ROUTER_WAN4, ROUTER_WAN6),
@@ -60,9 +61,11 @@ class Topology:
         self.server.ip("addr add 2001:db8:3::2/64 dev eth1 nodad")
         self.ports.append(("wan2", "wan2", "sl-wan2"))
 
-    def start(self):
-        """Starts Sluice and gives the twins their addresses."""
+    def start(self, before_addresses=None):
+        """Starts Sluice and gives the twins their addresses, after `before_addresses(self)` where a port needs more."""
         self.gateway = Gateway(self.router, self.folder, config(self.ports, **self.configuration)).start()
+        if before_addresses:
+            before_addresses(self)
         self.address()
         return self.gateway
 

@@ -1,0 +1,193 @@
+#include "port/virtual_device.h"
+
+#include <linux/ethtool.h>
+#include <linux/if_packet.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <net/if_arp.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+namespace sluice::port {
+namespace {
+
+constexpr unsigned ethernet_bytes = 14 + 2 * 4;  // header and two VLAN tags
+
+// af_packet: a slot of its ring holds a header, and behind it the frame.
+constexpr unsigned default_slot = 2048;
+constexpr unsigned before_received = 80;  // TPACKET2_HDRLEN and the link header, aligned (Linux, tpacket_rcv)
+constexpr unsigned before_sent = TPACKET2_HDRLEN - sizeof(sockaddr_ll);
+constexpr unsigned slot_step = 1024;  // so that a block of four is whole pages
+constexpr unsigned slots_of_block = 4;
+
+unsigned slot_for(unsigned mtu) {
+  const unsigned needed = mtu + ethernet_bytes + before_received;
+  return needed <= default_slot ? default_slot : (needed + slot_step - 1) / slot_step * slot_step;
+}
+
+// af_xdp: the kernel keeps a headroom of its own in each frame buffer, and a buffer with DPDK's header is one page at
+// most.
+constexpr unsigned xdp_headroom = 256;
+constexpr unsigned xdp_largest_room = 4096 - 384;
+
+constexpr unsigned tap_largest_mtu = 1500;  // larger frames it neither accepts nor sends
+
+bool has_argument(const std::string& device, const std::string& key) {
+  return device.find("," + key + "=") != std::string::npos;
+}
+
+bool request(const std::string& interface, unsigned long operation, ifreq& argument) {
+  const int control = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (control < 0) {
+    return false;
+  }
+  interface.copy(argument.ifr_name, IFNAMSIZ - 1);
+  const bool ok = ioctl(control, operation, &argument) == 0;
+  const int error = errno;
+  close(control);
+  errno = error;
+  return ok;
+}
+
+struct Channels {
+  unsigned receive = 1;   // queues that frames arrive on
+  unsigned combined = 1;  // those of them that DPDK knows; a driver that counts in another way (veth) has one for it
+};
+
+Channels channels_of(const std::string& interface) {
+  ethtool_channels channels{};
+  channels.cmd = ETHTOOL_GCHANNELS;
+  ifreq argument{};
+  argument.ifr_data = reinterpret_cast<char*>(&channels);
+  if (!request(interface, SIOCETHTOOL, argument)) {
+    return {};  // one queue, or no such interface, which the driver says
+  }
+  return {std::max(1U, channels.rx_count + channels.combined_count), std::max(1U, channels.combined_count)};
+}
+
+Expected<void> check_af_packet(const PortOptions& port, const MemoryOptions& memory) {
+  const std::string given = device_argument(port.device, "framesz");
+  const auto slot =
+      given.empty() ? slot_for(port.mtu) : static_cast<unsigned>(std::strtoul(given.c_str(), nullptr, 10));
+  if (slot < port.mtu + ethernet_bytes + before_received) {
+    return make_error("framesz = " + given + " does not hold frames of mtu = " + std::to_string(port.mtu) +
+                      ": leave framesz out, or make it " + std::to_string(slot_for(port.mtu)));
+  }
+  if (slot - before_sent > memory.frame_bytes) {
+    return make_error("mtu = " + std::to_string(port.mtu) +
+                      " needs [memory] frame_bytes = " + std::to_string(slot - before_sent) + " with af_packet");
+  }
+  return {};
+}
+
+Expected<void> check_af_xdp(const PortOptions& port, const MemoryOptions& memory) {
+  if (memory.frame_bytes > xdp_largest_room) {
+    return make_error("AF_XDP takes frame buffers of one page: [memory] frame_bytes may be " +
+                      std::to_string(xdp_largest_room) + " at most");
+  }
+  if (const unsigned needed = port.mtu + ethernet_bytes + xdp_headroom; memory.frame_bytes < needed) {
+    if (needed > xdp_largest_room) {
+      return make_error("AF_XDP takes frame buffers of one page: mtu may be " +
+                        std::to_string(xdp_largest_room - ethernet_bytes - xdp_headroom) + " at most");
+    }
+    return make_error("AF_XDP keeps " + std::to_string(xdp_headroom) + " bytes of each frame buffer: mtu = " +
+                      std::to_string(port.mtu) + " needs [memory] frame_bytes = " + std::to_string(needed));
+  }
+  const bool chosen = has_argument(port.device, "queue_count") || has_argument(port.device, "start_queue") ||
+                      has_argument(port.device, "xdp_prog");
+  const std::string interface = device_argument(port.device, "iface");
+  const Channels channels = channels_of(interface);
+  if (port.queues > channels.combined) {
+    return make_error("queues = " + std::to_string(port.queues) + ", but " + interface + " has " +
+                      std::to_string(channels.combined) + " that AF_XDP can use (ethtool -l " + interface +
+                      ", combined; veth: always 1)");
+  }
+  if (!chosen && port.queues < channels.receive) {
+    return make_error(interface + " has " + std::to_string(channels.receive) + " receive queues and the port reads " +
+                      std::to_string(port.queues) + " of them: raise queues, or lower the interface's (ethtool -L " +
+                      interface + " combined " + std::to_string(port.queues) +
+                      "; veth: rx 1), or say which with start_queue= and queue_count=");
+  }
+  return {};
+}
+
+}  // namespace
+
+bool is_driver(const std::string& device, const std::string& driver) {
+  const std::string name = device.substr(0, device.find(','));
+  return name.starts_with(driver) && name.find_first_not_of("0123456789", driver.size()) == std::string::npos;
+}
+
+std::string device_argument(const std::string& device, const std::string& key) {
+  const std::string start = "," + key + "=";
+  const std::size_t at = device.find(start);
+  if (at == std::string::npos) {
+    return "";
+  }
+  const std::size_t begin = at + start.size();
+  return device.substr(begin, device.find(',', begin) - begin);
+}
+
+std::string complete_arguments(const PortOptions& port, const MemoryOptions& memory) {
+  std::string device = port.device;
+  const auto add = [&](const char* key, unsigned value) {
+    if (!has_argument(device, key)) {
+      device.append(",").append(key).append("=").append(std::to_string(value));
+    }
+  };
+  if (is_driver(device, "net_af_packet")) {
+    // All sockets of an interface share its traffic, so there must be as many as receive queues in use: a socket that
+    // nobody reads would swallow its share.
+    if (port.queues > 1) {
+      add("qpairs", port.queues);
+    }
+    if (const unsigned slot = slot_for(port.mtu); slot != default_slot) {
+      add("framesz", slot);
+      add("blocksz", slot * slots_of_block);
+    }
+  } else if (is_driver(device, "net_af_xdp")) {
+    add("queue_count", port.queues);
+  } else if (is_driver(device, "net_memif")) {
+    // A frame larger than a buffer would arrive in pieces.
+    add("bsize", memory.frame_bytes);
+  }
+  return device;
+}
+
+Expected<void> check_device(const PortOptions& port, const MemoryOptions& memory) {
+  if (is_driver(port.device, "net_af_packet")) {
+    return check_af_packet(port, memory);
+  }
+  if (is_driver(port.device, "net_af_xdp")) {
+    return check_af_xdp(port, memory);
+  }
+  if (is_driver(port.device, "net_tap") && port.mtu > tap_largest_mtu) {
+    return make_error("DPDK's tap carries an MTU of " + std::to_string(tap_largest_mtu) + " at most, not " +
+                      std::to_string(port.mtu));
+  }
+  return {};
+}
+
+bool pairs_queues(const std::string& driver) {
+  return driver == "net_af_xdp" || driver == "net_tap" || driver == "net_memif" || driver == "net_ring";
+}
+
+Expected<void> give_tap_its_own_mac(const std::string& interface, const packet::MacAddress& mac) {
+  ifreq argument{};
+  argument.ifr_hwaddr.sa_family = ARPHRD_ETHER;
+  std::memcpy(argument.ifr_hwaddr.sa_data, mac.bytes.data(), mac.bytes.size());
+  argument.ifr_hwaddr.sa_data[5] = static_cast<char>(argument.ifr_hwaddr.sa_data[5] ^ 1);
+  if (!request(interface, SIOCSIFHWADDR, argument)) {
+    return make_error("the kernel's end, '" + interface +
+                      "', does not take a MAC address of its own: " + std::strerror(errno));
+  }
+  return {};
+}
+
+}  // namespace sluice::port

@@ -1,0 +1,36 @@
+// What DPDK 22.11's virtual devices must be told so that they carry a router's frames whole, and what they cannot do.
+// docs/configuration.md has the same by driver, for users. Thread-safety: none of it keeps state. Cost: start only.
+#pragma once
+
+#include <string>
+
+#include "base/error.h"
+#include "packet/ip_address.h"
+#include "port/options.h"
+
+namespace sluice::port {
+
+// Whether `device` ("net_tap0,iface=x") is one of `driver` ("net_tap").
+bool is_driver(const std::string& device, const std::string& driver);
+
+// The value of `key` in "net_x0,a=1,key=value", or empty.
+std::string device_argument(const std::string& device, const std::string& key);
+
+// The device's arguments with those that follow from the other options: the queues and frame sizes of af_packet, the
+// queues of af_xdp, the buffers of memif. What the administrator wrote stays as it is.
+std::string complete_arguments(const PortOptions& port, const MemoryOptions& memory);
+
+// What would open and then lose frames, or not open without a word why: frames that do not fit, queues of the interface
+// that nobody would read. The message says what to change. Looks at the interface, so the namespace must be its own.
+Expected<void> check_device(const PortOptions& port, const MemoryOptions& memory);
+
+// Whether a device has exactly as many transmit queues in use as receive queues: with tap and af_xdp it does not start
+// otherwise; with memif and ring the queue more would reach nobody.
+bool pairs_queues(const std::string& driver);
+
+// tap gives both ends of its interface the port's MAC address. The kernel takes frames for its own address and a bridge
+// does not pass them on, so the kernel's end gets another one: `mac` with its last bit turned over. An address that the
+// administrator chose by `mac=` is treated alike.
+Expected<void> give_tap_its_own_mac(const std::string& interface, const packet::MacAddress& mac);
+
+}  // namespace sluice::port

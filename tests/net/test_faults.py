@@ -1,0 +1,142 @@
+"""What goes wrong on a wire, under load: traffic comes back by itself, and every frame is under a name."""
+
+import re
+import signal
+import time
+
+import pytest
+from hosts import stop, wait_until
+from topology import CLIENT4, SERVER4, SERVER6, Topology
+
+DRIVERS = ["net_af_packet", "net_af_xdp"]
+BLAST = """
+import socket, sys
+wire = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for _ in range(int(sys.argv[2])):
+    wire.sendto(bytes(100), (sys.argv[1], 9))
+"""
+
+
+def on(driver, folder, **options):
+    ports = [("lan", f"{driver}0,iface=lan0", "sl-lan"), ("wan", f"{driver}1,iface=wan0", "sl-wan")]
+    return Topology(folder, ports=ports, **options)
+
+
+def port(network, name):
+    return next(port for port in network.gateway.stats()["ports"] if port["name"] == name)
+
+
+def has_carrier(network, twin):
+    return "NO-CARRIER" not in network.router.ip(f"link show {twin}")
+
+
+class Load:
+    """iperf3 and ping from the client to the server, until it ends."""
+
+    def __init__(self, network):
+        self.network = network
+        self.log = open(f"{network.folder}/ping.log", "w+", encoding="utf-8")
+
+    def __enter__(self):
+        self.server = self.network.server.spawn("iperf3 -s -1")
+        assert wait_until(lambda: ":5201" in self.network.server.run("ss -Hltn"), 5)
+        self.iperf3 = self.network.client.spawn(["iperf3", "-c", SERVER4, "-u", "-b", "40M", "-l", "1000", "-t", "60"])
+        self.ping = self.network.client.spawn(f"ping -n -i 0.01 -c 100000 -W 1 {SERVER4}", stdout=self.log)
+        time.sleep(1)
+        return self
+
+    def __exit__(self, *_):
+        stop(self.ping, signal.SIGINT)
+        for process in (self.iperf3, self.server):
+            stop(process)
+        self.log.seek(0)
+        self.answers = self.log.read()
+        self.log.close()
+
+
+def take_down_here(network):
+    network.router.ip("link set wan0 down")
+    return lambda: network.router.ip("link set wan0 up")
+
+
+def take_down_there(network):
+    """As a pulled cable: the interface stays up and loses its carrier. The server loses its routes with its link."""
+    network.server.sysctl(net__ipv6__conf__eth0__keep_addr_on_down=1)
+    network.server.ip("link set eth0 down")
+
+    def restore():
+        network.server.ip("link set eth0 up")
+        network.server.ip("route replace default via 10.2.0.1")
+        network.server.ip("-6 route replace default via 2001:db8:2::1")
+
+    return restore
+
+
+@pytest.mark.parametrize("take_down", [take_down_here, take_down_there])
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_a_link_that_fails_and_comes_back_under_load(tmp_path, driver, take_down):
+    with on(driver, tmp_path) as network:
+        network.start()
+        with Load(network) as load:
+            restore = take_down(network)
+            assert wait_until(lambda: not has_carrier(network, "sl-wan"), 3), "the twin still has a carrier"
+            assert not port(network, "wan")["link_up"] and port(network, "lan")["link_up"]
+            assert has_carrier(network, "sl-lan")
+            time.sleep(1.5)
+            restore()
+            assert wait_until(lambda: has_carrier(network, "sl-wan"), 3), "the twin has no carrier again"
+            assert wait_until(network.forwards, 10), network.gateway.stats()
+            before = port(network, "wan")["tx_frames"]
+            time.sleep(1)
+            assert port(network, "wan")["tx_frames"] - before > 2000, "the load does not pass again"
+        sent, received = map(int, re.search(r"(\d+) packets transmitted, (\d+) received", load.answers).groups())
+        assert 0 < received < sent and "DUP!" not in load.answers
+        for target in (SERVER4, SERVER6):
+            assert "100 received, 0% packet loss" in network.client.run(f"ping -n -i 0.01 -c 100 -W 1 {target}")
+        assert network.gateway.stats()["conserved"]
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_what_finds_the_receive_ring_full_is_counted_as_missed(tmp_path, driver):
+    """The gateway stands still while 8,000 frames arrive: each of them was received or missed."""
+    with on(driver, tmp_path) as network:
+        gateway = network.start()
+        before = port(network, "lan")
+        gateway.process.send_signal(signal.SIGSTOP)
+        network.client.run(["python3", "-c", BLAST, SERVER4, "8000"])
+        gateway.process.send_signal(signal.SIGCONT)
+
+        def grown(key):
+            return port(network, "lan")[key] - before[key]
+
+        assert wait_until(lambda: grown("rx_frames") + grown("missed") >= 8000, 5), port(network, "lan")
+        assert grown("missed") > 5000 and grown("rx_frames") + grown("missed") < 8050
+        assert network.reaches(SERVER4)
+
+
+def test_what_finds_the_transmit_ring_full_is_dropped_as_tx_full(tmp_path):
+    """A link of 1 Mbit/s behind a queue that keeps everything: the packet socket's ring fills up, and empties again."""
+    ports = [("lan", "net_af_packet0,iface=lan0", "sl-lan"), ("wan", "net_af_packet1,iface=wan0,qdisc_bypass=0", "sl-wan")]
+    with Topology(tmp_path, ports=ports) as network:
+        network.start()
+        network.router.run("tc qdisc add dev wan0 root tbf rate 1mbit burst 2kb limit 100mb")
+        network.client.run(["python3", "-c", BLAST, SERVER4, "4000"])
+        assert wait_until(lambda: network.gateway.drops().get("tx_full", 0) > 1000, 5), network.gateway.stats()
+        network.router.run("tc qdisc del dev wan0 root")
+        assert wait_until(network.forwards, 10), network.gateway.stats()
+        assert "100 received, 0% packet loss" in network.client.run(f"ping -n -i 0.01 -c 100 -W 1 {SERVER4}")
+        stats = network.gateway.stats()
+        assert stats["conserved"] and sum(lane["in_flight"] for lane in stats["lanes"]) == 0
+
+
+def test_an_interface_that_is_deleted_takes_nothing_else_with_it(tmp_path):
+    """The other end of wan0 goes, and wan0 with it: the rest goes on, and the gateway ends cleanly."""
+    with on("net_af_packet", tmp_path) as network:
+        network.start()
+        network.server.ip("link del eth0")
+        assert wait_until(lambda: not has_carrier(network, "sl-wan"), 3)
+        assert "20 received" in network.client.run("ping -n -i 0.05 -c 20 -W 1 10.1.0.1")
+        network.client.run(["python3", "-c", BLAST, SERVER4, "500"], check=False)
+        assert "20 received" in network.client.run("ping -n -i 0.05 -c 20 -W 1 10.1.0.1")
+        assert network.gateway.stats()["conserved"]
+        assert CLIENT4 in network.gateway.control("neighbours")

@@ -1,0 +1,291 @@
+"""Every kind of port that docs/configuration.md names, with frames that really go through it and are looked at on the other side.
+
+The kinds that join hosts (af_packet, af_xdp, tap, memif) are pinged and sent TCP and fragments through. Those that join none
+(pcap, ring, null) are between capture files and counters.
+"""
+
+import re
+import signal
+
+import pytest
+from frames import NEXT_MAC, ipv4, ipv6, read_pcap, write_pcap
+from gateway import SLUICE, Gateway, config
+from hosts import Here, Lab, stop, wait_until
+from topology import CLIENT4, SERVER4, SERVER6, Topology
+
+
+BLAST = """
+import socket, sys
+wire = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for _ in range(int(sys.argv[2])):
+    wire.sendto(bytes(100), (sys.argv[1], 9))
+"""
+
+
+def totals(stats, *keys):
+    return [sum(lane[key] for lane in stats["lanes"]) for key in keys]
+
+
+def check_traffic(client, server):
+    """Both families, every size of frame, fragments and a TCP transfer: nothing lost, nothing doubled."""
+    for target in (SERVER4, SERVER6):
+        answer = client.run(f"ping -n -i 0.01 -c 100 -W 1 {target}")
+        assert "100 received, 0% packet loss" in answer and "DUP!" not in answer, answer
+        assert "20 received, 0% packet loss" in client.run(f"ping -n -i 0.02 -c 20 -W 1 -s 8000 {target}")
+        for size in (0, 1, 18, 1001, 1452):
+            assert "1 received" in client.run(f"ping -n -c 1 -W 1 -M do -s {size} {target}"), size
+    listener = server.spawn("iperf3 -s -1")
+    assert wait_until(lambda: ":5201" in server.run("ss -Hltn"), 5)
+    client.run(f"iperf3 -c {SERVER4} -n 20M", timeout=30)
+    stop(listener)
+
+
+def check_carried(gateway, ports, least=200):
+    """The ports themselves carried that, and it adds up."""
+    assert wait_until(lambda: gateway.stats()["conserved"], 5), gateway.stats()
+    received, punted, injected = totals(gateway.stats(), "rx_frames", "punted", "injected")
+    assert punted + injected < received / 4, "the kernel forwarded, not the fast path"
+    by_name = {port["name"]: port for port in gateway.stats()["ports"]}
+    for name in ports:
+        assert by_name[name]["rx_frames"] >= least and by_name[name]["tx_frames"] >= least, by_name[name]
+        assert by_name[name]["link_up"], by_name[name]
+
+
+@pytest.mark.parametrize("driver", ["net_af_packet", "net_af_xdp"])
+def test_kernel_interfaces(tmp_path, driver):
+    ports = [("lan", f"{driver}0,iface=lan0", "sl-lan"), ("wan", f"{driver}1,iface=wan0", "sl-wan")]
+    with Topology(tmp_path, ports=ports) as network:
+        network.start()
+        check_traffic(network.client, network.server)
+        check_carried(network.gateway, ("lan", "wan"))
+        assert f"({driver})" in network.gateway.log()
+
+
+def test_af_xdp_starts_again_after_kill_9(tmp_path):
+    """Its program stays on the interface then; the next start takes it over."""
+    with Topology(tmp_path, ports=[("lan", "net_af_xdp0,iface=lan0", "sl-lan"), ("wan", "wan0", "sl-wan")]) as network:
+        gateway = network.start()
+        gateway.kill()
+        gateway.start()
+        network.address()
+        assert network.reaches(SERVER4)
+
+
+REFUSED = '[engine]\ndevice = "cpu"\nchain = ["touch"]\n[memory]\nhugepages = "off"\n{memory}\n[[port]]\nname = "lan"\n{port}\n'
+
+
+@pytest.mark.parametrize(("port", "memory", "prepare", "words"), [
+    pytest.param('device = "net_af_xdp0,iface=lan0"\nmtu = 1800', "", "", ("mtu = 1800", "frame_bytes = 2078"), id="xdp-mtu"),
+    pytest.param('device = "net_af_xdp0,iface=lan0"', "frame_bytes = 4096", "", ("one page", "3712"), id="xdp-page"),
+    pytest.param('device = "net_af_xdp0,iface=lan0"\nqueues = 2', "", "", ("queues = 2", "lan0 has 1"), id="xdp-queues"),
+    pytest.param('device = "net_af_xdp0,iface=lan0"', "", "ethtool -L lan0 rx 2",
+                 ("2 receive queues", "reads 1", "rx 1"), id="xdp-unread-queue"),
+    pytest.param('device = "net_af_packet0,iface=lan0"\nmtu = 2000', "", "",
+                 ("mtu = 2000", "frame_bytes = 3040"), id="packet-mtu"),
+    pytest.param('device = "net_af_packet0,iface=lan0,framesz=1024"', "", "",
+                 ("framesz = 1024", "2048"), id="packet-framesz"),
+    pytest.param('device = "net_tap0,iface=tap0"\nmtu = 1600', "", "", ("MTU of 1500", "1600"), id="tap-mtu"),
+])
+def test_what_would_lose_frames_is_refused_with_what_to_do(tmp_path, port, memory, prepare, words):
+    """Each of these would open, or fail without a word why, and then not carry every frame."""
+    with Lab() as lab:
+        router, client = lab.host("router"), lab.host("client")
+        lab.join(client, "eth0", router, "lan0")
+        if prepare:
+            router.run(prepare)
+        path = tmp_path / "refused.toml"
+        path.write_text(REFUSED.format(memory=memory, port=port), encoding="utf-8")
+        answer = router.run([SLUICE, "run", path], check=False)
+        last = answer.splitlines()[-1]
+        assert "[[port]] 'lan'" in last, answer
+        for word in words:
+            assert word in last, answer
+
+
+@pytest.mark.parametrize(("driver", "mtu", "frame_bytes"), [("net_af_packet", 9000, 9216), ("net_af_xdp", 3434, 3712)])
+def test_frames_of_the_largest_mtu(tmp_path, driver, mtu, frame_bytes):
+    """They arrive whole, in one buffer, and leave whole."""
+    ports = [("lan", f'{driver}0,iface=lan0"\nmtu = {mtu}\npeer = "wan', "sl-lan"),
+             ("wan", f'{driver}1,iface=wan0"\nmtu = {mtu}\npeer = "lan', "sl-wan")]
+    with Topology(tmp_path, ports=ports, mtu=mtu, memory=(f"frame_bytes = {frame_bytes}", "frames = 4096")) as network:
+        network.start()
+        for target, headers in ((SERVER4, 28), (SERVER6, 48)):
+            answer = network.client.run(f"ping -n -i 0.01 -c 100 -W 1 -M do -s {mtu - headers} {target}", check=False)
+            assert "100 received, 0% packet loss" in answer, answer
+        check_carried(network.gateway, ("lan", "wan"))
+
+
+def bridge_tap(network, tap="tap0"):
+    """A tap's other end is in the router's own kernel; a bridge takes it to the client's cable, as for a virtual machine.
+
+    The bridge itself must be silent: the kernel would answer ARP on it for the twins' addresses and forward by itself.
+    """
+    network.router.ip("link add br0 type bridge")
+    network.router.sysctl(net__ipv6__conf__br0__disable_ipv6=1)
+    network.router.ip("link set br0 arp off")
+    network.router.ip("link set br0 addrgenmode none up")
+    for interface in ("lan0", tap):
+        network.router.ip(f"link set {interface} addrgenmode none master br0 up")
+
+
+def test_tap(tmp_path):
+    with Topology(tmp_path, ports=[("lan", "net_tap0,iface=tap0", "sl-lan"), ("wan", "wan0", "sl-wan")]) as network:
+        network.start(before_addresses=bridge_tap)
+        check_traffic(network.client, network.server)
+        check_carried(network.gateway, ("lan", "wan"))
+        # The bridge would keep frames to the router for itself if both ends of the tap had one address.
+        assert network.router_mac("sl-lan") != network.router_mac("tap0")
+        network.router.ip("link set tap0 down")
+        assert wait_until(lambda: "NO-CARRIER" in network.router.ip("link show sl-lan"), 5)
+        network.router.ip("link set tap0 up")
+        assert wait_until(lambda: network.reaches(SERVER4), 5)
+
+
+def test_memif_joins_two_gateways(tmp_path):
+    """client - Sluice = shared memory = Sluice - server: each end an own process with own twins, two routers on the way."""
+    socket = tmp_path / "memif.sock"
+    with Lab() as lab:
+        client, left, right, server = (lab.host(name) for name in ("client", "left", "right", "server"))
+        lab.join(client, "eth0", left, "lan0")
+        lab.join(server, "eth0", right, "wan0")
+        gateways = []
+        for host, edge, twin, role, net in ((left, "lan0", "sl-lan", "server", 1), (right, "wan0", "sl-wan", "client", 2)):
+            folder = tmp_path / host.label
+            folder.mkdir()
+            memif = f"net_memif0,role={role},id=7,socket={socket},socket-abstract=no"
+            ports = [("edge", edge, twin), ("core", memif, "sl-core")]
+            gateways.append(Gateway(host, folder, config(ports, size="384M")).start())
+            host.sysctl(net__ipv4__ip_forward=1, net__ipv6__conf__all__forwarding=1)
+            for interface, four, six in ((twin, f"10.{net}.0.1", f"2001:db8:{net}::1"),
+                                         ("sl-core", f"10.9.0.{net}", f"2001:db8:9::{net}")):
+                host.ip(f"addr add {four}/24 dev {interface}")
+                host.ip(f"addr add {six}/64 dev {interface} nodad")
+        for host, net, other, edge_host in ((left, 1, 2, client), (right, 2, 1, server)):
+            # A twin without a carrier would not take the routes: the memif must have found its other end.
+            assert wait_until(lambda: "NO-CARRIER" not in host.ip("link show sl-core"), 10), [g.log() for g in gateways]
+            host.ip(f"route add 10.{other}.0.0/24 via 10.9.0.{other}")
+            host.ip(f"-6 route add 2001:db8:{other}::/64 via 2001:db8:9::{other}")
+            edge_host.ip(f"addr add 10.{net}.0.2/24 dev eth0")
+            edge_host.ip(f"addr add 2001:db8:{net}::2/64 dev eth0 nodad")
+            edge_host.ip(f"route add default via 10.{net}.0.1")
+            edge_host.ip(f"-6 route add default via 2001:db8:{net}::1")
+        for target in (SERVER4, SERVER6):
+            assert wait_until(lambda: "1 received" in client.run(f"ping -n -c 1 -W 1 {target}", check=False), 10)
+        check_traffic(client, server)
+        assert "ttl=62" in client.run(f"ping -n -c 1 -W 1 {SERVER4}")
+        for gateway in gateways:
+            check_carried(gateway, ("edge", "core"))
+
+        # The other end stops reading: what no longer fits is dropped under its name, and everything still adds up.
+        gateways[1].process.send_signal(signal.SIGSTOP)
+        client.run(["python3", "-c", BLAST, SERVER4, "8000"])
+        assert wait_until(lambda: gateways[0].drops().get("tx_full", 0) > 100, 5), gateways[0].stats()
+        gateways[1].process.send_signal(signal.SIGCONT)
+        assert wait_until(lambda: "1 received" in client.run(f"ping -n -c 1 -W 1 {SERVER4}", check=False), 10)
+
+        # The other end goes: the link, and with it the twin's carrier, and a new one connects again.
+        gateways[1].interrupt()
+        assert wait_until(lambda: "NO-CARRIER" in left.ip("link show sl-core"), 5)
+        gateways[0].interrupt()
+
+
+ROUTES = ("kernel = false", "any_mac = true", "max_ipv4 = 1000", "max_ipv6 = 1000", 'table = "{table}"',
+          "[[route.connected]]", 'prefix = "10.254.0.0/16"', 'port = "out"',
+          "[[route.connected]]", 'prefix = "fd00:fe::/64"', 'port = "out"',
+          "[[route.neighbour]]", 'port = "out"', 'address = "10.254.0.1"', 'mac = "02:00:00:00:aa:02"',
+          "[[route.neighbour]]", 'port = "out"', 'address = "fd00:fe::1"', 'mac = "02:00:00:00:aa:02"')
+
+
+TOUCH = """[engine]
+device = "cpu"
+deadline = "50ms"
+chain = ["touch"]
+[memory]
+hugepages = "off"
+size = "256M"
+[[port]]
+name = "one"
+device = "{one}"
+[[port]]
+name = "two"
+device = "{two}"
+[api]
+listen = "127.0.0.1:9231"
+"""
+
+
+@pytest.fixture
+def between_files(tmp_path):
+    """Starts a gateway from the capture `frames` to the port `out`, without any host."""
+    here = Here()
+
+    def start(frames, out):
+        write_pcap(tmp_path / "in.pcap", frames)
+        table = tmp_path / "routes.txt"
+        table.write_text("198.51.100.0/24 10.254.0.1\n2001:db8:51::/48 fd00:fe::1\n", encoding="ascii")
+        ports = [("in", f"net_pcap0,rx_pcap={tmp_path}/in.pcap,tx_pcap={tmp_path}/back.pcap", ""), ("out", out, "")]
+        text = config(ports, route=[line.format(table=table) for line in ROUTES], size="320M", listen="127.0.0.1:9231")
+        return Gateway(here, tmp_path, text).start()
+
+    yield start
+    here.close()
+
+
+def test_pcap_reads_one_file_and_writes_another(tmp_path, between_files):
+    """Every frame that must be forwarded is in the written file, in order, with the right bytes, and no other."""
+    coming, leaving = [], []
+    macs = {"to": NEXT_MAC}
+    for number in range(3000):
+        size = 4 + number % 1400
+        if number % 100 == 50:
+            coming.append(ipv4(number, "198.51.100.7", ttl=1))
+        elif number % 100 == 51:
+            coming.append(ipv4(number, "203.0.113.7"))
+        elif number % 2:
+            coming.append(ipv6(number, "2001:db8:51::9", hop_limit=64, size=size))
+            leaving.append(ipv6(number, "2001:db8:51::9", hop_limit=63, size=size, **macs))
+        else:
+            coming.append(ipv4(number, "198.51.100.7", ttl=2 + number % 250, size=size))
+            leaving.append(ipv4(number, "198.51.100.7", ttl=1 + number % 250, size=size, **macs))
+    gateway = between_files(coming, f"net_pcap1,tx_pcap={tmp_path}/out.pcap")
+    mac = gateway.stats()["ports"][1]["mac"]
+    assert gateway.process.wait(20) == 0, gateway.log()
+    assert "the captures are forwarded" in gateway.log() and "counters add up" in gateway.log()
+    source = bytes.fromhex(mac.replace(":", ""))
+    assert read_pcap(tmp_path / "out.pcap") == [frame[:6] + source + frame[12:] for frame in leaving]
+    assert read_pcap(tmp_path / "back.pcap") == []
+    for reason in ("no_route", "ttl_expired"):
+        assert re.search(rf"^  {reason} +30 ", gateway.log(), re.M), gateway.log()
+
+
+def test_ring_hands_back_what_it_is_given(between_files):
+    """Every frame goes around until its TTL ends, and each round is counted."""
+    coming = [ipv4(number, "198.51.100.7", ttl=2 + number % 60) for number in range(300)]
+    gateway = between_files(coming, "net_ring0")
+    rounds = sum(1 + number % 60 for number in range(300))
+    assert wait_until(lambda: gateway.drops().get("ttl_expired") == 300, 10), gateway.stats()
+    stats = gateway.stats()
+    assert {port["name"]: (port["rx_frames"], port["tx_frames"]) for port in stats["ports"]} == \
+        {"in": (300, 0), "out": (rounds, rounds)}
+    gateway.interrupt()
+
+
+def test_null_takes_everything(between_files):
+    gateway = between_files([ipv4(number, "198.51.100.7") for number in range(500)], "net_null0,no-rx=1")
+    assert wait_until(lambda: totals(gateway.stats(), "rx_frames", "tx_frames") == [500, 500], 10), gateway.stats()
+    assert gateway.drops() == {}
+    gateway.interrupt()
+
+
+def test_null_makes_frames_without_end(tmp_path):
+    here = Here()
+    try:
+        text = TOUCH.format(one="net_null0,size=300", two="net_null1,no-rx=1")
+        gateway = Gateway(here, tmp_path, text).start()
+        assert wait_until(lambda: totals(gateway.stats(), "tx_frames")[0] > 100_000, 20), gateway.stats()
+        log = gateway.interrupt()
+        received, octets = re.search(r"^received +(\d+) frames, (\d+) bytes", log, re.M).groups()
+        assert int(octets) == 300 * int(received)
+        assert re.search(rf"^transmitted +{received} frames", log, re.M), log
+    finally:
+        here.close()
