@@ -7,6 +7,7 @@ namespace, whatever went wrong in between. Names carry the process id, so severa
 import ctypes
 import os
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -95,6 +96,15 @@ class Host:
         if "error" in result:
             raise result["error"]
         return result["value"]
+
+    def blast(self, target, count, size=100):
+        """Sends datagrams to nobody's port as fast as it can."""
+        def send():
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as wire:
+                for _ in range(count):
+                    wire.sendto(bytes(size), (target, 9))
+
+        self.inside(send)
 
     def counter(self, interface, name):
         """A counter of an interface, such as rx_packets."""

@@ -11,15 +11,7 @@ import pytest
 from frames import NEXT_MAC, ipv4, ipv6, read_pcap, write_pcap
 from gateway import SLUICE, Gateway, config
 from hosts import Here, Lab, stop, wait_until
-from topology import CLIENT4, SERVER4, SERVER6, Topology
-
-
-BLAST = """
-import socket, sys
-wire = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-for _ in range(int(sys.argv[2])):
-    wire.sendto(bytes(100), (sys.argv[1], 9))
-"""
+from topology import SERVER4, SERVER6, Topology, bridge_tap
 
 
 def totals(stats, *keys):
@@ -115,19 +107,6 @@ def test_frames_of_the_largest_mtu(tmp_path, driver, mtu, frame_bytes):
         check_carried(network.gateway, ("lan", "wan"))
 
 
-def bridge_tap(network, tap="tap0"):
-    """A tap's other end is in the router's own kernel; a bridge takes it to the client's cable, as for a virtual machine.
-
-    The bridge itself must be silent: the kernel would answer ARP on it for the twins' addresses and forward by itself.
-    """
-    network.router.ip("link add br0 type bridge")
-    network.router.sysctl(net__ipv6__conf__br0__disable_ipv6=1)
-    network.router.ip("link set br0 arp off")
-    network.router.ip("link set br0 addrgenmode none up")
-    for interface in ("lan0", tap):
-        network.router.ip(f"link set {interface} addrgenmode none master br0 up")
-
-
 def test_tap(tmp_path):
     with Topology(tmp_path, ports=[("lan", "net_tap0,iface=tap0", "sl-lan"), ("wan", "wan0", "sl-wan")]) as network:
         network.start(before_addresses=bridge_tap)
@@ -178,15 +157,18 @@ def test_memif_joins_two_gateways(tmp_path):
 
         # The other end stops reading: what no longer fits is dropped under its name, and everything still adds up.
         gateways[1].process.send_signal(signal.SIGSTOP)
-        client.run(["python3", "-c", BLAST, SERVER4, "8000"])
+        client.blast(SERVER4, 8000)
         assert wait_until(lambda: gateways[0].drops().get("tx_full", 0) > 100, 5), gateways[0].stats()
         gateways[1].process.send_signal(signal.SIGCONT)
         assert wait_until(lambda: "1 received" in client.run(f"ping -n -c 1 -W 1 {SERVER4}", check=False), 10)
 
-        # The other end goes: the link, and with it the twin's carrier, and a new one connects again.
+        # The other end goes, and with it the link and the twin's carrier; the next one connects again.
         gateways[1].interrupt()
         assert wait_until(lambda: "NO-CARRIER" in left.ip("link show sl-core"), 5)
-        gateways[0].interrupt()
+        gateways[1].start()
+        assert wait_until(lambda: "NO-CARRIER" not in left.ip("link show sl-core"), 10)
+        for gateway in gateways:
+            gateway.interrupt()
 
 
 ROUTES = ("kernel = false", "any_mac = true", "max_ipv4 = 1000", "max_ipv6 = 1000", 'table = "{table}"',

@@ -83,3 +83,16 @@ class Topology:
 
     def reaches(self, address):
         return ", 0% packet loss" in self.client.run(f"ping -n -c 1 -W 1 {address}", check=False)
+
+
+def bridge_tap(network, tap="tap0", cable="lan0"):
+    """A tap's other end is in the router's own kernel; a bridge takes it to a cable, as for a virtual machine.
+
+    The bridge itself must be silent: the kernel would answer ARP on it for the twins' addresses and forward by itself.
+    """
+    network.router.ip("link add br0 type bridge")
+    network.router.sysctl(net__ipv6__conf__br0__disable_ipv6=1)
+    network.router.ip("link set br0 arp off")
+    network.router.ip("link set br0 addrgenmode none up")
+    for interface in (cable, tap):
+        network.router.ip(f"link set {interface} addrgenmode none master br0 up")
