@@ -71,7 +71,9 @@ void print_rounds(const BenchOptions& options, const std::string& device, int fa
       std::printf("%s | %s ns per frame and core\n", row(label, one.median()).c_str(), ns.c_str());
     }
     Yardsticks columns = yardsticks(one);
-    columns.deadline_us = work == Work::mac_loop ? 0 : options.deadline_ms > 0 ? options.deadline_ms * 1e3 : 1e3;
+    if (work != Work::mac_loop) {
+      columns.deadline_us = static_cast<double>(rounds.deadline.count()) / 1e3;
+    }
     append_csv(options, "route", label, one.median(), columns);
   }
 }

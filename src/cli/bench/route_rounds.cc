@@ -1,6 +1,5 @@
 #include "cli/bench/route_rounds.h"
 
-#include <chrono>
 #include <thread>
 
 #include "cli/bench/router_rig.h"
@@ -8,7 +7,8 @@
 namespace sluice::cli::bench {
 namespace {
 
-constexpr unsigned rounds = 7;
+constexpr unsigned rounds = 9;
+constexpr double round_share = 1.0 / 6;  // of the length of an ordinary measurement
 constexpr double settle_seconds = 0.05;  // lanes have changed over, and every frame is of the new family
 constexpr double warm_up_seconds = 1;
 
@@ -76,7 +76,7 @@ Expected<RouteRounds> measure_rounds(const BenchOptions& options, const std::str
         return tl::unexpected(chosen.error());
       }
       if (auto measured =
-              measure_family(**rig, *switched, device == "cpu", options.seconds / rounds, result.of[family == 6]);
+              measure_family(**rig, *switched, device == "cpu", options.seconds * round_share, result.of[family == 6]);
           !measured) {
         return tl::unexpected(measured.error());
       }
@@ -86,6 +86,7 @@ Expected<RouteRounds> measure_rounds(const BenchOptions& options, const std::str
     return tl::unexpected(finished.error());
   }
   result.loops = switched->loops();
+  result.deadline = rig_options.engine.deadline;
   if (result.loops.wrong != 0 || (device == "cpu" && result.loops.touched <= result.loops.refreshed)) {
     return make_error("the MAC loop left frames as they were: " + std::to_string(result.loops.wrong) + " untouched, " +
                       std::to_string(result.loops.refreshed) + " written anew, " +

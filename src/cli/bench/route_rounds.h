@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -25,14 +26,15 @@ struct RoundsOfWork {
 struct RouteRounds {
   std::array<std::array<RoundsOfWork, 3>, 2> of;  // [IPv4, IPv6][Work]
   Switched::Loops loops;
+  std::chrono::nanoseconds deadline{0};
   const RoundsOfWork& get(int family, Work work) const { return of[family == 6 ? 1 : 0][static_cast<unsigned>(work)]; }
 };
 
 // A quotient for each round, so that both sides had the same moment of the machine. `over` and `under`: of one run.
 Spread ratio(const RoundsOfWork& over, const RoundsOfWork& under);
 
-// Each work of each family for `options.seconds` altogether. An Error when frames were dropped, when the counters do
-// not add up, or when a loop left frames untouched.
+// Nine rounds; in each of them every work of every family has a sixth of `options.seconds`. An Error when frames were
+// dropped, when the counters do not add up, or when a loop left frames untouched.
 Expected<RouteRounds> measure_rounds(const BenchOptions& options, const std::string& settings,
                                      const std::string& device);
 
