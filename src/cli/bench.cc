@@ -47,6 +47,9 @@ void add_options(CLI::App& command, bench::BenchOptions& options) {
   command.add_option("--settings", options.function_settings,
                      "TOML for the function's section, e.g. 'path = \"direct\"'");
   command.add_option("--table", options.table, "route: a file of routes (lookup/route_file.h)");
+  command.add_option("--at", options.at,
+                     "echo, touch: hold this share of the ceiling, e.g. 0.75, instead of searching");
+  command.add_flag("--realtime", options.realtime, "lanes and worker run above every ordinary thread (SCHED_FIFO)");
   command.add_option("--csv", options.csv, "append the rows to this file; soak: write its series to this new one");
 }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <random>
 
 #include "packet/builder.h"
@@ -36,12 +38,11 @@ packet::IpAddress random_destination(std::mt19937_64& random, int family) {
   return packet::IpAddress::from_bytes(family, bytes);
 }
 
-std::vector<std::uint8_t> make_frame(std::mt19937_64& random, const ReplayOptions& options, int family,
-                                     const std::string& own_mac, unsigned index, unsigned length) {
-  const packet::IpAddress destination = options.destinations.empty()
-                                            ? random_destination(random, family)
-                                            : options.destinations[index % options.destinations.size()];
-  const bool v4 = destination.family == 4;
+std::vector<std::uint8_t> make_frame(std::mt19937_64& random, const std::vector<packet::IpAddress>& destinations,
+                                     int family, const std::string& own_mac, unsigned index, unsigned length) {
+  const packet::IpAddress destination =
+      destinations.empty() ? random_destination(random, family) : destinations[random() % destinations.size()];
+  const bool v4 = family == 4;
   const unsigned headers = 14 + (v4 ? 20 : 40) + 8;
   std::vector<std::uint8_t> payload(length > headers ? length - headers : 0);
   for (std::uint8_t& byte : payload) {
@@ -66,6 +67,9 @@ Expected<std::vector<std::vector<std::uint8_t>>> make_frames(const ReplayOptions
     return tl::unexpected(mix.error());
   }
   std::mt19937_64 random(options.seed * 1000003 + queue);
+  std::vector<packet::IpAddress> destinations;
+  std::copy_if(options.destinations.begin(), options.destinations.end(), std::back_inserter(destinations),
+               [&](const packet::IpAddress& address) { return address.family == family; });
   std::vector<std::vector<std::uint8_t>> frames;
   frames.reserve(options.frames);
   for (unsigned i = 0; i < options.frames; ++i) {
@@ -74,7 +78,7 @@ Expected<std::vector<std::vector<std::uint8_t>>> make_frames(const ReplayOptions
       return make_error("replay: mix '" + options.mix + "' has frames of " + std::to_string(length) +
                         " bytes; raise [memory] frame_bytes above " + std::to_string(frame_bytes));
     }
-    frames.push_back(make_frame(random, options, family, own_mac, i, length));
+    frames.push_back(make_frame(random, destinations, family, own_mac, i, length));
   }
   return frames;
 }
@@ -83,6 +87,23 @@ void write_frame(const std::vector<std::uint8_t>& bytes, rte_mbuf* frame) {
   std::memcpy(rte_pktmbuf_mtod(frame, void*), bytes.data(), bytes.size());
   frame->data_len = static_cast<std::uint16_t>(bytes.size());
   frame->pkt_len = static_cast<std::uint32_t>(bytes.size());
+}
+
+Expected<std::vector<packet::IpAddress>> read_addresses(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) {
+    return make_error("replay: destinations=" + path + ": there is no such file");
+  }
+  std::vector<packet::IpAddress> addresses;
+  for (std::string line; std::getline(file, line);) {
+    auto address = packet::IpAddress::parse(line);
+    if (!address) {
+      return make_error("replay: " + path + ":" + std::to_string(addresses.size() + 1) + ": " +
+                        address.error().message);
+    }
+    addresses.push_back(*address);
+  }
+  return addresses;
 }
 
 }  // namespace
@@ -101,6 +122,12 @@ Expected<ReplayOptions> ReplayOptions::parse(const std::string& devargs) {
     const bool is_number = ec == std::errc() && end == value.data() + value.size() && number >= 0;
     if (key == "mix") {
       options.mix = value;
+    } else if (key == "destinations") {
+      auto read = read_addresses(value);
+      if (!read) {
+        return tl::unexpected(read.error());
+      }
+      options.destinations = std::move(*read);
     } else if (!is_number || number > 1e9) {
       return make_error("replay: '" + item + "': " + key + " takes a number from 0 to 1e9");
     } else if (key == "frames") {
@@ -114,7 +141,8 @@ Expected<ReplayOptions> ReplayOptions::parse(const std::string& devargs) {
     } else if (key == "refresh") {
       options.refresh = static_cast<unsigned>(number);
     } else {
-      return make_error("replay: '" + item + "': the keys are mix, frames, family (4 or 6), seed, rate, refresh");
+      return make_error("replay: '" + item +
+                        "': the keys are mix, frames, family (4 or 6), seed, rate, refresh, destinations");
     }
     at = next;
   }
@@ -177,9 +205,6 @@ packet::MacAddress ReplayPort::mac_of(std::string_view name) {
 }
 
 Expected<void> ReplayPort::set_family(int family) {
-  if (!options_.destinations.empty()) {
-    return make_error("replay: the destinations are given, so the family is theirs");
-  }
   for (unsigned q = 0; q < queues_.size(); ++q) {
     auto& pristine = queues_[q]->pristine[family_at(family)];
     if (pristine.empty()) {

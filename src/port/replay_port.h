@@ -37,11 +37,13 @@ struct ReplayOptions {
   unsigned frames = 16384;  // per queue
   int family = 4;           // 4 | 6
   std::uint64_t seed = 1;
-  double rate = 0;                              // frames per second and queue; 0: unlimited
-  unsigned refresh = 0;                         // rounds between refreshes; 0: never
-  std::vector<packet::IpAddress> destinations;  // drawn in turn; empty: random ones
+  double rate = 0;       // frames per second and queue; 0: unlimited
+  unsigned refresh = 0;  // rounds between refreshes; 0: never
+  // Drawn at random, from those of the frame's family; random addresses when there are none.
+  std::vector<packet::IpAddress> destinations;
 
-  // From devargs: "replay,mix=heavy-tail,frames=16384,family=6,seed=1,rate=1e6,refresh=200".
+  // From devargs: "replay,mix=heavy-tail,frames=16384,family=6,seed=1,rate=1e6,refresh=200,destinations=FILE".
+  // FILE has one address on a line.
   static Expected<ReplayOptions> parse(const std::string& devargs);
 };
 
@@ -68,8 +70,7 @@ class ReplayPort {
   // Frames per second and queue that fall due from now on; 0: unlimited. May be called while lanes run.
   void set_rate(double frames_per_second);
   // From now on frames of family 4 or 6, the same that a port made with it would have: each is written anew as it is
-  // handed out, for two rounds. May be called while lanes run, from one thread. An Error when the options name
-  // destinations.
+  // handed out, for two rounds. May be called while lanes run, from one thread.
   Expected<void> set_family(int family);
 
  private:

@@ -1,8 +1,11 @@
 #include "port/replay_port.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
+#include <set>
 #include <vector>
 
 #include "packet/parse.h"
@@ -92,13 +95,30 @@ TEST(ReplayPort, AFrameThatWasOutDuringTheChangeIsOfTheNewFamilyToo) {
   }
 }
 
-TEST(ReplayPort, GivenDestinationsKeepTheirFamily) {
-  ReplayOptions options;
-  options.frames = frames;
-  options.destinations = {packet::IpAddress::v4(0x0a000001)};
-  auto port = ReplayPort::create("given", 1, options, frame_bytes);
+TEST(ReplayPort, DestinationsComeFromAFile) {
+  const std::string path = testing::TempDir() + "sluice_destinations_" + std::to_string(getpid());
+  std::ofstream(path) << "10.0.0.1\n2001:db8::1\n10.0.0.2\n";
+  auto options = ReplayOptions::parse("replay,frames=" + std::to_string(frames) + ",destinations=" + path);
+  ASSERT_TRUE(options) << options.error().message;
+  auto port = ReplayPort::create("given", 1, *options, frame_bytes);
   ASSERT_TRUE(port) << port.error().message;
-  EXPECT_FALSE((*port)->set_family(6));
+  std::set<std::uint8_t> last_bytes;
+  for (const Bytes& frame : round_of(**port)) {
+    ASSERT_EQ(frame[30], 10);
+    last_bytes.insert(frame[33]);
+  }
+  EXPECT_EQ(last_bytes, (std::set<std::uint8_t>{1, 2}));
+  ASSERT_TRUE((*port)->set_family(6));
+  for (const Bytes& frame : round_of(**port)) {
+    EXPECT_EQ(frame[38 + 1], 1);
+    EXPECT_EQ(frame[38 + 15], 1);
+  }
+  std::ofstream(path) << "10.0.0.1\n10.0.0\n";
+  const auto refused = ReplayOptions::parse("replay,destinations=" + path);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find(path + ":2: "), std::string::npos) << refused.error().message;
+  unlink(path.c_str());
+  EXPECT_FALSE(ReplayOptions::parse("replay,destinations=" + path));
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ SLUICE = pathlib.Path(os.environ.get("SLUICE", ROOT / "build" / "sluice")).absol
 SMALL_TABLES = ("max_ipv4 = 200_000", "max_ipv6 = 50_000")
 
 
-def config(ports, engine=(), route=("kernel = true", *SMALL_TABLES), size="512M", memory=(),
+def config(ports, engine=(), route=("kernel = true", *SMALL_TABLES), size="512M", memory=(), port=(),
            listen="127.0.0.1:9230"):
     """A configuration. `ports`: (name, DPDK device or kernel interface, twin) each; the rest are lines of sections."""
     text = '[engine]\ndevice = "auto"\ndeadline = "50ms"\npoll = "adaptive"\nchain = ["route"]\n'
@@ -25,7 +25,7 @@ def config(ports, engine=(), route=("kernel = true", *SMALL_TABLES), size="512M"
     text += f'\n[memory]\nhugepages = "off"\nsize = "{size}"\n' + "".join(f"{line}\n" for line in memory)
     for index, (name, device, twin) in enumerate(ports):
         device = device if device.startswith("net_") else f"net_af_packet{index},iface={device}"
-        text += f'\n[[port]]\nname = "{name}"\ndevice = "{device}"\ntwin = "{twin}"\n'
+        text += f'\n[[port]]\nname = "{name}"\ndevice = "{device}"\ntwin = "{twin}"\n' + "".join(f"{line}\n" for line in port)
     text += f'\n[api]\nlisten = "{listen}"\n\n[route]\n' + "".join(f"{line}\n" for line in route)
     return text
 

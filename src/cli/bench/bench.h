@@ -26,6 +26,8 @@ struct BenchOptions {
   unsigned frames = 0;            // per lane
   std::string function_settings;  // extra TOML for the function's section
   std::string table;              // route: a file of routes; empty: made up
+  double at = 0;                  // echo, touch: hold this share of the ceiling instead of searching for the highest
+  bool realtime = false;          // lanes and worker run in real time (SCHED_FIFO)
   std::string csv;                // rows are appended here
 };
 

@@ -68,7 +68,8 @@ int run_case(const BenchOptions& options, const std::string& function, const Cas
   for (const std::string& note : (*rig)->engine().notes()) {
     std::printf("  %s\n", note.c_str());
   }
-  const Admitted admitted = find_admitted(**rig, options.seconds, options.hold);
+  const Admitted admitted = options.at > 0 ? hold_at(**rig, options.at * ceiling, options.seconds, options.hold)
+                                           : find_admitted(**rig, options.seconds, options.hold);
   if (auto finished = (*rig)->finish(); !finished) {
     std::fprintf(stderr, "bench %s: %s\n", function.c_str(), finished.error().message.c_str());
     return 1;
@@ -79,10 +80,12 @@ int run_case(const BenchOptions& options, const std::string& function, const Cas
   std::printf("RESULT %s %s: saturated %.1f GB/s = %.1f %% of the ceiling of %.1f\n", function.c_str(), label.c_str(),
               admitted.saturated.gbytes(), 100 * share(admitted.saturated), ceiling);
   std::printf(
-      "RESULT %s %s: held for %.0f s at %.1f %% (goal %.0f %%), %lu of %lu frames late (%.2g ppm), %lu lost, "
+      "RESULT %s %s: held for %.0f s at %.1f %% (goal %.0f %%), %lu of %lu frames late (%.2g ppm; %lu of them because "
+      "the machine kept threads "
+      "away), %lu lost, "
       "p99.9 %.0f us, max %.0f us\n",
       function.c_str(), label.c_str(), admitted.held.seconds, 100 * held_share, 100 * one.goal,
-      admitted.held.deadline_misses, admitted.held.frames, 1e6 * admitted.held.late_share(),
+      admitted.held.deadline_misses, admitted.held.frames, 1e6 * admitted.held.late_share(), admitted.held.misses_away,
       admitted.held.offered_missed, admitted.held.p999_us, admitted.held.max_us);
   Yardsticks yardsticks;
   yardsticks.ceiling_gbytes = ceiling;

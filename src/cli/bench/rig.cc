@@ -32,6 +32,9 @@ Expected<std::unique_ptr<Rig>> Rig::make(const RigOptions& options) {
   port.name = "replay";
   port.device = fmt::format("replay,mix={},frames={},family={},refresh={}", options.mix, options.frames, options.family,
                             options.refresh);
+  if (!options.destinations.empty()) {
+    port.device += ",destinations=" + options.destinations;
+  }
   port.queues = options.lanes;
   engine.ports = {port};
   const engine::FunctionType* type = engine::find_function(options.function);
@@ -91,6 +94,9 @@ Outcome Rig::since(const engine::EngineStats& before, const engine::EngineStats&
   }
   outcome.offered_missed = after.ports[0].device.missed - before.ports[0].device.missed;
   outcome.deadline_misses = after.total.misses - before.total.misses;
+  outcome.misses_away = after.total.misses_away - before.total.misses_away;
+  outcome.aways = after.lanes_away.times + after.worker_away.times - before.lanes_away.times - before.worker_away.times;
+  outcome.slow_launches = after.slow_launches - before.slow_launches;
   outcome.gpu_frames = after.total.frames_gpu - before.total.frames_gpu;
   outcome.cpu_frames = after.total.frames_cpu - before.total.frames_cpu;
   outcome.overruns = after.overruns - before.overruns;
@@ -124,6 +130,17 @@ Expected<void> Rig::finish() {
                       " frames are unaccounted for");
   }
   return {};
+}
+
+Admitted hold_at(Rig& rig, double gbytes, double seconds, double hold) {
+  Admitted admitted;
+  admitted.saturated = rig.measure(0.5, seconds);
+  std::printf("%s\n", row("saturated", admitted.saturated).c_str());
+  rig.set_rate(admitted.saturated.mpps() * 1e6 * gbytes / admitted.saturated.gbytes());
+  admitted.held = rig.measure(0.5, hold);
+  std::printf("%s\n", row(fmt::format("held {:.0f} s", hold), admitted.held).c_str());
+  std::fflush(stdout);
+  return admitted;
 }
 
 Admitted find_admitted(Rig& rig, double seconds, double hold) {
@@ -176,6 +193,7 @@ void apply(const BenchOptions& from, engine::Options& to) {
   to.overlap = from.overlap != 0 ? from.overlap : to.overlap;
   to.batch = from.batch != 0 ? from.batch : to.batch;
   to.batches = from.batches != 0 ? from.batches : to.batches;
+  to.scheduling = from.realtime ? engine::Scheduling::realtime : to.scheduling;
   to.streams = from.streams != 0 ? from.streams : to.streams;
 }
 
@@ -192,11 +210,13 @@ Expected<void> start_bench_eal(std::uint64_t bytes) {
 
 std::string row(const std::string& label, const Outcome& o) {
   return fmt::format(
-      "{:<22} {:8.2f} Mpps {:7.2f} GB/s | p50 {:7.1f} p99 {:7.1f} p99.9 {:7.1f} max {:8.1f} us | late {} lost {} | "
+      "{:<22} {:8.2f} Mpps {:7.2f} GB/s | p50 {:7.1f} p99 {:7.1f} p99.9 {:7.1f} max {:8.1f} us | late {} (away {}, {} "
+      "times) lost {} | "
       "device p50 "
-      "{:.0f} max {:.0f} us, overruns {}, late cycles {}, stalls {}, full {}, on GPU {:.0f} %",
-      label, o.mpps(), o.gbytes(), o.p50_us, o.p99_us, o.p999_us, o.max_us, o.deadline_misses, o.offered_missed,
-      o.device_p50_us, o.device_max_us, o.overruns, o.late_cycles, o.stalls, o.sealed_full,
+      "{:.0f} max {:.0f} us, overruns {}, late cycles {}, slow launches {}, stalls {}, full {}, on GPU {:.0f} %",
+      label, o.mpps(), o.gbytes(), o.p50_us, o.p99_us, o.p999_us, o.max_us, o.deadline_misses, o.misses_away, o.aways,
+      o.offered_missed, o.device_p50_us, o.device_max_us, o.overruns, o.late_cycles, o.slow_launches, o.stalls,
+      o.sealed_full,
       100.0 * static_cast<double>(o.gpu_frames) /
           static_cast<double>(std::max<std::uint64_t>(1, o.gpu_frames + o.cpu_frames)));
 }

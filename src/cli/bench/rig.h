@@ -18,7 +18,8 @@ struct RigOptions {
   std::string mix = "1408";
   int family = 4;
   unsigned refresh = 0;
-  engine::Options engine;  // device, deadline, …; ports are filled in
+  std::string destinations;  // a file of addresses that frames are sent to; empty: random ones
+  engine::Options engine;    // device, deadline, …; ports are filled in
   unsigned lanes = 1;
   unsigned frames = 16384;  // per lane
   // Puts something around the function, for verification.
@@ -31,6 +32,8 @@ struct Outcome {
   std::uint64_t frames = 0, bytes = 0;  // transmitted; in collector-only mode collected, and dropped as measured_only
   std::uint64_t offered_missed = 0;     // due, but no free frame was there: the gateway was too slow
   std::uint64_t deadline_misses = 0;
+  std::uint64_t misses_away = 0;  // of these: on time if the machine had let the threads run (engine/away.h)
+  std::uint64_t aways = 0, slow_launches = 0;
   std::uint64_t gpu_frames = 0, cpu_frames = 0, dropped = 0;
   std::uint64_t overruns = 0, late_cycles = 0, stalls = 0, sealed_full = 0;
   double p50_us = 0, p99_us = 0, p999_us = 0, max_us = 0;
@@ -40,6 +43,8 @@ struct Outcome {
   double late_share() const {
     return static_cast<double>(deadline_misses) / static_cast<double>(std::max<std::uint64_t>(1, frames));
   }
+  // Late frames that the machine does not explain.
+  std::uint64_t own_misses() const { return deadline_misses - std::min(deadline_misses, misses_away); }
   bool clean() const { return deadline_misses == 0 && offered_missed == 0; }
 };
 
@@ -70,6 +75,8 @@ struct Admitted {
   Outcome saturated, held;  // held.seconds 0: no rate was clean even for a short time
 };
 Admitted find_admitted(Rig& rig, double seconds, double hold);
+// The same at one rate, that of `gbytes` per second, held once whatever comes.
+Admitted hold_at(Rig& rig, double gbytes, double seconds, double hold);
 
 // As many lanes as this machine has cores for beside the worker and the control thread.
 unsigned default_lanes(const BenchOptions& options);

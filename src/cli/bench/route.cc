@@ -1,6 +1,5 @@
 // sluice bench route and sluice bench idle: the router's cost per frame, and its latency when little happens.
 #include <spdlog/fmt/fmt.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <utility>
@@ -37,8 +36,8 @@ Yardsticks yardsticks(const RoundsOfWork& rounds) {
 }
 
 // What receiving and collecting alone cost, in a run of its own: the engine's mode cannot change while it runs.
-Expected<void> measure_collector(const BenchOptions& options, const std::string& settings, const std::string& device) {
-  auto rig = Rig::make(router_rig(options, settings, 4, engine::Mode::collector_only, device));
+Expected<void> measure_collector(const BenchOptions& options, const RouterTable& table, const std::string& device) {
+  auto rig = Rig::make(router_rig(options, table, 4, engine::Mode::collector_only, device));
   if (!rig) {
     return tl::unexpected(rig.error());
   }
@@ -97,19 +96,19 @@ void print_result(const std::string& device, int family, const RouteRounds& roun
   std::printf("\n");
 }
 
-Expected<void> run_device(const BenchOptions& options, const std::string& settings, const std::string& device,
+Expected<void> run_device(const BenchOptions& options, const RouterTable& table, const std::string& device,
                           const Testpmd& testpmd, RouteRounds& cpu) {
   for (const int family : {4, 6}) {
-    const auto checked = verify_verdicts(router_rig(options, settings, family, engine::Mode::full, device), 300'000);
+    const auto checked = verify_verdicts(router_rig(options, table, family, engine::Mode::full, device), 300'000);
     if (!checked) {
       return make_error(fmt::format("NOT VERIFIED: IPv{}: {}", family, checked.error().message));
     }
     std::printf("verified on %s: %lu IPv%d verdicts against rte_fib's\n", device.c_str(), *checked, family);
   }
-  if (auto collected = measure_collector(options, settings, device); !collected) {
+  if (auto collected = measure_collector(options, table, device); !collected) {
     return collected;
   }
-  const auto rounds = measure_rounds(options, settings, device);
+  const auto rounds = measure_rounds(options, table, device);
   if (!rounds) {
     return tl::unexpected(rounds.error());
   }
@@ -163,10 +162,9 @@ int bench_route(const BenchOptions& options) {
     std::printf("no GPU: %s\n", ceilings.error().message.c_str());
   }
   report_testpmd(options, testpmd);
-  const std::string path = fmt::format("/tmp/sluice-bench-routes-{}.txt", getpid());
-  const auto settings = write_settings(options, path);
-  if (!settings) {
-    std::fprintf(stderr, "bench route: %s\n", settings.error().message.c_str());
+  const auto table = RouterTable::make(options);
+  if (!table) {
+    std::fprintf(stderr, "bench route: %s\n", table.error().message.c_str());
     return 1;
   }
   std::vector<std::string> devices{"cpu"};
@@ -176,12 +174,11 @@ int bench_route(const BenchOptions& options) {
   int status = 0;
   RouteRounds cpu;
   for (const std::string& device : devices) {
-    if (auto done = run_device(options, *settings, device, testpmd, cpu); !done) {
+    if (auto done = run_device(options, **table, device, testpmd, cpu); !done) {
       std::fprintf(stderr, "bench route: %s: %s\n", device.c_str(), done.error().message.c_str());
       status = 1;
     }
   }
-  unlink(path.c_str());
   return status;
 }
 
@@ -190,15 +187,13 @@ int bench_idle(const BenchOptions& options) {
     std::fprintf(stderr, "bench idle: %s\n", eal.error().message.c_str());
     return 1;
   }
-  const std::string path = fmt::format("/tmp/sluice-bench-routes-{}.txt", getpid());
-  const auto settings = write_settings(options, path);
-  if (!settings) {
-    std::fprintf(stderr, "bench idle: %s\n", settings.error().message.c_str());
+  const auto table = RouterTable::make(options);
+  if (!table) {
+    std::fprintf(stderr, "bench idle: %s\n", table.error().message.c_str());
     return 1;
   }
-  auto rig = Rig::make(
-      router_rig(options, *settings, 4, engine::Mode::full, options.device == "auto" ? "cpu" : options.device));
-  unlink(path.c_str());
+  auto rig =
+      Rig::make(router_rig(options, **table, 4, engine::Mode::full, options.device == "auto" ? "cpu" : options.device));
   if (!rig) {
     std::fprintf(stderr, "bench idle: %s\n", rig.error().message.c_str());
     return 1;

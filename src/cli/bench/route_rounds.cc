@@ -54,9 +54,8 @@ Spread ratio(const RoundsOfWork& over, const RoundsOfWork& under) {
   return spread_of(quotients);
 }
 
-Expected<RouteRounds> measure_rounds(const BenchOptions& options, const std::string& settings,
-                                     const std::string& device) {
-  RigOptions rig_options = router_rig(options, settings, 4, engine::Mode::full, device);
+Expected<RouteRounds> measure_rounds(const BenchOptions& options, const RouterTable& table, const std::string& device) {
+  RigOptions rig_options = router_rig(options, table, 4, engine::Mode::full, device);
   Switched* switched = nullptr;
   rig_options.wrap = [&switched](std::unique_ptr<engine::Function> inner) -> std::unique_ptr<engine::Function> {
     auto wrapper = std::make_unique<Switched>(std::move(inner));

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "cli/bench/bench.h"
 #include "cli/bench/rig.h"
+#include "cli/bench/router_rig.h"
 #include "cli/bench/spread.h"
 #include "cli/bench/switched.h"
 
@@ -35,7 +36,6 @@ Spread ratio(const RoundsOfWork& over, const RoundsOfWork& under);
 
 // Nine rounds; in each of them every work of every family has a sixth of `options.seconds`. An Error when frames were
 // dropped, when the counters do not add up, or when a loop left frames untouched.
-Expected<RouteRounds> measure_rounds(const BenchOptions& options, const std::string& settings,
-                                     const std::string& device);
+Expected<RouteRounds> measure_rounds(const BenchOptions& options, const RouterTable& table, const std::string& device);
 
 }  // namespace sluice::cli::bench

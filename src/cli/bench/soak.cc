@@ -138,14 +138,12 @@ int bench_soak(const BenchOptions& options) {
   if (auto eal = start_bench_eal(router_memory); !eal) {
     return fail(eal.error().message);
   }
-  const std::string path = fmt::format("/tmp/sluice-bench-routes-{}.txt", getpid());
-  const auto settings = write_settings(options, path);
-  if (!settings) {
-    return fail(settings.error().message);
+  const auto table = RouterTable::make(options);
+  if (!table) {
+    return fail(table.error().message);
   }
-  auto rig = Rig::make(
-      router_rig(options, *settings, 4, engine::Mode::full, options.device == "auto" ? "cpu" : options.device));
-  unlink(path.c_str());
+  auto rig =
+      Rig::make(router_rig(options, **table, 4, engine::Mode::full, options.device == "auto" ? "cpu" : options.device));
   if (!rig) {
     return fail(rig.error().message);
   }

@@ -43,6 +43,7 @@ class Checked : public engine::Function {
   Expected<void> prepare() override { return inner_->prepare(); }
   Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override { return inner_->attach(gpu, plan); }
   Expected<void> begin_cycle(device::GpuStream& stream) override { return inner_->begin_cycle(stream); }
+  bool recomputable() const override { return inner_->recomputable(); }
   void collect(engine::Burst& burst, engine::BatchWriter& batch) override { inner_->collect(burst, batch); }
   Expected<void> launch(engine::Batch& batch, device::GpuStream& stream) override {
     // So that a verdict that the device did not write cannot pass.
