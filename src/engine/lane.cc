@@ -119,6 +119,13 @@ unsigned Lane::receive_burst(std::uint64_t& now) {
 // many frames are left.
 unsigned Lane::join_pieces(unsigned count) {
   rte_mbuf** frames = burst_.frames();
+  unsigned most = 1;
+  for (unsigned i = 0; i < count; ++i) {
+    most = std::max<unsigned>(most, frames[i]->nb_segs);
+  }
+  if (most == 1) [[likely]] {
+    return count;
+  }
   unsigned kept = 0;
   for (unsigned i = 0; i < count; ++i) {
     if (frames[i]->nb_segs != 1 && rte_pktmbuf_linearize(frames[i]) != 0) [[unlikely]] {

@@ -14,6 +14,7 @@
 // to parse.cc. Reads nothing at or behind data + length.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 
@@ -62,8 +63,15 @@ namespace detail {
 [[gnu::cold]] Reason parse_slow(const std::uint8_t* data, std::uint32_t length, FrameView& view);
 
 // Not 0/8, 127/8, 169.254/16 and its neighbours, multicast, class E: what the fast case takes without a closer look.
-constexpr bool ordinary_ipv4(std::uint32_t first_octet) {
-  return (first_octet - 1 < 223) & (first_octet != 127) & (first_octet != 169);
+inline constexpr std::array<bool, 256> ordinary_octet = [] {
+  std::array<bool, 256> ordinary{};
+  for (unsigned octet = 1; octet < 224; ++octet) {
+    ordinary[octet] = octet != 127 && octet != 169;
+  }
+  return ordinary;
+}();
+constexpr bool ordinary_ipv4(std::uint8_t first_octet) {
+  return ordinary_octet[first_octet];
 }
 
 // Not ::/64 (unspecified, loopback, IPv4-mapped), link-local or multicast.
@@ -76,7 +84,9 @@ inline bool ordinary_ipv6(const std::uint8_t* address) {
 }  // namespace detail
 
 // no_reason, and `view` describes the frame; or why the frame must be dropped, and `view` is unspecified.
-inline Reason parse_frame(const std::uint8_t* data, std::uint32_t length, FrameView& view) {
+// Inlined whatever the compiler thinks: a caller that wants only the kind then pays for nothing else of the view, a
+// third of the router's time in its collector.
+[[gnu::always_inline]] inline Reason parse_frame(const std::uint8_t* data, std::uint32_t length, FrameView& view) {
   constexpr std::uint32_t l3 = sizeof(EthernetHeader);
   if (length < l3 + sizeof(Ipv4Header)) [[unlikely]] {
     return detail::parse_slow(data, length, view);

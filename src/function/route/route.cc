@@ -188,12 +188,13 @@ void Router::forward(engine::Batch& batch, std::uint32_t first, std::uint32_t co
       out.punt(batch, i, true, ttl_expired);
       continue;
     }
-    if (batch.length[i] > ethernet + table_->mtu(port)) [[unlikely]] {
-      out.punt(batch, i, true, too_big);
-      continue;
-    }
-    if (!table_->link_up(port)) [[unlikely]] {
-      out.drop(batch, i, link_down);
+    if (const bool fits = batch.length[i] <= ethernet + table_->mtu(port); !fits || !table_->link_up(port))
+        [[unlikely]] {
+      if (fits) {
+        out.drop(batch, i, link_down);
+      } else {
+        out.punt(batch, i, true, too_big);
+      }
       continue;
     }
     const std::uint64_t mac = adjacency.mac_word();

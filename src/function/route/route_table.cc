@@ -214,10 +214,6 @@ void RouteTable::set_link(PortIndex port, bool up, std::uint32_t mtu) {
   }
 }
 
-bool RouteTable::link_up(PortIndex port) const {
-  return up_[port].load(std::memory_order_relaxed);
-}
-
 std::size_t RouteTable::size(int family) const {
   return family == 4 ? fib_.size4() : fib_.size6();
 }

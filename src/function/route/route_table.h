@@ -38,7 +38,7 @@ class RouteTable : public ControlPlane {
   void set_link(PortIndex port, bool up, std::uint32_t mtu) override;
 
   std::size_t size(int family) const;
-  bool link_up(PortIndex port) const;
+  bool link_up(PortIndex port) const { return up_[port].load(std::memory_order_relaxed); }
   std::uint32_t mtu(PortIndex port) const { return mtu_[port].load(std::memory_order_relaxed); }
   // Up to `limit` of the routes in force whose prefix is wanted, in no particular order; `matching`: how many there
   // are.
