@@ -1,8 +1,10 @@
-// Notices when a thread was kept from its work: preempted, its virtual core not run by the machine below, or held in a
-// driver's system call. Lanes and workers look at the clock at least once per burst, which is a few microseconds of
-// work; a longer gap between two looks is time in which the thread did nothing.
+// Notices when a thread was kept from its work: preempted, or its virtual core not run by the machine below. Lanes and
+// workers look at the clock at least once per burst, which is a few microseconds of work; a longer gap between two
+// looks is time in which the thread did nothing.
 //
-// This is what tells a deadline that the machine broke from one that the engine broke. One writer, any readers.
+// This is what tells a deadline that the machine broke from one that the engine broke, so in doubt a gap is the
+// engine's: what may take long by itself (computing a batch on the core, a driver's transmit or launch call) ends with
+// resume() instead of look(), and an absence in the midst of it is not excused. One writer, any readers.
 #pragma once
 
 #include <rte_cycles.h>
@@ -30,7 +32,7 @@ class AwayWatch {
       }
     }
   }
-  // After a sleep of the thread's own choice, or a call that is timed by itself: no gap.
+  // After a sleep of the thread's own choice, or work whose length is the engine's: no gap.
   void resume(std::uint64_t now) { last_ = now; }
 
   std::uint64_t times() const { return times_.get(); }

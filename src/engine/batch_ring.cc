@@ -1,7 +1,5 @@
 #include "engine/batch_ring.h"
 
-#include <rte_cycles.h>
-
 #include <algorithm>
 
 namespace sluice::engine {
@@ -71,7 +69,6 @@ Batch* BatchRing::open() {
 
 void BatchRing::seal(BatchState state) {
   Batch& batch = at(next_ticket_);
-  batch.sealed_tsc = rte_rdtsc();
   batch.state.store(state, std::memory_order_release);
   ++next_ticket_;
   has_open_ = false;

@@ -23,6 +23,7 @@ void Emitter::flush(std::uint16_t port) {
   const unsigned total = std::exchange(queue.count, 0);
   std::uint64_t bytes = std::exchange(queue.bytes, 0);
   unsigned sent = 0;
+  away_->look(rte_rdtsc());
   for (unsigned attempt = 0; sent < total && attempt < tx_attempts; ++attempt) {
     const unsigned accepted =
         ports_[port]->tx_burst(tx_queue_, queue.frames + sent, static_cast<std::uint16_t>(total - sent));
@@ -31,6 +32,7 @@ void Emitter::flush(std::uint16_t port) {
       rte_pause();
     }
   }
+  away_->resume(rte_rdtsc());  // what the driver takes is no absence
   for (unsigned i = sent; i < total; ++i) {
     bytes -= rte_pktmbuf_pkt_len(queue.frames[i]);
     drop(queue.frames[i], tx_full);

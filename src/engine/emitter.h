@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/away.h"
 #include "engine/batch.h"
 #include "engine/counters.h"
 #include "engine/host_port.h"
@@ -57,6 +58,7 @@ class Emitter {
   std::uint16_t rx_port() const { return rx_port_; }
 
   // The lane's side.
+  void set_away(AwayWatch* away) { away_ = away; }
   void set_rx_port(std::uint16_t port) { rx_port_ = port; }
   void flush_all();
 
@@ -71,6 +73,7 @@ class Emitter {
 
   std::vector<port::Port*> ports_;
   std::vector<Queue> queues_;
+  AwayWatch* away_ = nullptr;  // of the thread that forwards
   LaneCounters& counters_;
   const HostPort* host_ports_;
   std::uint16_t tx_queue_;

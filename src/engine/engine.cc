@@ -349,6 +349,9 @@ Engine::~Engine() {
   host_path_.reset();
   function_.reset();
   gpu_.reset();  // unpins the frames before their pools go
+  for (const auto& port : ports_) {
+    port->close();  // all of them before the first one's frames go: a driver may hold frames of any
+  }
   ports_.clear();
   for (void* base : host_memory_) {
     std::free(base);

@@ -20,6 +20,9 @@ class PeerFunction : public Function {
   explicit PeerFunction(const PortTable& ports) : ports_(ports) {}
   Expected<void> attach(device::Gpu&, const DevicePlan&) override { return {}; }
   void collect(Burst& burst, BatchWriter& batch) override {
+    if (stands_still_collecting) {
+      stand_still();
+    }
     for (unsigned i = 0; i < burst.size(); ++i) {
       pieces.fetch_add(burst.frame(i)->nb_segs != 1);
       longest.store(std::max(longest.load(), burst.length(i)));
@@ -49,10 +52,18 @@ class PeerFunction : public Function {
   std::atomic<std::uint64_t> wrong_verdicts{0}, pieces{0};
   std::atomic<std::uint32_t> longest{0};
   void changes_frames() { recomputable_ = false; }
+  // Once, at the thousandth call.
+  void stand_still() {
+    if (calls_.fetch_add(1) == 1000) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    }
+  }
+  bool stands_still_collecting = false;
 
  private:
   PortTable ports_;
   bool recomputable_ = true;
+  std::atomic<unsigned> calls_{0};
 };
 
 // A GPU whose batches take random times, so that streams finish out of order, and which can be made to fail.
@@ -63,7 +74,7 @@ class JitterGpu : public device::Gpu {
     Stream(JitterGpu& gpu, unsigned seed) : gpu_(gpu), random_(seed) {}
     void* raw() const override { return nullptr; }
     Expected<void> mark() override {
-      if (gpu_.lost()) {
+      if (gpu_.lost() || gpu_.refuses_.exchange(false)) {
         return make_error("lost");
       }
       const auto jitter_us = std::uniform_int_distribution<std::uint64_t>(0, 400)(random_);
@@ -77,7 +88,7 @@ class JitterGpu : public device::Gpu {
       if (due_.empty()) {
         return device::MarkState::done;
       }
-      if (rte_rdtsc() < due_.front()) {
+      if (rte_rdtsc() < due_.front() || gpu_.hangs_.load()) {
         return device::MarkState::pending;
       }
       due_.pop_front();
@@ -114,12 +125,15 @@ class JitterGpu : public device::Gpu {
   bool lost() const override { return lost_.load(); }
   std::string why() const override { return "told to fail"; }
   void fail_for_test() override { lost_.store(true); }
+  // One launch fails, and what was launched before goes on.
+  void refuse() { refuses_.store(true); }
+  void hang() { hangs_.store(true); }
 
  private:
   device::GpuInfo info_;
   std::vector<std::unique_ptr<Stream>> streams_;
   std::vector<void*> memory_;
-  std::atomic<bool> lost_{false};
+  std::atomic<bool> lost_{false}, refuses_{false}, hangs_{false};
 };
 
 struct Trial {
@@ -347,27 +361,79 @@ TEST(Engine, LanesShareAQueueAndLoseNothing) {
   }
 }
 
-// The away time of a lane covers what its misses are excused with: the sink of port b holds the lane for 30 ms.
-TEST(Engine, LatenessWhileAThreadWasKeptAwayIsToldApart) {
+// A lane that stands still for 30 ms makes frames late; whether that is excused depends on where it stood.
+void expect_late_frames(bool in_driver) {
   Options options = replay_options("cpu");
   options.deadline = std::chrono::milliseconds(10);
   options.ports[0].device += ",rate=20000";
   options.ports[1].device += ",rate=20000";
   Trial run{make_engine(options)};
   ASSERT_TRUE(run.engine);
-  std::uint64_t seen = 0;
-  run.engine->port(1).replay()->observe([&seen](const rte_mbuf*) {
-    if (++seen == 1000) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(30));
-    }
-  });
+  auto& function = static_cast<PeerFunction&>(run.engine->function());
+  if (in_driver) {
+    run.engine->port(1).replay()->observe([&](const rte_mbuf*) { function.stand_still(); });
+  } else {
+    function.stands_still_collecting = true;
+  }
   run_for(*run.engine, std::chrono::milliseconds(300));
   const EngineStats stats = run.engine->stats();
   expect_conserved(stats);
   EXPECT_GT(stats.total.misses, 0U);
-  EXPECT_GT(stats.total.misses_away, 0U);
   EXPECT_LE(stats.total.misses_away, stats.total.misses);
-  EXPECT_GE(stats.lanes_away.longest, static_cast<std::uint64_t>(29e6 * run.engine->tsc_per_ns()));
+  const auto ticks = static_cast<std::uint64_t>(29e6 * run.engine->tsc_per_ns());
+  if (in_driver) {
+    EXPECT_LT(stats.total.misses_away, stats.total.misses);
+    EXPECT_LT(stats.lanes_away.longest, ticks);
+  } else {
+    EXPECT_GT(stats.total.misses_away, 0U);
+    EXPECT_GE(stats.lanes_away.longest, ticks);
+  }
+}
+
+TEST(Engine, LatenessWhileAThreadWasKeptAwayIsToldApart) {
+  expect_late_frames(false);
+}
+
+TEST(Engine, LatenessInADriversTransmitIsTheEnginesOwn) {
+  expect_late_frames(true);
+}
+
+TEST(Engine, WhatWasLaunchedBeforeARefusedLaunchIsWaitedFor) {
+  auto gpu = std::make_unique<JitterGpu>(2);
+  JitterGpu& handle = *gpu;
+  Trial run{make_engine(replay_options("cuda:0"), std::move(gpu))};
+  ASSERT_TRUE(run.engine);
+  static_cast<PeerFunction&>(run.engine->function()).changes_frames();
+  watch_order(run, 1);
+  ASSERT_TRUE(run.engine->start());
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  handle.refuse();
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  run.engine->stop();
+  const EngineStats stats = run.engine->stats();
+  expect_conserved(stats);
+  EXPECT_FALSE(stats.gpu_up);
+  // Only the batch whose launch failed is in doubt.
+  EXPECT_GT(stats.drops[device_lost], 0U);
+  EXPECT_LE(stats.drops[device_lost], run.engine->options().batch);
+}
+
+TEST(Engine, ADeviceThatHangsIsGivenUpOn) {
+  auto gpu = std::make_unique<JitterGpu>(2);
+  JitterGpu& handle = *gpu;
+  Trial run{make_engine(replay_options("cuda:0"), std::move(gpu))};
+  ASSERT_TRUE(run.engine);
+  ASSERT_TRUE(run.engine->start());
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  handle.hang();
+  std::this_thread::sleep_for(std::chrono::milliseconds(4500));
+  const std::uint64_t then = run.engine->stats().total.frames_cpu;
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_GT(run.engine->stats().total.frames_cpu, then);
+  run.engine->stop();
+  const EngineStats stats = run.engine->stats();
+  expect_conserved(stats);
+  EXPECT_FALSE(stats.gpu_up);
 }
 
 TEST(Engine, ZeroLoadForwardsWithTheConstantVerdict) {

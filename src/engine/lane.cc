@@ -18,6 +18,7 @@ Lane::Lane(Parts parts, std::unique_ptr<BatchRing> ring, FlowInbox inbox)
 void Lane::set_threads(const Side& collector, const Side& forwarder) {
   collector_ = collector;
   forwarder_ = forwarder;
+  emitter_.set_away(forwarder.away);
 }
 
 void Lane::spread_over(const std::vector<Lane*>& siblings) {
@@ -80,7 +81,9 @@ void Lane::hand_over(Batch& batch) {
   } else {
     const std::uint32_t frames = batch.count;  // the forwarder may be done with the batch before this returns
     ring_->seal(BatchState::in_flight);
+    collector_.away->look(rte_rdtsc());
     compute_here(batch);
+    collector_.away->resume(rte_rdtsc());
     collected_counters_.batches_cpu.add(1);
     collected_counters_.frames_cpu.add(frames);
   }
@@ -95,7 +98,6 @@ void Lane::compute_here(Batch& batch) {
   } else {
     parts_.function->compute(batch, 0, batch.count);
   }
-  batch.done_tsc = rte_rdtsc();
   batch.state.store(BatchState::done, std::memory_order_release);
 }
 
@@ -229,7 +231,9 @@ void Lane::rescue(Batch& batch) {
     batch.count = batch.segments = 0;
     return;
   }
+  forwarder_.away->look(rte_rdtsc());
   compute_here(batch);
+  forwarder_.away->resume(rte_rdtsc());
   forwarded_counters_.batches_rescued.add(1);
   forwarded_counters_.frames_rescued.add(batch.count);
 }
@@ -317,6 +321,9 @@ void Lane::abandon() {
   while (inbox_ && !inbox_.empty()) {
     const unsigned count = inbox_.take(burst_.frames(), burst_size, rx_tsc);
     collected_counters_.rx_frames.add(count);
+    for (unsigned i = 0; i < count; ++i) {
+      collected_counters_.rx_bytes.add(burst_.length(i));
+    }
     give_up(burst_.frames(), count);
   }
   forwarded_.set(collected_.get());

@@ -33,11 +33,12 @@ void LaneThread::stop() {
 
 unsigned LaneThread::round() {
   unsigned work = 0;
-  away_.look(rte_rdtsc());
   for (Lane* lane : collected_) {
+    away_.look(rte_rdtsc());
     work += lane->collect_round();
   }
   for (Lane* lane : forwarded_) {
+    away_.look(rte_rdtsc());
     work += lane->forward_round();
   }
   return work;

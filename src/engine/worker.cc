@@ -16,6 +16,7 @@ std::uint64_t to_tsc(std::chrono::nanoseconds time) {
   return static_cast<std::uint64_t>(static_cast<double>(time.count()) * static_cast<double>(rte_get_tsc_hz()) / 1e9);
 }
 
+constexpr std::chrono::seconds longest_silence{2};  // of a device, before it counts as lost
 // While no lane sends to the device: how often routes that changed are sent there all the same.
 constexpr std::chrono::nanoseconds longest_sleep = std::chrono::milliseconds(20);
 }  // namespace
@@ -26,6 +27,7 @@ Worker::Worker(Parts parts) : parts_(std::move(parts)), streams_(parts_.gpu->str
     stream.submitted_tsc.resize(device::GpuStream::max_marks);
   }
   overrun_tsc_ = to_tsc(parts_.timing.cycle * parts_.timing.overlap);
+  hang_tsc_ = to_tsc(longest_silence);
   slow_launch_tsc_ = to_tsc(std::chrono::microseconds(away_gap_us));
 }
 
@@ -152,8 +154,8 @@ unsigned Worker::submit() {
       }
       if (!launched) {
         spdlog::error("{}: {}; its batches go on on the CPU", parts_.gpu->info().name, launched.error().message);
-        finish(*batch, BatchState::lost);
         lose_device();
+        finish(*batch, BatchState::lost);
         continue;
       }
       const unsigned at = (stream.head + stream.count++) % device::GpuStream::max_marks;
@@ -172,13 +174,21 @@ unsigned Worker::reap() {
     while (stream.count != 0) {
       const device::MarkState state = parts_.gpu->stream(s).poll();
       if (state == device::MarkState::pending) {
+        if (rte_rdtsc() - stream.submitted_tsc[stream.head] > hang_tsc_) {
+          spdlog::error("{} has not finished a batch for {} s", parts_.gpu->info().name, longest_silence.count());
+          lose_device();
+          return work + 1;
+        }
         break;
       }
+      Batch& batch = *stream.pending[stream.head];
       if (state == device::MarkState::failed) {
+        stream.head = (stream.head + 1) % device::GpuStream::max_marks;
+        --stream.count;
         lose_device();
+        finish(batch, BatchState::lost);
         return work + 1;
       }
-      Batch& batch = *stream.pending[stream.head];
       const std::uint64_t spent = rte_rdtsc() - stream.submitted_tsc[stream.head];
       stream.head = (stream.head + 1) % device::GpuStream::max_marks;
       --stream.count;
@@ -196,21 +206,28 @@ unsigned Worker::reap() {
 }
 
 void Worker::finish(Batch& batch, BatchState state) {
-  batch.done_tsc = rte_rdtsc();
   if (state == BatchState::failed || state == BatchState::lost) {
     counters_.failed_batches.add(1);
   }
   batch.state.store(state, std::memory_order_release);
 }
 
+// What is on the device may still be worked on, so its batches are handed back one by one as their marks answer. A
+// device that does not answer at all is given up on after `longest_silence`.
 void Worker::lose_device() {
   if (parts_.clock->device_up.exchange(false)) {
     spdlog::error("{} is lost ({}): every batch runs on the CPU from now on", parts_.gpu->info().name,
                   parts_.gpu->why());
   }
-  for (Stream& stream : streams_) {
-    for (; stream.count != 0; --stream.count) {
-      finish(*stream.pending[stream.head], BatchState::lost);
+  const std::uint64_t until = rte_rdtsc() + to_tsc(longest_silence);
+  for (unsigned s = 0; s < streams_.size(); ++s) {
+    for (Stream& stream = streams_[s]; stream.count != 0; --stream.count) {
+      device::MarkState state = parts_.gpu->stream(s).poll();
+      while (state == device::MarkState::pending && rte_rdtsc() < until) {
+        rte_pause();
+        state = parts_.gpu->stream(s).poll();
+      }
+      finish(*stream.pending[stream.head], state == device::MarkState::done ? BatchState::done : BatchState::lost);
       stream.head = (stream.head + 1) % device::GpuStream::max_marks;
     }
   }

@@ -76,6 +76,7 @@ class Worker {
   unsigned next_stream_ = 0;
   std::uint64_t overrun_tsc_ = 0;
   std::uint64_t slow_launch_tsc_ = 0;
+  std::uint64_t hang_tsc_ = 0;
   std::atomic<bool> stopping_{false};
   std::thread thread_;
 };

@@ -152,6 +152,10 @@ Expected<void> Port::open_ethdev(const MemoryOptions& memory, unsigned tx_queues
 }
 
 Port::~Port() {
+  close();
+}
+
+void Port::close() {
   stop();
   if (id_ != RTE_MAX_ETHPORTS) {
     rte_eth_dev_info info{};
@@ -160,6 +164,7 @@ Port::~Port() {
     if (probed_ && known && info.device != nullptr) {
       rte_dev_remove(info.device);  // so that the device can be opened again in this process
     }
+    id_ = RTE_MAX_ETHPORTS;
   }
 }
 

@@ -61,6 +61,8 @@ class Port {
   // The kernel interface under the device ("iface=" of af_packet and af_xdp), or empty.
   std::string kernel_interface() const;
   void stop();
+  // Gives the device back; no frame of another port is held by it after that. Nothing else may be called then.
+  void close();
 
  private:
   explicit Port(PortOptions options) : options_(std::move(options)) {}
