@@ -1,8 +1,8 @@
 #include "cli/api_option.h"
 
-#include <csignal>
 #include <cstdio>
 
+#include "cli/signals.h"
 #include "control/listen.h"
 
 namespace sluice::cli {
@@ -16,11 +16,7 @@ std::shared_ptr<std::string> add_api_option(CLI::App& command) {
 }
 
 std::optional<control::ApiClient> open_api(const std::string& address) {
-  sigset_t ends;
-  sigemptyset(&ends);
-  sigaddset(&ends, SIGINT);
-  sigaddset(&ends, SIGTERM);
-  pthread_sigmask(SIG_UNBLOCK, &ends, nullptr);
+  end_on_signals();
   auto parsed = control::parse_listen(address);
   if (parsed) return control::ApiClient(std::move(*parsed));
   std::fprintf(stderr, "sluice: --api %s: %s\n", address.c_str(), parsed.error().message.c_str());

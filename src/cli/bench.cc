@@ -8,7 +8,9 @@
 #include <string_view>
 
 #include "cli/bench/csv.h"
+#include "cli/bench/router_rig.h"
 #include "cli/commands.h"
+#include "cli/signals.h"
 
 namespace sluice::cli {
 namespace {
@@ -63,9 +65,13 @@ void add_bench(CLI::App& app, int& status) {
   for (const Bench& one : benches) {
     CLI::App* sub = command->add_subcommand(one.name, one.text);
     auto options = std::make_shared<bench::BenchOptions>();
+    if (std::string_view(one.name) == "soak") {
+      options->hold = 600;
+    }
     add_options(*sub, *options);
     sub->callback([options, &one, &status] {
       spdlog::set_level(spdlog::level::warn);
+      end_on_signals(bench::remove_router_table);
       // Now, and not after a minute of measuring. A soak's file is another one.
       if (!options->csv.empty() && std::string_view(one.name) != "soak") {
         if (const auto usable = bench::check_csv(options->csv); !usable) {

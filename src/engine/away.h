@@ -9,6 +9,7 @@
 
 #include <rte_cycles.h>
 
+#include <algorithm>
 #include <cstdint>
 
 #include "engine/counters.h"
@@ -27,6 +28,8 @@ class AwayWatch {
     if (gap > gap_tsc_) [[unlikely]] {
       times_.add(1);
       ticks_.add(gap);
+      last_end_.set(now);
+      last_gap_.set(gap);
       if (gap > longest_.get()) {
         longest_.set(gap);
       }
@@ -38,13 +41,18 @@ class AwayWatch {
   std::uint64_t times() const { return times_.get(); }
   std::uint64_t ticks() const { return ticks_.get(); }  // together
   std::uint64_t longest() const { return longest_.get(); }
+  // Together, until that moment, which may lie in or before the last gap; an earlier gap that it lies in counts whole.
+  std::uint64_t ticks_until(std::uint64_t moment) const {
+    const std::uint64_t end = last_end_.get();
+    return ticks_.get() - (moment < end ? std::min(end - moment, last_gap_.get()) : 0);
+  }
 
  private:
   // The writer's own line, and one that others read.
   alignas(64) std::uint64_t gap_tsc_;
   std::uint64_t last_ = rte_rdtsc();
   alignas(64) Counter times_;
-  Counter ticks_, longest_;
+  Counter ticks_, longest_, last_end_, last_gap_;
 };
 
 }  // namespace sluice::engine

@@ -20,6 +20,18 @@ TEST(AwayWatch, CountsGapsThatAreLongerThanABurstsWork) {
   EXPECT_EQ(watch.longest(), 300 * us);
 }
 
+TEST(AwayWatch, KnowsWhatOfTheLastGapLiesBeforeAMoment) {
+  const std::uint64_t us = rte_get_tsc_hz() / 1'000'000;
+  AwayWatch watch;
+  const std::uint64_t begin = rte_rdtsc();
+  watch.resume(begin);
+  watch.look(begin + 100 * us);
+  watch.look(begin + 400 * us);
+  EXPECT_EQ(watch.ticks_until(begin + 500 * us), 400 * us);
+  EXPECT_EQ(watch.ticks_until(begin + 300 * us), 300 * us);
+  EXPECT_EQ(watch.ticks_until(begin + 90 * us), 100 * us);
+}
+
 TEST(AwayWatch, ASleepOnPurposeIsNoGap) {
   const std::uint64_t us = rte_get_tsc_hz() / 1'000'000;
   AwayWatch watch;

@@ -108,7 +108,7 @@ unsigned Lane::receive_burst(std::uint64_t& now) {
   }
   unsigned count = parts_.ports[parts_.port]->rx_burst(parts_.queue, burst_.frames(), burst_size);
   if (count != 0) {
-    now = rte_rdtsc();
+    now = rte_rdtsc() - parts_.ports[parts_.port]->waited(parts_.queue);
     count = join_pieces(count);
     if (spread_) {
       count = spread_->spread(burst_.frames(), count, now, collected_counters_);
@@ -177,7 +177,8 @@ unsigned Lane::receive() {
     parts_.function->collect(burst_, writer);
     burst_.end();
     if (batch->count != before) {
-      batch->segment[batch->segments++] = {before, parts_.port, now, away_ticks(), parts_.clock->away.ticks()};
+      batch->segment[batch->segments++] = {before, parts_.port, now, away_ticks(now),
+                                           parts_.clock->away.ticks_until(now)};
       cycle_frames_ += batch->count - before;
       collected_.add(batch->count - before);
     }
@@ -273,16 +274,16 @@ void Lane::count_latency(const Segment& segment, std::uint32_t frames, std::uint
     forwarded_counters_.misses.add(frames);
     // The longer of the two absences, not their sum: they may have been at the same time.
     const std::uint64_t away =
-        std::max(away_ticks() - segment.lane_away, parts_.clock->away.ticks() - segment.worker_away);
+        std::max(away_ticks(now) - segment.lane_away, parts_.clock->away.ticks_until(now) - segment.worker_away);
     if (latency - std::min(away, latency) <= parts_.deadline_tsc) {
       forwarded_counters_.misses_away.add(frames);
     }
   }
 }
 
-std::uint64_t Lane::away_ticks() const {
-  const std::uint64_t collector = collector_.away->ticks();
-  return forwarder_.away == collector_.away ? collector : collector + forwarder_.away->ticks();
+std::uint64_t Lane::away_ticks(std::uint64_t until) const {
+  const std::uint64_t collector = collector_.away->ticks_until(until);
+  return forwarder_.away == collector_.away ? collector : collector + forwarder_.away->ticks_until(until);
 }
 
 unsigned Lane::send_injected() {

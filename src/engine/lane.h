@@ -115,7 +115,7 @@ class Lane {
   unsigned forward_done();
   void forward(Batch& batch);
   void count_latency(const Segment& segment, std::uint32_t frames, std::uint64_t now);
-  std::uint64_t away_ticks() const;
+  std::uint64_t away_ticks(std::uint64_t until) const;
   unsigned send_injected();
 
   Parts parts_;

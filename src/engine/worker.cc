@@ -66,6 +66,7 @@ void Worker::run() {
         if (auto begun = parts_.function->begin_cycle(parts_.gpu->stream(0)); !begun) {
           lose_device();
         }
+        parts_.clock->away.resume(rte_rdtsc());
       }
       // After a stall (the thread was not run) the next point is in the future again, on the same grid.
       point += (1 + (now - point) / cycle) * cycle;
@@ -148,10 +149,9 @@ unsigned Worker::submit() {
         launched = gpu_stream.mark();
       }
       // What the driver takes is the engine's time and not the machine's, so it is not counted as being away.
-      if (const std::uint64_t after = rte_rdtsc(); after - now > slow_launch_tsc_) {
-        counters_.slow_launches.add(1);
-        parts_.clock->away.resume(after);
-      }
+      const std::uint64_t after = rte_rdtsc();
+      counters_.slow_launches.add(after - now > slow_launch_tsc_ ? 1 : 0);
+      parts_.clock->away.resume(after);
       if (!launched) {
         spdlog::error("{}: {}; its batches go on on the CPU", parts_.gpu->info().name, launched.error().message);
         lose_device();

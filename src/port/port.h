@@ -45,6 +45,10 @@ class Port {
     return replay_ ? replay_->tx_burst(frames, count) : rte_eth_tx_burst(id_, queue, frames, count);
   }
 
+  // How long the first frame of the queue's last burst had waited to be received, in ticks, where that is known: on the
+  // memory replay port. 0 elsewhere: an ethdev does not say.
+  std::uint64_t waited(std::uint16_t queue) const { return replay_ ? replay_->waited(queue) : 0; }
+
   const PortOptions& options() const { return options_; }
   const std::string& name() const { return options_.name; }
   const packet::MacAddress& mac() const { return mac_; }

@@ -244,7 +244,10 @@ std::uint16_t ReplayPort::rx_burst(std::uint16_t q, rte_mbuf** frames, std::uint
           std::memory_order_relaxed);
       queue.credit = frames_;
     }
+    queue.waited = static_cast<std::uint64_t>(std::max(0.0, queue.credit - 1) / rate);
     count = static_cast<std::uint16_t>(std::min<double>(count, queue.credit));
+  } else {
+    queue.waited = 0;
   }
   const unsigned available = rte_mempool_avail_count(queue.pool.get());
   count = static_cast<std::uint16_t>(std::min<unsigned>(count, available));

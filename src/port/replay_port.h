@@ -8,7 +8,8 @@
 // 1/refresh of a small copy.
 //
 // Offered load: without `rate`, as fast as the lane polls; with it, frames fall due at that rate and those that no free
-// frame is there for are counted as missed, as a NIC would.
+// frame is there for are counted as missed, as a NIC would. waited() says how long frames had been due when they were
+// taken, as if a NIC had stamped their arrival.
 //
 // A port's address comes from its name, so that two ports of one gateway are two hosts; frames are addressed to it.
 //
@@ -54,6 +55,8 @@ class ReplayPort {
 
   std::uint16_t rx_burst(std::uint16_t queue, rte_mbuf** frames, std::uint16_t count);
   std::uint16_t tx_burst(rte_mbuf** frames, std::uint16_t count);
+  // How long the first frame of the queue's last burst had been due by then, in ticks; 0 without a rate.
+  std::uint64_t waited(std::uint16_t queue) const { return queues_[queue]->waited; }
   static packet::MacAddress mac_of(std::string_view name);
   const packet::MacAddress& mac() const { return mac_; }
   rte_mempool* pool(std::uint16_t queue) const { return queues_[queue]->pool.get(); }
@@ -83,6 +86,7 @@ class ReplayPort {
     double seen_rate = 0;
     double credit = 0;
     std::uint64_t last_tsc = 0;
+    std::uint64_t waited = 0;
     std::uint64_t handed_out = 0;
     std::atomic<std::uint64_t> missed{0};
   };

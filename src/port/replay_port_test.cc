@@ -1,6 +1,7 @@
 #include "port/replay_port.h"
 
 #include <gtest/gtest.h>
+#include <rte_cycles.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -93,6 +94,24 @@ TEST(ReplayPort, AFrameThatWasOutDuringTheChangeIsOfTheNewFamilyToo) {
       EXPECT_EQ(frame[12], 0x86);
     }
   }
+}
+
+TEST(ReplayPort, FramesWaitFromTheMomentThatTheyAreDue) {
+  const auto port = make_port("waits", 4);
+  ASSERT_NE(port, nullptr);
+  rte_mbuf* burst[8];
+  EXPECT_EQ(port->waited(0), 0U);
+  port->set_rate(1000);
+  while (port->rx_burst(0, burst, 1) == 0) {
+  }
+  port->tx_burst(burst, 1);
+  const std::uint64_t ms = rte_get_tsc_hz() / 1000;
+  for (const std::uint64_t begin = rte_rdtsc(); rte_rdtsc() - begin < 20 * ms;) {
+  }
+  ASSERT_EQ(port->rx_burst(0, burst, 8), 8);
+  EXPECT_GE(port->waited(0), 18 * ms);
+  EXPECT_EQ(port->missed(), 0U);
+  port->tx_burst(burst, 8);
 }
 
 TEST(ReplayPort, DestinationsComeFromAFile) {

@@ -187,6 +187,9 @@ int bench_idle(const BenchOptions& options) {
     std::fprintf(stderr, "bench idle: %s\n", eal.error().message.c_str());
     return 1;
   }
+  if (const auto ceilings = print_ceilings(options, true); !ceilings) {
+    std::printf("no GPU: %s\n", ceilings.error().message.c_str());
+  }
   const auto table = RouterTable::make(options);
   if (!table) {
     std::fprintf(stderr, "bench idle: %s\n", table.error().message.c_str());

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <random>
 
@@ -15,6 +16,12 @@ constexpr std::size_t routes4 = 600'000;
 constexpr std::size_t routes6 = 200'000;
 constexpr unsigned gateways = 254;
 constexpr std::size_t destinations_of_both = 1 << 20;
+
+// For the signal handler: paths without a destructor.
+struct Paths {
+  char folder[64], routes[96], destinations[96];
+};
+Paths there{};
 
 // What a router forwards: no loopback, multicast, or address that is reserved.
 bool unicast(const packet::IpAddress& address) {
@@ -34,11 +41,20 @@ packet::IpAddress inside(const packet::IpPrefix& prefix, std::mt19937_64& random
 }
 }  // namespace
 
-RouterTable::RouterTable(std::string stem) : stem_(std::move(stem)) {}
+RouterTable::RouterTable(std::string folder) : folder_(std::move(folder)) {
+  std::snprintf(there.routes, sizeof there.routes, "%s", routes_path().c_str());
+  std::snprintf(there.destinations, sizeof there.destinations, "%s", destinations_path().c_str());
+  std::snprintf(there.folder, sizeof there.folder, "%s", folder_.c_str());
+}
 
 RouterTable::~RouterTable() {
-  unlink(routes_path().c_str());
-  unlink(destinations_path().c_str());
+  remove_router_table();
+}
+
+void remove_router_table() {
+  unlink(there.routes);
+  unlink(there.destinations);
+  rmdir(there.folder);
 }
 
 Expected<std::unique_ptr<RouterTable>> RouterTable::make(const BenchOptions& options) {
@@ -54,7 +70,11 @@ Expected<std::unique_ptr<RouterTable>> RouterTable::make(const BenchOptions& opt
     const lookup::RouteList ipv6 = lookup::make_routes(0, routes6, 1);
     list.routes.insert(list.routes.end(), ipv6.routes.begin(), ipv6.routes.end());
   }
-  auto table = std::make_unique<RouterTable>(fmt::format("/tmp/sluice-bench-{}", getpid()));
+  char folder[] = "/tmp/sluice-bench-XXXXXX";
+  if (mkdtemp(folder) == nullptr) {
+    return make_error("cannot make a folder in /tmp for the table");
+  }
+  auto table = std::make_unique<RouterTable>(folder);
   std::ofstream routes(table->routes_path());
   std::size_t count4 = 0;
   for (const lookup::RouteLine& line : list.routes) {

@@ -1,0 +1,10 @@
+// main() blocks SIGINT and SIGTERM for `sluice run`, which reads them from a descriptor. Other commands end by them.
+#pragma once
+
+namespace sluice::cli {
+
+// From now on SIGINT and SIGTERM end the program at once; `cleanup` runs first, in the signal handler: only what
+// signal-safety(7) allows. Before other threads are made.
+void end_on_signals(void (*cleanup)() = nullptr);
+
+}  // namespace sluice::cli
