@@ -56,6 +56,11 @@ Expected<Placement> place(const Options& options, unsigned lanes, unsigned threa
     return {};
   };
 
+  if (options.worker_core >= 0) {
+    if (auto ok = check(options.worker_core, "worker_core"); !ok) {
+      return tl::unexpected(ok.error());
+    }
+  }
   Placement placement;
   const bool few = cores.size() <= 4;
   placement.busy = options.poll == Poll::busy || (options.poll == Poll::automatic && !few);
@@ -66,9 +71,6 @@ Expected<Placement> place(const Options& options, unsigned lanes, unsigned threa
   if (needs_worker) {
     // The first core takes the interrupts; a worker that waits for one of them raises its time point late.
     placement.worker_core = options.worker_core >= 0 ? options.worker_core : cores[cores.size() > 2 ? 1 : 0];
-    if (auto ok = check(placement.worker_core, "worker_core"); !ok) {
-      return tl::unexpected(ok.error());
-    }
   }
 
   const auto check_list = [&](const std::vector<int>& list, const char* key) -> Expected<void> {

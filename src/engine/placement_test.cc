@@ -71,6 +71,8 @@ TEST(Placement, RefusesCoresThatAreMissingTwiceOrTaken) {
     EXPECT_THAT(refusal(options, true), HasSubstr("is both a lane's and the worker's"));
     options.poll = Poll::adaptive;
     EXPECT_EQ(refusal(options, true), "");
+    options.worker_core = 4000;
+    EXPECT_THAT(refusal(options), HasSubstr("[engine] worker_core: core 4000 does not exist"));
   });
 }
 
