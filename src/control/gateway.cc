@@ -218,7 +218,7 @@ Expected<std::string> Gateway::reload() {
   if (!fresh.ok()) {
     return make_error(fresh.mistakes());
   }
-  if (const std::string difference = needs_restart(config_.engine, fresh.engine); !difference.empty()) {
+  if (const std::string difference = needs_restart(config_, fresh); !difference.empty()) {
     return make_error(difference + " cannot change while the gateway runs: restart it");
   }
   auto function = make_function(fresh, engine_->port_table());
