@@ -108,6 +108,7 @@ Expected<void> Gateway::open_mirror() {
     return started;
   }
   const MirrorStats stats = mirror_->stats();
+  mirror_log_.look(stats);
   spdlog::info("kernel: {} routes and {} neighbours mirrored", stats.routes, stats.neighbours);
   return {};
 }
@@ -166,6 +167,7 @@ void Gateway::tick() {
   if (router_ == nullptr || !mirror_) {
     return;
   }
+  mirror_log_.look(mirror_->stats());
   for (const function::AdjacencyTable::Gateway& gateway : router_->table().gateways()) {
     if (!gateway.resolved) {
       probe_.send(gateway.address);
