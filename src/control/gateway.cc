@@ -108,6 +108,7 @@ Expected<void> Gateway::open_mirror() {
     return started;
   }
   const MirrorStats stats = mirror_->stats();
+  mirror_log_.look(stats);
   spdlog::info("kernel: {} routes and {} neighbours mirrored", stats.routes, stats.neighbours);
   return {};
 }
@@ -166,6 +167,7 @@ void Gateway::tick() {
   if (router_ == nullptr || !mirror_) {
     return;
   }
+  mirror_log_.look(mirror_->stats());
   for (const function::AdjacencyTable::Gateway& gateway : router_->table().gateways()) {
     if (!gateway.resolved) {
       probe_.send(gateway.address);
@@ -218,7 +220,7 @@ Expected<std::string> Gateway::reload() {
   if (!fresh.ok()) {
     return make_error(fresh.mistakes());
   }
-  if (const std::string difference = needs_restart(config_.engine, fresh.engine); !difference.empty()) {
+  if (const std::string difference = needs_restart(config_, fresh); !difference.empty()) {
     return make_error(difference + " cannot change while the gateway runs: restart it");
   }
   auto function = make_function(fresh, engine_->port_table());

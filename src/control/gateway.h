@@ -15,6 +15,7 @@
 #include "control/config.h"
 #include "control/gateway_probe.h"
 #include "control/netlink/mirror.h"
+#include "control/netlink/mirror_log.h"
 #include "control/snapshot.h"
 #include "engine/engine.h"
 #include "function/route/route.h"
@@ -50,6 +51,7 @@ class Gateway : public StatsSource {
   std::unique_ptr<engine::Engine> engine_;
   function::Router* router_ = nullptr;  // null: the chain is no router
   std::unique_ptr<NetlinkMirror> mirror_;
+  MirrorLog mirror_log_;
   std::unique_ptr<Api> api_;
   GatewayProbe probe_;
   std::mutex reload_mutex_;

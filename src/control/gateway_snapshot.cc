@@ -1,9 +1,12 @@
 #include "control/gateway_snapshot.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace sluice::control {
 namespace {
+
+constexpr unsigned max_reads = 16;
 
 const char* mode_name(engine::Mode mode) {
   switch (mode) {
@@ -107,9 +110,22 @@ std::vector<DeviceSnapshot> devices_of(engine::Engine& engine, const engine::Eng
 
 }  // namespace
 
+bool read_consistent(const std::function<engine::EngineStats()>& read, std::size_t slack, engine::EngineStats& stats) {
+  for (unsigned tries = 0; tries < max_reads; ++tries) {
+    stats = read();
+    if (std::abs(stats.imbalance()) <= static_cast<std::int64_t>(slack * stats.lanes.size())) {
+      return true;
+    }
+  }
+  return false;
+}
+
 Snapshot take_snapshot(engine::Engine& engine, const engine::Options& options) {
-  const engine::EngineStats stats = engine.stats();
   Snapshot snapshot;
+  engine::EngineStats stats;
+  // While lanes run, a burst may be counted as received and not yet as anything else.
+  snapshot.conserved =
+      read_consistent([&] { return engine.stats(); }, engine.running() ? engine::burst_size : 0, stats);
   snapshot.version = SLUICE_VERSION;
   snapshot.chain = options.chain;
   snapshot.mode = mode_name(options.mode);
@@ -122,9 +138,6 @@ Snapshot take_snapshot(engine::Engine& engine, const engine::Options& options) {
   snapshot.late_cycles = stats.late_cycles;
   snapshot.overruns = stats.overruns;
   snapshot.slow_launches = stats.slow_launches;
-  // While lanes run, a burst may be counted as received and not yet as anything else.
-  snapshot.conserved = std::abs(stats.imbalance()) <=
-                       static_cast<std::int64_t>(engine::burst_size * (engine.running() ? stats.lanes.size() : 0));
   for (std::size_t i = 0; i < stats.lanes.size(); ++i) {
     const engine::EngineStats::Lane& lane = stats.lanes[i];
     LaneSnapshot one;
@@ -197,7 +210,9 @@ RouteTable list_routes(const function::RouteTable& table, const engine::PortTabl
   return result;
 }
 
-std::string needs_restart(const engine::Options& running, const engine::Options& wanted) {
+std::string needs_restart(const Config& running_config, const Config& wanted_config) {
+  const engine::Options& running = running_config.engine;
+  const engine::Options& wanted = wanted_config.engine;
   if (running.chain != wanted.chain) {
     return "[engine] chain";
   }
@@ -211,6 +226,14 @@ std::string needs_restart(const engine::Options& running, const engine::Options&
   }
   if (running.memory != wanted.memory) {
     return "[memory]";
+  }
+  if (running_config.api.listen != wanted_config.api.listen ||
+      running_config.api.allow_remote != wanted_config.api.allow_remote) {
+    return "[api]";
+  }
+  if (running_config.log.level != wanted_config.log.level || running_config.log.file != wanted_config.log.file ||
+      running_config.log.format != wanted_config.log.format) {
+    return "[log]";
   }
   return running.ports == wanted.ports ? "" : "[[port]]";
 }

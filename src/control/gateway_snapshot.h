@@ -1,19 +1,26 @@
 // What the engine and the router know, in the shape of the API (snapshot.h).
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <string>
 
+#include "control/config.h"
 #include "control/snapshot.h"
 #include "engine/engine.h"
 #include "function/route/route_table.h"
 
 namespace sluice::control {
 
+// Reads the counters until they add up but for `slack` frames a lane, a bounded number of times: lanes run on while
+// they are read, and whoever reads may be kept from it between two of them. False: they never did.
+bool read_consistent(const std::function<engine::EngineStats()>& read, std::size_t slack, engine::EngineStats& stats);
+
 Snapshot take_snapshot(engine::Engine& engine, const engine::Options& options);
 
 RouteTable list_routes(const function::RouteTable& table, const engine::PortTable& ports, const RouteQuery& query);
 
 // Which part of the configuration differs that only a restart can change; empty: none.
-std::string needs_restart(const engine::Options& running, const engine::Options& wanted);
+std::string needs_restart(const Config& running, const Config& wanted);
 
 }  // namespace sluice::control

@@ -12,7 +12,6 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
-#include <utility>
 
 #include "base/error.h"
 #include "control/config.h"
@@ -35,18 +34,5 @@ class LogLimiter {
   std::atomic<std::int64_t> next_{0};
   std::atomic<std::uint64_t> held_back_{0};
 };
-
-// spdlog::warn, at most once in the limiter's interval; says how many messages it stands for.
-template <typename... Args>
-void warn_limited(LogLimiter& limiter, spdlog::format_string_t<Args...> format, Args&&... args) {
-  const auto held_back = limiter.admit();
-  if (!held_back) return;
-  const std::string message = fmt::format(format, std::forward<Args>(args)...);
-  if (*held_back == 0) {
-    spdlog::warn("{}", message);
-  } else {
-    spdlog::warn("{} ({} more like it since the last)", message, *held_back);
-  }
-}
 
 }  // namespace sluice::control

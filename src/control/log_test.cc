@@ -1,14 +1,11 @@
 #include "control/log.h"
 
 #include <gtest/gtest.h>
-#include <spdlog/sinks/ostream_sink.h>
 #include <unistd.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <regex>
-#include <sstream>
-#include <thread>
 #include <vector>
 
 namespace sluice::control {
@@ -85,20 +82,6 @@ TEST(LogLimiter, LetsOneThroughPerIntervalAndCountsTheRest) {
   EXPECT_EQ(limiter.admit(start + std::chrono::seconds(10)), 2U);
   EXPECT_FALSE(limiter.admit(start + std::chrono::seconds(19)));
   EXPECT_EQ(limiter.admit(start + std::chrono::seconds(30)), 1U);
-}
-
-TEST_F(LogTest, LimitedWarningsSayHowManyTheyStandFor) {
-  std::ostringstream out;
-  auto logger = std::make_shared<spdlog::logger>("test", std::make_shared<spdlog::sinks::ostream_sink_mt>(out));
-  logger->set_pattern("%v");
-  spdlog::set_default_logger(logger);
-  LogLimiter limiter(std::chrono::milliseconds(50));
-  warn_limited(limiter, "queue {} is full", 3);
-  warn_limited(limiter, "queue {} is full", 3);
-  warn_limited(limiter, "queue {} is full", 3);
-  std::this_thread::sleep_for(std::chrono::milliseconds(60));
-  warn_limited(limiter, "queue {} is full", 4);
-  EXPECT_EQ(out.str(), "queue 3 is full\nqueue 4 is full (2 more like it since the last)\n");
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 namespace sluice::control {
@@ -21,6 +22,7 @@ constexpr std::uint32_t link_state = IFF_UP | IFF_LOWER_UP;
 constexpr unsigned max_stage_tries = 4;
 constexpr std::size_t probes_per_tick = 64;
 constexpr int answer_timeout_ms = 10000;
+constexpr unsigned max_requests_at_start = 40;  // that the kernel does not take: ten seconds
 
 // Never routed, whatever a table says (RFC 4291 2.5.6, RFC 1812 5.3.5): always the host's.
 const char* const host_prefixes[] = {"224.0.0.0/4", "255.255.255.255/32", "fe80::/10", "ff00::/8"};
@@ -57,9 +59,16 @@ Expected<std::unique_ptr<NetlinkMirror>> NetlinkMirror::open(MirrorOptions optio
 Expected<void> NetlinkMirror::start() {
   for (const char* prefix : host_prefixes) routes_.pin_local(packet::IpPrefix::parse(prefix).value());
   if (auto begun = begin_resync(Clock::now()); !begun) return begun;
-  while (dumping()) {
+  while (dumps_ == 0) {
     pollfd ready{socket_.fd(), POLLIN, 0};
-    if (poll(&ready, 1, answer_timeout_ms) == 0) return make_error("rtnetlink: the kernel does not answer");
+    if (dumping()) {
+      if (poll(&ready, 1, answer_timeout_ms) == 0) return make_error("rtnetlink: the kernel does not answer");
+    } else {
+      if (unsent_ == max_requests_at_start) {
+        return make_error("rtnetlink: the kernel has no memory for a request: free some and start again");
+      }
+      std::this_thread::sleep_for(options_.resync_pause);
+    }
     if (auto done = process(); !done) return done;
   }
   for (const auto& twin : options_.twins) {
@@ -98,9 +107,11 @@ Expected<void> NetlinkMirror::begin_due_resync(Clock::time_point now) {
 }
 
 Expected<void> NetlinkMirror::tick(Clock::time_point now) {
+  bool taken = true;  // the rest has no better chance than the first that is not
   for (const auto& neighbour : neighbours_.due(now, options_.probe_interval, probes_per_tick)) {
-    if (auto sent = socket_.probe(neighbour.ifindex, neighbour.address); !sent) return sent;
-    ++probes_;
+    taken = taken && socket_.probe(neighbour.ifindex, neighbour.address).value_or(false);
+    if (!taken) neighbours_.not_probed(neighbour);
+    ++(taken ? probes_ : unsent_);
   }
   return begin_due_resync(now);
 }
@@ -122,7 +133,16 @@ Expected<void> NetlinkMirror::begin_stage() {
   if (stage.request == RTM_GETNEXTHOP) routes_.nexthops().begin_dump();
   if (stage.request == RTM_GETNEIGH) neighbours_.begin_dump();
   if (stage.request == RTM_GETROUTE) routes_.begin_dump(stage.address_family == AF_INET ? 4 : 6);
-  return socket_.request_dump(stage.request, stage.address_family, ++sequence_);
+  const auto sent = socket_.request_dump(stage.request, stage.address_family, ++sequence_);
+  if (!sent) return tl::unexpected(sent.error());
+  if (!*sent) {
+    // Begun again from the first dump, a while later.
+    ++unsent_;
+    stage_ = -1;
+    resync_due_ = true;
+    resync_allowed_ = Clock::now() + options_.resync_pause;
+  }
+  return {};
 }
 
 // On to the next dump, or to the same one once more. A kind that this kernel does not have is left as it is.
@@ -254,6 +274,7 @@ MirrorStats NetlinkMirror::stats() const {
   stats.overruns = overruns_;
   stats.resyncs = dumps_ > 0 ? dumps_ - 1 : 0;
   stats.probes = probes_;
+  stats.unsent = unsent_;
   stats.refusals = routes_.refusals() + neighbours_.refusals();
   stats.last_refusal = routes_.last_refusal().empty() ? neighbours_.last_refusal() : routes_.last_refusal();
   return stats;

@@ -59,6 +59,7 @@ struct MirrorStats {
   std::uint64_t overruns = 0;  // the kernel dropped notifications
   std::uint64_t resyncs = 0;   // full dumps after the first
   std::uint64_t probes = 0;
+  std::uint64_t unsent = 0;    // probes and requests that the kernel did not take; they are sent again
   std::uint64_t refusals = 0;  // calls that the control plane refused
   std::string last_refusal;
 };
@@ -72,12 +73,13 @@ class NetlinkMirror : private netlink::Visitor {
 
   NetlinkMirror(const NetlinkMirror&) = delete;
 
-  // Reads everything that is there and tells it; blocks until done. Error: a twin does not exist.
+  // Reads everything that is there and tells it; blocks until done. Error: a twin does not exist, or the kernel does
+  // not answer.
   Expected<void> start();
   int fd() const { return socket_.fd(); }
   // Handles what is waiting, `max_messages` or a little more at most, and never blocks.
   Expected<void> process(std::size_t max_messages = 8192);
-  // Starts a pending resync and probes stale neighbours.
+  // Starts a pending resync and probes stale neighbours. An Error here and from process(): the socket is broken.
   Expected<void> tick(Clock::time_point now);
   // Asks for a full dump with differences told, as after lost notifications.
   void resync() { resync_due_ = true; }
@@ -144,6 +146,7 @@ class NetlinkMirror : private netlink::Visitor {
   std::uint64_t overruns_ = 0;
   std::uint64_t dumps_ = 0;
   std::uint64_t probes_ = 0;
+  std::uint64_t unsent_ = 0;
 };
 
 }  // namespace sluice::control

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
@@ -375,6 +376,68 @@ TEST_F(MirrorTest, ProbesStaleNeighbours) {
              frame[5] == std::byte{2};
   }
   EXPECT_TRUE(asked);
+}
+
+// Puts a socket that takes no message (its buffer is full) in the place of the mirror's own.
+class FullSocket {
+ public:
+  explicit FullSocket(int fd) : fd_(fd), saved_(dup(fd)) {
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair_) != 0) return;
+    const char byte = 0;
+    while (send(pair_[0], &byte, 1, 0) == 1) full_ = true;
+    dup2(pair_[0], fd_);
+  }
+  ~FullSocket() {
+    dup2(saved_, fd_);
+    for (const int fd : {saved_, pair_[0], pair_[1]}) close(fd);
+  }
+  bool full() const { return full_; }
+
+ private:
+  int fd_;
+  int saved_;
+  int pair_[2] = {-1, -1};
+  bool full_ = false;
+};
+
+TEST_F(MirrorTest, ProbesAgainWhatTheKernelDidNotTake) {
+  start();
+  change("ip neigh add 10.0.0.2 lladdr 02:00:00:00:00:02 dev sl-a nud reachable");
+  const std::uint64_t before = mirror_->stats().probes;
+  kernel("ip neigh replace 10.0.0.2 lladdr 02:00:00:00:00:02 dev sl-a nud stale");
+  std::this_thread::sleep_for(10ms);
+  ASSERT_TRUE(mirror_->process());
+  {
+    const FullSocket full(mirror_->fd());
+    ASSERT_TRUE(full.full());
+    const auto ticked = mirror_->tick(NetlinkMirror::Clock::now());
+    ASSERT_TRUE(ticked) << ticked.error().message;
+    EXPECT_EQ(mirror_->stats().probes, before);
+    EXPECT_EQ(mirror_->stats().unsent, 1U);
+  }
+  ASSERT_TRUE(mirror_->tick(NetlinkMirror::Clock::now()));
+  EXPECT_EQ(mirror_->stats().probes, before + 1);
+  EXPECT_EQ(mirror_->stats().unsent, 1U);
+}
+
+TEST_F(MirrorTest, ReadsEverythingLaterWhenTheKernelDoesNotTakeTheRequest) {
+  start();
+  const std::uint64_t resyncs = mirror_->stats().resyncs;
+  std::this_thread::sleep_for(50ms);  // until another comparison is allowed
+  mirror_->resync();
+  {
+    const FullSocket full(mirror_->fd());
+    ASSERT_TRUE(full.full());
+    const auto done = mirror_->process();
+    ASSERT_TRUE(done) << done.error().message;
+    EXPECT_EQ(mirror_->stats().unsent, 1U);
+    EXPECT_FALSE(mirror_->settled());
+  }
+  kernel("ip route add 192.0.2.0/24 via 10.0.0.2");
+  settle();
+  EXPECT_EQ(mirror_->stats().resyncs, resyncs + 1);
+  EXPECT_EQ(plane_.route("192.0.2.0/24"), "unicast 0 via 10.0.0.2");
+  expect_as_fresh();
 }
 
 }  // namespace

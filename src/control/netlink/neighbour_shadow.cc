@@ -82,6 +82,10 @@ std::vector<NeighbourShadow::Key> NeighbourShadow::due(Clock::time_point now, Cl
   return result;
 }
 
+void NeighbourShadow::not_probed(const Key& key) {
+  if (const auto found = entries_.find(key); found != entries_.end()) found->second.probed = {};
+}
+
 void NeighbourShadow::note(const Expected<void>& answer) {
   if (answer) return;
   ++refusals_;

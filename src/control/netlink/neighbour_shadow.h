@@ -43,6 +43,8 @@ class NeighbourShadow {
   // At most `limit` stale neighbours on twins that were not named in the last `interval`; they count as probed at
   // `now`.
   std::vector<Key> due(Clock::time_point now, Clock::duration interval, std::size_t limit);
+  // It was not probed after all: due() names it again.
+  void not_probed(const Key& key);
 
   std::size_t told() const { return told_; }
   std::size_t refusals() const { return refusals_; }

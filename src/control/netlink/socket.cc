@@ -90,15 +90,16 @@ Expected<Socket::Received> Socket::receive() {
   }
 }
 
-Expected<void> Socket::send(std::span<const std::byte> message) {
+Expected<bool> Socket::send(std::span<const std::byte> message) {
   const sockaddr_nl kernel = kernel_address();
   if (sendto(fd_, message.data(), message.size(), 0, reinterpret_cast<const sockaddr*>(&kernel), sizeof kernel) < 0) {
+    if (errno == ENOBUFS || errno == ENOMEM || errno == EAGAIN || errno == EINTR) return false;
     return failure("send a request");
   }
-  return {};
+  return true;
 }
 
-Expected<void> Socket::request_dump(std::uint16_t type, int address_family, std::uint32_t sequence) {
+Expected<bool> Socket::request_dump(std::uint16_t type, int address_family, std::uint32_t sequence) {
   // The largest of the fixed headers (ifinfomsg, ndmsg, rtmsg, nhmsg); each begins with the family.
   struct {
     nlmsghdr header;
@@ -115,7 +116,7 @@ Expected<void> Socket::request_dump(std::uint16_t type, int address_family, std:
   return send(std::as_bytes(std::span(&request, 1)).first(request.header.nlmsg_len));
 }
 
-Expected<void> Socket::probe(int ifindex, const packet::IpAddress& address) {
+Expected<bool> Socket::probe(int ifindex, const packet::IpAddress& address) {
   const bool v4 = address.family == 4;
   struct {
     nlmsghdr header;

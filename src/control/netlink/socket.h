@@ -31,15 +31,16 @@ class Socket {
   };
   Expected<Received> receive();
 
-  // Asks for everything of one kind (RTM_GET*); the answer carries `sequence` and ends with NLMSG_DONE.
-  Expected<void> request_dump(std::uint16_t type, int address_family, std::uint32_t sequence);
+  // Asks for everything of one kind (RTM_GET*); the answer carries `sequence` and ends with NLMSG_DONE. False, here and
+  // from probe(): the kernel has no room for the request now; it was not sent.
+  Expected<bool> request_dump(std::uint16_t type, int address_family, std::uint32_t sequence);
   // Asks the kernel to verify a neighbour that it knows (NTF_USE), as if it had a packet for it.
-  Expected<void> probe(int ifindex, const packet::IpAddress& address);
+  Expected<bool> probe(int ifindex, const packet::IpAddress& address);
 
  private:
   explicit Socket(int fd) : fd_(fd), buffer_(64 << 10) {}
   Expected<void> configure(std::size_t receive_buffer);
-  Expected<void> send(std::span<const std::byte> message);
+  Expected<bool> send(std::span<const std::byte> message);
 
   int fd_ = -1;
   std::uint32_t port_id_ = 0;

@@ -2,11 +2,17 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 namespace sluice::function {
 namespace {
-// Freed slots that must be waiting before the oldest is used again.
-constexpr std::size_t grace = 64;
+
+// Why there is none: the last words of an error of new_id() and new_group().
+std::string advice(bool some_rest, const char* what_to_do) {
+  return some_rest ? "; some were freed just now and can be used in a moment: try again"
+                   : std::string(", the most that fit: ") + what_to_do;
+}
+
 }  // namespace
 
 Adjacency Adjacency::of(AdjacencyKind kind, std::uint16_t port, const packet::MacAddress& mac) {
@@ -21,25 +27,52 @@ Adjacency Adjacency::of_group(std::uint32_t index) {
   return {static_cast<std::uint64_t>(AdjacencyKind::group) << 56 | index};
 }
 
-AdjacencyTable::AdjacencyTable(std::uint32_t max_ids, std::uint32_t max_groups)
-    : words_(new std::atomic<std::uint64_t>[max_ids]), groups_(max_groups), max_ids_(max_ids) {
+AdjacencyTable::AdjacencyTable(std::uint32_t max_ids, std::uint32_t max_groups, Settled settled)
+    : words_(new std::atomic<std::uint64_t>[max_ids]),
+      groups_(max_groups),
+      max_ids_(max_ids),
+      settled_(std::move(settled)) {
   for (std::uint32_t id = 0; id < max_ids; ++id) {
     store(id, Adjacency::of(AdjacencyKind::no_route));
   }
   store(local_id, Adjacency::of(AdjacencyKind::local));
   store(blackhole_id, Adjacency::of(AdjacencyKind::blackhole));
+  store(unreachable_id, Adjacency::of(AdjacencyKind::unreachable));
 }
 
 Expected<lookup::NextHopId> AdjacencyTable::new_id() {
-  if (free_ids_.size() > grace || (next_id_ == max_ids_ && !free_ids_.empty())) {
-    const lookup::NextHopId id = free_ids_.front();
-    free_ids_.pop_front();
-    return id;
+  if (!resting_ids_.empty() && resting_ids_.front().since <= settled_()) {
+    const RestingId rested = resting_ids_.front();
+    resting_ids_.pop_front();
+    if (rested.key) {
+      resting_keys_.erase(*rested.key);
+    }
+    return rested.id;
   }
   if (next_id_ == max_ids_) {
-    return make_error("the router knows " + std::to_string(max_ids_) + " next hops and neighbours; no more fit");
+    return make_error("the router has " + std::to_string(entries_.size()) +
+                      " next hops, neighbours and ECMP groups, of " + std::to_string(max_ids_ - unreachable_id - 1) +
+                      advice(!resting_ids_.empty(),
+                             "name fewer gateways, or let the kernel keep fewer neighbours (sysctl "
+                             "net.ipv4.neigh.default.gc_thresh3)"));
   }
   return next_id_++;
+}
+
+Expected<std::uint32_t> AdjacencyTable::new_group() {
+  if (!resting_groups_.empty() && resting_groups_.front().since <= settled_()) {
+    const std::uint32_t group = resting_groups_.front().group;
+    resting_groups_.pop_front();
+    return group;
+  }
+  if (next_group_ == groups_.size()) {
+    return make_error("the router has " + std::to_string(by_members_.size()) + " ECMP groups, of " +
+                      std::to_string(groups_.size()) +
+                      advice(!resting_groups_.empty(),
+                             "let routes share their sets of next hops, or take fewer paths (FRR: maximum-paths; "
+                             "BIRD: merge paths)"));
+  }
+  return next_group_++;
 }
 
 Expected<lookup::NextHopId> AdjacencyTable::hold(PortIndex port, const packet::IpAddress& address) {
@@ -48,7 +81,14 @@ Expected<lookup::NextHopId> AdjacencyTable::hold(PortIndex port, const packet::I
     ++entries_[found->second].references;
     return found->second;
   }
-  auto id = new_id();
+  Expected<lookup::NextHopId> id;
+  if (const auto back = resting_keys_.find(key); back != resting_keys_.end()) {
+    id = back->second->id;
+    resting_ids_.erase(back->second);
+    resting_keys_.erase(back);
+  } else {
+    id = new_id();
+  }
   if (!id) {
     return id;
   }
@@ -64,18 +104,14 @@ Expected<lookup::NextHopId> AdjacencyTable::hold_group(
     ++entries_[found->second].references;
     return found->second;
   }
-  std::uint32_t group = next_group_;
-  if (free_groups_.size() > grace || (next_group_ == groups_.size() && !free_groups_.empty())) {
-    group = free_groups_.front();
-    free_groups_.pop_front();
-  } else if (next_group_ == groups_.size()) {
-    return make_error("the router knows " + std::to_string(groups_.size()) + " ECMP groups; no more fit");
-  } else {
-    ++next_group_;
+  const auto taken = new_group();
+  if (!taken) {
+    return tl::unexpected(taken.error());
   }
+  const std::uint32_t group = *taken;
   auto id = new_id();
   if (!id) {
-    free_groups_.push_back(group);
+    resting_groups_.push_front({group, Clock::time_point::min()});  // nobody has seen it
     return id;
   }
   // Slots in proportion to the weights; the rest of the rounding goes to the first members.
@@ -89,7 +125,7 @@ Expected<lookup::NextHopId> AdjacencyTable::hold_group(
   for (const auto& [member, weight] : members) {
     passed += std::max<std::uint32_t>(1, weight);
     for (const std::uint32_t end = passed * group_slots / total; slot < end; ++slot) {
-      groups_[group][slot] = member;
+      groups_[group][slot].store(member, std::memory_order_relaxed);
     }
     ++entries_[member].references;
     entry.members.push_back(member);
@@ -109,13 +145,15 @@ void AdjacencyTable::release(lookup::NextHopId id) {
   Entry entry = std::move(found->second);
   entries_.erase(found);
   store(id, Adjacency::of(AdjacencyKind::no_route));
-  free_ids_.push_back(id);
+  const Clock::time_point now = Clock::now();
   if (entry.members.empty()) {
     by_key_.erase(entry.key);
+    resting_keys_[entry.key] = resting_ids_.insert(resting_ids_.end(), {id, now, entry.key});
     return;
   }
+  resting_ids_.push_back({id, now, std::nullopt});
   std::erase_if(by_members_, [id](const auto& item) { return item.second == id; });
-  free_groups_.push_back(entry.group);
+  resting_groups_.push_back({entry.group, now});
   for (const lookup::NextHopId member : entry.members) {
     release(member);
   }

@@ -6,17 +6,23 @@
 // bits are its index. Id 0 is "no route".
 //
 // Thread-safety: one writer, any number of readers. A reader sees each word as a whole. A group's members are written
-// before the group is published, and a freed group's or id's slot is reused only after `grace` more allocations of its
-// kind went by (a freed slot goes to the end of a queue), long after the lanes have forwarded the batches that named
-// it.
+// before the group is published.
+//
+// A freed id, or group, rests before it can mean something else: batches in flight and a GPU's tables may still name
+// it. `settled` says until when it must have been freed; by default, a second (`grace`) ago. A next hop that comes back
+// while its id rests gets that id again.
 #pragma once
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/error.h"
@@ -27,12 +33,13 @@
 namespace sluice::function {
 
 enum class AdjacencyKind : std::uint8_t {
-  no_route,    // the kernel answers "net unreachable", or drop
-  forward,     // MAC and port are known
-  unresolved,  // a neighbour whose MAC is not known: the kernel takes the frame and resolves it
-  local,       // this host's own traffic
-  blackhole,   // drop
-  group,       // ECMP
+  no_route,     // the kernel answers "net unreachable", or drop
+  forward,      // MAC and port are known
+  unresolved,   // a neighbour whose MAC is not known: the kernel takes the frame and resolves it
+  local,        // this host's own traffic
+  blackhole,    // drop
+  unreachable,  // the kernel has the same route and answers with an error
+  group,        // ECMP
 };
 
 struct Adjacency {
@@ -51,18 +58,28 @@ class AdjacencyTable {
   static constexpr std::uint32_t group_slots = 64;  // a group's weights are expanded to this many members
   static constexpr PortIndex any_port = 0xffff;     // of a gateway whose link is not known yet
 
-  explicit AdjacencyTable(std::uint32_t max_ids = 1U << 17, std::uint32_t max_groups = 4096);
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::seconds grace{1};
+  // The moment before which what was freed then is named nowhere any more.
+  using Settled = std::function<Clock::time_point()>;
+
+  explicit AdjacencyTable(
+      std::uint32_t max_ids = 1U << 17, std::uint32_t max_groups = 4096,
+      Settled settled = [] { return Clock::now() - grace; });
 
   // Packet path.
   Adjacency at(lookup::NextHopId id) const { return {words_[id].load(std::memory_order_acquire)}; }
-  lookup::NextHopId member(std::uint32_t group, std::uint32_t hash) const { return groups_[group][hash % group_slots]; }
+  lookup::NextHopId member(std::uint32_t group, std::uint32_t hash) const {
+    return groups_[group][hash % group_slots].load(std::memory_order_relaxed);
+  }
 
   // Control path. Ids that always exist.
   static constexpr lookup::NextHopId local_id = 1;
   static constexpr lookup::NextHopId blackhole_id = 2;
+  static constexpr lookup::NextHopId unreachable_id = 3;
 
   // The id of a gateway or neighbour, made when it is new; counts references. Without an address: the link itself, for
-  // on-link destinations that have no neighbour entry.
+  // on-link destinations that have no neighbour entry. Error, here and from hold_group(): none is free; what to do.
   Expected<lookup::NextHopId> hold(PortIndex port, const packet::IpAddress& address);
   Expected<lookup::NextHopId> hold_group(const std::vector<std::pair<lookup::NextHopId, std::uint8_t>>& members);
   void release(lookup::NextHopId id);
@@ -97,17 +114,29 @@ class AdjacencyTable {
     std::uint32_t references = 0;
     PortIndex bound = any_port;  // the port of a gateway that was given without one
   };
+  struct RestingId {
+    lookup::NextHopId id;
+    Clock::time_point since;
+    std::optional<Key> key;  // of a neighbour, which may come back
+  };
+  struct RestingGroup {
+    std::uint32_t group;
+    Clock::time_point since;
+  };
   Expected<lookup::NextHopId> new_id();
+  Expected<std::uint32_t> new_group();
   void refresh(lookup::NextHopId id);
   void store(lookup::NextHopId id, Adjacency adjacency) { words_[id].store(adjacency.word, std::memory_order_release); }
 
   std::unique_ptr<std::atomic<std::uint64_t>[]> words_;
-  std::vector<std::array<lookup::NextHopId, group_slots>> groups_;
+  std::vector<std::array<std::atomic<lookup::NextHopId>, group_slots>> groups_;
   std::uint32_t max_ids_;
-  std::uint32_t next_id_ = blackhole_id + 1;
+  Settled settled_;
+  std::uint32_t next_id_ = unreachable_id + 1;
   std::uint32_t next_group_ = 0;
-  std::deque<lookup::NextHopId> free_ids_;
-  std::deque<std::uint32_t> free_groups_;
+  std::list<RestingId> resting_ids_;  // the longest at rest first
+  std::map<Key, std::list<RestingId>::iterator> resting_keys_;
+  std::deque<RestingGroup> resting_groups_;
   std::map<lookup::NextHopId, Entry> entries_;
   std::map<Key, lookup::NextHopId> by_key_;
   std::map<std::vector<std::pair<lookup::NextHopId, std::uint8_t>>, lookup::NextHopId> by_members_;

@@ -29,12 +29,16 @@ const Reason too_big =
     packet::register_reason("too_big", "larger than the next link's MTU, and no twin answers for it");
 const Reason unresolved =
     packet::register_reason("unresolved", "the next hop's link address is not known, and no twin asks for it");
+const Reason unreachable =
+    packet::register_reason("unreachable", "an unreachable or prohibit route, and no twin answers for it");
 const Reason blackholed = packet::register_reason("blackholed", "a blackhole route");
 const Reason other_host = packet::register_reason("other_host", "a frame for another link address than the port's");
 const Reason own_frame = packet::register_reason("own_frame", "a frame that this port's interface sent itself");
 const Reason link_down = packet::register_reason("link_down", "the next hop's port has no link");
 
 constexpr std::uint32_t ethernet = sizeof(packet::EthernetHeader);
+constexpr std::uint32_t max_next_hops = 1U << 17;
+constexpr std::uint32_t max_groups = 4096;
 constexpr unsigned ahead = 8;  // frames whose headers are fetched before they are rewritten
 
 bool is_ipv6(const std::uint8_t* frame) {
@@ -62,7 +66,7 @@ Expected<void> Router::prepare() {
     return tl::unexpected(fib.error());
   }
   fib_ = std::move(*fib);
-  adjacencies_ = std::make_unique<AdjacencyTable>();
+  adjacencies_ = std::make_unique<AdjacencyTable>(max_next_hops, max_groups, [this] { return settled(); });
   table_ = std::make_unique<RouteTable>(*fib_, *adjacencies_, port_macs_.size());
   for (std::size_t port = 0; port < port_mtus_.size(); ++port) {
     table_->set_link(static_cast<PortIndex>(port), true, port_mtus_[port]);
@@ -172,6 +176,9 @@ void Router::forward(engine::Batch& batch, std::uint32_t first, std::uint32_t co
           break;
         case AdjacencyKind::local:
           out.punt(batch, i);
+          break;
+        case AdjacencyKind::unreachable:
+          out.punt(batch, i, true, unreachable);
           break;
         case AdjacencyKind::no_route:
           out.punt(batch, i, true, no_route);

@@ -20,6 +20,7 @@
 #include "engine/function.h"
 #include "engine/port_table.h"
 #include "function/route/adjacency.h"
+#include "function/route/gpu_rest.h"
 #include "function/route/route_table.h"
 #include "function/route/static_routes.h"
 #include "lookup/fib.h"
@@ -61,6 +62,9 @@ class Router : public engine::Function {
   const RouterOptions& options() const { return options_; }
 
  private:
+  // The moment before which freed next hops are named neither by a batch in flight nor by the GPU's tables.
+  AdjacencyTable::Clock::time_point settled() const;
+
   RouterOptions options_;
   std::vector<packet::MacAddress> port_macs_;
   std::vector<std::uint32_t> port_mtus_;
@@ -68,6 +72,7 @@ class Router : public engine::Function {
   std::unique_ptr<lookup::Trie> trie6_;
   std::unique_ptr<lookup::Fib> fib_;
   std::unique_ptr<lookup::GpuFib> gpu_fib_;
+  GpuRest gpu_rest_;
   std::unique_ptr<AdjacencyTable> adjacencies_;
   std::unique_ptr<RouteTable> table_;
   StaticRoutes statics_;

@@ -27,7 +27,16 @@ Expected<void> Router::attach(device::Gpu& gpu, const engine::DevicePlan& /*plan
 }
 
 Expected<void> Router::begin_cycle(device::GpuStream& stream) {
-  return gpu_fib_->sync(stream);
+  if (auto synced = gpu_fib_->sync(stream); !synced) {
+    return synced;
+  }
+  gpu_rest_.cycle(AdjacencyTable::Clock::now(), AdjacencyTable::grace, [this] { return gpu_fib_->up_to_date(); });
+  return {};
+}
+
+AdjacencyTable::Clock::time_point Router::settled() const {
+  const auto now = AdjacencyTable::Clock::now();
+  return gpu_fib_ ? gpu_rest_.settled(now, AdjacencyTable::grace) : now - AdjacencyTable::grace;
 }
 
 Expected<void> Router::launch(engine::Batch& batch, device::GpuStream& stream) {

@@ -23,8 +23,9 @@ RouteTable::RouteTable(lookup::Fib& fib, AdjacencyTable& adjacencies, std::size_
 Expected<lookup::NextHopId> RouteTable::next_hop_of(const Route& route) {
   switch (route.kind) {
     case RouteKind::local:
-    case RouteKind::unreachable:  // the kernel has the same route and answers as it says
       return AdjacencyTable::local_id;
+    case RouteKind::unreachable:
+      return AdjacencyTable::unreachable_id;
     case RouteKind::blackhole:
       return AdjacencyTable::blackhole_id;
     case RouteKind::unicast:
@@ -65,7 +66,8 @@ Expected<lookup::NextHopId> RouteTable::next_hop_of(const Route& route) {
 PortIndex RouteTable::link_of(const packet::IpAddress& gateway) const {
   PortIndex port = AdjacencyTable::any_port;
   int longest = -1;
-  for (const auto& [prefix, link] : on_link_) {
+  for (const auto& [route, link] : on_link_) {  // of one prefix the lowest metric comes first
+    const packet::IpPrefix& prefix = route.first;
     if (prefix.length > longest && prefix.contains(gateway)) {
       longest = prefix.length;
       port = link;
@@ -85,9 +87,10 @@ Expected<void> RouteTable::add_route(const Route& route) {
     adjacencies_.release(*id);
     return done;
   }
+  on_link_.erase({route.prefix, route.metric});
   for (const NextHop& hop : route.next_hops) {
     if (hop.gateway.empty() && route.kind == RouteKind::unicast && hop.port != AdjacencyTable::any_port) {
-      on_link_[route.prefix] = hop.port;
+      on_link_[{route.prefix, route.metric}] = hop.port;
       adjacencies_.bind_gateways(hop.port, route.prefix);
     }
   }
@@ -104,9 +107,7 @@ Expected<void> RouteTable::insert(const packet::IpPrefix& prefix, const Candidat
     return {};
   }
   Candidate& best = found->second;
-  const auto same = [&](const Candidate& other) {
-    return other.metric == candidate.metric && other.neighbour == candidate.neighbour;
-  };
+  const auto same = [&](const Candidate& other) { return candidate.same_name(other); };
   if (same(best) || candidate.metric < best.metric) {
     if (candidate.id != best.id) {
       if (auto added = fib_.add(prefix, candidate.id); !added) {
@@ -133,9 +134,12 @@ Expected<void> RouteTable::insert(const packet::IpPrefix& prefix, const Candidat
 
 Expected<void> RouteTable::remove_route(const packet::IpPrefix& prefix, std::uint32_t metric) {
   const std::lock_guard lock(mutex_);
-  on_link_.erase(prefix);
-  return erase(prefix,
-               [metric](const Candidate& candidate) { return candidate.metric == metric && !candidate.neighbour; });
+  Expected<void> done = erase(
+      prefix, [metric](const Candidate& candidate) { return candidate.metric == metric && !candidate.neighbour; });
+  if (done) {
+    on_link_.erase({prefix, metric});
+  }
+  return done;
 }
 
 Expected<void> RouteTable::erase(const packet::IpPrefix& prefix, const std::function<bool(const Candidate&)>& match) {
@@ -183,19 +187,24 @@ Expected<void> RouteTable::add_neighbour(PortIndex port, const packet::IpAddress
   if (port >= mtu_.size()) {
     return make_error("neighbour " + address.str() + ": there is no port number " + std::to_string(port));
   }
-  adjacencies_.set_mac(port, address, mac);
-  if (!neighbours_.insert_or_assign({port, address}, mac).second) {
-    return {};  // known already: only its MAC changed
+  if (neighbours_.contains({port, address})) {
+    neighbours_[{port, address}] = mac;
+    adjacencies_.set_mac(port, address, mac);
+    return {};
   }
   auto id = adjacencies_.hold(port, address);
   if (!id) {
     return tl::unexpected(id.error());
   }
-  Expected<void> done = insert(packet::IpPrefix::host(address), {neighbour_metric, 0, *id, RouteKind::unicast, true});
+  Expected<void> done =
+      insert(packet::IpPrefix::host(address), {neighbour_metric, 0, *id, RouteKind::unicast, true, port});
   if (!done) {
     adjacencies_.release(*id);
+    return done;
   }
-  return done;
+  neighbours_[{port, address}] = mac;
+  adjacencies_.set_mac(port, address, mac);
+  return {};
 }
 
 Expected<void> RouteTable::remove_neighbour(PortIndex port, const packet::IpAddress& address) {
@@ -204,7 +213,8 @@ Expected<void> RouteTable::remove_neighbour(PortIndex port, const packet::IpAddr
     return make_error("there is no neighbour " + address.str() + " on port " + std::to_string(port));
   }
   adjacencies_.clear_mac(port, address);
-  return erase(packet::IpPrefix::host(address), [](const Candidate& candidate) { return candidate.neighbour; });
+  return erase(packet::IpPrefix::host(address),
+               [port](const Candidate& candidate) { return candidate.neighbour && candidate.port == port; });
 }
 
 void RouteTable::set_link(PortIndex port, bool up, std::uint32_t mtu) {

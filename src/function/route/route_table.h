@@ -54,6 +54,12 @@ class RouteTable : public ControlPlane {
     lookup::NextHopId id;
     RouteKind kind;
     bool neighbour;
+    PortIndex port = 0;  // of a neighbour: several links may know the same address
+
+    // A route takes the place of one that was told by the same name.
+    bool same_name(const Candidate& other) const {
+      return metric == other.metric && neighbour == other.neighbour && port == other.port;
+    }
   };
   struct PrefixHash {
     std::size_t operator()(const packet::IpPrefix& prefix) const { return hash_of(prefix); }
@@ -70,7 +76,8 @@ class RouteTable : public ControlPlane {
   std::unordered_map<packet::IpPrefix, Candidate, PrefixHash> best_;
   std::unordered_map<packet::IpPrefix, std::vector<Candidate>, PrefixHash> others_;
   std::map<std::pair<PortIndex, packet::IpAddress>, packet::MacAddress> neighbours_;
-  std::map<packet::IpPrefix, PortIndex> on_link_;  // prefixes without a gateway: where gateways are found
+  // Routes without a gateway, by prefix and metric: where gateways are found.
+  std::map<std::pair<packet::IpPrefix, std::uint32_t>, PortIndex> on_link_;
   std::vector<std::atomic<std::uint32_t>> mtu_;
   std::vector<std::atomic<bool>> up_;
 };

@@ -56,6 +56,7 @@ std::vector<Case> cases() {
       {"link destination without neighbour", v4("10.2.0.200").udp(1, 2).payload(5).build(), "unresolved"},
       {"unresolved gateway", v4("198.51.100.1").udp(1, 2).payload(5).build(), "unresolved"},
       {"blackhole", v4("192.0.2.1").udp(1, 2).payload(5).build(), "blackholed"},
+      {"unreachable route", v4("192.0.3.1").udp(1, 2).payload(5).build(), "unreachable"},
       {"own address", v4("10.1.0.1").udp(1, 2).payload(5).build(), "no_twin"},
       {"IPv4 options", v4("203.0.113.7").options({7, 4, 5, 0}).udp(1, 2).payload(5).build(), "no_twin"},
       {"ARP", PacketBuilder().arp_request("10.1.0.9", "10.1.0.1").build(), "no_twin"},
@@ -99,6 +100,7 @@ void fill(RouteTable& table) {
   add(table, "203.0.113.128/25", "10.2.0.3");
   add(table, "198.51.100.0/24", "10.2.0.99");
   add(table, "192.0.2.0/24", "", RouteKind::blackhole);
+  add(table, "192.0.3.0/24", "", RouteKind::unreachable);
   add(table, "10.1.0.1/32", "", RouteKind::local);
   add(table, "::/0", "2001:db8:2::2");
   add(table, "2001:db8:77::/48", "2001:db8:2::2");

@@ -2,9 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
 #include <chrono>
-#include <cstring>
 
 #include "lookup/route_file.h"
 
@@ -62,47 +60,123 @@ Expected<StaticRoutes::Routes> StaticRoutes::read(const StaticOptions& options) 
   return routes;
 }
 
+Expected<StaticRoutes::Step> StaticRoutes::take(const RouteStep& step, RouteTable& table) {
+  const auto known = routes_.find(step.prefix);
+  const RouteStep back{step.prefix, known == routes_.end() ? std::nullopt : std::optional(known->second)};
+  const Expected<void> done =
+      step.hop ? table.add_route({step.prefix, RouteKind::unicast, {*step.hop}, static_metric, protocol_static})
+               : table.remove_route(step.prefix, static_metric);
+  if (!done) {
+    return tl::unexpected(done.error());
+  }
+  if (step.hop) {
+    routes_[step.prefix] = *step.hop;
+  } else {
+    routes_.erase(step.prefix);
+  }
+  return back;
+}
+
+Expected<StaticRoutes::Step> StaticRoutes::take(const NeighbourStep& step, RouteTable& table) {
+  const auto known = neighbours_.find(step.key);
+  const NeighbourStep back{step.key, known == neighbours_.end() ? std::nullopt : std::optional(known->second)};
+  if (step.mac) {
+    if (auto added = table.add_neighbour(step.key.first, step.key.second, *step.mac); !added) {
+      return tl::unexpected(added.error());
+    }
+    neighbours_[step.key] = *step.mac;
+  } else {
+    // That it is gone already is no error: the kernel may have known it too, and have given it up.
+    (void)table.remove_neighbour(step.key.first, step.key.second);
+    neighbours_.erase(step.key);
+  }
+  return back;
+}
+
+Expected<StaticRoutes::Step> StaticRoutes::take(const Step& step, RouteTable& table) {
+  return std::visit([&](const auto& one) { return take(one, table); }, step);
+}
+
+Expected<void> StaticRoutes::change(const Routes& routes, const StaticOptions& options, RouteTable& table,
+                                    std::vector<Step>& taken_back_by) {
+  std::map<NeighbourKey, packet::MacAddress> neighbours;
+  for (const StaticNeighbour& neighbour : options.neighbours) {
+    neighbours[{neighbour.port, neighbour.address}] = neighbour.mac;
+  }
+  std::vector<Step> gone;
+  for (const auto& [prefix, hop] : routes_) {
+    if (!routes.contains(prefix)) {
+      gone.push_back(RouteStep{prefix, std::nullopt});
+    }
+  }
+  for (const auto& [key, mac] : neighbours_) {
+    if (!neighbours.contains(key)) {
+      gone.push_back(NeighbourStep{key, std::nullopt});
+    }
+  }
+  const auto go = [&](const Step& step) -> Expected<void> {
+    auto back = take(step, table);
+    if (!back) {
+      return tl::unexpected(back.error());
+    }
+    taken_back_by.push_back(std::move(*back));
+    return {};
+  };
+  const auto remove_gone = [&]() -> Expected<void> {
+    Expected<void> done;
+    for (; done && !gone.empty(); gone.pop_back()) {
+      done = go(gone.back());
+    }
+    return done;
+  };
+  const auto put = [&](const Step& step) -> Expected<void> {
+    Expected<void> done = go(step);
+    if (done || gone.empty()) {
+      return done;
+    }
+    done = remove_gone();
+    return done ? go(step) : done;
+  };
+  Progress progress(routes.size());
+  std::size_t count = 0;
+  Expected<void> done;
+  for (const auto& [prefix, hop] : routes) {
+    if (const auto known = routes_.find(prefix); known == routes_.end() || !(known->second == hop)) {
+      done = put(RouteStep{prefix, hop});
+    }
+    if (!done) {
+      return done;
+    }
+    progress.tick(++count);
+  }
+  for (const auto& [key, mac] : neighbours) {
+    if (done = put(NeighbourStep{key, mac}); !done) {
+      return done;
+    }
+  }
+  return remove_gone();
+}
+
 Expected<void> StaticRoutes::apply(const StaticOptions& options, RouteTable& table) {
   auto routes = read(options);
   if (!routes) {
     return tl::unexpected(routes.error());
   }
-  Progress progress(routes->size());
-  std::size_t done = 0;
-  for (const auto& [prefix, hop] : *routes) {
-    if (const auto old = routes_.find(prefix); old == routes_.end() || !(old->second == hop)) {
-      if (auto added = table.add_route({prefix, RouteKind::unicast, {hop}, static_metric, protocol_static}); !added) {
-        return added;
-      }
-    }
-    progress.tick(++done);
+  std::vector<Step> taken_back_by;
+  const Expected<void> changed = change(*routes, options, table, taken_back_by);
+  if (changed) {
+    return {};
   }
-  for (const auto& [prefix, hop] : routes_) {
-    if (!routes->contains(prefix)) {
-      if (auto removed = table.remove_route(prefix, static_metric); !removed) {
-        return removed;
-      }
-    }
+  std::size_t lost = 0;
+  for (auto step = taken_back_by.rbegin(); step != taken_back_by.rend(); ++step) {
+    lost += take(*step, table) ? 0 : 1;
   }
-  routes_ = std::move(*routes);
-  for (const StaticNeighbour& neighbour : options.neighbours) {
-    if (auto added = table.add_neighbour(neighbour.port, neighbour.address, neighbour.mac); !added) {
-      return added;
-    }
+  if (lost != 0) {
+    return make_error(changed.error().message + "; and " + std::to_string(lost) +
+                      " of the former routes and neighbours found their place taken: make room, and reload the former "
+                      "file");
   }
-  for (const StaticNeighbour& old : neighbours_) {
-    const bool stays =
-        std::any_of(options.neighbours.begin(), options.neighbours.end(), [&](const StaticNeighbour& neighbour) {
-          return neighbour.port == old.port && neighbour.address == old.address;
-        });
-    if (!stays) {
-      if (auto removed = table.remove_neighbour(old.port, old.address); !removed) {
-        return removed;
-      }
-    }
-  }
-  neighbours_ = options.neighbours;
-  return {};
+  return changed;
 }
 
 }  // namespace sluice::function

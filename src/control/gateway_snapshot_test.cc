@@ -1,0 +1,72 @@
+#include "control/gateway_snapshot.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace sluice::control {
+namespace {
+
+engine::EngineStats stats_of(std::uint64_t received, std::uint64_t sent) {
+  engine::EngineStats stats;
+  stats.lanes.resize(2);
+  stats.total.rx_frames = received;
+  stats.total.tx_frames = sent;
+  return stats;
+}
+
+TEST(ReadConsistent, ReadsAgainUntilTheCountersAddUp) {
+  // The reader was kept away twice, for many bursts.
+  const std::vector<engine::EngineStats> reads = {stats_of(90000, 100), stats_of(90000, 91000), stats_of(93000, 92940),
+                                                  stats_of(1, 1)};
+  std::size_t at = 0;
+  engine::EngineStats stats;
+  EXPECT_TRUE(read_consistent([&] { return reads.at(at++); }, 32, stats));
+  EXPECT_EQ(at, 3U);
+  EXPECT_EQ(stats.total.rx_frames, 93000U);
+}
+
+TEST(ReadConsistent, FramesThatAreMissingStayMissing) {
+  std::size_t reads = 0;
+  engine::EngineStats stats;
+  const auto lossy = [&] {
+    ++reads;
+    return stats_of(1065 + reads, 1000 + reads);
+  };
+  EXPECT_FALSE(read_consistent(lossy, 32, stats));
+  EXPECT_GT(reads, 3U);
+  EXPECT_LT(reads, 100U);
+  // Without slack, as when no lane runs, one frame is enough.
+  EXPECT_FALSE(read_consistent([] { return stats_of(2, 1); }, 0, stats));
+}
+
+TEST(NeedsRestart, NamesTheSectionThatOnlyAStartReads) {
+  const std::string base = "[engine]\nchain = [\"route\"]\n";
+  const std::string port = "[[port]]\nname = \"a\"\ndevice = \"net_null0\"\n";
+  const Config running = Config::from_text(base + port, "running");
+  ASSERT_TRUE(running.ok()) << running.mistakes();
+  struct Case {
+    std::string text;
+    std::string section;
+  };
+  const std::vector<Case> cases = {
+      {base + port, ""},
+      {base + port + "[route]\nany_mac = true\n", ""},
+      {base + "batch = 512\n" + port, "[engine]"},
+      {base + port + "[[port]]\nname = \"b\"\ndevice = \"net_null1\"\n", "[[port]]"},
+      {base + port + "[log]\nlevel = \"debug\"\n", "[log]"},
+      {base + port + "[log]\nfile = \"/tmp/x.log\"\n", "[log]"},
+      {base + port + "[log]\nformat = \"json\"\n", "[log]"},
+      {base + port + "[api]\nlisten = \"127.0.0.1:9231\"\n", "[api]"},
+      {base + port + "[api]\nallow_remote = true\n", "[api]"},
+  };
+  for (const Case& one : cases) {
+    SCOPED_TRACE(one.text);
+    const Config wanted = Config::from_text(one.text, "wanted");
+    ASSERT_TRUE(wanted.ok()) << wanted.mistakes();
+    EXPECT_EQ(needs_restart(running, wanted), one.section);
+  }
+}
+
+}  // namespace
+}  // namespace sluice::control

@@ -1,0 +1,33 @@
+#include "control/netlink/mirror_log.h"
+
+#include <utility>
+
+namespace sluice::control {
+
+MirrorLog::MirrorLog(Clock::duration interval)
+    : refusals_{LogLimiter(interval)},
+      overruns_{LogLimiter(interval)},
+      malformed_{LogLimiter(interval)},
+      unsent_{LogLimiter(interval)} {}
+
+std::uint64_t MirrorLog::news(Kind& kind, std::uint64_t count, Clock::time_point now) {
+  if (count == kind.told || !kind.limiter.admit(now)) return 0;
+  return count - std::exchange(kind.told, count);
+}
+
+void MirrorLog::look(const MirrorStats& stats, Clock::time_point now) {
+  if (const auto n = news(refusals_, stats.refusals, now)) {
+    spdlog::warn("kernel: {} changes of routes and neighbours refused; the last one: {}", n, stats.last_refusal);
+  }
+  if (const auto n = news(overruns_, stats.overruns, now)) {
+    spdlog::warn("kernel: notifications were lost {} times; the tables are compared anew", n);
+  }
+  if (const auto n = news(malformed_, stats.malformed, now)) {
+    spdlog::warn("kernel: {} messages passed over that are not as rtnetlink(7) says", n);
+  }
+  if (const auto n = news(unsent_, stats.unsent, now)) {
+    spdlog::warn("kernel: {} probes and requests not taken, for want of memory; they are sent again", n);
+  }
+}
+
+}  // namespace sluice::control

@@ -1,0 +1,148 @@
+// When the id of a next hop may come to mean another one.
+#include "function/route/adjacency.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "function/route/gpu_rest.h"
+
+namespace sluice::function {
+namespace {
+
+using Clock = AdjacencyTable::Clock;
+using namespace std::chrono_literals;
+
+packet::IpAddress address(unsigned n) {
+  return packet::IpAddress::v4(0x0a000000U + n);
+}
+
+class AdjacencyTest : public testing::Test {
+ protected:
+  static constexpr std::uint32_t own_ids = AdjacencyTable::unreachable_id + 1;
+  Clock::time_point settled_ = Clock::time_point::min();  // what was freed rests until the test says otherwise
+  AdjacencyTable table_{own_ids + 100, 4, [this] { return settled_; }};
+
+  // A group of the neighbours n and n + 1, held by nothing else.
+  Expected<lookup::NextHopId> group(unsigned n) {
+    const auto a = table_.hold(0, address(n));
+    const auto b = table_.hold(0, address(n + 1));
+    auto id = table_.hold_group({{*a, 1}, {*b, 1}});
+    table_.release(*a);
+    table_.release(*b);
+    return id;
+  }
+};
+
+TEST_F(AdjacencyTest, AFreedIdRestsHoweverManyAreFreedAfterIt) {
+  std::set<lookup::NextHopId> freed;
+  for (unsigned i = 0; i < 80; ++i) {
+    const auto id = table_.hold(0, address(i));
+    ASSERT_TRUE(id);
+    table_.release(*id);
+    EXPECT_TRUE(freed.insert(*id).second) << "id " << *id << " names two next hops";
+  }
+  settled_ = Clock::time_point::max();
+  EXPECT_TRUE(freed.contains(table_.hold(0, address(200)).value()));
+}
+
+TEST_F(AdjacencyTest, AFullTableTakesNoIdThatRestsAndSaysWhatToDo) {
+  std::vector<lookup::NextHopId> held;
+  for (unsigned i = 0; i < 100; ++i) {
+    held.push_back(table_.hold(0, address(i)).value());
+  }
+  const auto full = table_.hold(0, address(200));
+  ASSERT_FALSE(full);
+  EXPECT_EQ(full.error().message,
+            "the router has 100 next hops, neighbours and ECMP groups, of 100, the most that fit: name fewer gateways, "
+            "or let the kernel keep fewer neighbours (sysctl net.ipv4.neigh.default.gc_thresh3)");
+  table_.release(held[7]);
+  const auto resting = table_.hold(0, address(200));
+  ASSERT_FALSE(resting);
+  EXPECT_EQ(resting.error().message,
+            "the router has 99 next hops, neighbours and ECMP groups, of 100; some were freed just now and can be used "
+            "in a moment: try again");
+  settled_ = Clock::now();
+  EXPECT_EQ(table_.hold(0, address(200)).value(), held[7]);
+}
+
+TEST_F(AdjacencyTest, ANextHopThatComesBackGetsItsIdBack) {
+  const auto id = table_.hold(0, address(1));
+  table_.release(*id);
+  EXPECT_EQ(table_.at(*id).kind(), AdjacencyKind::no_route);
+  EXPECT_NE(table_.hold(1, address(1)).value(), *id);  // the same address on another link is another next hop
+  EXPECT_EQ(table_.hold(0, address(1)).value(), *id);
+  EXPECT_EQ(table_.at(*id).kind(), AdjacencyKind::unresolved);
+  // It rests no more.
+  settled_ = Clock::time_point::max();
+  EXPECT_NE(table_.hold(0, address(2)).value(), *id);
+}
+
+TEST_F(AdjacencyTest, AFreedGroupKeepsItsMembersWhileItRests) {
+  std::vector<std::uint32_t> slots;
+  for (unsigned i = 0; i < 4; ++i) {
+    const auto id = group(10 * i);
+    ASSERT_TRUE(id) << id.error().message;
+    slots.push_back(table_.at(*id).group());
+    const lookup::NextHopId first = table_.member(slots[0], 0);
+    table_.release(*id);
+    EXPECT_EQ(table_.member(slots[0], 0), first);
+  }
+  EXPECT_EQ(std::set<std::uint32_t>(slots.begin(), slots.end()).size(), 4U);
+  const auto resting = group(90);
+  ASSERT_FALSE(resting);
+  EXPECT_EQ(resting.error().message,
+            "the router has 0 ECMP groups, of 4; some were freed just now and can be used in a moment: try again");
+  settled_ = Clock::time_point::max();
+  const auto id = group(90);
+  ASSERT_TRUE(id) << id.error().message;
+  EXPECT_EQ(table_.at(*id).group(), slots[0]);
+}
+
+TEST_F(AdjacencyTest, TooManyGroupsInUseIsAnErrorThatSaysWhatToDo) {
+  for (unsigned i = 0; i < 4; ++i) {
+    ASSERT_TRUE(group(10 * i));
+  }
+  const auto full = group(90);
+  ASSERT_FALSE(full);
+  EXPECT_EQ(full.error().message,
+            "the router has 4 ECMP groups, of 4, the most that fit: let routes share their sets of next hops, or take "
+            "fewer paths (FRR: maximum-paths; BIRD: merge paths)");
+}
+
+TEST(Adjacency, ByDefaultAFreedIdRestsForASecond) {
+  AdjacencyTable table(AdjacencyTable::unreachable_id + 2, 1);
+  const auto id = table.hold(0, address(1));
+  table.release(*id);
+  const auto freed = Clock::now();
+  while (!table.hold(0, address(2))) {
+    ASSERT_LT(Clock::now() - freed, 5s);
+  }
+  EXPECT_GE(Clock::now() - freed, 990ms);
+}
+
+TEST(GpuRest, NothingIsSettledBeforeTheTablesWereUpToDateAndAGracePassed) {
+  GpuRest rest;
+  const Clock::time_point start{1h};
+  EXPECT_EQ(rest.settled(start, 1s), Clock::time_point::min());
+  bool up_to_date = false;
+  const auto cycle = [&](Clock::duration at) { rest.cycle(start + at, 1s, [&] { return up_to_date; }); };
+  cycle(0s);
+  cycle(3s);  // a backlog of changes
+  EXPECT_EQ(rest.settled(start + 3s, 1s), Clock::time_point::min());
+  up_to_date = true;
+  cycle(4s);
+  up_to_date = false;  // what was freed until then is on its way, whatever comes after it
+  cycle(4900ms);
+  EXPECT_EQ(rest.settled(start + 4900ms, 1s), Clock::time_point::min());
+  cycle(5s);
+  EXPECT_EQ(rest.settled(start + 5s, 1s), start + 4s);
+  cycle(9s);
+  EXPECT_EQ(rest.settled(start + 9s, 1s), start + 4s);
+  // A lost GPU holds nothing up.
+  EXPECT_EQ(rest.settled(start + 18s, 1s), start + 4s);
+  EXPECT_EQ(rest.settled(start + 20s, 1s), start + 19s);
+}
+
+}  // namespace
+}  // namespace sluice::function

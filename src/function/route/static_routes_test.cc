@@ -1,0 +1,103 @@
+// What a reload makes of a route table, and that a refused one leaves it as it was.
+#include "function/route/static_routes.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <set>
+
+namespace sluice::function {
+namespace {
+
+constexpr unsigned room = 100;
+
+class StaticRoutesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto fib = lookup::Fib::create({.name = "static", .max_routes4 = room, .max_routes6 = room});
+    ASSERT_TRUE(fib) << fib.error().message;
+    fib_ = std::move(*fib);
+    table_ = std::make_unique<RouteTable>(*fib_, adjacencies_, 2);
+  }
+  void TearDown() override { std::remove(path_.c_str()); }
+
+  // `count` routes 10.FIRST.0.0/16, ... through `gateway`.
+  StaticOptions routes(unsigned first, unsigned count, const std::string& gateway = "192.0.2.1") {
+    std::ofstream file(path_);
+    for (unsigned i = first; i < first + count; ++i) {
+      file << "10." << i << ".0.0/16 " << gateway << "\n";
+    }
+    StaticOptions options;
+    options.table = path_;
+    return options;
+  }
+  // "10.1.0.0/16 192.0.2.1" for each route in force, and "192.0.2.7 MAC" for each neighbour.
+  std::set<std::string> in_force() const {
+    std::uint64_t matching = 0;
+    std::set<std::string> all;
+    for (const Route& route : table_->list([](const packet::IpPrefix&) { return true; }, 1000, matching)) {
+      all.insert(route.prefix.str() + " " + route.next_hops.at(0).gateway.str());
+    }
+    for (const NeighbourRow& row : table_->neighbours()) {
+      all.insert(row.address.str() + " " + row.mac.str());
+    }
+    return all;
+  }
+  Expected<void> apply(const StaticOptions& options) { return statics_.apply(options, *table_); }
+
+  std::string path_ = testing::TempDir() + "static_routes_" + std::to_string(getpid());
+  std::unique_ptr<lookup::Fib> fib_;
+  AdjacencyTable adjacencies_;
+  std::unique_ptr<RouteTable> table_;
+  StaticRoutes statics_;
+};
+
+StaticNeighbour neighbour(const char* address, const char* mac) {
+  return {1, *packet::IpAddress::parse(address), *packet::MacAddress::parse(mac)};
+}
+
+TEST_F(StaticRoutesTest, ATableIsSwappedForOneThatDoesNotFitBesideIt) {
+  ASSERT_TRUE(apply(routes(0, 90)));
+  const auto swapped = apply(routes(100, 90));
+  ASSERT_TRUE(swapped) << swapped.error().message;
+  EXPECT_EQ(statics_.size(), 90U);
+  EXPECT_EQ(in_force().size(), 90U);
+  EXPECT_TRUE(in_force().contains("10.100.0.0/16 192.0.2.1"));
+  EXPECT_FALSE(in_force().contains("10.0.0.0/16 192.0.2.1"));
+  EXPECT_EQ(adjacencies_.used(), 1U);
+}
+
+TEST_F(StaticRoutesTest, ARefusedReloadLeavesEverythingAsItWas) {
+  StaticOptions first = routes(0, 90);
+  first.neighbours = {neighbour("192.0.2.1", "02:00:00:00:00:01"), neighbour("192.0.2.2", "02:00:00:00:00:02")};
+  ASSERT_TRUE(apply(first));
+  const auto before = in_force();
+  const std::uint32_t used = adjacencies_.used();
+  StaticOptions second = routes(80, 120, "192.0.2.9");
+  second.neighbours = {neighbour("192.0.2.1", "02:00:00:00:00:99"), neighbour("192.0.2.3", "02:00:00:00:00:03")};
+  const auto refused = apply(second);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("raise [route] max_ipv4"), std::string::npos) << refused.error().message;
+  EXPECT_EQ(in_force(), before);
+  EXPECT_EQ(statics_.size(), 90U);
+  EXPECT_EQ(adjacencies_.used(), used);
+  // Nothing of the refused one stays behind for the next.
+  ASSERT_TRUE(apply(routes(150, 3)));
+  EXPECT_EQ(in_force(),
+            (std::set<std::string>{"10.150.0.0/16 192.0.2.1", "10.151.0.0/16 192.0.2.1", "10.152.0.0/16 192.0.2.1"}));
+}
+
+TEST_F(StaticRoutesTest, ANeighbourThatTheKernelTookBackDoesNotStopAReload) {
+  StaticOptions options;
+  options.neighbours = {neighbour("192.0.2.1", "02:00:00:00:00:01")};
+  ASSERT_TRUE(apply(options));
+  ASSERT_TRUE(table_->remove_neighbour(1, options.neighbours[0].address));
+  const auto applied = apply({});
+  ASSERT_TRUE(applied) << applied.error().message;
+  EXPECT_TRUE(in_force().empty());
+}
+
+}  // namespace
+}  // namespace sluice::function
