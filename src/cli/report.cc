@@ -20,8 +20,18 @@ std::string stats_report(const Snapshot& s) {
                                 s.device, clock_text(s.uptime_ns / 1'000'000'000));
   out += fmt::format("received     {} frames, {} bytes\ntransmitted  {} frames, {} bytes\n", sum.rx_frames,
                      sum.rx_bytes, sum.tx_frames, sum.tx_bytes);
-  out += fmt::format("host         {} punted, {} injected\ndropped      {}\nin flight    {}\n", sum.punted,
-                     sum.injected, sum.dropped, sum.in_flight);
+  out += fmt::format("host         {} punted, {} injected\n", sum.punted, sum.injected);
+  for (const PortSnapshot& port : s.ports) {
+    if (port.to_host_lost != 0) {
+      out += fmt::format("  to_host_lost           {:>12}  punted frames of port {} that its twin did not take\n",
+                         port.to_host_lost, port.name);
+    }
+    if (port.from_host_lost != 0) {
+      out += fmt::format("  from_host_lost         {:>12}  frames of the host that port {} did not take\n",
+                         port.from_host_lost, port.name);
+    }
+  }
+  out += fmt::format("dropped      {}\nin flight    {}\n", sum.dropped, sum.in_flight);
   for (const DropSnapshot& drop : s.drops) {
     if (drop.frames != 0) out += fmt::format("  {:<22} {:>12}  {}\n", drop.reason, drop.frames, drop.text);
   }

@@ -178,6 +178,8 @@ Snapshot take_snapshot(engine::Engine& engine, const engine::Options& options) {
     one.missed = port.device.missed + port.device.no_memory;
     one.rx_errors = port.device.rx_errors;
     one.tx_errors = port.device.tx_errors;
+    one.to_host_lost = port.host.to_host;
+    one.from_host_lost = port.host.from_host;
     snapshot.ports.push_back(one);
   }
   for (unsigned reason = 1; reason < packet::reason_count(); ++reason) {

@@ -121,6 +121,10 @@ void port_metrics(Exposition& out, const Snapshot& s) {
   counter("port_missed_frames_total", "Frames lost by the device before receive", &PortSnapshot::missed);
   counter("port_receive_errors_total", "Frames that the device received with an error", &PortSnapshot::rx_errors);
   counter("port_transmit_errors_total", "Frames that the device failed to transmit", &PortSnapshot::tx_errors);
+  counter("port_to_host_lost_frames_total", "Frames for the host that the port's twin did not take",
+          &PortSnapshot::to_host_lost);
+  counter("port_from_host_lost_frames_total", "Frames from the host that the port's lane did not take",
+          &PortSnapshot::from_host_lost);
   if (s.ports.empty()) return;
   out.family("port_up", "gauge", "1: the link is up");
   for (const PortSnapshot& port : s.ports) out.sample(labels(port), port.link_up ? 1 : 0);

@@ -87,6 +87,8 @@ TEST(Metrics, CarryTheSnapshotsValues) {
       {"sluice_lane_punted_frames_total{lane=\"0\",port=\"left\",queue=\"0\"}", 20},
       {"sluice_port_missed_frames_total{port=\"left\"}", 8},
       {"sluice_port_transmit_errors_total{port=\"left\"}", 6},
+      {"sluice_port_to_host_lost_frames_total{port=\"left\"}", 3},
+      {"sluice_port_from_host_lost_frames_total{port=\"left\"}", 2},
       {"sluice_port_up{port=\"right\"}", 0},
       {"sluice_device_frames_total{device=\"cuda:0\"}", 2300},
       {"sluice_device_up{device=\"cpu\"}", 1},

@@ -37,6 +37,8 @@ struct PortSnapshot {
   std::uint64_t rx_frames = 0, rx_bytes = 0, tx_frames = 0, tx_bytes = 0;
   std::uint64_t missed = 0;  // lost by the device before receive
   std::uint64_t rx_errors = 0, tx_errors = 0;
+  std::uint64_t to_host_lost = 0;    // punted, but the twin did not take them: it is down or gone
+  std::uint64_t from_host_lost = 0;  // sent by the host, but the lane did not take them: never counted as injected
 };
 
 struct DropSnapshot {

@@ -361,9 +361,10 @@ Engine::~Engine() {
 EngineStats Engine::stats() const {
   EngineStats stats;
   stats.drops.resize(packet::max_reasons);
-  for (const auto& port : ports_) {
+  for (std::size_t p = 0; p < ports_.size(); ++p) {
     stats.ports.push_back({});
-    stats.ports.back().device = port->stats();
+    stats.ports.back().device = ports_[p]->stats();
+    stats.ports.back().host = host_path_->losses(p);
   }
   for (const auto& lane : lanes_) {
     const LaneCounters& in = lane->collector_counters();

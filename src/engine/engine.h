@@ -31,6 +31,7 @@ struct EngineStats {
   struct Port {
     std::uint64_t rx_frames = 0, rx_bytes = 0, tx_frames = 0, tx_bytes = 0;
     port::PortStats device;
+    HostLosses host;
   };
   struct Lane {
     std::uint32_t port = 0, queue = 0;

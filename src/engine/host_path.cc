@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <rte_mbuf.h>
 #include <rte_ring.h>
+#include <spdlog/spdlog.h>
 
 #include <array>
 #include <chrono>
@@ -14,6 +15,7 @@ namespace {
 constexpr unsigned ring_size = 1024;
 constexpr unsigned host_frames = 4095;
 constexpr auto longest_wait = std::chrono::milliseconds(50);
+constexpr auto starved_wait = std::chrono::milliseconds(1);
 constexpr auto link_interval = std::chrono::milliseconds(100);
 
 Expected<rte_ring*> make_ring(const std::string& name, unsigned flags) {
@@ -43,6 +45,9 @@ Expected<std::unique_ptr<HostPath>> HostPath::create(const std::vector<std::uniq
   path->twin_names_.resize(ports.size());
   path->host_ports_.resize(ports.size());
   path->carrier_.resize(ports.size(), true);
+  path->gone_.resize(ports.size());
+  path->starved_.resize(ports.size());
+  path->counters_ = std::vector<Counters>(ports.size());
   for (std::size_t i = 0; i < ports.size(); ++i) {
     path->ports_.push_back(ports[i].get());
     HostPort& host_port = path->host_ports_[i];
@@ -106,15 +111,21 @@ void HostPath::stop() {
     bell_.ring();
     thread_.join();
   }
+  stopped_.store(true);
+}
+
+HostLosses HostPath::losses(std::size_t port) const {
+  HostLosses losses{counters_[port].to_host_lost.get(), counters_[port].from_host_lost.get()};
+  if (const HostPort& rings = host_ports_[port]; stopped_.load() && rings.to_host != nullptr) {
+    losses.to_host += rte_ring_count(rings.to_host);
+    losses.from_host += rte_ring_count(rings.from_host);
+  }
+  return losses;
 }
 
 void HostPath::run() {
   pthread_setname_np(pthread_self(), "sluice-host");
-  std::vector<pollfd> fds;
-  for (const auto& twin : twins_) {
-    fds.push_back({twin ? twin->fd() : -1, POLLIN, 0});
-  }
-  fds.push_back({});  // the bell's
+  std::vector<pollfd> fds(twins_.size() + 1, {-1, POLLIN, 0});  // the last is the bell's
   auto next_look = std::chrono::steady_clock::now();
   while (!stopping_.load(std::memory_order_relaxed)) {
     if (const auto now = std::chrono::steady_clock::now(); now >= next_look) {
@@ -131,14 +142,24 @@ void HostPath::run() {
       continue;
     }
     bell_.arm();
+    // A twin whose frames find no room stays readable: it is looked at again later, not waited for.
+    bool starved = false;
+    for (std::size_t port = 0; port < twins_.size(); ++port) {
+      fds[port].fd = twins_[port] && !gone_[port] && !starved_[port] ? twins_[port]->fd() : -1;
+      starved |= starved_[port];
+    }
     // A frame that was punted before the bell was armed must not wait for the time-out.
     for (std::size_t port = 0; port < twins_.size(); ++port) {
       work += twins_[port] ? to_host(port) : 0;
     }
     if (work == 0 && !stopping_.load(std::memory_order_relaxed)) {
-      bell_.wait(fds, longest_wait);
+      bell_.wait(fds, starved ? starved_wait : longest_wait);
     } else {
       bell_.disarm();
+    }
+  }
+  for (std::size_t port = 0; port < twins_.size(); ++port) {
+    while (twins_[port] && to_host(port) != 0) {
     }
   }
 }
@@ -146,7 +167,7 @@ void HostPath::run() {
 // Routing daemons, and through the mirror the router itself, see a pulled cable as the twin's lost carrier.
 void HostPath::show_links() {
   for (std::size_t port = 0; port < twins_.size(); ++port) {
-    if (!twins_[port]) {
+    if (!twins_[port] || gone_[port]) {
       continue;
     }
     const bool up = ports_[port]->link_up();
@@ -162,8 +183,13 @@ unsigned HostPath::to_host(std::size_t port) {
                                                    static_cast<unsigned>(frames.size()), nullptr);
   for (unsigned i = 0; i < count; ++i) {
     const auto* data = rte_pktmbuf_mtod(frames[i], const std::byte*);
-    const auto taken = twins_[port]->write({data, rte_pktmbuf_data_len(frames[i])});
-    (taken && *taken ? counters_.to_host_frames : counters_.to_host_failed).add(1);
+    const Expected<bool> taken = gone_[port] ? false : twins_[port]->write({data, rte_pktmbuf_data_len(frames[i])});
+    if (!taken) {
+      give_up(port, taken.error());
+    }
+    if (!taken || !*taken) {
+      counters_[port].to_host_lost.add(1);
+    }
   }
   if (count != 0) {
     rte_pktmbuf_free_bulk(frames.data(), count);
@@ -172,30 +198,46 @@ unsigned HostPath::to_host(std::size_t port) {
 }
 
 unsigned HostPath::from_host(std::size_t port) {
+  if (gone_[port]) {
+    return 0;
+  }
   unsigned count = 0;
+  starved_[port] = false;
   for (; count < burst_size; ++count) {
     rte_mbuf* frame = rte_pktmbuf_alloc(pool_.get());
     if (frame == nullptr) {
+      starved_[port] = true;
       break;  // the kernel keeps its frames until lanes give some back
     }
     const auto size = twins_[port]->read({rte_pktmbuf_mtod(frame, std::byte*), rte_pktmbuf_tailroom(frame)});
     if (!size || *size == 0) {
       rte_pktmbuf_free(frame);
+      if (!size) {
+        give_up(port, size.error());
+      }
       break;
     }
     frame->data_len = static_cast<std::uint16_t>(*size);
     frame->pkt_len = static_cast<std::uint32_t>(*size);
     if (rte_ring_sp_enqueue(host_ports_[port].from_host, frame) != 0) {
-      counters_.from_host_dropped.add(1);
+      counters_[port].from_host_lost.add(1);
       rte_pktmbuf_free(frame);
-    } else {
-      counters_.from_host_frames.add(1);
     }
   }
   if (count != 0) {
     host_ports_[port].lane_bell->ring();
   }
   return count;
+}
+
+// An interface that is gone does not come back to this file descriptor, which is readable and refuses to be read for
+// ever.
+void HostPath::give_up(std::size_t port, const Error& why) {
+  gone_[port] = true;
+  spdlog::error(
+      "port {}: {}: the interface was deleted. Frames for the host are lost from now on (to_host_lost) until Sluice is "
+      "started again",
+      ports_[port]->name(), why.message);
 }
 
 }  // namespace sluice::engine

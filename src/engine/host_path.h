@@ -20,9 +20,11 @@
 
 namespace sluice::engine {
 
-struct HostCounters {
-  Counter to_host_frames, to_host_failed;       // failed: the kernel did not take the frame (twin down)
-  Counter from_host_frames, from_host_dropped;  // dropped: no free frame, or the lane did not take it
+// Of one port: frames that went neither to the host nor out of the port, though they are counted as punted, or were
+// sent by the host.
+struct HostLosses {
+  std::uint64_t to_host = 0;    // the twin did not take them: it is down or gone, or its queue is full
+  std::uint64_t from_host = 0;  // the port's lane did not take them fast enough
 };
 
 class HostPath {
@@ -37,7 +39,8 @@ class HostPath {
   const HostPort* host_ports() const { return host_ports_.data(); }
   // Whom to wake for what the host injects into a port. Before start().
   void set_lane_bell(std::size_t port, Bell* bell) { host_ports_[port].lane_bell = bell; }
-  const HostCounters& counters() const { return counters_; }
+  // Any thread.
+  HostLosses losses(std::size_t port) const;
   // Empty where a port has no twin.
   const std::vector<std::string>& twin_names() const { return twin_names_; }
   const std::vector<std::string>& notes() const { return notes_; }
@@ -48,8 +51,14 @@ class HostPath {
   unsigned to_host(std::size_t port);
   unsigned from_host(std::size_t port);
   void show_links();
+  void give_up(std::size_t port, const Error& why);
 
+  struct Counters {
+    Counter to_host_lost, from_host_lost;
+  };
   std::vector<std::optional<port::TapTwin>> twins_;  // by port
+  std::vector<bool> gone_;                           // the twin's interface was deleted; by port
+  std::vector<bool> starved_;                        // no free frame for what the kernel sends out of the twin; by port
   std::vector<const port::Port*> ports_;
   std::vector<bool> carrier_;  // as the twins show it
   std::vector<port::HostIsolation> isolations_;
@@ -57,8 +66,8 @@ class HostPath {
   std::vector<std::string> notes_;
   std::vector<HostPort> host_ports_;
   port::FramePool pool_;
-  HostCounters counters_;
-  std::atomic<bool> stopping_{false};
+  std::vector<Counters> counters_;  // by port
+  std::atomic<bool> stopping_{false}, stopped_{false};
   Bell bell_;
   std::thread thread_;
 };
