@@ -20,6 +20,12 @@ std::string stats_report(const Snapshot& s) {
                                 s.device, clock_text(s.uptime_ns / 1'000'000'000));
   out += fmt::format("received     {} frames, {} bytes\ntransmitted  {} frames, {} bytes\n", sum.rx_frames,
                      sum.rx_bytes, sum.tx_frames, sum.tx_bytes);
+  for (const PortSnapshot& port : s.ports) {
+    if (port.missed != 0) {
+      out +=
+          fmt::format("  missed                 {:>12}  frames that port {} had no room for\n", port.missed, port.name);
+    }
+  }
   out += fmt::format("host         {} punted, {} injected\n", sum.punted, sum.injected);
   for (const PortSnapshot& port : s.ports) {
     if (port.to_host_lost != 0) {

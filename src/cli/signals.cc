@@ -25,7 +25,7 @@ void end_on_signals(void (*cleanup)()) {
   action.sa_handler = end_now;
   sigset_t ends;
   sigemptyset(&ends);
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     sigaddset(&ends, signal);
     sigaction(signal, &action, nullptr);
   }

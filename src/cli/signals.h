@@ -1,9 +1,10 @@
-// main() blocks SIGINT and SIGTERM for `sluice run`, which reads them from a descriptor. Other commands end by them.
+// main() blocks SIGINT, SIGTERM and SIGHUP for `sluice run`, which reads them from a descriptor. Other commands end by
+// them.
 #pragma once
 
 namespace sluice::cli {
 
-// From now on SIGINT and SIGTERM end the program at once; `cleanup` runs first, in the signal handler: only what
+// From now on those signals end the program at once; `cleanup` runs first, in the signal handler: only what
 // signal-safety(7) allows. Before other threads are made.
 void end_on_signals(void (*cleanup)() = nullptr);
 

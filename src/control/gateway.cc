@@ -128,6 +128,7 @@ Expected<void> Gateway::run() {
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGHUP);
   // Blocked by main() before any thread was made, so that they all arrive here.
   const int signal_fd = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
   if (auto started = engine_->start(); !started) {
@@ -140,7 +141,7 @@ Expected<void> Gateway::run() {
   Expected<void> result;
   while (result) {
     poll(fds, 3, tick_ms);
-    if (((fds[0].revents | fds[1].revents) & POLLIN) != 0) {
+    if ((fds[1].revents & POLLIN) != 0 || ends(signal_fd)) {
       break;
     }
     if (mirror_) {
@@ -163,7 +164,40 @@ Expected<void> Gateway::run() {
   return result;
 }
 
+// Whether a signal that ends the gateway has come; SIGHUP reloads, as services do.
+bool Gateway::ends(int signal_fd) {
+  signalfd_siginfo signal{};
+  while (read(signal_fd, &signal, sizeof signal) == sizeof signal) {
+    if (signal.ssi_signo != SIGHUP) {
+      return true;
+    }
+    if (const auto reloaded = reload(); !reloaded) {
+      spdlog::error("reload: {}", reloaded.error().message);
+    }
+  }
+  return false;
+}
+
+// Twins show the link of their ports to the kernel, and the mirror shows it to the router; ports without a twin have
+// only this.
+void Gateway::watch_links() {
+  link_up_.resize(config_.engine.ports.size(), true);
+  for (std::size_t i = 0; i < link_up_.size(); ++i) {
+    const bool up = engine_->port(i).link_up();
+    if (up == link_up_[i]) {
+      continue;
+    }
+    link_up_[i] = up;
+    const port::PortOptions& port = config_.engine.ports[i];
+    spdlog::warn("port {}: link {}", port.name, up ? "up" : "down");
+    if (router_ != nullptr && (port.twin.empty() || !mirror_)) {
+      router_->table().set_link(static_cast<function::PortIndex>(i), up, port.mtu);
+    }
+  }
+}
+
 void Gateway::tick() {
+  watch_links();
   if (router_ == nullptr || !mirror_) {
     return;
   }

@@ -43,6 +43,8 @@ class Gateway : public StatsSource {
  private:
   explicit Gateway(Config& config) : config_(config), started_(std::chrono::steady_clock::now()) {}
   Expected<void> open_mirror();
+  bool ends(int signal_fd);
+  void watch_links();
   void tick();
   bool captures_done();
 
@@ -59,6 +61,7 @@ class Gateway : public StatsSource {
   bool reads_captures_ = false;
   std::uint64_t last_rx_ = 0;
   unsigned quiet_ticks_ = 0;
+  std::vector<bool> link_up_;  // by port, as of the last tick
 };
 
 }  // namespace sluice::control

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 
 namespace sluice::port {
 namespace {
@@ -186,6 +187,13 @@ Expected<void> give_tap_its_own_mac(const std::string& interface, const packet::
   if (!request(interface, SIOCSIFHWADDR, argument)) {
     return make_error("the kernel's end, '" + interface +
                       "', does not take a MAC address of its own: " + std::strerror(errno));
+  }
+  // The link-local address that the kernel made of the old MAC is the twin's too; a new start makes one of the new MAC.
+  const std::string disable = "/proc/sys/net/ipv6/conf/" + interface + "/disable_ipv6";
+  std::string disabled;
+  if (std::ifstream(disable) >> disabled && disabled == "0") {
+    std::ofstream(disable) << "1" << std::flush;
+    std::ofstream(disable) << "0" << std::flush;
   }
   return {};
 }

@@ -103,3 +103,12 @@ def test_a_port_that_does_not_exist_is_named(fresh):
 def test_a_deadline_that_cannot_be_kept_is_refused(fresh):
     line = refused(fresh, config(PORTS, engine=['cycle = "40ms"']))
     assert "deadline" in line
+
+
+def test_sighup_reloads(fresh):
+    gateway = fresh.start()
+    with gateway.config_path.open("a", encoding="utf-8") as file:
+        file.write('\n[[route.connected]]\nprefix = "198.51.100.0/24"\nport = "wan"\n')
+    gateway.process.send_signal(signal.SIGHUP)
+    assert wait_until(lambda: "198.51.100.0/24" in gateway.control("routes"), 5), gateway.log()
+    assert fresh.reaches(SERVER4)
