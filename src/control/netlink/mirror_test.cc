@@ -359,6 +359,23 @@ TEST_F(MirrorTest, TellsRefusedRoutesAgain) {
   EXPECT_EQ(mirror_->stats().refusals, 1U);
 }
 
+TEST_F(MirrorTest, TakesARefusedNeighbourBackWhenTheKernelGivesItUp) {
+  start();
+  plane_.refuse_neighbours = true;
+  const auto told = [this] {
+    std::this_thread::sleep_for(10ms);
+    EXPECT_TRUE(mirror_->process());
+    return plane_.neighbour(0, "10.0.0.2");
+  };
+  kernel("ip neigh add 10.0.0.2 lladdr 02:00:00:00:00:02 nud permanent dev sl-a");
+  EXPECT_EQ(told(), "02:00:00:00:00:02");
+  EXPECT_EQ(mirror_->stats().refusals, 1U);
+  EXPECT_EQ(mirror_->stats().neighbours, 0U);
+  kernel("ip neigh del 10.0.0.2 dev sl-a");
+  EXPECT_EQ(told(), "none");
+  EXPECT_EQ(mirror_->stats().refusals, 1U);
+}
+
 // The kernel itself has no traffic for the neighbour, so it would never look whether its MAC is still right.
 TEST_F(MirrorTest, ProbesStaleNeighbours) {
   kernel("sysctl -qw net.ipv4.neigh.sl-a.delay_first_probe_time=0 net.ipv4.neigh.sl-a.retrans_time_ms=50");

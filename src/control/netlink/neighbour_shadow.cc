@@ -46,6 +46,8 @@ void NeighbourShadow::end_dump() {
 void NeighbourShadow::moved(int ifindex, std::optional<function::PortIndex> before) {
   for (auto& [key, entry] : entries_) {
     if (key.ifindex != ifindex) continue;
+    if (before && entry.refused) (void)plane_.remove_neighbour(*before, key.address);
+    entry.refused = false;
     if (before && entry.told) {
       note(plane_.remove_neighbour(*before, key.address));
       --told_;
@@ -57,10 +59,14 @@ void NeighbourShadow::moved(int ifindex, std::optional<function::PortIndex> befo
 
 void NeighbourShadow::tell(const Key& key, Entry& entry) {
   const auto port = ports_.port(key.ifindex);
-  if (!port || entry.told == entry.mac) return;
+  if (!port) return;
+  if (!entry.mac && !entry.told && entry.refused) (void)plane_.remove_neighbour(*port, key.address);
+  if (!entry.mac) entry.refused = false;
+  if (entry.told == entry.mac) return;
   if (entry.mac) {
     const auto answer = plane_.add_neighbour(*port, key.address, *entry.mac);
     note(answer);
+    entry.refused = !answer && !entry.told;
     if (!answer) return;
     told_ += entry.told ? 0 : 1;
   } else {

@@ -54,6 +54,7 @@ class NeighbourShadow {
   struct Entry {
     std::optional<packet::MacAddress> mac;  // only while the kernel holds it valid
     std::optional<packet::MacAddress> told;
+    bool refused = false;  // told, but not taken as a whole: to be taken back all the same
     bool stale = false;
     std::uint32_t generation = 0;
     Clock::time_point probed{};

@@ -25,6 +25,7 @@ class RecordingPlane : public function::ControlPlane {
   Expected<void> add_neighbour(function::PortIndex port, const packet::IpAddress& address,
                                const packet::MacAddress& mac) override {
     neighbours[{port, address}] = mac.str();
+    if (refuse_neighbours) return make_error("the route table is full");
     return {};
   }
   Expected<void> remove_neighbour(function::PortIndex port, const packet::IpAddress& address) override {
@@ -59,6 +60,7 @@ class RecordingPlane : public function::ControlPlane {
   std::map<function::PortIndex, std::pair<bool, std::uint32_t>> links;
   std::size_t route_calls = 0;
   std::size_t route_limit = SIZE_MAX;
+  bool refuse_neighbours = false;
 };
 
 }  // namespace sluice::control::netlink

@@ -187,9 +187,10 @@ Expected<void> RouteTable::add_neighbour(PortIndex port, const packet::IpAddress
   if (port >= mtu_.size()) {
     return make_error("neighbour " + address.str() + ": there is no port number " + std::to_string(port));
   }
-  if (neighbours_.contains({port, address})) {
-    neighbours_[{port, address}] = mac;
-    adjacencies_.set_mac(port, address, mac);
+  Neighbour& neighbour = neighbours_[{port, address}];
+  neighbour.mac = mac;
+  adjacencies_.set_mac(port, address, mac);
+  if (neighbour.has_route) {
     return {};
   }
   auto id = adjacencies_.hold(port, address);
@@ -200,19 +201,23 @@ Expected<void> RouteTable::add_neighbour(PortIndex port, const packet::IpAddress
       insert(packet::IpPrefix::host(address), {neighbour_metric, 0, *id, RouteKind::unicast, true, port});
   if (!done) {
     adjacencies_.release(*id);
-    return done;
   }
-  neighbours_[{port, address}] = mac;
-  adjacencies_.set_mac(port, address, mac);
-  return {};
+  neighbour.has_route = done.has_value();
+  return done;
 }
 
 Expected<void> RouteTable::remove_neighbour(PortIndex port, const packet::IpAddress& address) {
   const std::lock_guard lock(mutex_);
-  if (neighbours_.erase({port, address}) == 0) {
+  const auto known = neighbours_.find({port, address});
+  if (known == neighbours_.end()) {
     return make_error("there is no neighbour " + address.str() + " on port " + std::to_string(port));
   }
+  const bool has_route = known->second.has_route;
+  neighbours_.erase(known);
   adjacencies_.clear_mac(port, address);
+  if (!has_route) {
+    return {};
+  }
   return erase(packet::IpPrefix::host(address),
                [port](const Candidate& candidate) { return candidate.neighbour && candidate.port == port; });
 }
@@ -252,8 +257,8 @@ std::vector<Route> RouteTable::list(const std::function<bool(const packet::IpPre
 std::vector<NeighbourRow> RouteTable::neighbours() const {
   const std::lock_guard lock(mutex_);
   std::vector<NeighbourRow> rows;
-  for (const auto& [key, mac] : neighbours_) {
-    rows.push_back({key.first, key.second, mac});
+  for (const auto& [key, neighbour] : neighbours_) {
+    rows.push_back({key.first, key.second, neighbour.mac});
   }
   return rows;
 }

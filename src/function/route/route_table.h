@@ -75,7 +75,11 @@ class RouteTable : public ControlPlane {
   mutable std::mutex mutex_;
   std::unordered_map<packet::IpPrefix, Candidate, PrefixHash> best_;
   std::unordered_map<packet::IpPrefix, std::vector<Candidate>, PrefixHash> others_;
-  std::map<std::pair<PortIndex, packet::IpAddress>, packet::MacAddress> neighbours_;
+  struct Neighbour {
+    packet::MacAddress mac;
+    bool has_route;  // the host route found room
+  };
+  std::map<std::pair<PortIndex, packet::IpAddress>, Neighbour> neighbours_;
   // Routes without a gateway, by prefix and metric: where gateways are found.
   std::map<std::pair<packet::IpPrefix, std::uint32_t>, PortIndex> on_link_;
   std::vector<std::atomic<std::uint32_t>> mtu_;

@@ -82,6 +82,12 @@ Expected<StaticRoutes::Step> StaticRoutes::take(const NeighbourStep& step, Route
   const NeighbourStep back{step.key, known == neighbours_.end() ? std::nullopt : std::optional(known->second)};
   if (step.mac) {
     if (auto added = table.add_neighbour(step.key.first, step.key.second, *step.mac); !added) {
+      // What was there before is there again; a new one leaves nothing behind.
+      if (back.mac) {
+        (void)table.add_neighbour(step.key.first, step.key.second, *back.mac);
+      } else {
+        (void)table.remove_neighbour(step.key.first, step.key.second);
+      }
       return tl::unexpected(added.error());
     }
     neighbours_[step.key] = *step.mac;
