@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -94,5 +95,7 @@ extern "C" int poll_of_this_program(pollfd* fds, nfds_t count, int timeout) {
       timeout = 0;
     }
   }
-  return static_cast<int>(syscall(SYS_poll, fds, count, timeout));
+  // Not every architecture has a poll of its own.
+  timespec time{timeout / 1000, timeout % 1000 * 1'000'000L};
+  return static_cast<int>(syscall(SYS_ppoll, fds, count, timeout < 0 ? nullptr : &time, nullptr, 0));
 }

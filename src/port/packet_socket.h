@@ -26,8 +26,8 @@ bool interface_running(const std::string& interface);
 // The packet sockets that one port's driver opened, which stay the driver's.
 class PacketSockets {
  public:
-  // Those with a receive ring that were made in this process since the last call. Control thread, right after the
-  // device was probed.
+  // Those with a receive ring that were made in this process since the last call, by whatever driver. Control thread,
+  // right before and after an af_packet device is probed.
   static std::vector<int> take_new();
 
   void watch(std::vector<int> sockets) { sockets_ = std::move(sockets); }

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstring>
 
+#include "port/driver_log.h"
 #include "port/packet_socket.h"
 #include "port/virtual_device.h"
 
@@ -49,26 +50,40 @@ Expected<std::unique_ptr<Port>> Port::open(const PortOptions& options, const Mem
   return port;
 }
 
+Expected<void> Port::probe(const std::string& name, const MemoryOptions& memory) {
+  id_ = RTE_MAX_ETHPORTS;
+  if (auto fits = check_device(options_, memory); !fits) {
+    return fail(fits.error().message, 0);
+  }
+  if (const std::string interface = kernel_interface(); !interface.empty()) {
+    interface_settings_.emplace(interface, options_.mtu);
+  }
+  PacketSockets::take_new();  // those of drivers that are none of ours, and of ports that did not open
+  DriverLog driver_log;
+  if (const int error = rte_dev_probe(complete_arguments(options_, memory).c_str()); error != 0) {
+    const std::string words = driver_log.take();
+    // Drivers answer -1 for whatever went wrong, which is no errno.
+    return fail("the device does not open: " + (words.empty() ? "is the driver name right, and are its arguments?"
+                                                              : "its driver says '" + words + "'"),
+                error == -1 ? 0 : error);
+  }
+  probed_ = true;
+  if (is_driver(options_.device, "net_af_packet")) {
+    wait_fds_ = PacketSockets::take_new();
+    packet_sockets_.watch(wait_fds_);
+  }
+  if (rte_eth_dev_get_port_by_name(name.c_str(), &id_) != 0) {
+    id_ = RTE_MAX_ETHPORTS;
+    return fail("the device opened but is no Ethernet port", 0);
+  }
+  return {};
+}
+
 Expected<void> Port::open_ethdev(const MemoryOptions& memory, unsigned tx_queues) {
   const std::string name = device_name(options_.device);
   if (rte_eth_dev_get_port_by_name(name.c_str(), &id_) != 0) {
-    if (auto fits = check_device(options_, memory); !fits) {
-      return fail(fits.error().message, 0);
-    }
-    const std::string devargs = complete_arguments(options_, memory);
-    if (const int error = rte_dev_probe(devargs.c_str()); error != 0) {
-      id_ = RTE_MAX_ETHPORTS;
-      return fail(
-          "the device does not open (does the interface exist in this network namespace, is the driver name right, "
-          "and is this run as root?)",
-          error);
-    }
-    probed_ = true;
-    wait_fds_ = PacketSockets::take_new();
-    packet_sockets_.watch(wait_fds_);
-    if (rte_eth_dev_get_port_by_name(name.c_str(), &id_) != 0) {
-      id_ = RTE_MAX_ETHPORTS;
-      return fail("the device opened but is no Ethernet port", 0);
+    if (auto probed = probe(name, memory); !probed) {
+      return probed;
     }
   }
   rte_eth_dev_info info;
@@ -130,7 +145,12 @@ Expected<void> Port::open_ethdev(const MemoryOptions& memory, unsigned tx_queues
     }
   }
   // Not every virtual device has an MTU or a promiscuous mode of its own; those take any frame anyway.
-  rte_eth_dev_set_mtu(id_, static_cast<std::uint16_t>(options_.mtu));
+  if (const int error = rte_eth_dev_set_mtu(id_, static_cast<std::uint16_t>(options_.mtu));
+      error != 0 && error != -ENOTSUP) {
+    return fail("the device does not take mtu = " + std::to_string(options_.mtu) +
+                    " (lower it, or raise what limits the device)",
+                error);
+  }
   if (const int error = rte_eth_dev_start(id_); error != 0) {
     return fail("the device does not start", error);
   }

@@ -9,12 +9,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "packet/ip_address.h"
 #include "port/frame_pool.h"
+#include "port/interface_settings.h"
 #include "port/options.h"
 #include "port/packet_socket.h"
 #include "port/replay_port.h"
@@ -71,9 +73,11 @@ class Port {
  private:
   explicit Port(PortOptions options) : options_(std::move(options)) {}
   Expected<void> open_ethdev(const MemoryOptions& memory, unsigned tx_queues);
+  Expected<void> probe(const std::string& name, const MemoryOptions& memory);
   Expected<void> fail(const std::string& what, int error) const;
 
   PortOptions options_;
+  std::optional<InterfaceSettings> interface_settings_;
   packet::MacAddress mac_;
   std::uint16_t id_ = RTE_MAX_ETHPORTS;
   unsigned tx_queues_ = 0;

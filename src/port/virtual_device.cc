@@ -72,7 +72,40 @@ Channels channels_of(const std::string& interface) {
   return {std::max(1U, channels.rx_count + channels.combined_count), std::max(1U, channels.combined_count)};
 }
 
+// What a driver on a kernel interface would say in words that name neither.
+Expected<void> check_interface(const PortOptions& port, int domain, const std::string& privilege) {
+  const std::string interface = device_argument(port.device, "iface");
+  if (interface.empty()) {
+    return make_error("which interface? Give it with iface=, as in " + port.device.substr(0, port.device.find(',')) +
+                      ",iface=eth1");
+  }
+  if (if_nametoindex(interface.c_str()) == 0) {
+    return make_error("there is no interface '" + interface +
+                      "' in this network namespace: name one that 'ip link' shows, or start Sluice in the namespace "
+                      "that has it (ip netns exec)");
+  }
+  const int probe = socket(domain, SOCK_RAW | SOCK_CLOEXEC, 0);
+  if (probe >= 0) {
+    close(probe);
+  } else if (errno == EPERM || errno == EACCES) {
+    return make_error("no permission to take frames from '" + interface + "': run as root or with " + privilege);
+  } else {
+    return make_error("the kernel has no socket for frames of '" + interface + "': " + std::strerror(errno));
+  }
+  return {};
+}
+
 Expected<void> check_af_packet(const PortOptions& port, const MemoryOptions& memory) {
+  if (auto usable = check_interface(port, AF_PACKET, "CAP_NET_RAW and CAP_NET_ADMIN"); !usable) {
+    return usable;
+  }
+  const std::string pairs = device_argument(port.device, "qpairs");
+  if (!pairs.empty() && pairs != std::to_string(port.queues)) {
+    return make_error("qpairs = " + pairs + " and queues = " + std::to_string(port.queues) +
+                      ": that many sockets share the interface's frames and each needs a queue that reads it; leave "
+                      "qpairs out, or set queues = " +
+                      pairs);
+  }
   const std::string given = device_argument(port.device, "framesz");
   const auto slot =
       given.empty() ? slot_for(port.mtu) : static_cast<unsigned>(std::strtoul(given.c_str(), nullptr, 10));
@@ -88,6 +121,9 @@ Expected<void> check_af_packet(const PortOptions& port, const MemoryOptions& mem
 }
 
 Expected<void> check_af_xdp(const PortOptions& port, const MemoryOptions& memory) {
+  if (auto usable = check_interface(port, AF_XDP, "CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF"); !usable) {
+    return usable;
+  }
   if (memory.frame_bytes > xdp_largest_room) {
     return make_error("AF_XDP takes frame buffers of one page: [memory] frame_bytes may be " +
                       std::to_string(xdp_largest_room) + " at most");

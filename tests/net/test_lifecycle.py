@@ -5,6 +5,7 @@ import signal
 import subprocess
 import time
 
+import pytest
 from gateway import SLUICE, config
 from hosts import stop, wait_until
 from topology import PORTS, SERVER4
@@ -77,17 +78,18 @@ def test_a_terminated_gateway_gives_its_interfaces_back(fresh):
     assert wait_until(lambda: fresh.reaches(SERVER4), 5)
 
 
-def refused(fresh, text):
-    """Runs sluice on a configuration that it must refuse; its one line of output comes back."""
+def refused(fresh, text, before=()):
+    """Runs sluice, after the words `before`, on a configuration that it must refuse; the one line that is all of its stderr
+    comes back."""
     path = fresh.folder / "bad.toml"
-    path.write_text(text, encoding="utf-8")
-    process = fresh.router.spawn([SLUICE, "run", path], stdout=subprocess.PIPE, text=True)
-    output, _ = process.communicate(timeout=20)
-    assert process.returncode == 2, output
+    path.write_text(text + '\n[log]\nlevel = "error"\n', encoding="utf-8")
+    process = fresh.router.spawn([*before, SLUICE, "run", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    output, errors = process.communicate(timeout=20)
+    assert process.returncode == 2, output + errors
     assert "sl-lan" not in fresh.router.ip("link show"), "half started"
-    errors = [line for line in output.splitlines() if "error" in line.lower() or "bad.toml" in line]
-    assert len(errors) == 1, output
-    return errors[0]
+    assert len(errors.splitlines()) == 1, errors
+    assert "bad.toml" in errors and "error" not in output.lower(), (output, errors)
+    return errors
 
 
 def test_a_misspelt_key_is_named_with_its_line(fresh):
@@ -95,9 +97,59 @@ def test_a_misspelt_key_is_named_with_its_line(fresh):
     assert "bad.toml:3" in line and "dedline" in line and "deadline" in line
 
 
-def test_a_port_that_does_not_exist_is_named(fresh):
-    line = refused(fresh, config([("lan", "nosuch0", "sl-lan"), PORTS[1]]))
-    assert "nosuch0" in line
+@pytest.mark.parametrize("driver", ["net_af_packet", "net_af_xdp"])
+def test_an_interface_that_does_not_exist_is_named(fresh, driver):
+    line = refused(fresh, config([("lan", f"{driver}0,iface=nosuch0", "sl-lan"), PORTS[1]]))
+    assert "[[port]] 'lan'" in line and "no interface 'nosuch0' in this network namespace" in line and "ip link" in line
+    assert "permitted" not in line
+
+
+@pytest.mark.parametrize("driver", ["net_af_packet", "net_af_xdp"])
+def test_a_missing_privilege_is_named(fresh, driver):
+    line = refused(fresh, config([("lan", f"{driver}0,iface=lan0", "sl-lan"), PORTS[1]]),
+                   before=["setpriv", "--bounding-set", "-net_raw,-net_admin,-bpf,-sys_admin"])
+    assert "[[port]] 'lan'" in line and "no permission" in line and "root" in line and "CAP_NET_RAW" in line
+
+
+def test_an_mtu_that_the_device_refuses_is_named(fresh):
+    """Here for want of the privilege."""
+    ports = [("lan", "lan0", ""), ("wan", "wan0", "")]
+    line = refused(fresh, config(ports, route=("kernel = false",)), ["setpriv", "--bounding-set", "-net_admin,-sys_admin"])
+    assert "[[port]] 'lan'" in line and "does not take mtu = 1500" in line
+
+
+def test_the_drivers_own_words_are_in_the_line(fresh):
+    line = refused(fresh, config([("lan", "net_af_packet0,iface=lan0,blocksz=1000", "sl-lan"), PORTS[1]]))
+    assert "[[port]] 'lan'" in line and "its driver says" in line and "blocksz" in line.lower()
+
+
+@pytest.mark.parametrize("driver", ["net_af_packet", "net_af_xdp"])
+def test_interfaces_get_their_mtu_and_mode_back(fresh, driver):
+    """After a clean end, and after a start that was refused when the first port was already open."""
+    ports = [("lan", f"{driver}0,iface=lan0", "sl-lan"), ("wan", "wan0", "sl-wan")]
+    for interface in ("lan0", "wan0"):
+        fresh.router.ip(f"link set {interface} mtu 9000")
+
+    def check():
+        for interface in ("lan0", "wan0"):
+            shown = fresh.router.ip(f"link show {interface}")
+            assert "mtu 9000" in shown and "PROMISC" not in shown, shown
+
+    # The second port is refused, and then the second port's twin.
+    fresh.router.ip("link add sl-wan type veth peer name unused")
+    path = fresh.folder / "bad.toml"
+    for second, words in (("nosuch0", "no interface 'nosuch0'"), ("wan0", "'sl-wan' exists and is no TAP")):
+        path.write_text(config([ports[0], ("wan", second, "sl-wan")]), encoding="utf-8")
+        answer = fresh.router.run([SLUICE, "run", path], check=False)
+        assert words in answer, answer
+        check()
+    fresh.router.ip("link del sl-wan")
+    fresh.ports = ports
+    gateway = fresh.start()
+    shown = fresh.router.ip("link show lan0")
+    assert "mtu 1500" in shown and "PROMISC" in shown, shown
+    gateway.interrupt()
+    check()
 
 
 def test_a_deadline_that_cannot_be_kept_is_refused(fresh):

@@ -76,6 +76,8 @@ REFUSED = '[engine]\ndevice = "cpu"\nchain = ["touch"]\n[memory]\nhugepages = "o
                  ("mtu = 2000", "frame_bytes = 3040"), id="packet-mtu"),
     pytest.param('device = "net_af_packet0,iface=lan0,framesz=1024"', "", "",
                  ("framesz = 1024", "2048"), id="packet-framesz"),
+    pytest.param('device = "net_af_packet0,iface=lan0,qpairs=4"', "", "",
+                 ("qpairs = 4", "queues = 1", "set queues = 4"), id="packet-qpairs"),
     pytest.param('device = "net_tap0,iface=tap0"\nmtu = 1600', "", "", ("MTU of 1500", "1600"), id="tap-mtu"),
 ])
 def test_what_would_lose_frames_is_refused_with_what_to_do(tmp_path, port, memory, prepare, words):

@@ -1,0 +1,30 @@
+// Keeps what DPDK logs while a device opens, so that a refusal is one sentence with the driver's own words in it, and
+// not some lines of the driver's with a sentence behind them.
+//
+// Between construction and destruction DPDK's log goes nowhere else; destruction sends what nobody took to where it
+// would have gone. Control thread, one at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdio>
+#include <string>
+
+namespace sluice::port {
+
+class DriverLog {
+ public:
+  DriverLog();
+  ~DriverLog();
+  DriverLog(const DriverLog&) = delete;
+  DriverLog& operator=(const DriverLog&) = delete;
+
+  // The driver's lines in one, without EAL's about the driver; empty when it said nothing.
+  std::string take();
+
+ private:
+  std::FILE* stream_;  // null: no memory, DPDK logs as ever
+  char* text_ = nullptr;
+  std::size_t length_ = 0;
+};
+
+}  // namespace sluice::port

@@ -1,0 +1,26 @@
+// What a driver changes on a kernel interface for a port, and nobody puts back: its MTU and its promiscuous mode.
+//
+// Made before the driver touches the interface; destruction puts both back, if they are still as the port wanted them.
+// An interface that is gone by then needs nothing. Control thread. Cost: a few system calls.
+#pragma once
+
+#include <string>
+
+namespace sluice::port {
+
+class InterfaceSettings {
+ public:
+  // `mtu`: what the port will set.
+  InterfaceSettings(std::string interface, unsigned mtu);
+  ~InterfaceSettings();
+  InterfaceSettings(const InterfaceSettings&) = delete;
+  InterfaceSettings& operator=(const InterfaceSettings&) = delete;
+
+ private:
+  std::string interface_;
+  int wanted_mtu_;
+  int mtu_before_ = 0;  // 0: unknown
+  bool promiscuous_before_ = true;
+};
+
+}  // namespace sluice::port

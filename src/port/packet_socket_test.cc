@@ -1,0 +1,123 @@
+#include "port/packet_socket.h"
+
+#include <gtest/gtest.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+
+#include "../tests/support/net_namespace.h"
+#include "port/port.h"
+
+namespace sluice::port {
+namespace {
+
+using test::NetNamespace;
+
+class PacketSocketTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!NetNamespace::permitted()) GTEST_SKIP() << NetNamespace::skip_line;
+    ASSERT_EQ(space_.run("ip link set lo up && ip link add x0 mtu 9000 type veth peer name x1 && ip link set x0 up"),
+              0);
+  }
+
+  static PortOptions on(const std::string& device, unsigned mtu = 1500) {
+    PortOptions options;
+    options.name = "p";
+    options.device = device;
+    options.mtu = mtu;
+    return options;
+  }
+  std::string link() const { return space_.output("ip -d link show x0"); }
+
+  NetNamespace space_;
+  NetNamespace::Entry inside_ = space_.enter();
+};
+
+// As a port leaves it that did not open after its ring was made.
+TEST_F(PacketSocketTest, APortWatchesNoSocketButItsOwn) {
+  const int left = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL));
+  const tpacket_req ring{4096, 4, 2048, 8};
+  ASSERT_EQ(setsockopt(left, SOL_PACKET, PACKET_RX_RING, &ring, sizeof ring), 0);
+  {
+    auto port = Port::open(on("net_af_packet7,iface=lo"), {}, 1);
+    ASSERT_TRUE(port) << port.error().message;
+    EXPECT_GE((*port)->wait_fd(0), 0);
+    EXPECT_NE((*port)->wait_fd(0), left);
+    EXPECT_EQ((*port)->wait_fd(1), -1);
+  }
+  close(left);
+}
+
+// libpcap's sockets look the same and are waited for in another way.
+TEST_F(PacketSocketTest, ThoseOfPcapStayPcaps) {
+  auto port = Port::open(on("net_pcap7,iface=lo"), {}, 1);
+  ASSERT_TRUE(port) << port.error().message;
+  EXPECT_EQ((*port)->wait_fd(0), -1);
+}
+
+TEST_F(PacketSocketTest, PollWaitsAsLongAsItIsTold) {
+  const int bell = eventfd(0, EFD_NONBLOCK);
+  pollfd one{bell, POLLIN, 0};
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_EQ(poll(&one, 1, 1100), 0);
+  const auto waited = std::chrono::steady_clock::now() - began;
+  EXPECT_GE(waited, std::chrono::milliseconds(1100));
+  EXPECT_LT(waited, std::chrono::milliseconds(3000));
+  eventfd_write(bell, 1);
+  EXPECT_EQ(poll(&one, 1, -1), 1);
+  close(bell);
+  const int wire = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+  pollfd full{wire, POLLOUT, 0};
+  EXPECT_EQ(poll(&full, 1, -1), 1);
+  close(wire);
+}
+
+TEST_F(PacketSocketTest, TheInterfaceGetsItsMtuAndPromiscuousModeBack) {
+  for (const char* driver : {"net_af_packet7", "net_af_xdp7"}) {
+    {
+      auto port = Port::open(on(std::string(driver) + ",iface=x0"), {}, 1);
+      ASSERT_TRUE(port) << port.error().message;
+      EXPECT_NE(link().find("mtu 1500"), std::string::npos) << link();
+      EXPECT_NE(link().find("PROMISC"), std::string::npos) << link();
+    }
+    EXPECT_NE(link().find("mtu 9000"), std::string::npos) << driver << link();
+    EXPECT_EQ(link().find("PROMISC"), std::string::npos) << driver << link();
+  }
+}
+
+TEST_F(PacketSocketTest, WhatTheAdministratorSetMeanwhileOrBeforeStays) {
+  ASSERT_EQ(space_.run("ip link set x0 promisc on"), 0);
+  {
+    auto port = Port::open(on("net_af_packet7,iface=x0"), {}, 1);
+    ASSERT_TRUE(port) << port.error().message;
+    ASSERT_EQ(space_.run("ip link set x0 mtu 1400"), 0);
+  }
+  EXPECT_NE(link().find("mtu 1400"), std::string::npos) << link();
+  EXPECT_NE(link().find("PROMISC"), std::string::npos) << link();
+}
+
+// A veth whose other end has an XDP program takes no frame that is larger than a page.
+TEST_F(PacketSocketTest, AnMtuThatTheDeviceRefusesIsAnError) {
+  ASSERT_EQ(space_.run("ip link set x1 mtu 1500 up && ip link set x0 mtu 1500"), 0);
+  const auto xdp = Port::open(on("net_af_xdp7,iface=x0"), {}, 1);
+  ASSERT_TRUE(xdp) << xdp.error().message;
+  MemoryOptions memory;
+  memory.frame_bytes = 9216;
+  memory.frames = 512;
+  PortOptions options = on("net_af_packet7,iface=x1", 9000);
+  options.name = "jumbo";
+  const auto port = Port::open(options, memory, 1);
+  ASSERT_FALSE(port);
+  for (const char* words : {"[[port]] 'jumbo'", "does not take mtu = 9000"}) {
+    EXPECT_NE(port.error().message.find(words), std::string::npos) << port.error().message;
+  }
+}
+
+}  // namespace
+}  // namespace sluice::port
