@@ -23,12 +23,14 @@ bool request(const std::string& interface, unsigned long operation, ifreq& argum
 
 }  // namespace
 
+unsigned interface_mtu(const std::string& interface) {
+  ifreq size{};
+  return request(interface, SIOCGIFMTU, size) ? static_cast<unsigned>(size.ifr_mtu) : 0;
+}
+
 InterfaceSettings::InterfaceSettings(std::string interface, unsigned mtu)
     : interface_(std::move(interface)), wanted_mtu_(static_cast<int>(mtu)) {
-  ifreq size{};
-  if (request(interface_, SIOCGIFMTU, size)) {
-    mtu_before_ = size.ifr_mtu;
-  }
+  mtu_before_ = static_cast<int>(interface_mtu(interface_));
   ifreq flags{};
   if (request(interface_, SIOCGIFFLAGS, flags)) {
     promiscuous_before_ = (flags.ifr_flags & IFF_PROMISC) != 0;

@@ -8,6 +8,9 @@
 
 namespace sluice::port {
 
+// 0: there is no such interface.
+unsigned interface_mtu(const std::string& interface);
+
 class InterfaceSettings {
  public:
   // `mtu`: what the port will set.

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-
+from hosts import wait_until
 from topology import SERVER4, SERVER6, Topology
 
 CASES = {
@@ -18,6 +18,7 @@ def test_traffic_and_counters(tmp_path, name):
     with Topology(tmp_path, **CASES[name]) as network:
         gateway = network.start()
         server = network.server.spawn(["iperf3", "-s", "-1"])
+        assert wait_until(lambda: ":5201" in network.server.run("ss -Hltn"), 5)
         result = json.loads(network.client.run(f"iperf3 -J -c {SERVER4} -t 2 -P 6"))
         server.wait(10)
         assert result["end"]["sum_received"]["bytes"] > 10_000_000

@@ -114,8 +114,9 @@ def test_a_missing_privilege_is_named(fresh, driver):
 def test_an_mtu_that_the_device_refuses_is_named(fresh):
     """Here for want of the privilege."""
     ports = [("lan", "lan0", ""), ("wan", "wan0", "")]
-    line = refused(fresh, config(ports, route=("kernel = false",)), ["setpriv", "--bounding-set", "-net_admin,-sys_admin"])
-    assert "[[port]] 'lan'" in line and "does not take mtu = 1500" in line
+    text = config(ports, route=("kernel = false",), port=("mtu = 1600",))
+    line = refused(fresh, text, ["setpriv", "--bounding-set", "-net_admin,-sys_admin"])
+    assert "[[port]] 'lan'" in line and "does not take mtu = 1600" in line
 
 
 def test_the_drivers_own_words_are_in_the_line(fresh):
