@@ -146,11 +146,8 @@ Expected<void> Port::open_ethdev(const MemoryOptions& memory, unsigned tx_queues
   }
   // Not every virtual device has an MTU or a promiscuous mode of its own; those take any frame anyway.
   // And af_packet says that it takes 1,518 bytes, whatever its ring and its interface take.
-  if (const int error = rte_eth_dev_set_mtu(id_, static_cast<std::uint16_t>(options_.mtu));
-      error != 0 && error != -ENOTSUP && interface_mtu(kernel_interface()) < options_.mtu) {
-    return fail("the device does not take mtu = " + std::to_string(options_.mtu) +
-                    " (lower it, or raise what limits the device)",
-                error);
+  if (auto set = set_mtu(); !set) {
+    return set;
   }
   if (const int error = rte_eth_dev_start(id_); error != 0) {
     return fail("the device does not start", error);
@@ -170,6 +167,18 @@ Expected<void> Port::open_ethdev(const MemoryOptions& memory, unsigned tx_queues
     }
   }
   return {};
+}
+
+Expected<void> Port::set_mtu() {
+  DriverLog driver_log;
+  const int error = rte_eth_dev_set_mtu(id_, static_cast<std::uint16_t>(options_.mtu));
+  const std::string words = driver_log.take();
+  if (error == 0 || error == -ENOTSUP || interface_mtu(kernel_interface()) >= options_.mtu) {
+    return {};
+  }
+  return fail("the device does not take mtu = " + std::to_string(options_.mtu) +
+                  " (lower it, or raise what limits the device)" + (words.empty() ? "" : "; its driver says: " + words),
+              error);
 }
 
 Port::~Port() {

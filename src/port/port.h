@@ -74,6 +74,7 @@ class Port {
   explicit Port(PortOptions options) : options_(std::move(options)) {}
   Expected<void> open_ethdev(const MemoryOptions& memory, unsigned tx_queues);
   Expected<void> probe(const std::string& name, const MemoryOptions& memory);
+  Expected<void> set_mtu();
   Expected<void> fail(const std::string& what, int error) const;
 
   PortOptions options_;
