@@ -169,7 +169,7 @@ Expected<void> StaticRoutes::apply(const StaticOptions& options, RouteTable& tab
     return tl::unexpected(routes.error());
   }
   std::vector<Step> taken_back_by;
-  const Expected<void> changed = change(*routes, options, table, taken_back_by);
+  Expected<void> changed = change(*routes, options, table, taken_back_by);
   if (changed) {
     return {};
   }
