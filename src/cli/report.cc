@@ -46,7 +46,7 @@ std::string stats_report(const Snapshot& s) {
                      short_duration(l.p90_ns), short_duration(l.p99_ns), short_duration(l.p999_ns),
                      short_duration(l.max_ns));
   out += fmt::format("deadline     {}, missed by {} of {} frames", short_duration(s.deadline_ns), sum.misses, l.frames);
-  if (sum.misses_away != 0) out += fmt::format(" ({} because threads were kept from running)", sum.misses_away);
+  if (sum.misses_away != 0) out += fmt::format(" ({} by no more than threads were kept from running)", sum.misses_away);
   if (s.cycle_ns != 0)
     out += fmt::format("; bound {}, cycle {}", short_duration(s.bound_ns), short_duration(s.cycle_ns));
   out += "\n";

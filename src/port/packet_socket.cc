@@ -13,6 +13,8 @@
 #include <cstring>
 #include <utility>
 
+#include "port/interface_request.h"
+
 namespace sluice::port {
 namespace {
 
@@ -47,12 +49,9 @@ std::uint64_t PacketSockets::missed() {
 }
 
 bool interface_running(const std::string& interface) {
-  const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  ifreq request{};
-  std::strncpy(request.ifr_name, interface.c_str(), IFNAMSIZ - 1);
-  const bool known = ioctl(fd, SIOCGIFFLAGS, &request) == 0;
-  close(fd);
-  return known && (request.ifr_flags & IFF_UP) != 0 && (request.ifr_flags & IFF_RUNNING) != 0;
+  ifreq flags{};
+  return interface_request(interface, SIOCGIFFLAGS, flags) && (flags.ifr_flags & IFF_UP) != 0 &&
+         (flags.ifr_flags & IFF_RUNNING) != 0;
 }
 
 }  // namespace sluice::port

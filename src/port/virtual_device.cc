@@ -15,6 +15,8 @@
 #include <cstring>
 #include <fstream>
 
+#include "port/interface_request.h"
+
 namespace sluice::port {
 namespace {
 
@@ -43,19 +45,6 @@ bool has_argument(const std::string& device, const std::string& key) {
   return device.find("," + key + "=") != std::string::npos;
 }
 
-bool request(const std::string& interface, unsigned long operation, ifreq& argument) {
-  const int control = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (control < 0) {
-    return false;
-  }
-  interface.copy(argument.ifr_name, IFNAMSIZ - 1);
-  const bool ok = ioctl(control, operation, &argument) == 0;
-  const int error = errno;
-  close(control);
-  errno = error;
-  return ok;
-}
-
 struct Channels {
   unsigned receive = 1;   // queues that frames arrive on
   unsigned combined = 1;  // those of them that DPDK knows; a driver that counts in another way (veth) has one for it
@@ -66,7 +55,7 @@ Channels channels_of(const std::string& interface) {
   channels.cmd = ETHTOOL_GCHANNELS;
   ifreq argument{};
   argument.ifr_data = reinterpret_cast<char*>(&channels);
-  if (!request(interface, SIOCETHTOOL, argument)) {
+  if (!interface_request(interface, SIOCETHTOOL, argument)) {
     return {};  // one queue, or no such interface, which the driver says
   }
   return {std::max(1U, channels.rx_count + channels.combined_count), std::max(1U, channels.combined_count)};
@@ -220,7 +209,7 @@ Expected<void> give_tap_its_own_mac(const std::string& interface, const packet::
   argument.ifr_hwaddr.sa_family = ARPHRD_ETHER;
   std::memcpy(argument.ifr_hwaddr.sa_data, mac.bytes.data(), mac.bytes.size());
   argument.ifr_hwaddr.sa_data[5] = static_cast<char>(argument.ifr_hwaddr.sa_data[5] ^ 1);
-  if (!request(interface, SIOCSIFHWADDR, argument)) {
+  if (!interface_request(interface, SIOCSIFHWADDR, argument)) {
     return make_error("the kernel's end, '" + interface +
                       "', does not take a MAC address of its own: " + std::strerror(errno));
   }

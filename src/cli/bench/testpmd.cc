@@ -61,7 +61,7 @@ Testpmd run_testpmd_mac(double seconds) {
         "net_null0 --vdev "
         "net_null1 -- --nb-cores=1 --forward-mode=mac --auto-start --total-num-mbufs=16384 --burst=64 --stats-period 1 "
         "</dev/null 2>&1",
-        seconds + 10, seconds + 3, program, hugepages ? "--in-memory" : "--no-huge --no-shconf",
+        seconds + 13, seconds + 6, program, hugepages ? "--in-memory" : "--no-huge --no-shconf",
         fs::is_directory(pmds, ec) ? "-d '" + pmds.string() + "'" : "");
     const double mpps = static_cast<double>(last_rx_rate(output_of(command))) / 1e6;
     if (mpps > 0) {
