@@ -81,7 +81,8 @@ int run_case(const BenchOptions& options, const std::string& function, const Cas
   std::printf("RESULT %s %s: saturated %.1f GB/s = %.1f %% of the ceiling of %.1f\n", function.c_str(), label.c_str(),
               admitted.saturated.gbytes(), 100 * share(admitted.saturated), ceiling);
   std::printf(
-      "RESULT %s %s: held for %.0f s at %.1f %% (goal %.0f %%), %lu of %lu frames late (%.2g ppm; %lu of them because "
+      "RESULT %s %s: held for %.0f s at %.1f %% (goal %.0f %%), %lu of %lu frames late (%.2g ppm; %lu of them by no "
+      "more than "
       "the machine kept threads "
       "away), %lu lost, "
       "p99.9 %.0f us, max %.0f us\n",
