@@ -7,6 +7,8 @@ namespace sluice::device {
 namespace {
 
 constexpr std::int64_t longest_stride = 1 << 20;
+constexpr std::uint64_t copy_run_bytes = 384 << 10;
+constexpr double copy_payload_share = 0.85;
 
 // The longest run that begins with frame `first`.
 FrameRun run_at(const std::uint64_t* frame, const std::uint16_t* length, std::uint32_t first, std::uint32_t count) {
@@ -56,6 +58,13 @@ unsigned find_runs(const std::uint64_t* frame, const std::uint16_t* length, std:
     }
   }
   return found;
+}
+
+bool worth_copying(const FrameRun* runs, unsigned count, std::uint64_t bytes) {
+  std::uint64_t moved = 0;
+  for (unsigned r = 0; r < count; ++r) moved += runs[r].row_bytes();
+  return count != 0 && moved >= count * copy_run_bytes &&
+         static_cast<double>(bytes) >= copy_payload_share * static_cast<double>(moved);
 }
 
 StagedFrames staged_frames(const FrameRun& run, std::byte* staging, std::size_t pitch) {

@@ -42,15 +42,20 @@ struct FrameRun {
 unsigned find_runs(const std::uint64_t* frame, const std::uint16_t* length, std::uint32_t count, FrameRun* runs,
                    unsigned max_runs, std::uint64_t piece_bytes);
 
+// Whether these runs go faster by the copy engine than by a kernel that reads them in place: long runs, mostly payload
+// (`bytes`: of the frames together; docs/device.md has the measurements).
+bool worth_copying(const FrameRun* runs, unsigned count, std::uint64_t bytes);
+
 // Bytes of staging for one frame of up to `frame_bytes`.
 constexpr std::size_t staging_pitch(std::size_t frame_bytes) {
   return (frame_bytes + 2 * row_alignment - 1) / row_alignment * row_alignment;
 }
 
 // Where the staging of a run's frames begins and how far apart they are: frame first + i is at address + i * step.
+// step 0: not staged, the frames are read in place.
 struct StagedFrames {
-  std::uint64_t address;
-  std::int64_t step;
+  std::uint64_t address = 0;
+  std::int64_t step = 0;
 };
 StagedFrames staged_frames(const FrameRun& run, std::byte* staging, std::size_t pitch);
 

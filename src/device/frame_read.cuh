@@ -12,6 +12,7 @@
 
 #include <cstdint>
 
+#include "device/frame_copy.h"
 #include "device/launch.h"
 
 namespace sluice::device {
@@ -57,6 +58,12 @@ __device__ __forceinline__ unsigned line_sum(unsigned value) {
   value += __shfl_xor_sync(every_lane, value, 1);
   value += __shfl_xor_sync(every_lane, value, 2);
   return value + __shfl_xor_sync(every_lane, value, 4);
+}
+
+// Where frame i is: staged, or in place.
+__device__ __forceinline__ std::uint64_t frame_place(const std::uint64_t* frame, const StagedFrames& staged, unsigned i) {
+  return staged.step == 0 ? frame[i]
+                          : staged.address + static_cast<std::uint64_t>(staged.step * static_cast<int>(i));
 }
 
 // One lane's 16 bytes of a frame.

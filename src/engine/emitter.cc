@@ -2,6 +2,7 @@
 
 #include <rte_pause.h>
 
+#include <numeric>
 #include <utility>
 
 namespace sluice::engine {
@@ -21,7 +22,6 @@ Emitter::Emitter(std::vector<port::Port*> ports, std::uint16_t tx_queue, LaneCou
 void Emitter::flush(std::uint16_t port) {
   Queue& queue = queues_[port];
   const unsigned total = std::exchange(queue.count, 0);
-  std::uint64_t bytes = std::exchange(queue.bytes, 0);
   unsigned sent = 0;
   away_->look(rte_rdtsc());
   for (unsigned attempt = 0; sent < total && attempt < tx_attempts; ++attempt) {
@@ -33,8 +33,8 @@ void Emitter::flush(std::uint16_t port) {
     }
   }
   away_->resume(rte_rdtsc());  // what the driver takes is no absence
+  const std::uint64_t bytes = std::accumulate(queue.length, queue.length + sent, std::uint64_t{0});
   for (unsigned i = sent; i < total; ++i) {
-    bytes -= rte_pktmbuf_pkt_len(queue.frames[i]);
     drop(queue.frames[i], tx_full);
   }
   counters_.tx_frames[port].add(sent);

@@ -31,8 +31,8 @@ class Emitter {
   // `length`: bytes of the frame. Taken from the caller, who has it in cache, rather than from the mbuf.
   void transmit(rte_mbuf* frame, std::uint32_t length, std::uint16_t port) {
     Queue& queue = queues_[port];
+    queue.length[queue.count] = length;
     queue.frames[queue.count++] = frame;
-    queue.bytes += length;
     if (queue.count == tx_burst_size) {
       flush(port);
     }
@@ -65,8 +65,8 @@ class Emitter {
  private:
   struct Queue {
     unsigned count = 0;
-    std::uint64_t bytes = 0;
     rte_mbuf* frames[tx_burst_size];
+    std::uint32_t length[tx_burst_size];
   };
   void flush(std::uint16_t port);
   void free_dropped();

@@ -91,9 +91,12 @@ class Measuring : public testing::TestWithParam<Case> {
   std::unique_ptr<device::Gpu> gpu_;
 };
 
-TEST_P(Measuring, touch_on_the_device_is_touch_on_the_cpu) {
-  Touch touch({0});
-  compare(touch, GetParam().shape);
+TEST_P(Measuring, touch_on_the_device_is_touch_on_the_cpu_by_every_path) {
+  for (TouchPath path : {TouchPath::automatic, TouchPath::copy, TouchPath::direct}) {
+    SCOPED_TRACE("path " + std::to_string(static_cast<int>(path)));
+    Touch touch({0}, path);
+    compare(touch, GetParam().shape);
+  }
 }
 
 TEST_P(Measuring, echo_on_the_device_is_echo_on_the_cpu_by_every_path) {
@@ -130,6 +133,10 @@ TEST_P(MeasuringLarge, echo_in_pieces) {
   Echo echo({0}, 0x11, GetParam().path);
   compare(echo, GetParam().shape);
 }
+TEST_P(MeasuringLarge, touch_of_long_runs) {
+  Touch touch({0});
+  compare(touch, GetParam().shape);
+}
 INSTANTIATE_TEST_SUITE_P(
     pieces, MeasuringLarge,
     testing::Values(
@@ -155,11 +162,15 @@ TEST_F(MeasuringTwice, batches_of_two_streams_do_not_disturb_each_other) {
 TEST_F(MeasuringTwice, a_batch_beyond_the_plan_goes_the_direct_way) {
   const BatchShape planned{.count = 16, .size = fixed(100)}, larger{.count = 64, .size = fixed(2000)};
   Echo echo({0}, 0x5A, EchoPath::copy);
-  ASSERT_TRUE(echo.attach(*gpu_, {1, 4, planned.count, 128}));
-  TestBatch on_gpu(gpu_.get(), larger), on_cpu(nullptr, larger);
-  launch(echo, on_gpu.batch());
-  echo.compute(on_cpu.batch(), 0, larger.count);
-  EXPECT_TRUE(std::ranges::equal(on_gpu.memory(), on_cpu.memory()));
+  Touch touch({0}, TouchPath::copy);
+  for (engine::Function* function : {static_cast<engine::Function*>(&echo), static_cast<engine::Function*>(&touch)}) {
+    ASSERT_TRUE(function->attach(*gpu_, {1, 4, planned.count, 128}));
+    TestBatch on_gpu(gpu_.get(), larger), on_cpu(nullptr, larger);
+    launch(*function, on_gpu.batch());
+    function->compute(on_cpu.batch(), 0, larger.count);
+    EXPECT_TRUE(std::ranges::equal(on_gpu.memory(), on_cpu.memory()));
+    EXPECT_TRUE(std::ranges::equal(on_gpu.verdicts(), on_cpu.verdicts()));
+  }
 }
 
 TEST_F(MeasuringTwice, an_empty_batch_is_nothing_to_do) {

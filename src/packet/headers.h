@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace sluice::packet {
 
@@ -159,6 +160,14 @@ inline const Header& header_at(const std::uint8_t* frame, std::size_t offset) {
 template <typename Header>
 inline Header& header_at(std::uint8_t* frame, std::size_t offset) {
   return *reinterpret_cast<Header*>(frame + offset);
+}
+
+// Six bytes of a link address as one word, for comparisons; reads the two bytes behind them too.
+inline constexpr std::uint64_t mac_word_mask = 0xffff'ffff'ffff;
+inline std::uint64_t mac_word(const std::uint8_t* address) {
+  std::uint64_t word;
+  std::memcpy(&word, address, sizeof word);
+  return word & mac_word_mask;
 }
 
 }  // namespace sluice::packet

@@ -5,6 +5,7 @@
 #include <array>
 #include <compare>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -48,6 +49,12 @@ struct MacAddress {
   std::array<std::uint8_t, 6> bytes{};
   static Expected<MacAddress> parse(std::string_view text);
   std::string str() const;
+  // As mac_word() of packet/headers.h reads it from a frame.
+  std::uint64_t word() const {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data(), bytes.size());
+    return word;
+  }
   bool operator==(const MacAddress&) const = default;
 };
 

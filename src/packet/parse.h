@@ -10,10 +10,12 @@
 // packet it is. Bytes behind the IP packet (Ethernet padding) are fine. Whether the frame is addressed to this port's
 // own MAC address is the port's business.
 //
-// Thread-safety: any thread. Cost: 3 to 5 ns for unicast IPv4 and IPv6 without options; everything else takes the call
-// to parse.cc. Reads nothing at or behind data + length.
+// Thread-safety: any thread. Cost: 2 to 5 ns for unicast IPv4 and IPv6 without options; everything else takes the call
+// to parse.cc. Reads nothing at or behind data + length. A caller that only wants to know that a frame is of the usual
+// kind asks is_plain_ipv4() and is_plain_ipv6() first, which make no view.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -81,50 +83,65 @@ inline bool ordinary_ipv6(const std::uint8_t* address) {
   return (upper != 0) & (address[0] < 0xfe);
 }
 
+// Ethertype, version and IPv4's header length (IPv6's traffic class masked out) stand side by side: one comparison.
+[[gnu::always_inline]] inline std::uint32_t type_and_version(const std::uint8_t* data) {
+  std::uint32_t word;
+  std::memcpy(&word, data + 12, sizeof word);
+  return word;
+}
+inline constexpr std::uint32_t plain_ipv4_mask = 0x00ffffff, plain_ipv4_word = 0x00450008;
+inline constexpr std::uint32_t plain_ipv6_mask = 0x00f0ffff, plain_ipv6_word = 0x0060dd86;
+
 }  // namespace detail
 
+// Whether the frame is IPv4 without options that passes every check of parse_frame() on what lies behind the link
+// addresses, and needs no closer look (rare addresses do). All conditions are one branch: they nearly always hold.
+// About 2 ns.
+[[gnu::always_inline]] inline bool is_plain_ipv4(const std::uint8_t* data, std::uint32_t length) {
+  constexpr std::uint32_t l3 = sizeof(EthernetHeader);
+  if (length < l3 + sizeof(Ipv4Header) ||
+      (detail::type_and_version(data) & detail::plain_ipv4_mask) != detail::plain_ipv4_word) {
+    return false;
+  }
+  const auto& ip = header_at<Ipv4Header>(data, l3);
+  // Not shorter than the header, not longer than the frame.
+  unsigned fine = be16(ip.total_length) - std::uint32_t{sizeof(Ipv4Header)} <= length - l3 - sizeof(Ipv4Header);
+  fine &= ipv4_checksum_ok(&ip);
+  fine &= detail::ordinary_ipv4(data[l3 + 12]);
+  fine &= detail::ordinary_ipv4(data[l3 + 16]);
+  return fine != 0;
+}
+
+// The same for IPv6 without hop-by-hop options.
+[[gnu::always_inline]] inline bool is_plain_ipv6(const std::uint8_t* data, std::uint32_t length) {
+  constexpr std::uint32_t l3 = sizeof(EthernetHeader);
+  if (length < l3 + sizeof(Ipv6Header) ||
+      (detail::type_and_version(data) & detail::plain_ipv6_mask) != detail::plain_ipv6_word) {
+    return false;
+  }
+  const auto& ip = header_at<Ipv6Header>(data, l3);
+  unsigned fine = be16(ip.payload_length) <= std::min<std::uint32_t>(length - l3, 0xffff) - sizeof(Ipv6Header);
+  fine &= ip.next_header != protocol_hop_by_hop;
+  fine &= detail::ordinary_ipv6(ip.source);
+  fine &= detail::ordinary_ipv6(ip.destination);
+  return fine != 0;
+}
+
 // no_reason, and `view` describes the frame; or why the frame must be dropped, and `view` is unspecified.
-// Inlined whatever the compiler thinks: a caller that wants only the kind then pays for nothing else of the view, a
-// third of the router's time in its collector.
 [[gnu::always_inline]] inline Reason parse_frame(const std::uint8_t* data, std::uint32_t length, FrameView& view) {
   constexpr std::uint32_t l3 = sizeof(EthernetHeader);
-  if (length < l3 + sizeof(Ipv4Header)) [[unlikely]] {
-    return detail::parse_slow(data, length, view);
-  }
-  const std::uint16_t ethertype = header_at<EthernetHeader>(data, 0).ethertype;
-  const bool unicast_frame = (data[0] & 1) == 0;
-
-  if (ethertype == be16(ethertype_ipv4)) {
+  const bool unicast_frame = length != 0 && (data[0] & 1) == 0;
+  if (unicast_frame && is_plain_ipv4(data, length)) [[likely]] {
     const auto& ip = header_at<Ipv4Header>(data, l3);
-    const std::uint32_t total = be16(ip.total_length);
-    // One branch for all checks: they nearly always pass.
-    unsigned fine = ip.version_ihl == 0x45;
-    fine &= total >= sizeof(Ipv4Header);
-    fine &= total <= length - l3;
-    fine &= ipv4_checksum_ok(&ip);
-    fine &= detail::ordinary_ipv4(data[l3 + 12]);
-    fine &= detail::ordinary_ipv4(data[l3 + 16]);
-    fine &= unicast_frame;
-    if (fine != 0) [[likely]] {
-      const bool fragment = (ip.fragment & be16(ipv4_more_fragments | ipv4_fragment_offset)) != 0;
-      view = {FrameKind::ipv4, ip.ttl, ip.protocol, l3, static_cast<std::uint16_t>(total), fragment};
-      return no_reason;
-    }
-  } else if (ethertype == be16(ethertype_ipv6) && length >= l3 + sizeof(Ipv6Header)) {
+    const bool fragment = (ip.fragment & be16(ipv4_more_fragments | ipv4_fragment_offset)) != 0;
+    view = {FrameKind::ipv4, ip.ttl, ip.protocol, l3, be16(ip.total_length), fragment};
+    return no_reason;
+  }
+  if (unicast_frame && is_plain_ipv6(data, length)) {
     const auto& ip = header_at<Ipv6Header>(data, l3);
-    const std::uint32_t total = sizeof(Ipv6Header) + be16(ip.payload_length);
-    unsigned fine = data[l3] >> 4 == 6;
-    fine &= total <= length - l3;
-    fine &= total <= 0xffff;
-    fine &= ip.next_header != protocol_hop_by_hop;
-    fine &= detail::ordinary_ipv6(ip.source);
-    fine &= detail::ordinary_ipv6(ip.destination);
-    fine &= unicast_frame;
-    if (fine != 0) [[likely]] {
-      const bool fragment = ip.next_header == protocol_fragment;
-      view = {FrameKind::ipv6, ip.hop_limit, ip.next_header, l3, static_cast<std::uint16_t>(total), fragment};
-      return no_reason;
-    }
+    const auto total = static_cast<std::uint16_t>(sizeof(Ipv6Header) + be16(ip.payload_length));
+    view = {FrameKind::ipv6, ip.hop_limit, ip.next_header, l3, total, ip.next_header == protocol_fragment};
+    return no_reason;
   }
   return detail::parse_slow(data, length, view);
 }

@@ -20,12 +20,12 @@ namespace sluice::test {
 
 class NetNamespace {
  public:
-  static constexpr const char* skip_line = "needs root (CAP_SYS_ADMIN and CAP_NET_ADMIN) for network namespaces";
+  static constexpr const char* skip_line = "needs root (CAP_SYS_ADMIN and CAP_NET_ADMIN) and iproute2 for network namespaces";
 
   static bool permitted() {
     bool ok = false;
     std::thread([&ok] { ok = unshare(CLONE_NEWNET) == 0; }).join();
-    return ok;
+    return ok && std::system("command -v ip > /dev/null") == 0;
   }
 
   NetNamespace() {

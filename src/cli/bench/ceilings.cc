@@ -5,11 +5,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <utility>
 
 #include "cli/bench/bench.h"
 #include "cli/bench/noise.h"
 #include "cli/bench/rig.h"
 #include "device/gpu.h"
+#include "device/link_jitter.h"
 
 namespace sluice::cli::bench {
 namespace {
@@ -17,10 +19,60 @@ namespace {
 constexpr std::size_t probe_bytes = 256 << 20;
 constexpr double noise_seconds = 2;
 constexpr unsigned probe_tries = 3;
+constexpr unsigned jitter_streams = 8;
 
 struct Freed {
   void operator()(void* memory) const { rte_free(memory); }
 };
+
+// The GPU, and the memory that frames lie in: its pages decide what the copy engine reaches. It is unpinned before it
+// is freed.
+struct Bed {
+  std::unique_ptr<void, Freed> memory;
+  std::unique_ptr<device::Gpu> gpu;
+
+  static Expected<Bed> make(const BenchOptions& options, unsigned streams) {
+    const int index = options.device.rfind("cuda:", 0) == 0 ? std::atoi(options.device.c_str() + 5) : 0;
+    Bed bed;
+    bed.memory.reset(rte_malloc("link-probe", probe_bytes, 4096));
+    auto gpu = device::Gpu::open(index, streams);
+    if (!gpu) {
+      return tl::unexpected(gpu.error());
+    }
+    bed.gpu = std::move(*gpu);
+    if (bed.memory != nullptr) {
+      if (auto pinned = bed.gpu->register_host(bed.memory.get(), probe_bytes); !pinned) {
+        return tl::unexpected(pinned.error());
+      }
+    }
+    return bed;
+  }
+};
+
+// How steady the link is at loads that benches hold, with nothing of the engine in the way.
+Expected<void> print_jitter(const BenchOptions& options, const device::LinkCeilings& ceilings) {
+  auto bed = Bed::make(options, jitter_streams);
+  if (!bed) {
+    return tl::unexpected(bed.error());
+  }
+  if (bed->memory == nullptr) {
+    return make_error("no memory for the link's jitter");
+  }
+  using Way = device::LinkJitterOptions;
+  const std::pair<Way::Way, double> ways[] = {{Way::both_ways, 0.75 * ceilings.large.both},
+                                              {Way::up, 0.85 * ceilings.large.up},
+                                              {Way::reads, 0.85 * ceilings.large.up}};
+  for (const auto& [way, gbytes] : ways) {
+    const device::LinkJitterOptions one{way, gbytes, options.seconds, bed->memory.get(), probe_bytes};
+    const auto jitter = device::measure_jitter(*bed->gpu, one);
+    if (!jitter) {
+      return tl::unexpected(jitter.error());
+    }
+    std::printf("%s\n", device::jitter_text(one, *jitter).c_str());
+    std::fflush(stdout);
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -32,35 +84,27 @@ Expected<device::LinkCeilings> print_ceilings(const BenchOptions& options, bool 
       "us, %.3f %% of the time over 10 us; %lu preemptions by this kernel, %.0f ms stolen by the hypervisor\n",
       cores, noise_seconds, noise.worst_us, noise.over_100_us, 100 * noise.away_share, noise.preemptions,
       noise.stolen_ms);
-  const int index = options.device.rfind("cuda:", 0) == 0 ? std::atoi(options.device.c_str() + 5) : 0;
-  // The memory that frames lie in: its pages decide what the copy engine reaches. It is unpinned before it is freed.
-  const std::unique_ptr<void, Freed> memory(rte_malloc("link-probe", probe_bytes, 4096));
-  auto gpu = device::Gpu::open(index, 1);
-  if (!gpu) {
-    return tl::unexpected(gpu.error());
-  }
-  if (memory != nullptr) {
-    if (auto pinned = (*gpu)->register_host(memory.get(), probe_bytes); !pinned) {
-      return tl::unexpected(pinned.error());
-    }
+  auto bed = Bed::make(options, 1);
+  if (!bed) {
+    return tl::unexpected(bed.error());
   }
   device::LinkProbeOptions probe;
   probe.quick = quick;
-  probe.memory = memory.get();
+  probe.memory = bed->memory.get();
   probe.bytes = probe_bytes;
-  auto ceilings = device::probe_link(**gpu, probe);
+  auto ceilings = device::probe_link(*bed->gpu, probe);
   // Other guests share the host's memory: the best of several tries is the ceiling.
   for (unsigned again = 1; ceilings && again < probe_tries; ++again) {
     device::LinkProbeOptions short_probe = probe;
     short_probe.quick = true;
-    if (const auto next = device::probe_link(**gpu, short_probe)) {
+    if (const auto next = device::probe_link(*bed->gpu, short_probe)) {
       ceilings->large.up = std::max(ceilings->large.up, next->large.up);
       ceilings->large.down = std::max(ceilings->large.down, next->large.down);
       ceilings->large.both = std::max(ceilings->large.both, next->large.both);
     }
   }
   if (ceilings) {
-    std::printf("%s\n", device::link_table((*gpu)->info(), *ceilings).c_str());
+    std::printf("%s\n", device::link_table(bed->gpu->info(), *ceilings).c_str());
     std::fflush(stdout);
   }
   return ceilings;
@@ -74,6 +118,10 @@ int bench_link(const BenchOptions& options) {
   const auto ceilings = print_ceilings(options, false);
   if (!ceilings) {
     std::fprintf(stderr, "bench link: %s\n", ceilings.error().message.c_str());
+    return 1;
+  }
+  if (auto steady = print_jitter(options, *ceilings); !steady) {
+    std::fprintf(stderr, "bench link: %s\n", steady.error().message.c_str());
     return 1;
   }
   return 0;

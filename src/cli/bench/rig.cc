@@ -96,6 +96,7 @@ Outcome Rig::since(const engine::EngineStats& before, const engine::EngineStats&
   outcome.deadline_misses = after.total.misses - before.total.misses;
   outcome.misses_away = after.total.misses_away - before.total.misses_away;
   outcome.aways = after.lanes_away.times + after.worker_away.times - before.lanes_away.times - before.worker_away.times;
+  outcome.longest_away_us = us(std::max(after.lanes_away.longest, after.worker_away.longest));
   outcome.slow_launches = after.slow_launches - before.slow_launches;
   outcome.gpu_frames = after.total.frames_gpu - before.total.frames_gpu;
   outcome.cpu_frames = after.total.frames_cpu - before.total.frames_cpu;
@@ -211,11 +212,11 @@ Expected<void> start_bench_eal(std::uint64_t bytes) {
 std::string row(const std::string& label, const Outcome& o) {
   return fmt::format(
       "{:<22} {:8.2f} Mpps {:7.2f} GB/s | p50 {:7.1f} p99 {:7.1f} p99.9 {:7.1f} max {:8.1f} us | late {} (away {}, {} "
-      "times) lost {} | "
+      "times, longest ever {:.0f} us) lost {} | "
       "device p50 "
       "{:.0f} max {:.0f} us, overruns {}, late cycles {}, slow launches {}, stalls {}, full {}, on GPU {:.0f} %",
       label, o.mpps(), o.gbytes(), o.p50_us, o.p99_us, o.p999_us, o.max_us, o.deadline_misses, o.misses_away, o.aways,
-      o.offered_missed, o.device_p50_us, o.device_max_us, o.overruns, o.late_cycles, o.slow_launches, o.stalls,
+      o.longest_away_us, o.offered_missed, o.device_p50_us, o.device_max_us, o.overruns, o.late_cycles, o.slow_launches, o.stalls,
       o.sealed_full,
       100.0 * static_cast<double>(o.gpu_frames) /
           static_cast<double>(std::max<std::uint64_t>(1, o.gpu_frames + o.cpu_frames)));

@@ -34,6 +34,7 @@ struct Outcome {
   std::uint64_t deadline_misses = 0;
   std::uint64_t misses_away = 0;  // of these: on time if the machine had let the threads run (engine/away.h)
   std::uint64_t aways = 0, slow_launches = 0;
+  double longest_away_us = 0;  // since the engine started
   std::uint64_t gpu_frames = 0, cpu_frames = 0, dropped = 0;
   std::uint64_t overruns = 0, late_cycles = 0, stalls = 0, sealed_full = 0;
   double p50_us = 0, p99_us = 0, p999_us = 0, max_us = 0;

@@ -167,7 +167,10 @@ int bench_route(const BenchOptions& options) {
     std::fprintf(stderr, "bench route: %s\n", table.error().message.c_str());
     return 1;
   }
-  std::vector<std::string> devices{"cpu"};
+  std::vector<std::string> devices;
+  if (options.device == "auto" || options.device == "cpu") {
+    devices.emplace_back("cpu");
+  }
   if (ceilings && options.device != "cpu") {
     devices.push_back(options.device == "auto" ? "cuda:0" : options.device);
   }

@@ -30,9 +30,10 @@ const bool registered = engine::register_function(
 
 }  // namespace
 
-void Echo::collect(engine::Burst& burst, engine::BatchWriter& batch) {
+void Echo::collect(engine::Burst& burst, engine::BatchWriter& writer) {
+  engine::BatchRows rows(writer.batch());
   for (unsigned i = 0; i < burst.size(); ++i) {
-    batch.append(burst, i, burst.port());
+    rows.append(burst, i, burst.port());
   }
 }
 

@@ -12,6 +12,7 @@ namespace sluice::function {
 namespace {
 
 using device::FrameRun;
+using device::StagedFrames;
 
 constexpr unsigned block_threads = 256, block_warps = block_threads / 32;
 constexpr unsigned direct_blocks = 64;   // fill the link; see docs/device.md
@@ -19,28 +20,16 @@ constexpr unsigned staged_blocks = 264;  // device memory to device memory: two 
 constexpr int unchanged_bytes = 12;
 
 constexpr unsigned max_pieces = 64;
-// Automatic: the copy engine needs runs of this many bytes on average, of which this share is payload.
-constexpr std::uint64_t copy_run_bytes = 384 << 10;
-constexpr double copy_payload_share = 0.85;
 
-// Frames [first, first + count) of a batch, and where the kernel reads and writes them: in place in host memory (step
-// 0), or at address + i * step in device memory.
-struct Place {
-  std::uint64_t address = 0;
-  std::int64_t step = 0;
-};
+// Frames of a batch, and where the kernel reads and writes them.
 struct Work {
   const std::uint64_t* frame;
   const std::uint16_t* length;
   std::uint32_t* verdict;
   std::uint32_t count;
-  Place from, to;
+  StagedFrames from, to;
   unsigned key;  // in each of the four bytes
 };
-
-__device__ __forceinline__ std::uint64_t place_of(const Work& work, const Place& place, unsigned i) {
-  return place.step == 0 ? work.frame[i] : place.address + static_cast<std::uint64_t>(place.step * static_cast<int>(i));
-}
 
 // Stores the unit's bytes, never one beside them.
 __device__ __forceinline__ void store_unit(std::uint64_t address, const device::FrameUnit& unit, uint4 bytes) {
@@ -63,8 +52,8 @@ __global__ void __launch_bounds__(block_threads) echo_frames(Work work, unsigned
   const uint4 key = make_uint4(work.key, work.key, work.key, work.key);
   for (unsigned first = (blockIdx.x * block_warps + threadIdx.x / 32) * per_warp; first < work.count; first += stride) {
     const bool mine = lane < per_warp && first + lane < work.count;
-    const std::uint64_t from = mine ? place_of(work, work.from, first + lane) : 0;
-    const std::uint64_t to = mine ? place_of(work, work.to, first + lane) : 0;
+    const std::uint64_t from = mine ? device::frame_place(work.frame, work.from, first + lane) : 0;
+    const std::uint64_t to = mine ? device::frame_place(work.frame, work.to, first + lane) : 0;
     const device::FrameGroup group = device::FrameGroup::of(from, mine ? work.length[first + lane] : 0);
     sum[lane] = 0;
     __syncwarp();
@@ -156,10 +145,7 @@ Expected<void> Echo::enqueue(engine::Batch& batch, device::GpuStream& stream) {
       device::find_runs(batch.frame, batch.length, batch.count, pieces.data(), max_pieces, piece_bytes_);
   EchoPath path = path_;
   if (path == EchoPath::automatic) {
-    std::uint64_t moved = 0;
-    for (unsigned p = 0; p < count; ++p) moved += pieces[p].row_bytes();
-    const bool dense = static_cast<double>(batch.bytes) >= copy_payload_share * static_cast<double>(moved);
-    path = count != 0 && dense && moved >= count * copy_run_bytes ? EchoPath::copy : EchoPath::direct;
+    path = device::worth_copying(pieces.data(), count, batch.bytes) ? EchoPath::copy : EchoPath::direct;
   }
   if (count == 0 || path == EchoPath::direct) return run(whole, direct_blocks, main);
 
@@ -169,14 +155,13 @@ Expected<void> Echo::enqueue(engine::Batch& batch, device::GpuStream& stream) {
   const bool write_direct = path == EchoPath::direct_down;
   for (unsigned p = 0; p < count; ++p) {
     const FrameRun& piece = pieces[p];
-    const device::StagedFrames staged = device::staged_frames(piece, staging.memory, staging.pitch);
-    const Place device_place{staged.address, staged.step};
+    const StagedFrames staged = device::staged_frames(piece, staging.memory, staging.pitch);
     const Work work{batch.frame + piece.first,
                     batch.length + piece.first,
                     batch.verdict + piece.first,
                     piece.count,
-                    device_place,
-                    write_direct ? Place{} : device_place,
+                    staged,
+                    write_direct ? StagedFrames{} : staged,
                     whole.key};
     if (auto ok = device::copy_up(piece, staging.memory, staging.pitch, main); !ok) return ok;
     if (down != main) {

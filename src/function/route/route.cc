@@ -39,6 +39,7 @@ const Reason link_down = packet::register_reason("link_down", "the next hop's po
 constexpr std::uint32_t ethernet = sizeof(packet::EthernetHeader);
 constexpr std::uint32_t max_next_hops = 1U << 17;
 constexpr std::uint32_t max_groups = 4096;
+constexpr std::uint64_t group_mac_bit = 1;  // of a link address as packet::mac_word
 constexpr unsigned ahead = 8;  // frames whose headers are fetched before they are rewritten
 
 bool is_ipv6(const std::uint8_t* frame) {
@@ -91,39 +92,62 @@ engine::BatchLayout Router::layout() const {
   return {route_extra_per_frame};
 }
 
+// A frame that is not of the usual kind, or not for this port's address: dropped or punted here (host), or to be
+// forwarded after all.
+packet::FrameKind Router::look_closer(engine::Burst& burst, unsigned i) const {
+  const std::uint8_t* const data = burst.data(i);
+  const packet::MacAddress& own = port_macs_[burst.port()];
+  FrameView view;
+  if (const Reason reason = packet::parse_frame(data, burst.length(i), view); reason != packet::no_reason) {
+    burst.drop(i, reason);
+    return FrameKind::host;
+  }
+  if (view.kind != FrameKind::host) {
+    // A promiscuous port and a hub show frames for others; routing those would double them.
+    if (options_.any_mac || packet::mac_word(data) == own.word()) {
+      return view.kind;
+    }
+    burst.drop(i, other_host);
+  } else if (packet::mac_word(data + 6) == own.word()) {
+    // A packet socket also sees what the kernel sends out of the interface under the port. To the twin, which has the
+    // same address, the interface's last neighbour solicitation would look like another host with its IPv6 address.
+    burst.drop(i, own_frame);
+  } else {
+    burst.punt(i);
+  }
+  return FrameKind::host;
+}
+
 void Router::collect(engine::Burst& burst, engine::BatchWriter& writer) {
   engine::Batch& batch = writer.batch();
+  engine::BatchRows rows(batch);
+  Key6* const keys = keys6(batch);
+  std::uint32_t next_key = batch.extra_count;
+  // The port's own address is a unicast one, so equality says that too.
+  const std::uint64_t mac_mask = options_.any_mac ? group_mac_bit : packet::mac_word_mask;
+  const std::uint64_t mac = options_.any_mac ? 0 : port_macs_[burst.port()].word();
   const unsigned size = burst.size();
-  const std::uint8_t* const own_mac = port_macs_[burst.port()].bytes.data();
   for (unsigned i = 0; i < size; ++i) {
-    const std::uint8_t* data = burst.data(i);
-    FrameView view;
-    if (const Reason reason = packet::parse_frame(data, burst.length(i), view); reason != packet::no_reason)
-        [[unlikely]] {
-      burst.drop(i, reason);
-      continue;
+    const std::uint8_t* const data = burst.data(i);
+    const std::uint32_t length = burst.length(i);
+    FrameKind kind;
+    if (packet::is_plain_ipv4(data, length) && (packet::mac_word(data) & mac_mask) == mac) [[likely]] {
+      kind = FrameKind::ipv4;
+    } else if (packet::is_plain_ipv6(data, length) && (packet::mac_word(data) & mac_mask) == mac) {
+      kind = FrameKind::ipv6;
+    } else {
+      kind = look_closer(burst, i);
     }
-    // A promiscuous port and a hub show frames for others; routing those would double them.
-    if (view.kind != FrameKind::host && !options_.any_mac && std::memcmp(data, own_mac, 6) != 0) [[unlikely]] {
-      burst.drop(i, other_host);
-      continue;
-    }
-    if (view.kind == FrameKind::ipv4) [[likely]] {
+    if (kind == FrameKind::ipv4) [[likely]] {
       std::uint32_t destination;
       std::memcpy(&destination, data + ethernet + 16, sizeof destination);
-      writer.append(burst, i, packet::be32(destination));
-    } else if (view.kind == FrameKind::ipv6) {
-      const std::uint32_t at = batch.extra_count++;
-      std::memcpy(keys6(batch)[at], data + ethernet + 24, key6_bytes);
-      writer.append(burst, i, at);
-    } else if (std::memcmp(data + 6, own_mac, 6) == 0) {
-      // A packet socket also sees what the kernel sends out of the interface under the port. To the twin, which has the
-      // same address, the interface's last neighbour solicitation would look like another host with its IPv6 address.
-      burst.drop(i, own_frame);
-    } else {
-      burst.punt(i);
+      rows.append(burst.frame(i), data, length, packet::be32(destination));
+    } else if (kind == FrameKind::ipv6) {
+      std::memcpy(keys[next_key], data + ethernet + 24, key6_bytes);
+      rows.append(burst.frame(i), data, length, next_key++);
     }
   }
+  batch.extra_count = next_key;
 }
 
 void Router::compute(engine::Batch& batch, std::uint32_t first, std::uint32_t count) {

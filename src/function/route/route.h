@@ -26,6 +26,7 @@
 #include "lookup/fib.h"
 #include "lookup/gpu_fib.h"
 #include "lookup/trie.h"
+#include "packet/parse.h"
 
 namespace sluice::function {
 
@@ -62,6 +63,7 @@ class Router : public engine::Function {
   const RouterOptions& options() const { return options_; }
 
  private:
+  packet::FrameKind look_closer(engine::Burst& burst, unsigned i) const;
   // The moment before which freed next hops are named neither by a batch in flight nor by the GPU's tables.
   AdjacencyTable::Clock::time_point settled() const;
 

@@ -1,6 +1,10 @@
 #include "function/touch/touch.h"
 
+#include <algorithm>
+#include <array>
+
 #include "device/byte_sum.h"
+#include "device/frame_copy.h"
 #include "device/frame_sum.h"
 #include "device/gpu.h"
 #include "engine/batch_writer.h"
@@ -12,26 +16,62 @@
 namespace sluice::function {
 namespace {
 
+constexpr unsigned max_runs = 16;
+constexpr std::uint64_t whole_runs = std::uint64_t{1} << 40;  // there is nothing to overlap within a batch
+
+TouchPath path_of(const std::string& name) {
+  if (name == "copy") return TouchPath::copy;
+  return name == "direct" ? TouchPath::direct : TouchPath::automatic;
+}
+
 const bool registered = engine::register_function(
     {"touch", "measuring: the device reads every byte, a verdict comes back",
-     [](Settings&, const engine::PortTable& ports) -> Expected<std::unique_ptr<engine::Function>> {
-       return std::make_unique<Touch>(peers_of(ports));
+     [](Settings& settings, const engine::PortTable& ports) -> Expected<std::unique_ptr<engine::Function>> {
+       return std::make_unique<Touch>(peers_of(ports), path_of(settings.choice("path", "auto", {"auto", "copy", "direct"})));
      }});
 
 }  // namespace
 
-void Touch::collect(engine::Burst& burst, engine::BatchWriter& batch) {
+void Touch::collect(engine::Burst& burst, engine::BatchWriter& writer) {
+  engine::BatchRows rows(writer.batch());
   for (unsigned i = 0; i < burst.size(); ++i) {
-    batch.append(burst, i, burst.port());
+    rows.append(burst, i, burst.port());
   }
 }
 
-Expected<void> Touch::attach(device::Gpu&, const engine::DevicePlan&) {
+Expected<void> Touch::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {
+  if (path_ == TouchPath::direct) return {};
+  pitch_ = device::staging_pitch(plan.frame_bytes);
+  rows_ = plan.batch_capacity;
+  for (unsigned s = 0; s < gpu.stream_count(); ++s) {
+    auto memory = gpu.allocate_device(pitch_ * rows_);
+    if (!memory) return tl::unexpected(memory.error());
+    staging_.push_back({&gpu.stream(s), static_cast<std::byte*>(*memory)});
+  }
   return {};
 }
 
+// A copy that is enqueued before an error only writes to the staging area, so nothing needs to be waited for.
 Expected<void> Touch::launch(engine::Batch& batch, device::GpuStream& stream) {
-  return device::sum_frames(batch.frame, batch.length, batch.verdict, batch.count, stream.raw());
+  void* const raw = stream.raw();
+  const auto staging =
+      std::find_if(staging_.begin(), staging_.end(), [&](const Staging& one) { return one.stream == &stream; });
+  std::array<device::FrameRun, max_runs> runs;
+  unsigned count = 0;
+  if (staging != staging_.end() && batch.count <= rows_ && device::staging_pitch(batch.max_length) <= pitch_) {
+    count = device::find_runs(batch.frame, batch.length, batch.count, runs.data(), max_runs, whole_runs);
+    if (path_ == TouchPath::automatic && !device::worth_copying(runs.data(), count, batch.bytes)) count = 0;
+  }
+  if (count == 0) return device::sum_frames(batch.frame, batch.length, batch.verdict, batch.count, raw);
+  for (unsigned r = 0; r < count; ++r) {
+    const device::FrameRun& run = runs[r];
+    if (auto ok = device::copy_up(run, staging->memory, pitch_, raw); !ok) return ok;
+    if (auto ok = device::sum_frames(batch.frame + run.first, batch.length + run.first, batch.verdict + run.first,
+                                     run.count, raw, device::staged_frames(run, staging->memory, pitch_));
+        !ok)
+      return ok;
+  }
+  return {};
 }
 
 void Touch::compute(engine::Batch& batch, std::uint32_t first, std::uint32_t count) {

@@ -2,10 +2,17 @@
 // what a function that only looks (route, acl, inspect) can reach at best.
 //
 // Verdict: the 32-bit sum of the frame's bytes. Frames leave unchanged through their port's peer.
-// GPU: a kernel reads the frames in host memory directly; eight lanes read a 128-byte line (device/frame_read.cuh).
-// Verdicts are stored 4 bytes a frame, coalesced. CPU: the same sum by packed adds. Settings: none.
+// Verdicts are stored 4 bytes a frame, coalesced. CPU: the same sum by packed adds.
+//
+// Settings: path = how the bytes travel to a GPU:
+//   copy    the copy engine brings them up, as 2-D copies of runs of frames; a kernel reads device memory
+//   direct  a kernel reads the frames in host memory; eight lanes read a 128-byte line (device/frame_read.cuh)
+//   auto    copy for large runs of frames of about one size, which uses the link's packets better; direct otherwise
+// A batch whose frames lie too scattered for the copy engine goes by the direct path in any case. Device memory for
+// copy and auto: one staging area for each stream, of batch_capacity frames.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -13,10 +20,13 @@
 
 namespace sluice::function {
 
+enum class TouchPath { automatic, copy, direct };
+
 class Touch final : public engine::Function {
  public:
   // `peers`: for each port the index of the port that its frames leave through.
-  explicit Touch(std::vector<std::uint16_t> peers) : peers_(std::move(peers)) {}
+  explicit Touch(std::vector<std::uint16_t> peers, TouchPath path = TouchPath::automatic)
+      : peers_(std::move(peers)), path_(path) {}
 
   Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;
   void collect(engine::Burst& burst, engine::BatchWriter& batch) override;
@@ -25,7 +35,15 @@ class Touch final : public engine::Function {
   void forward(engine::Batch& batch, std::uint32_t first, std::uint32_t count, engine::Emitter& out) override;
 
  private:
+  struct Staging {  // of one engine stream
+    const device::GpuStream* stream;
+    std::byte* memory;
+  };
   std::vector<std::uint16_t> peers_;
+  TouchPath path_;
+  std::size_t pitch_ = 0;
+  std::uint32_t rows_ = 0;
+  std::vector<Staging> staging_;
 };
 
 }  // namespace sluice::function

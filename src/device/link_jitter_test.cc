@@ -1,0 +1,53 @@
+// The jitter probe keeps the rate, leaves the frames as they were, and says what it cannot do.
+#include "device/link_jitter.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <vector>
+
+namespace sluice::device {
+namespace {
+
+class LinkJitterTest : public testing::TestWithParam<LinkJitterOptions::Way> {
+ protected:
+  void SetUp() override {
+    auto gpu = Gpu::open(0, 2);
+    if (!gpu) GTEST_SKIP() << gpu.error().message;
+    gpu_ = std::move(*gpu);
+  }
+  std::unique_ptr<Gpu> gpu_;
+};
+
+TEST_P(LinkJitterTest, times_every_batch_and_changes_nothing) {
+  constexpr std::size_t bytes = 1 << 20;
+  auto memory = gpu_->allocate_host(bytes);
+  ASSERT_TRUE(memory);
+  auto* const words = static_cast<std::uint32_t*>(*memory);
+  std::iota(words, words + bytes / 4, 0x12345678u);
+  const std::vector<std::uint32_t> before(words, words + bytes / 4);
+  const LinkJitterOptions options{
+      .way = GetParam(), .gbytes = 0.01, .seconds = 0.2, .memory = *memory, .bytes = bytes, .frames = 16};
+  const auto jitter = measure_jitter(*gpu_, options);
+  ASSERT_TRUE(jitter) << jitter.error().message;
+  // 10 MB/s in batches of 22.5 KB for 0.2 s.
+  EXPECT_NEAR(static_cast<double>(jitter->batches), 88, 4);
+  EXPECT_GT(jitter->p50_us, 0);
+  EXPECT_LE(jitter->p50_us, jitter->p999_us);
+  EXPECT_LE(jitter->p999_us, jitter->longest_us);
+  EXPECT_LE(jitter->longest_link_us, jitter->longest_us);
+  EXPECT_TRUE(std::equal(before.begin(), before.end(), words)) << "frames came back changed";
+  EXPECT_THAT(jitter_text(options, *jitter), testing::HasSubstr("hold-up"));
+}
+
+TEST_P(LinkJitterTest, refuses_what_it_cannot_measure) {
+  EXPECT_FALSE(measure_jitter(*gpu_, {.way = GetParam(), .gbytes = 1, .seconds = 0.1}));
+}
+
+INSTANTIATE_TEST_SUITE_P(ways, LinkJitterTest,
+                         testing::Values(LinkJitterOptions::both_ways, LinkJitterOptions::up,
+                                         LinkJitterOptions::reads));
+
+}  // namespace
+}  // namespace sluice::device
