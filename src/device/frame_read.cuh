@@ -61,9 +61,9 @@ __device__ __forceinline__ unsigned line_sum(unsigned value) {
 }
 
 // Where frame i is: staged, or in place.
-__device__ __forceinline__ std::uint64_t frame_place(const std::uint64_t* frame, const StagedFrames& staged, unsigned i) {
-  return staged.step == 0 ? frame[i]
-                          : staged.address + static_cast<std::uint64_t>(staged.step * static_cast<int>(i));
+__device__ __forceinline__ std::uint64_t frame_place(const std::uint64_t* frame, const StagedFrames& staged,
+                                                     unsigned i) {
+  return staged.step == 0 ? frame[i] : staged.address + static_cast<std::uint64_t>(staged.step * static_cast<int>(i));
 }
 
 // One lane's 16 bytes of a frame.

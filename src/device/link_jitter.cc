@@ -41,7 +41,8 @@ class Measurement {
     if (const double gap = us_between(seen_, now); gap > holdup_us) {
       ++result_.holdups;
       result_.longest_holdup_us = std::max(result_.longest_holdup_us, gap);
-      last_holdup_ = now;
+      // What it delayed has left again by then, at a load of nine tenths.
+      quiet_from_ = now + 10 * (now - seen_);
     }
     seen_ = now;
   }
@@ -57,7 +58,7 @@ class Measurement {
   std::deque<UnderWay> under_way_;
   std::vector<float> us_;
   LinkJitter result_;
-  Clock::time_point seen_, last_holdup_;
+  Clock::time_point seen_, quiet_from_;
 };
 
 Expected<void> Measurement::prepare() {
@@ -115,10 +116,10 @@ Expected<void> Measurement::collect() {
     }
     look();
     const Clock::time_point due = under_way_.front().due;
-    const double us = us_between(due, seen_);
-    us_.push_back(static_cast<float>(us));
-    if (last_holdup_ < due) {
-      result_.longest_link_us = std::max(result_.longest_link_us, us);
+    const auto us = static_cast<float>(us_between(due, seen_));
+    us_.push_back(us);
+    if (quiet_from_ < due) {
+      result_.longest_link_us = std::max<double>(result_.longest_link_us, us);
     }
     under_way_.pop_front();
   }
@@ -130,11 +131,11 @@ Expected<LinkJitter> Measurement::run() {
     return tl::unexpected(ok.error());
   }
   const double batch_bytes = static_cast<double>(frames_) * frame_bytes;
-  const auto interval = std::chrono::duration_cast<Clock::duration>(
-      std::chrono::duration<double>(batch_bytes / options_.gbytes / 1e9));
+  const auto interval =
+      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(batch_bytes / options_.gbytes / 1e9));
   const Clock::time_point begin = Clock::now();
-  const Clock::time_point end = begin + std::chrono::duration_cast<Clock::duration>(
-                                            std::chrono::duration<double>(options_.seconds));
+  const Clock::time_point end =
+      begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options_.seconds));
   Clock::time_point due = begin + interval;
   seen_ = begin;
   for (std::uint64_t batch = 0; seen_ < end || !under_way_.empty();) {
@@ -162,7 +163,9 @@ Expected<LinkJitter> Measurement::run() {
     return make_error("the link's jitter: no batch in " + std::to_string(options_.seconds) + " s");
   }
   std::sort(us_.begin(), us_.end());
-  const auto quantile = [&](double q) { return us_[static_cast<std::size_t>(q * static_cast<double>(us_.size() - 1))]; };
+  const auto quantile = [&](double q) {
+    return us_[static_cast<std::size_t>(q * static_cast<double>(us_.size() - 1))];
+  };
   result_.p50_us = quantile(0.5);
   result_.p999_us = quantile(0.999);
   result_.longest_us = us_.back();
@@ -178,11 +181,12 @@ Expected<LinkJitter> measure_jitter(Gpu& gpu, const LinkJitterOptions& options) 
 std::string jitter_text(const LinkJitterOptions& options, const LinkJitter& jitter) {
   constexpr const char* ways[] = {"copy engine both ways", "copy engine up", "direct reads"};
   char text[320];
-  std::snprintf(text, sizeof text,
-                "jitter, %s at %.1f GB/s for %.0f s: %lu batches, p50 %.0f, p99.9 %.0f, longest %.0f us; longest without a "
-                "hold-up of the measuring thread %.0f us; hold-ups over 50 us: %lu, longest %.0f us",
-                ways[options.way], jitter.gbytes, options.seconds, jitter.batches, jitter.p50_us, jitter.p999_us,
-                jitter.longest_us, jitter.longest_link_us, jitter.holdups, jitter.longest_holdup_us);
+  std::snprintf(
+      text, sizeof text,
+      "jitter, %s at %.1f GB/s for %.0f s: %lu batches, p50 %.0f, p99.9 %.0f, longest %.0f us; longest without a "
+      "hold-up of the measuring thread %.0f us; hold-ups over 50 us: %lu, longest %.0f us",
+      ways[options.way], jitter.gbytes, options.seconds, jitter.batches, jitter.p50_us, jitter.p999_us,
+      jitter.longest_us, jitter.longest_link_us, jitter.holdups, jitter.longest_holdup_us);
   return text;
 }
 

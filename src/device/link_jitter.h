@@ -1,9 +1,10 @@
-// How steadily the link works when it is not full: batches of frames at a constant rate, each timed from when it was due
-// until the GPU had done it. What the link itself adds must be told from what the machine does to the thread that
+// How steadily the link works when it is not full: batches of frames at a constant rate, each timed from when it was
+// due until the GPU had done it. What the link itself adds must be told from what the machine does to the thread that
 // measures, so the thread watches itself: a gap between two looks at the clock, or a driver's call, of over 50 us is a
-// hold-up, and a batch during which there was one says nothing about the link.
+// hold-up, and a batch that was due during one, or shortly after, says nothing about the link.
 //
-//     auto jitter = measure_jitter(*gpu, {.way = LinkJitterOptions::both_ways, .gbytes = 38, .memory = ..., .bytes = ...});
+//     auto jitter = measure_jitter(*gpu, {.way = LinkJitterOptions::both_ways, .gbytes = 38, .memory = ..., .bytes =
+//     ...});
 //
 // A deadline can be held by nobody on this machine that is shorter than `longest_us`; `longest_link_us` is the link's
 // part.
@@ -33,7 +34,7 @@ struct LinkJitter {
   double gbytes = 0;  // reached
   std::uint64_t batches = 0;
   double p50_us = 0, p999_us = 0, longest_us = 0;
-  double longest_link_us = 0;  // of the batches without a hold-up
+  double longest_link_us = 0;  // of the batches that no hold-up delayed
   std::uint64_t holdups = 0;
   double longest_holdup_us = 0;
 };

@@ -104,30 +104,44 @@ void Lane::compute_here(Batch& batch) {
 // From the queue, which may be shared, or from what the lane that owns the queue has put aside for this one.
 unsigned Lane::receive_burst(std::uint64_t& now) {
   if (parts_.shares_queue) {
-    return inbox_.take(burst_.frames(), burst_size, now);
+    const unsigned count = inbox_.take(burst_.frames(), burst_size, now);
+    survey(count);
+    return count;
   }
   unsigned count = parts_.ports[parts_.port]->rx_burst(parts_.queue, burst_.frames(), burst_size);
   if (count != 0) {
     now = rte_rdtsc() - parts_.ports[parts_.port]->waited(parts_.queue);
-    count = join_pieces(count);
+    if (survey(count)) [[unlikely]] {
+      count = join_pieces(count);
+      survey(count);
+    }
     if (spread_) {
       count = spread_->spread(burst_.frames(), count, now, collected_counters_);
+      survey(count);
     }
   }
   return count;
+}
+
+// Fetches the headers and counts the bytes of the burst; whether one of its frames came in pieces.
+bool Lane::survey(unsigned count) {
+  rte_mbuf** const frames = burst_.frames();
+  std::uint64_t bytes = 0;
+  unsigned pieces = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    const rte_mbuf* const frame = frames[i];
+    rte_prefetch0(rte_pktmbuf_mtod(frame, const void*));
+    bytes += rte_pktmbuf_pkt_len(frame);
+    pieces |= frame->nb_segs - 1U;
+  }
+  burst_bytes_ = bytes;
+  return pieces != 0;
 }
 
 // Functions and devices see a frame as one piece of memory; a driver may deliver it as a chain of buffers. Returns how
 // many frames are left.
 unsigned Lane::join_pieces(unsigned count) {
   rte_mbuf** frames = burst_.frames();
-  unsigned most = 1;
-  for (unsigned i = 0; i < count; ++i) {
-    most = std::max<unsigned>(most, frames[i]->nb_segs);
-  }
-  if (most == 1) [[likely]] {
-    return count;
-  }
   unsigned kept = 0;
   for (unsigned i = 0; i < count; ++i) {
     if (frames[i]->nb_segs != 1 && rte_pktmbuf_linearize(frames[i]) != 0) [[unlikely]] {
@@ -163,15 +177,8 @@ unsigned Lane::receive() {
   const unsigned count = receive_burst(now);
   if (count != 0) {
     burst_.begin(count, parts_.port);
-    for (unsigned i = 0; i < count; ++i) {
-      rte_prefetch0(burst_.data(i));
-    }
-    std::uint64_t bytes = 0;
-    for (unsigned i = 0; i < count; ++i) {
-      bytes += burst_.length(i);
-    }
     collected_counters_.rx_frames.add(count);
-    collected_counters_.rx_bytes.add(bytes);
+    collected_counters_.rx_bytes.add(burst_bytes_);
     const std::uint32_t before = batch->count;
     BatchWriter writer(*batch);
     parts_.function->collect(burst_, writer);

@@ -108,6 +108,7 @@ class Lane {
   void time_point();
   unsigned receive();
   unsigned receive_burst(std::uint64_t& now);
+  bool survey(unsigned count);
   unsigned join_pieces(unsigned count);
   void hand_over(Batch& batch);
   void compute_here(Batch& batch);
@@ -129,6 +130,7 @@ class Lane {
   Counter collected_, forwarded_;  // frames that entered and left batches
   Histogram latency_;
   Burst burst_;
+  std::uint64_t burst_bytes_ = 0;
   Emitter emitter_;
   std::atomic<bool> receiving_{true};
   std::atomic<bool> drained_{false};

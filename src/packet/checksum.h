@@ -62,9 +62,10 @@ constexpr std::uint16_t update_checksum(std::uint16_t checksum, std::uint16_t be
 // TTL - 1 and the checksum to match, the same value as a full recomputation. The caller has seen that the TTL is not 0.
 inline void decrement_ttl(Ipv4Header& header) {
   --header.ttl;
-  // The TTL is the high byte of its word: ~m + m' is the constant ~0x0100.
-  const std::uint32_t sum = static_cast<std::uint16_t>(~header.checksum) + std::uint32_t{be16(0xfeff)};
-  header.checksum = static_cast<std::uint16_t>(~fold_sum32(sum));
+  // The TTL is the high byte of its word, which falls by 0x0100: equation 3 comes down to adding that to the checksum,
+  // with the carry added again.
+  const std::uint32_t sum = header.checksum + std::uint32_t{be16(0x0100)};
+  header.checksum = static_cast<std::uint16_t>(sum + (sum >= 0xffff));
 }
 
 // The checksum of a transport header and its payload, `length` bytes at `segment` with a checksum field of 0, under the

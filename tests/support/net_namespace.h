@@ -20,7 +20,8 @@ namespace sluice::test {
 
 class NetNamespace {
  public:
-  static constexpr const char* skip_line = "needs root (CAP_SYS_ADMIN and CAP_NET_ADMIN) and iproute2 for network namespaces";
+  static constexpr const char* skip_line =
+      "needs root (CAP_SYS_ADMIN and CAP_NET_ADMIN) and iproute2 for network namespaces";
 
   static bool permitted() {
     bool ok = false;

@@ -216,8 +216,8 @@ std::string row(const std::string& label, const Outcome& o) {
       "device p50 "
       "{:.0f} max {:.0f} us, overruns {}, late cycles {}, slow launches {}, stalls {}, full {}, on GPU {:.0f} %",
       label, o.mpps(), o.gbytes(), o.p50_us, o.p99_us, o.p999_us, o.max_us, o.deadline_misses, o.misses_away, o.aways,
-      o.longest_away_us, o.offered_missed, o.device_p50_us, o.device_max_us, o.overruns, o.late_cycles, o.slow_launches, o.stalls,
-      o.sealed_full,
+      o.longest_away_us, o.offered_missed, o.device_p50_us, o.device_max_us, o.overruns, o.late_cycles, o.slow_launches,
+      o.stalls, o.sealed_full,
       100.0 * static_cast<double>(o.gpu_frames) /
           static_cast<double>(std::max<std::uint64_t>(1, o.gpu_frames + o.cpu_frames)));
 }

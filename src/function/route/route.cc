@@ -40,7 +40,7 @@ constexpr std::uint32_t ethernet = sizeof(packet::EthernetHeader);
 constexpr std::uint32_t max_next_hops = 1U << 17;
 constexpr std::uint32_t max_groups = 4096;
 constexpr std::uint64_t group_mac_bit = 1;  // of a link address as packet::mac_word
-constexpr unsigned ahead = 8;  // frames whose headers are fetched before they are rewritten
+constexpr unsigned ahead = 8;               // frames whose headers are fetched before they are rewritten
 
 bool is_ipv6(const std::uint8_t* frame) {
   return frame[12] == 0x86;
@@ -50,7 +50,7 @@ bool is_ipv6(const std::uint8_t* frame) {
 
 Router::Router(RouterOptions options, const engine::PortTable& ports) : options_(std::move(options)) {
   for (std::size_t port = 0; port < ports.size(); ++port) {
-    port_macs_.push_back(ports[port].mac);
+    mac_words_.push_back(ports[port].mac.word());
     port_mtus_.push_back(ports[port].mtu);
   }
 }
@@ -68,7 +68,7 @@ Expected<void> Router::prepare() {
   }
   fib_ = std::move(*fib);
   adjacencies_ = std::make_unique<AdjacencyTable>(max_next_hops, max_groups, [this] { return settled(); });
-  table_ = std::make_unique<RouteTable>(*fib_, *adjacencies_, port_macs_.size());
+  table_ = std::make_unique<RouteTable>(*fib_, *adjacencies_, mac_words_.size());
   for (std::size_t port = 0; port < port_mtus_.size(); ++port) {
     table_->set_link(static_cast<PortIndex>(port), true, port_mtus_[port]);
   }
@@ -96,7 +96,7 @@ engine::BatchLayout Router::layout() const {
 // forwarded after all.
 packet::FrameKind Router::look_closer(engine::Burst& burst, unsigned i) const {
   const std::uint8_t* const data = burst.data(i);
-  const packet::MacAddress& own = port_macs_[burst.port()];
+  const std::uint64_t own_mac = mac_words_[burst.port()];
   FrameView view;
   if (const Reason reason = packet::parse_frame(data, burst.length(i), view); reason != packet::no_reason) {
     burst.drop(i, reason);
@@ -104,11 +104,11 @@ packet::FrameKind Router::look_closer(engine::Burst& burst, unsigned i) const {
   }
   if (view.kind != FrameKind::host) {
     // A promiscuous port and a hub show frames for others; routing those would double them.
-    if (options_.any_mac || packet::mac_word(data) == own.word()) {
+    if (options_.any_mac || packet::mac_word(data) == own_mac) {
       return view.kind;
     }
     burst.drop(i, other_host);
-  } else if (packet::mac_word(data + 6) == own.word()) {
+  } else if (packet::mac_word(data + 6) == own_mac) {
     // A packet socket also sees what the kernel sends out of the interface under the port. To the twin, which has the
     // same address, the interface's last neighbour solicitation would look like another host with its IPv6 address.
     burst.drop(i, own_frame);
@@ -125,7 +125,7 @@ void Router::collect(engine::Burst& burst, engine::BatchWriter& writer) {
   std::uint32_t next_key = batch.extra_count;
   // The port's own address is a unicast one, so equality says that too.
   const std::uint64_t mac_mask = options_.any_mac ? group_mac_bit : packet::mac_word_mask;
-  const std::uint64_t mac = options_.any_mac ? 0 : port_macs_[burst.port()].word();
+  const std::uint64_t mac = options_.any_mac ? 0 : mac_words_[burst.port()];
   const unsigned size = burst.size();
   for (unsigned i = 0; i < size; ++i) {
     const std::uint8_t* const data = burst.data(i);
@@ -219,18 +219,19 @@ void Router::forward(engine::Batch& batch, std::uint32_t first, std::uint32_t co
       out.punt(batch, i, true, ttl_expired);
       continue;
     }
-    if (const bool fits = batch.length[i] <= ethernet + table_->mtu(port); !fits || !table_->link_up(port))
-        [[unlikely]] {
-      if (fits) {
-        out.drop(batch, i, link_down);
-      } else {
+    if (batch.length[i] > ethernet + table_->carries(port)) [[unlikely]] {
+      if (batch.length[i] > ethernet + table_->mtu(port)) {
         out.punt(batch, i, true, too_big);
+      } else {
+        out.drop(batch, i, link_down);
       }
       continue;
     }
-    const std::uint64_t mac = adjacency.mac_word();
-    std::memcpy(frame, &mac, 6);
-    std::memcpy(frame + 6, port_macs_[port].bytes.data(), 6);
+    const std::uint64_t own_mac = mac_words_[port];
+    const std::uint64_t both_macs = adjacency.mac_word() | own_mac << 48;
+    const auto rest = static_cast<std::uint32_t>(own_mac >> 16);
+    std::memcpy(frame, &both_macs, sizeof both_macs);
+    std::memcpy(frame + sizeof both_macs, &rest, sizeof rest);
     if (v6) {
       --ttl;
     } else {

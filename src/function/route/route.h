@@ -68,7 +68,7 @@ class Router : public engine::Function {
   AdjacencyTable::Clock::time_point settled() const;
 
   RouterOptions options_;
-  std::vector<packet::MacAddress> port_macs_;
+  std::vector<std::uint64_t> mac_words_;  // of the ports
   std::vector<std::uint32_t> port_mtus_;
   std::unique_ptr<lookup::Trie> trie4_;  // the GPU's tables; absent on the CPU device
   std::unique_ptr<lookup::Trie> trie6_;

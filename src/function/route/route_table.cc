@@ -13,7 +13,7 @@ constexpr std::uint32_t neighbour_metric = std::numeric_limits<std::uint32_t>::m
 }  // namespace
 
 RouteTable::RouteTable(lookup::Fib& fib, AdjacencyTable& adjacencies, std::size_t ports)
-    : fib_(fib), adjacencies_(adjacencies), mtu_(ports), up_(ports) {
+    : fib_(fib), adjacencies_(adjacencies), mtu_(ports), carries_(ports), up_(ports) {
   for (std::size_t port = 0; port < ports; ++port) {
     mtu_[port].store(1500);
     up_[port].store(true);
@@ -226,6 +226,7 @@ void RouteTable::set_link(PortIndex port, bool up, std::uint32_t mtu) {
   if (port < mtu_.size()) {
     mtu_[port].store(mtu, std::memory_order_relaxed);
     up_[port].store(up, std::memory_order_relaxed);
+    carries_[port].store(up ? mtu : 0, std::memory_order_relaxed);
   }
 }
 

@@ -40,6 +40,8 @@ class RouteTable : public ControlPlane {
   std::size_t size(int family) const;
   bool link_up(PortIndex port) const { return up_[port].load(std::memory_order_relaxed); }
   std::uint32_t mtu(PortIndex port) const { return mtu_[port].load(std::memory_order_relaxed); }
+  // Both in one look: the MTU of a link that is up, or 0.
+  std::uint32_t carries(PortIndex port) const { return carries_[port].load(std::memory_order_relaxed); }
   // Up to `limit` of the routes in force whose prefix is wanted, in no particular order; `matching`: how many there
   // are.
   std::vector<Route> list(const std::function<bool(const packet::IpPrefix&)>& wanted, std::size_t limit,
@@ -82,7 +84,7 @@ class RouteTable : public ControlPlane {
   std::map<std::pair<PortIndex, packet::IpAddress>, Neighbour> neighbours_;
   // Routes without a gateway, by prefix and metric: where gateways are found.
   std::map<std::pair<packet::IpPrefix, std::uint32_t>, PortIndex> on_link_;
-  std::vector<std::atomic<std::uint32_t>> mtu_;
+  std::vector<std::atomic<std::uint32_t>> mtu_, carries_;
   std::vector<std::atomic<bool>> up_;
 };
 

@@ -16,7 +16,7 @@
 namespace sluice::function {
 namespace {
 
-constexpr unsigned max_runs = 16;
+constexpr unsigned max_runs = 64;
 constexpr std::uint64_t whole_runs = std::uint64_t{1} << 40;  // there is nothing to overlap within a batch
 
 TouchPath path_of(const std::string& name) {
@@ -27,7 +27,8 @@ TouchPath path_of(const std::string& name) {
 const bool registered = engine::register_function(
     {"touch", "measuring: the device reads every byte, a verdict comes back",
      [](Settings& settings, const engine::PortTable& ports) -> Expected<std::unique_ptr<engine::Function>> {
-       return std::make_unique<Touch>(peers_of(ports), path_of(settings.choice("path", "auto", {"auto", "copy", "direct"})));
+       return std::make_unique<Touch>(peers_of(ports),
+                                      path_of(settings.choice("path", "auto", {"auto", "copy", "direct"})));
      }});
 
 }  // namespace
