@@ -51,6 +51,8 @@ void add_options(CLI::App& command, bench::BenchOptions& options) {
   command.add_option("--table", options.table, "route: a file of routes (lookup/route_file.h)");
   command.add_option("--at", options.at,
                      "echo, touch: hold this share of the ceiling, e.g. 0.75, instead of searching");
+  command.add_flag("!--no-goals", options.goals,
+                   "measure only: a goal that is missed is neither said nor exit status 1");
   command.add_flag("--realtime", options.realtime, "lanes and worker run above every ordinary thread (SCHED_FIFO)");
   command.add_option("--csv", options.csv, "append the rows to this file; soak: write its series to this new one");
 }
@@ -70,8 +72,12 @@ void add_bench(CLI::App& app, int& status) {
     }
     add_options(*sub, *options);
     sub->callback([options, &one, &status] {
+      if (const auto good = bench::check_options(*options); !good) {
+        std::fprintf(stderr, "bench %s: %s\n", one.name, good.error().message.c_str());
+        status = 2;
+        return;
+      }
       spdlog::set_level(spdlog::level::warn);
-      end_on_signals(bench::remove_router_table);
       // Now, and not after a minute of measuring. A soak's file is another one.
       if (!options->csv.empty() && std::string_view(one.name) != "soak") {
         if (const auto usable = bench::check_csv(options->csv); !usable) {
@@ -80,6 +86,7 @@ void add_bench(CLI::App& app, int& status) {
           return;
         }
       }
+      end_on_signals(bench::remove_router_table);
       status = one.run(*options);
     });
   }

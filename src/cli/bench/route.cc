@@ -6,6 +6,7 @@
 
 #include "cli/bench/bench.h"
 #include "cli/bench/csv.h"
+#include "cli/bench/goals.h"
 #include "cli/bench/route_rounds.h"
 #include "cli/bench/router_rig.h"
 #include "cli/bench/testpmd.h"
@@ -13,6 +14,10 @@
 
 namespace sluice::cli::bench {
 namespace {
+
+constexpr double goal_of_zero_load = 90;  // % of zero-load's frames that full-load forwards
+constexpr double goal_times_testpmd = 2;  // testpmd's time for a frame
+constexpr double goal_of_ipv4 = 85;       // % of IPv4's frames that IPv6 forwards
 
 constexpr std::pair<Work, const char*> works[] = {
     {Work::full, "full-load"}, {Work::zero_load, "zero-load"}, {Work::mac_loop, "MAC loop"}};
@@ -79,13 +84,13 @@ void print_rounds(const BenchOptions& options, const std::string& device, int fa
 
 // The router beside both yardsticks. On a GPU the loop is the one of the CPU's run.
 void print_result(const std::string& device, int family, const RouteRounds& rounds, const RouteRounds& cpu,
-                  const Testpmd& testpmd) {
+                  const Testpmd& testpmd, Goals& goals) {
   const RoundsOfWork& full = rounds.get(family, Work::full);
   const RoundsOfWork& loop = cpu.get(family, Work::mac_loop);
   const double ns = full.spread().median;
+  const Spread of_zero_load = ratio(rounds.get(family, Work::zero_load), full);
   std::printf("RESULT route %s IPv%d: full-load %.1f Mpps = %s %% of zero-load; %s ns per frame and core",
-              device.c_str(), family, full.median().mpps(),
-              spread_text(ratio(rounds.get(family, Work::zero_load), full), 100, 1).c_str(),
+              device.c_str(), family, full.median().mpps(), spread_text(of_zero_load, 100, 1).c_str(),
               spread_text(full.spread(), 1, 1).c_str());
   if (!loop.empty()) {
     std::printf(" = %s times the MAC loop's on the same port and frames", spread_text(ratio(full, loop), 1, 2).c_str());
@@ -94,10 +99,17 @@ void print_result(const std::string& device, int family, const RouteRounds& roun
     std::printf(", %.2f times testpmd's on null ports", ns * testpmd.mpps / 1000);
   }
   std::printf("\n");
+  const std::string label = fmt::format("{} IPv{}", device, family);
+  goals.at_least(label + ": full-load of zero-load", 100 * of_zero_load.median, goal_of_zero_load, "%");
+  if (testpmd.mpps > 0) {
+    goals.at_most(label + ": time for a frame", ns * testpmd.mpps / 1000, goal_times_testpmd, "times testpmd's");
+  } else {
+    goals.without(label + ": time for a frame beside testpmd's", testpmd.why);
+  }
 }
 
 Expected<void> run_device(const BenchOptions& options, const RouterTable& table, const std::string& device,
-                          const Testpmd& testpmd, RouteRounds& cpu) {
+                          const Testpmd& testpmd, RouteRounds& cpu, Goals& goals) {
   for (const int family : {4, 6}) {
     const auto checked = verify_verdicts(router_rig(options, table, family, engine::Mode::full, device), 300'000);
     if (!checked) {
@@ -125,10 +137,11 @@ Expected<void> run_device(const BenchOptions& options, const RouterTable& table,
     print_rounds(options, device, family, *rounds);
   }
   for (const int family : {4, 6}) {
-    print_result(device, family, *rounds, cpu, testpmd);
+    print_result(device, family, *rounds, cpu, testpmd, goals);
   }
-  std::printf("RESULT route %s: IPv6 at %s %% of IPv4\n", device.c_str(),
-              spread_text(ratio(rounds->get(4, Work::full), rounds->get(6, Work::full)), 100, 1).c_str());
+  const Spread of_ipv4 = ratio(rounds->get(4, Work::full), rounds->get(6, Work::full));
+  std::printf("RESULT route %s: IPv6 at %s %% of IPv4\n", device.c_str(), spread_text(of_ipv4, 100, 1).c_str());
+  goals.at_least(device + ": IPv6 of IPv4", 100 * of_ipv4.median, goal_of_ipv4, "%");
   std::fflush(stdout);
   return {};
 }
@@ -165,21 +178,22 @@ int bench_route(const BenchOptions& options) {
   const auto table = RouterTable::make(options);
   if (!table) {
     std::fprintf(stderr, "bench route: %s\n", table.error().message.c_str());
-    return 1;
+    return 2;
   }
   std::vector<std::string> devices{"cpu"};
   if (ceilings && options.device != "cpu") {
     devices.push_back(options.device == "auto" ? "cuda:0" : options.device);
   }
   int status = 0;
+  Goals goals("route", options.goals);
   RouteRounds cpu;
   for (const std::string& device : devices) {
-    if (auto done = run_device(options, **table, device, testpmd, cpu); !done) {
+    if (auto done = run_device(options, **table, device, testpmd, cpu, goals); !done) {
       std::fprintf(stderr, "bench route: %s: %s\n", device.c_str(), done.error().message.c_str());
       status = 1;
     }
   }
-  return status;
+  return status | goals.status();
 }
 
 int bench_idle(const BenchOptions& options) {
@@ -193,7 +207,7 @@ int bench_idle(const BenchOptions& options) {
   const auto table = RouterTable::make(options);
   if (!table) {
     std::fprintf(stderr, "bench idle: %s\n", table.error().message.c_str());
-    return 1;
+    return 2;
   }
   auto rig =
       Rig::make(router_rig(options, **table, 4, engine::Mode::full, options.device == "auto" ? "cpu" : options.device));
