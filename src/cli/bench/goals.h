@@ -1,5 +1,6 @@
 // What a bench is aimed at. Each goal is said as it is judged, and the bench's exit status is that of all of them: 0
-// when each was reached, 1 when one was missed. With --no-goals nothing is judged, nothing is said, and the status is 0.
+// when each was reached, 1 when one was missed. With --no-goals nothing is judged, nothing is said, and the status is
+// 0.
 //
 // Figures are compared as they are printed, with one digit after the point.
 #pragma once

@@ -16,12 +16,10 @@ std::string said(const std::function<void()>& action) {
 
 TEST(Goals, EachIsSaidAndOneThatIsMissedIsStatusOne) {
   Goals goals("echo", true);
-  EXPECT_EQ(said([&] { goals.at_least("share", 90.04, 90, "%"); }),
-            "GOAL reached: echo share: 90 %, at least 90\n");
+  EXPECT_EQ(said([&] { goals.at_least("share", 90.04, 90, "%"); }), "GOAL reached: echo share: 90 %, at least 90\n");
   EXPECT_EQ(said([&] { goals.at_most("late", 0, 0, "frames"); }), "GOAL reached: echo late: 0 frames, at most 0\n");
   EXPECT_EQ(said([&] { EXPECT_EQ(goals.status(), 0); }), "goals: 2 of 2 reached\n");
-  EXPECT_EQ(said([&] { goals.at_least("share", 89.9, 90, "%"); }),
-            "GOAL MISSED: echo share: 89.9 %, at least 90\n");
+  EXPECT_EQ(said([&] { goals.at_least("share", 89.9, 90, "%"); }), "GOAL MISSED: echo share: 89.9 %, at least 90\n");
   EXPECT_EQ(said([&] { EXPECT_EQ(goals.status(), 1); }), "goals: 2 of 3 reached\n");
 }
 

@@ -11,10 +11,12 @@
 #include "cli/bench/router_rig.h"
 #include "cli/bench/testpmd.h"
 #include "cli/bench/verify.h"
+#include "cli/bench/verify_frames.h"
 
 namespace sluice::cli::bench {
 namespace {
 
+constexpr std::uint64_t verified_frames = 300'000;
 constexpr double goal_of_zero_load = 90;  // % of zero-load's frames that full-load forwards
 constexpr double goal_times_testpmd = 2;  // testpmd's time for a frame
 constexpr double goal_of_ipv4 = 85;       // % of IPv4's frames that IPv6 forwards
@@ -108,15 +110,29 @@ void print_result(const std::string& device, int family, const RouteRounds& roun
   }
 }
 
-Expected<void> run_device(const BenchOptions& options, const RouterTable& table, const std::string& device,
-                          const Testpmd& testpmd, RouteRounds& cpu, Goals& goals) {
+Expected<void> verify_device(const BenchOptions& options, const RouterTable& table, const FrameVerifier& verifier,
+                             const std::string& device) {
   for (const int family : {4, 6}) {
-    const auto checked = verify_verdicts(router_rig(options, table, family, engine::Mode::full, device), 300'000);
+    const auto checked =
+        verify_verdicts(router_rig(options, table, family, engine::Mode::full, device), verified_frames);
     if (!checked) {
       return make_error(fmt::format("NOT VERIFIED: IPv{}: {}", family, checked.error().message));
     }
     std::printf("verified on %s: %lu IPv%d verdicts against rte_fib's\n", device.c_str(), *checked, family);
+    const auto frames = verifier.verify(options, family, device, verified_frames);
+    if (!frames) {
+      return make_error(fmt::format("NOT VERIFIED: IPv{}: {}", family, frames.error().message));
+    }
+    std::printf(
+        "verified on %s: %lu IPv%d frames of %u flows as they left, %lu of them with a choice of next hops: TTL, "
+        "checksum, both link addresses, port, content, against a table of hash maps, and of all routes for %u flows\n",
+        device.c_str(), frames->frames, family, frames->flows, frames->ecmp_frames, frames->slowly);
   }
+  return {};
+}
+
+Expected<void> run_device(const BenchOptions& options, const RouterTable& table, const std::string& device,
+                          const Testpmd& testpmd, RouteRounds& cpu, Goals& goals) {
   if (auto collected = measure_collector(options, table, device); !collected) {
     return collected;
   }
@@ -180,6 +196,11 @@ int bench_route(const BenchOptions& options) {
     std::fprintf(stderr, "bench route: %s\n", table.error().message.c_str());
     return 2;
   }
+  const auto verifier = FrameVerifier::make(**table);
+  if (!verifier) {
+    std::fprintf(stderr, "bench route: %s\n", verifier.error().message.c_str());
+    return 1;
+  }
   std::vector<std::string> devices{"cpu"};
   if (ceilings && options.device != "cpu") {
     devices.push_back(options.device == "auto" ? "cuda:0" : options.device);
@@ -188,6 +209,11 @@ int bench_route(const BenchOptions& options) {
   Goals goals("route", options.goals);
   RouteRounds cpu;
   for (const std::string& device : devices) {
+    if (auto right = verify_device(options, **table, *verifier, device); !right) {
+      std::fprintf(stderr, "bench route: %s: %s\n", device.c_str(), right.error().message.c_str());
+      status = 1;
+      continue;
+    }
     if (auto done = run_device(options, **table, device, testpmd, cpu, goals); !done) {
       std::fprintf(stderr, "bench route: %s: %s\n", device.c_str(), done.error().message.c_str());
       status = 1;
