@@ -133,8 +133,8 @@ std::string random_prefix(int family, std::mt19937& random) {
   const unsigned length = family == 4 ? random() % 33 : random() % 129;
   std::string address = "20.";
   if (family == 4) {
-    address += std::to_string(random() % 3) + "." + std::to_string(random() % 3 * 100) + "." +
-               std::to_string(random() % 256);
+    address +=
+        std::to_string(random() % 3) + "." + std::to_string(random() % 3 * 100) + "." + std::to_string(random() % 256);
   } else {
     address = "2001:" + std::to_string(random() % 3) + "::" + std::to_string(random() % 1000);
   }

@@ -15,11 +15,11 @@
 namespace sluice::cli::bench {
 namespace {
 
-constexpr unsigned ecmp_every = 16;     // routes of the file, of which one gets several next hops
-constexpr unsigned ecmp_groups = 32;    // different sets of next hops
+constexpr unsigned ecmp_every = 16;      // routes of the file, of which one gets several next hops
+constexpr unsigned ecmp_groups = 32;     // different sets of next hops
 constexpr unsigned slowly_checked = 24;  // flows
-constexpr unsigned most_frames = 4096;  // of each queue
-constexpr unsigned many_flows = 64;     // of one group: so many use each of its members
+constexpr unsigned most_frames = 4096;   // of each queue
+constexpr unsigned many_flows = 64;      // of one group: so many use each of its members
 
 Mac bytes_of(const packet::MacAddress& mac) {
   return mac.bytes;
@@ -113,7 +113,8 @@ Expected<void> judge(const Counts& counts) {
       wrong += fmt::format("{}{} with {}", wrong.empty() ? "" : ", ", count, fault_text(static_cast<Fault>(i)));
     }
   }
-  return wrong.empty() ? Expected<void>{} : make_error(fmt::format("of {} frames left {}", counts.frames.load(), wrong));
+  return wrong.empty() ? Expected<void>{}
+                       : make_error(fmt::format("of {} frames left {}", counts.frames.load(), wrong));
 }
 
 }  // namespace
@@ -199,9 +200,9 @@ Expected<FrameVerifier::Verified> FrameVerifier::verify(const BenchOptions& opti
   if (!slowly) {
     return tl::unexpected(slowly.error());
   }
-  const FrameCheck check({bytes_of((*rig)->engine().port(0).replay()->mac()),
-                          bytes_of((*rig)->engine().port(1).replay()->mac())},
-                         of_rig.refresh);
+  const FrameCheck check(
+      {bytes_of((*rig)->engine().port(0).replay()->mac()), bytes_of((*rig)->engine().port(1).replay()->mac())},
+      of_rig.refresh);
   Counts counts;
   observe(**rig, of_rig, check, *wires, counts, tamper);
   auto done = run_until(**rig, counts.frames, frames);
