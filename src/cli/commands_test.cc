@@ -149,6 +149,8 @@ TEST_F(Commands, ABenchRefusesBadOptionsBeforeItMeasures) {
       {{"--seconds", "0"}, "bench route: --seconds and --hold are lengths of time above 0\n"},
       {{"--at", "75"}, "bench route: --at is a share, above 0 and at most 1, such as 0.75\n"},
       {{"--table", "/nowhere"}, "bench route: --table /nowhere: cannot be read\n"},
+      {{"--updates", "/nowhere"}, "bench route: --updates /nowhere: cannot be read\n"},
+      {{"--pace", "fast"}, "bench route: --pace fast: own, max, or updates per second\n"},
       {{"--settings", "path = "}, "bench route: --settings:1:8: "},
       {{"--csv", "/nowhere/rows.csv"}, "bench route: --csv /nowhere/rows.csv: cannot be written\n"},
   };

@@ -42,7 +42,7 @@ def test_run_bench_goes_on_and_ends_with_the_worst_status(run_bench):
     for statuses, worst in (({}, 0), ({"route": 1}, 1), ({"route": 2, "order": 1}, 2), ({"room": 1}, 1)):
         ran = run_bench(statuses)
         assert ran.returncode == worst, ran.stdout
-        for name in ("link", "echo", "touch", "route", "idle", "order", "room"):
+        for name in ("link", "echo", "touch", "route", "idle", "churn", "order", "room"):
             state = f"FAILED  {name} (exit status {statuses[name]})" if name in statuses else f"passed  {name}"
             assert f"\n{state}\n" in ran.stdout
 

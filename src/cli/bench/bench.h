@@ -26,7 +26,10 @@ struct BenchOptions {
   unsigned frames = 0;            // per lane
   std::string function_settings;  // extra TOML for the function's section
   std::string table;              // route: a file of routes; empty: made up
-  double at = 0;                  // echo, touch: hold this share of the ceiling instead of searching for the highest
+  std::string updates;            // churn: a file of BGP updates; empty: made up
+  std::string pace = "own";       // churn: of the updates (updates.h)
+  double at = 0;                  // echo, touch: hold this share of the ceiling instead of searching for the highest;
+                                  // churn: load, as a share of the saturated rate; 0: the bench's own
   bool goals = true;              // judged: missing one is exit status 1
   bool realtime = false;          // lanes and worker run in real time (SCHED_FIFO)
   std::string csv;                // rows are appended here
@@ -47,5 +50,6 @@ int bench_route(const BenchOptions& options);
 int bench_idle(const BenchOptions& options);
 int bench_order(const BenchOptions& options);
 int bench_soak(const BenchOptions& options);
+int bench_churn(const BenchOptions& options);
 
 }  // namespace sluice::cli::bench

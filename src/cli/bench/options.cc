@@ -3,6 +3,7 @@
 
 #include "base/settings.h"
 #include "cli/bench/bench.h"
+#include "cli/bench/updates.h"
 #include "packet/frame_mix.h"
 
 namespace sluice::cli::bench {
@@ -46,6 +47,14 @@ Expected<void> check_options(const BenchOptions& options) {
     if (auto good = check_file("--table", options.table); !good) {
       return good;
     }
+  }
+  if (!options.updates.empty()) {
+    if (auto good = check_file("--updates", options.updates); !good) {
+      return good;
+    }
+  }
+  if (const auto pace = Pace::parse(options.pace); !pace) {
+    return tl::unexpected(pace.error());
   }
   Diagnostics diagnostics;
   if (const auto settings = Settings::from_text(options.function_settings, "--settings", diagnostics); !settings) {

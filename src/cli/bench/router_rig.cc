@@ -22,10 +22,11 @@ struct Paths {
 };
 Paths there{};
 
-// What a router forwards: no loopback, multicast, or address that is reserved.
+// What a router forwards: no loopback, link-local, multicast, or address that is reserved.
 bool unicast(const packet::IpAddress& address) {
   const std::uint8_t first = address.bytes[0];
-  return address.family == 4 ? first >= 1 && first <= 223 && first != 127 : (first & 0xe0) == 0x20;
+  const bool link_local = first == 169 && address.bytes[1] == 254;
+  return address.family == 4 ? first >= 1 && first <= 223 && first != 127 && !link_local : (first & 0xe0) == 0x20;
 }
 
 // A random address behind the prefix.
@@ -105,6 +106,16 @@ Expected<std::unique_ptr<RouterTable>> RouterTable::make(const BenchOptions& opt
   table->settings_ = table->settings_with([](unsigned) { return std::uint16_t{0}; },
                                           [](unsigned) { return port::ReplayPort::mac_of("replay"); });
   return table;
+}
+
+Expected<void> RouterTable::send_to(const std::vector<packet::IpAddress>& addresses) const {
+  std::ofstream destinations(destinations_path());
+  for (const packet::IpAddress& address : addresses) {
+    if (unicast(address)) {
+      destinations << address.str() << "\n";
+    }
+  }
+  return destinations.flush() ? Expected<void>{} : make_error("cannot write " + destinations_path());
 }
 
 std::string RouterTable::gateway(int family, unsigned g) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "cli/bench/bench.h"
@@ -29,6 +30,9 @@ class RouterTable {
   ~RouterTable();
   RouterTable(const RouterTable&) = delete;
   RouterTable& operator=(const RouterTable&) = delete;
+
+  // From now on frames go to these addresses, and those that no router forwards are left out of them. Before a rig.
+  Expected<void> send_to(const std::vector<packet::IpAddress>& addresses) const;
 
   const std::string& settings() const { return settings_; }  // TOML of [route]
   // The same table for a rig of two ports: each gateway is on port_of() and has mac_of(), and frames for any link

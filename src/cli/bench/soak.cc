@@ -1,9 +1,6 @@
 // sluice bench soak: the router under full load while its table churns, for as long as --hold says. It must lose no
 // frame without a name, forward every frame, and not grow. With --csv a sample each second, for scripts/plot-results.
-#include <rte_lcore.h>
-#include <rte_malloc.h>
 #include <spdlog/fmt/fmt.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
@@ -13,6 +10,7 @@
 
 #include "cli/bench/bench.h"
 #include "cli/bench/goals.h"
+#include "cli/bench/memory_use.h"
 #include "cli/bench/router_rig.h"
 #include "function/route/route.h"
 #include "lookup/route_file.h"
@@ -23,30 +21,6 @@ namespace {
 constexpr std::size_t churned_routes = 20'000;
 constexpr unsigned changes_per_second = 5'000;
 constexpr double allowed_growth_kb = 8192;  // of the allocator's own making
-
-std::uint64_t resident_bytes() {
-  unsigned long pages = 0;
-  unsigned long resident = 0;
-  if (std::FILE* file = std::fopen("/proc/self/statm", "r")) {
-    if (std::fscanf(file, "%lu %lu", &pages, &resident) != 2) {
-      resident = 0;
-    }
-    std::fclose(file);
-  }
-  return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-}
-
-// What DPDK has given to pools and tables.
-std::uint64_t dpdk_bytes() {
-  std::uint64_t used = 0;
-  for (unsigned i = 0; i < rte_socket_count(); ++i) {
-    rte_malloc_socket_stats stats{};
-    if (rte_malloc_get_socket_stats(static_cast<int>(rte_socket_id_by_idx(i)), &stats) == 0) {
-      used += stats.heap_allocsz_bytes;
-    }
-  }
-  return used;
-}
 
 void print_start(function::Router& router) {
   const function::RouteTable& table = router.table();
