@@ -32,7 +32,7 @@ constexpr Bench benches[] = {
      bench::bench_soak},
     {"churn", "Route updates applied to a running router: latency with and without them, at one load",
      bench::bench_churn},
-    {"order", "Keeping order under jitter: tickets, rte_reorder, BLOP, nothing", bench::bench_order},
+    {"order", "Keeping order under jitter with equal room: tickets, rte_reorder, BLOP, no care", bench::bench_order},
 };
 
 void add_options(CLI::App& command, bench::BenchOptions& options) {
@@ -89,7 +89,9 @@ void add_bench(CLI::App& app, int& status) {
       spdlog::set_level(spdlog::level::warn);
       // Now, and not after a minute of measuring. The files of a soak and of order have columns of their own.
       if (!options->csv.empty() && std::string_view(one.name) != "soak") {
-        if (const auto usable = bench::check_csv(options->csv); !usable) {
+        const bool is_order = std::string_view(one.name) == "order";
+        const std::string header = is_order ? bench::order_csv_header() : bench::csv_header();
+        if (const auto usable = bench::check_csv(options->csv, header); !usable) {
           std::fprintf(stderr, "bench %s: %s\n", one.name, usable.error().message.c_str());
           status = 2;
           return;

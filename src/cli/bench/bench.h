@@ -49,6 +49,7 @@ int bench_touch(const BenchOptions& options);
 int bench_route(const BenchOptions& options);
 int bench_idle(const BenchOptions& options);
 int bench_order(const BenchOptions& options);
+std::string order_csv_header();
 int bench_soak(const BenchOptions& options);
 int bench_churn(const BenchOptions& options);
 

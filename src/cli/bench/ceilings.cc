@@ -7,6 +7,8 @@
 #include <memory>
 
 #include "cli/bench/bench.h"
+#include "cli/bench/csv.h"
+#include "cli/bench/link_rows.h"
 #include "cli/bench/noise.h"
 #include "cli/bench/rig.h"
 #include "device/gpu.h"
@@ -75,6 +77,9 @@ int bench_link(const BenchOptions& options) {
   if (!ceilings) {
     std::fprintf(stderr, "bench link: %s\n", ceilings.error().message.c_str());
     return 1;
+  }
+  for (const auto& [label, outcome] : link_rows(*ceilings)) {
+    append_csv(options, "link", label, outcome, {});
   }
   return 0;
 }

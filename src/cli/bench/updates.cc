@@ -146,8 +146,7 @@ Expected<void> Updater::apply(const Update& update) {
     done = table_.remove_route(update.prefix, metric);
   } else {
     const auto gateway = packet::IpAddress::parse(RouterTable::gateway(update.prefix.address.family, update.gateway));
-    const function::Route route{
-        update.prefix, function::RouteKind::unicast, {{0, *gateway, 1}}, metric, protocol_bgp};
+    const function::Route route{update.prefix, function::RouteKind::unicast, {{0, *gateway, 1}}, metric, protocol_bgp};
     ++announced_;
     begin = rte_rdtsc();
     done = table_.add_route(route);

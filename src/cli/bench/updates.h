@@ -48,8 +48,8 @@ class Updater {
 
   std::uint64_t applied() const { return cost_us_.size(); }
   std::uint64_t announced() const { return announced_; }
-  std::uint64_t unknown() const { return unknown_; }  // withdrawals of what was not there: nothing to do
-  double seconds() const { return seconds_; }         // in run()
+  std::uint64_t unknown() const { return unknown_; }              // withdrawals of what was not there: nothing to do
+  double seconds() const { return seconds_; }                     // in run()
   const std::vector<float>& cost_us() const { return cost_us_; }  // of each that changed the table
   // What it has announced last and not withdrawn since; gateway 0: withdrawn.
   const std::map<packet::IpPrefix, std::uint8_t>& state() const { return state_; }

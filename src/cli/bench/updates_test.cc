@@ -69,8 +69,7 @@ TEST(Pace, IsTheStreamsOwnAFigureOrTheMost) {
   EXPECT_EQ(Pace::parse("250.5")->per_second, 250.5);
   for (const char* wrong : {"", "0", "-1", "fast", "5x", "nan"}) {
     ASSERT_FALSE(Pace::parse(wrong)) << wrong;
-    EXPECT_EQ(Pace::parse(wrong).error().message,
-              "--pace " + std::string(wrong) + ": own, max, or updates per second");
+    EXPECT_EQ(Pace::parse(wrong).error().message, "--pace " + std::string(wrong) + ": own, max, or updates per second");
   }
 }
 
@@ -105,9 +104,8 @@ TEST_P(RunningRouter, AfterTheUpdatesTheTableIsAsIfBuiltFromScratch) {
   ASSERT_TRUE(same) << same.error().message;
   EXPECT_GT(*same, 4 * updater.state().size());
   // One change that the stream knows nothing of is found out.
-  const auto& [prefix, gateway] = *std::find_if(updater.state().begin(), updater.state().end(), [](const auto& one) {
-    return one.second != 0;
-  });
+  const auto& [prefix, gateway] =
+      *std::find_if(updater.state().begin(), updater.state().end(), [](const auto& one) { return one.second != 0; });
   ASSERT_TRUE(router().table().remove_route(prefix, 7));
   same = verify_table(router(), *table_, updater.state());
   ASSERT_FALSE(same) << prefix.str() << " through " << unsigned{gateway};
@@ -132,9 +130,8 @@ TEST_P(RunningRouter, UpdatesComeAtTheirPace) {
   EXPECT_TRUE(rig_->finish());
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, RunningRouter, testing::Values("cpu", "cuda:0"), [](const auto& info) {
-  return std::string(info.param) == "cpu" ? "Cpu" : "Gpu";
-});
+INSTANTIATE_TEST_SUITE_P(Devices, RunningRouter, testing::Values("cpu", "cuda:0"),
+                         [](const auto& info) { return std::string(info.param) == "cpu" ? "Cpu" : "Gpu"; });
 
 }  // namespace
 }  // namespace sluice::cli::bench

@@ -80,8 +80,9 @@ Expected<void> compare(function::Router& router, const RouteReference& reference
     const auto* set = reference.find(addresses[i]);
     const unsigned expected = set == nullptr ? 0U : set->front();
     if (at->second != expected) {
-      return make_error("the live table sends " + packet::IpAddress::from_bytes(family, addresses[i].bytes.data()).str() +
-                        " to gateway " + std::to_string(at->second) + ", a table built from scratch to gateway " +
+      return make_error("the live table sends " +
+                        packet::IpAddress::from_bytes(family, addresses[i].bytes.data()).str() + " to gateway " +
+                        std::to_string(at->second) + ", a table built from scratch to gateway " +
                         std::to_string(expected));
     }
   }
