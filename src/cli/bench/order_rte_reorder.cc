@@ -1,7 +1,7 @@
 // rte_reorder (DPDK 22.11) as a scheme of `bench order`.
 //
-// Its window is one of sequence numbers: a frame that lies beyond it moves it on, and past every gap; one that lies more
-// than twice the window ahead is refused (ERANGE). A buffer smaller than what is under way therefore wedges: the
+// Its window is one of sequence numbers: a frame that lies beyond it moves it on, and past every gap; one that lies
+// more than twice the window ahead is refused (ERANGE). A buffer smaller than what is under way therefore wedges: the
 // frames that were refused, and left without it, are gaps that nothing fills any more, the window stands before them,
 // and from then on every frame is refused. That is what 128 frames do at a jitter of 32 batches. Here the window is as
 // large as the room, so that no batch under way lies outside it.
@@ -26,7 +26,7 @@ class RteReorder : public OrderScheme {
   // In memory of ours: rte_reorder_free() would free the frames that are still inside.
   Expected<void> reset(unsigned room) override {
     window_ = room * order_batch_frames;
-    const std::size_t bytes = 4096 + 2 * sizeof(rte_mbuf*) * window_;
+    const std::size_t bytes = 4096 + 2 * sizeof(void*) * window_;
     memory_.assign(bytes / sizeof(Line) + 1, Line{});
     buffer_ = reinterpret_cast<rte_reorder_buffer*>(memory_.data());
     if (rte_reorder_init(buffer_, static_cast<unsigned>(bytes), "bench-order", window_) == nullptr) {

@@ -1,10 +1,9 @@
 // Each way of keeping order over the model: what leaves, in what order, and what the device can do meanwhile.
-#include "cli/bench/order_model.h"
-
 #include <gtest/gtest.h>
 
 #include <functional>
 
+#include "cli/bench/order_model.h"
 #include "port/frame_pool.h"
 
 namespace sluice::cli::bench {

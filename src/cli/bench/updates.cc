@@ -111,7 +111,8 @@ double Updater::due(std::uint64_t number) const {
       break;
   }
   const double length = updates_.back().seconds + 1 / static_cast<double>(updates_.size());
-  return static_cast<double>(number / updates_.size()) * length + updates_[number % updates_.size()].seconds;
+  const std::uint64_t times = number / updates_.size();  // that the stream is over
+  return static_cast<double>(times) * length + updates_[number % updates_.size()].seconds;
 }
 
 Expected<void> Updater::run(const std::function<bool()>& stop) {
