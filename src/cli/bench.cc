@@ -30,7 +30,9 @@ constexpr Bench benches[] = {
     {"idle", "The router's latency at low load", bench::bench_idle},
     {"soak", "The router under full load while its table churns, for --hold seconds: no loss, no growth",
      bench::bench_soak},
-    {"order", "Keeping order under jitter: tickets, rte_reorder, BLOP, nothing", bench::bench_order},
+    {"churn", "Route updates applied to a running router: latency with and without them, at one load",
+     bench::bench_churn},
+    {"order", "Keeping order under jitter with equal room: tickets, rte_reorder, BLOP, no care", bench::bench_order},
 };
 
 void add_options(CLI::App& command, bench::BenchOptions& options) {
@@ -50,9 +52,18 @@ void add_options(CLI::App& command, bench::BenchOptions& options) {
                      "TOML for the function's section, e.g. 'path = \"direct\"'");
   command.add_option("--table", options.table, "route: a file of routes (lookup/route_file.h)");
   command.add_option("--at", options.at,
-                     "echo, touch: hold this share of the ceiling, e.g. 0.75, instead of searching");
+                     "echo, touch: hold this share of the ceiling, e.g. 0.75, instead of searching; churn: load, as a "
+                     "share of the saturated rate");
+  command.add_option("--updates", options.updates,
+                     "churn: a file of BGP updates as bgpdump -m writes it, plain or .xz; default: made up");
+  command.add_option("--pace", options.pace, "churn: own (the updates' own time), max, or updates per second")
+      ->capture_default_str();
+  command.add_flag("!--no-goals", options.goals,
+                   "measure only: a goal that is missed is neither said nor exit status 1");
   command.add_flag("--realtime", options.realtime, "lanes and worker run above every ordinary thread (SCHED_FIFO)");
-  command.add_option("--csv", options.csv, "append the rows to this file; soak: write its series to this new one");
+  command.add_option(
+      "--csv", options.csv,
+      "append the rows to this file (order: rows of their own kind); soak: write its series to this new one");
 }
 
 }  // namespace
@@ -70,16 +81,23 @@ void add_bench(CLI::App& app, int& status) {
     }
     add_options(*sub, *options);
     sub->callback([options, &one, &status] {
+      if (const auto good = bench::check_options(*options); !good) {
+        std::fprintf(stderr, "bench %s: %s\n", one.name, good.error().message.c_str());
+        status = 2;
+        return;
+      }
       spdlog::set_level(spdlog::level::warn);
-      end_on_signals(bench::remove_router_table);
-      // Now, and not after a minute of measuring. A soak's file is another one.
+      // Now, and not after a minute of measuring. The files of a soak and of order have columns of their own.
       if (!options->csv.empty() && std::string_view(one.name) != "soak") {
-        if (const auto usable = bench::check_csv(options->csv); !usable) {
+        const bool is_order = std::string_view(one.name) == "order";
+        const std::string header = is_order ? bench::order_csv_header() : bench::csv_header();
+        if (const auto usable = bench::check_csv(options->csv, header); !usable) {
           std::fprintf(stderr, "bench %s: %s\n", one.name, usable.error().message.c_str());
           status = 2;
           return;
         }
       }
+      end_on_signals(bench::remove_router_table);
       status = one.run(*options);
     });
   }

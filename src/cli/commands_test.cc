@@ -58,6 +58,7 @@ class Commands : public testing::Test {
     CLI::App app;
     app.require_subcommand(1);
     int status = -1;
+    add_bench(app, status);
     add_check(app, status);
     add_ctl(app, status);
     add_top(app, status);
@@ -139,6 +140,28 @@ TEST_F(Commands, BadInputIsStatusTwo) {
   EXPECT_EQ(sluice({"top", "--interval", "1"}), 2);
   EXPECT_THAT(err_, HasSubstr("allowed is \"100ms\" to \"3600s\""));
   EXPECT_EQ(sluice({"check"}), 2);
+}
+
+TEST_F(Commands, ABenchRefusesBadOptionsBeforeItMeasures) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"--device", "gpu"}, "bench route: --device gpu: the devices are auto, cpu and cuda:N\n"},
+      {{"--mix", "big"}, "bench route: --mix big: "},
+      {{"--seconds", "0"}, "bench route: --seconds and --hold are lengths of time above 0\n"},
+      {{"--at", "75"}, "bench route: --at is a share, above 0 and at most 1, such as 0.75\n"},
+      {{"--table", "/nowhere"}, "bench route: --table /nowhere: cannot be read\n"},
+      {{"--updates", "/nowhere"}, "bench route: --updates /nowhere: cannot be read\n"},
+      {{"--pace", "fast"}, "bench route: --pace fast: own, max, or updates per second\n"},
+      {{"--settings", "path = "}, "bench route: --settings:1:8: "},
+      {{"--csv", "/nowhere/rows.csv"}, "bench route: --csv /nowhere/rows.csv: cannot be written\n"},
+  };
+  for (const auto& [options, error] : cases) {
+    std::vector<std::string> words = {"bench", "route"};
+    words.insert(words.end(), options.begin(), options.end());
+    EXPECT_EQ(sluice(words), 2);
+    EXPECT_THAT(err_, StartsWith(error));
+    EXPECT_EQ(out_, "");
+  }
+  EXPECT_EQ(sluice({"bench", "rout"}), 2);
 }
 
 TEST_F(Commands, TopOncePrintsOneReport) {

@@ -281,7 +281,7 @@ Expected<void> Engine::attach_device() {
     }
   }
   const DevicePlan plan{static_cast<std::uint32_t>(lanes_.size()), options_.batches, options_.batch,
-                        options_.memory.frame_bytes};
+                        options_.memory.frame_bytes, options_.mode == Mode::full};
   if (auto attached = function_->attach(*gpu_, plan); !attached) {
     return attached;
   }

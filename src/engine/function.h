@@ -46,6 +46,7 @@ struct DevicePlan {
   std::uint32_t batches_per_lane;
   std::uint32_t batch_capacity;  // frames
   std::uint32_t frame_bytes;     // largest frame that can arrive
+  bool launches = true;          // false: in this mode neither begin_cycle() nor launch() is ever called
 };
 
 class Function {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -153,6 +154,11 @@ std::string read_update(std::string_view line, RouteList& list, Names& names) {
   if (!announce && field[2] != "W") {
     return "'" + std::string(field[2]) + "' is not A, W or STATE";
   }
+  double seconds = 0;
+  const char* const end = field[1].data() + field[1].size();
+  if (const auto [stop, ec] = std::from_chars(field[1].data(), end, seconds); ec != std::errc() || stop != end) {
+    return "'" + std::string(field[1]) + "' is not a time in seconds";
+  }
   const auto parsed = packet::IpPrefix::parse(field[5]);
   if (!parsed) {
     return parsed.error().message;
@@ -160,7 +166,7 @@ std::string read_update(std::string_view line, RouteList& list, Names& names) {
   if (announce && field[8].empty()) {
     return "announces " + parsed->str() + " without a next hop";
   }
-  list.routes.push_back({*parsed, announce ? names.id_of(field[8]) : no_route});
+  list.routes.push_back({*parsed, announce ? names.id_of(field[8]) : no_route, seconds});
   return {};
 }
 

@@ -20,6 +20,7 @@ namespace sluice::lookup {
 struct RouteLine {
   packet::IpPrefix prefix;
   NextHopId next_hop = no_route;  // index into RouteList::next_hops; no_route: the line names none, or withdraws
+  double seconds = 0;             // of an update: when it came, since 1970
 };
 
 struct RouteList {

@@ -116,6 +116,10 @@ TEST_F(RouteFile, ReadsUpdates) {
   EXPECT_EQ(list->next_hops[list->routes[0].next_hop], "195.66.224.39");
   EXPECT_EQ(list->routes[1].prefix.str(), "2001:df0:bd::/48");
   EXPECT_EQ(list->routes[1].next_hop, no_route);
+  EXPECT_EQ(list->routes[0].seconds, 1171158060);
+  const auto bad = read_updates(write("bad.txt", "BGP4MP|noon|W|2001:7f8:54:5::7|8218|2001:df0:bd::/48\n"));
+  ASSERT_FALSE(bad);
+  EXPECT_NE(bad.error().message.find("bad.txt:1: 'noon' is not a time in seconds"), std::string::npos);
 }
 
 TEST_F(RouteFile, WrongUpdatesNameFileAndLine) {

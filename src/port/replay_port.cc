@@ -89,6 +89,16 @@ void write_frame(const std::vector<std::uint8_t>& bytes, rte_mbuf* frame) {
   frame->pkt_len = static_cast<std::uint32_t>(bytes.size());
 }
 
+// Whether one of the `count` frames after the first `handed_out` ones is of a round in which frames are written anew. A
+// burst at either end of that round counts as a whole: else its frames would be left out for good, one round later or
+// earlier.
+bool touches_refresh(std::uint64_t handed_out, unsigned count, unsigned frames, unsigned refresh) {
+  const std::uint64_t round = handed_out / frames;
+  const std::uint64_t phase = round % refresh;
+  const bool reaches_next = handed_out - round * frames + count > frames;
+  return phase == refresh - 1 || (reaches_next && phase + 2 == refresh);
+}
+
 Expected<std::vector<packet::IpAddress>> read_addresses(const std::string& path) {
   std::ifstream file(path);
   if (!file) {
@@ -267,7 +277,7 @@ std::uint16_t ReplayPort::rx_burst(std::uint16_t q, rte_mbuf** frames, std::uint
       write_frame(pristine[index_of(frames[i])], frames[i]);
     }
     queue.to_rewrite -= std::min<std::uint64_t>(queue.to_rewrite, count);
-  } else if (refresh_ != 0 && (queue.handed_out / frames_) % refresh_ == refresh_ - 1) {
+  } else if (refresh_ != 0 && touches_refresh(queue.handed_out, count, frames_, refresh_)) {
     for (unsigned i = 0; i < count; ++i) {
       const auto& bytes = pristine[index_of(frames[i])];
       std::memcpy(rte_pktmbuf_mtod(frames[i], void*), bytes.data(), std::min<std::size_t>(bytes.size(), refresh_bytes));

@@ -114,6 +114,24 @@ TEST(ReplayPort, FramesWaitFromTheMomentThatTheyAreDue) {
   port->tx_burst(burst, 8);
 }
 
+TEST(ReplayPort, NoFrameMissesItsRefreshWhateverTheBursts) {
+  for (const unsigned refresh : {1U, 2U, 5U}) {
+    auto port = ReplayPort::create("refresh", 1,
+                                   *ReplayOptions::parse("replay,frames=100,refresh=" + std::to_string(refresh)), 256);
+    ASSERT_TRUE(port) << port.error().message;
+    rte_mbuf* frames[64];
+    unsigned lowest = 255;
+    for (unsigned burst = 0; burst < 3000; ++burst) {
+      const std::uint16_t count = (*port)->rx_burst(0, frames, static_cast<std::uint16_t>(1 + burst * 7 % 13));
+      for (unsigned i = 0; i < count; ++i) {
+        lowest = std::min<unsigned>(lowest, --rte_pktmbuf_mtod(frames[i], std::uint8_t*)[22]);
+      }
+      (*port)->tx_burst(frames, count);
+    }
+    EXPECT_EQ(lowest, 255 - refresh) << refresh;
+  }
+}
+
 TEST(ReplayPort, DestinationsComeFromAFile) {
   const std::string path = testing::TempDir() + "sluice_destinations_" + std::to_string(getpid());
   std::ofstream(path) << "10.0.0.1\n2001:db8::1\n10.0.0.2\n";

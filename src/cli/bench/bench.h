@@ -26,7 +26,11 @@ struct BenchOptions {
   unsigned frames = 0;            // per lane
   std::string function_settings;  // extra TOML for the function's section
   std::string table;              // route: a file of routes; empty: made up
-  double at = 0;                  // echo, touch: hold this share of the ceiling instead of searching for the highest
+  std::string updates;            // churn: a file of BGP updates; empty: made up
+  std::string pace = "own";       // churn: of the updates (updates.h)
+  double at = 0;                  // echo, touch: hold this share of the ceiling instead of searching for the highest;
+                                  // churn: load, as a share of the saturated rate; 0: the bench's own
+  bool goals = true;              // judged: missing one is exit status 1
   bool realtime = false;          // lanes and worker run in real time (SCHED_FIFO)
   std::string csv;                // rows are appended here
 };
@@ -35,13 +39,18 @@ struct BenchOptions {
 // An Error when there is no GPU.
 Expected<device::LinkCeilings> print_ceilings(const BenchOptions& options, bool quick);
 
-// Exit status each: 0 ok, 1 a figure could not be verified or measured, 2 bad input.
+// An Error for what no bench can be run with, named by its option. Reads nothing but the files' first bytes.
+Expected<void> check_options(const BenchOptions& options);
+
+// Exit status each: 0 ok, 1 a figure could not be verified or measured, or a goal was missed (goals.h), 2 bad input.
 int bench_link(const BenchOptions& options);
 int bench_echo(const BenchOptions& options);
 int bench_touch(const BenchOptions& options);
 int bench_route(const BenchOptions& options);
 int bench_idle(const BenchOptions& options);
 int bench_order(const BenchOptions& options);
+std::string order_csv_header();
 int bench_soak(const BenchOptions& options);
+int bench_churn(const BenchOptions& options);
 
 }  // namespace sluice::cli::bench

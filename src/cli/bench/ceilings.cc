@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "cli/bench/bench.h"
+#include "cli/bench/csv.h"
+#include "cli/bench/link_rows.h"
 #include "cli/bench/noise.h"
 #include "cli/bench/rig.h"
 #include "device/gpu.h"
@@ -123,6 +125,9 @@ int bench_link(const BenchOptions& options) {
   if (auto steady = print_jitter(options, *ceilings); !steady) {
     std::fprintf(stderr, "bench link: %s\n", steady.error().message.c_str());
     return 1;
+  }
+  for (const auto& [label, outcome] : link_rows(*ceilings)) {
+    append_csv(options, "link", label, outcome, {});
   }
   return 0;
 }

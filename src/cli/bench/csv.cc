@@ -28,11 +28,11 @@ std::string csv_line(const std::string& bench, const std::string& label, const O
                      or_empty(y.ns_per_frame, 2), or_empty(y.ns_low, 2), or_empty(y.ns_high, 2), o.misses_away);
 }
 
-Expected<void> check_csv(const std::string& path) {
+Expected<void> check_csv(const std::string& path, const std::string& header) {
   if (std::filesystem::exists(path)) {
     std::ifstream in(path);
     std::string first;
-    if (std::getline(in, first) && first != csv_header()) {
+    if (std::getline(in, first) && first != header) {
       return make_error("--csv " + path + ": its first line is not that of these rows; name another file");
     }
   }
@@ -43,19 +43,23 @@ Expected<void> check_csv(const std::string& path) {
   return make_error("--csv " + path + ": cannot be written");
 }
 
+Expected<void> append_line(const std::string& path, const std::string& header, const std::string& line) {
+  std::error_code ec;
+  const bool fresh = !std::filesystem::exists(path, ec) || std::filesystem::is_empty(path, ec);
+  std::ofstream file(path, std::ios::app);
+  if (fresh) {
+    file << header << "\n";
+  }
+  file << line << "\n";
+  return file.flush() ? Expected<void>{} : make_error(path + ": a row was not written");
+}
+
 void append_csv(const BenchOptions& options, const std::string& bench, const std::string& label, const Outcome& outcome,
                 const Yardsticks& yardsticks) {
   if (options.csv.empty()) {
     return;
   }
-  std::error_code ec;
-  const bool fresh = !std::filesystem::exists(options.csv, ec) || std::filesystem::is_empty(options.csv, ec);
-  std::ofstream file(options.csv, std::ios::app);
-  if (fresh) {
-    file << csv_header() << "\n";
-  }
-  file << csv_line(bench, label, outcome, yardsticks) << "\n";
-  if (!file.flush()) {
+  if (const auto done = append_line(options.csv, csv_header(), csv_line(bench, label, outcome, yardsticks)); !done) {
     std::fprintf(stderr, "bench: %s: the row of %s was not written\n", options.csv.c_str(), label.c_str());
   }
 }

@@ -23,7 +23,10 @@ std::string csv_line(const std::string& bench, const std::string& label, const O
                      const Yardsticks& yardsticks);
 
 // An Error when `path` cannot be appended to, or holds something else than rows of these columns.
-Expected<void> check_csv(const std::string& path);
+Expected<void> check_csv(const std::string& path, const std::string& header = csv_header());
+
+// Appends the line, below the header where the file is new or empty.
+Expected<void> append_line(const std::string& path, const std::string& header, const std::string& line);
 
 // Nothing without a file in the options. A row that cannot be written is said on stderr.
 void append_csv(const BenchOptions& options, const std::string& bench, const std::string& label, const Outcome& outcome,

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/bench/link_rows.h"
 #include "cli/bench/spread.h"
 
 namespace sluice::cli::bench {
@@ -59,6 +60,29 @@ TEST_F(Csv, RowsHaveAFieldForEachColumnAndNoneForWhatThereIsNot) {
   EXPECT_TRUE(check_csv(options_.csv));
 }
 
+TEST_F(Csv, TheLinksCeilingsAreRowsOfRatesAndTimes) {
+  device::LinkCeilings ceilings;
+  ceilings.large = {55.5, 55.4, 50.9};
+  ceilings.reads = {{608, 49.3, 0, 20.5}};
+  ceilings.launch_median_us = 7.7;
+  ceilings.launch_p99_us = 9.1;
+  for (const auto& [label, outcome] : link_rows(ceilings)) {
+    append_csv(options_, "link", label, outcome, {});
+  }
+  const std::vector<std::string> lines = lines_of(options_.csv);
+  ASSERT_EQ(lines.size(), 7U);
+  EXPECT_EQ(lines[1], "link,copy engine up,0.000,55.500,,,,,,0,0,0,,,,,,,0");
+  EXPECT_EQ(lines[5], "link,kernel reads 608 B shuffled,0.000,20.500,,,,,,0,0,0,,,,,,,0");
+  EXPECT_EQ(lines[6], "link,launch and synchronise,0.000,0.000,,7.7,9.1,,,0,0,0,,,,,,,0");
+}
+
+TEST_F(Csv, RowsOfOrderHaveAFileOfTheirOwn) {
+  ASSERT_TRUE(append_line(options_.csv, order_csv_header(), "tickets"));
+  EXPECT_TRUE(check_csv(options_.csv, order_csv_header()));
+  EXPECT_FALSE(check_csv(options_.csv));
+  EXPECT_FALSE(append_line(testing::TempDir() + "no-such-folder/rows.csv", order_csv_header(), ""));
+}
+
 TEST_F(Csv, AFileOfOtherRowsIsRefusedBeforeAnythingIsMeasured) {
   std::ofstream(options_.csv) << "seconds,resident\n1,2\n";
   const auto refused = check_csv(options_.csv);
@@ -76,11 +100,12 @@ TEST(PublishedResults, HaveTheColumnsThatBenchesWrite) {
     if (lines.empty() || lines[0].rfind("seconds,", 0) == 0) {
       continue;  // another kind of file, or a soak's series
     }
+    const std::string header = lines[0].rfind("scheme,", 0) == 0 ? order_csv_header() : csv_header();
     ++files;
     for (const std::string& line : lines) {
       EXPECT_EQ(std::count(line.begin(), line.end(), ','), std::count(lines[0].begin(), lines[0].end(), ',')) << line;
     }
-    EXPECT_EQ(lines[0], csv_header()) << entry.path();
+    EXPECT_EQ(lines[0], header) << entry.path();
   }
   EXPECT_GE(files, 1U);
 }

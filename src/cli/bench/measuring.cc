@@ -8,6 +8,7 @@
 
 #include "cli/bench/bench.h"
 #include "cli/bench/csv.h"
+#include "cli/bench/goals.h"
 #include "cli/bench/rig.h"
 #include "cli/bench/verify.h"
 
@@ -46,7 +47,17 @@ RigOptions rig_options(const BenchOptions& options, const std::string& function,
   return rig;
 }
 
-int run_case(const BenchOptions& options, const std::string& function, const Case& one, double ceiling) {
+void judge(Goals& goals, const Case& one, const std::string& label, const Outcome& held, double held_share,
+           double hold) {
+  goals.at_least(label + ": held", held.seconds, hold, "s");
+  if (one.goal > 0) {
+    goals.at_least(label + ": share of the ceiling that was held", 100 * held_share, 100 * one.goal, "%");
+  }
+  goals.at_most(label + ": late", static_cast<double>(held.deadline_misses), 0, "frames");
+  goals.at_most(label + ": lost", static_cast<double>(held.offered_missed), 0, "frames");
+}
+
+int run_case(const BenchOptions& options, const std::string& function, const Case& one, double ceiling, Goals& goals) {
   RigOptions rig_of = rig_options(options, function, one);
   std::printf("\n%s, %s, deadline %.1f ms\n", function.c_str(), one.mix.c_str(),
               static_cast<double>(rig_of.engine.deadline.count()) / 1e6);
@@ -89,6 +100,7 @@ int run_case(const BenchOptions& options, const std::string& function, const Cas
       function.c_str(), label.c_str(), admitted.held.seconds, 100 * held_share, 100 * one.goal,
       admitted.held.deadline_misses, admitted.held.frames, 1e6 * admitted.held.late_share(), admitted.held.misses_away,
       admitted.held.offered_missed, admitted.held.p999_us, admitted.held.max_us);
+  judge(goals, one, label, admitted.held, held_share, options.hold);
   Yardsticks yardsticks;
   yardsticks.ceiling_gbytes = ceiling;
   yardsticks.deadline_us = one.deadline_ms * 1e3;
@@ -129,12 +141,13 @@ int run_cases(const BenchOptions& options, const std::string& function, std::vec
     wanted.front().goal = 0;
   }
   int status = 0;
+  Goals goals(function, options.goals);
   for (Case& one : wanted) {
     one.mix = options.mix.empty() ? one.mix : options.mix;
     one.deadline_ms = options.deadline_ms > 0 ? options.deadline_ms : one.deadline_ms;
-    status |= run_case(options, function, one, ceiling);
+    status |= run_case(options, function, one, ceiling, goals);
   }
-  return status;
+  return status | goals.status();
 }
 
 }  // namespace

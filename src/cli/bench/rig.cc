@@ -36,7 +36,10 @@ Expected<std::unique_ptr<Rig>> Rig::make(const RigOptions& options) {
     port.device += ",destinations=" + options.destinations;
   }
   port.queues = options.lanes;
-  engine.ports = {port};
+  engine.ports.assign(options.ports, port);
+  for (unsigned p = 1; p < options.ports; ++p) {
+    engine.ports[p].name += std::to_string(p + 1);
+  }
   const engine::FunctionType* type = engine::find_function(options.function);
   if (type == nullptr) {
     return make_error("there is no function '" + options.function + "'");

@@ -20,6 +20,7 @@ struct RigOptions {
   unsigned refresh = 0;
   std::string destinations;  // a file of addresses that frames are sent to; empty: random ones
   engine::Options engine;    // device, deadline, …; ports are filled in
+  unsigned ports = 1;        // "replay", "replay2", …, alike; figures are those of the first
   unsigned lanes = 1;
   unsigned frames = 16384;  // per lane
   // Puts something around the function, for verification.

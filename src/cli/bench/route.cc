@@ -6,13 +6,20 @@
 
 #include "cli/bench/bench.h"
 #include "cli/bench/csv.h"
+#include "cli/bench/goals.h"
 #include "cli/bench/route_rounds.h"
 #include "cli/bench/router_rig.h"
 #include "cli/bench/testpmd.h"
 #include "cli/bench/verify.h"
+#include "cli/bench/verify_frames.h"
 
 namespace sluice::cli::bench {
 namespace {
+
+constexpr std::uint64_t verified_frames = 300'000;
+constexpr double goal_of_zero_load = 90;  // % of zero-load's frames that full-load forwards
+constexpr double goal_times_testpmd = 2;  // testpmd's time for a frame
+constexpr double goal_of_ipv4 = 85;       // % of IPv4's frames that IPv6 forwards
 
 constexpr std::pair<Work, const char*> works[] = {
     {Work::full, "full-load"}, {Work::zero_load, "zero-load"}, {Work::mac_loop, "MAC loop"}};
@@ -77,38 +84,78 @@ void print_rounds(const BenchOptions& options, const std::string& device, int fa
   }
 }
 
+// Its samples between the CPU's rounds.
+void report_testpmd(const BenchOptions& options, const RouteRounds& cpu, bool hugepages) {
+  const Spread mpps = spread_of(cpu.testpmd);
+  std::printf(
+      "dpdk-testpmd --forward-mode=mac on two net_null ports, one core, %s, %zu samples between the rounds: %s Mpps, "
+      "%.1f ns per frame\n",
+      hugepages ? "hugepages" : "ordinary pages", cpu.testpmd.size(), spread_text(mpps, 1, 1).c_str(),
+      1000 / mpps.median);
+  Outcome outcome;
+  outcome.seconds = 1;
+  outcome.frames = static_cast<std::uint64_t>(mpps.median * 1e6);
+  Yardsticks yardsticks;
+  yardsticks.ns_per_frame = 1000 / mpps.median;
+  yardsticks.ns_low = 1000 / mpps.high;
+  yardsticks.ns_high = 1000 / mpps.low;
+  append_csv(options, "route", "testpmd mac on null ports", outcome, yardsticks);
+}
+
 // The router beside both yardsticks. On a GPU the loop is the one of the CPU's run.
 void print_result(const std::string& device, int family, const RouteRounds& rounds, const RouteRounds& cpu,
-                  const Testpmd& testpmd) {
+                  Goals& goals) {
   const RoundsOfWork& full = rounds.get(family, Work::full);
   const RoundsOfWork& loop = cpu.get(family, Work::mac_loop);
   const double ns = full.spread().median;
+  const Spread of_zero_load = ratio(rounds.get(family, Work::zero_load), full);
   std::printf("RESULT route %s IPv%d: full-load %.1f Mpps = %s %% of zero-load; %s ns per frame and core",
-              device.c_str(), family, full.median().mpps(),
-              spread_text(ratio(rounds.get(family, Work::zero_load), full), 100, 1).c_str(),
+              device.c_str(), family, full.median().mpps(), spread_text(of_zero_load, 100, 1).c_str(),
               spread_text(full.spread(), 1, 1).c_str());
   if (!loop.empty()) {
     std::printf(" = %s times the MAC loop's on the same port and frames", spread_text(ratio(full, loop), 1, 2).c_str());
   }
-  if (testpmd.mpps > 0) {
-    std::printf(", %.2f times testpmd's on null ports", ns * testpmd.mpps / 1000);
+  const double times_testpmd = cpu.testpmd.empty() ? 0 : ns * spread_of(cpu.testpmd).median / 1000;
+  if (times_testpmd > 0) {
+    std::printf(", %.2f times testpmd's on null ports", times_testpmd);
   }
   std::printf("\n");
+  const std::string label = fmt::format("{} IPv{}", device, family);
+  goals.at_least(label + ": full-load of zero-load", 100 * of_zero_load.median, goal_of_zero_load, "%");
+  if (times_testpmd > 0) {
+    goals.at_most(label + ": time for a frame", times_testpmd, goal_times_testpmd, "times testpmd's");
+  } else {
+    goals.without(label + ": time for a frame beside testpmd's", "it could not be run");
+  }
 }
 
-Expected<void> run_device(const BenchOptions& options, const RouterTable& table, const std::string& device,
-                          const Testpmd& testpmd, RouteRounds& cpu) {
+Expected<void> verify_device(const BenchOptions& options, const RouterTable& table, const FrameVerifier& verifier,
+                             const std::string& device) {
   for (const int family : {4, 6}) {
-    const auto checked = verify_verdicts(router_rig(options, table, family, engine::Mode::full, device), 300'000);
+    const auto checked =
+        verify_verdicts(router_rig(options, table, family, engine::Mode::full, device), verified_frames);
     if (!checked) {
       return make_error(fmt::format("NOT VERIFIED: IPv{}: {}", family, checked.error().message));
     }
     std::printf("verified on %s: %lu IPv%d verdicts against rte_fib's\n", device.c_str(), *checked, family);
+    const auto frames = verifier.verify(options, family, device, verified_frames);
+    if (!frames) {
+      return make_error(fmt::format("NOT VERIFIED: IPv{}: {}", family, frames.error().message));
+    }
+    std::printf(
+        "verified on %s: %lu IPv%d frames of %u flows as they left, %lu of them with a choice of next hops: TTL, "
+        "checksum, both link addresses, port, content, against a table of hash maps, and of all routes for %u flows\n",
+        device.c_str(), frames->frames, family, frames->flows, frames->ecmp_frames, frames->slowly);
   }
+  return {};
+}
+
+Expected<void> run_device(const BenchOptions& options, const RouterTable& table, const std::string& device,
+                          Testpmd* testpmd, RouteRounds& cpu, Goals& goals) {
   if (auto collected = measure_collector(options, table, device); !collected) {
     return collected;
   }
-  const auto rounds = measure_rounds(options, table, device);
+  const auto rounds = measure_rounds(options, table, device, testpmd);
   if (!rounds) {
     return tl::unexpected(rounds.error());
   }
@@ -118,6 +165,9 @@ Expected<void> run_device(const BenchOptions& options, const RouterTable& table,
         device.c_str(), rounds->loops.touched + rounds->loops.refreshed, rounds->loops.touched,
         rounds->loops.refreshed);
     cpu = *rounds;
+    if (testpmd != nullptr) {
+      report_testpmd(options, cpu, testpmd->hugepages());
+    }
   }
   std::printf("rounds: %zu of each in turn; below: the median round, and the least and most of all\n",
               rounds->get(4, Work::full).ns.size());
@@ -125,34 +175,23 @@ Expected<void> run_device(const BenchOptions& options, const RouterTable& table,
     print_rounds(options, device, family, *rounds);
   }
   for (const int family : {4, 6}) {
-    print_result(device, family, *rounds, cpu, testpmd);
+    print_result(device, family, *rounds, cpu, goals);
   }
-  std::printf("RESULT route %s: IPv6 at %s %% of IPv4\n", device.c_str(),
-              spread_text(ratio(rounds->get(4, Work::full), rounds->get(6, Work::full)), 100, 1).c_str());
+  const Spread of_ipv4 = ratio(rounds->get(4, Work::full), rounds->get(6, Work::full));
+  std::printf("RESULT route %s: IPv6 at %s %% of IPv4\n", device.c_str(), spread_text(of_ipv4, 100, 1).c_str());
+  goals.at_least(device + ": IPv6 of IPv4", 100 * of_ipv4.median, goal_of_ipv4, "%");
   std::fflush(stdout);
   return {};
-}
-
-void report_testpmd(const BenchOptions& options, const Testpmd& testpmd) {
-  if (testpmd.mpps == 0) {
-    std::printf("dpdk-testpmd: %s\n", testpmd.why.c_str());
-    return;
-  }
-  std::printf("dpdk-testpmd --forward-mode=mac on two net_null ports, one core, %s: %.1f Mpps, %.1f ns per frame\n",
-              testpmd.hugepages ? "hugepages" : "ordinary pages", testpmd.mpps, 1000 / testpmd.mpps);
-  Outcome outcome;
-  outcome.seconds = options.seconds;
-  outcome.frames = static_cast<std::uint64_t>(testpmd.mpps * 1e6 * options.seconds);
-  Yardsticks yardsticks;
-  yardsticks.ns_per_frame = 1000 / testpmd.mpps;
-  append_csv(options, "route", "testpmd mac on null ports", outcome, yardsticks);
 }
 
 }  // namespace
 
 int bench_route(const BenchOptions& options) {
   // Before DPDK takes the hugepages in this process.
-  const Testpmd testpmd = run_testpmd_mac(options.seconds);
+  auto testpmd = Testpmd::start();
+  if (!testpmd) {
+    std::printf("dpdk-testpmd: %s\n", testpmd.error().message.c_str());
+  }
   if (auto eal = start_bench_eal(router_memory); !eal) {
     std::fprintf(stderr, "bench route: %s\n", eal.error().message.c_str());
     return 1;
@@ -161,10 +200,14 @@ int bench_route(const BenchOptions& options) {
   if (!ceilings) {
     std::printf("no GPU: %s\n", ceilings.error().message.c_str());
   }
-  report_testpmd(options, testpmd);
   const auto table = RouterTable::make(options);
   if (!table) {
     std::fprintf(stderr, "bench route: %s\n", table.error().message.c_str());
+    return 2;
+  }
+  const auto verifier = FrameVerifier::make(**table);
+  if (!verifier) {
+    std::fprintf(stderr, "bench route: %s\n", verifier.error().message.c_str());
     return 1;
   }
   std::vector<std::string> devices;
@@ -175,14 +218,22 @@ int bench_route(const BenchOptions& options) {
     devices.push_back(options.device == "auto" ? "cuda:0" : options.device);
   }
   int status = 0;
+  Goals goals("route", options.goals);
   RouteRounds cpu;
   for (const std::string& device : devices) {
-    if (auto done = run_device(options, **table, device, testpmd, cpu); !done) {
+    if (auto right = verify_device(options, **table, *verifier, device); !right) {
+      std::fprintf(stderr, "bench route: %s: %s\n", device.c_str(), right.error().message.c_str());
+      status = 1;
+      continue;
+    }
+    if (auto done =
+            run_device(options, **table, device, device == "cpu" && testpmd ? testpmd->get() : nullptr, cpu, goals);
+        !done) {
       std::fprintf(stderr, "bench route: %s: %s\n", device.c_str(), done.error().message.c_str());
       status = 1;
     }
   }
-  return status;
+  return status | goals.status();
 }
 
 int bench_idle(const BenchOptions& options) {
@@ -196,7 +247,7 @@ int bench_idle(const BenchOptions& options) {
   const auto table = RouterTable::make(options);
   if (!table) {
     std::fprintf(stderr, "bench idle: %s\n", table.error().message.c_str());
-    return 1;
+    return 2;
   }
   auto rig =
       Rig::make(router_rig(options, **table, 4, engine::Mode::full, options.device == "auto" ? "cpu" : options.device));

@@ -44,6 +44,14 @@ Expected<void> measure_family(Rig& rig, Switched& switched, bool with_loop, doub
   return {};
 }
 
+// The lanes have next to nothing to receive meanwhile, and leave the cores alone.
+Expected<double> measure_testpmd(Rig& rig, Testpmd& testpmd) {
+  rig.set_rate(rig.lanes());
+  auto mpps = testpmd.sample();
+  rig.set_rate(0);
+  return mpps ? mpps : make_error("dpdk-testpmd " + mpps.error().message);
+}
+
 }  // namespace
 
 Spread ratio(const RoundsOfWork& over, const RoundsOfWork& under) {
@@ -54,7 +62,8 @@ Spread ratio(const RoundsOfWork& over, const RoundsOfWork& under) {
   return spread_of(quotients);
 }
 
-Expected<RouteRounds> measure_rounds(const BenchOptions& options, const RouterTable& table, const std::string& device) {
+Expected<RouteRounds> measure_rounds(const BenchOptions& options, const RouterTable& table, const std::string& device,
+                                     Testpmd* testpmd) {
   RigOptions rig_options = router_rig(options, table, 4, engine::Mode::full, device);
   Switched* switched = nullptr;
   rig_options.wrap = [&switched](std::unique_ptr<engine::Function> inner) -> std::unique_ptr<engine::Function> {
@@ -79,6 +88,13 @@ Expected<RouteRounds> measure_rounds(const BenchOptions& options, const RouterTa
           !measured) {
         return tl::unexpected(measured.error());
       }
+    }
+    if (testpmd != nullptr && round % 2 == 0) {
+      const auto mpps = measure_testpmd(**rig, *testpmd);
+      if (!mpps) {
+        return tl::unexpected(mpps.error());
+      }
+      result.testpmd.push_back(*mpps);
     }
   }
   if (auto finished = (*rig)->finish(); !finished) {

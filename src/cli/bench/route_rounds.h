@@ -13,6 +13,7 @@
 #include "cli/bench/router_rig.h"
 #include "cli/bench/spread.h"
 #include "cli/bench/switched.h"
+#include "cli/bench/testpmd.h"
 
 namespace sluice::cli::bench {
 
@@ -28,6 +29,7 @@ struct RouteRounds {
   std::array<std::array<RoundsOfWork, 3>, 2> of;  // [IPv4, IPv6][Work]
   Switched::Loops loops;
   std::chrono::nanoseconds deadline{0};
+  std::vector<double> testpmd;  // million frames per second, between the rounds
   const RoundsOfWork& get(int family, Work work) const { return of[family == 6 ? 1 : 0][static_cast<unsigned>(work)]; }
 };
 
@@ -35,7 +37,9 @@ struct RouteRounds {
 Spread ratio(const RoundsOfWork& over, const RoundsOfWork& under);
 
 // Nine rounds; in each of them every work of every family has a sixth of `options.seconds`. An Error when frames were
-// dropped, when the counters do not add up, or when a loop left frames untouched.
-Expected<RouteRounds> measure_rounds(const BenchOptions& options, const RouterTable& table, const std::string& device);
+// dropped, when the counters do not add up, or when a loop left frames untouched. After every other round, `testpmd`
+// has a turn of some seconds while the lanes have nothing to do; null: without it.
+Expected<RouteRounds> measure_rounds(const BenchOptions& options, const RouterTable& table, const std::string& device,
+                                     Testpmd* testpmd);
 
 }  // namespace sluice::cli::bench

@@ -3,6 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -12,10 +13,8 @@
 
 namespace sluice::cli::bench {
 namespace {
-constexpr std::size_t routes4 = 600'000;
-constexpr std::size_t routes6 = 200'000;
 constexpr unsigned gateways = 254;
-constexpr std::size_t destinations_of_both = 1 << 20;
+constexpr std::size_t most_destinations = 1 << 20;  // of both families
 
 // For the signal handler: paths without a destructor.
 struct Paths {
@@ -23,10 +22,11 @@ struct Paths {
 };
 Paths there{};
 
-// What a router forwards: no loopback, multicast, or address that is reserved.
+// What a router forwards: no loopback, link-local, multicast, or address that is reserved.
 bool unicast(const packet::IpAddress& address) {
   const std::uint8_t first = address.bytes[0];
-  return address.family == 4 ? first >= 1 && first <= 223 && first != 127 : (first & 0xe0) == 0x20;
+  const bool link_local = first == 169 && address.bytes[1] == 254;
+  return address.family == 4 ? first >= 1 && first <= 223 && first != 127 && !link_local : (first & 0xe0) == 0x20;
 }
 
 // A random address behind the prefix.
@@ -57,17 +57,17 @@ void remove_router_table() {
   rmdir(there.folder);
 }
 
-Expected<std::unique_ptr<RouterTable>> RouterTable::make(const BenchOptions& options) {
+Expected<std::unique_ptr<RouterTable>> RouterTable::make(const BenchOptions& options, Size size) {
   lookup::RouteList list;
   if (options.table.empty()) {
-    list = lookup::make_routes(routes4, routes6, 1);
+    list = lookup::make_routes(size.ipv4, size.ipv6, 1);
   } else {
     auto read = lookup::read_routes(options.table);
     if (!read) {
       return tl::unexpected(read.error());
     }
     list = std::move(*read);
-    const lookup::RouteList ipv6 = lookup::make_routes(0, routes6, 1);
+    const lookup::RouteList ipv6 = lookup::make_routes(0, size.ipv6, 1);
     list.routes.insert(list.routes.end(), ipv6.routes.begin(), ipv6.routes.end());
   }
   char folder[] = "/tmp/sluice-bench-XXXXXX";
@@ -80,13 +80,13 @@ Expected<std::unique_ptr<RouterTable>> RouterTable::make(const BenchOptions& opt
   for (const lookup::RouteLine& line : list.routes) {
     const unsigned gateway = 1 + line.next_hop % gateways;
     count4 += line.prefix.address.family == 4;
-    routes << line.prefix.str() << (line.prefix.address.family == 4 ? " 198.19.0." : " 2001:2:0:19::") << gateway
-           << "\n";
+    routes << line.prefix.str() << ' ' << RouterTable::gateway(line.prefix.address.family, gateway) << "\n";
   }
-  routes << "0.0.0.0/0 198.19.0.1\n::/0 2001:2:0:19::1\n";
+  routes << "0.0.0.0/0 " << RouterTable::gateway(4, 1) << "\n::/0 " << RouterTable::gateway(6, 1) << "\n";
   std::ofstream destinations(table->destinations_path());
   std::mt19937_64 random(7);
-  for (std::size_t count = 0; count < destinations_of_both;) {
+  const std::size_t wanted = std::min(most_destinations, 2 * list.routes.size());
+  for (std::size_t count = 0; count < wanted;) {
     const packet::IpAddress address = inside(list.routes[random() % list.routes.size()].prefix, random);
     if (unicast(address)) {
       destinations << address.str() << "\n";
@@ -99,18 +99,54 @@ Expected<std::unique_ptr<RouterTable>> RouterTable::make(const BenchOptions& opt
   std::printf(
       "routes: %zu IPv4 and %zu IPv6%s; destinations drawn from all of them\n", count4, list.routes.size() - count4,
       options.table.empty() ? ", made up with the Internet's spread of lengths" : (" from " + options.table).c_str());
-  std::string& text = table->settings_;
-  text = fmt::format("kernel = false\ntable = \"{}\"\n", table->routes_path());
-  text += "[[connected]]\nprefix = \"198.19.0.0/24\"\nport = \"replay\"\n";
-  text += "[[connected]]\nprefix = \"2001:2:0:19::/64\"\nport = \"replay\"\n";
+  // As many as the defaults of [route] for a table of full size.
+  table->sizes_ = fmt::format("max_ipv4 = {}\nmax_ipv6 = {}\n", std::max<std::size_t>(20'000, count4 / 3 * 5),
+                              std::max<std::size_t>(20'000, (list.routes.size() - count4) / 2 * 3));
   // The gateways have the port's own address, because what leaves the port comes in again.
-  const std::string mac = port::ReplayPort::mac_of("replay").str();
-  for (unsigned g = 1; g <= gateways; ++g) {
-    for (const char* prefix : {"198.19.0.", "2001:2:0:19::"}) {
-      text += fmt::format("[[neighbour]]\nport = \"replay\"\naddress = \"{}{}\"\nmac = \"{}\"\n", prefix, g, mac);
+  table->settings_ = table->settings_with([](unsigned) { return std::uint16_t{0}; },
+                                          [](unsigned) { return port::ReplayPort::mac_of("replay"); });
+  return table;
+}
+
+Expected<void> RouterTable::send_to(const std::vector<packet::IpAddress>& addresses) const {
+  std::ofstream destinations(destinations_path());
+  for (const packet::IpAddress& address : addresses) {
+    if (unicast(address)) {
+      destinations << address.str() << "\n";
     }
   }
-  return table;
+  return destinations.flush() ? Expected<void>{} : make_error("cannot write " + destinations_path());
+}
+
+std::string RouterTable::gateway(int family, unsigned g) {
+  return family == 4 ? fmt::format("198.19.0.{}", g) : fmt::format("2001:2:0:19::{:x}", g);
+}
+
+packet::MacAddress RouterTable::mac_of(unsigned g) {
+  return {{0x02, 0x19, 0, 0, 0, static_cast<std::uint8_t>(g)}};
+}
+
+std::string RouterTable::settings_on_two_ports() const {
+  return "any_mac = true\n" + settings_with(port_of, mac_of);
+}
+
+std::string RouterTable::settings_with(const std::function<std::uint16_t(unsigned)>& port,
+                                       const std::function<packet::MacAddress(unsigned)>& mac) const {
+  constexpr const char* names[] = {"replay", "replay2"};
+  std::string text = fmt::format("kernel = false\ntable = \"{}\"\n{}", routes_path(), sizes_);
+  for (const unsigned half : {0U, 128U}) {
+    for (const std::string& prefix :
+         {fmt::format("198.19.0.{}/25", half), fmt::format("2001:2:0:19::{:x}/121", half)}) {
+      text += fmt::format("[[connected]]\nprefix = \"{}\"\nport = \"{}\"\n", prefix, names[port(half)]);
+    }
+  }
+  for (unsigned g = 1; g <= gateways; ++g) {
+    for (const int family : {4, 6}) {
+      text += fmt::format("[[neighbour]]\nport = \"{}\"\naddress = \"{}\"\nmac = \"{}\"\n", names[port(g)],
+                          gateway(family, g), mac(g).str());
+    }
+  }
+  return text;
 }
 
 RigOptions router_rig(const BenchOptions& options, const RouterTable& table, int family, engine::Mode mode,

@@ -1,12 +1,15 @@
 // The router on a replay port with a full-size table, as several benches want it.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "cli/bench/bench.h"
 #include "cli/bench/rig.h"
+#include "packet/ip_address.h"
 
 namespace sluice::cli::bench {
 
@@ -15,21 +18,36 @@ inline constexpr std::uint64_t router_memory = 6ULL << 30;
 // Temporary files for one bench, gone with this object, or by remove_router_table() in a signal handler.
 class RouterTable {
  public:
-  // Writes a table of 600 K IPv4 and 200 K IPv6 routes (or options.table's, with made-up IPv6 ones), and destinations
-  // that lie behind them. The router's settings have 254 gateways on the replay port, all of them resolved neighbours,
-  // and default routes, so that every destination is forwarded.
-  static Expected<std::unique_ptr<RouterTable>> make(const BenchOptions& options);
+  struct Size {
+    std::size_t ipv4 = 600'000, ipv6 = 200'000;
+  };
+  // Writes a table of so many made-up routes (or options.table's, with made-up IPv6 ones), and destinations that lie
+  // behind them. The router's settings have 254 gateways on the replay port, all of them resolved neighbours, and
+  // default routes, so that every destination is forwarded.
+  static Expected<std::unique_ptr<RouterTable>> make(const BenchOptions& options, Size size);
+  static Expected<std::unique_ptr<RouterTable>> make(const BenchOptions& options) { return make(options, Size{}); }
   explicit RouterTable(std::string folder);
   ~RouterTable();
   RouterTable(const RouterTable&) = delete;
   RouterTable& operator=(const RouterTable&) = delete;
 
+  // From now on frames go to these addresses, and those that no router forwards are left out of them. Before a rig.
+  Expected<void> send_to(const std::vector<packet::IpAddress>& addresses) const;
+
   const std::string& settings() const { return settings_; }  // TOML of [route]
+  // The same table for a rig of two ports: each gateway is on port_of() and has mac_of(), and frames for any link
+  // address are taken, because what leaves a port comes in again as it left.
+  std::string settings_on_two_ports() const;
+  static std::string gateway(int family, unsigned g);  // g: 1 to 254, the address's last byte
+  static std::uint16_t port_of(unsigned g) { return g < 128 ? 0 : 1; }
+  static packet::MacAddress mac_of(unsigned g);
   std::string routes_path() const { return folder_ + "/routes"; }
   std::string destinations_path() const { return folder_ + "/destinations"; }
 
  private:
-  std::string folder_, settings_;
+  std::string settings_with(const std::function<std::uint16_t(unsigned)>& port,
+                            const std::function<packet::MacAddress(unsigned)>& mac) const;
+  std::string folder_, sizes_, settings_;
 };
 
 void remove_router_table();

@@ -4,14 +4,11 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstring>
 #include <map>
 #include <thread>
 #include <vector>
 
-#include "engine/batch_writer.h"
-#include "engine/emitter.h"
-#include "function/route/route_batch.h"
+#include "cli/bench/checked.h"
 
 namespace sluice::cli::bench {
 namespace {
@@ -28,13 +25,15 @@ Expected<void> on_its_device(Rig& rig, std::uint64_t frames) {
   return {};
 }
 
-// Runs until `seen` has reached `frames`, five seconds at most.
+}  // namespace
+
 Expected<void> run_until(Rig& rig, const std::atomic<std::uint64_t>& seen, std::uint64_t frames) {
   if (auto started = rig.engine().start(); !started) {
     return started;
   }
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
-  while (seen.load() < frames && std::chrono::steady_clock::now() < end) {
+  // What the lanes compute before the first time point does not count for a GPU.
+  while ((seen.load() < frames || !on_its_device(rig, frames)) && std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   if (auto finished = rig.finish(); !finished) {
@@ -45,63 +44,6 @@ Expected<void> run_until(Rig& rig, const std::atomic<std::uint64_t>& seen, std::
   }
   return on_its_device(rig, frames);
 }
-
-// Passes everything on to the function under test and compares its verdicts with the CPU's.
-class Checked : public engine::Function {
- public:
-  explicit Checked(std::unique_ptr<engine::Function> inner) : inner_(std::move(inner)) {}
-  engine::BatchLayout layout() const override { return inner_->layout(); }
-  Expected<void> prepare() override { return inner_->prepare(); }
-  Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override { return inner_->attach(gpu, plan); }
-  Expected<void> begin_cycle(device::GpuStream& stream) override { return inner_->begin_cycle(stream); }
-  bool recomputable() const override { return inner_->recomputable(); }
-  void collect(engine::Burst& burst, engine::BatchWriter& batch) override { inner_->collect(burst, batch); }
-  Expected<void> launch(engine::Batch& batch, device::GpuStream& stream) override {
-    clear_answers(batch, 0xA5);
-    return inner_->launch(batch, stream);
-  }
-  void compute(engine::Batch& batch, std::uint32_t first, std::uint32_t count) override {
-    clear_answers(batch, 0xA5);
-    inner_->compute(batch, first, count);
-  }
-  void stand_in(engine::Batch& batch) override { inner_->stand_in(batch); }
-  void forward(engine::Batch& batch, std::uint32_t first, std::uint32_t count, engine::Emitter& out) override {
-    if (first == 0) {
-      check(batch);
-    }
-    inner_->forward(batch, first, count, out);
-  }
-  std::atomic<std::uint64_t> checked{0};
-  std::atomic<std::uint64_t> wrong{0};
-
- private:
-  // So that an answer that the device did not write cannot pass.
-  void clear_answers(engine::Batch& batch, int value) {
-    std::memset(batch.verdict, value, batch.count * sizeof *batch.verdict);
-    if (inner_->layout().extra_bytes_per_frame == function::route_extra_per_frame) {
-      std::memset(function::answers6(batch), value, batch.extra_count * sizeof(lookup::NextHopId));
-    }
-  }
-  void check(engine::Batch& batch) {
-    const std::vector<std::uint32_t> verdicts(batch.verdict, batch.verdict + batch.count);
-    const std::uint32_t extra = inner_->layout().extra_bytes_per_frame * batch.capacity;
-    const std::vector<std::byte> area(batch.extra, batch.extra + extra);
-    clear_answers(batch, 0x5A);
-    inner_->compute(batch, 0, batch.count);
-    // A batch of IPv6 frames answers in its extra area and leaves the verdicts alone.
-    std::uint64_t wrong_here =
-        batch.extra_count == batch.count && batch.count != 0 && extra != 0
-            ? 0
-            : static_cast<std::uint64_t>(
-                  std::memcmp(verdicts.data(), batch.verdict, verdicts.size() * sizeof(std::uint32_t)) != 0);
-    wrong_here += static_cast<std::uint64_t>(extra != 0 && std::memcmp(area.data(), batch.extra, extra) != 0);
-    wrong.fetch_add(wrong_here);
-    checked.fetch_add(batch.count);
-  }
-  std::unique_ptr<engine::Function> inner_;
-};
-
-}  // namespace
 
 Expected<std::uint64_t> verify_echo(const RigOptions& options, std::uint8_t key, std::uint64_t frames) {
   auto rig = Rig::make(options);

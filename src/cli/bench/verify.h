@@ -1,6 +1,7 @@
 // Checks of what a bench's gateway really did, made in a run of their own before anything is measured.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 
@@ -8,6 +9,10 @@
 #include "cli/bench/rig.h"
 
 namespace sluice::cli::bench {
+
+// Starts the rig and runs it until `seen` has reached `frames`, five seconds at most, then ends it. An Error, too, when
+// the counters do not add up, or when a device that is there had no part in it.
+Expected<void> run_until(Rig& rig, const std::atomic<std::uint64_t>& seen, std::uint64_t frames);
 
 // Echo: every byte that leaves is the byte that came in, XORed with the key behind the first 12 bytes, for at least
 // `frames` frames that the device in question handled.

@@ -5,7 +5,11 @@
 
 namespace sluice::function {
 
-Expected<void> Router::attach(device::Gpu& gpu, const engine::DevicePlan& /*plan*/) {
+Expected<void> Router::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {
+  // Tables that nothing keeps up to date would name freed next hops for ever, and so keep them from being used again.
+  if (!plan.launches) {
+    return {};
+  }
   auto trie4 = lookup::Trie::create(4, lookup::Fib::default_groups(4, options_.max_ipv4));
   auto trie6 = lookup::Trie::create(6, lookup::Fib::default_groups(6, options_.max_ipv6));
   if (!trie4 || !trie6) {

@@ -264,6 +264,11 @@ std::vector<NeighbourRow> RouteTable::neighbours() const {
   return rows;
 }
 
+std::vector<NextHop> RouteTable::next_hops(lookup::NextHopId id) const {
+  const std::lock_guard lock(mutex_);
+  return adjacencies_.next_hops(id);
+}
+
 std::vector<AdjacencyTable::Gateway> RouteTable::gateways() const {
   const std::lock_guard lock(mutex_);
   return adjacencies_.gateways();

@@ -47,6 +47,8 @@ class RouteTable : public ControlPlane {
   std::vector<Route> list(const std::function<bool(const packet::IpPrefix&)>& wanted, std::size_t limit,
                           std::uint64_t& matching) const;
   std::vector<NeighbourRow> neighbours() const;
+  // What a lookup's answer stands for; nothing: no gateway (local, blackhole, no route).
+  std::vector<NextHop> next_hops(lookup::NextHopId id) const;
   std::vector<AdjacencyTable::Gateway> gateways() const;
 
  private:

@@ -278,6 +278,48 @@ TEST(Router, EcmpUsesEveryHopByWeightAndKeepsAFlowOnOne) {
   }
 }
 
+TEST(Router, AFreedIdIsUsedAgainInEveryModeOfTheEngine) {
+  for (const engine::Mode mode : {engine::Mode::full, engine::Mode::zero_load, engine::Mode::collector_only}) {
+    SCOPED_TRACE(static_cast<int>(mode));
+    engine::Options options;
+    options.device = "cuda:0";
+    options.deadline = std::chrono::milliseconds(20);
+    options.batch = 256;
+    options.mode = mode;
+    options.ports.resize(1);
+    options.ports[0].name = "in";
+    options.ports[0].device = "replay,frames=1024,rate=1000";
+    Router::RouterOptions router_options;
+    router_options.max_ipv4 = router_options.max_ipv6 = 10000;
+    auto engine = engine::Engine::create(
+        options, [&](const engine::PortTable& ports) -> Expected<std::unique_ptr<engine::Function>> {
+          return std::make_unique<Router>(router_options, ports);
+        });
+    if (!engine && missing("cuda:0")) {
+      GTEST_SKIP() << engine.error().message;
+    }
+    ASSERT_TRUE(engine) << engine.error().message;
+    ASSERT_TRUE((*engine)->start());
+    auto& router = static_cast<Router&>((*engine)->function());
+    const packet::IpPrefix prefix = *packet::IpPrefix::parse("203.0.113.0/24");
+    const auto id_through = [&](const std::string& gateway) {
+      const Route route{prefix, RouteKind::unicast, {{0, *packet::IpAddress::parse(gateway), 1}}};
+      EXPECT_TRUE(router.table().add_route(route));
+      const lookup::NextHopId id = router.fib().find(prefix);
+      EXPECT_TRUE(router.table().remove_route(prefix, 0));
+      return id;
+    };
+    const lookup::NextHopId first = id_through("10.0.0.1");
+    lookup::NextHopId again = 0;
+    for (int gateway = 2; gateway < 60 && again != first; ++gateway) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      again = id_through("10.0.0." + std::to_string(gateway));
+    }
+    EXPECT_EQ(again, first);
+    (*engine)->stop();
+  }
+}
+
 TEST(RouteTable, MetricsNeighboursAndLateGateways) {
   auto fib = lookup::Fib::create({.name = "metrics", .max_routes4 = 1000, .max_routes6 = 1000});
   ASSERT_TRUE(fib);

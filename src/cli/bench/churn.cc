@@ -1,0 +1,257 @@
+// sluice bench churn: route updates applied to a running router. Windows without and with updates take turns at one and
+// the same load, so that what the updates do to latency shows beside what the machine does.
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <thread>
+#include <vector>
+
+#include "cli/bench/bench.h"
+#include "cli/bench/checked.h"
+#include "cli/bench/csv.h"
+#include "cli/bench/goals.h"
+#include "cli/bench/memory_use.h"
+#include "cli/bench/router_rig.h"
+#include "cli/bench/spread.h"
+#include "cli/bench/updates.h"
+#include "cli/bench/verify_table.h"
+#include "function/route/route.h"
+
+namespace sluice::cli::bench {
+namespace {
+
+constexpr unsigned rounds = 7;
+constexpr double settle_seconds = 0.1;
+constexpr double usual_load = 0.5;  // of the saturated rate
+constexpr std::size_t made_updates = 100'000;
+constexpr double made_per_second = 5'000;
+constexpr std::uint64_t verified_frames = 200'000;
+
+struct Windows {
+  std::vector<Outcome> of;
+  Spread spread(double Outcome::*figure) const {
+    std::vector<double> values;
+    for (const Outcome& one : of) {
+      values.push_back(one.*figure);
+    }
+    return spread_of(values);
+  }
+  std::uint64_t sum(std::uint64_t Outcome::*figure) const {
+    std::uint64_t all = 0;
+    for (const Outcome& one : of) {
+      all += one.*figure;
+    }
+    return all;
+  }
+};
+
+std::string text(const Spread& spread) {
+  return fmt::format("{:.1f} ({:.1f} to {:.1f})", spread.median, spread.low, spread.high);
+}
+
+void print_windows(const std::string& label, const Windows& windows) {
+  std::printf(
+      "RESULT churn %s: p50 %s, p99 %s, p99.9 %s, worst %s us; %lu late, %lu lost of %lu frames; device worst %s us, "
+      "%lu late cycles, %lu overruns\n",
+      label.c_str(), text(windows.spread(&Outcome::p50_us)).c_str(), text(windows.spread(&Outcome::p99_us)).c_str(),
+      text(windows.spread(&Outcome::p999_us)).c_str(), text(windows.spread(&Outcome::max_us)).c_str(),
+      windows.sum(&Outcome::deadline_misses), windows.sum(&Outcome::offered_missed), windows.sum(&Outcome::frames),
+      text(windows.spread(&Outcome::device_max_us)).c_str(), windows.sum(&Outcome::late_cycles),
+      windows.sum(&Outcome::overruns));
+}
+
+// One window with updates: they are applied by a thread of their own, as the control thread applies them.
+Expected<Outcome> measure_with_updates(Rig& rig, Updater& updater, double seconds) {
+  std::atomic<bool> stop{false};
+  Expected<void> applied;
+  std::thread control([&] { applied = updater.run([&] { return stop.load(); }); });
+  const Outcome outcome = rig.measure(settle_seconds, seconds);
+  stop.store(true);
+  control.join();
+  return applied ? Expected<Outcome>(outcome) : tl::unexpected(applied.error());
+}
+
+Expected<void> measure_windows(Rig& rig, Updater& updater, double seconds, std::array<Windows, 2>& windows) {
+  for (unsigned round = 0; round < rounds; ++round) {
+    windows[0].of.push_back(rig.measure(settle_seconds, seconds));
+    auto outcome = measure_with_updates(rig, updater, seconds);
+    if (!outcome) {
+      return tl::unexpected(outcome.error());
+    }
+    windows[1].of.push_back(*outcome);
+  }
+  return {};
+}
+
+// The table is quiet: what the device answers now is what the CPU answers, and that is what a table built from scratch
+// answers.
+Expected<void> verify(Rig& rig, Checked& checked, const RouterTable& table, const Updater& updater) {
+  rig.measure(0.5, 0);  // every change has reached the device
+  auto& router = static_cast<function::Router&>(checked.inner());
+  const auto compared = verify_table(router, table, updater.state());
+  if (!compared) {
+    return make_error("NOT VERIFIED: " + compared.error().message);
+  }
+  checked.check(true);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  while (checked.checked.load() < verified_frames && std::chrono::steady_clock::now() < end) {
+    rig.measure(0.02, 0);
+  }
+  checked.check(false);
+  if (checked.wrong.load() != 0 || checked.checked.load() < verified_frames) {
+    return make_error(fmt::format("NOT VERIFIED: {} batches of {} frames have other verdicts than the CPU's",
+                                  checked.wrong.load(), checked.checked.load()));
+  }
+  std::printf(
+      "verified: %lu addresses at the edges of %zu changed prefixes and of others against a table built from scratch; "
+      "%lu verdicts of the device\n",
+      *compared, updater.state().size(), checked.checked.load());
+  return {};
+}
+
+Outcome cost_of(const Updater& updater) {
+  std::vector<float> sorted = updater.cost_us();
+  std::sort(sorted.begin(), sorted.end());
+  const auto at = [&](double share) {
+    return static_cast<double>(sorted[static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1))]);
+  };
+  Outcome cost;
+  cost.frames = updater.applied();
+  cost.seconds = updater.seconds();
+  cost.p50_us = at(0.5);
+  cost.p99_us = at(0.99);
+  cost.p999_us = at(0.999);
+  cost.max_us = at(1);
+  return cost;
+}
+
+void report(const BenchOptions& options, const std::string& device, const Updater& updater,
+            const std::array<Windows, 2>& windows, double deadline_us) {
+  Yardsticks yardsticks;
+  yardsticks.share = options.at > 0 ? options.at : usual_load;
+  yardsticks.deadline_us = deadline_us;
+  const char* const names[] = {"without updates", "with updates"};
+  for (unsigned i = 0; i < windows.size(); ++i) {
+    const std::string label = fmt::format("{} {}", device, names[i]);
+    print_windows(label, windows[i]);
+    append_csv(options, "churn", label, windows[i].of[windows[i].spread(&Outcome::p99_us).at], yardsticks);
+  }
+  const Outcome cost = cost_of(updater);
+  std::printf(
+      "RESULT churn %s: %.0f updates/s applied (%lu in %.1f s, %lu of them announced; %lu withdrawals more were of "
+      "nothing); a table operation took %.1f us, p99 %.1f, p99.9 %.1f, worst %.1f\n",
+      device.c_str(), static_cast<double>(cost.frames) / cost.seconds, cost.frames, cost.seconds, updater.announced(),
+      updater.unknown(), cost.p50_us, cost.p99_us, cost.p999_us, cost.max_us);
+  append_csv(options, "churn", device + " table operations", cost, {});
+}
+
+std::string drops_text(const engine::EngineStats& stats) {
+  std::string text;
+  for (std::size_t reason = 0; reason < stats.drops.size(); ++reason) {
+    if (stats.drops[reason] != 0) {
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", stats.drops[reason],
+                          packet::reason_name(static_cast<packet::Reason>(reason)));
+    }
+  }
+  return text;
+}
+
+void judge(Goals& goals, const std::array<Windows, 2>& windows, std::uint64_t grown) {
+  const auto within = [&](const char* what, double Outcome::*figure) {
+    goals.at_most(fmt::format("{} with updates, median of the windows", what), windows[1].spread(figure).median,
+                  windows[0].spread(figure).high, "us, and the most without");
+  };
+  within("p99", &Outcome::p99_us);
+  within("worst", &Outcome::max_us);
+  // A table that is rebuilt is a table that is allocated.
+  goals.at_most("growth of DPDK's heap", static_cast<double>(grown) / 1024, 0, "KB");
+}
+
+Expected<std::vector<Update>> updates_of(const BenchOptions& options) {
+  if (options.updates.empty()) {
+    return make_updates(made_updates, made_per_second, 5);
+  }
+  return read_updates(options.updates);
+}
+
+Expected<int> run(const BenchOptions& options, const std::string& device, const RouterTable& table,
+                  std::vector<Update> updates) {
+  std::vector<packet::IpAddress> destinations;
+  for (const Update& update : updates) {
+    destinations.push_back(update.prefix.address);
+  }
+  if (auto sent = table.send_to(destinations); !sent) {
+    return tl::unexpected(sent.error());
+  }
+  RigOptions of_rig = router_rig(options, table, 4, engine::Mode::full, device);
+  Checked* checked = nullptr;
+  of_rig.wrap = [&checked](std::unique_ptr<engine::Function> inner) -> std::unique_ptr<engine::Function> {
+    auto wrapper = std::make_unique<Checked>(std::move(inner), false);
+    checked = wrapper.get();
+    return wrapper;
+  };
+  auto rig = Rig::make(of_rig);
+  if (!rig) {
+    return tl::unexpected(rig.error());
+  }
+  Updater updater(static_cast<function::Router&>(checked->inner()).table(), std::move(updates),
+                  *Pace::parse(options.pace));
+  const Outcome saturated = (*rig)->measure(1, options.seconds);
+  std::printf("%s\n", row("saturated", saturated).c_str());
+  (*rig)->set_rate(static_cast<double>(saturated.frames) / saturated.seconds *
+                   (options.at > 0 ? options.at : usual_load));
+  const std::uint64_t heap = dpdk_bytes();
+  std::array<Windows, 2> windows;
+  auto done = measure_windows(**rig, updater, options.seconds, windows);
+  const std::uint64_t grown = dpdk_bytes() - std::min(heap, dpdk_bytes());
+  done = done && updater.applied() == 0 ? make_error("no update fell due: raise --seconds or --pace") : done;
+  done = done ? verify(**rig, *checked, table, updater) : done;
+  done = done ? (*rig)->finish() : done;
+  if (!done) {
+    return tl::unexpected(done.error());
+  }
+  report(options, device, updater, windows, static_cast<double>(of_rig.engine.deadline.count()) / 1e3);
+  const engine::EngineStats stats = (*rig)->engine().stats();
+  if (stats.total.dropped != 0) {
+    std::printf("RESULT churn %s: dropped, though every destination has a route: %s\n", device.c_str(),
+                drops_text(stats).c_str());
+  }
+  Goals goals("churn " + device, options.goals);
+  goals.at_most("dropped", static_cast<double>(stats.total.dropped), 0, "frames");
+  judge(goals, windows, grown);
+  return goals.status();
+}
+
+}  // namespace
+
+int bench_churn(const BenchOptions& options) {
+  const auto fail = [](const std::string& message, int status) {
+    std::fprintf(stderr, "bench churn: %s\n", message.c_str());
+    return status;
+  };
+  auto updates = updates_of(options);
+  if (!updates) {
+    return fail(updates.error().message, 2);
+  }
+  if (auto eal = start_bench_eal(router_memory); !eal) {
+    return fail(eal.error().message, 1);
+  }
+  const auto ceilings = print_ceilings(options, true);
+  if (!ceilings) {
+    std::printf("no GPU: %s\n", ceilings.error().message.c_str());
+  }
+  const auto table = RouterTable::make(options);
+  if (!table) {
+    return fail(table.error().message, 2);
+  }
+  std::printf("updates: %zu in %.1f s%s, at pace %s\n", updates->size(), updates->back().seconds,
+              options.updates.empty() ? ", made up" : (" of " + options.updates).c_str(), options.pace.c_str());
+  const std::string automatic = ceilings ? "cuda:0" : "cpu";
+  const auto status = run(options, options.device == "auto" ? automatic : options.device, **table, std::move(*updates));
+  return status ? *status : fail(status.error().message, 1);
+}
+
+}  // namespace sluice::cli::bench

@@ -1,0 +1,66 @@
+#include <fstream>
+#include <regex>
+
+#include "base/settings.h"
+#include "cli/bench/bench.h"
+#include "cli/bench/updates.h"
+#include "packet/frame_mix.h"
+
+namespace sluice::cli::bench {
+namespace {
+
+Expected<void> check_mix(const std::string& name) {
+  if (const auto mix = packet::FrameMix::make(name); !mix) {
+    return make_error("--mix " + name + ": " + mix.error().message);
+  }
+  return {};
+}
+
+Expected<void> check_file(const std::string& option, const std::string& path) {
+  if (!std::ifstream(path)) {
+    return make_error(option + " " + path + ": cannot be read");
+  }
+  return {};
+}
+
+}  // namespace
+
+Expected<void> check_options(const BenchOptions& options) {
+  if (!std::regex_match(options.device, std::regex("auto|cpu|cuda:[0-9]{1,3}"))) {
+    return make_error("--device " + options.device + ": the devices are auto, cpu and cuda:N");
+  }
+  if (!(options.seconds > 0 && options.hold > 0)) {
+    return make_error("--seconds and --hold are lengths of time above 0");
+  }
+  if (options.at < 0 || options.at > 1) {
+    return make_error("--at is a share, above 0 and at most 1, such as 0.75");
+  }
+  if (options.deadline_ms < 0 || options.cycle_us < 0) {
+    return make_error("--deadline-ms and --cycle-us are times above 0");
+  }
+  if (!options.mix.empty()) {
+    if (auto good = check_mix(options.mix); !good) {
+      return good;
+    }
+  }
+  if (!options.table.empty()) {
+    if (auto good = check_file("--table", options.table); !good) {
+      return good;
+    }
+  }
+  if (!options.updates.empty()) {
+    if (auto good = check_file("--updates", options.updates); !good) {
+      return good;
+    }
+  }
+  if (const auto pace = Pace::parse(options.pace); !pace) {
+    return tl::unexpected(pace.error());
+  }
+  Diagnostics diagnostics;
+  if (const auto settings = Settings::from_text(options.function_settings, "--settings", diagnostics); !settings) {
+    return tl::unexpected(settings.error());
+  }
+  return {};
+}
+
+}  // namespace sluice::cli::bench

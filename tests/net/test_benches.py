@@ -1,0 +1,54 @@
+"""Exit statuses of `sluice bench` and of the bundle's run-bench: 0 reached, 1 missed, 2 not started so."""
+
+import os
+import subprocess
+
+import pytest
+from gateway import ROOT, SLUICE
+
+RUN_BENCH = ROOT / "packaging" / "bundle" / "run-bench"
+
+
+def bench(*words):
+    return subprocess.run([SLUICE, "bench", *words], capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.mark.parametrize("words, message", [
+    (["order", "--mix", "huge"], "bench order: --mix huge: "),
+    (["order", "--csv", "/nowhere/rows.csv"], "bench order: --csv /nowhere/rows.csv: cannot be written\n"),
+    (["route", "--table", "/dev/null", "--seconds", "-1"], "bench route: --seconds and --hold are lengths of time above 0\n"),
+])
+def test_bad_usage_is_one_line_and_status_two(words, message):
+    ran = bench(*words)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.startswith(message) and ran.stderr.count("\n") == 1
+
+
+@pytest.fixture
+def run_bench(tmp_path):
+    """run-bench over programs that end with the statuses given by name; answers with what it ended with and said."""
+    def run(statuses, *names, options=""):
+        (tmp_path / "sluice").write_text('#!/bin/sh\necho "sluice $*"\ncase $2 in\n' + "".join(
+            f"  {name}) exit {status} ;;\n" for name, status in statuses.items()) + "esac\n", encoding="ascii")
+        (tmp_path / "sluice_room_bench").write_text(f"#!/bin/sh\nexit {statuses.get('room', 0)}\n", encoding="ascii")
+        for program in tmp_path.iterdir():
+            program.chmod(0o755)
+        return subprocess.run([RUN_BENCH, *names], capture_output=True, text=True, timeout=60, check=False,
+                              env={**os.environ, "SLUICE_BIN": str(tmp_path), "RUN_BENCH_OPTIONS": options})
+    return run
+
+
+def test_run_bench_goes_on_and_ends_with_the_worst_status(run_bench):
+    for statuses, worst in (({}, 0), ({"route": 1}, 1), ({"route": 2, "order": 1}, 2), ({"room": 1}, 1)):
+        ran = run_bench(statuses)
+        assert ran.returncode == worst, ran.stdout
+        for name in ("link", "echo", "touch", "route", "idle", "churn", "order", "room"):
+            state = f"FAILED  {name} (exit status {statuses[name]})" if name in statuses else f"passed  {name}"
+            assert f"\n{state}\n" in ran.stdout
+
+
+def test_run_bench_hands_options_on_and_runs_what_it_is_told(run_bench):
+    ran = run_bench({}, "route", "idle", options="--no-goals --seconds 1")
+    assert ran.returncode == 0
+    assert [line for line in ran.stdout.splitlines() if line.startswith("sluice")] == [
+        "sluice bench route --no-goals --seconds 1", "sluice bench idle --no-goals --seconds 1"]
