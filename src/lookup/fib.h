@@ -48,6 +48,10 @@ class Fib {
   // How a table of this many routes is sized when groups4 or groups6 is 0; the GPU's tables use the same figure.
   static std::uint32_t default_groups(int family, std::uint32_t max_routes);
 
+  // DPDK heap memory that a family's table of this many routes takes, but for a few percent. Needs no DPDK running.
+  static std::uint64_t memory_needed(int family, std::uint32_t max_routes);
+
+  // An Error says how much memory was needed and how much there was.
   static Expected<std::unique_ptr<Fib>> create(const Options& options);
   ~Fib();
   Fib(const Fib&) = delete;
