@@ -13,27 +13,25 @@
 namespace sluice::cli {
 namespace {
 
-int complain(const control::Config& config) {
-  for (const std::string& line : config.diagnostics().lines) {
-    std::fprintf(stderr, "%s\n", line.c_str());
-  }
+int refuse(const std::string& lines) {
+  std::fprintf(stderr, "%s\n", lines.c_str());
   return 2;
 }
 
 int run(const std::string& path) {
   control::Config config = control::Config::from_file(path);
-  // The function's own section is checked before anything is opened.
-  if (!config.ok() || !control::make_function(config, control::described_ports(config.engine))) {
-    return complain(config);
+  // The function's own section, and the routes that it names, are checked before anything is opened.
+  auto checked = config.ok() ? control::make_checked_function(config, control::described_ports(config.engine))
+                             : Expected<std::unique_ptr<engine::Function>>();
+  if (!config.ok()) {
+    return refuse(config.mistakes());
   }
   if (auto log = control::set_up_log(config.log); !log) {
-    std::fprintf(stderr, "%s: %s\n", path.c_str(), log.error().message.c_str());
-    return 2;
+    return refuse(config.placed(log.error().message));
   }
-  auto gateway = control::Gateway::open(config);
+  auto gateway = control::Gateway::open(config, std::move(*checked));
   if (!gateway) {
-    std::fprintf(stderr, "%s: %s\n", path.c_str(), gateway.error().message.c_str());
-    return 2;
+    return refuse(config.placed(gateway.error().message));
   }
   const Expected<void> result = (*gateway)->run();
   const control::Snapshot last = (*gateway)->snapshot();

@@ -1,6 +1,7 @@
 #include "control/config.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "control/config_sections.h"
 #include "control/listen.h"
@@ -70,6 +71,11 @@ void Config::read_log() {
   Settings section = root_.section("log");
   log.level = section.choice("level", log.level, {"trace", "debug", "info", "warn", "error", "off"});
   log.file = section.text("file", log.file);
+  // Not made by us: a folder that is not there is more likely misspelt.
+  const std::filesystem::path folder = std::filesystem::path(log.file).parent_path();
+  if (std::error_code ignored; !folder.empty() && !std::filesystem::is_directory(folder, ignored)) {
+    section.error("file", "there is no folder " + folder.string() + ": make it, or name a file in one that is there");
+  }
   log.format = section.choice("format", log.format, {"text", "json"});
   section.finish();
 }

@@ -2,9 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdio>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "../tests/support/net_namespace.h"
 #include "control/config_json.h"
 #include "control/function_maker.h"
 
@@ -258,11 +262,57 @@ TEST(Config, EachMistakeOfAPortIsOneLine) {
       {device + "\"net_af_packet0,iface=eth1\"\ntwin = \"eth1\"\n",
        "r.toml:5: [[port]] twin = \"eth1\": is the interface that the port itself uses: give the twin a name of its "
        "own"},
+      {device + "\"net_foo0\"\n",
+       "r.toml:4: [[port]] device = \"net_foo0\": there is no kind of virtual device \"net_foo\"; known are "
+       "net_af_packet, net_af_xdp, net_tap, net_pcap, net_memif, net_ring, net_null"},
+      {device + "\"net_af_paket0,iface=eth1\"\n",
+       "r.toml:4: [[port]] device = \"net_af_paket0,iface=eth1\": there is no kind of virtual device "
+       "\"net_af_paket\"; did you mean \"net_af_packet\"?"},
+      {device + "\"net_af_packet0,iface=eth1\"\n[[port]]\nname = \"c\"\ndevice = \"net_af_packet1,iface=eth1\"\n",
+       "r.toml:7: [[port]] device = \"net_af_packet1,iface=eth1\": takes the interface of line 4: eth1; give each port "
+       "an interface of its own"},
+      {device + "\"net_af_packet0,iface=eth1\"\n[[port]]\nname = \"c\"\ndevice = \"net_af_xdp0,iface=eth1\"\n",
+       "r.toml:7: [[port]] device = \"net_af_xdp0,iface=eth1\": takes the interface of line 4: eth1; give each port an "
+       "interface of its own"},
+      {device + "\"net_af_packet0,iface=eth1\"\ntwin = \"eth2\"\n[[port]]\nname = \"c\"\ndevice = "
+                "\"net_af_xdp0,iface=eth2\"\n",
+       "r.toml:5: [[port]] twin = \"eth2\": is the interface that the device of line 8 uses: give the twin a name of "
+       "its "
+       "own"},
+      {device + "\"0000:3B:00.0\"\n[[port]]\nname = \"c\"\ndevice = \"3b:00.0\"\n",
+       "r.toml:7: [[port]] device = \"3b:00.0\": the same as in line 2: devices are unique; number virtual ones, such "
+       "as "
+       "net_af_packet0, net_af_packet1"},
   };
   for (const auto& [text, line] : cases) {
     const Config config = Config::from_text(with_chain(text) + good_port, "r.toml");
     EXPECT_THAT(config.diagnostics().lines, ElementsAre(line)) << text;
   }
+}
+
+TEST(Config, AnInterfaceUnderAnotherOfItsNamesIsTheSame) {
+  if (!test::NetNamespace::permitted()) GTEST_SKIP() << test::NetNamespace::skip_line;
+  const test::NetNamespace space;
+  ASSERT_EQ(space.run("ip link add veth0 type veth peer name veth1 && ip link property add dev veth0 altname "
+                      "uplink-to-the-provider"),
+            0);
+  const auto inside = space.enter();
+  const std::string ports =
+      "[[port]]\nname = \"a\"\ndevice = \"net_af_packet0,iface=veth0\"\n"
+      "[[port]]\nname = \"b\"\ndevice = \"net_af_packet1,iface=uplink-to-the-provider\"\n";
+  const Config config = Config::from_text(with_chain(ports), "r.toml");
+  EXPECT_THAT(
+      config.diagnostics().lines,
+      ElementsAre(HasSubstr("r.toml:7: [[port]] device = \"net_af_packet1,iface=uplink-to-the-provider\": takes the "
+                            "interface of line 4: uplink-to-the-provider is another name of veth0")));
+}
+
+TEST(Config, ALogFileNeedsItsFolder) {
+  EXPECT_THAT(
+      Config::from_text(with_chain("log.file = \"/nowhere/at/all/x.log\"\n") + good_port, "r.toml").diagnostics().lines,
+      ElementsAre("r.toml:2: [log] file = \"/nowhere/at/all/x.log\": there is no folder /nowhere/at/all: make it, or "
+                  "name a file in one that is there"));
+  EXPECT_TRUE(Config::from_text(with_chain("log.file = \"x.log\"\n") + good_port, "r.toml").ok());
 }
 
 TEST(Config, GoodDevicesPass) {
@@ -353,6 +403,69 @@ TEST(FunctionMaker, AddsTheFunctionsMistakesToTheFiles) {
   const auto function = make_function(failing, described_ports(failing.engine));
   ASSERT_FALSE(function);
   EXPECT_EQ(function.error().message, "r.toml:2: [probe]: cannot be made with 1 ports");
+}
+
+class RouteTableFile : public testing::Test {
+ protected:
+  ~RouteTableFile() override { std::remove(path_.c_str()); }
+  std::vector<std::string> mistakes(const std::string& table, const std::string& more = "") {
+    std::ofstream(path_) << table;
+    Config config = Config::from_text(good_port + "[route]\ntable = \"" + path_ + "\"\n" + more, "r.toml");
+    EXPECT_TRUE(config.ok()) << config.mistakes();
+    const auto function = make_checked_function(config, described_ports(config.engine));
+    EXPECT_EQ(function.has_value(), config.ok());
+    return config.diagnostics().lines;
+  }
+  std::string path_ = testing::TempDir() + "sluice_table_" + std::to_string(getpid());
+};
+
+TEST_F(RouteTableFile, IsReadToItsEndWhenAFileIsChecked) {
+  EXPECT_THAT(mistakes("10.0.0.0/8 192.0.2.1\n"), IsEmpty());
+  EXPECT_THAT(
+      mistakes("10.0.0.0/8 192.0.2.1\n10.0.0.1/8 192.0.2.1\n10.0.0.0/8 wan\n"),
+      ElementsAre(path_ + ":2: '10.0.0.1/8' has host bits set; did you mean 10.0.0.0/8?",
+                  path_ + ":3: next hop 'wan' is not an IPv4 or IPv6 address; each line is \"prefix gateway\""));
+}
+
+TEST_F(RouteTableFile, ThatIsMissingIsTheMistakeOfItsSetting) {
+  Config config = Config::from_text(good_port + "[route]\ntable = \"/nowhere/t\"\n", "r.toml");
+  EXPECT_FALSE(make_checked_function(config, described_ports(config.engine)));
+  EXPECT_THAT(config.diagnostics().lines,
+              ElementsAre("r.toml:5: [route] table: /nowhere/t: No such file or directory"));
+}
+
+TEST_F(RouteTableFile, TablesThatCannotFitIntoTheMemoryAreNamedWithWhatTheyNeed) {
+  EXPECT_THAT(mistakes("", "max_ipv4 = 10_000_000\n"),
+              ElementsAre(testing::MatchesRegex(
+                  "r.toml:6: \\[route\\] max_ipv4 = 10000000: the tables need [0-9]+ MB and the frames [0-9]+ MB, and "
+                  "\\[memory\\] size is 1536 MB: lower max_ipv4 or max_ipv6, or raise \\[memory\\] size to "
+                  "\"[0-9]+M\"")));
+}
+
+TEST(ConfigPlace, NamesTheLineOfTheSettingThatARefusalIsAbout) {
+  const std::string text =
+      "[engine]\nchain = [\"probe\"]\ncores = [5]\nworker_core = 5\n"
+      "[memory]\nhugepages = \"require\"\n"
+      "[[port]]\nname = \"lan\"\ndevice = \"net_null0\"\ntwin = \"sl-lan\"\nmtu = 1600\n"
+      "[[port]]\nname = \"wan\"\ndevice = \"net_null1\"\n";
+  Config config = Config::from_text(text, "r.toml");
+  ASSERT_TRUE(config.ok()) << config.mistakes();
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"[engine] cores: core 5 does not exist", "r.toml:3: "},
+      {"[engine] core 5 is both a lane's and the worker's: set worker_core to another core", "r.toml:4: "},
+      {"[engine] deadline = 1 us leaves too little", "r.toml:1: "},  // not set: its section
+      {"[memory] hugepages = \"require\": 1 MB are needed", "r.toml:6: "},
+      {"DPDK did not start: is [memory] size = 1 MB more than there is?", "r.toml:5: "},
+      {"[[port]] 'wan' (net_null1): the device does not open", "r.toml:14: "},
+      {"[[port]] 'lan' (net_null0): the device does not take mtu = 1600", "r.toml:11: "},
+      {"[[port]] 'lan': an interface named 'sl-lan' exists and is no TAP", "r.toml:10: "},
+      {"there is no interface 'sl-lan', the TAP twin of port 0", "r.toml:10: "},
+      {"[api] listen = \"127.0.0.1:9230\": in use", "r.toml: "},  // no such section
+      {"something else", "r.toml: "},
+      {"routes.txt:7: 'x' is no prefix", ""},
+  };
+  for (const auto& [message, place] : cases) EXPECT_EQ(config.placed(message), place + message);
+  EXPECT_EQ(config.placed("a:1: one\n[engine] cores: two"), "a:1: one\nr.toml:3: [engine] cores: two");
 }
 
 TEST(FunctionMaker, PortsHaveTheirPeers) {

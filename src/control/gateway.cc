@@ -38,40 +38,22 @@ std::uint64_t resident_bytes() {
 
 }  // namespace
 
-Expected<std::unique_ptr<Gateway>> Gateway::open(Config& config) {
+Expected<std::unique_ptr<Gateway>> Gateway::open(Config& config, std::unique_ptr<engine::Function> checked) {
   std::unique_ptr<Gateway> gateway(new Gateway(config));
   gateway->wake_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   auto eal = port::start_eal(config.engine.memory, config.engine.ports);
   if (!eal) {
     return tl::unexpected(eal.error());
   }
+  gateway->eal_started_ = true;
   spdlog::info("memory: {}", eal->text);
-  auto engine = engine::Engine::create(config.engine,
-                                       [&](const engine::PortTable& ports) { return make_function(config, ports); });
-  if (!engine) {
-    return tl::unexpected(engine.error());
+  Expected<void> step = gateway->open_engine(*checked);
+  checked.reset();
+  step = step && gateway->router_ != nullptr ? gateway->open_mirror() : step;
+  if (!step) {
+    return tl::unexpected(step.error());
   }
-  gateway->engine_ = std::move(*engine);
-  for (const std::string& note : gateway->engine_->notes()) {
-    spdlog::info("{}", note);
-  }
-  gateway->router_ = dynamic_cast<function::Router*>(&gateway->engine_->function());
-  if (gateway->router_ != nullptr) {
-    const function::RouteTable& table = gateway->router_->table();
-    spdlog::info("routes: {} IPv4 and {} IPv6 from the configuration; room for {} and {}", table.size(4), table.size(6),
-                 gateway->router_->options().max_ipv4, gateway->router_->options().max_ipv6);
-    if (auto opened = gateway->open_mirror(); !opened) {
-      return tl::unexpected(opened.error());
-    }
-  }
-  gateway->reads_captures_ = true;
-  bool any_capture = false;
-  for (const port::PortOptions& port : config.engine.ports) {
-    any_capture |= is_capture(port);
-    gateway->reads_captures_ &=
-        port.device.rfind("net_pcap", 0) == 0 && port.device.find("iface=") == std::string::npos;
-  }
-  gateway->reads_captures_ &= any_capture;
+  gateway->look_for_captures();
   if (!config.api.listen.empty()) {
     auto api = Api::start(config.api, *gateway);
     if (!api) {
@@ -81,6 +63,41 @@ Expected<std::unique_ptr<Gateway>> Gateway::open(Config& config) {
   }
   spdlog::info("{} MB resident", resident_bytes() >> 20);
   return gateway;
+}
+
+Expected<void> Gateway::open_engine(engine::Function& checked) {
+  const auto make = [&](const engine::PortTable& ports) {
+    auto function = make_function(config_, ports);
+    if (auto* router = function ? dynamic_cast<function::Router*>(function->get()) : nullptr) {
+      router->take_statics(static_cast<function::Router&>(checked));
+    }
+    return function;
+  };
+  auto engine = engine::Engine::create(config_.engine, make);
+  if (!engine) {
+    return tl::unexpected(engine.error());
+  }
+  engine_ = std::move(*engine);
+  for (const std::string& note : engine_->notes()) {
+    spdlog::info("{}", note);
+  }
+  router_ = dynamic_cast<function::Router*>(&engine_->function());
+  if (router_ != nullptr) {
+    const function::RouteTable& table = router_->table();
+    spdlog::info("routes: {} IPv4 and {} IPv6 from the configuration; room for {} and {}", table.size(4), table.size(6),
+                 router_->options().max_ipv4, router_->options().max_ipv6);
+  }
+  return {};
+}
+
+void Gateway::look_for_captures() {
+  reads_captures_ = true;
+  bool any_capture = false;
+  for (const port::PortOptions& port : config_.engine.ports) {
+    any_capture |= is_capture(port);
+    reads_captures_ &= port.device.rfind("net_pcap", 0) == 0 && port.device.find("iface=") == std::string::npos;
+  }
+  reads_captures_ &= any_capture;
 }
 
 Expected<void> Gateway::open_mirror() {
@@ -117,7 +134,9 @@ Gateway::~Gateway() {
   api_.reset();
   mirror_.reset();
   engine_.reset();
-  port::stop_eal();
+  if (eal_started_) {
+    port::stop_eal();
+  }
   if (wake_fd_ >= 0) {
     close(wake_fd_);
   }
@@ -255,16 +274,17 @@ Expected<std::string> Gateway::reload() {
     return make_error(fresh.mistakes());
   }
   if (const std::string difference = needs_restart(config_, fresh); !difference.empty()) {
-    return make_error(difference + " cannot change while the gateway runs: restart it");
+    return make_error(fresh.placed(difference + " cannot change while the gateway runs: restart it"));
   }
-  auto function = make_function(fresh, engine_->port_table());
+  auto function = make_checked_function(fresh, engine_->port_table());
   if (!function) {
     return tl::unexpected(function.error());
   }
   auto changed = engine_->function().reconfigure(**function);
-  if (changed) {
-    spdlog::info("reload: {}", *changed);
+  if (!changed) {
+    return make_error(fresh.placed(changed.error().message));
   }
+  spdlog::info("reload: {}", *changed);
   return changed;
 }
 

@@ -25,8 +25,8 @@ namespace sluice::control {
 class Gateway : public StatsSource {
  public:
   // Opens everything that `config` names and says what was chosen in the log, or leaves nothing behind and says why
-  // not. The Config must be ok() and outlive the Gateway.
-  static Expected<std::unique_ptr<Gateway>> open(Config& config);
+  // not. The Config must be ok() and outlive the Gateway; `checked` is make_checked_function()'s for it.
+  static Expected<std::unique_ptr<Gateway>> open(Config& config, std::unique_ptr<engine::Function> checked);
   ~Gateway() override;
 
   // Forwards until stop(), SIGINT or SIGTERM, or, when every port replays a capture, until all of it is forwarded; then
@@ -42,7 +42,9 @@ class Gateway : public StatsSource {
 
  private:
   explicit Gateway(Config& config) : config_(config), started_(std::chrono::steady_clock::now()) {}
+  Expected<void> open_engine(engine::Function& checked);
   Expected<void> open_mirror();
+  void look_for_captures();
   bool ends(int signal_fd);
   void watch_links();
   void tick();
@@ -57,6 +59,7 @@ class Gateway : public StatsSource {
   std::unique_ptr<Api> api_;
   GatewayProbe probe_;
   std::mutex reload_mutex_;
+  bool eal_started_ = false;
   int wake_fd_ = -1;
   bool reads_captures_ = false;
   std::uint64_t last_rx_ = 0;
