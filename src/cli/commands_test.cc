@@ -57,6 +57,7 @@ class Commands : public testing::Test {
     std::reverse(words.begin(), words.end());
     CLI::App app;
     app.require_subcommand(1);
+    explain_mistakes(app);
     int status = -1;
     add_check(app, status);
     add_ctl(app, status);
@@ -139,6 +140,21 @@ TEST_F(Commands, BadInputIsStatusTwo) {
   EXPECT_EQ(sluice({"top", "--interval", "1"}), 2);
   EXPECT_THAT(err_, HasSubstr("allowed is \"100ms\" to \"3600s\""));
   EXPECT_EQ(sluice({"check"}), 2);
+}
+
+TEST_F(Commands, AnUnknownCommandIsOneLineWithTheKnownOnes) {
+  const std::string ctl = "stats, ports, neighbours, config, metrics, reload, stop, routes\n";
+  EXPECT_EQ(sluice({"chekc", "r.toml"}), 2);
+  EXPECT_EQ(err_, "sluice: there is no command \"chekc\"; there are check, ctl, top\n");
+  EXPECT_EQ(sluice({}), 2);
+  EXPECT_EQ(err_, "sluice: which command? There are check, ctl, top\n");
+  EXPECT_EQ(sluice({"ctl", "stat"}), 2);
+  EXPECT_EQ(err_, "sluice: there is no command \"ctl stat\"; there are " + ctl);
+  EXPECT_EQ(sluice({"ctl", "--json"}), 2);
+  EXPECT_EQ(err_, "sluice: which ctl command? There are " + ctl);
+  EXPECT_EQ(sluice({"top", "--often"}), 2);
+  EXPECT_THAT(err_, HasSubstr("--often"));
+  EXPECT_EQ(out_, "");
 }
 
 TEST_F(Commands, TopOncePrintsOneReport) {

@@ -20,6 +20,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", "sluice " SLUICE_VERSION);
   app.require_subcommand(1);
   app.footer("Each command explains itself: sluice COMMAND --help. The manual page is sluice(1).");
+  sluice::cli::explain_mistakes(app);
   int status = 0;
   sluice::cli::add_run(app, status);
   sluice::cli::add_check(app, status);
