@@ -5,15 +5,11 @@
 #include <cstdio>
 
 #include "cli/commands.h"
+#include "cli/signals.h"
 
 int main(int argc, char** argv) {
   // Before any thread exists: signals go to the control thread, which waits for them.
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGINT);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGHUP);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  sluice::cli::hold_signals();
   signal(SIGPIPE, SIG_IGN);
 
   CLI::App app{"Sluice: a packet gateway that treats the GPU as a real-time processing engine"};

@@ -36,7 +36,22 @@ std::uint64_t resident_bytes() {
   return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
+// Drawing is for a log that goes to a terminal.
+bool draws_progress(const LogOptions& log) {
+  return log.file.empty() && log.format == "text" && isatty(STDERR_FILENO) == 1;
+}
+
+Expected<void> unless_ended(Expected<void> step) {
+  if (step && waiting_end_signal() != 0) {
+    return make_error("interrupted while starting");
+  }
+  return step;
+}
+
 }  // namespace
+
+Gateway::Gateway(Config& config)
+    : config_(config), started_(std::chrono::steady_clock::now()), loading_(draws_progress(config.log)) {}
 
 Expected<std::unique_ptr<Gateway>> Gateway::open(Config& config, std::unique_ptr<engine::Function> checked) {
   std::unique_ptr<Gateway> gateway(new Gateway(config));
@@ -47,9 +62,11 @@ Expected<std::unique_ptr<Gateway>> Gateway::open(Config& config, std::unique_ptr
   }
   gateway->eal_started_ = true;
   spdlog::info("memory: {}", eal->text);
-  Expected<void> step = gateway->open_engine(*checked);
+  Expected<void> step = unless_ended({});
+  step = step ? unless_ended(gateway->open_engine(*checked)) : step;
   checked.reset();
-  step = step && gateway->router_ != nullptr ? gateway->open_mirror() : step;
+  step = step && gateway->router_ != nullptr ? unless_ended(gateway->open_mirror()) : step;
+  gateway->loading_.done();
   if (!step) {
     return tl::unexpected(step.error());
   }
@@ -70,10 +87,13 @@ Expected<void> Gateway::open_engine(engine::Function& checked) {
     auto function = make_function(config_, ports);
     if (auto* router = function ? dynamic_cast<function::Router*>(function->get()) : nullptr) {
       router->take_statics(static_cast<function::Router&>(checked));
+      router->watch_loading(
+          [this](std::size_t done, std::size_t total) { return loading_.step("routes", done, total); });
     }
     return function;
   };
   auto engine = engine::Engine::create(config_.engine, make);
+  loading_.done();
   if (!engine) {
     return tl::unexpected(engine.error());
   }
@@ -110,11 +130,8 @@ Expected<void> Gateway::open_mirror() {
   if (options.twins.empty() || !router_->options().kernel) {
     return {};
   }
-  options.progress = [last = std::chrono::steady_clock::now()](std::string_view what, std::size_t count) mutable {
-    if (const auto now = std::chrono::steady_clock::now(); now - last >= std::chrono::seconds(2)) {
-      last = now;
-      spdlog::info("kernel: {} {} read", count, what);
-    }
+  options.progress = [this](std::string_view what, std::size_t count) {
+    return loading_.step("kernel: " + std::string(what), count, 0);
   };
   auto mirror = NetlinkMirror::open(std::move(options), router_->table());
   if (!mirror) {
@@ -124,14 +141,17 @@ Expected<void> Gateway::open_mirror() {
   if (auto started = mirror_->start(); !started) {
     return started;
   }
-  const MirrorStats stats = mirror_->stats();
-  mirror_log_.look(stats);
-  spdlog::info("kernel: {} routes and {} neighbours mirrored", stats.routes, stats.neighbours);
+  look_at_mirror();
+  spdlog::info("kernel: {} routes and {} neighbours mirrored", mirror_stats_.routes, mirror_stats_.neighbours);
   return {};
 }
 
 Gateway::~Gateway() {
+  loading_.stop();
   api_.reset();
+  if (reloader_.joinable()) {
+    reloader_.join();
+  }
   mirror_.reset();
   engine_.reset();
   if (eal_started_) {
@@ -178,6 +198,7 @@ Expected<void> Gateway::run() {
       }
     }
   }
+  loading_.stop();
   close(signal_fd);
   engine_->stop();
   return result;
@@ -190,11 +211,27 @@ bool Gateway::ends(int signal_fd) {
     if (signal.ssi_signo != SIGHUP) {
       return true;
     }
+    reload_aside();
+  }
+  return false;
+}
+
+// Not on the control thread, which goes on to follow the kernel and to wait for signals.
+void Gateway::reload_aside() {
+  if (reloading_aside_.exchange(true)) {
+    spdlog::warn("reload: the last one is still at work");
+    return;
+  }
+  if (reloader_.joinable()) {
+    reloader_.join();
+  }
+  reloader_ = std::thread([this] {
+    pthread_setname_np(pthread_self(), "sluice-reload");
     if (const auto reloaded = reload(); !reloaded) {
       spdlog::error("reload: {}", reloaded.error().message);
     }
-  }
-  return false;
+    reloading_aside_ = false;
+  });
 }
 
 // Twins show the link of their ports to the kernel, and the mirror shows it to the router; ports without a twin have
@@ -215,12 +252,19 @@ void Gateway::watch_links() {
   }
 }
 
+void Gateway::look_at_mirror() {
+  const MirrorStats stats = mirror_->stats();
+  mirror_log_.look(stats);
+  const std::lock_guard lock(mirror_stats_mutex_);
+  mirror_stats_ = stats;
+}
+
 void Gateway::tick() {
   watch_links();
   if (router_ == nullptr || !mirror_) {
     return;
   }
-  mirror_log_.look(mirror_->stats());
+  look_at_mirror();
   for (const function::AdjacencyTable::Gateway& gateway : router_->table().gateways()) {
     if (!gateway.resolved) {
       probe_.send(gateway.address);
@@ -240,8 +284,14 @@ Snapshot Gateway::snapshot() {
   Snapshot snapshot = take_snapshot(*engine_, config_.engine);
   snapshot.uptime_ns = static_cast<std::uint64_t>((std::chrono::steady_clock::now() - started_).count());
   if (router_ != nullptr) {
-    snapshot.routes = {router_->table().size(4), router_->table().size(6), router_->table().neighbours().size()};
+    snapshot.routes = {router_->table().size(4), router_->table().size(6), router_->table().neighbour_count()};
   }
+  {
+    const std::lock_guard mirror_lock(mirror_stats_mutex_);
+    snapshot.mirror = mirror_snapshot(mirror_stats_);
+  }
+  const Loading::State loading = loading_.state();
+  snapshot.loading = {loading.what, loading.done, loading.total};
   return snapshot;
 }
 
@@ -268,7 +318,10 @@ std::string Gateway::config() {
 }
 
 Expected<std::string> Gateway::reload() {
-  const std::lock_guard lock(reload_mutex_);
+  const std::unique_lock lock(reload_mutex_, std::try_to_lock);
+  if (!lock) {
+    return make_error("another reload is at work: wait for its end");
+  }
   Config fresh = Config::from_file(config_.file());
   if (!fresh.ok()) {
     return make_error(fresh.mistakes());
@@ -281,6 +334,7 @@ Expected<std::string> Gateway::reload() {
     return tl::unexpected(function.error());
   }
   auto changed = engine_->function().reconfigure(**function);
+  loading_.done();
   if (!changed) {
     return make_error(fresh.placed(changed.error().message));
   }

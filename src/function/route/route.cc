@@ -57,6 +57,10 @@ Router::Router(RouterOptions options, const engine::PortTable& ports) : options_
 Router::~Router() = default;
 
 Expected<void> Router::prepare() {
+  // Tables of this size take a moment to make, too.
+  if (progress_ && !progress_(0, statics_read_ ? statics_read_->size() : 0)) {
+    return make_error("interrupted before tables were made");
+  }
   lookup::Fib::Options fib_options;
   fib_options.name = "route";
   fib_options.max_routes4 = options_.max_ipv4;
@@ -71,7 +75,14 @@ Expected<void> Router::prepare() {
   for (std::size_t port = 0; port < port_mtus_.size(); ++port) {
     table_->set_link(static_cast<PortIndex>(port), true, port_mtus_[port]);
   }
-  Expected<void> loaded = load(*this);
+  bool stopped = false;
+  Expected<void> loaded = load(*this, [&](std::size_t done, std::size_t total) {
+    stopped = progress_ && !progress_(done, total);
+    return !stopped;
+  });
+  if (stopped) {
+    fib_->leave_to_eal();
+  }
   statics_read_.reset();
   return loaded;
 }
@@ -85,16 +96,16 @@ Expected<void> Router::read_statics() {
   return {};
 }
 
-Expected<void> Router::load(const Router& from) {
+Expected<void> Router::load(const Router& from, const LoadProgress& progress) {
   const StaticOptions& options = from.options_.statics;
   if (from.statics_read_) {
-    return statics_.apply(*from.statics_read_, options.neighbours, *table_, progress_);
+    return statics_.apply(*from.statics_read_, options.neighbours, *table_, progress);
   }
   auto routes = StaticRoutes::read(options);
   if (!routes) {
     return tl::unexpected(routes.error());
   }
-  return statics_.apply(*routes, options.neighbours, *table_, progress_);
+  return statics_.apply(*routes, options.neighbours, *table_, progress);
 }
 
 Expected<std::string> Router::reconfigure(const engine::Function& fresh) {
@@ -104,7 +115,7 @@ Expected<std::string> Router::reconfigure(const engine::Function& fresh) {
       options.kernel != options_.kernel) {
     return make_error("[route] max_ipv4, max_ipv6 and kernel cannot change while the router runs: restart it");
   }
-  if (auto applied = load(router); !applied) {
+  if (auto applied = load(router, progress_); !applied) {
     return tl::unexpected(applied.error());
   }
   options_ = options;

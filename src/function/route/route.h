@@ -73,7 +73,7 @@ class Router : public engine::Function {
  private:
   // The moment before which freed next hops are named neither by a batch in flight nor by the GPU's tables.
   AdjacencyTable::Clock::time_point settled() const;
-  Expected<void> load(const Router& from);
+  Expected<void> load(const Router& from, const LoadProgress& progress);
 
   RouterOptions options_;
   std::vector<packet::MacAddress> port_macs_;

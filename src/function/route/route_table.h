@@ -8,6 +8,7 @@
 // look-up and one change of the forwarding table per call.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -45,6 +46,8 @@ class RouteTable : public ControlPlane {
   std::vector<Route> list(const std::function<bool(const packet::IpPrefix&)>& wanted, std::size_t limit,
                           std::uint64_t& matching) const;
   std::vector<NeighbourRow> neighbours() const;
+  // Like size(), without waiting for whoever changes the table.
+  std::size_t neighbour_count() const { return neighbour_count_.load(std::memory_order_relaxed); }
   std::vector<AdjacencyTable::Gateway> gateways() const;
 
  private:
@@ -80,6 +83,7 @@ class RouteTable : public ControlPlane {
     bool has_route;  // the host route found room
   };
   std::map<std::pair<PortIndex, packet::IpAddress>, Neighbour> neighbours_;
+  std::atomic<std::size_t> neighbour_count_{0};
   // Routes without a gateway, by prefix and metric: where gateways are found.
   std::map<std::pair<packet::IpPrefix, std::uint32_t>, PortIndex> on_link_;
   std::vector<std::atomic<std::uint32_t>> mtu_;

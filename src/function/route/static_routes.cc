@@ -39,8 +39,8 @@ struct StaticRoutes::Watch {
   bool stopped = false;
 
   bool goes_on() {
-    if (progress && ++done % routes_between_looks == 0) {
-      stopped = !progress(std::min(done, total), total);
+    if (progress && done++ % routes_between_looks == 0) {
+      stopped = !progress(std::min(done - 1, total), total);
     }
     return !stopped;
   }
