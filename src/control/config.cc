@@ -29,7 +29,7 @@ Config::Config(std::string file, std::unique_ptr<Diagnostics> diagnostics, Expec
     diagnostics_->lines.push_back(root.error().message);
     return;
   }
-  read_engine(root_, engine);
+  read_engine(root_, engine, allow_busy_cores);
   read_memory(root_, engine.memory);
   read_ports(root_, engine.ports);
   read_api();

@@ -48,6 +48,7 @@ class Config {
   const std::string& file() const { return file_; }
 
   engine::Options engine;
+  bool allow_busy_cores = false;  // [engine] busy_cores
   ApiOptions api;
   LogOptions log;
 

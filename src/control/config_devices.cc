@@ -17,12 +17,12 @@ namespace {
 constexpr std::size_t longest_device = 512;
 constexpr std::string_view default_domain = "0000:";
 
-// The virtual devices of DPDK 22.11, with their former names. As DPDK does, a device is of the kind that its name begins
-// with.
+// The virtual devices of DPDK 22.11, with their former names. As DPDK does, a device is of the kind that its name
+// begins with.
 constexpr std::array device_kinds = {
-    "net_af_packet", "net_af_xdp", "net_tap",        "net_pcap",         "net_memif",       "net_ring", "net_null",
-    "net_bonding",   "net_vhost",  "net_virtio_user", "net_failsafe",     "net_vdev_netvsc", "net_tun",  "net_softnic",
-    "eth_af_packet", "eth_pcap",   "eth_ring",       "eth_null",         "eth_bond",        "eth_vhost"};
+    "net_af_packet", "net_af_xdp", "net_tap",         "net_pcap",     "net_memif",       "net_ring", "net_null",
+    "net_bonding",   "net_vhost",  "net_virtio_user", "net_failsafe", "net_vdev_netvsc", "net_tun",  "net_softnic",
+    "eth_af_packet", "eth_pcap",   "eth_ring",        "eth_null",     "eth_bond",        "eth_vhost"};
 
 // Arguments whose value is an interface that the device receives from.
 constexpr std::array interface_arguments = {"iface", "rx_iface", "rx_iface_in"};
@@ -54,7 +54,8 @@ std::string identity(const std::string& device) {
 std::vector<std::string> interfaces_of(const std::string& device) {
   std::vector<std::string> interfaces;
   for (const char* argument : interface_arguments) {
-    if (std::string name = port::device_argument(device, argument); !name.empty()) interfaces.push_back(std::move(name));
+    if (std::string name = port::device_argument(device, argument); !name.empty())
+      interfaces.push_back(std::move(name));
   }
   return interfaces;
 }
@@ -106,8 +107,9 @@ void check_devices_apart(std::vector<Settings>& sections, const std::vector<port
     for (std::size_t j = 0; j < ports.size(); ++j) {
       const std::string line = std::to_string(sections[j].line("device"));
       if (j < i && !identity(ports[i].device).empty() && identity(ports[i].device) == identity(ports[j].device)) {
-        sections[i].error("device", "the same as in line " + std::to_string(sections[j].line("")) +
-                                        ": devices are unique; number virtual ones, such as net_af_packet0, net_af_packet1");
+        sections[i].error("device",
+                          "the same as in line " + std::to_string(sections[j].line("")) +
+                              ": devices are unique; number virtual ones, such as net_af_packet0, net_af_packet1");
         break;
       }
       if (const auto [mine, theirs] = shared_interface(ports[i], ports[j]); j < i && !mine.empty()) {
@@ -119,8 +121,8 @@ void check_devices_apart(std::vector<Settings>& sections, const std::vector<port
       if (const auto theirs = interfaces_of(ports[j].device);
           j != i && !ports[i].twin.empty() &&
           std::ranges::any_of(theirs, [&](const auto& name) { return same_interface(name, ports[i].twin); })) {
-        sections[i].error("twin", "is the interface that the device of line " + line +
-                                      " uses: give the twin a name of its own");
+        sections[i].error(
+            "twin", "is the interface that the device of line " + line + " uses: give the twin a name of its own");
         break;
       }
     }

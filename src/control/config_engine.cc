@@ -98,7 +98,7 @@ std::uint64_t pool_count(const engine::Options& options) {
 
 }  // namespace
 
-void read_engine(Settings root, engine::Options& options) {
+void read_engine(Settings root, engine::Options& options, bool& allow_busy_cores) {
   Settings section = root.section("engine");
   const auto number = [&section](std::string_view key, auto fallback, std::int64_t min, std::int64_t max) {
     return static_cast<decltype(fallback)>(section.integer(key, fallback, min, max));
@@ -122,6 +122,7 @@ void read_engine(Settings root, engine::Options& options) {
   options.cores = read_cores(section, "cores", "auto");
   options.forwarder_cores = read_cores(section, "forwarder_cores", "shared");
   options.worker_core = number("worker_core", options.worker_core, -1, highest_core);
+  allow_busy_cores = section.choice("busy_cores", "refuse", {"refuse", "allow"}) == "allow";
   options.mode = choose<Mode>(
       section, "mode", {{"full", Mode::full}, {"zero-load", Mode::zero_load}, {"collector-only", Mode::collector_only}},
       {"full", "zero-load", "collector-only"}, options.mode);

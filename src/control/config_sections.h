@@ -9,7 +9,7 @@
 
 namespace sluice::control {
 
-void read_engine(Settings root, engine::Options& options);
+void read_engine(Settings root, engine::Options& options, bool& allow_busy_cores);
 void read_memory(Settings root, port::MemoryOptions& memory);
 // Also checks what one port says against the others.
 void read_ports(Settings& root, std::vector<port::PortOptions>& ports);

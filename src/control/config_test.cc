@@ -2,10 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "../tests/support/net_namespace.h"
@@ -54,6 +51,7 @@ TEST(Config, DefaultsAreTheOptionsOwn) {
   EXPECT_EQ(config.engine.deadline, defaults.deadline);
   EXPECT_EQ(config.engine.cycle, 0ns);
   EXPECT_EQ(config.engine.cpu_below, -1);
+  EXPECT_FALSE(config.allow_busy_cores);
   EXPECT_THAT(config.engine.cores, IsEmpty());
   EXPECT_EQ(config.engine.memory.size, 1536ULL << 20);
   ASSERT_EQ(config.engine.ports.size(), 1U);
@@ -76,6 +74,7 @@ streams = 6
 poll = "busy"
 cores = [2, 3]
 worker_core = 4
+busy_cores = "allow"
 forwarder_cores = [6, 7]
 scheduling = "realtime"
 mode = "zero-load"
@@ -124,6 +123,7 @@ format = "json"
   EXPECT_THAT(e.forwarder_cores, ElementsAre(6, 7));
   EXPECT_EQ(e.scheduling, engine::Scheduling::realtime);
   EXPECT_EQ(e.worker_core, 4);
+  EXPECT_TRUE(config.allow_busy_cores);
   EXPECT_EQ(e.mode, engine::Mode::zero_load);
   EXPECT_EQ(e.cpu_below, 100);
   EXPECT_THAT(e.chain, ElementsAre("probe"));
@@ -182,6 +182,7 @@ TEST(Config, EachMistakeIsOneLine) {
       {"engine.cores = [1, 1]\n",
        {"r.toml:2: [engine] cores = [ 1, 1 ]: core 1 is there twice: give each thread a core of its own"}},
       {"engine.cores = [-1]\n", {"r.toml:2: [engine] cores = [ -1 ]: a core is a number from 0 to 1023"}},
+      {"engine.busy_cores = true\n", {"r.toml:2: [engine] busy_cores = true: allowed is \"refuse\", \"allow\""}},
       {"engine.mode = \"idle\"\n",
        {"r.toml:2: [engine] mode = \"idle\": allowed is \"full\", \"zero-load\", \"collector-only\""}},
       {"engine.cpu_below = -1\n",
@@ -294,17 +295,16 @@ TEST(Config, AnInterfaceUnderAnotherOfItsNamesIsTheSame) {
   if (!test::NetNamespace::permitted()) GTEST_SKIP() << test::NetNamespace::skip_line;
   const test::NetNamespace space;
   ASSERT_EQ(space.run("ip link add veth0 type veth peer name veth1 && ip link property add dev veth0 altname "
-                      "uplink-to-the-provider"),
+                      "uplink"),
             0);
   const auto inside = space.enter();
   const std::string ports =
       "[[port]]\nname = \"a\"\ndevice = \"net_af_packet0,iface=veth0\"\n"
-      "[[port]]\nname = \"b\"\ndevice = \"net_af_packet1,iface=uplink-to-the-provider\"\n";
+      "[[port]]\nname = \"b\"\ndevice = \"net_af_packet1,iface=uplink\"\n";
   const Config config = Config::from_text(with_chain(ports), "r.toml");
-  EXPECT_THAT(
-      config.diagnostics().lines,
-      ElementsAre(HasSubstr("r.toml:7: [[port]] device = \"net_af_packet1,iface=uplink-to-the-provider\": takes the "
-                            "interface of line 4: uplink-to-the-provider is another name of veth0")));
+  EXPECT_THAT(config.diagnostics().lines,
+              ElementsAre(HasSubstr("r.toml:7: [[port]] device = \"net_af_packet1,iface=uplink\": takes the "
+                                    "interface of line 4: uplink is another name of veth0")));
 }
 
 TEST(Config, ALogFileNeedsItsFolder) {
@@ -403,69 +403,6 @@ TEST(FunctionMaker, AddsTheFunctionsMistakesToTheFiles) {
   const auto function = make_function(failing, described_ports(failing.engine));
   ASSERT_FALSE(function);
   EXPECT_EQ(function.error().message, "r.toml:2: [probe]: cannot be made with 1 ports");
-}
-
-class RouteTableFile : public testing::Test {
- protected:
-  ~RouteTableFile() override { std::remove(path_.c_str()); }
-  std::vector<std::string> mistakes(const std::string& table, const std::string& more = "") {
-    std::ofstream(path_) << table;
-    Config config = Config::from_text(good_port + "[route]\ntable = \"" + path_ + "\"\n" + more, "r.toml");
-    EXPECT_TRUE(config.ok()) << config.mistakes();
-    const auto function = make_checked_function(config, described_ports(config.engine));
-    EXPECT_EQ(function.has_value(), config.ok());
-    return config.diagnostics().lines;
-  }
-  std::string path_ = testing::TempDir() + "sluice_table_" + std::to_string(getpid());
-};
-
-TEST_F(RouteTableFile, IsReadToItsEndWhenAFileIsChecked) {
-  EXPECT_THAT(mistakes("10.0.0.0/8 192.0.2.1\n"), IsEmpty());
-  EXPECT_THAT(
-      mistakes("10.0.0.0/8 192.0.2.1\n10.0.0.1/8 192.0.2.1\n10.0.0.0/8 wan\n"),
-      ElementsAre(path_ + ":2: '10.0.0.1/8' has host bits set; did you mean 10.0.0.0/8?",
-                  path_ + ":3: next hop 'wan' is not an IPv4 or IPv6 address; each line is \"prefix gateway\""));
-}
-
-TEST_F(RouteTableFile, ThatIsMissingIsTheMistakeOfItsSetting) {
-  Config config = Config::from_text(good_port + "[route]\ntable = \"/nowhere/t\"\n", "r.toml");
-  EXPECT_FALSE(make_checked_function(config, described_ports(config.engine)));
-  EXPECT_THAT(config.diagnostics().lines,
-              ElementsAre("r.toml:5: [route] table: /nowhere/t: No such file or directory"));
-}
-
-TEST_F(RouteTableFile, TablesThatCannotFitIntoTheMemoryAreNamedWithWhatTheyNeed) {
-  EXPECT_THAT(mistakes("", "max_ipv4 = 10_000_000\n"),
-              ElementsAre(testing::MatchesRegex(
-                  "r.toml:6: \\[route\\] max_ipv4 = 10000000: the tables need [0-9]+ MB and the frames [0-9]+ MB, and "
-                  "\\[memory\\] size is 1536 MB: lower max_ipv4 or max_ipv6, or raise \\[memory\\] size to "
-                  "\"[0-9]+M\"")));
-}
-
-TEST(ConfigPlace, NamesTheLineOfTheSettingThatARefusalIsAbout) {
-  const std::string text =
-      "[engine]\nchain = [\"probe\"]\ncores = [5]\nworker_core = 5\n"
-      "[memory]\nhugepages = \"require\"\n"
-      "[[port]]\nname = \"lan\"\ndevice = \"net_null0\"\ntwin = \"sl-lan\"\nmtu = 1600\n"
-      "[[port]]\nname = \"wan\"\ndevice = \"net_null1\"\n";
-  Config config = Config::from_text(text, "r.toml");
-  ASSERT_TRUE(config.ok()) << config.mistakes();
-  const std::vector<std::pair<std::string, std::string>> cases = {
-      {"[engine] cores: core 5 does not exist", "r.toml:3: "},
-      {"[engine] core 5 is both a lane's and the worker's: set worker_core to another core", "r.toml:4: "},
-      {"[engine] deadline = 1 us leaves too little", "r.toml:1: "},  // not set: its section
-      {"[memory] hugepages = \"require\": 1 MB are needed", "r.toml:6: "},
-      {"DPDK did not start: is [memory] size = 1 MB more than there is?", "r.toml:5: "},
-      {"[[port]] 'wan' (net_null1): the device does not open", "r.toml:14: "},
-      {"[[port]] 'lan' (net_null0): the device does not take mtu = 1600", "r.toml:11: "},
-      {"[[port]] 'lan': an interface named 'sl-lan' exists and is no TAP", "r.toml:10: "},
-      {"there is no interface 'sl-lan', the TAP twin of port 0", "r.toml:10: "},
-      {"[api] listen = \"127.0.0.1:9230\": in use", "r.toml: "},  // no such section
-      {"something else", "r.toml: "},
-      {"routes.txt:7: 'x' is no prefix", ""},
-  };
-  for (const auto& [message, place] : cases) EXPECT_EQ(config.placed(message), place + message);
-  EXPECT_EQ(config.placed("a:1: one\n[engine] cores: two"), "a:1: one\nr.toml:3: [engine] cores: two");
 }
 
 TEST(FunctionMaker, PortsHaveTheirPeers) {

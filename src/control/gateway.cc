@@ -8,6 +8,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "control/busy_cores.h"
 #include "control/config_json.h"
 #include "control/function_maker.h"
 #include "control/gateway_snapshot.h"
@@ -56,6 +57,11 @@ Gateway::Gateway(Config& config)
 Expected<std::unique_ptr<Gateway>> Gateway::open(Config& config, std::unique_ptr<engine::Function> checked) {
   std::unique_ptr<Gateway> gateway(new Gateway(config));
   gateway->wake_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  if (!config.allow_busy_cores) {
+    if (auto free = check_cores_are_free(config.engine); !free) {
+      return tl::unexpected(free.error());
+    }
+  }
   auto eal = port::start_eal(config.engine.memory, config.engine.ports);
   if (!eal) {
     return tl::unexpected(eal.error());

@@ -1,5 +1,6 @@
 """Starting, reloading, dying and refusing."""
 
+import os
 import re
 import signal
 import subprocess
@@ -7,7 +8,7 @@ import time
 
 import pytest
 from gateway import SLUICE, SMALL_TABLES, config
-from hosts import stop, wait_until
+from hosts import cpu_seconds, stop, wait_until
 from topology import PORTS, SERVER4
 
 
@@ -169,6 +170,17 @@ def test_a_refusal_names_the_line_of_its_setting(fresh, engine, memory, route, s
     text = config(PORTS, engine=engine, memory=memory, **({"route": route} if route else {}))
     line = refused(fresh, text)
     assert line_of(text, setting) in line and words in line
+
+
+def test_a_core_that_others_use_is_refused_unless_allowed(fresh):
+    core = max(os.sched_getaffinity(0))
+    others = fresh.router.spawn(["taskset", "-c", str(core), "sh", "-c", "while :; do :; done"])
+    wait_until(lambda: cpu_seconds(others.pid) > 0.2, 10)
+    text = config(PORTS, engine=[f"cores = [{core}]"])
+    line = refused(fresh, text)
+    assert line_of(text, "cores") + f"[engine] cores: core {core} is " in line and 'busy_cores = "allow"' in line
+    fresh.configuration = {"engine": [f"cores = [{core}]", 'busy_cores = "allow"']}
+    fresh.start()
 
 
 def test_a_twin_that_cannot_be_made_is_named_with_its_line(fresh):
