@@ -66,10 +66,11 @@ Expected<void> check_cores_are_free(const engine::Options& options, const std::f
   if (suspects.empty()) return {};
   std::string lines;
   for (const NamedCore& busy : suspects) {
-    lines += (lines.empty() ? "" : "\n") + std::string("[engine] ") + busy.key + ": core " + std::to_string(busy.core) +
-             " is " + std::to_string(busy.percent) +
-             "% busy with other work (ps -eLo psr,pcpu,pid,comm --sort=-pcpu says whose): move that, name another core, "
-             "or set busy_cores = \"allow\"";
+    lines +=
+        (lines.empty() ? "" : "\n") + std::string("[engine] ") + busy.key + ": core " + std::to_string(busy.core) +
+        " is " + std::to_string(busy.percent) +
+        "% busy with other work (ps -eLo psr,pcpu,pid,comm --sort=-pcpu says whose): move that, name another core, "
+        "or set busy_cores = \"allow\"";
   }
   return make_error(lines);
 }

@@ -1,7 +1,8 @@
 // Whether other programs are at work on the cores that the configuration gives to lanes and workers: those would then
 // wait for the scheduler and miss deadlines.
 //
-// Thread-safety: none needed. Cost: 100 ms when all are idle, 300 ms when one seems busy; nothing when no core is named.
+// Thread-safety: none needed. Cost: 100 ms when all are idle, 300 ms when one seems busy; nothing when no core is
+// named.
 #pragma once
 
 #include <chrono>

@@ -27,7 +27,8 @@ class Machine {
   }
   void wait() { busy_ += percent_.at(waits++) / 10; }
   Expected<void> check(const engine::Options& options) {
-    return check_cores_are_free(options, [this] { return stat(); }, [this](std::chrono::milliseconds) { wait(); });
+    return check_cores_are_free(
+        options, [this] { return stat(); }, [this](std::chrono::milliseconds) { wait(); });
   }
   std::size_t waits = 0;
 

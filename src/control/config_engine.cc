@@ -92,7 +92,10 @@ T choose(Settings& section, std::string_view key, std::initializer_list<std::pai
 
 std::uint64_t pool_count(const engine::Options& options) {
   std::uint64_t pools = 0;
-  for (const port::PortOptions& port : options.ports) pools += std::max(port.queues, port.lane_count());
+  for (const port::PortOptions& port : options.ports) {
+    // A replay port has frames of its own number, which its device names.
+    if (!port.device.starts_with("replay")) pools += std::max(port.queues, port.lane_count());
+  }
   return pools;
 }
 

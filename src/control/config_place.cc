@@ -44,7 +44,7 @@ unsigned line_in_port(Settings root, const std::string& line) {
 }  // namespace
 
 std::string Config::placed(const std::string& refusal) {
-  static const std::regex has_place("[^ ]+:[0-9]+: .*");
+  static const std::regex has_place("[^:\\[]+:[0-9]+: .*");
   std::istringstream lines(refusal);
   std::string text;
   for (std::string line; std::getline(lines, line);) {

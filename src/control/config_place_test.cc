@@ -74,7 +74,7 @@ TEST(ConfigPlace, NamesTheLineOfTheSettingThatARefusalIsAbout) {
       {"there is no interface 'sl-lan', the TAP twin of port 0", "r.toml:10: "},
       {"[api] listen = \"127.0.0.1:9230\": in use", "r.toml: "},  // no such section
       {"something else", "r.toml: "},
-      {"routes.txt:7: 'x' is no prefix", ""},
+      {"my routes.txt:7: 'x' is no prefix", ""},
   };
   for (const auto& [message, place] : cases) EXPECT_EQ(config.placed(message), place + message);
   EXPECT_EQ(config.placed("a:1: one\n[engine] cores: two"), "a:1: one\nr.toml:3: [engine] cores: two");

@@ -327,6 +327,11 @@ TEST(Config, GoodDevicesPass) {
   EXPECT_THAT(twins.diagnostics().lines, IsEmpty()) << "any number of replay ports";
 }
 
+TEST(Config, ReplayPortsTakeNoFramesOfTheMemory) {
+  const std::string memory = "[memory]\nsize = \"64M\"\nframes = 65536\n";
+  EXPECT_TRUE(Config::from_text(with_chain(memory + "[[port]]\nname=\"a\"\ndevice=\"replay\"\n"), "r.toml").ok());
+}
+
 TEST(Config, ReplayArgumentsAreChecked) {
   for (const std::string device : {"replay,nothing=1", "replay,mix=none", "replay,frames=2"}) {
     const Config config =

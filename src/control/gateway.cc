@@ -8,6 +8,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <sstream>
+
 #include "control/busy_cores.h"
 #include "control/config_json.h"
 #include "control/function_maker.h"
@@ -234,7 +236,10 @@ void Gateway::reload_aside() {
   reloader_ = std::thread([this] {
     pthread_setname_np(pthread_self(), "sluice-reload");
     if (const auto reloaded = reload(); !reloaded) {
-      spdlog::error("reload: {}", reloaded.error().message);
+      std::istringstream lines(reloaded.error().message);
+      for (std::string line; std::getline(lines, line);) {
+        spdlog::error("reload: {}", line);
+      }
     }
     reloading_aside_ = false;
   });

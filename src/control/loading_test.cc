@@ -48,7 +48,8 @@ TEST_F(LoadingTest, WhatIsQuickSaysNothing) {
 TEST_F(LoadingTest, DrawsOneLineOnATerminalAndClearsIt) {
   testing::internal::CaptureStderr();
   Loading loading(true);
-  for (const auto at : {0ms, 1000ms, 1100ms, 1200ms}) loading.step("routes", static_cast<std::size_t>(at.count()), 2000, start_ + at);
+  for (const auto at : {0ms, 1000ms, 1100ms, 1200ms})
+    loading.step("routes", static_cast<std::size_t>(at.count()), 2000, start_ + at);
   loading.done();
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "\r\033[Kroutes: [###############...............] 50% (1000 of 2000)"

@@ -222,6 +222,11 @@ def test_a_deadline_that_cannot_be_kept_is_refused(fresh):
 
 def test_sighup_reloads(fresh):
     gateway = fresh.start()
+    good = gateway.config_path.read_text(encoding="utf-8")
+    gateway.config_path.write_text(good + "\n[nonsense]\n[rubbish]\n", encoding="utf-8")
+    gateway.process.send_signal(signal.SIGHUP)
+    assert wait_until(lambda: len(re.findall(r"error reload: .*: unknown section", gateway.log())) == 2, 5), gateway.log()
+    gateway.config_path.write_text(good, encoding="utf-8")
     with gateway.config_path.open("a", encoding="utf-8") as file:
         file.write('\n[[route.connected]]\nprefix = "198.51.100.0/24"\nport = "wan"\n')
     gateway.process.send_signal(signal.SIGHUP)
