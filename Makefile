@@ -2,8 +2,9 @@
 BUILD ?= build
 TYPE ?= RelWithDebInfo
 CMAKE_FLAGS ?=
+PREFIX ?= /usr/local
 
-.PHONY: all build demo test bench format lint bundle sanitize fuzz setup clean help
+.PHONY: all build install demo test bench format lint bundle sanitize fuzz setup clean help
 all: build
 
 help:
@@ -20,6 +21,10 @@ $(BUILD)/build.ninja: CMakeLists.txt | setup
 build: setup $(BUILD)/build.ninja
 	@cmake --build $(BUILD)
 	@test ! -e $(BUILD)/src/cli/sluice || ln -sf src/cli/sluice $(BUILD)/sluice
+
+## install   the program, its manual, completion, systemd unit and examples (PREFIX=/usr/local, DESTDIR=)
+install: build
+	@cmake --install $(BUILD) --prefix $(PREFIX)
 
 ## demo      the main job on real traffic, with a report
 demo: build

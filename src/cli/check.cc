@@ -3,6 +3,7 @@
 
 #include "base/units.h"
 #include "cli/commands.h"
+#include "cli/signals.h"
 #include "cli/text.h"
 #include "control/config.h"
 #include "control/function_maker.h"
@@ -25,10 +26,11 @@ void print_summary(const control::Config& config) {
 }
 
 int check(const std::string& path) {
+  end_on_signals();
   control::Config config = control::Config::from_file(path);
   // With a broken file a function's complaints would only repeat what is said already.
   if (config.ok()) {
-    const auto function = control::make_function(config, control::described_ports(config.engine));
+    const auto function = control::make_checked_function(config, control::described_ports(config.engine));
     if (function) {
       print_summary(config);
       return 0;
@@ -46,7 +48,8 @@ void add_check(CLI::App& app, int& status) {
   command->add_option("FILE", *path, "the configuration (TOML)")->required()->type_name("");
   command->footer(
       "Prints one line for each mistake: file, line, key, value and what is allowed.\n"
-      "Ports need not exist. Exit status: 0 the file is fine, 2 it is not.");
+      "The file of routes that it names is read too. Ports need not exist. Exit status: 0 the file is fine, 2 it is "
+      "not.");
   command->callback([path, &status] { status = check(*path); });
 }
 

@@ -6,6 +6,9 @@
 
 namespace sluice::cli {
 
+// A word where a command should be becomes one line that names the commands there are.
+void explain_mistakes(CLI::App& app);
+
 // sluice run FILE: the gateway itself.
 void add_run(CLI::App& app, int& status);
 // sluice bench NAME: measures this machine and the gateway on it.

@@ -57,6 +57,7 @@ class Commands : public testing::Test {
     std::reverse(words.begin(), words.end());
     CLI::App app;
     app.require_subcommand(1);
+    explain_mistakes(app);
     int status = -1;
     add_bench(app, status);
     add_check(app, status);
@@ -162,6 +163,21 @@ TEST_F(Commands, ABenchRefusesBadOptionsBeforeItMeasures) {
     EXPECT_EQ(out_, "");
   }
   EXPECT_EQ(sluice({"bench", "rout"}), 2);
+}
+
+TEST_F(Commands, AnUnknownCommandIsOneLineWithTheKnownOnes) {
+  const std::string ctl = "stats, ports, neighbours, config, metrics, reload, stop, routes\n";
+  EXPECT_EQ(sluice({"chekc", "r.toml"}), 2);
+  EXPECT_EQ(err_, "sluice: there is no command \"chekc\"; there are bench, check, ctl, top\n");
+  EXPECT_EQ(sluice({}), 2);
+  EXPECT_EQ(err_, "sluice: which command? There are bench, check, ctl, top\n");
+  EXPECT_EQ(sluice({"ctl", "stat"}), 2);
+  EXPECT_EQ(err_, "sluice: there is no command \"ctl stat\"; there are " + ctl);
+  EXPECT_EQ(sluice({"ctl", "--json"}), 2);
+  EXPECT_EQ(err_, "sluice: which ctl command? There are " + ctl);
+  EXPECT_EQ(sluice({"top", "--often"}), 2);
+  EXPECT_THAT(err_, HasSubstr("--often"));
+  EXPECT_EQ(out_, "");
 }
 
 TEST_F(Commands, TopOncePrintsOneReport) {

@@ -1,5 +1,9 @@
+#include <unistd.h>
+
+#include <chrono>
 #include <cstdio>
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <sstream>
@@ -8,6 +12,7 @@
 #include "cli/api_option.h"
 #include "cli/commands.h"
 #include "cli/report.h"
+#include "control/loading.h"
 #include "control/snapshot_json.h"
 
 namespace sluice::cli {
@@ -20,10 +25,25 @@ struct Request {
   std::function<Expected<std::string>(const std::string&)> print;
 };
 
+// The answer to a change, with what the gateway meanwhile says about its progress when somebody looks at a terminal.
+Expected<std::string> change(const control::ApiClient& client, const std::string& path) {
+  auto answer = std::async(std::launch::async, [&] { return client.post(path); });
+  if (isatty(STDERR_FILENO) == 0) return answer.get();
+  control::Loading loading(true);
+  loading.step("reload", 0, 0);  // begins now
+  while (answer.wait_for(std::chrono::milliseconds(200)) != std::future_status::ready) {
+    const auto stats = client.get("/api/v1/stats");
+    const auto now = stats ? control::from_json_text<control::Snapshot>(*stats) : tl::unexpected(stats.error());
+    if (now && !now->loading.what.empty()) loading.step(now->loading.what, now->loading.done, now->loading.total);
+  }
+  loading.done();
+  return answer.get();
+}
+
 int ask(const std::string& api, const Request& request, bool json) {
   const auto client = open_api(api);
   if (!client) return 2;
-  const auto answer = request.change ? client->post(request.path) : client->get(request.path);
+  const auto answer = request.change ? change(*client, request.path) : client->get(request.path);
   const auto text = answer && request.print && !json ? request.print(*answer) : answer;
   if (!text) {
     // A refused reload has a line for each mistake of the file.

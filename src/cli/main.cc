@@ -5,21 +5,18 @@
 #include <cstdio>
 
 #include "cli/commands.h"
+#include "cli/signals.h"
 
 int main(int argc, char** argv) {
   // Before any thread exists: signals go to the control thread, which waits for them.
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGINT);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGHUP);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  sluice::cli::hold_signals();
   signal(SIGPIPE, SIG_IGN);
 
   CLI::App app{"Sluice: a packet gateway that treats the GPU as a real-time processing engine"};
   app.set_version_flag("--version", "sluice " SLUICE_VERSION);
   app.require_subcommand(1);
   app.footer("Each command explains itself: sluice COMMAND --help. The manual page is sluice(1).");
+  sluice::cli::explain_mistakes(app);
   int status = 0;
   sluice::cli::add_run(app, status);
   sluice::cli::add_check(app, status);

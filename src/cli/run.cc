@@ -5,35 +5,42 @@
 
 #include "cli/commands.h"
 #include "cli/report.h"
+#include "cli/signals.h"
 #include "control/config.h"
 #include "control/function_maker.h"
 #include "control/gateway.h"
+#include "control/loading.h"
 #include "control/log.h"
 
 namespace sluice::cli {
 namespace {
 
-int complain(const control::Config& config) {
-  for (const std::string& line : config.diagnostics().lines) {
-    std::fprintf(stderr, "%s\n", line.c_str());
-  }
+int refuse(const std::string& lines) {
+  std::fprintf(stderr, "%s\n", lines.c_str());
   return 2;
 }
 
 int run(const std::string& path) {
+  // Until something is open, a signal just ends it.
+  end_on_signals();
   control::Config config = control::Config::from_file(path);
-  // The function's own section is checked before anything is opened.
-  if (!config.ok() || !control::make_function(config, control::described_ports(config.engine))) {
-    return complain(config);
+  // The function's own section, and the routes that it names, are checked before anything is opened.
+  auto checked = config.ok() ? control::make_checked_function(config, control::described_ports(config.engine))
+                             : Expected<std::unique_ptr<engine::Function>>();
+  if (!config.ok()) {
+    return refuse(config.mistakes());
   }
+  hold_signals();
   if (auto log = control::set_up_log(config.log); !log) {
-    std::fprintf(stderr, "%s: %s\n", path.c_str(), log.error().message.c_str());
-    return 2;
+    return refuse(config.placed(log.error().message));
   }
-  auto gateway = control::Gateway::open(config);
+  auto gateway = control::Gateway::open(config, std::move(*checked));
+  if (const int signal = control::waiting_end_signal(); !gateway && signal != 0) {
+    std::fprintf(stderr, "%s: interrupted while starting; nothing is left behind\n", path.c_str());
+    return 128 + signal;
+  }
   if (!gateway) {
-    std::fprintf(stderr, "%s: %s\n", path.c_str(), gateway.error().message.c_str());
-    return 2;
+    return refuse(config.placed(gateway.error().message));
   }
   const Expected<void> result = (*gateway)->run();
   const control::Snapshot last = (*gateway)->snapshot();
@@ -55,7 +62,8 @@ void add_run(CLI::App& app, int& status) {
   command->add_option("FILE", *path, "the configuration (TOML)")->required()->type_name("");
   command->footer(
       "Ends with Ctrl-C (in-flight frames are sent first, then a summary is printed), or, when all ports replay\n"
-      "captures, once those are forwarded. Exit status: 0 ok, 1 failed while running, 2 it did not start.");
+      "captures, once those are forwarded. Exit status: 0 ok, 1 failed while running, 2 it did not start, 130 (143)\n"
+      "interrupted by Ctrl-C (SIGTERM) before it ran.");
   command->callback([path, &status] { status = run(*path); });
 }
 

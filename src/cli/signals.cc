@@ -10,6 +10,13 @@ namespace {
 
 void (*before_the_end)() = nullptr;
 
+sigset_t ends() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, signal);
+  return set;
+}
+
 extern "C" void end_now(int signal) {
   if (before_the_end != nullptr) {
     before_the_end();
@@ -23,13 +30,14 @@ void end_on_signals(void (*cleanup)()) {
   before_the_end = cleanup;
   struct sigaction action {};
   action.sa_handler = end_now;
-  sigset_t ends;
-  sigemptyset(&ends);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    sigaddset(&ends, signal);
-    sigaction(signal, &action, nullptr);
-  }
-  pthread_sigmask(SIG_UNBLOCK, &ends, nullptr);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
+  const sigset_t set = ends();
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+}
+
+void hold_signals() {
+  const sigset_t set = ends();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
 }  // namespace sluice::cli

@@ -1,5 +1,5 @@
-// main() blocks SIGINT, SIGTERM and SIGHUP for `sluice run`, which reads them from a descriptor. Other commands end by
-// them.
+// main() blocks SIGINT, SIGTERM and SIGHUP for `sluice run`, which reads them from a descriptor once it has opened
+// something. Other commands end by them.
 #pragma once
 
 namespace sluice::cli {
@@ -7,5 +7,8 @@ namespace sluice::cli {
 // From now on those signals end the program at once; `cleanup` runs first, in the signal handler: only what
 // signal-safety(7) allows. Before other threads are made.
 void end_on_signals(void (*cleanup)() = nullptr);
+
+// Blocks them again, as main() did.
+void hold_signals();
 
 }  // namespace sluice::cli

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t largest_body = 4096;
 constexpr std::uint32_t most_routes = 1'000'000;
-constexpr std::size_t threads = 3;
+constexpr std::size_t threads = 4;  // a reload, and more that are refused meanwhile, leave some for reads
 constexpr const char* json_type = "application/json";
 
 void answer_error(httplib::Response& response, int status, const std::string& message) {
@@ -124,14 +124,14 @@ class HttpApi final : public Api {
  private:
   using Handler = std::function<void(const httplib::Request&, httplib::Response&)>;
 
-  // One request at a time; an exception (out of memory, say) is an answer and not the end of the gateway.
+  // One read at a time; an exception (out of memory, say) is an answer and not the end of the gateway.
   void get(const std::string& path, Handler handler) {
     paths_.insert("GET " + path);
     server_.Get(path, serialised(std::move(handler)));
   }
   void post(const std::string& path, Handler handler) {
     paths_.insert("POST " + path);
-    server_.Post(path, serialised(std::move(handler)));
+    server_.Post(path, std::move(handler));  // a reload must not keep reads waiting
   }
   Handler serialised(Handler handler) {
     return [this, handler = std::move(handler)](const httplib::Request& request, httplib::Response& response) {

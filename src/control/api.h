@@ -1,9 +1,10 @@
 // The gateway's API: HTTP and JSON on a loopback address, in threads of its own (docs/api.md has every path).
 //
 // Lanes never wait for it: it reads what StatsSource gives it. Requests are bounded (8 KB of address, 4 KB of body, 2 s
-// to arrive), answers are one at a time, an error is {"error": "a sentence"}. Because whoever reaches it can stop the
-// gateway, it answers loopback only unless told otherwise, and refuses what a web page in the administrator's browser
-// could send: requests that name another host, and changes that carry an Origin.
+// to arrive), reads are answered one at a time and meanwhile too while a reload is at work, an error is {"error": "a
+// sentence"}. Because whoever reaches it can stop the gateway, it answers loopback only unless told otherwise, and
+// refuses what a web page in the administrator's browser could send: requests that name another host, and changes that
+// carry an Origin.
 #pragma once
 
 #include <memory>
@@ -17,8 +18,8 @@
 
 namespace sluice::control {
 
-// Where the API's answers come from. Called from the API's threads, one call at a time, while lanes run; must not block
-// them.
+// Where the API's answers come from. Called from the API's threads while lanes run; must not block them. Reads come one
+// at a time; reload() and stop() also while a read or another reload() is at work.
 class StatsSource {
  public:
   virtual ~StatsSource() = default;
@@ -29,7 +30,7 @@ class StatsSource {
   // config_json.h
   virtual std::string config() = 0;
   // Reads the configuration again; what can change without a restart is in force when it returns. One sentence on what
-  // was done; an Error, with a line for each mistake of the file, leaves everything as it was.
+  // was done; may take seconds. An Error, with a line for each mistake of the file, leaves everything as it was.
   virtual Expected<std::string> reload() = 0;
   // Asks the gateway to end cleanly, and returns before it does.
   virtual void stop() = 0;

@@ -26,10 +26,13 @@ Expected<std::string> read(const ListenAddress& address, const httplib::Result& 
                     ": is that sluice's API?");
 }
 
-httplib::Client client(const ListenAddress& address) {
+constexpr std::chrono::seconds read_timeout{30};
+constexpr std::chrono::minutes change_timeout{30};  // a reload of a big table
+
+httplib::Client client(const ListenAddress& address, std::chrono::seconds timeout) {
   httplib::Client client(address.host, address.port);
   client.set_connection_timeout(std::chrono::seconds(2));
-  client.set_read_timeout(std::chrono::seconds(30));  // a reload of a big table
+  client.set_read_timeout(timeout);
   // httplib names an IPv6 host without the brackets that RFC 9110 asks for.
   client.set_default_headers({{"Host", address.str()}});
   return client;
@@ -38,11 +41,11 @@ httplib::Client client(const ListenAddress& address) {
 }  // namespace
 
 Expected<std::string> ApiClient::get(const std::string& path) const {
-  return read(address_, client(address_).Get(path));
+  return read(address_, client(address_, read_timeout).Get(path));
 }
 
 Expected<std::string> ApiClient::post(const std::string& path) const {
-  return read(address_, client(address_).Post(path));
+  return read(address_, client(address_, change_timeout).Post(path));
 }
 
 }  // namespace sluice::control

@@ -39,6 +39,8 @@ class FakeSource final : public StatsSource {
   std::string config() override { return R"({"file":"r.toml"})"; }
   Expected<std::string> reload() override {
     if (!router) return make_error("r.toml:3: [engine] batch = 1: allowed is ...");
+    reloading = true;
+    while (hold_reload) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return std::string("600000 routes read again");
   }
   void stop() override { stopped = true; }
@@ -46,7 +48,7 @@ class FakeSource final : public StatsSource {
   Snapshot value = sample_snapshot();
   RouteQuery last_query;
   bool router = true;
-  std::atomic<bool> fail{false}, stopped{false}, busy{false};
+  std::atomic<bool> fail{false}, stopped{false}, busy{false}, hold_reload{false}, reloading{false};
   std::atomic<int> calls{0};
 };
 
@@ -126,6 +128,22 @@ TEST_F(ApiTest, ChangesAreMadeOrRefusedWithASentence) {
   EXPECT_EQ(post("/api/v1/reload").error().message, "r.toml:3: [engine] batch = 1: allowed is ...");
   EXPECT_EQ(refusal("/api/v1/routes"), "the chain has no routes");
   EXPECT_EQ(refusal("/api/v1/neighbours"), "the chain has no neighbours");
+}
+
+TEST_F(ApiTest, ReadsAreAnsweredWhileAReloadIsAtWork) {
+  source_.hold_reload = true;
+  Expected<std::string> answer;
+  std::thread client([&] { answer = post("/api/v1/reload"); });
+  while (!source_.reloading) std::this_thread::yield();
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_TRUE(get("/api/v1/stats"));
+  EXPECT_TRUE(get("/metrics"));
+  EXPECT_TRUE(post("/api/v1/stop"));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
+  source_.hold_reload = false;
+  client.join();
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(nlohmann::json::parse(*answer)["done"], "600000 routes read again");
 }
 
 TEST_F(ApiTest, UnknownPathsAndMethodsNameTheKnownOnes) {

@@ -1,6 +1,7 @@
 #include "control/config.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "control/config_sections.h"
 #include "control/listen.h"
@@ -28,7 +29,7 @@ Config::Config(std::string file, std::unique_ptr<Diagnostics> diagnostics, Expec
     diagnostics_->lines.push_back(root.error().message);
     return;
   }
-  read_engine(root_, engine);
+  read_engine(root_, engine, allow_busy_cores);
   read_memory(root_, engine.memory);
   read_ports(root_, engine.ports);
   read_api();
@@ -70,6 +71,11 @@ void Config::read_log() {
   Settings section = root_.section("log");
   log.level = section.choice("level", log.level, {"trace", "debug", "info", "warn", "error", "off"});
   log.file = section.text("file", log.file);
+  // Not made by us: a folder that is not there is more likely misspelt.
+  const std::filesystem::path folder = std::filesystem::path(log.file).parent_path();
+  if (std::error_code ignored; !folder.empty() && !std::filesystem::is_directory(folder, ignored)) {
+    section.error("file", "there is no folder " + folder.string() + ": make it, or name a file in one that is there");
+  }
   log.format = section.choice("format", log.format, {"text", "json"});
   section.finish();
 }

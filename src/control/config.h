@@ -39,11 +39,16 @@ class Config {
   std::string mistakes(std::size_t first = 0) const;
   // For a mistake that is found outside the file's own sections.
   void add_problem(std::string line) { diagnostics_->lines.push_back(std::move(line)); }
+  // A refusal that was found after the file was read, by whoever uses its settings: each of its lines with the place in
+  // front of the setting that it names ("[engine] cores", "[[port]] 'lan'", a twin's name), or of the section when the
+  // setting is not in the file; a line that begins with a place of its own stays.
+  std::string placed(const std::string& refusal);
   // A function's section, empty when absent. Lives as long as this Config.
   Settings section(std::string_view name);
   const std::string& file() const { return file_; }
 
   engine::Options engine;
+  bool allow_busy_cores = false;  // [engine] busy_cores
   ApiOptions api;
   LogOptions log;
 

@@ -90,9 +90,18 @@ T choose(Settings& section, std::string_view key, std::initializer_list<std::pai
   return fallback;
 }
 
+std::uint64_t pool_count(const engine::Options& options) {
+  std::uint64_t pools = 0;
+  for (const port::PortOptions& port : options.ports) {
+    // A replay port has frames of its own number, which its device names.
+    if (!port.device.starts_with("replay")) pools += std::max(port.queues, port.lane_count());
+  }
+  return pools;
+}
+
 }  // namespace
 
-void read_engine(Settings root, engine::Options& options) {
+void read_engine(Settings root, engine::Options& options, bool& allow_busy_cores) {
   Settings section = root.section("engine");
   const auto number = [&section](std::string_view key, auto fallback, std::int64_t min, std::int64_t max) {
     return static_cast<decltype(fallback)>(section.integer(key, fallback, min, max));
@@ -116,6 +125,7 @@ void read_engine(Settings root, engine::Options& options) {
   options.cores = read_cores(section, "cores", "auto");
   options.forwarder_cores = read_cores(section, "forwarder_cores", "shared");
   options.worker_core = number("worker_core", options.worker_core, -1, highest_core);
+  allow_busy_cores = section.choice("busy_cores", "refuse", {"refuse", "allow"}) == "allow";
   options.mode = choose<Mode>(
       section, "mode", {{"full", Mode::full}, {"zero-load", Mode::zero_load}, {"collector-only", Mode::collector_only}},
       {"full", "zero-load", "collector-only"}, options.mode);
@@ -140,12 +150,14 @@ void read_memory(Settings root, port::MemoryOptions& memory) {
   section.finish();
 }
 
+std::uint64_t frames_bytes(const engine::Options& options) {
+  return pool_count(options) * options.memory.frames * (options.memory.frame_bytes + bytes_around_frame);
+}
+
 void check_memory(Settings root, const engine::Options& options) {
   Settings section = root.section("memory");
   const port::MemoryOptions& memory = options.memory;
-  std::uint64_t pools = 0;
   for (const port::PortOptions& port : options.ports) {
-    pools += std::max(port.queues, port.lane_count());
     if (port.mtu + ethernet_bytes > memory.frame_bytes) {
       section.error("frame_bytes", "port \"" + port.name + "\" has an MTU of " + std::to_string(port.mtu) +
                                        ": allowed is " + std::to_string(port.mtu + ethernet_bytes) + " or more");
@@ -155,9 +167,9 @@ void check_memory(Settings root, const engine::Options& options) {
                                   " in its descriptors: allowed is that or more");
     }
   }
-  const std::uint64_t need = pools * memory.frames * (memory.frame_bytes + bytes_around_frame);
+  const std::uint64_t need = frames_bytes(options);
   if (need > memory.size) {
-    section.error("size", std::to_string(memory.frames) + " frames for each of " + std::to_string(pools) +
+    section.error("size", std::to_string(memory.frames) + " frames for each of " + std::to_string(pool_count(options)) +
                               " lanes take " + std::to_string((need >> 20) + 1) +
                               "M: allowed is more than that; or lower frames");
   }

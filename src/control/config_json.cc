@@ -13,7 +13,8 @@ ordered_json or_auto(int value) {
   return value < 0 ? ordered_json("auto") : ordered_json(value);
 }
 
-ordered_json engine_json(const engine::Options& options) {
+ordered_json engine_json(const Config& config) {
+  const engine::Options& options = config.engine;
   static constexpr const char* modes[] = {"full", "zero-load", "collector-only"};
   static constexpr const char* polls[] = {"auto", "busy", "adaptive"};
   return {{"device", options.device},
@@ -29,6 +30,7 @@ ordered_json engine_json(const engine::Options& options) {
            options.forwarder_cores.empty() ? ordered_json("shared") : ordered_json(options.forwarder_cores)},
           {"cores", options.cores.empty() ? ordered_json("auto") : ordered_json(options.cores)},
           {"worker_core", options.worker_core},
+          {"busy_cores", config.allow_busy_cores ? "allow" : "refuse"},
           {"mode", modes[static_cast<int>(options.mode)]},
           {"cpu_below", or_auto(options.cpu_below)},
           {"chain", options.chain}};
@@ -61,7 +63,7 @@ std::string config_json(const Config& config) {
   for (const port::PortOptions& port : config.engine.ports) ports.push_back(port_json(port));
   const ordered_json all = {
       {"file", config.file()},
-      {"engine", engine_json(config.engine)},
+      {"engine", engine_json(config)},
       {"memory", memory_json(config.engine.memory)},
       {"port", ports},
       {"api", {{"listen", config.api.listen}, {"allow_remote", config.api.allow_remote}}},

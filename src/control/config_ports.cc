@@ -4,14 +4,12 @@
 #include "base/spelling.h"
 #include "control/config_sections.h"
 #include "engine/counters.h"
-#include "packet/frame_mix.h"
-#include "port/replay_port.h"
+#include "port/virtual_device.h"
 
 namespace sluice::control {
 namespace {
 
 constexpr std::size_t longest_interface_name = 15;  // IFNAMSIZ - 1
-constexpr std::size_t longest_device = 512;
 
 bool valid_name(const std::string& name) {
   static const std::regex pattern("[a-z0-9_-]{1,15}");
@@ -23,31 +21,6 @@ bool valid_interface(const std::string& name) {
   return !name.empty() && name.size() <= longest_interface_name && name != "." && name != ".." &&
          std::none_of(name.begin(), name.end(),
                       [](unsigned char c) { return c <= ' ' || c == '/' || c == ':' || c == '%' || c > '~'; });
-}
-
-void check_device(Settings& section, const std::string& device) {
-  static const std::regex pci("([0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7](,.*)?");
-  static const std::regex virtual_device("(net|eth)_[a-z0-9_]+(,.*)?");
-  if (device.empty() && !section.has("device")) return;  // reported already
-  if (device == "replay" || device.starts_with("replay,")) {
-    const auto replay = port::ReplayOptions::parse(device);
-    if (!replay) {
-      section.error("device", replay.error().message);
-    } else if (const auto mix = packet::FrameMix::make(replay->mix); !mix) {
-      section.error("device", mix.error().message);
-    }
-    return;
-  }
-  if (device.size() > longest_device || (!std::regex_match(device, pci) && !std::regex_match(device, virtual_device))) {
-    section.error("device",
-                  "allowed is a PCI address (\"0000:3b:00.0\"), a virtual device with its arguments "
-                  "(\"net_af_packet0,iface=eth1\"), or \"replay,...\"");
-  }
-}
-
-bool uses_interface(const std::string& device, const std::string& interface) {
-  const std::string arguments = device + ",";
-  return arguments.find(",iface=" + interface + ",") != std::string::npos;
 }
 
 port::PortOptions read_port(Settings& section) {
@@ -68,7 +41,7 @@ port::PortOptions read_port(Settings& section) {
   if (!port.twin.empty() && !valid_interface(port.twin)) {
     section.error("twin",
                   "allowed is an interface name of 1 to 15 characters without spaces, / : and %, or \"\" for none");
-  } else if (!port.twin.empty() && uses_interface(port.device, port.twin)) {
+  } else if (!port.twin.empty() && port::device_argument(port.device, "iface") == port.twin) {
     section.error("twin", "is the interface that the port itself uses: give the twin a name of its own");
   }
   port.peer = section.text("peer", port.peer);
@@ -86,11 +59,6 @@ const port::PortOptions* same(const std::vector<port::PortOptions>& ports, std::
     return !key(other).empty() && key(other) == key(ports[i]);
   });
   return it == end ? nullptr : &*it;
-}
-
-std::string device_name(const port::PortOptions& port) {
-  const std::string name = port.device.substr(0, port.device.find(','));
-  return name == "replay" ? std::string() : name;  // there may be many
 }
 
 }  // namespace
@@ -119,15 +87,12 @@ void read_ports(Settings& root, std::vector<port::PortOptions>& ports) {
     if (const auto* other = same(ports, i, [](const auto& p) { return p.twin; })) {
       section.error("twin", where(*other) + "each port has a twin of its own");
     }
-    if (const auto* other = same(ports, i, device_name)) {
-      section.error("device",
-                    where(*other) + "devices are unique; number virtual ones, such as net_af_packet0, net_af_packet1");
-    }
     const std::string& peer = ports[i].peer;
     if (!peer.empty() && std::find(names.begin(), names.end(), peer) == names.end()) {
       section.error("peer", "there is no such port" + spelling_hint(peer, names));
     }
   }
+  check_devices_apart(sections, ports);
 }
 
 }  // namespace sluice::control

@@ -1,16 +1,26 @@
 // The readers of [engine], [memory] and [[port]]: each takes the file's settings, fills options, and records mistakes.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "base/settings.h"
 #include "engine/options.h"
 
 namespace sluice::control {
 
-void read_engine(Settings root, engine::Options& options);
+void read_engine(Settings root, engine::Options& options, bool& allow_busy_cores);
 void read_memory(Settings root, port::MemoryOptions& memory);
 // Also checks what one port says against the others.
 void read_ports(Settings& root, std::vector<port::PortOptions>& ports);
+// Whether `device` can be one at all: an address, a kind of virtual device that DPDK has, arguments of a replay.
+void check_device(Settings& section, const std::string& device);
+// What two ports, each with its section, would both take: a device, an interface of the kernel (under whichever of its
+// names), an interface as the twin.
+void check_devices_apart(std::vector<Settings>& sections, const std::vector<port::PortOptions>& ports);
 // What sections say together: frames that memory cannot hold, frames larger than their room. Needs all three read.
 void check_memory(Settings root, const engine::Options& options);
+// Bytes that the frames of all ports take.
+std::uint64_t frames_bytes(const engine::Options& options);
 
 }  // namespace sluice::control

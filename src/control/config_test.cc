@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "../tests/support/net_namespace.h"
 #include "control/config_json.h"
 #include "control/function_maker.h"
 
@@ -50,6 +51,7 @@ TEST(Config, DefaultsAreTheOptionsOwn) {
   EXPECT_EQ(config.engine.deadline, defaults.deadline);
   EXPECT_EQ(config.engine.cycle, 0ns);
   EXPECT_EQ(config.engine.cpu_below, -1);
+  EXPECT_FALSE(config.allow_busy_cores);
   EXPECT_THAT(config.engine.cores, IsEmpty());
   EXPECT_EQ(config.engine.memory.size, 1536ULL << 20);
   ASSERT_EQ(config.engine.ports.size(), 1U);
@@ -72,6 +74,7 @@ streams = 6
 poll = "busy"
 cores = [2, 3]
 worker_core = 4
+busy_cores = "allow"
 forwarder_cores = [6, 7]
 scheduling = "realtime"
 mode = "zero-load"
@@ -120,6 +123,7 @@ format = "json"
   EXPECT_THAT(e.forwarder_cores, ElementsAre(6, 7));
   EXPECT_EQ(e.scheduling, engine::Scheduling::realtime);
   EXPECT_EQ(e.worker_core, 4);
+  EXPECT_TRUE(config.allow_busy_cores);
   EXPECT_EQ(e.mode, engine::Mode::zero_load);
   EXPECT_EQ(e.cpu_below, 100);
   EXPECT_THAT(e.chain, ElementsAre("probe"));
@@ -178,6 +182,7 @@ TEST(Config, EachMistakeIsOneLine) {
       {"engine.cores = [1, 1]\n",
        {"r.toml:2: [engine] cores = [ 1, 1 ]: core 1 is there twice: give each thread a core of its own"}},
       {"engine.cores = [-1]\n", {"r.toml:2: [engine] cores = [ -1 ]: a core is a number from 0 to 1023"}},
+      {"engine.busy_cores = true\n", {"r.toml:2: [engine] busy_cores = true: allowed is \"refuse\", \"allow\""}},
       {"engine.mode = \"idle\"\n",
        {"r.toml:2: [engine] mode = \"idle\": allowed is \"full\", \"zero-load\", \"collector-only\""}},
       {"engine.cpu_below = -1\n",
@@ -258,11 +263,56 @@ TEST(Config, EachMistakeOfAPortIsOneLine) {
       {device + "\"net_af_packet0,iface=eth1\"\ntwin = \"eth1\"\n",
        "r.toml:5: [[port]] twin = \"eth1\": is the interface that the port itself uses: give the twin a name of its "
        "own"},
+      {device + "\"net_foo0\"\n",
+       "r.toml:4: [[port]] device = \"net_foo0\": there is no kind of virtual device \"net_foo\"; known are "
+       "net_af_packet, net_af_xdp, net_tap, net_pcap, net_memif, net_ring, net_null"},
+      {device + "\"net_af_paket0,iface=eth1\"\n",
+       "r.toml:4: [[port]] device = \"net_af_paket0,iface=eth1\": there is no kind of virtual device "
+       "\"net_af_paket\"; did you mean \"net_af_packet\"?"},
+      {device + "\"net_af_packet0,iface=eth1\"\n[[port]]\nname = \"c\"\ndevice = \"net_af_packet1,iface=eth1\"\n",
+       "r.toml:7: [[port]] device = \"net_af_packet1,iface=eth1\": takes the interface of line 4: eth1; give each port "
+       "an interface of its own"},
+      {device + "\"net_af_packet0,iface=eth1\"\n[[port]]\nname = \"c\"\ndevice = \"net_af_xdp0,iface=eth1\"\n",
+       "r.toml:7: [[port]] device = \"net_af_xdp0,iface=eth1\": takes the interface of line 4: eth1; give each port an "
+       "interface of its own"},
+      {device + "\"net_af_packet0,iface=eth1\"\ntwin = \"eth2\"\n[[port]]\nname = \"c\"\ndevice = "
+                "\"net_af_xdp0,iface=eth2\"\n",
+       "r.toml:5: [[port]] twin = \"eth2\": is the interface that the device of line 8 uses: give the twin a name of "
+       "its "
+       "own"},
+      {device + "\"0000:3B:00.0\"\n[[port]]\nname = \"c\"\ndevice = \"3b:00.0\"\n",
+       "r.toml:7: [[port]] device = \"3b:00.0\": the same as in line 2: devices are unique; number virtual ones, such "
+       "as "
+       "net_af_packet0, net_af_packet1"},
   };
   for (const auto& [text, line] : cases) {
     const Config config = Config::from_text(with_chain(text) + good_port, "r.toml");
     EXPECT_THAT(config.diagnostics().lines, ElementsAre(line)) << text;
   }
+}
+
+TEST(Config, AnInterfaceUnderAnotherOfItsNamesIsTheSame) {
+  if (!test::NetNamespace::permitted()) GTEST_SKIP() << test::NetNamespace::skip_line;
+  const test::NetNamespace space;
+  ASSERT_EQ(space.run("ip link add veth0 type veth peer name veth1 && ip link property add dev veth0 altname "
+                      "uplink"),
+            0);
+  const auto inside = space.enter();
+  const std::string ports =
+      "[[port]]\nname = \"a\"\ndevice = \"net_af_packet0,iface=veth0\"\n"
+      "[[port]]\nname = \"b\"\ndevice = \"net_af_packet1,iface=uplink\"\n";
+  const Config config = Config::from_text(with_chain(ports), "r.toml");
+  EXPECT_THAT(config.diagnostics().lines,
+              ElementsAre(HasSubstr("r.toml:7: [[port]] device = \"net_af_packet1,iface=uplink\": takes the "
+                                    "interface of line 4: uplink is another name of veth0")));
+}
+
+TEST(Config, ALogFileNeedsItsFolder) {
+  EXPECT_THAT(
+      Config::from_text(with_chain("log.file = \"/nowhere/at/all/x.log\"\n") + good_port, "r.toml").diagnostics().lines,
+      ElementsAre("r.toml:2: [log] file = \"/nowhere/at/all/x.log\": there is no folder /nowhere/at/all: make it, or "
+                  "name a file in one that is there"));
+  EXPECT_TRUE(Config::from_text(with_chain("log.file = \"x.log\"\n") + good_port, "r.toml").ok());
 }
 
 TEST(Config, GoodDevicesPass) {
@@ -275,6 +325,11 @@ TEST(Config, GoodDevicesPass) {
   const Config twins = Config::from_text(
       with_chain("[[port]]\nname=\"a\"\ndevice=\"replay\"\n[[port]]\nname=\"b\"\ndevice=\"replay\"\n"), "r.toml");
   EXPECT_THAT(twins.diagnostics().lines, IsEmpty()) << "any number of replay ports";
+}
+
+TEST(Config, ReplayPortsTakeNoFramesOfTheMemory) {
+  const std::string memory = "[memory]\nsize = \"64M\"\nframes = 65536\n";
+  EXPECT_TRUE(Config::from_text(with_chain(memory + "[[port]]\nname=\"a\"\ndevice=\"replay\"\n"), "r.toml").ok());
 }
 
 TEST(Config, ReplayArgumentsAreChecked) {

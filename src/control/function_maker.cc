@@ -1,5 +1,10 @@
 #include "control/function_maker.h"
 
+#include <sstream>
+
+#include "control/config_sections.h"
+#include "function/route/route.h"
+
 namespace sluice::control {
 
 Expected<std::unique_ptr<engine::Function>> make_function(Config& config, const engine::PortTable& ports) {
@@ -11,6 +16,41 @@ Expected<std::unique_ptr<engine::Function>> make_function(Config& config, const 
   auto function = type->make(section, ports);
   section.finish();
   if (!function && config.diagnostics().lines.size() == before) section.error("", function.error().message);
+  if (config.diagnostics().lines.size() > before) return make_error(config.mistakes(before));
+  return function;
+}
+
+namespace {
+
+// Before DPDK refuses in the middle: frames and tables are the two that take memory.
+void check_tables(Config& config, const function::Router::RouterOptions& options) {
+  const std::uint64_t tables =
+      lookup::Fib::memory_needed(4, options.max_ipv4) + lookup::Fib::memory_needed(6, options.max_ipv6);
+  const std::uint64_t frames = frames_bytes(config.engine);
+  const std::uint64_t size = config.engine.memory.size;
+  if (tables + frames <= size) return;
+  const auto megabytes = [](std::uint64_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20); };
+  Settings section = config.section("route");
+  const bool only_ipv6 = section.has("max_ipv6") && !section.has("max_ipv4");
+  section.error(only_ipv6 ? "max_ipv6" : "max_ipv4",
+                "the tables need " + megabytes(tables) + " MB and the frames " + megabytes(frames) +
+                    " MB, and [memory] size is " + megabytes(size) +
+                    " MB: lower max_ipv4 or max_ipv6, or raise [memory] size to \"" + megabytes(tables + frames) +
+                    "M\"");
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<engine::Function>> make_checked_function(Config& config, const engine::PortTable& ports) {
+  auto function = make_function(config, ports);
+  auto* router = function ? dynamic_cast<function::Router*>(function->get()) : nullptr;
+  if (router == nullptr) return function;
+  const std::size_t before = config.diagnostics().lines.size();
+  check_tables(config, router->options());
+  if (const auto read = router->read_statics(); !read) {
+    std::istringstream lines(config.placed(read.error().message));
+    for (std::string line; std::getline(lines, line);) config.add_problem(line);
+  }
   if (config.diagnostics().lines.size() > before) return make_error(config.mistakes(before));
   return function;
 }

@@ -14,6 +14,10 @@ namespace sluice::control {
 // lines.
 Expected<std::unique_ptr<engine::Function>> make_function(Config& config, const engine::PortTable& ports);
 
+// The same, and with everything that `sluice run` would read later on read and checked now: the whole table of static
+// routes, and whether the tables can fit into the memory. Needs no DPDK.
+Expected<std::unique_ptr<engine::Function>> make_checked_function(Config& config, const engine::PortTable& ports);
+
 // The ports as the file describes them, before any is opened: enough to check a function's section.
 engine::PortTable described_ports(const engine::Options& options);
 

@@ -8,6 +8,9 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <sstream>
+
+#include "control/busy_cores.h"
 #include "control/config_json.h"
 #include "control/function_maker.h"
 #include "control/gateway_snapshot.h"
@@ -36,42 +39,46 @@ std::uint64_t resident_bytes() {
   return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
+// Drawing is for a log that goes to a terminal.
+bool draws_progress(const LogOptions& log) {
+  return log.file.empty() && log.format == "text" && isatty(STDERR_FILENO) == 1;
+}
+
+Expected<void> unless_ended(Expected<void> step) {
+  if (step && waiting_end_signal() != 0) {
+    return make_error("interrupted while starting");
+  }
+  return step;
+}
+
 }  // namespace
 
-Expected<std::unique_ptr<Gateway>> Gateway::open(Config& config) {
+Gateway::Gateway(Config& config)
+    : config_(config), started_(std::chrono::steady_clock::now()), loading_(draws_progress(config.log)) {}
+
+Expected<std::unique_ptr<Gateway>> Gateway::open(Config& config, std::unique_ptr<engine::Function> checked) {
   std::unique_ptr<Gateway> gateway(new Gateway(config));
   gateway->wake_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  if (!config.allow_busy_cores) {
+    if (auto free = check_cores_are_free(config.engine); !free) {
+      return tl::unexpected(free.error());
+    }
+  }
   auto eal = port::start_eal(config.engine.memory, config.engine.ports);
   if (!eal) {
     return tl::unexpected(eal.error());
   }
+  gateway->eal_started_ = true;
   spdlog::info("memory: {}", eal->text);
-  auto engine = engine::Engine::create(config.engine,
-                                       [&](const engine::PortTable& ports) { return make_function(config, ports); });
-  if (!engine) {
-    return tl::unexpected(engine.error());
+  Expected<void> step = unless_ended({});
+  step = step ? unless_ended(gateway->open_engine(*checked)) : step;
+  checked.reset();
+  step = step && gateway->router_ != nullptr ? unless_ended(gateway->open_mirror()) : step;
+  gateway->loading_.done();
+  if (!step) {
+    return tl::unexpected(step.error());
   }
-  gateway->engine_ = std::move(*engine);
-  for (const std::string& note : gateway->engine_->notes()) {
-    spdlog::info("{}", note);
-  }
-  gateway->router_ = dynamic_cast<function::Router*>(&gateway->engine_->function());
-  if (gateway->router_ != nullptr) {
-    const function::RouteTable& table = gateway->router_->table();
-    spdlog::info("routes: {} IPv4 and {} IPv6 from the configuration; room for {} and {}", table.size(4), table.size(6),
-                 gateway->router_->options().max_ipv4, gateway->router_->options().max_ipv6);
-    if (auto opened = gateway->open_mirror(); !opened) {
-      return tl::unexpected(opened.error());
-    }
-  }
-  gateway->reads_captures_ = true;
-  bool any_capture = false;
-  for (const port::PortOptions& port : config.engine.ports) {
-    any_capture |= is_capture(port);
-    gateway->reads_captures_ &=
-        port.device.rfind("net_pcap", 0) == 0 && port.device.find("iface=") == std::string::npos;
-  }
-  gateway->reads_captures_ &= any_capture;
+  gateway->look_for_captures();
   if (!config.api.listen.empty()) {
     auto api = Api::start(config.api, *gateway);
     if (!api) {
@@ -81,6 +88,44 @@ Expected<std::unique_ptr<Gateway>> Gateway::open(Config& config) {
   }
   spdlog::info("{} MB resident", resident_bytes() >> 20);
   return gateway;
+}
+
+Expected<void> Gateway::open_engine(engine::Function& checked) {
+  const auto make = [&](const engine::PortTable& ports) {
+    auto function = make_function(config_, ports);
+    if (auto* router = function ? dynamic_cast<function::Router*>(function->get()) : nullptr) {
+      router->take_statics(static_cast<function::Router&>(checked));
+      router->watch_loading(
+          [this](std::size_t done, std::size_t total) { return loading_.step("routes", done, total); });
+    }
+    return function;
+  };
+  auto engine = engine::Engine::create(config_.engine, make);
+  loading_.done();
+  if (!engine) {
+    return tl::unexpected(engine.error());
+  }
+  engine_ = std::move(*engine);
+  for (const std::string& note : engine_->notes()) {
+    spdlog::info("{}", note);
+  }
+  router_ = dynamic_cast<function::Router*>(&engine_->function());
+  if (router_ != nullptr) {
+    const function::RouteTable& table = router_->table();
+    spdlog::info("routes: {} IPv4 and {} IPv6 from the configuration; room for {} and {}", table.size(4), table.size(6),
+                 router_->options().max_ipv4, router_->options().max_ipv6);
+  }
+  return {};
+}
+
+void Gateway::look_for_captures() {
+  reads_captures_ = true;
+  bool any_capture = false;
+  for (const port::PortOptions& port : config_.engine.ports) {
+    any_capture |= is_capture(port);
+    reads_captures_ &= port.device.rfind("net_pcap", 0) == 0 && port.device.find("iface=") == std::string::npos;
+  }
+  reads_captures_ &= any_capture;
 }
 
 Expected<void> Gateway::open_mirror() {
@@ -93,11 +138,8 @@ Expected<void> Gateway::open_mirror() {
   if (options.twins.empty() || !router_->options().kernel) {
     return {};
   }
-  options.progress = [last = std::chrono::steady_clock::now()](std::string_view what, std::size_t count) mutable {
-    if (const auto now = std::chrono::steady_clock::now(); now - last >= std::chrono::seconds(2)) {
-      last = now;
-      spdlog::info("kernel: {} {} read", count, what);
-    }
+  options.progress = [this](std::string_view what, std::size_t count) {
+    return loading_.step("kernel: " + std::string(what), count, 0);
   };
   auto mirror = NetlinkMirror::open(std::move(options), router_->table());
   if (!mirror) {
@@ -107,17 +149,22 @@ Expected<void> Gateway::open_mirror() {
   if (auto started = mirror_->start(); !started) {
     return started;
   }
-  const MirrorStats stats = mirror_->stats();
-  mirror_log_.look(stats);
-  spdlog::info("kernel: {} routes and {} neighbours mirrored", stats.routes, stats.neighbours);
+  look_at_mirror();
+  spdlog::info("kernel: {} routes and {} neighbours mirrored", mirror_stats_.routes, mirror_stats_.neighbours);
   return {};
 }
 
 Gateway::~Gateway() {
+  loading_.stop();
   api_.reset();
+  if (reloader_.joinable()) {
+    reloader_.join();
+  }
   mirror_.reset();
   engine_.reset();
-  port::stop_eal();
+  if (eal_started_) {
+    port::stop_eal();
+  }
   if (wake_fd_ >= 0) {
     close(wake_fd_);
   }
@@ -159,6 +206,7 @@ Expected<void> Gateway::run() {
       }
     }
   }
+  loading_.stop();
   close(signal_fd);
   engine_->stop();
   return result;
@@ -171,11 +219,30 @@ bool Gateway::ends(int signal_fd) {
     if (signal.ssi_signo != SIGHUP) {
       return true;
     }
-    if (const auto reloaded = reload(); !reloaded) {
-      spdlog::error("reload: {}", reloaded.error().message);
-    }
+    reload_aside();
   }
   return false;
+}
+
+// Not on the control thread, which goes on to follow the kernel and to wait for signals.
+void Gateway::reload_aside() {
+  if (reloading_aside_.exchange(true)) {
+    spdlog::warn("reload: the last one is still at work");
+    return;
+  }
+  if (reloader_.joinable()) {
+    reloader_.join();
+  }
+  reloader_ = std::thread([this] {
+    pthread_setname_np(pthread_self(), "sluice-reload");
+    if (const auto reloaded = reload(); !reloaded) {
+      std::istringstream lines(reloaded.error().message);
+      for (std::string line; std::getline(lines, line);) {
+        spdlog::error("reload: {}", line);
+      }
+    }
+    reloading_aside_ = false;
+  });
 }
 
 // Twins show the link of their ports to the kernel, and the mirror shows it to the router; ports without a twin have
@@ -196,12 +263,19 @@ void Gateway::watch_links() {
   }
 }
 
+void Gateway::look_at_mirror() {
+  const MirrorStats stats = mirror_->stats();
+  mirror_log_.look(stats);
+  const std::lock_guard lock(mirror_stats_mutex_);
+  mirror_stats_ = stats;
+}
+
 void Gateway::tick() {
   watch_links();
   if (router_ == nullptr || !mirror_) {
     return;
   }
-  mirror_log_.look(mirror_->stats());
+  look_at_mirror();
   for (const function::AdjacencyTable::Gateway& gateway : router_->table().gateways()) {
     if (!gateway.resolved) {
       probe_.send(gateway.address);
@@ -221,8 +295,14 @@ Snapshot Gateway::snapshot() {
   Snapshot snapshot = take_snapshot(*engine_, config_.engine);
   snapshot.uptime_ns = static_cast<std::uint64_t>((std::chrono::steady_clock::now() - started_).count());
   if (router_ != nullptr) {
-    snapshot.routes = {router_->table().size(4), router_->table().size(6), router_->table().neighbours().size()};
+    snapshot.routes = {router_->table().size(4), router_->table().size(6), router_->table().neighbour_count()};
   }
+  {
+    const std::lock_guard mirror_lock(mirror_stats_mutex_);
+    snapshot.mirror = mirror_snapshot(mirror_stats_);
+  }
+  const Loading::State loading = loading_.state();
+  snapshot.loading = {loading.what, loading.done, loading.total};
   return snapshot;
 }
 
@@ -249,22 +329,27 @@ std::string Gateway::config() {
 }
 
 Expected<std::string> Gateway::reload() {
-  const std::lock_guard lock(reload_mutex_);
+  const std::unique_lock lock(reload_mutex_, std::try_to_lock);
+  if (!lock) {
+    return make_error("another reload is at work: wait for its end");
+  }
   Config fresh = Config::from_file(config_.file());
   if (!fresh.ok()) {
     return make_error(fresh.mistakes());
   }
   if (const std::string difference = needs_restart(config_, fresh); !difference.empty()) {
-    return make_error(difference + " cannot change while the gateway runs: restart it");
+    return make_error(fresh.placed(difference + " cannot change while the gateway runs: restart it"));
   }
-  auto function = make_function(fresh, engine_->port_table());
+  auto function = make_checked_function(fresh, engine_->port_table());
   if (!function) {
     return tl::unexpected(function.error());
   }
   auto changed = engine_->function().reconfigure(**function);
-  if (changed) {
-    spdlog::info("reload: {}", *changed);
+  loading_.done();
+  if (!changed) {
+    return make_error(fresh.placed(changed.error().message));
   }
+  spdlog::info("reload: {}", *changed);
   return changed;
 }
 

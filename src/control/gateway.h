@@ -9,11 +9,13 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 
 #include "base/error.h"
 #include "control/api.h"
 #include "control/config.h"
 #include "control/gateway_probe.h"
+#include "control/loading.h"
 #include "control/netlink/mirror.h"
 #include "control/netlink/mirror_log.h"
 #include "control/snapshot.h"
@@ -25,8 +27,9 @@ namespace sluice::control {
 class Gateway : public StatsSource {
  public:
   // Opens everything that `config` names and says what was chosen in the log, or leaves nothing behind and says why
-  // not. The Config must be ok() and outlive the Gateway.
-  static Expected<std::unique_ptr<Gateway>> open(Config& config);
+  // not, be it that a signal to end has come (loading.h). The Config must be ok() and outlive the Gateway; `checked` is
+  // make_checked_function()'s for it.
+  static Expected<std::unique_ptr<Gateway>> open(Config& config, std::unique_ptr<engine::Function> checked);
   ~Gateway() override;
 
   // Forwards until stop(), SIGINT or SIGTERM, or, when every port replays a capture, until all of it is forwarded; then
@@ -37,14 +40,19 @@ class Gateway : public StatsSource {
   Expected<RouteTable> routes(const RouteQuery& query) override;
   Expected<std::vector<NeighbourRow>> neighbours() override;
   std::string config() override;
+  // Loads on the caller's thread, and may take seconds; refused while another reload is at work.
   Expected<std::string> reload() override;
   void stop() override;
 
  private:
-  explicit Gateway(Config& config) : config_(config), started_(std::chrono::steady_clock::now()) {}
+  explicit Gateway(Config& config);
+  void reload_aside();
+  Expected<void> open_engine(engine::Function& checked);
   Expected<void> open_mirror();
+  void look_for_captures();
   bool ends(int signal_fd);
   void watch_links();
+  void look_at_mirror();
   void tick();
   bool captures_done();
 
@@ -56,11 +64,17 @@ class Gateway : public StatsSource {
   MirrorLog mirror_log_;
   std::unique_ptr<Api> api_;
   GatewayProbe probe_;
+  Loading loading_;
   std::mutex reload_mutex_;
+  std::thread reloader_;  // of the last SIGHUP
+  std::atomic<bool> reloading_aside_{false};
+  bool eal_started_ = false;
   int wake_fd_ = -1;
   bool reads_captures_ = false;
   std::uint64_t last_rx_ = 0;
   unsigned quiet_ticks_ = 0;
+  std::mutex mirror_stats_mutex_;
+  MirrorStats mirror_stats_;   // as of the last tick, for the API's threads
   std::vector<bool> link_up_;  // by port, as of the last tick
 };
 

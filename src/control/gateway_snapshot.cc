@@ -197,6 +197,11 @@ Snapshot take_snapshot(engine::Engine& engine, const engine::Options& options) {
   return snapshot;
 }
 
+MirrorSnapshot mirror_snapshot(const MirrorStats& stats) {
+  return {stats.prefixes, stats.routes,  stats.neighbours, stats.refused, stats.messages, stats.malformed,
+          stats.overruns, stats.resyncs, stats.probes,     stats.unsent,  stats.refusals, stats.last_refusal};
+}
+
 RouteTable list_routes(const function::RouteTable& table, const engine::PortTable& ports, const RouteQuery& query) {
   RouteTable result;
   const auto routes =
@@ -223,7 +228,7 @@ std::string needs_restart(const Config& running_config, const Config& wanted_con
       running.streams != wanted.streams || running.poll != wanted.poll || running.scheduling != wanted.scheduling ||
       running.cores != wanted.cores || running.forwarder_cores != wanted.forwarder_cores ||
       running.worker_core != wanted.worker_core || running.mode != wanted.mode ||
-      running.cpu_below != wanted.cpu_below) {
+      running.cpu_below != wanted.cpu_below || running_config.allow_busy_cores != wanted_config.allow_busy_cores) {
     return "[engine]";
   }
   if (running.memory != wanted.memory) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "control/config.h"
+#include "control/netlink/mirror.h"
 #include "control/snapshot.h"
 #include "engine/engine.h"
 #include "function/route/route_table.h"
@@ -17,6 +18,8 @@ namespace sluice::control {
 bool read_consistent(const std::function<engine::EngineStats()>& read, std::size_t slack, engine::EngineStats& stats);
 
 Snapshot take_snapshot(engine::Engine& engine, const engine::Options& options);
+
+MirrorSnapshot mirror_snapshot(const MirrorStats& stats);
 
 RouteTable list_routes(const function::RouteTable& table, const engine::PortTable& ports, const RouteQuery& query);
 

@@ -75,6 +75,27 @@ void engine_metrics(Exposition& out, const Snapshot& s) {
   out.single("neighbours", "gauge", "Neighbours with a known MAC address", s.routes.neighbours);
 }
 
+void mirror_metrics(Exposition& out, const MirrorSnapshot& m) {
+  out.single("mirror_prefixes", "gauge", "Prefixes in the kernel's tables", m.prefixes);
+  out.single("mirror_routes", "gauge", "Routes of the kernel that are in force here", m.routes);
+  out.single("mirror_neighbours", "gauge", "Neighbours of the kernel that are in force here", m.neighbours);
+  out.single("mirror_refused", "gauge", "Routes and neighbours of the kernel that have no room here now", m.refused);
+  out.single("mirror_messages_total", "counter", "Messages of the kernel, dumps included", m.messages);
+  out.single("mirror_malformed_total", "counter", "Messages passed over that are not as rtnetlink says", m.malformed);
+  out.single("mirror_overruns_total", "counter", "Times that the kernel dropped notifications", m.overruns);
+  out.single("mirror_resyncs_total", "counter", "Full comparisons after the first", m.resyncs);
+  out.single("mirror_probes_total", "counter", "Stale neighbours that the kernel was asked to verify", m.probes);
+  out.single("mirror_unsent_total", "counter", "Probes and requests that the kernel did not take, to be sent again",
+             m.unsent);
+  out.single("mirror_refusals_total", "counter", "Changes of routes and neighbours that found no room", m.refusals);
+}
+
+void loading_metrics(Exposition& out, const LoadingSnapshot& loading) {
+  out.single("loading", "gauge", "1: a table is being loaded", loading.what.empty() ? 0 : 1);
+  out.single("loading_done", "gauge", "Entries of it that are loaded", loading.done);
+  out.single("loading_entries", "gauge", "Entries to load; 0: not known, or none", loading.total);
+}
+
 template <typename Row, typename Describe>
 void by_row(Exposition& out, std::string_view name, std::string_view type, std::string_view help,
             const std::vector<Row>& rows, std::uint64_t Row::*field, Describe labels) {
@@ -183,6 +204,8 @@ void latency_metrics(Exposition& out, const LatencySnapshot& latency) {
 std::string metrics_text(const Snapshot& snapshot) {
   Exposition out;
   engine_metrics(out, snapshot);
+  mirror_metrics(out, snapshot.mirror);
+  loading_metrics(out, snapshot.loading);
   lane_metrics(out, snapshot);
   port_metrics(out, snapshot);
   away_metrics(out, snapshot);

@@ -78,6 +78,22 @@ struct RouteCounts {
   std::uint64_t ipv4 = 0, ipv6 = 0, neighbours = 0;
 };
 
+// A step of the control path that takes long, such as a reload of a big table.
+struct LoadingSnapshot {
+  std::string what;                   // empty: nothing is being loaded
+  std::uint64_t done = 0, total = 0;  // total 0: not known
+};
+
+// The mirror of the kernel's routes and neighbours; all 0 without one.
+struct MirrorSnapshot {
+  std::uint64_t prefixes = 0;    // in the kernel's tables
+  std::uint64_t routes = 0;      // of them in force here
+  std::uint64_t neighbours = 0;  // of the kernel, in force here
+  std::uint64_t refused = 0;     // routes and neighbours that have no room here now
+  std::uint64_t messages = 0, malformed = 0, overruns = 0, resyncs = 0, probes = 0, unsent = 0, refusals = 0;
+  std::string last_refusal;
+};
+
 struct Snapshot {
   std::string version;
   std::uint64_t uptime_ns = 0;
@@ -96,6 +112,8 @@ struct Snapshot {
   std::vector<AwaySnapshot> away;
   LatencySnapshot latency;
   RouteCounts routes;
+  MirrorSnapshot mirror;
+  LoadingSnapshot loading;
 };
 
 // The sum of all lanes; index, port, queue and core are of no meaning.

@@ -29,6 +29,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "lookup/fib_limits.h"
 #include "lookup/trie.h"
 
 // rte_vect.h declares these without C linkage.
@@ -41,20 +42,25 @@ namespace sluice::lookup {
 
 namespace {
 
-constexpr std::uint32_t slack = 64;
 constexpr std::uint64_t alias = max_next_hop_id + 1;
 constexpr std::size_t longest_name = 16;
 constexpr unsigned chunk = 64;  // lookups at a time: DPDK answers in 8 bytes each, which are narrowed
 
-std::size_t heap_in_use() {
-  std::size_t bytes = 0;
+struct Heap {
+  std::size_t used = 0;
+  std::size_t free = 0;
+};
+
+Heap heap() {
+  Heap sum;
   for (unsigned i = 0; i < rte_socket_count(); ++i) {
     rte_malloc_socket_stats stats;
     if (rte_malloc_get_socket_stats(rte_socket_id_by_idx(i), &stats) == 0) {
-      bytes += stats.heap_allocsz_bytes;
+      sum.used += stats.heap_allocsz_bytes;
+      sum.free += stats.heap_freesz_bytes;
     }
   }
-  return bytes;
+  return sum;
 }
 
 // DPDK has an AVX-512 lookup for each family, but takes it only when the process-wide limit of vector width allows,
@@ -71,10 +77,12 @@ std::string key_of(int family) {
   return family == 4 ? "max_ipv4" : "max_ipv6";
 }
 
-tl::unexpected<Error> no_memory(int family, std::uint32_t routes) {
+tl::unexpected<Error> no_memory(int family, std::uint32_t routes, std::size_t free) {
+  const std::uint64_t needed = Fib::memory_needed(family, routes);
   return make_error("the IPv" + std::to_string(family) + " route table for " + std::to_string(routes) +
-                    " routes does not fit: " + rte_strerror(rte_errno) + "; lower [route] " + key_of(family) +
-                    " or give DPDK more memory");
+                    " routes does not fit: it needs " + std::to_string(needed >> 20) + " MB and " +
+                    std::to_string(free >> 20) + " MB of DPDK's memory are free; lower [route] " + key_of(family) +
+                    " or raise [memory] size");
 }
 
 unsigned leading_ones(const packet::IpAddress& address) {
@@ -130,45 +138,47 @@ Expected<std::unique_ptr<Fib>> Fib::create(const Options& options) {
     return make_error("a route table's name has 1 to 16 characters, not '" + options.name + "'");
   }
   std::unique_ptr<Fib> fib(new Fib);
-  const std::size_t before = heap_in_use();
+  const std::size_t before = heap().used;
   if (auto ok = fib->create4(options); !ok) {
     return tl::unexpected(ok.error());
   }
   if (auto ok = fib->create6(options); !ok) {
     return tl::unexpected(ok.error());
   }
-  fib->memory_bytes_ = heap_in_use() - before;
+  fib->memory_bytes_ = heap().used - before;
   return fib;
 }
 
 Expected<void> Fib::create4(const Options& options) {
+  const std::size_t free = heap().free;
   family4_.max_routes = options.max_routes4;
   family4_.max_groups = options.groups4 != 0 ? options.groups4 : default_groups(4, options.max_routes4);
   rte_fib_conf conf{};
   conf.type = RTE_FIB_DIR24_8;
-  conf.max_routes = static_cast<int>(options.max_routes4 + 33);  // and the parts of an all-ones prefix
+  conf.max_routes = static_cast<int>(options.max_routes4 + extra_routes4);
   conf.dir24_8.nh_sz = RTE_FIB_DIR24_8_4B;
   conf.dir24_8.num_tbl8 = family4_.max_groups + slack;
   fib4_ = rte_fib_create((options.name + "4").c_str(), options.numa_node, &conf);
   if (fib4_ == nullptr) {
-    return no_memory(4, options.max_routes4);
+    return no_memory(4, options.max_routes4, free);
   }
   rte_fib_select_lookup(fib4_, RTE_FIB_LOOKUP_DIR24_8_SCALAR_MACRO);
   return {};
 }
 
 Expected<void> Fib::create6(const Options& options) {
+  const std::size_t free = heap().free;
   family6_.max_routes = options.max_routes6;
   family6_.max_groups = options.groups6 != 0 ? options.groups6 : default_groups(6, options.max_routes6);
   rte_fib6_conf conf{};
   conf.type = RTE_FIB6_TRIE;
-  conf.max_routes = static_cast<int>(options.max_routes6 + 130);
+  conf.max_routes = static_cast<int>(options.max_routes6 + extra_routes6);
   conf.trie.nh_sz = RTE_FIB6_TRIE_4B;
   conf.trie.num_tbl8 = family6_.max_groups + slack;
   fib6_ = rte_fib6_create((options.name + "6").c_str(), options.numa_node, &conf);
   const std::uint8_t unspecified[16] = {};
   if (fib6_ == nullptr || rte_fib6_add(fib6_, unspecified, 0, no_route) != 0) {
-    return no_memory(6, options.max_routes6);
+    return no_memory(6, options.max_routes6, free);
   }
   select_vector(fib6_);
   return {};

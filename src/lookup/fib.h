@@ -48,8 +48,14 @@ class Fib {
   // How a table of this many routes is sized when groups4 or groups6 is 0; the GPU's tables use the same figure.
   static std::uint32_t default_groups(int family, std::uint32_t max_routes);
 
+  // DPDK heap memory that a family's table of this many routes takes, but for a few percent. Needs no DPDK running.
+  static std::uint64_t memory_needed(int family, std::uint32_t max_routes);
+
+  // An Error says how much memory was needed and how much there was.
   static Expected<std::unique_ptr<Fib>> create(const Options& options);
   ~Fib();
+  // For a program that ends: leaves the memory to the EAL, which gives it back without clearing it first.
+  void leave_to_eal() { fib4_ = nullptr, fib6_ = nullptr; }
   Fib(const Fib&) = delete;
   Fib& operator=(const Fib&) = delete;
 

@@ -95,6 +95,37 @@ TEST_F(FibTest, AFullTableNamesTheKeyAndStaysAsItWas) {
   EXPECT_TRUE(fib_->add(prefix("200.0.0.0/8"), 1));
 }
 
+TEST(FibMemory, IsKnownBeforeATableIsMade) {
+  for (const std::uint32_t routes : {10'000U, 300'000U}) {
+    const auto fib = Fib::create({.name = "memory", .max_routes4 = routes, .max_routes6 = routes});
+    ASSERT_TRUE(fib) << fib.error().message;
+    const auto needed = static_cast<double>(Fib::memory_needed(4, routes) + Fib::memory_needed(6, routes));
+    const auto taken = static_cast<double>((*fib)->memory_bytes());
+    EXPECT_LE(needed, taken) << "what is refused for want of memory would not have fitted";
+    EXPECT_GE(needed, 0.97 * taken) << routes;
+  }
+}
+
+TEST(FibMemory, ATableThatDoesNotFitSaysWhatItNeedsAndWhatThereIs) {
+  for (const auto& [options, words] :
+       {std::pair{Fib::Options{.name = "large", .max_routes4 = 16'000'000, .max_routes6 = 1},
+                  "the IPv4 route table for 16000000 routes does not fit: it needs "},
+        std::pair{Fib::Options{.name = "large", .max_routes4 = 1, .max_routes6 = 4'000'000},
+                  "the IPv6 route table for 4000000 routes does not fit: it needs "}}) {
+    const auto fib = Fib::create(options);
+    ASSERT_FALSE(fib);
+    const std::string& message = fib.error().message;
+    ASSERT_EQ(message.rfind(words, 0), 0U) << message;
+    const int family = options.max_routes4 == 1 ? 6 : 4;
+    const std::string needed =
+        std::to_string(Fib::memory_needed(family, std::max(options.max_routes4, options.max_routes6)) >> 20);
+    EXPECT_NE(message.find("needs " + needed + " MB and "), std::string::npos) << message;
+    EXPECT_NE(message.find(" MB of DPDK's memory are free; lower [route] max_ipv" + std::to_string(family)),
+              std::string::npos)
+        << message;
+  }
+}
+
 TEST_F(FibTest, TooManyLongPrefixesNameTheKeyAndStayAsTheyWere) {
   for (std::uint32_t i = 0; i < 8; ++i) {
     ASSERT_TRUE(fib_->add(packet::IpPrefix::of(packet::IpAddress::v4(0x0a000000 + (i << 8)), 25), 1));
@@ -200,7 +231,7 @@ TEST(FibOptions, MistakesAreSaid) {
               testing::HasSubstr("1 to 16 characters"));
   const auto huge = Fib::create({.name = "huge", .max_routes4 = 20'000'000});
   ASSERT_FALSE(huge);
-  EXPECT_THAT(huge.error().message, testing::HasSubstr("lower [route] max_ipv4 or give DPDK more memory"));
+  EXPECT_THAT(huge.error().message, testing::HasSubstr("lower [route] max_ipv4 or raise [memory] size"));
   const auto small = Fib::create({.name = "small", .max_routes4 = 1000, .max_routes6 = 1000});
   ASSERT_TRUE(small) << "what a failed creation took is given back";
   EXPECT_GT((*small)->memory_bytes(), 128U << 20);

@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::size_t largest_text = 1U << 30;
 constexpr std::uint64_t largest_window = 256U << 20;  // bytes to unpack with; `xz -9` asks for 65 MB
+constexpr std::size_t most_mistakes = 10;             // that an error lists
 
 Expected<std::string> read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -71,23 +72,58 @@ Expected<std::string> read_text(const std::string& path) {
 // Next hops as written -> their index in the list.
 class Names {
  public:
-  explicit Names(RouteList& list) : list_(list) {}
+  Names(RouteList& list, const NextHopCheck& check) : list_(list), check_(check), wrong_{wrong("")} {}
   NextHopId id_of(std::string_view text) {
+    if (text.empty()) {
+      return no_route;
+    }
     const auto [at, is_new] = ids_.try_emplace(std::string(text), static_cast<NextHopId>(list_.next_hops.size()));
     if (is_new) {
       list_.next_hops.emplace_back(text);
+      wrong_.push_back(wrong(text));
     }
     return at->second;
   }
+  const std::string& wrong_with(NextHopId id) const { return wrong_[id]; }
 
  private:
+  std::string wrong(std::string_view text) const { return check_ ? check_(text) : std::string(); }
+
   RouteList& list_;
+  const NextHopCheck& check_;
   std::unordered_map<std::string, NextHopId> ids_;
+  std::vector<std::string> wrong_;  // by id
 };
 
-// Calls `line(text)` for each line; a message that it returns becomes an error with file and line.
+// What is wrong with a file: the first mistakes with their lines, and how many there are.
+class Mistakes {
+ public:
+  explicit Mistakes(const std::string& path) : path_(path) {}
+  void add(std::size_t line, const std::string& wrong) {
+    if (++count_ <= most_mistakes) {
+      text_.append(count_ == 1 ? "" : "\n").append(path_).append(":").append(std::to_string(line)).append(": ");
+      text_.append(wrong);
+    }
+  }
+  Expected<void> result() const {
+    if (count_ == 0) {
+      return {};
+    }
+    return make_error(count_ <= most_mistakes ? text_
+                                              : text_ + "\n" + path_ + ": and " +
+                                                    std::to_string(count_ - most_mistakes) + " more mistakes");
+  }
+
+ private:
+  const std::string& path_;
+  std::size_t count_ = 0;
+  std::string text_;
+};
+
+// Calls `line(text)` for each line; a message that it returns is a mistake.
 template <typename Line>
 Expected<void> for_each_line(const std::string& path, std::string_view text, const Line& line) {
+  Mistakes mistakes(path);
   for (std::size_t number = 1; !text.empty(); ++number) {
     const std::size_t end = text.find('\n');
     std::string_view one = text.substr(0, end);
@@ -96,12 +132,10 @@ Expected<void> for_each_line(const std::string& path, std::string_view text, con
       one.remove_suffix(1);
     }
     if (const std::string wrong = line(one); !wrong.empty()) {
-      std::string message = path;
-      message.append(":").append(std::to_string(number)).append(": ").append(wrong);
-      return make_error(std::move(message));
+      mistakes.add(number, wrong);
     }
   }
-  return {};
+  return mistakes.result();
 }
 
 // Takes the next word off the front of `text`; empty at the end.
@@ -134,8 +168,9 @@ std::string read_route(std::string_view line, RouteList& list, Names& names) {
   if (!parsed) {
     return parsed.error().message;
   }
-  list.routes.push_back({*parsed, next_hop.empty() ? no_route : names.id_of(next_hop)});
-  return {};
+  const NextHopId id = names.id_of(next_hop);
+  list.routes.push_back({*parsed, id});
+  return names.wrong_with(id);
 }
 
 // BGP4MP|time|A|peer|AS|prefix|path|origin|next hop|…   BGP4MP|time|W|peer|AS|prefix
@@ -171,13 +206,13 @@ std::string read_update(std::string_view line, RouteList& list, Names& names) {
 }
 
 template <typename Read>
-Expected<RouteList> read_list(const std::string& path, const Read& read) {
+Expected<RouteList> read_list(const std::string& path, const NextHopCheck& check, const Read& read) {
   auto text = read_text(path);
   if (!text) {
     return tl::unexpected(text.error());
   }
   RouteList list;
-  Names names(list);
+  Names names(list, check);
   auto ok = for_each_line(path, *text, [&](std::string_view line) { return read(line, list, names); });
   if (!ok) {
     return tl::unexpected(ok.error());
@@ -187,12 +222,12 @@ Expected<RouteList> read_list(const std::string& path, const Read& read) {
 
 }  // namespace
 
-Expected<RouteList> read_routes(const std::string& path) {
-  return read_list(path, read_route);
+Expected<RouteList> read_routes(const std::string& path, const NextHopCheck& check) {
+  return read_list(path, check, read_route);
 }
 
 Expected<RouteList> read_updates(const std::string& path) {
-  return read_list(path, read_update);
+  return read_list(path, {}, read_update);
 }
 
 std::string data_path(const std::string& name) {

@@ -4,11 +4,14 @@
 // its name ends in .xz. A host address is a prefix of 32 or 128 bits. An update file is the text of `bgpdump -m`; lines
 // that neither announce nor withdraw (STATE) are skipped.
 //
-// Errors name file:line and what is wrong. Cost: about 0.3 us per line, and the file's text in memory while it is read.
+// Errors name file:line and what is wrong, a line for each mistake; after ten they say how many more there are. Cost:
+// about 0.3 us per line, and the file's text in memory while it is read.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -29,7 +32,12 @@ struct RouteList {
   std::vector<std::string> next_hops{""};
 };
 
-Expected<RouteList> read_routes(const std::string& path);
+// What is wrong with a line's next hop as it is written (empty: the line has none); an empty answer: nothing. Called
+// once for each next hop.
+using NextHopCheck = std::function<std::string(std::string_view next_hop)>;
+
+// Without a check any word is a next hop, and a line may have none.
+Expected<RouteList> read_routes(const std::string& path, const NextHopCheck& check = {});
 
 // The updates in order: a line with a next hop announces (adds or replaces), one without withdraws.
 Expected<RouteList> read_updates(const std::string& path);

@@ -94,6 +94,35 @@ TEST_F(RouteFile, MistakesNameFileAndLine) {
   }
 }
 
+TEST_F(RouteFile, EveryMistakeIsALineAndAfterTenTheyAreCounted) {
+  const std::string two = write("two.txt", "1.0.0.0/33 a\n1.0.0.0/8 a\nx a\n");
+  EXPECT_EQ(read_routes(two).error().message, two + ":1: '1.0.0.0/33': the prefix length must be 0 to 32\n" + two +
+                                                  ":3: 'x' is not an IPv4 or IPv6 address");
+  std::string text;
+  std::string lines;
+  for (int i = 1; i <= 13; ++i) text += "bad a\n";
+  const std::string many = write("many.txt", text);
+  for (int i = 1; i <= 10; ++i) lines += many + ":" + std::to_string(i) + ": 'bad' is not an IPv4 or IPv6 address\n";
+  EXPECT_EQ(read_routes(many).error().message, lines + many + ": and 3 more mistakes");
+}
+
+TEST_F(RouteFile, NextHopsAreCheckedWhereTheyStand) {
+  unsigned calls = 0;
+  const auto list = [&](const std::string& path) {
+    return read_routes(path, [&](std::string_view hop) -> std::string {
+      ++calls;
+      return hop.empty() ? "needs a next hop" : hop == "good" ? "" : "'" + std::string(hop) + "' is bad";
+    });
+  };
+  const std::string path = write("hops.txt", "1.0.0.0/8 good\n2.0.0.0/8 evil\n3.0.0.0/8\n4.0.0.0/8 evil\n");
+  const auto refused = list(path);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message,
+            path + ":2: 'evil' is bad\n" + path + ":3: needs a next hop\n" + path + ":4: 'evil' is bad");
+  EXPECT_EQ(calls, 3U) << "once for each next hop, not for each line";
+  EXPECT_TRUE(list(write("fine.txt", "1.0.0.0/8 good\n")));
+}
+
 TEST_F(RouteFile, AMissingOrBrokenFileIsSaid) {
   EXPECT_EQ(read_routes("/nowhere/routes.txt").error().message, "/nowhere/routes.txt: No such file or directory");
   const std::string whole = xz(good);

@@ -178,6 +178,13 @@ def stop(process, with_signal=signal.SIGKILL, timeout=10):
         raise AssertionError(f"{process.args} did not end within {timeout} s of {signal.Signals(with_signal).name}") from None
 
 
+def cpu_seconds(pid):
+    """Processor time that a process has taken."""
+    with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+        fields = stat.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def wait_until(condition, timeout=10.0, every=0.05):
     """True as soon as `condition()` is; False when it was not within `timeout` seconds."""
     end = time.monotonic() + timeout

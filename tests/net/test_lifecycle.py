@@ -1,13 +1,14 @@
 """Starting, reloading, dying and refusing."""
 
+import os
 import re
 import signal
 import subprocess
 import time
 
 import pytest
-from gateway import SLUICE, config
-from hosts import stop, wait_until
+from gateway import SLUICE, SMALL_TABLES, config
+from hosts import cpu_seconds, stop, wait_until
 from topology import PORTS, SERVER4
 
 
@@ -92,6 +93,11 @@ def refused(fresh, text, before=()):
     return errors
 
 
+def line_of(text, setting):
+    """The place that a refusal names: FILE:LINE of the first line of the configuration that holds `setting`."""
+    return f"bad.toml:{[setting in line for line in text.splitlines()].index(True) + 1}: "
+
+
 def test_a_misspelt_key_is_named_with_its_line(fresh):
     line = refused(fresh, config(PORTS).replace("deadline", "dedline"))
     assert "bad.toml:3" in line and "dedline" in line and "deadline" in line
@@ -99,7 +105,9 @@ def test_a_misspelt_key_is_named_with_its_line(fresh):
 
 @pytest.mark.parametrize("driver", ["net_af_packet", "net_af_xdp"])
 def test_an_interface_that_does_not_exist_is_named(fresh, driver):
-    line = refused(fresh, config([("lan", f"{driver}0,iface=nosuch0", "sl-lan"), PORTS[1]]))
+    text = config([("lan", f"{driver}0,iface=nosuch0", "sl-lan"), PORTS[1]])
+    line = refused(fresh, text)
+    assert line_of(text, "nosuch0") in line
     assert "[[port]] 'lan'" in line and "no interface 'nosuch0' in this network namespace" in line and "ip link" in line
     assert "permitted" not in line
 
@@ -114,7 +122,7 @@ def test_a_missing_privilege_is_named(fresh, driver):
 def test_an_mtu_that_the_device_refuses_is_named(fresh):
     """Here for want of the privilege."""
     ports = [("lan", "lan0", ""), ("wan", "wan0", "")]
-    text = config(ports, route=("kernel = false",), port=("mtu = 1600",))
+    text = config(ports, route=("kernel = false", *SMALL_TABLES), port=("mtu = 1600",))
     line = refused(fresh, text, ["setpriv", "--bounding-set", "-net_admin,-sys_admin"])
     assert "[[port]] 'lan'" in line and "does not take mtu = 1600" in line
 
@@ -153,6 +161,60 @@ def test_interfaces_get_their_mtu_and_mode_back(fresh, driver):
     check()
 
 
+@pytest.mark.parametrize(("engine", "memory", "route", "setting", "words"), [
+    pytest.param(["cores = [777]"], [], None, "cores", "core 777 does not exist", id="core"),
+    pytest.param(["worker_core = 777"], [], None, "worker_core", "core 777 does not exist", id="worker"),
+    pytest.param([], [], ("kernel = true", "max_ipv4 = 3_000_000"), "max_ipv4", "lower max_ipv4", id="tables"),
+])
+def test_a_refusal_names_the_line_of_its_setting(fresh, engine, memory, route, setting, words):
+    text = config(PORTS, engine=engine, memory=memory, **({"route": route} if route else {}))
+    line = refused(fresh, text)
+    assert line_of(text, setting) in line and words in line
+
+
+def test_a_core_that_others_use_is_refused_unless_allowed(fresh):
+    core = max(os.sched_getaffinity(0))
+    others = fresh.router.spawn(["taskset", "-c", str(core), "sh", "-c", "while :; do :; done"])
+    wait_until(lambda: cpu_seconds(others.pid) > 0.2, 10)
+    text = config(PORTS, engine=[f"cores = [{core}]"])
+    line = refused(fresh, text)
+    assert line_of(text, "cores") + f"[engine] cores: core {core} is " in line and 'busy_cores = "allow"' in line
+    fresh.configuration = {"engine": [f"cores = [{core}]", 'busy_cores = "allow"']}
+    fresh.start()
+
+
+def test_a_twin_that_cannot_be_made_is_named_with_its_line(fresh):
+    fresh.router.ip("link add sl-wan type veth peer name unused")
+    text = config(PORTS)
+    assert line_of(text, 'twin = "sl-wan"') in refused(fresh, text)
+
+
+def test_hugepages_that_are_missing_are_named_with_their_line(fresh):
+    text = config(PORTS, size="900G").replace('hugepages = "off"', 'hugepages = "require"')
+    line = refused(fresh, text)
+    assert line_of(text, "hugepages") in line and "vm.nr_hugepages" in line
+
+
+def test_an_api_address_in_use_is_named_with_its_line(fresh):
+    fresh.start()
+    text = config([("a", "net_null0", ""), ("b", "net_null1", "")])
+    path = fresh.folder / "bad.toml"
+    path.write_text(text, encoding="utf-8")
+    answer = fresh.router.run([SLUICE, "run", path], check=False)
+    assert line_of(text, "listen") + "[api] listen" in answer and "another sluice" in answer, answer
+
+
+def test_a_route_table_is_read_before_anything_starts(fresh):
+    table = fresh.folder / "routes.txt"
+    table.write_text("192.0.2.0/24 10.2.0.2\n192.0.2.1/24 10.2.0.2\n", encoding="utf-8")
+    text = config(PORTS, route=(f'table = "{table}"', *SMALL_TABLES))
+    path = fresh.folder / "bad.toml"
+    path.write_text(text, encoding="utf-8")
+    for command in ("check", "run"):
+        answer = fresh.router.run([SLUICE, command, path], check=False)
+        assert answer == f"{table}:2: '192.0.2.1/24' has host bits set; did you mean 192.0.2.0/24?\n"
+
+
 def test_a_deadline_that_cannot_be_kept_is_refused(fresh):
     line = refused(fresh, config(PORTS, engine=['cycle = "40ms"']))
     assert "deadline" in line
@@ -160,6 +222,11 @@ def test_a_deadline_that_cannot_be_kept_is_refused(fresh):
 
 def test_sighup_reloads(fresh):
     gateway = fresh.start()
+    good = gateway.config_path.read_text(encoding="utf-8")
+    gateway.config_path.write_text(good + "\n[nonsense]\n[rubbish]\n", encoding="utf-8")
+    gateway.process.send_signal(signal.SIGHUP)
+    assert wait_until(lambda: len(re.findall(r"error reload: .*: unknown section", gateway.log())) == 2, 5), gateway.log()
+    gateway.config_path.write_text(good, encoding="utf-8")
     with gateway.config_path.open("a", encoding="utf-8") as file:
         file.write('\n[[route.connected]]\nprefix = "198.51.100.0/24"\nport = "wan"\n')
     gateway.process.send_signal(signal.SIGHUP)

@@ -1,17 +1,11 @@
 """A running gateway as its administrator sees it: what it costs when idle, and what top, ctl and /metrics say."""
 
-import os
 import re
 import time
 
 from gateway import SLUICE
+from hosts import cpu_seconds
 from topology import CLIENT4, ROUTER_LAN4, SERVER4
-
-
-def cpu_seconds(pid):
-    with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
-        fields = stat.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def test_idle_costs_under_five_percent_of_a_core(network):

@@ -121,3 +121,22 @@ def test_a_neighbour_that_changes_its_address_is_found_again(two_ways):
     two_ways.server.ip("link set eth0 up")
     two_ways.router.ip("neigh flush dev sl-wan")
     assert wait_until(lambda: two_ways.reaches(SERVER4), 10)
+
+
+def test_routes_without_room_are_forwarded_by_as_soon_as_there_is(fresh):
+    """A table for 30 routes, of which the kernel has more; nothing but room makes the others fit."""
+    fresh.configuration = {"route": ("kernel = true", "max_ipv4 = 30", "max_ipv6 = 1000")}
+    gateway = fresh.start()
+    fresh.router.batch([f"route add 198.51.{i}.0/24 via {SERVER4}" for i in range(40)])
+
+    def mirror():
+        return gateway.stats()["mirror"]
+
+    assert wait_until(lambda: mirror()["refused"] >= 10, 5), mirror()
+    before = mirror()
+    assert "raise [route] max_ipv4" in before["last_refusal"] and before["refusals"] >= before["refused"]
+    assert f"sluice_mirror_refused {before['refused']}\n" in gateway.get("/metrics")
+    fresh.router.batch([f"route del 198.51.{i}.0/24" for i in range(25)])
+    assert wait_until(lambda: mirror()["refused"] == 0, 5), mirror()
+    assert mirror()["resyncs"] == before["resyncs"], "it needed no full comparison"
+    assert gateway.control("routes", "--limit", "1000").count("198.51.") >= 15

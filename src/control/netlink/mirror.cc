@@ -21,6 +21,7 @@ namespace {
 constexpr std::uint32_t link_state = IFF_UP | IFF_LOWER_UP;
 constexpr unsigned max_stage_tries = 4;
 constexpr std::size_t probes_per_tick = 64;
+constexpr std::size_t refused_per_tick = 64;
 constexpr int answer_timeout_ms = 10000;
 constexpr unsigned max_requests_at_start = 40;  // that the kernel does not take: ten seconds
 
@@ -70,7 +71,9 @@ Expected<void> NetlinkMirror::start() {
       std::this_thread::sleep_for(options_.resync_pause);
     }
     if (auto done = process(); !done) return done;
+    if (stopped_) return make_error("interrupted while the kernel's tables were read");
   }
+  options_.progress = nullptr;
   for (const auto& twin : options_.twins) {
     const bool exists = std::ranges::any_of(links_, [&](const auto& link) { return link.second.name == twin.name; });
     if (!exists) {
@@ -82,7 +85,7 @@ Expected<void> NetlinkMirror::start() {
 
 Expected<void> NetlinkMirror::process(std::size_t max_messages) {
   const std::uint64_t last = messages_ + max_messages;
-  while (messages_ < last) {
+  while (messages_ < last && !stopped_) {
     const auto received = socket_.receive();
     if (!received) return tl::unexpected(received.error());
     if (received->lost) {
@@ -113,6 +116,8 @@ Expected<void> NetlinkMirror::tick(Clock::time_point now) {
     if (!taken) neighbours_.not_probed(neighbour);
     ++(taken ? probes_ : unsent_);
   }
+  routes_.retry_refused(refused_per_tick);
+  neighbours_.retry_refused(refused_per_tick);
   return begin_due_resync(now);
 }
 
@@ -150,7 +155,7 @@ void NetlinkMirror::end_stage(int error) {
   stage_done_ = false;
   if (stage_doubtful_ && stage_tries_ < max_stage_tries) return;
   if (error == 0) sweep();
-  if (options_.progress) options_.progress(stages[stage_].what, stage_messages_);
+  report();
   stage_tries_ = 0;
   if (++stage_ < static_cast<int>(std::size(stages))) return;
   // Last, so that the routes of an object that is gone have gone before it.
@@ -188,7 +193,11 @@ void NetlinkMirror::count_message(const Header& header) {
   if (!is_dump(header)) return;
   ++stage_messages_;
   if ((header.flags & NLM_F_DUMP_INTR) != 0) stage_doubtful_ = true;
-  if (options_.progress && stage_messages_ % 65536 == 0) options_.progress(stages[stage_].what, stage_messages_);
+  if (stage_messages_ % 16384 == 0) report();
+}
+
+void NetlinkMirror::report() {
+  if (options_.progress && !options_.progress(stages[stage_].what, stage_messages_)) stopped_ = true;
 }
 
 void NetlinkMirror::on_link(const Header& header, const LinkMessage& message) {
@@ -275,6 +284,7 @@ MirrorStats NetlinkMirror::stats() const {
   stats.resyncs = dumps_ > 0 ? dumps_ - 1 : 0;
   stats.probes = probes_;
   stats.unsent = unsent_;
+  stats.refused = routes_.refused() + neighbours_.refused();
   stats.refusals = routes_.refusals() + neighbours_.refusals();
   stats.last_refusal = routes_.last_refusal().empty() ? neighbours_.last_refusal() : routes_.last_refusal();
   return stats;

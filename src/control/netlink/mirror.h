@@ -46,14 +46,15 @@ struct MirrorOptions {
   std::size_t receive_buffer = 32 << 20;        // bytes; about 30,000 notifications
   std::chrono::seconds probe_interval{30};      // how often a stale neighbour is verified
   std::chrono::milliseconds resync_pause{250};  // at least, between two full dumps
-  // Called during start(), every 65,536 messages and at the end of each kind: "routes", how many so far.
-  std::function<void(std::string_view what, std::size_t count)> progress;
+  // Called during start(), every 16,384 messages and at the end of each kind: "routes", how many so far. False: stop.
+  std::function<bool(std::string_view what, std::size_t count)> progress;
 };
 
 struct MirrorStats {
   std::size_t prefixes = 0;    // in the kernel's tables
   std::size_t routes = 0;      // told to the control plane
   std::size_t neighbours = 0;  // told to the control plane
+  std::size_t refused = 0;     // routes and neighbours that the control plane has no room for now
   std::uint64_t messages = 0;  // received, dumps included
   std::uint64_t malformed = 0;
   std::uint64_t overruns = 0;  // the kernel dropped notifications
@@ -73,13 +74,14 @@ class NetlinkMirror : private netlink::Visitor {
 
   NetlinkMirror(const NetlinkMirror&) = delete;
 
-  // Reads everything that is there and tells it; blocks until done. Error: a twin does not exist, or the kernel does
-  // not answer.
+  // Reads everything that is there and tells it; blocks until done. Error: a twin does not exist, the kernel does not
+  // answer, or `progress` said stop.
   Expected<void> start();
   int fd() const { return socket_.fd(); }
   // Handles what is waiting, `max_messages` or a little more at most, and never blocks.
   Expected<void> process(std::size_t max_messages = 8192);
-  // Starts a pending resync and probes stale neighbours. An Error here and from process(): the socket is broken.
+  // Starts a pending resync, probes stale neighbours, and tells again some of what was refused, more when there is room
+  // again. An Error here and from process(): the socket is broken.
   Expected<void> tick(Clock::time_point now);
   // Asks for a full dump with differences told, as after lost notifications.
   void resync() { resync_due_ = true; }
@@ -121,6 +123,7 @@ class NetlinkMirror : private netlink::Visitor {
   void forget_link(int ifindex);
   void set_twin(int ifindex, std::optional<function::PortIndex> port);
   void count_message(const netlink::Header& header);
+  void report();
 
   MirrorOptions options_;
   function::ControlPlane& plane_;
@@ -137,6 +140,8 @@ class NetlinkMirror : private netlink::Visitor {
   bool stage_doubtful_ = false;  // the kernel's tables changed under the dump
   unsigned stage_tries_ = 0;
   std::size_t stage_messages_ = 0;
+
+  bool stopped_ = false;  // options_.progress said so
 
   bool resync_due_ = false;
   Clock::time_point resync_began_{};

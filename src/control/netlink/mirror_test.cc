@@ -290,7 +290,10 @@ std::string batch(const std::string& verb, const std::string& hop) {
 
 TEST_F(MirrorTest, FollowsAFullTable) {
   std::size_t told = 0;
-  options_.progress = [&](std::string_view what, std::size_t count) { told = what == "IPv4 routes" ? count : told; };
+  options_.progress = [&](std::string_view what, std::size_t count) {
+    told = what == "IPv4 routes" ? count : told;
+    return true;
+  };
   kernel(batch("add", "via 10.0.0.2"));
   start();
   EXPECT_GT(told, 50000U);
@@ -370,10 +373,38 @@ TEST_F(MirrorTest, TakesARefusedNeighbourBackWhenTheKernelGivesItUp) {
   kernel("ip neigh add 10.0.0.2 lladdr 02:00:00:00:00:02 nud permanent dev sl-a");
   EXPECT_EQ(told(), "02:00:00:00:00:02");
   EXPECT_EQ(mirror_->stats().refusals, 1U);
+  EXPECT_EQ(mirror_->stats().refused, 1U);
   EXPECT_EQ(mirror_->stats().neighbours, 0U);
   kernel("ip neigh del 10.0.0.2 dev sl-a");
   EXPECT_EQ(told(), "none");
   EXPECT_EQ(mirror_->stats().refusals, 1U);
+}
+
+TEST_F(MirrorTest, TellsWhatWasRefusedAtTheNextTickWithRoom) {
+  start();
+  plane_.refuse_neighbours = true;
+  plane_.route_limit = 0;
+  kernel("ip neigh add 10.0.0.2 lladdr 02:00:00:00:00:02 nud permanent dev sl-a");
+  kernel("ip route add 192.0.2.0/24 via 10.0.0.2");
+  std::this_thread::sleep_for(10ms);
+  ASSERT_TRUE(mirror_->process());
+  EXPECT_EQ(mirror_->stats().refused, 2U);
+  plane_.refuse_neighbours = false;
+  plane_.route_limit = SIZE_MAX;
+  ASSERT_TRUE(mirror_->tick(NetlinkMirror::Clock::now()));
+  EXPECT_EQ(mirror_->stats().refused, 0U);
+  EXPECT_EQ(plane_.neighbour(0, "10.0.0.2"), "02:00:00:00:00:02");
+  EXPECT_EQ(plane_.route("192.0.2.0/24"), "unicast 0 via 10.0.0.2");
+}
+
+TEST_F(MirrorTest, StopsReadingWhenTold) {
+  auto options = options_;
+  options.progress = [](std::string_view what, std::size_t) { return what != "neighbours"; };
+  auto mirror = NetlinkMirror::open(std::move(options), plane_);
+  ASSERT_TRUE(mirror) << mirror.error().message;
+  const auto started = (*mirror)->start();
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().message, "interrupted while the kernel's tables were read");
 }
 
 // The kernel itself has no traffic for the neighbour, so it would never look whether its MAC is still right.

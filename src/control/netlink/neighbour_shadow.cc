@@ -47,7 +47,7 @@ void NeighbourShadow::moved(int ifindex, std::optional<function::PortIndex> befo
   for (auto& [key, entry] : entries_) {
     if (key.ifindex != ifindex) continue;
     if (before && entry.refused) (void)plane_.remove_neighbour(*before, key.address);
-    entry.refused = false;
+    set_refused(entry, false);
     if (before && entry.told) {
       note(plane_.remove_neighbour(*before, key.address));
       --told_;
@@ -57,16 +57,33 @@ void NeighbourShadow::moved(int ifindex, std::optional<function::PortIndex> befo
   }
 }
 
-void NeighbourShadow::tell(const Key& key, Entry& entry) {
+void NeighbourShadow::set_refused(Entry& entry, bool refused) {
+  refused_ += refused ? 1 : 0;
+  refused_ -= entry.refused ? 1 : 0;
+  entry.refused = refused;
+}
+
+void NeighbourShadow::retry_refused(std::size_t limit) {
+  if (refused_ == 0) return;
+  std::size_t in_a_row = 0;
+  for (auto& [key, entry] : entries_) {
+    if (!entry.refused) continue;
+    tell(key, entry, true);
+    in_a_row = entry.refused ? in_a_row + 1 : 0;
+    if (in_a_row == limit) return;
+  }
+}
+
+void NeighbourShadow::tell(const Key& key, Entry& entry, bool again) {
   const auto port = ports_.port(key.ifindex);
   if (!port) return;
   if (!entry.mac && !entry.told && entry.refused) (void)plane_.remove_neighbour(*port, key.address);
-  if (!entry.mac) entry.refused = false;
+  if (!entry.mac) set_refused(entry, false);
   if (entry.told == entry.mac) return;
   if (entry.mac) {
     const auto answer = plane_.add_neighbour(*port, key.address, *entry.mac);
-    note(answer);
-    entry.refused = !answer && !entry.told;
+    if (!again) note(answer);
+    set_refused(entry, !answer && !entry.told);
     if (!answer) return;
     told_ += entry.told ? 0 : 1;
   } else {

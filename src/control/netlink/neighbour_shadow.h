@@ -47,6 +47,10 @@ class NeighbourShadow {
   void not_probed(const Key& key);
 
   std::size_t told() const { return told_; }
+  // Tells neighbours again that were refused, until `limit` of them in a row are refused still.
+  void retry_refused(std::size_t limit);
+  // Neighbours that are refused now.
+  std::size_t refused() const { return refused_; }
   std::size_t refusals() const { return refusals_; }
   const std::string& last_refusal() const { return last_refusal_; }
 
@@ -62,7 +66,8 @@ class NeighbourShadow {
   struct Hash {
     std::size_t operator()(const Key& key) const noexcept;
   };
-  void tell(const Key& key, Entry& entry);
+  void tell(const Key& key, Entry& entry, bool again = false);
+  void set_refused(Entry& entry, bool refused);
   void note(const Expected<void>& answer);
 
   function::ControlPlane& plane_;
@@ -70,6 +75,7 @@ class NeighbourShadow {
   std::unordered_map<Key, Entry, Hash> entries_;
   std::uint32_t generation_ = 0;
   std::size_t told_ = 0;
+  std::size_t refused_ = 0;  // entries that are
   std::size_t refusals_ = 0;
   std::string last_refusal_;
 };

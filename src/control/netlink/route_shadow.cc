@@ -10,6 +10,10 @@ namespace sluice::control::netlink {
 
 using function::RouteKind;
 
+namespace {
+constexpr std::size_t most_retries = 8192;  // at a time: some ten milliseconds
+}
+
 std::size_t RouteShadow::Hash::operator()(const packet::IpPrefix& prefix) const noexcept {
   std::uint64_t high;
   std::uint64_t low;
@@ -212,23 +216,48 @@ std::optional<RouteShadow::Told> RouteShadow::best(const Candidates& candidates)
   return std::nullopt;
 }
 
-void RouteShadow::tell(const packet::IpPrefix& prefix, Entry& entry) {
+bool RouteShadow::tell(const packet::IpPrefix& prefix, Entry& entry, bool again) {
   const auto wanted = best(entry.candidates);
+  if (!refused_.empty() && !again) refused_.erase(prefix);
   if (!wanted) {
     if (entry.is_told) withdraw(prefix, entry.told.metric);
     told_ -= entry.is_told ? 1 : 0;
     entry.is_told = false;
-    return;
+    return true;
   }
-  if (entry.is_told && entry.told == *wanted && !hops_.changed(wanted->hops)) return;
+  if (entry.is_told && entry.told == *wanted && !hops_.changed(wanted->hops)) return true;
   const auto& next_hops = hops_.resolved(wanted->hops).next_hops;
   const auto answer = plane_.add_route({prefix, wanted->kind, next_hops, wanted->metric, wanted->protocol});
-  note(answer);
-  if (!answer) return;
+  if (!answer) {
+    if (again) return false;
+    note(answer);
+    refused_.insert(prefix);
+    // The set of hops that is told means something else by now: not what is wanted, though it has the same id.
+    if (entry.is_told && entry.told == *wanted) entry.told.hops = no_hops;
+    return false;
+  }
   if (entry.is_told && entry.told.metric != wanted->metric) withdraw(prefix, entry.told.metric);
   told_ += entry.is_told ? 0 : 1;
   entry.told = *wanted;
   entry.is_told = true;
+  return true;
+}
+
+void RouteShadow::retry_refused(std::size_t limit) {
+  std::size_t in_a_row = 0;
+  for (std::size_t left = std::min(refused_.size(), most_retries); left > 0 && in_a_row < limit; --left) {
+    auto next = refused_.upper_bound(last_retried_);
+    if (next == refused_.end()) next = refused_.begin();
+    last_retried_ = *next;
+    auto& prefixes = table_of(last_retried_.address.family).prefixes;
+    const auto found = prefixes.find(last_retried_);
+    if (found == prefixes.end() || tell(found->first, found->second, true)) {
+      refused_.erase(next);
+      in_a_row = 0;
+    } else {
+      ++in_a_row;
+    }
+  }
 }
 
 void RouteShadow::withdraw(const packet::IpPrefix& prefix, std::uint32_t metric) {

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <forward_list>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -52,8 +53,12 @@ class RouteShadow {
 
   std::size_t prefixes() const { return tables_[0].prefixes.size() + tables_[1].prefixes.size(); }
   std::size_t prefixes_told() const { return told_; }
+  // Tells refused routes again, in turn, until `limit` of them in a row are refused still. Cost: that of telling them.
+  void retry_refused(std::size_t limit);
+  // Routes that are refused now.
+  std::size_t refused() const { return refused_.size(); }
   // Calls that the control plane refused, and why it refused the last one. Refused routes are told again when they
-  // change and after every dump.
+  // change, after every dump, and by retry_refused(), which does not count.
   std::size_t refusals() const { return refusals_; }
   const std::string& last_refusal() const { return last_refusal_; }
 
@@ -104,7 +109,8 @@ class RouteShadow {
   bool covers(HopSetId larger, HopSetId smaller) const;
   std::optional<Told> best(const Candidates& candidates);
   std::optional<Told> effective(const Candidate& candidate);
-  void tell(const packet::IpPrefix& prefix, Entry& entry);
+  // False: the control plane refused the route.
+  bool tell(const packet::IpPrefix& prefix, Entry& entry, bool again = false);
   void withdraw(const packet::IpPrefix& prefix, std::uint32_t metric);
   void note(const Expected<void>& answer);
   void free_unused_hops();
@@ -114,6 +120,8 @@ class RouteShadow {
   NexthopTable nexthops_;
   Table tables_[2];
   std::size_t told_ = 0;
+  std::set<packet::IpPrefix> refused_;
+  packet::IpPrefix last_retried_;
   std::size_t refusals_ = 0;
   std::string last_refusal_;
   std::size_t free_hops_above_ = 4096;

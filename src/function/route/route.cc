@@ -58,6 +58,10 @@ Router::Router(RouterOptions options, const engine::PortTable& ports) : options_
 Router::~Router() = default;
 
 Expected<void> Router::prepare() {
+  // Tables of this size take a moment to make, too.
+  if (progress_ && !progress_(0, statics_read_ ? statics_read_->size() : 0)) {
+    return make_error("interrupted before tables were made");
+  }
   lookup::Fib::Options fib_options;
   fib_options.name = "route";
   fib_options.max_routes4 = options_.max_ipv4;
@@ -72,16 +76,47 @@ Expected<void> Router::prepare() {
   for (std::size_t port = 0; port < port_mtus_.size(); ++port) {
     table_->set_link(static_cast<PortIndex>(port), true, port_mtus_[port]);
   }
-  return statics_.apply(options_.statics, *table_);
+  bool stopped = false;
+  Expected<void> loaded = load(*this, [&](std::size_t done, std::size_t total) {
+    stopped = progress_ && !progress_(done, total);
+    return !stopped;
+  });
+  if (stopped) {
+    fib_->leave_to_eal();
+  }
+  statics_read_.reset();
+  return loaded;
+}
+
+Expected<void> Router::read_statics() {
+  auto routes = StaticRoutes::read(options_.statics);
+  if (!routes) {
+    return tl::unexpected(routes.error());
+  }
+  statics_read_ = std::move(*routes);
+  return {};
+}
+
+Expected<void> Router::load(const Router& from, const LoadProgress& progress) {
+  const StaticOptions& options = from.options_.statics;
+  if (from.statics_read_) {
+    return statics_.apply(*from.statics_read_, options.neighbours, *table_, progress);
+  }
+  auto routes = StaticRoutes::read(options);
+  if (!routes) {
+    return tl::unexpected(routes.error());
+  }
+  return statics_.apply(*routes, options.neighbours, *table_, progress);
 }
 
 Expected<std::string> Router::reconfigure(const engine::Function& fresh) {
-  const RouterOptions& options = static_cast<const Router&>(fresh).options_;
+  const auto& router = static_cast<const Router&>(fresh);
+  const RouterOptions& options = router.options_;
   if (options.max_ipv4 != options_.max_ipv4 || options.max_ipv6 != options_.max_ipv6 ||
       options.kernel != options_.kernel) {
     return make_error("[route] max_ipv4, max_ipv6 and kernel cannot change while the router runs: restart it");
   }
-  if (auto applied = statics_.apply(options.statics, *table_); !applied) {
+  if (auto applied = load(router, progress_); !applied) {
     return tl::unexpected(applied.error());
   }
   options_ = options;

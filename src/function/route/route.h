@@ -14,6 +14,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,7 +43,15 @@ class Router : public engine::Function {
   Router(RouterOptions options, const engine::PortTable& ports);
   ~Router() override;
 
-  // Makes the tables and loads what the configuration itself says about routes, with progress for a big file.
+  // Reads and checks what the configuration itself says about routes, the whole of a big file too, and keeps it for
+  // prepare(), take_statics() or another router's reconfigure(), which otherwise read for themselves. Needs no DPDK.
+  Expected<void> read_statics();
+  // What `checked`, a router of the same configuration, has read.
+  void take_statics(Router& checked) { statics_read_ = std::move(checked.statics_read_); }
+  // From now on told how far loading is, by the thread that loads.
+  void watch_loading(LoadProgress progress) { progress_ = std::move(progress); }
+
+  // Makes the tables and loads what the configuration itself says about routes.
   Expected<void> prepare() override;
 
   // Takes over the routes and neighbours that `fresh` was configured with; table sizes stay.
@@ -66,6 +75,7 @@ class Router : public engine::Function {
   packet::FrameKind look_closer(engine::Burst& burst, unsigned i) const;
   // The moment before which freed next hops are named neither by a batch in flight nor by the GPU's tables.
   AdjacencyTable::Clock::time_point settled() const;
+  Expected<void> load(const Router& from, const LoadProgress& progress);
 
   RouterOptions options_;
   std::vector<std::uint64_t> mac_words_;  // of the ports
@@ -78,6 +88,8 @@ class Router : public engine::Function {
   std::unique_ptr<AdjacencyTable> adjacencies_;
   std::unique_ptr<RouteTable> table_;
   StaticRoutes statics_;
+  std::optional<StaticRoutes::Routes> statics_read_;
+  LoadProgress progress_;
 };
 
 }  // namespace sluice::function

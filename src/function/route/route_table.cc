@@ -188,6 +188,7 @@ Expected<void> RouteTable::add_neighbour(PortIndex port, const packet::IpAddress
     return make_error("neighbour " + address.str() + ": there is no port number " + std::to_string(port));
   }
   Neighbour& neighbour = neighbours_[{port, address}];
+  neighbour_count_.store(neighbours_.size(), std::memory_order_relaxed);
   neighbour.mac = mac;
   adjacencies_.set_mac(port, address, mac);
   if (neighbour.has_route) {
@@ -214,6 +215,7 @@ Expected<void> RouteTable::remove_neighbour(PortIndex port, const packet::IpAddr
   }
   const bool has_route = known->second.has_route;
   neighbours_.erase(known);
+  neighbour_count_.store(neighbours_.size(), std::memory_order_relaxed);
   adjacencies_.clear_mac(port, address);
   if (!has_route) {
     return {};

@@ -8,6 +8,7 @@
 // look-up and one change of the forwarding table per call.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -49,6 +50,8 @@ class RouteTable : public ControlPlane {
   std::vector<NeighbourRow> neighbours() const;
   // What a lookup's answer stands for; nothing: no gateway (local, blackhole, no route).
   std::vector<NextHop> next_hops(lookup::NextHopId id) const;
+  // Like size(), without waiting for whoever changes the table.
+  std::size_t neighbour_count() const { return neighbour_count_.load(std::memory_order_relaxed); }
   std::vector<AdjacencyTable::Gateway> gateways() const;
 
  private:
@@ -84,6 +87,7 @@ class RouteTable : public ControlPlane {
     bool has_route;  // the host route found room
   };
   std::map<std::pair<PortIndex, packet::IpAddress>, Neighbour> neighbours_;
+  std::atomic<std::size_t> neighbour_count_{0};
   // Routes without a gateway, by prefix and metric: where gateways are found.
   std::map<std::pair<packet::IpPrefix, std::uint32_t>, PortIndex> on_link_;
   std::vector<std::atomic<std::uint32_t>> mtu_, carries_;

@@ -1,8 +1,8 @@
 #include "function/route/static_routes.h"
 
-#include <spdlog/spdlog.h>
-
-#include <chrono>
+#include <algorithm>
+#include <cctype>
+#include <string_view>
 
 #include "lookup/route_file.h"
 
@@ -12,23 +12,39 @@ namespace {
 constexpr std::uint32_t static_metric = 1U << 31;  // every route of the kernel is better
 constexpr std::uint32_t protocol_static = 4;       // RTPROT_STATIC
 
-class Progress {
- public:
-  explicit Progress(std::size_t total) : total_(total) {}
-  void tick(std::size_t done) {
-    const auto now = std::chrono::steady_clock::now();
-    if (now - last_ >= std::chrono::seconds(2)) {
-      last_ = now;
-      spdlog::info("routes: {} of {} loaded", done, total_);
-    }
-  }
+constexpr std::size_t routes_between_looks = 1024;
 
- private:
-  std::size_t total_;
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
-};
+std::string wrong_gateway(std::string_view text) {
+  if (text.empty()) {
+    return "has no gateway; each line is \"prefix gateway\"";
+  }
+  const auto gateway = packet::IpAddress::parse(text);
+  return gateway ? std::string() : "next hop " + gateway.error().message + "; each line is \"prefix gateway\"";
+}
+
+// A file that cannot be read is the fault of the setting that names it; a mistake in it has a line of its own.
+std::string place_of(const std::string& table, const std::string& message) {
+  const std::string_view rest = std::string_view(message).substr(std::min(message.size(), table.size() + 1));
+  const bool has_line = message.starts_with(table + ":") && !rest.empty() && std::isdigit(rest.front()) != 0;
+  return has_line ? message : "[route] table: " + message;
+}
 
 }  // namespace
+
+// Asks now and then whether to go on, and remembers that the answer was no.
+struct StaticRoutes::Watch {
+  const LoadProgress& progress;
+  std::size_t total;
+  std::size_t done = 0;
+  bool stopped = false;
+
+  bool goes_on() {
+    if (progress && done++ % routes_between_looks == 0) {
+      stopped = !progress(std::min(done - 1, total), total);
+    }
+    return !stopped;
+  }
+};
 
 Expected<StaticRoutes::Routes> StaticRoutes::read(const StaticOptions& options) {
   Routes routes;
@@ -38,23 +54,16 @@ Expected<StaticRoutes::Routes> StaticRoutes::read(const StaticOptions& options) 
   if (options.table.empty()) {
     return routes;
   }
-  auto list = lookup::read_routes(options.table);
+  auto list = lookup::read_routes(options.table, wrong_gateway);
   if (!list) {
-    return tl::unexpected(list.error());
+    return make_error(place_of(options.table, list.error().message));
   }
   std::vector<packet::IpAddress> gateways(1);
   for (std::size_t i = 1; i < list->next_hops.size(); ++i) {
-    auto gateway = packet::IpAddress::parse(list->next_hops[i]);
-    if (!gateway) {
-      return make_error(options.table + ": next hop " + gateway.error().message + "; each line is \"prefix gateway\"");
-    }
-    gateways.push_back(*gateway);
+    gateways.push_back(*packet::IpAddress::parse(list->next_hops[i]));
   }
   routes.reserve(list->routes.size());
   for (const lookup::RouteLine& line : list->routes) {
-    if (line.next_hop == lookup::no_route) {
-      return make_error(options.table + ": " + line.prefix.str() + " has no gateway; each line is \"prefix gateway\"");
-    }
     routes[line.prefix] = {AdjacencyTable::any_port, gateways[line.next_hop], 1};
   }
   return routes;
@@ -103,12 +112,7 @@ Expected<StaticRoutes::Step> StaticRoutes::take(const Step& step, RouteTable& ta
   return std::visit([&](const auto& one) { return take(one, table); }, step);
 }
 
-Expected<void> StaticRoutes::change(const Routes& routes, const StaticOptions& options, RouteTable& table,
-                                    std::vector<Step>& taken_back_by) {
-  std::map<NeighbourKey, packet::MacAddress> neighbours;
-  for (const StaticNeighbour& neighbour : options.neighbours) {
-    neighbours[{neighbour.port, neighbour.address}] = neighbour.mac;
-  }
+std::vector<StaticRoutes::Step> StaticRoutes::steps_away(const Routes& routes, const Neighbours& neighbours) const {
   std::vector<Step> gone;
   for (const auto& [prefix, hop] : routes_) {
     if (!routes.contains(prefix)) {
@@ -120,6 +124,13 @@ Expected<void> StaticRoutes::change(const Routes& routes, const StaticOptions& o
       gone.push_back(NeighbourStep{key, std::nullopt});
     }
   }
+  return gone;
+}
+
+Expected<void> StaticRoutes::change(const Routes& routes, const Neighbours& neighbours, RouteTable& table, Watch& watch,
+                                    std::vector<Step>& taken_back_by) {
+  std::vector<Step> gone = steps_away(routes, neighbours);
+  watch.total = routes.size() + gone.size();
   const auto go = [&](const Step& step) -> Expected<void> {
     auto back = take(step, table);
     if (!back) {
@@ -130,7 +141,7 @@ Expected<void> StaticRoutes::change(const Routes& routes, const StaticOptions& o
   };
   const auto remove_gone = [&]() -> Expected<void> {
     Expected<void> done;
-    for (; done && !gone.empty(); gone.pop_back()) {
+    for (; done && !gone.empty() && watch.goes_on(); gone.pop_back()) {
       done = go(gone.back());
     }
     return done;
@@ -141,19 +152,16 @@ Expected<void> StaticRoutes::change(const Routes& routes, const StaticOptions& o
       return done;
     }
     done = remove_gone();
-    return done ? go(step) : done;
+    return done && !watch.stopped ? go(step) : done;
   };
-  Progress progress(routes.size());
-  std::size_t count = 0;
   Expected<void> done;
   for (const auto& [prefix, hop] : routes) {
     if (const auto known = routes_.find(prefix); known == routes_.end() || !(known->second == hop)) {
       done = put(RouteStep{prefix, hop});
     }
-    if (!done) {
+    if (!done || !watch.goes_on()) {
       return done;
     }
-    progress.tick(++count);
   }
   for (const auto& [key, mac] : neighbours) {
     if (done = put(NeighbourStep{key, mac}); !done) {
@@ -163,13 +171,18 @@ Expected<void> StaticRoutes::change(const Routes& routes, const StaticOptions& o
   return remove_gone();
 }
 
-Expected<void> StaticRoutes::apply(const StaticOptions& options, RouteTable& table) {
-  auto routes = read(options);
-  if (!routes) {
-    return tl::unexpected(routes.error());
+Expected<void> StaticRoutes::apply(const Routes& routes, const std::vector<StaticNeighbour>& neighbours,
+                                   RouteTable& table, const LoadProgress& progress) {
+  Neighbours by_key;
+  for (const StaticNeighbour& neighbour : neighbours) {
+    by_key[{neighbour.port, neighbour.address}] = neighbour.mac;
   }
+  Watch watch{progress, 0};
   std::vector<Step> taken_back_by;
-  Expected<void> changed = change(*routes, options, table, taken_back_by);
+  Expected<void> changed = change(routes, by_key, table, watch, taken_back_by);
+  if (watch.stopped) {
+    return make_error("interrupted while routes were loaded");
+  }
   if (changed) {
     return {};
   }

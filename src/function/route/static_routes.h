@@ -2,6 +2,7 @@
 // They give way to every route of the kernel for the same prefix.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -32,20 +33,29 @@ struct StaticOptions {
   std::vector<StaticNeighbour> neighbours;
 };
 
+// Told every thousand routes how many of how many are done. False: stop.
+using LoadProgress = std::function<bool(std::size_t done, std::size_t total)>;
+
 class StaticRoutes {
  public:
-  // Makes the table hold what `options` say, and no longer what an earlier call said. Routes are added or replaced
-  // first, then those that are gone are removed, so that forwarding goes on meanwhile; only when the table has no room
-  // for both do those that are gone go first. Reading and checking come before any change. Logs progress every two
-  // seconds. An Error, which names file and line, or the route that did not fit, leaves everything as it was.
-  Expected<void> apply(const StaticOptions& options, RouteTable& table);
-  std::size_t size() const { return routes_.size(); }
-
- private:
   struct Hash {
     std::size_t operator()(const packet::IpPrefix& prefix) const { return hash_of(prefix); }
   };
   using Routes = std::unordered_map<packet::IpPrefix, NextHop, Hash>;
+
+  // The routes that `options` name, with the file read as a whole and every line of it checked. Needs no table. An
+  // Error has a line for each mistake, with file and line (lookup/route_file.h).
+  static Expected<Routes> read(const StaticOptions& options);
+
+  // Makes the table hold `routes` and the neighbours, and no longer what an earlier call said. Routes are added or
+  // replaced first, then those that are gone are removed, so that forwarding goes on meanwhile; only when the table has
+  // no room for both do those that are gone go first. An Error, which names the route that did not fit, leaves
+  // everything as it was; only when `progress` says stop, the table stays as it is then, to be thrown away.
+  Expected<void> apply(const Routes& routes, const std::vector<StaticNeighbour>& neighbours, RouteTable& table,
+                       const LoadProgress& progress = {});
+  std::size_t size() const { return routes_.size(); }
+
+ private:
   using NeighbourKey = std::pair<PortIndex, packet::IpAddress>;
   // What a route or a neighbour shall be from now on; nothing: gone.
   struct RouteStep {
@@ -58,16 +68,19 @@ class StaticRoutes {
   };
   using Step = std::variant<RouteStep, NeighbourStep>;
 
-  static Expected<Routes> read(const StaticOptions& options);
+  using Neighbours = std::map<NeighbourKey, packet::MacAddress>;
+  struct Watch;
   // Takes the step, in the table and here, and answers with the one that takes it back.
   Expected<Step> take(const Step& step, RouteTable& table);
   Expected<Step> take(const RouteStep& step, RouteTable& table);
   Expected<Step> take(const NeighbourStep& step, RouteTable& table);
-  Expected<void> change(const Routes& routes, const StaticOptions& options, RouteTable& table,
+  // What is there now and not among `routes` and `neighbours`.
+  std::vector<Step> steps_away(const Routes& routes, const Neighbours& neighbours) const;
+  Expected<void> change(const Routes& routes, const Neighbours& neighbours, RouteTable& table, Watch& watch,
                         std::vector<Step>& taken_back_by);
 
   Routes routes_;  // what the table holds of them at every moment
-  std::map<NeighbourKey, packet::MacAddress> neighbours_;
+  Neighbours neighbours_;
 };
 
 }  // namespace sluice::function

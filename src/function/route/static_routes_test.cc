@@ -45,7 +45,11 @@ class StaticRoutesTest : public testing::Test {
     }
     return all;
   }
-  Expected<void> apply(const StaticOptions& options) { return statics_.apply(options, *table_); }
+  Expected<void> apply(const StaticOptions& options, const LoadProgress& progress = {}) {
+    const auto read = StaticRoutes::read(options);
+    if (!read) return tl::unexpected(read.error());
+    return statics_.apply(*read, options.neighbours, *table_, progress);
+  }
 
   std::string path_ = testing::TempDir() + "static_routes_" + std::to_string(getpid());
   std::unique_ptr<lookup::Fib> fib_;
@@ -97,6 +101,40 @@ TEST_F(StaticRoutesTest, ANeighbourThatTheKernelTookBackDoesNotStopAReload) {
   const auto applied = apply({});
   ASSERT_TRUE(applied) << applied.error().message;
   EXPECT_TRUE(in_force().empty());
+}
+
+TEST_F(StaticRoutesTest, EveryBadNextHopIsNamedWithItsLine) {
+  std::ofstream(path_) << "10.0.0.0/8 192.0.2.1\n10.1.0.0/16 gateway\n10.2.0.0/16\n";
+  StaticOptions options;
+  options.table = path_;
+  const auto read = StaticRoutes::read(options);
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().message,
+            path_ + ":2: next hop 'gateway' is not an IPv4 or IPv6 address; each line is \"prefix gateway\"\n" + path_ +
+                ":3: has no gateway; each line is \"prefix gateway\"");
+  options.table = "/nowhere/7";
+  EXPECT_EQ(StaticRoutes::read(options).error().message, "[route] table: /nowhere/7: No such file or directory");
+}
+
+TEST_F(StaticRoutesTest, LoadingTellsHowFarItIsAndStopsWhenTold) {
+  auto fib = lookup::Fib::create({.name = "large", .max_routes4 = 5000, .max_routes6 = 10});
+  ASSERT_TRUE(fib) << fib.error().message;
+  RouteTable table(**fib, adjacencies_, 2);
+  StaticRoutes::Routes routes;
+  for (std::uint32_t i = 0; i < 5000; ++i) {
+    routes[packet::IpPrefix::of(packet::IpAddress::v4(0x0a000000 + 256 * i), 24)] = {0, {}, 1};
+  }
+  std::vector<std::size_t> told;
+  const LoadProgress stop_at_3072 = [&](std::size_t done, std::size_t total) {
+    EXPECT_EQ(total, 5000U);
+    told.push_back(done);
+    return done < 3072;
+  };
+  const auto stopped = StaticRoutes().apply(routes, {}, table, stop_at_3072);
+  ASSERT_FALSE(stopped);
+  EXPECT_EQ(stopped.error().message, "interrupted while routes were loaded");
+  EXPECT_EQ(told, (std::vector<std::size_t>{0, 1024, 2048, 3072}));
+  EXPECT_EQ(table.size(4), 3073U) << "nothing is taken back: the table is thrown away";
 }
 
 }  // namespace

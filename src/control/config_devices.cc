@@ -1,0 +1,132 @@
+#include <net/if.h>
+
+#include <algorithm>
+#include <array>
+#include <regex>
+#include <string_view>
+
+#include "base/spelling.h"
+#include "control/config_sections.h"
+#include "packet/frame_mix.h"
+#include "port/replay_port.h"
+#include "port/virtual_device.h"
+
+namespace sluice::control {
+namespace {
+
+constexpr std::size_t longest_device = 512;
+constexpr std::string_view default_domain = "0000:";
+
+// The virtual devices of DPDK 22.11, with their former names. As DPDK does, a device is of the kind that its name
+// begins with.
+constexpr std::array device_kinds = {
+    "net_af_packet", "net_af_xdp", "net_tap",         "net_pcap",     "net_memif",       "net_ring", "net_null",
+    "net_bonding",   "net_vhost",  "net_virtio_user", "net_failsafe", "net_vdev_netvsc", "net_tun",  "net_softnic",
+    "eth_af_packet", "eth_pcap",   "eth_ring",        "eth_null",     "eth_bond",        "eth_vhost"};
+
+// Arguments whose value is an interface that the device receives from.
+constexpr std::array interface_arguments = {"iface", "rx_iface", "rx_iface_in"};
+
+std::string device_name(const std::string& device) {
+  return device.substr(0, device.find(','));
+}
+
+void check_kind(Settings& section, const std::string& device) {
+  const std::string name = device_name(device);
+  if (std::ranges::any_of(device_kinds, [&](const char* kind) { return name.starts_with(kind); })) return;
+  const std::string kind = name.substr(0, name.find_last_not_of("0123456789") + 1);
+  section.error("device", "there is no kind of virtual device \"" + kind + "\"" +
+                              spelling_hint(kind, {device_kinds.begin(), device_kinds.begin() + 7}));
+}
+
+// What DPDK knows the device by; empty for those of which there may be many.
+std::string identity(const std::string& device) {
+  std::string name = device_name(device);
+  if (name == "replay") return {};
+  static const std::regex short_pci("[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7]");
+  if (std::regex_match(name, short_pci)) name.insert(0, default_domain);
+  if (name.find(':') != std::string::npos) {
+    std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+  }
+  return name;
+}
+
+std::vector<std::string> interfaces_of(const std::string& device) {
+  std::vector<std::string> interfaces;
+  for (const char* argument : interface_arguments) {
+    if (std::string name = port::device_argument(device, argument); !name.empty())
+      interfaces.push_back(std::move(name));
+  }
+  return interfaces;
+}
+
+// Whether two names are one interface: the kernel lets an interface have several (`ip link property add altname`).
+bool same_interface(const std::string& a, const std::string& b) {
+  if (a == b) return true;
+  const unsigned index = if_nametoindex(a.c_str());
+  return index != 0 && index == if_nametoindex(b.c_str());
+}
+
+// An interface of `ports[i]` that the other port receives from too, and the other's name for it.
+std::pair<std::string, std::string> shared_interface(const port::PortOptions& port, const port::PortOptions& other) {
+  for (const std::string& mine : interfaces_of(port.device)) {
+    for (const std::string& theirs : interfaces_of(other.device)) {
+      if (same_interface(mine, theirs)) return {mine, theirs};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+void check_device(Settings& section, const std::string& device) {
+  static const std::regex pci("([0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7](,.*)?");
+  static const std::regex virtual_device("(net|eth)_[a-z0-9_]+(,.*)?");
+  if (device.empty() && !section.has("device")) return;  // reported already
+  if (device == "replay" || device.starts_with("replay,")) {
+    const auto replay = port::ReplayOptions::parse(device);
+    if (!replay) {
+      section.error("device", replay.error().message);
+    } else if (const auto mix = packet::FrameMix::make(replay->mix); !mix) {
+      section.error("device", mix.error().message);
+    }
+    return;
+  }
+  const bool is_virtual = std::regex_match(device, virtual_device);
+  if (device.size() > longest_device || (!is_virtual && !std::regex_match(device, pci))) {
+    section.error("device",
+                  "allowed is a PCI address (\"0000:3b:00.0\"), a virtual device with its arguments "
+                  "(\"net_af_packet0,iface=eth1\"), or \"replay,...\"");
+  } else if (is_virtual) {
+    check_kind(section, device);
+  }
+}
+
+void check_devices_apart(std::vector<Settings>& sections, const std::vector<port::PortOptions>& ports) {
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    for (std::size_t j = 0; j < ports.size(); ++j) {
+      const std::string line = std::to_string(sections[j].line("device"));
+      if (j < i && !identity(ports[i].device).empty() && identity(ports[i].device) == identity(ports[j].device)) {
+        sections[i].error("device",
+                          "the same as in line " + std::to_string(sections[j].line("")) +
+                              ": devices are unique; number virtual ones, such as net_af_packet0, net_af_packet1");
+        break;
+      }
+      if (const auto [mine, theirs] = shared_interface(ports[i], ports[j]); j < i && !mine.empty()) {
+        sections[i].error("device", "takes the interface of line " + line + ": " +
+                                        (mine == theirs ? mine : mine + " is another name of " + theirs) +
+                                        "; give each port an interface of its own");
+        break;
+      }
+      if (const auto theirs = interfaces_of(ports[j].device);
+          j != i && !ports[i].twin.empty() &&
+          std::ranges::any_of(theirs, [&](const auto& name) { return same_interface(name, ports[i].twin); })) {
+        sections[i].error(
+            "twin", "is the interface that the device of line " + line + " uses: give the twin a name of its own");
+        break;
+      }
+    }
+  }
+}
+
+}  // namespace sluice::control

@@ -1,0 +1,84 @@
+// What is found wrong after the file has been read: where it says so, and the files and sizes that are checked then.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "control/config.h"
+#include "control/function_maker.h"
+
+namespace sluice::control {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+const std::string good_port = "[[port]]\nname = \"a\"\ndevice = \"net_null0\"\n";
+
+class RouteTableFile : public testing::Test {
+ protected:
+  ~RouteTableFile() override { std::remove(path_.c_str()); }
+  std::vector<std::string> mistakes(const std::string& table, const std::string& more = "") {
+    std::ofstream(path_) << table;
+    Config config = Config::from_text(good_port + "[route]\ntable = \"" + path_ + "\"\n" + more, "r.toml");
+    EXPECT_TRUE(config.ok()) << config.mistakes();
+    const auto function = make_checked_function(config, described_ports(config.engine));
+    EXPECT_EQ(function.has_value(), config.ok());
+    return config.diagnostics().lines;
+  }
+  std::string path_ = testing::TempDir() + "sluice_table_" + std::to_string(getpid());
+};
+
+TEST_F(RouteTableFile, IsReadToItsEndWhenAFileIsChecked) {
+  EXPECT_THAT(mistakes("10.0.0.0/8 192.0.2.1\n"), IsEmpty());
+  EXPECT_THAT(
+      mistakes("10.0.0.0/8 192.0.2.1\n10.0.0.1/8 192.0.2.1\n10.0.0.0/8 wan\n"),
+      ElementsAre(path_ + ":2: '10.0.0.1/8' has host bits set; did you mean 10.0.0.0/8?",
+                  path_ + ":3: next hop 'wan' is not an IPv4 or IPv6 address; each line is \"prefix gateway\""));
+}
+
+TEST_F(RouteTableFile, ThatIsMissingIsTheMistakeOfItsSetting) {
+  Config config = Config::from_text(good_port + "[route]\ntable = \"/nowhere/t\"\n", "r.toml");
+  EXPECT_FALSE(make_checked_function(config, described_ports(config.engine)));
+  EXPECT_THAT(config.diagnostics().lines,
+              ElementsAre("r.toml:5: [route] table: /nowhere/t: No such file or directory"));
+}
+
+TEST_F(RouteTableFile, TablesThatCannotFitIntoTheMemoryAreNamedWithWhatTheyNeed) {
+  EXPECT_THAT(mistakes("", "max_ipv4 = 10_000_000\n"),
+              ElementsAre(testing::MatchesRegex(
+                  "r.toml:6: \\[route\\] max_ipv4 = 10000000: the tables need [0-9]+ MB and the frames [0-9]+ MB, and "
+                  "\\[memory\\] size is 1536 MB: lower max_ipv4 or max_ipv6, or raise \\[memory\\] size to "
+                  "\"[0-9]+M\"")));
+}
+
+TEST(ConfigPlace, NamesTheLineOfTheSettingThatARefusalIsAbout) {
+  const std::string text =
+      "[engine]\nchain = [\"probe\"]\ncores = [5]\nworker_core = 5\n"
+      "[memory]\nhugepages = \"require\"\n"
+      "[[port]]\nname = \"lan\"\ndevice = \"net_null0\"\ntwin = \"sl-lan\"\nmtu = 1600\n"
+      "[[port]]\nname = \"wan\"\ndevice = \"net_null1\"\n";
+  Config config = Config::from_text(text, "r.toml");
+  ASSERT_TRUE(config.ok()) << config.mistakes();
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"[engine] cores: core 5 does not exist", "r.toml:3: "},
+      {"[engine] core 5 is both a lane's and the worker's: set worker_core to another core", "r.toml:4: "},
+      {"[engine] deadline = 1 us leaves too little", "r.toml:1: "},  // not set: its section
+      {"[memory] hugepages = \"require\": 1 MB are needed", "r.toml:6: "},
+      {"DPDK did not start: is [memory] size = 1 MB more than there is?", "r.toml:5: "},
+      {"[[port]] 'wan' (net_null1): the device does not open", "r.toml:14: "},
+      {"[[port]] 'lan' (net_null0): the device does not take mtu = 1600", "r.toml:11: "},
+      {"[[port]] 'lan': an interface named 'sl-lan' exists and is no TAP", "r.toml:10: "},
+      {"there is no interface 'sl-lan', the TAP twin of port 0", "r.toml:10: "},
+      {"[api] listen = \"127.0.0.1:9230\": in use", "r.toml: "},  // no such section
+      {"something else", "r.toml: "},
+      {"my routes.txt:7: 'x' is no prefix", ""},
+  };
+  for (const auto& [message, place] : cases) EXPECT_EQ(config.placed(message), place + message);
+  EXPECT_EQ(config.placed("a:1: one\n[engine] cores: two"), "a:1: one\nr.toml:3: [engine] cores: two");
+}
+
+}  // namespace
+}  // namespace sluice::control

@@ -1,0 +1,138 @@
+"""A table of 600,000 routes: it shows how far it is, nothing else waits for it, and Ctrl-C ends it."""
+
+import os
+import pty
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+from gateway import SLUICE, config
+from hosts import cpu_seconds, wait_until
+from topology import PORTS, SERVER4
+
+ROUTES = 600_000
+ROOM = ("kernel = true", "max_ipv4 = 620_000", "max_ipv6 = 10_000")
+
+
+def write_table(path, next_hop, count=ROUTES):
+    """/24s from 20.0.0.0 up."""
+    with open(path, "w", encoding="ascii") as file:
+        for i in range(count):
+            file.write(f"{20 + (i >> 16)}.{i >> 8 & 255}.{i & 255}.0/24 {next_hop}\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    return write_table(tmp_path_factory.mktemp("table") / "routes.txt", "10.2.0.2")
+
+
+def untouched(fresh):
+    """Whether nothing of a start is left."""
+    return ("sl-lan" not in fresh.router.ip("link show") and
+            fresh.router.run("sysctl -n net.ipv6.conf.lan0.disable_ipv6").strip() == "0" and
+            "PROMISC" not in fresh.router.ip("link show lan0"))
+
+
+AFTER = ["config", "memory", "ports", "routes"]
+
+
+def reached(fresh, process, log, after):
+    """Whether a start is in this step."""
+    if after == "config":
+        return os.readlink(f"/proc/{process.pid}/exe").endswith("/sluice")
+    return "memory:" in log.read_text() if after == "memory" else "sl-lan" in fresh.router.ip("link show")
+
+
+def interrupt_start(fresh, path, after):
+    """Seconds that it takes to end when interrupted, or of them those that it had a core; None: it ran before the signal
+    came."""
+    log = fresh.folder / "log"
+    with open(log, "wb") as output:
+        process = fresh.router.spawn([SLUICE, "run", path], stdout=output, stderr=output)
+    assert wait_until(lambda: reached(fresh, process, log, after), 20, 0.01), log.read_text()
+    time.sleep({"config": 0.05, "routes": 0.5}.get(after, 0))
+    before, began = cpu_seconds(process.pid), time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, status, usage = os.wait4(process.pid, 0)
+    took = min(time.monotonic() - began, usage.ru_utime + usage.ru_stime - before)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if "running" in log.read_text():
+        return None
+    assert process.returncode == 130, log.read_text()
+    assert untouched(fresh)
+    return took
+
+
+@pytest.mark.parametrize("after", AFTER)
+def test_ctrl_c_while_starting_leaves_nothing(fresh, table, after):
+    """Within half a second, whatever it is at. What other work of this machine takes is not Sluice's doing."""
+    path = fresh.folder / "sluice.toml"
+    path.write_text(config(PORTS, route=(*ROOM, f'table = "{table}"'), size="1G"), encoding="utf-8")
+    tries = [interrupt_start(fresh, path, after)]
+    while tries[-1] is None and len(tries) < 5:
+        tries.append(interrupt_start(fresh, path, after))
+    assert tries[-1] is not None, "it always ran before the signal came"
+    assert tries[-1] < 0.5, f"{tries[-1]:.2f} s"
+
+
+def with_table(fresh, table):
+    """A gateway without a table whose configuration then names one."""
+    fresh.configuration = {"route": ROOM, "size": "1G"}
+    gateway = fresh.start()
+    with gateway.config_path.open("a", encoding="utf-8") as file:
+        file.write(f'table = "{table}"\n')
+    return gateway
+
+
+def test_stats_are_answered_while_a_reload_loads(fresh, table):
+    gateway = with_table(fresh, table)
+    reload = fresh.router.spawn([SLUICE, "ctl", "reload"], stdout=subprocess.PIPE, text=True)
+    slowest, shown, second = 0.0, [], ""
+    while reload.poll() is None:
+        for path in ("/api/v1/stats", "/metrics"):
+            began = time.monotonic()
+            answer = gateway.get(path)
+            slowest = max(slowest, time.monotonic() - began)
+            shown += [int(done) for done in re.findall(r"^sluice_loading_done (\d+)", answer, re.M)]
+        if shown[-1] > 0 and not second:
+            second = gateway.control("reload", check=False)
+    assert reload.stdout.read() == f"{ROUTES} routes from the configuration are in force\n"
+    assert "another reload is at work" in second
+    assert slowest < 0.2, f"{slowest:.3f} s"
+    assert len(set(shown)) > 2 and max(shown) <= ROUTES, shown
+    assert gateway.stats()["loading"]["what"] == ""
+    assert gateway.stats()["routes"]["ipv4"] >= ROUTES
+    assert fresh.reaches(SERVER4)
+
+
+def test_a_terminal_shows_how_far_a_reload_is(fresh, table):
+    gateway = with_table(fresh, table)
+    terminal, end = pty.openpty()
+    reload = fresh.router.spawn([SLUICE, "ctl", "reload"], stdout=subprocess.PIPE, stderr=end)
+    os.close(end)
+    assert wait_until(lambda: gateway.stats()["loading"]["what"] == "routes", 10, 0.01)
+    gateway.process.send_signal(signal.SIGSTOP)
+    time.sleep(1.5)
+    gateway.process.send_signal(signal.SIGCONT)
+    assert reload.wait(30) == 0
+    shown = os.read(terminal, 65536).decode()
+    assert re.search(r"routes: \[#*\.*\] \d+% \(\d+ of 600000\)", shown), shown
+    os.close(terminal)
+
+
+@pytest.mark.parametrize("how", ["api", "sighup"])
+def test_ctrl_c_ends_a_gateway_that_reloads(fresh, table, how):
+    gateway = with_table(fresh, table)
+    if how == "api":
+        fresh.router.spawn([SLUICE, "ctl", "reload"])
+    else:
+        gateway.process.send_signal(signal.SIGHUP)
+    assert wait_until(lambda: gateway.stats()["loading"]["done"] > 50_000, 10, 0.01)
+    began = time.monotonic()
+    log = gateway.interrupt()
+    took = time.monotonic() - began
+    assert took < 1, f"{took:.2f} s"
+    assert "routes from the configuration are in force" not in log
