@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::size_t row_pitch = 2048;
-constexpr std::size_t row_chunk = 1024;  // rows of one 2-D copy: a batch of a lane
+constexpr unsigned row_chunk = 1024;  // rows of one 2-D copy: a batch of a lane
 constexpr unsigned fill_blocks = 264, fill_threads = 256;
 
 double seconds_since(Clock::time_point begin) {
@@ -321,7 +321,12 @@ Expected<LinkCeilings> Probe::run() {
   for (unsigned bytes : {64u, 256u, 608u, 1024u, 1408u}) {
     auto both = copies(row_chunk, rows_of(bytes), false);
     if (!both) return tl::unexpected(both.error());
-    out.rows.push_back({bytes, *both});
+    out.rows.push_back({bytes, row_chunk, *both});
+  }
+  for (unsigned rows = 2 * row_chunk; rows <= 16 * row_chunk; rows *= 2) {
+    auto both = copies(rows, rows_of(1408), false);
+    if (!both) return tl::unexpected(both.error());
+    out.rows.push_back({1408, rows, *both});
   }
   for (unsigned bytes : {64u, 128u, 256u, 608u, 1408u}) {
     auto gbps = writes(bytes);

@@ -42,6 +42,7 @@ struct LinkCeilings {
   std::vector<Chunk> chunks;  // copy engine, both ways at once, one copy after another of this size
   struct Rows {
     unsigned bytes;
+    unsigned count;  // rows in a copy
     BothWays rate;
   };
   std::vector<Rows> rows;  // copy engine, 2-D: rows of this size every 2,048 bytes

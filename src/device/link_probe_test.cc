@@ -26,7 +26,7 @@ TEST_F(LinkProbe, measures_everything) {
   EXPECT_GT(ceilings->large.down, 0);
   EXPECT_GT(ceilings->large.both, 0);
   EXPECT_EQ(ceilings->chunks.size(), 5u);
-  ASSERT_EQ(ceilings->rows.size(), 5u);
+  ASSERT_EQ(ceilings->rows.size(), 9u);
   EXPECT_GT(ceilings->rows[0].rate.both, 0);
   ASSERT_EQ(ceilings->reads.size(), 5u);
   EXPECT_GT(ceilings->reads[0].shuffled, 0);

@@ -22,8 +22,8 @@ std::string link_table(const GpuInfo& gpu, const LinkCeilings& c) {
   line(out, "  %-44s %8.1f %8.1f %8.1f", "large chunks", c.large.up, c.large.down, c.large.both);
   for (const auto& chunk : c.chunks) line(out, "  chunks of %4zu KiB %45s %8.1f", chunk.bytes / 1024, "", chunk.both);
   for (const auto& rows : c.rows)
-    line(out, "  rows of %5u B every 2,048 B %17s %8.1f %8.1f %8.1f", rows.bytes, "", rows.rate.up, rows.rate.down,
-         rows.rate.both);
+    line(out, "  %5u rows of %5u B every 2,048 B %11s %8.1f %8.1f %8.1f", rows.count, rows.bytes, "", rows.rate.up,
+         rows.rate.down, rows.rate.both);
   line(out, "  %-44s %8s %8s %8s", "a kernel reads frames in host memory", "in order", "runs 32", "shuffled");
   for (const auto& reads : c.reads)
     line(out, "  frames of %5u B %28s %8.1f %8.1f %8.1f", reads.bytes, "", reads.in_order, reads.runs_of_32,

@@ -41,7 +41,7 @@ Rows link_rows(const device::LinkCeilings& ceilings) {
     add_rate(rows, fmt::format("copy engine {} KiB chunks both each way", chunk.bytes >> 10), chunk.both);
   }
   for (const auto& row : ceilings.rows) {
-    add_both_ways(rows, fmt::format("copy engine {} B rows", row.bytes), row.rate);
+    add_both_ways(rows, fmt::format("copy engine {} rows of {} B", row.count, row.bytes), row.rate);
   }
   for (const auto& read : ceilings.reads) {
     add_rate(rows, fmt::format("kernel reads {} B in order", read.bytes), read.in_order);
