@@ -92,8 +92,10 @@ void check_device(Settings& section, const std::string& device) {
     }
     return;
   }
-  const bool is_virtual = std::regex_match(device, virtual_device);
-  if (device.size() > longest_device || (!is_virtual && !std::regex_match(device, pci))) {
+  // Its length first: a regular expression takes stack for each character.
+  const bool fits = device.size() <= longest_device;
+  const bool is_virtual = fits && std::regex_match(device, virtual_device);
+  if (!fits || (!is_virtual && !std::regex_match(device, pci))) {
     section.error("device",
                   "allowed is a PCI address (\"0000:3b:00.0\"), a virtual device with its arguments "
                   "(\"net_af_packet0,iface=eth1\"), or \"replay,...\"");

@@ -1,5 +1,6 @@
-#include <regex>
+#include <algorithm>
 #include <sstream>
+#include <string_view>
 
 #include "control/config.h"
 
@@ -10,29 +11,53 @@ bool names(const std::string& line, const std::string& word) {
   return !word.empty() && line.find("'" + word + "'") != std::string::npos;
 }
 
+constexpr std::string_view word_letters = "abcdefghijklmnopqrstuvwxyz_0123456789";
+constexpr std::string_view digits = "0123456789";
+
+// By hand and not by regular expressions, which take stack for each character: a line may hold a path of any length.
+// "FILE:LINE: " at the beginning.
+bool has_place(std::string_view line) {
+  const std::size_t colon = line.find_first_of(":[");
+  if (colon == std::string_view::npos || colon == 0 || line[colon] != ':') return false;
+  const std::size_t end = line.find_first_not_of(digits, colon + 1);
+  return end != std::string_view::npos && end > colon + 1 && line.substr(end).starts_with(": ");
+}
+
 // The first word behind "[section]" that is one of its keys in the file; without one, the section itself.
 unsigned line_in_section(Settings root, const std::string& line, bool needs_key) {
-  static const std::regex section("\\[(engine|memory|route|api|log)\\]");
-  static const std::regex word("[a-z_0-9]+");
-  const std::sregex_iterator end;
-  for (std::sregex_iterator at(line.begin(), line.end(), section); at != end; ++at) {
-    const Settings found = root.section((*at)[1].str());
-    if (!needs_key) return found.line("");
-    const auto behind = line.begin() + at->position() + at->length();
-    for (std::sregex_iterator key(behind, line.end(), word); key != end; ++key) {
-      if (found.has(key->str())) return found.line(key->str());
+  for (std::size_t open = line.find('['); open != std::string::npos; open = line.find('[', open + 1)) {
+    const std::size_t close = std::min(line.find_first_not_of(word_letters, open + 1), line.size());
+    const std::string name = line.substr(open + 1, close - open - 1);
+    const bool known = name == "engine" || name == "memory" || name == "route" || name == "api" || name == "log";
+    if (!known || line[close] != ']') continue;
+    const Settings section = root.section(name);
+    if (!needs_key) return section.line("");
+    std::size_t end = close;
+    for (std::size_t at = 0; (at = line.find_first_of(word_letters, end)) != std::string::npos;) {
+      end = std::min(line.find_first_not_of(word_letters, at), line.size());
+      const std::string_view word = std::string_view(line).substr(at, end - at);
+      if (section.has(word)) return section.line(word);
     }
   }
   return 0;
 }
 
+// The NAME of "[[port]] 'NAME'", "port 'NAME'" or "port "NAME""; empty: no port is named.
+std::string named_port(const std::string& line) {
+  for (const std::string_view before : {"port]] '", "port '", "port \""}) {
+    const std::size_t at = line.find(before);
+    if (at == std::string::npos) continue;
+    const std::size_t begin = at + before.size();
+    return line.substr(begin, line.find(before.back(), begin) - begin);
+  }
+  return {};
+}
+
 unsigned line_in_port(Settings root, const std::string& line) {
-  std::smatch by_name;
-  static const std::regex port("(?:\\[\\[port\\]\\]|port) ['\"]([a-z0-9_-]+)['\"]");
-  const bool named = std::regex_search(line, by_name, port);
+  const std::string port = named_port(line);
   for (Settings& section : root.sections("port")) {
     if (const std::string twin = section.text("twin", ""); names(line, twin)) return section.line("twin");
-    if (!named || section.text("name", "") != by_name[1].str()) continue;
+    if (port.empty() || section.text("name", "") != port) continue;
     for (const char* key : {"mtu", "queues", "lanes", "descriptors"}) {
       if (section.has(key) && line.find(std::string(key) + " = ") != std::string::npos) return section.line(key);
     }
@@ -44,12 +69,11 @@ unsigned line_in_port(Settings root, const std::string& line) {
 }  // namespace
 
 std::string Config::placed(const std::string& refusal) {
-  static const std::regex has_place("[^:\\[]+:[0-9]+: .*");
   std::istringstream lines(refusal);
   std::string text;
   for (std::string line; std::getline(lines, line);) {
     if (!text.empty()) text += "\n";
-    if (!std::regex_match(line, has_place)) {
+    if (!has_place(line)) {
       unsigned at = line_in_section(root_, line, true);
       if (at == 0) at = line_in_port(root_, line);
       if (at == 0) at = line_in_section(root_, line, false);

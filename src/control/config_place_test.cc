@@ -77,6 +77,8 @@ TEST(ConfigPlace, NamesTheLineOfTheSettingThatARefusalIsAbout) {
       {"my routes.txt:7: 'x' is no prefix", ""},
   };
   for (const auto& [message, place] : cases) EXPECT_EQ(config.placed(message), place + message);
+  const std::string long_path(1 << 20, 'x');
+  EXPECT_EQ(config.placed("[route] table: " + long_path), "r.toml: [route] table: " + long_path);
   EXPECT_EQ(config.placed("a:1: one\n[engine] cores: two"), "a:1: one\nr.toml:3: [engine] cores: two");
 }
 

@@ -263,6 +263,8 @@ TEST(Config, EachMistakeOfAPortIsOneLine) {
       {device + "\"net_af_packet0,iface=eth1\"\ntwin = \"eth1\"\n",
        "r.toml:5: [[port]] twin = \"eth1\": is the interface that the port itself uses: give the twin a name of its "
        "own"},
+      {device + "\"net_" + std::string(1 << 20, 'x') + "\"\n",
+       "r.toml:4: [[port]] device = \"net_" + std::string(55, 'x') + "..." + not_device},
       {device + "\"net_foo0\"\n",
        "r.toml:4: [[port]] device = \"net_foo0\": there is no kind of virtual device \"net_foo\"; known are "
        "net_af_packet, net_af_xdp, net_tap, net_pcap, net_memif, net_ring, net_null"},
