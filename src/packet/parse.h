@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 
@@ -89,6 +90,7 @@ inline bool ordinary_ipv6(const std::uint8_t* address) {
   std::memcpy(&word, data + 12, sizeof word);
   return word;
 }
+static_assert(std::endian::native == std::endian::little, "the words below are in memory order");
 inline constexpr std::uint32_t plain_ipv4_mask = 0x00ffffff, plain_ipv4_word = 0x00450008;
 inline constexpr std::uint32_t plain_ipv6_mask = 0x00f0ffff, plain_ipv6_word = 0x0060dd86;
 

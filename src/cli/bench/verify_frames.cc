@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <map>
+#include <thread>
 #include <utility>
 
 #include "cli/bench/verify.h"
@@ -19,6 +21,9 @@ constexpr unsigned ecmp_every = 16;      // routes of the file, of which one get
 constexpr unsigned ecmp_groups = 32;     // different sets of next hops
 constexpr unsigned slowly_checked = 24;  // flows
 constexpr unsigned most_frames = 4096;   // of each queue
+constexpr double no_frames = 1e-6;       // a second
+constexpr std::chrono::seconds longest_sync{20};
+constexpr std::chrono::milliseconds batch_time{50};  // more than a batch takes on any device
 constexpr unsigned many_flows = 64;      // of one group: so many use each of its members
 
 Mac bytes_of(const packet::MacAddress& mac) {
@@ -117,6 +122,30 @@ Expected<void> judge(const Counts& counts) {
                        : make_error(fmt::format("of {} frames left {}", counts.frames.load(), wrong));
 }
 
+// A GPU follows the table in steps, one a cycle: frames come when it has caught up.
+Expected<void> start_when_routes_are_there(Rig& rig, unsigned ports) {
+  const auto set_rate = [&](double rate) {
+    for (unsigned port = 0; port < ports; ++port) {
+      rig.engine().port(port).replay()->set_rate(rate);
+    }
+  };
+  set_rate(no_frames);
+  if (auto started = rig.engine().start(); !started) {
+    return started;
+  }
+  const auto& router = static_cast<const function::Router&>(rig.engine().function());
+  const auto end = std::chrono::steady_clock::now() + longest_sync;
+  while (!router.device_follows()) {
+    if (std::chrono::steady_clock::now() > end) {
+      return make_error("the device's tables did not catch up with the routes");
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  std::this_thread::sleep_for(batch_time);
+  set_rate(0);
+  return {};
+}
+
 }  // namespace
 
 Expected<FrameVerifier> FrameVerifier::make(const RouterTable& table) {
@@ -205,7 +234,8 @@ Expected<FrameVerifier::Verified> FrameVerifier::verify(const BenchOptions& opti
       of_rig.refresh);
   Counts counts;
   observe(**rig, of_rig, check, *wires, counts, tamper);
-  auto done = run_until(**rig, counts.frames, frames);
+  auto done = start_when_routes_are_there(**rig, of_rig.ports);
+  done = done ? run_until(**rig, counts.frames, frames) : done;
   done = done ? judge(counts) : done;
   done = done ? check_shares(*wires) : done;
   if (!done) {

@@ -68,6 +68,9 @@ class Router : public engine::Function {
   void stand_in(engine::Batch& batch) override;
 
   RouteTable& table() { return *table_; }
+  // Whether the device's tables hold every change that was made by now, or are about to: within a batch's time they do.
+  // Any thread.
+  bool device_follows() const { return gpu_fib_ == nullptr || gpu_fib_->up_to_date(); }
   lookup::Fib& fib() { return *fib_; }
   const RouterOptions& options() const { return options_; }
 
