@@ -14,7 +14,6 @@ ordered_json or_auto(int value) {
 }
 
 ordered_json engine_json(const engine::Options& options) {
-  static constexpr const char* modes[] = {"full", "zero-load", "collector-only"};
   static constexpr const char* polls[] = {"auto", "busy", "adaptive"};
   return {{"device", options.device},
           {"deadline", duration_text(options.deadline)},
@@ -29,7 +28,7 @@ ordered_json engine_json(const engine::Options& options) {
            options.forwarder_cores.empty() ? ordered_json("shared") : ordered_json(options.forwarder_cores)},
           {"cores", options.cores.empty() ? ordered_json("auto") : ordered_json(options.cores)},
           {"worker_core", options.worker_core},
-          {"mode", modes[static_cast<int>(options.mode)]},
+          {"mode", engine::mode_name(options.mode)},
           {"cpu_below", or_auto(options.cpu_below)},
           {"chain", options.chain}};
 }

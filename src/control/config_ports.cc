@@ -6,6 +6,7 @@
 #include "engine/counters.h"
 #include "packet/frame_mix.h"
 #include "port/replay_port.h"
+#include "port/virtual_device.h"
 
 namespace sluice::control {
 namespace {
@@ -88,8 +89,8 @@ const port::PortOptions* same(const std::vector<port::PortOptions>& ports, std::
   return it == end ? nullptr : &*it;
 }
 
-std::string device_name(const port::PortOptions& port) {
-  const std::string name = port.device.substr(0, port.device.find(','));
+std::string unique_device(const port::PortOptions& port) {
+  const std::string name = port::device_name(port.device);
   return name == "replay" ? std::string() : name;  // there may be many
 }
 
@@ -119,7 +120,7 @@ void read_ports(Settings& root, std::vector<port::PortOptions>& ports) {
     if (const auto* other = same(ports, i, [](const auto& p) { return p.twin; })) {
       section.error("twin", where(*other) + "each port has a twin of its own");
     }
-    if (const auto* other = same(ports, i, device_name)) {
+    if (const auto* other = same(ports, i, unique_device)) {
       section.error("device",
                     where(*other) + "devices are unique; number virtual ones, such as net_af_packet0, net_af_packet1");
     }

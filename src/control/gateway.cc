@@ -8,6 +8,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/machine.h"
 #include "control/config_json.h"
 #include "control/function_maker.h"
 #include "control/gateway_snapshot.h"
@@ -22,18 +23,6 @@ constexpr int tick_ms = 200;
 bool is_capture(const port::PortOptions& port) {
   return port.device.rfind("net_pcap", 0) == 0 && port.device.find("rx_pcap=") != std::string::npos &&
          port.device.find("infinite_rx=1") == std::string::npos;
-}
-
-std::uint64_t resident_bytes() {
-  std::uint64_t pages = 0;
-  std::uint64_t resident = 0;
-  if (std::FILE* file = std::fopen("/proc/self/statm", "r")) {
-    if (std::fscanf(file, "%lu %lu", &pages, &resident) != 2) {
-      resident = 0;
-    }
-    std::fclose(file);
-  }
-  return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
 }  // namespace

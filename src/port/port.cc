@@ -13,14 +13,6 @@
 #include "port/virtual_device.h"
 
 namespace sluice::port {
-namespace {
-
-// "net_af_packet0,iface=x" -> "net_af_packet0"
-std::string device_name(const std::string& devargs) {
-  return devargs.substr(0, devargs.find(','));
-}
-
-}  // namespace
 
 Expected<void> Port::fail(const std::string& what, int error) const {
   return make_error("[[port]] '" + options_.name + "' (" + options_.device + "): " + what +
