@@ -142,12 +142,9 @@ Expected<void> Engine::open_ports() {
     threads_limit = std::min(threads_limit, (*port)->tx_queue_count());
     ports_.push_back(std::move(*port));
   }
-  auto placement = place(options_, lanes, threads_limit, gpu_ != nullptr);
-  if (!placement) {
-    return tl::unexpected(placement.error());
+  if (auto placed = place_threads(threads_limit); !placed) {
+    return placed;
   }
-  placement_ = std::move(*placement);
-  notes_.push_back(placement_.text);
 
   auto host_path = HostPath::create(ports_, options_.memory.frame_bytes);
   if (!host_path) {
@@ -178,6 +175,20 @@ Expected<void> Engine::open_ports() {
     infos.push_back(std::move(info));
   }
   port_table_ = PortTable(std::move(infos));
+  return {};
+}
+
+Expected<void> Engine::place_threads(unsigned threads_limit) {
+  Demand demand{{}, threads_limit, gpu_ != nullptr, gpu_ ? gpu_->info().numa_node : -1};
+  for (const auto& port : ports_) {
+    demand.ports.push_back({port->name(), port->numa_node(), port->options().lane_count()});
+  }
+  auto placement = place(options_, this_machine(), demand);
+  if (!placement) {
+    return tl::unexpected(placement.error());
+  }
+  placement_ = std::move(*placement);
+  notes_.insert(notes_.end(), placement_.notes.begin(), placement_.notes.end());
   return {};
 }
 

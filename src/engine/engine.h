@@ -93,6 +93,7 @@ class Engine {
   Engine() = default;
   Expected<void> open_device(const GpuOpener& open_gpu);
   Expected<void> open_ports();
+  Expected<void> place_threads(unsigned threads_limit);
   Expected<void> build_lanes();
   Expected<void> attach_device();
 

@@ -1,5 +1,3 @@
-#include "port/port.h"
-
 #include <net/if.h>
 #include <rte_dev.h>
 #include <rte_errno.h>
@@ -8,8 +6,10 @@
 #include <array>
 #include <cstring>
 
+#include "base/machine.h"
 #include "port/driver_log.h"
 #include "port/packet_socket.h"
+#include "port/port.h"
 #include "port/virtual_device.h"
 
 namespace sluice::port {
@@ -115,7 +115,7 @@ Expected<void> Port::open_ethdev(const MemoryOptions& memory, unsigned tx_queues
   std::uint16_t rx_descriptors = static_cast<std::uint16_t>(options_.descriptors);
   std::uint16_t tx_descriptors = rx_descriptors;
   rte_eth_dev_adjust_nb_rx_tx_desc(id_, &rx_descriptors, &tx_descriptors);
-  const int node = rte_eth_dev_socket_id(id_);
+  const int node = numa_node();
   for (unsigned q = 0; q < options_.queues; ++q) {
     auto pool =
         make_frame_pool("frames-" + options_.name + "-" + std::to_string(q), memory.frames, memory.frame_bytes, node);
@@ -198,7 +198,13 @@ void Port::stop() {
 }
 
 int Port::numa_node() const {
-  return id_ == RTE_MAX_ETHPORTS ? -1 : rte_eth_dev_socket_id(id_);
+  if (id_ == RTE_MAX_ETHPORTS) {
+    return -1;
+  }
+  // A virtual device says the node of the core that opened it, if any; the NIC under it is where frames come from.
+  const std::string interface = kernel_interface();
+  const int node = interface.empty() ? -1 : numa_node_of_device("/sys/class/net/" + interface + "/device");
+  return node >= 0 ? node : rte_eth_dev_socket_id(id_);
 }
 
 std::string Port::driver() const {

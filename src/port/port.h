@@ -54,6 +54,7 @@ class Port {
   const PortOptions& options() const { return options_; }
   const std::string& name() const { return options_.name; }
   const packet::MacAddress& mac() const { return mac_; }
+  // Of the device, or of the NIC under its kernel interface; -1: none, or not known.
   int numa_node() const;
   std::string driver() const;
   unsigned tx_queue_count() const { return tx_queues_; }
