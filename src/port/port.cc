@@ -1,3 +1,5 @@
+#include "port/port.h"
+
 #include <net/if.h>
 #include <rte_dev.h>
 #include <rte_errno.h>
@@ -9,7 +11,6 @@
 #include "base/machine.h"
 #include "port/driver_log.h"
 #include "port/packet_socket.h"
-#include "port/port.h"
 #include "port/virtual_device.h"
 
 namespace sluice::port {
@@ -82,6 +83,25 @@ Expected<void> Port::open_ethdev(const MemoryOptions& memory, unsigned tx_queues
   if (const int error = rte_eth_dev_info_get(id_, &info); error != 0) {
     return fail("the device does not describe itself", error);
   }
+  Expected<void> step = configure(info, tx_queues);
+  step = step ? set_up_queues(memory) : step;
+  // Not every virtual device has an MTU or a promiscuous mode of its own; those take any frame anyway.
+  // And af_packet says that it takes 1,518 bytes, whatever its ring and its interface take.
+  step = step ? set_mtu() : step;
+  if (!step) {
+    return step;
+  }
+  if (const int error = rte_eth_dev_start(id_); error != 0) {
+    return fail("the device does not start", error);
+  }
+  started_ = true;
+  if (options_.promiscuous) {
+    rte_eth_promiscuous_enable(id_);
+  }
+  return take_address(info);
+}
+
+Expected<void> Port::configure(const rte_eth_dev_info& info, unsigned tx_queues) {
   if (options_.queues > info.max_rx_queues) {
     return fail(
         "queues = " + std::to_string(options_.queues) + ", but the device has " + std::to_string(info.max_rx_queues),
@@ -112,6 +132,10 @@ Expected<void> Port::open_ethdev(const MemoryOptions& memory, unsigned tx_queues
                     " transmit queues",
                 error);
   }
+  return {};
+}
+
+Expected<void> Port::set_up_queues(const MemoryOptions& memory) {
   std::uint16_t rx_descriptors = static_cast<std::uint16_t>(options_.descriptors);
   std::uint16_t tx_descriptors = rx_descriptors;
   rte_eth_dev_adjust_nb_rx_tx_desc(id_, &rx_descriptors, &tx_descriptors);
@@ -136,18 +160,10 @@ Expected<void> Port::open_ethdev(const MemoryOptions& memory, unsigned tx_queues
       return fail("transmit queue " + std::to_string(q) + " does not start", error);
     }
   }
-  // Not every virtual device has an MTU or a promiscuous mode of its own; those take any frame anyway.
-  // And af_packet says that it takes 1,518 bytes, whatever its ring and its interface take.
-  if (auto set = set_mtu(); !set) {
-    return set;
-  }
-  if (const int error = rte_eth_dev_start(id_); error != 0) {
-    return fail("the device does not start", error);
-  }
-  started_ = true;
-  if (options_.promiscuous) {
-    rte_eth_promiscuous_enable(id_);
-  }
+  return {};
+}
+
+Expected<void> Port::take_address(const rte_eth_dev_info& info) {
   rte_ether_addr address;
   if (rte_eth_macaddr_get(id_, &address) == 0) {
     std::memcpy(mac_.bytes.data(), address.addr_bytes, mac_.bytes.size());

@@ -75,7 +75,10 @@ class Port {
   explicit Port(PortOptions options) : options_(std::move(options)) {}
   Expected<void> open_ethdev(const MemoryOptions& memory, unsigned tx_queues);
   Expected<void> probe(const std::string& name, const MemoryOptions& memory);
+  Expected<void> configure(const rte_eth_dev_info& info, unsigned tx_queues);
+  Expected<void> set_up_queues(const MemoryOptions& memory);
   Expected<void> set_mtu();
+  Expected<void> take_address(const rte_eth_dev_info& info);
   Expected<void> fail(const std::string& what, int error) const;
 
   PortOptions options_;
