@@ -98,7 +98,19 @@ Expected<void> Port::open_ethdev(const MemoryOptions& memory, unsigned tx_queues
   if (options_.promiscuous) {
     rte_eth_promiscuous_enable(id_);
   }
+  find_wait_fds();
   return take_address(info);
+}
+
+// A tap's receive interrupt is the TAP's own descriptor, which needs no arming. memif's is not handed out by
+// DPDK 22.11.
+void Port::find_wait_fds() {
+  if (!is_driver(options_.device, "net_tap")) {
+    return;
+  }
+  for (std::uint16_t q = 0; q < options_.queues; ++q) {
+    wait_fds_.push_back(rte_eth_dev_rx_intr_ctl_q_get_fd(id_, q));
+  }
 }
 
 Expected<void> Port::configure(const rte_eth_dev_info& info, unsigned tx_queues) {
@@ -110,6 +122,7 @@ Expected<void> Port::configure(const rte_eth_dev_info& info, unsigned tx_queues)
   tx_queues_ = std::min<unsigned>(pairs_queues(info.driver_name) ? options_.queues : tx_queues, info.max_tx_queues);
 
   rte_eth_conf conf{};
+  conf.intr_conf.rxq = is_driver(options_.device, "net_tap") ? 1 : 0;
   std::array<std::uint8_t, 64> symmetric_key{};
   if (options_.queues > 1 && (info.flow_type_rss_offloads & RTE_ETH_RSS_IP) != 0) {
     conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;

@@ -62,7 +62,7 @@ class Port {
   PortStats stats() const;
   bool link_up() const;
   // A file descriptor that is readable while frames wait in the queue; -1 when the driver has none (now: all but
-  // net_af_packet).
+  // net_af_packet and net_tap). To be waited for, and not to be read.
   int wait_fd(std::uint16_t queue) const { return queue < wait_fds_.size() ? wait_fds_[queue] : -1; }
   ReplayPort* replay() { return replay_.get(); }
   // The kernel interface under the device ("iface=" of af_packet and af_xdp), or empty.
@@ -78,6 +78,7 @@ class Port {
   Expected<void> configure(const rte_eth_dev_info& info, unsigned tx_queues);
   Expected<void> set_up_queues(const MemoryOptions& memory);
   Expected<void> set_mtu();
+  void find_wait_fds();
   Expected<void> take_address(const rte_eth_dev_info& info);
   Expected<void> fail(const std::string& what, int error) const;
 

@@ -1,6 +1,5 @@
 """A running gateway as its administrator sees it: what it costs when idle, and what top, ctl and /metrics say."""
 
-import os
 import re
 import time
 
@@ -8,17 +7,9 @@ from gateway import SLUICE
 from topology import CLIENT4, ROUTER_LAN4, SERVER4
 
 
-def cpu_seconds(pid):
-    with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
-        fields = stat.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def test_idle_costs_under_five_percent_of_a_core(network):
     time.sleep(1)
-    before, began = cpu_seconds(network.gateway.process.pid), time.monotonic()
-    time.sleep(4)
-    share = (cpu_seconds(network.gateway.process.pid) - before) / (time.monotonic() - began)
+    share = network.gateway.cpu_share(4)
     assert share < 0.05, f"{share:.1%} of a core"
 
 
