@@ -35,20 +35,21 @@ std::string refusal(const Options& options, const Topology& machine, bool needs_
   return placement ? "" : placement.error().message;
 }
 
+struct Choice {
+  const char* what;
+  Topology machine;
+  std::vector<Demand::Port> ports;
+  int gpu_node;
+  std::vector<int> lane_cores;
+  int worker_core;
+  std::vector<std::string> far;
+};
+
 // Without asking for anything: which cores, by the nodes of ports and GPU.
 TEST(Placement, ChoosesCoresNearPortsAndGpu) {
-  struct Case {
-    const char* what;
-    Topology machine;
-    std::vector<Demand::Port> ports;
-    int gpu_node;
-    std::vector<int> lane_cores;
-    int worker_core;
-    std::vector<std::string> far;
-  };
   const Topology two = made_up(2, 8);
   const Topology interleaved{{0, 1, 2, 3, 4, 5, 6, 7}, {0, 1, 0, 1, 0, 1, 0, 1}};
-  const Case cases[] = {
+  const Choice cases[] = {
       {"any node", two, {{"lan", -1, 1}, {"wan", -1, 2}}, -1, {15, 14, 13}, 1, {}},
       {"one node", made_up(1, 8), {{"lan", 0, 1}, {"wan", 0, 2}}, 0, {7, 6, 5}, 1, {}},
       {"a port on each node", two, {{"lan", 0, 2}, {"wan", 1, 2}}, 0, {7, 6, 15, 14}, 1, {}},
@@ -87,7 +88,7 @@ TEST(Placement, ChoosesCoresNearPortsAndGpu) {
       {"two cores", made_up(1, 2), {{"lan", 0, 1}, {"wan", 0, 1}}, 0, {1}, 0, {}},
       {"one core", made_up(1, 1), {{"lan", 0, 1}, {"wan", 0, 1}}, 0, {0}, 0, {}},
   };
-  for (const Case& one : cases) {
+  for (const Choice& one : cases) {
     SCOPED_TRACE(one.what);
     const auto placement = place({}, one.machine, {one.ports, 64, true, one.gpu_node});
     ASSERT_TRUE(placement) << placement.error().message;
