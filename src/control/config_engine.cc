@@ -1,11 +1,10 @@
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cstring>
 
 #include "base/spelling.h"
 #include "base/units.h"
 #include "control/config_sections.h"
+#include "device/name.h"
 #include "engine/bound.h"
 #include "engine/function.h"
 
@@ -23,12 +22,7 @@ constexpr unsigned ethernet_bytes = 14 + 2 * 4;               // header and two 
 std::string read_device(Settings& section, const std::string& fallback) {
   std::string device = section.text("device", fallback);
   if (device == "auto" || device == "cpu") return device;
-  int index = -1;
-  if (device.starts_with("cuda:")) {
-    const char* end = device.data() + device.size();
-    const auto [rest, problem] = std::from_chars(device.data() + std::strlen("cuda:"), end, index);
-    if (problem == std::errc{} && rest == end && index >= 0 && index <= highest_gpu) return device;
-  }
+  if (const auto index = device::gpu_index(device); index && *index <= highest_gpu) return device;
   section.error("device",
                 "allowed is \"auto\", \"cpu\", or \"cuda:N\" with N from 0 to " + std::to_string(highest_gpu));
   return fallback;

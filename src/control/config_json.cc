@@ -15,7 +15,6 @@ ordered_json or_auto(int value) {
 
 ordered_json engine_json(const Config& config) {
   const engine::Options& options = config.engine;
-  static constexpr const char* modes[] = {"full", "zero-load", "collector-only"};
   static constexpr const char* polls[] = {"auto", "busy", "adaptive"};
   return {{"device", options.device},
           {"deadline", duration_text(options.deadline)},
@@ -31,7 +30,7 @@ ordered_json engine_json(const Config& config) {
           {"cores", options.cores.empty() ? ordered_json("auto") : ordered_json(options.cores)},
           {"worker_core", options.worker_core},
           {"busy_cores", config.allow_busy_cores ? "allow" : "refuse"},
-          {"mode", modes[static_cast<int>(options.mode)]},
+          {"mode", engine::mode_name(options.mode)},
           {"cpu_below", or_auto(options.cpu_below)},
           {"chain", options.chain}};
 }

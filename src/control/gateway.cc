@@ -10,6 +10,7 @@
 
 #include <sstream>
 
+#include "base/machine.h"
 #include "control/busy_cores.h"
 #include "control/config_json.h"
 #include "control/function_maker.h"
@@ -25,18 +26,6 @@ constexpr int tick_ms = 200;
 bool is_capture(const port::PortOptions& port) {
   return port.device.rfind("net_pcap", 0) == 0 && port.device.find("rx_pcap=") != std::string::npos &&
          port.device.find("infinite_rx=1") == std::string::npos;
-}
-
-std::uint64_t resident_bytes() {
-  std::uint64_t pages = 0;
-  std::uint64_t resident = 0;
-  if (std::FILE* file = std::fopen("/proc/self/statm", "r")) {
-    if (std::fscanf(file, "%lu %lu", &pages, &resident) != 2) {
-      resident = 0;
-    }
-    std::fclose(file);
-  }
-  return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
 // Drawing is for a log that goes to a terminal.

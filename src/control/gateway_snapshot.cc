@@ -3,22 +3,12 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "device/name.h"
+
 namespace sluice::control {
 namespace {
 
 constexpr unsigned max_reads = 16;
-
-const char* mode_name(engine::Mode mode) {
-  switch (mode) {
-    case engine::Mode::full:
-      return "full";
-    case engine::Mode::zero_load:
-      return "zero-load";
-    case engine::Mode::collector_only:
-      return "collector-only";
-  }
-  return "unknown";
-}
 
 std::string protocol_name(std::uint32_t protocol) {
   switch (protocol) {  // RTPROT_*, linux/rtnetlink.h and FRR's
@@ -102,7 +92,7 @@ std::vector<DeviceSnapshot> devices_of(engine::Engine& engine, const engine::Eng
   devices.push_back(cpu);
   if (engine.gpu() != nullptr) {
     const device::GpuInfo& info = engine.gpu()->info();
-    devices.push_back({"cuda:" + std::to_string(info.index), info.name, stats.gpu_up ? "up" : "down",
+    devices.push_back({device::gpu_name(info.index), info.name, stats.gpu_up ? "up" : "down",
                        total.batches_gpu - total.batches_rescued, total.frames_gpu - total.frames_rescued, 0, 0});
   }
   return devices;

@@ -3,9 +3,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <utility>
 
+#include "base/machine.h"
 #include "device/cuda_check.h"
 #include "device/gpu.h"
 #include "device/launch.h"
@@ -158,21 +158,18 @@ class CudaGpu final : public Gpu {
   std::vector<void*> registered_, pinned_, device_;
 };
 
-int numa_node_of(const std::string& pci) {
-  std::ifstream file("/sys/bus/pci/devices/" + pci + "/numa_node");
-  int node = -1;
-  file >> node;
-  return file ? node : -1;
-}
-
 Expected<GpuInfo> describe(int index) {
   cudaDeviceProp properties;
   SLUICE_CUDA_TRY(cudaGetDeviceProperties(&properties, index));
   char pci[32];
   std::snprintf(pci, sizeof pci, "%04x:%02x:%02x.0", properties.pciDomainID, properties.pciBusID,
                 properties.pciDeviceID);
-  return GpuInfo{
-      index, properties.name, pci, properties.multiProcessorCount, properties.totalGlobalMem, numa_node_of(pci)};
+  return GpuInfo{index,
+                 properties.name,
+                 pci,
+                 properties.multiProcessorCount,
+                 properties.totalGlobalMem,
+                 numa_node_of_device("/sys/bus/pci/devices/" + std::string(pci))};
 }
 
 }  // namespace

@@ -15,8 +15,8 @@
 #include "base/error.h"
 #include "device/gpu.h"
 #include "engine/bound.h"
+#include "engine/engine_stats.h"
 #include "engine/function.h"
-#include "engine/histogram.h"
 #include "engine/host_path.h"
 #include "engine/lane.h"
 #include "engine/lane_thread.h"
@@ -26,39 +26,6 @@
 #include "engine/worker.h"
 
 namespace sluice::engine {
-
-struct EngineStats {
-  struct Port {
-    std::uint64_t rx_frames = 0, rx_bytes = 0, tx_frames = 0, tx_bytes = 0;
-    port::PortStats device;
-    HostLosses host;
-  };
-  struct Lane {
-    std::uint32_t port = 0, queue = 0;
-    int core = -1;
-    std::uint64_t rx_frames = 0, rx_bytes = 0, tx_frames = 0, tx_bytes = 0, injected = 0, punted = 0, dropped = 0,
-                  in_flight = 0;
-    std::uint64_t batches_cpu = 0, frames_cpu = 0, batches_gpu = 0, frames_gpu = 0, batches_rescued = 0,
-                  frames_rescued = 0;
-    std::uint64_t sealed_full = 0, receive_stalls = 0, misses = 0, misses_away = 0, measured = 0;
-  };
-  // How often, and for how many ticks together and at most, threads were kept from their work (away.h).
-  struct Away {
-    std::uint64_t times = 0, ticks = 0, longest = 0;
-    void add(const AwayWatch& watch);
-  };
-  std::vector<Port> ports;
-  std::vector<Lane> lanes;
-  Lane total;
-  std::vector<std::uint64_t> drops;  // by packet::Reason
-  HistogramSnapshot latency;         // ticks
-  HistogramSnapshot device_time;     // ticks
-  std::uint64_t cycles = 0, late_cycles = 0, overruns = 0, failed_batches = 0, slow_launches = 0;
-  Away lanes_away, worker_away;
-  bool gpu_up = false;
-  // rx + injected - tx - punted - dropped - in_flight; 0 while lanes are quiet.
-  std::int64_t imbalance() const;
-};
 
 using FunctionMaker = std::function<Expected<std::unique_ptr<Function>>(const PortTable& ports)>;
 
@@ -92,8 +59,16 @@ class Engine {
  private:
   Engine() = default;
   Expected<void> open_device(const GpuOpener& open_gpu);
+  Expected<void> check_ports() const;
   Expected<void> open_ports();
+  PortInfo describe(std::size_t i);
+  Expected<void> place_threads(unsigned threads_limit);
+  Expected<void> open_host_path();
+  Expected<void*> batch_memory(std::size_t bytes);
   Expected<void> build_lanes();
+  Expected<void> add_lane(std::uint16_t port, std::uint16_t lane_of_port);
+  // Of the port whose lanes are those from `first` on: lanes beyond its queues share them.
+  void spread_queues(std::size_t first, unsigned queues);
   Expected<void> attach_device();
 
   Options options_;

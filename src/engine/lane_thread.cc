@@ -83,13 +83,17 @@ void LaneThread::run() {
   rte_thread_unregister();
 }
 
-// An interface that goes down leaves an error on its socket, which would end every wait at once.
+// An interface that goes down leaves an error on its socket, which would end every wait at once. One that stays, as on
+// the descriptor of a TAP that was deleted, is waited for no more.
 void LaneThread::clear_errors() {
-  for (const pollfd& descriptor : std::span(descriptors_).first(descriptors_.size() - 1)) {
+  for (pollfd& descriptor : std::span(descriptors_).first(descriptors_.size() - 1)) {
     if ((descriptor.revents & POLLERR) != 0) {
       int error = 0;
       socklen_t size = sizeof error;
-      getsockopt(descriptor.fd, SOL_SOCKET, SO_ERROR, &error, &size);
+      if (getsockopt(descriptor.fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0) {
+        descriptor.fd = -1;
+        must_look_ = true;
+      }
     }
   }
 }

@@ -18,6 +18,11 @@ enum class Mode {
   zero_load,       // everything but the device's work: verdicts are the function's constant
   collector_only,  // receive and collect, then free
 };
+// As the configuration names it.
+constexpr const char* mode_name(Mode mode) {
+  constexpr const char* names[] = {"full", "zero-load", "collector-only"};
+  return names[static_cast<int>(mode)];
+}
 
 // realtime: threads that no ordinary thread of the machine preempts (SCHED_FIFO).
 enum class Scheduling { normal, realtime };

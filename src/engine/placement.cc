@@ -4,36 +4,19 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
+#include <map>
 #include <thread>
 
 namespace sluice::engine {
 namespace {
 
-std::vector<int> allowed_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  sched_getaffinity(0, sizeof set, &set);
-  std::vector<int> cores;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &set)) {
-      cores.push_back(cpu);
-    }
-  }
-  return cores;
+bool contains(const std::vector<int>& cores, int core) {
+  return std::find(cores.begin(), cores.end(), core) != cores.end();
 }
 
-int numa_node_of(int core) {
-  std::error_code ec;
-  for (const auto& entry :
-       std::filesystem::directory_iterator("/sys/devices/system/cpu/cpu" + std::to_string(core), ec)) {
-    const std::string name = entry.path().filename();
-    if (name.rfind("node", 0) == 0) {
-      return std::stoi(name.substr(4));
-    }
-  }
-  return 0;
+std::vector<int> first(const std::vector<int>& cores, std::size_t count) {
+  return {cores.begin(), cores.begin() + static_cast<std::ptrdiff_t>(std::min(count, cores.size()))};
 }
 
 std::string list(const std::vector<int>& cores) {
@@ -44,101 +27,200 @@ std::string list(const std::vector<int>& cores) {
   return text;
 }
 
+Expected<void> check_core(const Topology& machine, int core, const char* key) {
+  if (!machine.has(core)) {
+    return make_error(std::string("[engine] ") + key + ": core " + std::to_string(core) +
+                      " does not exist or is not allowed to this process; there are " + list(machine.cores));
+  }
+  return {};
+}
+
+Expected<void> check_list(const Topology& machine, const Placement& placement, const std::vector<int>& cores,
+                          const char* key) {
+  for (const int core : cores) {
+    if (auto ok = check_core(machine, core, key); !ok) {
+      return ok;
+    }
+    if (std::count(cores.begin(), cores.end(), core) > 1) {
+      return make_error(std::string("[engine] ") + key + ": core " + std::to_string(core) + " is named twice");
+    }
+    if (core == placement.worker_core && placement.busy) {
+      return make_error(
+          "[engine] core " + std::to_string(core) +
+          " is both a lane's and the worker's, and both poll without sleeping: set worker_core to another core, "
+          "or poll = \"adaptive\"");
+    }
+  }
+  return {};
+}
+
+Expected<void> check_lists(const Options& options, const Topology& machine, const Placement& placement) {
+  if (auto ok = check_list(machine, placement, options.cores, "cores"); !ok) {
+    return ok;
+  }
+  if (auto ok = check_list(machine, placement, options.forwarder_cores, "forwarder_cores"); !ok) {
+    return ok;
+  }
+  for (const int core : options.cores) {
+    if (placement.busy && contains(options.forwarder_cores, core)) {
+      return make_error("[engine] core " + std::to_string(core) +
+                        " is in cores and in forwarder_cores, and both poll without sleeping: give the forwarder "
+                        "another core, or leave forwarder_cores out");
+    }
+  }
+  return {};
+}
+
+// The lowest core of the GPU's node that nobody asked for. But the machine's first core takes the interrupts; a worker
+// that waits for one of them raises its time point late.
+int choose_worker_core(const Options& options, const Topology& machine, int gpu_node) {
+  const auto fault = [&](int core) {
+    const bool asked_for = contains(options.cores, core) || contains(options.forwarder_cores, core);
+    const bool remote = gpu_node >= 0 && machine.node_of(core) != gpu_node;
+    const bool interrupted = machine.cores.size() > 2 && core == machine.cores.front();
+    return 4 * asked_for + 2 * remote + 1 * interrupted;
+  };
+  return *std::min_element(machine.cores.begin(), machine.cores.end(),
+                           [&](int a, int b) { return fault(a) < fault(b); });
+}
+
+// The ports of the lanes that thread `index` of `threads` gets.
+std::vector<const Demand::Port*> ports_of(const Demand& demand, std::size_t index, std::size_t threads) {
+  std::vector<const Demand::Port*> ports;
+  std::size_t lane = 0;
+  for (const Demand::Port& port : demand.ports) {
+    for (unsigned i = 0; i < port.lanes; ++i, ++lane) {
+      if (lane % threads == index) {
+        ports.push_back(&port);
+      }
+    }
+  }
+  return ports;
+}
+
+// The node of most of a thread's lanes; -1: any.
+int node_for(const Demand& demand, std::size_t index, std::size_t threads) {
+  std::map<int, unsigned> lanes_on;
+  for (const Demand::Port* port : ports_of(demand, index, threads)) {
+    if (port->node >= 0) {
+      ++lanes_on[port->node];
+    }
+  }
+  const auto most = std::max_element(lanes_on.begin(), lanes_on.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == lanes_on.end() ? -1 : most->first;
+}
+
+// From the highest core down: the first one serves the kernel and the control thread. First each thread that has a node
+// gets a core there; then those that are left get what is left.
+std::vector<int> choose_lane_cores(const Options& options, const Topology& machine, const Demand& demand,
+                                   int worker_core, std::size_t wanted) {
+  std::vector<int> free;
+  for (auto core = machine.cores.rbegin(); core != machine.cores.rend(); ++core) {
+    const bool only = machine.cores.size() == 1;
+    if (*core != worker_core && (only || *core != machine.cores.front()) && !contains(options.forwarder_cores, *core)) {
+      free.push_back(*core);
+    }
+  }
+  if (free.empty()) {
+    return {machine.cores.back()};
+  }
+  std::vector<int> chosen(std::min(wanted, free.size()), -1);
+  for (const bool near : {true, false}) {
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      const int node = node_for(demand, i, chosen.size());
+      const auto core = std::find_if(free.begin(), free.end(),
+                                     [&](int candidate) { return !near || machine.node_of(candidate) == node; });
+      if (chosen[i] < 0 && core != free.end()) {
+        chosen[i] = *core;
+        free.erase(core);
+      }
+    }
+  }
+  return chosen;
+}
+
+// One line for each port with lanes whose thread is on another node.
+void note_far_cores(const Topology& machine, const Demand& demand, const std::vector<int>& cores,
+                    std::vector<std::string>& notes) {
+  for (const Demand::Port& port : demand.ports) {
+    std::vector<int> far;
+    for (std::size_t i = 0; i < cores.size(); ++i) {
+      const auto ports = ports_of(demand, i, cores.size());
+      if (port.node >= 0 && machine.node_of(cores[i]) != port.node &&
+          std::find(ports.begin(), ports.end(), &port) != ports.end()) {
+        far.push_back(cores[i]);
+      }
+    }
+    if (!far.empty()) {
+      notes.push_back((far.size() == 1 ? "core " : "cores ") + list(far) + (far.size() == 1 ? " is" : " are") +
+                      " on another NUMA node than port " + port.name + ", which is on node " +
+                      std::to_string(port.node));
+    }
+  }
+}
+
+void note(const Topology& machine, const Demand& demand, unsigned lanes, bool shared, Placement& placement) {
+  const unsigned nodes = machine.node_count();
+  std::string text = std::to_string(machine.cores.size()) + " cores" +
+                     (nodes > 1 ? " on " + std::to_string(nodes) + " NUMA nodes" : "") + ", lanes on " +
+                     list(placement.lane_cores);
+  if (!placement.forwarder_cores.empty()) {
+    text += ", their forwarders on " + list(placement.forwarder_cores);
+  }
+  if (demand.needs_worker) {
+    text += ", worker on " + std::to_string(placement.worker_core);
+  }
+  text += placement.busy ? ", busy polling" : ", adaptive polling";
+  text += placement.scheduling == Scheduling::realtime ? " in real time" : "";
+  if (shared) {
+    text += "; " + std::to_string(lanes) + " lanes share " + std::to_string(placement.lane_cores.size()) +
+            " threads because a port has only " + std::to_string(demand.threads_limit) + " transmit queues";
+  }
+  placement.notes.push_back(std::move(text));
+  note_far_cores(machine, demand, placement.lane_cores, placement.notes);
+  note_far_cores(machine, demand, placement.forwarder_cores, placement.notes);
+  if (demand.needs_worker && demand.gpu_node >= 0 && machine.node_of(placement.worker_core) != demand.gpu_node) {
+    placement.notes.push_back("core " + std::to_string(placement.worker_core) +
+                              ", the worker's, is on another NUMA node than the GPU, which is on node " +
+                              std::to_string(demand.gpu_node));
+  }
+}
+
 }  // namespace
 
-Expected<Placement> place(const Options& options, unsigned lanes, unsigned threads_limit, bool needs_worker) {
-  const std::vector<int> cores = allowed_cores();
-  const auto check = [&](int core, const char* key) -> Expected<void> {
-    if (std::find(cores.begin(), cores.end(), core) == cores.end()) {
-      return make_error(std::string("[engine] ") + key + ": core " + std::to_string(core) +
-                        " does not exist or is not allowed to this process; there are " + list(cores));
-    }
-    return {};
-  };
-
+Expected<Placement> place(const Options& options, const Topology& machine, const Demand& demand) {
+  Placement placement;
+  const bool few = machine.cores.size() <= 4;
+  placement.busy = options.poll == Poll::busy || (options.poll == Poll::automatic && !few);
+  placement.scheduling = options.scheduling;
   if (options.worker_core >= 0) {
-    if (auto ok = check(options.worker_core, "worker_core"); !ok) {
+    if (auto ok = check_core(machine, options.worker_core, "worker_core"); !ok) {
       return tl::unexpected(ok.error());
     }
   }
-  Placement placement;
-  const bool few = cores.size() <= 4;
-  placement.busy = options.poll == Poll::busy || (options.poll == Poll::automatic && !few);
-  placement.scheduling = options.scheduling;
   if (auto ok = check_scheduling(options.scheduling, placement.busy); !ok) {
     return tl::unexpected(ok.error());
   }
-  if (needs_worker) {
-    // The first core takes the interrupts; a worker that waits for one of them raises its time point late.
-    placement.worker_core = options.worker_core >= 0 ? options.worker_core : cores[cores.size() > 2 ? 1 : 0];
+  if (demand.needs_worker) {
+    placement.worker_core =
+        options.worker_core >= 0 ? options.worker_core : choose_worker_core(options, machine, demand.gpu_node);
   }
-
-  const auto check_list = [&](const std::vector<int>& list, const char* key) -> Expected<void> {
-    for (const int core : list) {
-      if (auto ok = check(core, key); !ok) {
-        return ok;
-      }
-      if (std::count(list.begin(), list.end(), core) > 1) {
-        return make_error(std::string("[engine] ") + key + ": core " + std::to_string(core) + " is named twice");
-      }
-      if (core == placement.worker_core && placement.busy) {
-        return make_error(
-            "[engine] core " + std::to_string(core) +
-            " is both a lane's and the worker's, and both poll without sleeping: set worker_core to another core, "
-            "or poll = \"adaptive\"");
-      }
-    }
-    return {};
-  };
-  if (auto ok = check_list(options.cores, "cores"); !ok) {
+  if (auto ok = check_lists(options, machine, placement); !ok) {
     return tl::unexpected(ok.error());
   }
-  if (auto ok = check_list(options.forwarder_cores, "forwarder_cores"); !ok) {
-    return tl::unexpected(ok.error());
-  }
-  const std::vector<int>& forwarders = options.forwarder_cores;
-  const auto is_forwarder = [&](int core) {
-    return std::find(forwarders.begin(), forwarders.end(), core) != forwarders.end();
-  };
-  if (const auto both = std::find_if(options.cores.begin(), options.cores.end(), is_forwarder);
-      both != options.cores.end() && placement.busy) {
-    return make_error("[engine] core " + std::to_string(*both) +
-                      " is in cores and in forwarder_cores, and both poll without sleeping: give the forwarder another "
-                      "core, or leave forwarder_cores out");
-  }
-  placement.forwarder_cores.assign(
-      forwarders.begin(),
-      forwarders.begin() + std::min<std::ptrdiff_t>(std::min(lanes, threads_limit), std::ssize(forwarders)));
 
-  const unsigned wanted = std::max(1U, forwarders.empty() ? std::min(lanes, threads_limit) : lanes);
-  if (!options.cores.empty()) {
-    placement.lane_cores.assign(options.cores.begin(),
-                                options.cores.begin() + std::min<std::ptrdiff_t>(wanted, std::ssize(options.cores)));
-  } else {
-    // From the highest core down: the first one serves the kernel, the control thread and the worker.
-    for (auto core = cores.rbegin(); core != cores.rend() && placement.lane_cores.size() < wanted; ++core) {
-      const bool reserved =
-          *core == placement.worker_core || (cores.size() > 1 && *core == cores.front()) || is_forwarder(*core);
-      if (!reserved) {
-        placement.lane_cores.push_back(*core);
-      }
-    }
-    if (placement.lane_cores.empty()) {
-      placement.lane_cores.push_back(cores.back());
-    }
+  unsigned lanes = 0;
+  for (const Demand::Port& port : demand.ports) {
+    lanes += port.lanes;
   }
-
-  placement.text =
-      std::to_string(cores.size()) + " cores (NUMA node of core " + std::to_string(placement.lane_cores.front()) +
-      ": " + std::to_string(numa_node_of(placement.lane_cores.front())) + "), lanes on " + list(placement.lane_cores) +
-      (forwarders.empty() ? std::string() : ", their forwarders on " + list(placement.forwarder_cores)) +
-      (needs_worker ? ", worker on " + std::to_string(placement.worker_core) : std::string()) +
-      (placement.busy ? ", busy polling" : ", adaptive polling") +
-      (placement.scheduling == Scheduling::realtime ? " in real time" : "");
-  if (wanted < lanes && threads_limit < lanes) {
-    placement.text += "; " + std::to_string(lanes) + " lanes share " + std::to_string(placement.lane_cores.size()) +
-                      " threads because a port has only " + std::to_string(threads_limit) + " transmit queues";
-  }
+  const unsigned forwarding = std::min(lanes, demand.threads_limit);
+  placement.forwarder_cores = first(options.forwarder_cores, forwarding);
+  const unsigned wanted = std::max(1U, options.forwarder_cores.empty() ? forwarding : lanes);
+  placement.lane_cores = options.cores.empty()
+                             ? choose_lane_cores(options, machine, demand, placement.worker_core, wanted)
+                             : first(options.cores, wanted);
+  note(machine, demand, lanes, wanted < lanes && demand.threads_limit < lanes, placement);
   return placement;
 }
 

@@ -1,4 +1,8 @@
-// Which cores run lanes and the device's worker.
+// Which cores run lanes, their forwarders and the device's worker.
+//
+// A lane reads its port's descriptors and writes the frames that the port's device has put into memory, so its core is
+// best on the NUMA node of that device; the worker's on the node of the GPU. Cores that the configuration names are
+// taken as they are.
 #pragma once
 
 #include <string>
@@ -6,8 +10,22 @@
 
 #include "base/error.h"
 #include "engine/options.h"
+#include "engine/topology.h"
 
 namespace sluice::engine {
+
+// What is to be placed.
+struct Demand {
+  struct Port {
+    std::string name;
+    int node = -1;  // NUMA node of its device; -1: any
+    unsigned lanes = 1;
+  };
+  std::vector<Port> ports;     // their lanes are numbered from the first port's first on
+  unsigned threads_limit = 1;  // transmit queues of the port with the fewest, and so the most threads that may forward
+  bool needs_worker = false;   // a GPU is in use
+  int gpu_node = -1;           // -1: any
+};
 
 struct Placement {
   std::vector<int> lane_cores;       // one thread each; lanes are dealt to them in turn
@@ -15,13 +33,11 @@ struct Placement {
   int worker_core = -1;              // -1: no worker
   bool busy = false;                 // poll without sleeping
   Scheduling scheduling = Scheduling::normal;
-  std::string text;  // for the log: topology and choice
+  std::vector<std::string> notes;  // for the log: topology and choice, then what lies on another node than it should
 };
 
-// Chooses from the cores that this process may use. Asked-for cores that do not exist or repeat are an error. `lanes`:
-// how many there are; `threads_limit`: transmit queues of the port with the fewest, and so the most threads that may
-// forward; `needs_worker`: a GPU is in use.
-Expected<Placement> place(const Options& options, unsigned lanes, unsigned threads_limit, bool needs_worker);
+// Chooses from the machine's cores. Asked-for cores that do not exist or repeat are an error.
+Expected<Placement> place(const Options& options, const Topology& machine, const Demand& demand);
 
 // Pins the calling thread and names it; false when the kernel refuses.
 bool pin_this_thread(int core, const std::string& name);

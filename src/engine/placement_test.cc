@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
-#include <unistd.h>
 
 #include <fstream>
 #include <thread>
@@ -15,65 +14,158 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// A thread that may use every core of the machine, whatever the EAL has done to the main one.
-template <typename Body>
-void on_all_cores(Body body) {
-  std::thread([&] {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    for (long core = 0; core < sysconf(_SC_NPROCESSORS_ONLN); ++core) {
-      CPU_SET(core, &set);
-    }
-    sched_setaffinity(0, sizeof set, &set);
-    body();
-  }).join();
+// Cores 0 to `per_node` - 1 on node 0, and so on.
+Topology made_up(unsigned nodes, unsigned per_node) {
+  Topology machine;
+  for (unsigned core = 0; core < nodes * per_node; ++core) {
+    machine.cores.push_back(static_cast<int>(core));
+    machine.nodes.push_back(static_cast<int>(core / per_node));
+  }
+  return machine;
 }
 
-std::string refusal(const Options& options, bool needs_worker = false) {
-  const auto placement = place(options, 2, 2, needs_worker);
+Demand lanes(unsigned count, unsigned threads_limit) {
+  return {{{"wan", -1, count}}, threads_limit};
+}
+
+std::string refusal(const Options& options, const Topology& machine, bool needs_worker = false) {
+  Demand demand = lanes(2, 2);
+  demand.needs_worker = needs_worker;
+  const auto placement = place(options, machine, demand);
   return placement ? "" : placement.error().message;
 }
 
-TEST(Placement, LanesAndForwardersGoWhereTheyAreTold) {
-  on_all_cores([] {
-    if (sysconf(_SC_NPROCESSORS_ONLN) < 2) {
-      GTEST_SKIP() << "one core";
-    }
-    Options options;
-    options.cores = {1};
-    options.forwarder_cores = {0};
-    const auto placement = place(options, 4, 1, false);
+struct Choice {
+  const char* what;
+  Topology machine;
+  std::vector<Demand::Port> ports;
+  int gpu_node;
+  std::vector<int> lane_cores;
+  int worker_core;
+  std::vector<std::string> far;
+};
+
+// Without asking for anything: which cores, by the nodes of ports and GPU.
+TEST(Placement, ChoosesCoresNearPortsAndGpu) {
+  const Topology two = made_up(2, 8);
+  const Topology interleaved{{0, 1, 2, 3, 4, 5, 6, 7}, {0, 1, 0, 1, 0, 1, 0, 1}};
+  const Choice cases[] = {
+      {"any node", two, {{"lan", -1, 1}, {"wan", -1, 2}}, -1, {15, 14, 13}, 1, {}},
+      {"one node", made_up(1, 8), {{"lan", 0, 1}, {"wan", 0, 2}}, 0, {7, 6, 5}, 1, {}},
+      {"a port on each node", two, {{"lan", 0, 2}, {"wan", 1, 2}}, 0, {7, 6, 15, 14}, 1, {}},
+      {"the GPU on the second", two, {{"lan", 0, 1}, {"wan", 0, 1}}, 1, {7, 6}, 8, {}},
+      {"numbers alternate", interleaved, {{"lan", 0, 1}, {"wan", 1, 1}}, 1, {6, 7}, 1, {}},
+      {"a port without a node takes no near core", two, {{"lan", -1, 1}, {"wan", 1, 1}}, 0, {14, 15}, 1, {}},
+      {"the node is too small",
+       made_up(2, 3),
+       {{"wan", 0, 3}},
+       0,
+       {2, 5, 4},
+       1,
+       {"cores 5,4 are on another NUMA node than port wan, which is on node 0"}},
+      {"nobody takes another's",
+       made_up(2, 3),
+       {{"lan", 0, 2}, {"wan", 1, 2}},
+       0,
+       {2, 3, 5, 4},
+       1,
+       {"core 3 is on another NUMA node than port lan, which is on node 0"}},
+      {"nodes without a core of ours",
+       made_up(1, 4),
+       {{"wan", 1, 1}},
+       1,
+       {3},
+       1,
+       {"core 3 is on another NUMA node than port wan, which is on node 1",
+        "core 1, the worker's, is on another NUMA node than the GPU, which is on node 1"}},
+      {"more lanes than cores",
+       made_up(2, 2),
+       {{"lan", 0, 2}, {"wan", 1, 2}},
+       0,
+       {3, 2},
+       1,
+       {"cores 3,2 are on another NUMA node than port lan, which is on node 0"}},
+      {"two cores", made_up(1, 2), {{"lan", 0, 1}, {"wan", 0, 1}}, 0, {1}, 0, {}},
+      {"one core", made_up(1, 1), {{"lan", 0, 1}, {"wan", 0, 1}}, 0, {0}, 0, {}},
+  };
+  for (const Choice& one : cases) {
+    SCOPED_TRACE(one.what);
+    const auto placement = place({}, one.machine, {one.ports, 64, true, one.gpu_node});
     ASSERT_TRUE(placement) << placement.error().message;
-    EXPECT_THAT(placement->lane_cores, ElementsAre(1));
-    EXPECT_THAT(placement->forwarder_cores, ElementsAre(0));
-    EXPECT_THAT(placement->text, HasSubstr("lanes on 1, their forwarders on 0"));
-    options.forwarder_cores = {};
-    EXPECT_THAT(place(options, 4, 1, false)->forwarder_cores, IsEmpty());
-  });
+    EXPECT_EQ(placement->lane_cores, one.lane_cores);
+    EXPECT_EQ(placement->worker_core, one.worker_core);
+    ASSERT_FALSE(placement->notes.empty());
+    EXPECT_EQ(std::vector(placement->notes.begin() + 1, placement->notes.end()), one.far);
+  }
+}
+
+TEST(Placement, TheConfigurationWinsAndFarCoresAreSaid) {
+  Options options;
+  options.cores = {1, 9};
+  options.forwarder_cores = {8};
+  options.worker_core = 2;
+  const auto placement = place(options, made_up(2, 8), {{{"lan", 0, 1}, {"wan", 1, 1}}, 4, true, 1});
+  ASSERT_TRUE(placement) << placement.error().message;
+  EXPECT_THAT(placement->notes,
+              ElementsAre("16 cores on 2 NUMA nodes, lanes on 1,9, their forwarders on 8, worker on 2, busy polling",
+                          "core 8 is on another NUMA node than port lan, which is on node 0",
+                          "core 2, the worker's, is on another NUMA node than the GPU, which is on node 1"));
+}
+
+TEST(Placement, TheWorkerKeepsOffTheCoresThatWereAskedFor) {
+  Options options;
+  options.cores = {1, 2};
+  options.forwarder_cores = {3};
+  const auto placement = place(options, made_up(1, 8), {{{"wan", 0, 2}}, 4, true, 0});
+  ASSERT_TRUE(placement) << placement.error().message;
+  EXPECT_EQ(placement->worker_core, 4);
+}
+
+TEST(Placement, ThisMachineIsOneToPlaceOn) {
+  const Topology machine = this_machine();
+  ASSERT_FALSE(machine.cores.empty());
+  ASSERT_EQ(machine.cores.size(), machine.nodes.size());
+  EXPECT_GE(machine.node_count(), 1U);
+  EXPECT_FALSE(machine.has(4000));
+  EXPECT_EQ(machine.node_of(4000), -1);
+  EXPECT_EQ(machine.node_of(machine.cores.back()), machine.nodes.back());
+  EXPECT_TRUE(place({}, machine, lanes(2, 2)));
+}
+
+TEST(Placement, LanesAndForwardersGoWhereTheyAreTold) {
+  Options options;
+  options.cores = {1};
+  options.forwarder_cores = {0};
+  const auto placement = place(options, made_up(1, 2), lanes(4, 1));
+  ASSERT_TRUE(placement) << placement.error().message;
+  EXPECT_THAT(placement->lane_cores, ElementsAre(1));
+  EXPECT_THAT(placement->forwarder_cores, ElementsAre(0));
+  EXPECT_THAT(placement->notes, ElementsAre(HasSubstr("lanes on 1, their forwarders on 0")));
+  options.forwarder_cores = {};
+  EXPECT_THAT(place(options, made_up(1, 2), lanes(4, 1))->forwarder_cores, IsEmpty());
 }
 
 TEST(Placement, RefusesCoresThatAreMissingTwiceOrTaken) {
-  on_all_cores([] {
-    Options options;
-    options.poll = Poll::busy;
-    options.cores = {4000};
-    EXPECT_THAT(refusal(options), HasSubstr("[engine] cores: core 4000 does not exist"));
-    options.cores = {0, 0};
-    EXPECT_THAT(refusal(options), HasSubstr("[engine] cores: core 0 is named twice"));
-    options.cores = {};
-    options.forwarder_cores = {4000};
-    EXPECT_THAT(refusal(options), HasSubstr("[engine] forwarder_cores: core 4000 does not exist"));
-    options.cores = {0};
-    options.forwarder_cores = {0};
-    EXPECT_THAT(refusal(options), HasSubstr("is in cores and in forwarder_cores"));
-    options.forwarder_cores = {};
-    options.worker_core = 0;
-    EXPECT_THAT(refusal(options, true), HasSubstr("is both a lane's and the worker's"));
-    options.poll = Poll::adaptive;
-    EXPECT_EQ(refusal(options, true), "");
-    options.worker_core = 4000;
-    EXPECT_THAT(refusal(options), HasSubstr("[engine] worker_core: core 4000 does not exist"));
-  });
+  const Topology machine = made_up(1, 2);
+  Options options;
+  options.poll = Poll::busy;
+  options.cores = {4000};
+  EXPECT_THAT(refusal(options, machine), HasSubstr("[engine] cores: core 4000 does not exist"));
+  options.cores = {0, 0};
+  EXPECT_THAT(refusal(options, machine), HasSubstr("[engine] cores: core 0 is named twice"));
+  options.cores = {};
+  options.forwarder_cores = {4000};
+  EXPECT_THAT(refusal(options, machine), HasSubstr("[engine] forwarder_cores: core 4000 does not exist"));
+  options.cores = {0};
+  options.forwarder_cores = {0};
+  EXPECT_THAT(refusal(options, machine), HasSubstr("is in cores and in forwarder_cores"));
+  options.forwarder_cores = {};
+  options.worker_core = 0;
+  EXPECT_THAT(refusal(options, machine, true), HasSubstr("is both a lane's and the worker's"));
+  options.poll = Poll::adaptive;
+  EXPECT_EQ(refusal(options, machine, true), "");
+  options.worker_core = 4000;
+  EXPECT_THAT(refusal(options, machine), HasSubstr("[engine] worker_core: core 4000 does not exist"));
 }
 
 TEST(Placement, RealTimeIsTakenOrRefusedWithWhatToDo) {
@@ -85,14 +177,14 @@ TEST(Placement, RealTimeIsTakenOrRefusedWithWhatToDo) {
   Options options;
   options.scheduling = Scheduling::realtime;
   options.poll = Poll::adaptive;
-  EXPECT_THAT(refusal(options), allowed ? testing::Matcher<std::string>("") : HasSubstr("CAP_SYS_NICE"));
+  EXPECT_THAT(refusal(options, made_up(1, 8)), allowed ? testing::Matcher<std::string>("") : HasSubstr("CAP_SYS_NICE"));
   long runtime_us = -1;
   std::ifstream("/proc/sys/kernel/sched_rt_runtime_us") >> runtime_us;
   if (!allowed || runtime_us < 0) {
     GTEST_SKIP() << "real time is not allowed here, or not throttled";
   }
   options.poll = Poll::busy;
-  EXPECT_THAT(refusal(options), HasSubstr("sched_rt_runtime_us=-1"));
+  EXPECT_THAT(refusal(options, made_up(1, 8)), HasSubstr("sched_rt_runtime_us=-1"));
 }
 
 }  // namespace

@@ -2,12 +2,13 @@
 
 #include <rte_eal.h>
 #include <rte_errno.h>
-#include <sched.h>
 
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+
+#include "base/machine.h"
 
 namespace sluice::port {
 namespace {
@@ -42,14 +43,9 @@ bool is_pci(const std::string& device) {
 
 // Every core that this process may use: DPDK's main thread must not be tied to one that a lane wants.
 std::string all_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  sched_getaffinity(0, sizeof set, &set);
   std::string list;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &set)) {
-      list += (list.empty() ? "" : ",") + std::to_string(cpu);
-    }
+  for (const int core : allowed_cores()) {
+    list += (list.empty() ? "" : ",") + std::to_string(core);
   }
   return list;
 }

@@ -8,19 +8,12 @@
 #include <array>
 #include <cstring>
 
+#include "base/machine.h"
 #include "port/driver_log.h"
 #include "port/packet_socket.h"
 #include "port/virtual_device.h"
 
 namespace sluice::port {
-namespace {
-
-// "net_af_packet0,iface=x" -> "net_af_packet0"
-std::string device_name(const std::string& devargs) {
-  return devargs.substr(0, devargs.find(','));
-}
-
-}  // namespace
 
 Expected<void> Port::fail(const std::string& what, int error) const {
   return make_error("[[port]] '" + options_.name + "' (" + options_.device + "): " + what +
@@ -90,6 +83,37 @@ Expected<void> Port::open_ethdev(const MemoryOptions& memory, unsigned tx_queues
   if (const int error = rte_eth_dev_info_get(id_, &info); error != 0) {
     return fail("the device does not describe itself", error);
   }
+  Expected<void> step = configure(info, tx_queues);
+  step = step ? set_up_queues(memory) : step;
+  // Not every virtual device has an MTU or a promiscuous mode of its own; those take any frame anyway.
+  // And af_packet says that it takes 1,518 bytes, whatever its ring and its interface take.
+  step = step ? set_mtu() : step;
+  if (!step) {
+    return step;
+  }
+  if (const int error = rte_eth_dev_start(id_); error != 0) {
+    return fail("the device does not start", error);
+  }
+  started_ = true;
+  if (options_.promiscuous) {
+    rte_eth_promiscuous_enable(id_);
+  }
+  find_wait_fds();
+  return take_address(info);
+}
+
+// A tap's receive interrupt is the TAP's own descriptor, which needs no arming. memif's is not handed out by
+// DPDK 22.11.
+void Port::find_wait_fds() {
+  if (!is_driver(options_.device, "net_tap")) {
+    return;
+  }
+  for (std::uint16_t q = 0; q < options_.queues; ++q) {
+    wait_fds_.push_back(rte_eth_dev_rx_intr_ctl_q_get_fd(id_, q));
+  }
+}
+
+Expected<void> Port::configure(const rte_eth_dev_info& info, unsigned tx_queues) {
   if (options_.queues > info.max_rx_queues) {
     return fail(
         "queues = " + std::to_string(options_.queues) + ", but the device has " + std::to_string(info.max_rx_queues),
@@ -98,6 +122,7 @@ Expected<void> Port::open_ethdev(const MemoryOptions& memory, unsigned tx_queues
   tx_queues_ = std::min<unsigned>(pairs_queues(info.driver_name) ? options_.queues : tx_queues, info.max_tx_queues);
 
   rte_eth_conf conf{};
+  conf.intr_conf.rxq = is_driver(options_.device, "net_tap") ? 1 : 0;
   std::array<std::uint8_t, 64> symmetric_key{};
   if (options_.queues > 1 && (info.flow_type_rss_offloads & RTE_ETH_RSS_IP) != 0) {
     conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
@@ -120,10 +145,14 @@ Expected<void> Port::open_ethdev(const MemoryOptions& memory, unsigned tx_queues
                     " transmit queues",
                 error);
   }
+  return {};
+}
+
+Expected<void> Port::set_up_queues(const MemoryOptions& memory) {
   std::uint16_t rx_descriptors = static_cast<std::uint16_t>(options_.descriptors);
   std::uint16_t tx_descriptors = rx_descriptors;
   rte_eth_dev_adjust_nb_rx_tx_desc(id_, &rx_descriptors, &tx_descriptors);
-  const int node = rte_eth_dev_socket_id(id_);
+  const int node = numa_node();
   for (unsigned q = 0; q < options_.queues; ++q) {
     auto pool =
         make_frame_pool("frames-" + options_.name + "-" + std::to_string(q), memory.frames, memory.frame_bytes, node);
@@ -144,18 +173,10 @@ Expected<void> Port::open_ethdev(const MemoryOptions& memory, unsigned tx_queues
       return fail("transmit queue " + std::to_string(q) + " does not start", error);
     }
   }
-  // Not every virtual device has an MTU or a promiscuous mode of its own; those take any frame anyway.
-  // And af_packet says that it takes 1,518 bytes, whatever its ring and its interface take.
-  if (auto set = set_mtu(); !set) {
-    return set;
-  }
-  if (const int error = rte_eth_dev_start(id_); error != 0) {
-    return fail("the device does not start", error);
-  }
-  started_ = true;
-  if (options_.promiscuous) {
-    rte_eth_promiscuous_enable(id_);
-  }
+  return {};
+}
+
+Expected<void> Port::take_address(const rte_eth_dev_info& info) {
   rte_ether_addr address;
   if (rte_eth_macaddr_get(id_, &address) == 0) {
     std::memcpy(mac_.bytes.data(), address.addr_bytes, mac_.bytes.size());
@@ -206,7 +227,13 @@ void Port::stop() {
 }
 
 int Port::numa_node() const {
-  return id_ == RTE_MAX_ETHPORTS ? -1 : rte_eth_dev_socket_id(id_);
+  if (id_ == RTE_MAX_ETHPORTS) {
+    return -1;
+  }
+  // A virtual device says the node of the core that opened it, if any; the NIC under it is where frames come from.
+  const std::string interface = kernel_interface();
+  const int node = interface.empty() ? -1 : numa_node_of_device("/sys/class/net/" + interface + "/device");
+  return node >= 0 ? node : rte_eth_dev_socket_id(id_);
 }
 
 std::string Port::driver() const {

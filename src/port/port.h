@@ -54,6 +54,7 @@ class Port {
   const PortOptions& options() const { return options_; }
   const std::string& name() const { return options_.name; }
   const packet::MacAddress& mac() const { return mac_; }
+  // Of the device, or of the NIC under its kernel interface; -1: none, or not known.
   int numa_node() const;
   std::string driver() const;
   unsigned tx_queue_count() const { return tx_queues_; }
@@ -61,7 +62,7 @@ class Port {
   PortStats stats() const;
   bool link_up() const;
   // A file descriptor that is readable while frames wait in the queue; -1 when the driver has none (now: all but
-  // net_af_packet).
+  // net_af_packet and net_tap). To be waited for, and not to be read.
   int wait_fd(std::uint16_t queue) const { return queue < wait_fds_.size() ? wait_fds_[queue] : -1; }
   ReplayPort* replay() { return replay_.get(); }
   // The kernel interface under the device ("iface=" of af_packet and af_xdp), or empty.
@@ -74,7 +75,11 @@ class Port {
   explicit Port(PortOptions options) : options_(std::move(options)) {}
   Expected<void> open_ethdev(const MemoryOptions& memory, unsigned tx_queues);
   Expected<void> probe(const std::string& name, const MemoryOptions& memory);
+  Expected<void> configure(const rte_eth_dev_info& info, unsigned tx_queues);
+  Expected<void> set_up_queues(const MemoryOptions& memory);
   Expected<void> set_mtu();
+  void find_wait_fds();
+  Expected<void> take_address(const rte_eth_dev_info& info);
   Expected<void> fail(const std::string& what, int error) const;
 
   PortOptions options_;

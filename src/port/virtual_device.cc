@@ -65,8 +65,7 @@ Channels channels_of(const std::string& interface) {
 Expected<void> check_interface(const PortOptions& port, int domain, const std::string& privilege) {
   const std::string interface = device_argument(port.device, "iface");
   if (interface.empty()) {
-    return make_error("which interface? Give it with iface=, as in " + port.device.substr(0, port.device.find(',')) +
-                      ",iface=eth1");
+    return make_error("which interface? Give it with iface=, as in " + device_name(port.device) + ",iface=eth1");
   }
   if (if_nametoindex(interface.c_str()) == 0) {
     return make_error("there is no interface '" + interface +
@@ -145,8 +144,12 @@ Expected<void> check_af_xdp(const PortOptions& port, const MemoryOptions& memory
 
 }  // namespace
 
+std::string device_name(const std::string& device) {
+  return device.substr(0, device.find(','));
+}
+
 bool is_driver(const std::string& device, const std::string& driver) {
-  const std::string name = device.substr(0, device.find(','));
+  const std::string name = device_name(device);
   return name.starts_with(driver) && name.find_first_not_of("0123456789", driver.size()) == std::string::npos;
 }
 

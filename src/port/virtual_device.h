@@ -10,6 +10,9 @@
 
 namespace sluice::port {
 
+// What is before the arguments: "net_tap0" of "net_tap0,iface=x".
+std::string device_name(const std::string& device);
+
 // Whether `device` ("net_tap0,iface=x") is one of `driver` ("net_tap").
 bool is_driver(const std::string& device, const std::string& driver);
 

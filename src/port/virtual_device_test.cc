@@ -22,6 +22,11 @@ TEST(VirtualDevice, TellsDriversApart) {
   EXPECT_FALSE(is_driver("net_af_packet0", "net_af_xdp"));
 }
 
+TEST(VirtualDevice, NamesADeviceWithoutItsArguments) {
+  EXPECT_EQ(device_name("net_af_packet0,iface=x"), "net_af_packet0");
+  EXPECT_EQ(device_name("0000:3b:00.0"), "0000:3b:00.0");
+}
+
 TEST(VirtualDevice, FindsArgumentsByTheirWholeName) {
   EXPECT_EQ(device_argument("net_af_packet0,iface=eth1,qpairs=2", "iface"), "eth1");
   EXPECT_EQ(device_argument("net_af_packet0,iface=eth1,qpairs=2", "qpairs"), "2");

@@ -6,6 +6,7 @@ import pathlib
 import re
 import signal
 import subprocess
+import time
 import urllib.request
 
 from hosts import stop, wait_until
@@ -74,6 +75,25 @@ class Gateway:
     def control(self, *arguments, check=True):
         """`sluice ctl ...` as an administrator would type it."""
         return self.host.run([SLUICE, "ctl", *arguments], check=check)
+
+    def cpu_seconds(self):
+        """User and system time of the whole process so far."""
+        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def cpu_share(self, seconds):
+        """Of one core, over the next `seconds`."""
+        before, began = self.cpu_seconds(), time.monotonic()
+        time.sleep(seconds)
+        return (self.cpu_seconds() - before) / (time.monotonic() - began)
+
+    def lane_sleeps(self):
+        """How often threads of lanes have gone to sleep so far."""
+        sleeps = 0
+        for task in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir():
+            if (task / "comm").read_text(encoding="ascii").strip() == "sluice-lane":
+                sleeps += int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", (task / "status").read_text(), re.M)[1])
+        return sleeps
 
     def log(self):
         return self.log_path.read_text(encoding="utf-8", errors="replace")

@@ -1,6 +1,5 @@
 """What goes wrong on a wire, under load: traffic comes back by itself, and every frame is under a name."""
 
-import os
 import re
 import signal
 import time
@@ -132,13 +131,6 @@ def test_what_finds_the_transmit_ring_full_is_dropped_as_tx_full(tmp_path):
         assert stats["conserved"] and sum(lane["in_flight"] for lane in stats["lanes"]) == 0
 
 
-def cpu_seconds(process):
-    """User and system time of the whole process so far."""
-    with open(f"/proc/{process.pid}/stat", encoding="ascii") as stat:
-        fields = stat.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def test_what_a_twin_that_is_down_does_not_take_is_counted(tmp_path):
     """In the port's numbers, in the metrics, in ctl stats and in the closing report."""
     with on("net_af_packet", tmp_path) as network:
@@ -159,13 +151,13 @@ def test_a_deleted_twin_is_said_once_and_the_rest_goes_on(tmp_path):
     with on("net_af_packet", tmp_path) as network:
         gateway = network.start()
         time.sleep(1)
-        spent = cpu_seconds(gateway.process)
+        spent = gateway.cpu_seconds()
         time.sleep(2)
-        idle = cpu_seconds(gateway.process) - spent
+        idle = gateway.cpu_seconds() - spent
         network.router.ip("link del sl-lan")
-        spent = cpu_seconds(gateway.process)
+        spent = gateway.cpu_seconds()
         time.sleep(2)
-        assert cpu_seconds(gateway.process) - spent < idle + 0.5, "the host's thread spins"
+        assert gateway.cpu_seconds() - spent < idle + 0.5, "the host's thread spins"
         network.client.run("ping -n -i 0.01 -c 50 -W 1 10.1.0.1", check=False)
         assert wait_until(lambda: port(network, "lan")["to_host_lost"] >= 50, 5), gateway.stats()
         assert "20 received" in network.server.run("ping -n -i 0.05 -c 20 -W 1 10.2.0.1")

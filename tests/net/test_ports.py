@@ -6,6 +6,7 @@ The kinds that join hosts (af_packet, af_xdp, tap, memif) are pinged and sent TC
 
 import re
 import signal
+import time
 
 import pytest
 from frames import NEXT_MAC, ipv4, ipv6, read_pcap, write_pcap
@@ -120,6 +121,28 @@ def test_tap(tmp_path):
         assert wait_until(lambda: "NO-CARRIER" in network.router.ip("link show sl-lan"), 5)
         network.router.ip("link set tap0 up")
         assert wait_until(lambda: network.reaches(SERVER4), 5)
+
+
+def test_a_silent_tap_is_waited_for_and_not_looked_at(tmp_path):
+    """As packet sockets are: nothing wakes the lanes, and the first frame does at once. A tap that is deleted costs little too."""
+    with Topology(tmp_path, ports=[("lan", "net_tap0,iface=tap0", "sl-lan"), ("wan", "wan0", "sl-wan")]) as network:
+        gateway = network.start(before_addresses=bridge_tap)
+        time.sleep(3)
+        before = gateway.lane_sleeps()
+        share = gateway.cpu_share(4)
+        assert share < 0.05, f"{share:.1%} of a core"
+        # A wait ends after 100 ms at the latest; one look every 2 ms would be 2,000 for each thread.
+        assert gateway.lane_sleeps() - before < 400
+        waits = []
+        for _ in range(9):
+            time.sleep(0.5)
+            answer = network.client.run(f"ping -n -c 1 -W 1 {SERVER4}")
+            waits.append(float(re.search(r"time=([\d.]+) ms", answer)[1]))
+        assert sorted(waits)[4] < 10, waits
+        network.router.ip("link del tap0")
+        time.sleep(1)
+        assert gateway.cpu_share(2) < 0.25, "a lane's thread spins"
+        assert "1 received" in network.server.run("ping -n -c 1 -W 1 10.2.0.1")
 
 
 def test_memif_joins_two_gateways(tmp_path):

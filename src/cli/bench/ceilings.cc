@@ -14,6 +14,7 @@
 #include "cli/bench/rig.h"
 #include "device/gpu.h"
 #include "device/link_jitter.h"
+#include "device/name.h"
 
 namespace sluice::cli::bench {
 namespace {
@@ -34,7 +35,7 @@ struct Bed {
   std::unique_ptr<device::Gpu> gpu;
 
   static Expected<Bed> make(const BenchOptions& options, unsigned streams) {
-    const int index = options.device.rfind("cuda:", 0) == 0 ? std::atoi(options.device.c_str() + 5) : 0;
+    const int index = device::gpu_index(options.device).value_or(0);
     Bed bed;
     bed.memory.reset(rte_malloc("link-probe", probe_bytes, 4096));
     auto gpu = device::Gpu::open(index, streams);

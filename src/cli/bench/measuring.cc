@@ -25,7 +25,7 @@ struct Case {
   double deadline_ms;
   double cycle_us;
   unsigned overlap;
-  unsigned lanes;  // few: large batches, which the copy engine needs, and cores left free
+  unsigned lanes;   // few: large batches, which the copy engine needs, and cores left free
   unsigned frames;  // per lane: what may be under way when the machine has kept a thread away
   double goal;      // share of the ceiling that is aimed at
 };

@@ -2,23 +2,8 @@
 
 #include <rte_lcore.h>
 #include <rte_malloc.h>
-#include <unistd.h>
-
-#include <cstdio>
 
 namespace sluice::cli::bench {
-
-std::uint64_t resident_bytes() {
-  unsigned long pages = 0;
-  unsigned long resident = 0;
-  if (std::FILE* file = std::fopen("/proc/self/statm", "r")) {
-    if (std::fscanf(file, "%lu %lu", &pages, &resident) != 2) {
-      resident = 0;
-    }
-    std::fclose(file);
-  }
-  return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-}
 
 std::uint64_t dpdk_bytes() {
   std::uint64_t used = 0;

@@ -1,11 +1,11 @@
-// What this process holds.
+// What DPDK holds of this process's memory.
 #pragma once
 
 #include <cstdint>
 
 namespace sluice::cli::bench {
 
-std::uint64_t resident_bytes();  // hugepages are not counted there
-std::uint64_t dpdk_bytes();      // what DPDK has given to pools and tables, on whatever pages
+// What it has given to pools and tables, on whatever pages.
+std::uint64_t dpdk_bytes();
 
 }  // namespace sluice::cli::bench

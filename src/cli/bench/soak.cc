@@ -8,6 +8,7 @@
 #include <fstream>
 #include <thread>
 
+#include "base/machine.h"
 #include "cli/bench/bench.h"
 #include "cli/bench/goals.h"
 #include "cli/bench/memory_use.h"

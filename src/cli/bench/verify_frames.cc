@@ -24,7 +24,7 @@ constexpr unsigned most_frames = 4096;   // of each queue
 constexpr double no_frames = 1e-6;       // a second
 constexpr std::chrono::seconds longest_sync{20};
 constexpr std::chrono::milliseconds batch_time{50};  // more than a batch takes on any device
-constexpr unsigned many_flows = 64;      // of one group: so many use each of its members
+constexpr unsigned many_flows = 64;                  // of one group: so many use each of its members
 
 Mac bytes_of(const packet::MacAddress& mac) {
   return mac.bytes;

@@ -1,0 +1,24 @@
+// What the kernel says about the machine and this process: cores, NUMA nodes, memory. Any thread. Cost: a few files of
+// /proc and /sys each.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sluice {
+
+// The cores that the calling thread may run on, ascending.
+std::vector<int> allowed_cores();
+
+// The NUMA node of a core; 0 on a kernel that knows no nodes.
+int numa_node_of_core(int core);
+
+// What a device's folder in /sys (such as /sys/bus/pci/devices/0000:3b:00.0 or /sys/class/net/eth1/device) says about
+// its NUMA node; -1: nothing.
+int numa_node_of_device(const std::string& folder);
+
+// What this process holds in memory; hugepages are not counted there.
+std::uint64_t resident_bytes();
+
+}  // namespace sluice

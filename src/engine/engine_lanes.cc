@@ -1,0 +1,102 @@
+// The engine's lanes: their memory, their threads, and which thread runs which lane.
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "engine/engine.h"
+
+namespace sluice::engine {
+
+Expected<void*> Engine::batch_memory(std::size_t bytes) {
+  if (gpu_) {
+    return gpu_->allocate_host(bytes);
+  }
+  void* base = std::aligned_alloc(64, bytes);
+  if (base == nullptr) {
+    return make_error("out of memory for batches: lower [engine] batch or batches");
+  }
+  std::memset(base, 0, bytes);
+  host_memory_.push_back(base);
+  return base;
+}
+
+Expected<void> Engine::build_lanes() {
+  for (const std::vector<int>* cores : {&placement_.lane_cores, &placement_.forwarder_cores}) {
+    for (const int core : *cores) {
+      threads_.push_back(std::make_unique<LaneThread>(core, placement_.busy, placement_.scheduling));
+    }
+  }
+  std::size_t bytes = 0;
+  for (std::uint16_t p = 0; p < ports_.size(); ++p) {
+    const std::size_t first = lanes_.size();
+    for (std::uint16_t l = 0; l < ports_[p]->options().lane_count(); ++l) {
+      if (auto added = add_lane(p, l); !added) {
+        return added;
+      }
+      bytes += lanes_.back()->ring().bytes();
+    }
+    spread_queues(first, ports_[p]->options().queues);
+  }
+  notes_.push_back(std::to_string(lanes_.size()) + " lanes, " + std::to_string(options_.batches) + " batches of " +
+                   std::to_string(options_.batch) + " frames each (" + std::to_string(bytes >> 10) +
+                   " KB of descriptors)");
+  return {};
+}
+
+Expected<void> Engine::add_lane(std::uint16_t port, std::uint16_t lane_of_port) {
+  const unsigned queues = ports_[port]->options().queues;
+  const std::size_t collectors = placement_.lane_cores.size();
+  const bool separate = !placement_.forwarder_cores.empty();
+  const std::size_t forwarders = separate ? placement_.forwarder_cores.size() : collectors;
+  const auto index = static_cast<std::uint32_t>(lanes_.size());
+  const bool shares_queue = lane_of_port >= queues;
+  auto ring = BatchRing::create({index, options_.batches, options_.batch, function_->layout().extra_bytes_per_frame},
+                                [this](std::size_t bytes) { return batch_memory(bytes); });
+  auto inbox = shares_queue ? FlowInbox::make("inbox-" + std::to_string(index)) : FlowInbox();
+  if (!ring || !inbox) {
+    return tl::unexpected(!ring ? ring.error() : inbox.error());
+  }
+  std::vector<port::Port*> ports;
+  for (const auto& one : ports_) {
+    ports.push_back(one.get());
+  }
+  const std::uint32_t cpu_below =
+      options_.cpu_below >= 0 ? static_cast<std::uint32_t>(options_.cpu_below) : inline_batch;
+  Lane::Parts parts{index,
+                    port,
+                    static_cast<std::uint16_t>(lane_of_port % queues),
+                    std::move(ports),
+                    static_cast<std::uint16_t>(index % forwarders),
+                    host_path_->host_ports(),
+                    lane_of_port == 0,
+                    function_.get(),
+                    &clock_,
+                    options_.mode,
+                    cpu_below,
+                    static_cast<std::uint64_t>(static_cast<double>(options_.deadline.count()) * tsc_per_ns_),
+                    shares_queue};
+  lanes_.push_back(std::make_unique<Lane>(std::move(parts), std::move(*ring), std::move(*inbox)));
+  LaneThread& collector = *threads_[index % collectors];
+  LaneThread& forwarder = *threads_[(separate ? collectors : 0) + index % forwarders];
+  collector.collects(lanes_.back().get());
+  forwarder.forwards(lanes_.back().get());
+  lanes_.back()->set_threads(collector.side(), forwarder.side());
+  if (lane_of_port == 0) {
+    host_path_->set_lane_bell(port, forwarder.side().bell);
+  }
+  return {};
+}
+
+void Engine::spread_queues(std::size_t first, unsigned queues) {
+  for (std::size_t owner = first; owner < first + queues; ++owner) {
+    std::vector<Lane*> siblings;
+    for (std::size_t l = owner + queues; l < lanes_.size(); l += queues) {
+      siblings.push_back(lanes_[l].get());
+    }
+    if (!siblings.empty()) {
+      lanes_[owner]->spread_over(siblings);
+    }
+  }
+}
+
+}  // namespace sluice::engine

@@ -1,0 +1,57 @@
+// What an engine has done so far. Plain data, read while it runs.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/away.h"
+#include "engine/histogram.h"
+#include "engine/host_path.h"
+#include "port/port.h"
+
+namespace sluice::engine {
+
+class Lane;
+class Worker;
+
+struct EngineStats {
+  struct Port {
+    std::uint64_t rx_frames = 0, rx_bytes = 0, tx_frames = 0, tx_bytes = 0;
+    port::PortStats device;
+    HostLosses host;
+  };
+  struct Lane {
+    std::uint32_t port = 0, queue = 0;
+    int core = -1;
+    std::uint64_t rx_frames = 0, rx_bytes = 0, tx_frames = 0, tx_bytes = 0, injected = 0, punted = 0, dropped = 0,
+                  in_flight = 0;
+    std::uint64_t batches_cpu = 0, frames_cpu = 0, batches_gpu = 0, frames_gpu = 0, batches_rescued = 0,
+                  frames_rescued = 0;
+    std::uint64_t sealed_full = 0, receive_stalls = 0, misses = 0, misses_away = 0, measured = 0;
+    // What is counted, not where.
+    Lane& operator+=(const Lane& other);
+  };
+  // How often, and for how many ticks together and at most, threads were kept from their work (away.h).
+  struct Away {
+    std::uint64_t times = 0, ticks = 0, longest = 0;
+    void add(const AwayWatch& watch);
+  };
+  std::vector<Port> ports;
+  std::vector<Lane> lanes;
+  Lane total;
+  std::vector<std::uint64_t> drops;  // by packet::Reason
+  HistogramSnapshot latency;         // ticks
+  HistogramSnapshot device_time;     // ticks
+  std::uint64_t cycles = 0, late_cycles = 0, overruns = 0, failed_batches = 0, slow_launches = 0;
+  Away lanes_away, worker_away;
+  bool gpu_up = false;
+
+  // A lane that runs on `core`, into its own place, its ports, the drops and the total. `ports` and `drops` have their
+  // sizes.
+  void add(const engine::Lane& lane, int core);
+  void add(const Worker& worker);
+  // rx + injected - tx - punted - dropped - in_flight; 0 while lanes are quiet.
+  std::int64_t imbalance() const;
+};
+
+}  // namespace sluice::engine

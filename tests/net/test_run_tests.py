@@ -1,0 +1,43 @@
+"""scripts/run-tests says what failed for good and what only once, and hides neither.
+
+It runs on a build folder and a file of tests of its own.
+"""
+
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+RUN_TESTS = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "run-tests"
+
+PASSES, FAILS = "true", "false"
+ONCE = "test -e {mark} || {{ touch {mark}; exit 1; }}"
+
+
+@pytest.mark.parametrize(("unit", "net", "status", "words"), [
+    pytest.param(PASSES, PASSES, 0, ["0 failed, 0 flaky"], id="passed"),
+    pytest.param(FAILS, PASSES, 1, ["FAILED one one", "1 failed, 0 flaky"], id="unit-failed"),
+    pytest.param(PASSES, FAILS, 1, [r"FAILED .*test_net test_it", "1 failed, 0 flaky"], id="net-failed"),
+    pytest.param(ONCE, PASSES, 1, ["FLAKY one one", "0 failed, 1 flaky"], id="unit-flaky"),
+    pytest.param(PASSES, ONCE, 1, [r"FLAKY .*test_net test_it", "0 failed, 1 flaky"], id="net-flaky"),
+    pytest.param(ONCE, FAILS, 1, ["FLAKY one one", r"FAILED .*test_net test_it", "1 failed, 1 flaky"], id="both"),
+])
+def test_what_fails_is_said(tmp_path, unit, net, status, words):
+    build = tmp_path / "build"
+    build.mkdir()
+    for name, line in (("unit", unit), ("net", net), ("steady", PASSES)):
+        (tmp_path / name).write_text(line.format(mark=tmp_path / f"{name}.mark") + "\n", encoding="ascii")
+    (build / "CTestTestfile.cmake").write_text(
+        f"add_test(one sh {tmp_path}/unit)\nadd_test(two sh {tmp_path}/steady)\n", encoding="ascii")
+    (tmp_path / "test_net.py").write_text(
+        "import subprocess\n"
+        f"def test_it():\n    assert subprocess.run(['sh', '{tmp_path}/net']).returncode == 0\n"
+        "def test_other():\n    pass\n", encoding="ascii")
+    done = subprocess.run([RUN_TESTS, build, tmp_path / "test_net.py"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, timeout=60, check=False)
+    said = [line for line in done.stdout.splitlines() if line.startswith("run-tests: ")]
+    assert done.returncode == status, done.stdout
+    for word in words:
+        assert any(re.search(word, line) for line in said), done.stdout
+    assert not any("test_other" in line or "two" in line for line in said), done.stdout
