@@ -27,12 +27,8 @@ constexpr std::array device_kinds = {
 // Arguments whose value is an interface that the device receives from.
 constexpr std::array interface_arguments = {"iface", "rx_iface", "rx_iface_in"};
 
-std::string device_name(const std::string& device) {
-  return device.substr(0, device.find(','));
-}
-
 void check_kind(Settings& section, const std::string& device) {
-  const std::string name = device_name(device);
+  const std::string name = port::device_name(device);
   if (std::ranges::any_of(device_kinds, [&](const char* kind) { return name.starts_with(kind); })) return;
   const std::string kind = name.substr(0, name.find_last_not_of("0123456789") + 1);
   section.error("device", "there is no kind of virtual device \"" + kind + "\"" +
@@ -41,7 +37,7 @@ void check_kind(Settings& section, const std::string& device) {
 
 // What DPDK knows the device by; empty for those of which there may be many.
 std::string identity(const std::string& device) {
-  std::string name = device_name(device);
+  std::string name = port::device_name(device);
   if (name == "replay") return {};
   static const std::regex short_pci("[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7]");
   if (std::regex_match(name, short_pci)) name.insert(0, default_domain);
