@@ -6,8 +6,9 @@
 //     for (unsigned r = 0; r < n; ++r) copy_up(runs[r], staging, pitch, stream.raw());
 //
 // Staging: frame i of the batch gets `pitch` bytes; the rows of a run stand in memory order, so that a run whose
-// addresses fall has its last frame first. A frame begins at the same address modulo `row_alignment` as on the host:
-// what is a 16-byte line there is one here. staged_frame() says where.
+// addresses fall has its last frame first. The lowest row begins at the same address modulo `row_alignment` as on the
+// host, and as strides are multiples of 16, what is a 16-byte unit there is one here for every row. staged_frames()
+// says where.
 //
 // A row is as wide as the run's longest frame. The bytes between a shorter frame's end and that width are in the same
 // mbuf; copy_down() writes back there what copy_up() read, so both must be used together, with nobody else writing to

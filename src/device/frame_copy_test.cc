@@ -96,6 +96,17 @@ TEST(FindRunsLimits, too_many_runs_are_none) {
   EXPECT_EQ(find_runs(scattered.data(), length.data(), 3, runs.data(), 2, whole), 0u);
 }
 
+TEST(WorthCopying, is_what_moves_much_at_a_time_and_little_beside_frames) {
+  const auto runs_of = [](std::uint32_t rows, std::uint32_t width) { return FrameRun{0, 0, rows, 2048, width, false}; };
+  const FrameRun large = runs_of(1000, 1408), small = runs_of(100, 1408);
+  EXPECT_TRUE(worth_copying(&large, 1, 1000 * 1408)) << "1.4 MB of frames of one size";
+  EXPECT_FALSE(worth_copying(&large, 1, 1000 * 600)) << "rows as wide as the longest frame, most of them shorter";
+  EXPECT_FALSE(worth_copying(&small, 1, 100 * 1408)) << "a copy costs as much as 100 KB";
+  const std::array<FrameRun, 2> both{large, small};
+  EXPECT_TRUE(worth_copying(both.data(), 2, 1100 * 1408)) << "on average";
+  EXPECT_FALSE(worth_copying(nullptr, 0, 0));
+}
+
 TEST(Staging, keeps_the_alignment_of_the_host_and_the_order_of_memory) {
   alignas(128) static std::array<std::byte, 4 * 256> staging;
   const auto base = reinterpret_cast<std::uint64_t>(staging.data());

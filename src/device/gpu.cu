@@ -140,7 +140,7 @@ class CudaGpu final : public Gpu {
 
   bool lost() const override { return health_.lost(); }
   std::string why() const override { return health_.why(); }
-  void fail_for_test() override { health_.lose("failed on purpose, for a test"); }
+  void lose(const std::string& why) override { health_.lose(why); }
 
  private:
   // Kernels get host pointers as they are; that needs unified addressing, which every 64-bit GPU since 2011 has.

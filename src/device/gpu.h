@@ -68,8 +68,9 @@ class Gpu {
   // True after an error that the device does not recover from; `why()` says which.
   virtual bool lost() const = 0;
   virtual std::string why() const = 0;
-  // For the fault drill: behaves from now on as if the device had failed.
-  virtual void fail_for_test() = 0;
+  // Makes it lost, for a reason that only its user sees (a refused launch, a long silence) or for a test. The first
+  // reason stays. Any thread.
+  virtual void lose(const std::string& why) = 0;
 };
 
 }  // namespace sluice::device

@@ -75,9 +75,9 @@ TEST_F(GpuTest, marks_are_answered_in_order_and_only_so_many_are_pending) {
 TEST_F(GpuTest, a_lost_gpu_fails_pending_marks_and_every_later_call) {
   GpuStream& stream = gpu_->stream(1);
   ASSERT_TRUE(stream.mark());
-  gpu_->fail_for_test();
+  gpu_->lose("for a test");
   EXPECT_TRUE(gpu_->lost());
-  EXPECT_THAT(gpu_->why(), testing::HasSubstr("on purpose"));
+  EXPECT_THAT(gpu_->why(), testing::HasSubstr("for a test"));
   EXPECT_EQ(stream.poll(), MarkState::failed);
   EXPECT_EQ(stream.pending_marks(), 0u);
   EXPECT_FALSE(stream.mark());

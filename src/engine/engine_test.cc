@@ -49,6 +49,8 @@ class PeerFunction : public Function {
   }
   void stand_in(Batch& batch) override { std::fill_n(batch.verdict, batch.count, 42); }
   bool recomputable() const override { return recomputable_; }
+  bool device_ready() override { return ready.load(); }
+  std::atomic<bool> ready{true};
   std::atomic<std::uint64_t> wrong_verdicts{0}, pieces{0};
   std::atomic<std::uint32_t> longest{0};
   void changes_frames() { recomputable_ = false; }
@@ -124,7 +126,7 @@ class JitterGpu : public device::Gpu {
   Expected<void*> allocate_device(std::size_t bytes) override { return allocate_host(bytes); }
   bool lost() const override { return lost_.load(); }
   std::string why() const override { return "told to fail"; }
-  void fail_for_test() override { lost_.store(true); }
+  void lose(const std::string&) override { lost_.store(true); }
   // One launch fails, and what was launched before goes on.
   void refuse() { refuses_.store(true); }
   void hang() { hangs_.store(true); }
@@ -232,7 +234,7 @@ TEST(Engine, AFailingGpuCostsNoFrame) {
   watch_order(run, 1);
   ASSERT_TRUE(run.engine->start());
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  handle.fail_for_test();
+  handle.lose("for a test");
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   EXPECT_FALSE(run.engine->stats().gpu_up);
   const std::uint64_t then = run.engine->stats().total.tx_frames;
@@ -247,6 +249,42 @@ TEST(Engine, AFailingGpuCostsNoFrame) {
   EXPECT_EQ(static_cast<PeerFunction&>(run.engine->function()).wrong_verdicts.load(), 0U);
 }
 
+// What the worker alone sees: without lose() the tables would wait for that GPU for ever.
+TEST(Engine, AGpuThatRefusesALaunchIsLostForEverybody) {
+  auto gpu = std::make_unique<JitterGpu>(2);
+  JitterGpu& handle = *gpu;
+  Trial run{make_engine(replay_options("cuda:0"), std::move(gpu))};
+  ASSERT_TRUE(run.engine);
+  ASSERT_TRUE(run.engine->start());
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  handle.refuse();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_FALSE(run.engine->stats().gpu_up);
+  EXPECT_TRUE(handle.lost());
+  run.engine->stop();
+  expect_conserved(run.engine->stats());
+}
+
+// A device that has still to be told something is no device yet: lanes compute, and no frame waits.
+TEST(Engine, AGpuTakesPartWhenTheFunctionSaysSo) {
+  Trial run{make_engine(replay_options("cuda:0"), std::make_unique<JitterGpu>(2))};
+  ASSERT_TRUE(run.engine);
+  auto& function = static_cast<PeerFunction&>(run.engine->function());
+  function.ready.store(false);
+  ASSERT_TRUE(run.engine->start());
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  const EngineStats before = run.engine->stats();
+  EXPECT_FALSE(before.gpu_up);
+  EXPECT_EQ(before.total.frames_gpu, 0U);
+  EXPECT_GT(before.total.frames_cpu, 0U);
+  function.ready.store(true);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_TRUE(run.engine->stats().gpu_up);
+  run.engine->stop();
+  EXPECT_GT(run.engine->stats().total.frames_gpu, 0U);
+  expect_conserved(run.engine->stats());
+}
+
 // A function that changes frames cannot do it twice: what a failing device had begun is dropped under a name.
 TEST(Engine, WhatAFailingGpuHalfDidIsDroppedWhenItCannotBeDoneAgain) {
   auto gpu = std::make_unique<JitterGpu>(2);
@@ -256,7 +294,7 @@ TEST(Engine, WhatAFailingGpuHalfDidIsDroppedWhenItCannotBeDoneAgain) {
   static_cast<PeerFunction&>(run.engine->function()).changes_frames();
   ASSERT_TRUE(run.engine->start());
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  handle.fail_for_test();
+  handle.lose("for a test");
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   run.engine->stop();
   const EngineStats stats = run.engine->stats();

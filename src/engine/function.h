@@ -90,6 +90,10 @@ class Function {
   // The zero-load mode's stand-in for the device: verdicts with which forward() sends every frame.
   virtual void stand_in(Batch& batch) { std::fill_n(batch.verdict, batch.count, 0); }
 
+  // Whether the device can answer as compute() does; once it can, for ever. Lanes compute on their own cores until
+  // then, while begin_cycle() goes on. The worker's thread, or before it runs.
+  virtual bool device_ready() { return true; }
+
   // Once for each cycle on the worker's thread, before its batches are launched: bounded work such as sending table
   // changes.
   virtual Expected<void> begin_cycle(device::GpuStream& /*stream*/) { return {}; }

@@ -7,6 +7,8 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
 #include "engine/placement.h"
 
@@ -32,7 +34,7 @@ Worker::Worker(Parts parts) : parts_(std::move(parts)), streams_(parts_.gpu->str
 }
 
 void Worker::start() {
-  parts_.clock->device_up.store(true);
+  parts_.clock->device_up.store(parts_.mode != Mode::full || parts_.function->device_ready());
   thread_ = std::thread([this] { run(); });
 }
 
@@ -62,11 +64,8 @@ void Worker::run() {
       }
       parts_.clock->epoch.fetch_add(1, std::memory_order_release);
       counters_.cycles.add(1);
-      if (parts_.mode == Mode::full && parts_.clock->device_up.load(std::memory_order_relaxed)) {
-        if (auto begun = parts_.function->begin_cycle(parts_.gpu->stream(0)); !begun) {
-          lose_device();
-        }
-        parts_.clock->away.resume(rte_rdtsc());
+      if (parts_.mode == Mode::full && !given_up_) {
+        begin_cycle();
       }
       // After a stall (the thread was not run) the next point is in the future again, on the same grid.
       point += (1 + (now - point) / cycle) * cycle;
@@ -99,10 +98,22 @@ void Worker::run() {
   }
 }
 
+// The device takes batches from the first cycle on in which it is ready.
+void Worker::begin_cycle() {
+  if (auto begun = parts_.function->begin_cycle(parts_.gpu->stream(0)); !begun) {
+    lose_device(begun.error().message);
+  } else if (!parts_.clock->device_up.load(std::memory_order_relaxed) && parts_.function->device_ready()) {
+    parts_.clock->device_up.store(true);
+    spdlog::info("{} takes part from now on", parts_.gpu->info().name);
+  }
+  parts_.clock->away.resume(rte_rdtsc());
+}
+
 bool Worker::sleep_until(std::uint64_t point) {
   Bell& bell = parts_.clock->bell;
   bell.arm();
-  const bool awaited = stopping_.load(std::memory_order_relaxed) ||
+  const bool getting_ready = !given_up_ && !parts_.clock->device_up.load(std::memory_order_relaxed);
+  const bool awaited = stopping_.load(std::memory_order_relaxed) || getting_ready ||
                        std::any_of(parts_.lanes.begin(), parts_.lanes.end(), [](const Lane* lane) {
                          return lane->on_device() || lane->forwarder_holds_frames();
                        });
@@ -153,8 +164,7 @@ unsigned Worker::submit() {
       counters_.slow_launches.add(after - now > slow_launch_tsc_ ? 1 : 0);
       parts_.clock->away.resume(after);
       if (!launched) {
-        spdlog::error("{}: {}; its batches go on on the CPU", parts_.gpu->info().name, launched.error().message);
-        lose_device();
+        lose_device(launched.error().message);
         finish(*batch, BatchState::lost);
         continue;
       }
@@ -175,8 +185,7 @@ unsigned Worker::reap() {
       const device::MarkState state = parts_.gpu->stream(s).poll();
       if (state == device::MarkState::pending) {
         if (rte_rdtsc() - stream.submitted_tsc[stream.head] > hang_tsc_) {
-          spdlog::error("{} has not finished a batch for {} s", parts_.gpu->info().name, longest_silence.count());
-          lose_device();
+          lose_device("it has not finished a batch for " + std::to_string(longest_silence.count()) + " s");
           return work + 1;
         }
         break;
@@ -185,7 +194,7 @@ unsigned Worker::reap() {
       if (state == device::MarkState::failed) {
         stream.head = (stream.head + 1) % device::GpuStream::max_marks;
         --stream.count;
-        lose_device();
+        lose_device(parts_.gpu->why());
         finish(batch, BatchState::lost);
         return work + 1;
       }
@@ -214,10 +223,10 @@ void Worker::finish(Batch& batch, BatchState state) {
 
 // What is on the device may still be worked on, so its batches are handed back one by one as their marks answer. A
 // device that does not answer at all is given up on after `longest_silence`.
-void Worker::lose_device() {
-  if (parts_.clock->device_up.exchange(false)) {
-    spdlog::error("{} is lost ({}): every batch runs on the CPU from now on", parts_.gpu->info().name,
-                  parts_.gpu->why());
+void Worker::lose_device(const std::string& why) {
+  parts_.clock->device_up.store(false);
+  if (!std::exchange(given_up_, true)) {
+    spdlog::error("{} is lost ({}): every batch runs on the CPU from now on", parts_.gpu->info().name, why);
   }
   const std::uint64_t until = rte_rdtsc() + to_tsc(longest_silence);
   for (unsigned s = 0; s < streams_.size(); ++s) {
@@ -231,6 +240,8 @@ void Worker::lose_device() {
       stream.head = (stream.head + 1) % device::GpuStream::max_marks;
     }
   }
+  // Last, because a lost GPU answers every mark with a failure: what follows its tables gives up now.
+  parts_.gpu->lose(why);
 }
 
 }  // namespace sluice::engine

@@ -64,7 +64,8 @@ class Worker {
   void run();
   unsigned submit();
   unsigned reap();
-  void lose_device();
+  void begin_cycle();
+  void lose_device(const std::string& why);
   void finish(Batch& batch, BatchState state);
   // Until the time point, or longer when nobody waits for it; whether it was longer.
   bool sleep_until(std::uint64_t point);
@@ -77,6 +78,7 @@ class Worker {
   std::uint64_t overrun_tsc_ = 0;
   std::uint64_t slow_launch_tsc_ = 0;
   std::uint64_t hang_tsc_ = 0;
+  bool given_up_ = false;  // on the device
   std::atomic<bool> stopping_{false};
   std::thread thread_;
 };

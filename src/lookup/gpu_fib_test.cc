@@ -261,7 +261,7 @@ TEST_F(GpuFibTest, BlocksAreUsedAgain) {
 
 TEST_F(GpuFibTest, ALostGpuHoldsNoBlocks) {
   make_gpu_fib();
-  gpu_->fail_for_test();
+  gpu_->lose("for a test");
   EXPECT_FALSE(gpu_fib_->sync(gpu_->stream(0)));
   const auto host = packet::IpPrefix::parse("2001:db8::1/128").value();
   for (NextHopId i = 1; i <= 2000; ++i) {

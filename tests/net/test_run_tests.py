@@ -3,6 +3,7 @@
 It runs on a build folder and a file of tests of its own.
 """
 
+import os
 import pathlib
 import re
 import subprocess
@@ -35,9 +36,22 @@ def test_what_fails_is_said(tmp_path, unit, net, status, words):
         f"def test_it():\n    assert subprocess.run(['sh', '{tmp_path}/net']).returncode == 0\n"
         "def test_other():\n    pass\n", encoding="ascii")
     done = subprocess.run([RUN_TESTS, build, tmp_path / "test_net.py"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True, timeout=60, check=False)
+                          text=True, timeout=60, check=False, env={**os.environ, "FLAKY": "fail"})
     said = [line for line in done.stdout.splitlines() if line.startswith("run-tests: ")]
     assert done.returncode == status, done.stdout
     for word in words:
         assert any(re.search(word, line) for line in said), done.stdout
     assert not any("test_other" in line or "two" in line for line in said), done.stdout
+
+
+def test_a_flaky_test_fails_the_run_only_when_asked(tmp_path):
+    build = tmp_path / "build"
+    build.mkdir()
+    (tmp_path / "unit").write_text(ONCE.format(mark=tmp_path / "mark") + "\n", encoding="ascii")
+    (build / "CTestTestfile.cmake").write_text(f"add_test(one sh {tmp_path}/unit)\n", encoding="ascii")
+    (tmp_path / "test_net.py").write_text("def test_it():\n    pass\n", encoding="ascii")
+    environment = {name: value for name, value in os.environ.items() if name != "FLAKY"}
+    done = subprocess.run([RUN_TESTS, build, tmp_path / "test_net.py"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, timeout=60, check=False, env=environment)
+    assert done.returncode == 0, done.stdout
+    assert "run-tests: 0 failed, 1 flaky" in done.stdout

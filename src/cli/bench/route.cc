@@ -21,6 +21,7 @@ constexpr double goal_of_zero_load = 90;  // % of zero-load's frames that full-l
 constexpr double goal_times_testpmd = 2;  // testpmd's time for a frame
 constexpr double goal_of_ipv4 = 85;       // % of IPv4's frames that IPv6 forwards
 
+constexpr double idle_load = 0.01, idle_p99_us = 50;
 constexpr std::pair<Work, const char*> works[] = {
     {Work::full, "full-load"}, {Work::zero_load, "zero-load"}, {Work::mac_loop, "MAC loop"}};
 
@@ -257,10 +258,14 @@ int bench_idle(const BenchOptions& options) {
   }
   const Outcome saturated = (*rig)->measure(1.0, options.seconds);
   std::printf("%s\n", row("saturated", saturated).c_str());
-  for (const double load : {0.01, 0.1, 0.5, 0.9}) {
+  Goals goals("idle", options.goals);
+  for (const double load : {idle_load, 0.1, 0.5, 0.9}) {
     (*rig)->set_rate(static_cast<double>(saturated.frames) / saturated.seconds * load);
     const Outcome outcome = (*rig)->measure(0.5, options.seconds);
     std::printf("RESULT idle %s\n", row(fmt::format("{:.0f} % load", load * 100), outcome).c_str());
+    if (load == idle_load) {
+      goals.at_most("p99 at 1 % load", outcome.p99_us, idle_p99_us, "us");
+    }
     Yardsticks yardsticks;
     yardsticks.share = load;
     yardsticks.deadline_us = static_cast<double>((*rig)->engine().options().deadline.count()) / 1e3;
@@ -270,7 +275,7 @@ int bench_idle(const BenchOptions& options) {
     std::fprintf(stderr, "bench idle: %s\n", finished.error().message.c_str());
     return 1;
   }
-  return 0;
+  return goals.status();
 }
 
 }  // namespace sluice::cli::bench

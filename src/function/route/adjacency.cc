@@ -144,7 +144,8 @@ void AdjacencyTable::release(lookup::NextHopId id) {
   }
   Entry entry = std::move(found->second);
   entries_.erase(found);
-  store(id, Adjacency::of(AdjacencyKind::no_route));
+  // The word stays what it was until the id is given anew: batches under way, and a GPU that has not heard yet, still
+  // send frames by it, as the route that named it did.
   const Clock::time_point now = Clock::now();
   if (entry.members.empty()) {
     by_key_.erase(entry.key);

@@ -69,7 +69,7 @@ TEST_F(AdjacencyTest, AFullTableTakesNoIdThatRestsAndSaysWhatToDo) {
 TEST_F(AdjacencyTest, ANextHopThatComesBackGetsItsIdBack) {
   const auto id = table_.hold(0, address(1));
   table_.release(*id);
-  EXPECT_EQ(table_.at(*id).kind(), AdjacencyKind::no_route);
+  EXPECT_EQ(table_.at(*id).kind(), AdjacencyKind::unresolved) << "what is under way goes on";
   EXPECT_NE(table_.hold(1, address(1)).value(), *id);  // the same address on another link is another next hop
   EXPECT_EQ(table_.hold(0, address(1)).value(), *id);
   EXPECT_EQ(table_.at(*id).kind(), AdjacencyKind::unresolved);

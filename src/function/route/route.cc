@@ -42,13 +42,33 @@ constexpr std::uint32_t max_groups = 4096;
 constexpr std::uint64_t group_mac_bit = 1;  // of a link address as packet::mac_word
 constexpr unsigned ahead = 8;               // frames whose headers are fetched before they are rewritten
 
+// A frame for the kernel that need not be its own traffic, so that a flood of such must leave room for ARP and routing
+// protocols: unicast with a VLAN tag, IPv4 options, or hop-by-hop options.
+bool is_transit(const std::uint8_t* frame) {
+  if ((frame[0] & 1) != 0) {
+    return false;
+  }
+  switch (packet::be16(packet::header_at<packet::EthernetHeader>(frame, 0).ethertype)) {
+    case packet::ethertype_vlan:
+    case packet::ethertype_qinq:
+      return true;
+    case packet::ethertype_ipv4:
+      return (frame[ethernet] & 0xf) != 5;
+    case packet::ethertype_ipv6:
+      return frame[ethernet + 6] == packet::protocol_hop_by_hop;
+    default:
+      return false;
+  }
+}
+
 bool is_ipv6(const std::uint8_t* frame) {
   return frame[12] == 0x86;
 }  // collect() let nothing else through
 
 }  // namespace
 
-Router::Router(RouterOptions options, const engine::PortTable& ports) : options_(std::move(options)) {
+Router::Router(RouterOptions options, const engine::PortTable& ports)
+    : options_(std::move(options)), any_mac_(options_.any_mac) {
   for (std::size_t port = 0; port < ports.size(); ++port) {
     mac_words_.push_back(ports[port].mac.word());
     port_mtus_.push_back(ports[port].mtu);
@@ -119,6 +139,7 @@ Expected<std::string> Router::reconfigure(const engine::Function& fresh) {
   if (auto applied = load(router, progress_); !applied) {
     return tl::unexpected(applied.error());
   }
+  any_mac_.store(options.any_mac, std::memory_order_relaxed);
   options_ = options;
   return std::to_string(statics_.size()) + " routes from the configuration are in force";
 }
@@ -139,7 +160,7 @@ packet::FrameKind Router::look_closer(engine::Burst& burst, unsigned i) const {
   }
   if (view.kind != FrameKind::host) {
     // A promiscuous port and a hub show frames for others; routing those would double them.
-    if (options_.any_mac || packet::mac_word(data) == own_mac) {
+    if (any_mac_.load(std::memory_order_relaxed) || packet::mac_word(data) == own_mac) {
       return view.kind;
     }
     burst.drop(i, other_host);
@@ -148,7 +169,7 @@ packet::FrameKind Router::look_closer(engine::Burst& burst, unsigned i) const {
     // same address, the interface's last neighbour solicitation would look like another host with its IPv6 address.
     burst.drop(i, own_frame);
   } else {
-    burst.punt(i);
+    burst.punt(i, is_transit(data));
   }
   return FrameKind::host;
 }
@@ -159,8 +180,9 @@ void Router::collect(engine::Burst& burst, engine::BatchWriter& writer) {
   Key6* const keys = keys6(batch);
   std::uint32_t next_key = batch.extra_count;
   // The port's own address is a unicast one, so equality says that too.
-  const std::uint64_t mac_mask = options_.any_mac ? group_mac_bit : packet::mac_word_mask;
-  const std::uint64_t mac = options_.any_mac ? 0 : mac_words_[burst.port()];
+  const bool any_mac = any_mac_.load(std::memory_order_relaxed);
+  const std::uint64_t mac_mask = any_mac ? group_mac_bit : packet::mac_word_mask;
+  const std::uint64_t mac = any_mac ? 0 : mac_words_[burst.port()];
   const unsigned size = burst.size();
   for (unsigned i = 0; i < size; ++i) {
     const std::uint8_t* const data = burst.data(i);

@@ -13,6 +13,7 @@
 // by control/), any_mac (for captures), [[route.connected]] prefix, port; [[route.neighbour]] port, address, mac.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -59,6 +60,8 @@ class Router : public engine::Function {
 
   engine::BatchLayout layout() const override;
   Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;
+  // When the routes that were there when traffic began are in the device's tables.
+  bool device_ready() override;
   Expected<void> begin_cycle(device::GpuStream& stream) override;
   void collect(engine::Burst& burst, engine::BatchWriter& batch) override;
   Expected<void> launch(engine::Batch& batch, device::GpuStream& stream) override;
@@ -88,6 +91,8 @@ class Router : public engine::Function {
   std::unique_ptr<lookup::Fib> fib_;
   std::unique_ptr<lookup::GpuFib> gpu_fib_;
   GpuRest gpu_rest_;
+  bool device_ready_ = false;
+  std::atomic<bool> any_mac_{false};  // options_.any_mac for the lanes, while a reload may change it
   std::unique_ptr<AdjacencyTable> adjacencies_;
   std::unique_ptr<RouteTable> table_;
   StaticRoutes statics_;

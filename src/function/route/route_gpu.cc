@@ -4,6 +4,10 @@
 #include "function/route/route_batch.h"
 
 namespace sluice::function {
+namespace {
+// A cycle may bring so much while no lane waits for the GPU: a full table in some fifty cycles.
+constexpr std::size_t first_sync_bytes = 1 << 20;
+}  // namespace
 
 Expected<void> Router::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {
   // Tables that nothing keeps up to date would name freed next hops for ever, and so keep them from being used again.
@@ -22,7 +26,7 @@ Expected<void> Router::attach(device::Gpu& gpu, const engine::DevicePlan& plan) 
   if (!attached) {
     return attached;
   }
-  auto gpu_fib = lookup::GpuFib::create(gpu, *trie4_, *trie6_);
+  auto gpu_fib = lookup::GpuFib::create(gpu, *trie4_, *trie6_, first_sync_bytes);
   if (!gpu_fib) {
     return tl::unexpected(gpu_fib.error());
   }
@@ -30,8 +34,14 @@ Expected<void> Router::attach(device::Gpu& gpu, const engine::DevicePlan& plan) 
   return {};
 }
 
+bool Router::device_ready() {
+  device_ready_ = device_ready_ || device_follows();
+  return device_ready_;
+}
+
 Expected<void> Router::begin_cycle(device::GpuStream& stream) {
-  if (auto synced = gpu_fib_->sync(stream); !synced) {
+  const std::size_t bytes = device_ready_ ? lookup::GpuFib::default_sync_bytes : first_sync_bytes;
+  if (auto synced = gpu_fib_->sync(stream, bytes); !synced) {
     return synced;
   }
   gpu_rest_.cycle(AdjacencyTable::Clock::now(), AdjacencyTable::grace, [this] { return gpu_fib_->up_to_date(); });

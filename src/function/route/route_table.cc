@@ -16,6 +16,7 @@ RouteTable::RouteTable(lookup::Fib& fib, AdjacencyTable& adjacencies, std::size_
     : fib_(fib), adjacencies_(adjacencies), mtu_(ports), carries_(ports), up_(ports) {
   for (std::size_t port = 0; port < ports; ++port) {
     mtu_[port].store(1500);
+    carries_[port].store(1500);
     up_[port].store(true);
   }
 }

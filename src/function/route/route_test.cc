@@ -367,6 +367,76 @@ TEST(RouteTable, MetricsNeighboursAndLateGateways) {
   EXPECT_EQ(adjacencies.used(), used - 1);
 }
 
+// A router between a port that sends without a pause and one that receives, with two of three next hops for everything.
+class Running : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    const auto there = devices();
+    if (std::find(there.begin(), there.end(), GetParam()) == there.end()) GTEST_SKIP() << "no " << GetParam();
+    engine::Options options;
+    options.device = GetParam();
+    options.deadline = std::chrono::milliseconds(20);
+    options.batch = 1024;
+    options.cpu_below = 0;
+    options.memory.frames = 4096;
+    options.ports.resize(2);
+    options.ports[0].name = "in";
+    options.ports[0].device = "replay,frames=2048,refresh=50";
+    options.ports[1].name = "out";
+    options.ports[1].device = "replay,frames=2048,rate=1,refresh=50";
+    Router::RouterOptions router_options;
+    router_options.max_ipv4 = router_options.max_ipv6 = 10000;
+    router_options.any_mac = true;
+    auto engine = engine::Engine::create(
+        options, [&](const engine::PortTable& ports) -> Expected<std::unique_ptr<engine::Function>> {
+          return std::make_unique<Router>(router_options, ports);
+        });
+    ASSERT_TRUE(engine) << engine.error().message;
+    engine_ = std::move(*engine);
+    add(table(), "10.2.0.0/24", "");
+    for (const char* address : {"10.2.0.2", "10.2.0.3", "10.2.0.4"}) neighbour(table(), address, next_mac);
+    send_by("10.2.0.2", "10.2.0.3");
+  }
+  RouteTable& table() { return static_cast<Router&>(engine_->function()).table(); }
+  void send_by(const char* a, const char* b) {
+    Route route;
+    route.prefix = *packet::IpPrefix::parse("0.0.0.0/0");
+    route.next_hops = {{1, *packet::IpAddress::parse(a), 1}, {1, *packet::IpAddress::parse(b), 1}};
+    ASSERT_TRUE(table().add_route(route));
+  }
+  void expect_nothing_lost() {
+    engine_->stop();
+    const auto stats = engine_->stats();
+    EXPECT_GT(stats.total.tx_frames, 0u);
+    for (packet::Reason reason = 1; reason < packet::reason_count(); ++reason)
+      EXPECT_EQ(stats.drops[reason], 0u) << packet::reason_name(reason);
+    EXPECT_EQ(stats.total.frames_gpu != 0, GetParam() != "cpu");
+  }
+  std::unique_ptr<engine::Engine> engine_;
+};
+
+// Routes that were there before the first frame: a GPU has them before it takes part.
+TEST_P(Running, StartsWithItsRoutes) {
+  ASSERT_TRUE(engine_->start());
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  expect_nothing_lost();
+}
+
+// Batches under way, and a GPU whose tables are not up to date yet, name the group of before.
+TEST_P(Running, ChangesAGroupWithoutLoss) {
+  ASSERT_TRUE(engine_->start());
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  for (int i = 0; i < 10; ++i) {
+    send_by("10.2.0.2", i % 2 != 0 ? "10.2.0.3" : "10.2.0.4");
+    std::this_thread::sleep_for(std::chrono::milliseconds(40));
+  }
+  expect_nothing_lost();
+}
+
+INSTANTIATE_TEST_SUITE_P(devices, Running, testing::Values("cpu", "cuda:0"), [](const auto& info) {
+  return info.param == "cpu" ? std::string("cpu") : std::string("gpu");
+});
+
 TEST(RouteTable, RefusesAPortThatIsNotThere) {
   auto fib = lookup::Fib::create({.name = "ports", .max_routes4 = 1000, .max_routes6 = 1000});
   ASSERT_TRUE(fib);

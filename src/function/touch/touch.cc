@@ -52,7 +52,8 @@ Expected<void> Touch::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {
   return {};
 }
 
-// A copy that is enqueued before an error only writes to the staging area, so nothing needs to be waited for.
+// What is enqueued before an error writes to the staging area and to verdicts, which forward() does not read: nothing
+// needs to be waited for.
 Expected<void> Touch::launch(engine::Batch& batch, device::GpuStream& stream) {
   void* const raw = stream.raw();
   const auto staging =
