@@ -50,7 +50,7 @@ format:
 lint: setup $(BUILD)/build.ninja
 	@scripts/lint $(BUILD)
 
-## sanitize  unit tests and kernels under AddressSanitizer and UBSan
+## sanitize  tests and kernels under AddressSanitizer and UBSan
 sanitize: setup
 	@scripts/sanitize
 
