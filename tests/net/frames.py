@@ -33,6 +33,22 @@ def ipv6(number, destination, hop_limit=64, size=100, **macs):
     return ethernet(0x86DD, **macs) + header + struct.pack("!HHHH", 4000, 9, 8 + len(payload), 1) + payload
 
 
+def arp_request(sender, target):
+    """To everyone: who has `target`, tell `sender`."""
+    return ethernet(0x0806, to=b"\xff" * 6) + struct.pack("!HHBBH6s4s6s4s", 1, 0x0800, 6, 4, 1, HOST_MAC,
+                                                          socket.inet_aton(sender), bytes(6), socket.inet_aton(target))
+
+
+def neighbour_solicitation(sender, target):
+    """The same in IPv6, to the target's solicited-node group."""
+    source, wanted = (socket.inet_pton(socket.AF_INET6, address) for address in (sender, target))
+    group = socket.inet_pton(socket.AF_INET6, "ff02::1:ff00:0")[:13] + wanted[13:]
+    message = bytearray(struct.pack("!BBHI16sBB6s", 135, 0, 0, 0, wanted, 1, 1, HOST_MAC))
+    message[2:4] = struct.pack("!H", checksum(source + group + struct.pack("!II", len(message), 58) + bytes(message)))
+    header = struct.pack("!IHBB16s16s", 0x60000000, len(message), 58, 255, source, group)
+    return ethernet(0x86DD, to=b"\x33\x33" + group[12:]) + header + bytes(message)
+
+
 def write_pcap(path, frames):
     with open(path, "wb") as file:
         file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))

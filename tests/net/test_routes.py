@@ -1,12 +1,15 @@
 """Routes of the kernel, as an administrator or a routing daemon changes them, followed by the forwarder."""
 
 import re
+import socket
 import subprocess
+import time
 
 import pytest
 
+from frames import arp_request, neighbour_solicitation
 from hosts import wait_until
-from topology import SERVER4, SERVER6
+from topology import ROUTER_LAN4, ROUTER_LAN6, SERVER4, SERVER6
 
 TARGET4, TARGET6 = "10.9.0.1", "2001:db8:9::1"
 
@@ -121,6 +124,34 @@ def test_a_neighbour_that_changes_its_address_is_found_again(two_ways):
     two_ways.server.ip("link set eth0 up")
     two_ways.router.ip("neigh flush dev sl-wan")
     assert wait_until(lambda: two_ways.reaches(SERVER4), 10)
+
+
+@pytest.mark.parametrize(("family", "prefix", "gateway", "target", "announcement"), [
+    pytest.param("-4", "10.9.0.0/24", SERVER4, TARGET4, arp_request(TARGET4, ROUTER_LAN4), id="arp"),
+    pytest.param("-6", "2001:db8:9::/48", SERVER6, TARGET6, neighbour_solicitation(TARGET6, ROUTER_LAN6), id="nd"),
+])
+def test_a_foreign_sender_address_moves_no_traffic(two_ways, family, prefix, gateway, target, announcement):
+    """A host of the LAN asks for the router by the address of a server elsewhere; the kernel then takes it for a neighbour."""
+    two_ways.router.ip(f"{family} route add {prefix} via {gateway}")
+    assert wait_until(lambda: two_ways.reaches(target), 5)
+    two_ways.router.sysctl(**{"net__ipv4__conf__all__rp_filter": 0, "net__ipv4__conf__sl-lan__rp_filter": 0})
+
+    def announce():
+        with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as wire:
+            wire.bind(("eth0", 0))
+            wire.send(announcement)
+
+    def known():
+        return re.search(rf"^{re.escape(target)} +\S+ +lan", two_ways.gateway.control("neighbours"), re.M)
+
+    def is_neighbour():
+        two_ways.client.inside(announce)
+        return known()
+
+    assert wait_until(is_neighbour, 5, every=0.2), two_ways.router.ip("neigh")
+    time.sleep(0.5)
+    assert known()
+    assert two_ways.reaches(target)
 
 
 def test_routes_without_room_are_forwarded_by_as_soon_as_there_is(fresh):

@@ -46,8 +46,8 @@ class ControlPlane {
   // Adds or replaces the route of (prefix, metric). Error: table full, or a port that does not exist.
   virtual Expected<void> add_route(const Route& route) = 0;
   virtual Expected<void> remove_route(const packet::IpPrefix& prefix, std::uint32_t metric) = 0;
-  // An Error (table full): frames for the address itself are not sent to it, but routes through it may be, until
-  // remove_neighbour.
+  // Routes through the neighbour are sent to it; frames for the address itself only while a route says that it is on
+  // this link. An Error (table full): they are not for now, but routes through it may be, until remove_neighbour.
   virtual Expected<void> add_neighbour(PortIndex port, const packet::IpAddress& address,
                                        const packet::MacAddress& mac) = 0;
   virtual Expected<void> remove_neighbour(PortIndex port, const packet::IpAddress& address) = 0;

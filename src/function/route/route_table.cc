@@ -1,14 +1,14 @@
 #include "function/route/route_table.h"
 
 #include <algorithm>
-#include <cstring>
-#include <limits>
 #include <utility>
 
 namespace sluice::function {
 namespace {
 
-constexpr std::uint32_t neighbour_metric = std::numeric_limits<std::uint32_t>::max();
+std::size_t family_index(const packet::IpAddress& address) {
+  return address.family == 4 ? 0 : 1;
+}
 
 }  // namespace
 
@@ -83,7 +83,7 @@ Expected<void> RouteTable::add_route(const Route& route) {
   if (!id) {
     return tl::unexpected(id.error());
   }
-  Expected<void> done = insert(route.prefix, {route.metric, route.protocol, *id, route.kind, false});
+  Expected<void> done = insert(route.prefix, {route.metric, route.protocol, *id, route.kind});
   if (!done) {
     adjacencies_.release(*id);
     return done;
@@ -95,6 +95,7 @@ Expected<void> RouteTable::add_route(const Route& route) {
       adjacencies_.bind_gateways(hop.port, route.prefix);
     }
   }
+  judge_inside(route.prefix);
   return {};
 }
 
@@ -105,10 +106,11 @@ Expected<void> RouteTable::insert(const packet::IpPrefix& prefix, const Candidat
       return added;
     }
     best_.emplace(prefix, candidate);
+    ++lengths_[family_index(prefix.address)][prefix.length];
     return {};
   }
   Candidate& best = found->second;
-  const auto same = [&](const Candidate& other) { return candidate.same_name(other); };
+  const auto same = [&](const Candidate& other) { return candidate.metric == other.metric; };
   if (same(best) || candidate.metric < best.metric) {
     if (candidate.id != best.id) {
       if (auto added = fib_.add(prefix, candidate.id); !added) {
@@ -135,15 +137,17 @@ Expected<void> RouteTable::insert(const packet::IpPrefix& prefix, const Candidat
 
 Expected<void> RouteTable::remove_route(const packet::IpPrefix& prefix, std::uint32_t metric) {
   const std::lock_guard lock(mutex_);
-  Expected<void> done = erase(
-      prefix, [metric](const Candidate& candidate) { return candidate.metric == metric && !candidate.neighbour; });
+  Expected<void> done = erase(prefix, metric);
   if (done) {
     on_link_.erase({prefix, metric});
+    judge_inside(prefix);
+    judge_waiting(prefix.address.family);
   }
   return done;
 }
 
-Expected<void> RouteTable::erase(const packet::IpPrefix& prefix, const std::function<bool(const Candidate&)>& match) {
+Expected<void> RouteTable::erase(const packet::IpPrefix& prefix, std::uint32_t metric) {
+  const auto match = [metric](const Candidate& candidate) { return candidate.metric == metric; };
   const auto found = best_.find(prefix);
   if (found == best_.end()) {
     return make_error("there is no route to " + prefix.str());
@@ -168,6 +172,7 @@ Expected<void> RouteTable::erase(const packet::IpPrefix& prefix, const std::func
   if (others == others_.end()) {
     done = fib_.remove(prefix);
     best_.erase(found);
+    --lengths_[family_index(prefix.address)][prefix.length];
   } else {
     const auto next = std::min_element(others->second.begin(), others->second.end(),
                                        [](const Candidate& a, const Candidate& b) { return a.metric < b.metric; });
@@ -188,41 +193,106 @@ Expected<void> RouteTable::add_neighbour(PortIndex port, const packet::IpAddress
   if (port >= mtu_.size()) {
     return make_error("neighbour " + address.str() + ": there is no port number " + std::to_string(port));
   }
-  Neighbour& neighbour = neighbours_[{port, address}];
+  const NeighbourKey key{address, port};
+  const auto [known, is_new] = neighbours_.try_emplace(key);
   neighbour_count_.store(neighbours_.size(), std::memory_order_relaxed);
-  neighbour.mac = mac;
-  adjacencies_.set_mac(port, address, mac);
-  if (neighbour.has_route) {
-    return {};
-  }
-  auto id = adjacencies_.hold(port, address);
-  if (!id) {
-    return tl::unexpected(id.error());
-  }
-  Expected<void> done =
-      insert(packet::IpPrefix::host(address), {neighbour_metric, 0, *id, RouteKind::unicast, true, port});
-  if (!done) {
-    adjacencies_.release(*id);
-  }
-  neighbour.has_route = done.has_value();
-  return done;
+  known->second.mac = mac;
+  adjacencies_.set_mac(port, address, mac);  // for gateways, whatever becomes of the host route
+  return is_new || waiting_.contains(key) ? judge(key, known->second, address.bits()) : Expected<void>();
 }
 
 Expected<void> RouteTable::remove_neighbour(PortIndex port, const packet::IpAddress& address) {
   const std::lock_guard lock(mutex_);
-  const auto known = neighbours_.find({port, address});
+  const auto known = neighbours_.find({address, port});
   if (known == neighbours_.end()) {
     return make_error("there is no neighbour " + address.str() + " on port " + std::to_string(port));
   }
-  const bool has_route = known->second.has_route;
+  adjacencies_.clear_mac(port, address);
+  Expected<void> done = take_host_route(known->first, known->second);
   neighbours_.erase(known);
   neighbour_count_.store(neighbours_.size(), std::memory_order_relaxed);
-  adjacencies_.clear_mac(port, address);
-  if (!has_route) {
+  judge_waiting(address.family);
+  return done;
+}
+
+RouteTable::Routes::const_iterator RouteTable::longest_match(const packet::IpAddress& address, unsigned from) const {
+  const auto& there = lengths_[family_index(address)];
+  for (unsigned length = from + 1; length-- != 0;) {
+    if (there[length] == 0) {
+      continue;
+    }
+    if (const auto found = best_.find(packet::IpPrefix::of(address, length)); found != best_.end()) {
+      return found;
+    }
+  }
+  return best_.end();
+}
+
+Expected<void> RouteTable::judge(const NeighbourKey& key, Neighbour& neighbour, unsigned from) {
+  const auto route = longest_match(key.address, from);
+  if (route == best_.end()) {
+    neighbour.decided_by = -1;
+    return take_host_route(key, neighbour);
+  }
+  neighbour.decided_by = route->first.length;
+  const std::vector<NextHop> hops = adjacencies_.next_hops(route->second.id);
+  const bool on_its_link = hops.size() == 1 && hops[0].port == key.port && hops[0].gateway.empty();
+  return on_its_link ? put_host_route(key, neighbour) : take_host_route(key, neighbour);
+}
+
+void RouteTable::judge_inside(const packet::IpPrefix& prefix) {
+  for (auto next = neighbours_.lower_bound({prefix.address, 0});
+       next != neighbours_.end() && prefix.contains(next->first.address); ++next) {
+    if (prefix.length >= next->second.decided_by) {
+      (void)judge(next->first, next->second, prefix.length);  // what finds no room waits for it
+    }
+  }
+}
+
+void RouteTable::judge_waiting(std::uint8_t family) {
+  for (auto next = waiting_.lower_bound({{family, {}}, 0}); next != waiting_.end() && next->address.family == family;) {
+    const NeighbourKey key = *next++;  // judged, it may leave the set
+    if (!judge(key, neighbours_.at(key), key.address.bits())) {
+      return;
+    }
+  }
+}
+
+Expected<void> RouteTable::put_host_route(const NeighbourKey& key, Neighbour& neighbour) {
+  const packet::IpPrefix host = packet::IpPrefix::host(key.address);
+  if (!neighbour.id) {
+    const auto id = adjacencies_.hold(key.port, key.address);
+    if (!id) {
+      waiting_.insert(key);
+      return tl::unexpected(id.error());
+    }
+    neighbour.id = *id;
+  }
+  // A route for the host itself may have been written there meanwhile, or the neighbour of another port.
+  if (fib_.find(host) != *neighbour.id) {
+    if (auto added = fib_.add(host, *neighbour.id); !added) {
+      adjacencies_.release(*std::exchange(neighbour.id, std::nullopt));
+      waiting_.insert(key);
+      return added;
+    }
+  }
+  waiting_.erase(key);
+  return {};
+}
+
+Expected<void> RouteTable::take_host_route(const NeighbourKey& key, Neighbour& neighbour) {
+  waiting_.erase(key);
+  if (!neighbour.id) {
     return {};
   }
-  return erase(packet::IpPrefix::host(address),
-               [port](const Candidate& candidate) { return candidate.neighbour && candidate.port == port; });
+  const packet::IpPrefix host = packet::IpPrefix::host(key.address);
+  Expected<void> done;
+  if (fib_.find(host) == *neighbour.id) {  // otherwise something else is there by now
+    const auto route = best_.find(host);
+    done = route == best_.end() ? fib_.remove(host) : fib_.add(host, route->second.id);
+  }
+  adjacencies_.release(*std::exchange(neighbour.id, std::nullopt));
+  return done;
 }
 
 void RouteTable::set_link(PortIndex port, bool up, std::uint32_t mtu) {
@@ -247,7 +317,7 @@ std::vector<Route> RouteTable::list(const std::function<bool(const packet::IpPre
   std::vector<Route> routes;
   matching = 0;
   for (const auto& [prefix, candidate] : best_) {
-    if (candidate.neighbour || !wanted(prefix)) {
+    if (!wanted(prefix)) {
       continue;
     }
     ++matching;
@@ -262,7 +332,7 @@ std::vector<NeighbourRow> RouteTable::neighbours() const {
   const std::lock_guard lock(mutex_);
   std::vector<NeighbourRow> rows;
   for (const auto& [key, neighbour] : neighbours_) {
-    rows.push_back({key.first, key.second, neighbour.mac});
+    rows.push_back({key.port, key.address, neighbour.mac});
   }
   return rows;
 }

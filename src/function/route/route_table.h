@@ -1,17 +1,23 @@
 // The router's control plane: takes links, neighbours and routes, decides which route of a prefix is in force, and
 // keeps the forwarding tables (lookup::Fib with the GPU's copy attached) and the adjacencies up to date.
 //
-// Of several routes for one prefix the lowest metric is in force. A neighbour is a host route below all of them, so
-// that a destination on the link is found by the same lookup.
+// Of several routes for one prefix the lowest metric is in force. A neighbour is a host route, so that a destination on
+// the link is found by the same lookup, but only while the longest route that matches its address says that the address
+// is on that very link: a single next hop without a gateway through the neighbour's port. The kernel keeps a neighbour
+// for whatever sender address an ARP request names; without this any host on a link could draw any address to itself.
 //
 // Thread-safety: a mutex orders the callers of the control path (mirror, API); lanes never take it. Cost: a hash
-// look-up and one change of the forwarding table per call.
+// look-up and one change of the forwarding table per call; for a route, besides, O(log n) to find the neighbours inside
+// its prefix, and a few hash look-ups for each one that no longer route decides on.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -60,33 +66,44 @@ class RouteTable : public ControlPlane {
     std::uint32_t protocol;
     lookup::NextHopId id;
     RouteKind kind;
-    bool neighbour;
-    PortIndex port = 0;  // of a neighbour: several links may know the same address
-
-    // A route takes the place of one that was told by the same name.
-    bool same_name(const Candidate& other) const {
-      return metric == other.metric && neighbour == other.neighbour && port == other.port;
-    }
   };
   struct PrefixHash {
     std::size_t operator()(const packet::IpPrefix& prefix) const { return hash_of(prefix); }
   };
+  using Routes = std::unordered_map<packet::IpPrefix, Candidate, PrefixHash>;
+  struct NeighbourKey {
+    packet::IpAddress address;  // first, so that those inside a prefix lie side by side
+    PortIndex port = 0;         // several links may know the same address
+    auto operator<=>(const NeighbourKey&) const = default;
+  };
+  struct Neighbour {
+    packet::MacAddress mac;
+    int decided_by = -1;                  // length of the longest route that matches; -1: there is none
+    std::optional<lookup::NextHopId> id;  // held by the host route while that is in force
+  };
   Expected<lookup::NextHopId> next_hop_of(const Route& route);
   PortIndex link_of(const packet::IpAddress& gateway) const;
   Expected<void> insert(const packet::IpPrefix& prefix, const Candidate& candidate);
-  Expected<void> erase(const packet::IpPrefix& prefix, const std::function<bool(const Candidate&)>& match);
+  Expected<void> erase(const packet::IpPrefix& prefix, std::uint32_t metric);
   Route route_of(const packet::IpPrefix& prefix, const Candidate& candidate) const;
+
+  // The longest route that matches the address and is no longer than `from`.
+  Routes::const_iterator longest_match(const packet::IpAddress& address, unsigned from) const;
+  // Brings a neighbour's host route in line with the routes; `from`: no longer route matches its address.
+  Expected<void> judge(const NeighbourKey& key, Neighbour& neighbour, unsigned from);
+  void judge_inside(const packet::IpPrefix& prefix);
+  void judge_waiting(std::uint8_t family);
+  Expected<void> put_host_route(const NeighbourKey& key, Neighbour& neighbour);
+  Expected<void> take_host_route(const NeighbourKey& key, Neighbour& neighbour);
 
   lookup::Fib& fib_;
   AdjacencyTable& adjacencies_;
   mutable std::mutex mutex_;
-  std::unordered_map<packet::IpPrefix, Candidate, PrefixHash> best_;
+  Routes best_;
   std::unordered_map<packet::IpPrefix, std::vector<Candidate>, PrefixHash> others_;
-  struct Neighbour {
-    packet::MacAddress mac;
-    bool has_route;  // the host route found room
-  };
-  std::map<std::pair<PortIndex, packet::IpAddress>, Neighbour> neighbours_;
+  std::array<std::array<std::uint32_t, 129>, 2> lengths_{};  // prefixes in best_ by family (IPv4, IPv6) and length
+  std::map<NeighbourKey, Neighbour> neighbours_;
+  std::set<NeighbourKey> waiting_;  // whose host route found no room
   std::atomic<std::size_t> neighbour_count_{0};
   // Routes without a gateway, by prefix and metric: where gateways are found.
   std::map<std::pair<packet::IpPrefix, std::uint32_t>, PortIndex> on_link_;

@@ -1,12 +1,15 @@
-// Neighbours that do not fit, the same neighbour on two links, and where gateways lie.
+// Which neighbours get a host route, those that do not fit, and where gateways lie.
 #include "function/route/route_table.h"
 
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 namespace sluice::function {
 namespace {
 
 constexpr std::uint32_t room = 4;
+constexpr packet::MacAddress mac_of_port[] = {{{2, 0, 0, 0, 0, 1}}, {{2, 0, 0, 0, 0, 2}}};
 
 class RouteTableTest : public testing::Test {
  protected:
@@ -24,18 +27,52 @@ class RouteTableTest : public testing::Test {
     return table_->remove_route(*packet::IpPrefix::parse(prefix), metric);
   }
   Expected<void> add_neighbour(PortIndex port, const char* address) {
-    return table_->add_neighbour(port, *packet::IpAddress::parse(address), mac_);
+    return table_->add_neighbour(port, *packet::IpAddress::parse(address), mac_of_port[port]);
+  }
+  Expected<void> remove_neighbour(PortIndex port, const char* address) {
+    return table_->remove_neighbour(port, *packet::IpAddress::parse(address));
+  }
+  Expected<void> add_blackhole(const char* prefix) {
+    return table_->add_route({*packet::IpPrefix::parse(prefix), RouteKind::blackhole, {}, 0, 0});
+  }
+  // Where frames for the address go: "port 0" to the neighbour itself, "via 10.0.0.1", "link" (to be resolved) or
+  // the kind of route.
+  std::string way_to(const char* text) const {
+    const packet::IpAddress address = *packet::IpAddress::parse(text);
+    lookup::NextHopId id = 0;
+    if (address.family == 4) {
+      const std::uint32_t key = address.v4_host_order();
+      fib_->lookup4(&key, &id, 1);
+    } else {
+      std::uint8_t key[1][16];
+      std::copy(address.bytes.begin(), address.bytes.end(), key[0]);
+      fib_->lookup6(key, &id, 1);
+    }
+    const std::vector<NextHop> hops = table_->next_hops(id);
+    if (hops.empty()) {
+      return id == AdjacencyTable::blackhole_id ? "blackhole" : id == AdjacencyTable::local_id ? "local" : "no route";
+    }
+    const PortIndex port = hops[0].port;
+    if (hops[0].gateway.empty()) {
+      return hops.size() == 1 ? "link" : "links";
+    }
+    if (!(hops[0].gateway == address)) {
+      return "via " + hops[0].gateway.str();
+    }
+    EXPECT_EQ(adjacencies_.at(id).kind(), AdjacencyKind::forward) << text;
+    EXPECT_EQ(adjacencies_.at(id).mac_word(), mac_of_port[port].word()) << text;
+    return "port " + std::to_string(port);
   }
   Adjacency at(const char* prefix) const { return adjacencies_.at(fib_->find(*packet::IpPrefix::parse(prefix))); }
 
-  packet::MacAddress mac_{{2, 0, 0, 0, 0, 1}};
   std::unique_ptr<lookup::Fib> fib_;
   AdjacencyTable adjacencies_;
   std::unique_ptr<RouteTable> table_;
 };
 
 TEST_F(RouteTableTest, ARefusedNeighbourIsTriedAgain) {
-  for (const char* prefix : {"20.0.0.0/8", "21.0.0.0/8", "22.0.0.0/8", "23.0.0.0/8"}) {
+  ASSERT_TRUE(add("10.0.0.0/24", 0, ""));
+  for (const char* prefix : {"20.0.0.0/8", "21.0.0.0/8", "22.0.0.0/8"}) {
     ASSERT_TRUE(add(prefix, 0, "10.0.0.1"));
   }
   const std::uint32_t used = adjacencies_.used();
@@ -44,31 +81,147 @@ TEST_F(RouteTableTest, ARefusedNeighbourIsTriedAgain) {
   EXPECT_EQ(adjacencies_.used(), used);
   // A full table does not stop routes through it, and it can be taken back.
   EXPECT_EQ(at("20.0.0.0/8").kind(), AdjacencyKind::forward);
-  ASSERT_TRUE(table_->remove_neighbour(0, *packet::IpAddress::parse("10.0.0.1")));
+  ASSERT_TRUE(remove_neighbour(0, "10.0.0.1"));
   EXPECT_EQ(at("20.0.0.0/8").kind(), AdjacencyKind::unresolved);
   EXPECT_FALSE(add_neighbour(0, "10.0.0.1"));
-  ASSERT_TRUE(remove("23.0.0.0/8"));
+  ASSERT_TRUE(remove("22.0.0.0/8"));
+  EXPECT_EQ(way_to("10.0.0.1"), "port 0");
   ASSERT_TRUE(add_neighbour(0, "10.0.0.1"));
-  EXPECT_EQ(at("10.0.0.1").kind(), AdjacencyKind::forward);
   EXPECT_EQ(at("20.0.0.0/8").kind(), AdjacencyKind::forward);
-  ASSERT_TRUE(table_->remove_neighbour(0, *packet::IpAddress::parse("10.0.0.1")));
+  ASSERT_TRUE(remove_neighbour(0, "10.0.0.1"));
   EXPECT_EQ(at("20.0.0.0/8").kind(), AdjacencyKind::unresolved);
 }
 
+TEST_F(RouteTableTest, ANeighbourWithoutRoomGetsItAsSoonAsThereIs) {
+  for (const char* address : {"10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4", "2001:db8::1"}) {
+    ASSERT_TRUE(add_neighbour(0, address)) << "nothing says yet that it is on the link";
+  }
+  ASSERT_TRUE(add("10.0.0.0/24", 0, ""));  // and room for three of the four
+  EXPECT_EQ(fib_->size4(), room);
+  EXPECT_EQ(way_to("10.0.0.3"), "port 0");
+  EXPECT_EQ(way_to("10.0.0.4"), "link");
+  ASSERT_TRUE(add("2001:db8::/64", 0, ""));
+  EXPECT_EQ(way_to("2001:db8::1"), "port 0");
+  ASSERT_TRUE(remove_neighbour(0, "10.0.0.2"));
+  EXPECT_EQ(way_to("10.0.0.4"), "port 0");
+  EXPECT_EQ(way_to("10.0.0.2"), "link");
+  ASSERT_TRUE(remove("10.0.0.0/24"));
+  EXPECT_EQ(fib_->size4(), 0U);
+  EXPECT_EQ(adjacencies_.used(), 2U) << "the IPv6 link and neighbour";
+}
+
+TEST_F(RouteTableTest, AnAddressThatIsNotOnTheLinkCannotBeTaken) {
+  ASSERT_TRUE(add("10.0.0.0/24", 0, ""));
+  ASSERT_TRUE(add("10.1.0.0/24", 1, ""));
+  ASSERT_TRUE(add("0.0.0.0/0", 1, "10.1.0.1"));
+  ASSERT_TRUE(add("2001:db8:1::/64", 1, ""));
+  // By ARP requests and neighbour solicitations on port 0 with senders of elsewhere, nowhere and another link.
+  for (const char* address : {"8.8.8.8", "10.1.0.1", "2001:db8:ffff::8", "2001:db8:1::1"}) {
+    ASSERT_TRUE(add_neighbour(0, address));
+  }
+  EXPECT_EQ(way_to("8.8.8.8"), "via 10.1.0.1");
+  EXPECT_EQ(way_to("10.1.0.1"), "link");
+  EXPECT_EQ(way_to("2001:db8:ffff::8"), "no route");
+  EXPECT_EQ(way_to("2001:db8:1::1"), "link");
+  EXPECT_EQ(fib_->size4() + fib_->size6(), 4U);
+  EXPECT_EQ(at("0.0.0.0/0").kind(), AdjacencyKind::unresolved);
+  ASSERT_TRUE(add_neighbour(1, "10.1.0.1"));
+  EXPECT_EQ(way_to("10.1.0.1"), "port 1");
+  EXPECT_EQ(at("0.0.0.0/0").mac_word(), mac_of_port[1].word());
+}
+
+TEST_F(RouteTableTest, AMoreSpecificRouteInsideTheConnectedPrefixGoesBeforeTheNeighbour) {
+  ASSERT_TRUE(add("10.0.0.0/24", 0, ""));
+  ASSERT_TRUE(add_neighbour(0, "10.0.0.2"));
+  ASSERT_TRUE(add_neighbour(0, "10.0.0.130"));
+  ASSERT_TRUE(add("10.0.0.128/25", 0, "10.0.0.2"));
+  EXPECT_EQ(way_to("10.0.0.130"), "via 10.0.0.2");
+  EXPECT_EQ(way_to("10.0.0.2"), "port 0") << "outside the new route";
+  ASSERT_TRUE(add_blackhole("10.0.0.128/25"));
+  EXPECT_EQ(way_to("10.0.0.130"), "blackhole");
+  ASSERT_TRUE(add("10.0.0.128/25", 0, ""));  // on the link once more
+  EXPECT_EQ(way_to("10.0.0.130"), "port 0");
+  ASSERT_TRUE(add("10.0.0.128/25", 1, ""));  // on another link
+  EXPECT_EQ(way_to("10.0.0.130"), "link");
+  ASSERT_TRUE(add("0.0.0.0/0", 0, "10.0.0.2"));  // shorter than what decides: changes nothing
+  EXPECT_EQ(way_to("10.0.0.130"), "link");
+  ASSERT_TRUE(remove("10.0.0.128/25"));
+  EXPECT_EQ(way_to("10.0.0.130"), "port 0");
+  // A worse route for the connected prefix takes over when the better one goes.
+  ASSERT_TRUE(add("10.0.0.0/24", 1, "10.1.0.1", 100));
+  EXPECT_EQ(way_to("10.0.0.130"), "port 0");
+  ASSERT_TRUE(remove("10.0.0.0/24"));
+  EXPECT_EQ(way_to("10.0.0.130"), "via 10.1.0.1");
+}
+
+TEST_F(RouteTableTest, ANeighbourFollowsItsConnectedPrefix) {
+  const std::vector<std::pair<const char*, const char*>> cases = {{"10.0.0.0/24", "10.0.0.2"},
+                                                                  {"2001:db8::/64", "2001:db8::2"}};
+  for (const auto& [prefix, address] : cases) {
+    ASSERT_TRUE(add_neighbour(0, address));
+    EXPECT_EQ(way_to(address), "no route");
+    for (int round = 0; round < 2; ++round) {
+      ASSERT_TRUE(add(prefix, 0, ""));
+      EXPECT_EQ(way_to(address), "port 0");
+      ASSERT_TRUE(remove(prefix));
+      EXPECT_EQ(way_to(address), "no route") << "every route to it is gone";
+    }
+    ASSERT_TRUE(remove_neighbour(0, address));
+  }
+  EXPECT_EQ(fib_->size4() + fib_->size6(), 0U);
+  EXPECT_EQ(adjacencies_.used(), 0U);
+}
+
+TEST_F(RouteTableTest, ARouteForTheHostItselfDecidesLikeAnyOther) {
+  ASSERT_TRUE(add("10.0.0.0/24", 0, ""));
+  ASSERT_TRUE(add_neighbour(0, "10.0.0.2"));
+  ASSERT_TRUE(add("10.0.0.2/32", 0, ""));  // on the link: to the neighbour
+  EXPECT_EQ(way_to("10.0.0.2"), "port 0");
+  ASSERT_TRUE(add("10.0.0.2/32", 0, "10.0.0.2", 5));  // worse, and shares the neighbour's next hop
+  ASSERT_TRUE(remove("10.0.0.2/32"));
+  EXPECT_EQ(way_to("10.0.0.2"), "port 0");
+  ASSERT_TRUE(add("10.0.0.2/32", 0, "10.0.0.9"));
+  EXPECT_EQ(way_to("10.0.0.2"), "via 10.0.0.9");
+  ASSERT_TRUE(remove("10.0.0.2/32"));
+  ASSERT_TRUE(remove("10.0.0.2/32", 5));
+  EXPECT_EQ(way_to("10.0.0.2"), "port 0");
+  ASSERT_TRUE(add("10.0.0.2/32", 0, ""));
+  ASSERT_TRUE(remove_neighbour(0, "10.0.0.2"));
+  EXPECT_EQ(way_to("10.0.0.2"), "link");
+  EXPECT_EQ(fib_->size4(), 2U);
+}
+
 TEST_F(RouteTableTest, TheSameNeighbourAddressOnTwoLinksIsTwoNeighbours) {
-  const packet::IpAddress shared = *packet::IpAddress::parse("fe80::1");
   const std::vector<std::pair<PortIndex, PortIndex>> orders = {{0, 1}, {1, 0}};
   for (const auto& [first, second] : orders) {
-    ASSERT_TRUE(add_neighbour(0, "fe80::1"));
-    ASSERT_TRUE(add_neighbour(1, "fe80::1"));
+    ASSERT_TRUE(add_neighbour(first, "10.0.0.2"));
+    ASSERT_TRUE(add_neighbour(second, "10.0.0.2"));
     EXPECT_EQ(table_->neighbours().size(), 2U);
-    ASSERT_TRUE(table_->remove_neighbour(first, shared));
-    EXPECT_EQ(at("fe80::1").kind(), AdjacencyKind::forward);
-    EXPECT_EQ(at("fe80::1").port(), second);
-    ASSERT_TRUE(table_->remove_neighbour(second, shared));
-    EXPECT_EQ(fib_->size6(), 0U);
+    // The connected prefix moves from link to link, and the address with it.
+    for (const PortIndex port : {first, second, first}) {
+      ASSERT_TRUE(add("10.0.0.0/24", port, ""));
+      EXPECT_EQ(way_to("10.0.0.2"), "port " + std::to_string(port));
+      EXPECT_EQ(fib_->size4(), 2U);
+    }
+    ASSERT_TRUE(remove_neighbour(second, "10.0.0.2"));
+    EXPECT_EQ(way_to("10.0.0.2"), "port " + std::to_string(first));
+    ASSERT_TRUE(add_neighbour(second, "10.0.0.2"));
+    ASSERT_TRUE(remove_neighbour(first, "10.0.0.2"));
+    EXPECT_EQ(way_to("10.0.0.2"), "link") << "the other one is on another link";
+    ASSERT_TRUE(remove_neighbour(second, "10.0.0.2"));
+    ASSERT_TRUE(remove("10.0.0.0/24"));
+    EXPECT_EQ(fib_->size4(), 0U);
     EXPECT_EQ(adjacencies_.used(), 0U);
   }
+}
+
+TEST_F(RouteTableTest, ALinkLocalNeighbourServesGatewaysOnly) {
+  ASSERT_TRUE(table_->add_route({*packet::IpPrefix::parse("fe80::/10"), RouteKind::local, {}, 0, 0}));
+  ASSERT_TRUE(add("2001:db8::/32", 1, "fe80::1"));
+  ASSERT_TRUE(add_neighbour(1, "fe80::1"));
+  EXPECT_EQ(way_to("fe80::1"), "local");
+  EXPECT_EQ(at("2001:db8::/32").kind(), AdjacencyKind::forward);
+  EXPECT_EQ(fib_->size6(), 2U);
 }
 
 TEST_F(RouteTableTest, ALinkIsKnownAsLongAsOneRouteSaysSo) {
