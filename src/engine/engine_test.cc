@@ -477,6 +477,25 @@ TEST(Engine, OfferedRateIsKeptAndALowLoadStaysOnTheCore) {
   EXPECT_EQ(stats.imbalance(), 0);
 }
 
+// The worker sleeps through time points while nothing goes to the device; a lane's load is still that of one cycle. The
+// load of all that it may sleep through is well above cpu_below here.
+TEST(Engine, ALowLoadStaysOnTheCoreWhereTheWorkerSleeps) {
+  Options options = replay_options("cuda:0");
+  options.cpu_below = 256;
+  options.deadline = std::chrono::milliseconds(1);
+  options.poll = Poll::adaptive;
+  for (PortOptions& port : options.ports) {
+    port.device += ",rate=50000";
+  }
+  Trial run{make_engine(options, std::make_unique<JitterGpu>(4))};
+  ASSERT_TRUE(run.engine);
+  run_for(*run.engine, std::chrono::milliseconds(1000));
+  const EngineStats stats = run.engine->stats();
+  expect_conserved(stats);
+  // A machine that keeps the lane from running makes it catch up in a larger batch now and then.
+  EXPECT_LT(stats.total.frames_gpu * 20, stats.total.rx_frames);
+}
+
 TEST(Engine, RefusesABoundBeyondItsDeadline) {
   Options options = replay_options("cuda:0");
   options.deadline = std::chrono::milliseconds(1);

@@ -60,7 +60,9 @@ void Worker::run() {
       if (now - point > cycle / 2 && !slept) {
         counters_.late_cycles.add(1);
       }
-      parts_.clock->epoch.fetch_add(1, std::memory_order_release);
+      // All time points that were slept through are over: a lane's frames are counted per cycle.
+      const std::uint64_t points = 1 + (now - point) / cycle;
+      parts_.clock->epoch.fetch_add(points, std::memory_order_release);
       counters_.cycles.add(1);
       if (parts_.mode == Mode::full && parts_.clock->device_up.load(std::memory_order_relaxed)) {
         if (auto begun = parts_.function->begin_cycle(parts_.gpu->stream(0)); !begun) {
@@ -69,7 +71,7 @@ void Worker::run() {
         parts_.clock->away.resume(rte_rdtsc());
       }
       // After a stall (the thread was not run) the next point is in the future again, on the same grid.
-      point += (1 + (now - point) / cycle) * cycle;
+      point += points * cycle;
       slept = false;
     }
     const unsigned work = submit() + reap();
