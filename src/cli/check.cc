@@ -19,9 +19,12 @@ void print_summary(const control::Config& config) {
   std::printf("%s: ok: %s on %zu port%s, %u lane%s, device %s, deadline %s", config.file().c_str(),
               options.chain[0].c_str(), options.ports.size(), options.ports.size() == 1 ? "" : "s", lanes,
               lanes == 1 ? "" : "s", options.device.c_str(), duration_text(options.deadline).c_str());
-  const auto timing = engine::plan_timing(options.deadline, options.cycle, options.overlap);
-  if (options.device != "cpu" && timing)
-    std::printf(", bound on a GPU %s", short_duration(static_cast<std::uint64_t>(timing->bound.count())).c_str());
+  const auto print_bound = [&options](const char* where, bool on_gpu) {
+    if (const auto timing = engine::plan_timing(options, on_gpu))
+      std::printf(", bound on %s %s", where, short_duration(static_cast<std::uint64_t>(timing->bound.count())).c_str());
+  };
+  if (options.device != "cpu") print_bound("a GPU", true);
+  if (options.device == "cpu" || options.device == "auto") print_bound("the CPU", false);
   std::printf("\n");
 }
 

@@ -62,6 +62,10 @@ TEST(StatsReport, SaysWhatCounts) {
         "600000 IPv4, 200000 IPv6, 12 neighbours", "balance      counters add up: received + injected = "}) {
     EXPECT_THAT(report, HasSubstr(part));
   }
+  Snapshot on_cpu = control::sample_snapshot();
+  on_cpu.cycle_ns = 0;
+  on_cpu.bound_ns = 300'000;
+  EXPECT_THAT(stats_report(on_cpu), HasSubstr("; bound 300 us\n"));
   Snapshot wrong = control::sample_snapshot();
   wrong.conserved = false;
   EXPECT_THAT(stats_report(wrong), HasSubstr("COUNTERS DO NOT ADD UP"));

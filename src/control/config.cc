@@ -35,6 +35,7 @@ Config::Config(std::string file, std::unique_ptr<Diagnostics> diagnostics, Expec
   read_api();
   read_log();
   read_functions();
+  check_timing(root_, engine);
   if (ok()) check_memory(root_, engine);
   root_.finish();
 }

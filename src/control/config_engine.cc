@@ -59,21 +59,6 @@ std::vector<std::string> read_chain(Settings& section, const std::vector<std::st
   return chain;
 }
 
-// The engine's own rule, told at the key that the user can change. The CPU alone has no cycle: each lane computes at
-// once.
-void check_timing(Settings& section, const engine::Options& options) {
-  if (options.deadline > longest_deadline) {
-    section.error("deadline", "allowed is at most " + duration_text(longest_deadline));
-    return;
-  }
-  if (options.device == "cpu") return;
-  const auto timing = engine::plan_timing(options.deadline, options.cycle, options.overlap);
-  if (timing) return;
-  std::string message = timing.error().message;
-  if (constexpr std::string_view place = "[engine] "; message.starts_with(place)) message.erase(0, place.size());
-  section.error(section.has("cycle") ? "cycle" : "deadline", message);
-}
-
 template <typename T>
 T choose(Settings& section, std::string_view key, std::initializer_list<std::pair<std::string_view, T>> values,
          std::initializer_list<std::string_view> names, T fallback) {
@@ -126,7 +111,22 @@ void read_engine(Settings root, engine::Options& options, bool& allow_busy_cores
   if (!section.is("cpu_below", "auto")) options.cpu_below = number("cpu_below", options.cpu_below, 0, 1'000'000'000);
   options.chain = read_chain(section, options.chain);
   section.finish();
-  check_timing(section, options);
+  if (options.deadline > longest_deadline) {
+    section.error("deadline", "allowed is at most " + duration_text(longest_deadline));
+  }
+}
+
+// The engine's own rule, told at the key that the user can change. "auto" may fall back to the CPU, whose bound is
+// below that of any cycle.
+void check_timing(Settings root, const engine::Options& options) {
+  if (options.deadline > longest_deadline) return;
+  const bool on_gpu = options.device != "cpu";
+  const auto timing = engine::plan_timing(options, on_gpu);
+  if (timing) return;
+  Settings section = root.section("engine");
+  std::string message = timing.error().message;
+  if (constexpr std::string_view place = "[engine] "; message.starts_with(place)) message.erase(0, place.size());
+  section.error(on_gpu && section.has("cycle") ? "cycle" : "deadline", message);
 }
 
 void read_memory(Settings root, port::MemoryOptions& memory) {

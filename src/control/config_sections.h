@@ -20,6 +20,8 @@ void check_device(Settings& section, const std::string& device);
 void check_devices_apart(std::vector<Settings>& sections, const std::vector<port::PortOptions>& ports);
 // What sections say together: frames that memory cannot hold, frames larger than their room. Needs all three read.
 void check_memory(Settings root, const engine::Options& options);
+// A bound beyond the deadline. Needs [engine] and [[port]] read.
+void check_timing(Settings root, const engine::Options& options);
 // Bytes that the frames of all ports take.
 std::uint64_t frames_bytes(const engine::Options& options);
 

@@ -2,32 +2,74 @@
 
 #include <string>
 
+#include "base/units.h"
+#include "engine/placement.h"
+#include "engine/topology.h"
+#include "port/virtual_device.h"
+
 namespace sluice::engine {
 namespace {
 std::string us(std::chrono::nanoseconds time) {
   return std::to_string(std::chrono::duration_cast<std::chrono::microseconds>(time).count()) + "us";
 }
+
+// What a refusal adds where lanes sleep.
+std::string sleep_text(std::chrono::nanoseconds sleep) {
+  return sleep.count() == 0 ? std::string() : " + " + us(sleep) + " of sleep";
+}
+std::string or_poll_busily(std::chrono::nanoseconds sleep) {
+  return sleep.count() == 0 ? "" : ", or set poll = \"busy\"";
+}
+
+bool can_wake_lanes(const PortOptions& port) {
+  return port::is_driver(port.device, "net_af_packet") || port::is_driver(port.device, "net_tap");
+}
 }  // namespace
 
-Expected<Timing> plan_timing(std::chrono::nanoseconds deadline, std::chrono::nanoseconds cycle, unsigned overlap) {
-  const auto longest = (deadline - collect_time) / (2 + overlap);
-  Timing timing{cycle, {}, deadline, overlap};
+Expected<Timing> plan_timing(std::chrono::nanoseconds deadline, std::chrono::nanoseconds cycle, unsigned overlap,
+                             std::chrono::nanoseconds sleep) {
+  const auto longest = (deadline - collect_time - sleep) / (2 + overlap);
+  Timing timing{cycle, {}, deadline, overlap, sleep};
   if (cycle.count() == 0) {
-    timing.cycle = (deadline * 9 / 10 - collect_time) / (2 + overlap);
+    timing.cycle = (deadline * 9 / 10 - collect_time - sleep) / (2 + overlap);
   }
   if (timing.cycle < shortest_cycle) {
-    const auto least = (shortest_cycle * (2 + overlap) + collect_time) * 10 / 9 + std::chrono::microseconds(1);
-    return make_error("[engine] deadline = " + us(deadline) + " leaves a cycle of " + us(timing.cycle) +
-                      ", and the shortest is " + us(shortest_cycle) + ": raise the deadline to at least " + us(least) +
-                      ", or lower overlap");
+    // A tenth of the deadline is the reserve, and where lanes sleep a quarter is the sleep.
+    const auto need = shortest_cycle * (2 + overlap) + collect_time;
+    const auto least = (sleep.count() == 0 ? need * 10 / 9 : need * 20 / 13) + std::chrono::microseconds(1);
+    return make_error("[engine] deadline = " + duration_text(deadline) + " leaves a cycle of " +
+                      us(std::max(timing.cycle, {})) + ", and the shortest is " + us(shortest_cycle) +
+                      ": raise the deadline to at least " + us(least) + ", or lower overlap" + or_poll_busily(sleep));
   }
-  timing.bound = (2 + overlap) * timing.cycle + collect_time;
+  timing.bound = (2 + overlap) * timing.cycle + collect_time + sleep;
   if (timing.bound > deadline) {
-    return make_error("[engine] the bound of this configuration, (2 + overlap)*cycle + " + us(collect_time) + " = " +
-                      us(timing.bound) + ", exceeds its deadline of " + us(deadline) +
-                      ": with overlap = " + std::to_string(overlap) + " the cycle can be " + us(longest) + " at most");
+    return make_error("[engine] the bound of this configuration, (2 + overlap)*cycle + " + us(collect_time) +
+                      sleep_text(sleep) + " = " + us(timing.bound) + ", exceeds its deadline of " +
+                      duration_text(deadline) + ": with overlap = " + std::to_string(overlap) + " the cycle can be " +
+                      us(std::max(longest, {})) + " at most" + or_poll_busily(sleep));
   }
   return timing;
+}
+
+Expected<Timing> plan_cpu_timing(std::chrono::nanoseconds deadline, std::chrono::nanoseconds sleep) {
+  Timing timing{std::chrono::nanoseconds(0), inline_batch_time + sleep, deadline, 0, sleep};
+  if (timing.bound > deadline) {
+    const auto least =
+        sleep.count() == 0 ? inline_batch_time : inline_batch_time * 4 / 3 + std::chrono::microseconds(1);
+    return make_error("[engine] the bound of this configuration on the CPU, " + us(inline_batch_time) + " of a batch" +
+                      sleep_text(sleep) + " = " + us(timing.bound) + ", exceeds its deadline of " +
+                      duration_text(deadline) + ": raise the deadline to at least " + us(least) +
+                      or_poll_busily(sleep));
+  }
+  return timing;
+}
+
+Expected<Timing> plan_timing(const Options& options, bool on_gpu) {
+  const bool sleeps = !polls_busily(options.poll, this_machine().cores.size()) &&
+                      !std::all_of(options.ports.begin(), options.ports.end(), can_wake_lanes);
+  const auto sleep = sleeps ? longest_lane_sleep(options.deadline) : std::chrono::nanoseconds(0);
+  return on_gpu ? plan_timing(options.deadline, options.cycle, options.overlap, sleep)
+                : plan_cpu_timing(options.deadline, sleep);
 }
 
 }  // namespace sluice::engine

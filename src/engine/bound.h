@@ -9,11 +9,19 @@
 //     T <= (2 + overlap)·I + µ
 // µ is the time to collect one receive burst. Holds while no batch is longer on the device than overlap·I; the engine
 // counts every batch that is ("cycle overruns") and every frame that misses its deadline.
+//
+// A lane that polls adaptively looks at a port that cannot wake it only every now and then; the longest sleep is added:
+//     T <= (2 + overlap)·I + µ + sleep
+//
+// On the CPU alone there is no cycle: T <= sleep + the time of one inline batch. That time is an estimate and no
+// measurement, so this bound is one of an idle lane on a core of its own, and none of a lane that has more to do.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 
 #include "base/error.h"
+#include "engine/options.h"
 
 namespace sluice::engine {
 
@@ -22,13 +30,29 @@ struct Timing {
   std::chrono::nanoseconds bound;  // worst case of a frame
   std::chrono::nanoseconds deadline;
   unsigned overlap;
+  std::chrono::nanoseconds sleep{0};  // of a lane, before it looks at its port again
 };
 
 inline constexpr std::chrono::nanoseconds collect_time = std::chrono::microseconds(10);  // µ: 64 frames, generously
 inline constexpr std::chrono::nanoseconds shortest_cycle = std::chrono::microseconds(20);
 
-// cycle = 0: the longest cycle that keeps a tenth of the deadline in reserve. An error when the bound of the
+// Collecting, computing and forwarding inline_batch (lane.h) frames on a core: 195 ns for each.
+inline constexpr std::chrono::nanoseconds inline_batch_time = std::chrono::microseconds(50);
+
+// A lane's thread sleeps at first this long, and in a long silence at most longest_lane_sleep(): 500 looks a second
+// cost about 1 % of a core, but a sleep is a small part of the deadline whatever that costs.
+inline constexpr std::chrono::nanoseconds first_sleep = std::chrono::microseconds(10);
+constexpr std::chrono::nanoseconds longest_lane_sleep(std::chrono::nanoseconds deadline) {
+  return std::clamp<std::chrono::nanoseconds>(deadline / 4, first_sleep, std::chrono::milliseconds(2));
+}
+
+// Of a GPU. cycle = 0: the longest cycle that keeps a tenth of the deadline in reserve. An error when the bound of the
 // configuration exceeds its deadline, or the deadline is too short for any cycle: it says what would fit.
-Expected<Timing> plan_timing(std::chrono::nanoseconds deadline, std::chrono::nanoseconds cycle, unsigned overlap);
+Expected<Timing> plan_timing(std::chrono::nanoseconds deadline, std::chrono::nanoseconds cycle, unsigned overlap,
+                             std::chrono::nanoseconds sleep = std::chrono::nanoseconds(0));
+// Of the CPU alone; cycle and overlap are not used, and the cycle is 0.
+Expected<Timing> plan_cpu_timing(std::chrono::nanoseconds deadline, std::chrono::nanoseconds sleep);
+// One of the two, before any port is open: which ports can wake a lane is judged by their devices' names.
+Expected<Timing> plan_timing(const Options& options, bool on_gpu);
 
 }  // namespace sluice::engine

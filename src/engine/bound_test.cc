@@ -35,5 +35,69 @@ TEST(Bound, RefusesWhatCannotHold) {
   EXPECT_TRUE(plan_timing(microseconds(78), std::chrono::nanoseconds(0), 1));
 }
 
+TEST(Bound, ContainsTheSleepOfALane) {
+  EXPECT_EQ(longest_lane_sleep(milliseconds(1)), microseconds(250));
+  EXPECT_EQ(longest_lane_sleep(milliseconds(50)), milliseconds(2));
+  EXPECT_EQ(longest_lane_sleep(microseconds(20)), microseconds(10));
+  const auto timing = plan_timing(milliseconds(1), microseconds(240), 1, microseconds(250));
+  ASSERT_TRUE(timing);
+  EXPECT_EQ(timing->bound, 3 * microseconds(240) + collect_time + microseconds(250));
+  const auto refused = plan_timing(milliseconds(1), microseconds(300), 1, microseconds(250));
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("+ 250us of sleep = 1160us"), std::string::npos) << refused.error().message;
+  EXPECT_NE(refused.error().message.find("cycle can be 246us at most, or set poll = \"busy\""), std::string::npos)
+      << refused.error().message;
+  EXPECT_TRUE(plan_timing(milliseconds(1), microseconds(246), 1, microseconds(250)));
+}
+
+TEST(Bound, TheDeadlineThatARefusalNamesIsAccepted) {
+  for (const unsigned overlap : {1U, 2U, 4U, 8U}) {
+    for (const bool sleeps : {false, true}) {
+      const auto plan = [&](std::chrono::nanoseconds deadline) {
+        return plan_timing(deadline, {}, overlap, sleeps ? longest_lane_sleep(deadline) : std::chrono::nanoseconds(0));
+      };
+      const auto refused = plan(microseconds(60));
+      ASSERT_FALSE(refused);
+      const std::string& message = refused.error().message;
+      const std::size_t at = message.find("at least ");
+      ASSERT_NE(at, std::string::npos) << message;
+      EXPECT_TRUE(plan(microseconds(std::stol(message.substr(at + 9))))) << message;
+    }
+  }
+}
+
+TEST(Bound, OfTheCpuIsTheSleepAndABatch) {
+  const std::chrono::nanoseconds never(0);
+  const auto timing = plan_cpu_timing(milliseconds(1), microseconds(250));
+  ASSERT_TRUE(timing);
+  EXPECT_EQ(timing->bound, inline_batch_time + microseconds(250));
+  EXPECT_EQ(timing->cycle, never);
+  EXPECT_TRUE(plan_cpu_timing(inline_batch_time, never));
+  EXPECT_FALSE(plan_cpu_timing(inline_batch_time - std::chrono::nanoseconds(1), never));
+  EXPECT_TRUE(plan_cpu_timing(microseconds(67), longest_lane_sleep(microseconds(67))));
+  const auto refused = plan_cpu_timing(std::chrono::nanoseconds(1), longest_lane_sleep(std::chrono::nanoseconds(1)));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message,
+            "[engine] the bound of this configuration on the CPU, 50us of a batch + 10us of sleep = 60us, exceeds its "
+            "deadline of 1ns: raise the deadline to at least 67us, or set poll = \"busy\"");
+}
+
+// Before ports are open their devices' names say which of them can wake a lane.
+TEST(Bound, OfOptionsCountsSleepWhereAPortCannotWakeItsLane) {
+  Options options;
+  options.ports.resize(2);
+  options.ports[0].device = "net_af_packet0,iface=a";
+  options.ports[1].device = "net_tap0";
+  options.poll = Poll::adaptive;
+  EXPECT_EQ(plan_timing(options, false)->bound, inline_batch_time);
+  options.ports[1].device = "net_memif0";
+  EXPECT_EQ(plan_timing(options, false)->bound, inline_batch_time + microseconds(250));
+  EXPECT_EQ(plan_timing(options, true)->sleep, microseconds(250));
+  EXPECT_LE(plan_timing(options, true)->bound, options.deadline);
+  options.poll = Poll::busy;
+  EXPECT_EQ(plan_timing(options, false)->bound, inline_batch_time);
+  EXPECT_EQ(plan_timing(options, true)->sleep.count(), 0);
+}
+
 }  // namespace
 }  // namespace sluice::engine

@@ -29,6 +29,7 @@ Expected<std::unique_ptr<Engine>> Engine::create(const Options& options, const F
   Expected<void> step = engine->open_device(open_gpu);
   step = step ? engine->check_ports() : step;
   step = step ? engine->open_ports() : step;
+  step = step ? engine->plan() : step;
   step = step ? engine->open_host_path() : step;
   if (!step) {
     return tl::unexpected(step.error());
@@ -64,24 +65,40 @@ Expected<void> Engine::open_device(const GpuOpener& open_gpu) {
     }
   }
   if (gpu_) {
-    auto timing = plan_timing(options_.deadline, options_.cycle, options_.overlap);
-    if (!timing) {
-      return tl::unexpected(timing.error());
-    }
-    timing_ = *timing;
     notes_.push_back("device: " + gpu_->info().name + " (" + device::gpu_name(gpu_->info().index) + ", PCI " +
                      gpu_->info().pci + ", " + std::to_string(gpu_->info().multiprocessors) + " SMs, " +
                      std::to_string(options_.streams) + " streams)");
+  } else if (options_.device == "cpu") {
+    notes_.emplace_back("device: CPU");
+  }
+  return {};
+}
+
+Expected<void> Engine::plan() {
+  const bool looks = std::any_of(ports_.begin(), ports_.end(), [](const auto& port) {
+    unsigned queue = 0;
+    while (queue < port->options().queues && port->wait_fd(static_cast<std::uint16_t>(queue)) >= 0) {
+      ++queue;
+    }
+    return queue < port->options().queues;
+  });
+  const auto sleep = looks && !placement_.busy ? longest_lane_sleep(options_.deadline) : std::chrono::nanoseconds(0);
+  auto timing = gpu_ ? plan_timing(options_.deadline, options_.cycle, options_.overlap, sleep)
+                     : plan_cpu_timing(options_.deadline, sleep);
+  if (!timing) {
+    return tl::unexpected(timing.error());
+  }
+  timing_ = *timing;
+  timing_.overlap = options_.overlap;
+  const std::string slept = sleep.count() == 0 ? "" : " + " + us(sleep) + " of sleep";
+  if (gpu_) {
     notes_.push_back("cycle " + us(timing_.cycle) + ", overlap " + std::to_string(timing_.overlap) + ", bound (2 + " +
-                     std::to_string(timing_.overlap) + ")*I + " + us(collect_time) + " = " + us(timing_.bound) +
+                     std::to_string(timing_.overlap) + ")*I + " + us(collect_time) + slept + " = " + us(timing_.bound) +
                      ", deadline " + us(timing_.deadline));
   } else {
-    if (options_.device == "cpu") {
-      notes_.emplace_back("device: CPU");
-    }
-    timing_ = {std::chrono::nanoseconds(0), std::chrono::nanoseconds(0), options_.deadline, options_.overlap};
     notes_.push_back("no cycle: each lane computes on its own core, run to completion, at most " +
-                     std::to_string(inline_batch) + " frames at a time; deadline " + us(options_.deadline));
+                     std::to_string(inline_batch) + " frames at a time; bound, as estimated, " + us(inline_batch_time) +
+                     " of a batch" + slept + " = " + us(timing_.bound) + ", deadline " + us(options_.deadline));
   }
   return {};
 }

@@ -60,6 +60,8 @@ class Engine {
   Engine() = default;
   Expected<void> open_device(const GpuOpener& open_gpu);
   Expected<void> check_ports() const;
+  // Once it is known which ports can wake a lane.
+  Expected<void> plan();
   Expected<void> open_ports();
   PortInfo describe(std::size_t i);
   Expected<void> place_threads(unsigned threads_limit);

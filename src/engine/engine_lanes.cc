@@ -23,7 +23,8 @@ Expected<void*> Engine::batch_memory(std::size_t bytes) {
 Expected<void> Engine::build_lanes() {
   for (const std::vector<int>* cores : {&placement_.lane_cores, &placement_.forwarder_cores}) {
     for (const int core : *cores) {
-      threads_.push_back(std::make_unique<LaneThread>(core, placement_.busy, placement_.scheduling));
+      threads_.push_back(std::make_unique<LaneThread>(core, placement_.busy, placement_.scheduling,
+                                                      longest_lane_sleep(options_.deadline)));
     }
   }
   std::size_t bytes = 0;

@@ -39,8 +39,9 @@ Lane::Wake Lane::wake() const {
 
 unsigned Lane::collect_round() {
   if (const std::uint64_t epoch = parts_.clock->epoch.load(std::memory_order_acquire); epoch != seen_epoch_) {
+    const std::uint64_t cycles = epoch - seen_epoch_;
     seen_epoch_ = epoch;
-    time_point();
+    time_point(cycles);
   }
   return receive();
 }
@@ -54,10 +55,11 @@ unsigned Lane::forward_round() {
 }
 
 // A GPU pays when a cycle holds enough frames; below that the lane's own core is done before a GPU would have started.
-// The factor of two between going and coming back keeps a steady load from flapping.
-void Lane::time_point() {
+// The factor of two between going and coming back keeps a steady load from flapping. The worker and the lane may have
+// slept through time points: the frames are those of all `cycles` since the last one that was seen.
+void Lane::time_point(std::uint64_t cycles) {
   inline_now_ = !parts_.clock->device_up.load(std::memory_order_relaxed) ||
-                cycle_frames_ < (inline_now_ ? parts_.cpu_below : parts_.cpu_below / 2);
+                cycle_frames_ < cycles * (inline_now_ ? parts_.cpu_below : parts_.cpu_below / 2);
   cycle_frames_ = 0;
   if (on_device_.load(std::memory_order_relaxed) == inline_now_) {
     on_device_.store(!inline_now_, std::memory_order_relaxed);

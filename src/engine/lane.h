@@ -105,7 +105,7 @@ class Lane {
 
  private:
   bool device_computes();
-  void time_point();
+  void time_point(std::uint64_t cycles);
   unsigned receive();
   unsigned receive_burst(std::uint64_t& now);
   bool survey(unsigned count);

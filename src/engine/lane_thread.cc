@@ -9,13 +9,12 @@
 #include <chrono>
 #include <span>
 
+#include "engine/bound.h"
 #include "engine/placement.h"
 
 namespace sluice::engine {
 namespace {
 constexpr unsigned spins = 512;  // idle rounds before the first sleep
-constexpr long first_sleep_ns = 10'000;
-constexpr long longest_sleep_ns = 2'000'000;  // 500 looks a second cost about 1 % of a core
 constexpr auto longest_wait = std::chrono::milliseconds(100);
 }  // namespace
 
@@ -68,15 +67,15 @@ void LaneThread::run() {
   descriptors_.push_back({});  // the bell's
   away_.resume(rte_rdtsc());
   unsigned idle = 0;
-  long timed_ns = first_sleep_ns;
+  std::chrono::nanoseconds timed = first_sleep;
   while (!stopping_.load(std::memory_order_relaxed)) {
     if (round() != 0) {
       idle = 0;
-      timed_ns = first_sleep_ns;
+      timed = first_sleep;
     } else if (busy_ || ++idle < spins) {
       rte_pause();
     } else {
-      sleep(timed_ns);
+      sleep(timed);
       away_.resume(rte_rdtsc());
     }
   }
@@ -98,20 +97,20 @@ void LaneThread::clear_errors() {
   }
 }
 
-void LaneThread::sleep(long& timed_ns) {
+void LaneThread::sleep(std::chrono::nanoseconds& timed) {
   bell_.arm();
   if (round() != 0 || stopping_.load(std::memory_order_relaxed)) {
     bell_.disarm();
   } else if (holds_frames()) {
-    bell_.wait({&descriptors_.back(), 1}, std::chrono::nanoseconds(first_sleep_ns));
+    bell_.wait({&descriptors_.back(), 1}, first_sleep);
   } else if (!must_look_) {
     bell_.wait(descriptors_, longest_wait);
     clear_errors();
   } else {
-    bell_.wait(descriptors_, std::chrono::nanoseconds(timed_ns));
+    bell_.wait(descriptors_, timed);
     clear_errors();
     // By an eighth: a sleep, and so the delay that it can add, stays a small part of the silence before it.
-    timed_ns = std::min(timed_ns + timed_ns / 8, longest_sleep_ns);
+    timed = std::min(timed + timed / 8, longest_sleep_);
   }
 }
 

@@ -1,13 +1,14 @@
 // One core's thread: the rounds of its lanes in turn, and a sleep when polling is adaptive and nothing comes.
 //
 // A sleeping thread waits for the ports' file descriptors where their drivers have them, for its bell, and otherwise
-// looks again after a time that grows with the silence. Frames that wait for a time point, a device or the forwarder
-// are never slept on for long.
+// looks again after a time that grows with the silence, to a share of the deadline. Frames that wait for a time point,
+// a device or the forwarder are never slept on for long.
 #pragma once
 
 #include <poll.h>
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -19,7 +20,9 @@ namespace sluice::engine {
 
 class LaneThread {
  public:
-  LaneThread(int core, bool busy, Scheduling scheduling) : core_(core), busy_(busy), scheduling_(scheduling) {}
+  // `longest_sleep`: before it looks again at a port that cannot wake it (bound.h).
+  LaneThread(int core, bool busy, Scheduling scheduling, std::chrono::nanoseconds longest_sleep)
+      : core_(core), busy_(busy), scheduling_(scheduling), longest_sleep_(longest_sleep) {}
   ~LaneThread() { stop(); }
 
   // Before start(). A lane has one collecting and one forwarding thread; both may be this one.
@@ -39,13 +42,14 @@ class LaneThread {
   void run();
   unsigned round();
   bool holds_frames() const;
-  void sleep(long& timed_ns);
+  void sleep(std::chrono::nanoseconds& timed);
   void clear_errors();
 
   std::vector<Lane*> collected_, forwarded_;
   int core_;
   bool busy_;
   Scheduling scheduling_;
+  std::chrono::nanoseconds longest_sleep_;
   Bell bell_;
   AwayWatch away_;
   bool must_look_ = false;  // a port that cannot wake the thread

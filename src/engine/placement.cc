@@ -191,8 +191,7 @@ void note(const Topology& machine, const Demand& demand, unsigned lanes, bool sh
 
 Expected<Placement> place(const Options& options, const Topology& machine, const Demand& demand) {
   Placement placement;
-  const bool few = machine.cores.size() <= 4;
-  placement.busy = options.poll == Poll::busy || (options.poll == Poll::automatic && !few);
+  placement.busy = polls_busily(options.poll, machine.cores.size());
   placement.scheduling = options.scheduling;
   if (options.worker_core >= 0) {
     if (auto ok = check_core(machine, options.worker_core, "worker_core"); !ok) {
@@ -222,6 +221,11 @@ Expected<Placement> place(const Options& options, const Topology& machine, const
                              : first(options.cores, wanted);
   note(machine, demand, lanes, wanted < lanes && demand.threads_limit < lanes, placement);
   return placement;
+}
+
+bool polls_busily(Poll poll, std::size_t cores) {
+  constexpr std::size_t few = 4;
+  return poll == Poll::busy || (poll == Poll::automatic && cores > few);
 }
 
 bool schedule_this_thread(Scheduling scheduling) {

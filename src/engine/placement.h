@@ -39,6 +39,8 @@ struct Placement {
 // Chooses from the machine's cores. Asked-for cores that do not exist or repeat are an error.
 Expected<Placement> place(const Options& options, const Topology& machine, const Demand& demand);
 
+// Whether lanes poll without sleeping on a machine with so many cores.
+bool polls_busily(Poll poll, std::size_t cores);
 // Pins the calling thread and names it; false when the kernel refuses.
 bool pin_this_thread(int core, const std::string& name);
 // False when the kernel refuses; place() has tried it before.

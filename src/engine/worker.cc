@@ -62,13 +62,15 @@ void Worker::run() {
       if (now - point > cycle / 2 && !slept) {
         counters_.late_cycles.add(1);
       }
-      parts_.clock->epoch.fetch_add(1, std::memory_order_release);
+      // All time points that were slept through are over: a lane's frames are counted per cycle.
+      const std::uint64_t points = 1 + (now - point) / cycle;
+      parts_.clock->epoch.fetch_add(points, std::memory_order_release);
       counters_.cycles.add(1);
       if (parts_.mode == Mode::full && !given_up_) {
         begin_cycle();
       }
       // After a stall (the thread was not run) the next point is in the future again, on the same grid.
-      point += (1 + (now - point) / cycle) * cycle;
+      point += points * cycle;
       slept = false;
     }
     const unsigned work = submit() + reap();
