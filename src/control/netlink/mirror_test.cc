@@ -279,7 +279,7 @@ TEST_F(MirrorTest, SaysWhichTwinIsMissing) {
 
 // 50,000 routes: `verb` is "add", "del" or "replace".
 std::string batch(const std::string& verb, const std::string& hop) {
-  const std::string path = testing::TempDir() + "/mirror_test_batch";
+  const std::string path = testing::TempDir() + "/mirror_test_batch-" + std::to_string(getpid());
   std::ofstream file(path);
   for (unsigned i = 0; i < 50000; ++i) {
     file << "route " << verb << " " << 20 + i / 65536 << "." << i / 256 % 256 << "." << i % 256 << ".0/24 " << hop
