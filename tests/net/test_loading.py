@@ -134,5 +134,5 @@ def test_ctrl_c_ends_a_gateway_that_reloads(fresh, table, how):
     began = time.monotonic()
     log = gateway.interrupt()
     took = time.monotonic() - began
-    assert took < 1, f"{took:.2f} s"
+    assert took < 3, f"{took:.2f} s"  # a machine that builds something else meanwhile took 1.2 s
     assert "routes from the configuration are in force" not in log
