@@ -8,7 +8,10 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <exception>
+#include <new>
 #include <sstream>
+#include <system_error>
 
 #include "base/machine.h"
 #include "control/busy_cores.h"
@@ -215,23 +218,41 @@ bool Gateway::ends(int signal_fd) {
 
 // Not on the control thread, which goes on to follow the kernel and to wait for signals.
 void Gateway::reload_aside() {
-  if (reloading_aside_.exchange(true)) {
-    spdlog::warn("reload: the last one is still at work");
+  if (reloads_asked_.fetch_add(1) != 0) {
+    spdlog::info("reload: once more when the one at work is over");
     return;
   }
   if (reloader_.joinable()) {
     reloader_.join();
   }
-  reloader_ = std::thread([this] {
-    pthread_setname_np(pthread_self(), "sluice-reload");
-    if (const auto reloaded = reload(); !reloaded) {
-      std::istringstream lines(reloaded.error().message);
-      for (std::string line; std::getline(lines, line);) {
-        spdlog::error("reload: {}", line);
-      }
+  try {
+    reloader_ = std::thread([this] { reload_as_often_as_asked(); });
+  } catch (const std::system_error& error) {
+    reloads_asked_ = 0;
+    spdlog::error("reload: no thread for it: {}", error.what());
+  }
+}
+
+// A SIGHUP may follow a change that a reload at work has read past; those that come meanwhile are answered by one more.
+void Gateway::reload_as_often_as_asked() {
+  pthread_setname_np(pthread_self(), "sluice-reload");
+  unsigned answered = 0;
+  do {
+    answered = reloads_asked_;
+    Expected<std::string> reloaded;
+    try {
+      const std::lock_guard lock(reload_mutex_);
+      reloaded = reload_now();
+    } catch (const std::bad_alloc&) {
+      reloaded = make_error("there is not enough memory for it; everything stays as it was");
+    } catch (const std::exception& error) {
+      reloaded = make_error(error.what());
     }
-    reloading_aside_ = false;
-  });
+    std::istringstream lines(reloaded ? std::string() : reloaded.error().message);
+    for (std::string line; std::getline(lines, line);) {
+      spdlog::error("reload: {}", line);
+    }
+  } while (reloads_asked_.fetch_sub(answered) != answered && !loading_.stopped());
 }
 
 // Twins show the link of their ports to the kernel, and the mirror shows it to the router; ports without a twin have
@@ -322,6 +343,10 @@ Expected<std::string> Gateway::reload() {
   if (!lock) {
     return make_error("another reload is at work: wait for its end");
   }
+  return reload_now();
+}
+
+Expected<std::string> Gateway::reload_now() {
   Config fresh = Config::from_file(config_.file());
   if (!fresh.ok()) {
     return make_error(fresh.mistakes());

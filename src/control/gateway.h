@@ -47,6 +47,8 @@ class Gateway : public StatsSource {
  private:
   explicit Gateway(Config& config);
   void reload_aside();
+  void reload_as_often_as_asked();
+  Expected<std::string> reload_now();
   Expected<void> open_engine(engine::Function& checked);
   Expected<void> open_mirror();
   void look_for_captures();
@@ -66,8 +68,8 @@ class Gateway : public StatsSource {
   GatewayProbe probe_;
   Loading loading_;
   std::mutex reload_mutex_;
-  std::thread reloader_;  // of the last SIGHUP
-  std::atomic<bool> reloading_aside_{false};
+  std::thread reloader_;                    // of the last SIGHUP
+  std::atomic<unsigned> reloads_asked_{0};  // by SIGHUPs that no reload has answered yet
   bool eal_started_ = false;
   int wake_fd_ = -1;
   bool reads_captures_ = false;

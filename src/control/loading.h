@@ -34,6 +34,7 @@ class Loading {
   // The step is over, or given up: clears what was drawn.
   void done();
   void stop() { stopped_ = true; }
+  bool stopped() const { return stopped_; }
   State state() const;
 
  private:

@@ -3,15 +3,14 @@
 #include <lzma.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cstdlib>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+
+#include "base/file.h"
+#include "base/quote.h"
 
 namespace sluice::lookup {
 
@@ -20,18 +19,10 @@ namespace {
 constexpr std::size_t largest_text = 1U << 30;
 constexpr std::uint64_t largest_window = 256U << 20;  // bytes to unpack with; `xz -9` asks for 65 MB
 constexpr std::size_t most_mistakes = 10;             // that an error lists
-
-Expected<std::string> read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    return make_error(path + ": " + std::strerror(errno));
-  }
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (file.bad()) {
-    return make_error(path + ": cannot be read");
-  }
-  return text;
-}
+constexpr std::string_view xz_magic(
+    "\xfd"
+    "7zXZ\0",
+    6);
 
 Expected<std::string> unpack_xz(const std::string& path, const std::string& packed) {
   lzma_stream stream = LZMA_STREAM_INIT;
@@ -65,8 +56,8 @@ Expected<std::string> unpack_xz(const std::string& path, const std::string& pack
 }
 
 Expected<std::string> read_text(const std::string& path) {
-  auto text = read_file(path);
-  return text && path.ends_with(".xz") ? unpack_xz(path, *text) : text;
+  auto text = read_regular_file(path, largest_text);
+  return text && (text->starts_with(xz_magic) || path.ends_with(".xz")) ? unpack_xz(path, *text) : text;
 }
 
 // Next hops as written -> their index in the list.
@@ -162,7 +153,7 @@ std::string read_route(std::string_view line, RouteList& list, Names& names) {
     return {};
   }
   if (const std::string_view more = take_word(line); !more.empty()) {
-    return "'" + std::string(more) + "' is too much; a line is: prefix [next_hop]";
+    return in_quotes(more) + " is too much; a line is: prefix [next_hop]";
   }
   const auto parsed = packet::IpPrefix::parse(prefix);
   if (!parsed) {
@@ -180,19 +171,19 @@ std::string read_update(std::string_view line, RouteList& list, Names& names) {
     f = take_field(line);
   }
   if (field[0] != "BGP4MP") {
-    return "'" + std::string(field[0]) + "' where bgpdump -m writes BGP4MP";
+    return in_quotes(field[0]) + " where bgpdump -m writes BGP4MP";
   }
   if (field[2] == "STATE") {
     return {};
   }
   const bool announce = field[2] == "A";
   if (!announce && field[2] != "W") {
-    return "'" + std::string(field[2]) + "' is not A, W or STATE";
+    return in_quotes(field[2]) + " is not A, W or STATE";
   }
   double seconds = 0;
   const char* const end = field[1].data() + field[1].size();
   if (const auto [stop, ec] = std::from_chars(field[1].data(), end, seconds); ec != std::errc() || stop != end) {
-    return "'" + std::string(field[1]) + "' is not a time in seconds";
+    return in_quotes(field[1]) + " is not a time in seconds";
   }
   const auto parsed = packet::IpPrefix::parse(field[5]);
   if (!parsed) {

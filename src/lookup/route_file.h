@@ -1,8 +1,10 @@
 // Lists of routes: from files, from real BGP updates, or made up with a realistic mix of prefix lengths.
 //
-// A route file has one route per line, `prefix [next_hop]`, blank lines and `#` comments; plain, or xz-compressed when
-// its name ends in .xz. A host address is a prefix of 32 or 128 bits. An update file is the text of `bgpdump -m`; lines
+// A route file has one route per line, `prefix [next_hop]`, blank lines and `#` comments; plain, or xz-compressed,
+// whatever its name. A host address is a prefix of 32 or 128 bits. An update file is the text of `bgpdump -m`; lines
 // that neither announce nor withdraw (STATE) are skipped.
+//
+// Only a regular file is read, of 1 GiB at most as it is and unpacked.
 //
 // Errors name file:line and what is wrong, a line for each mistake; after ten they say how many more there are. Cost:
 // about 0.3 us per line, and the file's text in memory while it is read.

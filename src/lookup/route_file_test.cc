@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 #include <lzma.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <fstream>
@@ -61,7 +63,8 @@ TEST_F(RouteFile, RefusesAPackedFileThatWouldTakeTheMemoryOfTheMachine) {
 }
 
 TEST_F(RouteFile, ReadsPlainAndPackedAlike) {
-  for (const std::string& path : {write("good.txt", good), write("good.txt.xz", xz(good))}) {
+  for (const std::string& path :
+       {write("good.txt", good), write("good.txt.xz", xz(good)), write("packed.txt", xz(good))}) {
     const auto list = read_routes(path);
     ASSERT_TRUE(list) << list.error().message;
     ASSERT_EQ(list->routes.size(), 4U);
@@ -130,6 +133,35 @@ TEST_F(RouteFile, AMissingOrBrokenFileIsSaid) {
   EXPECT_EQ(read_routes(cut).error().message, cut + ": not a whole .xz file");
   const std::string plain = write("plain.xz", good);
   EXPECT_EQ(read_routes(plain).error().message, plain + ": not a whole .xz file");
+}
+
+TEST_F(RouteFile, WhatIsNoFileIsRefusedAtOnceAndNothingAborts) {
+  const std::string pipe = testing::TempDir() + "sluice_pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const std::string large = write("large.txt", "");
+  ASSERT_EQ(truncate(large.c_str(), (1LL << 30) + 1), 0);
+  const std::pair<std::string, std::string> cases[] = {
+      {"/tmp", "is a folder: name a regular file"},        {pipe, "is a pipe: name a regular file"},
+      {"/dev/zero", "is a device: name a regular file"},   {"/proc/self/mem", "cannot be read: Input/output error"},
+      {large, "is larger than 1G, the most that is read"},
+  };
+  for (const auto& [path, why] : cases) {
+    EXPECT_EQ(read_routes(path).error().message, path + ": " + why);
+    EXPECT_EQ(read_updates(path).error().message, path + ": " + why);
+  }
+  std::remove(pipe.c_str());
+}
+
+TEST_F(RouteFile, AMessageRepeatsNoBinaryOfTheFile) {
+  std::string binary = "\x1b]0;x\a\x1b[2J";
+  for (int c = 0; c < 256; ++c) binary.append(300, static_cast<char>(c == '#' || c == '|' ? 'x' : c));
+  const std::string path = write("binary.txt", binary + "\nBGP4MP|" + binary + "|A\n");
+  for (const Error& error : {read_routes(path).error(), read_updates(path).error()}) {
+    EXPECT_LT(error.message.size(), 11 * (path.size() + 120));
+    for (const unsigned char c : error.message) {
+      EXPECT_TRUE(c == '\n' || (c >= ' ' && c <= '~')) << unsigned{c} << " in " << error.message;
+    }
+  }
 }
 
 TEST_F(RouteFile, ReadsUpdates) {

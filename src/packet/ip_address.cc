@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/quote.h"
+
 namespace sluice::packet {
 
 IpAddress IpAddress::v4(std::uint32_t host_order) {
@@ -27,7 +29,7 @@ Expected<IpAddress> IpAddress::parse(std::string_view text) {
   // inet_pton stops at a NUL that is inside the text.
   if (copy.find('\0') != std::string::npos ||
       inet_pton(a.family == 4 ? AF_INET : AF_INET6, copy.c_str(), a.bytes.data()) != 1) {
-    return make_error("'" + copy + "' is not an IPv4 or IPv6 address");
+    return make_error(in_quotes(text) + " is not an IPv4 or IPv6 address");
   }
   return a;
 }
@@ -68,13 +70,12 @@ Expected<IpPrefix> IpPrefix::parse(std::string_view text) {
     const std::string_view digits = text.substr(slash + 1);
     const auto [end, ec] = std::from_chars(digits.data(), digits.data() + digits.size(), length);
     if (ec != std::errc() || end != digits.data() + digits.size() || length > address->bits()) {
-      return make_error("'" + std::string(text) + "': the prefix length must be 0 to " +
-                        std::to_string(address->bits()));
+      return make_error(in_quotes(text) + ": the prefix length must be 0 to " + std::to_string(address->bits()));
     }
   }
   const IpPrefix prefix = of(*address, length);
   if (prefix.address != *address) {
-    return make_error("'" + std::string(text) + "' has host bits set; did you mean " + prefix.str() + "?");
+    return make_error(in_quotes(text) + " has host bits set; did you mean " + prefix.str() + "?");
   }
   return prefix;
 }
@@ -102,7 +103,7 @@ Expected<MacAddress> MacAddress::parse(std::string_view text) {
     fine = ec == std::errc() && end == digits + 2 && (i == 5 || *end == ':');
   }
   if (!fine) {
-    return make_error("'" + std::string(text) + "' is not a MAC address (aa:bb:cc:dd:ee:ff)");
+    return make_error(in_quotes(text) + " is not a MAC address (aa:bb:cc:dd:ee:ff)");
   }
   return mac;
 }

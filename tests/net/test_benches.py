@@ -16,6 +16,8 @@ def bench(*words):
 @pytest.mark.parametrize("words, message", [
     (["order", "--mix", "huge"], "bench order: --mix huge: "),
     (["order", "--csv", "/nowhere/rows.csv"], "bench order: --csv /nowhere/rows.csv: cannot be written\n"),
+    (["route", "--table", "/tmp"], "bench route: --table /tmp: is a folder: name a regular file\n"),
+    (["churn", "--updates", "/dev/zero"], "bench churn: --updates /dev/zero: is a device: name a regular file\n"),
     (["route", "--table", "/dev/null", "--seconds", "-1"], "bench route: --seconds and --hold are lengths of time above 0\n"),
 ])
 def test_bad_usage_is_one_line_and_status_two(words, message):

@@ -3,6 +3,7 @@
 import os
 import pty
 import re
+import resource
 import signal
 import subprocess
 import time
@@ -136,3 +137,64 @@ def test_ctrl_c_ends_a_gateway_that_reloads(fresh, table, how):
     took = time.monotonic() - began
     assert took < 3, f"{took:.2f} s"  # a machine that builds something else meanwhile took 1.2 s
     assert "routes from the configuration are in force" not in log
+
+
+def test_a_sighup_while_a_reload_runs_is_answered_by_one_more(fresh, table):
+    gateway = with_table(fresh, table)
+    gateway.process.send_signal(signal.SIGHUP)
+    assert wait_until(lambda: gateway.stats()["loading"]["done"] > 50_000, 10, 0.01)
+    with gateway.config_path.open("a", encoding="utf-8") as file:
+        file.write('\n[[route.connected]]\nprefix = "198.51.100.0/24"\nport = "wan"\n')
+    for _ in range(3):
+        gateway.process.send_signal(signal.SIGHUP)
+    assert wait_until(lambda: gateway.log().count("are in force") == 2, 30, 0.1), gateway.log()
+    assert "198.51.100.0/24" in gateway.control("routes", "--limit", "1000000")
+    time.sleep(1)
+    assert gateway.log().count("are in force") == 2, gateway.log()
+
+
+def refused_table(fresh, path):
+    """Makes a pipe or a file of 800 MB if there is to be one; the table, and what a reload says to it."""
+    if path == "pipe":
+        path = fresh.folder / "pipe"
+        os.mkfifo(path)
+        return path, "is a pipe"
+    if path == "memory":
+        path = fresh.folder / "large.txt"
+        path.touch()
+        os.truncate(path, 800 << 20)
+        return path, "there is not enough memory for it"
+    return path, {"/tmp": "is a folder", "/dev/zero": "is a device", "/proc/self/mem": "cannot be read"}[path]
+
+
+@pytest.mark.parametrize("path", ["/tmp", "pipe", "/dev/zero", "/proc/self/mem", "memory"])
+def test_no_table_ends_or_hangs_a_gateway(fresh, path):
+    gateway = fresh.start()
+    path, words = refused_table(fresh, path)
+    with gateway.config_path.open("a", encoding="utf-8") as file:
+        file.write(f'table = "{path}"\n')
+    size = int(re.search(r"VmSize:\s+(\d+) kB", open(f"/proc/{gateway.process.pid}/status", encoding="ascii").read())[1])
+    resource.prlimit(gateway.process.pid, resource.RLIMIT_AS, ((size << 10) + (400 << 20),) * 2)
+    for count in (1, 2):
+        gateway.process.send_signal(signal.SIGHUP)
+        assert wait_until(lambda seen=count: gateway.log().count("error reload: ") == seen, 5), gateway.log()
+    assert len(re.findall(rf"error reload: .*{words}", gateway.log())) == 2, gateway.log()
+    assert fresh.reaches(SERVER4)
+    before, began = cpu_seconds(gateway.process.pid), time.monotonic()
+    gateway.process.send_signal(signal.SIGINT)
+    _, status, usage = os.wait4(gateway.process.pid, 0)
+    gateway.process.returncode = os.waitstatus_to_exitcode(status)
+    assert gateway.process.returncode == 0, gateway.log()
+    # What other work of this machine takes is not Sluice's doing.
+    assert min(time.monotonic() - began, usage.ru_utime + usage.ru_stime - before) < 2
+
+
+@pytest.mark.parametrize("path", ["/tmp", "pipe", "/dev/zero", "/proc/self/mem"])
+def test_check_and_run_refuse_what_is_no_table(fresh, path):
+    path, words = refused_table(fresh, path)
+    file = fresh.folder / "bad.toml"
+    file.write_text(config(PORTS, route=(*ROOM, f'table = "{path}"')), encoding="utf-8")
+    for command in ("check", "run"):
+        ran = subprocess.run([SLUICE, command, file], capture_output=True, text=True, timeout=10, check=False)
+        assert ran.returncode == 2
+        assert f"{path}: {words}" in ran.stderr and "bad.toml:" in ran.stderr and ran.stderr.count("\n") == 1, ran.stderr

@@ -1,6 +1,6 @@
-#include <fstream>
 #include <regex>
 
+#include "base/file.h"
 #include "base/settings.h"
 #include "cli/bench/bench.h"
 #include "cli/bench/updates.h"
@@ -17,8 +17,8 @@ Expected<void> check_mix(const std::string& name) {
 }
 
 Expected<void> check_file(const std::string& option, const std::string& path) {
-  if (!std::ifstream(path)) {
-    return make_error(option + " " + path + ": cannot be read");
+  if (const auto good = check_regular_file(path); !good) {
+    return make_error(option + " " + good.error().message);
   }
   return {};
 }

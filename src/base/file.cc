@@ -1,0 +1,87 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/units.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::size_t least_step = 64 << 10;
+constexpr std::size_t largest_step = 64 << 20;
+
+struct Opened {
+  int fd = -1;
+  std::size_t bytes = 0;  // as the file system says, which for files of /proc is nothing
+
+  explicit Opened(int descriptor) : fd(descriptor) {}
+  Opened(Opened&& other) noexcept : fd(other.fd), bytes(other.bytes) { other.fd = -1; }
+  Opened& operator=(Opened&&) = delete;
+  ~Opened() {
+    if (fd >= 0) close(fd);
+  }
+};
+
+const char* kind_of(mode_t mode) {
+  if (S_ISDIR(mode)) return "a folder";
+  if (S_ISFIFO(mode)) return "a pipe";
+  if (S_ISCHR(mode) || S_ISBLK(mode)) return "a device";
+  return "no regular file";
+}
+
+Expected<Opened> open_regular(const std::string& path) {
+  // A pipe without a writer would be waited for.
+  Opened file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  struct stat about {};
+  if (file.fd < 0 || fstat(file.fd, &about) != 0) {
+    // What a socket answers to open().
+    return make_error(path + ": " + (errno == ENXIO ? "is no regular file: name one" : std::strerror(errno)));
+  }
+  if (!S_ISREG(about.st_mode)) {
+    return make_error(path + ": is " + kind_of(about.st_mode) + ": name a regular file");
+  }
+  file.bytes = static_cast<std::size_t>(about.st_size);
+  return file;
+}
+
+}  // namespace
+
+Expected<std::string> read_regular_file(const std::string& path, std::size_t largest) {
+  const auto file = open_regular(path);
+  if (!file) {
+    return tl::unexpected(file.error());
+  }
+  const auto too_large = make_error(path + ": is larger than " + bytes_text(largest) + ", the most that is read");
+  if (file->bytes > largest) {
+    return too_large;
+  }
+  std::string text;
+  text.reserve(file->bytes + 1);  // one more shows that it has not grown meanwhile
+  while (text.size() <= largest) {
+    const std::size_t had = text.size();
+    const std::size_t room = std::max(least_step, text.capacity() - had);
+    text.resize(had + std::min({room, largest_step, largest + 1 - had}));
+    const ssize_t count = read(file->fd, text.data() + had, text.size() - had);
+    if (count < 0 && errno != EINTR) {
+      return make_error(path + ": cannot be read: " + std::strerror(errno));
+    }
+    text.resize(had + static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+    if (count == 0) {
+      return text;
+    }
+  }
+  return too_large;
+}
+
+Expected<void> check_regular_file(const std::string& path) {
+  const auto file = open_regular(path);
+  return file ? Expected<void>() : tl::unexpected(file.error());
+}
+
+}  // namespace sluice

@@ -1,0 +1,19 @@
+// Files that an administrator names: any path may be in a configuration, so none may make the program wait, read for
+// ever or fill the memory.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "base/error.h"
+
+namespace sluice {
+
+// All of a regular file, of `largest` bytes at most. An Error is one line, "PATH: " and why not; a folder, a pipe or a
+// device is refused without waiting for it. Cost: the file's bytes in memory. Thread-safety: any thread.
+Expected<std::string> read_regular_file(const std::string& path, std::size_t largest);
+
+// An Error for what read_regular_file() would refuse before it reads a byte.
+Expected<void> check_regular_file(const std::string& path);
+
+}  // namespace sluice

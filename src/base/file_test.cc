@@ -1,0 +1,64 @@
+#include "base/file.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace sluice {
+namespace {
+
+class FileTest : public testing::Test {
+ protected:
+  FileTest() {
+    std::string name = testing::TempDir() + "sluice-file-XXXXXX";
+    folder_ = mkdtemp(name.data());
+  }
+  ~FileTest() override { std::filesystem::remove_all(folder_); }
+  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+
+  std::string folder_;
+};
+
+TEST_F(FileTest, ReadsAllOfAFileWhateverItsSize) {
+  for (const std::size_t size : {0U, 1U, 65'535U, 65'536U, 200'000U}) {
+    const std::string text(size, 'x');
+    std::ofstream(path("text")) << text;
+    const auto read = read_regular_file(path("text"), 200'000);
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_EQ(*read, text);
+  }
+  EXPECT_FALSE(read_regular_file("/proc/self/status", 1 << 20)->empty()) << "its size is 0, says the kernel";
+}
+
+TEST_F(FileTest, MoreThanTheMostIsRefused) {
+  std::ofstream(path("text")) << std::string(4097, 'x');
+  EXPECT_EQ(read_regular_file(path("text"), 4096).error().message,
+            path("text") + ": is larger than 4K, the most that is read");
+  EXPECT_EQ(read_regular_file("/proc/self/status", 16).error().message,
+            "/proc/self/status: is larger than 16, the most that is read");
+}
+
+TEST_F(FileTest, WhatIsNoRegularFileIsRefusedAtOnce) {
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+  const std::pair<std::string, std::string> cases[] = {
+      {path("nothing"), "No such file or directory"},
+      {folder_, "is a folder: name a regular file"},
+      {path("pipe"), "is a pipe: name a regular file"},
+      {"/dev/zero", "is a device: name a regular file"},
+  };
+  for (const auto& [name, why] : cases) {
+    EXPECT_EQ(read_regular_file(name, 4096).error().message, name + ": " + why);
+    EXPECT_EQ(check_regular_file(name).error().message, name + ": " + why);
+  }
+}
+
+TEST_F(FileTest, AnErrorWhileReadingIsSaid) {
+  EXPECT_EQ(read_regular_file("/proc/self/mem", 4096).error().message,
+            "/proc/self/mem: cannot be read: Input/output error");
+}
+
+}  // namespace
+}  // namespace sluice

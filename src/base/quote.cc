@@ -1,0 +1,20 @@
+#include "base/quote.h"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace sluice {
+namespace {
+
+constexpr std::size_t longest_quote = 60;
+
+}  // namespace
+
+std::string in_quotes(std::string_view text) {
+  std::string shown(text.substr(0, longest_quote));
+  std::replace_if(
+      shown.begin(), shown.end(), [](unsigned char c) { return c < ' ' || c > '~'; }, '?');
+  return "'" + shown + (text.size() > longest_quote ? "...'" : "'");
+}
+
+}  // namespace sluice
