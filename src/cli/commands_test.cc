@@ -9,6 +9,7 @@
 #include <fstream>
 #include <regex>
 
+#include "cli/bench/bench.h"
 #include "control/api.h"
 #include "control/sample_snapshot.h"
 
@@ -152,6 +153,9 @@ TEST_F(Commands, ABenchRefusesBadOptionsBeforeItMeasures) {
       {{"--table", "/nowhere"}, "bench route: --table /nowhere: No such file or directory\n"},
       {{"--updates", "/nowhere"}, "bench route: --updates /nowhere: No such file or directory\n"},
       {{"--pace", "fast"}, "bench route: --pace fast: own, max, or updates per second\n"},
+      {{"--lanes", "65"}, "bench route: --lanes 65: each has a core of its own, and this machine has "},
+      {{"--frames", "63"}, "bench route: --frames 63: 64 is the least\n"},
+      {{"--device", "cuda:99"}, "bench route: --device cuda:99: no such GPU: this machine has "},
       {{"--settings", "path = "}, "bench route: --settings:1:8: "},
       {{"--csv", "/nowhere/rows.csv"}, "bench route: --csv /nowhere/rows.csv: cannot be written\n"},
   };
@@ -163,6 +167,11 @@ TEST_F(Commands, ABenchRefusesBadOptionsBeforeItMeasures) {
     EXPECT_EQ(out_, "");
   }
   EXPECT_EQ(sluice({"bench", "rout"}), 2);
+}
+
+TEST(Bench, SaysOnceThatThereIsNoGpu) {
+  EXPECT_EQ(bench::no_gpu_line({"no GPU: the NVIDIA driver is missing"}), "no GPU: the NVIDIA driver is missing");
+  EXPECT_EQ(bench::no_gpu_line({"out of memory"}), "no GPU: out of memory");
 }
 
 TEST_F(Commands, AnUnknownCommandIsOneLineWithTheKnownOnes) {

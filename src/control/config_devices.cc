@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <regex>
-#include <string_view>
 
 #include "base/spelling.h"
 #include "control/config_sections.h"
 #include "packet/frame_mix.h"
+#include "port/pci_device.h"
 #include "port/replay_port.h"
 #include "port/virtual_device.h"
 
@@ -15,7 +15,6 @@ namespace sluice::control {
 namespace {
 
 constexpr std::size_t longest_device = 512;
-constexpr std::string_view default_domain = "0000:";
 
 // The virtual devices of DPDK 22.11, with their former names. As DPDK does, a device is of the kind that its name
 // begins with.
@@ -29,7 +28,10 @@ constexpr std::array interface_arguments = {"iface", "rx_iface", "rx_iface_in"};
 
 void check_kind(Settings& section, const std::string& device) {
   const std::string name = port::device_name(device);
-  if (std::ranges::any_of(device_kinds, [&](const char* kind) { return name.starts_with(kind); })) return;
+  if (std::ranges::any_of(device_kinds, [&](const char* kind) { return name.starts_with(kind); })) {
+    if (const auto fine = port::check_arguments(device); !fine) section.error("device", fine.error().message);
+    return;
+  }
   const std::string kind = name.substr(0, name.find_last_not_of("0123456789") + 1);
   section.error("device", "there is no kind of virtual device \"" + kind + "\"" +
                               spelling_hint(kind, {device_kinds.begin(), device_kinds.begin() + 7}));
@@ -37,14 +39,9 @@ void check_kind(Settings& section, const std::string& device) {
 
 // What DPDK knows the device by; empty for those of which there may be many.
 std::string identity(const std::string& device) {
-  std::string name = port::device_name(device);
-  if (name == "replay") return {};
-  static const std::regex short_pci("[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7]");
-  if (std::regex_match(name, short_pci)) name.insert(0, default_domain);
-  if (name.find(':') != std::string::npos) {
-    std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
-  }
-  return name;
+  const std::string name = port::device_name(device);
+  const std::string pci = port::pci_address(device);
+  return name == "replay" ? std::string() : pci.empty() ? name : pci;
 }
 
 std::vector<std::string> interfaces_of(const std::string& device) {

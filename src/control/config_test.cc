@@ -268,6 +268,12 @@ TEST(Config, EachMistakeOfAPortIsOneLine) {
       {device + "\"net_foo0\"\n",
        "r.toml:4: [[port]] device = \"net_foo0\": there is no kind of virtual device \"net_foo\"; known are "
        "net_af_packet, net_af_xdp, net_tap, net_pcap, net_memif, net_ring, net_null"},
+      {device + "\"net_af_packet0\"\n",
+       "r.toml:4: [[port]] device = \"net_af_packet0\": which interface? Give it with iface=, as in "
+       "net_af_packet0,iface=eth1"},
+      {device + "\"net_af_packet0,ifcae=eth1\"\n",
+       "r.toml:4: [[port]] device = \"net_af_packet0,ifcae=eth1\": net_af_packet has no argument 'ifcae'; did you mean "
+       "\"iface\"?"},
       {device + "\"net_af_paket0,iface=eth1\"\n",
        "r.toml:4: [[port]] device = \"net_af_paket0,iface=eth1\": there is no kind of virtual device "
        "\"net_af_paket\"; did you mean \"net_af_packet\"?"},

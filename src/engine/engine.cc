@@ -59,7 +59,8 @@ Expected<void> Engine::open_device(const GpuOpener& open_gpu) {
     if (gpu) {
       gpu_ = std::move(*gpu);
     } else if (options_.device != "auto") {
-      return make_error("[engine] device = \"" + options_.device + "\": " + gpu.error().message);
+      return make_error("[engine] device = \"" + options_.device + "\": " + gpu.error().message +
+                        "; device = \"auto\" takes the CPU when there is no GPU, \"cpu\" always");
     } else {
       notes_.push_back("device: CPU, because " + gpu.error().message);
     }

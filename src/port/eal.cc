@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "base/machine.h"
+#include "port/pci_device.h"
 
 namespace sluice::port {
 namespace {
@@ -36,9 +37,15 @@ std::string pmd_folder() {
   return fs::is_directory(beside, ec) ? beside.string() : std::string();
 }
 
-bool is_pci(const std::string& device) {
-  return device.find(':') != std::string::npos && device.find('.') != std::string::npos && device.find("net_") != 0 &&
-         device.find("replay") != 0;
+// DPDK starts without a PCI device that it cannot have, and then knows no reason.
+Expected<void> check_pci_devices(const std::vector<PortOptions>& ports) {
+  for (const PortOptions& port : ports) {
+    const std::string address = pci_address(port.device);
+    if (auto usable = address.empty() ? Expected<void>() : check_pci_device(address); !usable) {
+      return make_error("[[port]] '" + port.name + "' (" + port.device + "): " + usable.error().message);
+    }
+  }
+  return {};
 }
 
 // Every core that this process may use: DPDK's main thread must not be tied to one that a lane wants.
@@ -58,6 +65,9 @@ std::string megabytes(std::uint64_t bytes) {
 
 Expected<EalReport> start_eal(const MemoryOptions& memory, const std::vector<PortOptions>& ports) {
   EalReport report;
+  if (auto usable = check_pci_devices(ports); !usable) {
+    return tl::unexpected(usable.error());
+  }
   const std::uint64_t free_bytes = free_hugepage_bytes();
   report.hugepages = memory.hugepages != Hugepages::off && free_bytes >= memory.size;
   if (memory.hugepages == Hugepages::require && !report.hugepages) {
@@ -80,7 +90,7 @@ Expected<EalReport> start_eal(const MemoryOptions& memory, const std::vector<Por
   }
   bool pci = false;
   for (const PortOptions& port : ports) {
-    if (is_pci(port.device)) {
+    if (!pci_address(port.device).empty()) {
       args.insert(args.end(), {"-a", port.device});
       pci = true;
     }

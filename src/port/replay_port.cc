@@ -156,8 +156,9 @@ Expected<ReplayOptions> ReplayOptions::parse(const std::string& devargs) {
     }
     at = next;
   }
-  if (options.frames < 64) {
-    return make_error("replay: frames=" + std::to_string(options.frames) + " is too few; 64 is the least");
+  if (options.frames < ReplayOptions::least_frames) {
+    return make_error("replay: frames=" + std::to_string(options.frames) + " is too few; " +
+                      std::to_string(ReplayOptions::least_frames) + " is the least");
   }
   return options;
 }

@@ -34,6 +34,8 @@
 namespace sluice::port {
 
 struct ReplayOptions {
+  static constexpr unsigned least_frames = 64;
+
   std::string mix = "64";   // packet/frame_mix.h
   unsigned frames = 16384;  // per queue
   int family = 4;           // 4 | 6

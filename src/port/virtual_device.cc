@@ -1,5 +1,6 @@
 #include "port/virtual_device.h"
 
+#include <linux/capability.h>
 #include <linux/ethtool.h>
 #include <linux/if_packet.h>
 #include <linux/sockios.h>
@@ -7,6 +8,7 @@
 #include <net/if_arp.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,7 +16,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iterator>
+#include <vector>
 
+#include "base/quote.h"
+#include "base/spelling.h"
 #include "port/interface_request.h"
 
 namespace sluice::port {
@@ -61,12 +67,26 @@ Channels channels_of(const std::string& interface) {
   return {std::max(1U, channels.rx_count + channels.combined_count), std::max(1U, channels.combined_count)};
 }
 
+// Those of DPDK 22.11's drivers on kernel interfaces.
+struct KnownArguments {
+  const char* driver;
+  std::vector<std::string> names;
+};
+const KnownArguments known_arguments[] = {
+    {"net_af_packet", {"iface", "qpairs", "blocksz", "framesz", "framecnt", "qdisc_bypass"}},
+    {"net_af_xdp", {"iface", "start_queue", "queue_count", "shared_umem", "xdp_prog", "busy_budget", "force_copy"}},
+};
+
+// Whether this process may make interfaces and change them; a container's own rules come on top.
+bool may_administer_interfaces() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3]{};
+  return syscall(SYS_capget, &header, sets) != 0 || (sets[0].effective & CAP_TO_MASK(CAP_NET_ADMIN)) != 0;
+}
+
 // What a driver on a kernel interface would say in words that name neither.
 Expected<void> check_interface(const PortOptions& port, int domain, const std::string& privilege) {
   const std::string interface = device_argument(port.device, "iface");
-  if (interface.empty()) {
-    return make_error("which interface? Give it with iface=, as in " + device_name(port.device) + ",iface=eth1");
-  }
   if (if_nametoindex(interface.c_str()) == 0) {
     return make_error("there is no interface '" + interface +
                       "' in this network namespace: name one that 'ip link' shows, or start Sluice in the namespace "
@@ -79,6 +99,9 @@ Expected<void> check_interface(const PortOptions& port, int domain, const std::s
     return make_error("no permission to take frames from '" + interface + "': run as root or with " + privilege);
   } else {
     return make_error("the kernel has no socket for frames of '" + interface + "': " + std::strerror(errno));
+  }
+  if (!may_administer_interfaces()) {
+    return make_error("no permission to set up '" + interface + "': run as root or with " + privilege);
   }
   return {};
 }
@@ -142,6 +165,17 @@ Expected<void> check_af_xdp(const PortOptions& port, const MemoryOptions& memory
   return {};
 }
 
+Expected<void> check_tap(const PortOptions& port) {
+  if (port.mtu > tap_largest_mtu) {
+    return make_error("DPDK's tap carries an MTU of " + std::to_string(tap_largest_mtu) + " at most, not " +
+                      std::to_string(port.mtu));
+  }
+  if (!may_administer_interfaces()) {
+    return make_error("no permission to make a TAP interface: run as root or with CAP_NET_ADMIN");
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string device_name(const std::string& device) {
@@ -189,18 +223,43 @@ std::string complete_arguments(const PortOptions& port, const MemoryOptions& mem
   return device;
 }
 
+Expected<void> check_arguments(const std::string& device) {
+  const std::string name = device_name(device);
+  const auto known =
+      std::ranges::find_if(known_arguments, [&](const auto& one) { return name.starts_with(one.driver); });
+  if (known == std::end(known_arguments)) {
+    return {};
+  }
+  for (std::size_t at = name.size(); at < device.size();) {
+    const std::size_t end = std::min(device.find(',', at + 1), device.size());
+    const std::string argument = device.substr(at + 1, end - at - 1);
+    const std::string key = argument.substr(0, argument.find('='));
+    if (std::ranges::find(known->names, key) == known->names.end()) {
+      return make_error(std::string(known->driver) + " has no argument " + in_quotes(key) +
+                        spelling_hint(key, known->names));
+    }
+    if (key.size() == argument.size()) {
+      return make_error("the argument " + key + " has no value: write " + key + "=...");
+    }
+    at = end;
+  }
+  if (device_argument(device, "iface").empty()) {
+    return make_error("which interface? Give it with iface=, as in " + name + ",iface=eth1");
+  }
+  return {};
+}
+
 Expected<void> check_device(const PortOptions& port, const MemoryOptions& memory) {
+  if (auto fine = check_arguments(port.device); !fine) {
+    return fine;
+  }
   if (is_driver(port.device, "net_af_packet")) {
     return check_af_packet(port, memory);
   }
   if (is_driver(port.device, "net_af_xdp")) {
     return check_af_xdp(port, memory);
   }
-  if (is_driver(port.device, "net_tap") && port.mtu > tap_largest_mtu) {
-    return make_error("DPDK's tap carries an MTU of " + std::to_string(tap_largest_mtu) + " at most, not " +
-                      std::to_string(port.mtu));
-  }
-  return {};
+  return is_driver(port.device, "net_tap") ? check_tap(port) : Expected<void>();
 }
 
 bool pairs_queues(const std::string& driver) {

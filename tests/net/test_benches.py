@@ -17,6 +17,8 @@ def bench(*words):
     (["order", "--mix", "huge"], "bench order: --mix huge: "),
     (["order", "--csv", "/nowhere/rows.csv"], "bench order: --csv /nowhere/rows.csv: cannot be written\n"),
     (["route", "--table", "/tmp"], "bench route: --table /tmp: is a folder: name a regular file\n"),
+    (["echo", "--lanes", "65"], "bench echo: --lanes 65: each has a core of its own, and this machine has "),
+    (["idle", "--device", "cuda:99"], "bench idle: --device cuda:99: no "),
     (["churn", "--updates", "/dev/zero"], "bench churn: --updates /dev/zero: is a device: name a regular file\n"),
     (["route", "--table", "/dev/null", "--seconds", "-1"], "bench route: --seconds and --hold are lengths of time above 0\n"),
 ])

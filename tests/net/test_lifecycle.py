@@ -119,11 +119,33 @@ def test_a_missing_privilege_is_named(fresh, driver):
     assert "[[port]] 'lan'" in line and "no permission" in line and "root" in line and "CAP_NET_RAW" in line
 
 
+@pytest.mark.parametrize("device", ["net_af_packet0,iface=lan0", "net_af_xdp0,iface=lan0", "net_tap0,iface=tap0"])
+def test_a_missing_net_admin_alone_is_named(fresh, device):
+    """With CAP_NET_RAW, which opens the sockets."""
+    line = refused(fresh, config([("lan", device, "sl-lan"), PORTS[1]]),
+                   before=["setpriv", "--bounding-set", "-net_admin", "--inh-caps", "-net_admin"])
+    assert "[[port]] 'lan'" in line and "no permission" in line and "run as root or with" in line and "CAP_NET_ADMIN" in line
+
+
+def test_a_pci_device_that_is_not_there_is_named(fresh):
+    text = config(PORTS).replace("net_af_packet0,iface=lan0", "fffe:3b:00.0")
+    line = refused(fresh, text)
+    assert line_of(text, "fffe:3b:00.0") + "[[port]] 'lan'" in line
+    assert line.endswith("there is no PCI device fffe:3b:00.0: see lspci -D\n")
+
+
+def test_a_gpu_that_is_not_there_is_named_with_what_to_do(fresh):
+    text = config(PORTS).replace('device = "auto"', 'device = "cuda:15"')
+    line = refused(fresh, text)
+    assert line_of(text, "cuda:15") + '[engine] device = "cuda:15": no GPU' in line
+    assert 'device = "auto" takes the CPU' in line and '"cpu"' in line
+
+
 def test_an_mtu_that_the_device_refuses_is_named(fresh):
-    """Here for want of the privilege."""
-    ports = [("lan", "lan0", ""), ("wan", "wan0", "")]
-    text = config(ports, route=("kernel = false", *SMALL_TABLES), port=("mtu = 1600",))
-    line = refused(fresh, text, ["setpriv", "--bounding-set", "-net_admin,-sys_admin"])
+    """A macvlan takes none above that of the interface below it."""
+    fresh.router.ip("link add link lan0 name over0 type macvlan")
+    ports = [("lan", "over0", ""), ("wan", "wan0", "")]
+    line = refused(fresh, config(ports, route=("kernel = false", *SMALL_TABLES), port=("mtu = 1600",)))
     assert "[[port]] 'lan'" in line and "does not take mtu = 1600" in line
 
 

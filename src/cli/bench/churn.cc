@@ -241,7 +241,7 @@ int bench_churn(const BenchOptions& options) {
   }
   const auto ceilings = print_ceilings(options, true);
   if (!ceilings) {
-    std::printf("no GPU: %s\n", ceilings.error().message.c_str());
+    std::printf("%s\n", no_gpu_line(ceilings.error()).c_str());
   }
   const auto table = RouterTable::make(options);
   if (!table) {

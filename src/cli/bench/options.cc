@@ -1,13 +1,20 @@
+#include <algorithm>
 #include <regex>
 
 #include "base/file.h"
+#include "base/machine.h"
 #include "base/settings.h"
 #include "cli/bench/bench.h"
 #include "cli/bench/updates.h"
+#include "device/gpu.h"
+#include "device/name.h"
 #include "packet/frame_mix.h"
+#include "port/replay_port.h"
 
 namespace sluice::cli::bench {
 namespace {
+
+constexpr std::size_t most_lanes = 64;
 
 Expected<void> check_mix(const std::string& name) {
   if (const auto mix = packet::FrameMix::make(name); !mix) {
@@ -23,7 +30,42 @@ Expected<void> check_file(const std::string& option, const std::string& path) {
   return {};
 }
 
+// Before minutes of measuring on the CPU, not after them.
+Expected<void> check_gpu(const std::string& device) {
+  const auto index = device::gpu_index(device);
+  if (!index) {
+    return {};
+  }
+  const auto gpus = device::list_gpus();
+  if (!gpus) {
+    return make_error("--device " + device + ": " + gpus.error().message);
+  }
+  if (static_cast<std::size_t>(*index) >= gpus->size()) {
+    return make_error("--device " + device + ": no such GPU: this machine has " + std::to_string(gpus->size()) +
+                      ", from cuda:0");
+  }
+  return {};
+}
+
+Expected<void> check_machine(const BenchOptions& options) {
+  const std::size_t cores = std::min<std::size_t>(most_lanes, allowed_cores().size());
+  if (options.lanes > cores) {
+    return make_error("--lanes " + std::to_string(options.lanes) +
+                      ": each has a core of its own, and this machine has " + std::to_string(cores) +
+                      (cores == most_lanes ? " for them at most" : ""));
+  }
+  if (options.frames != 0 && options.frames < port::ReplayOptions::least_frames) {
+    return make_error("--frames " + std::to_string(options.frames) + ": " +
+                      std::to_string(port::ReplayOptions::least_frames) + " is the least");
+  }
+  return check_gpu(options.device);
+}
+
 }  // namespace
+
+std::string no_gpu_line(const Error& error) {
+  return error.message.starts_with("no GPU") ? error.message : "no GPU: " + error.message;
+}
 
 Expected<void> check_options(const BenchOptions& options) {
   if (!std::regex_match(options.device, std::regex("auto|cpu|cuda:[0-9]{1,3}"))) {
@@ -60,7 +102,7 @@ Expected<void> check_options(const BenchOptions& options) {
   if (const auto settings = Settings::from_text(options.function_settings, "--settings", diagnostics); !settings) {
     return tl::unexpected(settings.error());
   }
-  return {};
+  return check_machine(options);
 }
 
 }  // namespace sluice::cli::bench

@@ -161,7 +161,7 @@ int bench_order(const BenchOptions& options) {
     return fail(eal.error().message);
   }
   if (const auto ceilings = print_ceilings(options, true); !ceilings) {
-    std::printf("no GPU: %s (this bench needs none: the device is a model)\n", ceilings.error().message.c_str());
+    std::printf("%s (this bench needs none: the device is a model)\n", no_gpu_line(ceilings.error()).c_str());
   }
   std::vector<rte_mbuf*> frames(std::size_t{*std::max_element(std::begin(rooms), std::end(rooms))} *
                                 order_batch_frames);

@@ -199,7 +199,7 @@ int bench_route(const BenchOptions& options) {
   }
   const auto ceilings = print_ceilings(options, true);
   if (!ceilings) {
-    std::printf("no GPU: %s\n", ceilings.error().message.c_str());
+    std::printf("%s\n", no_gpu_line(ceilings.error()).c_str());
   }
   const auto table = RouterTable::make(options);
   if (!table) {
@@ -243,7 +243,7 @@ int bench_idle(const BenchOptions& options) {
     return 1;
   }
   if (const auto ceilings = print_ceilings(options, true); !ceilings) {
-    std::printf("no GPU: %s\n", ceilings.error().message.c_str());
+    std::printf("%s\n", no_gpu_line(ceilings.error()).c_str());
   }
   const auto table = RouterTable::make(options);
   if (!table) {

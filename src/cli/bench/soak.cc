@@ -115,7 +115,7 @@ int bench_soak(const BenchOptions& options) {
     return fail(eal.error().message);
   }
   if (const auto ceilings = print_ceilings(options, true); !ceilings) {
-    std::printf("no GPU: %s\n", ceilings.error().message.c_str());
+    std::printf("%s\n", no_gpu_line(ceilings.error()).c_str());
   }
   const auto table = RouterTable::make(options);
   if (!table) {
