@@ -71,12 +71,18 @@ std::string stats_report(const Snapshot& s) {
                       "dropped + in flight\n");
 }
 
+std::string link_text(const PortSnapshot& port) {
+  if (port.interface_deleted) return "deleted";
+  return port.link_up ? "up" : "down";
+}
+
 std::string ports_report(const std::vector<PortSnapshot>& ports) {
   Table table({"PORT", "LINK", "TWIN", "MAC", ">MTU", ">RX FRAMES", ">TX FRAMES", ">MISSED", ">ERRORS", "DEVICE"});
   for (const PortSnapshot& p : ports) {
-    table.add({p.name, p.link_up ? "up" : "down", p.twin.empty() ? "-" : p.twin, p.mac, std::to_string(p.mtu),
-               std::to_string(p.rx_frames), std::to_string(p.tx_frames), std::to_string(p.missed),
-               std::to_string(p.rx_errors + p.tx_errors), p.device});
+    const std::string twin = p.twin.empty() ? "-" : p.twin + (p.twin_deleted ? " (deleted)" : "");
+    table.add({p.name, link_text(p), twin, p.mac, std::to_string(p.mtu), std::to_string(p.rx_frames),
+               std::to_string(p.tx_frames), std::to_string(p.missed), std::to_string(p.rx_errors + p.tx_errors),
+               p.device});
   }
   return table.str();
 }

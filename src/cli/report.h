@@ -9,6 +9,8 @@
 namespace sluice::cli {
 
 std::string stats_report(const control::Snapshot& snapshot);
+// "up", "down" or "deleted".
+std::string link_text(const control::PortSnapshot& port);
 std::string ports_report(const std::vector<control::PortSnapshot>& ports);
 std::string routes_report(const control::RouteTable& table);
 std::string neighbours_report(const std::vector<control::NeighbourRow>& neighbours);

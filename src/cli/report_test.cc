@@ -77,6 +77,9 @@ TEST(PortsReport, IsATable) {
       report,
       HasSubstr("left   up    twin0  02:00:00:00:00:01  1500       1000       2000       8      15  net_af_packet0"));
   EXPECT_THAT(report, HasSubstr("right  down  -"));
+  std::vector<control::PortSnapshot> gone = control::sample_snapshot().ports;
+  gone[0].interface_deleted = gone[0].twin_deleted = true;
+  EXPECT_THAT(ports_report(gone), HasSubstr("left   deleted  twin0 (deleted)  02:00"));
 }
 
 TEST(RoutesReport, ShowsNextHopsAndWhatIsLeftOut) {

@@ -109,7 +109,7 @@ std::string port_table(const Snapshot& s, const Rates& rates, bool color) {
   for (std::size_t i = 0; i < s.ports.size(); ++i) {
     const PortSnapshot& port = s.ports[i];
     const auto rate = [&](auto field) { return rates.per_second(&Snapshot::ports, i, field); };
-    table.add({port.name, port.link_up ? "up" : "down", short_number(rate(&PortSnapshot::rx_frames)),
+    table.add({port.name, link_text(port), short_number(rate(&PortSnapshot::rx_frames)),
                short_number(8 * rate(&PortSnapshot::rx_bytes)), short_number(rate(&PortSnapshot::tx_frames)),
                short_number(8 * rate(&PortSnapshot::tx_bytes)), std::to_string(port.missed),
                std::to_string(port.rx_errors + port.tx_errors)});

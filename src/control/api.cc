@@ -60,6 +60,10 @@ nlohmann::json health(const Snapshot& snapshot) {
   for (const DeviceSnapshot& device : snapshot.devices) {
     if (device.state != "up") why = "device " + device.name + " is " + device.state;
   }
+  for (const PortSnapshot& port : snapshot.ports) {
+    if (port.twin_deleted) why = "port " + port.name + ": its twin " + port.twin + " was deleted; restart sluice";
+    if (port.interface_deleted) why = "port " + port.name + ": its interface was deleted; restart sluice";
+  }
   if (!snapshot.conserved) why = "counters do not add up";
   if (why.empty()) return {{"status", "ok"}};
   return {{"status", "degraded"}, {"why", why}};

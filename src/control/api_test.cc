@@ -156,6 +156,12 @@ TEST_F(ApiTest, HealthSaysWhatIsWrong) {
   EXPECT_EQ(*get("/healthz"), "{\"status\":\"degraded\",\"why\":\"device cuda:0 is down\"}\n");
   source_.value.devices[1].state = "up";
   EXPECT_EQ(*get("/healthz"), "{\"status\":\"ok\"}\n");
+  source_.value.ports[0].twin_deleted = true;
+  EXPECT_EQ(*get("/healthz"),
+            "{\"status\":\"degraded\",\"why\":\"port left: its twin twin0 was deleted; restart sluice\"}\n");
+  source_.value.ports[1].interface_deleted = true;
+  EXPECT_EQ(*get("/healthz"),
+            "{\"status\":\"degraded\",\"why\":\"port right: its interface was deleted; restart sluice\"}\n");
   source_.value.conserved = false;
   EXPECT_EQ(*get("/healthz"), "{\"status\":\"degraded\",\"why\":\"counters do not add up\"}\n");
 }

@@ -259,14 +259,22 @@ void Gateway::reload_as_often_as_asked() {
 // only this.
 void Gateway::watch_links() {
   link_up_.resize(config_.engine.ports.size(), true);
+  deleted_.resize(link_up_.size());
   for (std::size_t i = 0; i < link_up_.size(); ++i) {
     const bool up = engine_->port(i).link_up();
+    const port::PortOptions& port = config_.engine.ports[i];
+    if (!deleted_[i] && engine_->port(i).interface_deleted()) {
+      deleted_[i] = true;
+      spdlog::error("port {}: interface {} was deleted; restart sluice to use the new one", port.name,
+                    engine_->port(i).kernel_interface());
+    }
     if (up == link_up_[i]) {
       continue;
     }
     link_up_[i] = up;
-    const port::PortOptions& port = config_.engine.ports[i];
-    spdlog::warn("port {}: link {}", port.name, up ? "up" : "down");
+    if (!deleted_[i]) {
+      spdlog::warn("port {}: link {}", port.name, up ? "up" : "down");
+    }
     if (router_ != nullptr && (port.twin.empty() || !mirror_)) {
       router_->table().set_link(static_cast<function::PortIndex>(i), up, port.mtu);
     }

@@ -78,6 +78,7 @@ class Gateway : public StatsSource {
   std::mutex mirror_stats_mutex_;
   MirrorStats mirror_stats_;   // as of the last tick, for the API's threads
   std::vector<bool> link_up_;  // by port, as of the last tick
+  std::vector<bool> deleted_;  // the interface under it; by port
 };
 
 }  // namespace sluice::control

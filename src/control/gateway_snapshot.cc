@@ -161,6 +161,8 @@ Snapshot take_snapshot(engine::Engine& engine, const engine::Options& options) {
     one.mac = engine.port_table()[i].mac.str();
     one.mtu = described.mtu;
     one.link_up = port.device.link_up;
+    one.interface_deleted = engine.port(i).interface_deleted();
+    one.twin_deleted = engine.host_path().twin_deleted(i);
     one.rx_frames = port.rx_frames;
     one.rx_bytes = port.rx_bytes;
     one.tx_frames = port.tx_frames;

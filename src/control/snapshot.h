@@ -34,6 +34,8 @@ struct PortSnapshot {
   std::string name, device, twin, mac;
   std::uint32_t mtu = 0;
   bool link_up = false;
+  // The interface under the port, or its twin, was deleted: until a restart nothing passes there.
+  bool interface_deleted = false, twin_deleted = false;
   std::uint64_t rx_frames = 0, rx_bytes = 0, tx_frames = 0, tx_bytes = 0;
   std::uint64_t missed = 0;  // lost by the device before receive
   std::uint64_t rx_errors = 0, tx_errors = 0;

@@ -45,7 +45,7 @@ Expected<std::unique_ptr<HostPath>> HostPath::create(const std::vector<std::uniq
   path->twin_names_.resize(ports.size());
   path->host_ports_.resize(ports.size());
   path->carrier_.resize(ports.size(), true);
-  path->gone_.resize(ports.size());
+  path->gone_ = std::vector<std::atomic<bool>>(ports.size());
   path->starved_.resize(ports.size());
   path->counters_ = std::vector<Counters>(ports.size());
   for (std::size_t i = 0; i < ports.size(); ++i) {

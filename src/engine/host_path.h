@@ -41,6 +41,8 @@ class HostPath {
   void set_lane_bell(std::size_t port, Bell* bell) { host_ports_[port].lane_bell = bell; }
   // Any thread.
   HostLosses losses(std::size_t port) const;
+  // The twin's interface was deleted, and does not come back before the next start. Any thread.
+  bool twin_deleted(std::size_t port) const { return gone_[port].load(std::memory_order_relaxed); }
   // Empty where a port has no twin.
   const std::vector<std::string>& twin_names() const { return twin_names_; }
   const std::vector<std::string>& notes() const { return notes_; }
@@ -57,7 +59,7 @@ class HostPath {
     Counter to_host_lost, from_host_lost;
   };
   std::vector<std::optional<port::TapTwin>> twins_;  // by port
-  std::vector<bool> gone_;                           // the twin's interface was deleted; by port
+  std::vector<std::atomic<bool>> gone_;              // the twin's interface was deleted; by port
   std::vector<bool> starved_;                        // no free frame for what the kernel sends out of the twin; by port
   std::vector<const port::Port*> ports_;
   std::vector<bool> carrier_;  // as the twins show it

@@ -165,8 +165,9 @@ bool set_flag(const std::string& interface, std::uint32_t read, std::uint32_t wr
 }  // namespace
 
 Expected<HostIsolation> HostIsolation::open(const std::string& interface) {
-  if (if_nametoindex(interface.c_str()) == 0) return make_error("there is no interface '" + interface + "'");
-  HostIsolation guard(interface);
+  const unsigned index = if_nametoindex(interface.c_str());
+  if (index == 0) return make_error("there is no interface '" + interface + "'");
+  HostIsolation guard(interface, index);
   const int owner = drop_ingress(interface);
   if (owner == -EPERM || owner == -EACCES) {
     return make_error("no permission to keep the kernel away from '" + interface +
@@ -238,6 +239,7 @@ HostIsolation::HostIsolation(HostIsolation&& other) noexcept {
 
 HostIsolation& HostIsolation::operator=(HostIsolation&& other) noexcept {
   std::swap(interface_, other.interface_);
+  std::swap(index_, other.index_);
   std::swap(nftables_, other.nftables_);
   std::swap(saved_, other.saved_);
   std::swap(gro_was_on_, other.gro_was_on_);
@@ -247,11 +249,13 @@ HostIsolation& HostIsolation::operator=(HostIsolation&& other) noexcept {
 }
 
 HostIsolation::~HostIsolation() {
-  for (auto setting = saved_.rbegin(); setting != saved_.rend(); ++setting) {
-    // The interface may be gone; then there is nothing to restore.
-    std::ofstream(setting->path) << setting->value << std::flush;
+  // The interface may be gone, or be another one by now; then there is nothing to restore.
+  if (!interface_.empty() && if_nametoindex(interface_.c_str()) == index_) {
+    for (auto setting = saved_.rbegin(); setting != saved_.rend(); ++setting) {
+      std::ofstream(setting->path) << setting->value << std::flush;
+    }
+    restore_receive_merging();
   }
-  if (!interface_.empty()) restore_receive_merging();
   if (nftables_ >= 0) close(nftables_);
 }
 

@@ -42,14 +42,15 @@ class HostIsolation {
     std::string path;  // a file under /proc/sys
     std::string value;
   };
-  explicit HostIsolation(std::string interface) : interface_(std::move(interface)) {}
+  HostIsolation(std::string interface, unsigned index) : interface_(std::move(interface)), index_(index) {}
   void set(const std::string& path, const std::string& value);
   void turn_off_receive_merging();
   void restore_receive_merging();
   void note_addresses();
 
   std::string interface_;
-  int nftables_ = -1;  // the socket that owns the table
+  unsigned index_ = 0;  // that it had at open()
+  int nftables_ = -1;   // the socket that owns the table
   std::vector<Saved> saved_;
   bool gro_was_on_ = false;
   bool lro_was_on_ = false;

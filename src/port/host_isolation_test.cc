@@ -138,6 +138,19 @@ TEST_F(HostIsolationTest, RestoresEverything) {
   EXPECT_NE(router_.output("ethtool -k x0").find("generic-receive-offload: on"), std::string::npos);
 }
 
+TEST_F(HostIsolationTest, LeavesAnotherInterfaceOfTheNameAlone) {
+  router_.run("sysctl -qw net.ipv4.conf.x0.arp_ignore=3");
+  {
+    auto guard = HostIsolation::open("x0");
+    ASSERT_TRUE(guard) << guard.error().message;
+    ASSERT_EQ(
+        router_.run(
+            "ip link del x0 && ip link add x0 type veth peer name x1 && sysctl -qw net.ipv4.conf.x0.arp_ignore=2"),
+        0);
+  }
+  EXPECT_EQ(sysctl("ipv4/conf/x0/arp_ignore"), "2");
+}
+
 TEST_F(HostIsolationTest, NamesAddressesThatBelongOnTheTwin) {
   ASSERT_EQ(router_.run("ip addr add 192.0.2.7/24 dev x0"), 0);
   auto guard = HostIsolation::open("x0");

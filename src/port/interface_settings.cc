@@ -14,7 +14,7 @@ unsigned interface_mtu(const std::string& interface) {
 }
 
 InterfaceSettings::InterfaceSettings(std::string interface, unsigned mtu)
-    : interface_(std::move(interface)), wanted_mtu_(static_cast<int>(mtu)) {
+    : interface_(std::move(interface)), link_(interface_), wanted_mtu_(static_cast<int>(mtu)) {
   mtu_before_ = static_cast<int>(interface_mtu(interface_));
   ifreq flags{};
   if (interface_request(interface_, SIOCGIFFLAGS, flags)) {
@@ -23,6 +23,9 @@ InterfaceSettings::InterfaceSettings(std::string interface, unsigned mtu)
 }
 
 InterfaceSettings::~InterfaceSettings() {
+  if (link_.deleted()) {
+    return;
+  }
   ifreq size{};
   if (mtu_before_ != 0 && mtu_before_ != wanted_mtu_ && interface_request(interface_, SIOCGIFMTU, size) &&
       size.ifr_mtu == wanted_mtu_) {

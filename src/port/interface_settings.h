@@ -1,10 +1,13 @@
 // What a driver changes on a kernel interface for a port, and nobody puts back: its MTU and its promiscuous mode.
 //
 // Made before the driver touches the interface; destruction puts both back, if they are still as the port wanted them.
-// An interface that is gone by then needs nothing. Control thread. Cost: a few system calls.
+// An interface that is gone by then needs nothing, nor does another one that has its name. Control thread. Cost: a few
+// system calls.
 #pragma once
 
 #include <string>
+
+#include "port/kernel_link.h"
 
 namespace sluice::port {
 
@@ -21,6 +24,7 @@ class InterfaceSettings {
 
  private:
   std::string interface_;
+  KernelLink link_;
   int wanted_mtu_;
   int mtu_before_ = 0;  // 0: unknown
   bool promiscuous_before_ = true;

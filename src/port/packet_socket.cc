@@ -2,9 +2,7 @@
 
 #include <linux/if_packet.h>
 #include <linux/if_xdp.h>
-#include <net/if.h>
 #include <poll.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -12,8 +10,6 @@
 
 #include <cstring>
 #include <utility>
-
-#include "port/interface_request.h"
 
 namespace sluice::port {
 namespace {
@@ -46,12 +42,6 @@ std::uint64_t PacketSockets::missed() {
     }
   }
   return missed_;
-}
-
-bool interface_running(const std::string& interface) {
-  ifreq flags{};
-  return interface_request(interface, SIOCGIFFLAGS, flags) && (flags.ifr_flags & IFF_UP) != 0 &&
-         (flags.ifr_flags & IFF_RUNNING) != 0;
 }
 
 }  // namespace sluice::port

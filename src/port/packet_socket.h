@@ -13,15 +13,10 @@
 
 #include <cstdint>
 #include <mutex>
-#include <string>
 #include <utility>
 #include <vector>
 
 namespace sluice::port {
-
-// Whether the interface is up and has a carrier; false when there is no such interface. Control path: three system
-// calls.
-bool interface_running(const std::string& interface);
 
 // The packet sockets that one port's driver opened, which stay the driver's.
 class PacketSockets {

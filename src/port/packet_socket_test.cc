@@ -102,6 +102,26 @@ TEST_F(PacketSocketTest, WhatTheAdministratorSetMeanwhileOrBeforeStays) {
   EXPECT_NE(link().find("PROMISC"), std::string::npos) << link();
 }
 
+// The driver's sockets stay bound to the number of the one that was deleted.
+TEST_F(PacketSocketTest, AnotherInterfaceOfTheSameNameIsNotThePorts) {
+  for (const char* driver : {"net_af_packet7", "net_af_xdp7"}) {
+    ASSERT_EQ(space_.run("ip link set x1 up"), 0);
+    auto port = Port::open(on(std::string(driver) + ",iface=x0"), {}, 1);
+    ASSERT_TRUE(port) << port.error().message;
+    EXPECT_TRUE((*port)->link_up() && !(*port)->interface_deleted());
+    ASSERT_EQ(space_.run("ip link set x0 name y0 && ip link set y0 up"), 0);
+    EXPECT_TRUE((*port)->link_up() && !(*port)->interface_deleted()) << "renamed, it is the same";
+    ASSERT_EQ(space_.run("ip link del y0 && ip link add x0 mtu 1500 type veth peer name x1 && ip link set x0 up && "
+                         "ip link set x1 up && ip link set x0 promisc on"),
+              0);
+    EXPECT_FALSE((*port)->link_up());
+    EXPECT_TRUE((*port)->interface_deleted());
+    port->reset();
+    EXPECT_NE(link().find("PROMISC"), std::string::npos) << "the new one's settings are its own";
+    ASSERT_EQ(space_.run("ip link set x0 promisc off"), 0);
+  }
+}
+
 // A veth whose other end has an XDP program takes no frame that is larger than a page.
 TEST_F(PacketSocketTest, AnMtuThatTheDeviceRefusesIsAnError) {
   ASSERT_EQ(space_.run("ip link set x1 mtu 1500 up && ip link set x0 mtu 1500"), 0);

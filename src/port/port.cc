@@ -50,6 +50,7 @@ Expected<void> Port::probe(const std::string& name, const MemoryOptions& memory)
   }
   if (const std::string interface = kernel_interface(); !interface.empty()) {
     interface_settings_.emplace(interface, options_.mtu);
+    kernel_link_.emplace(interface);
   }
   PacketSockets::take_new();  // those of drivers that are none of ours, and of ports that did not open
   DriverLog driver_log;
@@ -276,8 +277,8 @@ bool Port::link_up() const {
     return true;
   }
   // Drivers on a kernel interface say "up" always.
-  if (const std::string interface = kernel_interface(); !interface.empty()) {
-    return interface_running(interface);
+  if (kernel_link_) {
+    return kernel_link_->up();
   }
   rte_eth_link link{};
   return rte_eth_link_get_nowait(id_, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;

@@ -17,6 +17,7 @@
 #include "packet/ip_address.h"
 #include "port/frame_pool.h"
 #include "port/interface_settings.h"
+#include "port/kernel_link.h"
 #include "port/options.h"
 #include "port/packet_socket.h"
 #include "port/replay_port.h"
@@ -61,6 +62,8 @@ class Port {
   std::vector<rte_mempool*> pools() const;
   PortStats stats() const;
   bool link_up() const;
+  // The kernel interface under the port was deleted: the link stays down, whatever comes up under its name.
+  bool interface_deleted() const { return kernel_link_ && kernel_link_->deleted(); }
   // A file descriptor that is readable while frames wait in the queue; -1 when the driver has none (now: all but
   // net_af_packet and net_tap). To be waited for, and not to be read.
   int wait_fd(std::uint16_t queue) const { return queue < wait_fds_.size() ? wait_fds_[queue] : -1; }
@@ -84,6 +87,7 @@ class Port {
 
   PortOptions options_;
   std::optional<InterfaceSettings> interface_settings_;
+  std::optional<KernelLink> kernel_link_;
   packet::MacAddress mac_;
   std::uint16_t id_ = RTE_MAX_ETHPORTS;
   unsigned tx_queues_ = 0;

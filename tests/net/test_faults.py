@@ -1,5 +1,6 @@
 """What goes wrong on a wire, under load: traffic comes back by itself, and every frame is under a name."""
 
+import json
 import re
 import signal
 import time
@@ -161,6 +162,9 @@ def test_a_deleted_twin_is_said_once_and_the_rest_goes_on(tmp_path):
         network.client.run("ping -n -i 0.01 -c 50 -W 1 10.1.0.1", check=False)
         assert wait_until(lambda: port(network, "lan")["to_host_lost"] >= 50, 5), gateway.stats()
         assert "20 received" in network.server.run("ping -n -i 0.05 -c 20 -W 1 10.2.0.1")
+        assert "sl-lan (deleted)" in gateway.control("ports") and "sl-wan (deleted)" not in gateway.control("ports")
+        assert json.loads(gateway.get("/healthz")) == {
+            "status": "degraded", "why": "port lan: its twin sl-lan was deleted; restart sluice"}
         log = gateway.interrupt()
         assert log.count("the interface was deleted") == 1 and "port lan: TAP twin 'sl-lan'" in log, log
 
@@ -171,8 +175,17 @@ def test_an_interface_that_is_deleted_takes_nothing_else_with_it(tmp_path):
         network.start()
         network.server.ip("link del eth0")
         assert wait_until(lambda: not has_carrier(network, "sl-wan"), 3)
+        # Another one of its name is not the port's, whose socket is bound to the one that is gone.
+        network.lab.join(network.server, "eth0", network.router, "wan0")
+        time.sleep(0.5)
+        assert not port(network, "wan")["link_up"] and not has_carrier(network, "sl-wan")
+        assert re.search("^wan +deleted +sl-wan ", network.gateway.control("ports"), re.M)
+        assert json.loads(network.gateway.get("/healthz")) == {
+            "status": "degraded", "why": "port wan: its interface was deleted; restart sluice"}
         assert "20 received" in network.client.run("ping -n -i 0.05 -c 20 -W 1 10.1.0.1")
         network.client.blast(SERVER4, 500)
         assert "20 received" in network.client.run("ping -n -i 0.05 -c 20 -W 1 10.1.0.1")
         assert network.gateway.stats()["conserved"]
         assert CLIENT4 in network.gateway.control("neighbours")
+        log = network.gateway.interrupt()
+        assert log.count("port wan: interface wan0 was deleted; restart sluice to use the new one") == 1, log
