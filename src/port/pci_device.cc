@@ -20,7 +20,8 @@ constexpr std::array<std::string_view, 5> drivers_for_dpdk = {"igb_uio", "uio_pc
 
 // vfio-pci has variants for single kinds of devices, such as mlx5_vfio_pci.
 bool serves_dpdk(const std::string& driver) {
-  return driver.find("vfio") != std::string::npos || std::ranges::find(drivers_for_dpdk, driver) != drivers_for_dpdk.end();
+  return driver.find("vfio") != std::string::npos ||
+         std::ranges::find(drivers_for_dpdk, driver) != drivers_for_dpdk.end();
 }
 
 }  // namespace
