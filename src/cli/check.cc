@@ -31,15 +31,11 @@ void print_summary(const control::Config& config) {
 int check(const std::string& path) {
   end_on_signals();
   control::Config config = control::Config::from_file(path);
-  // With a broken file a function's complaints would only repeat what is said already.
-  if (config.ok()) {
-    const auto function = control::make_checked_function(config, control::described_ports(config.engine));
-    if (function) {
-      print_summary(config);
-      return 0;
-    }
+  if (control::make_checked_function(config, control::described_ports(config.engine)) && config.ok()) {
+    print_summary(config);
+    return 0;
   }
-  for (const std::string& line : config.diagnostics().lines) std::fprintf(stderr, "%s\n", line.c_str());
+  std::fprintf(stderr, "%s\n", config.mistakes().c_str());
   return 2;
 }
 

@@ -3,6 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "cli/text.h"
+#include "function/route/control_plane.h"
 
 namespace sluice::cli {
 
@@ -95,7 +96,9 @@ std::string routes_report(const control::RouteTable& routes) {
       hops += (hops.empty() ? "" : ", ") + (hop.gateway.empty() ? std::string() : hop.gateway + " ") + "on " + hop.port;
       if (route.next_hops.size() > 1) hops += fmt::format(" (weight {})", hop.weight);
     }
-    table.add({route.prefix, route.kind, hops.empty() ? "-" : hops, std::to_string(route.metric), route.protocol});
+    const bool of_configuration = route.metric == function::static_metric;
+    table.add({route.prefix, route.kind, hops.empty() ? "-" : hops,
+               of_configuration ? "static" : std::to_string(route.metric), route.protocol});
   }
   std::string out = table.str();
   if (routes.matching > routes.routes.size()) {

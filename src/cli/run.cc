@@ -25,8 +25,7 @@ int run(const std::string& path) {
   end_on_signals();
   control::Config config = control::Config::from_file(path);
   // The function's own section, and the routes that it names, are checked before anything is opened.
-  auto checked = config.ok() ? control::make_checked_function(config, control::described_ports(config.engine))
-                             : Expected<std::unique_ptr<engine::Function>>();
+  auto checked = control::make_checked_function(config, control::described_ports(config.engine));
   if (!config.ok()) {
     return refuse(config.mistakes());
   }

@@ -1,7 +1,9 @@
 #include "control/config.h"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
+#include <limits>
 
 #include "control/config_sections.h"
 #include "control/listen.h"
@@ -40,12 +42,27 @@ Config::Config(std::string file, std::unique_ptr<Diagnostics> diagnostics, Expec
   root_.finish();
 }
 
+// Of this file, 0 when it names none; those of other files come behind.
+std::uint64_t Config::line_of(std::string_view mistake) const {
+  if (!mistake.starts_with(file_ + ":")) return std::numeric_limits<std::uint64_t>::max();
+  mistake.remove_prefix(file_.size() + 1);
+  std::uint64_t line = 0;
+  std::from_chars(mistake.data(), mistake.data() + mistake.size(), line);
+  return line;
+}
+
 std::string Config::mistakes(std::size_t first) const {
+  const std::vector<std::string>& all = diagnostics_->lines;
+  std::vector<std::string_view> lines(all.begin() + static_cast<std::ptrdiff_t>(std::min(first, all.size())),
+                                      all.end());
+  std::ranges::stable_sort(lines, {}, [this](std::string_view line) { return line_of(line); });
   std::string text;
-  for (std::size_t i = first; i < diagnostics_->lines.size(); ++i) {
-    text += (i == first ? "" : "\n") + diagnostics_->lines[i];
-  }
+  for (const std::string_view line : lines) text.append(text.empty() ? "" : "\n").append(line);
   return text;
+}
+
+std::vector<Settings> Config::ports() {
+  return root_.sections("port");
 }
 
 Settings Config::section(std::string_view name) {

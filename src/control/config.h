@@ -8,9 +8,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/settings.h"
 #include "engine/options.h"
@@ -35,7 +37,8 @@ class Config {
 
   bool ok() const { return diagnostics_->ok(); }
   const Diagnostics& diagnostics() const { return *diagnostics_; }
-  // The diagnostics from the `first`th on, a line each, without a line break at the end.
+  // The diagnostics from the `first`th on, a line each, without a line break at the end: this file's by line, then
+  // those of the files that it names.
   std::string mistakes(std::size_t first = 0) const;
   // For a mistake that is found outside the file's own sections.
   void add_problem(std::string line) { diagnostics_->lines.push_back(std::move(line)); }
@@ -45,6 +48,8 @@ class Config {
   std::string placed(const std::string& refusal);
   // A function's section, empty when absent. Lives as long as this Config.
   Settings section(std::string_view name);
+  // The [[port]] sections, in order.
+  std::vector<Settings> ports();
   const std::string& file() const { return file_; }
 
   engine::Options engine;
@@ -54,6 +59,7 @@ class Config {
 
  private:
   Config(std::string file, std::unique_ptr<Diagnostics> diagnostics, Expected<Settings> root);
+  std::uint64_t line_of(std::string_view mistake) const;
   void read_api();
   void read_log();
   void read_functions();

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 
 #include "base/spelling.h"
 #include "base/units.h"
@@ -7,6 +8,8 @@
 #include "device/name.h"
 #include "engine/bound.h"
 #include "engine/function.h"
+#include "port/replay_port.h"
+#include "port/virtual_device.h"
 
 namespace sluice::control {
 namespace {
@@ -69,13 +72,36 @@ T choose(Settings& section, std::string_view key, std::initializer_list<std::pai
   return fallback;
 }
 
+// It has frames of its own number, which its device names.
+bool is_replay(const port::PortOptions& port) {
+  return port::device_name(port.device) == "replay";
+}
+
 std::uint64_t pool_count(const engine::Options& options) {
   std::uint64_t pools = 0;
   for (const port::PortOptions& port : options.ports) {
-    // A replay port has frames of its own number, which its device names.
-    if (!port.device.starts_with("replay")) pools += std::max(port.queues, port.lane_count());
+    if (!is_replay(port)) pools += std::max(port.queues, port.lane_count());
   }
   return pools;
+}
+
+std::uint64_t frame_bytes(const port::MemoryOptions& memory) {
+  return memory.frame_bytes + bytes_around_frame;
+}
+
+std::uint64_t lane_frames_bytes(const engine::Options& options) {
+  return pool_count(options) * options.memory.frames * frame_bytes(options.memory);
+}
+
+// Of each queue; the device was checked, or a mistake of it is said already.
+std::uint64_t replay_frames(const port::PortOptions& port) {
+  const std::string given = port::device_argument(port.device, "frames");
+  return given.empty() ? port::ReplayOptions().frames
+                       : static_cast<std::uint64_t>(std::max(0.0, std::strtod(given.c_str(), nullptr)));
+}
+
+std::uint64_t replay_bytes(const port::PortOptions& port, const port::MemoryOptions& memory) {
+  return is_replay(port) ? port.queues * replay_frames(port) * frame_bytes(memory) : 0;
 }
 
 }  // namespace
@@ -145,7 +171,26 @@ void read_memory(Settings root, port::MemoryOptions& memory) {
 }
 
 std::uint64_t frames_bytes(const engine::Options& options) {
-  return pool_count(options) * options.memory.frames * (options.memory.frame_bytes + bytes_around_frame);
+  std::uint64_t bytes = lane_frames_bytes(options);
+  for (const port::PortOptions& port : options.ports) bytes += replay_bytes(port, options.memory);
+  return bytes;
+}
+
+bool refuse_replay_frames(std::vector<Settings> ports, const engine::Options& options, std::uint64_t tables) {
+  const std::uint64_t rest = lane_frames_bytes(options) + tables;
+  const std::uint64_t size = options.memory.size;
+  if (rest > size || rest + frames_bytes(options) - lane_frames_bytes(options) <= size) return false;
+  const auto most = std::ranges::max_element(
+      options.ports, {}, [&](const port::PortOptions& port) { return replay_bytes(port, options.memory); });
+  const auto megabytes = [](std::uint64_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20) + "M"; };
+  ports.at(static_cast<std::size_t>(most - options.ports.begin()))
+      .error("device", std::to_string(replay_frames(*most)) + " frames for each of its " +
+                           std::to_string(most->queues) + " queues take " +
+                           megabytes(replay_bytes(*most, options.memory)) + ", tables and other frames " +
+                           megabytes(frames_bytes(options) + tables - replay_bytes(*most, options.memory)) +
+                           ", and [memory] size is " + megabytes(size) + ": lower frames=, or raise size to \"" +
+                           megabytes(frames_bytes(options) + tables) + "\"");
+  return true;
 }
 
 void check_memory(Settings root, const engine::Options& options) {
@@ -161,11 +206,13 @@ void check_memory(Settings root, const engine::Options& options) {
                                   " in its descriptors: allowed is that or more");
     }
   }
-  const std::uint64_t need = frames_bytes(options);
+  const std::uint64_t need = lane_frames_bytes(options);
   if (need > memory.size) {
     section.error("size", std::to_string(memory.frames) + " frames for each of " + std::to_string(pool_count(options)) +
                               " lanes take " + std::to_string((need >> 20) + 1) +
                               "M: allowed is more than that; or lower frames");
+  } else {
+    refuse_replay_frames(root.sections("port"), options, 0);
   }
 }
 

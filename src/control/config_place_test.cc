@@ -50,8 +50,42 @@ TEST_F(RouteTableFile, TablesThatCannotFitIntoTheMemoryAreNamedWithWhatTheyNeed)
   EXPECT_THAT(mistakes("", "max_ipv4 = 10_000_000\n"),
               ElementsAre(testing::MatchesRegex(
                   "r.toml:6: \\[route\\] max_ipv4 = 10000000: the tables need [0-9]+ MB and the frames [0-9]+ MB, and "
-                  "\\[memory\\] size is 1536 MB: lower max_ipv4 or max_ipv6, or raise \\[memory\\] size to "
+                  "\\[memory\\] size is 2048 MB: lower max_ipv4 or max_ipv6, or raise \\[memory\\] size to "
                   "\"[0-9]+M\"")));
+}
+
+TEST_F(RouteTableFile, RoutesThatTheTablesDoNotHoldAreCounted) {
+  EXPECT_THAT(mistakes("10.0.0.0/8 192.0.2.1\n10.0.0.0/8 192.0.2.2\n11.0.0.0/8 192.0.2.1\n", "max_ipv4 = 2\n"),
+              IsEmpty());
+  EXPECT_THAT(mistakes("2001:db8::/32 fd00::1\n\n10.0.0.0/8 192.0.2.1\n2001:db9::/32 fd00::1\n2001:dba::/32 fd00::1\n",
+                       "max_ipv4 = 1\nmax_ipv6 = 1\n"),
+              ElementsAre("r.toml:7: [route] max_ipv6 = 1: there are 3 IPv6 routes; the first that does not fit is " +
+                          path_ + ":4: 2001:db9::/32: set max_ipv6 = 3 or more"));
+  std::string table;
+  for (unsigned i = 0; i < 1025; ++i) {
+    table += "20." + std::to_string(i / 256) + "." + std::to_string(i % 256) + ".0/25 192.0.2.1\n";
+  }
+  EXPECT_THAT(mistakes(table, "max_ipv4 = 2000\n"),
+              ElementsAre("r.toml:6: [route] max_ipv4 = 2000: there are 1025 IPv4 routes, which need 1025 groups for "
+                          "prefixes longer than /24, and there are 1024; the first that does not fit is " +
+                          path_ + ":1025: 20.4.0.0/25: set max_ipv4 = 16400 or more"));
+}
+
+// Also with a mistake in the function's own section.
+TEST_F(RouteTableFile, IsReadWhateverElseIsWrong) {
+  std::ofstream(path_) << "10.0.0.1/8 192.0.2.1\n";
+  Config config = Config::from_text(good_port + "mtu = 20\n[route]\nkernle = 1\ntable = \"" + path_ + "\"\n", "r.toml");
+  EXPECT_FALSE(make_checked_function(config, described_ports(config.engine)));
+  EXPECT_THAT(config.mistakes(),
+              testing::MatchesRegex("r.toml:4: [^\n]*\nr.toml:6: [^\n]*unknown key[^\n]*\n" + path_ + ":1: [^\n]*"));
+}
+
+TEST_F(RouteTableFile, FramesOfAReplayPortAreNamedWhenTheyAreWhatDoesNotFit) {
+  Config config = Config::from_text(
+      "[memory]\nsize = \"1500M\"\n[[port]]\nname = \"a\"\ndevice = \"replay,frames=100000\"\n", "r.toml");
+  EXPECT_FALSE(make_checked_function(config, described_ports(config.engine)));
+  EXPECT_THAT(config.mistakes(), testing::StartsWith("r.toml:5: [[port]] device = \"replay,frames=100000\": 100000 "
+                                                     "frames for each of its 1 queues take 226M, tables and"));
 }
 
 TEST(ConfigPlace, NamesTheLineOfTheSettingThatARefusalIsAbout) {

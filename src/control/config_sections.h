@@ -22,6 +22,9 @@ void check_devices_apart(std::vector<Settings>& sections, const std::vector<port
 void check_memory(Settings root, const engine::Options& options);
 // A bound beyond the deadline. Needs [engine] and [[port]] read.
 void check_timing(Settings root, const engine::Options& options);
+// Whether the frames that replay ports have of their own are what [memory] size has no room for beside the other frames
+// and `tables` bytes; then it is said at the device of the one that has most. `ports`: the [[port]] sections.
+bool refuse_replay_frames(std::vector<Settings> ports, const engine::Options& options, std::uint64_t tables);
 // Bytes that the frames of all ports take.
 std::uint64_t frames_bytes(const engine::Options& options);
 

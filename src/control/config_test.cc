@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "../tests/support/net_namespace.h"
 #include "control/config_json.h"
@@ -53,7 +55,7 @@ TEST(Config, DefaultsAreTheOptionsOwn) {
   EXPECT_EQ(config.engine.cpu_below, -1);
   EXPECT_FALSE(config.allow_busy_cores);
   EXPECT_THAT(config.engine.cores, IsEmpty());
-  EXPECT_EQ(config.engine.memory.size, 1536ULL << 20);
+  EXPECT_EQ(config.engine.memory.size, 2048ULL << 20);
   ASSERT_EQ(config.engine.ports.size(), 1U);
   EXPECT_EQ(config.engine.ports[0].mtu, 1500U);
   EXPECT_TRUE(config.engine.ports[0].promiscuous);
@@ -335,6 +337,14 @@ TEST(Config, GoodDevicesPass) {
   EXPECT_THAT(twins.diagnostics().lines, IsEmpty()) << "any number of replay ports";
 }
 
+TEST(Config, ReplayPortsHaveFramesOfTheirOwnNumber) {
+  const std::string small = "[memory]\nsize = \"64M\"\nframes = 65536\n";
+  const std::string two = "[[port]]\nname=\"a\"\ndevice=\"replay\"\n[[port]]\nname=\"b\"\nqueues=2\n";
+  EXPECT_EQ(Config::from_text(with_chain(small + two + "device=\"replay,frames=20000\"\n"), "r.toml").mistakes(),
+            "r.toml:11: [[port]] device = \"replay,frames=20000\": 20000 frames for each of its 2 queues take 91M, "
+            "tables and other frames 37M, and [memory] size is 64M: lower frames=, or raise size to \"128M\"");
+}
+
 TEST(Config, ReplayPortsTakeNoFramesOfTheMemory) {
   const std::string memory = "[memory]\nsize = \"64M\"\nframes = 65536\n";
   EXPECT_TRUE(Config::from_text(with_chain(memory + "[[port]]\nname=\"a\"\ndevice=\"replay\"\n"), "r.toml").ok());
@@ -422,6 +432,22 @@ TEST(Config, MistakesAreALineEach) {
   EXPECT_EQ(config.mistakes(), lines[0] + "\n" + lines[1] + "\n" + lines[2]);
   EXPECT_EQ(config.mistakes(2), lines[2]);
   EXPECT_EQ(config.mistakes(3), "");
+}
+
+TEST(FunctionMaker, AllMistakesAreFoundInOnePassAndSaidByLine) {
+  Config bad = Config::from_text("[probe]\ndepth = 10\n[engine]\nchain = [\"probe\"]\nbatch = 1\n" + good_port +
+                                     "mtu = 20\n[log]\nlevel = \"loud\"\n[nowhere]\n",
+                                 "r.toml");
+  bad.add_problem("routes.txt:1: of another file");
+  EXPECT_FALSE(make_checked_function(bad, described_ports(bad.engine)));
+  std::vector<unsigned> lines;
+  std::istringstream all(bad.mistakes());
+  for (std::string line; std::getline(all, line);) {
+    unsigned number = 0;
+    if (std::sscanf(line.c_str(), "r.toml:%u:", &number) == 1) lines.push_back(number);
+  }
+  EXPECT_THAT(lines, ElementsAre(2, 5, 9, 11, 12)) << bad.mistakes();
+  EXPECT_TRUE(bad.mistakes().ends_with("\nroutes.txt:1: of another file"));
 }
 
 TEST(FunctionMaker, AddsTheFunctionsMistakesToTheFiles) {

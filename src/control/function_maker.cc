@@ -7,20 +7,18 @@
 
 namespace sluice::control {
 
-Expected<std::unique_ptr<engine::Function>> make_function(Config& config, const engine::PortTable& ports) {
+namespace {
+
+// What is wrong with the function's section goes to the diagnostics. Null: the function itself refuses.
+std::unique_ptr<engine::Function> make_with_mistakes(Config& config, const engine::PortTable& ports) {
   const std::string& name = config.engine.chain.at(0);
-  const engine::FunctionType* type = engine::find_function(name);
-  if (type == nullptr) return make_error("unknown function \"" + name + "\"");
   const std::size_t before = config.diagnostics().lines.size();
   Settings section = config.section(name);
-  auto function = type->make(section, ports);
+  auto function = engine::find_function(name)->make(section, ports);
   section.finish();
   if (!function && config.diagnostics().lines.size() == before) section.error("", function.error().message);
-  if (config.diagnostics().lines.size() > before) return make_error(config.mistakes(before));
-  return function;
+  return function ? std::move(*function) : nullptr;
 }
-
-namespace {
 
 // Before DPDK refuses in the middle: frames and tables are the two that take memory.
 void check_tables(Config& config, const function::Router::RouterOptions& options) {
@@ -28,7 +26,7 @@ void check_tables(Config& config, const function::Router::RouterOptions& options
       lookup::Fib::memory_needed(4, options.max_ipv4) + lookup::Fib::memory_needed(6, options.max_ipv6);
   const std::uint64_t frames = frames_bytes(config.engine);
   const std::uint64_t size = config.engine.memory.size;
-  if (tables + frames <= size) return;
+  if (tables + frames <= size || refuse_replay_frames(config.ports(), config.engine, tables)) return;
   const auto megabytes = [](std::uint64_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20); };
   Settings section = config.section("route");
   const bool only_ipv6 = section.has("max_ipv6") && !section.has("max_ipv4");
@@ -41,15 +39,25 @@ void check_tables(Config& config, const function::Router::RouterOptions& options
 
 }  // namespace
 
-Expected<std::unique_ptr<engine::Function>> make_checked_function(Config& config, const engine::PortTable& ports) {
-  auto function = make_function(config, ports);
-  auto* router = function ? dynamic_cast<function::Router*>(function->get()) : nullptr;
-  if (router == nullptr) return function;
+Expected<std::unique_ptr<engine::Function>> make_function(Config& config, const engine::PortTable& ports) {
   const std::size_t before = config.diagnostics().lines.size();
-  check_tables(config, router->options());
-  if (const auto read = router->read_statics(); !read) {
-    std::istringstream lines(config.placed(read.error().message));
-    for (std::string line; std::getline(lines, line);) config.add_problem(line);
+  auto function = make_with_mistakes(config, ports);
+  if (config.diagnostics().lines.size() > before) return make_error(config.mistakes(before));
+  return function;
+}
+
+Expected<std::unique_ptr<engine::Function>> make_checked_function(Config& config, const engine::PortTable& ports,
+                                                                  const function::LoadProgress& progress) {
+  const std::size_t before = config.diagnostics().lines.size();
+  auto function = make_with_mistakes(config, ports);
+  if (auto* router = dynamic_cast<function::Router*>(function.get())) {
+    router->watch_loading(progress);
+    // Sizes that were mistaken are not what is meant.
+    if (config.ok()) check_tables(config, router->options());
+    if (const auto read = router->read_statics(); !read) {
+      std::istringstream lines(config.placed(read.error().message));
+      for (std::string line; std::getline(lines, line);) config.add_problem(line);
+    }
   }
   if (config.diagnostics().lines.size() > before) return make_error(config.mistakes(before));
   return function;

@@ -153,6 +153,9 @@ Gateway::~Gateway() {
     reloader_.join();
   }
   mirror_.reset();
+  if (router_ != nullptr) {
+    router_->leave_to_eal();
+  }
   engine_.reset();
   if (eal_started_) {
     port::stop_eal();
@@ -357,13 +360,17 @@ Expected<std::string> Gateway::reload() {
 Expected<std::string> Gateway::reload_now() {
   Config fresh = Config::from_file(config_.file());
   if (!fresh.ok()) {
+    (void)make_checked_function(fresh, described_ports(fresh.engine));  // for what is wrong there, too
     return make_error(fresh.mistakes());
   }
-  if (const std::string difference = needs_restart(config_, fresh); !difference.empty()) {
-    return make_error(fresh.placed(difference + " cannot change while the gateway runs: restart it"));
+  if (const std::string differences = needs_restart(config_, fresh); !differences.empty()) {
+    return make_error(fresh.placed(differences));
   }
-  auto function = make_checked_function(fresh, engine_->port_table());
+  auto function = make_checked_function(fresh, engine_->port_table(), [this](std::size_t lines, std::size_t) {
+    return loading_.step("reading routes", lines, 0);
+  });
   if (!function) {
+    loading_.done();
     return tl::unexpected(function.error());
   }
   auto changed = engine_->function().reconfigure(**function);

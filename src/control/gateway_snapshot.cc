@@ -209,32 +209,92 @@ RouteTable list_routes(const function::RouteTable& table, const engine::PortTabl
   return result;
 }
 
-std::string needs_restart(const Config& running_config, const Config& wanted_config) {
+namespace {
+
+class Differences {
+ public:
+  void compare(const std::string& setting, const auto& running, const auto& wanted) {
+    if (!(running == wanted)) {
+      add(setting + " cannot change");
+    }
+  }
+  void add(const std::string& line) {
+    lines_ += (lines_.empty() ? "" : "\n") + line + " while the gateway runs: restart it";
+  }
+  const std::string& lines() const { return lines_; }
+
+ private:
+  std::string lines_;
+};
+
+void compare_engine(const Config& running_config, const Config& wanted_config, Differences& differences) {
   const engine::Options& running = running_config.engine;
   const engine::Options& wanted = wanted_config.engine;
-  if (running.chain != wanted.chain) {
-    return "[engine] chain";
+  const auto compare = [&](const char* key, const auto& before, const auto& after) {
+    differences.compare(std::string("[engine] ") + key, before, after);
+  };
+  compare("chain", running.chain, wanted.chain);
+  compare("device", running.device, wanted.device);
+  compare("deadline", running.deadline, wanted.deadline);
+  compare("cycle", running.cycle, wanted.cycle);
+  compare("overlap", running.overlap, wanted.overlap);
+  compare("batch", running.batch, wanted.batch);
+  compare("batches", running.batches, wanted.batches);
+  compare("streams", running.streams, wanted.streams);
+  compare("poll", running.poll, wanted.poll);
+  compare("scheduling", running.scheduling, wanted.scheduling);
+  compare("cores", running.cores, wanted.cores);
+  compare("forwarder_cores", running.forwarder_cores, wanted.forwarder_cores);
+  compare("worker_core", running.worker_core, wanted.worker_core);
+  compare("busy_cores", running_config.allow_busy_cores, wanted_config.allow_busy_cores);
+  compare("mode", running.mode, wanted.mode);
+  compare("cpu_below", running.cpu_below, wanted.cpu_below);
+}
+
+void compare_port(const port::PortOptions& running, const port::PortOptions& wanted, Differences& differences) {
+  const auto compare = [&](const char* key, const auto& before, const auto& after) {
+    differences.compare("[[port]] '" + wanted.name + "' " + key, before, after);
+  };
+  compare("name", running.name, wanted.name);
+  compare("device", running.device, wanted.device);
+  compare("queues", running.queues, wanted.queues);
+  compare("lanes", running.lanes, wanted.lanes);
+  compare("mtu", running.mtu, wanted.mtu);
+  compare("twin", running.twin, wanted.twin);
+  compare("peer", running.peer, wanted.peer);
+  compare("descriptors", running.descriptors, wanted.descriptors);
+  compare("promiscuous", running.promiscuous, wanted.promiscuous);
+}
+
+void compare_ports(const std::vector<port::PortOptions>& running, const std::vector<port::PortOptions>& wanted,
+                   Differences& differences) {
+  for (std::size_t i = 0; i < std::max(running.size(), wanted.size()); ++i) {
+    if (i >= running.size()) {
+      differences.add("[[port]] '" + wanted[i].name + "' cannot be added");
+    } else if (i >= wanted.size()) {
+      differences.add("[[port]] '" + running[i].name + "' cannot be taken out");
+    } else {
+      compare_port(running[i], wanted[i], differences);
+    }
   }
-  if (running.device != wanted.device || running.deadline != wanted.deadline || running.cycle != wanted.cycle ||
-      running.overlap != wanted.overlap || running.batch != wanted.batch || running.batches != wanted.batches ||
-      running.streams != wanted.streams || running.poll != wanted.poll || running.scheduling != wanted.scheduling ||
-      running.cores != wanted.cores || running.forwarder_cores != wanted.forwarder_cores ||
-      running.worker_core != wanted.worker_core || running.mode != wanted.mode ||
-      running.cpu_below != wanted.cpu_below || running_config.allow_busy_cores != wanted_config.allow_busy_cores) {
-    return "[engine]";
-  }
-  if (running.memory != wanted.memory) {
-    return "[memory]";
-  }
-  if (running_config.api.listen != wanted_config.api.listen ||
-      running_config.api.allow_remote != wanted_config.api.allow_remote) {
-    return "[api]";
-  }
-  if (running_config.log.level != wanted_config.log.level || running_config.log.file != wanted_config.log.file ||
-      running_config.log.format != wanted_config.log.format) {
-    return "[log]";
-  }
-  return running.ports == wanted.ports ? "" : "[[port]]";
+}
+
+}  // namespace
+
+std::string needs_restart(const Config& running, const Config& wanted) {
+  Differences differences;
+  compare_engine(running, wanted, differences);
+  differences.compare("[memory] hugepages", running.engine.memory.hugepages, wanted.engine.memory.hugepages);
+  differences.compare("[memory] size", running.engine.memory.size, wanted.engine.memory.size);
+  differences.compare("[memory] frames", running.engine.memory.frames, wanted.engine.memory.frames);
+  differences.compare("[memory] frame_bytes", running.engine.memory.frame_bytes, wanted.engine.memory.frame_bytes);
+  compare_ports(running.engine.ports, wanted.engine.ports, differences);
+  differences.compare("[api] listen", running.api.listen, wanted.api.listen);
+  differences.compare("[api] allow_remote", running.api.allow_remote, wanted.api.allow_remote);
+  differences.compare("[log] level", running.log.level, wanted.log.level);
+  differences.compare("[log] file", running.log.file, wanted.log.file);
+  differences.compare("[log] format", running.log.format, wanted.log.format);
+  return differences.lines();
 }
 
 }  // namespace sluice::control

@@ -23,7 +23,7 @@ MirrorSnapshot mirror_snapshot(const MirrorStats& stats);
 
 RouteTable list_routes(const function::RouteTable& table, const engine::PortTable& ports, const RouteQuery& query);
 
-// Which part of the configuration differs that only a restart can change; empty: none.
+// A line for each setting that differs and that only a start can change, to be placed in `wanted`; empty: none.
 std::string needs_restart(const Config& running, const Config& wanted);
 
 }  // namespace sluice::control

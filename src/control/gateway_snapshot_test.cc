@@ -40,32 +40,42 @@ TEST(ReadConsistent, FramesThatAreMissingStayMissing) {
   EXPECT_FALSE(read_consistent([] { return stats_of(2, 1); }, 0, stats));
 }
 
-TEST(NeedsRestart, NamesTheSectionThatOnlyAStartReads) {
+TEST(NeedsRestart, NamesEachSettingThatOnlyAStartReads) {
   const std::string base = "[engine]\nchain = [\"route\"]\n";
   const std::string port = "[[port]]\nname = \"a\"\ndevice = \"net_null0\"\n";
   const Config running = Config::from_text(base + port, "running");
   ASSERT_TRUE(running.ok()) << running.mistakes();
   struct Case {
     std::string text;
-    std::string section;
+    std::string lines;  // what they begin with
   };
+  const std::string rest = " while the gateway runs: restart it";
+  const std::string change = " cannot change" + rest;
   const std::vector<Case> cases = {
       {base + port, ""},
       {base + port + "[route]\nany_mac = true\n", ""},
-      {base + "batch = 512\n" + port, "[engine]"},
-      {base + port + "[[port]]\nname = \"b\"\ndevice = \"net_null1\"\n", "[[port]]"},
-      {base + port + "[log]\nlevel = \"debug\"\n", "[log]"},
-      {base + port + "[log]\nfile = \"/tmp/x.log\"\n", "[log]"},
-      {base + port + "[log]\nformat = \"json\"\n", "[log]"},
-      {base + port + "[api]\nlisten = \"127.0.0.1:9231\"\n", "[api]"},
-      {base + port + "[api]\nallow_remote = true\n", "[api]"},
+      {base + "batch = 512\nmode = \"zero-load\"\n" + port,
+       "w:3: [engine] batch" + change + "\nw:4: [engine] mode" + change},
+      {base + "busy_cores = \"allow\"\n" + port, "w:3: [engine] busy_cores" + change},
+      {base + "[memory]\nframes = 8192\n" + port, "w:4: [memory] frames" + change},
+      {base + port + "queues = 2\n", "w:6: [[port]] 'a' queues" + change + "\nw:5: [[port]] 'a' lanes" + change},
+      {base + port + "mtu = 1400\ntwin = \"sl-a\"\n",
+       "w:6: [[port]] 'a' mtu" + change + "\nw:7: [[port]] 'a' twin" + change},
+      {base + port + "[[port]]\nname = \"b\"\ndevice = \"net_null1\"\n", "w:8: [[port]] 'b' cannot be added" + rest},
+      {base + port + "[log]\nlevel = \"debug\"\n", "w:7: [log] level" + change},
+      {base + port + "[log]\nfile = \"/tmp/x.log\"\n", "w:7: [log] file" + change},
+      {base + port + "[log]\nformat = \"json\"\n", "w:7: [log] format" + change},
+      {base + port + "[api]\nlisten = \"127.0.0.1:9231\"\n", "w:7: [api] listen" + change},
+      {base + port + "[api]\nallow_remote = true\n", "w:7: [api] allow_remote" + change},
   };
   for (const Case& one : cases) {
     SCOPED_TRACE(one.text);
-    const Config wanted = Config::from_text(one.text, "wanted");
+    Config wanted = Config::from_text(one.text, "w");
     ASSERT_TRUE(wanted.ok()) << wanted.mistakes();
-    EXPECT_EQ(needs_restart(running, wanted), one.section);
+    EXPECT_EQ(wanted.placed(needs_restart(running, wanted)), one.lines);
   }
+  const Config two = Config::from_text(cases[7].text, "two");
+  EXPECT_EQ(needs_restart(two, running), "[[port]] 'b' cannot be taken out" + rest);
 }
 
 }  // namespace

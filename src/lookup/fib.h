@@ -47,6 +47,10 @@ class Fib {
   };
   // How a table of this many routes is sized when groups4 or groups6 is 0; the GPU's tables use the same figure.
   static std::uint32_t default_groups(int family, std::uint32_t max_routes);
+  // The fewest max_routes whose default_groups() are `groups`.
+  static std::uint32_t routes_for(int family, std::uint32_t groups);
+  // The longest prefix that is kept for a route: its own, but a host's for one that reaches the last address (fib.cc).
+  static packet::IpPrefix deepest(const packet::IpPrefix& prefix);
 
   // DPDK heap memory that a family's table of this many routes takes, but for a few percent. Needs no DPDK running.
   static std::uint64_t memory_needed(int family, std::uint32_t max_routes);

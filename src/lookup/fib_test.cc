@@ -96,7 +96,7 @@ TEST_F(FibTest, AFullTableNamesTheKeyAndStaysAsItWas) {
 }
 
 TEST(FibMemory, IsKnownBeforeATableIsMade) {
-  for (const std::uint32_t routes : {10'000U, 300'000U}) {
+  for (const std::uint32_t routes : {10'000U, 200'000U}) {
     const auto fib = Fib::create({.name = "memory", .max_routes4 = routes, .max_routes6 = routes});
     ASSERT_TRUE(fib) << fib.error().message;
     const auto needed = static_cast<double>(Fib::memory_needed(4, routes) + Fib::memory_needed(6, routes));

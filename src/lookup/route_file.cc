@@ -23,6 +23,7 @@ constexpr std::string_view xz_magic(
     "\xfd"
     "7zXZ\0",
     6);
+constexpr std::size_t lines_between_looks = 1024;
 
 Expected<std::string> unpack_xz(const std::string& path, const std::string& packed) {
   lzma_stream stream = LZMA_STREAM_INIT;
@@ -111,18 +112,22 @@ class Mistakes {
   std::string text_;
 };
 
-// Calls `line(text)` for each line; a message that it returns is a mistake.
+// Calls `line(text, number)` for each line; a message that it returns is a mistake.
 template <typename Line>
-Expected<void> for_each_line(const std::string& path, std::string_view text, const Line& line) {
+Expected<void> for_each_line(const std::string& path, std::string_view text, const ReadProgress& progress,
+                             const Line& line) {
   Mistakes mistakes(path);
   for (std::size_t number = 1; !text.empty(); ++number) {
+    if (progress && number % lines_between_looks == 0 && !progress(number)) {
+      return make_error(path + ": interrupted while it was read");
+    }
     const std::size_t end = text.find('\n');
     std::string_view one = text.substr(0, end);
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     if (one.ends_with('\r')) {
       one.remove_suffix(1);
     }
-    if (const std::string wrong = line(one); !wrong.empty()) {
+    if (const std::string wrong = line(one, static_cast<std::uint32_t>(number)); !wrong.empty()) {
       mistakes.add(number, wrong);
     }
   }
@@ -145,7 +150,7 @@ std::string_view take_field(std::string_view& text) {
   return field;
 }
 
-std::string read_route(std::string_view line, RouteList& list, Names& names) {
+std::string read_route(std::string_view line, std::uint32_t number, RouteList& list, Names& names) {
   line = line.substr(0, line.find('#'));
   const std::string_view prefix = take_word(line);
   const std::string_view next_hop = take_word(line);
@@ -160,12 +165,12 @@ std::string read_route(std::string_view line, RouteList& list, Names& names) {
     return parsed.error().message;
   }
   const NextHopId id = names.id_of(next_hop);
-  list.routes.push_back({*parsed, id});
+  list.routes.push_back({*parsed, id, 0, number});
   return names.wrong_with(id);
 }
 
 // BGP4MP|time|A|peer|AS|prefix|path|origin|next hop|…   BGP4MP|time|W|peer|AS|prefix
-std::string read_update(std::string_view line, RouteList& list, Names& names) {
+std::string read_update(std::string_view line, std::uint32_t number, RouteList& list, Names& names) {
   std::string_view field[9];
   for (std::string_view& f : field) {
     f = take_field(line);
@@ -192,19 +197,21 @@ std::string read_update(std::string_view line, RouteList& list, Names& names) {
   if (announce && field[8].empty()) {
     return "announces " + parsed->str() + " without a next hop";
   }
-  list.routes.push_back({*parsed, announce ? names.id_of(field[8]) : no_route, seconds});
+  list.routes.push_back({*parsed, announce ? names.id_of(field[8]) : no_route, seconds, number});
   return {};
 }
 
 template <typename Read>
-Expected<RouteList> read_list(const std::string& path, const NextHopCheck& check, const Read& read) {
+Expected<RouteList> read_list(const std::string& path, const NextHopCheck& check, const ReadProgress& progress,
+                              const Read& read) {
   auto text = read_text(path);
   if (!text) {
     return tl::unexpected(text.error());
   }
   RouteList list;
   Names names(list, check);
-  auto ok = for_each_line(path, *text, [&](std::string_view line) { return read(line, list, names); });
+  auto ok = for_each_line(path, *text, progress,
+                          [&](std::string_view line, std::uint32_t number) { return read(line, number, list, names); });
   if (!ok) {
     return tl::unexpected(ok.error());
   }
@@ -213,12 +220,12 @@ Expected<RouteList> read_list(const std::string& path, const NextHopCheck& check
 
 }  // namespace
 
-Expected<RouteList> read_routes(const std::string& path, const NextHopCheck& check) {
-  return read_list(path, check, read_route);
+Expected<RouteList> read_routes(const std::string& path, const NextHopCheck& check, const ReadProgress& progress) {
+  return read_list(path, check, progress, read_route);
 }
 
 Expected<RouteList> read_updates(const std::string& path) {
-  return read_list(path, {}, read_update);
+  return read_list(path, {}, {}, read_update);
 }
 
 std::string data_path(const std::string& name) {

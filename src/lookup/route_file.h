@@ -10,6 +10,7 @@
 // about 0.3 us per line, and the file's text in memory while it is read.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -26,6 +27,7 @@ struct RouteLine {
   packet::IpPrefix prefix;
   NextHopId next_hop = no_route;  // index into RouteList::next_hops; no_route: the line names none, or withdraws
   double seconds = 0;             // of an update: when it came, since 1970
+  std::uint32_t line = 0;         // of the file
 };
 
 struct RouteList {
@@ -38,8 +40,12 @@ struct RouteList {
 // once for each next hop.
 using NextHopCheck = std::function<std::string(std::string_view next_hop)>;
 
+// Asked now and then while a file is read, with the lines so far. False: stop, which is an Error then.
+using ReadProgress = std::function<bool(std::size_t lines)>;
+
 // Without a check any word is a next hop, and a line may have none.
-Expected<RouteList> read_routes(const std::string& path, const NextHopCheck& check = {});
+Expected<RouteList> read_routes(const std::string& path, const NextHopCheck& check = {},
+                                const ReadProgress& progress = {});
 
 // The updates in order: a line with a next hop announces (adds or replaces), one without withdraws.
 Expected<RouteList> read_updates(const std::string& path);

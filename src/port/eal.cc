@@ -3,10 +3,12 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 #include "base/machine.h"
 #include "port/pci_device.h"
@@ -26,6 +28,18 @@ std::uint64_t free_hugepage_bytes() {
     bytes += pages * std::strtoull(name.c_str() + std::strlen("hugepages-"), nullptr, 10) * 1024;
   }
   return bytes;
+}
+
+// Without swapping; no limit where the kernel does not say.
+std::uint64_t available_bytes() {
+  std::ifstream file("/proc/meminfo");
+  std::uint64_t kilobytes = 0;
+  for (std::string line; std::getline(file, line);) {
+    if (std::sscanf(line.c_str(), "MemAvailable: %lu kB", &kilobytes) == 1) {
+      return kilobytes << 10;
+    }
+  }
+  return std::numeric_limits<std::uint64_t>::max();
 }
 
 std::string pmd_folder() {
@@ -75,6 +89,13 @@ Expected<EalReport> start_eal(const MemoryOptions& memory, const std::vector<Por
     return make_error("[memory] hugepages = \"require\": " + megabytes(memory.size) + " of hugepages are needed and " +
                       megabytes(free_bytes) + " are free; reserve " + std::to_string(missing) +
                       " more 2 MB pages (sysctl vm.nr_hugepages) or set hugepages = \"auto\"");
+  }
+
+  // The kernel would say yes, and end a process later, when frames fill the memory.
+  if (const std::uint64_t available = available_bytes(); !report.hugepages && memory.size > available) {
+    return make_error("[memory] size: " + megabytes(memory.size) + " are needed, and this machine has " +
+                      megabytes(available) + " available (MemAvailable) and " + megabytes(free_bytes) +
+                      " of free hugepages: lower size, or make room");
   }
 
   std::vector<std::string> args = {"sluice",      "--no-telemetry",

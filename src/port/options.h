@@ -25,7 +25,7 @@ enum class Hugepages { automatic, off, require };
 
 struct MemoryOptions {
   Hugepages hugepages = Hugepages::automatic;
-  std::uint64_t size = 1536ULL << 20;  // bytes that DPDK may take, all pools and tables together; touched as used
+  std::uint64_t size = 2048ULL << 20;  // bytes that DPDK may take, all pools and tables together; touched as used
   unsigned frames = 16384;             // mbufs per port queue
   unsigned frame_bytes = 2048;         // data room of an mbuf behind its headroom
   bool operator==(const MemoryOptions&) const = default;

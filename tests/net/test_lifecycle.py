@@ -43,6 +43,27 @@ def test_reload_of_a_bad_file_changes_nothing(fresh):
     assert gateway.healthy() and fresh.reaches(SERVER4)
 
 
+def test_a_reload_that_needs_a_restart_names_each_setting_and_its_line(fresh):
+    gateway = fresh.start()
+    good = gateway.config_path.read_text(encoding="utf-8")
+    gateway.config_path.write_text(good.replace('"50ms"', '"60ms"').replace("200_000", "200_001"), encoding="utf-8")
+    answer = gateway.control("reload", check=False)
+    assert f"{gateway.config_path}:3: [engine] deadline cannot change while the gateway runs: restart it" in answer
+    gateway.config_path.write_text(good.replace("200_000", "200_001"), encoding="utf-8")
+    line = good[:good.index("max_ipv4")].count("\n") + 1
+    answer = gateway.control("reload", check=False)
+    assert f"{gateway.config_path}:{line}: [route] max_ipv4 cannot change while the router runs: restart it" in answer
+
+
+@pytest.mark.parametrize("command", ["check", "run"])
+def test_all_mistakes_are_found_in_one_pass_and_said_by_line(fresh, command):
+    path = fresh.folder / "wrong.toml"
+    path.write_text('[route]\nmax_ipv4 = 0\nmax_ipv7 = 1\n[memory]\nsize = "1M"\n[[port]]\nname = "lan"\n'
+                    'device = "net_null0"\n[engine]\nbatch = 1\n', encoding="utf-8")
+    lines = fresh.router.run([SLUICE, command, path], check=False).splitlines()
+    assert [line.removeprefix(f"{path}:").split(":")[0] for line in lines] == ["2", "3", "5", "10"], lines
+
+
 def test_killed_and_started_again(fresh):
     """kill -9 leaves nothing behind that stops the next start; forwarding resumes."""
     gateway = fresh.start()

@@ -2,6 +2,7 @@
 
 import os
 import pty
+import random
 import re
 import resource
 import signal
@@ -122,6 +123,35 @@ def test_a_terminal_shows_how_far_a_reload_is(fresh, table):
     shown = os.read(terminal, 65536).decode()
     assert re.search(r"routes: \[#*\.*\] \d+% \(\d+ of 600000\)", shown), shown
     os.close(terminal)
+
+
+def write_scattered(path, next_hop):
+    """/24s all over the address space, hardly one beside another."""
+    numbers = random.Random(4)
+    blocks = sorted(numbers.sample(range(1 << 16, 223 << 16), ROUTES))
+    with open(path, "w", encoding="ascii") as file:
+        for block in blocks:
+            file.write(f"{block >> 16}.{block >> 8 & 255}.{block & 255}.0/24 {next_hop}\n")
+    return path
+
+
+@pytest.mark.parametrize("at", ["reading routes", "routes"])
+def test_ctrl_c_ends_a_gateway_whose_whole_table_changes(fresh, at):
+    """Neither the new table is read to its end, nor the old one taken apart route by route."""
+    table = write_scattered(fresh.folder / "routes.txt", "10.2.0.2")
+    fresh.configuration = {"route": (*ROOM, f'table = "{table}"'), "size": "1G"}
+    gateway = fresh.start()
+    write_scattered(table, "10.2.0.3")
+    gateway.process.send_signal(signal.SIGHUP)
+    assert wait_until(lambda: gateway.stats()["loading"]["what"] == at, 20, 0.01)
+    before, began = cpu_seconds(gateway.process.pid), time.monotonic()
+    gateway.process.send_signal(signal.SIGINT)
+    _, status, usage = os.wait4(gateway.process.pid, 0)
+    took = min(time.monotonic() - began, usage.ru_utime + usage.ru_stime - before)
+    gateway.process.returncode = os.waitstatus_to_exitcode(status)
+    log = gateway.interrupt()
+    assert took < 1, f"{took:.2f} s"
+    assert "routes from the configuration are in force" not in log
 
 
 @pytest.mark.parametrize("how", ["api", "sighup"])

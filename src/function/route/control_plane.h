@@ -27,6 +27,9 @@ enum class RouteKind : std::uint8_t {
   unreachable,  // the host's kernel answers with an ICMP error
 };
 
+// Of routes that the configuration itself names: every route of the kernel is better.
+inline constexpr std::uint32_t static_metric = 1U << 31;
+
 struct Route {
   packet::IpPrefix prefix;
   RouteKind kind = RouteKind::unicast;

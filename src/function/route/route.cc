@@ -109,7 +109,7 @@ Expected<void> Router::prepare() {
 }
 
 Expected<void> Router::read_statics() {
-  auto routes = StaticRoutes::read(options_.statics);
+  auto routes = StaticRoutes::read(options_.statics, {options_.max_ipv4, options_.max_ipv6}, progress_);
   if (!routes) {
     return tl::unexpected(routes.error());
   }
@@ -122,7 +122,7 @@ Expected<void> Router::load(const Router& from, const LoadProgress& progress) {
   if (from.statics_read_) {
     return statics_.apply(*from.statics_read_, options.neighbours, *table_, progress);
   }
-  auto routes = StaticRoutes::read(options);
+  auto routes = StaticRoutes::read(options, {options_.max_ipv4, options_.max_ipv6}, progress);
   if (!routes) {
     return tl::unexpected(routes.error());
   }
@@ -132,9 +132,17 @@ Expected<void> Router::load(const Router& from, const LoadProgress& progress) {
 Expected<std::string> Router::reconfigure(const engine::Function& fresh) {
   const auto& router = static_cast<const Router&>(fresh);
   const RouterOptions& options = router.options_;
-  if (options.max_ipv4 != options_.max_ipv4 || options.max_ipv6 != options_.max_ipv6 ||
-      options.kernel != options_.kernel) {
-    return make_error("[route] max_ipv4, max_ipv6 and kernel cannot change while the router runs: restart it");
+  std::string fixed;
+  for (const auto& [key, differs] : {std::pair{"max_ipv4", options.max_ipv4 != options_.max_ipv4},
+                                     std::pair{"max_ipv6", options.max_ipv6 != options_.max_ipv6},
+                                     std::pair{"kernel", options.kernel != options_.kernel}}) {
+    if (differs) {
+      fixed += (fixed.empty() ? "" : "\n") + ("[route] " + std::string(key)) +
+               " cannot change while the router runs: restart it";
+    }
+  }
+  if (!fixed.empty()) {
+    return make_error(fixed);
   }
   if (auto applied = load(router, progress_); !applied) {
     return tl::unexpected(applied.error());

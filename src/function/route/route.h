@@ -76,6 +76,8 @@ class Router : public engine::Function {
   bool device_follows() const { return gpu_fib_ == nullptr || gpu_fib_->up_to_date(); }
   lookup::Fib& fib() { return *fib_; }
   const RouterOptions& options() const { return options_; }
+  // For a program that ends: the tables are not taken apart route by route, which takes seconds. No look-up after that.
+  void leave_to_eal() { fib_->leave_to_eal(); }
 
  private:
   packet::FrameKind look_closer(engine::Burst& burst, unsigned i) const;

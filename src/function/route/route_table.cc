@@ -314,16 +314,20 @@ Route RouteTable::route_of(const packet::IpPrefix& prefix, const Candidate& cand
 std::vector<Route> RouteTable::list(const std::function<bool(const packet::IpPrefix&)>& wanted, std::size_t limit,
                                     std::uint64_t& matching) const {
   const std::lock_guard lock(mutex_);
+  using Entry = decltype(best_)::value_type;
+  std::vector<const Entry*> entries;
+  for (const Entry& entry : best_) {
+    if (wanted(entry.first)) {
+      entries.push_back(&entry);
+    }
+  }
+  matching = entries.size();
+  const auto end = entries.begin() + static_cast<std::ptrdiff_t>(std::min(limit, entries.size()));
+  std::partial_sort(entries.begin(), end, entries.end(),
+                    [](const Entry* a, const Entry* b) { return a->first < b->first; });
   std::vector<Route> routes;
-  matching = 0;
-  for (const auto& [prefix, candidate] : best_) {
-    if (!wanted(prefix)) {
-      continue;
-    }
-    ++matching;
-    if (routes.size() < limit) {
-      routes.push_back(route_of(prefix, candidate));
-    }
+  for (auto entry = entries.begin(); entry != end; ++entry) {
+    routes.push_back(route_of((*entry)->first, (*entry)->second));
   }
   return routes;
 }

@@ -49,8 +49,8 @@ class RouteTable : public ControlPlane {
   std::uint32_t mtu(PortIndex port) const { return mtu_[port].load(std::memory_order_relaxed); }
   // Both in one look: the MTU of a link that is up, or 0.
   std::uint32_t carries(PortIndex port) const { return carries_[port].load(std::memory_order_relaxed); }
-  // Up to `limit` of the routes in force whose prefix is wanted, in no particular order; `matching`: how many there
-  // are.
+  // The first `limit` of the routes in force whose prefix is wanted, by family, address and length; `matching`: how
+  // many there are.
   std::vector<Route> list(const std::function<bool(const packet::IpPrefix&)>& wanted, std::size_t limit,
                           std::uint64_t& matching) const;
   std::vector<NeighbourRow> neighbours() const;

@@ -70,6 +70,21 @@ class RouteTableTest : public testing::Test {
   std::unique_ptr<RouteTable> table_;
 };
 
+TEST_F(RouteTableTest, ListsItsRoutesInOrder) {
+  for (const char* prefix : {"20.0.0.0/8", "9.0.0.0/16", "9.0.0.0/8"}) {
+    ASSERT_TRUE(add(prefix, 0, "10.0.0.1"));
+  }
+  ASSERT_TRUE(add("2001:db8::/32", 0, "fd00::1"));
+  ASSERT_TRUE(add("::/0", 0, "fd00::1"));
+  std::uint64_t matching = 0;
+  std::vector<std::string> first;
+  for (const Route& route : table_->list([](const packet::IpPrefix&) { return true; }, 4, matching)) {
+    first.push_back(route.prefix.str());
+  }
+  EXPECT_EQ(matching, 5U);
+  EXPECT_EQ(first, (std::vector<std::string>{"9.0.0.0/8", "9.0.0.0/16", "20.0.0.0/8", "::/0"}));
+}
+
 TEST_F(RouteTableTest, ARefusedNeighbourIsTriedAgain) {
   ASSERT_TRUE(add("10.0.0.0/24", 0, ""));
   for (const char* prefix : {"20.0.0.0/8", "21.0.0.0/8", "22.0.0.0/8"}) {

@@ -5,12 +5,12 @@
 #include <string_view>
 
 #include "lookup/route_file.h"
+#include "lookup/table_need.h"
 
 namespace sluice::function {
 namespace {
 
-constexpr std::uint32_t static_metric = 1U << 31;  // every route of the kernel is better
-constexpr std::uint32_t protocol_static = 4;       // RTPROT_STATIC
+constexpr std::uint32_t protocol_static = 4;  // RTPROT_STATIC
 
 constexpr std::size_t routes_between_looks = 1024;
 
@@ -29,6 +29,52 @@ std::string place_of(const std::string& table, const std::string& message) {
   return has_line ? message : "[route] table: " + message;
 }
 
+// Counts routes as they are read, and remembers the first of each family that there is no room for.
+class RoomCount {
+ public:
+  explicit RoomCount(const StaticRoutes::Room& room) : room_(room) {}
+
+  // `place`: what to call it, made only when asked for.
+  template <typename Place>
+  void add(const packet::IpPrefix& prefix, const Place& place) {
+    const int family = prefix.address.family;
+    need_.add(prefix);
+    if (std::string& first = first_[family == 6]; first.empty() && !need_.fits(family, room(family))) {
+      first = place() + prefix.str();
+    }
+  }
+
+  Expected<void> result() const {
+    std::string lines;
+    for (const int family : {4, 6}) {
+      if (!first_[family == 6].empty()) {
+        lines += (lines.empty() ? "" : "\n") + refusal(family);
+      }
+    }
+    return lines.empty() ? Expected<void>() : make_error(lines);
+  }
+
+ private:
+  std::uint32_t room(int family) const { return family == 4 ? room_.max_ipv4 : room_.max_ipv6; }
+  std::string refusal(int family) const {
+    const std::string key = family == 4 ? "max_ipv4" : "max_ipv6";
+    const std::string version = family == 4 ? "IPv4" : "IPv6";
+    const bool too_many = need_.routes(family) > room(family);
+    return "[route] " + key + " = " + std::to_string(room(family)) + ": there are " +
+           std::to_string(need_.routes(family)) + " " + version + " routes" +
+           (too_many ? ""
+                     : ", which need " + std::to_string(need_.groups(family)) +
+                           " groups for prefixes longer than /24, and there are " +
+                           std::to_string(lookup::Fib::default_groups(family, room(family)))) +
+           "; the first that does not fit is " + first_[family == 6] + ": set " + key + " = " +
+           std::to_string(need_.max_routes(family)) + " or more";
+  }
+
+  StaticRoutes::Room room_;
+  lookup::TableNeed need_;
+  std::string first_[2];
+};
+
 }  // namespace
 
 // Asks now and then whether to go on, and remembers that the answer was no.
@@ -46,15 +92,20 @@ struct StaticRoutes::Watch {
   }
 };
 
-Expected<StaticRoutes::Routes> StaticRoutes::read(const StaticOptions& options) {
+Expected<StaticRoutes::Routes> StaticRoutes::read(const StaticOptions& options, const Room& room,
+                                                  const LoadProgress& progress) {
   Routes routes;
+  RoomCount count(room);
   for (const StaticConnected& connected : options.connected) {
-    routes[connected.prefix] = {connected.port, {}, 1};
+    if (routes.insert_or_assign(connected.prefix, NextHop{connected.port, {}, 1}).second) {
+      count.add(connected.prefix, [] { return std::string("[[route.connected]] "); });
+    }
   }
   if (options.table.empty()) {
-    return routes;
+    return count.result().map([&] { return std::move(routes); });
   }
-  auto list = lookup::read_routes(options.table, wrong_gateway);
+  auto list = lookup::read_routes(options.table, wrong_gateway,
+                                  [&](std::size_t lines) { return !progress || progress(lines, 0); });
   if (!list) {
     return make_error(place_of(options.table, list.error().message));
   }
@@ -64,9 +115,15 @@ Expected<StaticRoutes::Routes> StaticRoutes::read(const StaticOptions& options) 
   }
   routes.reserve(list->routes.size());
   for (const lookup::RouteLine& line : list->routes) {
-    routes[line.prefix] = {AdjacencyTable::any_port, gateways[line.next_hop], 1};
+    if (progress && routes.size() % routes_between_looks == 0 && !progress(list->routes.size(), 0)) {
+      return make_error("interrupted while routes were read");
+    }
+    const NextHop hop{AdjacencyTable::any_port, gateways[line.next_hop], 1};
+    if (routes.insert_or_assign(line.prefix, hop).second) {
+      count.add(line.prefix, [&] { return options.table + ":" + std::to_string(line.line) + ": "; });
+    }
   }
-  return routes;
+  return count.result().map([&] { return std::move(routes); });
 }
 
 Expected<StaticRoutes::Step> StaticRoutes::take(const RouteStep& step, RouteTable& table) {

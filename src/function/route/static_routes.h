@@ -2,7 +2,9 @@
 // They give way to every route of the kernel for the same prefix.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -43,9 +45,15 @@ class StaticRoutes {
   };
   using Routes = std::unordered_map<packet::IpPrefix, NextHop, Hash>;
 
-  // The routes that `options` name, with the file read as a whole and every line of it checked. Needs no table. An
-  // Error has a line for each mistake, with file and line (lookup/route_file.h).
-  static Expected<Routes> read(const StaticOptions& options);
+  // How many routes the tables are to hold.
+  struct Room {
+    std::uint32_t max_ipv4 = std::numeric_limits<std::uint32_t>::max();
+    std::uint32_t max_ipv6 = std::numeric_limits<std::uint32_t>::max();
+  };
+  // The routes that `options` name, with the file read as a whole, every line of it checked, and counted. Needs no
+  // table. An Error has a line for each mistake, with file and line (lookup/route_file.h); of routes that are more than
+  // there is room for, the first one; or `progress` said stop.
+  static Expected<Routes> read(const StaticOptions& options, const Room& room, const LoadProgress& progress = {});
 
   // Makes the table hold `routes` and the neighbours, and no longer what an earlier call said. Routes are added or
   // replaced first, then those that are gone are removed, so that forwarding goes on meanwhile; only when the table has

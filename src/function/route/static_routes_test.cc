@@ -46,7 +46,7 @@ class StaticRoutesTest : public testing::Test {
     return all;
   }
   Expected<void> apply(const StaticOptions& options, const LoadProgress& progress = {}) {
-    const auto read = StaticRoutes::read(options);
+    const auto read = StaticRoutes::read(options, {});
     if (!read) return tl::unexpected(read.error());
     return statics_.apply(*read, options.neighbours, *table_, progress);
   }
@@ -107,13 +107,13 @@ TEST_F(StaticRoutesTest, EveryBadNextHopIsNamedWithItsLine) {
   std::ofstream(path_) << "10.0.0.0/8 192.0.2.1\n10.1.0.0/16 gateway\n10.2.0.0/16\n";
   StaticOptions options;
   options.table = path_;
-  const auto read = StaticRoutes::read(options);
+  const auto read = StaticRoutes::read(options, {});
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().message,
             path_ + ":2: next hop 'gateway' is not an IPv4 or IPv6 address; each line is \"prefix gateway\"\n" + path_ +
                 ":3: has no gateway; each line is \"prefix gateway\"");
   options.table = "/nowhere/7";
-  EXPECT_EQ(StaticRoutes::read(options).error().message, "[route] table: /nowhere/7: No such file or directory");
+  EXPECT_EQ(StaticRoutes::read(options, {}).error().message, "[route] table: /nowhere/7: No such file or directory");
 }
 
 TEST_F(StaticRoutesTest, LoadingTellsHowFarItIsAndStopsWhenTold) {
