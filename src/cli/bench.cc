@@ -60,6 +60,11 @@ void add_options(CLI::App& command, bench::BenchOptions& options) {
       ->capture_default_str();
   command.add_flag("!--no-goals", options.goals,
                    "measure only: a goal that is missed is neither said nor exit status 1");
+  command
+      .add_option("--admission", options.admission,
+                  "all frames, or those that can leave before their deadline; auto: the bench's own")
+      ->check(CLI::IsMember({"auto", "deadline", "all"}))
+      ->capture_default_str();
   command.add_flag("--realtime", options.realtime, "lanes and worker run above every ordinary thread (SCHED_FIFO)");
   command.add_option(
       "--csv", options.csv,

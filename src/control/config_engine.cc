@@ -127,6 +127,10 @@ void read_engine(Settings root, engine::Options& options, bool& allow_busy_cores
   options.scheduling =
       choose<Scheduling>(section, "scheduling", {{"normal", Scheduling::normal}, {"realtime", Scheduling::realtime}},
                          {"normal", "realtime"}, options.scheduling);
+  using engine::Admit;
+  options.admission = choose<Admit>(section, "admission",
+                                    {{"auto", Admit::automatic}, {"deadline", Admit::in_time}, {"all", Admit::all}},
+                                    {"auto", "deadline", "all"}, options.admission);
   options.cores = read_cores(section, "cores", "auto");
   options.forwarder_cores = read_cores(section, "forwarder_cores", "shared");
   options.worker_core = number("worker_core", options.worker_core, -1, highest_core);

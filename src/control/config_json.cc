@@ -24,6 +24,7 @@ ordered_json engine_json(const Config& config) {
           {"batches", options.batches},
           {"streams", options.streams},
           {"poll", polls[static_cast<int>(options.poll)]},
+          {"admission", engine::admit_name(options.admission)},
           {"scheduling", options.scheduling == engine::Scheduling::realtime ? "realtime" : "normal"},
           {"forwarder_cores",
            options.forwarder_cores.empty() ? ordered_json("shared") : ordered_json(options.forwarder_cores)},

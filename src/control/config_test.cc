@@ -79,6 +79,7 @@ worker_core = 4
 busy_cores = "allow"
 forwarder_cores = [6, 7]
 scheduling = "realtime"
+admission = "all"
 mode = "zero-load"
 cpu_below = 100
 chain = ["probe"]
@@ -124,6 +125,7 @@ format = "json"
   EXPECT_THAT(e.cores, ElementsAre(2, 3));
   EXPECT_THAT(e.forwarder_cores, ElementsAre(6, 7));
   EXPECT_EQ(e.scheduling, engine::Scheduling::realtime);
+  EXPECT_EQ(e.admission, engine::Admit::all);
   EXPECT_EQ(e.worker_core, 4);
   EXPECT_TRUE(config.allow_busy_cores);
   EXPECT_EQ(e.mode, engine::Mode::zero_load);

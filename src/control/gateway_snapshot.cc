@@ -242,6 +242,7 @@ void compare_engine(const Config& running_config, const Config& wanted_config, D
   compare("batches", running.batches, wanted.batches);
   compare("streams", running.streams, wanted.streams);
   compare("poll", running.poll, wanted.poll);
+  compare("admission", running.admission, wanted.admission);
   compare("scheduling", running.scheduling, wanted.scheduling);
   compare("cores", running.cores, wanted.cores);
   compare("forwarder_cores", running.forwarder_cores, wanted.forwarder_cores);

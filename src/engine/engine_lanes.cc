@@ -63,6 +63,11 @@ Expected<void> Engine::add_lane(std::uint16_t port, std::uint16_t lane_of_port) 
   }
   const std::uint32_t cpu_below =
       options_.cpu_below >= 0 ? static_cast<std::uint32_t>(options_.cpu_below) : inline_batch;
+  const auto ticks = [this](std::chrono::nanoseconds time) {
+    return static_cast<std::uint64_t>(static_cast<double>(time.count()) * tsc_per_ns_);
+  };
+  const bool refuses_overdue =
+      options_.admission == Admit::in_time || (options_.admission == Admit::automatic && gpu_ != nullptr);
   Lane::Parts parts{index,
                     port,
                     static_cast<std::uint16_t>(lane_of_port % queues),
@@ -74,7 +79,10 @@ Expected<void> Engine::add_lane(std::uint16_t port, std::uint16_t lane_of_port) 
                     &clock_,
                     options_.mode,
                     cpu_below,
-                    static_cast<std::uint64_t>(static_cast<double>(options_.deadline.count()) * tsc_per_ns_),
+                    ticks(options_.deadline),
+                    ticks(timing_.cycle),
+                    timing_.overlap,
+                    refuses_overdue,
                     shares_queue};
   lanes_.push_back(std::make_unique<Lane>(std::move(parts), std::move(*ring), std::move(*inbox)));
   LaneThread& collector = *threads_[index % collectors];

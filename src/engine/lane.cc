@@ -13,7 +13,8 @@ Lane::Lane(Parts parts, std::unique_ptr<BatchRing> ring, FlowInbox inbox)
       ring_(std::move(ring)),
       inbox_(std::move(inbox)),
       burst_(collected_counters_, parts_.host_ports),
-      emitter_(parts_.ports, parts_.tx_queue, forwarded_counters_, parts_.host_ports) {}
+      emitter_(parts_.ports, parts_.tx_queue, forwarded_counters_, parts_.host_ports),
+      admission_(parts_.refuses_overdue ? Admission(parts_.deadline_tsc, parts_.cycle_tsc) : Admission()) {}
 
 void Lane::set_threads(const Side& collector, const Side& forwarder) {
   collector_ = collector;
@@ -43,6 +44,9 @@ unsigned Lane::collect_round() {
     seen_epoch_ = epoch;
     time_point(cycles);
   }
+  if (seal_is_due_ && !device_is_behind()) {
+    hand_over(*ring_->open());
+  }
   return receive();
 }
 
@@ -65,17 +69,23 @@ void Lane::time_point(std::uint64_t cycles) {
     on_device_.store(!inline_now_, std::memory_order_relaxed);
     parts_.clock->bell.ring();  // from now on the worker's time points are waited for
   }
-  if (open_count_ != 0) {
-    hand_over(*ring_->open());
-  }
+  seal_is_due_ = open_count_ != 0;  // collect_round() does it
 }
 
-bool Lane::device_computes() {
+bool Lane::device_computes() const {
   return !inline_now_ && parts_.clock->device_up.load(std::memory_order_relaxed);
+}
+
+// More batches are under way than the bound has cycles for: another one would only wait behind them. The open one goes
+// on filling instead, because a larger one costs the device less per frame.
+bool Lane::device_is_behind() const {
+  return device_computes() && ring_->in_use() > parts_.overlap;
 }
 
 void Lane::hand_over(Batch& batch) {
   open_count_ = 0;
+  seal_is_due_ = false;
+  batch.sealed_tsc = rte_rdtsc();
   if (device_computes()) {
     collected_counters_.batches_gpu.add(1);
     collected_counters_.frames_gpu.add(batch.count);
@@ -83,7 +93,7 @@ void Lane::hand_over(Batch& batch) {
   } else {
     const std::uint32_t frames = batch.count;  // the forwarder may be done with the batch before this returns
     ring_->seal(BatchState::in_flight);
-    collector_.away->look(rte_rdtsc());
+    collector_.away->look(batch.sealed_tsc);
     compute_here(batch);
     collector_.away->resume(rte_rdtsc());
     collected_counters_.batches_cpu.add(1);
@@ -158,6 +168,20 @@ unsigned Lane::join_pieces(unsigned count) {
   return kept;
 }
 
+// Whether a burst of that time of arrival can leave before its deadline. A port that does not know it says "just now".
+bool Lane::in_time(std::uint64_t rx_tsc) const {
+  const port::Port& port = *parts_.ports[parts_.port];
+  const std::uint64_t age = parts_.shares_queue ? rte_rdtsc() - rx_tsc : port.waited(parts_.queue);
+  return admission_.in_time(age, device_computes());
+}
+
+void Lane::refuse(unsigned count) {
+  collected_counters_.rx_frames.add(count);
+  collected_counters_.rx_bytes.add(burst_bytes_);
+  collected_counters_.drops[overdue].add(count);
+  rte_pktmbuf_free_bulk(burst_.frames(), count);
+}
+
 unsigned Lane::receive() {
   // A lane that shares a queue goes on until its owner puts nothing more aside.
   const bool receiving = parts_.shares_queue
@@ -177,7 +201,9 @@ unsigned Lane::receive() {
   }
   std::uint64_t now = 0;
   const unsigned count = receive_burst(now);
-  if (count != 0) {
+  if (count != 0 && !in_time(now)) [[unlikely]] {
+    refuse(count);
+  } else if (count != 0) {
     burst_.begin(count, parts_.port);
     collected_counters_.rx_frames.add(count);
     collected_counters_.rx_bytes.add(burst_bytes_);
@@ -225,6 +251,7 @@ unsigned Lane::forward_done() {
       break;
     }
     forward(*batch);
+    admission_.took(rte_rdtsc() - batch->sealed_tsc);
     forwarded_.add(batch->count);
     ring_->release();
     ++batches;

@@ -11,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/admission.h"
 #include "engine/away.h"
 #include "engine/batch_ring.h"
 #include "engine/batch_writer.h"
@@ -29,6 +30,8 @@ inline const packet::Reason measured_only =
     packet::register_reason("measured_only", "collector-only mode measures receiving and sends nothing");
 inline const packet::Reason in_pieces =
     packet::register_reason("in_pieces", "the frame came in several buffers and does not fit into one");
+inline const packet::Reason overdue =
+    packet::register_reason("overdue", "the frame had waited so long that it could not have left before its deadline");
 inline const packet::Reason stopped = packet::register_reason("stopped", "still in a queue when the gateway stopped");
 
 // Frames that a lane computes itself at a time, so that the CPU device works in cache.
@@ -60,7 +63,10 @@ class Lane {
     Mode mode;
     std::uint32_t cpu_below;  // frames per cycle
     std::uint64_t deadline_tsc;
-    bool shares_queue;  // receives from inbox() instead of the queue: `queue` belongs to another lane of the port
+    std::uint64_t cycle_tsc;  // 0: none
+    std::uint32_t overlap;    // cycles that a batch may spend on the device
+    bool refuses_overdue;     // admission.h
+    bool shares_queue;        // receives from inbox() instead of the queue: `queue` belongs to another lane of the port
   };
   Lane(Parts parts, std::unique_ptr<BatchRing> ring, FlowInbox inbox = {});
 
@@ -79,8 +85,9 @@ class Lane {
   // No more receiving; what is in flight goes on until drained() (any thread may ask).
   void stop_receiving() { receiving_.store(false, std::memory_order_relaxed); }
   bool drained() const { return drained_.load(std::memory_order_acquire); }
-  // Frames that wait for a time point, a device or the forwarder. Each from the thread of its round.
+  // Frames that wait for a time point: from the collector's thread.
   bool collector_holds_frames() const { return open_count_ != 0; }
+  // Frames that wait for a device or the forwarder. Any thread.
   bool forwarder_holds_frames() const { return ring_->in_use() != 0; }
   // Whether the lane's batches go to the device at present, so that it needs time points. Any thread.
   bool on_device() const { return on_device_.load(std::memory_order_relaxed); }
@@ -104,12 +111,15 @@ class Lane {
   void abandon();
 
  private:
-  bool device_computes();
+  bool device_computes() const;
   void time_point(std::uint64_t cycles);
   unsigned receive();
   unsigned receive_burst(std::uint64_t& now);
+  bool in_time(std::uint64_t rx_tsc) const;
+  void refuse(unsigned count);
   bool survey(unsigned count);
   unsigned join_pieces(unsigned count);
+  bool device_is_behind() const;
   void hand_over(Batch& batch);
   void compute_here(Batch& batch);
   void rescue(Batch& batch);
@@ -132,6 +142,7 @@ class Lane {
   Burst burst_;
   std::uint64_t burst_bytes_ = 0;
   Emitter emitter_;
+  Admission admission_;
   std::atomic<bool> receiving_{true};
   std::atomic<bool> drained_{false};
   std::atomic<bool> on_device_{false};
@@ -139,6 +150,7 @@ class Lane {
   std::uint64_t cycle_frames_ = 0;
   std::uint32_t open_count_ = 0;
   bool inline_now_ = true;
+  bool seal_is_due_ = false;  // a time point has passed that did not seal
 };
 
 }  // namespace sluice::engine

@@ -27,6 +27,15 @@ constexpr const char* mode_name(Mode mode) {
 // realtime: threads that no ordinary thread of the machine preempts (SCHED_FIFO).
 enum class Scheduling { normal, realtime };
 
+// Which frames are let in: all, or those that can leave before their deadline (admission.h). automatic: the latter with
+// a GPU.
+enum class Admit { automatic, in_time, all };
+// As the configuration names it.
+constexpr const char* admit_name(Admit admit) {
+  constexpr const char* names[] = {"auto", "deadline", "all"};
+  return names[static_cast<int>(admit)];
+}
+
 enum class Poll { automatic, busy, adaptive };
 
 struct Options {
@@ -39,6 +48,7 @@ struct Options {
   unsigned streams = 4;               // CUDA streams
   Poll poll = Poll::automatic;
   Scheduling scheduling = Scheduling::normal;
+  Admit admission = Admit::automatic;
   std::vector<int> cores;            // of the lanes; empty: chosen
   std::vector<int> forwarder_cores;  // of their forwarders; empty: each lane forwards on its own core
   int worker_core = -1;              // -1: chosen

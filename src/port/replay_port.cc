@@ -148,11 +148,13 @@ Expected<ReplayOptions> ReplayOptions::parse(const std::string& devargs) {
       options.seed = static_cast<std::uint64_t>(number);
     } else if (key == "rate") {
       options.rate = number;
+    } else if (key == "ring") {
+      options.ring = static_cast<unsigned>(number);
     } else if (key == "refresh") {
       options.refresh = static_cast<unsigned>(number);
     } else {
       return make_error("replay: '" + item +
-                        "': the keys are mix, frames, family (4 or 6), seed, rate, refresh, destinations");
+                        "': the keys are mix, frames, family (4 or 6), seed, rate, ring, refresh, destinations");
     }
     at = next;
   }
@@ -171,6 +173,7 @@ Expected<std::unique_ptr<ReplayPort>> ReplayPort::create(const std::string& name
   port->frame_bytes_ = frame_bytes;
   port->refresh_ = options.refresh;
   port->frames_ = options.frames;
+  port->ring_ = options.ring != 0 ? std::min(options.ring, options.frames) : options.frames;
   port->family_.store(options.family, std::memory_order_relaxed);
   for (unsigned q = 0; q < queues; ++q) {
     auto frames = make_frames(options, options.family, port->mac_.str(), q, frame_bytes);
@@ -236,6 +239,30 @@ void ReplayPort::set_rate(double frames_per_second) {
   }
 }
 
+// Credits the frames of another `ticks`; those that the ring has no room for are lost.
+void ReplayPort::Queue::fall_due(double ticks, unsigned room) {
+  credit += ticks * seen_rate;
+  if (credit <= room) {
+    return;
+  }
+  const double lost = credit - room;
+  missed.store(missed.load(std::memory_order_relaxed) + static_cast<std::uint64_t>(lost), std::memory_order_relaxed);
+  credit = room;
+  gap_ticks += lost / seen_rate;
+  if (gap_count == gaps.size()) {
+    // Joined with the last one, which makes the frames between the two a little older than they are.
+    Gap& last = gaps[(first_gap + gap_count - 1) % gaps.size()];
+    last = {taken + room, last.ticks + lost / seen_rate};
+  } else {
+    gaps[(first_gap + gap_count++) % gaps.size()] = {taken + room, lost / seen_rate};
+  }
+}
+
+// How long the first frame in the ring has been due.
+double ReplayPort::Queue::head_waited() const {
+  return std::max(0.0, credit - 1) / seen_rate + gap_ticks;
+}
+
 std::uint16_t ReplayPort::rx_burst(std::uint16_t q, rte_mbuf** frames, std::uint16_t count) {
   Queue& queue = *queues_[q];
   const double rate = queue.rate_per_tsc.load(std::memory_order_relaxed);
@@ -245,17 +272,12 @@ std::uint16_t ReplayPort::rx_burst(std::uint16_t q, rte_mbuf** frames, std::uint
       queue.seen_rate = rate;
       queue.credit = 0;
       queue.last_tsc = now;
+      queue.gap_count = 0;
+      queue.gap_ticks = 0;
     }
-    queue.credit += static_cast<double>(now - queue.last_tsc) * rate;
+    queue.fall_due(static_cast<double>(now - queue.last_tsc), ring_);
     queue.last_tsc = now;
-    // What a NIC's receive ring would have overflowed with: more than the queue's frames are due at once.
-    if (queue.credit > frames_) {
-      queue.missed.store(
-          queue.missed.load(std::memory_order_relaxed) + static_cast<std::uint64_t>(queue.credit - frames_),
-          std::memory_order_relaxed);
-      queue.credit = frames_;
-    }
-    queue.waited = static_cast<std::uint64_t>(std::max(0.0, queue.credit - 1) / rate);
+    queue.waited = static_cast<std::uint64_t>(queue.head_waited());
     count = static_cast<std::uint16_t>(std::min<double>(count, queue.credit));
   } else {
     queue.waited = 0;
@@ -267,6 +289,11 @@ std::uint16_t ReplayPort::rx_burst(std::uint16_t q, rte_mbuf** frames, std::uint
   }
   if (rate > 0) {
     queue.credit -= count;
+    queue.taken += count;
+    for (; queue.gap_count != 0 && queue.gaps[queue.first_gap].before <= queue.taken; --queue.gap_count) {
+      queue.gap_ticks -= queue.gaps[queue.first_gap].ticks;
+      queue.first_gap = (queue.first_gap + 1) % queue.gaps.size();
+    }
   }
   if (const int family = family_.load(std::memory_order_acquire); family != queue.seen_family) {
     queue.seen_family = family;

@@ -8,8 +8,8 @@
 // 1/refresh of a small copy.
 //
 // Offered load: without `rate`, as fast as the lane polls; with it, frames fall due at that rate and those that no free
-// frame is there for are counted as missed, as a NIC would. waited() says how long frames had been due when they were
-// taken, as if a NIC had stamped their arrival.
+// frame is there for, or that find `ring` others waiting, are counted as missed, as a NIC would: those that came first
+// stay. waited() says how long frames had been due when they were taken, as if a NIC had stamped their arrival.
 //
 // A port's address comes from its name, so that two ports of one gateway are two hosts; frames are addressed to it.
 //
@@ -41,12 +41,14 @@ struct ReplayOptions {
   int family = 4;           // 4 | 6
   std::uint64_t seed = 1;
   double rate = 0;       // frames per second and queue; 0: unlimited
+  unsigned ring = 0;     // due frames that may wait to be received, per queue, as a NIC's descriptors; 0: all
   unsigned refresh = 0;  // rounds between refreshes; 0: never
   // Drawn at random, from those of the frame's family; random addresses when there are none.
   std::vector<packet::IpAddress> destinations;
 
-  // From devargs: "replay,mix=heavy-tail,frames=16384,family=6,seed=1,rate=1e6,refresh=200,destinations=FILE".
-  // FILE has one address on a line.
+  // From devargs:
+  // "replay,mix=heavy-tail,frames=16384,family=6,seed=1,rate=1e6,ring=4096,refresh=200,destinations=FILE". FILE has one
+  // address on a line.
   static Expected<ReplayOptions> parse(const std::string& devargs);
 };
 
@@ -79,7 +81,15 @@ class ReplayPort {
   Expected<void> set_family(int family);
 
  private:
+  // When the ring was full, frames that fell due were lost: those in it before are older by that time than their place
+  // in it says.
+  struct Gap {
+    std::uint64_t before = 0;  // the number of the first frame behind it, of those that were not lost
+    double ticks = 0;
+  };
   struct Queue {
+    void fall_due(double ticks, unsigned room);
+    double head_waited() const;
     FramePool pool;
     std::array<std::vector<std::vector<std::uint8_t>>, 2> pristine;  // by family_at()
     int seen_family = 4;
@@ -88,6 +98,10 @@ class ReplayPort {
     double seen_rate = 0;
     double credit = 0;
     std::uint64_t last_tsc = 0;
+    std::uint64_t taken = 0;  // at the seen rate
+    std::array<Gap, 64> gaps{};
+    unsigned first_gap = 0, gap_count = 0;
+    double gap_ticks = 0;  // of all of them
     std::uint64_t waited = 0;
     std::uint64_t handed_out = 0;
     std::atomic<std::uint64_t> missed{0};
@@ -101,6 +115,7 @@ class ReplayPort {
   std::vector<std::unique_ptr<Queue>> queues_;
   unsigned refresh_ = 0;
   unsigned frames_ = 0;
+  unsigned ring_ = 0;
   Observer observer_;
 };
 

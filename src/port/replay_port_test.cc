@@ -114,6 +114,35 @@ TEST(ReplayPort, FramesWaitFromTheMomentThatTheyAreDue) {
   port->tx_burst(burst, 8);
 }
 
+TEST(ReplayPort, AFullRingKeepsWhatCameFirst) {
+  auto port = ReplayPort::create("ring", 1, *ReplayOptions::parse("replay,frames=100,ring=8"), 256);
+  ASSERT_TRUE(port) << (port ? "" : port.error().message);
+  rte_mbuf* burst[64];
+  (*port)->set_rate(1000);
+  EXPECT_EQ((*port)->rx_burst(0, burst, 64), 0);
+  const std::uint64_t ms = rte_get_tsc_hz() / 1000;
+  const auto wait = [&](std::uint64_t ticks) {
+    for (const std::uint64_t begin = rte_rdtsc(); rte_rdtsc() - begin < ticks;) {
+    }
+  };
+  // Two overflows: eight frames of the first 8 ms, of which four make room for four of the time after 40 ms.
+  wait(40 * ms);
+  ASSERT_EQ((*port)->rx_burst(0, burst, 4), 4);
+  EXPECT_GE((*port)->waited(0), 38 * ms);
+  EXPECT_GE((*port)->missed(), 30U);
+  wait(40 * ms);
+  ASSERT_EQ((*port)->rx_burst(0, burst + 4, 4), 4);
+  EXPECT_GE((*port)->waited(0), 70 * ms);
+  ASSERT_EQ((*port)->rx_burst(0, burst + 8, 4), 4);
+  EXPECT_GE((*port)->waited(0), 34 * ms);
+  EXPECT_LT((*port)->waited(0), 60 * ms);
+  EXPECT_GE((*port)->missed(), 64U);
+  // Nothing is left of the gaps.
+  wait(3 * ms);
+  ASSERT_GE((*port)->rx_burst(0, burst + 12, 64), 3);
+  EXPECT_LT((*port)->waited(0), 30 * ms);
+}
+
 TEST(ReplayPort, NoFrameMissesItsRefreshWhateverTheBursts) {
   for (const unsigned refresh : {1U, 2U, 5U}) {
     auto port = ReplayPort::create("refresh", 1,

@@ -10,7 +10,7 @@ BUSY = 'busy_cores = "allow"'  # whatever else this machine does meanwhile
 CASES = {
     "lanes share a queue": {"port": ("lanes = 3",), "memory": ("frames = 8192",)},
     "forwarders apart": {"engine": (BUSY, "forwarder_cores = [0]")},
-    "both": {"port": ("lanes = 2",), "engine": (BUSY, "forwarder_cores = [0]", "cores = [1]")},
+    "both": {"size": "640M", "port": ("lanes = 2",), "engine": (BUSY, "forwarder_cores = [0]", "cores = [1]")},
 }
 
 

@@ -158,7 +158,7 @@ def test_memif_joins_two_gateways(tmp_path):
             folder.mkdir()
             memif = f"net_memif0,role={role},id=7,socket={socket},socket-abstract=no"
             ports = [("edge", edge, twin), ("core", memif, "sl-core")]
-            gateways.append(Gateway(host, folder, config(ports, size="384M")).start())
+            gateways.append(Gateway(host, folder, config(ports, size="448M")).start())
             host.sysctl(net__ipv4__ip_forward=1, net__ipv6__conf__all__forwarding=1)
             for interface, four, six in ((twin, f"10.{net}.0.1", f"2001:db8:{net}::1"),
                                          ("sl-core", f"10.9.0.{net}", f"2001:db8:9::{net}")):

@@ -23,16 +23,17 @@ struct BenchOptions {
   unsigned batch = 0;
   unsigned batches = 0;
   unsigned streams = 0;
-  unsigned frames = 0;            // per lane
-  std::string function_settings;  // extra TOML for the function's section
-  std::string table;              // route: a file of routes; empty: made up
-  std::string updates;            // churn: a file of BGP updates; empty: made up
-  std::string pace = "own";       // churn: of the updates (updates.h)
-  double at = 0;                  // echo, touch: hold this share of the ceiling instead of searching for the highest;
-                                  // churn: load, as a share of the saturated rate; 0: the bench's own
-  bool goals = true;              // judged: missing one is exit status 1
-  bool realtime = false;          // lanes and worker run in real time (SCHED_FIFO)
-  std::string csv;                // rows are appended here
+  unsigned frames = 0;             // per lane
+  std::string function_settings;   // extra TOML for the function's section
+  std::string table;               // route: a file of routes; empty: made up
+  std::string updates;             // churn: a file of BGP updates; empty: made up
+  std::string pace = "own";        // churn: of the updates (updates.h)
+  double at = 0;                   // echo, touch: hold this share of the ceiling instead of searching for the highest;
+                                   // churn: load, as a share of the saturated rate; 0: the bench's own
+  bool goals = true;               // judged: missing one is exit status 1
+  std::string admission = "auto";  // which frames are let in (engine/options.h)
+  bool realtime = false;           // lanes and worker run in real time (SCHED_FIFO)
+  std::string csv;                 // rows are appended here
 };
 
 // The ceilings of this machine, measured now in DPDK's memory, which must have been started; printed as a side effect.

@@ -43,6 +43,7 @@ TEST_F(Csv, RowsHaveAFieldForEachColumnAndNoneForWhatThereIsNot) {
   outcome.p50_us = 1.25;
   outcome.deadline_misses = 7;
   outcome.misses_away = 5;
+  outcome.refused = 4;
   Yardsticks yardsticks;
   yardsticks.share = 0.5;
   yardsticks.goal = 0.9;
@@ -52,8 +53,8 @@ TEST_F(Csv, RowsHaveAFieldForEachColumnAndNoneForWhatThereIsNot) {
   const std::vector<std::string> lines = lines_of(options_.csv);
   ASSERT_EQ(lines.size(), 3U);
   EXPECT_EQ(lines[0], csv_header());
-  EXPECT_EQ(lines[1], "echo,64 1 ms held,1.500,2.000,0.5000,1.2,,,,7,0,3000000,0.90,,,,,,5");
-  EXPECT_EQ(lines[2], "route,cpu,1.500,2.000,,1.2,,,,7,0,3000000,,,,,,,5");
+  EXPECT_EQ(lines[1], "echo,64 1 ms held,1.500,2.000,0.5000,1.2,,,,7,0,3000000,0.90,,,,,,5,4");
+  EXPECT_EQ(lines[2], "route,cpu,1.500,2.000,,1.2,,,,7,0,3000000,,,,,,,5,4");
   for (const std::string& line : lines) {
     EXPECT_EQ(std::count(line.begin(), line.end(), ','), std::count(lines[0].begin(), lines[0].end(), ',')) << line;
   }

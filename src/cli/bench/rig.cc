@@ -30,8 +30,8 @@ Expected<std::unique_ptr<Rig>> Rig::make(const RigOptions& options) {
   engine.memory.frames = options.frames;
   port::PortOptions port;
   port.name = "replay";
-  port.device = fmt::format("replay,mix={},frames={},family={},refresh={}", options.mix, options.frames, options.family,
-                            options.refresh);
+  port.device = fmt::format("replay,mix={},frames={},family={},refresh={},ring={}", options.mix, options.frames,
+                            options.family, options.refresh, options.ring);
   if (!options.destinations.empty()) {
     port.device += ",destinations=" + options.destinations;
   }
@@ -96,6 +96,7 @@ Outcome Rig::since(const engine::EngineStats& before, const engine::EngineStats&
     outcome.bytes = after.total.tx_bytes - before.total.tx_bytes;
   }
   outcome.offered_missed = after.ports[0].device.missed - before.ports[0].device.missed;
+  outcome.refused = after.drops[engine::overdue] - before.drops[engine::overdue];
   outcome.deadline_misses = after.total.misses - before.total.misses;
   outcome.misses_away = after.total.misses_away - before.total.misses_away;
   outcome.aways = after.lanes_away.times + after.worker_away.times - before.lanes_away.times - before.worker_away.times;
@@ -198,6 +199,9 @@ void apply(const BenchOptions& from, engine::Options& to) {
   to.batch = from.batch != 0 ? from.batch : to.batch;
   to.batches = from.batches != 0 ? from.batches : to.batches;
   to.scheduling = from.realtime ? engine::Scheduling::realtime : to.scheduling;
+  for (const auto admission : {engine::Admit::in_time, engine::Admit::all}) {
+    to.admission = from.admission == engine::admit_name(admission) ? admission : to.admission;
+  }
   to.streams = from.streams != 0 ? from.streams : to.streams;
 }
 
@@ -215,12 +219,12 @@ Expected<void> start_bench_eal(std::uint64_t bytes) {
 std::string row(const std::string& label, const Outcome& o) {
   return fmt::format(
       "{:<22} {:8.2f} Mpps {:7.2f} GB/s | p50 {:7.1f} p99 {:7.1f} p99.9 {:7.1f} max {:8.1f} us | late {} (away {}, {} "
-      "times, longest ever {:.0f} us) lost {} | "
+      "times, longest ever {:.0f} us) lost {} refused {} | "
       "device p50 "
       "{:.0f} max {:.0f} us, overruns {}, late cycles {}, slow launches {}, stalls {}, full {}, on GPU {:.0f} %",
       label, o.mpps(), o.gbytes(), o.p50_us, o.p99_us, o.p999_us, o.max_us, o.deadline_misses, o.misses_away, o.aways,
-      o.longest_away_us, o.offered_missed, o.device_p50_us, o.device_max_us, o.overruns, o.late_cycles, o.slow_launches,
-      o.stalls, o.sealed_full,
+      o.longest_away_us, o.offered_missed, o.refused, o.device_p50_us, o.device_max_us, o.overruns, o.late_cycles,
+      o.slow_launches, o.stalls, o.sealed_full,
       100.0 * static_cast<double>(o.gpu_frames) /
           static_cast<double>(std::max<std::uint64_t>(1, o.gpu_frames + o.cpu_frames)));
 }

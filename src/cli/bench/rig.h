@@ -23,6 +23,7 @@ struct RigOptions {
   unsigned ports = 1;        // "replay", "replay2", …, alike; figures are those of the first
   unsigned lanes = 1;
   unsigned frames = 16384;  // per lane
+  unsigned ring = 0;        // of these, due ones that may wait to be received; 0: all
   // Puts something around the function, for verification.
   std::function<std::unique_ptr<engine::Function>(std::unique_ptr<engine::Function>)> wrap;
 };
@@ -32,6 +33,7 @@ struct Outcome {
   double seconds = 0;
   std::uint64_t frames = 0, bytes = 0;  // transmitted; in collector-only mode collected, and dropped as measured_only
   std::uint64_t offered_missed = 0;     // due, but no free frame was there: the gateway was too slow
+  std::uint64_t refused = 0;            // overdue when they were collected (engine/admission.h); part of `dropped`
   std::uint64_t deadline_misses = 0;
   std::uint64_t misses_away = 0;  // of these: on time if the machine had let the threads run (engine/away.h)
   std::uint64_t aways = 0, slow_launches = 0;
@@ -47,7 +49,12 @@ struct Outcome {
   }
   // Late frames that the machine does not explain.
   std::uint64_t own_misses() const { return deadline_misses - std::min(deadline_misses, misses_away); }
-  bool clean() const { return deadline_misses == 0 && offered_missed == 0; }
+  bool clean() const { return deadline_misses == 0 && offered_missed == 0 && refused == 0; }
+  // Frames that were offered and not let in.
+  std::uint64_t not_let_in() const { return offered_missed + refused; }
+  double not_let_in_share() const {
+    return static_cast<double>(not_let_in()) / static_cast<double>(std::max<std::uint64_t>(1, frames + not_let_in()));
+  }
 };
 
 class Rig {

@@ -165,6 +165,7 @@ RigOptions router_rig(const BenchOptions& options, const RouterTable& table, int
   rig.engine.batch = 8192;
   rig.engine.batches = 6;
   rig.engine.mode = mode;
+  rig.engine.admission = engine::Admit::all;  // what is late is to be seen
   apply(options, rig.engine);
   rig.engine.device = device;
   rig.engine.cpu_below = device == "cpu" ? -1 : 0;
