@@ -69,14 +69,18 @@ class ApiTest : public testing::Test {
     return answer ? "not refused" : answer.error().message;
   }
 
-  // Bytes as they are, over a socket of our own; the whole answer.
-  std::string raw(const std::string& request) const {
+  int connected() const {
     const int fd = socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in to{};
     to.sin_family = AF_INET;
     to.sin_port = htons(static_cast<std::uint16_t>(api_->address().port));
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
+    return fd;
+  }
+  // Bytes as they are, over a socket of our own; the whole answer.
+  std::string raw(const std::string& request) const {
+    const int fd = connected();
     send(fd, request.data(), request.size(), MSG_NOSIGNAL);
     std::string answer;
     char buffer[4096];
@@ -216,12 +220,7 @@ TEST_F(ApiTest, ManyClientsAreServedOneAtATime) {
 }
 
 TEST_F(ApiTest, StopsAtOnceWithAnIdleClient) {
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in to{};
-  to.sin_family = AF_INET;
-  to.sin_port = htons(static_cast<std::uint16_t>(api_->address().port));
-  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  ASSERT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
+  const int fd = connected();
   const auto begin = std::chrono::steady_clock::now();
   api_.reset();
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(6));

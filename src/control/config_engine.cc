@@ -77,20 +77,22 @@ bool is_replay(const port::PortOptions& port) {
   return port::device_name(port.device) == "replay";
 }
 
-std::uint64_t pool_count(const engine::Options& options) {
-  std::uint64_t pools = 0;
+// Of all ports but replays. The pool of a queue that lanes share has so many for each of them (engine/engine.cc).
+std::uint64_t pool_frames(const engine::Options& options) {
+  std::uint64_t frames = 0;
   for (const port::PortOptions& port : options.ports) {
-    if (!is_replay(port)) pools += std::max(port.queues, port.lane_count());
+    const std::uint64_t lanes_of_queue = (port.lane_count() + port.queues - 1) / port.queues;
+    if (!is_replay(port)) frames += port.queues * lanes_of_queue * options.memory.frames;
   }
-  return pools;
+  return frames;
 }
 
 std::uint64_t frame_bytes(const port::MemoryOptions& memory) {
   return memory.frame_bytes + bytes_around_frame;
 }
 
-std::uint64_t lane_frames_bytes(const engine::Options& options) {
-  return pool_count(options) * options.memory.frames * frame_bytes(options.memory);
+std::uint64_t pool_bytes(const engine::Options& options) {
+  return pool_frames(options) * frame_bytes(options.memory);
 }
 
 // Of each queue; the device was checked, or a mistake of it is said already.
@@ -174,19 +176,22 @@ void read_memory(Settings root, port::MemoryOptions& memory) {
   section.finish();
 }
 
+std::string megabytes(std::uint64_t bytes) {
+  return std::to_string((bytes + (1 << 20) - 1) >> 20) + "M";
+}
+
 std::uint64_t frames_bytes(const engine::Options& options) {
-  std::uint64_t bytes = lane_frames_bytes(options);
+  std::uint64_t bytes = pool_bytes(options);
   for (const port::PortOptions& port : options.ports) bytes += replay_bytes(port, options.memory);
   return bytes;
 }
 
 bool refuse_replay_frames(std::vector<Settings> ports, const engine::Options& options, std::uint64_t tables) {
-  const std::uint64_t rest = lane_frames_bytes(options) + tables;
+  const std::uint64_t rest = pool_bytes(options) + tables;
   const std::uint64_t size = options.memory.size;
-  if (rest > size || rest + frames_bytes(options) - lane_frames_bytes(options) <= size) return false;
+  if (rest > size || rest + frames_bytes(options) - pool_bytes(options) <= size) return false;
   const auto most = std::ranges::max_element(
       options.ports, {}, [&](const port::PortOptions& port) { return replay_bytes(port, options.memory); });
-  const auto megabytes = [](std::uint64_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20) + "M"; };
   ports.at(static_cast<std::size_t>(most - options.ports.begin()))
       .error("device", std::to_string(replay_frames(*most)) + " frames for each of its " +
                            std::to_string(most->queues) + " queues take " +
@@ -210,11 +215,10 @@ void check_memory(Settings root, const engine::Options& options) {
                                   " in its descriptors: allowed is that or more");
     }
   }
-  const std::uint64_t need = lane_frames_bytes(options);
+  const std::uint64_t need = pool_bytes(options);
   if (need > memory.size) {
-    section.error("size", std::to_string(memory.frames) + " frames for each of " + std::to_string(pool_count(options)) +
-                              " lanes take " + std::to_string((need >> 20) + 1) +
-                              "M: allowed is more than that; or lower frames");
+    section.error("size", "the ports' " + std::to_string(pool_frames(options)) + " frames take " + megabytes(need) +
+                              ": allowed is that or more; or lower frames");
   } else {
     refuse_replay_frames(root.sections("port"), options, 0);
   }

@@ -8,14 +8,13 @@
 
 #include "control/config.h"
 #include "control/function_maker.h"
+#include "control/sample_config.h"
 
 namespace sluice::control {
 namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-const std::string good_port = "[[port]]\nname = \"a\"\ndevice = \"net_null0\"\n";
 
 class RouteTableFile : public testing::Test {
  protected:
@@ -49,8 +48,8 @@ TEST_F(RouteTableFile, ThatIsMissingIsTheMistakeOfItsSetting) {
 TEST_F(RouteTableFile, TablesThatCannotFitIntoTheMemoryAreNamedWithWhatTheyNeed) {
   EXPECT_THAT(mistakes("", "max_ipv4 = 10_000_000\n"),
               ElementsAre(testing::MatchesRegex(
-                  "r.toml:6: \\[route\\] max_ipv4 = 10000000: the tables need [0-9]+ MB and the frames [0-9]+ MB, and "
-                  "\\[memory\\] size is 2048 MB: lower max_ipv4 or max_ipv6, or raise \\[memory\\] size to "
+                  "r.toml:6: \\[route\\] max_ipv4 = 10000000: the tables need [0-9]+M and the frames [0-9]+M, and "
+                  "\\[memory\\] size is 2048M: lower max_ipv4 or max_ipv6, or raise \\[memory\\] size to "
                   "\"[0-9]+M\"")));
 }
 
@@ -93,7 +92,7 @@ TEST(ConfigPlace, NamesTheLineOfTheSettingThatARefusalIsAbout) {
       "[engine]\nchain = [\"probe\"]\ncores = [5]\nworker_core = 5\n"
       "[memory]\nhugepages = \"require\"\n"
       "[[port]]\nname = \"lan\"\ndevice = \"net_null0\"\ntwin = \"sl-lan\"\nmtu = 1600\n"
-      "[[port]]\nname = \"wan\"\ndevice = \"net_null1\"\n";
+      "[[port]]\nname = \"wan\"\ndevice = \"net_null1\"\n[probe]\ndepth = 2\n";
   Config config = Config::from_text(text, "r.toml");
   ASSERT_TRUE(config.ok()) << config.mistakes();
   const std::vector<std::pair<std::string, std::string>> cases = {
@@ -106,7 +105,8 @@ TEST(ConfigPlace, NamesTheLineOfTheSettingThatARefusalIsAbout) {
       {"[[port]] 'lan' (net_null0): the device does not take mtu = 1600", "r.toml:11: "},
       {"[[port]] 'lan': an interface named 'sl-lan' exists and is no TAP", "r.toml:10: "},
       {"there is no interface 'sl-lan', the TAP twin of port 0", "r.toml:10: "},
-      {"[api] listen = \"127.0.0.1:9230\": in use", "r.toml: "},  // no such section
+      {"[api] listen = \"127.0.0.1:9230\": in use", "r.toml: "},     // no such section
+      {"[probe] depth cannot change while it runs", "r.toml:16: "},  // any function's section
       {"something else", "r.toml: "},
       {"my routes.txt:7: 'x' is no prefix", ""},
   };

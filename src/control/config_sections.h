@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "base/settings.h"
@@ -25,6 +26,8 @@ void check_timing(Settings root, const engine::Options& options);
 // Whether the frames that replay ports have of their own are what [memory] size has no room for beside the other frames
 // and `tables` bytes; then it is said at the device of the one that has most. `ports`: the [[port]] sections.
 bool refuse_replay_frames(std::vector<Settings> ports, const engine::Options& options, std::uint64_t tables);
+// Rounded up: "128M".
+std::string megabytes(std::uint64_t bytes);
 // Bytes that the frames of all ports take.
 std::uint64_t frames_bytes(const engine::Options& options);
 

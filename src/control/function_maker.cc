@@ -1,9 +1,9 @@
 #include "control/function_maker.h"
 
+#include <algorithm>
 #include <sstream>
 
 #include "control/config_sections.h"
-#include "function/route/route.h"
 
 namespace sluice::control {
 
@@ -21,20 +21,19 @@ std::unique_ptr<engine::Function> make_with_mistakes(Config& config, const engin
 }
 
 // Before DPDK refuses in the middle: frames and tables are the two that take memory.
-void check_tables(Config& config, const function::Router::RouterOptions& options) {
-  const std::uint64_t tables =
-      lookup::Fib::memory_needed(4, options.max_ipv4) + lookup::Fib::memory_needed(6, options.max_ipv6);
+void check_tables_fit(Config& config, const engine::Tables::Memory& needed) {
+  const std::uint64_t tables = needed.bytes;
   const std::uint64_t frames = frames_bytes(config.engine);
   const std::uint64_t size = config.engine.memory.size;
   if (tables + frames <= size || refuse_replay_frames(config.ports(), config.engine, tables)) return;
-  const auto megabytes = [](std::uint64_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20); };
-  Settings section = config.section("route");
-  const bool only_ipv6 = section.has("max_ipv6") && !section.has("max_ipv4");
-  section.error(only_ipv6 ? "max_ipv6" : "max_ipv4",
-                "the tables need " + megabytes(tables) + " MB and the frames " + megabytes(frames) +
-                    " MB, and [memory] size is " + megabytes(size) +
-                    " MB: lower max_ipv4 or max_ipv6, or raise [memory] size to \"" + megabytes(tables + frames) +
-                    "M\"");
+  Settings section = config.section(config.engine.chain.at(0));
+  const auto given = std::ranges::find_if(needed.keys, [&](std::string_view key) { return section.has(key); });
+  std::string keys;
+  for (const std::string_view key : needed.keys) keys += (keys.empty() ? "" : " or ") + std::string(key);
+  section.error(given != needed.keys.end() ? *given : needed.keys.at(0),
+                "the tables need " + megabytes(tables) + " and the frames " + megabytes(frames) +
+                    ", and [memory] size is " + megabytes(size) + ": lower " + keys + ", or raise [memory] size to \"" +
+                    megabytes(tables + frames) + "\"");
 }
 
 }  // namespace
@@ -47,14 +46,14 @@ Expected<std::unique_ptr<engine::Function>> make_function(Config& config, const 
 }
 
 Expected<std::unique_ptr<engine::Function>> make_checked_function(Config& config, const engine::PortTable& ports,
-                                                                  const function::LoadProgress& progress) {
+                                                                  const engine::TableProgress& progress) {
   const std::size_t before = config.diagnostics().lines.size();
   auto function = make_with_mistakes(config, ports);
-  if (auto* router = dynamic_cast<function::Router*>(function.get())) {
-    router->watch_loading(progress);
+  if (engine::Tables* tables = function ? function->tables() : nullptr) {
+    tables->watch_loading(progress);
     // Sizes that were mistaken are not what is meant.
-    if (config.ok()) check_tables(config, router->options());
-    if (const auto read = router->read_statics(); !read) {
+    if (config.ok()) check_tables_fit(config, tables->memory());
+    if (const auto read = tables->read(); !read) {
       std::istringstream lines(config.placed(read.error().message));
       for (std::string line; std::getline(lines, line);) config.add_problem(line);
     }

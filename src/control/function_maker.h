@@ -7,7 +7,7 @@
 #include "control/config.h"
 #include "engine/function.h"
 #include "engine/port_table.h"
-#include "function/route/static_routes.h"
+#include "engine/tables.h"
 
 namespace sluice::control {
 
@@ -15,11 +15,11 @@ namespace sluice::control {
 // lines.
 Expected<std::unique_ptr<engine::Function>> make_function(Config& config, const engine::PortTable& ports);
 
-// The same, and with everything that `sluice run` would read later on read and checked now: the whole table of static
-// routes, and whether the tables can fit into the memory. Needs no DPDK. `progress`: asked while a big table is
-// read, which it ends by false.
+// The same, and with everything that `sluice run` would read later on read and checked now: the files of the function's
+// tables as a whole, and whether the tables can fit into the memory. Needs no DPDK. `progress`: asked while a big file
+// is read, which it ends by false.
 Expected<std::unique_ptr<engine::Function>> make_checked_function(Config& config, const engine::PortTable& ports,
-                                                                  const function::LoadProgress& progress = {});
+                                                                  const engine::TableProgress& progress = {});
 
 // The ports as the file describes them, before any is opened: enough to check a function's section.
 engine::PortTable described_ports(const engine::Options& options);

@@ -65,7 +65,7 @@ Expected<std::unique_ptr<Gateway>> Gateway::open(Config& config, std::unique_ptr
   Expected<void> step = unless_ended({});
   step = step ? unless_ended(gateway->open_engine(*checked)) : step;
   checked.reset();
-  step = step && gateway->router_ != nullptr ? unless_ended(gateway->open_mirror()) : step;
+  step = step && gateway->routing_ != nullptr ? unless_ended(gateway->open_mirror()) : step;
   gateway->loading_.done();
   if (!step) {
     return tl::unexpected(step.error());
@@ -85,10 +85,9 @@ Expected<std::unique_ptr<Gateway>> Gateway::open(Config& config, std::unique_ptr
 Expected<void> Gateway::open_engine(engine::Function& checked) {
   const auto make = [&](const engine::PortTable& ports) {
     auto function = make_function(config_, ports);
-    if (auto* router = function ? dynamic_cast<function::Router*>(function->get()) : nullptr) {
-      router->take_statics(static_cast<function::Router&>(checked));
-      router->watch_loading(
-          [this](std::size_t done, std::size_t total) { return loading_.step("routes", done, total); });
+    if (engine::Tables* tables = function ? (*function)->tables() : nullptr) {
+      tables->take_read(*checked.tables());
+      tables->watch_loading(watch_tables());
     }
     return function;
   };
@@ -101,13 +100,18 @@ Expected<void> Gateway::open_engine(engine::Function& checked) {
   for (const std::string& note : engine_->notes()) {
     spdlog::info("{}", note);
   }
-  router_ = dynamic_cast<function::Router*>(&engine_->function());
-  if (router_ != nullptr) {
-    const function::RouteTable& table = router_->table();
+  routing_ = engine_->function().routing();
+  if (routing_ != nullptr) {
+    const function::RouteTable& table = routing_->table();
     spdlog::info("routes: {} IPv4 and {} IPv6 from the configuration; room for {} and {}", table.size(4), table.size(6),
-                 router_->options().max_ipv4, router_->options().max_ipv6);
+                 routing_->room(4), routing_->room(6));
   }
   return {};
+}
+
+engine::TableProgress Gateway::watch_tables() {
+  return
+      [this](std::string_view what, std::size_t done, std::size_t total) { return loading_.step(what, done, total); };
 }
 
 void Gateway::look_for_captures() {
@@ -127,13 +131,13 @@ Expected<void> Gateway::open_mirror() {
       options.twins.push_back({static_cast<function::PortIndex>(port), name});
     }
   }
-  if (options.twins.empty() || !router_->options().kernel) {
+  if (options.twins.empty() || !routing_->follows_kernel()) {
     return {};
   }
   options.progress = [this](std::string_view what, std::size_t count) {
     return loading_.step("kernel: " + std::string(what), count, 0);
   };
-  auto mirror = NetlinkMirror::open(std::move(options), router_->table());
+  auto mirror = NetlinkMirror::open(std::move(options), routing_->table());
   if (!mirror) {
     return tl::unexpected(mirror.error());
   }
@@ -153,8 +157,8 @@ Gateway::~Gateway() {
     reloader_.join();
   }
   mirror_.reset();
-  if (router_ != nullptr) {
-    router_->leave_to_eal();
+  if (engine::Tables* tables = engine_ ? engine_->function().tables() : nullptr) {
+    tables->leave_to_eal();
   }
   engine_.reset();
   if (eal_started_) {
@@ -278,8 +282,8 @@ void Gateway::watch_links() {
     if (!deleted_[i]) {
       spdlog::warn("port {}: link {}", port.name, up ? "up" : "down");
     }
-    if (router_ != nullptr && (port.twin.empty() || !mirror_)) {
-      router_->table().set_link(static_cast<function::PortIndex>(i), up, port.mtu);
+    if (routing_ != nullptr && (port.twin.empty() || !mirror_)) {
+      routing_->table().set_link(static_cast<function::PortIndex>(i), up, port.mtu);
     }
   }
 }
@@ -293,11 +297,11 @@ void Gateway::look_at_mirror() {
 
 void Gateway::tick() {
   watch_links();
-  if (router_ == nullptr || !mirror_) {
+  if (routing_ == nullptr || !mirror_) {
     return;
   }
   look_at_mirror();
-  for (const function::AdjacencyTable::Gateway& gateway : router_->table().gateways()) {
+  for (const function::AdjacencyTable::Gateway& gateway : routing_->table().gateways()) {
     if (!gateway.resolved) {
       probe_.send(gateway.address);
     }
@@ -315,8 +319,8 @@ bool Gateway::captures_done() {
 Snapshot Gateway::snapshot() {
   Snapshot snapshot = take_snapshot(*engine_, config_.engine);
   snapshot.uptime_ns = static_cast<std::uint64_t>((std::chrono::steady_clock::now() - started_).count());
-  if (router_ != nullptr) {
-    snapshot.routes = {router_->table().size(4), router_->table().size(6), router_->table().neighbour_count()};
+  if (routing_ != nullptr) {
+    snapshot.routes = {routing_->table().size(4), routing_->table().size(6), routing_->table().neighbour_count()};
   }
   {
     const std::lock_guard mirror_lock(mirror_stats_mutex_);
@@ -328,18 +332,18 @@ Snapshot Gateway::snapshot() {
 }
 
 Expected<RouteTable> Gateway::routes(const RouteQuery& query) {
-  if (router_ == nullptr) {
+  if (routing_ == nullptr) {
     return make_error("the chain of this gateway has no routes: it is not a router");
   }
-  return list_routes(router_->table(), engine_->port_table(), query);
+  return list_routes(routing_->table(), engine_->port_table(), query);
 }
 
 Expected<std::vector<NeighbourRow>> Gateway::neighbours() {
-  if (router_ == nullptr) {
+  if (routing_ == nullptr) {
     return make_error("the chain of this gateway has no neighbours: it is not a router");
   }
   std::vector<NeighbourRow> rows;
-  for (const function::NeighbourRow& row : router_->table().neighbours()) {
+  for (const function::NeighbourRow& row : routing_->table().neighbours()) {
     rows.push_back({engine_->port_table()[row.port].name, row.address.str(), row.mac.str()});
   }
   return rows;
@@ -366,9 +370,9 @@ Expected<std::string> Gateway::reload_now() {
   if (const std::string differences = needs_restart(config_, fresh); !differences.empty()) {
     return make_error(fresh.placed(differences));
   }
-  auto function = make_checked_function(fresh, engine_->port_table(), [this](std::size_t lines, std::size_t) {
-    return loading_.step("reading routes", lines, 0);
-  });
+  auto function = make_checked_function(
+      fresh, engine_->port_table(),
+      [this](std::string_view what, std::size_t done, std::size_t total) { return loading_.step(what, done, total); });
   if (!function) {
     loading_.done();
     return tl::unexpected(function.error());

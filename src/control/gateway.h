@@ -20,7 +20,8 @@
 #include "control/netlink/mirror_log.h"
 #include "control/snapshot.h"
 #include "engine/engine.h"
-#include "function/route/route.h"
+#include "engine/tables.h"
+#include "function/routing.h"
 
 namespace sluice::control {
 
@@ -51,6 +52,7 @@ class Gateway : public StatsSource {
   Expected<std::string> reload_now();
   Expected<void> open_engine(engine::Function& checked);
   Expected<void> open_mirror();
+  engine::TableProgress watch_tables();
   void look_for_captures();
   bool ends(int signal_fd);
   void watch_links();
@@ -61,7 +63,7 @@ class Gateway : public StatsSource {
   Config& config_;
   std::chrono::steady_clock::time_point started_;
   std::unique_ptr<engine::Engine> engine_;
-  function::Router* router_ = nullptr;  // null: the chain is no router
+  function::Routing* routing_ = nullptr;  // null: the chain does not forward by routes
   std::unique_ptr<NetlinkMirror> mirror_;
   MirrorLog mirror_log_;
   std::unique_ptr<Api> api_;

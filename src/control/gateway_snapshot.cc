@@ -98,6 +98,52 @@ std::vector<DeviceSnapshot> devices_of(engine::Engine& engine, const engine::Eng
   return devices;
 }
 
+LaneSnapshot lane_of(const engine::EngineStats::Lane& lane, std::size_t index, const engine::PortTable& ports) {
+  LaneSnapshot one;
+  one.index = static_cast<std::uint32_t>(index);
+  one.port = ports[lane.port].name;
+  one.queue = lane.queue;
+  one.core = lane.core;
+  one.rx_frames = lane.rx_frames;
+  one.rx_bytes = lane.rx_bytes;
+  one.tx_frames = lane.tx_frames;
+  one.tx_bytes = lane.tx_bytes;
+  one.injected = lane.injected;
+  one.punted = lane.punted;
+  one.dropped = lane.dropped;
+  one.in_flight = lane.in_flight;
+  one.batches = lane.batches_cpu + lane.batches_gpu;
+  one.sealed_full = lane.sealed_full;
+  one.receive_stalls = lane.receive_stalls;
+  one.misses = lane.misses;
+  one.misses_away = lane.misses_away;
+  return one;
+}
+
+PortSnapshot port_of(engine::Engine& engine, const engine::EngineStats::Port& port, std::size_t index) {
+  const port::PortOptions& described = engine.port(index).options();
+  PortSnapshot one;
+  one.index = static_cast<std::uint32_t>(index);
+  one.name = described.name;
+  one.device = described.device;
+  one.twin = described.twin;
+  one.mac = engine.port_table()[index].mac.str();
+  one.mtu = described.mtu;
+  one.link_up = port.device.link_up;
+  one.interface_deleted = engine.port(index).interface_deleted();
+  one.twin_deleted = engine.host_path().twin_deleted(index);
+  one.rx_frames = port.rx_frames;
+  one.rx_bytes = port.rx_bytes;
+  one.tx_frames = port.tx_frames;
+  one.tx_bytes = port.tx_bytes;
+  one.missed = port.device.missed + port.device.no_memory;
+  one.rx_errors = port.device.rx_errors;
+  one.tx_errors = port.device.tx_errors;
+  one.to_host_lost = port.host.to_host;
+  one.from_host_lost = port.host.from_host;
+  return one;
+}
+
 }  // namespace
 
 bool read_consistent(const std::function<engine::EngineStats()>& read, std::size_t slack, engine::EngineStats& stats) {
@@ -129,50 +175,10 @@ Snapshot take_snapshot(engine::Engine& engine, const engine::Options& options) {
   snapshot.overruns = stats.overruns;
   snapshot.slow_launches = stats.slow_launches;
   for (std::size_t i = 0; i < stats.lanes.size(); ++i) {
-    const engine::EngineStats::Lane& lane = stats.lanes[i];
-    LaneSnapshot one;
-    one.index = static_cast<std::uint32_t>(i);
-    one.port = engine.port_table()[lane.port].name;
-    one.queue = lane.queue;
-    one.core = lane.core;
-    one.rx_frames = lane.rx_frames;
-    one.rx_bytes = lane.rx_bytes;
-    one.tx_frames = lane.tx_frames;
-    one.tx_bytes = lane.tx_bytes;
-    one.injected = lane.injected;
-    one.punted = lane.punted;
-    one.dropped = lane.dropped;
-    one.in_flight = lane.in_flight;
-    one.batches = lane.batches_cpu + lane.batches_gpu;
-    one.sealed_full = lane.sealed_full;
-    one.receive_stalls = lane.receive_stalls;
-    one.misses = lane.misses;
-    one.misses_away = lane.misses_away;
-    snapshot.lanes.push_back(one);
+    snapshot.lanes.push_back(lane_of(stats.lanes[i], i, engine.port_table()));
   }
   for (std::size_t i = 0; i < stats.ports.size(); ++i) {
-    const engine::EngineStats::Port& port = stats.ports[i];
-    const port::PortOptions& described = engine.port(i).options();
-    PortSnapshot one;
-    one.index = static_cast<std::uint32_t>(i);
-    one.name = described.name;
-    one.device = described.device;
-    one.twin = described.twin;
-    one.mac = engine.port_table()[i].mac.str();
-    one.mtu = described.mtu;
-    one.link_up = port.device.link_up;
-    one.interface_deleted = engine.port(i).interface_deleted();
-    one.twin_deleted = engine.host_path().twin_deleted(i);
-    one.rx_frames = port.rx_frames;
-    one.rx_bytes = port.rx_bytes;
-    one.tx_frames = port.tx_frames;
-    one.tx_bytes = port.tx_bytes;
-    one.missed = port.device.missed + port.device.no_memory;
-    one.rx_errors = port.device.rx_errors;
-    one.tx_errors = port.device.tx_errors;
-    one.to_host_lost = port.host.to_host;
-    one.from_host_lost = port.host.from_host;
-    snapshot.ports.push_back(one);
+    snapshot.ports.push_back(port_of(engine, stats.ports[i], i));
   }
   for (unsigned reason = 1; reason < packet::reason_count(); ++reason) {
     if (stats.drops[reason] != 0) {

@@ -1,4 +1,4 @@
-// What the engine and the router know, in the shape of the API (snapshot.h).
+// What the engine and a table of routes know, in the shape of the API (snapshot.h).
 #pragma once
 
 #include <cstddef>

@@ -2,7 +2,8 @@
 //
 // A function lives in its own folder under src/function/ and registers itself with one line:
 //     const bool registered = engine::register_function({"route", "IPv4/IPv6 router", make_route});
-// Nothing else changes when a function is added.
+// Nothing else changes when a function is added. One that loads tables from files, or forwards by routes, says so by
+// tables() and routing(); check, start, reload, the netlink mirror and the API then serve it as they serve the router.
 //
 // Calls, by thread:
 //   lane threads (many at once, each with its own Batch): collect, compute, forward   -> must not share mutable state
@@ -29,12 +30,17 @@ class Gpu;
 class GpuStream;
 }  // namespace sluice::device
 
+namespace sluice::function {
+class Routing;  // control/ and functions know it; the engine only passes it on
+}  // namespace sluice::function
+
 namespace sluice::engine {
 
 class BatchWriter;
 class Burst;
 class Emitter;
 class PortTable;
+class Tables;
 
 struct BatchLayout {
   std::uint32_t extra_bytes_per_frame = 0;
@@ -97,6 +103,11 @@ class Function {
   // Once for each cycle on the worker's thread, before its batches are launched: bounded work such as sending table
   // changes.
   virtual Expected<void> begin_cycle(device::GpuStream& /*stream*/) { return {}; }
+
+  // What the control plane can do with this function besides; null: nothing of the kind. They live as long as the
+  // function.
+  virtual Tables* tables() { return nullptr; }              // engine/tables.h
+  virtual function::Routing* routing() { return nullptr; }  // function/routing.h
 };
 
 struct FunctionType {

@@ -37,7 +37,7 @@ class Folder {
     std::filesystem::remove_all(path_, ignored);
   }
   std::string write(const std::string& name, std::string_view text) const {
-    const std::string path = path_ / name;
+    std::string path = path_ / name;
     const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     REQUIRE(file >= 0);
     REQUIRE(::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()));

@@ -2,6 +2,7 @@
 // frame without a name, forward every frame, and not grow. With --csv a sample each second, for scripts/plot-results.
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -13,7 +14,7 @@
 #include "cli/bench/goals.h"
 #include "cli/bench/memory_use.h"
 #include "cli/bench/router_rig.h"
-#include "function/route/route.h"
+#include "function/routing.h"
 #include "lookup/route_file.h"
 
 namespace sluice::cli::bench {
@@ -23,13 +24,13 @@ constexpr std::size_t churned_routes = 20'000;
 constexpr unsigned changes_per_second = 5'000;
 constexpr double allowed_growth_kb = 8192;  // of the allocator's own making
 
-void print_start(function::Router& router) {
-  const function::RouteTable& table = router.table();
+void print_start(function::Routing& routing) {
+  const function::RouteTable& table = routing.table();
   std::printf("start: %lu MB resident (hugepages are not counted there)\n", resident_bytes() >> 20);
   std::printf("bound: [memory] size = %lu MB, of which frames and forwarding tables have taken %lu MB, all of it now\n",
               router_memory >> 20, dpdk_bytes() >> 20);
   std::printf("bound: [route] max_ipv4 = %u and max_ipv6 = %u routes, of which %zu and %zu are there\n",
-              router.options().max_ipv4, router.options().max_ipv6, table.size(4), table.size(6));
+              routing.room(4), routing.room(6), table.size(4), table.size(6));
 }
 
 // One line for each second. Nothing without a file.
@@ -99,6 +100,47 @@ class Churn {
   std::uint64_t changes_ = 0;
 };
 
+// What a run was like. The first figures are taken once every route has come and gone, and caches are warm.
+struct Held {
+  double seconds = 0;
+  double settled = 0;  // the second of the first figures
+  std::uint64_t resident = 0;
+  std::uint64_t first_resident = 0;
+  std::uint64_t first_dpdk = 0;  // on hugepages, which the resident size does not show
+};
+
+Expected<Held> hold(engine::Engine& engine, Churn& churn, Series& series, double length) {
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+  Held held;
+  held.settled = std::min(30.0, length / 4);
+  double next_report = 0;
+  while (seconds() < length) {
+    if (auto stepped = churn.step(changes_per_second / 100); !stepped) {
+      return tl::unexpected(stepped.error());
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    held.resident = resident_bytes();
+    if (held.first_resident == 0 && seconds() >= held.settled) {
+      held.first_resident = held.resident;
+      held.first_dpdk = dpdk_bytes();
+    }
+    if (series.due(seconds())) {
+      series.sample(seconds(), held.resident, churn.changes(), engine.stats());
+    }
+    if (seconds() >= next_report) {
+      next_report += 30;
+      const engine::EngineStats stats = engine.stats();
+      std::printf("%5.0f s: %lu MB resident, %lu route changes, %lu frames, %lu dropped, %lu late\n", seconds(),
+                  held.resident >> 20, churn.changes(), stats.total.tx_frames, stats.total.dropped, stats.total.misses);
+      std::fflush(stdout);
+    }
+  }
+  held.seconds = seconds();
+  return held;
+}
+
 }  // namespace
 
 int bench_soak(const BenchOptions& options) {
@@ -127,53 +169,27 @@ int bench_soak(const BenchOptions& options) {
   if (!rig) {
     return fail(rig.error().message);
   }
-  auto& router = static_cast<function::Router&>((*rig)->engine().function());
-  Churn churn(router.table(), lookup::make_routes(churned_routes, churned_routes / 10, 99));
+  function::Routing& routing = *(*rig)->engine().function().routing();
+  Churn churn(routing.table(), lookup::make_routes(churned_routes, churned_routes / 10, 99));
   if (auto started = (*rig)->engine().start(); !started) {
     return fail(started.error().message);
   }
-  print_start(router);
-  using Clock = std::chrono::steady_clock;
-  const auto begin = Clock::now();
-  const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
-  std::uint64_t first_resident = 0;
-  std::uint64_t first_dpdk = 0;  // on hugepages, which the resident size does not show
-  std::uint64_t resident = 0;
-  double next_report = 0;
-  const double settle =
-      std::min(30.0, options.hold / 4);  // until every route has come and gone once, and caches are warm
-  while (seconds() < options.hold) {
-    if (auto stepped = churn.step(changes_per_second / 100); !stepped) {
-      return fail(stepped.error().message);
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    resident = resident_bytes();
-    if (first_resident == 0 && seconds() >= settle) {
-      first_resident = resident;
-      first_dpdk = dpdk_bytes();
-    }
-    if (series->due(seconds())) {
-      series->sample(seconds(), resident, churn.changes(), (*rig)->engine().stats());
-    }
-    if (seconds() >= next_report) {
-      next_report += 30;
-      const engine::EngineStats stats = (*rig)->engine().stats();
-      std::printf("%5.0f s: %lu MB resident, %lu route changes, %lu frames, %lu dropped, %lu late\n", seconds(),
-                  resident >> 20, churn.changes(), stats.total.tx_frames, stats.total.dropped, stats.total.misses);
-      std::fflush(stdout);
-    }
+  print_start(routing);
+  const auto held = hold((*rig)->engine(), churn, *series, options.hold);
+  if (!held) {
+    return fail(held.error().message);
   }
   if (auto finished = (*rig)->finish(); !finished) {
     return fail(finished.error().message);
   }
   const engine::EngineStats stats = (*rig)->engine().stats();
-  const auto dpdk_growth = static_cast<std::int64_t>(dpdk_bytes()) - static_cast<std::int64_t>(first_dpdk);
-  const auto growth = static_cast<std::int64_t>(resident) - static_cast<std::int64_t>(first_resident);
+  const auto dpdk_growth = static_cast<std::int64_t>(dpdk_bytes()) - static_cast<std::int64_t>(held->first_dpdk);
+  const auto growth = static_cast<std::int64_t>(held->resident) - static_cast<std::int64_t>(held->first_resident);
   std::printf(
       "RESULT soak: %.0f s, %lu route changes, %lu frames, %lu dropped, %lu late, counters add up, %lu MB resident, "
       "%+ld KB since second %.0f; DPDK's heap %+ld KB\n",
-      seconds(), churn.changes(), stats.total.tx_frames, stats.total.dropped, stats.total.misses, resident >> 20,
-      growth >> 10, settle, dpdk_growth >> 10);
+      held->seconds, churn.changes(), stats.total.tx_frames, stats.total.dropped, stats.total.misses,
+      held->resident >> 20, growth >> 10, held->settled, dpdk_growth >> 10);
   if (!series->complete()) {
     return fail("the series was not written to " + options.csv + " as a whole");
   }

@@ -1,16 +1,9 @@
 #include "function/echo/echo.h"
 
 #include "device/byte_sum.h"
-#include "engine/batch_writer.h"
-#include "engine/burst.h"
-#include "engine/emitter.h"
-#include "engine/port_table.h"
-#include "function/peers.h"
 
 namespace sluice::function {
 namespace {
-
-constexpr std::uint32_t unchanged_bytes = 12;
 
 EchoPath path_of(const std::string& name) {
   if (name == "copy") return EchoPath::copy;
@@ -30,27 +23,14 @@ const bool registered = engine::register_function(
 
 }  // namespace
 
-void Echo::collect(engine::Burst& burst, engine::BatchWriter& writer) {
-  engine::BatchRows rows(writer.batch());
-  for (unsigned i = 0; i < burst.size(); ++i) {
-    rows.append(burst, i, burst.port());
-  }
-}
-
 void Echo::compute(engine::Batch& batch, std::uint32_t first, std::uint32_t count) {
   for (std::uint32_t i = first; i < first + count; ++i) {
     auto* frame = reinterpret_cast<std::uint8_t*>(batch.frame[i]);
     const std::uint32_t length = batch.length[i];
     batch.verdict[i] = device::sum_bytes(frame, length);
-    for (std::uint32_t b = unchanged_bytes; b < length; ++b) {
+    for (std::uint32_t b = echo_unchanged_bytes; b < length; ++b) {
       frame[b] ^= key_;
     }
-  }
-}
-
-void Echo::forward(engine::Batch& batch, std::uint32_t first, std::uint32_t count, engine::Emitter& out) {
-  for (std::uint32_t i = first; i < first + count; ++i) {
-    out.transmit(batch, i, peers_[batch.argument[i]]);
   }
 }
 

@@ -17,7 +17,6 @@ using device::StagedFrames;
 constexpr unsigned block_threads = 256, block_warps = block_threads / 32;
 constexpr unsigned direct_blocks = 64;   // fill the link; see docs/device.md
 constexpr unsigned staged_blocks = 264;  // device memory to device memory: two for each SM
-constexpr int unchanged_bytes = 12;
 
 constexpr unsigned max_pieces = 64;
 
@@ -63,9 +62,9 @@ __global__ void __launch_bounds__(block_threads) echo_frames(Work work, unsigned
       const std::uint64_t target =
           __shfl_sync(device::every_lane, static_cast<unsigned long long>(to), static_cast<int>(unit.frame));
       if (!unit.any()) return;
-      const uint4 changed = unit.offset >= unchanged_bytes
+      const uint4 changed = unit.offset >= echo_unchanged_bytes
                                 ? key
-                                : device::bytes_and(key, device::byte_mask(unchanged_bytes - unit.offset, 16));
+                                : device::bytes_and(key, device::byte_mask(echo_unchanged_bytes - unit.offset, 16));
       store_unit(target + static_cast<std::uint64_t>(static_cast<std::int64_t>(unit.offset)), unit,
                  device::bytes_xor(bytes, changed));
     });
@@ -101,7 +100,7 @@ struct Echo::Staging {
 };
 
 Echo::Echo(std::vector<std::uint16_t> peers, std::uint8_t key, EchoPath path, std::uint64_t piece_bytes)
-    : peers_(std::move(peers)), key_(key), path_(path), piece_bytes_(piece_bytes) {}
+    : PeerFunction(std::move(peers)), key_(key), path_(path), piece_bytes_(piece_bytes) {}
 Echo::~Echo() = default;
 
 Expected<void> Echo::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {

@@ -1,8 +1,9 @@
 // The function "echo": every byte of every frame goes to the device and comes back into the frame. It measures both
 // ways at once: what a function that transforms (srtp, ipsec) can reach at best.
 //
-// The device XORs every byte after the first 12 with `key`, so that bytes that went through it can be told from bytes
-// that did not. Verdict: the 32-bit sum of the frame's bytes as received. Frames leave through their port's peer.
+// The device XORs every byte after the first echo_unchanged_bytes with `key`, so that bytes that went through it can be
+// told from bytes that did not. Verdict: the 32-bit sum of the frame's bytes as received. Frames leave through their
+// port's peer.
 //
 // Frames change in place, so a batch that a GPU lost half-way and that is then computed on the CPU has frames that were
 // changed twice; with key 0 that makes no difference.
@@ -25,31 +26,31 @@
 #include <memory>
 #include <vector>
 
-#include "engine/function.h"
+#include "function/peers.h"
 
 namespace sluice::function {
 
+// At the frame's beginning.
+inline constexpr int echo_unchanged_bytes = 12;
+
 enum class EchoPath { automatic, copy, direct, direct_down };
 
-class Echo final : public engine::Function {
+class Echo final : public PeerFunction {
  public:
-  // `peers`: for each port the index of the port that its frames leave through.
+  // `peers`: as of peers_of().
   Echo(std::vector<std::uint16_t> peers, std::uint8_t key, EchoPath path, std::uint64_t piece_bytes = 8 << 20);
   ~Echo() override;
 
   Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;
-  void collect(engine::Burst& burst, engine::BatchWriter& batch) override;
   Expected<void> launch(engine::Batch& batch, device::GpuStream& stream) override;
   void compute(engine::Batch& batch, std::uint32_t first, std::uint32_t count) override;
   bool recomputable() const override { return false; }
-  void forward(engine::Batch& batch, std::uint32_t first, std::uint32_t count, engine::Emitter& out) override;
 
  private:
   Expected<void> enqueue(engine::Batch& batch, device::GpuStream& stream);
 
   struct Staging;  // device memory and the second stream of one engine stream
 
-  std::vector<std::uint16_t> peers_;
   std::uint8_t key_;
   EchoPath path_;
   std::uint64_t piece_bytes_;

@@ -20,7 +20,7 @@ bool check(engine::Batch& batch, const std::function<bool()>& launch) {
     if (batch.verdict[i] != device::sum_bytes(before[i].data(), before[i].size())) return false;
     const auto* frame = reinterpret_cast<const std::uint8_t*>(batch.frame[i]);
     for (std::size_t b = 0; b < before[i].size(); ++b)
-      if (frame[b] != (b < 12 ? before[i][b] : before[i][b] ^ key)) return false;
+      if (frame[b] != (b < echo_unchanged_bytes ? before[i][b] : before[i][b] ^ key)) return false;
   }
   return true;
 }

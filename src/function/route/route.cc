@@ -40,7 +40,8 @@ constexpr std::uint32_t ethernet = sizeof(packet::EthernetHeader);
 constexpr std::uint32_t max_next_hops = 1U << 17;
 constexpr std::uint32_t max_groups = 4096;
 constexpr std::uint64_t group_mac_bit = 1;  // of a link address as packet::mac_word
-constexpr unsigned ahead = 8;               // frames whose headers are fetched before they are rewritten
+constexpr std::string_view loading_routes = "routes";
+constexpr unsigned ahead = 8;  // frames whose headers are fetched before they are rewritten
 
 // A frame for the kernel that need not be its own traffic, so that a flood of such must leave room for ARP and routing
 // protocols: unicast with a VLAN tag, IPv4 options, or hop-by-hop options.
@@ -79,7 +80,7 @@ Router::~Router() = default;
 
 Expected<void> Router::prepare() {
   // Tables of this size take a moment to make, too.
-  if (progress_ && !progress_(0, statics_read_ ? statics_read_->size() : 0)) {
+  if (progress_ && !progress_(loading_routes, 0, statics_read_ ? statics_read_->size() : 0)) {
     return make_error("interrupted before tables were made");
   }
   lookup::Fib::Options fib_options;
@@ -98,7 +99,7 @@ Expected<void> Router::prepare() {
   }
   bool stopped = false;
   Expected<void> loaded = load(*this, [&](std::size_t done, std::size_t total) {
-    stopped = progress_ && !progress_(done, total);
+    stopped = progress_ && !progress_(loading_routes, done, total);
     return !stopped;
   });
   if (stopped) {
@@ -108,8 +109,25 @@ Expected<void> Router::prepare() {
   return loaded;
 }
 
-Expected<void> Router::read_statics() {
-  auto routes = StaticRoutes::read(options_.statics, {options_.max_ipv4, options_.max_ipv6}, progress_);
+engine::Tables::Memory Router::memory() const {
+  return {lookup::Fib::memory_needed(4, options_.max_ipv4) + lookup::Fib::memory_needed(6, options_.max_ipv6),
+          {"max_ipv4", "max_ipv6"}};
+}
+
+void Router::take_read(engine::Tables& checked) {
+  statics_read_ = std::move(static_cast<Router&>(checked).statics_read_);
+}
+
+LoadProgress Router::progress_of(std::string_view what) const {
+  if (!progress_) {
+    return {};
+  }
+  return [this, what](std::size_t done, std::size_t total) { return progress_(what, done, total); };
+}
+
+Expected<void> Router::read() {
+  auto routes =
+      StaticRoutes::read(options_.statics, {options_.max_ipv4, options_.max_ipv6}, progress_of("reading routes"));
   if (!routes) {
     return tl::unexpected(routes.error());
   }
@@ -144,7 +162,7 @@ Expected<std::string> Router::reconfigure(const engine::Function& fresh) {
   if (!fixed.empty()) {
     return make_error(fixed);
   }
-  if (auto applied = load(router, progress_); !applied) {
+  if (auto applied = load(router, progress_of(loading_routes)); !applied) {
     return tl::unexpected(applied.error());
   }
   any_mac_.store(options.any_mac, std::memory_order_relaxed);

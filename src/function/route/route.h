@@ -17,14 +17,17 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/function.h"
 #include "engine/port_table.h"
+#include "engine/tables.h"
 #include "function/route/adjacency.h"
 #include "function/route/gpu_rest.h"
 #include "function/route/route_table.h"
 #include "function/route/static_routes.h"
+#include "function/routing.h"
 #include "lookup/fib.h"
 #include "lookup/gpu_fib.h"
 #include "lookup/trie.h"
@@ -32,7 +35,7 @@
 
 namespace sluice::function {
 
-class Router : public engine::Function {
+class Router : public engine::Function, public engine::Tables, public Routing {
  public:
   struct RouterOptions {
     std::uint32_t max_ipv4 = 1'000'000;
@@ -44,13 +47,16 @@ class Router : public engine::Function {
   Router(RouterOptions options, const engine::PortTable& ports);
   ~Router() override;
 
-  // Reads and checks what the configuration itself says about routes, the whole of a big file too, and keeps it for
-  // prepare(), take_statics() or another router's reconfigure(), which otherwise read for themselves. Needs no DPDK.
-  Expected<void> read_statics();
-  // What `checked`, a router of the same configuration, has read.
-  void take_statics(Router& checked) { statics_read_ = std::move(checked.statics_read_); }
-  // From now on told how far loading is, by the thread that loads.
-  void watch_loading(LoadProgress progress) { progress_ = std::move(progress); }
+  engine::Tables* tables() override { return this; }
+  Routing* routing() override { return this; }
+
+  Memory memory() const override;
+  void watch_loading(engine::TableProgress progress) override { progress_ = std::move(progress); }
+  // What the configuration itself says about routes.
+  Expected<void> read() override;
+  void take_read(engine::Tables& checked) override;
+  // No look-up after that.
+  void leave_to_eal() override { fib_->leave_to_eal(); }
 
   // Makes the tables and loads what the configuration itself says about routes.
   Expected<void> prepare() override;
@@ -70,19 +76,19 @@ class Router : public engine::Function {
   // The way of the IPv4 default route for everything.
   void stand_in(engine::Batch& batch) override;
 
-  RouteTable& table() { return *table_; }
+  RouteTable& table() override { return *table_; }
+  std::uint32_t room(int family) const override { return family == 4 ? options_.max_ipv4 : options_.max_ipv6; }
+  bool follows_kernel() const override { return options_.kernel; }
   // Whether the device's tables hold every change that was made by now, or are about to: within a batch's time they do.
   // Any thread.
   bool device_follows() const { return gpu_fib_ == nullptr || gpu_fib_->up_to_date(); }
   lookup::Fib& fib() { return *fib_; }
-  const RouterOptions& options() const { return options_; }
-  // For a program that ends: the tables are not taken apart route by route, which takes seconds. No look-up after that.
-  void leave_to_eal() { fib_->leave_to_eal(); }
 
  private:
   packet::FrameKind look_closer(engine::Burst& burst, unsigned i) const;
   // The moment before which freed next hops are named neither by a batch in flight nor by the GPU's tables.
   AdjacencyTable::Clock::time_point settled() const;
+  LoadProgress progress_of(std::string_view what) const;
   Expected<void> load(const Router& from, const LoadProgress& progress);
 
   RouterOptions options_;
@@ -99,7 +105,7 @@ class Router : public engine::Function {
   std::unique_ptr<RouteTable> table_;
   StaticRoutes statics_;
   std::optional<StaticRoutes::Routes> statics_read_;
-  LoadProgress progress_;
+  engine::TableProgress progress_;
 };
 
 }  // namespace sluice::function

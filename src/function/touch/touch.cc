@@ -7,11 +7,6 @@
 #include "device/frame_copy.h"
 #include "device/frame_sum.h"
 #include "device/gpu.h"
-#include "engine/batch_writer.h"
-#include "engine/burst.h"
-#include "engine/emitter.h"
-#include "engine/port_table.h"
-#include "function/peers.h"
 
 namespace sluice::function {
 namespace {
@@ -32,13 +27,6 @@ const bool registered = engine::register_function(
      }});
 
 }  // namespace
-
-void Touch::collect(engine::Burst& burst, engine::BatchWriter& writer) {
-  engine::BatchRows rows(writer.batch());
-  for (unsigned i = 0; i < burst.size(); ++i) {
-    rows.append(burst, i, burst.port());
-  }
-}
 
 Expected<void> Touch::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {
   if (path_ == TouchPath::direct) return {};
@@ -79,12 +67,6 @@ Expected<void> Touch::launch(engine::Batch& batch, device::GpuStream& stream) {
 void Touch::compute(engine::Batch& batch, std::uint32_t first, std::uint32_t count) {
   for (std::uint32_t i = first; i < first + count; ++i) {
     batch.verdict[i] = device::sum_bytes(reinterpret_cast<const std::uint8_t*>(batch.frame[i]), batch.length[i]);
-  }
-}
-
-void Touch::forward(engine::Batch& batch, std::uint32_t first, std::uint32_t count, engine::Emitter& out) {
-  for (std::uint32_t i = first; i < first + count; ++i) {
-    out.transmit(batch, i, peers_[batch.argument[i]]);
   }
 }
 

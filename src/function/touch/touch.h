@@ -16,30 +16,27 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/function.h"
+#include "function/peers.h"
 
 namespace sluice::function {
 
 enum class TouchPath { automatic, copy, direct };
 
-class Touch final : public engine::Function {
+class Touch final : public PeerFunction {
  public:
-  // `peers`: for each port the index of the port that its frames leave through.
+  // `peers`: as of peers_of().
   explicit Touch(std::vector<std::uint16_t> peers, TouchPath path = TouchPath::automatic)
-      : peers_(std::move(peers)), path_(path) {}
+      : PeerFunction(std::move(peers)), path_(path) {}
 
   Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;
-  void collect(engine::Burst& burst, engine::BatchWriter& batch) override;
   Expected<void> launch(engine::Batch& batch, device::GpuStream& stream) override;
   void compute(engine::Batch& batch, std::uint32_t first, std::uint32_t count) override;
-  void forward(engine::Batch& batch, std::uint32_t first, std::uint32_t count, engine::Emitter& out) override;
 
  private:
   struct Staging {  // of one engine stream
     const device::GpuStream* stream;
     std::byte* memory;
   };
-  std::vector<std::uint16_t> peers_;
   TouchPath path_;
   std::size_t pitch_ = 0;
   std::uint32_t rows_ = 0;

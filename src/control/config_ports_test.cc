@@ -1,0 +1,155 @@
+// [[port]]: devices, interfaces, and the frames that replay ports have of their own.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../tests/support/net_namespace.h"
+#include "control/config.h"
+#include "control/sample_config.h"
+
+namespace sluice::control {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+TEST(Config, EachMistakeOfAPortIsOneLine) {
+  const std::string device = "[[port]]\nname = \"b\"\ndevice = ";
+  const std::string not_device =
+      ": allowed is a PCI address (\"0000:3b:00.0\"), a virtual device with its arguments "
+      "(\"net_af_packet0,iface=eth1\"), or \"replay,...\"";
+  const std::string interface =
+      ": allowed is an interface name of 1 to 15 characters without spaces, / : and %, or \"\" for none";
+  const std::string base = "[[port]]\nname = \"b\"\ndevice = \"net_null7\"\n";  // lines 2 to 4
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"[[port]]\ndevice = \"net_null7\"\n", "r.toml:2: [[port]] name: is missing: give a text in quotes"},
+      {"[[port]]\nname = \"b\"\n", "r.toml:2: [[port]] device: is missing: give a text in quotes"},
+      {"[[port]]\nname = \"B\"\ndevice = \"net_null7\"\n",
+       "r.toml:3: [[port]] name = \"B\": allowed are 1 to 15 of a-z, 0-9, _ and -"},
+      {"[[port]]\nname = \"sixteen-letters-\"\ndevice = \"net_null7\"\n",
+       "r.toml:3: [[port]] name = \"sixteen-letters-\": allowed are 1 to 15 of a-z, 0-9, _ and -"},
+      {"[[port]]\nname = \"a\"\ndevice = \"net_null7\"\n",
+       "r.toml:6: [[port]] name = \"a\": the same as in line 2: names of ports are unique"},
+      {device + "\"eth0\"\n", "r.toml:4: [[port]] device = \"eth0\"" + not_device},
+      {device + "\"\"\n", "r.toml:4: [[port]] device = \"\"" + not_device},
+      {device + "\"0000:3b:00.9\"\n", "r.toml:4: [[port]] device = \"0000:3b:00.9\"" + not_device},
+      {device + "\"net_null0,copy=1\"\n",
+       "r.toml:7: [[port]] device = \"net_null0\": the same as in line 2: devices are unique; number virtual ones, "
+       "such as "
+       "net_af_packet0, net_af_packet1"},
+      {base + "queues = 0\n", "r.toml:5: [[port]] queues = 0: allowed is a whole number from 1 to 64"},
+      {base + "queues = 2\nlanes = 1\n", "r.toml:6: [[port]] lanes = 1: allowed is 2, one for each queue, or more"},
+      {base + "mtu = 60\n", "r.toml:5: [[port]] mtu = 60: allowed is a whole number from 68 to 9600"},
+      {base + "twin = \"longer-than-fifteen\"\n", "r.toml:5: [[port]] twin = \"longer-than-fifteen\"" + interface},
+      {base + "twin = \"a b\"\n", "r.toml:5: [[port]] twin = \"a b\"" + interface},
+      {base + "peer = \"c\"\n", "r.toml:5: [[port]] peer = \"c\": there is no such port; did you mean \"b\"?"},
+      {base + "descriptors = 63\n", "r.toml:5: [[port]] descriptors = 63: allowed is a whole number from 64 to 32768"},
+      {base + "promiscuous = 1\n", "r.toml:5: [[port]] promiscuous = 1: allowed is true or false"},
+      {base + "speed = 1\n",
+       "r.toml:5: [[port]] speed = 1: unknown key; known are name, device, queues, lanes, mtu, twin, peer, "
+       "descriptors, "
+       "promiscuous"},
+      {device + "\"net_af_packet0,iface=eth1\"\ntwin = \"eth1\"\n",
+       "r.toml:5: [[port]] twin = \"eth1\": is the interface that the port itself uses: give the twin a name of its "
+       "own"},
+      {device + "\"net_" + std::string(1 << 20, 'x') + "\"\n",
+       "r.toml:4: [[port]] device = \"net_" + std::string(55, 'x') + "..." + not_device},
+      {device + "\"net_foo0\"\n",
+       "r.toml:4: [[port]] device = \"net_foo0\": there is no kind of virtual device \"net_foo\"; known are "
+       "net_af_packet, net_af_xdp, net_tap, net_pcap, net_memif, net_ring, net_null"},
+      {device + "\"net_af_packet0\"\n",
+       "r.toml:4: [[port]] device = \"net_af_packet0\": which interface? Give it with iface=, as in "
+       "net_af_packet0,iface=eth1"},
+      {device + "\"net_af_packet0,ifcae=eth1\"\n",
+       "r.toml:4: [[port]] device = \"net_af_packet0,ifcae=eth1\": net_af_packet has no argument 'ifcae'; did you mean "
+       "\"iface\"?"},
+      {device + "\"net_af_paket0,iface=eth1\"\n",
+       "r.toml:4: [[port]] device = \"net_af_paket0,iface=eth1\": there is no kind of virtual device "
+       "\"net_af_paket\"; did you mean \"net_af_packet\"?"},
+      {device + "\"net_af_packet0,iface=eth1\"\n[[port]]\nname = \"c\"\ndevice = \"net_af_packet1,iface=eth1\"\n",
+       "r.toml:7: [[port]] device = \"net_af_packet1,iface=eth1\": takes the interface of line 4: eth1; give each port "
+       "an interface of its own"},
+      {device + "\"net_af_packet0,iface=eth1\"\n[[port]]\nname = \"c\"\ndevice = \"net_af_xdp0,iface=eth1\"\n",
+       "r.toml:7: [[port]] device = \"net_af_xdp0,iface=eth1\": takes the interface of line 4: eth1; give each port an "
+       "interface of its own"},
+      {device + "\"net_af_packet0,iface=eth1\"\ntwin = \"eth2\"\n[[port]]\nname = \"c\"\ndevice = "
+                "\"net_af_xdp0,iface=eth2\"\n",
+       "r.toml:5: [[port]] twin = \"eth2\": is the interface that the device of line 8 uses: give the twin a name of "
+       "its "
+       "own"},
+      {device + "\"0000:3B:00.0\"\n[[port]]\nname = \"c\"\ndevice = \"3b:00.0\"\n",
+       "r.toml:7: [[port]] device = \"3b:00.0\": the same as in line 2: devices are unique; number virtual ones, such "
+       "as "
+       "net_af_packet0, net_af_packet1"},
+  };
+  for (const auto& [text, line] : cases) {
+    const Config config = Config::from_text(with_chain(text) + good_port, "r.toml");
+    EXPECT_THAT(config.diagnostics().lines, ElementsAre(line)) << text;
+  }
+}
+
+TEST(Config, AnInterfaceUnderAnotherOfItsNamesIsTheSame) {
+  if (!test::NetNamespace::permitted()) GTEST_SKIP() << test::NetNamespace::skip_line;
+  const test::NetNamespace space;
+  ASSERT_EQ(space.run("ip link add veth0 type veth peer name veth1 && ip link property add dev veth0 altname "
+                      "uplink"),
+            0);
+  const auto inside = space.enter();
+  const std::string ports =
+      "[[port]]\nname = \"a\"\ndevice = \"net_af_packet0,iface=veth0\"\n"
+      "[[port]]\nname = \"b\"\ndevice = \"net_af_packet1,iface=uplink\"\n";
+  const Config config = Config::from_text(with_chain(ports), "r.toml");
+  EXPECT_THAT(config.diagnostics().lines,
+              ElementsAre(HasSubstr("r.toml:7: [[port]] device = \"net_af_packet1,iface=uplink\": takes the "
+                                    "interface of line 4: uplink is another name of veth0")));
+}
+
+TEST(Config, GoodDevicesPass) {
+  for (const char* device : {"0000:3b:00.0", "3b:00.1,rxq_cqe_comp_en=1", "net_pcap0,rx_pcap=in.pcap,tx_pcap=out.pcap",
+                             "net_af_xdp3,iface=eth1", "replay", "replay,mix=64,frames=1024", "net_memif"}) {
+    const Config config =
+        Config::from_text(with_chain("[[port]]\nname = \"b\"\ndevice = \"" + std::string(device) + "\"\n"), "r.toml");
+    EXPECT_THAT(config.diagnostics().lines, IsEmpty()) << device;
+  }
+  const Config twins = Config::from_text(
+      with_chain("[[port]]\nname=\"a\"\ndevice=\"replay\"\n[[port]]\nname=\"b\"\ndevice=\"replay\"\n"), "r.toml");
+  EXPECT_THAT(twins.diagnostics().lines, IsEmpty()) << "any number of replay ports";
+}
+
+// Each of two queues has the frames of two lanes then.
+TEST(Config, LanesThatShareQueuesTakeFramesToo) {
+  const std::string memory = "[memory]\nsize = \"512M\"\nframes = 65536\n";
+  EXPECT_TRUE(Config::from_text(with_chain(memory) + good_port + "queues = 2\n", "r.toml").ok());
+  EXPECT_EQ(Config::from_text(with_chain(memory) + good_port + "queues = 2\nlanes = 3\n", "r.toml").mistakes(),
+            "r.toml:3: [memory] size = \"512M\": the ports' 262144 frames take 592M: allowed is that or more; or lower "
+            "frames");
+}
+
+TEST(Config, ReplayPortsHaveFramesOfTheirOwnNumber) {
+  const std::string small = "[memory]\nsize = \"64M\"\nframes = 65536\n";
+  const std::string two = "[[port]]\nname=\"a\"\ndevice=\"replay\"\n[[port]]\nname=\"b\"\nqueues=2\n";
+  EXPECT_EQ(Config::from_text(with_chain(small + two + "device=\"replay,frames=20000\"\n"), "r.toml").mistakes(),
+            "r.toml:11: [[port]] device = \"replay,frames=20000\": 20000 frames for each of its 2 queues take 91M, "
+            "tables and other frames 37M, and [memory] size is 64M: lower frames=, or raise size to \"128M\"");
+}
+
+TEST(Config, ReplayPortsTakeNoFramesOfTheMemory) {
+  const std::string memory = "[memory]\nsize = \"64M\"\nframes = 65536\n";
+  EXPECT_TRUE(Config::from_text(with_chain(memory + "[[port]]\nname=\"a\"\ndevice=\"replay\"\n"), "r.toml").ok());
+}
+
+TEST(Config, ReplayArgumentsAreChecked) {
+  for (const std::string device : {"replay,nothing=1", "replay,mix=none", "replay,frames=2"}) {
+    const Config config =
+        Config::from_text(with_chain("[[port]]\nname = \"b\"\ndevice = \"" + device + "\"\n"), "r.toml");
+    ASSERT_EQ(config.diagnostics().lines.size(), 1U);
+    EXPECT_THAT(config.diagnostics().lines[0], testing::StartsWith("r.toml:4: [[port]] device = \"" + device + "\": "));
+  }
+}
+
+}  // namespace
+}  // namespace sluice::control

@@ -1,0 +1,98 @@
+// The function of the chain: its section is part of the file, with the same lines for its mistakes.
+#include "control/function_maker.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "control/config.h"
+#include "control/sample_config.h"
+
+namespace sluice::control {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+TEST(FunctionMaker, AllMistakesAreFoundInOnePassAndSaidByLine) {
+  Config bad = Config::from_text("[probe]\ndepth = 10\n[engine]\nchain = [\"probe\"]\nbatch = 1\n" + good_port +
+                                     "mtu = 20\n[log]\nlevel = \"loud\"\n[nowhere]\n",
+                                 "r.toml");
+  bad.add_problem("routes.txt:1: of another file");
+  EXPECT_FALSE(make_checked_function(bad, described_ports(bad.engine)));
+  std::vector<unsigned> lines;
+  std::istringstream all(bad.mistakes());
+  for (std::string line; std::getline(all, line);) {
+    unsigned number = 0;
+    if (std::sscanf(line.c_str(), "r.toml:%u:", &number) == 1) lines.push_back(number);
+  }
+  EXPECT_THAT(lines, ElementsAre(2, 5, 9, 11, 12)) << bad.mistakes();
+  EXPECT_TRUE(bad.mistakes().ends_with("\nroutes.txt:1: of another file"));
+}
+
+TEST(FunctionMaker, AddsTheFunctionsMistakesToTheFiles) {
+  Config good = Config::from_text(with_chain("[probe]\ndepth = 3\n") + good_port, "r.toml");
+  EXPECT_TRUE(make_function(good, described_ports(good.engine)));
+  EXPECT_TRUE(good.ok());
+
+  Config bad = Config::from_text(with_chain("[probe]\ndepht = 3\ndepth = 10\n") + good_port, "r.toml");
+  ASSERT_TRUE(bad.ok());
+  const auto refused = make_function(bad, described_ports(bad.engine));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, bad.mistakes());
+  EXPECT_THAT(bad.diagnostics().lines,
+              ElementsAre("r.toml:4: [probe] depth = 10: allowed is a whole number from 1 to 9",
+                          "r.toml:3: [probe] depht = 3: unknown key; did you mean \"depth\"?"));
+
+  Config failing = Config::from_text(with_chain("[probe]\nfail = true\n") + good_port, "r.toml");
+  const auto function = make_function(failing, described_ports(failing.engine));
+  ASSERT_FALSE(function);
+  EXPECT_EQ(function.error().message, "r.toml:2: [probe]: cannot be made with 1 ports");
+}
+
+// Of any function: nothing here knows the router.
+TEST(FunctionMaker, TablesAreReadAndHeldAgainstTheMemory) {
+  Config config = Config::from_text(with_chain("[probe]\nmegabytes = 4096\n") + good_port, "r.toml");
+  EXPECT_FALSE(make_checked_function(config, described_ports(config.engine)));
+  EXPECT_THAT(config.diagnostics().lines,
+              ElementsAre("r.toml:3: [probe] megabytes = 4096: the tables need 4096M and the frames 37M, and [memory] "
+                          "size is 2048M: lower depth or megabytes, or raise [memory] size to \"4133M\"",
+                          "probe.txt:1: is wrong", "probe.txt:2: too"));
+
+  Config stopped = Config::from_text(with_chain("[probe]\nmegabytes = 1\n") + good_port, "r.toml");
+  std::string told;
+  const auto function = make_checked_function(stopped, described_ports(stopped.engine),
+                                              [&](std::string_view what, std::size_t done, std::size_t total) {
+                                                told = std::string(what) + std::to_string(done) + std::to_string(total);
+                                                return false;
+                                              });
+  ASSERT_FALSE(function);
+  EXPECT_EQ(told, "probing12");
+  EXPECT_EQ(function.error().message, "r.toml: interrupted");
+}
+
+TEST(FunctionMaker, PortsHaveTheirPeers) {
+  const auto peers = [](const std::string& ports) {
+    const Config config = Config::from_text(with_chain(ports), "r.toml");
+    EXPECT_THAT(config.diagnostics().lines, IsEmpty());
+    const engine::PortTable table = described_ports(config.engine);
+    std::vector<unsigned> result;
+    for (std::size_t i = 0; i < table.size(); ++i) result.push_back(table[i].peer);
+    return result;
+  };
+  const auto port = [](const std::string& name, const std::string& rest) {
+    return "[[port]]\nname = \"" + name + "\"\ndevice = \"replay\"\n" + rest;
+  };
+  EXPECT_THAT(peers(port("a", "")), ElementsAre(0));
+  EXPECT_THAT(peers(port("a", "") + port("b", "")), ElementsAre(1, 0));
+  EXPECT_THAT(peers(port("a", "") + port("b", "peer = \"b\"\n")), ElementsAre(1, 1));
+  EXPECT_THAT(peers(port("a", "peer = \"c\"\n") + port("b", "") + port("c", "")), ElementsAre(2, 1, 2));
+}
+
+}  // namespace
+}  // namespace sluice::control

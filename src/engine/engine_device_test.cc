@@ -1,0 +1,126 @@
+// A GPU that fails, refuses, hangs or is not ready yet: no frame is lost but under a name, and the CPU takes over.
+#include <gtest/gtest.h>
+
+#include "engine/trial_test.h"
+
+namespace sluice::engine {
+namespace {
+
+TEST(Engine, AFailingGpuCostsNoFrame) {
+  auto gpu = std::make_unique<JitterGpu>(2);
+  JitterGpu& handle = *gpu;
+  Trial run{make_engine(replay_options("cuda:0"), std::move(gpu))};
+  ASSERT_TRUE(run.engine);
+  watch_order(run, 1);
+  ASSERT_TRUE(run.engine->start());
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  handle.lose("for a test");
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_FALSE(run.engine->stats().gpu_up);
+  const std::uint64_t then = run.engine->stats().total.tx_frames;
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  run.engine->stop();
+  const EngineStats stats = run.engine->stats();
+  expect_conserved(stats);
+  EXPECT_GT(stats.total.tx_frames, then);
+  EXPECT_GT(stats.total.batches_rescued, 0U);
+  EXPECT_EQ(stats.total.tx_frames, stats.total.rx_frames);
+  EXPECT_EQ(run.out_of_order, 0U);
+  EXPECT_EQ(static_cast<PeerFunction&>(run.engine->function()).wrong_verdicts.load(), 0U);
+}
+
+// What the worker alone sees: without lose() the tables would wait for that GPU for ever.
+TEST(Engine, AGpuThatRefusesALaunchIsLostForEverybody) {
+  auto gpu = std::make_unique<JitterGpu>(2);
+  JitterGpu& handle = *gpu;
+  Trial run{make_engine(replay_options("cuda:0"), std::move(gpu))};
+  ASSERT_TRUE(run.engine);
+  ASSERT_TRUE(run.engine->start());
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  handle.refuse();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_FALSE(run.engine->stats().gpu_up);
+  EXPECT_TRUE(handle.lost());
+  run.engine->stop();
+  expect_conserved(run.engine->stats());
+}
+
+// A device that has still to be told something is no device yet: lanes compute, and no frame waits.
+TEST(Engine, AGpuTakesPartWhenTheFunctionSaysSo) {
+  Trial run{make_engine(replay_options("cuda:0"), std::make_unique<JitterGpu>(2))};
+  ASSERT_TRUE(run.engine);
+  auto& function = static_cast<PeerFunction&>(run.engine->function());
+  function.ready.store(false);
+  ASSERT_TRUE(run.engine->start());
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  const EngineStats before = run.engine->stats();
+  EXPECT_FALSE(before.gpu_up);
+  EXPECT_EQ(before.total.frames_gpu, 0U);
+  EXPECT_GT(before.total.frames_cpu, 0U);
+  function.ready.store(true);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_TRUE(run.engine->stats().gpu_up);
+  run.engine->stop();
+  EXPECT_GT(run.engine->stats().total.frames_gpu, 0U);
+  expect_conserved(run.engine->stats());
+}
+
+// A function that changes frames cannot do it twice: what a failing device had begun is dropped under a name.
+TEST(Engine, WhatAFailingGpuHalfDidIsDroppedWhenItCannotBeDoneAgain) {
+  auto gpu = std::make_unique<JitterGpu>(2);
+  JitterGpu& handle = *gpu;
+  Trial run{make_engine(replay_options("cuda:0"), std::move(gpu))};
+  ASSERT_TRUE(run.engine);
+  static_cast<PeerFunction&>(run.engine->function()).changes_frames();
+  ASSERT_TRUE(run.engine->start());
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  handle.lose("for a test");
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  run.engine->stop();
+  const EngineStats stats = run.engine->stats();
+  expect_conserved(stats);
+  EXPECT_GT(stats.drops[device_lost], 0U);
+  EXPECT_EQ(stats.total.dropped, stats.drops[device_lost]);
+  EXPECT_GT(stats.total.frames_cpu, 0U);
+}
+
+TEST(Engine, WhatWasLaunchedBeforeARefusedLaunchIsWaitedFor) {
+  auto gpu = std::make_unique<JitterGpu>(2);
+  JitterGpu& handle = *gpu;
+  Trial run{make_engine(replay_options("cuda:0"), std::move(gpu))};
+  ASSERT_TRUE(run.engine);
+  static_cast<PeerFunction&>(run.engine->function()).changes_frames();
+  watch_order(run, 1);
+  ASSERT_TRUE(run.engine->start());
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  handle.refuse();
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  run.engine->stop();
+  const EngineStats stats = run.engine->stats();
+  expect_conserved(stats);
+  EXPECT_FALSE(stats.gpu_up);
+  // Only the batch whose launch failed is in doubt.
+  EXPECT_GT(stats.drops[device_lost], 0U);
+  EXPECT_LE(stats.drops[device_lost], run.engine->options().batch);
+}
+
+TEST(Engine, ADeviceThatHangsIsGivenUpOn) {
+  auto gpu = std::make_unique<JitterGpu>(2);
+  JitterGpu& handle = *gpu;
+  Trial run{make_engine(replay_options("cuda:0"), std::move(gpu))};
+  ASSERT_TRUE(run.engine);
+  ASSERT_TRUE(run.engine->start());
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  handle.hang();
+  std::this_thread::sleep_for(std::chrono::milliseconds(4500));
+  const std::uint64_t then = run.engine->stats().total.frames_cpu;
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_GT(run.engine->stats().total.frames_cpu, then);
+  run.engine->stop();
+  const EngineStats stats = run.engine->stats();
+  expect_conserved(stats);
+  EXPECT_FALSE(stats.gpu_up);
+}
+
+}  // namespace
+}  // namespace sluice::engine

@@ -1,0 +1,145 @@
+// The engine and time: bounds and deadlines, whose lateness it is, sleeping, and what a low load costs.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "engine/trial_test.h"
+
+namespace sluice::engine {
+namespace {
+
+// A lane that stands still for 30 ms makes frames late; whether that is excused depends on where it stood.
+void expect_late_frames(bool in_driver) {
+  Options options = replay_options("cpu");
+  options.deadline = std::chrono::milliseconds(10);
+  options.ports[0].device += ",rate=20000";
+  options.ports[1].device += ",rate=20000";
+  Trial run{make_engine(options)};
+  ASSERT_TRUE(run.engine);
+  auto& function = static_cast<PeerFunction&>(run.engine->function());
+  if (in_driver) {
+    run.engine->port(1).replay()->observe([&](const rte_mbuf*) { function.stand_still(); });
+  } else {
+    function.stands_still_collecting = true;
+  }
+  run_for(*run.engine, std::chrono::milliseconds(300));
+  const EngineStats stats = run.engine->stats();
+  expect_conserved(stats);
+  EXPECT_GT(stats.total.misses, 0U);
+  EXPECT_LE(stats.total.misses_away, stats.total.misses);
+  const auto ticks = static_cast<std::uint64_t>(29e6 * run.engine->tsc_per_ns());
+  if (in_driver) {
+    EXPECT_LT(stats.total.misses_away, stats.total.misses);
+    EXPECT_LT(stats.lanes_away.longest, ticks);
+  } else {
+    EXPECT_GT(stats.total.misses_away, 0U);
+    EXPECT_GE(stats.lanes_away.longest, ticks);
+  }
+}
+
+TEST(Engine, LatenessWhileAThreadWasKeptAwayIsToldApart) {
+  expect_late_frames(false);
+}
+
+TEST(Engine, LatenessInADriversTransmitIsTheEnginesOwn) {
+  expect_late_frames(true);
+}
+
+TEST(Engine, OfferedRateIsKeptAndALowLoadStaysOnTheCore) {
+  Options options = replay_options("cuda:0");
+  options.cpu_below = -1;
+  options.ports[0].device += ",rate=5000";
+  options.ports[1].device += ",rate=5000";
+  Trial run{make_engine(options)};
+  ASSERT_TRUE(run.engine);
+  run_for(*run.engine, std::chrono::milliseconds(500));
+  const EngineStats stats = run.engine->stats();
+  EXPECT_NEAR(static_cast<double>(stats.total.rx_frames), 5000.0, 2000.0);
+  // A machine that keeps the lane from running makes it catch up in a larger batch now and then.
+  EXPECT_LT(stats.total.frames_gpu * 4, stats.total.rx_frames);
+  EXPECT_EQ(stats.imbalance(), 0);
+}
+
+// The worker sleeps through time points while nothing goes to the device; a lane's load is still that of one cycle. The
+// load of all that it may sleep through is well above cpu_below here.
+TEST(Engine, ALowLoadStaysOnTheCoreWhereTheWorkerSleeps) {
+  Options options = replay_options("cuda:0");
+  options.cpu_below = 256;
+  options.deadline = std::chrono::milliseconds(1);
+  options.poll = Poll::adaptive;
+  for (PortOptions& port : options.ports) {
+    port.device += ",rate=50000";
+  }
+  Trial run{make_engine(options, std::make_unique<JitterGpu>(4))};
+  ASSERT_TRUE(run.engine);
+  run_for(*run.engine, std::chrono::milliseconds(1000));
+  const EngineStats stats = run.engine->stats();
+  expect_conserved(stats);
+  // A machine that keeps the lane from running makes it catch up in a larger batch now and then.
+  EXPECT_LT(stats.total.frames_gpu * 20, stats.total.rx_frames);
+}
+
+// A replay port cannot wake its lane, which finds the frame after its sleep.
+TEST(Engine, ALaneThatSleepsKeepsAShortDeadline) {
+  Options options = replay_options("cpu");
+  options.deadline = std::chrono::milliseconds(1);
+  options.poll = Poll::adaptive;
+  for (PortOptions& port : options.ports) {
+    port.device += ",rate=20";
+  }
+  Trial run{make_engine(options)};
+  ASSERT_TRUE(run.engine);
+  EXPECT_EQ(run.engine->timing().sleep, longest_lane_sleep(options.deadline));
+  EXPECT_EQ(run.engine->timing().bound, inline_batch_time + longest_lane_sleep(options.deadline));
+  run_for(*run.engine, std::chrono::milliseconds(1500));
+  const EngineStats stats = run.engine->stats();
+  EXPECT_GT(stats.total.rx_frames, 30U);
+  // The machine may wake a thread late; most frames are far from their deadline.
+  const double half_ns = static_cast<double>(stats.latency.percentile(0.5)) / run.engine->tsc_per_ns();
+  EXPECT_LT(half_ns, 5e5);
+}
+
+TEST(Engine, RefusesADeadlineThatTheCpuCannotKeep) {
+  Options options = replay_options("cpu");
+  options.deadline = std::chrono::nanoseconds(1);
+  const auto engine = Engine::create(options, [](const PortTable& ports) -> Expected<std::unique_ptr<Function>> {
+    return std::make_unique<PeerFunction>(ports);
+  });
+  ASSERT_FALSE(engine);
+  EXPECT_NE(engine.error().message.find("on the CPU"), std::string::npos) << engine.error().message;
+  EXPECT_NE(engine.error().message.find("exceeds its deadline of 1ns"), std::string::npos) << engine.error().message;
+}
+
+TEST(Engine, FallingBackToTheCpuSaysItsBound) {
+  Options options = replay_options("auto");
+  options.poll = Poll::busy;
+  const auto engine = Engine::create(
+      options,
+      [](const PortTable& ports) -> Expected<std::unique_ptr<Function>> {
+        return std::make_unique<PeerFunction>(ports);
+      },
+      [](int, unsigned) -> Expected<std::unique_ptr<device::Gpu>> { return make_error("there is none"); });
+  ASSERT_TRUE(engine) << engine.error().message;
+  std::string notes;
+  for (const std::string& note : (*engine)->notes()) {
+    notes += note + "\n";
+  }
+  EXPECT_NE(notes.find("device: CPU, because there is none\n"), std::string::npos) << notes;
+  EXPECT_NE(notes.find("50.0 us of a batch = 50.0 us, deadline 20000.0 us\n"), std::string::npos) << notes;
+}
+
+TEST(Engine, RefusesABoundBeyondItsDeadline) {
+  Options options = replay_options("cuda:0");
+  options.deadline = std::chrono::milliseconds(1);
+  options.cycle = std::chrono::microseconds(400);
+  options.poll = Poll::busy;
+  const auto engine = Engine::create(options, [](const PortTable& ports) -> Expected<std::unique_ptr<Function>> {
+    return std::make_unique<PeerFunction>(ports);
+  });
+  ASSERT_FALSE(engine);
+  EXPECT_NE(engine.error().message.find("exceeds its deadline"), std::string::npos) << engine.error().message;
+  EXPECT_NE(engine.error().message.find("cycle can be 330us"), std::string::npos) << engine.error().message;
+}
+
+}  // namespace
+}  // namespace sluice::engine

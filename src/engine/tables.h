@@ -1,0 +1,48 @@
+// Tables of a function that it reads from files and keeps in DPDK's memory. A function that has some returns them from
+// Function::tables(), and then
+//   a check   reads the files without DPDK, and says whether the tables fit into [memory] size;
+//   a start   makes the function a second time, with DPDK, and hands over what the check has read;
+//   a reload  reads the files anew, for Function::reconfigure().
+//
+// Thread-safety: the thread that starts, checks or reloads, one at a time; leave_to_eal() on the control thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+
+namespace sluice::engine {
+
+// Told now and then what is being loaded ("routes"), and how many of how many (0: not known) are done. False: stop.
+using TableProgress = std::function<bool(std::string_view what, std::size_t done, std::size_t total)>;
+
+class Tables {
+ public:
+  virtual ~Tables() = default;
+
+  struct Memory {
+    std::uint64_t bytes = 0;             // that prepare() takes
+    std::vector<std::string_view> keys;  // of the function's section, which lower it; at least one
+  };
+  virtual Memory memory() const = 0;
+
+  // From now on told how far read(), prepare() and reconfigure() are, by the thread that loads.
+  virtual void watch_loading(TableProgress progress) = 0;
+
+  // Reads and checks the whole of the files, and keeps it for prepare(), take_read() or another function's
+  // reconfigure(), which otherwise read for themselves. Needs no DPDK. An Error has a line for each mistake.
+  virtual Expected<void> read() = 0;
+
+  // What `checked`, the tables of a function of the same type and settings, have read; before prepare().
+  virtual void take_read(Tables& checked) = 0;
+
+  // For a program that ends: the tables are not taken apart entry by entry, which takes seconds. The function does
+  // nothing more with them.
+  virtual void leave_to_eal() = 0;
+};
+
+}  // namespace sluice::engine

@@ -1,0 +1,211 @@
+// For tests of the engine end to end: two replay ports, a function that only forwards, a GPU with moods, and what every
+// run must keep to.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <rte_cycles.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "engine/batch_writer.h"
+#include "engine/burst.h"
+#include "engine/emitter.h"
+#include "engine/engine.h"
+
+namespace sluice::engine {
+
+// Sends every frame to its port's peer; the verdict is the argument plus one, wherever it is computed.
+class PeerFunction : public Function {
+ public:
+  explicit PeerFunction(const PortTable& ports) : ports_(ports) {}
+  Expected<void> attach(device::Gpu&, const DevicePlan&) override { return {}; }
+  void collect(Burst& burst, BatchWriter& batch) override {
+    if (stands_still_collecting) {
+      stand_still();
+    }
+    for (unsigned i = 0; i < burst.size(); ++i) {
+      pieces.fetch_add(burst.frame(i)->nb_segs != 1);
+      longest.store(std::max(longest.load(), burst.length(i)));
+      batch.append(burst, i, 41);
+    }
+  }
+  Expected<void> launch(Batch& batch, device::GpuStream&) override {
+    compute(batch, 0, batch.count);
+    return {};
+  }
+  void compute(Batch& batch, std::uint32_t first, std::uint32_t count) override {
+    for (std::uint32_t i = first; i < first + count; ++i) {
+      batch.verdict[i] = batch.argument[i] + 1;
+    }
+  }
+  void forward(Batch& batch, std::uint32_t first, std::uint32_t count, Emitter& out) override {
+    for (std::uint32_t i = first; i < first + count; ++i) {
+      if (batch.verdict[i] != 42) {
+        wrong_verdicts.fetch_add(1);
+      }
+      batch.verdict[i] = 0;
+      out.transmit(batch, i, ports_.peer(out.rx_port()));
+    }
+  }
+  void stand_in(Batch& batch) override { std::fill_n(batch.verdict, batch.count, 42); }
+  bool recomputable() const override { return recomputable_; }
+  bool device_ready() override { return ready.load(); }
+  std::atomic<bool> ready{true};
+  std::atomic<std::uint64_t> wrong_verdicts{0}, pieces{0};
+  std::atomic<std::uint32_t> longest{0};
+  void changes_frames() { recomputable_ = false; }
+  // Once, at the thousandth call.
+  void stand_still() {
+    if (calls_.fetch_add(1) == 1000) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    }
+  }
+  bool stands_still_collecting = false;
+
+ private:
+  PortTable ports_;
+  bool recomputable_ = true;
+  std::atomic<unsigned> calls_{0};
+};
+
+// A GPU whose batches take random times, so that streams finish out of order, and which can be made to fail.
+class JitterGpu : public device::Gpu {
+ public:
+  class Stream : public device::GpuStream {
+   public:
+    Stream(JitterGpu& gpu, unsigned seed) : gpu_(gpu), random_(seed) {}
+    void* raw() const override { return nullptr; }
+    Expected<void> mark() override {
+      if (gpu_.lost() || gpu_.refuses_.exchange(false)) {
+        return make_error("lost");
+      }
+      const auto jitter_us = std::uniform_int_distribution<std::uint64_t>(0, 400)(random_);
+      due_.push_back(rte_rdtsc() + jitter_us * rte_get_tsc_hz() / 1000000);
+      return {};
+    }
+    device::MarkState poll() override {
+      if (gpu_.lost()) {
+        return device::MarkState::failed;
+      }
+      if (due_.empty()) {
+        return device::MarkState::done;
+      }
+      if (rte_rdtsc() < due_.front() || gpu_.hangs_.load()) {
+        return device::MarkState::pending;
+      }
+      due_.pop_front();
+      return device::MarkState::done;
+    }
+    unsigned pending_marks() const override { return static_cast<unsigned>(due_.size()); }
+
+   private:
+    JitterGpu& gpu_;
+    std::mt19937 random_;
+    std::deque<std::uint64_t> due_;
+  };
+  explicit JitterGpu(unsigned streams) {
+    for (unsigned i = 0; i < streams; ++i) {
+      streams_.push_back(std::make_unique<Stream>(*this, i));
+    }
+    info_.name = "jitter";
+  }
+  ~JitterGpu() override {
+    for (void* base : memory_) {
+      std::free(base);
+    }
+  }
+  const device::GpuInfo& info() const override { return info_; }
+  unsigned stream_count() const override { return static_cast<unsigned>(streams_.size()); }
+  device::GpuStream& stream(unsigned i) override { return *streams_[i]; }
+  Expected<void> register_host(void*, std::size_t) override { return {}; }
+  Expected<void*> allocate_host(std::size_t bytes) override {
+    memory_.push_back(std::aligned_alloc(64, bytes));
+    std::memset(memory_.back(), 0, bytes);
+    return memory_.back();
+  }
+  Expected<void*> allocate_device(std::size_t bytes) override { return allocate_host(bytes); }
+  bool lost() const override { return lost_.load(); }
+  std::string why() const override { return "told to fail"; }
+  void lose(const std::string&) override { lost_.store(true); }
+  // One launch fails, and what was launched before goes on.
+  void refuse() { refuses_.store(true); }
+  void hang() { hangs_.store(true); }
+
+ private:
+  device::GpuInfo info_;
+  std::vector<std::unique_ptr<Stream>> streams_;
+  std::vector<void*> memory_;
+  std::atomic<bool> lost_{false}, refuses_{false}, hangs_{false};
+};
+
+struct Trial {
+  std::unique_ptr<Engine> engine;
+  std::uint64_t out_of_order = 0;
+  std::uint64_t seen = 0;
+};
+
+inline constexpr unsigned pool_frames = 2048;
+
+inline Options replay_options(const std::string& device) {
+  Options options;
+  options.device = device;
+  options.deadline = std::chrono::milliseconds(20);
+  options.batch = 256;
+  options.batches = 8;
+  options.cpu_below = 0;
+  options.memory.frames = pool_frames;
+  options.ports.resize(2);
+  options.ports[0].name = "a";
+  options.ports[0].device = "replay,mix=64,frames=" + std::to_string(pool_frames);
+  options.ports[1].name = "b";
+  options.ports[1].device = "replay,mix=imix,frames=" + std::to_string(pool_frames);
+  return options;
+}
+
+inline std::unique_ptr<Engine> make_engine(const Options& options, std::unique_ptr<JitterGpu> gpu = nullptr) {
+  const FunctionMaker maker = [](const PortTable& ports) -> Expected<std::unique_ptr<Function>> {
+    return std::make_unique<PeerFunction>(ports);
+  };
+  auto engine =
+      gpu ? Engine::create(options, maker,
+                           [&](int, unsigned) -> Expected<std::unique_ptr<device::Gpu>> { return std::move(gpu); })
+          : Engine::create(options, maker);
+  EXPECT_TRUE(engine) << (engine ? "" : engine.error().message);
+  return engine ? std::move(*engine) : nullptr;
+}
+
+// Frames of a queue come out in the order in which they went in: each is the successor of the one before it, in the
+// pool's order of the last round.
+inline void watch_order(Trial& run, std::size_t out_port) {
+  run.engine->port(out_port).replay()->observe(
+      [&run, last = std::uint32_t{pool_frames - 1}](const rte_mbuf* frame) mutable {
+        const std::uint32_t index = port::ReplayPort::frame_index(frame);
+        run.out_of_order += index != (last + 1) % pool_frames;
+        last = index;
+        ++run.seen;
+      });
+}
+
+inline void run_for(Engine& engine, std::chrono::milliseconds time) {
+  ASSERT_TRUE(engine.start());
+  std::this_thread::sleep_for(time);
+  engine.stop();
+}
+
+inline void expect_conserved(const EngineStats& stats) {
+  EXPECT_GT(stats.total.rx_frames, 10000U);
+  EXPECT_EQ(stats.total.in_flight, 0U);
+  EXPECT_EQ(stats.imbalance(), 0);
+}
+
+}  // namespace sluice::engine

@@ -1,0 +1,23 @@
+// What a function that forwards by routes offers besides frames: it returns this from Function::routing(), and then the
+// kernel's routes are mirrored into its table, and the API, the log and the metrics show it.
+//
+// Thread-safety: any thread, while the function lives and after its prepare().
+#pragma once
+
+#include <cstdint>
+
+#include "function/route/route_table.h"
+
+namespace sluice::function {
+
+class Routing {
+ public:
+  virtual ~Routing() = default;
+  virtual RouteTable& table() = 0;
+  // How many routes of a family (4, 6) the table holds at most.
+  virtual std::uint32_t room(int family) const = 0;
+  // Whether the kernel's routes are wanted in it.
+  virtual bool follows_kernel() const = 0;
+};
+
+}  // namespace sluice::function
