@@ -101,6 +101,7 @@ Expected<EalReport> start_eal(const MemoryOptions& memory, const std::vector<Por
   std::vector<std::string> args = {"sluice",      "--no-telemetry",
                                    "--log-level", "lib.eal:error",
                                    "--log-level", "pmd:warning",
+                                   "--log-level", "lib.vhost.*:warning",
                                    "--lcores",    "0@(" + all_cores() + ")",
                                    "-m",          std::to_string(memory.size >> 20)};
   // Nothing of this process is left in the file system either way; DPDK takes only one of the two ways at a time.
