@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/machine.h"
+
 namespace sluice::port {
 namespace {
 
@@ -12,8 +14,16 @@ TEST(Eal, MoreMemoryThanTheMachineHasIsRefusedWithWhatThereIs) {
   const auto started = start_eal(memory, {});
   ASSERT_FALSE(started);
   const std::string& message = started.error().message;
-  EXPECT_EQ(message.rfind("[memory] size: 1048576 MB are needed, and this machine has ", 0), 0U) << message;
-  EXPECT_NE(message.find(" MB available (MemAvailable) and "), std::string::npos) << message;
+  EXPECT_TRUE(message.starts_with("[memory] size: 1048576 MB are needed, and ")) << message;
+  EXPECT_NE(message.find(available_memory().limited ? "control group" : " MB available (MemAvailable) and "),
+            std::string::npos)
+      << message;
+  EXPECT_NE(message.find(": set size = \""), std::string::npos) << message;
+  const auto checked = check_memory(memory);
+  ASSERT_FALSE(checked) << "sluice check would say nothing";
+  EXPECT_TRUE(checked.error().message.starts_with("[memory] size: 1048576 MB are needed, and "));
+  memory.size = 64 << 20;
+  EXPECT_TRUE(check_memory(memory));
 }
 
 }  // namespace

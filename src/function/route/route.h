@@ -81,6 +81,7 @@ class Router : public engine::Function {
 
  private:
   packet::FrameKind look_closer(engine::Burst& burst, unsigned i) const;
+  bool may_be_for_host(const std::uint8_t* ipv4_frame) const;
   // The moment before which freed next hops are named neither by a batch in flight nor by the GPU's tables.
   AdjacencyTable::Clock::time_point settled() const;
   Expected<void> load(const Router& from, const LoadProgress& progress);
