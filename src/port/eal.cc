@@ -37,6 +37,22 @@ std::string pmd_folder() {
   return fs::is_directory(beside, ec) ? beside.string() : std::string();
 }
 
+// DPDK takes no drivers from a folder that anyone may write, or that lies in one, and says so in lines that are not
+// shown.
+Expected<void> check_pmd_folder(const std::string& given) {
+  std::error_code ec;
+  for (fs::path folder = fs::canonical(given, ec); !ec; folder = folder.parent_path()) {
+    if ((fs::status(folder, ec).permissions() & fs::perms::others_write) != fs::perms::none) {
+      return make_error("DPDK's drivers are in " + given + ", and anyone may write to " + folder.string() +
+                        ", so DPDK refuses them: move them, with the program, to a folder of root's such as /opt");
+    }
+    if (folder == folder.parent_path()) {
+      break;
+    }
+  }
+  return {};
+}
+
 // DPDK starts without a PCI device that it cannot have, and then knows no reason.
 Expected<void> check_pci_devices(const std::vector<PortOptions>& ports) {
   for (const PortOptions& port : ports) {
@@ -135,6 +151,9 @@ Expected<EalReport> start_eal(const MemoryOptions& memory, const std::vector<Por
     args.insert(args.end(), {"--no-pci", "--iova-mode=va"});
   }
   if (const std::string folder = pmd_folder(); !folder.empty()) {
+    if (auto safe = check_pmd_folder(folder); !safe) {
+      return tl::unexpected(safe.error());
+    }
     args.insert(args.end(), {"-d", folder});
   }
   // Vector code of rte_fib and rte_acl is off above 256 bits unless asked for.

@@ -1,6 +1,10 @@
 #include "port/eal.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
 
 #include "base/machine.h"
 
@@ -24,6 +28,23 @@ TEST(Eal, MoreMemoryThanTheMachineHasIsRefusedWithWhatThereIs) {
   EXPECT_TRUE(checked.error().message.starts_with("[memory] size: 1048576 MB are needed, and "));
   memory.size = 64 << 20;
   EXPECT_TRUE(check_memory(memory));
+}
+
+TEST(Eal, DriversWhereAnyoneMayWriteAreRefusedWithTheFolder) {
+  const std::filesystem::path open =
+      std::filesystem::canonical(testing::TempDir()) / ("eal-" + std::to_string(getpid()));
+  std::filesystem::create_directories(open / "pmds");
+  std::filesystem::permissions(open, std::filesystem::perms::all);
+  setenv("SLUICE_PMD_DIR", (open / "pmds").c_str(), 1);
+  MemoryOptions memory;
+  memory.size = 64 << 20;
+  const auto started = start_eal(memory, {});
+  unsetenv("SLUICE_PMD_DIR");
+  std::filesystem::remove_all(open);
+  ASSERT_FALSE(started);
+  EXPECT_NE(started.error().message.find("anyone may write to " + open.string() + ", so DPDK refuses them"),
+            std::string::npos)
+      << started.error().message;
 }
 
 }  // namespace
