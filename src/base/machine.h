@@ -21,4 +21,13 @@ int numa_node_of_device(const std::string& folder);
 // What this process holds in memory; hugepages are not counted there.
 std::uint64_t resident_bytes();
 
+// What this process may still take without swapping: what the machine has available, or what the memory limits of its
+// control group (of a container, of a systemd unit) and of those above leave, page cache that can go counted as free.
+// Where the kernel says nothing there is no limit. `root`: where /proc and /sys are looked for.
+struct AvailableMemory {
+  std::uint64_t bytes;
+  bool limited;  // by a control group, and not by the machine
+};
+AvailableMemory available_memory(const std::string& root = "");
+
 }  // namespace sluice

@@ -43,6 +43,53 @@ TEST(Machine, ADeviceMayHaveNoNode) {
   std::filesystem::remove_all(folder);
 }
 
+// A tree with /proc and /sys in which 4 GB are available.
+class MachineMemory : public testing::Test {
+ protected:
+  MachineMemory() { write("/proc/meminfo", "MemTotal: 8000000 kB\nMemAvailable:    4194304 kB\n"); }
+  ~MachineMemory() override { std::filesystem::remove_all(root_); }
+  void write(const std::string& path, const std::string& text) {
+    std::filesystem::create_directories(std::filesystem::path(root_ + path).parent_path());
+    std::ofstream(root_ + path) << text;
+  }
+  std::string said() const {
+    const AvailableMemory memory = available_memory(root_);
+    return std::to_string(memory.bytes >> 20) + (memory.limited ? " of the group" : " of the machine");
+  }
+
+  std::string root_ = testing::TempDir() + "machine-memory-" + std::to_string(getpid());
+};
+
+constexpr const char* mega512 = "536870912\n";
+constexpr const char* mega128 = "134217728\n";
+
+TEST_F(MachineMemory, WithoutAGroupItIsTheMachines) {
+  EXPECT_EQ(said(), "4096 of the machine");
+  write("/proc/self/cgroup", "0::/user.slice\n");
+  write("/sys/fs/cgroup/user.slice/memory.max", "max\n");
+  EXPECT_EQ(said(), "4096 of the machine");
+}
+
+TEST_F(MachineMemory, AGroupLeavesItsLimitLessWhatItHolds) {
+  write("/proc/self/cgroup", "0::/system.slice/sluice.service\n");
+  write("/sys/fs/cgroup/system.slice/sluice.service/memory.max", mega512);
+  write("/sys/fs/cgroup/system.slice/sluice.service/memory.current", mega128);
+  EXPECT_EQ(said(), "384 of the group");
+  write("/sys/fs/cgroup/system.slice/sluice.service/memory.stat", "anon 67108864\ninactive_file 67108864\n");
+  EXPECT_EQ(said(), "448 of the group") << "page cache can go";
+  write("/sys/fs/cgroup/system.slice/memory.max", mega128);
+  EXPECT_EQ(said(), "128 of the group") << "the group above has less";
+}
+
+TEST_F(MachineMemory, AContainerSeesItsOwnGroupWhereTheHostsWouldBe) {
+  write("/proc/self/cgroup", "12:cpu,cpuacct:/docker/1\n4:memory:/docker/1\n0::/\n");
+  write("/sys/fs/cgroup/memory/memory.limit_in_bytes", mega512);
+  write("/sys/fs/cgroup/memory/memory.usage_in_bytes", mega128);
+  EXPECT_EQ(said(), "384 of the group");
+  write("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  EXPECT_EQ(said(), "4096 of the machine");
+}
+
 TEST(Machine, MemoryThatIsTouchedIsResident) {
   constexpr std::size_t size = 64 << 20;
   const std::uint64_t before = resident_bytes();

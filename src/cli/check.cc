@@ -8,6 +8,7 @@
 #include "control/config.h"
 #include "control/function_maker.h"
 #include "engine/bound.h"
+#include "port/eal.h"
 
 namespace sluice::cli {
 namespace {
@@ -33,6 +34,11 @@ int check(const std::string& path) {
   control::Config config = control::Config::from_file(path);
   if (control::make_checked_function(config, control::described_ports(config.engine)) && config.ok()) {
     print_summary(config);
+    // The file is fine, and may be for another machine.
+    if (const auto enough = port::check_memory(config.engine.memory); !enough) {
+      std::fprintf(stderr, "%s; until then 'sluice run' refuses to start on this machine\n",
+                   config.placed(enough.error().message).c_str());
+    }
     return 0;
   }
   std::fprintf(stderr, "%s\n", config.mistakes().c_str());
@@ -47,8 +53,8 @@ void add_check(CLI::App& app, int& status) {
   command->add_option("FILE", *path, "the configuration (TOML)")->required()->type_name("");
   command->footer(
       "Prints one line for each mistake: file, line, key, value and what is allowed.\n"
-      "The file of routes that it names is read too. Ports need not exist. Exit status: 0 the file is fine, 2 it is "
-      "not.");
+      "The file of routes that it names is read too. Ports need not exist; memory that this machine does not have is\n"
+      "said. Exit status: 0 the file is fine, 2 it is not.");
   command->callback([path, &status] { status = check(*path); });
 }
 

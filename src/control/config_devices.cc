@@ -7,6 +7,7 @@
 #include "base/spelling.h"
 #include "control/config_sections.h"
 #include "packet/frame_mix.h"
+#include "port/device_arguments.h"
 #include "port/pci_device.h"
 #include "port/replay_port.h"
 #include "port/virtual_device.h"

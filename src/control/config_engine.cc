@@ -106,6 +106,20 @@ std::uint64_t replay_bytes(const port::PortOptions& port, const port::MemoryOpti
   return is_replay(port) ? port.queues * replay_frames(port) * frame_bytes(memory) : 0;
 }
 
+// net_null would hand out frames that end behind their room.
+void check_null_sizes(std::vector<Settings> sections, const engine::Options& options) {
+  for (std::size_t i = 0; i < options.ports.size(); ++i) {
+    const std::string& device = options.ports[i].device;
+    const bool is_null = device.starts_with("net_null") || device.starts_with("eth_null");
+    const std::string given = is_null ? port::device_argument(device, "size") : std::string();
+    const unsigned long size = std::strtoul(given.c_str(), nullptr, 10);
+    if (!given.empty() && (size == 0 || size > options.memory.frame_bytes)) {
+      sections[i].error("device", "frames of size=" + given + ": allowed is from 1 to [memory] frame_bytes, " +
+                                      std::to_string(options.memory.frame_bytes));
+    }
+  }
+}
+
 }  // namespace
 
 void read_engine(Settings root, engine::Options& options, bool& allow_busy_cores) {
@@ -204,6 +218,7 @@ bool refuse_replay_frames(std::vector<Settings> ports, const engine::Options& op
 
 void check_memory(Settings root, const engine::Options& options) {
   Settings section = root.section("memory");
+  check_null_sizes(root.sections("port"), options);
   const port::MemoryOptions& memory = options.memory;
   for (const port::PortOptions& port : options.ports) {
     if (port.mtu + ethernet_bytes > memory.frame_bytes) {

@@ -181,6 +181,12 @@ TEST(Config, EachMistakeIsOneLine) {
       {"[memory]\nframes = 1024\n",
        {"r.toml:3: [memory] frames = 1024: port \"a\" alone holds 2 x 1024 in its descriptors: allowed is that or "
         "more"}},
+      {"[[port]]\nname = \"z\"\ndevice = \"net_null7,size=2049\"\n",
+       {"r.toml:4: [[port]] device = \"net_null7,size=2049\": frames of size=2049: allowed is from 1 to [memory] "
+        "frame_bytes, 2048"}},
+      {"[[port]]\nname = \"z\"\ndevice = \"net_null7,size=0\"\n",
+       {"r.toml:4: [[port]] device = \"net_null7,size=0\": frames of size=0: allowed is from 1 to [memory] "
+        "frame_bytes, 2048"}},
       {"[api]\nlisten = \"9230\"\n",
        {"r.toml:3: [api] listen = \"9230\": allowed is ADDRESS:PORT, such as \"127.0.0.1:9230\" or \"[::1]:9230\""}},
       {"[api]\nlisten = \"0.0.0.0:9230\"\n",

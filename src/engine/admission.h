@@ -4,8 +4,8 @@
 //
 // A frame that has waited `age` when it is collected needs up to a cycle until its batch is sealed, and then what the
 // lane's last batch took from there until it had left. It is refused when that adds up to more than eight tenths of the
-// deadline: the next batch may take longer than the last one. A cycle and the last batch count for seven tenths at most,
-// so that fresh frames are let in whatever the last batch met.
+// deadline: the next batch may take longer than the last one. A cycle and the last batch count for seven tenths at
+// most, so that fresh frames are let in whatever the last batch met.
 //
 // This keeps frames on time as long as the batches of all lanes together hold less than seven tenths of a deadline's
 // work; the rest then waits where it is judged, in the receive queue. A port that does not say when frames arrived

@@ -3,14 +3,17 @@
 #include <lzma.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdlib>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
 #include "base/file.h"
 #include "base/quote.h"
+#include "lookup/line_mistakes.h"
 
 namespace sluice::lookup {
 
@@ -18,7 +21,6 @@ namespace {
 
 constexpr std::size_t largest_text = 1U << 30;
 constexpr std::uint64_t largest_window = 256U << 20;  // bytes to unpack with; `xz -9` asks for 65 MB
-constexpr std::size_t most_mistakes = 10;             // that an error lists
 constexpr std::string_view xz_magic(
     "\xfd"
     "7zXZ\0",
@@ -64,7 +66,7 @@ Expected<std::string> read_text(const std::string& path) {
 // Next hops as written -> their index in the list.
 class Names {
  public:
-  Names(RouteList& list, const NextHopCheck& check) : list_(list), check_(check), wrong_{wrong("")} {}
+  Names(RouteList& list, const NextHopCheck& check) : list_(list), check_(check), judged_(1) {}
   NextHopId id_of(std::string_view text) {
     if (text.empty()) {
       return no_route;
@@ -72,51 +74,31 @@ class Names {
     const auto [at, is_new] = ids_.try_emplace(std::string(text), static_cast<NextHopId>(list_.next_hops.size()));
     if (is_new) {
       list_.next_hops.emplace_back(text);
-      wrong_.push_back(wrong(text));
+      judged_.emplace_back();
     }
     return at->second;
   }
-  const std::string& wrong_with(NextHopId id) const { return wrong_[id]; }
+  // For a prefix of this family; empty: nothing.
+  const std::string& wrong_with(NextHopId id, int family) {
+    std::optional<std::string>& judged = judged_[id][family == 6];
+    if (!judged) {
+      judged = check_ ? check_(list_.next_hops[id], family) : std::string();
+    }
+    return *judged;
+  }
 
  private:
-  std::string wrong(std::string_view text) const { return check_ ? check_(text) : std::string(); }
-
   RouteList& list_;
   const NextHopCheck& check_;
   std::unordered_map<std::string, NextHopId> ids_;
-  std::vector<std::string> wrong_;  // by id
-};
-
-// What is wrong with a file: the first mistakes with their lines, and how many there are.
-class Mistakes {
- public:
-  explicit Mistakes(const std::string& path) : path_(path) {}
-  void add(std::size_t line, const std::string& wrong) {
-    if (++count_ <= most_mistakes) {
-      text_.append(count_ == 1 ? "" : "\n").append(path_).append(":").append(std::to_string(line)).append(": ");
-      text_.append(wrong);
-    }
-  }
-  Expected<void> result() const {
-    if (count_ == 0) {
-      return {};
-    }
-    return make_error(count_ <= most_mistakes ? text_
-                                              : text_ + "\n" + path_ + ": and " +
-                                                    std::to_string(count_ - most_mistakes) + " more mistakes");
-  }
-
- private:
-  const std::string& path_;
-  std::size_t count_ = 0;
-  std::string text_;
+  std::vector<std::array<std::optional<std::string>, 2>> judged_;  // by id, for IPv4 and IPv6 prefixes
 };
 
 // Calls `line(text, number)` for each line; a message that it returns is a mistake.
 template <typename Line>
 Expected<void> for_each_line(const std::string& path, std::string_view text, const ReadProgress& progress,
                              const Line& line) {
-  Mistakes mistakes(path);
+  LineMistakes mistakes(path);
   for (std::size_t number = 1; !text.empty(); ++number) {
     if (progress && number % lines_between_looks == 0 && !progress(number)) {
       return make_error(path + ": interrupted while it was read");
@@ -166,7 +148,7 @@ std::string read_route(std::string_view line, std::uint32_t number, RouteList& l
   }
   const NextHopId id = names.id_of(next_hop);
   list.routes.push_back({*parsed, id, 0, number});
-  return names.wrong_with(id);
+  return names.wrong_with(id, parsed->address.family);
 }
 
 // BGP4MP|time|A|peer|AS|prefix|path|origin|next hop|…   BGP4MP|time|W|peer|AS|prefix

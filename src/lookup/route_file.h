@@ -36,9 +36,9 @@ struct RouteList {
   std::vector<std::string> next_hops{""};
 };
 
-// What is wrong with a line's next hop as it is written (empty: the line has none); an empty answer: nothing. Called
-// once for each next hop.
-using NextHopCheck = std::function<std::string(std::string_view next_hop)>;
+// What is wrong with a line's next hop as it is written (empty: the line has none) for a prefix of this family, 4 or 6;
+// an empty answer: nothing. Called once for each next hop and family.
+using NextHopCheck = std::function<std::string(std::string_view next_hop, int family)>;
 
 // Asked now and then while a file is read, with the lines so far. False: stop, which is an Error then.
 using ReadProgress = std::function<bool(std::size_t lines)>;

@@ -112,8 +112,9 @@ TEST_F(RouteFile, EveryMistakeIsALineAndAfterTenTheyAreCounted) {
 TEST_F(RouteFile, NextHopsAreCheckedWhereTheyStand) {
   unsigned calls = 0;
   const auto list = [&](const std::string& path) {
-    return read_routes(path, [&](std::string_view hop) -> std::string {
+    return read_routes(path, [&](std::string_view hop, int family) -> std::string {
       ++calls;
+      if (family == 6) return "not for IPv6";
       return hop.empty() ? "needs a next hop" : hop == "good" ? "" : "'" + std::string(hop) + "' is bad";
     });
   };
@@ -123,6 +124,9 @@ TEST_F(RouteFile, NextHopsAreCheckedWhereTheyStand) {
   EXPECT_EQ(refused.error().message,
             path + ":2: 'evil' is bad\n" + path + ":3: needs a next hop\n" + path + ":4: 'evil' is bad");
   EXPECT_EQ(calls, 3U) << "once for each next hop, not for each line";
+  const std::string both = write("families.txt", "1.0.0.0/8 good\n2001:db8::/32 good\n2.0.0.0/8 good\n");
+  EXPECT_EQ(list(both).error().message, both + ":2: not for IPv6");
+  EXPECT_EQ(calls, 5U) << "and once for each family";
   EXPECT_TRUE(list(write("fine.txt", "1.0.0.0/8 good\n")));
 }
 

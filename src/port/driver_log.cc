@@ -3,9 +3,22 @@
 #include <rte_log.h>
 
 #include <cstdlib>
+#include <set>
 #include <sstream>
 
 namespace sluice::port {
+
+namespace {
+
+// What DPDK says about the driver and not the driver itself, and what memif and tap always say because no other process
+// of DPDK may take part.
+bool says_nothing_of_the_cause(const std::string& line) {
+  return line.starts_with("EAL:") || line.starts_with("vdev_probe()") || line.starts_with("Port") ||
+         line.find("Failed to register mp action callback") != std::string::npos ||
+         line.find("Failed to send start req to secondary") != std::string::npos;
+}
+
+}  // namespace
 
 DriverLog::DriverLog() : stream_(open_memstream(&text_, &length_)) {
   if (stream_ != nullptr) {
@@ -33,8 +46,9 @@ std::string DriverLog::take() {
   std::istringstream lines(std::string(text_, length_));
   std::rewind(stream_);
   std::string words;
+  std::set<std::string> said;
   for (std::string line; std::getline(lines, line);) {
-    if (!line.empty() && !line.starts_with("EAL:") && !line.starts_with("vdev_probe()")) {
+    if (!line.empty() && !says_nothing_of_the_cause(line) && said.insert(line).second) {
       words += (words.empty() ? "" : "; ") + line;
     }
   }

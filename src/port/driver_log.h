@@ -18,7 +18,8 @@ class DriverLog {
   DriverLog(const DriverLog&) = delete;
   DriverLog& operator=(const DriverLog&) = delete;
 
-  // The driver's lines in one, without EAL's about the driver; empty when it said nothing.
+  // The driver's lines in one, each once, without those about the driver and what it always says; empty when it said
+  // nothing. Later calls answer with later lines.
   std::string take();
 
  private:

@@ -3,12 +3,10 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <limits>
 
 #include "base/machine.h"
 #include "port/pci_device.h"
@@ -30,18 +28,6 @@ std::uint64_t free_hugepage_bytes() {
   return bytes;
 }
 
-// Without swapping; no limit where the kernel does not say.
-std::uint64_t available_bytes() {
-  std::ifstream file("/proc/meminfo");
-  std::uint64_t kilobytes = 0;
-  for (std::string line; std::getline(file, line);) {
-    if (std::sscanf(line.c_str(), "MemAvailable: %lu kB", &kilobytes) == 1) {
-      return kilobytes << 10;
-    }
-  }
-  return std::numeric_limits<std::uint64_t>::max();
-}
-
 std::string pmd_folder() {
   if (const char* folder = std::getenv("SLUICE_PMD_DIR")) {
     return folder;
@@ -49,6 +35,22 @@ std::string pmd_folder() {
   std::error_code ec;
   const fs::path beside = fs::read_symlink("/proc/self/exe", ec).parent_path().parent_path() / "pmds";
   return fs::is_directory(beside, ec) ? beside.string() : std::string();
+}
+
+// DPDK takes no drivers from a folder that anyone may write, or that lies in one, and says so in lines that are not
+// shown.
+Expected<void> check_pmd_folder(const std::string& given) {
+  std::error_code ec;
+  for (fs::path folder = fs::canonical(given, ec); !ec; folder = folder.parent_path()) {
+    if ((fs::status(folder, ec).permissions() & fs::perms::others_write) != fs::perms::none) {
+      return make_error("DPDK's drivers are in " + given + ", and anyone may write to " + folder.string() +
+                        ", so DPDK refuses them: move them, with the program, to a folder of root's such as /opt");
+    }
+    if (folder == folder.parent_path()) {
+      break;
+    }
+  }
+  return {};
 }
 
 // DPDK starts without a PCI device that it cannot have, and then knows no reason.
@@ -75,32 +77,60 @@ std::string megabytes(std::uint64_t bytes) {
   return std::to_string(bytes >> 20) + " MB";
 }
 
+bool fits_hugepages(const MemoryOptions& memory, std::uint64_t free_bytes) {
+  return memory.hugepages != Hugepages::off && free_bytes >= memory.size;
+}
+
+std::string advice(std::uint64_t available) {
+  const std::uint64_t most = (available >> 20) / 64 * 64;
+  return most == 0 ? "make room"
+                   : "set size = \"" + std::to_string(most) +
+                         "M\" or less, with [route] max_ipv4 and max_ipv6 that fit (100_000 and 20_000 into 384M; "
+                         "docs/configuration.md), or make room";
+}
+
 }  // namespace
+
+Expected<void> check_memory(const MemoryOptions& memory) {
+  const std::uint64_t free_bytes = free_hugepage_bytes();
+  if (fits_hugepages(memory, free_bytes)) {
+    return {};
+  }
+  if (memory.hugepages == Hugepages::require) {
+    const std::uint64_t missing = ((memory.size - free_bytes) + (2 << 20) - 1) / (2 << 20);
+    return make_error("[memory] hugepages = \"require\": " + megabytes(memory.size) + " of hugepages are needed and " +
+                      megabytes(free_bytes) + " are free; reserve " + std::to_string(missing) +
+                      " more 2 MB pages (sysctl vm.nr_hugepages) or set hugepages = \"auto\"");
+  }
+  // The kernel would say yes, and end a process later, when frames fill the memory.
+  const AvailableMemory available = available_memory();
+  if (memory.size <= available.bytes) {
+    return {};
+  }
+  return make_error(
+      "[memory] size: " + megabytes(memory.size) + " are needed, and " +
+      (available.limited
+           ? "the memory limit of this process's control group (container, unit) leaves " + megabytes(available.bytes)
+           : "this machine has " + megabytes(available.bytes) + " available (MemAvailable) and " +
+                 megabytes(free_bytes) + " of free hugepages") +
+      ": " + advice(available.bytes));
+}
 
 Expected<EalReport> start_eal(const MemoryOptions& memory, const std::vector<PortOptions>& ports) {
   EalReport report;
   if (auto usable = check_pci_devices(ports); !usable) {
     return tl::unexpected(usable.error());
   }
+  if (auto enough = check_memory(memory); !enough) {
+    return tl::unexpected(enough.error());
+  }
   const std::uint64_t free_bytes = free_hugepage_bytes();
-  report.hugepages = memory.hugepages != Hugepages::off && free_bytes >= memory.size;
-  if (memory.hugepages == Hugepages::require && !report.hugepages) {
-    const std::uint64_t missing = ((memory.size - free_bytes) + (2 << 20) - 1) / (2 << 20);
-    return make_error("[memory] hugepages = \"require\": " + megabytes(memory.size) + " of hugepages are needed and " +
-                      megabytes(free_bytes) + " are free; reserve " + std::to_string(missing) +
-                      " more 2 MB pages (sysctl vm.nr_hugepages) or set hugepages = \"auto\"");
-  }
-
-  // The kernel would say yes, and end a process later, when frames fill the memory.
-  if (const std::uint64_t available = available_bytes(); !report.hugepages && memory.size > available) {
-    return make_error("[memory] size: " + megabytes(memory.size) + " are needed, and this machine has " +
-                      megabytes(available) + " available (MemAvailable) and " + megabytes(free_bytes) +
-                      " of free hugepages: lower size, or make room");
-  }
+  report.hugepages = fits_hugepages(memory, free_bytes);
 
   std::vector<std::string> args = {"sluice",      "--no-telemetry",
                                    "--log-level", "lib.eal:error",
                                    "--log-level", "pmd:warning",
+                                   "--log-level", "lib.vhost.*:warning",
                                    "--lcores",    "0@(" + all_cores() + ")",
                                    "-m",          std::to_string(memory.size >> 20)};
   // Nothing of this process is left in the file system either way; DPDK takes only one of the two ways at a time.
@@ -121,6 +151,9 @@ Expected<EalReport> start_eal(const MemoryOptions& memory, const std::vector<Por
     args.insert(args.end(), {"--no-pci", "--iova-mode=va"});
   }
   if (const std::string folder = pmd_folder(); !folder.empty()) {
+    if (auto safe = check_pmd_folder(folder); !safe) {
+      return tl::unexpected(safe.error());
+    }
     args.insert(args.end(), {"-d", folder});
   }
   // Vector code of rte_fib and rte_acl is off above 256 bits unless asked for.

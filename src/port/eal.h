@@ -22,4 +22,8 @@ struct EalReport {
 Expected<EalReport> start_eal(const MemoryOptions& memory, const std::vector<PortOptions>& ports);
 void stop_eal();
 
+// The Error of start_eal() when this machine, or the memory limit of the control group (container) that this process is
+// in, has not what `memory` asks for at this moment. Starts nothing.
+Expected<void> check_memory(const MemoryOptions& memory);
+
 }  // namespace sluice::port

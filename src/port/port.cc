@@ -20,6 +20,18 @@ Expected<void> Port::fail(const std::string& what, int error) const {
                     (error != 0 ? ": " + std::string(rte_strerror(error < 0 ? -error : error)) : ""));
 }
 
+Expected<void> Port::refused(const std::string& what, int error, DriverLog& driver_log) const {
+  const std::string words = driver_log.take();
+  if (!words.empty()) {
+    return fail(what + ": its driver says '" + words + "'", 0);
+  }
+  // Drivers answer -1 for whatever went wrong, which is no errno.
+  return error == -1
+             ? fail(what + ", and its driver does not say why: are its arguments right, and is what they name there?",
+                    0)
+             : fail(what, error);
+}
+
 Expected<std::unique_ptr<Port>> Port::open(const PortOptions& options, const MemoryOptions& memory,
                                            unsigned tx_queues) {
   std::unique_ptr<Port> port(new Port(options));
@@ -55,11 +67,7 @@ Expected<void> Port::probe(const std::string& name, const MemoryOptions& memory)
   PacketSockets::take_new();  // those of drivers that are none of ours, and of ports that did not open
   DriverLog driver_log;
   if (const int error = rte_dev_probe(complete_arguments(options_, memory).c_str()); error != 0) {
-    const std::string words = driver_log.take();
-    // Drivers answer -1 for whatever went wrong, which is no errno.
-    return fail("the device does not open: " + (words.empty() ? "is the driver name right, and are its arguments?"
-                                                              : "its driver says '" + words + "'"),
-                error == -1 ? 0 : error);
+    return refused("the device does not open", error, driver_log);
   }
   probed_ = true;
   if (is_driver(options_.device, "net_af_packet")) {
@@ -84,23 +92,39 @@ Expected<void> Port::open_ethdev(const MemoryOptions& memory, unsigned tx_queues
   if (const int error = rte_eth_dev_info_get(id_, &info); error != 0) {
     return fail("the device does not describe itself", error);
   }
-  Expected<void> step = configure(info, tx_queues);
-  step = step ? set_up_queues(memory) : step;
+  Expected<void> step = set_up(info, memory, tx_queues);
   // Not every virtual device has an MTU or a promiscuous mode of its own; those take any frame anyway.
   // And af_packet says that it takes 1,518 bytes, whatever its ring and its interface take.
   step = step ? set_mtu() : step;
   if (!step) {
     return step;
   }
-  if (const int error = rte_eth_dev_start(id_); error != 0) {
-    return fail("the device does not start", error);
+  if (step = start(); !step) {
+    return step;
   }
-  started_ = true;
   if (options_.promiscuous) {
     rte_eth_promiscuous_enable(id_);
   }
   find_wait_fds();
   return take_address(info);
+}
+
+Expected<void> Port::set_up(const rte_eth_dev_info& info, const MemoryOptions& memory, unsigned tx_queues) {
+  DriverLog driver_log;
+  Expected<void> step = configure(info, tx_queues, driver_log);
+  return step ? set_up_queues(memory, driver_log) : step;
+}
+
+Expected<void> Port::start() {
+  DriverLog driver_log;
+  if (const int error = rte_eth_dev_start(id_); error != 0) {
+    const bool is_memif = is_driver(options_.device, "net_memif");
+    return refused(is_memif ? "the device does not start (its other end, role=server, must be there first)"
+                            : "the device does not start",
+                   error, driver_log);
+  }
+  started_ = true;
+  return {};
 }
 
 // A tap's receive interrupt is the TAP's own descriptor, which needs no arming. memif's is not handed out by
@@ -114,7 +138,7 @@ void Port::find_wait_fds() {
   }
 }
 
-Expected<void> Port::configure(const rte_eth_dev_info& info, unsigned tx_queues) {
+Expected<void> Port::configure(const rte_eth_dev_info& info, unsigned tx_queues, DriverLog& driver_log) {
   if (options_.queues > info.max_rx_queues) {
     return fail(
         "queues = " + std::to_string(options_.queues) + ", but the device has " + std::to_string(info.max_rx_queues),
@@ -142,14 +166,14 @@ Expected<void> Port::configure(const rte_eth_dev_info& info, unsigned tx_queues)
   if (const int error = rte_eth_dev_configure(id_, static_cast<std::uint16_t>(options_.queues),
                                               static_cast<std::uint16_t>(tx_queues_), &conf);
       error != 0) {
-    return fail("the device refuses " + std::to_string(options_.queues) + " receive and " + std::to_string(tx_queues_) +
-                    " transmit queues",
-                error);
+    return refused("the device does not take " + std::to_string(options_.queues) + " receive and " +
+                       std::to_string(tx_queues_) + " transmit queues",
+                   error, driver_log);
   }
   return {};
 }
 
-Expected<void> Port::set_up_queues(const MemoryOptions& memory) {
+Expected<void> Port::set_up_queues(const MemoryOptions& memory, DriverLog& driver_log) {
   std::uint16_t rx_descriptors = static_cast<std::uint16_t>(options_.descriptors);
   std::uint16_t tx_descriptors = rx_descriptors;
   rte_eth_dev_adjust_nb_rx_tx_desc(id_, &rx_descriptors, &tx_descriptors);
@@ -164,14 +188,14 @@ Expected<void> Port::set_up_queues(const MemoryOptions& memory) {
     if (const int error = rte_eth_rx_queue_setup(id_, static_cast<std::uint16_t>(q), rx_descriptors,
                                                  static_cast<unsigned>(node), nullptr, pools_.back().get());
         error != 0) {
-      return fail("receive queue " + std::to_string(q) + " does not start", error);
+      return refused("receive queue " + std::to_string(q) + " does not start", error, driver_log);
     }
   }
   for (unsigned q = 0; q < tx_queues_; ++q) {
     if (const int error = rte_eth_tx_queue_setup(id_, static_cast<std::uint16_t>(q), tx_descriptors,
                                                  static_cast<unsigned>(node), nullptr);
         error != 0) {
-      return fail("transmit queue " + std::to_string(q) + " does not start", error);
+      return refused("transmit queue " + std::to_string(q) + " does not start", error, driver_log);
     }
   }
   return {};
@@ -194,13 +218,13 @@ Expected<void> Port::take_address(const rte_eth_dev_info& info) {
 Expected<void> Port::set_mtu() {
   DriverLog driver_log;
   const int error = rte_eth_dev_set_mtu(id_, static_cast<std::uint16_t>(options_.mtu));
-  const std::string words = driver_log.take();
   if (error == 0 || error == -ENOTSUP || interface_mtu(kernel_interface()) >= options_.mtu) {
+    driver_log.take();
     return {};
   }
-  return fail("the device does not take mtu = " + std::to_string(options_.mtu) +
-                  " (lower it, or raise what limits the device)" + (words.empty() ? "" : "; its driver says: " + words),
-              error);
+  return refused(
+      "the device does not take mtu = " + std::to_string(options_.mtu) + " (lower it, or raise what limits the device)",
+      error, driver_log);
 }
 
 Port::~Port() {

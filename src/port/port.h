@@ -24,6 +24,8 @@
 
 namespace sluice::port {
 
+class DriverLog;
+
 struct PortStats {
   std::uint64_t rx_frames = 0, rx_bytes = 0, tx_frames = 0, tx_bytes = 0;  // as the device counts them
   std::uint64_t missed = 0;  // lost before receive: no free descriptor or frame
@@ -78,12 +80,16 @@ class Port {
   explicit Port(PortOptions options) : options_(std::move(options)) {}
   Expected<void> open_ethdev(const MemoryOptions& memory, unsigned tx_queues);
   Expected<void> probe(const std::string& name, const MemoryOptions& memory);
-  Expected<void> configure(const rte_eth_dev_info& info, unsigned tx_queues);
-  Expected<void> set_up_queues(const MemoryOptions& memory);
+  Expected<void> set_up(const rte_eth_dev_info& info, const MemoryOptions& memory, unsigned tx_queues);
+  Expected<void> configure(const rte_eth_dev_info& info, unsigned tx_queues, DriverLog& driver_log);
+  Expected<void> set_up_queues(const MemoryOptions& memory, DriverLog& driver_log);
+  Expected<void> start();
   Expected<void> set_mtu();
   void find_wait_fds();
   Expected<void> take_address(const rte_eth_dev_info& info);
   Expected<void> fail(const std::string& what, int error) const;
+  // `what` with the cause: the driver's own words, else what `error` means.
+  Expected<void> refused(const std::string& what, int error, DriverLog& driver_log) const;
 
   PortOptions options_;
   std::optional<InterfaceSettings> interface_settings_;

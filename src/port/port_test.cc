@@ -54,6 +54,24 @@ TEST_F(PortTest, ATapsDescriptorIsReadableWhileFramesWait) {
   EXPECT_GE(receive_all(), 3U);
 }
 
+TEST_F(PortTest, ARefusalNamesTheCauseInTheDriversWordsAndNoOther) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"net_vhost7,iface=/nonexistent/x", "failed to bind: No such file or directory"},
+      {"net_memif7,role=client,socket=/tmp/no-such-memif,socket-abstract=no",
+       "(its other end, role=server, must be there first): its driver says 'memif_connect_client(): Failed to connect"},
+      {"net_pcap7,rx_pcap=/nonexistent", "its driver says 'open_single_rx_pcap(): Couldn't open /nonexistent"},
+      {"net_failsafe7,dev(net_foo)", "its driver does not say why"},
+  };
+  for (const auto& [device, cause] : cases) {
+    const auto port = Port::open(on(device), {}, 1);
+    ASSERT_FALSE(port) << device;
+    const std::string& said = port.error().message;
+    EXPECT_NE(said.find(cause), std::string::npos) << said;
+    EXPECT_EQ(said.find("Operation not permitted"), std::string::npos) << said;
+    EXPECT_EQ(said.find("mp action"), std::string::npos) << said;
+  }
+}
+
 TEST_F(PortTest, ThereIsNothingToWaitForOnARing) {
   auto port = Port::open(on("net_ring7"), {}, 1);
   ASSERT_TRUE(port) << port.error().message;

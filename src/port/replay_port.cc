@@ -150,11 +150,14 @@ Expected<ReplayOptions> ReplayOptions::parse(const std::string& devargs) {
       options.rate = number;
     } else if (key == "ring") {
       options.ring = static_cast<unsigned>(number);
+    } else if (key == "ordered" && (number == 0 || number == 1)) {
+      options.ordered = number == 1;
     } else if (key == "refresh") {
       options.refresh = static_cast<unsigned>(number);
     } else {
-      return make_error("replay: '" + item +
-                        "': the keys are mix, frames, family (4 or 6), seed, rate, ring, refresh, destinations");
+      return make_error(
+          "replay: '" + item +
+          "': the keys are mix, frames, family (4 or 6), seed, rate, ring, ordered (0 or 1), refresh, destinations");
     }
     at = next;
   }
@@ -197,6 +200,11 @@ Expected<std::unique_ptr<ReplayPort>> ReplayPort::create(const std::string& name
       index_of(all[i]) = i;
     }
     queue->pristine[family_at(options.family)] = std::move(*frames);
+    if (options.ordered) {
+      queue->by_index = all;
+      queue->scratch.resize(options.frames);
+      queue->present.resize(options.frames);
+    }
     rte_mempool_put_bulk(queue->pool.get(), reinterpret_cast<void**>(all.data()), options.frames);
     queue->last_tsc = rte_rdtsc();
     port->queues_.push_back(std::move(queue));
@@ -263,6 +271,42 @@ double ReplayPort::Queue::head_waited() const {
   return std::max(0.0, credit - 1) / seen_rate + gap_ticks;
 }
 
+// The next frame comes behind the last one; one that seems to be far ahead is really behind.
+void ReplayPort::Queue::keep_order(rte_mbuf** frames, unsigned count) {
+  const auto all = static_cast<std::uint32_t>(by_index.size());
+  const auto ahead = [&](const rte_mbuf* frame) { return (frame_index(frame) + all - next_index) % all; };
+  if (ahead(frames[0]) > all / 2 || ahead(frames[count - 1]) < ahead(frames[0])) [[unlikely]] {
+    sort(frames, count);
+  }
+  next_index = (frame_index(frames[count - 1]) + 1) % all;
+}
+
+// The frames of the burst and all others that are there, from `next_index` on.
+void ReplayPort::Queue::sort(rte_mbuf** frames, unsigned count) {
+  const unsigned others = rte_mempool_avail_count(pool.get());
+  rte_mbuf** const list = scratch.data();
+  const bool got = others != 0 && rte_mempool_get_bulk(pool.get(), reinterpret_cast<void**>(list), others) == 0;
+  const unsigned taken = got ? others : 0;
+  std::fill(present.begin(), present.end(), false);
+  for (unsigned i = 0; i < count; ++i) {
+    present[frame_index(frames[i])] = true;
+  }
+  for (unsigned i = 0; i < taken; ++i) {
+    present[frame_index(list[i])] = true;
+  }
+  const auto all = static_cast<std::uint32_t>(by_index.size());
+  for (std::uint32_t step = 0, placed = 0; placed < count + taken; ++step) {
+    const std::uint32_t index = (next_index + step) % all;
+    if (present[index]) {
+      (placed < count ? frames[placed] : list[placed - count]) = by_index[index];
+      ++placed;
+    }
+  }
+  if (taken != 0) {
+    rte_mempool_put_bulk(pool.get(), reinterpret_cast<void**>(list), taken);
+  }
+}
+
 std::uint16_t ReplayPort::rx_burst(std::uint16_t q, rte_mbuf** frames, std::uint16_t count) {
   Queue& queue = *queues_[q];
   const double rate = queue.rate_per_tsc.load(std::memory_order_relaxed);
@@ -286,6 +330,9 @@ std::uint16_t ReplayPort::rx_burst(std::uint16_t q, rte_mbuf** frames, std::uint
   count = static_cast<std::uint16_t>(std::min<unsigned>(count, available));
   if (count == 0 || rte_mempool_get_bulk(queue.pool.get(), reinterpret_cast<void**>(frames), count) != 0) {
     return 0;
+  }
+  if (!queue.by_index.empty()) {
+    queue.keep_order(frames, count);
   }
   if (rate > 0) {
     queue.credit -= count;

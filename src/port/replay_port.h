@@ -3,9 +3,11 @@
 // and not a generator. It moves pointers only.
 //
 // A queue's frames are the mbufs of its own pool. Receiving takes the next ones from the pool's FIFO; transmitting
-// gives a frame back to the pool it came from, whatever port it leaves by. Frames come out changed (a router lowers the
-// TTL), so after `refresh` rounds each frame's first bytes are written anew from a pristine copy, at a cost of
-// 1/refresh of a small copy.
+// gives a frame back to the pool it came from, whatever port it leaves by. A frame that is dropped comes back before
+// those that are under way, and from then on the frames are no longer handed out in the order of their addresses, which
+// copies of whole runs need; with `ordered` they are put in order again when that is noticed, at some 5 ns for each
+// frame there. Frames come out changed (a router lowers the TTL), so after `refresh` rounds each frame's first bytes
+// are written anew from a pristine copy, at a cost of 1/refresh of a small copy.
 //
 // Offered load: without `rate`, as fast as the lane polls; with it, frames fall due at that rate and those that no free
 // frame is there for, or that find `ring` others waiting, are counted as missed, as a NIC would: those that came first
@@ -40,14 +42,16 @@ struct ReplayOptions {
   unsigned frames = 16384;  // per queue
   int family = 4;           // 4 | 6
   std::uint64_t seed = 1;
-  double rate = 0;       // frames per second and queue; 0: unlimited
-  unsigned ring = 0;     // due frames that may wait to be received, per queue, as a NIC's descriptors; 0: all
+  double rate = 0;    // frames per second and queue; 0: unlimited
+  unsigned ring = 0;  // due frames that may wait to be received, per queue, as a NIC's descriptors; 0: all
+  bool ordered = false;
   unsigned refresh = 0;  // rounds between refreshes; 0: never
   // Drawn at random, from those of the frame's family; random addresses when there are none.
   std::vector<packet::IpAddress> destinations;
 
   // From devargs:
-  // "replay,mix=heavy-tail,frames=16384,family=6,seed=1,rate=1e6,ring=4096,refresh=200,destinations=FILE". FILE has one
+  // "replay,mix=heavy-tail,frames=16384,family=6,seed=1,rate=1e6,ring=4096,ordered=1,refresh=200,
+  // destinations=FILE". FILE has one
   // address on a line.
   static Expected<ReplayOptions> parse(const std::string& devargs);
 };
@@ -90,6 +94,8 @@ class ReplayPort {
   struct Queue {
     void fall_due(double ticks, unsigned room);
     double head_waited() const;
+    void keep_order(rte_mbuf** frames, unsigned count);
+    void sort(rte_mbuf** frames, unsigned count);
     FramePool pool;
     std::array<std::vector<std::vector<std::uint8_t>>, 2> pristine;  // by family_at()
     int seen_family = 4;
@@ -103,6 +109,10 @@ class ReplayPort {
     unsigned first_gap = 0, gap_count = 0;
     double gap_ticks = 0;  // of all of them
     std::uint64_t waited = 0;
+    // When they are kept in order: every frame by its index, and room to sort them in.
+    std::vector<rte_mbuf*> by_index, scratch;
+    std::vector<bool> present;
+    std::uint32_t next_index = 0;
     std::uint64_t handed_out = 0;
     std::atomic<std::uint64_t> missed{0};
   };

@@ -143,6 +143,42 @@ TEST(ReplayPort, AFullRingKeepsWhatCameFirst) {
   EXPECT_LT((*port)->waited(0), 30 * ms);
 }
 
+TEST(ReplayPort, FramesThatCameBackOutOfTurnArePutInOrder) {
+  for (const bool ordered : {false, true}) {
+    constexpr unsigned count = 128;
+    auto port = ReplayPort::create("turn", 1,
+                                   *ReplayOptions::parse("replay,frames=128,ordered=" + std::to_string(ordered)), 256);
+    ASSERT_TRUE(port) << (port ? "" : port.error().message);
+    rte_mbuf* under_way[32];
+    rte_mbuf* dropped[16];
+    ASSERT_EQ((*port)->rx_burst(0, under_way, 32), 32);
+    ASSERT_EQ((*port)->rx_burst(0, dropped, 16), 16);
+    rte_pktmbuf_free_bulk(dropped, 16);
+    (*port)->tx_burst(under_way, 32);
+    std::vector<std::uint32_t> order;
+    for (int round = 0; round < 3; ++round) {
+      order.clear();
+      std::vector<bool> seen(count);
+      while (order.size() < count) {
+        rte_mbuf* burst[32];
+        const std::uint16_t got = (*port)->rx_burst(0, burst, 32);
+        ASSERT_EQ(got, 32);
+        for (unsigned i = 0; i < got; ++i) {
+          order.push_back(ReplayPort::frame_index(burst[i]));
+          EXPECT_FALSE(seen[order.back()]) << "twice in a round: " << order.back();
+          seen[order.back()] = true;
+        }
+        (*port)->tx_burst(burst, got);
+      }
+    }
+    unsigned descents = 0;
+    for (unsigned i = 1; i < count; ++i) {
+      descents += order[i] != (order[i - 1] + 1) % count;
+    }
+    EXPECT_EQ(descents == 0, ordered);
+  }
+}
+
 TEST(ReplayPort, NoFrameMissesItsRefreshWhateverTheBursts) {
   for (const unsigned refresh : {1U, 2U, 5U}) {
     auto port = ReplayPort::create("refresh", 1,

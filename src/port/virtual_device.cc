@@ -16,11 +16,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <iterator>
-#include <vector>
 
-#include "base/quote.h"
-#include "base/spelling.h"
+#include "port/device_arguments.h"
 #include "port/interface_request.h"
 
 namespace sluice::port {
@@ -66,16 +63,6 @@ Channels channels_of(const std::string& interface) {
   }
   return {std::max(1U, channels.rx_count + channels.combined_count), std::max(1U, channels.combined_count)};
 }
-
-// Those of DPDK 22.11's drivers on kernel interfaces.
-struct KnownArguments {
-  const char* driver;
-  std::vector<std::string> names;
-};
-const KnownArguments known_arguments[] = {
-    {"net_af_packet", {"iface", "qpairs", "blocksz", "framesz", "framecnt", "qdisc_bypass"}},
-    {"net_af_xdp", {"iface", "start_queue", "queue_count", "shared_umem", "xdp_prog", "busy_budget", "force_copy"}},
-};
 
 // Whether this process may make interfaces and change them; a container's own rules come on top.
 bool may_administer_interfaces() {
@@ -221,32 +208,6 @@ std::string complete_arguments(const PortOptions& port, const MemoryOptions& mem
     add("bsize", memory.frame_bytes);
   }
   return device;
-}
-
-Expected<void> check_arguments(const std::string& device) {
-  const std::string name = device_name(device);
-  const auto known =
-      std::ranges::find_if(known_arguments, [&](const auto& one) { return name.starts_with(one.driver); });
-  if (known == std::end(known_arguments)) {
-    return {};
-  }
-  for (std::size_t at = name.size(); at < device.size();) {
-    const std::size_t end = std::min(device.find(',', at + 1), device.size());
-    const std::string argument = device.substr(at + 1, end - at - 1);
-    const std::string key = argument.substr(0, argument.find('='));
-    if (std::ranges::find(known->names, key) == known->names.end()) {
-      return make_error(std::string(known->driver) + " has no argument " + in_quotes(key) +
-                        spelling_hint(key, known->names));
-    }
-    if (key.size() == argument.size()) {
-      return make_error("the argument " + key + " has no value: write " + key + "=...");
-    }
-    at = end;
-  }
-  if (device_argument(device, "iface").empty()) {
-    return make_error("which interface? Give it with iface=, as in " + name + ",iface=eth1");
-  }
-  return {};
 }
 
 Expected<void> check_device(const PortOptions& port, const MemoryOptions& memory) {

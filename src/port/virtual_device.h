@@ -19,10 +19,6 @@ bool is_driver(const std::string& device, const std::string& driver);
 // The value of `key` in "net_x0,a=1,key=value", or empty.
 std::string device_argument(const std::string& device, const std::string& key);
 
-// An Error for arguments with which a driver on a kernel interface would not open: no interface, or one that the driver
-// does not know, of which it says neither. Looks at nothing but the text.
-Expected<void> check_arguments(const std::string& device);
-
 // The device's arguments with those that follow from the other options: the queues and frame sizes of af_packet, the
 // queues of af_xdp, the buffers of memif. What the administrator wrote stays as it is.
 std::string complete_arguments(const PortOptions& port, const MemoryOptions& memory);

@@ -34,27 +34,6 @@ TEST(VirtualDevice, FindsArgumentsByTheirWholeName) {
   EXPECT_EQ(device_argument("net_pcap0,rx_pcap=", "rx_pcap"), "");
 }
 
-TEST(VirtualDevice, ArgumentsThatADriverDoesNotKnowAreNamed) {
-  const std::pair<const char*, const char*> cases[] = {
-      {"net_af_packet0,iface=a,qpairs=2,blocksz=4096,framesz=2048,framecnt=512,qdisc_bypass=0", ""},
-      {"net_af_xdp0,iface=a,start_queue=0,queue_count=1,xdp_prog=x,busy_budget=0,force_copy=1,shared_umem=0", ""},
-      {"net_ring0", ""},
-      {"net_af_packet0", "which interface? Give it with iface=, as in net_af_packet0,iface=eth1"},
-      {"net_af_xdp1,iface=", "which interface? Give it with iface=, as in net_af_xdp1,iface=eth1"},
-      {"net_af_packet0,ifcae=eth1", "net_af_packet has no argument 'ifcae'; did you mean \"iface\"?"},
-      {"net_af_packet0,iface=a,queue_count=1",
-       "net_af_packet has no argument 'queue_count'; known are iface, qpairs, blocksz, framesz, framecnt, "
-       "qdisc_bypass"},
-      {"net_af_packet0,iface", "the argument iface has no value: write iface=..."},
-      {"net_af_packet0,iface=a,",
-       "net_af_packet has no argument ''; known are iface, qpairs, blocksz, framesz, framecnt, qdisc_bypass"},
-  };
-  for (const auto& [device, message] : cases) {
-    const auto fine = check_arguments(device);
-    EXPECT_EQ(fine ? "" : fine.error().message, message) << device;
-  }
-}
-
 TEST(VirtualDevice, AddsWhatFollowsFromTheOtherOptionsAndNothingThatIsThere) {
   struct Case {
     PortOptions options;

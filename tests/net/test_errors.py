@@ -85,6 +85,26 @@ def test_the_first_packet_waits_for_its_neighbour(network):
         assert "3 received, 0% packet loss" in answer, target
 
 
+def test_link_local_addresses_stay_on_their_link(network):
+    """RFC 3927 section 7: answered by the router itself, forwarded in neither direction, by the fast path or the kernel."""
+    client, router, server = network.client, network.router, network.server
+    client.ip("addr add 169.254.7.7/16 dev eth0")
+    router.ip("addr add 169.254.0.1/16 dev sl-lan")
+    try:
+        assert wait_until(lambda: "1 received" in client.run("ping -n -c 1 -W 1 169.254.0.1", check=False), 5)
+        assert "1 received" in client.run(f"ping -n -c 1 -W 1 -I 169.254.7.7 {ROUTER_LAN4}")
+        before = network.gateway.drops().get("link_local", 0)
+        seen = server.counter("eth0", "rx_packets")
+        assert "10 packets transmitted, 0 received" in client.run(
+            f"ping -n -i 0.01 -c 10 -W 1 -I 169.254.7.7 {SERVER4}", check=False)
+        assert server.counter("eth0", "rx_packets") < seen + 10
+        assert "10 packets transmitted, 0 received" in server.run("ping -n -i 0.01 -c 10 -W 1 169.254.7.7", check=False)
+        assert wait_until(lambda: network.gateway.drops().get("link_local", 0) == before + 20, 5), network.gateway.drops()
+    finally:
+        client.ip("addr del 169.254.7.7/16 dev eth0")
+        router.ip("addr del 169.254.0.1/16 dev sl-lan")
+
+
 def test_spoofed_and_malformed_frames_are_dropped_under_a_name(network):
     """Loopback as source, and a bad header checksum: counted, answered by nobody, and nothing else suffers."""
     script = f"""

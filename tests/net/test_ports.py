@@ -97,6 +97,24 @@ def test_what_would_lose_frames_is_refused_with_what_to_do(tmp_path, port, memor
             assert word in last, answer
 
 
+def test_an_interface_that_is_not_there_is_refused_and_one_that_is_down_waits(tmp_path):
+    with Topology(tmp_path) as network:
+        network.router.ip("link set lan0 name gone")
+        path = tmp_path / "refused.toml"
+        path.write_text(REFUSED.format(memory="", port='device = "net_af_packet0,iface=lan0"'), encoding="utf-8")
+        assert "there is no interface 'lan0'" in network.router.run([SLUICE, "run", path], check=False)
+        network.router.ip("link set gone down")
+        network.router.ip("link set gone name lan0")
+
+        def raise_it(started):
+            links = {port["name"]: port["link_up"] for port in started.gateway.stats()["ports"]}
+            assert links == {"lan": False, "wan": True}
+            started.router.ip("link set lan0 up")
+
+        network.start(before_addresses=raise_it)
+        assert network.reaches(SERVER4)
+
+
 @pytest.mark.parametrize(("driver", "mtu", "frame_bytes"), [("net_af_packet", 9000, 9216), ("net_af_xdp", 3434, 3712)])
 def test_frames_of_the_largest_mtu(tmp_path, driver, mtu, frame_bytes):
     """They arrive whole, in one buffer, and leave whole."""
@@ -158,7 +176,7 @@ def test_memif_joins_two_gateways(tmp_path):
             folder.mkdir()
             memif = f"net_memif0,role={role},id=7,socket={socket},socket-abstract=no"
             ports = [("edge", edge, twin), ("core", memif, "sl-core")]
-            gateways.append(Gateway(host, folder, config(ports, size="448M")).start())
+            gateways.append(Gateway(host, folder, config(ports, size="512M")).start())
             host.sysctl(net__ipv4__ip_forward=1, net__ipv6__conf__all__forwarding=1)
             for interface, four, six in ((twin, f"10.{net}.0.1", f"2001:db8:{net}::1"),
                                          ("sl-core", f"10.9.0.{net}", f"2001:db8:9::{net}")):

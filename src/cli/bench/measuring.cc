@@ -59,6 +59,7 @@ RigOptions rig_options(const BenchOptions& options, const std::string& function,
   const double frames = frames_per_deadline(one, ceiling);
   rig.engine.batch = share_of(under_way * frames, rig.lanes * rig.engine.batches, smallest_batch, largest_batch);
   rig.ring = share_of(waiting * frames, rig.lanes, smallest_batch, most_descriptors);
+  rig.ordered = true;
   rig.engine.streams = 8;
   rig.engine.cpu_below = 0;  // the device under test is the GPU
   apply(options, rig.engine);

@@ -30,8 +30,8 @@ Expected<std::unique_ptr<Rig>> Rig::make(const RigOptions& options) {
   engine.memory.frames = options.frames;
   port::PortOptions port;
   port.name = "replay";
-  port.device = fmt::format("replay,mix={},frames={},family={},refresh={},ring={}", options.mix, options.frames,
-                            options.family, options.refresh, options.ring);
+  port.device = fmt::format("replay,mix={},frames={},family={},refresh={},ring={},ordered={:d}", options.mix,
+                            options.frames, options.family, options.refresh, options.ring, options.ordered);
   if (!options.destinations.empty()) {
     port.device += ",destinations=" + options.destinations;
   }

@@ -24,6 +24,7 @@ struct RigOptions {
   unsigned lanes = 1;
   unsigned frames = 16384;  // per lane
   unsigned ring = 0;        // of these, due ones that may wait to be received; 0: all
+  bool ordered = false;     // frames come in the order of their addresses, also after some were dropped
   // Puts something around the function, for verification.
   std::function<std::unique_ptr<engine::Function>(std::unique_ptr<engine::Function>)> wrap;
 };

@@ -1,4 +1,6 @@
 // The router's entry in the list of functions: reads [route].
+#include <algorithm>
+
 #include "engine/function.h"
 #include "function/route/route.h"
 
@@ -28,6 +30,10 @@ Expected<std::unique_ptr<engine::Function>> make_router(Settings& settings, cons
       entry.error("prefix", prefix.error().message);
     }
     const PortIndex port = port_of(entry, ports);
+    if (prefix && std::ranges::find(options.statics.connected, *prefix, &StaticConnected::prefix) !=
+                      options.statics.connected.end()) {
+      entry.error("prefix", "another [[route.connected]] has it: give each prefix one link");
+    }
     entry.finish();
     options.statics.connected.push_back({port, prefix.value_or(packet::IpPrefix{})});
   }

@@ -34,6 +34,8 @@ const Reason unreachable =
 const Reason blackholed = packet::register_reason("blackholed", "a blackhole route");
 const Reason other_host = packet::register_reason("other_host", "a frame for another link address than the port's");
 const Reason own_frame = packet::register_reason("own_frame", "a frame that this port's interface sent itself");
+const Reason link_local = packet::register_reason(
+    "link_local", "an IPv4 link-local source or destination, which stays on its link");  // RFC 3927 section 7
 const Reason link_down = packet::register_reason("link_down", "the next hop's port has no link");
 
 constexpr std::uint32_t ethernet = sizeof(packet::EthernetHeader);
@@ -60,6 +62,17 @@ bool is_transit(const std::uint8_t* frame) {
     default:
       return false;
   }
+}
+
+// A well-formed frame of IPv4 from or to 169.254.0.0/16 that is neither broadcast nor multicast.
+bool is_link_local_unicast(const std::uint8_t* frame) {
+  if (packet::be16(packet::header_at<packet::EthernetHeader>(frame, 0).ethertype) != packet::ethertype_ipv4) {
+    return false;
+  }
+  const auto& ip = packet::header_at<packet::Ipv4Header>(frame, ethernet);
+  const std::uint32_t source = packet::be32(ip.source);
+  const std::uint32_t destination = packet::be32(ip.destination);
+  return (frame[0] & 1) == 0 && destination >> 28 < 0xe && (source >> 16 == 0xa9fe || destination >> 16 == 0xa9fe);
 }
 
 bool is_ipv6(const std::uint8_t* frame) {
@@ -194,10 +207,23 @@ packet::FrameKind Router::look_closer(engine::Burst& burst, unsigned i) const {
     // A packet socket also sees what the kernel sends out of the interface under the port. To the twin, which has the
     // same address, the interface's last neighbour solicitation would look like another host with its IPv6 address.
     burst.drop(i, own_frame);
+  } else if (is_link_local_unicast(data) && !may_be_for_host(data)) {
+    // The kernel would forward it.
+    burst.drop(i, link_local);
   } else {
     burst.punt(i, is_transit(data));
   }
   return FrameKind::host;
+}
+
+// Whether the destination is an address of the host, or one that only the kernel knows.
+bool Router::may_be_for_host(const std::uint8_t* ipv4_frame) const {
+  const std::uint32_t destination =
+      packet::be32(packet::header_at<packet::Ipv4Header>(ipv4_frame, ethernet).destination);
+  lookup::NextHopId id;
+  fib_->lookup4(&destination, &id, 1);
+  const AdjacencyKind kind = adjacencies_->at(id).kind();
+  return kind == AdjacencyKind::local || kind == AdjacencyKind::no_route;
 }
 
 void Router::collect(engine::Burst& burst, engine::BatchWriter& writer) {

@@ -86,6 +86,7 @@ class Router : public engine::Function, public engine::Tables, public Routing {
 
  private:
   packet::FrameKind look_closer(engine::Burst& burst, unsigned i) const;
+  bool may_be_for_host(const std::uint8_t* ipv4_frame) const;
   // The moment before which freed next hops are named neither by a batch in flight nor by the GPU's tables.
   AdjacencyTable::Clock::time_point settled() const;
   LoadProgress progress_of(std::string_view what) const;

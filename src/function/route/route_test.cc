@@ -35,6 +35,9 @@ struct Case {
 PacketBuilder v4(const char* to) {
   return PacketBuilder().eth(host_mac, router_mac).ipv4("10.1.0.9", to).ttl(64);
 }
+PacketBuilder from(const char* source, const char* to) {
+  return PacketBuilder().eth(host_mac, router_mac).ipv4(source, to).ttl(64);
+}
 PacketBuilder v6(const char* to) {
   return PacketBuilder().eth(host_mac, router_mac).ipv6("2001:db8:1::9", to).ttl(64);
 }
@@ -59,6 +62,14 @@ std::vector<Case> cases() {
       {"unreachable route", v4("192.0.3.1").udp(1, 2).payload(5).build(), "unreachable"},
       {"own address", v4("10.1.0.1").udp(1, 2).payload(5).build(), "no_twin"},
       {"IPv4 options", v4("203.0.113.7").options({7, 4, 5, 0}).udp(1, 2).payload(5).build(), "no_twin"},
+      {"link-local source", from("169.254.7.7", "203.0.113.7").udp(1, 2).payload(5).build(), "link_local"},
+      {"link-local source and options", from("169.254.7.7", "203.0.113.7").options({7, 4, 5, 0}).udp(1, 2).build(),
+       "link_local"},
+      {"link-local destination by the default route", v4("169.254.9.9").udp(1, 2).payload(5).build(), "link_local"},
+      {"link-local neighbour of another link", v4("169.254.2.7").udp(1, 2).payload(5).build(), "link_local"},
+      {"link-local source to an own address", from("169.254.7.7", "10.1.0.1").udp(1, 2).payload(5).build(), "no_twin"},
+      {"link-local source to a group", from("169.254.7.7", "224.0.0.251").udp(1, 2).payload(5).build(), "no_twin"},
+      {"beside link-local", v4("169.253.255.255").udp(1, 2).payload(5).build(), ""},
       {"ARP", PacketBuilder().arp_request("10.1.0.9", "10.1.0.1").build(), "no_twin"},
       {"bad header checksum", v4("203.0.113.7").udp(1, 2).payload(5).ip_checksum(0x1234).build(), "bad_checksum"},
       {"cut in the header", v4("203.0.113.7").udp(1, 2).payload(5).cut_to(30).build(), "frame_too_short"},
@@ -87,12 +98,13 @@ void neighbour(RouteTable& table, const std::string& address, const std::string&
 }
 
 void fill(RouteTable& table) {
-  for (const char* on_link : {"10.2.0.0/24", "2001:db8:2::/64"}) {
+  for (const char* on_link : {"10.2.0.0/24", "169.254.2.0/24", "2001:db8:2::/64"}) {
     add(table, on_link, "");
   }
   neighbour(table, "10.2.0.2", next_mac);
   neighbour(table, "10.2.0.3", "02:00:00:00:00:98");
   neighbour(table, "10.2.0.7", "02:00:00:00:00:97");
+  neighbour(table, "169.254.2.7", next_mac);
   neighbour(table, "2001:db8:2::2", next_mac);
   neighbour(table, "2001:db8:2::7", "02:00:00:00:00:96");
   add(table, "0.0.0.0/0", "10.2.0.2");

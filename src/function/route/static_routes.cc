@@ -1,9 +1,11 @@
 #include "function/route/static_routes.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <string_view>
 
+#include "lookup/line_mistakes.h"
 #include "lookup/route_file.h"
 #include "lookup/table_need.h"
 
@@ -14,12 +16,54 @@ constexpr std::uint32_t protocol_static = 4;  // RTPROT_STATIC
 
 constexpr std::size_t routes_between_looks = 1024;
 
-std::string wrong_gateway(std::string_view text) {
+// Why no router has this address on a link (RFC 1122 section 3.2.1.3, RFC 1812 section 5.3.7, RFC 4291 section 2);
+// empty: one may.
+std::string_view no_router_has(const packet::IpAddress& address) {
+  const std::uint8_t first = address.bytes[0];
+  if (address.family == 4) {
+    return first == 0                               ? "is an unspecified address (0.0.0.0/8)"
+           : first == 127                           ? "is a loopback address"
+           : first >> 4 == 0xe                      ? "is a multicast address"
+           : address.v4_host_order() == 0xffffffffU ? "is the broadcast address"
+           : first >= 240                           ? "is a reserved address (240.0.0.0/4)"
+                                                    : "";
+  }
+  constexpr std::array<std::uint8_t, 16> zeros{};
+  const bool zero10 = std::equal(zeros.begin(), zeros.begin() + 10, address.bytes.begin());
+  const bool zero15 = std::equal(zeros.begin(), zeros.begin() + 15, address.bytes.begin());
+  return first == 0xff                                                      ? "is a multicast address"
+         : zero15 && address.bytes[15] == 0                                 ? "is the unspecified address"
+         : zero15 && address.bytes[15] == 1                                 ? "is the loopback address"
+         : zero10 && address.bytes[10] == 0xff && address.bytes[11] == 0xff ? "is an IPv4-mapped address"
+                                                                            : "";
+}
+
+bool is_ipv6_link_local(const packet::IpAddress& address) {
+  return address.family == 6 && address.bytes[0] == 0xfe && (address.bytes[1] & 0xc0) == 0x80;
+}
+
+// `family`: of the prefix. IPv4 by an IPv6 next hop is RFC 8950's; nothing carries IPv6 by an IPv4 one.
+std::string wrong_gateway(std::string_view text, int family, const std::vector<StaticConnected>& links) {
   if (text.empty()) {
     return "has no gateway; each line is \"prefix gateway\"";
   }
   const auto gateway = packet::IpAddress::parse(text);
-  return gateway ? std::string() : "next hop " + gateway.error().message + "; each line is \"prefix gateway\"";
+  if (!gateway) {
+    return "next hop " + gateway.error().message + "; each line is \"prefix gateway\"";
+  }
+  const std::string next_hop = "next hop " + gateway->str() + " ";
+  if (const std::string_view why = no_router_has(*gateway); !why.empty()) {
+    return next_hop + std::string(why) + ": give the address that the next router has on its link";
+  }
+  if (family == 6 && gateway->family == 4) {
+    return next_hop + "is IPv4 and the prefix is IPv6: give the next router's IPv6 address";
+  }
+  if (is_ipv6_link_local(*gateway) &&
+      std::ranges::none_of(links, [&](const auto& link) { return link.prefix.contains(*gateway); })) {
+    return next_hop +
+           "is a link-local address and no [[route.connected]] prefix says on which link: give a global address";
+  }
+  return {};
 }
 
 // A file that cannot be read is the fault of the setting that names it; a mistake in it has a line of its own.
@@ -75,6 +119,16 @@ class RoomCount {
   std::string first_[2];
 };
 
+// The place where the prefix of `line` has `hop` already.
+std::string said_before(const lookup::RouteList& list, const lookup::RouteLine& line, const NextHop& hop) {
+  if (hop.gateway.empty()) {
+    return line.prefix.str() + " is a [[route.connected]] prefix too: keep one of the two";
+  }
+  const auto first = std::ranges::find(list.routes, line.prefix, &lookup::RouteLine::prefix);
+  return line.prefix.str() + " has another next hop in line " + std::to_string(first->line) + ", " +
+         list.next_hops[first->next_hop] + ": keep one, a prefix has one next hop here";
+}
+
 }  // namespace
 
 // Asks now and then whether to go on, and remembers that the answer was no.
@@ -104,8 +158,9 @@ Expected<StaticRoutes::Routes> StaticRoutes::read(const StaticOptions& options, 
   if (options.table.empty()) {
     return count.result().map([&] { return std::move(routes); });
   }
-  auto list = lookup::read_routes(options.table, wrong_gateway,
-                                  [&](std::size_t lines) { return !progress || progress(lines, 0); });
+  auto list = lookup::read_routes(
+      options.table, [&](std::string_view hop, int family) { return wrong_gateway(hop, family, options.connected); },
+      [&](std::size_t lines) { return !progress || progress(lines, 0); });
   if (!list) {
     return make_error(place_of(options.table, list.error().message));
   }
@@ -114,14 +169,21 @@ Expected<StaticRoutes::Routes> StaticRoutes::read(const StaticOptions& options, 
     gateways.push_back(*packet::IpAddress::parse(list->next_hops[i]));
   }
   routes.reserve(list->routes.size());
+  lookup::LineMistakes mistakes(options.table);
   for (const lookup::RouteLine& line : list->routes) {
     if (progress && routes.size() % routes_between_looks == 0 && !progress(list->routes.size(), 0)) {
       return make_error("interrupted while routes were read");
     }
     const NextHop hop{AdjacencyTable::any_port, gateways[line.next_hop], 1};
-    if (routes.insert_or_assign(line.prefix, hop).second) {
+    const auto [known, is_new] = routes.try_emplace(line.prefix, hop);
+    if (is_new) {
       count.add(line.prefix, [&] { return options.table + ":" + std::to_string(line.line) + ": "; });
+    } else if (!(known->second == hop)) {
+      mistakes.add(line.line, mistakes.says_next() ? said_before(*list, line, known->second) : std::string());
     }
+  }
+  if (auto fine = mistakes.result(); !fine) {
+    return tl::unexpected(fine.error());
   }
   return count.result().map([&] { return std::move(routes); });
 }

@@ -116,6 +116,67 @@ TEST_F(StaticRoutesTest, EveryBadNextHopIsNamedWithItsLine) {
   EXPECT_EQ(StaticRoutes::read(options, {}).error().message, "[route] table: /nowhere/7: No such file or directory");
 }
 
+// What follows FILE:2 when that line stands behind "10.0.0.0/8 192.0.2.1"; empty: the file is taken.
+class StaticRoutesLine : public StaticRoutesTest {
+ protected:
+  std::string said_of(const std::string& line) {
+    std::ofstream(path_) << "10.0.0.0/8 192.0.2.1\n" << line << "\n";
+    StaticOptions options;
+    options.table = path_;
+    options.connected = {{1, *packet::IpPrefix::parse("192.0.2.0/24")}, {1, *packet::IpPrefix::parse("fe80::/64")}};
+    const auto read = StaticRoutes::read(options, {});
+    if (read) return "";
+    const std::string& said = read.error().message;
+    const std::string place = path_ + ":2: ";
+    return said.starts_with(place) ? said.substr(place.size()) : said;
+  }
+};
+
+TEST_F(StaticRoutesLine, ANextHopThatNoRouterHasIsRefused) {
+  const std::string give = ": give the address that the next router has on its link";
+  const std::pair<const char*, std::string> cases[] = {
+      {"10.1.0.0/16 0.0.0.0", "next hop 0.0.0.0 is an unspecified address (0.0.0.0/8)" + give},
+      {"10.1.0.0/16 127.0.0.1", "next hop 127.0.0.1 is a loopback address" + give},
+      {"10.1.0.0/16 224.0.0.5", "next hop 224.0.0.5 is a multicast address" + give},
+      {"10.1.0.0/16 255.255.255.255", "next hop 255.255.255.255 is the broadcast address" + give},
+      {"10.1.0.0/16 240.0.0.1", "next hop 240.0.0.1 is a reserved address (240.0.0.0/4)" + give},
+      {"2001:db8::/32 ::", "next hop :: is the unspecified address" + give},
+      {"2001:db8::/32 ::1", "next hop ::1 is the loopback address" + give},
+      {"2001:db8::/32 ff02::5", "next hop ff02::5 is a multicast address" + give},
+      {"2001:db8::/32 ::ffff:10.0.0.1", "next hop ::ffff:10.0.0.1 is an IPv4-mapped address" + give},
+      {"2001:db8::/32 192.0.2.1",
+       "next hop 192.0.2.1 is IPv4 and the prefix is IPv6: give the next router's IPv6 address"},
+      {"2001:db8::/32 fe80:0:0:1::1",
+       "next hop fe80:0:0:1::1 is a link-local address and no [[route.connected]] prefix says on which link: give a "
+       "global address"},
+      {"10.1.0.0/16 169.254.0.1", ""},
+      {"10.1.0.0/16 223.255.255.254", ""},
+      {"10.1.0.0/16 2001:db8::1", ""},  // RFC 8950
+      {"2001:db8::/32 fe80::1", ""},    // on the one link that has fe80::/64
+  };
+  for (const auto& [line, expected] : cases) {
+    EXPECT_EQ(said_of(line), expected) << line;
+  }
+}
+
+TEST_F(StaticRoutesLine, APrefixHasOneNextHop) {
+  EXPECT_EQ(said_of("10.0.0.0/8 192.0.2.1"), "") << "the same line again does no harm";
+  EXPECT_EQ(said_of("10.0.0.0/8 192.0.2.2"),
+            "10.0.0.0/8 has another next hop in line 1, 192.0.2.1: keep one, a prefix has one next hop here");
+  EXPECT_EQ(said_of("192.0.2.0/24 192.0.2.9"), "192.0.2.0/24 is a [[route.connected]] prefix too: keep one of the two");
+}
+
+TEST_F(StaticRoutesTest, PrefixesWithSeveralNextHopsAreCountedAfterTen) {
+  std::ofstream file(path_);
+  for (int i = 0; i < 14; ++i) file << "10.0.0.0/8 192.0.2." << i + 1 << "\n";
+  file.close();
+  StaticOptions options;
+  options.table = path_;
+  const auto read = StaticRoutes::read(options, {});
+  ASSERT_FALSE(read);
+  EXPECT_TRUE(read.error().message.ends_with("\n" + path_ + ": and 3 more mistakes")) << read.error().message;
+}
+
 TEST_F(StaticRoutesTest, LoadingTellsHowFarItIsAndStopsWhenTold) {
   auto fib = lookup::Fib::create({.name = "large", .max_routes4 = 5000, .max_routes6 = 10});
   ASSERT_TRUE(fib) << fib.error().message;

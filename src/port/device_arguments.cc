@@ -1,0 +1,205 @@
+#include "port/device_arguments.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+#include <vector>
+
+#include "base/quote.h"
+#include "base/spelling.h"
+#include "port/virtual_device.h"
+
+namespace sluice::port {
+namespace {
+
+enum class Value { text, number, zero_or_one, none };
+
+struct Argument {
+  std::string name;
+  Value value = Value::text;
+};
+
+struct Driver {
+  std::string name;
+  std::string needs;  // an argument without which it does not open, with an example; empty: none
+  std::string why_it_is_asked;
+  std::vector<Argument> arguments;
+};
+
+constexpr auto number = Value::number;
+constexpr auto zero_or_one = Value::zero_or_one;
+
+const std::vector<Driver>& drivers() {
+  static const std::vector<Driver> all = {
+      {"net_af_packet",
+       "iface=eth1",
+       "which interface?",
+       {{"iface"},
+        {"qpairs", number},
+        {"blocksz", number},
+        {"framesz", number},
+        {"framecnt", number},
+        {"qdisc_bypass", zero_or_one}}},
+      {"net_af_xdp",
+       "iface=eth1",
+       "which interface?",
+       {{"iface"},
+        {"start_queue", number},
+        {"queue_count", number},
+        {"shared_umem", zero_or_one},
+        {"xdp_prog"},
+        {"busy_budget", number},
+        {"force_copy", zero_or_one}}},
+      {"net_tap", "", "", {{"iface"}, {"mac"}, {"remote"}, {"persist", Value::none}}},
+      {"net_pcap",
+       "",
+       "",
+       {{"rx_pcap"},
+        {"tx_pcap"},
+        {"rx_iface"},
+        {"rx_iface_in"},
+        {"tx_iface"},
+        {"iface"},
+        {"phy_mac", zero_or_one},
+        {"infinite_rx", zero_or_one}}},
+      {"net_memif",
+       "",
+       "",
+       {{"role"},
+        {"id", number},
+        {"bsize", number},
+        {"rsize", number},
+        {"socket"},
+        {"socket-abstract"},
+        {"mac"},
+        {"zero-copy"},
+        {"secret"}}},
+      {"net_ring", "", "", {{"nodeaction"}, {"internal"}}},
+      {"net_null", "", "", {{"size", number}, {"copy", number}, {"no-rx", zero_or_one}}},
+      {"net_vhost",
+       "iface=/run/vhost.sock",
+       "which socket?",
+       {{"iface"},
+        {"queues", number},
+        {"client", zero_or_one},
+        {"iommu-support", zero_or_one},
+        {"postcopy-support", zero_or_one},
+        {"tso", zero_or_one},
+        {"linear-buffer", zero_or_one},
+        {"ext-buffer", zero_or_one},
+        {"legacy-ol-flags", zero_or_one}}},
+      {"net_virtio_user",
+       "path=/run/vhost.sock",
+       "which socket or device?",
+       {{"path"},
+        {"mac"},
+        {"cq", number},
+        {"queue_size", number},
+        {"queues", number},
+        {"iface"},
+        {"server", zero_or_one},
+        {"mrg_rxbuf", zero_or_one},
+        {"in_order", zero_or_one},
+        {"packed_vq", zero_or_one},
+        {"speed", number},
+        {"vectorized", zero_or_one}}},
+      {"net_softnic",
+       "firmware=pipeline.cli",
+       "which script of commands?",
+       {{"firmware"}, {"conn_port", number}, {"cpu_id", number}, {"sc", zero_or_one}}},
+  };
+  return all;
+}
+
+// Kinds that open, or nearly, and carry nothing of a port.
+struct NoPort {
+  std::string_view driver;
+  std::string_view why;
+};
+constexpr NoPort no_ports[] = {
+    {"net_bond",
+     "a bond of DPDK needs members that are open already, and Sluice opens none: bond the interfaces in the kernel "
+     "(ip link add bond0 type bond) and use net_af_packet0,iface=bond0"},
+    {"net_tun", "a TUN interface has no Ethernet header, which Sluice needs: use net_tap"},
+    {"net_vdev_netvsc",
+     "it is no port itself but makes others, which Sluice cannot name: use net_af_packet0,iface=... on the interface"},
+};
+
+// DPDK 22.11 still knows the names of old.
+std::string present_name(const std::string& device) {
+  const std::string name = device_name(device);
+  return name.starts_with("eth_") ? "net_" + name.substr(4) : name;
+}
+
+Expected<void> check_value(const Argument& argument, const std::string& value) {
+  const bool digits = !value.empty() && value.size() <= 9 && value.find_first_not_of("0123456789") == std::string::npos;
+  const bool fine = argument.value == Value::number        ? digits
+                    : argument.value == Value::zero_or_one ? value == "0" || value == "1"
+                                                           : true;
+  if (!fine) {
+    return make_error("the argument " + argument.name + "=" + in_quotes(value) + ": allowed is " +
+                      (argument.value == Value::number ? "a whole number" : "0 or 1"));
+  }
+  return {};
+}
+
+Expected<void> check_argument(const Driver& driver, const std::string& text) {
+  const std::string key = text.substr(0, text.find('='));
+  const auto known = std::ranges::find(driver.arguments, key, &Argument::name);
+  if (known == driver.arguments.end()) {
+    std::vector<std::string> names;
+    std::ranges::transform(driver.arguments, std::back_inserter(names), &Argument::name);
+    return make_error(driver.name + " has no argument " + in_quotes(key) + spelling_hint(key, names));
+  }
+  if (known->value == Value::none) {
+    return {};
+  }
+  if (key.size() == text.size()) {
+    return make_error("the argument " + key + " has no value: write " + key + "=...");
+  }
+  return check_value(*known, text.substr(key.size() + 1));
+}
+
+// net_failsafe's arguments are devices with arguments of their own, in parentheses.
+Expected<void> check_failsafe(const std::string& device) {
+  for (const char* form : {",dev(", ",exec(", ",fd("}) {
+    if (device.find(form) != std::string::npos) {
+      return {};
+    }
+  }
+  return make_error("which devices? Give them with dev(), as in " + device_name(device) +
+                    ",dev(net_af_packet7,iface=eth1)");
+}
+
+}  // namespace
+
+Expected<void> check_arguments(const std::string& device) {
+  const std::string name = present_name(device);
+  for (const NoPort& kind : no_ports) {
+    if (name.starts_with(kind.driver)) {
+      return make_error(device_name(device) + " cannot be a port: " + std::string(kind.why));
+    }
+  }
+  if (name.starts_with("net_failsafe")) {
+    return check_failsafe(device);
+  }
+  const auto driver = std::ranges::find_if(drivers(), [&](const Driver& one) { return name.starts_with(one.name); });
+  if (driver == drivers().end()) {
+    return {};
+  }
+  for (std::size_t at = device_name(device).size(); at < device.size();) {
+    const std::size_t end = std::min(device.find(',', at + 1), device.size());
+    if (auto fine = check_argument(*driver, device.substr(at + 1, end - at - 1)); !fine) {
+      return fine;
+    }
+    at = end;
+  }
+  const std::string needed = driver->needs.substr(0, driver->needs.find('='));
+  if (!needed.empty() && device_argument(device, needed).empty()) {
+    return make_error(driver->why_it_is_asked + " Give it with " + needed + "=, as in " + device_name(device) + "," +
+                      driver->needs);
+  }
+  return {};
+}
+
+}  // namespace sluice::port

@@ -1,0 +1,65 @@
+#include "port/device_arguments.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+namespace sluice::port {
+namespace {
+
+TEST(DeviceArguments, ArgumentsThatADriverDoesNotKnowAreNamed) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"net_af_packet0,iface=a,qpairs=2,blocksz=4096,framesz=2048,framecnt=512,qdisc_bypass=0", ""},
+      {"net_af_xdp0,iface=a,start_queue=0,queue_count=1,xdp_prog=x,busy_budget=0,force_copy=1,shared_umem=0", ""},
+      {"net_ring0", ""},
+      {"net_af_packet0", "which interface? Give it with iface=, as in net_af_packet0,iface=eth1"},
+      {"net_af_xdp1,iface=", "which interface? Give it with iface=, as in net_af_xdp1,iface=eth1"},
+      {"net_af_packet0,ifcae=eth1", "net_af_packet has no argument 'ifcae'; did you mean \"iface\"?"},
+      {"net_af_packet0,iface=a,queue_count=1",
+       "net_af_packet has no argument 'queue_count'; known are iface, qpairs, blocksz, framesz, framecnt, "
+       "qdisc_bypass"},
+      {"eth_af_packet0", "which interface? Give it with iface=, as in eth_af_packet0,iface=eth1"},
+      {"net_tap0,iface=t,mac=fixed,remote=eth1,persist", ""},
+      {"net_tap0,ifcae=t", "net_tap has no argument 'ifcae'; did you mean \"iface\"?"},
+      {"net_pcap0,rx_pcap=a,rx_pcap=b,tx_pcap=c,phy_mac=0,infinite_rx=1", ""},
+      {"net_pcap0,rx_file=a",
+       "net_pcap has no argument 'rx_file'; known are rx_pcap, tx_pcap, rx_iface, rx_iface_in, tx_iface, iface, "
+       "phy_mac, infinite_rx"},
+      {"net_memif0,role=server,id=0,socket=/run/s,socket-abstract=no,bsize=2048,rsize=10,mac=x,zero-copy=no,secret=s",
+       ""},
+      {"net_memif0,id=core", "the argument id='core': allowed is a whole number"},
+      {"net_null0,size=64,copy=1,no-rx=1", ""},
+      {"net_null0,size=foo", "the argument size='foo': allowed is a whole number"},
+      {"net_null0,sise=64", "net_null has no argument 'sise'; did you mean \"size\"?"},
+      {"net_null0,no-rx=2", "the argument no-rx='2': allowed is 0 or 1"},
+      {"net_ring0,size=64", "net_ring has no argument 'size'; known are nodeaction, internal"},
+      {"net_vhost0,iface=/run/x,queues=2,client=1", ""},
+      {"net_vhost0", "which socket? Give it with iface=, as in net_vhost0,iface=/run/vhost.sock"},
+      {"net_virtio_user0", "which socket or device? Give it with path=, as in net_virtio_user0,path=/run/vhost.sock"},
+      {"net_failsafe0,dev(net_af_packet7,iface=eth1)", ""},
+      {"net_failsafe0", "which devices? Give them with dev(), as in net_failsafe0,dev(net_af_packet7,iface=eth1)"},
+      {"net_tun0,iface=t",
+       "net_tun0 cannot be a port: a TUN interface has no Ethernet header, which Sluice needs: use net_tap"},
+      {"net_af_packet0,iface", "the argument iface has no value: write iface=..."},
+      {"net_af_packet0,iface=a,",
+       "net_af_packet has no argument ''; known are iface, qpairs, blocksz, framesz, framecnt, qdisc_bypass"},
+  };
+  for (const auto& [device, message] : cases) {
+    const auto fine = check_arguments(device);
+    EXPECT_EQ(fine ? "" : fine.error().message, message) << device;
+  }
+}
+
+TEST(DeviceArguments, KindsThatCannotBeAPortSayWhatToUse) {
+  for (const char* device : {"net_bonding0", "net_bonding0,mode=1,slave=net_null1", "eth_bond0,mode=1"}) {
+    const auto fine = check_arguments(device);
+    ASSERT_FALSE(fine) << device;
+    EXPECT_NE(fine.error().message.find(" cannot be a port: a bond of DPDK needs members"), std::string::npos)
+        << fine.error().message;
+  }
+  EXPECT_FALSE(check_arguments("net_vdev_netvsc0,iface=eth1"));
+}
+
+}  // namespace
+}  // namespace sluice::port
