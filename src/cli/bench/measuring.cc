@@ -55,7 +55,7 @@ RigOptions rig_options(const BenchOptions& options, const std::string& function,
   rig.engine.deadline = std::chrono::nanoseconds(static_cast<std::int64_t>(one.deadline_ms * 1e6));
   rig.engine.cycle = std::chrono::nanoseconds(static_cast<std::int64_t>(one.cycle_us * 1e3));
   rig.engine.overlap = one.overlap;
-  rig.engine.batches = one.overlap + 2;
+  rig.engine.batches = options.batches != 0 ? options.batches : one.overlap + 2;
   const double frames = frames_per_deadline(one, ceiling);
   rig.engine.batch = share_of(under_way * frames, rig.lanes * rig.engine.batches, smallest_batch, largest_batch);
   rig.ring = share_of(waiting * frames, rig.lanes, smallest_batch, most_descriptors);
@@ -177,7 +177,7 @@ int run_cases(const BenchOptions& options, const std::string& function, std::vec
 }  // namespace
 
 int bench_echo(const BenchOptions& options) {
-  return run_cases(options, "echo", {{"1408", 5, 200, 4, 2, 0.90}, {"1408", 1, 100, 2, 2, 0.75}});
+  return run_cases(options, "echo", {{"1408", 5, 200, 4, 2, 0.90}, {"1408", 1, 100, 3, 2, 0.75}});
 }
 
 int bench_touch(const BenchOptions& options) {
