@@ -72,9 +72,9 @@ TEST_F(Csv, TheLinksCeilingsAreRowsOfRatesAndTimes) {
   }
   const std::vector<std::string> lines = lines_of(options_.csv);
   ASSERT_EQ(lines.size(), 7U);
-  EXPECT_EQ(lines[1], "link,copy engine up,0.000,55.500,,,,,,0,0,0,,,,,,,0");
-  EXPECT_EQ(lines[5], "link,kernel reads 608 B shuffled,0.000,20.500,,,,,,0,0,0,,,,,,,0");
-  EXPECT_EQ(lines[6], "link,launch and synchronise,0.000,0.000,,7.7,9.1,,,0,0,0,,,,,,,0");
+  EXPECT_EQ(lines[1], "link,copy engine up,0.000,55.500,,,,,,0,0,0,,,,,,,0,0");
+  EXPECT_EQ(lines[5], "link,kernel reads 608 B shuffled,0.000,20.500,,,,,,0,0,0,,,,,,,0,0");
+  EXPECT_EQ(lines[6], "link,launch and synchronise,0.000,0.000,,7.7,9.1,,,0,0,0,,,,,,,0,0");
 }
 
 TEST_F(Csv, RowsOfOrderHaveAFileOfTheirOwn) {
