@@ -62,8 +62,11 @@ unsigned Lane::forward_round() {
 // The factor of two between going and coming back keeps a steady load from flapping. The worker and the lane may have
 // slept through time points: the frames are those of all `cycles` since the last one that was seen.
 void Lane::time_point(std::uint64_t cycles) {
-  inline_now_ = !parts_.clock->device_up.load(std::memory_order_relaxed) ||
-                cycle_frames_ < cycles * (inline_now_ ? parts_.cpu_below : parts_.cpu_below / 2);
+  if (!parts_.clock->device_up.load(std::memory_order_relaxed)) {
+    inline_now_ = true;
+  } else if (!device_is_behind()) {  // few frames say nothing when there was no batch to put them into
+    inline_now_ = cycle_frames_ < cycles * (inline_now_ ? parts_.cpu_below : parts_.cpu_below / 2);
+  }
   cycle_frames_ = 0;
   if (on_device_.load(std::memory_order_relaxed) == inline_now_) {
     on_device_.store(!inline_now_, std::memory_order_relaxed);
@@ -76,10 +79,14 @@ bool Lane::device_computes() const {
   return !inline_now_ && parts_.clock->device_up.load(std::memory_order_relaxed);
 }
 
-// More batches are under way than the bound has cycles for: another one would only wait behind them. The open one goes
-// on filling instead, because a larger one costs the device less per frame.
+// The oldest batch has been under way for longer than the bound has cycles for: another one would only wait behind it.
+// The open one goes on filling instead, because a larger one costs the device less per frame.
 bool Lane::device_is_behind() const {
-  return device_computes() && ring_->in_use() > parts_.overlap;
+  if (!device_computes()) {
+    return false;
+  }
+  const Batch* const oldest = ring_->oldest();
+  return oldest != nullptr && rte_rdtsc() - oldest->sealed_tsc > parts_.overlap * parts_.cycle_tsc;
 }
 
 void Lane::hand_over(Batch& batch) {
@@ -171,7 +178,11 @@ unsigned Lane::join_pieces(unsigned count) {
 // Whether a burst of that time of arrival can leave before its deadline. A port that does not know it says "just now".
 bool Lane::in_time(std::uint64_t rx_tsc) const {
   const port::Port& port = *parts_.ports[parts_.port];
-  const std::uint64_t age = parts_.shares_queue ? rte_rdtsc() - rx_tsc : port.waited(parts_.queue);
+  std::uint64_t age = port.waited(parts_.queue);
+  if (parts_.shares_queue) {
+    const std::uint64_t now = rte_rdtsc();
+    age = now > rx_tsc ? now - rx_tsc : 0;  // another core's counter said when
+  }
   return admission_.in_time(age, device_computes());
 }
 
@@ -179,6 +190,7 @@ void Lane::refuse(unsigned count) {
   collected_counters_.rx_frames.add(count);
   collected_counters_.rx_bytes.add(burst_bytes_);
   collected_counters_.drops[overdue].add(count);
+  cycle_frames_ += count;
   rte_pktmbuf_free_bulk(burst_.frames(), count);
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -138,6 +139,8 @@ Expected<ReplayOptions> ReplayOptions::parse(const std::string& devargs) {
         return tl::unexpected(read.error());
       }
       options.destinations = std::move(*read);
+    } else if (is_number && key != "rate" && number != std::floor(number)) {
+      return make_error("replay: '" + item + "': " + key + " takes a whole number");
     } else if (!is_number || number > 1e9) {
       return make_error("replay: '" + item + "': " + key + " takes a number from 0 to 1e9");
     } else if (key == "frames") {
@@ -165,6 +168,10 @@ Expected<ReplayOptions> ReplayOptions::parse(const std::string& devargs) {
     return make_error("replay: frames=" + std::to_string(options.frames) + " is too few; " +
                       std::to_string(ReplayOptions::least_frames) + " is the least");
   }
+  if (options.ring > options.frames) {
+    return make_error("replay: ring=" + std::to_string(options.ring) + " is more than the " +
+                      std::to_string(options.frames) + " frames of a queue");
+  }
   return options;
 }
 
@@ -176,7 +183,7 @@ Expected<std::unique_ptr<ReplayPort>> ReplayPort::create(const std::string& name
   port->frame_bytes_ = frame_bytes;
   port->refresh_ = options.refresh;
   port->frames_ = options.frames;
-  port->ring_ = options.ring != 0 ? std::min(options.ring, options.frames) : options.frames;
+  port->ring_ = options.ring != 0 ? options.ring : options.frames;
   port->family_.store(options.family, std::memory_order_relaxed);
   for (unsigned q = 0; q < queues; ++q) {
     auto frames = make_frames(options, options.family, port->mac_.str(), q, frame_bytes);
@@ -250,12 +257,12 @@ void ReplayPort::set_rate(double frames_per_second) {
 // Credits the frames of another `ticks`; those that the ring has no room for are lost.
 void ReplayPort::Queue::fall_due(double ticks, unsigned room) {
   credit += ticks * seen_rate;
-  if (credit <= room) {
+  if (credit < room + 1.0) {
     return;
   }
-  const double lost = credit - room;
+  const double lost = std::floor(credit - room);
   missed.store(missed.load(std::memory_order_relaxed) + static_cast<std::uint64_t>(lost), std::memory_order_relaxed);
-  credit = room;
+  credit -= lost;
   gap_ticks += lost / seen_rate;
   if (gap_count == gaps.size()) {
     // Joined with the last one, which makes the frames between the two a little older than they are.
@@ -324,6 +331,7 @@ std::uint16_t ReplayPort::rx_burst(std::uint16_t q, rte_mbuf** frames, std::uint
     queue.waited = static_cast<std::uint64_t>(queue.head_waited());
     count = static_cast<std::uint16_t>(std::min<double>(count, queue.credit));
   } else {
+    queue.seen_rate = 0;
     queue.waited = 0;
   }
   const unsigned available = rte_mempool_avail_count(queue.pool.get());

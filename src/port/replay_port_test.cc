@@ -143,6 +143,34 @@ TEST(ReplayPort, AFullRingKeepsWhatCameFirst) {
   EXPECT_LT((*port)->waited(0), 30 * ms);
 }
 
+// However often the lane looks, what was due is taken, lost, or still in the ring.
+TEST(ReplayPort, EveryDueFrameIsTakenOrCountedAsMissed) {
+  auto port = ReplayPort::create("due", 1, *ReplayOptions::parse("replay,frames=64,ring=8"), 256);
+  ASSERT_TRUE(port) << (port ? "" : port.error().message);
+  rte_mbuf* held[64];
+  ASSERT_EQ((*port)->rx_burst(0, held, 64), 64);  // no frame is left to give out
+  constexpr double rate = 1e6;
+  (*port)->set_rate(rate);
+  rte_mbuf* burst[8];
+  ASSERT_EQ((*port)->rx_burst(0, burst, 8), 0);
+  const std::uint64_t begin = rte_rdtsc(), ticks = rte_get_tsc_hz() / 50;
+  while (rte_rdtsc() - begin < ticks) {
+    ASSERT_EQ((*port)->rx_burst(0, burst, 8), 0);
+  }
+  const double due = rate * static_cast<double>(rte_rdtsc() - begin) / static_cast<double>(rte_get_tsc_hz());
+  EXPECT_NEAR(static_cast<double>((*port)->missed()), due - 8, due / 20);
+  // A rate that was off for a while owes nothing for that time.
+  (*port)->set_rate(0);
+  ASSERT_EQ((*port)->rx_burst(0, burst, 8), 0);
+  const std::uint64_t missed = (*port)->missed();
+  for (const std::uint64_t off = rte_rdtsc(); rte_rdtsc() - off < ticks;) {
+  }
+  (*port)->set_rate(rate);
+  ASSERT_EQ((*port)->rx_burst(0, burst, 8), 0);
+  EXPECT_EQ((*port)->missed(), missed);
+  EXPECT_LT((*port)->waited(0), ticks / 4);
+}
+
 TEST(ReplayPort, FramesThatCameBackOutOfTurnArePutInOrder) {
   for (const bool ordered : {false, true}) {
     constexpr unsigned count = 128;

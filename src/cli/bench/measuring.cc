@@ -66,6 +66,7 @@ RigOptions rig_options(const BenchOptions& options, const std::string& function,
   // No more than that, as of a NIC: a core's cache holds what it knows of them.
   const unsigned needed = rig.ring + rig.engine.batches * rig.engine.batch + spare_frames;
   rig.frames = options.frames != 0 ? options.frames : needed;
+  rig.ring = std::min(rig.ring, rig.frames);
   return rig;
 }
 

@@ -33,7 +33,7 @@ struct RigOptions {
 struct Outcome {
   double seconds = 0;
   std::uint64_t frames = 0, bytes = 0;  // transmitted; in collector-only mode collected, and dropped as measured_only
-  std::uint64_t offered_missed = 0;     // due, but no free frame was there: the gateway was too slow
+  std::uint64_t offered_missed = 0;     // due, but the receive ring was full: the gateway was too slow
   std::uint64_t refused = 0;            // overdue when they were collected (engine/admission.h); part of `dropped`
   std::uint64_t deadline_misses = 0;
   std::uint64_t misses_away = 0;  // of these: on time if the machine had let the threads run (engine/away.h)
