@@ -3,8 +3,8 @@
 // looks is time in which the thread did nothing.
 //
 // This is what tells a deadline that the machine broke from one that the engine broke, so in doubt a gap is the
-// engine's: what may take long by itself (computing a batch on the core, a driver's transmit or launch call) ends with
-// resume() instead of look(), and an absence in the midst of it is not excused. One writer, any readers.
+// engine's: what may take long by itself (computing a batch on the core, a driver's receive, transmit or launch call)
+// ends with resume() instead of look(), and an absence in the midst of it is not excused. One writer, any readers.
 #pragma once
 
 #include <rte_cycles.h>

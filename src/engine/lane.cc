@@ -129,7 +129,9 @@ unsigned Lane::receive_burst(std::uint64_t& now) {
   }
   unsigned count = parts_.ports[parts_.port]->rx_burst(parts_.queue, burst_.frames(), burst_size);
   if (count != 0) {
-    now = rte_rdtsc() - parts_.ports[parts_.port]->waited(parts_.queue);
+    now = rte_rdtsc();
+    collector_.away->resume(now);
+    now -= parts_.ports[parts_.port]->waited(parts_.queue);
     if (survey(count)) [[unlikely]] {
       count = join_pieces(count);
       survey(count);

@@ -3,6 +3,7 @@
 #include <rte_cycles.h>
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -210,7 +211,7 @@ Expected<std::unique_ptr<ReplayPort>> ReplayPort::create(const std::string& name
     if (options.ordered) {
       queue->by_index = all;
       queue->scratch.resize(options.frames);
-      queue->present.resize(options.frames);
+      queue->present.resize((options.frames + 63) / 64);
     }
     rte_mempool_put_bulk(queue->pool.get(), reinterpret_cast<void**>(all.data()), options.frames);
     queue->last_tsc = rte_rdtsc();
@@ -290,27 +291,33 @@ void ReplayPort::Queue::keep_order(rte_mbuf** frames, unsigned count) {
 
 // The frames of the burst and all others that are there, from `next_index` on.
 void ReplayPort::Queue::sort(rte_mbuf** frames, unsigned count) {
-  const unsigned others = rte_mempool_avail_count(pool.get());
   rte_mbuf** const list = scratch.data();
-  const bool got = others != 0 && rte_mempool_get_bulk(pool.get(), reinterpret_cast<void**>(list), others) == 0;
-  const unsigned taken = got ? others : 0;
-  std::fill(present.begin(), present.end(), false);
-  for (unsigned i = 0; i < count; ++i) {
-    present[frame_index(frames[i])] = true;
+  unsigned others = rte_mempool_avail_count(pool.get());
+  if (others != 0 && rte_mempool_get_bulk(pool.get(), reinterpret_cast<void**>(list), others) != 0) {
+    others = 0;
   }
-  for (unsigned i = 0; i < taken; ++i) {
-    present[frame_index(list[i])] = true;
-  }
-  const auto all = static_cast<std::uint32_t>(by_index.size());
-  for (std::uint32_t step = 0, placed = 0; placed < count + taken; ++step) {
-    const std::uint32_t index = (next_index + step) % all;
-    if (present[index]) {
-      (placed < count ? frames[placed] : list[placed - count]) = by_index[index];
-      ++placed;
+  std::fill(present.begin(), present.end(), 0);
+  const auto mark = [this](const rte_mbuf* frame) {
+    present[frame_index(frame) / 64] |= std::uint64_t{1} << frame_index(frame) % 64;
+  };
+  std::for_each(frames, frames + count, mark);
+  std::for_each(list, list + others, mark);
+  std::uint32_t placed = 0;
+  const auto place = [&](std::uint32_t word, std::uint64_t mask) {
+    for (std::uint64_t bits = present[word] & mask; bits != 0; bits &= bits - 1, ++placed) {
+      rte_mbuf* const frame = by_index[word * 64 + static_cast<unsigned>(std::countr_zero(bits))];
+      (placed < count ? frames[placed] : list[placed - count]) = frame;
     }
+  };
+  const std::uint32_t first = next_index / 64;
+  const std::uint64_t behind = (std::uint64_t{1} << next_index % 64) - 1;  // in the word of the next index
+  place(first, ~behind);
+  for (std::uint32_t step = 1; step < present.size(); ++step) {
+    place((first + step) % static_cast<std::uint32_t>(present.size()), ~std::uint64_t{0});
   }
-  if (taken != 0) {
-    rte_mempool_put_bulk(pool.get(), reinterpret_cast<void**>(list), taken);
+  place(first, behind);
+  if (others != 0) {
+    rte_mempool_put_bulk(pool.get(), reinterpret_cast<void**>(list), others);
   }
 }
 

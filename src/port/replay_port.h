@@ -111,7 +111,7 @@ class ReplayPort {
     std::uint64_t waited = 0;
     // When they are kept in order: every frame by its index, and room to sort them in.
     std::vector<rte_mbuf*> by_index, scratch;
-    std::vector<bool> present;
+    std::vector<std::uint64_t> present;  // a bit for each
     std::uint32_t next_index = 0;
     std::uint64_t handed_out = 0;
     std::atomic<std::uint64_t> missed{0};

@@ -77,6 +77,7 @@ void judge(Goals& goals, const Case& one, const std::string& label, const Outcom
     goals.at_least(label + ": share of the ceiling that was held", 100 * held_share, 100 * one.goal, "%");
   }
   goals.at_most(label + ": late", static_cast<double>(held.deadline_misses), 0, "frames");
+  goals.at_most(label + ": not let in", static_cast<double>(held.not_let_in()), 0, "frames");
 }
 
 int run_case(const BenchOptions& options, const std::string& function, const Case& one, double ceiling, Goals& goals) {

@@ -17,7 +17,8 @@ namespace {
 constexpr double first_share = 0.98;  // of the saturated rate
 constexpr double share_step = 0.97;
 constexpr double last_share = 0.2;
-constexpr unsigned most_holds = 3;  // a machine that is noisier than the deadline never holds
+constexpr double most_holds = 8;  // a machine that is noisier than the deadline never holds
+constexpr double look_seconds = 0.5;
 
 void sleep_seconds(double seconds) {
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
@@ -81,6 +82,20 @@ Outcome Rig::measure(double warm_up_seconds, double seconds) {
   return since(before, after, spent.count());
 }
 
+Outcome Rig::measure_while_clean(double seconds) {
+  const engine::EngineStats before = engine_->stats();
+  const auto begin = std::chrono::steady_clock::now();
+  for (;;) {
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+    sleep_seconds(std::clamp(seconds - spent.count(), 0.001, look_seconds));
+    const std::chrono::duration<double> until = std::chrono::steady_clock::now() - begin;
+    const Outcome outcome = since(before, engine_->stats(), until.count());
+    if (until.count() >= seconds || !outcome.clean()) {
+      return outcome;
+    }
+  }
+}
+
 Outcome Rig::since(const engine::EngineStats& before, const engine::EngineStats& after, double seconds) const {
   const double per_us = engine_->tsc_per_ns() * 1000;
   const auto us = [per_us](std::uint64_t ticks) { return static_cast<double>(ticks) / per_us; };
@@ -124,7 +139,8 @@ unsigned Rig::cores() const {
   for (const engine::EngineStats::Lane& lane : engine_->stats().lanes) {
     cores.insert(lane.core);
   }
-  return static_cast<unsigned>(cores.size());
+  // Of a GPU, the worker's core is the gateway's too.
+  return static_cast<unsigned>(cores.size()) + (engine_->gpu() != nullptr ? 1 : 0);
 }
 
 Expected<void> Rig::finish() {
@@ -153,24 +169,23 @@ Admitted find_admitted(Rig& rig, double seconds, double hold) {
   admitted.saturated = rig.measure(0.5, seconds);
   std::printf("%s\n", row("saturated", admitted.saturated).c_str());
   const double top = static_cast<double>(admitted.saturated.frames) / admitted.saturated.seconds;
-  unsigned holds = 0;
-  for (double share = first_share; share > last_share && holds < most_holds; share *= share_step) {
+  double held_seconds = 0, cleanest = -1;
+  for (double share = first_share; share > last_share && held_seconds < most_holds * hold; share *= share_step) {
     rig.set_rate(top * share);
     const Outcome tried = rig.measure(0.3, seconds);
     std::printf("%s\n", row(fmt::format("offered {:.0f} %", share * 100), tried).c_str());
     if (!tried.clean()) {
       continue;
     }
-    const Outcome held = rig.measure(0, hold);
-    ++holds;
-    std::printf("%s\n", row(fmt::format("held {:.0f} s", hold), held).c_str());
+    const Outcome held = rig.measure_while_clean(hold);
+    held_seconds += held.seconds;
+    std::printf("%s\n", row(fmt::format("held {:.0f} s", held.seconds), held).c_str());
     std::fflush(stdout);
-    const bool better = holds == 1 || held.late_share() < admitted.held.late_share();
-    if (better) {
+    if (held.clean() || held.seconds > cleanest) {
       admitted.held = held;
+      cleanest = held.seconds;
     }
     if (held.clean()) {
-      admitted.held = held;
       break;
     }
   }

@@ -64,11 +64,13 @@ class Rig {
   engine::Engine& engine() { return *engine_; }
   port::ReplayPort& replay() { return *engine_->port(0).replay(); }
   unsigned lanes() const { return lanes_; }
-  // Cores that the lanes run on: fewer than lanes when the machine has not as many.
+  // Cores that the lanes run on, fewer than lanes when the machine has not as many, and that of a GPU's worker.
   unsigned cores() const;
   // Of all lanes together; 0: as fast as they poll.
   void set_rate(double frames_per_second) { replay().set_rate(frames_per_second / lanes_); }
   Outcome measure(double warm_up_seconds, double seconds);
+  // Of a running gateway, without a warm-up; ends within half a second of the first frame that is late or not let in.
+  Outcome measure_while_clean(double seconds);
   // Ends the run; an Error when the counters do not add up.
   Expected<void> finish();
 
@@ -78,9 +80,10 @@ class Rig {
   unsigned lanes_ = 1;
 };
 
-// The highest rate at which the rig misses no deadline and loses no frame: from the saturated rate downwards in steps
-// of 3 %; the first rate that is clean for `seconds` is held for `hold` seconds. When that is not clean, lower rates
-// are tried, three holds at most, and the one with the fewest late frames is the answer. Prints each try.
+// The highest rate at which the rig misses no deadline and lets every frame in: from the saturated rate downwards in
+// steps of 3 %; one that is clean for `seconds` is held until it has been clean for `hold` seconds, which ends the
+// search, or is not clean any more, which ends the try. The answer is the try that was clean for longest. No more time
+// than eight times `hold` is spent on tries. Prints each.
 struct Admitted {
   Outcome saturated, held;  // held.seconds 0: no rate was clean even for a short time
 };

@@ -85,13 +85,13 @@ void print_rounds(const BenchOptions& options, const std::string& device, int fa
   }
 }
 
-// Its samples between the CPU's rounds.
-void report_testpmd(const BenchOptions& options, const RouteRounds& cpu, bool hugepages) {
-  const Spread mpps = spread_of(cpu.testpmd);
+// Its samples between the rounds of the device.
+void report_testpmd(const BenchOptions& options, const std::string& device, const RouteRounds& rounds, bool hugepages) {
+  const Spread mpps = spread_of(rounds.testpmd);
   std::printf(
       "dpdk-testpmd --forward-mode=mac on two net_null ports, one core, %s, %zu samples between the rounds: %s Mpps, "
       "%.1f ns per frame\n",
-      hugepages ? "hugepages" : "ordinary pages", cpu.testpmd.size(), spread_text(mpps, 1, 1).c_str(),
+      hugepages ? "hugepages" : "ordinary pages", rounds.testpmd.size(), spread_text(mpps, 1, 1).c_str(),
       1000 / mpps.median);
   Outcome outcome;
   outcome.seconds = 1;
@@ -100,7 +100,7 @@ void report_testpmd(const BenchOptions& options, const RouteRounds& cpu, bool hu
   yardsticks.ns_per_frame = 1000 / mpps.median;
   yardsticks.ns_low = 1000 / mpps.high;
   yardsticks.ns_high = 1000 / mpps.low;
-  append_csv(options, "route", "testpmd mac on null ports", outcome, yardsticks);
+  append_csv(options, "route", "testpmd mac on null ports beside " + device, outcome, yardsticks);
 }
 
 // The router beside both yardsticks. On a GPU the loop is the one of the CPU's run.
@@ -116,7 +116,7 @@ void print_result(const std::string& device, int family, const RouteRounds& roun
   if (!loop.empty()) {
     std::printf(" = %s times the MAC loop's on the same port and frames", spread_text(ratio(full, loop), 1, 2).c_str());
   }
-  const double times_testpmd = cpu.testpmd.empty() ? 0 : ns * spread_of(cpu.testpmd).median / 1000;
+  const double times_testpmd = rounds.testpmd.empty() ? 0 : ns * spread_of(rounds.testpmd).median / 1000;
   if (times_testpmd > 0) {
     std::printf(", %.2f times testpmd's on null ports", times_testpmd);
   }
@@ -166,9 +166,9 @@ Expected<void> run_device(const BenchOptions& options, const RouterTable& table,
         device.c_str(), rounds->loops.touched + rounds->loops.refreshed, rounds->loops.touched,
         rounds->loops.refreshed);
     cpu = *rounds;
-    if (testpmd != nullptr) {
-      report_testpmd(options, cpu, testpmd->hugepages());
-    }
+  }
+  if (testpmd != nullptr) {
+    report_testpmd(options, device, *rounds, testpmd->hugepages());
   }
   std::printf("rounds: %zu of each in turn; below: the median round, and the least and most of all\n",
               rounds->get(4, Work::full).ns.size());
@@ -227,9 +227,7 @@ int bench_route(const BenchOptions& options) {
       status = 1;
       continue;
     }
-    if (auto done =
-            run_device(options, **table, device, device == "cpu" && testpmd ? testpmd->get() : nullptr, cpu, goals);
-        !done) {
+    if (auto done = run_device(options, **table, device, testpmd ? testpmd->get() : nullptr, cpu, goals); !done) {
       std::fprintf(stderr, "bench route: %s: %s\n", device.c_str(), done.error().message.c_str());
       status = 1;
     }

@@ -1,5 +1,6 @@
 #include "cli/bench/route_rounds.h"
 
+#include <algorithm>
 #include <thread>
 
 #include "cli/bench/router_rig.h"
@@ -9,6 +10,7 @@ namespace {
 
 constexpr unsigned rounds = 9;
 constexpr double round_share = 1.0 / 6;  // of the length of an ordinary measurement
+constexpr double shortest_round = 0.1;
 constexpr double settle_seconds = 0.05;  // lanes have changed over, and every frame is of the new family
 constexpr double warm_up_seconds = 1;
 
@@ -44,7 +46,7 @@ Expected<void> measure_family(Rig& rig, Switched& switched, bool with_loop, doub
   return {};
 }
 
-// The lanes have next to nothing to receive meanwhile, and leave the cores alone.
+// The lanes have next to nothing to receive meanwhile, and sleep; so does a GPU's worker.
 Expected<double> measure_testpmd(Rig& rig, Testpmd& testpmd) {
   rig.set_rate(rig.lanes());
   auto mpps = testpmd.sample();
@@ -65,6 +67,7 @@ Spread ratio(const RoundsOfWork& over, const RoundsOfWork& under) {
 Expected<RouteRounds> measure_rounds(const BenchOptions& options, const RouterTable& table, const std::string& device,
                                      Testpmd* testpmd) {
   RigOptions rig_options = router_rig(options, table, 4, engine::Mode::full, device);
+  rig_options.engine.poll = engine::Poll::adaptive;  // so that testpmd's samples have the machine to themselves
   Switched* switched = nullptr;
   rig_options.wrap = [&switched](std::unique_ptr<engine::Function> inner) -> std::unique_ptr<engine::Function> {
     auto wrapper = std::make_unique<Switched>(std::move(inner));
@@ -84,7 +87,8 @@ Expected<RouteRounds> measure_rounds(const BenchOptions& options, const RouterTa
         return tl::unexpected(chosen.error());
       }
       if (auto measured =
-              measure_family(**rig, *switched, device == "cpu", options.seconds * round_share, result.of[family == 6]);
+              measure_family(**rig, *switched, device == "cpu", std::max(shortest_round, options.seconds * round_share),
+                             result.of[family == 6]);
           !measured) {
         return tl::unexpected(measured.error());
       }

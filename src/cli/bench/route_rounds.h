@@ -18,7 +18,7 @@
 namespace sluice::cli::bench {
 
 struct RoundsOfWork {
-  std::vector<double> ns;  // per frame and core, one for each round
+  std::vector<double> ns;  // per frame and core, a GPU's worker's among them; one for each round
   std::vector<Outcome> outcomes;
   bool empty() const { return ns.empty(); }
   Spread spread() const { return spread_of(ns); }
@@ -36,9 +36,9 @@ struct RouteRounds {
 // A quotient for each round, so that both sides had the same moment of the machine. `over` and `under`: of one run.
 Spread ratio(const RoundsOfWork& over, const RoundsOfWork& under);
 
-// Nine rounds; in each of them every work of every family has a sixth of `options.seconds`. An Error when frames were
-// dropped, when the counters do not add up, or when a loop left frames untouched. After every other round, `testpmd`
-// has a turn of some seconds while the lanes have nothing to do; null: without it.
+// Nine rounds; in each of them every work of every family has a sixth of `options.seconds`, but 0.1 s at least. An
+// Error when frames were dropped, when the counters do not add up, or when a loop left frames untouched. After every
+// other round, `testpmd` has a turn of some seconds while the gateway sleeps; null: without it.
 Expected<RouteRounds> measure_rounds(const BenchOptions& options, const RouterTable& table, const std::string& device,
                                      Testpmd* testpmd);
 
