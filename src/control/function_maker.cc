@@ -9,12 +9,15 @@ namespace sluice::control {
 
 namespace {
 
-// What is wrong with the function's section goes to the diagnostics. Null: the function itself refuses.
+// What is wrong with the function's section goes to the diagnostics. Null: the function itself refuses, or there is
+// none of that name, which read_engine() has said.
 std::unique_ptr<engine::Function> make_with_mistakes(Config& config, const engine::PortTable& ports) {
   const std::string& name = config.engine.chain.at(0);
   const std::size_t before = config.diagnostics().lines.size();
+  const engine::FunctionType* const type = engine::find_function(name);
+  if (type == nullptr) return nullptr;
   Settings section = config.section(name);
-  auto function = engine::find_function(name)->make(section, ports);
+  auto function = type->make(section, ports);
   section.finish();
   if (!function && config.diagnostics().lines.size() == before) section.error("", function.error().message);
   return function ? std::move(*function) : nullptr;
@@ -42,6 +45,7 @@ Expected<std::unique_ptr<engine::Function>> make_function(Config& config, const 
   const std::size_t before = config.diagnostics().lines.size();
   auto function = make_with_mistakes(config, ports);
   if (config.diagnostics().lines.size() > before) return make_error(config.mistakes(before));
+  if (!function) return make_error(config.mistakes());
   return function;
 }
 
@@ -59,6 +63,7 @@ Expected<std::unique_ptr<engine::Function>> make_checked_function(Config& config
     }
   }
   if (config.diagnostics().lines.size() > before) return make_error(config.mistakes(before));
+  if (!function) return make_error(config.mistakes());
   return function;
 }
 

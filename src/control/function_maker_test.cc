@@ -35,6 +35,17 @@ TEST(FunctionMaker, AllMistakesAreFoundInOnePassAndSaidByLine) {
   EXPECT_TRUE(bad.mistakes().ends_with("\nroutes.txt:1: of another file"));
 }
 
+TEST(FunctionMaker, AFunctionThatThereIsNotIsOneLine) {
+  for (const std::string name : {"nat", "prob", ""}) {
+    Config config = Config::from_text("[engine]\nchain = [\"" + name + "\"]\n" + good_port, "r.toml");
+    EXPECT_FALSE(make_checked_function(config, described_ports(config.engine)));
+    EXPECT_FALSE(make_function(config, described_ports(config.engine)));
+    EXPECT_TRUE(config.mistakes().starts_with("r.toml:2: [engine] chain = [ \"" + name + "\" ]: unknown function"))
+        << config.mistakes();
+    EXPECT_EQ(config.mistakes().find('\n'), std::string::npos);
+  }
+}
+
 TEST(FunctionMaker, AddsTheFunctionsMistakesToTheFiles) {
   Config good = Config::from_text(with_chain("[probe]\ndepth = 3\n") + good_port, "r.toml");
   EXPECT_TRUE(make_function(good, described_ports(good.engine)));
