@@ -17,16 +17,16 @@ std::string or_empty(double value, int digits) {
 
 std::string csv_header() {
   return "bench,label,mpps,gbytes,share,p50_us,p99_us,p999_us,max_us,deadline_misses,lost,"
-         "frames,goal,ceiling_gbytes,deadline_us,ns_per_frame,ns_low,ns_high,late_away,refused";
+         "frames,goal,ceiling_gbytes,deadline_us,ns_per_frame,ns_low,ns_high,late_away,refused,setting";
 }
 
 std::string csv_line(const std::string& bench, const std::string& label, const Outcome& o, const Yardsticks& y) {
-  return fmt::format("{},{},{:.3f},{:.3f},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}", bench, label, o.mpps(),
+  return fmt::format("{},{},{:.3f},{:.3f},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}", bench, label, o.mpps(),
                      o.gbytes(), or_empty(y.share, 4), or_empty(o.p50_us, 1), or_empty(o.p99_us, 1),
                      or_empty(o.p999_us, 1), or_empty(o.max_us, 1), o.deadline_misses, o.offered_missed, o.frames,
                      or_empty(y.goal, 2), or_empty(y.ceiling_gbytes, 2), or_empty(y.deadline_us, 0),
                      or_empty(y.ns_per_frame, 2), or_empty(y.ns_low, 2), or_empty(y.ns_high, 2), o.misses_away,
-                     o.refused);
+                     o.refused, y.setting);
 }
 
 Expected<void> check_csv(const std::string& path, const std::string& header) {

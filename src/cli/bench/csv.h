@@ -16,6 +16,7 @@ struct Yardsticks {
   double deadline_us = 0;
   double ns_per_frame = 0;  // of one core: the median of the rounds, the least and the most
   double ns_low = 0, ns_high = 0;
+  std::string setting;  // what the row was measured with: words without a comma
 };
 
 std::string csv_header();

@@ -47,14 +47,15 @@ TEST_F(Csv, RowsHaveAFieldForEachColumnAndNoneForWhatThereIsNot) {
   Yardsticks yardsticks;
   yardsticks.share = 0.5;
   yardsticks.goal = 0.9;
+  yardsticks.setting = "2 lanes";
   ASSERT_TRUE(check_csv(options_.csv));
   append_csv(options_, "echo", "64 1 ms held", outcome, yardsticks);
   append_csv(options_, "route", "cpu", outcome, {});
   const std::vector<std::string> lines = lines_of(options_.csv);
   ASSERT_EQ(lines.size(), 3U);
   EXPECT_EQ(lines[0], csv_header());
-  EXPECT_EQ(lines[1], "echo,64 1 ms held,1.500,2.000,0.5000,1.2,,,,7,0,3000000,0.90,,,,,,5,4");
-  EXPECT_EQ(lines[2], "route,cpu,1.500,2.000,,1.2,,,,7,0,3000000,,,,,,,5,4");
+  EXPECT_EQ(lines[1], "echo,64 1 ms held,1.500,2.000,0.5000,1.2,,,,7,0,3000000,0.90,,,,,,5,4,2 lanes");
+  EXPECT_EQ(lines[2], "route,cpu,1.500,2.000,,1.2,,,,7,0,3000000,,,,,,,5,4,");
   for (const std::string& line : lines) {
     EXPECT_EQ(std::count(line.begin(), line.end(), ','), std::count(lines[0].begin(), lines[0].end(), ',')) << line;
   }
@@ -72,9 +73,9 @@ TEST_F(Csv, TheLinksCeilingsAreRowsOfRatesAndTimes) {
   }
   const std::vector<std::string> lines = lines_of(options_.csv);
   ASSERT_EQ(lines.size(), 7U);
-  EXPECT_EQ(lines[1], "link,copy engine up,0.000,55.500,,,,,,0,0,0,,,,,,,0,0");
-  EXPECT_EQ(lines[5], "link,kernel reads 608 B shuffled,0.000,20.500,,,,,,0,0,0,,,,,,,0,0");
-  EXPECT_EQ(lines[6], "link,launch and synchronise,0.000,0.000,,7.7,9.1,,,0,0,0,,,,,,,0,0");
+  EXPECT_EQ(lines[1], "link,copy engine up,0.000,55.500,,,,,,0,0,0,,,,,,,0,0,");
+  EXPECT_EQ(lines[5], "link,kernel reads 608 B shuffled,0.000,20.500,,,,,,0,0,0,,,,,,,0,0,");
+  EXPECT_EQ(lines[6], "link,launch and synchronise,0.000,0.000,,7.7,9.1,,,0,0,0,,,,,,,0,0,");
 }
 
 TEST_F(Csv, RowsOfOrderHaveAFileOfTheirOwn) {

@@ -59,6 +59,7 @@ Expected<void> measure_collector(const BenchOptions& options, const RouterTable&
     const std::string label = device_label(device, family, "collector-only");
     std::printf("%-26s %8.2f Mpps, dropped as measured_only | %.1f ns per frame and core\n", label.c_str(),
                 outcome.mpps(), yardsticks.ns_per_frame);
+    yardsticks.setting = fmt::format("{} lanes on {} cores", (*rig)->lanes(), (*rig)->cores());
     append_csv(options, "route", label, outcome, yardsticks);
   }
   return (*rig)->finish();
@@ -81,6 +82,7 @@ void print_rounds(const BenchOptions& options, const std::string& device, int fa
     if (work != Work::mac_loop) {
       columns.deadline_us = static_cast<double>(rounds.deadline.count()) / 1e3;
     }
+    columns.setting = rounds.cores;
     append_csv(options, "route", label, one.median(), columns);
   }
 }

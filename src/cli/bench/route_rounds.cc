@@ -106,6 +106,7 @@ Expected<RouteRounds> measure_rounds(const BenchOptions& options, const RouterTa
   }
   result.loops = switched->loops();
   result.deadline = rig_options.engine.deadline;
+  result.cores = std::to_string((*rig)->lanes()) + " lanes on " + std::to_string((*rig)->cores()) + " cores";
   if (result.loops.wrong != 0 || (device == "cpu" && result.loops.touched <= result.loops.refreshed)) {
     return make_error("the MAC loop left frames as they were: " + std::to_string(result.loops.wrong) + " untouched, " +
                       std::to_string(result.loops.refreshed) + " written anew, " +

@@ -29,6 +29,7 @@ struct RouteRounds {
   std::array<std::array<RoundsOfWork, 3>, 2> of;  // [IPv4, IPv6][Work]
   Switched::Loops loops;
   std::chrono::nanoseconds deadline{0};
+  std::string cores;            // "4 lanes on 5 cores"
   std::vector<double> testpmd;  // million frames per second, between the rounds
   const RoundsOfWork& get(int family, Work work) const { return of[family == 6 ? 1 : 0][static_cast<unsigned>(work)]; }
 };
