@@ -8,14 +8,14 @@ import time
 import pytest
 
 from frames import arp_request, neighbour_solicitation
+from gateway import SMALL_TABLES
 from hosts import wait_until
 from topology import ROUTER_LAN4, ROUTER_LAN6, SERVER4, SERVER6
 
 TARGET4, TARGET6 = "10.9.0.1", "2001:db8:9::1"
 
 
-@pytest.fixture
-def two_ways(fresh):
+def start_two_ways(fresh):
     """A server with an address behind two links of the router."""
     fresh.second_wan()
     for address in (f"{TARGET4}/32", f"{TARGET6}/128"):
@@ -25,6 +25,20 @@ def two_ways(fresh):
     fresh.server.ip("route add default via 10.3.0.1 metric 2000")
     fresh.start()
     return fresh
+
+
+@pytest.fixture
+def two_ways(fresh):
+    return start_two_ways(fresh)
+
+
+@pytest.fixture
+def table_ways(fresh):
+    """The same, with the routes to that address in the gateway's own table: the kernel knows nothing of them."""
+    table = fresh.folder / "routes.txt"
+    table.write_text(f"10.9.0.0/24 {SERVER4}\n2001:db8:9::/48 {SERVER6}\n", encoding="utf-8")
+    fresh.configuration = {"route": ("kernel = true", f'table = "{table}"', *SMALL_TABLES)}
+    return start_two_ways(fresh)
 
 
 def send_udp(network, target, source_ports, count):
@@ -104,6 +118,45 @@ def test_a_route_changes_under_traffic_without_loss(two_ways):
     assert change > 10
     shares = [after - then for after, then in zip(received(two_ways), before)]
     assert min(shares) > 60, f"the two ways carried {shares}"
+
+
+@pytest.mark.parametrize(("family", "target", "shorter", "gateway", "longer"), [
+    pytest.param("-4", TARGET4, ("10.0.0.0/8", "0.0.0.0/0"), SERVER4, f"{SERVER4}/32", id="ipv4"),
+    pytest.param("-6", TARGET6, ("2001:db8::/32", "::/0"), SERVER6, f"{SERVER6}/128", id="ipv6"),
+])
+def test_a_next_hop_of_the_table_leaves_by_its_longest_link(table_ways, family, target, shorter, gateway, longer):
+    """Shorter prefixes of another device come and go under traffic without loss; a longer one takes it, and gives it back."""
+    router, listed = table_ways.router, lambda: table_ways.gateway.control("routes", "--limit", "1000").split()
+    assert wait_until(lambda: table_ways.reaches(target), 5)
+    changes = 0
+    with open(f"{table_ways.folder}/ping.log", "w+", encoding="utf-8") as log:
+        ping = table_ways.client.spawn(f"ping -n -i 0.01 -c 300 -W 1 {target}", stdout=log)
+        while ping.poll() is None:
+            prefix = shorter[changes % 2]
+            router.ip(f"{family} route add {prefix} dev sl-lan")
+            assert wait_until(lambda address=prefix: address in listed(), 5)
+            time.sleep(0.1)
+            router.ip(f"{family} route del {prefix} dev sl-lan")
+            assert wait_until(lambda address=prefix: address not in listed(), 5)
+            changes += 1
+        log.seek(0)
+        assert loss(log.read()) == 0
+    assert changes >= 4 and table_ways.reaches(target)
+
+    def way():
+        """Which of the two links brings an answered echo request to the server: its index, or None."""
+        before = received(table_ways)
+        table_ways.client.run(f"ping -n -i 0.01 -c 20 -W 1 {target}", check=False)
+        shares = [after - then for after, then in zip(received(table_ways), before)]
+        return shares.index(max(shares)) if max(shares) >= 20 else None
+
+    assert way() == 0
+    mac = table_ways.server.run("cat /sys/class/net/eth1/address").strip()  # where ND would not answer for eth0's address
+    router.ip(f"neigh replace {gateway} lladdr {mac} dev sl-wan2 nud permanent")
+    router.ip(f"{family} route add {longer} dev sl-wan2")
+    assert wait_until(lambda: way() == 1 and table_ways.reaches(target), 10)
+    router.ip(f"{family} route del {longer} dev sl-wan2")
+    assert wait_until(lambda: way() == 0 and table_ways.reaches(target), 10)
 
 
 def test_a_link_goes_down_and_comes_back(two_ways):

@@ -92,7 +92,7 @@ Expected<lookup::NextHopId> AdjacencyTable::hold(PortIndex port, const packet::I
   if (!id) {
     return id;
   }
-  entries_[*id] = {key, {}, {}, 0, 1, port};
+  entries_[*id] = {key, {}, {}, 0, 1, port == any_port ? on_link_.port_of(address).value_or(any_port) : port};
   by_key_[key] = *id;
   refresh(*id);
   return id;
@@ -185,11 +185,16 @@ void AdjacencyTable::clear_mac(PortIndex port, const packet::IpAddress& address)
   }
 }
 
-void AdjacencyTable::bind_gateways(PortIndex port, const packet::IpPrefix& on_link) {
-  for (auto& [id, entry] : entries_) {
-    if (entry.members.empty() && entry.key.port == any_port && on_link.contains(entry.key.address)) {
-      entry.bound = port;
-      refresh(id);
+void AdjacencyTable::set_on_link(const packet::IpPrefix& prefix, std::uint32_t metric, std::optional<PortIndex> port) {
+  if (!on_link_.set(prefix, metric, port)) {
+    return;
+  }
+  // By address those inside the prefix lie side by side, and no port is above any_port.
+  for (auto next = by_key_.lower_bound({any_port, prefix.address});
+       next != by_key_.end() && prefix.contains(next->first.address); ++next) {
+    const PortIndex now = on_link_.port_of(next->first.address).value_or(any_port);
+    if (std::exchange(entries_.at(next->second).bound, now) != now) {
+      refresh(next->second);
     }
   }
 }

@@ -8,6 +8,9 @@
 // Thread-safety: one writer, any number of readers. A reader sees each word as a whole. A group's members are written
 // before the group is published.
 //
+// A gateway given without a port leaves by the port of the longest on-link prefix that covers it at the moment,
+// whatever the order in which gateways and prefixes come and go; covered by none it is unresolved.
+//
 // A freed id, or group, rests before it can mean something else: batches in flight and a GPU's tables may still name
 // it. `settled` says until when it must have been freed; by default, a second (`grace`) ago. A next hop that comes back
 // while its id rests gets that id again.
@@ -27,6 +30,7 @@
 
 #include "base/error.h"
 #include "function/route/control_plane.h"
+#include "function/route/on_link_prefixes.h"
 #include "lookup/next_hop.h"
 #include "packet/ip_address.h"
 
@@ -56,7 +60,7 @@ struct Adjacency {
 class AdjacencyTable {
  public:
   static constexpr std::uint32_t group_slots = 64;  // a group's weights are expanded to this many members
-  static constexpr PortIndex any_port = 0xffff;     // of a gateway whose link is not known yet
+  static constexpr PortIndex any_port = 0xffff;     // of a gateway whose port is what on-link prefixes say
 
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::seconds grace{1};
@@ -79,15 +83,17 @@ class AdjacencyTable {
   static constexpr lookup::NextHopId unreachable_id = 3;
 
   // The id of a gateway or neighbour, made when it is new; counts references. Without an address: the link itself, for
-  // on-link destinations that have no neighbour entry. Error, here and from hold_group(): none is free; what to do.
+  // on-link destinations that have no neighbour entry. A gateway of any_port and the same address on a port are two.
+  // Error, here and from hold_group(): none is free; what to do.
   Expected<lookup::NextHopId> hold(PortIndex port, const packet::IpAddress& address);
   Expected<lookup::NextHopId> hold_group(const std::vector<std::pair<lookup::NextHopId, std::uint8_t>>& members);
   void release(lookup::NextHopId id);
 
   void set_mac(PortIndex port, const packet::IpAddress& address, const packet::MacAddress& mac);
   void clear_mac(PortIndex port, const packet::IpAddress& address);
-  // Gateways given without a port that lie in an on-link prefix of this port belong to it from now on.
-  void bind_gateways(PortIndex port, const packet::IpPrefix& on_link);
+  // The route of (prefix, metric) is on this port's link, or, without a port, on none (any more): on_link_prefixes.h.
+  // Cost: a look-up of the link, and one store, for each gateway of any_port inside the prefix.
+  void set_on_link(const packet::IpPrefix& prefix, std::uint32_t metric, std::optional<PortIndex> port);
 
   struct Gateway {
     PortIndex port;
@@ -112,7 +118,7 @@ class AdjacencyTable {
     std::vector<std::uint8_t> weights;
     std::uint32_t group = 0;
     std::uint32_t references = 0;
-    PortIndex bound = any_port;  // the port of a gateway that was given without one
+    PortIndex bound = any_port;  // the key's port, or that of the link on which a gateway of any_port lies
   };
   struct RestingId {
     lookup::NextHopId id;
@@ -141,6 +147,7 @@ class AdjacencyTable {
   std::map<Key, lookup::NextHopId> by_key_;
   std::map<std::vector<std::pair<lookup::NextHopId, std::uint8_t>>, lookup::NextHopId> by_members_;
   std::map<Key, packet::MacAddress> macs_;
+  OnLinkPrefixes on_link_;
 };
 
 }  // namespace sluice::function

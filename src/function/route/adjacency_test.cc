@@ -1,9 +1,14 @@
-// When the id of a next hop may come to mean another one.
+// When the id of a next hop may come to mean another one, and where gateways that name no port lie.
 #include "function/route/adjacency.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+#include <random>
 #include <set>
+#include <string>
+#include <utility>
 
 #include "function/route/gpu_rest.h"
 
@@ -108,6 +113,110 @@ TEST_F(AdjacencyTest, TooManyGroupsInUseIsAnErrorThatSaysWhatToDo) {
   EXPECT_EQ(full.error().message,
             "the router has 4 ECMP groups, of 4, the most that fit: let routes share their sets of next hops, or take "
             "fewer paths (FRR: maximum-paths; BIRD: merge paths)");
+}
+
+packet::MacAddress mac_of(PortIndex port) {
+  return {{2, 0, 0, 0, 0, static_cast<std::uint8_t>(port)}};
+}
+
+// Gateways of any port whose MAC address is known on each of three ports, in their first `ports`.
+class LateLinksTest : public testing::Test {
+ protected:
+  static constexpr PortIndex ports = 3;
+
+  void hold(const std::string& text) {
+    const packet::IpAddress gateway = *packet::IpAddress::parse(text);
+    for (PortIndex port = 0; port < ports; ++port) table_.set_mac(port, gateway, mac_of(port));
+    ids_[gateway] = table_.hold(AdjacencyTable::any_port, gateway).value();
+  }
+  void set(const packet::IpPrefix& prefix, std::uint32_t metric, std::optional<PortIndex> port) {
+    table_.set_on_link(prefix, metric, port);
+    if (port) {
+      links_[{prefix, metric}] = *port;
+    } else {
+      links_.erase({prefix, metric});
+    }
+  }
+  // By looking at every link for every gateway.
+  void expect_each_on_the_longest() const {
+    for (const auto& [gateway, id] : ids_) {
+      PortIndex port = AdjacencyTable::any_port;
+      int longest = -1;
+      for (const auto& [route, link] : links_) {  // of one prefix the lowest metric first
+        if (route.first.length > longest && route.first.contains(gateway)) {
+          longest = route.first.length;
+          port = link;
+        }
+      }
+      const bool covered = longest >= 0;
+      ASSERT_EQ(table_.next_hops(id).at(0).port, port) << gateway.str();
+      ASSERT_EQ(table_.at(id).word, covered ? Adjacency::of(AdjacencyKind::forward, port, mac_of(port)).word
+                                            : Adjacency::of(AdjacencyKind::unresolved).word)
+          << gateway.str();
+    }
+  }
+
+  AdjacencyTable table_{1000, 4};
+  std::map<packet::IpAddress, lookup::NextHopId> ids_;
+  std::map<std::pair<packet::IpPrefix, std::uint32_t>, PortIndex> links_;
+};
+
+TEST_F(LateLinksTest, TheLongestPrefixHasTheGatewayInWhateverOrderTheyComeAndGo) {
+  for (const char* gateway : {"10.0.0.2", "10.0.1.2", "192.0.2.1", "2001:db8::2", "2001:db8:1::2"}) hold(gateway);
+  const std::array<const char*, 3> families[] = {{"10.0.0.0/24", "10.0.0.0/8", "0.0.0.0/0"},
+                                                 {"2001:db8::/64", "2001:db8::/32", "::/0"}};
+  for (const auto& family : families) {
+    std::array<PortIndex, ports> coming{0, 1, 2};  // a port for each prefix
+    do {
+      std::array<PortIndex, ports> going{0, 1, 2};
+      do {
+        for (const PortIndex port : coming) {
+          set(*packet::IpPrefix::parse(family[port]), 0, port);
+          expect_each_on_the_longest();
+        }
+        for (const PortIndex port : going) {
+          set(*packet::IpPrefix::parse(family[port]), 0, std::nullopt);
+          expect_each_on_the_longest();
+        }
+      } while (std::ranges::next_permutation(going).found);
+    } while (std::ranges::next_permutation(coming).found);
+  }
+}
+
+TEST_F(LateLinksTest, AnyCourseOfLinksAndGatewaysEndsAsALookAtAllOfThemSays) {
+  std::mt19937 random(7);
+  const auto below = [&](unsigned n) { return static_cast<unsigned>(random() % n); };
+  const auto any_address = [&] {
+    const std::string words[] = {std::to_string(below(2)), std::to_string(below(3)), std::to_string(below(200))};
+    return below(2) != 0 ? "10." + words[0] + "." + words[1] + "." + words[2]
+                         : "2001:db8:" + words[0] + ":" + words[1] + "::" + words[2];
+  };
+  constexpr unsigned lengths4[] = {0, 8, 16, 24, 25, 32};
+  constexpr unsigned lengths6[] = {0, 32, 48, 64, 121, 128};
+  for (int step = 0; step < 3000; ++step) {
+    const packet::IpAddress address = *packet::IpAddress::parse(any_address());
+    const auto prefix = packet::IpPrefix::of(address, (address.family == 4 ? lengths4 : lengths6)[below(6)]);
+    switch (below(4)) {
+      case 0:
+        hold(address.str());  // new, or once more
+        break;
+      case 1:
+        set(prefix, below(2), std::nullopt);
+        break;
+      default:
+        set(prefix, below(2), static_cast<PortIndex>(below(ports)));
+    }
+    if (links_.size() > 30) {
+      const auto route = std::next(links_.begin(), below(30))->first;
+      set(route.first, route.second, std::nullopt);
+    }
+    if (ids_.size() > 50) {
+      const auto freed = std::next(ids_.begin(), below(50));
+      for (std::uint32_t used = table_.used(); table_.used() == used;) table_.release(freed->second);
+      ids_.erase(freed);
+    }
+    ASSERT_NO_FATAL_FAILURE(expect_each_on_the_longest()) << "step " << step;
+  }
 }
 
 TEST(Adjacency, ByDefaultAFreedIdRestsForASecond) {

@@ -1,5 +1,9 @@
 // The router's entry in the list of functions: reads [route].
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
 
 #include "engine/function.h"
 #include "function/route/route.h"
@@ -7,13 +11,40 @@
 namespace sluice::function {
 namespace {
 
-PortIndex port_of(Settings& settings, const engine::PortTable& ports) {
+std::optional<PortIndex> port_of(Settings& settings, const engine::PortTable& ports) {
   const std::string name = settings.required_text("port");
   const auto index = ports.index(name);
   if (!index) {
     settings.error("port", "there is no [[port]] named \"" + name + "\"");
   }
-  return index.value_or(0);
+  return index;
+}
+
+std::vector<StaticNeighbour> read_neighbours(Settings& settings, const engine::PortTable& ports) {
+  std::vector<StaticNeighbour> neighbours;
+  std::map<std::pair<PortIndex, packet::IpAddress>, std::pair<packet::MacAddress, unsigned>> first;  // with its line
+  for (Settings& entry : settings.sections("neighbour")) {
+    const auto port = port_of(entry, ports);
+    auto address = packet::IpAddress::parse(entry.required_text("address"));
+    if (!address) {
+      entry.error("address", address.error().message);
+    }
+    auto mac = packet::MacAddress::parse(entry.required_text("mac"));
+    if (!mac) {
+      entry.error("mac", mac.error().message);
+    }
+    if (port && address && mac) {
+      const auto [known, is_new] = first.try_emplace({*port, *address}, *mac, entry.line("mac"));
+      if (!is_new && known->second.first != *mac) {
+        entry.error("mac", address->str() + " has another one on this port in line " +
+                               std::to_string(known->second.second) + ", " + known->second.first.str() +
+                               ": keep one, a neighbour has one MAC address");
+      }
+    }
+    entry.finish();
+    neighbours.push_back({port.value_or(0), address.value_or(packet::IpAddress{}), mac.value_or(packet::MacAddress{})});
+  }
+  return neighbours;
 }
 
 Expected<std::unique_ptr<engine::Function>> make_router(Settings& settings, const engine::PortTable& ports) {
@@ -29,28 +60,15 @@ Expected<std::unique_ptr<engine::Function>> make_router(Settings& settings, cons
     if (!prefix) {
       entry.error("prefix", prefix.error().message);
     }
-    const PortIndex port = port_of(entry, ports);
+    const auto port = port_of(entry, ports);
     if (prefix && std::ranges::find(options.statics.connected, *prefix, &StaticConnected::prefix) !=
                       options.statics.connected.end()) {
       entry.error("prefix", "another [[route.connected]] has it: give each prefix one link");
     }
     entry.finish();
-    options.statics.connected.push_back({port, prefix.value_or(packet::IpPrefix{})});
+    options.statics.connected.push_back({port.value_or(0), prefix.value_or(packet::IpPrefix{})});
   }
-  for (Settings& entry : settings.sections("neighbour")) {
-    const PortIndex port = port_of(entry, ports);
-    auto address = packet::IpAddress::parse(entry.required_text("address"));
-    if (!address) {
-      entry.error("address", address.error().message);
-    }
-    auto mac = packet::MacAddress::parse(entry.required_text("mac"));
-    if (!mac) {
-      entry.error("mac", mac.error().message);
-    }
-    entry.finish();
-    options.statics.neighbours.push_back(
-        {port, address.value_or(packet::IpAddress{}), mac.value_or(packet::MacAddress{})});
-  }
+  options.statics.neighbours = read_neighbours(settings, ports);
   return std::make_unique<Router>(std::move(options), ports);
 }
 

@@ -6,6 +6,17 @@
 namespace sluice::function {
 namespace {
 
+// The port on whose link the route says that its prefix lies; of several the last.
+std::optional<PortIndex> link_of(const Route& route) {
+  std::optional<PortIndex> port;
+  for (const NextHop& hop : route.next_hops) {
+    if (hop.gateway.empty() && route.kind == RouteKind::unicast && hop.port != AdjacencyTable::any_port) {
+      port = hop.port;
+    }
+  }
+  return port;
+}
+
 std::size_t family_index(const packet::IpAddress& address) {
   return address.family == 4 ? 0 : 1;
 }
@@ -46,9 +57,7 @@ Expected<lookup::NextHopId> RouteTable::next_hop_of(const Route& route) {
       release_all();
       return make_error("route " + route.prefix.str() + ": there is no port number " + std::to_string(hop.port));
     }
-    const PortIndex port =
-        hop.port == AdjacencyTable::any_port && !hop.gateway.empty() ? link_of(hop.gateway) : hop.port;
-    auto id = adjacencies_.hold(port, hop.gateway);
+    auto id = adjacencies_.hold(hop.port, hop.gateway);
     if (!id) {
       release_all();
       return id;
@@ -64,19 +73,6 @@ Expected<lookup::NextHopId> RouteTable::next_hop_of(const Route& route) {
   return group;
 }
 
-PortIndex RouteTable::link_of(const packet::IpAddress& gateway) const {
-  PortIndex port = AdjacencyTable::any_port;
-  int longest = -1;
-  for (const auto& [route, link] : on_link_) {  // of one prefix the lowest metric comes first
-    const packet::IpPrefix& prefix = route.first;
-    if (prefix.length > longest && prefix.contains(gateway)) {
-      longest = prefix.length;
-      port = link;
-    }
-  }
-  return port;
-}
-
 Expected<void> RouteTable::add_route(const Route& route) {
   const std::lock_guard lock(mutex_);
   auto id = next_hop_of(route);
@@ -88,13 +84,7 @@ Expected<void> RouteTable::add_route(const Route& route) {
     adjacencies_.release(*id);
     return done;
   }
-  on_link_.erase({route.prefix, route.metric});
-  for (const NextHop& hop : route.next_hops) {
-    if (hop.gateway.empty() && route.kind == RouteKind::unicast && hop.port != AdjacencyTable::any_port) {
-      on_link_[{route.prefix, route.metric}] = hop.port;
-      adjacencies_.bind_gateways(hop.port, route.prefix);
-    }
-  }
+  adjacencies_.set_on_link(route.prefix, route.metric, link_of(route));
   judge_inside(route.prefix);
   return {};
 }
@@ -139,7 +129,7 @@ Expected<void> RouteTable::remove_route(const packet::IpPrefix& prefix, std::uin
   const std::lock_guard lock(mutex_);
   Expected<void> done = erase(prefix, metric);
   if (done) {
-    on_link_.erase({prefix, metric});
+    adjacencies_.set_on_link(prefix, metric, std::nullopt);
     judge_inside(prefix);
     judge_waiting(prefix.address.family);
   }

@@ -8,7 +8,8 @@
 //
 // Thread-safety: a mutex orders the callers of the control path (mirror, API); lanes never take it. Cost: a hash
 // look-up and one change of the forwarding table per call; for a route, besides, O(log n) to find the neighbours inside
-// its prefix, and a few hash look-ups for each one that no longer route decides on.
+// its prefix, and a few hash look-ups for each one that no longer route decides on. A route without a gateway besides
+// moves the gateways inside its prefix that were given without a port (adjacency.h): no route through them changes.
 #pragma once
 
 #include <array>
@@ -82,7 +83,6 @@ class RouteTable : public ControlPlane {
     std::optional<lookup::NextHopId> id;  // held by the host route while that is in force
   };
   Expected<lookup::NextHopId> next_hop_of(const Route& route);
-  PortIndex link_of(const packet::IpAddress& gateway) const;
   Expected<void> insert(const packet::IpPrefix& prefix, const Candidate& candidate);
   Expected<void> erase(const packet::IpPrefix& prefix, std::uint32_t metric);
   Route route_of(const packet::IpPrefix& prefix, const Candidate& candidate) const;
@@ -105,8 +105,6 @@ class RouteTable : public ControlPlane {
   std::map<NeighbourKey, Neighbour> neighbours_;
   std::set<NeighbourKey> waiting_;  // whose host route found no room
   std::atomic<std::size_t> neighbour_count_{0};
-  // Routes without a gateway, by prefix and metric: where gateways are found.
-  std::map<std::pair<packet::IpPrefix, std::uint32_t>, PortIndex> on_link_;
   std::vector<std::atomic<std::uint32_t>> mtu_, carries_;
   std::vector<std::atomic<bool>> up_;
 };

@@ -258,5 +258,49 @@ TEST_F(RouteTableTest, ALinkIsKnownAsLongAsOneRouteSaysSo) {
   EXPECT_EQ(port_of("10.0.0.4"), AdjacencyTable::any_port);
 }
 
+TEST_F(RouteTableTest, AGatewayWithoutAPortFollowsTheLongestLinkAndNoRouteIsRewritten) {
+  constexpr PortIndex any = AdjacencyTable::any_port;
+  const auto expect_on = [&](PortIndex port, const char* what) {
+    const lookup::NextHopId id = fib_->find(*packet::IpPrefix::parse("203.0.113.0/24"));
+    EXPECT_EQ(adjacencies_.next_hops(id).at(0).port, port) << what;
+    EXPECT_EQ(adjacencies_.next_hops(id).at(0).gateway.str(), "10.0.0.2") << what;
+    return id;
+  };
+  ASSERT_TRUE(add("10.0.0.0/8", 1, ""));
+  ASSERT_TRUE(add("203.0.113.0/24", any, "10.0.0.2"));
+  const lookup::NextHopId id = expect_on(1, "the link was known when the gateway came");
+  struct Step {
+    const char* prefix;
+    std::optional<PortIndex> port;  // nothing: the route of (prefix, metric) goes
+    const char* gateway;
+    std::uint32_t metric;
+    PortIndex expected;
+  };
+  const Step steps[] = {
+      {"10.0.0.0/24", 0, "", 100, 0},            // longer
+      {"0.0.0.0/0", 1, "", 0, 0},                // the default route on a device
+      {"10.0.0.0/8", 1, "", 0, 0},               // the shorter one once more
+      {"0.0.0.0/0", std::nullopt, "", 0, 0},     // shorter
+      {"10.0.0.0/24", 1, "", 50, 1},             // a better metric
+      {"10.0.0.0/24", 0, "", 50, 0},             // replaced
+      {"10.0.0.0/24", std::nullopt, "", 50, 0},  // the worse metric says the same
+      {"10.0.0.0/24", 0, "10.1.0.1", 100, 1},    // not on a link any more: the /8 is next
+      {"10.0.0.0/24", std::nullopt, "", 100, 1},
+      {"0.0.0.0/0", 0, "", 0, 1},
+      {"10.0.0.0/8", std::nullopt, "", 0, 0},
+      {"0.0.0.0/0", std::nullopt, "", 0, any},
+      {"10.0.0.0/24", 0, "", 0, 0},
+  };
+  for (const Step& step : steps) {
+    const std::string what = std::string(step.prefix) + " metric " + std::to_string(step.metric);
+    if (step.port) {
+      ASSERT_TRUE(add(step.prefix, *step.port, step.gateway, step.metric)) << what;
+    } else {
+      ASSERT_TRUE(remove(step.prefix, step.metric)) << what;
+    }
+    EXPECT_EQ(expect_on(step.expected, what.c_str()), id) << what;
+  }
+}
+
 }  // namespace
 }  // namespace sluice::function

@@ -103,6 +103,22 @@ TEST_F(StaticRoutesTest, ANeighbourThatTheKernelTookBackDoesNotStopAReload) {
   EXPECT_TRUE(in_force().empty());
 }
 
+TEST_F(StaticRoutesTest, EveryNextHopIsOnTheLongestConnectedPrefixWhateverTheOrder) {
+  for (const PortIndex longest : {PortIndex{0}, PortIndex{1}}) {  // at start, then by a reload
+    StaticOptions options = routes(100 + 50U * longest, 40, "10.0.0.2");
+    options.connected = {{longest, *packet::IpPrefix::parse("10.0.0.0/24")},
+                         {static_cast<PortIndex>(1 - longest), *packet::IpPrefix::parse("10.0.0.0/8")}};
+    ASSERT_TRUE(apply(options));
+    std::uint64_t matching = 0;
+    std::set<PortIndex> ports;
+    for (const Route& route : table_->list([](const packet::IpPrefix& p) { return p.length == 16; }, 100, matching)) {
+      ports.insert(route.next_hops.at(0).port);
+    }
+    EXPECT_EQ(matching, 40U);
+    EXPECT_EQ(ports, std::set{longest});
+  }
+}
+
 TEST_F(StaticRoutesTest, EveryBadNextHopIsNamedWithItsLine) {
   std::ofstream(path_) << "10.0.0.0/8 192.0.2.1\n10.1.0.0/16 gateway\n10.2.0.0/16\n";
   StaticOptions options;

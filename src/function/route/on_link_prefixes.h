@@ -1,0 +1,31 @@
+// The prefixes that lie on a link, by routes without a gateway, and the port of the longest one that covers an address.
+//
+// Several routes may say where one prefix lies: the lowest metric decides.
+//
+// Thread-safety: none. Cost of every call: O(log n) for each different length of prefix.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "function/route/control_plane.h"
+#include "packet/ip_address.h"
+
+namespace sluice::function {
+
+class OnLinkPrefixes {
+ public:
+  // The route of (prefix, metric) is on this port's link, or, without a port, on none. False: that was known.
+  bool set(const packet::IpPrefix& prefix, std::uint32_t metric, std::optional<PortIndex> port);
+  // Nothing: no prefix covers the address.
+  std::optional<PortIndex> port_of(const packet::IpAddress& address) const;
+
+ private:
+  using Links = std::map<std::pair<packet::IpPrefix, std::uint32_t>, PortIndex>;
+  std::map<std::uint8_t, Links, std::greater<>> by_length_;  // the longest first
+};
+
+}  // namespace sluice::function

@@ -1,0 +1,54 @@
+// What [route] says twice.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/settings.h"
+#include "engine/function.h"
+#include "engine/port_table.h"
+
+namespace sluice::function {
+namespace {
+
+std::vector<std::string> mistakes(const std::string& text) {
+  Diagnostics diagnostics;
+  auto file = Settings::from_text(text, "r.toml", diagnostics);
+  EXPECT_TRUE(file) << text;
+  const engine::PortTable ports({{.name = "lan", .mac = {}}, {.name = "wan", .mac = {}}});
+  Settings section = file->section("route");
+  EXPECT_TRUE(engine::find_function("route")->make(section, ports)) << text;
+  return diagnostics.lines;
+}
+
+std::string neighbour(const std::string& port, const std::string& address, const std::string& mac) {
+  return "[[route.neighbour]]\nport = \"" + port + "\"\naddress = \"" + address + "\"\nmac = \"" + mac + "\"\n";
+}
+
+TEST(RouteSettings, ANeighbourHasOneMacAddress) {
+  const std::string one = "02:00:00:00:00:01";
+  const std::string two = "02:00:00:00:00:02";
+  const std::string first = neighbour("lan", "10.0.0.2", one);
+  const auto refused = [&](const std::string& address) {
+    return "r.toml:8: [[route.neighbour]] mac = \"" + two + "\": " + address +
+           " has another one on this port in line 4, " + one + ": keep one, a neighbour has one MAC address";
+  };
+  EXPECT_THAT(mistakes(first + neighbour("lan", "10.0.0.2", two)), testing::ElementsAre(refused("10.0.0.2")));
+  EXPECT_THAT(mistakes(neighbour("wan", "fd00::2", one) + neighbour("wan", "fd00:0::2", two)),
+              testing::ElementsAre(refused("fd00::2")));
+  for (const std::string& other :
+       {neighbour("lan", "10.0.0.2", one), neighbour("wan", "10.0.0.2", two), neighbour("lan", "10.0.0.3", two)}) {
+    EXPECT_THAT(mistakes(first + other), testing::IsEmpty()) << other;
+  }
+  EXPECT_THAT(mistakes(first + neighbour("nowhere", "10.0.0.2", two)),
+              testing::ElementsAre("r.toml:6: [[route.neighbour]] port = \"nowhere\": there is no [[port]] named "
+                                   "\"nowhere\""));
+}
+
+TEST(RouteSettings, AConnectedPrefixHasOneLink) {
+  const std::string lan = "[[route.connected]]\nprefix = \"10.0.0.0/24\"\nport = \"lan\"\n";
+  EXPECT_THAT(mistakes(lan + "[[route.connected]]\nprefix = \"10.0.0.0/24\"\nport = \"wan\"\n"),
+              testing::ElementsAre("r.toml:5: [[route.connected]] prefix = \"10.0.0.0/24\": another "
+                                   "[[route.connected]] has it: give each prefix one link"));
+}
+
+}  // namespace
+}  // namespace sluice::function
