@@ -110,7 +110,7 @@ std::uint64_t replay_bytes(const port::PortOptions& port, const port::MemoryOpti
 void check_null_sizes(std::vector<Settings> sections, const engine::Options& options) {
   for (std::size_t i = 0; i < options.ports.size(); ++i) {
     const std::string& device = options.ports[i].device;
-    const bool is_null = device.starts_with("net_null") || device.starts_with("eth_null");
+    const bool is_null = device.starts_with("net_null");
     const std::string given = is_null ? port::device_argument(device, "size") : std::string();
     const unsigned long size = std::strtoul(given.c_str(), nullptr, 10);
     if (!given.empty() && (size == 0 || size > options.memory.frame_bytes)) {

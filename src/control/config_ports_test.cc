@@ -70,6 +70,13 @@ TEST(Config, EachMistakeOfAPortIsOneLine) {
       {device + "\"net_af_paket0,iface=eth1\"\n",
        "r.toml:4: [[port]] device = \"net_af_paket0,iface=eth1\": there is no kind of virtual device "
        "\"net_af_paket\"; did you mean \"net_af_packet\"?"},
+      {device + "\"eth_af_packet0,iface=eth1\"\n",
+       "r.toml:4: [[port]] device = \"eth_af_packet0,iface=eth1\": Sluice knows no driver by the name "
+       "'eth_af_packet0': "
+       "use net_af_packet0"},
+      {device + "\"eth_foo0\"\n",
+       "r.toml:4: [[port]] device = \"eth_foo0\": there is no kind of virtual device \"eth_foo\"; known are "
+       "net_af_packet, net_af_xdp, net_tap, net_pcap, net_memif, net_ring, net_null"},
       {device + "\"net_af_packet0,iface=eth1\"\n[[port]]\nname = \"c\"\ndevice = \"net_af_packet1,iface=eth1\"\n",
        "r.toml:7: [[port]] device = \"net_af_packet1,iface=eth1\": takes the interface of line 4: eth1; give each port "
        "an interface of its own"},

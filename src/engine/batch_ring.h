@@ -3,7 +3,9 @@
 // Keeping order costs one load per batch, no work per frame, and there is no timeout after which order would be given
 // up.
 //
-// Thread-safety: the lane's thread owns open/seal/release; the worker reads through sealed(); states hand batches over.
+// Thread-safety: three roles, each of one thread, and a thread may have several. The collector calls open(), seal() and
+// has_open(), the forwarder oldest() and release(), the worker next_sealed(). in_use(), bytes() and all() are anyone's.
+// A batch itself belongs to whoever acts on its state (engine/batch.h).
 #pragma once
 
 #include <atomic>
@@ -20,8 +22,6 @@ namespace sluice::engine {
 // Gives zeroed memory that the device can address, 64-byte aligned, alive as long as the engine.
 using DeviceMemory = std::function<Expected<void*>(std::size_t bytes)>;
 
-// One thread opens and seals (the collector), one takes and releases the oldest (the forwarder; it may be the same),
-// one takes what is sealed (the worker).
 class BatchRing {
  public:
   struct Shape {

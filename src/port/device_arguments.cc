@@ -121,14 +121,18 @@ constexpr NoPort no_ports[] = {
      "a bond of DPDK needs members that are open already, and Sluice opens none: bond the interfaces in the kernel "
      "(ip link add bond0 type bond) and use net_af_packet0,iface=bond0"},
     {"net_tun", "a TUN interface has no Ethernet header, which Sluice needs: use net_tap"},
+    {"net_failsafe",
+     "Sluice does not see the devices in it, and the kernel would serve their interfaces too: give the port its device "
+     "itself, such as net_af_packet0,iface=eth1"},
     {"net_vdev_netvsc",
      "it is no port itself but makes others, which Sluice cannot name: use net_af_packet0,iface=... on the interface"},
 };
 
-// DPDK 22.11 still knows the names of old.
-std::string present_name(const std::string& device) {
-  const std::string name = device_name(device);
-  return name.starts_with("eth_") ? "net_" + name.substr(4) : name;
+// DPDK 22.11 still knows the names of old ("eth_tap0").
+constexpr std::string_view old_prefix = "eth_";
+
+std::string present_name(const std::string& name) {
+  return name.starts_with(old_prefix) ? "net_" + name.substr(old_prefix.size()) : name;
 }
 
 Expected<void> check_value(const Argument& argument, const std::string& value) {
@@ -160,34 +164,34 @@ Expected<void> check_argument(const Driver& driver, const std::string& text) {
   return check_value(*known, text.substr(key.size() + 1));
 }
 
-// net_failsafe's arguments are devices with arguments of their own, in parentheses.
-Expected<void> check_failsafe(const std::string& device) {
-  for (const char* form : {",dev(", ",exec(", ",fd("}) {
-    if (device.find(form) != std::string::npos) {
-      return {};
-    }
-  }
-  return make_error("which devices? Give them with dev(), as in " + device_name(device) +
-                    ",dev(net_af_packet7,iface=eth1)");
+// Everything else in Sluice knows a device by the name of its driver and a number.
+Expected<void> check_name(const std::string& name, const Driver& driver) {
+  const std::string present = present_name(name);
+  const bool numbered = is_driver(present, driver.name);
+  return numbered && present == name
+             ? Expected<void>()
+             : make_error("Sluice knows no driver by the name " + in_quotes(name) + ": use " +
+                          (numbered ? present : driver.name + " and a number, such as " + driver.name + "0"));
 }
 
 }  // namespace
 
 Expected<void> check_arguments(const std::string& device) {
-  const std::string name = present_name(device);
+  const std::string name = device_name(device);
+  const std::string present = present_name(name);
   for (const NoPort& kind : no_ports) {
-    if (name.starts_with(kind.driver)) {
-      return make_error(device_name(device) + " cannot be a port: " + std::string(kind.why));
+    if (present.starts_with(kind.driver)) {
+      return make_error(name + " cannot be a port: " + std::string(kind.why));
     }
   }
-  if (name.starts_with("net_failsafe")) {
-    return check_failsafe(device);
-  }
-  const auto driver = std::ranges::find_if(drivers(), [&](const Driver& one) { return name.starts_with(one.name); });
+  const auto driver = std::ranges::find_if(drivers(), [&](const Driver& one) { return present.starts_with(one.name); });
   if (driver == drivers().end()) {
     return {};
   }
-  for (std::size_t at = device_name(device).size(); at < device.size();) {
+  if (auto known = check_name(name, *driver); !known) {
+    return known;
+  }
+  for (std::size_t at = name.size(); at < device.size();) {
     const std::size_t end = std::min(device.find(',', at + 1), device.size());
     if (auto fine = check_argument(*driver, device.substr(at + 1, end - at - 1)); !fine) {
       return fine;
@@ -196,8 +200,7 @@ Expected<void> check_arguments(const std::string& device) {
   }
   const std::string needed = driver->needs.substr(0, driver->needs.find('='));
   if (!needed.empty() && device_argument(device, needed).empty()) {
-    return make_error(driver->why_it_is_asked + " Give it with " + needed + "=, as in " + device_name(device) + "," +
-                      driver->needs);
+    return make_error(driver->why_it_is_asked + " Give it with " + needed + "=, as in " + name + "," + driver->needs);
   }
   return {};
 }

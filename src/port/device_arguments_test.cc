@@ -19,7 +19,6 @@ TEST(DeviceArguments, ArgumentsThatADriverDoesNotKnowAreNamed) {
       {"net_af_packet0,iface=a,queue_count=1",
        "net_af_packet has no argument 'queue_count'; known are iface, qpairs, blocksz, framesz, framecnt, "
        "qdisc_bypass"},
-      {"eth_af_packet0", "which interface? Give it with iface=, as in eth_af_packet0,iface=eth1"},
       {"net_tap0,iface=t,mac=fixed,remote=eth1,persist", ""},
       {"net_tap0,ifcae=t", "net_tap has no argument 'ifcae'; did you mean \"iface\"?"},
       {"net_pcap0,rx_pcap=a,rx_pcap=b,tx_pcap=c,phy_mac=0,infinite_rx=1", ""},
@@ -37,8 +36,6 @@ TEST(DeviceArguments, ArgumentsThatADriverDoesNotKnowAreNamed) {
       {"net_vhost0,iface=/run/x,queues=2,client=1", ""},
       {"net_vhost0", "which socket? Give it with iface=, as in net_vhost0,iface=/run/vhost.sock"},
       {"net_virtio_user0", "which socket or device? Give it with path=, as in net_virtio_user0,path=/run/vhost.sock"},
-      {"net_failsafe0,dev(net_af_packet7,iface=eth1)", ""},
-      {"net_failsafe0", "which devices? Give them with dev(), as in net_failsafe0,dev(net_af_packet7,iface=eth1)"},
       {"net_tun0,iface=t",
        "net_tun0 cannot be a port: a TUN interface has no Ethernet header, which Sluice needs: use net_tap"},
       {"net_af_packet0,iface", "the argument iface has no value: write iface=..."},
@@ -59,6 +56,35 @@ TEST(DeviceArguments, KindsThatCannotBeAPortSayWhatToUse) {
         << fine.error().message;
   }
   EXPECT_FALSE(check_arguments("net_vdev_netvsc0,iface=eth1"));
+  for (const char* device : {"net_failsafe0", "net_failsafe0,dev(net_af_packet7,iface=eth1)", "net_failsafe0,fd(7)"}) {
+    const auto fine = check_arguments(device);
+    ASSERT_FALSE(fine) << device;
+    EXPECT_EQ(fine.error().message,
+              "net_failsafe0 cannot be a port: Sluice does not see the devices in it, and the kernel would serve their "
+              "interfaces too: give the port its device itself, such as net_af_packet0,iface=eth1");
+  }
+}
+
+// DPDK opens these, and is_driver(), on which isolation from the kernel rests, does not know them.
+TEST(DeviceArguments, ADriverUnderAnotherNameSaysWhichToUse) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"eth_af_packet0,iface=eth1", "'eth_af_packet0': use net_af_packet0"},
+      {"eth_af_packet0", "'eth_af_packet0': use net_af_packet0"},
+      {"eth_af_xdp12,iface=eth1", "'eth_af_xdp12': use net_af_xdp12"},
+      {"eth_tap0,iface=t", "'eth_tap0': use net_tap0"},
+      {"eth_pcap0,rx_pcap=a", "'eth_pcap0': use net_pcap0"},
+      {"eth_ring0", "'eth_ring0': use net_ring0"},
+      {"eth_null0,size=64", "'eth_null0': use net_null0"},
+      {"eth_memif0,role=server", "'eth_memif0': use net_memif0"},
+      {"eth_vhost0,iface=/run/x", "'eth_vhost0': use net_vhost0"},
+      {"net_af_packet_lan,iface=eth1", "'net_af_packet_lan': use net_af_packet and a number, such as net_af_packet0"},
+      {"eth_tap_lan,iface=t", "'eth_tap_lan': use net_tap and a number, such as net_tap0"},
+  };
+  for (const auto& [device, message] : cases) {
+    const auto fine = check_arguments(device);
+    ASSERT_FALSE(fine) << device;
+    EXPECT_EQ(fine.error().message, std::string("Sluice knows no driver by the name ") + message);
+  }
 }
 
 }  // namespace

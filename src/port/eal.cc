@@ -89,6 +89,43 @@ std::string advice(std::uint64_t available) {
                          "docs/configuration.md), or make room";
 }
 
+// What rte_eal_init is told, the program's name first.
+Expected<std::vector<std::string>> eal_arguments(const MemoryOptions& memory, const std::vector<PortOptions>& ports,
+                                                 bool hugepages) {
+  std::vector<std::string> args = {"sluice",      "--no-telemetry",
+                                   "--log-level", "lib.eal:error",
+                                   "--log-level", "pmd:warning",
+                                   "--log-level", "lib.vhost.*:warning",
+                                   "--lcores",    "0@(" + all_cores() + ")",
+                                   "-m",          std::to_string(memory.size >> 20)};
+  // Nothing of this process is left in the file system either way; DPDK takes only one of the two ways at a time.
+  if (hugepages) {
+    args.emplace_back("--in-memory");
+  } else {
+    args.insert(args.end(), {"--no-huge", "--no-shconf"});
+  }
+  bool pci = false;
+  for (const PortOptions& port : ports) {
+    if (!pci_address(port.device).empty()) {
+      args.insert(args.end(), {"-a", port.device});
+      pci = true;
+    }
+  }
+  if (!pci) {
+    // Without a PCI device nothing needs physical addresses, and virtual ones keep pools in one piece.
+    args.insert(args.end(), {"--no-pci", "--iova-mode=va"});
+  }
+  if (const std::string folder = pmd_folder(); !folder.empty()) {
+    if (auto safe = check_pmd_folder(folder); !safe) {
+      return tl::unexpected(safe.error());
+    }
+    args.insert(args.end(), {"-d", folder});
+  }
+  // Vector code of rte_fib and rte_acl is off above 256 bits unless asked for.
+  args.emplace_back("--force-max-simd-bitwidth=512");
+  return args;
+}
+
 }  // namespace
 
 Expected<void> check_memory(const MemoryOptions& memory) {
@@ -126,41 +163,12 @@ Expected<EalReport> start_eal(const MemoryOptions& memory, const std::vector<Por
   }
   const std::uint64_t free_bytes = free_hugepage_bytes();
   report.hugepages = fits_hugepages(memory, free_bytes);
-
-  std::vector<std::string> args = {"sluice",      "--no-telemetry",
-                                   "--log-level", "lib.eal:error",
-                                   "--log-level", "pmd:warning",
-                                   "--log-level", "lib.vhost.*:warning",
-                                   "--lcores",    "0@(" + all_cores() + ")",
-                                   "-m",          std::to_string(memory.size >> 20)};
-  // Nothing of this process is left in the file system either way; DPDK takes only one of the two ways at a time.
-  if (report.hugepages) {
-    args.emplace_back("--in-memory");
-  } else {
-    args.insert(args.end(), {"--no-huge", "--no-shconf"});
+  auto args = eal_arguments(memory, ports, report.hugepages);
+  if (!args) {
+    return tl::unexpected(args.error());
   }
-  bool pci = false;
-  for (const PortOptions& port : ports) {
-    if (!pci_address(port.device).empty()) {
-      args.insert(args.end(), {"-a", port.device});
-      pci = true;
-    }
-  }
-  if (!pci) {
-    // Without a PCI device nothing needs physical addresses, and virtual ones keep pools in one piece.
-    args.insert(args.end(), {"--no-pci", "--iova-mode=va"});
-  }
-  if (const std::string folder = pmd_folder(); !folder.empty()) {
-    if (auto safe = check_pmd_folder(folder); !safe) {
-      return tl::unexpected(safe.error());
-    }
-    args.insert(args.end(), {"-d", folder});
-  }
-  // Vector code of rte_fib and rte_acl is off above 256 bits unless asked for.
-  args.emplace_back("--force-max-simd-bitwidth=512");
-
   std::vector<char*> argv;
-  for (std::string& arg : args) {
+  for (std::string& arg : *args) {
     argv.push_back(arg.data());
   }
   if (rte_eal_init(static_cast<int>(argv.size()), argv.data()) < 0) {

@@ -5,12 +5,12 @@
 #include <rte_errno.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "base/machine.h"
 #include "port/driver_log.h"
 #include "port/packet_socket.h"
+#include "port/rss_key.h"
 #include "port/virtual_device.h"
 
 namespace sluice::port {
@@ -148,18 +148,13 @@ Expected<void> Port::configure(const rte_eth_dev_info& info, unsigned tx_queues,
 
   rte_eth_conf conf{};
   conf.intr_conf.rxq = is_driver(options_.device, "net_tap") ? 1 : 0;
-  std::array<std::uint8_t, 64> symmetric_key{};
+  std::vector<std::uint8_t> key = symmetric_rss_key(info.hash_key_size);
   if (options_.queues > 1 && (info.flow_type_rss_offloads & RTE_ETH_RSS_IP) != 0) {
     conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
     conf.rx_adv_conf.rss_conf.rss_hf =
         (RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP) & info.flow_type_rss_offloads;
-    // Both directions of a flow on one queue: Woo and Park, "Scalable TCP session monitoring with symmetric
-    // receive-side scaling" (2012).
-    for (std::size_t i = 0; i < symmetric_key.size(); ++i) {
-      symmetric_key[i] = i % 2 == 0 ? 0x6d : 0x5a;
-    }
-    if (info.hash_key_size != 0 && info.hash_key_size <= symmetric_key.size()) {
-      conf.rx_adv_conf.rss_conf.rss_key = symmetric_key.data();
+    if (!key.empty()) {
+      conf.rx_adv_conf.rss_conf.rss_key = key.data();
       conf.rx_adv_conf.rss_conf.rss_key_len = info.hash_key_size;
     }
   }

@@ -60,7 +60,7 @@ TEST_F(PortTest, ARefusalNamesTheCauseInTheDriversWordsAndNoOther) {
       {"net_memif7,role=client,socket=/tmp/no-such-memif,socket-abstract=no",
        "(its other end, role=server, must be there first): its driver says 'memif_connect_client(): Failed to connect"},
       {"net_pcap7,rx_pcap=/nonexistent", "its driver says 'open_single_rx_pcap(): Couldn't open /nonexistent"},
-      {"net_failsafe7,dev(net_foo)", "its driver does not say why"},
+      {"net_ring7,nodeaction=x", "its driver does not say why"},
   };
   for (const auto& [device, cause] : cases) {
     const auto port = Port::open(on(device), {}, 1);

@@ -79,6 +79,27 @@ bool is_ipv6(const std::uint8_t* frame) {
   return frame[12] == 0x86;
 }  // collect() let nothing else through
 
+// Frame `i`, whose next hop is none that frames go out to.
+void turn_aside(AdjacencyKind kind, engine::Batch& batch, std::uint32_t i, engine::Emitter& out) {
+  switch (kind) {
+    case AdjacencyKind::blackhole:
+      out.drop(batch, i, blackholed);
+      break;
+    case AdjacencyKind::local:
+      out.punt(batch, i);
+      break;
+    case AdjacencyKind::unreachable:
+      out.punt(batch, i, true, unreachable);
+      break;
+    case AdjacencyKind::no_route:
+      out.punt(batch, i, true, no_route);
+      break;
+    default:
+      out.punt(batch, i, true, unresolved);
+      break;
+  }
+}
+
 }  // namespace
 
 Router::Router(RouterOptions options, const engine::PortTable& ports)
@@ -179,7 +200,6 @@ Expected<std::string> Router::reconfigure(const engine::Function& fresh) {
     return tl::unexpected(applied.error());
   }
   any_mac_.store(options.any_mac, std::memory_order_relaxed);
-  options_ = options;
   return std::to_string(statics_.size()) + " routes from the configuration are in force";
 }
 
@@ -303,23 +323,7 @@ void Router::forward(engine::Batch& batch, std::uint32_t first, std::uint32_t co
           adjacencies_->at(adjacencies_->member(adjacency.group(), packet::flow_hash(frame, batch.length[i], view)));
     }
     if (adjacency.kind() != AdjacencyKind::forward) [[unlikely]] {
-      switch (adjacency.kind()) {
-        case AdjacencyKind::blackhole:
-          out.drop(batch, i, blackholed);
-          break;
-        case AdjacencyKind::local:
-          out.punt(batch, i);
-          break;
-        case AdjacencyKind::unreachable:
-          out.punt(batch, i, true, unreachable);
-          break;
-        case AdjacencyKind::no_route:
-          out.punt(batch, i, true, no_route);
-          break;
-        default:
-          out.punt(batch, i, true, unresolved);
-          break;
-      }
+      turn_aside(adjacency.kind(), batch, i, out);
       continue;
     }
     const std::uint16_t port = adjacency.port();

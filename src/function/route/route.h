@@ -92,7 +92,7 @@ class Router : public engine::Function, public engine::Tables, public Routing {
   LoadProgress progress_of(std::string_view what) const;
   Expected<void> load(const Router& from, const LoadProgress& progress);
 
-  RouterOptions options_;
+  const RouterOptions options_;  // as at the start: what reconfigure() takes over is in the tables and any_mac_
   std::vector<std::uint64_t> mac_words_;  // of the ports
   std::vector<std::uint32_t> port_mtus_;
   std::unique_ptr<lookup::Trie> trie4_;  // the GPU's tables; absent on the CPU device
@@ -101,7 +101,7 @@ class Router : public engine::Function, public engine::Tables, public Routing {
   std::unique_ptr<lookup::GpuFib> gpu_fib_;
   GpuRest gpu_rest_;
   bool device_ready_ = false;
-  std::atomic<bool> any_mac_{false};  // options_.any_mac for the lanes, while a reload may change it
+  std::atomic<bool> any_mac_{false};  // for the lanes; a reload may change it
   std::unique_ptr<AdjacencyTable> adjacencies_;
   std::unique_ptr<RouteTable> table_;
   StaticRoutes statics_;
