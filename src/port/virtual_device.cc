@@ -184,6 +184,15 @@ std::string device_argument(const std::string& device, const std::string& key) {
   return device.substr(begin, device.find(',', begin) - begin);
 }
 
+std::vector<std::string> device_arguments(const std::string& device, const std::string& key) {
+  const std::string start = "," + key + "=";
+  std::vector<std::string> values;
+  for (std::size_t at = device.find(start); at != std::string::npos; at = device.find(start, at + 1)) {
+    values.push_back(device_argument(device.substr(at), key));
+  }
+  return values;
+}
+
 std::string complete_arguments(const PortOptions& port, const MemoryOptions& memory) {
   std::string device = port.device;
   const auto add = [&](const char* key, unsigned value) {
