@@ -148,6 +148,8 @@ TEST_F(Commands, ABenchRefusesBadOptionsBeforeItMeasures) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{"--device", "gpu"}, "bench route: --device gpu: the devices are auto, cpu and cuda:N\n"},
       {{"--mix", "big"}, "bench route: --mix big: "},
+      {{"--mix", "9216"},
+       "bench route: --mix 9216: frames of 9216 bytes do not fit into a bench's buffers: up to 2048 do\n"},
       {{"--seconds", "0"}, "bench route: --seconds and --hold are lengths of time above 0\n"},
       {{"--at", "75"}, "bench route: --at is a share, above 0 and at most 1, such as 0.75\n"},
       {{"--table", "/nowhere"}, "bench route: --table /nowhere: No such file or directory\n"},

@@ -8,6 +8,7 @@
 #include "device/name.h"
 #include "engine/bound.h"
 #include "engine/function.h"
+#include "packet/frame_mix.h"
 #include "port/replay_port.h"
 #include "port/virtual_device.h"
 
@@ -120,6 +121,20 @@ void check_null_sizes(std::vector<Settings> sections, const engine::Options& opt
   }
 }
 
+// A replay port would refuse it at the start.
+void check_replay_sizes(std::vector<Settings> sections, const engine::Options& options) {
+  for (std::size_t i = 0; i < options.ports.size(); ++i) {
+    if (!is_replay(options.ports[i])) continue;
+    const std::string name = port::device_argument(options.ports[i].device, "mix");
+    const auto mix = packet::FrameMix::make(name.empty() ? port::ReplayOptions().mix : name);
+    if (mix && mix->largest() > options.memory.frame_bytes) {
+      sections[i].error("device", "mix=" + name + " has frames of " + std::to_string(mix->largest()) +
+                                      " bytes: allowed is up to [memory] frame_bytes, " +
+                                      std::to_string(options.memory.frame_bytes));
+    }
+  }
+}
+
 }  // namespace
 
 void read_engine(Settings root, engine::Options& options, bool& allow_busy_cores) {
@@ -219,6 +234,7 @@ bool refuse_replay_frames(std::vector<Settings> ports, const engine::Options& op
 void check_memory(Settings root, const engine::Options& options) {
   Settings section = root.section("memory");
   check_null_sizes(root.sections("port"), options);
+  check_replay_sizes(root.sections("port"), options);
   const port::MemoryOptions& memory = options.memory;
   for (const port::PortOptions& port : options.ports) {
     if (port.mtu + ethernet_bytes > memory.frame_bytes) {

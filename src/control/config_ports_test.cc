@@ -181,6 +181,16 @@ TEST(Config, ReplayPortsTakeNoFramesOfTheMemory) {
   EXPECT_TRUE(Config::from_text(with_chain(memory + "[[port]]\nname=\"a\"\ndevice=\"replay\"\n"), "r.toml").ok());
 }
 
+TEST(Config, FramesOfAReplayPortFitIntoTheBuffers) {
+  const std::string port = "[[port]]\nname=\"a\"\ndevice=\"replay,mix=1500\"\n[memory]\nframe_bytes = ";
+  EXPECT_TRUE(Config::from_text(with_chain(port + "1522\n"), "r.toml").ok());
+  const std::string large = "[[port]]\nname=\"a\"\ndevice=\"replay,mix=9216\"\n[memory]\nframe_bytes = ";
+  EXPECT_TRUE(Config::from_text(with_chain(large + "9216\n"), "r.toml").ok());
+  EXPECT_EQ(Config::from_text(with_chain(large + "9215\n"), "r.toml").mistakes(),
+            "r.toml:4: [[port]] device = \"replay,mix=9216\": mix=9216 has frames of 9216 bytes: allowed is up to "
+            "[memory] frame_bytes, 9215");
+}
+
 TEST(Config, ReplayArgumentsAreChecked) {
   for (const std::string device : {"replay,nothing=1", "replay,mix=none", "replay,frames=2"}) {
     const Config config =

@@ -11,6 +11,7 @@
 #include "device/gpu.h"
 #include "device/name.h"
 #include "packet/frame_mix.h"
+#include "port/options.h"
 #include "port/replay_port.h"
 
 namespace sluice::cli::bench {
@@ -19,8 +20,13 @@ namespace {
 constexpr std::size_t most_lanes = 64;
 
 Expected<void> check_mix(const std::string& name) {
-  if (const auto mix = packet::FrameMix::make(name); !mix) {
+  const auto mix = packet::FrameMix::make(name);
+  if (!mix) {
     return make_error("--mix " + name + ": " + mix.error().message);
+  }
+  if (const unsigned most = port::MemoryOptions().frame_bytes; mix->largest() > most) {
+    return make_error("--mix " + name + ": frames of " + std::to_string(mix->largest()) +
+                      " bytes do not fit into a bench's buffers: up to " + std::to_string(most) + " do");
   }
   return {};
 }
