@@ -11,9 +11,9 @@
 namespace sluice::port {
 
 // An Error, which says what to write instead, for a virtual device ("net_tap0,iface=x") that would not open or not as
-// its arguments say: one that its driver does not know, or that is no number where the driver reads one; one that it
-// cannot do without; and a kind that cannot be a port of Sluice. Whether what the arguments name is there is found at
-// the start.
+// its arguments say: one that its driver does not know, or that is no number where the driver reads one; one that is
+// there twice; one that it cannot do without; and a kind that cannot be a port of Sluice. Whether what the arguments
+// name is there is found at the start.
 Expected<void> check_arguments(const std::string& device);
 
 }  // namespace sluice::port
