@@ -135,6 +135,7 @@ class StaticRoutesLine : public StaticRoutesTest {
 TEST_F(StaticRoutesLine, ANextHopThatNoRouterHasIsRefused) {
   const std::string give = ": give the address that the next router has on its link";
   const std::pair<const char*, std::string> cases[] = {
+      {"10.1.0.0/16 via 192.0.2.1", "'192.0.2.1' is too much; each line is \"prefix gateway\""},
       {"10.1.0.0/16 0.0.0.0", "next hop 0.0.0.0 is an unspecified address (0.0.0.0/8)" + give},
       {"10.1.0.0/16 127.0.0.1", "next hop 127.0.0.1 is a loopback address" + give},
       {"10.1.0.0/16 224.0.0.5", "next hop 224.0.0.5 is a multicast address" + give},
@@ -218,7 +219,8 @@ TEST_F(StaticRoutesTest, PrefixesWithSeveralNextHopsAreCountedAfterTen) {
   options.table = path_;
   const auto read = StaticRoutes::read(options, {});
   ASSERT_FALSE(read);
-  EXPECT_TRUE(read.error().message.ends_with("\n" + path_ + ": and 3 more mistakes")) << read.error().message;
+  EXPECT_TRUE(read.error().message.ends_with("\n" + path_ + ":12: and 3 more mistakes from here on"))
+      << read.error().message;
 }
 
 TEST_F(StaticRoutesTest, LoadingTellsHowFarItIsAndStopsWhenTold) {
