@@ -58,8 +58,10 @@ void add_options(CLI::App& command, bench::BenchOptions& options) {
                      "churn: a file of BGP updates as bgpdump -m writes it, plain or .xz; default: made up");
   command.add_option("--pace", options.pace, "churn: own (the updates' own time), max, or updates per second")
       ->capture_default_str();
-  command.add_flag("!--no-goals", options.goals,
-                   "measure only: a goal that is missed is neither said nor exit status 1");
+  // Not add_flag("!--no-goals"), which --help would show as --no-goals{false}.
+  command.add_flag_callback(
+      "--no-goals", [&options] { options.goals = false; },
+      "measure only: a goal that is missed is neither said nor exit status 1");
   command
       .add_option("--admission", options.admission,
                   "all frames, or those that can leave before their deadline; auto: the bench's own")

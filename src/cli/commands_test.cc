@@ -209,6 +209,8 @@ TEST_F(Commands, HelpIsEverywhere) {
     EXPECT_EQ(sluice(command), 0);
     EXPECT_THAT(out_, HasSubstr("Usage"));
   }
+  EXPECT_EQ(sluice({"bench", "idle", "--help"}), 0);
+  EXPECT_THAT(out_, testing::Not(HasSubstr("{false}"))) << "--no-goals takes no value";
 }
 
 std::string file_text(const char* path) {
