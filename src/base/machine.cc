@@ -45,12 +45,26 @@ constexpr GroupFiles version1{"/sys/fs/cgroup/memory", "memory.limit_in_bytes", 
                               "total_inactive_file"};
 constexpr GroupFiles version2{"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"};
 
+// Where control groups are mounted. Where a new /sys hides them, as under `ip netns exec`, the first process's root has
+// them still, if it can be read.
+std::string mount_of(const std::string& root, const GroupFiles& files) {
+  for (const char* view : {"", "/proc/1/root"}) {
+    const std::string mount = root + view + files.mount;
+    std::error_code ec;
+    if (std::filesystem::directory_iterator(mount, ec) != std::filesystem::directory_iterator()) {
+      return mount;
+    }
+  }
+  return root + files.mount;
+}
+
 // The least that the group and those above it leave. In a container its path may be one of the host's, which is not
 // there; what is mounted is its own group then.
 std::uint64_t left_in_group(const std::string& root, const GroupFiles& files, std::filesystem::path group) {
   std::uint64_t left = unlimited;
+  const std::string mount = mount_of(root, files);
   for (;; group = group.parent_path()) {
-    const std::string folder = root + files.mount + group.string() + "/";
+    const std::string folder = mount + group.string() + "/";
     if (const std::uint64_t limit = number_in(folder + files.limit, unlimited); limit != unlimited) {
       const std::uint64_t usage = number_in(folder + files.usage, 0);
       const std::uint64_t cache = number_of(folder + "memory.stat", files.cache, 0);

@@ -23,7 +23,8 @@ std::uint64_t resident_bytes();
 
 // What this process may still take without swapping: what the machine has available, or what the memory limits of its
 // control group (of a container, of a systemd unit) and of those above leave, page cache that can go counted as free.
-// Where the kernel says nothing there is no limit. `root`: where /proc and /sys are looked for.
+// Where the kernel says nothing there is no limit; where /sys shows no control groups (under `ip netns exec`), those
+// that the first process sees count. `root`: where /proc and /sys are looked for.
 struct AvailableMemory {
   std::uint64_t bytes;
   bool limited;  // by a control group, and not by the machine

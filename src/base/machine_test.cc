@@ -90,6 +90,23 @@ TEST_F(MachineMemory, AContainerSeesItsOwnGroupWhereTheHostsWouldBe) {
   EXPECT_EQ(said(), "4096 of the machine");
 }
 
+// `ip netns exec` mounts a /sys without control groups.
+TEST_F(MachineMemory, AGroupIsSeenThroughTheFirstProcessWhenSysIsNew) {
+  write("/proc/self/cgroup", "0::/system.slice/sluice.service\n");
+  std::filesystem::create_directories(root_ + "/sys/fs/cgroup");
+  EXPECT_EQ(said(), "4096 of the machine") << "its root cannot be read";
+  write("/proc/1/root/sys/fs/cgroup/system.slice/sluice.service/memory.max", mega512);
+  EXPECT_EQ(said(), "512 of the group");
+  write("/sys/fs/cgroup/system.slice/sluice.service/memory.max", mega128);
+  EXPECT_EQ(said(), "128 of the group") << "what is mounted here comes first";
+}
+
+TEST_F(MachineMemory, AGroupOfVersion1IsSeenThroughTheFirstProcessToo) {
+  write("/proc/self/cgroup", "4:memory:/docker/1\n");
+  write("/proc/1/root/sys/fs/cgroup/memory/docker/1/memory.limit_in_bytes", mega512);
+  EXPECT_EQ(said(), "512 of the group");
+}
+
 TEST(Machine, MemoryThatIsTouchedIsResident) {
   constexpr std::size_t size = 64 << 20;
   const std::uint64_t before = resident_bytes();

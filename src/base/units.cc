@@ -75,4 +75,8 @@ std::string bytes_text(std::uint64_t bytes) {
   return std::to_string(bytes);
 }
 
+std::string counted_text(std::uint64_t count, std::string_view word) {
+  return std::to_string(count) + " " + std::string(word) + (count == 1 ? "" : "s");
+}
+
 }  // namespace sluice

@@ -1,4 +1,4 @@
-// Durations and byte sizes as text: "250us", "512M". Control path only.
+// Durations, byte sizes and numbers of things as text: "250us", "512M", "2 lanes". Control path only.
 #pragma once
 
 #include <chrono>
@@ -18,5 +18,7 @@ std::optional<std::uint64_t> parse_bytes(std::string_view text);
 // The shortest exact form: "250us", "1.5ms", "2s".
 std::string duration_text(std::chrono::nanoseconds duration);
 std::string bytes_text(std::uint64_t bytes);
+// "1 lane", "2 lanes": of a word whose plural ends in s.
+std::string counted_text(std::uint64_t count, std::string_view word);
 
 }  // namespace sluice

@@ -61,5 +61,11 @@ TEST(Spelling, HintNamesTheClosestOrAll) {
   EXPECT_EQ(spelling_hint(std::string(1000, 'a'), {"port"}), "; known are port");
 }
 
+TEST(Units, OneThingIsNoPlural) {
+  EXPECT_EQ(counted_text(0, "lane"), "0 lanes");
+  EXPECT_EQ(counted_text(1, "lane"), "1 lane");
+  EXPECT_EQ(counted_text(12, "lane"), "12 lanes");
+}
+
 }  // namespace
 }  // namespace sluice

@@ -43,10 +43,10 @@ void add_options(CLI::App& command, bench::BenchOptions& options) {
   command.add_option("--mix", options.mix, "frame sizes: a number, heavy-tail, imix, rtp; default: the bench's own");
   command.add_option("--deadline-ms", options.deadline_ms, "deadline; default: the bench's own");
   command.add_option("--cycle-us", options.cycle_us, "scheduling cycle; default: the longest that the deadline allows");
-  command.add_option("--overlap", options.overlap, "cycles that a batch may spend on the device");
-  command.add_option("--batch", options.batch, "frames per batch");
-  command.add_option("--batches", options.batches, "batches per lane");
-  command.add_option("--streams", options.streams, "CUDA streams");
+  command.add_option("--overlap", options.overlap, "cycles that a batch may spend on the device, 1 to 8");
+  command.add_option("--batch", options.batch, "frames per batch, 64 to 65536");
+  command.add_option("--batches", options.batches, "batches per lane, 2 to 32");
+  command.add_option("--streams", options.streams, "CUDA streams, 1 to 32");
   command.add_option("--frames", options.frames, "frames per lane");
   command.add_option("--settings", options.function_settings,
                      "TOML for the function's section, e.g. 'path = \"direct\"'");
@@ -58,8 +58,10 @@ void add_options(CLI::App& command, bench::BenchOptions& options) {
                      "churn: a file of BGP updates as bgpdump -m writes it, plain or .xz; default: made up");
   command.add_option("--pace", options.pace, "churn: own (the updates' own time), max, or updates per second")
       ->capture_default_str();
-  command.add_flag("!--no-goals", options.goals,
-                   "measure only: a goal that is missed is neither said nor exit status 1");
+  // Not add_flag("!--no-goals"), which --help would show as --no-goals{false}.
+  command.add_flag_callback(
+      "--no-goals", [&options] { options.goals = false; },
+      "measure only: a goal that is missed is neither said nor exit status 1");
   command
       .add_option("--admission", options.admission,
                   "all frames, or those that can leave before their deadline; auto: the bench's own")

@@ -148,11 +148,19 @@ TEST_F(Commands, ABenchRefusesBadOptionsBeforeItMeasures) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{"--device", "gpu"}, "bench route: --device gpu: the devices are auto, cpu and cuda:N\n"},
       {{"--mix", "big"}, "bench route: --mix big: "},
+      {{"--mix", "9216"},
+       "bench route: --mix 9216: frames of 9216 bytes do not fit into a bench's buffers: up to 2048 do\n"},
       {{"--seconds", "0"}, "bench route: --seconds and --hold are lengths of time above 0\n"},
       {{"--at", "75"}, "bench route: --at is a share, above 0 and at most 1, such as 0.75\n"},
       {{"--table", "/nowhere"}, "bench route: --table /nowhere: No such file or directory\n"},
       {{"--updates", "/nowhere"}, "bench route: --updates /nowhere: No such file or directory\n"},
       {{"--pace", "fast"}, "bench route: --pace fast: own, max, or updates per second\n"},
+      {{"--batch", "1"}, "bench route: --batch 1: allowed is from 64 to 65536, or 0 for the bench's own\n"},
+      {{"--batch", "4000000000"}, "bench route: --batch 4000000000: allowed is from 64 to 65536, "},
+      {{"--batches", "1"}, "bench route: --batches 1: allowed is from 2 to 32, "},
+      {{"--batches", "4000000000"}, "bench route: --batches 4000000000: allowed is from 2 to 32, "},
+      {{"--overlap", "9", "--streams", "33"}, "bench route: --overlap 9: allowed is from 1 to 8, "},
+      {{"--streams", "33"}, "bench route: --streams 33: allowed is from 1 to 32, "},
       {{"--lanes", "65"}, "bench route: --lanes 65: each has a core of its own, and this machine has "},
       {{"--frames", "63"}, "bench route: --frames 63: 64 is the least\n"},
       {{"--device", "cuda:99"}, "bench route: --device cuda:99: no such GPU: this machine has "},
@@ -201,6 +209,8 @@ TEST_F(Commands, HelpIsEverywhere) {
     EXPECT_EQ(sluice(command), 0);
     EXPECT_THAT(out_, HasSubstr("Usage"));
   }
+  EXPECT_EQ(sluice({"bench", "idle", "--help"}), 0);
+  EXPECT_THAT(out_, testing::Not(HasSubstr("{false}"))) << "--no-goals takes no value";
 }
 
 std::string file_text(const char* path) {

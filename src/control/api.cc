@@ -69,6 +69,15 @@ nlohmann::json health(const Snapshot& snapshot) {
   return {{"status", "degraded"}, {"why", why}};
 }
 
+// A body says nothing here, but it must be within the limit. A request without a length and without chunks has none
+// (RFC 9112 section 6.3), where httplib by itself would wait for one.
+bool read_body(const httplib::Request& request, const httplib::ContentReader& body) {
+  if (!request.has_header("Content-Length") && !request.has_header("Transfer-Encoding")) return true;
+  const auto take = [](const char*, std::size_t) { return true; };
+  return request.is_multipart_form_data() ? body([](const httplib::MultipartFormData&) { return true; }, take)
+                                          : body(take);
+}
+
 // Not httplib's default, whose SO_REUSEPORT would let two gateways share an address without a word.
 void set_socket_options(socket_t socket) {
   const int yes = 1;
@@ -135,7 +144,11 @@ class HttpApi final : public Api {
   }
   void post(const std::string& path, Handler handler) {
     paths_.insert("POST " + path);
-    server_.Post(path, std::move(handler));  // a reload must not keep reads waiting
+    // Not serialised: a reload must not keep reads waiting.
+    server_.Post(path, [handler = std::move(handler)](const httplib::Request& request, httplib::Response& response,
+                                                      const httplib::ContentReader& body) {
+      if (read_body(request, body)) handler(request, response);  // else the reader has set the status
+    });
   }
   Handler serialised(Handler handler) {
     return [this, handler = std::move(handler)](const httplib::Request& request, httplib::Response& response) {
@@ -187,6 +200,10 @@ class HttpApi final : public Api {
       }
       if (request.method != "GET" && request.method != "HEAD" && request.has_header("Origin")) {
         answer_error(response, 403, "changes are not accepted from web pages");
+        return httplib::Server::HandlerResponse::Handled;
+      }
+      if (request.method == "POST" && !paths_.contains("POST " + request.path)) {  // before its body is waited for
+        response.status = 404;
         return httplib::Server::HandlerResponse::Handled;
       }
       return httplib::Server::HandlerResponse::Unhandled;

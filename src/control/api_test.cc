@@ -134,6 +134,29 @@ TEST_F(ApiTest, ChangesAreMadeOrRefusedWithASentence) {
   EXPECT_EQ(refusal("/api/v1/neighbours"), "the chain has no neighbours");
 }
 
+// As `curl -X POST` sends it.
+TEST_F(ApiTest, AChangeNeedsNoBody) {
+  const std::string head = " HTTP/1.1\r\nHost: 127.0.0.1\r\n";
+  EXPECT_NE(raw("POST /api/v1/reload" + head + "\r\n").find("{\"done\":\"600000 routes read again\"}"),
+            std::string::npos);
+  EXPECT_EQ(raw("POST /api/v1/relaod" + head + "\r\n").rfind("HTTP/1.1 404", 0), 0U);
+  EXPECT_FALSE(source_.stopped);
+  EXPECT_EQ(raw("POST /api/v1/stop" + head + "\r\n").rfind("HTTP/1.1 200", 0), 0U);
+  EXPECT_TRUE(source_.stopped);
+}
+
+TEST_F(ApiTest, ABodyOfAnyKindIsReadAndBounded) {
+  const std::string head = "POST /api/v1/reload HTTP/1.1\r\nHost: 127.0.0.1\r\n";
+  const std::string chunked = head + "Transfer-Encoding: chunked\r\n\r\n";
+  EXPECT_EQ(raw(head + "Content-Length: 2\r\n\r\n{}").rfind("HTTP/1.1 200", 0), 0U);
+  EXPECT_EQ(raw(chunked + "2\r\n{}\r\n0\r\n\r\n").rfind("HTTP/1.1 200", 0), 0U);
+  EXPECT_EQ(raw(head + "Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 5\r\n\r\n--b--")
+                .rfind("HTTP/1.1 500", 0),
+            std::string::npos);
+  EXPECT_EQ(raw(head + "Content-Length: -1\r\n\r\n").rfind("HTTP/1.1 200", 0), std::string::npos);
+  EXPECT_TRUE(get("/healthz")) << "and it still answers";
+}
+
 TEST_F(ApiTest, ReadsAreAnsweredWhileAReloadIsAtWork) {
   source_.hold_reload = true;
   Expected<std::string> answer;

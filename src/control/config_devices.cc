@@ -1,7 +1,9 @@
 #include <net/if.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <regex>
 
 #include "base/spelling.h"
@@ -71,6 +73,67 @@ std::pair<std::string, std::string> shared_interface(const port::PortOptions& po
   return {};
 }
 
+// A capture that a device reads or writes.
+struct Capture {
+  std::string path;
+  bool written;
+};
+
+std::vector<Capture> captures_of(const std::string& device) {
+  std::vector<Capture> captures;
+  if (!device.starts_with("net_pcap") && !device.starts_with("eth_pcap")) return captures;
+  for (const bool written : {false, true}) {
+    for (std::string& path : port::device_arguments(device, written ? "tx_pcap" : "rx_pcap")) {
+      captures.push_back({std::move(path), written});
+    }
+  }
+  return captures;
+}
+
+// Whether two paths are one regular file, or will be: one that is written need not be there yet.
+bool same_capture(const std::string& a, const std::string& b) {
+  struct stat of_a {};
+  struct stat of_b {};
+  const bool a_is_there = stat(a.c_str(), &of_a) == 0;
+  const bool b_is_there = stat(b.c_str(), &of_b) == 0;
+  if (a_is_there && b_is_there) {
+    return S_ISREG(of_a.st_mode) && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+  }
+  std::error_code ec;
+  return a_is_there == b_is_there &&
+         std::filesystem::weakly_canonical(a, ec) == std::filesystem::weakly_canonical(b, ec) && !ec;
+}
+
+// Opening a capture to write it empties it: the file that one of the two writes and the other one uses too, in the
+// words of the first; empty: none.
+std::string shared_capture(const std::vector<Capture>& captures, std::size_t mine, const std::vector<Capture>& others,
+                           std::size_t end) {
+  for (std::size_t i = 0; i < end; ++i) {
+    const Capture& a = captures[mine];
+    const Capture& b = others[i];
+    if ((a.written || b.written) && same_capture(a.path, b.path)) {
+      return a.path == b.path ? a.path : a.path + " is another name of " + b.path;
+    }
+  }
+  return {};
+}
+
+// `to` is `from` itself or a port before it.
+bool check_captures_apart(Settings& section, const std::string& from, const std::string& to, unsigned line) {
+  const std::vector<Capture> mine = captures_of(from);
+  const std::vector<Capture> theirs = captures_of(to);
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    const bool same_port = &from == &to;
+    if (const std::string file = shared_capture(mine, i, theirs, same_port ? i : theirs.size()); !file.empty()) {
+      section.error("device", (same_port ? std::string("uses a file twice: ")
+                                         : "takes the file of line " + std::to_string(line) + ": ") +
+                                  file + "; give each capture that is written a file of its own");
+      return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 void check_device(Settings& section, const std::string& device) {
@@ -106,6 +169,9 @@ void check_devices_apart(std::vector<Settings>& sections, const std::vector<port
         sections[i].error("device",
                           "the same as in line " + std::to_string(sections[j].line("")) +
                               ": devices are unique; number virtual ones, such as net_af_packet0, net_af_packet1");
+        break;
+      }
+      if (j <= i && !check_captures_apart(sections[i], ports[i].device, ports[j].device, sections[j].line("device"))) {
         break;
       }
       if (const auto [mine, theirs] = shared_interface(ports[i], ports[j]); j < i && !mine.empty()) {

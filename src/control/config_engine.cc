@@ -8,6 +8,7 @@
 #include "device/name.h"
 #include "engine/bound.h"
 #include "engine/function.h"
+#include "packet/frame_mix.h"
 #include "port/replay_port.h"
 #include "port/virtual_device.h"
 
@@ -120,20 +121,34 @@ void check_null_sizes(std::vector<Settings> sections, const engine::Options& opt
   }
 }
 
+// A replay port would refuse it at the start.
+void check_replay_sizes(std::vector<Settings> sections, const engine::Options& options) {
+  for (std::size_t i = 0; i < options.ports.size(); ++i) {
+    if (!is_replay(options.ports[i])) continue;
+    const std::string name = port::device_argument(options.ports[i].device, "mix");
+    const auto mix = packet::FrameMix::make(name.empty() ? port::ReplayOptions().mix : name);
+    if (mix && mix->largest() > options.memory.frame_bytes) {
+      sections[i].error("device", "mix=" + name + " has frames of " + std::to_string(mix->largest()) +
+                                      " bytes: allowed is up to [memory] frame_bytes, " +
+                                      std::to_string(options.memory.frame_bytes));
+    }
+  }
+}
+
 }  // namespace
 
 void read_engine(Settings root, engine::Options& options, bool& allow_busy_cores) {
   Settings section = root.section("engine");
-  const auto number = [&section](std::string_view key, auto fallback, std::int64_t min, std::int64_t max) {
-    return static_cast<decltype(fallback)>(section.integer(key, fallback, min, max));
+  const auto number = [&section](std::string_view key, auto fallback, engine::Range allowed) {
+    return static_cast<decltype(fallback)>(section.integer(key, fallback, allowed.least, allowed.most));
   };
   options.device = read_device(section, options.device);
   options.deadline = section.duration("deadline", options.deadline);
   if (!section.is("cycle", "auto")) options.cycle = section.duration("cycle", options.cycle);
-  options.overlap = number("overlap", options.overlap, 1, 8);
-  options.batch = number("batch", options.batch, 64, 65536);
-  options.batches = number("batches", options.batches, 2, 32);
-  options.streams = number("streams", options.streams, 1, 32);
+  options.overlap = number("overlap", options.overlap, engine::overlap_range);
+  options.batch = number("batch", options.batch, engine::batch_range);
+  options.batches = number("batches", options.batches, engine::batches_range);
+  options.streams = number("streams", options.streams, engine::streams_range);
   using engine::Mode;
   using engine::Poll;
   options.poll =
@@ -149,12 +164,12 @@ void read_engine(Settings root, engine::Options& options, bool& allow_busy_cores
                                     {"auto", "deadline", "all"}, options.admission);
   options.cores = read_cores(section, "cores", "auto");
   options.forwarder_cores = read_cores(section, "forwarder_cores", "shared");
-  options.worker_core = number("worker_core", options.worker_core, -1, highest_core);
+  options.worker_core = number("worker_core", options.worker_core, {-1, highest_core});
   allow_busy_cores = section.choice("busy_cores", "refuse", {"refuse", "allow"}) == "allow";
   options.mode = choose<Mode>(
       section, "mode", {{"full", Mode::full}, {"zero-load", Mode::zero_load}, {"collector-only", Mode::collector_only}},
       {"full", "zero-load", "collector-only"}, options.mode);
-  if (!section.is("cpu_below", "auto")) options.cpu_below = number("cpu_below", options.cpu_below, 0, 1'000'000'000);
+  if (!section.is("cpu_below", "auto")) options.cpu_below = number("cpu_below", options.cpu_below, {0, 1'000'000'000});
   options.chain = read_chain(section, options.chain);
   section.finish();
   if (options.deadline > longest_deadline) {
@@ -219,6 +234,7 @@ bool refuse_replay_frames(std::vector<Settings> ports, const engine::Options& op
 void check_memory(Settings root, const engine::Options& options) {
   Settings section = root.section("memory");
   check_null_sizes(root.sections("port"), options);
+  check_replay_sizes(root.sections("port"), options);
   const port::MemoryOptions& memory = options.memory;
   for (const port::PortOptions& port : options.ports) {
     if (port.mtu + ethernet_bytes > memory.frame_bytes) {

@@ -1,7 +1,10 @@
 // [[port]]: devices, interfaces, and the frames that replay ports have of their own.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -115,6 +118,42 @@ TEST(Config, AnInterfaceUnderAnotherOfItsNamesIsTheSame) {
                                     "interface of line 4: uplink is another name of veth0")));
 }
 
+// What is said of two ports with these devices; in lines 4 and 7.
+std::string said_of(const std::string& a, const std::string& b) {
+  const std::string ports =
+      "[[port]]\nname = \"a\"\ndevice = \"" + a + "\"\n[[port]]\nname = \"b\"\ndevice = \"" + b + "\"\n";
+  const Config config = Config::from_text(with_chain(ports), "r.toml");
+  const auto& lines = config.diagnostics().lines;
+  if (lines.empty()) return "";
+  EXPECT_EQ(lines.size(), 1U);
+  return lines[0].substr(0, lines[0].find(" device")) + lines[0].substr(lines[0].rfind("\": ") + 2);
+}
+
+TEST(Config, ACaptureThatIsWrittenBelongsToOnePort) {
+  const std::string folder = testing::TempDir() + "captures-" + std::to_string(getpid());
+  std::filesystem::create_directory(folder);
+  const std::string in = folder + "/in.pcap";
+  const std::string link = folder + "/link.pcap";
+  const std::string out = folder + "/out.pcap";
+  std::ofstream(in) << "x";
+  std::filesystem::create_hard_link(in, link);
+  const std::string own = "; give each capture that is written a file of its own";
+  const std::string at7 = "r.toml:7: [[port]]: takes the file of line 4: ";
+  const std::string r = "net_pcap0,rx_pcap=";
+  EXPECT_EQ(said_of(r + in + ",tx_pcap=" + out, "net_pcap1,rx_pcap=" + in), "") << "two may read one";
+  EXPECT_EQ(said_of(r + in, "net_pcap1,tx_pcap=" + in), at7 + in + own);
+  EXPECT_EQ(said_of("net_pcap0,tx_pcap=" + in, "eth_pcap1,rx_pcap=" + in), at7 + in + own);
+  EXPECT_EQ(said_of(r + in, "net_pcap1,tx_pcap=" + link), at7 + link + " is another name of " + in + own);
+  EXPECT_EQ(said_of("net_pcap0,tx_pcap=" + out, "net_pcap1,tx_pcap=" + out), at7 + out + own) << "not there yet";
+  const std::string around = folder + "/../" + std::filesystem::path(folder).filename().string() + "/out.pcap";
+  EXPECT_EQ(said_of("net_pcap0,tx_pcap=" + out, "net_pcap1,tx_pcap=" + around),
+            at7 + around + " is another name of " + out + own);
+  EXPECT_EQ(said_of(r + in + ",tx_pcap=" + in, "replay"), "r.toml:4: [[port]]: uses a file twice: " + in + own);
+  EXPECT_EQ(said_of("net_pcap0,tx_pcap=/dev/null", "net_pcap1,tx_pcap=/dev/null"), "") << "holds nothing";
+  EXPECT_EQ(said_of("net_pcap0,tx_pcap=" + out, "net_pcap1,tx_pcap=" + out + "2"), "");
+  std::filesystem::remove_all(folder);
+}
+
 TEST(Config, GoodDevicesPass) {
   for (const char* device : {"0000:3b:00.0", "3b:00.1,rxq_cqe_comp_en=1", "net_pcap0,rx_pcap=in.pcap,tx_pcap=out.pcap",
                              "net_af_xdp3,iface=eth1", "replay", "replay,mix=64,frames=1024", "net_memif"}) {
@@ -147,6 +186,16 @@ TEST(Config, ReplayPortsHaveFramesOfTheirOwnNumber) {
 TEST(Config, ReplayPortsTakeNoFramesOfTheMemory) {
   const std::string memory = "[memory]\nsize = \"64M\"\nframes = 65536\n";
   EXPECT_TRUE(Config::from_text(with_chain(memory + "[[port]]\nname=\"a\"\ndevice=\"replay\"\n"), "r.toml").ok());
+}
+
+TEST(Config, FramesOfAReplayPortFitIntoTheBuffers) {
+  const std::string port = "[[port]]\nname=\"a\"\ndevice=\"replay,mix=1500\"\n[memory]\nframe_bytes = ";
+  EXPECT_TRUE(Config::from_text(with_chain(port + "1522\n"), "r.toml").ok());
+  const std::string large = "[[port]]\nname=\"a\"\ndevice=\"replay,mix=9216\"\n[memory]\nframe_bytes = ";
+  EXPECT_TRUE(Config::from_text(with_chain(large + "9216\n"), "r.toml").ok());
+  EXPECT_EQ(Config::from_text(with_chain(large + "9215\n"), "r.toml").mistakes(),
+            "r.toml:4: [[port]] device = \"replay,mix=9216\": mix=9216 has frames of 9216 bytes: allowed is up to "
+            "[memory] frame_bytes, 9215");
 }
 
 TEST(Config, ReplayArgumentsAreChecked) {

@@ -6,16 +6,37 @@
 #include <cstdlib>
 
 #include "device/name.h"
+#include "engine/burst.h"
 
 namespace sluice::engine {
 namespace {
 
 constexpr unsigned most_lanes_of_a_port = 64;
+static_assert(batch_range.least >= burst_size);
 
 std::string us(std::chrono::nanoseconds time) {
   const double value = static_cast<double>(time.count()) / 1000.0;
   std::string text = std::to_string(value);
   return text.substr(0, text.find('.') + 2) + " us";
+}
+
+// What control/config has said of a file already, at its line.
+Expected<void> check_numbers(const Options& options) {
+  struct Number {
+    const char* name;
+    unsigned value;
+    Range allowed;
+  };
+  for (const Number& number :
+       {Number{"overlap", options.overlap, overlap_range}, Number{"batch", options.batch, batch_range},
+        Number{"batches", options.batches, batches_range}, Number{"streams", options.streams, streams_range}}) {
+    if (!number.allowed.has(number.value)) {
+      return make_error(std::string("[engine] ") + number.name + " = " + std::to_string(number.value) +
+                        ": allowed is from " + std::to_string(number.allowed.least) + " to " +
+                        std::to_string(number.allowed.most));
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -26,7 +47,8 @@ Expected<std::unique_ptr<Engine>> Engine::create(const Options& options, const F
   engine->options_ = options;
   engine->tsc_per_ns_ = static_cast<double>(rte_get_tsc_hz()) / 1e9;
 
-  Expected<void> step = engine->open_device(open_gpu);
+  Expected<void> step = check_numbers(options);
+  step = step ? engine->open_device(open_gpu) : step;
   step = step ? engine->check_ports() : step;
   step = step ? engine->open_ports() : step;
   step = step ? engine->plan() : step;

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/units.h"
 #include "engine/engine.h"
 
 namespace sluice::engine {
@@ -38,7 +39,7 @@ Expected<void> Engine::build_lanes() {
     }
     spread_queues(first, ports_[p]->options().queues);
   }
-  notes_.push_back(std::to_string(lanes_.size()) + " lanes, " + std::to_string(options_.batches) + " batches of " +
+  notes_.push_back(counted_text(lanes_.size(), "lane") + ", " + std::to_string(options_.batches) + " batches of " +
                    std::to_string(options_.batch) + " frames each (" + std::to_string(bytes >> 10) +
                    " KB of descriptors)");
   return {};

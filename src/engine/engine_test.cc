@@ -160,5 +160,30 @@ TEST(Engine, CollectorOnlySendsNothingAndCountsAll) {
   EXPECT_EQ(stats.drops[measured_only], stats.total.rx_frames);
 }
 
+// A batch smaller than a burst would be written past its end.
+TEST(Engine, ANumberOutsideItsRangeIsRefused) {
+  struct Case {
+    unsigned Options::*number;
+    unsigned value;
+    const char* says;
+  };
+  for (const Case& one : {Case{&Options::batch, 63, "[engine] batch = 63: allowed is from 64 to 65536"},
+                          Case{&Options::batch, 65537, "[engine] batch = 65537: allowed is from 64 to 65536"},
+                          Case{&Options::batches, 1, "[engine] batches = 1: allowed is from 2 to 32"},
+                          Case{&Options::streams, 33, "[engine] streams = 33: allowed is from 1 to 32"},
+                          Case{&Options::overlap, 0, "[engine] overlap = 0: allowed is from 1 to 8"}}) {
+    Options options = replay_options("cpu");
+    options.*one.number = one.value;
+    bool asked = false;
+    const auto engine = Engine::create(options, [&](const PortTable&) -> Expected<std::unique_ptr<Function>> {
+      asked = true;
+      return make_error("asked for a function");
+    });
+    ASSERT_FALSE(engine) << one.says;
+    EXPECT_EQ(engine.error().message, one.says);
+    EXPECT_FALSE(asked);
+  }
+}
+
 }  // namespace
 }  // namespace sluice::engine

@@ -13,6 +13,16 @@ namespace sluice::engine {
 using port::MemoryOptions;
 using port::PortOptions;
 
+// What a number of Options may be; Engine::create() refuses any other.
+struct Range {
+  std::int64_t least, most;
+  constexpr bool has(std::int64_t value) const { return least <= value && value <= most; }
+};
+inline constexpr Range overlap_range{1, 8};
+inline constexpr Range batch_range{64, 65536};  // a lane writes whole bursts (burst.h)
+inline constexpr Range batches_range{2, 32};
+inline constexpr Range streams_range{1, 32};
+
 enum class Mode {
   full,            // everything
   zero_load,       // everything but the device's work: verdicts are the function's constant

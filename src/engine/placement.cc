@@ -8,6 +8,8 @@
 #include <map>
 #include <thread>
 
+#include "base/units.h"
+
 namespace sluice::engine {
 namespace {
 
@@ -174,8 +176,9 @@ void note(const Topology& machine, const Demand& demand, unsigned lanes, bool sh
   text += placement.busy ? ", busy polling" : ", adaptive polling";
   text += placement.scheduling == Scheduling::realtime ? " in real time" : "";
   if (shared) {
-    text += "; " + std::to_string(lanes) + " lanes share " + std::to_string(placement.lane_cores.size()) +
-            " threads because a port has only " + std::to_string(demand.threads_limit) + " transmit queues";
+    text += "; " + counted_text(lanes, "lane") + (lanes == 1 ? " shares " : " share ") +
+            counted_text(placement.lane_cores.size(), "thread") + " because a port has only " +
+            counted_text(demand.threads_limit, "transmit queue");
   }
   placement.notes.push_back(std::move(text));
   note_far_cores(machine, demand, placement.lane_cores, placement.notes);

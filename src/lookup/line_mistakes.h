@@ -1,5 +1,5 @@
 // What is wrong with a file of many lines: the first ten mistakes, each with file and line, and how many more there
-// are. Cost: nothing until there is one.
+// are from which line on. Cost: nothing until there is one.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +17,8 @@ class LineMistakes {
     if (++count_ <= listed) {
       text_.append(count_ == 1 ? "" : "\n").append(path_).append(":").append(std::to_string(line)).append(": ");
       text_.append(wrong);
+    } else if (count_ == listed + 1) {
+      first_unlisted_ = line;
     }
   }
   // Whether the next one is still said, and not only counted.
@@ -26,9 +28,12 @@ class LineMistakes {
     if (count_ == 0) {
       return {};
     }
-    return make_error(count_ <= listed
-                          ? text_
-                          : text_ + "\n" + path_ + ": and " + std::to_string(count_ - listed) + " more mistakes");
+    if (count_ <= listed) {
+      return make_error(text_);
+    }
+    const std::size_t more = count_ - listed;
+    return make_error(text_ + "\n" + path_ + ":" + std::to_string(first_unlisted_) + ": and " +
+                      (more == 1 ? "one more mistake" : std::to_string(more) + " more mistakes from here on"));
   }
 
  private:
@@ -36,6 +41,7 @@ class LineMistakes {
 
   const std::string& path_;
   std::size_t count_ = 0;
+  std::size_t first_unlisted_ = 0;
   std::string text_;
 };
 

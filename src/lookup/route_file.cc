@@ -78,6 +78,8 @@ class Names {
     }
     return at->second;
   }
+  // What a line is: where next hops are checked, each must have one.
+  const char* form() const { return check_ ? "each line is \"prefix gateway\"" : "a line is: prefix [next_hop]"; }
   // For a prefix of this family; empty: nothing.
   const std::string& wrong_with(NextHopId id, int family) {
     std::optional<std::string>& judged = judged_[id][family == 6];
@@ -140,7 +142,7 @@ std::string read_route(std::string_view line, std::uint32_t number, RouteList& l
     return {};
   }
   if (const std::string_view more = take_word(line); !more.empty()) {
-    return in_quotes(more) + " is too much; a line is: prefix [next_hop]";
+    return in_quotes(more) + " is too much; " + names.form();
   }
   const auto parsed = packet::IpPrefix::parse(prefix);
   if (!parsed) {

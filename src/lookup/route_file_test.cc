@@ -106,7 +106,9 @@ TEST_F(RouteFile, EveryMistakeIsALineAndAfterTenTheyAreCounted) {
   for (int i = 1; i <= 13; ++i) text += "bad a\n";
   const std::string many = write("many.txt", text);
   for (int i = 1; i <= 10; ++i) lines += many + ":" + std::to_string(i) + ": 'bad' is not an IPv4 or IPv6 address\n";
-  EXPECT_EQ(read_routes(many).error().message, lines + many + ": and 3 more mistakes");
+  EXPECT_EQ(read_routes(many).error().message, lines + many + ":11: and 3 more mistakes from here on");
+  const std::string eleven = write("eleven.txt", text.substr(0, 11 * std::string("bad a\n").size()));
+  EXPECT_TRUE(read_routes(eleven).error().message.ends_with("\n" + eleven + ":11: and one more mistake"));
 }
 
 TEST_F(RouteFile, NextHopsAreCheckedWhereTheyStand) {

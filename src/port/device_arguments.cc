@@ -174,6 +174,10 @@ Expected<void> check_name(const std::string& name, const Driver& driver) {
                           (numbered ? present : driver.name + " and a number, such as " + driver.name + "0"));
 }
 
+bool one_for_each_queue(const Driver& driver, const std::string& key) {
+  return driver.name == "net_pcap" && (key.starts_with("rx_") || key.starts_with("tx_"));
+}
+
 }  // namespace
 
 Expected<void> check_arguments(const std::string& device) {
@@ -191,11 +195,18 @@ Expected<void> check_arguments(const std::string& device) {
   if (auto known = check_name(name, *driver); !known) {
     return known;
   }
+  std::vector<std::string> seen;
   for (std::size_t at = name.size(); at < device.size();) {
     const std::size_t end = std::min(device.find(',', at + 1), device.size());
-    if (auto fine = check_argument(*driver, device.substr(at + 1, end - at - 1)); !fine) {
+    const std::string text = device.substr(at + 1, end - at - 1);
+    if (auto fine = check_argument(*driver, text); !fine) {
       return fine;
     }
+    const std::string key = text.substr(0, text.find('='));
+    if (std::ranges::find(seen, key) != seen.end() && !one_for_each_queue(*driver, key)) {
+      return make_error("the argument " + key + " is there twice: give it once");
+    }
+    seen.push_back(key);
     at = end;
   }
   const std::string needed = driver->needs.substr(0, driver->needs.find('='));

@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 #include <rte_cycles.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "packet/parse.h"
@@ -236,6 +238,12 @@ TEST(ReplayPort, NoFrameMissesItsRefreshWhateverTheBursts) {
   }
 }
 
+// What is wrong with these arguments.
+std::string said_of(const std::string& arguments) {
+  const auto options = ReplayOptions::parse("replay," + arguments);
+  return options ? "" : options.error().message;
+}
+
 TEST(ReplayPort, DestinationsComeFromAFile) {
   const std::string path = testing::TempDir() + "sluice_destinations_" + std::to_string(getpid());
   std::ofstream(path) << "10.0.0.1\n2001:db8::1\n10.0.0.2\n";
@@ -254,12 +262,55 @@ TEST(ReplayPort, DestinationsComeFromAFile) {
     EXPECT_EQ(frame[38 + 1], 1);
     EXPECT_EQ(frame[38 + 15], 1);
   }
+  std::ofstream(path) << "10.0.0.1\n";
+  EXPECT_EQ(said_of("family=6,destinations=" + path),
+            "replay: destinations has no IPv6 address, and family is 6: add some, or change family");
+  options = ReplayOptions::parse("replay,frames=64,destinations=" + path);
+  ASSERT_TRUE(options) << options.error().message;
+  port = ReplayPort::create("ipv4-only", 1, *options, frame_bytes);
+  ASSERT_TRUE(port) << port.error().message;
+  EXPECT_FALSE((*port)->set_family(6)) << "not to random ones";
   std::ofstream(path) << "10.0.0.1\n10.0.0\n";
   const auto refused = ReplayOptions::parse("replay,destinations=" + path);
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find(path + ":2: "), std::string::npos) << refused.error().message;
   unlink(path.c_str());
   EXPECT_FALSE(ReplayOptions::parse("replay,destinations=" + path));
+}
+
+TEST(ReplayPort, DestinationsAreAFileThatEnds) {
+  const std::string path = testing::TempDir() + "sluice_no_destinations_" + std::to_string(getpid());
+  const std::string start = "replay: destinations: ";
+  EXPECT_EQ(said_of("destinations=/dev/zero"), start + "/dev/zero: is a device: name a regular file");
+  EXPECT_EQ(said_of("destinations=/tmp"), start + "/tmp: is a folder: name a regular file");
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  EXPECT_EQ(said_of("destinations=" + path), start + path + ": is a pipe: name a regular file");
+  unlink(path.c_str());
+  EXPECT_EQ(said_of("destinations=" + path), start + path + ": No such file or directory");
+  std::ofstream(path) << "";
+  EXPECT_EQ(said_of("destinations=" + path), start + path + ": is empty: write an address on each line");
+  unlink(path.c_str());
+}
+
+TEST(ReplayPort, EachArgumentIsTakenOrRefusedForWhatItIs) {
+  const std::vector<std::pair<const char*, const char*>> cases = {
+      {"mix=imix,frames=64,family=6,seed=2,rate=1.5,ring=32,ordered=1,refresh=3", ""},
+      {"ordered=yes", "replay: 'ordered=yes': ordered takes 0 or 1"},
+      {"ordered=2", "replay: 'ordered=2': ordered takes 0 or 1"},
+      {"family=5", "replay: 'family=5': family takes 4 or 6"},
+      {"frames=x", "replay: 'frames=x': frames takes a number from 0 to 1e9"},
+      {"frames=64.5", "replay: 'frames=64.5': frames takes a whole number"},
+      {"seed=1,rate=5,seed=1", "replay: seed is there twice: give it once"},
+      {"", "replay: there is no argument behind a comma: take the comma out, or write KEY=VALUE behind it"},
+      {"seed=1,", "replay: there is no argument behind a comma: take the comma out, or write KEY=VALUE behind it"},
+      {"orderd=1",
+       "replay: 'orderd=1': the keys are mix, frames, family (4 or 6), seed, rate, ring, ordered (0 or 1), refresh, "
+       "destinations"},
+      {"frames=63", "replay: frames=63 is too few; 64 is the least"},
+  };
+  for (const auto& [arguments, expected] : cases) {
+    EXPECT_EQ(said_of(arguments), expected) << arguments;
+  }
 }
 
 }  // namespace

@@ -42,6 +42,8 @@ unsigned slot_for(unsigned mtu) {
 constexpr unsigned xdp_headroom = 256;
 constexpr unsigned xdp_largest_room = 4096 - 384;
 
+constexpr unsigned most_queues = 64;  // of [[port]] queues
+
 constexpr unsigned tap_largest_mtu = 1500;  // larger frames it neither accepts nor sends
 
 bool has_argument(const std::string& device, const std::string& key) {
@@ -93,16 +95,25 @@ Expected<void> check_interface(const PortOptions& port, int domain, const std::s
   return {};
 }
 
+Expected<void> check_pairs(const PortOptions& port) {
+  const std::string pairs = device_argument(port.device, "qpairs");
+  if (pairs.empty() || pairs == std::to_string(port.queues)) {
+    return {};
+  }
+  const unsigned long count = std::strtoul(pairs.c_str(), nullptr, 10);
+  const bool may_be_queues = count != port.queues && count >= 1 && count <= most_queues;
+  return make_error("qpairs = " + pairs + " and queues = " + std::to_string(port.queues) +
+                    ": that many sockets share the interface's frames and each needs a queue that reads it; leave "
+                    "qpairs out" +
+                    (may_be_queues ? ", or set queues = " + std::to_string(count) : std::string()));
+}
+
 Expected<void> check_af_packet(const PortOptions& port, const MemoryOptions& memory) {
   if (auto usable = check_interface(port, AF_PACKET, "CAP_NET_RAW and CAP_NET_ADMIN"); !usable) {
     return usable;
   }
-  const std::string pairs = device_argument(port.device, "qpairs");
-  if (!pairs.empty() && pairs != std::to_string(port.queues)) {
-    return make_error("qpairs = " + pairs + " and queues = " + std::to_string(port.queues) +
-                      ": that many sockets share the interface's frames and each needs a queue that reads it; leave "
-                      "qpairs out, or set queues = " +
-                      pairs);
+  if (auto fine = check_pairs(port); !fine) {
+    return fine;
   }
   const std::string given = device_argument(port.device, "framesz");
   const auto slot =
@@ -182,6 +193,15 @@ std::string device_argument(const std::string& device, const std::string& key) {
   }
   const std::size_t begin = at + start.size();
   return device.substr(begin, device.find(',', begin) - begin);
+}
+
+std::vector<std::string> device_arguments(const std::string& device, const std::string& key) {
+  const std::string start = "," + key + "=";
+  std::vector<std::string> values;
+  for (std::size_t at = device.find(start); at != std::string::npos; at = device.find(start, at + 1)) {
+    values.push_back(device_argument(device.substr(at), key));
+  }
+  return values;
 }
 
 std::string complete_arguments(const PortOptions& port, const MemoryOptions& memory) {

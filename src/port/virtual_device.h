@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "packet/ip_address.h"
@@ -18,6 +19,9 @@ bool is_driver(const std::string& device, const std::string& driver);
 
 // The value of `key` in "net_x0,a=1,key=value", or empty.
 std::string device_argument(const std::string& device, const std::string& key);
+
+// All values of `key`, for those that may be given more than once.
+std::vector<std::string> device_arguments(const std::string& device, const std::string& key);
 
 // The device's arguments with those that follow from the other options: the queues and frame sizes of af_packet, the
 // queues of af_xdp, the buffers of memif. What the administrator wrote stays as it is.

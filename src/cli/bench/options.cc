@@ -1,3 +1,5 @@
+#include "engine/options.h"
+
 #include <algorithm>
 #include <regex>
 
@@ -9,6 +11,7 @@
 #include "device/gpu.h"
 #include "device/name.h"
 #include "packet/frame_mix.h"
+#include "port/options.h"
 #include "port/replay_port.h"
 
 namespace sluice::cli::bench {
@@ -17,8 +20,13 @@ namespace {
 constexpr std::size_t most_lanes = 64;
 
 Expected<void> check_mix(const std::string& name) {
-  if (const auto mix = packet::FrameMix::make(name); !mix) {
+  const auto mix = packet::FrameMix::make(name);
+  if (!mix) {
     return make_error("--mix " + name + ": " + mix.error().message);
+  }
+  if (const unsigned most = port::MemoryOptions().frame_bytes; mix->largest() > most) {
+    return make_error("--mix " + name + ": frames of " + std::to_string(mix->largest()) +
+                      " bytes do not fit into a bench's buffers: up to " + std::to_string(most) + " do");
   }
   return {};
 }
@@ -26,6 +34,25 @@ Expected<void> check_mix(const std::string& name) {
 Expected<void> check_file(const std::string& option, const std::string& path) {
   if (const auto good = check_regular_file(path); !good) {
     return make_error(option + " " + good.error().message);
+  }
+  return {};
+}
+
+Expected<void> check_numbers(const BenchOptions& options) {
+  struct Number {
+    const char* option;
+    unsigned value;  // 0: the bench's own
+    engine::Range allowed;
+  };
+  for (const Number& number : {Number{"--overlap", options.overlap, engine::overlap_range},
+                               Number{"--batch", options.batch, engine::batch_range},
+                               Number{"--batches", options.batches, engine::batches_range},
+                               Number{"--streams", options.streams, engine::streams_range}}) {
+    if (number.value != 0 && !number.allowed.has(number.value)) {
+      return make_error(std::string(number.option) + " " + std::to_string(number.value) + ": allowed is from " +
+                        std::to_string(number.allowed.least) + " to " + std::to_string(number.allowed.most) +
+                        ", or 0 for the bench's own");
+    }
   }
   return {};
 }
@@ -79,6 +106,9 @@ Expected<void> check_options(const BenchOptions& options) {
   }
   if (options.deadline_ms < 0 || options.cycle_us < 0) {
     return make_error("--deadline-ms and --cycle-us are times above 0");
+  }
+  if (auto good = check_numbers(options); !good) {
+    return good;
   }
   if (!options.mix.empty()) {
     if (auto good = check_mix(options.mix); !good) {

@@ -28,10 +28,14 @@ std::vector<StaticNeighbour> read_neighbours(Settings& settings, const engine::P
     auto address = packet::IpAddress::parse(entry.required_text("address"));
     if (!address) {
       entry.error("address", address.error().message);
+    } else if (const std::string wrong = wrong_neighbour(*address); !wrong.empty()) {
+      entry.error("address", wrong);
     }
     auto mac = packet::MacAddress::parse(entry.required_text("mac"));
     if (!mac) {
       entry.error("mac", mac.error().message);
+    } else if (const std::string wrong = wrong_neighbour(*mac); !wrong.empty()) {
+      entry.error("mac", wrong);
     }
     if (port && address && mac) {
       const auto [known, is_new] = first.try_emplace({*port, *address}, *mac, entry.line("mac"));
@@ -59,6 +63,8 @@ Expected<std::unique_ptr<engine::Function>> make_router(Settings& settings, cons
     auto prefix = packet::IpPrefix::parse(entry.required_text("prefix"));
     if (!prefix) {
       entry.error("prefix", prefix.error().message);
+    } else if (const std::string wrong = wrong_connected(*prefix); !wrong.empty()) {
+      entry.error("prefix", wrong);
     }
     const auto port = port_of(entry, ports);
     if (prefix && std::ranges::find(options.statics.connected, *prefix, &StaticConnected::prefix) !=

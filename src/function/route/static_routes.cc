@@ -38,6 +38,15 @@ std::string_view no_router_has(const packet::IpAddress& address) {
                                                                             : "";
 }
 
+// Multicast, which broadcast is a case of, and no address at all are no host's (IEEE 802-2014 section 8.2).
+std::string_view no_host_has(const packet::MacAddress& mac) {
+  if (mac == packet::MacAddress{}) {
+    return "is no address";
+  }
+  constexpr packet::MacAddress broadcast{{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
+  return mac == broadcast ? "is the broadcast address" : (mac.bytes[0] & 1) != 0 ? "is a multicast address" : "";
+}
+
 bool is_ipv6_link_local(const packet::IpAddress& address) {
   return address.family == 6 && address.bytes[0] == 0xfe && (address.bytes[1] & 0xc0) == 0x80;
 }
@@ -130,6 +139,25 @@ std::string said_before(const lookup::RouteList& list, const lookup::RouteLine& 
 }
 
 }  // namespace
+
+std::string wrong_neighbour(const packet::IpAddress& address) {
+  const std::string_view why = no_router_has(address);
+  return why.empty() ? "" : std::string(why) + ": give the address that the neighbour has on its link";
+}
+
+std::string wrong_neighbour(const packet::MacAddress& mac) {
+  const std::string_view why = no_host_has(mac);
+  return why.empty() ? "" : std::string(why) + ": give the one of the neighbour's interface";
+}
+
+std::string wrong_connected(const packet::IpPrefix& prefix) {
+  // Of such a range a prefix holds nothing else, but for those as wide as 0.0.0.0/0 and ::/0.
+  const bool wide = prefix.address.bytes[0] == 0 && prefix.length < (prefix.address.family == 4 ? 8 : 96);
+  const std::string_view why = no_router_has(prefix.address);
+  return why.empty() || wide
+             ? ""
+             : "begins with " + prefix.address.str() + ", which " + std::string(why) + ": give the prefix of a link";
+}
 
 // Asks now and then whether to go on, and remembers that the answer was no.
 struct StaticRoutes::Watch {

@@ -29,6 +29,12 @@ struct StaticNeighbour {
   packet::MacAddress mac;
 };
 
+// Why no neighbour has this address or MAC address, and why no link has this prefix: the same rules as for next hops in
+// a file of routes, with what to give instead; empty: nothing is wrong.
+std::string wrong_neighbour(const packet::IpAddress& address);
+std::string wrong_neighbour(const packet::MacAddress& mac);
+std::string wrong_connected(const packet::IpPrefix& prefix);
+
 struct StaticOptions {
   std::string table;  // a file of lines "prefix gateway"; empty: none
   std::vector<StaticConnected> connected;

@@ -151,6 +151,7 @@ class StaticRoutesLine : public StaticRoutesTest {
 TEST_F(StaticRoutesLine, ANextHopThatNoRouterHasIsRefused) {
   const std::string give = ": give the address that the next router has on its link";
   const std::pair<const char*, std::string> cases[] = {
+      {"10.1.0.0/16 via 192.0.2.1", "'192.0.2.1' is too much; each line is \"prefix gateway\""},
       {"10.1.0.0/16 0.0.0.0", "next hop 0.0.0.0 is an unspecified address (0.0.0.0/8)" + give},
       {"10.1.0.0/16 127.0.0.1", "next hop 127.0.0.1 is a loopback address" + give},
       {"10.1.0.0/16 224.0.0.5", "next hop 224.0.0.5 is a multicast address" + give},
@@ -175,6 +176,50 @@ TEST_F(StaticRoutesLine, ANextHopThatNoRouterHasIsRefused) {
   }
 }
 
+TEST(StaticNeighbours, NoNeighbourHasAnAddressOfMany) {
+  const std::string give = ": give the address that the neighbour has on its link";
+  const std::vector<std::pair<const char*, std::string>> cases = {
+      {"10.0.0.1", ""},
+      {"fe80::1", ""},
+      {"224.0.0.5", "is a multicast address" + give},
+      {"ff02::1", "is a multicast address" + give},
+      {"255.255.255.255", "is the broadcast address" + give},
+      {"127.0.0.1", "is a loopback address" + give},
+      {"::", "is the unspecified address" + give},
+  };
+  for (const auto& [address, expected] : cases) {
+    EXPECT_EQ(wrong_neighbour(*packet::IpAddress::parse(address)), expected) << address;
+  }
+}
+
+TEST(StaticNeighbours, AMacAddressIsOfOneInterface) {
+  const std::string give = ": give the one of the neighbour's interface";
+  const std::vector<std::pair<const char*, std::string>> cases = {
+      {"02:00:00:00:00:01", ""},
+      {"00:00:00:00:00:01", ""},
+      {"00:00:00:00:00:00", "is no address" + give},
+      {"ff:ff:ff:ff:ff:ff", "is the broadcast address" + give},
+      {"01:00:5e:00:00:05", "is a multicast address" + give},
+      {"33:33:00:00:00:01", "is a multicast address" + give},
+  };
+  for (const auto& [mac, expected] : cases) {
+    EXPECT_EQ(wrong_neighbour(*packet::MacAddress::parse(mac)), expected) << mac;
+  }
+}
+
+TEST(StaticConnectedPrefix, LiesWhereRoutersHaveAddresses) {
+  for (const char* good :
+       {"0.0.0.0/0", "::/0", "10.0.0.0/8", "fe80::/64", "169.254.0.0/16", "126.0.0.0/7", "2001::/16"}) {
+    EXPECT_EQ(wrong_connected(*packet::IpPrefix::parse(good)), "") << good;
+  }
+  for (const char* bad : {"224.0.0.0/4", "127.0.0.0/8", "127.1.0.0/16", "0.0.0.0/8", "240.0.0.0/4", "ff00::/8",
+                          "::1/128", "::/128", "::ffff:0:0/96"}) {
+    EXPECT_NE(wrong_connected(*packet::IpPrefix::parse(bad)), "") << bad;
+  }
+  EXPECT_EQ(wrong_connected(*packet::IpPrefix::parse("224.0.0.0/4")),
+            "begins with 224.0.0.0, which is a multicast address: give the prefix of a link");
+}
+
 TEST_F(StaticRoutesLine, APrefixHasOneNextHop) {
   EXPECT_EQ(said_of("10.0.0.0/8 192.0.2.1"), "") << "the same line again does no harm";
   EXPECT_EQ(said_of("10.0.0.0/8 192.0.2.2"),
@@ -190,7 +235,8 @@ TEST_F(StaticRoutesTest, PrefixesWithSeveralNextHopsAreCountedAfterTen) {
   options.table = path_;
   const auto read = StaticRoutes::read(options, {});
   ASSERT_FALSE(read);
-  EXPECT_TRUE(read.error().message.ends_with("\n" + path_ + ": and 3 more mistakes")) << read.error().message;
+  EXPECT_TRUE(read.error().message.ends_with("\n" + path_ + ":12: and 3 more mistakes from here on"))
+      << read.error().message;
 }
 
 TEST_F(StaticRoutesTest, LoadingTellsHowFarItIsAndStopsWhenTold) {
