@@ -262,5 +262,33 @@ TEST_F(Commands, CheckPassesAGoodFileAndListsEveryMistake) {
   unlink(path.c_str());
 }
 
+TEST_F(Commands, CheckSaysWhatIsWrongWithRoutesWhereItStands) {
+  const std::string path = testing::TempDir() + "sluice_routes_" + std::to_string(getpid()) + ".toml";
+  const std::string table = path + ".txt";
+  std::ofstream routes(table);
+  std::string expected =
+      path + ":5: [[route.connected]] prefix = \"224.0.0.0/4\": begins with 224.0.0.0, which is a " +
+      "multicast address: give the prefix of a link\n" + path +
+      ":9: [[route.neighbour]] address = \"255.255.255.255\": is the broadcast address: give the "
+      "address that the neighbour has on its link\n" +
+      path +
+      ":10: [[route.neighbour]] mac = \"ff:ff:ff:ff:ff:ff\": is the broadcast address: give the one of "
+      "the neighbour's interface\n";
+  for (int line = 1; line <= 12; ++line) {
+    routes << "10.0.0.0/8 via 10.0.0.1\n";
+    expected +=
+        line > 10 ? ""
+                  : table + ":" + std::to_string(line) + ": '10.0.0.1' is too much; each line is \"prefix gateway\"\n";
+  }
+  routes.close();
+  std::ofstream(path) << "[[port]]\nname = \"a\"\ndevice = \"replay\"\n[[route.connected]]\nprefix = \"224.0.0.0/4\"\n"
+                      << "port = \"a\"\n[[route.neighbour]]\nport = \"a\"\naddress = \"255.255.255.255\"\n"
+                      << "mac = \"ff:ff:ff:ff:ff:ff\"\n[route]\ntable = \"" << table << "\"\n";
+  EXPECT_EQ(sluice({"check", path}), 2);
+  EXPECT_EQ(err_, expected + table + ":11: and 2 more mistakes from here on\n");
+  unlink(path.c_str());
+  unlink(table.c_str());
+}
+
 }  // namespace
 }  // namespace sluice::cli
