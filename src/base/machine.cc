@@ -49,7 +49,7 @@ constexpr GroupFiles version2{"/sys/fs/cgroup", "memory.max", "memory.current", 
 // them still, if it can be read.
 std::string mount_of(const std::string& root, const GroupFiles& files) {
   for (const char* view : {"", "/proc/1/root"}) {
-    const std::string mount = root + view + files.mount;
+    std::string mount = root + view + files.mount;
     std::error_code ec;
     if (std::filesystem::directory_iterator(mount, ec) != std::filesystem::directory_iterator()) {
       return mount;
