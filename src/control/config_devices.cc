@@ -24,9 +24,6 @@ constexpr std::array device_kinds = {"net_af_packet", "net_af_xdp",      "net_ta
                                      "net_ring",      "net_null",        "net_bond", "net_vhost",  "net_virtio_user",
                                      "net_failsafe",  "net_vdev_netvsc", "net_tun",  "net_softnic"};
 
-// Arguments whose value is an interface that the device receives from.
-constexpr std::array interface_arguments = {"iface", "rx_iface", "rx_iface_in"};
-
 void check_kind(Settings& section, const std::string& device) {
   const std::string name = port::device_name(device);
   // Behind "net_", or the "eth_" of old.
@@ -47,13 +44,9 @@ std::string identity(const std::string& device) {
   return name == "replay" ? std::string() : pci.empty() ? name : pci;
 }
 
-std::vector<std::string> interfaces_of(const std::string& device) {
-  std::vector<std::string> interfaces;
-  for (const char* argument : interface_arguments) {
-    if (std::string name = port::device_argument(device, argument); !name.empty())
-      interfaces.push_back(std::move(name));
-  }
-  return interfaces;
+// The interface that the device receives from; empty: none.
+std::string interface_of(const std::string& device) {
+  return port::device_argument(device, "iface");
 }
 
 // Whether two names are one interface: the kernel lets an interface have several (`ip link property add altname`).
@@ -65,12 +58,10 @@ bool same_interface(const std::string& a, const std::string& b) {
 
 // An interface of `ports[i]` that the other port receives from too, and the other's name for it.
 std::pair<std::string, std::string> shared_interface(const port::PortOptions& port, const port::PortOptions& other) {
-  for (const std::string& mine : interfaces_of(port.device)) {
-    for (const std::string& theirs : interfaces_of(other.device)) {
-      if (same_interface(mine, theirs)) return {mine, theirs};
-    }
-  }
-  return {};
+  const std::string mine = interface_of(port.device);
+  const std::string theirs = interface_of(other.device);
+  return !mine.empty() && !theirs.empty() && same_interface(mine, theirs) ? std::pair(mine, theirs)
+                                                                          : std::pair<std::string, std::string>();
 }
 
 // A capture that a device reads or writes.
@@ -180,9 +171,8 @@ void check_devices_apart(std::vector<Settings>& sections, const std::vector<port
                                         "; give each port an interface of its own");
         break;
       }
-      if (const auto theirs = interfaces_of(ports[j].device);
-          j != i && !ports[i].twin.empty() &&
-          std::ranges::any_of(theirs, [&](const auto& name) { return same_interface(name, ports[i].twin); })) {
+      if (const std::string theirs = interface_of(ports[j].device);
+          j != i && !ports[i].twin.empty() && !theirs.empty() && same_interface(theirs, ports[i].twin)) {
         sections[i].error(
             "twin", "is the interface that the device of line " + line + " uses: give the twin a name of its own");
         break;

@@ -54,14 +54,7 @@ const std::vector<Driver>& drivers() {
       {"net_pcap",
        "",
        "",
-       {{"rx_pcap"},
-        {"tx_pcap"},
-        {"rx_iface"},
-        {"rx_iface_in"},
-        {"tx_iface"},
-        {"iface"},
-        {"phy_mac", zero_or_one},
-        {"infinite_rx", zero_or_one}}},
+       {{"rx_pcap"}, {"tx_pcap"}, {"tx_iface"}, {"phy_mac", zero_or_one}, {"infinite_rx", zero_or_one}}},
       {"net_memif",
        "",
        "",
@@ -147,8 +140,18 @@ Expected<void> check_value(const Argument& argument, const std::string& value) {
   return {};
 }
 
+// net_pcap can also receive from an interface, whose frames the kernel would serve, too: Sluice keeps it off those of
+// packet sockets alone.
+bool receives_beside_the_kernel(const Driver& driver, const std::string& key) {
+  return driver.name == "net_pcap" && (key == "iface" || key == "rx_iface" || key == "rx_iface_in");
+}
+
 Expected<void> check_argument(const Driver& driver, const std::string& text) {
   const std::string key = text.substr(0, text.find('='));
+  if (receives_beside_the_kernel(driver, key)) {
+    return make_error("the argument " + key +
+                      ": the kernel would serve the interface's frames, too: use net_af_packet0,iface=...");
+  }
   const auto known = std::ranges::find(driver.arguments, key, &Argument::name);
   if (known == driver.arguments.end()) {
     std::vector<std::string> names;

@@ -56,7 +56,7 @@ TEST_F(PacketSocketTest, APortWatchesNoSocketButItsOwn) {
 
 // libpcap's sockets look the same and are waited for in another way.
 TEST_F(PacketSocketTest, ThoseOfPcapStayPcaps) {
-  auto port = Port::open(on("net_pcap7,iface=lo"), {}, 1);
+  auto port = Port::open(on("net_pcap7,tx_iface=lo"), {}, 1);
   ASSERT_TRUE(port) << port.error().message;
   EXPECT_EQ((*port)->wait_fd(0), -1);
 }
