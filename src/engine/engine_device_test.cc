@@ -104,41 +104,6 @@ TEST(Engine, WhatWasLaunchedBeforeARefusedLaunchIsWaitedFor) {
   EXPECT_LE(stats.drops[device_lost], run.engine->options().batch);
 }
 
-// One port that is offered `rate` frames a second, and a device that takes 4 ms for any batch where a cycle has 1 ms.
-EngineStats overload_device(const char* rate, int cpu_below) {
-  auto gpu = std::make_unique<JitterGpu>(2);
-  gpu->take(4000);
-  Options options = replay_options("cuda:0");
-  options.cycle = std::chrono::milliseconds(1);
-  options.batch = 4096;
-  options.batches = 6;
-  options.cpu_below = cpu_below;
-  options.ports.resize(1);
-  options.ports[0].device = std::string("replay,mix=64,frames=40000,rate=") + rate;
-  Trial run{make_engine(options, std::move(gpu))};
-  EXPECT_TRUE(run.engine);
-  if (run.engine) {
-    run_for(*run.engine, std::chrono::milliseconds(600));
-    EXPECT_EQ(run.engine->stats().imbalance(), 0);
-    return run.engine->stats();
-  }
-  return {};
-}
-
-TEST(Engine, BatchesGrowWhileTheDeviceIsBehind) {
-  // 400 frames in a cycle: sealed at every time point, all batches would wait for the device with 400 frames each.
-  const EngineStats stats = overload_device("400000", 0);
-  ASSERT_GT(stats.total.batches_gpu, 10U);
-  EXPECT_GT(stats.total.frames_gpu / stats.total.batches_gpu, 800U);
-}
-
-TEST(Engine, ALaneThatCannotReceiveForADeviceDoesNotTakeItForALowLoad) {
-  const EngineStats stats = overload_device("0", -1);
-  ASSERT_GT(stats.total.frames_gpu, 10'000U);
-  // But for the first cycles.
-  EXPECT_LT(stats.total.frames_cpu, 20 * stats.total.frames_gpu / 10);
-}
-
 TEST(Engine, ADeviceThatHangsIsGivenUpOn) {
   auto gpu = std::make_unique<JitterGpu>(2);
   JitterGpu& handle = *gpu;

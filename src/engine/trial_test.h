@@ -89,8 +89,8 @@ class JitterGpu : public device::Gpu {
       if (gpu_.lost() || gpu_.refuses_.exchange(false)) {
         return make_error("lost");
       }
-      const auto us = gpu_.each_us_.load() + std::uniform_int_distribution<std::uint64_t>(0, 400)(random_);
-      due_.push_back(gpu_.turn(us * rte_get_tsc_hz() / 1000000));
+      const auto jitter_us = std::uniform_int_distribution<std::uint64_t>(0, 400)(random_);
+      due_.push_back(rte_rdtsc() + jitter_us * rte_get_tsc_hz() / 1000000);
       return {};
     }
     device::MarkState poll() override {
@@ -140,22 +140,12 @@ class JitterGpu : public device::Gpu {
   // One launch fails, and what was launched before goes on.
   void refuse() { refuses_.store(true); }
   void hang() { hangs_.store(true); }
-  // From now on it does one batch after the other, whatever their streams, and each takes so long.
-  void take(std::uint64_t us) { each_us_.store(us); }
 
  private:
-  // When a batch that is launched now and takes `ticks` is done. Called by the worker alone.
-  std::uint64_t turn(std::uint64_t ticks) {
-    const std::uint64_t now = rte_rdtsc();
-    busy_until_ = (each_us_.load() == 0 ? now : std::max(now, busy_until_)) + ticks;
-    return busy_until_;
-  }
   device::GpuInfo info_;
   std::vector<std::unique_ptr<Stream>> streams_;
   std::vector<void*> memory_;
   std::atomic<bool> lost_{false}, refuses_{false}, hangs_{false};
-  std::atomic<std::uint64_t> each_us_{0};
-  std::uint64_t busy_until_ = 0;
 };
 
 struct Trial {
