@@ -48,6 +48,7 @@ void add_options(CLI::App& command, bench::BenchOptions& options) {
   command.add_option("--batches", options.batches, "batches per lane, 2 to 32");
   command.add_option("--streams", options.streams, "CUDA streams, 1 to 32");
   command.add_option("--frames", options.frames, "frames per lane");
+  command.add_option("--ring", options.ring, "echo, touch: room for frames in a lane's receive queue");
   command.add_option("--settings", options.function_settings,
                      "TOML for the function's section, e.g. 'path = \"direct\"'");
   command.add_option("--table", options.table, "route: a file of routes (lookup/route_file.h)");

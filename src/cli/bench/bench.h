@@ -24,6 +24,7 @@ struct BenchOptions {
   unsigned batches = 0;
   unsigned streams = 0;
   unsigned frames = 0;             // per lane
+  unsigned ring = 0;               // echo, touch: of these, those that may wait in a lane's receive queue
   std::string function_settings;   // extra TOML for the function's section
   std::string table;               // route: a file of routes; empty: made up
   std::string updates;             // churn: a file of BGP updates; empty: made up

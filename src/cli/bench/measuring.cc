@@ -11,6 +11,7 @@
 #include "cli/bench/goals.h"
 #include "cli/bench/rig.h"
 #include "cli/bench/verify.h"
+#include "cli/bench/windows.h"
 #include "packet/frame_mix.h"
 
 namespace sluice::cli::bench {
@@ -58,7 +59,7 @@ RigOptions rig_options(const BenchOptions& options, const std::string& function,
   rig.engine.batches = options.batches != 0 ? options.batches : one.overlap + 2;
   const double frames = frames_per_deadline(one, ceiling);
   rig.engine.batch = share_of(under_way * frames, rig.lanes * rig.engine.batches, smallest_batch, largest_batch);
-  rig.ring = share_of(waiting * frames, rig.lanes, smallest_batch, most_descriptors);
+  rig.ring = options.ring != 0 ? options.ring : share_of(waiting * frames, rig.lanes, smallest_batch, most_descriptors);
   rig.ordered = true;
   rig.engine.streams = 8;
   rig.engine.cpu_below = 0;  // the device under test is the GPU
@@ -126,6 +127,9 @@ int run_case(const BenchOptions& options, const std::string& function, const Cas
       admitted.held.deadline_misses, admitted.held.frames, 1e6 * admitted.held.late_share(), admitted.held.misses_away,
       admitted.held.not_let_in(), 1e6 * admitted.held.not_let_in_share(), admitted.held.refused,
       admitted.held.offered_missed, admitted.held.p999_us, admitted.held.max_us);
+  if (!admitted.windows.empty()) {
+    std::printf("  %s\n", windows_text(admitted.windows).c_str());
+  }
   judge(goals, one, label, admitted.held, held_share, options.hold);
   Yardsticks yardsticks;
   yardsticks.ceiling_gbytes = ceiling;

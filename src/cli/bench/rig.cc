@@ -18,7 +18,7 @@ constexpr double first_share = 0.98;  // of the saturated rate
 constexpr double share_step = 0.97;
 constexpr double last_share = 0.2;
 constexpr double most_holds = 8;  // a machine that is noisier than the deadline never holds
-constexpr double look_seconds = 0.5;
+constexpr double window_seconds = 0.1;
 
 void sleep_seconds(double seconds) {
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
@@ -82,17 +82,24 @@ Outcome Rig::measure(double warm_up_seconds, double seconds) {
   return since(before, after, spent.count());
 }
 
-Outcome Rig::measure_while_clean(double seconds) {
-  const engine::EngineStats before = engine_->stats();
+Rig::Hold Rig::hold(double seconds, bool while_clean) {
+  Hold hold;
+  const engine::EngineStats first = engine_->stats();
   const auto begin = std::chrono::steady_clock::now();
+  engine::EngineStats before = first;
+  double before_seconds = 0;
   for (;;) {
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
-    sleep_seconds(std::clamp(seconds - spent.count(), 0.001, look_seconds));
-    const std::chrono::duration<double> until = std::chrono::steady_clock::now() - begin;
-    const Outcome outcome = since(before, engine_->stats(), until.count());
-    if (until.count() >= seconds || !outcome.clean()) {
-      return outcome;
+    sleep_seconds(std::clamp(seconds - spent.count(), 0.001, window_seconds));
+    engine::EngineStats now = engine_->stats();
+    const double until = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    hold.windows.push_back(since(before, now, until - before_seconds));
+    if (until >= seconds || (while_clean && !hold.windows.back().clean())) {
+      hold.whole = since(first, now, until);
+      return hold;
     }
+    before = std::move(now);
+    before_seconds = until;
   }
 }
 
@@ -116,6 +123,8 @@ Outcome Rig::since(const engine::EngineStats& before, const engine::EngineStats&
   outcome.misses_away = after.total.misses_away - before.total.misses_away;
   outcome.aways = after.lanes_away.times + after.worker_away.times - before.lanes_away.times - before.worker_away.times;
   outcome.longest_away_us = us(std::max(after.lanes_away.longest, after.worker_away.longest));
+  outcome.away_us =
+      us(after.lanes_away.ticks + after.worker_away.ticks - before.lanes_away.ticks - before.worker_away.ticks);
   outcome.slow_launches = after.slow_launches - before.slow_launches;
   outcome.gpu_frames = after.total.frames_gpu - before.total.frames_gpu;
   outcome.cpu_frames = after.total.frames_cpu - before.total.frames_cpu;
@@ -158,7 +167,10 @@ Admitted hold_at(Rig& rig, double gbytes, double seconds, double hold) {
   admitted.saturated = rig.measure(0.5, seconds);
   std::printf("%s\n", row("saturated", admitted.saturated).c_str());
   rig.set_rate(admitted.saturated.mpps() * 1e6 * gbytes / admitted.saturated.gbytes());
-  admitted.held = rig.measure(0.5, hold);
+  sleep_seconds(0.5);
+  Rig::Hold held = rig.hold(hold, false);
+  admitted.held = held.whole;
+  admitted.windows = std::move(held.windows);
   std::printf("%s\n", row(fmt::format("held {:.0f} s", hold), admitted.held).c_str());
   std::fflush(stdout);
   return admitted;
@@ -177,12 +189,14 @@ Admitted find_admitted(Rig& rig, double seconds, double hold) {
     if (!tried.clean()) {
       continue;
     }
-    const Outcome held = rig.measure_while_clean(hold);
+    Rig::Hold tried_long = rig.hold(hold, true);
+    const Outcome& held = tried_long.whole;
     held_seconds += held.seconds;
     std::printf("%s\n", row(fmt::format("held {:.0f} s", held.seconds), held).c_str());
     std::fflush(stdout);
     if (held.clean() || held.seconds > cleanest) {
       admitted.held = held;
+      admitted.windows = tried_long.windows;
       cleanest = held.seconds;
     }
     if (held.clean()) {

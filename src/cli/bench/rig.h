@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "cli/bench/bench.h"
@@ -39,6 +40,7 @@ struct Outcome {
   std::uint64_t misses_away = 0;  // of these: on time if the machine had let the threads run (engine/away.h)
   std::uint64_t aways = 0, slow_launches = 0;
   double longest_away_us = 0;  // since the engine started
+  double away_us = 0;          // of all threads together
   std::uint64_t gpu_frames = 0, cpu_frames = 0, dropped = 0;
   std::uint64_t overruns = 0, late_cycles = 0, stalls = 0, sealed_full = 0;
   double p50_us = 0, p99_us = 0, p999_us = 0, max_us = 0;
@@ -69,8 +71,13 @@ class Rig {
   // Of all lanes together; 0: as fast as they poll.
   void set_rate(double frames_per_second) { replay().set_rate(frames_per_second / lanes_); }
   Outcome measure(double warm_up_seconds, double seconds);
-  // Of a running gateway, without a warm-up; ends within half a second of the first frame that is late or not let in.
-  Outcome measure_while_clean(double seconds);
+  // Of a running gateway, without a warm-up, also in windows of a tenth of a second; `while_clean`: ends with the first
+  // window in which a frame is late or not let in.
+  struct Hold {
+    Outcome whole;
+    std::vector<Outcome> windows;
+  };
+  Hold hold(double seconds, bool while_clean);
   // Ends the run; an Error when the counters do not add up.
   Expected<void> finish();
 
@@ -85,7 +92,8 @@ class Rig {
 // search, or is not clean any more, which ends the try. The answer is the try that was clean for longest. No more time
 // than eight times `hold` is spent on tries. Prints each.
 struct Admitted {
-  Outcome saturated, held;  // held.seconds 0: no rate was clean even for a short time
+  Outcome saturated, held;       // held.seconds 0: no rate was clean even for a short time
+  std::vector<Outcome> windows;  // of `held`
 };
 Admitted find_admitted(Rig& rig, double seconds, double hold);
 // The same at one rate, that of `gbytes` per second, held once whatever comes.

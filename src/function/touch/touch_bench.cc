@@ -1,4 +1,5 @@
-// touch/MIX/FRAMES/STREAMS: launch() alone, share of the copy engine's ceiling for the way up.
+// touch/MIX/FRAMES/STREAMS/IN_PLACE: launch() alone, share of the copy engine's ceiling for the way up. IN_PLACE:
+// percent of a copied batch's frames that a kernel reads in place.
 #include "device/byte_sum.h"
 #include "function/bench_rig.h"
 #include "function/touch/touch.h"
@@ -15,24 +16,32 @@ bool check(engine::Batch& batch, const std::function<bool()>& launch) {
   return true;
 }
 
-void measure(benchmark::State& state, const std::string& mix, std::uint32_t frames, unsigned streams) {
+void measure(benchmark::State& state, TouchPath path, const std::string& mix, std::uint32_t frames, unsigned streams) {
   BenchRig& rig = BenchRig::get();
   if (!rig.problem().empty()) return state.SkipWithError(rig.problem().c_str());
-  Touch touch({0});
-  rig.measure(state, touch, mix, frames, streams, rig.ceilings().large.up, check);
+  static std::map<TouchPath, std::unique_ptr<Touch>> touches;  // their device memory lives as long as the GPU
+  auto& touch = touches[path];
+  if (!touch) {
+    touch = std::make_unique<Touch>(std::vector<std::uint16_t>{0}, path);
+    if (auto ok = touch->attach(rig.gpu(), rig.plan()); !ok) return state.SkipWithError(ok.error().message.c_str());
+  }
+  rig.measure(state, *touch, mix, frames, streams, rig.ceilings().large.up, check);
 }
 
 const bool registered = [] {
-  for (const char* mix : {"64", "256", "608", "1500", "heavy-tail"})
-    for (std::uint32_t frames : {1024u, 4096u, BenchRig::frames})
-      for (unsigned streams : {1u, 2u, 4u, 8u}) {
-        const std::string title =
-            std::string("touch/") + mix + "/" + std::to_string(frames) + "/" + std::to_string(streams);
-        benchmark::RegisterBenchmark(title.c_str(), measure, mix, frames, streams)
-            ->UseManualTime()
-            ->MinTime(0.03)
-            ->Unit(benchmark::kMillisecond);
-      }
+  const std::pair<TouchPath, const char*> paths[] = {
+      {TouchPath::automatic, "auto"}, {TouchPath::copy, "copy"}, {TouchPath::direct, "direct"}};
+  for (const auto& [path, name] : paths)
+    for (const char* mix : {"64", "256", "608", "1500", "heavy-tail"})
+      for (std::uint32_t frames : {1024u, 2048u, 4096u, BenchRig::frames})
+        for (unsigned streams : {1u, 2u, 4u, 8u}) {
+          const std::string title =
+              std::string("touch/") + name + "/" + mix + "/" + std::to_string(frames) + "/" + std::to_string(streams);
+          benchmark::RegisterBenchmark(title.c_str(), measure, path, mix, frames, streams)
+              ->UseManualTime()
+              ->MinTime(0.03)
+              ->Unit(benchmark::kMillisecond);
+        }
   return true;
 }();
 
