@@ -1,6 +1,6 @@
 // A lane driven by hand in one thread: the test raises the time points, takes the sealed batches as the worker does and
-// says when the device is done with them. Nothing here waits for time or depends on it: a cycle lasts many minutes, and
-// a batch grows older by changing when it was sealed.
+// says when the device is done with them. How fast the machine is decides nothing: a cycle lasts many minutes, a batch
+// grows older by changing when it was sealed, and a sleep may take longer.
 #include "engine/lane.h"
 
 #include <gtest/gtest.h>
