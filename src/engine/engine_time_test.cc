@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "../tests/support/gpu.h"
 #include "engine/trial_test.h"
 
 namespace sluice::engine {
@@ -46,6 +47,9 @@ TEST(Engine, LatenessInADriversTransmitIsTheEnginesOwn) {
 }
 
 TEST(Engine, OfferedRateIsKeptAndALowLoadStaysOnTheCore) {
+  if (const std::string why = test::why_no_gpu(); !why.empty()) {
+    GTEST_SKIP() << why;
+  }
   Options options = replay_options("cuda:0");
   options.cpu_below = -1;
   options.ports[0].device += ",rate=5000";
@@ -129,6 +133,9 @@ TEST(Engine, FallingBackToTheCpuSaysItsBound) {
 }
 
 TEST(Engine, RefusesABoundBeyondItsDeadline) {
+  if (const std::string why = test::why_no_gpu(); !why.empty()) {
+    GTEST_SKIP() << why;
+  }
   Options options = replay_options("cuda:0");
   options.deadline = std::chrono::milliseconds(1);
   options.cycle = std::chrono::microseconds(400);

@@ -14,7 +14,8 @@ Lane::Lane(Parts parts, std::unique_ptr<BatchRing> ring, FlowInbox inbox)
       inbox_(std::move(inbox)),
       burst_(collected_counters_, parts_.host_ports),
       emitter_(parts_.ports, parts_.tx_queue, forwarded_counters_, parts_.host_ports),
-      admission_(parts_.refuses_overdue ? Admission(parts_.deadline_tsc, parts_.cycle_tsc) : Admission()) {}
+      admission_(parts_.refuses_overdue ? Admission(parts_.deadline_tsc, parts_.cycle_tsc) : Admission()),
+      load_(parts_.cpu_below) {}
 
 void Lane::set_threads(const Side& collector, const Side& forwarder) {
   collector_ = collector;
@@ -58,25 +59,22 @@ unsigned Lane::forward_round() {
   return work;
 }
 
-// A GPU pays when a cycle holds enough frames; below that the lane's own core is done before a GPU would have started.
-// The factor of two between going and coming back keeps a steady load from flapping. The worker and the lane may have
-// slept through time points: the frames are those of all `cycles` since the last one that was seen.
 void Lane::time_point(std::uint64_t cycles) {
-  if (!parts_.clock->device_up.load(std::memory_order_relaxed)) {
-    inline_now_ = true;
-  } else if (!device_is_behind()) {  // few frames say nothing when there was no batch to put them into
-    inline_now_ = cycle_frames_ < cycles * (inline_now_ ? parts_.cpu_below : parts_.cpu_below / 2);
-  }
-  cycle_frames_ = 0;
-  if (on_device_.load(std::memory_order_relaxed) == inline_now_) {
-    on_device_.store(!inline_now_, std::memory_order_relaxed);
-    parts_.clock->bell.ring();  // from now on the worker's time points are waited for
-  }
+  load_.time_point(cycles);
+  choose_device();
   seal_is_due_ = open_count_ != 0;  // collect_round() does it
 }
 
+void Lane::choose_device() {
+  const bool on_device = !load_.low() && parts_.clock->device_up.load(std::memory_order_relaxed);
+  if (on_device_.load(std::memory_order_relaxed) != on_device) {
+    on_device_.store(on_device, std::memory_order_relaxed);
+    parts_.clock->bell.ring();  // from now on the worker's time points are waited for
+  }
+}
+
 bool Lane::device_computes() const {
-  return !inline_now_ && parts_.clock->device_up.load(std::memory_order_relaxed);
+  return on_device_.load(std::memory_order_relaxed) && parts_.clock->device_up.load(std::memory_order_relaxed);
 }
 
 // The oldest batch has been under way for longer than the bound has cycles for: another one would only wait behind it.
@@ -121,13 +119,15 @@ void Lane::compute_here(Batch& batch) {
 }
 
 // From the queue, which may be shared, or from what the lane that owns the queue has put aside for this one.
-unsigned Lane::receive_burst(std::uint64_t& now) {
+unsigned Lane::receive_burst(std::uint64_t& now, bool& took_all) {
   if (parts_.shares_queue) {
     const unsigned count = inbox_.take(burst_.frames(), burst_size, now);
+    took_all = count < burst_size;
     survey(count);
     return count;
   }
   unsigned count = parts_.ports[parts_.port]->rx_burst(parts_.queue, burst_.frames(), burst_size);
+  took_all = count < burst_size;
   if (count != 0) {
     now = rte_rdtsc();
     collector_.away->resume(now);
@@ -192,8 +192,32 @@ void Lane::refuse(unsigned count) {
   collected_counters_.rx_frames.add(count);
   collected_counters_.rx_bytes.add(burst_bytes_);
   collected_counters_.drops[overdue].add(count);
-  cycle_frames_ += count;
   rte_pktmbuf_free_bulk(burst_.frames(), count);
+}
+
+// Into the batch, which has room for a burst; returns how many frames it was given.
+std::uint32_t Lane::collect(Batch& batch, unsigned count, std::uint64_t now) {
+  burst_.begin(count, parts_.port);
+  collected_counters_.rx_frames.add(count);
+  collected_counters_.rx_bytes.add(burst_bytes_);
+  const std::uint32_t before = batch.count;
+  BatchWriter writer(batch);
+  parts_.function->collect(burst_, writer);
+  burst_.end();
+  const std::uint32_t added = batch.count - before;
+  if (added != 0) {
+    batch.segment[batch.segments++] = {before, parts_.port, now, away_ticks(now), parts_.clock->away.ticks_until(now)};
+    collected_.add(added);
+  }
+  if (parts_.mode == Mode::collector_only) {
+    collected_counters_.drops[measured_only].add(batch.count);
+    forwarded_.add(batch.count);
+    rte_pktmbuf_free_bulk(batch.mbuf, batch.count);
+    batch.count = batch.segments = batch.extra_count = 0;
+    batch.bytes = 0;
+  }
+  open_count_ = batch.count;
+  return added;
 }
 
 unsigned Lane::receive() {
@@ -214,33 +238,17 @@ unsigned Lane::receive() {
     return 0;
   }
   std::uint64_t now = 0;
-  const unsigned count = receive_burst(now);
+  bool took_all = false;
+  const unsigned count = receive_burst(now, took_all);
+  std::uint32_t load = 0;
   if (count != 0 && !in_time(now)) [[unlikely]] {
     refuse(count);
+    load = count;
   } else if (count != 0) {
-    burst_.begin(count, parts_.port);
-    collected_counters_.rx_frames.add(count);
-    collected_counters_.rx_bytes.add(burst_bytes_);
-    const std::uint32_t before = batch->count;
-    BatchWriter writer(*batch);
-    parts_.function->collect(burst_, writer);
-    burst_.end();
-    if (batch->count != before) {
-      batch->segment[batch->segments++] = {before, parts_.port, now, away_ticks(now),
-                                           parts_.clock->away.ticks_until(now)};
-      cycle_frames_ += batch->count - before;
-      collected_.add(batch->count - before);
-    }
-    if (parts_.mode == Mode::collector_only) {
-      collected_counters_.drops[measured_only].add(batch->count);
-      forwarded_.add(batch->count);
-      rte_pktmbuf_free_bulk(batch->mbuf, batch->count);
-      batch->count = batch->segments = batch->extra_count = 0;
-      batch->bytes = 0;
-      return count;
-    }
-    open_count_ = batch->count;
+    load = collect(*batch, count, now);
   }
+  load_.received(load, took_all);
+  choose_device();
   if (open_count_ != 0) {
     const bool full = batch->capacity - batch->count < burst_size;
     if (device_computes()) {

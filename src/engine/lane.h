@@ -21,6 +21,7 @@
 #include "engine/flow_spread.h"
 #include "engine/function.h"
 #include "engine/histogram.h"
+#include "engine/load.h"
 #include "engine/options.h"
 #include "port/port.h"
 
@@ -61,7 +62,7 @@ class Lane {
     Function* function;
     Clock* clock;
     Mode mode;
-    std::uint32_t cpu_below;  // frames per cycle
+    std::uint32_t cpu_below;  // frames per cycle (load.h)
     std::uint64_t deadline_tsc;
     std::uint64_t cycle_tsc;  // 0: none
     std::uint32_t overlap;    // cycles that a batch may spend on the device
@@ -113,8 +114,10 @@ class Lane {
  private:
   bool device_computes() const;
   void time_point(std::uint64_t cycles);
+  void choose_device();
   unsigned receive();
-  unsigned receive_burst(std::uint64_t& now);
+  unsigned receive_burst(std::uint64_t& now, bool& took_all);
+  std::uint32_t collect(Batch& batch, unsigned count, std::uint64_t now);
   bool in_time(std::uint64_t rx_tsc) const;
   void refuse(unsigned count);
   bool survey(unsigned count);
@@ -143,13 +146,12 @@ class Lane {
   std::uint64_t burst_bytes_ = 0;
   Emitter emitter_;
   Admission admission_;
+  LoadWatch load_;
   std::atomic<bool> receiving_{true};
   std::atomic<bool> drained_{false};
   std::atomic<bool> on_device_{false};
   std::uint64_t seen_epoch_ = 0;
-  std::uint64_t cycle_frames_ = 0;
   std::uint32_t open_count_ = 0;
-  bool inline_now_ = true;
   bool seal_is_due_ = false;  // a time point has passed that did not seal
 };
 

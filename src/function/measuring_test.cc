@@ -6,6 +6,7 @@
 #include <chrono>
 #include <string>
 
+#include "../tests/support/gpu.h"
 #include "function/echo/echo.h"
 #include "function/test_batch.h"
 #include "function/touch/touch.h"
@@ -57,8 +58,9 @@ std::uint32_t sum_of(const std::uint8_t* data, std::size_t size) {
 class Measuring : public testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
+    if (const std::string why = test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
     auto gpu = device::Gpu::open(0, 2);
-    if (!gpu) GTEST_SKIP() << gpu.error().message;
+    ASSERT_TRUE(gpu) << gpu.error().message;
     gpu_ = std::move(*gpu);
   }
 
