@@ -91,6 +91,7 @@ void Lane::hand_over(Batch& batch) {
   open_count_ = 0;
   seal_is_due_ = false;
   batch.sealed_tsc = rte_rdtsc();
+  batch.ahead = in_flight();
   if (device_computes()) {
     collected_counters_.batches_gpu.add(1);
     collected_counters_.frames_gpu.add(batch.count);
@@ -185,7 +186,7 @@ bool Lane::in_time(std::uint64_t rx_tsc) const {
     const std::uint64_t now = rte_rdtsc();
     age = now > rx_tsc ? now - rx_tsc : 0;  // another core's counter said when
   }
-  return admission_.in_time(age, device_computes());
+  return admission_.in_time(age, in_flight(), device_computes());
 }
 
 void Lane::refuse(unsigned count) {
@@ -273,7 +274,7 @@ unsigned Lane::forward_done() {
       break;
     }
     forward(*batch);
-    admission_.took(rte_rdtsc() - batch->sealed_tsc);
+    admission_.left(rte_rdtsc() - batch->sealed_tsc, batch->ahead);
     forwarded_.add(batch->count);
     ring_->release();
     ++batches;
