@@ -88,12 +88,21 @@ std::string ports_report(const std::vector<PortSnapshot>& ports) {
   return table.str();
 }
 
+namespace {
+
+std::string next_hop_text(const control::NextHopRow& hop) {
+  if (hop.port.empty()) return hop.gateway + " (gateway not on-link)";
+  return (hop.gateway.empty() ? "" : hop.gateway + " ") + "on " + hop.port;
+}
+
+}  // namespace
+
 std::string routes_report(const control::RouteTable& routes) {
   Table table({"PREFIX", "KIND", "NEXT HOP", ">METRIC", "PROTOCOL"});
   for (const control::RouteRow& route : routes.routes) {
     std::string hops;
     for (const control::NextHopRow& hop : route.next_hops) {
-      hops += (hops.empty() ? "" : ", ") + (hop.gateway.empty() ? std::string() : hop.gateway + " ") + "on " + hop.port;
+      hops += (hops.empty() ? "" : ", ") + next_hop_text(hop);
       if (route.next_hops.size() > 1) hops += fmt::format(" (weight {})", hop.weight);
     }
     const bool of_configuration = route.metric == function::static_metric;

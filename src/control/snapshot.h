@@ -122,7 +122,7 @@ struct Snapshot {
 LaneSnapshot total(const Snapshot& snapshot);
 
 struct NextHopRow {
-  std::string port;
+  std::string port;     // empty: the gateway is not on-link, no port has a link that its address is on
   std::string gateway;  // empty: on the link
   std::uint32_t weight = 1;
 };
