@@ -6,15 +6,20 @@
 namespace sluice::function {
 namespace {
 
-// The port on whose link the route says that its prefix lies; of several the last.
+bool is_on_link(const NextHop& hop) {
+  return hop.gateway.empty() && hop.port != AdjacencyTable::any_port;
+}
+
+// The port on whose link the route says that its prefix lies. Elsewhere: on several, or beside a gateway. Nothing: the
+// route says nothing about links.
 std::optional<PortIndex> link_of(const Route& route) {
-  std::optional<PortIndex> port;
-  for (const NextHop& hop : route.next_hops) {
-    if (hop.gateway.empty() && route.kind == RouteKind::unicast && hop.port != AdjacencyTable::any_port) {
-      port = hop.port;
-    }
+  if (route.kind != RouteKind::unicast || std::ranges::none_of(route.next_hops, &is_on_link)) {
+    return std::nullopt;
   }
-  return port;
+  const PortIndex port = route.next_hops.front().port;
+  const bool one =
+      std::ranges::all_of(route.next_hops, [&](const NextHop& hop) { return is_on_link(hop) && hop.port == port; });
+  return one ? port : OnLinkPrefixes::elsewhere;
 }
 
 std::size_t family_index(const packet::IpAddress& address) {

@@ -258,6 +258,27 @@ TEST_F(RouteTableTest, ALinkIsKnownAsLongAsOneRouteSaysSo) {
   EXPECT_EQ(port_of("10.0.0.4"), AdjacencyTable::any_port);
 }
 
+TEST_F(RouteTableTest, AnOnLinkRouteOfSeveralPortsPutsNoGatewayOnOneOfThem) {
+  const auto add_hops = [&](std::vector<NextHop> hops) {
+    return table_->add_route({*packet::IpPrefix::parse("10.0.0.0/24"), RouteKind::unicast, std::move(hops), 0, 0});
+  };
+  const auto gateway_port = [&] {
+    return adjacencies_.next_hops(fib_->find(*packet::IpPrefix::parse("20.0.0.0/8"))).at(0).port;
+  };
+  const packet::IpAddress router = *packet::IpAddress::parse("10.1.0.1");
+  ASSERT_TRUE(add("10.0.0.0/8", 0, ""));
+  ASSERT_TRUE(add("20.0.0.0/8", AdjacencyTable::any_port, "10.0.0.2"));
+  EXPECT_EQ(gateway_port(), 0);
+  ASSERT_TRUE(add_hops({{0, {}, 1}, {1, {}, 1}}));  // nexthop dev a nexthop dev b
+  EXPECT_EQ(gateway_port(), AdjacencyTable::any_port) << "nor is it on the link of the shorter prefix";
+  ASSERT_TRUE(add_hops({{1, {}, 1}, {1, {}, 2}}));
+  EXPECT_EQ(gateway_port(), 1);
+  ASSERT_TRUE(add_hops({{1, {}, 1}, {1, router, 1}}));
+  EXPECT_EQ(gateway_port(), AdjacencyTable::any_port);
+  ASSERT_TRUE(remove("10.0.0.0/24"));
+  EXPECT_EQ(gateway_port(), 0);
+}
+
 TEST_F(RouteTableTest, AGatewayWithoutAPortFollowsTheLongestLinkAndNoRouteIsRewritten) {
   constexpr PortIndex any = AdjacencyTable::any_port;
   const auto expect_on = [&](PortIndex port, const char* what) {
