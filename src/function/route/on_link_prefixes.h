@@ -19,7 +19,8 @@ namespace sluice::function {
 
 class OnLinkPrefixes {
  public:
-  static constexpr PortIndex elsewhere = 0xffff;  // on the links of several ports: which one, no route says
+  // On the links of several ports (which one, no route says), on an interface that is no port's, this host, or nowhere.
+  static constexpr PortIndex elsewhere = 0xffff;
 
   // The route of (prefix, metric) is on this port's link, or elsewhere; without a port it says nothing, or is gone.
   // False: that was known.

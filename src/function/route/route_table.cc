@@ -10,10 +10,19 @@ bool is_on_link(const NextHop& hop) {
   return hop.gateway.empty() && hop.port != AdjacencyTable::any_port;
 }
 
-// The port on whose link the route says that its prefix lies. Elsewhere: on several, or beside a gateway. Nothing: the
-// route says nothing about links.
+// Every link has these addresses (RFC 4291 section 2.5.6): the route that punts them does not say where one is.
+bool is_on_every_link(const packet::IpPrefix& prefix) {
+  return prefix.address.family == 6 && prefix.length == 10 && prefix.address.bytes[0] == 0xfe &&
+         prefix.address.bytes[1] == 0x80;
+}
+
+// The port on whose link the route says that its prefix lies. Elsewhere: on several, or beside a gateway, or the route
+// does not forward. Nothing: it says nothing about links.
 std::optional<PortIndex> link_of(const Route& route) {
-  if (route.kind != RouteKind::unicast || std::ranges::none_of(route.next_hops, &is_on_link)) {
+  if (route.kind != RouteKind::unicast) {
+    return is_on_every_link(route.prefix) ? std::nullopt : std::optional(OnLinkPrefixes::elsewhere);
+  }
+  if (std::ranges::none_of(route.next_hops, &is_on_link)) {
     return std::nullopt;
   }
   const PortIndex port = route.next_hops.front().port;

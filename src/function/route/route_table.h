@@ -8,8 +8,9 @@
 //
 // Thread-safety: a mutex orders the callers of the control path (mirror, API); lanes never take it. Cost: a hash
 // look-up and one change of the forwarding table per call; for a route, besides, O(log n) to find the neighbours inside
-// its prefix, and a few hash look-ups for each one that no longer route decides on. A route without a gateway besides
-// moves the gateways inside its prefix that were given without a port (adjacency.h): no route through them changes.
+// its prefix, and a few hash look-ups for each one that no longer route decides on. A route without a gateway, or one
+// that does not forward, besides moves the gateways inside its prefix that were given without a port (adjacency.h): no
+// route through them changes.
 #pragma once
 
 #include <array>

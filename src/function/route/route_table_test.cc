@@ -279,6 +279,27 @@ TEST_F(RouteTableTest, AnOnLinkRouteOfSeveralPortsPutsNoGatewayOnOneOfThem) {
   EXPECT_EQ(gateway_port(), 0);
 }
 
+TEST_F(RouteTableTest, ARouteThatDoesNotForwardKeepsGatewaysOffTheLinkOfAShorterPrefix) {
+  const auto port_of = [&](const char* route) {
+    return adjacencies_.next_hops(fib_->find(*packet::IpPrefix::parse(route))).at(0).port;
+  };
+  ASSERT_TRUE(add("10.0.0.0/8", 0, ""));
+  ASSERT_TRUE(add("20.0.0.0/8", AdjacencyTable::any_port, "10.0.0.2"));
+  for (const RouteKind kind : {RouteKind::local, RouteKind::blackhole, RouteKind::unreachable}) {
+    ASSERT_TRUE(table_->add_route({*packet::IpPrefix::parse("10.0.0.0/24"), kind, {}, 0, 0}));
+    EXPECT_EQ(port_of("20.0.0.0/8"), AdjacencyTable::any_port);
+    ASSERT_TRUE(add("10.0.0.0/24", 1, ""));
+    EXPECT_EQ(port_of("20.0.0.0/8"), 1) << "the prefix is on a port's link now";
+    ASSERT_TRUE(remove("10.0.0.0/24"));
+    EXPECT_EQ(port_of("20.0.0.0/8"), 0);
+  }
+  // The mirror punts fe80::/10 always; a link that the configuration names has such gateways all the same.
+  ASSERT_TRUE(table_->add_route({*packet::IpPrefix::parse("fe80::/10"), RouteKind::local, {}, 0, 0}));
+  ASSERT_TRUE(add("fe80::/10", 1, "", static_metric));
+  ASSERT_TRUE(add("2001:db8::/32", AdjacencyTable::any_port, "fe80::2"));
+  EXPECT_EQ(port_of("2001:db8::/32"), 1);
+}
+
 TEST_F(RouteTableTest, AGatewayWithoutAPortFollowsTheLongestLinkAndNoRouteIsRewritten) {
   constexpr PortIndex any = AdjacencyTable::any_port;
   const auto expect_on = [&](PortIndex port, const char* what) {
