@@ -22,6 +22,13 @@ std::string stats_report(const Snapshot& s) {
   out += fmt::format("received     {} frames, {} bytes\ntransmitted  {} frames, {} bytes\n", sum.rx_frames,
                      sum.rx_bytes, sum.tx_frames, sum.tx_bytes);
   for (const PortSnapshot& port : s.ports) {
+    if (port.tx_errors != 0) {
+      out += fmt::format(
+          "  tx_errors              {:>12}  transmitted frames that the driver of port {} took and failed to send\n",
+          port.tx_errors, port.name);
+    }
+  }
+  for (const PortSnapshot& port : s.ports) {
     if (port.missed != 0) {
       out +=
           fmt::format("  missed                 {:>12}  frames that port {} had no room for\n", port.missed, port.name);

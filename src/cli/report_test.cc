@@ -50,7 +50,10 @@ TEST(StatsReport, SaysWhatCounts) {
   const std::string report = stats_report(control::sample_snapshot());
   for (const char* part :
        {"sluice 0.1.0, route (full) on auto, up 01:02:03", "received     3000 frames, 192000 bytes",
-        "transmitted  2900 frames, 185600 bytes", "20 punted, 10 injected",
+        "transmitted  2900 frames, 185600 bytes",
+        "\n  tx_errors                         6  transmitted frames that the driver of port left took and failed to "
+        "send\n",
+        "20 punted, 10 injected",
         "\n  to_host_lost                      3  punted frames of port left that its twin did not take\n",
         "\n  from_host_lost                    2  frames of the host that port left did not take\n",
         "\n  to_host_lost                      1  punted frames of port right", "no_route", "no route matches",

@@ -287,6 +287,7 @@ PortStats Port::stats() const {
     stats = {raw.ipackets, raw.ibytes,  raw.opackets,  raw.obytes,   raw.imissed,
              raw.ierrors,  raw.oerrors, raw.rx_nombuf, stats.link_up};
     stats.missed += packet_sockets_.missed();
+    stats.tx_errors = is_driver(options_.device, "net_tap") ? 0 : stats.tx_errors;
   }
   return stats;
 }

@@ -29,6 +29,8 @@ class DriverLog;
 struct PortStats {
   std::uint64_t rx_frames = 0, rx_bytes = 0, tx_frames = 0, tx_bytes = 0;  // as the device counts them
   std::uint64_t missed = 0;  // lost before receive: no free descriptor or frame
+  // tx_errors: taken by the driver, which then could not send them. Not what it refuses to take (net_tap counts only
+  // that, and once for every attempt: here it has none).
   std::uint64_t rx_errors = 0, tx_errors = 0, no_memory = 0;
   bool link_up = false;
 };

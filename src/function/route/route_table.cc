@@ -38,11 +38,10 @@ std::size_t family_index(const packet::IpAddress& address) {
 }  // namespace
 
 RouteTable::RouteTable(lookup::Fib& fib, AdjacencyTable& adjacencies, std::size_t ports)
-    : fib_(fib), adjacencies_(adjacencies), mtu_(ports), carries_(ports), up_(ports) {
+    : fib_(fib), adjacencies_(adjacencies), mtu_(ports), carries_(ports), up_(ports, true), carrier_(ports, true) {
   for (std::size_t port = 0; port < ports; ++port) {
     mtu_[port].store(1500);
     carries_[port].store(1500);
-    up_[port].store(true);
   }
 }
 
@@ -300,11 +299,25 @@ Expected<void> RouteTable::take_host_route(const NeighbourKey& key, Neighbour& n
 }
 
 void RouteTable::set_link(PortIndex port, bool up, std::uint32_t mtu) {
+  const std::lock_guard lock(mutex_);
   if (port < mtu_.size()) {
     mtu_[port].store(mtu, std::memory_order_relaxed);
-    up_[port].store(up, std::memory_order_relaxed);
-    carries_[port].store(up ? mtu : 0, std::memory_order_relaxed);
+    up_[port] = up;
+    refresh_link(port);
   }
+}
+
+void RouteTable::set_carrier(PortIndex port, bool up) {
+  const std::lock_guard lock(mutex_);
+  if (port < mtu_.size()) {
+    carrier_[port] = up;
+    refresh_link(port);
+  }
+}
+
+void RouteTable::refresh_link(PortIndex port) {
+  const std::uint32_t mtu = mtu_[port].load(std::memory_order_relaxed);
+  carries_[port].store(up_[port] && carrier_[port] ? mtu : 0, std::memory_order_relaxed);
 }
 
 std::size_t RouteTable::size(int family) const {

@@ -300,6 +300,21 @@ TEST_F(RouteTableTest, ARouteThatDoesNotForwardKeepsGatewaysOffTheLinkOfAShorter
   EXPECT_EQ(port_of("2001:db8::/32"), 1);
 }
 
+TEST_F(RouteTableTest, ALinkIsUpWhenTheDeviceAndTheTwinBothSaySo) {
+  for (const bool device : {false, true, false}) {
+    for (const bool twin : {true, false, true}) {
+      table_->set_carrier(1, device);
+      table_->set_link(1, twin, 1400);
+      EXPECT_EQ(table_->carries(1), device && twin ? 1400U : 0U);
+      table_->set_link(1, twin, 1300);
+      table_->set_carrier(1, device);  // last
+      EXPECT_EQ(table_->carries(1), device && twin ? 1300U : 0U);
+      EXPECT_EQ(table_->mtu(1), 1300U);
+      EXPECT_EQ(table_->carries(0), 1500U);
+    }
+  }
+}
+
 TEST_F(RouteTableTest, AGatewayWithoutAPortFollowsTheLongestLinkAndNoRouteIsRewritten) {
   constexpr PortIndex any = AdjacencyTable::any_port;
   const auto expect_on = [&](PortIndex port, const char* what) {
