@@ -62,6 +62,8 @@ class Port {
   // Of the device, or of the NIC under its kernel interface; -1: none, or not known.
   int numa_node() const;
   std::string driver() const;
+  // What the administrator should know, one sentence each; usually none.
+  const std::vector<std::string>& notes() const { return notes_; }
   unsigned tx_queue_count() const { return tx_queues_; }
   std::vector<rte_mempool*> pools() const;
   PortStats stats() const;
@@ -99,6 +101,7 @@ class Port {
   packet::MacAddress mac_;
   std::uint16_t id_ = RTE_MAX_ETHPORTS;
   unsigned tx_queues_ = 0;
+  std::vector<std::string> notes_;
   bool probed_ = false;
   bool started_ = false;
   std::vector<FramePool> pools_;
