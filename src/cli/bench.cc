@@ -19,12 +19,13 @@ struct Bench {
   const char* name;
   const char* text;
   int (*run)(const bench::BenchOptions& options);
+  bool measures_gpu = false;
 };
 
 constexpr Bench benches[] = {
-    {"link", "The ceilings of the link between host memory and the GPU", bench::bench_link},
-    {"echo", "Every byte to the GPU and back, at a deadline", bench::bench_echo},
-    {"touch", "Every byte read by the GPU, a verdict back, at a deadline", bench::bench_touch},
+    {"link", "The ceilings of the link between host memory and the GPU", bench::bench_link, true},
+    {"echo", "Every byte to the GPU and back, at a deadline", bench::bench_echo, true},
+    {"touch", "Every byte read by the GPU, a verdict back, at a deadline", bench::bench_touch, true},
     {"route", "The router at 64 B with a full table, on each device, beside a MAC-rewriting loop and dpdk-testpmd",
      bench::bench_route},
     {"idle", "The router's latency at low load", bench::bench_idle},
@@ -89,7 +90,7 @@ void add_bench(CLI::App& app, int& status) {
     }
     add_options(*sub, *options);
     sub->callback([options, &one, &status] {
-      if (const auto good = bench::check_options(*options); !good) {
+      if (const auto good = bench::check_options(*options, one.measures_gpu); !good) {
         std::fprintf(stderr, "bench %s: %s\n", one.name, good.error().message.c_str());
         status = 2;
         return;

@@ -12,6 +12,7 @@
 #include "cli/bench/bench.h"
 #include "control/api.h"
 #include "control/sample_snapshot.h"
+#include "device/gpu.h"
 
 namespace sluice::cli {
 namespace {
@@ -175,6 +176,18 @@ TEST_F(Commands, ABenchRefusesBadOptionsBeforeItMeasures) {
     EXPECT_EQ(out_, "");
   }
   EXPECT_EQ(sluice({"bench", "rout"}), 2);
+}
+
+TEST_F(Commands, ABenchOfTheGpuRefusesToRunWithoutOne) {
+  const auto gpus = device::list_gpus();
+  for (const std::string name : {"link", "echo", "touch"}) {
+    EXPECT_EQ(sluice({"bench", name, "--device", "cpu"}), 2);
+    EXPECT_EQ(err_, "bench " + name + ": --device cpu: this bench measures the GPU: give cuda:N, or auto for cuda:0\n");
+    if (gpus) continue;  // it would measure, for minutes
+    EXPECT_EQ(sluice({"bench", name}), 2);
+    EXPECT_EQ(err_, "bench " + name + ": --device auto: " + gpus.error().message + "; this bench measures the GPU\n");
+    EXPECT_EQ(out_, "");
+  }
 }
 
 TEST(Bench, SaysOnceThatThereIsNoGpu) {

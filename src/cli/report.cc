@@ -2,6 +2,8 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <string_view>
+
 #include "cli/text.h"
 #include "function/route/control_plane.h"
 
@@ -15,29 +17,38 @@ using control::LatencySnapshot;
 using control::PortSnapshot;
 using control::Snapshot;
 
+namespace {
+
+// A line for each port that has any; its name stands between `before` and `after`.
+std::string lost(const Snapshot& s, std::string_view what, std::uint64_t PortSnapshot::*frames, std::string_view before,
+                 std::string_view after) {
+  std::string lines;
+  for (const PortSnapshot& port : s.ports) {
+    if (port.*frames != 0)
+      lines += fmt::format("  {:<22} {:>12}  {} {}{}\n", what, port.*frames, before, port.name, after);
+  }
+  return lines;
+}
+
+std::string next_hop_text(const control::NextHopRow& hop) {
+  if (hop.port.empty()) return hop.gateway + " (gateway not on-link)";
+  return (hop.gateway.empty() ? "" : hop.gateway + " ") + "on " + hop.port;
+}
+
+}  // namespace
+
 std::string stats_report(const Snapshot& s) {
   const LaneSnapshot sum = control::total(s);
   std::string out = fmt::format("sluice {}, {} ({}) on {}, up {}\n", s.version, fmt::join(s.chain, ","), s.mode,
                                 s.device, clock_text(s.uptime_ns / 1'000'000'000));
   out += fmt::format("received     {} frames, {} bytes\ntransmitted  {} frames, {} bytes\n", sum.rx_frames,
                      sum.rx_bytes, sum.tx_frames, sum.tx_bytes);
-  for (const PortSnapshot& port : s.ports) {
-    if (port.missed != 0) {
-      out +=
-          fmt::format("  missed                 {:>12}  frames that port {} had no room for\n", port.missed, port.name);
-    }
-  }
+  out += lost(s, "tx_errors", &PortSnapshot::tx_errors, "transmitted frames that the driver of port",
+              " took and failed to send");
+  out += lost(s, "missed", &PortSnapshot::missed, "frames that port", " had no room for");
   out += fmt::format("host         {} punted, {} injected\n", sum.punted, sum.injected);
-  for (const PortSnapshot& port : s.ports) {
-    if (port.to_host_lost != 0) {
-      out += fmt::format("  to_host_lost           {:>12}  punted frames of port {} that its twin did not take\n",
-                         port.to_host_lost, port.name);
-    }
-    if (port.from_host_lost != 0) {
-      out += fmt::format("  from_host_lost         {:>12}  frames of the host that port {} did not take\n",
-                         port.from_host_lost, port.name);
-    }
-  }
+  out += lost(s, "to_host_lost", &PortSnapshot::to_host_lost, "punted frames of port", " that its twin did not take");
+  out += lost(s, "from_host_lost", &PortSnapshot::from_host_lost, "frames of the host that port", " did not take");
   out += fmt::format("dropped      {}\nin flight    {}\n", sum.dropped, sum.in_flight);
   for (const DropSnapshot& drop : s.drops) {
     if (drop.frames != 0) out += fmt::format("  {:<22} {:>12}  {}\n", drop.reason, drop.frames, drop.text);
@@ -93,7 +104,7 @@ std::string routes_report(const control::RouteTable& routes) {
   for (const control::RouteRow& route : routes.routes) {
     std::string hops;
     for (const control::NextHopRow& hop : route.next_hops) {
-      hops += (hops.empty() ? "" : ", ") + (hop.gateway.empty() ? std::string() : hop.gateway + " ") + "on " + hop.port;
+      hops += (hops.empty() ? "" : ", ") + next_hop_text(hop);
       if (route.next_hops.size() > 1) hops += fmt::format(" (weight {})", hop.weight);
     }
     const bool of_configuration = route.metric == function::static_metric;

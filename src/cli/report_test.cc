@@ -50,7 +50,10 @@ TEST(StatsReport, SaysWhatCounts) {
   const std::string report = stats_report(control::sample_snapshot());
   for (const char* part :
        {"sluice 0.1.0, route (full) on auto, up 01:02:03", "received     3000 frames, 192000 bytes",
-        "transmitted  2900 frames, 185600 bytes", "20 punted, 10 injected",
+        "transmitted  2900 frames, 185600 bytes",
+        "\n  tx_errors                         6  transmitted frames that the driver of port left took and failed to "
+        "send\n",
+        "20 punted, 10 injected",
         "\n  to_host_lost                      3  punted frames of port left that its twin did not take\n",
         "\n  from_host_lost                    2  frames of the host that port left did not take\n",
         "\n  to_host_lost                      1  punted frames of port right", "no_route", "no route matches",
@@ -85,14 +88,16 @@ TEST(PortsReport, IsATable) {
 TEST(RoutesReport, ShowsNextHopsAndWhatIsLeftOut) {
   const control::RouteTable table{{{"10.0.0.0/8", "unicast", {{"left", "10.1.1.1", 2}, {"right", "", 1}}, 20, "bgp"},
                                    {"192.0.2.0/24", "blackhole", {}, 0, "static"},
-                                   {"192.0.3.0/24", "unicast", {{"left", "", 1}}, 2147483648, "static"}},
+                                   {"192.0.3.0/24", "unicast", {{"left", "", 1}}, 2147483648, "static"},
+                                   {"192.0.4.0/24", "unicast", {{"", "10.9.9.9", 1}}, 2147483648, "static"}},
                                   7};
   EXPECT_EQ(routes_report(table),
             "PREFIX        KIND       NEXT HOP                                          METRIC  PROTOCOL\n"
             "10.0.0.0/8    unicast    10.1.1.1 on left (weight 2), on right (weight 1)      20  bgp\n"
             "192.0.2.0/24  blackhole  -                                                      0  static\n"
             "192.0.3.0/24  unicast    on left                                           static  static\n"
-            "3 of 7 routes; --limit for more\n");
+            "192.0.4.0/24  unicast    10.9.9.9 (gateway not on-link)                    static  static\n"
+            "4 of 7 routes; --limit for more\n");
 }
 
 TEST(NeighboursReport, IsATable) {

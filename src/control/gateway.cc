@@ -262,8 +262,8 @@ void Gateway::reload_as_often_as_asked() {
   } while (reloads_asked_.fetch_sub(answered) != answered && !loading_.stopped());
 }
 
-// Twins show the link of their ports to the kernel, and the mirror shows it to the router; ports without a twin have
-// only this.
+// Twins show the link of their ports to the kernel, and the mirror shows it to the router, but up to a second late; and
+// ports without a twin have only this.
 void Gateway::watch_links() {
   link_up_.resize(config_.engine.ports.size(), true);
   deleted_.resize(link_up_.size());
@@ -282,8 +282,8 @@ void Gateway::watch_links() {
     if (!deleted_[i]) {
       spdlog::warn("port {}: link {}", port.name, up ? "up" : "down");
     }
-    if (routing_ != nullptr && (port.twin.empty() || !mirror_)) {
-      routing_->table().set_link(static_cast<function::PortIndex>(i), up, port.mtu);
+    if (routing_ != nullptr) {
+      routing_->table().set_carrier(static_cast<function::PortIndex>(i), up);
     }
   }
 }

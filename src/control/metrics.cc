@@ -141,7 +141,8 @@ void port_metrics(Exposition& out, const Snapshot& s) {
   counter("port_transmit_bytes_total", "Bytes transmitted by a port", &PortSnapshot::tx_bytes);
   counter("port_missed_frames_total", "Frames lost by the device before receive", &PortSnapshot::missed);
   counter("port_receive_errors_total", "Frames that the device received with an error", &PortSnapshot::rx_errors);
-  counter("port_transmit_errors_total", "Frames that the device failed to transmit", &PortSnapshot::tx_errors);
+  counter("port_transmit_errors_total", "Transmitted frames that the driver took and failed to send",
+          &PortSnapshot::tx_errors);
   counter("port_to_host_lost_frames_total", "Frames for the host that the port's twin did not take",
           &PortSnapshot::to_host_lost);
   counter("port_from_host_lost_frames_total", "Frames from the host that the port's lane did not take",

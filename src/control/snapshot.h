@@ -1,6 +1,7 @@
 // What a running gateway says about itself at one moment: the one shape that the API, /metrics, ctl and top share.
 //
-// Counters count since start. Times are nanoseconds. frames: rx + injected = tx + punted + dropped + in flight.
+// Counters count since start. Times are nanoseconds. frames: rx + injected = tx + punted + dropped + in flight. tx:
+// taken by the port's driver.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +39,8 @@ struct PortSnapshot {
   bool interface_deleted = false, twin_deleted = false;
   std::uint64_t rx_frames = 0, rx_bytes = 0, tx_frames = 0, tx_bytes = 0;
   std::uint64_t missed = 0;  // lost by the device before receive
-  std::uint64_t rx_errors = 0, tx_errors = 0;
+  std::uint64_t rx_errors = 0;
+  std::uint64_t tx_errors = 0;       // of tx_frames: the driver took them and failed to send them
   std::uint64_t to_host_lost = 0;    // punted, but the twin did not take them: it is down or gone
   std::uint64_t from_host_lost = 0;  // sent by the host, but the lane did not take them: never counted as injected
 };
@@ -122,7 +124,7 @@ struct Snapshot {
 LaneSnapshot total(const Snapshot& snapshot);
 
 struct NextHopRow {
-  std::string port;
+  std::string port;     // empty: the gateway is not on-link, no port has a link that its address is on
   std::string gateway;  // empty: on the link
   std::uint32_t weight = 1;
 };

@@ -191,6 +191,9 @@ PortInfo Engine::describe(std::size_t i) {
                         ? std::string()
                         : " spread over " + std::to_string(options.lane_count()) + " lanes by flow hash") +
                    (options.twin.empty() ? "" : ", twin " + options.twin));
+  for (const std::string& note : ports_[i]->notes()) {
+    notes_.push_back("port " + options.name + ": " + note);
+  }
   return info;
 }
 

@@ -50,7 +50,7 @@ const std::vector<Driver>& drivers() {
         {"xdp_prog"},
         {"busy_budget", number},
         {"force_copy", zero_or_one}}},
-      {"net_tap", "", "", {{"iface"}, {"mac"}, {"remote"}, {"persist", Value::none}}},
+      {"net_tap", "", "", {{"iface"}, {"mac"}, {"persist", Value::none}}},
       {"net_pcap",
        "",
        "",
@@ -140,10 +140,12 @@ Expected<void> check_value(const Argument& argument, const std::string& value) {
   return {};
 }
 
-// net_pcap can also receive from an interface, whose frames the kernel would serve, too: Sluice keeps it off those of
-// packet sockets alone.
+// net_pcap can also receive from an interface, and net_tap take over the frames of one, of which it leaves the kernel a
+// copy of every broadcast. The kernel would serve them, too: Sluice keeps it off the interfaces of packet sockets
+// alone.
 bool receives_beside_the_kernel(const Driver& driver, const std::string& key) {
-  return driver.name == "net_pcap" && (key == "iface" || key == "rx_iface" || key == "rx_iface_in");
+  return (driver.name == "net_pcap" && (key == "iface" || key == "rx_iface" || key == "rx_iface_in")) ||
+         (driver.name == "net_tap" && key == "remote");
 }
 
 Expected<void> check_argument(const Driver& driver, const std::string& text) {

@@ -19,7 +19,9 @@ TEST(DeviceArguments, ArgumentsThatADriverDoesNotKnowAreNamed) {
       {"net_af_packet0,iface=a,queue_count=1",
        "net_af_packet has no argument 'queue_count'; known are iface, qpairs, blocksz, framesz, framecnt, "
        "qdisc_bypass"},
-      {"net_tap0,iface=t,mac=fixed,remote=eth1,persist", ""},
+      {"net_tap0,iface=t,mac=fixed,persist", ""},
+      {"net_tap0,iface=t,remote=eth1",
+       "the argument remote: the kernel would serve the interface's frames, too: use net_af_packet0,iface=..."},
       {"net_tap0,ifcae=t", "net_tap has no argument 'ifcae'; did you mean \"iface\"?"},
       {"net_pcap0,rx_pcap=a,rx_pcap=b,tx_pcap=c,phy_mac=0,infinite_rx=1", ""},
       {"net_pcap0,rx_file=a",

@@ -181,22 +181,23 @@ Expected<HostIsolation> HostIsolation::open(const std::string& interface) {
     guard.notes_.push_back("the kernel has no nftables ingress hook (" + std::string(std::strerror(-owner)) +
                            "): frames that arrive on '" + interface + "' are kept from it by sysctl only");
   }
-  guard.set(conf("ipv4", interface, "rp_filter"), "1");
-  guard.set(conf("ipv4", interface, "arp_ignore"), "8");
-  guard.set(conf("ipv4", interface, "forwarding"), "0");
+  guard.set("ipv4", "rp_filter", "1");
+  guard.set("ipv4", "arp_ignore", "8");
+  guard.set("ipv4", "forwarding", "0");
   guard.note_addresses();
-  guard.set(conf("ipv6", interface, "disable_ipv6"), "1");
+  guard.set("ipv6", "disable_ipv6", "1");
   guard.turn_off_receive_merging();
   return guard;
 }
 
 // A key that does not exist (no IPv6 in this kernel) needs no guard.
-void HostIsolation::set(const std::string& path, const std::string& value) {
+void HostIsolation::set(const std::string& family, const std::string& key, const std::string& value) {
+  const std::string path = conf(family, interface_, key);
   std::string before;
   if (!(std::ifstream(path) >> before) || before == value) return;
   std::ofstream file(path);
   if (file << value << std::flush) {
-    saved_.push_back({path, before});
+    saved_.push_back({family, key, before});
   } else {
     notes_.push_back("cannot write " + value + " to " + path + ": is /proc/sys read-only?");
   }
@@ -249,10 +250,11 @@ HostIsolation& HostIsolation::operator=(HostIsolation&& other) noexcept {
 }
 
 HostIsolation::~HostIsolation() {
-  // The interface may be gone, or be another one by now; then there is nothing to restore.
-  if (!interface_.empty() && if_nametoindex(interface_.c_str()) == index_) {
+  // The interface may be gone by now, whatever has its name; then there is nothing to restore.
+  if (char name[IF_NAMESIZE]; index_ != 0 && if_indextoname(index_, name) != nullptr) {
+    interface_ = name;
     for (auto setting = saved_.rbegin(); setting != saved_.rend(); ++setting) {
-      std::ofstream(setting->path) << setting->value << std::flush;
+      std::ofstream(conf(setting->family, interface_, setting->key)) << setting->value << std::flush;
     }
     restore_receive_merging();
   }

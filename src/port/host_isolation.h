@@ -10,8 +10,8 @@
 //   - rp_filter=1, arp_ignore=8, forwarding=0: what protects a kernel without nftables (older than 5.12) as far as it
 //   can;
 //     notes() says so then
-// Destruction restores all of it. The interface's addresses belong on the TAP twin; notes() names those that still lie
-// here.
+// Destruction restores all of it, also when the interface has another name by then. The interface's addresses belong on
+// the TAP twin; notes() names those that still lie here.
 //
 // Errors: no such interface, a missing privilege, or another Sluice at work on the interface. Thread-safety: one
 // thread; open and destroy in the network namespace of the interface. Cost: start and stop only.
@@ -39,17 +39,17 @@ class HostIsolation {
 
  private:
   struct Saved {
-    std::string path;  // a file under /proc/sys
+    std::string family, key;  // of a file under /proc/sys/net
     std::string value;
   };
   HostIsolation(std::string interface, unsigned index) : interface_(std::move(interface)), index_(index) {}
-  void set(const std::string& path, const std::string& value);
+  void set(const std::string& family, const std::string& key, const std::string& value);
   void turn_off_receive_merging();
   void restore_receive_merging();
   void note_addresses();
 
   std::string interface_;
-  unsigned index_ = 0;  // that it had at open()
+  unsigned index_ = 0;  // which stays when the interface is renamed
   int nftables_ = -1;   // the socket that owns the table
   std::vector<Saved> saved_;
   bool gro_was_on_ = false;

@@ -138,6 +138,22 @@ TEST_F(HostIsolationTest, RestoresEverything) {
   EXPECT_NE(router_.output("ethtool -k x0").find("generic-receive-offload: on"), std::string::npos);
 }
 
+TEST_F(HostIsolationTest, RestoresAnInterfaceThatWasRenamed) {
+  router_.run("sysctl -qw net.ipv4.conf.x0.arp_ignore=3 && ethtool -K x0 gro on");
+  {
+    auto guard = HostIsolation::open("x0");
+    ASSERT_TRUE(guard) << guard.error().message;
+    // And another one gets its name.
+    ASSERT_EQ(router_.run("ip link set x0 down && ip link set x0 name y0 && ip link add x0 type veth peer name x1 && "
+                          "sysctl -qw net.ipv4.conf.x0.arp_ignore=2"),
+              0);
+    EXPECT_EQ(sysctl("ipv4/conf/y0/arp_ignore"), "8");
+  }
+  EXPECT_EQ(sysctl("ipv4/conf/y0/arp_ignore"), "3");
+  EXPECT_NE(router_.output("ethtool -k y0").find("generic-receive-offload: on"), std::string::npos);
+  EXPECT_EQ(sysctl("ipv4/conf/x0/arp_ignore"), "2");
+}
+
 TEST_F(HostIsolationTest, LeavesAnotherInterfaceOfTheNameAlone) {
   router_.run("sysctl -qw net.ipv4.conf.x0.arp_ignore=3");
   {

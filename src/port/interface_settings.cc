@@ -2,8 +2,6 @@
 
 #include <net/if.h>
 
-#include <utility>
-
 #include "port/interface_request.h"
 
 namespace sluice::port {
@@ -13,30 +11,31 @@ unsigned interface_mtu(const std::string& interface) {
   return interface_request(interface, SIOCGIFMTU, size) ? static_cast<unsigned>(size.ifr_mtu) : 0;
 }
 
-InterfaceSettings::InterfaceSettings(std::string interface, unsigned mtu)
-    : interface_(std::move(interface)), link_(interface_), wanted_mtu_(static_cast<int>(mtu)) {
-  mtu_before_ = static_cast<int>(interface_mtu(interface_));
+InterfaceSettings::InterfaceSettings(const std::string& interface, unsigned mtu)
+    : link_(interface), wanted_mtu_(static_cast<int>(mtu)) {
+  mtu_before_ = static_cast<int>(interface_mtu(interface));
   ifreq flags{};
-  if (interface_request(interface_, SIOCGIFFLAGS, flags)) {
+  if (interface_request(interface, SIOCGIFFLAGS, flags)) {
     promiscuous_before_ = (flags.ifr_flags & IFF_PROMISC) != 0;
   }
 }
 
 InterfaceSettings::~InterfaceSettings() {
-  if (link_.deleted()) {
+  const std::string interface = link_.name();
+  if (interface.empty()) {
     return;
   }
   ifreq size{};
-  if (mtu_before_ != 0 && mtu_before_ != wanted_mtu_ && interface_request(interface_, SIOCGIFMTU, size) &&
+  if (mtu_before_ != 0 && mtu_before_ != wanted_mtu_ && interface_request(interface, SIOCGIFMTU, size) &&
       size.ifr_mtu == wanted_mtu_) {
     size.ifr_mtu = mtu_before_;
-    interface_request(interface_, SIOCSIFMTU, size);
+    interface_request(interface, SIOCSIFMTU, size);
   }
   ifreq flags{};
-  if (!promiscuous_before_ && interface_request(interface_, SIOCGIFFLAGS, flags) &&
+  if (!promiscuous_before_ && interface_request(interface, SIOCGIFFLAGS, flags) &&
       (flags.ifr_flags & IFF_PROMISC) != 0) {
     flags.ifr_flags = static_cast<short>(flags.ifr_flags & ~IFF_PROMISC);
-    interface_request(interface_, SIOCSIFFLAGS, flags);
+    interface_request(interface, SIOCSIFFLAGS, flags);
   }
 }
 

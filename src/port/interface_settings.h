@@ -1,8 +1,8 @@
 // What a driver changes on a kernel interface for a port, and nobody puts back: its MTU and its promiscuous mode.
 //
-// Made before the driver touches the interface; destruction puts both back, if they are still as the port wanted them.
-// An interface that is gone by then needs nothing, nor does another one that has its name. Control thread. Cost: a few
-// system calls.
+// Made before the driver touches the interface; destruction puts both back, if they are still as the port wanted them,
+// whatever the interface is called by then. One that is gone needs nothing, nor does another one that has its name.
+// Control thread. Cost: a few system calls.
 #pragma once
 
 #include <string>
@@ -17,13 +17,12 @@ unsigned interface_mtu(const std::string& interface);
 class InterfaceSettings {
  public:
   // `mtu`: what the port will set.
-  InterfaceSettings(std::string interface, unsigned mtu);
+  InterfaceSettings(const std::string& interface, unsigned mtu);
   ~InterfaceSettings();
   InterfaceSettings(const InterfaceSettings&) = delete;
   InterfaceSettings& operator=(const InterfaceSettings&) = delete;
 
  private:
-  std::string interface_;
   KernelLink link_;
   int wanted_mtu_;
   int mtu_before_ = 0;  // 0: unknown

@@ -12,11 +12,15 @@ KernelLink::KernelLink(const std::string& interface)
     : index_(if_nametoindex(interface.c_str())), deleted_(index_ == 0) {}
 
 bool KernelLink::up() const {
-  // By the name that it has now: an interface may be renamed.
-  char name[IF_NAMESIZE];
+  const std::string interface = name();
   ifreq flags{};
-  return !deleted() && if_indextoname(index_, name) != nullptr && interface_request(name, SIOCGIFFLAGS, flags) &&
-         (flags.ifr_flags & IFF_UP) != 0 && (flags.ifr_flags & IFF_RUNNING) != 0;
+  return !interface.empty() && interface_request(interface, SIOCGIFFLAGS, flags) && (flags.ifr_flags & IFF_UP) != 0 &&
+         (flags.ifr_flags & IFF_RUNNING) != 0;
+}
+
+std::string KernelLink::name() const {
+  char name[IF_NAMESIZE];
+  return !deleted() && if_indextoname(index_, name) != nullptr ? name : "";
 }
 
 bool KernelLink::deleted() const {

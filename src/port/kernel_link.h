@@ -19,6 +19,8 @@ class KernelLink {
   bool up() const;
   // Looks, and remembers that it is gone.
   bool deleted() const;
+  // That it has now: an interface may be renamed. Empty: deleted.
+  std::string name() const;
 
  private:
   const unsigned index_;

@@ -91,6 +91,19 @@ TEST_F(PacketSocketTest, TheInterfaceGetsItsMtuAndPromiscuousModeBack) {
   }
 }
 
+TEST_F(PacketSocketTest, ARenamedInterfaceGetsThemBackToo) {
+  for (const char* driver : {"net_af_packet7", "net_af_xdp7"}) {
+    {
+      auto port = Port::open(on(std::string(driver) + ",iface=x0"), {}, 1);
+      ASSERT_TRUE(port) << port.error().message;
+      ASSERT_EQ(space_.run("ip link set x0 down && ip link set x0 name y0"), 0);
+    }
+    ASSERT_EQ(space_.run("ip link set y0 name x0 && ip link set x0 up"), 0);
+    EXPECT_NE(link().find("mtu 9000"), std::string::npos) << driver << link();
+    EXPECT_EQ(link().find("PROMISC"), std::string::npos) << driver << link();
+  }
+}
+
 TEST_F(PacketSocketTest, WhatTheAdministratorSetMeanwhileOrBeforeStays) {
   ASSERT_EQ(space_.run("ip link set x0 promisc on"), 0);
   {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/machine.h"
 #include "port/driver_log.h"
@@ -153,7 +154,9 @@ Expected<void> Port::configure(const rte_eth_dev_info& info, unsigned tx_queues,
     conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
     conf.rx_adv_conf.rss_conf.rss_hf =
         (RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP) & info.flow_type_rss_offloads;
-    if (!key.empty()) {
+    if (std::string note = rss_key_note(key.size()); !note.empty()) {
+      notes_.push_back(std::move(note));
+    } else {
       conf.rx_adv_conf.rss_conf.rss_key = key.data();
       conf.rx_adv_conf.rss_conf.rss_key_len = info.hash_key_size;
     }
@@ -287,6 +290,7 @@ PortStats Port::stats() const {
     stats = {raw.ipackets, raw.ibytes,  raw.opackets,  raw.obytes,   raw.imissed,
              raw.ierrors,  raw.oerrors, raw.rx_nombuf, stats.link_up};
     stats.missed += packet_sockets_.missed();
+    stats.tx_errors = is_driver(options_.device, "net_tap") ? 0 : stats.tx_errors;
   }
   return stats;
 }

@@ -29,6 +29,8 @@ class DriverLog;
 struct PortStats {
   std::uint64_t rx_frames = 0, rx_bytes = 0, tx_frames = 0, tx_bytes = 0;  // as the device counts them
   std::uint64_t missed = 0;  // lost before receive: no free descriptor or frame
+  // tx_errors: taken by the driver, which then could not send them. Not what it refuses to take (net_tap counts only
+  // that, and once for every attempt: here it has none).
   std::uint64_t rx_errors = 0, tx_errors = 0, no_memory = 0;
   bool link_up = false;
 };
@@ -60,6 +62,8 @@ class Port {
   // Of the device, or of the NIC under its kernel interface; -1: none, or not known.
   int numa_node() const;
   std::string driver() const;
+  // What the administrator should know, one sentence each; usually none.
+  const std::vector<std::string>& notes() const { return notes_; }
   unsigned tx_queue_count() const { return tx_queues_; }
   std::vector<rte_mempool*> pools() const;
   PortStats stats() const;
@@ -97,6 +101,7 @@ class Port {
   packet::MacAddress mac_;
   std::uint16_t id_ = RTE_MAX_ETHPORTS;
   unsigned tx_queues_ = 0;
+  std::vector<std::string> notes_;
   bool probed_ = false;
   bool started_ = false;
   std::vector<FramePool> pools_;

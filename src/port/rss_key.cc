@@ -10,4 +10,11 @@ std::vector<std::uint8_t> symmetric_rss_key(std::size_t bytes) {
   return key;
 }
 
+std::string rss_key_note(std::size_t key_bytes) {
+  return key_bytes != 0
+             ? ""
+             : "its driver takes no RSS key, so the NIC's own spreads the flows: the two directions of one may "
+               "be on different lanes";
+}
+
 }  // namespace sluice::port

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace sluice::port {
@@ -13,5 +14,9 @@ namespace sluice::port {
 // A key of `bytes` bytes, as many as the NIC's Toeplitz hash takes. It repeats every 16 bits, as ports and addresses
 // do when source and destination change places, so both orders have the same hash.
 std::vector<std::uint8_t> symmetric_rss_key(std::size_t bytes);
+
+// What to say at start when several queues share a port's frames by a key that is the NIC's own, because its driver
+// takes none (`key_bytes` = 0); empty: nothing.
+std::string rss_key_note(std::size_t key_bytes);
 
 }  // namespace sluice::port

@@ -29,5 +29,11 @@ TEST(RssKey, BothDirectionsOfAFlowHaveOneHashWhateverTheKeysLength) {
   }
 }
 
+TEST(RssKey, ADriverThatTakesNoneIsSaid) {
+  EXPECT_TRUE(symmetric_rss_key(0).empty());
+  EXPECT_NE(rss_key_note(0).find("takes no RSS key"), std::string::npos);
+  EXPECT_EQ(rss_key_note(40), "");
+}
+
 }  // namespace
 }  // namespace sluice::port

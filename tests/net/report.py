@@ -15,6 +15,17 @@ def octets(count):
     return f"{count} B"
 
 
+def bound(stats):
+    """What the engine's bound is and under what conditions (src/engine/bound.h): it is no limit of what was measured above it."""
+    if stats["cycle_ns"] == 0:
+        return (f"{duration(stats['bound_ns'])}, an estimate: a lane's longest sleep and one batch, on an idle core of its own. The"
+                " latency above\n                has besides the wait for frames that came before and for a core that others use"
+                " too, and the\n                kernel's work in each transmit. What frames are held to is the deadline")
+    return (f"{duration(stats['bound_ns'])} for every frame, while no batch is longer on the device than {stats['overlap']} cycles of"
+            f" {duration(stats['cycle_ns'])} (overruns:\n                {stats['overruns']:,}) and the machine runs the gateway's"
+            f" threads (late cycles: {stats['late_cycles']:,})")
+
+
 def report(stats, rate=None):
     """(text, whether the counters add up). `rate`: (frames/s, bits/s) at the busiest time, as the caller measured it, or None."""
     total = {key: sum(lane[key] for lane in stats["lanes"]) for key in
@@ -26,7 +37,6 @@ def report(stats, rate=None):
     adds_up = came == went and by_reason == total["dropped"] and stats["conserved"]
     percentiles = ", ".join(f"{name} {duration(latency[key])}" for name, key in (
         ("p50", "p50_ns"), ("p90", "p90_ns"), ("p99", "p99_ns"), ("p99.9", "p999_ns"), ("longest", "max_ns")))
-    bound = f"; bound of this configuration: {duration(stats['bound_ns'])}" if stats["bound_ns"] else ""
     lines = [
         f"received      {total['rx_frames']:,} frames, {octets(total['rx_bytes'])}",
         f"transmitted   {total['tx_frames']:,} frames, {octets(total['tx_bytes'])}",
@@ -34,7 +44,8 @@ def report(stats, rate=None):
         f"routes        {stats['routes']['ipv4']:,} IPv4, {stats['routes']['ipv6']:,} IPv6,"
         f" {stats['routes']['neighbours']:,} neighbours",
         f"latency       {percentiles}",
-        f"deadline      {duration(stats['deadline_ns'])}: {total['misses']:,} of {latency['frames']:,} frames missed it{bound}",
+        f"deadline      {duration(stats['deadline_ns'])}: {total['misses']:,} of {latency['frames']:,} frames missed it",
+        *([f"bound         {bound(stats)}"] if stats["bound_ns"] else []),
         *(f"device        {device['name']} ({device['text']}, {device['state']}): {device['frames']:,} frames in"
           f" {device['batches']:,} batches" for device in stats["devices"]),
         f"host          {total['punted']:,} frames to the kernel, {total['injected']:,} from it",

@@ -99,6 +99,24 @@ def test_a_link_that_fails_and_comes_back_under_load(tmp_path, wan, take_down):
         assert network.gateway.stats()["conserved"]
 
 
+def test_frames_for_a_dead_link_do_not_go_to_the_driver_until_the_kernel_tells_of_it(tmp_path):
+    """Linux tells of lost carriers once a second: after a bridge's, the twin's is mostly told late. The port's own is looked at."""
+    with on("net_af_packet", tmp_path) as network:
+        gateway = network.start()
+        network.router.batch(["link add br0 type bridge", "link add in0 type veth peer name in1", "link set in0 master br0",
+                              "link set in0 up", "link set in1 up", "link set br0 up"])
+        assert wait_until(lambda: "state UP" in network.router.ip("link show br0"), 3)
+        time.sleep(1.2)
+        with Load(network):
+            network.router.ip("link set in1 down")
+            time.sleep(1.05)
+            take_down_there(network)
+            time.sleep(1.5)
+            # 5,000 frames a second came, of which the ring took 512.
+            assert gateway.drops().get("tx_full", 0) < 2000, gateway.drops()
+        assert gateway.stats()["conserved"]
+
+
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_what_finds_the_receive_ring_full_is_counted_as_missed(tmp_path, driver):
     """The gateway stands still while 8,000 frames arrive: each of them was received or missed."""

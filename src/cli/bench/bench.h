@@ -41,11 +41,12 @@ struct BenchOptions {
 // An Error when there is no GPU.
 Expected<device::LinkCeilings> print_ceilings(const BenchOptions& options, bool quick);
 
-// What a bench prints when print_ceilings() has an Error.
+// What a bench that needs no GPU prints when print_ceilings() has an Error.
 std::string no_gpu_line(const Error& error);
 
-// An Error for what no bench can be run with on this machine, named by its option. Opens the files, reads nothing.
-Expected<void> check_options(const BenchOptions& options);
+// An Error for what no bench, or none that measures the GPU, can be run with on this machine, named by its option.
+// Opens the files, reads nothing.
+Expected<void> check_options(const BenchOptions& options, bool measures_gpu);
 
 // Exit status each: 0 ok, 1 a figure could not be verified or measured, or a goal was missed (goals.h), 2 bad input.
 int bench_link(const BenchOptions& options);

@@ -11,11 +11,11 @@
 
 #include "cli/bench/bench.h"
 #include "cli/bench/checked.h"
+#include "cli/bench/churn_windows.h"
 #include "cli/bench/csv.h"
 #include "cli/bench/goals.h"
 #include "cli/bench/memory_use.h"
 #include "cli/bench/router_rig.h"
-#include "cli/bench/spread.h"
 #include "cli/bench/updates.h"
 #include "cli/bench/verify_table.h"
 #include "function/route/route.h"
@@ -29,24 +29,6 @@ constexpr double usual_load = 0.5;  // of the saturated rate
 constexpr std::size_t made_updates = 100'000;
 constexpr double made_per_second = 5'000;
 constexpr std::uint64_t verified_frames = 200'000;
-
-struct Windows {
-  std::vector<Outcome> of;
-  Spread spread(double Outcome::*figure) const {
-    std::vector<double> values;
-    for (const Outcome& one : of) {
-      values.push_back(one.*figure);
-    }
-    return spread_of(values);
-  }
-  std::uint64_t sum(std::uint64_t Outcome::*figure) const {
-    std::uint64_t all = 0;
-    for (const Outcome& one : of) {
-      all += one.*figure;
-    }
-    return all;
-  }
-};
 
 std::string text(const Spread& spread) {
   return fmt::format("{:.1f} ({:.1f} to {:.1f})", spread.median, spread.low, spread.high);
@@ -160,12 +142,7 @@ std::string drops_text(const engine::EngineStats& stats) {
 }
 
 void judge(Goals& goals, const std::array<Windows, 2>& windows, std::uint64_t grown) {
-  const auto within = [&](const char* what, double Outcome::*figure) {
-    goals.at_most(fmt::format("{} with updates, median of the windows", what), windows[1].spread(figure).median,
-                  windows[0].spread(figure).high, "us, and the most without");
-  };
-  within("p99", &Outcome::p99_us);
-  within("worst", &Outcome::max_us);
+  judge_updates(goals, windows[0], windows[1]);
   // A table that is rebuilt is a table that is allocated.
   goals.at_most("growth of DPDK's heap", static_cast<double>(grown) / 1024, 0, "KB");
 }

@@ -58,23 +58,27 @@ Expected<void> check_numbers(const BenchOptions& options) {
 }
 
 // Before minutes of measuring on the CPU, not after them.
-Expected<void> check_gpu(const std::string& device) {
+Expected<void> check_gpu(const std::string& device, bool measures_gpu) {
   const auto index = device::gpu_index(device);
-  if (!index) {
+  if (!index && !measures_gpu) {
     return {};
+  }
+  if (device == "cpu") {
+    return make_error("--device cpu: this bench measures the GPU: give cuda:N, or auto for cuda:0");
   }
   const auto gpus = device::list_gpus();
   if (!gpus) {
-    return make_error("--device " + device + ": " + gpus.error().message);
+    return make_error("--device " + device + ": " + gpus.error().message +
+                      (index ? "" : "; this bench measures the GPU"));
   }
-  if (static_cast<std::size_t>(*index) >= gpus->size()) {
+  if (static_cast<std::size_t>(index.value_or(0)) >= gpus->size()) {
     return make_error("--device " + device + ": no such GPU: this machine has " + std::to_string(gpus->size()) +
                       ", from cuda:0");
   }
   return {};
 }
 
-Expected<void> check_machine(const BenchOptions& options) {
+Expected<void> check_machine(const BenchOptions& options, bool measures_gpu) {
   const std::size_t cores = std::min<std::size_t>(most_lanes, allowed_cores().size());
   if (options.lanes > cores) {
     return make_error("--lanes " + std::to_string(options.lanes) +
@@ -85,7 +89,7 @@ Expected<void> check_machine(const BenchOptions& options) {
     return make_error("--frames " + std::to_string(options.frames) + ": " +
                       std::to_string(port::ReplayOptions::least_frames) + " is the least");
   }
-  return check_gpu(options.device);
+  return check_gpu(options.device, measures_gpu);
 }
 
 }  // namespace
@@ -94,7 +98,7 @@ std::string no_gpu_line(const Error& error) {
   return error.message.starts_with("no GPU") ? error.message : "no GPU: " + error.message;
 }
 
-Expected<void> check_options(const BenchOptions& options) {
+Expected<void> check_options(const BenchOptions& options, bool measures_gpu) {
   if (!std::regex_match(options.device, std::regex("auto|cpu|cuda:[0-9]{1,3}"))) {
     return make_error("--device " + options.device + ": the devices are auto, cpu and cuda:N");
   }
@@ -132,7 +136,7 @@ Expected<void> check_options(const BenchOptions& options) {
   if (const auto settings = Settings::from_text(options.function_settings, "--settings", diagnostics); !settings) {
     return tl::unexpected(settings.error());
   }
-  return check_machine(options);
+  return check_machine(options, measures_gpu);
 }
 
 }  // namespace sluice::cli::bench

@@ -91,7 +91,7 @@ class AdjacencyTable {
 
   void set_mac(PortIndex port, const packet::IpAddress& address, const packet::MacAddress& mac);
   void clear_mac(PortIndex port, const packet::IpAddress& address);
-  // The route of (prefix, metric) is on this port's link, or, without a port, on none (any more): on_link_prefixes.h.
+  // The route of (prefix, metric) is on this port's link, elsewhere, or says nothing (any more): on_link_prefixes.h.
   // Cost: a look-up of the link, and one store, for each gateway of any_port inside the prefix.
   void set_on_link(const packet::IpPrefix& prefix, std::uint32_t metric, std::optional<PortIndex> port);
 

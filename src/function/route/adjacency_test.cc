@@ -145,10 +145,10 @@ class LateLinksTest : public testing::Test {
       for (const auto& [route, link] : links_) {  // of one prefix the lowest metric first
         if (route.first.length > longest && route.first.contains(gateway)) {
           longest = route.first.length;
-          port = link;
+          port = link == OnLinkPrefixes::elsewhere ? AdjacencyTable::any_port : link;
         }
       }
-      const bool covered = longest >= 0;
+      const bool covered = port != AdjacencyTable::any_port;
       ASSERT_EQ(table_.next_hops(id).at(0).port, port) << gateway.str();
       ASSERT_EQ(table_.at(id).word, covered ? Adjacency::of(AdjacencyKind::forward, port, mac_of(port)).word
                                             : Adjacency::of(AdjacencyKind::unresolved).word)
@@ -196,12 +196,15 @@ TEST_F(LateLinksTest, AnyCourseOfLinksAndGatewaysEndsAsALookAtAllOfThemSays) {
   for (int step = 0; step < 3000; ++step) {
     const packet::IpAddress address = *packet::IpAddress::parse(any_address());
     const auto prefix = packet::IpPrefix::of(address, (address.family == 4 ? lengths4 : lengths6)[below(6)]);
-    switch (below(4)) {
+    switch (below(5)) {
       case 0:
         hold(address.str());  // new, or once more
         break;
       case 1:
         set(prefix, below(2), std::nullopt);
+        break;
+      case 2:
+        set(prefix, below(2), OnLinkPrefixes::elsewhere);
         break;
       default:
         set(prefix, below(2), static_cast<PortIndex>(below(ports)));

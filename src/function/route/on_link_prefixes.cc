@@ -21,7 +21,7 @@ std::optional<PortIndex> OnLinkPrefixes::port_of(const packet::IpAddress& addres
   for (const auto& [length, links] : by_length_) {
     const auto prefix = packet::IpPrefix::of(address, length);
     if (const auto lowest = links.lower_bound({prefix, 0}); lowest != links.end() && lowest->first.first == prefix) {
-      return lowest->second;
+      return lowest->second == elsewhere ? std::nullopt : std::optional(lowest->second);
     }
   }
   return std::nullopt;

@@ -1,4 +1,5 @@
 // The prefixes that lie on a link, by routes without a gateway, and the port of the longest one that covers an address.
+// Those that lie elsewhere are here too: inside a longer one of them an address is not on a shorter one's link.
 //
 // Several routes may say where one prefix lies: the lowest metric decides.
 //
@@ -18,9 +19,13 @@ namespace sluice::function {
 
 class OnLinkPrefixes {
  public:
-  // The route of (prefix, metric) is on this port's link, or, without a port, on none. False: that was known.
+  // On the links of several ports (which one, no route says), on an interface that is no port's, this host, or nowhere.
+  static constexpr PortIndex elsewhere = 0xffff;
+
+  // The route of (prefix, metric) is on this port's link, or elsewhere; without a port it says nothing, or is gone.
+  // False: that was known.
   bool set(const packet::IpPrefix& prefix, std::uint32_t metric, std::optional<PortIndex> port);
-  // Nothing: no prefix covers the address.
+  // Nothing: no prefix covers the address, or the longest one lies elsewhere.
   std::optional<PortIndex> port_of(const packet::IpAddress& address) const;
 
  private:

@@ -6,15 +6,29 @@
 namespace sluice::function {
 namespace {
 
-// The port on whose link the route says that its prefix lies; of several the last.
+bool is_on_link(const NextHop& hop) {
+  return hop.gateway.empty() && hop.port != AdjacencyTable::any_port;
+}
+
+// Every link has these addresses (RFC 4291 section 2.5.6): the route that punts them does not say where one is.
+bool is_on_every_link(const packet::IpPrefix& prefix) {
+  return prefix.address.family == 6 && prefix.length == 10 && prefix.address.bytes[0] == 0xfe &&
+         prefix.address.bytes[1] == 0x80;
+}
+
+// The port on whose link the route says that its prefix lies. Elsewhere: on several, or beside a gateway, or the route
+// does not forward. Nothing: it says nothing about links.
 std::optional<PortIndex> link_of(const Route& route) {
-  std::optional<PortIndex> port;
-  for (const NextHop& hop : route.next_hops) {
-    if (hop.gateway.empty() && route.kind == RouteKind::unicast && hop.port != AdjacencyTable::any_port) {
-      port = hop.port;
-    }
+  if (route.kind != RouteKind::unicast) {
+    return is_on_every_link(route.prefix) ? std::nullopt : std::optional(OnLinkPrefixes::elsewhere);
   }
-  return port;
+  if (std::ranges::none_of(route.next_hops, &is_on_link)) {
+    return std::nullopt;
+  }
+  const PortIndex port = route.next_hops.front().port;
+  const bool one =
+      std::ranges::all_of(route.next_hops, [&](const NextHop& hop) { return is_on_link(hop) && hop.port == port; });
+  return one ? port : OnLinkPrefixes::elsewhere;
 }
 
 std::size_t family_index(const packet::IpAddress& address) {
@@ -24,11 +38,10 @@ std::size_t family_index(const packet::IpAddress& address) {
 }  // namespace
 
 RouteTable::RouteTable(lookup::Fib& fib, AdjacencyTable& adjacencies, std::size_t ports)
-    : fib_(fib), adjacencies_(adjacencies), mtu_(ports), carries_(ports), up_(ports) {
+    : fib_(fib), adjacencies_(adjacencies), mtu_(ports), carries_(ports), up_(ports, true), carrier_(ports, true) {
   for (std::size_t port = 0; port < ports; ++port) {
     mtu_[port].store(1500);
     carries_[port].store(1500);
-    up_[port].store(true);
   }
 }
 
@@ -286,11 +299,25 @@ Expected<void> RouteTable::take_host_route(const NeighbourKey& key, Neighbour& n
 }
 
 void RouteTable::set_link(PortIndex port, bool up, std::uint32_t mtu) {
+  const std::lock_guard lock(mutex_);
   if (port < mtu_.size()) {
     mtu_[port].store(mtu, std::memory_order_relaxed);
-    up_[port].store(up, std::memory_order_relaxed);
-    carries_[port].store(up ? mtu : 0, std::memory_order_relaxed);
+    up_[port] = up;
+    refresh_link(port);
   }
+}
+
+void RouteTable::set_carrier(PortIndex port, bool up) {
+  const std::lock_guard lock(mutex_);
+  if (port < mtu_.size()) {
+    carrier_[port] = up;
+    refresh_link(port);
+  }
+}
+
+void RouteTable::refresh_link(PortIndex port) {
+  const std::uint32_t mtu = mtu_[port].load(std::memory_order_relaxed);
+  carries_[port].store(up_[port] && carrier_[port] ? mtu : 0, std::memory_order_relaxed);
 }
 
 std::size_t RouteTable::size(int family) const {

@@ -8,8 +8,9 @@
 //
 // Thread-safety: a mutex orders the callers of the control path (mirror, API); lanes never take it. Cost: a hash
 // look-up and one change of the forwarding table per call; for a route, besides, O(log n) to find the neighbours inside
-// its prefix, and a few hash look-ups for each one that no longer route decides on. A route without a gateway besides
-// moves the gateways inside its prefix that were given without a port (adjacency.h): no route through them changes.
+// its prefix, and a few hash look-ups for each one that no longer route decides on. A route without a gateway, or one
+// that does not forward, besides moves the gateways inside its prefix that were given without a port (adjacency.h): no
+// route through them changes.
 #pragma once
 
 #include <array>
@@ -44,9 +45,11 @@ class RouteTable : public ControlPlane {
                                const packet::MacAddress& mac) override;
   Expected<void> remove_neighbour(PortIndex port, const packet::IpAddress& address) override;
   void set_link(PortIndex port, bool up, std::uint32_t mtu) override;
+  // Whether the port's device itself has a link. Its link is up when this and set_link() both say so: the kernel tells
+  // up to a second late that a twin lost its carrier.
+  void set_carrier(PortIndex port, bool up);
 
   std::size_t size(int family) const;
-  bool link_up(PortIndex port) const { return up_[port].load(std::memory_order_relaxed); }
   std::uint32_t mtu(PortIndex port) const { return mtu_[port].load(std::memory_order_relaxed); }
   // Both in one look: the MTU of a link that is up, or 0.
   std::uint32_t carries(PortIndex port) const { return carries_[port].load(std::memory_order_relaxed); }
@@ -94,6 +97,7 @@ class RouteTable : public ControlPlane {
   void judge_inside(const packet::IpPrefix& prefix);
   void judge_waiting(std::uint8_t family);
   Expected<void> put_host_route(const NeighbourKey& key, Neighbour& neighbour);
+  void refresh_link(PortIndex port);
   Expected<void> take_host_route(const NeighbourKey& key, Neighbour& neighbour);
 
   lookup::Fib& fib_;
@@ -106,7 +110,7 @@ class RouteTable : public ControlPlane {
   std::set<NeighbourKey> waiting_;  // whose host route found no room
   std::atomic<std::size_t> neighbour_count_{0};
   std::vector<std::atomic<std::uint32_t>> mtu_, carries_;
-  std::vector<std::atomic<bool>> up_;
+  std::vector<bool> up_, carrier_;
 };
 
 }  // namespace sluice::function

@@ -258,6 +258,63 @@ TEST_F(RouteTableTest, ALinkIsKnownAsLongAsOneRouteSaysSo) {
   EXPECT_EQ(port_of("10.0.0.4"), AdjacencyTable::any_port);
 }
 
+TEST_F(RouteTableTest, AnOnLinkRouteOfSeveralPortsPutsNoGatewayOnOneOfThem) {
+  const auto add_hops = [&](std::vector<NextHop> hops) {
+    return table_->add_route({*packet::IpPrefix::parse("10.0.0.0/24"), RouteKind::unicast, std::move(hops), 0, 0});
+  };
+  const auto gateway_port = [&] {
+    return adjacencies_.next_hops(fib_->find(*packet::IpPrefix::parse("20.0.0.0/8"))).at(0).port;
+  };
+  const packet::IpAddress router = *packet::IpAddress::parse("10.1.0.1");
+  ASSERT_TRUE(add("10.0.0.0/8", 0, ""));
+  ASSERT_TRUE(add("20.0.0.0/8", AdjacencyTable::any_port, "10.0.0.2"));
+  EXPECT_EQ(gateway_port(), 0);
+  ASSERT_TRUE(add_hops({{0, {}, 1}, {1, {}, 1}}));  // nexthop dev a nexthop dev b
+  EXPECT_EQ(gateway_port(), AdjacencyTable::any_port) << "nor is it on the link of the shorter prefix";
+  ASSERT_TRUE(add_hops({{1, {}, 1}, {1, {}, 2}}));
+  EXPECT_EQ(gateway_port(), 1);
+  ASSERT_TRUE(add_hops({{1, {}, 1}, {1, router, 1}}));
+  EXPECT_EQ(gateway_port(), AdjacencyTable::any_port);
+  ASSERT_TRUE(remove("10.0.0.0/24"));
+  EXPECT_EQ(gateway_port(), 0);
+}
+
+TEST_F(RouteTableTest, ARouteThatDoesNotForwardKeepsGatewaysOffTheLinkOfAShorterPrefix) {
+  const auto port_of = [&](const char* route) {
+    return adjacencies_.next_hops(fib_->find(*packet::IpPrefix::parse(route))).at(0).port;
+  };
+  ASSERT_TRUE(add("10.0.0.0/8", 0, ""));
+  ASSERT_TRUE(add("20.0.0.0/8", AdjacencyTable::any_port, "10.0.0.2"));
+  for (const RouteKind kind : {RouteKind::local, RouteKind::blackhole, RouteKind::unreachable}) {
+    ASSERT_TRUE(table_->add_route({*packet::IpPrefix::parse("10.0.0.0/24"), kind, {}, 0, 0}));
+    EXPECT_EQ(port_of("20.0.0.0/8"), AdjacencyTable::any_port);
+    ASSERT_TRUE(add("10.0.0.0/24", 1, ""));
+    EXPECT_EQ(port_of("20.0.0.0/8"), 1) << "the prefix is on a port's link now";
+    ASSERT_TRUE(remove("10.0.0.0/24"));
+    EXPECT_EQ(port_of("20.0.0.0/8"), 0);
+  }
+  // The mirror punts fe80::/10 always; a link that the configuration names has such gateways all the same.
+  ASSERT_TRUE(table_->add_route({*packet::IpPrefix::parse("fe80::/10"), RouteKind::local, {}, 0, 0}));
+  ASSERT_TRUE(add("fe80::/10", 1, "", static_metric));
+  ASSERT_TRUE(add("2001:db8::/32", AdjacencyTable::any_port, "fe80::2"));
+  EXPECT_EQ(port_of("2001:db8::/32"), 1);
+}
+
+TEST_F(RouteTableTest, ALinkIsUpWhenTheDeviceAndTheTwinBothSaySo) {
+  for (const bool device : {false, true, false}) {
+    for (const bool twin : {true, false, true}) {
+      table_->set_carrier(1, device);
+      table_->set_link(1, twin, 1400);
+      EXPECT_EQ(table_->carries(1), device && twin ? 1400U : 0U);
+      table_->set_link(1, twin, 1300);
+      table_->set_carrier(1, device);  // last
+      EXPECT_EQ(table_->carries(1), device && twin ? 1300U : 0U);
+      EXPECT_EQ(table_->mtu(1), 1300U);
+      EXPECT_EQ(table_->carries(0), 1500U);
+    }
+  }
+}
+
 TEST_F(RouteTableTest, AGatewayWithoutAPortFollowsTheLongestLinkAndNoRouteIsRewritten) {
   constexpr PortIndex any = AdjacencyTable::any_port;
   const auto expect_on = [&](PortIndex port, const char* what) {
