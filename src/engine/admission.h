@@ -8,12 +8,13 @@
 // rate; it is averaged over the last few batches. A frame is refused when all that adds up to more than eight tenths of
 // the deadline; the rest is for what the average does not show.
 //
-// With nothing ahead, fresh frames are let in whatever the last batches met. Batches may hold more than a deadline's
-// work: a lane lets in no more than it gets done in time, and the rest waits where it is judged, in the receive queue.
-// A port that does not say when frames arrived (port.h, waited()) delivers them with an age of 0.
+// A lane with more than six tenths of a deadline's work under way receives nothing (full()): what comes waits in the
+// receive queue, which loses what it has no room for, and is judged when it is collected. With nothing ahead, fresh
+// frames are let in whatever the last batches met. A port that does not say when frames arrived (port.h, waited())
+// delivers them with an age of 0.
 //
-// Thread-safety: left() from the forwarder's thread, in_time() from the collector's. Cost: a multiplication per burst,
-// a division per batch.
+// Thread-safety: left() from the forwarder's thread, the others from the collector's. Cost: two multiplications per
+// burst, a division per batch.
 #pragma once
 
 #include <atomic>
@@ -26,7 +27,9 @@ class Admission {
   // In ticks. Lets everything in when it is made without a deadline.
   Admission() = default;
   Admission(std::uint64_t deadline, std::uint64_t cycle)
-      : cycle_(cycle), budget_(static_cast<double>(deadline) * budget_share) {}
+      : cycle_(cycle),
+        budget_(static_cast<double>(deadline) * budget_share),
+        most_(static_cast<double>(deadline) * share_under_way) {}
 
   // A batch has left `ticks` after it was sealed; of the lane's frames `ahead` were under way then, its own included.
   void left(std::uint64_t ticks, std::uint64_t ahead) {
@@ -36,19 +39,25 @@ class Admission {
       ticks_per_frame_.store(before + (mine - before) * (before > 0 ? share_of_last : 1), std::memory_order_relaxed);
     }
   }
+  // Whether a lane with so many frames under way should not receive now.
+  bool full(std::uint64_t ahead) const { return time_for(ahead) > most_; }
   // Whether a frame of this age can leave in time behind those `ahead`, collected ones included; `in_cycles`: its batch
   // will wait for a time point.
   bool in_time(std::uint64_t age, std::uint64_t ahead, bool in_cycles) const {
-    const double rest = static_cast<double>(ahead) * ticks_per_frame_.load(std::memory_order_relaxed);
-    return static_cast<double>(age + (in_cycles ? cycle_ : 0)) + rest <= budget_;
+    return static_cast<double>(age + (in_cycles ? cycle_ : 0)) + time_for(ahead) <= budget_;
   }
 
  private:
   static constexpr double budget_share = 0.8;
+  static constexpr double share_under_way = 0.6;
   static constexpr double share_of_last = 0.25;
 
+  double time_for(std::uint64_t frames) const {
+    return static_cast<double>(frames) * ticks_per_frame_.load(std::memory_order_relaxed);
+  }
+
   std::uint64_t cycle_ = 0;
-  double budget_ = 1e300;
+  double budget_ = 1e300, most_ = 1e300;
   std::atomic<double> ticks_per_frame_{0};
 };
 

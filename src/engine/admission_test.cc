@@ -53,6 +53,16 @@ TEST(Admission, FreshFramesWithNothingAheadAreLetInWhateverTheLastBatchMet) {
   EXPECT_FALSE(admission.in_time(0, 1, true));
 }
 
+TEST(Admission, MoreThanSixTenthsOfADeadlinesWorkUnderWayIsFull) {
+  Admission admission(1000, 100);
+  EXPECT_FALSE(admission.full(1'000'000));  // no batch has left yet
+  admission.left(300, 600);
+  EXPECT_FALSE(admission.full(1200));
+  EXPECT_TRUE(admission.full(1202));
+  EXPECT_FALSE(admission.full(0));
+  EXPECT_FALSE(Admission().full(UINT64_MAX));
+}
+
 constexpr double us_per_frame = 10;
 
 // Takes a core `us_per_frame` for each frame.

@@ -240,7 +240,12 @@ unsigned Lane::receive() {
   }
   std::uint64_t now = 0;
   bool took_all = false;
-  const unsigned count = receive_burst(now, took_all);
+  unsigned count = 0;
+  if (admission_.full(in_flight())) [[unlikely]] {
+    collected_counters_.receive_stalls.add(1);
+  } else {
+    count = receive_burst(now, took_all);
+  }
   std::uint32_t load = 0;
   if (count != 0 && !in_time(now)) [[unlikely]] {
     refuse(count);
