@@ -121,7 +121,7 @@ void lane_metrics(Exposition& out, const Snapshot& s) {
   counter("lane_batches_total", "Batches that a lane collected", &LaneSnapshot::batches);
   counter("lane_full_batches_total", "Batches handed on before the time point because they were full",
           &LaneSnapshot::sealed_full);
-  counter("lane_receive_stalls_total", "Polls that did not receive because every batch was in use or the lane full",
+  counter("lane_receive_stalls_total", "Polls that could not receive because every batch was in use",
           &LaneSnapshot::receive_stalls);
   counter("lane_deadline_misses_total", "Frames transmitted after their deadline", &LaneSnapshot::misses);
   counter("lane_deadline_misses_away_total",

@@ -91,7 +91,6 @@ void Lane::hand_over(Batch& batch) {
   open_count_ = 0;
   seal_is_due_ = false;
   batch.sealed_tsc = rte_rdtsc();
-  batch.ahead = in_flight();
   if (device_computes()) {
     collected_counters_.batches_gpu.add(1);
     collected_counters_.frames_gpu.add(batch.count);
@@ -186,7 +185,7 @@ bool Lane::in_time(std::uint64_t rx_tsc) const {
     const std::uint64_t now = rte_rdtsc();
     age = now > rx_tsc ? now - rx_tsc : 0;  // another core's counter said when
   }
-  return admission_.in_time(age, in_flight(), device_computes());
+  return admission_.in_time(age, device_computes());
 }
 
 void Lane::refuse(unsigned count) {
@@ -240,12 +239,7 @@ unsigned Lane::receive() {
   }
   std::uint64_t now = 0;
   bool took_all = false;
-  unsigned count = 0;
-  if (admission_.full(in_flight())) [[unlikely]] {
-    collected_counters_.receive_stalls.add(1);
-  } else {
-    count = receive_burst(now, took_all);
-  }
+  const unsigned count = receive_burst(now, took_all);
   std::uint32_t load = 0;
   if (count != 0 && !in_time(now)) [[unlikely]] {
     refuse(count);
@@ -279,7 +273,7 @@ unsigned Lane::forward_done() {
       break;
     }
     forward(*batch);
-    admission_.left(rte_rdtsc() - batch->sealed_tsc, batch->ahead);
+    admission_.took(rte_rdtsc() - batch->sealed_tsc);
     forwarded_.add(batch->count);
     ring_->release();
     ++batches;
