@@ -22,6 +22,7 @@ namespace {
 
 constexpr std::size_t churned_routes = 20'000;
 constexpr unsigned changes_per_second = 5'000;
+constexpr std::size_t grown_mappings = 4;   // that are named
 constexpr double allowed_growth_kb = 8192;  // of the allocator's own making
 
 void print_start(function::Routing& routing) {
@@ -107,6 +108,7 @@ struct Held {
   std::uint64_t resident = 0;
   std::uint64_t first_resident = 0;
   std::uint64_t first_dpdk = 0;  // on hugepages, which the resident size does not show
+  Resident first_mappings, last_mappings;
 };
 
 Expected<Held> hold(engine::Engine& engine, Churn& churn, Series& series, double length) {
@@ -125,6 +127,7 @@ Expected<Held> hold(engine::Engine& engine, Churn& churn, Series& series, double
     if (held.first_resident == 0 && seconds() >= held.settled) {
       held.first_resident = held.resident;
       held.first_dpdk = dpdk_bytes();
+      held.first_mappings = resident_by_mapping();
     }
     if (series.due(seconds())) {
       series.sample(seconds(), held.resident, churn.changes(), engine.stats());
@@ -138,6 +141,7 @@ Expected<Held> hold(engine::Engine& engine, Churn& churn, Series& series, double
     }
   }
   held.seconds = seconds();
+  held.last_mappings = resident_by_mapping();
   return held;
 }
 
@@ -190,6 +194,7 @@ int bench_soak(const BenchOptions& options) {
       "%+ld KB since second %.0f; DPDK's heap %+ld KB\n",
       held->seconds, churn.changes(), stats.total.tx_frames, stats.total.dropped, stats.total.misses,
       held->resident >> 20, growth >> 10, held->settled, dpdk_growth >> 10);
+  std::printf("grown: %s\n", growth_text(held->first_mappings, held->last_mappings, grown_mappings).c_str());
   if (!series->complete()) {
     return fail("the series was not written to " + options.csv + " as a whole");
   }
