@@ -1,6 +1,7 @@
 """Every test here needs real hosts: without the privilege for them all are skipped, with one line that says why."""
 
 import pathlib
+import signal
 import sys
 
 import pytest
@@ -12,6 +13,10 @@ from hosts import why_not  # noqa: E402
 from topology import Topology  # noqa: E402
 
 _reason = why_not()
+
+# What a job in the background starts ignores Ctrl-C and so would everything under test; what pytest catches is the default again
+# in the programs that it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items):
