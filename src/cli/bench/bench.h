@@ -41,6 +41,9 @@ struct BenchOptions {
 // An Error when there is no GPU.
 Expected<device::LinkCeilings> print_ceilings(const BenchOptions& options, bool quick);
 
+// Measured again, after a run: raises what was too low because a noisy moment came before it.
+Expected<void> probe_again(const BenchOptions& options, device::LinkCeilings& ceilings);
+
 // What a bench that needs no GPU prints when print_ceilings() has an Error.
 std::string no_gpu_line(const Error& error);
 

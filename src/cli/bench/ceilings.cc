@@ -77,7 +77,37 @@ Expected<void> print_jitter(const BenchOptions& options, const device::LinkCeili
   return {};
 }
 
+// Other guests share the host's memory: the best of `tries` more short ones counts.
+void probe_more(Bed& bed, const device::LinkProbeOptions& options, unsigned tries, device::LinkCeilings& best) {
+  device::LinkProbeOptions quick = options;
+  quick.quick = true;
+  for (unsigned i = 0; i < tries; ++i) {
+    if (const auto next = device::probe_link(*bed.gpu, quick)) {
+      best.large.up = std::max(best.large.up, next->large.up);
+      best.large.down = std::max(best.large.down, next->large.down);
+      best.large.both = std::max(best.large.both, next->large.both);
+    }
+  }
+}
+
+device::LinkProbeOptions probe_options(const Bed& bed, bool quick) {
+  device::LinkProbeOptions probe;
+  probe.quick = quick;
+  probe.memory = bed.memory.get();
+  probe.bytes = probe_bytes;
+  return probe;
+}
+
 }  // namespace
+
+Expected<void> probe_again(const BenchOptions& options, device::LinkCeilings& best) {
+  auto bed = Bed::make(options, 1);
+  if (!bed) {
+    return tl::unexpected(bed.error());
+  }
+  probe_more(*bed, probe_options(*bed, true), probe_tries, best);
+  return {};
+}
 
 Expected<device::LinkCeilings> print_ceilings(const BenchOptions& options, bool quick) {
   const unsigned cores = default_lanes(options);
@@ -91,22 +121,10 @@ Expected<device::LinkCeilings> print_ceilings(const BenchOptions& options, bool 
   if (!bed) {
     return tl::unexpected(bed.error());
   }
-  device::LinkProbeOptions probe;
-  probe.quick = quick;
-  probe.memory = bed->memory.get();
-  probe.bytes = probe_bytes;
+  const device::LinkProbeOptions probe = probe_options(*bed, quick);
   auto ceilings = device::probe_link(*bed->gpu, probe);
-  // Other guests share the host's memory: the best of several tries is the ceiling.
-  for (unsigned again = 1; ceilings && again < probe_tries; ++again) {
-    device::LinkProbeOptions short_probe = probe;
-    short_probe.quick = true;
-    if (const auto next = device::probe_link(*bed->gpu, short_probe)) {
-      ceilings->large.up = std::max(ceilings->large.up, next->large.up);
-      ceilings->large.down = std::max(ceilings->large.down, next->large.down);
-      ceilings->large.both = std::max(ceilings->large.both, next->large.both);
-    }
-  }
   if (ceilings) {
+    probe_more(*bed, probe, probe_tries - 1, *ceilings);
     std::printf("%s\n", device::link_table(bed->gpu->info(), *ceilings).c_str());
     std::fflush(stdout);
   }
