@@ -142,6 +142,20 @@ TEST_F(LaneTest, TheCoresBatchesDoNotOvertakeTheDevices) {
   EXPECT_EQ(take_out(), 361U);
 }
 
+// The worker sleeps through time points while nothing goes to the device; a lane's load is still that of one cycle.
+TEST_F(LaneTest, ALowLoadStaysOnTheCoreWhereTheWorkerSleeps) {
+  make({.cpu_below = 256});
+  for (int sleep = 0; sleep < 5; ++sleep) {
+    arrive(1000);
+    collect();
+    time_points(70);
+    EXPECT_FALSE(lane_->on_device());
+    lane_->forward_round();
+    EXPECT_EQ(take_out(), 1000U);
+  }
+  EXPECT_EQ(collected().frames_gpu.get(), 0U);
+}
+
 TEST_F(LaneTest, AnIdleLaneLeavesTheDeviceAtOnce) {
   make({.cpu_below = 256});
   cycle(256);
