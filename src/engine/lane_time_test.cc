@@ -61,6 +61,15 @@ TEST_F(LaneTest, ACycleCountsOnlyWhereTheDeviceComputes) {
   EXPECT_EQ(lane_->in_flight(), 8U);
 }
 
+TEST_F(LaneTest, WhatAnotherCoresCounterPutsAheadHasNoAge) {
+  make(ten_seconds(0));
+  time_point();
+  arrive_at(3, rte_rdtsc() + 1000 * rte_get_tsc_hz());
+  collect();
+  EXPECT_EQ(lane_->in_flight(), 3U);
+  EXPECT_EQ(drops(overdue), 0U);
+}
+
 // Bursts that fall due twice as often as the core can compute them, into a queue with room for twelve. Time passes in
 // tenths of a second of the test's own: a frame arrives with the age that it has by then, and all of a batch is older
 // when it has been computed.
@@ -143,6 +152,20 @@ TEST_F(LaneTest, LatenessWhileAThreadWasAwayIsToldApart) {
     EXPECT_EQ(take_out(), 3U);
     EXPECT_EQ(lane_->forwarder_counters().misses.get(), 3U) << one.name;
     EXPECT_EQ(lane_->forwarder_counters().misses_away.get(), one.excused ? 3U : 0U) << one.name;
+  }
+}
+
+// As when another thread's watch is read while it counts a gap: in doubt a miss is the engine's.
+TEST_F(LaneTest, AnAbsenceOfLessThanNothingExcusesNothing) {
+  for (const auto before : {&Segment::lane_away, &Segment::worker_away}) {
+    make({.cpu_below = 1000, .deadline_tsc = 2 * rte_get_tsc_hz(), .shares_queue = true});
+    function_.while_computing = [&](Batch& batch) { batch.segment[0].*before = UINT64_MAX / 2; };
+    arrive_at(3, rte_rdtsc() - 5 * rte_get_tsc_hz());
+    collect();
+    lane_->forward_round();
+    EXPECT_EQ(take_out(), 3U);
+    EXPECT_EQ(lane_->forwarder_counters().misses.get(), 3U);
+    EXPECT_EQ(lane_->forwarder_counters().misses_away.get(), 0U);
   }
 }
 
