@@ -177,14 +177,10 @@ unsigned Lane::join_pieces(unsigned count) {
   return kept;
 }
 
-// Whether a burst of that time of arrival can leave before its deadline. A port that does not know it says "just now".
+// Whether a burst of that time of arrival (Segment::rx_tsc) can leave before its deadline.
 bool Lane::in_time(std::uint64_t rx_tsc) const {
-  const port::Port& port = *parts_.ports[parts_.port];
-  std::uint64_t age = port.waited(parts_.queue);
-  if (parts_.shares_queue) {
-    const std::uint64_t now = rte_rdtsc();
-    age = now > rx_tsc ? now - rx_tsc : 0;  // another core's counter said when
-  }
+  const std::uint64_t now = rte_rdtsc();
+  const std::uint64_t age = now > rx_tsc ? now - rx_tsc : 0;  // another core's counter may have said when
   return admission_.in_time(age, device_computes());
 }
 
