@@ -80,9 +80,10 @@ EngineStats offer_too_much(Admit admission) {
     return std::make_unique<SlowFunction>();
   });
   EXPECT_TRUE(engine) << (engine ? "" : engine.error().message);
-  if (!engine || !(*engine)->start()) {
+  if (!engine) {
     return {};
   }
+  (*engine)->start();
   std::this_thread::sleep_for(std::chrono::milliseconds(600));
   (*engine)->stop();
   return (*engine)->stats();

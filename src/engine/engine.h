@@ -38,7 +38,7 @@ class Engine {
                                                   const GpuOpener& open_gpu = device::Gpu::open);
   ~Engine();
 
-  Expected<void> start();
+  void start();
   void stop();
 
   EngineStats stats() const;
