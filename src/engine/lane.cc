@@ -177,10 +177,15 @@ unsigned Lane::join_pieces(unsigned count) {
   return kept;
 }
 
-// Whether a burst of that time of arrival (Segment::rx_tsc) can leave before its deadline.
+// Whether a burst of that time of arrival can leave before its deadline. A port that does not know it says "just now",
+// and its frames are never refused, not even when the thread was kept away between receiving and judging them.
 bool Lane::in_time(std::uint64_t rx_tsc) const {
-  const std::uint64_t now = rte_rdtsc();
-  const std::uint64_t age = now > rx_tsc ? now - rx_tsc : 0;  // another core's counter may have said when
+  const port::Port& port = *parts_.ports[parts_.port];
+  std::uint64_t age = port.waited(parts_.queue);
+  if (parts_.shares_queue) {
+    const std::uint64_t now = rte_rdtsc();
+    age = now > rx_tsc ? now - rx_tsc : 0;  // another core's counter said when
+  }
   return admission_.in_time(age, device_computes());
 }
 
