@@ -177,9 +177,7 @@ Expected<void> Gateway::run() {
   sigaddset(&signals, SIGHUP);
   // Blocked by main() before any thread was made, so that they all arrive here.
   const int signal_fd = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
-  if (auto started = engine_->start(); !started) {
-    return started;
-  }
+  engine_->start();
   spdlog::info("running; end with Ctrl-C");
 
   pollfd fds[3] = {{signal_fd, POLLIN, 0}, {wake_fd_, POLLIN, 0}, {mirror_ ? mirror_->fd() : -1, POLLIN, 0}};

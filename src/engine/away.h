@@ -27,9 +27,9 @@ class AwayWatch {
     last_ = now;
     if (gap > gap_tsc_) [[unlikely]] {
       times_.add(1);
-      ticks_.add(gap);
-      last_end_.set(now);
-      last_gap_.set(gap);
+      ticks_.publish(ticks_.get() + gap);
+      last_gap_.publish(gap);
+      last_end_.publish(now);
       if (gap > longest_.get()) {
         longest_.set(gap);
       }
@@ -42,10 +42,17 @@ class AwayWatch {
   std::uint64_t ticks() const { return ticks_.get(); }  // together
   std::uint64_t longest() const { return longest_.get(); }
   // Together, until that moment, which may lie in or before the last gap; an earlier gap that it lies in counts whole.
+  // So may, from another thread, one that is just being counted: two moments' difference is for since().
   std::uint64_t ticks_until(std::uint64_t moment) const {
-    const std::uint64_t end = last_end_.get();
-    return ticks_.get() - (moment < end ? std::min(end - moment, last_gap_.get()) : 0);
+    // Against the writer's order: each is as new as the one before it or newer, so that no gap is taken from a sum
+    // without it.
+    const std::uint64_t end = last_end_.acquire();
+    const std::uint64_t gap = last_gap_.acquire();
+    const std::uint64_t ticks = ticks_.get();
+    return ticks - (moment < end ? std::min(end - moment, gap) : 0);
   }
+  // Between two moments, from ticks_until() of each; 0 where what was read of the earlier one is already more.
+  static std::uint64_t since(std::uint64_t earlier, std::uint64_t later) { return later - std::min(earlier, later); }
 
  private:
   // The writer's own line, and one that others read.

@@ -32,6 +32,12 @@ TEST(AwayWatch, KnowsWhatOfTheLastGapLiesBeforeAMoment) {
   EXPECT_EQ(watch.ticks_until(begin + 90 * us), 100 * us);
 }
 
+TEST(AwayWatch, BetweenTwoMomentsIsNeverLessThanNothing) {
+  EXPECT_EQ(AwayWatch::since(300, 700), 400U);
+  EXPECT_EQ(AwayWatch::since(700, 700), 0U);
+  EXPECT_EQ(AwayWatch::since(701, 700), 0U);
+}
+
 TEST(AwayWatch, ASleepOnPurposeIsNoGap) {
   const std::uint64_t us = rte_get_tsc_hz() / 1'000'000;
   AwayWatch watch;

@@ -26,7 +26,9 @@ enum class BatchState : std::uint32_t { free, open, sealed, in_flight, done, fai
 struct Segment {
   std::uint32_t first;    // index of the burst's first frame in the batch
   std::uint16_t rx_port;  // index of the port that the burst came from
-  std::uint64_t rx_tsc;   // time-stamp counter right after the receive burst
+  // Time-stamp counter right after the receive burst, less what its first frame had waited where the port knows that
+  // (port.h, waited()); of a lane that shares a queue: after the burst of the lane that owns it.
+  std::uint64_t rx_tsc;
   // How long the lane's threads and the worker had been away (away.h) by then, in ticks.
   std::uint64_t lane_away, worker_away;
 };

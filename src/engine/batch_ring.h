@@ -3,8 +3,8 @@
 // Keeping order costs one load per batch, no work per frame, and there is no timeout after which order would be given
 // up.
 //
-// Thread-safety: three roles, each of one thread, and a thread may have several. The collector calls open(), seal() and
-// has_open(), the forwarder oldest() and release(), the worker next_sealed(). in_use(), bytes() and all() are anyone's.
+// Thread-safety: three roles, each of one thread, and a thread may have several. The collector calls open() and seal(),
+// the forwarder oldest() and release(), the worker next_sealed(). in_use(), bytes() and all() are anyone's.
 // A batch itself belongs to whoever acts on its state (engine/batch.h).
 #pragma once
 
@@ -49,7 +49,6 @@ class BatchRing {
     const std::uint64_t oldest = oldest_ticket_.load(std::memory_order_acquire);
     return static_cast<std::uint32_t>(sealed_tickets_.load(std::memory_order_acquire) - oldest);
   }
-  bool has_open() const { return has_open_; }
   std::size_t bytes() const { return bytes_; }
   const std::vector<std::unique_ptr<Batch>>& all() const { return batches_; }
 

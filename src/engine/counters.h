@@ -18,6 +18,9 @@ class Counter {
   void add(std::uint64_t n) { value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }
   void set(std::uint64_t n) { value_.store(n, std::memory_order_relaxed); }
   std::uint64_t get() const { return value_.load(std::memory_order_relaxed); }
+  // Who sees what publish() wrote with acquire() sees all that its writer wrote before.
+  void publish(std::uint64_t n) { value_.store(n, std::memory_order_release); }
+  std::uint64_t acquire() const { return value_.load(std::memory_order_acquire); }
 
  private:
   std::atomic<std::uint64_t> value_{0};

@@ -254,7 +254,7 @@ Expected<void> Engine::attach_device() {
   return {};
 }
 
-Expected<void> Engine::start() {
+void Engine::start() {
   running_ = true;
   host_path_->start();
   if (worker_ && options_.mode != Mode::collector_only) {
@@ -263,7 +263,6 @@ Expected<void> Engine::start() {
   for (const auto& thread : threads_) {
     thread->start();
   }
-  return {};
 }
 
 void Engine::stop() {
@@ -277,7 +276,7 @@ void Engine::stop() {
   for (const auto& thread : threads_) {
     thread->wake();
   }
-  // The worker seals and reaps until nothing is in flight; a second is a thousand cycles.
+  // Lanes seal what they hold, and they and the worker go on until nothing is in flight; a second is a thousand cycles.
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
   const auto drained = [&] {
     return std::all_of(lanes_.begin(), lanes_.end(), [](const auto& lane) { return lane->drained(); });

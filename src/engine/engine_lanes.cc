@@ -69,22 +69,22 @@ Expected<void> Engine::add_lane(std::uint16_t port, std::uint16_t lane_of_port) 
   };
   const bool refuses_overdue =
       options_.admission == Admit::in_time || (options_.admission == Admit::automatic && gpu_ != nullptr);
-  Lane::Parts parts{index,
-                    port,
-                    static_cast<std::uint16_t>(lane_of_port % queues),
-                    std::move(ports),
-                    static_cast<std::uint16_t>(index % forwarders),
-                    host_path_->host_ports(),
-                    lane_of_port == 0,
-                    function_.get(),
-                    &clock_,
-                    options_.mode,
-                    cpu_below,
-                    ticks(options_.deadline),
-                    ticks(timing_.cycle),
-                    timing_.overlap,
-                    refuses_overdue,
-                    shares_queue};
+  Lane::Parts parts{.index = index,
+                    .port = port,
+                    .queue = static_cast<std::uint16_t>(lane_of_port % queues),
+                    .ports = std::move(ports),
+                    .tx_queue = static_cast<std::uint16_t>(index % forwarders),
+                    .host_ports = host_path_->host_ports(),
+                    .drains_injected = lane_of_port == 0,
+                    .function = function_.get(),
+                    .clock = &clock_,
+                    .mode = options_.mode,
+                    .cpu_below = cpu_below,
+                    .deadline_tsc = ticks(options_.deadline),
+                    .cycle_tsc = ticks(timing_.cycle),
+                    .overlap = timing_.overlap,
+                    .refuses_overdue = refuses_overdue,
+                    .shares_queue = shares_queue};
   lanes_.push_back(std::make_unique<Lane>(std::move(parts), std::move(*ring), std::move(*inbox)));
   LaneThread& collector = *threads_[index % collectors];
   LaneThread& forwarder = *threads_[(separate ? collectors : 0) + index % forwarders];

@@ -74,7 +74,6 @@ void EngineStats::add(const Worker& worker) {
   cycles = counters.cycles.get();
   late_cycles = counters.late_cycles.get();
   overruns = counters.overruns.get();
-  failed_batches = counters.failed_batches.get();
 }
 
 std::int64_t EngineStats::imbalance() const {

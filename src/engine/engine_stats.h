@@ -42,7 +42,7 @@ struct EngineStats {
   std::vector<std::uint64_t> drops;  // by packet::Reason
   HistogramSnapshot latency;         // ticks
   HistogramSnapshot device_time;     // ticks
-  std::uint64_t cycles = 0, late_cycles = 0, overruns = 0, failed_batches = 0, slow_launches = 0;
+  std::uint64_t cycles = 0, late_cycles = 0, overruns = 0, slow_launches = 0;
   Away lanes_away, worker_away;
   bool gpu_up = false;
 

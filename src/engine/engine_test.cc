@@ -164,6 +164,27 @@ TEST(Engine, CollectorOnlySendsNothingAndCountsAll) {
   EXPECT_EQ(stats.drops[measured_only], stats.total.rx_frames);
 }
 
+TEST(Engine, AFrameThatIsOverdueIsRefusedByDefaultWithAGpuAlone) {
+  struct Case {
+    Admit admission;
+    bool on_gpu, refuses;
+  };
+  for (const Case& one :
+       {Case{Admit::automatic, true, true}, Case{Admit::automatic, false, false}, Case{Admit::in_time, true, true},
+        Case{Admit::in_time, false, true}, Case{Admit::all, true, false}, Case{Admit::all, false, false}}) {
+    Options options = replay_options(one.on_gpu ? "cuda:0" : "cpu");
+    options.admission = one.admission;
+    const auto engine = make_engine(options, one.on_gpu ? std::make_unique<JitterGpu>(2) : nullptr);
+    ASSERT_TRUE(engine);
+    ASSERT_EQ(engine->lanes().size(), 2U);
+    for (const auto& lane : engine->lanes()) {
+      EXPECT_EQ(lane->parts().refuses_overdue, one.refuses)
+          << admit_name(one.admission) << (one.on_gpu ? ", GPU" : ", CPU");
+    }
+  }
+  EXPECT_EQ(Options().admission, Admit::automatic);
+}
+
 // A batch smaller than a burst would be written past its end.
 TEST(Engine, ANumberOutsideItsRangeIsRefused) {
   struct Case {

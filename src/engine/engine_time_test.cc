@@ -9,8 +9,8 @@
 namespace sluice::engine {
 namespace {
 
-// A lane that stands still for 30 ms makes frames late; whether that is excused depends on where it stood.
-void expect_late_frames(bool in_driver) {
+// That of a machine that is busy as well: more of it changes nothing here.
+TEST(Engine, LatenessWhileAThreadWasKeptAwayIsToldApart) {
   Options options = replay_options("cpu");
   options.deadline = std::chrono::milliseconds(10);
   options.ports[0].device += ",rate=20000";
@@ -18,32 +18,13 @@ void expect_late_frames(bool in_driver) {
   Trial run{make_engine(options)};
   ASSERT_TRUE(run.engine);
   auto& function = static_cast<PeerFunction&>(run.engine->function());
-  if (in_driver) {
-    run.engine->port(1).replay()->observe([&](const rte_mbuf*) { function.stand_still(); });
-  } else {
-    function.stands_still_collecting = true;
-  }
+  function.stands_still = true;
   run_for(*run.engine, std::chrono::milliseconds(300));
   const EngineStats stats = run.engine->stats();
   expect_conserved(stats);
-  EXPECT_GT(stats.total.misses, 0U);
+  EXPECT_GT(stats.total.misses_away, 0U);
   EXPECT_LE(stats.total.misses_away, stats.total.misses);
-  const auto ticks = static_cast<std::uint64_t>(29e6 * run.engine->tsc_per_ns());
-  if (in_driver) {
-    EXPECT_LT(stats.total.misses_away, stats.total.misses);
-    EXPECT_LT(stats.lanes_away.longest, ticks);
-  } else {
-    EXPECT_GT(stats.total.misses_away, 0U);
-    EXPECT_GE(stats.lanes_away.longest, ticks);
-  }
-}
-
-TEST(Engine, LatenessWhileAThreadWasKeptAwayIsToldApart) {
-  expect_late_frames(false);
-}
-
-TEST(Engine, LatenessInADriversTransmitIsTheEnginesOwn) {
-  expect_late_frames(true);
+  EXPECT_GE(stats.lanes_away.longest, static_cast<std::uint64_t>(29e6 * run.engine->tsc_per_ns()));
 }
 
 TEST(Engine, OfferedRateIsKeptAndALowLoadStaysOnTheCore) {
@@ -62,25 +43,6 @@ TEST(Engine, OfferedRateIsKeptAndALowLoadStaysOnTheCore) {
   // A machine that keeps the lane from running makes it catch up in a larger batch now and then.
   EXPECT_LT(stats.total.frames_gpu * 4, stats.total.rx_frames);
   EXPECT_EQ(stats.imbalance(), 0);
-}
-
-// The worker sleeps through time points while nothing goes to the device; a lane's load is still that of one cycle. The
-// load of all that it may sleep through is well above cpu_below here.
-TEST(Engine, ALowLoadStaysOnTheCoreWhereTheWorkerSleeps) {
-  Options options = replay_options("cuda:0");
-  options.cpu_below = 256;
-  options.deadline = std::chrono::milliseconds(1);
-  options.poll = Poll::adaptive;
-  for (PortOptions& port : options.ports) {
-    port.device += ",rate=50000";
-  }
-  Trial run{make_engine(options, std::make_unique<JitterGpu>(4))};
-  ASSERT_TRUE(run.engine);
-  run_for(*run.engine, std::chrono::milliseconds(1000));
-  const EngineStats stats = run.engine->stats();
-  expect_conserved(stats);
-  // A machine that keeps the lane from running makes it catch up in a larger batch now and then.
-  EXPECT_LT(stats.total.frames_gpu * 20, stats.total.rx_frames);
 }
 
 // A replay port cannot wake its lane, which finds the frame after its sleep.

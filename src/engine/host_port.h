@@ -1,5 +1,7 @@
 // The way of a frame to the host's kernel: one ring per port that lanes fill and the host thread drains into the port's
-// TAP twin, and one back. Wait-free for lanes; the only system call is a wake-up when the host thread sleeps.
+// TAP twin, and one back. A lane makes no system call but a wake-up when the host thread sleeps, and takes no lock, but
+// it is not wait-free: lanes that punt at the same time publish their frames in turn, so that one spins while another
+// was preempted in the midst of it (rte_ring, many producers). A full ring is an answer, not a wait.
 #pragma once
 
 #include <cstdint>

@@ -177,7 +177,8 @@ unsigned Lane::join_pieces(unsigned count) {
   return kept;
 }
 
-// Whether a burst of that time of arrival can leave before its deadline. A port that does not know it says "just now".
+// Whether a burst of that time of arrival can leave before its deadline. A port that does not know it says "just now",
+// and its frames are never refused, not even when the thread was kept away between receiving and judging them.
 bool Lane::in_time(std::uint64_t rx_tsc) const {
   const port::Port& port = *parts_.ports[parts_.port];
   std::uint64_t age = port.waited(parts_.queue);
@@ -331,8 +332,8 @@ void Lane::count_latency(const Segment& segment, std::uint32_t frames, std::uint
   if (latency > parts_.deadline_tsc) [[unlikely]] {
     forwarded_counters_.misses.add(frames);
     // The longer of the two absences, not their sum: they may have been at the same time.
-    const std::uint64_t away =
-        std::max(away_ticks(now) - segment.lane_away, parts_.clock->away.ticks_until(now) - segment.worker_away);
+    const std::uint64_t away = std::max(AwayWatch::since(segment.lane_away, away_ticks(now)),
+                                        AwayWatch::since(segment.worker_away, parts_.clock->away.ticks_until(now)));
     if (latency - std::min(away, latency) <= parts_.deadline_tsc) {
       forwarded_counters_.misses_away.add(frames);
     }

@@ -217,9 +217,6 @@ unsigned Worker::reap() {
 }
 
 void Worker::finish(Batch& batch, BatchState state) {
-  if (state == BatchState::failed || state == BatchState::lost) {
-    counters_.failed_batches.add(1);
-  }
   batch.state.store(state, std::memory_order_release);
 }
 

@@ -24,9 +24,8 @@ struct WorkerCounters {
   Counter cycles;           // time points
   Counter late_cycles;      // time points that were raised more than half a cycle late
   Counter batches, frames;  // finished by the device
-  Counter failed_batches;
-  Counter overruns;       // batches that stayed on the device longer than overlap·I
-  Counter slow_launches;  // calls of the driver that took longer than away_gap_us
+  Counter overruns;         // batches that stayed on the device longer than overlap·I
+  Counter slow_launches;    // calls of the driver that took longer than away_gap_us
 };
 
 class Worker {
@@ -66,7 +65,7 @@ class Worker {
   unsigned reap();
   void begin_cycle();
   void lose_device(const std::string& why);
-  void finish(Batch& batch, BatchState state);
+  static void finish(Batch& batch, BatchState state);
   // Until the time point, or longer when nobody waits for it; whether it was longer.
   bool sleep_until(std::uint64_t point);
 

@@ -70,8 +70,7 @@ Expected<std::unique_ptr<Rig>> Rig::make(const RigOptions& options) {
 
 Outcome Rig::measure(double warm_up_seconds, double seconds) {
   if (!engine_->running()) {
-    // The engine's start cannot fail once it is made.
-    (void)engine_->start();
+    engine_->start();
   }
   sleep_seconds(warm_up_seconds);
   const engine::EngineStats before = engine_->stats();

@@ -130,9 +130,7 @@ Expected<void> start_when_routes_are_there(Rig& rig, unsigned ports) {
     }
   };
   set_rate(no_frames);
-  if (auto started = rig.engine().start(); !started) {
-    return started;
-  }
+  rig.engine().start();
   const auto& router = static_cast<const function::Router&>(rig.engine().function());
   const auto end = std::chrono::steady_clock::now() + longest_sync;
   while (!router.device_follows()) {

@@ -1,0 +1,223 @@
+// For tests of a lane that is driven by hand in one thread: the test raises the time points, takes the sealed batches
+// as the worker does and says when the device is done with them. How fast the machine is decides nothing: a cycle lasts
+// many minutes, a batch grows older by changing when it was sealed, a frame arrives as old as the test says, and a
+// sleep may take longer.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <rte_mbuf_dyn.h>
+#include <rte_ring.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/lane.h"
+#include "engine/trial_test.h"
+#include "port/frame_pool.h"
+
+namespace sluice::engine {
+
+inline constexpr unsigned test_frames = 2048;
+inline constexpr std::uint64_t cycle_tsc = 1'000'000'000'000;
+
+struct LaneSetup {
+  std::uint32_t cpu_below = 0;  // on the device from the first time point on
+  std::uint32_t overlap = 1;
+  std::uint32_t batches = 4;
+  std::uint32_t capacity = 256;
+  std::uint64_t deadline_tsc = 10 * cycle_tsc;
+  bool refuses_overdue = false;
+  bool shares_queue = false;  // receives what arrive_at() brings, and nothing else
+};
+
+class LaneTest : public testing::Test {
+ protected:
+  static std::unique_ptr<port::Port> open(const std::string& name, const std::string& device) {
+    port::PortOptions options;
+    options.name = name;
+    options.device = device;
+    port::MemoryOptions memory;
+    memory.frames = 256;
+    auto port = port::Port::open(options, memory, 1);
+    EXPECT_TRUE(port) << port.error().message;
+    return port ? std::move(*port) : nullptr;
+  }
+  static void SetUpTestSuite() {
+    wires_[0] = open("in", "net_ring2");
+    wires_[1] = open("out", "net_ring3");
+  }
+  static void TearDownTestSuite() {
+    for (auto& wire : wires_) {
+      wire.reset();
+    }
+  }
+
+  void SetUp() override {
+    auto pool = port::make_frame_pool("lane-test", test_frames, 256, SOCKET_ID_ANY);
+    ASSERT_TRUE(pool) << pool.error().message;
+    pool_ = std::move(*pool);
+    in_ = rte_ring_lookup("ETH_RXTX0_net_ring2");
+    out_ = rte_ring_lookup("ETH_RXTX0_net_ring3");
+    ASSERT_TRUE(wires_[0] && wires_[1] && in_ != nullptr && out_ != nullptr);
+  }
+
+  // `receives`: the port to receive from, instead of the ring that arrive() fills; `sends`: the one to send to, instead
+  // of the ring that take_out() empties.
+  void make(const LaneSetup& setup, port::Port* receives = nullptr, port::Port* sends = nullptr) {
+    lane_.reset();  // before another inbox gets its name
+    auto ring = BatchRing::create({0, setup.batches, setup.capacity, 0}, [this](std::size_t bytes) -> Expected<void*> {
+      memory_.emplace_back(std::aligned_alloc(64, bytes), &std::free);
+      std::memset(memory_.back().get(), 0, bytes);
+      return memory_.back().get();
+    });
+    ASSERT_TRUE(ring) << ring.error().message;
+    auto inbox = setup.shares_queue ? FlowInbox::make("inbox-lane-test") : FlowInbox();
+    ASSERT_TRUE(inbox) << inbox.error().message;
+    inbox_ = rte_ring_lookup("inbox-lane-test");
+    port::Port* const rx = receives != nullptr ? receives : wires_[0].get();
+    port::Port* const tx = sends != nullptr ? sends : wires_[1].get();
+    lane_ = std::make_unique<Lane>(Lane::Parts{.index = 0,
+                                               .port = 0,
+                                               .queue = 0,
+                                               .ports = {rx, tx},
+                                               .tx_queue = 0,
+                                               .host_ports = host_ports_,
+                                               .drains_injected = true,
+                                               .function = &function_,
+                                               .clock = &clock_,
+                                               .mode = Mode::full,
+                                               .cpu_below = setup.cpu_below,
+                                               .deadline_tsc = setup.deadline_tsc,
+                                               .cycle_tsc = cycle_tsc,
+                                               .overlap = setup.overlap,
+                                               .refuses_overdue = setup.refuses_overdue,
+                                               .shares_queue = setup.shares_queue},
+                                   std::move(*ring), std::move(*inbox));
+    lane_->set_threads({&away_, &bell_}, {&away_, &bell_});
+    clock_.device_up.store(true);
+  }
+
+  // What came in left, is under a name, or is there; and no frame has got lost.
+  void TearDown() override {
+    if (!lane_) {
+      return;
+    }
+    expect_conserved();
+    lane_->abandon();
+    expect_conserved();
+    EXPECT_EQ(lane_->in_flight(), 0U);
+    take_out();
+    void* frame = nullptr;
+    while (rte_ring_dequeue(in_, &frame) == 0) {
+      rte_pktmbuf_free(static_cast<rte_mbuf*>(frame));
+    }
+    EXPECT_EQ(rte_mempool_avail_count(pool_.get()), test_frames);
+    EXPECT_EQ(function_.wrong_verdicts.load(), 0U);
+  }
+
+  void expect_conserved() const {
+    std::uint64_t out = lane_->in_flight();
+    for (const LaneCounters* side : {&lane_->collector_counters(), &lane_->forwarder_counters()}) {
+      for (const Counter& drops : side->drops) {
+        out += drops.get();
+      }
+      for (const Counter& sent : side->tx_frames) {
+        out += sent.get();
+      }
+    }
+    EXPECT_EQ(lane_->collector_counters().rx_frames.get(), out);
+  }
+
+  void arrive(unsigned count) {
+    for (unsigned i = 0; i < count; ++i, ++arrived_) {
+      rte_mbuf* const frame = rte_pktmbuf_alloc(pool_.get());
+      ASSERT_NE(frame, nullptr);
+      std::memcpy(rte_pktmbuf_append(frame, 60), &arrived_, sizeof arrived_);
+      ASSERT_EQ(rte_ring_enqueue(in_, frame), 0);
+    }
+  }
+  // At a lane that shares a queue: frames that were received at that moment.
+  void arrive_at(unsigned count, std::uint64_t rx_tsc) {
+    const int offset = rte_mbuf_dynfield_lookup(RTE_MBUF_DYNFIELD_TIMESTAMP_NAME, nullptr);
+    ASSERT_GE(offset, 0);
+    for (unsigned i = 0; i < count; ++i) {
+      rte_mbuf* const frame = rte_pktmbuf_alloc(pool_.get());
+      ASSERT_NE(frame, nullptr);
+      std::memset(rte_pktmbuf_append(frame, 60), 0, 60);
+      *RTE_MBUF_DYNFIELD(frame, offset, rte_mbuf_timestamp_t*) = rx_tsc;
+      ASSERT_EQ(rte_ring_enqueue(inbox_, frame), 0);
+    }
+  }
+  // Until a round receives nothing.
+  void collect() {
+    while (lane_->collect_round() != 0) {
+    }
+  }
+  void time_points(unsigned cycles) {
+    clock_.epoch.fetch_add(cycles);
+    collect();
+  }
+  void time_point() { time_points(1); }
+  // A cycle with so many frames, whatever computes them; and what it left behind is done.
+  void cycle(unsigned frames) {
+    arrive(frames);
+    collect();
+    time_point();
+    while (Batch* const batch = sealed()) {
+      finish(*batch);
+    }
+    lane_->forward_round();
+  }
+
+  // As the worker takes them; null: none.
+  Batch* sealed() {
+    Batch* const batch = lane_->ring().next_sealed();
+    if (batch != nullptr) {
+      batch->state.store(BatchState::in_flight);
+    }
+    return batch;
+  }
+  void finish(Batch& batch, BatchState state = BatchState::done) {
+    if (state == BatchState::done) {
+      function_.compute(batch, 0, batch.count);
+    }
+    batch.state.store(state);
+  }
+  static void grow_older(Batch& batch, double cycles) {
+    batch.sealed_tsc -= static_cast<std::uint64_t>(cycles * static_cast<double>(cycle_tsc));
+  }
+
+  // How many frames have left since the last call, and whether in the order of arrival.
+  unsigned take_out() {
+    unsigned count = 0;
+    for (void* out = nullptr; rte_ring_dequeue(out_, &out) == 0; ++count, ++left_) {
+      auto* const frame = static_cast<rte_mbuf*>(out);
+      if (arrived_ != 0) {
+        EXPECT_EQ(std::memcmp(rte_pktmbuf_mtod(frame, const void*), &left_, sizeof left_), 0);
+      }
+      rte_pktmbuf_free(frame);
+    }
+    return count;
+  }
+  std::uint64_t drops(packet::Reason reason) const {
+    return lane_->collector_counters().drops[reason].get() + lane_->forwarder_counters().drops[reason].get();
+  }
+  const LaneCounters& collected() const { return lane_->collector_counters(); }
+
+  port::FramePool pool_;
+  static inline std::unique_ptr<port::Port> wires_[2];
+  std::vector<std::unique_ptr<void, decltype(&std::free)>> memory_;
+  PeerFunction function_{PortTable({{.name = "0", .mac = {}, .peer = 1}, {.name = "1", .mac = {}, .peer = 0}})};
+  HostPort host_ports_[2];
+  Clock clock_;
+  AwayWatch away_;
+  Bell bell_;
+  std::unique_ptr<Lane> lane_;
+  rte_ring *in_ = nullptr, *out_ = nullptr, *inbox_ = nullptr;
+  std::uint32_t arrived_ = 0, left_ = 0;
+};
+
+}  // namespace sluice::engine
