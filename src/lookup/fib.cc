@@ -233,9 +233,10 @@ Expected<void> Fib::check_room(const packet::IpPrefix& prefix, bool is_new) cons
   const int f = prefix.address.family;
   const Family& table = family(f);
   const std::string version = "IPv" + std::to_string(f);
-  if (is_new && table.routes >= table.max_routes) {
+  const std::uint32_t routes = table.routes.load(std::memory_order_relaxed);
+  if (is_new && routes >= table.max_routes) {
     return make_error("the " + version + " route table is full: " + prefix.str() + " does not fit beside " +
-                      std::to_string(table.routes) + " routes; raise [route] " + key_of(f));
+                      std::to_string(routes) + " routes; raise [route] " + key_of(f));
   }
   const packet::IpPrefix deepest = Fib::deepest(prefix);
   if (is_new && table.groups + own_groups(rib(f), deepest) > table.max_groups) {
@@ -263,7 +264,7 @@ Expected<void> Fib::add(const packet::IpPrefix& prefix, NextHopId next_hop) {
   if (auto ok = check_room(prefix, present == no_route); !ok) {
     return ok;
   }
-  family(prefix.address.family).routes += present == no_route ? 1 : 0;
+  family(prefix.address.family).routes.fetch_add(present == no_route ? 1 : 0, std::memory_order_relaxed);
   if (NextHopId* at = edge_route(prefix)) {
     *at = next_hop;
     return refresh_edge(prefix.address.family, leading_ones(prefix.address));
@@ -275,7 +276,7 @@ Expected<void> Fib::remove(const packet::IpPrefix& prefix) {
   if (find(prefix) == no_route) {
     return make_error("there is no route " + prefix.str() + " to remove");
   }
-  family(prefix.address.family).routes -= 1;
+  family(prefix.address.family).routes.fetch_sub(1, std::memory_order_relaxed);
   if (NextHopId* at = edge_route(prefix)) {
     *at = no_route;
     return refresh_edge(prefix.address.family, std::min<unsigned>(prefix.length, leading_ones(prefix.address)));
