@@ -104,7 +104,9 @@ class ReplayPort {
     double seen_rate = 0;
     double credit = 0;
     std::uint64_t last_tsc = 0;
-    std::uint64_t taken = 0;  // at the seen rate
+    // Frames handed out while there was a rate, whatever it was: gaps name places in this count, which therefore goes
+    // on when a new rate clears them.
+    std::uint64_t taken = 0;
     std::array<Gap, 64> gaps{};
     unsigned first_gap = 0, gap_count = 0;
     double gap_ticks = 0;  // of all of them
