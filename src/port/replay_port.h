@@ -49,10 +49,9 @@ struct ReplayOptions {
   // Drawn at random, from those of the frame's family; random addresses when there are none.
   std::vector<packet::IpAddress> destinations;
 
-  // From devargs:
-  // "replay,mix=heavy-tail,frames=16384,family=6,seed=1,rate=1e6,ring=4096,ordered=1,refresh=200,
-  // destinations=FILE". FILE has one
-  // address on a line.
+  // From devargs, in any order: "replay", then each of these that is not to be as above:
+  //     mix=heavy-tail,frames=16384,family=6,seed=1,rate=1e6,ring=4096,ordered=1,refresh=200,destinations=FILE
+  // FILE has one address on a line.
   static Expected<ReplayOptions> parse(const std::string& devargs);
 };
 
