@@ -5,6 +5,7 @@
 // the link is found by the same lookup, but only while the longest route that matches its address says that the address
 // is on that very link: a single next hop without a gateway through the neighbour's port. The kernel keeps a neighbour
 // for whatever sender address an ARP request names; without this any host on a link could draw any address to itself.
+// Where a gateway lies is another question: on_link_prefixes.h.
 //
 // Thread-safety: every call from any thread. A mutex orders the callers of the control path (mirror, reload, API);
 // lanes never take it. size(), neighbour_count(), mtu() and carries() do not wait for it: each is one load of what is
