@@ -9,9 +9,9 @@
 #include "cli/bench/bench.h"
 #include "cli/bench/csv.h"
 #include "cli/bench/goals.h"
+#include "cli/bench/hold_text.h"
 #include "cli/bench/rig.h"
 #include "cli/bench/verify.h"
-#include "cli/bench/windows.h"
 #include "packet/frame_mix.h"
 
 namespace sluice::cli::bench {
@@ -131,7 +131,7 @@ int run_case(const BenchOptions& options, const std::string& function, const Cas
       admitted.held.not_let_in(), 1e6 * admitted.held.not_let_in_share(), admitted.held.refused,
       admitted.held.offered_missed, admitted.held.p999_us, admitted.held.max_us);
   if (!admitted.windows.empty()) {
-    std::printf("  %s\n", windows_text(admitted.windows).c_str());
+    std::printf("  %s\n", hold_text(admitted.windows).c_str());
   }
   judge(goals, one, label, admitted.held, held_share, options.hold);
   Yardsticks yardsticks;
