@@ -6,6 +6,7 @@
 #include <iterator>
 #include <vector>
 
+#include "cli/bench/admitted.h"
 #include "cli/bench/bench.h"
 #include "cli/bench/csv.h"
 #include "cli/bench/goals.h"
@@ -84,37 +85,8 @@ void judge(Goals& goals, const Case& one, const std::string& label, const Outcom
   goals.at_most(label + ": not let in", static_cast<double>(held.not_let_in()), 0, "frames");
 }
 
-int run_case(const BenchOptions& options, const std::string& function, const Case& one, double ceiling, Goals& goals) {
-  RigOptions rig_of = rig_options(options, function, one, ceiling);
-  std::printf("\n%s, %s, deadline %.1f ms\n", function.c_str(), one.mix.c_str(),
-              static_cast<double>(rig_of.engine.deadline.count()) / 1e6);
-  RigOptions verified = rig_of;
-  if (function == "echo") {
-    verified.settings += fmt::format("\nkey = {}\n", key);
-  }
-  const auto checked =
-      function == "echo" ? verify_echo(verified, key, verify_frames) : verify_verdicts(verified, verify_frames);
-  if (!checked) {
-    std::fprintf(stderr, "bench %s: NOT VERIFIED: %s\n", function.c_str(), checked.error().message.c_str());
-    return 1;
-  }
-  std::printf("verified: %lu frames, every %s\n", *checked, function == "echo" ? "byte" : "verdict against the CPU's");
-  auto rig = Rig::make(rig_of);
-  if (!rig) {
-    std::fprintf(stderr, "bench %s: %s\n", function.c_str(), rig.error().message.c_str());
-    return 1;
-  }
-  for (const std::string& note : (*rig)->engine().notes()) {
-    std::printf("  %s\n", note.c_str());
-  }
-  std::printf("  %u batches of %u frames for each of %u lanes, room for %u frames in each receive queue\n",
-              rig_of.engine.batches, rig_of.engine.batch, rig_of.lanes, rig_of.ring);
-  const Admitted admitted = options.at > 0 ? hold_at(**rig, options.at * ceiling, options.seconds, options.hold)
-                                           : find_admitted(**rig, options.seconds, options.hold);
-  if (auto finished = (*rig)->finish(); !finished) {
-    std::fprintf(stderr, "bench %s: %s\n", function.c_str(), finished.error().message.c_str());
-    return 1;
-  }
+void report(const BenchOptions& options, const std::string& function, const Case& one, const RigOptions& rig_of,
+            const Admitted& admitted, double ceiling, Goals& goals) {
   const auto share = [&](const Outcome& outcome) { return outcome.gbytes() / ceiling; };
   const std::string label = fmt::format("{} {} ms", one.mix, one.deadline_ms);
   const double held_share = admitted.held.seconds > 0 ? share(admitted.held) : 0;
@@ -150,6 +122,42 @@ int run_case(const BenchOptions& options, const std::string& function, const Cas
     append_csv(options, function, label + " held", admitted.held, yardsticks);
   }
   std::fflush(stdout);
+}
+
+int run_case(const BenchOptions& options, const std::string& function, const Case& one, double ceiling, Goals& goals) {
+  RigOptions rig_of = rig_options(options, function, one, ceiling);
+  std::printf("\n%s, %s, deadline %.1f ms\n", function.c_str(), one.mix.c_str(),
+              static_cast<double>(rig_of.engine.deadline.count()) / 1e6);
+  RigOptions verified = rig_of;
+  if (function == "echo") {
+    verified.settings += fmt::format("\nkey = {}\n", key);
+  }
+  const auto checked =
+      function == "echo" ? verify_echo(verified, key, verify_frames) : verify_verdicts(verified, verify_frames);
+  if (!checked) {
+    std::fprintf(stderr, "bench %s: NOT VERIFIED: %s\n", function.c_str(), checked.error().message.c_str());
+    return 1;
+  }
+  std::printf("verified: %lu frames, every %s\n", *checked, function == "echo" ? "byte" : "verdict against the CPU's");
+  auto rig = Rig::make(rig_of);
+  if (!rig) {
+    std::fprintf(stderr, "bench %s: %s\n", function.c_str(), rig.error().message.c_str());
+    return 1;
+  }
+  for (const std::string& note : (*rig)->engine().notes()) {
+    std::printf("  %s\n", note.c_str());
+  }
+  std::printf("  %u batches of %u frames for each of %u lanes, room for %u frames in each receive queue\n",
+              rig_of.engine.batches, rig_of.engine.batch, rig_of.lanes, rig_of.ring);
+  const auto admitted = options.at > 0 ? hold_at(**rig, options.at * ceiling, options.seconds, options.hold)
+                                       : find_admitted(**rig, options.seconds, options.hold);
+  const auto finished = (*rig)->finish();
+  if (!admitted || !finished) {
+    std::fprintf(stderr, "bench %s: %s\n", function.c_str(),
+                 (finished ? admitted.error() : finished.error()).message.c_str());
+    return 1;
+  }
+  report(options, function, one, rig_of, *admitted, ceiling, goals);
   return 0;
 }
 
