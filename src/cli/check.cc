@@ -22,7 +22,8 @@ void print_summary(const control::Config& config) {
               lanes == 1 ? "" : "s", options.device.c_str(), duration_text(options.deadline).c_str());
   const auto print_bound = [&options](const char* where, bool on_gpu) {
     if (const auto timing = engine::plan_timing(options, on_gpu))
-      std::printf(", bound on %s %s", where, short_duration(static_cast<std::uint64_t>(timing->bound.count())).c_str());
+      std::printf(", bound on %s %s", where,
+                  bound_text(static_cast<std::uint64_t>(timing->bound.count()), on_gpu).c_str());
   };
   if (options.device != "cpu") print_bound("a GPU", true);
   if (options.device == "cpu" || options.device == "auto") print_bound("the CPU", false);

@@ -59,7 +59,7 @@ std::string stats_report(const Snapshot& s) {
                      short_duration(l.max_ns));
   out += fmt::format("deadline     {}, missed by {} of {} frames", short_duration(s.deadline_ns), sum.misses, l.frames);
   if (sum.misses_away != 0) out += fmt::format(" ({} by no more than threads were kept from running)", sum.misses_away);
-  if (s.bound_ns != 0) out += fmt::format("; bound {}", short_duration(s.bound_ns));
+  if (s.bound_ns != 0) out += "; bound " + bound_text(s.bound_ns, s.cycle_ns != 0);
   if (s.cycle_ns != 0) out += fmt::format(", cycle {}", short_duration(s.cycle_ns));
   out += "\n";
   if (s.cycles != 0) out += fmt::format("cycles       {}, {} late, {} overruns\n", s.cycles, s.late_cycles, s.overruns);

@@ -58,8 +58,8 @@ TEST(StatsReport, SaysWhatCounts) {
         "\n  from_host_lost                    2  frames of the host that port left did not take\n",
         "\n  to_host_lost                      1  punted frames of port right", "no_route", "no route matches",
         "8  frames that port left had no room for", "p50 150 us, p90 250 us, p99 400 us, p99.9 700 us, max 1.20 ms",
-        "1.00 ms, missed by 4 of 2900 frames (3 by no more than threads were kept from running); bound 910 us, cycle "
-        "300 us",
+        "1.00 ms, missed by 4 of 2900 frames (3 by no more than threads were kept from running); bound 910 us "
+        "(but for late cycles and overruns), cycle 300 us",
         "lanes 5 times, 900 us together, 400 us at most", "12, 1 late, 3 overruns",
         "cpu (8 cores) up: 30 batches, 600 frames, 20 of them rescued", "cuda:0 (NVIDIA \"H200\") down",
         "600000 IPv4, 200000 IPv6, 12 neighbours", "balance      counters add up: received + injected = "}) {
@@ -68,7 +68,7 @@ TEST(StatsReport, SaysWhatCounts) {
   Snapshot on_cpu = control::sample_snapshot();
   on_cpu.cycle_ns = 0;
   on_cpu.bound_ns = 300'000;
-  EXPECT_THAT(stats_report(on_cpu), HasSubstr("; bound 300 us\n"));
+  EXPECT_THAT(stats_report(on_cpu), HasSubstr("; bound 300 us (an estimate for an idle core)\n"));
   Snapshot wrong = control::sample_snapshot();
   wrong.conserved = false;
   EXPECT_THAT(stats_report(wrong), HasSubstr("COUNTERS DO NOT ADD UP"));

@@ -26,6 +26,10 @@ std::string short_number(double value) {
   return three_digits(value) + factors[i];
 }
 
+std::string bound_text(std::uint64_t ns, bool on_gpu) {
+  return short_duration(ns) + (on_gpu ? " (but for late cycles and overruns)" : " (an estimate for an idle core)");
+}
+
 std::string clock_text(std::uint64_t seconds) {
   const std::uint64_t days = seconds / 86400;
   const std::string clock = fmt::format("{:02}:{:02}:{:02}", seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);

@@ -13,6 +13,9 @@ std::string short_number(double value);
 std::string clock_text(std::uint64_t seconds);
 // Three digits and a unit: "0 us", "12.3 us", "1.50 ms".
 std::string short_duration(std::uint64_t ns);
+// The engine's bound with what it does not hold for (engine/bound.h), so that it is not read as a limit of what was
+// measured.
+std::string bound_text(std::uint64_t ns, bool on_gpu);
 
 // Columns as wide as they need to be, two spaces apart. A column is set to the right when its heading begins with '>',
 // which is not printed.

@@ -8,6 +8,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <exception>
 #include <new>
 #include <sstream>
@@ -20,15 +21,17 @@
 #include "control/gateway_snapshot.h"
 #include "control/log.h"
 #include "port/eal.h"
+#include "port/virtual_device.h"
 
 namespace sluice::control {
 namespace {
 
 constexpr int tick_ms = 200;
 
-bool is_capture(const port::PortOptions& port) {
-  return port.device.rfind("net_pcap", 0) == 0 && port.device.find("rx_pcap=") != std::string::npos &&
-         port.device.find("infinite_rx=1") == std::string::npos;
+// Reads a capture to its end; where the port sends to, a file or an interface, does not matter.
+bool reads_capture(const port::PortOptions& port) {
+  return !port::device_argument(port.device, "rx_pcap").empty() &&
+         port::device_argument(port.device, "infinite_rx") != "1";
 }
 
 // Drawing is for a log that goes to a terminal.
@@ -115,13 +118,9 @@ engine::TableProgress Gateway::watch_tables() {
 }
 
 void Gateway::look_for_captures() {
-  reads_captures_ = true;
-  bool any_capture = false;
-  for (const port::PortOptions& port : config_.engine.ports) {
-    any_capture |= is_capture(port);
-    reads_captures_ &= port.device.rfind("net_pcap", 0) == 0 && port.device.find("iface=") == std::string::npos;
-  }
-  reads_captures_ &= any_capture;
+  const auto& ports = config_.engine.ports;
+  const auto is_pcap = [](const port::PortOptions& port) { return port::is_driver(port.device, "net_pcap"); };
+  reads_captures_ = std::ranges::all_of(ports, is_pcap) && std::ranges::any_of(ports, &reads_capture);
 }
 
 Expected<void> Gateway::open_mirror() {

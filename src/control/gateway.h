@@ -33,8 +33,8 @@ class Gateway : public StatsSource {
   static Expected<std::unique_ptr<Gateway>> open(Config& config, std::unique_ptr<engine::Function> checked);
   ~Gateway() override;
 
-  // Forwards until stop(), SIGINT or SIGTERM, or, when every port replays a capture, until all of it is forwarded; then
-  // ends cleanly: in-flight batches finish, ports close.
+  // Forwards until stop(), SIGINT or SIGTERM, or, when every port is one of net_pcap and a capture is all there is to
+  // read, until all of it is forwarded; then ends cleanly: in-flight batches finish, ports close.
   Expected<void> run();
 
   Snapshot snapshot() override;

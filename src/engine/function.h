@@ -6,9 +6,11 @@
 // tables() and routing(); check, start, reload, the netlink mirror and the API then serve it as they serve the router.
 //
 // Calls, by thread:
-//   lane threads (many at once, each with its own Batch): collect, compute, forward   -> must not share mutable state
-//   the device's worker thread:                           launch
-//   the control thread, before lanes start:               attach
+//   the control thread, before lanes start:               prepare, attach, at most one device_ready
+//   lane threads (many at once, each with its own Batch): collect, compute, stand_in without a GPU, forward
+//                                                         -> must not share mutable state
+//   the device's worker thread:                           begin_cycle, launch, stand_in with a GPU, device_ready
+//   a thread that reloads, while all others go on:        reconfigure, of both functions; one at a time
 // No call on the packet path allocates, locks, throws, or makes a system call.
 #pragma once
 
@@ -88,7 +90,8 @@ class Function {
   virtual void forward(Batch& batch, std::uint32_t first, std::uint32_t count, Emitter& out) = 0;
 
   // While lanes run: takes over what `fresh`, a function of the same type made from a changed file, was configured
-  // with. Answers with a sentence on what changed; an Error leaves everything as it was. Control thread.
+  // with. Answers with a sentence on what changed; an Error leaves everything as it was. The thread that
+  // reloads, of the API or one of its own, while the control thread goes on to follow the kernel; never two at once.
   virtual Expected<std::string> reconfigure(const Function& /*fresh*/) {
     return make_error("this function has nothing that can change while it runs: restart the gateway");
   }

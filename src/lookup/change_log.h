@@ -9,7 +9,7 @@
 // route that the trie held at some moment between the last change set and this one:
 //   - a slot that points to a new block is written after the block, and a new block points to new blocks only;
 //   - a block that was taken out keeps its content until release_retired(), so a reader that is in it finds the old
-//   route;
+//     route;
 //   - any other change is one 32-bit store to the one slot that decides for the address.
 //
 // Threads: born, touch, retired and give_up_if_abandoned are the trie's, under its mutex; pack and release_retired

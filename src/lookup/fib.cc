@@ -1,23 +1,19 @@
 // Three properties of DPDK 22.11's fib decide the shape of this file:
 //
 // 1. It counts the groups (tbl8) that prefixes longer than /24 need, and the count goes wrong: IPv4 forgets to count up
-// for a
-//    prefix whose next hop equals its parent's but counts down when it leaves; IPv6 never counts down. After enough
-//    changes every add fails. So the count is kept here, exactly, from the RIB, and DPDK's is kept out of the way:
+//    for a prefix whose next hop equals its parent's but counts down when it leaves; IPv6 never counts down. After
+//    enough changes every add fails. So the count is kept here, exactly, from the RIB, and DPDK's is kept out of the
+//    way:
 //    - IPv4: a stored value always differs from its parent's, by the bit `alias` beside the id if need be, which
-//    lookups
-//      mask off. Then DPDK counts up and down in step.
+//      lookups mask off. Then DPDK counts up and down in step.
 //    - IPv6: ::/0 is always in the RIB (with no_route until the user sets it), so every prefix has a parent; a new
-//    prefix
-//      is added with its parent's next hop, which changes no table and counts nothing, then given its own.
+//      prefix is added with its parent's next hop, which changes no table and counts nothing, then given its own.
 // 2. An update of a prefix that ends at the last address (0/0, 128/1, 224/3, …) overwrites the whole table when the
-// prefixes
-//    inside it lie side by side up to that address (the loop over gaps wraps to zero). So such prefixes are never
-//    handed over: 1…1/k is the disjoint prefixes 1…10/k+1, 1…110/k+2, … and the last address itself. refresh_edge()
-//    keeps each of these at what the user's routes make of it.
+//    prefixes inside it lie side by side up to that address (the loop over gaps wraps to zero). So such prefixes are
+//    never handed over: 1…1/k is the disjoint prefixes 1…10/k+1, 1…110/k+2, … and the last address itself.
+//    refresh_edge() keeps each of these at what the user's routes make of it.
 // 3. A change that runs out of groups half way leaves half a change. It cannot: room is checked before, and the tables
-// get
-//    `slack` groups more than the limit for what an update needs in passing.
+//    get `slack` groups more than the limit for what an update needs in passing.
 #include "lookup/fib.h"
 
 #include <rte_errno.h>
@@ -233,9 +229,10 @@ Expected<void> Fib::check_room(const packet::IpPrefix& prefix, bool is_new) cons
   const int f = prefix.address.family;
   const Family& table = family(f);
   const std::string version = "IPv" + std::to_string(f);
-  if (is_new && table.routes >= table.max_routes) {
+  const std::uint32_t routes = table.routes.load(std::memory_order_relaxed);
+  if (is_new && routes >= table.max_routes) {
     return make_error("the " + version + " route table is full: " + prefix.str() + " does not fit beside " +
-                      std::to_string(table.routes) + " routes; raise [route] " + key_of(f));
+                      std::to_string(routes) + " routes; raise [route] " + key_of(f));
   }
   const packet::IpPrefix deepest = Fib::deepest(prefix);
   if (is_new && table.groups + own_groups(rib(f), deepest) > table.max_groups) {
@@ -263,7 +260,7 @@ Expected<void> Fib::add(const packet::IpPrefix& prefix, NextHopId next_hop) {
   if (auto ok = check_room(prefix, present == no_route); !ok) {
     return ok;
   }
-  family(prefix.address.family).routes += present == no_route ? 1 : 0;
+  family(prefix.address.family).routes.fetch_add(present == no_route ? 1 : 0, std::memory_order_relaxed);
   if (NextHopId* at = edge_route(prefix)) {
     *at = next_hop;
     return refresh_edge(prefix.address.family, leading_ones(prefix.address));
@@ -275,7 +272,7 @@ Expected<void> Fib::remove(const packet::IpPrefix& prefix) {
   if (find(prefix) == no_route) {
     return make_error("there is no route " + prefix.str() + " to remove");
   }
-  family(prefix.address.family).routes -= 1;
+  family(prefix.address.family).routes.fetch_sub(1, std::memory_order_relaxed);
   if (NextHopId* at = edge_route(prefix)) {
     *at = no_route;
     return refresh_edge(prefix.address.family, std::min<unsigned>(prefix.length, leading_ones(prefix.address)));

@@ -3,19 +3,21 @@
 //
 // In: prefixes with the id of a next hop. Out: for an address the id of its longest matching prefix, or no_route.
 //
-// Threads: one writer (add, remove, attach); any number of readers (lookup4, lookup6) at the same time, without locks.
-// What a reader may see while the writer changes a route: for every address the next hop before or the one after the
-// change. Addresses of the changed prefix turn one after the other, not all at once. One exception, which DPDK 22.11
-// has no means to exclude (its fib knows no RCU): when the change takes away the last difference inside a group of 256
-// addresses, the group is freed at once; a reader that loaded the pointer to the group before and reads the group after
-// may get no_route, or the next hop of the prefix that the group is given to next. The window lies between two loads of
-// one lookup; the frame that falls into it is dropped or sent to another next hop, the following one is right.
+// Threads: one writer (add, remove, attach) at a time, in whose order find() and groups_used() are called too; any
+// number of readers (lookup4, lookup6, size4, size6) at the same time, without locks. What a reader may see while the
+// writer changes a route: for every address the next hop before or the one after the change. Addresses of the changed
+// prefix turn one after the other, not all at once. One exception, which DPDK 22.11 has no means to exclude (its fib
+// knows no RCU): when the change takes away the last difference inside a group of 256 addresses, the group is freed at
+// once; a reader that loaded the pointer to the group before and reads the group after may get no_route, or the next
+// hop of the prefix that the group is given to next. The window lies between two loads of one lookup; the frame that
+// falls into it is dropped or sent to another next hop, the following one is right.
 //
 // Memory comes from DPDK's heap at creation; add and remove allocate nothing. Cost of a lookup: one or two memory
 // accesses for IPv4, two to four for IPv6 (a /48); of a change: docs/lookup.md.
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -81,8 +83,8 @@ class Fib {
   // destination[i]: 16 bytes in network order.
   void lookup6(const std::uint8_t (*destination)[16], NextHopId* out, unsigned n) const;
 
-  std::size_t size4() const { return family4_.routes; }
-  std::size_t size6() const { return family6_.routes; }
+  std::size_t size4() const { return family4_.routes.load(std::memory_order_relaxed); }
+  std::size_t size6() const { return family6_.routes.load(std::memory_order_relaxed); }
   // DPDK heap memory that the tables hold, whatever is in them.
   std::size_t memory_bytes() const { return memory_bytes_; }
   // Groups in use and how many there are.
@@ -97,7 +99,7 @@ class Fib {
     std::array<NextHopId, 129> beside{};
   };
   struct Family {
-    std::uint32_t routes = 0;
+    std::atomic<std::uint32_t> routes{0};  // the writer's; others read it
     std::uint32_t max_routes = 0;
     std::uint32_t groups = 0;  // that the prefixes need; rte_fib may use fewer
     std::uint32_t max_groups = 0;

@@ -11,19 +11,16 @@
 // last sync before the lookup's kernel began, never anything else (change_log.h argues it). Three things carry this
 // onto a GPU:
 //   - A change set is applied by two kernels in one stream: the first fills new blocks, the second changes slots in
-//   use. A
-//     kernel's stores are visible to the whole device before the next one in its stream starts, so a lookup kernel on
-//     any stream that reads a pointer to a new block finds the block complete. Slots are aligned words: never half of
-//     one.
+//     use. A kernel's stores are visible to the whole device before the next one in its stream starts, so a lookup
+//     kernel on any stream that reads a pointer to a new block finds the block complete. Slots are aligned words: never
+//     half of one.
 //   - Lookups read through an SM's L1, which is emptied when a kernel starts on it but not when another SM writes. A
-//   line that
-//     is out of date holds an older route, or an older pointer to a block that still holds the older routes.
+//     line that is out of date holds an older route, or an older pointer to a block that still holds the older routes.
 //   - A block that was taken out is used again only when no lookup can reach it and no L1 can hold a line of it: after
-//   the
-//     change that unlinked it has been applied, all kernels that were enqueued by then on any stream of the GPU have
-//     ended, and after that all that were enqueued meanwhile (one of these may share an SM with one of those, and its
-//     L1). Events tell; they are polled, never waited for. A kernel that stays resident for ever would hold blocks for
-//     ever.
+//     the change that unlinked it has been applied, all kernels that were enqueued by then on any stream of the GPU
+//     have ended, and after that all that were enqueued meanwhile (one of these may share an SM with one of those, and
+//     its L1). Events tell; they are polled, never waited for. A kernel that stays resident for ever would hold blocks
+//     for ever.
 // An id that no route names any more may be given to another next hop once up_to_date() and one more cycle has passed.
 //
 // Errors: a CUDA error, or the GPU is lost; the Gpu says which.

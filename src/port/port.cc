@@ -244,6 +244,7 @@ void Port::close() {
 
 void Port::stop() {
   if (started_) {
+    const std::lock_guard lock(asking_);
     rte_eth_dev_stop(id_);
     started_ = false;
   }
@@ -286,6 +287,7 @@ PortStats Port::stats() const {
     return stats;
   }
   rte_eth_stats raw;
+  const std::lock_guard lock(asking_);
   if (rte_eth_stats_get(id_, &raw) == 0) {
     stats = {raw.ipackets, raw.ibytes,  raw.opackets,  raw.obytes,   raw.imissed,
              raw.ierrors,  raw.oerrors, raw.rx_nombuf, stats.link_up};
@@ -304,6 +306,7 @@ bool Port::link_up() const {
     return kernel_link_->up();
   }
   rte_eth_link link{};
+  const std::lock_guard lock(asking_);
   return rte_eth_link_get_nowait(id_, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
 }
 

@@ -2,13 +2,17 @@
 // through rx_burst and tx_burst of this class, which cost what rte_eth_rx_burst and rte_eth_tx_burst cost plus one
 // predicted branch.
 //
-// Thread-safety: one thread per receive queue and per transmit queue; the rest from the control thread.
+// Thread-safety: one thread per receive queue and per transmit queue; stats(), link_up() and interface_deleted() from
+// any thread, also while frames are carried: a mutex orders what they ask the driver, of which DPDK says nothing about
+// threads. What was settled when the port opened may be read by any thread; open, stop() and close() are the control
+// thread's, close() when no other thread has the port any more.
 #pragma once
 
 #include <rte_ethdev.h>
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -66,6 +70,7 @@ class Port {
   const std::vector<std::string>& notes() const { return notes_; }
   unsigned tx_queue_count() const { return tx_queues_; }
   std::vector<rte_mempool*> pools() const;
+  // Both may wait for another thread that asks, and make system calls: not for lanes.
   PortStats stats() const;
   bool link_up() const;
   // The kernel interface under the port was deleted: the link stays down, whatever comes up under its name.
@@ -108,6 +113,7 @@ class Port {
   std::vector<int> wait_fds_;  // by receive queue; the driver's
   std::unique_ptr<ReplayPort> replay_;
   mutable PacketSockets packet_sockets_;
+  mutable std::mutex asking_;  // the driver for its counters and its link, while the device may be stopped
 };
 
 }  // namespace sluice::port

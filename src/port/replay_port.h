@@ -49,10 +49,9 @@ struct ReplayOptions {
   // Drawn at random, from those of the frame's family; random addresses when there are none.
   std::vector<packet::IpAddress> destinations;
 
-  // From devargs:
-  // "replay,mix=heavy-tail,frames=16384,family=6,seed=1,rate=1e6,ring=4096,ordered=1,refresh=200,
-  // destinations=FILE". FILE has one
-  // address on a line.
+  // From devargs, in any order: "replay", then each of these that is not to be as above:
+  //     mix=heavy-tail,frames=16384,family=6,seed=1,rate=1e6,ring=4096,ordered=1,refresh=200,destinations=FILE
+  // FILE has one address on a line.
   static Expected<ReplayOptions> parse(const std::string& devargs);
 };
 
@@ -104,7 +103,9 @@ class ReplayPort {
     double seen_rate = 0;
     double credit = 0;
     std::uint64_t last_tsc = 0;
-    std::uint64_t taken = 0;  // at the seen rate
+    // Frames handed out while there was a rate, whatever it was: gaps name places in this count, which therefore goes
+    // on when a new rate clears them.
+    std::uint64_t taken = 0;
     std::array<Gap, 64> gaps{};
     unsigned first_gap = 0, gap_count = 0;
     double gap_ticks = 0;  // of all of them

@@ -241,19 +241,32 @@ listen = "127.0.0.1:9231"
 
 @pytest.fixture
 def between_files(tmp_path):
-    """Starts a gateway from the capture `frames` to the port `out`, without any host."""
+    """Starts a gateway from the capture `frames` to the port `out`, without any host unless one is given."""
     here = Here()
 
-    def start(frames, out):
+    def start(frames, out, host=here):
         write_pcap(tmp_path / "in.pcap", frames)
         table = tmp_path / "routes.txt"
         table.write_text("198.51.100.0/24 10.254.0.1\n2001:db8:51::/48 fd00:fe::1\n", encoding="ascii")
         ports = [("in", f"net_pcap0,rx_pcap={tmp_path}/in.pcap,tx_pcap={tmp_path}/back.pcap", ""), ("out", out, "")]
         text = config(ports, route=[line.format(table=table) for line in ROUTES], size="320M", listen="127.0.0.1:9231")
-        return Gateway(here, tmp_path, text).start()
+        return Gateway(host, tmp_path, text).start()
 
     yield start
     here.close()
+
+
+def test_pcap_reads_a_file_and_sends_to_an_interface(between_files):
+    """It ends by itself all the same when the file is read."""
+    with Lab() as lab:
+        router, sink = lab.host("router"), lab.host("sink")
+        lab.join(router, "out0", sink, "eth0")
+        before = sink.counter("eth0", "rx_bytes")
+        gateway = between_files([ipv4(number, "198.51.100.7", ttl=64, size=1000) for number in range(500)],
+                                "net_pcap1,tx_iface=out0", router)
+        assert gateway.process.wait(20) == 0, gateway.log()
+        assert "the captures are forwarded" in gateway.log() and "counters add up" in gateway.log()
+        assert sink.counter("eth0", "rx_bytes") - before >= 500 * 1000
 
 
 def test_pcap_reads_one_file_and_writes_another(tmp_path, between_files):

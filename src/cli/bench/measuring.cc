@@ -6,12 +6,13 @@
 #include <iterator>
 #include <vector>
 
+#include "cli/bench/admitted.h"
 #include "cli/bench/bench.h"
 #include "cli/bench/csv.h"
 #include "cli/bench/goals.h"
+#include "cli/bench/hold_text.h"
 #include "cli/bench/rig.h"
 #include "cli/bench/verify.h"
-#include "cli/bench/windows.h"
 #include "packet/frame_mix.h"
 
 namespace sluice::cli::bench {
@@ -98,16 +99,14 @@ void report(const BenchOptions& options, const std::string& function, const Case
               admitted.saturated.gbytes(), 100 * share(admitted.saturated), ceiling);
   std::printf(
       "RESULT %s %s: held for %.0f s at %.1f %% (goal %.0f %%), %lu of %lu frames late (%.2g ppm; %lu of them by no "
-      "more than "
-      "the machine kept threads "
-      "away), %lu not let in (%.2g ppm: %lu overdue when collected, %lu lost to a full queue), "
-      "p99.9 %.0f us, max %.0f us\n",
+      "more than the machine kept threads away), %lu not let in (%.2g ppm: %lu overdue when collected, %lu lost to a "
+      "full queue), p99.9 %.0f us, max %.0f us\n",
       function.c_str(), label.c_str(), admitted.held.seconds, 100 * held_share, 100 * one.goal,
       admitted.held.deadline_misses, admitted.held.frames, 1e6 * admitted.held.late_share(), admitted.held.misses_away,
       admitted.held.not_let_in(), 1e6 * admitted.held.not_let_in_share(), admitted.held.refused,
       admitted.held.offered_missed, admitted.held.p999_us, admitted.held.max_us);
   if (!admitted.windows.empty()) {
-    std::printf("  %s\n", windows_text(admitted.windows).c_str());
+    std::printf("  %s\n", hold_text(admitted.windows).c_str());
   }
   judge(goals, one, label, admitted.held, held_share, options.hold);
   Yardsticks yardsticks;
@@ -155,10 +154,12 @@ int run_case(const BenchOptions& options, const std::string& function, const Cas
   }
   std::printf("  %u batches of %u frames for each of %u lanes, room for %u frames in each receive queue\n",
               rig_of.engine.batches, rig_of.engine.batch, rig_of.lanes, rig_of.ring);
-  const Admitted admitted = options.at > 0 ? hold_at(**rig, options.at * ceiling, options.seconds, options.hold)
-                                           : find_admitted(**rig, options.seconds, options.hold);
-  if (auto finished = (*rig)->finish(); !finished) {
-    std::fprintf(stderr, "bench %s: %s\n", function.c_str(), finished.error().message.c_str());
+  const auto admitted = options.at > 0 ? hold_at(**rig, options.at * ceiling, options.seconds, options.hold)
+                                       : find_admitted(**rig, options.seconds, options.hold);
+  const auto finished = (*rig)->finish();
+  if (!admitted || !finished) {
+    std::fprintf(stderr, "bench %s: %s\n", function.c_str(),
+                 (finished ? admitted.error() : finished.error()).message.c_str());
     return 1;
   }
   rig->reset();
@@ -168,7 +169,7 @@ int run_case(const BenchOptions& options, const std::string& function, const Cas
   }
   const double larger = ceiling_of(function, ceilings);
   std::printf("  ceiling before the run %.1f GB/s, with more probes after it %.1f, which counts\n", ceiling, larger);
-  report(options, function, one, rig_of, admitted, larger, goals);
+  report(options, function, one, rig_of, *admitted, larger, goals);
   return 0;
 }
 

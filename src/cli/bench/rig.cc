@@ -14,10 +14,6 @@
 
 namespace sluice::cli::bench {
 namespace {
-constexpr double first_share = 0.98;  // of the saturated rate
-constexpr double share_step = 0.97;
-constexpr double last_share = 0.2;
-constexpr double most_holds = 8;  // a machine that is noisier than the deadline never holds
 constexpr double window_seconds = 0.1;
 
 void sleep_seconds(double seconds) {
@@ -81,7 +77,7 @@ Outcome Rig::measure(double warm_up_seconds, double seconds) {
   return since(before, after, spent.count());
 }
 
-Rig::Hold Rig::hold(double seconds, bool while_clean) {
+Hold Rig::hold(double seconds, bool while_clean) {
   Hold hold;
   const engine::EngineStats first = engine_->stats();
   const auto begin = std::chrono::steady_clock::now();
@@ -103,12 +99,16 @@ Rig::Hold Rig::hold(double seconds, bool while_clean) {
 }
 
 Outcome Rig::since(const engine::EngineStats& before, const engine::EngineStats& after, double seconds) const {
-  const double per_us = engine_->tsc_per_ns() * 1000;
-  const auto us = [per_us](std::uint64_t ticks) { return static_cast<double>(ticks) / per_us; };
+  return outcome_between(before, after, seconds, engine_->tsc_per_ns() * 1000, engine_->options().mode);
+}
+
+Outcome outcome_between(const engine::EngineStats& before, const engine::EngineStats& after, double seconds,
+                        double ticks_per_us, engine::Mode mode) {
+  const auto us = [ticks_per_us](std::uint64_t ticks) { return static_cast<double>(ticks) / ticks_per_us; };
   Outcome outcome;
   outcome.seconds = seconds;
   outcome.dropped = after.total.dropped - before.total.dropped;
-  if (engine_->options().mode == engine::Mode::collector_only) {
+  if (mode == engine::Mode::collector_only) {
     outcome.frames = after.drops[engine::measured_only] - before.drops[engine::measured_only];
     outcome.bytes = after.total.rx_bytes - before.total.rx_bytes;
     outcome.dropped -= outcome.frames;
@@ -159,50 +159,6 @@ Expected<void> Rig::finish() {
                       " frames are unaccounted for");
   }
   return {};
-}
-
-Admitted hold_at(Rig& rig, double gbytes, double seconds, double hold) {
-  Admitted admitted;
-  admitted.saturated = rig.measure(0.5, seconds);
-  std::printf("%s\n", row("saturated", admitted.saturated).c_str());
-  rig.set_rate(admitted.saturated.mpps() * 1e6 * gbytes / admitted.saturated.gbytes());
-  sleep_seconds(0.5);
-  Rig::Hold held = rig.hold(hold, false);
-  admitted.held = held.whole;
-  admitted.windows = std::move(held.windows);
-  std::printf("%s\n", row(fmt::format("held {:.0f} s", hold), admitted.held).c_str());
-  std::fflush(stdout);
-  return admitted;
-}
-
-Admitted find_admitted(Rig& rig, double seconds, double hold) {
-  Admitted admitted;
-  admitted.saturated = rig.measure(0.5, seconds);
-  std::printf("%s\n", row("saturated", admitted.saturated).c_str());
-  const double top = static_cast<double>(admitted.saturated.frames) / admitted.saturated.seconds;
-  double held_seconds = 0, cleanest = -1;
-  for (double share = first_share; share > last_share && held_seconds < most_holds * hold; share *= share_step) {
-    rig.set_rate(top * share);
-    const Outcome tried = rig.measure(0.3, seconds);
-    std::printf("%s\n", row(fmt::format("offered {:.0f} %", share * 100), tried).c_str());
-    if (!tried.clean()) {
-      continue;
-    }
-    Rig::Hold tried_long = rig.hold(hold, true);
-    const Outcome& held = tried_long.whole;
-    held_seconds += held.seconds;
-    std::printf("%s\n", row(fmt::format("held {:.0f} s", held.seconds), held).c_str());
-    std::fflush(stdout);
-    if (held.clean() || held.seconds > cleanest) {
-      admitted.held = held;
-      admitted.windows = tried_long.windows;
-      cleanest = held.seconds;
-    }
-    if (held.clean()) {
-      break;
-    }
-  }
-  return admitted;
 }
 
 unsigned default_lanes(const BenchOptions& options) {

@@ -60,7 +60,24 @@ struct Outcome {
   }
 };
 
-class Rig {
+// A held rate, as a whole and in windows of a tenth of a second.
+struct Hold {
+  Outcome whole;
+  std::vector<Outcome> windows;
+};
+
+// A running gateway under an offered load: the Rig, or a test's stand-in.
+class Load {
+ public:
+  virtual ~Load() = default;
+  // Frames per second of all lanes together; 0: as fast as they poll.
+  virtual void set_rate(double frames_per_second) = 0;
+  virtual Outcome measure(double warm_up_seconds, double seconds) = 0;
+  // Without a warm-up; `while_clean`: ends with the first window in which a frame is late or not let in.
+  virtual Hold hold(double seconds, bool while_clean) = 0;
+};
+
+class Rig : public Load {
  public:
   static Expected<std::unique_ptr<Rig>> make(const RigOptions& options);
   engine::Engine& engine() { return *engine_; }
@@ -68,16 +85,10 @@ class Rig {
   unsigned lanes() const { return lanes_; }
   // Cores that the lanes run on, fewer than lanes when the machine has not as many, and that of a GPU's worker.
   unsigned cores() const;
-  // Of all lanes together; 0: as fast as they poll.
-  void set_rate(double frames_per_second) { replay().set_rate(frames_per_second / lanes_); }
-  Outcome measure(double warm_up_seconds, double seconds);
-  // Of a running gateway, without a warm-up, also in windows of a tenth of a second; `while_clean`: ends with the first
-  // window in which a frame is late or not let in.
-  struct Hold {
-    Outcome whole;
-    std::vector<Outcome> windows;
-  };
-  Hold hold(double seconds, bool while_clean);
+  void set_rate(double frames_per_second) override { replay().set_rate(frames_per_second / lanes_); }
+  // Starts the gateway if it does not run yet.
+  Outcome measure(double warm_up_seconds, double seconds) override;
+  Hold hold(double seconds, bool while_clean) override;
   // Ends the run; an Error when the counters do not add up.
   Expected<void> finish();
 
@@ -87,17 +98,9 @@ class Rig {
   unsigned lanes_ = 1;
 };
 
-// The highest rate at which the rig misses no deadline and lets every frame in: from the saturated rate downwards in
-// steps of 3 %; one that is clean for `seconds` is held until it has been clean for `hold` seconds, which ends the
-// search, or is not clean any more, which ends the try. The answer is the try that was clean for longest. No more time
-// than eight times `hold` is spent on tries. Prints each.
-struct Admitted {
-  Outcome saturated, held;       // held.seconds 0: no rate was clean even for a short time
-  std::vector<Outcome> windows;  // of `held`
-};
-Admitted find_admitted(Rig& rig, double seconds, double hold);
-// The same at one rate, that of `gbytes` per second, held once whatever comes.
-Admitted hold_at(Rig& rig, double gbytes, double seconds, double hold);
+// What happened between two looks at an engine's counters.
+Outcome outcome_between(const engine::EngineStats& before, const engine::EngineStats& after, double seconds,
+                        double ticks_per_us, engine::Mode mode);
 
 // As many lanes as this machine has cores for beside the worker and the control thread.
 unsigned default_lanes(const BenchOptions& options);

@@ -32,6 +32,7 @@ HopSetId HopTable::intern(std::span<const Hop> hops) {
     free_.pop_back();
   }
   sets_[id] = {key, resolve(key), false};
+  shortened_ += sets_[id].resolved.shortened ? 1 : 0;
   index_.emplace(std::move(key), id);
   return id;
 }
@@ -55,6 +56,8 @@ Resolved HopTable::resolve(const std::vector<Hop>& hops) const {
   }
   if (ours && result.usable) {
     result.kind = function::RouteKind::unicast;
+    result.shortened = result.next_hops.size() > function::most_next_hops;
+    if (result.shortened) result.next_hops.resize(function::most_next_hops);
   } else {
     result.next_hops.clear();
   }
@@ -76,6 +79,7 @@ void HopTable::set_port(int ifindex, std::optional<function::PortIndex> port) {
   for (Set& set : sets_) {
     Resolved now = resolve(set.hops);
     if (now == set.resolved) continue;
+    shortened_ += now.shortened && !set.resolved.shortened ? 1 : 0;
     set.resolved = std::move(now);
     set.changed = any_changed_ = true;
   }

@@ -23,7 +23,8 @@ inline constexpr HopSetId no_hops = 0;
 struct Resolved {
   bool usable = false;  // at least one hop is alive
   function::RouteKind kind = function::RouteKind::local;
-  std::vector<function::NextHop> next_hops;  // for unicast
+  std::vector<function::NextHop> next_hops;  // for unicast; the first function::most_next_hops
+  bool shortened = false;                    // there are more of them
   bool operator==(const Resolved&) const = default;
 };
 
@@ -45,6 +46,8 @@ class HopTable {
   // Ids below ids() may be in use. keep() frees every set whose mark is false.
   std::size_t ids() const { return sets_.size(); }
   std::size_t live() const { return index_.size(); }
+  // Sets that were shortened so far.
+  std::uint64_t shortened() const { return shortened_; }
   void keep(const std::vector<bool>& marks);
 
  private:
@@ -63,6 +66,7 @@ class HopTable {
   std::unordered_map<std::vector<Hop>, HopSetId, Hash> index_;
   std::unordered_map<int, function::PortIndex> ports_;
   bool any_changed_ = false;
+  std::uint64_t shortened_ = 0;
 };
 
 }  // namespace sluice::control::netlink

@@ -286,6 +286,7 @@ MirrorStats NetlinkMirror::stats() const {
   stats.unsent = unsent_;
   stats.refused = routes_.refused() + neighbours_.refused();
   stats.refusals = routes_.refusals() + neighbours_.refusals();
+  stats.shortened = routes_.hops().shortened();
   stats.last_refusal = routes_.last_refusal().empty() ? neighbours_.last_refusal() : routes_.last_refusal();
   return stats;
 }

@@ -2,7 +2,8 @@
 // kernel is what Sluice forwards by.
 //
 //   kernel                                              told to the control plane
-//   route of the main table, all hops out of twins      unicast, with ports and gateways (connected: no gateway)
+//   route of the main table, all hops out of twins      unicast, with ports and gateways (connected: no gateway); of
+//                                                       more than 64 the first 64
 //   route with a hop out of any other interface         local: the kernel forwards it
 //   addresses, broadcasts, multicast, fe80::/10         local
 //   blackhole / unreachable, prohibit, throw            blackhole / unreachable
@@ -62,6 +63,8 @@ struct MirrorStats {
   std::uint64_t probes = 0;
   std::uint64_t unsent = 0;    // probes and requests that the kernel did not take; they are sent again
   std::uint64_t refusals = 0;  // calls that the control plane refused
+  // Sets of next hops that have more than function::most_next_hops, of which only the first are told.
+  std::uint64_t shortened = 0;
   std::string last_refusal;
 };
 

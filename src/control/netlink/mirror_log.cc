@@ -8,7 +8,8 @@ MirrorLog::MirrorLog(Clock::duration interval)
     : refusals_{LogLimiter(interval)},
       overruns_{LogLimiter(interval)},
       malformed_{LogLimiter(interval)},
-      unsent_{LogLimiter(interval)} {}
+      unsent_{LogLimiter(interval)},
+      shortened_{LogLimiter(interval)} {}
 
 std::uint64_t MirrorLog::news(Kind& kind, std::uint64_t count, Clock::time_point now) {
   if (count == kind.told || !kind.limiter.admit(now)) return 0;
@@ -27,6 +28,10 @@ void MirrorLog::look(const MirrorStats& stats, Clock::time_point now) {
   }
   if (const auto n = news(unsent_, stats.unsent, now)) {
     spdlog::warn("kernel: {} probes and requests not taken, for want of memory; they are sent again", n);
+  }
+  if (const auto n = news(shortened_, stats.shortened, now)) {
+    spdlog::warn("kernel: {} sets of next hops have more than the {} that a route can have; the first {} are used", n,
+                 function::most_next_hops, function::most_next_hops);
   }
 }
 

@@ -1,8 +1,9 @@
 // Says in the log what went wrong between the kernel and the router's tables since it was last said: routes and
 // neighbours that did not fit (with the reason), lost notifications, messages that could not be read, requests that the
-// kernel did not take. Each kind at most once in the interval; what was held back is counted into the next line.
+// kernel did not take, next hops that are too many for one route. Each kind at most once in the interval; what was held
+// back is counted into the next line.
 //
-// Thread-safety: none (the control thread). Cost: four comparisons when nothing happened.
+// Thread-safety: none (the control thread). Cost: five comparisons when nothing happened.
 #pragma once
 
 #include "control/log.h"
@@ -24,7 +25,7 @@ class MirrorLog {
   // How many more there are than were told; 0 also while the interval lasts.
   static std::uint64_t news(Kind& kind, std::uint64_t count, Clock::time_point now);
 
-  Kind refusals_, overruns_, malformed_, unsent_;
+  Kind refusals_, overruns_, malformed_, unsent_, shortened_;
 };
 
 }  // namespace sluice::control

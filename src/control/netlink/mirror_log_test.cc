@@ -62,11 +62,15 @@ TEST_F(MirrorLogTest, EveryKindHasALineOfItsOwn) {
   stats_.overruns = 2;
   stats_.malformed = 3;
   stats_.unsent = 4;
+  stats_.shortened = 5;
   log_.look(stats_, start_);
   EXPECT_EQ(logged(),
             "warning kernel: notifications were lost 2 times; the tables are compared anew\n"
             "warning kernel: 3 messages passed over that are not as rtnetlink(7) says\n"
-            "warning kernel: 4 probes and requests not taken, for want of memory; they are sent again\n");
+            "warning kernel: 4 probes and requests not taken, for want of memory; they are sent again\n"
+            "warning kernel: 5 sets of next hops have more than the 64 that a route can have; the first 64 are used\n");
+  log_.look(stats_, start_ + 20s);
+  EXPECT_EQ(logged(), "");
 }
 
 }  // namespace

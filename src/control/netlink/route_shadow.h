@@ -33,6 +33,7 @@ class RouteShadow {
   explicit RouteShadow(function::ControlPlane& plane) : plane_(plane), nexthops_(hops_) {}
 
   HopTable& hops() { return hops_; }
+  const HopTable& hops() const { return hops_; }
   NexthopTable& nexthops() { return nexthops_; }
 
   // How a route joins those of its prefix that have the same metric.

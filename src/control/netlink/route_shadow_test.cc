@@ -67,6 +67,30 @@ TEST_F(RouteShadowTest, ARouteThatVanishedSilentlyIsReplacedByTheNext) {
   EXPECT_EQ(shadow_.prefixes(), 0U);
 }
 
+TEST_F(RouteShadowTest, OfMoreNextHopsThanARouteCanHaveTheFirstAreToldAndItIsCountedOnce) {
+  const auto hops = [](unsigned count) {
+    std::vector<Hop> all;
+    for (unsigned i = 0; i < count; ++i) all.push_back(hop(5, "10.0.0." + std::to_string(i + 1)));
+    return all;
+  };
+  const auto told = [this](const char* prefix) {
+    return plane_.routes[{packet::IpPrefix::parse(prefix).value(), 0}].next_hops;
+  };
+  shadow_.add(route("192.0.2.0/24", hops(64)), Join::only);
+  EXPECT_EQ(told("192.0.2.0/24").size(), 64U);
+  EXPECT_EQ(shadow_.hops().shortened(), 0U);
+  for (const char* prefix : {"198.51.100.0/24", "203.0.113.0/24"}) {  // of one set
+    shadow_.add(route(prefix, hops(70)), Join::only);
+    ASSERT_EQ(told(prefix).size(), 64U);
+    EXPECT_EQ(told(prefix).back().gateway.str(), "10.0.0.64");
+  }
+  EXPECT_EQ(shadow_.hops().shortened(), 1U);
+  shadow_.hops().set_port(5, 1);
+  shadow_.settle();
+  EXPECT_EQ(told("203.0.113.0/24").front().port, 1);
+  EXPECT_EQ(shadow_.hops().shortened(), 1U);
+}
+
 TEST_F(RouteShadowTest, ABetterRouteIsToldBeforeTheOldOneIsWithdrawn) {
   shadow_.add(route("192.0.2.0/24", {hop(5, "10.0.0.2")}, 100), Join::only);
   plane_.route_limit = 1;  // refuses a second route beside the first

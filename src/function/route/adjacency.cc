@@ -13,6 +13,27 @@ std::string advice(bool some_rest, const char* what_to_do) {
                    : std::string(", the most that fit: ") + what_to_do;
 }
 
+using Members = std::vector<std::pair<lookup::NextHopId, std::uint8_t>>;
+
+std::uint32_t weight_of(const Members::value_type& member) {
+  return std::max<std::uint32_t>(1, member.second);
+}
+
+// How many slots each member gets: Webster's method, but that everyone has one to begin with; ties to the first.
+std::vector<std::uint32_t> shares_of(const Members& members) {
+  std::vector<std::uint32_t> shares(members.size(), 1);
+  for (std::size_t left = AdjacencyTable::group_slots - members.size(); left != 0; --left) {
+    std::size_t next = 0;
+    for (std::size_t i = 1; i < members.size(); ++i) {
+      if (weight_of(members[i]) * (2 * shares[next] + 1) > weight_of(members[next]) * (2 * shares[i] + 1)) {
+        next = i;
+      }
+    }
+    ++shares[next];
+  }
+  return shares;
+}
+
 }  // namespace
 
 Adjacency Adjacency::of(AdjacencyKind kind, std::uint16_t port, const packet::MacAddress& mac) {
@@ -104,6 +125,10 @@ Expected<lookup::NextHopId> AdjacencyTable::hold_group(
     ++entries_[found->second].references;
     return found->second;
   }
+  if (members.size() > group_slots) {
+    return make_error("a route has " + std::to_string(members.size()) + " next hops, more than the " +
+                      std::to_string(group_slots) + " that one can have: take fewer paths");
+  }
   const auto taken = new_group();
   if (!taken) {
     return tl::unexpected(taken.error());
@@ -114,17 +139,12 @@ Expected<lookup::NextHopId> AdjacencyTable::hold_group(
     resting_groups_.push_front({group, Clock::time_point::min()});  // nobody has seen it
     return id;
   }
-  // Slots in proportion to the weights; the rest of the rounding goes to the first members.
-  std::uint32_t total = 0;
-  for (const auto& [member, weight] : members) {
-    total += std::max<std::uint32_t>(1, weight);
-  }
+  const std::vector<std::uint32_t> shares = shares_of(members);
   Entry entry{{}, {}, {}, group, 1, any_port};
   std::uint32_t slot = 0;
-  std::uint32_t passed = 0;
-  for (const auto& [member, weight] : members) {
-    passed += std::max<std::uint32_t>(1, weight);
-    for (const std::uint32_t end = passed * group_slots / total; slot < end; ++slot) {
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const auto [member, weight] = members[i];
+    for (const std::uint32_t end = slot + shares[i]; slot < end; ++slot) {
       groups_[group][slot].store(member, std::memory_order_relaxed);
     }
     ++entries_[member].references;

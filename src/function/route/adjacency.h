@@ -59,8 +59,8 @@ struct Adjacency {
 
 class AdjacencyTable {
  public:
-  static constexpr std::uint32_t group_slots = 64;  // a group's weights are expanded to this many members
-  static constexpr PortIndex any_port = 0xffff;     // of a gateway whose port is what on-link prefixes say
+  static constexpr std::uint32_t group_slots = most_next_hops;  // flows are spread over this many slots of a group
+  static constexpr PortIndex any_port = 0xffff;                 // of a gateway whose port is what on-link prefixes say
 
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::seconds grace{1};
@@ -86,6 +86,8 @@ class AdjacencyTable {
   // on-link destinations that have no neighbour entry. A gateway of any_port and the same address on a port are two.
   // Error, here and from hold_group(): none is free; what to do.
   Expected<lookup::NextHopId> hold(PortIndex port, const packet::IpAddress& address);
+  // Each member gets a slot, so that none goes without; of the others each goes to the member that has the fewest for
+  // its weight, which comes as near to the weights as 64 slots can. Error, besides: more members than slots.
   Expected<lookup::NextHopId> hold_group(const std::vector<std::pair<lookup::NextHopId, std::uint8_t>>& members);
   void release(lookup::NextHopId id);
 

@@ -115,6 +115,66 @@ TEST_F(AdjacencyTest, TooManyGroupsInUseIsAnErrorThatSaysWhatToDo) {
             "fewer paths (FRR: maximum-paths; BIRD: merge paths)");
 }
 
+TEST_F(AdjacencyTest, EveryMemberOfAGroupGetsASlotAndTheRestFollowsTheWeights) {
+  struct Case {
+    std::vector<std::uint8_t> weights;
+    std::vector<std::uint32_t> slots;
+  };
+  std::vector<std::uint8_t> one_heavy(32, 1);
+  std::vector<std::uint32_t> about_its_share(32, 1);
+  one_heavy[31] = 10;  // of 41: 15.6 of 64
+  about_its_share[31] = 15;
+  std::fill_n(about_its_share.begin(), 18, 2);
+  const Case cases[] = {
+      {{1, 1}, {32, 32}},
+      {{1, 3}, {16, 48}},
+      {{1, 1, 1}, {22, 21, 21}},
+      {{3, 2, 1}, {32, 21, 11}},
+      {{0, 1}, {32, 32}},
+      {{1, 200}, {1, 63}},
+      {{255, 1, 1}, {62, 1, 1}},
+      {one_heavy, about_its_share},
+      {std::vector<std::uint8_t>(60, 7),
+       [] {
+         std::vector<std::uint32_t> slots(60, 1);
+         std::fill_n(slots.begin(), 4, 2);
+         return slots;
+       }()},
+      {std::vector<std::uint8_t>(64, 1), std::vector<std::uint32_t>(64, 1)},
+  };
+  settled_ = Clock::time_point::max();
+  for (const Case& one : cases) {
+    std::vector<std::pair<lookup::NextHopId, std::uint8_t>> members;
+    for (unsigned i = 0; i < one.weights.size(); ++i) {
+      members.emplace_back(table_.hold(0, address(i)).value(), one.weights[i]);
+    }
+    const auto id = table_.hold_group(members);
+    ASSERT_TRUE(id) << id.error().message;
+    std::vector<std::uint32_t> slots(members.size());
+    for (std::uint32_t hash = 0; hash < AdjacencyTable::group_slots; ++hash) {
+      const lookup::NextHopId member = table_.member(table_.at(*id).group(), hash);
+      const auto at = std::ranges::find(members, member, [](const auto& of) { return of.first; });
+      ASSERT_NE(at, members.end());
+      ++slots[static_cast<std::size_t>(at - members.begin())];
+    }
+    EXPECT_EQ(slots, one.slots) << members.size() << " members, the first of weight " << +one.weights[0];
+    EXPECT_EQ(table_.next_hops(*id).size(), members.size());
+    table_.release(*id);
+    for (const auto& [member, weight] : members) table_.release(member);
+  }
+}
+
+TEST_F(AdjacencyTest, MoreMembersThanSlotsAreAnErrorThatTakesNothing) {
+  std::vector<std::pair<lookup::NextHopId, std::uint8_t>> members;
+  for (unsigned i = 0; i < 65; ++i) {
+    members.emplace_back(table_.hold(0, address(i)).value(), 1);
+  }
+  const auto refused = table_.hold_group(members);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "a route has 65 next hops, more than the 64 that one can have: take fewer paths");
+  EXPECT_EQ(table_.used(), 65U);
+}
+
 packet::MacAddress mac_of(PortIndex port) {
   return {{2, 0, 0, 0, 0, static_cast<std::uint8_t>(port)}};
 }

@@ -4,6 +4,7 @@
 // Thread-safety: one caller at a time (the control thread), while lanes forward. No call stalls a lane or a cycle.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -30,6 +31,9 @@ enum class RouteKind : std::uint8_t {
 // Of routes that the configuration itself names: every route of the kernel is better.
 inline constexpr std::uint32_t static_metric = 1U << 31;
 
+// The most next hops that one route can have.
+inline constexpr std::size_t most_next_hops = 64;
+
 struct Route {
   packet::IpPrefix prefix;
   RouteKind kind = RouteKind::unicast;
@@ -46,7 +50,8 @@ inline bool operator==(const NextHop& a, const NextHop& b) {
 class ControlPlane {
  public:
   virtual ~ControlPlane() = default;
-  // Adds or replaces the route of (prefix, metric). Error: table full, or a port that does not exist.
+  // Adds or replaces the route of (prefix, metric). Error: table full, a port that does not exist, or more
+  // than most_next_hops.
   virtual Expected<void> add_route(const Route& route) = 0;
   virtual Expected<void> remove_route(const packet::IpPrefix& prefix, std::uint32_t metric) = 0;
   // Routes through the neighbour are sent to it; frames for the address itself only while a route says that it is on

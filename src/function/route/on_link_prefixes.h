@@ -3,6 +3,11 @@
 //
 // Several routes may say where one prefix lies: the lowest metric decides.
 //
+// This answers where a gateway is, and routes through a gateway say nothing about that, however long or good they are.
+// Where frames for the address itself go, and so whether a neighbour has a host route, is decided by the longest route
+// in force (route_table.h). Under a route through a gateway the two differ, as in the kernel: it looks for a gateway
+// among routes of link scope only, and for a destination among all.
+//
 // Thread-safety: none. Cost of every call: O(log n) for each different length of prefix.
 #pragma once
 

@@ -5,12 +5,14 @@
 // the link is found by the same lookup, but only while the longest route that matches its address says that the address
 // is on that very link: a single next hop without a gateway through the neighbour's port. The kernel keeps a neighbour
 // for whatever sender address an ARP request names; without this any host on a link could draw any address to itself.
+// Where a gateway lies is another question: on_link_prefixes.h.
 //
-// Thread-safety: a mutex orders the callers of the control path (mirror, API); lanes never take it. Cost: a hash
-// look-up and one change of the forwarding table per call; for a route, besides, O(log n) to find the neighbours inside
-// its prefix, and a few hash look-ups for each one that no longer route decides on. A route without a gateway, or one
-// that does not forward, besides moves the gateways inside its prefix that were given without a port (adjacency.h): no
-// route through them changes.
+// Thread-safety: every call from any thread. A mutex orders the callers of the control path (mirror, reload, API);
+// lanes never take it. size(), neighbour_count(), mtu() and carries() do not wait for it: each is one load of what is
+// written under it, and two of them may be of different moments. Cost: a hash look-up and one change of the forwarding
+// table per call; for a route, besides, O(log n) to find the neighbours inside its prefix, and a few hash look-ups for
+// each one that no longer route decides on. A route without a gateway, or one that does not forward, besides moves the
+// gateways inside its prefix that were given without a port (adjacency.h): no route through them changes.
 #pragma once
 
 #include <array>
@@ -49,6 +51,7 @@ class RouteTable : public ControlPlane {
   // up to a second late that a twin lost its carrier.
   void set_carrier(PortIndex port, bool up);
 
+  // Routes and host routes of neighbours in force, of IPv4 (4) or IPv6 (6).
   std::size_t size(int family) const;
   std::uint32_t mtu(PortIndex port) const { return mtu_[port].load(std::memory_order_relaxed); }
   // Both in one look: the MTU of a link that is up, or 0.
@@ -60,7 +63,6 @@ class RouteTable : public ControlPlane {
   std::vector<NeighbourRow> neighbours() const;
   // What a lookup's answer stands for; nothing: no gateway (local, blackhole, no route).
   std::vector<NextHop> next_hops(lookup::NextHopId id) const;
-  // Like size(), without waiting for whoever changes the table.
   std::size_t neighbour_count() const { return neighbour_count_.load(std::memory_order_relaxed); }
   std::vector<AdjacencyTable::Gateway> gateways() const;
 

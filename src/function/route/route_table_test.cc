@@ -258,6 +258,28 @@ TEST_F(RouteTableTest, ALinkIsKnownAsLongAsOneRouteSaysSo) {
   EXPECT_EQ(port_of("10.0.0.4"), AdjacencyTable::any_port);
 }
 
+// As `ip route get` and `ip route add ... via` answer, too.
+TEST_F(RouteTableTest, UnderARouteThroughAGatewayALinkStillHasGatewaysButNoHostRoutes) {
+  const auto expect_gateway_on_the_link = [&] {
+    const lookup::NextHopId id = fib_->find(*packet::IpPrefix::parse("20.0.0.0/8"));
+    EXPECT_EQ(adjacencies_.next_hops(id).at(0).port, 0);
+    EXPECT_EQ(adjacencies_.at(id).mac_word(), mac_of_port[0].word());
+  };
+  ASSERT_TRUE(add("10.0.0.0/24", 0, "", 100));
+  ASSERT_TRUE(add_neighbour(0, "10.0.0.2"));
+  ASSERT_TRUE(add("20.0.0.0/8", AdjacencyTable::any_port, "10.0.0.2"));
+  EXPECT_EQ(way_to("10.0.0.2"), "port 0");
+  expect_gateway_on_the_link();
+  for (const char* prefix : {"10.0.0.0/24", "10.0.0.0/25"}) {  // of a better metric, and longer
+    ASSERT_TRUE(add(prefix, 1, "10.1.0.1", 50));
+    EXPECT_EQ(way_to("10.0.0.2"), "via 10.1.0.1") << prefix;
+    expect_gateway_on_the_link();
+    ASSERT_TRUE(remove(prefix, 50));
+    EXPECT_EQ(way_to("10.0.0.2"), "port 0") << prefix;
+    expect_gateway_on_the_link();
+  }
+}
+
 TEST_F(RouteTableTest, AnOnLinkRouteOfSeveralPortsPutsNoGatewayOnOneOfThem) {
   const auto add_hops = [&](std::vector<NextHop> hops) {
     return table_->add_route({*packet::IpPrefix::parse("10.0.0.0/24"), RouteKind::unicast, std::move(hops), 0, 0});

@@ -1,4 +1,4 @@
-#include "cli/bench/windows.h"
+#include "cli/bench/hold_text.h"
 
 #include <gtest/gtest.h>
 
@@ -17,20 +17,20 @@ Outcome window(std::uint64_t late, std::uint64_t lost, std::uint64_t refused, do
   return one;
 }
 
-TEST(Windows, TroubledOnesAreToldFromCleanOnesByWhatHappenedInThem) {
+TEST(HoldText, TroubledOnesAreToldFromCleanOnesByWhatHappenedInThem) {
   EXPECT_EQ(
-      windows_text({window(0, 0, 0, 10, 100), window(0, 0, 0, 30, 200), window(5, 1, 0, 400, 300),
-                    window(0, 0, 3, 200, 500), window(0, 3, 0, 0, 700)}),
+      hold_text({window(0, 0, 0, 10, 100), window(0, 0, 0, 30, 200), window(5, 1, 0, 400, 300),
+                 window(0, 0, 3, 200, 500), window(0, 3, 0, 0, 700)}),
       "2 of 5 windows of 0.1 s clean; in these threads were away for 20 us and a batch took 150 us on the device; "
       "in the others threads were away for 200 us and a batch took 500 us on the device; "
       "half of all frames late or not let in are those of 1 windows");
 }
 
-TEST(Windows, OfOneKindNothingIsSaidOfTheOther) {
+TEST(HoldText, OfOneKindNothingIsSaidOfTheOther) {
   EXPECT_EQ(
-      windows_text({window(0, 0, 0, 10, 100)}),
+      hold_text({window(0, 0, 0, 10, 100)}),
       "1 of 1 windows of 0.1 s clean; in these threads were away for 10 us and a batch took 100 us on the device");
-  EXPECT_EQ(windows_text({window(1, 0, 0, 10, 100), window(0, 2, 0, 20, 300), window(0, 0, 2, 30, 200)}),
+  EXPECT_EQ(hold_text({window(1, 0, 0, 10, 100), window(0, 2, 0, 20, 300), window(0, 0, 2, 30, 200)}),
             "0 of 3 windows of 0.1 s clean; in the others threads were away for 20 us and a batch took 200 us on the "
             "device; half of all frames late or not let in are those of 2 windows");
 }

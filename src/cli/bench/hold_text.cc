@@ -1,4 +1,4 @@
-#include "cli/bench/windows.h"
+#include "cli/bench/hold_text.h"
 
 #include <spdlog/fmt/fmt.h>
 
@@ -8,7 +8,7 @@
 
 namespace sluice::cli::bench {
 
-std::string windows_text(const std::vector<Outcome>& windows) {
+std::string hold_text(const std::vector<Outcome>& windows) {
   struct Sum {
     double count = 0, away_us = 0, device_us = 0;
     void add(const Outcome& one) {

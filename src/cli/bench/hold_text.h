@@ -10,6 +10,6 @@
 namespace sluice::cli::bench {
 
 // One line, of at least one window.
-std::string windows_text(const std::vector<Outcome>& windows);
+std::string hold_text(const std::vector<Outcome>& windows);
 
 }  // namespace sluice::cli::bench

@@ -1,0 +1,89 @@
+#include "cli/bench/rig.h"
+
+#include <gtest/gtest.h>
+
+#include "engine/lane.h"
+
+namespace sluice::cli::bench {
+namespace {
+
+constexpr double ticks_per_us = 2;
+
+// Counters that differ from each other, at some moment.
+engine::EngineStats stats_at(std::uint64_t moment) {
+  engine::EngineStats stats;
+  stats.ports.resize(2);
+  stats.ports[0].device.missed = 3 * moment;
+  stats.ports[1].device.missed = 99 * moment;  // figures are those of the first port
+  stats.drops.resize(packet::max_reasons);
+  stats.drops[engine::measured_only] = 5 * moment;
+  stats.drops[engine::overdue] = 7 * moment;
+  stats.total.rx_bytes = 1000 * moment;
+  stats.total.tx_frames = 11 * moment;
+  stats.total.tx_bytes = 2000 * moment;
+  stats.total.dropped = 13 * moment;
+  stats.total.misses = 17 * moment;
+  stats.total.misses_away = 19 * moment;
+  stats.total.frames_gpu = 23 * moment;
+  stats.total.frames_cpu = 29 * moment;
+  stats.total.receive_stalls = 31 * moment;
+  stats.total.sealed_full = 37 * moment;
+  stats.overruns = 41 * moment;
+  stats.late_cycles = 43 * moment;
+  stats.slow_launches = 47 * moment;
+  stats.lanes_away = {2 * moment, 10 * moment, 4 * moment};
+  stats.worker_away = {3 * moment, 20 * moment, 6 * moment};
+  return stats;
+}
+
+TEST(Rig, AnOutcomeIsWhatWasCountedBetweenTwoMoments) {
+  for (const engine::Mode mode : {engine::Mode::full, engine::Mode::collector_only}) {
+    const bool collects = mode == engine::Mode::collector_only;
+    SCOPED_TRACE(collects ? "collector-only" : "full");
+    const Outcome o = outcome_between(stats_at(10), stats_at(30), 4, ticks_per_us, mode);
+    EXPECT_EQ(o.seconds, 4);
+    EXPECT_EQ(o.frames, collects ? 5U * 20 : 11U * 20) << "what is measured only is not sent";
+    EXPECT_EQ(o.bytes, collects ? 1000U * 20 : 2000U * 20);
+    EXPECT_EQ(o.dropped, collects ? (13U - 5) * 20 : 13U * 20);
+    EXPECT_EQ(o.offered_missed, 3U * 20);
+    EXPECT_EQ(o.refused, 7U * 20);
+    EXPECT_EQ(o.not_let_in(), 10U * 20);
+    EXPECT_EQ(o.deadline_misses, 17U * 20);
+    EXPECT_EQ(o.misses_away, 19U * 20);
+    EXPECT_EQ(o.own_misses(), 0U) << "no more are explained than there are";
+    EXPECT_EQ(o.gpu_frames, 23U * 20);
+    EXPECT_EQ(o.cpu_frames, 29U * 20);
+    EXPECT_EQ(o.stalls, 31U * 20);
+    EXPECT_EQ(o.sealed_full, 37U * 20);
+    EXPECT_EQ(o.overruns, 41U * 20);
+    EXPECT_EQ(o.late_cycles, 43U * 20);
+    EXPECT_EQ(o.slow_launches, 47U * 20);
+    EXPECT_EQ(o.aways, 5U * 20);
+    EXPECT_EQ(o.away_us, 30 * 20 / ticks_per_us);
+    EXPECT_EQ(o.longest_away_us, 6 * 30 / ticks_per_us) << "since the start, of both";
+    EXPECT_FALSE(o.clean());
+  }
+}
+
+TEST(Rig, LatencyIsThatOfTheFramesBetweenTwoMoments) {
+  engine::Histogram latency, device;
+  engine::EngineStats before = stats_at(1), after = stats_at(1);
+  latency.add(60, 1000);
+  device.add(40, 10);
+  before.latency.add(latency);
+  before.device_time.add(device);
+  latency.add(20, 99);
+  latency.add(50, 1);
+  device.add(10, 3);
+  after.latency.add(latency);
+  after.device_time.add(device);
+  const Outcome o = outcome_between(before, after, 1, ticks_per_us, engine::Mode::full);
+  EXPECT_EQ(o.p50_us, 20 / ticks_per_us);
+  EXPECT_EQ(o.p99_us, 20 / ticks_per_us);
+  EXPECT_EQ(o.p999_us, 50 / ticks_per_us);
+  EXPECT_EQ(o.device_p50_us, 10 / ticks_per_us);
+  EXPECT_TRUE(o.clean());
+}
+
+}  // namespace
+}  // namespace sluice::cli::bench
