@@ -12,6 +12,7 @@ namespace sluice::cli {
 namespace {
 
 using control::Snapshot;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -155,7 +156,17 @@ TEST(TopReport, AnEmptyGatewayIsShownToo) {
   const std::string report = top_report(Snapshot(), nullptr, {});
   EXPECT_THAT(report, HasSubstr("rx 0 frames/s, 0 bit/s"));
   EXPECT_THAT(report, HasSubstr("latency now   p50 -   p99 -"));
-  EXPECT_THAT(report, HasSubstr("nothing dropped"));
+  EXPECT_THAT(report, EndsWith("\nnothing dropped\n"));
+}
+
+TEST(TopReport, WhatPortsMissedIsSaidWhereNothingIsDropped) {
+  Snapshot now;
+  now.ports.resize(2);
+  now.ports[0].missed = 7865;
+  now.ports[1].missed = 2618;
+  EXPECT_THAT(top_report(now, nullptr, {}), EndsWith("\nnothing dropped; 10,483 missed by ports\n"));
+  now.drops.push_back({"no_route", "no route matches", 5});
+  EXPECT_THAT(top_report(now, nullptr, {}), Not(HasSubstr("nothing dropped")));
 }
 
 TEST(TopReport, LinesAreCutToTheTerminal) {

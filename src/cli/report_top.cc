@@ -150,7 +150,11 @@ std::string drop_table(const Snapshot& s, const Rates& rates, bool color) {
     if (drop.frames == 0) continue;
     table.add({drop.reason, short_number(rates.drops_per_second(drop)), std::to_string(drop.frames), drop.text});
   }
-  return table.empty() ? "nothing dropped\n" : table.str(color);
+  if (!table.empty()) return table.str(color);
+  std::uint64_t missed = 0;
+  for (const control::PortSnapshot& port : s.ports) missed += port.missed;
+  return missed == 0 ? "nothing dropped\n"
+                     : fmt::format("nothing dropped; {} missed by ports\n", fmt::group_digits(missed));
 }
 
 // Cuts lines to `width` columns; the sequences of bold type take none.
