@@ -26,6 +26,24 @@ def bound(stats):
             f" threads (late cycles: {stats['late_cycles']:,})")
 
 
+# Frames that ports lost, which are no drops: the line "counters" adds up with or without them. By key: what a port did, and why.
+LOST = {
+    "missed": ("missed", "their receive rings were full"),
+    "tx_errors": ("failed to send", "their drivers had taken them, and they count as transmitted"),
+    "to_host_lost": ("lost to the kernel", "their twins are down or gone, and they count as sent to the kernel"),
+    "from_host_lost": ("lost from the kernel", "their lanes did not take them in time"),
+}
+
+
+def lost(ports):
+    """A line for each kind of which there are any."""
+    for key, (did, why) in LOST.items():
+        losers = [port for port in ports if port[key]]
+        if losers:
+            each = ", ".join(f"{port['name']} {did} {port[key]:,}" for port in losers)
+            yield f"lost at the ports   {sum(port[key] for port in losers):,} ({each}): {why}"
+
+
 def report(stats, rate=None):
     """(text, whether the counters add up). `rate`: (frames/s, bits/s) at the busiest time, as the caller measured it, or None."""
     total = {key: sum(lane[key] for lane in stats["lanes"]) for key in
@@ -51,6 +69,7 @@ def report(stats, rate=None):
         f"host          {total['punted']:,} frames to the kernel, {total['injected']:,} from it",
         *(f"drops         {drop['frames']:,} {drop['reason']}: {drop['text']}" for drop in stats["drops"] if drop["frames"]),
         *(["drops         none"] if by_reason == 0 else []),
+        *lost(stats["ports"]),
         f"counters      {total['rx_frames']:,} received + {total['injected']:,} from the kernel"
         f" {'=' if came == went else '!='} {total['tx_frames']:,} transmitted + {total['punted']:,} to the kernel"
         f" + {total['dropped']:,} dropped + {total['in_flight']:,} in flight:"
