@@ -9,7 +9,7 @@ import subprocess
 import time
 import urllib.request
 
-from hosts import stop, wait_until
+from hosts import stop
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SLUICE = pathlib.Path(os.environ.get("SLUICE", ROOT / "build" / "sluice")).absolute()
@@ -42,14 +42,34 @@ class Gateway:
         self.api = re.search(r'^listen = "(.+)"$', text, re.M)[1]
         self.process = None
 
-    def start(self, timeout=30):
-        """Starts it and returns once its API answers."""
+    def start(self, patience=30, limit=300, show=lambda line: None):
+        """Starts it and returns once its API answers. Gives up when its log has not grown for `patience` seconds, and after
+        `limit` seconds in any case. `show` is given each line of the log as it comes."""
         with open(self.log_path, "ab") as log:
+            before = log.tell()
             self.process = self.host.spawn([SLUICE, "run", self.config_path], stdout=log, stderr=subprocess.STDOUT)
-        ready = wait_until(lambda: self.process.poll() is not None or self.healthy(), timeout, 0.1)
-        if not ready or self.process.poll() is not None:
+        lines, began = [], time.monotonic()
+        grew = began
+        while True:
+            ready = self.process.poll() is not None or self.healthy()
+            known, lines, now = len(lines), self.lines(before), time.monotonic()
+            for line in lines[known:]:
+                show(line)
+                grew = now
+            if ready:
+                break
+            if now - grew > patience or now - began > limit:
+                raise AssertionError(f"sluice is still loading after {now - began:.0f} s; its log last grew {now - grew:.0f} s ago,"
+                                     f" and ends with: {lines[-1] if lines else '(nothing)'}")
+            time.sleep(0.1)
+        if self.process.poll() is not None:
             raise AssertionError(f"sluice did not start (exit status {self.process.poll()}):\n{self.log()}")
         return self
+
+    def lines(self, offset):
+        """The whole lines of the log from this offset on."""
+        text = self.log_path.read_bytes()[offset:].decode(errors="replace")
+        return text[:text.rfind("\n") + 1].splitlines()
 
     def healthy(self):
         try:
