@@ -2,6 +2,8 @@
 
 #include <net/if.h>
 
+#include <cerrno>
+
 #include "port/interface_request.h"
 
 namespace sluice::port {
@@ -9,6 +11,12 @@ namespace sluice::port {
 unsigned interface_mtu(const std::string& interface) {
   ifreq size{};
   return interface_request(interface, SIOCGIFMTU, size) ? static_cast<unsigned>(size.ifr_mtu) : 0;
+}
+
+int set_interface_mtu(const std::string& interface, unsigned mtu) {
+  ifreq size{};
+  size.ifr_mtu = static_cast<int>(mtu);
+  return interface_request(interface, SIOCSIFMTU, size) ? 0 : errno;
 }
 
 InterfaceSettings::InterfaceSettings(const std::string& interface, unsigned mtu)

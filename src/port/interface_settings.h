@@ -14,6 +14,9 @@ namespace sluice::port {
 // 0: there is no such interface.
 unsigned interface_mtu(const std::string& interface);
 
+// 0, or the errno with which the kernel refuses.
+int set_interface_mtu(const std::string& interface, unsigned mtu);
+
 class InterfaceSettings {
  public:
   // `mtu`: what the port will set.

@@ -135,6 +135,20 @@ TEST_F(PacketSocketTest, AnotherInterfaceOfTheSameNameIsNotThePorts) {
   }
 }
 
+// Above the 1,518 bytes that DPDK's driver says it takes, too.
+TEST_F(PacketSocketTest, AnMtuAboveTheInterfacesOwnIsSetAndPutBack) {
+  ASSERT_EQ(space_.run("ip link set x0 mtu 1500"), 0);
+  MemoryOptions memory;
+  memory.frame_bytes = 9216;
+  memory.frames = 512;
+  {
+    auto port = Port::open(on("net_af_packet7,iface=x0", 9000), memory, 1);
+    ASSERT_TRUE(port) << port.error().message;
+    EXPECT_NE(link().find("mtu 9000"), std::string::npos) << link();
+  }
+  EXPECT_NE(link().find("mtu 1500"), std::string::npos) << link();
+}
+
 // A veth whose other end has an XDP program takes no frame that is larger than a page.
 TEST_F(PacketSocketTest, AnMtuThatTheDeviceRefusesIsAnError) {
   ASSERT_EQ(space_.run("ip link set x1 mtu 1500 up && ip link set x0 mtu 1500"), 0);
@@ -147,9 +161,10 @@ TEST_F(PacketSocketTest, AnMtuThatTheDeviceRefusesIsAnError) {
   options.name = "jumbo";
   const auto port = Port::open(options, memory, 1);
   ASSERT_FALSE(port);
-  for (const char* words : {"[[port]] 'jumbo'", "does not take mtu = 9000"}) {
+  for (const char* words : {"[[port]] 'jumbo'", "does not take mtu = 9000", "Invalid argument"}) {
     EXPECT_NE(port.error().message.find(words), std::string::npos) << port.error().message;
   }
+  EXPECT_NE(space_.output("ip link show x1").find("mtu 1500"), std::string::npos);
 }
 
 }  // namespace

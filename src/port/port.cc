@@ -214,15 +214,22 @@ Expected<void> Port::take_address(const rte_eth_dev_info& info) {
 }
 
 Expected<void> Port::set_mtu() {
+  const std::string what =
+      "the device does not take mtu = " + std::to_string(options_.mtu) + " (lower it, or raise what limits the device)";
+  const std::string interface = kernel_interface();
+  // The interface itself first: DPDK asks a driver for no more than the maximum that it named, which for af_packet is
+  // 1,518 bytes whatever the interface takes.
+  if (const int error = interface.empty() ? 0 : set_interface_mtu(interface, options_.mtu);
+      error != 0 && interface_mtu(interface) < options_.mtu) {
+    return fail(what, error);
+  }
   DriverLog driver_log;
   const int error = rte_eth_dev_set_mtu(id_, static_cast<std::uint16_t>(options_.mtu));
-  if (error == 0 || error == -ENOTSUP || interface_mtu(kernel_interface()) >= options_.mtu) {
+  if (error == 0 || error == -ENOTSUP || interface_mtu(interface) >= options_.mtu) {
     driver_log.take();
     return {};
   }
-  return refused(
-      "the device does not take mtu = " + std::to_string(options_.mtu) + " (lower it, or raise what limits the device)",
-      error, driver_log);
+  return refused(what, error, driver_log);
 }
 
 Port::~Port() {

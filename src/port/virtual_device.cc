@@ -19,6 +19,7 @@
 
 #include "port/device_arguments.h"
 #include "port/interface_request.h"
+#include "port/tap_holder.h"
 
 namespace sluice::port {
 namespace {
@@ -170,6 +171,15 @@ Expected<void> check_tap(const PortOptions& port) {
   }
   if (!may_administer_interfaces()) {
     return make_error("no permission to make a TAP interface: run as root or with CAP_NET_ADMIN");
+  }
+  const std::string interface = device_argument(port.device, "iface");
+  const auto held = tap_is_held(interface);
+  if (!held) {
+    return tl::unexpected(held.error());
+  }
+  if (*held) {
+    return make_error("the TAP interface '" + interface +
+                      "' is in use by another program: stop that one, or choose another name with iface=");
   }
   return {};
 }

@@ -6,6 +6,7 @@ The kinds that join hosts (af_packet, af_xdp, tap, memif) are pinged and sent TC
 
 import re
 import signal
+import subprocess
 import time
 
 import pytest
@@ -146,6 +147,33 @@ def test_a_silent_tap_is_waited_for_and_not_looked_at(tmp_path):
     with Topology(tmp_path, ports=[("lan", "net_tap0,iface=tap0", "sl-lan"), ("wan", "wan0", "sl-wan")]) as network:
         gateway = network.start(before_addresses=bridge_tap)
         time.sleep(3)
+def test_a_second_start_leaves_the_taps_of_the_running_gateway_alone(tmp_path):
+    """DPDK would open them as more queues of the same interfaces, and leave them down and with other addresses."""
+    ports = [("lan", "net_tap0,iface=tap0", "sl-lan"), ("wan", "net_tap1,iface=tap1", "sl-wan")]
+
+    def bridge_both(started):
+        bridge_tap(started)
+        started.router.ip("link add br1 type bridge")
+        started.router.sysctl(net__ipv6__conf__br1__disable_ipv6=1)
+        started.router.ip("link set br1 arp off")
+        started.router.ip("link set br1 addrgenmode none up")
+        for interface in ("wan0", "tap1"):
+            started.router.ip(f"link set {interface} addrgenmode none master br1 up")
+
+    with Topology(tmp_path, ports=ports) as network:
+        gateway = network.start(before_addresses=bridge_both)
+        before = [network.router.ip(f"-o link show {tap}") for tap in ("tap0", "tap1")]
+        second = network.router.spawn([SLUICE, "run", gateway.config_path], stderr=subprocess.PIPE, text=True)
+        answer = second.communicate(timeout=20)[1]
+        assert second.returncode == 2, answer
+        last = answer.splitlines()[-1]
+        assert "[[port]] 'lan'" in last and "'tap0' is in use by another program" in last, answer
+        network.router.run([SLUICE, "check", gateway.config_path])
+        assert [network.router.ip(f"-o link show {tap}") for tap in ("tap0", "tap1")] == before
+        check_traffic(network.client, network.server)
+        check_carried(gateway, ("lan", "wan"))
+
+
         before = gateway.lane_sleeps()
         share = gateway.cpu_share(4)
         assert share < 0.05, f"{share:.1%} of a core"
