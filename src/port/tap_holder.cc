@@ -56,7 +56,7 @@ struct Attributes {
   }
 
   bool is(std::string_view word) const {
-    return bytes >= word.size() && std::memcmp(data, word.data(), word.size()) == 0 &&
+    return data != nullptr && bytes >= word.size() && std::memcmp(data, word.data(), word.size()) == 0 &&
            (bytes == word.size() || data[word.size()] == std::byte{0});
   }
 };
