@@ -18,6 +18,9 @@ void ChangeLog::Queue::push(std::uint32_t item) {
 
 void ChangeLog::Queue::pop() {
   head_ = head_ + 1 == size_ ? 0 : head_ + 1;
+  if (head_ == tail_) {
+    head_ = tail_ = 0;  // so that a mirror that keeps up uses the first pages again and again, and no others
+  }
 }
 
 ChangeLog::ChangeLog(Trie& trie, std::function<bool()> abandoned)
