@@ -256,6 +256,7 @@ Expected<void> Engine::attach_device() {
 
 void Engine::start() {
   running_ = true;
+  reserved_.emplace(placement_.cores());
   host_path_->start();
   if (worker_ && options_.mode != Mode::collector_only) {
     worker_->start();
@@ -291,6 +292,7 @@ void Engine::stop() {
   for (const auto& thread : threads_) {
     thread->stop();
   }
+  reserved_.reset();
   for (const auto& lane : lanes_) {
     lane->abandon();
   }

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@
 #include "engine/options.h"
 #include "engine/placement.h"
 #include "engine/port_table.h"
+#include "engine/reserved_cores.h"
 #include "engine/worker.h"
 
 namespace sluice::engine {
@@ -90,6 +92,7 @@ class Engine {
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<std::unique_ptr<LaneThread>> threads_;
   std::unique_ptr<Worker> worker_;
+  std::optional<ReservedCores> reserved_;  // while it runs
   std::atomic<bool> running_{false};
 };
 

@@ -261,6 +261,15 @@ Expected<void> check_scheduling(Scheduling scheduling, bool busy) {
   return {};
 }
 
+std::vector<int> Placement::cores() const {
+  std::vector<int> all = lane_cores;
+  all.insert(all.end(), forwarder_cores.begin(), forwarder_cores.end());
+  if (worker_core >= 0) {
+    all.push_back(worker_core);
+  }
+  return all;
+}
+
 bool pin_this_thread(int core, const std::string& name) {
   pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
   cpu_set_t set;

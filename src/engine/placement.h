@@ -34,6 +34,9 @@ struct Placement {
   bool busy = false;                 // poll without sleeping
   Scheduling scheduling = Scheduling::normal;
   std::vector<std::string> notes;  // for the log: topology and choice, then what lies on another node than it should
+
+  // Of every thread here.
+  std::vector<int> cores() const;
 };
 
 // Chooses from the machine's cores. Asked-for cores that do not exist or repeat are an error.
