@@ -30,19 +30,40 @@ constexpr std::size_t made_updates = 100'000;
 constexpr double made_per_second = 5'000;
 constexpr std::uint64_t verified_frames = 200'000;
 
+// Without updates; with a thread that wakes as often as theirs; with updates.
+using Kinds = std::array<Windows, 3>;
+
 std::string text(const Spread& spread) {
   return fmt::format("{:.1f} ({:.1f} to {:.1f})", spread.median, spread.low, spread.high);
 }
 
 void print_windows(const std::string& label, const Windows& windows) {
   std::printf(
-      "RESULT churn %s: p50 %s, p99 %s, p99.9 %s, worst %s us; %lu late, %lu lost of %lu frames; device worst %s us, "
-      "%lu late cycles, %lu overruns\n",
+      "RESULT churn %s: p50 %s, p99 %s, p99.9 %s, worst %s us; %lu late, %lu lost of %lu frames, in %zu of %zu "
+      "windows lost or late of their own making; device worst %s us, %lu late cycles, %lu overruns, %lu slow launches, "
+      "%lu stalls, %lu full; threads "
+      "away %lu times, %s us\n",
       label.c_str(), text(windows.spread(&Outcome::p50_us)).c_str(), text(windows.spread(&Outcome::p99_us)).c_str(),
       text(windows.spread(&Outcome::p999_us)).c_str(), text(windows.spread(&Outcome::max_us)).c_str(),
       windows.sum(&Outcome::deadline_misses), windows.sum(&Outcome::offered_missed), windows.sum(&Outcome::frames),
-      text(windows.spread(&Outcome::device_max_us)).c_str(), windows.sum(&Outcome::late_cycles),
-      windows.sum(&Outcome::overruns));
+      windows.with_losses(), windows.of.size(), text(windows.spread(&Outcome::device_max_us)).c_str(),
+      windows.sum(&Outcome::late_cycles), windows.sum(&Outcome::overruns), windows.sum(&Outcome::slow_launches),
+      windows.sum(&Outcome::stalls), windows.sum(&Outcome::sealed_full), windows.sum(&Outcome::aways),
+      text(windows.spread(&Outcome::away_us)).c_str());
+}
+
+// One window with a thread that wakes as often as the one that applies updates, and does nothing.
+Outcome measure_with_waking(Rig& rig, double seconds) {
+  std::atomic<bool> stop{false};
+  std::thread waking([&] {
+    while (!stop.load()) {
+      std::this_thread::sleep_for(Updater::nap);
+    }
+  });
+  const Outcome outcome = rig.measure(settle_seconds, seconds);
+  stop.store(true);
+  waking.join();
+  return outcome;
 }
 
 // One window with updates: they are applied by a thread of their own, as the control thread applies them.
@@ -56,14 +77,15 @@ Expected<Outcome> measure_with_updates(Rig& rig, Updater& updater, double second
   return applied ? Expected<Outcome>(outcome) : tl::unexpected(applied.error());
 }
 
-Expected<void> measure_windows(Rig& rig, Updater& updater, double seconds, std::array<Windows, 2>& windows) {
+Expected<void> measure_windows(Rig& rig, Updater& updater, double seconds, Kinds& windows) {
   for (unsigned round = 0; round < rounds; ++round) {
     windows[0].of.push_back(rig.measure(settle_seconds, seconds));
+    windows[1].of.push_back(measure_with_waking(rig, seconds));
     auto outcome = measure_with_updates(rig, updater, seconds);
     if (!outcome) {
       return tl::unexpected(outcome.error());
     }
-    windows[1].of.push_back(*outcome);
+    windows[2].of.push_back(*outcome);
   }
   return {};
 }
@@ -120,12 +142,12 @@ Outcome csv_row(const Updater& updater, const OperationCost& cost) {
   return row;
 }
 
-void report(const BenchOptions& options, const std::string& device, const Updater& updater,
-            const std::array<Windows, 2>& windows, double deadline_us) {
+void report(const BenchOptions& options, const std::string& device, const Updater& updater, const Kinds& windows,
+            double deadline_us) {
   Yardsticks yardsticks;
   yardsticks.share = options.at > 0 ? options.at : usual_load;
   yardsticks.deadline_us = deadline_us;
-  const char* const names[] = {"without updates", "with updates"};
+  const char* const names[] = {"without updates", "with a waking thread", "with updates"};
   for (unsigned i = 0; i < windows.size(); ++i) {
     const std::string label = fmt::format("{} {}", device, names[i]);
     print_windows(label, windows[i]);
@@ -151,8 +173,8 @@ std::string drops_text(const engine::EngineStats& stats) {
   return text;
 }
 
-void judge(Goals& goals, const std::array<Windows, 2>& windows, std::uint64_t grown) {
-  judge_updates(goals, windows[0], windows[1]);
+void judge(Goals& goals, const Kinds& windows, std::uint64_t grown) {
+  judge_updates(goals, windows[0], windows[2]);
   // A table that is rebuilt is a table that is allocated.
   goals.at_most("growth of DPDK's heap", static_cast<double>(grown) / 1024, 0, "KB");
 }
@@ -191,7 +213,7 @@ Expected<int> run(const BenchOptions& options, const std::string& device, const 
   (*rig)->set_rate(static_cast<double>(saturated.frames) / saturated.seconds *
                    (options.at > 0 ? options.at : usual_load));
   const std::uint64_t heap = dpdk_bytes();
-  std::array<Windows, 2> windows;
+  Kinds windows;
   auto done = measure_windows(**rig, updater, options.seconds, windows);
   const std::uint64_t grown = dpdk_bytes() - std::min(heap, dpdk_bytes());
   done = done && updater.applied() == 0 ? make_error("no update fell due: raise --seconds or --pace") : done;

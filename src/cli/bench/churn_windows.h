@@ -1,6 +1,7 @@
 // The windows of bench churn, those without updates or those with them, and what the latter are held against.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -15,14 +16,14 @@ struct Windows {
 
   Spread spread(double Outcome::*figure) const;
   std::uint64_t sum(std::uint64_t Outcome::*figure) const;
-  // Late by more than the machine kept threads away.
-  std::uint64_t own_misses() const;
+  // Windows with frames that were lost, or late by more than the machine kept threads away.
+  std::size_t with_losses() const;
 };
 
-// The median window's p99, and the late and the lost frames of all windows together, are at most a quarter more with
-// updates than without: medians of seven windows lie that far apart by themselves. Of the frames besides, one in a
-// million, so that none at all without does not forbid a single one. There must be windows of both kinds, as many and
-// as long.
+// The median window's p99, and its frames lost or late of their own making, are at most a quarter more with updates
+// than without; of the frames besides, one in a million, so that none at all without does not forbid a single one. And
+// at most two windows more have any. Sums over the windows are not judged: one absence of a thread in one window
+// decides them, whichever kind it falls into. There must be windows of both kinds, as many and as long.
 void judge_updates(Goals& goals, const Windows& without, const Windows& with);
 
 }  // namespace sluice::cli::bench

@@ -16,7 +16,6 @@ namespace {
 constexpr std::uint32_t metric = 7;
 constexpr std::uint32_t protocol_bgp = 186;  // RTPROT_BGP
 constexpr unsigned gateways = 254;
-constexpr auto nap = std::chrono::microseconds(200);
 
 void spread_over_seconds(std::vector<Update>& updates) {
   for (std::size_t first = 0; first < updates.size();) {

@@ -41,6 +41,7 @@ struct Pace {
 // Thread-safety: one thread; the table is the running router's.
 class Updater {
  public:
+  static constexpr auto nap = std::chrono::microseconds(200);  // between two looks at the clock
   Updater(function::RouteTable& table, std::vector<Update> updates, Pace pace);
 
   // Those that fall due from now on until `stop` answers true. An Error of the table ends it.
