@@ -1,10 +1,13 @@
 #include "port/driver_log.h"
 
 #include <rte_log.h>
+#include <spdlog/spdlog.h>
 
 #include <cstdlib>
 #include <set>
 #include <sstream>
+
+#include "port/dpdk_log.h"
 
 namespace sluice::port {
 
@@ -30,10 +33,13 @@ DriverLog::~DriverLog() {
   if (stream_ == nullptr) {
     return;
   }
-  rte_openlog_stream(nullptr);
+  log_dpdk();
   std::fclose(stream_);
-  if (length_ != 0) {
-    std::fwrite(text_, 1, length_, rte_log_get_stream());
+  std::istringstream lines(std::string(text_, length_));
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.empty()) {
+      spdlog::warn("DPDK: {}", line);
+    }
   }
   std::free(text_);
 }
