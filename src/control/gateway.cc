@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <iterator>
 #include <new>
 #include <sstream>
 #include <system_error>
@@ -19,6 +20,7 @@
 #include "control/config_json.h"
 #include "control/function_maker.h"
 #include "control/gateway_snapshot.h"
+#include "control/kernel_forwarding.h"
 #include "control/log.h"
 #include "port/eal.h"
 #include "port/virtual_device.h"
@@ -132,6 +134,11 @@ Expected<void> Gateway::open_mirror() {
   }
   if (options.twins.empty() || !routing_->follows_kernel()) {
     return {};
+  }
+  std::vector<std::string> names;
+  std::ranges::transform(options.twins, std::back_inserter(names), &MirrorOptions::Twin::name);
+  if (const std::string warning = forwarding_warning(names); !warning.empty()) {
+    spdlog::warn("{}", warning);
   }
   options.progress = [this](std::string_view what, std::size_t count) {
     return loading_.step("kernel: " + std::string(what), count, 0);
