@@ -38,7 +38,7 @@ def test_a_kernel_that_does_not_forward_is_said_once_at_start(fresh):
     fresh.router.sysctl(net__ipv4__ip_forward=0)
     gateway = Gateway(fresh.router, fresh.folder, config(fresh.ports)).start()
     log = gateway.interrupt()
-    assert log.count("forwarding is off") == 1 and "[warning] kernel: IPv4 forwarding is off on sl-lan, sl-wan: " in log, log
+    assert log.count("forwarding is off") == 1 and "warning kernel: IPv4 forwarding is off on sl-lan, sl-wan: " in log, log
     assert "sysctl -w net.ipv4.ip_forward=1\n" in log, log
     fresh.router.sysctl(net__ipv4__ip_forward=1)
     before = len(log)
