@@ -15,13 +15,12 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <map>
 #include <sstream>
 
+#include "base/file.h"
 #include "base/spelling.h"
+#include "base/syntax_advice.h"
 #include "base/units.h"
 
 namespace sluice {
@@ -115,18 +114,9 @@ std::string quote(std::string_view text) {
 Settings::Settings(std::shared_ptr<Node> node) : node_(std::move(node)) {}
 
 Expected<Settings> Settings::from_file(const std::string& path, Diagnostics& diagnostics) {
-  errno = 0;
-  std::ifstream in(path, std::ios::binary);
-  std::string text(largest_file + 1, '\0');
-  if (in) in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!in.is_open() || in.bad() || (in.gcount() == 0 && errno != 0)) {
-    return make_error(path + ": cannot be read: " + std::strerror(errno != 0 ? errno : EIO));
-  }
-  text.resize(static_cast<std::size_t>(in.gcount()));
-  if (text.size() > largest_file) {
-    return make_error(path + ": is larger than " + bytes_text(largest_file) + ": not a configuration file");
-  }
-  return from_text(text, path, diagnostics);
+  const auto text = read_regular_file(path, largest_file);
+  if (!text) return tl::unexpected(text.error());
+  return from_text(*text, path, diagnostics);
 }
 
 Expected<Settings> Settings::from_text(std::string_view text, std::string name, Diagnostics& diagnostics) {
@@ -135,6 +125,8 @@ Expected<Settings> Settings::from_text(std::string_view text, std::string name, 
     const auto& where = result.error().source().begin;
     std::ostringstream message;
     message << name << ":" << where.line << ":" << where.column << ": " << result.error().description();
+    const std::string advice = syntax_advice(text, where.line, where.column, result.error().description());
+    message << (advice.empty() ? "" : ": ") << advice;
     return make_error(one_line(message.str()));
   }
   auto document = std::make_shared<Document>(Document{std::move(result).table(), name, &diagnostics});
@@ -244,7 +236,7 @@ std::vector<std::int64_t> Settings::integers(std::string_view key, std::vector<s
   for (std::size_t i = 0; list != nullptr && i < list->size(); ++i) {
     if (const auto one = (*list)[i].value_exact<std::int64_t>()) result.push_back(*one);
   }
-  if (list != nullptr && result.size() == list->size()) return result;
+  if (list != nullptr && !result.empty() && result.size() == list->size()) return result;
   node_->refuse(key, "a list of whole numbers, such as [1, 2]");
   return fallback;
 }

@@ -30,7 +30,8 @@ struct Diagnostics {
 
 class Settings {
  public:
-  // Parses a file or a text. A syntax error is an Error with file, line and column.
+  // Parses a regular file (no pipe is waited for) or a text. A syntax error is an Error with file, line and column, and
+  // what to write instead where that is known.
   static Expected<Settings> from_file(const std::string& path, Diagnostics& diagnostics);
   static Expected<Settings> from_text(std::string_view text, std::string name, Diagnostics& diagnostics);
   // A table with no keys: what a function gets whose section is absent.
@@ -51,6 +52,7 @@ class Settings {
   // "512M", "4K", "2G" (powers of 1024) or a bare number of bytes.
   std::uint64_t bytes(std::string_view key, std::uint64_t fallback);
   std::vector<std::string> texts(std::string_view key, std::vector<std::string> fallback = {});
+  // One number at least.
   std::vector<std::int64_t> integers(std::string_view key, std::vector<std::int64_t> fallback = {});
   // [key] as its own Settings; an empty one when absent.
   Settings section(std::string_view key);

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -261,11 +262,14 @@ TEST(SettingsFile, IsReadOrRefusedWithTheReason) {
   EXPECT_TRUE(Settings::from_file(path, diagnostics)) << "an empty file is a configuration with every default";
   std::ofstream(path) << std::string(5 << 20, '#');
   EXPECT_EQ(Settings::from_file(path, diagnostics).error().message,
-            path + ": is larger than 4M: not a configuration file");
+            path + ": is larger than 4M, the most that is read");
   unlink(path.c_str());
-  EXPECT_EQ(Settings::from_file(path, diagnostics).error().message,
-            path + ": cannot be read: No such file or directory");
-  EXPECT_EQ(Settings::from_file("/tmp", diagnostics).error().message, "/tmp: cannot be read: Is a directory");
+  EXPECT_EQ(Settings::from_file(path, diagnostics).error().message, path + ": No such file or directory");
+  EXPECT_EQ(Settings::from_file("/tmp", diagnostics).error().message, "/tmp: is a folder: name a regular file");
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  EXPECT_EQ(Settings::from_file(path, diagnostics).error().message, path + ": is a pipe: name a regular file")
+      << "and nobody waits for a writer";
+  unlink(path.c_str());
 }
 
 TEST(SettingsEmpty, GivesDefaultsAndNamesItself) {

@@ -1,8 +1,11 @@
 // sluice: a packet gateway that treats the GPU as a real-time processing engine. One binary, one subcommand per use.
 #include <signal.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <memory>
 
 #include "cli/commands.h"
 #include "cli/signals.h"
@@ -11,6 +14,9 @@ int main(int argc, char** argv) {
   // Before any thread exists: signals go to the control thread, which waits for them.
   sluice::cli::hold_signals();
   signal(SIGPIPE, SIG_IGN);
+  // Until `run` sets up its own: stdout is for results.
+  spdlog::set_default_logger(
+      std::make_shared<spdlog::logger>("sluice", std::make_shared<spdlog::sinks::stderr_color_sink_mt>()));
 
   CLI::App app{"Sluice: a packet gateway that treats the GPU as a real-time processing engine"};
   app.set_version_flag("--version", "sluice " SLUICE_VERSION);

@@ -91,7 +91,8 @@ std::string link_text(const PortSnapshot& port) {
 std::string ports_report(const std::vector<PortSnapshot>& ports) {
   Table table({"PORT", "LINK", "TWIN", "MAC", ">MTU", ">RX FRAMES", ">TX FRAMES", ">MISSED", ">ERRORS", "DEVICE"});
   for (const PortSnapshot& p : ports) {
-    const std::string twin = p.twin.empty() ? "-" : p.twin + (p.twin_deleted ? " (deleted)" : "");
+    const std::string state = p.twin_deleted ? " (deleted)" : p.twin_down ? " (down)" : "";
+    const std::string twin = p.twin.empty() ? "-" : p.twin + state;
     table.add({p.name, link_text(p), twin, p.mac, std::to_string(p.mtu), std::to_string(p.rx_frames),
                std::to_string(p.tx_frames), std::to_string(p.missed), std::to_string(p.rx_errors + p.tx_errors),
                p.device});

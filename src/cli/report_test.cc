@@ -84,6 +84,9 @@ TEST(PortsReport, IsATable) {
   std::vector<control::PortSnapshot> gone = control::sample_snapshot().ports;
   gone[0].interface_deleted = gone[0].twin_deleted = true;
   EXPECT_THAT(ports_report(gone), HasSubstr("left   deleted  twin0 (deleted)  02:00"));
+  std::vector<control::PortSnapshot> down = control::sample_snapshot().ports;
+  down[0].twin_down = true;
+  EXPECT_THAT(ports_report(down), HasSubstr("left   up    twin0 (down)  02:00"));
 }
 
 TEST(RoutesReport, ShowsNextHopsAndWhatIsLeftOut) {

@@ -55,16 +55,30 @@ Expected<RouteQuery> read_query(const httplib::Request& request) {
   return query;
 }
 
+// Of one port, with what to do; empty: all is well.
+std::string ailments(const PortSnapshot& port) {
+  std::string all;
+  if (port.twin_deleted) {
+    all = "port " + port.name + ": its twin " + port.twin + " was deleted (restart sluice)";
+  } else if (port.twin_down) {
+    all = "port " + port.name + ": its twin " + port.twin + " is down (ip link set " + port.twin + " up)";
+  }
+  if (port.interface_deleted) {
+    all += (all.empty() ? "" : ", ") + ("port " + port.name + ": its interface was deleted (restart sluice)");
+  }
+  return all;
+}
+
 nlohmann::json health(const Snapshot& snapshot) {
   std::string why;
+  const auto add = [&why](const std::string& ailment) {
+    why += (why.empty() || ailment.empty() ? "" : ", ") + ailment;
+  };
   for (const DeviceSnapshot& device : snapshot.devices) {
-    if (device.state != "up") why = "device " + device.name + " is " + device.state;
+    if (device.state != "up") add("device " + device.name + " is " + device.state);
   }
-  for (const PortSnapshot& port : snapshot.ports) {
-    if (port.twin_deleted) why = "port " + port.name + ": its twin " + port.twin + " was deleted; restart sluice";
-    if (port.interface_deleted) why = "port " + port.name + ": its interface was deleted; restart sluice";
-  }
-  if (!snapshot.conserved) why = "counters do not add up";
+  for (const PortSnapshot& port : snapshot.ports) add(ailments(port));
+  if (!snapshot.conserved) add("counters do not add up");
   if (why.empty()) return {{"status", "ok"}};
   return {{"status", "degraded"}, {"why", why}};
 }

@@ -181,16 +181,19 @@ TEST_F(ApiTest, UnknownPathsAndMethodsNameTheKnownOnes) {
 
 TEST_F(ApiTest, HealthSaysWhatIsWrong) {
   EXPECT_EQ(*get("/healthz"), "{\"status\":\"degraded\",\"why\":\"device cuda:0 is down\"}\n");
+  const auto degraded = [](const std::string& why) { return R"({"status":"degraded","why":")" + why + "\"}\n"; };
   source_.value.devices[1].state = "up";
   EXPECT_EQ(*get("/healthz"), "{\"status\":\"ok\"}\n");
+  source_.value.ports[0].twin_down = true;
+  EXPECT_EQ(*get("/healthz"), degraded("port left: its twin twin0 is down (ip link set twin0 up)"));
   source_.value.ports[0].twin_deleted = true;
-  EXPECT_EQ(*get("/healthz"),
-            "{\"status\":\"degraded\",\"why\":\"port left: its twin twin0 was deleted; restart sluice\"}\n");
-  source_.value.ports[1].interface_deleted = true;
-  EXPECT_EQ(*get("/healthz"),
-            "{\"status\":\"degraded\",\"why\":\"port right: its interface was deleted; restart sluice\"}\n");
+  EXPECT_EQ(*get("/healthz"), degraded("port left: its twin twin0 was deleted (restart sluice)"));
+  source_.value.ports[0].interface_deleted = source_.value.ports[1].interface_deleted = true;
   source_.value.conserved = false;
-  EXPECT_EQ(*get("/healthz"), "{\"status\":\"degraded\",\"why\":\"counters do not add up\"}\n");
+  source_.value.devices[1].state = "down";
+  EXPECT_EQ(*get("/healthz"), degraded("device cuda:0 is down, port left: its twin twin0 was deleted (restart sluice), "
+                                       "port left: its interface was deleted (restart sluice), port right: its "
+                                       "interface was deleted (restart sluice), counters do not add up"));
 }
 
 TEST_F(ApiTest, WhatAWebPageCouldSendIsRefused) {

@@ -91,7 +91,9 @@ void Config::read_log() {
   log.file = section.text("file", log.file);
   // Not made by us: a folder that is not there is more likely misspelt.
   const std::filesystem::path folder = std::filesystem::path(log.file).parent_path();
-  if (std::error_code ignored; !folder.empty() && !std::filesystem::is_directory(folder, ignored)) {
+  if (std::error_code ignored; std::filesystem::is_directory(log.file, ignored)) {
+    section.error("file", "is a folder: name a file in it");
+  } else if (!folder.empty() && !std::filesystem::is_directory(folder, ignored)) {
     section.error("file", "there is no folder " + folder.string() + ": make it, or name a file in one that is there");
   }
   log.format = section.choice("format", log.format, {"text", "json"});

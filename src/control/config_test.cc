@@ -159,6 +159,9 @@ TEST(Config, EachMistakeIsOneLine) {
       {"engine.poll = \"lazy\"\n", {"r.toml:2: [engine] poll = \"lazy\": allowed is \"auto\", \"busy\", \"adaptive\""}},
       {"engine.cores = \"all\"\n",
        {"r.toml:2: [engine] cores = \"all\": allowed is \"auto\" or a list of whole numbers, such as [1, 2]"}},
+      {"engine.cores = []\n",
+       {"r.toml:2: [engine] cores = []: allowed is \"auto\" or a list of whole numbers, such as [1, 2]"}},
+      {"log.file = \"/tmp\"\n", {"r.toml:2: [log] file = \"/tmp\": is a folder: name a file in it"}},
       {"engine.cores = [1, 1]\n",
        {"r.toml:2: [engine] cores = [ 1, 1 ]: core 1 is there twice: give each thread a core of its own"}},
       {"engine.cores = [-1]\n", {"r.toml:2: [engine] cores = [ -1 ]: a core is a number from 0 to 1023"}},
@@ -243,7 +246,7 @@ TEST(Config, SectionOfAFunctionOutsideTheChainIsRefused) {
 TEST(Config, SyntaxErrorAndMissingFileAreLinesToo) {
   EXPECT_THAT(Config::from_text("[engine\n", "r.toml").diagnostics().lines, ElementsAre(HasSubstr("r.toml:1:8: ")));
   EXPECT_THAT(Config::from_file("/nowhere/r.toml").diagnostics().lines,
-              ElementsAre("/nowhere/r.toml: cannot be read: No such file or directory"));
+              ElementsAre("/nowhere/r.toml: No such file or directory"));
 }
 
 TEST(Config, MistakesAreALineEach) {

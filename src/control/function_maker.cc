@@ -33,10 +33,16 @@ void check_tables_fit(Config& config, const engine::Tables::Memory& needed) {
   const auto given = std::ranges::find_if(needed.keys, [&](std::string_view key) { return section.has(key); });
   std::string keys;
   for (const std::string_view key : needed.keys) keys += (keys.empty() ? "" : " or ") + std::string(key);
+  const std::string need = "the tables need " + megabytes(tables) + " and the frames " + megabytes(frames);
+  // At what the file says: the size, where it leaves the tables' keys at their defaults.
+  if (Settings memory = config.section("memory"); given == needed.keys.end() && memory.has("size")) {
+    memory.error("size", need + ": raise it to \"" + megabytes(tables + frames) + "\", or set a lower [" +
+                             section.name() + "] " + keys);
+    return;
+  }
   section.error(given != needed.keys.end() ? *given : needed.keys.at(0),
-                "the tables need " + megabytes(tables) + " and the frames " + megabytes(frames) +
-                    ", and [memory] size is " + megabytes(size) + ": lower " + keys + ", or raise [memory] size to \"" +
-                    megabytes(tables + frames) + "\"");
+                need + ", and [memory] size is " + megabytes(size) + ": lower " + keys +
+                    ", or raise [memory] size to \"" + megabytes(tables + frames) + "\"");
 }
 
 }  // namespace

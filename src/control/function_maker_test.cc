@@ -75,6 +75,14 @@ TEST(FunctionMaker, TablesAreReadAndHeldAgainstTheMemory) {
                           "size is 2048M: lower depth or megabytes, or raise [memory] size to \"4133M\"",
                           "probe.txt:1: is wrong", "probe.txt:2: too"));
 
+  Config by_size =
+      Config::from_text(with_chain("memory.size = \"64M\"\n[probe]\nlarge = true\n") + good_port, "r.toml");
+  EXPECT_FALSE(make_checked_function(by_size, described_ports(by_size.engine)));
+  EXPECT_EQ(
+      by_size.diagnostics().lines.at(0),
+      "r.toml:2: [memory] size = \"64M\": the tables need 4096M and the frames 37M: raise it to \"4133M\", or set "
+      "a lower [probe] depth or megabytes");
+
   Config stopped = Config::from_text(with_chain("[probe]\nmegabytes = 1\n") + good_port, "r.toml");
   std::string told;
   const auto function = make_checked_function(stopped, described_ports(stopped.engine),

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <iterator>
 #include <new>
 #include <sstream>
 #include <system_error>
@@ -19,6 +20,7 @@
 #include "control/config_json.h"
 #include "control/function_maker.h"
 #include "control/gateway_snapshot.h"
+#include "control/kernel_forwarding.h"
 #include "control/log.h"
 #include "port/eal.h"
 #include "port/virtual_device.h"
@@ -133,6 +135,11 @@ Expected<void> Gateway::open_mirror() {
   if (options.twins.empty() || !routing_->follows_kernel()) {
     return {};
   }
+  std::vector<std::string> names;
+  std::ranges::transform(options.twins, std::back_inserter(names), &MirrorOptions::Twin::name);
+  if (const std::string warning = forwarding_warning(names); !warning.empty()) {
+    spdlog::warn("{}", warning);
+  }
   options.progress = [this](std::string_view what, std::size_t count) {
     return loading_.step("kernel: " + std::string(what), count, 0);
   };
@@ -193,7 +200,7 @@ Expected<void> Gateway::run() {
     if (const auto now = std::chrono::steady_clock::now(); result && now >= next_tick) {
       next_tick = now + std::chrono::milliseconds(tick_ms);
       if (mirror_) {
-        result = mirror_->tick(now);
+        result = mirror_->tick(now).and_then([this] { return resolve_gateways(); });
       }
       tick();
       if (reads_captures_ && captures_done()) {
@@ -298,11 +305,23 @@ void Gateway::tick() {
     return;
   }
   look_at_mirror();
+}
+
+// Nobody else makes the kernel ask for gateways that only Sluice's own routes name: it has no traffic for them. To ask
+// again for one that it asks for already is nothing to it.
+Expected<void> Gateway::resolve_gateways() {
+  if (routing_ == nullptr || !mirror_) {
+    return {};
+  }
   for (const function::AdjacencyTable::Gateway& gateway : routing_->table().gateways()) {
-    if (!gateway.resolved) {
-      probe_.send(gateway.address);
+    if (gateway.resolved) {
+      continue;
+    }
+    if (const auto sent = mirror_->resolve(gateway.port, gateway.address); !sent) {
+      return tl::unexpected(sent.error());
     }
   }
+  return {};
 }
 
 // A capture that is read to its end shows as a port that receives nothing more.

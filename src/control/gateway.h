@@ -14,7 +14,6 @@
 #include "base/error.h"
 #include "control/api.h"
 #include "control/config.h"
-#include "control/gateway_probe.h"
 #include "control/loading.h"
 #include "control/netlink/mirror.h"
 #include "control/netlink/mirror_log.h"
@@ -58,6 +57,7 @@ class Gateway : public StatsSource {
   void watch_links();
   void look_at_mirror();
   void tick();
+  Expected<void> resolve_gateways();
   bool captures_done();
 
   Config& config_;
@@ -67,7 +67,6 @@ class Gateway : public StatsSource {
   std::unique_ptr<NetlinkMirror> mirror_;
   MirrorLog mirror_log_;
   std::unique_ptr<Api> api_;
-  GatewayProbe probe_;
   Loading loading_;
   std::mutex reload_mutex_;
   std::thread reloader_;                    // of the last SIGHUP

@@ -132,6 +132,7 @@ PortSnapshot port_of(engine::Engine& engine, const engine::EngineStats::Port& po
   one.link_up = port.device.link_up;
   one.interface_deleted = engine.port(index).interface_deleted();
   one.twin_deleted = engine.host_path().twin_deleted(index);
+  one.twin_down = engine.host_path().twin_down(index);
   one.rx_frames = port.rx_frames;
   one.rx_bytes = port.rx_bytes;
   one.tx_frames = port.tx_frames;

@@ -2,6 +2,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 #include <vector>
@@ -150,11 +151,18 @@ void port_metrics(Exposition& out, const Snapshot& s) {
   if (s.ports.empty()) return;
   out.family("port_up", "gauge", "1: the link is up");
   for (const PortSnapshot& port : s.ports) out.sample(labels(port), port.link_up ? 1 : 0);
+  const auto has_twin = [](const PortSnapshot& port) { return !port.twin.empty(); };
+  if (std::ranges::none_of(s.ports, has_twin)) return;
+  out.family("port_twin_up", "gauge", "1: the port's twin is there, and nobody has set it down");
+  for (const PortSnapshot& port : s.ports) {
+    if (has_twin(port)) out.sample(labels(port), port.twin_deleted || port.twin_down ? 0 : 1);
+  }
 }
 
 void away_metrics(Exposition& out, const Snapshot& s) {
   const auto labels = [](const AwaySnapshot& away) { return Labels{{"thread", away.thread}}; };
-  by_row(out, "away_total", "counter", "Times that threads were kept from running for over 50 us", s.away,
+  by_row(out, "away_total", "counter",
+         "Times that threads were surely kept from running, for over 50 us outside computing and driver calls", s.away,
          &AwaySnapshot::times, labels);
   if (s.away.empty()) return;
   out.family("away_seconds_total", "counter", "Time that threads were kept from running");

@@ -104,6 +104,7 @@ TEST(Metrics, CarryTheSnapshotsValues) {
       {"sluice_port_to_host_lost_frames_total{port=\"left\"}", 3},
       {"sluice_port_from_host_lost_frames_total{port=\"left\"}", 2},
       {"sluice_port_up{port=\"right\"}", 0},
+      {"sluice_port_twin_up{port=\"left\"}", 1},
       {"sluice_device_frames_total{device=\"cuda:0\"}", 2300},
       {"sluice_device_up{device=\"cpu\"}", 1},
       {"sluice_device_up{device=\"cuda:0\"}", 0},
@@ -119,6 +120,7 @@ TEST(Metrics, CarryTheSnapshotsValues) {
     ASSERT_TRUE(samples.contains(name)) << name;
     EXPECT_NEAR(samples[name], value, 1e-9) << name;
   }
+  EXPECT_FALSE(samples.contains("sluice_port_twin_up{port=\"right\"}")) << "it has no twin";
 }
 
 TEST(Metrics, HistogramNeverFalls) {

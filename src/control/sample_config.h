@@ -13,7 +13,8 @@
 
 namespace sluice::control {
 
-// A function that only reads settings; with `megabytes`, one that has tables of such a size and a file that is wrong.
+// A function that only reads settings; with `megabytes` or `large`, one that has tables of such a size and a file that
+// is wrong.
 class Probe final : public engine::Function, public engine::Tables {
  public:
   explicit Probe(std::uint64_t megabytes) : megabytes_(megabytes) {}
@@ -42,7 +43,8 @@ inline Expected<std::unique_ptr<engine::Function>> make_probe(Settings& settings
   settings.integer("depth", 1, 1, 9);
   if (settings.boolean("fail", false))
     return make_error("cannot be made with " + std::to_string(ports.size()) + " ports");
-  return std::make_unique<Probe>(static_cast<std::uint64_t>(settings.integer("megabytes", 0, 0, 1 << 20)));
+  return std::make_unique<Probe>(static_cast<std::uint64_t>(
+      settings.integer("megabytes", settings.boolean("large", false) ? 4096 : 0, 0, 1 << 20)));
 }
 
 inline const bool probe_registered = engine::register_function({"probe", "reads settings", make_probe});

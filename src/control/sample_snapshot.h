@@ -24,10 +24,10 @@ inline Snapshot sample_snapshot() {
   s.conserved = true;
   s.lanes = {{0, "left", 0, 1, 1000, 64000, 900, 57600, 10, 20, 85, 5, 40, 2, 7, 4, 3},
              {1, "right", 0, -1, 2000, 128000, 2000, 128000, 0, 0, 0, 0, 50, 0, 0, 0, 0}};
-  s.ports = {{0, "left", "net_af_packet0,iface=veth0", "twin0", "02:00:00:00:00:01", 1500, true, false, false, 1000,
-              64000, 2000, 128000, 8, 9, 6, 3, 2},
-             {1, "right", "0000:3b:00.0", "", "02:00:00:00:00:02", 9000, false, false, false, 2000, 128000, 900, 57600,
-              0, 0, 0, 1, 0}};
+  s.ports = {{0, "left", "net_af_packet0,iface=veth0", "twin0", "02:00:00:00:00:01", 1500, true, false, false, false,
+              1000, 64000, 2000, 128000, 8, 9, 6, 3, 2},
+             {1, "right", "0000:3b:00.0", "", "02:00:00:00:00:02", 9000, false, false, false, false, 2000, 128000, 900,
+              57600, 0, 0, 0, 1, 0}};
   s.drops = {{"no_route", "no route matches", 80}, {"ttl_expired", "the TTL ended", 5}};
   s.devices = {{"cpu", "8 cores", "up", 30, 600, 1, 20}, {"cuda:0", "NVIDIA \"H200\"", "down", 60, 2300, 0, 0}};
   s.latency = {2900,      580'000'000,

@@ -37,6 +37,7 @@ struct PortSnapshot {
   bool link_up = false;
   // The interface under the port, or its twin, was deleted: until a restart nothing passes there.
   bool interface_deleted = false, twin_deleted = false;
+  bool twin_down = false;  // the twin was set down, or is there no more: the host gets no frames of this port
   std::uint64_t rx_frames = 0, rx_bytes = 0, tx_frames = 0, tx_bytes = 0;
   std::uint64_t missed = 0;  // lost by the device before receive
   std::uint64_t rx_errors = 0;

@@ -14,8 +14,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(LaneSnapshot, index, port, queue
                                                 tx_bytes, injected, punted, dropped, in_flight, batches, sealed_full,
                                                 receive_stalls, misses, misses_away)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(PortSnapshot, index, name, device, twin, mac, mtu, link_up,
-                                                interface_deleted, twin_deleted, rx_frames, rx_bytes, tx_frames,
-                                                tx_bytes, missed, rx_errors, tx_errors, to_host_lost, from_host_lost)
+                                                interface_deleted, twin_deleted, twin_down, rx_frames, rx_bytes,
+                                                tx_frames, tx_bytes, missed, rx_errors, tx_errors, to_host_lost,
+                                                from_host_lost)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DropSnapshot, reason, text, frames)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DeviceSnapshot, name, text, state, batches, frames, rescued_batches,
                                                 rescued_frames)

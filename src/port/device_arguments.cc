@@ -7,16 +7,18 @@
 
 #include "base/quote.h"
 #include "base/spelling.h"
+#include "packet/ip_address.h"
 #include "port/virtual_device.h"
 
 namespace sluice::port {
 namespace {
 
-enum class Value { text, number, zero_or_one, none };
+enum class Value { text, number, zero_or_one, mac, words, none };
 
 struct Argument {
   std::string name;
   Value value = Value::text;
+  std::vector<std::string> words = {};  // of Value::words all that there are, of Value::mac what it may be instead
 };
 
 struct Driver {
@@ -28,6 +30,8 @@ struct Driver {
 
 constexpr auto number = Value::number;
 constexpr auto zero_or_one = Value::zero_or_one;
+constexpr auto mac = Value::mac;
+constexpr auto words = Value::words;
 
 const std::vector<Driver>& drivers() {
   static const std::vector<Driver> all = {
@@ -50,22 +54,22 @@ const std::vector<Driver>& drivers() {
         {"xdp_prog"},
         {"busy_budget", number},
         {"force_copy", zero_or_one}}},
-      {"net_tap", "", "", {{"iface"}, {"mac"}, {"persist", Value::none}}},
+      {"net_tap", "", "", {{"iface"}, {"mac", mac, {"fixed"}}, {"persist", Value::none}}},
       {"net_pcap",
-       "",
-       "",
+       "rx_pcap=in.pcap",
+       "which capture?",
        {{"rx_pcap"}, {"tx_pcap"}, {"tx_iface"}, {"phy_mac", zero_or_one}, {"infinite_rx", zero_or_one}}},
       {"net_memif",
        "",
        "",
-       {{"role"},
+       {{"role", words, {"client", "server", "slave", "master"}},
         {"id", number},
         {"bsize", number},
         {"rsize", number},
         {"socket"},
-        {"socket-abstract"},
-        {"mac"},
-        {"zero-copy"},
+        {"socket-abstract", words, {"yes", "no"}},
+        {"mac", mac},
+        {"zero-copy", words, {"yes", "no"}},
         {"secret"}}},
       {"net_ring", "", "", {{"nodeaction"}, {"internal"}}},
       {"net_null", "", "", {{"size", number}, {"copy", number}, {"no-rx", zero_or_one}}},
@@ -85,7 +89,7 @@ const std::vector<Driver>& drivers() {
        "path=/run/vhost.sock",
        "which socket or device?",
        {{"path"},
-        {"mac"},
+        {"mac", mac},
         {"cq", number},
         {"queue_size", number},
         {"queues", number},
@@ -128,14 +132,40 @@ std::string present_name(const std::string& name) {
   return name.starts_with(old_prefix) ? "net_" + name.substr(old_prefix.size()) : name;
 }
 
+std::string list_of(const std::vector<std::string>& words) {
+  std::string list;
+  for (const std::string& word : words) {
+    list += (list.empty() ? "" : " or ") + word;
+  }
+  return list;
+}
+
+// What its value may be; empty: it is that, or any will do.
+std::string allowed_instead(const Argument& argument, const std::string& value) {
+  const bool is_word = std::ranges::find(argument.words, value) != argument.words.end();
+  switch (argument.value) {
+    case Value::number: {
+      const bool digits = value.find_first_not_of("0123456789") == std::string::npos;
+      return !value.empty() && value.size() <= 9 && digits ? "" : "a whole number";
+    }
+    case Value::zero_or_one:
+      return value == "0" || value == "1" ? "" : "0 or 1";
+    case Value::words:
+      return is_word ? "" : list_of(argument.words);
+    case Value::mac:
+      return is_word || packet::MacAddress::parse(value)
+                 ? ""
+                 : "a MAC address such as 02:00:00:00:00:01" +
+                       (argument.words.empty() ? "" : " or " + list_of(argument.words));
+    default:
+      return "";
+  }
+}
+
 Expected<void> check_value(const Argument& argument, const std::string& value) {
-  const bool digits = !value.empty() && value.size() <= 9 && value.find_first_not_of("0123456789") == std::string::npos;
-  const bool fine = argument.value == Value::number        ? digits
-                    : argument.value == Value::zero_or_one ? value == "0" || value == "1"
-                                                           : true;
-  if (!fine) {
-    return make_error("the argument " + argument.name + "=" + in_quotes(value) + ": allowed is " +
-                      (argument.value == Value::number ? "a whole number" : "0 or 1"));
+  const std::string allowed = allowed_instead(argument, value);
+  if (!allowed.empty()) {
+    return make_error("the argument " + argument.name + "=" + in_quotes(value) + ": allowed is " + allowed);
   }
   return {};
 }
@@ -179,6 +209,11 @@ Expected<void> check_name(const std::string& name, const Driver& driver) {
                           (numbered ? present : driver.name + " and a number, such as " + driver.name + "0"));
 }
 
+// Any of these will do.
+bool opens_pcap(const std::string& key) {
+  return key == "rx_pcap" || key == "tx_pcap" || key == "tx_iface";
+}
+
 bool one_for_each_queue(const Driver& driver, const std::string& key) {
   return driver.name == "net_pcap" && (key.starts_with("rx_") || key.starts_with("tx_"));
 }
@@ -215,7 +250,8 @@ Expected<void> check_arguments(const std::string& device) {
     at = end;
   }
   const std::string needed = driver->needs.substr(0, driver->needs.find('='));
-  if (!needed.empty() && device_argument(device, needed).empty()) {
+  const bool writes = driver->name == "net_pcap" && std::ranges::any_of(seen, &opens_pcap);
+  if (!needed.empty() && !writes && device_argument(device, needed).empty()) {
     return make_error(driver->why_it_is_asked + " Give it with " + needed + "=, as in " + name + "," + driver->needs);
   }
   return {};

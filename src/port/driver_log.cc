@@ -1,21 +1,28 @@
 #include "port/driver_log.h"
 
 #include <rte_log.h>
+#include <spdlog/spdlog.h>
 
 #include <cstdlib>
 #include <set>
 #include <sstream>
 
+#include "port/dpdk_log.h"
+
 namespace sluice::port {
 
 namespace {
 
-// What DPDK says about the driver and not the driver itself, and what memif and tap always say because no other process
-// of DPDK may take part.
+// What memif and tap say at every start, because no other process of DPDK may take part.
+bool is_always_said(const std::string& line) {
+  return line.find("Failed to register mp action callback") != std::string::npos ||
+         line.find("Failed to send start req to secondary") != std::string::npos;
+}
+
+// That, and what DPDK says about the driver and not the driver itself.
 bool says_nothing_of_the_cause(const std::string& line) {
   return line.starts_with("EAL:") || line.starts_with("vdev_probe()") || line.starts_with("Port") ||
-         line.find("Failed to register mp action callback") != std::string::npos ||
-         line.find("Failed to send start req to secondary") != std::string::npos;
+         is_always_said(line);
 }
 
 }  // namespace
@@ -30,10 +37,13 @@ DriverLog::~DriverLog() {
   if (stream_ == nullptr) {
     return;
   }
-  rte_openlog_stream(nullptr);
+  log_dpdk();
   std::fclose(stream_);
-  if (length_ != 0) {
-    std::fwrite(text_, 1, length_, rte_log_get_stream());
+  std::istringstream lines(std::string(text_, length_));
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.empty()) {
+      spdlog::log(is_always_said(line) ? spdlog::level::debug : spdlog::level::warn, "DPDK: {}", line);
+    }
   }
   std::free(text_);
 }

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "base/machine.h"
+#include "port/dpdk_log.h"
 #include "port/pci_device.h"
 
 namespace sluice::port {
@@ -154,6 +155,7 @@ Expected<void> check_memory(const MemoryOptions& memory) {
 }
 
 Expected<EalReport> start_eal(const MemoryOptions& memory, const std::vector<PortOptions>& ports) {
+  log_dpdk();
   EalReport report;
   if (auto usable = check_pci_devices(ports); !usable) {
     return tl::unexpected(usable.error());

@@ -14,7 +14,8 @@ struct EalReport {
   std::string text;  // one line for the log: what memory is used and why
 };
 
-// Once per process, from the control thread. Hugepages when `memory` allows them and enough are free; otherwise
+// Once per process, from the control thread. DPDK's log, its first lines too, becomes part of ours (dpdk_log.h).
+// Hugepages when `memory` allows them and enough are free; otherwise
 // ordinary pages
 // ("--no-huge"), which every port works with. Drivers come from DPDK's own folder, from SLUICE_PMD_DIR, or from ../pmds
 // beside the program. Errors: less memory available than `memory` asks for, too few hugepages with hugepages =

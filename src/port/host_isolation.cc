@@ -14,11 +14,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <fstream>
 #include <utility>
 
+#include "base/netlink.h"
 #include "packet/ip_address.h"
 
 namespace sluice::port {
@@ -103,22 +106,25 @@ std::string drop_ingress_batch(const std::string& interface) {
 
 // Reads answers until both messages of the batch are acknowledged; 0, or the errno of the first that was refused.
 int batch_error(int socket) {
-  for (int acknowledged = 0; acknowledged < 2;) {
-    alignas(nlmsghdr) char buffer[8192];
-    const ssize_t received = recv(socket, buffer, sizeof buffer, 0);
+  int error = 0;
+  for (int acknowledged = 0; error == 0 && acknowledged < 2;) {
+    std::array<std::byte, 8192> buffer;
+    const ssize_t received = recv(socket, buffer.data(), buffer.size(), 0);
     if (received < 0) return errno;
-    auto left = static_cast<unsigned>(received);
-    for (auto* header = reinterpret_cast<nlmsghdr*>(buffer); NLMSG_OK(header, left);
-         header = NLMSG_NEXT(header, left)) {
-      if (header->nlmsg_type != NLMSG_ERROR) continue;
-      const auto* answer = static_cast<const nlmsgerr*>(NLMSG_DATA(header));
+    const NetlinkBytes answers = NetlinkBytes(buffer).first(static_cast<std::size_t>(received));
+    const auto broken = each_netlink_message(answers, [&](const nlmsghdr& header, NetlinkBytes body) {
+      nlmsgerr answer{};
+      if (header.nlmsg_type != NLMSG_ERROR) return true;
+      if (!load_front(body, answer)) return (error = EBADMSG) == 0;
       // A missing privilege refuses the whole batch; only a table of another process is refused by itself.
-      if (answer->error == -EPERM && answer->msg.nlmsg_type >> 8 == NFNL_SUBSYS_NFTABLES) return EEXIST;
-      if (answer->error != 0) return -answer->error;
+      const bool of_another = answer.error == -EPERM && answer.msg.nlmsg_type >> 8 == NFNL_SUBSYS_NFTABLES;
+      error = of_another ? EEXIST : -answer.error;
       ++acknowledged;
-    }
+      return error == 0;
+    });
+    if (broken) return EBADMSG;
   }
-  return 0;
+  return error;
 }
 
 // The socket that owns the table, or a negative errno.

@@ -11,11 +11,19 @@ namespace sluice::port {
 KernelLink::KernelLink(const std::string& interface)
     : index_(if_nametoindex(interface.c_str())), deleted_(index_ == 0) {}
 
-bool KernelLink::up() const {
+bool KernelLink::has_flags(short wanted) const {
   const std::string interface = name();
   ifreq flags{};
-  return !interface.empty() && interface_request(interface, SIOCGIFFLAGS, flags) && (flags.ifr_flags & IFF_UP) != 0 &&
-         (flags.ifr_flags & IFF_RUNNING) != 0;
+  return !interface.empty() && interface_request(interface, SIOCGIFFLAGS, flags) &&
+         (flags.ifr_flags & wanted) == wanted;
+}
+
+bool KernelLink::up() const {
+  return has_flags(IFF_UP | IFF_RUNNING);
+}
+
+bool KernelLink::enabled() const {
+  return has_flags(IFF_UP);
 }
 
 std::string KernelLink::name() const {

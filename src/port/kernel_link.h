@@ -2,7 +2,7 @@
 // port opened. What the driver opened belongs to that number: an interface that is deleted, or moved to another network
 // namespace, is lost to the port for good, also when another one of its name comes up later.
 //
-// Thread-safety: any thread. Cost of up(): six system calls.
+// Thread-safety: any thread. Cost of up() and enabled(): six system calls.
 #pragma once
 
 #include <atomic>
@@ -17,12 +17,16 @@ class KernelLink {
 
   // Whether the interface is up and has a carrier.
   bool up() const;
+  // Whether it is there and administratively up, with a carrier or without.
+  bool enabled() const;
   // Looks, and remembers that it is gone.
   bool deleted() const;
   // That it has now: an interface may be renamed. Empty: deleted.
   std::string name() const;
 
  private:
+  bool has_flags(short wanted) const;
+
   const unsigned index_;
   mutable std::atomic<bool> deleted_;
 };

@@ -15,6 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/netlink.h"
+
 namespace sluice::port {
 namespace {
 
@@ -25,41 +27,19 @@ struct Request {
   ifinfomsg link;
 };
 
-// Attributes as <linux/rtnetlink.h> lays them out.
-struct Attributes {
-  const std::byte* data = nullptr;
-  std::size_t bytes = 0;
-
-  // Empty (without data) when there is none of that type.
-  Attributes find(unsigned short type) const {
-    for (std::size_t at = 0; at + sizeof(rtattr) <= bytes;) {
-      rtattr head;
-      std::memcpy(&head, data + at, sizeof head);
-      if (head.rta_len < sizeof head || head.rta_len > bytes - at) {
-        break;
-      }
-      if ((head.rta_type & NLA_TYPE_MASK) == type) {
-        return {data + at + RTA_LENGTH(0), head.rta_len - RTA_LENGTH(0)};
-      }
-      at += RTA_ALIGN(head.rta_len);
-    }
-    return {};
+// The number that the attribute holds, in the machine's own order; 0 when there is none.
+std::uint32_t number_of(NetlinkBytes payload) {
+  std::uint32_t value = 0;
+  if (!payload.empty()) {
+    std::memcpy(&value, payload.data(), std::min(payload.size(), sizeof value));
   }
+  return value;
+}
 
-  // The number that the attribute holds, in the machine's own order; 0 when there is none.
-  std::uint32_t number() const {
-    std::uint32_t value = 0;
-    if (data != nullptr) {
-      std::memcpy(&value, data, std::min(bytes, sizeof value));
-    }
-    return value;
-  }
-
-  bool is(std::string_view word) const {
-    return data != nullptr && bytes >= word.size() && std::memcmp(data, word.data(), word.size()) == 0 &&
-           (bytes == word.size() || data[word.size()] == std::byte{0});
-  }
-};
+bool is_word(NetlinkBytes payload, std::string_view word) {
+  const std::string_view text(reinterpret_cast<const char*>(payload.data()), payload.size());
+  return text.substr(0, text.find('\0')) == word;
+}
 
 // The kernel's answer about interface `index`; empty, and errno says why, when there is none.
 std::vector<std::byte> ask_for_link(unsigned index) {
@@ -98,16 +78,17 @@ Expected<bool> tap_is_held(const std::string& interface) {
     return make_error("cannot ask the kernel whether '" + interface +
                       "' is in use: " + (answer.empty() ? std::strerror(errno) : "it has no answer"));
   }
-  const Attributes link{answer.data() + sizeof(Request), answer.size() - sizeof(Request)};
-  const Attributes info = link.find(IFLA_LINKINFO);
-  if (!info.find(IFLA_INFO_KIND).is("tun")) {
+  const NetlinkBytes link = NetlinkBytes(answer).subspan(sizeof(Request));
+  const NetlinkBytes info = find_netlink_attribute(link, IFLA_LINKINFO);
+  if (!is_word(find_netlink_attribute(info, IFLA_INFO_KIND), "tun")) {
     return false;
   }
   // Queues are told of a multi-queue one only; any other has a carrier while it is held, unless its holder took it
   // away.
-  const Attributes tun = info.find(IFLA_INFO_DATA);
-  return tun.find(IFLA_TUN_PERSIST).number() == 0 || tun.find(IFLA_TUN_NUM_QUEUES).number() != 0 ||
-         tun.find(IFLA_TUN_NUM_DISABLED_QUEUES).number() != 0 || link.find(IFLA_CARRIER).number() != 0;
+  const NetlinkBytes tun = find_netlink_attribute(info, IFLA_INFO_DATA);
+  const auto of_tun = [&](int type) { return number_of(find_netlink_attribute(tun, type)); };
+  return of_tun(IFLA_TUN_PERSIST) == 0 || of_tun(IFLA_TUN_NUM_QUEUES) != 0 ||
+         of_tun(IFLA_TUN_NUM_DISABLED_QUEUES) != 0 || number_of(find_netlink_attribute(link, IFLA_CARRIER)) != 0;
 }
 
 }  // namespace sluice::port

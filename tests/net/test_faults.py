@@ -151,10 +151,17 @@ def test_what_finds_the_transmit_ring_full_is_dropped_as_tx_full(tmp_path):
 
 
 def test_what_a_twin_that_is_down_does_not_take_is_counted(tmp_path):
-    """In the port's numbers, in the metrics, in ctl stats and in the closing report."""
+    """In the port's numbers, in the metrics, in ctl stats and in the closing report. That it is down is said, too."""
     with on("net_af_packet", tmp_path) as network:
         gateway = network.start()
+        assert json.loads(gateway.get("/healthz")) == {"status": "ok"}
         network.router.ip("link set sl-lan down")
+        assert port(network, "lan")["twin_down"] and not port(network, "wan")["twin_down"]
+        assert "sl-lan (down)" in gateway.control("ports") and "sl-wan (down)" not in gateway.control("ports")
+        assert json.loads(gateway.get("/healthz")) == {
+            "status": "degraded", "why": "port lan: its twin sl-lan is down (ip link set sl-lan up)"}
+        metrics = gateway.get("/metrics")
+        assert 'sluice_port_twin_up{port="lan"} 0\n' in metrics and 'sluice_port_twin_up{port="wan"} 1\n' in metrics
         before = port(network, "lan")["to_host_lost"]
         network.client.run("ping -n -i 0.01 -c 100 -W 1 10.1.0.1", check=False)
         assert wait_until(lambda: port(network, "lan")["to_host_lost"] >= before + 100, 5), gateway.stats()
@@ -182,7 +189,7 @@ def test_a_deleted_twin_is_said_once_and_the_rest_goes_on(tmp_path):
         assert "20 received" in network.server.run("ping -n -i 0.05 -c 20 -W 1 10.2.0.1")
         assert "sl-lan (deleted)" in gateway.control("ports") and "sl-wan (deleted)" not in gateway.control("ports")
         assert json.loads(gateway.get("/healthz")) == {
-            "status": "degraded", "why": "port lan: its twin sl-lan was deleted; restart sluice"}
+            "status": "degraded", "why": "port lan: its twin sl-lan was deleted (restart sluice)"}
         log = gateway.interrupt()
         assert log.count("the interface was deleted") == 1 and "port lan: TAP twin 'sl-lan'" in log, log
 
@@ -199,7 +206,7 @@ def test_an_interface_that_is_deleted_takes_nothing_else_with_it(tmp_path):
         assert not port(network, "wan")["link_up"] and not has_carrier(network, "sl-wan")
         assert re.search("^wan +deleted +sl-wan ", network.gateway.control("ports"), re.M)
         assert json.loads(network.gateway.get("/healthz")) == {
-            "status": "degraded", "why": "port wan: its interface was deleted; restart sluice"}
+            "status": "degraded", "why": "port wan: its interface was deleted (restart sluice)"}
         assert "20 received" in network.client.run("ping -n -i 0.05 -c 20 -W 1 10.1.0.1")
         network.client.blast(SERVER4, 500)
         assert "20 received" in network.client.run("ping -n -i 0.05 -c 20 -W 1 10.1.0.1")

@@ -7,7 +7,7 @@ import subprocess
 import time
 
 import pytest
-from gateway import SLUICE, SMALL_TABLES, config
+from gateway import SLUICE, SMALL_TABLES, Gateway, config
 from hosts import cpu_seconds, stop, wait_until
 from topology import PORTS, SERVER4
 
@@ -32,6 +32,18 @@ def test_reload_under_load_loses_nothing(fresh):
         time.sleep(0.3)
     assert loss(log) == 0
     assert reloads >= 5
+
+
+def test_a_kernel_that_does_not_forward_is_said_once_at_start(fresh):
+    fresh.router.sysctl(net__ipv4__ip_forward=0)
+    gateway = Gateway(fresh.router, fresh.folder, config(fresh.ports)).start()
+    log = gateway.interrupt()
+    assert log.count("forwarding is off") == 1 and "warning kernel: IPv4 forwarding is off on sl-lan, sl-wan: " in log, log
+    assert "sysctl -w net.ipv4.ip_forward=1\n" in log, log
+    fresh.router.sysctl(net__ipv4__ip_forward=1)
+    before = len(log)
+    gateway.start()
+    assert "forwarding is off" not in gateway.interrupt()[before:]
 
 
 def test_reload_of_a_bad_file_changes_nothing(fresh):

@@ -118,15 +118,20 @@ def test_an_interface_that_is_not_there_is_refused_and_one_that_is_down_waits(tm
 
 @pytest.mark.parametrize(("driver", "mtu", "frame_bytes"), [("net_af_packet", 9000, 9216), ("net_af_xdp", 3434, 3712)])
 def test_frames_of_the_largest_mtu(tmp_path, driver, mtu, frame_bytes):
-    """They arrive whole, in one buffer, and leave whole."""
+    """They arrive whole, in one buffer, and leave whole. The router's interfaces get that MTU from Sluice, and their own back."""
     ports = [("lan", f'{driver}0,iface=lan0"\nmtu = {mtu}\npeer = "wan', "sl-lan"),
              ("wan", f'{driver}1,iface=wan0"\nmtu = {mtu}\npeer = "lan', "sl-wan")]
     with Topology(tmp_path, ports=ports, mtu=mtu, memory=(f"frame_bytes = {frame_bytes}", "frames = 4096")) as network:
-        network.start()
+        for interface in ("lan0", "wan0"):
+            network.router.ip(f"link set {interface} mtu 1500")
+        gateway = network.start()
         for target, headers in ((SERVER4, 28), (SERVER6, 48)):
             answer = network.client.run(f"ping -n -i 0.01 -c 100 -W 1 -M do -s {mtu - headers} {target}", check=False)
             assert "100 received, 0% packet loss" in answer, answer
-        check_carried(network.gateway, ("lan", "wan"))
+        check_carried(gateway, ("lan", "wan"))
+        gateway.interrupt()
+        for interface in ("lan0", "wan0"):
+            assert "mtu 1500" in network.router.ip(f"link show {interface}")
 
 
 def test_tap(tmp_path):
@@ -142,11 +147,6 @@ def test_tap(tmp_path):
         assert wait_until(lambda: network.reaches(SERVER4), 5)
 
 
-def test_a_silent_tap_is_waited_for_and_not_looked_at(tmp_path):
-    """As packet sockets are: nothing wakes the lanes, and the first frame does at once. A tap that is deleted costs little too."""
-    with Topology(tmp_path, ports=[("lan", "net_tap0,iface=tap0", "sl-lan"), ("wan", "wan0", "sl-wan")]) as network:
-        gateway = network.start(before_addresses=bridge_tap)
-        time.sleep(3)
 def test_a_second_start_leaves_the_taps_of_the_running_gateway_alone(tmp_path):
     """DPDK would open them as more queues of the same interfaces, and leave them down and with other addresses."""
     ports = [("lan", "net_tap0,iface=tap0", "sl-lan"), ("wan", "net_tap1,iface=tap1", "sl-wan")]
@@ -174,6 +174,11 @@ def test_a_second_start_leaves_the_taps_of_the_running_gateway_alone(tmp_path):
         check_carried(gateway, ("lan", "wan"))
 
 
+def test_a_silent_tap_is_waited_for_and_not_looked_at(tmp_path):
+    """As packet sockets are: nothing wakes the lanes, and the first frame does at once. A tap that is deleted costs little too."""
+    with Topology(tmp_path, ports=[("lan", "net_tap0,iface=tap0", "sl-lan"), ("wan", "wan0", "sl-wan")]) as network:
+        gateway = network.start(before_addresses=bridge_tap)
+        time.sleep(3)
         before = gateway.lane_sleeps()
         share = gateway.cpu_share(4)
         assert share < 0.05, f"{share:.1%} of a core"

@@ -8,9 +8,9 @@ import time
 import pytest
 
 from frames import arp_request, neighbour_solicitation
-from gateway import SMALL_TABLES
+from gateway import SMALL_TABLES, Gateway, config
 from hosts import wait_until
-from topology import ROUTER_LAN4, ROUTER_LAN6, SERVER4, SERVER6
+from topology import ROUTER_LAN4, ROUTER_LAN6, ROUTER_WAN4, ROUTER_WAN6, SERVER4, SERVER6
 
 TARGET4, TARGET6 = "10.9.0.1", "2001:db8:9::1"
 
@@ -157,6 +157,33 @@ def test_a_next_hop_of_the_table_leaves_by_its_longest_link(table_ways, family, 
     assert wait_until(lambda: way() == 1 and table_ways.reaches(target), 10)
     router.ip(f"{family} route del {longer} dev sl-wan2")
     assert wait_until(lambda: way() == 0 and table_ways.reaches(target), 10)
+
+
+def test_a_gateway_that_the_kernel_has_no_route_to_is_resolved(fresh):
+    """The twin of wan has no address: only the gateway's own file says what is on its link. Until the next hop is known nobody
+    tells the client that there is no way."""
+    table = fresh.folder / "routes.txt"
+    table.write_text(f"10.9.0.0/24 {SERVER4}\n2001:db8:9::/48 {SERVER6}\n", encoding="utf-8")
+    connected = [f'[[route.connected]]\nport = "wan"\nprefix = "{prefix}"' for prefix in ("10.2.0.0/24", "2001:db8:2::/64")]
+    fresh.configuration = {"route": ("kernel = true", f'table = "{table}"', *SMALL_TABLES, *connected)}
+    for address in (f"{TARGET4}/32", f"{TARGET6}/128"):
+        fresh.server.ip(f"addr add {address} dev lo")
+    fresh.server.ip("link set eth0 arp off")
+    fresh.gateway = gateway = Gateway(fresh.router, fresh.folder, config(fresh.ports, **fresh.configuration)).start()
+    fresh.router.ip(f"addr add {ROUTER_LAN4}/24 dev sl-lan")
+    fresh.router.ip(f"addr add {ROUTER_LAN6}/64 dev sl-lan nodad")
+    for target in (TARGET4, TARGET6):
+        before = gateway.drops().get("unresolved", 0)
+        answer = fresh.client.run(f"ping -n -i 0.2 -c 10 -W 1 {target}", check=False)
+        assert "100% packet loss" in answer and "nreachable" not in answer, answer
+        assert gateway.drops()["unresolved"] >= before + 8, gateway.drops()
+    fresh.server.ip("link set eth0 arp on")
+    mac = fresh.router_mac("sl-wan")
+    for router, family in ((ROUTER_WAN4, "-4"), (ROUTER_WAN6, "-6")):  # nobody answers for these addresses
+        fresh.server.ip(f"{family} neigh replace {router} lladdr {mac} dev eth0 nud permanent")
+        fresh.server.ip(f"{family} route replace default via {router}")
+    for target in (TARGET4, TARGET6):
+        assert wait_until(lambda address=target: fresh.reaches(address), 10), fresh.router.ip("neigh")
 
 
 def test_a_link_goes_down_and_comes_back(two_ways):

@@ -11,45 +11,17 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/netlink.h"
+
 namespace sluice::control::netlink {
 namespace {
 
-using Bytes = std::span<const std::byte>;
-
-constexpr std::size_t align4(std::size_t n) {
-  return (n + 3) & ~std::size_t{3};
-}
-
-// Copies a T out of the front of `bytes`; false when there are too few.
-template <typename T>
-bool load(Bytes bytes, T& value) {
-  if (bytes.size() < sizeof(T)) return false;
-  std::memcpy(&value, bytes.data(), sizeof(T));
-  return true;
-}
-
-Bytes after(Bytes bytes, std::size_t count) {
-  return bytes.subspan(std::min(align4(count), bytes.size()));
-}
-
-// Calls f(type, payload) for each attribute until it answers false. False: cut short, or f refused one.
-template <typename F>
-bool each_attribute(Bytes bytes, F f) {
-  while (bytes.size() >= sizeof(nlattr)) {
-    nlattr attribute{};
-    load(bytes, attribute);
-    if (attribute.nla_len < sizeof(nlattr) || attribute.nla_len > bytes.size()) return false;
-    const Bytes payload = bytes.subspan(sizeof(nlattr), attribute.nla_len - sizeof(nlattr));
-    if (!f(attribute.nla_type & NLA_TYPE_MASK, payload)) return false;
-    bytes = after(bytes, attribute.nla_len);
-  }
-  return true;
-}
+using Bytes = NetlinkBytes;
 
 // The fixed part of a message and, behind it, its attributes.
 template <typename T, typename F>
 bool each_attribute_after(Bytes body, T& fixed, F f) {
-  return load(body, fixed) && each_attribute(after(body, sizeof(T)), f);
+  return load_front(body, fixed) && each_netlink_attribute(behind(body, sizeof(T)), f);
 }
 
 int ip_version(int family) {
@@ -84,11 +56,12 @@ bool load_hop_attribute(int type, Bytes payload, int family, Hop& hop) {
       return true;
     case RTA_VIA: {
       std::uint16_t via_family;
-      return load(payload, via_family) && load_address(payload.subspan(sizeof via_family), via_family, hop.gateway);
+      return load_front(payload, via_family) &&
+             load_address(payload.subspan(sizeof via_family), via_family, hop.gateway);
     }
     case RTA_ENCAP_TYPE: {
       std::uint16_t encap_type;
-      if (!load(payload, encap_type)) return false;
+      if (!load_front(payload, encap_type)) return false;
       hop.encapsulated = encap_type != 0;
       return true;
     }
@@ -100,17 +73,17 @@ bool load_hop_attribute(int type, Bytes payload, int family, Hop& hop) {
 bool load_multipath(Bytes payload, int family, std::vector<Hop>& hops) {
   while (!payload.empty()) {
     rtnexthop fixed;
-    if (!load(payload, fixed) || fixed.rtnh_len < sizeof fixed || fixed.rtnh_len > payload.size()) return false;
+    if (!load_front(payload, fixed) || fixed.rtnh_len < sizeof fixed || fixed.rtnh_len > payload.size()) return false;
     Hop hop;
     hop.ifindex = fixed.rtnh_ifindex;
     hop.weight = fixed.rtnh_hops + 1U;
     hop.dead = (fixed.rtnh_flags & RTNH_F_DEAD) != 0;
     const Bytes attributes = payload.subspan(sizeof fixed, fixed.rtnh_len - sizeof fixed);
-    if (!each_attribute(attributes,
-                        [&](int type, Bytes value) { return load_hop_attribute(type, value, family, hop); }))
+    if (!each_netlink_attribute(attributes,
+                                [&](int type, Bytes value) { return load_hop_attribute(type, value, family, hop); }))
       return false;
     hops.push_back(hop);
-    payload = after(payload, fixed.rtnh_len);
+    payload = behind(payload, fixed.rtnh_len);
   }
   return true;
 }
@@ -120,7 +93,7 @@ bool decode_link(const Header& header, Bytes body, Visitor& visitor) {
   message.removed = header.type == RTM_DELLINK;
   ifinfomsg fixed;
   const bool ok = each_attribute_after(body, fixed, [&](int type, Bytes payload) {
-    if (type == IFLA_MTU) return load(payload, message.mtu);
+    if (type == IFLA_MTU) return load_front(payload, message.mtu);
     if (type == IFLA_ADDRESS) message.mac = load_mac(payload);
     if (type == IFLA_IFNAME) {
       const auto* text = reinterpret_cast<const char*>(payload.data());
@@ -140,7 +113,7 @@ bool decode_address(const Header& header, Bytes body, Visitor& visitor) {
   AddressMessage message;
   message.removed = header.type == RTM_DELADDR;
   ifaddrmsg fixed;
-  if (!load(body, fixed)) return false;
+  if (!load_front(body, fixed)) return false;
   if (ip_version(fixed.ifa_family) == 0) return true;
   const bool ok = each_attribute_after(body, fixed, [&](int type, Bytes payload) {
     if (type == IFA_LOCAL) return load_address(payload, fixed.ifa_family, message.address);
@@ -158,7 +131,7 @@ bool decode_neighbour(const Header& header, Bytes body, Visitor& visitor) {
   NeighbourMessage message;
   message.removed = header.type == RTM_DELNEIGH;
   ndmsg fixed;
-  if (!load(body, fixed)) return false;
+  if (!load_front(body, fixed)) return false;
   if (ip_version(fixed.ndm_family) == 0) return true;
   const bool ok = each_attribute_after(body, fixed, [&](int type, Bytes payload) {
     if (type == NDA_DST) return load_address(payload, fixed.ndm_family, message.address);
@@ -175,7 +148,7 @@ bool decode_neighbour(const Header& header, Bytes body, Visitor& visitor) {
 
 bool decode_route(const Header& header, Bytes body, RouteMessage& message, Visitor& visitor) {
   rtmsg fixed;
-  if (!load(body, fixed)) return false;
+  if (!load_front(body, fixed)) return false;
   const int version = ip_version(fixed.rtm_family);
   if (version == 0) return true;
   message.hops.clear();
@@ -190,13 +163,13 @@ bool decode_route(const Header& header, Bytes body, RouteMessage& message, Visit
       case RTA_DST:
         return load_address(payload, fixed.rtm_family, destination);
       case RTA_TABLE:
-        return load(payload, message.table);
+        return load_front(payload, message.table);
       case RTA_PRIORITY:
-        return load(payload, message.metric);
+        return load_front(payload, message.metric);
       case RTA_OIF:
-        return load(payload, single.ifindex);
+        return load_front(payload, single.ifindex);
       case RTA_NH_ID:
-        return load(payload, message.nexthop_id);
+        return load_front(payload, message.nexthop_id);
       case RTA_MULTIPATH:
         return load_multipath(payload, fixed.rtm_family, message.hops);
       default:
@@ -222,7 +195,7 @@ bool load_group(Bytes payload, std::vector<NexthopMessage::Member>& group) {
   if (payload.size() % sizeof(nexthop_grp) != 0) return false;
   for (; !payload.empty(); payload = payload.subspan(sizeof(nexthop_grp))) {
     nexthop_grp member{};
-    load(payload, member);
+    load_front(payload, member);
     // Since Linux 6.13 the byte behind the weight is its high byte; before, it is 0.
     group.push_back({member.id, (std::uint32_t{member.resvd1} << 8 | member.weight) + 1});
   }
@@ -233,11 +206,11 @@ bool decode_nexthop(const Header& header, Bytes body, Visitor& visitor) {
   NexthopMessage message;
   message.removed = header.type == RTM_DELNEXTHOP;
   nhmsg fixed;
-  if (!load(body, fixed)) return false;
+  if (!load_front(body, fixed)) return false;
   const bool ok = each_attribute_after(body, fixed, [&](int type, Bytes payload) {
     switch (type) {
       case NHA_ID:
-        return load(payload, message.id);
+        return load_front(payload, message.id);
       case NHA_GROUP:
         return load_group(payload, message.group);
       case NHA_BLACKHOLE:
@@ -247,7 +220,7 @@ bool decode_nexthop(const Header& header, Bytes body, Visitor& visitor) {
         message.fdb = true;
         return true;
       case NHA_OIF:
-        return load(payload, message.hop.ifindex);
+        return load_front(payload, message.hop.ifindex);
       case NHA_GATEWAY:
         return load_hop_attribute(RTA_GATEWAY, payload, fixed.nh_family, message.hop);
       case NHA_ENCAP_TYPE:
@@ -265,7 +238,7 @@ bool decode_nexthop(const Header& header, Bytes body, Visitor& visitor) {
 bool decode_answer(const Header& header, Bytes body, Visitor& visitor) {
   int error = 0;
   // An end without a value is the kernel's older form of "no error".
-  if (!load(body, error) && header.type == NLMSG_ERROR) return false;
+  if (!load_front(body, error) && header.type == NLMSG_ERROR) return false;
   visitor.on_answer(header, error == INT32_MIN ? INT32_MAX : -error);
   return true;
 }
@@ -299,15 +272,15 @@ bool decode_body(const Header& header, Bytes body, RouteMessage& route, Visitor&
 
 void decode(Bytes bytes, Visitor& visitor) {
   RouteMessage route;
-  while (!bytes.empty()) {
-    nlmsghdr raw{};
-    const bool whole = load(bytes, raw) && raw.nlmsg_len >= sizeof raw && raw.nlmsg_len <= bytes.size();
-    const Header header{raw.nlmsg_type, raw.nlmsg_flags, raw.nlmsg_seq, raw.nlmsg_pid};
-    if (!whole) return visitor.on_malformed(header);
-    if (!decode_body(header, bytes.subspan(sizeof raw, raw.nlmsg_len - sizeof raw), route, visitor))
-      visitor.on_malformed(header);
-    bytes = after(bytes, raw.nlmsg_len);
-  }
+  const auto header_of = [](const nlmsghdr& raw) {
+    return Header{raw.nlmsg_type, raw.nlmsg_flags, raw.nlmsg_seq, raw.nlmsg_pid};
+  };
+  const auto broken = each_netlink_message(bytes, [&](const nlmsghdr& raw, Bytes body) {
+    const Header header = header_of(raw);
+    if (!decode_body(header, body, route, visitor)) visitor.on_malformed(header);
+    return true;
+  });
+  if (broken) visitor.on_malformed(header_of(*broken));
 }
 
 }  // namespace sluice::control::netlink

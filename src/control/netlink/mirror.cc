@@ -112,13 +112,24 @@ Expected<void> NetlinkMirror::begin_due_resync(Clock::time_point now) {
 Expected<void> NetlinkMirror::tick(Clock::time_point now) {
   bool taken = true;  // the rest has no better chance than the first that is not
   for (const auto& neighbour : neighbours_.due(now, options_.probe_interval, probes_per_tick)) {
-    taken = taken && socket_.probe(neighbour.ifindex, neighbour.address).value_or(false);
+    taken = taken && socket_.probe(neighbour.ifindex, neighbour.address, Socket::Neighbour::known).value_or(false);
     if (!taken) neighbours_.not_probed(neighbour);
     ++(taken ? probes_ : unsent_);
   }
   routes_.retry_refused(refused_per_tick);
   neighbours_.retry_refused(refused_per_tick);
   return begin_due_resync(now);
+}
+
+Expected<bool> NetlinkMirror::resolve(function::PortIndex port, const packet::IpAddress& address) {
+  for (const auto& [ifindex, link] : links_) {
+    if (routes_.hops().port(ifindex) == port) {
+      auto sent = socket_.probe(ifindex, address, Socket::Neighbour::may_be_new);
+      if (sent && !*sent) ++unsent_;
+      return sent;
+    }
+  }
+  return false;
 }
 
 Expected<void> NetlinkMirror::begin_resync(Clock::time_point now) {

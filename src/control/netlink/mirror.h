@@ -86,6 +86,10 @@ class NetlinkMirror : private netlink::Visitor {
   // Starts a pending resync, probes stale neighbours, and tells again some of what was refused, more when there is room
   // again. An Error here and from process(): the socket is broken.
   Expected<void> tick(Clock::time_point now);
+  // Asks the kernel for the link address of `address` on the twin of `port` (ARP, ND), also when it has no route there;
+  // the answer comes as a neighbour. False: not sent, the kernel has no room for the request or the twin is gone.
+  // Error: the socket is broken. Cost: one system call.
+  Expected<bool> resolve(function::PortIndex port, const packet::IpAddress& address);
   // Asks for a full dump with differences told, as after lost notifications.
   void resync() { resync_due_ = true; }
   // True when no dump is running or waiting.

@@ -426,6 +426,31 @@ TEST_F(MirrorTest, ProbesStaleNeighbours) {
   EXPECT_TRUE(asked);
 }
 
+// The twins need no address, and the kernel no route.
+TEST_F(MirrorTest, MakesTheKernelAskForANeighbourThatItHasNoRouteTo) {
+  kernel("ip addr flush dev sl-b scope global && sysctl -qw net.ipv4.neigh.sl-b.retrans_time_ms=50");
+  start();
+  for (const char* address : {"172.16.0.9", "2001:db8:ffff::9"}) {
+    const auto sent = mirror_->resolve(1, packet::IpAddress::parse(address).value());
+    ASSERT_TRUE(sent) << sent.error().message;
+    EXPECT_TRUE(*sent);
+  }
+  settle();
+  EXPECT_TRUE(plane_.neighbours.empty()) << "nobody has answered";
+  std::array<std::byte, 2048> frame;
+  unsigned arp = 0, nd = 0;
+  for (auto length = twins_[1].read(frame); length && *length > 0; length = twins_[1].read(frame)) {
+    arp += *length >= 42 && frame[12] == std::byte{8} && frame[13] == std::byte{6} && frame[38] == std::byte{172} &&
+           frame[41] == std::byte{9};
+    nd += *length >= 78 && frame[12] == std::byte{0x86} && frame[54] == std::byte{135} && frame[77] == std::byte{9};
+  }
+  EXPECT_GE(arp, 1U);
+  EXPECT_GE(nd, 1U);
+  change("ip neigh replace 172.16.0.9 lladdr 02:00:00:00:00:09 dev sl-b");
+  EXPECT_EQ(plane_.neighbour(1, "172.16.0.9"), "02:00:00:00:00:09");
+  EXPECT_FALSE(mirror_->resolve(7, packet::IpAddress::v4(1)).value()) << "no twin: nobody to ask";
+}
+
 // Puts a socket that takes no message (its buffer is full) in the place of the mirror's own.
 class FullSocket {
  public:

@@ -116,7 +116,7 @@ Expected<bool> Socket::request_dump(std::uint16_t type, int address_family, std:
   return send(std::as_bytes(std::span(&request, 1)).first(request.header.nlmsg_len));
 }
 
-Expected<bool> Socket::probe(int ifindex, const packet::IpAddress& address) {
+Expected<bool> Socket::probe(int ifindex, const packet::IpAddress& address, Neighbour neighbour) {
   const bool v4 = address.family == 4;
   struct {
     nlmsghdr header;
@@ -127,7 +127,7 @@ Expected<bool> Socket::probe(int ifindex, const packet::IpAddress& address) {
   const std::size_t address_bytes = v4 ? 4 : 16;
   request.header.nlmsg_len = static_cast<std::uint32_t>(sizeof request - 16 + address_bytes);
   request.header.nlmsg_type = RTM_NEWNEIGH;
-  request.header.nlmsg_flags = NLM_F_REQUEST;
+  request.header.nlmsg_flags = NLM_F_REQUEST | (neighbour == Neighbour::may_be_new ? NLM_F_CREATE : 0);
   request.neighbour.ndm_family = v4 ? AF_INET : AF_INET6;
   request.neighbour.ndm_ifindex = ifindex;
   request.neighbour.ndm_state = NUD_NONE;

@@ -34,8 +34,10 @@ class Socket {
   // Asks for everything of one kind (RTM_GET*); the answer carries `sequence` and ends with NLMSG_DONE. False, here and
   // from probe(): the kernel has no room for the request now; it was not sent.
   Expected<bool> request_dump(std::uint16_t type, int address_family, std::uint32_t sequence);
-  // Asks the kernel to verify a neighbour that it knows (NTF_USE), as if it had a packet for it.
-  Expected<bool> probe(int ifindex, const packet::IpAddress& address);
+  // Asks the kernel to verify a neighbour (NTF_USE), as if it had a packet for it. One that it does not know it
+  // resolves when that may be new, and refuses otherwise.
+  enum class Neighbour : bool { known, may_be_new };
+  Expected<bool> probe(int ifindex, const packet::IpAddress& address, Neighbour neighbour);
 
  private:
   explicit Socket(int fd) : fd_(fd), buffer_(64 << 10) {}

@@ -183,8 +183,9 @@ void AdjacencyTable::release(lookup::NextHopId id) {
 void AdjacencyTable::refresh(lookup::NextHopId id) {
   const Entry& entry = entries_[id];
   const auto mac = macs_.find({entry.bound, entry.key.address});
-  store(id, mac == macs_.end() ? Adjacency::of(AdjacencyKind::unresolved)
-                               : Adjacency::of(AdjacencyKind::forward, entry.bound, mac->second));
+  const AdjacencyKind unknown = entry.key.port == any_port ? AdjacencyKind::awaited : AdjacencyKind::unresolved;
+  store(id,
+        mac == macs_.end() ? Adjacency::of(unknown) : Adjacency::of(AdjacencyKind::forward, entry.bound, mac->second));
 }
 
 void AdjacencyTable::set_mac(PortIndex port, const packet::IpAddress& address, const packet::MacAddress& mac) {

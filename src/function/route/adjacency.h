@@ -9,7 +9,9 @@
 // before the group is published.
 //
 // A gateway given without a port leaves by the port of the longest on-link prefix that covers it at the moment,
-// whatever the order in which gateways and prefixes come and go; covered by none it is unresolved.
+// whatever the order in which gateways and prefixes come and go; covered by none it is unresolved. Only Sluice's own
+// routes give one so (a route of the kernel names the port), and the kernel need not have that route: frames for such a
+// gateway wait for nothing there, they are dropped until it is resolved.
 //
 // A freed id, or group, rests before it can mean something else: batches in flight and a GPU's tables may still name
 // it. `settled` says until when it must have been freed; by default, a second (`grace`) ago. A next hop that comes back
@@ -40,6 +42,7 @@ enum class AdjacencyKind : std::uint8_t {
   no_route,     // the kernel answers "net unreachable", or drop
   forward,      // MAC and port are known
   unresolved,   // a neighbour whose MAC is not known: the kernel takes the frame and resolves it
+  awaited,      // the same for a gateway of any_port: drop; the kernel is asked for the MAC (gateways())
   local,        // this host's own traffic
   blackhole,    // drop
   unreachable,  // the kernel has the same route and answers with an error

@@ -11,13 +11,37 @@
 namespace sluice::function {
 namespace {
 
+// The text of a key that must be there; nothing where it has none, which is said already.
+std::optional<std::string> given_text(Settings& settings, std::string_view key) {
+  const std::string text = settings.required_text(key);
+  return text.empty() && !settings.is(key, "") ? std::nullopt : std::optional(text);
+}
+
 std::optional<PortIndex> port_of(Settings& settings, const engine::PortTable& ports) {
-  const std::string name = settings.required_text("port");
-  const auto index = ports.index(name);
-  if (!index) {
-    settings.error("port", "there is no [[port]] named \"" + name + "\"");
+  const auto name = given_text(settings, "port");
+  const auto index = name ? ports.index(*name) : std::nullopt;
+  if (name && !index) {
+    settings.error("port", "there is no [[port]] named \"" + *name + "\"");
   }
   return index;
+}
+
+// `wrong`: why no such value makes sense there, or empty.
+template <typename T>
+std::optional<T> parsed(Settings& settings, std::string_view key, std::string (*wrong)(const T&)) {
+  const auto text = given_text(settings, key);
+  if (!text) {
+    return std::nullopt;
+  }
+  const auto value = T::parse(*text);
+  if (!value) {
+    settings.error(key, value.error().message);
+    return std::nullopt;
+  }
+  if (const std::string why = wrong(*value); !why.empty()) {
+    settings.error(key, why);
+  }
+  return *value;
 }
 
 std::vector<StaticNeighbour> read_neighbours(Settings& settings, const engine::PortTable& ports) {
@@ -25,18 +49,8 @@ std::vector<StaticNeighbour> read_neighbours(Settings& settings, const engine::P
   std::map<std::pair<PortIndex, packet::IpAddress>, std::pair<packet::MacAddress, unsigned>> first;  // with its line
   for (Settings& entry : settings.sections("neighbour")) {
     const auto port = port_of(entry, ports);
-    auto address = packet::IpAddress::parse(entry.required_text("address"));
-    if (!address) {
-      entry.error("address", address.error().message);
-    } else if (const std::string wrong = wrong_neighbour(*address); !wrong.empty()) {
-      entry.error("address", wrong);
-    }
-    auto mac = packet::MacAddress::parse(entry.required_text("mac"));
-    if (!mac) {
-      entry.error("mac", mac.error().message);
-    } else if (const std::string wrong = wrong_neighbour(*mac); !wrong.empty()) {
-      entry.error("mac", wrong);
-    }
+    const auto address = parsed<packet::IpAddress>(entry, "address", &wrong_neighbour);
+    const auto mac = parsed<packet::MacAddress>(entry, "mac", &wrong_neighbour);
     if (port && address && mac) {
       const auto [known, is_new] = first.try_emplace({*port, *address}, *mac, entry.line("mac"));
       if (!is_new && known->second.first != *mac) {
@@ -60,12 +74,7 @@ Expected<std::unique_ptr<engine::Function>> make_router(Settings& settings, cons
   options.any_mac = settings.boolean("any_mac", false);
 
   for (Settings& entry : settings.sections("connected")) {
-    auto prefix = packet::IpPrefix::parse(entry.required_text("prefix"));
-    if (!prefix) {
-      entry.error("prefix", prefix.error().message);
-    } else if (const std::string wrong = wrong_connected(*prefix); !wrong.empty()) {
-      entry.error("prefix", wrong);
-    }
+    const auto prefix = parsed<packet::IpPrefix>(entry, "prefix", &wrong_connected);
     const auto port = port_of(entry, ports);
     if (prefix && std::ranges::find(options.statics.connected, *prefix, &StaticConnected::prefix) !=
                       options.statics.connected.end()) {

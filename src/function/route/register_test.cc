@@ -43,6 +43,18 @@ TEST(RouteSettings, ANeighbourHasOneMacAddress) {
                                    "\"nowhere\""));
 }
 
+TEST(RouteSettings, WhatIsMissingIsSaidOnce) {
+  EXPECT_THAT(mistakes("[[route.connected]]\n"),
+              testing::ElementsAre("r.toml:1: [[route.connected]] prefix: is missing: give a text in quotes",
+                                   "r.toml:1: [[route.connected]] port: is missing: give a text in quotes"));
+  EXPECT_THAT(mistakes("[[route.neighbour]]\nport = 3\nmac = 4\n"),
+              testing::ElementsAre("r.toml:2: [[route.neighbour]] port = 3: allowed is a text in quotes",
+                                   "r.toml:1: [[route.neighbour]] address: is missing: give a text in quotes",
+                                   "r.toml:3: [[route.neighbour]] mac = 4: allowed is a text in quotes"));
+  EXPECT_THAT(mistakes("[[route.connected]]\nport = \"\"\nprefix = \"10.0.0.0/8\"\n"),
+              testing::ElementsAre("r.toml:2: [[route.connected]] port = \"\": there is no [[port]] named \"\""));
+}
+
 TEST(RouteSettings, AConnectedPrefixHasOneLink) {
   const std::string lan = "[[route.connected]]\nprefix = \"10.0.0.0/24\"\nport = \"lan\"\n";
   EXPECT_THAT(mistakes(lan + "[[route.connected]]\nprefix = \"10.0.0.0/24\"\nport = \"wan\"\n"),

@@ -28,7 +28,7 @@ const Reason ttl_expired =
 const Reason too_big =
     packet::register_reason("too_big", "larger than the next link's MTU, and no twin answers for it");
 const Reason unresolved =
-    packet::register_reason("unresolved", "the next hop's link address is not known, and no twin asks for it");
+    packet::register_reason("unresolved", "the next hop's link address is not known yet, or no twin asks for it");
 const Reason unreachable =
     packet::register_reason("unreachable", "an unreachable or prohibit route, and no twin answers for it");
 const Reason blackholed = packet::register_reason("blackholed", "a blackhole route");
@@ -87,6 +87,10 @@ void turn_aside(AdjacencyKind kind, engine::Batch& batch, std::uint32_t i, engin
       break;
     case AdjacencyKind::local:
       out.punt(batch, i);
+      break;
+    case AdjacencyKind::awaited:
+      // The kernel need not have this route: it would answer "unreachable", or forward another way.
+      out.drop(batch, i, unresolved);
       break;
     case AdjacencyKind::unreachable:
       out.punt(batch, i, true, unreachable);

@@ -6,8 +6,9 @@
 // down.
 //
 // What the fast path does not do goes to the host's kernel through the port's TAP twin: the host's own traffic,
-// destinations whose neighbour is not resolved, TTL that expires, packets larger than the next link (the kernel
-// fragments or answers), no route (the kernel answers). On a port without a twin these are drops under a name.
+// destinations and gateways of the kernel's routes whose neighbour is not resolved, TTL that expires, packets larger
+// than the next link (the kernel fragments or answers), no route (the kernel answers). On a port without a twin these
+// are drops under a name. So are, everywhere, frames for a gateway of `table` whose neighbour is not resolved.
 //
 // Settings, [route]: max_ipv4, max_ipv6 (table sizes), table (a file of static routes), kernel (mirror by netlink; read
 // by control/), any_mac (for captures), [[route.connected]] prefix, port; [[route.neighbour]] port, address, mac.

@@ -364,14 +364,14 @@ TEST(RouteTable, MetricsNeighboursAndLateGateways) {
   };
   // A gateway whose link nobody has told yet, then its link, then its MAC.
   ASSERT_TRUE(table.add_route(with_metric("10.2.0.2", 20)));
-  EXPECT_EQ(kind_of("192.0.2.1").kind(), AdjacencyKind::unresolved);
+  EXPECT_EQ(kind_of("192.0.2.1").kind(), AdjacencyKind::awaited);
   add(table, "10.2.0.0/24", "");
   neighbour(table, "10.2.0.2", next_mac);
   EXPECT_EQ(kind_of("192.0.2.1").kind(), AdjacencyKind::forward);
   EXPECT_EQ(kind_of("192.0.2.1").port(), 1);
   // A better metric takes over, and gives back.
   ASSERT_TRUE(table.add_route(with_metric("10.2.0.5", 10)));
-  EXPECT_EQ(kind_of("192.0.2.1").kind(), AdjacencyKind::unresolved);
+  EXPECT_EQ(kind_of("192.0.2.1").kind(), AdjacencyKind::awaited);
   ASSERT_TRUE(table.remove_route(*packet::IpPrefix::parse("192.0.2.0/24"), 10));
   EXPECT_EQ(kind_of("192.0.2.1").kind(), AdjacencyKind::forward);
   EXPECT_FALSE(table.remove_route(*packet::IpPrefix::parse("192.0.2.0/24"), 10));
@@ -382,7 +382,7 @@ TEST(RouteTable, MetricsNeighboursAndLateGateways) {
   EXPECT_EQ(kind_of("10.2.0.2").kind(), AdjacencyKind::forward);
   // The neighbour's loss reaches every route through it at once.
   ASSERT_TRUE(table.remove_neighbour(1, *packet::IpAddress::parse("10.2.0.2")));
-  EXPECT_EQ(kind_of("192.0.2.1").kind(), AdjacencyKind::unresolved);
+  EXPECT_EQ(kind_of("192.0.2.1").kind(), AdjacencyKind::awaited);
   EXPECT_EQ(kind_of("10.2.0.2").kind(), AdjacencyKind::unresolved);
   EXPECT_FALSE(table.remove_neighbour(1, *packet::IpAddress::parse("10.2.0.2")));
   // All ids go back when their last route goes.

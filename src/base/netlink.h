@@ -1,0 +1,68 @@
+// Messages and attributes of netlink (RFC 3549; linux/netlink.h) as they lie in a buffer, whatever bytes that holds.
+//
+// Nothing is read behind the end of `bytes`, and no length, however wrong, makes a walk endless. Thread-safety: no
+// state. Cost: no allocation.
+#pragma once
+
+#include <linux/netlink.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+
+namespace sluice {
+
+using NetlinkBytes = std::span<const std::byte>;
+
+// Copies a T out of the front of `bytes`; false, and `value` is what it was, when there are too few.
+template <typename T>
+bool load_front(NetlinkBytes bytes, T& value) {
+  if (bytes.size() < sizeof(T)) return false;
+  std::memcpy(&value, bytes.data(), sizeof(T));
+  return true;
+}
+
+// What lies behind `count` bytes and the padding to a multiple of four.
+inline NetlinkBytes behind(NetlinkBytes bytes, std::size_t count) {
+  return bytes.subspan(std::min((count + 3) & ~std::size_t{3}, bytes.size()));
+}
+
+// Calls f(type, payload) for each attribute until it answers false; the flags in the type's upper bits (nested, network
+// byte order) are taken off. False: the bytes end inside an attribute, one's length is wrong, or f said so. Up to three
+// bytes behind the last attribute are padding, or nothing.
+template <typename F>
+bool each_netlink_attribute(NetlinkBytes bytes, F f) {
+  for (nlattr head{}; load_front(bytes, head); bytes = behind(bytes, head.nla_len)) {
+    if (head.nla_len < sizeof head || head.nla_len > bytes.size()) return false;
+    if (!f(head.nla_type & NLA_TYPE_MASK, bytes.subspan(sizeof head, head.nla_len - sizeof head))) return false;
+  }
+  return true;
+}
+
+// The payload of the first attribute of this type; empty when there is none before the end or the first wrong length.
+inline NetlinkBytes find_netlink_attribute(NetlinkBytes bytes, int type) {
+  NetlinkBytes found;
+  each_netlink_attribute(bytes, [&](int one, NetlinkBytes payload) {
+    if (one == type) found = payload;
+    return one != type;
+  });
+  return found;
+}
+
+// Calls f(header, body) for each message until it answers false. The header of the one that is cut short or has a wrong
+// length (zeroes, when not even the header is there); nothing: all were whole, or f said so.
+template <typename F>
+std::optional<nlmsghdr> each_netlink_message(NetlinkBytes bytes, F f) {
+  while (!bytes.empty()) {
+    nlmsghdr head{};
+    if (!load_front(bytes, head) || head.nlmsg_len < sizeof head || head.nlmsg_len > bytes.size()) return head;
+    if (!f(head, bytes.subspan(sizeof head, head.nlmsg_len - sizeof head))) return std::nullopt;
+    bytes = behind(bytes, head.nlmsg_len);
+  }
+  return std::nullopt;
+}
+
+}  // namespace sluice

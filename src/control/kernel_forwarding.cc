@@ -1,0 +1,45 @@
+#include "control/kernel_forwarding.h"
+
+#include <fstream>
+
+namespace sluice::control {
+namespace {
+
+// Whether the setting is there and 0.
+bool is_off(const std::string& root, const std::string& setting) {
+  std::ifstream file(root + "/proc/sys/" + setting);
+  int value = 0;
+  return static_cast<bool>(file >> value) && value == 0;
+}
+
+void append(std::string& list, const std::string& separator, const std::string& item) {
+  list += (list.empty() ? "" : separator) + item;
+}
+
+}  // namespace
+
+std::string forwarding_warning(const std::vector<std::string>& twins, const std::string& root) {
+  std::string where;
+  std::string settings;
+  for (const std::string& twin : twins) {
+    if (is_off(root, "net/ipv4/conf/" + twin + "/forwarding")) {
+      append(where, ", ", twin);
+      append(settings, " ", "net.ipv4.conf." + twin + ".forwarding=1");
+    }
+  }
+  if (!where.empty() && is_off(root, "net/ipv4/ip_forward")) {
+    settings = "net.ipv4.ip_forward=1";  // sets it on every interface
+  }
+  std::string what = where.empty() ? "" : "IPv4 forwarding is off on " + where;
+  if (is_off(root, "net/ipv6/conf/all/forwarding")) {
+    append(what, ", ", "IPv6 forwarding is off");
+    append(settings, " ", "net.ipv6.conf.all.forwarding=1");
+  }
+  return what.empty() ? ""
+                      : "kernel: " + what +
+                            ": it will not forward or answer what the fast path leaves to it (first packets to a "
+                            "neighbour, traceroute, path MTU, no route): sysctl -w " +
+                            settings;
+}
+
+}  // namespace sluice::control

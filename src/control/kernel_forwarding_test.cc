@@ -1,0 +1,58 @@
+#include "control/kernel_forwarding.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace sluice::control {
+namespace {
+
+constexpr const char* rest =
+    ": it will not forward or answer what the fast path leaves to it (first packets to a neighbour, traceroute, path "
+    "MTU, no route): sysctl -w ";
+
+class KernelForwarding : public testing::Test {
+ protected:
+  void TearDown() override { std::filesystem::remove_all(root_); }
+  void set(const std::string& setting, int value) {
+    const auto path = root_ / "proc/sys" / setting;
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path) << value << '\n';
+  }
+  void set(int ipv4, int sl_a, int sl_b, int ipv6) {
+    set("net/ipv4/ip_forward", ipv4);
+    set("net/ipv4/conf/sl-a/forwarding", sl_a);
+    set("net/ipv4/conf/sl-b/forwarding", sl_b);
+    set("net/ipv6/conf/all/forwarding", ipv6);
+  }
+  std::string warning() const { return forwarding_warning({"sl-a", "sl-b"}, root_.string()); }
+
+  std::filesystem::path root_ =
+      std::filesystem::path(testing::TempDir()) / ("kernel_forwarding-" + std::to_string(getpid()));
+};
+
+TEST_F(KernelForwarding, SaysWhatIsOffAndWhatToSet) {
+  set(1, 1, 1, 1);
+  EXPECT_EQ(warning(), "");
+  set(0, 0, 0, 1);
+  EXPECT_EQ(warning(), "kernel: IPv4 forwarding is off on sl-a, sl-b" + std::string(rest) + "net.ipv4.ip_forward=1");
+  set(1, 1, 0, 1);
+  EXPECT_EQ(warning(),
+            "kernel: IPv4 forwarding is off on sl-b" + std::string(rest) + "net.ipv4.conf.sl-b.forwarding=1");
+  set(0, 1, 1, 1);
+  EXPECT_EQ(warning(), "") << "the twins' own settings decide";
+  set(1, 1, 1, 0);
+  EXPECT_EQ(warning(), "kernel: IPv6 forwarding is off" + std::string(rest) + "net.ipv6.conf.all.forwarding=1");
+  set(0, 0, 1, 0);
+  EXPECT_EQ(warning(), "kernel: IPv4 forwarding is off on sl-a, IPv6 forwarding is off" + std::string(rest) +
+                           "net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1");
+}
+
+TEST_F(KernelForwarding, AFamilyThatTheKernelDoesNotHaveIsPassedOver) {
+  EXPECT_EQ(warning(), "");
+}
+
+}  // namespace
+}  // namespace sluice::control

@@ -1,0 +1,12 @@
+// DPDK's log, which by itself goes to stderr and to syslog, as part of ours.
+#pragma once
+
+namespace sluice::port {
+
+// From now on, also before DPDK's environment is started, each line of DPDK's goes to spdlog's default logger, as
+// "DPDK: LINE": what is an error there or worse is one here, a warning a warning, notices and information are info, the
+// rest is debug. Which lines there are, DPDK's own levels still decide. May be called again. Any thread; a line costs
+// what a line of the log costs.
+void log_dpdk();
+
+}  // namespace sluice::port
