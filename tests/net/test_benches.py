@@ -30,6 +30,19 @@ def test_bad_usage_is_one_line_and_status_two(words, message):
     assert ran.stderr.startswith(message) and ran.stderr.count("\n") == 1
 
 
+def test_a_pipe_has_each_line_when_it_is_said():
+    words = ["idle", "--device", "cpu", "--lanes", "1", "--frames", "512", "--no-goals"]
+    with subprocess.Popen([SLUICE, "bench", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as ran:
+        try:
+            assert ran.stdout.readline().startswith("memory: ")
+            assert ran.poll() is None
+            # The noise of the cores alone is measured for two seconds, and a table of 800,000 routes is made.
+            assert ran.stderr.readline().startswith("bench: ")
+            assert ran.poll() is None
+        finally:
+            ran.terminate()
+
+
 @pytest.fixture
 def run_bench(tmp_path):
     """run-bench over programs that end with the statuses given by name; answers with what it ended with and said."""

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <random>
 
+#include "cli/bench/progress.h"
 #include "lookup/route_file.h"
 
 namespace sluice::cli::bench {
@@ -92,6 +93,7 @@ Expected<lookup::RouteList> RouterTable::read(const BenchOptions& options) {
   if (options.table.empty()) {
     return lookup::RouteList();
   }
+  const Progress progress("reading " + options.table);
   auto read = lookup::read_routes(options.table);
   if (!read) {
     return tl::unexpected(read.error());
@@ -108,6 +110,7 @@ Expected<lookup::RouteList> RouterTable::read(const BenchOptions& options) {
 }
 
 Expected<std::unique_ptr<RouterTable>> RouterTable::make(lookup::RouteList from_file, Size size) {
+  const Progress progress("making routes and destinations");
   const bool made_up = from_file.routes.empty();
   lookup::RouteList list = made_up ? lookup::make_routes(size.ipv4, size.ipv6, 1) : std::move(from_file);
   if (!made_up) {
