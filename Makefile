@@ -22,9 +22,9 @@ build: setup $(BUILD)/build.ninja
 	@cmake --build $(BUILD)
 	@test ! -e $(BUILD)/src/cli/sluice || ln -sf src/cli/sluice $(BUILD)/sluice
 
-## install   the program, its manual, completion, systemd unit and examples (PREFIX=/usr/local, DESTDIR=)
+## install   the program, stripped, its manual, completion, systemd unit and examples (PREFIX=/usr/local, DESTDIR=)
 install: build
-	@cmake --install $(BUILD) --prefix $(PREFIX)
+	@cmake --install $(BUILD) --prefix $(PREFIX) --strip
 
 ## demo      the main job on real traffic, with a report
 demo: build

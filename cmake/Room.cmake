@@ -4,7 +4,8 @@
 #   *.cc            -> sluice_NAME        the room's library (main.cc is left out)
 #   *.cu            -> sluice_NAME_cuda   compiled by nvcc, runs on a GPU
 #                      sluice_NAME_simt   the same source compiled by the host compiler against device/simt (tests only)
-#   *_test.cc       -> sluice_NAME_test     unit tests, linked with the SIMT shim (runs in CI, under sanitizers)
+#   *_test.cc       -> sluice_NAME_test     unit tests, linked with the SIMT shim (runs in CI, under sanitizers); for
+#                      ctest a test NAME/FILE for each file
 #                      sluice_NAME_gputest  the same tests linked with CUDA, for a machine that has a GPU (rooms with
 #                      kernels, and the engine)
 #   *_bench.cc      -> sluice_NAME_bench    Google Benchmark micro-benches
@@ -57,7 +58,7 @@ function(sluice_room name)
   if(tests)
     sluice_room_executable(sluice_${name}_test simt "${tests}" ${rooms})
     target_link_libraries(sluice_${name}_test PRIVATE sluice_test_support)
-    add_test(NAME ${name} COMMAND sluice_${name}_test WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+    sluice_list_tests(${name})
     list(FILTER tests EXCLUDE REGEX "/simt/")  # those test the shim itself, or need its faults
     if(tests AND SLUICE_CUDA AND (kernels OR name STREQUAL "engine"))  # rooms whose tests reach a GPU
       sluice_room_executable(sluice_${name}_gputest cuda "${tests}" ${rooms})
@@ -70,6 +71,23 @@ function(sluice_room name)
     target_link_libraries(sluice_${name}_bench PRIVATE benchmark::benchmark benchmark::benchmark_main)
     set_target_properties(sluice_${name}_bench PROPERTIES EXCLUDE_FROM_ALL ON)
   endif()
+endfunction()
+
+# The room's tests for ctest, by file: listed when their program is linked (ListTests.cmake).
+function(sluice_list_tests name)
+  set(program sluice_${name}_test)
+  set(list ${CMAKE_CURRENT_BINARY_DIR}/${program}_files.cmake)
+  add_custom_command(
+    TARGET ${program} POST_BUILD
+    COMMAND ${CMAKE_COMMAND} -D PROGRAM=$<TARGET_FILE:${program}> -D OUT=${list} -D PREFIX=${name}
+            -D SOURCE=${CMAKE_CURRENT_SOURCE_DIR} -D BUILD=${CMAKE_BINARY_DIR} -D DIRECTORY=${CMAKE_SOURCE_DIR}
+            -P ${CMAKE_SOURCE_DIR}/cmake/ListTests.cmake
+    BYPRODUCTS ${list}
+    VERBATIM)
+  set(include ${CMAKE_CURRENT_BINARY_DIR}/${program}_include.cmake)
+  file(WRITE ${include} "if(EXISTS [==[${list}]==])\n  include([==[${list}]==])\nelse()\n"
+                        "  add_test(${name}_is_not_built ${program}_is_not_built)\nendif()\n")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${include})
 endfunction()
 
 # An executable over `rooms`, with the GPU code of each compiled for `flavour` (cuda, or simt where there is no nvcc).

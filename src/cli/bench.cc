@@ -15,32 +15,44 @@
 namespace sluice::cli {
 namespace {
 
+// What a bench uses, beside the options that all of them have: others it does not know.
+enum Uses : unsigned {
+  gpu = 1,         // measures the GPU: is refused without one
+  seconds = 2,     // --seconds
+  hold = 4,        // --hold
+  gateway = 8,     // frames through an engine
+  queue = 16,      // --ring, --settings
+  table = 32,      // --table
+  share = 64,      // --at
+  updates = 128,   // --updates, --pace
+  own_file = 256,  // --csv writes a file of its own
+};
+
 struct Bench {
   const char* name;
   const char* text;
   int (*run)(const bench::BenchOptions& options);
-  bool measures_gpu = false;
+  unsigned uses;
+  bool does(Uses what) const { return (uses & what) != 0; }
 };
 
 constexpr Bench benches[] = {
-    {"link", "The ceilings of the link between host memory and the GPU", bench::bench_link, true},
-    {"echo", "Every byte to the GPU and back, at a deadline", bench::bench_echo, true},
-    {"touch", "Every byte read by the GPU, a verdict back, at a deadline", bench::bench_touch, true},
+    {"link", "The ceilings of the link between host memory and the GPU", bench::bench_link, gpu | seconds},
+    {"echo", "Every byte to the GPU and back, at a deadline", bench::bench_echo,
+     gpu | seconds | hold | gateway | queue | share},
+    {"touch", "Every byte read by the GPU, a verdict back, at a deadline", bench::bench_touch,
+     gpu | seconds | hold | gateway | queue | share},
     {"route", "The router at 64 B with a full table, on each device, beside a MAC-rewriting loop and dpdk-testpmd",
-     bench::bench_route},
-    {"idle", "The router's latency at low load", bench::bench_idle},
+     bench::bench_route, seconds | gateway | table},
+    {"idle", "The router's latency at low load", bench::bench_idle, seconds | gateway | table},
     {"soak", "The router under full load while its table churns, for --hold seconds: no loss, no growth",
-     bench::bench_soak},
+     bench::bench_soak, hold | gateway | table | own_file},
     {"churn", "Route updates applied to a running router: latency with and without them, at one load",
-     bench::bench_churn},
-    {"order", "Keeping order under jitter with equal room: tickets, rte_reorder, BLOP, no care", bench::bench_order},
+     bench::bench_churn, seconds | gateway | table | share | updates},
+    {"order", "Keeping order under jitter with equal room: tickets, rte_reorder, BLOP, no care", bench::bench_order, 0},
 };
 
-void add_options(CLI::App& command, bench::BenchOptions& options) {
-  command.add_option("--device", options.device, "auto, cpu or cuda:N")->capture_default_str();
-  command.add_option("--lanes", options.lanes, "lanes, one core each; 0: cores less two")->capture_default_str();
-  command.add_option("--seconds", options.seconds, "length of each measurement")->capture_default_str();
-  command.add_option("--hold", options.hold, "length of the run that must not miss a deadline")->capture_default_str();
+void add_gateway_options(CLI::App& command, bench::BenchOptions& options) {
   command.add_option("--mix", options.mix, "frame sizes: a number, heavy-tail, imix, rtp; default: the bench's own");
   command.add_option("--deadline-ms", options.deadline_ms, "deadline; default: the bench's own");
   command.add_option("--cycle-us", options.cycle_us, "scheduling cycle; default: the longest that the deadline allows");
@@ -49,30 +61,88 @@ void add_options(CLI::App& command, bench::BenchOptions& options) {
   command.add_option("--batches", options.batches, "batches per lane, 2 to 32");
   command.add_option("--streams", options.streams, "CUDA streams, 1 to 32");
   command.add_option("--frames", options.frames, "frames per lane");
-  command.add_option("--ring", options.ring, "echo, touch: room for frames in a lane's receive queue");
-  command.add_option("--settings", options.function_settings,
-                     "TOML for the function's section, e.g. 'path = \"direct\"'");
-  command.add_option("--table", options.table, "route: a file of routes (lookup/route_file.h)");
-  command.add_option("--at", options.at,
-                     "echo, touch: hold this share of the ceiling, e.g. 0.75, instead of searching; churn: load, as a "
-                     "share of the saturated rate");
-  command.add_option("--updates", options.updates,
-                     "churn: a file of BGP updates as bgpdump -m writes it, plain or .xz; default: made up");
-  command.add_option("--pace", options.pace, "churn: own (the updates' own time), max, or updates per second")
-      ->capture_default_str();
-  // Not add_flag("!--no-goals"), which --help would show as --no-goals{false}.
-  command.add_flag_callback(
-      "--no-goals", [&options] { options.goals = false; },
-      "measure only: a goal that is missed is neither said nor exit status 1");
   command
       .add_option("--admission", options.admission,
                   "all frames, or those that can leave before their deadline; auto: the bench's own")
       ->check(CLI::IsMember({"auto", "deadline", "all"}))
       ->capture_default_str();
   command.add_flag("--realtime", options.realtime, "lanes and worker run above every ordinary thread (SCHED_FIFO)");
-  command.add_option(
-      "--csv", options.csv,
-      "append the rows to this file (order: rows of their own kind); soak: write its series to this new one");
+}
+
+// Those of one bench or of few.
+void add_own_options(CLI::App& command, const Bench& one, bench::BenchOptions& options) {
+  if (one.does(queue)) {
+    command.add_option("--ring", options.ring, "room for frames in a lane's receive queue");
+    command.add_option("--settings", options.function_settings,
+                       "TOML for the function's section, e.g. 'path = \"direct\"'");
+  }
+  if (one.does(table)) {
+    command.add_option("--table", options.table, "a file of routes, a prefix on each line; default: made up");
+  }
+  if (one.does(share)) {
+    command.add_option("--at", options.at,
+                       one.does(updates) ? "load, as a share of the saturated rate; default: 0.5"
+                                         : "hold this share of the ceiling, e.g. 0.75, instead of searching");
+  }
+  if (one.does(updates)) {
+    command.add_option("--updates", options.updates,
+                       "a file of BGP updates as bgpdump -m writes it, plain or .xz; default: made up");
+    command.add_option("--pace", options.pace, "own (the updates' own time), max, or updates per second")
+        ->capture_default_str();
+  }
+}
+
+void add_options(CLI::App& command, const Bench& one, bench::BenchOptions& options) {
+  command.add_option("--device", options.device, "auto, cpu or cuda:N")->capture_default_str();
+  command.add_option("--lanes", options.lanes, "lanes, one core each; 0: cores less two")->capture_default_str();
+  if (one.does(seconds)) {
+    command.add_option("--seconds", options.seconds, "length of each measurement")->capture_default_str();
+  }
+  if (one.does(hold)) {
+    command.add_option("--hold", options.hold, "length of the run that is judged")->capture_default_str();
+  }
+  if (one.does(gateway)) {
+    add_gateway_options(command, options);
+  }
+  add_own_options(command, one, options);
+  // Not add_flag("!--no-goals"), which --help would show as --no-goals{false}.
+  command.add_flag_callback(
+      "--no-goals", [&options] { options.goals = false; },
+      "measure only: a goal that is missed is neither said nor exit status 1");
+  command.add_option("--csv", options.csv,
+                     one.does(own_file) ? "write a sample for each second to this new file"
+                                        : "append the rows to this file (order: rows of their own kind)");
+}
+
+// Everything that can be known before DPDK or the GPU is asked for anything.
+Expected<void> check(const Bench& one, const bench::BenchOptions& options) {
+  if (auto good = bench::check_options(options, one.does(gpu)); !good) {
+    return good;
+  }
+  if (one.does(queue)) {
+    if (auto good = bench::check_settings(one.name, options.function_settings); !good) {
+      return good;
+    }
+  }
+  // Now, and not after a minute of measuring.
+  if (!options.csv.empty() && !one.does(own_file)) {
+    const bool is_order = std::string_view(one.name) == "order";
+    if (auto good = bench::check_csv(options.csv, is_order ? bench::order_csv_header() : bench::csv_header()); !good) {
+      return good;
+    }
+  }
+  return bench::check_gpu(options.device, one.does(gpu));
+}
+
+int run(const Bench& one, const bench::BenchOptions& options) {
+  if (const auto good = check(one, options); !good) {
+    std::fprintf(stderr, "bench %s: %s\n", one.name, good.error().message.c_str());
+    return 2;
+  }
+  spdlog::set_level(spdlog::level::warn);
+  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // a reader of the pipe sees each line when it is said
+  end_on_signals(bench::remove_router_table);
+  return one.run(options);
 }
 
 }  // namespace
@@ -85,30 +155,11 @@ void add_bench(CLI::App& app, int& status) {
   for (const Bench& one : benches) {
     CLI::App* sub = command->add_subcommand(one.name, one.text);
     auto options = std::make_shared<bench::BenchOptions>();
-    if (std::string_view(one.name) == "soak") {
+    if (one.does(own_file)) {
       options->hold = 600;
     }
-    add_options(*sub, *options);
-    sub->callback([options, &one, &status] {
-      if (const auto good = bench::check_options(*options, one.measures_gpu); !good) {
-        std::fprintf(stderr, "bench %s: %s\n", one.name, good.error().message.c_str());
-        status = 2;
-        return;
-      }
-      spdlog::set_level(spdlog::level::warn);
-      // Now, and not after a minute of measuring. The files of a soak and of order have columns of their own.
-      if (!options->csv.empty() && std::string_view(one.name) != "soak") {
-        const bool is_order = std::string_view(one.name) == "order";
-        const std::string header = is_order ? bench::order_csv_header() : bench::csv_header();
-        if (const auto usable = bench::check_csv(options->csv, header); !usable) {
-          std::fprintf(stderr, "bench %s: %s\n", one.name, usable.error().message.c_str());
-          status = 2;
-          return;
-        }
-      }
-      end_on_signals(bench::remove_router_table);
-      status = one.run(*options);
-    });
+    add_options(*sub, one, *options);
+    sub->callback([options, &one, &status] { status = run(one, *options); });
   }
 }
 

@@ -6,7 +6,8 @@
 
 namespace sluice::cli {
 
-// A word where a command should be becomes one line that names the commands there are.
+// A mistake on the command line becomes one line: a word where a command should be, with the commands there are; any
+// other with the command whose --help lists what it takes.
 void explain_mistakes(CLI::App& app);
 
 // sluice run FILE: the gateway itself.

@@ -151,11 +151,9 @@ TEST_F(Commands, ABenchRefusesBadOptionsBeforeItMeasures) {
       {{"--mix", "big"}, "bench route: --mix big: "},
       {{"--mix", "9216"},
        "bench route: --mix 9216: frames of 9216 bytes do not fit into a bench's buffers: up to 2048 do\n"},
-      {{"--seconds", "0"}, "bench route: --seconds and --hold are lengths of time above 0\n"},
-      {{"--at", "75"}, "bench route: --at is a share, above 0 and at most 1, such as 0.75\n"},
+      {{"--seconds", "0"}, "bench route: --seconds 0: allowed is above 0 and at most 1000000\n"},
+      {{"--deadline-ms", "0.01"}, "bench route: --deadline-ms 0.01: "},
       {{"--table", "/nowhere"}, "bench route: --table /nowhere: No such file or directory\n"},
-      {{"--updates", "/nowhere"}, "bench route: --updates /nowhere: No such file or directory\n"},
-      {{"--pace", "fast"}, "bench route: --pace fast: own, max, or updates per second\n"},
       {{"--batch", "1"}, "bench route: --batch 1: allowed is from 64 to 65536, or 0 for the bench's own\n"},
       {{"--batch", "4000000000"}, "bench route: --batch 4000000000: allowed is from 64 to 65536, "},
       {{"--batches", "1"}, "bench route: --batches 1: allowed is from 2 to 32, "},
@@ -165,11 +163,20 @@ TEST_F(Commands, ABenchRefusesBadOptionsBeforeItMeasures) {
       {{"--lanes", "65"}, "bench route: --lanes 65: each has a core of its own, and this machine has "},
       {{"--frames", "63"}, "bench route: --frames 63: 64 is the least\n"},
       {{"--device", "cuda:99"}, "bench route: --device cuda:99: no such GPU: this machine has "},
-      {{"--settings", "path = "}, "bench route: --settings:1:8: "},
+      {{"--hold", "0"}, "bench soak: --hold 0: allowed is above 0 and at most 1000000\n"},
+      {{"--at", "75"}, "bench echo: --at 75: allowed is a share, above 0 and at most 1, such as 0.75\n"},
+      {{"--updates", "/nowhere"}, "bench churn: --updates /nowhere: No such file or directory\n"},
+      {{"--pace", "fast"}, "bench churn: --pace fast: own, max, or updates per second\n"},
+      {{"--settings", "path = "}, "bench echo: --settings:1:8: "},
+      {{"--settings", "pth = 1"}, "bench echo: --settings:1: "},
+      {{"--settings", "path = \"up\""}, "bench touch: --settings:1: "},
+      {{"--ring", "128", "--frames", "64"}, "bench touch: --ring 128: is more than the 64 of --frames\n"},
+      {{"--deadline-ms", "1", "--cycle-us", "900"}, "bench echo: --deadline-ms 1: "},
       {{"--csv", "/nowhere/rows.csv"}, "bench route: --csv /nowhere/rows.csv: cannot be written\n"},
   };
   for (const auto& [options, error] : cases) {
-    std::vector<std::string> words = {"bench", "route"};
+    std::vector<std::string> words = {"bench", error.substr(6, error.find(':') - 6), "--device", "cpu"};
+    if (options.front() == "--device") words.resize(2);
     words.insert(words.end(), options.begin(), options.end());
     EXPECT_EQ(sluice(words), 2);
     EXPECT_THAT(err_, StartsWith(error));
@@ -198,16 +205,88 @@ TEST(Bench, SaysOnceThatThereIsNoGpu) {
 TEST_F(Commands, AnUnknownCommandIsOneLineWithTheKnownOnes) {
   const std::string ctl = "stats, ports, neighbours, config, metrics, reload, stop, routes\n";
   EXPECT_EQ(sluice({"chekc", "r.toml"}), 2);
-  EXPECT_EQ(err_, "sluice: there is no command \"chekc\"; there are bench, check, ctl, top\n");
+  EXPECT_EQ(err_, "sluice: there is no command 'chekc'; there are bench, check, ctl, top\n");
   EXPECT_EQ(sluice({}), 2);
   EXPECT_EQ(err_, "sluice: which command? There are bench, check, ctl, top\n");
   EXPECT_EQ(sluice({"ctl", "stat"}), 2);
-  EXPECT_EQ(err_, "sluice: there is no command \"ctl stat\"; there are " + ctl);
+  EXPECT_EQ(err_, "sluice: there is no command 'ctl stat'; there are " + ctl);
   EXPECT_EQ(sluice({"ctl", "--json"}), 2);
   EXPECT_EQ(err_, "sluice: which ctl command? There are " + ctl);
-  EXPECT_EQ(sluice({"top", "--often"}), 2);
-  EXPECT_THAT(err_, HasSubstr("--often"));
   EXPECT_EQ(out_, "");
+}
+
+TEST_F(Commands, AMistakeIsOneLineThatSaysWhereHelpIs) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"--foo"}, "there is no option '--foo': 'sluice --help' lists what there is"},
+      {{"--foo", "top", "--once"}, "there is no option '--foo': 'sluice --help' lists what there is"},
+      {{"ctl", "--foo"}, "ctl: there is no option '--foo': 'sluice ctl --help' lists what there is"},
+      {{"ctl", "stats", "-x"}, "ctl stats: there is no option '-x': 'sluice ctl stats --help' lists what there is"},
+      {{"top", "--often"}, "top: there is no option '--often': 'sluice top --help' lists what there is"},
+      {{"top", "now\n"}, "top: 'now?' is too much: 'sluice top --help' lists what there is"},
+      {{"top", "--interval"}, "top: --interval: 1 required DURATION missing: 'sluice top --help' lists what there is"},
+      {{"check"}, "check: FILE is required: 'sluice check --help' lists what there is"},
+      {{"bench", "idle", "--lanes", "-1"},
+       "bench idle: --lanes = -1 is no value that it takes: 'sluice bench idle --help' lists what there is"},
+      {{"bench", "idle", "--admission", "some"},
+       "bench idle: --admission: some not in {auto,deadline,all}: 'sluice bench idle --help' lists what there is"},
+  };
+  for (const auto& [words, error] : cases) {
+    EXPECT_EQ(sluice(words), 2);
+    EXPECT_EQ(err_, "sluice: " + error + "\n");
+    EXPECT_EQ(out_, "");
+  }
+}
+
+TEST_F(Commands, ABenchRefusesTheOptionsThatItDoesNotUse) {
+  const std::vector<std::pair<std::string, std::vector<std::string>>> cases = {
+      {"link", {"--hold", "--mix", "--ring", "--table", "--at", "--updates", "--pace"}},
+      {"echo", {"--table", "--updates", "--pace"}},
+      {"route", {"--hold", "--ring", "--settings", "--at", "--updates", "--pace"}},
+      {"idle", {"--hold", "--ring", "--settings", "--at", "--updates", "--pace"}},
+      {"soak", {"--seconds", "--ring", "--settings", "--at", "--updates", "--pace"}},
+      {"churn", {"--hold", "--ring", "--settings"}},
+      {"order", {"--seconds", "--hold", "--mix", "--batch", "--realtime", "--ring", "--table", "--at", "--pace"}},
+  };
+  for (const auto& [name, options] : cases) {
+    for (const std::string& option : options) {
+      EXPECT_EQ(sluice({"bench", name, option, "1"}), 2);
+      EXPECT_EQ(err_, "sluice: bench " + name + ": there is no option '" + option + "': 'sluice bench " + name +
+                          " --help' lists what there is\n");
+    }
+  }
+}
+
+TEST_F(Commands, ABenchRefusesNumbersThatAreNone) {
+  for (const std::string option : {"--seconds", "--at", "--deadline-ms", "--cycle-us"}) {
+    for (const std::string value : {"nan", "inf", "-inf", "-1", "1e300"}) {
+      EXPECT_EQ(sluice({"bench", "churn", option, value}), 2);
+      EXPECT_THAT(err_, StartsWith("bench churn: " + option + " "));
+      EXPECT_THAT(err_, HasSubstr(": allowed is "));
+      EXPECT_EQ(std::count(err_.begin(), err_.end(), '\n'), 1);
+      EXPECT_EQ(out_, "");
+    }
+  }
+}
+
+TEST_F(Commands, ABenchReadsItsTableBeforeItStartsAnything) {
+  const std::string path = testing::TempDir() + "sluice_table_" + std::to_string(getpid());
+  for (const auto& [text, wrong] : {std::pair{"", "has no routes"},
+                                    {"# none\n\n", "has no routes"},
+                                    {"2001:db8::/32\n", "no IPv4 route of it leads to unicast addresses"},
+                                    {"127.0.0.0/8\n224.0.0.0/4\n", "no IPv4 route of it leads to unicast addresses"}}) {
+    std::ofstream(path) << text;
+    for (const std::string name : {"route", "idle", "soak", "churn"}) {
+      const std::string series = path + ".csv";
+      EXPECT_EQ(sluice({"bench", name, "--device", "cpu", "--table", path, "--csv", series}), 2);
+      EXPECT_THAT(err_, StartsWith("bench " + name + ": --table " + path + ": " + wrong + ": "));
+      EXPECT_EQ(out_, "") << "something was started";
+      if (name == "soak") {
+        EXPECT_NE(access(series.c_str(), F_OK), 0) << "a run that did not begin left a file";
+      }
+      unlink(series.c_str());
+    }
+  }
+  unlink(path.c_str());
 }
 
 TEST_F(Commands, TopOncePrintsOneReport) {

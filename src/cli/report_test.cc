@@ -130,8 +130,10 @@ TEST(TopReport, ShowsRatesBetweenSnapshots) {
   const Snapshot before = control::sample_snapshot();
   const Snapshot now = later(before);
   const std::string report = top_report(now, &before, {});
-  for (const char* part : {"rx 2.00 M frames/s, 16.0 Gbit/s", "latency now   p50 < 500 us   p99 < 1.00 ms",
-                           "missed deadlines 204 (100/s)", "counters add up", "1.00 k        2.00 k"}) {
+  for (const char* part :
+       {"rx 2.00 M frames/s, 16.0 Gbit/s", "latency now   p50 < 500 us   p99 < 1.00 ms", "missed deadlines 204 (100/s)",
+        "counters add up", "\ndeadline 1.00 ms  bound 910 us (but for late cycles and overruns)  cycle 300 us\n",
+        "1.00 k        2.00 k"}) {
     EXPECT_THAT(report, HasSubstr(part));
   }
   EXPECT_THAT(report, testing::ContainsRegex("bad_checksum +25 +50 +the checksum is wrong"));

@@ -73,9 +73,9 @@ class Rates {
 
 std::string head(const Snapshot& s, const Rates& rates) {
   const LaneSnapshot sum = control::total(s);
-  std::string out = fmt::format("sluice {}  {}  up {}  deadline {}", s.version, fmt::join(s.chain, ","),
+  std::string out = fmt::format("sluice {}  {}  up {}\ndeadline {}", s.version, fmt::join(s.chain, ","),
                                 clock_text(s.uptime_ns / 1'000'000'000), short_duration(s.deadline_ns));
-  if (s.bound_ns != 0) out += fmt::format("  bound {}", short_duration(s.bound_ns));
+  if (s.bound_ns != 0) out += "  bound " + bound_text(s.bound_ns, s.cycle_ns != 0);
   if (s.cycle_ns != 0) out += fmt::format("  cycle {}", short_duration(s.cycle_ns));
   const auto flow = [&](const char* name, auto frames, auto bytes) {
     return fmt::format(

@@ -108,7 +108,8 @@ class HttpApi final : public Api {
     server_.set_keep_alive_max_count(1);  // so that stop() waits for no idle client
     server_.set_read_timeout(std::chrono::seconds(2));
     server_.set_write_timeout(std::chrono::seconds(2));
-    server_.set_default_headers({{"Cache-Control", "no-store"}});
+    server_.set_default_headers(
+        {{"Cache-Control", "no-store"}, {"Server", std::string(server_product) + SLUICE_VERSION}});
     add_reads();
     add_changes();
     add_refusals();

@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -17,6 +18,9 @@
 #include "control/snapshot.h"
 
 namespace sluice::control {
+
+// How every answer of the API begins its Server header (RFC 9110 section 10.2.4); the version follows.
+inline constexpr std::string_view server_product = "sluice/";
 
 // Where the API's answers come from. Called from the API's threads while lanes run; must not block them. Reads come one
 // at a time; reload() and stop() also while a read or another reload() is at work.

@@ -5,6 +5,9 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "base/quote.h"
+#include "control/api.h"
+
 namespace sluice::control {
 namespace {
 
@@ -18,12 +21,18 @@ Expected<std::string> read(const ListenAddress& address, const httplib::Result& 
     return make_error("the answer from " + address.str() + " did not arrive (" + httplib::to_string(result.error()) +
                       ")");
   }
+  const std::string server = result->get_header_value("Server");
+  if (!server.starts_with(server_product)) {
+    return make_error("what answers at " + address.str() + " is not sluice but " +
+                      (server.empty() ? "a server without a name" : in_quotes(server)) +
+                      ": give --api the address of sluice's API ([api] listen in its configuration)");
+  }
   if (result->status == 200) return result->body;
   const auto body = nlohmann::json::parse(result->body, nullptr, false);
   if (body.is_object() && body.contains("error") && body["error"].is_string())
     return make_error(body["error"].get<std::string>());
   return make_error(address.str() + " answered with HTTP status " + std::to_string(result->status) +
-                    ": is that sluice's API?");
+                    " and no word why");
 }
 
 constexpr std::chrono::seconds read_timeout{30};

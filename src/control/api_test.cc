@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <httplib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -269,6 +270,36 @@ TEST_F(ApiTest, ARestartGetsTheSameAddress) {
   start({address, false});
   EXPECT_EQ(api_->address().str(), address);
   EXPECT_TRUE(get("/healthz"));
+}
+
+// Refusals of the API too: what they say is repeated to the user as the gateway's.
+TEST_F(ApiTest, EveryAnswerSaysThatItIsSluices) {
+  for (const char* request : {"GET /api/v1/stats HTTP/1.1\r\n\r\n", "GET /nowhere HTTP/1.1\r\n\r\n",
+                              "POST /nowhere HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\nHost: example.org\r\n\r\n"}) {
+    EXPECT_NE(raw(request).find("\r\nServer: sluice/" SLUICE_VERSION "\r\n"), std::string::npos) << request;
+  }
+}
+
+TEST(ApiClient, TakesNoOtherServerForSluice) {
+  for (const auto& [name, said] : {std::pair{"", "a server without a name"}, {"nginx/1.2", "'nginx/1.2'"}}) {
+    httplib::Server server;
+    if (*name != '\0') server.set_default_headers({{"Server", name}});
+    server.Get("/api/v1/stats", [](const auto&, auto& response) { response.set_content("{}", "application/json"); });
+    const int port = server.bind_to_any_port("127.0.0.1");
+    std::thread thread([&server] { server.listen_after_bind(); });
+    while (!server.is_running()) std::this_thread::yield();
+    const std::string address = "127.0.0.1:" + std::to_string(port);
+    for (const char* path : {"/api/v1/stats", "/nowhere"}) {
+      const auto answer = ApiClient(*parse_listen(address)).get(path);
+      EXPECT_FALSE(answer);
+      if (answer) continue;
+      EXPECT_EQ(answer.error().message,
+                "what answers at " + address + " is not sluice but " + said +
+                    ": give --api the address of sluice's API ([api] listen in its configuration)");
+    }
+    server.stop();
+    thread.join();
+  }
 }
 
 TEST(ApiClient, SaysWhereTheGatewayWasExpected) {

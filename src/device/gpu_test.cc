@@ -9,14 +9,17 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "../tests/support/gpu.h"
+
 namespace sluice::device {
 namespace {
 
 class GpuTest : public testing::Test {
  protected:
   void SetUp() override {
+    if (const std::string why = test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
     auto gpu = Gpu::open(0, 2);
-    if (!gpu) GTEST_SKIP() << gpu.error().message;
+    ASSERT_TRUE(gpu) << gpu.error().message;
     gpu_ = std::move(*gpu);
   }
   static MarkState wait(GpuStream& stream) {

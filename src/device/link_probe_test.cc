@@ -6,14 +6,17 @@
 
 #include <cstdlib>
 
+#include "../tests/support/gpu.h"
+
 namespace sluice::device {
 namespace {
 
 class LinkProbe : public testing::Test {
  protected:
   void SetUp() override {
+    if (const std::string why = test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
     auto gpu = Gpu::open(0, 1);
-    if (!gpu) GTEST_SKIP() << gpu.error().message;
+    ASSERT_TRUE(gpu) << gpu.error().message;
     gpu_ = std::move(*gpu);
   }
   std::unique_ptr<Gpu> gpu_;

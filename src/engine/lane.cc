@@ -1,10 +1,9 @@
+// The lane as a whole and its collector: receiving, judging, collecting, sealing, computing. lane_forward.cc has the
+// forwarder.
 #include "engine/lane.h"
 
 #include <rte_cycles.h>
 #include <rte_prefetch.h>
-#include <rte_ring.h>
-
-#include <algorithm>
 
 namespace sluice::engine {
 
@@ -49,14 +48,6 @@ unsigned Lane::collect_round() {
     hand_over(*ring_->open());
   }
   return receive();
-}
-
-unsigned Lane::forward_round() {
-  unsigned work = forward_done();
-  if (parts_.drains_injected) {
-    work += send_injected();
-  }
-  return work;
 }
 
 void Lane::time_point(std::uint64_t cycles) {
@@ -264,102 +255,9 @@ unsigned Lane::receive() {
   return count;
 }
 
-unsigned Lane::forward_done() {
-  unsigned batches = 0;
-  for (Batch* batch = ring_->oldest(); batch != nullptr; batch = ring_->oldest()) {
-    const BatchState state = batch->state.load(std::memory_order_acquire);
-    if (state == BatchState::failed || state == BatchState::lost) {
-      rescue(*batch);
-    } else if (state != BatchState::done) {
-      break;
-    }
-    forward(*batch);
-    admission_.took(rte_rdtsc() - batch->sealed_tsc);
-    forwarded_.add(batch->count);
-    ring_->release();
-    ++batches;
-  }
-  return batches;
-}
-
-// The device did not do it; the frames are still here.
-void Lane::rescue(Batch& batch) {
-  if (batch.state.load(std::memory_order_relaxed) == BatchState::lost && !parts_.function->recomputable()) {
-    forwarded_counters_.drops[device_lost].add(batch.count);
-    forwarded_.add(batch.count);
-    rte_pktmbuf_free_bulk(batch.mbuf, batch.count);
-    batch.count = batch.segments = 0;
-    return;
-  }
-  forwarder_.away->look(rte_rdtsc());
-  compute_here(batch);
-  forwarder_.away->resume(rte_rdtsc());
-  forwarded_counters_.batches_rescued.add(1);
-  forwarded_counters_.frames_rescued.add(batch.count);
-}
-
-void Lane::forward(Batch& batch) {
-  std::uint32_t timed = 0;  // first segment whose time is not recorded yet
-  std::uint32_t waiting = 0;
-  for (std::uint32_t s = 0; s < batch.segments; ++s) {
-    const Segment& segment = batch.segment[s];
-    const bool last = s + 1 == batch.segments;
-    const std::uint32_t end = last ? batch.count : batch.segment[s + 1].first;
-    emitter_.set_rx_port(segment.rx_port);
-    parts_.function->forward(batch, segment.first, end - segment.first, emitter_);
-    waiting += end - segment.first;
-    if (!last && waiting < Emitter::tx_burst_size) {
-      continue;
-    }
-    emitter_.flush_all();
-    const std::uint64_t now = rte_rdtsc();
-    forwarder_.away->look(now);
-    std::uint32_t next = end;
-    for (std::uint32_t t = s + 1; t-- > timed;) {
-      const std::uint32_t frames = next - batch.segment[t].first;
-      next = batch.segment[t].first;
-      count_latency(batch.segment[t], frames, now);
-    }
-    forwarded_counters_.measured.add(waiting);
-    timed = s + 1;
-    waiting = 0;
-  }
-}
-
-void Lane::count_latency(const Segment& segment, std::uint32_t frames, std::uint64_t now) {
-  const std::uint64_t latency = now - segment.rx_tsc;
-  latency_.add(latency, frames);
-  if (latency > parts_.deadline_tsc) [[unlikely]] {
-    forwarded_counters_.misses.add(frames);
-    // The longer of the two absences, not their sum: they may have been at the same time.
-    const std::uint64_t away = std::max(AwayWatch::since(segment.lane_away, away_ticks(now)),
-                                        AwayWatch::since(segment.worker_away, parts_.clock->away.ticks_until(now)));
-    if (latency - std::min(away, latency) <= parts_.deadline_tsc) {
-      forwarded_counters_.misses_away.add(frames);
-    }
-  }
-}
-
 std::uint64_t Lane::away_ticks(std::uint64_t until) const {
   const std::uint64_t collector = collector_.away->ticks_until(until);
   return forwarder_.away == collector_.away ? collector : collector + forwarder_.away->ticks_until(until);
-}
-
-unsigned Lane::send_injected() {
-  rte_ring* ring = parts_.host_ports[parts_.port].from_host;
-  if (ring == nullptr) {
-    return 0;
-  }
-  rte_mbuf* frames[burst_size];
-  const unsigned count = rte_ring_sc_dequeue_burst(ring, reinterpret_cast<void**>(frames), burst_size, nullptr);
-  if (count != 0) {
-    forwarded_counters_.injected_frames.add(count);
-    for (unsigned i = 0; i < count; ++i) {
-      emitter_.transmit(frames[i], rte_pktmbuf_pkt_len(frames[i]), parts_.port);
-    }
-    emitter_.flush_all();
-  }
-  return count;
 }
 
 void Lane::abandon() {

@@ -207,8 +207,6 @@ unsigned Worker::reap() {
       if (spent > overrun_tsc_) {
         counters_.overruns.add(1);
       }
-      counters_.batches.add(1);
-      counters_.frames.add(batch.count);
       finish(batch, BatchState::done);
       ++work;
     }

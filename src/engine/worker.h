@@ -21,11 +21,10 @@
 namespace sluice::engine {
 
 struct WorkerCounters {
-  Counter cycles;           // time points
-  Counter late_cycles;      // time points that were raised more than half a cycle late
-  Counter batches, frames;  // finished by the device
-  Counter overruns;         // batches that stayed on the device longer than overlap·I
-  Counter slow_launches;    // calls of the driver that took longer than away_gap_us
+  Counter cycles;         // time points
+  Counter late_cycles;    // time points that were raised more than half a cycle late
+  Counter overruns;       // batches that stayed on the device longer than overlap·I
+  Counter slow_launches;  // calls of the driver that took longer than away_gap_us
 };
 
 class Worker {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "../tests/support/gpu.h"
 #include "lookup/fib.h"
 #include "lookup/gpu_fib.h"
 #include "lookup/reference_test.h"
@@ -132,13 +133,13 @@ TEST_F(FullTable, RouteViews2015BothFamilies) {
   check_cpu();
   RecordProperty("blocks4", static_cast<int>(trie4_->blocks_used()));
   RecordProperty("blocks6", static_cast<int>(trie6_->blocks_used()));
-  const auto gpus = device::list_gpus();
-  if (!gpus) {
-    GTEST_SKIP() << "the CPU's part passed; " << gpus.error().message;
+  if (const std::string why = test::why_no_gpu(); !why.empty()) {
+    GTEST_SKIP() << "the CPU's part passed; " << why;
   }
-  const auto gpu = std::move(device::Gpu::open(0, 1).value());
-  const auto gpu_fib = std::move(GpuFib::create(*gpu, *trie4_, *trie6_).value());
-  check_gpu(*gpu, *gpu_fib);
+  const auto gpu = device::Gpu::open(0, 1);
+  ASSERT_TRUE(gpu) << gpu.error().message;
+  const auto gpu_fib = std::move(GpuFib::create(**gpu, *trie4_, *trie6_).value());
+  check_gpu(**gpu, *gpu_fib);
 }
 
 TEST_F(FullTable, RealNextHopsOf2002) {
@@ -172,12 +173,12 @@ TEST_P(Updates, AreFollowedByEveryTable) {
   for (const RouteLine& line : base.routes) {
     add(line.prefix, line.next_hop);
   }
-  const auto gpus = device::list_gpus();
-  if (!gpus) {
-    GTEST_SKIP() << gpus.error().message;
+  if (const std::string why = test::why_no_gpu(); !why.empty()) {
+    GTEST_SKIP() << why;
   }
-  const auto gpu = std::move(device::Gpu::open(0, 1).value());
-  const auto gpu_fib = std::move(GpuFib::create(*gpu, *trie4_, *trie6_).value());
+  const auto gpu = device::Gpu::open(0, 1);
+  ASSERT_TRUE(gpu) << gpu.error().message;
+  const auto gpu_fib = std::move(GpuFib::create(**gpu, *trie4_, *trie6_).value());
   std::size_t announced = 0;
   std::size_t withdrawn = 0;
   std::size_t done = 0;
@@ -188,7 +189,7 @@ TEST_P(Updates, AreFollowedByEveryTable) {
       ASSERT_EQ(fib_->remove(update.prefix).has_value(), reference_.remove(update.prefix)) << update.prefix.str();
     }
     if (done++ % 64 == 0) {
-      ASSERT_TRUE(gpu_fib->sync(gpu->stream(0), 4096));
+      ASSERT_TRUE(gpu_fib->sync((*gpu)->stream(0), 4096));
     }
     if (done % 16 == 0) {
       probe(update.prefix);
@@ -199,9 +200,9 @@ TEST_P(Updates, AreFollowedByEveryTable) {
   ASSERT_EQ(fib_->size4() + fib_->size6(), reference_.size());
   check_cpu();
   while (!gpu_fib->up_to_date()) {
-    ASSERT_TRUE(gpu_fib->sync(gpu->stream(0)));
+    ASSERT_TRUE(gpu_fib->sync((*gpu)->stream(0)));
   }
-  check_gpu(*gpu, *gpu_fib);
+  check_gpu(**gpu, *gpu_fib);
 }
 
 INSTANTIATE_TEST_SUITE_P(Replay, Updates,

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "../tests/support/gpu.h"
 #include "lookup/fib.h"
 #include "lookup/reference_test.h"
 #include "lookup/trie.h"
@@ -18,11 +19,12 @@ constexpr std::uint32_t most_keys = 4096;
 class GpuFibTest : public testing::Test {
  protected:
   void SetUp() override {
-    const auto gpus = device::list_gpus();
-    if (!gpus) {
-      GTEST_SKIP() << gpus.error().message;
+    if (const std::string why = test::why_no_gpu(); !why.empty()) {
+      GTEST_SKIP() << why;
     }
-    gpu_ = std::move(device::Gpu::open(0, 2).value());
+    auto gpu = device::Gpu::open(0, 2);
+    ASSERT_TRUE(gpu) << gpu.error().message;
+    gpu_ = std::move(*gpu);
     fib_ = std::move(
         Fib::create({.name = "gpu", .max_routes4 = 4000, .max_routes6 = 4000, .groups4 = 500, .groups6 = 8000})
             .value());

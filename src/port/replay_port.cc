@@ -4,15 +4,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <iterator>
 #include <random>
-#include <sstream>
 #include <string_view>
 
-#include "base/file.h"
 #include "packet/builder.h"
 #include "packet/frame_mix.h"
 
@@ -20,16 +17,6 @@ namespace sluice::port {
 namespace {
 
 constexpr unsigned refresh_bytes = 64;
-constexpr std::size_t largest_destinations = 256U << 20;
-
-constexpr std::string_view replay_keys[] = {"mix",  "frames",  "family",  "seed",        "rate",
-                                            "ring", "ordered", "refresh", "destinations"};
-
-std::string no_destination(int family) {
-  const std::string version = family == 4 ? "IPv4" : "IPv6";
-  return "replay: destinations has no " + version + " address, and family is " + std::to_string(family) +
-         ": add some, or change family";
-}
 
 // Where a frame's index lives while it is in a replay pool: the mbuf's user hash, which nothing else on these ports
 // uses.
@@ -116,125 +103,7 @@ bool touches_refresh(std::uint64_t handed_out, unsigned count, unsigned frames, 
   return phase == refresh - 1 || (reaches_next && phase + 2 == refresh);
 }
 
-bool any_of_family(const std::vector<packet::IpAddress>& addresses, int family) {
-  return std::ranges::any_of(addresses, [&](const auto& address) { return address.family == family; });
-}
-
-Expected<std::vector<packet::IpAddress>> read_addresses(const std::string& path) {
-  const auto text = read_regular_file(path, largest_destinations);
-  if (!text) {
-    return make_error("replay: destinations: " + text.error().message);
-  }
-  std::vector<packet::IpAddress> addresses;
-  std::istringstream lines(*text);
-  for (std::string line; std::getline(lines, line);) {
-    auto address = packet::IpAddress::parse(line);
-    if (!address) {
-      return make_error("replay: " + path + ":" + std::to_string(addresses.size() + 1) + ": " +
-                        address.error().message);
-    }
-    addresses.push_back(*address);
-  }
-  if (addresses.empty()) {
-    return make_error("replay: destinations: " + path + ": is empty: write an address on each line");
-  }
-  return addresses;
-}
-
-Expected<void> read_number(ReplayOptions& options, const std::string& key, const std::string& value) {
-  const auto allowed = [&](const char* what) {
-    return make_error("replay: '" + key + "=" + value + "': " + key + " takes " + what);
-  };
-  double number = 0;
-  const auto [end, ec] = std::from_chars(value.data(), value.data() + value.size(), number);
-  const bool is_number = ec == std::errc() && end == value.data() + value.size() && number >= 0 && number <= 1e9;
-  if (key == "family" || key == "ordered") {
-    const bool is_family = key == "family";
-    if (value != (is_family ? "4" : "0") && value != (is_family ? "6" : "1")) {
-      return allowed(is_family ? "4 or 6" : "0 or 1");
-    }
-  } else if (!is_number) {
-    return allowed("a number from 0 to 1e9");
-  } else if (key != "rate" && number != std::floor(number)) {
-    return allowed("a whole number");
-  }
-  if (key == "frames") {
-    options.frames = static_cast<unsigned>(number);
-  } else if (key == "family") {
-    options.family = static_cast<int>(number);
-  } else if (key == "seed") {
-    options.seed = static_cast<std::uint64_t>(number);
-  } else if (key == "rate") {
-    options.rate = number;
-  } else if (key == "ring") {
-    options.ring = static_cast<unsigned>(number);
-  } else if (key == "ordered") {
-    options.ordered = number == 1;
-  } else {
-    options.refresh = static_cast<unsigned>(number);
-  }
-  return {};
-}
-
-Expected<void> read_argument(ReplayOptions& options, const std::string& item) {
-  const std::size_t equals = item.find('=');
-  const std::string key = item.substr(0, equals);
-  const std::string value = equals == std::string::npos ? "" : item.substr(equals + 1);
-  if (item.empty()) {
-    return make_error("replay: there is no argument behind a comma: take the comma out, or write KEY=VALUE behind it");
-  }
-  if (std::ranges::find(replay_keys, key) == std::end(replay_keys)) {
-    return make_error(
-        "replay: '" + item +
-        "': the keys are mix, frames, family (4 or 6), seed, rate, ring, ordered (0 or 1), refresh, destinations");
-  }
-  if (key == "mix") {
-    options.mix = value;
-    return {};
-  }
-  if (key != "destinations") {
-    return read_number(options, key, value);
-  }
-  auto read = read_addresses(value);
-  if (!read) {
-    return tl::unexpected(read.error());
-  }
-  options.destinations = std::move(*read);
-  return {};
-}
-
 }  // namespace
-
-Expected<ReplayOptions> ReplayOptions::parse(const std::string& devargs) {
-  ReplayOptions options;
-  std::vector<std::string> seen;
-  std::size_t at = devargs.find(',');
-  while (at != std::string::npos) {
-    const std::size_t next = devargs.find(',', at + 1);
-    const std::string item = devargs.substr(at + 1, next == std::string::npos ? next : next - at - 1);
-    const std::string key = item.substr(0, item.find('='));
-    if (std::ranges::find(seen, key) != seen.end()) {
-      return make_error("replay: " + key + " is there twice: give it once");
-    }
-    if (auto fine = read_argument(options, item); !fine) {
-      return tl::unexpected(fine.error());
-    }
-    seen.push_back(key);
-    at = next;
-  }
-  if (!options.destinations.empty() && !any_of_family(options.destinations, options.family)) {
-    return make_error(no_destination(options.family));
-  }
-  if (options.frames < ReplayOptions::least_frames) {
-    return make_error("replay: frames=" + std::to_string(options.frames) + " is too few; " +
-                      std::to_string(ReplayOptions::least_frames) + " is the least");
-  }
-  if (options.ring > options.frames) {
-    return make_error("replay: ring=" + std::to_string(options.ring) + " is more than the " +
-                      std::to_string(options.frames) + " frames of a queue");
-  }
-  return options;
-}
 
 Expected<std::unique_ptr<ReplayPort>> ReplayPort::create(const std::string& name, unsigned queues,
                                                          const ReplayOptions& options, unsigned frame_bytes) {

@@ -32,28 +32,9 @@
 #include "base/error.h"
 #include "packet/ip_address.h"
 #include "port/frame_pool.h"
+#include "port/replay_options.h"
 
 namespace sluice::port {
-
-struct ReplayOptions {
-  static constexpr unsigned least_frames = 64;
-
-  std::string mix = "64";   // packet/frame_mix.h
-  unsigned frames = 16384;  // per queue
-  int family = 4;           // 4 | 6
-  std::uint64_t seed = 1;
-  double rate = 0;    // frames per second and queue; 0: unlimited
-  unsigned ring = 0;  // due frames that may wait to be received, per queue, as a NIC's descriptors; 0: all
-  bool ordered = false;
-  unsigned refresh = 0;  // rounds between refreshes; 0: never
-  // Drawn at random, from those of the frame's family; random addresses when there are none.
-  std::vector<packet::IpAddress> destinations;
-
-  // From devargs, in any order: "replay", then each of these that is not to be as above:
-  //     mix=heavy-tail,frames=16384,family=6,seed=1,rate=1e6,ring=4096,ordered=1,refresh=200,destinations=FILE
-  // FILE has one address on a line.
-  static Expected<ReplayOptions> parse(const std::string& devargs);
-};
 
 class ReplayPort {
  public:

@@ -14,13 +14,15 @@ def bench(*words):
 
 
 @pytest.mark.parametrize("words, message", [
-    (["order", "--mix", "huge"], "bench order: --mix huge: "),
+    (["route", "--mix", "huge"], "bench route: --mix huge: "),
+    (["order", "--mix", "huge"], "sluice: bench order: there is no option '--mix': 'sluice bench order --help' lists "),
     (["order", "--csv", "/nowhere/rows.csv"], "bench order: --csv /nowhere/rows.csv: cannot be written\n"),
     (["route", "--table", "/tmp"], "bench route: --table /tmp: is a folder: name a regular file\n"),
     (["echo", "--lanes", "65"], "bench echo: --lanes 65: each has a core of its own, and this machine has "),
     (["idle", "--device", "cuda:99"], "bench idle: --device cuda:99: no "),
     (["churn", "--updates", "/dev/zero"], "bench churn: --updates /dev/zero: is a device: name a regular file\n"),
-    (["route", "--table", "/dev/null", "--seconds", "-1"], "bench route: --seconds and --hold are lengths of time above 0\n"),
+    (["route", "--table", "/dev/null", "--seconds", "-1"], "bench route: --seconds -1: allowed is above 0 and at most 1000000\n"),
+    (["route", "--table", "/dev/null"], "bench route: --table /dev/null: is a device: name a regular file\n"),
 ])
 def test_bad_usage_is_one_line_and_status_two(words, message):
     ran = bench(*words)
@@ -28,11 +30,24 @@ def test_bad_usage_is_one_line_and_status_two(words, message):
     assert ran.stderr.startswith(message) and ran.stderr.count("\n") == 1
 
 
+def test_a_pipe_has_each_line_when_it_is_said():
+    words = ["idle", "--device", "cpu", "--lanes", "1", "--frames", "512", "--no-goals"]
+    with subprocess.Popen([SLUICE, "bench", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as ran:
+        try:
+            assert ran.stdout.readline().startswith("memory: ")
+            assert ran.poll() is None
+            # The noise of the cores alone is measured for two seconds, and a table of 800,000 routes is made.
+            assert ran.stderr.readline().startswith("bench: ")
+            assert ran.poll() is None
+        finally:
+            ran.terminate()
+
+
 @pytest.fixture
 def run_bench(tmp_path):
     """run-bench over programs that end with the statuses given by name; answers with what it ended with and said."""
     def run(statuses, *names, options=""):
-        (tmp_path / "sluice").write_text('#!/bin/sh\necho "sluice $*"\ncase $2 in\n' + "".join(
+        (tmp_path / "sluice").write_text(f'#!/bin/sh\n[ "$3" != --help ] || exec {SLUICE} "$@"\necho "sluice $*"\ncase $2 in\n' + "".join(
             f"  {name}) exit {status} ;;\n" for name, status in statuses.items()) + "esac\n", encoding="ascii")
         (tmp_path / "sluice_room_bench").write_text(f"#!/bin/sh\nexit {statuses.get('room', 0)}\n", encoding="ascii")
         for program in tmp_path.iterdir():
@@ -52,7 +67,8 @@ def test_run_bench_goes_on_and_ends_with_the_worst_status(run_bench):
 
 
 def test_run_bench_hands_options_on_and_runs_what_it_is_told(run_bench):
-    ran = run_bench({}, "route", "idle", options="--no-goals --seconds 1")
+    ran = run_bench({}, "route", "order", options="--no-goals --seconds 1 --device=cpu --mix imix")
     assert ran.returncode == 0
     assert [line for line in ran.stdout.splitlines() if line.startswith("sluice")] == [
-        "sluice bench route --no-goals --seconds 1", "sluice bench idle --no-goals --seconds 1"]
+        "sluice bench route --no-goals --seconds 1 --device=cpu --mix imix", "sluice bench order --no-goals --device=cpu"]
+    assert ran.stderr == "run-bench: order has no --seconds: left out\nrun-bench: order has no --mix: left out\n"

@@ -78,6 +78,49 @@ def test_an_interrupt_waits_for_apt_and_leaves_no_policy(setup, user, with_signa
     assert not setup.policy.exists(), output
 
 
+@pytest.fixture
+def nvcc(tmp_path):
+    """Starts setup where nvcc is missing, with a pip that takes `seconds`."""
+    pip = tmp_path / ".toolchain" / "venv" / "bin" / "pip"
+    for path, text in ((pip, 'echo Collecting nvcc\nsleep "$PIP_SECONDS" & echo $! > "$WORK/pid"\n'
+                             'trap "kill $!; exit 1" TERM\nwait $!\nexit 1'),
+                       (tmp_path / "scripts" / "cuda-flags", ""),
+                       (tmp_path / "bin" / "dpkg-query", 'for word; do echo "ii $word"; done')):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{text}\n", encoding="ascii")
+        path.chmod(0o755)
+    (tmp_path / "scripts" / "setup").write_bytes(SETUP.read_bytes())
+    (tmp_path / "packaging").mkdir()
+    (tmp_path / "packaging" / "build-packages.txt").write_text("make\n", encoding="ascii")
+    processes = []
+
+    def start(seconds):
+        processes.append(subprocess.Popen(["bash", tmp_path / "scripts" / "setup", "build"], text=True,
+                                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                          env={**os.environ, "PATH": f"{tmp_path}/bin:/usr/bin:/bin", "WORK": str(tmp_path),
+                                               "PIP_SECONDS": str(seconds)}))
+        return processes[-1]
+
+    start.pid = tmp_path / "pid"
+    yield start
+    for process in processes:
+        stop(process)
+
+
+def test_it_says_how_far_pip_is(nvcc):
+    output, _ = nvcc(12).communicate(timeout=40)
+    assert "\nsetup: 10 s: Collecting nvcc\nsetup: nvcc could not be installed" in output
+
+
+def test_an_interrupt_ends_pip(nvcc):
+    process = nvcc(60)
+    assert wait_until(lambda: nvcc.pid.exists() and nvcc.pid.read_text(), 10)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert wait_until(lambda: not pathlib.Path(f"/proc/{nvcc.pid.read_text().strip()}").exists(), 5)
+
+
 def test_a_killed_setup_leaves_no_policy_and_a_left_one_is_taken_over(setup):
     process = setup(1000, seconds=1)
     assert wait_until(setup.calls.exists, 10)

@@ -15,6 +15,9 @@ const bool sluice_simt_is_a_device = true;
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
+  if (testing::GTEST_FLAG(list_tests)) {
+    return RUN_ALL_TESTS();
+  }
   std::vector<const char*> eal = {"sluice-test",    "--no-huge",      "-m",          "1024",        "--no-pci",
                                   "--iova-mode=va", "--no-telemetry", "--no-shconf", "--log-level", "error"};
   if (const char* folder = std::getenv("SLUICE_PMD_DIR")) {

@@ -48,8 +48,14 @@ Expected<void> probe_again(const BenchOptions& options, device::LinkCeilings& ce
 std::string no_gpu_line(const Error& error);
 
 // An Error for what no bench, or none that measures the GPU, can be run with on this machine, named by its option.
-// Opens the files, reads nothing.
+// Opens the files, reads nothing; the GPU is not asked.
 Expected<void> check_options(const BenchOptions& options, bool measures_gpu);
+
+// An Error for what is no setting of this function, or no value of one.
+Expected<void> check_settings(const std::string& function, const std::string& settings);
+
+// An Error when the machine has not the GPU that is named, or none and the bench measures it. Starts CUDA.
+Expected<void> check_gpu(const std::string& device, bool measures_gpu);
 
 // Exit status each: 0 ok, 1 a figure could not be verified or measured, or a goal was missed (goals.h), 2 bad input.
 int bench_link(const BenchOptions& options);

@@ -11,6 +11,7 @@
 #include "cli/bench/csv.h"
 #include "cli/bench/link_rows.h"
 #include "cli/bench/noise.h"
+#include "cli/bench/progress.h"
 #include "cli/bench/rig.h"
 #include "device/gpu.h"
 #include "device/link_jitter.h"
@@ -54,6 +55,7 @@ struct Bed {
 
 // How steady the link is at loads that benches hold, with nothing of the engine in the way.
 Expected<void> print_jitter(const BenchOptions& options, const device::LinkCeilings& ceilings) {
+  const Progress progress("measuring how steady the link is", 3 * options.seconds);
   auto bed = Bed::make(options, jitter_streams);
   if (!bed) {
     return tl::unexpected(bed.error());
@@ -101,6 +103,7 @@ device::LinkProbeOptions probe_options(const Bed& bed, bool quick) {
 }  // namespace
 
 Expected<void> probe_again(const BenchOptions& options, device::LinkCeilings& best) {
+  const Progress progress("measuring the link again");
   auto bed = Bed::make(options, 1);
   if (!bed) {
     return tl::unexpected(bed.error());
@@ -110,6 +113,7 @@ Expected<void> probe_again(const BenchOptions& options, device::LinkCeilings& be
 }
 
 Expected<device::LinkCeilings> print_ceilings(const BenchOptions& options, bool quick) {
+  const Progress progress("measuring this machine's ceilings");
   const unsigned cores = default_lanes(options);
   const Noise noise = measure_noise(cores, noise_seconds);
   std::printf(

@@ -241,6 +241,10 @@ int bench_churn(const BenchOptions& options) {
     std::fprintf(stderr, "bench churn: %s\n", message.c_str());
     return status;
   };
+  auto routes = RouterTable::read(options);
+  if (!routes) {
+    return fail(routes.error().message, 2);
+  }
   auto updates = updates_of(options);
   if (!updates) {
     return fail(updates.error().message, 2);
@@ -252,9 +256,9 @@ int bench_churn(const BenchOptions& options) {
   if (!ceilings) {
     std::printf("%s\n", no_gpu_line(ceilings.error()).c_str());
   }
-  const auto table = RouterTable::make(options);
+  const auto table = RouterTable::make(std::move(*routes));
   if (!table) {
-    return fail(table.error().message, 2);
+    return fail(table.error().message, 1);
   }
   std::printf("updates: %zu in %.1f s%s, at pace %s\n", updates->size(), updates->back().seconds,
               options.updates.empty() ? ", made up" : (" of " + options.updates).c_str(), options.pace.c_str());

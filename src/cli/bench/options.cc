@@ -1,15 +1,19 @@
 #include "engine/options.h"
 
 #include <algorithm>
+#include <charconv>
 #include <regex>
 
 #include "base/file.h"
 #include "base/machine.h"
 #include "base/settings.h"
 #include "cli/bench/bench.h"
+#include "cli/bench/rig.h"
 #include "cli/bench/updates.h"
 #include "device/gpu.h"
 #include "device/name.h"
+#include "engine/bound.h"
+#include "engine/function.h"
 #include "packet/frame_mix.h"
 #include "port/options.h"
 #include "port/replay_port.h"
@@ -18,6 +22,8 @@ namespace sluice::cli::bench {
 namespace {
 
 constexpr std::size_t most_lanes = 64;
+constexpr double longest_seconds = 1e6;
+constexpr double longest_deadline_ms = 1e4;
 
 Expected<void> check_mix(const std::string& name) {
   const auto mix = packet::FrameMix::make(name);
@@ -57,6 +63,8 @@ Expected<void> check_numbers(const BenchOptions& options) {
   return {};
 }
 
+}  // namespace
+
 // Before minutes of measuring on the CPU, not after them.
 Expected<void> check_gpu(const std::string& device, bool measures_gpu) {
   const auto index = device::gpu_index(device);
@@ -78,7 +86,9 @@ Expected<void> check_gpu(const std::string& device, bool measures_gpu) {
   return {};
 }
 
-Expected<void> check_machine(const BenchOptions& options, bool measures_gpu) {
+namespace {
+
+Expected<void> check_machine(const BenchOptions& options) {
   const std::size_t cores = std::min<std::size_t>(most_lanes, allowed_cores().size());
   if (options.lanes > cores) {
     return make_error("--lanes " + std::to_string(options.lanes) +
@@ -89,7 +99,57 @@ Expected<void> check_machine(const BenchOptions& options, bool measures_gpu) {
     return make_error("--frames " + std::to_string(options.frames) + ": " +
                       std::to_string(port::ReplayOptions::least_frames) + " is the least");
   }
-  return check_gpu(options.device, measures_gpu);
+  if (options.frames != 0 && options.ring > options.frames) {
+    return make_error("--ring " + std::to_string(options.ring) + ": is more than the " +
+                      std::to_string(options.frames) + " of --frames");
+  }
+  return {};
+}
+
+std::string number_text(double value) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, value).ptr};
+}
+
+// Neither do infinity and what is not a number pass.
+Expected<void> check_times(const BenchOptions& options) {
+  struct Length {
+    const char* option;
+    double value;
+    double most;
+    const char* allowed;
+    bool own;  // 0: the bench's own
+  };
+  for (const Length& length :
+       {Length{"--seconds", options.seconds, longest_seconds, "is above 0 and at most 1000000", false},
+        Length{"--hold", options.hold, longest_seconds, "is above 0 and at most 1000000", false},
+        Length{"--at", options.at, 1, "is a share, above 0 and at most 1, such as 0.75", true},
+        Length{"--deadline-ms", options.deadline_ms, longest_deadline_ms,
+               "is above 0 and at most 10000, or 0 for the bench's own", true},
+        Length{"--cycle-us", options.cycle_us, longest_deadline_ms * 1e3,
+               "is above 0 and at most 10000000, or 0 for the bench's own", true}}) {
+    const bool is_length = length.value > 0 && length.value <= length.most;
+    if (!is_length && !(length.own && length.value == 0)) {
+      return make_error(std::string(length.option) + " " + number_text(length.value) + ": allowed " + length.allowed);
+    }
+  }
+  return {};
+}
+
+// What the engine would refuse once everything else is there.
+Expected<void> check_timing(const BenchOptions& options, bool measures_gpu) {
+  const bool on_gpu = measures_gpu || device::gpu_index(options.device);
+  if (options.deadline_ms <= 0 || (!on_gpu && options.device != "cpu")) {
+    return {};
+  }
+  engine::Options wanted;
+  apply(options, wanted);
+  const auto timing = on_gpu ? engine::plan_timing(wanted.deadline, wanted.cycle, wanted.overlap)
+                             : engine::plan_cpu_timing(wanted.deadline, std::chrono::nanoseconds(0));
+  if (!timing) {
+    return make_error("--deadline-ms " + number_text(options.deadline_ms) + ": " + timing.error().message);
+  }
+  return {};
 }
 
 }  // namespace
@@ -98,18 +158,28 @@ std::string no_gpu_line(const Error& error) {
   return error.message.starts_with("no GPU") ? error.message : "no GPU: " + error.message;
 }
 
+Expected<void> check_settings(const std::string& function, const std::string& settings) {
+  Diagnostics diagnostics;
+  auto section = Settings::from_text(settings, "--settings", diagnostics);
+  if (!section) {
+    return tl::unexpected(section.error());
+  }
+  engine::PortInfo port;
+  port.name = "replay";
+  const auto made = engine::find_function(function)->make(*section, engine::PortTable({port}));
+  section->finish();
+  if (!diagnostics.ok()) {
+    return make_error(diagnostics.lines.front());
+  }
+  return made ? Expected<void>{} : tl::unexpected(made.error());
+}
+
 Expected<void> check_options(const BenchOptions& options, bool measures_gpu) {
   if (!std::regex_match(options.device, std::regex("auto|cpu|cuda:[0-9]{1,3}"))) {
     return make_error("--device " + options.device + ": the devices are auto, cpu and cuda:N");
   }
-  if (!(options.seconds > 0 && options.hold > 0)) {
-    return make_error("--seconds and --hold are lengths of time above 0");
-  }
-  if (options.at < 0 || options.at > 1) {
-    return make_error("--at is a share, above 0 and at most 1, such as 0.75");
-  }
-  if (options.deadline_ms < 0 || options.cycle_us < 0) {
-    return make_error("--deadline-ms and --cycle-us are times above 0");
+  if (auto good = check_times(options); !good) {
+    return good;
   }
   if (auto good = check_numbers(options); !good) {
     return good;
@@ -132,11 +202,10 @@ Expected<void> check_options(const BenchOptions& options, bool measures_gpu) {
   if (const auto pace = Pace::parse(options.pace); !pace) {
     return tl::unexpected(pace.error());
   }
-  Diagnostics diagnostics;
-  if (const auto settings = Settings::from_text(options.function_settings, "--settings", diagnostics); !settings) {
-    return tl::unexpected(settings.error());
+  if (auto good = check_timing(options, measures_gpu); !good) {
+    return good;
   }
-  return check_machine(options, measures_gpu);
+  return check_machine(options);
 }
 
 }  // namespace sluice::cli::bench

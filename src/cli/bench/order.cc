@@ -14,6 +14,7 @@
 #include "cli/bench/csv.h"
 #include "cli/bench/goals.h"
 #include "cli/bench/order_model.h"
+#include "cli/bench/progress.h"
 #include "cli/bench/rig.h"
 #include "port/frame_pool.h"
 
@@ -122,6 +123,7 @@ Expected<void> verify(const OrderCase& one, const char* name, Which which, const
 // `worst`: the most that tickets added to a frame.
 Expected<void> run_case(const BenchOptions& options, const OrderCase& one, std::vector<rte_mbuf*>& frames,
                         double& worst) {
+  const Progress progress("measuring four ways to keep order");
   const std::unique_ptr<OrderScheme> all[schemes] = {make_no_care(), make_tickets(), make_blop(), make_rte_reorder()};
   Row row;
   for (unsigned which = 0; which < schemes; ++which) {

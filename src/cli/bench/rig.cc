@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/settings.h"
+#include "cli/bench/progress.h"
 #include "port/eal.h"
 
 namespace sluice::cli::bench {
@@ -22,6 +23,7 @@ void sleep_seconds(double seconds) {
 }  // namespace
 
 Expected<std::unique_ptr<Rig>> Rig::make(const RigOptions& options) {
+  const Progress progress("setting up the gateway");
   engine::Options engine = options.engine;
   engine.chain = {options.function};
   engine.memory.frames = options.frames;
@@ -65,6 +67,7 @@ Expected<std::unique_ptr<Rig>> Rig::make(const RigOptions& options) {
 }
 
 Outcome Rig::measure(double warm_up_seconds, double seconds) {
+  const Progress progress("measuring", warm_up_seconds + seconds);
   if (!engine_->running()) {
     engine_->start();
   }
@@ -78,6 +81,7 @@ Outcome Rig::measure(double warm_up_seconds, double seconds) {
 }
 
 Hold Rig::hold(double seconds, bool while_clean) {
+  const Progress progress("holding the rate", seconds);
   Hold hold;
   const engine::EngineStats first = engine_->stats();
   const auto begin = std::chrono::steady_clock::now();

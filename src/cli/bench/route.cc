@@ -190,6 +190,11 @@ Expected<void> run_device(const BenchOptions& options, const RouterTable& table,
 }  // namespace
 
 int bench_route(const BenchOptions& options) {
+  auto routes = RouterTable::read(options);
+  if (!routes) {
+    std::fprintf(stderr, "bench route: %s\n", routes.error().message.c_str());
+    return 2;
+  }
   // Before DPDK takes the hugepages in this process.
   auto testpmd = Testpmd::start();
   if (!testpmd) {
@@ -203,10 +208,10 @@ int bench_route(const BenchOptions& options) {
   if (!ceilings) {
     std::printf("%s\n", no_gpu_line(ceilings.error()).c_str());
   }
-  const auto table = RouterTable::make(options);
+  const auto table = RouterTable::make(std::move(*routes));
   if (!table) {
     std::fprintf(stderr, "bench route: %s\n", table.error().message.c_str());
-    return 2;
+    return 1;
   }
   const auto verifier = FrameVerifier::make(**table);
   if (!verifier) {
@@ -238,6 +243,11 @@ int bench_route(const BenchOptions& options) {
 }
 
 int bench_idle(const BenchOptions& options) {
+  auto routes = RouterTable::read(options);
+  if (!routes) {
+    std::fprintf(stderr, "bench idle: %s\n", routes.error().message.c_str());
+    return 2;
+  }
   if (auto eal = start_bench_eal(router_memory); !eal) {
     std::fprintf(stderr, "bench idle: %s\n", eal.error().message.c_str());
     return 1;
@@ -245,10 +255,10 @@ int bench_idle(const BenchOptions& options) {
   if (const auto ceilings = print_ceilings(options, true); !ceilings) {
     std::printf("%s\n", no_gpu_line(ceilings.error()).c_str());
   }
-  const auto table = RouterTable::make(options);
+  const auto table = RouterTable::make(std::move(*routes));
   if (!table) {
     std::fprintf(stderr, "bench idle: %s\n", table.error().message.c_str());
-    return 2;
+    return 1;
   }
   auto rig =
       Rig::make(router_rig(options, **table, 4, engine::Mode::full, options.device == "auto" ? "cpu" : options.device));

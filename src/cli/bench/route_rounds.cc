@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "cli/bench/progress.h"
 #include "cli/bench/router_rig.h"
 
 namespace sluice::cli::bench {
@@ -66,6 +67,7 @@ Spread ratio(const RoundsOfWork& over, const RoundsOfWork& under) {
 
 Expected<RouteRounds> measure_rounds(const BenchOptions& options, const RouterTable& table, const std::string& device,
                                      Testpmd* testpmd) {
+  const Progress progress("measuring rounds");
   RigOptions rig_options = router_rig(options, table, 4, engine::Mode::full, device);
   rig_options.engine.poll = engine::Poll::adaptive;  // so that testpmd's samples have the machine to themselves
   Switched* switched = nullptr;

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <random>
 
+#include "cli/bench/progress.h"
 #include "lookup/route_file.h"
 
 namespace sluice::cli::bench {
@@ -29,6 +30,12 @@ bool unicast(const packet::IpAddress& address) {
   return address.family == 4 ? first >= 1 && first <= 223 && first != 127 && !link_local : (first & 0xe0) == 0x20;
 }
 
+// Whether a router forwards to addresses behind the prefix.
+bool leads_to_unicast(const packet::IpPrefix& prefix) {
+  // Behind a shorter one there are others than its first.
+  return prefix.length < 8 ? prefix.address.bytes[0] < 224 : unicast(prefix.address);
+}
+
 // A random address behind the prefix.
 packet::IpAddress inside(const packet::IpPrefix& prefix, std::mt19937_64& random) {
   packet::IpAddress address = prefix.address;
@@ -38,6 +45,31 @@ packet::IpAddress inside(const packet::IpPrefix& prefix, std::mt19937_64& random
     }
   }
   return address;
+}
+
+// Two for each route, to routes drawn by chance; where chance has left out a family that there are few routes of, one
+// for each of those.
+void write_destinations(const lookup::RouteList& list, std::ostream& out) {
+  std::mt19937_64 random(7);
+  const std::size_t wanted = std::min(most_destinations, 2 * list.routes.size());
+  std::size_t count4 = 0;
+  for (std::size_t count = 0; count < wanted;) {
+    const packet::IpAddress address = inside(list.routes[random() % list.routes.size()].prefix, random);
+    if (unicast(address)) {
+      out << address.str() << "\n";
+      count4 += address.family == 4;
+      ++count;
+    }
+  }
+  for (const lookup::RouteLine& line : list.routes) {
+    if (count4 == 0 && line.prefix.address.family == 4 && leads_to_unicast(line.prefix)) {
+      packet::IpAddress address = line.prefix.address;
+      while (!unicast(address)) {
+        address = inside(line.prefix, random);
+      }
+      out << address.str() << "\n";
+    }
+  }
 }
 }  // namespace
 
@@ -57,16 +89,31 @@ void remove_router_table() {
   rmdir(there.folder);
 }
 
-Expected<std::unique_ptr<RouterTable>> RouterTable::make(const BenchOptions& options, Size size) {
-  lookup::RouteList list;
+Expected<lookup::RouteList> RouterTable::read(const BenchOptions& options) {
   if (options.table.empty()) {
-    list = lookup::make_routes(size.ipv4, size.ipv6, 1);
-  } else {
-    auto read = lookup::read_routes(options.table);
-    if (!read) {
-      return tl::unexpected(read.error());
-    }
-    list = std::move(*read);
+    return lookup::RouteList();
+  }
+  const Progress progress("reading " + options.table);
+  auto read = lookup::read_routes(options.table);
+  if (!read) {
+    return tl::unexpected(read.error());
+  }
+  const auto usable = [](const lookup::RouteLine& line) {
+    return line.prefix.address.family == 4 && leads_to_unicast(line.prefix);
+  };
+  if (!std::ranges::any_of(read->routes, usable)) {
+    return make_error("--table " + options.table +
+                      (read->routes.empty() ? ": has no routes" : ": no IPv4 route of it leads to unicast addresses") +
+                      ": write one on each line, such as 192.0.2.0/24");
+  }
+  return read;
+}
+
+Expected<std::unique_ptr<RouterTable>> RouterTable::make(lookup::RouteList from_file, Size size) {
+  const Progress progress("making routes and destinations");
+  const bool made_up = from_file.routes.empty();
+  lookup::RouteList list = made_up ? lookup::make_routes(size.ipv4, size.ipv6, 1) : std::move(from_file);
+  if (!made_up) {
     const lookup::RouteList ipv6 = lookup::make_routes(0, size.ipv6, 1);
     list.routes.insert(list.routes.end(), ipv6.routes.begin(), ipv6.routes.end());
   }
@@ -84,21 +131,14 @@ Expected<std::unique_ptr<RouterTable>> RouterTable::make(const BenchOptions& opt
   }
   routes << "0.0.0.0/0 " << RouterTable::gateway(4, 1) << "\n::/0 " << RouterTable::gateway(6, 1) << "\n";
   std::ofstream destinations(table->destinations_path());
-  std::mt19937_64 random(7);
-  const std::size_t wanted = std::min(most_destinations, 2 * list.routes.size());
-  for (std::size_t count = 0; count < wanted;) {
-    const packet::IpAddress address = inside(list.routes[random() % list.routes.size()].prefix, random);
-    if (unicast(address)) {
-      destinations << address.str() << "\n";
-      ++count;
-    }
-  }
+  write_destinations(list, destinations);
   if (!routes.flush() || !destinations.flush()) {
     return make_error("cannot write " + table->routes_path() + " and " + table->destinations_path());
   }
   std::printf(
-      "routes: %zu IPv4 and %zu IPv6%s; destinations drawn from all of them\n", count4, list.routes.size() - count4,
-      options.table.empty() ? ", made up with the Internet's spread of lengths" : (" from " + options.table).c_str());
+      "routes: %zu IPv4 and %zu IPv6, %s with the Internet's spread of lengths; destinations drawn from all of them\n",
+      count4, list.routes.size() - count4,
+      made_up ? "made up" : fmt::format("of the file, but for {} IPv6 ones that are made up", size.ipv6).c_str());
   // As many as the defaults of [route] for a table of full size.
   table->sizes_ = fmt::format("max_ipv4 = {}\nmax_ipv6 = {}\n", std::max<std::size_t>(20'000, count4 / 3 * 5),
                               std::max<std::size_t>(20'000, (list.routes.size() - count4) / 2 * 3));

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "cli/bench/bench.h"
 #include "cli/bench/rig.h"
+#include "lookup/route_file.h"
 #include "packet/ip_address.h"
 
 namespace sluice::cli::bench {
@@ -21,11 +22,16 @@ class RouterTable {
   struct Size {
     std::size_t ipv4 = 600'000, ipv6 = 200'000;
   };
-  // Writes a table of so many made-up routes (or options.table's, with made-up IPv6 ones), and destinations that lie
-  // behind them. The router's settings have 254 gateways on the replay port, all of them resolved neighbours, and
-  // default routes, so that every destination is forwarded.
-  static Expected<std::unique_ptr<RouterTable>> make(const BenchOptions& options, Size size);
-  static Expected<std::unique_ptr<RouterTable>> make(const BenchOptions& options) { return make(options, Size{}); }
+  // The routes of options.table, none where it names no file: read before anything is started. Errors: a file that
+  // cannot be read, with its lines; one without an IPv4 route to addresses that a router forwards.
+  static Expected<lookup::RouteList> read(const BenchOptions& options);
+  // Writes a table of so many made-up routes (or of `from_file`, which read() gave, with made-up IPv6 ones), and
+  // destinations of both families that lie behind them. The router's settings have 254 gateways on the replay port, all
+  // of them resolved neighbours, and default routes, so that every destination is forwarded.
+  static Expected<std::unique_ptr<RouterTable>> make(lookup::RouteList from_file, Size size);
+  static Expected<std::unique_ptr<RouterTable>> make(lookup::RouteList from_file = {}) {
+    return make(std::move(from_file), Size{});
+  }
   explicit RouterTable(std::string folder);
   ~RouterTable();
   RouterTable(const RouterTable&) = delete;

@@ -148,14 +148,17 @@ Expected<Held> hold(engine::Engine& engine, Churn& churn, Series& series, double
 }  // namespace
 
 int bench_soak(const BenchOptions& options) {
-  const auto fail = [](const std::string& message) {
+  const auto fail = [](const std::string& message, int status = 1) {
     std::fprintf(stderr, "bench soak: %s\n", message.c_str());
-    return 1;
+    return status;
   };
+  auto routes = RouterTable::read(options);
+  if (!routes) {
+    return fail(routes.error().message, 2);
+  }
   auto series = Series::open(options.csv);
   if (!series) {
-    std::fprintf(stderr, "bench soak: %s\n", series.error().message.c_str());
-    return 2;
+    return fail(series.error().message, 2);
   }
   if (auto eal = start_bench_eal(router_memory); !eal) {
     return fail(eal.error().message);
@@ -163,10 +166,9 @@ int bench_soak(const BenchOptions& options) {
   if (const auto ceilings = print_ceilings(options, true); !ceilings) {
     std::printf("%s\n", no_gpu_line(ceilings.error()).c_str());
   }
-  const auto table = RouterTable::make(options);
+  const auto table = RouterTable::make(std::move(*routes));
   if (!table) {
-    std::fprintf(stderr, "bench soak: %s\n", table.error().message.c_str());
-    return 2;
+    return fail(table.error().message);
   }
   auto rig =
       Rig::make(router_rig(options, **table, 4, engine::Mode::full, options.device == "auto" ? "cpu" : options.device));

@@ -8,6 +8,7 @@
 #include <random>
 #include <thread>
 
+#include "cli/bench/progress.h"
 #include "lookup/route_file.h"
 
 namespace sluice::cli::bench {
@@ -35,6 +36,7 @@ void spread_over_seconds(std::vector<Update>& updates) {
 }  // namespace
 
 Expected<std::vector<Update>> read_updates(const std::string& path) {
+  const Progress progress("reading " + path);
   const auto list = lookup::read_updates(path);
   if (!list) {
     return tl::unexpected(list.error());

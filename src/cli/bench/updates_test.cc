@@ -81,7 +81,7 @@ class RunningRouter : public testing::TestWithParam<const char*> {
     options.frames = 512;
     options.batch = 256;
     options.deadline_ms = 20;
-    auto table = RouterTable::make(options, small);
+    auto table = RouterTable::make({}, small);
     ASSERT_TRUE(table) << table.error().message;
     table_ = std::move(*table);
     auto rig = Rig::make(router_rig(options, *table_, 4, engine::Mode::full, GetParam()));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/bench/checked.h"
+#include "cli/bench/progress.h"
 
 namespace sluice::cli::bench {
 namespace {
@@ -46,6 +47,7 @@ Expected<void> run_until(Rig& rig, const std::atomic<std::uint64_t>& seen, std::
 }
 
 Expected<std::uint64_t> verify_echo(const RigOptions& options, std::uint8_t key, std::uint64_t frames) {
+  const Progress progress("verifying bytes");
   auto rig = Rig::make(options);
   if (!rig) {
     return tl::unexpected(rig.error());
@@ -84,6 +86,7 @@ Expected<std::uint64_t> verify_echo(const RigOptions& options, std::uint8_t key,
 }
 
 Expected<std::uint64_t> verify_verdicts(RigOptions options, std::uint64_t frames) {
+  const Progress progress("verifying verdicts");
   Checked* checked = nullptr;
   options.wrap = [&checked](std::unique_ptr<engine::Function> inner) -> std::unique_ptr<engine::Function> {
     auto wrapper = std::make_unique<Checked>(std::move(inner));

@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "cli/bench/progress.h"
 #include "cli/bench/verify.h"
 #include "function/route/route.h"
 
@@ -147,6 +148,7 @@ Expected<void> start_when_routes_are_there(Rig& rig, unsigned ports) {
 }  // namespace
 
 Expected<FrameVerifier> FrameVerifier::make(const RouterTable& table) {
+  const Progress progress("building the table that verifies");
   FrameVerifier verifier(table);
   unsigned number = 0;
   auto read = verifier.reference_.read(table.routes_path(), [&](const std::string& prefix, const std::string&) {
@@ -208,6 +210,7 @@ Expected<unsigned> FrameVerifier::check_reference(const std::vector<Wire>& wires
 Expected<FrameVerifier::Verified> FrameVerifier::verify(const BenchOptions& options, int family,
                                                         const std::string& device, std::uint64_t frames,
                                                         const Tamper& tamper) const {
+  const Progress progress("verifying frames as they leave");
   RigOptions of_rig = router_rig(options, *table_, family, engine::Mode::full, device);
   of_rig.settings = table_->settings_on_two_ports();
   of_rig.ports = 2;

@@ -21,7 +21,7 @@ class VerifyFrames : public testing::Test {
     options_.frames = 512;
     options_.batch = 256;
     options_.deadline_ms = 100;
-    auto table = RouterTable::make(options_, {3000, 1000});
+    auto table = RouterTable::make({}, {3000, 1000});
     ASSERT_TRUE(table) << table.error().message;
     table_ = std::move(*table).release();
     auto verifier = FrameVerifier::make(*table_);

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cli/bench/progress.h"
 #include "cli/bench/route_reference.h"
 
 namespace sluice::cli::bench {
@@ -93,6 +94,7 @@ Expected<void> compare(function::Router& router, const RouteReference& reference
 
 Expected<std::uint64_t> verify_table(function::Router& router, const RouterTable& table,
                                      const std::map<packet::IpPrefix, std::uint8_t>& updates) {
+  const Progress progress("verifying the table");
   RouteReference reference;
   std::vector<RouteReference::Prefix> probed;
   std::size_t number = 0;

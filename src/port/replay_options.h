@@ -1,0 +1,38 @@
+// What a memory replay port (replay_port.h) is to hand out, and how, as it is written in a configuration.
+// Thread-safety: any thread. Cost of parse(): the file of destinations is read, of 256 MB at most.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "packet/ip_address.h"
+
+namespace sluice::port {
+
+struct ReplayOptions {
+  static constexpr unsigned least_frames = 64;
+
+  std::string mix = "64";   // packet/frame_mix.h
+  unsigned frames = 16384;  // per queue
+  int family = 4;           // 4 | 6
+  std::uint64_t seed = 1;
+  double rate = 0;    // frames per second and queue; 0: unlimited
+  unsigned ring = 0;  // due frames that may wait to be received, per queue, as a NIC's descriptors; 0: all
+  bool ordered = false;
+  unsigned refresh = 0;  // rounds between refreshes; 0: never
+  // Drawn at random, from those of the frame's family; random addresses when there are none.
+  std::vector<packet::IpAddress> destinations;
+
+  // From devargs, in any order: "replay", then each of these that is not to be as above:
+  //     mix=heavy-tail,frames=16384,family=6,seed=1,rate=1e6,ring=4096,ordered=1,refresh=200,destinations=FILE
+  // FILE has one address on a line. An Error, one line that begins with "replay: ", for a key that there is not or that
+  // is there twice, a value that it does not take, and destinations that cannot be read or have none of the family.
+  static Expected<ReplayOptions> parse(const std::string& devargs);
+};
+
+// What is wrong with destinations that have no address of this family.
+std::string no_destination(int family);
+
+}  // namespace sluice::port
