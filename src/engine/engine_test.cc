@@ -6,7 +6,12 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <thread>
+
 #include "../tests/support/gpu.h"
+#include "base/machine.h"
+#include "engine/topology.h"
 #include "engine/trial_test.h"
 
 namespace sluice::engine {
@@ -113,6 +118,28 @@ TEST(Engine, ASeparateForwarderKeepsOrderOnEveryDevice) {
     EXPECT_EQ(static_cast<PeerFunction&>(run.engine->function()).wrong_verdicts.load(), 0U);
   }
   sched_setaffinity(0, sizeof pinned, &pinned);
+}
+
+TEST(Engine, OtherThreadsKeepOffTheCoresOfLanesWhileItRuns) {
+  // Of a thread that may run on all cores: the EAL has pinned this one.
+  std::thread([] {
+    cpu_set_t set;
+    std::fill_n(reinterpret_cast<unsigned char*>(&set), sizeof set, 0xff);
+    ASSERT_EQ(sched_setaffinity(0, sizeof set, &set), 0);
+    const std::vector<int> all = allowed_cores();
+    if (all.size() < 2) {
+      GTEST_SKIP() << "one core";
+    }
+    Options options = replay_options("cpu");
+    options.cores = {all.back()};
+    Trial run{make_engine(options)};
+    ASSERT_TRUE(run.engine);
+    run.engine->start();
+    EXPECT_EQ(allowed_cores(), std::vector(all.begin(), all.end() - 1));
+    EXPECT_EQ(this_machine().cores, all) << "a file that is checked meanwhile is checked for the whole machine";
+    run.engine->stop();
+    EXPECT_EQ(allowed_cores(), all);
+  }).join();
 }
 
 TEST(Engine, LanesShareAQueueAndLoseNothing) {

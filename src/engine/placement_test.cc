@@ -121,6 +121,15 @@ TEST(Placement, TheWorkerKeepsOffTheCoresThatWereAskedFor) {
   EXPECT_EQ(placement->worker_core, 4);
 }
 
+TEST(Placement, ItsCoresAreThoseOfEveryThread) {
+  Placement placement;
+  placement.lane_cores = {7, 6};
+  EXPECT_EQ(placement.cores(), (std::vector<int>{7, 6}));
+  placement.forwarder_cores = {5};
+  placement.worker_core = 1;
+  EXPECT_EQ(placement.cores(), (std::vector<int>{7, 6, 5, 1}));
+}
+
 TEST(Placement, ThisMachineIsOneToPlaceOn) {
   const Topology machine = this_machine();
   ASSERT_FALSE(machine.cores.empty());

@@ -6,12 +6,16 @@
 #include <charconv>
 #include <filesystem>
 #include <iterator>
+#include <mutex>
 #include <string>
 
 #include "base/machine.h"
 
 namespace sluice::engine {
 namespace {
+
+std::mutex mutex;
+std::vector<int> whole;  // what the process may use, while some of it is reserved
 
 cpu_set_t set_of(const std::vector<int>& cores) {
   cpu_set_t set;
@@ -22,10 +26,10 @@ cpu_set_t set_of(const std::vector<int>& cores) {
   return set;
 }
 
-// Every thread of this process that may run on exactly `from` may run on `to`.
-void move_threads(const std::vector<int>& from, const std::vector<int>& to) {
-  const cpu_set_t old_set = set_of(from);
-  const cpu_set_t new_set = set_of(to);
+// The threads of this process that may run on exactly `cores`.
+std::vector<pid_t> threads_on(const std::vector<int>& cores) {
+  const cpu_set_t wanted = set_of(cores);
+  std::vector<pid_t> found;
   std::error_code ec;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", ec)) {
     const std::string name = task.path().filename();
@@ -33,8 +37,24 @@ void move_threads(const std::vector<int>& from, const std::vector<int>& to) {
     std::from_chars(name.data(), name.data() + name.size(), thread);
     cpu_set_t set;
     CPU_ZERO(&set);
-    if (sched_getaffinity(thread, sizeof set, &set) == 0 && CPU_EQUAL(&set, &old_set)) {
-      sched_setaffinity(thread, sizeof new_set, &new_set);
+    if (sched_getaffinity(thread, sizeof set, &set) == 0 && CPU_EQUAL(&set, &wanted)) {
+      found.push_back(thread);
+    }
+  }
+  return found;
+}
+
+// Every thread that may run on exactly `from`, but for those of `stay`, may run on `to`. Again, until there is none:
+// one that has not been moved yet may start another meanwhile.
+void move_threads(const std::vector<int>& from, const std::vector<int>& to, const std::vector<pid_t>& stay) {
+  constexpr unsigned most_rounds = 10;
+  const cpu_set_t set = set_of(to);
+  bool moved = true;
+  for (unsigned round = 0; moved && round < most_rounds; ++round) {
+    moved = false;
+    for (const pid_t thread : threads_on(from)) {
+      moved |=
+          std::find(stay.begin(), stay.end(), thread) == stay.end() && sched_setaffinity(thread, sizeof set, &set) == 0;
     }
   }
 }
@@ -44,15 +64,30 @@ void move_threads(const std::vector<int>& from, const std::vector<int>& to) {
 ReservedCores::ReservedCores(const std::vector<int>& cores) : all_(allowed_cores()) {
   std::copy_if(all_.begin(), all_.end(), std::back_inserter(rest_),
                [&](int core) { return std::find(cores.begin(), cores.end(), core) == cores.end(); });
-  if (!rest_.empty() && rest_.size() != all_.size()) {
-    move_threads(all_, rest_);
+  if (rest_.empty() || rest_.size() == all_.size()) {
+    rest_.clear();
+    return;
   }
+  {
+    const std::lock_guard lock(mutex);
+    whole = all_;
+  }
+  pinned_ = threads_on(rest_);
+  move_threads(all_, rest_, {});
 }
 
 ReservedCores::~ReservedCores() {
-  if (!rest_.empty() && rest_.size() != all_.size()) {
-    move_threads(rest_, all_);
+  if (rest_.empty()) {
+    return;
   }
+  move_threads(rest_, all_, pinned_);
+  const std::lock_guard lock(mutex);
+  whole.clear();
+}
+
+std::vector<int> process_cores() {
+  const std::lock_guard lock(mutex);
+  return whole.empty() ? allowed_cores() : whole;
 }
 
 }  // namespace sluice::engine

@@ -12,16 +12,22 @@ namespace sluice::engine {
 
 class ReservedCores {
  public:
-  // Cost: two calls of the kernel for each thread of the process. A thread that the kernel does not let be moved stays.
+  // Cost: two or three calls of the kernel for each thread of the process. A thread that the kernel does not let be
+  // moved stays.
   explicit ReservedCores(const std::vector<int>& cores);
-  // Those threads may run on every core again.
+  // The threads that were moved, and those they have started since, may run on every core again.
   ~ReservedCores();
   ReservedCores(const ReservedCores&) = delete;
   ReservedCores& operator=(const ReservedCores&) = delete;
 
  private:
-  std::vector<int> all_;   // that the caller may run on
-  std::vector<int> rest_;  // of them, those left for other threads; empty: nothing was done
+  std::vector<int> all_;     // that the caller may run on
+  std::vector<int> rest_;    // of them, those left for other threads; empty: nothing was done
+  std::vector<int> pinned_;  // threads that were on just these before
 };
+
+// The cores that this process may use, ascending: those of the calling thread or, while cores are reserved, those of
+// the thread that reserved them, before it did. Any thread.
+std::vector<int> process_cores();
 
 }  // namespace sluice::engine

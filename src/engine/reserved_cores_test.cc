@@ -75,13 +75,17 @@ TEST(ReservedCores, OtherThreadsKeepOffAndComeBack) {
     const std::vector<int> rest(all.begin(), all.end() - 1);
     const Other before;
     const Other pinned(all.back());
+    const Other pinned_to_what_is_left(rest.front());  // of two cores: on the same as those that keep off
     {
       const ReservedCores reserved({all.back()});
       EXPECT_EQ(allowed_cores(), rest);
       EXPECT_EQ(before.cores(), rest);
       EXPECT_EQ(pinned.cores(), std::vector<int>{all.back()});
       EXPECT_EQ(Other().cores(), rest) << "it is started by one that keeps off";
+      EXPECT_EQ(process_cores(), all) << "what is reserved is the process's, too";
     }
+    EXPECT_EQ(process_cores(), all);
+    EXPECT_EQ(pinned_to_what_is_left.cores(), std::vector<int>{rest.front()});
     EXPECT_EQ(allowed_cores(), all);
     EXPECT_EQ(before.cores(), all);
     EXPECT_EQ(pinned.cores(), std::vector<int>{all.back()});

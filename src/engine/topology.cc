@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/machine.h"
+#include "engine/reserved_cores.h"
 
 namespace sluice::engine {
 
@@ -22,7 +23,7 @@ unsigned Topology::node_count() const {
 
 Topology this_machine() {
   Topology machine;
-  machine.cores = allowed_cores();
+  machine.cores = process_cores();
   for (const int core : machine.cores) {
     machine.nodes.push_back(numa_node_of_core(core));
   }

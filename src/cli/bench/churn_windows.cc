@@ -2,16 +2,23 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string>
+#include <utility>
 
 namespace sluice::cli::bench {
 namespace {
 
 constexpr double allowed_times = 1.25;
-constexpr double allowed_share = 1e-6;
-constexpr std::size_t allowed_windows = 2;
+constexpr double chance = 2.33;  // standard deviations
 
-double lost(const Outcome& window) {
-  return static_cast<double>(window.offered_missed + window.own_misses());
+using Figure = double (*)(const Outcome&);
+
+std::vector<double> values(const std::vector<Windows>& windows, Figure figure) {
+  std::vector<double> all;
+  for (const Windows& kind : windows) {
+    std::transform(kind.of.begin(), kind.of.end(), std::back_inserter(all), figure);
+  }
+  return all;
 }
 
 }  // namespace
@@ -32,29 +39,28 @@ std::uint64_t Windows::sum(std::uint64_t Outcome::*figure) const {
   return all;
 }
 
-std::size_t Windows::with_losses() const {
-  return static_cast<std::size_t>(
-      std::count_if(of.begin(), of.end(), [](const Outcome& one) { return lost(one) > 0; }));
+std::uint64_t Windows::own_misses() const {
+  std::uint64_t all = 0;
+  for (const Outcome& one : of) {
+    all += one.own_misses();
+  }
+  return all;
 }
 
-void judge_updates(Goals& goals, const Windows& without, const Windows& with) {
+void judge_updates(Goals& goals, const std::vector<Windows>& without, const Windows& with) {
+  const Figure p99 = [](const Outcome& one) { return one.p99_us; };
   goals.at_most("p99 with updates, median of the windows (a quarter over that without is allowed)",
-                with.spread(&Outcome::p99_us).median, allowed_times * without.spread(&Outcome::p99_us).median, "us");
-  const auto median = [](const Windows& windows) {
-    std::vector<double> values;
-    std::transform(windows.of.begin(), windows.of.end(), std::back_inserter(values), lost);
-    return spread_of(values).median;
-  };
-  const double few =
-      allowed_share * static_cast<double>(with.sum(&Outcome::frames)) / static_cast<double>(with.of.size());
-  goals.at_most(
-      "frames lost, or late by more than threads were kept away, with updates, median of the windows (a quarter and "
-      "one "
-      "in a million over that without are allowed)",
-      median(with), allowed_times * median(without) + few, "frames");
-  goals.at_most("windows with such frames, with updates (two more than without are allowed)",
-                static_cast<double>(with.with_losses()), static_cast<double>(without.with_losses() + allowed_windows),
-                "windows");
+                spread_of(values({with}, p99)).median, allowed_times * spread_of(values(without, p99)).median, "us");
+  const std::pair<const char*, Figure> figures[] = {
+      {"frames lost", [](const Outcome& one) { return static_cast<double>(one.offered_missed); }},
+      {"frames late by more than threads were kept away",
+       [](const Outcome& one) { return static_cast<double>(one.own_misses()); }},
+      {"late time points", [](const Outcome& one) { return static_cast<double>(one.late_cycles); }},
+      {"overruns", [](const Outcome& one) { return static_cast<double>(one.overruns); }}};
+  for (const auto& [what, figure] : figures) {
+    goals.at_most(std::string(what) + ", windows with updates ranked over the others",
+                  rank_excess(values({with}, figure), values(without, figure)), chance, "standard deviations");
+  }
 }
 
 }  // namespace sluice::cli::bench

@@ -1,7 +1,6 @@
 // The windows of bench churn, those without updates or those with them, and what the latter are held against.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -16,14 +15,15 @@ struct Windows {
 
   Spread spread(double Outcome::*figure) const;
   std::uint64_t sum(std::uint64_t Outcome::*figure) const;
-  // Windows with frames that were lost, or late by more than the machine kept threads away.
-  std::size_t with_losses() const;
+  // Late by more than the machine kept threads away.
+  std::uint64_t own_misses() const;
 };
 
-// The median window's p99, and its frames lost or late of their own making, are at most a quarter more with updates
-// than without; of the frames besides, one in a million, so that none at all without does not forbid a single one. And
-// at most two windows more have any. Sums over the windows are not judged: one absence of a thread in one window
-// decides them, whichever kind it falls into. There must be windows of both kinds, as many and as long.
-void judge_updates(Goals& goals, const Windows& without, const Windows& with);
+// Judged: that the median window's p99 is at most a quarter more with updates than without; and, of frames lost, frames
+// late of their own making, late time points and overruns, that the windows with updates do not rank above the others
+// by more than chance does in one case of a hundred. Sums are not judged: one absence of a thread decides them,
+// whichever kind of window it falls into; ranks see what comes in every third window. `without`: nothing happens there,
+// or a thread only wakes. There must be windows of all kinds, all of one length.
+void judge_updates(Goals& goals, const std::vector<Windows>& without, const Windows& with);
 
 }  // namespace sluice::cli::bench

@@ -1,16 +1,17 @@
 #include "cli/bench/noise.h"
 
 #include <rte_cycles.h>
-#include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/machine.h"
 #include "engine/placement.h"
 
 namespace sluice::cli::bench {
@@ -37,15 +38,8 @@ std::uint64_t preemptions_of_this_thread() {
 }  // namespace
 
 Noise measure_noise(unsigned cores, double seconds) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  sched_getaffinity(0, sizeof set, &set);
-  std::vector<int> chosen;
-  for (int core = CPU_SETSIZE - 1; core >= 0 && chosen.size() < cores; --core) {
-    if (CPU_ISSET(core, &set)) {
-      chosen.push_back(core);
-    }
-  }
+  std::vector<int> chosen = allowed_cores();
+  chosen.erase(chosen.begin(), chosen.end() - static_cast<std::ptrdiff_t>(std::min<std::size_t>(cores, chosen.size())));
   const double ticks_per_us = static_cast<double>(rte_get_tsc_hz()) / 1e6;
   const auto length = static_cast<std::uint64_t>(seconds * 1e6 * ticks_per_us);
   std::vector<Noise> of(chosen.size());

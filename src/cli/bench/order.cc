@@ -120,9 +120,13 @@ Expected<void> verify(const OrderCase& one, const char* name, Which which, const
   return {};
 }
 
-// `worst`: the most that tickets added to a frame.
+struct Worst {
+  double added = 0;  // by tickets to a frame
+  double noise = 0;  // between the rounds of the way that does nothing
+};
+
 Expected<void> run_case(const BenchOptions& options, const OrderCase& one, std::vector<rte_mbuf*>& frames,
-                        double& worst) {
+                        Worst& worst) {
   const Progress progress("measuring four ways to keep order");
   const std::unique_ptr<OrderScheme> all[schemes] = {make_no_care(), make_tickets(), make_blop(), make_rte_reorder()};
   Row row;
@@ -142,7 +146,8 @@ Expected<void> run_case(const BenchOptions& options, const OrderCase& one, std::
       return done;
     }
   }
-  worst = std::max(worst, row[tickets].ticks.median - row[no_care].ticks.median);
+  worst.added = std::max(worst.added, row[tickets].ticks.median - row[no_care].ticks.median);
+  worst.noise = std::max(worst.noise, row[no_care].ticks.high - row[no_care].ticks.low);
   compare(one, row);
   return {};
 }
@@ -175,7 +180,7 @@ int bench_order(const BenchOptions& options) {
       "batches of %u frames; room: batches on the device or waiting, the same for all; jitter: how many batch gaps a "
       "batch may take longer than another; ticks of %.2f GHz, less those of no care\n",
       order_batch_frames, static_cast<double>(rte_get_tsc_hz()) / 1e9);
-  double worst = 0;
+  Worst worst;
   Expected<void> done;
   for (const double jitter : jitters) {
     for (const unsigned room : rooms) {
@@ -190,7 +195,12 @@ int bench_order(const BenchOptions& options) {
     return fail(done.error().message);
   }
   Goals goals("order", options.goals);
-  goals.at_most("most that tickets add to a frame", worst, goal_ticks, "ticks");
+  const std::string what = "most that tickets add to a frame";
+  if (worst.noise > goal_ticks) {
+    goals.without(what, fmt::format("rounds of the way that does nothing differ by {:.1f} ticks", worst.noise));
+  } else {
+    goals.at_most(what, worst.added, goal_ticks, "ticks");
+  }
   return goals.status();
 }
 

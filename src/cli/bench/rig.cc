@@ -1,6 +1,5 @@
 #include "cli/bench/rig.h"
 
-#include <sched.h>
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include <set>
 #include <thread>
 
+#include "base/machine.h"
 #include "base/settings.h"
 #include "cli/bench/progress.h"
 #include "port/eal.h"
@@ -162,6 +162,10 @@ Expected<void> Rig::finish() {
     return make_error("the counters do not add up: " + std::to_string(stats.imbalance()) +
                       " frames are unaccounted for");
   }
+  if (stats.total.frames_rescued != 0) {
+    return make_error("the GPU failed, and the CPU computed " + std::to_string(stats.total.frames_rescued) +
+                      " of its frames: these figures are of neither");
+  }
   return {};
 }
 
@@ -169,10 +173,7 @@ unsigned default_lanes(const BenchOptions& options) {
   if (options.lanes != 0) {
     return options.lanes;
   }
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  sched_getaffinity(0, sizeof set, &set);
-  return static_cast<unsigned>(std::clamp(CPU_COUNT(&set) - 2, 1, 64));
+  return std::clamp(static_cast<unsigned>(allowed_cores().size()), 3U, 66U) - 2;
 }
 
 void apply(const BenchOptions& from, engine::Options& to) {

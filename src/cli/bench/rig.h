@@ -89,7 +89,7 @@ class Rig : public Load {
   // Starts the gateway if it does not run yet.
   Outcome measure(double warm_up_seconds, double seconds) override;
   Hold hold(double seconds, bool while_clean) override;
-  // Ends the run; an Error when the counters do not add up.
+  // Ends the run; an Error when the counters do not add up, or when the CPU had to compute what the GPU was given.
   Expected<void> finish();
 
  private:

@@ -190,9 +190,12 @@ int bench_soak(const BenchOptions& options) {
   const auto dpdk_growth = static_cast<std::int64_t>(dpdk_bytes()) - static_cast<std::int64_t>(held->first_dpdk);
   const auto growth = static_cast<std::int64_t>(held->resident) - static_cast<std::int64_t>(held->first_resident);
   std::printf(
-      "RESULT soak: %.0f s, %lu route changes, %lu frames, %lu dropped, %lu late, counters add up, %lu MB resident, "
-      "%+ld KB since second %.0f; DPDK's heap %+ld KB\n",
+      "RESULT soak: %.0f s, %lu route changes, %lu frames, %lu dropped, %lu late, %.1f %% computed by the GPU, "
+      "counters add "
+      "up, %lu MB resident, %+ld KB since second %.0f; DPDK's heap %+ld KB\n",
       held->seconds, churn.changes(), stats.total.tx_frames, stats.total.dropped, stats.total.misses,
+      100 * static_cast<double>(stats.total.frames_gpu) /
+          static_cast<double>(std::max<std::uint64_t>(1, stats.total.frames_gpu + stats.total.frames_cpu)),
       held->resident >> 20, growth >> 10, held->settled, dpdk_growth >> 10);
   std::printf("grown: %s\n", growth_text(held->first_mappings, held->last_mappings, grown_mappings).c_str());
   if (!series->complete()) {

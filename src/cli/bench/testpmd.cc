@@ -2,16 +2,18 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <spdlog/fmt/fmt.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <vector>
+
+#include "base/machine.h"
 
 namespace sluice::cli::bench {
 namespace {
@@ -26,15 +28,8 @@ bool executable(const std::string& path) {
 }
 
 std::vector<int> lowest_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  sched_getaffinity(0, sizeof set, &set);
-  std::vector<int> cores;
-  for (int core = 0; core < CPU_SETSIZE && cores.size() < 2; ++core) {
-    if (CPU_ISSET(core, &set)) {
-      cores.push_back(core);
-    }
-  }
+  std::vector<int> cores = allowed_cores();
+  cores.resize(std::min<std::size_t>(cores.size(), 2));
   return cores;
 }
 

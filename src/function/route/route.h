@@ -102,7 +102,8 @@ class Router : public engine::Function, public engine::Tables, public Routing {
   std::unique_ptr<lookup::GpuFib> gpu_fib_;
   GpuRest gpu_rest_;
   bool device_ready_ = false;
-  std::atomic<bool> any_mac_{false};  // for the lanes; a reload may change it
+  AdjacencyTable::Clock::time_point next_sync_{};  // the worker's
+  std::atomic<bool> any_mac_{false};               // for the lanes; a reload may change it
   std::unique_ptr<AdjacencyTable> adjacencies_;
   std::unique_ptr<RouteTable> table_;
   StaticRoutes statics_;

@@ -7,6 +7,10 @@ namespace sluice::function {
 namespace {
 // A cycle may bring so much while no lane waits for the GPU: a full table in some fifty cycles.
 constexpr std::size_t first_sync_bytes = 1 << 20;
+// From then on changes of so long go up together: a sync costs the worker two launches and some events, right where it
+// should give batches to the GPU, and a stream of updates would make it do so in most cycles. 900,000 scattered routes
+// a second fit.
+constexpr auto sync_interval = std::chrono::milliseconds(1);
 }  // namespace
 
 Expected<void> Router::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {
@@ -40,11 +44,15 @@ bool Router::device_ready() {
 }
 
 Expected<void> Router::begin_cycle(device::GpuStream& stream) {
-  const std::size_t bytes = device_ready_ ? lookup::GpuFib::default_sync_bytes : first_sync_bytes;
-  if (auto synced = gpu_fib_->sync(stream, bytes); !synced) {
-    return synced;
+  const auto now = AdjacencyTable::Clock::now();
+  if (!device_ready_ || now >= next_sync_) {
+    next_sync_ = now + sync_interval;
+    const std::size_t bytes = device_ready_ ? lookup::GpuFib::default_sync_bytes : first_sync_bytes;
+    if (auto synced = gpu_fib_->sync(stream, bytes); !synced) {
+      return synced;
+    }
   }
-  gpu_rest_.cycle(AdjacencyTable::Clock::now(), AdjacencyTable::grace, [this] { return gpu_fib_->up_to_date(); });
+  gpu_rest_.cycle(now, AdjacencyTable::grace, [this] { return gpu_fib_->up_to_date(); });
   return {};
 }
 
