@@ -15,41 +15,66 @@
 namespace sluice::cli {
 namespace {
 
-// What a bench uses, beside the options that all of them have: others it does not know.
-enum Uses : unsigned {
-  gpu = 1,         // measures the GPU: is refused without one
-  seconds = 2,     // --seconds
-  hold = 4,        // --hold
-  gateway = 8,     // frames through an engine
-  queue = 16,      // --ring, --settings
-  table = 32,      // --table
-  share = 64,      // --at
-  updates = 128,   // --updates, --pace
-  own_file = 256,  // --csv writes a file of its own
-};
-
 struct Bench {
   const char* name;
   const char* text;
   int (*run)(const bench::BenchOptions& options);
-  unsigned uses;
-  bool does(Uses what) const { return (uses & what) != 0; }
+  // What it uses, beside the options that all benches have; others it does not know.
+  bool measures_gpu = false;                        // is refused without one
+  bool has_seconds = true;                          // --seconds
+  bool has_hold = false;                            // --hold
+  bool has_gateway = true;                          // frames through an engine
+  bool has_queue = false;                           // --ring, --settings
+  bool has_table = false;                           // --table
+  bool has_share = false;                           // --at
+  bool has_updates = false;                         // --updates, --pace
+  std::string (*csv_header)() = bench::csv_header;  // null: --csv writes a file of its own
 };
 
 constexpr Bench benches[] = {
-    {"link", "The ceilings of the link between host memory and the GPU", bench::bench_link, gpu | seconds},
-    {"echo", "Every byte to the GPU and back, at a deadline", bench::bench_echo,
-     gpu | seconds | hold | gateway | queue | share},
-    {"touch", "Every byte read by the GPU, a verdict back, at a deadline", bench::bench_touch,
-     gpu | seconds | hold | gateway | queue | share},
-    {"route", "The router at 64 B with a full table, on each device, beside a MAC-rewriting loop and dpdk-testpmd",
-     bench::bench_route, seconds | gateway | table},
-    {"idle", "The router's latency at low load", bench::bench_idle, seconds | gateway | table},
-    {"soak", "The router under full load while its table churns, for --hold seconds: no loss, no growth",
-     bench::bench_soak, hold | gateway | table | own_file},
-    {"churn", "Route updates applied to a running router: latency with and without them, at one load",
-     bench::bench_churn, seconds | gateway | table | share | updates},
-    {"order", "Keeping order under jitter with equal room: tickets, rte_reorder, BLOP, no care", bench::bench_order, 0},
+    {.name = "link",
+     .text = "The ceilings of the link between host memory and the GPU",
+     .run = bench::bench_link,
+     .measures_gpu = true,
+     .has_gateway = false},
+    {.name = "echo",
+     .text = "Every byte to the GPU and back, at a deadline",
+     .run = bench::bench_echo,
+     .measures_gpu = true,
+     .has_hold = true,
+     .has_queue = true,
+     .has_share = true},
+    {.name = "touch",
+     .text = "Every byte read by the GPU, a verdict back, at a deadline",
+     .run = bench::bench_touch,
+     .measures_gpu = true,
+     .has_hold = true,
+     .has_queue = true,
+     .has_share = true},
+    {.name = "route",
+     .text = "The router at 64 B with a full table, on each device, beside a MAC-rewriting loop and dpdk-testpmd",
+     .run = bench::bench_route,
+     .has_table = true},
+    {.name = "idle", .text = "The router's latency at low load", .run = bench::bench_idle, .has_table = true},
+    {.name = "soak",
+     .text = "The router under full load while its table churns, for --hold seconds: no loss, no growth",
+     .run = bench::bench_soak,
+     .has_seconds = false,
+     .has_hold = true,
+     .has_table = true,
+     .csv_header = nullptr},
+    {.name = "churn",
+     .text = "Route updates applied to a running router: latency with and without them, at one load",
+     .run = bench::bench_churn,
+     .has_table = true,
+     .has_share = true,
+     .has_updates = true},
+    {.name = "order",
+     .text = "Keeping order under jitter with equal room: tickets, rte_reorder, BLOP, no care",
+     .run = bench::bench_order,
+     .has_seconds = false,
+     .has_gateway = false,
+     .csv_header = bench::order_csv_header},
 };
 
 void add_gateway_options(CLI::App& command, bench::BenchOptions& options) {
@@ -71,20 +96,20 @@ void add_gateway_options(CLI::App& command, bench::BenchOptions& options) {
 
 // Those of one bench or of few.
 void add_own_options(CLI::App& command, const Bench& one, bench::BenchOptions& options) {
-  if (one.does(queue)) {
+  if (one.has_queue) {
     command.add_option("--ring", options.ring, "room for frames in a lane's receive queue");
     command.add_option("--settings", options.function_settings,
                        "TOML for the function's section, e.g. 'path = \"direct\"'");
   }
-  if (one.does(table)) {
+  if (one.has_table) {
     command.add_option("--table", options.table, "a file of routes, a prefix on each line; default: made up");
   }
-  if (one.does(share)) {
+  if (one.has_share) {
     command.add_option("--at", options.at,
-                       one.does(updates) ? "load, as a share of the saturated rate; default: 0.5"
-                                         : "hold this share of the ceiling, e.g. 0.75, instead of searching");
+                       one.has_updates ? "load, as a share of the saturated rate; default: 0.5"
+                                       : "hold this share of the ceiling, e.g. 0.75, instead of searching");
   }
-  if (one.does(updates)) {
+  if (one.has_updates) {
     command.add_option("--updates", options.updates,
                        "a file of BGP updates as bgpdump -m writes it, plain or .xz; default: made up");
     command.add_option("--pace", options.pace, "own (the updates' own time), max, or updates per second")
@@ -95,13 +120,13 @@ void add_own_options(CLI::App& command, const Bench& one, bench::BenchOptions& o
 void add_options(CLI::App& command, const Bench& one, bench::BenchOptions& options) {
   command.add_option("--device", options.device, "auto, cpu or cuda:N")->capture_default_str();
   command.add_option("--lanes", options.lanes, "lanes, one core each; 0: cores less two")->capture_default_str();
-  if (one.does(seconds)) {
+  if (one.has_seconds) {
     command.add_option("--seconds", options.seconds, "length of each measurement")->capture_default_str();
   }
-  if (one.does(hold)) {
+  if (one.has_hold) {
     command.add_option("--hold", options.hold, "length of the run that is judged")->capture_default_str();
   }
-  if (one.does(gateway)) {
+  if (one.has_gateway) {
     add_gateway_options(command, options);
   }
   add_own_options(command, one, options);
@@ -110,28 +135,27 @@ void add_options(CLI::App& command, const Bench& one, bench::BenchOptions& optio
       "--no-goals", [&options] { options.goals = false; },
       "measure only: a goal that is missed is neither said nor exit status 1");
   command.add_option("--csv", options.csv,
-                     one.does(own_file) ? "write a sample for each second to this new file"
-                                        : "append the rows to this file (order: rows of their own kind)");
+                     one.csv_header == nullptr ? "write a sample for each second to this new file"
+                                               : "append the rows to this file (order: rows of their own kind)");
 }
 
 // Everything that can be known before DPDK or the GPU is asked for anything.
 Expected<void> check(const Bench& one, const bench::BenchOptions& options) {
-  if (auto good = bench::check_options(options, one.does(gpu)); !good) {
+  if (auto good = bench::check_options(options, one.measures_gpu); !good) {
     return good;
   }
-  if (one.does(queue)) {
+  if (one.has_queue) {
     if (auto good = bench::check_settings(one.name, options.function_settings); !good) {
       return good;
     }
   }
   // Now, and not after a minute of measuring.
-  if (!options.csv.empty() && !one.does(own_file)) {
-    const bool is_order = std::string_view(one.name) == "order";
-    if (auto good = bench::check_csv(options.csv, is_order ? bench::order_csv_header() : bench::csv_header()); !good) {
+  if (!options.csv.empty() && one.csv_header != nullptr) {
+    if (auto good = bench::check_csv(options.csv, one.csv_header()); !good) {
       return good;
     }
   }
-  return bench::check_gpu(options.device, one.does(gpu));
+  return bench::check_gpu(options.device, one.measures_gpu);
 }
 
 int run(const Bench& one, const bench::BenchOptions& options) {
@@ -155,7 +179,7 @@ void add_bench(CLI::App& app, int& status) {
   for (const Bench& one : benches) {
     CLI::App* sub = command->add_subcommand(one.name, one.text);
     auto options = std::make_shared<bench::BenchOptions>();
-    if (one.does(own_file)) {
+    if (one.csv_header == nullptr) {
       options->hold = 600;
     }
     add_options(*sub, one, *options);
