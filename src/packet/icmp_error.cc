@@ -117,7 +117,7 @@ void write_ipv4(std::uint8_t* packet, std::uint32_t quote, const IcmpError& erro
   const std::uint32_t sender = header_at<Ipv4Header>(packet, sizeof ip + sizeof icmp).source;
   const auto total = static_cast<std::uint16_t>(sizeof ip + sizeof icmp + quote);
   ip = {0x45, precedence_6, be16(total), 0, be16(ipv4_dont_fragment), hop_limit, protocol_icmp, 0, 0, sender};
-  std::memcpy(&ip.source, error.source.bytes.data(), sizeof ip.source);
+  ip.source = be32(error.source.v4_host_order());
   ip.checksum = ipv4_header_checksum(ip);
   write_icmp(icmp, false, error);
   icmp.checksum = internet_checksum(&icmp, sizeof icmp + quote);
