@@ -186,6 +186,9 @@ Snapshot take_snapshot(engine::Engine& engine, const engine::Options& options) {
       snapshot.drops.push_back(
           {std::string(packet::reason_name(reason)), std::string(packet::reason_text(reason)), stats.drops[reason]});
     }
+    if (stats.answers[reason] != 0) {
+      snapshot.icmp_errors.push_back({std::string(packet::reason_name(reason)), stats.answers[reason]});
+    }
   }
   snapshot.devices = devices_of(engine, stats);
   snapshot.away.push_back(away_of("lanes", stats.lanes_away, engine.tsc_per_ns()));

@@ -188,6 +188,10 @@ void device_metrics(Exposition& out, const Snapshot& s) {
          [](const DropSnapshot& drop) {
            return Labels{{"reason", drop.reason}};
          });
+  by_row(out, "icmp_errors_total", "counter", "ICMP errors that the gateway itself sent, by what they answer",
+         s.icmp_errors, &IcmpErrorSnapshot::frames, [](const IcmpErrorSnapshot& error) {
+           return Labels{{"reason", error.reason}};
+         });
 }
 
 void latency_metrics(Exposition& out, const LatencySnapshot& latency) {

@@ -110,6 +110,7 @@ TEST(Metrics, CarryTheSnapshotsValues) {
       {"sluice_device_up{device=\"cuda:0\"}", 0},
       {"sluice_device_rescued_frames_total{device=\"cpu\"}", 20},
       {"sluice_drops_total{reason=\"no_route\"}", 80},
+      {"sluice_icmp_errors_total{reason=\"too_big\"}", 2},
       {"sluice_latency_seconds_bucket{le=\"0.0002\"}", 2000},
       {"sluice_latency_seconds_bucket{le=\"+Inf\"}", 2900},
       {"sluice_latency_seconds_count", 2900},

@@ -29,6 +29,7 @@ inline Snapshot sample_snapshot() {
              {1, "right", "0000:3b:00.0", "", "02:00:00:00:00:02", 9000, false, false, false, false, 2000, 128000, 900,
               57600, 0, 0, 0, 1, 0}};
   s.drops = {{"no_route", "no route matches", 80}, {"ttl_expired", "the TTL ended", 5}};
+  s.icmp_errors = {{"ttl_expired", 7}, {"too_big", 2}};
   s.devices = {{"cpu", "8 cores", "up", 30, 600, 1, 20}, {"cuda:0", "NVIDIA \"H200\"", "down", 60, 2300, 0, 0}};
   s.latency = {2900,      580'000'000,
                150'000,   250'000,

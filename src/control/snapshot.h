@@ -52,6 +52,12 @@ struct DropSnapshot {
   std::uint64_t frames = 0;
 };
 
+// ICMP errors that Sluice itself sent, for routes that the kernel does not have; they are transmitted frames too.
+struct IcmpErrorSnapshot {
+  std::string reason;  // packet/reason.h: what they answer
+  std::uint64_t frames = 0;
+};
+
 struct DeviceSnapshot {
   std::string name;   // cpu | cuda:N
   std::string text;   // "NVIDIA H200"
@@ -113,6 +119,7 @@ struct Snapshot {
   std::vector<LaneSnapshot> lanes;
   std::vector<PortSnapshot> ports;
   std::vector<DropSnapshot> drops;
+  std::vector<IcmpErrorSnapshot> icmp_errors;
   std::vector<DeviceSnapshot> devices;
   std::vector<AwaySnapshot> away;
   LatencySnapshot latency;

@@ -32,7 +32,8 @@ struct alignas(64) LaneCounters {
   Counter punted_frames;    // to the host's twin
   std::array<Counter, max_ports> tx_frames, tx_bytes;
   std::array<Counter, packet::max_reasons> drops;
-  Counter batches_cpu, frames_cpu;  // computed by the lane's core
+  std::array<Counter, packet::max_reasons> answers;  // frames sent back as the function's answer to that; in tx too
+  Counter batches_cpu, frames_cpu;                   // computed by the lane's core
   Counter batches_gpu, frames_gpu;
   Counter batches_rescued, frames_rescued;  // computed by the core because the GPU failed
   Counter sealed_full;                      // batches handed on before the time point because they were full

@@ -17,6 +17,7 @@ Emitter::Emitter(std::vector<port::Port*> ports, std::uint16_t tx_queue, LaneCou
       queues_(ports_.size()),
       counters_(counters),
       host_ports_(host_ports),
+      answers_(rte_get_tsc_hz() / answers_per_second, answer_burst),
       tx_queue_(tx_queue) {}
 
 void Emitter::flush(std::uint16_t port) {

@@ -4,6 +4,7 @@
 // offered again a bounded number of times; what remains is dropped as "tx_full", never silently.
 #pragma once
 
+#include <rte_cycles.h>
 #include <rte_mbuf.h>
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include "engine/batch.h"
 #include "engine/counters.h"
 #include "engine/host_port.h"
+#include "engine/token_bucket.h"
 #include "port/port.h"
 
 namespace sluice::engine {
@@ -56,6 +58,16 @@ class Emitter {
     }
   }
   std::uint16_t rx_port() const { return rx_port_; }
+  // Whether the lane may answer another frame by itself now; once for each answer. What a lane sends of its own is held
+  // to `answers_per_second`, with `answer_burst` at once after a pause.
+  static constexpr std::uint64_t answers_per_second = 1000, answer_burst = 100;
+  bool may_answer() { return answers_.take(rte_rdtsc()); }
+  // Sends frame `i`, which the function has made its answer (`length` bytes, by the mbuf too), back out of the port
+  // that it came from. `reason`: what it answers.
+  void answer(const Batch& batch, std::uint32_t i, std::uint32_t length, packet::Reason reason) {
+    counters_.answers[reason].add(1);
+    transmit(batch.mbuf[i], length, rx_port_);
+  }
 
   // The lane's side.
   void set_away(AwayWatch* away) { away_ = away; }
@@ -76,6 +88,7 @@ class Emitter {
   AwayWatch* away_ = nullptr;  // of the thread that forwards
   LaneCounters& counters_;
   const HostPort* host_ports_;
+  TokenBucket answers_;
   std::uint16_t tx_queue_;
   std::uint16_t rx_port_ = 0;
   unsigned dropped_count_ = 0;

@@ -321,6 +321,7 @@ Engine::~Engine() {
 EngineStats Engine::stats() const {
   EngineStats stats;
   stats.drops.resize(packet::max_reasons);
+  stats.answers.resize(packet::max_reasons);
   for (std::size_t p = 0; p < ports_.size(); ++p) {
     stats.ports.push_back({});
     stats.ports.back().device = ports_[p]->stats();

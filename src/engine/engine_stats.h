@@ -39,15 +39,16 @@ struct EngineStats {
   std::vector<Port> ports;
   std::vector<Lane> lanes;
   Lane total;
-  std::vector<std::uint64_t> drops;  // by packet::Reason
-  HistogramSnapshot latency;         // ticks
-  HistogramSnapshot device_time;     // ticks
+  std::vector<std::uint64_t> drops;    // by packet::Reason
+  std::vector<std::uint64_t> answers;  // frames that functions sent back, by what they answer; transmitted ones too
+  HistogramSnapshot latency;           // ticks
+  HistogramSnapshot device_time;       // ticks
   std::uint64_t cycles = 0, late_cycles = 0, overruns = 0, slow_launches = 0;
   Away lanes_away, worker_away;
   bool gpu_up = false;
 
-  // A lane that runs on `core`, into its own place, its ports, the drops and the total. `ports` and `drops` have their
-  // sizes.
+  // A lane that runs on `core`, into its own place, its ports, the drops and the total. `ports`, `drops` and `answers`
+  // have their sizes.
   void add(const engine::Lane& lane, int core);
   void add(const Worker& worker);
   // rx + injected - tx - punted - dropped - in_flight; 0 while lanes are quiet.

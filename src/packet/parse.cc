@@ -1,6 +1,7 @@
 #include "packet/parse.h"
 
-namespace sluice::packet::detail {
+namespace sluice::packet {
+namespace detail {
 namespace {
 
 // What an address means to a router that sees it in a packet.
@@ -136,4 +137,25 @@ Reason parse_slow(const std::uint8_t* data, std::uint32_t length, FrameView& vie
   }
 }
 
-}  // namespace sluice::packet::detail
+}  // namespace detail
+
+bool has_source_route(const std::uint8_t* packet) {
+  constexpr std::uint8_t end = 0, no_operation = 1, loose = 131, strict = 137;
+  const std::uint32_t header = (packet[0] & 0xfU) * 4U;
+  for (std::uint32_t at = sizeof(Ipv4Header); at < header && packet[at] != end;) {
+    if (packet[at] == loose || packet[at] == strict) {
+      return true;
+    }
+    if (packet[at] == no_operation) {
+      ++at;
+      continue;
+    }
+    if (at + 1 == header || packet[at + 1] < 2) {
+      return false;
+    }
+    at += packet[at + 1];
+  }
+  return false;
+}
+
+}  // namespace sluice::packet

@@ -96,6 +96,10 @@ inline constexpr std::uint32_t plain_ipv6_mask = 0x00f0ffff, plain_ipv6_word = 0
 
 }  // namespace detail
 
+// Whether the options of this IPv4 packet, whose header parse_frame() found good, hold a loose or strict source route
+// (RFC 791 section 3.1). What follows an option that is itself malformed is not looked at.
+[[gnu::cold]] bool has_source_route(const std::uint8_t* packet);
+
 // Whether the frame is IPv4 without options that passes every check of parse_frame() on what lies behind the link
 // addresses, and needs no closer look (rare addresses do). All conditions are one branch: they nearly always hold.
 // About 2 ns.

@@ -207,5 +207,23 @@ TEST(Parse, EveryLengthOfEveryFrameIsSafe) {
   }
 }
 
+TEST(Parse, SourceRoutes) {
+  const std::vector<std::pair<Bytes, bool>> cases{
+      {{131, 7, 4, 10, 0, 0, 1}, true},                     // loose
+      {{137, 7, 4, 10, 0, 0, 1}, true},                     // strict
+      {{1, 1, 148, 4, 0, 0, 131, 7, 4, 1, 2, 3, 4}, true},  // behind others
+      {{7, 7, 4, 131, 137, 131, 137}, false},               // record route, whose data look like it
+      {{148, 4, 0, 0}, false},                              // router alert
+      {{0, 131, 7, 4}, false},                              // behind the end
+      {{7, 0, 131, 7}, false},                              // behind a malformed one
+      {{1, 1, 1, 7}, false},                                // whose length is cut off
+      {{7, 40, 131, 7}, false},                             // longer than the header
+  };
+  for (const auto& [options, expected] : cases) {
+    const Bytes frame = v4().options(options).build();
+    EXPECT_EQ(has_source_route(frame.data() + sizeof(EthernetHeader)), expected) << testing::PrintToString(options);
+  }
+}
+
 }  // namespace
 }  // namespace sluice::packet

@@ -1,5 +1,5 @@
 // Any bytes as a frame: the parser stays inside them, its fast case agrees with the slow one, and what it accepts can
-// be hashed and forwarded. The corpus holds plain frames, one file each.
+// be hashed, forwarded and answered. The corpus holds plain frames, one file each.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -8,6 +8,7 @@
 #include "packet/checksum.h"
 #include "packet/flow_hash.h"
 #include "packet/headers.h"
+#include "packet/icmp_error.h"
 #include "packet/parse.h"
 #include "require.h"
 
@@ -70,6 +71,26 @@ void check_forwarding(Frame frame, FrameView view) {
   REQUIRE(same(after, view));
 }
 
+// Bytes that an ICMP error may answer become a well-formed frame, which none may answer.
+void check_answer(Frame frame) {
+  const auto length = static_cast<std::uint32_t>(frame.size());
+  if (!may_answer_with_icmp_error(frame.data(), length)) {
+    return;
+  }
+  const bool v6 = frame[12] == 0x86;
+  const IpAddress source = IpAddress::parse(v6 ? "2001:db8::1" : "192.0.2.1").value();
+  const std::uint8_t own_mac[6] = {2};
+  for (const IcmpErrorKind kind : {IcmpErrorKind::time_exceeded, IcmpErrorKind::too_big}) {
+    Frame error = frame;
+    error.resize(std::max<std::size_t>(2048, frame.size()));
+    error.resize(make_icmp_error(error.data(), 2048, {kind, 1400, source, own_mac}));
+    FrameView view{};
+    REQUIRE(parse_frame(error.data(), static_cast<std::uint32_t>(error.size()), view) == no_reason);
+    REQUIRE(view.l3_length == error.size() - sizeof(EthernetHeader) && view.l3_length <= (v6 ? 1280 : 576));
+    REQUIRE(!may_answer_with_icmp_error(error.data(), static_cast<std::uint32_t>(error.size())));
+  }
+}
+
 }  // namespace
 
 // Most mutations break the IPv4 header checksum, and nothing behind it would ever be reached: half of them repair it.
@@ -91,12 +112,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   FrameView view{};
   FrameView slow{};
   const Reason reason = parse_frame(data, length, view);
+  check_answer(Frame(data, data + size));
   REQUIRE(reason < reason_count());
   REQUIRE(reason == detail::parse_slow(data, length, slow));
   if (reason != no_reason) {
     return 0;
   }
   REQUIRE(same(view, slow));
+  if (view.kind == FrameKind::host && view.l3_length != 0 && data[sizeof(EthernetHeader)] >> 4 == 4) {
+    (void)has_source_route(data + sizeof(EthernetHeader));
+  }
   const Frame frame(data, data + size);
   check_view(frame, view);
   const std::uint32_t hash = flow_hash(data, length, view);

@@ -159,6 +159,57 @@ def test_a_next_hop_of_the_table_leaves_by_its_longest_link(table_ways, family, 
     assert wait_until(lambda: way() == 0 and table_ways.reaches(target), 10)
 
 
+def icmp_errors(network):
+    return {row["reason"]: row["frames"] for row in network.gateway.stats()["icmp_errors"]}
+
+
+@pytest.mark.parametrize(("target", "router", "hop_ended", "too_big", "headers"), [
+    pytest.param(TARGET4, ROUTER_LAN4, "Time to live exceeded", "Frag needed and DF set (mtu = 1400)", 28, id="ipv4"),
+    pytest.param(TARGET6, ROUTER_LAN6, "Time exceeded: Hop limit", "Packet too big: mtu=1400", 48, id="ipv6"),
+])
+def test_what_a_route_of_the_table_cannot_forward_is_answered(table_ways, target, router, hop_ended, too_big, headers):
+    """As on a route of the kernel, which has none here, and no default route either: it would say that the network is
+    unreachable."""
+    client, gateway = table_ways.client, table_ways.gateway
+    assert wait_until(lambda: table_ways.reaches(target), 5)
+    for method in ("", "-I"):
+        lines = client.run(f"traceroute -n -q 1 -w 2 {method} {target}").splitlines()[1:]
+        assert [line.split()[1:2] for line in lines] == [[router], [target]], lines
+        assert "!" not in "".join(lines), lines
+    before = icmp_errors(table_ways).get("ttl_expired", 0)
+    answer = client.run(f"ping -n -i 0.2 -c 3 -W 2 -t 1 {target}", check=False)
+    assert answer.count(f"From {router} icmp_seq=") == 3 and answer.count(hop_ended) == 3, answer
+    assert icmp_errors(table_ways)["ttl_expired"] == before + 3
+
+    for host, interface in ((table_ways.server, "eth0"), (table_ways.router, "wan0"), (table_ways.router, "sl-wan")):
+        host.ip(f"link set {interface} mtu 1400")
+
+    def told():
+        answer = client.run(f"ping -n -c 1 -W 1 -M do -s {1500 - headers} {target}", check=False)
+        return f"From {router} icmp_seq=1 {too_big}" in answer
+
+    assert wait_until(told, 5, 1.1)
+    assert "mtu 1400" in client.ip(f"route get {target}")
+    assert icmp_errors(table_ways)["too_big"] == 1
+    assert "3 received" in client.run(f"ping -n -i 0.2 -c 3 -W 1 -M do -s {1400 - headers} {target}")
+    assert wait_until(lambda: gateway.stats()["conserved"], 5), gateway.stats()
+
+
+def test_what_a_route_of_the_table_does_not_do_is_dropped_under_a_name(table_ways):
+    """It fragments nothing and takes no source routes, and nobody answers; other options pass."""
+    client, gateway = table_ways.client, table_ways.gateway
+    assert wait_until(lambda: table_ways.reaches(TARGET4), 5)
+    recorded = client.run(f"ping -n -c 1 -W 1 -R {TARGET4}")  # the server records itself, the fast path does not
+    assert "1 received" in recorded and TARGET4 in recorded.partition("RR:")[2], recorded
+    client.run(f"traceroute -n -q 1 -w 1 -m 1 -g {TARGET4} {SERVER4}", check=False)
+    assert gateway.drops()["source_route"] == 1, gateway.drops()
+    for host, interface in ((table_ways.server, "eth0"), (table_ways.router, "wan0"), (table_ways.router, "sl-wan")):
+        host.ip(f"link set {interface} mtu 1400")
+    answer = client.run(f"ping -n -i 0.2 -c 10 -W 1 -M dont -s 1472 {TARGET4}", check=False)
+    assert "nreachable" not in answer and "Frag" not in answer, answer
+    assert gateway.drops()["needs_fragmentation"] >= 5, gateway.drops()
+
+
 def test_a_gateway_that_the_kernel_has_no_route_to_is_resolved(fresh):
     """The twin of wan has no address: only the gateway's own file says what is on its link. Until the next hop is known nobody
     tells the client that there is no way."""

@@ -115,14 +115,17 @@ bool decode_address(const Header& header, Bytes body, Visitor& visitor) {
   ifaddrmsg fixed;
   if (!load_front(body, fixed)) return false;
   if (ip_version(fixed.ifa_family) == 0) return true;
+  message.flags = fixed.ifa_flags;
   const bool ok = each_attribute_after(body, fixed, [&](int type, Bytes payload) {
     if (type == IFA_LOCAL) return load_address(payload, fixed.ifa_family, message.address);
     if (type == IFA_ADDRESS && message.address.empty()) return load_address(payload, fixed.ifa_family, message.address);
+    if (type == IFA_FLAGS) return load_front(payload, message.flags);  // all of them
     return true;
   });
   if (!ok || message.address.empty()) return false;
   message.ifindex = static_cast<int>(fixed.ifa_index);
   message.prefix_length = fixed.ifa_prefixlen;
+  message.scope = fixed.ifa_scope;
   visitor.on_address(header, message);
   return true;
 }

@@ -40,6 +40,8 @@ struct AddressMessage {
   int ifindex = 0;
   packet::IpAddress address;  // the local end of a point-to-point link
   std::uint8_t prefix_length = 0;
+  std::uint8_t scope = 0;   // RT_SCOPE_*
+  std::uint32_t flags = 0;  // IFA_F_*
 };
 
 struct NeighbourMessage {

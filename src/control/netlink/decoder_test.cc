@@ -175,6 +175,15 @@ TEST(NetlinkDecoder, Addresses) {
   EXPECT_EQ(result.addresses[0].address.str(), "10.0.0.1");
   EXPECT_EQ(result.addresses[0].prefix_length, 24);
   EXPECT_EQ(decoded(message(RTM_NEWADDR, fixed, {})).malformed, 1);
+  // What does not fit the header's byte of flags is in the attribute.
+  fixed.ifa_scope = RT_SCOPE_LINK;
+  fixed.ifa_flags = IFA_F_PERMANENT;
+  const Bytes local = attribute(IFA_LOCAL, address("10.0.0.1"));
+  EXPECT_EQ(decoded(message(RTM_NEWADDR, fixed, local)).addresses.at(0).scope, RT_SCOPE_LINK);
+  EXPECT_EQ(decoded(message(RTM_NEWADDR, fixed, local)).addresses.at(0).flags, std::uint32_t{IFA_F_PERMANENT});
+  const Bytes flags = attribute(IFA_FLAGS, bytes_of(std::uint32_t{IFA_F_NOPREFIXROUTE | IFA_F_DEPRECATED}));
+  EXPECT_EQ(decoded(message(RTM_NEWADDR, fixed, local + flags)).addresses.at(0).flags,
+            std::uint32_t{IFA_F_NOPREFIXROUTE | IFA_F_DEPRECATED});
 }
 
 TEST(NetlinkDecoder, Neighbours) {

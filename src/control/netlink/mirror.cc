@@ -39,9 +39,9 @@ bool in_host_prefix(const packet::IpPrefix& prefix) {
 
 // Next-hop objects before the routes that name them, links before everything that lies on them.
 const NetlinkMirror::Stage NetlinkMirror::stages[] = {
-    {"links", RTM_GETLINK, AF_UNSPEC},       {"next hops", RTM_GETNEXTHOP, AF_UNSPEC},
-    {"neighbours", RTM_GETNEIGH, AF_UNSPEC}, {"IPv4 routes", RTM_GETROUTE, AF_INET},
-    {"IPv6 routes", RTM_GETROUTE, AF_INET6},
+    {"links", RTM_GETLINK, AF_UNSPEC},        {"addresses", RTM_GETADDR, AF_UNSPEC},
+    {"next hops", RTM_GETNEXTHOP, AF_UNSPEC}, {"neighbours", RTM_GETNEIGH, AF_UNSPEC},
+    {"IPv4 routes", RTM_GETROUTE, AF_INET},   {"IPv6 routes", RTM_GETROUTE, AF_INET6},
 };
 
 NetlinkMirror::NetlinkMirror(MirrorOptions options, function::ControlPlane& plane, Socket socket)
@@ -49,7 +49,8 @@ NetlinkMirror::NetlinkMirror(MirrorOptions options, function::ControlPlane& plan
       plane_(plane),
       socket_(std::move(socket)),
       routes_(plane),
-      neighbours_(plane, routes_.hops()) {}
+      neighbours_(plane, routes_.hops()),
+      addresses_(plane, routes_.hops()) {}
 
 Expected<std::unique_ptr<NetlinkMirror>> NetlinkMirror::open(MirrorOptions options, function::ControlPlane& plane) {
   auto socket = Socket::open(options.receive_buffer);
@@ -101,6 +102,7 @@ Expected<void> NetlinkMirror::process(std::size_t max_messages) {
     }
   }
   routes_.settle();
+  addresses_.settle();
   return begin_due_resync(Clock::now());
 }
 
@@ -146,6 +148,7 @@ Expected<void> NetlinkMirror::begin_stage() {
   stage_messages_ = 0;
   ++stage_tries_;
   if (stage.request == RTM_GETLINK) ++link_generation_;
+  if (stage.request == RTM_GETADDR) addresses_.begin_dump();
   if (stage.request == RTM_GETNEXTHOP) routes_.nexthops().begin_dump();
   if (stage.request == RTM_GETNEIGH) neighbours_.begin_dump();
   if (stage.request == RTM_GETROUTE) routes_.begin_dump(stage.address_family == AF_INET ? 4 : 6);
@@ -180,6 +183,7 @@ void NetlinkMirror::end_stage(int error) {
 
 void NetlinkMirror::sweep() {
   const Stage& stage = stages[stage_];
+  if (stage.request == RTM_GETADDR) addresses_.end_dump();
   if (stage.request == RTM_GETNEIGH) neighbours_.end_dump();
   if (stage.request == RTM_GETROUTE) {
     routes_.settle();
@@ -239,12 +243,14 @@ void NetlinkMirror::set_twin(int ifindex, std::optional<function::PortIndex> por
   if (before) plane_.set_link(*before, false, 0);
   routes_.hops().set_port(ifindex, port);
   neighbours_.moved(ifindex, before);
+  addresses_.moved();
 }
 
 void NetlinkMirror::on_address(const Header& header, const AddressMessage& message) {
   count_message(header);
   // With an address, the kernel takes away the IPv4 routes that prefer it as their source, without a word.
   if (message.removed && message.address.family == 4) resync_due_ = true;
+  addresses_.apply(message);
 }
 
 void NetlinkMirror::on_neighbour(const Header& header, const NeighbourMessage& message) {

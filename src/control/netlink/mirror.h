@@ -9,6 +9,7 @@
 //   blackhole / unreachable, prohibit, throw            blackhole / unreachable
 //   neighbour on a twin, valid / given up               add_neighbour / remove_neighbour
 //   twin up and with carrier, MTU                       set_link
+//   addresses of twins, and for ports without of others  set_source (address_shadow.h)
 //
 // One netlink socket carries dumps and notifications, so both arrive in the order in which the kernel changed things.
 // When the kernel dropped notifications, or removes routes without any (IPv4 does when a link goes down), everything is
@@ -30,6 +31,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "control/netlink/address_shadow.h"
 #include "control/netlink/decoder.h"
 #include "control/netlink/neighbour_shadow.h"
 #include "control/netlink/route_shadow.h"
@@ -137,6 +139,7 @@ class NetlinkMirror : private netlink::Visitor {
   netlink::Socket socket_;
   netlink::RouteShadow routes_;
   netlink::NeighbourShadow neighbours_;
+  netlink::AddressShadow addresses_;
   std::unordered_map<int, Link> links_;
   std::uint32_t link_generation_ = 0;
 

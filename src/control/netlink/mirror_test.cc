@@ -239,6 +239,49 @@ TEST_F(MirrorTest, FollowsNeighbours) {
   EXPECT_TRUE(plane_.neighbours.empty());
 }
 
+// From which address errors are sent that only Sluice can send.
+TEST_F(MirrorTest, TellsTheAddressToSpeakFrom) {
+  kernel("ip addr add 10.0.0.9/24 dev sl-a && ip addr add 198.51.100.1/32 dev lo");
+  start();
+  using Port = std::optional<function::PortIndex>;
+  const auto source = [&](Port port, int family) {
+    const auto found = plane_.sources.find({port, family});
+    return found == plane_.sources.end() ? "none" : found->second;
+  };
+  EXPECT_EQ(source(0, 4), "10.0.0.1");
+  EXPECT_EQ(source(0, 6), "2001:db8:a::1");
+  EXPECT_EQ(source(1, 4), "10.0.1.1");
+  EXPECT_EQ(source(1, 6), "2001:db8:b::1");
+  EXPECT_EQ(source(Port(), 6), "2001:db8:a::1");
+  const std::string any = source(Port(), 4);
+  EXPECT_TRUE(any == "10.0.0.1" || any == "10.0.1.1") << any;
+  // Neither link-local nor of the loopback, nor tentative or secondary before others.
+  const struct {
+    const char* command;
+    int family;
+    const char* of_a;
+    const char* of_any;
+  } steps[] = {
+      {"ip addr del 10.0.1.1/24 dev sl-b", 4, "10.0.0.1", "10.0.0.1"},
+      {"ip addr add 172.16.0.1/24 dev sl-a", 4, "10.0.0.1", "10.0.0.1"},
+      {"ip addr del 10.0.0.1/24 dev sl-a", 4, "172.16.0.1", "172.16.0.1"},  // takes 10.0.0.9 with it
+      {"ip addr del 172.16.0.1/24 dev sl-a", 4, "none", "198.51.100.1"},
+      {"ip addr add 169.254.1.1/16 dev sl-a", 4, "none", "198.51.100.1"},
+      {"ip addr add 172.16.0.1/24 dev sl-a scope link", 4, "none", "198.51.100.1"},
+      {"ip addr del 198.51.100.1/32 dev lo", 4, "none", "10.0.9.1"},
+      {"ip addr del 10.0.9.1/24 dev mgmt", 4, "none", "none"},
+      {"ip addr add 10.0.0.1/24 dev sl-a", 4, "10.0.0.1", "10.0.0.1"},
+      {"ip addr add 2001:db8:a::7/64 dev sl-a", 6, "2001:db8:a::1", "2001:db8:a::1"},
+      {"ip addr change 2001:db8:a::1/64 dev sl-a preferred_lft 0", 6, "2001:db8:a::7", "2001:db8:b::1"},
+      {"ip addr flush dev sl-a && ip addr flush dev sl-b", 6, "none", "none"},
+  };
+  for (const auto& step : steps) {
+    change(step.command);
+    EXPECT_EQ(source(0, step.family), step.of_a) << step.command;
+    EXPECT_EQ(source(Port(), step.family), step.of_any) << step.command;
+  }
+}
+
 TEST_F(MirrorTest, FollowsLinks) {
   kernel("ip route add 192.0.2.0/24 via 10.0.0.2 && ip route add 192.0.2.0/24 via 10.0.1.2 metric 9");
   kernel("ip route add 192.0.3.0/24 nexthop via 10.0.0.2 nexthop via 10.0.1.2");

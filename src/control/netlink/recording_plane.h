@@ -33,6 +33,9 @@ class RecordingPlane : public function::ControlPlane {
     return {};
   }
   void set_link(function::PortIndex port, bool up, std::uint32_t mtu) override { links[port] = {up, mtu}; }
+  void set_source(std::optional<function::PortIndex> port, int family, const packet::IpAddress& address) override {
+    sources[{port, family}] = address.empty() ? "none" : address.str();
+  }
 
   // "unicast 0 via 10.0.0.2, 1 *3" for the best route of exactly this prefix; "none".
   std::string route(const std::string& prefix) const {
@@ -58,6 +61,7 @@ class RecordingPlane : public function::ControlPlane {
   std::map<std::pair<packet::IpPrefix, std::uint32_t>, function::Route> routes;
   std::map<std::pair<function::PortIndex, packet::IpAddress>, std::string> neighbours;
   std::map<function::PortIndex, std::pair<bool, std::uint32_t>> links;
+  std::map<std::pair<std::optional<function::PortIndex>, int>, std::string> sources;
   std::size_t route_calls = 0;
   std::size_t route_limit = SIZE_MAX;
   bool refuse_neighbours = false;

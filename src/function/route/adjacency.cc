@@ -36,8 +36,9 @@ std::vector<std::uint32_t> shares_of(const Members& members) {
 
 }  // namespace
 
-Adjacency Adjacency::of(AdjacencyKind kind, std::uint16_t port, const packet::MacAddress& mac) {
-  std::uint64_t word = static_cast<std::uint64_t>(kind) << 56 | static_cast<std::uint64_t>(port & 0xff) << 48;
+Adjacency Adjacency::of(AdjacencyKind kind, std::uint16_t port, const packet::MacAddress& mac, bool own) {
+  std::uint64_t word = static_cast<std::uint64_t>(kind) << 56 | static_cast<std::uint64_t>(own) << 55 |
+                       static_cast<std::uint64_t>(port & 0x7f) << 48;
   for (unsigned i = 0; i < mac.bytes.size(); ++i) {
     word |= static_cast<std::uint64_t>(mac.bytes[i]) << (8 * i);
   }
@@ -183,9 +184,10 @@ void AdjacencyTable::release(lookup::NextHopId id) {
 void AdjacencyTable::refresh(lookup::NextHopId id) {
   const Entry& entry = entries_[id];
   const auto mac = macs_.find({entry.bound, entry.key.address});
-  const AdjacencyKind unknown = entry.key.port == any_port ? AdjacencyKind::awaited : AdjacencyKind::unresolved;
-  store(id,
-        mac == macs_.end() ? Adjacency::of(unknown) : Adjacency::of(AdjacencyKind::forward, entry.bound, mac->second));
+  const bool own = entry.key.port == any_port;
+  const AdjacencyKind unknown = own ? AdjacencyKind::awaited : AdjacencyKind::unresolved;
+  store(id, mac == macs_.end() ? Adjacency::of(unknown, 0, {}, own)
+                               : Adjacency::of(AdjacencyKind::forward, entry.bound, mac->second, own));
 }
 
 void AdjacencyTable::set_mac(PortIndex port, const packet::IpAddress& address, const packet::MacAddress& mac) {

@@ -2,16 +2,17 @@
 // changes it. So a neighbour's new MAC address, or its loss, is one store that all routes through it see at once,
 // without touching the forwarding tables.
 //
-// Word:  bits 0..47 the neighbour's MAC (first byte lowest), 48..55 the port, 56..63 the kind. For a group the low 32
-// bits are its index. Id 0 is "no route".
+// Word:  bits 0..47 the neighbour's MAC (first byte lowest), 48..54 the port, 55 whether the next hop is of Sluice's
+// own routes, 56..63 the kind. For a group the low 32 bits are its index. Id 0 is "no route".
 //
 // Thread-safety: one writer, any number of readers. A reader sees each word as a whole. A group's members are written
 // before the group is published.
 //
 // A gateway given without a port leaves by the port of the longest on-link prefix that covers it at the moment,
 // whatever the order in which gateways and prefixes come and go; covered by none it is unresolved. Only Sluice's own
-// routes give one so (a route of the kernel names the port), and the kernel need not have that route: frames for such a
-// gateway wait for nothing there, they are dropped until it is resolved.
+// routes give one so (a route of the kernel names the port), and the kernel need not have that route: nothing for such
+// a gateway goes there. Frames are dropped until it is resolved, and Sluice itself answers those that cannot be
+// forwarded.
 //
 // A freed id, or group, rests before it can mean something else: batches in flight and a GPU's tables may still name
 // it. `settled` says until when it must have been freed; by default, a second (`grace`) ago. A next hop that comes back
@@ -52,11 +53,13 @@ enum class AdjacencyKind : std::uint8_t {
 struct Adjacency {
   std::uint64_t word = 0;
   AdjacencyKind kind() const { return static_cast<AdjacencyKind>(word >> 56); }
-  std::uint16_t port() const { return static_cast<std::uint16_t>(word >> 48 & 0xff); }
+  std::uint16_t port() const { return static_cast<std::uint16_t>(word >> 48 & 0x7f); }
+  // The next hop of a route that the kernel need not have.
+  bool own() const { return (word >> 55 & 1) != 0; }
   std::uint64_t mac_word() const { return word & 0xffffffffffffULL; }
   std::uint32_t group() const { return static_cast<std::uint32_t>(word); }
 
-  static Adjacency of(AdjacencyKind kind, std::uint16_t port = 0, const packet::MacAddress& mac = {});
+  static Adjacency of(AdjacencyKind kind, std::uint16_t port = 0, const packet::MacAddress& mac = {}, bool own = false);
   static Adjacency of_group(std::uint32_t index);
 };
 

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/error.h"
@@ -60,6 +61,9 @@ class ControlPlane {
                                        const packet::MacAddress& mac) = 0;
   virtual Expected<void> remove_neighbour(PortIndex port, const packet::IpAddress& address) = 0;
   virtual void set_link(PortIndex port, bool up, std::uint32_t mtu) = 0;
+  // The address of `family` (4, 6) from which the router answers what came in by this port; without a port: by any that
+  // has none of its own. Empty: there is none any more.
+  virtual void set_source(std::optional<PortIndex> port, int family, const packet::IpAddress& address) = 0;
 };
 
 }  // namespace sluice::function

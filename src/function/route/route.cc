@@ -24,9 +24,9 @@ using packet::Reason;
 const Reason no_route =
     packet::register_reason("no_route", "no route matches the destination, and no twin answers for it");
 const Reason ttl_expired =
-    packet::register_reason("ttl_expired", "TTL or hop limit ran out, and no twin answers for it");
+    packet::register_reason("ttl_expired", "TTL or hop limit ran out, and no ICMP error answers it");
 const Reason too_big =
-    packet::register_reason("too_big", "larger than the next link's MTU, and no twin answers for it");
+    packet::register_reason("too_big", "larger than the next link's MTU, and no ICMP error answers it");
 const Reason unresolved =
     packet::register_reason("unresolved", "the next hop's link address is not known yet, or no twin asks for it");
 const Reason unreachable =
@@ -36,6 +36,10 @@ const Reason other_host = packet::register_reason("other_host", "a frame for ano
 const Reason own_frame = packet::register_reason("own_frame", "a frame that this port's interface sent itself");
 const Reason link_local = packet::register_reason(
     "link_local", "an IPv4 link-local source or destination, which stays on its link");  // RFC 3927 section 7
+const Reason source_route = packet::register_reason(
+    "source_route", "an IPv4 source route, on a route that only Sluice has");  // RFC 7126 sections 4.3 and 4.4
+const Reason needs_fragmentation = packet::register_reason(
+    "needs_fragmentation", "larger than the next link's MTU without DF, on a route that only Sluice has");
 const Reason link_down = packet::register_reason("link_down", "the next hop's port has no link");
 
 constexpr std::uint32_t ethernet = sizeof(packet::EthernetHeader);
@@ -79,29 +83,8 @@ bool is_ipv6(const std::uint8_t* frame) {
   return frame[12] == 0x86;
 }  // collect() let nothing else through
 
-// Frame `i`, whose next hop is none that frames go out to.
-void turn_aside(AdjacencyKind kind, engine::Batch& batch, std::uint32_t i, engine::Emitter& out) {
-  switch (kind) {
-    case AdjacencyKind::blackhole:
-      out.drop(batch, i, blackholed);
-      break;
-    case AdjacencyKind::local:
-      out.punt(batch, i);
-      break;
-    case AdjacencyKind::awaited:
-      // The kernel need not have this route: it would answer "unreachable", or forward another way.
-      out.drop(batch, i, unresolved);
-      break;
-    case AdjacencyKind::unreachable:
-      out.punt(batch, i, true, unreachable);
-      break;
-    case AdjacencyKind::no_route:
-      out.punt(batch, i, true, no_route);
-      break;
-    default:
-      out.punt(batch, i, true, unresolved);
-      break;
-  }
+std::uint8_t hop_limit(const std::uint8_t* frame) {
+  return frame[ethernet + (is_ipv6(frame) ? 7 : 8)];
 }
 
 }  // namespace
@@ -216,6 +199,7 @@ engine::BatchLayout Router::layout() const {
 packet::FrameKind Router::look_closer(engine::Burst& burst, unsigned i) const {
   const std::uint8_t* const data = burst.data(i);
   const std::uint64_t own_mac = mac_words_[burst.port()];
+  const bool any_mac = any_mac_.load(std::memory_order_relaxed);
   FrameView view;
   if (const Reason reason = packet::parse_frame(data, burst.length(i), view); reason != packet::no_reason) {
     burst.drop(i, reason);
@@ -223,7 +207,7 @@ packet::FrameKind Router::look_closer(engine::Burst& burst, unsigned i) const {
   }
   if (view.kind != FrameKind::host) {
     // A promiscuous port and a hub show frames for others; routing those would double them.
-    if (any_mac_.load(std::memory_order_relaxed) || packet::mac_word(data) == own_mac) {
+    if (any_mac || packet::mac_word(data) == own_mac) {
       return view.kind;
     }
     burst.drop(i, other_host);
@@ -234,6 +218,12 @@ packet::FrameKind Router::look_closer(engine::Burst& burst, unsigned i) const {
   } else if (is_link_local_unicast(data) && !may_be_for_host(data)) {
     // The kernel would forward it.
     burst.drop(i, link_local);
+  } else if ((any_mac || packet::mac_word(data) == own_mac) && is_own_with_options(data, view.kind)) {
+    if (view.kind == FrameKind::ipv4 && packet::has_source_route(data + ethernet)) {
+      burst.drop(i, source_route);
+      return FrameKind::host;
+    }
+    return view.kind;
   } else {
     burst.punt(i, is_transit(data));
   }
@@ -309,6 +299,57 @@ void Router::stand_in(engine::Batch& batch) {
   std::fill_n(answers6(batch), batch.extra_count, id);
 }
 
+void Router::turn_aside(Adjacency adjacency, engine::Batch& batch, std::uint32_t i, engine::Emitter& out) {
+  switch (adjacency.kind()) {
+    case AdjacencyKind::blackhole:
+      out.drop(batch, i, blackholed);
+      break;
+    case AdjacencyKind::local:
+      out.punt(batch, i);
+      break;
+    case AdjacencyKind::awaited:
+      // The kernel need not have this route: it would answer "unreachable", or forward another way.
+      if (hop_limit(reinterpret_cast<std::uint8_t*>(batch.frame[i])) <= 1) {
+        expire(adjacency, batch, i, out);
+      } else {
+        out.drop(batch, i, unresolved);
+      }
+      break;
+    case AdjacencyKind::unreachable:
+      out.punt(batch, i, true, unreachable);
+      break;
+    case AdjacencyKind::no_route:
+      out.punt(batch, i, true, no_route);
+      break;
+    default:
+      out.punt(batch, i, true, unresolved);
+      break;
+  }
+}
+
+void Router::expire(Adjacency adjacency, engine::Batch& batch, std::uint32_t i, engine::Emitter& out) {
+  if (adjacency.own()) {
+    answer(batch, i, packet::IcmpErrorKind::time_exceeded, 0, ttl_expired, out);
+  } else {
+    out.punt(batch, i, true, ttl_expired);
+  }
+}
+
+void Router::refuse_size(Adjacency adjacency, engine::Batch& batch, std::uint32_t i, engine::Emitter& out) {
+  const auto* const frame = reinterpret_cast<const std::uint8_t*>(batch.frame[i]);
+  const std::uint32_t mtu = table_->mtu(adjacency.port());
+  if (batch.length[i] <= ethernet + mtu || (adjacency.own() && mtu == 0)) {
+    out.drop(batch, i, link_down);
+  } else if (!adjacency.own()) {
+    out.punt(batch, i, true, too_big);
+  } else if (!is_ipv6(frame) && (packet::header_at<packet::Ipv4Header>(frame, ethernet).fragment &
+                                 packet::be16(packet::ipv4_dont_fragment)) == 0) {
+    out.drop(batch, i, needs_fragmentation);
+  } else {
+    answer(batch, i, packet::IcmpErrorKind::too_big, mtu, too_big, out);
+  }
+}
+
 void Router::forward(engine::Batch& batch, std::uint32_t first, std::uint32_t count, engine::Emitter& out) {
   const std::uint32_t end = first + count;
   const lookup::NextHopId* const answer6 = answers6(batch);
@@ -327,21 +368,17 @@ void Router::forward(engine::Batch& batch, std::uint32_t first, std::uint32_t co
           adjacencies_->at(adjacencies_->member(adjacency.group(), packet::flow_hash(frame, batch.length[i], view)));
     }
     if (adjacency.kind() != AdjacencyKind::forward) [[unlikely]] {
-      turn_aside(adjacency.kind(), batch, i, out);
+      turn_aside(adjacency, batch, i, out);
       continue;
     }
     const std::uint16_t port = adjacency.port();
     std::uint8_t& ttl = frame[ethernet + (v6 ? 7 : 8)];
     if (ttl <= 1) [[unlikely]] {
-      out.punt(batch, i, true, ttl_expired);
+      expire(adjacency, batch, i, out);
       continue;
     }
     if (batch.length[i] > ethernet + table_->carries(port)) [[unlikely]] {
-      if (batch.length[i] > ethernet + table_->mtu(port)) {
-        out.punt(batch, i, true, too_big);
-      } else {
-        out.drop(batch, i, link_down);
-      }
+      refuse_size(adjacency, batch, i, out);
       continue;
     }
     const std::uint64_t own_mac = mac_words_[port];

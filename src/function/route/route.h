@@ -7,8 +7,13 @@
 //
 // What the fast path does not do goes to the host's kernel through the port's TAP twin: the host's own traffic,
 // destinations and gateways of the kernel's routes whose neighbour is not resolved, TTL that expires, packets larger
-// than the next link (the kernel fragments or answers), no route (the kernel answers). On a port without a twin these
-// are drops under a name. So are, everywhere, frames for a gateway of `table` whose neighbour is not resolved.
+// than the next link (the kernel fragments or answers), IPv4 options, IPv6 hop-by-hop options, no route (the kernel
+// answers). On a port without a twin these are drops under a name.
+//
+// Of the routes of `table`, which the kernel need not have, nothing goes there (route_own.cc). The router itself sends
+// the ICMP errors for a TTL that expires and, unless IPv4 may be fragmented, for what is larger than the next link; at
+// most Emitter::answers_per_second of them a lane. Frames with options are forwarded as they are. Dropped under a name
+// are: what would have to be fragmented, IPv4 source routes, frames for a gateway whose neighbour is not resolved.
 //
 // Settings, [route]: max_ipv4, max_ipv6 (table sizes), table (a file of static routes), kernel (mirror by netlink; read
 // by control/), any_mac (for captures), [[route.connected]] prefix, port; [[route.neighbour]] port, address, mac.
@@ -32,6 +37,7 @@
 #include "lookup/fib.h"
 #include "lookup/gpu_fib.h"
 #include "lookup/trie.h"
+#include "packet/icmp_error.h"
 #include "packet/parse.h"
 
 namespace sluice::function {
@@ -88,6 +94,14 @@ class Router : public engine::Function, public engine::Tables, public Routing {
  private:
   packet::FrameKind look_closer(engine::Burst& burst, unsigned i) const;
   bool may_be_for_host(const std::uint8_t* ipv4_frame) const;
+  // Frame `i`, whose next hop is none that frames go out to; whose TTL ends; that does not fit the next link.
+  void turn_aside(Adjacency adjacency, engine::Batch& batch, std::uint32_t i, engine::Emitter& out);
+  void expire(Adjacency adjacency, engine::Batch& batch, std::uint32_t i, engine::Emitter& out);
+  void refuse_size(Adjacency adjacency, engine::Batch& batch, std::uint32_t i, engine::Emitter& out);
+  // route_own.cc
+  bool is_own_with_options(const std::uint8_t* frame, packet::FrameKind& kind) const;
+  void answer(engine::Batch& batch, std::uint32_t i, packet::IcmpErrorKind kind, std::uint32_t mtu,
+              packet::Reason reason, engine::Emitter& out);
   // The moment before which freed next hops are named neither by a batch in flight nor by the GPU's tables.
   AdjacencyTable::Clock::time_point settled() const;
   LoadProgress progress_of(std::string_view what) const;

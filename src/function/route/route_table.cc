@@ -38,7 +38,13 @@ std::size_t family_index(const packet::IpAddress& address) {
 }  // namespace
 
 RouteTable::RouteTable(lookup::Fib& fib, AdjacencyTable& adjacencies, std::size_t ports)
-    : fib_(fib), adjacencies_(adjacencies), mtu_(ports), carries_(ports), up_(ports, true), carrier_(ports, true) {
+    : fib_(fib),
+      adjacencies_(adjacencies),
+      mtu_(ports),
+      carries_(ports),
+      up_(ports, true),
+      carrier_(ports, true),
+      sources_(ports) {
   for (std::size_t port = 0; port < ports; ++port) {
     mtu_[port].store(1500);
     carries_[port].store(1500);
@@ -312,6 +318,13 @@ void RouteTable::set_carrier(PortIndex port, bool up) {
   if (port < mtu_.size()) {
     carrier_[port] = up;
     refresh_link(port);
+  }
+}
+
+void RouteTable::set_source(std::optional<PortIndex> port, int family, const packet::IpAddress& address) {
+  const std::lock_guard lock(mutex_);
+  if (!port || *port < mtu_.size()) {
+    sources_.set(port, family, address);
   }
 }
 

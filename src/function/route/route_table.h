@@ -8,11 +8,12 @@
 // Where a gateway lies is another question: on_link_prefixes.h.
 //
 // Thread-safety: every call from any thread. A mutex orders the callers of the control path (mirror, reload, API);
-// lanes never take it. size(), neighbour_count(), mtu() and carries() do not wait for it: each is one load of what is
-// written under it, and two of them may be of different moments. Cost: a hash look-up and one change of the forwarding
-// table per call; for a route, besides, O(log n) to find the neighbours inside its prefix, and a few hash look-ups for
-// each one that no longer route decides on. A route without a gateway, or one that does not forward, besides moves the
-// gateways inside its prefix that were given without a port (adjacency.h): no route through them changes.
+// lanes never take it. size(), neighbour_count(), mtu(), carries() and source() do not wait for it: each is one load
+// (source(): two) of what is written under it, and two of them may be of different moments. Cost: a hash look-up and
+// one change of the forwarding table per call; for a route, besides, O(log n) to find the neighbours inside its prefix,
+// and a few hash look-ups for each one that no longer route decides on. A route without a gateway, or one that does not
+// forward, besides moves the gateways inside its prefix that were given without a port (adjacency.h): no route through
+// them changes.
 #pragma once
 
 #include <array>
@@ -27,6 +28,7 @@
 
 #include "function/route/adjacency.h"
 #include "function/route/control_plane.h"
+#include "function/route/source_addresses.h"
 #include "lookup/fib.h"
 
 namespace sluice::function {
@@ -47,6 +49,7 @@ class RouteTable : public ControlPlane {
                                const packet::MacAddress& mac) override;
   Expected<void> remove_neighbour(PortIndex port, const packet::IpAddress& address) override;
   void set_link(PortIndex port, bool up, std::uint32_t mtu) override;
+  void set_source(std::optional<PortIndex> port, int family, const packet::IpAddress& address) override;
   // Whether the port's device itself has a link. Its link is up when this and set_link() both say so: the kernel tells
   // up to a second late that a twin lost its carrier.
   void set_carrier(PortIndex port, bool up);
@@ -56,6 +59,8 @@ class RouteTable : public ControlPlane {
   std::uint32_t mtu(PortIndex port) const { return mtu_[port].load(std::memory_order_relaxed); }
   // Both in one look: the MTU of a link that is up, or 0.
   std::uint32_t carries(PortIndex port) const { return carries_[port].load(std::memory_order_relaxed); }
+  // From where the router answers what came in by the port (set_source()); null: it has no address of that family.
+  const packet::IpAddress* source(PortIndex port, int family) const { return sources_.of(port, family); }
   // The first `limit` of the routes in force whose prefix is wanted, by family, address and length; `matching`: how
   // many there are.
   std::vector<Route> list(const std::function<bool(const packet::IpPrefix&)>& wanted, std::size_t limit,
@@ -113,6 +118,7 @@ class RouteTable : public ControlPlane {
   std::atomic<std::size_t> neighbour_count_{0};
   std::vector<std::atomic<std::uint32_t>> mtu_, carries_;
   std::vector<bool> up_, carrier_;
+  SourceAddresses sources_;
 };
 
 }  // namespace sluice::function

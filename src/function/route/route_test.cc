@@ -3,45 +3,14 @@
 #include "function/route/route.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
-#include <functional>
 #include <map>
 #include <thread>
 
-#include "../tests/support/gpu.h"
-#include "../tests/support/pcap_file.h"
-#include "engine/engine.h"
-#include "packet/builder.h"
-#include "packet/checksum.h"
+#include "function/route/route_trial_test.h"
 
 namespace sluice::function {
 namespace {
-
-using packet::Bytes;
-using packet::PacketBuilder;
-
-constexpr const char* host_mac = "02:00:00:00:00:0a";
-constexpr const char* router_mac = "02:00:00:00:00:0b";
-constexpr const char* next_mac = "02:00:00:00:00:99";
-
-struct Case {
-  std::string name;
-  Bytes frame;
-  std::string dropped_as;  // empty: it leaves by "out", with TTL - 1 and new MACs
-  std::string mac = next_mac;
-};
-
-PacketBuilder v4(const char* to) {
-  return PacketBuilder().eth(host_mac, router_mac).ipv4("10.1.0.9", to).ttl(64);
-}
-PacketBuilder from(const char* source, const char* to) {
-  return PacketBuilder().eth(host_mac, router_mac).ipv4(source, to).ttl(64);
-}
-PacketBuilder v6(const char* to) {
-  return PacketBuilder().eth(host_mac, router_mac).ipv6("2001:db8:1::9", to).ttl(64);
-}
 
 // Ports have no twins here, so what would go to the host is a drop under its own name.
 std::vector<Case> cases() {
@@ -83,181 +52,8 @@ std::vector<Case> cases() {
   };
 }
 
-void add(RouteTable& table, const std::string& prefix, const std::string& gateway,
-         RouteKind kind = RouteKind::unicast) {
-  Route route;
-  route.prefix = *packet::IpPrefix::parse(prefix);
-  route.kind = kind;
-  if (kind == RouteKind::unicast) {
-    route.next_hops = {{1, gateway.empty() ? packet::IpAddress{} : *packet::IpAddress::parse(gateway), 1}};
-  }
-  ASSERT_TRUE(table.add_route(route));
-}
-
-void neighbour(RouteTable& table, const std::string& address, const std::string& mac) {
-  ASSERT_TRUE(table.add_neighbour(1, *packet::IpAddress::parse(address), *packet::MacAddress::parse(mac)));
-}
-
-void fill(RouteTable& table) {
-  for (const char* on_link : {"10.2.0.0/24", "169.254.2.0/24", "2001:db8:2::/64"}) {
-    add(table, on_link, "");
-  }
-  neighbour(table, "10.2.0.2", next_mac);
-  neighbour(table, "10.2.0.3", "02:00:00:00:00:98");
-  neighbour(table, "10.2.0.7", "02:00:00:00:00:97");
-  neighbour(table, "169.254.2.7", next_mac);
-  neighbour(table, "2001:db8:2::2", next_mac);
-  neighbour(table, "2001:db8:2::7", "02:00:00:00:00:96");
-  add(table, "0.0.0.0/0", "10.2.0.2");
-  add(table, "203.0.113.0/24", "10.2.0.2");
-  add(table, "203.0.113.128/25", "10.2.0.3");
-  add(table, "198.51.100.0/24", "10.2.0.99");
-  add(table, "192.0.2.0/24", "", RouteKind::blackhole);
-  add(table, "192.0.3.0/24", "", RouteKind::unreachable);
-  add(table, "10.1.0.1/32", "", RouteKind::local);
-  add(table, "::/0", "2001:db8:2::2");
-  add(table, "2001:db8:77::/48", "2001:db8:2::2");
-}
-
-class Folder {
- public:
-  Folder() : path_(std::filesystem::temp_directory_path() / ("sluice-route-test-" + std::to_string(getpid()))) {
-    std::filesystem::create_directories(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::string operator/(const char* name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
-
-struct Result {
-  std::vector<Bytes> sent;
-  engine::EngineStats stats;
-};
-
-// Fails when there is no such reason.
-std::uint64_t drops_named(const engine::EngineStats& stats, const std::string& name) {
-  for (packet::Reason reason = 1; reason < packet::reason_count(); ++reason) {
-    if (packet::reason_name(reason) == name) {
-      return stats.drops[reason];
-    }
-  }
-  ADD_FAILURE() << "no reason is called " << name;
-  return 0;
-}
-
-// Sends `frames` through a router of two ports, "in" and "out", and returns what left by "out".
-Result route(const std::vector<Bytes>& frames, const std::string& device,
-             const std::function<void(RouteTable&)>& fill_table, bool any_mac = true) {
-  const Folder folder;
-  test::write_pcap(folder / "in.pcap", frames);
-  test::write_pcap(folder / "none.pcap", {});
-  engine::Options options;
-  options.device = device;
-  options.deadline = std::chrono::milliseconds(20);
-  options.batch = 256;
-  options.cpu_below = 0;
-  options.memory.frames = 2048;
-  options.ports.resize(2);
-  options.ports[0].name = "in";
-  options.ports[0].device = "net_pcap0,rx_pcap=" + (folder / "in.pcap") + ",tx_pcap=" + (folder / "back.pcap");
-  options.ports[1].name = "out";
-  options.ports[1].device = "net_pcap1,rx_pcap=" + (folder / "none.pcap") + ",tx_pcap=" + (folder / "out.pcap");
-  Router::RouterOptions router_options;
-  router_options.max_ipv4 = 10000;
-  router_options.max_ipv6 = 10000;
-  router_options.any_mac = any_mac;
-  auto engine = engine::Engine::create(
-      options, [&](const engine::PortTable& ports) -> Expected<std::unique_ptr<engine::Function>> {
-        return std::make_unique<Router>(router_options, ports);
-      });
-  EXPECT_TRUE(engine) << (engine ? "" : engine.error().message);
-  if (!engine) {
-    return {};
-  }
-  fill_table(static_cast<Router&>((*engine)->function()).table());
-  (*engine)->start();
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  while ((*engine)->stats().total.rx_frames < frames.size() && std::chrono::steady_clock::now() < end) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  (*engine)->stop();
-  Result result;
-  result.stats = (*engine)->stats();
-  engine->reset();  // closes the captures
-  result.sent = test::read_pcap(folder / "out.pcap");
-  return result;
-}
-
-std::vector<std::string> devices() {
-  return {"cpu", "cuda:0"};
-}
-
-// Why there is no such device; empty: there is.
-std::string missing(const std::string& device) {
-  return device == "cpu" ? "" : test::why_no_gpu();
-}
-
-// What the router must make of a frame that it forwards (RFC 1812 5.3.1, RFC 8200 3): checked against full
-// recomputation.
-Bytes forwarded(Bytes frame, const std::string& mac, const packet::MacAddress& port_mac) {
-  const auto next = packet::MacAddress::parse(mac)->bytes;
-  std::copy(next.begin(), next.end(), frame.begin());
-  std::copy(port_mac.bytes.begin(), port_mac.bytes.end(), frame.begin() + 6);
-  if (frame[12] == 0x86) {
-    --frame[14 + 7];
-    return frame;
-  }
-  --frame[14 + 8];
-  frame[14 + 10] = frame[14 + 11] = 0;
-  std::uint32_t sum = 0;
-  for (unsigned at = 14; at < 34; at += 2) {
-    sum += static_cast<std::uint32_t>(frame[at] << 8 | frame[at + 1]);
-  }
-  while (sum >> 16 != 0) {
-    sum = (sum & 0xffff) + (sum >> 16);
-  }
-  frame[14 + 10] = static_cast<std::uint8_t>(~sum >> 8);
-  frame[14 + 11] = static_cast<std::uint8_t>(~sum);
-  return frame;
-}
-
 TEST(Router, PacketsInPacketsOut) {
-  const std::vector<Case> table = cases();
-  for (const std::string& device : devices()) {
-    if (const std::string why = missing(device); !why.empty()) {
-      GTEST_SKIP() << "the CPU's part passed; " << why;
-    }
-    SCOPED_TRACE(device);
-    std::vector<Bytes> frames;
-    std::map<std::string, std::uint64_t> drops;
-    for (const Case& one : table) {
-      frames.push_back(one.frame);
-      if (!one.dropped_as.empty()) {
-        ++drops[one.dropped_as];
-      }
-    }
-    const Result result = route(frames, device, fill);
-    EXPECT_EQ(result.stats.imbalance(), 0);
-    std::size_t at = 0;
-    for (const Case& one : table) {
-      if (!one.dropped_as.empty()) {
-        continue;
-      }
-      SCOPED_TRACE(one.name);
-      ASSERT_LT(at, result.sent.size());
-      const Bytes& sent = result.sent[at++];
-      packet::MacAddress port_mac;
-      std::copy(sent.begin() + 6, sent.begin() + 12, port_mac.bytes.begin());
-      EXPECT_EQ(sent, forwarded(one.frame, one.mac, port_mac));
-    }
-    EXPECT_EQ(at, result.sent.size());
-    for (const auto& [name, count] : drops) {
-      EXPECT_EQ(drops_named(result.stats, name), count) << name;
-    }
-    EXPECT_EQ(result.stats.total.dropped + result.stats.total.tx_frames, table.size());
-  }
+  expect_cases(cases(), fill);
 }
 
 TEST(Router, LeavesFramesForOthersAlone) {

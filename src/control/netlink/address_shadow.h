@@ -1,0 +1,56 @@
+// The kernel's addresses, and which of them the control plane is told to speak from: of each port the first address of
+// its twin, and for ports without one the first of any twin, or else of any interface (a loopback address of a router
+// whose twins have none, for instance).
+//
+// Told are addresses that others can answer to: not of host or link scope, not IPv4 link-local, not tentative ones. Of
+// one interface the kernel's order holds, but secondary, deprecated and temporary addresses come last.
+//
+// Thread-safety: none (the control thread). Cost: a look at all addresses for each message, and for each settle() after
+// a change.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "control/netlink/decoder.h"
+#include "control/netlink/hop_table.h"
+#include "function/route/control_plane.h"
+
+namespace sluice::control::netlink {
+
+class AddressShadow {
+ public:
+  // `ports` says which interfaces are twins.
+  AddressShadow(function::ControlPlane& plane, const HopTable& ports) : plane_(plane), ports_(ports) {}
+
+  void apply(const AddressMessage& message);
+  void begin_dump() { ++generation_; }
+  // Forgets every address that was not named since begin_dump().
+  void end_dump();
+  // An interface has become the twin of another port or of none.
+  void moved() { changed_ = true; }
+  // Tells what is different now.
+  void settle();
+
+ private:
+  struct Entry {
+    int ifindex = 0;
+    packet::IpAddress address;
+    bool usable = false;
+    bool last_choice = false;
+    std::uint32_t generation = 0;
+  };
+  using Slot = std::pair<std::optional<function::PortIndex>, std::uint8_t>;  // with the family
+
+  function::ControlPlane& plane_;
+  const HopTable& ports_;
+  std::vector<Entry> entries_;  // in the kernel's order
+  std::map<Slot, packet::IpAddress> told_;
+  std::uint32_t generation_ = 0;
+  bool changed_ = false;
+};
+
+}  // namespace sluice::control::netlink

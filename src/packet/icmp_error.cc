@@ -1,0 +1,174 @@
+#include "packet/icmp_error.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "packet/checksum.h"
+#include "packet/headers.h"
+
+namespace sluice::packet {
+namespace {
+
+constexpr std::uint32_t l3 = sizeof(EthernetHeader);
+constexpr std::uint32_t most_ipv4 = 576, most_ipv6 = 1280;
+constexpr std::uint8_t hop_limit = 64;
+constexpr std::uint8_t precedence_6 = 0xc0;
+constexpr std::uint8_t protocol_authentication = 51;
+constexpr std::uint8_t icmpv6_informational = 128;  // the first type that is no error
+constexpr std::uint8_t icmpv6_redirect = 137;
+
+// RFC 1122 section 3.2.2.
+bool is_icmp_error(std::uint8_t type) {
+  constexpr std::uint8_t unreachable = 3, source_quench = 4, redirect = 5, time_exceeded = 11, parameter_problem = 12;
+  return type == unreachable || type == source_quench || type == redirect || type == time_exceeded ||
+         type == parameter_problem;
+}
+
+bool is_host(std::uint32_t ipv4) {
+  const std::uint32_t octet = ipv4 >> 24;
+  return octet != 0 && octet != 127 && octet < 224;
+}
+
+bool is_host(const std::uint8_t* ipv6) {
+  static constexpr std::uint8_t zeros[15] = {};
+  const bool unspecified_or_loopback = std::memcmp(ipv6, zeros, sizeof zeros) == 0 && ipv6[15] <= 1;
+  const bool mapped = std::memcmp(ipv6, zeros, 10) == 0 && ipv6[10] == 0xff && ipv6[11] == 0xff;
+  return ipv6[0] != 0xff && !unspecified_or_loopback && !mapped;
+}
+
+bool may_answer_ipv4(const std::uint8_t* packet, std::uint32_t length) {
+  if (length < sizeof(Ipv4Header)) {
+    return false;
+  }
+  const auto& ip = header_at<Ipv4Header>(packet, 0);
+  const std::uint32_t header = (ip.version_ihl & 0xfU) * 4U;
+  const std::uint32_t total = be16(ip.total_length);
+  if (ip.version_ihl >> 4 != 4 || header < sizeof(Ipv4Header) || total < header || total > length) {
+    return false;
+  }
+  if (!is_host(be32(ip.source)) || !is_host(be32(ip.destination)) || (be16(ip.fragment) & ipv4_fragment_offset) != 0) {
+    return false;
+  }
+  return ip.protocol != protocol_icmp || (total > header && !is_icmp_error(packet[header]));
+}
+
+// What the extension headers lead to. False: it is, or may be, an ICMPv6 error or redirect, or of a later fragment.
+bool may_answer_upper(const std::uint8_t* packet, std::uint32_t total) {
+  std::uint8_t next = header_at<Ipv6Header>(packet, 0).next_header;
+  for (std::uint32_t at = sizeof(Ipv6Header);;) {
+    switch (next) {
+      case protocol_icmpv6:
+        return at < total && packet[at] >= icmpv6_informational && packet[at] != icmpv6_redirect;
+      case protocol_hop_by_hop:
+      case protocol_routing:
+      case protocol_destination_options:
+      case protocol_authentication:
+      case protocol_fragment:
+        break;
+      default:
+        return true;
+    }
+    if (at + sizeof(Ipv6Fragment) > total) {  // no extension header is shorter
+      return false;
+    }
+    const auto& extension = header_at<Ipv6Extension>(packet, at);
+    std::uint32_t size = (extension.length + 1U) * 8U;
+    if (next == protocol_fragment) {
+      if (be16(header_at<Ipv6Fragment>(packet, at).offset_more) >> 3 != 0) {
+        return false;
+      }
+      size = sizeof(Ipv6Fragment);
+    } else if (next == protocol_authentication) {
+      size = (extension.length + 2U) * 4U;  // RFC 4302 section 2.2
+    }
+    next = extension.next_header;
+    at += size;
+  }
+}
+
+bool may_answer_ipv6(const std::uint8_t* packet, std::uint32_t length) {
+  if (length < sizeof(Ipv6Header) || packet[0] >> 4 != 6) {
+    return false;
+  }
+  const auto& ip = header_at<Ipv6Header>(packet, 0);
+  const std::uint32_t total = sizeof(Ipv6Header) + be16(ip.payload_length);
+  return total <= length && is_host(ip.source) && is_host(ip.destination) && may_answer_upper(packet, total);
+}
+
+// Type and code; `rest` is the MTU in the lower bytes (IPv4: RFC 1191 section 4), or unused.
+template <typename Header>
+void write_icmp(Header& icmp, bool v6, const IcmpError& error) {
+  const bool too_big = error.kind == IcmpErrorKind::too_big;
+  if (v6) {
+    icmp.type = too_big ? 2 : 3;
+    icmp.code = 0;
+    icmp.rest = be32(too_big ? error.mtu : 0);
+  } else {
+    icmp.type = too_big ? 3 : 11;
+    icmp.code = too_big ? 4 : 0;
+    icmp.rest = be32(too_big ? std::min<std::uint32_t>(error.mtu, 0xffff) : 0);
+  }
+  icmp.checksum = 0;
+}
+
+void write_ipv4(std::uint8_t* packet, std::uint32_t quote, const IcmpError& error) {
+  auto& ip = header_at<Ipv4Header>(packet, 0);
+  auto& icmp = header_at<IcmpHeader>(packet, sizeof ip);
+  const std::uint32_t sender = header_at<Ipv4Header>(packet, sizeof ip + sizeof icmp).source;
+  const auto total = static_cast<std::uint16_t>(sizeof ip + sizeof icmp + quote);
+  ip = {0x45, precedence_6, be16(total), 0, be16(ipv4_dont_fragment), hop_limit, protocol_icmp, 0, 0, sender};
+  ip.source = be32(error.source.v4_host_order());
+  ip.checksum = ipv4_header_checksum(ip);
+  write_icmp(icmp, false, error);
+  icmp.checksum = internet_checksum(&icmp, sizeof icmp + quote);
+}
+
+void write_ipv6(std::uint8_t* packet, std::uint32_t quote, const IcmpError& error) {
+  auto& ip = header_at<Ipv6Header>(packet, 0);
+  auto& icmp = header_at<Icmpv6Header>(packet, sizeof ip);
+  const auto& quoted = header_at<Ipv6Header>(packet, sizeof ip + sizeof icmp);
+  ip.version_class_flow = be32(0x60000000);
+  ip.payload_length = be16(static_cast<std::uint16_t>(sizeof icmp + quote));
+  ip.next_header = protocol_icmpv6;
+  ip.hop_limit = hop_limit;
+  std::memcpy(ip.source, error.source.bytes.data(), sizeof ip.source);
+  std::memcpy(ip.destination, quoted.source, sizeof ip.destination);
+  write_icmp(icmp, true, error);
+  icmp.checksum = transport_checksum(ip, protocol_icmpv6, &icmp, sizeof icmp + quote);
+}
+
+}  // namespace
+
+bool may_answer_with_icmp_error(const std::uint8_t* frame, std::uint32_t length) {
+  if (length < l3 || (frame[0] & 1) != 0 || (frame[6] & 1) != 0) {
+    return false;
+  }
+  switch (be16(header_at<EthernetHeader>(frame, 0).ethertype)) {
+    case ethertype_ipv4:
+      return may_answer_ipv4(frame + l3, length - l3);
+    case ethertype_ipv6:
+      return may_answer_ipv6(frame + l3, length - l3);
+    default:
+      return false;
+  }
+}
+
+std::uint32_t make_icmp_error(std::uint8_t* frame, std::uint32_t room, const IcmpError& error) {
+  const bool v6 = be16(header_at<EthernetHeader>(frame, 0).ethertype) == ethertype_ipv6;
+  const std::uint32_t headers =
+      v6 ? sizeof(Ipv6Header) + sizeof(Icmpv6Header) : sizeof(Ipv4Header) + sizeof(IcmpHeader);
+  if (room < least_icmp_error_room) {
+    return 0;
+  }
+  std::uint8_t* const packet = frame + l3;
+  const std::uint32_t total = v6 ? sizeof(Ipv6Header) + be16(header_at<Ipv6Header>(packet, 0).payload_length)
+                                 : be16(header_at<Ipv4Header>(packet, 0).total_length);
+  const std::uint32_t quote = std::min(total, std::min(v6 ? most_ipv6 : most_ipv4, room - l3) - headers);
+  std::memmove(packet + headers, packet, quote);
+  std::memcpy(frame, frame + 6, 6);
+  std::memcpy(frame + 6, error.own_mac, 6);
+  v6 ? write_ipv6(packet, quote, error) : write_ipv4(packet, quote, error);
+  return l3 + headers + quote;
+}
+
+}  // namespace sluice::packet
