@@ -122,5 +122,17 @@ TEST(NetlinkMessages, AreWalkedAndTheBrokenOneIsNamed) {
   }
 }
 
+TEST(NetlinkMessages, StopWhenTold) {
+  Buffer buffer = messages({{16, "a"}, {20, "b"}});
+  buffer.resize(buffer.size() + 3);  // no message: nobody looks there any more
+  unsigned seen = 0;
+  EXPECT_FALSE(each_netlink_message(buffer, [&](const nlmsghdr& head, NetlinkBytes) {
+    EXPECT_EQ(head.nlmsg_type, 16);
+    ++seen;
+    return false;
+  }));
+  EXPECT_EQ(seen, 1U);
+}
+
 }  // namespace
 }  // namespace sluice

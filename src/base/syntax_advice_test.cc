@@ -29,6 +29,23 @@ TEST(SyntaxAdvice, SaysWhatToWriteWhereTheCauseIsCommon) {
       {"listen = 127.0.0.1:9230\n", "1:", ": a text goes in quotes: listen = \"127.0.0.1:9230\""},
       {"table = /tmp/routes.txt\n", "1:", ": a text goes in quotes: table = \"/tmp/routes.txt\""},
       {"device = net_pcap0,rx_pcap=a\n", "1:", ": a text goes in quotes: device = \"net_pcap0,rx_pcap=a\""},
+      {"device = 0000:3b:00.0\n", "1:", ": a text goes in quotes: device = \"0000:3b:00.0\""},
+      {"mac = 02:00:00:00:00:01\n", "1:", ": a text goes in quotes: mac = \"02:00:00:00:00:01\""},
+      {"prefix = 10.0.0.0/8\n", "1:", ": a text goes in quotes: prefix = \"10.0.0.0/8\""},
+      {"deadline = 1.5s\n", "1:", ": a text goes in quotes: deadline = \"1.5s\""},
+      {"device = auto,\n", "1:", ": a text goes in quotes: device = \"auto\""},
+      {"name = tap0\n", "1:", ": a text goes in quotes: name = \"tap0\""},  // begins as true does
+      {"name = e\n", "1:", ": a text goes in quotes: name = \"e\""},
+      {"kernel = tru\n", "1:", ": write true or false"},
+      {"kernel = fals\n", "1:", ": write true or false"},
+      {"kernel = fal\n", "1:", ": write true or false"},
+      {"kernel = ture # now\n", "1:", ": write true or false"},
+      {"kernel = TRUE,\n", "1:", ": write true or false"},
+      {"cores = 1, 2\n", "1:", ": a list goes in [ ]"},
+      {"cores = 2,3,\n", "1:", ": a list goes in [ ]"},
+      {"batch = 5,\n", "1:", ": nothing goes behind a value: take the , away"},
+      {"share = -1_0.5,\n", "1:", ": nothing goes behind a value: take the , away"},
+      {"kernel = true;\n", "1:", ": nothing goes behind a value: take the ; away"},
       {"kernel = True\n", "1:", ": write true or false"},
       {"kernel = yes\n", "1:", ": write true or false"},
       {"batch = 5;\n", "1:", ": nothing goes behind a value: take the ; away"},
@@ -44,6 +61,39 @@ TEST(SyntaxAdvice, SaysWhatToWriteWhereTheCauseIsCommon) {
     const std::string said = refusal(c.text);
     EXPECT_TRUE(said.starts_with(c.line)) << c.text << said;
     EXPECT_TRUE(said.ends_with(c.advice)) << c.text << said;
+  }
+}
+
+// What toml++ says is all there is to say: in quotes it would be refused again, and so would 05 without its comma.
+TEST(SyntaxAdvice, LeavesANumberADateOrAListThatIsWrongToTheReader) {
+  struct Case {
+    const char* text;
+    const char* end;  // of toml++'s own words
+  };
+  const Case cases[] = {
+      {"batch = 99999999999999999999\n", "'99999999999999999999' is not representable in 64 bits"},
+      {"batch = 99999999999999999999,\n", "'99999999999999999999' is not representable in 64 bits"},
+      {"batch = 007\n", "leading zeroes are prohibited"},
+      {"batch = 05,\n", "leading zeroes are prohibited"},
+      {"cores = 05, 6\n", "leading zeroes are prohibited"},
+      {"batch = 1__0\n", "underscores may only follow digits"},
+      {"batch = 1__0,\n", "underscores may only follow digits"},
+      {"x = 1.,\n", "expected decimal digit, saw ','"},
+      {"x = 1. \n", "expected decimal digit, saw ' '"},
+      {"x = 0xfg\n", "expected digit, saw 'g'"},
+      {"x = 1e5x\n", "expected decimal digit, saw 'x'"},
+      {"x = 10.5.6\n", "expected decimal digit or exponent, saw '.'"},
+      {"x = 5 6\n", "expected a comment or whitespace, saw '6'"},
+      {"x = 2024-13-01\n", "expected month between 1 and 12 (inclusive), saw 13"},
+      {"x = 10:99:00.5\n", "expected minute between 0 and 59 (inclusive), saw 99"},
+      {"batch = 5]\n", "expected a comment or whitespace, saw ']'"},
+      {"batch = 5,,\n", "expected a comment or whitespace, saw ','"},
+      {"a.b. = 3\n", "expected bare key starting character or string delimiter, saw '='"},
+      {"  a.b. = lan\n", "expected bare key starting character or string delimiter, saw '='"},
+  };
+  for (const Case& c : cases) {
+    const std::string said = refusal(c.text);
+    EXPECT_TRUE(said.ends_with(c.end)) << c.text << said;
   }
 }
 

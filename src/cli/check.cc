@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <cstdio>
 #include <memory>
 
@@ -7,6 +9,7 @@
 #include "cli/text.h"
 #include "control/config.h"
 #include "control/function_maker.h"
+#include "control/loading.h"
 #include "engine/bound.h"
 #include "port/eal.h"
 
@@ -30,9 +33,23 @@ void print_summary(const control::Config& config) {
   std::printf("\n");
 }
 
+// What is wrong with them is in the config's mistakes.
+void check_captures(control::Config& config) {
+  control::Loading loading(true);
+  engine::TableProgress progress;
+  if (isatty(STDERR_FILENO) == 1) {
+    progress = [&loading](std::string_view what, std::size_t done, std::size_t total) {
+      return loading.step(what, done, total);
+    };
+  }
+  (void)config.check_captures(progress);
+  loading.done();
+}
+
 int check(const std::string& path) {
   end_on_signals();
   control::Config config = control::Config::from_file(path);
+  check_captures(config);
   if (control::make_checked_function(config, control::described_ports(config.engine)) && config.ok()) {
     print_summary(config);
     // The file is fine, and may be for another machine.
@@ -54,8 +71,8 @@ void add_check(CLI::App& app, int& status) {
   command->add_option("FILE", *path, "the configuration (TOML)")->required()->type_name("");
   command->footer(
       "Prints one line for each mistake: file, line, key, value and what is allowed.\n"
-      "The file of routes that it names is read too. Ports need not exist; memory that this machine does not have is\n"
-      "said. Exit status: 0 the file is fine, 2 it is not.");
+      "The file of routes and the captures that it names are read too. Ports need not exist; memory that this machine\n"
+      "does not have is said. Exit status: 0 the file is fine, 2 it is not.");
   command->callback([path, &status] { status = check(*path); });
 }
 

@@ -11,8 +11,8 @@ namespace sluice::control {
 class ApiClient {
  public:
   explicit ApiClient(ListenAddress address) : address_(std::move(address)) {}
-  // The body of the answer. Errors: no gateway there (says where it was expected), a server that
-  // is none by its Server header, or what the gateway itself answered.
+  // The body of the answer. Errors: no gateway there (says where it was expected), a server that is none by its Server
+  // header, or what the gateway itself answered.
   Expected<std::string> get(const std::string& path) const;
   Expected<std::string> post(const std::string& path) const;
 

@@ -16,6 +16,7 @@
 
 #include "base/settings.h"
 #include "engine/options.h"
+#include "engine/tables.h"
 
 namespace sluice::control {
 
@@ -40,6 +41,10 @@ class Config {
   // The diagnostics from the `first`th on, a line each, without a line break at the end: this file's by line, then
   // those of the files that it names.
   std::string mistakes(std::size_t first = 0) const;
+  // Whether the captures that ports read are whole (port/capture_file.h): what is wrong there goes to the diagnostics;
+  // the Error is those lines. One that is not there is passed over: it may be by the time the ports open. `progress`:
+  // asked while a big one is read, which it ends by false. Cost: the files are read.
+  Expected<void> check_captures(const engine::TableProgress& progress = {});
   // For a mistake that is found outside the file's own sections.
   void add_problem(std::string line) { diagnostics_->lines.push_back(std::move(line)); }
   // A refusal that was found after the file was read, by whoever uses its settings: each of its lines with the place in

@@ -7,8 +7,10 @@
 #include <regex>
 
 #include "base/spelling.h"
+#include "control/config.h"
 #include "control/config_sections.h"
 #include "packet/frame_mix.h"
+#include "port/capture_file.h"
 #include "port/device_arguments.h"
 #include "port/pci_device.h"
 #include "port/replay_port.h"
@@ -127,7 +129,7 @@ bool check_captures_apart(Settings& section, const std::string& from, const std:
 
 }  // namespace
 
-void check_device(Settings& section, const std::string& device) {
+void check_device_setting(Settings& section, const std::string& device) {
   static const std::regex pci("([0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7](,.*)?");
   static const std::regex virtual_device("(net|eth)_[a-z0-9_]+(,.*)?");
   if (device.empty() && !section.has("device")) return;  // reported already
@@ -179,6 +181,27 @@ void check_devices_apart(std::vector<Settings>& sections, const std::vector<port
       }
     }
   }
+}
+
+Expected<void> Config::check_captures(const engine::TableProgress& progress) {
+  const std::size_t before = diagnostics_->lines.size();
+  std::vector<Settings> sections = ports();
+  for (std::size_t i = 0; i < engine.ports.size(); ++i) {
+    for (const Capture& capture : captures_of(engine.ports[i].device)) {
+      if (capture.written) continue;
+      port::CaptureProgress look;
+      if (progress) {
+        look = [&](std::uint64_t done, std::uint64_t total) {
+          return progress("reading " + capture.path, done, total);
+        };
+      }
+      if (const auto whole = port::check_capture(capture.path, look); !whole) {
+        sections[i].error("device", whole.error().message);
+      }
+    }
+  }
+  if (diagnostics_->lines.size() > before) return make_error(mistakes(before));
+  return {};
 }
 
 }  // namespace sluice::control

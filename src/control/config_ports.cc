@@ -30,7 +30,7 @@ port::PortOptions read_port(Settings& section) {
     section.error("name", "allowed are 1 to 15 of a-z, 0-9, _ and -");
   }
   port.device = section.required_text("device");
-  check_device(section, port.device);
+  check_device_setting(section, port.device);
   port.queues = static_cast<unsigned>(section.integer("queues", port.queues, 1, 64));
   port.lanes = static_cast<unsigned>(section.integer("lanes", port.queues, 1, 64));
   if (port.lanes < port.queues) {

@@ -10,12 +10,14 @@
 #include <vector>
 
 #include "../tests/support/net_namespace.h"
+#include "../tests/support/pcap_file.h"
 #include "control/config.h"
 #include "control/sample_config.h"
 
 namespace sluice::control {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -155,6 +157,34 @@ TEST(Config, ACaptureThatIsWrittenBelongsToOnePort) {
   EXPECT_EQ(said_of("net_pcap0,tx_pcap=/dev/null", "net_pcap1,tx_pcap=/dev/null"), "") << "holds nothing";
   EXPECT_EQ(said_of("net_pcap0,tx_pcap=" + out, "net_pcap1,tx_pcap=" + out + "2"), "");
   std::filesystem::remove_all(folder);
+}
+
+TEST(Config, ACaptureThatIsCutIsSaidAtItsDevice) {
+  const std::string in = testing::TempDir() + "cut-" + std::to_string(getpid()) + ".pcap";
+  const std::string ports = "[[port]]\nname = \"a\"\ndevice = \"net_pcap0,rx_pcap=" + in +
+                            "0\"\n[[port]]\nname = \"b\"\ndevice = \"net_pcap1,tx_pcap=/dev/null,rx_pcap=" + in +
+                            "\"\n";
+  const auto lines = [&](const engine::TableProgress& progress = {}) {
+    Config config = Config::from_text(with_chain(ports), "r.toml");
+    EXPECT_TRUE(config.ok()) << "read when it is asked for, and not by a reload";
+    const auto checked = config.check_captures(progress);
+    EXPECT_EQ(checked ? "" : checked.error().message, config.mistakes());
+    return config.diagnostics().lines;
+  };
+  EXPECT_THAT(lines(), ElementsAre()) << "neither is there";
+  test::write_pcap(in, {test::Frame(60)});
+  EXPECT_THAT(lines(), ElementsAre());
+  std::filesystem::resize_file(in, 99);
+  EXPECT_THAT(lines(), ElementsAre(AllOf(HasSubstr("r.toml:7: [[port]] device = "),
+                                         HasSubstr(": " + in + ": the file ends inside a packet, at byte 24 "))));
+  const auto stop = [&](std::string_view what, std::size_t done, std::size_t total) {
+    EXPECT_EQ(what, "reading " + in);
+    EXPECT_EQ(done, 0U);
+    EXPECT_EQ(total, 99U);
+    return false;
+  };
+  EXPECT_THAT(lines(stop), ElementsAre(HasSubstr(in + ": interrupted while it was read")));
+  std::filesystem::remove(in);
 }
 
 TEST(Config, GoodDevicesPass) {

@@ -15,7 +15,7 @@ void read_memory(Settings root, port::MemoryOptions& memory);
 // Also checks what one port says against the others.
 void read_ports(Settings& root, std::vector<port::PortOptions>& ports);
 // Whether `device` can be one at all: an address, a kind of virtual device that DPDK has, arguments of a replay.
-void check_device(Settings& section, const std::string& device);
+void check_device_setting(Settings& section, const std::string& device);
 // What two ports, each with its section, would both take: a device, an interface of the kernel (under whichever of its
 // names), an interface as the twin.
 void check_devices_apart(std::vector<Settings>& sections, const std::vector<port::PortOptions>& ports);

@@ -61,6 +61,11 @@ Expected<std::unique_ptr<Gateway>> Gateway::open(Config& config, std::unique_ptr
       return tl::unexpected(free.error());
     }
   }
+  auto captures = config.check_captures(gateway->watch_tables());
+  gateway->loading_.done();
+  if (!captures) {
+    return tl::unexpected(captures.error());
+  }
   auto eal = port::start_eal(config.engine.memory, config.engine.ports);
   if (!eal) {
     return tl::unexpected(eal.error());

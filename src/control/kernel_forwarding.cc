@@ -24,7 +24,10 @@ std::string forwarding_warning(const std::vector<std::string>& twins, const std:
   for (const std::string& twin : twins) {
     if (is_off(root, "net/ipv4/conf/" + twin + "/forwarding")) {
       append(where, ", ", twin);
-      append(settings, " ", "net.ipv4.conf." + twin + ".forwarding=1");
+      // sysctl takes dots for slashes, unless the first separator is a slash.
+      const bool dotted = twin.find('.') != std::string::npos;
+      append(settings, " ",
+             dotted ? "net/ipv4/conf/" + twin + "/forwarding=1" : "net.ipv4.conf." + twin + ".forwarding=1");
     }
   }
   if (!where.empty() && is_off(root, "net/ipv4/ip_forward")) {

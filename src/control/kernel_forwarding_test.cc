@@ -50,6 +50,14 @@ TEST_F(KernelForwarding, SaysWhatIsOffAndWhatToSet) {
                            "net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1");
 }
 
+TEST_F(KernelForwarding, ANameWithADotIsWrittenAsSysctlTakesIt) {
+  set("net/ipv4/conf/sl.10/forwarding", 0);
+  set("net/ipv4/conf/sl-b/forwarding", 0);
+  EXPECT_EQ(forwarding_warning({"sl.10", "sl-b"}, root_.string()),
+            "kernel: IPv4 forwarding is off on sl.10, sl-b" + std::string(rest) +
+                "net/ipv4/conf/sl.10/forwarding=1 net.ipv4.conf.sl-b.forwarding=1");
+}
+
 TEST_F(KernelForwarding, AFamilyThatTheKernelDoesNotHaveIsPassedOver) {
   EXPECT_EQ(warning(), "");
 }

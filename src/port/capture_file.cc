@@ -1,11 +1,11 @@
 #include "port/capture_file.h"
 
-#include <algorithm>
-#include <cstdint>
-#include <cstdio>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstring>
-#include <memory>
-#include <optional>
 #include <vector>
 
 #include "base/file.h"
@@ -13,46 +13,67 @@
 namespace sluice::port {
 namespace {
 
-constexpr std::size_t buffer_bytes = 1 << 18;
+constexpr std::size_t piece_bytes = 256 << 10;
+constexpr std::size_t few_bytes = 16 << 10;         // of a piece where headers are further apart than that
 constexpr std::uint32_t longest_packet = 262144;    // of libpcap: MAXIMUM_SNAPLEN
 constexpr std::uint32_t longest_block = 16U << 20;  // of libpcap's pcapng reader
 constexpr std::uint32_t section_block = 0x0a0d0d0a;
 
-struct Closed {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-
-// A file from its start, with a count of what was taken.
+// A file of which a walk from front to back looks at little. As long as it was when it was opened.
 class Reader {
  public:
-  explicit Reader(const std::string& path) : file_(std::fopen(path.c_str(), "rb")), buffer_(1 << 16) {
-    if (file_) {
-      std::setvbuf(file_.get(), nullptr, _IOFBF, buffer_bytes);
+  Reader(const std::string& path, const CaptureProgress& progress)
+      : file_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)), progress_(progress), piece_(piece_bytes) {
+    struct stat status {};
+    failed_ = file_ < 0 || fstat(file_, &status) != 0;
+    size_ = static_cast<std::uint64_t>(status.st_size);
+  }
+  ~Reader() {
+    if (file_ >= 0) close(file_);
+  }
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  // `bytes` from `at` on, until the next call; null: the file has fewer, failed() or stopped().
+  const std::uint8_t* bytes(std::uint64_t at, std::size_t bytes) {
+    const bool here = at >= begin_ && at + bytes <= begin_ + filled_;
+    if (!here && !fill(at, bytes)) {
+      return nullptr;
     }
+    ++looks_;
+    return piece_.data() + (at - begin_);
   }
-  explicit operator bool() const { return file_ != nullptr; }
-  // Of so many bytes, those that are there.
-  std::size_t read(void* to, std::size_t bytes) {
-    const std::size_t got = std::fread(to, 1, bytes, file_.get());
-    at_ += got;
-    return got;
-  }
-  bool skip(std::size_t bytes) {
-    while (bytes != 0) {
-      const std::size_t piece = read(buffer_.data(), std::min(bytes, buffer_.size()));
-      if (piece == 0) {
-        return false;
-      }
-      bytes -= piece;
-    }
-    return true;
-  }
-  std::uint64_t at() const { return at_; }
+  std::uint64_t size() const { return size_; }
+  bool failed() const { return failed_; }
+  bool stopped() const { return stopped_; }
 
  private:
-  std::unique_ptr<std::FILE, Closed> file_;
-  std::vector<char> buffer_;
-  std::uint64_t at_ = 0;
+  bool fill(std::uint64_t at, std::size_t bytes) {
+    stopped_ = stopped_ || (progress_ && !progress_(at, size_));
+    if (failed_ || stopped_ || at + bytes > size_) {
+      return false;
+    }
+    const std::size_t wanted = at - begin_ > looks_ * few_bytes ? few_bytes : piece_bytes;
+    looks_ = 0;
+    begin_ = at;
+    filled_ = 0;
+    while (filled_ < wanted) {
+      const ssize_t got = pread(file_, piece_.data() + filled_, wanted - filled_, static_cast<off_t>(at + filled_));
+      failed_ = got < 0 && errno != EINTR;
+      if (failed_ || got == 0) {
+        break;
+      }
+      filled_ += got > 0 ? static_cast<std::size_t>(got) : 0;
+    }
+    return filled_ >= bytes;
+  }
+
+  const int file_;
+  const CaptureProgress& progress_;
+  std::vector<std::uint8_t> piece_;
+  std::uint64_t size_ = 0, begin_ = 0;  // of the file; where the piece begins
+  std::size_t filled_ = 0, looks_ = 0;  // bytes of the piece; how often the walk looked at it
+  bool failed_ = false, stopped_ = false;
 };
 
 std::uint32_t word(const void* bytes, bool swapped) {
@@ -63,55 +84,64 @@ std::uint32_t word(const void* bytes, bool swapped) {
 
 // What was found where the walk ended.
 struct Found {
-  std::uint64_t packets = 0, begin = 0;  // whole ones; of the one that is not
-  std::optional<std::uint32_t> length;   // that it cannot have
-  bool whole = true;
+  std::uint64_t packets = 0, begin = 0;  // whole ones; of what is not
+  std::string wrong;                     // empty: nothing
 };
 
-// Behind the file's header of 24 bytes, of which the first four have been read.
 Found walk_pcap(Reader& in, bool swapped) {
+  constexpr std::size_t file_header = 24;
+  constexpr std::size_t packet_header = 16;
+  const std::string inside = "the file ends inside a packet";
   Found found;
-  found.whole = in.skip(20);
-  while (found.whole) {
-    std::uint8_t header[16];
-    found.begin = in.at();
-    const std::size_t got = in.read(header, sizeof header);
-    if (got == 0) {
+  if (in.size() < file_header) {
+    found.wrong = inside;
+  }
+  for (std::uint64_t at = file_header; at < in.size(); ++found.packets) {
+    found.begin = at;
+    const std::uint8_t* const header = in.bytes(at, packet_header);
+    const std::uint32_t length = header == nullptr ? 0 : word(header + 8, swapped);
+    at += packet_header + length;
+    if (length > longest_packet) {
+      found.wrong = "a packet has a length of " + std::to_string(length) + " bytes";
       break;
     }
-    const std::uint32_t length = got == sizeof header ? word(header + 8, swapped) : 0;
-    if (length > longest_packet) {
-      found.length = length;
+    if (header == nullptr || at > in.size()) {
+      found.wrong = inside;
+      break;
     }
-    found.whole = got == sizeof header && !found.length && in.skip(length);
-    found.packets += found.whole ? 1 : 0;
   }
   return found;
 }
 
-// Of which the first four bytes have been read: a block's type.
 Found walk_pcapng(Reader& in) {
+  constexpr std::size_t block_header = 12;  // of a section's, with its byte order
   Found found;
   bool swapped = false;
-  std::uint8_t head[12];
-  std::uint32_t type = section_block;
-  std::memcpy(head, &type, sizeof type);
-  std::size_t got = 4 + in.read(head + 4, 8);
-  while (found.whole && got != 0) {
-    type = word(head, swapped);
+  for (std::uint64_t at = 0; at < in.size() && found.wrong.empty();) {
+    found.begin = at;
+    const std::uint8_t* const header = in.bytes(at, block_header);
+    if (header == nullptr) {
+      found.wrong = "the file ends inside a block";
+      break;
+    }
+    const std::uint32_t type = word(header, swapped);
     if (type == section_block) {  // reads alike from either end
-      swapped = word(head + 8, false) == 0x4d3c2b1a;
+      swapped = word(header + 8, false) == 0x4d3c2b1a;
     }
-    const std::uint32_t length = got == sizeof head ? word(head + 4, swapped) : 0;
-    if (got == sizeof head && (length < sizeof head || length > longest_block)) {
-      found.length = length;
+    const std::uint32_t length = word(header + 4, swapped);
+    if (length < block_header || length > longest_block) {
+      found.wrong = "a block has a length of " + std::to_string(length) + " bytes";
+      break;
     }
-    found.whole = got == sizeof head && !found.length && in.skip(length - sizeof head);
-    const bool is_packet = type == 2 || type == 3 || type == 6;  // packet (obsolete), simple, enhanced
-    found.packets += found.whole && is_packet ? 1 : 0;
-    if (found.whole) {
-      found.begin = in.at();
-      got = in.read(head, sizeof head);
+    at += length;
+    const std::uint8_t* const trailer = in.bytes(at - sizeof length, sizeof length);
+    if (trailer == nullptr) {
+      found.wrong = "the file ends inside a block";
+    } else if (const std::uint32_t again = word(trailer, swapped); again != length) {
+      found.wrong = "a block has a length of " + std::to_string(length) + " bytes in front and " +
+                    std::to_string(again) + " at its end";
+    } else if (type == 2 || type == 3 || type == 6) {  // packet (obsolete), simple, enhanced
+      ++found.packets;
     }
   }
   return found;
@@ -119,28 +149,29 @@ Found walk_pcapng(Reader& in) {
 
 }  // namespace
 
-Expected<void> check_capture(const std::string& path) {
+Expected<void> check_capture(const std::string& path, const CaptureProgress& progress) {
   if (!check_regular_file(path)) {
     return {};
   }
-  Reader in(path);
-  std::uint32_t magic = 0;
-  if (!in || in.read(&magic, sizeof magic) != sizeof magic) {
-    return {};
-  }
+  Reader in(path, progress);
+  const std::uint8_t* const front = in.bytes(0, sizeof(std::uint32_t));
+  const std::uint32_t magic = front == nullptr ? 0 : word(front, false);
   const bool swapped = magic == 0xd4c3b2a1 || magic == 0x4d3cb2a1;
-  if (magic != section_block && magic != 0xa1b2c3d4 && magic != 0xa1b23c4d && !swapped) {
+  Found found;
+  if (magic == section_block) {
+    found = walk_pcapng(in);
+  } else if (magic == 0xa1b2c3d4 || magic == 0xa1b23c4d || swapped) {
+    found = walk_pcap(in, swapped);
+  }
+  if (in.stopped()) {
+    return make_error(path + ": interrupted while it was read");
+  }
+  if (in.failed() || found.wrong.empty()) {
     return {};
   }
-  const Found found = magic == section_block ? walk_pcapng(in) : walk_pcap(in, swapped);
-  if (found.whole) {
-    return {};
-  }
-  const std::string wrong = found.length ? "a packet has a length of " + std::to_string(*found.length) + " bytes"
-                                         : "the file ends inside a packet";
-  return make_error(path + ": " + wrong + ", at byte " + std::to_string(found.begin) + " behind " +
-                    std::to_string(found.packets) + " whole ones: capture it again, or write those to a file of " +
-                    "their own (tcpdump -r FILE -w OTHER)");
+  return make_error(path + ": " + found.wrong + ", at byte " + std::to_string(found.begin) + " behind " +
+                    std::to_string(found.packets) + (found.packets == 1 ? " whole packet" : " whole packets") +
+                    ": capture it again, or write what is whole to a file of its own (tcpdump -r FILE -w OTHER)");
 }
 
 }  // namespace sluice::port

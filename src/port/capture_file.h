@@ -2,18 +2,23 @@
 // which looks like the end of the file.
 //
 // Formats: pcap (of either byte order, microseconds or nanoseconds) and pcapng. Thread-safety: any thread. Cost: the
-// file is read once, through a buffer.
+// headers are read, in pieces of 256 KB; what of long packets (64 KB, say) lies between pieces is not.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 
 #include "base/error.h"
 
 namespace sluice::port {
 
-// An Error, one line that begins with the path, when the file ends inside a packet or what leads a packet cannot be a
-// length: how many whole packets are before it, and at which byte it begins. Nothing about a file that cannot be read,
-// is no regular one or has another format: that its reader says.
-Expected<void> check_capture(const std::string& path);
+// Told before each piece how many of how many bytes are checked. False: stop, which is an Error then.
+using CaptureProgress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
+
+// An Error, one line that begins with the path, when the file ends inside a packet (pcapng: a block), or what leads one
+// (pcapng: or what ends it) cannot be its length: how many whole packets are before it, and at which byte it begins.
+// Nothing about a file that cannot be read, is no regular one or has another format: that its reader says.
+Expected<void> check_capture(const std::string& path, const CaptureProgress& progress = {});
 
 }  // namespace sluice::port

@@ -15,11 +15,10 @@ struct EalReport {
 };
 
 // Once per process, from the control thread. DPDK's log, its first lines too, becomes part of ours (dpdk_log.h).
-// Hugepages when `memory` allows them and enough are free; otherwise
-// ordinary pages
-// ("--no-huge"), which every port works with. Drivers come from DPDK's own folder, from SLUICE_PMD_DIR, or from ../pmds
-// beside the program. Errors: less memory available than `memory` asks for, too few hugepages with hugepages =
-// "require" (says how many are missing and how to get them), missing privilege, an EAL that does not start.
+// Hugepages when `memory` allows them and enough are free; otherwise ordinary pages ("--no-huge"), which every port
+// works with. Drivers come from DPDK's own folder, from SLUICE_PMD_DIR, or from ../pmds beside the program. Errors:
+// less memory available than `memory` asks for, too few hugepages with hugepages = "require" (says how many are missing
+// and how to get them), missing privilege, an EAL that does not start.
 Expected<EalReport> start_eal(const MemoryOptions& memory, const std::vector<PortOptions>& ports);
 void stop_eal();
 

@@ -17,7 +17,6 @@
 #include <cstring>
 #include <fstream>
 
-#include "port/capture_file.h"
 #include "port/device_arguments.h"
 #include "port/interface_request.h"
 #include "port/tap_holder.h"
@@ -250,11 +249,6 @@ Expected<void> check_device(const PortOptions& port, const MemoryOptions& memory
   }
   if (is_driver(port.device, "net_af_xdp")) {
     return check_af_xdp(port, memory);
-  }
-  for (const std::string& path : device_arguments(port.device, "rx_pcap")) {
-    if (auto whole = check_capture(path); !whole) {
-      return whole;
-    }
   }
   return is_driver(port.device, "net_tap") ? check_tap(port) : Expected<void>();
 }
