@@ -27,7 +27,8 @@ std::vector<std::string> device_arguments(const std::string& device, const std::
 // queues of af_xdp, the buffers of memif. What the administrator wrote stays as it is.
 std::string complete_arguments(const PortOptions& port, const MemoryOptions& memory);
 
-// What would open and then lose frames, or not open without a word why: frames that do not fit, queues of the interface
+// What would open and then lose frames, or not open without a word why: an interface that is no Ethernet, frames that
+// do not fit, queues of the interface
 // that nobody would read, a TAP that another program has, a capture that is cut inside a packet. The message says what
 // to change. Looks at the interface, so the namespace must be its own.
 Expected<void> check_device(const PortOptions& port, const MemoryOptions& memory);
