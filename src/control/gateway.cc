@@ -180,6 +180,7 @@ Expected<void> Gateway::run() {
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGQUIT);
   sigaddset(&signals, SIGHUP);
   // Blocked by main() before any thread was made, so that they all arrive here.
   const int signal_fd = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
