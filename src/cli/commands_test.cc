@@ -63,6 +63,7 @@ class Commands : public testing::Test {
     int status = -1;
     add_bench(app, status);
     add_check(app, status);
+    add_run(app, status);
     add_ctl(app, status);
     add_top(app, status);
     testing::internal::CaptureStdout();
@@ -143,6 +144,10 @@ TEST_F(Commands, BadInputIsStatusTwo) {
   EXPECT_EQ(sluice({"top", "--interval", "1"}), 2);
   EXPECT_THAT(err_, HasSubstr("allowed is \"100ms\" to \"3600s\""));
   EXPECT_EQ(sluice({"check"}), 2);
+  for (const char* command : {"check", "run"}) {
+    EXPECT_EQ(sluice({command, ""}), 2);
+    EXPECT_THAT(err_, StartsWith("sluice: " + std::string(command) + ": FILE is empty: "));
+  }
 }
 
 TEST_F(Commands, ABenchRefusesBadOptionsBeforeItMeasures) {
