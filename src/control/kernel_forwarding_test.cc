@@ -27,7 +27,7 @@ class KernelForwarding : public testing::Test {
     set("net/ipv4/conf/sl-b/forwarding", sl_b);
     set("net/ipv6/conf/all/forwarding", ipv6);
   }
-  std::string warning() const { return forwarding_warning({"sl-a", "sl-b"}, root_.string()); }
+  std::string warning() const { return forwarding_warning(forwarding_off({"sl-a", "sl-b"}, root_.string())); }
 
   std::filesystem::path root_ =
       std::filesystem::path(testing::TempDir()) / ("kernel_forwarding-" + std::to_string(getpid()));
