@@ -118,7 +118,7 @@ TEST(RoutesReport, ShowsNextHopsAndWhatIsLeftOut) {
             "192.0.2.0/24  blackhole  -                                                      0  static\n"
             "192.0.3.0/24  unicast    on left                                           static  static\n"
             "192.0.4.0/24  unicast    10.9.9.9 (gateway not on-link)                    static  static\n"
-            "192.0.5.0/24  unicast    10.1.1.3 on left (no link address)                    0  static\n"
+            "192.0.5.0/24  unicast    10.1.1.3 on left (no link address)                     0  static\n"
             "5 of 7 routes; --limit for more\n");
 }
 

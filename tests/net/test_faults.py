@@ -177,7 +177,7 @@ def test_what_a_twin_that_is_down_does_not_take_is_counted(tmp_path):
         line = r"^  to_host_lost +(\d+)  punted frames of port lan that its twin did not take$"
         assert int(re.search(line, gateway.control("stats"), re.M)[1]) >= lost
         network.router.ip("link set sl-lan up")
-        assert wait_until(lambda: "info port lan: its twin sl-lan is up again" in gateway.log(), 3), gateway.log()
+        assert wait_until(lambda: "info  port lan: its twin sl-lan is up again" in gateway.log(), 3), gateway.log()
         time.sleep(1.2)
         log = gateway.interrupt()
         assert log.count("its twin sl-lan is down, ") == 1 and log.count("is up again") == 1 and "twin sl-wan is" not in log, log
