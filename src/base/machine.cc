@@ -117,6 +117,10 @@ std::uint64_t resident_bytes() {
   return file >> size >> resident ? resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) : 0;
 }
 
+std::string resident_text(bool hugepages) {
+  return std::to_string(resident_bytes() >> 20) + " MB resident" + (hugepages ? " besides the hugepages" : "");
+}
+
 AvailableMemory available_memory(const std::string& root) {
   const std::uint64_t kilobytes = number_of(root + "/proc/meminfo", "MemAvailable:", unlimited >> 10);
   AvailableMemory available{kilobytes << 10, false};

@@ -21,6 +21,9 @@ int numa_node_of_device(const std::string& folder);
 // What this process holds in memory; hugepages are not counted there.
 std::uint64_t resident_bytes();
 
+// "40 MB resident" for people; `hugepages`: that it holds hugepages besides.
+std::string resident_text(bool hugepages);
+
 // What this process may still take without swapping: what the machine has available, or what the memory limits of its
 // control group (of a container, of a systemd unit) and of those above leave, page cache that can go counted as free.
 // Where the kernel says nothing there is no limit; where /sys shows no control groups (under `ip netns exec`), those

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <thread>
 
 namespace sluice {
@@ -41,6 +42,11 @@ TEST(Machine, ADeviceMayHaveNoNode) {
   std::ofstream(folder + "/numa_node") << "-1\n";
   EXPECT_EQ(numa_node_of_device(folder), -1);
   std::filesystem::remove_all(folder);
+}
+
+TEST(Machine, SaysWhatTheResidentMemoryLeavesOut) {
+  EXPECT_TRUE(std::regex_match(resident_text(false), std::regex("[1-9][0-9]* MB resident")));
+  EXPECT_TRUE(std::regex_match(resident_text(true), std::regex("[1-9][0-9]* MB resident besides the hugepages")));
 }
 
 // A tree with /proc and /sys in which 4 GB are available.

@@ -73,7 +73,10 @@ void add_check(CLI::App& app, int& status) {
       "Prints one line for each mistake: file, line, key, value and what is allowed.\n"
       "The file of routes and the captures that it names are read too. Ports need not exist; memory that this machine\n"
       "does not have is said. Exit status: 0 the file is fine, 2 it is not.");
-  command->callback([path, &status] { status = check(*path); });
+  command->callback([path, &status] {
+    require_file(*path);
+    status = check(*path);
+  });
 }
 
 }  // namespace sluice::cli

@@ -64,4 +64,10 @@ void explain_mistakes(CLI::App& app) {
   app.failure_message(explain);
 }
 
+void require_file(const std::string& path) {
+  if (path.empty()) {
+    throw CLI::ValidationError("FILE is empty", CLI::ExitCodes::ValidationError);
+  }
+}
+
 }  // namespace sluice::cli

@@ -10,6 +10,9 @@ namespace sluice::cli {
 // other with the command whose --help lists what it takes.
 void explain_mistakes(CLI::App& app);
 
+// For a command's callback: an empty FILE (a shell variable that is not set, say) is a mistake on the command line.
+void require_file(const std::string& path);
+
 // sluice run FILE: the gateway itself.
 void add_run(CLI::App& app, int& status);
 // sluice bench NAME: measures this machine and the gateway on it.

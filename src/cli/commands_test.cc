@@ -63,6 +63,7 @@ class Commands : public testing::Test {
     int status = -1;
     add_bench(app, status);
     add_check(app, status);
+    add_run(app, status);
     add_ctl(app, status);
     add_top(app, status);
     testing::internal::CaptureStdout();
@@ -143,6 +144,10 @@ TEST_F(Commands, BadInputIsStatusTwo) {
   EXPECT_EQ(sluice({"top", "--interval", "1"}), 2);
   EXPECT_THAT(err_, HasSubstr("allowed is \"100ms\" to \"3600s\""));
   EXPECT_EQ(sluice({"check"}), 2);
+  for (const char* command : {"check", "run"}) {
+    EXPECT_EQ(sluice({command, ""}), 2);
+    EXPECT_THAT(err_, StartsWith("sluice: " + std::string(command) + ": FILE is empty: "));
+  }
 }
 
 TEST_F(Commands, ABenchRefusesBadOptionsBeforeItMeasures) {
@@ -205,9 +210,9 @@ TEST(Bench, SaysOnceThatThereIsNoGpu) {
 TEST_F(Commands, AnUnknownCommandIsOneLineWithTheKnownOnes) {
   const std::string ctl = "stats, ports, neighbours, config, metrics, reload, stop, routes\n";
   EXPECT_EQ(sluice({"chekc", "r.toml"}), 2);
-  EXPECT_EQ(err_, "sluice: there is no command 'chekc'; there are bench, check, ctl, top\n");
+  EXPECT_EQ(err_, "sluice: there is no command 'chekc'; there are bench, check, run, ctl, top\n");
   EXPECT_EQ(sluice({}), 2);
-  EXPECT_EQ(err_, "sluice: which command? There are bench, check, ctl, top\n");
+  EXPECT_EQ(err_, "sluice: which command? There are bench, check, run, ctl, top\n");
   EXPECT_EQ(sluice({"ctl", "stat"}), 2);
   EXPECT_EQ(err_, "sluice: there is no command 'ctl stat'; there are " + ctl);
   EXPECT_EQ(sluice({"ctl", "--json"}), 2);

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "cli/text.h"
+#include "control/health.h"
 #include "function/route/control_plane.h"
 
 namespace sluice::cli {
@@ -32,15 +33,21 @@ std::string lost(const Snapshot& s, std::string_view what, std::uint64_t PortSna
 
 std::string next_hop_text(const control::NextHopRow& hop) {
   if (hop.port.empty()) return hop.gateway + " (gateway not on-link)";
-  return (hop.gateway.empty() ? "" : hop.gateway + " ") + "on " + hop.port;
+  return (hop.gateway.empty() ? "" : hop.gateway + " ") + "on " + hop.port + (hop.resolved ? "" : " (no link address)");
 }
 
 }  // namespace
+
+std::string degraded_line(const Snapshot& snapshot, std::string_view label) {
+  const std::string why = control::ailments(snapshot);
+  return why.empty() ? "" : fmt::format("{}{}\n", label, why);
+}
 
 std::string stats_report(const Snapshot& s) {
   const LaneSnapshot sum = control::total(s);
   std::string out = fmt::format("sluice {}, {} ({}) on {}, up {}\n", s.version, fmt::join(s.chain, ","), s.mode,
                                 s.device, clock_text(s.uptime_ns / 1'000'000'000));
+  out += degraded_line(s, "degraded     ");
   out += fmt::format("received     {} frames, {} bytes\ntransmitted  {} frames, {} bytes\n", sum.rx_frames,
                      sum.rx_bytes, sum.tx_frames, sum.tx_bytes);
   out += lost(s, "tx_errors", &PortSnapshot::tx_errors, "transmitted frames that the driver of port",
@@ -49,10 +56,11 @@ std::string stats_report(const Snapshot& s) {
   out += fmt::format("host         {} punted, {} injected\n", sum.punted, sum.injected);
   out += lost(s, "to_host_lost", &PortSnapshot::to_host_lost, "punted frames of port", " that its twin did not take");
   out += lost(s, "from_host_lost", &PortSnapshot::from_host_lost, "frames of the host that port", " did not take");
-  out += fmt::format("dropped      {}\nin flight    {}\n", sum.dropped, sum.in_flight);
+  out += fmt::format("dropped      {}\n", sum.dropped);
   for (const DropSnapshot& drop : s.drops) {
     if (drop.frames != 0) out += fmt::format("  {:<22} {:>12}  {}\n", drop.reason, drop.frames, drop.text);
   }
+  out += fmt::format("in flight    {}\n", sum.in_flight);
   for (const control::IcmpErrorSnapshot& error : s.icmp_errors) {
     out += fmt::format("answered     {} by an ICMP error: {}\n", error.frames, error.reason);
   }

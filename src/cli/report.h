@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "control/snapshot.h"
@@ -9,6 +10,8 @@
 namespace sluice::cli {
 
 std::string stats_report(const control::Snapshot& snapshot);
+// `label` and why the gateway is degraded, as /healthz says it; empty: it is well.
+std::string degraded_line(const control::Snapshot& snapshot, std::string_view label);
 // "up", "down" or "deleted".
 std::string link_text(const control::PortSnapshot& port);
 std::string ports_report(const std::vector<control::PortSnapshot>& ports);

@@ -70,9 +70,25 @@ TEST(StatsReport, SaysWhatCounts) {
   on_cpu.cycle_ns = 0;
   on_cpu.bound_ns = 300'000;
   EXPECT_THAT(stats_report(on_cpu), HasSubstr("; bound 300 us (an estimate for an idle core)\n"));
+  EXPECT_THAT(report, HasSubstr("\ndropped      85\n  no_route"));
+  EXPECT_THAT(report, testing::ContainsRegex("\n  ttl_expired [^\n]*\nin flight    5\n"));
   Snapshot wrong = control::sample_snapshot();
   wrong.conserved = false;
   EXPECT_THAT(stats_report(wrong), HasSubstr("COUNTERS DO NOT ADD UP"));
+}
+
+TEST(Reports, SayWhyTheGatewayIsDegraded) {
+  Snapshot s = control::sample_snapshot();
+  s.devices[1].state = "up";
+  s.forwarding_off.clear();
+  EXPECT_THAT(stats_report(s), Not(HasSubstr("degraded")));
+  EXPECT_THAT(top_report(s, nullptr, {}), Not(HasSubstr("degraded")));
+  s.ports[0].twin_down = true;
+  s.forwarding_off = "IPv6 forwarding is off (sysctl -w x=1)";
+  const std::string why =
+      "port left: its twin twin0 is down (ip link set twin0 up), kernel: IPv6 forwarding is off (sysctl -w x=1)\n";
+  EXPECT_THAT(stats_report(s), HasSubstr("\ndegraded     " + why));
+  EXPECT_THAT(top_report(s, nullptr, {}), HasSubstr("\ndegraded: " + why));
 }
 
 TEST(PortsReport, IsATable) {
@@ -93,7 +109,8 @@ TEST(RoutesReport, ShowsNextHopsAndWhatIsLeftOut) {
   const control::RouteTable table{{{"10.0.0.0/8", "unicast", {{"left", "10.1.1.1", 2}, {"right", "", 1}}, 20, "bgp"},
                                    {"192.0.2.0/24", "blackhole", {}, 0, "static"},
                                    {"192.0.3.0/24", "unicast", {{"left", "", 1}}, 2147483648, "static"},
-                                   {"192.0.4.0/24", "unicast", {{"", "10.9.9.9", 1}}, 2147483648, "static"}},
+                                   {"192.0.4.0/24", "unicast", {{"", "10.9.9.9", 1, false}}, 2147483648, "static"},
+                                   {"192.0.5.0/24", "unicast", {{"left", "10.1.1.3", 1, false}}, 0, "static"}},
                                   7};
   EXPECT_EQ(routes_report(table),
             "PREFIX        KIND       NEXT HOP                                          METRIC  PROTOCOL\n"
@@ -101,7 +118,8 @@ TEST(RoutesReport, ShowsNextHopsAndWhatIsLeftOut) {
             "192.0.2.0/24  blackhole  -                                                      0  static\n"
             "192.0.3.0/24  unicast    on left                                           static  static\n"
             "192.0.4.0/24  unicast    10.9.9.9 (gateway not on-link)                    static  static\n"
-            "4 of 7 routes; --limit for more\n");
+            "192.0.5.0/24  unicast    10.1.1.3 on left (no link address)                     0  static\n"
+            "5 of 7 routes; --limit for more\n");
 }
 
 TEST(NeighboursReport, IsATable) {

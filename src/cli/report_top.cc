@@ -100,7 +100,7 @@ std::string head(const Snapshot& s, const Rates& rates) {
   out += fmt::format("missed deadlines {} ({}/s)   routes {} IPv4, {} IPv6   counters {}\n", sum.misses,
                      short_number(rates.lanes_per_second(&LaneSnapshot::misses)), s.routes.ipv4, s.routes.ipv6,
                      s.conserved ? "add up" : "DO NOT add up");
-  return out;
+  return out + degraded_line(s, "degraded: ");
 }
 
 std::string port_table(const Snapshot& s, const Rates& rates, bool color) {

@@ -61,9 +61,12 @@ void add_run(CLI::App& app, int& status) {
   command->add_option("FILE", *path, "the configuration (TOML)")->required()->type_name("");
   command->footer(
       "Ends with Ctrl-C (in-flight frames are sent first, then a summary is printed), or, when all ports replay\n"
-      "captures, once those are forwarded. Exit status: 0 ok, 1 failed while running, 2 it did not start, 130 (143)\n"
-      "interrupted by Ctrl-C (SIGTERM) before it ran.");
-  command->callback([path, &status] { status = run(*path); });
+      "captures, once those are forwarded. Exit status: 0 ok, 1 failed while running, 2 it did not start, 130 (143,\n"
+      "131) interrupted by Ctrl-C (SIGTERM, SIGQUIT) before it ran.");
+  command->callback([path, &status] {
+    require_file(*path);
+    status = run(*path);
+  });
 }
 
 }  // namespace sluice::cli

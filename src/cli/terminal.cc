@@ -22,6 +22,7 @@ void catch_signals(void (*handler)(int)) {
   action.sa_handler = handler;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGQUIT, &action, nullptr);
 }
 
 winsize size() {

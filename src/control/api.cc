@@ -1,9 +1,11 @@
 #include "control/api.h"
 
 #include <httplib.h>
+#include <netdb.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <charconv>
@@ -14,6 +16,7 @@
 #include <thread>
 
 #include "base/spelling.h"
+#include "control/health.h"
 #include "control/metrics.h"
 #include "control/snapshot_json.h"
 
@@ -55,30 +58,8 @@ Expected<RouteQuery> read_query(const httplib::Request& request) {
   return query;
 }
 
-// Of one port, with what to do; empty: all is well.
-std::string ailments(const PortSnapshot& port) {
-  std::string all;
-  if (port.twin_deleted) {
-    all = "port " + port.name + ": its twin " + port.twin + " was deleted (restart sluice)";
-  } else if (port.twin_down) {
-    all = "port " + port.name + ": its twin " + port.twin + " is down (ip link set " + port.twin + " up)";
-  }
-  if (port.interface_deleted) {
-    all += (all.empty() ? "" : ", ") + ("port " + port.name + ": its interface was deleted (restart sluice)");
-  }
-  return all;
-}
-
 nlohmann::json health(const Snapshot& snapshot) {
-  std::string why;
-  const auto add = [&why](const std::string& ailment) {
-    why += (why.empty() || ailment.empty() ? "" : ", ") + ailment;
-  };
-  for (const DeviceSnapshot& device : snapshot.devices) {
-    if (device.state != "up") add("device " + device.name + " is " + device.state);
-  }
-  for (const PortSnapshot& port : snapshot.ports) add(ailments(port));
-  if (!snapshot.conserved) add("counters do not add up");
+  const std::string why = ailments(snapshot);
   if (why.empty()) return {{"status", "ok"}};
   return {{"status", "degraded"}, {"why", why}};
 }
@@ -96,6 +77,29 @@ bool read_body(const httplib::Request& request, const httplib::ContentReader& bo
 void set_socket_options(socket_t socket) {
   const int yes = 1;
   setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+}
+
+Expected<ListenAddress> address_of(const ApiOptions& options) {
+  auto address = parse_listen(options.listen);
+  if (!address) return make_error("[api] listen = \"" + options.listen + "\": " + address.error().message);
+  return address;
+}
+
+// `why`: errno; 0: not known.
+tl::unexpected<Error> cannot_listen(const ListenAddress& address, int why) {
+  return make_error("[api] listen = \"" + address.str() +
+                    "\": " + (why == 0 ? "cannot listen there" : std::strerror(why)) +
+                    (why == EADDRINUSE ? " (is another sluice running?)" : ""));
+}
+
+// What bind(2) says to a socket like the API's: 0 or errno.
+int try_to_bind(const addrinfo& to) {
+  const int fd = socket(to.ai_family, to.ai_socktype | SOCK_CLOEXEC, to.ai_protocol);
+  if (fd < 0) return errno;
+  set_socket_options(fd);
+  const int why = bind(fd, to.ai_addr, to.ai_addrlen) == 0 ? 0 : errno;
+  close(fd);
+  return why;
 }
 
 class HttpApi final : public Api {
@@ -127,10 +131,7 @@ class HttpApi final : public Api {
                       : server_.bind_to_port(address_.host, port) ? port
                                                                   : -1;
     if (bound < 0) {
-      const int why = errno;
-      return make_error("[api] listen = \"" + address_.str() +
-                        "\": " + (why == 0 ? "cannot listen there" : std::strerror(why)) +
-                        (why == EADDRINUSE ? " (is another sluice running?)" : ""));
+      return cannot_listen(address_, errno);
     }
     address_.port = bound;
     sigset_t all;
@@ -274,9 +275,27 @@ class HttpApi final : public Api {
 
 }  // namespace
 
+Expected<void> Api::check_address(const ApiOptions& options) {
+  if (options.listen.empty()) return {};
+  const auto address = address_of(options);
+  if (!address) return tl::unexpected(address.error());
+  addrinfo hints{};
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(address->host.c_str(), std::to_string(address->port).c_str(), &hints, &found) != 0) {
+    return cannot_listen(*address, 0);
+  }
+  // "localhost" has several; the API takes the first that it gets.
+  int why = EADDRNOTAVAIL;
+  for (const addrinfo* one = found; one != nullptr && why != 0; one = one->ai_next) why = try_to_bind(*one);
+  freeaddrinfo(found);
+  return why == 0 ? Expected<void>() : cannot_listen(*address, why);
+}
+
 Expected<std::unique_ptr<Api>> Api::start(const ApiOptions& options, StatsSource& source) {
-  auto address = parse_listen(options.listen);
-  if (!address) return make_error("[api] listen = \"" + options.listen + "\": " + address.error().message);
+  auto address = address_of(options);
+  if (!address) return tl::unexpected(address.error());
   auto api = std::make_unique<HttpApi>(options, std::move(*address), source);
   if (auto running = api->run(); !running) return tl::unexpected(running.error());
   return api;

@@ -42,6 +42,9 @@ class StatsSource {
 
 class Api {
  public:
+  // The Error of start() when the address is in use or not of this machine at this moment; nothing when there is to be
+  // no API. Connections are refused before and after.
+  static Expected<void> check_address(const ApiOptions& options);
   // `options.listen` must not be empty. `source` outlives the Api. An Error when the address is in use or not of this
   // machine.
   static Expected<std::unique_ptr<Api>> start(const ApiOptions& options, StatsSource& source);

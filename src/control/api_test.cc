@@ -181,10 +181,14 @@ TEST_F(ApiTest, UnknownPathsAndMethodsNameTheKnownOnes) {
 }
 
 TEST_F(ApiTest, HealthSaysWhatIsWrong) {
+  source_.value.forwarding_off.clear();
   EXPECT_EQ(*get("/healthz"), "{\"status\":\"degraded\",\"why\":\"device cuda:0 is down\"}\n");
   const auto degraded = [](const std::string& why) { return R"({"status":"degraded","why":")" + why + "\"}\n"; };
   source_.value.devices[1].state = "up";
   EXPECT_EQ(*get("/healthz"), "{\"status\":\"ok\"}\n");
+  source_.value.forwarding_off = "IPv4 forwarding is off on twin0 (sysctl -w net.ipv4.ip_forward=1)";
+  EXPECT_EQ(*get("/healthz"), degraded("kernel: " + source_.value.forwarding_off));
+  source_.value.forwarding_off.clear();
   source_.value.ports[0].twin_down = true;
   EXPECT_EQ(*get("/healthz"), degraded("port left: its twin twin0 is down (ip link set twin0 up)"));
   source_.value.ports[0].twin_deleted = true;
@@ -195,6 +199,22 @@ TEST_F(ApiTest, HealthSaysWhatIsWrong) {
   EXPECT_EQ(*get("/healthz"), degraded("device cuda:0 is down, port left: its twin twin0 was deleted (restart sluice), "
                                        "port left: its interface was deleted (restart sluice), port right: its "
                                        "interface was deleted (restart sluice), counters do not add up"));
+}
+
+TEST_F(ApiTest, AnAddressThatIsTakenIsFoundBeforeAnythingElse) {
+  const std::string taken = api_->address().str();
+  const Expected<void> refused = Api::check_address({taken, false});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message,
+            "[api] listen = \"" + taken + "\": Address already in use (is another sluice running?)");
+  const auto started = Api::start({taken, false}, source_);
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().message, refused.error().message);
+  EXPECT_FALSE(Api::check_address({"192.0.2.1:9230", true})) << "not of this machine";
+  api_.reset();
+  EXPECT_TRUE(Api::check_address({taken, false}));
+  EXPECT_TRUE(Api::check_address({"127.0.0.1:0", false}));
+  EXPECT_TRUE(Api::check_address({"", false}));
 }
 
 TEST_F(ApiTest, WhatAWebPageCouldSendIsRefused) {

@@ -29,6 +29,7 @@ namespace sluice::control {
 namespace {
 
 constexpr int tick_ms = 200;
+constexpr std::chrono::seconds between_looks_at_host{1};
 
 // Reads a capture to its end; where the port sends to, a file or an interface, does not matter.
 bool reads_capture(const port::PortOptions& port) {
@@ -56,6 +57,10 @@ Gateway::Gateway(Config& config)
 Expected<std::unique_ptr<Gateway>> Gateway::open(Config& config, std::unique_ptr<engine::Function> checked) {
   std::unique_ptr<Gateway> gateway(new Gateway(config));
   gateway->wake_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  // Before what takes long: the address is free, or all of it would be for nothing.
+  if (auto free = Api::check_address(config.api); !free) {
+    return tl::unexpected(free.error());
+  }
   if (!config.allow_busy_cores) {
     if (auto free = check_cores_are_free(config.engine); !free) {
       return tl::unexpected(free.error());
@@ -88,7 +93,7 @@ Expected<std::unique_ptr<Gateway>> Gateway::open(Config& config, std::unique_ptr
     }
     gateway->api_ = std::move(*api);
   }
-  spdlog::info("{} MB resident", resident_bytes() >> 20);
+  spdlog::info("{}", resident_text(eal->hugepages));
   return gateway;
 }
 
@@ -109,6 +114,9 @@ Expected<void> Gateway::open_engine(engine::Function& checked) {
   engine_ = std::move(*engine);
   for (const std::string& note : engine_->notes()) {
     spdlog::info("{}", note);
+  }
+  for (const std::string& twin : engine_->host_path().twin_names()) {
+    twin_links_.push_back(twin.empty() ? nullptr : std::make_unique<port::KernelLink>(twin));
   }
   routing_ = engine_->function().routing();
   if (routing_ != nullptr) {
@@ -140,11 +148,8 @@ Expected<void> Gateway::open_mirror() {
   if (options.twins.empty() || !routing_->follows_kernel()) {
     return {};
   }
-  std::vector<std::string> names;
-  std::ranges::transform(options.twins, std::back_inserter(names), &MirrorOptions::Twin::name);
-  if (const std::string warning = forwarding_warning(names); !warning.empty()) {
-    spdlog::warn("{}", warning);
-  }
+  std::ranges::transform(options.twins, std::back_inserter(mirrored_twins_), &MirrorOptions::Twin::name);
+  look_at_forwarding();
   options.progress = [this](std::string_view what, std::size_t count) {
     return loading_.step("kernel: " + std::string(what), count, 0);
   };
@@ -185,6 +190,7 @@ Expected<void> Gateway::run() {
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGQUIT);
   sigaddset(&signals, SIGHUP);
   // Blocked by main() before any thread was made, so that they all arrive here.
   const int signal_fd = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
@@ -207,7 +213,7 @@ Expected<void> Gateway::run() {
       if (mirror_) {
         result = mirror_->tick(now).and_then([this] { return resolve_gateways(); });
       }
-      tick();
+      tick(now);
       if (reads_captures_ && captures_done()) {
         spdlog::info("the captures are forwarded");
         break;
@@ -304,8 +310,33 @@ void Gateway::look_at_mirror() {
   mirror_stats_ = stats;
 }
 
-void Gateway::tick() {
+void Gateway::look_at_twins() {
+  std::vector<HostLog::Twin> twins;
+  for (std::size_t i = 0; i < twin_links_.size(); ++i) {
+    // In this order: one that is deleted between the two is not taken for one that is down.
+    if (const bool down = twin_links_[i] && !twin_links_[i]->enabled(); twin_links_[i] && !twin_links_[i]->deleted()) {
+      twins.push_back({config_.engine.ports[i].name, engine_->host_path().twin_names()[i], down});
+    }
+  }
+  host_log_.look(twins);
+}
+
+void Gateway::look_at_forwarding() {
+  const ForwardingOff off = forwarding_off(mirrored_twins_);
+  host_log_.look(off);
+  const std::lock_guard lock(mirror_stats_mutex_);
+  forwarding_off_ = off;
+}
+
+void Gateway::tick(std::chrono::steady_clock::time_point now) {
   watch_links();
+  if (now >= next_look_at_host_) {
+    next_look_at_host_ = now + between_looks_at_host;
+    look_at_twins();
+    if (mirror_) {
+      look_at_forwarding();
+    }
+  }
   if (routing_ == nullptr || !mirror_) {
     return;
   }
@@ -346,6 +377,9 @@ Snapshot Gateway::snapshot() {
   {
     const std::lock_guard mirror_lock(mirror_stats_mutex_);
     snapshot.mirror = mirror_snapshot(mirror_stats_);
+    if (!forwarding_off_.what.empty()) {
+      snapshot.forwarding_off = forwarding_off_.what + " (sysctl -w " + forwarding_off_.settings + ")";
+    }
   }
   const Loading::State loading = loading_.state();
   snapshot.loading = {loading.what, loading.done, loading.total};

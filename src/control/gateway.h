@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "control/api.h"
 #include "control/config.h"
+#include "control/host_log.h"
 #include "control/loading.h"
 #include "control/netlink/mirror.h"
 #include "control/netlink/mirror_log.h"
@@ -21,6 +22,7 @@
 #include "engine/engine.h"
 #include "engine/tables.h"
 #include "function/routing.h"
+#include "port/kernel_link.h"
 
 namespace sluice::control {
 
@@ -32,8 +34,8 @@ class Gateway : public StatsSource {
   static Expected<std::unique_ptr<Gateway>> open(Config& config, std::unique_ptr<engine::Function> checked);
   ~Gateway() override;
 
-  // Forwards until stop(), SIGINT or SIGTERM, or, when every port is one of net_pcap and a capture is all there is to
-  // read, until all of it is forwarded; then ends cleanly: in-flight batches finish, ports close.
+  // Forwards until stop(), SIGINT, SIGTERM or SIGQUIT, or, when every port is one of net_pcap and a capture is all
+  // there is to read, until all of it is forwarded; then ends cleanly: in-flight batches finish, ports close.
   Expected<void> run();
 
   Snapshot snapshot() override;
@@ -56,7 +58,9 @@ class Gateway : public StatsSource {
   bool ends(int signal_fd);
   void watch_links();
   void look_at_mirror();
-  void tick();
+  void look_at_twins();
+  void look_at_forwarding();
+  void tick(std::chrono::steady_clock::time_point now);
   Expected<void> resolve_gateways();
   bool captures_done();
 
@@ -66,6 +70,7 @@ class Gateway : public StatsSource {
   function::Routing* routing_ = nullptr;  // null: the chain does not forward by routes
   std::unique_ptr<NetlinkMirror> mirror_;
   MirrorLog mirror_log_;
+  HostLog host_log_;
   std::unique_ptr<Api> api_;
   Loading loading_;
   std::mutex reload_mutex_;
@@ -77,9 +82,13 @@ class Gateway : public StatsSource {
   std::uint64_t last_rx_ = 0;
   unsigned quiet_ticks_ = 0;
   std::mutex mirror_stats_mutex_;
-  MirrorStats mirror_stats_;   // as of the last tick, for the API's threads
-  std::vector<bool> link_up_;  // by port, as of the last tick
-  std::vector<bool> deleted_;  // the interface under it; by port
+  MirrorStats mirror_stats_;                                   // as of the last tick, for the API's threads
+  ForwardingOff forwarding_off_;                               // as of the last look, for them too
+  std::vector<bool> link_up_;                                  // by port, as of the last tick
+  std::vector<bool> deleted_;                                  // the interface under it; by port
+  std::vector<std::unique_ptr<port::KernelLink>> twin_links_;  // by port; null: no twin
+  std::vector<std::string> mirrored_twins_;
+  std::chrono::steady_clock::time_point next_look_at_host_;
 };
 
 }  // namespace sluice::control

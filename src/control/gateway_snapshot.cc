@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
+#include <utility>
 
 #include "device/name.h"
 
@@ -208,11 +210,16 @@ RouteTable list_routes(const function::RouteTable& table, const engine::PortTabl
   RouteTable result;
   const auto routes =
       table.list([&](const packet::IpPrefix& prefix) { return query.matches(prefix); }, query.limit, result.matching);
+  std::set<std::pair<function::PortIndex, packet::IpAddress>> unresolved;
+  for (const function::AdjacencyTable::Gateway& gateway : table.gateways()) {
+    if (!gateway.resolved) unresolved.emplace(gateway.port, gateway.address);
+  }
   for (const function::Route& route : routes) {
     RouteRow row{route.prefix.str(), kind_name(route.kind), {}, route.metric, protocol_name(route.protocol)};
     for (const function::NextHop& hop : route.next_hops) {
-      row.next_hops.push_back({hop.port < ports.size() ? ports[hop.port].name : "",
-                               hop.gateway.empty() ? "" : hop.gateway.str(), hop.weight});
+      const bool on_link = hop.port < ports.size();
+      row.next_hops.push_back({on_link ? ports[hop.port].name : "", hop.gateway.empty() ? "" : hop.gateway.str(),
+                               hop.weight, on_link && !unresolved.contains({hop.port, hop.gateway})});
     }
     result.routes.push_back(std::move(row));
   }

@@ -40,6 +40,38 @@ TEST(ReadConsistent, FramesThatAreMissingStayMissing) {
   EXPECT_FALSE(read_consistent([] { return stats_of(2, 1); }, 0, stats));
 }
 
+TEST(ListRoutes, MarksNextHopsWithoutALinkAddress) {
+  auto fib = lookup::Fib::create({.name = "listed", .max_routes4 = 16, .max_routes6 = 16});
+  ASSERT_TRUE(fib) << fib.error().message;
+  function::AdjacencyTable adjacencies;
+  function::RouteTable table(**fib, adjacencies, 2);
+  const auto add = [&](const char* prefix, std::vector<function::NextHop> hops) {
+    ASSERT_TRUE(
+        table.add_route({*packet::IpPrefix::parse(prefix), function::RouteKind::unicast, std::move(hops), 0, 4}));
+  };
+  const auto via = [](const char* gateway, function::PortIndex port = function::AdjacencyTable::any_port) {
+    return function::NextHop{port, *packet::IpAddress::parse(gateway), 1};
+  };
+  add("10.2.0.0/24", {{1, {}, 1}});
+  add("20.0.0.0/8", {via("10.2.0.2"), via("10.2.0.3", 1)});
+  add("30.0.0.0/8", {via("10.9.9.9")});
+  const auto listed = [&] {
+    const engine::PortTable ports({{"lan", {}}, {"wan", {}}});
+    std::string text;
+    for (const RouteRow& row : list_routes(table, ports, {}).routes) {
+      for (const NextHopRow& hop : row.next_hops) {
+        text += hop.gateway + " on " + hop.port + (hop.resolved ? ", " : " unresolved, ");
+      }
+    }
+    return text;
+  };
+  EXPECT_EQ(listed(), " on wan, 10.2.0.2 on wan unresolved, 10.2.0.3 on wan unresolved, 10.9.9.9 on  unresolved, ");
+  ASSERT_TRUE(table.add_neighbour(1, *packet::IpAddress::parse("10.2.0.3"), {{2, 0, 0, 0, 0, 3}}));
+  EXPECT_EQ(listed(), " on wan, 10.2.0.2 on wan unresolved, 10.2.0.3 on wan, 10.9.9.9 on  unresolved, ");
+  ASSERT_TRUE(table.add_neighbour(1, *packet::IpAddress::parse("10.2.0.2"), {{2, 0, 0, 0, 0, 2}}));
+  EXPECT_EQ(listed(), " on wan, 10.2.0.2 on wan, 10.2.0.3 on wan, 10.9.9.9 on  unresolved, ");
+}
+
 TEST(NeedsRestart, NamesEachSettingThatOnlyAStartReads) {
   const std::string base = "[engine]\nchain = [\"route\"]\n";
   const std::string port = "[[port]]\nname = \"a\"\ndevice = \"net_null0\"\n";

@@ -18,7 +18,7 @@ void append(std::string& list, const std::string& separator, const std::string& 
 
 }  // namespace
 
-std::string forwarding_warning(const std::vector<std::string>& twins, const std::string& root) {
+ForwardingOff forwarding_off(const std::vector<std::string>& twins, const std::string& root) {
   std::string where;
   std::string settings;
   for (const std::string& twin : twins) {
@@ -38,11 +38,15 @@ std::string forwarding_warning(const std::vector<std::string>& twins, const std:
     append(what, ", ", "IPv6 forwarding is off");
     append(settings, " ", "net.ipv6.conf.all.forwarding=1");
   }
-  return what.empty() ? ""
-                      : "kernel: " + what +
-                            ": it will not forward or answer what the fast path leaves to it (first packets to a "
-                            "neighbour, traceroute, path MTU, no route): sysctl -w " +
-                            settings;
+  return {what, settings};
+}
+
+std::string forwarding_warning(const ForwardingOff& off) {
+  return off.what.empty() ? ""
+                          : "kernel: " + off.what +
+                                ": it will not forward or answer what the fast path leaves to it (first packets to a "
+                                "neighbour, traceroute, path MTU, no route): sysctl -w " +
+                                off.settings;
 }
 
 }  // namespace sluice::control

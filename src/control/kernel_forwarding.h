@@ -1,7 +1,7 @@
 // Whether the host's kernel forwards at all: a router whose twins it serves leaves to it what the fast path does not
 // do.
 //
-// Any thread. Cost: a file of /proc for each twin and one more.
+// Any thread. Cost of forwarding_off(): a file of /proc for each twin and one more.
 #pragma once
 
 #include <string>
@@ -9,9 +9,16 @@
 
 namespace sluice::control {
 
-// One line that says what will not work and what to set, when IPv4 forwarding is off on a twin (the kernel asks the
-// interface that a packet came in by), or IPv6 forwarding altogether; empty: nothing is off. `root`: where /proc is
-// looked for. A family that the kernel does not have is passed over.
-std::string forwarding_warning(const std::vector<std::string>& twins, const std::string& root = "");
+struct ForwardingOff {
+  std::string what;      // "IPv4 forwarding is off on sl-lan, sl-wan"; empty: nothing is off
+  std::string settings;  // that sysctl -w takes to put it on
+};
+
+// What is off: IPv4 forwarding on a twin (the kernel asks the interface that a packet came in by), or IPv6 forwarding
+// altogether. `root`: where /proc is looked for. A family that the kernel does not have is passed over.
+ForwardingOff forwarding_off(const std::vector<std::string>& twins, const std::string& root = "");
+
+// One line for the log that says what will not work and what to set; empty: nothing is off.
+std::string forwarding_warning(const ForwardingOff& off);
 
 }  // namespace sluice::control

@@ -27,7 +27,7 @@ class KernelForwarding : public testing::Test {
     set("net/ipv4/conf/sl-b/forwarding", sl_b);
     set("net/ipv6/conf/all/forwarding", ipv6);
   }
-  std::string warning() const { return forwarding_warning({"sl-a", "sl-b"}, root_.string()); }
+  std::string warning() const { return forwarding_warning(forwarding_off({"sl-a", "sl-b"}, root_.string())); }
 
   std::filesystem::path root_ =
       std::filesystem::path(testing::TempDir()) / ("kernel_forwarding-" + std::to_string(getpid()));
@@ -53,7 +53,7 @@ TEST_F(KernelForwarding, SaysWhatIsOffAndWhatToSet) {
 TEST_F(KernelForwarding, ANameWithADotIsWrittenAsSysctlTakesIt) {
   set("net/ipv4/conf/sl.10/forwarding", 0);
   set("net/ipv4/conf/sl-b/forwarding", 0);
-  EXPECT_EQ(forwarding_warning({"sl.10", "sl-b"}, root_.string()),
+  EXPECT_EQ(forwarding_warning(forwarding_off({"sl.10", "sl-b"}, root_.string())),
             "kernel: IPv4 forwarding is off on sl.10, sl-b" + std::string(rest) +
                 "net/ipv4/conf/sl.10/forwarding=1 net.ipv4.conf.sl-b.forwarding=1");
 }

@@ -20,7 +20,7 @@ constexpr const char* erase_line = "\r\033[K";
 int waiting_end_signal() {
   sigset_t waiting;
   sigpending(&waiting);
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGQUIT}) {
     if (sigismember(&waiting, signal) == 1) return signal;
   }
   return 0;

@@ -16,7 +16,7 @@
 
 namespace sluice::control {
 
-// SIGINT or SIGTERM when one of them waits for this process, which has them blocked; else 0.
+// SIGINT, SIGTERM or SIGQUIT when one of them waits for this process, which has them blocked; else 0.
 int waiting_end_signal();
 
 class Loading {

@@ -21,6 +21,7 @@ inline Snapshot sample_snapshot() {
   s.overruns = 3;
   s.slow_launches = 9;
   s.away = {{"lanes", 5, 900'000, 400'000}, {"worker", 1, 60'000, 60'000}};
+  s.forwarding_off = "IPv6 forwarding is off (sysctl -w net.ipv6.conf.all.forwarding=1)";
   s.conserved = true;
   s.lanes = {{0, "left", 0, 1, 1000, 64000, 900, 57600, 10, 20, 85, 5, 40, 2, 7, 4, 3},
              {1, "right", 0, -1, 2000, 128000, 2000, 128000, 0, 0, 0, 0, 50, 0, 0, 0, 0}};

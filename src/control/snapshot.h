@@ -115,6 +115,9 @@ struct Snapshot {
   std::uint64_t bound_ns = 0, cycle_ns = 0;  // 0: no cycle, each lane computes on its own core
   std::uint32_t overlap = 1;
   std::uint64_t cycles = 0, late_cycles = 0, overruns = 0, slow_launches = 0;
+  // What of the kernel's forwarding is off, and how to put it on, where it forwards what the fast path leaves to it;
+  // empty: nothing.
+  std::string forwarding_off;
   bool conserved = true;  // the equation above holds, as far as a running gateway can tell
   std::vector<LaneSnapshot> lanes;
   std::vector<PortSnapshot> ports;
@@ -135,6 +138,7 @@ struct NextHopRow {
   std::string port;     // empty: the gateway is not on-link, no port has a link that its address is on
   std::string gateway;  // empty: on the link
   std::uint32_t weight = 1;
+  bool resolved = true;  // false: the gateway's link address is not known, or it is not on-link
 };
 
 struct RouteRow {

@@ -31,9 +31,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(MirrorSnapshot, prefixes, routes
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(LoadingSnapshot, what, done, total)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Snapshot, version, uptime_ns, chain, mode, device, deadline_ns,
                                                 bound_ns, cycle_ns, overlap, cycles, late_cycles, overruns,
-                                                slow_launches, conserved, lanes, ports, drops, icmp_errors, devices,
-                                                away, latency, routes, mirror, loading)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(NextHopRow, port, gateway, weight)
+                                                slow_launches, forwarding_off, conserved, lanes, ports, drops,
+                                                icmp_errors, devices, away, latency, routes, mirror, loading)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(NextHopRow, port, gateway, weight, resolved)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RouteRow, prefix, kind, next_hops, metric, protocol)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RouteTable, routes, matching)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(NeighbourRow, port, address, mac)

@@ -34,10 +34,12 @@ TEST(SnapshotJson, HasEveryMember) {
 }
 
 TEST(SnapshotJson, RoutesReadBackToo) {
-  const RouteTable table{{{"10.0.0.0/8", "unicast", {{"left", "10.1.1.1", 2}, {"right", "", 1}}, 20, "bgp"}}, 7};
+  const RouteTable table{{{"10.0.0.0/8", "unicast", {{"left", "10.1.1.1", 2, false}, {"right", "", 1}}, 20, "bgp"}}, 7};
   const auto back = from_json_text<RouteTable>(to_json_text(table));
   ASSERT_TRUE(back);
   EXPECT_EQ(to_json_text(*back), to_json_text(table));
+  EXPECT_FALSE(back->routes[0].next_hops[0].resolved);
+  EXPECT_TRUE(back->routes[0].next_hops[1].resolved);
 }
 
 TEST(SnapshotJson, AbsentMembersKeepTheirDefault) {

@@ -48,8 +48,11 @@ class Maker {
 
   packet::IpPrefix prefix4() {
     const unsigned length = pick(lengths4);
-    // 1/8 to 223/8: what is announced.
-    const auto address = static_cast<std::uint32_t>(0x0100'0000 + random_() % 0xdf00'0000);
+    // 1/8 to 223/8 without 127/8: what is announced.
+    auto address = static_cast<std::uint32_t>(0x0100'0000 + random_() % 0xdf00'0000);
+    if (address >> 24 == 127) {
+      address ^= 0x4000'0000;
+    }
     return packet::IpPrefix::of(packet::IpAddress::v4(address), length);
   }
 

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <map>
@@ -223,6 +224,9 @@ TEST(MakeRoutes, AreDistinctRepeatableAndSpreadAsInTheInternet) {
   EXPECT_NEAR((by_length[{4, 22}]) / 30'000.0, 0.11, 0.02);
   EXPECT_NEAR((by_length[{6, 48}]) / 10'000.0, 0.46, 0.03);
   EXPECT_NEAR((by_length[{6, 32}]) / 10'000.0, 0.25, 0.03);
+  EXPECT_TRUE(std::ranges::none_of(list.routes, [](const RouteLine& line) {
+    return line.prefix.address.family == 4 && line.prefix.address.bytes[0] == 127;
+  })) << "nobody announces loopback addresses, and the router refuses them";
   const RouteList again = make_routes(30'000, 10'000, 7);
   const RouteList other = make_routes(30'000, 10'000, 8);
   EXPECT_EQ(again.routes[12'345].prefix, list.routes[12'345].prefix);

@@ -74,6 +74,19 @@ bool may_administer_interfaces() {
   return syscall(SYS_capget, &header, sets) != 0 || (sets[0].effective & CAP_TO_MASK(CAP_NET_ADMIN)) != 0;
 }
 
+// The drivers take whatever comes for an Ethernet header.
+Expected<void> check_ethernet(const std::string& interface) {
+  ifreq argument{};
+  if (!interface_request(interface, SIOCGIFHWADDR, argument)) {
+    return make_error("the kernel does not say what kind of interface '" + interface + "' is: " + std::strerror(errno));
+  }
+  const unsigned type = argument.ifr_hwaddr.sa_family;
+  return type == ARPHRD_ETHER
+             ? Expected<void>()
+             : make_error("interface '" + interface + "' is no Ethernet (its ARPHRD type is " + std::to_string(type) +
+                          ", not " + std::to_string(ARPHRD_ETHER) + "): name one that 'ip link' shows as link/ether");
+}
+
 // What a driver on a kernel interface would say in words that name neither.
 Expected<void> check_interface(const PortOptions& port, int domain, const std::string& privilege) {
   const std::string interface = device_argument(port.device, "iface");
@@ -81,6 +94,9 @@ Expected<void> check_interface(const PortOptions& port, int domain, const std::s
     return make_error("there is no interface '" + interface +
                       "' in this network namespace: name one that 'ip link' shows, or start Sluice in the namespace "
                       "that has it (ip netns exec)");
+  }
+  if (auto ethernet = check_ethernet(interface); !ethernet) {
+    return ethernet;
   }
   const int probe = socket(domain, SOCK_RAW | SOCK_CLOEXEC, 0);
   if (probe >= 0) {

@@ -27,9 +27,9 @@ std::vector<std::string> device_arguments(const std::string& device, const std::
 // queues of af_xdp, the buffers of memif. What the administrator wrote stays as it is.
 std::string complete_arguments(const PortOptions& port, const MemoryOptions& memory);
 
-// What would open and then lose frames, or not open without a word why: frames that do not fit, queues of the interface
-// that nobody would read, a TAP that another program has. The message says what to change. Looks at the interface, so
-// the namespace must be its own. Captures: capture_file.h.
+// What would open and then lose frames, or not open without a word why: an interface that is no Ethernet, frames that
+// do not fit, queues of the interface that nobody would read, a TAP that another program has. The message says what to
+// change. Looks at the interface, so the namespace must be its own. Captures: capture_file.h.
 Expected<void> check_device(const PortOptions& port, const MemoryOptions& memory);
 
 // Whether a device has exactly as many transmit queues in use as receive queues: with tap and af_xdp it does not start

@@ -34,6 +34,16 @@ TEST(VirtualDevice, FindsArgumentsByTheirWholeName) {
   EXPECT_EQ(device_argument("net_pcap0,rx_pcap=", "rx_pcap"), "");
 }
 
+TEST(VirtualDevice, RefusesAnInterfaceThatIsNoEthernet) {
+  for (const char* device : {"net_af_packet0,iface=lo", "net_af_xdp0,iface=lo"}) {
+    const auto checked = check_device(port(device), MemoryOptions());
+    ASSERT_FALSE(checked) << device;
+    EXPECT_EQ(checked.error().message,
+              "interface 'lo' is no Ethernet (its ARPHRD type is 772, not 1): name one that 'ip link' shows as "
+              "link/ether");
+  }
+}
+
 TEST(VirtualDevice, AddsWhatFollowsFromTheOtherOptionsAndNothingThatIsThere) {
   struct Case {
     PortOptions options;

@@ -44,6 +44,15 @@ def lost(ports):
             yield f"lost at the ports   {sum(port[key] for port in losers):,} ({each}): {why}"
 
 
+def verdict(stats):
+    """The last word on a run whose checks all passed: what they did not look at, if anything, is said."""
+    late = sum(lane["misses"] for lane in stats["lanes"])
+    missed = sum(port["missed"] for port in stats["ports"])
+    if not late and not missed:
+        return "everything worked"
+    return f"everything that was checked worked; {late:,} frames late, {missed:,} lost before Sluice"
+
+
 def report(stats, rate=None):
     """(text, whether the counters add up). `rate`: (frames/s, bits/s) at the busiest time, as the caller measured it, or None."""
     total = {key: sum(lane[key] for lane in stats["lanes"]) for key in

@@ -6,6 +6,7 @@ import signal
 import time
 
 import pytest
+from gateway import SLUICE
 from hosts import stop, wait_until
 from topology import CLIENT4, SERVER4, SERVER6, Topology, bridge_tap
 
@@ -160,6 +161,11 @@ def test_what_a_twin_that_is_down_does_not_take_is_counted(tmp_path):
         assert "sl-lan (down)" in gateway.control("ports") and "sl-wan (down)" not in gateway.control("ports")
         assert json.loads(gateway.get("/healthz")) == {
             "status": "degraded", "why": "port lan: its twin sl-lan is down (ip link set sl-lan up)"}
+        why = "port lan: its twin sl-lan is down (ip link set sl-lan up)"
+        assert f"\ndegraded     {why}\n" in gateway.control("stats")
+        assert f"\ndegraded: {why}\n" in network.router.run([SLUICE, "top", "--once"])
+        down = "warning port lan: its twin sl-lan is down, and the host gets no frames of it: ip link set sl-lan up"
+        assert wait_until(lambda: down in gateway.log(), 3)
         metrics = gateway.get("/metrics")
         assert 'sluice_port_twin_up{port="lan"} 0\n' in metrics and 'sluice_port_twin_up{port="wan"} 1\n' in metrics
         before = port(network, "lan")["to_host_lost"]
@@ -170,7 +176,12 @@ def test_what_a_twin_that_is_down_does_not_take_is_counted(tmp_path):
         assert lost >= before + 100
         line = r"^  to_host_lost +(\d+)  punted frames of port lan that its twin did not take$"
         assert int(re.search(line, gateway.control("stats"), re.M)[1]) >= lost
-        assert int(re.search(line, gateway.interrupt(), re.M)[1]) >= lost
+        network.router.ip("link set sl-lan up")
+        assert wait_until(lambda: "info  port lan: its twin sl-lan is up again" in gateway.log(), 3), gateway.log()
+        time.sleep(1.2)
+        log = gateway.interrupt()
+        assert log.count("its twin sl-lan is down, ") == 1 and log.count("is up again") == 1 and "twin sl-wan is" not in log, log
+        assert int(re.search(line, log, re.M)[1]) >= lost
 
 
 def test_a_deleted_twin_is_said_once_and_the_rest_goes_on(tmp_path):
@@ -191,6 +202,7 @@ def test_a_deleted_twin_is_said_once_and_the_rest_goes_on(tmp_path):
         assert json.loads(gateway.get("/healthz")) == {
             "status": "degraded", "why": "port lan: its twin sl-lan was deleted (restart sluice)"}
         log = gateway.interrupt()
+        assert "its twin sl-lan is down, " not in log, log
         assert log.count("the interface was deleted") == 1 and "port lan: TAP twin 'sl-lan'" in log, log
 
 

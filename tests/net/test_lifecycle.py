@@ -1,5 +1,6 @@
 """Starting, reloading, dying and refusing."""
 
+import json
 import os
 import re
 import signal
@@ -38,12 +39,30 @@ def test_a_kernel_that_does_not_forward_is_said_once_at_start(fresh):
     fresh.router.sysctl(net__ipv4__ip_forward=0)
     gateway = Gateway(fresh.router, fresh.folder, config(fresh.ports)).start()
     log = gateway.interrupt()
-    assert log.count("forwarding is off") == 1 and "warning kernel: IPv4 forwarding is off on sl-lan, sl-wan: " in log, log
+    assert log.count("warning kernel: IPv4 forwarding is off on sl-lan, sl-wan: ") == log.count("warning kernel") == 1, log
     assert "sysctl -w net.ipv4.ip_forward=1\n" in log, log
     fresh.router.sysctl(net__ipv4__ip_forward=1)
     before = len(log)
     gateway.start()
     assert "forwarding is off" not in gateway.interrupt()[before:]
+
+
+def test_forwarding_that_is_switched_off_meanwhile_is_said(fresh):
+    """Once in the log, and for as long as it lasts in /healthz, ctl stats and top; and once that it is on again."""
+    gateway = fresh.start()
+    off = "IPv4 forwarding is off on sl-lan, sl-wan"
+    why = f"kernel: {off} (sysctl -w net.ipv4.ip_forward=1)"
+    for times in (1, 2):
+        fresh.router.sysctl(net__ipv4__ip_forward=0)
+        assert wait_until(lambda: json.loads(gateway.get("/healthz")) == {"status": "degraded", "why": why}, 3)
+        assert f"\ndegraded     {why}\n" in gateway.control("stats")
+        assert f"\ndegraded: {why}\n" in fresh.router.run([SLUICE, "top", "--once"])
+        time.sleep(1.2)
+        assert gateway.log().count(f"warning kernel: {off}: it will not forward") == times, gateway.log()
+        fresh.router.sysctl(net__ipv4__ip_forward=1)
+        assert wait_until(lambda: json.loads(gateway.get("/healthz")) == {"status": "ok"}, 3)
+        assert gateway.log().count("kernel: IPv4 and IPv6 forwarding is on again") == times, gateway.log()
+    assert "degraded" not in gateway.control("stats")
 
 
 def test_reload_of_a_bad_file_changes_nothing(fresh):
@@ -99,11 +118,18 @@ def test_an_interrupt_under_load_ends_cleanly_and_counts_everything(fresh):
     stop(server)
 
 
-def test_a_terminated_gateway_gives_its_interfaces_back(fresh):
-    """SIGTERM is as good as Ctrl-C, and the kernel forwards again by itself when asked to."""
+@pytest.mark.parametrize("with_signal", [signal.SIGTERM, signal.SIGQUIT])
+def test_a_terminated_gateway_gives_its_interfaces_back(fresh, with_signal):
+    """SIGTERM and SIGQUIT are as good as Ctrl-C, and the kernel forwards again by itself when asked to. SIGUSR1 and SIGUSR2,
+    which mean nothing, do not end it, or its interfaces would stay as they are."""
     gateway = fresh.start()
+    for meaningless in (signal.SIGUSR1, signal.SIGUSR2):
+        gateway.process.send_signal(meaningless)
+    time.sleep(0.5)
+    assert gateway.process.poll() is None and gateway.healthy()
     before = fresh.router.run("sysctl -n net.ipv6.conf.lan0.disable_ipv6").strip()
-    assert stop(gateway.process, signal.SIGTERM, 20) == 0
+    assert stop(gateway.process, with_signal, 20) == 0
+    assert "counters add up" in gateway.log()
     assert "sl-lan" not in fresh.router.ip("link show")
     assert before == "1"
     assert fresh.router.run("sysctl -n net.ipv6.conf.lan0.disable_ipv6").strip() == "0"

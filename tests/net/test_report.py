@@ -2,7 +2,7 @@
 frames that ports lost: they are no drops, and the counters add up in spite of them."""
 
 import pytest
-from report import LOST, report
+from report import LOST, report, verdict
 
 NOTHING_LOST = dict.fromkeys(LOST, 0)
 
@@ -41,6 +41,16 @@ def lost_lines(lan, wan):
     text, adds_up = report({**STATS, "ports": [{"name": "lan", **NOTHING_LOST, **lan}, {"name": "wan", **NOTHING_LOST, **wan}]})
     assert adds_up and "drops         none" in text
     return [one.strip() for one in text.splitlines() if "lost at the ports" in one]
+
+
+@pytest.mark.parametrize("misses, missed, expected", [
+    (0, 0, "everything worked"),
+    (1200, 0, "everything that was checked worked; 1,200 frames late, 0 lost before Sluice"),
+    (0, 3, "everything that was checked worked; 0 frames late, 3 lost before Sluice"),
+])
+def test_the_last_word_leaves_nothing_out(misses, missed, expected):
+    lanes = [{**STATS["lanes"][0], "misses": misses}]
+    assert verdict({**STATS, "lanes": lanes, "ports": [{"name": "lan", **NOTHING_LOST, "missed": missed}]}) == expected
 
 
 @pytest.mark.parametrize("lan, wan, expected", [

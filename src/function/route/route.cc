@@ -27,8 +27,9 @@ const Reason ttl_expired =
     packet::register_reason("ttl_expired", "TTL or hop limit ran out, and no ICMP error answers it");
 const Reason too_big =
     packet::register_reason("too_big", "larger than the next link's MTU, and no ICMP error answers it");
-const Reason unresolved =
-    packet::register_reason("unresolved", "the next hop's link address is not known yet, or no twin asks for it");
+const Reason unresolved = packet::register_reason(
+    "unresolved",
+    "the next hop's link address is not known yet, or no twin asks for it, or the gateway is on no link: ctl routes");
 const Reason unreachable =
     packet::register_reason("unreachable", "an unreachable or prohibit route, and no twin answers for it");
 const Reason blackholed = packet::register_reason("blackholed", "a blackhole route");

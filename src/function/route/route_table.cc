@@ -115,7 +115,7 @@ Expected<void> RouteTable::insert(const packet::IpPrefix& prefix, const Candidat
       return added;
     }
     best_.emplace(prefix, candidate);
-    ++lengths_[family_index(prefix.address)][prefix.length];
+    count(prefix, 1);
     return {};
   }
   Candidate& best = found->second;
@@ -181,7 +181,7 @@ Expected<void> RouteTable::erase(const packet::IpPrefix& prefix, std::uint32_t m
   if (others == others_.end()) {
     done = fib_.remove(prefix);
     best_.erase(found);
-    --lengths_[family_index(prefix.address)][prefix.length];
+    count(prefix, -1);
   } else {
     const auto next = std::min_element(others->second.begin(), others->second.end(),
                                        [](const Candidate& a, const Candidate& b) { return a.metric < b.metric; });
@@ -333,8 +333,10 @@ void RouteTable::refresh_link(PortIndex port) {
   carries_[port].store(up_[port] && carrier_[port] ? mtu : 0, std::memory_order_relaxed);
 }
 
-std::size_t RouteTable::size(int family) const {
-  return family == 4 ? fib_.size4() : fib_.size6();
+void RouteTable::count(const packet::IpPrefix& prefix, int change) {
+  const std::size_t family = family_index(prefix.address);
+  lengths_[family][prefix.length] += static_cast<std::uint32_t>(change);
+  sizes_[family].fetch_add(static_cast<std::size_t>(change), std::memory_order_relaxed);
 }
 
 Route RouteTable::route_of(const packet::IpPrefix& prefix, const Candidate& candidate) const {

@@ -54,8 +54,8 @@ class RouteTable : public ControlPlane {
   // up to a second late that a twin lost its carrier.
   void set_carrier(PortIndex port, bool up);
 
-  // Routes and host routes of neighbours in force, of IPv4 (4) or IPv6 (6).
-  std::size_t size(int family) const;
+  // Prefixes that have a route, of IPv4 (4) or IPv6 (6); host routes of neighbours are not counted.
+  std::size_t size(int family) const { return sizes_[family == 6].load(std::memory_order_relaxed); }
   std::uint32_t mtu(PortIndex port) const { return mtu_[port].load(std::memory_order_relaxed); }
   // Both in one look: the MTU of a link that is up, or 0.
   std::uint32_t carries(PortIndex port) const { return carries_[port].load(std::memory_order_relaxed); }
@@ -105,6 +105,8 @@ class RouteTable : public ControlPlane {
   void judge_waiting(std::uint8_t family);
   Expected<void> put_host_route(const NeighbourKey& key, Neighbour& neighbour);
   void refresh_link(PortIndex port);
+  // A prefix of best_ has come (1) or gone (-1).
+  void count(const packet::IpPrefix& prefix, int change);
   Expected<void> take_host_route(const NeighbourKey& key, Neighbour& neighbour);
 
   lookup::Fib& fib_;
@@ -116,6 +118,7 @@ class RouteTable : public ControlPlane {
   std::map<NeighbourKey, Neighbour> neighbours_;
   std::set<NeighbourKey> waiting_;  // whose host route found no room
   std::atomic<std::size_t> neighbour_count_{0};
+  std::array<std::atomic<std::size_t>, 2> sizes_{};  // prefixes in best_ by family
   std::vector<std::atomic<std::uint32_t>> mtu_, carries_;
   std::vector<bool> up_, carrier_;
   SourceAddresses sources_;

@@ -125,6 +125,25 @@ TEST_F(RouteTableTest, ANeighbourWithoutRoomGetsItAsSoonAsThereIs) {
   EXPECT_EQ(adjacencies_.used(), 2U) << "the IPv6 link and neighbour";
 }
 
+TEST_F(RouteTableTest, TheNumberOfRoutesLeavesNeighboursOut) {
+  ASSERT_TRUE(add("10.0.0.0/24", 0, ""));
+  ASSERT_TRUE(add("2001:db8::/64", 0, ""));
+  ASSERT_TRUE(add_neighbour(0, "10.0.0.2"));
+  ASSERT_TRUE(add_neighbour(0, "2001:db8::2"));
+  EXPECT_EQ(fib_->size4() + fib_->size6(), 4U) << "with their host routes";
+  EXPECT_EQ(table_->size(4), 1U);
+  EXPECT_EQ(table_->size(6), 1U);
+  EXPECT_EQ(table_->neighbour_count(), 2U);
+  ASSERT_TRUE(add("10.0.0.0/24", 0, "", 7));
+  ASSERT_TRUE(add("10.0.0.2/32", 1, "10.9.9.9"));
+  EXPECT_EQ(table_->size(4), 2U) << "a prefix counts once, a route for the host itself does";
+  ASSERT_TRUE(remove("10.0.0.2/32"));
+  ASSERT_TRUE(remove("10.0.0.0/24"));
+  EXPECT_EQ(table_->size(4), 1U);
+  ASSERT_TRUE(remove("10.0.0.0/24", 7));
+  EXPECT_EQ(table_->size(4), 0U);
+}
+
 TEST_F(RouteTableTest, AnAddressThatIsNotOnTheLinkCannotBeTaken) {
   ASSERT_TRUE(add("10.0.0.0/24", 0, ""));
   ASSERT_TRUE(add("10.1.0.0/24", 1, ""));

@@ -47,6 +47,14 @@ std::string_view no_host_has(const packet::MacAddress& mac) {
   return mac == broadcast ? "is the broadcast address" : (mac.bytes[0] & 1) != 0 ? "is a multicast address" : "";
 }
 
+// Empty: the prefix has addresses that are forwarded to.
+std::string never_forwarded(const packet::IpPrefix& prefix) {
+  // Of such a range a prefix holds nothing else, but for those as wide as 0.0.0.0/0 and ::/0.
+  const bool wide = prefix.address.bytes[0] == 0 && prefix.length < (prefix.address.family == 4 ? 8 : 96);
+  const std::string_view why = no_router_has(prefix.address);
+  return why.empty() || wide ? "" : "begins with " + prefix.address.str() + ", which " + std::string(why);
+}
+
 bool is_ipv6_link_local(const packet::IpAddress& address) {
   return address.family == 6 && address.bytes[0] == 0xfe && (address.bytes[1] & 0xc0) == 0x80;
 }
@@ -151,12 +159,17 @@ std::string wrong_neighbour(const packet::MacAddress& mac) {
 }
 
 std::string wrong_connected(const packet::IpPrefix& prefix) {
-  // Of such a range a prefix holds nothing else, but for those as wide as 0.0.0.0/0 and ::/0.
-  const bool wide = prefix.address.bytes[0] == 0 && prefix.length < (prefix.address.family == 4 ? 8 : 96);
-  const std::string_view why = no_router_has(prefix.address);
-  return why.empty() || wide
-             ? ""
-             : "begins with " + prefix.address.str() + ", which " + std::string(why) + ": give the prefix of a link";
+  const std::string why = never_forwarded(prefix);
+  return why.empty() ? "" : why + ": give the prefix of a link";
+}
+
+std::string wrong_route(const packet::IpPrefix& prefix) {
+  std::string why = never_forwarded(prefix);
+  // Not 169.254.0.0/16, of which tables of the Internet have parts.
+  if (why.empty() && prefix.length >= 10 && is_ipv6_link_local(prefix.address)) {
+    why = "begins with " + prefix.address.str() + ", which is a link-local address";
+  }
+  return why.empty() ? "" : prefix.str() + " " + why + ": nothing is forwarded there, leave the line out";
 }
 
 // Asks now and then whether to go on, and remembers that the answer was no.
@@ -201,6 +214,10 @@ Expected<StaticRoutes::Routes> StaticRoutes::read(const StaticOptions& options, 
   for (const lookup::RouteLine& line : list->routes) {
     if (progress && routes.size() % routes_between_looks == 0 && !progress(list->routes.size(), 0)) {
       return make_error("interrupted while routes were read");
+    }
+    if (const std::string wrong = wrong_route(line.prefix); !wrong.empty()) {
+      mistakes.add(line.line, wrong);
+      continue;
     }
     const NextHop hop{AdjacencyTable::any_port, gateways[line.next_hop], 1};
     const auto [known, is_new] = routes.try_emplace(line.prefix, hop);

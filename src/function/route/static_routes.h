@@ -34,6 +34,9 @@ struct StaticNeighbour {
 std::string wrong_neighbour(const packet::IpAddress& address);
 std::string wrong_neighbour(const packet::MacAddress& mac);
 std::string wrong_connected(const packet::IpPrefix& prefix);
+// Why no frame is ever forwarded by a route for this prefix (RFC 1812 section 5.3.7, RFC 4291 section 2): it holds only
+// addresses that no router forwards to; empty: nothing is wrong.
+std::string wrong_route(const packet::IpPrefix& prefix);
 
 struct StaticOptions {
   std::string table;  // a file of lines "prefix gateway"; empty: none

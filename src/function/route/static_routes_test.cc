@@ -220,6 +220,30 @@ TEST(StaticConnectedPrefix, LiesWhereRoutersHaveAddresses) {
             "begins with 224.0.0.0, which is a multicast address: give the prefix of a link");
 }
 
+TEST(StaticRoutePrefix, HasAddressesThatAreForwardedTo) {
+  for (const char* good : {"0.0.0.0/0", "0.0.0.0/1", "::/0", "::/3", "10.0.0.0/8", "128.0.0.0/1", "126.0.0.0/7",
+                           "169.0.0.0/8", "169.254.247.0/30", "fe00::/8", "fe80::/9", "64:ff9b::/96", "2001::/16"}) {
+    EXPECT_EQ(wrong_route(*packet::IpPrefix::parse(good)), "") << good;
+  }
+  for (const char* bad :
+       {"224.0.0.0/4", "239.1.2.3/32", "127.0.0.0/8", "0.0.0.0/8", "240.0.0.0/4", "255.255.255.255/32", "ff00::/8",
+        "ff02::1/128", "fe80::/10", "fe80::/64", "::1/128", "::/128", "::ffff:0:0/96"}) {
+    EXPECT_NE(wrong_route(*packet::IpPrefix::parse(bad)), "") << bad;
+  }
+}
+
+TEST_F(StaticRoutesLine, APrefixThatIsNeverForwardedIsRefused) {
+  EXPECT_EQ(
+      said_of("224.0.0.0/4 192.0.2.1"),
+      "224.0.0.0/4 begins with 224.0.0.0, which is a multicast address: nothing is forwarded there, leave the line "
+      "out");
+  EXPECT_EQ(
+      said_of("fe80::/64 2001:db8::1"),
+      "fe80::/64 begins with fe80::, which is a link-local address: nothing is forwarded there, leave the line out");
+  EXPECT_EQ(said_of("0.0.0.0/0 192.0.2.1"), "");
+  EXPECT_EQ(said_of("::/0 2001:db8::1"), "");
+}
+
 TEST_F(StaticRoutesLine, APrefixHasOneNextHop) {
   EXPECT_EQ(said_of("10.0.0.0/8 192.0.2.1"), "") << "the same line again does no harm";
   EXPECT_EQ(said_of("10.0.0.0/8 192.0.2.2"),

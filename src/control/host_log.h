@@ -1,0 +1,30 @@
+// Says in the log when the host stops doing its part and when it does it again: a twin that somebody sets down, and
+// the kernel's forwarding that somebody switches off. One line for each change.
+//
+// Thread-safety: none (the control thread). Cost: a few comparisons when nothing happened.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "control/kernel_forwarding.h"
+
+namespace sluice::control {
+
+class HostLog {
+ public:
+  struct Twin {
+    std::string port, name;
+    bool down;
+  };
+  // Those that are there: one that was deleted is left out from then on.
+  void look(const std::vector<Twin>& twins);
+  void look(const ForwardingOff& off);
+
+ private:
+  std::set<std::string> down_;  // by port
+  std::string forwarding_off_;
+};
+
+}  // namespace sluice::control

@@ -1,0 +1,59 @@
+#include "control/host_log.h"
+
+#include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
+
+#include <memory>
+#include <sstream>
+#include <utility>
+
+namespace sluice::control {
+namespace {
+
+class HostLogTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto logger = std::make_shared<spdlog::logger>("test", std::make_shared<spdlog::sinks::ostream_sink_mt>(out_));
+    logger->set_pattern("%l %v");
+    spdlog::set_default_logger(logger);
+  }
+  void TearDown() override { spdlog::set_default_logger(before_); }
+  std::string after(const auto& state) {
+    out_.str("");
+    log_.look(state);
+    return out_.str();
+  }
+
+  std::shared_ptr<spdlog::logger> before_ = spdlog::default_logger();
+  std::ostringstream out_;
+  HostLog log_;
+};
+
+TEST_F(HostLogTest, ATwinThatIsSetDownIsSaidOnceAndOnceThatItIsBack) {
+  using Twins = std::vector<HostLog::Twin>;
+  const Twins up = {{"lan", "sl-lan", false}, {"wan", "sl-wan", false}};
+  const Twins down = {{"lan", "sl-lan", false}, {"wan", "sl-wan", true}};
+  EXPECT_EQ(after(up), "");
+  EXPECT_EQ(after(down),
+            "warning port wan: its twin sl-wan is down, and the host gets no frames of it: ip link set sl-wan up\n");
+  EXPECT_EQ(after(down), "");
+  EXPECT_EQ(after(up), "info port wan: its twin sl-wan is up again\n");
+  EXPECT_EQ(after(up), "");
+  EXPECT_NE(after(down), "");
+  EXPECT_EQ(after(Twins{{"lan", "sl-lan", false}}), "") << "what was deleted is not back";
+}
+
+TEST_F(HostLogTest, ForwardingIsSaidWhenItChanges) {
+  const ForwardingOff one{"IPv4 forwarding is off on sl-a", "net.ipv4.conf.sl-a.forwarding=1"};
+  const ForwardingOff both{"IPv4 forwarding is off on sl-a, sl-b", "net.ipv4.ip_forward=1"};
+  EXPECT_EQ(after(ForwardingOff{}), "");
+  EXPECT_EQ(after(one), "warning " + forwarding_warning(one) + "\n");
+  EXPECT_EQ(after(one), "");
+  EXPECT_EQ(after(both), "warning " + forwarding_warning(both) + "\n");
+  EXPECT_EQ(after(ForwardingOff{}), "info kernel: IPv4 and IPv6 forwarding is on again\n");
+  EXPECT_EQ(after(ForwardingOff{}), "");
+}
+
+}  // namespace
+}  // namespace sluice::control
