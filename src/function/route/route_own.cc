@@ -17,8 +17,6 @@ using packet::Reason;
 
 const Reason icmp_error_limit = packet::register_reason(
     "icmp_error_limit", "an ICMP error was due, above the 1,000 a second that a lane sends");  // RFC 1812 4.3.2.8
-const Reason icmp_error_source = packet::register_reason(
-    "icmp_error_source", "an ICMP error was due, and the router has no address to send it from");
 static_assert(engine::Emitter::answers_per_second == 1000, "as the text says");
 
 constexpr std::uint32_t ethernet = sizeof(packet::EthernetHeader);
@@ -84,8 +82,8 @@ void Router::answer(engine::Batch& batch, std::uint32_t i, packet::IcmpErrorKind
     return out.drop(batch, i, reason);
   }
   const packet::IpAddress* const source = table_->source(port, frame[12] == 0x86 ? 6 : 4);
-  if (source == nullptr) {
-    return out.drop(batch, i, icmp_error_source);
+  if (source == nullptr) {  // between captures, say
+    return out.drop(batch, i, reason);
   }
   if (!out.may_answer()) {
     return out.drop(batch, i, icmp_error_limit);

@@ -98,7 +98,7 @@ TEST(OwnRoutes, SendsNoErrorWithoutAnAddress) {
     fill_all(table);
     table.set_source(0, 4, {});
   });
-  EXPECT_EQ(drops_named(result.stats, "icmp_error_source"), 1U);
+  EXPECT_EQ(drops_named(result.stats, "ttl_expired"), 1U);
   EXPECT_EQ(result.sent_back.size(), 1U);
   EXPECT_EQ(result.stats.imbalance(), 0);
 }
