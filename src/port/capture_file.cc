@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <vector>
 
 #include "base/file.h"
@@ -150,8 +151,10 @@ Found walk_pcapng(Reader& in) {
 }  // namespace
 
 Expected<void> check_capture(const std::string& path, const CaptureProgress& progress) {
-  if (!check_regular_file(path)) {
-    return {};
+  if (const auto regular = check_regular_file(path); !regular) {
+    // libpcap would wait for a pipe's other end, deaf to signals; of a file that is not there it says so itself.
+    std::error_code ignored;
+    return std::filesystem::exists(path, ignored) ? regular : Expected<void>{};
   }
   Reader in(path, progress);
   const std::uint8_t* const front = in.bytes(0, sizeof(std::uint32_t));

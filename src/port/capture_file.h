@@ -18,7 +18,8 @@ using CaptureProgress = std::function<bool(std::uint64_t done, std::uint64_t tot
 
 // An Error, one line that begins with the path, when the file ends inside a packet (pcapng: a block), or what leads one
 // (pcapng: or what ends it) cannot be its length: how many whole packets are before it, and at which byte it begins.
-// Nothing about a file that cannot be read, is no regular one or has another format: that its reader says.
+// And when it is no regular file: its reader would wait for a pipe. Nothing about a file that is not there, cannot be
+// read or has another format: that its reader says.
 Expected<void> check_capture(const std::string& path, const CaptureProgress& progress = {});
 
 }  // namespace sluice::port

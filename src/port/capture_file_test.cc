@@ -1,6 +1,7 @@
 #include "port/capture_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -216,8 +217,16 @@ TEST_F(CaptureFile, WhatIsNoCaptureIsTheReadersToSay) {
   EXPECT_EQ(said(""), "");
   EXPECT_EQ(said("no capture at all, but a text"), "");
   EXPECT_TRUE(check_capture("/nonexistent"));
-  EXPECT_TRUE(check_capture("/dev/zero"));
-  EXPECT_TRUE(check_capture(testing::TempDir()));
+}
+
+TEST_F(CaptureFile, WhatIsNoRegularFileIsRefused) {
+  const std::string pipe = testing::TempDir() + "capture_pipe_" + std::to_string(getpid());
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const auto checked = check_capture(pipe);
+  unlink(pipe.c_str());
+  ASSERT_FALSE(checked) << "libpcap would wait for its other end";
+  EXPECT_EQ(checked.error().message, pipe + ": is a pipe: name a regular file");
+  EXPECT_FALSE(check_capture(testing::TempDir()));
 }
 
 }  // namespace
