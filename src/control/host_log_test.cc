@@ -1,32 +1,24 @@
 #include "control/host_log.h"
 
 #include <gtest/gtest.h>
-#include <spdlog/sinks/ostream_sink.h>
-#include <spdlog/spdlog.h>
 
-#include <memory>
-#include <sstream>
-#include <utility>
+#include <string>
+#include <vector>
+
+#include "../tests/support/captured_log.h"
 
 namespace sluice::control {
 namespace {
 
 class HostLogTest : public testing::Test {
  protected:
-  void SetUp() override {
-    auto logger = std::make_shared<spdlog::logger>("test", std::make_shared<spdlog::sinks::ostream_sink_mt>(out_));
-    logger->set_pattern("%l %v");
-    spdlog::set_default_logger(logger);
-  }
-  void TearDown() override { spdlog::set_default_logger(before_); }
   std::string after(const auto& state) {
-    out_.str("");
+    logged_.take();
     log_.look(state);
-    return out_.str();
+    return logged_.take();
   }
 
-  std::shared_ptr<spdlog::logger> before_ = spdlog::default_logger();
-  std::ostringstream out_;
+  test::CapturedLog logged_;
   HostLog log_;
 };
 

@@ -1,5 +1,6 @@
 #include "control/kernel_forwarding.h"
 
+#include <algorithm>
 #include <fstream>
 
 namespace sluice::control {
@@ -10,6 +11,21 @@ bool is_off(const std::string& root, const std::string& setting) {
   std::ifstream file(root + "/proc/sys/" + setting);
   int value = 0;
   return static_cast<bool>(file >> value) && value == 0;
+}
+
+// Whether one of the twins has an IPv6 address that is not its link's only (/proc/net/if_inet6: address, index, length,
+// scope, flags, name).
+bool speaks_ipv6(const std::vector<std::string>& twins, const std::string& root) {
+  constexpr unsigned link_scope = 0x20;
+  std::ifstream file(root + "/proc/net/if_inet6");
+  std::string address, index, length, flags, name;
+  unsigned scope = 0;
+  while (file >> address >> index >> length >> std::hex >> scope >> flags >> name) {
+    if (scope != link_scope && std::find(twins.begin(), twins.end(), name) != twins.end()) {
+      return true;
+    }
+  }
+  return false;
 }
 
 void append(std::string& list, const std::string& separator, const std::string& item) {
@@ -34,7 +50,7 @@ ForwardingOff forwarding_off(const std::vector<std::string>& twins, const std::s
     settings = "net.ipv4.ip_forward=1";  // sets it on every interface
   }
   std::string what = where.empty() ? "" : "IPv4 forwarding is off on " + where;
-  if (is_off(root, "net/ipv6/conf/all/forwarding")) {
+  if (is_off(root, "net/ipv6/conf/all/forwarding") && speaks_ipv6(twins, root)) {
     append(what, ", ", "IPv6 forwarding is off");
     append(settings, " ", "net.ipv6.conf.all.forwarding=1");
   }

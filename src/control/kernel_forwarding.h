@@ -15,7 +15,8 @@ struct ForwardingOff {
 };
 
 // What is off: IPv4 forwarding on a twin (the kernel asks the interface that a packet came in by), or IPv6 forwarding
-// altogether. `root`: where /proc is looked for. A family that the kernel does not have is passed over.
+// altogether, where a twin has an IPv6 address that is not its link's only. `root`: where /proc is looked for. A family
+// that the kernel does not have is passed over.
 ForwardingOff forwarding_off(const std::vector<std::string>& twins, const std::string& root = "");
 
 // One line for the log that says what will not work and what to set; empty: nothing is off.

@@ -26,6 +26,11 @@ class KernelForwarding : public testing::Test {
     set("net/ipv4/conf/sl-a/forwarding", sl_a);
     set("net/ipv4/conf/sl-b/forwarding", sl_b);
     set("net/ipv6/conf/all/forwarding", ipv6);
+    set_addresses("20010db8000000000000000000000001 0b 40 00 80     sl-b\n");
+  }
+  void set_addresses(const std::string& lines) {
+    std::filesystem::create_directories(root_ / "proc/net");
+    std::ofstream(root_ / "proc/net/if_inet6") << lines;
   }
   std::string warning() const { return forwarding_warning(forwarding_off({"sl-a", "sl-b"}, root_.string())); }
 
@@ -48,6 +53,16 @@ TEST_F(KernelForwarding, SaysWhatIsOffAndWhatToSet) {
   set(0, 0, 1, 0);
   EXPECT_EQ(warning(), "kernel: IPv4 forwarding is off on sl-a, IPv6 forwarding is off" + std::string(rest) +
                            "net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1");
+}
+
+// Its default is off: a router for IPv4 alone is well.
+TEST_F(KernelForwarding, Ipv6IsAskedForOnlyWhereATwinHasAnAddress) {
+  set(1, 1, 1, 0);
+  EXPECT_NE(warning(), "");
+  set_addresses(
+      "fe800000000000000000000000000001 0b 40 20 80     sl-b\n"
+      "20010db8000000000000000000000001 02 40 00 80     eth0\n");
+  EXPECT_EQ(warning(), "");
 }
 
 TEST_F(KernelForwarding, ANameWithADotIsWrittenAsSysctlTakesIt) {

@@ -1,9 +1,8 @@
 #include "control/netlink/mirror_log.h"
 
 #include <gtest/gtest.h>
-#include <spdlog/sinks/ostream_sink.h>
 
-#include <sstream>
+#include "../tests/support/captured_log.h"
 
 namespace sluice::control {
 namespace {
@@ -12,21 +11,9 @@ using namespace std::chrono_literals;
 
 class MirrorLogTest : public testing::Test {
  protected:
-  void SetUp() override {
-    auto logger = std::make_shared<spdlog::logger>("test", std::make_shared<spdlog::sinks::ostream_sink_mt>(out_));
-    logger->set_pattern("%l %v");
-    spdlog::set_default_logger(logger);
-  }
-  void TearDown() override { spdlog::set_default_logger(before_); }
-  // What was logged since the last call.
-  std::string logged() {
-    const std::string text = out_.str();
-    out_.str("");
-    return text;
-  }
+  std::string logged() { return captured_.take(); }
 
-  std::shared_ptr<spdlog::logger> before_ = spdlog::default_logger();
-  std::ostringstream out_;
+  test::CapturedLog captured_;
   MirrorLog log_{10s};
   MirrorLog::Clock::time_point start_{1h};
   MirrorStats stats_;
