@@ -1,0 +1,81 @@
+#include "match/automaton/cpu_matcher.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "match/automaton/reference_test.h"
+
+namespace sluice::match {
+namespace {
+
+std::vector<std::uint32_t> found_in(const CpuMatcher& matcher, const std::string& payload, unsigned klass = 0) {
+  CpuMatcher::Scratch scratch(matcher);
+  std::vector<std::uint32_t> found(1000);
+  found.resize(matcher.match(scratch, payload, klass, found.data(), found.size()));
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+TEST(CpuMatcher, finds_bytes_of_every_kind_each_pattern_once) {
+  const std::vector<Pattern> patterns = {{std::string("\0\0a", 3)}, {"(.*)[x]\\"}, {"\xff\xfe", true}, {"AbC", true},
+                                         {"AbC"}};
+  const auto matcher = CpuMatcher::create(patterns);
+  ASSERT_TRUE(matcher) << matcher.error().message;
+  EXPECT_THAT(found_in(**matcher, std::string("..\0\0a..\0\0a", 10)), testing::ElementsAre(0));
+  EXPECT_THAT(found_in(**matcher, "(.*)[x]\\"), testing::ElementsAre(1));
+  EXPECT_THAT(found_in(**matcher, "\xff\xfe aBc"), testing::ElementsAre(2, 3));
+  EXPECT_THAT(found_in(**matcher, "AbC"), testing::ElementsAre(3, 4));
+  EXPECT_THAT(found_in(**matcher, ""), testing::IsEmpty());
+}
+
+TEST(CpuMatcher, a_pattern_counts_in_its_classes_only) {
+  const std::vector<Pattern> patterns = {{"ab", false, 1u << 3}, {"b", false, 1u << 31}};
+  const auto matcher = CpuMatcher::create(patterns);
+  ASSERT_TRUE(matcher) << matcher.error().message;
+  EXPECT_THAT(found_in(**matcher, "ab", 3), testing::ElementsAre(0));
+  EXPECT_THAT(found_in(**matcher, "ab", 31), testing::ElementsAre(1));
+  EXPECT_THAT(found_in(**matcher, "ab", 0), testing::IsEmpty());
+}
+
+TEST(CpuMatcher, no_pattern_at_all_is_fine_and_an_empty_one_is_an_error) {
+  const auto none = CpuMatcher::create({});
+  ASSERT_TRUE(none);
+  EXPECT_THAT(found_in(**none, "anything"), testing::IsEmpty());
+  const std::vector<Pattern> empty = {{"x"}, {""}};
+  const auto refused = CpuMatcher::create(empty);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, testing::HasSubstr("pattern 1 is empty"));
+}
+
+TEST(CpuMatcher, whoever_holds_a_pattern_holds_its_key) {
+  std::mt19937 random(3);
+  const auto text = [&](std::size_t size) {
+    std::string out(size, ' ');
+    for (char& c : out) c = "aAbB\xff"[random() % 5];
+    return out;
+  };
+  std::vector<Pattern> patterns;
+  for (int i = 0; i < 80; ++i) patterns.push_back({text(2 + random() % 7), random() % 2 == 0});
+  const KeySet keys(patterns);
+  const auto matcher = CpuMatcher::create(patterns);
+  ASSERT_TRUE(matcher) << matcher.error().message;
+  std::size_t all = 0;
+  for (int i = 0; i < 100; ++i) {
+    const std::string payload = text(60);
+    const std::set<std::uint32_t> present = test::keys_in(keys, payload, 0);
+    std::set<std::uint32_t> candidates;
+    for (const std::uint32_t k : present) {
+      for (const std::uint32_t p : keys.patterns_of(k)) candidates.insert(p);
+    }
+    const auto found = found_in(**matcher, payload);
+    all += found.size();
+    EXPECT_TRUE(std::includes(candidates.begin(), candidates.end(), found.begin(), found.end()));
+  }
+  EXPECT_GT(all, 500u);
+}
+
+}  // namespace
+}  // namespace sluice::match

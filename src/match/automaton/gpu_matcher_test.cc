@@ -1,0 +1,181 @@
+// The GPU's scan (or the host SIMT shim's) against a plain search, at every alignment and across every boundary.
+#include "match/automaton/gpu_matcher.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+#include "../tests/support/gpu.h"
+#include "match/automaton/reference_test.h"
+
+namespace sluice::match {
+namespace {
+
+constexpr std::uint32_t most_frames = 512;
+constexpr std::size_t room = 4 << 20;
+
+struct Frame {
+  std::string bytes;
+  Span span;
+  unsigned klass = 0;
+  unsigned skew = 0;  // of its address from a line of 128 bytes
+  std::string payload() const {
+    return span.end > span.begin ? bytes.substr(span.begin, span.end - span.begin) : std::string();
+  }
+};
+
+class GpuMatcherTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string why = sluice::test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
+    auto gpu = device::Gpu::open(0, 1);
+    ASSERT_TRUE(gpu) << gpu.error().message;
+    gpu_ = std::move(*gpu);
+    memory_ = static_cast<char*>(gpu_->allocate_host(room).value());
+    address_ = static_cast<std::uint64_t*>(gpu_->allocate_host(most_frames * 8).value());
+    span_ = static_cast<Span*>(gpu_->allocate_host(most_frames * sizeof(Span)).value());
+    klass_ = static_cast<std::uint8_t*>(gpu_->allocate_host(most_frames).value());
+    found_ = static_cast<std::uint32_t*>(gpu_->allocate_host(most_frames * 4).value());
+    key_ = static_cast<std::uint32_t*>(gpu_->allocate_host(most_frames * 4 * max_hits).value());
+  }
+
+  // Matches the frames and compares with the plain search; how many keys were found in all.
+  std::size_t check(const KeySet& keys, const std::vector<Frame>& frames) {
+    const GramTable table(keys);
+    auto matcher = GpuMatcher::create(*gpu_, table);
+    EXPECT_TRUE(matcher) << matcher.error().message;
+    std::size_t at = 0;
+    std::memset(memory_, 'Q', room);
+    for (std::size_t i = 0; i < frames.size(); ++i) {
+      at = (at + 127) / 128 * 128 + frames[i].skew;
+      std::memcpy(memory_ + at, frames[i].bytes.data(), frames[i].bytes.size());
+      address_[i] = reinterpret_cast<std::uint64_t>(memory_ + at);
+      span_[i] = frames[i].span;
+      klass_[i] = static_cast<std::uint8_t>(frames[i].klass);
+      at += frames[i].bytes.size();
+    }
+    EXPECT_LE(at, room);
+    const MatchBatch batch{address_, span_, klass_, found_, key_, static_cast<std::uint32_t>(frames.size())};
+    const auto ok = (*matcher)->match(batch, gpu_->stream(0));
+    EXPECT_TRUE(ok) << ok.error().message;
+    EXPECT_TRUE(gpu_->stream(0).mark());
+    while (gpu_->stream(0).poll() == device::MarkState::pending) {
+    }
+    EXPECT_FALSE(gpu_->lost()) << gpu_->why();
+    std::size_t all = 0;
+    for (std::size_t i = 0; i < frames.size(); ++i) {
+      const std::set<std::uint32_t> expected = test::keys_in(keys, frames[i].payload(), frames[i].klass);
+      all += expected.size();
+      EXPECT_EQ(found_[i], std::min<std::size_t>(expected.size(), max_hits + 1)) << "frame " << i;
+      const std::uint32_t told = std::min(found_[i], max_hits);
+      const std::set<std::uint32_t> got(key_ + i * max_hits, key_ + i * max_hits + told);
+      EXPECT_EQ(got.size(), told) << "frame " << i << ": a key twice";
+      EXPECT_TRUE(std::includes(expected.begin(), expected.end(), got.begin(), got.end())) << "frame " << i;
+    }
+    return all;
+  }
+
+  std::unique_ptr<device::Gpu> gpu_;
+  char* memory_ = nullptr;
+  std::uint64_t* address_ = nullptr;
+  Span* span_ = nullptr;
+  std::uint8_t* klass_ = nullptr;
+  std::uint32_t* found_ = nullptr;
+  std::uint32_t* key_ = nullptr;
+};
+
+Frame frame_of(std::string bytes, unsigned begin, unsigned end, unsigned klass = 0, unsigned skew = 0) {
+  return {std::move(bytes), {static_cast<std::uint16_t>(begin), static_cast<std::uint16_t>(end)}, klass, skew};
+}
+
+TEST_F(GpuMatcherTest, finds_a_key_wherever_it_stands) {
+  const KeySet keys(std::vector<Pattern>{{"needles!"}, {"four"}, {"xyz"}, {"#%"}});
+  for (const std::string pattern : {"needles!", "four", "xyz", "#%"}) {
+    std::vector<Frame> frames;
+    for (unsigned at = 0; at + pattern.size() <= 700; at += at < 160 || at > 480 ? 1 : 7) {
+      std::string bytes(700, '.');
+      bytes.replace(at, pattern.size(), pattern);
+      frames.push_back(frame_of(bytes, 0, 700, 0, at % 3 == 0 ? 0 : at % 128));
+    }
+    ASSERT_LE(frames.size(), most_frames);
+    EXPECT_EQ(check(keys, frames), frames.size()) << pattern;
+  }
+}
+
+TEST_F(GpuMatcherTest, a_key_that_is_partly_outside_the_payload_is_none) {
+  const KeySet keys(std::vector<Pattern>{{"needles!"}, {"four"}, {"xyz"}, {"#%"}});
+  std::vector<Frame> frames;
+  for (const std::string pattern : {"needles!", "four", "xyz", "#%"}) {
+    for (unsigned cut = 0; cut < pattern.size(); ++cut) {
+      const std::string bytes = std::string(54, 'h') + pattern + std::string(70, 'p') + pattern + std::string(9, 't');
+      const auto size = static_cast<unsigned>(pattern.size());
+      frames.push_back(frame_of(bytes, 54 + cut, 54 + size + 70 + size - cut, 0, cut * 5));
+    }
+  }
+  frames.push_back(frame_of(std::string(64, 'f') + "four", 64, 64));
+  frames.push_back(frame_of("four", 4, 0));
+  EXPECT_EQ(check(keys, frames), 4u) << "the four that nothing is cut from";
+}
+
+TEST_F(GpuMatcherTest, neither_frames_side_by_side_nor_what_lies_between_make_a_key) {
+  const KeySet keys(std::vector<Pattern>{{"abcdefgh"}, {"QQQQ"}, {"dQ"}});
+  std::vector<Frame> frames;
+  for (unsigned i = 0; i < 64; ++i) frames.push_back(frame_of(i % 2 == 0 ? "....abcd" : "efgh....", 0, 8));
+  EXPECT_EQ(check(keys, frames), 0u);
+}
+
+TEST_F(GpuMatcherTest, case_is_folded_as_ascii) {
+  const KeySet keys(std::vector<Pattern>{{"CmD.ExE[", true}, {"\xc0\xe0@`", true}});
+  EXPECT_EQ(check(keys, {frame_of("..cMd.eXe[..", 0, 12), frame_of("..cmd.exe{..", 0, 12),
+                         frame_of("\xe0\xe0@`", 0, 4), frame_of("\xc0\xe0@`", 0, 4)}),
+            2u);
+}
+
+TEST_F(GpuMatcherTest, a_key_counts_in_its_classes_only) {
+  const KeySet keys(std::vector<Pattern>{{"ab", false, 1u << 3}, {"longer", false, 1u << 31 | 1}});
+  std::vector<Frame> frames;
+  for (unsigned klass = 0; klass < max_classes; ++klass) frames.push_back(frame_of("ab longer", 0, 9, klass));
+  EXPECT_EQ(check(keys, frames), 3u);
+}
+
+TEST_F(GpuMatcherTest, more_keys_than_can_be_told_are_counted_as_more) {
+  std::vector<Pattern> patterns;
+  std::string all;
+  for (char c = 'a'; c < 'a' + 20; ++c) {
+    patterns.push_back({std::string(4, c) + "!"});
+    all += patterns.back().bytes;
+  }
+  const KeySet keys(patterns);
+  std::vector<Frame> frames;
+  for (unsigned n = 0; n <= 20; ++n) frames.push_back(frame_of(all + all, 0, n * 5));
+  for (unsigned n = 0; n < 12; ++n) frames.push_back(frame_of(std::string(1400, 'a') + "!" + all, 54, 1401 + n * 5));
+  check(keys, frames);
+}
+
+TEST_F(GpuMatcherTest, agrees_with_a_plain_search_on_random_frames) {
+  std::mt19937 random(7);
+  const auto text = [&](std::size_t size, unsigned letters) {
+    std::string out(size, ' ');
+    for (char& c : out) c = static_cast<char>("aBcD\0\xff/."[random() % letters]);
+    return out;
+  };
+  for (const unsigned letters : {2u, 3u, 5u, 8u}) {
+    std::vector<Pattern> patterns;
+    for (int i = 0; i < 60; ++i) {
+      patterns.push_back({text(2 + random() % 18, letters), random() % 2 == 0, static_cast<ClassMask>(random())});
+    }
+    const KeySet keys(patterns);
+    std::vector<Frame> frames;
+    for (int i = 0; i < 150; ++i) {
+      const unsigned size = random() % 4 == 0 ? 1514 : 1 + random() % 200;
+      const unsigned begin = random() % size, end = begin + random() % (size - begin + 1);
+      frames.push_back(frame_of(text(size, letters), begin, end, random() % 32, random() % 128));
+    }
+    EXPECT_GT(check(keys, frames), 50u) << letters;
+  }
+}
+
+}  // namespace
+}  // namespace sluice::match
