@@ -28,6 +28,7 @@ struct Bench {
   bool has_table = false;                           // --table
   bool has_share = false;                           // --at
   bool has_updates = false;                         // --updates, --pace
+  bool has_patterns = false;                        // --patterns, --mix, --batch, --streams, without a gateway
   std::string (*csv_header)() = bench::csv_header;  // null: --csv writes a file of its own
 };
 
@@ -69,6 +70,12 @@ constexpr Bench benches[] = {
      .has_table = true,
      .has_share = true,
      .has_updates = true},
+    {.name = "match",
+     .text = "Patterns in payloads, on the GPU over the link, beside Hyperscan on all cores, and the literature's techniques",
+     .run = bench::bench_match,
+     .measures_gpu = true,
+     .has_gateway = false,
+     .has_patterns = true},
     {.name = "order",
      .text = "Keeping order under jitter with equal room: tickets, rte_reorder, BLOP, no care",
      .run = bench::bench_order,
@@ -103,6 +110,13 @@ void add_own_options(CLI::App& command, const Bench& one, bench::BenchOptions& o
   }
   if (one.has_table) {
     command.add_option("--table", options.table, "a file of routes, a prefix on each line; default: made up");
+  }
+  if (one.has_patterns) {
+    command.add_option("--patterns", options.patterns,
+                       "a file of patterns in hexadecimal digits, one a line, nocase behind; or how many to make up");
+    command.add_option("--mix", options.mix, "frame sizes: a number, heavy-tail, imix, rtp; default: the bench's own");
+    command.add_option("--batch", options.batch, "frames per batch, 64 to 65536");
+    command.add_option("--streams", options.streams, "CUDA streams, 1 to 32");
   }
   if (one.has_share) {
     command.add_option("--at", options.at,

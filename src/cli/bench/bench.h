@@ -27,6 +27,7 @@ struct BenchOptions {
   unsigned ring = 0;               // echo, touch: of these, those that may wait in a lane's receive queue
   std::string function_settings;   // extra TOML for the function's section
   std::string table;               // route: a file of routes; empty: made up
+  std::string patterns;            // match: a file of patterns; empty: made up
   std::string updates;             // churn: a file of BGP updates; empty: made up
   std::string pace = "own";        // churn: of the updates (updates.h)
   double at = 0;                   // echo, touch: hold this share of the ceiling instead of searching for the highest;
@@ -67,5 +68,6 @@ int bench_order(const BenchOptions& options);
 std::string order_csv_header();
 int bench_soak(const BenchOptions& options);
 int bench_churn(const BenchOptions& options);
+int bench_match(const BenchOptions& options);
 
 }  // namespace sluice::cli::bench

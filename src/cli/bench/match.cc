@@ -1,0 +1,282 @@
+// sluice bench match: which patterns payloads hold, on the GPU as frames come over the link, beside Hyperscan on all
+// cores with the same patterns and frames; and the techniques of the literature for divergent packet sizes, on one
+// batch.
+#include <rte_cycles.h>
+#include <rte_malloc.h>
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <set>
+#include <thread>
+
+#include "base/machine.h"
+#include "cli/bench/bench.h"
+#include "cli/bench/csv.h"
+#include "cli/bench/goals.h"
+#include "cli/bench/match_cpu.h"
+#include "cli/bench/match_frames.h"
+#include "cli/bench/match_patterns.h"
+#include "cli/bench/match_techniques.h"
+#include "cli/bench/progress.h"
+#include "cli/bench/rig.h"
+#include "device/name.h"
+#include "engine/histogram.h"
+#include "match/automaton/gpu_matcher.h"
+#include "match/automaton/key_set.h"
+
+namespace sluice::cli::bench {
+namespace {
+
+constexpr std::uint32_t frames_in_all = 1U << 17;
+constexpr unsigned default_batch = 8192, default_streams = 4, default_patterns = 2775;
+constexpr std::size_t frame_memory = std::size_t{frames_in_all} * MatchFrames::pitch;
+
+struct Freed {
+  void operator()(void* memory) const { rte_free(memory); }
+};
+
+struct Bed {
+  std::unique_ptr<void, Freed> memory;  // before the GPU, which unpins it first
+  std::unique_ptr<device::Gpu> gpu;
+  std::vector<match::Pattern> patterns;
+  std::string set;  // the patterns' name
+  std::unique_ptr<match::KeySet> keys;
+  std::unique_ptr<match::GpuMatcher> matcher;
+  std::unique_ptr<match::CpuMatcher> cpu;        // of the patterns
+  std::unique_ptr<match::CpuMatcher> reference;  // of the keys
+};
+
+template <typename T>
+Expected<void> keep(Expected<T> made, T& where) {
+  if (!made) {
+    return tl::unexpected(made.error());
+  }
+  where = std::move(*made);
+  return {};
+}
+
+Expected<void> make_matchers(Bed& bed) {
+  std::erase_if(bed.patterns, [](const match::Pattern& p) { return p.bytes.size() < 2; });
+  bed.keys = std::make_unique<match::KeySet>(bed.patterns);
+  const match::GramTable table(*bed.keys);
+  if (auto ok = keep(match::GpuMatcher::create(*bed.gpu, table), bed.matcher); !ok) {
+    return ok;
+  }
+  const std::uint64_t begin = rte_rdtsc();
+  if (auto ok = keep(match::CpuMatcher::create(bed.patterns), bed.cpu); !ok) {
+    return ok;
+  }
+  const double seconds = static_cast<double>(rte_rdtsc() - begin) / static_cast<double>(rte_get_tsc_hz());
+  std::vector<match::Pattern> keys;
+  for (const match::Key& key : bed.keys->keys()) {
+    keys.push_back({std::string(key.bytes.begin(), key.bytes.begin() + key.length), true});
+  }
+  std::printf(
+      "patterns: %s: %zu of at least 2 bytes, %zu keys; the GPU's tables %.0f KB; Hyperscan's %.1f MB, compiled in %.1f "
+      "s\n",
+      bed.set.c_str(), bed.patterns.size(), keys.size(), static_cast<double>(table.bytes()) / 1e3,
+      static_cast<double>(bed.cpu->database_bytes()) / 1e6, seconds);
+  return keep(match::CpuMatcher::create(keys), bed.reference);
+}
+
+Expected<Bed> make_bed(const BenchOptions& options) {
+  const Progress progress("compiling patterns");
+  Bed bed;
+  bed.set = options.patterns.empty() ? "made up" : options.patterns.substr(options.patterns.rfind('/') + 1);
+  const bool is_number = options.patterns.find_first_not_of("0123456789") == std::string::npos;
+  if (is_number) {
+    bed.set += options.patterns.empty() ? "" : " made up";
+    bed.patterns = make_patterns(options.patterns.empty() ? default_patterns
+                                                          : static_cast<unsigned>(std::stoul(options.patterns)));
+  } else if (auto ok = keep(read_patterns(options.patterns), bed.patterns); !ok) {
+    return tl::unexpected(ok.error());
+  }
+  const unsigned streams = options.streams != 0 ? options.streams : default_streams;
+  if (auto ok = keep(device::Gpu::open(device::gpu_index(options.device).value_or(0), streams), bed.gpu); !ok) {
+    return tl::unexpected(ok.error());
+  }
+  bed.memory.reset(rte_malloc("match-frames", frame_memory, 4096));
+  if (bed.memory == nullptr) {
+    return make_error("no memory for frames");
+  }
+  if (auto ok = bed.gpu->register_host(bed.memory.get(), frame_memory); !ok) {
+    return tl::unexpected(ok.error());
+  }
+  if (auto ok = make_matchers(bed); !ok) {
+    return tl::unexpected(ok.error());
+  }
+  return bed;
+}
+
+Expected<void> wait(device::Gpu& gpu, device::GpuStream& stream) {
+  device::MarkState state = stream.poll();
+  while (state == device::MarkState::pending) {
+    state = stream.poll();
+  }
+  return state == device::MarkState::done ? Expected<void>{} : make_error(gpu.why());
+}
+
+// Every batch of the frames, on all streams in turn, one under way on each, until the time is over and all frames have
+// been matched once; `alone`: one batch at a time.
+Expected<Outcome> run_gpu(Bed& bed, const MatchFrames& frames, unsigned batch, double seconds, bool alone) {
+  const unsigned streams = alone ? 1 : bed.gpu->stream_count();
+  std::vector<std::uint64_t> begun(streams);
+  engine::Histogram latency;
+  Outcome out;
+  const std::uint64_t begin = rte_rdtsc(), hz = rte_get_tsc_hz();
+  const auto length = static_cast<std::uint64_t>(seconds * static_cast<double>(hz));
+  std::uint32_t first = 0;
+  std::uint64_t done_frames = 0;
+  for (unsigned turn = 0; rte_rdtsc() - begin < length || done_frames < frames.count(); ++turn) {
+    const unsigned s = turn % streams;
+    device::GpuStream& stream = bed.gpu->stream(s);
+    if (begun[s] != 0) {
+      if (auto ok = wait(*bed.gpu, stream); !ok) {
+        return tl::unexpected(ok.error());
+      }
+      latency.add((rte_rdtsc() - begun[s]) * 1'000'000'000 / hz, 1);
+    }
+    const std::uint32_t count = std::min(batch, frames.count() - first);
+    begun[s] = rte_rdtsc();
+    if (auto ok = bed.matcher->match(frames.batch(first, count), stream); !ok) {
+      return tl::unexpected(ok.error());
+    }
+    if (auto ok = stream.mark(); !ok) {
+      return tl::unexpected(ok.error());
+    }
+    out.frames += count;
+    out.bytes += frames.bytes(first, count);
+    done_frames += count;
+    first = first + count == frames.count() ? 0 : first + count;
+  }
+  for (unsigned s = 0; s < streams; ++s) {
+    if (auto ok = wait(*bed.gpu, bed.gpu->stream(s)); !ok) {
+      return tl::unexpected(ok.error());
+    }
+  }
+  out.seconds = static_cast<double>(rte_rdtsc() - begin) / static_cast<double>(hz);
+  engine::HistogramSnapshot nanoseconds;
+  nanoseconds.add(latency);
+  out.p50_us = static_cast<double>(nanoseconds.percentile(0.5)) / 1e3;
+  out.p99_us = static_cast<double>(nanoseconds.percentile(0.99)) / 1e3;
+  out.max_us = static_cast<double>(nanoseconds.max()) / 1e3;
+  return out;
+}
+
+// Every frame's keys, against Hyperscan's.
+Expected<std::uint64_t> verify(const Bed& bed, const MatchFrames& frames) {
+  match::CpuMatcher::Scratch scratch(*bed.reference);
+  std::vector<std::uint32_t> keys(bed.keys->keys().size() + 1);
+  std::uint64_t found = 0;
+  for (std::uint32_t i = 0; i < frames.count(); ++i) {
+    const std::size_t count = bed.reference->match(scratch, frames.payload(i), 0, keys.data(), keys.size());
+    const auto told = static_cast<std::uint32_t>(std::min<std::size_t>(count, match::max_hits));
+    const std::set<std::uint32_t> expected(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(count));
+    const std::set<std::uint32_t> got(frames.keys(i), frames.keys(i) + told);
+    if (frames.found(i) != std::min<std::size_t>(count, match::max_hits + 1) || got.size() != told ||
+        !std::includes(expected.begin(), expected.end(), got.begin(), got.end())) {
+      return make_error(fmt::format("NOT VERIFIED: frame {}: the GPU found {} keys, Hyperscan {}", i, frames.found(i),
+                                    count));
+    }
+    found += count;
+  }
+  return found;
+}
+
+struct MatchCase {
+  std::string mix;
+  PayloadKind kind;
+  double goal;       // share of the link's ceiling
+  double goal_mpps;  // 0: none
+};
+
+Expected<void> run_case(const BenchOptions& options, Bed& bed, const MatchCase& one, double ceiling, Goals& goals) {
+  const std::string label = one.mix + (one.kind == PayloadKind::attack ? " attack" : "");
+  auto frames = MatchFrames::make(*bed.gpu, bed.memory.get(), frames_in_all, one.mix, one.kind, bed.patterns);
+  if (!frames) {
+    return tl::unexpected(frames.error());
+  }
+  frames->forget_results();
+  const unsigned batch = options.batch != 0 ? options.batch : default_batch;
+  auto full = run_gpu(bed, *frames, batch, options.seconds, false);
+  if (!full) {
+    return tl::unexpected(full.error());
+  }
+  const auto verified = verify(bed, *frames);
+  if (!verified) {
+    return tl::unexpected(verified.error());
+  }
+  const auto alone = run_gpu(bed, *frames, batch, options.seconds / 4, true);
+  if (!alone) {
+    return tl::unexpected(alone.error());
+  }
+  const Outcome cpu = scan_on_all_cores(*bed.cpu, *frames, options.seconds);
+  const double share = full->gbytes() / ceiling, times = full->gbytes() / cpu.gbytes();
+  std::printf("verified: %u frames hold %lu keys, as Hyperscan says\n", frames->count(), *verified);
+  std::printf(
+      "RESULT match %s: GPU %.1f Mpps, %.2f GB/s = %.1f %% of the ceiling of %.1f; batches of %u: p50 %.0f p99 %.0f max "
+      "%.0f us, one alone %.0f, %.0f, %.0f us; Hyperscan on %zu cores %.1f Gbps, the GPU is %.1f times as fast\n",
+      label.c_str(), full->mpps(), full->gbytes(), 100 * share, ceiling, batch, full->p50_us, full->p99_us,
+      full->max_us, alone->p50_us, alone->p99_us, alone->max_us, allowed_cores().size(), 8 * cpu.gbytes(), times);
+  const std::string setting = fmt::format("{}; batches of {}; {} streams", bed.set, batch, bed.gpu->stream_count());
+  append_csv(options, "match", label + " GPU", *full, {.share = share, .goal = one.goal, .ceiling_gbytes = ceiling, .setting = setting});
+  append_csv(options, "match", label + " GPU one batch", *alone, {.ceiling_gbytes = ceiling, .setting = setting});
+  append_csv(options, "match", label + " Hyperscan", cpu, {.setting = setting});
+  if (one.goal > 0) {
+    goals.at_least(label + " of the ceiling", 100 * share, 100 * one.goal, "%");
+  }
+  if (one.goal_mpps > 0) {
+    goals.at_least(label, full->mpps(), one.goal_mpps, "Mpps");
+  }
+  if (one.kind == PayloadKind::ordinary && one.goal > 0) {
+    goals.at_least(label + " over Hyperscan on all cores", times, bed.patterns.size() > 10'000 ? 10 : 5, "times");
+  }
+  return {};
+}
+
+Expected<void> run_all(const BenchOptions& options, Goals& goals) {
+  auto ceilings = print_ceilings(options, true);
+  if (!ceilings) {
+    return tl::unexpected(ceilings.error());
+  }
+  auto bed = make_bed(options);
+  if (!bed) {
+    return tl::unexpected(bed.error());
+  }
+  std::vector<MatchCase> cases = {{"heavy-tail", PayloadKind::ordinary, 0.85, 0},
+                                  {"1500", PayloadKind::ordinary, 0.90, 0},
+                                  {"64", PayloadKind::ordinary, 0, 400},
+                                  {"heavy-tail", PayloadKind::attack, 0, 0}};
+  if (!options.mix.empty()) {
+    cases = {{options.mix, PayloadKind::ordinary, 0, 0}};
+  }
+  for (const MatchCase& one : cases) {
+    if (auto ok = run_case(options, *bed, one, ceilings->large.up, goals); !ok) {
+      return ok;
+    }
+  }
+  const std::string mix = options.mix.empty() ? "heavy-tail" : options.mix;
+  auto frames =
+      MatchFrames::make(*bed->gpu, bed->memory.get(), frames_in_all, mix, PayloadKind::ordinary, bed->patterns);
+  return frames ? compare_techniques(options, *bed->gpu, *bed->matcher, bed->patterns, *frames, mix)
+                : tl::unexpected(frames.error());
+}
+
+}  // namespace
+
+int bench_match(const BenchOptions& options) {
+  if (auto eal = start_bench_eal(frame_memory + (std::size_t{512} << 20)); !eal) {
+    std::fprintf(stderr, "bench match: %s\n", eal.error().message.c_str());
+    return 1;
+  }
+  Goals goals("match", options.goals);
+  if (auto ok = run_all(options, goals); !ok) {
+    std::fprintf(stderr, "bench match: %s\n", ok.error().message.c_str());
+    return 1;
+  }
+  return goals.status();
+}
+
+}  // namespace sluice::cli::bench

@@ -1,0 +1,20 @@
+// The patterns that `bench match` looks for: of a file, or made up.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "match/automaton/pattern.h"
+
+namespace sluice::cli::bench {
+
+// A file of patterns, one a line, in hexadecimal digits; behind the digits ` nocase`, if case is to be folded. Empty
+// lines, and what follows a '#', are skipped. An Error names the line.
+Expected<std::vector<match::Pattern>> read_patterns(const std::string& path);
+
+// As many, of lengths as the contents of rule sets have them (3 to 40 bytes, mostly 6 to 20), four in five of them text
+// such as stands in requests, the others binary. The same ones on every machine.
+std::vector<match::Pattern> make_patterns(unsigned count);
+
+}  // namespace sluice::cli::bench

@@ -1,0 +1,246 @@
+#include "match/techniques/techniques.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <numeric>
+
+#include "device/cuda_check.h"
+#include "match/techniques/techniques.cuh"
+
+namespace sluice::match {
+namespace {
+
+constexpr unsigned hot_states = 96;      // of 1 KiB each
+constexpr unsigned segment_blocks = 264;  // of the segments; two for each SM of a large GPU
+constexpr unsigned least_threads = 32;   // below which CITES lets the last threads go on alone: a warp
+
+class CudaTechniques final : public Techniques {
+ public:
+  CudaTechniques(device::Gpu& gpu, const Dfa& dfa, std::span<const std::string> packets)
+      : gpu_(gpu), dfa_(dfa), packets_(packets), stream_(static_cast<cudaStream_t>(gpu.stream(0).raw())) {}
+  ~CudaTechniques() override {
+    for (cudaEvent_t event : {begin_, end_}) {
+      if (event != nullptr) cudaEventDestroy(event);
+    }
+  }
+
+  Expected<void> upload();
+  Expected<TechniqueRun> run(Technique technique, unsigned rounds) override;
+  Expected<double> run_filter(GpuMatcher& matcher, unsigned rounds) override;
+
+ private:
+  template <typename T>
+  Expected<T*> device_copy(const std::vector<T>& values) {
+    auto memory = gpu_.allocate_device(std::max<std::size_t>(values.size(), 1) * sizeof(T));
+    if (!memory) return tl::unexpected(memory.error());
+    SLUICE_CUDA_TRY(
+        cudaMemcpyAsync(*memory, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice, stream_));
+    SLUICE_CUDA_TRY(cudaStreamSynchronize(stream_));
+    return static_cast<T*>(*memory);
+  }
+  // The microseconds of the fastest of the rounds.
+  template <typename Launch>
+  Expected<double> timed(unsigned rounds, Launch&& launch);
+  template <bool counted>
+  Expected<void> launch(Technique technique, const LoopTally& tally);
+  template <bool counted>
+  Expected<void> launch_segments(unsigned hot, const LoopTally& tally);
+  // Packets by size, as the host does it for every batch.
+  std::vector<std::uint32_t> sorted_by_size() const;
+
+  device::Gpu& gpu_;
+  const Dfa& dfa_;
+  std::span<const std::string> packets_;
+  cudaStream_t stream_;
+  cudaEvent_t begin_ = nullptr, end_ = nullptr;
+  PacketBatch batch_{};
+  std::vector<std::uint32_t> offset_;
+  std::vector<std::uint16_t> length_;
+  const std::uint32_t* next_ = nullptr;
+  std::uint32_t* order_ = nullptr;
+  unsigned long long* tally_ = nullptr;
+};
+
+Expected<void> CudaTechniques::upload() {
+  SLUICE_CUDA_TRY(cudaEventCreateWithFlags(&begin_, cudaEventDefault));
+  SLUICE_CUDA_TRY(cudaEventCreateWithFlags(&end_, cudaEventDefault));
+  std::size_t size = 0;
+  for (const std::string& packet : packets_) {
+    offset_.push_back(static_cast<std::uint32_t>(size));
+    length_.push_back(static_cast<std::uint16_t>(packet.size()));
+    size += (packet.size() + 15) / 16 * 16;
+  }
+  if (size > UINT32_MAX) return make_error("a batch of more than 4 GiB");
+  std::vector<std::uint8_t> bytes(size);
+  for (std::size_t p = 0; p < packets_.size(); ++p) {
+    std::memcpy(bytes.data() + offset_[p], packets_[p].data(), packets_[p].size());
+  }
+  const auto count = static_cast<std::uint32_t>(packets_.size());
+  auto next = device_copy(dfa_.next());
+  auto on_device = device_copy(bytes);
+  auto offsets = device_copy(offset_);
+  auto lengths = device_copy(length_);
+  auto ends = device_copy(std::vector<std::uint32_t>(count));
+  auto order = device_copy(std::vector<std::uint32_t>(count));
+  auto tally = device_copy(std::vector<unsigned long long>(2));
+  for (const Error* error : {next ? nullptr : &next.error(), on_device ? nullptr : &on_device.error(),
+                             offsets ? nullptr : &offsets.error(), lengths ? nullptr : &lengths.error(),
+                             ends ? nullptr : &ends.error(), order ? nullptr : &order.error(),
+                             tally ? nullptr : &tally.error()}) {
+    if (error != nullptr) return tl::unexpected(*error);
+  }
+  next_ = *next;
+  order_ = *order;
+  tally_ = *tally;
+  batch_ = {*on_device, *offsets, *lengths, nullptr, *ends, count};
+  return {};
+}
+
+std::vector<std::uint32_t> CudaTechniques::sorted_by_size() const {
+  // A counting sort over classes of 64 bytes.
+  std::vector<std::uint32_t> begin(1025), order(length_.size());
+  for (const std::uint16_t length : length_) ++begin[length / 64 + 1];
+  std::partial_sum(begin.begin(), begin.end(), begin.begin());
+  for (std::uint32_t p = 0; p < length_.size(); ++p) order[begin[length_[p] / 64]++] = p;
+  return order;
+}
+
+template <bool counted>
+Expected<void> CudaTechniques::launch_segments(unsigned hot, const LoopTally& tally) {
+  const unsigned warm_up = static_cast<unsigned>((dfa_.depth() - 1 + chunk_bytes - 1) / chunk_bytes * chunk_bytes);
+  const auto states = static_cast<unsigned>(std::min<std::size_t>(hot, dfa_.states()));
+  const unsigned shared = states * 1024;
+  SLUICE_CUDA_TRY(cudaFuncSetAttribute(walk_segments<counted>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                       static_cast<int>(hot_states * 1024)));
+  const unsigned blocks = std::min(segment_blocks * (hot == 0 ? 4 : 1),
+                                   (batch_.count + technique_threads - 1) / technique_threads);
+  SLUICE_CUDA_TRY(device::launch(walk_segments<counted>, blocks, technique_threads, shared, stream_, batch_, next_,
+                                 warm_up, states, tally));
+  return {};
+}
+
+template <bool counted>
+Expected<void> CudaTechniques::launch(Technique technique, const LoopTally& tally) {
+  const unsigned blocks = (batch_.count + technique_threads - 1) / technique_threads;
+  const auto go = [&](auto kernel, const auto&... more) {
+    return device::launch(kernel, blocks, technique_threads, 0, stream_, batch_, next_, more..., tally);
+  };
+  switch (technique) {
+    case Technique::base:
+    case Technique::sorted:
+      SLUICE_CUDA_TRY(go(walk_packets<false, counted>));
+      break;
+    case Technique::prefetch:
+      SLUICE_CUDA_TRY(go(walk_packets<true, counted>));
+      break;
+    case Technique::remap_each:
+      SLUICE_CUDA_TRY(go(walk_remapped<Signal::always, false, counted>, 0u));
+      break;
+    case Technique::cites_naive:
+      SLUICE_CUDA_TRY(go(walk_remapped<Signal::flag, false, counted>, 0u));
+      break;
+    case Technique::cites:
+      SLUICE_CUDA_TRY(go(walk_remapped<Signal::flag, false, counted>, least_threads));
+      break;
+    case Technique::cites_prefetch:
+      SLUICE_CUDA_TRY(go(walk_remapped<Signal::flag, true, counted>, least_threads));
+      break;
+    case Technique::segments:
+      return launch_segments<counted>(0, tally);
+    case Technique::segments_hot:
+      return launch_segments<counted>(hot_states, tally);
+  }
+  return {};
+}
+
+template <typename Launch>
+Expected<double> CudaTechniques::timed(unsigned rounds, Launch&& launch) {
+  double least = 0;
+  if (auto ok = launch(); !ok) return tl::unexpected(ok.error());
+  for (unsigned r = 0; r < rounds; ++r) {
+    SLUICE_CUDA_TRY(cudaEventRecord(begin_, stream_));
+    if (auto ok = launch(); !ok) return tl::unexpected(ok.error());
+    SLUICE_CUDA_TRY(cudaEventRecord(end_, stream_));
+    SLUICE_CUDA_TRY(cudaStreamSynchronize(stream_));
+    float milliseconds = 0;
+    SLUICE_CUDA_TRY(cudaEventElapsedTime(&milliseconds, begin_, end_));
+    const double took = 1e3 * static_cast<double>(milliseconds);
+    least = r == 0 ? took : std::min(least, took);
+  }
+  return least;
+}
+
+Expected<double> CudaTechniques::run_filter(GpuMatcher& matcher, unsigned rounds) {
+  const std::uint32_t count = batch_.count;
+  std::vector<std::uint64_t> address;
+  std::vector<Span> span;
+  for (std::uint32_t p = 0; p < count; ++p) {
+    address.push_back(reinterpret_cast<std::uint64_t>(batch_.bytes) + offset_[p]);
+    span.push_back({0, length_[p]});
+  }
+  auto addresses = device_copy(address);
+  auto spans = device_copy(span);
+  auto classes = device_copy(std::vector<std::uint8_t>(count));
+  auto keys = device_copy(std::vector<std::uint32_t>(std::size_t{count} * max_hits));
+  for (const Error* error : {addresses ? nullptr : &addresses.error(), spans ? nullptr : &spans.error(),
+                             classes ? nullptr : &classes.error(), keys ? nullptr : &keys.error()}) {
+    if (error != nullptr) return tl::unexpected(*error);
+  }
+  const MatchBatch batch{*addresses, *spans, *classes, batch_.ends, *keys, count};
+  return timed(rounds, [&] { return matcher.match(batch, gpu_.stream(0)); });
+}
+
+Expected<TechniqueRun> CudaTechniques::run(Technique technique, unsigned rounds) {
+  using Clock = std::chrono::steady_clock;
+  TechniqueRun out;
+  batch_.order = nullptr;
+  if (technique == Technique::sorted) {
+    const auto begin = Clock::now();
+    const std::vector<std::uint32_t> order = sorted_by_size();
+    out.prepare_microseconds = std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+    SLUICE_CUDA_TRY(cudaMemcpyAsync(order_, order.data(), order.size() * 4, cudaMemcpyHostToDevice, stream_));
+    SLUICE_CUDA_TRY(cudaStreamSynchronize(stream_));
+    batch_.order = order_;
+  }
+  SLUICE_CUDA_TRY(cudaMemsetAsync(batch_.ends, 0xff, batch_.count * sizeof(std::uint32_t), stream_));
+  const auto took = timed(rounds, [&] { return launch<false>(technique, {}); });
+  if (!took) return tl::unexpected(took.error());
+  out.microseconds = *took;
+  out.ends.resize(batch_.count);
+  SLUICE_CUDA_TRY(cudaMemcpyAsync(out.ends.data(), batch_.ends, out.ends.size() * sizeof(std::uint32_t),
+                                  cudaMemcpyDeviceToHost, stream_));
+  SLUICE_CUDA_TRY(cudaMemsetAsync(tally_, 0, 2 * sizeof *tally_, stream_));
+  if (auto ok = launch<true>(technique, {tally_, tally_ + 1}); !ok) return tl::unexpected(ok.error());
+  unsigned long long counted[2];
+  SLUICE_CUDA_TRY(cudaMemcpyAsync(counted, tally_, sizeof counted, cudaMemcpyDeviceToHost, stream_));
+  SLUICE_CUDA_TRY(cudaStreamSynchronize(stream_));
+  out.loop = {counted[0], counted[1]};
+  return out;
+}
+
+}  // namespace
+
+const char* name_of(Technique technique) {
+  switch (technique) {
+    case Technique::base: return "base";
+    case Technique::prefetch: return "prefetch";
+    case Technique::remap_each: return "remap_each";
+    case Technique::cites_naive: return "cites_naive";
+    case Technique::cites: return "cites";
+    case Technique::cites_prefetch: return "cites_prefetch";
+    case Technique::sorted: return "sorted";
+    case Technique::segments: return "segments";
+    case Technique::segments_hot: return "segments_hot";
+  }
+  return "?";
+}
+
+Expected<std::unique_ptr<Techniques>> Techniques::create(device::Gpu& gpu, const Dfa& dfa,
+                                                         std::span<const std::string> packets) {
+  auto made = std::make_unique<CudaTechniques>(gpu, dfa, packets);
+  if (auto ok = made->upload(); !ok) return tl::unexpected(ok.error());
+  return made;
+}
+
+}  // namespace sluice::match

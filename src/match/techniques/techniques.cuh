@@ -1,0 +1,260 @@
+// The kernels of techniques.h.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "device/launch.h"
+#include "match/techniques/dfa.h"
+
+namespace sluice::match {
+
+inline constexpr unsigned technique_threads = 256;  // as in the paper
+inline constexpr unsigned prefetch_bytes = 12 * 1024;
+inline constexpr unsigned chunk_bytes = 8;
+inline constexpr unsigned segment_bytes = 64;
+
+struct PacketBatch {
+  const std::uint8_t* bytes;
+  const std::uint32_t* offset;  // of a packet in `bytes`, a multiple of 16
+  const std::uint16_t* length;
+  const std::uint32_t* order;  // null, or which packet a thread takes
+  std::uint32_t* ends;
+  std::uint32_t count;
+};
+
+struct LoopTally {
+  unsigned long long* iterations;  // null: not counted
+  unsigned long long* active;
+};
+
+// Counts an iteration of the calling threads' warp.
+class Tally {
+ public:
+  __device__ void iteration() {
+    const unsigned active = __activemask();
+    if (threadIdx.x % 32 == static_cast<unsigned>(__ffs(static_cast<int>(active))) - 1) {
+      ++iterations_;
+      active_ += static_cast<unsigned>(__popc(active));
+    }
+  }
+  __device__ void add_to(const LoopTally& tally) const {
+    atomicAdd(tally.iterations, static_cast<unsigned long long>(iterations_));
+    atomicAdd(tally.active, static_cast<unsigned long long>(active_));
+  }
+
+ private:
+  unsigned iterations_ = 0, active_ = 0;
+};
+
+// What a thread knows of its packet: all that is exchanged.
+struct Walk {
+  const std::uint8_t* at;
+  std::uint32_t left;   // bytes
+  std::uint32_t state;  // of the automaton
+  std::uint32_t ends;
+  std::uint32_t packet;
+
+  __device__ bool alive() const { return left != 0; }
+
+  __device__ __forceinline__ void step(const std::uint32_t* __restrict__ next) {
+    const auto chunk = *reinterpret_cast<const unsigned long long*>(at);
+    const unsigned here = left < chunk_bytes ? left : chunk_bytes;
+    for (unsigned i = 0; i < here; ++i) {
+      const std::uint32_t entry = __ldg(next + state * 256ull + (chunk >> 8 * i & 0xff));
+      state = entry & ~Dfa::accepts;
+      ends += entry >> 31;
+    }
+    at += chunk_bytes;
+    left -= here;
+  }
+};
+
+__device__ __forceinline__ Walk begin_walk(const PacketBatch& batch, unsigned i) {
+  if (i >= batch.count) return {nullptr, 0, 0, 0, ~0u};
+  const unsigned packet = batch.order == nullptr ? i : batch.order[i];
+  return {batch.bytes + batch.offset[packet], batch.length[packet], 0, 0, packet};
+}
+
+// The first warp reads its packets, as many as fit, into shared memory, where its threads then find them.
+__device__ inline void prefetch_first_warp(Walk& walk, uint4* shared) {
+  if (threadIdx.x >= 32) return;
+  const unsigned units = (walk.left + 15) / 16;
+  unsigned sum = units;
+  for (unsigned step = 1; step < 32; step *= 2) {
+    const unsigned below = __shfl_up_sync(0xffffffffu, sum, step);
+    if (threadIdx.x >= step) sum += below;
+  }
+  const unsigned begin = sum - units;
+  const bool fits = sum <= prefetch_bytes / 16;
+  for (unsigned p = 0; p < 32; ++p) {
+    if (__shfl_sync(0xffffffffu, static_cast<int>(fits), static_cast<int>(p)) == 0) break;
+    const auto from = __shfl_sync(0xffffffffu, reinterpret_cast<unsigned long long>(walk.at), static_cast<int>(p));
+    const unsigned to = __shfl_sync(0xffffffffu, begin, static_cast<int>(p));
+    const unsigned many = __shfl_sync(0xffffffffu, units, static_cast<int>(p));
+    for (unsigned u = threadIdx.x; u < many; u += 32) shared[to + u] = reinterpret_cast<const uint4*>(from)[u];
+  }
+  __syncwarp();
+  if (fits && walk.left != 0) walk.at = reinterpret_cast<const std::uint8_t*>(shared + begin);
+}
+
+template <bool prefetch, bool counted>
+__global__ void __launch_bounds__(technique_threads) walk_packets(PacketBatch batch,
+                                                                  const std::uint32_t* __restrict__ next,
+                                                                  LoopTally tally) {
+  __shared__ uint4 fetched[prefetch ? prefetch_bytes / 16 : 1];
+  Walk walk = begin_walk(batch, blockIdx.x * technique_threads + threadIdx.x);
+  if constexpr (prefetch) prefetch_first_warp(walk, fetched);
+  Tally seen;
+  while (walk.alive()) {
+    walk.step(next);
+    if constexpr (counted) seen.iteration();
+  }
+  if (walk.packet != ~0u) batch.ends[walk.packet] = walk.ends;
+  if constexpr (counted) seen.add_to(tally);
+}
+
+// The threads [0, alive) of a block have packets. Those of them that are done take over the packets of the last ones
+// that are not; returns how many are left, which are the first ones again. All threads of the block together.
+struct Exchange {
+  Walk moving[technique_threads];
+  unsigned below_holes[technique_threads / 32], below_movers[technique_threads / 32];
+  unsigned flag;
+};
+
+__device__ inline unsigned remap(Walk& walk, unsigned alive, Exchange& shared) {
+  const unsigned id = threadIdx.x, warp = id / 32, lane = id % 32;
+  const auto left = static_cast<unsigned>(__syncthreads_count(id < alive && walk.alive()));
+  const bool hole = id < left && !walk.alive();
+  const bool mover = id >= left && id < alive && walk.alive();
+  const unsigned holes = __ballot_sync(0xffffffffu, hole), movers = __ballot_sync(0xffffffffu, mover);
+  if (lane == 0) {
+    shared.below_holes[warp] = static_cast<unsigned>(__popc(holes));
+    shared.below_movers[warp] = static_cast<unsigned>(__popc(movers));
+  }
+  __syncthreads();
+  unsigned rank = static_cast<unsigned>(__popc((hole ? holes : movers) & ((1u << lane) - 1)));
+  for (unsigned w = 0; w < warp; ++w) rank += hole ? shared.below_holes[w] : shared.below_movers[w];
+  if (mover) {
+    shared.moving[rank] = walk;
+    walk.left = 0;
+    walk.packet = ~0u;
+  }
+  if (id == 0) shared.flag = 0;
+  __syncthreads();
+  if (hole) walk = shared.moving[rank];
+  return left;
+}
+
+enum class Signal { always, flag };
+
+// `threshold`: no more exchanges once no more threads than that are left.
+template <Signal signal, bool prefetch, bool counted>
+__global__ void __launch_bounds__(technique_threads) walk_remapped(PacketBatch batch,
+                                                                   const std::uint32_t* __restrict__ next,
+                                                                   unsigned threshold, LoopTally tally) {
+  __shared__ uint4 fetched[prefetch ? prefetch_bytes / 16 : 1];
+  __shared__ Exchange shared;
+  Walk walk = begin_walk(batch, blockIdx.x * technique_threads + threadIdx.x);
+  if constexpr (prefetch) prefetch_first_warp(walk, fetched);
+  if (threadIdx.x == 0) shared.flag = 0;
+  unsigned alive = technique_threads;
+  Tally seen;
+  const auto store = [&] {
+    if (!walk.alive() && walk.packet != ~0u) {
+      batch.ends[walk.packet] = walk.ends;
+      walk.packet = ~0u;
+    }
+  };
+  __syncthreads();
+  while (alive > threshold) {
+    if (walk.alive()) {
+      walk.step(next);
+      if constexpr (counted) seen.iteration();
+    }
+    if constexpr (signal == Signal::flag) {
+      // On with the packet until some thread of the block is at an end.
+      if (!walk.alive() && threadIdx.x < alive) atomicAdd(&shared.flag, 1u);
+      while (walk.alive() && *static_cast<volatile unsigned*>(&shared.flag) == 0) {
+        walk.step(next);
+        if constexpr (counted) seen.iteration();
+        if (!walk.alive()) atomicAdd(&shared.flag, 1u);
+      }
+    }
+    store();
+    alive = remap(walk, alive, shared);
+  }
+  while (walk.alive()) {
+    walk.step(next);
+    if constexpr (counted) seen.iteration();
+  }
+  store();
+  if constexpr (counted) seen.add_to(tally);
+}
+
+// A warp takes 32 packets, cut into pieces of 64 bytes, a piece for each lane, whatever packet it is of. The bytes in
+// front of a piece bring the automaton to where it would be.
+template <bool counted>
+__global__ void __launch_bounds__(technique_threads) walk_segments(PacketBatch batch,
+                                                                   const std::uint32_t* __restrict__ next,
+                                                                   unsigned warm_up, unsigned hot_states,
+                                                                   LoopTally tally) {
+  SLUICE_DYNAMIC_SHARED(std::uint32_t, hot);
+  __shared__ unsigned sums[technique_threads / 32][32];
+  unsigned* const sum = sums[threadIdx.x / 32];
+  const unsigned lane = threadIdx.x % 32;
+  for (unsigned i = threadIdx.x; i < hot_states * 256; i += technique_threads) hot[i] = next[i];
+  if (hot_states != 0) __syncthreads();
+  const unsigned warps = gridDim.x * (technique_threads / 32);
+  Tally seen;
+  for (unsigned first = (blockIdx.x * technique_threads + threadIdx.x) / 32 * 32; first < batch.count;
+       first += warps * 32) {
+    const bool mine = first + lane < batch.count;
+    const unsigned offset = mine ? batch.offset[first + lane] : 0, length = mine ? batch.length[first + lane] : 0;
+    const unsigned pieces = (length + segment_bytes - 1) / segment_bytes;
+    unsigned end = pieces;
+    for (unsigned step = 1; step < 32; step *= 2) {
+      const unsigned below = __shfl_up_sync(0xffffffffu, end, step);
+      if (lane >= step) end += below;
+    }
+    const unsigned all = __shfl_sync(0xffffffffu, end, 31);
+    sum[lane] = 0;
+    __syncwarp();
+    for (unsigned base = 0; base < all; base += 32) {
+      const unsigned piece = base + lane;
+      unsigned packet = 0;
+      for (unsigned step = 16; step > 0; step /= 2) {
+        if (__shfl_sync(0xffffffffu, end, static_cast<int>(packet + step - 1)) <= piece) packet += step;
+      }
+      const auto holder = static_cast<int>(packet);
+      const unsigned of = __shfl_sync(0xffffffffu, offset, holder), size = __shfl_sync(0xffffffffu, length, holder);
+      const unsigned from = (piece - __shfl_sync(0xffffffffu, end - pieces, holder)) * segment_bytes;
+      unsigned ends = 0;
+      if (piece < all) {
+        const unsigned back = from < warm_up ? from : warm_up;  // a multiple of 8
+        const std::uint8_t* const bytes = batch.bytes + of;
+        const unsigned stop = size - from < segment_bytes ? size : from + segment_bytes;
+        std::uint32_t state = 0;
+        for (unsigned at = from - back; at < stop; at += chunk_bytes) {
+          const auto chunk = *reinterpret_cast<const unsigned long long*>(bytes + at);
+          const unsigned here = stop - at < chunk_bytes ? stop - at : chunk_bytes;
+          for (unsigned i = 0; i < here; ++i) {
+            const unsigned long long index = state * 256ull + (chunk >> 8 * i & 0xff);
+            const std::uint32_t entry = state < hot_states ? hot[index] : __ldg(next + index);
+            state = entry & ~Dfa::accepts;
+            if (at >= from) ends += entry >> 31;
+          }
+          if constexpr (counted) seen.iteration();
+        }
+      }
+      if (ends != 0) atomicAdd(&sum[packet], ends);
+    }
+    __syncwarp();
+    if (mine) batch.ends[first + lane] = sum[lane];
+    __syncwarp();
+  }
+  if constexpr (counted) seen.add_to(tally);
+}
+
+}  // namespace sluice::match

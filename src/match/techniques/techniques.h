@@ -1,0 +1,80 @@
+// Ways to run an Aho-Corasick automaton over a batch of packets of very different sizes on a GPU, after Blink (Lin and
+// Wang, "Efficient low-latency packet processing using On-GPU Thread-Data Remapping", JPDC 2019), for comparison with
+// the filter that Sluice uses (automaton/gram_scan.cuh). Each gives for each packet the number of positions at which at
+// least one pattern ends.
+//
+//   base           a thread for each packet, eight bytes at a time (section 2.2)
+//   prefetch       the first warp of a block reads its packets through shared memory (MP, 3.3)
+//   remap_each     after each eight bytes the block's threads exchange packets, so that those that are at their
+//                  packet's end are the last ones (per-iteration remapping, 2.3)
+//   cites_naive    the same, but only after a thread has said that it is at its end (CITES without a threshold, 3.2)
+//   cites          and no more once as few threads are left as the threshold says (CITES)
+//   cites_prefetch cites with prefetch
+//   sorted         base, over packets that the CPU has sorted by size (GASPP's way)
+//   segments       a thread for each 64 bytes of a packet, which first reads the bytes in front of them that a pattern
+//                  may begin in: no loop differs in length
+//   segments_hot   segments, with the states nearest the root in shared memory
+//
+// The batch lies in device memory, packet behind packet, each at a multiple of 16 bytes.
+//
+// Threads: one. Errors: a CUDA error.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "device/gpu.h"
+#include "match/automaton/gpu_matcher.h"
+#include "match/techniques/dfa.h"
+
+namespace sluice::match {
+
+enum class Technique {
+  base,
+  prefetch,
+  remap_each,
+  cites_naive,
+  cites,
+  cites_prefetch,
+  sorted,
+  segments,
+  segments_hot,
+};
+inline constexpr Technique techniques[] = {Technique::base,       Technique::prefetch, Technique::remap_each,
+                                           Technique::cites_naive, Technique::cites,    Technique::cites_prefetch,
+                                           Technique::sorted,      Technique::segments, Technique::segments_hot};
+const char* name_of(Technique technique);
+
+// Iterations of the loop over a packet's bytes, over all warps, and the threads that were active in them. 32 threads in
+// each: a control-flow efficiency of 100 %.
+struct LoopCount {
+  std::uint64_t iterations = 0, active = 0;
+  double efficiency() const {
+    return iterations == 0 ? 0 : static_cast<double>(active) / (32 * static_cast<double>(iterations));
+  }
+};
+
+struct TechniqueRun {
+  std::vector<std::uint32_t> ends;  // per packet
+  double microseconds = 0;          // of the kernel, the least of the rounds
+  double prepare_microseconds = 0;  // of what the CPU does for each batch beforehand (sorted)
+  LoopCount loop;
+};
+
+class Techniques {
+ public:
+  // Uploads the automaton and the packets.
+  static Expected<std::unique_ptr<Techniques>> create(device::Gpu& gpu, const Dfa& dfa,
+                                                      std::span<const std::string> packets);
+  virtual ~Techniques() = default;
+  // Runs it `rounds` times for the time, and once more to count.
+  virtual Expected<TechniqueRun> run(Technique technique, unsigned rounds) = 0;
+  // The microseconds of the same packets in the scan that Sluice uses, the least of the rounds.
+  virtual Expected<double> run_filter(GpuMatcher& matcher, unsigned rounds) = 0;
+};
+
+}  // namespace sluice::match
