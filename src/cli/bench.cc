@@ -71,7 +71,8 @@ constexpr Bench benches[] = {
      .has_share = true,
      .has_updates = true},
     {.name = "match",
-     .text = "Patterns in payloads, on the GPU over the link, beside Hyperscan on all cores, and the literature's techniques",
+     .text = "Patterns in payloads, on the GPU over the link, beside Hyperscan on all cores, and the literature's "
+             "techniques",
      .run = bench::bench_match,
      .measures_gpu = true,
      .has_gateway = false,

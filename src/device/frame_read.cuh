@@ -76,15 +76,18 @@ struct FrameUnit {
   __device__ bool whole() const { return begin == 0 && end == 16; }
 };
 
-class FrameGroup {
+// `line`: what frames are rounded to, a multiple of 16 that divides line_bytes: 16 packs small frames into the lanes of
+// a step, but splits lines between requests where frames are large.
+template <unsigned line>
+class FrameLines {
  public:
   // Lane l's frame; `length` 0 where there is none.
-  static __device__ __forceinline__ FrameGroup of(std::uint64_t address, unsigned length) {
-    FrameGroup group;
+  static __device__ __forceinline__ FrameLines of(std::uint64_t address, unsigned length) {
+    FrameLines group;
     group.address_ = address;
     group.length_ = length;
-    const auto skew = static_cast<unsigned>(address % line_bytes);
-    const unsigned lines = length == 0 ? 0 : (skew + length + line_bytes - 1) / line_bytes;
+    const auto skew = static_cast<unsigned>(address % line);
+    const unsigned lines = length == 0 ? 0 : (skew + length + line - 1) / line;
     unsigned sum = lines;
     for (unsigned step = 1; step < 32; step *= 2) {
       const unsigned below = __shfl_up_sync(every_lane, sum, step);
@@ -98,13 +101,13 @@ class FrameGroup {
 
   template <int depth, typename Visit>
   __device__ __forceinline__ void read(Visit&& visit) const {
-    for (unsigned first = 0; first < lines_; first += 4 * depth) {
-      const unsigned line = first + threadIdx.x % 32 / 8;
+    for (unsigned first = 0; first < lines_; first += lines_a_step * depth) {
+      const unsigned at = first + threadIdx.x % 32 / lanes_a_line;
       FrameUnit unit[depth];
       uint4 bytes[depth];
       SLUICE_UNROLL
       for (int d = 0; d < depth; ++d) {
-        const std::uint64_t address = locate(line + 4 * d, unit[d]);
+        const std::uint64_t address = locate(at + lines_a_step * d, unit[d]);
         bytes[d] = unit[d].any() ? __ldcs(reinterpret_cast<const uint4*>(address)) : make_uint4(0, 0, 0, 0);
       }
       SLUICE_UNROLL
@@ -115,23 +118,28 @@ class FrameGroup {
     }
   }
 
+  // Of the warp, in which the group is read.
+  __device__ unsigned steps() const { return (lines_ + lines_a_step - 1) / lines_a_step; }
+
  private:
-  // Fills in this lane's unit of a line of the group; returns the unit's address.
-  __device__ __forceinline__ std::uint64_t locate(unsigned line, FrameUnit& unit) const {
+  static constexpr unsigned lanes_a_line = line / 16, lines_a_step = 32 / lanes_a_line;
+
+  // Fills in this lane's unit of line `at` of the group; returns the unit's address.
+  __device__ __forceinline__ std::uint64_t locate(unsigned at, FrameUnit& unit) const {
     unsigned frame = 0;  // the number of frames that end at or before the line
     SLUICE_UNROLL
     for (unsigned step = 16; step > 0; step /= 2)
-      if (__shfl_sync(every_lane, line_end_, static_cast<int>(frame + step - 1)) <= line) frame += step;
+      if (__shfl_sync(every_lane, line_end_, static_cast<int>(frame + step - 1)) <= at) frame += step;
     const auto holder = static_cast<int>(frame);
     const std::uint64_t start = __shfl_sync(every_lane, static_cast<unsigned long long>(address_), holder);
     const auto length = static_cast<int>(__shfl_sync(every_lane, length_, holder));
-    const unsigned in_frame = line - __shfl_sync(every_lane, line_begin_, holder);
-    const std::uint64_t address = start / line_bytes * line_bytes + in_frame * line_bytes + threadIdx.x % 8 * 16;
+    const unsigned in_frame = at - __shfl_sync(every_lane, line_begin_, holder);
+    const std::uint64_t address = start / line * line + in_frame * line + threadIdx.x % lanes_a_line * 16;
     unit.frame = frame;
     unit.offset = static_cast<int>(static_cast<std::int64_t>(address - start));
     unit.begin = unit.offset < 0 ? -unit.offset : 0;
     unit.end = length - unit.offset < 16 ? length - unit.offset : 16;
-    if (line >= lines_ || unit.offset <= -16) unit.end = unit.begin = 0;
+    if (at >= lines_ || unit.offset <= -16) unit.end = unit.begin = 0;
     return address;
   }
 
@@ -140,5 +148,6 @@ class FrameGroup {
   unsigned line_begin_, line_end_;  // the frame's lines, counted over the group
   unsigned lines_;                  // of the group
 };
+using FrameGroup = FrameLines<line_bytes>;
 
 }  // namespace sluice::device

@@ -74,7 +74,8 @@ Expected<void> make_matchers(Bed& bed) {
     keys.push_back({std::string(key.bytes.begin(), key.bytes.begin() + key.length), true});
   }
   std::printf(
-      "patterns: %s: %zu of at least 2 bytes, %zu keys; the GPU's tables %.0f KB; Hyperscan's %.1f MB, compiled in %.1f "
+      "patterns: %s: %zu of at least 2 bytes, %zu keys; the GPU's tables %.0f KB; Hyperscan's %.1f MB, compiled in "
+      "%.1f "
       "s\n",
       bed.set.c_str(), bed.patterns.size(), keys.size(), static_cast<double>(table.bytes()) / 1e3,
       static_cast<double>(bed.cpu->database_bytes()) / 1e6, seconds);
@@ -177,8 +178,8 @@ Expected<std::uint64_t> verify(const Bed& bed, const MatchFrames& frames) {
     const std::set<std::uint32_t> got(frames.keys(i), frames.keys(i) + told);
     if (frames.found(i) != std::min<std::size_t>(count, match::max_hits + 1) || got.size() != told ||
         !std::includes(expected.begin(), expected.end(), got.begin(), got.end())) {
-      return make_error(fmt::format("NOT VERIFIED: frame {}: the GPU found {} keys, Hyperscan {}", i, frames.found(i),
-                                    count));
+      return make_error(
+          fmt::format("NOT VERIFIED: frame {}: the GPU found {} keys, Hyperscan {}", i, frames.found(i), count));
     }
     found += count;
   }
@@ -216,12 +217,14 @@ Expected<void> run_case(const BenchOptions& options, Bed& bed, const MatchCase& 
   const double share = full->gbytes() / ceiling, times = full->gbytes() / cpu.gbytes();
   std::printf("verified: %u frames hold %lu keys, as Hyperscan says\n", frames->count(), *verified);
   std::printf(
-      "RESULT match %s: GPU %.1f Mpps, %.2f GB/s = %.1f %% of the ceiling of %.1f; batches of %u: p50 %.0f p99 %.0f max "
+      "RESULT match %s: GPU %.1f Mpps, %.2f GB/s = %.1f %% of the ceiling of %.1f; batches of %u: p50 %.0f p99 %.0f "
+      "max "
       "%.0f us, one alone %.0f, %.0f, %.0f us; Hyperscan on %zu cores %.1f Gbps, the GPU is %.1f times as fast\n",
       label.c_str(), full->mpps(), full->gbytes(), 100 * share, ceiling, batch, full->p50_us, full->p99_us,
       full->max_us, alone->p50_us, alone->p99_us, alone->max_us, allowed_cores().size(), 8 * cpu.gbytes(), times);
   const std::string setting = fmt::format("{}; batches of {}; {} streams", bed.set, batch, bed.gpu->stream_count());
-  append_csv(options, "match", label + " GPU", *full, {.share = share, .goal = one.goal, .ceiling_gbytes = ceiling, .setting = setting});
+  append_csv(options, "match", label + " GPU", *full,
+             {.share = share, .goal = one.goal, .ceiling_gbytes = ceiling, .setting = setting});
   append_csv(options, "match", label + " GPU one batch", *alone, {.ceiling_gbytes = ceiling, .setting = setting});
   append_csv(options, "match", label + " Hyperscan", cpu, {.setting = setting});
   if (one.goal > 0) {

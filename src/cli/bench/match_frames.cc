@@ -19,12 +19,56 @@ void fill_random(char* at, std::size_t size, Random& random) {
 }
 
 void fill_text(char* at, std::size_t size, Random& random) {
-  static constexpr std::string_view words[] = {
-      "GET /", "HTTP/1.1\r\n", "Host: www.", "example", ".com\r\n", "User-Agent: Mozilla/5.0 (X11; Linux x86_64)",
-      "Accept: text/html,application/xml;q=0.9\r\n", "Cookie: session=", "Content-Length: ", "<div class=\"", "\">",
-      "</div>\n", "<p>", "</p>", "the ", "of ", "and ", "packet ", "network ", "index.html", "?id=", "&page=", "<script>",
-      "function(", "return ", "var ", "0", "1", "2", "7f", "a9", "image/png", "\r\n\r\n", "{\"name\":\"", "\",\"value\":",
-      "},", "select ", "from ", "a", "e", "s", "t", " ", "-", "/", "admin", "login", "search", "style=\"color:#", "px;"};
+  static constexpr std::string_view words[] = {"GET /",
+                                               "HTTP/1.1\r\n",
+                                               "Host: www.",
+                                               "example",
+                                               ".com\r\n",
+                                               "User-Agent: Mozilla/5.0 (X11; Linux x86_64)",
+                                               "Accept: text/html,application/xml;q=0.9\r\n",
+                                               "Cookie: session=",
+                                               "Content-Length: ",
+                                               "<div class=\"",
+                                               "\">",
+                                               "</div>\n",
+                                               "<p>",
+                                               "</p>",
+                                               "the ",
+                                               "of ",
+                                               "and ",
+                                               "packet ",
+                                               "network ",
+                                               "index.html",
+                                               "?id=",
+                                               "&page=",
+                                               "<script>",
+                                               "function(",
+                                               "return ",
+                                               "var ",
+                                               "0",
+                                               "1",
+                                               "2",
+                                               "7f",
+                                               "a9",
+                                               "image/png",
+                                               "\r\n\r\n",
+                                               "{\"name\":\"",
+                                               "\",\"value\":",
+                                               "},",
+                                               "select ",
+                                               "from ",
+                                               "a",
+                                               "e",
+                                               "s",
+                                               "t",
+                                               " ",
+                                               "-",
+                                               "/",
+                                               "admin",
+                                               "login",
+                                               "search",
+                                               "style=\"color:#",
+                                               "px;"};
   for (std::size_t i = 0; i < size;) {
     const std::string_view word = words[random() % std::size(words)];
     const std::size_t length = std::min(word.size(), size - i);
@@ -95,8 +139,13 @@ Expected<MatchFrames> MatchFrames::make(device::Gpu& gpu, void* memory, std::uin
 }
 
 match::MatchBatch MatchFrames::batch(std::uint32_t first, std::uint32_t count) const {
-  return {all_.frame + first, all_.span + first, all_.klass + first, all_.found + first,
-          all_.key + std::size_t{first} * match::max_hits, count};
+  return {all_.frame + first,
+          all_.span + first,
+          all_.klass + first,
+          all_.found + first,
+          all_.key + std::size_t{first} * match::max_hits,
+          count,
+          bytes(first, count) - std::uint64_t{count} * header_bytes};
 }
 
 void MatchFrames::forget_results() {

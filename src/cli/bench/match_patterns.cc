@@ -66,9 +66,9 @@ Expected<std::vector<match::Pattern>> read_patterns(const std::string& path) {
 }
 
 std::vector<match::Pattern> make_patterns(unsigned count) {
-  static constexpr std::string_view syllables[] = {"ad", "min", "cmd", "sh",  "ell", "scr", "ipt", "log", "in",  "pass",
-                                                   "wd", "etc", "sel", "ect", "un",  "ion", "ex",  "ec",  "bot", "net",
-                                                   "up", "date", "get", "post", "id", "ver", "sys", "win", "dll", "xp"};
+  static constexpr std::string_view syllables[] = {
+      "ad",  "min", "cmd", "sh",  "ell", "scr", "ipt",  "log", "in",   "pass", "wd",  "etc", "sel", "ect", "un",
+      "ion", "ex",  "ec",  "bot", "net", "up",  "date", "get", "post", "id",   "ver", "sys", "win", "dll", "xp"};
   static constexpr std::string_view joints = "/.-_=?&%: ";
   std::mt19937 random(20'260);
   std::set<std::string> seen;

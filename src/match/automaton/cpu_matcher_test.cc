@@ -20,8 +20,8 @@ std::vector<std::uint32_t> found_in(const CpuMatcher& matcher, const std::string
 }
 
 TEST(CpuMatcher, finds_bytes_of_every_kind_each_pattern_once) {
-  const std::vector<Pattern> patterns = {{std::string("\0\0a", 3)}, {"(.*)[x]\\"}, {"\xff\xfe", true}, {"AbC", true},
-                                         {"AbC"}};
+  const std::vector<Pattern> patterns = {
+      {std::string("\0\0a", 3)}, {"(.*)[x]\\"}, {"\xff\xfe", true}, {"AbC", true}, {"AbC"}};
   const auto matcher = CpuMatcher::create(patterns);
   ASSERT_TRUE(matcher) << matcher.error().message;
   EXPECT_THAT(found_in(**matcher, std::string("..\0\0a..\0\0a", 10)), testing::ElementsAre(0));

@@ -1,16 +1,18 @@
-#include "match/automaton/gpu_matcher.h"
-
 #include <algorithm>
 
 #include "device/cuda_check.h"
 #include "device/launch.h"
+#include "match/automaton/gpu_matcher.h"
 #include "match/automaton/gram_scan.cuh"
 
 namespace sluice::match {
 namespace {
 
 constexpr unsigned block_threads = 256, block_warps = block_threads / 32;
-constexpr unsigned most_blocks = 132;
+// Frames in host memory: the link is full with the first figure, where frames are large; of small ones, whose number
+// counts, more must be under way. In device memory the whole GPU is needed.
+constexpr unsigned link_blocks = 264, small_blocks = 528, staged_blocks = 1056;
+constexpr std::uint64_t small_payload = 64;  // bytes, on average
 
 // Each warp takes groups of `per_warp` frames, and fetches the next group's descriptors while it reads the frames of
 // this one.
@@ -27,18 +29,25 @@ __global__ void __launch_bounds__(block_threads) match_groups(MatchBatch batch, 
   for (; first < batch.count; first += stride) {
     const unsigned begin_end = span.begin | static_cast<unsigned>(span.end) << 16, own_class = klass;
     // Lines in front of the payload are not read: the group's "frames" are the payloads.
-    const device::FrameGroup group =
-        device::FrameGroup::of(address + span.begin, span.end > span.begin ? span.end - span.begin : 0);
+    const std::uint64_t payload = address + span.begin;
+    const unsigned length = span.end > span.begin ? span.end - span.begin : 0;
+    const auto lines = device::FrameGroup::of(payload, length);
+    const auto units = device::FrameLines<16>::of(payload, length);
     const unsigned next = first + stride;
     address = mine(next) ? batch.frame[next + lane] : 0;
     span = mine(next) ? batch.span[next + lane] : Span{0, 0};
     klass = mine(next) ? batch.klass[next + lane] : 0;
     KeyScan scan(view, hits);
-    group.read<4>([&](const device::FrameUnit& unit, uint4 bytes) {
+    const auto look = [&](const device::FrameUnit& unit, uint4 bytes) {
       const unsigned of = __shfl_sync(device::every_lane, begin_end, static_cast<int>(unit.frame));
       const unsigned kind = __shfl_sync(device::every_lane, own_class, static_cast<int>(unit.frame));
       scan.visit(unit, bytes, 0, static_cast<int>(of >> 16) - static_cast<int>(of & 0xffff), kind);
-    });
+    };
+    if (2 * units.steps() <= lines.steps()) {
+      units.read<1>(look);  // small frames, packed
+    } else {
+      lines.read<4>(look);
+    }
     __syncwarp();
     if (mine(first)) {
       const unsigned count = hits.count[lane];
@@ -55,7 +64,9 @@ class CudaMatcher final : public GpuMatcher {
 
   Expected<void> match(const MatchBatch& batch, device::GpuStream& stream) override {
     if (batch.count == 0) return {};
-    const unsigned per_warp = device::frames_per_warp(batch.count, most_blocks * block_warps);
+    const bool small = batch.bytes < small_payload * batch.count;
+    const unsigned most_blocks = batch.on_device ? staged_blocks : small ? small_blocks : link_blocks;
+    const unsigned per_warp = small ? 32 : device::frames_per_warp(batch.count, most_blocks * block_warps);
     const unsigned per_block = per_warp * block_warps;
     SLUICE_CUDA_TRY(device::launch(match_groups, std::min(most_blocks, (batch.count + per_block - 1) / per_block),
                                    block_threads, 0, static_cast<cudaStream_t>(stream.raw()), batch, view_, per_warp));
@@ -74,8 +85,7 @@ Expected<std::unique_ptr<GpuMatcher>> GpuMatcher::create(device::Gpu& gpu, const
   auto memory = gpu.allocate_device(table.bytes());
   if (!memory) return tl::unexpected(memory.error());
   const auto stream = static_cast<cudaStream_t>(gpu.stream(0).raw());
-  SLUICE_CUDA_TRY(
-      cudaMemcpyAsync(*memory, table.words().data(), table.bytes(), cudaMemcpyHostToDevice, stream));
+  SLUICE_CUDA_TRY(cudaMemcpyAsync(*memory, table.words().data(), table.bytes(), cudaMemcpyHostToDevice, stream));
   SLUICE_CUDA_TRY(cudaStreamSynchronize(stream));
   return std::make_unique<CudaMatcher>(table.view(*memory));
 }

@@ -122,9 +122,9 @@ class KeyScan {
         value = eight(word, e);
         room = unit.offset + e + 1 - begin;
         const std::uint32_t* const bucket =
-            is_long ? view_.bucket + (GramTable::gram_hash(static_cast<std::uint32_t>(value >> 32)) >>
-                                      view_.bucket_shift)
-                    : view_.short_bucket + GramTable::short_hash(static_cast<std::uint32_t>(value >> 48));
+            is_long
+                ? view_.bucket + (GramTable::gram_hash(static_cast<std::uint32_t>(value >> 32)) >> view_.bucket_shift)
+                : view_.short_bucket + GramTable::short_hash(static_cast<std::uint32_t>(value >> 48));
         at = __ldg(bucket);
         last = __ldg(bucket + 1);
       }

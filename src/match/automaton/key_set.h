@@ -1,6 +1,6 @@
 // Keys: what stands for a pattern in the GPU's scan. A key is a piece of 2 to 8 bytes of a pattern, folded to lower
-// case, at a place where ordinary traffic rarely agrees. A frame that holds a pattern holds its key, so keys never miss;
-// a frame that holds a key need not hold the pattern: who asks for patterns confirms them.
+// case, at a place where ordinary traffic rarely agrees. A frame that holds a pattern holds its key, so keys never
+// miss; a frame that holds a key need not hold the pattern: who asks for patterns confirms them.
 //
 // Patterns of one byte have no key: `without_key` names them, and the caller has to treat them as always there.
 //
@@ -18,7 +18,7 @@ namespace sluice::match {
 
 struct Key {
   static constexpr unsigned max_length = 8;
-  static constexpr unsigned gram = 4;  // keys of at least that many bytes are found by their last four
+  static constexpr unsigned gram = 4;            // keys of at least that many bytes are found by their last four
   std::array<std::uint8_t, max_length> bytes{};  // the first `length` of them
   std::uint8_t length = 0;
   ClassMask classes = 0;  // the union of its patterns'

@@ -21,6 +21,9 @@ struct MatchBatch {
   std::uint32_t* found = nullptr;       // out: how many keys, each counted once; max_hits + 1: more than max_hits
   std::uint32_t* key = nullptr;         // out: max_hits a frame; the first found[i] of them are written
   std::uint32_t count = 0;              // frames
+  // These decide how the work is spread, not what comes out.
+  std::uint64_t bytes = 0;  // of all payloads
+  bool on_device = false;   // the frames lie in device memory
 };
 
 }  // namespace sluice::match

@@ -1,5 +1,3 @@
-#include "match/techniques/techniques.h"
-
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -7,13 +5,14 @@
 
 #include "device/cuda_check.h"
 #include "match/techniques/techniques.cuh"
+#include "match/techniques/techniques.h"
 
 namespace sluice::match {
 namespace {
 
-constexpr unsigned hot_states = 96;      // of 1 KiB each
+constexpr unsigned hot_states = 96;       // of 1 KiB each
 constexpr unsigned segment_blocks = 264;  // of the segments; two for each SM of a large GPU
-constexpr unsigned least_threads = 32;   // below which CITES lets the last threads go on alone: a warp
+constexpr unsigned least_threads = 32;    // below which CITES lets the last threads go on alone: a warp
 
 class CudaTechniques final : public Techniques {
  public:
@@ -84,10 +83,10 @@ Expected<void> CudaTechniques::upload() {
   auto ends = device_copy(std::vector<std::uint32_t>(count));
   auto order = device_copy(std::vector<std::uint32_t>(count));
   auto tally = device_copy(std::vector<unsigned long long>(2));
-  for (const Error* error : {next ? nullptr : &next.error(), on_device ? nullptr : &on_device.error(),
-                             offsets ? nullptr : &offsets.error(), lengths ? nullptr : &lengths.error(),
-                             ends ? nullptr : &ends.error(), order ? nullptr : &order.error(),
-                             tally ? nullptr : &tally.error()}) {
+  for (const Error* error :
+       {next ? nullptr : &next.error(), on_device ? nullptr : &on_device.error(), offsets ? nullptr : &offsets.error(),
+        lengths ? nullptr : &lengths.error(), ends ? nullptr : &ends.error(), order ? nullptr : &order.error(),
+        tally ? nullptr : &tally.error()}) {
     if (error != nullptr) return tl::unexpected(*error);
   }
   next_ = *next;
@@ -113,8 +112,8 @@ Expected<void> CudaTechniques::launch_segments(unsigned hot, const LoopTally& ta
   const unsigned shared = states * 1024;
   SLUICE_CUDA_TRY(cudaFuncSetAttribute(walk_segments<counted>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                        static_cast<int>(hot_states * 1024)));
-  const unsigned blocks = std::min(segment_blocks * (hot == 0 ? 4 : 1),
-                                   (batch_.count + technique_threads - 1) / technique_threads);
+  const unsigned blocks =
+      std::min(segment_blocks * (hot == 0 ? 4 : 1), (batch_.count + technique_threads - 1) / technique_threads);
   SLUICE_CUDA_TRY(device::launch(walk_segments<counted>, blocks, technique_threads, shared, stream_, batch_, next_,
                                  warm_up, states, tally));
   return {};
@@ -175,9 +174,11 @@ Expected<double> CudaTechniques::run_filter(GpuMatcher& matcher, unsigned rounds
   const std::uint32_t count = batch_.count;
   std::vector<std::uint64_t> address;
   std::vector<Span> span;
+  std::uint64_t bytes = 0;
   for (std::uint32_t p = 0; p < count; ++p) {
     address.push_back(reinterpret_cast<std::uint64_t>(batch_.bytes) + offset_[p]);
     span.push_back({0, length_[p]});
+    bytes += length_[p];
   }
   auto addresses = device_copy(address);
   auto spans = device_copy(span);
@@ -187,7 +188,7 @@ Expected<double> CudaTechniques::run_filter(GpuMatcher& matcher, unsigned rounds
                              classes ? nullptr : &classes.error(), keys ? nullptr : &keys.error()}) {
     if (error != nullptr) return tl::unexpected(*error);
   }
-  const MatchBatch batch{*addresses, *spans, *classes, batch_.ends, *keys, count};
+  const MatchBatch batch{*addresses, *spans, *classes, batch_.ends, *keys, count, bytes, true};
   return timed(rounds, [&] { return matcher.match(batch, gpu_.stream(0)); });
 }
 
@@ -223,15 +224,24 @@ Expected<TechniqueRun> CudaTechniques::run(Technique technique, unsigned rounds)
 
 const char* name_of(Technique technique) {
   switch (technique) {
-    case Technique::base: return "base";
-    case Technique::prefetch: return "prefetch";
-    case Technique::remap_each: return "remap_each";
-    case Technique::cites_naive: return "cites_naive";
-    case Technique::cites: return "cites";
-    case Technique::cites_prefetch: return "cites_prefetch";
-    case Technique::sorted: return "sorted";
-    case Technique::segments: return "segments";
-    case Technique::segments_hot: return "segments_hot";
+    case Technique::base:
+      return "base";
+    case Technique::prefetch:
+      return "prefetch";
+    case Technique::remap_each:
+      return "remap_each";
+    case Technique::cites_naive:
+      return "cites_naive";
+    case Technique::cites:
+      return "cites";
+    case Technique::cites_prefetch:
+      return "cites_prefetch";
+    case Technique::sorted:
+      return "sorted";
+    case Technique::segments:
+      return "segments";
+    case Technique::segments_hot:
+      return "segments_hot";
   }
   return "?";
 }

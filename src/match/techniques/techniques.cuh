@@ -100,9 +100,8 @@ __device__ inline void prefetch_first_warp(Walk& walk, uint4* shared) {
 }
 
 template <bool prefetch, bool counted>
-__global__ void __launch_bounds__(technique_threads) walk_packets(PacketBatch batch,
-                                                                  const std::uint32_t* __restrict__ next,
-                                                                  LoopTally tally) {
+__global__ void __launch_bounds__(technique_threads)
+    walk_packets(PacketBatch batch, const std::uint32_t* __restrict__ next, LoopTally tally) {
   __shared__ uint4 fetched[prefetch ? prefetch_bytes / 16 : 1];
   Walk walk = begin_walk(batch, blockIdx.x * technique_threads + threadIdx.x);
   if constexpr (prefetch) prefetch_first_warp(walk, fetched);
@@ -151,9 +150,8 @@ enum class Signal { always, flag };
 
 // `threshold`: no more exchanges once no more threads than that are left.
 template <Signal signal, bool prefetch, bool counted>
-__global__ void __launch_bounds__(technique_threads) walk_remapped(PacketBatch batch,
-                                                                   const std::uint32_t* __restrict__ next,
-                                                                   unsigned threshold, LoopTally tally) {
+__global__ void __launch_bounds__(technique_threads)
+    walk_remapped(PacketBatch batch, const std::uint32_t* __restrict__ next, unsigned threshold, LoopTally tally) {
   __shared__ uint4 fetched[prefetch ? prefetch_bytes / 16 : 1];
   __shared__ Exchange shared;
   Walk walk = begin_walk(batch, blockIdx.x * technique_threads + threadIdx.x);
@@ -196,10 +194,9 @@ __global__ void __launch_bounds__(technique_threads) walk_remapped(PacketBatch b
 // A warp takes 32 packets, cut into pieces of 64 bytes, a piece for each lane, whatever packet it is of. The bytes in
 // front of a piece bring the automaton to where it would be.
 template <bool counted>
-__global__ void __launch_bounds__(technique_threads) walk_segments(PacketBatch batch,
-                                                                   const std::uint32_t* __restrict__ next,
-                                                                   unsigned warm_up, unsigned hot_states,
-                                                                   LoopTally tally) {
+__global__ void __launch_bounds__(technique_threads)
+    walk_segments(PacketBatch batch, const std::uint32_t* __restrict__ next, unsigned warm_up, unsigned hot_states,
+                  LoopTally tally) {
   SLUICE_DYNAMIC_SHARED(std::uint32_t, hot);
   __shared__ unsigned sums[technique_threads / 32][32];
   unsigned* const sum = sums[threadIdx.x / 32];

@@ -44,7 +44,7 @@ enum class Technique {
   segments,
   segments_hot,
 };
-inline constexpr Technique techniques[] = {Technique::base,       Technique::prefetch, Technique::remap_each,
+inline constexpr Technique techniques[] = {Technique::base,        Technique::prefetch, Technique::remap_each,
                                            Technique::cites_naive, Technique::cites,    Technique::cites_prefetch,
                                            Technique::sorted,      Technique::segments, Technique::segments_hot};
 const char* name_of(Technique technique);
