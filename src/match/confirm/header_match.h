@@ -1,0 +1,28 @@
+// Whether the header of a rule, its checks of header fields and of the flow admit a packet: all that is not about bytes
+// of the payload.
+//
+// Thread-safety: any thread. Cost: some 10 to 50 ns.
+#pragma once
+
+#include <cstdint>
+
+#include "match/confirm/packet_facts.h"
+#include "match/rules/rule.h"
+
+namespace sluice::match {
+
+// What is known of the flow of a packet.
+struct FlowFacts {
+  bool known = false;  // the packet belongs to a flow
+  FlowDirection direction = FlowDirection::any;
+  bool established = false;
+  bool reassembled = false;  // what is inspected is a stream's bytes, and not this packet's own
+  Protocol application = Protocol::ip;  // that was recognised; ip: none
+  std::uint64_t client_bytes = 0, server_bytes = 0;  // of the stream so far
+};
+
+// `swapped`: with source and destination exchanged, for rules that hold both ways (admits() tries both).
+bool admits_ends(const Rule& rule, const PacketFacts& packet, bool swapped);
+bool admits(const Rule& rule, const PacketFacts& packet, const FlowFacts& flow);
+
+}  // namespace sluice::match

@@ -1,0 +1,104 @@
+#include "match/confirm/payload_matcher.h"
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include <algorithm>
+#include <new>
+#include <type_traits>
+
+#include "match/automaton/pattern.h"
+#include "match/confirm/payload_search.h"
+
+namespace sluice::match {
+namespace {
+
+Buffer buffer_of(const Check& check) {
+  return std::visit(
+      [](const auto& one) {
+        if constexpr (requires { one.number; }) {
+          return one.number.buffer;
+        } else {
+          return one.buffer;
+        }
+      },
+      check);
+}
+
+bool is_relative(const Check& check) {
+  return std::visit(
+      [](const auto& one) {
+        if constexpr (requires { one.number; }) {
+          return one.number.relative;
+        } else if constexpr (requires { one.place; }) {
+          return one.place.relative;
+        } else if constexpr (requires { one.relative; }) {
+          return one.relative;
+        } else {
+          return false;
+        }
+      },
+      check);
+}
+
+}  // namespace
+
+PayloadMatcher::Scratch::Scratch()
+    : found_(pcre2_match_data_create(1, nullptr)),
+      limited_(pcre2_match_context_create(nullptr)),
+      unlimited_(pcre2_match_context_create(nullptr)) {
+  if (found_ == nullptr || limited_ == nullptr || unlimited_ == nullptr) throw std::bad_alloc();
+  pcre2_set_match_limit(limited_, pcre_match_limit);
+  pcre2_set_depth_limit(limited_, pcre_match_limit);
+}
+
+PayloadMatcher::Scratch::~Scratch() {
+  pcre2_match_data_free(found_);
+  pcre2_match_context_free(limited_);
+  pcre2_match_context_free(unlimited_);
+}
+
+Expected<PayloadMatcher> PayloadMatcher::make(const Rule& rule) {
+  PayloadMatcher matcher;
+  matcher.variables_ = rule.variables.size();
+  for (const Check& check : rule.checks) {
+    Step step{check, buffer_of(check), false, {}, {}};
+    if (const auto* content = std::get_if<Content>(&check); content != nullptr && content->nocase) {
+      step.folded = content->bytes;
+      for (char& c : step.folded) c = static_cast<char>(fold(static_cast<std::uint8_t>(c)));
+    }
+    if (const auto* pcre = std::get_if<Pcre>(&check)) {
+      auto code = compile(*pcre);
+      if (!code) return tl::unexpected(code.error());
+      pcre2_jit_compile(code->get(), PCRE2_JIT_COMPLETE);  // where it cannot be, it is interpreted
+      step.code = std::move(*code);
+    }
+    matcher.steps_.push_back(std::move(step));
+  }
+  // Buffers one after the other, so that what fails in one is not tried again for each place in another; numbers that
+  // one buffer gives to another keep the rule's order.
+  if (rule.variables.empty()) {
+    std::vector<Buffer> order;
+    for (const Step& step : matcher.steps_) {
+      if (std::find(order.begin(), order.end(), step.buffer) == order.end()) order.push_back(step.buffer);
+    }
+    const auto rank = [&](const Step& step) { return std::find(order.begin(), order.end(), step.buffer); };
+    std::stable_sort(matcher.steps_.begin(), matcher.steps_.end(),
+                     [&](const Step& a, const Step& b) { return rank(a) < rank(b); });
+  }
+  for (std::size_t i = 0; i < matcher.steps_.size(); ++i) {
+    const auto next = std::find_if(matcher.steps_.begin() + static_cast<std::ptrdiff_t>(i) + 1, matcher.steps_.end(),
+                                   [&](const Step& later) { return later.buffer == matcher.steps_[i].buffer; });
+    matcher.steps_[i].retried = next != matcher.steps_.end() && is_relative(next->check);
+  }
+  return matcher;
+}
+
+PayloadVerdict PayloadMatcher::matches(const Buffers& buffers, Scratch& scratch) const {
+  scratch.variables_.assign(variables_, 0);
+  PayloadSearch search{*this, buffers, scratch};
+  const bool holds = search.from(0);
+  return holds ? PayloadVerdict::yes : search.steps_left == 0 ? PayloadVerdict::given_up : PayloadVerdict::no;
+}
+
+}  // namespace sluice::match

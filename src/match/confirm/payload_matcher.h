@@ -1,0 +1,75 @@
+// Whether all payload checks of a rule hold: contents with their places, regular expressions, numbers in the payload.
+//
+// Checks of a buffer follow one another: "the previous match" is the end of what the check before it in the same buffer
+// found. A content or regular expression that is found in several places is tried in each of them for as long as the
+// relative check behind it fails, as Suricata does (detect-engine-content-inspection.c). Places and numbers beyond the
+// buffer make a check fail.
+//
+// Bounded: at most `most_steps` places are tried for a packet; what needs more is `given_up`. Regular expressions have
+// PCRE2's match limit at 3,500, as Suricata's default; one that exceeds it does not match, and is counted there.
+//
+// Thread-safety: a PayloadMatcher is immutable; each thread has a Scratch. Cost: that of memmem and PCRE2 (JIT).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "match/confirm/buffers.h"
+#include "match/rules/pcre.h"
+#include "match/rules/rule.h"
+
+struct pcre2_real_match_data_8;
+struct pcre2_real_match_context_8;
+
+namespace sluice::match {
+
+enum class PayloadVerdict : std::uint8_t { no, yes, given_up };
+
+class PayloadMatcher {
+ public:
+  static constexpr unsigned most_steps = 20'000;
+  static constexpr std::uint32_t pcre_match_limit = 3'500;
+
+  class Scratch {
+   public:
+    Scratch();
+    ~Scratch();
+    Scratch(const Scratch&) = delete;
+    Scratch& operator=(const Scratch&) = delete;
+    std::uint64_t pcre_limits = 0;  // regular expressions that were given up
+
+   private:
+    friend class PayloadMatcher;
+    friend struct PayloadSearch;
+    pcre2_real_match_data_8* found_ = nullptr;
+    pcre2_real_match_context_8* limited_ = nullptr;
+    pcre2_real_match_context_8* unlimited_ = nullptr;
+    std::vector<std::uint64_t> variables_;
+    std::string decoded_;  // Buffer::base64_data
+  };
+
+  // The rule need not live longer than the call. An Error names the check that cannot be compiled.
+  static Expected<PayloadMatcher> make(const Rule& rule);
+
+  // `buffers`: base64_data is set here, where the rule makes it.
+  PayloadVerdict matches(const Buffers& buffers, Scratch& scratch) const;
+  bool empty() const { return steps_.empty(); }
+
+ private:
+  friend struct PayloadSearch;
+  struct Step {
+    Check check;
+    Buffer buffer;
+    bool retried = false;  // the next check of the same buffer is relative
+    std::string folded;    // of a content without case
+    PcreCode code;         // of a regular expression
+  };
+  std::vector<Step> steps_;
+  std::size_t variables_ = 0;
+};
+
+}  // namespace sluice::match

@@ -1,0 +1,108 @@
+#include "match/confirm/payload_matcher.h"
+
+#include <gtest/gtest.h>
+
+#include "match/confirm/base64.h"
+#include "match/rules/rule_set.h"
+
+namespace sluice::match {
+namespace {
+
+using namespace std::string_literals;
+
+// `options` of a TCP rule, over a payload.
+PayloadVerdict verdict(const std::string& options, const std::string& payload) {
+  const auto rule = read_rule("alert tcp any any -> any any (msg:\"t\"; " + options + " sid:1;)");
+  EXPECT_TRUE(rule) << (rule ? "" : rule.error().message);
+  if (!rule) return PayloadVerdict::given_up;
+  const auto matcher = PayloadMatcher::make(*rule);
+  EXPECT_TRUE(matcher) << matcher.error().message;
+  Buffers buffers;
+  buffers.set(Buffer::payload, payload);
+  PayloadMatcher::Scratch scratch;
+  return matcher->matches(buffers, scratch);
+}
+
+struct Case {
+  std::string options;
+  std::string payload;
+  bool matches;
+};
+
+void PrintTo(const Case& one, std::ostream* out) {
+  *out << one.options << " on " << testing::PrintToString(one.payload);
+}
+
+class PayloadMatcherTest : public testing::TestWithParam<Case> {};
+
+TEST_P(PayloadMatcherTest, holds_or_not) {
+  const Case& one = GetParam();
+  EXPECT_EQ(verdict(one.options, one.payload), one.matches ? PayloadVerdict::yes : PayloadVerdict::no);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Contents, PayloadMatcherTest,
+    testing::Values(
+        Case{"content:\"abc\";", "xxabcxx", true}, Case{"content:\"abc\";", "xxABCxx", false},
+        Case{"content:\"abc\"; nocase;", "xxAbCxx", true}, Case{"content:!\"abc\";", "xxabcxx", false},
+        Case{"content:!\"abc\";", "xxabxx", true}, Case{"content:\"abc\"; offset:3;", "abcabc", true},
+        Case{"content:\"abc\"; offset:4;", "abcabc", false}, Case{"content:\"abc\"; depth:3;", "abcx", true},
+        Case{"content:\"abc\"; depth:3;", "xabc", false}, Case{"content:\"abc\"; offset:1; depth:4;", "xxabc", true},
+        Case{"content:\"abc\"; offset:1; depth:4;", "xxxabc", false},
+        Case{"content:\"abc\"; startswith;", "abcx", true}, Case{"content:\"abc\"; startswith;", "xabc", false},
+        Case{"content:\"abc\"; endswith;", "abcxabc", true}, Case{"content:\"abc\"; endswith;", "abcx", false},
+        Case{"content:\"ab\"; content:\"cd\"; distance:0;", "cdabcd", true},
+        Case{"content:\"ab\"; content:\"cd\"; distance:0;", "cdab", false},
+        Case{"content:\"ab\"; content:\"cd\"; distance:1;", "abcd", false},
+        Case{"content:\"ab\"; content:\"cd\"; distance:1; within:3;", "ab..cd", true},
+        Case{"content:\"ab\"; content:\"cd\"; distance:1; within:3;", "ab...cd", false},
+        Case{"content:\"ab\"; content:\"cd\"; within:2;", "ab.abcd", true},  // of the second ab
+        Case{"content:\"ab\"; content:\"cd\"; distance:-4; within:4;", "cdab", true},
+        Case{"content:\"ab\"; content:!\"cd\"; within:2;", "abcd", false},
+        Case{"content:\"ab\"; content:!\"cd\"; within:2;", "ab.cd", true},
+        Case{"content:\"a\"; content:\"b\"; distance:0; content:\"c\"; within:1;", "abxbxabc", true},
+        Case{"content:\"ab\"; content:\"ab\";", "ab", true},  // not relative: the same one will do
+        Case{"content:\"|00 01|x\";", "\0\1x"s, true}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Others, PayloadMatcherTest,
+    testing::Values(
+        Case{"pcre:\"/a[0-9]+b/\";", "xa123b", true}, Case{"pcre:\"/a[0-9]+b/\";", "xab", false},
+        Case{"pcre:\"/AB/i\";", "ab", true}, Case{"pcre:!\"/ab/\";", "ab", false},
+        Case{"content:\"ab\"; pcre:\"/^cd/R\";", "abcd", true}, Case{"content:\"ab\"; pcre:\"/^cd/R\";", "ab.cd", false},
+        Case{"pcre:\"/a./\"; content:\"z\"; within:1;", "axayz", true},
+        Case{"byte_test:2,>,258,0;", "\1\3"s, true}, Case{"byte_test:2,>,258,0;", "\1\2"s, false},
+        Case{"byte_test:2,=,258,0,little;", "\2\1"s, true}, Case{"byte_test:4,=,0x1A,0,string,hex;", "001a", true},
+        Case{"byte_test:1,&,0x80,0;", "\x81", true}, Case{"byte_test:1,!&,0x80,0;", "\x81", false},
+        Case{"byte_test:2,>,0,0;", "\1"s, false}, Case{"content:\"a\"; byte_test:1,=,5,0,relative;", "xa\5"s, true},
+        Case{"byte_jump:1,0; content:\"ab\"; within:2;", "\3...ab"s, true},
+        Case{"byte_jump:1,0; content:\"ab\"; within:2;", "\2...ab"s, false},
+        Case{"byte_jump:1,0; content:\"ab\"; within:2;", "\x7f...ab"s, false},
+        Case{"byte_jump:1,0,multiplier 2,post_offset -1; content:\"ab\"; within:2;", "\2...ab"s, true},
+        Case{"byte_extract:1,0,n; content:\"ab\"; offset:n;", "\3..ab"s, true},
+        Case{"byte_extract:1,0,n; content:\"ab\"; offset:n;", "\4..ab"s, false},
+        Case{"content:\"ab\"; isdataat:2,relative;", "ab..", true},
+        Case{"content:\"ab\"; isdataat:3,relative;", "ab..", false},
+        Case{"content:\"ab\"; isdataat:!3,relative;", "ab..", true}, Case{"isdataat:3;", "abcd", true},
+        Case{"isdataat:4;", "abcd", false},
+        Case{"content:\"b64:\"; base64_decode:relative; base64_data; content:\"hello\";", "b64:aGVsbG8=", true},
+        Case{"base64_decode:bytes 4; base64_data; content:\"hello\";", "aGVsbG8=", false}));
+
+TEST(PayloadMatcher, a_buffer_that_is_not_there_matches_nothing) {
+  EXPECT_EQ(verdict("content:!\"abc\"; http_uri;", "x"), PayloadVerdict::no);
+}
+
+TEST(PayloadMatcher, gives_up_what_would_take_too_long) {
+  std::string options = "content:\"a\";";
+  for (int i = 0; i < 8; ++i) options += " content:\"a\"; distance:0;";
+  EXPECT_EQ(verdict(options + " content:\"b\"; within:1;", std::string(1400, 'a')), PayloadVerdict::given_up);
+}
+
+TEST(Base64, decodes_up_to_what_is_none) {
+  EXPECT_EQ(base64_decode("aGVs\r\nbG8=zzzz"), "hello");
+  EXPECT_EQ(base64_decode("aGVsbG8hIQ"), "hello!!");
+  EXPECT_EQ(base64_decode("#"), "");
+}
+
+}  // namespace
+}  // namespace sluice::match

@@ -1,0 +1,211 @@
+#include "match/confirm/payload_search.h"
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "match/automaton/pattern.h"
+#include "match/confirm/base64.h"
+
+namespace sluice::match {
+namespace {
+
+// The first place of `what` in bytes [from, to), or to.
+std::size_t find(std::string_view bytes, std::size_t from, std::size_t to, const std::string& what, bool folded) {
+  if (to < from || to - from < what.size()) return to;
+  if (!folded) {
+    const void* const at = memmem(bytes.data() + from, to - from, what.data(), what.size());
+    return at == nullptr ? to : static_cast<std::size_t>(static_cast<const char*>(at) - bytes.data());
+  }
+  const auto same = [](char a, char b) { return static_cast<char>(fold(static_cast<std::uint8_t>(a))) == b; };
+  const auto begin = bytes.begin() + static_cast<std::ptrdiff_t>(from);
+  const auto end = bytes.begin() + static_cast<std::ptrdiff_t>(to);
+  return static_cast<std::size_t>(std::search(begin, end, what.begin(), what.end(), same) - bytes.begin());
+}
+
+// What a number is multiplied to, and rounded up.
+std::uint64_t rounded(std::uint64_t value, std::uint64_t multiple) {
+  return multiple <= 1 ? value : (value + multiple - 1) / multiple * multiple;
+}
+
+}  // namespace
+
+std::optional<std::string_view> PayloadSearch::bytes_of(Buffer buffer) const {
+  if (buffer != Buffer::base64_data) return buffers[buffer];
+  return decoded ? std::optional<std::string_view>(scratch.decoded_) : std::nullopt;
+}
+
+bool PayloadSearch::from(std::size_t i) {
+  if (i == matcher.steps_.size()) return true;
+  if (steps_left == 0) return false;
+  --steps_left;
+  const Step& step = matcher.steps_[i];
+  const auto bytes = bytes_of(step.buffer);
+  return bytes && std::visit([&](const auto& one) { return check(i, step, *bytes, one); }, step.check);
+}
+
+bool PayloadSearch::after(std::size_t i, Buffer buffer, std::size_t end) {
+  const std::size_t before = cursor_of(buffer);
+  cursor_of(buffer) = end;
+  const bool holds = from(i + 1);
+  cursor_of(buffer) = before;
+  return holds;
+}
+
+bool PayloadSearch::check(std::size_t i, const Step& step, std::string_view bytes, const Content& content) {
+  const auto size = static_cast<std::int64_t>(bytes.size());
+  const std::int64_t base = content.place.relative ? static_cast<std::int64_t>(cursor_of(step.buffer)) : 0;
+  const std::int64_t begin = base + value_of(content.place.start);
+  std::int64_t end = content.place.has_end ? begin + value_of(content.place.length) : size;
+  end = std::clamp<std::int64_t>(end, 0, size);
+  auto first = static_cast<std::size_t>(std::clamp<std::int64_t>(begin, 0, size));
+  const auto last = static_cast<std::size_t>(end);
+  const std::string& what = content.nocase ? step.folded : content.bytes;
+  if (content.place.at_end && bytes.size() >= what.size()) first = std::max(first, bytes.size() - what.size());
+  const auto found = [&](std::size_t from) -> std::optional<std::size_t> {
+    const std::size_t at = find(bytes, from, last, what, content.nocase);
+    if (at >= last || (content.place.at_end && at + what.size() != bytes.size())) return std::nullopt;
+    return at;
+  };
+  if (content.negated) return !found(first) && from(i + 1);
+  for (auto at = found(first); at; at = found(*at + 1)) {
+    if (after(i, step.buffer, *at + what.size())) return true;
+    if (!step.retried || steps_left == 0) return false;
+  }
+  return false;
+}
+
+bool PayloadSearch::check(std::size_t i, const Step& step, std::string_view bytes, const Pcre& pcre) {
+  std::size_t start = pcre.relative ? std::min(cursor_of(step.buffer), bytes.size()) : 0;
+  pcre2_match_context* const context = pcre.unlimited ? scratch.unlimited_ : scratch.limited_;
+  for (; start <= bytes.size(); ++start) {
+    const std::string_view rest = bytes.substr(start);
+    const int result = pcre2_match(step.code.get(), reinterpret_cast<PCRE2_SPTR>(rest.data()), rest.size(), 0, 0,
+                                   scratch.found_, context);
+    if (result == PCRE2_ERROR_MATCHLIMIT || result == PCRE2_ERROR_DEPTHLIMIT) ++scratch.pcre_limits;
+    const bool found = result >= 0;
+    if (pcre.negated) return !found && from(i + 1);
+    if (!found) return false;
+    const PCRE2_SIZE* const place = pcre2_get_ovector_pointer(scratch.found_);
+    const std::size_t at = start + place[0], end = start + place[1];
+    if (after(i, step.buffer, end)) return true;
+    if (!step.retried || steps_left == 0) return false;
+    start = at;
+  }
+  return false;
+}
+
+std::optional<PayloadSearch::Number> PayloadSearch::number_of(const ByteNumber& number, std::string_view bytes) {
+  const auto size = static_cast<std::int64_t>(bytes.size());
+  const std::int64_t base = number.relative ? static_cast<std::int64_t>(cursor_of(number.buffer)) : 0;
+  const std::int64_t at = base + value_of(number.offset), count = value_of(number.count);
+  if (at < 0 || count < 0 || at > size || count > size - at) return std::nullopt;
+  const std::string_view digits = bytes.substr(static_cast<std::size_t>(at), static_cast<std::size_t>(count));
+  std::uint64_t value = 0;
+  if (number.base == ByteNumber::Base::binary) {
+    if (count > 8) return std::nullopt;
+    for (std::size_t k = 0; k < digits.size(); ++k) {
+      const auto byte = static_cast<std::uint8_t>(digits[number.little_endian ? digits.size() - 1 - k : k]);
+      value = value << 8 | byte;
+    }
+  } else {
+    const std::string text(digits);
+    const int base_of_text = number.base == ByteNumber::Base::dec   ? 10
+                             : number.base == ByteNumber::Base::hex ? 16
+                             : number.base == ByteNumber::Base::oct ? 8
+                                                                    : 0;
+    char* end = nullptr;
+    value = std::strtoull(text.c_str(), &end, base_of_text);
+    if (end == text.c_str()) return std::nullopt;
+  }
+  if (number.bitmask != 0) value = (value & number.bitmask) >> std::countr_zero(number.bitmask);
+  return Number{value, static_cast<std::size_t>(at + count)};
+}
+
+bool PayloadSearch::check(std::size_t i, const Step& /*step*/, std::string_view bytes, const ByteTest& test) {
+  const auto number = number_of(test.number, bytes);
+  if (!number) return false;
+  const auto against = static_cast<std::uint64_t>(value_of(test.value));
+  bool holds = false;
+  switch (test.comparison) {
+    case ByteTest::Comparison::less: holds = number->value < against; break;
+    case ByteTest::Comparison::less_equal: holds = number->value <= against; break;
+    case ByteTest::Comparison::equal: holds = number->value == against; break;
+    case ByteTest::Comparison::greater_equal: holds = number->value >= against; break;
+    case ByteTest::Comparison::greater: holds = number->value > against; break;
+    case ByteTest::Comparison::bit_and: holds = (number->value & against) != 0; break;
+    case ByteTest::Comparison::bit_xor: holds = (number->value ^ against) != 0; break;
+  }
+  return holds != test.negated && from(i + 1);
+}
+
+bool PayloadSearch::check(std::size_t i, const Step& step, std::string_view bytes, const ByteJump& jump) {
+  const auto number = number_of(jump.number, bytes);
+  if (!number) return false;
+  const std::uint64_t value = rounded(number->value * jump.multiplier, jump.align ? 4 : 1);
+  if (value > UINT32_MAX) return false;
+  const std::int64_t base = jump.from == ByteJump::From::beginning ? 0
+                            : jump.from == ByteJump::From::end     ? static_cast<std::int64_t>(bytes.size())
+                                                                   : static_cast<std::int64_t>(number->end);
+  const std::int64_t to = base + static_cast<std::int64_t>(value) + value_of(jump.post_offset);
+  if (to < 0 || to > static_cast<std::int64_t>(bytes.size())) return false;
+  return after(i, step.buffer, static_cast<std::size_t>(to));
+}
+
+bool PayloadSearch::check(std::size_t i, const Step& step, std::string_view bytes, const ByteExtract& extract) {
+  const auto number = number_of(extract.number, bytes);
+  if (!number) return false;
+  scratch.variables_[static_cast<std::size_t>(extract.variable)] =
+      rounded(number->value * extract.multiplier, extract.align);
+  return after(i, step.buffer, number->end);
+}
+
+bool PayloadSearch::check(std::size_t i, const Step& step, std::string_view bytes, const ByteMath& math) {
+  const auto number = number_of(math.number, bytes);
+  if (!number) return false;
+  const auto right = static_cast<std::uint64_t>(value_of(math.right));
+  std::uint64_t value = number->value;
+  switch (math.operation) {
+    case ByteMath::Operator::add: value += right; break;
+    case ByteMath::Operator::subtract: value -= right; break;
+    case ByteMath::Operator::multiply: value *= right; break;
+    case ByteMath::Operator::divide:
+      if (right == 0) return false;
+      value /= right;
+      break;
+    case ByteMath::Operator::shift_left: value = right > 63 ? 0 : value << right; break;
+    case ByteMath::Operator::shift_right: value = right > 63 ? 0 : value >> right; break;
+  }
+  scratch.variables_[static_cast<std::size_t>(math.variable)] = value;
+  return after(i, step.buffer, number->end);
+}
+
+bool PayloadSearch::check(std::size_t i, const Step& step, std::string_view bytes, const IsDataAt& data) {
+  const auto size = static_cast<std::int64_t>(bytes.size());
+  const std::int64_t count = value_of(data.count);
+  const bool holds = data.relative ? static_cast<std::int64_t>(cursor_of(step.buffer)) + count <= size : count < size;
+  return holds != data.negated && from(i + 1);
+}
+
+bool PayloadSearch::check(std::size_t i, const Step& step, std::string_view bytes, const Base64Decode& decode) {
+  const std::size_t base = decode.relative ? cursor_of(step.buffer) : 0;
+  if (base > bytes.size() || decode.offset > bytes.size() - base) return false;
+  std::string_view coded = bytes.substr(base + decode.offset);
+  if (decode.bytes != 0) coded = coded.substr(0, decode.bytes);
+  scratch.decoded_ = base64_decode(coded);
+  if (scratch.decoded_.empty()) return false;
+  decoded = true;
+  const bool holds = from(i + 1);
+  decoded = false;
+  return holds;
+}
+
+bool PayloadSearch::check(std::size_t i, const Step& /*step*/, std::string_view bytes, const BufferSize& size) {
+  const bool holds = bytes.size() >= size.first && bytes.size() <= size.last;
+  return holds != size.negated && from(i + 1);
+}
+
+}  // namespace sluice::match
