@@ -114,7 +114,7 @@ Expected<PcreCode> compile(const Pcre& pcre) {
   pcre2_set_parens_nest_limit(context.get(), deepest_parentheses);
   int error = 0;
   PCRE2_SIZE at = 0;
-  // Of the traffic's bytes each is a character: no pattern may switch to UTF. \C would be harmless, and is rare.
+  // Each byte of the traffic is a character: no pattern may switch to UTF.
   PcreCode code(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pcre.pattern.data()), pcre.pattern.size(),
                               pcre.options | PCRE2_NEVER_UTF | PCRE2_NEVER_UCP, &error, &at, context.get()));
   if (code == nullptr) {
