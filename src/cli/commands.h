@@ -19,6 +19,8 @@ void add_run(CLI::App& app, int& status);
 void add_bench(CLI::App& app, int& status);
 // sluice check FILE: reads the configuration and does nothing else.
 void add_check(CLI::App& app, int& status);
+// sluice rules FILE...: says which detection rules load and, for those that do not, why.
+void add_rules(CLI::App& app, int& status);
 // sluice ctl stats|routes|neighbours|ports|config|metrics|reload|stop: asks a running gateway.
 void add_ctl(CLI::App& app, int& status);
 // sluice top: what a running gateway does, refreshed each second.

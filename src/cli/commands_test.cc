@@ -64,6 +64,7 @@ class Commands : public testing::Test {
     add_bench(app, status);
     add_check(app, status);
     add_run(app, status);
+    add_rules(app, status);
     add_ctl(app, status);
     add_top(app, status);
     testing::internal::CaptureStdout();
@@ -125,6 +126,22 @@ TEST_F(Commands, CtlReloadListsEveryMistake) {
   EXPECT_EQ(sluice({"ctl", "reload", "--api", "ADDRESS"}), 1);
   EXPECT_EQ(err_, "sluice: r.toml:2: one\nsluice: r.toml:7: another\n");
   EXPECT_EQ(out_, "");
+}
+
+TEST_F(Commands, RulesReadsFilesWithVariables) {
+  const std::string path = testing::TempDir() + "sluice_commands.rules";
+  std::ofstream(path) << "alert tcp $MINE any -> any any (sid:1;)\n";
+  EXPECT_EQ(sluice({"rules", path}), 1);
+  EXPECT_THAT(out_, HasSubstr("the variable '...' is not set"));
+  EXPECT_EQ(sluice({"rules", "--var", "MINE=10.0.0.0/8", path}), 0);
+  EXPECT_THAT(out_, StartsWith("1 rule in 1 file\n1 load (100.0 %), 0 not\n"));
+  EXPECT_EQ(sluice({"rules", "--json", "--var", "MINE=10.0.0.0/8", path}), 0);
+  EXPECT_THAT(out_, StartsWith("{\n  \"files\": ["));
+  std::remove(path.c_str());
+  EXPECT_EQ(sluice({"rules", path}), 2);
+  EXPECT_EQ(err_, path + ": No such file or directory\n");
+  EXPECT_EQ(sluice({"rules", "--var", "MINE", path}), 2);
+  EXPECT_EQ(err_, "sluice rules: --var: 'MINE' is not NAME=VALUE\n");
 }
 
 TEST_F(Commands, NoGatewayIsOneClearLine) {

@@ -1,0 +1,72 @@
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/quote.h"
+#include "cli/commands.h"
+#include "cli/rules_report.h"
+#include "match/rules/rule_set.h"
+
+namespace sluice::cli {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> files;
+  std::vector<std::string> variables;
+  bool all = false;
+  bool list = false;
+  bool json = false;
+};
+
+Expected<void> set_variables(const std::vector<std::string>& texts, match::Variables& variables) {
+  for (const std::string& text : texts) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos) return make_error(in_quotes(text) + " is not NAME=VALUE");
+    if (auto ok = variables.set(text.substr(0, equals), text.substr(equals + 1)); !ok) return ok;
+  }
+  return {};
+}
+
+int rules(const Arguments& arguments) {
+  match::ReadOptions options;
+  options.commented_out = arguments.all;
+  if (const auto ok = set_variables(arguments.variables, options.variables); !ok) {
+    std::fprintf(stderr, "sluice rules: --var: %s\n", ok.error().message.c_str());
+    return 2;
+  }
+  const auto set = match::read_rules(arguments.files, options);
+  if (!set) {
+    std::fprintf(stderr, "%s\n", set.error().message.c_str());
+    return 2;
+  }
+  const std::string text = arguments.json ? rules_json(*set) : rules_text(*set, arguments.list);
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return rules_status(*set);
+}
+
+}  // namespace
+
+void add_rules(CLI::App& app, int& status) {
+  CLI::App* command = app.add_subcommand("rules", "Say which detection rules load and, for those that do not, why");
+  auto arguments = std::make_shared<Arguments>();
+  command->add_option("FILE", arguments->files, "rules of Snort 2 or Suricata, or a snort.conf")
+      ->required()
+      ->type_name("");
+  command->add_flag("--all", arguments->all, "read rules that are commented out, too");
+  command->add_flag("--list", arguments->list, "every rule that does not load, with its place and why");
+  command->add_flag("--json", arguments->json, "one JSON object, with that list");
+  command->add_option("--var", arguments->variables, "a variable of the rules, over its default; may be repeated")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  command->footer(
+      "A rule loads only when every option in it is honoured: none is left out of a rule. docs/rules.md has the "
+      "table.\n"
+      "Exit status: 0 every rule that is not commented out loads, 1 some do not, 2 a file cannot be read.");
+  command->callback([arguments, &status] {
+    for (const std::string& path : arguments->files) require_file(path);
+    status = rules(*arguments);
+  });
+}
+
+}  // namespace sluice::cli
