@@ -1,0 +1,95 @@
+// Which rules a packet satisfies: takes what a multi-pattern matcher has found in its payload, and confirms the rest.
+//
+//     auto detector = Detector::make(std::move(rule_set));          // once, seconds for 20,000 rules
+//     matcher over detector->patterns(), told the packet's class    // GpuMatcher or CpuMatcher
+//     detector->inspect(packet, flow, buffers, found, scratch, matched);
+//
+// A rule is a candidate when its best pattern was found, or when it has none and its header may admit the packet's
+// class. Candidates are confirmed in the order in which Suricata treats rules: pass, drop, reject, alert; of one action
+// by priority, then in the files' order. A pass rule that holds ends it: nothing else counts for this packet.
+//
+// Bounded: `budget` candidates are confirmed for a packet; what is left is told by `Outcome::left`, and the caller says
+// what becomes of such a packet.
+//
+// Thread-safety: immutable; each thread has a Scratch. No allocation in inspect() but by PCRE2 for patterns it has no
+// JIT code for.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/error.h"
+#include "match/automaton/pattern.h"
+#include "match/confirm/buffers.h"
+#include "match/confirm/header_match.h"
+#include "match/confirm/payload_matcher.h"
+#include "match/detect/flowbits.h"
+#include "match/detect/traffic_classes.h"
+#include "match/rules/rule_set.h"
+
+namespace sluice::match {
+
+class Detector {
+ public:
+  // An Error names what of which rule cannot be compiled, or that the rules name too many flowbits.
+  static Expected<std::unique_ptr<Detector>> make(RuleSet rules);
+
+  const RuleSet& rules() const { return set_; }
+  const TrafficClasses& classes() const { return classes_; }
+  // What is to be looked for in payloads; equal ones of several rules are one.
+  std::span<const Pattern> patterns() const { return patterns_; }
+
+  class Scratch {
+   public:
+    explicit Scratch(const Detector& detector);
+    PayloadMatcher::Scratch payload;
+
+   private:
+    friend class Detector;
+    std::vector<std::uint32_t> ranks_;  // candidates
+    std::vector<std::uint64_t> seen_;   // by rank, a bit each
+  };
+
+  struct Outcome {
+    Action action = Action::alert;  // the weightiest of the rules that hold; meaningless without any
+    std::uint32_t confirmed = 0;    // candidates looked at
+    std::uint32_t left = 0;         // not looked at: the budget was used up, or a payload check was given up
+  };
+  // `found`: patterns (by index), in any order, more than once or not. `matched`: rules (by index into rules().rules)
+  // that hold are appended, in the order of treatment; noalert ones too. `bits`: of the packet's flow; null: it has
+  // none, and rules that ask for one do not hold.
+  Outcome inspect(const PacketFacts& packet, const FlowFacts& flow, FlowBits* bits, const Buffers& buffers,
+                  std::span<const std::uint32_t> found, std::uint32_t budget, Scratch& scratch,
+                  std::vector<std::uint32_t>& matched) const;
+
+ private:
+  struct Compiled {
+    std::uint32_t rule;
+    PayloadMatcher payload;
+    struct Bits {
+      Flowbits::Operation operation;
+      bool any;
+      FlowBits mask;
+    };
+    std::vector<Bits> conditions, changes;
+  };
+  Detector(RuleSet set, TrafficClasses classes) : set_(std::move(set)), classes_(std::move(classes)) {}
+  Expected<void> compile();
+  Expected<void> compile_flowbits(const Rule& rule, Compiled& compiled);
+  void collect_patterns();
+  static bool conditions_hold(const Compiled& compiled, const FlowBits* bits);
+  static void change(const Compiled& compiled, FlowBits* bits);
+  void add(std::uint32_t rank, Scratch& scratch) const;
+
+  RuleSet set_;
+  TrafficClasses classes_;
+  std::vector<Compiled> ranked_;  // in the order of treatment
+  std::vector<Pattern> patterns_;
+  std::vector<std::vector<std::uint32_t>> ranks_of_pattern_;
+  std::vector<std::vector<std::uint32_t>> without_pattern_;  // ranks, by class
+  std::vector<std::string> bit_names_;
+};
+
+}  // namespace sluice::match

@@ -1,0 +1,139 @@
+#include "match/detect/detector.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "match/automaton/cpu_matcher.h"
+#include "packet/builder.h"
+#include "packet/headers.h"
+
+namespace sluice::match {
+namespace {
+
+using packet::Bytes;
+using packet::PacketBuilder;
+
+// Rules over packets, as a gateway would run them: matched on the CPU, then confirmed.
+class DetectorTest : public testing::Test {
+ protected:
+  void use(const std::string& rules) {
+    auto set = read_rules_text(rules, "test.rules");
+    ASSERT_TRUE(set) << set.error().message;
+    ASSERT_THAT(set->refused, testing::IsEmpty());
+    auto made = Detector::make(std::move(*set));
+    ASSERT_TRUE(made) << made.error().message;
+    detector_ = std::move(*made);
+    matcher_ = std::move(CpuMatcher::create(detector_->patterns()).value());
+  }
+
+  // The sids that hold.
+  std::vector<std::uint32_t> sids(const PacketBuilder& builder, FlowBits* bits = nullptr, std::uint32_t budget = 100) {
+    const Bytes frame = builder.build();
+    const PacketFacts facts = facts_of({reinterpret_cast<const char*>(frame.data()), frame.size()});
+    CpuMatcher::Scratch matching(*matcher_);
+    std::vector<std::uint32_t> found(detector_->patterns().size());
+    found.resize(
+        matcher_->match(matching, facts.payload, detector_->classes().class_of(facts), found.data(), found.size()));
+    Buffers buffers;
+    buffers.set(Buffer::payload, facts.payload);
+    Detector::Scratch scratch(*detector_);
+    std::vector<std::uint32_t> matched, out;
+    outcome_ = detector_->inspect(facts, {}, bits, buffers, found, budget, scratch, matched);
+    for (const std::uint32_t rule : matched) out.push_back(detector_->rules().rules[rule].sid);
+    return out;
+  }
+
+  static PacketBuilder tcp(std::uint16_t source, std::uint16_t destination, const std::string& payload) {
+    return PacketBuilder()
+        .ipv4("10.0.0.1", "10.0.0.2")
+        .tcp(source, destination)
+        .payload(Bytes(payload.begin(), payload.end()));
+  }
+
+  std::unique_ptr<Detector> detector_;
+  std::unique_ptr<CpuMatcher> matcher_;
+  Detector::Outcome outcome_;
+};
+
+TEST_F(DetectorTest, header_pattern_and_the_rest_must_hold) {
+  use("alert tcp any any -> any 80 (content:\"evil\"; pcre:\"/evil[0-9]/\"; sid:1;)\n"
+      "alert tcp any any -> any any (content:\"evil\"; sid:2;)\n"
+      "alert tcp any any -> any any (dsize:3; sid:3;)\n"
+      "alert udp any any -> any any (content:\"evil\"; sid:4;)\n");
+  EXPECT_THAT(sids(tcp(1000, 80, "an evil9 one")), testing::ElementsAre(1, 2));
+  EXPECT_THAT(sids(tcp(1000, 80, "an evil one")), testing::ElementsAre(2));
+  EXPECT_THAT(sids(tcp(1000, 81, "evil9")), testing::ElementsAre(2));
+  EXPECT_THAT(sids(tcp(80, 1000, "abc")), testing::ElementsAre(3));
+  EXPECT_THAT(sids(PacketBuilder().ipv4("10.0.0.1", "10.0.0.2").udp(1, 2).payload(Bytes{'e', 'v', 'i', 'l'})),
+              testing::ElementsAre(4));
+}
+
+TEST_F(DetectorTest, treats_rules_by_action_then_priority_then_place) {
+  use("alert tcp any any -> any any (content:\"x\"; priority:2; sid:1;)\n"
+      "alert tcp any any -> any any (content:\"x\"; priority:1; sid:2;)\n"
+      "alert tcp any any -> any any (content:\"x\"; priority:1; sid:3;)\n"
+      "drop tcp any any -> any any (content:\"x\"; priority:3; sid:4;)\n");
+  EXPECT_THAT(sids(tcp(1, 2, "x")), testing::ElementsAre(4, 2, 3, 1));
+  EXPECT_EQ(outcome_.action, Action::drop);
+}
+
+TEST_F(DetectorTest, a_pass_rule_ends_it) {
+  use("drop tcp any any -> any any (content:\"evil\"; sid:1;)\n"
+      "pass tcp any any -> any any (content:\"fine\"; sid:2;)\n");
+  EXPECT_THAT(sids(tcp(1, 2, "evil")), testing::ElementsAre(1));
+  EXPECT_THAT(sids(tcp(1, 2, "evil but fine")), testing::ElementsAre(2));
+  EXPECT_EQ(outcome_.action, Action::pass);
+}
+
+TEST_F(DetectorTest, flowbits_are_set_by_one_packet_and_asked_by_the_next) {
+  use("alert tcp any any -> any any (content:\"one\"; flowbits:set,a; flowbits:noalert; sid:1;)\n"
+      "alert tcp any any -> any any (content:\"two\"; flowbits:isset,a; sid:2;)\n"
+      "alert tcp any any -> any any (content:\"two\"; flowbits:isnotset,a; sid:3;)\n");
+  FlowBits bits;
+  EXPECT_THAT(sids(tcp(1, 2, "two"), &bits), testing::ElementsAre(3));
+  EXPECT_THAT(sids(tcp(1, 2, "one"), &bits), testing::ElementsAre(1));
+  EXPECT_THAT(sids(tcp(1, 2, "two"), &bits), testing::ElementsAre(2));
+  EXPECT_THAT(sids(tcp(1, 2, "two"), nullptr), testing::IsEmpty());
+}
+
+TEST_F(DetectorTest, what_the_budget_leaves_is_told) {
+  std::string rules;
+  for (int i = 1; i <= 9; ++i)
+    rules += "alert tcp any any -> any any (content:\"x\"; sid:" + std::to_string(i) + ";)\n";
+  use(rules);
+  EXPECT_EQ(sids(tcp(1, 2, "x"), nullptr, 4).size(), 4u);
+  EXPECT_EQ(outcome_.left, 5u);
+  EXPECT_EQ(sids(tcp(1, 2, "x"), nullptr, 9).size(), 9u);
+  EXPECT_EQ(outcome_.left, 0u);
+}
+
+TEST_F(DetectorTest, an_admitted_packet_is_of_a_class_of_its_rule) {
+  use("alert tcp any any -> any 80 (content:\"a\"; sid:1;)\nalert tcp any [25,80,443] -> any any (content:\"a\"; "
+      "sid:2;)\n"
+      "alert tcp any 25 <> any 1024: (content:\"a\"; sid:3;)\nalert ip any any -> any any (content:\"a\"; sid:4;)\n"
+      "alert tcp any !80 -> any !25 (content:\"a\"; sid:5;)\nalert udp any any -> any 53 (content:\"a\"; sid:6;)\n"
+      "alert http any any -> any any (content:\"a\"; sid:7;)\nalert icmp any any -> any any (content:\"a\"; sid:8;)\n");
+  for (const std::uint16_t source : {25, 80, 443, 1024, 60000}) {
+    for (const std::uint16_t destination : {25, 53, 80, 443, 2000}) {
+      for (const bool is_tcp : {true, false}) {
+        PacketBuilder builder = PacketBuilder().ipv4("10.0.0.1", "10.0.0.2");
+        is_tcp ? builder.tcp(source, destination) : builder.udp(source, destination);
+        const Bytes frame = builder.payload(1).build();
+        const PacketFacts facts = facts_of({reinterpret_cast<const char*>(frame.data()), frame.size()});
+        const unsigned klass = detector_->classes().class_of(facts);
+        for (const Rule& rule : detector_->rules().rules) {
+          FlowFacts flow;
+          flow.known = true;
+          flow.application = is_tcp ? Protocol::http : Protocol::dns;
+          if (admits(rule, facts, flow)) {
+            EXPECT_TRUE(detector_->classes().classes_of(rule) >> klass & 1)
+                << rule.sid << " " << source << " " << destination;
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sluice::match

@@ -1,0 +1,46 @@
+// Which rules matter for a packet by its protocol and ports alone: up to 32 classes of traffic, so that a matcher tells
+// only what the packet's own rules look for (Snort's and Suricata's port groups, as a bit each).
+//
+// The ports that rules name most often form up to 13 groups. A TCP packet's class follows from the group of its
+// destination port and that of its source port: one for each group on either side, one for ports of no group, one for
+// packets with both; UDP, ICMP and the rest have one class each.
+//
+// Immutable once made; any thread. class_of(): a few ns. Memory: 64 KiB.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "match/automaton/pattern.h"
+#include "match/confirm/packet_facts.h"
+#include "match/rules/rule.h"
+
+namespace sluice::match {
+
+class TrafficClasses {
+ public:
+  explicit TrafficClasses(std::span<const Rule> rules);
+
+  unsigned class_of(const PacketFacts& packet) const {
+    return class_of(packet.protocol, packet.source_port, packet.destination_port, packet.has_ports);
+  }
+  unsigned class_of(std::uint8_t protocol, std::uint16_t source_port, std::uint16_t destination_port,
+                    bool has_ports) const;
+  // The classes of which some packet may satisfy the rule's header.
+  ClassMask classes_of(const Rule& rule) const;
+
+ private:
+  static constexpr unsigned most_groups = 13;
+  static constexpr unsigned to_group = 1, from_group = to_group + most_groups, both_sides = from_group + most_groups;
+  static constexpr unsigned udp = both_sides + 1, icmp = udp + 1, other = icmp + 1;
+  static_assert(other < max_classes);
+
+  bool may_match(const Rule& rule, const PortSet& source, const PortSet& destination) const;
+
+  std::vector<std::uint8_t> group_of_;  // by port; 0: none
+  std::vector<PortSet> groups_;         // [0]: the ports of no group
+};
+
+}  // namespace sluice::match
