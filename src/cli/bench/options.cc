@@ -194,6 +194,15 @@ Expected<void> check_options(const BenchOptions& options, bool measures_gpu) {
       return good;
     }
   }
+  const bool made_up = options.patterns.find_first_not_of("0123456789") == std::string::npos;
+  if (made_up && (options.patterns.size() > 6 || options.patterns == "0")) {
+    return make_error("--patterns " + options.patterns + ": from 1 to 999999 can be made up");
+  }
+  if (!made_up) {
+    if (auto good = check_file("--patterns", options.patterns); !good) {
+      return good;
+    }
+  }
   if (!options.updates.empty()) {
     if (auto good = check_file("--updates", options.updates); !good) {
       return good;
