@@ -227,9 +227,9 @@ TEST(Bench, SaysOnceThatThereIsNoGpu) {
 TEST_F(Commands, AnUnknownCommandIsOneLineWithTheKnownOnes) {
   const std::string ctl = "stats, ports, neighbours, config, metrics, reload, stop, routes\n";
   EXPECT_EQ(sluice({"chekc", "r.toml"}), 2);
-  EXPECT_EQ(err_, "sluice: there is no command 'chekc'; there are bench, check, run, ctl, top\n");
+  EXPECT_EQ(err_, "sluice: there is no command 'chekc'; there are bench, check, run, rules, ctl, top\n");
   EXPECT_EQ(sluice({}), 2);
-  EXPECT_EQ(err_, "sluice: which command? There are bench, check, run, ctl, top\n");
+  EXPECT_EQ(err_, "sluice: which command? There are bench, check, run, rules, ctl, top\n");
   EXPECT_EQ(sluice({"ctl", "stat"}), 2);
   EXPECT_EQ(err_, "sluice: there is no command 'ctl stat'; there are " + ctl);
   EXPECT_EQ(sluice({"ctl", "--json"}), 2);

@@ -45,6 +45,9 @@ struct Draft {
     given = 0;
     rule.checks.emplace_back(std::move(content));
   }
+  // Of a number or isdataat that stands here: the sticky buffer in force; without one, if relative, the buffer of the
+  // check before it.
+  Buffer buffer_of(bool relative) const;
   // A number between the limits, or the name of a variable that the rule has already made.
   std::string read_operand(std::string_view text, std::int64_t min, std::int64_t max, Operand& operand) const;
   // A new variable; an empty answer and its index, or what is wrong.

@@ -14,7 +14,6 @@ namespace {
 
 constexpr std::int64_t farthest = 1 << 20;
 constexpr std::int64_t largest_value = std::numeric_limits<std::uint32_t>::max();
-constexpr std::size_t most_variables = 1000;
 constexpr const char* no_dce = "dce takes the byte order from DCE/RPC, which is not parsed";
 
 // "multiplier 4" is a word and its argument.
@@ -170,37 +169,10 @@ std::optional<std::string> read_math_word(const Draft& draft, const Word& word, 
 
 }  // namespace
 
-std::string Draft::read_operand(std::string_view text, std::int64_t min, std::int64_t max, Operand& operand) const {
-  if (const auto number = number_of(text)) {
-    operand = {*number, -1};
-    return *number < min || *number > max ? no_number(text, min, max) : "";
-  }
-  // The last one of that name: a name may be made again for what follows.
-  for (std::size_t i = rule.variables.size(); i-- > 0;) {
-    if (rule.variables[i] == text) {
-      operand = {0, static_cast<std::int16_t>(i)};
-      return {};
-    }
-  }
-  return no_number(text, min, max) + ", nor a variable that an earlier byte_extract or byte_math makes";
-}
-
-std::string Draft::declare(std::string_view name, std::int16_t& variable) {
-  const bool begins_well = !name.empty() && !(name[0] >= '0' && name[0] <= '9');
-  if (!begins_well || name.find_first_of(" \t,;:!+-\"") != std::string_view::npos) {
-    return in_quotes(name) + " is no name for a variable";
-  }
-  if (rule.variables.size() >= most_variables) return "the rule has more than 1000 variables";
-  variable = static_cast<std::int16_t>(rule.variables.size());
-  rule.variables.emplace_back(name);
-  return {};
-}
-
 std::string read_byte_test(Draft& draft, std::string_view value) {
   const auto words = split(value, ',');
   if (words.size() < 4) return in_quotes(value) + " is not BYTES,COMPARISON,VALUE,OFFSET";
   ByteTest test;
-  test.number.buffer = draft.buffer;
   std::string wrong = read_place(draft, words[0], words[3], test.number);
   if (wrong.empty()) wrong = read_comparison(words[1], test);
   if (wrong.empty()) wrong = draft.read_operand(words[2], -largest_value, largest_value, test.value);
@@ -210,6 +182,7 @@ std::string read_byte_test(Draft& draft, std::string_view value) {
                                                             : read_common(word, test.number).value_or(unknown(word));
   }
   if (wrong.empty()) wrong = check_number(test.number);
+  test.number.buffer = draft.buffer_of(test.number.relative);
   if (wrong.empty()) draft.rule.checks.emplace_back(test);
   return wrong;
 }
@@ -218,7 +191,6 @@ std::string read_byte_jump(Draft& draft, std::string_view value) {
   const auto words = split(value, ',');
   if (words.size() < 2) return in_quotes(value) + " is not BYTES,OFFSET";
   ByteJump jump;
-  jump.number.buffer = draft.buffer;
   // byte_jump:0 has no number at all: it jumps by its post_offset.
   const bool reads_nothing = words[0] == "0";
   std::string wrong = reads_nothing ? draft.read_operand(words[1], -farthest, farthest, jump.number.offset)
@@ -230,6 +202,7 @@ std::string read_byte_jump(Draft& draft, std::string_view value) {
     wrong = answer.value_or(unknown(word));
   }
   if (wrong.empty()) wrong = check_number(jump.number);
+  jump.number.buffer = draft.buffer_of(jump.number.relative);
   if (wrong.empty()) draft.rule.checks.emplace_back(jump);
   return wrong;
 }
@@ -238,7 +211,6 @@ std::string read_byte_extract(Draft& draft, std::string_view value) {
   const auto words = split(value, ',');
   if (words.size() < 3) return in_quotes(value) + " is not BYTES,OFFSET,NAME";
   ByteExtract extract;
-  extract.number.buffer = draft.buffer;
   std::string wrong = read_place(draft, words[0], words[1], extract.number);
   for (std::size_t i = 3; i < words.size() && wrong.empty(); ++i) {
     const Word word(words[i]);
@@ -247,6 +219,7 @@ std::string read_byte_extract(Draft& draft, std::string_view value) {
     wrong = answer.value_or(unknown(word));
   }
   if (wrong.empty()) wrong = check_number(extract.number);
+  extract.number.buffer = draft.buffer_of(extract.number.relative);
   if (wrong.empty()) wrong = draft.declare(words[2], extract.variable);
   if (wrong.empty()) draft.rule.checks.emplace_back(extract);
   return wrong;
@@ -254,7 +227,6 @@ std::string read_byte_extract(Draft& draft, std::string_view value) {
 
 std::string read_byte_math(Draft& draft, std::string_view value) {
   ByteMath math;
-  math.number.buffer = draft.buffer;
   MathNames names;
   for (const std::string_view text : split(value, ',')) {
     const Word word(text);
@@ -264,6 +236,7 @@ std::string read_byte_math(Draft& draft, std::string_view value) {
   if (names.seen != 0x1f) return "it needs bytes, offset, oper, rvalue and result";
   if (math.operation == ByteMath::Operator::divide && math.right == Operand{0, -1}) return "it divides by 0";
   std::string wrong = check_number(math.number);
+  math.number.buffer = draft.buffer_of(math.number.relative);
   if (wrong.empty()) wrong = draft.declare(names.result, math.variable);
   if (wrong.empty()) draft.rule.checks.emplace_back(math);
   return wrong;
@@ -271,7 +244,6 @@ std::string read_byte_math(Draft& draft, std::string_view value) {
 
 std::string read_isdataat(Draft& draft, std::string_view value) {
   IsDataAt check;
-  check.buffer = draft.buffer;
   if (value.starts_with('!')) {
     check.negated = true;
     value = trimmed(value.substr(1));
@@ -284,6 +256,7 @@ std::string read_isdataat(Draft& draft, std::string_view value) {
       return unknown(Word(words[i]));
     }
   }
+  check.buffer = draft.buffer_of(check.relative);
   std::string wrong = draft.read_operand(words[0], 0, 65535, check.count);
   if (wrong.empty()) draft.rule.checks.emplace_back(check);
   return wrong;
@@ -291,7 +264,7 @@ std::string read_isdataat(Draft& draft, std::string_view value) {
 
 std::string read_base64_decode(Draft& draft, std::string_view value) {
   Base64Decode decode;
-  decode.buffer = draft.buffer;
+  decode.buffer = draft.buffer_of(true);
   for (const std::string_view text : value.empty() ? std::vector<std::string_view>{} : split(value, ',')) {
     const Word word(text);
     std::string wrong;

@@ -42,7 +42,7 @@ std::string read_bytes(std::string_view text, std::string& bytes) {
     if (text[i] == '|') {
       const std::size_t end = text.find('|', i + 1);
       if (end == std::string_view::npos) return in_quotes(text) + " has a bar that is not closed";
-      const std::string wrong = read_hex(text.substr(i + 1, end - i - 1), bytes);
+      std::string wrong = read_hex(text.substr(i + 1, end - i - 1), bytes);
       if (!wrong.empty()) return wrong;
       i = end;
     } else if (text[i] == '\\') {

@@ -95,7 +95,7 @@ std::string read_rate_word(std::string_view text, Rate& rate) {
   const std::size_t end = std::min(text.find_first_of(" \t"), text.size());
   const std::string_view name = text.substr(0, end);
   const std::string_view argument = trimmed(text.substr(end));
-  const std::string unknown = in_quotes(text) + " is not understood";
+  std::string unknown = in_quotes(text) + " is not understood";
   if (name == "track") {
     rate.track = find_named(tracks, argument);
     return rate.track ? "" : unknown;

@@ -157,6 +157,31 @@ TEST(ReadRule, FindsTheBufferOfEachCheck) {
   EXPECT_EQ(check<Pcre>(rule, 8).buffer, Buffer::http_uri);
 }
 
+struct Following {
+  const char* options;  // the last check is asked for
+  Buffer buffer;
+};
+
+TEST(ReadRule, ARelativeCheckIsInTheBufferOfTheOneBefore) {
+  for (const auto& [text, buffer] : {
+           Following{"content:\"a\"; http_uri; isdataat:9,relative;", Buffer::http_uri},
+           Following{"content:\"a\"; http_uri; isdataat:9;", Buffer::payload},
+           Following{"content:\"a\"; isdataat:9,relative;", Buffer::payload},
+           Following{"pcre:\"/a/H\"; isdataat:9,relative;", Buffer::http_header},
+           Following{"content:\"a\"; http_cookie; byte_test:1,=,1,0,relative; isdataat:1,relative;",
+                     Buffer::http_cookie},
+           Following{"content:\"a\"; http_cookie; byte_jump:1,0,relative; isdataat:1,relative;", Buffer::http_cookie},
+           Following{"content:\"a\"; http_uri; file_data; isdataat:9,relative;", Buffer::file_data},
+           Following{"content:\"a\"; http_uri; urilen:3; isdataat:!9,relative;", Buffer::http_uri},
+           Following{"isdataat:9,relative;", Buffer::payload},
+       }) {
+    EXPECT_EQ(std::get<IsDataAt>(options(text).checks.back()).buffer, buffer) << text;
+  }
+  EXPECT_EQ(std::get<Base64Decode>(options("content:\"a\"; http_header; base64_decode;").checks.back()).buffer,
+            Buffer::http_header);
+  EXPECT_EQ(std::get<Pcre>(options("content:\"a\"; http_uri; pcre:\"/b/R\";").checks.back()).buffer, Buffer::payload);
+}
+
 TEST(ReadRule, EveryNameOfABufferIsAnOption) {
   for (const BufferName& name : buffer_names()) {
     const std::string text = std::string(name.name);
@@ -360,6 +385,9 @@ struct Refused {
   const char* options;
   const char* message;
 };
+void PrintTo(const Refused& refused, std::ostream* out) {
+  *out << refused.options;
+}
 
 class RefusedOption : public testing::TestWithParam<Refused> {};
 

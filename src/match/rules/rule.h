@@ -6,6 +6,8 @@
 //  - `urilen` without a buffer's name is about the normalised URI; Snort 2: the raw one
 //  - offset, depth, distance and within count in the check's own buffer, and "the previous match" is that of the check
 //    before it in the same buffer (its beginning, when there is none); Snort 2 keeps one cursor for all buffers
+//  - a relative byte_test, byte_jump, byte_extract, byte_math or isdataat, and any base64_decode, that no sticky buffer
+//    is in force for is in the buffer of the check before it; a pcre without a buffer's flag is in the payload
 //  - `rawbytes` changes nothing: the payload buffer is what was sent
 // One thing is Snort 2's, which Suricata refuses: after a sticky buffer (`file_data;`) a modifier (`http_uri;`, pcre's
 // `U`) still moves its own content or pcre, and only that one, to another buffer.

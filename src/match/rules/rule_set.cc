@@ -138,7 +138,7 @@ class Reader {
       return ok ? Expected<bool>(true) : tl::unexpected(ok.error());
     }
     if (word == "config") {
-      if (const auto known = read_config(rest); !known || *known) return known;
+      if (auto known = read_config(rest); !known || *known) return known;
     }
     if (std::find(snort_words.begin(), snort_words.end(), word) == snort_words.end()) return false;
     ++set_.ignored;

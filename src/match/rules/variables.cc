@@ -91,7 +91,7 @@ class Evaluation {
     for (const std::string_view member : split_group(text.substr(1, text.size() - 2))) {
       if (member.empty()) return make_error(in_quotes(text) + " has an empty member");
       const bool negated = member.starts_with('!');
-      const auto set = of(negated ? trimmed(member.substr(1)) : member, depth + 1);
+      auto set = of(negated ? trimmed(member.substr(1)) : member, depth + 1);
       if (!set) return set;
       Ranges& ranges = negated ? excluded : included;
       ranges.insert(ranges.end(), set->ranges().begin(), set->ranges().end());
