@@ -6,8 +6,8 @@
 #                      sluice_NAME_simt   the same source compiled by the host compiler against device/simt (tests only)
 #   *_test.cc       -> sluice_NAME_test     unit tests, linked with the SIMT shim (runs in CI, under sanitizers); for
 #                      ctest a test NAME/FILE for each file
-#                      sluice_NAME_gputest  the same tests linked with CUDA, for a machine that has a GPU (rooms with
-#                      kernels, and the engine)
+#                      sluice_gputest     the same tests linked with CUDA, those of all rooms with kernels and of the
+#                      engine, for a machine that has a GPU (sluice_gpu_tests() below)
 #   *_bench.cc      -> sluice_NAME_bench    Google Benchmark micro-benches
 # Code that includes CUDA's headers lives in .cu files; everything else sees plain headers.
 set(SLUICE_SIMT_INCLUDE ${CMAKE_SOURCE_DIR}/src/device/simt)
@@ -61,15 +61,26 @@ function(sluice_room name)
     sluice_list_tests(${name})
     list(FILTER tests EXCLUDE REGEX "/simt/")  # those test the shim itself, or need its faults
     if(tests AND SLUICE_CUDA AND (kernels OR name STREQUAL "engine"))  # rooms whose tests reach a GPU
-      sluice_room_executable(sluice_${name}_gputest cuda "${tests}" ${rooms})
-      target_link_libraries(sluice_${name}_gputest PRIVATE sluice_test_support)
-      set_target_properties(sluice_${name}_gputest PROPERTIES EXCLUDE_FROM_ALL ON)
+      set_property(GLOBAL APPEND PROPERTY SLUICE_GPU_TESTS ${tests})
+      set_property(GLOBAL APPEND PROPERTY SLUICE_GPU_TEST_ROOMS ${rooms})
     endif()
   endif()
   if(benches)
     sluice_room_executable(sluice_${name}_bench cuda "${benches}" ${rooms})
     target_link_libraries(sluice_${name}_bench PRIVATE benchmark::benchmark benchmark::benchmark_main)
     set_target_properties(sluice_${name}_bench PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
+endfunction()
+
+# One program of the GPU tests of all rooms; after the last room. An ordinary build leaves it out.
+function(sluice_gpu_tests)
+  get_property(tests GLOBAL PROPERTY SLUICE_GPU_TESTS)
+  get_property(rooms GLOBAL PROPERTY SLUICE_GPU_TEST_ROOMS)
+  if(tests)
+    list(REMOVE_DUPLICATES rooms)
+    sluice_room_executable(sluice_gputest cuda "${tests}" ${rooms})
+    target_link_libraries(sluice_gputest PRIVATE sluice_test_support)
+    set_target_properties(sluice_gputest PROPERTIES EXCLUDE_FROM_ALL ON)
   endif()
 endfunction()
 
