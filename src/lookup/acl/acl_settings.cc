@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 namespace sluice::lookup::acl {
 
@@ -65,10 +66,10 @@ std::string_view trimmed(std::string_view text) {
 }
 
 packet::IpPrefix read_prefix(Settings& rule, std::string_view key) {
+  const std::string text = rule.text(key, "");
   if (!rule.has(key)) {
     return {};
   }
-  const std::string text = rule.text(key, "");
   const auto prefix = packet::IpPrefix::parse(text);
   if (!prefix) {
     rule.error(key, prefix.error().message);
@@ -78,10 +79,10 @@ packet::IpPrefix read_prefix(Settings& rule, std::string_view key) {
 }
 
 PortRange read_ports(Settings& rule, std::string_view key) {
+  const std::string text = rule.text(key, "");
   if (!rule.has(key)) {
     return {};
   }
-  const std::string text = rule.text(key, "");
   const std::size_t dash = text.find('-');
   const auto first = number<std::uint16_t>(trimmed(std::string_view(text).substr(0, dash)));
   const auto last =
@@ -94,10 +95,10 @@ PortRange read_ports(Settings& rule, std::string_view key) {
 }
 
 MaskedByte read_protocol(Settings& rule) {
+  const std::string text = rule.text("protocol", "");
   if (!rule.has("protocol")) {
     return {};
   }
-  const std::string text = rule.text("protocol", "");
   auto value = named(protocols, text);
   value = value ? value : number<std::uint8_t>(text);
   if (!value) {
@@ -109,6 +110,9 @@ MaskedByte read_protocol(Settings& rule) {
 
 MaskedByte read_tcp_flags(Settings& rule, const MaskedByte& protocol) {
   const std::string text = rule.text("tcp_flags", "");
+  if (!rule.has("tcp_flags")) {
+    return {};
+  }
   if (protocol != MaskedByte{tcp, 0xff}) {
     rule.error("tcp_flags", "only with protocol = \"tcp\"");
     return {};
@@ -135,6 +139,9 @@ MaskedByte read_tcp_flags(Settings& rule, const MaskedByte& protocol) {
 
 MaskedByte read_icmp_type(Settings& rule, const MaskedByte& protocol) {
   const auto type = static_cast<std::uint8_t>(rule.integer("icmp_type", 0, 0, 255));
+  if (!rule.has("icmp_type")) {
+    return {};
+  }
   if (protocol != MaskedByte{icmp, 0xff} && protocol != MaskedByte{icmpv6, 0xff}) {
     rule.error("icmp_type", "only with protocol = \"icmp\" or \"icmpv6\"");
     return {};
@@ -142,30 +149,33 @@ MaskedByte read_icmp_type(Settings& rule, const MaskedByte& protocol) {
   return {type, 0xff};
 }
 
-// A key that belongs to one action is asked for with that action only; finish() refuses it with the others.
+// A key that belongs to one action.
+void check_own(Settings& rule, std::string_view key, std::string_view action, bool is_that) {
+  if (is_that && !rule.has(key)) {
+    rule.error("action", "action = \"" + std::string(action) + "\" needs " + std::string(key));
+  } else if (!is_that && rule.has(key)) {
+    rule.error(key, "only with action = \"" + std::string(action) + "\"");
+  }
+}
+
 Action read_action(Settings& rule) {
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  constexpr std::array kinds = {std::pair{"permit", ActionKind::permit}, std::pair{"deny", ActionKind::deny},
+                                std::pair{"mark", ActionKind::mark}, std::pair{"police", ActionKind::police}};
   Action action;
-  if (rule.required_text("action").empty()) {
-    return action;
-  }
   const std::string kind = rule.choice("action", "permit", {"permit", "deny", "mark", "police"});
-  if (kind == "deny") {
-    action.kind = ActionKind::deny;
-  } else if (kind == "mark") {
-    action.kind = ActionKind::mark;
-    if (!rule.has("mark")) {
-      rule.error("", "action = \"mark\" needs mark, a number");
-    }
-    action.mark = static_cast<std::uint32_t>(rule.integer("mark", 0, 0, std::numeric_limits<std::uint32_t>::max()));
-  } else if (kind == "police") {
-    action.kind = ActionKind::police;
-    if (!rule.has("rate") || !rule.has("burst")) {
-      rule.error("", "action = \"police\" needs rate, in bits per second, and burst, in bytes");
-    }
-    action.rate_bits = static_cast<std::uint64_t>(rule.integer("rate", 1, 1, most));
-    action.burst_bytes = rule.bytes("burst", 1);
+  if (!rule.has("action")) {
+    rule.error("action", "is missing: permit, deny, mark or police");
   }
+  for (const auto& [text, value] : kinds) {
+    action.kind = kind == text ? value : action.kind;
+  }
+  action.mark = static_cast<std::uint32_t>(rule.integer("mark", 0, 0, std::numeric_limits<std::uint32_t>::max()));
+  action.rate_bits = static_cast<std::uint64_t>(rule.integer("rate", 0, 1, most));
+  action.burst_bytes = rule.bytes("burst", 0);
+  check_own(rule, "mark", "mark", action.kind == ActionKind::mark);
+  check_own(rule, "rate", "police", action.kind == ActionKind::police);
+  check_own(rule, "burst", "police", action.kind == ActionKind::police);
   return action;
 }
 
@@ -182,11 +192,9 @@ AclRule read_rule(Settings& section) {
   rule.source_port = read_ports(section, "source_port");
   rule.destination_port = read_ports(section, "destination_port");
   rule.protocol = read_protocol(section);
-  if (section.has("tcp_flags")) {
-    rule.flags = read_tcp_flags(section, rule.protocol);
-  } else if (section.has("icmp_type")) {
-    rule.flags = read_icmp_type(section, rule.protocol);
-  }
+  const MaskedByte tcp_flags = read_tcp_flags(section, rule.protocol);
+  const MaskedByte type = read_icmp_type(section, rule.protocol);
+  rule.flags = tcp_flags.mask != 0 ? tcp_flags : type;  // of two protocols, so never both
   rule.priority = static_cast<std::int32_t>(section.integer("priority", 0, -1'000'000'000, 1'000'000'000));
   rule.action = read_action(section);
   section.finish();

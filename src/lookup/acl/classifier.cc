@@ -167,6 +167,9 @@ Expected<std::unique_ptr<Classifier>> Classifier::create(const Options& options,
     }
   }
   made->memory_bytes_ = heap_used() - before;
+  if (auto ok = made->use(Search::widest); !ok) {
+    return tl::unexpected(ok.error());
+  }
   return made;
 }
 
@@ -198,10 +201,14 @@ Expected<void> Classifier::build(int family, const Options& options, std::span<c
   if (status != 0) {
     return does_not_fit(family, count, options.max_table_bytes, status);
   }
-  if (rte_acl_set_ctx_classify(context, algorithm(options.search)) != 0) {
-    return make_error(
-        "rte_acl has not the search that was asked for on this CPU, or EAL's "
-        "--force-max-simd-bitwidth forbids it");
+  return {};
+}
+
+Expected<void> Classifier::use(Search search) {
+  for (rte_acl_ctx* const context : {context4_, context6_}) {
+    if (context != nullptr && rte_acl_set_ctx_classify(context, algorithm(search)) != 0) {
+      return make_error("rte_acl has no such search on this CPU, or EAL's --force-max-simd-bitwidth forbids it");
+    }
   }
   return {};
 }

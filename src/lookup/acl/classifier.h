@@ -25,7 +25,8 @@ struct rte_acl_ctx;
 
 namespace sluice::lookup::acl {
 
-// Which of rte_acl's searches: the widest that this CPU has and EAL's --force-max-simd-bitwidth allows, or one by name.
+// rte_acl's searches: the widest that this CPU has and EAL's --force-max-simd-bitwidth allows, or one by name, which is
+// for benches.
 enum class Search { widest, avx2, avx512x16, avx512x32 };
 
 class Classifier {
@@ -34,7 +35,6 @@ class Classifier {
     std::string name = "acl";  // at most 16 characters; need not be unique, a number is appended
     std::size_t max_table_bytes = 512U << 20;
     int numa_node = -1;  // -1: any
-    Search search = Search::widest;
   };
 
   // `rules` in match order; they are not kept.
@@ -46,6 +46,10 @@ class Classifier {
   // out[i] = first rule that matches keys[i]. Any n; best from 32 on.
   void classify4(const Key4* keys, RuleIndex* out, unsigned n) const;
   void classify6(const Key6* keys, RuleIndex* out, unsigned n) const;
+
+  // From then on; not while others classify. An Error where this CPU has no such search, or EAL forbids it. A new
+  // Classifier has the widest.
+  Expected<void> use(Search search);
 
   // DPDK heap that the tables and the copies of the rules hold.
   std::size_t memory_bytes() const { return memory_bytes_; }

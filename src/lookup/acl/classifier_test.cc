@@ -78,6 +78,20 @@ TEST(ClassifierTest, MadeSetsOfBothFamilies) {
   }
 }
 
+TEST(ClassifierTest, EverySearchAnswersAlike) {
+  const auto rules = make_rules(RuleMix::ipc, 300, 5);
+  const auto keys = make_headers4(rules, 1000, 6);
+  const auto classifier = make(rules);
+  ASSERT_TRUE(classifier);
+  for (const Search search : {Search::avx2, Search::avx512x16, Search::avx512x32, Search::widest}) {
+    if (classifier->use(search)) {
+      expect_first_match(*classifier, rules, keys);
+    } else {
+      EXPECT_NE(search, Search::widest);
+    }
+  }
+}
+
 TEST(ClassifierTest, TwoOfOneNameLiveBesideEachOther) {
   std::vector<AclRule> one(1);
   std::vector<AclRule> none_of_tcp(1);

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "device/copy.h"
 #include "device/cuda_check.h"
 #include "device/cuda_event.h"
 #include "device/launch.h"
@@ -89,10 +90,9 @@ class CudaClassifier final : public GpuClassifier {
     if (!list) {
       return tl::unexpected(list.error());
     }
-    const auto stream = static_cast<cudaStream_t>(gpu_.stream(0).raw());
-    SLUICE_CUDA_TRY(cudaMemcpyAsync(list->buffer.words, list->tables.words.data(), list->tables.bytes(),
-                                    cudaMemcpyHostToDevice, stream));
-    SLUICE_CUDA_TRY(cudaStreamSynchronize(stream));
+    if (auto ok = device::copy(gpu_, list->buffer.words, list->tables.words.data(), list->tables.bytes()); !ok) {
+      return ok;
+    }
     current_ = arrived(std::move(*list));
     return {};
   }
@@ -164,7 +164,8 @@ class CudaClassifier final : public GpuClassifier {
     if (!tables) {
       return tl::unexpected(tables.error());
     }
-    auto buffer = buffer_of(std::max<std::size_t>(tables->bytes(), sizeof(Record)));
+    tables->words.resize(std::max<std::size_t>(tables->words.size(), 4));  // an empty list has none
+    auto buffer = buffer_of(tables->bytes());
     if (!buffer) {
       return tl::unexpected(buffer.error());
     }
