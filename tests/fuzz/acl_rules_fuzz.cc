@@ -53,7 +53,7 @@ void check_error(const Error& error, const std::string& path) {
 
 void check_rules(const std::vector<AclRule>& rules) {
   REQUIRE(check(rules));
-  const auto tables = Tables::build(rules, 1U << 20);
+  const auto tables = Tables::build(rules, {.max_bytes = 1U << 20});
   REQUIRE(!tables || tables->bytes() <= (1U << 20) + 4096);
 }
 

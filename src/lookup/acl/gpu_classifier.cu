@@ -160,7 +160,7 @@ class CudaClassifier final : public GpuClassifier {
   };
 
   Expected<List> build(std::span<const AclRule> rules) {
-    auto tables = Tables::build(rules, options_.max_table_bytes);
+    auto tables = Tables::build(rules, options_.tables);
     if (!tables) {
       return tl::unexpected(tables.error());
     }
@@ -184,7 +184,7 @@ class CudaClassifier final : public GpuClassifier {
         return found;
       }
     }
-    const std::size_t room = std::max(bytes, std::min(bytes + bytes / 2, options_.max_table_bytes));
+    const std::size_t room = std::max(bytes, std::min(bytes + bytes / 2, options_.tables.max_bytes));
     auto memory = gpu_.allocate_device(room);
     if (!memory) {
       return tl::unexpected(memory.error());

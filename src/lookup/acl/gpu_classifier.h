@@ -36,7 +36,7 @@ namespace sluice::lookup::acl {
 class GpuClassifier {
  public:
   struct Options {
-    std::size_t max_table_bytes = Tables::default_max_bytes;
+    Tables::Options tables;
     std::size_t max_sync_bytes = 1U << 20;  // what one sync() moves
   };
 

@@ -29,8 +29,8 @@ class GpuClassifierTest : public testing::TestWithParam<RandomRules> {
     out6_ = static_cast<RuleIndex*>(gpu_->allocate_host(most_keys * sizeof(RuleIndex)).value());
   }
 
-  void make(std::span<const AclRule> rules) {
-    auto made = GpuClassifier::create(*gpu_, rules, {.max_sync_bytes = 64 * 1024});
+  void make(std::span<const AclRule> rules, const Tables::Options& tables = {}) {
+    auto made = GpuClassifier::create(*gpu_, rules, {.tables = tables, .max_sync_bytes = 64 * 1024});
     ASSERT_TRUE(made) << made.error().message;
     classifier_ = std::move(*made);
   }
@@ -75,7 +75,13 @@ TEST_P(GpuClassifierTest, AnswersTheFirstMatch) {
   std::mt19937_64 random(8);
   const std::vector<AclRule> rules = random_rules(GetParam(), random);
   make(rules);
-  expect_first_match(rules, edge_keys<Key4>(rules, random), edge_keys<Key6>(rules, random));
+  const auto keys4 = edge_keys<Key4>(rules, random);
+  const auto keys6 = edge_keys<Key6>(rules, random);
+  expect_first_match(rules, keys4, keys6);
+  make(rules, {.most_flat_cells = 0});  // every group in pages
+  expect_first_match(rules, keys4, keys6);
+  make(rules, {.most_flat_cells = 2000});  // some
+  expect_first_match(rules, keys4, keys6);
 }
 
 // Short lists; lists of more than eight, which become rows; more port ranges than rows are made for (port_values).

@@ -108,12 +108,23 @@ __device__ inline std::uint32_t port_class(const std::uint32_t* words, const Fam
   return __ldg(words + t.port_classes + pair * t.protocol_classes + protocol);
 }
 
+// Where a group's cell is, counted from the first one.
+__device__ inline std::uint32_t cell_index(const std::uint32_t* words, const FamilyTables& t, unsigned group,
+                                           std::uint32_t row, std::uint32_t column) {
+  if ((t.paged >> group & 1) == 0) {
+    return row + column;
+  }
+  return __ldg(words + t.pages + row + column / page_cells) * page_cells + column % page_cells;
+}
+
 __device__ inline RuleIndex classify_classes(const std::uint32_t* words, const FamilyTables& t,
                                              std::uint32_t source_class, std::uint32_t destination_class,
                                              const Rest& rest) {
   const uint4 row = words4(words, t.source_rows + source_class * group_count);
   const uint4 column = words4(words, t.destination_columns + destination_class * group_count);
-  const std::uint32_t index[group_count] = {row.x + column.x, row.y + column.y, row.z + column.z, row.w + column.w};
+  const std::uint32_t index[group_count] = {
+      cell_index(words, t, 0, row.x, column.x), cell_index(words, t, 1, row.y, column.y),
+      cell_index(words, t, 2, row.z, column.z), cell_index(words, t, 3, row.w, column.w)};
   // Loads first, tests after: those of all groups are under way at the same time.
   std::uint32_t cell[group_count];
   SLUICE_UNROLL

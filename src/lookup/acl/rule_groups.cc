@@ -20,10 +20,10 @@ RuleGroups::RuleGroups(std::span<const AclRule> rules, int family, unsigned wide
   }
 }
 
-std::size_t RuleGroups::cells() const {
+std::size_t RuleGroups::least_words(std::size_t most_flat) const {
   std::size_t sum = 0;
   for (const RuleGroup& one : group) {
-    sum += one.cell_count();
+    sum += one.cell_count() <= most_flat ? one.cell_count() : one.page_slots();
   }
   return sum;
 }
@@ -38,18 +38,29 @@ std::size_t RuleGroups::steps() const {
   return sum;
 }
 
-void RuleGroups::fill(RuleLists& lists) {
+bool RuleGroups::fill(RuleLists& lists, std::size_t most_cells) {
   for (RuleGroup& one : group) {
-    one.cells.assign(one.cell_count(), RuleLists::empty);
+    one.pages.assign(one.page_slots(), 0);
+    one.cells.assign(page_cells, RuleLists::empty);
     for (std::size_t i = 0; i < one.rules.size(); ++i) {
       for (const std::uint32_t source : one.source->covered(i)) {
-        RuleLists::Id* const row = one.cells.data() + std::size_t{source} * one.destination->classes;
+        std::uint32_t* const row = one.pages.data() + source * one.pages_of_row();
         for (const std::uint32_t destination : one.destination->covered(i)) {
-          row[destination] = lists.append(row[destination], one.rules[i]);
+          std::uint32_t& page = row[destination / page_cells];
+          if (page == 0) {
+            page = static_cast<std::uint32_t>(one.cells.size() / page_cells);
+            one.cells.resize(one.cells.size() + page_cells, RuleLists::empty);
+          }
+          RuleLists::Id& cell = one.cells[std::size_t{page} * page_cells + destination % page_cells];
+          cell = lists.append(cell, one.rules[i]);
         }
+      }
+      if (one.cells.size() > most_cells) {
+        return false;
       }
     }
   }
+  return true;
 }
 
 }  // namespace sluice::lookup::acl

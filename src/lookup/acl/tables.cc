@@ -154,8 +154,12 @@ std::optional<Rows> make_rows(std::span<const AclRule> rules, const RuleLists& l
 // One family's tables: found out, then written behind what `words` has.
 class FamilyBuild {
  public:
-  FamilyBuild(std::span<const AclRule> rules, int family, std::size_t max_words)
-      : rules_(rules), family_(family), max_words_(max_words), lists_(rules) {}
+  FamilyBuild(std::span<const AclRule> rules, int family, const Tables::Options& options)
+      : rules_(rules),
+        family_(family),
+        max_words_(options.max_bytes / word),
+        most_flat_(options.most_flat_cells),
+        lists_(rules) {}
 
   Expected<void> run() {
     shape.rules = static_cast<std::size_t>(
@@ -166,7 +170,9 @@ class FamilyBuild {
     if (auto ok = choose_groups(); !ok) {
       return ok;
     }
-    groups_->fill(lists_);
+    if (!groups_->fill(lists_, max_words_)) {
+      return too_large(max_words_);
+    }
     make_leaves();
     source_.emplace(*groups_, &RuleGroup::source);
     destination_.emplace(*groups_, &RuleGroup::destination);
@@ -182,12 +188,16 @@ class FamilyBuild {
 
  private:
   Expected<void> choose_groups();
+  tl::unexpected<Error> too_large(std::size_t least_words) const;
+  bool is_flat(const RuleGroup& group) const { return group.cell_count() <= most_flat_; }
+  void write_cells(FamilyTables& out, std::vector<std::uint32_t>& words) const;
   void make_leaves();
   void describe();
 
   std::span<const AclRule> rules_;
   int family_;
   std::size_t max_words_;
+  std::size_t most_flat_;
   RuleLists lists_;
   std::optional<RuleGroups> groups_;
   Leaves leaves_;
@@ -197,19 +207,24 @@ class FamilyBuild {
   std::size_t needed_ = 0;
 };
 
+tl::unexpected<Error> FamilyBuild::too_large(std::size_t least_words) const {
+  return make_error("the GPU's tables for " + std::to_string(shape.rules) + " IPv" + std::to_string(family_) +
+                    " ACL rules would take more than " + std::to_string(least_words * word >> 20) +
+                    " MB, and the limit is " + std::to_string(max_words_ * word >> 20) +
+                    " MB: their source and destination prefixes combine too much; use fewer prefixes of middle "
+                    "length, or the CPU");
+}
+
 Expected<void> FamilyBuild::choose_groups() {
+  const auto cost = [this](const RuleGroups& groups) { return groups.least_words(most_flat_) + groups.steps(); };
   for (const unsigned wide : family_ == 4 ? wide4 : wide6) {
     RuleGroups tried(rules_, family_, wide);
-    if (!groups_ || tried.cells() + tried.steps() < groups_->cells() + groups_->steps()) {
+    if (!groups_ || cost(tried) < cost(*groups_)) {
       groups_.emplace(std::move(tried));
     }
   }
-  if (groups_->cells() > max_words_) {
-    return make_error("the GPU's tables for " + std::to_string(shape.rules) + " IPv" + std::to_string(family_) +
-                      " ACL rules would take " + std::to_string(groups_->cells() * word >> 20) +
-                      " MB and more, and the limit is " + std::to_string(max_words_ * word >> 20) +
-                      " MB: their source and destination prefixes combine too much; use fewer prefixes of middle "
-                      "length, or the CPU");
+  if (groups_->least_words(most_flat_) > max_words_) {
+    return too_large(groups_->least_words(most_flat_));
   }
   if (groups_->steps() > most_steps) {
     return make_error("the " + std::to_string(shape.rules) + " IPv" + std::to_string(family_) +
@@ -250,11 +265,16 @@ void FamilyBuild::describe() {
   shape.source_classes = source_->classes.size();
   shape.destination_classes = destination_->classes.size();
   shape.trie_words = source_trie_.size() + destination_trie_.size();
-  shape.cells = groups_->cells();
+  for (const RuleGroup& group : groups_->group) {
+    shape.cells += group.cell_count();
+    shape.paged_groups += is_flat(group) ? 0 : 1;
+    // One page more, since pages begin at a multiple of their size.
+    shape.cell_words += is_flat(group) ? group.cell_count() : group.pages.size() + group.cells.size() + page_cells;
+  }
   shape.records = leaves_.records.size() - 1;
   shape.longest_list = leaves_.longest;
   shape.rows = leaves_.long_lists.size();
-  needed_ = shape.trie_words + shape.cells + leaves_.records.size() * (sizeof(Record) / word) +
+  needed_ = shape.trie_words + shape.cell_words + leaves_.records.size() * (sizeof(Record) / word) +
             (source_->classes.size() + destination_->classes.size()) * group_count;
   if (rows_) {
     shape.port_classes = rows_->ports.count;
@@ -270,46 +290,71 @@ std::uint32_t append(std::vector<std::uint32_t>& words, const std::vector<std::u
   return at;
 }
 
+// Cells of flat groups and pages of the others in one array; rows and columns that lead there.
+void FamilyBuild::write_cells(FamilyTables& out, std::vector<std::uint32_t>& words) const {
+  std::vector<std::uint32_t> cells;
+  std::vector<std::uint32_t> pages;
+  std::array<std::uint32_t, group_count> first{};
+  std::array<std::uint32_t, group_count> row_words{};
+  for (unsigned g = 0; g < group_count; ++g) {
+    const RuleGroup& group = groups_->group[g];
+    if (group.rules.empty()) {
+      continue;
+    }
+    out.groups |= 1U << g;
+    if (is_flat(group)) {
+      first[g] = static_cast<std::uint32_t>(cells.size());
+      row_words[g] = group.destination->classes;
+      for (std::size_t s = 0; s < group.source->classes; ++s) {
+        for (std::size_t d = 0; d < group.destination->classes; ++d) {
+          cells.push_back(leaves_.cell[group.at(s, d)]);
+        }
+      }
+      continue;
+    }
+    out.paged |= 1U << g;
+    cells.resize((cells.size() + page_cells - 1) / page_cells * page_cells);
+    const auto first_page = static_cast<std::uint32_t>(cells.size() / page_cells);
+    first[g] = static_cast<std::uint32_t>(pages.size());
+    row_words[g] = static_cast<std::uint32_t>(group.pages_of_row());
+    for (const std::uint32_t page : group.pages) {
+      pages.push_back(first_page + page);
+    }
+    for (const RuleLists::Id id : group.cells) {
+      cells.push_back(leaves_.cell[id]);
+    }
+  }
+  std::vector<std::uint32_t> rows;
+  for (const auto& in : source_->classes) {
+    for (unsigned g = 0; g < group_count; ++g) {
+      rows.push_back(first[g] + in[g] * row_words[g]);
+    }
+  }
+  std::vector<std::uint32_t> columns;
+  for (const auto& in : destination_->classes) {
+    columns.insert(columns.end(), in.begin(), in.end());
+  }
+  out.source_rows = append(words, rows);
+  out.destination_columns = append(words, columns);
+  out.pages = append(words, pages);
+  out.cells = append(words, cells);
+}
+
 FamilyTables FamilyBuild::write(std::vector<std::uint32_t>& words) const {
   FamilyTables out;
   if (shape.rules == 0) {
     return out;
   }
-  std::vector<std::uint32_t> cells;
-  std::array<std::uint32_t, group_count> first{};
-  std::array<std::uint32_t, group_count> columns{};
-  for (unsigned g = 0; g < group_count; ++g) {
-    const RuleGroup& group = groups_->group[g];
-    out.groups |= group.rules.empty() ? 0U : 1U << g;
-    first[g] = static_cast<std::uint32_t>(cells.size());
-    columns[g] = group.rules.empty() ? 0 : group.destination->classes;
-    for (const RuleLists::Id id : group.cells) {
-      cells.push_back(leaves_.cell[id]);
-    }
-  }
-  std::vector<std::uint32_t> source_rows;
-  for (const auto& in : source_->classes) {
-    for (unsigned g = 0; g < group_count; ++g) {
-      source_rows.push_back(first[g] + in[g] * columns[g]);
-    }
-  }
-  std::vector<std::uint32_t> destination_columns;
-  for (const auto& in : destination_->classes) {
-    destination_columns.insert(destination_columns.end(), in.begin(), in.end());
-  }
+  out.source_trie = append(words, source_trie_);
+  out.destination_trie = append(words, destination_trie_);
+  write_cells(out, words);
   std::vector<std::uint32_t> records;
   for (const Record& r : leaves_.records) {
     records.insert(records.end(), {r.source_port, r.destination_port, r.protocol_flags, r.rule});
   }
-  out.source_trie = append(words, source_trie_);
-  out.destination_trie = append(words, destination_trie_);
-  out.source_rows = append(words, source_rows);
-  out.destination_columns = append(words, destination_columns);
-  out.cells = append(words, cells);
   out.records = append(words, records);
   if (rows_) {
     const PortClasses& ports = rows_->ports;
-    out.has_rows = 1;
     out.source_ports = append(words, ports.source_ports);
     out.destination_ports = append(words, ports.destination_ports);
     out.protocol_flags = append(words, ports.protocol_flags);
@@ -325,22 +370,22 @@ FamilyTables FamilyBuild::write(std::vector<std::uint32_t>& words) const {
 
 }  // namespace
 
-Expected<Tables> Tables::build(std::span<const AclRule> rules, std::size_t max_bytes) {
+Expected<Tables> Tables::build(std::span<const AclRule> rules, const Options& options) {
   if (auto good = check(rules); !good) {
     return tl::unexpected(good.error());
   }
-  FamilyBuild v4(rules, 4, max_bytes / word);
-  FamilyBuild v6(rules, 6, max_bytes / word);
+  FamilyBuild v4(rules, 4, options);
+  FamilyBuild v6(rules, 6, options);
   for (FamilyBuild* family : {&v4, &v6}) {
     if (auto ok = family->run(); !ok) {
       return tl::unexpected(ok.error());
     }
   }
   const std::size_t needed = (v4.words_needed() + v6.words_needed()) * word;
-  if (needed > max_bytes) {
+  if (needed > options.max_bytes) {
     return make_error("the GPU's tables for " + std::to_string(rules.size()) + " ACL rules take " +
-                      std::to_string(needed >> 20) + " MB, and the limit is " + std::to_string(max_bytes >> 20) +
-                      " MB; use fewer rules, or the CPU");
+                      std::to_string(needed >> 20) + " MB, and the limit is " +
+                      std::to_string(options.max_bytes >> 20) + " MB; use fewer rules, or the CPU");
   }
   Tables made;
   made.words.reserve(needed / word + 64);

@@ -5,7 +5,9 @@
 //
 // A lookup, and what lies where (FamilyTables):
 //   1. Each address goes through a trie (2^16 slots, then blocks of 256 for 8 bits each) to its address class.
-//   2. For each of the four groups (source wide or not, destination wide or not) the two classes give a cell.
+//   2. For each of the four groups (source wide or not, destination wide or not) the two classes give a cell. Cells are
+//      an array of two dimensions; where that had more than `most_flat_cells`, only its pages of 32 cells that have
+//      rules are kept, and a directory says where.
 //   3. A cell says: nothing; or a list of records, the rules of the group that these addresses match, in order, each
 //      with what it wants of ports, protocol and flags; or, where that list were long, a row of a table.
 //   4. A row is indexed by the class of (source port, destination port, protocol and flags), for which three tables of
@@ -15,8 +17,9 @@
 // What no packet can reach is left out: a rule behind one of its list that matches all that it does.
 //
 // Limits: max_rules; the words of both families, `max_bytes` at most (an Error says how much there would be). Address
-// classes multiply within a group, which is why the bound of wide and narrow is tried at several lengths and the one
-// with the smallest tables is taken. Cost: docs/acl.md. Thread-safety: build() has no state.
+// classes, or a 32nd of their product, multiply within a group, which is why the bound of wide and narrow is tried at
+// several lengths and the one with the smallest tables is taken. Cost: docs/acl.md. Thread-safety: build() has no
+// state.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +34,10 @@
 namespace sluice::lookup::acl {
 
 struct Tables {
-  static constexpr std::size_t default_max_bytes = 512U << 20;
+  struct Options {
+    std::size_t max_bytes = 512U << 20;
+    std::size_t most_flat_cells = 4U << 20;  // of a group
+  };
 
   std::vector<std::uint32_t> words;
   FamilyTables v4;
@@ -42,7 +48,11 @@ struct Tables {
     std::size_t rules = 0;
     unsigned wide_bits = 0;  // a prefix of up to so many bits is wide
     std::size_t source_classes = 0, destination_classes = 0;
-    std::size_t trie_words = 0, cells = 0, records = 0;
+    std::size_t trie_words = 0;
+    std::size_t cells = 0;       // of all groups
+    std::size_t cell_words = 0;  // what they take, pages and their directories included
+    std::size_t paged_groups = 0;
+    std::size_t records = 0;
     std::size_t longest_list = 0;
     std::size_t rows = 0, port_classes = 0;
   };
@@ -52,7 +62,8 @@ struct Tables {
   std::size_t bytes() const { return words.size() * sizeof(std::uint32_t); }
 
   // `rules` in match order; they are not kept.
-  static Expected<Tables> build(std::span<const AclRule> rules, std::size_t max_bytes = default_max_bytes);
+  static Expected<Tables> build(std::span<const AclRule> rules, const Options& options);
+  static Expected<Tables> build(std::span<const AclRule> rules) { return build(rules, Options()); }
 };
 
 }  // namespace sluice::lookup::acl

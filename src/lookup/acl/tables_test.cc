@@ -68,7 +68,6 @@ TEST(TablesTest, LongListsBecomeRowsAndShortOnesDoNot) {
   ASSERT_TRUE(short_lists);
   EXPECT_EQ(short_lists->shape4.records, 8U);
   EXPECT_EQ(short_lists->shape4.rows, 0U);
-  EXPECT_EQ(short_lists->v4.has_rows, 0U);
   rules.emplace_back().destination_port = {99, 99};
   const auto long_lists = Tables::build(rules);
   ASSERT_TRUE(long_lists);
@@ -85,9 +84,33 @@ TEST(TablesTest, TenThousandRulesStayFarBelowTheLimit) {
   }
 }
 
+TEST(TablesTest, PagesTakeTheRoomOfTheRulesAndNotOfTheClasses) {
+  std::vector<AclRule> rules(3000);
+  for (std::uint32_t i = 0; i < rules.size(); ++i) {
+    rules[i].source = packet::IpPrefix::host(packet::IpAddress::v4(0x0a00'0000 + 2 * i));
+    rules[i].destination = packet::IpPrefix::host(packet::IpAddress::v4(0x0b00'0000 + 2 * i));
+  }
+  const auto flat = Tables::build(rules, {.most_flat_cells = 3001 * 3001});
+  const auto paged = Tables::build(rules, {.most_flat_cells = 3001 * 3001 - 1});
+  ASSERT_TRUE(flat && paged);
+  EXPECT_EQ(flat->shape4.cells, 3001U * 3001U);
+  EXPECT_EQ(flat->shape4.cell_words, 3001U * 3001U);
+  EXPECT_EQ(flat->shape4.paged_groups, 0U);
+  EXPECT_EQ(paged->shape4.paged_groups, 1U);
+  EXPECT_LT(paged->shape4.cell_words, 3001U * (94 + 32) + 100);
+}
+
+TEST(TablesTest, FiftyThousandRulesStayBelowTheLimit) {
+  for (const RuleMix mix : all_mixes) {
+    const auto made = Tables::build(make_rules(mix, 50'000, 1));
+    ASSERT_TRUE(made) << made.error().message;
+    EXPECT_GT(made->shape4.paged_groups, 0U) << name_of(mix);
+  }
+}
+
 TEST(TablesTest, AnErrorSaysWhatTheLimitIs) {
   const auto rules = make_rules(RuleMix::acl, 2000, 1);
-  const auto made = Tables::build(rules, 1U << 20);
+  const auto made = Tables::build(rules, {.max_bytes = 1U << 20});
   ASSERT_FALSE(made);
   EXPECT_NE(made.error().message.find("the limit is 1 MB"), std::string::npos) << made.error().message;
 }

@@ -7,6 +7,8 @@ namespace sluice::lookup::acl {
 
 // Rules are in four groups, by how wide their two prefixes are.
 inline constexpr unsigned group_count = 4;
+// Cells of a page.
+inline constexpr std::uint32_t page_cells = 32;
 
 // Offsets in words of 4 bytes from the first word of the tables. All parts begin at a multiple of 16 bytes.
 struct FamilyTables {
@@ -15,11 +17,12 @@ struct FamilyTables {
   static constexpr std::uint32_t last_flag = 0x8000'0000;   // in a record: the last one of its list
 
   std::uint32_t groups = 0;  // bit g: group g has rules; 0: nothing matches
-  std::uint32_t has_rows = 0;
+  std::uint32_t paged = 0;   // bit g: group g's cells lie in pages
   std::uint32_t source_trie = 0;
   std::uint32_t destination_trie = 0;
-  std::uint32_t source_rows = 0;  // by address class: 4 words, where the class's row begins in each group's cells
+  std::uint32_t source_rows = 0;  // by address class: 4 words, where its row begins in each group's cells or pages
   std::uint32_t destination_columns = 0;  // by address class: 4 words, its column in each group
+  std::uint32_t pages = 0;                // by row + column / page_cells: a page of cells, counted from the first cell
   std::uint32_t cells = 0;
   std::uint32_t records = 0;
   std::uint32_t source_ports = 0;       // 2^16 words
