@@ -6,8 +6,8 @@
 #                      sluice_NAME_simt   the same source compiled by the host compiler against device/simt (tests only)
 #   *_test.cc       -> sluice_NAME_test     unit tests, linked with the SIMT shim (runs in CI, under sanitizers); for
 #                      ctest a test NAME/FILE for each file
-#                      sluice_gputest     the same tests linked with CUDA, those of all rooms with kernels and of the
-#                      engine, for a machine that has a GPU (sluice_gpu_tests() below)
+#                      sluice_gputest     the tests that use a GPU, of all rooms, and all of the engine's, linked with CUDA,
+#                      for a machine that has one (sluice_gpu_tests() below)
 #   *_bench.cc      -> sluice_NAME_bench    Google Benchmark micro-benches
 # Code that includes CUDA's headers lives in .cu files; everything else sees plain headers.
 set(SLUICE_SIMT_INCLUDE ${CMAKE_SOURCE_DIR}/src/device/simt)
@@ -61,7 +61,12 @@ function(sluice_room name)
     sluice_list_tests(${name})
     list(FILTER tests EXCLUDE REGEX "/simt/")  # those test the shim itself, or need its faults
     if(tests AND SLUICE_CUDA AND (kernels OR name STREQUAL "engine"))  # rooms whose tests reach a GPU
-      set_property(GLOBAL APPEND PROPERTY SLUICE_GPU_TESTS ${tests})
+      foreach(test ${tests})  # those that include tests/support/gpu.h, or a header that does
+        file(STRINGS ${test} uses_gpu REGEX "support/gpu\\.h|_trial_test\\.h")
+        if(uses_gpu OR name STREQUAL "engine")
+          set_property(GLOBAL APPEND PROPERTY SLUICE_GPU_TESTS ${test})
+        endif()
+      endforeach()
       set_property(GLOBAL APPEND PROPERTY SLUICE_GPU_TEST_ROOMS ${rooms})
     endif()
   endif()
