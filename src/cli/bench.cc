@@ -29,6 +29,7 @@ struct Bench {
   bool has_share = false;                           // --at
   bool has_updates = false;                         // --updates, --pace
   bool has_patterns = false;                        // --patterns, --mix, --batch, --streams, without a gateway
+  bool has_rules = false;                           // --rules, --trace
   std::string (*csv_header)() = bench::csv_header;  // null: --csv writes a file of its own
 };
 
@@ -83,6 +84,11 @@ constexpr Bench benches[] = {
      .has_seconds = false,
      .has_gateway = false,
      .csv_header = bench::order_csv_header},
+    {.name = "acl",
+     .text = "First-match classification by 10,000 rules: rte_acl on all cores, and the GPU beside it",
+     .run = bench::bench_acl,
+     .has_gateway = false,
+     .has_rules = true},
 };
 
 void add_gateway_options(CLI::App& command, bench::BenchOptions& options) {
@@ -129,6 +135,11 @@ void add_own_options(CLI::App& command, const Bench& one, bench::BenchOptions& o
                        "a file of BGP updates as bgpdump -m writes it, plain or .xz; default: made up");
     command.add_option("--pace", options.pace, "own (the updates' own time), max, or updates per second")
         ->capture_default_str();
+  }
+  if (one.has_rules) {
+    command.add_option("--rules", options.rules,
+                       "a file of rules: ClassBench filters, or [[acl.rule]] (.toml); default: made up");
+    command.add_option("--trace", options.trace, "a ClassBench trace for --rules; default: drawn from the rules");
   }
 }
 

@@ -267,7 +267,9 @@ TEST_F(Commands, ABenchRefusesTheOptionsThatItDoesNotUse) {
       {"idle", {"--hold", "--ring", "--settings", "--at", "--updates", "--pace"}},
       {"soak", {"--seconds", "--ring", "--settings", "--at", "--updates", "--pace"}},
       {"churn", {"--hold", "--ring", "--settings"}},
-      {"order", {"--seconds", "--hold", "--mix", "--batch", "--realtime", "--ring", "--table", "--at", "--pace"}},
+      {"order",
+       {"--seconds", "--hold", "--mix", "--batch", "--realtime", "--ring", "--table", "--at", "--pace", "--rules"}},
+      {"acl", {"--hold", "--mix", "--batch", "--ring", "--table", "--at", "--pace"}},
   };
   for (const auto& [name, options] : cases) {
     for (const std::string& option : options) {

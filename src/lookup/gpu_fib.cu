@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "device/cuda_check.h"
+#include "device/cuda_event.h"
 #include "device/launch.h"
 #include "lookup/change_log.h"
 #include "lookup/gpu_fib.h"
@@ -65,43 +66,6 @@ __global__ void look_up(Fib4View v4, Fib6View v6, Keys keys) {
   }
 }
 
-class Event {
- public:
-  Event() = default;
-  Event(const Event&) = delete;
-  Event& operator=(const Event&) = delete;
-  Expected<void> create() {
-    SLUICE_CUDA_TRY(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming));
-    return {};
-  }
-  ~Event() {
-    if (event_ != nullptr) {
-      cudaEventDestroy(event_);
-    }
-  }
-  Expected<void> record(const device::GpuStream& stream) {
-    SLUICE_CUDA_TRY(cudaEventRecord(event_, static_cast<cudaStream_t>(stream.raw())));
-    return {};
-  }
-  // An event that was never recorded has passed.
-  Expected<bool> passed() const {
-    const cudaError_t state = cudaEventQuery(event_);
-    if (state == cudaErrorNotReady) {
-      return false;
-    }
-    SLUICE_CUDA_TRY(state);
-    return true;
-  }
-  // What is enqueued on `stream` from now on runs after the event.
-  Expected<void> before(const device::GpuStream& stream) const {
-    SLUICE_CUDA_TRY(cudaStreamWaitEvent(static_cast<cudaStream_t>(stream.raw()), event_));
-    return {};
-  }
-
- private:
-  cudaEvent_t event_ = nullptr;
-};
-
 // One family's table in device memory.
 struct Table {
   Table(Trie& trie, device::Gpu& gpu) : trie(trie), log(trie, [&gpu] { return gpu.lost(); }) {}
@@ -143,7 +107,7 @@ struct Staging {
 
   ChangeSet v4;
   ChangeSet v6;
-  Event read;  // the GPU has applied the sets
+  device::Event read;  // the GPU has applied the sets
 };
 
 class CudaFib final : public GpuFib {
@@ -164,7 +128,7 @@ class CudaFib final : public GpuFib {
         return ok;
       }
     }
-    for (Event& event : enqueued_) {
+    for (device::Event& event : enqueued_) {
       if (auto ok = event.create(); !ok) {
         return ok;
       }
@@ -278,7 +242,7 @@ class CudaFib final : public GpuFib {
   }
 
   Expected<bool> streams_passed() const {
-    for (const Event& event : enqueued_) {
+    for (const device::Event& event : enqueued_) {
       if (const auto passed = event.passed(); !passed || !*passed) {
         return passed;
       }
@@ -314,7 +278,7 @@ class CudaFib final : public GpuFib {
   std::size_t last_ = 0;  // used by the sync before
   std::size_t unlinked_by_ = 0;
   Reuse reuse_ = Reuse::none_waits;
-  std::vector<Event> enqueued_;  // by stream
+  std::vector<device::Event> enqueued_;  // by stream
 };
 
 }  // namespace

@@ -5,7 +5,6 @@
 //   change: one announce or withdraw (half each) of a route that exists, Fib alone or with the GPU's trie and change
 //   log. gpu_*: with a real GPU only; keys and results in host memory.
 #include <benchmark/benchmark.h>
-#include <rte_eal.h>
 
 #include <cmath>
 #include <cstdio>
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "device/gpu.h"
+#include "lookup/bench_eal.h"
 #include "lookup/change_log.h"
 #include "lookup/fib.h"
 #include "lookup/gpu_fib.h"
@@ -47,14 +47,7 @@ struct Key6 {
 
 struct World {
   World() {
-    std::vector<const char*> eal = {"bench",          "--no-huge",   "-m",          "2048", "--no-pci",
-                                    "--no-telemetry", "--no-shconf", "--log-level", "error"};
-    if (const char* folder = std::getenv("SLUICE_PMD_DIR")) {
-      eal.insert(eal.end(), {"-d", folder});
-    }
-    if (rte_eal_init(static_cast<int>(eal.size()), const_cast<char**>(eal.data())) < 0) {
-      die("DPDK's EAL did not start");
-    }
+    start_bench_eal();
     fib = need(Fib::create({.name = "bench", .max_routes4 = routes4, .max_routes6 = routes6}));
     trie4 = need(Trie::create(4, Fib::default_groups(4, routes4) * 2));
     trie6 = need(Trie::create(6, Fib::default_groups(6, routes6) * 2));

@@ -29,6 +29,8 @@ struct BenchOptions {
   std::string table;               // route: a file of routes; empty: made up
   std::string patterns;            // match: a file of patterns; empty: made up
   std::string updates;             // churn: a file of BGP updates; empty: made up
+  std::string rules;               // acl: a file of rules; empty: made up
+  std::string trace;               // acl: a ClassBench trace; empty: headers drawn from the rules
   std::string pace = "own";        // churn: of the updates (updates.h)
   double at = 0;                   // echo, touch: hold this share of the ceiling instead of searching for the highest;
                                    // churn: load, as a share of the saturated rate; 0: the bench's own
@@ -69,5 +71,6 @@ std::string order_csv_header();
 int bench_soak(const BenchOptions& options);
 int bench_churn(const BenchOptions& options);
 int bench_match(const BenchOptions& options);
+int bench_acl(const BenchOptions& options);
 
 }  // namespace sluice::cli::bench

@@ -208,6 +208,14 @@ Expected<void> check_options(const BenchOptions& options, bool measures_gpu) {
       return good;
     }
   }
+  if (options.rules.empty() && !options.trace.empty()) {
+    return make_error("--trace " + options.trace + ": its headers are of rules: name those with --rules");
+  }
+  for (const auto& [option, path] : {std::pair{"--rules", options.rules}, std::pair{"--trace", options.trace}}) {
+    if (auto good = path.empty() ? Expected<void>() : check_file(option, path); !good) {
+      return good;
+    }
+  }
   if (const auto pace = Pace::parse(options.pace); !pace) {
     return tl::unexpected(pace.error());
   }

@@ -1,0 +1,108 @@
+#include "lookup/acl/acl_settings.h"
+
+#include <gtest/gtest.h>
+
+namespace sluice::lookup::acl {
+namespace {
+
+// The rules of a text, or its first mistake.
+Expected<std::vector<AclRule>> read(const std::string& text) {
+  Diagnostics diagnostics;
+  auto file = Settings::from_text(text, "acl.toml", diagnostics);
+  if (!file) {
+    return tl::unexpected(file.error());
+  }
+  Settings acl = file->section("acl");
+  auto rules = read_rules(acl);
+  acl.finish();
+  if (!diagnostics.ok()) {
+    return make_error(diagnostics.lines.front());
+  }
+  return rules;
+}
+
+TEST(AclSettingsTest, ReadsEveryKey) {
+  const auto rules = read(R"([[acl.rule]]
+source = "192.0.2.0/24"
+destination = "198.51.100.7"
+source_port = "1024-65535"
+destination_port = "443"
+protocol = "tcp"
+tcp_flags = "syn, !ack"
+action = "police"
+rate = 10_000_000
+burst = "64K"
+[[acl.rule]]
+protocol = "47"
+action = "mark"
+mark = 7
+[[acl.rule]]
+source = "2001:db8::/32"
+protocol = "icmpv6"
+icmp_type = 128
+priority = 5
+action = "deny"
+[[acl.rule]]
+action = "permit"
+)");
+  ASSERT_TRUE(rules) << rules.error().message;
+  ASSERT_EQ(rules->size(), 4U);
+  EXPECT_EQ((*rules)[0].line, 15U);  // of priority 5: before all others
+  EXPECT_EQ((*rules)[0].flags, (MaskedByte{128, 0xff}));
+  EXPECT_EQ((*rules)[0].action.kind, ActionKind::deny);
+  AclRule police;
+  police.source = *packet::IpPrefix::parse("192.0.2.0/24");
+  police.destination = *packet::IpPrefix::parse("198.51.100.7");
+  police.source_port = {1024, 65535};
+  police.destination_port = {443, 443};
+  police.protocol = {6, 0xff};
+  police.flags = {0x02, 0x12};
+  police.action = {ActionKind::police, 0, 10'000'000, 65536};
+  police.line = 1;
+  EXPECT_EQ((*rules)[1], police);
+  EXPECT_EQ((*rules)[2].protocol, (MaskedByte{47, 0xff}));
+  EXPECT_EQ((*rules)[2].action.mark, 7U);
+  EXPECT_EQ((*rules)[2].family(), 0);
+  EXPECT_EQ((*rules)[3].action.kind, ActionKind::permit);
+}
+
+TEST(AclSettingsTest, NamesTheLineAndKeyOfAMistake) {
+  struct Mistake {
+    const char* text;
+    const char* said;
+  };
+  const Mistake mistakes[] = {
+      {"source = \"1.2.3.4/8\"\naction = \"deny\"", "acl.toml:2: [[acl.rule]] source"},
+      {"source = \"1.2.3.4\"\ndestination = \"::1\"\naction = \"deny\"", "acl.toml:3: [[acl.rule]] destination"},
+      {"source_port = \"9-8\"\naction = \"deny\"", "the lower first"},
+      {"source_port = \"1-\"\naction = \"deny\"", "the lower first"},
+      {"source_port = 80\naction = \"deny\"", "source_port = 80: allowed is a text in quotes"},
+      {"destination_port = \"65536\"\naction = \"deny\"", "destination_port"},
+      {"protocol = \"tpc\"\naction = \"deny\"", "tcp, udp"},
+      {"protocol = \"256\"\naction = \"deny\"", "from 0 to 255"},
+      {"tcp_flags = \"syn\"\naction = \"deny\"", "only with protocol = \"tcp\""},
+      {"protocol = \"tcp\"\ntcp_flags = \"syn,\"\naction = \"deny\"", "such as \"syn,!ack\""},
+      {"protocol = \"tcp\"\ntcp_flags = \"\"\naction = \"deny\"", "such as \"syn,!ack\""},
+      {"protocol = \"tcp\"\ntcp_flags = \"syn,!syn\"\naction = \"deny\"", "each once at most"},
+      {"protocol = \"tcp\"\nicmp_type = 8\naction = \"deny\"", "only with protocol = \"icmp\""},
+      {"protocol = \"icmp\"\nicmp_type = 256\naction = \"deny\"", "from 0 to 255"},
+      {"source = \"::/0\"", "action: is missing: permit, deny, mark or police"},
+      {"action = \"reject\"", "\"permit\", \"deny\", \"mark\", \"police\""},
+      {"action = \"mark\"", "action = \"mark\" needs mark"},
+      {"action = \"police\"\nrate = 5", "needs burst"},
+      {"action = \"deny\"\nmark = 5", "only with action = \"mark\""},
+      {"action = \"mark\"\nmark = 5\nburst = \"1K\"", "only with action = \"police\""},
+      {"action = \"police\"\nrate = 0\nburst = \"1K\"", "a whole number from 1"},
+      {"action = \"deny\"\nsorce = \"::/0\"", "did you mean \"source\"?"},
+      {"action = \"deny\"\npriority = \"high\"", "a whole number"},
+  };
+  for (const Mistake& mistake : mistakes) {
+    const auto rules = read(std::string("[[acl.rule]]\n") + mistake.text + "\n");
+    ASSERT_FALSE(rules) << mistake.text;
+    EXPECT_TRUE(rules.error().message.starts_with("acl.toml:")) << rules.error().message;
+    EXPECT_NE(rules.error().message.find(mistake.said), std::string::npos) << rules.error().message;
+  }
+}
+
+}  // namespace
+}  // namespace sluice::lookup::acl

@@ -1,0 +1,91 @@
+// The classifier in use, exchanged while readers run: what a change of rules publishes.
+//
+//     CurrentClassifier<Classifier> current(lanes);
+//     lane i:    const Reading reading = current.read(i);            // for one batch
+//                if (reading) reading->classify4(keys, out, n);
+//     control:   current.publish(std::move(built));                  // at once
+//                current.reclaim();                                  // now and then, until it answers 0
+//
+// What a reader sees: read() gives the classifier that was published last, or the one before when the two calls race;
+// until the Reading ends it stays that one, whole. Two lanes may be one list apart for the length of a batch.
+//
+// Threads: read(i) by one thread at a time for each i, without locks or waiting for the writer; publish() and reclaim()
+// by one thread. Cost: read() two atomic loads and a store with a fence. Memory: the old classifiers until reclaim()
+// finds no reader in them; a reader that never ends its Reading keeps one.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace sluice::lookup::acl {
+
+template <typename Value>
+class CurrentClassifier {
+  struct alignas(64) Place {
+    std::atomic<const Value*> in{nullptr};
+  };
+
+ public:
+  class Reading {
+   public:
+    explicit Reading(Place& place, const Value* value) : place_(&place), value_(value) {}
+    Reading(const Reading&) = delete;
+    Reading& operator=(const Reading&) = delete;
+    ~Reading() { place_->in.store(nullptr, std::memory_order_release); }
+    explicit operator bool() const { return value_ != nullptr; }
+    const Value* operator->() const { return value_; }
+    const Value& operator*() const { return *value_; }
+
+   private:
+    Place* place_;
+    const Value* value_;
+  };
+
+  explicit CurrentClassifier(std::size_t readers) : places_(readers) {}
+
+  Reading read(std::size_t reader) const {
+    Place& place = places_[reader];
+    const Value* value = current_.load(std::memory_order_acquire);
+    while (true) {
+      // Either reclaim() sees this store, or the load behind it sees what was published before reclaim().
+      place.in.store(value, std::memory_order_seq_cst);
+      const Value* const again = current_.load(std::memory_order_seq_cst);
+      if (again == value) {
+        return Reading(place, value);
+      }
+      value = again;
+    }
+  }
+
+  void publish(std::unique_ptr<const Value> value) {
+    current_.store(value.get(), std::memory_order_seq_cst);
+    if (owned_) {
+      retired_.push_back(std::move(owned_));
+    }
+    owned_ = std::move(value);
+  }
+
+  // Destroys the old ones that no reader is in; answers how many are left.
+  std::size_t reclaim() {
+    std::erase_if(retired_, [this](const auto& old) {
+      for (const Place& place : places_) {
+        if (place.in.load(std::memory_order_seq_cst) == old.get()) {
+          return false;
+        }
+      }
+      return true;
+    });
+    return retired_.size();
+  }
+
+ private:
+  mutable std::vector<Place> places_;
+  std::atomic<const Value*> current_{nullptr};
+  std::unique_ptr<const Value> owned_;
+  std::vector<std::unique_ptr<const Value>> retired_;
+};
+
+}  // namespace sluice::lookup::acl
