@@ -15,7 +15,7 @@
 #include <sstream>
 
 #include "flow/http/text.h"
-#include "flow/recorder_test.h"
+#include "flow/recorder.h"
 
 namespace sluice::flow {
 namespace {
@@ -141,7 +141,7 @@ std::size_t ip_begin(std::uint32_t link, std::string_view frame) {
       return 4;
     case 1: {
       std::size_t at = 12;
-      while (at + 4 <= frame.size() && (frame.substr(at, 2) == "\x81\x00" || frame.substr(at, 2) == "\x88\xa8")) {
+      while (at + 4 <= frame.size() && (frame.substr(at, 2) == std::string_view("\x81\0", 2) || frame.substr(at, 2) == "\x88\xa8")) {
         at += 4;
       }
       return at + 2;

@@ -94,11 +94,15 @@ void Reassembler::take(StreamSide& side, Direction direction, std::uint32_t sequ
       bytes = bytes.substr(0, static_cast<std::size_t>(std::max(room, 0)));
     }
   }
+  // A keep-alive repeats the last byte, with anything in it (RFC 9293 section 3.8.4).
+  const bool keep_alive = bytes.size() == 1 && sequence + 1 == side.next;
   bool anything_new = false;
   while (!bytes.empty() && !side.closed && !side.depth_reached) {
     if (sequence_before(sequence, side.next)) {
       const auto old = std::min<std::size_t>(side.next - sequence, bytes.size());
-      compare_old(side, sequence, bytes.substr(0, old));
+      if (!keep_alive) {
+        compare_old(side, sequence, bytes.substr(0, old));
+      }
       sequence += static_cast<std::uint32_t>(old);
       bytes.remove_prefix(old);
       continue;
@@ -124,9 +128,9 @@ void Reassembler::conflict(StreamSide& side) {
   ++counters_.conflicts;
 }
 
-// Bytes that have been delivered, against what is left of them. A keep-alive's byte is anything (RFC 9293 3.8.4).
+// Bytes that have been delivered, against what is left of them.
 void Reassembler::compare_old(StreamSide& side, std::uint32_t sequence, std::string_view bytes) {
-  if (side.history == nullptr || (bytes.size() == 1 && sequence + 1 == side.next)) {
+  if (side.history == nullptr) {
     return;
   }
   const std::uint32_t begin = side.next - side.history_size;

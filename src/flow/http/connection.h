@@ -85,6 +85,7 @@ struct Side {
   bool is_other = false;           // its first bytes are no HTTP
   bool closed = false;
   bool after_lf_cr = false;        // the line before ended in LF CR
+  bool junk = false;               // lines were skipped before the status line
   bool have_header = false;        // `header` holds one that may go on in the next line
   Buffer pending;                  // bytes not parsed yet
   Buffer header;                   // a header's lines so far, joined

@@ -375,7 +375,7 @@ void Parser::close(Connection* connection) {
   release(*connection);
   for (Side& side : connection->sides) {
     side.phase = Phase::detect;
-    side.is_http = side.is_other = side.closed = side.after_lf_cr = side.have_header = false;
+    side.is_http = side.is_other = side.closed = side.after_lf_cr = side.junk = side.have_header = false;
     side.left = 0;
   }
   connection->made = 0;

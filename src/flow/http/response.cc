@@ -64,6 +64,8 @@ void Parser::status_line(Connection& connection, const Line& line) {
   }
   Message& response = transaction->response;
   response.flags.bare_line_end = !line.crlf;
+  response.flags.junk_before = side.junk;
+  side.junk = false;
   response.line_size = static_cast<std::uint32_t>(line.text.size());
   response.headers_at = static_cast<std::uint32_t>(line.whole.size());
   side.pending.drop_front(pool_, line.whole.size());
@@ -97,6 +99,7 @@ bool Parser::not_a_status(Connection& connection, const Line& line) {
   }
   const bool h_follows = pending.substr(line.whole.size(), 1) == "H";
   if (blank || (h_follows && line.whole.size() <= longest_junk)) {
+    side.junk = side.junk || !blank;
     side.pending.drop_front(pool_, line.whole.size());
     side.scanned = 0;
     return true;
