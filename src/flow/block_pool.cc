@@ -22,7 +22,7 @@ void BlockPool::Free::operator()(std::uint8_t* arena) const {
 BlockPool::BlockPool(std::size_t bytes) {
   static_assert(smallest << (orders - 1) == largest);
   const std::size_t count = bytes == 0 ? 1 : (bytes + largest - 1) / largest;
-  arena_.reset(static_cast<std::uint8_t*>(::operator new[](count * largest, std::align_val_t{64})));
+  arena_.reset(static_cast<std::uint8_t*>(::operator new[](count* largest, std::align_val_t{64})));
   order_.assign(count * (largest / smallest), 0);
   for (std::size_t i = count; i-- > 0;) {
     push(i * (largest / smallest), orders - 1);

@@ -5,8 +5,8 @@
 //   BlockPool pool(64U << 20);
 //   if (std::uint8_t* block = pool.take(1460)) { ...; pool.give(block); }   // a block of 2,048 bytes
 //
-// take() answers nullptr when no block of that size is free, and counts it: the caller says under a name of its own what
-// it could not keep. A block is aligned to 64 bytes.
+// take() answers nullptr when no block of that size is free, and counts it: the caller says under a name of its own
+// what it could not keep. A block is aligned to 64 bytes.
 //
 // Thread-safety: none, one lane. Cost: a few ns when a block of the size is free, one step for each halving otherwise.
 #pragma once

@@ -67,9 +67,9 @@ struct FlowFlag {
   static constexpr std::uint8_t heard_server = 0x02;
   static constexpr std::uint8_t fin_client = 0x04;
   static constexpr std::uint8_t fin_server = 0x08;
-  static constexpr std::uint8_t midstream = 0x10;     // TCP whose SYN was not seen
-  static constexpr std::uint8_t no_session = 0x20;    // such TCP while midstream pickup is off: never established
-  static constexpr std::uint8_t was_open = 0x40;      // has been established, whatever it is now
+  static constexpr std::uint8_t midstream = 0x10;   // TCP whose SYN was not seen
+  static constexpr std::uint8_t no_session = 0x20;  // such TCP while midstream pickup is off: never established
+  static constexpr std::uint8_t was_open = 0x40;    // has been established, whatever it is now
 };
 
 }  // namespace sluice::flow

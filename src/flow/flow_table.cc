@@ -38,8 +38,8 @@ FlowTable::FlowTable(const FlowSettings& settings, FlowEnd* end)
   if (settings_.seed == 0) {
     settings_.seed = random_seed();
   }
-  flows_.reset(static_cast<Flow*>(
-      ::operator new[](std::size_t{settings_.capacity} * sizeof(Flow), std::align_val_t{alignof(std::max_align_t) * 4})));
+  flows_.reset(static_cast<Flow*>(::operator new[](std::size_t{settings_.capacity} * sizeof(Flow),
+                                                   std::align_val_t{alignof(std::max_align_t) * 4})));
   buckets_.assign(bucket_mask_ + std::size_t{1}, Bucket{});
   for (std::uint32_t i = settings_.capacity; i-- > 0;) {
     flows_[i] = Flow{};  // touches the memory: it is there from the start
@@ -62,7 +62,8 @@ std::uint32_t FlowTable::hash(const Packet& packet) const {
   const std::uint64_t a = end_word(packet.source, packet.source_port, settings_.seed);
   const std::uint64_t b = end_word(packet.destination, packet.destination_port, settings_.seed);
   const std::uint64_t mixed =
-      packet::detail::multiply_fold(std::min(a, b) ^ 0xe7037ed1a0b428dbU, std::max(a, b) ^ settings_.seed) + packet.protocol;
+      packet::detail::multiply_fold(std::min(a, b) ^ 0xe7037ed1a0b428dbU, std::max(a, b) ^ settings_.seed) +
+      packet.protocol;
   const std::uint64_t result = packet::detail::multiply_fold(mixed ^ 0x8ebc6af09c88c6e3U, 0x9e3779b97f4a7c15U);
   return static_cast<std::uint32_t>(result ^ result >> 32);
 }
@@ -193,7 +194,7 @@ bool FlowTable::make_room_in(std::uint32_t hash, Milliseconds now) {
   if (oldest == nullptr) {
     return false;
   }
-  const FlowEndReason reason = expired(*oldest, now)              ? FlowEndReason::expired
+  const FlowEndReason reason = expired(*oldest, now)          ? FlowEndReason::expired
                                : class_of(oldest->state) == 0 ? FlowEndReason::evicted_new
                                                               : FlowEndReason::evicted_closed;
   free(*oldest, reason);

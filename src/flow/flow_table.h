@@ -10,8 +10,8 @@
 //   const TcpCheck check = table.track(*flow, direction, packet, now);
 //
 // Capacity and memory are fixed at start (memory_bytes()): 128 bytes a flow, and 16 of index: buckets of eight entries,
-// two buckets for each flow, half full at most. The hash is symmetric and keyed with `seed`, unlike packet/flow_hash.h's:
-// who does not know the seed cannot fill one bucket.
+// two buckets for each flow, half full at most. The hash is symmetric and keyed with `seed`, unlike
+// packet/flow_hash.h's: who does not know the seed cannot fill one bucket.
 //
 // A flow that has been silent for its state's timeout has expired: it is not found any more, and sweep() frees it. When
 // there is no free flow, find_or_make() makes one, in this order:
@@ -19,7 +19,8 @@
 //   2. the closed one that has been there longest;
 //   3. the oldest fresh or half-open one: a flood of SYNs evicts its own, and a handshake survives if it is done before
 //      the flood has gone once through the part of the table that established flows leave;
-//   4. an established or closing one that has been silent for evict_idle, of the two that have waited longest for a look;
+//   4. an established or closing one that has been silent for evict_idle, of the two that have waited longest for a
+//   look;
 //   5. none: the new flow is refused.
 // When both buckets of a new flow are full, the oldest of those of kinds 1 to 3 in them goes, else it is refused.
 // Established flows are thus lost only to silence. A flow becomes established by the other side's doing only: a SYN-ACK

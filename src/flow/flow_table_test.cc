@@ -1,11 +1,11 @@
 #include "flow/flow_table.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <set>
 #include <string>
-#include <unistd.h>
 
 #include "flow/recorder.h"
 
@@ -90,12 +90,12 @@ TEST(FlowTable, WhoTheClientIs) {
     Direction found;
   };
   // The packet goes between `port` of one host and port 80 of the other; `found`: relative to the one with `port`.
-  for (const Case& c : {Case{"SYN's sender", up, tcp_syn, 10, up},
-                        Case{"SYN's sender, from the lower port", down, tcp_syn, 1000, up},
-                        Case{"SYN-ACK's receiver", down, tcp_syn | tcp_ack, 10, down},
-                        Case{"in the middle, the higher port", down, tcp_ack, 1000, down},
-                        Case{"in the middle, the higher port sends", up, tcp_ack, 1000, up},
-                        Case{"in the middle, from the lower port", up, tcp_ack, 10, down}}) {
+  for (const Case& c :
+       {Case{"SYN's sender", up, tcp_syn, 10, up}, Case{"SYN's sender, from the lower port", down, tcp_syn, 1000, up},
+        Case{"SYN-ACK's receiver", down, tcp_syn | tcp_ack, 10, down},
+        Case{"in the middle, the higher port", down, tcp_ack, 1000, down},
+        Case{"in the middle, the higher port sends", up, tcp_ack, 1000, up},
+        Case{"in the middle, from the lower port", up, tcp_ack, 10, down}}) {
     FlowTable table(small());
     EXPECT_EQ(feed(table, tcp(1, c.port, c.sent, c.flags, 1, 1), 0).direction, c.found) << c.what;
   }
@@ -200,9 +200,9 @@ TEST(FlowTable, OthersAreEstablishedOnceBothSidesAreHeard) {
 TEST(FlowTable, TimeoutsByState) {
   FlowTable table(small());
   const FlowTimeouts times;
-  handshake(table, 1, 1, 0);                                     // established
-  feed(table, tcp(2, 2, up, tcp_syn, 1, 0), 0);                  // fresh
-  handshake(table, 3, 3, 0);                                     // closing
+  handshake(table, 1, 1, 0);                     // established
+  feed(table, tcp(2, 2, up, tcp_syn, 1, 0), 0);  // fresh
+  handshake(table, 3, 3, 0);                     // closing
   feed(table, tcp(3, 3, up, tcp_fin | tcp_ack, 101, 501), 0);
   Packet udp = tcp(4, 4, up, 0, 0, 0);
   udp.protocol = packet::protocol_udp;
@@ -275,7 +275,8 @@ TEST(FlowTable, ASynFloodEvictsNoEstablishedFlow) {
   std::uint64_t random = 1;
   for (std::uint32_t i = 0; i < flood; ++i) {
     random = random * 6364136223846793005U + 1442695040888963407U;
-    Packet syn = tcp(static_cast<std::uint32_t>(random >> 33), static_cast<std::uint16_t>(random >> 17), up, tcp_syn, i, 0);
+    Packet syn =
+        tcp(static_cast<std::uint32_t>(random >> 33), static_cast<std::uint16_t>(random >> 17), up, tcp_syn, i, 0);
     syn.source[0] = static_cast<std::uint8_t>(100 + (random >> 57));
     feed(table, syn, 1 + i / 10'000);
   }

@@ -70,8 +70,7 @@ bool read_icmp(const std::uint8_t* at, std::uint32_t length, Packet& out) {
   if (length < sizeof(packet::IcmpHeader)) {
     return false;
   }
-  const bool echo =
-      out.protocol == packet::protocol_icmp ? at[0] == 0 || at[0] == 8 : at[0] == 128 || at[0] == 129;
+  const bool echo = out.protocol == packet::protocol_icmp ? at[0] == 0 || at[0] == 8 : at[0] == 128 || at[0] == 129;
   if (echo) {
     out.source_port = out.destination_port = static_cast<std::uint16_t>(at[4] << 8 | at[5]);
   }

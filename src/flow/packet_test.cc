@@ -64,10 +64,13 @@ TEST(ReadPacket, FragmentsHaveNoPorts) {
   Packet packet;
   for (const bool first : {true, false}) {
     const std::uint16_t offset = first ? 0 : 64;
-    ASSERT_TRUE(read(PacketBuilder().ipv4("10.0.0.1", "10.0.0.2").fragment(offset, first).udp(1, 2).payload(64).build(), packet));
+    ASSERT_TRUE(read(PacketBuilder().ipv4("10.0.0.1", "10.0.0.2").fragment(offset, first).udp(1, 2).payload(64).build(),
+                     packet));
     EXPECT_TRUE(packet.fragment);
     EXPECT_EQ(packet.source_port, 0);
-    ASSERT_TRUE(read(PacketBuilder().ipv6("2001:db8::1", "2001:db8::2").fragment(offset, first).udp(1, 2).payload(64).build(), packet));
+    ASSERT_TRUE(
+        read(PacketBuilder().ipv6("2001:db8::1", "2001:db8::2").fragment(offset, first).udp(1, 2).payload(64).build(),
+             packet));
     EXPECT_TRUE(packet.fragment);
     EXPECT_EQ(packet.protocol, 17);
     EXPECT_EQ(packet.source_port, 0);
@@ -85,7 +88,8 @@ TEST(ReadPacket, EchoAndReplyAreOneFlow) {
 
 TEST(ReadPacket, WindowScaleOfASyn) {
   // NOP, window scale 7, end; then an option that runs over the end.
-  Bytes frame = PacketBuilder().ipv4("10.0.0.1", "10.0.0.2").tcp(1, 2).tcp_flags(tcp_syn).payload(Bytes{1, 3, 3, 7}).build();
+  Bytes frame =
+      PacketBuilder().ipv4("10.0.0.1", "10.0.0.2").tcp(1, 2).tcp_flags(tcp_syn).payload(Bytes{1, 3, 3, 7}).build();
   frame[14 + 20 + 12] = 6 << 4;
   Packet packet;
   ASSERT_TRUE(read(frame, packet));
@@ -98,7 +102,8 @@ TEST(ReadPacket, WindowScaleOfASyn) {
 
 // Cut anywhere, a packet is refused, or what is read lies within it.
 TEST(ReadPacket, CutAnywhereStaysInside) {
-  const Bytes frame = PacketBuilder().ipv6("2001:db8::1", "2001:db8::2").extension(0, Bytes(6)).tcp(1, 2).payload(9).build();
+  const Bytes frame =
+      PacketBuilder().ipv6("2001:db8::1", "2001:db8::2").extension(0, Bytes(6)).tcp(1, 2).payload(9).build();
   for (std::size_t size = 14; size <= frame.size(); ++size) {
     Packet packet;
     const Bytes cut(frame.begin(), frame.begin() + static_cast<std::ptrdiff_t>(size));

@@ -36,9 +36,10 @@ inline Packet tcp(std::uint32_t client, std::uint16_t port, Direction direction,
 }
 
 struct Exchange {
-  std::string request_line, method, uri_raw, uri, version, host, request_headers, request_headers_raw, cookie, request_body;
+  std::string request_line, method, uri_raw, uri, version, host, request_headers, request_headers_raw, cookie,
+      request_body;
   std::string status_line, status, status_message, response_version, response_headers, set_cookie, response_body;
-  std::string fresh;  // the pieces of the response body, by their events
+  std::string fresh;   // the pieces of the response body, by their events
   std::string events;  // a letter for each event: l h b c of the request, L H B C of the response
   http::MessageFlags request_flags, response_flags;
   http::DecodeFlags decoding;

@@ -56,10 +56,12 @@ std::string unquote(std::string_view text) {  // "a|0d 0a|b", with escapes
 // The options of a rule; nothing, when it has one that this test does not know.
 std::optional<Rule> read_rule(const std::string& line) {
   static const std::map<std::string, std::string> sticky = {
-      {"file_data", "response_body"}, {"file.data", "response_body"}, {"http.host", "host"}, {"http.stat_code", "status"},
-      {"http.response_body", "response_body"}, {"http.uri", "uri"}, {"http.uri.raw", "uri_raw"}};
+      {"file_data", "response_body"}, {"file.data", "response_body"},          {"http.host", "host"},
+      {"http.stat_code", "status"},   {"http.response_body", "response_body"}, {"http.uri", "uri"},
+      {"http.uri.raw", "uri_raw"}};
   static const std::map<std::string, std::string> modifiers = {
-      {"http_uri", "uri"},   {"http_raw_uri", "uri_raw"}, {"http_method", "method"}, {"http_client_body", "request_body"},
+      {"http_uri", "uri"},        {"http_raw_uri", "uri_raw"},
+      {"http_method", "method"},  {"http_client_body", "request_body"},
       {"http_header", "headers"}, {"http_cookie", "cookie"}};
   Rule rule;
   std::string buffer;
@@ -101,10 +103,14 @@ std::optional<Rule> read_rule(const std::string& line) {
 
 std::vector<std::string> buffer_of(const test::Exchange& exchange, const std::string& name) {
   static const std::map<std::string, std::vector<std::string test::Exchange::*>> buffers = {
-      {"response_body", {&test::Exchange::response_body}}, {"host", {&test::Exchange::host}},
-      {"status", {&test::Exchange::status}}, {"uri", {&test::Exchange::uri}},
-      {"uri_raw", {&test::Exchange::uri_raw}}, {"method", {&test::Exchange::method}},
-      {"request_body", {&test::Exchange::request_body}}, {"cookie", {&test::Exchange::cookie, &test::Exchange::set_cookie}},
+      {"response_body", {&test::Exchange::response_body}},
+      {"host", {&test::Exchange::host}},
+      {"status", {&test::Exchange::status}},
+      {"uri", {&test::Exchange::uri}},
+      {"uri_raw", {&test::Exchange::uri_raw}},
+      {"method", {&test::Exchange::method}},
+      {"request_body", {&test::Exchange::request_body}},
+      {"cookie", {&test::Exchange::cookie, &test::Exchange::set_cookie}},
       {"headers", {&test::Exchange::request_headers, &test::Exchange::response_headers}}};
   std::vector<std::string> out;
   for (const auto member : buffers.at(name)) {
@@ -141,7 +147,8 @@ std::size_t ip_begin(std::uint32_t link, std::string_view frame) {
       return 4;
     case 1: {
       std::size_t at = 12;
-      while (at + 4 <= frame.size() && (frame.substr(at, 2) == std::string_view("\x81\0", 2) || frame.substr(at, 2) == "\x88\xa8")) {
+      while (at + 4 <= frame.size() &&
+             (frame.substr(at, 2) == std::string_view("\x81\0", 2) || frame.substr(at, 2) == "\x88\xa8")) {
         at += 4;
       }
       return at + 2;
@@ -202,7 +209,8 @@ ConversationSettings settings_of(const json& test) {
 // The folder with INDEX.jsonl: the archive of the data folder, unpacked where tests may write.
 std::string unpacked() {
   const char* const root = std::getenv("SLUICE_DATA");
-  const std::string archive = std::string(root != nullptr ? root : "../shared/data") + "/dpi/suricata-verify-plain-dev.tar.xz";
+  const std::string archive =
+      std::string(root != nullptr ? root : "../shared/data") + "/dpi/suricata-verify-plain-dev.tar.xz";
   if (!std::filesystem::exists(archive)) {
     return {};
   }
@@ -226,7 +234,8 @@ TEST(SuricataCases, ContentsAreInTheBuffersThatTheirRulesName) {
     std::map<int, Rule> rules;
     std::ifstream rule_file(root + test["rules"].get<std::string>());
     for (std::string text; std::getline(rule_file, text);) {
-      if (const auto rule = text.starts_with('#') || text.find('(') == std::string::npos ? std::nullopt : read_rule(text)) {
+      if (const auto rule =
+              text.starts_with('#') || text.find('(') == std::string::npos ? std::nullopt : read_rule(text)) {
         rules[rule->sid] = *rule;
       }
     }
@@ -249,12 +258,13 @@ TEST(SuricataCases, ContentsAreInTheBuffersThatTheirRulesName) {
       ++checks;
       right += found == (count.get<int>() == 1) ? 1 : 0;
       cases.insert(test["test"].get<std::string>());
-      EXPECT_EQ(found, count.get<int>() == 1) << test["test"] << " sid " << sid << ", " << exchanges.size() << " transactions";
+      EXPECT_EQ(found, count.get<int>() == 1)
+          << test["test"] << " sid " << sid << ", " << exchanges.size() << " transactions";
     }
   }
   std::filesystem::remove_all(folder);
-  std::cout << right << " of " << checks << " checks of " << cases.size() << " cases are as Suricata has them; " << skipped
-            << " checks of HTTP cases have rules beyond plain contents\n";
+  std::cout << right << " of " << checks << " checks of " << cases.size() << " cases are as Suricata has them; "
+            << skipped << " checks of HTTP cases have rules beyond plain contents\n";
   EXPECT_GE(checks, 270);
 }
 

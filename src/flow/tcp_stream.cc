@@ -278,8 +278,8 @@ void Reassembler::keep_history(StreamSide& side, std::string_view window) {
   std::memcpy(side.history, window.data() + window.size() - side.history_size, side.history_size);
 }
 
-// The receiver has everything before `acknowledgment`: what is missing of it before what waits, or altogether when it is
-// out of reach, will not come.
+// The receiver has everything before `acknowledgment`: what is missing of it before what waits, or altogether when it
+// is out of reach, will not come.
 void Reassembler::acknowledged(StreamSide& side, Direction direction, std::uint32_t acknowledgment, StreamSink& sink) {
   while (side.held != nullptr && !side.closed && sequence_after(acknowledgment, side.held->sequence)) {
     skip_gap(side, direction, side.held->sequence, sink);

@@ -5,13 +5,13 @@
 //   ...
 //   reassembler.finish(stream, sink);                     // RST, timeout, eviction: what is held goes out, with gaps
 //
-// A direction begins with its SYN; without one it begins at the first segment seen, if `midstream` or if the other side's
-// SYN was seen (its SYN-ACK was missed). Bytes that come too early wait in blocks of the lane's pool; bytes that have been
-// delivered or wait already are not taken again, so of two different contents for one place the FIRST counts. That is
-// what Windows and BSD do for the front of a segment; Linux prefers the newer for some overlaps, so that an attacker who
-// knows the target can show it something else (Ptacek and Newsham, 1998). Such an overlap with different bytes is
-// counted and marked (`conflict`), for the caller to drop. Urgent data is delivered in line; timestamps (PAWS, RFC 7323)
-// are not looked at.
+// A direction begins with its SYN; without one it begins at the first segment seen, if `midstream` or if the other
+// side's SYN was seen (its SYN-ACK was missed). Bytes that come too early wait in blocks of the lane's pool; bytes that
+// have been delivered or wait already are not taken again, so of two different contents for one place the FIRST counts.
+// That is what Windows and BSD do for the front of a segment; Linux prefers the newer for some overlaps, so that an
+// attacker who knows the target can show it something else (Ptacek and Newsham, 1998). Such an overlap with different
+// bytes is counted and marked (`conflict`), for the caller to drop. Urgent data is delivered in line; timestamps (PAWS,
+// RFC 7323) are not looked at.
 //
 // Bytes are missing for good, a gap, when
 //   - the receiver has acknowledged them and what waits behind them: it has them, they did not pass here;
@@ -22,16 +22,17 @@
 // After `depth` bytes of a direction nothing more of it is delivered (`depth_reached`): as Suricata's
 // stream.reassembly.depth.
 //
-// What the sink sees. data() gives `fresh`, the new bytes, and `window`, one run of memory that ends with them and begins
-// with the last `window` settings' bytes delivered before: whoever matches raw content looks at `window` and thereby
-// finds what lies across segments, up to that length, and takes as new only matches that end within `fresh`. Suricata
-// inspects its stream in chunks of toserver-chunk-size (2,560) that overlap in the same way, inline a sliding
+// What the sink sees. data() gives `fresh`, the new bytes, and `window`, one run of memory that ends with them and
+// begins with the last `window` settings' bytes delivered before: whoever matches raw content looks at `window` and
+// thereby finds what lies across segments, up to that length, and takes as new only matches that end within `fresh`.
+// Suricata inspects its stream in chunks of toserver-chunk-size (2,560) that overlap in the same way, inline a sliding
 // window around each packet. After a gap the window begins anew. A delivery has at most `piece` fresh bytes. When the
 // pool has no block for the history, it is lost for this once, counted (`history_lost`).
 // closed() comes once for a direction: after the last byte before its FIN, or from finish().
 //
-// Thread-safety: none, one lane; nothing is allocated after construction, but from the pool. Cost: a copy of the segment
-// with its history, about 50 ns for 1,460 bytes; 40 bytes of state a direction, and `window` bytes once it has data.
+// Thread-safety: none, one lane; nothing is allocated after construction, but from the pool. Cost: a copy of the
+// segment with its history, about 50 ns for 1,460 bytes; 40 bytes of state a direction, and `window` bytes once it has
+// data.
 #pragma once
 
 #include <array>
@@ -71,11 +72,11 @@ class StreamSink {
 };
 
 struct StreamCounters {
-  std::uint64_t segments = 0;        // with data
-  std::uint64_t delivered = 0;       // bytes
-  std::uint64_t out_of_order = 0;    // segments that had to wait
-  std::uint64_t retransmitted = 0;   // segments without anything new
-  std::uint64_t conflicts = 0;       // overlaps with other bytes
+  std::uint64_t segments = 0;       // with data
+  std::uint64_t delivered = 0;      // bytes
+  std::uint64_t out_of_order = 0;   // segments that had to wait
+  std::uint64_t retransmitted = 0;  // segments without anything new
+  std::uint64_t conflicts = 0;      // overlaps with other bytes
   std::uint64_t gaps = 0;
   std::uint64_t gap_bytes = 0;
   std::uint64_t gaps_for_space = 0;  // of `gaps`: held_bytes or held_segments was reached, or the pool was empty

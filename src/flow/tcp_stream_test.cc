@@ -52,7 +52,9 @@ struct Rig {
     reassembler.feed(stream, direction, tcp(1, 1000, direction, flags, sequence, acknowledgment, payload), sink);
   }
   // The client's byte number `at`.
-  void at(std::uint32_t at, std::string_view payload, std::uint8_t flags = 0) { send(up, flags, first + at, 0, payload); }
+  void at(std::uint32_t at, std::string_view payload, std::uint8_t flags = 0) {
+    send(up, flags, first + at, 0, payload);
+  }
   const std::string& got() const { return sink.all[0]; }
 
   BlockPool pool;

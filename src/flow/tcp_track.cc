@@ -3,7 +3,7 @@
 namespace sluice::flow {
 namespace {
 
-constexpr std::uint32_t slack = 65536;     // behind the window's right edge, for windows seen late
+constexpr std::uint32_t slack = 65536;      // behind the window's right edge, for windows seen late
 constexpr std::uint8_t unknown_scale = 14;  // of a side whose SYN was not seen: the largest
 
 unsigned number(Direction direction) {
@@ -82,8 +82,8 @@ TcpCheck track_syn(Flow& flow, unsigned side, const Packet& packet, FlowState& n
   if (!opening) {
     return packet.sequence == flow.initial[1] ? TcpCheck::good : TcpCheck::bad;
   }
-  if (heard(flow, 0) && (sequence_after(packet.acknowledgment, flow.end[0]) ||
-                         !sequence_after(packet.acknowledgment, flow.initial[0]))) {
+  if (heard(flow, 0) &&
+      (sequence_after(packet.acknowledgment, flow.end[0]) || !sequence_after(packet.acknowledgment, flow.initial[0]))) {
     return TcpCheck::bad;
   }
   start_side(flow, 1, packet);
@@ -94,8 +94,8 @@ TcpCheck track_syn(Flow& flow, unsigned side, const Packet& packet, FlowState& n
 
 FlowState state_after(Flow& flow, unsigned side, const Packet& packet, bool midstream) {
   FlowState state = flow.state;
-  if (state == FlowState::half_open && !flow.has(FlowFlag::no_session) && side == 0 && (packet.tcp_flags & tcp_ack) != 0 &&
-      sequence_after(packet.acknowledgment, flow.initial[1]) &&
+  if (state == FlowState::half_open && !flow.has(FlowFlag::no_session) && side == 0 &&
+      (packet.tcp_flags & tcp_ack) != 0 && sequence_after(packet.acknowledgment, flow.initial[1]) &&
       !sequence_after(packet.acknowledgment, flow.end[1])) {
     state = FlowState::established;
   }

@@ -11,7 +11,8 @@ namespace {
 // Appends decoded bytes to a message's body, up to its limit.
 class BodyAppender final : public ContentSink {
  public:
-  BodyAppender(BlockPool& pool, Message& message, std::uint32_t limit) : pool_(pool), message_(message), limit_(limit) {}
+  BodyAppender(BlockPool& pool, Message& message, std::uint32_t limit)
+      : pool_(pool), message_(message), limit_(limit) {}
   bool content(std::string_view bytes) override {
     const std::size_t most = limit_ == 0 ? BlockPool::largest : std::min<std::size_t>(limit_, BlockPool::largest);
     const std::size_t room = most - std::min(most, message_.body.size());
@@ -137,7 +138,8 @@ void Parser::end_body(Connection& connection, Direction direction) {
 bool Parser::chunk_size(Connection& connection, Direction direction) {
   Side& side = connection.sides[static_cast<unsigned>(direction)];
   const std::string_view pending = side.pending.view();
-  const auto begin = static_cast<std::size_t>(std::find_if_not(pending.begin(), pending.end(), is_space) - pending.begin());
+  const auto begin =
+      static_cast<std::size_t>(std::find_if_not(pending.begin(), pending.end(), is_space) - pending.begin());
   std::size_t at = begin;
   std::uint64_t size = 0;
   while (at < pending.size() && hex_value(pending[at]) >= 0 && size <= 0xffffffffU) {

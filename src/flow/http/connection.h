@@ -7,8 +7,8 @@
 //   parser.gap(*connection, direction, bytes); parser.closed(*connection, direction);
 //   parser.close(connection);                                // its end: what is open completes, memory goes back
 //
-// Whether a connection is HTTP is found out from the first bytes of either side, on any port: a method, a space and what
-// can be a URI; "HTTP/". While only one side has shown to be something else, that side's bytes are dropped.
+// Whether a connection is HTTP is found out from the first bytes of either side, on any port: a method, a space and
+// what can be a URI; "HTTP/". While only one side has shown to be something else, that side's bytes are dropped.
 //
 // Events come as soon as their piece is whole, in this order for a message:
 //   request_line, request_headers, request_body (each time it has grown), request_complete
@@ -18,15 +18,15 @@
 // what comes next: bytes behind a response that begin no other (a Content-Length too small) are added to its body
 // (unexpected_body), with response_body and response_complete once more; of bodies above 4 KiB only those bytes.
 //
-// As libhtp 0.5 in Suricata does it: lines end in CR LF, LF, LF CR or a CR alone (responses); headers fold, with NUL too; a
-// folded line with a colon is a header of its own (HTTP/1.1 responses); names match without case and NULs; chunk sizes may stand behind
-// white space and before anything that is no digit; a body declared chunked that is not is taken as it is; the first
-// number of Content-Length counts, chunked goes before it; what comes instead of a status line is an HTTP/0.9 body, unless the next
-// line begins with H. Different: see docs/flows.md.
+// As libhtp 0.5 in Suricata does it: lines end in CR LF, LF, LF CR or a CR alone (responses); headers fold, with NUL
+// too; a folded line with a colon is a header of its own (HTTP/1.1 responses); names match without case and NULs; chunk
+// sizes may stand behind white space and before anything that is no digit; a body declared chunked that is not is taken
+// as it is; the first number of Content-Length counts, chunked goes before it; what comes instead of a status line is
+// an HTTP/0.9 body, unless the next line begins with H. Different: see docs/flows.md.
 //
-// Bounds: Settings; everything else is in the pool and the store of transactions. Bodies end at their limit: flagged, and
-// no further body events. A connection that cannot be parsed on has a StopReason; what it held completes as `incomplete`.
-// The transactions do not depend on how the bytes were cut into segments, but for body events.
+// Bounds: Settings; everything else is in the pool and the store of transactions. Bodies end at their limit: flagged,
+// and no further body events. A connection that cannot be parsed on has a StopReason; what it held completes as
+// `incomplete`. The transactions do not depend on how the bytes were cut into segments, but for body events.
 //
 // Thread-safety: none, one lane. The sink may not call the parser. Cost: two copies of the headers, one of the body.
 #pragma once
@@ -69,43 +69,43 @@ enum class Phase : std::uint8_t {
   detect,
   first_line,
   header_lines,
-  body_fixed,      // `left` bytes
-  body_to_close,   // all bytes
+  body_fixed,     // `left` bytes
+  body_to_close,  // all bytes
   chunk_size,
-  chunk_data,      // `left` bytes
+  chunk_data,  // `left` bytes
   trailer_lines,
-  perhaps_body,    // a response that should have none, but declares one
-  connect_wait,    // behind CONNECT, until the response
-  ignore,          // not HTTP, or stopped
+  perhaps_body,  // a response that should have none, but declares one
+  connect_wait,  // behind CONNECT, until the response
+  ignore,        // not HTTP, or stopped
 };
 
 struct Side {
   Phase phase = Phase::detect;
   bool is_http = false;
-  bool is_other = false;           // its first bytes are no HTTP
+  bool is_other = false;  // its first bytes are no HTTP
   bool closed = false;
-  bool after_lf_cr = false;        // the line before ended in LF CR
-  bool junk = false;               // lines were skipped before the status line
-  bool have_header = false;        // `header` holds one that may go on in the next line
-  Buffer pending;                  // bytes not parsed yet
-  Buffer header;                   // a header's lines so far, joined
-  Buffer text;                     // names and values of the message's headers
-  std::uint32_t scanned = 0;       // of pending: no line end before
+  bool after_lf_cr = false;   // the line before ended in LF CR
+  bool junk = false;          // lines were skipped before the status line
+  bool have_header = false;   // `header` holds one that may go on in the next line
+  Buffer pending;             // bytes not parsed yet
+  Buffer header;              // a header's lines so far, joined
+  Buffer text;                // names and values of the message's headers
+  std::uint32_t scanned = 0;  // of pending: no line end before
   std::uint64_t left = 0;
   Transaction* current = nullptr;  // being parsed
   ContentDecoder decoder;
 };
 
 struct Connection {
-  Side sides[2];                   // by Direction
-  Transaction* first = nullptr;    // oldest; its response is the next to come
+  Side sides[2];                 // by Direction
+  Transaction* first = nullptr;  // oldest; its response is the next to come
   Transaction* last = nullptr;
-  Transaction* retained = nullptr; // complete; bytes that follow may belong to it
-  unsigned waiting = 0;            // transactions between them
+  Transaction* retained = nullptr;  // complete; bytes that follow may belong to it
+  unsigned waiting = 0;             // transactions between them
   std::uint64_t made = 0;
   StopReason stopped = StopReason::none;
-  void* user = nullptr;            // the caller's
-  Connection* next = nullptr;      // the parser's free list
+  void* user = nullptr;        // the caller's
+  Connection* next = nullptr;  // the parser's free list
 };
 
 class Parser {

@@ -105,7 +105,8 @@ TEST(HttpRequest, FirstLines) {
 }
 
 TEST(HttpRequest, HeadersFoldAndAreTrimmed) {
-  const Sink sink = parse({{up, "GET / HTTP/1.1\r\nA : one\r\n two\r\nno colon\r\n: no name\r\nB\t:\tx\t\r\nC:\r\n\r\n"}});
+  const Sink sink =
+      parse({{up, "GET / HTTP/1.1\r\nA : one\r\n two\r\nno colon\r\n: no name\r\nB\t:\tx\t\r\nC:\r\n\r\n"}});
   EXPECT_EQ(sink.exchanges.at(0).request_headers, "A: one two\r\nB: x\r\nC: \r\n");
   EXPECT_TRUE(sink.exchanges.at(0).request_flags.folded);
 }
@@ -150,12 +151,14 @@ TEST(HttpResponse, Bodies) {
       {"said to be chunked, is not", ok + chunked + "xBODY", "xBODY"},
       {"a size that is none", ok + chunked + "fffffffff\r\nBODY", "fffffffff\r\nBODY"},
       {"length and chunked", ok + "Content-Length: 1\r\n" + chunked + "4\r\nBODY\r\n0\r\n\r\n", "BODY"},
-      {"chunked among others", ok + "Transfer-Encoding: x\r\nTransfer-Encoding: CHUNKED\r\n\r\n4\r\nBODY\r\n0\r\n\r\n", "BODY"},
+      {"chunked among others", ok + "Transfer-Encoding: x\r\nTransfer-Encoding: CHUNKED\r\n\r\n4\r\nBODY\r\n0\r\n\r\n",
+       "BODY"},
       {"NUL in the name", ok + "Transfer\0-Encoding: chunked\r\n\r\n4\r\nBODY\r\n0\r\n\r\n"s, "BODY"},
       {"folded name", ok + "Transfer-Encoding\r\n :chunked\r\n\r\n4\r\nBODY\r\n0\r\n\r\n", "BODY"},
       {"folded value", ok + "Transfer-Encoding:\r\n\tchunked\r\n\r\n4\r\nBODY\r\n0\r\n\r\n", "BODY"},
       {"folded by NUL", ok + "Transfer-Encoding:\r\n\0chunked\r\n\r\n4\r\nBODY\r\n0\r\n\r\n"s, "BODY"},
-      {"a folded line that is a header", ok + "A: b\r\n Transfer-Encoding: chunked\r\n\r\n4\r\nBODY\r\n0\r\n\r\n", "BODY"},
+      {"a folded line that is a header", ok + "A: b\r\n Transfer-Encoding: chunked\r\n\r\n4\r\nBODY\r\n0\r\n\r\n",
+       "BODY"},
       {"in HTTP/1.0 it is not", "HTTP/1.0 200 ok\r\nA: b\r\n Transfer-Encoding: chunked\r\n\r\nBODY", "BODY"},
       {"a fold without a header", ok + " Transfer-Encoding: chunked\r\n\r\n4\r\nBODY\r\n0\r\n\r\n", "BODY"},
       {"CR only", "HTTP/1.1 200 ok\rTransfer-Encoding: chunked\r\n\r\n4\r\nBODY\r\n0\r\n\r\n", "BODY"},
@@ -238,22 +241,25 @@ TEST(HttpResponse, ContentCodings) {
   EXPECT_EQ(response(head + "Content-Encoding :\tGZIP\v\r\n\r\n" + body).response_body, "decoded body");
   EXPECT_EQ(response(head + "\r\n" + body).response_body, body);
   const std::string twice = gzip(body);
-  EXPECT_EQ(response("HTTP/1.1 200 ok\r\nContent-Encoding: gzip\r\nContent-Encoding: gzip\r\n\r\n" + twice).response_body,
-            "decoded body");
+  EXPECT_EQ(
+      response("HTTP/1.1 200 ok\r\nContent-Encoding: gzip\r\nContent-Encoding: gzip\r\n\r\n" + twice).response_body,
+      "decoded body");
   Settings settings;
   settings.response_layers = 0;
   EXPECT_EQ(response(head + "Content-Encoding: gzip\r\n\r\n" + body, settings).response_body, body);
   settings.response_layers = 1;
   settings.decoded_limit = 1000;
-  const Exchange bomb = response("HTTP/1.1 200 ok\r\nContent-Encoding: gzip\r\n\r\n" + gzip(std::string(100'000, 'a')), settings);
+  const Exchange bomb =
+      response("HTTP/1.1 200 ok\r\nContent-Encoding: gzip\r\n\r\n" + gzip(std::string(100'000, 'a')), settings);
   EXPECT_TRUE(bomb.decoding.bomb);
 }
 
 TEST(HttpConnection, Pipelined) {
   const std::vector<Part> parts = {
       {up, "GET /1 HTTP/1.1\r\n\r\nHEAD /2 HTTP/1.1\r\n\r\nGET /3 HTTP/1.1\r\n\r\n"},
-      {down, "HTTP/1.1 200 one\r\nContent-Length: 1\r\n\r\n1HTTP/1.1 200 two\r\nContent-Length: 9\r\n\r\n"
-             "HTTP/1.1 200 three\r\n\r\n3"}};
+      {down,
+       "HTTP/1.1 200 one\r\nContent-Length: 1\r\n\r\n1HTTP/1.1 200 two\r\nContent-Length: 9\r\n\r\n"
+       "HTTP/1.1 200 three\r\n\r\n3"}};
   for (const std::size_t piece : {std::string::npos, std::size_t{1}, std::size_t{5}}) {
     const Sink sink = parse(parts, piece);
     ASSERT_EQ(sink.exchanges.size(), 3U);
@@ -296,19 +302,25 @@ TEST(HttpConnection, WhyItStops) {
   const Case cases[] = {
       {"another protocol", {{up, "\x16\x03\x01zz"}, {down, "\x16\x03\x03"}}, StopReason::not_http},
       {"the server speaks first", {{down, "220 mail ESMTP\r\n"}}, StopReason::not_http},
-      {"CONNECT", {{up, "CONNECT h:443 HTTP/1.1\r\n\r\n"}, {down, "HTTP/1.1 200 ok\r\n\r\n"}, {up, "\x16\x03"}}, StopReason::tunnel},
+      {"CONNECT",
+       {{up, "CONNECT h:443 HTTP/1.1\r\n\r\n"}, {down, "HTTP/1.1 200 ok\r\n\r\n"}, {up, "\x16\x03"}},
+       StopReason::tunnel},
       {"WebSocket", {get, {down, "HTTP/1.1 101 Switching Protocols\r\n\r\n\x81\x05"}}, StopReason::upgrade},
       {"HTTP/2", {{up, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"}}, StopReason::http2},
       {"headers without end", {{up, "GET / HTTP/1.1\r\nA: " + std::string(30'000, 'x')}}, StopReason::header_too_long},
-      {"headers in many lines", {{up, "GET / HTTP/1.1\r\n" + [] {
-                                   std::string lines;
-                                   for (int i = 0; i < 4000; ++i) {
-                                     lines += "A: b\r\n";
-                                   }
-                                   return lines;
-                                 }()}},
+      {"headers in many lines",
+       {{up, "GET / HTTP/1.1\r\n" +
+                 [] {
+                   std::string lines;
+                   for (int i = 0; i < 4000; ++i) {
+                     lines += "A: b\r\n";
+                   }
+                   return lines;
+                 }()}},
        StopReason::header_too_long},
-      {"a chunk of a request", {{up, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n"}}, StopReason::bad_chunk},
+      {"a chunk of a request",
+       {{up, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n"}},
+       StopReason::bad_chunk},
   };
   for (const Case& c : cases) {
     for (const std::size_t piece : {std::string::npos, std::size_t{1}}) {
@@ -377,16 +389,18 @@ TEST(HttpConnection, WithoutMemoryItStopsAndSaysSo) {
 // What is said of a conversation does not depend on where the segments were cut.
 TEST(HttpConnection, CutAtEveryByteItIsTheSame) {
   const std::string request =
-      "\r\nPOST /a//b HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n folded\r\n \n\n3\r\nabc\r\n0\r\nT: r\r\n\r\n"
+      "\r\nPOST /a//b HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n folded\r\n \n\n3\r\nabc\r\n0\r\nT: "
+      "r\r\n\r\n"
       "GET /2 HTTP/1.1\r\nCookie: c\r\n\r\n";
   const std::string answer =
-      " junk\r\nHTTP/1.1 200 ok\n\rA: b\r c\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\nTransfer-Encoding:\r\n chunked\r\n\r\n4\r\nBODY\r\n0\r\n"
+      " junk\r\nHTTP/1.1 200 ok\n\rA: b\r c\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\nTransfer-Encoding:\r\n "
+      "chunked\r\n\r\n4\r\nBODY\r\n0\r\n"
       "\r\nHTTP/1.1 304 no\r\nContent-Length: 5\r\n\r\nHTTP/1.1 200 ok\r\nContent-Length: 1\r\n\r\nyz";
   const auto summary = [](const Sink& sink) {
     std::string all;
     for (const Exchange& e : sink.exchanges) {
-      for (const std::string& piece : {e.request_line, e.uri, e.host, e.request_headers, e.cookie, e.request_body, e.status_line,
-                                       e.response_headers, e.response_body, e.fresh, e.events}) {
+      for (const std::string& piece : {e.request_line, e.uri, e.host, e.request_headers, e.cookie, e.request_body,
+                                       e.status_line, e.response_headers, e.response_body, e.fresh, e.events}) {
         all += piece + "|";
       }
       all += std::to_string(e.response_flags.unexpected_body) + std::to_string(e.response_flags.bare_line_end) + "\n";

@@ -1,16 +1,16 @@
 // A body as its reader would see it: the content codings of Content-Encoding undone (RFC 9110 section 8.4, RFC 1950 to
 // 1952), as bytes come.
 //
-// What servers declare and what they send differ, by mistake or to get past an inspection; browsers make the best of it,
-// and so does this. Each declared gzip, x-gzip, deflate or x-deflate is one layer, undone last to first; other codings
-// (br, compress, lzma, identity, unknown ones) are none. What a layer does follows from the first bytes that it is given, not
-// from its name: gzip's magic number, a valid zlib header, or raw deflate if that decodes without an error, at most
-// `probe` bytes far; else the bytes pass as they are (`passed`). gzip's header flags, checksums and lengths are not
-// held against the sender; several gzip members follow one another; what follows the last one is dropped (`trailing`).
-// An error in the middle ends the layer: what was decoded before it stands (`broken`).
+// What servers declare and what they send differ, by mistake or to get past an inspection; browsers make the best of
+// it, and so does this. Each declared gzip, x-gzip, deflate or x-deflate is one layer, undone last to first; other
+// codings (br, compress, lzma, identity, unknown ones) are none. What a layer does follows from the first bytes that it
+// is given, not from its name: gzip's magic number, a valid zlib header, or raw deflate if that decodes without an
+// error, at most `probe` bytes far; else the bytes pass as they are (`passed`). gzip's header flags, checksums and
+// lengths are not held against the sender; several gzip members follow one another; what follows the last one is
+// dropped (`trailing`). An error in the middle ends the layer: what was decoded before it stands (`broken`).
 //
-// Each layer stops at `limit` decoded bytes, against bombs (`bomb`); a layer of deflate makes at most 1,032 bytes of one.
-// Memory: about 48 KiB of the pool a layer (zlib's window and state).
+// Each layer stops at `limit` decoded bytes, against bombs (`bomb`); a layer of deflate makes at most 1,032 bytes of
+// one. Memory: about 48 KiB of the pool a layer (zlib's window and state).
 //
 // The result does not depend on how the bytes were cut into pieces. Thread-safety: none, one lane.
 #pragma once
@@ -34,12 +34,12 @@ class ContentSink {
 };
 
 struct DecodeFlags {
-  bool passed : 1 = false;      // a declared coding was not there
-  bool broken : 1 = false;      // the data ended in an error, or before its end
-  bool trailing : 1 = false;    // bytes behind the end
-  bool bomb : 1 = false;        // `limit` reached
-  bool no_memory : 1 = false;   // the pool had no room for a layer: the bytes pass as they are
-  bool too_many : 1 = false;    // more layers declared than max_layers: the innermost are not undone
+  bool passed : 1 = false;     // a declared coding was not there
+  bool broken : 1 = false;     // the data ended in an error, or before its end
+  bool trailing : 1 = false;   // bytes behind the end
+  bool bomb : 1 = false;       // `limit` reached
+  bool no_memory : 1 = false;  // the pool had no room for a layer: the bytes pass as they are
+  bool too_many : 1 = false;   // more layers declared than max_layers: the innermost are not undone
 };
 
 class ContentDecoder {
@@ -51,7 +51,8 @@ class ContentDecoder {
   ContentDecoder(const ContentDecoder&) = delete;
   ContentDecoder& operator=(const ContentDecoder&) = delete;
 
-  // `encodings`: the merged values of Content-Encoding, comma-separated. At most `layers` (up to max_layers) are undone.
+  // `encodings`: the merged values of Content-Encoding, comma-separated. At most `layers` (up to max_layers) are
+  // undone.
   void begin(BlockPool& pool, std::string_view encodings, unsigned layers, std::uint64_t limit);
   bool active() const { return layers_ != 0; }
   void decode(BlockPool& pool, std::string_view bytes, ContentSink& sink);

@@ -23,9 +23,15 @@ std::string packed(std::string_view text, int bits) {
   deflateEnd(&stream);
   return out;
 }
-std::string gzip(std::string_view text) { return packed(text, 31); }
-std::string zlib(std::string_view text) { return packed(text, 15); }
-std::string raw(std::string_view text) { return packed(text, -15); }
+std::string gzip(std::string_view text) {
+  return packed(text, 31);
+}
+std::string zlib(std::string_view text) {
+  return packed(text, 15);
+}
+std::string raw(std::string_view text) {
+  return packed(text, -15);
+}
 
 struct Text final : ContentSink {
   bool content(std::string_view bytes) override {
@@ -125,7 +131,8 @@ TEST(ContentDecoder, WhatIsDeclaredAndWhatIsThere) {
 TEST(ContentDecoder, LongBodies) {
   const std::string text = long_text();
   for (const std::string& body : {gzip(text), zlib(text), raw(text)}) {
-    for (const std::size_t piece : {std::size_t{1}, std::size_t{255}, std::size_t{256}, std::size_t{257}, body.size()}) {
+    for (const std::size_t piece :
+         {std::size_t{1}, std::size_t{255}, std::size_t{256}, std::size_t{257}, body.size()}) {
       EXPECT_EQ(decode("gzip", body, piece).text, text);
     }
   }

@@ -3,7 +3,8 @@
 //
 // Names as in Suricata's keywords:
 //   line        http.request_line, http.response_line: without its line end
-//   headers     http.header: "Name: value\r\n" each, in order of their first appearance; white space around name and value
+//   headers     http.header: "Name: value\r\n" each, in order of their first appearance; white space around name and
+//   value
 //               removed, folded lines joined, fields of the same name merged with ", ". Without Cookie (request) and
 //               Set-Cookie (response)
 //   headers_raw http.header.raw: the bytes as they came, cookies and the empty line at the end included
@@ -26,20 +27,20 @@ struct Field {
 };
 
 struct MessageFlags {
-  bool missing : 1 = false;          // there was none: a response without its request
-  bool http_0_9 : 1 = false;         // request without version; response without status line
-  bool body_truncated : 1 = false;   // at the body limit
-  bool body_lost : 1 = false;        // for want of memory
-  bool gap : 1 = false;              // bytes of the body are missing
-  bool incomplete : 1 = false;       // the connection ended, or stopped, within it
-  bool fields_truncated : 1 = false; // more than max_headers
-  bool length_conflict : 1 = false;  // several Content-Length that differ, or one beside chunked
-  bool length_invalid : 1 = false;   // Content-Length is not just a number
-  bool bad_chunk : 1 = false;        // declared chunked, but is not: the rest is taken as it is
-  bool unexpected_body : 1 = false;  // bytes behind the end that begin no message, kept as its body
-  bool junk_before : 1 = false;      // lines before the status line that are none
-  bool folded : 1 = false;           // a header went over several lines
-  bool bare_line_end : 1 = false;    // a line did not end in CR LF
+  bool missing : 1 = false;           // there was none: a response without its request
+  bool http_0_9 : 1 = false;          // request without version; response without status line
+  bool body_truncated : 1 = false;    // at the body limit
+  bool body_lost : 1 = false;         // for want of memory
+  bool gap : 1 = false;               // bytes of the body are missing
+  bool incomplete : 1 = false;        // the connection ended, or stopped, within it
+  bool fields_truncated : 1 = false;  // more than max_headers
+  bool length_conflict : 1 = false;   // several Content-Length that differ, or one beside chunked
+  bool length_invalid : 1 = false;    // Content-Length is not just a number
+  bool bad_chunk : 1 = false;         // declared chunked, but is not: the rest is taken as it is
+  bool unexpected_body : 1 = false;   // bytes behind the end that begin no message, kept as its body
+  bool junk_before : 1 = false;       // lines before the status line that are none
+  bool folded : 1 = false;            // a header went over several lines
+  bool bare_line_end : 1 = false;     // a line did not end in CR LF
 };
 
 struct Message {
@@ -81,15 +82,15 @@ struct Transaction {
   Message response;
 
   // Request.
-  std::string_view method() const { return request.raw.view(method_at, method_size); }        // http.method
-  std::string_view uri_raw() const { return request.raw.view(uri_at, uri_size); }             // http.uri.raw
-  std::string_view uri() const { return normal.view(0, normal_size); }                        // http.uri
-  std::string_view version() const { return request.raw.view(version_at, version_size); }     // http.protocol
-  std::string_view host() const { return normal.view(normal_size, host_size); }               // http.host: small, no port
-  std::string_view host_raw() const { return request.field("host"); }                         // http.host.raw
+  std::string_view method() const { return request.raw.view(method_at, method_size); }     // http.method
+  std::string_view uri_raw() const { return request.raw.view(uri_at, uri_size); }          // http.uri.raw
+  std::string_view uri() const { return normal.view(0, normal_size); }                     // http.uri
+  std::string_view version() const { return request.raw.view(version_at, version_size); }  // http.protocol
+  std::string_view host() const { return normal.view(normal_size, host_size); }            // http.host: small, no port
+  std::string_view host_raw() const { return request.field("host"); }                      // http.host.raw
   // Response.
   std::string_view response_version() const { return response.raw.view(rversion_at, rversion_size); }
-  std::string_view status() const { return response.raw.view(status_at, status_size); }       // http.stat_code
+  std::string_view status() const { return response.raw.view(status_at, status_size); }          // http.stat_code
   std::string_view status_message() const { return response.raw.view(reason_at, reason_size); }  // http.stat_msg
   int status_number = 0;  // 0: none that is a number
   unsigned interim = 0;   // 1xx responses before the final one

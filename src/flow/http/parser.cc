@@ -8,13 +8,13 @@
 namespace sluice::flow::http {
 namespace {
 
-constexpr std::size_t slice = 2048;              // of a segment, looked at in one go while lines are read
-constexpr std::size_t retained_body = 4096;      // kept after a transaction, for bytes that may belong to it
+constexpr std::size_t slice = 2048;          // of a segment, looked at in one go while lines are read
+constexpr std::size_t retained_body = 4096;  // kept after a transaction, for bytes that may belong to it
 constexpr std::size_t longest_method = 20;
 
-constexpr std::array<std::string_view, 17> methods = {
-    "GET",   "POST",     "HEAD",      "PUT",  "DELETE", "OPTIONS", "TRACE", "CONNECT", "PATCH",
-    "PROPFIND", "PROPPATCH", "MKCOL", "COPY", "MOVE",   "LOCK",    "UNLOCK", "REPORT"};
+constexpr std::array<std::string_view, 17> methods = {"GET",   "POST",    "HEAD",  "PUT",      "DELETE",    "OPTIONS",
+                                                      "TRACE", "CONNECT", "PATCH", "PROPFIND", "PROPPATCH", "MKCOL",
+                                                      "COPY",  "MOVE",    "LOCK",  "UNLOCK",   "REPORT"};
 
 enum class Looks : std::uint8_t { http, other, open };
 
@@ -24,7 +24,8 @@ Looks looks_like_request(std::string_view bytes) {
     bytes.remove_prefix(1);
   }
   std::size_t end = 0;
-  while (end < bytes.size() && ((lower(bytes[end]) >= 'a' && lower(bytes[end]) <= 'z') || bytes[end] == '-' || bytes[end] == '_')) {
+  while (end < bytes.size() &&
+         ((lower(bytes[end]) >= 'a' && lower(bytes[end]) <= 'z') || bytes[end] == '-' || bytes[end] == '_')) {
     ++end;
   }
   if (end > longest_method) {

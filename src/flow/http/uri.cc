@@ -128,8 +128,8 @@ std::size_t remove_dots(char* path, std::size_t size) {
 
 bool unreserved(int code) {
   const char c = static_cast<char>(code);
-  return code < 0x80 && (is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'z') || c == '-' || c == '.' || c == '_' ||
-                         c == '~');
+  return code < 0x80 &&
+         (is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'z') || c == '-' || c == '.' || c == '_' || c == '~');
 }
 
 std::size_t normalise_query(std::string_view query, char* out) {
