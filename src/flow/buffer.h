@@ -23,7 +23,7 @@ class Buffer {
     if (bytes.empty()) {
       return true;
     }
-    if (size_ + bytes.size() > capacity_ && !grow(pool, size_ + bytes.size())) {
+    if ((data_ == nullptr || size_ + bytes.size() > capacity_) && !grow(pool, size_ + bytes.size())) {
       return false;
     }
     std::memcpy(data_ + size_, bytes.data(), bytes.size());

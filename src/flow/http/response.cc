@@ -191,7 +191,8 @@ void Parser::response_done(Connection& connection) {
   if (transaction.request.complete) {
     retain(connection, transaction);
   }
-  if (transaction.is_connect && connection.sides[0].phase == Phase::connect_wait) {  // refused
+  const bool waits = transaction.is_connect && connection.sides[0].phase == Phase::connect_wait;
+  if (waits && connection.stopped == StopReason::none) {  // refused
     connection.sides[0].phase = Phase::first_line;
     run(connection, Direction::to_server, {});
   }
