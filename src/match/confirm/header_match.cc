@@ -123,6 +123,8 @@ bool admits_ends(const Rule& rule, const PacketFacts& packet, bool swapped) {
 }
 
 bool admits(const Rule& rule, const PacketFacts& packet, const FlowFacts& flow) {
+  if (flow.reassembled && rule.checks.empty()) return false;
+  if (flow.in_stream && !rule.checks.empty() && rule.protocol != Protocol::tcp_pkt) return false;
   if (!admits_protocol(rule.protocol, packet, flow)) return false;
   if (!admits_flow(rule.flow, packet, flow)) return false;
   if (!admits_ends(rule, packet, false) && !(rule.both_ways && admits_ends(rule, packet, true))) return false;

@@ -134,6 +134,7 @@ void read_ipv6(std::string_view bytes, PacketFacts& facts) {
     if (facts.fragment_offset != 0) break;
   }
   facts.protocol = next;
+  facts.ip_header = bytes.substr(0, static_cast<std::size_t>(rest.data() - bytes.data()));
   read_transport(rest, facts);
 }
 
