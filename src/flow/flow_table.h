@@ -104,6 +104,10 @@ class FlowTable {
     __builtin_prefetch(&buckets_[second_bucket(hash)]);
   }
 
+  // Where in the index the flow may be, for tests.
+  std::array<std::uint32_t, 2> buckets_of(std::uint32_t hash) const {
+    return {first_bucket(hash), second_bucket(hash)};
+  }
   // Once the buckets are there: the flow itself. For a burst between prefetch() and find_or_make().
   void prefetch_flow(std::uint32_t hash) const {
     for (const std::uint32_t number : {first_bucket(hash), second_bucket(hash)}) {
