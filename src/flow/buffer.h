@@ -62,7 +62,7 @@ class Buffer {
     if (larger == nullptr) {
       return false;
     }
-    if (size_ != 0) {
+    if (data_ != nullptr) {
       std::memcpy(larger, data_, size_);
     }
     pool.give(data_);

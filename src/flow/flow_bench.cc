@@ -44,6 +44,9 @@ void find_and_track(benchmark::State& state) {
       hashes[i] = table.hash(packets[i]);
       table.prefetch(hashes[i]);
     }
+    for (const std::uint32_t hash : hashes) {
+      table.prefetch_flow(hash);
+    }
     for (std::size_t i = 0; i < burst; ++i) {
       Direction direction{};
       Flow* const flow = table.find_or_make(packets[i], hashes[i], 1, direction);

@@ -1,5 +1,7 @@
 #include "flow/flow_table.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -13,6 +15,7 @@
 namespace sluice::flow {
 namespace {
 
+constexpr std::size_t huge_page = std::size_t{2} << 20;
 constexpr std::uint8_t free_family = 0;  // of a place without a flow
 
 std::uint32_t bucket_count(std::uint32_t capacity) {
@@ -38,9 +41,9 @@ FlowTable::FlowTable(const FlowSettings& settings, FlowEnd* end)
   if (settings_.seed == 0) {
     settings_.seed = random_seed();
   }
-  flows_.reset(static_cast<Flow*>(::operator new[](std::size_t{settings_.capacity} * sizeof(Flow),
-                                                   std::align_val_t{alignof(std::max_align_t) * 4})));
-  buckets_.assign(bucket_mask_ + std::size_t{1}, Bucket{});
+  flows_.reset(static_cast<Flow*>(reserve(std::size_t{settings_.capacity} * sizeof(Flow))));
+  buckets_.reset(static_cast<Bucket*>(reserve((bucket_mask_ + std::size_t{1}) * sizeof(Bucket))));
+  std::fill_n(buckets_.get(), bucket_mask_ + std::size_t{1}, Bucket{});
   for (std::uint32_t i = settings_.capacity; i-- > 0;) {
     flows_[i] = Flow{};  // touches the memory: it is there from the start
     flows_[i].next = free_;
@@ -50,8 +53,14 @@ FlowTable::FlowTable(const FlowSettings& settings, FlowEnd* end)
 
 FlowTable::~FlowTable() = default;
 
-void FlowTable::FreeFlows::operator()(Flow* flows) const {
-  ::operator delete[](flows, std::align_val_t{alignof(std::max_align_t) * 4});
+void* FlowTable::reserve(std::size_t bytes) {
+  void* const memory = ::operator new[](bytes, std::align_val_t{huge_page});
+  madvise(memory, bytes / huge_page * huge_page, MADV_HUGEPAGE);  // speed only: without it, small pages
+  return memory;
+}
+
+void FlowTable::Release::operator()(void* memory) const {
+  ::operator delete[](memory, std::align_val_t{huge_page});
 }
 
 std::uint64_t FlowTable::memory_bytes(std::uint32_t capacity) {

@@ -2,7 +2,7 @@
 // a SYN flood cannot turn against established conversations.
 //
 //   const std::uint32_t hash = table.hash(packet);
-//   table.prefetch(hash);                                   // for a whole burst first
+//   table.prefetch(hash);                                   // for a whole burst first, then prefetch_flow() for all
 //   ...
 //   Direction direction;
 //   Flow* const flow = table.find_or_make(packet, hash, now, direction);
@@ -27,14 +27,13 @@
 // that acknowledges the SYN and an ACK that acknowledges it in turn; without a handshake, packets from both sides.
 // Every eviction and refusal is counted by kind (FlowCounters) and told to FlowEnd first.
 //
-// Thread-safety: none, one lane. Cost: hash 3 ns; find_or_make() and track() one cache miss for the bucket, two for the
-// flow.
+// Thread-safety: none, one lane. Cost: hash 3 ns; find_or_make() and track() two cache misses for the buckets, two for
+// the flow, which the prefetches hide in part. The memory asks for transparent huge pages.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "flow/flow.h"
 #include "flow/packet.h"
@@ -105,6 +104,24 @@ class FlowTable {
     __builtin_prefetch(&buckets_[second_bucket(hash)]);
   }
 
+  // Where in the index the flow may be, for tests.
+  std::array<std::uint32_t, 2> buckets_of(std::uint32_t hash) const {
+    return {first_bucket(hash), second_bucket(hash)};
+  }
+  // Once the buckets are there: the flow itself. For a burst between prefetch() and find_or_make().
+  void prefetch_flow(std::uint32_t hash) const {
+    for (const std::uint32_t number : {first_bucket(hash), second_bucket(hash)}) {
+      const Bucket& bucket = buckets_[number];
+      for (unsigned i = 0; i < bucket.tags.size(); ++i) {
+        if (bucket.tags[i] == tag_of(hash)) {
+          const char* const flow = reinterpret_cast<const char*>(&flows_[bucket.flows[i]]);
+          __builtin_prefetch(flow);
+          __builtin_prefetch(flow + 64);
+        }
+      }
+    }
+  }
+
   // The packet's flow, new or not, and which way the packet goes in it; nullptr: refused. `now` never goes back. The
   // address stays the flow's until it is freed, which find_or_make() of another packet may do.
   Flow* find_or_make(const Packet& packet, std::uint32_t hash, Milliseconds now, Direction& direction);
@@ -172,13 +189,14 @@ class FlowTable {
   void requeue(Flow& flow);
   void set_state(Flow& flow, FlowState state);
 
-  struct FreeFlows {
-    void operator()(Flow* flows) const;
+  struct Release {
+    void operator()(void* memory) const;
   };
+  static void* reserve(std::size_t bytes);
   FlowSettings settings_;
   FlowEnd* end_;
-  std::unique_ptr<Flow[], FreeFlows> flows_;
-  std::vector<Bucket> buckets_;
+  std::unique_ptr<Flow[], Release> flows_;
+  std::unique_ptr<Bucket[], Release> buckets_;
   std::uint32_t bucket_mask_;
   std::uint32_t free_ = no_index;  // list through Flow::next
   std::uint32_t in_use_ = 0;

@@ -251,6 +251,47 @@ TEST(FlowTable, WhoGoesFirstWhenItIsFull) {
   EXPECT_EQ(table.in_use(), 4U);
 }
 
+// Clients whose flows fall into the same two buckets and no other.
+std::vector<std::uint32_t> clients_of_one_pair(const FlowTable& table, std::size_t count) {
+  std::vector<std::uint32_t> clients;
+  std::array<std::uint32_t, 2> pair{};
+  for (std::uint32_t client = 0; clients.size() < count; ++client) {
+    const auto buckets = table.buckets_of(table.hash(tcp(client, 9, up, 0, 0, 0)));
+    if (clients.empty() && buckets[0] != buckets[1]) {
+      pair = buckets;
+    }
+    if (buckets == pair && buckets[0] != buckets[1]) {
+      clients.push_back(client);
+    }
+  }
+  return clients;
+}
+
+TEST(FlowTable, FullBucketsGiveUpOnlyWhatMayGo) {
+  for (const FlowState gone : {FlowState::established, FlowState::fresh, FlowState::closed}) {
+    FlowTable table(small());
+    const std::vector<std::uint32_t> clients = clients_of_one_pair(table, 17);
+    for (std::size_t i = 0; i < 16; ++i) {
+      if (i == 7 && gone == FlowState::fresh) {
+        feed(table, tcp(clients[i], 9, up, tcp_syn, 100, 0), 0);
+      } else {
+        handshake(table, clients[i], 9, 0);
+      }
+    }
+    if (gone == FlowState::closed) {
+      feed(table, tcp(clients[7], 9, up, tcp_rst, 101, 0), 0);
+    }
+    Flow* const flow = feed(table, tcp(clients[16], 9, up, tcp_syn, 100, 0), 1).flow;
+    const FlowCounters& counters = table.counters();
+    EXPECT_EQ(flow != nullptr, gone != FlowState::established);
+    EXPECT_EQ(counters.refused_bucket, gone == FlowState::established ? 1U : 0U);
+    EXPECT_EQ(counters.evicted_new, gone == FlowState::fresh ? 1U : 0U);
+    EXPECT_EQ(counters.evicted_closed, gone == FlowState::closed ? 1U : 0U);
+    EXPECT_EQ(table.in_use(), 16U);
+    EXPECT_EQ(table.in_class()[1], gone == FlowState::established ? 16U : 15U);
+  }
+}
+
 std::uint64_t resident_bytes() {
   std::ifstream file("/proc/self/statm");
   std::uint64_t pages = 0;

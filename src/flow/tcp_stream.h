@@ -31,7 +31,7 @@
 // closed() comes once for a direction: after the last byte before its FIN, or from finish().
 //
 // Thread-safety: none, one lane; nothing is allocated after construction, but from the pool. Cost: a copy of the
-// segment with its history, about 50 ns for 1,460 bytes; 40 bytes of state a direction, and `window` bytes once it has
+// segment with its history, about 50 ns for 1,460 bytes; 48 bytes of state a direction, and `window` bytes once it has
 // data.
 #pragma once
 

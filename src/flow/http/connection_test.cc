@@ -111,6 +111,19 @@ TEST(HttpRequest, HeadersFoldAndAreTrimmed) {
   EXPECT_TRUE(sink.exchanges.at(0).request_flags.folded);
 }
 
+TEST(HttpRequest, ALineOfOneSpaceEndsHeadersUnlessLfFollows) {
+  const std::string head = "GET /1 HTTP/1.1\nA: b\n \n";
+  const std::string next = "GET /2 HTTP/1.1\n\n";
+  for (const std::string& between : {std::string(), std::string("\n")}) {
+    for (const std::size_t piece : {std::string::npos, std::size_t{1}}) {
+      const Sink sink = parse({{up, head + between + next}}, piece);
+      ASSERT_EQ(sink.exchanges.size(), 2U);
+      EXPECT_EQ(sink.exchanges[0].request_headers_raw, "A: b\n \n" + between);
+      EXPECT_EQ(sink.exchanges[1].uri, "/2");
+    }
+  }
+}
+
 TEST(HttpResponse, EveryPiece) {
   const Exchange exchange = response(
       "HTTP/1.1 404 Not Found\r\nServer: s\r\nSet-Cookie: c=1\r\nSet-Cookie: d=2\r\nContent-Length: 4\r\n\r\nbody");
