@@ -50,11 +50,10 @@ void set_request(Buffers& buffers, const Transaction& transaction) {
   buffers.set(Buffer::http_request_line, transaction.request.line());
   if (!transaction.host().empty()) buffers.set(Buffer::http_host, transaction.host());
   if (!transaction.host_raw().empty()) buffers.set(Buffer::http_raw_host, transaction.host_raw());
-  for (const auto& [buffer, name] : {std::pair{Buffer::http_user_agent, "user-agent"},
-                                     std::pair{Buffer::http_referer, "referer"},
-                                     std::pair{Buffer::http_accept, "accept"},
-                                     std::pair{Buffer::http_accept_enc, "accept-encoding"},
-                                     std::pair{Buffer::http_accept_lang, "accept-language"}}) {
+  for (const auto& [buffer, name] :
+       {std::pair{Buffer::http_user_agent, "user-agent"}, std::pair{Buffer::http_referer, "referer"},
+        std::pair{Buffer::http_accept, "accept"}, std::pair{Buffer::http_accept_enc, "accept-encoding"},
+        std::pair{Buffer::http_accept_lang, "accept-language"}}) {
     set_field(buffers, buffer, transaction.request, name);
   }
 }

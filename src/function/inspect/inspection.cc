@@ -22,8 +22,8 @@ constexpr Point points[] = {Point::packet,       Point::request_line,     Point:
 
 bool looks_like_http(std::string_view bytes) {
   if (bytes.starts_with("HTTP/")) return true;
-  for (const std::string_view method : {"GET ", "POST ", "HEAD ", "PUT ", "OPTIONS ", "DELETE ", "CONNECT ", "TRACE ",
-                                        "PATCH ", "PROPFIND "}) {
+  for (const std::string_view method :
+       {"GET ", "POST ", "HEAD ", "PUT ", "OPTIONS ", "DELETE ", "CONNECT ", "TRACE ", "PATCH ", "PROPFIND "}) {
     if (bytes.starts_with(method)) return true;
   }
   return false;
@@ -72,8 +72,7 @@ Inspection::Inspection(const InspectionRules& rules, const InspectionSettings& s
       conversations_(settings.conversations, *this) {
   std::size_t most = 0;
   for (const Point point : points) {
-    matching_[static_cast<std::size_t>(point)] =
-        std::make_unique<match::CpuMatcher::Scratch>(rules.matcher(point));
+    matching_[static_cast<std::size_t>(point)] = std::make_unique<match::CpuMatcher::Scratch>(rules.matcher(point));
     most = std::max(most, rules.detector().patterns(point).size());
   }
   found_.resize(most + 1);
@@ -122,8 +121,8 @@ void Inspection::finish() {
 match::FlowFacts Inspection::facts_of(const flow::Flow& flow, Direction direction) const {
   match::FlowFacts facts;
   facts.known = true;
-  facts.direction = direction == Direction::to_server ? match::FlowDirection::to_server
-                                                      : match::FlowDirection::to_client;
+  facts.direction =
+      direction == Direction::to_server ? match::FlowDirection::to_server : match::FlowDirection::to_client;
   facts.established = flow.established();
   facts.application = (flow.user & is_http) != 0 ? match::Protocol::http : match::Protocol::ip;
   const auto sent = [&](std::size_t side) -> std::uint64_t { return flow.end[side] - flow.initial[side] - 1; };
@@ -174,12 +173,23 @@ void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event ev
   if ((flow.user & (dropped | passed)) != 0) return;
   Point point;
   switch (event) {
-    case flow::http::Event::request_line: point = Point::request_line; break;
-    case flow::http::Event::request_headers: point = Point::request_headers; break;
-    case flow::http::Event::request_complete: point = Point::request_body; break;
-    case flow::http::Event::response_headers: point = Point::response_headers; break;
-    case flow::http::Event::response_complete: point = Point::response_body; break;
-    default: return;
+    case flow::http::Event::request_line:
+      point = Point::request_line;
+      break;
+    case flow::http::Event::request_headers:
+      point = Point::request_headers;
+      break;
+    case flow::http::Event::request_complete:
+      point = Point::request_body;
+      break;
+    case flow::http::Event::response_headers:
+      point = Point::response_headers;
+      break;
+    case flow::http::Event::response_complete:
+      point = Point::response_body;
+      break;
+    default:
+      return;
   }
   Buffers buffers;
   set_headers(buffers, packet_);
@@ -216,8 +226,8 @@ void Inspection::inspect(Point point, const match::FlowFacts& facts, flow::Flow*
   matched_.clear();
   match::FlowBits* const bits = extra == nullptr ? nullptr : &extra->bits;
   const match::Detector& detector = rules_.detector();
-  const auto outcome = detector.inspect(point, packet_, facts, bits, buffers, {found_.data(), found}, budget_, scratch_,
-                                        matched_);
+  const auto outcome =
+      detector.inspect(point, packet_, facts, bits, buffers, {found_.data(), found}, budget_, scratch_, matched_);
   budget_ -= std::min(budget_, outcome.confirmed);
   counters_.confirmed += outcome.confirmed;
   if (outcome.left != 0) {

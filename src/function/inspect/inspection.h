@@ -6,9 +6,10 @@
 //   if (judgement.drop) ...
 //
 // What is inspected, as Suricata does it: each packet by the rules that look at no payload; the payload of TCP as a
-// stream, of each new piece with what went before it, in a flow whose handshake was seen, else as packets; all other payloads
-// as packets; HTTP messages where a buffer is whole (match/detect/detector.h, Point). Once a rule of `drop` or `reject` has held
-// in a flow, all further packets of it are dropped; after one of `pass` nothing of the flow is inspected any more.
+// stream, of each new piece with what went before it, in a flow whose handshake was seen, else as packets; all other
+// payloads as packets; HTTP messages where a buffer is whole (match/detect/detector.h, Point). Once a rule of `drop` or
+// `reject` has held in a flow, all further packets of it are dropped; after one of `pass` nothing of the flow is
+// inspected any more.
 //
 // Bounded: `budget` candidates for a frame (all its inspections together); what is left over is counted, and the policy
 // is `drop_on_overload`. Memory: settings.conversations, taken here.
@@ -54,10 +55,10 @@ struct InspectionSettings {
 struct Alert {
   std::uint32_t rule;  // of rules().rules
   const match::PacketFacts* packet;
-  flow::Direction direction;     // of the packet in its flow; to_server where there is none
-  const flow::Flow* flow;        // null: none
-  std::string_view payload;      // what was inspected: of the packet, the stream's new piece, or empty
-  bool blocked;                  // the frame is dropped
+  flow::Direction direction;  // of the packet in its flow; to_server where there is none
+  const flow::Flow* flow;     // null: none
+  std::string_view payload;   // what was inspected: of the packet, the stream's new piece, or empty
+  bool blocked;               // the frame is dropped
 };
 
 class AlertSink {
@@ -70,12 +71,12 @@ class AlertSink {
 
 struct InspectionCounters {
   std::uint64_t frames = 0;
-  std::uint64_t not_ip = 0;        // looked at by nobody
-  std::uint64_t confirmed = 0;     // candidates
+  std::uint64_t not_ip = 0;     // looked at by nobody
+  std::uint64_t confirmed = 0;  // candidates
   std::uint64_t alerts = 0;
-  std::uint64_t left = 0;          // candidates that the budget did not reach
-  std::uint64_t overloaded = 0;    // frames with such
-  std::uint64_t no_flow = 0;       // frames whose flow the table refused: inspected as packets
+  std::uint64_t left = 0;        // candidates that the budget did not reach
+  std::uint64_t overloaded = 0;  // frames with such
+  std::uint64_t no_flow = 0;     // frames whose flow the table refused: inspected as packets
 };
 
 struct Judgement {
@@ -100,7 +101,8 @@ class Inspection final : private flow::ConversationSink {
   void stream_data(flow::Flow& flow, flow::Extra& extra, flow::Direction direction,
                    const flow::StreamData& data) override;
   void stream_gap(flow::Flow&, flow::Extra&, flow::Direction, std::uint64_t) override {}
-  void http(flow::Flow& flow, flow::Extra& extra, flow::http::Event event, flow::http::Transaction& transaction) override;
+  void http(flow::Flow& flow, flow::Extra& extra, flow::http::Event event,
+            flow::http::Transaction& transaction) override;
   void http_stopped(flow::Flow&, flow::Extra&, flow::http::StopReason) override {}
   void flow_ended(flow::Flow&, flow::Extra*, flow::FlowEndReason) override {}
 
@@ -135,7 +137,7 @@ class Inspection final : private flow::ConversationSink {
   std::array<Held, 64> held_{};
   std::size_t next_held_ = 0;
   const flow::http::Transaction* transaction_ = nullptr;  // that is being inspected
-  flow::Conversations conversations_;  // last: its end may still inspect
+  flow::Conversations conversations_;                     // last: its end may still inspect
 };
 
 }  // namespace sluice::function

@@ -31,23 +31,29 @@ Point point_of(Buffer buffer) {
     case Buffer::http_uri:
     case Buffer::http_raw_uri:
     case Buffer::http_method:
-    case Buffer::http_request_line: return Point::request_line;
+    case Buffer::http_request_line:
+      return Point::request_line;
     case Buffer::http_user_agent:
     case Buffer::http_host:
     case Buffer::http_raw_host:
     case Buffer::http_referer:
     case Buffer::http_accept:
     case Buffer::http_accept_enc:
-    case Buffer::http_accept_lang: return Point::request_headers;
-    case Buffer::http_request_body: return Point::request_body;
+    case Buffer::http_accept_lang:
+      return Point::request_headers;
+    case Buffer::http_request_body:
+      return Point::request_body;
     case Buffer::http_stat_code:
     case Buffer::http_stat_msg:
     case Buffer::http_location:
     case Buffer::http_server:
-    case Buffer::http_response_line: return Point::response_headers;
+    case Buffer::http_response_line:
+      return Point::response_headers;
     case Buffer::http_response_body:
-    case Buffer::file_data: return Point::response_body;
-    default: return Point::packet;
+    case Buffer::file_data:
+      return Point::response_body;
+    default:
+      return Point::packet;
   }
 }
 
@@ -62,8 +68,10 @@ bool is_of_either_message(Buffer buffer) {
     case Buffer::http_content_len:
     case Buffer::http_protocol:
     case Buffer::http_start:
-    case Buffer::http_header_names: return true;
-    default: return false;
+    case Buffer::http_header_names:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -77,8 +85,8 @@ Point point_of(const Rule& rule) {
     either |= is_of_either_message(buffer_of(check));
   }
   if (!either) return last;
-  const Point headers = rule.flow.direction == FlowDirection::to_client ? Point::response_headers
-                                                                        : Point::request_headers;
+  const Point headers =
+      rule.flow.direction == FlowDirection::to_client ? Point::response_headers : Point::request_headers;
   return std::max(last, headers);
 }
 
@@ -123,7 +131,7 @@ Expected<void> Detector::compile_flowbits(const Rule& rule, Compiled& compiled) 
       set_bit(made.mask, at);
     }
     const bool asks = bits.operation == Flowbits::Operation::isset || bits.operation == Flowbits::Operation::isnotset;
-    (asks ? compiled.conditions : compiled.changes).push_back(std::move(made));
+    (asks ? compiled.conditions : compiled.changes).push_back(made);
   }
   return {};
 }
@@ -184,10 +192,17 @@ void Detector::change(const Compiled& compiled, FlowBits* bits) {
     for (std::size_t i = 0; i < bits->size(); ++i) {
       std::uint64_t& word = (*bits)[i];
       switch (one.operation) {
-        case Flowbits::Operation::set: word |= one.mask[i]; break;
-        case Flowbits::Operation::unset: word &= ~one.mask[i]; break;
-        case Flowbits::Operation::toggle: word ^= one.mask[i]; break;
-        default: break;
+        case Flowbits::Operation::set:
+          word |= one.mask[i];
+          break;
+        case Flowbits::Operation::unset:
+          word &= ~one.mask[i];
+          break;
+        case Flowbits::Operation::toggle:
+          word ^= one.mask[i];
+          break;
+        default:
+          break;
       }
     }
   }

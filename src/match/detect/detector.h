@@ -36,7 +36,14 @@
 
 namespace sluice::match {
 
-enum class Point : std::uint8_t { packet, request_line, request_headers, request_body, response_headers, response_body };
+enum class Point : std::uint8_t {
+  packet,
+  request_line,
+  request_headers,
+  request_body,
+  response_headers,
+  response_body
+};
 inline constexpr std::size_t point_count = 6;
 
 // Where the last of the buffers that a rule's checks look at is whole.
