@@ -1,3 +1,5 @@
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -21,8 +23,9 @@ void print_summary(const control::Config& config) {
   unsigned lanes = 0;
   for (const port::PortOptions& port : options.ports) lanes += port.lane_count();
   std::printf("%s: ok: %s on %zu port%s, %u lane%s, device %s, deadline %s", config.file().c_str(),
-              options.chain[0].c_str(), options.ports.size(), options.ports.size() == 1 ? "" : "s", lanes,
-              lanes == 1 ? "" : "s", options.device.c_str(), duration_text(options.deadline).c_str());
+              fmt::format("{}", fmt::join(options.chain, ", ")).c_str(), options.ports.size(),
+              options.ports.size() == 1 ? "" : "s", lanes, lanes == 1 ? "" : "s", options.device.c_str(),
+              duration_text(options.deadline).c_str());
   const auto print_bound = [&options](const char* where, bool on_gpu) {
     if (const auto timing = engine::plan_timing(options, on_gpu))
       std::printf(", bound on %s %s", where,

@@ -49,16 +49,51 @@ std::vector<int> read_cores(Settings& section, std::string_view key, std::string
   return cores;
 }
 
+// Functions of the one kind or the other, in quotes: "acl", "inspect".
+std::string names_of_kind(bool stages) {
+  std::string names;
+  for (const engine::FunctionType& type : engine::function_types()) {
+    if ((type.make_stage != nullptr) == stages)
+      names += (names.empty() ? "\"" : ", \"") + std::string(type.name) + "\"";
+  }
+  return names;
+}
+
+// What is wrong with the function at place `at`; empty: nothing.
+std::string chain_mistake(const std::vector<std::string>& chain, std::size_t at) {
+  const std::string& name = chain[at];
+  const engine::FunctionType* const type = engine::find_function(name);
+  if (type == nullptr) {
+    std::vector<std::string> known;
+    for (const engine::FunctionType& one : engine::function_types()) known.emplace_back(one.name);
+    return "unknown function \"" + name + "\"" + spelling_hint(name, known);
+  }
+  const bool is_last = at + 1 == chain.size(), is_stage = type->make_stage != nullptr;
+  if (is_last && is_stage) {
+    return "\"" + name + "\" forwards nothing: the last function must be one of " + names_of_kind(false);
+  }
+  if (!is_last && !is_stage) {
+    return "\"" + name + "\" forwards every frame, so nothing can stand behind it: in front of the last function " +
+           (names_of_kind(true).empty() ? "there can be none in this version" : "there can be " + names_of_kind(true));
+  }
+  if (std::find(chain.begin(), chain.begin() + static_cast<std::ptrdiff_t>(at), name) !=
+      chain.begin() + static_cast<std::ptrdiff_t>(at)) {
+    return "\"" + name + "\" is there twice";
+  }
+  return {};
+}
+
 std::vector<std::string> read_chain(Settings& section, const std::vector<std::string>& fallback) {
   std::vector<std::string> chain = section.texts("chain", fallback);
-  if (chain.size() != 1) {
-    section.error("chain", "exactly one function is allowed in this version");
+  if (chain.empty()) {
+    section.error("chain", "at least one function is needed");
     return fallback;
   }
-  if (engine::find_function(chain[0]) == nullptr) {
-    std::vector<std::string> known;
-    for (const engine::FunctionType& type : engine::function_types()) known.emplace_back(type.name);
-    section.error("chain", "unknown function \"" + chain[0] + "\"" + spelling_hint(chain[0], known));
+  for (std::size_t at = 0; at < chain.size(); ++at) {
+    if (const std::string mistake = chain_mistake(chain, at); !mistake.empty()) {
+      section.error("chain", mistake);
+      break;
+    }
   }
   return chain;
 }

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "control/config_json.h"
+#include "control/function_maker.h"
 #include "control/sample_config.h"
+#include "function/chain/chain.h"
 
 namespace sluice::control {
 namespace {
@@ -225,14 +227,47 @@ TEST(Config, WithoutAPortThereIsNothingToRun) {
               ElementsAre("r.toml: there is no port: add at least one [[port]] with a name and a device"));
 }
 
-TEST(Config, ChainIsExactlyOneKnownFunction) {
-  EXPECT_THAT(Config::from_text("engine.chain = [\"probe\", \"probe\"]\n" + good_port, "r.toml").diagnostics().lines[0],
-              "r.toml:1: [engine] chain = [ \"probe\", \"probe\" ]: exactly one function is allowed in this version");
-  EXPECT_THAT(Config::from_text("engine.chain = []\n" + good_port, "r.toml").diagnostics().lines[0],
-              "r.toml:1: [engine] chain = []: exactly one function is allowed in this version");
-  EXPECT_THAT(
-      Config::from_text("engine.chain = [\"prob\"]\n" + good_port, "r.toml").diagnostics().lines,
-      ElementsAre("r.toml:1: [engine] chain = [ \"prob\" ]: unknown function \"prob\"; did you mean \"probe\"?"));
+class Watch final : public engine::Stage {
+ public:
+  Expected<void> attach(device::Gpu&, const engine::DevicePlan&) override { return {}; }
+  void describe(const engine::Batch&, std::byte*, std::uint32_t) override {}
+  Expected<void> launch(const engine::Batch&, std::byte*, device::GpuStream&) override { return {}; }
+  void compute(const engine::Batch&, std::byte*, std::uint32_t, std::uint32_t) override {}
+  void stand_in(const engine::Batch&, std::byte*) override {}
+  packet::Reason judge(const engine::Batch&, std::byte*, std::uint32_t, std::uint64_t) override {
+    return packet::no_reason;
+  }
+};
+
+const bool watch_registered = engine::register_function(
+    {.name = "watch",
+     .text = "looks on",
+     .make_stage = [](Settings&, const engine::PortTable&) -> Expected<std::unique_ptr<engine::Stage>> {
+       return std::make_unique<Watch>();
+     }});
+
+TEST(Config, ChainIsStagesAndThenAFunctionThatForwards) {
+  const auto mistake = [](const std::string& chain) {
+    const Config config = Config::from_text("engine.chain = " + chain + "\n" + good_port, "r.toml");
+    return config.ok() ? "" : config.diagnostics().lines[0];
+  };
+  EXPECT_EQ(mistake("[\"probe\"]"), "");
+  EXPECT_EQ(mistake("[\"watch\", \"probe\"]"), "");
+  EXPECT_EQ(mistake("[]"), "r.toml:1: [engine] chain = []: at least one function is needed");
+  EXPECT_EQ(mistake("[\"prob\"]"),
+            "r.toml:1: [engine] chain = [ \"prob\" ]: unknown function \"prob\"; did you mean \"probe\"?");
+  EXPECT_THAT(mistake("[\"watch\"]"), HasSubstr("\"watch\" forwards nothing: the last function must be one of "));
+  EXPECT_THAT(mistake("[\"probe\", \"probe\"]"),
+              HasSubstr("\"probe\" forwards every frame, so nothing can stand behind it: in front of the last function "
+                        "there can be "));
+  EXPECT_THAT(mistake("[\"watch\", \"watch\", \"probe\"]"), HasSubstr("\"watch\" is there twice"));
+}
+
+TEST(Config, AChainIsMadeOfItsParts) {
+  Config config = Config::from_text("engine.chain = [\"watch\", \"probe\"]\n" + good_port, "r.toml");
+  const auto made = make_function(config, described_ports(config.engine));
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_NE(dynamic_cast<function::Chain*>(made->get()), nullptr);
 }
 
 TEST(Config, SectionOfAFunctionOutsideTheChainIsRefused) {

@@ -1,26 +1,46 @@
 #include "control/function_maker.h"
 
 #include <algorithm>
+#include <functional>
 #include <sstream>
 
 #include "control/config_sections.h"
+#include "function/chain/chain.h"
 
 namespace sluice::control {
 
 namespace {
 
-// What is wrong with the function's section goes to the diagnostics. Null: the function itself refuses, or there is
-// none of that name, which read_engine() has said.
-std::unique_ptr<engine::Function> make_with_mistakes(Config& config, const engine::PortTable& ports) {
-  const std::string& name = config.engine.chain.at(0);
+// One function of the chain by its `make` or `make_stage`. What is wrong with its section goes to the diagnostics.
+// Null: the function itself refuses.
+template <typename Made>
+std::unique_ptr<Made> make_part(
+    Config& config, const std::string& name, const engine::PortTable& ports,
+    const std::function<Expected<std::unique_ptr<Made>>(Settings&, const engine::PortTable&)>& make) {
   const std::size_t before = config.diagnostics().lines.size();
-  const engine::FunctionType* const type = engine::find_function(name);
-  if (type == nullptr) return nullptr;
   Settings section = config.section(name);
-  auto function = type->make(section, ports);
+  auto made = make(section, ports);
   section.finish();
-  if (!function && config.diagnostics().lines.size() == before) section.error("", function.error().message);
-  return function ? std::move(*function) : nullptr;
+  if (!made && config.diagnostics().lines.size() == before) section.error("", made.error().message);
+  return made ? std::move(*made) : nullptr;
+}
+
+// Null: a part refuses, or the chain is none, which read_engine() has said.
+std::unique_ptr<engine::Function> make_with_mistakes(Config& config, const engine::PortTable& ports) {
+  std::vector<std::unique_ptr<engine::Stage>> stages;
+  std::unique_ptr<engine::Function> last;
+  for (const std::string& name : config.engine.chain) {
+    const engine::FunctionType* const type = engine::find_function(name);
+    if (type == nullptr) return nullptr;
+    if (type->make_stage) {
+      stages.push_back(make_part<engine::Stage>(config, name, ports, type->make_stage));
+      if (stages.back() == nullptr) return nullptr;
+    } else {
+      last = make_part<engine::Function>(config, name, ports, type->make);
+    }
+  }
+  if (last == nullptr || stages.empty()) return last;
+  return std::make_unique<function::Chain>(std::move(stages), std::move(last));
 }
 
 // Before DPDK refuses in the middle: frames and tables are the two that take memory.
@@ -29,7 +49,7 @@ void check_tables_fit(Config& config, const engine::Tables::Memory& needed) {
   const std::uint64_t frames = frames_bytes(config.engine);
   const std::uint64_t size = config.engine.memory.size;
   if (tables + frames <= size || refuse_replay_frames(config.ports(), config.engine, tables)) return;
-  Settings section = config.section(config.engine.chain.at(0));
+  Settings section = config.section(config.engine.chain.back());
   const auto given = std::ranges::find_if(needed.keys, [&](std::string_view key) { return section.has(key); });
   std::string keys;
   for (const std::string_view key : needed.keys) keys += (keys.empty() ? "" : " or ") + std::string(key);

@@ -63,6 +63,7 @@ Expected<std::unique_ptr<Engine>> Engine::create(const Options& options, const F
   engine->function_ = std::move(*function);
   step = engine->function_->prepare();
   step = step ? engine->build_lanes() : step;
+  step = step ? engine->function_->prepare_lanes(static_cast<std::uint32_t>(engine->lanes_.size())) : step;
   step = step ? engine->attach_device() : step;
   if (!step) {
     return tl::unexpected(step.error());

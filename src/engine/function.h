@@ -6,7 +6,7 @@
 // tables() and routing(); check, start, reload, the netlink mirror and the API then serve it as they serve the router.
 //
 // Calls, by thread:
-//   the control thread, before lanes start:               prepare, attach, at most one device_ready
+//   the control thread, before lanes start:               prepare, prepare_lanes, attach, at most one device_ready
 //   lane threads (many at once, each with its own Batch): collect, compute, stand_in without a GPU, forward
 //                                                         -> must not share mutable state
 //   the device's worker thread:                           begin_cycle, launch, stand_in with a GPU, device_ready
@@ -25,6 +25,7 @@
 #include "base/error.h"
 #include "base/settings.h"
 #include "engine/batch.h"
+#include "engine/stage.h"
 #include "packet/reason.h"
 
 namespace sluice::device {
@@ -66,6 +67,9 @@ class Function {
   // Once, before attach: allocates and loads tables. DPDK runs by now; while a file is only checked this is never
   // called.
   virtual Expected<void> prepare() { return {}; }
+
+  // Once, after prepare: there will be this many lanes; Batch::lane is below that.
+  virtual Expected<void> prepare_lanes(std::uint32_t /*lanes*/) { return {}; }
 
   // Once for each GPU, before traffic: upload tables, allocate staging memory. The Function keeps what it allocates.
   virtual Expected<void> attach(device::Gpu& gpu, const DevicePlan& plan) = 0;
@@ -118,7 +122,9 @@ struct FunctionType {
   std::string_view text;
   // Reads its own TOML section (absent: an empty one), reports problems to it, returns the function, not prepared yet.
   // Cheap: `sluice check` calls it too, without DPDK and with ports that are only described.
-  std::function<Expected<std::unique_ptr<Function>>(Settings& settings, const PortTable& ports)> make;
+  std::function<Expected<std::unique_ptr<Function>>(Settings& settings, const PortTable& ports)> make{};
+  // Instead of `make`: this one stands in front of the function that forwards (stage.h).
+  std::function<Expected<std::unique_ptr<Stage>>(Settings& settings, const PortTable& ports)> make_stage{};
 };
 
 bool register_function(FunctionType type);

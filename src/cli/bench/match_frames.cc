@@ -81,7 +81,7 @@ void fill_patterns(char* at, std::size_t size, std::span<const match::Pattern> p
   for (std::size_t i = 0; i < size;) {
     const std::string& bytes = patterns[random() % patterns.size()].bytes;
     const std::size_t length = std::min(bytes.size(), size - i);
-    std::memcpy(at + i, bytes.data(), length);
+    std::copy_n(bytes.data(), length, at + i);
     i += length;
   }
 }
@@ -95,7 +95,7 @@ void fill(char* at, std::size_t size, PayloadKind kind, std::span<const match::P
   if (random() % 100 == 0) {
     const std::string& bytes = patterns[random() % patterns.size()].bytes;
     if (bytes.size() <= size) {
-      std::memcpy(at + random() % (size - bytes.size() + 1), bytes.data(), bytes.size());
+      std::copy_n(bytes.data(), bytes.size(), at + random() % (size - bytes.size() + 1));
     }
   }
 }

@@ -2,6 +2,7 @@
 
 #include <hs/hs.h>
 
+#include <algorithm>
 #include <new>
 #include <string>
 
@@ -28,11 +29,14 @@ struct Found {
   std::uint32_t* found;
   std::size_t room;
   std::size_t count;
+  std::size_t from;
+  bool every_end;
 };
 
-int record(unsigned id, unsigned long long /*from*/, unsigned long long /*to*/, unsigned /*flags*/, void* context) {
+int record(unsigned id, unsigned long long /*from*/, unsigned long long to, unsigned /*flags*/, void* context) {
   auto& all = *static_cast<Found*>(context);
-  if ((all.classes[id] >> all.klass & 1) != 0) {
+  const auto told = [&] { return std::find(all.found, all.found + all.count, id) != all.found + all.count; };
+  if ((all.classes[id] >> all.klass & 1) != 0 && to > all.from && !(all.every_end && told())) {
     if (all.count < all.room) all.found[all.count] = id;
     ++all.count;
   }
@@ -41,8 +45,9 @@ int record(unsigned id, unsigned long long /*from*/, unsigned long long /*to*/, 
 
 }  // namespace
 
-Expected<std::unique_ptr<CpuMatcher>> CpuMatcher::create(std::span<const Pattern> patterns) {
+Expected<std::unique_ptr<CpuMatcher>> CpuMatcher::create(std::span<const Pattern> patterns, bool every_end) {
   auto matcher = std::unique_ptr<CpuMatcher>(new CpuMatcher);
+  matcher->every_end_ = every_end;
   std::vector<std::string> texts;
   std::vector<const char*> expressions;
   std::vector<unsigned> flags, ids;
@@ -51,7 +56,7 @@ Expected<std::unique_ptr<CpuMatcher>> CpuMatcher::create(std::span<const Pattern
     if (patterns[p].bytes.empty()) return make_error("pattern " + std::to_string(p) + " is empty");
     texts.push_back(expression(patterns[p].bytes));
     expressions.push_back(texts.back().c_str());
-    flags.push_back(HS_FLAG_SINGLEMATCH | (patterns[p].nocase ? HS_FLAG_CASELESS : 0u));
+    flags.push_back((every_end ? 0u : HS_FLAG_SINGLEMATCH) | (patterns[p].nocase ? HS_FLAG_CASELESS : 0u));
     ids.push_back(static_cast<unsigned>(p));
     matcher->classes_.push_back(patterns[p].classes);
   }
@@ -81,8 +86,8 @@ CpuMatcher::Scratch::~Scratch() {
 }
 
 std::size_t CpuMatcher::match(Scratch& scratch, std::string_view payload, unsigned klass, std::uint32_t* found,
-                              std::size_t room) const {
-  Found all{classes_.data(), klass, found, room, 0};
+                              std::size_t room, std::size_t from) const {
+  Found all{classes_.data(), klass, found, room, 0, from, every_end_};
   if (database_ != nullptr && !payload.empty()) {
     hs_scan(database_, payload.data(), static_cast<unsigned>(payload.size()), 0, scratch.scratch_, record, &all);
   }

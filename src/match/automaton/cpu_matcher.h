@@ -24,7 +24,8 @@ namespace sluice::match {
 
 class CpuMatcher {
  public:
-  static Expected<std::unique_ptr<CpuMatcher>> create(std::span<const Pattern> patterns);
+  // `every_end`: for match() with a `from`; slower where a pattern is there many times.
+  static Expected<std::unique_ptr<CpuMatcher>> create(std::span<const Pattern> patterns, bool every_end = false);
   ~CpuMatcher();
   CpuMatcher(const CpuMatcher&) = delete;
   CpuMatcher& operator=(const CpuMatcher&) = delete;
@@ -42,9 +43,10 @@ class CpuMatcher {
   };
 
   // Writes the patterns (by index) of class `klass` that the payload holds, each once, in no particular order, to
-  // found[0 .. room); returns how many there are, which may be more than `room`.
-  std::size_t match(Scratch& scratch, std::string_view payload, unsigned klass, std::uint32_t* found,
-                    std::size_t room) const;
+  // found[0 .. room); returns how many there are, which may be more than `room`. `from`: only those that end behind
+  // that many bytes of the payload; the matcher was made for every_end, and `room` is that of all patterns.
+  std::size_t match(Scratch& scratch, std::string_view payload, unsigned klass, std::uint32_t* found, std::size_t room,
+                    std::size_t from = 0) const;
 
   std::size_t database_bytes() const;
 
@@ -52,6 +54,7 @@ class CpuMatcher {
   CpuMatcher() = default;
   hs_database* database_ = nullptr;
   std::vector<ClassMask> classes_;
+  bool every_end_ = false;
 };
 
 }  // namespace sluice::match

@@ -40,6 +40,24 @@ TEST(CpuMatcher, a_pattern_counts_in_its_classes_only) {
   EXPECT_THAT(found_in(**matcher, "ab", 0), testing::IsEmpty());
 }
 
+TEST(CpuMatcher, tells_only_what_ends_behind_a_place) {
+  const std::vector<Pattern> patterns = {{"ab"}, {"b"}, {"cd"}};
+  const auto matcher = CpuMatcher::create(patterns, true);
+  ASSERT_TRUE(matcher) << matcher.error().message;
+  CpuMatcher::Scratch scratch(**matcher);
+  const auto found = [&](const std::string& payload, std::size_t from) {
+    std::vector<std::uint32_t> all(patterns.size());
+    all.resize((*matcher)->match(scratch, payload, 0, all.data(), all.size(), from));
+    std::sort(all.begin(), all.end());
+    return all;
+  };
+  EXPECT_THAT(found("abcdabab", 0), testing::ElementsAre(0, 1, 2));
+  EXPECT_THAT(found("abcd", 2), testing::ElementsAre(2));
+  EXPECT_THAT(found("abcd", 1), testing::ElementsAre(0, 1, 2)) << "ab ends behind the first byte";
+  EXPECT_THAT(found("abcdab", 4), testing::ElementsAre(0, 1));
+  EXPECT_THAT(found("abcd", 4), testing::IsEmpty());
+}
+
 TEST(CpuMatcher, no_pattern_at_all_is_fine_and_an_empty_one_is_an_error) {
   const auto none = CpuMatcher::create({});
   ASSERT_TRUE(none);

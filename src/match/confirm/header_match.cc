@@ -13,20 +13,31 @@ bool is_tcp(const PacketFacts& packet) {
 
 bool admits_protocol(Protocol protocol, const PacketFacts& packet, const FlowFacts& flow) {
   switch (protocol) {
-    case Protocol::ip: return packet.family != 0;
-    case Protocol::ipv4: return packet.family == 4;
-    case Protocol::ipv6: return packet.family == 6;
-    case Protocol::tcp: return is_tcp(packet);
-    case Protocol::tcp_pkt: return is_tcp(packet) && !flow.reassembled;
-    case Protocol::tcp_stream: return is_tcp(packet) && flow.reassembled;
-    case Protocol::udp: return packet.family != 0 && packet.protocol == packet::protocol_udp;
+    case Protocol::ip:
+      return packet.family != 0;
+    case Protocol::ipv4:
+      return packet.family == 4;
+    case Protocol::ipv6:
+      return packet.family == 6;
+    case Protocol::tcp:
+      return is_tcp(packet);
+    case Protocol::tcp_pkt:
+      return is_tcp(packet) && !flow.reassembled;
+    case Protocol::tcp_stream:
+      return is_tcp(packet) && flow.reassembled;
+    case Protocol::udp:
+      return packet.family != 0 && packet.protocol == packet::protocol_udp;
     case Protocol::icmp:
       return packet.family != 0 &&
              (packet.protocol == packet::protocol_icmp || packet.protocol == packet::protocol_icmpv6);
-    case Protocol::icmpv4: return packet.family == 4 && packet.protocol == packet::protocol_icmp;
-    case Protocol::icmpv6: return packet.family == 6 && packet.protocol == packet::protocol_icmpv6;
-    case Protocol::sctp: return packet.family != 0 && packet.protocol == packet::protocol_sctp;
-    default: return flow.known && flow.application == protocol;
+    case Protocol::icmpv4:
+      return packet.family == 4 && packet.protocol == packet::protocol_icmp;
+    case Protocol::icmpv6:
+      return packet.family == 6 && packet.protocol == packet::protocol_icmpv6;
+    case Protocol::sctp:
+      return packet.family != 0 && packet.protocol == packet::protocol_sctp;
+    default:
+      return flow.known && flow.application == protocol;
   }
 }
 
@@ -45,10 +56,14 @@ bool holds(const BitCheck& check, const PacketFacts& packet) {
   if (tcp ? !packet.has_tcp : packet.family == 0) return false;
   const auto value = static_cast<std::uint8_t>((tcp ? packet.tcp_flags : packet.fragment_bits) & ~check.ignored);
   switch (check.mode) {
-    case BitMode::exactly: return value == check.bits;
-    case BitMode::all: return (value & check.bits) == check.bits;
-    case BitMode::any: return (value & check.bits) != 0;
-    case BitMode::not_all: return (value & check.bits) != check.bits;
+    case BitMode::exactly:
+      return value == check.bits;
+    case BitMode::all:
+      return (value & check.bits) == check.bits;
+    case BitMode::any:
+      return (value & check.bits) != 0;
+    case BitMode::not_all:
+      return (value & check.bits) != check.bits;
   }
   return false;
 }
@@ -67,12 +82,18 @@ bool has_ip_option(std::string_view options, std::uint8_t type) {
 
 bool compare(std::uint64_t bytes, StreamSizeCheck::Comparison how, std::uint64_t with) {
   switch (how) {
-    case StreamSizeCheck::Comparison::less: return bytes < with;
-    case StreamSizeCheck::Comparison::less_equal: return bytes <= with;
-    case StreamSizeCheck::Comparison::equal: return bytes == with;
-    case StreamSizeCheck::Comparison::not_equal: return bytes != with;
-    case StreamSizeCheck::Comparison::greater_equal: return bytes >= with;
-    case StreamSizeCheck::Comparison::greater: return bytes > with;
+    case StreamSizeCheck::Comparison::less:
+      return bytes < with;
+    case StreamSizeCheck::Comparison::less_equal:
+      return bytes <= with;
+    case StreamSizeCheck::Comparison::equal:
+      return bytes == with;
+    case StreamSizeCheck::Comparison::not_equal:
+      return bytes != with;
+    case StreamSizeCheck::Comparison::greater_equal:
+      return bytes >= with;
+    case StreamSizeCheck::Comparison::greater:
+      return bytes > with;
   }
   return false;
 }
@@ -82,10 +103,14 @@ bool holds(const StreamSizeCheck& check, const FlowFacts& flow) {
   const bool server = compare(flow.server_bytes, check.comparison, check.bytes);
   const bool client = compare(flow.client_bytes, check.comparison, check.bytes);
   switch (check.side) {
-    case StreamSizeCheck::Side::server: return server;
-    case StreamSizeCheck::Side::client: return client;
-    case StreamSizeCheck::Side::both: return server && client;
-    case StreamSizeCheck::Side::either: return server || client;
+    case StreamSizeCheck::Side::server:
+      return server;
+    case StreamSizeCheck::Side::client:
+      return client;
+    case StreamSizeCheck::Side::both:
+      return server && client;
+    case StreamSizeCheck::Side::either:
+      return server || client;
   }
   return false;
 }
@@ -94,7 +119,8 @@ bool admits_flow(const FlowCheck& check, const PacketFacts& packet, const FlowFa
   if (check.direction != FlowDirection::any && (!flow.known || flow.direction != check.direction)) return false;
   switch (check.state) {
     case FlowState::any:
-    case FlowState::stateless: break;
+    case FlowState::stateless:
+      break;
     case FlowState::established:
       if (!flow.known || !flow.established) return false;
       break;
@@ -103,11 +129,16 @@ bool admits_flow(const FlowCheck& check, const PacketFacts& packet, const FlowFa
       break;
   }
   switch (check.data) {
-    case FlowData::any: return true;
-    case FlowData::only_stream: return flow.reassembled;
-    case FlowData::no_stream: return !flow.reassembled;
-    case FlowData::only_frag: return packet.fragment();
-    case FlowData::no_frag: return !packet.fragment();
+    case FlowData::any:
+      return true;
+    case FlowData::only_stream:
+      return flow.reassembled;
+    case FlowData::no_stream:
+      return !flow.reassembled;
+    case FlowData::only_frag:
+      return packet.fragment();
+    case FlowData::no_frag:
+      return !packet.fragment();
   }
   return true;
 }
@@ -123,6 +154,8 @@ bool admits_ends(const Rule& rule, const PacketFacts& packet, bool swapped) {
 }
 
 bool admits(const Rule& rule, const PacketFacts& packet, const FlowFacts& flow) {
+  if (flow.reassembled && rule.checks.empty()) return false;
+  if (flow.in_stream && !rule.checks.empty() && rule.protocol != Protocol::tcp_pkt) return false;
   if (!admits_protocol(rule.protocol, packet, flow)) return false;
   if (!admits_flow(rule.flow, packet, flow)) return false;
   if (!admits_ends(rule, packet, false) && !(rule.both_ways && admits_ends(rule, packet, true))) return false;

@@ -74,12 +74,21 @@ void read_transport(std::string_view bytes, PacketFacts& facts) {
   facts.payload = bytes;
   if (facts.fragment_offset != 0) return;
   switch (facts.protocol) {
-    case packet::protocol_tcp: read_tcp(bytes, facts); break;
-    case packet::protocol_udp: read_ports(bytes, sizeof(packet::UdpHeader), facts); break;
-    case packet::protocol_sctp: read_ports(bytes, 12, facts); break;
+    case packet::protocol_tcp:
+      read_tcp(bytes, facts);
+      break;
+    case packet::protocol_udp:
+      read_ports(bytes, sizeof(packet::UdpHeader), facts);
+      break;
+    case packet::protocol_sctp:
+      read_ports(bytes, 12, facts);
+      break;
     case packet::protocol_icmp:
-    case packet::protocol_icmpv6: read_icmp(bytes, facts); break;
-    default: break;
+    case packet::protocol_icmpv6:
+      read_icmp(bytes, facts);
+      break;
+    default:
+      break;
   }
 }
 
@@ -117,8 +126,8 @@ void read_ipv6(std::string_view bytes, PacketFacts& facts) {
   facts.ip_header = bytes.substr(0, fixed);
   std::uint8_t next = ip->next_header;
   std::string_view rest = bytes.substr(fixed, std::min<std::size_t>(be16(ip->payload_length), bytes.size() - fixed));
-  while (next == packet::protocol_hop_by_hop || next == packet::protocol_routing ||
-         next == packet::protocol_fragment || next == packet::protocol_destination_options) {
+  while (next == packet::protocol_hop_by_hop || next == packet::protocol_routing || next == packet::protocol_fragment ||
+         next == packet::protocol_destination_options) {
     if (rest.size() < 8) break;
     const auto length_field = static_cast<std::uint8_t>(rest[1]);
     const std::size_t length = next == packet::protocol_fragment ? 8 : (std::size_t{length_field} + 1) * 8;
@@ -134,6 +143,7 @@ void read_ipv6(std::string_view bytes, PacketFacts& facts) {
     if (facts.fragment_offset != 0) break;
   }
   facts.protocol = next;
+  facts.ip_header = bytes.substr(0, static_cast<std::size_t>(rest.data() - bytes.data()));
   read_transport(rest, facts);
 }
 
@@ -161,19 +171,32 @@ std::optional<std::uint32_t> PacketFacts::field(HeaderField which) const {
     return there ? std::optional<std::uint32_t>(value) : std::nullopt;
   };
   switch (which) {
-    case HeaderField::payload_size: return when(family != 0, static_cast<std::uint32_t>(payload.size()));
-    case HeaderField::ttl: return when(family != 0, ttl);
-    case HeaderField::ip_id: return ip_id;
-    case HeaderField::ip_proto: return when(family != 0, protocol);
-    case HeaderField::tos: return when(family != 0, tos);
-    case HeaderField::fragment_offset: return when(family != 0, fragment_offset);
-    case HeaderField::icmp_type: return when(has_icmp, icmp_type);
-    case HeaderField::icmp_code: return when(has_icmp, icmp_code);
-    case HeaderField::icmp_id: return icmp_id;
-    case HeaderField::icmp_sequence: return icmp_sequence;
-    case HeaderField::tcp_sequence: return when(has_tcp, tcp_sequence);
-    case HeaderField::tcp_acknowledgement: return when(has_tcp, tcp_acknowledgement);
-    case HeaderField::tcp_window: return when(has_tcp, tcp_window);
+    case HeaderField::payload_size:
+      return when(family != 0, static_cast<std::uint32_t>(payload.size()));
+    case HeaderField::ttl:
+      return when(family != 0, ttl);
+    case HeaderField::ip_id:
+      return ip_id;
+    case HeaderField::ip_proto:
+      return when(family != 0, protocol);
+    case HeaderField::tos:
+      return when(family != 0, tos);
+    case HeaderField::fragment_offset:
+      return when(family != 0, fragment_offset);
+    case HeaderField::icmp_type:
+      return when(has_icmp, icmp_type);
+    case HeaderField::icmp_code:
+      return when(has_icmp, icmp_code);
+    case HeaderField::icmp_id:
+      return icmp_id;
+    case HeaderField::icmp_sequence:
+      return icmp_sequence;
+    case HeaderField::tcp_sequence:
+      return when(has_tcp, tcp_sequence);
+    case HeaderField::tcp_acknowledgement:
+      return when(has_tcp, tcp_acknowledgement);
+    case HeaderField::tcp_window:
+      return when(has_tcp, tcp_window);
   }
   return std::nullopt;
 }

@@ -9,40 +9,9 @@
 
 #include "match/automaton/pattern.h"
 #include "match/confirm/payload_search.h"
+#include "match/rules/check_facts.h"
 
 namespace sluice::match {
-namespace {
-
-Buffer buffer_of(const Check& check) {
-  return std::visit(
-      [](const auto& one) {
-        if constexpr (requires { one.number; }) {
-          return one.number.buffer;
-        } else {
-          return one.buffer;
-        }
-      },
-      check);
-}
-
-bool is_relative(const Check& check) {
-  return std::visit(
-      [](const auto& one) {
-        if constexpr (requires { one.number; }) {
-          return one.number.relative;
-        } else if constexpr (requires { one.place; }) {
-          return one.place.relative;
-        } else if constexpr (requires { one.relative; }) {
-          return one.relative;
-        } else {
-          return false;
-        }
-      },
-      check);
-}
-
-}  // namespace
-
 PayloadMatcher::Scratch::Scratch()
     : found_(pcre2_match_data_create(1, nullptr)),
       limited_(pcre2_match_context_create(nullptr)),

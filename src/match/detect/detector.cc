@@ -5,6 +5,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "match/rules/check_facts.h"
 #include "match/rules/fast_pattern.h"
 
 namespace sluice::match {
@@ -25,7 +26,69 @@ unsigned order_of(Action action) {
   return 4;
 }
 
+Point point_of(Buffer buffer) {
+  switch (buffer) {
+    case Buffer::http_uri:
+    case Buffer::http_raw_uri:
+    case Buffer::http_method:
+    case Buffer::http_request_line:
+      return Point::request_line;
+    case Buffer::http_user_agent:
+    case Buffer::http_host:
+    case Buffer::http_raw_host:
+    case Buffer::http_referer:
+    case Buffer::http_accept:
+    case Buffer::http_accept_enc:
+    case Buffer::http_accept_lang:
+      return Point::request_headers;
+    case Buffer::http_request_body:
+      return Point::request_body;
+    case Buffer::http_stat_code:
+    case Buffer::http_stat_msg:
+    case Buffer::http_location:
+    case Buffer::http_server:
+    case Buffer::http_response_line:
+      return Point::response_headers;
+    case Buffer::http_response_body:
+    case Buffer::file_data:
+      return Point::response_body;
+    default:
+      return Point::packet;
+  }
+}
+
+// Of the buffers that both messages have.
+bool is_of_either_message(Buffer buffer) {
+  switch (buffer) {
+    case Buffer::http_header:
+    case Buffer::http_raw_header:
+    case Buffer::http_cookie:
+    case Buffer::http_connection:
+    case Buffer::http_content_type:
+    case Buffer::http_content_len:
+    case Buffer::http_protocol:
+    case Buffer::http_start:
+    case Buffer::http_header_names:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
+
+Point point_of(const Rule& rule) {
+  Point last = Point::packet;
+  bool either = false;
+  for (const Check& check : rule.checks) {
+    last = std::max(last, point_of(buffer_of(check)));
+    either |= is_of_either_message(buffer_of(check));
+  }
+  if (!either) return last;
+  const Point headers =
+      rule.flow.direction == FlowDirection::to_client ? Point::response_headers : Point::request_headers;
+  return std::max(last, headers);
+}
 
 Expected<std::unique_ptr<Detector>> Detector::make(RuleSet rules) {
   TrafficClasses classes(rules.rules);
@@ -65,35 +128,39 @@ Expected<void> Detector::compile_flowbits(const Rule& rule, Compiled& compiled) 
       if (at >= max_flowbits) {
         return make_error("flowbits: the rules name more than " + std::to_string(max_flowbits) + " of them");
       }
-      made.mask.set(at);
+      set_bit(made.mask, at);
     }
     const bool asks = bits.operation == Flowbits::Operation::isset || bits.operation == Flowbits::Operation::isnotset;
-    (asks ? compiled.conditions : compiled.changes).push_back(std::move(made));
+    (asks ? compiled.conditions : compiled.changes).push_back(made);
   }
   return {};
 }
 
 void Detector::collect_patterns() {
-  without_pattern_.resize(max_classes);
-  std::map<std::pair<std::string, bool>, std::uint32_t> known;
+  std::array<std::map<std::pair<std::string, bool>, std::uint32_t>, point_count> known;
+  for (Group& one : groups_) one.without_pattern.resize(max_classes);
   for (std::uint32_t rank = 0; rank < ranked_.size(); ++rank) {
     const Rule& rule = set_.rules[ranked_[rank].rule];
+    const Point point = point_of(rule);
+    Group& of = groups_[static_cast<std::size_t>(point)];
     const ClassMask classes = classes_.classes_of(rule);
-    const auto best = best_pattern(rule);
+    auto best = best_pattern(rule);
+    // Of a rule that looks at HTTP, what it looks for beside that in the payload is confirmed, not searched for.
+    if (best && point != Point::packet && best->buffer == Buffer::payload) best.reset();
     if (!best) {
       for (unsigned c = 0; c < max_classes; ++c) {
-        if ((classes >> c & 1) != 0) without_pattern_[c].push_back(rank);
+        if ((classes >> c & 1) != 0) of.without_pattern[c].push_back(rank);
       }
       continue;
     }
-    const auto [at, is_new] =
-        known.try_emplace({std::string(best->bytes), best->nocase}, static_cast<std::uint32_t>(patterns_.size()));
+    const auto [at, is_new] = known[static_cast<std::size_t>(point)].try_emplace(
+        {std::string(best->bytes), best->nocase}, static_cast<std::uint32_t>(of.patterns.size()));
     if (is_new) {
-      patterns_.push_back({at->first.first, best->nocase, 0});
-      ranks_of_pattern_.emplace_back();
+      of.patterns.push_back({at->first.first, best->nocase, 0});
+      of.ranks_of_pattern.emplace_back();
     }
-    patterns_[at->second].classes |= classes;
-    ranks_of_pattern_[at->second].push_back(rank);
+    of.patterns[at->second].classes |= classes;
+    of.ranks_of_pattern[at->second].push_back(rank);
   }
 }
 
@@ -112,40 +179,44 @@ void Detector::add(std::uint32_t rank, Scratch& scratch) const {
 bool Detector::conditions_hold(const Compiled& compiled, const FlowBits* bits) {
   return std::all_of(compiled.conditions.begin(), compiled.conditions.end(), [&](const Compiled::Bits& one) {
     if (bits == nullptr) return false;
-    const FlowBits there = *bits & one.mask;
-    if (one.operation == Flowbits::Operation::isset) return one.any ? there.any() : there == one.mask;
-    return one.any ? there != one.mask : there.none();
+    if (one.operation == Flowbits::Operation::isset) {
+      return one.any ? has_any(*bits, one.mask) : has_all(*bits, one.mask);
+    }
+    return one.any ? !has_all(*bits, one.mask) : !has_any(*bits, one.mask);
   });
 }
 
 void Detector::change(const Compiled& compiled, FlowBits* bits) {
   if (bits == nullptr) return;
   for (const Compiled::Bits& one : compiled.changes) {
-    switch (one.operation) {
-      case Flowbits::Operation::set:
-        *bits |= one.mask;
-        break;
-      case Flowbits::Operation::unset:
-        *bits &= ~one.mask;
-        break;
-      case Flowbits::Operation::toggle:
-        *bits ^= one.mask;
-        break;
-      default:
-        break;
+    for (std::size_t i = 0; i < bits->size(); ++i) {
+      std::uint64_t& word = (*bits)[i];
+      switch (one.operation) {
+        case Flowbits::Operation::set:
+          word |= one.mask[i];
+          break;
+        case Flowbits::Operation::unset:
+          word &= ~one.mask[i];
+          break;
+        case Flowbits::Operation::toggle:
+          word ^= one.mask[i];
+          break;
+        default:
+          break;
+      }
     }
   }
 }
 
-Detector::Outcome Detector::inspect(const PacketFacts& packet, const FlowFacts& flow, FlowBits* bits,
+Detector::Outcome Detector::inspect(Point point, const PacketFacts& packet, const FlowFacts& flow, FlowBits* bits,
                                     const Buffers& buffers, std::span<const std::uint32_t> found, std::uint32_t budget,
                                     Scratch& scratch, std::vector<std::uint32_t>& matched) const {
   Outcome outcome;
   scratch.ranks_.clear();
   for (const std::uint32_t pattern : found) {
-    for (const std::uint32_t rank : ranks_of_pattern_[pattern]) add(rank, scratch);
+    for (const std::uint32_t rank : group(point).ranks_of_pattern[pattern]) add(rank, scratch);
   }
-  for (const std::uint32_t rank : without_pattern_[classes_.class_of(packet)]) add(rank, scratch);
+  for (const std::uint32_t rank : group(point).without_pattern[classes_.class_of(packet)]) add(rank, scratch);
   for (const std::uint32_t rank : scratch.ranks_) scratch.seen_[rank / 64] = 0;
   std::sort(scratch.ranks_.begin(), scratch.ranks_.end());
   bool weighed = false;

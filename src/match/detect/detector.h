@@ -1,8 +1,12 @@
 // Which rules a packet satisfies: takes what a multi-pattern matcher has found in its payload, and confirms the rest.
 //
 //     auto detector = Detector::make(std::move(rule_set));          // once, seconds for 20,000 rules
-//     matcher over detector->patterns(), told the packet's class    // GpuMatcher or CpuMatcher
-//     detector->inspect(packet, flow, buffers, found, scratch, matched);
+//     matcher over detector->patterns(point), told the packet's class    // GpuMatcher or CpuMatcher
+//     detector->inspect(point, packet, flow, buffers, found, scratch, matched);
+//
+// Each rule is inspected at one point: where the last of what it looks at is known. A rule without payload checks, or
+// with checks of the payload only, at a packet (or piece of a stream); one that looks at HTTP where the last of its
+// buffers is whole. So no rule is tried twice for the same thing.
 //
 // A rule is a candidate when its best pattern was found, or when it has none and its header may admit the packet's
 // class. Candidates are confirmed in the order in which Suricata treats rules: pass, drop, reject, alert; of one action
@@ -15,6 +19,7 @@
 // JIT code for.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -31,15 +36,30 @@
 
 namespace sluice::match {
 
+enum class Point : std::uint8_t {
+  packet,
+  request_line,
+  request_headers,
+  request_body,
+  response_headers,
+  response_body
+};
+inline constexpr std::size_t point_count = 6;
+
+// Where the last of the buffers that a rule's checks look at is whole.
+Point point_of(const Rule& rule);
+
 class Detector {
  public:
   // An Error names what of which rule cannot be compiled, or that the rules name too many flowbits.
   static Expected<std::unique_ptr<Detector>> make(RuleSet rules);
 
   const RuleSet& rules() const { return set_; }
+  bool uses_flowbits() const { return !bit_names_.empty(); }
   const TrafficClasses& classes() const { return classes_; }
-  // What is to be looked for in payloads; equal ones of several rules are one.
-  std::span<const Pattern> patterns() const { return patterns_; }
+  // What is to be looked for: at Point::packet in payloads, at the others in every buffer that is whole there. Equal
+  // ones of several rules are one.
+  std::span<const Pattern> patterns(Point point) const { return group(point).patterns; }
 
   class Scratch {
    public:
@@ -60,7 +80,7 @@ class Detector {
   // `found`: patterns (by index), in any order, more than once or not. `matched`: rules (by index into rules().rules)
   // that hold are appended, in the order of treatment; noalert ones too. `bits`: of the packet's flow; null: it has
   // none, and rules that ask for one do not hold.
-  Outcome inspect(const PacketFacts& packet, const FlowFacts& flow, FlowBits* bits, const Buffers& buffers,
+  Outcome inspect(Point point, const PacketFacts& packet, const FlowFacts& flow, FlowBits* bits, const Buffers& buffers,
                   std::span<const std::uint32_t> found, std::uint32_t budget, Scratch& scratch,
                   std::vector<std::uint32_t>& matched) const;
 
@@ -71,13 +91,20 @@ class Detector {
     struct Bits {
       Flowbits::Operation operation;
       bool any;
-      FlowBits mask;
+      FlowBits mask{};
     };
     std::vector<Bits> conditions, changes;
   };
   Detector(RuleSet set, TrafficClasses classes) : set_(std::move(set)), classes_(std::move(classes)) {}
   Expected<void> compile();
   Expected<void> compile_flowbits(const Rule& rule, Compiled& compiled);
+  // Rules of a point, by pattern.
+  struct Group {
+    std::vector<Pattern> patterns;
+    std::vector<std::vector<std::uint32_t>> ranks_of_pattern;
+    std::vector<std::vector<std::uint32_t>> without_pattern;  // ranks, by class
+  };
+  const Group& group(Point point) const { return groups_[static_cast<std::size_t>(point)]; }
   void collect_patterns();
   static bool conditions_hold(const Compiled& compiled, const FlowBits* bits);
   static void change(const Compiled& compiled, FlowBits* bits);
@@ -86,9 +113,7 @@ class Detector {
   RuleSet set_;
   TrafficClasses classes_;
   std::vector<Compiled> ranked_;  // in the order of treatment
-  std::vector<Pattern> patterns_;
-  std::vector<std::vector<std::uint32_t>> ranks_of_pattern_;
-  std::vector<std::vector<std::uint32_t>> without_pattern_;  // ranks, by class
+  std::array<Group, point_count> groups_;
   std::vector<std::string> bit_names_;
 };
 

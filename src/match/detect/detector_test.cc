@@ -23,7 +23,7 @@ class DetectorTest : public testing::Test {
     auto made = Detector::make(std::move(*set));
     ASSERT_TRUE(made) << made.error().message;
     detector_ = std::move(*made);
-    matcher_ = std::move(CpuMatcher::create(detector_->patterns()).value());
+    matcher_ = std::move(CpuMatcher::create(detector_->patterns(Point::packet)).value());
   }
 
   // The sids that hold.
@@ -31,14 +31,14 @@ class DetectorTest : public testing::Test {
     const Bytes frame = builder.build();
     const PacketFacts facts = facts_of({reinterpret_cast<const char*>(frame.data()), frame.size()});
     CpuMatcher::Scratch matching(*matcher_);
-    std::vector<std::uint32_t> found(detector_->patterns().size());
+    std::vector<std::uint32_t> found(detector_->patterns(Point::packet).size());
     found.resize(
         matcher_->match(matching, facts.payload, detector_->classes().class_of(facts), found.data(), found.size()));
     Buffers buffers;
     buffers.set(Buffer::payload, facts.payload);
     Detector::Scratch scratch(*detector_);
     std::vector<std::uint32_t> matched, out;
-    outcome_ = detector_->inspect(facts, {}, bits, buffers, found, budget, scratch, matched);
+    outcome_ = detector_->inspect(Point::packet, facts, {}, bits, buffers, found, budget, scratch, matched);
     for (const std::uint32_t rule : matched) out.push_back(detector_->rules().rules[rule].sid);
     return out;
   }
@@ -89,7 +89,7 @@ TEST_F(DetectorTest, flowbits_are_set_by_one_packet_and_asked_by_the_next) {
   use("alert tcp any any -> any any (content:\"one\"; flowbits:set,a; flowbits:noalert; sid:1;)\n"
       "alert tcp any any -> any any (content:\"two\"; flowbits:isset,a; sid:2;)\n"
       "alert tcp any any -> any any (content:\"two\"; flowbits:isnotset,a; sid:3;)\n");
-  FlowBits bits;
+  FlowBits bits{};
   EXPECT_THAT(sids(tcp(1, 2, "two"), &bits), testing::ElementsAre(3));
   EXPECT_THAT(sids(tcp(1, 2, "one"), &bits), testing::ElementsAre(1));
   EXPECT_THAT(sids(tcp(1, 2, "two"), &bits), testing::ElementsAre(2));
@@ -105,6 +105,21 @@ TEST_F(DetectorTest, what_the_budget_leaves_is_told) {
   EXPECT_EQ(outcome_.left, 5u);
   EXPECT_EQ(sids(tcp(1, 2, "x"), nullptr, 9).size(), 9u);
   EXPECT_EQ(outcome_.left, 0u);
+}
+
+TEST_F(DetectorTest, a_rule_is_inspected_where_the_last_of_its_buffers_is_whole) {
+  const auto point = [](const std::string& options, const std::string& flow = "") {
+    return point_of(read_rule("alert tcp any any -> any any (" + flow + options + " sid:1;)").value());
+  };
+  EXPECT_EQ(point(""), Point::packet);
+  EXPECT_EQ(point("content:\"a\";"), Point::packet);
+  EXPECT_EQ(point("content:\"a\"; content:\"b\"; http_uri;"), Point::request_line);
+  EXPECT_EQ(point("content:\"a\"; http_uri; content:\"b\"; http_cookie;"), Point::request_headers);
+  EXPECT_EQ(point("content:\"a\"; http_uri; content:\"b\"; http_client_body;"), Point::request_body);
+  EXPECT_EQ(point("content:\"a\"; http_header;"), Point::request_headers);
+  EXPECT_EQ(point("content:\"a\"; http_header;", "flow:to_client; "), Point::response_headers);
+  EXPECT_EQ(point("content:\"a\"; http_stat_code;"), Point::response_headers);
+  EXPECT_EQ(point("file_data; content:\"a\";"), Point::response_body);
 }
 
 TEST_F(DetectorTest, an_admitted_packet_is_of_a_class_of_its_rule) {

@@ -1,0 +1,76 @@
+// The contract of a function that looks at frames on their way to the one that forwards them, and says which may go on:
+// a classifier, an inspector. A chain is any number of stages and, last, a Function that forwards (function/chain/).
+//
+// A stage lives in its own folder under src/function/ and registers itself with one line, as a Function does:
+//     const bool registered = engine::register_function({.name = "acl", .text = "...", .make_stage = make_acl});
+//
+// Its memory for a batch is an area of its own in the batch's pinned `extra`: bytes_per_frame() for each frame that
+// fits, 64-byte aligned, laid out by the stage, device-visible. What a chain before it drops in collect() is never
+// described; everything that is in the batch is.
+//
+// Calls, by thread, as of Function:
+//   the control thread, before lanes start:               prepare, attach
+//   lane threads (many at once, each with its own Batch): describe, compute, judge
+//   the device's worker thread:                           begin_cycle, launch, device_ready
+//   a thread that reloads, while all others go on:        reload
+// A batch is described once, launched or computed (again, after a device that failed), then judged once, frame by frame
+// in order. No call on the packet path allocates, locks, throws, or makes a system call.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "base/error.h"
+#include "engine/batch.h"
+#include "packet/reason.h"
+
+namespace sluice::device {
+class Gpu;
+class GpuStream;
+}  // namespace sluice::device
+
+namespace sluice::engine {
+
+struct DevicePlan;
+
+class Stage {
+ public:
+  virtual ~Stage() = default;
+
+  virtual std::uint32_t bytes_per_frame() const { return 0; }
+
+  // Once, before attach: allocates and loads tables, for this many lanes (Batch::lane is below that).
+  virtual Expected<void> prepare(std::uint32_t /*lanes*/) { return {}; }
+  virtual Expected<void> attach(device::Gpu& gpu, const DevicePlan& plan) = 0;
+
+  // Frames [first, batch.count) have been appended: writes what the device needs of them to the area. Their first bytes
+  // are in cache.
+  virtual void describe(const Batch& batch, std::byte* area, std::uint32_t first) = 0;
+
+  // Enqueues the batch's work; when the stream has passed it, the results are in the area.
+  virtual Expected<void> launch(const Batch& batch, std::byte* area, device::GpuStream& stream) = 0;
+  // The same result for frames [first, first + count) on this CPU core.
+  virtual void compute(const Batch& batch, std::byte* area, std::uint32_t first, std::uint32_t count) = 0;
+  // The zero-load mode's stand-in for the device: results with which judge() lets every frame go on.
+  virtual void stand_in(const Batch& batch, std::byte* area) = 0;
+
+  // no_reason: frame i may go on; else why it is dropped. `tsc`: now.
+  virtual packet::Reason judge(const Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) = 0;
+
+  virtual bool device_ready() { return true; }
+  virtual Expected<void> begin_cycle(device::GpuStream& /*stream*/) { return {}; }
+
+  // What a reload would bring, worked out in full: commit() cannot fail. An Error leaves everything as it was, as does
+  // a Change that is not committed.
+  struct Change {
+    std::string text;  // a sentence on what is in force then
+    std::function<void()> commit;
+  };
+  virtual Expected<Change> reload(const Stage& /*fresh*/) {
+    return make_error("this function has nothing that can change while it runs: restart the gateway");
+  }
+};
+
+}  // namespace sluice::engine

@@ -1,0 +1,79 @@
+// A growing run of bytes in a lane's BlockPool: contiguous, doubled when it is full, bounded by its caller.
+//
+// Thread-safety: none, one lane. Views into it hold until the next append() or clear().
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "flow/block_pool.h"
+
+namespace sluice::flow {
+
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  // All of `bytes`, or false and nothing: the pool has no block that is large enough.
+  bool append(BlockPool& pool, std::string_view bytes) {
+    if (bytes.empty()) {
+      return true;
+    }
+    if ((data_ == nullptr || size_ + bytes.size() > capacity_) && !grow(pool, size_ + bytes.size())) {
+      return false;
+    }
+    std::memcpy(data_ + size_, bytes.data(), bytes.size());
+    size_ += static_cast<std::uint32_t>(bytes.size());
+    return true;
+  }
+  // Gives the memory back.
+  void clear(BlockPool& pool) {
+    pool.give(data_);
+    data_ = nullptr;
+    size_ = capacity_ = 0;
+  }
+  // Forgets the first `count` bytes, and gives the memory back when none are left.
+  void drop_front(BlockPool& pool, std::size_t count) {
+    if (count >= size_) {
+      clear(pool);
+      return;
+    }
+    std::memmove(data_, data_ + count, size_ - count);
+    size_ -= static_cast<std::uint32_t>(count);
+  }
+  void cut(std::size_t size) { size_ = std::min(size_, static_cast<std::uint32_t>(size)); }
+
+  std::uint8_t* data() { return data_; }
+  std::size_t size() const { return size_; }
+  std::size_t capacity() const { return capacity_; }
+  std::string_view view() const { return {reinterpret_cast<const char*>(data_), size_}; }
+  // What there is of it.
+  std::string_view view(std::size_t at, std::size_t length) const {
+    return view().substr(std::min<std::size_t>(at, size_), length);
+  }
+
+ private:
+  bool grow(BlockPool& pool, std::size_t wanted) {
+    std::uint8_t* const larger = pool.take(wanted);
+    if (larger == nullptr) {
+      return false;
+    }
+    if (data_ != nullptr) {
+      std::memcpy(larger, data_, size_);
+    }
+    pool.give(data_);
+    data_ = larger;
+    capacity_ = static_cast<std::uint32_t>(BlockPool::block_size(wanted));
+    return true;
+  }
+
+  std::uint8_t* data_ = nullptr;
+  std::uint32_t size_ = 0;
+  std::uint32_t capacity_ = 0;
+};
+
+}  // namespace sluice::flow

@@ -1,0 +1,150 @@
+#include "flow/conversations.h"
+
+#include "packet/headers.h"
+
+namespace sluice::flow {
+namespace {
+
+StreamSettings with_midstream(StreamSettings settings, bool midstream) {
+  settings.midstream = midstream;
+  return settings;
+}
+
+}  // namespace
+
+Conversations::Conversations(const ConversationSettings& settings, ConversationSink& sink)
+    : sink_(sink),
+      table_(settings.flows, this),
+      stream_pool_(settings.stream_bytes),
+      http_pool_(settings.http_bytes),
+      reassembler_(with_midstream(settings.streams, settings.flows.midstream), stream_pool_),
+      parser_(settings.http, http_pool_, settings.http_connections, settings.http_transactions, *this),
+      extras_(settings.extras) {
+  for (std::uint32_t i = settings.extras; i-- > 0;) {
+    extras_[i].next = free_extra_;
+    free_extra_ = i;
+  }
+}
+
+Conversations::~Conversations() {
+  table_.flush();
+}
+
+std::uint64_t Conversations::memory_bytes() const {
+  return FlowTable::memory_bytes(table_.capacity()) + stream_pool_.memory_bytes() + http_pool_.memory_bytes() +
+         parser_.memory_bytes() + extras_.size() * sizeof(Extra);
+}
+
+Seen Conversations::packet(const Packet& packet, std::uint32_t hash, Milliseconds now) {
+  Seen seen;
+  seen.flow = table_.find_or_make(packet, hash, now, seen.direction);
+  if (seen.flow == nullptr) {
+    return seen;
+  }
+  seen.check = table_.track(*seen.flow, seen.direction, packet, now);
+  if (packet.protocol != packet::protocol_tcp || packet.fragment || seen.check != TcpCheck::good) {
+    return seen;
+  }
+  Extra* const extra = packet.payload.empty() ? extra_if_any(*seen.flow) : extra_of(*seen.flow);
+  if (extra == nullptr) {
+    return seen;
+  }
+  flow_ = seen.flow;
+  extra_ = extra;
+  reassembler_.feed(extra->stream, seen.direction, packet, *this);
+  if (extra->http != nullptr && extra->http_stopped != http::StopReason::none) {
+    close_http(*extra);
+  }
+  return seen;
+}
+
+Extra* Conversations::extra_of(Flow& flow) {
+  if (flow.extra != no_index) {
+    return &extras_[flow.extra];
+  }
+  if (free_extra_ == no_index) {
+    ++extras_refused_;
+    return nullptr;
+  }
+  flow.extra = free_extra_;
+  Extra& extra = extras_[free_extra_];
+  free_extra_ = extra.next;
+  ++extras_in_use_;
+  extra.flow = table_.index_of(flow);
+  if (flow.protocol == packet::protocol_tcp && !flow.has(FlowFlag::midstream)) {
+    // The handshake was tracked before there was a stream: it begins behind the SYNs.
+    reassembler_.begin(extra.stream, Direction::to_server, flow.initial[0] + 1);
+    if (flow.state != FlowState::fresh) {
+      reassembler_.begin(extra.stream, Direction::to_client, flow.initial[1] + 1);
+    }
+  }
+  return &extra;
+}
+
+void Conversations::flow_ended(Flow& flow, FlowEndReason reason) {
+  if (flow.extra == no_index) {
+    sink_.flow_ended(flow, nullptr, reason);
+    return;
+  }
+  Extra& extra = extras_[flow.extra];
+  flow_ = &flow;
+  extra_ = &extra;
+  reassembler_.finish(extra.stream, *this);
+  close_http(extra);
+  sink_.flow_ended(flow, &extra, reason);
+  reassembler_.release(extra.stream);
+  const std::uint32_t index = flow.extra;
+  extra = Extra{};
+  extra.next = free_extra_;
+  free_extra_ = index;
+  flow.extra = no_index;
+  --extras_in_use_;
+}
+
+void Conversations::close_http(Extra& extra) {
+  parser_.close(extra.http);
+  extra.http = nullptr;
+}
+
+void Conversations::data(Direction direction, const StreamData& data) {
+  sink_.stream_data(*flow_, *extra_, direction, data);
+  if (extra_->http_stopped != http::StopReason::none) {
+    return;
+  }
+  if (extra_->http == nullptr) {
+    extra_->http = parser_.open();
+    if (extra_->http == nullptr) {
+      extra_->http_stopped = http::StopReason::no_memory;
+      sink_.http_stopped(*flow_, *extra_, extra_->http_stopped);
+      return;
+    }
+    extra_->http->user = extra_;
+  }
+  parser_.data(*extra_->http, direction, data.fresh);
+}
+
+void Conversations::gap(Direction direction, std::uint64_t bytes) {
+  sink_.stream_gap(*flow_, *extra_, direction, bytes);
+  if (extra_->http != nullptr) {
+    parser_.gap(*extra_->http, direction, bytes);
+  }
+}
+
+void Conversations::closed(Direction direction) {
+  if (extra_->http != nullptr) {
+    parser_.closed(*extra_->http, direction);
+  }
+}
+
+void Conversations::transaction(http::Connection& connection, http::Event event, http::Transaction& transaction) {
+  Extra& extra = *static_cast<Extra*>(connection.user);
+  sink_.http(table_.at(extra.flow), extra, event, transaction);
+}
+
+void Conversations::stopped(http::Connection& connection, http::StopReason reason) {
+  Extra& extra = *static_cast<Extra*>(connection.user);
+  extra.http_stopped = reason;
+  sink_.http_stopped(table_.at(extra.flow), extra, reason);
+}
+
+}  // namespace sluice::flow

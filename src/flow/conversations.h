@@ -1,0 +1,124 @@
+// One lane's conversations, whole: the flow table, TCP streams and HTTP put together, as a rule engine uses them.
+//
+//   Conversations conversations(settings, sink);
+//   const Seen seen = conversations.packet(packet, now);   // events come to the sink from within
+//   if (seen.flow != nullptr && seen.flow->established() && seen.direction == Direction::to_server) ...
+//
+// A TCP flow gets an Extra with its first byte of data (or by extra_of(), for flow bits of any flow), from a fixed
+// number; without one it is tracked, but not reassembled (`extras_refused`). Each TCP stream is looked at as HTTP until
+// its parser stops.
+//
+// Memory is taken in the constructor, and is what memory_bytes() says. Thread-safety: none, one lane. The sink may not
+// call back.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "flow/block_pool.h"
+#include "flow/flow_table.h"
+#include "flow/http/connection.h"
+#include "flow/tcp_stream.h"
+
+namespace sluice::flow {
+
+// What only some flows need.
+struct Extra {
+  static constexpr unsigned bit_count = 512;
+
+  bool bit(unsigned number) const { return (bits[number / 64] >> number % 64 & 1U) != 0; }  // number < bit_count
+  void set_bit(unsigned number, bool value) {
+    const std::uint64_t mask = std::uint64_t{1} << number % 64;
+    bits[number / 64] = value ? bits[number / 64] | mask : bits[number / 64] & ~mask;
+  }
+
+  std::array<std::uint64_t, bit_count / 64> bits{};  // a rule engine's flowbits
+  TcpStream stream;
+  http::Connection* http = nullptr;
+  http::StopReason http_stopped = http::StopReason::none;
+  std::uint32_t flow = no_index;
+  std::uint32_t next = no_index;  // free list
+};
+
+// What a rule engine hears. Views hold during the call; HTTP ones as http/message.h says.
+class ConversationSink {
+ public:
+  virtual void stream_data(Flow& flow, Extra& extra, Direction direction, const StreamData& data) = 0;
+  virtual void stream_gap(Flow& flow, Extra& extra, Direction direction, std::uint64_t bytes) = 0;
+  virtual void http(Flow& flow, Extra& extra, http::Event event, http::Transaction& transaction) = 0;
+  virtual void http_stopped(Flow& flow, Extra& extra, http::StopReason reason) = 0;
+  // Streams and transactions have ended; `extra` may be nullptr.
+  virtual void flow_ended(Flow& flow, Extra* extra, FlowEndReason reason) = 0;
+
+ protected:
+  ~ConversationSink() = default;
+};
+
+struct ConversationSettings {
+  FlowSettings flows;
+  StreamSettings streams;  // its `midstream` is taken from `flows`
+  http::Settings http;
+  std::uint32_t extras = 1U << 16;
+  std::uint32_t http_connections = 1U << 14;
+  std::uint32_t http_transactions = 1U << 15;
+  std::uint64_t stream_bytes = 64U << 20;  // for segments that wait and for histories
+  std::uint64_t http_bytes = 64U << 20;    // for headers, bodies and decompression
+};
+
+struct Seen {
+  Flow* flow = nullptr;  // nullptr: refused by the table
+  Direction direction = Direction::to_server;
+  TcpCheck check = TcpCheck::good;
+};
+
+class Conversations final : private FlowEnd, private StreamSink, private http::TransactionSink {
+ public:
+  Conversations(const ConversationSettings& settings, ConversationSink& sink);
+  ~Conversations();
+  Conversations(const Conversations&) = delete;
+  Conversations& operator=(const Conversations&) = delete;
+
+  Seen packet(const Packet& packet, Milliseconds now) { return this->packet(packet, table_.hash(packet), now); }
+  Seen packet(const Packet& packet, std::uint32_t hash, Milliseconds now);
+  // The flow's, made if it has none; nullptr: all are in use, counted.
+  Extra* extra_of(Flow& flow);
+  Extra* extra_if_any(const Flow& flow) { return flow.extra == no_index ? nullptr : &extras_[flow.extra]; }
+
+  FlowTable& table() { return table_; }
+  // Ends all flows: at the end of a capture.
+  void flush() { table_.flush(); }
+
+  const StreamCounters& stream_counters() const { return reassembler_.counters(); }
+  const http::Counters& http_counters() const { return parser_.counters(); }
+  std::uint64_t extras_refused() const { return extras_refused_; }
+  std::uint32_t extras_in_use() const { return extras_in_use_; }
+  std::uint64_t memory_bytes() const;
+  const BlockPool& stream_pool() const { return stream_pool_; }
+  const BlockPool& http_pool() const { return http_pool_; }
+
+ private:
+  void flow_ended(Flow& flow, FlowEndReason reason) override;
+  void data(Direction direction, const StreamData& data) override;
+  void gap(Direction direction, std::uint64_t bytes) override;
+  void closed(Direction direction) override;
+  void transaction(http::Connection& connection, http::Event event, http::Transaction& transaction) override;
+  void stopped(http::Connection& connection, http::StopReason reason) override;
+  void close_http(Extra& extra);
+
+  ConversationSink& sink_;
+  FlowTable table_;
+  BlockPool stream_pool_;
+  BlockPool http_pool_;
+  Reassembler reassembler_;
+  http::Parser parser_;
+  std::vector<Extra> extras_;
+  std::uint32_t free_extra_ = no_index;
+  std::uint32_t extras_in_use_ = 0;
+  std::uint64_t extras_refused_ = 0;
+  Flow* flow_ = nullptr;  // whose stream is being fed
+  Extra* extra_ = nullptr;
+};
+
+}  // namespace sluice::flow

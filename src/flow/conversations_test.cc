@@ -1,0 +1,167 @@
+#include "flow/conversations.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "flow/recorder.h"
+
+namespace sluice::flow {
+namespace {
+
+using test::tcp;
+constexpr Direction up = Direction::to_server;
+constexpr Direction down = Direction::to_client;
+
+ConversationSettings small() {
+  ConversationSettings settings;
+  settings.flows.capacity = 64;
+  settings.flows.seed = 1;
+  settings.extras = settings.http_connections = settings.http_transactions = 8;
+  settings.stream_bytes = settings.http_bytes = 1U << 20;
+  return settings;
+}
+
+// One whole conversation: handshake, a request, an answer, both FINs.
+void converse(Conversations& conversations, std::uint32_t client, const std::string& request, const std::string& answer,
+              Milliseconds now, bool ends = true) {
+  const auto sent = static_cast<std::uint32_t>(request.size());
+  const auto got = static_cast<std::uint32_t>(answer.size());
+  const auto send = [&](Direction direction, std::uint8_t flags, std::uint32_t sequence, std::uint32_t acknowledgment,
+                        std::string_view payload = {}) {
+    conversations.packet(tcp(client, 1000, direction, flags, sequence, acknowledgment, payload), now);
+  };
+  send(up, tcp_syn, 100, 0);
+  send(down, tcp_syn | tcp_ack, 500, 101);
+  send(up, tcp_ack, 101, 501);
+  send(up, tcp_ack, 101, 501, request);
+  send(down, tcp_ack, 501, 101 + sent, answer);
+  if (ends) {
+    send(down, tcp_ack | tcp_fin, 501 + got, 101 + sent);
+    send(up, tcp_ack | tcp_fin, 101 + sent, 502 + got);
+  }
+}
+
+const std::string get = "GET /x HTTP/1.1\r\n\r\n";
+const std::string ok = "HTTP/1.1 200 ok\r\n\r\nbody";
+
+TEST(Conversations, FromPacketsToTransactions) {
+  test::Recorder recorder;
+  {
+    Conversations conversations(small(), recorder);
+    converse(conversations, 1, get, ok, 0);
+    ASSERT_EQ(recorder.exchanges.size(), 1U);
+    EXPECT_EQ(recorder.exchanges[0].uri, "/x");
+    EXPECT_EQ(recorder.exchanges[0].response_body, "body");
+    EXPECT_EQ(recorder.exchanges[0].events, "lhcLHBC") << "complete with the server's FIN";
+    EXPECT_EQ(recorder.bytes[0], get);
+    EXPECT_EQ(recorder.bytes[1], ok);
+    EXPECT_EQ(conversations.extras_in_use(), 1U);
+    conversations.flush();
+    EXPECT_EQ(conversations.extras_in_use(), 0U);
+    EXPECT_EQ(conversations.stream_pool().in_use(), 0U);
+    EXPECT_EQ(conversations.http_pool().in_use(), 0U);
+  }
+  EXPECT_EQ(recorder.ends, std::vector{FlowEndReason::flushed});
+}
+
+TEST(Conversations, AFlowThatIsCutOffCompletesItsTransaction) {
+  test::Recorder recorder;
+  Conversations conversations(small(), recorder);
+  converse(conversations, 1, get, ok, 0, false);
+  EXPECT_EQ(recorder.exchanges.at(0).events, "lhcLHB");
+  conversations.table().sweep(10'000'000, 64);
+  EXPECT_EQ(recorder.exchanges[0].events, "lhcLHBC");
+  EXPECT_EQ(recorder.ends, std::vector{FlowEndReason::expired});
+  EXPECT_EQ(conversations.http_pool().in_use(), 0U);
+}
+
+TEST(Conversations, AFlowWithoutAnExtraIsCountedNotReassembled) {
+  ConversationSettings settings = small();
+  settings.extras = 1;
+  test::Recorder recorder;
+  Conversations conversations(settings, recorder);
+  converse(conversations, 1, get, ok, 0);
+  converse(conversations, 2, get, ok, 0);
+  EXPECT_EQ(conversations.extras_refused(), 2U) << "two packets with data";
+  EXPECT_EQ(recorder.exchanges.size(), 1U);
+  EXPECT_EQ(conversations.table().in_use(), 2U);
+  conversations.flush();
+  converse(conversations, 2, get, ok, 0);
+  EXPECT_EQ(recorder.exchanges.size(), 2U);
+}
+
+TEST(Conversations, WithoutAnHttpConnectionTheStreamGoesOn) {
+  ConversationSettings settings = small();
+  settings.http_connections = 1;
+  test::Recorder recorder;
+  Conversations conversations(settings, recorder);
+  converse(conversations, 1, get, ok, 0);
+  converse(conversations, 2, get, ok, 0);
+  EXPECT_EQ(recorder.stops, std::vector{http::StopReason::no_memory});
+  EXPECT_EQ(recorder.bytes[1], ok + ok);
+}
+
+TEST(Conversations, OtherProtocolsGiveTheirParserBack) {
+  ConversationSettings settings = small();
+  settings.http_connections = 1;
+  test::Recorder recorder;
+  Conversations conversations(settings, recorder);
+  for (std::uint32_t i = 1; i < 6; ++i) {
+    converse(conversations, i, "\x16\x03\x01 hello", "\x16\x03\x03 hello", 0);
+  }
+  EXPECT_EQ(recorder.stops, std::vector<http::StopReason>(5, http::StopReason::not_http));
+  EXPECT_EQ(conversations.http_counters().connections, 5U);
+}
+
+TEST(Conversations, FlowBits) {
+  test::Recorder recorder;
+  Conversations conversations(small(), recorder);
+  Packet udp = tcp(1, 1000, up, 0, 0, 0);
+  udp.protocol = packet::protocol_udp;
+  const Seen seen = conversations.packet(udp, 0);
+  EXPECT_EQ(conversations.extra_if_any(*seen.flow), nullptr);
+  Extra* const extra = conversations.extra_of(*seen.flow);
+  ASSERT_NE(extra, nullptr);
+  EXPECT_EQ(conversations.extra_of(*seen.flow), extra);
+  for (const unsigned bit : {0U, 63U, 64U, 511U}) {
+    EXPECT_FALSE(extra->bit(bit));
+    extra->set_bit(bit, true);
+    EXPECT_TRUE(extra->bit(bit));
+  }
+  extra->set_bit(64, false);
+  EXPECT_FALSE(extra->bit(64));
+  EXPECT_TRUE(extra->bit(63));
+  conversations.flush();
+  const Seen again = conversations.packet(udp, 0);
+  EXPECT_FALSE(conversations.extra_of(*again.flow)->bit(63)) << "a new flow has none of the old one's";
+}
+
+// Whatever a sender does, memory stays what it was at start, and nothing that a flow held stays behind.
+TEST(Conversations, ManyConversationsLeaveNothingBehind) {
+  ConversationSettings settings = small();
+  settings.flows.midstream = true;
+  test::Recorder recorder;
+  Conversations conversations(settings, recorder);
+  const std::uint64_t memory = conversations.memory_bytes();
+  std::uint64_t random = 5;
+  for (int i = 0; i < 30'000; ++i) {
+    random = random * 6364136223846793005U + 1442695040888963407U;
+    const auto client = static_cast<std::uint32_t>(random >> 60);
+    const auto flags = static_cast<std::uint8_t>(random >> 50 & (tcp_syn | tcp_ack | tcp_fin));
+    const std::string_view text = std::string_view(get).substr(0, random >> 45 & 15);
+    const Direction direction = (random >> 44 & 1) != 0 ? up : down;
+    const auto sequence = static_cast<std::uint32_t>(random >> 32 & 0xff);
+    conversations.packet(tcp(client, 1000, direction, (random >> 30 & 63) == 0 ? tcp_rst : flags, sequence, 50, text),
+                         static_cast<Milliseconds>(i));
+  }
+  EXPECT_EQ(conversations.memory_bytes(), memory);
+  EXPECT_GT(recorder.ends.size(), 100U);
+  conversations.flush();
+  EXPECT_EQ(conversations.extras_in_use(), 0U);
+  EXPECT_EQ(conversations.stream_pool().in_use(), 0U);
+  EXPECT_EQ(conversations.http_pool().in_use(), 0U);
+}
+
+}  // namespace
+}  // namespace sluice::flow

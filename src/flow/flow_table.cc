@@ -1,0 +1,407 @@
+#include "flow/flow_table.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <new>
+#include <random>
+
+#include "flow/tcp_track.h"
+#include "packet/flow_hash.h"
+#include "packet/headers.h"
+
+namespace sluice::flow {
+namespace {
+
+constexpr std::size_t huge_page = std::size_t{2} << 20;
+constexpr std::uint8_t free_family = 0;  // of a place without a flow
+
+std::uint32_t bucket_count(std::uint32_t capacity) {
+  return std::bit_ceil(std::max<std::uint32_t>(capacity / 4, 2));
+}
+
+std::uint64_t random_seed() {
+  std::random_device device;
+  return std::uint64_t{device()} << 32 | device();
+}
+
+std::uint64_t end_word(const std::array<std::uint8_t, 16>& address, std::uint16_t port, std::uint64_t seed) {
+  std::uint64_t words[2];
+  std::memcpy(words, address.data(), sizeof words);
+  return packet::detail::multiply_fold(words[0] ^ seed, words[1] ^ (seed << 32 | port) ^ 0x589965cc75374cc3U);
+}
+
+}  // namespace
+
+FlowTable::FlowTable(const FlowSettings& settings, FlowEnd* end)
+    : settings_(settings), end_(end), bucket_mask_(bucket_count(settings.capacity) - 1) {
+  settings_.capacity = std::max(settings_.capacity, 1U);
+  if (settings_.seed == 0) {
+    settings_.seed = random_seed();
+  }
+  flows_.reset(static_cast<Flow*>(reserve(std::size_t{settings_.capacity} * sizeof(Flow))));
+  buckets_.reset(static_cast<Bucket*>(reserve((bucket_mask_ + std::size_t{1}) * sizeof(Bucket))));
+  std::fill_n(buckets_.get(), bucket_mask_ + std::size_t{1}, Bucket{});
+  for (std::uint32_t i = settings_.capacity; i-- > 0;) {
+    flows_[i] = Flow{};  // touches the memory: it is there from the start
+    flows_[i].next = free_;
+    free_ = i;
+  }
+}
+
+FlowTable::~FlowTable() = default;
+
+void* FlowTable::reserve(std::size_t bytes) {
+  void* const memory = ::operator new[](bytes, std::align_val_t{huge_page});
+  madvise(memory, bytes / huge_page * huge_page, MADV_HUGEPAGE);  // speed only: without it, small pages
+  return memory;
+}
+
+void FlowTable::Release::operator()(void* memory) const {
+  ::operator delete[](memory, std::align_val_t{huge_page});
+}
+
+std::uint64_t FlowTable::memory_bytes(std::uint32_t capacity) {
+  return std::uint64_t{std::max(capacity, 1U)} * sizeof(Flow) + std::uint64_t{bucket_count(capacity)} * sizeof(Bucket);
+}
+
+std::uint32_t FlowTable::hash(const Packet& packet) const {
+  const std::uint64_t a = end_word(packet.source, packet.source_port, settings_.seed);
+  const std::uint64_t b = end_word(packet.destination, packet.destination_port, settings_.seed);
+  const std::uint64_t mixed =
+      packet::detail::multiply_fold(std::min(a, b) ^ 0xe7037ed1a0b428dbU, std::max(a, b) ^ settings_.seed) +
+      packet.protocol;
+  const std::uint64_t result = packet::detail::multiply_fold(mixed ^ 0x8ebc6af09c88c6e3U, 0x9e3779b97f4a7c15U);
+  return static_cast<std::uint32_t>(result ^ result >> 32);
+}
+
+Flow* FlowTable::look_in(std::uint32_t bucket_index, std::uint16_t tag, const Packet& packet, Direction& direction) {
+  const Bucket& bucket = buckets_[bucket_index];
+  for (unsigned i = 0; i < bucket.tags.size(); ++i) {
+    if (bucket.tags[i] != tag) {
+      continue;
+    }
+    Flow& flow = flows_[bucket.flows[i]];
+    if (flow.protocol != packet.protocol || flow.family != packet.family) {
+      continue;
+    }
+    if (flow.client_port == packet.source_port && flow.server_port == packet.destination_port &&
+        flow.client == packet.source && flow.server == packet.destination) {
+      direction = Direction::to_server;
+      return &flow;
+    }
+    if (flow.client_port == packet.destination_port && flow.server_port == packet.source_port &&
+        flow.client == packet.destination && flow.server == packet.source) {
+      direction = Direction::to_client;
+      return &flow;
+    }
+  }
+  return nullptr;
+}
+
+Flow* FlowTable::find(const Packet& packet, std::uint32_t hash, Milliseconds now, Direction& direction) {
+  Flow* flow = look_in(first_bucket(hash), tag_of(hash), packet, direction);
+  if (flow == nullptr) {
+    flow = look_in(second_bucket(hash), tag_of(hash), packet, direction);
+  }
+  return flow != nullptr && !expired(*flow, now) ? flow : nullptr;
+}
+
+Flow* FlowTable::find_or_make(const Packet& packet, std::uint32_t hash, Milliseconds now, Direction& direction) {
+  Flow* flow = look_in(first_bucket(hash), tag_of(hash), packet, direction);
+  if (flow == nullptr) {
+    flow = look_in(second_bucket(hash), tag_of(hash), packet, direction);
+  }
+  if (flow == nullptr) {
+    return make(packet, hash, now, direction);
+  }
+  if (expired(*flow, now)) {
+    free(*flow, FlowEndReason::expired);
+    return make(packet, hash, now, direction);
+  }
+  const bool syn = packet.protocol == packet::protocol_tcp && (packet.tcp_flags & (tcp_syn | tcp_ack)) == tcp_syn;
+  if (syn && flow->state == FlowState::closed) {
+    free(*flow, FlowEndReason::restarted);
+    return make(packet, hash, now, direction);
+  }
+  return flow;
+}
+
+Flow* FlowTable::make(const Packet& packet, std::uint32_t hash, Milliseconds now, Direction& direction) {
+  const std::uint32_t index = take_place(now);
+  if (index == no_index) {
+    ++counters_.refused_full;
+    return nullptr;
+  }
+  if (!enter(hash, index) && (!make_room_in(hash, now) || !enter(hash, index))) {
+    flows_[index].next = free_;
+    free_ = index;
+    ++counters_.refused_bucket;
+    return nullptr;
+  }
+  Flow& flow = flows_[index];
+  flow.hash = hash;
+  begin(flow, packet, now, direction);
+  ++counters_.made;
+  ++in_use_;
+  link(flow);
+  return &flow;
+}
+
+void FlowTable::begin(Flow& flow, const Packet& packet, Milliseconds now, Direction& direction) {
+  const std::uint32_t hash = flow.hash;
+  flow = Flow{};
+  flow.hash = hash;
+  flow.extra = no_index;
+  flow.family = packet.family;
+  flow.protocol = packet.protocol;
+  flow.began = flow.last_seen = static_cast<std::uint32_t>(now);
+  const bool tcp = packet.protocol == packet::protocol_tcp && !packet.fragment;
+  direction = tcp ? first_direction(packet) : Direction::to_server;
+  const bool from_client = direction == Direction::to_server;
+  flow.client = from_client ? packet.source : packet.destination;
+  flow.server = from_client ? packet.destination : packet.source;
+  flow.client_port = from_client ? packet.source_port : packet.destination_port;
+  flow.server_port = from_client ? packet.destination_port : packet.source_port;
+  if (tcp) {
+    begin_tcp(flow, direction, packet, settings_.midstream);
+  }
+}
+
+// Into the emptier of the two buckets.
+bool FlowTable::enter(std::uint32_t hash, std::uint32_t index) {
+  Bucket& first = buckets_[first_bucket(hash)];
+  Bucket& second = buckets_[second_bucket(hash)];
+  const auto empty = [](const Bucket& bucket) { return std::count(bucket.tags.begin(), bucket.tags.end(), 0); };
+  Bucket& bucket = empty(first) >= empty(second) ? first : second;
+  const auto place = std::find(bucket.tags.begin(), bucket.tags.end(), 0);
+  if (place == bucket.tags.end()) {
+    return false;
+  }
+  *place = tag_of(hash);
+  bucket.flows[static_cast<std::size_t>(place - bucket.tags.begin())] = index;
+  return true;
+}
+
+// Both buckets are full: the oldest flow in them that may go, goes.
+bool FlowTable::make_room_in(std::uint32_t hash, Milliseconds now) {
+  Flow* oldest = nullptr;
+  std::uint32_t oldest_age = 0;
+  for (const std::uint32_t bucket : {first_bucket(hash), second_bucket(hash)}) {
+    for (const std::uint32_t index : buckets_[bucket].flows) {
+      Flow& flow = flows_[index];
+      const std::uint32_t age = static_cast<std::uint32_t>(now) - flow.began;
+      const bool may_go = class_of(flow.state) != 1 || expired(flow, now);
+      if (may_go && (oldest == nullptr || age > oldest_age)) {
+        oldest = &flow;
+        oldest_age = age;
+      }
+    }
+  }
+  if (oldest == nullptr) {
+    return false;
+  }
+  const FlowEndReason reason = expired(*oldest, now)          ? FlowEndReason::expired
+                               : class_of(oldest->state) == 0 ? FlowEndReason::evicted_new
+                                                              : FlowEndReason::evicted_closed;
+  free(*oldest, reason);
+  return true;
+}
+
+// A place for a new flow; no_index: there is none to be had.
+std::uint32_t FlowTable::take_place(Milliseconds now) {
+  if (free_ == no_index && !evict_expired(now)) {
+    if (lists_[2].head != no_index) {
+      free(flows_[lists_[2].head], FlowEndReason::evicted_closed);
+    } else if (lists_[0].head != no_index) {
+      free(flows_[lists_[0].head], FlowEndReason::evicted_new);
+    } else if (!evict_idle(now)) {
+      return no_index;
+    }
+  }
+  const std::uint32_t index = free_;
+  free_ = flows_[index].next;
+  return index;
+}
+
+bool FlowTable::evict_expired(Milliseconds now) {
+  for (const List& list : lists_) {
+    if (list.head != no_index && expired(flows_[list.head], now)) {
+      free(flows_[list.head], FlowEndReason::expired);
+      return true;
+    }
+  }
+  return false;
+}
+
+// Two looks and no more: a flood that cannot have a place must not cost a walk for each packet.
+bool FlowTable::evict_idle(Milliseconds now) {
+  for (int look = 0; look < 2 && lists_[1].head != no_index; ++look) {
+    Flow& flow = flows_[lists_[1].head];
+    if (static_cast<std::uint32_t>(now) - flow.last_seen >= settings_.evict_idle) {
+      free(flow, expired(flow, now) ? FlowEndReason::expired : FlowEndReason::evicted_idle);
+      return true;
+    }
+    requeue(flow);
+  }
+  return false;
+}
+
+void FlowTable::count_end(FlowEndReason reason) {
+  switch (reason) {
+    case FlowEndReason::expired:
+      ++counters_.expired;
+      break;
+    case FlowEndReason::evicted_closed:
+      ++counters_.evicted_closed;
+      break;
+    case FlowEndReason::evicted_new:
+      ++counters_.evicted_new;
+      break;
+    case FlowEndReason::evicted_idle:
+      ++counters_.evicted_idle;
+      break;
+    case FlowEndReason::restarted:
+      ++counters_.restarted;
+      break;
+    case FlowEndReason::flushed:
+      ++counters_.flushed;
+      break;
+  }
+}
+
+void FlowTable::free(Flow& flow, FlowEndReason reason) {
+  if (end_ != nullptr) {
+    end_->flow_ended(flow, reason);
+  }
+  count_end(reason);
+  const std::uint32_t index = index_of(flow);
+  for (const std::uint32_t number : {first_bucket(flow.hash), second_bucket(flow.hash)}) {
+    Bucket& bucket = buckets_[number];
+    for (unsigned i = 0; i < bucket.tags.size(); ++i) {
+      if (bucket.tags[i] != 0 && bucket.flows[i] == index) {
+        bucket.tags[i] = 0;
+      }
+    }
+  }
+  unlink(flow);
+  flow.family = free_family;
+  flow.next = free_;
+  free_ = index;
+  --in_use_;
+}
+
+TcpCheck FlowTable::track(Flow& flow, Direction direction, const Packet& packet, Milliseconds now) {
+  const auto side = static_cast<unsigned>(direction);
+  ++flow.packets[side];
+  flow.bytes[side] += packet.ip_length;
+  if (packet.protocol == packet::protocol_tcp && !packet.fragment) {
+    FlowState next{};
+    const TcpCheck check = track_tcp(flow, direction, packet, settings_.midstream, next);
+    if (check == TcpCheck::bad) {
+      ++counters_.bad_sequence;
+      return check;
+    }
+    flow.last_seen = static_cast<std::uint32_t>(now);
+    set_state(flow, next);
+    return check;
+  }
+  flow.last_seen = static_cast<std::uint32_t>(now);
+  flow.flags |= side == 0 ? FlowFlag::heard_client : FlowFlag::heard_server;
+  if (flow.state == FlowState::fresh && flow.has(FlowFlag::heard_client) && flow.has(FlowFlag::heard_server)) {
+    set_state(flow, FlowState::established);
+  }
+  return TcpCheck::good;
+}
+
+void FlowTable::sweep(Milliseconds now, std::uint32_t count) {
+  for (count = std::min(count, settings_.capacity); count > 0; --count) {
+    Flow& flow = flows_[swept_];
+    swept_ = swept_ + 1 == settings_.capacity ? 0 : swept_ + 1;
+    if (flow.family != free_family && expired(flow, now)) {
+      free(flow, FlowEndReason::expired);
+    }
+  }
+}
+
+void FlowTable::flush() {
+  for (const List& list : lists_) {
+    while (list.head != no_index) {
+      free(flows_[list.head], FlowEndReason::flushed);
+    }
+  }
+}
+
+Milliseconds FlowTable::timeout(const Flow& flow) const {
+  const FlowTimeouts& times = settings_.timeouts;
+  const bool open = flow.state == FlowState::established;
+  switch (flow.protocol) {
+    case packet::protocol_tcp:
+      return open ? times.tcp_established : class_of(flow.state) == 0 ? times.tcp_new : times.tcp_closed;
+    case packet::protocol_udp:
+      return open ? times.udp_established : times.udp_new;
+    default:
+      return open ? times.other_established : times.other_new;
+  }
+}
+
+bool FlowTable::expired(const Flow& flow, Milliseconds now) const {
+  return static_cast<std::uint32_t>(now) - flow.last_seen >= timeout(flow);
+}
+
+unsigned FlowTable::class_of(FlowState state) {
+  switch (state) {
+    case FlowState::fresh:
+    case FlowState::half_open:
+      return 0;
+    case FlowState::established:
+    case FlowState::closing:
+      return 1;
+    case FlowState::closed:
+      break;
+  }
+  return 2;
+}
+
+void FlowTable::link(Flow& flow) {
+  List& list = lists_[class_of(flow.state)];
+  const std::uint32_t index = index_of(flow);
+  flow.previous = list.tail;
+  flow.next = no_index;
+  (list.tail != no_index ? flows_[list.tail].next : list.head) = index;
+  list.tail = index;
+  ++class_size_[class_of(flow.state)];
+}
+
+void FlowTable::unlink(Flow& flow) {
+  List& list = lists_[class_of(flow.state)];
+  (flow.previous != no_index ? flows_[flow.previous].next : list.head) = flow.next;
+  (flow.next != no_index ? flows_[flow.next].previous : list.tail) = flow.previous;
+  --class_size_[class_of(flow.state)];
+}
+
+void FlowTable::requeue(Flow& flow) {
+  unlink(flow);
+  link(flow);
+}
+
+void FlowTable::set_state(Flow& flow, FlowState state) {
+  if (state == flow.state) {
+    return;
+  }
+  const bool moves = class_of(state) != class_of(flow.state);
+  if (moves) {
+    unlink(flow);
+  }
+  flow.state = state;
+  if (state == FlowState::established) {
+    flow.flags |= FlowFlag::was_open;
+  }
+  if (moves) {
+    link(flow);
+  }
+}
+
+}  // namespace sluice::flow

@@ -1,0 +1,209 @@
+// The flows of one lane: 5-tuple -> Flow, a fixed number of them, with states, timeouts and an eviction policy that
+// a SYN flood cannot turn against established conversations.
+//
+//   const std::uint32_t hash = table.hash(packet);
+//   table.prefetch(hash);                                   // for a whole burst first, then prefetch_flow() for all
+//   ...
+//   Direction direction;
+//   Flow* const flow = table.find_or_make(packet, hash, now, direction);
+//   if (flow == nullptr) ...                                // refused, counted: handle the packet without a flow
+//   const TcpCheck check = table.track(*flow, direction, packet, now);
+//
+// Capacity and memory are fixed at start (memory_bytes()): 128 bytes a flow, and 16 of index: buckets of eight entries,
+// two buckets for each flow, half full at most. The hash is symmetric and keyed with `seed`, unlike
+// packet/flow_hash.h's: who does not know the seed cannot fill one bucket.
+//
+// A flow that has been silent for its state's timeout has expired: it is not found any more, and sweep() frees it. When
+// there is no free flow, find_or_make() makes one, in this order:
+//   1. an expired one;
+//   2. the closed one that has been there longest;
+//   3. the oldest fresh or half-open one: a flood of SYNs evicts its own, and a handshake survives if it is done before
+//      the flood has gone once through the part of the table that established flows leave;
+//   4. an established or closing one that has been silent for evict_idle, of the two that have waited longest for a
+//   look;
+//   5. none: the new flow is refused.
+// When both buckets of a new flow are full, the oldest of those of kinds 1 to 3 in them goes, else it is refused.
+// Established flows are thus lost only to silence. A flow becomes established by the other side's doing only: a SYN-ACK
+// that acknowledges the SYN and an ACK that acknowledges it in turn; without a handshake, packets from both sides.
+// Every eviction and refusal is counted by kind (FlowCounters) and told to FlowEnd first.
+//
+// Thread-safety: none, one lane. Cost: hash 3 ns; find_or_make() and track() two cache misses for the buckets, two for
+// the flow, which the prefetches hide in part. The memory asks for transparent huge pages.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "flow/flow.h"
+#include "flow/packet.h"
+
+namespace sluice::flow {
+
+// Silence after which a flow has expired; Suricata's defaults.
+struct FlowTimeouts {
+  Milliseconds tcp_new = 60'000;  // fresh and half_open
+  Milliseconds tcp_established = 600'000;
+  Milliseconds tcp_closed = 60'000;  // closing and closed
+  Milliseconds udp_new = 30'000;
+  Milliseconds udp_established = 300'000;
+  Milliseconds other_new = 30'000;  // ICMP too
+  Milliseconds other_established = 300'000;
+};
+
+struct FlowSettings {
+  std::uint32_t capacity = 1U << 20;  // at least 1
+  FlowTimeouts timeouts;
+  Milliseconds evict_idle = 60'000;  // silence that an established flow may be evicted for when the table is full
+  bool midstream = false;            // TCP without its handshake becomes established once both sides are heard
+  std::uint64_t seed = 0;            // of the hash; 0: random
+};
+
+enum class FlowEndReason : std::uint8_t { expired, evicted_closed, evicted_new, evicted_idle, restarted, flushed };
+
+// Told before a flow is freed, so that its extra record can be freed and its end be reported.
+class FlowEnd {
+ public:
+  virtual void flow_ended(Flow& flow, FlowEndReason reason) = 0;
+
+ protected:
+  ~FlowEnd() = default;
+};
+
+struct FlowCounters {
+  std::uint64_t made = 0;            // = in use + the next six
+  std::uint64_t expired = 0;         // after their timeout
+  std::uint64_t evicted_closed = 0;  // for a new flow: closed
+  std::uint64_t evicted_new = 0;     // for a new flow: fresh or half-open
+  std::uint64_t evicted_idle = 0;    // for a new flow: established or closing, silent for evict_idle
+  std::uint64_t restarted = 0;       // a SYN on a closed flow began a new conversation
+  std::uint64_t flushed = 0;
+  std::uint64_t refused_full = 0;    // packets without a flow: the table is full of flows that must stay
+  std::uint64_t refused_bucket = 0;  // packets without a flow: both its buckets are
+  std::uint64_t bad_sequence = 0;    // TCP packets that do not fit the conversation (TcpCheck)
+};
+
+enum class TcpCheck : std::uint8_t {
+  good,        // or not TCP
+  no_session,  // TCP without a handshake while midstream pickup is off: do not reassemble it
+  bad,         // RST, SYN, SYN-ACK or data outside what the conversation allows: the end host would ignore it
+};
+
+class FlowTable {
+ public:
+  // `end` may be nullptr; it must outlive the table.
+  explicit FlowTable(const FlowSettings& settings, FlowEnd* end = nullptr);
+  ~FlowTable();
+  FlowTable(const FlowTable&) = delete;
+  FlowTable& operator=(const FlowTable&) = delete;
+
+  // The same for both directions of a conversation.
+  std::uint32_t hash(const Packet& packet) const;
+  void prefetch(std::uint32_t hash) const {
+    __builtin_prefetch(&buckets_[first_bucket(hash)]);
+    __builtin_prefetch(&buckets_[second_bucket(hash)]);
+  }
+
+  // Where in the index the flow may be, for tests.
+  std::array<std::uint32_t, 2> buckets_of(std::uint32_t hash) const {
+    return {first_bucket(hash), second_bucket(hash)};
+  }
+  // Once the buckets are there: the flow itself. For a burst between prefetch() and find_or_make().
+  void prefetch_flow(std::uint32_t hash) const {
+    for (const std::uint32_t number : {first_bucket(hash), second_bucket(hash)}) {
+      const Bucket& bucket = buckets_[number];
+      for (unsigned i = 0; i < bucket.tags.size(); ++i) {
+        if (bucket.tags[i] == tag_of(hash)) {
+          const char* const flow = reinterpret_cast<const char*>(&flows_[bucket.flows[i]]);
+          __builtin_prefetch(flow);
+          __builtin_prefetch(flow + 64);
+        }
+      }
+    }
+  }
+
+  // The packet's flow, new or not, and which way the packet goes in it; nullptr: refused. `now` never goes back. The
+  // address stays the flow's until it is freed, which find_or_make() of another packet may do.
+  Flow* find_or_make(const Packet& packet, std::uint32_t hash, Milliseconds now, Direction& direction);
+  Flow* find_or_make(const Packet& packet, Milliseconds now, Direction& direction) {
+    return find_or_make(packet, hash(packet), now, direction);
+  }
+  // nullptr: there is none.
+  Flow* find(const Packet& packet, std::uint32_t hash, Milliseconds now, Direction& direction);
+
+  // Counts the packet and moves the flow's state on. TCP is checked leniently: a segment may lie up to 64 KiB behind
+  // the window's right edge, an RST anywhere from what is acknowledged to the window's end (RFC 9293 section 3.10.7.4;
+  // not the challenge of RFC 5961), a SYN-ACK and an RST in answer to a SYN must acknowledge the SYN. A packet that is
+  // `bad` changes no state.
+  TcpCheck track(Flow& flow, Direction direction, const Packet& packet, Milliseconds now);
+
+  // Frees the expired among the next `count` places: a lane calls it now and then, so that the table is gone through
+  // every few seconds, and at the least every 20 days (last_seen wraps).
+  void sweep(Milliseconds now, std::uint32_t count);
+  // Ends all flows.
+  void flush();
+
+  Flow& at(std::uint32_t index) { return flows_[index]; }
+  std::uint32_t index_of(const Flow& flow) const { return static_cast<std::uint32_t>(&flow - flows_.get()); }
+
+  std::uint32_t capacity() const { return settings_.capacity; }
+  std::uint32_t in_use() const { return in_use_; }
+  // Flows in these states: [0] fresh and half-open, [1] established and closing, [2] closed.
+  const std::array<std::uint32_t, 3>& in_class() const { return class_size_; }
+  const FlowCounters& counters() const { return counters_; }
+  static std::uint64_t memory_bytes(std::uint32_t capacity);
+
+ private:
+  struct Bucket {
+    std::array<std::uint16_t, 8> tags;   // 0: empty
+    std::array<std::uint32_t, 8> flows;  // index
+    std::array<std::uint32_t, 4> unused;
+  };
+  static_assert(sizeof(Bucket) == 64);
+  struct List {
+    std::uint32_t head = no_index;
+    std::uint32_t tail = no_index;
+  };
+
+  static std::uint16_t tag_of(std::uint32_t hash) { return static_cast<std::uint16_t>(hash >> 16 | 1U); }
+  std::uint32_t first_bucket(std::uint32_t hash) const { return hash & bucket_mask_; }
+  std::uint32_t second_bucket(std::uint32_t hash) const {
+    return (hash ^ (tag_of(hash) * 0x5bd1e995U)) >> 7 & bucket_mask_;
+  }
+  Flow* look_in(std::uint32_t bucket, std::uint16_t tag, const Packet& packet, Direction& direction);
+  Flow* make(const Packet& packet, std::uint32_t hash, Milliseconds now, Direction& direction);
+  bool enter(std::uint32_t hash, std::uint32_t index);
+  bool make_room_in(std::uint32_t hash, Milliseconds now);
+  std::uint32_t take_place(Milliseconds now);
+  bool evict_expired(Milliseconds now);
+  bool evict_idle(Milliseconds now);
+  void begin(Flow& flow, const Packet& packet, Milliseconds now, Direction& direction);
+  void free(Flow& flow, FlowEndReason reason);
+  void count_end(FlowEndReason reason);
+
+  bool expired(const Flow& flow, Milliseconds now) const;
+  Milliseconds timeout(const Flow& flow) const;
+  static unsigned class_of(FlowState state);
+  void link(Flow& flow);
+  void unlink(Flow& flow);
+  void requeue(Flow& flow);
+  void set_state(Flow& flow, FlowState state);
+
+  struct Release {
+    void operator()(void* memory) const;
+  };
+  static void* reserve(std::size_t bytes);
+  FlowSettings settings_;
+  FlowEnd* end_;
+  std::unique_ptr<Flow[], Release> flows_;
+  std::unique_ptr<Bucket[], Release> buckets_;
+  std::uint32_t bucket_mask_;
+  std::uint32_t free_ = no_index;  // list through Flow::next
+  std::uint32_t in_use_ = 0;
+  std::uint32_t swept_ = 0;
+  std::array<List, 3> lists_;  // by class_of(), oldest first
+  std::array<std::uint32_t, 3> class_size_{};
+  FlowCounters counters_;
+};
+
+}  // namespace sluice::flow

@@ -1,0 +1,175 @@
+// Bodies: how long they are, chunks, content codings.
+#include <algorithm>
+#include <charconv>
+
+#include "flow/http/connection.h"
+#include "flow/http/text.h"
+
+namespace sluice::flow::http {
+namespace {
+
+// Appends decoded bytes to a message's body, up to its limit.
+class BodyAppender final : public ContentSink {
+ public:
+  BodyAppender(BlockPool& pool, Message& message, std::uint32_t limit)
+      : pool_(pool), message_(message), limit_(limit) {}
+  bool content(std::string_view bytes) override {
+    const std::size_t most = limit_ == 0 ? BlockPool::largest : std::min<std::size_t>(limit_, BlockPool::largest);
+    const std::size_t room = most - std::min(most, message_.body.size());
+    if (!message_.flags.body_lost && !message_.body.append(pool_, bytes.substr(0, room))) {
+      message_.flags.body_lost = true;
+    }
+    message_.flags.body_truncated = message_.flags.body_truncated || bytes.size() > room;
+    return !message_.flags.body_lost && !message_.flags.body_truncated;
+  }
+
+ private:
+  BlockPool& pool_;
+  Message& message_;
+  std::uint32_t limit_;
+};
+
+// The first number in a Content-Length. False: there is none, or it is too large.
+bool first_number(std::string_view text, std::uint64_t& number, bool& plain) {
+  const auto begin = std::find_if(text.begin(), text.end(), is_digit);
+  const auto result = std::from_chars(begin, text.end(), number);
+  plain = result.ec == std::errc() && begin == text.begin() && result.ptr == text.end();
+  return result.ec == std::errc();
+}
+
+}  // namespace
+
+// What the headers say about the body; the phase it begins in, first_line when there is none.
+void Parser::begin_body(Connection& connection, Direction direction) {
+  Side& side = connection.sides[static_cast<unsigned>(direction)];
+  const bool request = direction == Direction::to_server;
+  Message& message = request ? side.current->request : side.current->response;
+  const std::string_view length = message.field("content-length");
+  const bool chunked = has_word(message.field("transfer-encoding"), "chunked");
+  bool plain = true;
+  bool sized = !length.empty() && first_number(length, side.left, plain);
+  message.flags.length_invalid = !length.empty() && !plain;
+  message.flags.length_conflict = message.flags.length_conflict || (chunked && !length.empty());
+  if (chunked) {
+    side.phase = Phase::chunk_size;
+  } else if (sized) {
+    side.phase = side.left == 0 ? Phase::first_line : Phase::body_fixed;
+  } else {
+    side.phase = request ? Phase::first_line : Phase::body_to_close;
+  }
+  if (side.phase != Phase::first_line) {
+    side.decoder.begin(pool_, message.field("content-encoding"),
+                       request ? settings_.request_layers : settings_.response_layers, settings_.decoded_limit);
+  }
+}
+
+// How many of `bytes`, at least one, belonged to the body.
+std::size_t Parser::take_body(Connection& connection, Direction direction, std::string_view bytes) {
+  Side& side = connection.sides[static_cast<unsigned>(direction)];
+  if (side.phase == Phase::body_to_close) {
+    add_body(connection, direction, bytes);
+    return bytes.size();
+  }
+  const std::size_t count = std::min<std::uint64_t>(side.left, bytes.size());
+  side.left -= count;
+  add_body(connection, direction, bytes.substr(0, count));
+  if (side.left == 0) {
+    if (side.phase == Phase::chunk_data) {
+      side.phase = Phase::chunk_size;
+    } else {
+      end_body(connection, direction);
+    }
+  }
+  return count;
+}
+
+void Parser::add_body(Connection& connection, Direction direction, std::string_view bytes) {
+  Side& side = connection.sides[static_cast<unsigned>(direction)];
+  const bool request = direction == Direction::to_server;
+  Message& message = request ? side.current->request : side.current->response;
+  message.body_wire += bytes.size();
+  if (message.flags.body_truncated || message.flags.body_lost) {
+    return;
+  }
+  const std::size_t before = message.body.size();
+  BodyAppender appender(pool_, message, request ? settings_.request_body_limit : settings_.response_body_limit);
+  if (side.decoder.active()) {
+    side.decoder.decode(pool_, bytes, appender);
+  } else {
+    appender.content(bytes);
+  }
+  body_event(connection, direction, before);
+}
+
+void Parser::body_event(Connection& connection, Direction direction, std::size_t before) {
+  const bool request = direction == Direction::to_server;
+  Transaction& transaction = *connection.sides[static_cast<unsigned>(direction)].current;
+  Message& message = request ? transaction.request : transaction.response;
+  if (message.body.size() != before) {
+    message.body_shown = static_cast<std::uint32_t>(before);
+    event(connection, request ? Event::request_body : Event::response_body, transaction);
+  }
+}
+
+void Parser::end_body(Connection& connection, Direction direction) {
+  Side& side = connection.sides[static_cast<unsigned>(direction)];
+  const bool request = direction == Direction::to_server;
+  Message& message = request ? side.current->request : side.current->response;
+  if (side.decoder.active()) {
+    const std::size_t before = message.body.size();
+    BodyAppender appender(pool_, message, request ? settings_.request_body_limit : settings_.response_body_limit);
+    side.decoder.finish(pool_, appender);
+    message.decoding = side.decoder.flags();
+    side.decoder.clear(pool_);
+    body_event(connection, direction, before);
+  }
+  counters_.bombs += message.decoding.bomb ? 1 : 0;
+  counters_.bodies_truncated += message.flags.body_truncated ? 1 : 0;
+  counters_.bodies_lost += message.flags.body_lost ? 1 : 0;
+  side.left = 0;
+  if (request) {
+    request_done(connection);
+  } else {
+    response_done(connection);
+  }
+}
+
+// A line with a chunk's size: white space, hexadecimal digits, anything. False: more is needed.
+bool Parser::chunk_size(Connection& connection, Direction direction) {
+  Side& side = connection.sides[static_cast<unsigned>(direction)];
+  const std::string_view pending = side.pending.view();
+  const auto begin =
+      static_cast<std::size_t>(std::find_if_not(pending.begin(), pending.end(), is_space) - pending.begin());
+  std::size_t at = begin;
+  std::uint64_t size = 0;
+  while (at < pending.size() && hex_value(pending[at]) >= 0 && size <= 0xffffffffU) {
+    size = size * 16 + static_cast<unsigned>(hex_value(pending[at++]));
+  }
+  const bool digits = at != begin;
+  const std::size_t end = pending.find('\n', at);
+  const bool too_long = pending.size() > settings_.header_limit && end == std::string_view::npos;
+  if ((begin < pending.size() && !digits) || size > 0x7fffffffU || too_long) {
+    bad_chunk(connection, direction);
+    return true;
+  }
+  if (end == std::string_view::npos) {
+    return false;
+  }
+  side.pending.drop_front(pool_, end + 1);
+  side.scanned = 0;
+  side.left = size;
+  side.phase = size == 0 ? Phase::trailer_lines : Phase::chunk_data;
+  return true;
+}
+
+void Parser::bad_chunk(Connection& connection, Direction direction) {
+  if (direction == Direction::to_server) {
+    stop(connection, StopReason::bad_chunk);
+    return;
+  }
+  Side& side = connection.sides[1];
+  side.current->response.flags.bad_chunk = true;
+  side.phase = Phase::body_to_close;
+}
+
+}  // namespace sluice::flow::http

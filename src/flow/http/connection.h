@@ -1,0 +1,197 @@
+// HTTP/1.x of one TCP connection, from the bytes of both directions in order to transactions (RFC 9112), as a lenient
+// client reads them: what an attacker's server sends to get past an inspection, browsers still show.
+//
+//   Parser parser(settings, pool, transactions, sink);      // a lane's
+//   Connection* connection = parser.open();
+//   parser.data(*connection, Direction::to_server, bytes);   // from StreamSink::data: StreamData::fresh
+//   parser.gap(*connection, direction, bytes); parser.closed(*connection, direction);
+//   parser.close(connection);                                // its end: what is open completes, memory goes back
+//
+// Whether a connection is HTTP is found out from the first bytes of either side, on any port: a method, a space and
+// what can be a URI; "HTTP/". While only one side has shown to be something else, that side's bytes are dropped.
+//
+// Events come as soon as their piece is whole, in this order for a message:
+//   request_line, request_headers, request_body (each time it has grown), request_complete
+//   response_line, response_headers, response_body, response_complete
+// A response may begin before its request is complete. A response without a request makes a transaction whose
+// request is flagged missing. After the last event of both messages the transaction is kept until the connection shows
+// what comes next: bytes behind a response that begin no other (a Content-Length too small) are added to its body
+// (unexpected_body), with response_body and response_complete once more; of bodies above 4 KiB only those bytes.
+//
+// As libhtp 0.5 in Suricata does it: lines end in CR LF, LF, LF CR or a CR alone (responses); headers fold, with NUL
+// too; a folded line with a colon is a header of its own (HTTP/1.1 responses); names match without case and NULs; chunk
+// sizes may stand behind white space and before anything that is no digit; a body declared chunked that is not is taken
+// as it is; the first number of Content-Length counts, chunked goes before it; what comes instead of a status line is
+// an HTTP/0.9 body, unless the next line begins with H. Different: see docs/flows.md.
+//
+// Bounds: Settings; everything else is in the pool and the store of transactions. Bodies end at their limit: flagged,
+// and no further body events. A connection that cannot be parsed on has a StopReason; what it held completes as
+// `incomplete`. The transactions do not depend on how the bytes were cut into segments, but for body events.
+//
+// Thread-safety: none, one lane. The sink may not call the parser. Cost: two copies of the headers, one of the body.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "flow/block_pool.h"
+#include "flow/http/message.h"
+#include "flow/http/settings.h"
+#include "flow/packet.h"
+
+namespace sluice::flow::http {
+
+enum class Event : std::uint8_t {
+  request_line,
+  request_headers,
+  request_body,
+  request_complete,
+  response_line,
+  response_headers,
+  response_body,
+  response_complete,
+};
+
+struct Connection;
+
+class TransactionSink {
+ public:
+  virtual void transaction(Connection& connection, Event event, Transaction& transaction) = 0;
+  virtual void stopped(Connection& connection, StopReason reason) = 0;
+
+ protected:
+  ~TransactionSink() = default;
+};
+
+// What one side is about to send.
+enum class Phase : std::uint8_t {
+  detect,
+  first_line,
+  header_lines,
+  body_fixed,     // `left` bytes
+  body_to_close,  // all bytes
+  chunk_size,
+  chunk_data,  // `left` bytes
+  trailer_lines,
+  perhaps_body,  // a response that should have none, but declares one
+  connect_wait,  // behind CONNECT, until the response
+  ignore,        // not HTTP, or stopped
+};
+
+struct Side {
+  Phase phase = Phase::detect;
+  bool is_http = false;
+  bool is_other = false;  // its first bytes are no HTTP
+  bool closed = false;
+  bool after_lf_cr = false;   // the line before ended in LF CR
+  bool junk = false;          // lines were skipped before the status line
+  bool have_header = false;   // `header` holds one that may go on in the next line
+  Buffer pending;             // bytes not parsed yet
+  Buffer header;              // a header's lines so far, joined
+  Buffer text;                // names and values of the message's headers
+  std::uint32_t scanned = 0;  // of pending: no line end before
+  std::uint64_t left = 0;
+  Transaction* current = nullptr;  // being parsed
+  ContentDecoder decoder;
+};
+
+struct Connection {
+  Side sides[2];                 // by Direction
+  Transaction* first = nullptr;  // oldest; its response is the next to come
+  Transaction* last = nullptr;
+  Transaction* retained = nullptr;  // complete; bytes that follow may belong to it
+  unsigned waiting = 0;             // transactions between them
+  std::uint64_t made = 0;
+  StopReason stopped = StopReason::none;
+  void* user = nullptr;        // the caller's
+  Connection* next = nullptr;  // the parser's free list
+};
+
+class Parser {
+ public:
+  // Room for so many connections and transactions at a time, reserved here.
+  Parser(const Settings& settings, BlockPool& pool, std::uint32_t connections, std::uint32_t transactions,
+         TransactionSink& sink);
+  Parser(const Parser&) = delete;
+  Parser& operator=(const Parser&) = delete;
+
+  // nullptr: all are in use (counted as stopped for no_memory).
+  Connection* open();
+  void data(Connection& connection, Direction direction, std::string_view bytes);
+  void gap(Connection& connection, Direction direction, std::uint64_t bytes);
+  void closed(Connection& connection, Direction direction);
+  void close(Connection* connection);
+
+  const Counters& counters() const { return counters_; }
+  std::uint64_t memory_bytes() const {
+    return connections_.capacity() * sizeof(Connection) + transactions_.capacity() * sizeof(Transaction);
+  }
+
+ private:
+  // parser.cc
+  void run(Connection& connection, Direction direction, std::string_view bytes);
+  bool step(Connection& connection, Direction direction);
+  bool line_step(Connection& connection, Direction direction);
+  bool detect(Connection& connection, Direction direction);
+  void stop(Connection& connection, StopReason reason);
+  void end_of_side(Connection& connection, Direction direction);
+  void event(Connection& connection, Event event, Transaction& transaction);
+  Transaction* make(Connection& connection, bool in_front);
+  void unlink(Connection& connection, Transaction* transaction);
+  void give_up_oldest(Connection& connection);
+  void let_go(Connection& connection);
+  void retain(Connection& connection, Transaction& transaction);
+  void release(Connection& connection);
+
+  // lines.cc
+  struct Line {
+    std::string_view text;   // without its end
+    std::string_view whole;  // with it
+    bool crlf = true;
+    bool ends_headers = false;
+  };
+  bool next_line(Side& side, Direction direction, Line& line);
+  bool response_line_end(Side& side, std::string_view pending, Line& line);
+  bool request_line_end(Side& side, std::string_view pending, Line& line);
+  void header_line(Connection& connection, Direction direction, const Line& line);
+  bool continues(const Side& side, Direction direction, std::string_view line);
+  bool add_field(Side& side, Message& message);
+  bool merge_fields(Side& side, Message& message, bool request);
+  void end_headers(Connection& connection, Direction direction);
+  bool keep_raw(Connection& connection, Message& message, std::string_view whole);
+
+  // body.cc
+  std::size_t take_body(Connection& connection, Direction direction, std::string_view bytes);
+  bool chunk_size(Connection& connection, Direction direction);
+  void bad_chunk(Connection& connection, Direction direction);
+  void add_body(Connection& connection, Direction direction, std::string_view bytes);
+  void begin_body(Connection& connection, Direction direction);
+  void end_body(Connection& connection, Direction direction);
+  void body_event(Connection& connection, Direction direction, std::size_t before);
+
+  // request.cc
+  void request_line(Connection& connection, const Line& line);
+  void request_headers(Connection& connection);
+  void request_done(Connection& connection);
+
+  // response.cc
+  void status_line(Connection& connection, const Line& line);
+  bool not_a_status(Connection& connection, const Line& line);
+  void body_without_status(Connection& connection);
+  Transaction* begin_response(Connection& connection);
+  void response_headers(Connection& connection);
+  void response_done(Connection& connection);
+  bool perhaps_body(Connection& connection);
+
+  Settings settings_;
+  BlockPool& pool_;
+  TransactionSink& sink_;
+  std::vector<Connection> connections_;
+  std::vector<Transaction> transactions_;
+  Connection* free_connections_ = nullptr;
+  Transaction* free_transactions_ = nullptr;
+  Counters counters_;
+};
+
+}  // namespace sluice::flow::http

@@ -1,0 +1,190 @@
+#include "flow/http/content_decoder.h"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <random>
+#include <string>
+
+namespace sluice::flow::http {
+namespace {
+
+// bits: zlib's windowBits: 15 + 16 gzip, 15 zlib, -15 raw.
+std::string packed(std::string_view text, int bits) {
+  z_stream stream{};
+  EXPECT_EQ(deflateInit2(&stream, 6, Z_DEFLATED, bits, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  std::string out(text.size() + 200, 0);
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+std::string gzip(std::string_view text) {
+  return packed(text, 31);
+}
+std::string zlib(std::string_view text) {
+  return packed(text, 15);
+}
+std::string raw(std::string_view text) {
+  return packed(text, -15);
+}
+
+struct Text final : ContentSink {
+  bool content(std::string_view bytes) override {
+    all += bytes;
+    return all.size() < most;
+  }
+  std::string all;
+  std::size_t most = std::string::npos;
+};
+
+struct Decoded {
+  std::string text;
+  DecodeFlags flags;
+};
+
+Decoded decode(std::string_view encodings, std::string_view body, std::size_t piece, unsigned layers = 3,
+               std::uint64_t limit = 0) {
+  static BlockPool pool(4U << 20);
+  ContentDecoder decoder;
+  Text text;
+  decoder.begin(pool, encodings, layers, limit);
+  if (!decoder.active()) {
+    return {std::string(body), decoder.flags()};
+  }
+  for (std::size_t at = 0; at < body.size(); at += piece) {
+    decoder.decode(pool, body.substr(at, piece), text);
+  }
+  decoder.finish(pool, text);
+  const DecodeFlags flags = decoder.flags();
+  decoder.clear(pool);
+  EXPECT_EQ(pool.in_use(), 0U);
+  return {text.all, flags};
+}
+
+std::string long_text() {
+  std::mt19937 random(3);
+  std::string text;
+  for (int i = 0; i < 4000; ++i) {
+    text += "word" + std::to_string(random() % 1000) + ' ';
+  }
+  return text;
+}
+
+TEST(ContentDecoder, WhatIsDeclaredAndWhatIsThere) {
+  const std::string text = "The quick brown fox jumps over the lazy dog, and again: the quick brown fox.";
+  const std::string plain_gzip = gzip(text);
+  std::string named = plain_gzip;  // with a name, a comment, an extra field and a header CRC
+  named[3] = 4 + 8 + 16 + 2;
+  named.insert(10, std::string("\3\0abcname\0comment\0zz", 20));
+  std::string odd_flags = plain_gzip;
+  odd_flags[3] = static_cast<char>(0xe1);
+  std::string bad_crc = plain_gzip;
+  bad_crc[bad_crc.size() - 5] ^= 1;
+  struct Case {
+    const char* what;
+    std::string encodings, body, wanted;
+    bool passed = false, broken = false, trailing = false;
+  };
+  const Case cases[] = {
+      {"gzip", "gzip", plain_gzip, text},
+      {"x-gzip, case", "X-GZip", plain_gzip, text},
+      {"zlib", "deflate", zlib(text), text},
+      {"raw deflate", "deflate", raw(text), text},
+      {"x-deflate", "x-deflate", raw(text), text},
+      {"declared deflate, is gzip", "deflate", plain_gzip, text},
+      {"declared gzip, is raw deflate", "gzip", raw(text), text},
+      {"declared gzip, is plain", "gzip", text, text, true},
+      {"declared twice, is once", "gzip, gzip", plain_gzip, text, true},
+      {"twice", "gzip, gzip", gzip(plain_gzip), text},
+      {"three kinds", "deflate,gzip,deflate", zlib(gzip(raw(text))), text},
+      {"identity between", "gzip, identity", plain_gzip, text},
+      {"empty members of the list", ",gzip,", plain_gzip, text},
+      {"not known", "foo", plain_gzip, plain_gzip},
+      {"none", "identity", text, text},
+      {"every optional header field", "gzip", named, text},
+      {"reserved header flags", "gzip", odd_flags, text},
+      {"wrong CRC", "gzip", bad_crc, text},
+      {"trailer cut", "gzip", plain_gzip.substr(0, plain_gzip.size() - 3), text},
+      {"no trailer", "gzip", plain_gzip.substr(0, plain_gzip.size() - 8), text},
+      {"two members", "gzip", gzip("one ") + gzip("two"), "one two"},
+      {"bytes behind", "gzip", plain_gzip + "junk", text, false, false, true},
+      {"bytes behind zlib", "deflate", zlib(text) + "junk", text, false, false, true},
+      {"empty", "gzip", "", ""},
+      {"gzip of nothing", "gzip", gzip(""), ""},
+  };
+  for (const Case& c : cases) {
+    for (const std::size_t piece : {std::size_t{100'000}, std::size_t{7}, std::size_t{1}}) {
+      const Decoded decoded = decode(c.encodings, c.body, piece);
+      EXPECT_EQ(decoded.text, c.wanted) << c.what << ", by " << piece;
+      EXPECT_EQ(decoded.flags.passed, c.passed) << c.what;
+      EXPECT_EQ(decoded.flags.broken, c.broken) << c.what;
+      EXPECT_EQ(decoded.flags.trailing, c.trailing) << c.what;
+    }
+  }
+}
+
+TEST(ContentDecoder, LongBodies) {
+  const std::string text = long_text();
+  for (const std::string& body : {gzip(text), zlib(text), raw(text)}) {
+    for (const std::size_t piece :
+         {std::size_t{1}, std::size_t{255}, std::size_t{256}, std::size_t{257}, body.size()}) {
+      EXPECT_EQ(decode("gzip", body, piece).text, text);
+    }
+  }
+}
+
+TEST(ContentDecoder, ACutBodyGivesItsBeginning) {
+  const std::string text = long_text();
+  const std::string body = gzip(text);
+  const Decoded decoded = decode("gzip", body.substr(0, body.size() / 2), 100);
+  EXPECT_TRUE(decoded.flags.broken);
+  EXPECT_GT(decoded.text.size(), text.size() / 4);
+  EXPECT_TRUE(text.starts_with(decoded.text));
+  std::string damaged = body;
+  damaged.replace(body.size() / 2, 40, std::string(40, '\xff'));
+  EXPECT_TRUE(decode("gzip", damaged, 100).flags.broken);
+  EXPECT_TRUE(text.starts_with(decode("gzip", damaged, 100).text.substr(0, text.size() / 4)));
+}
+
+TEST(ContentDecoder, MoreLayersThanAllowed) {
+  const Decoded decoded = decode("gzip, gzip", gzip(gzip("x")), 1000, 1);
+  EXPECT_TRUE(decoded.flags.too_many);
+  EXPECT_EQ(decoded.text, gzip("x"));
+}
+
+TEST(ContentDecoder, ABombStopsAtTheLimit) {
+  const std::string zeros(4U << 20, 'a');
+  const Decoded decoded = decode("gzip, gzip", gzip(gzip(zeros)), 1000, 3, 100'000);
+  EXPECT_TRUE(decoded.flags.bomb);
+  EXPECT_GE(decoded.text.size(), 100'000U);
+  EXPECT_LT(decoded.text.size(), 100'000U + 16'384);
+}
+
+TEST(ContentDecoder, TheSinkMayEndIt) {
+  BlockPool pool(1U << 20);
+  ContentDecoder decoder;
+  Text text;
+  text.most = 10;
+  decoder.begin(pool, "gzip", 1, 0);
+  decoder.decode(pool, gzip(std::string(1U << 20, 'a')), text);
+  EXPECT_LE(text.all.size(), 16'384U);
+  decoder.clear(pool);
+}
+
+TEST(ContentDecoder, WithoutMemoryTheBytesPass) {
+  BlockPool pool(1);
+  std::uint8_t* const rest = pool.take(BlockPool::largest);
+  ContentDecoder decoder;
+  decoder.begin(pool, "gzip", 1, 0);
+  EXPECT_TRUE(decoder.flags().no_memory);
+  EXPECT_FALSE(decoder.active());
+  pool.give(rest);
+}
+
+}  // namespace
+}  // namespace sluice::flow::http

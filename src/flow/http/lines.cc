@@ -1,0 +1,259 @@
+// First lines and headers: where a line ends, which go together, what the fields are.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "flow/http/connection.h"
+#include "flow/http/text.h"
+
+namespace sluice::flow::http {
+namespace {
+
+constexpr std::size_t most_fields = 256;
+
+bool is_cookie(std::string_view name, bool request) {
+  return same_name(name, request ? "cookie" : "set-cookie");
+}
+
+Field field_at(const Buffer& fields, std::size_t number) {
+  Field field{};
+  std::memcpy(&field, fields.view(number * sizeof field, sizeof field).data(), sizeof field);
+  return field;
+}
+
+std::string_view bytes_of(const Field& field) {
+  return {reinterpret_cast<const char*>(&field), sizeof field};
+}
+
+}  // namespace
+
+// The next line that is whole, and what stands before the byte that follows, where that decides. False: more is needed.
+bool Parser::next_line(Side& side, Direction direction, Line& line) {
+  const std::string_view pending = side.pending.view();
+  if (pending.empty()) {
+    return false;
+  }
+  const bool found = direction == Direction::to_server ? request_line_end(side, pending, line)
+                                                       : response_line_end(side, pending, line);
+  if (!found && side.closed) {
+    line = {pending, pending, false, false};
+    return true;
+  }
+  return found;
+}
+
+// LF ends a line; a CR before it belongs to the end.
+bool Parser::request_line_end(Side& side, std::string_view pending, Line& line) {
+  const std::size_t end = pending.find('\n', side.scanned);
+  if (end == std::string_view::npos) {
+    side.scanned = static_cast<std::uint32_t>(pending.size());
+    return false;
+  }
+  const bool crlf = end != 0 && pending[end - 1] == '\r';
+  line = {pending.substr(0, end - (crlf ? 1 : 0)), pending.substr(0, end + 1), crlf, end == (crlf ? 1U : 0U)};
+  if (line.whole.size() == 2 && is_folding(line.text.empty() ? 'x' : line.text[0])) {
+    if (pending.size() == 2 && !side.closed) {
+      side.scanned = static_cast<std::uint32_t>(end);
+      return false;
+    }
+    line.ends_headers = pending.size() > 2 && pending[2] != '\n';
+  }
+  return true;
+}
+
+// CR LF, LF, LF CR or a CR alone. See connection.h.
+bool Parser::response_line_end(Side& side, std::string_view pending, Line& line) {
+  const auto more_at = [&](std::size_t at) { return at >= pending.size() && !side.closed; };
+  for (std::size_t at = side.scanned; at < pending.size(); ++at) {
+    const char c = pending[at];
+    if (c != '\r' && c != '\n') {
+      continue;
+    }
+    side.scanned = static_cast<std::uint32_t>(at);
+    const bool lone_lf = c == '\n';
+    if (lone_lf && at == 0) {
+      line = {{}, pending.substr(0, 1), false, true};
+      return true;
+    }
+    if (more_at(at + 1)) {
+      return false;
+    }
+    const char next = at + 1 < pending.size() ? pending[at + 1] : 'x';
+    if (lone_lf) {
+      const bool lf_cr = next == '\r';
+      line = {pending.substr(0, at), pending.substr(0, at + (lf_cr ? 2 : 1)), false, false};
+      const bool blank = at == 1 && (pending[0] == ' ' || pending[0] == '\t');
+      line.ends_headers = blank && !lf_cr && at + 1 < pending.size() && next != '\n';
+      return true;
+    }
+    if (next == '\n') {
+      std::size_t end = at + 2;
+      if (at == 0 && side.after_lf_cr) {  // LF CR CR LF CR LF: two line ends
+        if (more_at(end) || (pending.substr(end, 1) == "\r" && more_at(end + 1))) {
+          return false;
+        }
+        end += pending.substr(end, 2) == "\r\n" ? 2 : 0;
+      }
+      line = {pending.substr(0, at), pending.substr(0, end), true, at == 0};
+      return true;
+    }
+    if (next == '\r') {
+      continue;
+    }
+    line = {pending.substr(0, at), pending.substr(0, at + 1), false, false};
+    return true;
+  }
+  side.scanned = static_cast<std::uint32_t>(pending.size());
+  return false;
+}
+
+bool Parser::keep_raw(Connection& connection, Message& message, std::string_view whole) {
+  if (message.raw.size() + whole.size() > settings_.header_limit) {
+    stop(connection, StopReason::header_too_long);
+    return false;
+  }
+  if (!message.raw.append(pool_, whole)) {
+    stop(connection, StopReason::no_memory);
+    return false;
+  }
+  return true;
+}
+
+// Whether the line goes on with the header before it.
+bool Parser::continues(const Side& side, Direction direction, std::string_view line) {
+  if (line.empty() || !is_folding(line[0]) || !side.have_header) {
+    return false;
+  }
+  const bool own_header = direction == Direction::to_client && line.find(':') != std::string_view::npos &&
+                          side.header.view().find(':') != std::string_view::npos &&
+                          side.current->response_version().starts_with("HTTP/1.1");
+  return !own_header;
+}
+
+void Parser::header_line(Connection& connection, Direction direction, const Line& line) {
+  Side& side = connection.sides[static_cast<unsigned>(direction)];
+  Message& message = direction == Direction::to_server ? side.current->request : side.current->response;
+  const bool trailer = side.phase == Phase::trailer_lines;
+  side.after_lf_cr = line.whole.ends_with("\n\r");
+  message.flags.bare_line_end = message.flags.bare_line_end || !line.crlf;
+  if (trailer) {
+    const bool ends = line.ends_headers;
+    side.left += line.whole.size();
+    side.pending.drop_front(pool_, line.whole.size());
+    side.scanned = 0;
+    if (side.left > settings_.header_limit) {
+      stop(connection, StopReason::header_too_long);
+    } else if (ends) {
+      end_body(connection, direction);
+    }
+    return;
+  }
+  if (!keep_raw(connection, message, line.whole)) {
+    return;
+  }
+  bool kept = true;
+  if (!line.ends_headers && !line.text.empty()) {
+    if (continues(side, direction, line.text)) {
+      message.flags.folded = true;
+    } else {
+      kept = add_field(side, message);
+      side.have_header = true;
+    }
+    kept = kept && side.header.append(pool_, line.text);
+  }
+  const bool ends = line.ends_headers;
+  side.pending.drop_front(pool_, line.whole.size());
+  side.scanned = 0;
+  if (!kept) {
+    stop(connection, StopReason::no_memory);
+  } else if (ends) {
+    end_headers(connection, direction);
+  }
+}
+
+// The header that `side` has gathered becomes a field; without a colon or a name it is none. False: no memory.
+bool Parser::add_field(Side& side, Message& message) {
+  side.have_header = false;
+  const std::string_view header = side.header.view();
+  const std::size_t colon = header.find(':');
+  const std::string_view name = trim(header.substr(0, colon));
+  bool kept = true;
+  if (colon != std::string_view::npos && !name.empty()) {
+    if (message.field_count() >= std::min<std::size_t>(settings_.max_headers, most_fields)) {
+      message.flags.fields_truncated = true;
+    } else {
+      const std::string_view value = trim(header.substr(colon + 1));
+      const auto at = static_cast<std::uint32_t>(side.text.size());
+      const Field field{at, static_cast<std::uint32_t>(name.size()), at + static_cast<std::uint32_t>(name.size()),
+                        static_cast<std::uint32_t>(value.size())};
+      kept = side.text.append(pool_, name) && side.text.append(pool_, value) &&
+             message.fields.append(pool_, bytes_of(field));
+    }
+  }
+  side.header.cut(0);
+  return kept;
+}
+
+// From the fields in `side.text` to those of the message: merged, cookies behind the others. False: no memory.
+bool Parser::merge_fields(Side& side, Message& message, bool request) {
+  std::array<Field, most_fields> found;
+  std::array<bool, most_fields> merged{};
+  const std::size_t count = message.field_count();
+  for (std::size_t i = 0; i < count; ++i) {
+    found[i] = field_at(message.fields, i);
+  }
+  message.fields.cut(0);
+  const auto name = [&](std::size_t i) { return side.text.view(found[i].name_at, found[i].name_size); };
+  const auto value = [&](std::size_t i) { return side.text.view(found[i].value_at, found[i].value_size); };
+  Buffer& text = message.fields_text;
+  bool kept = true;
+  for (const bool cookies : {false, true}) {
+    for (std::size_t i = 0; i < count && kept; ++i) {
+      if (merged[i] || is_cookie(name(i), request) != cookies) {
+        continue;
+      }
+      const bool length = same_name(name(i), "content-length");
+      Field field{static_cast<std::uint32_t>(text.size()), found[i].name_size, 0, 0};
+      kept = text.append(pool_, name(i)) && text.append(pool_, ": ");
+      field.value_at = static_cast<std::uint32_t>(text.size());
+      kept = kept && text.append(pool_, value(i));
+      for (std::size_t j = i + 1; j < count && kept; ++j) {
+        if (merged[j] || !same_name(name(j), name(i))) {
+          continue;
+        }
+        merged[j] = true;
+        if (length) {  // the first counts
+          message.flags.length_conflict = message.flags.length_conflict || value(j) != value(i);
+        } else {
+          kept = text.append(pool_, ", ") && text.append(pool_, value(j));
+        }
+      }
+      field.value_size = static_cast<std::uint32_t>(text.size()) - field.value_at;
+      kept = kept && text.append(pool_, "\r\n") && message.fields.append(pool_, bytes_of(field));
+    }
+    message.plain_size = cookies ? message.plain_size : static_cast<std::uint32_t>(text.size());
+  }
+  side.text.clear(pool_);
+  side.header.clear(pool_);
+  return kept;
+}
+
+void Parser::end_headers(Connection& connection, Direction direction) {
+  Side& side = connection.sides[static_cast<unsigned>(direction)];
+  const bool request = direction == Direction::to_server;
+  Message& message = request ? side.current->request : side.current->response;
+  message.headers_size = static_cast<std::uint32_t>(message.raw.size()) - message.headers_at;
+  message.headers_done = true;
+  side.after_lf_cr = false;
+  if (!add_field(side, message) || !merge_fields(side, message, request)) {
+    stop(connection, StopReason::no_memory);
+    return;
+  }
+  if (request) {
+    request_headers(connection);
+  } else {
+    response_headers(connection);
+  }
+}
+
+}  // namespace sluice::flow::http

@@ -1,0 +1,389 @@
+// The parser's frame: connections, transactions, what a side does next.
+#include <algorithm>
+#include <array>
+
+#include "flow/http/connection.h"
+#include "flow/http/text.h"
+
+namespace sluice::flow::http {
+namespace {
+
+constexpr std::size_t slice = 2048;          // of a segment, looked at in one go while lines are read
+constexpr std::size_t retained_body = 4096;  // kept after a transaction, for bytes that may belong to it
+constexpr std::size_t longest_method = 20;
+
+constexpr std::array<std::string_view, 17> methods = {"GET",   "POST",    "HEAD",  "PUT",      "DELETE",    "OPTIONS",
+                                                      "TRACE", "CONNECT", "PATCH", "PROPFIND", "PROPPATCH", "MKCOL",
+                                                      "COPY",  "MOVE",    "LOCK",  "UNLOCK",   "REPORT"};
+
+enum class Looks : std::uint8_t { http, other, open };
+
+// First bytes of a client: a method and white space; of one that is not known: letters, a space and "/" or "http".
+Looks looks_like_request(std::string_view bytes) {
+  while (!bytes.empty() && (bytes.front() == '\r' || bytes.front() == '\n')) {
+    bytes.remove_prefix(1);
+  }
+  std::size_t end = 0;
+  while (end < bytes.size() &&
+         ((lower(bytes[end]) >= 'a' && lower(bytes[end]) <= 'z') || bytes[end] == '-' || bytes[end] == '_')) {
+    ++end;
+  }
+  if (end > longest_method) {
+    return Looks::other;
+  }
+  if (end == bytes.size()) {
+    return Looks::open;
+  }
+  if (end == 0 || (bytes[end] != ' ' && bytes[end] != '\t')) {
+    return Looks::other;
+  }
+  if (std::find(methods.begin(), methods.end(), bytes.substr(0, end)) != methods.end() || bytes.starts_with("PRI ")) {
+    return Looks::http;
+  }
+  const std::string_view uri = bytes.substr(end + 1, 4);
+  if (uri.starts_with('/')) {
+    return Looks::http;
+  }
+  constexpr std::string_view scheme = "http";
+  if (!same_name(uri, scheme.substr(0, uri.size()))) {
+    return Looks::other;
+  }
+  return uri.size() == scheme.size() ? Looks::http : Looks::open;
+}
+
+Looks looks_like_response(std::string_view bytes) {
+  constexpr std::string_view start = "HTTP/";
+  if (bytes.substr(0, start.size()) != start.substr(0, bytes.size())) {
+    return Looks::other;
+  }
+  return bytes.size() >= start.size() ? Looks::http : Looks::open;
+}
+
+bool in_body(Phase phase) {
+  return phase == Phase::body_fixed || phase == Phase::body_to_close || phase == Phase::chunk_data;
+}
+
+}  // namespace
+
+const char* stop_reason_name(StopReason reason) {
+  static constexpr std::array<const char*, stop_reasons> names = {
+      "none", "not_http", "tunnel", "upgrade", "http2", "header_too_long", "gap", "no_memory", "bad_chunk"};
+  return names[static_cast<unsigned>(reason)];
+}
+
+Parser::Parser(const Settings& settings, BlockPool& pool, std::uint32_t connections, std::uint32_t transactions,
+               TransactionSink& sink)
+    : settings_(settings), pool_(pool), sink_(sink), connections_(connections), transactions_(transactions) {
+  settings_.pipelined = std::max(settings_.pipelined, 2U);
+  for (Connection& connection : connections_) {
+    connection.next = free_connections_;
+    free_connections_ = &connection;
+  }
+  for (Transaction& transaction : transactions_) {
+    transaction.next = free_transactions_;
+    free_transactions_ = &transaction;
+  }
+}
+
+Connection* Parser::open() {
+  Connection* const connection = free_connections_;
+  if (connection == nullptr) {
+    ++counters_.stopped[static_cast<unsigned>(StopReason::no_memory)];
+    return nullptr;
+  }
+  free_connections_ = connection->next;
+  connection->next = nullptr;
+  ++counters_.connections;
+  return connection;
+}
+
+void Parser::event(Connection& connection, Event event, Transaction& transaction) {
+  sink_.transaction(connection, event, transaction);
+}
+
+void Parser::data(Connection& connection, Direction direction, std::string_view bytes) {
+  run(connection, direction, bytes);
+}
+
+void Parser::run(Connection& connection, Direction direction, std::string_view bytes) {
+  Side& side = connection.sides[static_cast<unsigned>(direction)];
+  for (;;) {
+    if (connection.stopped != StopReason::none || side.phase == Phase::ignore) {
+      counters_.ignored_bytes += bytes.size() + side.pending.size();
+      side.pending.clear(pool_);
+      if (connection.stopped != StopReason::none) {
+        release(connection);
+      }
+      return;
+    }
+    if (in_body(side.phase)) {
+      const bool from_pending = side.pending.size() != 0;
+      const std::string_view next = from_pending ? side.pending.view() : bytes;
+      if (next.empty()) {
+        return;
+      }
+      const std::size_t count = take_body(connection, direction, next);
+      if (from_pending) {
+        side.pending.drop_front(pool_, count);
+        side.scanned = 0;
+      } else {
+        bytes.remove_prefix(count);
+      }
+      continue;
+    }
+    if (step(connection, direction)) {
+      continue;
+    }
+    if (bytes.empty()) {
+      return;
+    }
+    if (side.pending.size() > std::size_t{settings_.header_limit} + slice) {
+      stop(connection, StopReason::header_too_long);
+    } else if (!side.pending.append(pool_, bytes.substr(0, slice))) {
+      stop(connection, StopReason::no_memory);
+    } else {
+      bytes.remove_prefix(std::min(bytes.size(), slice));
+    }
+  }
+}
+
+// One step of a side that reads lines. False: more bytes are needed.
+bool Parser::step(Connection& connection, Direction direction) {
+  Side& side = connection.sides[static_cast<unsigned>(direction)];
+  switch (side.phase) {
+    case Phase::detect:
+      return detect(connection, direction);
+    case Phase::chunk_size:
+      return side.pending.size() != 0 && chunk_size(connection, direction);
+    case Phase::perhaps_body:
+      return perhaps_body(connection);
+    case Phase::first_line:
+    case Phase::header_lines:
+    case Phase::trailer_lines:
+      return line_step(connection, direction);
+    default:
+      return false;
+  }
+}
+
+bool Parser::line_step(Connection& connection, Direction direction) {
+  Side& side = connection.sides[static_cast<unsigned>(direction)];
+  Line line;
+  const bool first = side.phase == Phase::first_line;
+  if (!next_line(side, direction, line)) {
+    return first && direction == Direction::to_client && side.pending.size() != 0 && not_a_status(connection, line);
+  }
+  if (line.text.size() > settings_.header_limit) {
+    stop(connection, StopReason::header_too_long);
+  } else if (!first) {
+    header_line(connection, direction, line);
+  } else if (direction == Direction::to_server) {
+    request_line(connection, line);
+  } else {
+    return not_a_status(connection, line);
+  }
+  return true;
+}
+
+// Whether this is HTTP at all. False: more bytes are needed.
+bool Parser::detect(Connection& connection, Direction direction) {
+  Side& side = connection.sides[static_cast<unsigned>(direction)];
+  Side& other = connection.sides[static_cast<unsigned>(opposite(direction))];
+  if (side.pending.size() == 0) {
+    return false;
+  }
+  const bool client = direction == Direction::to_server;
+  Looks looks = client ? looks_like_request(side.pending.view()) : looks_like_response(side.pending.view());
+  if (looks == Looks::open && !side.closed) {
+    return false;
+  }
+  if (looks == Looks::http || (!client && other.is_http)) {
+    side.is_http = true;
+    side.phase = Phase::first_line;
+    return true;
+  }
+  side.is_other = true;
+  side.phase = Phase::ignore;
+  if (!client || other.is_other) {
+    stop(connection, StopReason::not_http);
+  }
+  return true;
+}
+
+Transaction* Parser::make(Connection& connection, bool in_front) {
+  if (connection.waiting >= settings_.pipelined) {
+    give_up_oldest(connection);
+  }
+  Transaction* const transaction = free_transactions_;
+  if (transaction == nullptr) {
+    stop(connection, StopReason::no_memory);
+    return nullptr;
+  }
+  free_transactions_ = transaction->next;
+  transaction->next = nullptr;
+  transaction->number = connection.made++;
+  if (in_front || connection.first == nullptr) {
+    transaction->next = connection.first;
+    connection.first = transaction;
+    connection.last = connection.last == nullptr ? transaction : connection.last;
+  } else {
+    connection.last->next = transaction;
+    connection.last = transaction;
+  }
+  ++connection.waiting;
+  ++counters_.transactions;
+  return transaction;
+}
+
+void Parser::unlink(Connection& connection, Transaction* transaction) {
+  Transaction* before = nullptr;
+  for (Transaction* at = connection.first; at != transaction; at = at->next) {
+    before = at;
+  }
+  (before != nullptr ? before->next : connection.first) = transaction->next;
+  if (connection.last == transaction) {
+    connection.last = before;
+  }
+  --connection.waiting;
+  transaction->clear(pool_);
+  transaction->next = free_transactions_;
+  free_transactions_ = transaction;
+}
+
+void Parser::give_up_oldest(Connection& connection) {
+  for (Transaction* at = connection.first; at != nullptr; at = at->next) {
+    if (at != connection.sides[0].current && at != connection.sides[1].current) {
+      connection.retained = at == connection.retained ? nullptr : connection.retained;
+      counters_.unanswered += at->response.complete ? 0 : 1;
+      unlink(connection, at);
+      return;
+    }
+  }
+}
+
+// The transaction is over, but for bytes that may still turn out to belong to its response.
+void Parser::retain(Connection& connection, Transaction& transaction) {
+  let_go(connection);
+  connection.retained = &transaction;
+  for (Message* const message : {&transaction.request, &transaction.response}) {
+    if (message->body.size() > retained_body) {
+      message->body.clear(pool_);
+      message->body_shown = 0;
+    }
+  }
+}
+
+void Parser::let_go(Connection& connection) {
+  if (connection.retained != nullptr) {
+    unlink(connection, connection.retained);
+    connection.retained = nullptr;
+  }
+}
+
+void Parser::gap(Connection& connection, Direction direction, std::uint64_t bytes) {
+  Side& side = connection.sides[static_cast<unsigned>(direction)];
+  if (connection.stopped != StopReason::none || side.phase == Phase::ignore) {
+    return;
+  }
+  const bool counted = side.phase == Phase::body_fixed || side.phase == Phase::chunk_data;
+  if (!in_body(side.phase) || (counted && bytes > side.left)) {
+    stop(connection, StopReason::gap);
+    return;
+  }
+  Message& message = direction == Direction::to_server ? side.current->request : side.current->response;
+  message.flags.gap = true;
+  if (side.decoder.active()) {
+    side.decoder.abandon();
+  }
+  if (!counted) {
+    return;
+  }
+  side.left -= bytes;
+  if (side.left == 0 && side.phase == Phase::chunk_data) {
+    side.phase = Phase::chunk_size;
+  } else if (side.left == 0) {
+    end_body(connection, direction);
+  }
+}
+
+void Parser::closed(Connection& connection, Direction direction) {
+  Side& side = connection.sides[static_cast<unsigned>(direction)];
+  if (side.closed) {
+    return;
+  }
+  side.closed = true;
+  run(connection, direction, {});
+  if (connection.stopped == StopReason::none) {
+    end_of_side(connection, direction);
+  }
+}
+
+// The side sends no more: what is open ends here.
+void Parser::end_of_side(Connection& connection, Direction direction) {
+  Side& side = connection.sides[static_cast<unsigned>(direction)];
+  const bool request = direction == Direction::to_server;
+  if (side.current != nullptr) {
+    Message& message = request ? side.current->request : side.current->response;
+    if (!message.headers_done && message.line_size != 0) {
+      message.flags.incomplete = true;
+      end_headers(connection, direction);
+    }
+  }
+  if (side.current != nullptr && connection.stopped == StopReason::none) {
+    Message& message = request ? side.current->request : side.current->response;
+    message.flags.incomplete = message.flags.incomplete || side.phase != Phase::body_to_close;
+    end_body(connection, direction);
+  }
+}
+
+void Parser::stop(Connection& connection, StopReason reason) {
+  connection.stopped = reason;
+  ++counters_.stopped[static_cast<unsigned>(reason)];
+  for (const Direction direction : {Direction::to_server, Direction::to_client}) {
+    Side& side = connection.sides[static_cast<unsigned>(direction)];
+    if (side.current != nullptr) {
+      Message& message = direction == Direction::to_server ? side.current->request : side.current->response;
+      message.flags.incomplete = true;
+      end_body(connection, direction);
+    }
+    side.phase = Phase::ignore;
+  }
+  sink_.stopped(connection, reason);
+}
+
+// Gives back the memory of all that the connection holds.
+void Parser::release(Connection& connection) {
+  while (connection.first != nullptr) {
+    unlink(connection, connection.first);
+  }
+  for (Side& side : connection.sides) {
+    side.pending.clear(pool_);
+    side.header.clear(pool_);
+    side.text.clear(pool_);
+    side.decoder.clear(pool_);
+    side.scanned = 0;
+    side.current = nullptr;
+  }
+  connection.retained = nullptr;
+}
+
+void Parser::close(Connection* connection) {
+  if (connection == nullptr) {
+    return;
+  }
+  closed(*connection, Direction::to_server);
+  closed(*connection, Direction::to_client);
+  release(*connection);
+  for (Side& side : connection->sides) {
+    side.phase = Phase::detect;
+    side.is_http = side.is_other = side.closed = side.after_lf_cr = side.junk = side.have_header = false;
+    side.left = 0;
+  }
+  connection->made = 0;
+  connection->stopped = StopReason::none;
+  connection->user = nullptr;
+  connection->next = free_connections_;
+  free_connections_ = connection;
+}
+
+}  // namespace sluice::flow::http

@@ -1,0 +1,124 @@
+// Requests: their first line, what their headers mean.
+#include <array>
+
+#include "flow/http/connection.h"
+#include "flow/http/text.h"
+#include "flow/http/uri.h"
+
+namespace sluice::flow::http {
+
+namespace {
+
+std::uint32_t offset(std::string_view part, std::string_view whole) {
+  return static_cast<std::uint32_t>(part.data() - whole.data());
+}
+
+void set_piece(std::string_view part, std::string_view whole, std::uint32_t& at, std::uint32_t& size) {
+  at = offset(part, whole);
+  size = static_cast<std::uint32_t>(part.size());
+}
+
+// METHOD SP URI SP VERSION, with white space before and in any amount between (as libhtp's generic parser).
+void split_request_line(std::string_view line, Transaction& transaction) {
+  std::string_view rest = line;
+  while (!rest.empty() && is_padding(rest.front())) {
+    rest.remove_prefix(1);
+  }
+  set_piece(take_word(rest), line, transaction.method_at, transaction.method_size);
+  std::size_t end = rest.find(' ');
+  if (end == std::string_view::npos) {
+    end = 0;
+    while (end < rest.size() && !is_space(rest[end])) {
+      ++end;
+    }
+  }
+  const std::string_view uri = rest.substr(0, end);
+  set_piece(uri, line, transaction.uri_at, transaction.uri_size);
+  const std::string_view version = trim(rest.substr(uri.size()));
+  if (!version.empty()) {
+    set_piece(version, line, transaction.version_at, transaction.version_size);
+  }
+}
+
+}  // namespace
+
+void Parser::request_line(Connection& connection, const Line& line) {
+  Side& side = connection.sides[0];
+  if (trim(line.text).empty()) {  // between requests
+    side.pending.drop_front(pool_, line.whole.size());
+    side.scanned = 0;
+    return;
+  }
+  if (line.text.starts_with("PRI * HTTP/2")) {
+    stop(connection, StopReason::http2);
+    return;
+  }
+  Transaction* const transaction = make(connection, false);
+  if (transaction == nullptr) {
+    return;
+  }
+  side.current = transaction;
+  Message& request = transaction->request;
+  if (!keep_raw(connection, request, line.whole)) {
+    return;
+  }
+  request.flags.bare_line_end = !line.crlf;
+  request.line_size = static_cast<std::uint32_t>(line.text.size());
+  request.headers_at = static_cast<std::uint32_t>(line.whole.size());
+  side.pending.drop_front(pool_, line.whole.size());
+  side.scanned = 0;
+  split_request_line(request.line(), *transaction);
+  request.flags.http_0_9 = transaction->version_size == 0;
+  transaction->is_head = transaction->method() == "HEAD";
+  transaction->is_connect = transaction->method() == "CONNECT";
+  // The line is in memory of the pool: as long again for what becomes of its URI.
+  if (!transaction->normal.append(pool_, transaction->uri_raw())) {
+    stop(connection, StopReason::no_memory);
+    return;
+  }
+  auto* const out = reinterpret_cast<char*>(transaction->normal.data());
+  transaction->normal_size =
+      static_cast<std::uint32_t>(transaction->uri_size == 0 ? 0 : normalise_uri(transaction->uri_raw(), out));
+  transaction->normal.cut(transaction->normal_size);
+  side.phase = Phase::header_lines;
+  event(connection, Event::request_line, *transaction);
+}
+
+void Parser::request_headers(Connection& connection) {
+  Side& side = connection.sides[0];
+  Transaction& transaction = *side.current;
+  std::string_view host = host_of_uri(transaction.uri_raw());
+  if (host.empty()) {
+    host = transaction.is_connect ? host_of_authority(transaction.uri_raw())
+                                  : host_of_authority(transaction.request.field("host"));
+  }
+  std::array<char, 256> small;
+  host = host.substr(0, small.size());
+  for (std::size_t i = 0; i < host.size(); ++i) {
+    small[i] = lower(host[i]);
+  }
+  if (!transaction.normal.append(pool_, {small.data(), host.size()})) {
+    stop(connection, StopReason::no_memory);
+    return;
+  }
+  transaction.host_size = static_cast<std::uint32_t>(host.size());
+  event(connection, Event::request_headers, transaction);
+  begin_body(connection, Direction::to_server);
+  if (side.phase == Phase::first_line) {
+    request_done(connection);
+  }
+}
+
+void Parser::request_done(Connection& connection) {
+  Side& side = connection.sides[0];
+  Transaction& transaction = *side.current;
+  transaction.request.complete = true;
+  side.current = nullptr;
+  side.phase = transaction.is_connect ? Phase::connect_wait : Phase::first_line;
+  event(connection, Event::request_complete, transaction);
+  if (transaction.response.complete) {
+    retain(connection, transaction);
+  }
+}
+
+}  // namespace sluice::flow::http

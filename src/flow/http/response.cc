@@ -1,0 +1,201 @@
+// Responses: their first line or what comes in its place, what their headers mean.
+#include <charconv>
+
+#include "flow/http/connection.h"
+#include "flow/http/text.h"
+
+namespace sluice::flow::http {
+namespace {
+
+constexpr std::size_t longest_junk = 4096;  // without a line end: taken as a body
+
+// "HTTP" in any case behind white space.
+bool is_status(std::string_view line) {
+  while (!line.empty() && is_padding(line.front())) {
+    line.remove_prefix(1);
+  }
+  return same_name(line.substr(0, 4), "http");
+}
+
+void set_piece(std::string_view part, std::string_view whole, std::uint32_t& at, std::uint32_t& size) {
+  at = static_cast<std::uint32_t>(part.data() - whole.data());
+  size = static_cast<std::uint32_t>(part.size());
+}
+
+// VERSION SP STATUS SP REASON.
+void split_status_line(std::string_view line, Transaction& transaction) {
+  std::string_view rest = line;
+  while (!rest.empty() && is_padding(rest.front())) {
+    rest.remove_prefix(1);
+  }
+  set_piece(take_word(rest), line, transaction.rversion_at, transaction.rversion_size);
+  const std::string_view status = take_word(rest);
+  set_piece(status, line, transaction.status_at, transaction.status_size);
+  set_piece(trim(rest), line, transaction.reason_at, transaction.reason_size);
+  int number = 0;
+  const auto result = std::from_chars(status.begin(), status.end(), number);
+  transaction.status_number = result.ec == std::errc() && result.ptr == status.end() ? number : 0;
+}
+
+}  // namespace
+
+// The transaction that this response belongs to; nullptr: there is no room for one.
+Transaction* Parser::begin_response(Connection& connection) {
+  let_go(connection);
+  Transaction* transaction = connection.first;
+  if (transaction == nullptr || transaction->response.complete) {
+    transaction = make(connection, true);
+    if (transaction == nullptr) {
+      return nullptr;
+    }
+    transaction->request.flags.missing = true;
+    transaction->request.complete = true;
+  }
+  connection.sides[1].current = transaction;
+  return transaction;
+}
+
+void Parser::status_line(Connection& connection, const Line& line) {
+  Side& side = connection.sides[1];
+  side.after_lf_cr = line.whole.ends_with("\n\r");
+  Transaction* const transaction = begin_response(connection);
+  if (transaction == nullptr || !keep_raw(connection, transaction->response, line.whole)) {
+    return;
+  }
+  Message& response = transaction->response;
+  response.flags.bare_line_end = !line.crlf;
+  response.flags.junk_before = side.junk;
+  side.junk = false;
+  response.line_size = static_cast<std::uint32_t>(line.text.size());
+  response.headers_at = static_cast<std::uint32_t>(line.whole.size());
+  side.pending.drop_front(pool_, line.whole.size());
+  side.scanned = 0;
+  split_status_line(response.line(), *transaction);
+  side.phase = Phase::header_lines;
+  event(connection, Event::response_line, *transaction);
+}
+
+// A line where a status line should be, if it is none: skipped, or the beginning of a body. False: more is needed.
+bool Parser::not_a_status(Connection& connection, const Line& line) {
+  Side& side = connection.sides[1];
+  const std::string_view pending = side.pending.view();
+  const bool whole_known = !line.whole.empty();
+  if (!whole_known) {
+    if (pending.size() > longest_junk && !is_status(pending)) {
+      body_without_status(connection);
+      return true;
+    }
+    return false;
+  }
+  if (is_status(line.text)) {
+    status_line(connection, line);
+    return true;
+  }
+  const bool blank = trim(line.text).empty();
+  if (!blank && line.whole.size() <= longest_junk) {
+    if (line.whole.size() == pending.size() && !side.closed) {
+      return false;
+    }
+  }
+  const bool h_follows = pending.substr(line.whole.size(), 1) == "H";
+  if (blank || (h_follows && line.whole.size() <= longest_junk)) {
+    side.junk = side.junk || !blank;
+    side.pending.drop_front(pool_, line.whole.size());
+    side.scanned = 0;
+    return true;
+  }
+  body_without_status(connection);
+  return true;
+}
+
+// What waits is body: of the response before, whose length was too small, or of one in HTTP/0.9.
+void Parser::body_without_status(Connection& connection) {
+  Side& side = connection.sides[1];
+  side.scanned = 0;
+  if (connection.retained != nullptr) {
+    side.current = connection.retained;
+    connection.retained = nullptr;
+    side.current->response.complete = false;
+    side.current->response.flags.unexpected_body = true;
+  } else {
+    Transaction* const transaction = begin_response(connection);
+    if (transaction == nullptr) {
+      return;
+    }
+    transaction->response.flags.http_0_9 = true;
+  }
+  side.phase = Phase::body_to_close;
+}
+
+void Parser::response_headers(Connection& connection) {
+  Side& side = connection.sides[1];
+  Transaction& transaction = *side.current;
+  const int status = transaction.status_number;
+  event(connection, Event::response_headers, transaction);
+  if (status == 101 || (transaction.is_connect && status >= 200 && status < 300)) {
+    transaction.response.complete = true;
+    side.current = nullptr;
+    event(connection, Event::response_complete, transaction);
+    stop(connection, status == 101 ? StopReason::upgrade : StopReason::tunnel);
+    return;
+  }
+  if (status >= 100 && status < 200) {
+    ++transaction.interim;
+    transaction.response.clear(pool_);
+    transaction.rversion_at = transaction.rversion_size = transaction.status_at = transaction.status_size = 0;
+    transaction.reason_at = transaction.reason_size = 0;
+    side.current = nullptr;
+    side.phase = Phase::first_line;
+    return;
+  }
+  begin_body(connection, Direction::to_client);
+  if (side.phase == Phase::first_line || transaction.is_head) {
+    side.decoder.clear(pool_);
+    response_done(connection);
+  } else if (status == 204 || status == 304) {
+    const bool declared = side.phase != Phase::body_to_close;
+    side.phase = Phase::perhaps_body;
+    if (!declared) {
+      side.decoder.clear(pool_);
+      response_done(connection);
+    }
+  }
+}
+
+// Behind the headers of a response that should have no body, but declares one: it has, unless another response
+// follows. False: more is needed.
+bool Parser::perhaps_body(Connection& connection) {
+  Side& side = connection.sides[1];
+  constexpr std::string_view next = "HTTP/";
+  const std::string_view pending = side.pending.view();
+  const bool none = pending.empty() && side.closed;
+  if (none || (pending.size() >= next.size() && pending.starts_with(next))) {
+    side.decoder.clear(pool_);
+    response_done(connection);
+    return true;
+  }
+  if (pending.empty() || (next.starts_with(pending) && !side.closed)) {
+    return false;
+  }
+  begin_body(connection, Direction::to_client);
+  return true;
+}
+
+void Parser::response_done(Connection& connection) {
+  Side& side = connection.sides[1];
+  Transaction& transaction = *side.current;
+  transaction.response.complete = true;
+  side.current = nullptr;
+  side.phase = Phase::first_line;
+  event(connection, Event::response_complete, transaction);
+  if (transaction.request.complete) {
+    retain(connection, transaction);
+  }
+  const bool waits = transaction.is_connect && connection.sides[0].phase == Phase::connect_wait;
+  if (waits && connection.stopped == StopReason::none) {  // refused
+    connection.sides[0].phase = Phase::first_line;
+    run(connection, Direction::to_server, {});
+  }
+}
+
+}  // namespace sluice::flow::http

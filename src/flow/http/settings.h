@@ -1,0 +1,46 @@
+// Limits of the HTTP parser, and what it counts. The defaults are Suricata's where it has them.
+#pragma once
+
+#include <cstdint>
+
+namespace sluice::flow::http {
+
+struct Settings {
+  std::uint32_t header_limit = 18'000;  // bytes of a message's first line and headers, libhtp's hard field limit
+  std::uint32_t request_body_limit = 100U << 10;  // bytes kept and shown, decoded; 0: 1 MiB, the largest block
+  std::uint32_t response_body_limit = 100U << 10;
+  unsigned response_layers = 2;  // content codings undone, at most ContentDecoder::max_layers; 0: none
+  unsigned request_layers = 2;
+  std::uint64_t decoded_limit = 10U << 20;  // bytes that a layer may make; 0: no limit
+  unsigned max_headers = 256;               // fields of a message that are looked at
+  unsigned pipelined =
+      32;  // requests of a connection that may wait for responses; then the oldest is given up, at least 2
+};
+
+// Why a connection is not parsed any further. Its bytes are no longer looked at.
+enum class StopReason : std::uint8_t {
+  none,
+  not_http,         // neither side's first bytes are HTTP/1
+  tunnel,           // CONNECT was accepted
+  upgrade,          // 101: another protocol from here on
+  http2,            // the preface of RFC 9113
+  header_too_long,  // more than header_limit
+  gap,              // bytes are missing where their number matters
+  no_memory,        // the pool or the store of transactions is empty
+  bad_chunk,        // of a request
+};
+inline constexpr unsigned stop_reasons = 9;
+const char* stop_reason_name(StopReason reason);
+
+struct Counters {
+  std::uint64_t connections = 0;
+  std::uint64_t transactions = 0;
+  std::uint64_t stopped[stop_reasons] = {};  // connections, by StopReason; [none] stays 0
+  std::uint64_t unanswered = 0;              // requests given up, for `pipelined` were waiting
+  std::uint64_t bodies_truncated = 0;        // at a body limit
+  std::uint64_t bodies_lost = 0;             // bodies cut short for want of memory
+  std::uint64_t bombs = 0;                   // layers that reached decoded_limit
+  std::uint64_t ignored_bytes = 0;           // of connections that have stopped
+};
+
+}  // namespace sluice::flow::http

@@ -1,0 +1,89 @@
+// Bytes of HTTP messages as libhtp and the browsers it follows see them: what counts as space, names without case.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace sluice::flow::http {
+
+// isspace() of the C locale.
+constexpr bool is_space(char c) {
+  return c == ' ' || (c >= '\t' && c <= '\r');
+}
+// What stands around a value and does not belong to it.
+constexpr bool is_padding(char c) {
+  return is_space(c) || c == '\0';
+}
+// What begins a line that goes on with the header before it.
+constexpr bool is_folding(char c) {
+  return c == ' ' || c == '\t' || c == '\0';
+}
+constexpr bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+constexpr char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+}
+// -1: no hexadecimal digit.
+constexpr int hex_value(char c) {
+  if (is_digit(c)) {
+    return c - '0';
+  }
+  const char small = lower(c);
+  return small >= 'a' && small <= 'f' ? small - 'a' + 10 : -1;
+}
+
+constexpr std::string_view trim(std::string_view text) {
+  while (!text.empty() && is_padding(text.front())) {
+    text.remove_prefix(1);
+  }
+  while (!text.empty() && is_padding(text.back())) {
+    text.remove_suffix(1);
+  }
+  return text;
+}
+
+// Without regard to case and to NULs in `a`, which some servers and clients skip in names.
+constexpr bool same_name(std::string_view a, std::string_view b) {
+  std::size_t at = 0;
+  for (const char c : a) {
+    if (c == '\0') {
+      continue;
+    }
+    if (at == b.size() || lower(c) != lower(b[at])) {
+      return false;
+    }
+    ++at;
+  }
+  return at == b.size();
+}
+
+// Whether `text` has `word`, written small, in it, without regard to case.
+constexpr bool has_word(std::string_view text, std::string_view word) {
+  for (std::size_t at = 0; at + word.size() <= text.size(); ++at) {
+    std::size_t same = 0;
+    while (same < word.size() && lower(text[at + same]) == word[same]) {
+      ++same;
+    }
+    if (same == word.size()) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// The first run of characters up to white space; `text` becomes what follows the white space.
+constexpr std::string_view take_word(std::string_view& text) {
+  std::size_t end = 0;
+  while (end < text.size() && !is_space(text[end])) {
+    ++end;
+  }
+  const std::string_view word = text.substr(0, end);
+  while (end < text.size() && is_space(text[end])) {
+    ++end;
+  }
+  text.remove_prefix(end);
+  return word;
+}
+
+}  // namespace sluice::flow::http

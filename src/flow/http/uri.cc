@@ -1,0 +1,192 @@
+#include "flow/http/uri.h"
+
+#include "flow/http/text.h"
+
+namespace sluice::flow::http {
+namespace {
+
+constexpr std::string_view none;
+
+// Behind "scheme://", or npos: `uri` is not absolute.
+std::size_t authority_begin(std::string_view uri) {
+  const std::size_t at = uri.find("://");
+  if (at == std::string_view::npos || at == 0) {
+    return std::string_view::npos;
+  }
+  for (const char c : uri.substr(0, at)) {
+    const char small = lower(c);
+    if ((small < 'a' || small > 'z') && !is_digit(c) && c != '+' && c != '-' && c != '.') {
+      return std::string_view::npos;
+    }
+  }
+  return at + 3;
+}
+
+std::string_view without_authority(std::string_view uri) {
+  const std::size_t begin = authority_begin(uri);
+  if (begin == std::string_view::npos) {
+    return uri;
+  }
+  const std::size_t end = uri.find_first_of("/?#\\", begin);
+  return end == std::string_view::npos ? none : uri.substr(end);
+}
+
+// -1: the `digits` characters at `at` are not all hexadecimal.
+int hex_number(std::string_view text, std::size_t at, unsigned digits) {
+  if (at + digits > text.size()) {
+    return -1;
+  }
+  int value = 0;
+  for (unsigned i = 0; i < digits; ++i) {
+    const int digit = hex_value(text[at + i]);
+    if (digit < 0) {
+      return -1;
+    }
+    value = value * 16 + digit;
+  }
+  return value;
+}
+
+char best_fit(int code) {
+  if (code <= 0xff) {
+    return static_cast<char>(code);
+  }
+  return code >= 0xff01 && code <= 0xff5e ? static_cast<char>(code - 0xfee0) : '?';
+}
+
+// The next character of the path, decoded; `at` moves behind it.
+char next_of_path(std::string_view path, std::size_t& at) {
+  const char c = path[at++];
+  if (c != '%') {
+    return c;
+  }
+  if (at < path.size() && lower(path[at]) == 'u') {
+    const int code = hex_number(path, at + 1, 4);
+    if (code >= 0) {
+      at += 5;
+      return best_fit(code);
+    }
+    return c;
+  }
+  const int code = hex_number(path, at, 2);
+  if (code < 0) {
+    return c;
+  }
+  at += 2;
+  return static_cast<char>(code);
+}
+
+std::size_t decode_path(std::string_view path, char* out) {
+  std::size_t size = 0;
+  for (std::size_t at = 0; at < path.size();) {
+    char c = next_of_path(path, at);
+    const auto before = size == 0 ? 0U : static_cast<unsigned char>(out[size - 1]);
+    if ((before == 0xc0 || before == 0xc1) && (static_cast<unsigned char>(c) & 0xc0U) == 0x80) {
+      c = static_cast<char>((before & 1U) << 6 | (static_cast<unsigned char>(c) & 0x3fU));
+      --size;
+    }
+    c = c == '\\' ? '/' : c;
+    if (c == '/' && size != 0 && out[size - 1] == '/') {
+      continue;
+    }
+    out[size++] = c;
+  }
+  return size;
+}
+
+// RFC 3986 section 5.2.4, in place: a path of segments between single slashes.
+std::size_t remove_dots(char* path, std::size_t size) {
+  std::size_t to = 0;
+  std::size_t at = 0;
+  const bool absolute = size != 0 && path[0] == '/';
+  while (at < size) {
+    const std::size_t slash = path[at] == '/' ? 1 : 0;
+    std::size_t end = at + slash;
+    while (end < size && path[end] != '/') {
+      ++end;
+    }
+    const std::string_view segment(path + at + slash, end - at - slash);
+    const bool last = end == size;
+    if (segment == "." || segment == "..") {
+      if (segment == "..") {
+        while (to > 0 && path[--to] != '/') {
+        }
+      }
+      if (last && (slash != 0 || to != 0) && (absolute || to != 0)) {
+        path[to++] = '/';
+      }
+    } else {
+      const std::size_t skip = to == 0 && !absolute ? slash : 0;
+      for (std::size_t i = at + skip; i < end; ++i) {
+        path[to++] = path[i];
+      }
+    }
+    at = end;
+  }
+  return to;
+}
+
+bool unreserved(int code) {
+  const char c = static_cast<char>(code);
+  return code < 0x80 &&
+         (is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'z') || c == '-' || c == '.' || c == '_' || c == '~');
+}
+
+std::size_t normalise_query(std::string_view query, char* out) {
+  std::size_t size = 0;
+  for (std::size_t at = 0; at < query.size(); ++at) {
+    const int code = query[at] == '%' ? hex_number(query, at + 1, 2) : -1;
+    if (code < 0) {
+      out[size++] = query[at];
+      continue;
+    }
+    if (unreserved(code)) {
+      out[size++] = static_cast<char>(code);
+    } else {
+      constexpr std::string_view digits = "0123456789ABCDEF";
+      out[size++] = '%';
+      out[size++] = digits[static_cast<unsigned>(code) >> 4];
+      out[size++] = digits[static_cast<unsigned>(code) & 15U];
+    }
+    at += 2;
+  }
+  return size;
+}
+
+}  // namespace
+
+std::size_t normalise_uri(std::string_view uri, char* out) {
+  uri = without_authority(uri);
+  uri = uri.substr(0, uri.find('#'));
+  const std::size_t question = uri.find('?');
+  std::size_t size = decode_path(uri.substr(0, question), out);
+  size = remove_dots(out, size);
+  if (question != std::string_view::npos) {
+    out[size++] = '?';
+    size += normalise_query(uri.substr(question + 1), out + size);
+  }
+  return size;
+}
+
+std::string_view host_of_authority(std::string_view authority) {
+  const std::size_t at = authority.rfind('@');
+  if (at != std::string_view::npos) {
+    authority.remove_prefix(at + 1);
+  }
+  if (!authority.empty() && authority.front() == '[') {  // IPv6
+    const std::size_t end = authority.find(']');
+    return end == std::string_view::npos ? authority : authority.substr(0, end + 1);
+  }
+  return trim(authority.substr(0, authority.find(':')));
+}
+
+std::string_view host_of_uri(std::string_view uri) {
+  const std::size_t begin = authority_begin(uri);
+  if (begin == std::string_view::npos) {
+    return none;
+  }
+  uri.remove_prefix(begin);
+  return host_of_authority(uri.substr(0, uri.find_first_of("/?#\\")));
+}
+
+}  // namespace sluice::flow::http

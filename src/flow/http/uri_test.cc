@@ -1,0 +1,90 @@
+#include "flow/http/uri.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace sluice::flow::http {
+namespace {
+
+std::string normal(std::string_view uri) {
+  std::string out(uri.size(), '#');
+  out.resize(normalise_uri(uri, out.data()));
+  return out;
+}
+
+TEST(Uri, Normalised) {
+  struct Case {
+    std::string_view raw, wanted;
+  };
+  for (const Case& c : {
+           Case{"/", "/"},
+           {"", ""},
+           {"/a/b.html", "/a/b.html"},
+           {"/%61%62", "/ab"},
+           {"/%6", "/%6"},
+           {"/%zz%6", "/%zz%6"},
+           {"/%2561", "/%61"},  // once, not twice
+           {"/a//b///c", "/a/b/c"},
+           {"/a/./b", "/a/b"},
+           {"/a/../b", "/b"},
+           {"/a/b/../../c", "/c"},
+           {"/../../etc/passwd", "/etc/passwd"},
+           {"/a/%2e%2e/b", "/b"},
+           {"/a/%2e%2e%2fb", "/b"},
+           {"/a\\..\\b", "/b"},
+           {"/a%5c%5cb", "/a/b"},
+           {"/a/.", "/a/"},
+           {"/a/..", "/"},
+           {"/a/...", "/a/..."},
+           {"/.hidden", "/.hidden"},
+           {"../x", "x"},
+           {"./x", "x"},
+           {"*", "*"},
+           {"/%u0061%u00e9", "/a\xe9"},
+           {"/%uff0e%uff0e/%u4e00", "/?"},
+           {"/%u00", "/%u00"},
+           {"/%c0%afa%c0%aeb", "/a.b"},
+           {"/\xc3\xbc", "/\xc3\xbc"},
+           {std::string_view("/a%00b"), std::string_view("/a\0b", 4)},
+           {"/A%20B", "/A B"},
+           {"http://Host/x", "/x"},
+           {"http://user@host:80/x?y", "/x?y"},
+           {"http://host", ""},
+           {"http://host?q=1", "?q=1"},
+           {"/x?http://host/y", "/x?http://host/y"},
+           {"/x#frag", "/x"},
+           {"/x?q=%41%2f%2F%7e//../%zz", "/x?q=A%2F%2F~//../%zz"},
+           {"/a/../b?c/../d", "/b?c/../d"},
+       }) {
+    EXPECT_EQ(normal(c.raw), c.wanted) << c.raw;
+  }
+}
+
+TEST(Uri, Hosts) {
+  EXPECT_EQ(host_of_uri("http://user:pw@Example.com:8080/x"), "Example.com");
+  EXPECT_EQ(host_of_uri("/x"), "");
+  EXPECT_EQ(host_of_uri("/x://y"), "");
+  EXPECT_EQ(host_of_authority("[2001:db8::1]:80"), "[2001:db8::1]");
+  EXPECT_EQ(host_of_authority("a.b:443"), "a.b");
+  EXPECT_EQ(host_of_authority(""), "");
+}
+
+// Never longer than the URI, whatever is in it.
+TEST(Uri, FitsInItsOwnLength) {
+  std::uint32_t random = 1;
+  constexpr std::string_view letters = "/.%\\?#uc0af2eE:@a\xc0\xaf";
+  for (int i = 0; i < 50'000; ++i) {
+    std::string uri;
+    for (std::uint32_t n = i % 40; n > 0; --n) {
+      random = random * 1664525 + 1013904223;
+      uri += letters[(random >> 16) % letters.size()];
+    }
+    std::string out(uri.size() + 1, '\x7f');
+    ASSERT_LE(normalise_uri(uri, out.data()), uri.size());
+    ASSERT_EQ(out.back(), '\x7f') << uri;
+  }
+}
+
+}  // namespace
+}  // namespace sluice::flow::http

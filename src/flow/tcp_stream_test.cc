@@ -1,0 +1,313 @@
+#include "flow/tcp_stream.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+
+#include "flow/recorder.h"
+
+namespace sluice::flow {
+namespace {
+
+using test::tcp;
+constexpr Direction up = Direction::to_server;
+constexpr Direction down = Direction::to_client;
+
+struct Bytes final : StreamSink {
+  void data(Direction direction, const StreamData& data) override {
+    auto& mine = all[static_cast<unsigned>(direction)];
+    EXPECT_EQ(data.offset, mine.size() + skipped);
+    EXPECT_TRUE(data.window.ends_with(data.fresh));
+    EXPECT_EQ(data.fresh.data() + data.fresh.size(), data.window.data() + data.window.size());
+    mine += data.fresh;
+    windows.emplace_back(data.window);
+  }
+  void gap(Direction, std::uint64_t bytes) override {
+    gaps.push_back(bytes);
+    skipped += bytes;
+  }
+  void closed(Direction direction) override { closes += direction == up ? 'u' : 'd'; }
+  std::string all[2];
+  std::vector<std::string> windows;
+  std::vector<std::uint64_t> gaps;
+  std::uint64_t skipped = 0;
+  std::string closes;
+};
+
+// A stream whose client side begins at `first`.
+struct Rig {
+  explicit Rig(StreamSettings settings = {}, std::uint32_t first_byte = 1001, std::size_t pool_bytes = 1U << 20)
+      : pool(pool_bytes), reassembler(settings, pool), first(first_byte) {
+    send(up, tcp_syn, first - 1, 0);
+    send(down, tcp_syn | tcp_ack, 5000, first);
+  }
+  ~Rig() {
+    reassembler.release(stream);
+    EXPECT_EQ(pool.in_use(), 0U);
+  }
+  void send(Direction direction, std::uint8_t flags, std::uint32_t sequence, std::uint32_t acknowledgment,
+            std::string_view payload = {}) {
+    reassembler.feed(stream, direction, tcp(1, 1000, direction, flags, sequence, acknowledgment, payload), sink);
+  }
+  // The client's byte number `at`.
+  void at(std::uint32_t at, std::string_view payload, std::uint8_t flags = 0) {
+    send(up, flags, first + at, 0, payload);
+  }
+  const std::string& got() const { return sink.all[0]; }
+
+  BlockPool pool;
+  Reassembler reassembler;
+  TcpStream stream;
+  Bytes sink;
+  std::uint32_t first;
+};
+
+TEST(TcpStream, InOrder) {
+  Rig rig;
+  rig.at(0, "hello ");
+  rig.at(6, "world", tcp_fin);
+  EXPECT_EQ(rig.got(), "hello world");
+  EXPECT_EQ(rig.sink.closes, "u");
+  rig.at(11, "more");
+  EXPECT_EQ(rig.got(), "hello world") << "behind the FIN";
+}
+
+TEST(TcpStream, OutOfOrderWaits) {
+  Rig rig;
+  rig.at(6, "world", tcp_fin);
+  rig.at(3, "lo ");
+  EXPECT_EQ(rig.got(), "");
+  rig.at(0, "hel");
+  EXPECT_EQ(rig.got(), "hello world");
+  EXPECT_EQ(rig.sink.closes, "u");
+  EXPECT_EQ(rig.reassembler.counters().out_of_order, 2U);
+}
+
+TEST(TcpStream, RetransmissionsAndKeepAlivesBringNothing) {
+  Rig rig;
+  rig.at(0, "hello");
+  rig.at(0, "hello");
+  rig.at(2, "llo");
+  rig.at(4, std::string_view("\0", 1));  // a keep-alive: the byte before the next, with anything in it
+  rig.at(4, "");
+  EXPECT_EQ(rig.got(), "hello");
+  EXPECT_EQ(rig.reassembler.counters().retransmitted, 3U);
+  EXPECT_EQ(rig.reassembler.counters().conflicts, 0U);
+  rig.at(3, "lo!");
+  EXPECT_EQ(rig.got(), "hello!");
+}
+
+TEST(TcpStream, TheFirstBytesWinAndAConflictIsMarked) {
+  struct Case {
+    const char* what;
+    std::vector<std::pair<std::uint32_t, const char*>> segments;
+    const char* wanted;
+    bool conflict;
+  };
+  const Case cases[] = {
+      {"delivered before", {{0, "abcd"}, {2, "XXef"}}, "abcdef", true},
+      {"waits already", {{2, "cd"}, {1, "XXXX"}, {0, "a"}}, "aXcdX", true},
+      {"around what waits", {{2, "cd"}, {0, "abXXef"}}, "abcdef", true},
+      {"between two that wait", {{1, "b"}, {4, "e"}, {0, "aXXXXf"}}, "abXXef", true},
+      {"the same bytes", {{2, "cd"}, {0, "abcdef"}}, "abcdef", false},
+      {"behind what waits", {{1, "bc"}, {2, "cd"}, {0, "a"}}, "abcd", false},
+  };
+  for (const Case& c : cases) {
+    Rig rig;
+    for (const auto& [at, bytes] : c.segments) {
+      rig.at(at, bytes);
+    }
+    EXPECT_EQ(rig.got(), c.wanted) << c.what;
+    EXPECT_EQ(rig.stream.sides[0].conflict, c.conflict) << c.what;
+  }
+}
+
+TEST(TcpStream, SequenceNumbersWrap) {
+  for (const std::uint32_t first : {0xfffffff0U, 0xffffffffU, 0U, 0x7ffffff8U}) {
+    Rig rig({}, first);
+    std::string wanted;
+    for (std::uint32_t i = 0; i < 10; ++i) {
+      wanted += std::string(7, static_cast<char>('a' + i));
+    }
+    for (const std::uint32_t i : {3U, 1U, 0U, 2U, 9U, 8U, 5U, 7U, 6U, 4U}) {
+      rig.at(i * 7, std::string_view(wanted).substr(i * 7, 7));
+    }
+    EXPECT_EQ(rig.got(), wanted) << first;
+  }
+}
+
+TEST(TcpStream, ASynWithDataAndASynAgain) {
+  Rig rig;
+  rig.send(down, tcp_syn | tcp_ack, 5000, 1001, "early");
+  rig.send(down, tcp_ack, 5006, 1001, "!");
+  EXPECT_EQ(rig.sink.all[1], "early!");
+  rig.send(up, tcp_syn, 9000, 0);  // another sequence before any data
+  rig.send(up, 0, 9001, 0, "data");
+  EXPECT_EQ(rig.got(), "data");
+}
+
+TEST(TcpStream, ADirectionWithoutSyn) {
+  BlockPool pool(1U << 20);
+  for (const bool midstream : {false, true}) {
+    StreamSettings settings;
+    settings.midstream = midstream;
+    Reassembler reassembler(settings, pool);
+    TcpStream stream;
+    Bytes sink;
+    reassembler.feed(stream, up, tcp(1, 1, up, tcp_ack, 77, 1, "abc"), sink);
+    EXPECT_EQ(sink.all[0], midstream ? "abc" : "");
+    EXPECT_EQ(reassembler.counters().unopened, midstream ? 0U : 1U);
+    reassembler.release(stream);
+  }
+}
+
+TEST(TcpStream, WhatTheReceiverHasAndWeHaveNotIsAGap) {
+  Rig rig;
+  rig.at(0, "abc");
+  rig.at(6, "ghi");
+  rig.send(down, tcp_ack, 5001, rig.first + 6);
+  EXPECT_EQ(rig.got(), "abc") << "acknowledged up to what waits, not it: it may still come";
+  rig.send(down, tcp_ack, 5001, rig.first + 9);
+  EXPECT_EQ(rig.got(), "abcghi");
+  EXPECT_EQ(rig.sink.gaps, std::vector<std::uint64_t>{3});
+  rig.at(3, "def");
+  EXPECT_EQ(rig.got(), "abcghi") << "too late";
+  EXPECT_TRUE(rig.stream.sides[0].gap);
+}
+
+TEST(TcpStream, WhatMayWaitIsBounded) {
+  for (const bool by_count : {false, true}) {
+    StreamSettings settings;
+    settings.held_segments = by_count ? 4 : 1000;
+    settings.held_bytes = by_count ? 1000 : 8;
+    Rig rig(settings);
+    for (std::uint32_t i = 0; i < 4; ++i) {
+      rig.at(10 + i * 4, "ab");
+      EXPECT_EQ(rig.got(), "");
+    }
+    rig.at(10 + 4 * 4, "cd");
+    EXPECT_EQ(rig.got(), "ab") << "the first that waited, behind a gap";
+    EXPECT_EQ(rig.sink.gaps, std::vector<std::uint64_t>{10});
+    EXPECT_EQ(rig.reassembler.counters().gaps_for_space, 1U);
+  }
+}
+
+TEST(TcpStream, AnEmptyPoolMeansAGapNotAStandstill) {
+  Rig rig({}, 1001, 1);
+  std::vector<std::uint8_t*> blocks;
+  while (std::uint8_t* const block = rig.pool.take(256)) {
+    blocks.push_back(block);
+  }
+  rig.at(5, "lost");
+  EXPECT_EQ(rig.reassembler.counters().not_held, 1U);
+  rig.at(0, "abcde");
+  EXPECT_EQ(rig.got(), "abcde");
+  EXPECT_EQ(rig.reassembler.counters().history_lost, 1U);
+  for (std::uint8_t* const block : blocks) {
+    rig.pool.give(block);
+  }
+}
+
+TEST(TcpStream, TooFarAheadIsNotHeld) {
+  StreamSettings settings;
+  settings.ahead = 1000;
+  Rig rig(settings);
+  rig.at(1001, "x");
+  EXPECT_EQ(rig.reassembler.counters().too_far, 1U);
+  rig.at(1000, "x");
+  EXPECT_EQ(rig.reassembler.counters().out_of_order, 1U);
+  rig.send(down, tcp_ack, 5001, rig.first + 5000);  // the receiver has had it all
+  rig.at(5000, "on");
+  EXPECT_EQ(rig.got(), "xon");
+  EXPECT_EQ(rig.sink.skipped, 4999U);
+}
+
+TEST(TcpStream, Depth) {
+  StreamSettings settings;
+  settings.depth = 10;
+  Rig rig(settings);
+  rig.at(0, "01234567");
+  rig.at(8, "89abcdef");
+  rig.at(16, "xyz", tcp_fin);
+  EXPECT_EQ(rig.got(), "0123456789");
+  EXPECT_TRUE(rig.stream.sides[0].depth_reached);
+  EXPECT_EQ(rig.reassembler.counters().depth_reached, 1U);
+  EXPECT_EQ(rig.sink.closes, "u");
+}
+
+TEST(TcpStream, TheWindowHoldsWhatWasDeliveredBefore) {
+  StreamSettings settings;
+  settings.window = 4;
+  settings.piece = 6;
+  Rig rig(settings);
+  rig.at(0, "ab");
+  rig.at(2, "cd");
+  rig.at(4, "ef");
+  rig.at(6, "ghijklmn");  // longer than a piece
+  EXPECT_EQ(rig.sink.windows, (std::vector<std::string>{"ab", "abcd", "abcdef", "cdefghijkl", "ijklmn"}));
+  rig.at(20, "yz");
+  rig.send(down, tcp_ack, 5001, rig.first + 22);
+  EXPECT_EQ(rig.sink.windows.back(), "yz") << "begins anew behind a gap";
+}
+
+TEST(TcpStream, ResetDeliversWhatWaitsAndCloses) {
+  Rig rig;
+  rig.at(4, "efg");
+  rig.send(down, tcp_rst, 5001, 0);
+  EXPECT_EQ(rig.got(), "efg");
+  EXPECT_EQ(rig.sink.gaps, std::vector<std::uint64_t>{4});
+  EXPECT_EQ(rig.sink.closes, "ud");
+}
+
+TEST(TcpStream, AFinOfThePastIsIgnored) {
+  Rig rig;
+  rig.at(0, "abcdef");
+  rig.at(2, "", tcp_fin);
+  rig.at(6, "ghi");
+  EXPECT_EQ(rig.got(), "abcdefghi");
+  EXPECT_EQ(rig.sink.closes, "");
+}
+
+// Any segmentation and reordering, with repetitions and overlaps, gives the same bytes.
+TEST(TcpStream, AnySegmentationGivesTheSameBytes) {
+  std::mt19937 random(20);
+  for (int round = 0; round < 400; ++round) {
+    const std::size_t size = 1 + random() % 3000;
+    std::string wanted(size, 0);
+    std::generate(wanted.begin(), wanted.end(), [&] { return static_cast<char>(random()); });
+    struct Piece {
+      std::size_t at, length;
+    };
+    std::vector<Piece> pieces;
+    const std::size_t most = 1 + random() % 400;
+    for (std::size_t at = 0; at < size;) {
+      const std::size_t length = std::min<std::size_t>(1 + random() % most, size - at);
+      const std::size_t back = std::min<std::size_t>(at, random() % 3 == 0 ? random() % 50 : 0);
+      pieces.push_back({at - back, length + back});
+      if (random() % 4 == 0) {
+        pieces.push_back(pieces[random() % pieces.size()]);
+      }
+      at += length;
+    }
+    std::shuffle(pieces.begin(), pieces.end(), random);
+    StreamSettings settings;
+    settings.window = random() % 100;
+    settings.piece = 1 + random() % 500;
+    settings.held_segments = 65535;
+    Rig rig(settings, static_cast<std::uint32_t>(random()), 4U << 20);
+    for (const Piece& piece : pieces) {
+      const bool last = piece.at + piece.length == size;
+      rig.at(static_cast<std::uint32_t>(piece.at), std::string_view(wanted).substr(piece.at, piece.length),
+             last ? tcp_fin : 0);
+    }
+    ASSERT_EQ(rig.got(), wanted) << round;
+    ASSERT_TRUE(rig.sink.gaps.empty()) << round;
+    ASSERT_EQ(rig.reassembler.counters().conflicts, 0U) << round;
+    ASSERT_EQ(rig.sink.closes, "u") << round;
+  }
+}
+
+}  // namespace
+}  // namespace sluice::flow

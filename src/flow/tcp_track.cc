@@ -1,0 +1,172 @@
+#include "flow/tcp_track.h"
+
+namespace sluice::flow {
+namespace {
+
+constexpr std::uint32_t slack = 65536;      // behind the window's right edge, for windows seen late
+constexpr std::uint8_t unknown_scale = 14;  // of a side whose SYN was not seen: the largest
+
+unsigned number(Direction direction) {
+  return static_cast<unsigned>(direction);
+}
+
+std::uint32_t segment_end(const Packet& packet) {
+  return packet.sequence + static_cast<std::uint32_t>(packet.payload.size()) +
+         ((packet.tcp_flags & tcp_syn) != 0 ? 1U : 0U) + ((packet.tcp_flags & tcp_fin) != 0 ? 1U : 0U);
+}
+
+// Has this side been heard, so that its sequence numbers are known?
+bool heard(const Flow& flow, unsigned side) {
+  return flow.has(side == 0 ? FlowFlag::heard_client : FlowFlag::heard_server);
+}
+
+void start_side(Flow& flow, unsigned side, const Packet& packet) {
+  flow.initial[side] = packet.sequence;
+  flow.end[side] = segment_end(packet);
+  flow.acked[side] = packet.sequence;
+  flow.limit[side] = flow.end[side];
+  flow.scale[side] = packet.window_scale;
+  flow.flags |= side == 0 ? FlowFlag::heard_client : FlowFlag::heard_server;
+}
+
+// The acknowledgment and window that `side` sends: they are about what the other side has sent.
+void take_acknowledgment(Flow& flow, unsigned side, const Packet& packet) {
+  const unsigned other = 1 - side;
+  if ((packet.tcp_flags & tcp_ack) == 0) {
+    return;
+  }
+  const bool scaled = flow.scale[0] != 0xff && flow.scale[1] != 0xff && (packet.tcp_flags & tcp_syn) == 0;
+  const bool unknown = flow.has(FlowFlag::midstream) && flow.scale[side] == 0xff;
+  const unsigned scale = scaled ? flow.scale[side] : unknown ? unknown_scale : 0;
+  const std::uint32_t limit = packet.acknowledgment + (std::uint32_t{packet.window} << scale);
+  if (!heard(flow, other)) {
+    flow.end[other] = flow.acked[other] = packet.acknowledgment;
+    flow.limit[other] = limit;
+    return;
+  }
+  if (sequence_after(packet.acknowledgment, flow.end[other] + slack)) {
+    return;  // of what has not been sent
+  }
+  if (sequence_after(packet.acknowledgment, flow.acked[other])) {
+    flow.acked[other] = packet.acknowledgment;
+  }
+  if (sequence_after(limit, flow.limit[other])) {
+    flow.limit[other] = limit;
+  }
+}
+
+bool reset_fits(const Flow& flow, unsigned side, const Packet& packet) {
+  if (!heard(flow, side)) {  // in answer to a SYN: it must acknowledge it
+    return (packet.tcp_flags & tcp_ack) != 0 && packet.acknowledgment == flow.end[1 - side];
+  }
+  const std::uint32_t right = sequence_after(flow.limit[side], flow.end[side]) ? flow.limit[side] : flow.end[side];
+  return !sequence_before(packet.sequence, flow.acked[side]) && !sequence_after(packet.sequence, right);
+}
+
+TcpCheck track_syn(Flow& flow, unsigned side, const Packet& packet, FlowState& next) {
+  const bool answer = (packet.tcp_flags & tcp_ack) != 0;
+  const bool opening = flow.state == FlowState::fresh || flow.state == FlowState::half_open;
+  if (!answer) {
+    if (side != 0 || !opening) {
+      return packet.sequence == flow.initial[side] ? TcpCheck::good : TcpCheck::bad;
+    }
+    if (flow.state == FlowState::half_open && packet.sequence != flow.initial[0]) {
+      return TcpCheck::bad;
+    }
+    start_side(flow, 0, packet);  // again, perhaps with another sequence: the client has begun anew
+    return TcpCheck::good;
+  }
+  if (side != 1) {
+    return TcpCheck::bad;
+  }
+  if (!opening) {
+    return packet.sequence == flow.initial[1] ? TcpCheck::good : TcpCheck::bad;
+  }
+  if (heard(flow, 0) &&
+      (sequence_after(packet.acknowledgment, flow.end[0]) || !sequence_after(packet.acknowledgment, flow.initial[0]))) {
+    return TcpCheck::bad;
+  }
+  start_side(flow, 1, packet);
+  take_acknowledgment(flow, 1, packet);
+  next = FlowState::half_open;
+  return TcpCheck::good;
+}
+
+FlowState state_after(Flow& flow, unsigned side, const Packet& packet, bool midstream) {
+  FlowState state = flow.state;
+  if (state == FlowState::half_open && !flow.has(FlowFlag::no_session) && side == 0 &&
+      (packet.tcp_flags & tcp_ack) != 0 && sequence_after(packet.acknowledgment, flow.initial[1]) &&
+      !sequence_after(packet.acknowledgment, flow.end[1])) {
+    state = FlowState::established;
+  }
+  if (state == FlowState::fresh && midstream && flow.has(FlowFlag::midstream) && heard(flow, 0) && heard(flow, 1)) {
+    state = FlowState::established;
+  }
+  if ((packet.tcp_flags & tcp_fin) != 0) {
+    flow.flags |= side == 0 ? FlowFlag::fin_client : FlowFlag::fin_server;
+  }
+  const bool both = flow.has(FlowFlag::fin_client) && flow.has(FlowFlag::fin_server);
+  const bool one = flow.has(FlowFlag::fin_client) || flow.has(FlowFlag::fin_server);
+  if (state == FlowState::established && one) {
+    state = FlowState::closing;
+  }
+  return state == FlowState::closing && both ? FlowState::closed : state;
+}
+
+}  // namespace
+
+Direction first_direction(const Packet& packet) {
+  const bool syn = (packet.tcp_flags & tcp_syn) != 0;
+  const bool ack = (packet.tcp_flags & tcp_ack) != 0;
+  if (syn) {
+    return ack ? Direction::to_client : Direction::to_server;
+  }
+  return packet.source_port >= packet.destination_port ? Direction::to_server : Direction::to_client;
+}
+
+void begin_tcp(Flow& flow, Direction direction, const Packet& packet, bool midstream) {
+  const bool syn_only = (packet.tcp_flags & (tcp_syn | tcp_ack)) == tcp_syn;
+  flow.scale = {0xff, 0xff};
+  if (!syn_only) {
+    flow.flags |= FlowFlag::midstream | (midstream ? 0 : FlowFlag::no_session);
+  }
+  const unsigned side = number(direction);
+  start_side(flow, side, packet);
+  take_acknowledgment(flow, side, packet);
+}
+
+TcpCheck track_tcp(Flow& flow, Direction direction, const Packet& packet, bool midstream, FlowState& next) {
+  const unsigned side = number(direction);
+  next = flow.state;
+  if ((packet.tcp_flags & tcp_rst) != 0) {
+    if (!reset_fits(flow, side, packet)) {
+      return TcpCheck::bad;
+    }
+    next = FlowState::closed;
+    return flow.has(FlowFlag::no_session) ? TcpCheck::no_session : TcpCheck::good;
+  }
+  if ((packet.tcp_flags & tcp_syn) != 0) {
+    return track_syn(flow, side, packet, next);
+  }
+  if (!heard(flow, side)) {
+    if (side == 1 && !flow.has(FlowFlag::midstream) &&
+        ((packet.tcp_flags & tcp_ack) == 0 || packet.acknowledgment != flow.initial[0] + 1)) {
+      return TcpCheck::bad;  // to a SYN that it does not acknowledge
+    }
+    start_side(flow, side, packet);
+    if (side == 1 && !flow.has(FlowFlag::midstream)) {  // the SYN-ACK was missed
+      flow.flags |= FlowFlag::midstream | (midstream ? 0 : FlowFlag::no_session);
+    }
+  } else if (sequence_after(packet.sequence, flow.limit[side] + slack) &&
+             sequence_after(packet.sequence, flow.end[side] + slack)) {
+    return TcpCheck::bad;
+  }
+  if (sequence_after(segment_end(packet), flow.end[side])) {
+    flow.end[side] = segment_end(packet);
+  }
+  take_acknowledgment(flow, side, packet);
+  next = state_after(flow, side, packet, midstream);
+  return flow.has(FlowFlag::no_session) ? TcpCheck::no_session : TcpCheck::good;
+}
+
+}  // namespace sluice::flow

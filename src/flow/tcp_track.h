@@ -1,0 +1,29 @@
+// What a TCP packet does to its flow: the state machine behind FlowTable::track(), without the table.
+//
+// Thread-safety: none, one lane.
+#pragma once
+
+#include "flow/flow.h"
+#include "flow/flow_table.h"
+#include "flow/packet.h"
+
+namespace sluice::flow {
+
+// Comparisons modulo 2^32 (RFC 9293 section 3.4).
+constexpr bool sequence_before(std::uint32_t a, std::uint32_t b) {
+  return static_cast<std::int32_t>(a - b) < 0;
+}
+constexpr bool sequence_after(std::uint32_t a, std::uint32_t b) {
+  return sequence_before(b, a);
+}
+
+// The flow's fields are brought up to date, but for its state: `next` is what that becomes.
+TcpCheck track_tcp(Flow& flow, Direction direction, const Packet& packet, bool midstream, FlowState& next);
+
+// Of the first packet of a flow: sets what the client's and server's SYN would have set.
+void begin_tcp(Flow& flow, Direction direction, const Packet& packet, bool midstream);
+
+// Which way the first packet of a TCP flow goes (flow.h: who the client is).
+Direction first_direction(const Packet& packet);
+
+}  // namespace sluice::flow

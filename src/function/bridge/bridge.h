@@ -1,0 +1,22 @@
+// The function "bridge": frames leave unchanged by the peer of the port that they came in by, all of them, whatever
+// they hold. Alone it is a wire; behind stages (chain = ["acl", "bridge"]) it is a gateway without addresses.
+//
+// No work for a device: nothing is enqueued. Settings: none.
+#pragma once
+
+#include <vector>
+
+#include "function/peers.h"
+
+namespace sluice::function {
+
+class Bridge final : public PeerFunction {
+ public:
+  using PeerFunction::PeerFunction;
+
+  Expected<void> attach(device::Gpu& /*gpu*/, const engine::DevicePlan& /*plan*/) override { return {}; }
+  Expected<void> launch(engine::Batch& /*batch*/, device::GpuStream& /*stream*/) override { return {}; }
+  void compute(engine::Batch& /*batch*/, std::uint32_t /*first*/, std::uint32_t /*count*/) override {}
+};
+
+}  // namespace sluice::function

@@ -1,0 +1,124 @@
+#include "function/chain/chain.h"
+
+#include <rte_cycles.h>
+
+#include "engine/batch_writer.h"
+#include "engine/burst.h"
+#include "engine/emitter.h"
+
+namespace sluice::function {
+namespace {
+
+// An area begins at a multiple of `alignment`, whatever lies before it: one byte a frame is as much in the smallest
+// batch that there is.
+constexpr std::uint32_t slack_per_frame = 1;
+
+}  // namespace
+
+Chain::Chain(std::vector<std::unique_ptr<engine::Stage>> stages, std::unique_ptr<engine::Function> last)
+    : stages_(std::move(stages)), last_(std::move(last)) {
+  std::uint32_t bytes = last_->layout().extra_bytes_per_frame;
+  for (const auto& stage : stages_) {
+    bytes_before_.push_back(bytes);
+    bytes += slack_per_frame + stage->bytes_per_frame();
+  }
+}
+
+Chain::~Chain() = default;
+
+engine::BatchLayout Chain::layout() const {
+  const std::uint32_t before = bytes_before_.empty() ? last_->layout().extra_bytes_per_frame : bytes_before_.back();
+  return {stages_.empty() ? before : before + slack_per_frame + stages_.back()->bytes_per_frame()};
+}
+
+std::byte* Chain::area(const engine::Batch& batch, std::size_t stage) const {
+  const std::size_t before = std::size_t{bytes_before_[stage]} * batch.capacity;
+  return batch.extra + (before + alignment - 1) / alignment * alignment;
+}
+
+Expected<void> Chain::prepare_lanes(std::uint32_t lanes) {
+  for (const auto& stage : stages_) {
+    if (auto ok = stage->prepare(lanes); !ok) return ok;
+  }
+  return last_->prepare_lanes(lanes);
+}
+
+Expected<void> Chain::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {
+  for (const auto& stage : stages_) {
+    if (auto ok = stage->attach(gpu, plan); !ok) return ok;
+  }
+  return last_->attach(gpu, plan);
+}
+
+void Chain::collect(engine::Burst& burst, engine::BatchWriter& writer) {
+  const engine::Batch& batch = writer.batch();
+  const std::uint32_t first = batch.count;
+  last_->collect(burst, writer);
+  if (batch.count == first) return;
+  for (std::size_t s = 0; s < stages_.size(); ++s) stages_[s]->describe(batch, area(batch, s), first);
+}
+
+Expected<void> Chain::launch(engine::Batch& batch, device::GpuStream& stream) {
+  for (std::size_t s = 0; s < stages_.size(); ++s) {
+    if (auto ok = stages_[s]->launch(batch, area(batch, s), stream); !ok) return ok;
+  }
+  return last_->launch(batch, stream);
+}
+
+void Chain::compute(engine::Batch& batch, std::uint32_t first, std::uint32_t count) {
+  for (std::size_t s = 0; s < stages_.size(); ++s) stages_[s]->compute(batch, area(batch, s), first, count);
+  last_->compute(batch, first, count);
+}
+
+void Chain::forward(engine::Batch& batch, std::uint32_t first, std::uint32_t count, engine::Emitter& out) {
+  const std::uint64_t now = rte_rdtsc();
+  std::uint32_t passed = first;  // frames [passed, i) go on
+  for (std::uint32_t i = first; i < first + count; ++i) {
+    packet::Reason reason = packet::no_reason;
+    for (std::size_t s = 0; s < stages_.size() && reason == packet::no_reason; ++s) {
+      reason = stages_[s]->judge(batch, area(batch, s), i, now);
+    }
+    if (reason == packet::no_reason) continue;
+    if (i != passed) last_->forward(batch, passed, i - passed, out);
+    out.drop(batch, i, reason);
+    passed = i + 1;
+  }
+  if (first + count != passed) last_->forward(batch, passed, first + count - passed, out);
+}
+
+Expected<std::string> Chain::reconfigure(const engine::Function& fresh) {
+  const auto& other = static_cast<const Chain&>(fresh);
+  std::vector<engine::Stage::Change> changes;
+  for (std::size_t s = 0; s < stages_.size(); ++s) {
+    auto change = stages_[s]->reload(*other.stages_[s]);
+    if (!change) return tl::unexpected(change.error());
+    changes.push_back(std::move(*change));
+  }
+  auto text = last_->reconfigure(*other.last_);
+  if (!text) return text;
+  for (const engine::Stage::Change& change : changes) {
+    change.commit();
+    *text += "; " + change.text;
+  }
+  return text;
+}
+
+void Chain::stand_in(engine::Batch& batch) {
+  for (std::size_t s = 0; s < stages_.size(); ++s) stages_[s]->stand_in(batch, area(batch, s));
+  last_->stand_in(batch);
+}
+
+bool Chain::device_ready() {
+  bool ready = last_->device_ready();
+  for (const auto& stage : stages_) ready = stage->device_ready() && ready;
+  return ready;
+}
+
+Expected<void> Chain::begin_cycle(device::GpuStream& stream) {
+  for (const auto& stage : stages_) {
+    if (auto ok = stage->begin_cycle(stream); !ok) return ok;
+  }
+  return last_->begin_cycle(stream);
+}
+
+}  // namespace sluice::function

@@ -1,0 +1,49 @@
+// Stages, and the function that forwards what they let go on, as one function: `chain = ["acl", "route"]`.
+//
+// The forwarding function collects a burst, so what it drops or punts is never seen by a stage; each stage then
+// describes the frames that were appended. All work of a batch is enqueued on one stream. In forward() each frame is
+// judged by the stages in order; the first that has a reason drops it, and the others do not see it. Order is kept.
+//
+// Thread-safety, cost: as of its parts; a judgement is a virtual call for each stage and frame.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/function.h"
+#include "engine/stage.h"
+
+namespace sluice::function {
+
+class Chain final : public engine::Function {
+ public:
+  Chain(std::vector<std::unique_ptr<engine::Stage>> stages, std::unique_ptr<engine::Function> last);
+  ~Chain() override;
+
+  engine::BatchLayout layout() const override;
+  Expected<void> prepare() override { return last_->prepare(); }
+  Expected<void> prepare_lanes(std::uint32_t lanes) override;
+  Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;
+  void collect(engine::Burst& burst, engine::BatchWriter& writer) override;
+  Expected<void> launch(engine::Batch& batch, device::GpuStream& stream) override;
+  void compute(engine::Batch& batch, std::uint32_t first, std::uint32_t count) override;
+  bool recomputable() const override { return last_->recomputable(); }
+  void forward(engine::Batch& batch, std::uint32_t first, std::uint32_t count, engine::Emitter& out) override;
+  // All parts or none.
+  Expected<std::string> reconfigure(const engine::Function& fresh) override;
+  void stand_in(engine::Batch& batch) override;
+  bool device_ready() override;
+  Expected<void> begin_cycle(device::GpuStream& stream) override;
+  engine::Tables* tables() override { return last_->tables(); }
+  function::Routing* routing() override { return last_->routing(); }
+
+ private:
+  static constexpr std::size_t alignment = 64;
+  std::byte* area(const engine::Batch& batch, std::size_t stage) const;
+
+  std::vector<std::unique_ptr<engine::Stage>> stages_;
+  std::unique_ptr<engine::Function> last_;
+  std::vector<std::uint32_t> bytes_before_;  // each stage's areas: bytes a frame of what lies before them
+};
+
+}  // namespace sluice::function

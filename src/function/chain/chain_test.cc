@@ -1,0 +1,179 @@
+// A chain of stages before a bridge, from capture to capture, on the CPU and on the GPU's path: what each stage drops,
+// that the rest leaves in order, and that nobody writes into another's area.
+#include "function/chain/chain.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
+#include "../tests/support/gpu.h"
+#include "../tests/support/pcap_file.h"
+#include "engine/engine.h"
+#include "function/bridge/bridge.h"
+#include "packet/builder.h"
+
+namespace sluice::function {
+namespace {
+
+using packet::Bytes;
+
+const packet::Reason second_byte = packet::register_reason("test_second", "dropped by the first stage");
+const packet::Reason third_byte = packet::register_reason("test_third", "dropped by the second stage");
+
+// Drops frames whose byte `at` is `value`; computes that byte plus one as its result, on whichever device.
+class ByteStage final : public engine::Stage {
+ public:
+  ByteStage(std::size_t at, std::uint8_t value, packet::Reason reason, std::uint32_t bytes)
+      : at_(at), value_(value), reason_(reason), bytes_(bytes) {}
+
+  std::uint32_t bytes_per_frame() const override { return bytes_; }
+  Expected<void> prepare(std::uint32_t lanes) override {
+    lanes_ = lanes;
+    return {};
+  }
+  Expected<void> attach(device::Gpu&, const engine::DevicePlan&) override { return {}; }
+  void describe(const engine::Batch& batch, std::byte* area, std::uint32_t first) override {
+    ASSERT_LT(batch.lane, lanes_);
+    ASSERT_EQ(reinterpret_cast<std::uintptr_t>(area) % 64, 0U);
+    for (std::uint32_t i = first; i < batch.count; ++i) {
+      std::fill_n(area + std::size_t{i} * bytes_, bytes_, std::byte{value_});  // the whole of it
+      area[std::size_t{i} * bytes_] = std::byte{reinterpret_cast<const std::uint8_t*>(batch.frame[i])[at_]};
+    }
+  }
+  Expected<void> launch(const engine::Batch& batch, std::byte* area, device::GpuStream&) override {
+    compute(batch, area, 0, batch.count);
+    return {};
+  }
+  void compute(const engine::Batch&, std::byte* area, std::uint32_t first, std::uint32_t count) override {
+    for (std::uint32_t i = first; i < first + count; ++i) {
+      std::byte& byte = area[std::size_t{i} * bytes_];
+      byte = std::byte{static_cast<std::uint8_t>(std::to_integer<unsigned>(byte) + 1)};
+    }
+  }
+  void stand_in(const engine::Batch&, std::byte*) override {}
+  packet::Reason judge(const engine::Batch&, std::byte* area, std::uint32_t i, std::uint64_t) override {
+    const std::byte* const mine = area + std::size_t{i} * bytes_;
+    EXPECT_TRUE(std::all_of(mine + 1, mine + bytes_, [&](std::byte b) { return b == std::byte{value_}; }));
+    return std::to_integer<unsigned>(*mine) == value_ + 1U ? reason_ : packet::no_reason;
+  }
+  Expected<Change> reload(const Stage& fresh) override {
+    const auto& other = static_cast<const ByteStage&>(fresh);
+    if (other.value_ == 0) return make_error("0 is no value");
+    return Change{"value " + std::to_string(other.value_), [this, value = other.value_] { value_ = value; }};
+  }
+
+  std::uint8_t value() const { return value_; }
+
+ private:
+  std::size_t at_;
+  std::uint8_t value_;
+  packet::Reason reason_;
+  std::uint32_t bytes_;
+  std::uint32_t lanes_ = 0;
+};
+
+class ReloadedBridge final : public PeerFunction {
+ public:
+  explicit ReloadedBridge(bool good) : PeerFunction({}), good_(good) {}
+  Expected<void> attach(device::Gpu&, const engine::DevicePlan&) override { return {}; }
+  Expected<void> launch(engine::Batch&, device::GpuStream&) override { return {}; }
+  void compute(engine::Batch&, std::uint32_t, std::uint32_t) override {}
+  Expected<std::string> reconfigure(const engine::Function& fresh) override {
+    if (!static_cast<const ReloadedBridge&>(fresh).good_) return make_error("no good");
+    return std::string("bridged");
+  }
+
+ private:
+  bool good_;
+};
+
+std::unique_ptr<Chain> chain_of(std::uint8_t first, std::uint8_t second, std::unique_ptr<engine::Function> last) {
+  std::vector<std::unique_ptr<engine::Stage>> stages;
+  stages.push_back(std::make_unique<ByteStage>(14, first, second_byte, 3));
+  stages.push_back(std::make_unique<ByteStage>(15, second, third_byte, 5));
+  return std::make_unique<Chain>(std::move(stages), std::move(last));
+}
+
+class ChainTest : public testing::TestWithParam<std::string> {};
+
+TEST_P(ChainTest, each_stage_drops_its_own_and_the_rest_leaves_in_order) {
+  if (const std::string why = GetParam() == "cpu" ? "" : test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
+  std::vector<Bytes> frames, expected;
+  std::uint64_t by_first = 0, by_second = 0;
+  for (unsigned i = 0; i < 1000; ++i) {
+    Bytes frame = packet::PacketBuilder().ethertype(0x88b5).payload(50).build();  // no IP: a bridge takes all
+    frame[14] = static_cast<std::uint8_t>(i % 3);
+    frame[15] = static_cast<std::uint8_t>(i % 5);
+    frame[16] = static_cast<std::uint8_t>(i % 256);
+    frames.push_back(frame);
+    if (i % 3 == 1) {
+      ++by_first;
+    } else if (i % 5 == 2) {
+      ++by_second;
+    } else {
+      expected.push_back(frame);
+    }
+  }
+  const auto folder = std::filesystem::temp_directory_path() / ("sluice-chain-test-" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  const auto file = [&](const char* name) { return (folder / name).string(); };
+  test::write_pcap(file("in.pcap"), frames);
+  test::write_pcap(file("none.pcap"), {});
+  engine::Options options;
+  options.device = GetParam();
+  options.deadline = std::chrono::milliseconds(20);
+  options.batch = 64;
+  options.cpu_below = 0;
+  options.memory.frames = 2048;
+  options.ports.resize(2);
+  options.ports[0].name = "in";
+  options.ports[0].device = "net_pcap0,rx_pcap=" + file("in.pcap") + ",tx_pcap=" + file("back.pcap");
+  options.ports[1].name = "out";
+  options.ports[1].device = "net_pcap1,rx_pcap=" + file("none.pcap") + ",tx_pcap=" + file("out.pcap");
+  auto engine =
+      engine::Engine::create(options, [&](const engine::PortTable&) -> Expected<std::unique_ptr<engine::Function>> {
+        return chain_of(1, 2, std::make_unique<Bridge>(std::vector<std::uint16_t>{1, 0}));
+      });
+  ASSERT_TRUE(engine) << engine.error().message;
+  (*engine)->start();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while ((*engine)->stats().total.rx_frames < frames.size() && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  (*engine)->stop();
+  const engine::EngineStats stats = (*engine)->stats();
+  engine->reset();
+  EXPECT_EQ(stats.drops[second_byte], by_first);
+  EXPECT_EQ(stats.drops[third_byte], by_second);
+  EXPECT_EQ(stats.imbalance(), 0);
+  EXPECT_EQ(test::read_pcap(file("out.pcap")), expected);
+  std::filesystem::remove_all(folder);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, ChainTest, testing::Values("cpu", "cuda:0"),
+                         [](const auto& info) { return info.param.substr(0, info.param.find(':')); });
+
+TEST(Chain, is_reloaded_as_a_whole_or_not_at_all) {
+  const auto value = [](Chain& chain, std::uint8_t would_be) {
+    return chain.reconfigure(*chain_of(would_be, would_be, std::make_unique<ReloadedBridge>(true)));
+  };
+  auto chain = chain_of(1, 2, std::make_unique<ReloadedBridge>(true));
+  EXPECT_FALSE(chain->reconfigure(*chain_of(7, 0, std::make_unique<ReloadedBridge>(true)))) << "the second refuses";
+  EXPECT_FALSE(chain->reconfigure(*chain_of(7, 8, std::make_unique<ReloadedBridge>(false)))) << "the last refuses";
+  const auto text = value(*chain, 9);
+  ASSERT_TRUE(text) << text.error().message;
+  EXPECT_EQ(*text, "bridged; value 9; value 9");
+}
+
+TEST(Chain, has_room_for_every_area_in_the_smallest_batch) {
+  const auto chain = chain_of(1, 2, std::make_unique<Bridge>(std::vector<std::uint16_t>{0}));
+  EXPECT_GE(chain->layout().extra_bytes_per_frame * 64U, 3U * 64 + 63 + 5 * 64 + 63);
+}
+
+}  // namespace
+}  // namespace sluice::function

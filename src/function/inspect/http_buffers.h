@@ -1,0 +1,16 @@
+// The buffers of rules, from an HTTP transaction (flow/http/message.h): those that are whole at a point.
+#pragma once
+
+#include <string>
+
+#include "flow/http/message.h"
+#include "match/confirm/buffers.h"
+#include "match/detect/detector.h"
+
+namespace sluice::function {
+
+// `text` holds what has to be put together, and lives as long as the buffers are used.
+void set_http_buffers(match::Buffers& buffers, match::Point point, const flow::http::Transaction& transaction,
+                      std::string& text);
+
+}  // namespace sluice::function

@@ -1,0 +1,255 @@
+#include "function/inspect/inspection.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "function/inspect/http_buffers.h"
+#include "packet/headers.h"
+
+namespace sluice::function {
+namespace {
+
+using flow::Direction;
+using match::Buffer;
+using match::Buffers;
+using match::Point;
+
+// Of Flow::user.
+constexpr std::uint16_t is_http = 1, dropped = 2, passed = 4;
+
+constexpr Point points[] = {Point::packet,       Point::request_line,     Point::request_headers,
+                            Point::request_body, Point::response_headers, Point::response_body};
+
+bool looks_like_http(std::string_view bytes) {
+  if (bytes.starts_with("HTTP/")) return true;
+  for (const std::string_view method :
+       {"GET ", "POST ", "HEAD ", "PUT ", "OPTIONS ", "DELETE ", "CONNECT ", "TRACE ", "PATCH ", "PROPFIND "}) {
+    if (bytes.starts_with(method)) return true;
+  }
+  return false;
+}
+
+void set_headers(Buffers& buffers, const match::PacketFacts& packet) {
+  if (packet.family == 4) buffers.set(Buffer::ipv4_header, packet.ip_header);
+  if (packet.family == 6) buffers.set(Buffer::ipv6_header, packet.ip_header);
+  if (packet.has_tcp) buffers.set(Buffer::tcp_header, packet.transport_header);
+  if (packet.has_ports && packet.protocol == packet::protocol_udp) {
+    buffers.set(Buffer::udp_header, packet.transport_header);
+  }
+  if (packet.has_icmp) {
+    buffers.set(packet.family == 4 ? Buffer::icmpv4_header : Buffer::icmpv6_header, packet.transport_header);
+  }
+}
+
+// The packet within a frame that facts_of() found to be IP.
+std::string_view packet_in(std::string_view frame, const match::PacketFacts& facts) {
+  return frame.substr(static_cast<std::size_t>(facts.ip_header.data() - frame.data()));
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<InspectionRules>> InspectionRules::make(match::RuleSet rules) {
+  auto made = std::make_unique<InspectionRules>();
+  auto detector = match::Detector::make(std::move(rules));
+  if (!detector) return tl::unexpected(detector.error());
+  made->detector_ = std::move(*detector);
+  for (const Point point : points) {
+    const auto patterns = made->detector_->patterns(point);
+    auto matcher = match::CpuMatcher::create(patterns, point == Point::packet);
+    if (!matcher) return tl::unexpected(matcher.error());
+    made->matchers_[static_cast<std::size_t>(point)] = std::move(*matcher);
+    if (point != Point::packet) continue;
+    for (const match::Pattern& pattern : patterns) made->longest_ = std::max(made->longest_, pattern.bytes.size());
+  }
+  return made;
+}
+
+Inspection::Inspection(const InspectionRules& rules, const InspectionSettings& settings, AlertSink& sink)
+    : rules_(rules),
+      settings_(settings),
+      sink_(sink),
+      scratch_(rules.detector()),
+      conversations_(settings.conversations, *this) {
+  std::size_t most = 0;
+  for (const Point point : points) {
+    matching_[static_cast<std::size_t>(point)] = std::make_unique<match::CpuMatcher::Scratch>(rules.matcher(point));
+    most = std::max(most, rules.detector().patterns(point).size());
+  }
+  found_.resize(most + 1);
+  matched_.reserve(rules.detector().rules().rules.size());
+}
+
+Inspection::~Inspection() = default;
+
+Judgement Inspection::frame(std::string_view frame, flow::Milliseconds now) {
+  ++counters_.frames;
+  judgement_ = {};
+  budget_ = settings_.budget;
+  packet_ = match::facts_of(frame);
+  if (packet_.family == 0) {
+    ++counters_.not_ip;
+    return judgement_;
+  }
+  direction_ = Direction::to_server;
+  flow::Packet packet;
+  flow::Seen seen;
+  const std::string_view ip = packet_in(frame, packet_);
+  if (flow::read_packet(reinterpret_cast<const std::uint8_t*>(ip.data()), static_cast<std::uint32_t>(ip.size()),
+                        packet)) {
+    seen = conversations_.packet(packet, now);
+    if (seen.flow == nullptr) ++counters_.no_flow;
+    direction_ = seen.direction;
+  }
+  flow::Flow* const flow = seen.flow;
+  const bool is_dropped = flow != nullptr && (flow->user & dropped) != 0;
+  if (!is_dropped && (flow == nullptr || (flow->user & passed) == 0)) {
+    // Of a TCP flow with a stream the payload has been inspected by now.
+    const bool in_stream = flow != nullptr && flow->protocol == packet::protocol_tcp &&
+                           seen.check == flow::TcpCheck::good && conversations_.extra_if_any(*flow) != nullptr;
+    inspect_packet(flow, in_stream);
+  }
+  judgement_.drop = judgement_.drop || is_dropped;
+  if (judgement_.overload) ++counters_.overloaded;
+  return judgement_;
+}
+
+void Inspection::finish() {
+  budget_ = settings_.budget;
+  conversations_.flush();
+}
+
+match::FlowFacts Inspection::facts_of(const flow::Flow& flow, Direction direction) const {
+  match::FlowFacts facts;
+  facts.known = true;
+  facts.direction =
+      direction == Direction::to_server ? match::FlowDirection::to_server : match::FlowDirection::to_client;
+  facts.established = flow.established();
+  facts.application = (flow.user & is_http) != 0 ? match::Protocol::http : match::Protocol::ip;
+  const auto sent = [&](std::size_t side) -> std::uint64_t { return flow.end[side] - flow.initial[side] - 1; };
+  if (flow.protocol == packet::protocol_tcp) {
+    facts.client_bytes = sent(0);
+    facts.server_bytes = sent(1);
+  }
+  return facts;
+}
+
+std::size_t Inspection::search(Point point, std::string_view bytes, std::size_t from) {
+  const unsigned klass = rules_.detector().classes().class_of(packet_);
+  return rules_.matcher(point).match(*matching_[static_cast<std::size_t>(point)], bytes, klass, found_.data(),
+                                     found_.size(), from);
+}
+
+void Inspection::inspect_packet(flow::Flow* flow, bool in_stream) {
+  match::FlowFacts facts;
+  if (flow != nullptr) facts = facts_of(*flow, direction_);
+  facts.in_stream = in_stream;
+  Buffers buffers;
+  set_headers(buffers, packet_);
+  buffers.set(Buffer::payload, packet_.payload);
+  flow::Extra* extra = flow == nullptr ? nullptr : conversations_.extra_if_any(*flow);
+  if (flow != nullptr && extra == nullptr && rules_.detector().uses_flowbits()) extra = conversations_.extra_of(*flow);
+  inspect(Point::packet, facts, flow, extra, buffers, search(Point::packet, packet_.payload), packet_.payload);
+}
+
+void Inspection::stream_data(flow::Flow& flow, flow::Extra& extra, Direction direction, const flow::StreamData& data) {
+  window_ = data.window;
+  if ((flow.user & is_http) == 0 && data.offset == 0 && looks_like_http(data.fresh)) flow.user |= is_http;
+  if ((flow.user & (dropped | passed)) != 0) return;
+  match::FlowFacts facts = facts_of(flow, direction);
+  facts.reassembled = true;
+  Buffers buffers;
+  set_headers(buffers, packet_);
+  buffers.set(Buffer::payload, data.window);
+  // What a new piece may have completed: patterns that end in it.
+  const std::size_t history = data.window.size() - data.fresh.size();
+  const std::size_t before = std::min(history, rules_.longest_pattern());
+  const std::size_t count = search(Point::packet, data.window.substr(history - before), before);
+  inspect(Point::packet, facts, &flow, &extra, buffers, count, data.fresh);
+}
+
+void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event event,
+                      flow::http::Transaction& transaction) {
+  flow.user |= is_http;
+  if ((flow.user & (dropped | passed)) != 0) return;
+  Point point;
+  switch (event) {
+    case flow::http::Event::request_line:
+      point = Point::request_line;
+      break;
+    case flow::http::Event::request_headers:
+      point = Point::request_headers;
+      break;
+    case flow::http::Event::request_complete:
+      point = Point::request_body;
+      break;
+    case flow::http::Event::response_headers:
+      point = Point::response_headers;
+      break;
+    case flow::http::Event::response_complete:
+      point = Point::response_body;
+      break;
+    default:
+      return;
+  }
+  Buffers buffers;
+  set_headers(buffers, packet_);
+  if (!window_.empty()) buffers.set(Buffer::payload, window_);
+  set_http_buffers(buffers, point, transaction, text_);
+  const Direction direction = point >= Point::response_headers ? Direction::to_client : Direction::to_server;
+  match::FlowFacts facts = facts_of(flow, direction);
+  facts.reassembled = true;
+  std::vector<std::uint32_t>& all = candidates_;
+  all.clear();
+  for (std::size_t b = 0; b < match::buffer_count; ++b) {
+    const auto buffer = static_cast<Buffer>(b);
+    if (buffer == Buffer::payload || !buffers[buffer]) continue;
+    const std::size_t count = search(point, *buffers[buffer]);
+    all.insert(all.end(), found_.begin(), found_.begin() + static_cast<std::ptrdiff_t>(count));
+  }
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  std::copy(all.begin(), all.end(), found_.begin());
+  transaction_ = &transaction;
+  inspect(point, facts, &flow, &extra, buffers, all.size(), {});
+  transaction_ = nullptr;
+}
+
+bool Inspection::held_before(std::uint32_t rule, const flow::Flow& flow) {
+  const Held now{conversations_.table().index_of(flow), rule, transaction_->number + 1};
+  if (std::find(held_.begin(), held_.end(), now) != held_.end()) return true;
+  held_[next_held_++ % held_.size()] = now;
+  return false;
+}
+
+void Inspection::inspect(Point point, const match::FlowFacts& facts, flow::Flow* flow, flow::Extra* extra,
+                         const Buffers& buffers, std::size_t found, std::string_view payload) {
+  matched_.clear();
+  match::FlowBits* const bits = extra == nullptr ? nullptr : &extra->bits;
+  const match::Detector& detector = rules_.detector();
+  const auto outcome =
+      detector.inspect(point, packet_, facts, bits, buffers, {found_.data(), found}, budget_, scratch_, matched_);
+  budget_ -= std::min(budget_, outcome.confirmed);
+  counters_.confirmed += outcome.confirmed;
+  if (outcome.left != 0) {
+    counters_.left += outcome.left;
+    judgement_.overload = true;
+    judgement_.drop |= settings_.drop_on_overload;
+  }
+  for (const std::uint32_t r : matched_) {
+    const match::Rule& rule = detector.rules().rules[r];
+    const bool blocks = rule.action == match::Action::drop || rule.action == match::Action::reject;
+    if (blocks) {
+      judgement_.drop = true;
+      if (flow != nullptr) flow->user |= dropped;
+    }
+    if (rule.action == match::Action::pass) {
+      if (flow != nullptr) flow->user |= passed;
+      return;
+    }
+    if (rule.noalert || (transaction_ != nullptr && held_before(r, *flow))) continue;
+    ++counters_.alerts;
+    sink_.alert({r, &packet_, direction_, flow, payload, judgement_.drop});
+  }
+}
+
+}  // namespace sluice::function

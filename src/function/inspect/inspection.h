@@ -1,0 +1,143 @@
+// One lane's inspection: frames in, the rules that hold out. Puts together the conversations (flow/), what the matcher
+// finds (match/automaton/) and what is confirmed of it (match/detect/).
+//
+//   Inspection inspection(rules, settings, sink);
+//   const Judgement judgement = inspection.frame(bytes, now);      // alerts come to the sink from within
+//   if (judgement.drop) ...
+//
+// What is inspected, as Suricata does it: each packet by the rules that look at no payload; the payload of TCP as a
+// stream, of each new piece with what went before it, in a flow whose handshake was seen, else as packets; all other
+// payloads as packets; HTTP messages where a buffer is whole (match/detect/detector.h, Point). Once a rule of `drop` or
+// `reject` has held in a flow, all further packets of it are dropped; after one of `pass` nothing of the flow is
+// inspected any more.
+//
+// Bounded: `budget` candidates for a frame (all its inspections together); what is left over is counted, and the policy
+// is `drop_on_overload`. Memory: settings.conversations, taken here.
+//
+// Thread-safety: none, one lane; the Rules are shared by all. The sink may not call back.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "flow/conversations.h"
+#include "match/automaton/cpu_matcher.h"
+#include "match/confirm/packet_facts.h"
+#include "match/detect/detector.h"
+
+namespace sluice::function {
+
+// What all lanes share: the compiled rules and a matcher for each point.
+class InspectionRules {
+ public:
+  static Expected<std::unique_ptr<InspectionRules>> make(match::RuleSet rules);
+
+  const match::Detector& detector() const { return *detector_; }
+  const match::CpuMatcher& matcher(match::Point point) const { return *matchers_[static_cast<std::size_t>(point)]; }
+  // Bytes of the longest pattern of payloads: as much of the stream before a new piece is searched with it.
+  std::size_t longest_pattern() const { return longest_; }
+
+ private:
+  std::unique_ptr<match::Detector> detector_;
+  std::array<std::unique_ptr<match::CpuMatcher>, match::point_count> matchers_;
+  std::size_t longest_ = 0;
+};
+
+struct InspectionSettings {
+  flow::ConversationSettings conversations;
+  std::uint32_t budget = 1000;
+  bool drop_on_overload = false;
+};
+
+struct Alert {
+  std::uint32_t rule;  // of rules().rules
+  const match::PacketFacts* packet;
+  flow::Direction direction;  // of the packet in its flow; to_server where there is none
+  const flow::Flow* flow;     // null: none
+  std::string_view payload;   // what was inspected: of the packet, the stream's new piece, or empty
+  bool blocked;               // the frame is dropped
+};
+
+class AlertSink {
+ public:
+  virtual void alert(const Alert& alert) = 0;
+
+ protected:
+  ~AlertSink() = default;
+};
+
+struct InspectionCounters {
+  std::uint64_t frames = 0;
+  std::uint64_t not_ip = 0;     // looked at by nobody
+  std::uint64_t confirmed = 0;  // candidates
+  std::uint64_t alerts = 0;
+  std::uint64_t left = 0;        // candidates that the budget did not reach
+  std::uint64_t overloaded = 0;  // frames with such
+  std::uint64_t no_flow = 0;     // frames whose flow the table refused: inspected as packets
+};
+
+struct Judgement {
+  bool drop = false;
+  bool overload = false;  // the reason is the budget
+};
+
+class Inspection final : private flow::ConversationSink {
+ public:
+  Inspection(const InspectionRules& rules, const InspectionSettings& settings, AlertSink& sink);
+  ~Inspection();
+
+  // `frame`: from its Ethernet header on; `now` never goes back.
+  Judgement frame(std::string_view frame, flow::Milliseconds now);
+  // At the end of a capture: what conversations still hold is inspected.
+  void finish();
+
+  const InspectionCounters& counters() const { return counters_; }
+  flow::Conversations& conversations() { return conversations_; }
+
+ private:
+  void stream_data(flow::Flow& flow, flow::Extra& extra, flow::Direction direction,
+                   const flow::StreamData& data) override;
+  void stream_gap(flow::Flow&, flow::Extra&, flow::Direction, std::uint64_t) override {}
+  void http(flow::Flow& flow, flow::Extra& extra, flow::http::Event event,
+            flow::http::Transaction& transaction) override;
+  void http_stopped(flow::Flow&, flow::Extra&, flow::http::StopReason) override {}
+  void flow_ended(flow::Flow&, flow::Extra*, flow::FlowEndReason) override {}
+
+  match::FlowFacts facts_of(const flow::Flow& flow, flow::Direction direction) const;
+  void inspect_packet(flow::Flow* flow, bool in_stream);
+  void inspect(match::Point point, const match::FlowFacts& facts, flow::Flow* flow, flow::Extra* extra,
+               const match::Buffers& buffers, std::size_t found, std::string_view payload);
+  bool held_before(std::uint32_t rule, const flow::Flow& flow);
+  std::size_t search(match::Point point, std::string_view bytes, std::size_t from = 0);
+
+  const InspectionRules& rules_;
+  const InspectionSettings settings_;
+  AlertSink& sink_;
+  match::Detector::Scratch scratch_;
+  std::array<std::unique_ptr<match::CpuMatcher::Scratch>, match::point_count> matching_;
+  std::vector<std::uint32_t> found_, candidates_, matched_;
+  InspectionCounters counters_;
+  // Of the frame that is being inspected.
+  match::PacketFacts packet_;
+  flow::Direction direction_ = flow::Direction::to_server;
+  std::string_view window_;  // of the stream, while it is fed
+  std::uint32_t budget_ = 0;
+  Judgement judgement_;
+  std::string text_;  // buffers that are put together
+  // The last rules that held for HTTP transactions: a response may be whole a second time, with bytes that came behind
+  // its end.
+  struct Held {
+    std::uint32_t flow, rule;
+    std::uint64_t transaction;
+    bool operator==(const Held&) const = default;
+  };
+  std::array<Held, 64> held_{};
+  std::size_t next_held_ = 0;
+  const flow::http::Transaction* transaction_ = nullptr;  // that is being inspected
+  flow::Conversations conversations_;                     // last: its end may still inspect
+};
+
+}  // namespace sluice::function

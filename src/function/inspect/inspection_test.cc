@@ -1,0 +1,195 @@
+// Conversations with rules, frame by frame, as a lane would see them.
+#include "function/inspect/inspection.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "packet/builder.h"
+#include "packet/headers.h"
+
+namespace sluice::function {
+namespace {
+
+using packet::Bytes;
+using packet::PacketBuilder;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr std::uint8_t syn = packet::tcp_syn, ack = packet::tcp_ack;
+
+class InspectionTest : public testing::Test, public AlertSink {
+ protected:
+  void use(const std::string& text, InspectionSettings settings = {}) {
+    auto set = match::read_rules_text(text, "test.rules");
+    ASSERT_TRUE(set) << set.error().message;
+    ASSERT_THAT(set->refused, IsEmpty()) << set->refused[0].message;
+    auto rules = InspectionRules::make(std::move(*set));
+    ASSERT_TRUE(rules) << rules.error().message;
+    rules_ = std::move(*rules);
+    settings.conversations.flows.capacity = 1024;
+    settings.conversations.extras = 64;
+    settings.conversations.http_connections = 16;
+    settings.conversations.http_transactions = 32;
+    settings.conversations.stream_bytes = settings.conversations.http_bytes = 4 << 20;
+    inspection_ = std::make_unique<Inspection>(*rules_, settings, *this);
+  }
+
+  void alert(const Alert& alert) override {
+    sids_.push_back(rules_->detector().rules().rules[alert.rule].sid);
+    blocked_ = alert.blocked;
+  }
+
+  Judgement feed(const PacketBuilder& builder) {
+    const Bytes frame = builder.build();
+    return inspection_->frame({reinterpret_cast<const char*>(frame.data()), frame.size()}, ++now_);
+  }
+  Judgement udp(const std::string& text, std::uint16_t port = 53) {
+    return feed(PacketBuilder().ipv4("10.0.0.1", "10.0.0.2").udp(4000, port).payload(Bytes(text.begin(), text.end())));
+  }
+  // A segment of the conversation between 10.0.0.1:4000 and 10.0.0.2:80.
+  Judgement segment(bool to_server, std::uint8_t flags, const std::string& text = "") {
+    std::uint32_t& mine = sequence_[to_server ? 0 : 1];
+    PacketBuilder builder;
+    to_server ? builder.ipv4("10.0.0.1", "10.0.0.2").tcp(4000, 80) : builder.ipv4("10.0.0.2", "10.0.0.1").tcp(80, 4000);
+    builder.tcp_flags(flags).tcp_sequence(mine, (flags & ack) != 0 ? sequence_[to_server ? 1 : 0] : 0);
+    builder.payload(Bytes(text.begin(), text.end()));
+    mine += static_cast<std::uint32_t>(text.size()) + ((flags & syn) != 0 ? 1 : 0);
+    return feed(builder);
+  }
+  void handshake() {
+    segment(true, syn);
+    segment(false, syn | ack);
+    segment(true, ack);
+  }
+  std::vector<std::uint32_t> alerts() { return std::exchange(sids_, {}); }
+
+  std::unique_ptr<InspectionRules> rules_;
+  std::unique_ptr<Inspection> inspection_;
+  std::vector<std::uint32_t> sids_;
+  std::uint32_t sequence_[2] = {1000, 5000};
+  flow::Milliseconds now_ = 0;
+  bool blocked_ = false;
+};
+
+TEST_F(InspectionTest, a_datagram_is_inspected_by_itself) {
+  use("alert udp any any -> any 53 (content:\"evil\"; sid:1;)\n");
+  EXPECT_FALSE(udp("an evil name").drop);
+  EXPECT_THAT(alerts(), ElementsAre(1));
+  udp("ev");
+  udp("il");
+  udp("evil", 54);
+  EXPECT_THAT(alerts(), IsEmpty());
+}
+
+TEST_F(InspectionTest, a_content_across_segments_is_found_once) {
+  use("alert tcp any any -> any 80 (flow:established,to_server; content:\"evil\"; sid:1;)\n");
+  handshake();
+  segment(true, ack, "some ev");
+  EXPECT_THAT(alerts(), IsEmpty());
+  segment(true, ack, "il bytes");
+  EXPECT_THAT(alerts(), ElementsAre(1));
+  segment(true, ack, "and more");
+  EXPECT_THAT(alerts(), IsEmpty()) << "the window still holds it";
+  segment(false, ack, "evil");
+  EXPECT_THAT(alerts(), IsEmpty()) << "the other way";
+}
+
+TEST_F(InspectionTest, established_needs_a_handshake) {
+  use("alert tcp any any -> any any (flow:established; content:\"evil\"; sid:1;)\n"
+      "alert tcp any any -> any any (flow:stateless; content:\"evil\"; sid:2;)\n");
+  segment(true, ack, "evil");
+  EXPECT_THAT(alerts(), ElementsAre(2));
+}
+
+TEST_F(InspectionTest, rules_for_packets_see_segments_and_rules_without_payload_each_packet_once) {
+  use("alert tcp-pkt any any -> any 80 (content:\"ab\"; sid:1;)\nalert tcp any any -> any 80 (flags:PA; sid:2;)\n");
+  handshake();
+  segment(true, ack | packet::tcp_psh, "a");
+  EXPECT_THAT(alerts(), ElementsAre(2));
+  segment(true, ack, "bab");
+  EXPECT_THAT(alerts(), ElementsAre(1));
+}
+
+TEST_F(InspectionTest, http_is_inspected_where_its_buffers_are_whole) {
+  use("alert tcp any any -> any any (content:\"/a/../secret\"; http_raw_uri; content:\"/secret\"; http_uri; sid:1;)\n"
+      "alert http any any -> any any (content:\"Evil\"; http_header; sid:2;)\n"
+      "alert http any any -> any any (flow:to_client; content:\"404\"; http_stat_code; sid:3;)\n"
+      "alert http any any -> any any (file_data; content:\"hidden\"; sid:4;)\n"
+      "alert http any any -> any any (content:\"nowhere\"; http_uri; sid:5;)\n");
+  handshake();
+  segment(true, ack, "GET /a/../secret HTTP/1.1\r\nHo");
+  EXPECT_THAT(alerts(), ElementsAre(1));
+  segment(true, ack, "st: x\r\nUser-Agent: Evil\r\n\r\n");
+  EXPECT_THAT(alerts(), ElementsAre(2));
+  segment(false, ack, "HTTP/1.1 404 Not Found\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhid\r\n");
+  EXPECT_THAT(alerts(), ElementsAre(3));
+  segment(false, ack, "3\r\nden\r\n0\r\n\r\n");
+  EXPECT_THAT(alerts(), ElementsAre(4));
+}
+
+TEST_F(InspectionTest, what_a_drop_rule_has_met_is_dropped_for_the_rest_of_its_flow) {
+  use("drop tcp any any -> any any (content:\"evil\"; sid:1;)\n");
+  handshake();
+  EXPECT_FALSE(segment(true, ack, "fine").drop);
+  EXPECT_TRUE(segment(true, ack, "evil").drop);
+  EXPECT_TRUE(blocked_);
+  EXPECT_TRUE(segment(true, ack, "fine again").drop);
+  EXPECT_TRUE(segment(false, ack, "an answer").drop);
+  EXPECT_FALSE(udp("evil", 1).drop) << "another flow";
+  EXPECT_THAT(alerts(), ElementsAre(1));
+}
+
+TEST_F(InspectionTest, a_pass_rule_ends_the_inspection_of_its_flow) {
+  use("drop tcp any any -> any any (content:\"evil\"; sid:1;)\npass tcp any any -> any any (content:\"trusted\"; "
+      "sid:2;)\n");
+  handshake();
+  EXPECT_FALSE(segment(true, ack, "trusted").drop);
+  EXPECT_FALSE(segment(true, ack, "evil").drop);
+  EXPECT_THAT(alerts(), IsEmpty());
+}
+
+TEST_F(InspectionTest, flowbits_are_the_flows_of_any_protocol) {
+  use("alert udp any any -> any any (content:\"one\"; flowbits:set,a; flowbits:noalert; sid:1;)\n"
+      "alert udp any any -> any any (content:\"two\"; flowbits:isset,a; sid:2;)\n");
+  udp("two");
+  udp("one");
+  EXPECT_THAT(alerts(), IsEmpty());
+  udp("two");
+  EXPECT_THAT(alerts(), ElementsAre(2));
+  udp("two", 54);
+  EXPECT_THAT(alerts(), IsEmpty());
+}
+
+TEST_F(InspectionTest, what_the_budget_leaves_is_counted_and_the_policy_decides) {
+  std::string rules;
+  for (int i = 1; i <= 20; ++i) {
+    rules += "alert udp any any -> any any (content:\"x\"; content:\"y\"; sid:" + std::to_string(i) + ";)\n";
+  }
+  for (const bool drop : {false, true}) {
+    InspectionSettings settings;
+    settings.budget = 8;
+    settings.drop_on_overload = drop;
+    use(rules, settings);
+    const Judgement judgement = udp("x");
+    EXPECT_TRUE(judgement.overload);
+    EXPECT_EQ(judgement.drop, drop);
+    EXPECT_EQ(inspection_->counters().confirmed, 8U);
+    EXPECT_EQ(inspection_->counters().left, 12U);
+    EXPECT_EQ(inspection_->counters().overloaded, 1U);
+  }
+}
+
+TEST_F(InspectionTest, frames_without_ip_and_frames_cut_short_pass) {
+  use("drop ip any any -> any any (content:\"a\"; sid:1;)\n");
+  EXPECT_FALSE(feed(PacketBuilder().arp_request("10.0.0.1", "10.0.0.2")).drop);
+  const Bytes frame =
+      PacketBuilder().ipv6("2001:db8::1", "2001:db8::2").extension(60, Bytes(6)).tcp(1, 2).payload(Bytes{'a'}).build();
+  for (std::size_t size = 0; size < frame.size(); ++size) {
+    const std::vector<char> part(frame.begin(), frame.begin() + static_cast<std::ptrdiff_t>(size));
+    EXPECT_FALSE(inspection_->frame({part.data(), part.size()}, ++now_).drop) << size;
+  }
+  EXPECT_EQ(inspection_->counters().frames, 1 + frame.size());
+}
+
+}  // namespace
+}  // namespace sluice::function

@@ -1,0 +1,78 @@
+// Any segments in any order: each direction's bytes come once, in order, as their number in the stream says, gaps
+// included; memory is bounded and all of it comes back. The corpus holds plain conversations, one file each.
+//
+// Input: a byte of settings, then segments: flags and direction, two bytes of sequence, two of acknowledgment, one of
+// length.
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "flow/tcp_stream.h"
+#include "flow/tcp_track.h"
+#include "require.h"
+
+using namespace sluice::flow;
+
+namespace {
+
+struct Checker final : StreamSink {
+  void data(Direction direction, const StreamData& data) override {
+    auto& at = next[static_cast<unsigned>(direction)];
+    REQUIRE(!closed_side[static_cast<unsigned>(direction)]);
+    REQUIRE(!data.fresh.empty() && data.window.size() >= data.fresh.size() && data.window.ends_with(data.fresh));
+    REQUIRE(data.offset == at);
+    at += data.fresh.size();
+  }
+  void gap(Direction direction, std::uint64_t bytes) override {
+    REQUIRE(bytes != 0);
+    next[static_cast<unsigned>(direction)] += bytes;
+  }
+  void closed(Direction direction) override {
+    REQUIRE(!closed_side[static_cast<unsigned>(direction)]);
+    closed_side[static_cast<unsigned>(direction)] = true;
+  }
+  std::uint64_t next[2] = {};
+  bool closed_side[2] = {};
+};
+
+StreamSettings settings_of(std::uint8_t byte) {
+  StreamSettings settings;
+  settings.window = byte & 1 ? 0 : 64;
+  settings.piece = byte & 2 ? 7 : 16384;
+  settings.held_segments = byte & 4 ? 3 : 256;
+  settings.depth = byte & 8 ? 300 : 0;
+  settings.midstream = (byte & 16) != 0;
+  settings.ahead = byte & 32 ? 200 : 1U << 20;
+  return settings;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) {
+    return 0;
+  }
+  static BlockPool pool(1U << 20);
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  Reassembler reassembler(settings_of(data[0]), pool);
+  TcpStream stream;
+  Checker checker;
+  for (std::size_t at = 1; at + 6 <= size;) {
+    Packet packet;
+    const Direction direction = data[at] & 0x80 ? Direction::to_client : Direction::to_server;
+    packet.tcp_flags = data[at] & 0x17;
+    // Near where the numbers wrap, and within 64 KiB.
+    packet.sequence = 0xffff8000U + static_cast<std::uint32_t>(data[at + 1] << 8 | data[at + 2]);
+    packet.acknowledgment = 0xffff8000U + static_cast<std::uint32_t>(data[at + 3] << 8 | data[at + 4]);
+    packet.payload = bytes.substr(at + 6, data[at + 5]);
+    at += 6 + packet.payload.size();
+    reassembler.feed(stream, direction, packet, checker);
+    for (const StreamSide& side : stream.sides) {
+      REQUIRE((side.held == nullptr) == (side.held_count == 0) && (side.held == nullptr) == (side.held_bytes == 0));
+    }
+  }
+  reassembler.finish(stream, checker);
+  reassembler.release(stream);
+  REQUIRE(pool.in_use() == 0);
+  return 0;
+}
