@@ -10,11 +10,11 @@
 //
 // Calls, by thread, as of Function:
 //   the control thread, before lanes start:               prepare, attach
-//   lane threads (many at once, each with its own Batch): describe, compute, judge
+//   lane threads (many at once, each with its own Batch): describe, compute, judge, judged
 //   the device's worker thread:                           begin_cycle, launch, device_ready
 //   a thread that reloads, while all others go on:        reload
 // A batch is described once, launched or computed (again, after a device that failed), then judged once, frame by frame
-// in order. No call on the packet path allocates, locks, throws, or makes a system call.
+// in order. A batch is named by its lane and slot (batch.h); slots are below batches_range.most (options.h). No call on the packet path allocates, locks, throws, or makes a system call.
 #pragma once
 
 #include <cstddef>
@@ -58,6 +58,10 @@ class Stage {
 
   // no_reason: frame i may go on; else why it is dropped. `tsc`: now.
   virtual packet::Reason judge(const Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) = 0;
+
+  // All frames of the batch are judged, or were dropped by others: what was held for it may go. Not called when the
+  // engine gives up a batch that a failing device may have changed.
+  virtual void judged(const Batch& /*batch*/, std::byte* /*area*/) {}
 
   virtual bool device_ready() { return true; }
   virtual Expected<void> begin_cycle(device::GpuStream& /*stream*/) { return {}; }

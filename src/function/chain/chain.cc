@@ -84,6 +84,9 @@ void Chain::forward(engine::Batch& batch, std::uint32_t first, std::uint32_t cou
     passed = i + 1;
   }
   if (first + count != passed) last_->forward(batch, passed, first + count - passed, out);
+  if (first + count == batch.count) {
+    for (std::size_t s = 0; s < stages_.size(); ++s) stages_[s]->judged(batch, area(batch, s));
+  }
 }
 
 Expected<std::string> Chain::reconfigure(const engine::Function& fresh) {
