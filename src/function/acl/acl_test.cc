@@ -195,9 +195,11 @@ TEST_P(AclTest, reload_while_frames_come) {
                   "\"\naction = \"deny\"\n");
   };
   AclTrial trial(GetParam());
-  const auto engine =
-      trial.start({v4("192.0.2.1", "192.0.2.2").udp(1, 1).build(), v4("192.0.2.1", "192.0.2.2").udp(1, 2).build()},
-                  list("1"), true);
+  std::vector<Bytes> frames;  // beside so many, the leading ones are few
+  for (std::uint16_t i = 0; i < 2000; ++i) {
+    frames.push_back(v4("192.0.2.1", "192.0.2.2").udp(1, i % 2 == 0 ? 1 : 2).build());
+  }
+  const auto engine = trial.start(frames, list("1"), true);
   ASSERT_TRUE(engine);
   const auto share = [&] {
     const auto before = engine->stats();

@@ -52,7 +52,7 @@ TEST_F(AclSettings, mistakes_of_the_configuration) {
   EXPECT_THAT(mistakes("[acl]\ndefault = \"drop\"\n"), ElementsAre(HasSubstr("a.toml:2: [acl] default = \"drop\"")));
   EXPECT_THAT(mistakes("[acl]\nrule_file = \"x\"\n"), ElementsAre(HasSubstr("a.toml:2: [acl] rule_file")));
   EXPECT_THAT(mistakes("[[acl.rule]]\naction = \"mark\"\nmark = 64\n"),
-              ElementsAre(HasSubstr("a.toml:3: [[acl.rule]] mark = 64: allowed is from 0 to 63")));
+              ElementsAre(HasSubstr("a.toml:3: [[acl.rule]] mark = 64: allowed is a whole number from 0 to 63")));
   EXPECT_THAT(mistakes("[[acl.rule]]\naction = \"police\"\nrate = 1000\nburst = 9013\n"),
               ElementsAre("a.toml:4: [[acl.rule]] burst = 9013: a frame that is longer never passes: 9014 bytes, one "
                           "of the largest, at least"));
