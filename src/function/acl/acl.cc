@@ -58,6 +58,21 @@ std::size_t reader_of(const engine::Batch& batch) {
   return std::size_t{batch.lane} * engine::batches_range.most + batch.slot;
 }
 
+packet::Reason act(const RuleSet::Verdict& verdict, std::uint8_t* frame, std::uint32_t length, std::uint64_t tsc) {
+  switch (verdict.kind) {
+    case ActionKind::permit:
+      break;
+    case ActionKind::deny:
+      return acl_denied;
+    case ActionKind::mark:
+      set_dscp(frame, length, verdict.dscp);
+      break;
+    case ActionKind::police:
+      return verdict.policer->take(length, tsc) ? packet::no_reason : acl_policed;
+  }
+  return packet::no_reason;
+}
+
 // The keys of frames [first, first + count) of one family.
 struct Range {
   std::uint32_t first = 0, end = 0;
@@ -74,7 +89,8 @@ std::uint32_t Acl::bytes_per_frame() const {
 }
 
 Expected<void> Acl::prepare(std::uint32_t lanes) {
-  current_.emplace(std::size_t{lanes} * engine::batches_range.most);
+  lanes_ = lanes;
+  current_.emplace(std::size_t{lanes} * (engine::batches_range.most + 1));
   auto set = RuleSet::create(options_.rules, options_.deny_others, 1);
   if (!set) return make_error("[acl] " + set.error().message);
   publish(std::move(*set));
@@ -160,19 +176,23 @@ packet::Reason Acl::judge(const engine::Batch& batch, std::byte* area, std::uint
   const std::uint32_t place = a.places[i];
   if (place >= malformed) return place == malformed ? acl_malformed : packet::no_reason;
   const RuleIndex rule = (place & is_key6) != 0 ? a.rules6[place & ~is_key6] : a.rules4[place];
-  const RuleSet::Verdict& verdict = a.header->set->of(rule);
-  switch (verdict.kind) {
-    case ActionKind::permit:
-      break;
-    case ActionKind::deny:
-      return acl_denied;
-    case ActionKind::mark:
-      set_dscp(reinterpret_cast<std::uint8_t*>(batch.frame[i]), batch.length[i], verdict.dscp);
-      break;
-    case ActionKind::police:
-      return verdict.policer->take(batch.length[i], tsc) ? packet::no_reason : acl_policed;
+  return act(a.header->set->of(rule), reinterpret_cast<std::uint8_t*>(batch.frame[i]), batch.length[i], tsc);
+}
+
+packet::Reason Acl::judge_transit(std::uint32_t lane, std::uint8_t* frame, std::uint32_t length, std::uint64_t tsc) {
+  Key4 key4;
+  Key6 key6;
+  const KeyKind kind = make_key(frame, length, key4, key6);
+  if (kind == KeyKind::not_ip) return packet::no_reason;
+  if (kind == KeyKind::malformed) return acl_malformed;
+  const auto set = current_->read(std::size_t{lanes_} * engine::batches_range.most + lane);
+  RuleIndex rule = no_match;
+  if (kind == KeyKind::ipv4) {
+    set->classifier->classify4(&key4, &rule, 1);
+  } else {
+    set->classifier->classify6(&key6, &rule, 1);
   }
-  return packet::no_reason;
+  return act(set->of(rule), frame, length, tsc);
 }
 
 void Acl::judged(const engine::Batch& batch, std::byte* /*area*/) {

@@ -57,6 +57,8 @@ class Acl final : public engine::Stage {
   void compute(const engine::Batch& batch, std::byte* area, std::uint32_t first, std::uint32_t count) override;
   void stand_in(const engine::Batch& batch, std::byte* area) override;
   packet::Reason judge(const engine::Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) override;
+  packet::Reason judge_transit(std::uint32_t lane, std::uint8_t* frame, std::uint32_t length,
+                               std::uint64_t tsc) override;
   void judged(const engine::Batch& batch, std::byte* area) override;
   Expected<void> begin_cycle(device::GpuStream& stream) override;
   Expected<Change> reload(const Stage& fresh) override;
@@ -68,8 +70,9 @@ class Acl final : public engine::Stage {
   void publish(std::unique_ptr<RuleSet> set);
 
   AclOptions options_;
-  std::optional<lookup::acl::CurrentClassifier<RuleSet>> current_;  // its readers: batches
-  const RuleSet* newest_ = nullptr;                                 // the thread's that reloads
+  std::optional<lookup::acl::CurrentClassifier<RuleSet>> current_;  // its readers: batches, and each lane's collector
+  std::uint32_t lanes_ = 0;
+  const RuleSet* newest_ = nullptr;  // the thread's that reloads
 
   device::Gpu* gpu_ = nullptr;
   std::unique_ptr<lookup::acl::GpuClassifier> gpu_rules_;  // null: no batch is launched

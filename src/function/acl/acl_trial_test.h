@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -62,9 +63,10 @@ class AclTrial {
   AclTrial(const AclTrial&) = delete;
   AclTrial& operator=(const AclTrial&) = delete;
 
+  using Maker = std::function<std::unique_ptr<engine::Function>(const engine::PortTable&)>;
+
   // A running engine whose port "in" delivers leading_frames() and these, once or for ever. Null: it could not be made.
-  std::unique_ptr<engine::Engine> start(const std::vector<Bytes>& frames, std::unique_ptr<engine::Stage> stage,
-                                        bool for_ever = false) {
+  std::unique_ptr<engine::Engine> start(const std::vector<Bytes>& frames, const Maker& make, bool for_ever = false) {
     std::vector<Bytes> all = leading_frames();
     all.insert(all.end(), frames.begin(), frames.end());
     test::write_pcap(file("in.pcap"), all);
@@ -82,19 +84,24 @@ class AclTrial {
     options.ports[1].name = "out";
     options.ports[1].device =
         for_ever ? "net_null1,no-rx=1" : "net_pcap1,rx_pcap=" + file("none.pcap") + ",tx_pcap=" + file("out.pcap");
-    auto engine =
-        engine::Engine::create(options, [&](const engine::PortTable&) -> Expected<std::unique_ptr<engine::Function>> {
-          return before_bridge(std::move(stage));
-        });
+    auto engine = engine::Engine::create(
+        options,
+        [&](const engine::PortTable& ports) -> Expected<std::unique_ptr<engine::Function>> { return make(ports); });
     EXPECT_TRUE(engine) << (engine ? "" : engine.error().message);
     if (!engine) return nullptr;
     (*engine)->start();
     return std::move(*engine);
   }
 
-  // What became of the frames, without the leading ones.
-  Outcome run(const std::vector<Bytes>& frames, std::unique_ptr<engine::Stage> stage) {
-    auto engine = start(frames, std::move(stage));
+  std::unique_ptr<engine::Engine> start(const std::vector<Bytes>& frames, std::unique_ptr<engine::Stage> stage,
+                                        bool for_ever = false) {
+    return start(
+        frames, [&](const engine::PortTable&) { return before_bridge(std::move(stage)); }, for_ever);
+  }
+
+  // What became of the leading frames and these.
+  Outcome run(const std::vector<Bytes>& frames, const Maker& make) {
+    auto engine = start(frames, make);
     if (!engine) return {};
     const std::size_t all = leading_frames().size() + frames.size();
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -107,11 +114,17 @@ class AclTrial {
     engine.reset();  // closes the captures
     outcome.sent = test::read_pcap(file("out.pcap"));
     EXPECT_EQ(outcome.stats.total.rx_frames, all);
+    EXPECT_EQ(outcome.stats.imbalance(), 0);
+    return outcome;
+  }
+
+  // Through the stage and a bridge, without the leading frames.
+  Outcome run(const std::vector<Bytes>& frames, std::unique_ptr<engine::Stage> stage) {
+    Outcome outcome = run(frames, [&](const engine::PortTable&) { return before_bridge(std::move(stage)); });
     EXPECT_GE(outcome.sent.size(), leading_frames().size());
     if (outcome.sent.size() >= leading_frames().size()) {
       outcome.sent.erase(outcome.sent.begin(), outcome.sent.begin() + engine::burst_size);
     }
-    EXPECT_EQ(outcome.stats.imbalance(), 0);
     if (device_ != "cpu") {
       EXPECT_GE(outcome.stats.total.frames_gpu, frames.size());
     }
