@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <thread>
@@ -68,7 +69,9 @@ class ByteStage final : public engine::Stage {
     return Change{"value " + std::to_string(other.value_), [this, value = other.value_] { value_ = value; }};
   }
 
-  std::uint8_t value() const { return value_; }
+  void judged(const engine::Batch& batch, std::byte*) override { frames_judged += batch.count; }
+
+  static inline std::atomic<std::uint64_t> frames_judged{0};  // of all stages, in batches that were judged
 
  private:
   std::size_t at_;
@@ -143,6 +146,7 @@ TEST_P(ChainTest, each_stage_drops_its_own_and_the_rest_leaves_in_order) {
         return chain_of(1, 2, std::make_unique<Bridge>(std::vector<std::uint16_t>{1, 0}), std::move(stages));
       });
   ASSERT_TRUE(engine) << engine.error().message;
+  ByteStage::frames_judged = 0;
   (*engine)->start();
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   while ((*engine)->stats().total.rx_frames < frames.size() && std::chrono::steady_clock::now() < end) {
@@ -154,6 +158,7 @@ TEST_P(ChainTest, each_stage_drops_its_own_and_the_rest_leaves_in_order) {
   EXPECT_EQ(stats.drops[second_byte], by_first);
   EXPECT_EQ(stats.drops[third_byte], by_second);
   EXPECT_EQ(stats.imbalance(), 0);
+  EXPECT_EQ(ByteStage::frames_judged, 2 * frames.size());
   EXPECT_GE(stats.total.frames_gpu, GetParam() == "cpu" ? 0 : frames.size() - leading_frames().size());
   EXPECT_EQ(test::read_pcap(file("out.pcap")), expected);
   std::filesystem::remove_all(folder);
