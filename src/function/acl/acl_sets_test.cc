@@ -15,7 +15,6 @@
 namespace sluice::function {
 namespace {
 
-using lookup::acl::AclRule;
 using lookup::acl::Key4;
 
 packet::IpAddress address(const std::uint8_t* bytes) {
