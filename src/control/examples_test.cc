@@ -25,7 +25,7 @@ TEST(Examples, PassTheCheck) {
     EXPECT_TRUE(function) << (function ? "" : function.error().message);
     chains.insert(config.engine.chain[0]);
   }
-  EXPECT_EQ(chains, (std::set<std::string>{"bridge", "echo", "route", "touch"})) << "one example per use";
+  EXPECT_EQ(chains, (std::set<std::string>{"acl", "bridge", "echo", "route", "touch"})) << "one example per use";
 }
 
 TEST(Documentation, HasEveryKey) {

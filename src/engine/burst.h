@@ -29,14 +29,31 @@ class Burst {
   }
 
   // To the kernel through the port's twin. When that is not possible: a drop for `otherwise`, or for what stands in the
-  // way. `exceptional`: a frame that the kernel only answers with an error; such frames never take the last of the way.
+  // way. `exceptional`: a frame that is not the host's own traffic: the kernel answers it with an error, or forwards
+  // it. Such frames never take the last of the way, and a guard may object.
   void punt(unsigned i, bool exceptional = false, packet::Reason otherwise = packet::no_reason) {
+    if (exceptional && guard_ != nullptr) {
+      if (const packet::Reason reason = guard_->judge(data(i), length(i)); reason != packet::no_reason) {
+        drop(i, reason);
+        return;
+      }
+    }
     if (const packet::Reason reason = host_ports_[port_].punt(frames_[i], exceptional); reason != packet::no_reason) {
       drop(i, otherwise != packet::no_reason ? otherwise : reason);
     } else {
       counters_.punted_frames.add(1);
     }
   }
+
+  // For what wraps a function: asked about each exceptional punt, until it is taken away (null). A reason drops it.
+  class Guard {
+   public:
+    virtual packet::Reason judge(std::uint8_t* frame, std::uint32_t length) = 0;
+
+   protected:
+    ~Guard() = default;
+  };
+  void set_guard(Guard* guard) { guard_ = guard; }
 
   // The lane's side.
   rte_mbuf** frames() { return frames_; }
@@ -54,6 +71,7 @@ class Burst {
  private:
   LaneCounters& counters_;
   const HostPort* host_ports_;
+  Guard* guard_ = nullptr;
   unsigned size_ = 0;
   unsigned dropped_count_ = 0;
   std::uint16_t port_ = 0;

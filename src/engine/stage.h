@@ -5,16 +5,18 @@
 //     const bool registered = engine::register_function({.name = "acl", .text = "...", .make_stage = make_acl});
 //
 // Its memory for a batch is an area of its own in the batch's pinned `extra`: bytes_per_frame() for each frame that
-// fits, 64-byte aligned, laid out by the stage, device-visible. What a chain before it drops in collect() is never
-// described; everything that is in the batch is.
+// fits, 64-byte aligned, laid out by the stage, device-visible. What the function behind drops or punts in collect() is
+// never described; everything that is in the batch is.
 //
 // Calls, by thread, as of Function:
 //   the control thread, before lanes start:               prepare, attach
-//   lane threads (many at once, each with its own Batch): describe, compute, judge
+//   lane threads (many at once, each with its own Batch): describe, compute, judge, judged,
+//                                                         judge_transit
 //   the device's worker thread:                           begin_cycle, launch, device_ready
 //   a thread that reloads, while all others go on:        reload
 // A batch is described once, launched or computed (again, after a device that failed), then judged once, frame by frame
-// in order. No call on the packet path allocates, locks, throws, or makes a system call.
+// in order. A batch is named by its lane and slot (batch.h); slots are below batches_range.most (options.h). No call on
+// the packet path allocates, locks, throws, or makes a system call.
 #pragma once
 
 #include <cstddef>
@@ -58,6 +60,17 @@ class Stage {
 
   // no_reason: frame i may go on; else why it is dropped. `tsc`: now.
   virtual packet::Reason judge(const Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) = 0;
+
+  // The same for a frame that the function behind hands to the host though it need not be the host's own: one that the
+  // kernel would forward (Burst::punt, `exceptional`). On the collecting thread of this lane, and at once; it is in no
+  // batch. Frames for the host alone (ARP, multicast, link-local) are not asked about.
+  virtual packet::Reason judge_transit(std::uint32_t /*lane*/, std::uint8_t* /*frame*/, std::uint32_t /*length*/,
+                                       std::uint64_t /*tsc*/) {
+    return packet::no_reason;
+  }
+  // All frames of the batch are judged, or were dropped by others: what was held for it may go. Not called when the
+  // engine gives up a batch that a failing device may have changed.
+  virtual void judged(const Batch& /*batch*/, std::byte* /*area*/) {}
 
   virtual bool device_ready() { return true; }
   virtual Expected<void> begin_cycle(device::GpuStream& /*stream*/) { return {}; }

@@ -19,16 +19,23 @@ SMALL_TABLES = ("max_ipv4 = 200_000", "max_ipv6 = 50_000")
 
 
 def config(ports, engine=(), route=("kernel = true", *SMALL_TABLES), size="512M", memory=(), port=(),
-           listen="127.0.0.1:9230"):
-    """A configuration. `ports`: (name, DPDK device or kernel interface, twin) each; the rest are lines of sections."""
-    text = '[engine]\ndevice = "auto"\ndeadline = "50ms"\npoll = "adaptive"\nchain = ["route"]\n'
+           listen="127.0.0.1:9230", acl=None):
+    """A configuration. `ports`: (name, DPDK device or kernel interface, twin) each; `acl`: the text of that section, which
+    puts the stage in front; the rest are lines of sections."""
+    chain = '["route"]' if acl is None else '["acl", "route"]'
+    text = f'[engine]\ndevice = "auto"\ndeadline = "50ms"\npoll = "adaptive"\nchain = {chain}\n'
     text += "".join(f"{line}\n" for line in engine)
     text += f'\n[memory]\nhugepages = "off"\nsize = "{size}"\n' + "".join(f"{line}\n" for line in memory)
     for index, (name, device, twin) in enumerate(ports):
         device = device if device.startswith("net_") else f"net_af_packet{index},iface={device}"
         text += f'\n[[port]]\nname = "{name}"\ndevice = "{device}"\ntwin = "{twin}"\n' + "".join(f"{line}\n" for line in port)
     text += f'\n[api]\nlisten = "{listen}"\n\n[route]\n' + "".join(f"{line}\n" for line in route)
-    return text
+    return text if acl is None else text + with_acl("", acl)
+
+
+def with_acl(text, acl):
+    """The configuration with this [acl] in place of its own."""
+    return text.split("\n[acl]\n")[0] + "\n[acl]\n" + acl
 
 
 class Gateway:

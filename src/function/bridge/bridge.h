@@ -4,6 +4,7 @@
 // No work for a device: nothing is enqueued. Settings: none.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "function/peers.h"
@@ -17,6 +18,10 @@ class Bridge final : public PeerFunction {
   Expected<void> attach(device::Gpu& /*gpu*/, const engine::DevicePlan& /*plan*/) override { return {}; }
   Expected<void> launch(engine::Batch& /*batch*/, device::GpuStream& /*stream*/) override { return {}; }
   void compute(engine::Batch& /*batch*/, std::uint32_t /*first*/, std::uint32_t /*count*/) override {}
+  // Stages before it may have something to change.
+  Expected<std::string> reconfigure(const engine::Function& /*fresh*/) override {
+    return std::string("a bridge has no settings");
+  }
 };
 
 }  // namespace sluice::function

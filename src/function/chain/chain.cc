@@ -13,6 +13,25 @@ namespace {
 // batch that there is.
 constexpr std::uint32_t slack_per_frame = 1;
 
+// Puts the stages between the last function and the kernel, which would forward what it is handed.
+class TransitGuard final : public engine::Burst::Guard {
+ public:
+  TransitGuard(const std::vector<std::unique_ptr<engine::Stage>>& stages, std::uint32_t lane)
+      : stages_(stages), lane_(lane) {}
+  packet::Reason judge(std::uint8_t* frame, std::uint32_t length) override {
+    const std::uint64_t now = rte_rdtsc();
+    packet::Reason reason = packet::no_reason;
+    for (std::size_t s = 0; s < stages_.size() && reason == packet::no_reason; ++s) {
+      reason = stages_[s]->judge_transit(lane_, frame, length, now);
+    }
+    return reason;
+  }
+
+ private:
+  const std::vector<std::unique_ptr<engine::Stage>>& stages_;
+  std::uint32_t lane_;
+};
+
 }  // namespace
 
 Chain::Chain(std::vector<std::unique_ptr<engine::Stage>> stages, std::unique_ptr<engine::Function> last)
@@ -53,7 +72,10 @@ Expected<void> Chain::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {
 void Chain::collect(engine::Burst& burst, engine::BatchWriter& writer) {
   const engine::Batch& batch = writer.batch();
   const std::uint32_t first = batch.count;
+  TransitGuard guard(stages_, batch.lane);
+  burst.set_guard(&guard);
   last_->collect(burst, writer);
+  burst.set_guard(nullptr);
   if (batch.count == first) return;
   for (std::size_t s = 0; s < stages_.size(); ++s) stages_[s]->describe(batch, area(batch, s), first);
 }
@@ -84,6 +106,9 @@ void Chain::forward(engine::Batch& batch, std::uint32_t first, std::uint32_t cou
     passed = i + 1;
   }
   if (first + count != passed) last_->forward(batch, passed, first + count - passed, out);
+  if (first + count == batch.count) {
+    for (std::size_t s = 0; s < stages_.size(); ++s) stages_[s]->judged(batch, area(batch, s));
+  }
 }
 
 Expected<std::string> Chain::reconfigure(const engine::Function& fresh) {

@@ -1,8 +1,9 @@
 // Stages, and the function that forwards what they let go on, as one function: `chain = ["acl", "route"]`.
 //
-// The forwarding function collects a burst, so what it drops or punts is never seen by a stage; each stage then
-// describes the frames that were appended. All work of a batch is enqueued on one stream. In forward() each frame is
-// judged by the stages in order; the first that has a reason drops it, and the others do not see it. Order is kept.
+// The forwarding function collects a burst; what it drops or punts is in no batch, but of a punt that the kernel may
+// forward the stages are asked before (Stage::judge_transit). Each stage then describes the frames that were appended.
+// All work of a batch is enqueued on one stream. In forward() each frame is judged by the stages in order; the first
+// that has a reason drops it, and the others do not see it. Order is kept.
 //
 // Thread-safety, cost: as of its parts; a judgement is a virtual call for each stage and frame.
 #pragma once

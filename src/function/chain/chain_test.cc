@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <thread>
@@ -14,6 +15,7 @@
 #include "../tests/support/gpu.h"
 #include "../tests/support/pcap_file.h"
 #include "engine/engine.h"
+#include "function/await_gpu_test.h"
 #include "function/bridge/bridge.h"
 #include "packet/builder.h"
 
@@ -67,7 +69,9 @@ class ByteStage final : public engine::Stage {
     return Change{"value " + std::to_string(other.value_), [this, value = other.value_] { value_ = value; }};
   }
 
-  std::uint8_t value() const { return value_; }
+  void judged(const engine::Batch& batch, std::byte*) override { frames_judged += batch.count; }
+
+  static inline std::atomic<std::uint64_t> frames_judged{0};  // of all stages, in batches that were judged
 
  private:
   std::size_t at_;
@@ -92,8 +96,8 @@ class ReloadedBridge final : public PeerFunction {
   bool good_;
 };
 
-std::unique_ptr<Chain> chain_of(std::uint8_t first, std::uint8_t second, std::unique_ptr<engine::Function> last) {
-  std::vector<std::unique_ptr<engine::Stage>> stages;
+std::unique_ptr<Chain> chain_of(std::uint8_t first, std::uint8_t second, std::unique_ptr<engine::Function> last,
+                                std::vector<std::unique_ptr<engine::Stage>> stages = {}) {
   stages.push_back(std::make_unique<ByteStage>(14, first, second_byte, 3));
   stages.push_back(std::make_unique<ByteStage>(15, second, third_byte, 5));
   return std::make_unique<Chain>(std::move(stages), std::move(last));
@@ -103,7 +107,7 @@ class ChainTest : public testing::TestWithParam<std::string> {};
 
 TEST_P(ChainTest, each_stage_drops_its_own_and_the_rest_leaves_in_order) {
   if (const std::string why = GetParam() == "cpu" ? "" : test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
-  std::vector<Bytes> frames, expected;
+  std::vector<Bytes> frames = leading_frames(), expected = frames;
   std::uint64_t by_first = 0, by_second = 0;
   for (unsigned i = 0; i < 1000; ++i) {
     Bytes frame = packet::PacketBuilder().ethertype(0x88b5).payload(50).build();  // no IP: a bridge takes all
@@ -137,9 +141,12 @@ TEST_P(ChainTest, each_stage_drops_its_own_and_the_rest_leaves_in_order) {
   options.ports[1].device = "net_pcap1,rx_pcap=" + file("none.pcap") + ",tx_pcap=" + file("out.pcap");
   auto engine =
       engine::Engine::create(options, [&](const engine::PortTable&) -> Expected<std::unique_ptr<engine::Function>> {
-        return chain_of(1, 2, std::make_unique<Bridge>(std::vector<std::uint16_t>{1, 0}));
+        std::vector<std::unique_ptr<engine::Stage>> stages;
+        stages.push_back(std::make_unique<AwaitGpu>());
+        return chain_of(1, 2, std::make_unique<Bridge>(std::vector<std::uint16_t>{1, 0}), std::move(stages));
       });
   ASSERT_TRUE(engine) << engine.error().message;
+  ByteStage::frames_judged = 0;
   (*engine)->start();
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   while ((*engine)->stats().total.rx_frames < frames.size() && std::chrono::steady_clock::now() < end) {
@@ -151,6 +158,8 @@ TEST_P(ChainTest, each_stage_drops_its_own_and_the_rest_leaves_in_order) {
   EXPECT_EQ(stats.drops[second_byte], by_first);
   EXPECT_EQ(stats.drops[third_byte], by_second);
   EXPECT_EQ(stats.imbalance(), 0);
+  EXPECT_EQ(ByteStage::frames_judged, 2 * frames.size());
+  EXPECT_GE(stats.total.frames_gpu, GetParam() == "cpu" ? 0 : frames.size() - leading_frames().size());
   EXPECT_EQ(test::read_pcap(file("out.pcap")), expected);
   std::filesystem::remove_all(folder);
 }

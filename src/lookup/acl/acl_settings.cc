@@ -158,7 +158,7 @@ void check_own(Settings& rule, std::string_view key, std::string_view action, bo
   }
 }
 
-Action read_action(Settings& rule) {
+Action read_action(Settings& rule, const ActionLimits& limits) {
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   constexpr std::array kinds = {std::pair{"permit", ActionKind::permit}, std::pair{"deny", ActionKind::deny},
                                 std::pair{"mark", ActionKind::mark}, std::pair{"police", ActionKind::police}};
@@ -170,16 +170,20 @@ Action read_action(Settings& rule) {
   for (const auto& [text, value] : kinds) {
     action.kind = kind == text ? value : action.kind;
   }
-  action.mark = static_cast<std::uint32_t>(rule.integer("mark", 0, 0, std::numeric_limits<std::uint32_t>::max()));
+  action.mark = static_cast<std::uint32_t>(rule.integer("mark", 0, 0, limits.most_mark));
   action.rate_bits = static_cast<std::uint64_t>(rule.integer("rate", 0, 1, most));
   action.burst_bytes = rule.bytes("burst", 0);
   check_own(rule, "mark", "mark", action.kind == ActionKind::mark);
   check_own(rule, "rate", "police", action.kind == ActionKind::police);
   check_own(rule, "burst", "police", action.kind == ActionKind::police);
+  if (rule.has("burst") && action.burst_bytes < limits.least_burst) {
+    rule.error("burst", "a frame that is longer never passes: " + std::to_string(limits.least_burst) +
+                            " bytes, one of the largest, at least");
+  }
   return action;
 }
 
-AclRule read_rule(Settings& section) {
+AclRule read_rule(Settings& section, const ActionLimits& limits) {
   AclRule rule;
   rule.line = section.line("");
   rule.source = read_prefix(section, "source");
@@ -196,29 +200,29 @@ AclRule read_rule(Settings& section) {
   const MaskedByte type = read_icmp_type(section, rule.protocol);
   rule.flags = tcp_flags.mask != 0 ? tcp_flags : type;  // of two protocols, so never both
   rule.priority = static_cast<std::int32_t>(section.integer("priority", 0, -1'000'000'000, 1'000'000'000));
-  rule.action = read_action(section);
+  rule.action = read_action(section, limits);
   section.finish();
   return rule;
 }
 
 }  // namespace
 
-std::vector<AclRule> read_rules(Settings& acl) {
+std::vector<AclRule> read_rules(Settings& acl, const ActionLimits& limits) {
   std::vector<AclRule> rules;
   for (Settings& section : acl.sections("rule")) {
-    rules.push_back(read_rule(section));
+    rules.push_back(read_rule(section, limits));
   }
   return in_match_order(std::move(rules));
 }
 
-Expected<std::vector<AclRule>> read_rules_file(const std::string& path) {
+Expected<std::vector<AclRule>> read_rules_file(const std::string& path, const ActionLimits& limits) {
   Diagnostics diagnostics;
   auto file = Settings::from_file(path, diagnostics);
   if (!file) {
     return tl::unexpected(file.error());
   }
   Settings acl = file->section("acl");
-  std::vector<AclRule> rules = read_rules(acl);
+  std::vector<AclRule> rules = read_rules(acl, limits);
   acl.finish();
   file->finish();
   if (!diagnostics.ok()) {

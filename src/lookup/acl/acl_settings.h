@@ -17,6 +17,7 @@
 // Mistakes go to the Settings' Diagnostics, each with its file, line and key. Thread-safety: none (control thread).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -26,10 +27,16 @@
 
 namespace sluice::lookup::acl {
 
+// What the reader's user can do with actions; anything else is a mistake in the file.
+struct ActionLimits {
+  std::uint32_t most_mark = 0xffff'ffff;
+  std::uint64_t least_burst = 0;
+};
+
 // The rules of an [acl] section, in match order. After a mistake (diagnostics not ok()) they are not to be used.
-std::vector<AclRule> read_rules(Settings& acl);
+std::vector<AclRule> read_rules(Settings& acl, const ActionLimits& limits = {});
 
 // Of a file that has [[acl.rule]] and nothing else. The Error has a line for each mistake.
-Expected<std::vector<AclRule>> read_rules_file(const std::string& path);
+Expected<std::vector<AclRule>> read_rules_file(const std::string& path, const ActionLimits& limits = {});
 
 }  // namespace sluice::lookup::acl

@@ -9,9 +9,12 @@
 // What a reader sees: read() gives the classifier that was published last, or the one before when the two calls race;
 // until the Reading ends it stays that one, whole. Two lanes may be one list apart for the length of a batch.
 //
-// Threads: read(i) by one thread at a time for each i, without locks or waiting for the writer; publish() and reclaim()
-// by one thread. Cost: read() two atomic loads and a store with a fence. Memory: the old classifiers until reclaim()
-// finds no reader in them; a reader that never ends its Reading keeps one.
+// A reader that holds what it read across calls, such as from one stage of a batch to the next, has pin() and unpin()
+// instead of a Reading.
+//
+// Threads: read(i), pin(i) and unpin(i) by one thread at a time for each i, without locks or waiting for the writer;
+// publish() and reclaim() by one thread. Cost: read() and pin() two atomic loads and a store with a fence. Memory: the
+// old classifiers until reclaim() finds no reader in them; a reader that never ends its Reading keeps one.
 #pragma once
 
 #include <atomic>
@@ -47,6 +50,12 @@ class CurrentClassifier {
   explicit CurrentClassifier(std::size_t readers) : places_(readers) {}
 
   Reading read(std::size_t reader) const {
+    const Value* const value = pin(reader);
+    return Reading(places_[reader], value);
+  }
+
+  // The value that read() would give; it lives until the reader's next pin(), unpin() or read().
+  const Value* pin(std::size_t reader) const {
     Place& place = places_[reader];
     const Value* value = current_.load(std::memory_order_acquire);
     while (true) {
@@ -54,11 +63,14 @@ class CurrentClassifier {
       place.in.store(value, std::memory_order_seq_cst);
       const Value* const again = current_.load(std::memory_order_seq_cst);
       if (again == value) {
-        return Reading(place, value);
+        return value;
       }
       value = again;
     }
   }
+  // The same with a value of the caller's, which is current or which reclaim() is told to keep.
+  void pin(std::size_t reader, const Value* value) const { places_[reader].in.store(value, std::memory_order_seq_cst); }
+  void unpin(std::size_t reader) const { places_[reader].in.store(nullptr, std::memory_order_release); }
 
   void publish(std::unique_ptr<const Value> value) {
     current_.store(value.get(), std::memory_order_seq_cst);
@@ -70,7 +82,15 @@ class CurrentClassifier {
 
   // Destroys the old ones that no reader is in; answers how many are left.
   std::size_t reclaim() {
-    std::erase_if(retired_, [this](const auto& old) {
+    return reclaim([](const Value&) { return false; });
+  }
+  // But for those that `keep(value)` wants.
+  template <typename Keep>
+  std::size_t reclaim(const Keep& keep) {
+    std::erase_if(retired_, [&](const auto& old) {
+      if (keep(*old)) {
+        return false;
+      }
       for (const Place& place : places_) {
         if (place.in.load(std::memory_order_seq_cst) == old.get()) {
           return false;

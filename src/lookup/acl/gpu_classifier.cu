@@ -86,10 +86,11 @@ class CudaClassifier final : public GpuClassifier {
         return ok;
       }
     }
-    auto list = build(rules);
+    auto list = list_of(rules);
     if (!list) {
       return tl::unexpected(list.error());
     }
+    list->generation = ++committed_;
     if (auto ok = device::copy(gpu_, list->buffer.words, list->tables.words.data(), list->tables.bytes()); !ok) {
       return ok;
     }
@@ -97,18 +98,23 @@ class CudaClassifier final : public GpuClassifier {
     return {};
   }
 
-  Expected<void> replace(std::span<const AclRule> rules) override {
-    auto list = build(rules);
+  Expected<std::unique_ptr<Built>> build(std::span<const AclRule> rules) override {
+    auto list = list_of(rules);
     if (!list) {
       return tl::unexpected(list.error());
     }
+    return std::make_unique<BuiltList>(*this, std::move(*list));
+  }
+
+  void commit(std::unique_ptr<Built> built) override {
+    List list = static_cast<BuiltList&>(*built).take();
+    list.generation = ++committed_;
     std::optional<List> forgotten;  // destroyed when the lock is released
     const std::lock_guard lock(mutex_);
-    forgotten = std::exchange(waiting_, std::move(*list));
+    forgotten = std::exchange(waiting_, std::move(list));
     if (forgotten) {
       free_.push_back(forgotten->buffer);
     }
-    return {};
   }
 
   Expected<void> sync(device::GpuStream& stream) override {
@@ -159,7 +165,29 @@ class CudaClassifier final : public GpuClassifier {
     fading,   // kernels that ran beside those may still have lines of it in their L1
   };
 
-  Expected<List> build(std::span<const AclRule> rules) {
+  class BuiltList final : public Built {
+   public:
+    BuiltList(CudaClassifier& of, List list) : of_(of), list_(std::move(list)) {}
+    ~BuiltList() override {
+      if (list_) {
+        of_.give_back(list_->buffer);
+      }
+    }
+    BuiltList(const BuiltList&) = delete;
+    BuiltList& operator=(const BuiltList&) = delete;
+    List take() { return *std::exchange(list_, std::nullopt); }
+
+   private:
+    CudaClassifier& of_;
+    std::optional<List> list_;
+  };
+
+  void give_back(const Buffer& buffer) {
+    const std::lock_guard lock(mutex_);
+    free_.push_back(buffer);
+  }
+
+  Expected<List> list_of(std::span<const AclRule> rules) {
     auto tables = Tables::build(rules, options_.tables);
     if (!tables) {
       return tl::unexpected(tables.error());
@@ -169,7 +197,7 @@ class CudaClassifier final : public GpuClassifier {
     if (!buffer) {
       return tl::unexpected(buffer.error());
     }
-    return List{std::move(*tables), *buffer, ++built_};
+    return List{std::move(*tables), *buffer};
   }
 
   // A free one that is large enough, else a new one: half as large again as it must be, as long as the limit allows, so
@@ -275,7 +303,7 @@ class CudaClassifier final : public GpuClassifier {
   std::vector<device::Event> enqueued_;  // by stream
   device::Event copied_;                 // the GPU has read the staging memory
   std::byte* staging_ = nullptr;
-  std::uint64_t built_ = 0;
+  std::uint64_t committed_ = 0;
 
   List current_;
   List coming_;

@@ -1,0 +1,248 @@
+#include "function/acl/acl.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "device/gpu.h"
+#include "engine/function.h"
+#include "engine/options.h"
+#include "function/acl/frame_key.h"
+
+namespace sluice::function {
+namespace {
+
+using lookup::acl::ActionKind;
+using lookup::acl::Key4;
+using lookup::acl::Key6;
+using lookup::acl::no_match;
+using lookup::acl::RuleIndex;
+
+// What a frame's place says, besides the index of a key.
+constexpr std::uint32_t is_key6 = 0x8000'0000;
+constexpr std::uint32_t not_ip = 0xffff'ffff;
+constexpr std::uint32_t malformed = 0xffff'fffe;
+
+// How long a reload waits for the old list to be left, before it leaves that to the next one.
+constexpr auto patience = std::chrono::milliseconds(200);
+
+struct alignas(64) Header {
+  const RuleSet* set;  // that the rules below are of
+  std::uint32_t keys4, keys6;
+};
+// A byte for each frame of the smallest batch holds it.
+constexpr std::uint32_t header_per_frame = 1;
+static_assert(sizeof(Header) <= header_per_frame * engine::batch_range.least);
+
+constexpr std::uint32_t per_frame = header_per_frame + sizeof(Key4) + sizeof(Key6) + 3 * sizeof(std::uint32_t);
+
+// A batch's area. Keys stand close together, by family, in the order of frames.
+struct Area {
+  Area(std::byte* area, std::uint32_t capacity)
+      : header(reinterpret_cast<Header*>(area)),
+        keys4(reinterpret_cast<Key4*>(area + sizeof(Header))),
+        keys6(reinterpret_cast<Key6*>(keys4 + capacity)),
+        rules4(reinterpret_cast<RuleIndex*>(keys6 + capacity)),
+        rules6(rules4 + capacity),
+        places(rules6 + capacity) {}
+
+  Header* header;
+  Key4* keys4;
+  Key6* keys6;
+  RuleIndex* rules4;  // by key
+  RuleIndex* rules6;
+  std::uint32_t* places;  // by frame: its key
+};
+
+std::size_t reader_of(const engine::Batch& batch) {
+  return std::size_t{batch.lane} * engine::batches_range.most + batch.slot;
+}
+
+packet::Reason act(const RuleSet::Verdict& verdict, std::uint8_t* frame, std::uint32_t length, std::uint64_t tsc) {
+  switch (verdict.kind) {
+    case ActionKind::permit:
+      break;
+    case ActionKind::deny:
+      return acl_denied;
+    case ActionKind::mark:
+      set_dscp(frame, length, verdict.dscp);
+      break;
+    case ActionKind::police:
+      return verdict.policer->take(length, tsc) ? packet::no_reason : acl_policed;
+  }
+  return packet::no_reason;
+}
+
+// The keys of frames [first, first + count) of one family.
+struct Range {
+  std::uint32_t first = 0, end = 0;
+  void add(std::uint32_t key) {
+    first = end == 0 ? key : first;
+    end = key + 1;
+  }
+};
+
+}  // namespace
+
+std::uint32_t Acl::bytes_per_frame() const {
+  return per_frame;
+}
+
+Expected<void> Acl::prepare(std::uint32_t lanes) {
+  lanes_ = lanes;
+  current_.emplace(std::size_t{lanes} * (engine::batches_range.most + 1));
+  auto set = RuleSet::create(options_.rules, options_.deny_others, 1);
+  if (!set) return make_error("[acl] " + set.error().message);
+  publish(std::move(*set));
+  return {};
+}
+
+void Acl::publish(std::unique_ptr<RuleSet> set) {
+  const RuleSet* const old = newest_;
+  newest_ = set.get();
+  if (old != nullptr) old->next.store(newest_, std::memory_order_release);
+  current_->publish(std::move(set));
+}
+
+Expected<void> Acl::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {
+  if (!plan.launches) return {};
+  auto made = lookup::acl::GpuClassifier::create(gpu, options_.rules);
+  if (!made) return make_error("[acl] " + made.error().message);
+  gpu_ = &gpu;
+  gpu_rules_ = std::move(*made);
+  on_device_ = newest_;
+  device_generation_.store(on_device_->generation, std::memory_order_release);
+  return {};
+}
+
+void Acl::describe(const engine::Batch& batch, std::byte* area, std::uint32_t first) {
+  const Area a(area, batch.capacity);
+  if (first == 0) *a.header = {};
+  std::uint32_t n4 = a.header->keys4, n6 = a.header->keys6;
+  for (std::uint32_t i = first; i < batch.count; ++i) {
+    const auto* const frame = reinterpret_cast<const std::uint8_t*>(batch.frame[i]);
+    switch (make_key(frame, batch.length[i], a.keys4[n4], a.keys6[n6])) {
+      case KeyKind::ipv4:
+        a.places[i] = n4++;
+        break;
+      case KeyKind::ipv6:
+        a.places[i] = n6++ | is_key6;
+        break;
+      case KeyKind::not_ip:
+        a.places[i] = not_ip;
+        break;
+      case KeyKind::malformed:
+        a.places[i] = malformed;
+        break;
+    }
+  }
+  a.header->keys4 = n4;
+  a.header->keys6 = n6;
+}
+
+Expected<void> Acl::launch(const engine::Batch& batch, std::byte* area, device::GpuStream& stream) {
+  const Area a(area, batch.capacity);
+  current_->pin(reader_of(batch), on_device_);
+  a.header->set = on_device_;
+  return gpu_rules_->classify(stream, a.keys4, a.rules4, a.header->keys4, a.keys6, a.rules6, a.header->keys6);
+}
+
+void Acl::compute(const engine::Batch& batch, std::byte* area, std::uint32_t first, std::uint32_t count) {
+  const Area a(area, batch.capacity);
+  if (first == 0) a.header->set = current_->pin(reader_of(batch));
+  Range four, six;
+  if (first == 0 && count == batch.count) {
+    four.end = a.header->keys4;
+    six.end = a.header->keys6;
+  } else {
+    for (std::uint32_t i = first; i < first + count; ++i) {
+      if (const std::uint32_t place = a.places[i]; place < malformed) {
+        ((place & is_key6) != 0 ? six : four).add(place & ~is_key6);
+      }
+    }
+  }
+  const lookup::acl::Classifier& classifier = *a.header->set->classifier;
+  if (four.end != 0) classifier.classify4(a.keys4 + four.first, a.rules4 + four.first, four.end - four.first);
+  if (six.end != 0) classifier.classify6(a.keys6 + six.first, a.rules6 + six.first, six.end - six.first);
+}
+
+void Acl::stand_in(const engine::Batch& batch, std::byte* area) {
+  const Area a(area, batch.capacity);
+  std::fill_n(a.places, batch.count, not_ip);
+}
+
+packet::Reason Acl::judge(const engine::Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) {
+  const Area a(area, batch.capacity);
+  const std::uint32_t place = a.places[i];
+  if (place >= malformed) return place == malformed ? acl_malformed : packet::no_reason;
+  const RuleIndex rule = (place & is_key6) != 0 ? a.rules6[place & ~is_key6] : a.rules4[place];
+  return act(a.header->set->of(rule), reinterpret_cast<std::uint8_t*>(batch.frame[i]), batch.length[i], tsc);
+}
+
+packet::Reason Acl::judge_transit(std::uint32_t lane, std::uint8_t* frame, std::uint32_t length, std::uint64_t tsc) {
+  Key4 key4;
+  Key6 key6;
+  const KeyKind kind = make_key(frame, length, key4, key6);
+  if (kind == KeyKind::not_ip) return packet::no_reason;
+  if (kind == KeyKind::malformed) return acl_malformed;
+  const auto set = current_->read(std::size_t{lanes_} * engine::batches_range.most + lane);
+  RuleIndex rule = no_match;
+  if (kind == KeyKind::ipv4) {
+    set->classifier->classify4(&key4, &rule, 1);
+  } else {
+    set->classifier->classify6(&key6, &rule, 1);
+  }
+  return act(set->of(rule), frame, length, tsc);
+}
+
+void Acl::judged(const engine::Batch& batch, std::byte* /*area*/) {
+  current_->unpin(reader_of(batch));
+}
+
+// The list that the GPU's tables are of from now on: those before it are used by no further launch.
+Expected<void> Acl::begin_cycle(device::GpuStream& stream) {
+  if (auto ok = gpu_rules_->sync(stream); !ok) return ok;
+  if (on_device_->generation == gpu_rules_->generation()) [[likely]]
+    return {};
+  while (on_device_->generation != gpu_rules_->generation()) {
+    on_device_ = on_device_->next.load(std::memory_order_acquire);
+  }
+  device_generation_.store(on_device_->generation, std::memory_order_release);
+  return {};
+}
+
+std::size_t Acl::reclaim() {
+  // A lost GPU follows no more, and is given nothing more.
+  const bool follows = gpu_rules_ && !gpu_->lost();
+  const std::uint64_t from = device_generation_.load(std::memory_order_acquire);
+  return current_->reclaim([&](const RuleSet& set) { return follows && set.generation >= from; });
+}
+
+Expected<engine::Stage::Change> Acl::reload(const Stage& fresh) {
+  const AclOptions& wanted = static_cast<const Acl&>(fresh).options_;
+  reclaim();
+  auto made = RuleSet::create(wanted.rules, wanted.deny_others, newest_->generation + 1);
+  if (!made) return make_error("[acl] " + made.error().message);
+  struct Next {
+    std::unique_ptr<RuleSet> set;
+    std::unique_ptr<lookup::acl::GpuClassifier::Built> built;
+  };
+  auto next = std::make_shared<Next>();
+  next->set = std::move(*made);
+  if (gpu_rules_ && !gpu_->lost()) {
+    auto built = gpu_rules_->build(wanted.rules);
+    if (!built) return make_error("[acl] " + built.error().message);
+    next->built = std::move(*built);
+  }
+  const std::size_t count = wanted.rules.size();
+  return Change{std::to_string(count) + " ACL rule" + (count == 1 ? " is" : "s are") + " in force", [this, next] {
+                  publish(std::move(next->set));
+                  if (next->built) gpu_rules_->commit(std::move(next->built));
+                  const auto end = std::chrono::steady_clock::now() + patience;
+                  while (reclaim() != 0 && std::chrono::steady_clock::now() < end) {
+                    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                  }
+                }};
+}
+
+}  // namespace sluice::function

@@ -1,0 +1,83 @@
+// The stage "acl": judges every IPv4 and IPv6 frame by the first rule of a list that its 5-tuple and flags match.
+//
+//   permit  goes on            mark    goes on with this DSCP (RFC 2474; ECN bits stay)
+//   deny    acl_denied         police  goes on within rate and burst (policer.h), else acl_policed
+// A frame that no rule matches gets the default, permit or deny. What is not IP goes on: a bridge must carry ARP. An IP
+// frame of which no key can be made is dropped as acl_malformed (frame_key.h says what that is).
+//
+// Where: keys are made when frames are collected, on the lane's core; rte_acl on the core or the tables of
+// lookup/acl/gpu_classifier.h on the GPU find the rule; the action is taken when frames leave.
+//
+// Reload: the new list is built beside the old one, for the CPU and for the GPU. Batches that a core computes are
+// judged by it from then on, those of the GPU some cycles later, when its tables have arrived; each batch by one list
+// as a whole, because it holds the list that its indices are of until it is judged. Buckets begin full. A list that
+// does not fit changes nothing.
+//
+// Threads: as of engine::Stage. Memory: 69 pinned bytes for each frame of a batch; of an old list until no batch is
+// judged by it and the GPU has left it, at the latest at the next reload. Cost: per frame 5 to 10 ns for the key, one
+// look-up (docs/acl.md), and some ns to judge.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/stage.h"
+#include "function/acl/rule_set.h"
+#include "lookup/acl/classifier_slot.h"
+#include "lookup/acl/gpu_classifier.h"
+#include "packet/reason.h"
+
+namespace sluice::function {
+
+inline const packet::Reason acl_denied =
+    packet::register_reason("acl_denied", "an ACL rule, or the default, denies it");
+inline const packet::Reason acl_policed =
+    packet::register_reason("acl_policed", "it exceeds the rate of the ACL rule that it matches");
+inline const packet::Reason acl_malformed = packet::register_reason(
+    "acl_malformed", "it is IP, and the headers that ACL rules ask for are cut or contradictory");
+
+class Acl final : public engine::Stage {
+ public:
+  struct AclOptions {
+    std::vector<lookup::acl::AclRule> rules;  // in match order; marks up to most_dscp
+    bool deny_others = false;
+  };
+  static constexpr std::uint32_t most_dscp = 63;
+
+  explicit Acl(AclOptions options) : options_(std::move(options)) {}
+
+  std::uint32_t bytes_per_frame() const override;
+  Expected<void> prepare(std::uint32_t lanes) override;
+  Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;
+  void describe(const engine::Batch& batch, std::byte* area, std::uint32_t first) override;
+  Expected<void> launch(const engine::Batch& batch, std::byte* area, device::GpuStream& stream) override;
+  void compute(const engine::Batch& batch, std::byte* area, std::uint32_t first, std::uint32_t count) override;
+  void stand_in(const engine::Batch& batch, std::byte* area) override;
+  packet::Reason judge(const engine::Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) override;
+  packet::Reason judge_transit(std::uint32_t lane, std::uint8_t* frame, std::uint32_t length,
+                               std::uint64_t tsc) override;
+  void judged(const engine::Batch& batch, std::byte* area) override;
+  Expected<void> begin_cycle(device::GpuStream& stream) override;
+  Expected<Change> reload(const Stage& fresh) override;
+
+  // Lists that are no longer in force and not freed yet. The thread that reloads.
+  std::size_t reclaim();
+
+ private:
+  void publish(std::unique_ptr<RuleSet> set);
+
+  AclOptions options_;
+  std::optional<lookup::acl::CurrentClassifier<RuleSet>> current_;  // its readers: batches, and each lane's collector
+  std::uint32_t lanes_ = 0;
+  const RuleSet* newest_ = nullptr;  // the thread's that reloads
+
+  device::Gpu* gpu_ = nullptr;
+  std::unique_ptr<lookup::acl::GpuClassifier> gpu_rules_;  // null: no batch is launched
+  const RuleSet* on_device_ = nullptr;                     // the list that launches use; the worker's
+  std::atomic<std::uint64_t> device_generation_{0};        // its generation: older ones are used by no later launch
+};
+
+}  // namespace sluice::function

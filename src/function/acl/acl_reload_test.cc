@@ -1,0 +1,218 @@
+// Lists exchanged while batches are under way: a batch is judged by one list as a whole, and lists that nothing needs
+// are freed.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "device/gpu.h"
+#include "engine/options.h"
+#include "function/acl/acl_trial_test.h"
+
+namespace sluice::function {
+namespace {
+
+constexpr std::uint32_t batch_frames = 64;
+
+// The list of generation g denies frames to ports of the parity of g.
+std::unique_ptr<Acl> list_of(unsigned generation) {
+  Acl::AclOptions options;
+  for (std::uint32_t port = 0; port < batch_frames; ++port) {
+    lookup::acl::AclRule rule;
+    rule.destination_port = {static_cast<std::uint16_t>(port), static_cast<std::uint16_t>(port)};
+    rule.action.kind = port % 2 == generation % 2 ? lookup::acl::ActionKind::deny : lookup::acl::ActionKind::permit;
+    // The other list has its rules at other indices, so that an index looked up in the wrong one is seen.
+    options.rules.insert(generation % 2 == 0 ? options.rules.begin() : options.rules.end(), rule);
+  }
+  return std::make_unique<Acl>(std::move(options));
+}
+
+// The batches of a lane, all with the same frames: frame i goes to port i; every other one is IPv6.
+class Slots {
+ public:
+  Slots(std::uint32_t lane, std::uint32_t slots, std::uint32_t bytes_per_frame, device::Gpu* gpu) {
+    for (std::uint32_t i = 0; i < batch_frames; ++i) {
+      PacketBuilder builder;
+      i % 4 < 2 ? builder.ipv4("192.0.2.1", "192.0.2.2") : builder.ipv6("2001:db8::1", "2001:db8::2");
+      frames_.push_back(builder.udp(1, static_cast<std::uint16_t>(i)).build());
+      addresses_.push_back(reinterpret_cast<std::uint64_t>(frames_.back().data()));
+      lengths_.push_back(static_cast<std::uint16_t>(frames_.back().size()));
+    }
+    for (std::uint32_t slot = 0; slot < slots; ++slot) {
+      auto batch = std::make_unique<engine::Batch>();
+      batch->frame = addresses_.data();
+      batch->length = lengths_.data();
+      batch->capacity = batch->count = batch_frames;
+      batch->lane = lane;
+      batch->slot = slot;
+      const std::size_t bytes = std::size_t{bytes_per_frame} * batch_frames;
+      if (gpu != nullptr) {
+        batch->extra = static_cast<std::byte*>(gpu->allocate_host(bytes).value());
+      } else {
+        owned_.emplace_back(static_cast<std::byte*>(std::aligned_alloc(64, (bytes + 63) / 64 * 64)), &std::free);
+        batch->extra = owned_.back().get();
+      }
+      batches_.push_back(std::move(batch));
+    }
+  }
+  engine::Batch& operator[](std::size_t slot) { return *batches_[slot]; }
+
+ private:
+  std::vector<Bytes> frames_;
+  std::vector<std::uint64_t> addresses_;
+  std::vector<std::uint16_t> lengths_;
+  std::vector<std::unique_ptr<std::byte, decltype(&std::free)>> owned_;
+  std::vector<std::unique_ptr<engine::Batch>> batches_;
+};
+
+// The parity of the ports that the batch's list denies; -1: its frames were judged by different lists.
+int denied_parity(Acl& acl, engine::Batch& batch) {
+  std::uint32_t denied[2] = {};
+  for (std::uint32_t i = 0; i < batch.count; ++i) {
+    denied[i % 2] += acl.judge(batch, batch.extra, i, 0) == acl_denied ? 1 : 0;
+  }
+  acl.judged(batch, batch.extra);
+  if (denied[0] == batch.count / 2 && denied[1] == 0) return 0;
+  return denied[1] == batch.count / 2 && denied[0] == 0 ? 1 : -1;
+}
+
+void replace(Acl& acl, unsigned generation) {
+  auto change = acl.reload(*list_of(generation));
+  ASSERT_TRUE(change) << change.error().message;
+  change->commit();
+}
+
+TEST(AclReload, a_batch_is_judged_by_the_list_that_it_was_computed_by) {
+  constexpr std::uint32_t lanes = 2, slots = 3;
+  const auto acl = list_of(1);
+  ASSERT_TRUE(acl->prepare(lanes));
+  Slots one(0, slots, acl->bytes_per_frame(), nullptr);
+  acl->describe(one[0], one[0].extra, 0);
+  acl->compute(one[0], one[0].extra, 0, batch_frames);
+  auto dropped = acl->reload(*list_of(2));
+  ASSERT_TRUE(dropped);
+  dropped = make_error("not committed");
+  acl->describe(one[1], one[1].extra, 0);
+  acl->compute(one[1], one[1].extra, 0, batch_frames / 2);
+  replace(*acl, 2);
+  EXPECT_EQ(acl->reclaim(), 1U);
+  acl->compute(one[1], one[1].extra, batch_frames / 2, batch_frames / 2);  // the rest of it
+  acl->describe(one[2], one[2].extra, 0);
+  acl->compute(one[2], one[2].extra, 0, batch_frames);
+  EXPECT_EQ(denied_parity(*acl, one[0]), 1);
+  EXPECT_EQ(acl->reclaim(), 1U) << "the second batch has it";
+  EXPECT_EQ(denied_parity(*acl, one[1]), 1);
+  EXPECT_EQ(acl->reclaim(), 0U);
+  EXPECT_EQ(denied_parity(*acl, one[2]), 0);
+}
+
+TEST(AclReload, lanes_beside_many_changes) {
+  constexpr std::uint32_t lanes = 3, slots = 4;
+  const auto acl = list_of(1);
+  ASSERT_TRUE(acl->prepare(lanes));
+  std::atomic<bool> stop{false};
+  std::atomic<int> mixed{0};
+  std::atomic<std::uint64_t> judged[2] = {};
+  std::vector<std::thread> threads;
+  for (std::uint32_t lane = 0; lane < lanes; ++lane) {
+    threads.emplace_back([&, lane] {
+      Slots batches(lane, slots, acl->bytes_per_frame(), nullptr);
+      for (std::size_t round = 0; !stop || round < slots; ++round) {
+        engine::Batch& batch = batches[round % slots];
+        if (round >= slots) {
+          const int parity = denied_parity(*acl, batch);
+          mixed += parity < 0 ? 1 : 0;
+          if (parity >= 0) ++judged[parity];
+        }
+        acl->describe(batch, batch.extra, 0);
+        acl->compute(batch, batch.extra, 0, batch_frames);
+      }
+      for (std::size_t slot = 0; slot < slots; ++slot) mixed += denied_parity(*acl, batches[slot]) < 0 ? 1 : 0;
+    });
+  }
+  for (unsigned generation = 2; generation < 60 || judged[0] < 1000 || judged[1] < 1000; ++generation) {
+    replace(*acl, generation);
+    if (HasFatalFailure()) break;
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(mixed, 0);
+  EXPECT_EQ(acl->reclaim(), 0U);
+}
+
+TEST(AclReload, a_list_stays_until_the_gpu_and_its_batches_have_left_it) {
+  if (const std::string why = test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
+  auto gpu = device::Gpu::open(0, 1);
+  ASSERT_TRUE(gpu) << gpu.error().message;
+  const auto acl = list_of(1);
+  ASSERT_TRUE(acl->prepare(1));
+  ASSERT_TRUE(acl->attach(**gpu, {1, 2, batch_frames, 2048, true}));
+  Slots batches(0, 2, acl->bytes_per_frame(), gpu->get());
+  device::GpuStream& stream = (*gpu)->stream(0);
+  const auto launch = [&](engine::Batch& batch) {
+    acl->describe(batch, batch.extra, 0);
+    ASSERT_TRUE(acl->launch(batch, batch.extra, stream));
+    ASSERT_TRUE(stream.mark());
+    while (stream.pending_marks() != 0) ASSERT_NE(stream.poll(), device::MarkState::failed);
+  };
+  replace(*acl, 2);
+  EXPECT_EQ(acl->reclaim(), 1U) << "the GPU has not heard of the second one";
+  launch(batches[0]);
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(acl->begin_cycle(stream));
+  launch(batches[1]);
+  EXPECT_EQ(acl->reclaim(), 1U) << "the first batch's indices are of it";
+  EXPECT_EQ(denied_parity(*acl, batches[0]), 1);
+  EXPECT_EQ(acl->reclaim(), 0U);
+  EXPECT_EQ(denied_parity(*acl, batches[1]), 0);
+}
+
+TEST(AclReload, launches_beside_many_changes) {
+  if (const std::string why = test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
+  constexpr std::uint32_t slots = 4;
+  auto gpu = device::Gpu::open(0, 2);
+  ASSERT_TRUE(gpu) << gpu.error().message;
+  const auto acl = list_of(1);
+  ASSERT_TRUE(acl->prepare(1));
+  const engine::DevicePlan plan{1, slots, batch_frames, 2048, true};
+  ASSERT_TRUE(acl->attach(**gpu, plan));
+  Slots batches(0, slots, acl->bytes_per_frame(), gpu->get());
+  std::atomic<bool> stop{false};
+  std::thread control([&] {
+    for (unsigned generation = 2; !stop; ++generation) replace(*acl, generation);
+  });
+  int mixed = 0, failed = 0;
+  std::uint64_t judged[2] = {};
+  const auto cycle = [&](std::size_t round) {
+    device::GpuStream& stream = (*gpu)->stream(round % 2);
+    engine::Batch& batch = batches[round % slots];
+    failed += acl->begin_cycle((*gpu)->stream(0)) ? 0 : 1;
+    acl->describe(batch, batch.extra, 0);
+    failed += acl->launch(batch, batch.extra, stream) && stream.mark() ? 0 : 1;
+    while (stream.pending_marks() != 0) failed += stream.poll() == device::MarkState::failed ? 1 : 0;
+  };
+  std::size_t round = 0;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  for (; (judged[0] < 100 || judged[1] < 100) && failed == 0 && std::chrono::steady_clock::now() < end; ++round) {
+    if (round >= slots) {
+      const int parity = denied_parity(*acl, batches[round % slots]);
+      mixed += parity < 0 ? 1 : 0;
+      if (parity >= 0) ++judged[parity];
+    }
+    cycle(round);
+  }
+  stop = true;
+  control.join();
+  EXPECT_EQ(mixed, 0);
+  EXPECT_EQ(failed, 0);
+  EXPECT_GE(judged[0], 100U);
+  EXPECT_GE(judged[1], 100U);
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(acl->begin_cycle((*gpu)->stream(0)));
+  for (std::size_t slot = 0; slot < slots; ++slot) acl->judged(batches[slot], batches[slot].extra);
+  EXPECT_EQ(acl->reclaim(), 0U) << "the GPU has the last list";
+}
+
+}  // namespace
+}  // namespace sluice::function

@@ -1,0 +1,56 @@
+// The stage in front of the router: what the router leaves to the kernel to forward does not pass by the rules.
+#include <gtest/gtest.h>
+
+#include "function/acl/acl_trial_test.h"
+#include "function/route/route.h"
+
+namespace sluice::function {
+namespace {
+
+const char* const rules = R"(
+[[acl.rule]]
+protocol = "tcp"
+destination_port = "22"
+action = "deny"
+[[acl.rule]]
+destination = "224.0.0.0/4"
+action = "deny"
+)";
+
+std::unique_ptr<engine::Function> before_router(const engine::PortTable& ports) {
+  Router::RouterOptions options;
+  options.max_ipv4 = options.max_ipv6 = 10'000;
+  options.any_mac = true;
+  std::vector<std::unique_ptr<engine::Stage>> stages;
+  stages.push_back(acl_of(rules));
+  return std::make_unique<Chain>(std::move(stages), std::make_unique<Router>(options, ports));
+}
+
+// There is no twin, so that what is punted is dropped for that.
+TEST(AclBeforeRouter, judges_what_the_kernel_would_forward) {
+  struct Case {
+    const char* name;
+    Bytes frame;
+    packet::Reason reason;
+  };
+  const auto v4 = [] { return PacketBuilder().ipv4("192.0.2.1", "198.51.100.2"); };
+  const auto v6 = [] { return PacketBuilder().ipv6("2001:db8::1", "2001:db8::2"); };
+  const Case cases[] = {
+      {"SSH", v4().tcp(1, 22).build(), acl_denied},
+      {"SSH with options", v4().options({1, 1, 1, 1}).tcp(1, 22).build(), acl_denied},
+      {"SSH in a VLAN", v4().vlan(7).tcp(1, 22).build(), acl_denied},
+      {"SSH with hop-by-hop options", v6().extension(0, {1}).tcp(1, 22).build(), acl_denied},
+      {"flags cut, with options", v4().options({1, 1, 1, 1}).protocol(6).payload(8).build(), acl_malformed},
+      {"another port with options", v4().options({1, 1, 1, 1}).tcp(1, 23).build(), packet::no_reason},
+      {"multicast is the kernel's alone", PacketBuilder().ipv4("192.0.2.1", "224.0.0.5").protocol(89).build(),
+       packet::no_reason},
+  };
+  for (const Case& c : cases) {
+    const Outcome outcome = AclTrial("cpu").run({c.frame}, before_router);
+    EXPECT_EQ(outcome.stats.drops[acl_denied], c.reason == acl_denied ? 1U : 0U) << c.name;
+    EXPECT_EQ(outcome.stats.drops[acl_malformed], c.reason == acl_malformed ? 1U : 0U) << c.name;
+  }
+}
+
+}  // namespace
+}  // namespace sluice::function

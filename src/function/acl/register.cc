@@ -1,0 +1,64 @@
+// The stage's entry in the list of functions: reads [acl].
+#include <algorithm>
+#include <sstream>
+#include <string>
+#include <utility>
+
+#include "engine/function.h"
+#include "engine/port_table.h"
+#include "function/acl/acl.h"
+#include "lookup/acl/acl_settings.h"
+#include "lookup/acl/classbench.h"
+
+namespace sluice::function {
+namespace {
+
+using lookup::acl::AclRule;
+using lookup::acl::ActionLimits;
+
+// Of the file that `rules` names; after a mistake, which goes to the settings with a line for each, those of none.
+std::vector<AclRule> rules_of_file(Settings& settings, const std::string& path, const ActionLimits& limits) {
+  auto rules =
+      path.ends_with(".toml") ? lookup::acl::read_rules_file(path, limits) : lookup::acl::read_classbench(path);
+  if (rules) return std::move(*rules);
+  std::istringstream lines(rules.error().message);
+  for (std::string line; std::getline(lines, line);) settings.error("rules", line);
+  return {};
+}
+
+ActionLimits limits_of(const engine::PortTable& ports) {
+  constexpr std::uint64_t ethernet = 14;
+  ActionLimits limits{.most_mark = Acl::most_dscp};
+  for (std::size_t port = 0; port < ports.size(); ++port) {
+    limits.least_burst = std::max(limits.least_burst, ports[port].mtu + ethernet);
+  }
+  return limits;
+}
+
+Expected<std::unique_ptr<engine::Stage>> make_acl(Settings& settings, const engine::PortTable& ports) {
+  const ActionLimits limits = limits_of(ports);
+  Acl::AclOptions options;
+  options.deny_others = settings.choice("default", "permit", {"permit", "deny"}) == "deny";
+  options.rules = lookup::acl::read_rules(settings, limits);
+  const std::string path = settings.text("rules", "");
+  if (!path.empty()) {
+    // Among rules of one priority those of the configuration come first.
+    std::vector<AclRule> more = rules_of_file(settings, path, limits);
+    options.rules.insert(options.rules.end(), std::make_move_iterator(more.begin()),
+                         std::make_move_iterator(more.end()));
+    options.rules = lookup::acl::in_match_order(std::move(options.rules));
+  }
+  if (options.rules.size() > lookup::acl::max_rules) {
+    settings.error("rules", std::to_string(options.rules.size()) + " rules are more than there is room for, " +
+                                std::to_string(lookup::acl::max_rules));
+  }
+  return std::make_unique<Acl>(std::move(options));
+}
+
+const bool registered =
+    engine::register_function({.name = "acl",
+                               .text = "permits, denies, marks or polices IPv4 and IPv6 frames by a list of rules",
+                               .make_stage = make_acl});
+
+}  // namespace
+}  // namespace sluice::function

@@ -1,0 +1,77 @@
+// What [acl] may say, and where a mistake is.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/settings.h"
+#include "engine/function.h"
+#include "engine/port_table.h"
+
+namespace sluice::function {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::vector<std::string> mistakes(const std::string& text) {
+  Diagnostics diagnostics;
+  auto file = Settings::from_text(text, "a.toml", diagnostics);
+  EXPECT_TRUE(file) << text;
+  const engine::PortTable ports({{.name = "lan", .mac = {}}, {.name = "wan", .mac = {}, .mtu = 9000}});
+  Settings section = file->section("acl");
+  EXPECT_TRUE(engine::find_function("acl")->make_stage(section, ports)) << text;
+  section.finish();
+  return diagnostics.lines;
+}
+
+class AclSettings : public testing::Test {
+ protected:
+  AclSettings() { std::filesystem::create_directories(folder_); }
+  ~AclSettings() override { std::filesystem::remove_all(folder_); }
+  std::string written(const char* name, const char* text) {
+    std::ofstream(folder_ / name) << text;
+    return (folder_ / name).string();
+  }
+  static std::string naming(const std::string& path) { return "[acl]\nrules = \"" + path + "\"\n"; }
+
+ private:
+  std::filesystem::path folder_ =
+      std::filesystem::temp_directory_path() / ("sluice-acl-settings-" + std::to_string(getpid()));
+};
+
+TEST_F(AclSettings, nothing_is_enough) {
+  EXPECT_THAT(mistakes(""), IsEmpty());
+  EXPECT_THAT(mistakes("[acl]\ndefault = \"permit\"\n"), IsEmpty());
+}
+
+TEST_F(AclSettings, mistakes_of_the_configuration) {
+  EXPECT_THAT(mistakes("[acl]\ndefault = \"drop\"\n"), ElementsAre(HasSubstr("a.toml:2: [acl] default = \"drop\"")));
+  EXPECT_THAT(mistakes("[acl]\nrule_file = \"x\"\n"), ElementsAre(HasSubstr("a.toml:2: [acl] rule_file")));
+  EXPECT_THAT(mistakes("[[acl.rule]]\naction = \"mark\"\nmark = 64\n"),
+              ElementsAre(HasSubstr("a.toml:3: [[acl.rule]] mark = 64: allowed is a whole number from 0 to 63")));
+  EXPECT_THAT(mistakes("[[acl.rule]]\naction = \"police\"\nrate = 1000\nburst = 9013\n"),
+              ElementsAre("a.toml:4: [[acl.rule]] burst = 9013: a frame that is longer never passes: 9014 bytes, one "
+                          "of the largest, at least"));
+  EXPECT_THAT(mistakes("[[acl.rule]]\naction = \"police\"\nrate = 1000\nburst = 9014\n"), IsEmpty());
+}
+
+TEST_F(AclSettings, mistakes_of_a_file_name_it_and_its_line) {
+  const std::string toml = written("rules.toml",
+                                   "[[acl.rule]]\naction = \"deny\"\nsource = \"10.0.0.1/8\"\n\n"
+                                   "[[acl.rule]]\naction = \"mark\"\nmark = 64\n");
+  EXPECT_THAT(mistakes(naming(toml)),
+              ElementsAre(testing::AllOf(HasSubstr("a.toml:2: [acl] rules = "), HasSubstr(toml + ":3: ")),
+                          testing::AllOf(HasSubstr("a.toml:2: [acl] rules = "), HasSubstr(toml + ":7: "))));
+  const std::string filters = written("filters", "@1.2.3.4/32\t0.0.0.0/0\t0 : 65535\t0 : 65535\t0x06/0xFF\nnonsense\n");
+  EXPECT_THAT(mistakes(naming(filters)), ElementsAre(HasSubstr(filters + ":2: ")));
+  EXPECT_THAT(mistakes(naming("/nowhere/at/all")),
+              ElementsAre(HasSubstr("a.toml:2: [acl] rules = \"/nowhere/at/all\"")));
+  EXPECT_THAT(mistakes(naming(written("good.toml", "[[acl.rule]]\naction = \"deny\"\n"))), IsEmpty());
+}
+
+}  // namespace
+}  // namespace sluice::function

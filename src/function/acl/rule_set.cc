@@ -1,0 +1,31 @@
+#include "function/acl/rule_set.h"
+
+#include <rte_cycles.h>
+
+namespace sluice::function {
+
+using lookup::acl::ActionKind;
+
+Expected<std::unique_ptr<RuleSet>> RuleSet::create(std::span<const lookup::acl::AclRule> rules, bool deny_others,
+                                                   std::uint64_t generation) {
+  auto set = std::make_unique<RuleSet>();
+  auto classifier = lookup::acl::Classifier::create({}, rules);
+  if (!classifier) return tl::unexpected(classifier.error());
+  set->generation = generation;
+  set->classifier = std::move(*classifier);
+  set->others.kind = deny_others ? ActionKind::deny : ActionKind::permit;
+  set->verdicts.reserve(rules.size());
+  for (const lookup::acl::AclRule& rule : rules) {
+    Verdict& verdict = set->verdicts.emplace_back();
+    verdict.kind = rule.action.kind;
+    verdict.dscp = static_cast<std::uint8_t>(rule.action.mark);
+    if (verdict.kind == ActionKind::police) {
+      set->policers.push_back(
+          std::make_unique<Policer>(rule.action.rate_bits, rule.action.burst_bytes, rte_get_tsc_hz()));
+      verdict.policer = set->policers.back().get();
+    }
+  }
+  return set;
+}
+
+}  // namespace sluice::function

@@ -1,0 +1,44 @@
+// A list of rules in force: what decides, and what is to be done. It never changes, but for the buckets of its policed
+// rules; a reload makes another one.
+//
+// Threads: create() and destruction on the control thread; all else on any thread. Memory: rte_acl's tables in DPDK's
+// heap (lookup/acl/classifier.h), 16 bytes a rule, 64 a policed one.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/error.h"
+#include "function/acl/policer.h"
+#include "lookup/acl/acl_rule.h"
+#include "lookup/acl/classifier.h"
+
+namespace sluice::function {
+
+struct RuleSet {
+  // What happens to a frame: that of a rule, or the default of those that no rule matches.
+  struct Verdict {
+    lookup::acl::ActionKind kind = lookup::acl::ActionKind::permit;
+    std::uint8_t dscp = 0;
+    Policer* policer = nullptr;
+  };
+
+  // `rules` in match order. `generation`: 1 for the first list, one more for each that follows.
+  static Expected<std::unique_ptr<RuleSet>> create(std::span<const lookup::acl::AclRule> rules, bool deny_others,
+                                                   std::uint64_t generation);
+
+  const Verdict& of(lookup::acl::RuleIndex rule) const { return rule < verdicts.size() ? verdicts[rule] : others; }
+
+  std::uint64_t generation = 0;
+  std::unique_ptr<lookup::acl::Classifier> classifier;
+  std::vector<Verdict> verdicts;  // by rule
+  Verdict others;
+  std::vector<std::unique_ptr<Policer>> policers;
+  // The list that took the place of this one; for the device's thread, which follows later.
+  mutable std::atomic<const RuleSet*> next{nullptr};
+};
+
+}  // namespace sluice::function

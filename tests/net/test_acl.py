@@ -1,0 +1,115 @@
+"""chain = ["acl", "route"] between two hosts: rules decide, change while it runs, and hold a rate."""
+
+import json
+import socket
+
+import pytest
+from gateway import with_acl
+from hosts import wait_until
+from topology import SERVER4, SERVER6, Topology
+
+WEB, SSH = 8080, 2222
+DENY_SSH = f"""
+[[acl.rule]]
+protocol = "tcp"
+destination_port = "{SSH}"
+action = "deny"
+"""
+ONLY_WEB = f"""default = "deny"
+[[acl.rule]]
+protocol = "tcp"
+destination_port = "{WEB}"
+action = "permit"
+[[acl.rule]]
+protocol = "tcp"
+source_port = "{WEB}"
+tcp_flags = "ack"
+action = "permit"
+"""
+MEGABITS = 8
+POLICE_UDP = f"""
+[[acl.rule]]
+protocol = "udp"
+destination = "10.2.0.0/24"
+action = "police"
+rate = {MEGABITS}_000_000
+burst = "32K"
+"""
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory):
+    with Topology(tmp_path_factory.mktemp("acl"), acl=DENY_SSH) as topology:
+        topology.start()
+        sockets = [topology.server.inside(listener, family, port)
+                   for family in (socket.AF_INET, socket.AF_INET6) for port in (WEB, SSH)]
+        yield topology
+        for one in sockets:
+            one.close()
+
+
+def listener(family, port):
+    return socket.create_server(("", port), family=family, backlog=100)
+
+
+def connects(network, server, port):
+    def connect():
+        try:
+            socket.create_connection((server, port), timeout=1).close()
+            return True
+        except TimeoutError:  # and not refused: the frame is dropped without an answer
+            return False
+
+    return network.client.inside(connect)
+
+
+def reload(network, acl):
+    """Puts other rules into the file and reloads; the answer."""
+    path = network.gateway.config_path
+    path.write_text(with_acl(path.read_text(encoding="utf-8"), acl), encoding="utf-8")
+    return network.gateway.control("reload", check=False)
+
+
+@pytest.mark.parametrize("server", [SERVER4, SERVER6])
+def test_a_denied_port_is_dropped_and_counted(network, server):
+    assert "ACL rule is in force" in reload(network, DENY_SSH)
+    assert network.reaches(server)
+    assert connects(network, server, WEB)
+    before = network.gateway.drops().get("acl_denied", 0)
+    assert not connects(network, server, SSH)
+    assert network.gateway.drops()["acl_denied"] > before
+
+
+def test_a_reload_changes_what_is_denied(network):
+    assert "2 ACL rules are in force" in reload(network, ONLY_WEB)
+    assert not network.reaches(SERVER4), "ICMP is denied by default"
+    assert connects(network, SERVER4, WEB), "ARP and the web are not"
+    assert not connects(network, SERVER4, SSH)
+    assert "0 ACL rules are in force" in reload(network, "")
+    assert network.reaches(SERVER4)
+    assert connects(network, SERVER4, SSH)
+
+
+def test_a_mistake_leaves_the_rules_in_force(network):
+    assert "ACL rule is in force" in reload(network, DENY_SSH)
+    answer = reload(network, DENY_SSH + 'source = "10.0.0.1/8"\n')
+    lines = network.gateway.config_path.read_text(encoding="utf-8").splitlines()
+    assert f'{network.gateway.config_path}:{len(lines)}: [[acl.rule]] source = "10.0.0.1/8"' in answer
+    assert not connects(network, SERVER4, SSH)
+    assert connects(network, SERVER4, WEB)
+
+
+def test_policing_holds_the_rate(network):
+    assert "ACL rule is in force" in reload(network, POLICE_UDP)
+    server = network.server.spawn(["iperf3", "-s", "-1"])
+    assert wait_until(lambda: ":5201" in network.server.run("ss -Hltn"), 5)
+    seconds, length = 4, 1000
+    result = json.loads(network.client.run(f"iperf3 -J -c {SERVER4} -u -b 30M -l {length} -t {seconds}"))
+    server.wait(10)
+    sent = result["end"]["sum"]
+    arrived = (sent["packets"] - sent["lost_packets"]) * (length + 42) * 8  # whole frames
+    assert arrived / seconds == pytest.approx(MEGABITS * 1e6, rel=0.15)
+    policed = network.gateway.drops()["acl_policed"]
+    assert policed >= sent["lost_packets"] * 0.9
+    assert network.reaches(SERVER6), "what is not policed goes on"
+    assert network.gateway.stats()["conserved"]
