@@ -21,7 +21,8 @@ struct Packet {
 };
 
 Packet tcp(std::uint8_t flags = packet::tcp_ack | packet::tcp_psh) {
-  return Packet(PacketBuilder().ipv4("10.0.0.1", "192.0.2.80").ttl(63).id(7).tcp(40000, 80).tcp_flags(flags).payload(5));
+  return Packet(
+      PacketBuilder().ipv4("10.0.0.1", "192.0.2.80").ttl(63).id(7).tcp(40000, 80).tcp_flags(flags).payload(5));
 }
 
 bool admitted(const std::string& header, const std::string& options, const Packet& packet, const FlowFacts& flow = {}) {

@@ -20,7 +20,7 @@ struct PacketFacts {
   std::uint8_t protocol = 0;  // of the transport, behind IPv6's extension headers
   std::uint8_t ttl = 0;
   std::uint8_t tos = 0;
-  std::uint8_t fragment_bits = 0;  // as BitCheck::Field::fragment_bits
+  std::uint8_t fragment_bits = 0;     // as BitCheck::Field::fragment_bits
   std::uint16_t fragment_offset = 0;  // in units of eight bytes
   std::optional<std::uint32_t> ip_id;
   bool has_ports = false;

@@ -131,13 +131,27 @@ bool PayloadSearch::check(std::size_t i, const Step& /*step*/, std::string_view 
   const auto against = static_cast<std::uint64_t>(value_of(test.value));
   bool holds = false;
   switch (test.comparison) {
-    case ByteTest::Comparison::less: holds = number->value < against; break;
-    case ByteTest::Comparison::less_equal: holds = number->value <= against; break;
-    case ByteTest::Comparison::equal: holds = number->value == against; break;
-    case ByteTest::Comparison::greater_equal: holds = number->value >= against; break;
-    case ByteTest::Comparison::greater: holds = number->value > against; break;
-    case ByteTest::Comparison::bit_and: holds = (number->value & against) != 0; break;
-    case ByteTest::Comparison::bit_xor: holds = (number->value ^ against) != 0; break;
+    case ByteTest::Comparison::less:
+      holds = number->value < against;
+      break;
+    case ByteTest::Comparison::less_equal:
+      holds = number->value <= against;
+      break;
+    case ByteTest::Comparison::equal:
+      holds = number->value == against;
+      break;
+    case ByteTest::Comparison::greater_equal:
+      holds = number->value >= against;
+      break;
+    case ByteTest::Comparison::greater:
+      holds = number->value > against;
+      break;
+    case ByteTest::Comparison::bit_and:
+      holds = (number->value & against) != 0;
+      break;
+    case ByteTest::Comparison::bit_xor:
+      holds = (number->value ^ against) != 0;
+      break;
   }
   return holds != test.negated && from(i + 1);
 }
@@ -169,15 +183,25 @@ bool PayloadSearch::check(std::size_t i, const Step& step, std::string_view byte
   const auto right = static_cast<std::uint64_t>(value_of(math.right));
   std::uint64_t value = number->value;
   switch (math.operation) {
-    case ByteMath::Operator::add: value += right; break;
-    case ByteMath::Operator::subtract: value -= right; break;
-    case ByteMath::Operator::multiply: value *= right; break;
+    case ByteMath::Operator::add:
+      value += right;
+      break;
+    case ByteMath::Operator::subtract:
+      value -= right;
+      break;
+    case ByteMath::Operator::multiply:
+      value *= right;
+      break;
     case ByteMath::Operator::divide:
       if (right == 0) return false;
       value /= right;
       break;
-    case ByteMath::Operator::shift_left: value = right > 63 ? 0 : value << right; break;
-    case ByteMath::Operator::shift_right: value = right > 63 ? 0 : value >> right; break;
+    case ByteMath::Operator::shift_left:
+      value = right > 63 ? 0 : value << right;
+      break;
+    case ByteMath::Operator::shift_right:
+      value = right > 63 ? 0 : value >> right;
+      break;
   }
   scratch.variables_[static_cast<std::size_t>(math.variable)] = value;
   return after(i, step.buffer, number->end);

@@ -28,8 +28,9 @@ struct PayloadSearch {
   std::optional<std::string_view> bytes_of(Buffer buffer) const;
   std::size_t& cursor_of(Buffer buffer) { return cursor[static_cast<std::size_t>(buffer)]; }
   std::int64_t value_of(const Operand& operand) const {
-    return operand.variable < 0 ? operand.value
-                                : static_cast<std::int64_t>(scratch.variables_[static_cast<std::size_t>(operand.variable)]);
+    return operand.variable < 0
+               ? operand.value
+               : static_cast<std::int64_t>(scratch.variables_[static_cast<std::size_t>(operand.variable)]);
   }
   // Goes on behind a match that ends at `end`.
   bool after(std::size_t i, Buffer buffer, std::size_t end);
