@@ -48,8 +48,8 @@ std::string_view packet_in(std::string_view frame, const match::PacketFacts& fac
 
 }  // namespace
 
-Expected<std::unique_ptr<InspectionRules>> InspectionRules::make(match::RuleSet rules) {
-  auto made = std::make_unique<InspectionRules>();
+Expected<std::shared_ptr<InspectionRules>> InspectionRules::make(match::RuleSet rules) {
+  auto made = std::make_shared<InspectionRules>();
   auto detector = match::Detector::make(std::move(rules));
   if (!detector) return tl::unexpected(detector.error());
   made->detector_ = std::move(*detector);
@@ -81,7 +81,9 @@ Inspection::Inspection(const InspectionRules& rules, const InspectionSettings& s
 
 Inspection::~Inspection() = default;
 
-Judgement Inspection::frame(std::string_view frame, flow::Milliseconds now) {
+Judgement Inspection::frame(std::string_view frame, std::uint64_t microseconds) {
+  now_ = std::max(now_, microseconds);
+  frame_ = frame;
   ++counters_.frames;
   judgement_ = {};
   budget_ = settings_.budget;
@@ -96,7 +98,7 @@ Judgement Inspection::frame(std::string_view frame, flow::Milliseconds now) {
   const std::string_view ip = packet_in(frame, packet_);
   if (flow::read_packet(reinterpret_cast<const std::uint8_t*>(ip.data()), static_cast<std::uint32_t>(ip.size()),
                         packet)) {
-    seen = conversations_.packet(packet, now);
+    seen = conversations_.packet(packet, now_ / 1000);
     if (seen.flow == nullptr) ++counters_.no_flow;
     direction_ = seen.direction;
   }
@@ -115,6 +117,7 @@ Judgement Inspection::frame(std::string_view frame, flow::Milliseconds now) {
 
 void Inspection::finish() {
   budget_ = settings_.budget;
+  frame_ = {};
   conversations_.flush();
 }
 
@@ -248,7 +251,7 @@ void Inspection::inspect(Point point, const match::FlowFacts& facts, flow::Flow*
     }
     if (rule.noalert || (transaction_ != nullptr && held_before(r, *flow))) continue;
     ++counters_.alerts;
-    sink_.alert({r, &packet_, direction_, flow, payload, judgement_.drop});
+    sink_.alert({&rules_, r, now_, frame_, &packet_, direction_, flow, payload, judgement_.drop});
   }
 }
 

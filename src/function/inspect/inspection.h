@@ -2,7 +2,7 @@
 // finds (match/automaton/) and what is confirmed of it (match/detect/).
 //
 //   Inspection inspection(rules, settings, sink);
-//   const Judgement judgement = inspection.frame(bytes, now);      // alerts come to the sink from within
+//   const Judgement judgement = inspection.frame(bytes, microseconds);  // alerts come to the sink from within
 //   if (judgement.drop) ...
 //
 // What is inspected, as Suricata does it: each packet by the rules that look at no payload; the payload of TCP as a
@@ -31,9 +31,9 @@
 namespace sluice::function {
 
 // What all lanes share: the compiled rules and a matcher for each point.
-class InspectionRules {
+class InspectionRules : public std::enable_shared_from_this<InspectionRules> {
  public:
-  static Expected<std::unique_ptr<InspectionRules>> make(match::RuleSet rules);
+  static Expected<std::shared_ptr<InspectionRules>> make(match::RuleSet rules);
 
   const match::Detector& detector() const { return *detector_; }
   const match::CpuMatcher& matcher(match::Point point) const { return *matchers_[static_cast<std::size_t>(point)]; }
@@ -52,8 +52,12 @@ struct InspectionSettings {
   bool drop_on_overload = false;
 };
 
+// Views and pointers hold during the call; who keeps an alert takes rules->shared_from_this().
 struct Alert {
-  std::uint32_t rule;  // of rules().rules
+  const InspectionRules* rules;
+  std::uint32_t rule;          // of rules->detector().rules().rules
+  std::uint64_t microseconds;  // since the epoch: when the frame came
+  std::string_view frame;      // from its Ethernet header on; empty at the end of a capture
   const match::PacketFacts* packet;
   flow::Direction direction;  // of the packet in its flow; to_server where there is none
   const flow::Flow* flow;     // null: none
@@ -89,8 +93,9 @@ class Inspection final : private flow::ConversationSink {
   Inspection(const InspectionRules& rules, const InspectionSettings& settings, AlertSink& sink);
   ~Inspection();
 
-  // `frame`: from its Ethernet header on; `now` never goes back.
-  Judgement frame(std::string_view frame, flow::Milliseconds now);
+  // `frame`: from its Ethernet header on; `microseconds` since the epoch: of a time that is before an earlier frame's,
+  // that one's is taken.
+  Judgement frame(std::string_view frame, std::uint64_t microseconds);
   // At the end of a capture: what conversations still hold is inspected.
   void finish();
 
@@ -120,7 +125,9 @@ class Inspection final : private flow::ConversationSink {
   std::array<std::unique_ptr<match::CpuMatcher::Scratch>, match::point_count> matching_;
   std::vector<std::uint32_t> found_, candidates_, matched_;
   InspectionCounters counters_;
+  std::uint64_t now_ = 0;  // microseconds
   // Of the frame that is being inspected.
+  std::string_view frame_;
   match::PacketFacts packet_;
   flow::Direction direction_ = flow::Direction::to_server;
   std::string_view window_;  // of the stream, while it is fed

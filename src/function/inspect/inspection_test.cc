@@ -41,7 +41,7 @@ class InspectionTest : public testing::Test, public AlertSink {
 
   Judgement feed(const PacketBuilder& builder) {
     const Bytes frame = builder.build();
-    return inspection_->frame({reinterpret_cast<const char*>(frame.data()), frame.size()}, ++now_);
+    return inspection_->frame({reinterpret_cast<const char*>(frame.data()), frame.size()}, now_ += 1000);
   }
   Judgement udp(const std::string& text, std::uint16_t port = 53) {
     return feed(PacketBuilder().ipv4("10.0.0.1", "10.0.0.2").udp(4000, port).payload(Bytes(text.begin(), text.end())));
@@ -63,11 +63,11 @@ class InspectionTest : public testing::Test, public AlertSink {
   }
   std::vector<std::uint32_t> alerts() { return std::exchange(sids_, {}); }
 
-  std::unique_ptr<InspectionRules> rules_;
+  std::shared_ptr<InspectionRules> rules_;
   std::unique_ptr<Inspection> inspection_;
   std::vector<std::uint32_t> sids_;
   std::uint32_t sequence_[2] = {1000, 5000};
-  flow::Milliseconds now_ = 0;
+  std::uint64_t now_ = 0;  // microseconds
   bool blocked_ = false;
 };
 

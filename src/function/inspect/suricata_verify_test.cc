@@ -58,9 +58,9 @@ std::string run_case(const json& one, const std::filesystem::path& root, const m
   settings.conversations.extras = 1024;
   settings.conversations.flows.midstream = one["args"].dump().find("stream.midstream=true") != std::string::npos;
   Inspection inspection(**rules, settings, recorded);
-  flow::Milliseconds now = 1;
+  std::uint64_t now = 0;
   for (const auto& frame : test::read_pcap((root / one["pcap"].get<std::string>()).string())) {
-    inspection.frame({reinterpret_cast<const char*>(frame.data()), frame.size()}, ++now);
+    inspection.frame({reinterpret_cast<const char*>(frame.data()), frame.size()}, now += 1000);
   }
   inspection.finish();
   unsigned all = 0;
