@@ -89,6 +89,13 @@ constexpr Bench benches[] = {
      .run = bench::bench_acl,
      .has_gateway = false,
      .has_rules = true},
+    {.name = "capsule",
+     .text = "acl, route and inspection of a batch on the GPU: a kernel each, and one for all",
+     .run = bench::bench_capsule,
+     .measures_gpu = true,
+     .has_gateway = false,
+     .has_patterns = true,
+     .has_rules = true},
 };
 
 void add_gateway_options(CLI::App& command, bench::BenchOptions& options) {
