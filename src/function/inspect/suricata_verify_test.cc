@@ -57,7 +57,7 @@ std::string run_case(const json& one, const std::filesystem::path& root, const m
   settings.conversations.flows.capacity = 4096;
   settings.conversations.extras = 1024;
   settings.conversations.flows.midstream = one["args"].dump().find("stream.midstream=true") != std::string::npos;
-  Inspection inspection(**rules, settings, recorded);
+  Inspection inspection(std::make_unique<InspectionSearch>(*rules), settings, recorded);
   std::uint64_t now = 0;
   for (const auto& frame : test::read_pcap((root / one["pcap"].get<std::string>()).string())) {
     inspection.frame({reinterpret_cast<const char*>(frame.data()), frame.size()}, now += 1000);
