@@ -14,8 +14,7 @@ using match::Buffer;
 using match::Buffers;
 using match::Point;
 
-// Of Flow::user.
-constexpr std::uint16_t is_http = 1, dropped = 2, passed = 4;
+constexpr std::uint16_t is_http = FlowMark::http, dropped = FlowMark::dropped, passed = FlowMark::passed;
 
 constexpr Point points[] = {Point::packet,       Point::request_line,     Point::request_headers,
                             Point::request_body, Point::response_headers, Point::response_body};
@@ -251,7 +250,7 @@ void Inspection::inspect(Point point, const match::FlowFacts& facts, flow::Flow*
     }
     if (rule.noalert || (transaction_ != nullptr && held_before(r, *flow))) continue;
     ++counters_.alerts;
-    sink_.alert({&rules_, r, now_, frame_, &packet_, direction_, flow, payload, judgement_.drop});
+    sink_.alert({&rules_, r, now_, frame_, &packet_, direction_, flow, payload, judgement_.drop, facts.reassembled});
   }
 }
 

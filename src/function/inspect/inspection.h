@@ -52,6 +52,13 @@ struct InspectionSettings {
   bool drop_on_overload = false;
 };
 
+// Bits of Flow::user, all of which are Inspection's.
+struct FlowMark {
+  static constexpr std::uint16_t http = 1;     // speaks HTTP
+  static constexpr std::uint16_t dropped = 2;  // a rule that drops has held in it
+  static constexpr std::uint16_t passed = 4;   // one of `pass` has
+};
+
 // Views and pointers hold during the call; who keeps an alert takes rules->shared_from_this().
 struct Alert {
   const InspectionRules* rules;
@@ -63,6 +70,7 @@ struct Alert {
   const flow::Flow* flow;     // null: none
   std::string_view payload;   // what was inspected: of the packet, the stream's new piece, or empty
   bool blocked;               // the frame is dropped
+  bool stream;                // found in a TCP stream or an HTTP message, not in a packet by itself
 };
 
 class AlertSink {
