@@ -69,6 +69,7 @@ Inspection::Inspection(const InspectionRules& rules, const InspectionSettings& s
       settings_(settings),
       sink_(sink),
       scratch_(rules.detector()),
+      rates_(rules.detector().rules(), settings.rates),
       conversations_(settings.conversations, *this) {
   std::size_t most = 0;
   for (const Point point : points) {
@@ -224,6 +225,13 @@ bool Inspection::held_before(std::uint32_t rule, const flow::Flow& flow) {
   return false;
 }
 
+// Counts the match of a rule with a threshold.
+match::RateVerdict Inspection::rate(std::uint32_t rule, const flow::Flow* flow) {
+  const std::uint64_t number =
+      flow == nullptr ? 0 : std::uint64_t{flow->began} << 32 | (conversations_.table().index_of(*flow) + 1);
+  return rates_.judge(rule, packet_, number, now_);
+}
+
 void Inspection::inspect(Point point, const match::FlowFacts& facts, flow::Flow* flow, flow::Extra* extra,
                          const Buffers& buffers, std::size_t found, std::string_view payload) {
   matched_.clear();
@@ -240,6 +248,9 @@ void Inspection::inspect(Point point, const match::FlowFacts& facts, flow::Flow*
   }
   for (const std::uint32_t r : matched_) {
     const match::Rule& rule = detector.rules().rules[r];
+    if (transaction_ != nullptr && held_before(r, *flow)) continue;
+    const match::RateVerdict rate_verdict = rate(r, flow);
+    if (rate_verdict == match::RateVerdict::nothing) continue;
     const bool blocks = rule.action == match::Action::drop || rule.action == match::Action::reject;
     if (blocks) {
       judgement_.drop = true;
@@ -249,7 +260,7 @@ void Inspection::inspect(Point point, const match::FlowFacts& facts, flow::Flow*
       if (flow != nullptr) flow->user |= passed;
       return;
     }
-    if (rule.noalert || (transaction_ != nullptr && held_before(r, *flow))) continue;
+    if (rule.noalert || rate_verdict == match::RateVerdict::action_only) continue;
     ++counters_.alerts;
     sink_.alert({&rules_, r, now_, frame_, &packet_, direction_, flow, payload, judgement_.drop});
   }

@@ -27,6 +27,7 @@
 #include "match/automaton/cpu_matcher.h"
 #include "match/confirm/packet_facts.h"
 #include "match/detect/detector.h"
+#include "match/detect/rate_filter.h"
 
 namespace sluice::function {
 
@@ -48,6 +49,7 @@ class InspectionRules : public std::enable_shared_from_this<InspectionRules> {
 
 struct InspectionSettings {
   flow::ConversationSettings conversations;
+  match::RateSettings rates;
   std::uint32_t budget = 1000;
   bool drop_on_overload = false;
 };
@@ -101,6 +103,7 @@ class Inspection final : private flow::ConversationSink {
 
   const InspectionCounters& counters() const { return counters_; }
   flow::Conversations& conversations() { return conversations_; }
+  const match::RateFilter& rates() const { return rates_; }
 
  private:
   void stream_data(flow::Flow& flow, flow::Extra& extra, flow::Direction direction,
@@ -116,12 +119,14 @@ class Inspection final : private flow::ConversationSink {
   void inspect(match::Point point, const match::FlowFacts& facts, flow::Flow* flow, flow::Extra* extra,
                const match::Buffers& buffers, std::size_t found, std::string_view payload);
   bool held_before(std::uint32_t rule, const flow::Flow& flow);
+  match::RateVerdict rate(std::uint32_t rule, const flow::Flow* flow);
   std::size_t search(match::Point point, std::string_view bytes, std::size_t from = 0);
 
   const InspectionRules& rules_;
   const InspectionSettings settings_;
   AlertSink& sink_;
   match::Detector::Scratch scratch_;
+  match::RateFilter rates_;
   std::array<std::unique_ptr<match::CpuMatcher::Scratch>, match::point_count> matching_;
   std::vector<std::uint32_t> found_, candidates_, matched_;
   InspectionCounters counters_;

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "../tests/support/pcap_file.h"
+#include "../tests/support/capture_file.h"
 #include "function/inspect/inspection.h"
 
 namespace sluice::function {
@@ -56,11 +56,14 @@ std::string run_case(const json& one, const std::filesystem::path& root, const m
   InspectionSettings settings;
   settings.conversations.flows.capacity = 4096;
   settings.conversations.extras = 1024;
-  settings.conversations.flows.midstream = one["args"].dump().find("stream.midstream=true") != std::string::npos;
+  const std::string arguments = one["args"].dump();
+  settings.conversations.flows.midstream = arguments.find("stream.midstream=true") != std::string::npos;
+  if (arguments.find("response-body-decompress-layer-limit=3") != std::string::npos) {
+    settings.conversations.http.response_layers = 3;
+  }
   Inspection inspection(**rules, settings, recorded);
-  std::uint64_t now = 0;
-  for (const auto& frame : test::read_pcap((root / one["pcap"].get<std::string>()).string())) {
-    inspection.frame({reinterpret_cast<const char*>(frame.data()), frame.size()}, now += 1000);
+  for (const auto& frame : test::read_capture((root / one["pcap"].get<std::string>()).string())) {
+    inspection.frame(frame.bytes, frame.microseconds);
   }
   inspection.finish();
   unsigned all = 0;

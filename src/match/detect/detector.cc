@@ -236,7 +236,7 @@ Detector::Outcome Detector::inspect(Point point, const PacketFacts& packet, cons
     matched.push_back(compiled.rule);
     if (!weighed) outcome.action = rule.action;
     weighed = true;
-    if (rule.action == Action::pass) break;
+    if (rule.action == Action::pass && rule.thresholds.empty() && rule.detection_filters.empty()) break;
   }
   return outcome;
 }

@@ -10,7 +10,9 @@
 //
 // A rule is a candidate when its best pattern was found, or when it has none and its header may admit the packet's
 // class. Candidates are confirmed in the order in which Suricata treats rules: pass, drop, reject, alert; of one action
-// by priority, then in the files' order. A pass rule that holds ends it: nothing else counts for this packet.
+// by priority, then in the files' order. A pass rule that holds ends it: nothing else counts for this packet. Rules with
+// `threshold` or `detection_filter` are told whenever they hold, and a pass rule with one does not end it: the caller
+// counts (rate_filter.h).
 //
 // Bounded: `budget` candidates are confirmed for a packet; what is left is told by `Outcome::left`, and the caller says
 // what becomes of such a packet.
