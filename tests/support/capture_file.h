@@ -1,5 +1,6 @@
-// Captures that others made, as frames with their times: classic pcap of either byte order, microseconds or nanoseconds,
-// of Ethernet and of the link types whose packets are made Ethernet frames here (loopback, raw IP, PPP, Linux cooked).
+// Captures that others made, as frames with their times: classic pcap of either byte order, microseconds or
+// nanoseconds, of Ethernet and of the link types whose packets are made Ethernet frames here (loopback, raw IP, PPP,
+// Linux cooked).
 #pragma once
 
 #include <cstdint>

@@ -11,13 +11,19 @@
 // `reject` has held in a flow, all further packets of it are dropped; after one of `pass` nothing of the flow is
 // inspected any more.
 //
-// Bounded: `budget` candidates for a frame (all its inspections together); what is left over is counted, and the policy
-// is `drop_on_overload`. Memory: settings.conversations, taken here.
+// What a device has found in a payload (KeyHits) takes the place of the search on this core, for the packet and for the
+// stream's piece that it brings; what lies across pieces is looked for here. Without hits, and for what came out of
+// order, HTTP's buffers and bodies, the core searches. The rules that hold are the same either way.
+//
+// Bounded: `budget` candidates for a frame (all its inspections together), and none from `until` on (begin()); what is
+// left over is counted, and the policy is `drop_on_overload`. Memory: settings.conversations, taken here.
 //
 // Thread-safety: none, one lane; the Rules are shared by all. The sink may not call back.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -25,6 +31,9 @@
 #include "base/error.h"
 #include "flow/conversations.h"
 #include "match/automaton/cpu_matcher.h"
+#include "match/automaton/gram_table.h"
+#include "match/automaton/key_set.h"
+#include "match/automaton/match_batch.h"
 #include "match/confirm/packet_facts.h"
 #include "match/detect/detector.h"
 #include "match/detect/rate_filter.h"
@@ -34,22 +43,50 @@ namespace sluice::function {
 // What all lanes share: the compiled rules and a matcher for each point.
 class InspectionRules : public std::enable_shared_from_this<InspectionRules> {
  public:
-  static Expected<std::shared_ptr<InspectionRules>> make(match::RuleSet rules);
+  // Told how many of how many patterns are compiled; false: stop, which is an Error.
+  using Progress = std::function<bool(std::size_t done, std::size_t total)>;
+  // `before`: those in force until now, whose flowbits stay in flows. Seconds for 20,000 rules.
+  static Expected<std::shared_ptr<InspectionRules>> make(match::RuleSet rules, const InspectionRules* before = nullptr,
+                                                         const Progress& progress = {});
 
   const match::Detector& detector() const { return *detector_; }
   const match::CpuMatcher& matcher(match::Point point) const { return *matchers_[static_cast<std::size_t>(point)]; }
   // Bytes of the longest pattern of payloads: as much of the stream before a new piece is searched with it.
   std::size_t longest_pattern() const { return longest_; }
+  // What stands for the patterns of payloads on a device, and the tables that it is found by.
+  const match::KeySet& keys() const { return *keys_; }
+  const match::GramTable& gram_table() const { return *gram_table_; }
 
  private:
   std::unique_ptr<match::Detector> detector_;
   std::array<std::unique_ptr<match::CpuMatcher>, match::point_count> matchers_;
+  std::unique_ptr<match::KeySet> keys_;
+  std::unique_ptr<match::GramTable> gram_table_;
   std::size_t longest_ = 0;
+};
+
+// A lane's own side of the rules: what it searches and confirms with. Made by the thread that loads, about 1 MB, and
+// what the counts of rates take (rate_filter.h); used by one Inspection at a time.
+struct InspectionSearch {
+  explicit InspectionSearch(std::shared_ptr<const InspectionRules> rules, const match::RateSettings& rates = {});
+  ~InspectionSearch();
+
+  std::shared_ptr<const InspectionRules> rules;
+  match::Detector::Scratch detector;
+  match::RateFilter rates;
+  std::array<std::unique_ptr<match::CpuMatcher::Scratch>, match::point_count> matching;
+  std::vector<std::uint32_t> found, candidates, matched, keys;
+};
+
+// The keys that a device has found in a frame's payload (match/automaton/match_batch.h).
+struct KeyHits {
+  const InspectionRules* rules = nullptr;  // whose keys they are; of others than the Inspection's they are of no use
+  const std::uint32_t* key = nullptr;
+  std::uint32_t count = 0;  // above match::max_hits: not all are told, which is of no use either
 };
 
 struct InspectionSettings {
   flow::ConversationSettings conversations;
-  match::RateSettings rates;
   std::uint32_t budget = 1000;
   bool drop_on_overload = false;
 };
@@ -83,6 +120,7 @@ struct InspectionCounters {
   std::uint64_t left = 0;        // candidates that the budget did not reach
   std::uint64_t overloaded = 0;  // frames with such
   std::uint64_t no_flow = 0;     // frames whose flow the table refused: inspected as packets
+  std::uint64_t searched = 0;    // bytes that this core searched
 };
 
 struct Judgement {
@@ -92,18 +130,26 @@ struct Judgement {
 
 class Inspection final : private flow::ConversationSink {
  public:
-  Inspection(const InspectionRules& rules, const InspectionSettings& settings, AlertSink& sink);
+  Inspection(std::unique_ptr<InspectionSearch> search, const InspectionSettings& settings, AlertSink& sink);
   ~Inspection();
+
+  // Other rules from now on, in all flows; gives back the old ones. Flowbits stay, by name, when the new Detector was
+  // made after the old one.
+  std::unique_ptr<InspectionSearch> exchange(std::unique_ptr<InspectionSearch> search);
+  const InspectionRules& rules() const { return *search_->rules; }
+
+  // From now on candidates are confirmed until the time-stamp counter says this.
+  void begin(std::uint64_t until) { until_ = until; }
 
   // `frame`: from its Ethernet header on; `microseconds` since the epoch: of a time that is before an earlier frame's,
   // that one's is taken.
-  Judgement frame(std::string_view frame, std::uint64_t microseconds);
+  Judgement frame(std::string_view frame, std::uint64_t microseconds, const KeyHits& hits = {});
   // At the end of a capture: what conversations still hold is inspected.
   void finish();
 
   const InspectionCounters& counters() const { return counters_; }
   flow::Conversations& conversations() { return conversations_; }
-  const match::RateFilter& rates() const { return rates_; }
+  const match::RateCounters& rate_counters() const { return search_->rates.counters(); }
 
  private:
   void stream_data(flow::Flow& flow, flow::Extra& extra, flow::Direction direction,
@@ -121,19 +167,19 @@ class Inspection final : private flow::ConversationSink {
   bool held_before(std::uint32_t rule, const flow::Flow& flow);
   match::RateVerdict rate(std::uint32_t rule, const flow::Flow* flow);
   std::size_t search(match::Point point, std::string_view bytes, std::size_t from = 0);
+  std::size_t take_hits(std::string_view bytes, std::size_t history);
 
-  const InspectionRules& rules_;
+  std::unique_ptr<InspectionSearch> search_;
   const InspectionSettings settings_;
   AlertSink& sink_;
-  match::Detector::Scratch scratch_;
-  match::RateFilter rates_;
-  std::array<std::unique_ptr<match::CpuMatcher::Scratch>, match::point_count> matching_;
-  std::vector<std::uint32_t> found_, candidates_, matched_;
+  std::uint64_t until_ = ~std::uint64_t{0};
   InspectionCounters counters_;
   std::uint64_t now_ = 0;  // microseconds
   // Of the frame that is being inspected.
   std::string_view frame_;
   match::PacketFacts packet_;
+  KeyHits hits_;
+  bool has_hits_ = false;
   flow::Direction direction_ = flow::Direction::to_server;
   std::string_view window_;  // of the stream, while it is fed
   std::uint32_t budget_ = 0;

@@ -61,7 +61,7 @@ std::string run_case(const json& one, const std::filesystem::path& root, const m
   if (arguments.find("response-body-decompress-layer-limit=3") != std::string::npos) {
     settings.conversations.http.response_layers = 3;
   }
-  Inspection inspection(**rules, settings, recorded);
+  Inspection inspection(std::make_unique<InspectionSearch>(*rules), settings, recorded);
   for (const auto& frame : test::read_capture((root / one["pcap"].get<std::string>()).string())) {
     inspection.frame(frame.bytes, frame.microseconds);
   }

@@ -1,5 +1,7 @@
 #include "match/detect/detector.h"
 
+#include <x86intrin.h>
+
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -90,9 +92,10 @@ Point point_of(const Rule& rule) {
   return std::max(last, headers);
 }
 
-Expected<std::unique_ptr<Detector>> Detector::make(RuleSet rules) {
+Expected<std::unique_ptr<Detector>> Detector::make(RuleSet rules, const Detector* before) {
   TrafficClasses classes(rules.rules);
   auto detector = std::unique_ptr<Detector>(new Detector(std::move(rules), std::move(classes)));
+  if (before != nullptr) detector->bit_names_ = before->bit_names_;
   if (auto ok = detector->compile(); !ok) return tl::unexpected(ok.error());
   detector->collect_patterns();
   return detector;
@@ -209,7 +212,7 @@ void Detector::change(const Compiled& compiled, FlowBits* bits) {
 }
 
 Detector::Outcome Detector::inspect(Point point, const PacketFacts& packet, const FlowFacts& flow, FlowBits* bits,
-                                    const Buffers& buffers, std::span<const std::uint32_t> found, std::uint32_t budget,
+                                    const Buffers& buffers, std::span<const std::uint32_t> found, Budget budget,
                                     Scratch& scratch, std::vector<std::uint32_t>& matched) const {
   Outcome outcome;
   scratch.ranks_.clear();
@@ -220,8 +223,9 @@ Detector::Outcome Detector::inspect(Point point, const PacketFacts& packet, cons
   for (const std::uint32_t rank : scratch.ranks_) scratch.seen_[rank / 64] = 0;
   std::sort(scratch.ranks_.begin(), scratch.ranks_.end());
   bool weighed = false;
+  const bool bounded = budget.until != ~std::uint64_t{0};
   for (const std::uint32_t rank : scratch.ranks_) {
-    if (outcome.confirmed == budget) {
+    if (outcome.confirmed == budget.candidates || (bounded && __rdtsc() >= budget.until)) {
       outcome.left = static_cast<std::uint32_t>(scratch.ranks_.size()) - outcome.confirmed;
       break;
     }

@@ -14,8 +14,8 @@
 // `threshold` or `detection_filter` are told whenever they hold, and a pass rule with one does not end it: the caller
 // counts (rate_filter.h).
 //
-// Bounded: `budget` candidates are confirmed for a packet; what is left is told by `Outcome::left`, and the caller says
-// what becomes of such a packet.
+// Bounded: so many candidates are confirmed for a packet, and none begun after a given time (Budget); what is left is
+// told by `Outcome::left`, and the caller says what becomes of such a packet.
 //
 // Thread-safety: immutable; each thread has a Scratch. No allocation in inspect() but by PCRE2 for patterns it has no
 // JIT code for.
@@ -53,8 +53,9 @@ Point point_of(const Rule& rule);
 
 class Detector {
  public:
-  // An Error names what of which rule cannot be compiled, or that the rules name too many flowbits.
-  static Expected<std::unique_ptr<Detector>> make(RuleSet rules);
+  // An Error names what of which rule cannot be compiled, or that the rules name too many flowbits. `before`: of whose
+  // flows the flowbits go on to mean the same, by name; those of `rules` come behind its own.
+  static Expected<std::unique_ptr<Detector>> make(RuleSet rules, const Detector* before = nullptr);
 
   const RuleSet& rules() const { return set_; }
   bool uses_flowbits() const { return !bit_names_.empty(); }
@@ -74,6 +75,10 @@ class Detector {
     std::vector<std::uint64_t> seen_;   // by rank, a bit each
   };
 
+  struct Budget {
+    std::uint32_t candidates;
+    std::uint64_t until = ~std::uint64_t{0};  // of the time-stamp counter
+  };
   struct Outcome {
     Action action = Action::alert;  // the weightiest of the rules that hold; meaningless without any
     std::uint32_t confirmed = 0;    // candidates looked at
@@ -83,7 +88,7 @@ class Detector {
   // that hold are appended, in the order of treatment; noalert ones too. `bits`: of the packet's flow; null: it has
   // none, and rules that ask for one do not hold.
   Outcome inspect(Point point, const PacketFacts& packet, const FlowFacts& flow, FlowBits* bits, const Buffers& buffers,
-                  std::span<const std::uint32_t> found, std::uint32_t budget, Scratch& scratch,
+                  std::span<const std::uint32_t> found, Budget budget, Scratch& scratch,
                   std::vector<std::uint32_t>& matched) const;
 
  private:

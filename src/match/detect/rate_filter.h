@@ -40,7 +40,7 @@ enum class RateVerdict : std::uint8_t { nothing, action_only, all };
 
 struct RateSettings {
   std::uint32_t entries = 65'536;  // rounded up to a power of two, at least 8
-  std::uint32_t port_sets = 256;   // at least 1
+  std::uint16_t port_sets = 256;   // at least 1
   std::uint64_t seed = 0;          // of the table's hash; 0: random
 };
 
@@ -55,6 +55,10 @@ class RateFilter {
  public:
   RateFilter(const RuleSet& rules, const RateSettings& settings);
 
+  // Goes on with the counts of `before`, which is not used any more: those of rules with the same gid and sid, but for
+  // by_rule, whose counts begin anew. Exchanges pointers: no cost. All begin anew where the settings differ.
+  void take_over(RateFilter& before);
+
   // `rule`: of rules.rules. `flow`: a number that is the flow's own, 0: none. A time before an earlier one is taken as
   // it is.
   RateVerdict judge(std::uint32_t rule, const PacketFacts& packet, std::uint64_t flow, std::uint64_t microseconds) {
@@ -64,7 +68,7 @@ class RateFilter {
   const RateCounters& counters() const { return counters_; }
   std::uint64_t memory_bytes() const {
     return table_.size() * sizeof(Entry) + sets_.size() * (sizeof(PortSet) + sizeof(SetOwner)) +
-           by_rule_.size() * sizeof(Count);
+           by_rule_.size() * sizeof(Entry);
   }
 
  private:
@@ -77,24 +81,26 @@ class RateFilter {
     Kind kind;
     Track track;
     Unique unique;
+    std::uint32_t gid, sid;
     std::uint32_t count;
     std::uint64_t microseconds;
   };
-  struct Count {
-    std::uint64_t until = 0;  // the period's last microsecond; 0: none has begun
-    std::uint32_t count = 0;
-    std::uint32_t set = 0;     // of sets_, if its owner's ticket is
-    std::uint32_t ticket = 0;  // this one
-  };
   struct Key {
     std::array<std::uint64_t, 4> words{};  // two addresses, or a flow
-    std::uint32_t rate = 0;
-    std::uint32_t family = 0;
-    bool operator==(const Key&) const = default;
+    std::uint32_t gid = 0, sid = 0;
+    std::uint16_t family = 0;
   };
   struct alignas(64) Entry {
-    Key key;
-    Count count;
+    std::array<std::uint64_t, 4> words{};
+    std::uint64_t until = 0;  // the period's last microsecond; 0: none has begun
+    std::uint32_t gid = 0, sid = 0;
+    std::uint32_t count = 0;
+    std::uint32_t ticket = 0;  // this one
+    std::uint16_t set = 0;     // of sets_, if its owner's ticket is
+    std::uint16_t family = 0;
+    bool is_of(const Key& key) const {
+      return words == key.words && sid == key.sid && gid == key.gid && family == key.family;
+    }
   };
   static_assert(sizeof(Entry) == 64);
   using PortSet = std::array<std::uint64_t, 1024>;
@@ -104,17 +110,20 @@ class RateFilter {
     std::uint32_t ticket = 0;
   };
 
-  static Key key_of(std::uint32_t rate, Track track, const PacketFacts& packet, std::uint64_t flow);
+  static Key key_of(const Rate& rate, const PacketFacts& packet, std::uint64_t flow);
   RateVerdict count(std::uint32_t rate, const PacketFacts& packet, std::uint64_t flow, std::uint64_t now);
-  Count& count_of(const Key& key, std::uint64_t now);
-  void count_up(const Rate& rate, const PacketFacts& packet, std::uint64_t now, Count& count);
-  bool add_port(const Rate& rate, const PacketFacts& packet, Count& count);
-  void take_set(Count& count, std::uint64_t now);
-  static RateVerdict verdict(const Rate& rate, Count& count);
+  Entry& entry_of(const Key& key, std::uint64_t now);
+  void count_up(const Rate& rate, const PacketFacts& packet, std::uint64_t now, Entry& entry);
+  bool add_port(const Rate& rate, const PacketFacts& packet, const Entry& entry);
+  bool owns_set(const Entry& entry) const {
+    return entry.ticket != 0 && entry.set < owners_.size() && owners_[entry.set].ticket == entry.ticket;
+  }
+  void take_set(Entry& entry, std::uint64_t now);
+  static RateVerdict verdict(const Rate& rate, Entry& entry);
 
   std::vector<Rate> rates_;
   std::vector<std::uint32_t> rate_of_;  // by rule, up to the last that has one
-  std::vector<Count> by_rule_;          // by rate
+  std::vector<Entry> by_rule_;          // by rate
   std::vector<Entry> table_;
   std::vector<PortSet> sets_;
   std::vector<SetOwner> owners_;  // by set
