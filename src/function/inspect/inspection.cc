@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "function/inspect/http_buffers.h"
 #include "match/automaton/key_scan.h"
+#include "match/rules/rule_scope.h"
 #include "packet/headers.h"
 
 namespace sluice::function {
@@ -112,31 +114,86 @@ Judgement Inspection::frame(std::string_view frame, std::uint64_t microseconds, 
     return judgement_;
   }
   direction_ = Direction::to_server;
+  window_ = {};
+  flow_ = nullptr;
+  frame_passed_ = false;
   flow::Packet packet;
-  flow::Seen seen;
+  flow::Flow* flow = nullptr;
   const std::string_view ip = packet_in(frame, packet_);
   if (flow::read_packet(reinterpret_cast<const std::uint8_t*>(ip.data()), static_cast<std::uint32_t>(ip.size()),
                         packet)) {
-    seen = conversations_.packet(packet, now_ / 1000);
-    if (seen.flow == nullptr) ++counters_.no_flow;
-    direction_ = seen.direction;
+    flow = conversations_.packet(packet, now_ / 1000).flow;
+    if (flow == nullptr) ++counters_.no_flow;
   }
-  flow::Flow* const flow = seen.flow;
-  const bool is_dropped = flow != nullptr && (flow->user & dropped) != 0;
-  if (!is_dropped && (flow == nullptr || (flow->user & passed) == 0)) {
-    // Of a TCP flow with a stream the payload has been inspected by now.
-    const bool in_stream = flow != nullptr && flow->protocol == packet::protocol_tcp &&
-                           seen.check == flow::TcpCheck::good && conversations_.extra_if_any(*flow) != nullptr;
-    inspect_packet(flow, in_stream);
+  if (flow == nullptr) {
+    inspect_packet(nullptr, false);
+  } else if ((flow->user & dropped) != 0) {
+    judgement_.drop = true;
   }
-  judgement_.drop = judgement_.drop || is_dropped;
   if (judgement_.overload) ++counters_.overloaded;
   return judgement_;
 }
 
+// A packet comes before its stream: what passes or drops it does so first.
+bool Inspection::tracked(flow::Flow& flow, Direction direction, bool streamed) {
+  direction_ = direction;
+  flow_ = &flow;
+  if ((flow.user & dropped) != 0) return false;
+  if ((flow.user & passed) != 0) return true;
+  const bool first = packet_.tcp_sequence == flow.initial[static_cast<unsigned>(direction)] + 1;
+  if (streamed && first && looks_like_http(packet_.payload)) flow.user |= is_http;
+  inspect_packet(&flow, streamed);
+  return !judgement_.drop;
+}
+
+// While it lives, what is inspected is no packet that came: one of the flow's ends in the direction, without payload.
+class Inspection::AsIf {
+ public:
+  AsIf(Inspection& of, const flow::Flow& flow, Direction direction)
+      : of_(of), needed_(of.flow_ != &flow || of.direction_ != direction) {
+    if (!needed_) return;
+    packet_ = std::exchange(of.packet_, match::packet_of(flow.family, flow.protocol, from(flow, direction),
+                                                         from(flow, opposite(direction))));
+    direction_ = std::exchange(of.direction_, direction);
+    other_flow_ = of.flow_ != &flow;
+    if (!other_flow_) return;
+    frame_ = std::exchange(of.frame_, {});
+    judgement_ = of.judgement_;
+    passed_ = std::exchange(of.frame_passed_, false);
+  }
+  ~AsIf() {
+    if (!needed_) return;
+    of_.packet_ = packet_;
+    of_.direction_ = direction_;
+    if (!other_flow_) return;
+    of_.frame_ = frame_;
+    of_.judgement_ = judgement_;
+    of_.frame_passed_ = passed_;
+  }
+  AsIf(const AsIf&) = delete;
+  AsIf& operator=(const AsIf&) = delete;
+
+ private:
+  static match::PacketEnd from(const flow::Flow& flow, Direction direction) {
+    const bool client = direction == Direction::to_server;
+    return {client ? flow.client.data() : flow.server.data(), client ? flow.client_port : flow.server_port};
+  }
+
+  Inspection& of_;
+  const bool needed_;
+  bool other_flow_ = false, passed_ = false;
+  match::PacketFacts packet_;
+  Direction direction_ = Direction::to_server;
+  std::string_view frame_;
+  Judgement judgement_;
+};
+
 void Inspection::finish() {
   budget_ = settings_.budget;
   frame_ = {};
+  packet_ = {};
+  window_ = {};
+  flow_ = nullptr;
   has_hits_ = false;
   conversations_.flush();
 }
@@ -204,7 +261,8 @@ void Inspection::inspect_packet(flow::Flow* flow, bool in_stream) {
 void Inspection::stream_data(flow::Flow& flow, flow::Extra& extra, Direction direction, const flow::StreamData& data) {
   window_ = data.window;
   if ((flow.user & is_http) == 0 && data.offset == 0 && looks_like_http(data.fresh)) flow.user |= is_http;
-  if ((flow.user & (dropped | passed)) != 0) return;
+  const AsIf as_if(*this, flow, direction);
+  if ((flow.user & (dropped | passed)) != 0 || frame_passed_) return;
   match::FlowFacts facts = facts_of(flow, direction);
   facts.reassembled = true;
   Buffers buffers;
@@ -227,7 +285,6 @@ void Inspection::stream_data(flow::Flow& flow, flow::Extra& extra, Direction dir
 void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event event,
                       flow::http::Transaction& transaction) {
   flow.user |= is_http;
-  if ((flow.user & (dropped | passed)) != 0) return;
   Point point;
   switch (event) {
     case flow::http::Event::request_line:
@@ -248,11 +305,13 @@ void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event ev
     default:
       return;
   }
+  const Direction direction = point >= Point::response_headers ? Direction::to_client : Direction::to_server;
+  const AsIf as_if(*this, flow, direction);
+  if ((flow.user & (dropped | passed)) != 0 || frame_passed_) return;
   Buffers buffers;
   set_headers(buffers, packet_);
   if (!window_.empty()) buffers.set(Buffer::payload, window_);
   set_http_buffers(buffers, point, transaction, text_);
-  const Direction direction = point >= Point::response_headers ? Direction::to_client : Direction::to_server;
   match::FlowFacts facts = facts_of(flow, direction);
   facts.reassembled = true;
   std::vector<std::uint32_t>& all = search_->candidates;
@@ -307,12 +366,14 @@ void Inspection::inspect(Point point, const match::FlowFacts& facts, flow::Flow*
     const match::RateVerdict rate_verdict = rate(r, flow);
     if (rate_verdict == match::RateVerdict::nothing) continue;
     const bool blocks = rule.action == match::Action::drop || rule.action == match::Action::reject;
+    const bool whole_flow = flow != nullptr && match::acts_on_flow(rule, facts.reassembled);
     if (blocks) {
       judgement_.drop = true;
-      if (flow != nullptr) flow->user |= dropped;
+      if (whole_flow) flow->user |= dropped;
     }
     if (rule.action == match::Action::pass) {
-      if (flow != nullptr) flow->user |= passed;
+      if (whole_flow) flow->user |= passed;
+      frame_passed_ = true;
       return;
     }
     if (rule.noalert || rate_verdict == match::RateVerdict::action_only) continue;

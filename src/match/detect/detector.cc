@@ -148,8 +148,8 @@ void Detector::collect_patterns() {
     Group& of = groups_[static_cast<std::size_t>(point)];
     const ClassMask classes = classes_.classes_of(rule);
     auto best = best_pattern(rule);
-    // Of a rule that looks at HTTP, what it looks for beside that in the payload is confirmed, not searched for.
-    if (best && point != Point::packet && best->buffer == Buffer::payload) best.reset();
+    // Searched are the payload of packets and the buffers of HTTP; what a rule looks for elsewhere is confirmed only.
+    if (best && (point == Point::packet) != (best->buffer == Buffer::payload)) best.reset();
     if (!best) {
       for (unsigned c = 0; c < max_classes; ++c) {
         if ((classes >> c & 1) != 0) of.without_pattern[c].push_back(rank);
