@@ -140,7 +140,8 @@ bool Inspection::tracked(flow::Flow& flow, Direction direction, bool streamed) {
   flow_ = &flow;
   if ((flow.user & dropped) != 0) return false;
   if ((flow.user & passed) != 0) return true;
-  const bool first = packet_.tcp_sequence == flow.initial[static_cast<unsigned>(direction)] + 1;
+  const std::uint32_t begin = packet_.tcp_sequence + ((packet_.tcp_flags & flow::tcp_syn) != 0 ? 1 : 0);
+  const bool first = begin == flow.initial[static_cast<unsigned>(direction)] + 1;
   if (streamed && first && looks_like_http(packet_.payload)) flow.user |= is_http;
   inspect_packet(&flow, streamed);
   return !judgement_.drop;
@@ -254,7 +255,10 @@ void Inspection::inspect_packet(flow::Flow* flow, bool in_stream) {
   buffers.set(Buffer::payload, packet_.payload);
   flow::Extra* extra = flow == nullptr ? nullptr : conversations_.extra_if_any(*flow);
   if (flow != nullptr && extra == nullptr && rules().detector().uses_flowbits()) extra = conversations_.extra_of(*flow);
-  const std::size_t found = has_hits_ ? take_hits(packet_.payload, 0) : search(Point::packet, packet_.payload);
+  std::size_t found = 0;
+  if (!in_stream || rules().detector().searches_packets()) {
+    found = has_hits_ ? take_hits(packet_.payload, 0) : search(Point::packet, packet_.payload);
+  }
   inspect(Point::packet, facts, flow, extra, buffers, found, packet_.payload);
 }
 

@@ -9,6 +9,7 @@
 
 #include "match/rules/check_facts.h"
 #include "match/rules/fast_pattern.h"
+#include "match/rules/rule_scope.h"
 
 namespace sluice::match {
 namespace {
@@ -156,6 +157,7 @@ void Detector::collect_patterns() {
       }
       continue;
     }
+    searches_packets_ |= point == Point::packet && is_about_packets(rule);
     const auto [at, is_new] = known[static_cast<std::size_t>(point)].try_emplace(
         {std::string(best->bytes), best->nocase}, static_cast<std::uint32_t>(of.patterns.size()));
     if (is_new) {

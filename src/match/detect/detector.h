@@ -58,6 +58,8 @@ class Detector {
   static Expected<std::unique_ptr<Detector>> make(RuleSet rules, const Detector* before = nullptr);
 
   const RuleSet& rules() const { return set_; }
+  // Some rule looks for a pattern in packets whose payload is inspected as a stream as well.
+  bool searches_packets() const { return searches_packets_; }
   bool uses_flowbits() const { return !bit_names_.empty(); }
   const TrafficClasses& classes() const { return classes_; }
   // What is to be looked for: at Point::packet in payloads, at the others in every buffer of HTTP that is whole there.
@@ -121,6 +123,7 @@ class Detector {
   TrafficClasses classes_;
   std::vector<Compiled> ranked_;  // in the order of treatment
   std::array<Group, point_count> groups_;
+  bool searches_packets_ = false;
   std::vector<std::string> bit_names_;
 };
 
