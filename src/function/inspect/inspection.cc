@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <utility>
 
 #include "function/inspect/http_buffers.h"
 #include "match/automaton/key_scan.h"
+#include "match/rules/rule_scope.h"
 #include "packet/headers.h"
 
 namespace sluice::function {
@@ -74,8 +76,8 @@ Expected<std::shared_ptr<InspectionRules>> InspectionRules::make(match::RuleSet 
   return made;
 }
 
-InspectionSearch::InspectionSearch(std::shared_ptr<const InspectionRules> of)
-    : rules(std::move(of)), detector(rules->detector()) {
+InspectionSearch::InspectionSearch(std::shared_ptr<const InspectionRules> of, const match::RateSettings& rate_settings)
+    : rules(std::move(of)), detector(rules->detector()), rates(rules->detector().rules(), rate_settings) {
   std::size_t most = 0;
   for (const Point point : points) {
     matching[static_cast<std::size_t>(point)] = std::make_unique<match::CpuMatcher::Scratch>(rules->matcher(point));
@@ -94,6 +96,7 @@ Inspection::Inspection(std::unique_ptr<InspectionSearch> search, const Inspectio
 
 std::unique_ptr<InspectionSearch> Inspection::exchange(std::unique_ptr<InspectionSearch> search) {
   held_ = {};  // by the old rules' numbers
+  search->rates.take_over(search_->rates);
   return std::exchange(search_, std::move(search));
 }
 
@@ -113,31 +116,87 @@ Judgement Inspection::frame(std::string_view frame, std::uint64_t microseconds, 
     return judgement_;
   }
   direction_ = Direction::to_server;
+  window_ = {};
+  flow_ = nullptr;
+  frame_passed_ = false;
   flow::Packet packet;
-  flow::Seen seen;
+  flow::Flow* flow = nullptr;
   const std::string_view ip = packet_in(frame, packet_);
   if (flow::read_packet(reinterpret_cast<const std::uint8_t*>(ip.data()), static_cast<std::uint32_t>(ip.size()),
                         packet)) {
-    seen = conversations_.packet(packet, now_ / 1000);
-    if (seen.flow == nullptr) ++counters_.no_flow;
-    direction_ = seen.direction;
+    flow = conversations_.packet(packet, now_ / 1000).flow;
+    if (flow == nullptr) ++counters_.no_flow;
   }
-  flow::Flow* const flow = seen.flow;
-  const bool is_dropped = flow != nullptr && (flow->user & dropped) != 0;
-  if (!is_dropped && (flow == nullptr || (flow->user & passed) == 0)) {
-    // Of a TCP flow with a stream the payload has been inspected by now.
-    const bool in_stream = flow != nullptr && flow->protocol == packet::protocol_tcp &&
-                           seen.check == flow::TcpCheck::good && conversations_.extra_if_any(*flow) != nullptr;
-    inspect_packet(flow, in_stream);
+  if (flow == nullptr) {
+    inspect_packet(nullptr, false);
+  } else if ((flow->user & dropped) != 0) {
+    judgement_.drop = true;
   }
-  judgement_.drop = judgement_.drop || is_dropped;
   if (judgement_.overload) ++counters_.overloaded;
   return judgement_;
 }
 
+// A packet comes before its stream: what passes or drops it does so first.
+bool Inspection::tracked(flow::Flow& flow, Direction direction, bool streamed) {
+  direction_ = direction;
+  flow_ = &flow;
+  if ((flow.user & dropped) != 0) return false;
+  if ((flow.user & passed) != 0) return true;
+  const std::uint32_t begin = packet_.tcp_sequence + ((packet_.tcp_flags & flow::tcp_syn) != 0 ? 1 : 0);
+  const bool first = begin == flow.initial[static_cast<unsigned>(direction)] + 1;
+  if (streamed && first && looks_like_http(packet_.payload)) flow.user |= is_http;
+  inspect_packet(&flow, streamed);
+  return !judgement_.drop;
+}
+
+// While it lives, what is inspected is no packet that came: one of the flow's ends in the direction, without payload.
+class Inspection::AsIf {
+ public:
+  AsIf(Inspection& of, const flow::Flow& flow, Direction direction)
+      : of_(of), needed_(of.flow_ != &flow || of.direction_ != direction) {
+    if (!needed_) return;
+    packet_ = std::exchange(of.packet_, match::packet_of(flow.family, flow.protocol, from(flow, direction),
+                                                         from(flow, opposite(direction))));
+    direction_ = std::exchange(of.direction_, direction);
+    other_flow_ = of.flow_ != &flow;
+    if (!other_flow_) return;
+    frame_ = std::exchange(of.frame_, {});
+    judgement_ = of.judgement_;
+    passed_ = std::exchange(of.frame_passed_, false);
+  }
+  ~AsIf() {
+    if (!needed_) return;
+    of_.packet_ = packet_;
+    of_.direction_ = direction_;
+    if (!other_flow_) return;
+    of_.frame_ = frame_;
+    of_.judgement_ = judgement_;
+    of_.frame_passed_ = passed_;
+  }
+  AsIf(const AsIf&) = delete;
+  AsIf& operator=(const AsIf&) = delete;
+
+ private:
+  static match::PacketEnd from(const flow::Flow& flow, Direction direction) {
+    const bool client = direction == Direction::to_server;
+    return {client ? flow.client.data() : flow.server.data(), client ? flow.client_port : flow.server_port};
+  }
+
+  Inspection& of_;
+  const bool needed_;
+  bool other_flow_ = false, passed_ = false;
+  match::PacketFacts packet_;
+  Direction direction_ = Direction::to_server;
+  std::string_view frame_;
+  Judgement judgement_;
+};
+
 void Inspection::finish() {
   budget_ = settings_.budget;
   frame_ = {};
+  packet_ = {};
+  window_ = {};
+  flow_ = nullptr;
   has_hits_ = false;
   conversations_.flush();
 }
@@ -198,14 +257,18 @@ void Inspection::inspect_packet(flow::Flow* flow, bool in_stream) {
   buffers.set(Buffer::payload, packet_.payload);
   flow::Extra* extra = flow == nullptr ? nullptr : conversations_.extra_if_any(*flow);
   if (flow != nullptr && extra == nullptr && rules().detector().uses_flowbits()) extra = conversations_.extra_of(*flow);
-  const std::size_t found = has_hits_ ? take_hits(packet_.payload, 0) : search(Point::packet, packet_.payload);
+  std::size_t found = 0;
+  if (!in_stream || rules().detector().searches_packets()) {
+    found = has_hits_ ? take_hits(packet_.payload, 0) : search(Point::packet, packet_.payload);
+  }
   inspect(Point::packet, facts, flow, extra, buffers, found, packet_.payload);
 }
 
 void Inspection::stream_data(flow::Flow& flow, flow::Extra& extra, Direction direction, const flow::StreamData& data) {
   window_ = data.window;
   if ((flow.user & is_http) == 0 && data.offset == 0 && looks_like_http(data.fresh)) flow.user |= is_http;
-  if ((flow.user & (dropped | passed)) != 0) return;
+  const AsIf as_if(*this, flow, direction);
+  if ((flow.user & (dropped | passed)) != 0 || frame_passed_) return;
   match::FlowFacts facts = facts_of(flow, direction);
   facts.reassembled = true;
   Buffers buffers;
@@ -228,7 +291,6 @@ void Inspection::stream_data(flow::Flow& flow, flow::Extra& extra, Direction dir
 void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event event,
                       flow::http::Transaction& transaction) {
   flow.user |= is_http;
-  if ((flow.user & (dropped | passed)) != 0) return;
   Point point;
   switch (event) {
     case flow::http::Event::request_line:
@@ -249,11 +311,13 @@ void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event ev
     default:
       return;
   }
+  const Direction direction = point >= Point::response_headers ? Direction::to_client : Direction::to_server;
+  const AsIf as_if(*this, flow, direction);
+  if ((flow.user & (dropped | passed)) != 0 || frame_passed_) return;
   Buffers buffers;
   set_headers(buffers, packet_);
   if (!window_.empty()) buffers.set(Buffer::payload, window_);
   set_http_buffers(buffers, point, transaction, text_);
-  const Direction direction = point >= Point::response_headers ? Direction::to_client : Direction::to_server;
   match::FlowFacts facts = facts_of(flow, direction);
   facts.reassembled = true;
   std::vector<std::uint32_t>& all = search_->candidates;
@@ -280,6 +344,13 @@ bool Inspection::held_before(std::uint32_t rule, const flow::Flow& flow) {
   return false;
 }
 
+// Counts the match of a rule with a threshold.
+match::RateVerdict Inspection::rate(std::uint32_t rule, const flow::Flow* flow) {
+  const std::uint64_t number =
+      flow == nullptr ? 0 : std::uint64_t{flow->began} << 32 | (conversations_.table().index_of(*flow) + 1);
+  return search_->rates.judge(rule, packet_, number, now_);
+}
+
 void Inspection::inspect(Point point, const match::FlowFacts& facts, flow::Flow* flow, flow::Extra* extra,
                          const Buffers& buffers, std::size_t found, std::string_view payload) {
   std::vector<std::uint32_t>& matched = search_->matched;
@@ -298,17 +369,22 @@ void Inspection::inspect(Point point, const match::FlowFacts& facts, flow::Flow*
   }
   for (const std::uint32_t r : matched) {
     const match::Rule& rule = detector.rules().rules[r];
+    if (transaction_ != nullptr && held_before(r, *flow)) continue;
+    const match::RateVerdict rate_verdict = rate(r, flow);
+    if (rate_verdict == match::RateVerdict::nothing) continue;
     const bool blocks = rule.action == match::Action::drop || rule.action == match::Action::reject;
+    const bool whole_flow = flow != nullptr && match::acts_on_flow(rule, facts.reassembled);
     if (blocks) {
       judgement_.drop = true;
       judgement_.reject |= rule.action == match::Action::reject;
-      if (flow != nullptr) flow->user |= dropped;
+      if (whole_flow) flow->user |= dropped;
     }
     if (rule.action == match::Action::pass) {
-      if (flow != nullptr) flow->user |= passed;
+      if (whole_flow) flow->user |= passed;
+      frame_passed_ = true;
       return;
     }
-    if (rule.noalert || (transaction_ != nullptr && held_before(r, *flow))) continue;
+    if (rule.noalert || rate_verdict == match::RateVerdict::action_only) continue;
     ++counters_.alerts;
     sink_.alert({&rules(), r, now_, frame_, &packet_, direction_, flow, payload, judgement_.drop, facts.reassembled});
   }

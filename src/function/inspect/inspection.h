@@ -7,9 +7,13 @@
 //
 // What is inspected, as Suricata does it: each packet by the rules that look at no payload; the payload of TCP as a
 // stream, of each new piece with what went before it, in a flow whose handshake was seen, else as packets; all other
-// payloads as packets; HTTP messages where a buffer is whole (match/detect/detector.h, Point). Once a rule of `drop` or
-// `reject` has held in a flow, all further packets of it are dropped; after one of `pass` nothing of the flow is
-// inspected any more.
+// payloads as packets; HTTP messages where a buffer is whole (match/detect/detector.h, Point). Each packet comes before
+// the stream's piece that it brings. A rule of `drop`, `reject` or `pass` that holds acts on the packet, or on the rest
+// of the flow (match/rules/rule_scope.h): all further packets of it are dropped, or nothing of it is inspected any
+// more. A stream does not get what was dropped before it: it is inspected when it comes again.
+//
+// What a stream tells without a packet of its own and its direction (at the end of its flow, or what waited behind a
+// gap that the other side acknowledged) is inspected as from a packet of its ends without payload.
 //
 // What a device has found in a payload (KeyHits) takes the place of the search on this core, for the packet and for the
 // stream's piece that it brings; what lies across pieces is looked for here. Without hits, and for what came out of
@@ -36,6 +40,7 @@
 #include "match/automaton/match_batch.h"
 #include "match/confirm/packet_facts.h"
 #include "match/detect/detector.h"
+#include "match/detect/rate_filter.h"
 
 namespace sluice::function {
 
@@ -67,14 +72,15 @@ class InspectionRules : public std::enable_shared_from_this<InspectionRules> {
   std::size_t longest_ = 0;
 };
 
-// A lane's own side of the rules: what it searches and confirms with. Made by the thread that loads, about 1 MB; used
-// by one Inspection at a time.
+// A lane's own side of the rules: what it searches and confirms with. Made by the thread that loads, about 1 MB, and
+// what the counts of rates take (rate_filter.h); used by one Inspection at a time.
 struct InspectionSearch {
-  explicit InspectionSearch(std::shared_ptr<const InspectionRules> rules);
+  explicit InspectionSearch(std::shared_ptr<const InspectionRules> rules, const match::RateSettings& rates = {});
   ~InspectionSearch();
 
   std::shared_ptr<const InspectionRules> rules;
   match::Detector::Scratch detector;
+  match::RateFilter rates;
   std::array<std::unique_ptr<match::CpuMatcher::Scratch>, match::point_count> matching;
   std::vector<std::uint32_t> found, candidates, matched, keys;
   InspectionSearch* next = nullptr;  // for who keeps lists of them
@@ -105,7 +111,7 @@ struct Alert {
   const InspectionRules* rules;
   std::uint32_t rule;          // of rules->detector().rules().rules
   std::uint64_t microseconds;  // since the epoch: when the frame came
-  std::string_view frame;      // from its Ethernet header on; empty at the end of a capture
+  std::string_view frame;      // from its Ethernet header on; empty: no frame of this flow, which has ended
   const match::PacketFacts* packet;
   flow::Direction direction;  // of the packet in its flow; to_server where there is none
   const flow::Flow* flow;     // null: none
@@ -162,8 +168,11 @@ class Inspection final : private flow::ConversationSink {
   std::uint64_t now() const { return now_; }
   const InspectionCounters& counters() const { return counters_; }
   flow::Conversations& conversations() { return conversations_; }
+  const match::RateCounters& rate_counters() const { return search_->rates.counters(); }
 
  private:
+  class AsIf;
+  bool tracked(flow::Flow& flow, flow::Direction direction, bool streamed) override;
   void stream_data(flow::Flow& flow, flow::Extra& extra, flow::Direction direction,
                    const flow::StreamData& data) override;
   void stream_gap(flow::Flow&, flow::Extra&, flow::Direction, std::uint64_t) override {}
@@ -177,6 +186,7 @@ class Inspection final : private flow::ConversationSink {
   void inspect(match::Point point, const match::FlowFacts& facts, flow::Flow* flow, flow::Extra* extra,
                const match::Buffers& buffers, std::size_t found, std::string_view payload);
   bool held_before(std::uint32_t rule, const flow::Flow& flow);
+  match::RateVerdict rate(std::uint32_t rule, const flow::Flow* flow);
   std::size_t search(match::Point point, std::string_view bytes, std::size_t from = 0);
   std::size_t take_hits(std::string_view bytes, std::size_t history);
 
@@ -192,6 +202,8 @@ class Inspection final : private flow::ConversationSink {
   KeyHits hits_;
   bool has_hits_ = false;
   flow::Direction direction_ = flow::Direction::to_server;
+  const flow::Flow* flow_ = nullptr;  // of the frame, once it is known
+  bool frame_passed_ = false;
   std::string_view window_;  // of the stream, while it is fed
   std::uint32_t budget_ = 0;
   Judgement judgement_;

@@ -9,6 +9,7 @@
 
 #include "match/rules/check_facts.h"
 #include "match/rules/fast_pattern.h"
+#include "match/rules/rule_scope.h"
 
 namespace sluice::match {
 namespace {
@@ -148,14 +149,15 @@ void Detector::collect_patterns() {
     Group& of = groups_[static_cast<std::size_t>(point)];
     const ClassMask classes = classes_.classes_of(rule);
     auto best = best_pattern(rule);
-    // Of a rule that looks at HTTP, what it looks for beside that in the payload is confirmed, not searched for.
-    if (best && point != Point::packet && best->buffer == Buffer::payload) best.reset();
+    // Searched are the payload of packets and the buffers of HTTP; what a rule looks for elsewhere is confirmed only.
+    if (best && (point == Point::packet) != (best->buffer == Buffer::payload)) best.reset();
     if (!best) {
       for (unsigned c = 0; c < max_classes; ++c) {
         if ((classes >> c & 1) != 0) of.without_pattern[c].push_back(rank);
       }
       continue;
     }
+    searches_packets_ |= point == Point::packet && is_about_packets(rule);
     const auto [at, is_new] = known[static_cast<std::size_t>(point)].try_emplace(
         {std::string(best->bytes), best->nocase}, static_cast<std::uint32_t>(of.patterns.size()));
     if (is_new) {
@@ -241,7 +243,7 @@ Detector::Outcome Detector::inspect(Point point, const PacketFacts& packet, cons
     matched.push_back(compiled.rule);
     if (!weighed) outcome.action = rule.action;
     weighed = true;
-    if (rule.action == Action::pass) break;
+    if (rule.action == Action::pass && rule.thresholds.empty() && rule.detection_filters.empty()) break;
   }
   if (bounded) outcome.ticks = __rdtsc() - began;
   return outcome;

@@ -10,7 +10,9 @@
 //
 // A rule is a candidate when its best pattern was found, or when it has none and its header may admit the packet's
 // class. Candidates are confirmed in the order in which Suricata treats rules: pass, drop, reject, alert; of one action
-// by priority, then in the files' order. A pass rule that holds ends it: nothing else counts for this packet.
+// by priority, then in the files' order. A pass rule that holds ends it: nothing else counts for this packet. Rules
+// with `threshold` or `detection_filter` are told whenever they hold, and a pass rule with one does not end it: the
+// caller counts (rate_filter.h).
 //
 // Bounded: so many candidates are confirmed for a packet, none begun after a given time (Budget); what is left is
 // told by `Outcome::left`, and the caller says what becomes of such a packet.
@@ -56,10 +58,12 @@ class Detector {
   static Expected<std::unique_ptr<Detector>> make(RuleSet rules, const Detector* before = nullptr);
 
   const RuleSet& rules() const { return set_; }
+  // Some rule looks for a pattern in packets whose payload is inspected as a stream as well.
+  bool searches_packets() const { return searches_packets_; }
   bool uses_flowbits() const { return !bit_names_.empty(); }
   const TrafficClasses& classes() const { return classes_; }
-  // What is to be looked for: at Point::packet in payloads, at the others in every buffer that is whole there. Equal
-  // ones of several rules are one.
+  // What is to be looked for: at Point::packet in payloads, at the others in every buffer of HTTP that is whole there.
+  // Equal ones of several rules are one.
   std::span<const Pattern> patterns(Point point) const { return group(point).patterns; }
 
   class Scratch {
@@ -121,6 +125,7 @@ class Detector {
   TrafficClasses classes_;
   std::vector<Compiled> ranked_;  // in the order of treatment
   std::array<Group, point_count> groups_;
+  bool searches_packets_ = false;
   std::vector<std::string> bit_names_;
 };
 
