@@ -147,8 +147,8 @@ Expected<void> Inspect::prepare(const engine::LanePlan& plan) {
   const InspectionSettings settings = settings_of_thread(plan);
   const std::uint64_t ticks = budget_ticks(plan);
   for (std::uint32_t thread = 0; thread < plan.threads; ++thread) {
-    lanes_.push_back(std::make_unique<InspectLane>(std::make_unique<InspectionSearch>(newest_), settings,
-                                                   log_->lane(thread), *clock_, ticks));
+    lanes_.push_back(std::make_unique<InspectLane>(std::make_unique<InspectionSearch>(newest_),
+                                                   settings, log_->lane(thread), *clock_, ticks));
   }
   return {};
 }
@@ -160,6 +160,14 @@ Expected<void> Inspect::attach(device::Gpu& gpu, const engine::DevicePlan& plan)
   gpu_ = &gpu;
   matcher_ = std::move(*matcher);
   on_device_ = newest_->generation();
+  rules_of_table_[1] = on_device_;
+  return {};
+}
+
+// A step of the way of new tables to the GPU. From the last one on launches search for the new rules' keys.
+Expected<void> Inspect::begin_cycle(device::GpuStream& stream) {
+  if (auto ok = matcher_->sync(stream); !ok) return ok;
+  on_device_ = rules_of_table_[matcher_->generation() % rules_of_table_.size()].load(std::memory_order_acquire);
   return {};
 }
 
@@ -277,17 +285,27 @@ Expected<engine::Stage::Change> Inspect::reload(const Stage& fresh) {
   struct Next {
     std::shared_ptr<InspectionRules> rules;
     std::vector<std::unique_ptr<InspectionSearch>> searches;
+    std::unique_ptr<match::GpuMatcher::Built> table;
   };
   auto next = std::make_shared<Next>();
   next->rules = std::move(*rules);
   for (std::size_t l = 0; l < lanes_.size(); ++l) {
     next->searches.push_back(std::make_unique<InspectionSearch>(next->rules));
   }
+  if (matcher_ && !gpu_->lost()) {
+    auto table = matcher_->build(next->rules->gram_table());
+    if (!table) return make_error("[inspect] " + table.error().message);
+    next->table = std::move(*table);
+  }
   const std::size_t count = next->rules->detector().rules().rules.size();
   return Change{count_text(count, "rule") + " inspect" + (count == 1 ? "s" : ""), [this, next] {
                   newest_ = next->rules;
                   generation_.store(newest_->generation(), std::memory_order_release);
                   for (std::size_t l = 0; l < lanes_.size(); ++l) lanes_[l]->offer(std::move(next->searches[l]));
+                  if (next->table) {
+                    rules_of_table_[++tables_ % rules_of_table_.size()] = newest_->generation();
+                    matcher_->commit(std::move(next->table));
+                  }
                   const auto end = std::chrono::steady_clock::now() + patience;
                   while (!take_back() && std::chrono::steady_clock::now() < end) {
                     std::this_thread::sleep_for(std::chrono::milliseconds(1));

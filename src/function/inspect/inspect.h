@@ -19,6 +19,7 @@
 // Memory, for each lane thread: as docs/inspect.md says. Threads: as of engine::Stage.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -68,6 +69,7 @@ class Inspect final : public engine::Stage, private engine::Tables {
                                std::uint64_t tsc) override;
   std::uint32_t answer(const engine::Batch& batch, std::byte* area, std::uint32_t i, engine::Emitter& out) override;
   void judged(const engine::Batch& batch, std::byte* area) override;
+  Expected<void> begin_cycle(device::GpuStream& stream) override;
   void stopped() override;
   std::vector<engine::Figure> figures() const override;
   engine::Tables* tables() override { return this; }
@@ -101,6 +103,9 @@ class Inspect final : public engine::Stage, private engine::Tables {
   device::Gpu* gpu_ = nullptr;
   std::unique_ptr<match::GpuMatcher> matcher_;  // null: nothing is launched
   std::uint64_t on_device_ = 0;                 // generation of the rules that launches search for; the worker's
+  // Generation of the rules of the matcher's table of a generation, modulo the number.
+  std::array<std::atomic<std::uint64_t>, 64> rules_of_table_{};
+  std::uint64_t tables_ = 1;  // given to the matcher so far; the thread's that reloads
 };
 
 }  // namespace sluice::function
