@@ -1,6 +1,7 @@
 #include "function/inspect/inspection.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <utility>
 
@@ -17,8 +18,7 @@ using match::Buffer;
 using match::Buffers;
 using match::Point;
 
-// Of Flow::user.
-constexpr std::uint16_t is_http = 1, dropped = 2, passed = 4;
+constexpr std::uint16_t is_http = FlowMark::http, dropped = FlowMark::dropped, passed = FlowMark::passed;
 
 constexpr Point points[] = {Point::packet,       Point::request_line,     Point::request_headers,
                             Point::request_body, Point::response_headers, Point::response_body};
@@ -53,7 +53,9 @@ std::string_view packet_in(std::string_view frame, const match::PacketFacts& fac
 
 Expected<std::shared_ptr<InspectionRules>> InspectionRules::make(match::RuleSet rules, const InspectionRules* before,
                                                                  const Progress& progress) {
+  static std::atomic<std::uint64_t> made_so_far{0};
   auto made = std::make_shared<InspectionRules>();
+  made->generation_ = ++made_so_far;
   auto detector = match::Detector::make(std::move(rules), before == nullptr ? nullptr : &before->detector());
   if (!detector) return tl::unexpected(detector.error());
   made->detector_ = std::move(*detector);
@@ -104,7 +106,7 @@ Judgement Inspection::frame(std::string_view frame, std::uint64_t microseconds, 
   now_ = std::max(now_, microseconds);
   frame_ = frame;
   hits_ = hits;
-  has_hits_ = hits.rules == search_->rules.get() && hits.count <= match::max_hits;
+  has_hits_ = hits.generation == rules().generation() && hits.count <= match::max_hits;
   ++counters_.frames;
   judgement_ = {};
   budget_ = settings_.budget;
@@ -356,8 +358,9 @@ void Inspection::inspect(Point point, const match::FlowFacts& facts, flow::Flow*
   match::FlowBits* const bits = extra == nullptr ? nullptr : &extra->bits;
   const match::Detector& detector = rules().detector();
   const auto outcome = detector.inspect(point, packet_, facts, bits, buffers, {search_->found.data(), found},
-                                        {budget_, until_}, search_->detector, matched);
+                                        {budget_, ticks_}, search_->detector, matched);
   budget_ -= std::min(budget_, outcome.confirmed);
+  ticks_ -= ticks_ == match::Detector::unlimited ? 0 : std::min(ticks_, outcome.ticks);
   counters_.confirmed += outcome.confirmed;
   if (outcome.left != 0) {
     counters_.left += outcome.left;
@@ -373,6 +376,7 @@ void Inspection::inspect(Point point, const match::FlowFacts& facts, flow::Flow*
     const bool whole_flow = flow != nullptr && match::acts_on_flow(rule, facts.reassembled);
     if (blocks) {
       judgement_.drop = true;
+      judgement_.reject |= rule.action == match::Action::reject;
       if (whole_flow) flow->user |= dropped;
     }
     if (rule.action == match::Action::pass) {
@@ -382,7 +386,7 @@ void Inspection::inspect(Point point, const match::FlowFacts& facts, flow::Flow*
     }
     if (rule.noalert || rate_verdict == match::RateVerdict::action_only) continue;
     ++counters_.alerts;
-    sink_.alert({&rules(), r, now_, frame_, &packet_, direction_, flow, payload, judgement_.drop});
+    sink_.alert({&rules(), r, now_, frame_, &packet_, direction_, flow, payload, judgement_.drop, facts.reassembled});
   }
 }
 

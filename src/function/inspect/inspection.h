@@ -19,7 +19,7 @@
 // stream's piece that it brings; what lies across pieces is looked for here. Without hits, and for what came out of
 // order, HTTP's buffers and bodies, the core searches. The rules that hold are the same either way.
 //
-// Bounded: `budget` candidates for a frame (all its inspections together), and none from `until` on (begin()); what is
+// Bounded: `budget` candidates for a frame (all its inspections together), and for so much time (begin()); what is
 // left over is counted, and the policy is `drop_on_overload`. Memory: settings.conversations, taken here.
 //
 // Thread-safety: none, one lane; the Rules are shared by all. The sink may not call back.
@@ -53,6 +53,8 @@ class InspectionRules : public std::enable_shared_from_this<InspectionRules> {
   static Expected<std::shared_ptr<InspectionRules>> make(match::RuleSet rules, const InspectionRules* before = nullptr,
                                                          const Progress& progress = {});
 
+  // Of no other rules of this process; not 0.
+  std::uint64_t generation() const { return generation_; }
   const match::Detector& detector() const { return *detector_; }
   const match::CpuMatcher& matcher(match::Point point) const { return *matchers_[static_cast<std::size_t>(point)]; }
   // Bytes of the longest pattern of payloads: as much of the stream before a new piece is searched with it.
@@ -62,6 +64,7 @@ class InspectionRules : public std::enable_shared_from_this<InspectionRules> {
   const match::GramTable& gram_table() const { return *gram_table_; }
 
  private:
+  std::uint64_t generation_ = 0;
   std::unique_ptr<match::Detector> detector_;
   std::array<std::unique_ptr<match::CpuMatcher>, match::point_count> matchers_;
   std::unique_ptr<match::KeySet> keys_;
@@ -80,11 +83,12 @@ struct InspectionSearch {
   match::RateFilter rates;
   std::array<std::unique_ptr<match::CpuMatcher::Scratch>, match::point_count> matching;
   std::vector<std::uint32_t> found, candidates, matched, keys;
+  InspectionSearch* next = nullptr;  // for who keeps lists of them
 };
 
 // The keys that a device has found in a frame's payload (match/automaton/match_batch.h).
 struct KeyHits {
-  const InspectionRules* rules = nullptr;  // whose keys they are; of others than the Inspection's they are of no use
+  std::uint64_t generation = 0;  // of the rules that they are of; of others than the Inspection's they are of no use
   const std::uint32_t* key = nullptr;
   std::uint32_t count = 0;  // above match::max_hits: not all are told, which is of no use either
 };
@@ -93,6 +97,13 @@ struct InspectionSettings {
   flow::ConversationSettings conversations;
   std::uint32_t budget = 1000;
   bool drop_on_overload = false;
+};
+
+// Bits of Flow::user, all of which are Inspection's.
+struct FlowMark {
+  static constexpr std::uint16_t http = 1;     // speaks HTTP
+  static constexpr std::uint16_t dropped = 2;  // a rule that drops has held in it
+  static constexpr std::uint16_t passed = 4;   // one of `pass` has
 };
 
 // Views and pointers hold during the call; who keeps an alert takes rules->shared_from_this().
@@ -106,6 +117,7 @@ struct Alert {
   const flow::Flow* flow;     // null: none
   std::string_view payload;   // what was inspected: of the packet, the stream's new piece, or empty
   bool blocked;               // the frame is dropped
+  bool stream;                // found in a TCP stream or an HTTP message, not in a packet by itself
 };
 
 class AlertSink {
@@ -129,6 +141,7 @@ struct InspectionCounters {
 
 struct Judgement {
   bool drop = false;
+  bool reject = false;    // one of the rules that hold is of reject
   bool overload = false;  // the reason is the budget
 };
 
@@ -142,8 +155,8 @@ class Inspection final : private flow::ConversationSink {
   std::unique_ptr<InspectionSearch> exchange(std::unique_ptr<InspectionSearch> search);
   const InspectionRules& rules() const { return *search_->rules; }
 
-  // From now on candidates are confirmed until the time-stamp counter says this.
-  void begin(std::uint64_t until) { until_ = until; }
+  // From now on candidates are confirmed for so many ticks of the time-stamp counter.
+  void begin(std::uint64_t ticks) { ticks_ = ticks; }
 
   // `frame`: from its Ethernet header on; `microseconds` since the epoch: of a time that is before an earlier frame's,
   // that one's is taken.
@@ -151,6 +164,8 @@ class Inspection final : private flow::ConversationSink {
   // At the end of a capture: what conversations still hold is inspected.
   void finish();
 
+  // Microseconds: of the last frame, or of an earlier one that had a later time.
+  std::uint64_t now() const { return now_; }
   const InspectionCounters& counters() const { return counters_; }
   flow::Conversations& conversations() { return conversations_; }
   const match::RateCounters& rate_counters() const { return search_->rates.counters(); }
@@ -178,7 +193,7 @@ class Inspection final : private flow::ConversationSink {
   std::unique_ptr<InspectionSearch> search_;
   const InspectionSettings settings_;
   AlertSink& sink_;
-  std::uint64_t until_ = ~std::uint64_t{0};
+  std::uint64_t ticks_ = match::Detector::unlimited;  // left for confirming
   InspectionCounters counters_;
   std::uint64_t now_ = 0;  // microseconds
   // Of the frame that is being inspected.

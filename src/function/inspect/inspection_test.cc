@@ -51,7 +51,8 @@ class InspectionTest : public testing::Test, public AlertSink {
     const auto found =
         match::test::keys_in(rules_->keys(), std::string(facts.payload), rules_->detector().classes().class_of(facts));
     const std::vector<std::uint32_t> keys(found.begin(), found.end());
-    return inspection_->frame(frame, now_, {rules_.get(), keys.data(), static_cast<std::uint32_t>(keys.size())});
+    return inspection_->frame(frame, now_,
+                              {rules_->generation(), keys.data(), static_cast<std::uint32_t>(keys.size())});
   }
   Judgement udp(const std::string& text, std::uint16_t port = 53) {
     return feed(PacketBuilder().ipv4("10.0.0.1", "10.0.0.2").udp(4000, port).payload(Bytes(text.begin(), text.end())));
@@ -280,12 +281,12 @@ TEST_F(InspectionTest, nothing_is_confirmed_once_the_time_is_over) {
   InspectionSettings settings;
   settings.drop_on_overload = true;
   use("alert udp any any -> any 53 (content:\"evil\"; sid:1;)\n", settings);
-  inspection_->begin(1);
+  inspection_->begin(0);
   EXPECT_TRUE(udp("an evil name").overload);
   EXPECT_THAT(alerts(), IsEmpty());
   EXPECT_FALSE(udp("a good name").overload);
   EXPECT_EQ(inspection_->counters().left, 1U);
-  inspection_->begin(~std::uint64_t{0});
+  inspection_->begin(match::Detector::unlimited);
   EXPECT_FALSE(udp("an evil name").overload);
   EXPECT_THAT(alerts(), ElementsAre(1));
 }

@@ -189,4 +189,23 @@ __device__ inline RuleIndex classify6(const ClassifierView& view, uint4 source, 
                                   detail::rest_of(ports, protocol_flags));
 }
 
+// A Key4 and a Key6 as they lie in memory.
+__device__ inline RuleIndex classify4(const ClassifierView& view, uint4 key) {
+  return classify4(view, key.x, key.y, key.z, key.w);
+}
+constexpr unsigned key6_pairs = sizeof(Key6) / sizeof(uint2);
+__device__ inline RuleIndex classify6(const ClassifierView& view, const uint2* key) {
+  const uint2 s0 = key[0];
+  const uint2 s1 = key[1];
+  const uint2 d0 = key[2];
+  const uint2 d1 = key[3];
+  const uint2 rest = key[4];
+  return classify6(view, make_uint4(s0.x, s0.y, s1.x, s1.y), make_uint4(d0.x, d0.y, d1.x, d1.y), rest.x, rest.y);
+}
+
+// Whether the rule's action is to deny; `deny_others`: of what no rule matches.
+__device__ inline bool denies(const ClassifierView& view, RuleIndex rule, bool deny_others) {
+  return rule == no_match ? deny_others : (__ldg(view.words + view.denied + rule / 32) >> rule % 32 & 1) != 0;
+}
+
 }  // namespace sluice::lookup::acl

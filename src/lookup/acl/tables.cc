@@ -368,6 +368,14 @@ FamilyTables FamilyBuild::write(std::vector<std::uint32_t>& words) const {
   return out;
 }
 
+std::vector<std::uint32_t> denied_bits(std::span<const AclRule> rules) {
+  std::vector<std::uint32_t> bits((rules.size() + 31) / 32);
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    if (rules[i].action.kind == ActionKind::deny) bits[i / 32] |= 1U << i % 32;
+  }
+  return bits;
+}
+
 }  // namespace
 
 Expected<Tables> Tables::build(std::span<const AclRule> rules, const Options& options) {
@@ -381,7 +389,8 @@ Expected<Tables> Tables::build(std::span<const AclRule> rules, const Options& op
       return tl::unexpected(ok.error());
     }
   }
-  const std::size_t needed = (v4.words_needed() + v6.words_needed()) * word;
+  const std::vector<std::uint32_t> denied = denied_bits(rules);
+  const std::size_t needed = (v4.words_needed() + v6.words_needed() + denied.size()) * word;
   if (needed > options.max_bytes) {
     return make_error("the GPU's tables for " + std::to_string(rules.size()) + " ACL rules take " +
                       std::to_string(needed >> 20) + " MB, and the limit is " +
@@ -391,6 +400,7 @@ Expected<Tables> Tables::build(std::span<const AclRule> rules, const Options& op
   made.words.reserve(needed / word + 64);
   made.v4 = v4.write(made.words);
   made.v6 = v6.write(made.words);
+  made.denied = append(made.words, denied);
   made.shape4 = v4.shape;
   made.shape6 = v6.shape;
   return made;

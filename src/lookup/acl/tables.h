@@ -14,6 +14,8 @@
 //      2^16 entries and two cross-product tables are read once for all groups.
 //   The lowest index that any group found wins.
 //
+// Behind these, for kernels that drop what is denied: a bit for each rule, whether its action is to deny.
+//
 // What no packet can reach is left out: a rule behind one of its list that matches all that it does.
 //
 // Limits: max_rules; the words of both families, `max_bytes` at most (an Error says how much there would be). Address
@@ -42,6 +44,7 @@ struct Tables {
   std::vector<std::uint32_t> words;
   FamilyTables v4;
   FamilyTables v6;
+  std::uint32_t denied = 0;  // as in ClassifierView
 
   // What a family came to: for docs, logs and benches.
   struct Shape {

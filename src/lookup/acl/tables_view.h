@@ -50,6 +50,7 @@ struct ClassifierView {
   const std::uint32_t* words = nullptr;
   FamilyTables v4;
   FamilyTables v6;
+  std::uint32_t denied = 0;  // a bit for each rule, from this word on: its action is to deny
 };
 
 }  // namespace sluice::lookup::acl

@@ -41,11 +41,34 @@ class GpuMatcherTest : public testing::Test {
     key_ = static_cast<std::uint32_t*>(gpu_->allocate_host(most_frames * 4 * max_hits).value());
   }
 
-  // Matches the frames and compares with the plain search; how many keys were found in all.
+  void make(const KeySet& keys) {
+    auto matcher = GpuMatcher::create(*gpu_, GramTable(keys), 64 * 1024);
+    ASSERT_TRUE(matcher) << matcher.error().message;
+    matcher_ = std::move(*matcher);
+  }
+  void replace(const KeySet& keys) {
+    auto built = matcher_->build(GramTable(keys));
+    ASSERT_TRUE(built) << built.error().message;
+    matcher_->commit(std::move(*built));
+  }
+  void sync() {
+    ASSERT_TRUE(matcher_->sync(gpu_->stream(0)));
+    wait();
+  }
+  void wait() {
+    ASSERT_TRUE(gpu_->stream(0).mark());
+    while (gpu_->stream(0).poll() == device::MarkState::pending) {
+    }
+    ASSERT_FALSE(gpu_->lost()) << gpu_->why();
+  }
+
+  // Matches the frames with a table of these keys and compares with the plain search; how many keys were found in all.
   std::size_t check(const KeySet& keys, const std::vector<Frame>& frames) {
-    const GramTable table(keys);
-    auto matcher = GpuMatcher::create(*gpu_, table);
-    EXPECT_TRUE(matcher) << matcher.error().message;
+    make(keys);
+    return matcher_ ? match(keys, frames) : 0;
+  }
+  // The same with the table that there is.
+  std::size_t match(const KeySet& keys, const std::vector<Frame>& frames) {
     std::size_t at = 0;
     std::memset(memory_, 'Q', room);
     for (std::size_t i = 0; i < frames.size(); ++i) {
@@ -59,12 +82,9 @@ class GpuMatcherTest : public testing::Test {
     EXPECT_LE(at, room);
     MatchBatch batch{address_, span_, klass_, found_, key_, static_cast<std::uint32_t>(frames.size())};
     batch.bytes = spread_;
-    const auto ok = (*matcher)->match(batch, gpu_->stream(0));
+    const auto ok = matcher_->match(batch, gpu_->stream(0));
     EXPECT_TRUE(ok) << ok.error().message;
-    EXPECT_TRUE(gpu_->stream(0).mark());
-    while (gpu_->stream(0).poll() == device::MarkState::pending) {
-    }
-    EXPECT_FALSE(gpu_->lost()) << gpu_->why();
+    wait();
     std::size_t all = 0;
     for (std::size_t i = 0; i < frames.size(); ++i) {
       const std::set<std::uint32_t> expected = test::keys_in(keys, frames[i].payload(), frames[i].klass);
@@ -80,6 +100,7 @@ class GpuMatcherTest : public testing::Test {
 
   std::uint64_t spread_ = 0;  // MatchBatch::bytes
   std::unique_ptr<device::Gpu> gpu_;
+  std::unique_ptr<GpuMatcher> matcher_;
   char* memory_ = nullptr;
   std::uint64_t* address_ = nullptr;
   Span* span_ = nullptr;
@@ -180,6 +201,44 @@ TEST_F(GpuMatcherTest, agrees_with_a_plain_search_on_random_frames) {
     spread_ = 1 << 20;
     EXPECT_GT(check(keys, frames), 50u) << letters;
   }
+}
+
+TEST_F(GpuMatcherTest, a_change_takes_place_at_once_and_as_a_whole) {
+  const KeySet before(std::vector<Pattern>{{"before!"}, {"both"}}), after(std::vector<Pattern>{{"both"}, {"after"}});
+  const std::vector<Frame> frames = {frame_of("..before!..", 0, 11), frame_of("..after..", 0, 9),
+                                     frame_of("both after", 0, 10)};
+  make(before);
+  EXPECT_EQ(matcher_->generation(), 1u);
+  EXPECT_TRUE(matcher_->up_to_date());
+  replace(after);
+  EXPECT_FALSE(matcher_->up_to_date());
+  unsigned steps = 0;
+  for (; !matcher_->up_to_date(); ++steps) {
+    ASSERT_LT(steps, 1000u);
+    const bool is_new = matcher_->generation() == 2;
+    EXPECT_EQ(match(is_new ? after : before, frames), is_new ? 3u : 2u);
+    sync();
+  }
+  EXPECT_GT(steps, 4u) << "it went over in pieces";
+  EXPECT_EQ(matcher_->generation(), 2u);
+  EXPECT_EQ(match(after, frames), 3u);
+}
+
+TEST_F(GpuMatcherTest, many_changes_use_the_same_memory) {
+  const KeySet sets[] = {KeySet(std::vector<Pattern>{{"first"}}), KeySet(std::vector<Pattern>{{"second"}, {"2nd"}})};
+  make(sets[0]);
+  std::size_t bytes = 0;
+  for (unsigned round = 0; round < 6; ++round) {
+    const KeySet& keys = sets[round % 2];
+    (void)matcher_->build(GramTable(sets[0]));  // not committed
+    replace(sets[1]);                           // forgotten
+    replace(keys);
+    while (!matcher_->up_to_date()) sync();
+    EXPECT_EQ(matcher_->generation(), 1u + 2 * (round + 1));
+    EXPECT_EQ(match(keys, {frame_of("first second", 0, 12)}), 1u) << round;
+    if (round == 1) bytes = matcher_->device_bytes();
+  }
+  EXPECT_EQ(matcher_->device_bytes(), bytes);
 }
 
 }  // namespace

@@ -165,4 +165,44 @@ class KeyScan {
   std::uint32_t z_ = 0, w_ = 0;  // the last eight bytes of this lane's unit of the visit before
 };
 
+// A lane's own frame of a group. A span without bytes: nothing of it is read.
+struct MatchFrame {
+  std::uint64_t address = 0;
+  Span span = {0, 0};
+  unsigned klass = 0;
+};
+
+// Reads a group's payloads where they lie; hits has their keys when it returns. `meanwhile()` is called when the places
+// of this group's bytes are known and before they are read: loads that begin there travel with them.
+template <typename Meanwhile>
+__device__ __forceinline__ void match_group(const GramView& view, GroupHits& hits, const MatchFrame& frame,
+                                            Meanwhile&& meanwhile) {
+  const unsigned begin_end = frame.span.begin | static_cast<unsigned>(frame.span.end) << 16, own_class = frame.klass;
+  // Lines in front of the payload are not read: the group's "frames" are the payloads.
+  const std::uint64_t payload = frame.address + frame.span.begin;
+  const unsigned length = frame.span.end > frame.span.begin ? frame.span.end - frame.span.begin : 0;
+  const auto lines = device::FrameGroup::of(payload, length);
+  const auto units = device::FrameLines<16>::of(payload, length);
+  meanwhile();
+  KeyScan scan(view, hits);
+  const auto look = [&](const device::FrameUnit& unit, uint4 bytes) {
+    const unsigned of = __shfl_sync(device::every_lane, begin_end, static_cast<int>(unit.frame));
+    const unsigned kind = __shfl_sync(device::every_lane, own_class, static_cast<int>(unit.frame));
+    scan.visit(unit, bytes, 0, static_cast<int>(of >> 16) - static_cast<int>(of & 0xffff), kind);
+  };
+  if (2 * units.steps() <= lines.steps()) {
+    units.read<1>(look);  // small frames, packed
+  } else {
+    lines.read<4>(look);
+  }
+  __syncwarp();
+}
+
+// This lane's frame of the group is frame i of the batch. A __syncwarp() must stand between this and the next group.
+__device__ __forceinline__ void store_hits(const GroupHits& hits, const MatchBatch& batch, unsigned i) {
+  const unsigned lane = threadIdx.x % 32, count = hits.count[lane];
+  batch.found[i] = count;
+  for (unsigned h = 0; h < min(count, max_hits); ++h) batch.key[i * max_hits + h] = hits.key[lane][h];
+}
+
 }  // namespace sluice::match

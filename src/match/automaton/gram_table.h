@@ -18,6 +18,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "match/automaton/key_set.h"
@@ -54,6 +55,8 @@ class GramTable {
   std::size_t bytes() const { return words_.size() * sizeof(std::uint32_t); }
   GramView view(const void* base) const;
   GramView view() const { return view(words_.data()); }
+  // The block itself; the table keeps what view() of a copy needs.
+  std::vector<std::uint32_t> take_words() { return std::exchange(words_, {}); }
 
   // Of four bytes, the first lowest; of two.
   static constexpr std::uint32_t gram_hash(std::uint32_t gram) { return gram * 0x9E3779B1u; }

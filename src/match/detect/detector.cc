@@ -225,9 +225,10 @@ Detector::Outcome Detector::inspect(Point point, const PacketFacts& packet, cons
   for (const std::uint32_t rank : scratch.ranks_) scratch.seen_[rank / 64] = 0;
   std::sort(scratch.ranks_.begin(), scratch.ranks_.end());
   bool weighed = false;
-  const bool bounded = budget.until != ~std::uint64_t{0};
+  const bool bounded = budget.ticks != unlimited && !scratch.ranks_.empty();
+  const std::uint64_t began = bounded ? __rdtsc() : 0;
   for (const std::uint32_t rank : scratch.ranks_) {
-    if (outcome.confirmed == budget.candidates || (bounded && __rdtsc() >= budget.until)) {
+    if (outcome.confirmed == budget.candidates || (bounded && __rdtsc() - began >= budget.ticks)) {
       outcome.left = static_cast<std::uint32_t>(scratch.ranks_.size()) - outcome.confirmed;
       break;
     }
@@ -244,6 +245,7 @@ Detector::Outcome Detector::inspect(Point point, const PacketFacts& packet, cons
     weighed = true;
     if (rule.action == Action::pass && rule.thresholds.empty() && rule.detection_filters.empty()) break;
   }
+  if (bounded) outcome.ticks = __rdtsc() - began;
   return outcome;
 }
 

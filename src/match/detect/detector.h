@@ -14,7 +14,7 @@
 // with `threshold` or `detection_filter` are told whenever they hold, and a pass rule with one does not end it: the
 // caller counts (rate_filter.h).
 //
-// Bounded: so many candidates are confirmed for a packet, and none begun after a given time (Budget); what is left is
+// Bounded: so many candidates are confirmed for a packet, none begun after a given time (Budget); what is left is
 // told by `Outcome::left`, and the caller says what becomes of such a packet.
 //
 // Thread-safety: immutable; each thread has a Scratch. No allocation in inspect() but by PCRE2 for patterns it has no
@@ -77,13 +77,15 @@ class Detector {
     std::vector<std::uint64_t> seen_;   // by rank, a bit each
   };
 
+  static constexpr std::uint64_t unlimited = ~std::uint64_t{0};
   struct Budget {
     std::uint32_t candidates;
-    std::uint64_t until = ~std::uint64_t{0};  // of the time-stamp counter
+    std::uint64_t ticks = unlimited;  // of the time-stamp counter
   };
   struct Outcome {
     Action action = Action::alert;  // the weightiest of the rules that hold; meaningless without any
     std::uint32_t confirmed = 0;    // candidates looked at
+    std::uint64_t ticks = 0;        // what that took, if time is limited
     std::uint32_t left = 0;         // not looked at: the budget was used up, or a payload check was given up
   };
   // `found`: patterns (by index), in any order, more than once or not. `matched`: rules (by index into rules().rules)
