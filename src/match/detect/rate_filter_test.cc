@@ -168,21 +168,24 @@ TEST_F(RateFilterTest, a_count_that_loses_its_ports_begins_anew) {
 
 TEST_F(RateFilterTest, counts_go_on_with_other_rules) {
   const auto rules = [](const std::string& text) { return read_rules_text(text, "test.rules").value(); };
-  const std::string filtered = "alert ip any any -> any any (detection_filter: track by_src, count 1, seconds 60";
-  const RuleSet first = rules(filtered + "; sid:1;)\n" + filtered + ", unique_on src_port; sid:2;)\n");
-  const RuleSet second = rules("alert ip any any -> any any (sid:9;)\n" + filtered + ", unique_on src_port; sid:2;)\n" +
-                               filtered + "; sid:1;)\n" + filtered + "; gid:3; sid:1;)\n");
+  const std::string rule = "alert ip any any -> any any (detection_filter: track by_src, seconds 60, count ";
+  const RuleSet first = rules(rule + "1; sid:1;)\n" + rule + "2, unique_on src_port; sid:2;)\n");
+  const RuleSet second = rules("alert ip any any -> any any (sid:9;)\n" + rule + "2, unique_on src_port; sid:2;)\n" +
+                               rule + "1; sid:1;)\n" + rule + "1; gid:3; sid:1;)\n");
   PacketFacts packet;
   packet.family = 4;
   packet.has_ports = true;
   RateFilter before(first, {}), after(second, {});
   EXPECT_EQ(before.judge(0, packet, 0, 5), RateVerdict::nothing);
-  EXPECT_EQ(before.judge(1, packet, 0, 5), RateVerdict::nothing);
+  for (const std::uint16_t port : {1, 2}) {
+    packet.source_port = port;
+    EXPECT_EQ(before.judge(1, packet, 0, 5), RateVerdict::nothing);
+  }
   after.take_over(before);
   EXPECT_EQ(after.judge(2, packet, 0, 5), RateVerdict::all);
   EXPECT_EQ(after.judge(1, packet, 0, 5), RateVerdict::nothing) << "the port is known";
   packet.source_port = 7;
-  EXPECT_EQ(after.judge(1, packet, 0, 5), RateVerdict::all);
+  EXPECT_EQ(after.judge(1, packet, 0, 5), RateVerdict::all) << "the third of its period";
   EXPECT_EQ(after.judge(3, packet, 0, 5), RateVerdict::nothing) << "another gid";
 }
 
