@@ -13,6 +13,7 @@
 #include "control/function_maker.h"
 #include "control/loading.h"
 #include "engine/bound.h"
+#include "engine/tables.h"
 #include "port/eal.h"
 
 namespace sluice::cli {
@@ -53,8 +54,12 @@ int check(const std::string& path) {
   end_on_signals();
   control::Config config = control::Config::from_file(path);
   check_captures(config);
-  if (control::make_checked_function(config, control::described_ports(config.engine)) && config.ok()) {
+  const auto function = control::make_checked_function(config, control::described_ports(config.engine));
+  if (function && config.ok()) {
     print_summary(config);
+    if (const engine::Tables* tables = (*function)->tables()) {
+      for (const std::string& note : tables->notes()) std::fprintf(stderr, "%s\n", note.c_str());
+    }
     // The file is fine, and may be for another machine.
     if (const auto enough = port::check_memory(config.engine.memory); !enough) {
       std::fprintf(stderr, "%s; until then 'sluice run' refuses to start on this machine\n",

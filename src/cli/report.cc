@@ -64,6 +64,9 @@ std::string stats_report(const Snapshot& s) {
   for (const control::IcmpErrorSnapshot& error : s.icmp_errors) {
     out += fmt::format("answered     {} by an ICMP error: {}\n", error.frames, error.reason);
   }
+  for (const control::FigureSnapshot& figure : s.figures) {
+    if (figure.value != 0) out += fmt::format("  {:<27} {:>12}  {}\n", figure.name, figure.value, figure.text);
+  }
   const LatencySnapshot& l = s.latency;
   out += fmt::format("latency      p50 {}, p90 {}, p99 {}, p99.9 {}, max {}\n", short_duration(l.p50_ns),
                      short_duration(l.p90_ns), short_duration(l.p99_ns), short_duration(l.p999_ns),

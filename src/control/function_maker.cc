@@ -48,7 +48,8 @@ void check_tables_fit(Config& config, const engine::Tables::Memory& needed) {
   const std::uint64_t tables = needed.bytes;
   const std::uint64_t frames = frames_bytes(config.engine);
   const std::uint64_t size = config.engine.memory.size;
-  if (tables + frames <= size || refuse_replay_frames(config.ports(), config.engine, tables)) return;
+  if (needed.keys.empty() || tables + frames <= size || refuse_replay_frames(config.ports(), config.engine, tables))
+    return;
   Settings section = config.section(config.engine.chain.back());
   const auto given = std::ranges::find_if(needed.keys, [&](std::string_view key) { return section.has(key); });
   std::string keys;

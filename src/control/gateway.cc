@@ -31,12 +31,6 @@ namespace {
 constexpr int tick_ms = 200;
 constexpr std::chrono::seconds between_looks_at_host{1};
 
-// Reads a capture to its end; where the port sends to, a file or an interface, does not matter.
-bool reads_capture(const port::PortOptions& port) {
-  return !port::device_argument(port.device, "rx_pcap").empty() &&
-         port::device_argument(port.device, "infinite_rx") != "1";
-}
-
 // Drawing is for a log that goes to a terminal.
 bool draws_progress(const LogOptions& log) {
   return log.file.empty() && log.format == "text" && isatty(STDERR_FILENO) == 1;
@@ -85,7 +79,7 @@ Expected<std::unique_ptr<Gateway>> Gateway::open(Config& config, std::unique_ptr
   if (!step) {
     return tl::unexpected(step.error());
   }
-  gateway->look_for_captures();
+  gateway->reads_captures_ = port::only_read_captures(config.engine.ports);
   if (!config.api.listen.empty()) {
     auto api = Api::start(config.api, *gateway);
     if (!api) {
@@ -118,6 +112,9 @@ Expected<void> Gateway::open_engine(engine::Function& checked) {
   for (const std::string& twin : engine_->host_path().twin_names()) {
     twin_links_.push_back(twin.empty() ? nullptr : std::make_unique<port::KernelLink>(twin));
   }
+  if (const engine::Tables* tables = engine_->function().tables()) {
+    for (const std::string& note : tables->notes()) spdlog::warn("{}", note);
+  }
   routing_ = engine_->function().routing();
   if (routing_ != nullptr) {
     const function::RouteTable& table = routing_->table();
@@ -130,12 +127,6 @@ Expected<void> Gateway::open_engine(engine::Function& checked) {
 engine::TableProgress Gateway::watch_tables() {
   return
       [this](std::string_view what, std::size_t done, std::size_t total) { return loading_.step(what, done, total); };
-}
-
-void Gateway::look_for_captures() {
-  const auto& ports = config_.engine.ports;
-  const auto is_pcap = [](const port::PortOptions& port) { return port::is_driver(port.device, "net_pcap"); };
-  reads_captures_ = std::ranges::all_of(ports, is_pcap) && std::ranges::any_of(ports, &reads_capture);
 }
 
 Expected<void> Gateway::open_mirror() {
@@ -431,6 +422,9 @@ Expected<std::string> Gateway::reload_now() {
   if (!function) {
     loading_.done();
     return tl::unexpected(function.error());
+  }
+  if (const engine::Tables* tables = (*function)->tables()) {
+    for (const std::string& note : tables->notes()) spdlog::warn("reload: {}", note);
   }
   auto changed = engine_->function().reconfigure(**function);
   loading_.done();

@@ -54,7 +54,6 @@ class Gateway : public StatsSource {
   Expected<void> open_engine(engine::Function& checked);
   Expected<void> open_mirror();
   engine::TableProgress watch_tables();
-  void look_for_captures();
   bool ends(int signal_fd);
   void watch_links();
   void look_at_mirror();

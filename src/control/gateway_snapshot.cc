@@ -192,6 +192,9 @@ Snapshot take_snapshot(engine::Engine& engine, const engine::Options& options) {
       snapshot.icmp_errors.push_back({std::string(packet::reason_name(reason)), stats.answers[reason]});
     }
   }
+  for (const engine::Figure& figure : engine.function().figures()) {
+    snapshot.figures.push_back({std::string(figure.name), std::string(figure.text), figure.value, figure.counts});
+  }
   snapshot.devices = devices_of(engine, stats);
   snapshot.away.push_back(away_of("lanes", stats.lanes_away, engine.tsc_per_ns()));
   if (engine.gpu() != nullptr) {

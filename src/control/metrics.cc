@@ -3,6 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <cctype>
 #include <iterator>
 #include <utility>
 #include <vector>
@@ -194,6 +195,14 @@ void device_metrics(Exposition& out, const Snapshot& s) {
          });
 }
 
+void figure_metrics(Exposition& out, const Snapshot& s) {
+  for (const FigureSnapshot& figure : s.figures) {
+    std::string help = figure.text;
+    if (!help.empty()) help[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(help[0])));
+    out.single(figure.name + (figure.counts ? "_total" : ""), figure.counts ? "counter" : "gauge", help, figure.value);
+  }
+}
+
 void latency_metrics(Exposition& out, const LatencySnapshot& latency) {
   out.family("latency_seconds", "histogram",
              "From the receive burst to the transmit burst, of every transmitted frame");
@@ -223,6 +232,7 @@ std::string metrics_text(const Snapshot& snapshot) {
   port_metrics(out, snapshot);
   away_metrics(out, snapshot);
   device_metrics(out, snapshot);
+  figure_metrics(out, snapshot);
   latency_metrics(out, snapshot.latency);
   return out.take();
 }

@@ -58,6 +58,14 @@ struct IcmpErrorSnapshot {
   std::uint64_t frames = 0;
 };
 
+// What a function of the chain counts or holds besides (engine/stage.h).
+struct FigureSnapshot {
+  std::string name;
+  std::string text;
+  std::uint64_t value = 0;
+  bool counts = true;  // since start
+};
+
 struct DeviceSnapshot {
   std::string name;   // cpu | cuda:N
   std::string text;   // "NVIDIA H200"
@@ -123,6 +131,7 @@ struct Snapshot {
   std::vector<PortSnapshot> ports;
   std::vector<DropSnapshot> drops;
   std::vector<IcmpErrorSnapshot> icmp_errors;
+  std::vector<FigureSnapshot> figures;
   std::vector<DeviceSnapshot> devices;
   std::vector<AwaySnapshot> away;
   LatencySnapshot latency;

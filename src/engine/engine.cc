@@ -7,6 +7,7 @@
 
 #include "device/name.h"
 #include "engine/burst.h"
+#include "port/virtual_device.h"
 
 namespace sluice::engine {
 namespace {
@@ -63,7 +64,7 @@ Expected<std::unique_ptr<Engine>> Engine::create(const Options& options, const F
   engine->function_ = std::move(*function);
   step = engine->function_->prepare();
   step = step ? engine->build_lanes() : step;
-  step = step ? engine->function_->prepare_lanes(static_cast<std::uint32_t>(engine->lanes_.size())) : step;
+  step = step ? engine->function_->prepare_lanes(engine->lane_plan()) : step;
   step = step ? engine->attach_device() : step;
   if (!step) {
     return tl::unexpected(step.error());
@@ -201,7 +202,12 @@ PortInfo Engine::describe(std::size_t i) {
 Expected<void> Engine::place_threads(unsigned threads_limit) {
   Demand demand{{}, threads_limit, gpu_ != nullptr, gpu_ ? gpu_->info().numa_node : -1};
   for (const auto& port : ports_) {
-    demand.ports.push_back({port->name(), port->numa_node(), port->options().lane_count()});
+    const PortOptions& options = port->options();
+    demand.ports.push_back({port->name(), port->numa_node(), options.lane_count(), options.queues});
+  }
+  for (const std::string& name : options_.chain) {
+    const FunctionType* const type = find_function(name);
+    demand.paired = demand.paired || (type != nullptr && type->follows_conversations);
   }
   auto placement = place(options_, this_machine(), demand);
   if (!placement) {
@@ -220,6 +226,15 @@ Expected<void> Engine::open_host_path() {
   host_path_ = std::move(*host_path);
   notes_.insert(notes_.end(), host_path_->notes().begin(), host_path_->notes().end());
   return {};
+}
+
+LanePlan Engine::lane_plan() const {
+  return {.lanes = static_cast<std::uint32_t>(lanes_.size()),
+          .threads = static_cast<std::uint32_t>(placement_.lane_cores.size()),
+          .forwarders = !placement_.forwarder_cores.empty(),
+          .deadline = options_.deadline,
+          .captures = port::only_read_captures(options_.ports),
+          .cycle = timing_.cycle};
 }
 
 Expected<void> Engine::attach_device() {
@@ -297,6 +312,7 @@ void Engine::stop() {
   for (const auto& lane : lanes_) {
     lane->abandon();
   }
+  function_->stopped();
   for (const auto& port : ports_) {
     port->stop();
   }

@@ -75,6 +75,7 @@ class Engine {
   Expected<void> add_lane(std::uint16_t port, std::uint16_t lane_of_port);
   // Of the port whose lanes are those from `first` on: lanes beyond its queues share them.
   void spread_queues(std::size_t first, unsigned queues);
+  LanePlan lane_plan() const;
   Expected<void> attach_device();
 
   Options options_;

@@ -69,8 +69,8 @@ class Function {
   // called.
   virtual Expected<void> prepare() { return {}; }
 
-  // Once, after prepare: there will be this many lanes; Batch::lane is below that.
-  virtual Expected<void> prepare_lanes(std::uint32_t /*lanes*/) { return {}; }
+  // Once, after prepare: there will be these lanes; Batch::lane is below their number.
+  virtual Expected<void> prepare_lanes(const LanePlan& /*plan*/) { return {}; }
 
   // Once for each GPU, before traffic: upload tables, allocate staging memory. The Function keeps what it allocates.
   virtual Expected<void> attach(device::Gpu& gpu, const DevicePlan& plan) = 0;
@@ -104,6 +104,12 @@ class Function {
     return make_error("this function has nothing that can change while it runs: restart the gateway");
   }
 
+  // Once, on the control thread, when lanes have ended.
+  virtual void stopped() {}
+
+  // Any thread, while lanes run.
+  virtual std::vector<Figure> figures() const { return {}; }
+
   // The zero-load mode's stand-in for the device: verdicts with which forward() sends every frame.
   virtual void stand_in(Batch& batch) { std::fill_n(batch.verdict, batch.count, 0); }
 
@@ -129,6 +135,8 @@ struct FunctionType {
   std::function<Expected<std::unique_ptr<Function>>(Settings& settings, const PortTable& ports)> make{};
   // Instead of `make`: this one stands in front of the function that forwards (stage.h).
   std::function<Expected<std::unique_ptr<Stage>>(Settings& settings, const PortTable& ports)> make_stage{};
+  // Both directions of a conversation, which come in by different ports, are to be one thread's (placement.h, paired).
+  bool follows_conversations = false;
 };
 
 bool register_function(FunctionType type);

@@ -190,6 +190,37 @@ void note(const Topology& machine, const Demand& demand, unsigned lanes, bool sh
   }
 }
 
+// How many threads so many lanes of each port can have, `limit` at most.
+unsigned paired_threads(unsigned lanes, unsigned limit) {
+  unsigned threads = std::min(lanes, std::max(1U, limit));
+  while (lanes % threads != 0) --threads;
+  return threads;
+}
+
+Expected<void> check_pairs(const Options& options, const Demand& demand) {
+  const Demand::Port& one = demand.ports.front();
+  for (const Demand::Port& other : demand.ports) {
+    if (other.lanes != one.lanes || other.queues != one.queues) {
+      return make_error(
+          "[[port]] lanes: a function of the chain follows conversations, whose two directions come in by "
+          "different ports and have to meet: give all ports as many queues and lanes; '" +
+          one.name + "' has " + counted_text(one.queues, "queue") + " and " + counted_text(one.lanes, "lane") + ", '" +
+          other.name + "' " + counted_text(other.queues, "queue") + " and " + counted_text(other.lanes, "lane"));
+    }
+  }
+  const auto cores = static_cast<unsigned>(options.cores.size());
+  if (cores > 0 && cores < one.lanes && one.lanes % cores != 0) {
+    return make_error(
+        "[engine] cores: a function of the chain follows conversations, so lanes of one number share a "
+        "core: for " +
+        counted_text(one.lanes, "lane") +
+        " of each port name as many cores, or a number "
+        "that divides it; there are " +
+        std::to_string(cores));
+  }
+  return {};
+}
+
 }  // namespace
 
 Expected<Placement> place(const Options& options, const Topology& machine, const Demand& demand) {
@@ -218,10 +249,19 @@ Expected<Placement> place(const Options& options, const Topology& machine, const
   }
   const unsigned forwarding = std::min(lanes, demand.threads_limit);
   placement.forwarder_cores = first(options.forwarder_cores, forwarding);
-  const unsigned wanted = std::max(1U, options.forwarder_cores.empty() ? forwarding : lanes);
+  unsigned wanted = std::max(1U, options.forwarder_cores.empty() ? forwarding : lanes);
+  const unsigned of_a_port = demand.ports.empty() ? 0 : demand.ports.front().lanes;
+  if (demand.paired && of_a_port != 0) {
+    if (auto ok = check_pairs(options, demand); !ok) return tl::unexpected(ok.error());
+    wanted = paired_threads(of_a_port, wanted);
+  }
   placement.lane_cores = options.cores.empty()
                              ? choose_lane_cores(options, machine, demand, placement.worker_core, wanted)
                              : first(options.cores, wanted);
+  if (demand.paired && of_a_port != 0) {
+    placement.lane_cores =
+        first(placement.lane_cores, paired_threads(of_a_port, static_cast<unsigned>(placement.lane_cores.size())));
+  }
   note(machine, demand, lanes, wanted < lanes && demand.threads_limit < lanes, placement);
   return placement;
 }

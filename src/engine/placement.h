@@ -20,11 +20,16 @@ struct Demand {
     std::string name;
     int node = -1;  // NUMA node of its device; -1: any
     unsigned lanes = 1;
+    unsigned queues = 1;
   };
   std::vector<Port> ports;     // their lanes are numbered from the first port's first on
   unsigned threads_limit = 1;  // transmit queues of the port with the fewest, and so the most threads that may forward
   bool needs_worker = false;   // a GPU is in use
   int gpu_node = -1;           // -1: any
+  // The lanes of one number of all ports share a thread: a function follows conversations, whose two directions a
+  // symmetric hash brings to the same number. Then all ports have as many queues and lanes, and the number of threads
+  // divides that of lanes.
+  bool paired = false;
 };
 
 struct Placement {
@@ -39,7 +44,8 @@ struct Placement {
   std::vector<int> cores() const;
 };
 
-// Chooses from the machine's cores. Asked-for cores that do not exist or repeat are an error.
+// Chooses from the machine's cores. Asked-for cores that do not exist or repeat are an error, and so are ports and
+// cores with which lanes that are to be paired cannot be.
 Expected<Placement> place(const Options& options, const Topology& machine, const Demand& demand);
 
 // Whether lanes poll without sleeping on a machine with so many cores.

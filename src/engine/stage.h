@@ -9,8 +9,8 @@
 // never described; everything that is in the batch is.
 //
 // Calls, by thread, as of Function:
-//   the control thread, before lanes start:               prepare, attach
-//   lane threads (many at once, each with its own Batch): describe, compute, judge, judged,
+//   the control thread, before lanes start:               prepare, attach; after they have ended: stopped
+//   lane threads (many at once, each with its own Batch): describe, compute, judge, answer, judged,
 //                                                         judge_transit
 //   the device's worker thread:                           begin_cycle, launch, join, device_ready
 //   a thread that reloads, while all others go on:        reload
@@ -19,10 +19,13 @@
 // the packet path allocates, locks, throws, or makes a system call.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "engine/batch.h"
@@ -39,7 +42,27 @@ struct CapsuleWork;  // functions know it; the engine only passes it on
 
 namespace sluice::engine {
 
+class Emitter;
+class Tables;
 struct DevicePlan;
+
+// What a function needs to know of the lanes.
+struct LanePlan {
+  std::uint32_t lanes = 1;
+  std::uint32_t threads = 1;             // lane l is collected by thread l % threads
+  bool forwarders = false;               // frames are collected by one thread of the lane and forwarded by another
+  std::chrono::nanoseconds deadline{0};  // of every frame
+  bool captures = false;                 // frames come from capture files alone, which wait for as long as it takes
+  std::chrono::nanoseconds cycle{0};     // 0: there is none, each lane computes at once
+};
+
+// A number that a function tells about itself, besides what the engine counts. The views are to literals.
+struct Figure {
+  std::string_view name;  // snake_case, with the function's own in front: "inspect_alerts"
+  std::string_view text;  // a phrase for people
+  std::uint64_t value = 0;
+  bool counts = true;  // since start; else what is there now
+};
 
 class Stage {
  public:
@@ -47,8 +70,8 @@ class Stage {
 
   virtual std::uint32_t bytes_per_frame() const { return 0; }
 
-  // Once, before attach: allocates and loads tables, for this many lanes (Batch::lane is below that).
-  virtual Expected<void> prepare(std::uint32_t /*lanes*/) { return {}; }
+  // Once, before attach: allocates and loads tables, for these lanes (Batch::lane is below their number).
+  virtual Expected<void> prepare(const LanePlan& /*plan*/) { return {}; }
   virtual Expected<void> attach(device::Gpu& gpu, const DevicePlan& plan) = 0;
 
   // Frames [first, batch.count) have been appended: writes what the device needs of them to the area. Their first bytes
@@ -69,9 +92,16 @@ class Stage {
   // no_reason: frame i may go on; else why it is dropped. `tsc`: now.
   virtual packet::Reason judge(const Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) = 0;
 
-  // The same for a frame that the function behind hands to the host though it need not be the host's own: one that the
-  // kernel would forward (Burst::punt, `exceptional`). On the collecting thread of this lane, and at once; it is in no
-  // batch. Frames for the host alone (ARP, multicast, link-local) are not asked about.
+  // Asked once about a frame that judge() has dropped. If it is to be answered, and Emitter::may_answer() allows it:
+  // makes the frame, where it lies and in its mbuf, the answer that goes back out of the port it came from, and says
+  // how many bytes that has. 0: the frame is dropped.
+  virtual std::uint32_t answer(const Batch& /*batch*/, std::byte* /*area*/, std::uint32_t /*i*/, Emitter& /*out*/) {
+    return 0;
+  }
+
+  // The same as judge() for a frame that the function behind hands to the host though it need not be the host's own:
+  // one that the kernel would forward (Burst::punt, `exceptional`). On the collecting thread of this lane, and at once;
+  // it is in no batch. Frames for the host alone (ARP, multicast, link-local) are not asked about.
   virtual packet::Reason judge_transit(std::uint32_t /*lane*/, std::uint8_t* /*frame*/, std::uint32_t /*length*/,
                                        std::uint64_t /*tsc*/) {
     return packet::no_reason;
@@ -80,8 +110,17 @@ class Stage {
   // engine gives up a batch that a failing device may have changed.
   virtual void judged(const Batch& /*batch*/, std::byte* /*area*/) {}
 
+  // Once, on the control thread, when lanes have ended and all batches are judged or given up: what is held back is
+  // told now.
+  virtual void stopped() {}
+
   virtual bool device_ready() { return true; }
   virtual Expected<void> begin_cycle(device::GpuStream& /*stream*/) { return {}; }
+
+  // Any thread, while lanes run.
+  virtual std::vector<Figure> figures() const { return {}; }
+  // Tables that it reads from files (tables.h); null: none. Lives as long as the stage.
+  virtual Tables* tables() { return nullptr; }
 
   // What a reload would bring, worked out in full: commit() cannot fail. An Error leaves everything as it was, as does
   // a Change that is not committed.

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -26,7 +27,7 @@ class Tables {
 
   struct Memory {
     std::uint64_t bytes = 0;             // that prepare() takes
-    std::vector<std::string_view> keys;  // of the function's section, which lower it; at least one
+    std::vector<std::string_view> keys;  // of the last function's section, which lower it; none: nothing is taken
   };
   virtual Memory memory() const = 0;
 
@@ -43,6 +44,9 @@ class Tables {
   // For a program that ends: the tables are not taken apart entry by entry, which takes seconds. The function does
   // nothing more with them.
   virtual void leave_to_eal() = 0;
+
+  // What of the files is not in force though there is no mistake, a line each; after read().
+  virtual std::vector<std::string> notes() const { return {}; }
 };
 
 }  // namespace sluice::engine

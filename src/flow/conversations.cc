@@ -42,11 +42,11 @@ Seen Conversations::packet(const Packet& packet, std::uint32_t hash, Millisecond
     return seen;
   }
   seen.check = table_.track(*seen.flow, seen.direction, packet, now);
-  if (packet.protocol != packet::protocol_tcp || packet.fragment || seen.check != TcpCheck::good) {
-    return seen;
+  Extra* extra = nullptr;
+  if (packet.protocol == packet::protocol_tcp && !packet.fragment && seen.check == TcpCheck::good) {
+    extra = packet.payload.empty() ? extra_if_any(*seen.flow) : extra_of(*seen.flow);
   }
-  Extra* const extra = packet.payload.empty() ? extra_if_any(*seen.flow) : extra_of(*seen.flow);
-  if (extra == nullptr) {
+  if (!sink_.tracked(*seen.flow, seen.direction, extra != nullptr) || extra == nullptr) {
     return seen;
   }
   flow_ = seen.flow;

@@ -45,6 +45,9 @@ struct Extra {
 // What a rule engine hears. Views hold during the call; HTTP ones as http/message.h says.
 class ConversationSink {
  public:
+  // A packet's flow is brought up to date by it, and its stream (`streamed`: there is one for it) is not yet. False:
+  // the stream does not get it, for the receiver will not.
+  virtual bool tracked(Flow& /*flow*/, Direction /*direction*/, bool /*streamed*/) { return true; }
   virtual void stream_data(Flow& flow, Extra& extra, Direction direction, const StreamData& data) = 0;
   virtual void stream_gap(Flow& flow, Extra& extra, Direction direction, std::uint64_t bytes) = 0;
   virtual void http(Flow& flow, Extra& extra, http::Event event, http::Transaction& transaction) = 0;
@@ -87,6 +90,7 @@ class Conversations final : private FlowEnd, private StreamSink, private http::T
   Extra* extra_if_any(const Flow& flow) { return flow.extra == no_index ? nullptr : &extras_[flow.extra]; }
 
   FlowTable& table() { return table_; }
+  const FlowTable& table() const { return table_; }
   // Ends all flows: at the end of a capture.
   void flush() { table_.flush(); }
 

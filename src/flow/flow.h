@@ -70,6 +70,7 @@ struct FlowFlag {
   static constexpr std::uint8_t midstream = 0x10;   // TCP whose SYN was not seen
   static constexpr std::uint8_t no_session = 0x20;  // such TCP while midstream pickup is off: never established
   static constexpr std::uint8_t was_open = 0x40;    // has been established, whatever it is now
+  static constexpr std::uint8_t crossed = 0x80;     // TCP: the server answered the SYN with a SYN of its own
 };
 
 }  // namespace sluice::flow

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -124,6 +125,34 @@ TEST(FlowTable, TcpStates) {
   feed(table, tcp(1, 1000, down, tcp_ack | tcp_fin, 501, 107), 0);
   EXPECT_EQ(flow->state, FlowState::closed);
   EXPECT_EQ(table.counters().bad_sequence, 2U);
+}
+
+TEST(FlowTable, ASplitHandshakeEstablishesToo) {
+  FlowTable table(small());
+  const auto state = [&](Direction from, std::uint8_t flags, std::uint32_t sequence, std::uint32_t acknowledgment) {
+    const Step step = feed(table, tcp(1, 1000, from, flags, sequence, acknowledgment), 1);
+    return step.check == TcpCheck::good ? std::optional(step.flow->state) : std::nullopt;
+  };
+  EXPECT_EQ(state(up, tcp_syn, 100, 0), FlowState::fresh);
+  EXPECT_EQ(state(down, tcp_syn, 500, 0), FlowState::fresh);
+  EXPECT_EQ(state(down, tcp_syn, 501, 0), std::nullopt);
+  EXPECT_EQ(state(up, tcp_syn | tcp_ack, 99, 501), std::nullopt) << "another sequence than its SYN's";
+  EXPECT_EQ(state(up, tcp_syn | tcp_ack, 100, 500), std::nullopt) << "does not acknowledge the SYN";
+  EXPECT_EQ(state(up, tcp_syn | tcp_ack, 100, 501), FlowState::half_open);
+  EXPECT_EQ(state(down, tcp_ack, 501, 100), FlowState::half_open);
+  EXPECT_EQ(state(down, tcp_ack, 501, 101), FlowState::established);
+}
+
+// A SYN that somebody else sends in the server's name does not keep the handshake from being seen.
+TEST(FlowTable, AForgedSynOfTheServerChangesNothing) {
+  FlowTable table(small());
+  feed(table, tcp(1, 1000, up, tcp_syn, 100, 0), 0);
+  feed(table, tcp(1, 1000, down, tcp_syn, 7777, 0), 0);
+  EXPECT_EQ(feed(table, tcp(1, 1000, down, tcp_syn | tcp_ack, 500, 101), 0).check, TcpCheck::good);
+  const Step step = feed(table, tcp(1, 1000, up, tcp_ack, 101, 501), 0);
+  EXPECT_EQ(step.flow->state, FlowState::established);
+  EXPECT_EQ(step.flow->initial[1], 500U);
+  EXPECT_FALSE(step.flow->has(FlowFlag::crossed));
 }
 
 TEST(FlowTable, ASynOnAClosedFlowBeginsAnother) {

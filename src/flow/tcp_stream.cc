@@ -258,7 +258,7 @@ void Reassembler::deliver_piece(StreamSide& side, Direction direction, std::stri
     std::memcpy(scratch_.data() + side.history_size, bytes.data(), bytes.size());
     window = {scratch_.data(), side.history_size + bytes.size()};
   }
-  const StreamData data{window.substr(window.size() - bytes.size()), window, side.offset};
+  const StreamData data{window.substr(window.size() - bytes.size()), window, bytes.data(), side.offset};
   side.next += static_cast<std::uint32_t>(bytes.size());
   side.offset += bytes.size();
   counters_.delivered += bytes.size();

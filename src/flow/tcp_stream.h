@@ -58,6 +58,7 @@ struct StreamSettings {
 struct StreamData {
   std::string_view fresh;
   std::string_view window;   // ends with `fresh`
+  const char* origin;        // where fresh's bytes came from: the packet that is fed, or what waited
   std::uint64_t offset = 0;  // of fresh[0] in the direction, gaps included
 };
 

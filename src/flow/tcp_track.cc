@@ -63,9 +63,33 @@ bool reset_fits(const Flow& flow, unsigned side, const Packet& packet) {
   return !sequence_before(packet.sequence, flow.acked[side]) && !sequence_after(packet.sequence, right);
 }
 
+bool acknowledges_syn(const Flow& flow, unsigned side, const Packet& packet) {
+  const unsigned other = 1 - side;
+  return (packet.tcp_flags & tcp_ack) != 0 && sequence_after(packet.acknowledgment, flow.initial[other]) &&
+         !sequence_after(packet.acknowledgment, flow.end[other]);
+}
+
+// The client's SYN-ACK where the server answered its SYN with a SYN (RFC 9293 section 3.5; a split handshake).
+TcpCheck track_crossed(Flow& flow, const Packet& packet, FlowState& next) {
+  if (packet.sequence != flow.initial[0] || !acknowledges_syn(flow, 0, packet)) {
+    return TcpCheck::bad;
+  }
+  take_acknowledgment(flow, 0, packet);
+  next = FlowState::half_open;
+  return TcpCheck::good;
+}
+
 TcpCheck track_syn(Flow& flow, unsigned side, const Packet& packet, FlowState& next) {
   const bool answer = (packet.tcp_flags & tcp_ack) != 0;
   const bool opening = flow.state == FlowState::fresh || flow.state == FlowState::half_open;
+  if (!answer && side == 1 && flow.state == FlowState::fresh && !heard(flow, 1) && !flow.has(FlowFlag::midstream)) {
+    start_side(flow, 1, packet);
+    flow.flags |= FlowFlag::crossed;
+    return TcpCheck::good;
+  }
+  if (answer && side == 0 && opening && flow.has(FlowFlag::crossed)) {
+    return track_crossed(flow, packet, next);
+  }
   if (!answer) {
     if (side != 0 || !opening) {
       return packet.sequence == flow.initial[side] ? TcpCheck::good : TcpCheck::bad;
@@ -86,6 +110,9 @@ TcpCheck track_syn(Flow& flow, unsigned side, const Packet& packet, FlowState& n
       (sequence_after(packet.acknowledgment, flow.end[0]) || !sequence_after(packet.acknowledgment, flow.initial[0]))) {
     return TcpCheck::bad;
   }
+  if (packet.sequence != flow.initial[1]) {
+    flow.flags &= static_cast<std::uint8_t>(~FlowFlag::crossed);  // that SYN was somebody else's
+  }
   start_side(flow, 1, packet);
   take_acknowledgment(flow, 1, packet);
   next = FlowState::half_open;
@@ -94,9 +121,8 @@ TcpCheck track_syn(Flow& flow, unsigned side, const Packet& packet, FlowState& n
 
 FlowState state_after(Flow& flow, unsigned side, const Packet& packet, bool midstream) {
   FlowState state = flow.state;
-  if (state == FlowState::half_open && !flow.has(FlowFlag::no_session) && side == 0 &&
-      (packet.tcp_flags & tcp_ack) != 0 && sequence_after(packet.acknowledgment, flow.initial[1]) &&
-      !sequence_after(packet.acknowledgment, flow.end[1])) {
+  if (state == FlowState::half_open && !flow.has(FlowFlag::no_session) && (side == 0 || flow.has(FlowFlag::crossed)) &&
+      acknowledges_syn(flow, side, packet)) {
     state = FlowState::established;
   }
   if (state == FlowState::fresh && midstream && flow.has(FlowFlag::midstream) && heard(flow, 0) && heard(flow, 1)) {

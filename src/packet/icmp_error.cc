@@ -98,16 +98,16 @@ bool may_answer_ipv6(const std::uint8_t* packet, std::uint32_t length) {
 // Type and code; `rest` is the MTU in the lower bytes (IPv4: RFC 1191 section 4), or unused.
 template <typename Header>
 void write_icmp(Header& icmp, bool v6, const IcmpError& error) {
+  struct TypeAndCode {
+    std::uint8_t type, code;
+  };
+  // By IcmpErrorKind.
+  static constexpr TypeAndCode ipv4[] = {{11, 0}, {3, 4}, {3, 13}}, ipv6[] = {{3, 0}, {2, 0}, {1, 1}};
+  const TypeAndCode is = (v6 ? ipv6 : ipv4)[static_cast<unsigned>(error.kind)];
+  icmp.type = is.type;
+  icmp.code = is.code;
   const bool too_big = error.kind == IcmpErrorKind::too_big;
-  if (v6) {
-    icmp.type = too_big ? 2 : 3;
-    icmp.code = 0;
-    icmp.rest = be32(too_big ? error.mtu : 0);
-  } else {
-    icmp.type = too_big ? 3 : 11;
-    icmp.code = too_big ? 4 : 0;
-    icmp.rest = be32(too_big ? std::min<std::uint32_t>(error.mtu, 0xffff) : 0);
-  }
+  icmp.rest = be32(!too_big ? 0 : v6 ? error.mtu : std::min<std::uint32_t>(error.mtu, 0xffff));
   icmp.checksum = 0;
 }
 

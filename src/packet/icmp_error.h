@@ -25,7 +25,9 @@ namespace sluice::packet {
 // told from these (RFC 1812 section 4.3.2.7, RFC 4443 section 2.4 e).
 bool may_answer_with_icmp_error(const std::uint8_t* frame, std::uint32_t length);
 
-enum class IcmpErrorKind : std::uint8_t { time_exceeded, too_big };
+// prohibited: destination unreachable, communication administratively prohibited (RFC 1812 section 5.2.7.1, RFC 4443
+// section 3.1).
+enum class IcmpErrorKind : std::uint8_t { time_exceeded, too_big, prohibited };
 
 struct IcmpError {
   IcmpErrorKind kind;

@@ -221,6 +221,14 @@ std::string device_argument(const std::string& device, const std::string& key) {
   return device.substr(begin, device.find(',', begin) - begin);
 }
 
+bool only_read_captures(const std::vector<PortOptions>& ports) {
+  const auto is_pcap = [](const PortOptions& port) { return is_driver(port.device, "net_pcap"); };
+  const auto reads = [](const PortOptions& port) {
+    return !device_argument(port.device, "rx_pcap").empty() && device_argument(port.device, "infinite_rx") != "1";
+  };
+  return std::all_of(ports.begin(), ports.end(), is_pcap) && std::any_of(ports.begin(), ports.end(), reads);
+}
+
 std::vector<std::string> device_arguments(const std::string& device, const std::string& key) {
   const std::string start = "," + key + "=";
   std::vector<std::string> values;

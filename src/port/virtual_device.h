@@ -23,6 +23,10 @@ std::string device_argument(const std::string& device, const std::string& key);
 // All values of `key`, for those that may be given more than once.
 std::vector<std::string> device_arguments(const std::string& device, const std::string& key);
 
+// Whether every port is one of net_pcap, and there are captures that are read to their end: where they are sent to, a
+// file or an interface, does not matter.
+bool only_read_captures(const std::vector<PortOptions>& ports);
+
 // The device's arguments with those that follow from the other options: the queues and frame sizes of af_packet, the
 // queues of af_xdp, the buffers of memif. What the administrator wrote stays as it is.
 std::string complete_arguments(const PortOptions& port, const MemoryOptions& memory);

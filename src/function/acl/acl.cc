@@ -85,9 +85,9 @@ std::uint32_t Acl::bytes_per_frame() const {
   return per_frame;
 }
 
-Expected<void> Acl::prepare(std::uint32_t lanes) {
-  lanes_ = lanes;
-  current_.emplace(std::size_t{lanes} * (engine::batches_range.most + 1));
+Expected<void> Acl::prepare(const engine::LanePlan& plan) {
+  lanes_ = plan.lanes;
+  current_.emplace(std::size_t{lanes_} * (engine::batches_range.most + 1));
   auto set = RuleSet::create(options_.rules, options_.deny_others, 1);
   if (!set) return make_error("[acl] " + set.error().message);
   publish(std::move(*set));

@@ -50,7 +50,7 @@ class Acl final : public engine::Stage {
   explicit Acl(AclOptions options) : options_(std::move(options)) {}
 
   std::uint32_t bytes_per_frame() const override;
-  Expected<void> prepare(std::uint32_t lanes) override;
+  Expected<void> prepare(const engine::LanePlan& plan) override;
   Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;
   void describe(const engine::Batch& batch, std::byte* area, std::uint32_t first) override;
   Expected<void> launch(const engine::Batch& batch, std::byte* area, device::GpuStream& stream) override;

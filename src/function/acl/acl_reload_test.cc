@@ -88,7 +88,7 @@ void replace(Acl& acl, unsigned generation) {
 TEST(AclReload, a_batch_is_judged_by_the_list_that_it_was_computed_by) {
   constexpr std::uint32_t lanes = 2, slots = 3;
   const auto acl = list_of(1);
-  ASSERT_TRUE(acl->prepare(lanes));
+  ASSERT_TRUE(acl->prepare({.lanes = lanes}));
   Slots one(0, slots, acl->bytes_per_frame(), nullptr);
   acl->describe(one[0], one[0].extra, 0);
   acl->compute(one[0], one[0].extra, 0, batch_frames);
@@ -112,7 +112,7 @@ TEST(AclReload, a_batch_is_judged_by_the_list_that_it_was_computed_by) {
 TEST(AclReload, lanes_beside_many_changes) {
   constexpr std::uint32_t lanes = 3, slots = 4;
   const auto acl = list_of(1);
-  ASSERT_TRUE(acl->prepare(lanes));
+  ASSERT_TRUE(acl->prepare({.lanes = lanes}));
   std::atomic<bool> stop{false};
   std::atomic<int> mixed{0};
   std::atomic<std::uint64_t> judged[2] = {};
@@ -148,7 +148,7 @@ TEST(AclReload, a_list_stays_until_the_gpu_and_its_batches_have_left_it) {
   auto gpu = device::Gpu::open(0, 1);
   ASSERT_TRUE(gpu) << gpu.error().message;
   const auto acl = list_of(1);
-  ASSERT_TRUE(acl->prepare(1));
+  ASSERT_TRUE(acl->prepare({.lanes = 1}));
   ASSERT_TRUE(acl->attach(**gpu, {1, 2, batch_frames, 2048, true}));
   Slots batches(0, 2, acl->bytes_per_frame(), gpu->get());
   device::GpuStream& stream = (*gpu)->stream(0);
@@ -175,7 +175,7 @@ TEST(AclReload, launches_beside_many_changes) {
   auto gpu = device::Gpu::open(0, 2);
   ASSERT_TRUE(gpu) << gpu.error().message;
   const auto acl = list_of(1);
-  ASSERT_TRUE(acl->prepare(1));
+  ASSERT_TRUE(acl->prepare({.lanes = 1}));
   const engine::DevicePlan plan{1, slots, batch_frames, 2048, true};
   ASSERT_TRUE(acl->attach(**gpu, plan));
   Slots batches(0, slots, acl->bytes_per_frame(), gpu->get());

@@ -41,7 +41,9 @@ Chain::Chain(std::vector<std::unique_ptr<engine::Stage>> stages, std::unique_ptr
   for (const auto& stage : stages_) {
     bytes_before_.push_back(bytes);
     bytes += slack_per_frame + stage->bytes_per_frame();
+    if (engine::Tables* const tables = stage->tables()) tables_.parts.push_back(tables);
   }
+  if (engine::Tables* const tables = last_->tables()) tables_.parts.push_back(tables);
 }
 
 Chain::~Chain() = default;
@@ -56,11 +58,11 @@ std::byte* Chain::area(const engine::Batch& batch, std::size_t stage) const {
   return batch.extra + (before + alignment - 1) / alignment * alignment;
 }
 
-Expected<void> Chain::prepare_lanes(std::uint32_t lanes) {
+Expected<void> Chain::prepare_lanes(const engine::LanePlan& plan) {
   for (const auto& stage : stages_) {
-    if (auto ok = stage->prepare(lanes); !ok) return ok;
+    if (auto ok = stage->prepare(plan); !ok) return ok;
   }
-  return last_->prepare_lanes(lanes);
+  return last_->prepare_lanes(plan);
 }
 
 Expected<void> Chain::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {
@@ -108,13 +110,19 @@ void Chain::forward(engine::Batch& batch, std::uint32_t first, std::uint32_t cou
   std::uint32_t passed = first;  // frames [passed, i) go on
   for (std::uint32_t i = first; i < first + count; ++i) {
     packet::Reason reason = packet::no_reason;
-    for (std::size_t s = 0; s < stages_.size() && reason == packet::no_reason; ++s) {
+    std::size_t s = 0;
+    for (; s < stages_.size(); ++s) {
       reason = stages_[s]->judge(batch, area(batch, s), i, now);
+      if (reason != packet::no_reason) break;
     }
     if (reason == packet::no_reason) continue;
     if (i != passed) last_->forward(batch, passed, i - passed, out);
-    out.drop(batch, i, reason);
     passed = i + 1;
+    if (const std::uint32_t answer = stages_[s]->answer(batch, area(batch, s), i, out); answer != 0) {
+      out.answer(batch, i, answer, reason);
+    } else {
+      out.drop(batch, i, reason);
+    }
   }
   if (first + count != passed) last_->forward(batch, passed, first + count - passed, out);
   if (first + count == batch.count) {
@@ -142,6 +150,61 @@ Expected<std::string> Chain::reconfigure(const engine::Function& fresh) {
 void Chain::stand_in(engine::Batch& batch) {
   for (std::size_t s = 0; s < stages_.size(); ++s) stages_[s]->stand_in(batch, area(batch, s));
   last_->stand_in(batch);
+}
+
+void Chain::stopped() {
+  for (const auto& stage : stages_) stage->stopped();
+  last_->stopped();
+}
+
+std::vector<engine::Figure> Chain::figures() const {
+  std::vector<engine::Figure> all;
+  for (const auto& stage : stages_) {
+    for (const engine::Figure& figure : stage->figures()) all.push_back(figure);
+  }
+  for (const engine::Figure& figure : last_->figures()) all.push_back(figure);
+  return all;
+}
+
+engine::Tables::Memory Chain::ChainTables::memory() const {
+  Memory all;
+  for (const engine::Tables* const part : parts) {
+    const Memory one = part->memory();
+    all.bytes += one.bytes;
+    all.keys.insert(all.keys.end(), one.keys.begin(), one.keys.end());
+  }
+  return all;
+}
+
+void Chain::ChainTables::watch_loading(engine::TableProgress progress) {
+  for (engine::Tables* const part : parts) part->watch_loading(progress);
+}
+
+// The mistakes of all of them.
+Expected<void> Chain::ChainTables::read() {
+  std::string mistakes;
+  for (engine::Tables* const part : parts) {
+    if (const auto ok = part->read(); !ok) mistakes += (mistakes.empty() ? "" : "\n") + ok.error().message;
+  }
+  if (!mistakes.empty()) return make_error(mistakes);
+  return {};
+}
+
+void Chain::ChainTables::take_read(engine::Tables& checked) {
+  auto& others = static_cast<ChainTables&>(checked).parts;
+  for (std::size_t i = 0; i < parts.size(); ++i) parts[i]->take_read(*others[i]);
+}
+
+void Chain::ChainTables::leave_to_eal() {
+  for (engine::Tables* const part : parts) part->leave_to_eal();
+}
+
+std::vector<std::string> Chain::ChainTables::notes() const {
+  std::vector<std::string> all;
+  for (const engine::Tables* const part : parts) {
+    for (std::string& note : part->notes()) all.push_back(std::move(note));
+  }
+  return all;
 }
 
 bool Chain::device_ready() {

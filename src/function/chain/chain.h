@@ -14,6 +14,7 @@
 
 #include "engine/function.h"
 #include "engine/stage.h"
+#include "engine/tables.h"
 
 namespace sluice::function {
 
@@ -25,7 +26,7 @@ class Chain final : public engine::Function {
 
   engine::BatchLayout layout() const override;
   Expected<void> prepare() override { return last_->prepare(); }
-  Expected<void> prepare_lanes(std::uint32_t lanes) override;
+  Expected<void> prepare_lanes(const engine::LanePlan& plan) override;
   Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;
   void collect(engine::Burst& burst, engine::BatchWriter& writer) override;
   Expected<void> launch(engine::Batch& batch, device::GpuStream& stream) override;
@@ -37,7 +38,9 @@ class Chain final : public engine::Function {
   void stand_in(engine::Batch& batch) override;
   bool device_ready() override;
   Expected<void> begin_cycle(device::GpuStream& stream) override;
-  engine::Tables* tables() override { return last_->tables(); }
+  void stopped() override;
+  std::vector<engine::Figure> figures() const override;
+  engine::Tables* tables() override { return tables_.parts.empty() ? nullptr : &tables_; }
   function::Routing* routing() override { return last_->routing(); }
 
  private:
@@ -45,6 +48,18 @@ class Chain final : public engine::Function {
   std::byte* area(const engine::Batch& batch, std::size_t stage) const;
   bool gather(const engine::Batch& batch, CapsuleWork& work);
 
+  // The tables of all parts that have some.
+  struct ChainTables final : engine::Tables {
+    Memory memory() const override;
+    void watch_loading(engine::TableProgress progress) override;
+    Expected<void> read() override;
+    void take_read(engine::Tables& checked) override;
+    void leave_to_eal() override;
+    std::vector<std::string> notes() const override;
+    std::vector<engine::Tables*> parts;
+  };
+
+  ChainTables tables_;
   std::vector<std::unique_ptr<engine::Stage>> stages_;
   std::unique_ptr<engine::Function> last_;
   const bool fused_;

@@ -34,8 +34,8 @@ class ByteStage final : public engine::Stage {
       : at_(at), value_(value), reason_(reason), bytes_(bytes) {}
 
   std::uint32_t bytes_per_frame() const override { return bytes_; }
-  Expected<void> prepare(std::uint32_t lanes) override {
-    lanes_ = lanes;
+  Expected<void> prepare(const engine::LanePlan& plan) override {
+    lanes_ = plan.lanes;
     return {};
   }
   Expected<void> attach(device::Gpu&, const engine::DevicePlan&) override { return {}; }

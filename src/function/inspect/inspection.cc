@@ -1,9 +1,13 @@
 #include "function/inspect/inspection.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <utility>
 
 #include "function/inspect/http_buffers.h"
+#include "match/automaton/key_scan.h"
+#include "match/rules/rule_scope.h"
 #include "packet/headers.h"
 
 namespace sluice::function {
@@ -14,8 +18,7 @@ using match::Buffer;
 using match::Buffers;
 using match::Point;
 
-// Of Flow::user.
-constexpr std::uint16_t is_http = 1, dropped = 2, passed = 4;
+constexpr std::uint16_t is_http = FlowMark::http, dropped = FlowMark::dropped, passed = FlowMark::passed;
 
 constexpr Point points[] = {Point::packet,       Point::request_line,     Point::request_headers,
                             Point::request_body, Point::response_headers, Point::response_body};
@@ -48,42 +51,73 @@ std::string_view packet_in(std::string_view frame, const match::PacketFacts& fac
 
 }  // namespace
 
-Expected<std::shared_ptr<InspectionRules>> InspectionRules::make(match::RuleSet rules) {
+Expected<std::shared_ptr<InspectionRules>> InspectionRules::make(match::RuleSet rules, const InspectionRules* before,
+                                                                 const Progress& progress) {
+  static std::atomic<std::uint64_t> made_so_far{0};
   auto made = std::make_shared<InspectionRules>();
-  auto detector = match::Detector::make(std::move(rules));
+  made->generation_ = ++made_so_far;
+  auto detector = match::Detector::make(std::move(rules), before == nullptr ? nullptr : &before->detector());
   if (!detector) return tl::unexpected(detector.error());
   made->detector_ = std::move(*detector);
+  std::size_t done = 0, total = 0;
+  for (const Point point : points) total += made->detector_->patterns(point).size();
   for (const Point point : points) {
+    if (progress && !progress(done, total)) return make_error("interrupted while rules were compiled");
     const auto patterns = made->detector_->patterns(point);
+    done += patterns.size();
     auto matcher = match::CpuMatcher::create(patterns, point == Point::packet);
     if (!matcher) return tl::unexpected(matcher.error());
     made->matchers_[static_cast<std::size_t>(point)] = std::move(*matcher);
     if (point != Point::packet) continue;
     for (const match::Pattern& pattern : patterns) made->longest_ = std::max(made->longest_, pattern.bytes.size());
+    made->keys_ = std::make_unique<match::KeySet>(patterns);
+    made->gram_table_ = std::make_unique<match::GramTable>(*made->keys_);
   }
   return made;
 }
 
-Inspection::Inspection(const InspectionRules& rules, const InspectionSettings& settings, AlertSink& sink)
-    : rules_(rules),
-      settings_(settings),
-      sink_(sink),
-      scratch_(rules.detector()),
-      conversations_(settings.conversations, *this) {
+InspectionSearch::InspectionSearch(std::shared_ptr<const InspectionRules> of, const match::RateSettings& rate_settings)
+    : rules(std::move(of)), detector(rules->detector()), rates(rules->detector().rules(), rate_settings) {
   std::size_t most = 0;
   for (const Point point : points) {
-    matching_[static_cast<std::size_t>(point)] = std::make_unique<match::CpuMatcher::Scratch>(rules.matcher(point));
-    most = std::max(most, rules.detector().patterns(point).size());
+    matching[static_cast<std::size_t>(point)] = std::make_unique<match::CpuMatcher::Scratch>(rules->matcher(point));
+    most = std::max(most, rules->detector().patterns(point).size());
   }
-  found_.resize(most + 1);
-  matched_.reserve(rules.detector().rules().rules.size());
+  found.resize(most + 1);
+  candidates.reserve(most + 1);
+  matched.reserve(rules->detector().rules().rules.size());
+  keys.reserve(std::size_t{match::max_hits} * 4);
+}
+
+InspectionSearch::~InspectionSearch() = default;
+
+Inspection::Inspection(std::unique_ptr<InspectionSearch> search, const InspectionSettings& settings, AlertSink& sink)
+    : search_(std::move(search)), settings_(settings), sink_(sink), conversations_(settings.conversations, *this) {}
+
+std::unique_ptr<InspectionSearch> Inspection::exchange(std::unique_ptr<InspectionSearch> search) {
+  held_ = {};  // by the old rules' numbers
+  search->rates.take_over(search_->rates);
+  return std::exchange(search_, std::move(search));
 }
 
 Inspection::~Inspection() = default;
 
-Judgement Inspection::frame(std::string_view frame, std::uint64_t microseconds) {
+std::uint32_t Inspection::hash_of(std::string_view frame) const {
+  const match::PacketFacts facts = match::facts_of(frame);
+  if (facts.family == 0) return 0;
+  const std::string_view ip = packet_in(frame, facts);
+  flow::Packet packet;
+  const bool whole = flow::read_packet(reinterpret_cast<const std::uint8_t*>(ip.data()),
+                                       static_cast<std::uint32_t>(ip.size()), packet);
+  return whole ? conversations_.table().hash(packet) : 0;
+}
+
+Judgement Inspection::frame(std::string_view frame, std::uint64_t microseconds, const KeyHits& hits,
+                            std::uint32_t hash) {
   now_ = std::max(now_, microseconds);
   frame_ = frame;
+  hits_ = hits;
+  has_hits_ = hits.generation == rules().generation() && hits.count <= match::max_hits;
   ++counters_.frames;
   judgement_ = {};
   budget_ = settings_.budget;
@@ -93,31 +127,88 @@ Judgement Inspection::frame(std::string_view frame, std::uint64_t microseconds) 
     return judgement_;
   }
   direction_ = Direction::to_server;
+  window_ = {};
+  flow_ = nullptr;
+  frame_passed_ = false;
   flow::Packet packet;
-  flow::Seen seen;
+  flow::Flow* flow = nullptr;
   const std::string_view ip = packet_in(frame, packet_);
   if (flow::read_packet(reinterpret_cast<const std::uint8_t*>(ip.data()), static_cast<std::uint32_t>(ip.size()),
                         packet)) {
-    seen = conversations_.packet(packet, now_ / 1000);
-    if (seen.flow == nullptr) ++counters_.no_flow;
-    direction_ = seen.direction;
+    flow = conversations_.packet(packet, hash, now_ / 1000).flow;
+    if (flow == nullptr) ++counters_.no_flow;
   }
-  flow::Flow* const flow = seen.flow;
-  const bool is_dropped = flow != nullptr && (flow->user & dropped) != 0;
-  if (!is_dropped && (flow == nullptr || (flow->user & passed) == 0)) {
-    // Of a TCP flow with a stream the payload has been inspected by now.
-    const bool in_stream = flow != nullptr && flow->protocol == packet::protocol_tcp &&
-                           seen.check == flow::TcpCheck::good && conversations_.extra_if_any(*flow) != nullptr;
-    inspect_packet(flow, in_stream);
+  if (flow == nullptr) {
+    inspect_packet(nullptr, false);
+  } else if ((flow->user & dropped) != 0) {
+    judgement_.drop = true;
   }
-  judgement_.drop = judgement_.drop || is_dropped;
   if (judgement_.overload) ++counters_.overloaded;
   return judgement_;
 }
 
+// A packet comes before its stream: what passes or drops it does so first.
+bool Inspection::tracked(flow::Flow& flow, Direction direction, bool streamed) {
+  direction_ = direction;
+  flow_ = &flow;
+  if ((flow.user & dropped) != 0) return false;
+  if ((flow.user & passed) != 0) return true;
+  const std::uint32_t begin = packet_.tcp_sequence + ((packet_.tcp_flags & flow::tcp_syn) != 0 ? 1 : 0);
+  const bool first = begin == flow.initial[static_cast<unsigned>(direction)] + 1;
+  if (streamed && first && looks_like_http(packet_.payload)) flow.user |= is_http;
+  inspect_packet(&flow, streamed);
+  return !judgement_.drop;
+}
+
+// While it lives, what is inspected is no packet that came: one of the flow's ends in the direction, without payload.
+class Inspection::AsIf {
+ public:
+  AsIf(Inspection& of, const flow::Flow& flow, Direction direction)
+      : of_(of), needed_(of.flow_ != &flow || of.direction_ != direction) {
+    if (!needed_) return;
+    packet_ = std::exchange(of.packet_, match::packet_of(flow.family, flow.protocol, from(flow, direction),
+                                                         from(flow, opposite(direction))));
+    direction_ = std::exchange(of.direction_, direction);
+    other_flow_ = of.flow_ != &flow;
+    if (!other_flow_) return;
+    frame_ = std::exchange(of.frame_, {});
+    judgement_ = of.judgement_;
+    passed_ = std::exchange(of.frame_passed_, false);
+  }
+  ~AsIf() {
+    if (!needed_) return;
+    of_.packet_ = packet_;
+    of_.direction_ = direction_;
+    if (!other_flow_) return;
+    of_.frame_ = frame_;
+    of_.judgement_ = judgement_;
+    of_.frame_passed_ = passed_;
+  }
+  AsIf(const AsIf&) = delete;
+  AsIf& operator=(const AsIf&) = delete;
+
+ private:
+  static match::PacketEnd from(const flow::Flow& flow, Direction direction) {
+    const bool client = direction == Direction::to_server;
+    return {client ? flow.client.data() : flow.server.data(), client ? flow.client_port : flow.server_port};
+  }
+
+  Inspection& of_;
+  const bool needed_;
+  bool other_flow_ = false, passed_ = false;
+  match::PacketFacts packet_;
+  Direction direction_ = Direction::to_server;
+  std::string_view frame_;
+  Judgement judgement_;
+};
+
 void Inspection::finish() {
   budget_ = settings_.budget;
   frame_ = {};
+  packet_ = {};
+  window_ = {};
+  flow_ = nullptr;
+  has_hits_ = false;
   conversations_.flush();
 }
 
@@ -137,9 +228,35 @@ match::FlowFacts Inspection::facts_of(const flow::Flow& flow, Direction directio
 }
 
 std::size_t Inspection::search(Point point, std::string_view bytes, std::size_t from) {
-  const unsigned klass = rules_.detector().classes().class_of(packet_);
-  return rules_.matcher(point).match(*matching_[static_cast<std::size_t>(point)], bytes, klass, found_.data(),
-                                     found_.size(), from);
+  counters_.searched += bytes.size();
+  const unsigned klass = rules().detector().classes().class_of(packet_);
+  std::vector<std::uint32_t>& found = search_->found;
+  return rules().matcher(point).match(*search_->matching[static_cast<std::size_t>(point)], bytes, klass, found.data(),
+                                      found.size(), from);
+}
+
+// The patterns that the device's keys stand for; `bytes`: what was searched, with the stream's `history` before it,
+// where keys may begin that end in it. Patterns without a key may be anywhere.
+std::size_t Inspection::take_hits(std::string_view bytes, std::size_t history) {
+  const match::KeySet& keys = rules().keys();
+  std::vector<std::uint32_t>& found = search_->keys;
+  found.assign(hits_.key, hits_.key + hits_.count);
+  if (history != 0) {
+    constexpr std::size_t reach = match::Key::max_length - 1;
+    const std::size_t before = std::min(history, reach);
+    const std::string_view seam = bytes.substr(history - before, before + reach);
+    match::scan_keys(rules().gram_table().view(), seam, before, rules().detector().classes().class_of(packet_), found);
+  }
+  std::vector<std::uint32_t>& patterns = search_->candidates;
+  patterns.assign(keys.without_key().begin(), keys.without_key().end());
+  for (const std::uint32_t key : found) {
+    const auto of = keys.patterns_of(key);
+    patterns.insert(patterns.end(), of.begin(), of.end());
+  }
+  std::sort(patterns.begin(), patterns.end());
+  patterns.erase(std::unique(patterns.begin(), patterns.end()), patterns.end());
+  std::copy(patterns.begin(), patterns.end(), search_->found.begin());
+  return patterns.size();
 }
 
 void Inspection::inspect_packet(flow::Flow* flow, bool in_stream) {
@@ -150,14 +267,19 @@ void Inspection::inspect_packet(flow::Flow* flow, bool in_stream) {
   set_headers(buffers, packet_);
   buffers.set(Buffer::payload, packet_.payload);
   flow::Extra* extra = flow == nullptr ? nullptr : conversations_.extra_if_any(*flow);
-  if (flow != nullptr && extra == nullptr && rules_.detector().uses_flowbits()) extra = conversations_.extra_of(*flow);
-  inspect(Point::packet, facts, flow, extra, buffers, search(Point::packet, packet_.payload), packet_.payload);
+  if (flow != nullptr && extra == nullptr && rules().detector().uses_flowbits()) extra = conversations_.extra_of(*flow);
+  std::size_t found = 0;
+  if (!in_stream || rules().detector().searches_packets()) {
+    found = has_hits_ ? take_hits(packet_.payload, 0) : search(Point::packet, packet_.payload);
+  }
+  inspect(Point::packet, facts, flow, extra, buffers, found, packet_.payload);
 }
 
 void Inspection::stream_data(flow::Flow& flow, flow::Extra& extra, Direction direction, const flow::StreamData& data) {
   window_ = data.window;
   if ((flow.user & is_http) == 0 && data.offset == 0 && looks_like_http(data.fresh)) flow.user |= is_http;
-  if ((flow.user & (dropped | passed)) != 0) return;
+  const AsIf as_if(*this, flow, direction);
+  if ((flow.user & (dropped | passed)) != 0 || frame_passed_) return;
   match::FlowFacts facts = facts_of(flow, direction);
   facts.reassembled = true;
   Buffers buffers;
@@ -165,15 +287,21 @@ void Inspection::stream_data(flow::Flow& flow, flow::Extra& extra, Direction dir
   buffers.set(Buffer::payload, data.window);
   // What a new piece may have completed: patterns that end in it.
   const std::size_t history = data.window.size() - data.fresh.size();
-  const std::size_t before = std::min(history, rules_.longest_pattern());
-  const std::size_t count = search(Point::packet, data.window.substr(history - before), before);
+  const char* const payload = packet_.payload.data();
+  const bool of_packet = data.origin >= payload && data.origin + data.fresh.size() <= payload + packet_.payload.size();
+  std::size_t count = 0;
+  if (has_hits_ && of_packet) {
+    count = take_hits(data.window, history);
+  } else {
+    const std::size_t before = std::min(history, rules().longest_pattern());
+    count = search(Point::packet, data.window.substr(history - before), before);
+  }
   inspect(Point::packet, facts, &flow, &extra, buffers, count, data.fresh);
 }
 
 void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event event,
                       flow::http::Transaction& transaction) {
   flow.user |= is_http;
-  if ((flow.user & (dropped | passed)) != 0) return;
   Point point;
   switch (event) {
     case flow::http::Event::request_line:
@@ -194,24 +322,27 @@ void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event ev
     default:
       return;
   }
+  const Direction direction = point >= Point::response_headers ? Direction::to_client : Direction::to_server;
+  const AsIf as_if(*this, flow, direction);
+  if ((flow.user & (dropped | passed)) != 0 || frame_passed_) return;
   Buffers buffers;
   set_headers(buffers, packet_);
   if (!window_.empty()) buffers.set(Buffer::payload, window_);
   set_http_buffers(buffers, point, transaction, text_);
-  const Direction direction = point >= Point::response_headers ? Direction::to_client : Direction::to_server;
   match::FlowFacts facts = facts_of(flow, direction);
   facts.reassembled = true;
-  std::vector<std::uint32_t>& all = candidates_;
+  std::vector<std::uint32_t>& all = search_->candidates;
+  std::vector<std::uint32_t>& found = search_->found;
   all.clear();
   for (std::size_t b = 0; b < match::buffer_count; ++b) {
     const auto buffer = static_cast<Buffer>(b);
     if (buffer == Buffer::payload || !buffers[buffer]) continue;
     const std::size_t count = search(point, *buffers[buffer]);
-    all.insert(all.end(), found_.begin(), found_.begin() + static_cast<std::ptrdiff_t>(count));
+    all.insert(all.end(), found.begin(), found.begin() + static_cast<std::ptrdiff_t>(count));
   }
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
-  std::copy(all.begin(), all.end(), found_.begin());
+  std::copy(all.begin(), all.end(), found.begin());
   transaction_ = &transaction;
   inspect(point, facts, &flow, &extra, buffers, all.size(), {});
   transaction_ = nullptr;
@@ -224,34 +355,49 @@ bool Inspection::held_before(std::uint32_t rule, const flow::Flow& flow) {
   return false;
 }
 
+// Counts the match of a rule with a threshold.
+match::RateVerdict Inspection::rate(std::uint32_t rule, const flow::Flow* flow) {
+  const std::uint64_t number =
+      flow == nullptr ? 0 : std::uint64_t{flow->began} << 32 | (conversations_.table().index_of(*flow) + 1);
+  return search_->rates.judge(rule, packet_, number, now_);
+}
+
 void Inspection::inspect(Point point, const match::FlowFacts& facts, flow::Flow* flow, flow::Extra* extra,
                          const Buffers& buffers, std::size_t found, std::string_view payload) {
-  matched_.clear();
+  std::vector<std::uint32_t>& matched = search_->matched;
+  matched.clear();
   match::FlowBits* const bits = extra == nullptr ? nullptr : &extra->bits;
-  const match::Detector& detector = rules_.detector();
-  const auto outcome =
-      detector.inspect(point, packet_, facts, bits, buffers, {found_.data(), found}, budget_, scratch_, matched_);
+  const match::Detector& detector = rules().detector();
+  const auto outcome = detector.inspect(point, packet_, facts, bits, buffers, {search_->found.data(), found},
+                                        {budget_, ticks_}, search_->detector, matched);
   budget_ -= std::min(budget_, outcome.confirmed);
+  ticks_ -= ticks_ == match::Detector::unlimited ? 0 : std::min(ticks_, outcome.ticks);
   counters_.confirmed += outcome.confirmed;
   if (outcome.left != 0) {
     counters_.left += outcome.left;
     judgement_.overload = true;
     judgement_.drop |= settings_.drop_on_overload;
   }
-  for (const std::uint32_t r : matched_) {
+  for (const std::uint32_t r : matched) {
     const match::Rule& rule = detector.rules().rules[r];
+    if (transaction_ != nullptr && held_before(r, *flow)) continue;
+    const match::RateVerdict rate_verdict = rate(r, flow);
+    if (rate_verdict == match::RateVerdict::nothing) continue;
     const bool blocks = rule.action == match::Action::drop || rule.action == match::Action::reject;
+    const bool whole_flow = flow != nullptr && match::acts_on_flow(rule, facts.reassembled);
     if (blocks) {
       judgement_.drop = true;
-      if (flow != nullptr) flow->user |= dropped;
+      judgement_.reject |= rule.action == match::Action::reject;
+      if (whole_flow) flow->user |= dropped;
     }
     if (rule.action == match::Action::pass) {
-      if (flow != nullptr) flow->user |= passed;
+      if (whole_flow) flow->user |= passed;
+      frame_passed_ = true;
       return;
     }
-    if (rule.noalert || (transaction_ != nullptr && held_before(r, *flow))) continue;
+    if (rule.noalert || rate_verdict == match::RateVerdict::action_only) continue;
     ++counters_.alerts;
-    sink_.alert({&rules_, r, now_, frame_, &packet_, direction_, flow, payload, judgement_.drop});
+    sink_.alert({&rules(), r, now_, frame_, &packet_, direction_, flow, payload, judgement_.drop, facts.reassembled});
   }
 }
 

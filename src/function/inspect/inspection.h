@@ -7,17 +7,27 @@
 //
 // What is inspected, as Suricata does it: each packet by the rules that look at no payload; the payload of TCP as a
 // stream, of each new piece with what went before it, in a flow whose handshake was seen, else as packets; all other
-// payloads as packets; HTTP messages where a buffer is whole (match/detect/detector.h, Point). Once a rule of `drop` or
-// `reject` has held in a flow, all further packets of it are dropped; after one of `pass` nothing of the flow is
-// inspected any more.
+// payloads as packets; HTTP messages where a buffer is whole (match/detect/detector.h, Point). Each packet comes before
+// the stream's piece that it brings. A rule of `drop`, `reject` or `pass` that holds acts on the packet, or on the rest
+// of the flow (match/rules/rule_scope.h): all further packets of it are dropped, or nothing of it is inspected any
+// more. A stream does not get what was dropped before it: it is inspected when it comes again.
 //
-// Bounded: `budget` candidates for a frame (all its inspections together); what is left over is counted, and the policy
-// is `drop_on_overload`. Memory: settings.conversations, taken here.
+// What a stream tells without a packet of its own and its direction (at the end of its flow, or what waited behind a
+// gap that the other side acknowledged) is inspected as from a packet of its ends without payload.
+//
+// What a device has found in a payload (KeyHits) takes the place of the search on this core, for the packet and for the
+// stream's piece that it brings; what lies across pieces is looked for here. Without hits, and for what came out of
+// order, HTTP's buffers and bodies, the core searches. The rules that hold are the same either way.
+//
+// Bounded: `budget` candidates for a frame (all its inspections together), and for so much time (begin()); what is
+// left over is counted, and the policy is `drop_on_overload`. Memory: settings.conversations, taken here.
 //
 // Thread-safety: none, one lane; the Rules are shared by all. The sink may not call back.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -25,25 +35,62 @@
 #include "base/error.h"
 #include "flow/conversations.h"
 #include "match/automaton/cpu_matcher.h"
+#include "match/automaton/gram_table.h"
+#include "match/automaton/key_set.h"
+#include "match/automaton/match_batch.h"
 #include "match/confirm/packet_facts.h"
 #include "match/detect/detector.h"
+#include "match/detect/rate_filter.h"
 
 namespace sluice::function {
 
 // What all lanes share: the compiled rules and a matcher for each point.
 class InspectionRules : public std::enable_shared_from_this<InspectionRules> {
  public:
-  static Expected<std::shared_ptr<InspectionRules>> make(match::RuleSet rules);
+  // Told how many of how many patterns are compiled; false: stop, which is an Error.
+  using Progress = std::function<bool(std::size_t done, std::size_t total)>;
+  // `before`: those in force until now, whose flowbits stay in flows. Seconds for 20,000 rules.
+  static Expected<std::shared_ptr<InspectionRules>> make(match::RuleSet rules, const InspectionRules* before = nullptr,
+                                                         const Progress& progress = {});
 
+  // Of no other rules of this process; not 0.
+  std::uint64_t generation() const { return generation_; }
   const match::Detector& detector() const { return *detector_; }
   const match::CpuMatcher& matcher(match::Point point) const { return *matchers_[static_cast<std::size_t>(point)]; }
   // Bytes of the longest pattern of payloads: as much of the stream before a new piece is searched with it.
   std::size_t longest_pattern() const { return longest_; }
+  // What stands for the patterns of payloads on a device, and the tables that it is found by.
+  const match::KeySet& keys() const { return *keys_; }
+  const match::GramTable& gram_table() const { return *gram_table_; }
 
  private:
+  std::uint64_t generation_ = 0;
   std::unique_ptr<match::Detector> detector_;
   std::array<std::unique_ptr<match::CpuMatcher>, match::point_count> matchers_;
+  std::unique_ptr<match::KeySet> keys_;
+  std::unique_ptr<match::GramTable> gram_table_;
   std::size_t longest_ = 0;
+};
+
+// A lane's own side of the rules: what it searches and confirms with. Made by the thread that loads, about 1 MB, and
+// what the counts of rates take (rate_filter.h); used by one Inspection at a time.
+struct InspectionSearch {
+  explicit InspectionSearch(std::shared_ptr<const InspectionRules> rules, const match::RateSettings& rates = {});
+  ~InspectionSearch();
+
+  std::shared_ptr<const InspectionRules> rules;
+  match::Detector::Scratch detector;
+  match::RateFilter rates;
+  std::array<std::unique_ptr<match::CpuMatcher::Scratch>, match::point_count> matching;
+  std::vector<std::uint32_t> found, candidates, matched, keys;
+  InspectionSearch* next = nullptr;  // for who keeps lists of them
+};
+
+// The keys that a device has found in a frame's payload (match/automaton/match_batch.h).
+struct KeyHits {
+  std::uint64_t generation = 0;  // of the rules that they are of; of others than the Inspection's they are of no use
+  const std::uint32_t* key = nullptr;
+  std::uint32_t count = 0;  // above match::max_hits: not all are told, which is of no use either
 };
 
 struct InspectionSettings {
@@ -52,17 +99,25 @@ struct InspectionSettings {
   bool drop_on_overload = false;
 };
 
+// Bits of Flow::user, all of which are Inspection's.
+struct FlowMark {
+  static constexpr std::uint16_t http = 1;     // speaks HTTP
+  static constexpr std::uint16_t dropped = 2;  // a rule that drops has held in it
+  static constexpr std::uint16_t passed = 4;   // one of `pass` has
+};
+
 // Views and pointers hold during the call; who keeps an alert takes rules->shared_from_this().
 struct Alert {
   const InspectionRules* rules;
   std::uint32_t rule;          // of rules->detector().rules().rules
   std::uint64_t microseconds;  // since the epoch: when the frame came
-  std::string_view frame;      // from its Ethernet header on; empty at the end of a capture
+  std::string_view frame;      // from its Ethernet header on; empty: no frame of this flow, which has ended
   const match::PacketFacts* packet;
   flow::Direction direction;  // of the packet in its flow; to_server where there is none
   const flow::Flow* flow;     // null: none
   std::string_view payload;   // what was inspected: of the packet, the stream's new piece, or empty
   bool blocked;               // the frame is dropped
+  bool stream;                // found in a TCP stream or an HTTP message, not in a packet by itself
 };
 
 class AlertSink {
@@ -81,28 +136,49 @@ struct InspectionCounters {
   std::uint64_t left = 0;        // candidates that the budget did not reach
   std::uint64_t overloaded = 0;  // frames with such
   std::uint64_t no_flow = 0;     // frames whose flow the table refused: inspected as packets
+  std::uint64_t searched = 0;    // bytes that this core searched
 };
 
 struct Judgement {
   bool drop = false;
+  bool reject = false;    // one of the rules that hold is of reject
   bool overload = false;  // the reason is the budget
 };
 
 class Inspection final : private flow::ConversationSink {
  public:
-  Inspection(const InspectionRules& rules, const InspectionSettings& settings, AlertSink& sink);
+  Inspection(std::unique_ptr<InspectionSearch> search, const InspectionSettings& settings, AlertSink& sink);
   ~Inspection();
+
+  // Other rules from now on, in all flows; gives back the old ones. Flowbits stay, by name, when the new Detector was
+  // made after the old one.
+  std::unique_ptr<InspectionSearch> exchange(std::unique_ptr<InspectionSearch> search);
+  const InspectionRules& rules() const { return *search_->rules; }
+
+  // From now on candidates are confirmed for so many ticks of the time-stamp counter.
+  void begin(std::uint64_t ticks) { ticks_ = ticks; }
 
   // `frame`: from its Ethernet header on; `microseconds` since the epoch: of a time that is before an earlier frame's,
   // that one's is taken.
-  Judgement frame(std::string_view frame, std::uint64_t microseconds);
+  Judgement frame(std::string_view frame, std::uint64_t microseconds, const KeyHits& hits = {}) {
+    return this->frame(frame, microseconds, hits, hash_of(frame));
+  }
+  // With what hash_of() said of it.
+  Judgement frame(std::string_view frame, std::uint64_t microseconds, const KeyHits& hits, std::uint32_t hash);
+  // Of the frame's flow, for its table's prefetch(); 0 where it has none.
+  std::uint32_t hash_of(std::string_view frame) const;
   // At the end of a capture: what conversations still hold is inspected.
   void finish();
 
+  // Microseconds: of the last frame, or of an earlier one that had a later time.
+  std::uint64_t now() const { return now_; }
   const InspectionCounters& counters() const { return counters_; }
   flow::Conversations& conversations() { return conversations_; }
+  const match::RateCounters& rate_counters() const { return search_->rates.counters(); }
 
  private:
+  class AsIf;
+  bool tracked(flow::Flow& flow, flow::Direction direction, bool streamed) override;
   void stream_data(flow::Flow& flow, flow::Extra& extra, flow::Direction direction,
                    const flow::StreamData& data) override;
   void stream_gap(flow::Flow&, flow::Extra&, flow::Direction, std::uint64_t) override {}
@@ -116,20 +192,24 @@ class Inspection final : private flow::ConversationSink {
   void inspect(match::Point point, const match::FlowFacts& facts, flow::Flow* flow, flow::Extra* extra,
                const match::Buffers& buffers, std::size_t found, std::string_view payload);
   bool held_before(std::uint32_t rule, const flow::Flow& flow);
+  match::RateVerdict rate(std::uint32_t rule, const flow::Flow* flow);
   std::size_t search(match::Point point, std::string_view bytes, std::size_t from = 0);
+  std::size_t take_hits(std::string_view bytes, std::size_t history);
 
-  const InspectionRules& rules_;
+  std::unique_ptr<InspectionSearch> search_;
   const InspectionSettings settings_;
   AlertSink& sink_;
-  match::Detector::Scratch scratch_;
-  std::array<std::unique_ptr<match::CpuMatcher::Scratch>, match::point_count> matching_;
-  std::vector<std::uint32_t> found_, candidates_, matched_;
+  std::uint64_t ticks_ = match::Detector::unlimited;  // left for confirming
   InspectionCounters counters_;
   std::uint64_t now_ = 0;  // microseconds
   // Of the frame that is being inspected.
   std::string_view frame_;
   match::PacketFacts packet_;
+  KeyHits hits_;
+  bool has_hits_ = false;
   flow::Direction direction_ = flow::Direction::to_server;
+  const flow::Flow* flow_ = nullptr;  // of the frame, once it is known
+  bool frame_passed_ = false;
   std::string_view window_;  // of the stream, while it is fed
   std::uint32_t budget_ = 0;
   Judgement judgement_;

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
+
+#include "match/automaton/reference_test.h"
 #include "packet/builder.h"
 #include "packet/headers.h"
 
@@ -31,7 +34,7 @@ class InspectionTest : public testing::Test, public AlertSink {
     settings.conversations.http_connections = 16;
     settings.conversations.http_transactions = 32;
     settings.conversations.stream_bytes = settings.conversations.http_bytes = 4 << 20;
-    inspection_ = std::make_unique<Inspection>(*rules_, settings, *this);
+    inspection_ = std::make_unique<Inspection>(std::make_unique<InspectionSearch>(rules_), settings, *this);
   }
 
   void alert(const Alert& alert) override {
@@ -40,8 +43,16 @@ class InspectionTest : public testing::Test, public AlertSink {
   }
 
   Judgement feed(const PacketBuilder& builder) {
-    const Bytes frame = builder.build();
-    return inspection_->frame({reinterpret_cast<const char*>(frame.data()), frame.size()}, now_ += 1000);
+    const Bytes bytes = builder.build();
+    const std::string_view frame{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+    now_ += 1000;
+    if (!by_device_) return inspection_->frame(frame, now_);
+    const match::PacketFacts facts = match::facts_of(frame);
+    const auto found =
+        match::test::keys_in(rules_->keys(), std::string(facts.payload), rules_->detector().classes().class_of(facts));
+    const std::vector<std::uint32_t> keys(found.begin(), found.end());
+    return inspection_->frame(frame, now_,
+                              {rules_->generation(), keys.data(), static_cast<std::uint32_t>(keys.size())});
   }
   Judgement udp(const std::string& text, std::uint16_t port = 53) {
     return feed(PacketBuilder().ipv4("10.0.0.1", "10.0.0.2").udp(4000, port).payload(Bytes(text.begin(), text.end())));
@@ -69,6 +80,7 @@ class InspectionTest : public testing::Test, public AlertSink {
   std::uint32_t sequence_[2] = {1000, 5000};
   std::uint64_t now_ = 0;  // microseconds
   bool blocked_ = false;
+  bool by_device_ = false;  // what a device would find is told
 };
 
 TEST_F(InspectionTest, a_datagram_is_inspected_by_itself) {
@@ -189,6 +201,94 @@ TEST_F(InspectionTest, frames_without_ip_and_frames_cut_short_pass) {
     EXPECT_FALSE(inspection_->frame({part.data(), part.size()}, ++now_).drop) << size;
   }
   EXPECT_EQ(inspection_->counters().frames, 1 + frame.size());
+}
+
+// A conversation cut at random, a segment of it late now and then; what a device finds in its segments changes nothing.
+TEST_F(InspectionTest, what_a_device_has_found_takes_the_place_of_the_search) {
+  const std::string rules =
+      "alert tcp any any -> any 80 (content:\"needle in the hay\"; sid:1;)\n"
+      "alert tcp any any -> any 80 (content:\"abc\"; content:\"xyz\"; distance:2; sid:2;)\n"
+      "alert tcp any any -> any 80 (content:\"Q\"; content:\"|00 01|\"; sid:3;)\n"
+      "alert tcp-pkt any any -> any 80 (content:\"needle\"; sid:4;)\n";
+  std::mt19937 random(5);
+  std::size_t all = 0, searched[2] = {0, 0};
+  for (int round = 0; round < 200; ++round) {
+    std::string text;
+    while (text.size() < 200) {
+      const char* const pieces[] = {"needle in the hay", "abc", "xyz", "Q", "needle", " and so on "};
+      text += pieces[random() % 6];
+      if (random() % 8 == 0) text += std::string("\0\1", 2);
+    }
+    const auto seed = static_cast<unsigned>(random());
+    std::vector<std::uint32_t> of_core;
+    for (const bool device : {false, true}) {
+      by_device_ = device;
+      sequence_[0] = 1000;
+      sequence_[1] = 5000;
+      use(rules);
+      handshake();
+      std::mt19937 cuts(seed);
+      std::string late;
+      for (std::size_t at = 0; at < text.size();) {
+        const std::size_t size = std::min<std::size_t>(1 + cuts() % 20, text.size() - at);
+        if (cuts() % 6 == 0 && late.empty() && at + size < text.size()) {
+          late = text.substr(at, size);
+          sequence_[0] += static_cast<std::uint32_t>(size);
+        } else {
+          segment(true, ack, text.substr(at, size));
+          if (!late.empty()) {
+            sequence_[0] -= static_cast<std::uint32_t>(size + late.size());
+            segment(true, ack, late);
+            sequence_[0] += static_cast<std::uint32_t>(size);
+            late.clear();
+          }
+        }
+        at += size;
+      }
+      if (device) {
+        EXPECT_EQ(alerts(), of_core);
+      } else {
+        of_core = alerts();
+      }
+      searched[device ? 1 : 0] += inspection_->counters().searched;
+      all += of_core.size();
+    }
+  }
+  EXPECT_GT(all, 200U);
+  EXPECT_LT(searched[1] * 2, searched[0]);
+}
+
+TEST_F(InspectionTest, other_rules_take_over_in_the_midst_of_a_flow) {
+  use("alert tcp any any -> any 80 (content:\"one\"; flowbits:set,seen; sid:1;)\n");
+  handshake();
+  segment(true, ack, "one");
+  EXPECT_THAT(alerts(), ElementsAre(1));
+  auto set = match::read_rules_text(
+      "alert tcp any any -> any 80 (content:\"x\"; flowbits:set,other; sid:3;)\n"
+      "alert tcp any any -> any 80 (content:\"two\"; flowbits:isset,seen; sid:2;)\n",
+      "new.rules");
+  ASSERT_TRUE(set);
+  auto rules = InspectionRules::make(std::move(*set), rules_.get());
+  ASSERT_TRUE(rules);
+  const std::weak_ptr<InspectionRules> old = std::exchange(rules_, *rules);
+  EXPECT_NE(inspection_->exchange(std::make_unique<InspectionSearch>(*rules)), nullptr);
+  EXPECT_TRUE(old.expired());
+  segment(true, ack, "one two");
+  EXPECT_THAT(alerts(), ElementsAre(2));
+}
+
+TEST_F(InspectionTest, nothing_is_confirmed_once_the_time_is_over) {
+  InspectionSettings settings;
+  settings.drop_on_overload = true;
+  use("alert udp any any -> any 53 (content:\"evil\"; sid:1;)\n", settings);
+  inspection_->begin(0);
+  EXPECT_TRUE(udp("an evil name").overload);
+  EXPECT_THAT(alerts(), IsEmpty());
+  EXPECT_FALSE(udp("a good name").overload);
+  EXPECT_EQ(inspection_->counters().left, 1U);
+  inspection_->begin(match::Detector::unlimited);
+  EXPECT_FALSE(udp("an evil name").overload);
+  EXPECT_THAT(alerts(), ElementsAre(1));
 }
 
 }  // namespace

@@ -3,25 +3,98 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
+#include <set>
 
-#include "../tests/support/pcap_file.h"
+#include "../tests/support/capture_file.h"
 #include "function/inspect/inspection.h"
+#include "packet/headers.h"
 
 namespace sluice::function {
 namespace {
 
 using nlohmann::json;
 
-struct Recorded : AlertSink {
-  void alert(const Alert& alert) override { ++by_rule[alert.rule]; }
-  std::map<std::uint32_t, unsigned> by_rule;
+// Why a check does not agree: settings of Suricata's own file, or another point in time.
+const std::map<std::string, std::string> disagreeing{
+    {"detect-engine-proto", "HTTP is known with the request's first packet, not when that is acknowledged"},
+    {"exception-policy-master-switch/exception-policy-master-switch-02", "an exception policy lets the flow by"},
+    {"exception-policy-master-switch/exception-policy-master-switch-05", "an exception policy lets the flow by"},
+    {"firewall/ruletype-firewall-44-yaml-config-only", "rules of Suricata's firewall mode"},
+    {"util-action-tests/util-action-13", "an action-order with drop before pass"},
 };
+
+// As Suricata writes it.
+std::string address(const packet::IpAddress& address) {
+  if (address.family == 4) return address.str();
+  std::string text;
+  for (std::size_t i = 0; i < address.bytes.size(); i += 2) {
+    std::array<char, 8> group{};
+    std::snprintf(group.data(), group.size(), "%s%02x%02x", i == 0 ? "" : ":", address.bytes[i], address.bytes[i + 1]);
+    text += group.data();
+  }
+  return text;
+}
+
+const char* protocol_name(std::uint8_t protocol) {
+  switch (protocol) {
+    case packet::protocol_tcp:
+      return "TCP";
+    case packet::protocol_udp:
+      return "UDP";
+    case packet::protocol_icmp:
+      return "ICMP";
+    case packet::protocol_icmpv6:
+      return "IPv6-ICMP";
+    default:
+      return "other";
+  }
+}
+
+struct Recorded : AlertSink {
+  void alert(const Alert& alert) override {
+    const match::PacketFacts& packet = *alert.packet;
+    alerts.push_back({{"event_type", "alert"},
+                      {"alert.signature_id", alert.rules->detector().rules().rules[alert.rule].sid},
+                      {"alert.action", alert.blocked ? "blocked" : "allowed"},
+                      {"pcap_cnt", frame},
+                      {"proto", protocol_name(packet.protocol)},
+                      {"src_ip", address(packet.source)},
+                      {"dest_ip", address(packet.destination)},
+                      {"src_port", packet.source_port},
+                      {"dest_port", packet.destination_port}});
+  }
+  std::vector<json> alerts;
+  unsigned frame = 0;  // from 1
+
+  static bool knows(const std::string& field) {
+    static const std::set<std::string> fields{"event_type", "alert.signature_id", "alert.action",
+                                              "proto",      "pcap_cnt",           "src_ip",
+                                              "dest_ip",    "src_port",           "dest_port"};
+    return fields.contains(field);
+  }
+  unsigned count(const json& match) const {
+    return static_cast<unsigned>(std::count_if(alerts.begin(), alerts.end(), [&](const json& one) {
+      return std::all_of(match.items().begin(), match.items().end(),
+                         [&](const auto& field) { return one[field.key()] == field.value(); });
+    }));
+  }
+};
+
+// Whether the check is about nothing but alerts, and what is known of them.
+bool is_known(const json& check) {
+  const json& match = check["match"];
+  if (match.value("event_type", "alert") != "alert" || !check["count"].is_number()) return false;
+  return std::all_of(match.items().begin(), match.items().end(),
+                     [](const auto& field) { return Recorded::knows(field.key()); });
+}
 
 class SuricataVerify : public testing::Test {
  protected:
@@ -44,33 +117,28 @@ class SuricataVerify : public testing::Test {
 };
 
 // Why the case cannot be run, or "".
-std::string run_case(const json& one, const std::filesystem::path& root, const match::ReadOptions& options,
-                     json& outcome) {
+std::string run_case(const json& one, const std::filesystem::path& root, Recorded& recorded) {
+  if (one["rules"].is_null() || one["pcap"].is_null()) return "no rules or no capture";
   const std::string path = (root / one["rules"].get<std::string>()).string();
-  auto set = match::read_rules(std::vector<std::string>{path}, options);
+  auto set = match::read_rules(std::vector<std::string>{path}, {});
   if (!set) return set.error().message;
   if (!set->refused.empty()) return "refused: " + set->refused[0].message;
   auto rules = InspectionRules::make(std::move(*set));
   if (!rules) return rules.error().message;
-  Recorded recorded;
   InspectionSettings settings;
   settings.conversations.flows.capacity = 4096;
   settings.conversations.extras = 1024;
-  settings.conversations.flows.midstream = one["args"].dump().find("stream.midstream=true") != std::string::npos;
-  Inspection inspection(**rules, settings, recorded);
-  std::uint64_t now = 0;
-  for (const auto& frame : test::read_pcap((root / one["pcap"].get<std::string>()).string())) {
-    inspection.frame({reinterpret_cast<const char*>(frame.data()), frame.size()}, now += 1000);
+  const std::string arguments = one["args"].dump();
+  settings.conversations.flows.midstream = arguments.find("stream.midstream=true") != std::string::npos;
+  if (arguments.find("response-body-decompress-layer-limit=3") != std::string::npos) {
+    settings.conversations.http.response_layers = 3;
+  }
+  Inspection inspection(std::make_unique<InspectionSearch>(*rules), settings, recorded);
+  for (const auto& frame : test::read_capture((root / one["pcap"].get<std::string>()).string())) {
+    ++recorded.frame;
+    inspection.frame(frame.bytes, frame.microseconds);
   }
   inspection.finish();
-  unsigned all = 0;
-  std::map<std::uint32_t, unsigned> by_sid;
-  for (const auto& [rule, count] : recorded.by_rule) {
-    all += count;
-    by_sid[(*rules)->detector().rules().rules[rule].sid] += count;
-  }
-  outcome["all"] = all;
-  for (const auto& [sid, count] : by_sid) outcome["sid"][std::to_string(sid)] = count;
   return "";
 }
 
@@ -79,47 +147,37 @@ TEST_F(SuricataVerify, alerts_are_as_many_as_each_case_says) {
   std::ofstream list;
   if (const char* const file = std::getenv("SLUICE_VERIFY_LIST")) list.open(file);
   unsigned checks = 0, right = 0, cases = 0, run = 0;
-  for (std::string line; std::getline(index, line);) {
+  std::set<std::string> wrong;
+  for (std::string line; std::getline(index, line); ++cases) {
     const json one = json::parse(line);
-    ++cases;
-    json outcome;
-    std::string why;
-    if (one["rules"].is_null() || one["pcap"].is_null()) {
-      why = "no rules or no capture";
-    } else {
-      why = run_case(one, root_, {}, outcome);
-    }
-    if (!why.empty()) {
-      list << "SKIP " << one["test"].get<std::string>() << ": " << why << "\n";
+    const auto name = one["test"].get<std::string>();
+    Recorded recorded;
+    if (const std::string why = run_case(one, root_, recorded); !why.empty()) {
+      list << "SKIP " << name << ": " << why << "\n";
       continue;
     }
     ++run;
     for (const json& check : one["alerts"]) {
-      const json& match = check["match"];
-      bool known = true;
-      std::string sid;
-      for (const auto& [key, value] : match.items()) {
-        if (key == "alert.signature_id") {
-          sid = std::to_string(value.get<unsigned>());
-        } else if (key != "event_type") {
-          known = false;
-        }
-      }
-      if (!known || match.value("event_type", "") != "alert" || !check["count"].is_number()) continue;
+      if (!is_known(check)) continue;
       ++checks;
-      const unsigned got = sid.empty()               ? outcome["all"].get<unsigned>()
-                           : outcome.contains("sid") ? outcome["sid"].value(sid, 0U)
-                                                     : 0U;
-      const bool good = got == check["count"].get<unsigned>();
-      right += good;
-      if (!good) {
-        list << "WRONG " << one["test"].get<std::string>() << " " << match.dump() << ": " << got << " instead of "
-             << check["count"] << " keywords " << one["keywords"].dump() << " args " << one["args"].dump() << "\n";
+      const unsigned got = recorded.count(check["match"]);
+      if (got == check["count"].get<unsigned>()) {
+        ++right;
+        continue;
       }
+      const std::string what =
+          name + " " + check["match"].dump() + ": " + std::to_string(got) + " instead of " + check["count"].dump();
+      list << "WRONG " << what << "\n";
+      wrong.insert(name);
+      const auto known = disagreeing.find(name);
+      std::printf("  %s: %s\n", what.c_str(), known == disagreeing.end() ? "?" : known->second.c_str());
+      EXPECT_NE(known, disagreeing.end()) << what;
     }
   }
   std::printf("suricata-verify: %u of %u cases run, %u of %u checks of alerts right\n", run, cases, right, checks);
-  EXPECT_GE(right * 100, checks * 90);  // what is not: docs/matching.md
+  for (const auto& [name, reason] : disagreeing) EXPECT_TRUE(wrong.contains(name)) << name << " agrees by now";
+  EXPECT_GE(run, 201U);
+  EXPECT_GE(checks, 368U);
 }
 
 }  // namespace

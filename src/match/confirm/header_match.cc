@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "match/rules/rule_scope.h"
 #include "packet/headers.h"
 
 namespace sluice::match {
@@ -154,8 +155,7 @@ bool admits_ends(const Rule& rule, const PacketFacts& packet, bool swapped) {
 }
 
 bool admits(const Rule& rule, const PacketFacts& packet, const FlowFacts& flow) {
-  if (flow.reassembled && rule.checks.empty()) return false;
-  if (flow.in_stream && !rule.checks.empty() && rule.protocol != Protocol::tcp_pkt) return false;
+  if ((flow.reassembled || flow.in_stream) && flow.reassembled == is_about_packets(rule)) return false;
   if (!admits_protocol(rule.protocol, packet, flow)) return false;
   if (!admits_flow(rule.flow, packet, flow)) return false;
   if (!admits_ends(rule, packet, false) && !(rule.both_ways && admits_ends(rule, packet, true))) return false;

@@ -16,9 +16,9 @@ struct FlowFacts {
   bool known = false;  // the packet belongs to a flow
   FlowDirection direction = FlowDirection::any;
   bool established = false;
-  bool reassembled = false;  // what is inspected is a stream's bytes: rules that look at no payload are not for it
+  bool reassembled = false;  // what is inspected is a stream's bytes: rules about packets (rule_scope.h) are not for it
   bool in_stream = false;    // what is inspected is a packet, whose payload is inspected as part of a stream: only
-                             // rules that look at no payload, and those for packets alone, are for it
+                             // rules about packets are for it
   Protocol application = Protocol::ip;               // that was recognised; ip: none
   std::uint64_t client_bytes = 0, server_bytes = 0;  // of the stream so far
 };

@@ -166,6 +166,20 @@ PacketFacts facts_of(std::string_view frame) {
   return facts;
 }
 
+PacketFacts packet_of(std::uint8_t family, std::uint8_t protocol, const PacketEnd& source,
+                      const PacketEnd& destination) {
+  PacketFacts facts;
+  facts.family = family;
+  facts.source = packet::IpAddress::from_bytes(family, source.address);
+  facts.destination = packet::IpAddress::from_bytes(family, destination.address);
+  facts.protocol = protocol;
+  facts.has_tcp = protocol == packet::protocol_tcp;
+  facts.has_ports = facts.has_tcp || protocol == packet::protocol_udp || protocol == packet::protocol_sctp;
+  facts.source_port = source.port;
+  facts.destination_port = destination.port;
+  return facts;
+}
+
 std::optional<std::uint32_t> PacketFacts::field(HeaderField which) const {
   const auto when = [](bool there, std::uint32_t value) {
     return there ? std::optional<std::uint32_t>(value) : std::nullopt;

@@ -41,4 +41,12 @@ struct PacketFacts {
 
 PacketFacts facts_of(std::string_view frame);
 
+struct PacketEnd {
+  const void* address;  // in network order
+  std::uint16_t port;   // host order
+};
+// Of a packet that says no more than its ends.
+PacketFacts packet_of(std::uint8_t family, std::uint8_t protocol, const PacketEnd& source,
+                      const PacketEnd& destination);
+
 }  // namespace sluice::match

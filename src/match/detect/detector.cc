@@ -1,5 +1,7 @@
 #include "match/detect/detector.h"
 
+#include <x86intrin.h>
+
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -7,6 +9,7 @@
 
 #include "match/rules/check_facts.h"
 #include "match/rules/fast_pattern.h"
+#include "match/rules/rule_scope.h"
 
 namespace sluice::match {
 namespace {
@@ -90,9 +93,10 @@ Point point_of(const Rule& rule) {
   return std::max(last, headers);
 }
 
-Expected<std::unique_ptr<Detector>> Detector::make(RuleSet rules) {
+Expected<std::unique_ptr<Detector>> Detector::make(RuleSet rules, const Detector* before) {
   TrafficClasses classes(rules.rules);
   auto detector = std::unique_ptr<Detector>(new Detector(std::move(rules), std::move(classes)));
+  if (before != nullptr) detector->bit_names_ = before->bit_names_;
   if (auto ok = detector->compile(); !ok) return tl::unexpected(ok.error());
   detector->collect_patterns();
   return detector;
@@ -145,14 +149,15 @@ void Detector::collect_patterns() {
     Group& of = groups_[static_cast<std::size_t>(point)];
     const ClassMask classes = classes_.classes_of(rule);
     auto best = best_pattern(rule);
-    // Of a rule that looks at HTTP, what it looks for beside that in the payload is confirmed, not searched for.
-    if (best && point != Point::packet && best->buffer == Buffer::payload) best.reset();
+    // Searched are the payload of packets and the buffers of HTTP; what a rule looks for elsewhere is confirmed only.
+    if (best && (point == Point::packet) != (best->buffer == Buffer::payload)) best.reset();
     if (!best) {
       for (unsigned c = 0; c < max_classes; ++c) {
         if ((classes >> c & 1) != 0) of.without_pattern[c].push_back(rank);
       }
       continue;
     }
+    searches_packets_ |= point == Point::packet && is_about_packets(rule);
     const auto [at, is_new] = known[static_cast<std::size_t>(point)].try_emplace(
         {std::string(best->bytes), best->nocase}, static_cast<std::uint32_t>(of.patterns.size()));
     if (is_new) {
@@ -209,7 +214,7 @@ void Detector::change(const Compiled& compiled, FlowBits* bits) {
 }
 
 Detector::Outcome Detector::inspect(Point point, const PacketFacts& packet, const FlowFacts& flow, FlowBits* bits,
-                                    const Buffers& buffers, std::span<const std::uint32_t> found, std::uint32_t budget,
+                                    const Buffers& buffers, std::span<const std::uint32_t> found, Budget budget,
                                     Scratch& scratch, std::vector<std::uint32_t>& matched) const {
   Outcome outcome;
   scratch.ranks_.clear();
@@ -220,8 +225,10 @@ Detector::Outcome Detector::inspect(Point point, const PacketFacts& packet, cons
   for (const std::uint32_t rank : scratch.ranks_) scratch.seen_[rank / 64] = 0;
   std::sort(scratch.ranks_.begin(), scratch.ranks_.end());
   bool weighed = false;
+  const bool bounded = budget.ticks != unlimited && !scratch.ranks_.empty();
+  const std::uint64_t began = bounded ? __rdtsc() : 0;
   for (const std::uint32_t rank : scratch.ranks_) {
-    if (outcome.confirmed == budget) {
+    if (outcome.confirmed == budget.candidates || (bounded && __rdtsc() - began >= budget.ticks)) {
       outcome.left = static_cast<std::uint32_t>(scratch.ranks_.size()) - outcome.confirmed;
       break;
     }
@@ -236,8 +243,9 @@ Detector::Outcome Detector::inspect(Point point, const PacketFacts& packet, cons
     matched.push_back(compiled.rule);
     if (!weighed) outcome.action = rule.action;
     weighed = true;
-    if (rule.action == Action::pass) break;
+    if (rule.action == Action::pass && rule.thresholds.empty() && rule.detection_filters.empty()) break;
   }
+  if (bounded) outcome.ticks = __rdtsc() - began;
   return outcome;
 }
 

@@ -10,10 +10,12 @@
 //
 // A rule is a candidate when its best pattern was found, or when it has none and its header may admit the packet's
 // class. Candidates are confirmed in the order in which Suricata treats rules: pass, drop, reject, alert; of one action
-// by priority, then in the files' order. A pass rule that holds ends it: nothing else counts for this packet.
+// by priority, then in the files' order. A pass rule that holds ends it: nothing else counts for this packet. Rules
+// with `threshold` or `detection_filter` are told whenever they hold, and a pass rule with one does not end it: the
+// caller counts (rate_filter.h).
 //
-// Bounded: `budget` candidates are confirmed for a packet; what is left is told by `Outcome::left`, and the caller says
-// what becomes of such a packet.
+// Bounded: so many candidates are confirmed for a packet, none begun after a given time (Budget); what is left is
+// told by `Outcome::left`, and the caller says what becomes of such a packet.
 //
 // Thread-safety: immutable; each thread has a Scratch. No allocation in inspect() but by PCRE2 for patterns it has no
 // JIT code for.
@@ -51,14 +53,17 @@ Point point_of(const Rule& rule);
 
 class Detector {
  public:
-  // An Error names what of which rule cannot be compiled, or that the rules name too many flowbits.
-  static Expected<std::unique_ptr<Detector>> make(RuleSet rules);
+  // An Error names what of which rule cannot be compiled, or that the rules name too many flowbits. `before`: of whose
+  // flows the flowbits go on to mean the same, by name; those of `rules` come behind its own.
+  static Expected<std::unique_ptr<Detector>> make(RuleSet rules, const Detector* before = nullptr);
 
   const RuleSet& rules() const { return set_; }
+  // Some rule looks for a pattern in packets whose payload is inspected as a stream as well.
+  bool searches_packets() const { return searches_packets_; }
   bool uses_flowbits() const { return !bit_names_.empty(); }
   const TrafficClasses& classes() const { return classes_; }
-  // What is to be looked for: at Point::packet in payloads, at the others in every buffer that is whole there. Equal
-  // ones of several rules are one.
+  // What is to be looked for: at Point::packet in payloads, at the others in every buffer of HTTP that is whole there.
+  // Equal ones of several rules are one.
   std::span<const Pattern> patterns(Point point) const { return group(point).patterns; }
 
   class Scratch {
@@ -72,16 +77,22 @@ class Detector {
     std::vector<std::uint64_t> seen_;   // by rank, a bit each
   };
 
+  static constexpr std::uint64_t unlimited = ~std::uint64_t{0};
+  struct Budget {
+    std::uint32_t candidates;
+    std::uint64_t ticks = unlimited;  // of the time-stamp counter
+  };
   struct Outcome {
     Action action = Action::alert;  // the weightiest of the rules that hold; meaningless without any
     std::uint32_t confirmed = 0;    // candidates looked at
+    std::uint64_t ticks = 0;        // what that took, if time is limited
     std::uint32_t left = 0;         // not looked at: the budget was used up, or a payload check was given up
   };
   // `found`: patterns (by index), in any order, more than once or not. `matched`: rules (by index into rules().rules)
   // that hold are appended, in the order of treatment; noalert ones too. `bits`: of the packet's flow; null: it has
   // none, and rules that ask for one do not hold.
   Outcome inspect(Point point, const PacketFacts& packet, const FlowFacts& flow, FlowBits* bits, const Buffers& buffers,
-                  std::span<const std::uint32_t> found, std::uint32_t budget, Scratch& scratch,
+                  std::span<const std::uint32_t> found, Budget budget, Scratch& scratch,
                   std::vector<std::uint32_t>& matched) const;
 
  private:
@@ -114,6 +125,7 @@ class Detector {
   TrafficClasses classes_;
   std::vector<Compiled> ranked_;  // in the order of treatment
   std::array<Group, point_count> groups_;
+  bool searches_packets_ = false;
   std::vector<std::string> bit_names_;
 };
 

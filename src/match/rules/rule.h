@@ -143,8 +143,7 @@ struct Flowbits {
 
 enum class Track : std::uint8_t { by_src, by_dst, by_rule, by_both, by_flow };
 
-// threshold: limit = the first `count` alerts in each period, threshold = each count-th, both = one per period at the
-// count-th. What is kept back is an alert, never a drop of the rule's action.
+// Rates: what is counted, and what becomes of a match: detect/rate_filter.h.
 struct Threshold {
   enum class Type : std::uint8_t { limit, threshold, both };
   Type type = Type::limit;

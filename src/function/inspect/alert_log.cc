@@ -1,0 +1,323 @@
+#include "function/inspect/alert_log.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "packet/headers.h"
+
+namespace sluice::function {
+namespace {
+
+constexpr std::uint64_t second = 1'000'000'000;
+constexpr std::chrono::milliseconds pause(10);  // between two looks at the rings
+constexpr std::uint64_t telling_interval = second, log_interval = 10 * second;
+
+std::uint64_t steady_now() {
+  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
+}
+
+std::uint64_t microseconds_since_epoch() {
+  return static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch() / std::chrono::microseconds(1));
+}
+
+void add_one(std::atomic<std::uint64_t>& counter) {
+  counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);  // one writer
+}
+
+std::uint16_t be16_at(std::string_view bytes, std::size_t at) {
+  return at + 2 > bytes.size() ? std::uint16_t{0}
+                               : static_cast<std::uint16_t>(static_cast<std::uint8_t>(bytes[at]) << 8 |
+                                                            static_cast<std::uint8_t>(bytes[at + 1]));
+}
+
+// What PacketFacts does not say of the frame, and the facts without their views.
+void take_frame(AlertRecord& record, std::string_view frame, const match::PacketFacts& packet) {
+  record.packet = packet;
+  record.vlans = 0;
+  constexpr std::size_t tags_at = sizeof(packet::EthernetHeader), tag = sizeof(packet::VlanHeader);
+  const auto ip_at = static_cast<std::size_t>(packet.ip_header.data() - frame.data());
+  for (std::size_t at = tags_at; at + tag <= ip_at && record.vlans < record.vlan.size(); at += tag) {
+    record.vlan[record.vlans++] = be16_at(frame, at) & 0x0fff;
+  }
+  const bool is_v4 = packet.family == 4;
+  record.ip_length = be16_at(packet.ip_header, is_v4 ? 2 : 4);
+  record.flow_label =
+      is_v4 ? 0 : std::uint32_t{be16_at(packet.ip_header, 0) & 0x0fU} << 16 | be16_at(packet.ip_header, 2);
+  if (packet.has_tcp) {
+    record.tcp_reserved = be16_at(packet.transport_header, 12) >> 8 & 0x0f;
+    record.tcp_urgent = be16_at(packet.transport_header, 18);
+  }
+  record.udp_length = be16_at(packet.transport_header, 4);
+  record.packet.ip_header = record.packet.ip_options = record.packet.transport_header = record.packet.payload = {};
+}
+
+void take(AlertRecord& record, std::uint64_t microseconds, std::string_view frame, const match::PacketFacts& packet,
+          flow::Direction direction, const flow::Flow* flow) {
+  record.microseconds = microseconds;
+  record.direction = direction;
+  record.has_frame = !frame.empty();
+  if (record.has_frame) take_frame(record, frame, packet);
+  record.has_flow = flow != nullptr;
+  if (record.has_flow) record.flow = *flow;
+}
+
+engine::TokenBucket bucket(std::uint32_t per_second) {
+  return {per_second == 0 ? 1 : std::max<std::uint64_t>(second / per_second, 1), std::max(per_second, 1U)};
+}
+
+}  // namespace
+
+AlertRecord* AlertLane::room() {
+  AlertRecord* record = ring_.next(ring_.capacity());
+  while (record == nullptr && waits_ && !ended_.load(std::memory_order_relaxed)) {
+    sched_yield();
+    record = ring_.next(ring_.capacity());
+  }
+  return record;
+}
+
+void AlertLane::alert(const Alert& alert) {
+  AlertRecord* const record = room();
+  if (record == nullptr) {
+    add_one(ring_full_);
+    return;
+  }
+  const match::Action action = alert.rules->detector().rules().rules[alert.rule].action;
+  const bool blocked = alert.blocked && (action == match::Action::drop || action == match::Action::reject);
+  record->kind = AlertRecord::Kind::alert;
+  record->rules = alert.rules->shared_from_this();
+  record->rule = alert.rule;
+  record->blocked = blocked;
+  record->stream = alert.stream && alert.packet->has_tcp;
+  record->reason = DropReason::rules;
+  record->port = port_;
+  take(*record, alert.microseconds, alert.frame, *alert.packet, alert.direction, alert.flow);
+  record->drop_too = blocked && record->has_frame && !is_told(alert.frame, alert.microseconds);
+  if (record->drop_too) {
+    told_ = alert.frame.data();
+    told_at_ = alert.microseconds;
+  }
+  // Of a message that is no piece of the stream, what came last; at the end of a capture there is no packet any more.
+  const bool packet_holds = alert.payload.empty() && record->has_frame;
+  ring_.push(packet_holds ? alert.packet->payload : alert.payload);
+}
+
+void AlertLane::dropped(const DroppedFrame& frame) {
+  if (is_told(frame.frame, frame.microseconds)) return;
+  AlertRecord* const record = ring_.next(ring_.capacity() / 2);
+  if (record == nullptr) {
+    add_one(drops_skipped_);
+    return;
+  }
+  told_ = frame.frame.data();
+  told_at_ = frame.microseconds;
+  record->kind = AlertRecord::Kind::drop;
+  record->drop_too = false;
+  record->reason = frame.reason;
+  record->port = port_;
+  take(*record, frame.microseconds, frame.frame, *frame.packet, frame.direction, frame.flow);
+  ring_.push({});
+}
+
+Expected<std::unique_ptr<AlertLog>> AlertLog::open(AlertLogSettings settings, std::uint32_t lanes) {
+  if (!settings.eve.empty() && settings.eve != "-" && settings.eve == settings.fast) {
+    return make_error(settings.eve + ": is named for both EVE and fast.log: name two files");
+  }
+  if (!settings.clock) settings.clock = steady_now;
+  std::unique_ptr<AlertLog> log(new AlertLog(std::move(settings)));
+  for (const auto& [path, file] : {std::pair(&log->settings_.eve, &log->eve_), {&log->settings_.fast, &log->fast_}}) {
+    if (path->empty()) continue;
+    auto opened = LineFile::open(*path);
+    if (!opened) return tl::unexpected(opened.error());
+    *file = std::move(*opened);
+  }
+  for (std::uint32_t i = 0; i < lanes; ++i) {
+    log->lanes_.emplace_back(new AlertLane(log->settings_, log->ended_));
+  }
+  log->thread_ = std::thread([raw = log.get()] { raw->run(); });
+  return log;
+}
+
+AlertLog::AlertLog(AlertLogSettings settings)
+    : settings_(std::move(settings)),
+      alert_limit_(bucket(settings_.alerts_per_second)),
+      drop_limit_(bucket(settings_.alerts_per_second)),
+      began_(settings_.clock()),
+      now_(began_),
+      next_stats_(began_ + settings_.stats_seconds * second) {}
+
+AlertLog::~AlertLog() {
+  stop();
+}
+
+void AlertLog::set_stats(std::function<nlohmann::ordered_json()> stats) {
+  const std::lock_guard lock(stats_mutex_);
+  stats_ = std::move(stats);
+}
+
+void AlertLog::reopen() {
+  if (eve_) eve_->reopen_soon();
+  if (fast_) fast_->reopen_soon();
+}
+
+void AlertLog::flush() {
+  pass();
+}
+
+void AlertLog::stop() {
+  {
+    const std::lock_guard lock(stop_mutex_);
+    if (std::exchange(stopping_, true)) return;
+  }
+  stop_signal_.notify_all();
+  if (!thread_.joinable()) return;  // open() failed
+  thread_.join();
+  pass();
+  ended_.store(true, std::memory_order_relaxed);
+  const std::lock_guard lock(pass_mutex_);
+  const AlertCounters now = counters();
+  if (settings_.stats_seconds != 0 || suppressed(now) != told_) write_stats();
+  if (suppressed(now) != logged_) log_suppressed(now);
+  if (eve_) eve_->finish();
+  if (fast_) fast_->finish();
+}
+
+void AlertLog::run() {
+  pthread_setname_np(pthread_self(), "sluice-alerts");
+  std::unique_lock lock(stop_mutex_);
+  while (!stopping_) {
+    lock.unlock();
+    const bool some = pass();
+    lock.lock();
+    if (some && settings_.wait_for_room) continue;  // a lane may be waiting
+    stop_signal_.wait_for(lock, pause, [this] { return stopping_; });
+  }
+}
+
+bool AlertLog::pass() {
+  const std::lock_guard lock(pass_mutex_);
+  now_ = settings_.clock();
+  bool some = false;
+  for (const auto& lane : lanes_) {
+    // A ring at a time, so that a lane in a flood does not keep the others waiting.
+    for (std::uint32_t i = 0; i < lane->ring_.capacity(); ++i) {
+      const AlertRecord* const record = lane->ring_.front();
+      if (record == nullptr) break;
+      write(*record, lane->ring_.front_payload());
+      lane->ring_.pop();
+      some = true;
+    }
+  }
+  tell_suppressed();
+  if (settings_.stats_seconds != 0 && now_ >= next_stats_) {
+    next_stats_ = now_ + settings_.stats_seconds * second;
+    write_stats();
+  }
+  flush_files();
+  return some;
+}
+
+std::string_view AlertLog::port_name(std::uint16_t port) const {
+  return port < settings_.ports.size() ? std::string_view(settings_.ports[port]) : std::string_view();
+}
+
+void AlertLog::write(const AlertRecord& record, std::string_view payload) {
+  const bool is_alert = record.kind == AlertRecord::Kind::alert;
+  if (settings_.alerts_per_second != 0 && !(is_alert ? alert_limit_ : drop_limit_).take(now_)) {
+    add_one(is_alert ? rate_limited_ : drops_limited_);
+    if (record.drop_too) add_one(drops_limited_);
+    return;
+  }
+  const std::string_view in_iface = port_name(record.port);
+  if (is_alert) {
+    add_one(alerts_);
+    if (eve_) eve_->append(eve_alert(record, payload, in_iface, settings_.fields));
+    if (fast_) fast_->append(fast_line(record));
+  }
+  if (!is_alert || record.drop_too) {
+    add_one(drops_);
+    if (eve_) eve_->append(eve_drop(record, in_iface));
+  }
+}
+
+void AlertLog::tell_suppressed() {
+  const AlertCounters now = counters();
+  const std::uint64_t all = suppressed(now);
+  if (all != told_ && now_ >= next_telling_) {
+    told_ = all;
+    next_telling_ = now_ + telling_interval;
+    write_stats();
+  }
+  if (all != logged_ && now_ >= next_log_) log_suppressed(now);
+}
+
+void AlertLog::log_suppressed(const AlertCounters& now) {
+  spdlog::warn(
+      "alerts: {} lines suppressed since this was last said; since the start {} alerts over the {} a second, {} that a "
+      "lane's ring had no room for, and {} drop events",
+      suppressed(now) - logged_, now.rate_limited, settings_.alerts_per_second, now.ring_full, now.drops_skipped);
+  logged_ = suppressed(now);
+  next_log_ = now_ + log_interval;
+}
+
+nlohmann::ordered_json AlertLog::stats() const {
+  nlohmann::ordered_json all;
+  all["uptime"] = (now_ - began_) / second;
+  {
+    const std::lock_guard lock(stats_mutex_);
+    if (stats_) all.update(stats_());
+  }
+  const AlertCounters now = counters();
+  // Suricata's names for the same.
+  all["detect"]["alert_queue_overflow"] = now.ring_full;
+  all["detect"]["alerts_suppressed"] = now.rate_limited;
+  all["alert_log"] = {{"alerts", now.alerts},
+                      {"drops", now.drops},
+                      {"ring_full", now.ring_full},
+                      {"rate_limited", now.rate_limited},
+                      {"drops_skipped", now.drops_skipped},
+                      {"write_errors", now.write_errors},
+                      {"lost_lines", now.lost_lines}};
+  return all;
+}
+
+void AlertLog::write_stats() {
+  if (eve_) eve_->append(eve_stats(microseconds_since_epoch(), stats()));
+}
+
+void AlertLog::flush_files() {
+  if (eve_) eve_->flush(now_);
+  if (fast_) fast_->flush(now_);
+}
+
+AlertCounters AlertLog::counters() const {
+  AlertCounters all;
+  all.alerts = alerts_.load(std::memory_order_relaxed);
+  all.drops = drops_.load(std::memory_order_relaxed);
+  all.rate_limited = rate_limited_.load(std::memory_order_relaxed);
+  all.drops_skipped = drops_limited_.load(std::memory_order_relaxed);
+  for (const auto& lane : lanes_) {
+    all.ring_full += lane->ring_full_.load(std::memory_order_relaxed);
+    all.drops_skipped += lane->drops_skipped_.load(std::memory_order_relaxed);
+  }
+  for (const LineFile* const file : {eve_.get(), fast_.get()}) {
+    if (file == nullptr) continue;
+    all.write_errors += file->counters().write_errors;
+    all.lost_lines += file->counters().lost_lines;
+  }
+  return all;
+}
+
+std::uint64_t AlertLog::memory_bytes() const {
+  std::uint64_t all = 0;
+  for (const auto& lane : lanes_) all += lane->ring_.memory_bytes();
+  return all;
+}
+
+}  // namespace sluice::function

@@ -1,0 +1,342 @@
+#include "function/inspect/inspect.h"
+
+#include <rte_cycles.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "engine/emitter.h"
+#include "engine/function.h"
+#include "engine/options.h"
+#include "function/capsule/capsule.h"
+#include "function/inspect/inspect_lane.h"
+#include "match/automaton/match_batch.h"
+#include "packet/icmp_error.h"
+#include "packet/tcp_reset.h"
+
+namespace sluice::function {
+namespace {
+
+// How long a reload waits for the old rules to be left, before it leaves that to the next one.
+constexpr auto patience = std::chrono::milliseconds(200);
+
+struct alignas(64) Header {
+  std::uint64_t described;   // generation of the rules that the classes below are of; 0: of several
+  std::uint64_t generation;  // of the rules whose keys are below; 0: nobody has looked
+  std::uint64_t bytes;       // of all payloads
+};
+constexpr std::uint32_t header_per_frame = 1;
+static_assert(sizeof(Header) <= header_per_frame * engine::batch_range.least);
+
+constexpr std::uint32_t per_frame =
+    header_per_frame + sizeof(match::Span) + (2 + match::max_hits) * sizeof(std::uint32_t) + 1;
+// Frames ahead of the one that is judged: the flow table's index is fetched, then what it names.
+constexpr std::uint32_t ahead = 8;
+
+// A batch's area: what a device is told of its frames, and what it finds.
+struct Area {
+  Area(std::byte* area, std::uint32_t capacity)
+      : header(reinterpret_cast<Header*>(area)),
+        span(reinterpret_cast<match::Span*>(area + sizeof(Header))),
+        found(reinterpret_cast<std::uint32_t*>(span + capacity)),
+        key(found + capacity),
+        hash(key + std::size_t{capacity} * match::max_hits),
+        klass(reinterpret_cast<std::uint8_t*>(hash + capacity)) {}
+
+  Header* header;
+  match::Span* span;
+  std::uint32_t* found;
+  std::uint32_t* key;
+  std::uint32_t* hash;  // of its flow
+  std::uint8_t* klass;
+};
+
+std::string count_text(std::size_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+// What of the files is not in force.
+std::vector<std::string> notes_of(const match::RuleSet& set) {
+  std::size_t refused = 0;
+  for (const match::Refusal& refusal : set.refused) refused += refusal.commented_out ? 0 : 1;
+  if (refused == 0) return {};
+  const match::Refusal& first = *std::ranges::find_if(set.refused, [](const auto& one) { return !one.commented_out; });
+  return {"inspect: " + count_text(refused, "rule") + " of " + std::to_string(refused + set.rules.size()) +
+          (refused == 1 ? " does" : " do") + " not load, such as " + set.place(first.file, first.line) + ": " +
+          first.message + "; 'sluice rules' says why for each"};
+}
+
+// A part of a number of things that the section gives for all threads, one at least.
+template <typename Number>
+Number share(Number all, std::uint32_t threads) {
+  return std::max<Number>(1, (all + threads - 1) / threads);
+}
+
+}  // namespace
+
+Inspect::Inspect(InspectOptions options) : options_(std::move(options)) {}
+
+Inspect::~Inspect() = default;
+
+std::uint32_t Inspect::bytes_per_frame() const {
+  return per_frame;
+}
+
+Expected<void> Inspect::read() {
+  if (progress_ && !progress_("reading rules", 0, 0)) return make_error("interrupted while rules were read");
+  auto set = match::read_rules(options_.rules, options_.reading);
+  if (!set) return tl::unexpected(set.error());
+  notes_ = notes_of(*set);
+  read_ = std::move(*set);
+  return {};
+}
+
+void Inspect::take_read(engine::Tables& checked) {
+  auto& other = static_cast<Inspect&>(checked);
+  read_ = std::move(other.read_);
+  notes_ = std::move(other.notes_);
+}
+
+Expected<std::shared_ptr<InspectionRules>> Inspect::compile(match::RuleSet set) {
+  InspectionRules::Progress progress;
+  if (progress_) {
+    progress = [this](std::size_t done, std::size_t total) { return progress_("compiling patterns", done, total); };
+  }
+  return InspectionRules::make(std::move(set), newest_.get(), progress);
+}
+
+InspectionSettings Inspect::settings_of_thread(const engine::LanePlan& plan) const {
+  InspectionSettings settings = options_.inspection;
+  flow::ConversationSettings& tables = settings.conversations;
+  tables.flows.capacity = share(tables.flows.capacity, plan.threads);
+  tables.extras = share(tables.extras, plan.threads);
+  tables.http_connections = share(tables.http_connections, plan.threads);
+  tables.http_transactions = share(tables.http_transactions, plan.threads);
+  tables.stream_bytes = share(tables.stream_bytes, plan.threads);
+  tables.http_bytes = share(tables.http_bytes, plan.threads);
+  return settings;
+}
+
+std::uint64_t Inspect::budget_ticks(const engine::LanePlan& plan) const {
+  if (options_.budget.count() == 0 && plan.captures) return match::Detector::unlimited;
+  const auto automatic = plan.cycle.count() != 0 ? plan.cycle / 2 : plan.deadline / 4;
+  const auto budget = options_.budget.count() != 0 ? options_.budget : automatic;
+  return static_cast<std::uint64_t>(static_cast<double>(budget.count()) * static_cast<double>(rte_get_tsc_hz()) / 1e9);
+}
+
+Expected<void> Inspect::prepare(const engine::LanePlan& plan) {
+  if (plan.forwarders) {
+    return make_error(
+        "[engine] forwarder_cores: inspect follows conversations in the order in which frames come, on one thread: "
+        "leave forwarder_cores out");
+  }
+  if (!read_) {
+    if (auto ok = read(); !ok) return ok;
+  }
+  auto rules = compile(std::move(*read_));
+  read_.reset();
+  if (!rules) return tl::unexpected(rules.error());
+  newest_ = std::move(*rules);
+  generation_.store(newest_->generation(), std::memory_order_release);
+
+  AlertLogSettings log_settings = options_.log;
+  if (plan.captures) {
+    log_settings.alerts_per_second = 0;
+    log_settings.wait_for_room = true;
+  }
+  auto log = AlertLog::open(std::move(log_settings), plan.threads);
+  if (!log) return make_error("[inspect] " + log.error().message);
+  log_ = std::move(*log);
+  clock_ = std::make_unique<FrameClock>();
+  const InspectionSettings settings = settings_of_thread(plan);
+  const std::uint64_t ticks = budget_ticks(plan);
+  for (std::uint32_t thread = 0; thread < plan.threads; ++thread) {
+    lanes_.push_back(std::make_unique<InspectLane>(std::make_unique<InspectionSearch>(newest_), settings,
+                                                   log_->lane(thread), *clock_, ticks));
+  }
+  return {};
+}
+
+Expected<void> Inspect::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {
+  if (!plan.launches) return {};
+  auto matcher = match::GpuMatcher::create(gpu, newest_->gram_table());
+  if (!matcher) return make_error("[inspect] " + matcher.error().message);
+  gpu_ = &gpu;
+  matcher_ = std::move(*matcher);
+  on_device_ = newest_->generation();
+  rules_of_table_[1] = on_device_;
+  return {};
+}
+
+// A step of the way of new tables to the GPU. From the last one on launches search for the new rules' keys.
+Expected<void> Inspect::begin_cycle(device::GpuStream& stream) {
+  if (auto ok = matcher_->sync(stream); !ok) return ok;
+  on_device_ = rules_of_table_[matcher_->generation() % rules_of_table_.size()].load(std::memory_order_acquire);
+  return {};
+}
+
+// By the rules that the lane has now. A device that searches for those of others gives no answer that is used.
+void Inspect::describe(const engine::Batch& batch, std::byte* area, std::uint32_t first) {
+  const Area a(area, batch.capacity);
+  const InspectionRules& rules = lane_of(batch.lane).rules();
+  if (first == 0) *a.header = {rules.generation(), 0, 0};
+  if (a.header->described != rules.generation()) a.header->described = 0;
+  lane_of(batch.lane).hash(batch, first, a.hash);
+  if (!matcher_) return;
+  const match::TrafficClasses& classes = rules.detector().classes();
+  std::uint64_t bytes = 0;
+  for (std::uint32_t i = first; i < batch.count; ++i) {
+    const auto* const frame = reinterpret_cast<const char*>(batch.frame[i]);
+    const match::PacketFacts facts = match::facts_of({frame, batch.length[i]});
+    const auto begin = facts.payload.empty() ? 0 : static_cast<std::uint16_t>(facts.payload.data() - frame);
+    a.span[i] = {static_cast<std::uint16_t>(begin), static_cast<std::uint16_t>(begin + facts.payload.size())};
+    a.klass[i] = static_cast<std::uint8_t>(classes.class_of(facts));
+    bytes += facts.payload.size();
+  }
+  a.header->bytes += bytes;
+}
+
+match::MatchBatch Inspect::work_of(const engine::Batch& batch, std::byte* area) const {
+  const Area a(area, batch.capacity);
+  a.header->generation = a.header->described == on_device_ ? on_device_ : 0;
+  return {.frame = batch.frame,
+          .span = a.span,
+          .klass = a.klass,
+          .found = a.found,
+          .key = a.key,
+          .count = batch.count,
+          .bytes = a.header->bytes};
+}
+
+Expected<void> Inspect::launch(const engine::Batch& batch, std::byte* area, device::GpuStream& stream) {
+  return matcher_->match(work_of(batch, area), stream);
+}
+
+bool Inspect::join(const engine::Batch& batch, std::byte* area, CapsuleWork& work) {
+  if (work.match) return false;
+  work.match = {matcher_->view(), work_of(batch, area)};
+  return true;
+}
+
+// The core searches when it judges.
+void Inspect::compute(const engine::Batch& batch, std::byte* area, std::uint32_t first, std::uint32_t /*count*/) {
+  if (first == 0) Area(area, batch.capacity).header->generation = 0;
+}
+
+// A device that has found nothing.
+void Inspect::stand_in(const engine::Batch& batch, std::byte* area) {
+  const Area a(area, batch.capacity);
+  a.header->generation = generation_.load(std::memory_order_acquire);
+  std::fill_n(a.found, batch.count, 0);
+}
+
+packet::Reason Inspect::judge(const engine::Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) {
+  const Area a(area, batch.capacity);
+  KeyHits hits;
+  if (a.header->generation != 0) {
+    hits = {a.header->generation, a.key + std::size_t{i} * match::max_hits, a.found[i]};
+  }
+  InspectLane& lane = lane_of(batch.lane);
+  if (i + 2 * ahead < batch.count) lane.prefetch(batch, i + 2 * ahead, a.hash[i + 2 * ahead]);
+  if (i + ahead < batch.count) lane.prefetch_flow(a.hash[i + ahead]);
+  return reason_of(lane.judge(batch, i, hits, a.hash[i], tsc));
+}
+
+packet::Reason Inspect::judge_transit(std::uint32_t lane, std::uint8_t* frame, std::uint32_t length,
+                                      std::uint64_t tsc) {
+  return reason_of(lane_of(lane).judge_transit({reinterpret_cast<const char*>(frame), length}, tsc));
+}
+
+packet::Reason Inspect::reason_of(const Judgement& judgement) {
+  if (!judgement.drop) return packet::no_reason;
+  if (judgement.reject) return inspect_rejected;
+  return judgement.overload ? inspect_overload : inspect_dropped;
+}
+
+// To the sender of a frame for which a rule of reject holds: an RST, else an ICMP error, as from its destination.
+std::uint32_t Inspect::answer(const engine::Batch& batch, std::byte* /*area*/, std::uint32_t i, engine::Emitter& out) {
+  if (!lane_of(batch.lane).last().reject || !out.may_answer()) return 0;
+  auto* const frame = reinterpret_cast<std::uint8_t*>(batch.frame[i]);
+  const match::PacketFacts facts = match::facts_of({reinterpret_cast<const char*>(frame), batch.length[i]});
+  rte_mbuf* const buffer = batch.mbuf[i];
+  std::uint32_t length = 0;
+  if (facts.has_tcp) {
+    const auto l3 = static_cast<std::uint32_t>(reinterpret_cast<const std::uint8_t*>(facts.ip_header.data()) - frame);
+    length = packet::make_tcp_reset(frame, batch.length[i], l3);
+  } else if (packet::may_answer_with_icmp_error(frame, batch.length[i])) {
+    const std::uint32_t room = rte_pktmbuf_data_len(buffer) + rte_pktmbuf_tailroom(buffer);
+    std::uint8_t own_mac[6];
+    std::copy_n(frame, 6, own_mac);
+    length = packet::make_icmp_error(frame, room, {packet::IcmpErrorKind::prohibited, 0, facts.destination, own_mac});
+  }
+  if (length != 0) rte_pktmbuf_data_len(buffer) = rte_pktmbuf_pkt_len(buffer) = static_cast<std::uint16_t>(length);
+  return length;
+}
+
+void Inspect::judged(const engine::Batch& batch, std::byte* /*area*/) {
+  lane_of(batch.lane).publish();
+}
+
+void Inspect::stopped() {
+  for (const auto& lane : lanes_) lane->finish();
+  if (log_) log_->stop();
+}
+
+std::vector<engine::Figure> Inspect::figures() const {
+  std::vector<engine::Figure> all(InspectLane::figure_texts.begin(), InspectLane::figure_texts.end());
+  for (std::size_t f = 0; f < all.size(); ++f) {
+    for (const auto& lane : lanes_) all[f].value += lane->figure(f);
+  }
+  return all;
+}
+
+Expected<engine::Stage::Change> Inspect::reload(const Stage& fresh) {
+  auto& wanted = const_cast<Inspect&>(static_cast<const Inspect&>(fresh));
+  take_back();
+  if (!wanted.read_) {
+    if (auto ok = wanted.read(); !ok) return tl::unexpected(ok.error());
+  }
+  auto rules = compile(std::move(*wanted.read_));
+  wanted.read_.reset();
+  if (!rules) return tl::unexpected(rules.error());
+  struct Next {
+    std::shared_ptr<InspectionRules> rules;
+    std::vector<std::unique_ptr<InspectionSearch>> searches;
+    std::unique_ptr<match::GpuMatcher::Built> table;
+  };
+  auto next = std::make_shared<Next>();
+  next->rules = std::move(*rules);
+  for (std::size_t l = 0; l < lanes_.size(); ++l) {
+    next->searches.push_back(std::make_unique<InspectionSearch>(next->rules));
+  }
+  if (matcher_ && !gpu_->lost()) {
+    auto table = matcher_->build(next->rules->gram_table());
+    if (!table) return make_error("[inspect] " + table.error().message);
+    next->table = std::move(*table);
+  }
+  const std::size_t count = next->rules->detector().rules().rules.size();
+  return Change{count_text(count, "rule") + " inspect" + (count == 1 ? "s" : ""), [this, next] {
+                  newest_ = next->rules;
+                  generation_.store(newest_->generation(), std::memory_order_release);
+                  for (std::size_t l = 0; l < lanes_.size(); ++l) lanes_[l]->offer(std::move(next->searches[l]));
+                  if (next->table) {
+                    rules_of_table_[++tables_ % rules_of_table_.size()] = newest_->generation();
+                    matcher_->commit(std::move(next->table));
+                  }
+                  const auto end = std::chrono::steady_clock::now() + patience;
+                  while (!take_back() && std::chrono::steady_clock::now() < end) {
+                    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                  }
+                  if (log_) log_->reopen();
+                }};
+}
+
+// Whether all lanes have taken what they were offered.
+bool Inspect::take_back() {
+  bool all = true;
+  for (const auto& lane : lanes_) all = lane->take_back() && all;
+  return all;
+}
+
+}  // namespace sluice::function

@@ -1,0 +1,113 @@
+// The stage "inspect": intrusion prevention by Snort's and Suricata's rules. What a rule of drop or reject has held for
+// is dropped, and all that follows of its flow; alerts go to files (alert_log.h).
+//
+// Where: on a GPU the payloads of a batch are searched for the rules' best patterns when it is launched; the lane that
+// forwards then follows conversations, confirms, and decides (inspection.h). Batches that a core computes are searched
+// by the core, with the same result.
+//
+// Conversations: both directions of one are the same lane thread's (placement.h, paired), so nothing is shared between
+// threads; forwarder_cores are refused. What a router leaves to the kernel to forward is inspected when it is handed
+// over, which may be before frames that came earlier and still wait in the batch.
+//
+// Bounded: candidates are confirmed for at most `budget` in each batch; what is left of a frame's is counted, and the
+// frame is dropped or goes on, as `on_overload` says. The times of frames are the clock's, from one start on, or those
+// of the capture that is read.
+//
+// Reload: other rules are compiled beside the old ones. Each thread takes them between two batches, flows and their
+// flowbits go on; until the GPU has their tables too, cores search. What else the section says needs a restart.
+//
+// Memory, for each lane thread: as docs/inspect.md says. Threads: as of engine::Stage.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "engine/stage.h"
+#include "engine/tables.h"
+#include "function/inspect/alert_log.h"
+#include "function/inspect/inspect_lane.h"
+#include "function/inspect/inspection.h"
+#include "match/automaton/gpu_matcher.h"
+#include "match/rules/rule_set.h"
+#include "packet/reason.h"
+
+namespace sluice::function {
+
+inline const packet::Reason inspect_dropped =
+    packet::register_reason("inspect_dropped", "a rule of drop or reject holds for it, or has held for its flow");
+inline const packet::Reason inspect_rejected =
+    packet::register_reason("inspect_rejected", "a rule of reject holds for it: its sender is told");
+inline const packet::Reason inspect_overload = packet::register_reason(
+    "inspect_overload", "rules might hold for it, and the time for confirming them was used up (on_overload)");
+
+struct InspectOptions {
+  std::vector<std::string> rules;  // files
+  match::ReadOptions reading;
+  InspectionSettings inspection;  // tables: of all lane threads together
+  AlertLogSettings log;
+  std::chrono::nanoseconds budget{0};  // for confirming, of a batch; 0: half a cycle, or a quarter of the deadline
+};
+
+class Inspect final : public engine::Stage, private engine::Tables {
+ public:
+  explicit Inspect(InspectOptions options);
+  ~Inspect() override;
+
+  std::uint32_t bytes_per_frame() const override;
+  Expected<void> prepare(const engine::LanePlan& plan) override;
+  Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;
+  void describe(const engine::Batch& batch, std::byte* area, std::uint32_t first) override;
+  Expected<void> launch(const engine::Batch& batch, std::byte* area, device::GpuStream& stream) override;
+  bool join(const engine::Batch& batch, std::byte* area, CapsuleWork& work) override;
+  void compute(const engine::Batch& batch, std::byte* area, std::uint32_t first, std::uint32_t count) override;
+  void stand_in(const engine::Batch& batch, std::byte* area) override;
+  packet::Reason judge(const engine::Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) override;
+  packet::Reason judge_transit(std::uint32_t lane, std::uint8_t* frame, std::uint32_t length,
+                               std::uint64_t tsc) override;
+  std::uint32_t answer(const engine::Batch& batch, std::byte* area, std::uint32_t i, engine::Emitter& out) override;
+  void judged(const engine::Batch& batch, std::byte* area) override;
+  Expected<void> begin_cycle(device::GpuStream& stream) override;
+  void stopped() override;
+  std::vector<engine::Figure> figures() const override;
+  engine::Tables* tables() override { return this; }
+  Expected<Change> reload(const Stage& fresh) override;
+
+ private:
+  Memory memory() const override { return {}; }
+  void watch_loading(engine::TableProgress progress) override { progress_ = std::move(progress); }
+  Expected<void> read() override;
+  void take_read(engine::Tables& checked) override;
+  void leave_to_eal() override {}
+  std::vector<std::string> notes() const override { return notes_; }
+
+  Expected<std::shared_ptr<InspectionRules>> compile(match::RuleSet set);
+  InspectLane& lane_of(std::uint32_t lane) { return *lanes_[lane % lanes_.size()]; }
+  InspectionSettings settings_of_thread(const engine::LanePlan& plan) const;
+  std::uint64_t budget_ticks(const engine::LanePlan& plan) const;
+  match::MatchBatch work_of(const engine::Batch& batch, std::byte* area) const;
+  static packet::Reason reason_of(const Judgement& judgement);
+  bool take_back();
+
+  const InspectOptions options_;
+  engine::TableProgress progress_;
+  std::optional<match::RuleSet> read_;  // by read(), until it is compiled
+  std::vector<std::string> notes_;
+  std::shared_ptr<InspectionRules> newest_;   // the thread's that prepares, then that reloads
+  std::atomic<std::uint64_t> generation_{0};  // of newest_
+  std::unique_ptr<AlertLog> log_;
+  std::unique_ptr<FrameClock> clock_;
+  std::vector<std::unique_ptr<InspectLane>> lanes_;  // by thread
+
+  device::Gpu* gpu_ = nullptr;
+  std::unique_ptr<match::GpuMatcher> matcher_;  // null: nothing is launched
+  std::uint64_t on_device_ = 0;                 // generation of the rules that launches search for; the worker's
+  // Generation of the rules of the matcher's table of a generation, modulo the number.
+  std::array<std::atomic<std::uint64_t>, 64> rules_of_table_{};
+  std::uint64_t tables_ = 1;  // given to the matcher so far; the thread's that reloads
+};
+
+}  // namespace sluice::function

@@ -1,0 +1,141 @@
+#include "function/inspect/inspect_lane.h"
+
+#include <algorithm>
+
+namespace sluice::function {
+namespace {
+
+// The flow table is gone through in so many steps of a millisecond.
+constexpr std::uint32_t sweep_steps = 4096;
+// Of a batch's time, for a frame that is in no batch.
+constexpr std::uint64_t transit_share = 64;
+
+std::uint64_t wall_clock() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(now).count());
+}
+
+}  // namespace
+
+FrameClock::FrameClock() : wall_(wall_clock()), start_(std::chrono::steady_clock::now()) {
+  // net_pcap writes microseconds there, and sets the flag.
+  const int field = rte_mbuf_dynfield_lookup(RTE_MBUF_DYNFIELD_TIMESTAMP_NAME, nullptr);
+  const int flag = rte_mbuf_dynflag_lookup(RTE_MBUF_DYNFLAG_RX_TIMESTAMP_NAME, nullptr);
+  if (field < 0 || flag < 0) return;
+  offset_ = field;
+  stamped_ = RTE_BIT64(flag);
+}
+
+std::uint64_t FrameClock::now() const {
+  const auto passed = std::chrono::steady_clock::now() - start_;
+  return wall_ + static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(passed).count());
+}
+
+const std::array<engine::Figure, InspectLane::figure_count> InspectLane::figure_texts = {{
+    {"inspect_frames", "frames inspected"},
+    {"inspect_not_ip", "of these, frames that are no IP, which no rule sees"},
+    {"inspect_candidates", "rules whose best pattern was found, or that have none, and that were confirmed or not"},
+    {"inspect_alerts", "alerts"},
+    {"inspect_left", "candidates that the budget did not reach"},
+    {"inspect_overloaded_frames", "frames with such candidates"},
+    {"inspect_without_flow", "frames inspected by themselves because the flow table had no room"},
+    {"inspect_searched_bytes", "bytes that cores searched themselves"},
+    {"inspect_flows_made", "conversations that began"},
+    {"inspect_flows_evicted", "conversations ended to make room for others"},
+    {"inspect_stream_gaps", "places in TCP streams where bytes are missing for good"},
+    {"inspect_stream_conflicts", "TCP segments that overlap earlier ones with other bytes"},
+    {"inspect_streams_refused", "TCP conversations that no memory was left to put together"},
+    {"inspect_flows", "conversations under way", 0, false},
+}};
+
+InspectLane::InspectLane(std::unique_ptr<InspectionSearch> search, const InspectionSettings& settings, AlertLane& sink,
+                         const FrameClock& clock, std::uint64_t ticks)
+    : sink_(sink), inspection_(std::move(search), settings, sink), clock_(clock), ticks_(ticks) {}
+
+InspectLane::~InspectLane() {
+  delete offered_.load();
+  take_back();
+}
+
+void InspectLane::begin(std::uint64_t tsc) {
+  tsc_ = tsc;
+  now_ = clock_.now();
+  look_for_rules();
+  flow::FlowTable& table = inspection_.conversations().table();
+  if (const std::uint64_t ms = now_ / 1000; ms != swept_) {
+    swept_ = ms;
+    table.sweep(inspection_.now() / 1000, std::max(1U, table.capacity() / sweep_steps));
+  }
+}
+
+void InspectLane::look_for_rules() {
+  if (offered_.load(std::memory_order_relaxed) == nullptr) return;
+  std::unique_ptr<InspectionSearch> next(offered_.exchange(nullptr, std::memory_order_acquire));
+  InspectionSearch* const old = inspection_.exchange(std::move(next)).release();
+  old->next = left_.load(std::memory_order_relaxed);
+  while (!left_.compare_exchange_weak(old->next, old, std::memory_order_release)) {
+  }
+}
+
+Judgement InspectLane::judge(const engine::Batch& batch, std::uint32_t i, const KeyHits& hits, std::uint32_t hash,
+                             std::uint64_t tsc) {
+  if (tsc != tsc_) begin(tsc);
+  if (batch.ticket != batch_ || batch.lane != batch_lane_) {
+    batch_ = batch.ticket;
+    batch_lane_ = batch.lane;
+    inspection_.begin(ticks_);
+    sink_.set_port(batch.segment[0].rx_port);
+  }
+  last_ = inspection_.frame(bytes_of(batch, i), clock_.of(*batch.mbuf[i], now_), hits, hash);
+  return last_;
+}
+
+Judgement InspectLane::judge_transit(std::string_view frame, std::uint64_t tsc) {
+  begin(tsc);
+  inspection_.begin(ticks_ == match::Detector::unlimited ? ticks_ : ticks_ / transit_share);
+  batch_ = ~std::uint64_t{0};
+  return inspection_.frame(frame, now_);
+}
+
+void InspectLane::publish() {
+  const InspectionCounters& counted = inspection_.counters();
+  flow::Conversations& conversations = inspection_.conversations();
+  const flow::FlowCounters& flows = conversations.table().counters();
+  const flow::StreamCounters& streams = conversations.stream_counters();
+  const std::uint64_t values[] = {counted.frames,
+                                  counted.not_ip,
+                                  counted.confirmed,
+                                  counted.alerts,
+                                  counted.left,
+                                  counted.overloaded,
+                                  counted.no_flow,
+                                  counted.searched,
+                                  flows.made,
+                                  flows.evicted_closed + flows.evicted_new + flows.evicted_idle,
+                                  streams.gaps,
+                                  streams.conflicts,
+                                  conversations.extras_refused(),
+                                  conversations.table().in_use()};
+  static_assert(std::size(values) == figure_count);
+  for (std::size_t f = 0; f < figure_count; ++f) figures_[f].set(values[f]);
+}
+
+void InspectLane::offer(std::unique_ptr<InspectionSearch> search) {
+  delete offered_.exchange(search.release(), std::memory_order_acq_rel);
+}
+
+bool InspectLane::take_back() {
+  const bool taken = offered_.load(std::memory_order_acquire) == nullptr;
+  for (InspectionSearch* left = left_.exchange(nullptr, std::memory_order_acquire); left != nullptr;) {
+    delete std::exchange(left, left->next);
+  }
+  return taken;
+}
+
+void InspectLane::finish() {
+  inspection_.begin(match::Detector::unlimited);
+  inspection_.finish();
+  publish();
+}
+
+}  // namespace sluice::function

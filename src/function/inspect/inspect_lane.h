@@ -1,0 +1,103 @@
+// What one lane thread has for inspection: its conversations, its side of the rules, its clock and budget, its
+// counters.
+//
+// Threads: all calls are the lane thread's, but offer() and take_back(), of the thread that reloads, counters(), of
+// any, and finish(), of the control thread once lanes have ended.
+#pragma once
+
+#include <rte_mbuf.h>
+#include <rte_mbuf_dyn.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <memory>
+
+#include "engine/batch.h"
+#include "engine/counters.h"
+#include "engine/stage.h"
+#include "function/inspect/alert_log.h"
+#include "function/inspect/inspection.h"
+
+namespace sluice::function {
+
+// The clock of frames: the wall clock's time at the start, and what has passed since; of a frame that a capture
+// brought, the capture's. Microseconds since the epoch.
+class FrameClock {
+ public:
+  // Ports are open: what they mark frames with is known.
+  FrameClock();
+  std::uint64_t now() const;
+  std::uint64_t of(const rte_mbuf& frame, std::uint64_t now) const {
+    return (frame.ol_flags & stamped_) != 0 ? *RTE_MBUF_DYNFIELD(&frame, offset_, const std::uint64_t*) : now;
+  }
+
+ private:
+  std::uint64_t wall_;
+  std::chrono::steady_clock::time_point start_;
+  std::uint64_t stamped_ = 0;  // the flag that a driver sets
+  int offset_ = -1;
+};
+
+class InspectLane {
+ public:
+  // `ticks`: of the time-stamp counter, for confirming what a batch brings.
+  InspectLane(std::unique_ptr<InspectionSearch> search, const InspectionSettings& settings, AlertLane& sink,
+              const FrameClock& clock, std::uint64_t ticks);
+  ~InspectLane();
+  InspectLane(const InspectLane&) = delete;
+  InspectLane& operator=(const InspectLane&) = delete;
+
+  // Of frames [first, batch.count): what judge() finds their flows by.
+  void hash(const engine::Batch& batch, std::uint32_t first, std::uint32_t* hashes) const {
+    for (std::uint32_t i = first; i < batch.count; ++i) hashes[i] = inspection_.hash_of(bytes_of(batch, i));
+  }
+  // Before judge(), some frames ahead: the frame's headers and the table's index, then its flow.
+  void prefetch(const engine::Batch& batch, std::uint32_t i, std::uint32_t hash) {
+    const auto* const frame = reinterpret_cast<const char*>(batch.frame[i]);
+    __builtin_prefetch(frame);
+    __builtin_prefetch(frame + 64);
+    inspection_.conversations().table().prefetch(hash);
+  }
+  void prefetch_flow(std::uint32_t hash) { inspection_.conversations().table().prefetch_flow(hash); }
+  // `hash`: by hash(). `tsc`: of the call that judges, the same for all its frames.
+  Judgement judge(const engine::Batch& batch, std::uint32_t i, const KeyHits& hits, std::uint32_t hash,
+                  std::uint64_t tsc);
+  Judgement judge_transit(std::string_view frame, std::uint64_t tsc);
+  const Judgement& last() const { return last_; }
+  const InspectionRules& rules() const { return inspection_.rules(); }
+  void publish();
+
+  void offer(std::unique_ptr<InspectionSearch> search);
+  // Frees what the thread has left; whether it has taken all that was offered.
+  bool take_back();
+
+  void finish();
+
+  // As of the last publish(). In the order of figure_texts.
+  static constexpr std::size_t figure_count = 14;
+  static const std::array<engine::Figure, figure_count> figure_texts;
+  std::uint64_t figure(std::size_t which) const { return figures_[which].get(); }
+
+ private:
+  static std::string_view bytes_of(const engine::Batch& batch, std::uint32_t i) {
+    return {reinterpret_cast<const char*>(batch.frame[i]), batch.length[i]};
+  }
+  void begin(std::uint64_t tsc);
+  void look_for_rules();
+
+  AlertLane& sink_;
+  Inspection inspection_;
+  const FrameClock& clock_;
+  const std::uint64_t ticks_;
+  std::uint64_t tsc_ = 0, now_ = 0;
+  std::uint64_t batch_ = ~std::uint64_t{0};  // ticket of the batch that is judged
+  std::uint32_t batch_lane_ = 0;
+  std::uint64_t swept_ = 0;  // milliseconds
+  Judgement last_;
+  std::array<engine::Counter, figure_count> figures_;
+  std::atomic<InspectionSearch*> offered_{nullptr};
+  std::atomic<InspectionSearch*> left_{nullptr};  // list, through `next`
+};
+
+}  // namespace sluice::function

@@ -1,0 +1,181 @@
+// The stage in a chain, with an engine: what goes through a bridge, what does not, and what is written about it, on
+// every device.
+#include "function/inspect/inspect.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "function/acl/acl_trial_test.h"
+#include "packet/headers.h"
+
+namespace sluice::function {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr std::uint8_t syn = packet::tcp_syn, ack = packet::tcp_ack, push = packet::tcp_psh;
+
+class InspectStage : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() / ("sluice-inspect-test-" + std::to_string(getpid()));
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  void write(const std::string& name, const std::string& text) const { std::ofstream(path(name)) << text; }
+
+  std::unique_ptr<engine::Stage> stage(const std::string& rules, const std::string& more = "") {
+    write("test.rules", rules);
+    Diagnostics diagnostics;
+    const std::string text = "[inspect]\nrules = [\"" + path("test.rules") +
+                             "\"]\nflows = 1024\nstream_memory = \"4M\"\n" + "http_memory = \"4M\"\neve = \"" +
+                             path("eve.json") + "\"\n" + more;
+    auto file = Settings::from_text(text, "a.toml", diagnostics);
+    EXPECT_TRUE(file) << (file ? "" : file.error().message);
+    Settings section = file->section("inspect");
+    auto stage = engine::find_function("inspect")->make_stage(section, engine::PortTable());
+    section.finish();
+    EXPECT_EQ(diagnostics.lines, std::vector<std::string>());
+    return stage ? std::move(*stage) : nullptr;
+  }
+
+  std::vector<nlohmann::json> events(const std::string& type) const {
+    std::vector<nlohmann::json> all;
+    std::ifstream file(path("eve.json"));
+    for (std::string line; std::getline(file, line);) {
+      auto event = nlohmann::json::parse(line);
+      if (event["event_type"] == type) all.push_back(std::move(event));
+    }
+    return all;
+  }
+  std::vector<unsigned> sids() const {
+    std::vector<unsigned> all;
+    for (const auto& event : events("alert")) all.push_back(event["alert"]["signature_id"].get<unsigned>());
+    return all;
+  }
+
+  std::filesystem::path folder_;
+};
+
+Bytes text_of(const std::string& text) {
+  return {text.begin(), text.end()};
+}
+
+Bytes udp(const std::string& text, std::uint16_t port = 53) {
+  return PacketBuilder().ipv4("10.0.0.1", "10.0.0.2").udp(4000, port).payload(text_of(text)).build();
+}
+
+// A conversation of 10.0.0.1:4000 with 10.0.0.2:80.
+class Conversation {
+ public:
+  Bytes segment(bool to_server, std::uint8_t flags, const std::string& text = "") {
+    std::uint32_t& mine = sequence_[to_server ? 0 : 1];
+    PacketBuilder builder;
+    to_server ? builder.ipv4("10.0.0.1", "10.0.0.2").tcp(4000, 80) : builder.ipv4("10.0.0.2", "10.0.0.1").tcp(80, 4000);
+    builder.tcp_flags(flags).tcp_sequence(mine, (flags & ack) != 0 ? sequence_[to_server ? 1 : 0] : 0);
+    builder.payload(text_of(text));
+    mine += static_cast<std::uint32_t>(text.size()) + ((flags & syn) != 0 ? 1 : 0);
+    return builder.build();
+  }
+  std::vector<Bytes> handshake() { return {segment(true, syn), segment(false, syn | ack), segment(true, ack)}; }
+
+ private:
+  std::uint32_t sequence_[2] = {1000, 5000};
+};
+
+TEST_P(InspectStage, drops_what_rules_say_and_tells_of_it) {
+  AclTrial trial(GetParam());
+  Conversation web;
+  std::vector<Bytes> frames = web.handshake();
+  frames.push_back(web.segment(true, ack | push, "GET /good HTTP/1.1\r\nHost: a\r\n\r\n"));
+  frames.push_back(web.segment(false, ack | push, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"));
+  frames.push_back(web.segment(true, ack | push, "GET /ev"));
+  frames.push_back(web.segment(true, ack | push, "il HTTP/1.1\r\nHost: a\r\n\r\n"));  // the attack is whole here
+  frames.push_back(web.segment(true, ack | push, "GET /more HTTP/1.1\r\nHost: a\r\n\r\n"));
+  frames.push_back(udp("a name"));
+  frames.push_back(udp("a very bad name"));
+  auto outcome =
+      trial.run(frames, stage("drop tcp any any -> any 80 (msg:\"evil\"; content:\"/evil\"; http_uri; sid:1;)\n"
+                              "alert udp any any -> any 53 (msg:\"bad\"; content:\"very bad\"; sid:2;)\n"));
+  const std::vector<Bytes> passed = {frames[0], frames[1], frames[2], frames[3],
+                                     frames[4], frames[5], frames[8], frames[9]};
+  EXPECT_EQ(outcome.sent, passed);
+  EXPECT_EQ(outcome.stats.drops[inspect_dropped], 2U);
+  EXPECT_THAT(sids(), ElementsAre(1U, 2U));
+  ASSERT_EQ(events("drop").size(), 1U);
+  EXPECT_EQ(events("alert")[0]["alert"]["action"], "blocked");
+  EXPECT_EQ(events("alert")[1]["alert"]["action"], "allowed");
+}
+
+TEST_P(InspectStage, rejects_with_an_answer_to_the_sender) {
+  AclTrial trial(GetParam());
+  const std::vector<Bytes> frames = {udp("an evil name")};
+  auto outcome = trial.run(frames, stage("reject udp any any -> any 53 (content:\"evil\"; sid:1;)\n"));
+  EXPECT_THAT(outcome.sent, IsEmpty());
+  EXPECT_EQ(outcome.stats.answers[inspect_rejected], 1U);
+  EXPECT_EQ(outcome.stats.drops[inspect_rejected], 0U);
+}
+
+TEST_P(InspectStage, the_policy_decides_when_the_time_for_confirming_is_used_up) {
+  for (const std::string policy : {"pass", "drop"}) {
+    AclTrial trial(GetParam());
+    const std::vector<Bytes> frames = {udp("an evil name"), udp("a name")};
+    auto outcome = trial.run(frames, stage("alert udp any any -> any 53 (content:\"evil\"; sid:1;)\n",
+                                           "budget = \"1ns\"\non_overload = \"" + policy + "\"\n"));
+    EXPECT_EQ(outcome.sent.size(), policy == "pass" ? 2U : 1U);
+    EXPECT_EQ(outcome.stats.drops[inspect_overload], policy == "pass" ? 0U : 1U);
+  }
+}
+
+TEST_P(InspectStage, counts_add_up_and_lanes_take_other_rules) {
+  AclTrial trial(GetParam());
+  auto first = stage("alert udp any any -> any 53 (content:\"evil\"; sid:1;)\n");
+  Inspect* const inspect = static_cast<Inspect*>(first.get());
+  auto engine = trial.start({udp("an evil name"), udp("a name")}, std::move(first), true);
+  ASSERT_NE(engine, nullptr);
+  const auto value = [&](std::string_view name) {
+    for (const engine::Figure& figure : inspect->figures()) {
+      if (figure.name == name) return figure.value;
+    }
+    ADD_FAILURE() << "no " << name;
+    return std::uint64_t{0};
+  };
+  const auto wait = [](auto condition) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!condition() && std::chrono::steady_clock::now() < end)
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    return condition();
+  };
+  EXPECT_TRUE(wait([&] { return value("inspect_alerts") > 100; }));
+  auto fresh = stage("drop udp any any -> any 53 (content:\"name\"; sid:7;)\n");
+  auto change = inspect->reload(*fresh);
+  ASSERT_TRUE(change) << change.error().message;
+  EXPECT_EQ(change->text, "1 rule inspects");
+  change->commit();
+  const std::uint64_t dropped = engine->stats().drops[inspect_dropped];
+  EXPECT_TRUE(wait([&] { return engine->stats().drops[inspect_dropped] > dropped + 1000; }));
+  EXPECT_GE(value("inspect_frames"), value("inspect_alerts"));
+  // Once the GPU has the new tables, cores do not search any more.
+  if (GetParam() != "cpu") {
+    EXPECT_TRUE(wait([&] {
+      const std::uint64_t before = value("inspect_searched_bytes"), frames = value("inspect_frames");
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      return value("inspect_searched_bytes") == before && value("inspect_frames") > frames;
+    }));
+  }
+  engine->stop();
+  EXPECT_EQ(engine->stats().imbalance(), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, InspectStage, testing::Values("cpu", "cuda:0"),
+                         [](const auto& info) { return info.param.substr(0, info.param.find(':')); });
+
+}  // namespace
+}  // namespace sluice::function

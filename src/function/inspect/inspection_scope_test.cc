@@ -1,0 +1,242 @@
+// How far actions reach, what rates change of them, and what is inspected for whom.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "function/inspect/inspection.h"
+#include "packet/builder.h"
+#include "packet/headers.h"
+
+namespace sluice::function {
+namespace {
+
+using packet::Bytes;
+using packet::PacketBuilder;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr std::uint8_t syn = packet::tcp_syn, ack = packet::tcp_ack, psh = packet::tcp_psh;
+
+class InspectionScopeTest : public testing::Test, public AlertSink {
+ protected:
+  std::unique_ptr<InspectionSearch> search(const std::string& text) {
+    auto set = match::read_rules_text(text, "test.rules");
+    EXPECT_TRUE(set) << set.error().message;
+    EXPECT_THAT(set->refused, IsEmpty()) << set->refused[0].message;
+    auto rules = InspectionRules::make(std::move(*set), rules_.get());
+    EXPECT_TRUE(rules) << rules.error().message;
+    rules_ = std::move(*rules);
+    return std::make_unique<InspectionSearch>(rules_);
+  }
+  void use(const std::string& text, std::uint32_t flows = 1024) {
+    InspectionSettings settings;
+    settings.conversations.flows.capacity = flows;
+    settings.conversations.extras = 64;
+    settings.conversations.http_connections = 16;
+    settings.conversations.http_transactions = 32;
+    settings.conversations.stream_bytes = settings.conversations.http_bytes = 4 << 20;
+    inspection_.reset();
+    rules_.reset();
+    inspection_ = std::make_unique<Inspection>(search(text), settings, *this);
+    sequence_[0] = 1000;
+    sequence_[1] = 5000;
+  }
+
+  void alert(const Alert& alert) override {
+    sids_.push_back(alert.rules->detector().rules().rules[alert.rule].sid);
+    ends_ = alert.packet->source.str() + ":" + std::to_string(alert.packet->source_port) + " " +
+            alert.packet->destination.str() + ":" + std::to_string(alert.packet->destination_port);
+    with_frame_ = !alert.frame.empty();
+  }
+
+  Judgement feed(const PacketBuilder& builder, std::uint64_t later = 1000) {
+    const Bytes bytes = builder.build();
+    return inspection_->frame({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, now_ += later);
+  }
+  Judgement udp(const std::string& text, const char* from = "10.0.0.1") {
+    return feed(PacketBuilder().ipv4(from, "10.0.0.2").udp(4000, 53).payload(Bytes(text.begin(), text.end())));
+  }
+  // A segment between 10.0.0.1:4000 and 10.0.0.2:80.
+  PacketBuilder built(bool to_server, std::uint8_t flags, const std::string& text = "") {
+    const std::uint32_t mine = sequence_[to_server ? 0 : 1], other = sequence_[to_server ? 1 : 0];
+    PacketBuilder builder;
+    to_server ? builder.ipv4("10.0.0.1", "10.0.0.2").tcp(4000, 80) : builder.ipv4("10.0.0.2", "10.0.0.1").tcp(80, 4000);
+    builder.tcp_flags(flags).tcp_sequence(mine, (flags & ack) != 0 ? other : 0);
+    return builder.payload(Bytes(text.begin(), text.end()));
+  }
+  Judgement segment(bool to_server, std::uint8_t flags, const std::string& text = "") {
+    const PacketBuilder builder = built(to_server, flags, text);
+    sequence_[to_server ? 0 : 1] += static_cast<std::uint32_t>(text.size()) + ((flags & syn) != 0 ? 1 : 0);
+    return feed(builder);
+  }
+  void handshake() {
+    segment(true, syn);
+    segment(false, syn | ack);
+    segment(true, ack);
+  }
+  std::vector<std::uint32_t> alerts() { return std::exchange(sids_, {}); }
+
+  std::shared_ptr<InspectionRules> rules_;
+  std::unique_ptr<Inspection> inspection_;
+  std::vector<std::uint32_t> sids_;
+  std::string ends_;  // of the last alert
+  bool with_frame_ = false;
+  std::uint32_t sequence_[2] = {1000, 5000};
+  std::uint64_t now_ = 0;  // microseconds
+};
+
+// After one packet "evil" of a flow: is the next one dropped, and what of UDP?
+TEST_F(InspectionScopeTest, a_drop_reaches_as_far_as_its_rule_looks) {
+  const struct {
+    const char* rule;
+    bool flow;
+  } cases[] = {
+      {"drop tcp any any -> any any (content:\"evil\"; sid:1;)", true},
+      {"drop tcp any any -> any any (content:\"evil\"; flow:established; sid:1;)", true},
+      {"drop http any any -> any any (http.uri; content:\"evil\"; sid:1;)", true},
+      {"drop tcp-pkt any any -> any any (content:\"evil\"; sid:1;)", false},
+      {"drop tcp any any -> any any (flags:PA; sid:1;)", false},
+      {"drop http any any -> any any (dsize:>1; sid:1;)", false},
+      {"drop tcp any any -> any any (ipv4.hdr; content:\"|06|\"; offset:9; depth:1; flags:PA; sid:1;)", false},
+  };
+  for (const auto& one : cases) {
+    use(std::string(one.rule) + "\n");
+    handshake();
+    EXPECT_TRUE(segment(true, ack | psh, "GET /evil HTTP/1.0\r\n").drop) << one.rule;
+    EXPECT_EQ(segment(false, ack).drop, one.flow) << one.rule;
+    EXPECT_THAT(alerts(), ElementsAre(1)) << one.rule;
+  }
+  use("drop udp any any -> any any (content:\"evil\"; sid:1;)\n");
+  EXPECT_TRUE(udp("evil").drop);
+  EXPECT_FALSE(udp("good").drop);
+}
+
+TEST_F(InspectionScopeTest, a_rule_of_ends_only_drops_the_flow_whichever_way) {
+  use("drop ip 10.0.0.1 any -> any any (sid:1;)\n");
+  EXPECT_TRUE(segment(true, syn).drop);
+  EXPECT_TRUE(segment(false, syn | ack).drop) << "not from 10.0.0.1";
+  use("drop ip 10.0.0.1 any -> any any (ttl:64; sid:1;)\n");
+  EXPECT_TRUE(segment(true, syn).drop);
+  EXPECT_FALSE(segment(false, syn | ack).drop);
+}
+
+TEST_F(InspectionScopeTest, a_pass_for_a_packet_is_for_that_and_its_bytes) {
+  use("pass tcp any any -> any any (flags:PA; sid:1;)\nalert tcp any any -> any any (content:\"evil\"; sid:2;)\n");
+  handshake();
+  segment(true, ack | psh, "evil");
+  EXPECT_THAT(alerts(), IsEmpty());
+  segment(true, ack, " and evil");
+  EXPECT_THAT(alerts(), ElementsAre(2));
+}
+
+// A sender cannot show a dropped packet to the stream, and others bytes to the receiver.
+TEST_F(InspectionScopeTest, a_stream_does_not_get_what_was_dropped_as_a_packet) {
+  use("drop tcp any any -> any any (flags:PA; sid:1;)\nalert tcp any any -> any any (content:\"evil\"; sid:2;)\n");
+  handshake();
+  EXPECT_TRUE(feed(built(true, ack | psh, "good")).drop);
+  EXPECT_THAT(alerts(), ElementsAre(1));
+  EXPECT_FALSE(segment(true, ack, "evil").drop);
+  EXPECT_THAT(alerts(), ElementsAre(2));
+}
+
+TEST_F(InspectionScopeTest, headers_of_packets_are_looked_at_in_each_packet) {
+  use("alert tcp any any -> any any (tcp.hdr; content:\"|00 50|\"; offset:2; depth:2; sid:1;)\n"
+      "alert tcp any any -> any any (tcp.hdr; content:\"|00 50|\"; offset:2; depth:2; content:\"evil\"; pkt_data; "
+      "content:\"evil\"; sid:2;)\n"
+      "alert tcp any any -> any any (ipv4.hdr; content:\"|06|\"; offset:9; depth:1; pkt_data; content:\"evil\"; "
+      "sid:3;)\n");
+  handshake();
+  EXPECT_THAT(alerts(), ElementsAre(1, 1));
+  segment(true, ack, "some evil");
+  EXPECT_THAT(alerts(), ElementsAre(1, 3));
+  segment(true, ack, "and good");
+  segment(true, ack);
+  segment(false, ack, "answer");
+  EXPECT_THAT(alerts(), ElementsAre(1, 1));
+}
+
+TEST_F(InspectionScopeTest, a_limit_keeps_alerts_back_and_a_filter_the_drop_as_well) {
+  use("drop udp any any -> any any (content:\"one\"; threshold: type limit, track by_src, count 1, seconds 60; "
+      "sid:1;)\n"
+      "drop udp any any -> any any (content:\"two\"; detection_filter: track by_src, count 1, seconds 60; sid:2;)\n"
+      "drop udp any any -> any any (content:\"six\"; threshold: type threshold, track by_src, count 2, seconds 60; "
+      "sid:3;)\n");
+  EXPECT_TRUE(udp("one").drop);
+  EXPECT_TRUE(udp("one").drop);
+  EXPECT_THAT(alerts(), ElementsAre(1));
+  EXPECT_FALSE(udp("two").drop);
+  EXPECT_TRUE(udp("two").drop);
+  EXPECT_FALSE(udp("two", "10.0.0.9").drop) << "another source";
+  EXPECT_THAT(alerts(), ElementsAre(2));
+  EXPECT_FALSE(udp("six").drop);
+  EXPECT_TRUE(udp("six").drop);
+  EXPECT_FALSE(udp("six").drop);
+  EXPECT_THAT(alerts(), ElementsAre(3));
+  EXPECT_EQ(inspection_->rate_counters().action_only, 1U);
+  EXPECT_EQ(inspection_->rate_counters().nothing, 4U);
+}
+
+TEST_F(InspectionScopeTest, a_pass_rule_below_its_filter_does_not_pass) {
+  use("pass udp any any -> any any (content:\"evil\"; detection_filter: track by_src, count 1, seconds 60; sid:1;)\n"
+      "alert udp any any -> any any (content:\"evil\"; sid:2;)\n");
+  udp("evil");
+  EXPECT_THAT(alerts(), ElementsAre(2));
+  udp("evil");
+  EXPECT_THAT(alerts(), IsEmpty());
+}
+
+TEST_F(InspectionScopeTest, by_flow_counts_each_flow_and_goes_on_with_other_rules) {
+  const std::string rule =
+      "alert udp any any -> any any (content:\"x\"; threshold: type limit, track by_flow, count 1, seconds 60; "
+      "sid:1;)\n";
+  use(rule);
+  udp("x");
+  udp("x", "10.0.0.9");
+  EXPECT_THAT(alerts(), ElementsAre(1, 1));
+  inspection_->exchange(search("alert udp any any -> any any (content:\"y\"; sid:7;)\n" + rule));
+  udp("x");
+  EXPECT_THAT(alerts(), IsEmpty());
+}
+
+// The request of a flow is whole only when that ends: for a packet of another flow, which needs its place.
+TEST_F(InspectionScopeTest, what_the_end_of_a_flow_shows_is_about_its_own_ends) {
+  use("drop http 10.0.0.1 any -> 10.0.0.2 80 (content:\"/evil\"; http_uri; sid:1;)\n"
+      "drop ip 10.0.0.7 any -> any any (flow:established; sid:2;)\n",
+      1);
+  handshake();
+  segment(true, ack, "GET /evil");
+  EXPECT_THAT(alerts(), IsEmpty());
+  now_ += 3'600'000'000;
+  EXPECT_FALSE(udp("good", "10.0.0.7").drop) << "the other flow's rule";
+  EXPECT_THAT(alerts(), ElementsAre(1));
+  EXPECT_EQ(ends_, "10.0.0.1:4000 10.0.0.2:80");
+  EXPECT_FALSE(with_frame_);
+}
+
+// The answer waits behind a gap, until the client's packet acknowledges that.
+TEST_F(InspectionScopeTest, what_the_other_side_sets_free_is_about_the_senders_direction) {
+  use("alert tcp 10.0.0.2 80 -> 10.0.0.1 4000 (flow:to_client; content:\"evil\"; sid:1;)\n");
+  handshake();
+  segment(true, ack, "ask");
+  sequence_[1] += 100;
+  segment(false, ack, "evil");
+  EXPECT_THAT(alerts(), IsEmpty());
+  segment(true, ack);
+  EXPECT_THAT(alerts(), ElementsAre(1));
+  EXPECT_EQ(ends_, "10.0.0.2:80 10.0.0.1:4000");
+  EXPECT_TRUE(with_frame_);
+}
+
+TEST_F(InspectionScopeTest, a_split_handshake_makes_a_stream) {
+  use("alert tcp-stream any any -> any any (flow:established,to_server; content:\"evil\"; sid:1;)\n");
+  segment(true, syn);
+  segment(false, syn);
+  --sequence_[0];
+  segment(true, syn | ack);
+  segment(false, ack);
+  segment(true, ack, "ev");
+  segment(true, ack, "il");
+  EXPECT_THAT(alerts(), ElementsAre(1));
+}
+
+}  // namespace
+}  // namespace sluice::function

@@ -1,0 +1,80 @@
+// The stage's entry in the list of functions: reads [inspect].
+#include <string>
+#include <utility>
+
+#include "base/quote.h"
+#include "engine/function.h"
+#include "engine/port_table.h"
+#include "function/inspect/inspect.h"
+
+namespace sluice::function {
+namespace {
+
+constexpr std::uint64_t most_memory = std::uint64_t{1} << 40;
+
+void read_variables(Settings& settings, match::Variables& variables) {
+  for (const std::string& text : settings.texts("variables")) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos) {
+      settings.error("variables", in_quotes(text) + " is not NAME=VALUE, such as \"HOME_NET=192.0.2.0/24\"");
+    } else if (auto ok = variables.set(text.substr(0, equals), text.substr(equals + 1)); !ok) {
+      settings.error("variables", ok.error().message);
+    }
+  }
+}
+
+std::uint64_t memory(Settings& settings, std::string_view key, std::uint64_t fallback) {
+  constexpr std::uint64_t least = 1 << 20;
+  const std::uint64_t bytes = settings.bytes(key, fallback);
+  if (bytes >= least && bytes <= most_memory) return bytes;
+  settings.error(key, "allowed is \"1M\" to \"1T\"");
+  return fallback;
+}
+
+void read_conversations(Settings& settings, flow::ConversationSettings& tables) {
+  constexpr std::int64_t most_flows = std::int64_t{1} << 28;
+  const auto number = [&](std::string_view key, std::int64_t fallback, std::int64_t least) {
+    return static_cast<std::uint32_t>(settings.integer(key, fallback, least, most_flows));
+  };
+  tables.flows.capacity = number("flows", 1 << 18, 16);
+  tables.extras = number("streams", std::max(16U, tables.flows.capacity / 4), 1);
+  tables.http_connections = number("http", std::max(16U, tables.extras / 4), 1);
+  tables.http_transactions = 2 * tables.http_connections;
+  tables.stream_bytes = memory(settings, "stream_memory", 128U << 20);
+  tables.http_bytes = memory(settings, "http_memory", 128U << 20);
+  tables.flows.midstream = settings.boolean("midstream", false);
+}
+
+void read_log(Settings& settings, const engine::PortTable& ports, AlertLogSettings& log) {
+  log.eve = settings.text("eve", "");
+  log.fast = settings.text("fast", "");
+  log.alerts_per_second = static_cast<std::uint32_t>(settings.integer("alerts_per_second", 1000, 0, 10'000'000));
+  log.stats_seconds = static_cast<std::uint32_t>(settings.integer("stats_interval", 8, 0, 86400));
+  for (std::size_t port = 0; port < ports.size(); ++port) {
+    log.ports.push_back(ports[static_cast<std::uint16_t>(port)].name);
+  }
+}
+
+Expected<std::unique_ptr<engine::Stage>> make_inspect(Settings& settings, const engine::PortTable& ports) {
+  InspectOptions options;
+  options.rules = settings.texts("rules");
+  if (options.rules.empty()) {
+    settings.error("rules", "must be there: files of rules, such as [\"/etc/sluice/local.rules\"]");
+  }
+  read_variables(settings, options.reading.variables);
+  read_conversations(settings, options.inspection.conversations);
+  options.inspection.drop_on_overload = settings.choice("on_overload", "drop", {"drop", "pass"}) == "drop";
+  options.inspection.budget = static_cast<std::uint32_t>(settings.integer("candidates", 1000, 1, 1'000'000));
+  if (!settings.is("budget", "auto")) options.budget = settings.duration("budget", std::chrono::nanoseconds(0));
+  read_log(settings, ports, options.log);
+  return std::make_unique<Inspect>(std::move(options));
+}
+
+const bool registered = engine::register_function(
+    {.name = "inspect",
+     .text = "drops and reports what rules of Snort and Suricata hold for: intrusion prevention",
+     .make_stage = make_inspect,
+     .follows_conversations = true});
+
+}  // namespace
+}  // namespace sluice::function

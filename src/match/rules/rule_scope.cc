@@ -1,0 +1,46 @@
+#include "match/rules/rule_scope.h"
+
+#include <algorithm>
+
+#include "match/rules/check_facts.h"
+
+namespace sluice::match {
+namespace {
+
+bool is_packet_header(Buffer buffer) {
+  return buffer >= Buffer::ipv4_header;
+}
+
+bool is_http(Buffer buffer) {
+  return !is_packet_header(buffer) && buffer != Buffer::payload && buffer != Buffer::base64_data;
+}
+
+// Nothing of the packet's headers or the flow's state but the ends and the protocol.
+bool asks_for_ends_only(const Rule& rule) {
+  const auto is_condition = [](const Flowbits& bits) {
+    return bits.operation == Flowbits::Operation::isset || bits.operation == Flowbits::Operation::isnotset;
+  };
+  return rule.checks.empty() && rule.numbers.empty() && rule.bits.empty() && rule.ip_options.empty() &&
+         rule.stream_sizes.empty() && !rule.same_ip && rule.flow == FlowCheck{} &&
+         std::none_of(rule.flowbits.begin(), rule.flowbits.end(), is_condition);
+}
+
+}  // namespace
+
+bool is_about_packets(const Rule& rule) {
+  if (rule.checks.empty() || rule.protocol == Protocol::tcp_pkt) return true;
+  bool headers = false;
+  for (const Check& check : rule.checks) {
+    if (is_http(buffer_of(check))) return false;
+    headers |= is_packet_header(buffer_of(check));
+  }
+  return headers;
+}
+
+bool acts_on_flow(const Rule& rule, bool reassembled) {
+  if (!rule.checks.empty()) return reassembled;
+  if (!asks_for_ends_only(rule)) return false;
+  return rule.protocol >= Protocol::http || (rule.source.ports.is_any() && rule.destination.ports.is_any());
+}
+
+}  // namespace sluice::match

@@ -1,0 +1,20 @@
+// How far the action of a rule reaches, and what its checks are about; as Suricata tells rules by type
+// (docs/matching.md).
+//
+// Thread-safety: any thread. Cost: some ns for each check of the rule.
+#pragma once
+
+#include "match/rules/rule.h"
+
+namespace sluice::match {
+
+// The rule is about packets, whatever stream they belong to: it looks at no payload, or its protocol is tcp-pkt, or it
+// looks at headers of packets (ipv4.hdr, tcp.hdr, ...) and not at HTTP.
+bool is_about_packets(const Rule& rule);
+
+// Whether drop, reject or pass hold for the rest of the flow, not for the packet alone: for rules that looked at a
+// stream or at HTTP (`reassembled`: what was inspected is such), and for rules that ask for nothing but addresses, or
+// nothing but an application protocol.
+bool acts_on_flow(const Rule& rule, bool reassembled);
+
+}  // namespace sluice::match

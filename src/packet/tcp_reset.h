@@ -1,0 +1,16 @@
+// The segment that ends a TCP conversation from in between: an RST to the sender of a segment, as if the other side had
+// sent it (RFC 9293 section 3.10.7.1: <SEQ=SEG.ACK><CTL=RST>, or <SEQ=0><ACK=SEG.SEQ+SEG.LEN><CTL=RST,ACK>).
+//
+// Thread-safety: any thread. Cost: some 50 ns.
+#pragma once
+
+#include <cstdint>
+
+namespace sluice::packet {
+
+// Makes the frame, whose IP packet begins at `l3` (behind VLAN tags, which stay), an RST to its sender, with link
+// addresses exchanged; returns its new length, which is no more than `length`. 0, and the frame as it was: it is no
+// whole TCP segment (a fragment, cut, IPv6 with extension headers), or an RST itself.
+std::uint32_t make_tcp_reset(std::uint8_t* frame, std::uint32_t length, std::uint32_t l3);
+
+}  // namespace sluice::packet
