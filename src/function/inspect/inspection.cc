@@ -44,11 +44,6 @@ void set_headers(Buffers& buffers, const match::PacketFacts& packet) {
   }
 }
 
-// The packet within a frame that facts_of() found to be IP.
-std::string_view packet_in(std::string_view frame, const match::PacketFacts& facts) {
-  return frame.substr(static_cast<std::size_t>(facts.ip_header.data() - frame.data()));
-}
-
 }  // namespace
 
 Expected<std::shared_ptr<InspectionRules>> InspectionRules::make(match::RuleSet rules, const InspectionRules* before,
@@ -121,9 +116,7 @@ Judgement Inspection::frame(std::string_view frame, std::uint64_t microseconds, 
   frame_passed_ = false;
   flow::Packet packet;
   flow::Flow* flow = nullptr;
-  const std::string_view ip = packet_in(frame, packet_);
-  if (flow::read_packet(reinterpret_cast<const std::uint8_t*>(ip.data()), static_cast<std::uint32_t>(ip.size()),
-                        packet)) {
+  if (flow::read_packet(packet_, packet)) {
     flow = conversations_.packet(packet, now_ / 1000).flow;
     if (flow == nullptr) ++counters_.no_flow;
   }
