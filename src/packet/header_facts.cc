@@ -132,12 +132,13 @@ bool is_extension(std::uint8_t next) {
 
 // Behind the extension headers, whose last one's next header it takes; `whole` is cleared where one is cut.
 std::string_view walk_extensions(std::string_view rest, std::uint8_t next, HeaderFacts& facts) {
+  bool fragmented = false;  // what follows is only there in the first fragment, and may go on in others
   while (is_extension(next)) {
-    if (rest.size() < 8) {
-      facts.whole = false;
+    const bool fragment = next == protocol_fragment;
+    if (rest.size() < 8 || (fragment && fragmented)) {
+      facts.whole = facts.whole && fragmented;
       break;
     }
-    const bool fragment = next == protocol_fragment;
     const std::size_t length = fragment ? 8 : (std::size_t{static_cast<std::uint8_t>(rest[1])} + 1) * 8;
     next = static_cast<std::uint8_t>(rest[0]);
     if (fragment) {
@@ -146,9 +147,10 @@ std::string_view walk_extensions(std::string_view rest, std::uint8_t next, Heade
       facts.fragment_offset = place >> 3;
       facts.fragment_bits = place & 1;
       facts.ip_id = be32(header->id);
-      if (facts.fragment()) facts.fragment_protocol = next;
+      fragmented = facts.fragment();
+      if (fragmented) facts.fragment_protocol = next;
     }
-    facts.whole = facts.whole && (length <= rest.size() || facts.fragment());
+    facts.whole = facts.whole && (length <= rest.size() || fragmented);
     rest.remove_prefix(std::min(length, rest.size()));
     if (facts.fragment_offset != 0) break;
   }
