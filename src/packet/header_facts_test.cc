@@ -75,6 +75,15 @@ TEST(HeaderFacts, ExtensionsAreWalkedAndBelongToTheIpHeader) {
   EXPECT_EQ(facts.payload.size(), 5U);
 }
 
+TEST(HeaderFacts, AnExtensionLongerThanThePacketIsNotWhole) {
+  Bytes frame = v6().extension(protocol_destination_options, Bytes(6)).udp(1, 2).payload(5).build();
+  frame[14 + 40 + 1] = 9;
+  const HeaderFacts facts = read(frame);
+  EXPECT_EQ(facts.family, 6);
+  EXPECT_FALSE(facts.whole);
+  EXPECT_FALSE(facts.has_ports);
+}
+
 TEST(HeaderFacts, Fragments) {
   for (const bool family4 : {true, false}) {
     const auto built = [&](std::uint16_t offset, bool more) {
