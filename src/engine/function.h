@@ -9,7 +9,7 @@
 //   the control thread, before lanes start:               prepare, prepare_lanes, attach, at most one device_ready
 //   lane threads (many at once, each with its own Batch): collect, compute, stand_in without a GPU, forward
 //                                                         -> must not share mutable state
-//   the device's worker thread:                           begin_cycle, launch, stand_in with a GPU, device_ready
+//   the device's worker thread:                           begin_cycle, launch, join, stand_in with a GPU, device_ready
 //   a thread that reloads, while all others go on:        reconfigure, of both functions; one at a time
 // No call on the packet path allocates, locks, throws, or makes a system call.
 #pragma once
@@ -35,6 +35,7 @@ class GpuStream;
 
 namespace sluice::function {
 class Routing;  // control/ and functions know it; the engine only passes it on
+struct CapsuleWork;
 }  // namespace sluice::function
 
 namespace sluice::engine {
@@ -80,6 +81,9 @@ class Function {
   // Enqueues the batch's work on a GPU stream and returns without waiting. When the stream has passed it, every verdict
   // (and every changed frame byte) is in host memory. After an error the batch counts as worked on in part.
   virtual Expected<void> launch(Batch& batch, device::GpuStream& stream) = 0;
+
+  // Instead, behind stages: adds that work to one kernel's for the whole chain, as Stage::join() does.
+  virtual bool join(const Batch& /*batch*/, function::CapsuleWork& /*work*/) { return false; }
 
   // The same result for frames [first, first + count) on this CPU core.
   virtual void compute(Batch& batch, std::uint32_t first, std::uint32_t count) = 0;

@@ -12,7 +12,7 @@
 //   the control thread, before lanes start:               prepare, attach; after they have ended: stopped
 //   lane threads (many at once, each with its own Batch): describe, compute, judge, answer, judged,
 //                                                         judge_transit
-//   the device's worker thread:                           begin_cycle, launch, device_ready
+//   the device's worker thread:                           begin_cycle, launch, join, device_ready
 //   a thread that reloads, while all others go on:        reload
 // A batch is described once, launched or computed (again, after a device that failed), then judged once, frame by frame
 // in order. A batch is named by its lane and slot (batch.h); slots are below batches_range.most (options.h). No call on
@@ -35,6 +35,10 @@ namespace sluice::device {
 class Gpu;
 class GpuStream;
 }  // namespace sluice::device
+
+namespace sluice::function {
+struct CapsuleWork;  // functions know it; the engine only passes it on
+}  // namespace sluice::function
 
 namespace sluice::engine {
 
@@ -76,6 +80,10 @@ class Stage {
 
   // Enqueues the batch's work; when the stream has passed it, the results are in the area.
   virtual Expected<void> launch(const Batch& batch, std::byte* area, device::GpuStream& stream) = 0;
+  // Instead: adds that work to one kernel's for the whole chain (function/capsule/capsule.h), behind what the parts in
+  // front of this one have added. False: it cannot, and has added nothing. launch() may still follow, where another
+  // part cannot. A frame that the kernel drops for a part in front needs no result.
+  virtual bool join(const Batch& /*batch*/, std::byte* /*area*/, function::CapsuleWork& /*work*/) { return false; }
   // The same result for frames [first, first + count) on this CPU core.
   virtual void compute(const Batch& batch, std::byte* area, std::uint32_t first, std::uint32_t count) = 0;
   // The zero-load mode's stand-in for the device: results with which judge() lets every frame go on.

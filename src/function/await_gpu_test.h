@@ -33,6 +33,7 @@ class AwaitGpu final : public engine::Stage {
   Expected<void> launch(const engine::Batch& /*batch*/, std::byte* /*area*/, device::GpuStream& /*stream*/) override {
     return {};
   }
+  bool join(const engine::Batch& /*batch*/, std::byte* /*area*/, CapsuleWork& /*work*/) override { return true; }
   void compute(const engine::Batch& /*batch*/, std::byte* /*area*/, std::uint32_t /*first*/,
                std::uint32_t /*count*/) override {}
   void stand_in(const engine::Batch& /*batch*/, std::byte* /*area*/) override {}

@@ -29,7 +29,8 @@ struct BenchOptions {
   std::string table;               // route: a file of routes; empty: made up
   std::string patterns;            // match: a file of patterns; empty: made up
   std::string updates;             // churn: a file of BGP updates; empty: made up
-  std::string rules;               // acl: a file of rules; empty: made up
+  std::string rules;               // acl, inspect: a file of rules; empty: made up
+  std::string acl;                 // inspect: a file of ACL rules; empty: made up
   std::string trace;               // acl: a ClassBench trace; empty: headers drawn from the rules
   std::string pace = "own";        // churn: of the updates (updates.h)
   double at = 0;                   // echo, touch: hold this share of the ceiling instead of searching for the highest;
@@ -72,5 +73,6 @@ int bench_soak(const BenchOptions& options);
 int bench_churn(const BenchOptions& options);
 int bench_match(const BenchOptions& options);
 int bench_acl(const BenchOptions& options);
+int bench_inspect(const BenchOptions& options);
 
 }  // namespace sluice::cli::bench

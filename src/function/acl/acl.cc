@@ -8,6 +8,8 @@
 #include "engine/function.h"
 #include "engine/options.h"
 #include "function/acl/frame_key.h"
+#include "function/acl/frame_place.h"
+#include "function/capsule/capsule.h"
 
 namespace sluice::function {
 namespace {
@@ -17,11 +19,6 @@ using lookup::acl::Key4;
 using lookup::acl::Key6;
 using lookup::acl::no_match;
 using lookup::acl::RuleIndex;
-
-// What a frame's place says, besides the index of a key.
-constexpr std::uint32_t is_key6 = 0x8000'0000;
-constexpr std::uint32_t not_ip = 0xffff'ffff;
-constexpr std::uint32_t malformed = 0xffff'fffe;
 
 // How long a reload waits for the old list to be left, before it leaves that to the next one.
 constexpr auto patience = std::chrono::milliseconds(200);
@@ -51,7 +48,7 @@ struct Area {
   Key6* keys6;
   RuleIndex* rules4;  // by key
   RuleIndex* rules6;
-  std::uint32_t* places;  // by frame: its key
+  std::uint32_t* places;  // by frame: its key (frame_place.h)
 };
 
 std::size_t reader_of(const engine::Batch& batch) {
@@ -126,13 +123,13 @@ void Acl::describe(const engine::Batch& batch, std::byte* area, std::uint32_t fi
         a.places[i] = n4++;
         break;
       case KeyKind::ipv6:
-        a.places[i] = n6++ | is_key6;
+        a.places[i] = n6++ | place_is_key6;
         break;
       case KeyKind::not_ip:
-        a.places[i] = not_ip;
+        a.places[i] = place_not_ip;
         break;
       case KeyKind::malformed:
-        a.places[i] = malformed;
+        a.places[i] = place_malformed;
         break;
     }
   }
@@ -147,6 +144,21 @@ Expected<void> Acl::launch(const engine::Batch& batch, std::byte* area, device::
   return gpu_rules_->classify(stream, a.keys4, a.rules4, a.header->keys4, a.keys6, a.rules6, a.header->keys6);
 }
 
+bool Acl::join(const engine::Batch& batch, std::byte* area, CapsuleWork& work) {
+  if (work.classify || work.match) return false;
+  const Area a(area, batch.capacity);
+  current_->pin(reader_of(batch), on_device_);
+  a.header->set = on_device_;
+  work.classify = {.view = gpu_rules_->view(),
+                   .deny_others = on_device_->others.kind == ActionKind::deny,
+                   .place = a.places,
+                   .keys4 = a.keys4,
+                   .keys6 = a.keys6,
+                   .rules4 = a.rules4,
+                   .rules6 = a.rules6};
+  return true;
+}
+
 void Acl::compute(const engine::Batch& batch, std::byte* area, std::uint32_t first, std::uint32_t count) {
   const Area a(area, batch.capacity);
   if (first == 0) a.header->set = current_->pin(reader_of(batch));
@@ -156,8 +168,8 @@ void Acl::compute(const engine::Batch& batch, std::byte* area, std::uint32_t fir
     six.end = a.header->keys6;
   } else {
     for (std::uint32_t i = first; i < first + count; ++i) {
-      if (const std::uint32_t place = a.places[i]; place < malformed) {
-        ((place & is_key6) != 0 ? six : four).add(place & ~is_key6);
+      if (const std::uint32_t place = a.places[i]; place < place_malformed) {
+        ((place & place_is_key6) != 0 ? six : four).add(place & ~place_is_key6);
       }
     }
   }
@@ -168,14 +180,14 @@ void Acl::compute(const engine::Batch& batch, std::byte* area, std::uint32_t fir
 
 void Acl::stand_in(const engine::Batch& batch, std::byte* area) {
   const Area a(area, batch.capacity);
-  std::fill_n(a.places, batch.count, not_ip);
+  std::fill_n(a.places, batch.count, place_not_ip);
 }
 
 packet::Reason Acl::judge(const engine::Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) {
   const Area a(area, batch.capacity);
   const std::uint32_t place = a.places[i];
-  if (place >= malformed) return place == malformed ? acl_malformed : packet::no_reason;
-  const RuleIndex rule = (place & is_key6) != 0 ? a.rules6[place & ~is_key6] : a.rules4[place];
+  if (place >= place_malformed) return place == place_malformed ? acl_malformed : packet::no_reason;
+  const RuleIndex rule = (place & place_is_key6) != 0 ? a.rules6[place & ~place_is_key6] : a.rules4[place];
   return act(a.header->set->of(rule), reinterpret_cast<std::uint8_t*>(batch.frame[i]), batch.length[i], tsc);
 }
 

@@ -54,6 +54,8 @@ class Acl final : public engine::Stage {
   Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;
   void describe(const engine::Batch& batch, std::byte* area, std::uint32_t first) override;
   Expected<void> launch(const engine::Batch& batch, std::byte* area, device::GpuStream& stream) override;
+  // Not behind an inspector, which has to see what the rules deny.
+  bool join(const engine::Batch& batch, std::byte* area, CapsuleWork& work) override;
   void compute(const engine::Batch& batch, std::byte* area, std::uint32_t first, std::uint32_t count) override;
   void stand_in(const engine::Batch& batch, std::byte* area) override;
   packet::Reason judge(const engine::Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) override;

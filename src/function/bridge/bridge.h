@@ -17,6 +17,7 @@ class Bridge final : public PeerFunction {
 
   Expected<void> attach(device::Gpu& /*gpu*/, const engine::DevicePlan& /*plan*/) override { return {}; }
   Expected<void> launch(engine::Batch& /*batch*/, device::GpuStream& /*stream*/) override { return {}; }
+  bool join(const engine::Batch& /*batch*/, CapsuleWork& /*work*/) override { return true; }
   void compute(engine::Batch& /*batch*/, std::uint32_t /*first*/, std::uint32_t /*count*/) override {}
   // Stages before it may have something to change.
   Expected<std::string> reconfigure(const engine::Function& /*fresh*/) override {

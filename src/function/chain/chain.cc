@@ -5,6 +5,7 @@
 #include "engine/batch_writer.h"
 #include "engine/burst.h"
 #include "engine/emitter.h"
+#include "function/capsule/capsule.h"
 
 namespace sluice::function {
 namespace {
@@ -34,8 +35,8 @@ class TransitGuard final : public engine::Burst::Guard {
 
 }  // namespace
 
-Chain::Chain(std::vector<std::unique_ptr<engine::Stage>> stages, std::unique_ptr<engine::Function> last)
-    : stages_(std::move(stages)), last_(std::move(last)) {
+Chain::Chain(std::vector<std::unique_ptr<engine::Stage>> stages, std::unique_ptr<engine::Function> last, bool fused)
+    : stages_(std::move(stages)), last_(std::move(last)), fused_(fused) {
   std::uint32_t bytes = last_->layout().extra_bytes_per_frame;
   for (const auto& stage : stages_) {
     bytes_before_.push_back(bytes);
@@ -82,7 +83,17 @@ void Chain::collect(engine::Burst& burst, engine::BatchWriter& writer) {
   for (std::size_t s = 0; s < stages_.size(); ++s) stages_[s]->describe(batch, area(batch, s), first);
 }
 
+// Whether there is work for one kernel.
+bool Chain::gather(const engine::Batch& batch, CapsuleWork& work) {
+  work.count = batch.count;
+  for (std::size_t s = 0; s < stages_.size(); ++s) {
+    if (!stages_[s]->join(batch, area(batch, s), work)) return false;
+  }
+  return last_->join(batch, work) && work.parts() >= 2;
+}
+
 Expected<void> Chain::launch(engine::Batch& batch, device::GpuStream& stream) {
+  if (CapsuleWork work; fused_ && gather(batch, work)) return launch_capsule(work, stream);
   for (std::size_t s = 0; s < stages_.size(); ++s) {
     if (auto ok = stages_[s]->launch(batch, area(batch, s), stream); !ok) return ok;
   }

@@ -2,8 +2,9 @@
 //
 // The forwarding function collects a burst; what it drops or punts is in no batch, but of a punt that the kernel may
 // forward the stages are asked before (Stage::judge_transit). Each stage then describes the frames that were appended.
-// All work of a batch is enqueued on one stream. In forward() each frame is judged by the stages in order; the first
-// that has a reason drops it, and the others do not see it. Order is kept.
+// All work of a batch is enqueued on one stream: as one kernel where all parts can join it and two have something to do
+// (function/capsule/), else one part after the other. In forward() each frame is judged by the stages in order; the
+// first that has a reason drops it, and the others do not see it. Order is kept.
 //
 // Thread-safety, cost: as of its parts; a judgement is a virtual call for each stage and frame.
 #pragma once
@@ -19,7 +20,8 @@ namespace sluice::function {
 
 class Chain final : public engine::Function {
  public:
-  Chain(std::vector<std::unique_ptr<engine::Stage>> stages, std::unique_ptr<engine::Function> last);
+  // `fused` false: always one part after the other, for measuring.
+  Chain(std::vector<std::unique_ptr<engine::Stage>> stages, std::unique_ptr<engine::Function> last, bool fused = true);
   ~Chain() override;
 
   engine::BatchLayout layout() const override;
@@ -44,6 +46,7 @@ class Chain final : public engine::Function {
  private:
   static constexpr std::size_t alignment = 64;
   std::byte* area(const engine::Batch& batch, std::size_t stage) const;
+  bool gather(const engine::Batch& batch, CapsuleWork& work);
 
   // The tables of all parts that have some.
   struct ChainTables final : engine::Tables {
@@ -59,6 +62,7 @@ class Chain final : public engine::Function {
   ChainTables tables_;
   std::vector<std::unique_ptr<engine::Stage>> stages_;
   std::unique_ptr<engine::Function> last_;
+  const bool fused_;
   std::vector<std::uint32_t> bytes_before_;  // each stage's areas: bytes a frame of what lies before them
 };
 

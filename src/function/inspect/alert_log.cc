@@ -193,15 +193,17 @@ void AlertLog::run() {
   std::unique_lock lock(stop_mutex_);
   while (!stopping_) {
     lock.unlock();
-    pass();
+    const bool some = pass();
     lock.lock();
+    if (some && settings_.wait_for_room) continue;  // a lane may be waiting
     stop_signal_.wait_for(lock, pause, [this] { return stopping_; });
   }
 }
 
-void AlertLog::pass() {
+bool AlertLog::pass() {
   const std::lock_guard lock(pass_mutex_);
   now_ = settings_.clock();
+  bool some = false;
   for (const auto& lane : lanes_) {
     // A ring at a time, so that a lane in a flood does not keep the others waiting.
     for (std::uint32_t i = 0; i < lane->ring_.capacity(); ++i) {
@@ -209,6 +211,7 @@ void AlertLog::pass() {
       if (record == nullptr) break;
       write(*record, lane->ring_.front_payload());
       lane->ring_.pop();
+      some = true;
     }
   }
   tell_suppressed();
@@ -217,6 +220,7 @@ void AlertLog::pass() {
     write_stats();
   }
   flush_files();
+  return some;
 }
 
 std::string_view AlertLog::port_name(std::uint16_t port) const {

@@ -41,18 +41,18 @@
 namespace sluice::function {
 
 struct AlertLogSettings {
-  std::string eve;   // path of the EVE JSON lines; "-": standard output; empty: none
-  std::string fast;  // of fast.log
+  std::string eve = {};   // path of the EVE JSON lines; "-": standard output; empty: none
+  std::string fast = {};  // of fast.log
   // Over all lanes, and as many at once after a pause. 0: no limit (a capture, which has no other way to be slow).
   std::uint32_t alerts_per_second = 1000;
   std::uint32_t ring = 4096;           // records of each lane, rounded up to a power of two
   std::uint32_t payload_bytes = 1500;  // kept of each payload
-  EveOptions fields;
-  std::uint32_t stats_seconds = 8;  // between EVE `stats` events; 0: none but those about what was suppressed
-  std::vector<std::string> ports;   // names for in_iface, by AlertLane::set_port()
+  EveOptions fields = {};
+  std::uint32_t stats_seconds = 8;      // between EVE `stats` events; 0: none but those about what was suppressed
+  std::vector<std::string> ports = {};  // names for in_iface, by AlertLane::set_port()
   // A lane waits for room in its ring: for a capture, where no time is lost by it. Never set it for a gateway.
   bool wait_for_room = false;
-  std::function<std::uint64_t()> clock;  // nanoseconds, never back; empty: the steady clock
+  std::function<std::uint64_t()> clock = {};  // nanoseconds, never back; empty: the steady clock
 };
 
 struct AlertCounters {
@@ -133,7 +133,7 @@ class AlertLog {
  private:
   explicit AlertLog(AlertLogSettings settings);
   void run();
-  void pass();
+  bool pass();  // whether there was an alert
   void write(const AlertRecord& record, std::string_view payload);
   void tell_suppressed();
   void log_suppressed(const AlertCounters& counters);

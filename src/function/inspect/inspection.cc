@@ -97,7 +97,13 @@ std::unique_ptr<InspectionSearch> Inspection::exchange(std::unique_ptr<Inspectio
 
 Inspection::~Inspection() = default;
 
-Judgement Inspection::frame(std::string_view frame, std::uint64_t microseconds, const KeyHits& hits) {
+std::uint32_t Inspection::hash_of(std::string_view frame) const {
+  flow::Packet packet;
+  return flow::read_packet(match::facts_of(frame), packet) ? conversations_.table().hash(packet) : 0;
+}
+
+Judgement Inspection::frame(std::string_view frame, std::uint64_t microseconds, const KeyHits& hits,
+                            std::uint32_t hash) {
   now_ = std::max(now_, microseconds);
   frame_ = frame;
   hits_ = hits;
@@ -117,7 +123,7 @@ Judgement Inspection::frame(std::string_view frame, std::uint64_t microseconds, 
   flow::Packet packet;
   flow::Flow* flow = nullptr;
   if (flow::read_packet(packet_, packet)) {
-    flow = conversations_.packet(packet, now_ / 1000).flow;
+    flow = conversations_.packet(packet, hash, now_ / 1000).flow;
     if (flow == nullptr) ++counters_.no_flow;
   }
   if (flow == nullptr) {

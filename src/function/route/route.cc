@@ -245,6 +245,7 @@ void Router::collect(engine::Burst& burst, engine::BatchWriter& writer) {
   engine::Batch& batch = writer.batch();
   engine::BatchRows rows(batch);
   Key6* const keys = keys6(batch);
+  std::uint32_t* const has_key = has_key6(batch);
   std::uint32_t next_key = batch.extra_count;
   // The port's own address is a unicast one, so equality says that too.
   const bool any_mac = any_mac_.load(std::memory_order_relaxed);
@@ -268,7 +269,9 @@ void Router::collect(engine::Burst& burst, engine::BatchWriter& writer) {
       rows.append(burst.frame(i), data, length, packet::be32(destination));
     } else if (kind == FrameKind::ipv6) {
       std::memcpy(keys[next_key], data + ethernet + 24, key6_bytes);
-      rows.append(burst.frame(i), data, length, next_key++);
+      if (next_key == 0) std::fill_n(has_key, (batch.capacity + 31) / 32, 0U);
+      const std::uint32_t at = rows.append(burst.frame(i), data, length, next_key++);
+      has_key[at / 32] |= 1U << at % 32;
     }
   }
   batch.extra_count = next_key;

@@ -78,6 +78,7 @@ class Router : public engine::Function, public engine::Tables, public Routing {
   Expected<void> begin_cycle(device::GpuStream& stream) override;
   void collect(engine::Burst& burst, engine::BatchWriter& batch) override;
   Expected<void> launch(engine::Batch& batch, device::GpuStream& stream) override;
+  bool join(const engine::Batch& batch, CapsuleWork& work) override;
   void compute(engine::Batch& batch, std::uint32_t first, std::uint32_t count) override;
   void forward(engine::Batch& batch, std::uint32_t first, std::uint32_t count, engine::Emitter& out) override;
   // The way of the IPv4 default route for everything.

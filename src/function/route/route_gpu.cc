@@ -1,5 +1,6 @@
 // The router on a GPU: the tables follow the Fib, a batch's addresses go up, ids of next hops come down.
 #include "device/gpu.h"
+#include "function/capsule/capsule.h"
 #include "function/route/route.h"
 #include "function/route/route_batch.h"
 
@@ -64,6 +65,17 @@ AdjacencyTable::Clock::time_point Router::settled() const {
 Expected<void> Router::launch(engine::Batch& batch, device::GpuStream& stream) {
   const std::uint32_t n4 = batch.extra_count == batch.count ? 0 : batch.count;
   return gpu_fib_->lookup(stream, batch.argument, batch.verdict, n4, *keys6(batch), answers6(batch), batch.extra_count);
+}
+
+bool Router::join(const engine::Batch& batch, CapsuleWork& work) {
+  work.route = {.view4 = gpu_fib_->view4(),
+                .view6 = gpu_fib_->view6(),
+                .argument = batch.argument,
+                .verdict = batch.verdict,
+                .is_key6 = batch.extra_count != 0 ? has_key6(batch) : nullptr,
+                .keys6 = *keys6(batch),
+                .answers6 = answers6(batch)};
+  return true;
 }
 
 }  // namespace sluice::function

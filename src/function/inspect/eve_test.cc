@@ -1,0 +1,238 @@
+// Whole lines, as they are in the file.
+#include "function/inspect/eve.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "function/inspect/alert_sample.h"
+
+namespace sluice::function {
+namespace {
+
+using flow::Direction;
+using nlohmann::json;
+using packet::PacketBuilder;
+using test::bytes;
+using test::lines_of;
+using test::Sample;
+using testing::ElementsAre;
+
+constexpr const char* rules_text =
+    "drop tcp any any -> any 80 (msg:\"An evil \\\"request\\\"\"; content:\"evil\"; classtype:attempted-admin; "
+    "metadata:policy max drop, policy strict, created_at 2020_01_02; sid:1001; rev:3;)\n"
+    "alert ip any any -> any any (msg:\"Any \xff packet\"; priority:2; gid:7; sid:1002;)\n"
+    "alert udp any any -> any any (msg:\"M\xc3\xa4rz\"; sid:1003;)\n";
+
+class EveTest : public testing::Test {
+ protected:
+  EveTest() {
+    // No line but those of alerts, all of them, and as they are by default.
+    auto log = AlertLog::open({.eve = folder_ / "eve.json",
+                               .fast = folder_ / "fast.log",
+                               .alerts_per_second = 0,
+                               .ring = 16,
+                               .stats_seconds = 0,
+                               .ports = {"wan", "lan"}},
+                              1);
+    EXPECT_TRUE(log) << log.error().message;
+    log_ = std::move(*log);
+  }
+  AlertLane& lane() { return log_->lane(0); }
+  std::vector<std::string> eve() {
+    log_->stop();
+    return lines_of(folder_ / "eve.json");
+  }
+  std::vector<std::string> fast() {
+    log_->stop();
+    return lines_of(folder_ / "fast.log");
+  }
+  json only_line() {
+    const auto lines = eve();
+    EXPECT_EQ(lines.size(), 1U);
+    return lines.size() == 1 ? json::parse(lines[0]) : json();
+  }
+
+  test::Folder folder_;
+  std::unique_ptr<AlertLog> log_;
+  std::shared_ptr<InspectionRules> rules_ = test::rules_of(rules_text);
+};
+
+PacketBuilder request() {
+  return PacketBuilder()
+      .ipv4("192.0.2.1", "198.51.100.2")
+      .tos(8)
+      .id(4660)
+      .tcp(40000, 80)
+      .tcp_flags(packet::tcp_ack | packet::tcp_psh)
+      .tcp_sequence(1000, 2000)
+      .payload(bytes("GET /evil\r\n\x01"));
+}
+
+TEST_F(EveTest, an_alert_of_tcp_that_drops_makes_an_alert_and_a_drop) {
+  Sample sample(rules_, request().build());
+  sample.flow(Direction::to_server, FlowMark::http);
+  lane().set_port(1);
+  lane().alert(sample.alert(0, true, true));
+  EXPECT_THAT(
+      eve(),
+      ElementsAre(
+          R"({"timestamp":"2023-11-14T22:13:20.123456+0000","flow_id":1362941452413711,"in_iface":"lan","event_type":"alert",)"
+          R"("src_ip":"192.0.2.1","src_port":40000,"dest_ip":"198.51.100.2","dest_port":80,"proto":"TCP",)"
+          R"("pkt_src":"wire/pcap","alert":{"action":"blocked","gid":1,"signature_id":1001,"rev":3,)"
+          R"("signature":"An evil \"request\"","category":"Attempted Administrator Privilege Gain","severity":1,)"
+          R"("metadata":{"policy":["max drop","strict"],"created_at":["2020_01_02"]}},"app_proto":"http",)"
+          R"("direction":"to_server","flow":{"pkts_toserver":3,"pkts_toclient":2,"bytes_toserver":180,)"
+          R"("bytes_toclient":120,"start":"2023-11-14T22:13:18.623000+0000","src_ip":"192.0.2.1",)"
+          R"("dest_ip":"198.51.100.2","src_port":40000,"dest_port":80},"payload":"R0VUIC9ldmlsDQoB",)"
+          R"("payload_printable":"GET /evil\r\n.","stream":1})",
+          R"({"timestamp":"2023-11-14T22:13:20.123456+0000","flow_id":1362941452413711,"in_iface":"lan","event_type":"drop",)"
+          R"("src_ip":"192.0.2.1","src_port":40000,"dest_ip":"198.51.100.2","dest_port":80,"proto":"TCP",)"
+          R"("pkt_src":"wire/pcap","direction":"to_server","drop":{"len":52,"tos":8,"ttl":64,"ipid":4660,)"
+          R"("tcpseq":1000,"tcpack":2000,"tcpwin":65535,"syn":false,"ack":true,"psh":true,"rst":false,"urg":false,)"
+          R"("fin":false,"tcpres":0,"tcpurgp":0,"reason":"rules"},"alert":{"action":"blocked","gid":1,)"
+          R"("signature_id":1001,"rev":3,"signature":"An evil \"request\"",)"
+          R"("category":"Attempted Administrator Privilege Gain","severity":1}})"));
+  EXPECT_THAT(fast(), ElementsAre("11/14/2023-22:13:20.123456  [Drop] [**] [1:1001:3] An evil \"request\" [**] "
+                                  "[Classification: Attempted Administrator Privilege Gain] [Priority: 1] {TCP} "
+                                  "192.0.2.1:40000 -> 198.51.100.2:80"));
+}
+
+TEST_F(EveTest, a_rule_that_drops_is_allowed_where_nothing_is_dropped) {
+  Sample sample(rules_, request().build());
+  lane().alert(sample.alert(0, false));
+  EXPECT_EQ(only_line()["alert"]["action"], "allowed");
+  EXPECT_THAT(fast()[0], testing::Not(testing::HasSubstr("Drop")));
+}
+
+TEST_F(EveTest, an_alert_of_another_rule_for_a_dropped_frame_is_allowed) {
+  Sample sample(rules_, request().build());
+  lane().alert(sample.alert(1, true));
+  EXPECT_EQ(only_line()["alert"]["action"], "allowed");
+}
+
+TEST_F(EveTest, udp_without_a_flow_and_without_a_class) {
+  Sample sample(
+      rules_,
+      PacketBuilder().vlan(7).vlan(42).ipv4("192.0.2.1", "192.0.2.9").udp(5353, 53).payload(bytes("\xfe?")).build());
+  lane().alert(sample.alert(2));
+  EXPECT_THAT(eve(),
+              ElementsAre(R"({"timestamp":"2023-11-14T22:13:20.123456+0000","event_type":"alert","vlan":[7,42],)"
+                          R"("src_ip":"192.0.2.1","src_port":5353,"dest_ip":"192.0.2.9","dest_port":53,"proto":"UDP",)"
+                          R"("pkt_src":"wire/pcap","alert":{"action":"allowed","gid":1,"signature_id":1003,"rev":0,)"
+                          "\"signature\":\"M\xc3\xa4rz\","
+                          R"("category":"","severity":3},"payload":"/j8=","payload_printable":".?","stream":0})"));
+  EXPECT_THAT(fast(),
+              ElementsAre("11/14/2023-22:13:20.123456  [**] [1:1003:0] M\xc3\xa4rz [**] [Classification: (null)] "
+                          "[Priority: 3] {UDP} 192.0.2.1:5353 -> 192.0.2.9:53"));
+}
+
+TEST_F(EveTest, icmp_has_type_and_code_and_no_ports) {
+  Sample sample(rules_, PacketBuilder().ipv4("192.0.2.1", "192.0.2.9").icmp(8, 3, 0x00050006).payload(2).build());
+  sample.flow();
+  lane().alert(sample.alert(1));
+  const json line = only_line();
+  EXPECT_EQ(line["proto"], "ICMP");
+  EXPECT_EQ(line["src_port"], 0);
+  EXPECT_EQ(line["icmp_type"], 8);
+  EXPECT_EQ(line["icmp_code"], 3);
+  EXPECT_FALSE(line["flow"].contains("src_port"));
+  EXPECT_FALSE(line.contains("app_proto"));
+  EXPECT_THAT(fast(), ElementsAre("11/14/2023-22:13:20.123456  [**] [7:1002:0] Any \xff packet [**] [Classification: "
+                                  "(null)] [Priority: 2] {ICMP} 192.0.2.1:8 -> 192.0.2.9:3"));
+}
+
+TEST_F(EveTest, ipv6_is_written_with_all_digits_and_a_drop_has_its_own_fields) {
+  Sample sample(rules_, PacketBuilder().ipv6("2001:db8::1", "fe80::2").tos(3).ttl(9).icmp6(128, 0, 0x00050006).build());
+  sample.flow(Direction::to_client);
+  lane().dropped(sample.dropped(DropReason::flow_drop));
+  EXPECT_THAT(
+      eve(),
+      ElementsAre(
+          R"({"timestamp":"2023-11-14T22:13:20.123456+0000","flow_id":1362941452413711,"event_type":"drop",)"
+          R"("src_ip":"2001:0db8:0000:0000:0000:0000:0000:0001","src_port":0,)"
+          R"("dest_ip":"fe80:0000:0000:0000:0000:0000:0000:0002","dest_port":0,"proto":"IPv6-ICMP","icmp_type":128,)"
+          R"("icmp_code":0,"pkt_src":"wire/pcap","direction":"to_client","drop":{"len":8,"tc":3,"hoplimit":9,)"
+          R"("flowlbl":0,"icmp_id":5,"icmp_seq":6,"reason":"flow drop"}})"));
+  EXPECT_THAT(fast(), ElementsAre()) << "a drop is no alert";
+}
+
+TEST_F(EveTest, a_drop_of_udp_has_its_length_and_a_budget_is_a_reason) {
+  Sample sample(rules_, PacketBuilder().ipv4("192.0.2.1", "192.0.2.9").udp(1, 2).payload(5).build());
+  lane().dropped(sample.dropped(DropReason::budget));
+  const json line = only_line();
+  EXPECT_EQ(line["drop"]["udplen"], 13);
+  EXPECT_EQ(line["drop"]["reason"], "inspection budget");
+  EXPECT_FALSE(line.contains("alert"));
+}
+
+TEST_F(EveTest, both_directions_have_the_flow_s_id_and_its_client_first) {
+  Sample there(rules_, request().build());
+  there.flow(Direction::to_server);
+  Sample back(rules_, PacketBuilder().ipv4("198.51.100.2", "192.0.2.1").tcp(80, 40000).build());
+  back.flow(Direction::to_client);
+  lane().alert(there.alert(1));
+  lane().alert(back.alert(1));
+  const auto lines = eve();
+  ASSERT_EQ(lines.size(), 2U);
+  const json a = json::parse(lines[0]), b = json::parse(lines[1]);
+  EXPECT_EQ(a["flow_id"], b["flow_id"]);
+  EXPECT_EQ(a["flow"], b["flow"]);
+  EXPECT_EQ(b["direction"], "to_client");
+  EXPECT_EQ(b["src_ip"], "198.51.100.2");
+}
+
+TEST_F(EveTest, what_is_found_when_a_stream_ends_is_of_its_flow_and_not_of_the_packet_that_came_then) {
+  Sample sample(rules_, request().build());
+  sample.flow(Direction::to_client);
+  Alert at_end = sample.alert(0, true, true);
+  const flow::Flow flow = *at_end.flow;
+  at_end.frame = {};
+  at_end.payload = "evil";
+  lane().alert(at_end);
+  Sample other(rules_, PacketBuilder().ipv4("203.0.113.1", "203.0.113.2").udp(1, 2).payload(5).build());
+  Alert meanwhile = other.alert(0, false, true);
+  meanwhile.flow = &flow;
+  meanwhile.direction = Direction::to_client;
+  lane().alert(meanwhile);
+  const auto lines = eve();
+  ASSERT_EQ(lines.size(), 2U) << "no frame, no drop event";
+  for (const std::string& text : lines) {
+    const json line = json::parse(text);
+    EXPECT_EQ(line["src_ip"], "192.0.2.1");  // to_client: the flow's server
+    EXPECT_EQ(line["src_port"], 40000);
+    EXPECT_EQ(line["dest_ip"], "198.51.100.2");
+    EXPECT_EQ(line["proto"], "TCP");
+    EXPECT_EQ(line["pkt_src"], "stream (flow timeout)");
+  }
+}
+
+TEST_F(EveTest, bytes_that_are_no_text_are_escaped_and_every_line_is_json) {
+  std::string rules;
+  const std::string odd[] = {"\xc0\xaf", "\xed\xa0\x80", "\xf5\x80\x80\x80",
+                             "\xe2\x82", "\x7f\x1b[31m", "\xf0\x9f\x98\x80"};
+  std::uint32_t sid = 1;
+  for (const std::string& text : odd) {
+    rules += "alert ip any any -> any any (msg:\"" + text + "\"; metadata:k" + text + " v" + text +
+             "; sid:" + std::to_string(sid++) + ";)\n";
+  }
+  Sample sample(test::rules_of(rules), request().payload(bytes("\xc0\n\"\\\xff\x7f")).build());
+  for (std::uint32_t i = 0; i < std::size(odd); ++i) lane().alert(sample.alert(i));
+  const auto lines = eve();
+  ASSERT_EQ(lines.size(), std::size(odd));
+  std::vector<std::string> signatures;
+  for (const std::string& line : lines) {
+    const json parsed = json::parse(line);
+    signatures.push_back(parsed["alert"]["signature"]);
+    EXPECT_EQ(parsed["payload_printable"], ".\n\"\\..");
+    EXPECT_EQ(parsed["payload"], "wAoiXP9/");
+  }
+  EXPECT_THAT(signatures, ElementsAre("\\xC0\\xAF", "\\xED\\xA0\\x80", "\\xF5\\x80\\x80\\x80", "\\xE2\\x82",
+                                      "\x7f\x1b[31m", "\xf0\x9f\x98\x80"));
+  EXPECT_EQ(json::parse(lines[0])["alert"]["metadata"], json::parse(R"({"k\\xC0\\xAF":["v\\xC0\\xAF"]})"));
+  EXPECT_THAT(fast()[4], testing::HasSubstr("] ..[31m [**]"));
+}
+
+}  // namespace
+}  // namespace sluice::function
