@@ -179,16 +179,17 @@ Expected<void> Inspect::begin_cycle(device::GpuStream& stream) {
 // By the rules that the lane has now. A device that searches for those of others gives no answer that is used.
 void Inspect::describe(const engine::Batch& batch, std::byte* area, std::uint32_t first) {
   const Area a(area, batch.capacity);
-  const InspectionRules& rules = lane_of(batch.lane).rules();
+  const InspectLane& lane = lane_of(batch.lane);
+  const InspectionRules& rules = lane.rules();
   if (first == 0) *a.header = {rules.generation(), 0, 0};
   if (a.header->described != rules.generation()) a.header->described = 0;
-  lane_of(batch.lane).hash(batch, first, a.hash);
-  if (!matcher_) return;
   const match::TrafficClasses& classes = rules.detector().classes();
   std::uint64_t bytes = 0;
   for (std::uint32_t i = first; i < batch.count; ++i) {
     const auto* const frame = reinterpret_cast<const char*>(batch.frame[i]);
     const match::PacketFacts facts = match::facts_of({frame, batch.length[i]});
+    a.hash[i] = lane.hash_of(facts);
+    if (!matcher_) continue;
     const auto begin = facts.payload.empty() ? 0 : static_cast<std::uint16_t>(facts.payload.data() - frame);
     a.span[i] = {static_cast<std::uint16_t>(begin), static_cast<std::uint16_t>(begin + facts.payload.size())};
     a.klass[i] = static_cast<std::uint8_t>(classes.class_of(facts));

@@ -48,10 +48,8 @@ class InspectLane {
   InspectLane(const InspectLane&) = delete;
   InspectLane& operator=(const InspectLane&) = delete;
 
-  // Of frames [first, batch.count): what judge() finds their flows by.
-  void hash(const engine::Batch& batch, std::uint32_t first, std::uint32_t* hashes) const {
-    for (std::uint32_t i = first; i < batch.count; ++i) hashes[i] = inspection_.hash_of(bytes_of(batch, i));
-  }
+  // What judge() finds a frame's flow by.
+  std::uint32_t hash_of(const match::PacketFacts& facts) const { return inspection_.hash_of(facts); }
   // Before judge(), some frames ahead: the frame's headers and the table's index, then its flow.
   void prefetch(const engine::Batch& batch, std::uint32_t i, std::uint32_t hash) {
     const auto* const frame = reinterpret_cast<const char*>(batch.frame[i]);
@@ -60,7 +58,7 @@ class InspectLane {
     inspection_.conversations().table().prefetch(hash);
   }
   void prefetch_flow(std::uint32_t hash) { inspection_.conversations().table().prefetch_flow(hash); }
-  // `hash`: by hash(). `tsc`: of the call that judges, the same for all its frames.
+  // `hash`: by hash_of(). `tsc`: of the call that judges, the same for all its frames.
   Judgement judge(const engine::Batch& batch, std::uint32_t i, const KeyHits& hits, std::uint32_t hash,
                   std::uint64_t tsc);
   Judgement judge_transit(std::string_view frame, std::uint64_t tsc);

@@ -97,9 +97,9 @@ std::unique_ptr<InspectionSearch> Inspection::exchange(std::unique_ptr<Inspectio
 
 Inspection::~Inspection() = default;
 
-std::uint32_t Inspection::hash_of(std::string_view frame) const {
+std::uint32_t Inspection::hash_of(const match::PacketFacts& facts) const {
   flow::Packet packet;
-  return flow::read_packet(match::facts_of(frame), packet) ? conversations_.table().hash(packet) : 0;
+  return flow::read_packet(facts, packet) ? conversations_.table().hash(packet) : 0;
 }
 
 Judgement Inspection::frame(std::string_view frame, std::uint64_t microseconds, const KeyHits& hits,
@@ -217,6 +217,7 @@ match::FlowFacts Inspection::facts_of(const flow::Flow& flow, Direction directio
 
 std::size_t Inspection::search(Point point, std::string_view bytes, std::size_t from) {
   counters_.searched += bytes.size();
+  by_keys_ = false;
   const unsigned klass = rules().detector().classes().class_of(packet_);
   std::vector<std::uint32_t>& found = search_->found;
   return rules().matcher(point).match(*search_->matching[static_cast<std::size_t>(point)], bytes, klass, found.data(),
@@ -224,8 +225,9 @@ std::size_t Inspection::search(Point point, std::string_view bytes, std::size_t 
 }
 
 // The patterns that the device's keys stand for; `bytes`: what was searched, with the stream's `history` before it,
-// where keys may begin that end in it. Patterns without a key may be anywhere.
+// where keys may begin that end in it.
 std::size_t Inspection::take_hits(std::string_view bytes, std::size_t history) {
+  by_keys_ = true;
   const match::KeySet& keys = rules().keys();
   std::vector<std::uint32_t>& found = search_->keys;
   found.assign(hits_.key, hits_.key + hits_.count);
@@ -236,7 +238,7 @@ std::size_t Inspection::take_hits(std::string_view bytes, std::size_t history) {
     match::scan_keys(rules().gram_table().view(), seam, before, rules().detector().classes().class_of(packet_), found);
   }
   std::vector<std::uint32_t>& patterns = search_->candidates;
-  patterns.assign(keys.without_key().begin(), keys.without_key().end());
+  patterns.clear();
   for (const std::uint32_t key : found) {
     const auto of = keys.patterns_of(key);
     patterns.insert(patterns.end(), of.begin(), of.end());
@@ -255,8 +257,8 @@ void Inspection::inspect_packet(flow::Flow* flow, bool in_stream) {
   set_headers(buffers, packet_);
   buffers.set(Buffer::payload, packet_.payload);
   flow::Extra* extra = flow == nullptr ? nullptr : conversations_.extra_if_any(*flow);
-  if (flow != nullptr && extra == nullptr && rules().detector().uses_flowbits()) extra = conversations_.extra_of(*flow);
   std::size_t found = 0;
+  by_keys_ = false;
   if (!in_stream || rules().detector().searches_packets()) {
     found = has_hits_ ? take_hits(packet_.payload, 0) : search(Point::packet, packet_.payload);
   }
@@ -354,10 +356,16 @@ void Inspection::inspect(Point point, const match::FlowFacts& facts, flow::Flow*
                          const Buffers& buffers, std::size_t found, std::string_view payload) {
   std::vector<std::uint32_t>& matched = search_->matched;
   matched.clear();
-  match::FlowBits* const bits = extra == nullptr ? nullptr : &extra->bits;
+  // A flow without a record has no bits; it gets one when a rule sets some.
+  match::FlowBits* const bits = extra != nullptr ? &extra->bits : flow != nullptr ? &own_bits_ : nullptr;
   const match::Detector& detector = rules().detector();
-  const auto outcome = detector.inspect(point, packet_, facts, bits, buffers, {search_->found.data(), found},
-                                        {budget_, ticks_}, search_->detector, matched);
+  const auto outcome =
+      detector.inspect(point, packet_, facts, bits, buffers, {{search_->found.data(), found}, by_keys_},
+                       {budget_, ticks_}, search_->detector, matched);
+  if (!matched.empty() && extra == nullptr && flow != nullptr && own_bits_ != match::FlowBits{}) {
+    if (extra = conversations_.extra_of(*flow); extra != nullptr) extra->bits = own_bits_;
+    own_bits_ = {};
+  }
   budget_ -= std::min(budget_, outcome.confirmed);
   ticks_ -= ticks_ == match::Detector::unlimited ? 0 : std::min(ticks_, outcome.ticks);
   counters_.confirmed += outcome.confirmed;

@@ -161,12 +161,12 @@ class Inspection final : private flow::ConversationSink {
   // `frame`: from its Ethernet header on; `microseconds` since the epoch: of a time that is before an earlier frame's,
   // that one's is taken.
   Judgement frame(std::string_view frame, std::uint64_t microseconds, const KeyHits& hits = {}) {
-    return this->frame(frame, microseconds, hits, hash_of(frame));
+    return this->frame(frame, microseconds, hits, hash_of(match::facts_of(frame)));
   }
   // With what hash_of() said of it.
   Judgement frame(std::string_view frame, std::uint64_t microseconds, const KeyHits& hits, std::uint32_t hash);
   // Of the frame's flow, for its table's prefetch(); 0 where it has none.
-  std::uint32_t hash_of(std::string_view frame) const;
+  std::uint32_t hash_of(const match::PacketFacts& facts) const;
   // At the end of a capture: what conversations still hold is inspected.
   void finish();
 
@@ -207,6 +207,8 @@ class Inspection final : private flow::ConversationSink {
   match::PacketFacts packet_;
   KeyHits hits_;
   bool has_hits_ = false;
+  bool by_keys_ = false;        // what is in search_->found
+  match::FlowBits own_bits_{};  // of a flow without an Extra
   flow::Direction direction_ = flow::Direction::to_server;
   const flow::Flow* flow_ = nullptr;  // of the frame, once it is known
   bool frame_passed_ = false;

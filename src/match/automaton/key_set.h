@@ -26,6 +26,8 @@ struct Key {
 
 class KeySet {
  public:
+  static constexpr std::size_t least_pattern = 2;  // bytes; shorter ones have no key
+
   explicit KeySet(std::span<const Pattern> patterns);
 
   const std::vector<Key>& keys() const { return keys_; }

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "match/automaton/key_set.h"
 #include "match/rules/check_facts.h"
 #include "match/rules/fast_pattern.h"
 #include "match/rules/rule_scope.h"
@@ -143,6 +144,7 @@ Expected<void> Detector::compile_flowbits(const Rule& rule, Compiled& compiled) 
 void Detector::collect_patterns() {
   std::array<std::map<std::pair<std::string, bool>, std::uint32_t>, point_count> known;
   for (Group& one : groups_) one.without_pattern.resize(max_classes);
+  std::vector<HeaderIndex::Entry> without_pattern, without_key;
   for (std::uint32_t rank = 0; rank < ranked_.size(); ++rank) {
     const Rule& rule = set_.rules[ranked_[rank].rule];
     const Point point = point_of(rule);
@@ -151,12 +153,17 @@ void Detector::collect_patterns() {
     auto best = best_pattern(rule);
     // Searched are the payload of packets and the buffers of HTTP; what a rule looks for elsewhere is confirmed only.
     if (best && (point == Point::packet) != (best->buffer == Buffer::payload)) best.reset();
+    if (!best && point == Point::packet) {
+      without_pattern.push_back({rank, &rule});
+      continue;
+    }
     if (!best) {
       for (unsigned c = 0; c < max_classes; ++c) {
         if ((classes >> c & 1) != 0) of.without_pattern[c].push_back(rank);
       }
       continue;
     }
+    if (point == Point::packet && best->bytes.size() < KeySet::least_pattern) without_key.push_back({rank, &rule});
     searches_packets_ |= point == Point::packet && is_about_packets(rule);
     const auto [at, is_new] = known[static_cast<std::size_t>(point)].try_emplace(
         {std::string(best->bytes), best->nocase}, static_cast<std::uint32_t>(of.patterns.size()));
@@ -167,6 +174,8 @@ void Detector::collect_patterns() {
     of.patterns[at->second].classes |= classes;
     of.ranks_of_pattern[at->second].push_back(rank);
   }
+  without_pattern_ = HeaderIndex(without_pattern, classes_);
+  without_key_ = HeaderIndex(without_key, classes_);
 }
 
 Detector::Scratch::Scratch(const Detector& detector) : seen_((detector.ranked_.size() + 63) / 64) {
@@ -214,18 +223,25 @@ void Detector::change(const Compiled& compiled, FlowBits* bits) {
 }
 
 Detector::Outcome Detector::inspect(Point point, const PacketFacts& packet, const FlowFacts& flow, FlowBits* bits,
-                                    const Buffers& buffers, std::span<const std::uint32_t> found, Budget budget,
-                                    Scratch& scratch, std::vector<std::uint32_t>& matched) const {
+                                    const Buffers& buffers, const Found& found, Budget budget, Scratch& scratch,
+                                    std::vector<std::uint32_t>& matched) const {
   Outcome outcome;
   scratch.ranks_.clear();
-  for (const std::uint32_t pattern : found) {
+  for (const std::uint32_t pattern : found.patterns) {
     for (const std::uint32_t rank : group(point).ranks_of_pattern[pattern]) add(rank, scratch);
   }
-  for (const std::uint32_t rank : group(point).without_pattern[classes_.class_of(packet)]) add(rank, scratch);
+  const auto add_rank = [&](std::uint32_t rank) { add(rank, scratch); };
+  if (point == Point::packet) {
+    without_pattern_.collect(packet, add_rank);
+    if (found.by_keys) without_key_.collect(packet, add_rank);
+  } else {
+    for (const std::uint32_t rank : group(point).without_pattern[classes_.class_of(packet)]) add(rank, scratch);
+  }
+  if (scratch.ranks_.empty()) return outcome;
   for (const std::uint32_t rank : scratch.ranks_) scratch.seen_[rank / 64] = 0;
   std::sort(scratch.ranks_.begin(), scratch.ranks_.end());
   bool weighed = false;
-  const bool bounded = budget.ticks != unlimited && !scratch.ranks_.empty();
+  const bool bounded = budget.ticks != unlimited;
   const std::uint64_t began = bounded ? __rdtsc() : 0;
   for (const std::uint32_t rank : scratch.ranks_) {
     if (outcome.confirmed == budget.candidates || (bounded && __rdtsc() - began >= budget.ticks)) {

@@ -8,11 +8,11 @@
 // with checks of the payload only, at a packet (or piece of a stream); one that looks at HTTP where the last of its
 // buffers is whole. So no rule is tried twice for the same thing.
 //
-// A rule is a candidate when its best pattern was found, or when it has none and its header may admit the packet's
-// class. Candidates are confirmed in the order in which Suricata treats rules: pass, drop, reject, alert; of one action
-// by priority, then in the files' order. A pass rule that holds ends it: nothing else counts for this packet. Rules
-// with `threshold` or `detection_filter` are told whenever they hold, and a pass rule with one does not end it: the
-// caller counts (rate_filter.h).
+// A rule is a candidate when its best pattern was found, or when it has none and its header may admit the packet
+// (header_index.h). Candidates are confirmed in the order in which Suricata treats rules: pass, drop, reject, alert; of
+// one action by priority, then in the files' order. A pass rule that holds ends it: nothing else counts for this
+// packet. Rules with `threshold` or `detection_filter` are told whenever they hold, and a pass rule with one does not
+// end it: the caller counts (rate_filter.h).
 //
 // Bounded: so many candidates are confirmed for a packet, none begun after a given time (Budget); what is left is
 // told by `Outcome::left`, and the caller says what becomes of such a packet.
@@ -33,6 +33,7 @@
 #include "match/confirm/header_match.h"
 #include "match/confirm/payload_matcher.h"
 #include "match/detect/flowbits.h"
+#include "match/detect/header_index.h"
 #include "match/detect/traffic_classes.h"
 #include "match/rules/rule_set.h"
 
@@ -88,12 +89,17 @@ class Detector {
     std::uint64_t ticks = 0;        // what that took, if time is limited
     std::uint32_t left = 0;         // not looked at: the budget was used up, or a payload check was given up
   };
-  // `found`: patterns (by index), in any order, more than once or not. `matched`: rules (by index into rules().rules)
+  // What a matcher has found, in any order, more than once or not.
+  struct Found {
+    std::span<const std::uint32_t> patterns;  // by index
+    // By keys (key_set.h): patterns of one byte, which have none, were not looked for.
+    bool by_keys = false;
+  };
+  // `matched`: rules (by index into rules().rules)
   // that hold are appended, in the order of treatment; noalert ones too. `bits`: of the packet's flow; null: it has
   // none, and rules that ask for one do not hold.
   Outcome inspect(Point point, const PacketFacts& packet, const FlowFacts& flow, FlowBits* bits, const Buffers& buffers,
-                  std::span<const std::uint32_t> found, Budget budget, Scratch& scratch,
-                  std::vector<std::uint32_t>& matched) const;
+                  const Found& found, Budget budget, Scratch& scratch, std::vector<std::uint32_t>& matched) const;
 
  private:
   struct Compiled {
@@ -113,7 +119,7 @@ class Detector {
   struct Group {
     std::vector<Pattern> patterns;
     std::vector<std::vector<std::uint32_t>> ranks_of_pattern;
-    std::vector<std::vector<std::uint32_t>> without_pattern;  // ranks, by class
+    std::vector<std::vector<std::uint32_t>> without_pattern;  // ranks, by class; not of Point::packet
   };
   const Group& group(Point point) const { return groups_[static_cast<std::size_t>(point)]; }
   void collect_patterns();
@@ -125,6 +131,8 @@ class Detector {
   TrafficClasses classes_;
   std::vector<Compiled> ranked_;  // in the order of treatment
   std::array<Group, point_count> groups_;
+  // Of Point::packet: rules without a pattern, and those whose pattern has no key.
+  HeaderIndex without_pattern_, without_key_;
   bool searches_packets_ = false;
   std::vector<std::string> bit_names_;
 };

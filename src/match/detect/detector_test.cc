@@ -38,7 +38,7 @@ class DetectorTest : public testing::Test {
     buffers.set(Buffer::payload, facts.payload);
     Detector::Scratch scratch(*detector_);
     std::vector<std::uint32_t> matched, out;
-    outcome_ = detector_->inspect(Point::packet, facts, {}, bits, buffers, found, {budget}, scratch, matched);
+    outcome_ = detector_->inspect(Point::packet, facts, {}, bits, buffers, {found}, {budget}, scratch, matched);
     for (const std::uint32_t rule : matched) out.push_back(detector_->rules().rules[rule].sid);
     return out;
   }

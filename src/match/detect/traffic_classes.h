@@ -37,6 +37,11 @@ class TrafficClasses {
   static constexpr unsigned udp = both_sides + 1, icmp = udp + 1, other = icmp + 1;
   static_assert(other < max_classes);
 
+ public:
+  static constexpr ClassMask udp_class = ClassMask{1} << udp, icmp_class = ClassMask{1} << icmp,
+                             other_class = ClassMask{1} << other, tcp_classes = udp_class - 1;
+
+ private:
   bool may_match(const Rule& rule, const PortSet& source, const PortSet& destination) const;
 
   std::vector<std::uint8_t> group_of_;  // by port; 0: none

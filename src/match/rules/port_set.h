@@ -24,7 +24,7 @@ class PortSet {
   explicit PortSet(std::vector<PortRange> ranges);
   static PortSet any() { return PortSet({{0, 65535}}); }
 
-  bool is_any() const { return *this == any(); }
+  bool is_any() const { return ranges_.size() == 1 && ranges_[0] == PortRange{0, 65535}; }
   bool empty() const { return ranges_.empty(); }
   bool contains(std::uint16_t port) const;
   std::span<const PortRange> ranges() const { return ranges_; }

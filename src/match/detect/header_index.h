@@ -1,0 +1,64 @@
+// Rules that nothing in a payload leads to, by what a packet's protocol and ports say: which of them are to be tried.
+// Without it each of some hundred such rules would be tried for each packet.
+//
+// A rule is found by the side whose ports it narrows down most; those that take any ports are always found, of their
+// protocol. What is found need not hold: who asks confirms it.
+//
+// Immutable once made; any thread. Cost of collect(): some ns, two bits of tables of 8 KiB that ports mostly decide by.
+// Memory: 0.6 MB, when there are rules with ports.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "match/confirm/packet_facts.h"
+#include "match/detect/traffic_classes.h"
+#include "match/rules/rule.h"
+
+namespace sluice::match {
+
+class HeaderIndex {
+ public:
+  struct Entry {
+    std::uint32_t rank;  // what is told of the rule
+    const Rule* rule;
+  };
+  HeaderIndex() = default;
+  HeaderIndex(const std::vector<Entry>& entries, const TrafficClasses& classes);
+
+  // Calls found(rank) for each rule whose protocol and ports may match; maybe twice for one.
+  template <typename Found>
+  void collect(const PacketFacts& packet, const Found& found) const {
+    const Kind& kind = kinds_[kind_of(packet)];
+    for (const std::uint32_t rank : kind.always) found(rank);
+    if (!packet.has_ports) return;
+    for (const auto& [side, port] :
+         {std::pair(&kind.destination, packet.destination_port), std::pair(&kind.source, packet.source_port)}) {
+      if ((side->some[port / 64] >> port % 64 & 1) == 0) continue;
+      for (const std::uint32_t rank : side->lists[side->list_of[port]]) found(rank);
+    }
+  }
+
+ private:
+  // Rules by ranges of ports between which nothing changes.
+  struct Side {
+    std::array<std::uint64_t, 1024> some{};  // a bit for each port: it has a list
+    std::vector<std::uint16_t> list_of;      // by port; empty: no lists
+    std::vector<std::vector<std::uint32_t>> lists;
+  };
+  struct Kind {
+    std::vector<std::uint32_t> always;
+    Side destination, source;
+  };
+  struct Narrowed {
+    std::uint32_t rank;
+    const PortSet* ports;
+  };
+  static unsigned kind_of(const PacketFacts& packet);
+  static Side side_of(const std::vector<Narrowed>& rules);
+
+  std::array<Kind, 4> kinds_;  // TCP, UDP, ICMP, the rest
+};
+
+}  // namespace sluice::match
