@@ -90,6 +90,7 @@ class Conversations final : private FlowEnd, private StreamSink, private http::T
   Extra* extra_if_any(const Flow& flow) { return flow.extra == no_index ? nullptr : &extras_[flow.extra]; }
 
   FlowTable& table() { return table_; }
+  const FlowTable& table() const { return table_; }
   // Ends all flows: at the end of a capture.
   void flush() { table_.flush(); }
 

@@ -337,7 +337,7 @@ TEST_F(AlertLogTest, an_inspection_writes_through_its_lane) {
   settings.conversations.extras = 4;
   settings.conversations.http_connections = settings.conversations.http_transactions = 4;
   settings.conversations.stream_bytes = settings.conversations.http_bytes = 1 << 20;
-  Inspection inspection(*rules_, settings, log_->lane(0));
+  Inspection inspection(std::make_unique<InspectionSearch>(rules_), settings, log_->lane(0));
   const packet::Bytes frame = datagram().build();
   EXPECT_TRUE(inspection.frame(test::view(frame), test::sample_time).drop);
   log_->flush();

@@ -9,6 +9,7 @@
 #include "engine/emitter.h"
 #include "engine/function.h"
 #include "engine/options.h"
+#include "function/capsule/capsule.h"
 #include "function/inspect/inspect_lane.h"
 #include "match/automaton/match_batch.h"
 #include "packet/icmp_error.h"
@@ -29,7 +30,9 @@ constexpr std::uint32_t header_per_frame = 1;
 static_assert(sizeof(Header) <= header_per_frame * engine::batch_range.least);
 
 constexpr std::uint32_t per_frame =
-    header_per_frame + sizeof(match::Span) + (1 + match::max_hits) * sizeof(std::uint32_t) + 1;
+    header_per_frame + sizeof(match::Span) + (2 + match::max_hits) * sizeof(std::uint32_t) + 1;
+// Frames ahead of the one that is judged: the flow table's index is fetched, then what it names.
+constexpr std::uint32_t ahead = 8;
 
 // A batch's area: what a device is told of its frames, and what it finds.
 struct Area {
@@ -38,12 +41,14 @@ struct Area {
         span(reinterpret_cast<match::Span*>(area + sizeof(Header))),
         found(reinterpret_cast<std::uint32_t*>(span + capacity)),
         key(found + capacity),
-        klass(reinterpret_cast<std::uint8_t*>(key + std::size_t{capacity} * match::max_hits)) {}
+        hash(key + std::size_t{capacity} * match::max_hits),
+        klass(reinterpret_cast<std::uint8_t*>(hash + capacity)) {}
 
   Header* header;
   match::Span* span;
   std::uint32_t* found;
   std::uint32_t* key;
+  std::uint32_t* hash;  // of its flow
   std::uint8_t* klass;
 };
 
@@ -147,8 +152,8 @@ Expected<void> Inspect::prepare(const engine::LanePlan& plan) {
   const InspectionSettings settings = settings_of_thread(plan);
   const std::uint64_t ticks = budget_ticks(plan);
   for (std::uint32_t thread = 0; thread < plan.threads; ++thread) {
-    lanes_.push_back(std::make_unique<InspectLane>(std::make_unique<InspectionSearch>(newest_),
-                                                   settings, log_->lane(thread), *clock_, ticks));
+    lanes_.push_back(std::make_unique<InspectLane>(std::make_unique<InspectionSearch>(newest_), settings,
+                                                   log_->lane(thread), *clock_, ticks));
   }
   return {};
 }
@@ -177,6 +182,7 @@ void Inspect::describe(const engine::Batch& batch, std::byte* area, std::uint32_
   const InspectionRules& rules = lane_of(batch.lane).rules();
   if (first == 0) *a.header = {rules.generation(), 0, 0};
   if (a.header->described != rules.generation()) a.header->described = 0;
+  lane_of(batch.lane).hash(batch, first, a.hash);
   if (!matcher_) return;
   const match::TrafficClasses& classes = rules.detector().classes();
   std::uint64_t bytes = 0;
@@ -191,17 +197,26 @@ void Inspect::describe(const engine::Batch& batch, std::byte* area, std::uint32_
   a.header->bytes += bytes;
 }
 
-Expected<void> Inspect::launch(const engine::Batch& batch, std::byte* area, device::GpuStream& stream) {
+match::MatchBatch Inspect::work_of(const engine::Batch& batch, std::byte* area) const {
   const Area a(area, batch.capacity);
   a.header->generation = a.header->described == on_device_ ? on_device_ : 0;
-  return matcher_->match({.frame = batch.frame,
-                          .span = a.span,
-                          .klass = a.klass,
-                          .found = a.found,
-                          .key = a.key,
-                          .count = batch.count,
-                          .bytes = a.header->bytes},
-                         stream);
+  return {.frame = batch.frame,
+          .span = a.span,
+          .klass = a.klass,
+          .found = a.found,
+          .key = a.key,
+          .count = batch.count,
+          .bytes = a.header->bytes};
+}
+
+Expected<void> Inspect::launch(const engine::Batch& batch, std::byte* area, device::GpuStream& stream) {
+  return matcher_->match(work_of(batch, area), stream);
+}
+
+bool Inspect::join(const engine::Batch& batch, std::byte* area, CapsuleWork& work) {
+  if (work.match) return false;
+  work.match = {matcher_->view(), work_of(batch, area)};
+  return true;
 }
 
 // The core searches when it judges.
@@ -222,7 +237,10 @@ packet::Reason Inspect::judge(const engine::Batch& batch, std::byte* area, std::
   if (a.header->generation != 0) {
     hits = {a.header->generation, a.key + std::size_t{i} * match::max_hits, a.found[i]};
   }
-  return reason_of(lane_of(batch.lane).judge(batch, i, hits, tsc));
+  InspectLane& lane = lane_of(batch.lane);
+  if (i + 2 * ahead < batch.count) lane.prefetch(batch, i + 2 * ahead, a.hash[i + 2 * ahead]);
+  if (i + ahead < batch.count) lane.prefetch_flow(a.hash[i + ahead]);
+  return reason_of(lane.judge(batch, i, hits, a.hash[i], tsc));
 }
 
 packet::Reason Inspect::judge_transit(std::uint32_t lane, std::uint8_t* frame, std::uint32_t length,

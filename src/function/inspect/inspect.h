@@ -62,6 +62,7 @@ class Inspect final : public engine::Stage, private engine::Tables {
   Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;
   void describe(const engine::Batch& batch, std::byte* area, std::uint32_t first) override;
   Expected<void> launch(const engine::Batch& batch, std::byte* area, device::GpuStream& stream) override;
+  bool join(const engine::Batch& batch, std::byte* area, CapsuleWork& work) override;
   void compute(const engine::Batch& batch, std::byte* area, std::uint32_t first, std::uint32_t count) override;
   void stand_in(const engine::Batch& batch, std::byte* area) override;
   packet::Reason judge(const engine::Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) override;
@@ -87,6 +88,7 @@ class Inspect final : public engine::Stage, private engine::Tables {
   InspectLane& lane_of(std::uint32_t lane) { return *lanes_[lane % lanes_.size()]; }
   InspectionSettings settings_of_thread(const engine::LanePlan& plan) const;
   std::uint64_t budget_ticks(const engine::LanePlan& plan) const;
+  match::MatchBatch work_of(const engine::Batch& batch, std::byte* area) const;
   static packet::Reason reason_of(const Judgement& judgement);
   bool take_back();
 

@@ -15,10 +15,6 @@ std::uint64_t wall_clock() {
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(now).count());
 }
 
-std::string_view bytes_of(const engine::Batch& batch, std::uint32_t i) {
-  return {reinterpret_cast<const char*>(batch.frame[i]), batch.length[i]};
-}
-
 }  // namespace
 
 FrameClock::FrameClock() : wall_(wall_clock()), start_(std::chrono::steady_clock::now()) {
@@ -81,7 +77,8 @@ void InspectLane::look_for_rules() {
   }
 }
 
-Judgement InspectLane::judge(const engine::Batch& batch, std::uint32_t i, const KeyHits& hits, std::uint64_t tsc) {
+Judgement InspectLane::judge(const engine::Batch& batch, std::uint32_t i, const KeyHits& hits, std::uint32_t hash,
+                             std::uint64_t tsc) {
   if (tsc != tsc_) begin(tsc);
   if (batch.ticket != batch_ || batch.lane != batch_lane_) {
     batch_ = batch.ticket;
@@ -89,7 +86,7 @@ Judgement InspectLane::judge(const engine::Batch& batch, std::uint32_t i, const 
     inspection_.begin(ticks_);
     sink_.set_port(batch.segment[0].rx_port);
   }
-  last_ = inspection_.frame(bytes_of(batch, i), clock_.of(*batch.mbuf[i], now_), hits);
+  last_ = inspection_.frame(bytes_of(batch, i), clock_.of(*batch.mbuf[i], now_), hits, hash);
   return last_;
 }
 

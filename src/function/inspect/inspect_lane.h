@@ -48,8 +48,21 @@ class InspectLane {
   InspectLane(const InspectLane&) = delete;
   InspectLane& operator=(const InspectLane&) = delete;
 
-  // `tsc`: of the call that judges, the same for all its frames.
-  Judgement judge(const engine::Batch& batch, std::uint32_t i, const KeyHits& hits, std::uint64_t tsc);
+  // Of frames [first, batch.count): what judge() finds their flows by.
+  void hash(const engine::Batch& batch, std::uint32_t first, std::uint32_t* hashes) const {
+    for (std::uint32_t i = first; i < batch.count; ++i) hashes[i] = inspection_.hash_of(bytes_of(batch, i));
+  }
+  // Before judge(), some frames ahead: the frame's headers and the table's index, then its flow.
+  void prefetch(const engine::Batch& batch, std::uint32_t i, std::uint32_t hash) {
+    const auto* const frame = reinterpret_cast<const char*>(batch.frame[i]);
+    __builtin_prefetch(frame);
+    __builtin_prefetch(frame + 64);
+    inspection_.conversations().table().prefetch(hash);
+  }
+  void prefetch_flow(std::uint32_t hash) { inspection_.conversations().table().prefetch_flow(hash); }
+  // `hash`: by hash(). `tsc`: of the call that judges, the same for all its frames.
+  Judgement judge(const engine::Batch& batch, std::uint32_t i, const KeyHits& hits, std::uint32_t hash,
+                  std::uint64_t tsc);
   Judgement judge_transit(std::string_view frame, std::uint64_t tsc);
   const Judgement& last() const { return last_; }
   const InspectionRules& rules() const { return inspection_.rules(); }
@@ -67,6 +80,9 @@ class InspectLane {
   std::uint64_t figure(std::size_t which) const { return figures_[which].get(); }
 
  private:
+  static std::string_view bytes_of(const engine::Batch& batch, std::uint32_t i) {
+    return {reinterpret_cast<const char*>(batch.frame[i]), batch.length[i]};
+  }
   void begin(std::uint64_t tsc);
   void look_for_rules();
 

@@ -102,7 +102,18 @@ std::unique_ptr<InspectionSearch> Inspection::exchange(std::unique_ptr<Inspectio
 
 Inspection::~Inspection() = default;
 
-Judgement Inspection::frame(std::string_view frame, std::uint64_t microseconds, const KeyHits& hits) {
+std::uint32_t Inspection::hash_of(std::string_view frame) const {
+  const match::PacketFacts facts = match::facts_of(frame);
+  if (facts.family == 0) return 0;
+  const std::string_view ip = packet_in(frame, facts);
+  flow::Packet packet;
+  const bool whole = flow::read_packet(reinterpret_cast<const std::uint8_t*>(ip.data()),
+                                       static_cast<std::uint32_t>(ip.size()), packet);
+  return whole ? conversations_.table().hash(packet) : 0;
+}
+
+Judgement Inspection::frame(std::string_view frame, std::uint64_t microseconds, const KeyHits& hits,
+                            std::uint32_t hash) {
   now_ = std::max(now_, microseconds);
   frame_ = frame;
   hits_ = hits;
@@ -124,7 +135,7 @@ Judgement Inspection::frame(std::string_view frame, std::uint64_t microseconds, 
   const std::string_view ip = packet_in(frame, packet_);
   if (flow::read_packet(reinterpret_cast<const std::uint8_t*>(ip.data()), static_cast<std::uint32_t>(ip.size()),
                         packet)) {
-    flow = conversations_.packet(packet, now_ / 1000).flow;
+    flow = conversations_.packet(packet, hash, now_ / 1000).flow;
     if (flow == nullptr) ++counters_.no_flow;
   }
   if (flow == nullptr) {

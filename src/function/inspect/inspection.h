@@ -160,7 +160,13 @@ class Inspection final : private flow::ConversationSink {
 
   // `frame`: from its Ethernet header on; `microseconds` since the epoch: of a time that is before an earlier frame's,
   // that one's is taken.
-  Judgement frame(std::string_view frame, std::uint64_t microseconds, const KeyHits& hits = {});
+  Judgement frame(std::string_view frame, std::uint64_t microseconds, const KeyHits& hits = {}) {
+    return this->frame(frame, microseconds, hits, hash_of(frame));
+  }
+  // With what hash_of() said of it.
+  Judgement frame(std::string_view frame, std::uint64_t microseconds, const KeyHits& hits, std::uint32_t hash);
+  // Of the frame's flow, for its table's prefetch(); 0 where it has none.
+  std::uint32_t hash_of(std::string_view frame) const;
   // At the end of a capture: what conversations still hold is inspected.
   void finish();
 
