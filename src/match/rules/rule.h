@@ -29,8 +29,8 @@ namespace sluice::match {
 
 enum class Action : std::uint8_t { alert, drop, reject, pass };
 
-// tcp: segments and the reassembled stream; tcp_pkt: segments only; tcp_stream: the stream only. From `http` on:
-// application protocols, recognised in the flow whatever its ports.
+// tcp: segments and the reassembled stream; tcp_pkt: segments only; tcp_stream: the stream only. http is
+// recognised in the flow, whatever its ports.
 enum class Protocol : std::uint8_t {
   ip,
   ipv4,
@@ -43,15 +43,7 @@ enum class Protocol : std::uint8_t {
   icmpv4,
   icmpv6,
   sctp,
-  http,
-  tls,
-  dns,
-  ftp,
-  ftp_data,
-  smtp,
-  smb,
-  ssh,
-  imap
+  http
 };
 
 // One end of a rule. Ports other than `any` match TCP, UDP and SCTP only; ICMP rules have none.
