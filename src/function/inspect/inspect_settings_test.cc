@@ -100,6 +100,17 @@ TEST_F(InspectSettings, AFileThatCannotBeReadIsSaidWithItsKey) {
   }
 }
 
+TEST_F(InspectSettings, FilesOfAlertsAreInFoldersThatAreThere) {
+  const std::string rules = "rules = [\"x\"]\n";
+  EXPECT_THAT(make(rules + "eve = \"-\"\nfast = \"" + (folder_ / "fast.log").string() + "\"\n").mistakes, IsEmpty());
+  EXPECT_THAT(make(rules + "eve = \"" + folder_.string() + "\"\n").mistakes,
+              ElementsAre("a.toml:3: [inspect] eve = \"" + folder_.string() + "\": is a folder: name a file in it"));
+  EXPECT_THAT(
+      make(rules + "fast = \"/no/fast.log\"\n").mistakes,
+      ElementsAre("a.toml:3: [inspect] fast = \"/no/fast.log\": there is no folder /no: make it, or name a file "
+                  "in one that is there"));
+}
+
 TEST_F(InspectSettings, RulesThatAreCommentedOutAreReadWhenAsked) {
   const std::string good = "# alert udp any any -> any any (msg:\"a\"; content:\"x\"; sid:1;)\n";
   const std::string bad = "# alert udp any any -> any any (msg:\"a\"; contents:\"x\"; sid:2;)\n";

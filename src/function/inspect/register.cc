@@ -1,4 +1,5 @@
 // The stage's entry in the list of functions: reads [inspect].
+#include <filesystem>
 #include <string>
 #include <utility>
 
@@ -61,9 +62,21 @@ void read_conversations(Settings& settings, flow::ConversationSettings& tables) 
   tables.flows.midstream = settings.boolean("midstream", false);
 }
 
+// A folder is not made: one that is not there is more likely misspelt.
+std::string read_path(Settings& settings, std::string_view key) {
+  const std::string path = settings.text(key, "");
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (std::error_code fault; std::filesystem::is_directory(path, fault)) {
+    settings.error(key, "is a folder: name a file in it");
+  } else if (!folder.empty() && !std::filesystem::is_directory(folder, fault)) {
+    settings.error(key, "there is no folder " + folder.string() + ": make it, or name a file in one that is there");
+  }
+  return path;
+}
+
 void read_log(Settings& settings, const engine::PortTable& ports, AlertLogSettings& log) {
-  log.eve = settings.text("eve", "");
-  log.fast = settings.text("fast", "");
+  log.eve = read_path(settings, "eve");
+  log.fast = read_path(settings, "fast");
   log.fields.payload = log.fields.payload_printable = settings.boolean("payload", true);
   log.alerts_per_second = static_cast<std::uint32_t>(settings.integer("alerts_per_second", 1000, 0, 10'000'000));
   log.stats_seconds = static_cast<std::uint32_t>(settings.integer("stats_interval", 8, 0, 86400));
