@@ -300,7 +300,7 @@ def test_a_capture_is_looked_at_and_it_ends(tmp_path):
 
 # Each payload holds the contents of all these rules, and each regular expression tries long and in vain.
 EXPENSIVE = "".join(
-    f'alert udp any any -> any 9 (msg:"TEST expensive {i}"; content:"expensive-{i:03}"; pcre:"/(a+)+(b+)+{i:03}$/"; sid:{100 + i};)\n'
+    f'alert udp any any -> any 9 (msg:"TEST {i}"; content:"expensive-{i:03}"; pcre:"/(a+)+(b+)+{i:03}$/"; sid:{100 + i};)\n'
     for i in range(100))
 EXPENSIVE_PAYLOAD = b"".join(b"expensive-%03d" % i for i in range(100)) + b"a" * 40
 
@@ -340,3 +340,25 @@ def test_an_attack_on_the_engine_costs_no_deadline(tmp_path, policy):
                           and wire.events("stats")[-1]["stats"]["detect"]["alerts_suppressed"] > 500, 5)
         assert "lines suppressed since this was last said" in wire.gateway.log()
         assert stats["conserved"]
+
+
+MISTAKES = {
+    "no file": ('rules = ["{folder}/none.rules"]', "[inspect] rules: {folder}/none.rules: No such file or directory"),
+    "a folder": ('rules = ["{folder}"]', "[inspect] rules: {folder}: is a folder: name a regular file"),
+    "a broken variable": ('rules = ["{rules}"]\nvariables = ["HOME_NET=[10.0.0.0/8"]',
+                          '[inspect] variables = [ "HOME_NET=[10.0.0.0/8" ]: $HOME_NET: \'[10.0.0.0/8\' has no closing ]'),
+    "no folder for alerts": ('rules = ["{rules}"]\neve = "{folder}/none/eve.json"', "there is no folder {folder}/none: make it"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_check_says_what_is_wrong_and_where(tmp_path, mistake):
+    section, why = (text.replace("{folder}", str(tmp_path)).replace("{rules}", str(LOCAL_RULES)) for text in MISTAKES[mistake])
+    path = tmp_path / "sluice.toml"
+    path.write_text(config([("lan", "net_null0", ""), ("wan", "net_null1", "")], inspect=section.split("\n"), last="bridge"),
+                    encoding="utf-8")
+    lines = path.read_text(encoding="utf-8").splitlines()
+    at = 1 + lines.index(section.split("\n")[-1])
+    done = subprocess.run([SLUICE, "check", path], capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1 and done.stderr.startswith(f"{path}:{at}: [inspect] ") and why in done.stderr, done.stderr
