@@ -215,6 +215,7 @@ def test_a_reload_brings_a_rule_into_force_in_flows_that_are_there(inline):
         return answer
 
     assert "13 rules inspect" in inline.client.inside(go_on)
+    assert inline.figures()["inspect_rules"] == 13
     assert "/new?2" not in inline.web.requests()
     assert browse(inline.client, inline.servers[0]) == (200, b"hello\n")
 

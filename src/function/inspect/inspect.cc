@@ -1,6 +1,7 @@
 #include "function/inspect/inspect.h"
 
 #include <rte_cycles.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <chrono>
@@ -146,6 +147,12 @@ Expected<std::shared_ptr<InspectionRules>> Inspect::compile(match::RuleSet set) 
   return InspectionRules::make(std::move(set), newest_.get(), progress);
 }
 
+void Inspect::take(std::shared_ptr<InspectionRules> rules) {
+  newest_ = std::move(rules);
+  rule_count_.store(newest_->detector().rules().rules.size(), std::memory_order_relaxed);
+  generation_.store(newest_->generation(), std::memory_order_release);
+}
+
 InspectionSettings Inspect::settings_of_thread(const engine::LanePlan& plan) const {
   InspectionSettings settings = options_.inspection;
   flow::ConversationSettings& tables = settings.conversations;
@@ -177,8 +184,8 @@ Expected<void> Inspect::prepare(const engine::LanePlan& plan) {
   auto rules = compile(std::move(*read_));
   read_.reset();
   if (!rules) return tl::unexpected(rules.error());
-  newest_ = std::move(*rules);
-  generation_.store(newest_->generation(), std::memory_order_release);
+  take(std::move(*rules));
+  spdlog::info("inspect: {} in force", count_text(rule_count_.load(), "rule"));
 
   AlertLogSettings log_settings = options_.log;
   if (plan.captures) {
@@ -339,6 +346,7 @@ std::vector<engine::Figure> Inspect::figures() const {
   all.push_back({"inspect_alerts_suppressed", "of the alerts, those over alerts_per_second or without room in a queue",
                  counted.rate_limited + counted.ring_full});
   all.push_back({"inspect_lines_lost", "lines that a file did not take", counted.lost_lines});
+  all.push_back({"inspect_rules", "rules in force", rule_count_.load(std::memory_order_relaxed), false});
   return all;
 }
 
@@ -369,8 +377,7 @@ Expected<engine::Stage::Change> Inspect::reload(const Stage& fresh) {
   }
   const std::size_t count = next->rules->detector().rules().rules.size();
   return Change{count_text(count, "rule") + " inspect" + (count == 1 ? "s" : ""), [this, next] {
-                  newest_ = next->rules;
-                  generation_.store(newest_->generation(), std::memory_order_release);
+                  take(next->rules);
                   for (std::size_t l = 0; l < lanes_.size(); ++l) lanes_[l]->offer(std::move(next->searches[l]));
                   if (next->table) {
                     rules_of_table_[++tables_ % rules_of_table_.size()] = newest_->generation();
