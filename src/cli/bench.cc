@@ -30,6 +30,7 @@ struct Bench {
   bool has_updates = false;                         // --updates, --pace
   bool has_patterns = false;                        // --patterns, --mix, --batch, --streams, without a gateway
   bool has_rules = false;                           // --rules, --trace
+  bool has_detection = false;                       // --rules, of detection, and --acl
   std::string (*csv_header)() = bench::csv_header;  // null: --csv writes a file of its own
 };
 
@@ -89,6 +90,18 @@ constexpr Bench benches[] = {
      .run = bench::bench_acl,
      .has_gateway = false,
      .has_rules = true},
+    {.name = "capsule",
+     .text = "acl, route and inspection of a batch on the GPU: a kernel each, and one for all",
+     .run = bench::bench_capsule,
+     .measures_gpu = true,
+     .has_gateway = false,
+     .has_patterns = true,
+     .has_rules = true},
+    {.name = "inspect",
+     .text = "Classify, look up and inspect every byte: the whole chain and its parts, beside the link's ceiling",
+     .run = bench::bench_inspect,
+     .has_table = true,
+     .has_detection = true},
 };
 
 void add_gateway_options(CLI::App& command, bench::BenchOptions& options) {
@@ -135,6 +148,12 @@ void add_own_options(CLI::App& command, const Bench& one, bench::BenchOptions& o
                        "a file of BGP updates as bgpdump -m writes it, plain or .xz; default: made up");
     command.add_option("--pace", options.pace, "own (the updates' own time), max, or updates per second")
         ->capture_default_str();
+  }
+  if (one.has_detection) {
+    command.add_option("--rules", options.rules,
+                       "a file of detection rules, those that are commented out, too; "
+                       "default: 3,000 that are made up");
+    command.add_option("--acl", options.acl, "a file of ClassBench filters; default: 10,000 that are made up");
   }
   if (one.has_rules) {
     command.add_option("--rules", options.rules,

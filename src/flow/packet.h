@@ -1,19 +1,19 @@
 // An IP packet as the flow table and the streams see it: who speaks to whom, and what the transport header says.
 //
 //   Packet packet;
-//   if (read_packet(ip, length, packet)) ...
+//   if (read_packet(facts, packet)) ...     // packet/header_facts.h of the frame
 //
-// IPv6 hop-by-hop, routing and destination options headers are walked. A fragment (IPv4 or IPv6, first or later) has no
-// ports and no payload here: datagrams are not put together. ICMP echoes and their replies carry the identifier as both
-// ports, so that a ping is one flow; other ICMP has ports 0. Checksums are not verified: parse_frame() does that for
-// the IP header, and who needs it for TCP and UDP.
+// A fragment (IPv4 or IPv6, first or later) has no ports and no payload here: datagrams are not put together. ICMP
+// echoes and their replies carry the identifier as both ports, so that a ping is one flow; other ICMP has ports 0.
 //
-// Thread-safety: any thread. Reads nothing behind ip + length. Cost: some ns.
+// Thread-safety: any thread. Reads nothing outside the packet. Cost: some ns.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <string_view>
+
+#include "packet/header_facts.h"
 
 namespace sluice::flow {
 
@@ -46,7 +46,9 @@ struct Packet {
   std::string_view payload;  // behind the transport header, in the packet's own memory
 };
 
-// False: no IPv4 or IPv6 packet, or one that ends within its headers; `packet` is then unspecified.
+// False: no IPv4 or IPv6 packet, or one that is cut or ends within its headers; `packet` is then unspecified.
+bool read_packet(const packet::HeaderFacts& facts, Packet& packet);
+// From the IP header on.
 bool read_packet(const std::uint8_t* ip, std::uint32_t length, Packet& packet);
 
 }  // namespace sluice::flow

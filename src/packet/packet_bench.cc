@@ -1,4 +1,4 @@
-// What the packet path pays for each 64-byte frame: parse, hash, TTL; frames in the first two levels of cache.
+// What the packet path pays for each 64-byte frame: parse, headers, hash, TTL; frames in the first two levels of cache.
 #include <benchmark/benchmark.h>
 
 #include <random>
@@ -7,6 +7,7 @@
 #include "packet/builder.h"
 #include "packet/flow_hash.h"
 #include "packet/frame_mix.h"
+#include "packet/header_facts.h"
 #include "packet/parse.h"
 
 namespace sluice::packet {
@@ -51,6 +52,19 @@ void BM_parse(benchmark::State& state) {
   finish(state, traffic.size());
 }
 BENCHMARK(BM_parse)->ArgName("traffic")->Arg(ipv4)->Arg(ipv6)->Arg(mixed);
+
+void BM_read_headers(benchmark::State& state) {
+  const auto traffic = frames(static_cast<int>(state.range(0)));
+  for (auto _ : state) {
+    for (const Bytes& frame : traffic) {
+      HeaderFacts facts;
+      read_headers({reinterpret_cast<const char*>(frame.data()), frame.size()}, facts);
+      benchmark::DoNotOptimize(facts);
+    }
+  }
+  finish(state, traffic.size());
+}
+BENCHMARK(BM_read_headers)->ArgName("traffic")->Arg(ipv4)->Arg(ipv6)->Arg(mixed);
 
 void BM_parse_and_hash(benchmark::State& state) {
   const auto traffic = frames(static_cast<int>(state.range(0)));

@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::size_t largest_destinations = 256U << 20;
 
-constexpr std::string_view replay_keys[] = {"mix",  "frames",  "family",  "seed",        "rate",
-                                            "ring", "ordered", "refresh", "destinations"};
+constexpr std::string_view replay_keys[] = {"mix",     "frames",  "family",       "seed",     "rate",   "ring",
+                                            "ordered", "refresh", "destinations", "protocol", "payload"};
 
 bool any_of_family(const std::vector<packet::IpAddress>& addresses, int family) {
   return std::ranges::any_of(addresses, [&](const auto& address) { return address.family == family; });
@@ -40,6 +40,46 @@ Expected<std::vector<packet::IpAddress>> read_addresses(const std::string& path)
     return make_error("replay: destinations: " + path + ": is empty: write an address on each line");
   }
   return addresses;
+}
+
+// The commonest words, which is what an English text mostly is.
+std::vector<std::string> words_of_text() {
+  std::istringstream words(
+      "the of and to in is you that it he was for on are as with his they at be this have from or one had by word but "
+      "not what all were we when your can said there use an each which she do how their if will up other about out "
+      "many "
+      "then them these so some her would make like him into time has look two more write go see number no way could "
+      "people my than first water been call who oil its now find long down day did get come made may part");
+  std::vector<std::string> pieces;
+  for (std::string word; words >> word;) pieces.push_back(word + " ");
+  return pieces;
+}
+
+Expected<std::vector<std::string>> read_pieces(const std::string& value) {
+  if (value == "random") return std::vector<std::string>();
+  if (value == "text") return words_of_text();
+  const auto text = read_regular_file(value, largest_destinations);
+  if (!text) {
+    return make_error("replay: payload: " + text.error().message + "; it takes random, text, or a file of pieces");
+  }
+  std::vector<std::string> pieces;
+  std::istringstream lines(*text);
+  unsigned number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    if (line.empty()) continue;
+    const bool digits = line.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos && line.size() % 2 == 0;
+    if (!digits) {
+      return make_error("replay: " + value + ":" + std::to_string(number) + ": a piece is pairs of hexadecimal digits");
+    }
+    std::string piece;
+    for (std::size_t at = 0; at < line.size(); at += 2) {
+      piece.push_back(static_cast<char>(std::stoi(line.substr(at, 2), nullptr, 16)));
+    }
+    pieces.push_back(std::move(piece));
+  }
+  if (pieces.empty()) return make_error("replay: payload: " + value + ": is empty: write a piece on each line");
+  return pieces;
 }
 
 Expected<void> read_number(ReplayOptions& options, const std::string& key, const std::string& value) {
@@ -87,11 +127,22 @@ Expected<void> read_argument(ReplayOptions& options, const std::string& item) {
   if (std::ranges::find(replay_keys, key) == std::end(replay_keys)) {
     return make_error(
         "replay: '" + item +
-        "': the keys are mix, frames, family (4 or 6), seed, rate, ring, ordered (0 or 1), refresh, destinations");
+        "': the keys are mix, frames, family (4 or 6), seed, rate, ring, ordered (0 or 1), refresh, destinations, "
+        "protocol (udp or tcp), payload");
   }
   if (key == "mix") {
     options.mix = value;
     return {};
+  }
+  if (key == "protocol") {
+    options.tcp = value == "tcp";
+    return value == "tcp" || value == "udp" ? Expected<void>()
+                                            : make_error("replay: '" + item + "': protocol takes udp or tcp");
+  }
+  if (key == "payload") {
+    auto pieces = read_pieces(value);
+    if (pieces) options.pieces = std::move(*pieces);
+    return pieces ? Expected<void>() : tl::unexpected(pieces.error());
   }
   if (key != "destinations") {
     return read_number(options, key, value);

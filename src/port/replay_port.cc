@@ -12,6 +12,7 @@
 
 #include "packet/builder.h"
 #include "packet/frame_mix.h"
+#include "packet/headers.h"
 
 namespace sluice::port {
 namespace {
@@ -39,16 +40,30 @@ packet::IpAddress random_destination(std::mt19937_64& random, int family) {
   return packet::IpAddress::from_bytes(family, bytes);
 }
 
-std::vector<std::uint8_t> make_frame(std::mt19937_64& random, const std::vector<packet::IpAddress>& destinations,
-                                     int family, const std::string& own_mac, unsigned index, unsigned length) {
+void fill(std::mt19937_64& random, const std::vector<std::string>& pieces, std::vector<std::uint8_t>& payload) {
+  if (pieces.empty()) {
+    for (std::uint8_t& byte : payload) {
+      byte = static_cast<std::uint8_t>(random());
+    }
+    return;
+  }
+  for (std::size_t at = 0; at < payload.size();) {
+    const std::string& piece = pieces[random() % pieces.size()];
+    const std::size_t size = std::min(piece.size(), payload.size() - at);
+    std::memcpy(payload.data() + at, piece.data(), size);
+    at += size;
+  }
+}
+
+std::vector<std::uint8_t> make_frame(std::mt19937_64& random, const ReplayOptions& options,
+                                     const std::vector<packet::IpAddress>& destinations, int family,
+                                     const std::string& own_mac, unsigned index, unsigned length) {
   const packet::IpAddress destination =
       destinations.empty() ? random_destination(random, family) : destinations[random() % destinations.size()];
   const bool v4 = family == 4;
-  const unsigned headers = 14 + (v4 ? 20 : 40) + 8;
+  const unsigned headers = 14 + (v4 ? 20 : 40) + (options.tcp ? 20 : 8);
   std::vector<std::uint8_t> payload(length > headers ? length - headers : 0);
-  for (std::uint8_t& byte : payload) {
-    byte = static_cast<std::uint8_t>(random());
-  }
+  fill(random, options.pieces, payload);
   packet::PacketBuilder builder;
   builder.eth("02:00:00:00:00:01", own_mac);
   if (v4) {
@@ -56,7 +71,13 @@ std::vector<std::uint8_t> make_frame(std::mt19937_64& random, const std::vector<
   } else {
     builder.ipv6("2001:2::1", destination.str());
   }
-  return builder.ttl(255).udp(static_cast<std::uint16_t>(1024 + index % 50000), 4000).payload(payload).build();
+  const auto source_port = static_cast<std::uint16_t>(1024 + index % 50000);
+  if (options.tcp) {
+    builder.tcp(source_port, 80).tcp_flags(packet::tcp_ack);
+  } else {
+    builder.udp(source_port, 4000);
+  }
+  return builder.ttl(255).payload(payload).build();
 }
 
 // The frames of one queue. The same arguments give the same frames, whatever was made before.
@@ -82,7 +103,7 @@ Expected<std::vector<std::vector<std::uint8_t>>> make_frames(const ReplayOptions
       return make_error("replay: mix '" + options.mix + "' has frames of " + std::to_string(length) +
                         " bytes; raise [memory] frame_bytes above " + std::to_string(frame_bytes));
     }
-    frames.push_back(make_frame(random, destinations, family, own_mac, i, length));
+    frames.push_back(make_frame(random, options, destinations, family, own_mac, i, length));
   }
   return frames;
 }

@@ -20,29 +20,8 @@ constexpr std::size_t made_rules = 10'000;
 constexpr std::size_t most_headers = 65'536;
 constexpr std::uint64_t seed = 2022;
 
-// A rule as bare numbers in host order.
-struct PlainRule {
-  std::uint32_t source, source_mask, destination, destination_mask;
-  PortRange source_port, destination_port;
-  std::uint8_t protocol, protocol_mask, flags, flags_mask;
-  RuleIndex index;
-};
-
 std::uint32_t mask_of(unsigned length) {
   return length == 0 ? 0 : ~std::uint32_t{0} << (32 - length);
-}
-
-std::vector<PlainRule> plain(const std::vector<AclRule>& rules) {
-  std::vector<PlainRule> out;
-  for (std::size_t i = 0; i < rules.size(); ++i) {
-    const AclRule& r = rules[i];
-    if (r.is_of(4)) {
-      out.push_back({r.source.address.v4_host_order(), mask_of(r.source.length), r.destination.address.v4_host_order(),
-                     mask_of(r.destination.length), r.source_port, r.destination_port, r.protocol.value,
-                     r.protocol.mask, r.flags.value, r.flags.mask, static_cast<RuleIndex>(i)});
-    }
-  }
-  return out;
 }
 
 std::uint32_t number(const std::uint8_t* bytes, unsigned count) {
@@ -53,31 +32,15 @@ std::uint32_t number(const std::uint8_t* bytes, unsigned count) {
   return value;
 }
 
-RuleIndex try_all(const std::vector<PlainRule>& rules, const Key4& key) {
-  const std::uint32_t source = number(key.source, 4);
-  const std::uint32_t destination = number(key.destination, 4);
-  const std::uint32_t source_port = number(key.source_port, 2);
-  const std::uint32_t destination_port = number(key.destination_port, 2);
-  for (const PlainRule& r : rules) {
-    if ((source & r.source_mask) == r.source && (destination & r.destination_mask) == r.destination &&
-        source_port >= r.source_port.first && source_port <= r.source_port.last &&
-        destination_port >= r.destination_port.first && destination_port <= r.destination_port.last &&
-        (key.protocol & r.protocol_mask) == r.protocol && (key.flags & r.flags_mask) == r.flags) {
-      return r.index;
-    }
-  }
-  return no_match;
-}
-
 void find_expected(AclSet& set) {
-  const std::vector<PlainRule> rules = plain(set.rules);
+  const FirstMatch rules(set.rules);
   set.expected.resize(set.keys.size());
   const std::size_t workers = allowed_cores().size();
   std::vector<std::thread> threads;
   for (std::size_t worker = 0; worker < workers; ++worker) {
     threads.emplace_back([&, worker] {
       for (std::size_t i = worker; i < set.keys.size(); i += workers) {
-        set.expected[i] = try_all(rules, set.keys[i]);
+        set.expected[i] = rules.of(set.keys[i]);
       }
     });
   }
@@ -125,6 +88,34 @@ Expected<AclSet> read_set(const BenchOptions& options) {
 }
 
 }  // namespace
+
+FirstMatch::FirstMatch(const std::vector<AclRule>& rules) {
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    const AclRule& r = rules[i];
+    if (r.is_of(4)) {
+      rules_.push_back({r.source.address.v4_host_order(), mask_of(r.source.length),
+                        r.destination.address.v4_host_order(), mask_of(r.destination.length), r.source_port,
+                        r.destination_port, r.protocol.value, r.protocol.mask, r.flags.value, r.flags.mask,
+                        static_cast<RuleIndex>(i)});
+    }
+  }
+}
+
+RuleIndex FirstMatch::of(const Key4& key) const {
+  const std::uint32_t source = number(key.source, 4);
+  const std::uint32_t destination = number(key.destination, 4);
+  const std::uint32_t source_port = number(key.source_port, 2);
+  const std::uint32_t destination_port = number(key.destination_port, 2);
+  for (const PlainRule& r : rules_) {
+    if ((source & r.source_mask) == r.source && (destination & r.destination_mask) == r.destination &&
+        source_port >= r.source_port.first && source_port <= r.source_port.last &&
+        destination_port >= r.destination_port.first && destination_port <= r.destination_port.last &&
+        (key.protocol & r.protocol_mask) == r.protocol && (key.flags & r.flags_mask) == r.flags) {
+      return r.index;
+    }
+  }
+  return no_match;
+}
 
 Expected<std::vector<AclSet>> load_acl_sets(const BenchOptions& options) {
   std::vector<AclSet> sets;

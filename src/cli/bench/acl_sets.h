@@ -18,6 +18,23 @@ struct AclSet {
   std::vector<lookup::acl::RuleIndex> expected;  // by key
 };
 
+// The first rule that matches, by trying one after the other.
+class FirstMatch {
+ public:
+  explicit FirstMatch(const std::vector<lookup::acl::AclRule>& rules);
+  lookup::acl::RuleIndex of(const lookup::acl::Key4& key) const;
+
+ private:
+  // As bare numbers in host order.
+  struct PlainRule {
+    std::uint32_t source, source_mask, destination, destination_mask;
+    lookup::acl::PortRange source_port, destination_port;
+    std::uint8_t protocol, protocol_mask, flags, flags_mask;
+    lookup::acl::RuleIndex index;
+  };
+  std::vector<PlainRule> rules_;
+};
+
 // That of --rules and --trace, or made-up ones of 10,000 rules like ClassBench's acl, fw and ipc. Cost: the comparison
 // takes some seconds on all cores.
 Expected<std::vector<AclSet>> load_acl_sets(const BenchOptions& options);

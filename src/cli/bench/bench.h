@@ -27,10 +27,11 @@ struct BenchOptions {
   unsigned ring = 0;               // echo, touch: of these, those that may wait in a lane's receive queue
   std::string function_settings;   // extra TOML for the function's section
   std::string table;               // route: a file of routes; empty: made up
-  std::string patterns;            // match: a file of patterns; empty: made up
+  std::string patterns;            // match, capsule: a file of patterns; empty: made up
   std::string updates;             // churn: a file of BGP updates; empty: made up
-  std::string rules;               // acl: a file of rules; empty: made up
-  std::string trace;               // acl: a ClassBench trace; empty: headers drawn from the rules
+  std::string rules;               // acl, capsule, inspect: a file of rules; empty: made up
+  std::string acl;                 // inspect: a file of ACL rules; empty: made up
+  std::string trace;               // acl, capsule: a ClassBench trace; empty: headers drawn from the rules
   std::string pace = "own";        // churn: of the updates (updates.h)
   double at = 0;                   // echo, touch: hold this share of the ceiling instead of searching for the highest;
                                    // churn: load, as a share of the saturated rate; 0: the bench's own
@@ -71,6 +72,8 @@ std::string order_csv_header();
 int bench_soak(const BenchOptions& options);
 int bench_churn(const BenchOptions& options);
 int bench_match(const BenchOptions& options);
+int bench_capsule(const BenchOptions& options);
 int bench_acl(const BenchOptions& options);
+int bench_inspect(const BenchOptions& options);
 
 }  // namespace sluice::cli::bench

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
-#include <set>
 #include <thread>
 
 #include "base/machine.h"
@@ -19,6 +18,7 @@
 #include "cli/bench/match_frames.h"
 #include "cli/bench/match_patterns.h"
 #include "cli/bench/match_techniques.h"
+#include "cli/bench/match_verify.h"
 #include "cli/bench/progress.h"
 #include "cli/bench/rig.h"
 #include "device/name.h"
@@ -30,7 +30,7 @@ namespace sluice::cli::bench {
 namespace {
 
 constexpr std::uint32_t frames_in_all = 1U << 17;
-constexpr unsigned default_batch = 8192, default_streams = 4, default_patterns = 2775;
+constexpr unsigned default_batch = 8192, default_streams = 4;
 constexpr std::size_t frame_memory = std::size_t{frames_in_all} * MatchFrames::pitch;
 
 struct Freed {
@@ -58,7 +58,6 @@ Expected<void> keep(Expected<T> made, T& where) {
 }
 
 Expected<void> make_matchers(Bed& bed) {
-  std::erase_if(bed.patterns, [](const match::Pattern& p) { return p.bytes.size() < 2; });
   bed.keys = std::make_unique<match::KeySet>(bed.patterns);
   const match::GramTable table(*bed.keys);
   if (auto ok = keep(match::GpuMatcher::create(*bed.gpu, table), bed.matcher); !ok) {
@@ -69,31 +68,24 @@ Expected<void> make_matchers(Bed& bed) {
     return ok;
   }
   const double seconds = static_cast<double>(rte_rdtsc() - begin) / static_cast<double>(rte_get_tsc_hz());
-  std::vector<match::Pattern> keys;
-  for (const match::Key& key : bed.keys->keys()) {
-    keys.push_back({std::string(key.bytes.begin(), key.bytes.begin() + key.length), true});
-  }
   std::printf(
       "patterns: %s: %zu of at least 2 bytes, %zu keys; the GPU's tables %.0f KB; Hyperscan's %.1f MB, compiled in "
       "%.1f "
       "s\n",
-      bed.set.c_str(), bed.patterns.size(), keys.size(), static_cast<double>(table.bytes()) / 1e3,
+      bed.set.c_str(), bed.patterns.size(), bed.keys->keys().size(), static_cast<double>(table.bytes()) / 1e3,
       static_cast<double>(bed.cpu->database_bytes()) / 1e6, seconds);
-  return keep(match::CpuMatcher::create(keys), bed.reference);
+  return keep(matcher_of(*bed.keys), bed.reference);
 }
 
 Expected<Bed> make_bed(const BenchOptions& options) {
   const Progress progress("compiling patterns");
   Bed bed;
-  bed.set = options.patterns.empty() ? "made up" : options.patterns.substr(options.patterns.rfind('/') + 1);
-  const bool is_number = options.patterns.find_first_not_of("0123456789") == std::string::npos;
-  if (is_number) {
-    bed.set += options.patterns.empty() ? "" : " made up";
-    bed.patterns = make_patterns(options.patterns.empty() ? default_patterns
-                                                          : static_cast<unsigned>(std::stoul(options.patterns)));
-  } else if (auto ok = keep(read_patterns(options.patterns), bed.patterns); !ok) {
-    return tl::unexpected(ok.error());
+  auto patterns = choose_patterns(options.patterns);
+  if (!patterns) {
+    return tl::unexpected(patterns.error());
   }
+  bed.set = patterns->name;
+  bed.patterns = std::move(patterns->patterns);
   const unsigned streams = options.streams != 0 ? options.streams : default_streams;
   if (auto ok = keep(device::Gpu::open(device::gpu_index(options.device).value_or(0), streams), bed.gpu); !ok) {
     return tl::unexpected(ok.error());
@@ -166,26 +158,6 @@ Expected<Outcome> run_gpu(Bed& bed, const MatchFrames& frames, unsigned batch, d
   return out;
 }
 
-// Every frame's keys, against Hyperscan's.
-Expected<std::uint64_t> verify(const Bed& bed, const MatchFrames& frames) {
-  match::CpuMatcher::Scratch scratch(*bed.reference);
-  std::vector<std::uint32_t> keys(bed.keys->keys().size() + 1);
-  std::uint64_t found = 0;
-  for (std::uint32_t i = 0; i < frames.count(); ++i) {
-    const std::size_t count = bed.reference->match(scratch, frames.payload(i), 0, keys.data(), keys.size());
-    const auto told = static_cast<std::uint32_t>(std::min<std::size_t>(count, match::max_hits));
-    const std::set<std::uint32_t> expected(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(count));
-    const std::set<std::uint32_t> got(frames.keys(i), frames.keys(i) + told);
-    if (frames.found(i) != std::min<std::size_t>(count, match::max_hits + 1) || got.size() != told ||
-        !std::includes(expected.begin(), expected.end(), got.begin(), got.end())) {
-      return make_error(
-          fmt::format("NOT VERIFIED: frame {}: the GPU found {} keys, Hyperscan {}", i, frames.found(i), count));
-    }
-    found += count;
-  }
-  return found;
-}
-
 struct MatchCase {
   std::string mix;
   PayloadKind kind;
@@ -205,7 +177,7 @@ Expected<void> run_case(const BenchOptions& options, Bed& bed, const MatchCase& 
   if (!full) {
     return tl::unexpected(full.error());
   }
-  const auto verified = verify(bed, *frames);
+  const auto verified = verify_keys(*bed.reference, *bed.keys, *frames);
   if (!verified) {
     return tl::unexpected(verified.error());
   }

@@ -96,4 +96,21 @@ std::vector<match::Pattern> make_patterns(unsigned count) {
   return patterns;
 }
 
+Expected<PatternChoice> choose_patterns(const std::string& option) {
+  constexpr unsigned default_patterns = 2775;
+  PatternChoice choice{option.empty() ? "made up" : option.substr(option.rfind('/') + 1), {}};
+  if (option.find_first_not_of("0123456789") == std::string::npos) {
+    choice.name += option.empty() ? "" : " made up";
+    choice.patterns = make_patterns(option.empty() ? default_patterns : static_cast<unsigned>(std::stoul(option)));
+  } else {
+    auto read = read_patterns(option);
+    if (!read) {
+      return tl::unexpected(read.error());
+    }
+    choice.patterns = std::move(*read);
+  }
+  std::erase_if(choice.patterns, [](const match::Pattern& p) { return p.bytes.size() < 2; });
+  return choice;
+}
+
 }  // namespace sluice::cli::bench

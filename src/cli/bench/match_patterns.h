@@ -1,4 +1,4 @@
-// The patterns that `bench match` looks for: of a file, or made up.
+// The patterns that `bench match` and `bench capsule` look for: of a file, or made up.
 #pragma once
 
 #include <string>
@@ -16,5 +16,13 @@ Expected<std::vector<match::Pattern>> read_patterns(const std::string& path);
 // As many, of lengths as the contents of rule sets have them (3 to 40 bytes, mostly 6 to 20), four in five of them text
 // such as stands in requests, the others binary. The same ones on every machine.
 std::vector<match::Pattern> make_patterns(unsigned count);
+
+struct PatternChoice {
+  std::string name;
+  std::vector<match::Pattern> patterns;  // of at least two bytes
+};
+
+// What --patterns says: a file, how many to make up, or nothing, which makes up 2,775.
+Expected<PatternChoice> choose_patterns(const std::string& option);
 
 }  // namespace sluice::cli::bench

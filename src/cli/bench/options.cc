@@ -211,7 +211,8 @@ Expected<void> check_options(const BenchOptions& options, bool measures_gpu) {
   if (options.rules.empty() && !options.trace.empty()) {
     return make_error("--trace " + options.trace + ": its headers are of rules: name those with --rules");
   }
-  for (const auto& [option, path] : {std::pair{"--rules", options.rules}, std::pair{"--trace", options.trace}}) {
+  for (const auto& [option, path] :
+       {std::pair{"--rules", options.rules}, std::pair{"--trace", options.trace}, std::pair{"--acl", options.acl}}) {
     if (auto good = path.empty() ? Expected<void>() : check_file(option, path); !good) {
       return good;
     }

@@ -11,6 +11,7 @@
 #include "base/machine.h"
 #include "base/settings.h"
 #include "cli/bench/progress.h"
+#include "function/chain/chain.h"
 #include "port/eal.h"
 
 namespace sluice::cli::bench {
@@ -25,12 +26,18 @@ void sleep_seconds(double seconds) {
 Expected<std::unique_ptr<Rig>> Rig::make(const RigOptions& options) {
   const Progress progress("setting up the gateway");
   engine::Options engine = options.engine;
-  engine.chain = {options.function};
+  engine.chain.clear();
+  for (const RigStage& stage : options.stages) {
+    engine.chain.push_back(stage.name);
+  }
+  engine.chain.push_back(options.function);
   engine.memory.frames = options.frames;
   port::PortOptions port;
   port.name = "replay";
   port.device = fmt::format("replay,mix={},frames={},family={},refresh={},ring={},ordered={:d}", options.mix,
                             options.frames, options.family, options.refresh, options.ring, options.ordered);
+  port.device += options.tcp ? ",protocol=tcp" : "";
+  port.device += options.payload.empty() ? "" : ",payload=" + options.payload;
   if (!options.destinations.empty()) {
     port.device += ",destinations=" + options.destinations;
   }
@@ -54,6 +61,13 @@ Expected<std::unique_ptr<Rig>> Rig::make(const RigOptions& options) {
         settings->finish();
         if (!diagnostics.ok()) {
           return make_error(diagnostics.lines.front());
+        }
+        if (function && !options.stages.empty()) {
+          std::vector<std::unique_ptr<engine::Stage>> stages;
+          for (const RigStage& stage : options.stages) {
+            stages.push_back(stage.make());
+          }
+          *function = std::make_unique<function::Chain>(std::move(stages), std::move(*function), options.fused);
         }
         return function && options.wrap ? options.wrap(std::move(*function)) : std::move(function);
       });

@@ -13,12 +13,22 @@
 
 namespace sluice::cli::bench {
 
+// A stage in front of the function (engine/stage.h), by the name it is registered under.
+struct RigStage {
+  std::string name;
+  std::function<std::unique_ptr<engine::Stage>()> make;
+};
+
 struct RigOptions {
+  std::vector<RigStage> stages;
+  bool fused = true;  // the chain's work on a GPU is one kernel, where that can be
   std::string function = "echo";
   std::string settings;  // the function's TOML
   std::string mix = "1408";
   int family = 4;
   unsigned refresh = 0;
+  bool tcp = false;          // frames are TCP to port 80, else UDP to port 4000
+  std::string payload;       // as the replay port's `payload`; empty: random bytes
   std::string destinations;  // a file of addresses that frames are sent to; empty: random ones
   engine::Options engine;    // device, deadline, …; ports are filled in
   unsigned ports = 1;        // "replay", "replay2", …, alike; figures are those of the first

@@ -29,8 +29,9 @@ class TestClock {
  public:
   std::function<std::uint64_t()> function() {
     return [this] {
-      asked_ = true;
+      ++at_gate_;
       const std::lock_guard lock(gate_);
+      --at_gate_;
       return now_.load();
     };
   }
@@ -38,14 +39,13 @@ class TestClock {
   // From then on until the lock is gone the writer writes nothing.
   std::unique_lock<std::mutex> hold() {
     std::unique_lock lock(gate_);
-    asked_ = false;
-    while (!asked_) std::this_thread::yield();
+    while (at_gate_ == 0) std::this_thread::yield();
     return lock;
   }
 
  private:
   std::mutex gate_;
-  std::atomic<bool> asked_{false};
+  std::atomic<int> at_gate_{0};
   std::atomic<std::uint64_t> now_{5 * second};
 };
 

@@ -44,11 +44,6 @@ void set_headers(Buffers& buffers, const match::PacketFacts& packet) {
   }
 }
 
-// The packet within a frame that facts_of() found to be IP.
-std::string_view packet_in(std::string_view frame, const match::PacketFacts& facts) {
-  return frame.substr(static_cast<std::size_t>(facts.ip_header.data() - frame.data()));
-}
-
 }  // namespace
 
 Expected<std::shared_ptr<InspectionRules>> InspectionRules::make(match::RuleSet rules, const InspectionRules* before,
@@ -103,13 +98,8 @@ std::unique_ptr<InspectionSearch> Inspection::exchange(std::unique_ptr<Inspectio
 Inspection::~Inspection() = default;
 
 std::uint32_t Inspection::hash_of(std::string_view frame) const {
-  const match::PacketFacts facts = match::facts_of(frame);
-  if (facts.family == 0) return 0;
-  const std::string_view ip = packet_in(frame, facts);
   flow::Packet packet;
-  const bool whole = flow::read_packet(reinterpret_cast<const std::uint8_t*>(ip.data()),
-                                       static_cast<std::uint32_t>(ip.size()), packet);
-  return whole ? conversations_.table().hash(packet) : 0;
+  return flow::read_packet(match::facts_of(frame), packet) ? conversations_.table().hash(packet) : 0;
 }
 
 Judgement Inspection::frame(std::string_view frame, std::uint64_t microseconds, const KeyHits& hits,
@@ -132,9 +122,7 @@ Judgement Inspection::frame(std::string_view frame, std::uint64_t microseconds, 
   frame_passed_ = false;
   flow::Packet packet;
   flow::Flow* flow = nullptr;
-  const std::string_view ip = packet_in(frame, packet_);
-  if (flow::read_packet(reinterpret_cast<const std::uint8_t*>(ip.data()), static_cast<std::uint32_t>(ip.size()),
-                        packet)) {
+  if (flow::read_packet(packet_, packet)) {
     flow = conversations_.packet(packet, hash, now_ / 1000).flow;
     if (flow == nullptr) ++counters_.no_flow;
   }

@@ -66,7 +66,8 @@ LineFile::~LineFile() {
 }
 
 void LineFile::finish() {
-  if (detached_ || deleted()) open_again();
+  detached_ = detached_ || deleted();
+  if (detached_) open_again();
   if (waiting_.empty() || (!detached_ && write_waiting())) return;
   add(write_errors_, 1);
   const auto lines = static_cast<std::uint64_t>(std::count(waiting_.begin(), waiting_.end(), '\n'));
@@ -82,7 +83,7 @@ void LineFile::append(std::string_view line) {
   }
   waiting_ += line;
   waiting_ += '\n';
-  if (waiting_.size() >= much && !failing_ && !detached_ && !write_waiting()) {
+  if (waiting_.size() >= much && !failing_ && !detached_ && !deleted() && !write_waiting()) {
     failed(std::string("cannot be written: ") + std::strerror(errno));
   }
 }
@@ -139,10 +140,7 @@ void LineFile::open_again() {
 
 void LineFile::flush(std::uint64_t now) {
   if (failing_ && now < next_try_) return;
-  if (now >= next_look_) {
-    next_look_ = now + second;
-    detached_ = detached_ || deleted();
-  }
+  if (!waiting_.empty()) detached_ = detached_ || deleted();
   const std::uint64_t errors = write_errors_.load(std::memory_order_relaxed);
   const bool reopen = reopen_.load(std::memory_order_relaxed) && path_ != "-";
   if (reopen && !detached_) write_waiting();  // what waits was for the file that is open

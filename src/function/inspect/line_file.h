@@ -38,7 +38,7 @@ class LineFile {
   // Of one line, without its newline. Writes when much waits.
   void append(std::string_view line);
   // Writes what waits, unless the last try failed less than a second ago. `now`: nanoseconds of a clock that never goes
-  // back. Once a second it looks whether the file has been deleted, and makes it again.
+  // back. A file that has been deleted is made again first.
   void flush(std::uint64_t now);
   // Tries a last time to write what waits; what cannot be is lost, counted and logged.
   void finish();
@@ -66,7 +66,6 @@ class LineFile {
   bool detached_ = false;     // the file that is open has no name any more
   bool failing_ = false;
   std::uint64_t next_try_ = 0;
-  std::uint64_t next_look_ = 0;
   std::atomic<bool> reopen_{false};
   std::atomic<std::uint64_t> write_errors_{0};
   std::atomic<std::uint64_t> lost_lines_{0};

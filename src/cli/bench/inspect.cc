@@ -1,0 +1,206 @@
+// sluice bench inspect: the chain acl + route + inspect in the engine, whole and in parts, beside the link's ceiling.
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+
+#include "cli/bench/bench.h"
+#include "cli/bench/csv.h"
+#include "cli/bench/goals.h"
+#include "cli/bench/inspect_chain.h"
+#include "cli/bench/spread.h"
+
+namespace sluice::cli::bench {
+namespace {
+
+constexpr std::uint64_t verified_frames = 5'000;  // of each lane: trying 10,000 rules takes a while
+constexpr unsigned rounds = 3;
+constexpr double goal_heavy_tail = 85, goal_large = 90;  // % of the upload ceiling
+constexpr double goal_small = 400;                       // Mpps at 64 B
+constexpr double goal_acl = 5;                           // % of the rate that acl may cost
+constexpr double goal_device_us = 1000;                  // of the slowest batch
+
+// Rates of the parts of a chain, side by side: each in turn, so that the machine's mood is the same for all.
+struct Part {
+  ChainCase one;
+  std::vector<double> mpps;
+  std::vector<Outcome> outcomes;
+  std::string figures;  // of the stages, in all rounds
+  const Outcome& median() const { return outcomes[spread_of(mpps).at]; }
+};
+
+Expected<void> measure(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
+                       const std::string& device, std::vector<Part>& parts) {
+  for (Part& part : parts) {
+    auto rig = Rig::make(chain_rig(options, table, rules, part.one, device));
+    if (!rig) return tl::unexpected(rig.error());
+    for (unsigned round = 0; round < rounds; ++round) {
+      part.outcomes.push_back((*rig)->measure(round == 0 ? 1.0 : 0.05, options.seconds));
+      part.mpps.push_back(part.outcomes.back().mpps());
+    }
+    if (auto finished = (*rig)->finish(); !finished) return finished;
+    for (const engine::Figure& figure : (*rig)->engine().function().figures()) {
+      if (figure.value != 0) part.figures += fmt::format(" {} {}", figure.name, figure.value);
+    }
+  }
+  return {};
+}
+
+std::string traffic_text(const ChainCase& one) {
+  const std::string payload = one.payload.empty() ? "random bytes" : one.payload == "text" ? "text" : "attack";
+  return fmt::format("{} {} {}", one.mix, one.tcp ? "TCP" : "UDP", payload);
+}
+
+void report(const BenchOptions& options, const std::string& device, double ceiling, const std::vector<Part>& parts) {
+  for (const Part& part : parts) {
+    const Outcome& median = part.median();
+    const std::string label = fmt::format("{} {} {}", device, part.one.name(), traffic_text(part.one));
+    const double share = ceiling > 0 ? median.gbytes() / ceiling : 0;
+    std::printf("%s\n", row(label, median).c_str());
+    std::printf(
+        "RESULT inspect %s: %.1f Mpps, %.2f GB/s%s\n", label.c_str(), median.mpps(), median.gbytes(),
+        share > 0 ? fmt::format(" = {:.1f} % of the upload ceiling of {:.1f}", 100 * share, ceiling).c_str() : "");
+    if (!part.figures.empty()) std::printf("  in all:%s\n", part.figures.c_str());
+    Yardsticks yardsticks;
+    yardsticks.share = share;
+    yardsticks.ceiling_gbytes = ceiling;
+    yardsticks.deadline_us = options.deadline_ms > 0 ? options.deadline_ms * 1e3 : 1000;
+    append_csv(options, "inspect", label, median, yardsticks);
+  }
+  std::fflush(stdout);
+}
+
+const Part* find(const std::vector<Part>& parts, bool acl, bool inspect, bool fused) {
+  const auto found = std::ranges::find_if(parts, [&](const Part& part) {
+    return part.one.acl == acl && part.one.inspect == inspect && part.one.fused == fused;
+  });
+  return found == parts.end() ? nullptr : &*found;
+}
+
+void judge(const std::string& device, double ceiling, const std::vector<Part>& parts, Goals& goals) {
+  const Part* const whole = find(parts, true, true, true);
+  const Part* const without_acl = find(parts, false, true, true);
+  if (whole == nullptr || device == "cpu") return;
+  const std::string label = fmt::format("{} {}", device, traffic_text(whole->one));
+  const Outcome& median = whole->median();
+  if (whole->one.mix == "64") {
+    goals.at_least(label + ": the whole chain", median.mpps(), goal_small, "Mpps");
+  } else {
+    goals.at_least(label + ": the whole chain, of the upload ceiling", 100 * median.gbytes() / ceiling,
+                   whole->one.mix == "heavy-tail" ? goal_heavy_tail : goal_large, "%");
+    goals.at_most(label + ": the slowest batch on the device", median.device_max_us, goal_device_us, "us");
+  }
+  if (without_acl != nullptr) {
+    const double cost = 100 * (1 - median.mpps() / without_acl->median().mpps());
+    goals.at_most(label + ": what acl costs", cost, goal_acl, "%");
+  }
+}
+
+std::vector<Part> parts_of(const ChainCase& traffic, bool all) {
+  std::vector<Part> parts;
+  const auto add = [&](bool acl, bool inspect, bool fused) {
+    ChainCase one = traffic;
+    one.acl = acl;
+    one.inspect = inspect;
+    one.fused = fused;
+    parts.push_back({one, {}, {}, {}});
+  };
+  add(true, true, true);
+  add(false, true, true);
+  if (!all) return parts;
+  add(true, true, false);
+  add(true, false, true);
+  add(false, false, true);
+  return parts;
+}
+
+Expected<void> verify(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
+                      const std::string& device) {
+  for (const bool tcp : {false, true}) {
+    for (const std::string& payload : {std::string(), rules.contents()}) {
+      ChainCase one;
+      one.tcp = tcp;
+      one.payload = payload;
+      ChainCheck acl, inspect;
+      if (auto right = verify_chain(options, table, rules, one, device, verified_frames, acl, inspect); !right) {
+        return make_error("NOT VERIFIED: " + traffic_text(one) + ": " + right.error().message);
+      }
+      std::printf(
+          "verified on %s, %s: %lu verdicts of acl against the first match (%lu denied), %lu of inspect against a core "
+          "with Hyperscan (%lu alerts)\n",
+          device.c_str(), traffic_text(one).c_str(), acl.frames.load(), acl.dropped.load(), inspect.frames.load(),
+          inspect.alerts.load());
+    }
+  }
+  return {};
+}
+
+Expected<void> run_device(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
+                          const std::string& device, double ceiling, Goals& goals) {
+  if (auto right = verify(options, table, rules, device); !right) return right;
+  std::vector<std::string> mixes{"heavy-tail", "1500", "64"};
+  if (!options.mix.empty()) mixes = {options.mix};
+  for (const std::string& mix : mixes) {
+    for (const bool tcp : {false, true}) {
+      for (const char* const payload : {"text", ""}) {
+        ChainCase traffic;
+        traffic.mix = mix;
+        traffic.tcp = tcp;
+        traffic.payload = payload;
+        std::vector<Part> parts = parts_of(traffic, !tcp && traffic.payload == "text");
+        if (auto done = measure(options, table, rules, device, parts); !done) return done;
+        report(options, device, ceiling, parts);
+        judge(device, ceiling, parts, goals);
+      }
+    }
+  }
+  // An attack made of the rules: every payload is their contents, one after the other.
+  for (const bool drops : {false, true}) {
+    ChainCase attack;
+    attack.tcp = true;
+    attack.payload = rules.contents();
+    attack.drop_on_overload = drops;
+    std::vector<Part> parts{{attack, {}, {}, {}}};
+    if (auto done = measure(options, table, rules, device, parts); !done) return done;
+    std::printf("attack, on_overload = \"%s\":\n", drops ? "drop" : "pass");
+    report(options, device, ceiling, parts);
+  }
+  return {};
+}
+
+}  // namespace
+
+int bench_inspect(const BenchOptions& options) {
+  auto routes = RouterTable::read(options);
+  const auto rules = InspectRules::load(options);
+  for (const auto& error :
+       {routes ? std::string() : routes.error().message, rules ? std::string() : rules.error().message}) {
+    if (error.empty()) continue;
+    std::fprintf(stderr, "bench inspect: %s\n", error.c_str());
+    return 2;
+  }
+  const auto fail = [](const Error& error) {
+    std::fprintf(stderr, "bench inspect: %s\n", error.message.c_str());
+    return 1;
+  };
+  if (auto eal = start_bench_eal(router_memory); !eal) return fail(eal.error());
+  const auto ceilings = print_ceilings(options, true);
+  if (!ceilings) std::printf("%s\n", no_gpu_line(ceilings.error()).c_str());
+  const auto table = RouterTable::make(std::move(*routes));
+  if (!table) return fail(table.error());
+  std::printf("rules: %s\n", (*rules)->text().c_str());
+  std::vector<std::string> devices;
+  if (ceilings && options.device != "cpu") devices.push_back(options.device == "auto" ? "cuda:0" : options.device);
+  if (options.device == "auto" || options.device == "cpu") devices.emplace_back("cpu");
+  Goals goals("inspect", options.goals);
+  int status = 0;
+  for (const std::string& device : devices) {
+    if (auto done = run_device(options, **table, **rules, device, ceilings ? ceilings->large.up : 0, goals); !done) {
+      status = fail(done.error());
+    }
+  }
+  return status | goals.status();
+}
+
+}  // namespace sluice::cli::bench

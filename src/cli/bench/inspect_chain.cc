@@ -1,0 +1,321 @@
+#include "cli/bench/inspect_chain.h"
+
+#include <spdlog/fmt/fmt.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "cli/bench/acl_sets.h"
+#include "cli/bench/match_patterns.h"
+#include "cli/bench/progress.h"
+#include "cli/bench/verify.h"
+#include "function/acl/acl.h"
+#include "function/acl/frame_key.h"
+#include "function/inspect/inspect.h"
+#include "lookup/acl/classbench.h"
+#include "lookup/acl/make_rules.h"
+#include "match/rules/fast_pattern.h"
+
+namespace sluice::cli::bench {
+namespace {
+
+constexpr unsigned made_detection_rules = 3000;
+constexpr std::size_t made_acl_rules = 10'000;
+constexpr std::size_t most_destinations = 65'536;
+constexpr std::uint64_t seed = 2022;
+
+std::string hex(std::string_view bytes) {
+  std::string text;
+  for (const char c : bytes) text += fmt::format("{:02x}", static_cast<std::uint8_t>(c));
+  return text;
+}
+
+// A file in memory, by a path that this process can open.
+Expected<std::string> memory_file(const char* name, const std::string& text, std::vector<int>& files) {
+  const int fd = memfd_create(name, MFD_CLOEXEC);
+  if (fd < 0 || write(fd, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+    return make_error(fmt::format("no memory for {} bytes of {}", text.size(), name));
+  }
+  files.push_back(fd);
+  return fmt::format("/proc/self/fd/{}", fd);
+}
+
+// As many as `bench match` makes up, one a rule.
+std::string made_up_rules() {
+  std::string text;
+  unsigned sid = 0;
+  for (const match::Pattern& pattern : make_patterns(made_detection_rules)) {
+    text += fmt::format("alert ip any any -> any any (msg:\"made up\"; content:\"|{}|\"; {}sid:{};)\n",
+                        hex(pattern.bytes), pattern.nocase ? "nocase; " : "", ++sid);
+  }
+  return text;
+}
+
+match::ReadOptions all_rules() {
+  match::ReadOptions options;
+  options.commented_out = true;
+  return options;
+}
+
+function::InspectOptions inspect_options(const InspectRules& rules, const ChainCase& one) {
+  function::InspectOptions options;
+  options.rules = {rules.detection()};
+  options.reading = all_rules();
+  options.inspection.conversations.flows.capacity = 1U << 20;
+  options.inspection.conversations.extras = 1U << 16;
+  options.inspection.drop_on_overload = one.drop_on_overload;
+  return options;
+}
+
+// A stage, and beside it what every verdict is compared with.
+class Compared : public engine::Stage {
+ public:
+  Compared(std::unique_ptr<engine::Stage> inner, ChainCheck& check) : inner_(std::move(inner)), check_(check) {}
+
+  std::uint32_t bytes_per_frame() const override { return inner_->bytes_per_frame(); }
+  Expected<void> prepare(const engine::LanePlan& plan) override { return inner_->prepare(plan); }
+  Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override { return inner_->attach(gpu, plan); }
+  void describe(const engine::Batch& batch, std::byte* area, std::uint32_t first) override {
+    inner_->describe(batch, area, first);
+  }
+  Expected<void> launch(const engine::Batch& batch, std::byte* area, device::GpuStream& stream) override {
+    return inner_->launch(batch, area, stream);
+  }
+  bool join(const engine::Batch& batch, std::byte* area, function::CapsuleWork& work) override {
+    return inner_->join(batch, area, work);
+  }
+  void compute(const engine::Batch& batch, std::byte* area, std::uint32_t first, std::uint32_t count) override {
+    inner_->compute(batch, area, first, count);
+  }
+  void stand_in(const engine::Batch& batch, std::byte* area) override { inner_->stand_in(batch, area); }
+  packet::Reason judge(const engine::Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) override {
+    const packet::Reason reason = inner_->judge(batch, area, i, tsc);
+    const bool expected = drops(batch, i);
+    check_.frames.fetch_add(1, std::memory_order_relaxed);
+    check_.wrong.fetch_add((reason != packet::no_reason) != expected ? 1 : 0, std::memory_order_relaxed);
+    check_.dropped.fetch_add(expected ? 1 : 0, std::memory_order_relaxed);
+    return reason;
+  }
+  void judged(const engine::Batch& batch, std::byte* area) override { inner_->judged(batch, area); }
+  void stopped() override { inner_->stopped(); }
+  bool device_ready() override { return inner_->device_ready(); }
+  Expected<void> begin_cycle(device::GpuStream& stream) override { return inner_->begin_cycle(stream); }
+  std::vector<engine::Figure> figures() const override { return inner_->figures(); }
+
+ protected:
+  // What the frame's fate must be.
+  virtual bool drops(const engine::Batch& batch, std::uint32_t i) = 0;
+
+  std::unique_ptr<engine::Stage> inner_;
+  ChainCheck& check_;
+};
+
+class ComparedAcl final : public Compared {
+ public:
+  ComparedAcl(const std::vector<lookup::acl::AclRule>& rules, ChainCheck& check)
+      : Compared(std::make_unique<function::Acl>(function::Acl::AclOptions{rules}), check),
+        rules_(rules),
+        first_(rules_) {}
+
+ private:
+  bool drops(const engine::Batch& batch, std::uint32_t i) override {
+    lookup::acl::Key4 key4;
+    lookup::acl::Key6 key6;
+    if (function::make_key(reinterpret_cast<const std::uint8_t*>(batch.frame[i]), batch.length[i], key4, key6) !=
+        function::KeyKind::ipv4) {
+      return false;
+    }
+    const lookup::acl::RuleIndex first = first_.of(key4);
+    return first != lookup::acl::no_match && rules_[first].action.kind == lookup::acl::ActionKind::deny;
+  }
+  const std::vector<lookup::acl::AclRule> rules_;
+  const FirstMatch first_;
+};
+
+class ComparedInspect final : public Compared {
+ public:
+  ComparedInspect(const function::InspectOptions& options, ChainCheck& check)
+      : Compared(std::make_unique<function::Inspect>(options), check), options_(options) {}
+
+  Expected<void> prepare(const engine::LanePlan& plan) override {
+    if (auto ok = inner_->prepare(plan); !ok) return ok;
+    auto set = match::read_rules(options_.rules, options_.reading);
+    if (!set) return tl::unexpected(set.error());
+    auto rules = function::InspectionRules::make(std::move(*set));
+    if (!rules) return tl::unexpected(rules.error());
+    for (std::uint32_t thread = 0; thread < plan.threads; ++thread) {
+      lanes_.push_back(std::make_unique<Lane>(*rules, options_.inspection, plan.threads));
+    }
+    return {};
+  }
+  void stopped() override {
+    inner_->stopped();
+    for (const auto& lane : lanes_) check_.alerts += lane->inspection.counters().alerts;
+  }
+
+ private:
+  struct Nowhere final : function::AlertSink {
+    void alert(const function::Alert&) override {}
+  };
+  struct Lane {
+    Lane(std::shared_ptr<const function::InspectionRules> rules, function::InspectionSettings settings,
+         std::uint32_t threads)
+        : inspection(std::make_unique<function::InspectionSearch>(std::move(rules)), of_thread(settings, threads),
+                     sink) {}
+    static function::InspectionSettings of_thread(function::InspectionSettings settings, std::uint32_t threads) {
+      settings.conversations.flows.capacity = settings.conversations.flows.capacity / threads + 1;
+      settings.conversations.extras = settings.conversations.extras / threads + 1;
+      return settings;
+    }
+    Nowhere sink;
+    std::uint64_t now = 0;
+    function::Inspection inspection;
+  };
+
+  bool drops(const engine::Batch& batch, std::uint32_t i) override {
+    Lane& lane = *lanes_[batch.lane % lanes_.size()];
+    return lane.inspection.frame({reinterpret_cast<const char*>(batch.frame[i]), batch.length[i]}, ++lane.now).drop;
+  }
+
+  const function::InspectOptions options_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+};
+
+std::uint64_t figure(const std::vector<engine::Figure>& figures, std::string_view name) {
+  const auto found = std::ranges::find(figures, name, &engine::Figure::name);
+  return found == figures.end() ? 0 : found->value;
+}
+
+}  // namespace
+
+InspectRules::~InspectRules() {
+  for (const int fd : files_) close(fd);
+}
+
+Expected<std::unique_ptr<InspectRules>> InspectRules::load(const BenchOptions& options) {
+  const Progress progress("reading rules");
+  std::unique_ptr<InspectRules> rules(new InspectRules);
+  if (auto ok = rules->load_detection(options); !ok) return tl::unexpected(ok.error());
+  if (auto ok = rules->load_acl(options); !ok) return tl::unexpected(ok.error());
+  return rules;
+}
+
+Expected<void> InspectRules::load_detection(const BenchOptions& options) {
+  detection_ = options.rules;
+  if (detection_.empty()) {
+    auto made = memory_file("rules", made_up_rules(), files_);
+    if (!made) return tl::unexpected(made.error());
+    detection_ = *made;
+  }
+  const auto set = match::read_rules(std::vector<std::string>{detection_}, all_rules());
+  if (!set) return tl::unexpected(set.error());
+  if (set->rules.empty()) return make_error(detection_ + ": holds no rule that loads: sluice rules says why");
+  std::string pieces;
+  for (const match::Rule& rule : set->rules) {
+    if (const auto best = match::best_pattern(rule)) pieces += hex(best->bytes) + "\n";
+  }
+  auto contents = memory_file("contents", pieces, files_);
+  if (!contents) return tl::unexpected(contents.error());
+  contents_ = *contents;
+  text_ = fmt::format("{} detection rules {}", set->rules.size(),
+                      options.rules.empty() ? "that are made up"
+                                            : fmt::format("of {}, {} do not load", detection_, set->refused.size()));
+  return {};
+}
+
+Expected<void> InspectRules::load_acl(const BenchOptions& options) {
+  if (options.acl.empty()) {
+    acl_ = lookup::acl::make_rules(lookup::acl::RuleMix::acl, made_acl_rules, seed);
+  } else {
+    auto read = lookup::acl::read_classbench(options.acl);
+    if (!read) return tl::unexpected(read.error());
+    acl_ = std::move(*read);
+  }
+  for (lookup::acl::AclRule& rule : acl_) rule.action = {};
+  std::string addresses;
+  for (const lookup::acl::Key4& key : lookup::acl::make_headers4(acl_, most_destinations, seed)) {
+    addresses += packet::IpAddress::from_bytes(4, key.destination).str() + "\n";
+  }
+  auto destinations = memory_file("destinations", addresses, files_);
+  if (!destinations) return tl::unexpected(destinations.error());
+  destinations_ = *destinations;
+  text_ +=
+      fmt::format("; {} ACL rules {}", acl_.size(), options.acl.empty() ? "that are made up" : "of " + options.acl);
+  return {};
+}
+
+std::string ChainCase::name() const {
+  return std::string(acl ? "acl + " : "") + (inspect ? "inspect + " : "") + "route" + (fused ? "" : " apart");
+}
+
+RigOptions chain_rig(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
+                     const ChainCase& one, const std::string& device) {
+  RigOptions rig = router_rig(options, table, 4, engine::Mode::full, device);
+  if (one.acl) {
+    rig.stages.push_back(
+        {"acl", [&rules] { return std::make_unique<function::Acl>(function::Acl::AclOptions{rules.acl()}); }});
+  }
+  if (one.inspect) {
+    rig.stages.push_back(
+        {"inspect", [&rules, one] { return std::make_unique<function::Inspect>(inspect_options(rules, one)); }});
+  }
+  rig.fused = one.fused;
+  rig.mix = options.mix.empty() ? one.mix : options.mix;
+  rig.tcp = one.tcp;
+  rig.payload = one.payload;
+  rig.engine.cycle = std::chrono::microseconds(options.cycle_us > 0 ? static_cast<int>(options.cycle_us) : 100);
+  rig.engine.streams = options.streams != 0 ? options.streams : 8;
+  return rig;
+}
+
+Expected<void> verify_chain(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
+                            const ChainCase& one, const std::string& device, std::uint64_t frames_per_lane,
+                            ChainCheck& acl, ChainCheck& inspect) {
+  const Progress progress("verifying the chain");
+  RigOptions rig_options = chain_rig(options, table, rules, one, device);
+  rig_options.lanes = std::min(rig_options.lanes, 4U);
+  rig_options.frames = 4096;
+  rig_options.stages.clear();
+  if (one.acl) {
+    std::vector<lookup::acl::AclRule> every_second = rules.acl();
+    for (std::size_t r = 0; r < every_second.size(); ++r) {
+      every_second[r].source = {};  // all frames come from one address
+      const bool is_last = r + 1 == every_second.size();
+      if (r % 2 == 0 && !is_last) every_second[r].action.kind = lookup::acl::ActionKind::deny;
+    }
+    rig_options.destinations = rules.destinations();
+    rig_options.stages.push_back(
+        {"acl", [every_second, &acl] { return std::make_unique<ComparedAcl>(every_second, acl); }});
+  }
+  const ComparedInspect* compared = nullptr;
+  function::InspectOptions settings = inspect_options(rules, one);
+  settings.budget = std::chrono::hours(1);  // what time leaves over is not to be compared
+  if (one.inspect) {
+    rig_options.stages.push_back({"inspect", [settings, &inspect, &compared] {
+                                    auto stage = std::make_unique<ComparedInspect>(settings, inspect);
+                                    compared = stage.get();
+                                    return stage;
+                                  }});
+  }
+  auto rig = Rig::make(rig_options);
+  if (!rig) return tl::unexpected(rig.error());
+  (*rig)->set_rate(200'000.0 * rig_options.lanes);
+  if (auto ran = run_until(**rig, one.inspect ? inspect.frames : acl.frames, frames_per_lane * rig_options.lanes); !ran)
+    return ran;
+  for (const ChainCheck* check : {&acl, &inspect}) {
+    if (check->wrong != 0) {
+      return make_error(fmt::format("{}: of {} frames {} have another verdict than a core gives",
+                                    check == &acl ? "acl" : "inspect", check->frames.load(), check->wrong.load()));
+    }
+  }
+  if (compared != nullptr) {
+    const std::uint64_t alerts = figure(compared->figures(), "inspect_alerts");
+    if (alerts != inspect.alerts) {
+      return make_error(fmt::format("inspect: {} alerts on {}, {} on a core", alerts, device, inspect.alerts.load()));
+    }
+  }
+  return {};
+}
+
+}  // namespace sluice::cli::bench

@@ -1,0 +1,73 @@
+// The chain acl + route + inspect, and parts of it, on a replay port, as sluice bench inspect wants it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "cli/bench/bench.h"
+#include "cli/bench/router_rig.h"
+#include "lookup/acl/acl_rule.h"
+#include "match/rules/rule_set.h"
+
+namespace sluice::cli::bench {
+
+// What the chain is made of, besides the routes.
+class InspectRules {
+ public:
+  // Those of --rules and --acl, or made-up ones. Errors: files that cannot be read, or hold no rule that loads.
+  static Expected<std::unique_ptr<InspectRules>> load(const BenchOptions& options);
+  ~InspectRules();
+  InspectRules(const InspectRules&) = delete;
+  InspectRules& operator=(const InspectRules&) = delete;
+
+  const std::string& text() const { return text_; }            // of how many rules of which kind
+  const std::string& detection() const { return detection_; }  // path of the detection rules
+  const std::vector<lookup::acl::AclRule>& acl() const { return acl_; }
+  // A file for the replay port's `payload`: pieces that are the contents of the rules.
+  const std::string& contents() const { return contents_; }
+  // Addresses that the ACL rules match.
+  const std::string& destinations() const { return destinations_; }
+
+ private:
+  InspectRules() = default;
+  Expected<void> load_detection(const BenchOptions& options);
+  Expected<void> load_acl(const BenchOptions& options);
+
+  std::string text_, detection_, contents_, destinations_;
+  std::vector<lookup::acl::AclRule> acl_;
+  std::vector<int> files_;  // of memory, gone with the program
+};
+
+struct ChainCase {
+  bool acl = true, inspect = true, fused = true;
+  std::string mix = "heavy-tail";
+  bool tcp = false;
+  std::string payload;  // as RigOptions
+  bool drop_on_overload = false;
+  std::string name() const;  // "acl + inspect + route"
+};
+
+// What a verification run saw.
+struct ChainCheck {
+  std::atomic<std::uint64_t> frames{0};   // judged by the stage that is compared
+  std::atomic<std::uint64_t> wrong{0};    // of these: another verdict than the core's
+  std::atomic<std::uint64_t> dropped{0};  // of these: frames that both drop
+  std::atomic<std::uint64_t> alerts{0};   // of the core
+};
+
+RigOptions chain_rig(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
+                     const ChainCase& one, const std::string& device);
+
+// In a run of its own, for at least so many frames of each lane that the device handled: each frame's verdict of the
+// chain's classifier is the first match of its rules without their sources, tried one after the other, every second of
+// which denies; the verdict of its inspection, and how many alerts there are, are those of a core that inspects the
+// same frames in the same order with Hyperscan. `check` says what was seen.
+Expected<void> verify_chain(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
+                            const ChainCase& one, const std::string& device, std::uint64_t frames_per_lane,
+                            ChainCheck& acl, ChainCheck& inspect);
+
+}  // namespace sluice::cli::bench

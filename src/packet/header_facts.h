@@ -1,0 +1,60 @@
+// What the headers of a frame say, read once for all who ask: flows (flow/packet.h) and rules
+// (match/confirm/packet_facts.h).
+//
+//   HeaderFacts facts;
+//   read_headers(frame, facts);
+//   if (facts.family != 0) ...
+//
+// Never refuses a frame: what a header cannot give is absent, and `whole` says whether all of it was there. VLAN tags
+// are skipped. IPv6 hop-by-hop, routing, destination options and fragment headers are walked. Of a fragment that is not
+// the first the transport's header is absent, and its payload is what lies behind the IP headers. Checksums are not
+// verified: parse_frame() does that for the IP header.
+//
+// Thread-safety: any thread. Reads nothing behind the frame. Cost: some 8 ns for TCP and UDP.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "packet/ip_address.h"
+
+namespace sluice::packet {
+
+struct HeaderFacts {
+  // Not defaulted: then all of it would be cleared by one string instruction, which takes as long as the reading.
+  HeaderFacts() {}  // NOLINT(modernize-use-equals-default)
+
+  std::uint8_t family = 0;    // 4 or 6; 0: no IP, or no IP header, and nothing else is there
+  bool whole = false;         // the IP packet is not longer than the frame, and no extension header than the packet
+  std::uint8_t protocol = 0;  // of the transport, behind IPv6's extension headers
+  std::uint8_t ttl = 0;
+  std::uint8_t tos = 0;
+  std::uint8_t fragment_bits = 0;      // 4 = reserved, 2 = don't fragment, 1 = more fragments
+  std::uint16_t fragment_offset = 0;   // in units of eight bytes
+  std::uint8_t fragment_protocol = 0;  // of an IPv6 fragment, first or later: what its fragment header names
+  bool has_ports = false;              // TCP, UDP or SCTP with a whole header
+  bool has_tcp = false;
+  bool has_icmp = false;
+  std::uint8_t icmp_type = 0, icmp_code = 0;
+  std::uint8_t tcp_flags = 0;
+  std::uint16_t tcp_window = 0;
+  std::uint16_t source_port = 0, destination_port = 0;
+  std::uint32_t tcp_sequence = 0, tcp_acknowledgement = 0;
+  std::uint32_t ip_length = 0;  // bytes of the IP packet as its header says
+  std::optional<std::uint32_t> ip_id;
+  std::optional<std::uint16_t> icmp_id, icmp_sequence;  // of messages that have them
+  IpAddress source, destination;
+  // In the frame's memory. payload: behind the transport's header, or behind IP where that is not read; of UDP as much
+  // as its length says.
+  std::string_view ip_header, ip_options, transport_header, payload;
+
+  bool fragment() const { return fragment_offset != 0 || (fragment_bits & 1) != 0; }
+};
+
+// From the Ethernet header on. `facts` must be as made.
+void read_headers(std::string_view frame, HeaderFacts& facts);
+// From the IP header on, of the version that it says.
+void read_ip_headers(std::string_view packet, HeaderFacts& facts);
+
+}  // namespace sluice::packet
