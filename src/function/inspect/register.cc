@@ -64,7 +64,7 @@ void read_conversations(Settings& settings, flow::ConversationSettings& tables) 
 
 // A folder is not made: one that is not there is more likely misspelt.
 std::string read_path(Settings& settings, std::string_view key) {
-  const std::string path = settings.text(key, "");
+  std::string path = settings.text(key, "");
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   if (std::error_code fault; std::filesystem::is_directory(path, fault)) {
     settings.error(key, "is a folder: name a file in it");
