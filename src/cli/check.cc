@@ -79,8 +79,9 @@ void add_check(CLI::App& app, int& status) {
   command->add_option("FILE", *path, "the configuration (TOML)")->required()->type_name("");
   command->footer(
       "Prints one line for each mistake: file, line, key, value and what is allowed.\n"
-      "The file of routes and the captures that it names are read too. Ports need not exist; memory that this machine\n"
-      "does not have is said. Exit status: 0 the file is fine, 2 it is not.");
+      "The files of routes and rules and the captures that it names are read too. Ports need not exist; memory that "
+      "this\n"
+      "machine does not have is said. Exit status: 0 the file is fine, 2 it is not.");
   command->callback([path, &status] {
     require_file(*path);
     status = check(*path);

@@ -62,7 +62,7 @@ std::string stats_report(const Snapshot& s) {
   }
   out += fmt::format("in flight    {}\n", sum.in_flight);
   for (const control::IcmpErrorSnapshot& error : s.icmp_errors) {
-    out += fmt::format("answered     {} by an ICMP error: {}\n", error.frames, error.reason);
+    out += fmt::format("answered     {} by an ICMP error or an RST: {}\n", error.frames, error.reason);
   }
   for (const control::FigureSnapshot& figure : s.figures) {
     if (figure.value != 0) out += fmt::format("  {:<27} {:>12}  {}\n", figure.name, figure.value, figure.text);

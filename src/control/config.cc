@@ -37,6 +37,7 @@ Config::Config(std::string file, std::unique_ptr<Diagnostics> diagnostics, Expec
   read_api();
   read_log();
   read_functions();
+  check_conversations(root_, engine);
   check_timing(root_, engine);
   if (ok()) check_memory(root_, engine);
   root_.finish();

@@ -21,6 +21,9 @@ void check_device_setting(Settings& section, const std::string& device);
 void check_devices_apart(std::vector<Settings>& sections, const std::vector<port::PortOptions>& ports);
 // What sections say together: frames that memory cannot hold, frames larger than their room. Needs all three read.
 void check_memory(Settings root, const engine::Options& options);
+// Lanes that a function of the chain could not follow conversations on (engine/placement.h, paired). Needs [engine] and
+// [[port]] read.
+void check_conversations(Settings root, const engine::Options& options);
 // A bound beyond the deadline. Needs [engine] and [[port]] read.
 void check_timing(Settings root, const engine::Options& options);
 // Whether the frames that replay ports have of their own are what [memory] size has no room for beside the other frames

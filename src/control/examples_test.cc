@@ -6,10 +6,12 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <vector>
 
 #include "control/config.h"
 #include "control/config_json.h"
 #include "control/function_maker.h"
+#include "match/rules/rule_set.h"
 
 namespace sluice::control {
 namespace {
@@ -23,9 +25,21 @@ TEST(Examples, PassTheCheck) {
     if (!config.ok()) continue;
     const auto function = make_function(config, described_ports(config.engine));
     EXPECT_TRUE(function) << (function ? "" : function.error().message);
-    chains.insert(config.engine.chain[0]);
+    std::string chain;
+    for (const std::string& part : config.engine.chain) chain += (chain.empty() ? "" : ", ") + part;
+    chains.insert(chain);
   }
-  EXPECT_EQ(chains, (std::set<std::string>{"acl", "bridge", "echo", "route", "touch"})) << "one example per use";
+  EXPECT_EQ(chains, (std::set<std::string>{"acl, inspect, route", "acl, route", "bridge", "echo", "inspect, bridge",
+                                           "inspect, passive", "route", "touch"}))
+      << "one example per use";
+}
+
+TEST(Examples, EveryRuleLoads) {
+  const auto set = match::read_rules(std::vector<std::string>{"examples/local.rules"});
+  ASSERT_TRUE(set) << set.error().message;
+  EXPECT_TRUE(set->refused.empty()) << set->refused[0].line << ": " << set->refused[0].message;
+  EXPECT_EQ(set->rules.size(), 10U);
+  EXPECT_EQ(set->commented_out, 0U) << "a comment that reads like a rule";
 }
 
 TEST(Documentation, HasEveryKey) {

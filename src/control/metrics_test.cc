@@ -111,6 +111,8 @@ TEST(Metrics, CarryTheSnapshotsValues) {
       {"sluice_device_rescued_frames_total{device=\"cpu\"}", 20},
       {"sluice_drops_total{reason=\"no_route\"}", 80},
       {"sluice_icmp_errors_total{reason=\"too_big\"}", 2},
+      {"sluice_inspect_alerts_total", 3},
+      {"sluice_inspect_flows", 5},
       {"sluice_latency_seconds_bucket{le=\"0.0002\"}", 2000},
       {"sluice_latency_seconds_bucket{le=\"+Inf\"}", 2900},
       {"sluice_latency_seconds_count", 2900},

@@ -31,6 +31,7 @@ inline Snapshot sample_snapshot() {
               57600, 0, 0, 0, 1, 0}};
   s.drops = {{"no_route", "no route matches", 80}, {"ttl_expired", "the TTL ended", 5}};
   s.icmp_errors = {{"ttl_expired", 7}, {"too_big", 2}};
+  s.figures = {{"inspect_alerts", "alerts", 3, true}, {"inspect_flows", "conversations under way", 5, false}};
   s.devices = {{"cpu", "8 cores", "up", 30, 600, 1, 20}, {"cuda:0", "NVIDIA \"H200\"", "down", 60, 2300, 0, 0}};
   s.latency = {2900,      580'000'000,
                150'000,   250'000,

@@ -23,13 +23,16 @@ TEST(SnapshotJson, ReadsBackWhatItWrote) {
 // A member that the JSON forgets would read back as its default and go unnoticed above.
 TEST(SnapshotJson, HasEveryMember) {
   const auto json = nlohmann::json::parse(to_json_text(sample_snapshot()));
-  EXPECT_EQ(json.size(), 25U);
+  EXPECT_EQ(json.size(), 26U);
   EXPECT_EQ(json["lanes"][0].size(), 17U);
   EXPECT_EQ(json["ports"][0].size(), 19U);
   EXPECT_EQ(json["devices"][0].size(), 7U);
   EXPECT_EQ(json["away"][0].size(), 4U);
   EXPECT_EQ(json["latency"].size(), 8U);
   EXPECT_EQ(json["drops"][0], (nlohmann::json{{"reason", "no_route"}, {"text", "no route matches"}, {"frames", 80}}));
+  EXPECT_EQ(json["figures"][1],
+            (nlohmann::json{
+                {"name", "inspect_flows"}, {"text", "conversations under way"}, {"value", 5}, {"counts", false}}));
   EXPECT_EQ(json["icmp_errors"][1], (nlohmann::json{{"reason", "too_big"}, {"frames", 2}}));
 }
 

@@ -49,6 +49,62 @@ def neighbour_solicitation(sender, target):
     return ethernet(0x86DD, to=b"\x33\x33" + group[12:]) + header + bytes(message)
 
 
+CLIENT, SERVER = "198.18.0.1", "198.18.0.2"
+
+
+def packet4(protocol, content, source=CLIENT, destination=SERVER):
+    """An IPv4 frame with this protocol's header and data."""
+    header = bytearray(struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(content), 1, 0, 64, protocol, 0,
+                                   socket.inet_aton(source), socket.inet_aton(destination)))
+    header[10:12] = struct.pack("!H", checksum(bytes(header)))
+    return ethernet(0x0800) + bytes(header) + content
+
+
+def udp4(payload, port, source=CLIENT, destination=SERVER):
+    return packet4(17, struct.pack("!HHHH", 4000, port, 8 + len(payload), 0) + payload, source, destination)
+
+
+def ping4(size):
+    message = bytearray(struct.pack("!BBHHH", 8, 0, 0, 1, 1) + b"\x5a" * size)
+    message[2:4] = struct.pack("!H", checksum(bytes(message)))
+    return packet4(1, bytes(message))
+
+
+SYN, PUSH, ACK = 0x02, 0x08, 0x10
+
+
+class Tcp4:
+    """A connection from its handshake on, as frames; checksums of TCP are 0."""
+
+    def __init__(self, port=80, client_port=40000, client=CLIENT, server=SERVER):
+        self.ends = (client, client_port), (server, port)
+        self.next = [1000, 5000]
+        self.frames = []
+        self._send(0, SYN)
+        self._send(1, SYN | ACK)
+        self._send(0, ACK)
+
+    def _send(self, side, flags, data=b""):
+        (source, source_port), (destination, destination_port) = self.ends[side], self.ends[1 - side]
+        ack = self.next[1 - side] if flags & ACK else 0
+        header = struct.pack("!HHIIBBHHH", source_port, destination_port, self.next[side], ack, 0x50, flags, 65000, 0, 0)
+        self.frames.append(packet4(6, header + data, source, destination))
+        self.next[side] += len(data) + (1 if flags & SYN else 0)
+
+    def says(self, *pieces):
+        """The client sends these, a segment each, and each is acknowledged."""
+        for piece in pieces:
+            self._send(0, PUSH | ACK, piece)
+            self._send(1, ACK)
+        return self
+
+    def answers(self, *pieces):
+        for piece in pieces:
+            self._send(1, PUSH | ACK, piece)
+            self._send(0, ACK)
+        return self
+
+
 def write_pcap(path, frames):
     with open(path, "wb") as file:
         file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))

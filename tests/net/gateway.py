@@ -19,17 +19,25 @@ SMALL_TABLES = ("max_ipv4 = 200_000", "max_ipv6 = 50_000")
 
 
 def config(ports, engine=(), route=("kernel = true", *SMALL_TABLES), size="512M", memory=(), port=(),
-           listen="127.0.0.1:9230", acl=None):
+           listen="127.0.0.1:9230", acl=None, inspect=None, last="route"):
     """A configuration. `ports`: (name, DPDK device or kernel interface, twin) each; `acl`: the text of that section, which
-    puts the stage in front; the rest are lines of sections."""
-    chain = '["route"]' if acl is None else '["acl", "route"]'
-    text = f'[engine]\ndevice = "auto"\ndeadline = "50ms"\npoll = "adaptive"\nchain = {chain}\n'
-    text += "".join(f"{line}\n" for line in engine)
+    puts the stage in front; `inspect`: lines of that section, which puts that stage behind it; `last`: what forwards; the rest
+    are lines of sections, those of [engine] in place of what is here."""
+    stages = ["acl"] * (acl is not None) + ["inspect"] * (inspect is not None)
+    chain = ", ".join(f'"{part}"' for part in [*stages, last])
+    given = [line.split("=")[0].strip() for line in engine]
+    lines = ['device = "auto"', 'deadline = "50ms"', 'poll = "adaptive"', f"chain = [{chain}]"]
+    lines = [line for line in lines if line.split("=")[0].strip() not in given] + list(engine)
+    text = "[engine]\n" + "".join(f"{line}\n" for line in lines)
     text += f'\n[memory]\nhugepages = "off"\nsize = "{size}"\n' + "".join(f"{line}\n" for line in memory)
     for index, (name, device, twin) in enumerate(ports):
         device = device if device.startswith("net_") else f"net_af_packet{index},iface={device}"
         text += f'\n[[port]]\nname = "{name}"\ndevice = "{device}"\ntwin = "{twin}"\n' + "".join(f"{line}\n" for line in port)
-    text += f'\n[api]\nlisten = "{listen}"\n\n[route]\n' + "".join(f"{line}\n" for line in route)
+    text += f'\n[api]\nlisten = "{listen}"\n'
+    if inspect is not None:
+        text += "\n[inspect]\n" + "".join(f"{line}\n" for line in inspect)
+    if last == "route":
+        text += "\n[route]\n" + "".join(f"{line}\n" for line in route)
     return text if acl is None else text + with_acl("", acl)
 
 

@@ -1,10 +1,11 @@
 """Hosts in network namespaces, joined by veth pairs.
 
 A Lab owns the namespaces and the processes started in them; leaving it ends every process by its id and deletes every
-namespace, whatever went wrong in between. Names carry the process id, so several labs may run side by side.
+namespace, whatever went wrong in between. Names carry the process id and the lab's number, so several labs may run side by side.
 """
 
 import ctypes
+import itertools
 import os
 import signal
 import socket
@@ -144,8 +145,11 @@ class Here:
 class Lab:
     """Several hosts; closes them all."""
 
+    numbers = itertools.count()
+
     def __init__(self):
         self.hosts = []
+        self.number = next(self.numbers)
 
     def __enter__(self):
         return self
@@ -155,7 +159,7 @@ class Lab:
             host.close()
 
     def host(self, label):
-        host = Host(f"sluice-{os.getpid()}-{label}", label)
+        host = Host(f"sluice-{os.getpid()}-{self.number}-{label}", label)
         self.hosts.append(host)
         return host
 

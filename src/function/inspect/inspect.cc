@@ -1,9 +1,12 @@
 #include "function/inspect/inspect.h"
 
 #include <rte_cycles.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "engine/emitter.h"
@@ -18,6 +21,7 @@
 namespace sluice::function {
 namespace {
 
+constexpr std::string_view prefix = "inspect_";  // of all figures
 // How long a reload waits for the old rules to be left, before it leaves that to the next one.
 constexpr auto patience = std::chrono::milliseconds(200);
 
@@ -58,13 +62,47 @@ std::string count_text(std::size_t count, const std::string& what) {
 
 // What of the files is not in force.
 std::vector<std::string> notes_of(const match::RuleSet& set) {
-  std::size_t refused = 0;
-  for (const match::Refusal& refusal : set.refused) refused += refusal.commented_out ? 0 : 1;
+  const std::size_t refused = set.refused.size();
   if (refused == 0) return {};
-  const match::Refusal& first = *std::ranges::find_if(set.refused, [](const auto& one) { return !one.commented_out; });
+  const match::Refusal& first = set.refused.front();
   return {"inspect: " + count_text(refused, "rule") + " of " + std::to_string(refused + set.rules.size()) +
           (refused == 1 ? " does" : " do") + " not load, such as " + set.place(first.file, first.line) + ": " +
           first.message + "; 'sluice rules' says why for each"};
+}
+
+// A relative name that is not there may be there for who starts the program elsewhere.
+std::string where_from(const std::vector<std::string>& files) {
+  std::error_code fault;
+  for (const std::filesystem::path file : files) {
+    if (file.is_absolute() || std::filesystem::exists(file, fault)) continue;
+    return "; names are as seen from where sluice was started, " + std::filesystem::current_path(fault).string();
+  }
+  return {};
+}
+
+// A line for each setting that only a start takes; empty: none differs.
+std::string fixed_settings(const InspectOptions& now, const InspectOptions& wanted) {
+  const flow::ConversationSettings& had = now.inspection.conversations;
+  const flow::ConversationSettings& has = wanted.inspection.conversations;
+  std::string lines;
+  for (const auto& [key, differs] :
+       {std::pair{"flows", had.flows.capacity != has.flows.capacity}, std::pair{"streams", had.extras != has.extras},
+        std::pair{"http", had.http_connections != has.http_connections},
+        std::pair{"stream_memory", had.stream_bytes != has.stream_bytes},
+        std::pair{"http_memory", had.http_bytes != has.http_bytes},
+        std::pair{"midstream", had.flows.midstream != has.flows.midstream},
+        std::pair{"on_overload", now.inspection.drop_on_overload != wanted.inspection.drop_on_overload},
+        std::pair{"candidates", now.inspection.budget != wanted.inspection.budget},
+        std::pair{"budget", now.budget != wanted.budget}, std::pair{"eve", now.log.eve != wanted.log.eve},
+        std::pair{"fast", now.log.fast != wanted.log.fast},
+        std::pair{"payload", now.log.fields.payload != wanted.log.fields.payload},
+        std::pair{"alerts_per_second", now.log.alerts_per_second != wanted.log.alerts_per_second},
+        std::pair{"stats_interval", now.log.stats_seconds != wanted.log.stats_seconds}}) {
+    if (!differs) continue;
+    lines += (lines.empty() ? "" : "\n") + ("[inspect] " + std::string(key)) +
+             " cannot change while it runs: restart the gateway";
+  }
+  return lines;
 }
 
 // A part of a number of things that the section gives for all threads, one at least.
@@ -77,7 +115,10 @@ Number share(Number all, std::uint32_t threads) {
 
 Inspect::Inspect(InspectOptions options) : options_(std::move(options)) {}
 
-Inspect::~Inspect() = default;
+// The log's thread asks for figures, of lanes that go before the log does.
+Inspect::~Inspect() {
+  if (log_) log_->stop();
+}
 
 std::uint32_t Inspect::bytes_per_frame() const {
   return per_frame;
@@ -86,7 +127,7 @@ std::uint32_t Inspect::bytes_per_frame() const {
 Expected<void> Inspect::read() {
   if (progress_ && !progress_("reading rules", 0, 0)) return make_error("interrupted while rules were read");
   auto set = match::read_rules(options_.rules, options_.reading);
-  if (!set) return tl::unexpected(set.error());
+  if (!set) return make_error("[inspect] rules: " + set.error().message + where_from(options_.rules));
   notes_ = notes_of(*set);
   read_ = std::move(*set);
   return {};
@@ -104,6 +145,12 @@ Expected<std::shared_ptr<InspectionRules>> Inspect::compile(match::RuleSet set) 
     progress = [this](std::size_t done, std::size_t total) { return progress_("compiling patterns", done, total); };
   }
   return InspectionRules::make(std::move(set), newest_.get(), progress);
+}
+
+void Inspect::take(std::shared_ptr<InspectionRules> rules) {
+  newest_ = std::move(rules);
+  rule_count_.store(newest_->detector().rules().rules.size(), std::memory_order_relaxed);
+  generation_.store(newest_->generation(), std::memory_order_release);
 }
 
 InspectionSettings Inspect::settings_of_thread(const engine::LanePlan& plan) const {
@@ -137,8 +184,8 @@ Expected<void> Inspect::prepare(const engine::LanePlan& plan) {
   auto rules = compile(std::move(*read_));
   read_.reset();
   if (!rules) return tl::unexpected(rules.error());
-  newest_ = std::move(*rules);
-  generation_.store(newest_->generation(), std::memory_order_release);
+  take(std::move(*rules));
+  spdlog::info("inspect: {} in force", count_text(rule_count_.load(), "rule"));
 
   AlertLogSettings log_settings = options_.log;
   if (plan.captures) {
@@ -155,6 +202,12 @@ Expected<void> Inspect::prepare(const engine::LanePlan& plan) {
     lanes_.push_back(std::make_unique<InspectLane>(std::make_unique<InspectionSearch>(newest_), settings,
                                                    log_->lane(thread), *clock_, ticks));
   }
+  log_->set_stats([this] {
+    nlohmann::ordered_json values;
+    for (const engine::Figure& figure : figures())
+      values[std::string(figure.name.substr(prefix.size()))] = figure.value;
+    return nlohmann::ordered_json{{"inspect", std::move(values)}};
+  });
   return {};
 }
 
@@ -289,11 +342,18 @@ std::vector<engine::Figure> Inspect::figures() const {
   for (std::size_t f = 0; f < all.size(); ++f) {
     for (const auto& lane : lanes_) all[f].value += lane->figure(f);
   }
+  const AlertCounters counted = log_ ? log_->counters() : AlertCounters();
+  all.push_back({"inspect_alerts_written", "of the alerts, those that were given to the files", counted.alerts});
+  all.push_back({"inspect_alerts_suppressed", "of the alerts, those over alerts_per_second or without room in a queue",
+                 counted.rate_limited + counted.ring_full});
+  all.push_back({"inspect_lines_lost", "lines that a file did not take", counted.lost_lines});
+  all.push_back({"inspect_rules", "rules in force", rule_count_.load(std::memory_order_relaxed), false});
   return all;
 }
 
 Expected<engine::Stage::Change> Inspect::reload(const Stage& fresh) {
   auto& wanted = const_cast<Inspect&>(static_cast<const Inspect&>(fresh));
+  if (const std::string fixed = fixed_settings(options_, wanted.options_); !fixed.empty()) return make_error(fixed);
   take_back();
   if (!wanted.read_) {
     if (auto ok = wanted.read(); !ok) return tl::unexpected(ok.error());
@@ -318,8 +378,7 @@ Expected<engine::Stage::Change> Inspect::reload(const Stage& fresh) {
   }
   const std::size_t count = next->rules->detector().rules().rules.size();
   return Change{count_text(count, "rule") + " inspect" + (count == 1 ? "s" : ""), [this, next] {
-                  newest_ = next->rules;
-                  generation_.store(newest_->generation(), std::memory_order_release);
+                  take(next->rules);
                   for (std::size_t l = 0; l < lanes_.size(); ++l) lanes_[l]->offer(std::move(next->searches[l]));
                   if (next->table) {
                     rules_of_table_[++tables_ % rules_of_table_.size()] = newest_->generation();

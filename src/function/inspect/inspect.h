@@ -85,6 +85,7 @@ class Inspect final : public engine::Stage, private engine::Tables {
   std::vector<std::string> notes() const override { return notes_; }
 
   Expected<std::shared_ptr<InspectionRules>> compile(match::RuleSet set);
+  void take(std::shared_ptr<InspectionRules> rules);
   InspectLane& lane_of(std::uint32_t lane) { return *lanes_[lane % lanes_.size()]; }
   InspectionSettings settings_of_thread(const engine::LanePlan& plan) const;
   std::uint64_t budget_ticks(const engine::LanePlan& plan) const;
@@ -98,6 +99,7 @@ class Inspect final : public engine::Stage, private engine::Tables {
   std::vector<std::string> notes_;
   std::shared_ptr<InspectionRules> newest_;   // the thread's that prepares, then that reloads
   std::atomic<std::uint64_t> generation_{0};  // of newest_
+  std::atomic<std::uint64_t> rule_count_{0};  // of newest_
   std::unique_ptr<AlertLog> log_;
   std::unique_ptr<FrameClock> clock_;
   std::vector<std::unique_ptr<InspectLane>> lanes_;  // by thread

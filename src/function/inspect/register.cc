@@ -1,4 +1,5 @@
 // The stage's entry in the list of functions: reads [inspect].
+#include <filesystem>
 #include <string>
 #include <utility>
 
@@ -12,14 +13,30 @@ namespace {
 
 constexpr std::uint64_t most_memory = std::uint64_t{1} << 40;
 
+// Whether rules can use it as addresses or as ports.
+Expected<void> check_variable(const match::Variables& variables, const std::string& name) {
+  const auto addresses = variables.addresses("$" + name);
+  const auto ports = variables.ports("$" + name);
+  if (addresses || ports) return {};
+  const bool is_port = name.ends_with("_PORTS") || name.ends_with("_PORT");
+  return make_error(is_port ? ports.error().message : addresses.error().message);
+}
+
 void read_variables(Settings& settings, match::Variables& variables) {
+  std::vector<std::string> names;
   for (const std::string& text : settings.texts("variables")) {
     const std::size_t equals = text.find('=');
     if (equals == std::string::npos) {
       settings.error("variables", in_quotes(text) + " is not NAME=VALUE, such as \"HOME_NET=192.0.2.0/24\"");
     } else if (auto ok = variables.set(text.substr(0, equals), text.substr(equals + 1)); !ok) {
       settings.error("variables", ok.error().message);
+    } else {
+      names.push_back(text.substr(0, equals));
     }
+  }
+  // They may name each other.
+  for (const std::string& name : names) {
+    if (auto ok = check_variable(variables, name); !ok) settings.error("variables", ok.error().message);
   }
 }
 
@@ -45,9 +62,22 @@ void read_conversations(Settings& settings, flow::ConversationSettings& tables) 
   tables.flows.midstream = settings.boolean("midstream", false);
 }
 
+// A folder is not made: one that is not there is more likely misspelt.
+std::string read_path(Settings& settings, std::string_view key) {
+  std::string path = settings.text(key, "");
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (std::error_code fault; std::filesystem::is_directory(path, fault)) {
+    settings.error(key, "is a folder: name a file in it");
+  } else if (!folder.empty() && !std::filesystem::is_directory(folder, fault)) {
+    settings.error(key, "there is no folder " + folder.string() + ": make it, or name a file in one that is there");
+  }
+  return path;
+}
+
 void read_log(Settings& settings, const engine::PortTable& ports, AlertLogSettings& log) {
-  log.eve = settings.text("eve", "");
-  log.fast = settings.text("fast", "");
+  log.eve = read_path(settings, "eve");
+  log.fast = read_path(settings, "fast");
+  log.fields.payload = log.fields.payload_printable = settings.boolean("payload", true);
   log.alerts_per_second = static_cast<std::uint32_t>(settings.integer("alerts_per_second", 1000, 0, 10'000'000));
   log.stats_seconds = static_cast<std::uint32_t>(settings.integer("stats_interval", 8, 0, 86400));
   for (std::size_t port = 0; port < ports.size(); ++port) {
@@ -62,6 +92,7 @@ Expected<std::unique_ptr<engine::Stage>> make_inspect(Settings& settings, const 
     settings.error("rules", "must be there: files of rules, such as [\"/etc/sluice/local.rules\"]");
   }
   read_variables(settings, options.reading.variables);
+  options.reading.commented_out = settings.boolean("commented_out", false);
   read_conversations(settings, options.inspection.conversations);
   options.inspection.drop_on_overload = settings.choice("on_overload", "drop", {"drop", "pass"}) == "drop";
   options.inspection.budget = static_cast<std::uint32_t>(settings.integer("candidates", 1000, 1, 1'000'000));

@@ -139,7 +139,7 @@ TEST_F(DetectorTest, an_admitted_packet_is_of_a_class_of_its_rule) {
         for (const Rule& rule : detector_->rules().rules) {
           FlowFacts flow;
           flow.known = true;
-          flow.application = is_tcp ? Protocol::http : Protocol::dns;
+          flow.application = is_tcp ? Protocol::http : Protocol::ip;
           if (admits(rule, facts, flow)) {
             EXPECT_TRUE(detector_->classes().classes_of(rule) >> klass & 1)
                 << rule.sid << " " << source << " " << destination;

@@ -26,7 +26,6 @@ bool may_be_udp(Protocol protocol) {
     case Protocol::ipv4:
     case Protocol::ipv6:
     case Protocol::udp:
-    case Protocol::dns:
       return true;
     default:
       return false;

@@ -34,11 +34,11 @@ T check(const Rule& rule, std::size_t index = 0) {
 
 TEST(ReadRule, TakesTheHeaderApart) {
   const Rule rule = read(
-      "drop tls [10.0.0.0/8, !10.1.0.0/16] 1024: <> 2001:db8::/32 [80,443,!8080] "
+      "drop http [10.0.0.0/8, !10.1.0.0/16] 1024: <> 2001:db8::/32 [80,443,!8080] "
       "(msg:\"a \\\"b\\\"\\; c\\\\\"; gid:3; sid:12; rev:4; classtype:attempted-recon; reference:cve,2001-1; "
       "reference:url,a.org/x\\;y; metadata:k v, k2 v2; noalert;)");
   EXPECT_EQ(rule.action, Action::drop);
-  EXPECT_EQ(rule.protocol, Protocol::tls);
+  EXPECT_EQ(rule.protocol, Protocol::http);
   EXPECT_TRUE(rule.both_ways);
   ASSERT_EQ(rule.source.addresses.ranges().size(), 2U);
   EXPECT_EQ(rule.source.addresses.ranges()[0].last.str(), "10.0.255.255");
@@ -77,7 +77,7 @@ TEST(ReadRule, KnowsActionsAndProtocols) {
            ActionOrProtocol{"reject", "http", Action::reject, Protocol::http},
            ActionOrProtocol{"drop", "IP", Action::drop, Protocol::ip},
            ActionOrProtocol{"alert", "icmp", Action::alert, Protocol::icmp},
-           ActionOrProtocol{"alert", "ssl", Action::alert, Protocol::tls},
+           ActionOrProtocol{"alert", "http1", Action::alert, Protocol::http},
        }) {
     const Rule rule = read(std::string(action) + " " + protocol + " any any -> any any (sid:1;)");
     EXPECT_EQ(rule.action, read_action) << action;
@@ -484,6 +484,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Refused{"alert tcp any any -> any any more (sid:1;)", "its header is not ACTION"},
                     Refused{"log tcp any any -> any any (sid:1;)", "action: 'log' is none of"},
                     Refused{"alert xyz any any -> any any (sid:1;)", "protocol: 'xyz' is not recognised"},
+                    Refused{"drop tls any any -> any 443 (content:\"a\"; sid:1;)", "protocol: 'tls' is not recognised"},
                     Refused{"alert tcp any any <- any any (sid:1;)", "direction: '<-' is neither"},
                     Refused{"alert tcp $NONE any -> any any (sid:1;)",
                             "source address: the variable 'NONE' is not set"},

@@ -29,30 +29,9 @@ namespace sluice::match {
 
 enum class Action : std::uint8_t { alert, drop, reject, pass };
 
-// tcp: segments and the reassembled stream; tcp_pkt: segments only; tcp_stream: the stream only. From `http` on:
-// application protocols, recognised in the flow whatever its ports.
-enum class Protocol : std::uint8_t {
-  ip,
-  ipv4,
-  ipv6,
-  tcp,
-  tcp_pkt,
-  tcp_stream,
-  udp,
-  icmp,
-  icmpv4,
-  icmpv6,
-  sctp,
-  http,
-  tls,
-  dns,
-  ftp,
-  ftp_data,
-  smtp,
-  smb,
-  ssh,
-  imap
-};
+// tcp: segments and the reassembled stream; tcp_pkt: segments only; tcp_stream: the stream only. http is
+// recognised in the flow, whatever its ports.
+enum class Protocol : std::uint8_t { ip, ipv4, ipv6, tcp, tcp_pkt, tcp_stream, udp, icmp, icmpv4, icmpv6, sctp, http };
 
 // One end of a rule. Ports other than `any` match TCP, UDP and SCTP only; ICMP rules have none.
 struct Endpoint {

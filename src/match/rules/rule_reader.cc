@@ -31,19 +31,10 @@ constexpr auto protocols = std::to_array<std::pair<std::string_view, Protocol>>(
      {"icmpv6", P::icmpv6},
      {"sctp", P::sctp},
      {"http", P::http},
-     {"tls", P::tls},
-     {"dns", P::dns},
-     {"ftp", P::ftp},
-     {"ftp-data", P::ftp_data},
-     {"smtp", P::smtp},
-     {"smb", P::smb},
-     {"ssh", P::ssh},
-     {"imap", P::imap},
      // Other names of the same; the first one of each is its main one.
      {"ip4", P::ipv4},
      {"ip6", P::ipv6},
-     {"http1", P::http},
-     {"ssl", P::tls}});
+     {"http1", P::http}});
 
 template <typename Names>
 auto find_value(const Names& names, std::string_view name) {

@@ -1,0 +1,148 @@
+// The section [inspect]: what it refuses, where, and what a reload cannot change.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/function.h"
+#include "engine/port_table.h"
+#include "engine/stage.h"
+#include "engine/tables.h"
+
+namespace sluice::function {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+struct Made {
+  std::unique_ptr<engine::Stage> stage;
+  std::vector<std::string> mistakes;
+};
+
+// Line 1 is the section's name.
+Made make(const std::string& lines) {
+  Diagnostics diagnostics;
+  auto file = Settings::from_text("[inspect]\n" + lines, "a.toml", diagnostics);
+  EXPECT_TRUE(file) << (file ? "" : file.error().message);
+  Settings section = file->section("inspect");
+  auto stage = engine::find_function("inspect")->make_stage(section, engine::PortTable());
+  section.finish();
+  return {stage ? std::move(*stage) : nullptr, diagnostics.lines};
+}
+
+std::vector<std::string> mistakes_of_variables(const std::string& list) {
+  return make("rules = [\"x\"]\nvariables = [" + list + "]\n").mistakes;
+}
+
+class InspectSettings : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() / ("sluice-inspect-settings-" + std::to_string(getpid()));
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  // With this rule in a file of its own.
+  Made with_rule(const std::string& rule, const std::string& lines = "") {
+    const std::string path = (folder_ / "a.rules").string();
+    std::ofstream(path) << rule << "\n";
+    return make("rules = [\"" + path + "\"]\n" + lines);
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(InspectSettings, RulesMustBeThere) {
+  EXPECT_THAT(make("").mistakes, ElementsAre(StartsWith("a.toml:1: [inspect] rules: must be there")));
+}
+
+TEST_F(InspectSettings, VariablesAreAddressesOrPorts) {
+  const std::string place = "a.toml:3: [inspect] variables = ";
+  EXPECT_THAT(mistakes_of_variables("\"EXTERNAL_NET=!$HOME_NET\", \"HOME_NET=[10.0.0.0/8,2001:db8::/32]\""), IsEmpty());
+  EXPECT_THAT(mistakes_of_variables("\"HTTP_PORTS=[80,8080:8090]\", \"MY_OWN=!53\""), IsEmpty());
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"\"HOME_NET\"", "is not NAME=VALUE"},
+      {"\"HOME NET=any\"", "HOME NET"},
+      {"\"HOME_NET=[10.0.0.0/8\"", "$HOME_NET: '[10.0.0.0/8' has no closing ]"},
+      {"\"HOME_NET=10.0.0.0/33\"", "$HOME_NET: "},
+      {"\"HTTP_PORTS=80000\"", "$HTTP_PORTS: "},
+      {"\"HOME_NET=$OFFICE\"", "$HOME_NET: the variable 'OFFICE' is not set"},
+      {"\"EXTERNAL_NET=!$HOME_NET\"", "leaves nothing"},
+  };
+  for (const auto& [list, why] : cases) {
+    EXPECT_THAT(mistakes_of_variables(list), ElementsAre(AllOf(StartsWith(place), HasSubstr(why)))) << list;
+  }
+}
+
+TEST_F(InspectSettings, AFileThatCannotBeReadIsSaidWithItsKey) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {(folder_ / "none.rules").string(), "none.rules: No such file or directory"},
+      {folder_.string(), "is a folder: name a regular file"},
+      {"none/local.rules",
+       "names are as seen from where sluice was started, " + std::filesystem::current_path().string()},
+  };
+  for (const auto& [path, why] : cases) {
+    const Made made = make("rules = [\"" + path + "\"]\n");
+    ASSERT_THAT(made.mistakes, IsEmpty());
+    const auto read = made.stage->tables()->read();
+    ASSERT_FALSE(read);
+    EXPECT_THAT(read.error().message, AllOf(StartsWith("[inspect] rules: "), HasSubstr(why)));
+  }
+}
+
+TEST_F(InspectSettings, FilesOfAlertsAreInFoldersThatAreThere) {
+  const std::string rules = "rules = [\"x\"]\n";
+  EXPECT_THAT(make(rules + "eve = \"-\"\nfast = \"" + (folder_ / "fast.log").string() + "\"\n").mistakes, IsEmpty());
+  EXPECT_THAT(make(rules + "eve = \"" + folder_.string() + "\"\n").mistakes,
+              ElementsAre("a.toml:3: [inspect] eve = \"" + folder_.string() + "\": is a folder: name a file in it"));
+  EXPECT_THAT(
+      make(rules + "fast = \"/no/fast.log\"\n").mistakes,
+      ElementsAre("a.toml:3: [inspect] fast = \"/no/fast.log\": there is no folder /no: make it, or name a file "
+                  "in one that is there"));
+}
+
+TEST_F(InspectSettings, RulesThatAreCommentedOutAreReadWhenAsked) {
+  const std::string good = "# alert udp any any -> any any (msg:\"a\"; content:\"x\"; sid:1;)\n";
+  const std::string bad = "# alert udp any any -> any any (msg:\"a\"; contents:\"x\"; sid:2;)\n";
+  const Made without = with_rule(good + bad);
+  ASSERT_TRUE(without.stage->tables()->read());
+  EXPECT_THAT(without.stage->tables()->notes(), IsEmpty());
+  const Made with = with_rule(good + bad, "commented_out = true\n");
+  ASSERT_TRUE(with.stage->tables()->read());
+  EXPECT_THAT(with.stage->tables()->notes(), ElementsAre(HasSubstr("1 rule of 2 does not load")));
+  ASSERT_TRUE(without.stage->prepare({}));
+  EXPECT_EQ(without.stage->reload(*with.stage)->text, "1 rule inspects");
+  without.stage->stopped();
+}
+
+TEST_F(InspectSettings, WhatOnlyAStartTakesIsRefusedByAReload) {
+  const std::string rule = "alert udp any any -> any any (msg:\"a\"; content:\"x\"; sid:1;)";
+  const Made running = with_rule(rule);
+  ASSERT_TRUE(running.stage->prepare({}));
+  const Made same = with_rule(rule, "variables = [\"HOME_NET=10.0.0.0/8\"]\n");
+  EXPECT_TRUE(running.stage->reload(*same.stage));
+  for (const char* line :
+       {"flows = 1000", "streams = 1000", "http = 1000", "stream_memory = \"3M\"", "http_memory = \"3M\"",
+        "midstream = true", "on_overload = \"pass\"", "candidates = 3", "budget = \"1ms\"", "eve = \"/tmp/x\"",
+        "fast = \"/tmp/x\"", "payload = false", "alerts_per_second = 3", "stats_interval = 3"}) {
+    const Made other = with_rule(rule, std::string(line) + "\n");
+    const std::string key = std::string(line).substr(0, std::string(line).find(' '));
+    const auto change = running.stage->reload(*other.stage);
+    ASSERT_FALSE(change) << line;
+    EXPECT_THAT(change.error().message, HasSubstr("[inspect] " + key + " cannot change while it runs")) << line;
+  }
+  running.stage->stopped();
+}
+
+}  // namespace
+}  // namespace sluice::function

@@ -1,0 +1,364 @@
+"""Intrusion prevention as its user sees it: a web server behind Sluice, a browser, attacks, alerts in files.
+
+Inline in a bridge between two hosts of one link, inline in a router, and passive on a capture; with examples/local.rules and a
+few rules of its own.
+"""
+
+import errno
+import http.client
+import ipaddress
+import json
+import re
+import socket
+import subprocess
+import time
+
+import pytest
+from frames import Tcp4, ping4, udp4, write_pcap
+from gateway import ROOT, SLUICE, Gateway, config
+from hosts import Lab, wait_until
+from topology import SERVER4, SERVER6, Topology
+from web import Web, ask, browse
+
+LOCAL_RULES = ROOT / "examples" / "local.rules"
+OWN_RULES = """
+reject http any any -> any any (msg:"TEST forbidden"; flow:established,to_server; http.uri; content:"/forbidden"; sid:1; rev:1;)
+alert udp any any -> any 9 (msg:"TEST a marker"; content:"flooding"; sid:2; rev:1;)
+"""
+ADDED_RULE = 'drop http any any -> any any (msg:"TEST new"; flow:established,to_server; http.uri; content:"/new"; sid:3; rev:1;)\n'
+ATTACK = "/show?file=../../etc/passwd"
+
+
+class Inspected:
+    """What the tests ask of a network behind `inspect`: its files, and its traffic by `self.client` and `self.web`."""
+
+    def write_rules(self, more=""):
+        self.rules.write_text(OWN_RULES + more, encoding="utf-8")
+
+    def lines(self):
+        """Of [inspect]."""
+        return [f'rules = ["{LOCAL_RULES}", "{self.rules}"]', f'eve = "{self.eve}"', f'fast = "{self.fast}"',
+                "alerts_per_second = 100", "flows = 4096", 'stream_memory = "16M"', 'http_memory = "16M"']
+
+    def name_files(self, folder):
+        self.rules, self.eve, self.fast = folder / "own.rules", folder / "eve.json", folder / "fast.log"
+        self.write_rules()
+
+    def events(self, kind):
+        if not self.eve.exists():
+            return []
+        return [event for event in map(json.loads, self.eve.read_text(encoding="utf-8").splitlines())
+                if event["event_type"] == kind]
+
+    def alerts(self, sid):
+        return [event for event in self.events("alert") if event["alert"]["signature_id"] == sid]
+
+    def figures(self):
+        return {figure["name"]: figure["value"] for figure in self.gateway.stats()["figures"]}
+
+
+class Wire(Inspected):
+    """client -- Sluice as a bridge -- server, all on one link."""
+
+    servers = ("10.1.0.3", "2001:db8:1::3")
+
+    def __init__(self, folder, inspect=(), engine=()):
+        self.lab = Lab()
+        self.name_files(folder)
+        try:
+            self.client, router, self.server = (self.lab.host(label) for label in ("client", "router", "server"))
+            self.lab.join(self.client, "eth0", router, "lan0")
+            self.lab.join(self.server, "eth0", router, "wan0")
+            for number, host in ((2, self.client), (3, self.server)):
+                host.ip(f"addr add 10.1.0.{number}/24 dev eth0")
+                host.ip(f"addr add 2001:db8:1::{number}/64 dev eth0 nodad")
+            given = [line.split("=")[0].strip() for line in inspect]
+            lines = [line for line in self.lines() if line.split("=")[0].strip() not in given] + list(inspect)
+            self.gateway = Gateway(router, folder, config([("lan", "lan0", ""), ("wan", "wan0", "")], engine=engine,
+                                                          size="256M", inspect=lines, last="bridge")).start()
+            self.web = Web(self.server, folder)
+        except BaseException:
+            self.lab.__exit__()
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        try:
+            if not any(error):
+                self.gateway.interrupt()
+        finally:
+            self.lab.__exit__()
+
+
+class Routed(Topology, Inspected):
+    """The same with a router, behind a packet filter."""
+
+    servers = (SERVER4, SERVER6)
+
+    def __init__(self, folder):
+        self.name_files(folder)
+        super().__init__(folder, inspect=self.lines(), acl="")
+
+    def __enter__(self):
+        super().__enter__()
+        try:
+            self.start()
+            self.web = Web(self.server, self.folder)
+        except BaseException:
+            self.lab.__exit__()
+            raise
+        return self
+
+
+@pytest.fixture(scope="module", params=[Wire, Routed])
+def inline(request, tmp_path_factory):
+    with request.param(tmp_path_factory.mktemp(request.param.__name__.lower())) as network:
+        yield network
+
+
+@pytest.mark.parametrize("family", [0, 1], ids=["ipv4", "ipv6"])
+def test_an_attack_is_dropped_with_its_flow_and_browsing_goes_on(inline, family):
+    server, asked = inline.servers[family], f"{ATTACK}&family={family}"
+    assert browse(inline.client, server) == (200, b"hello\n")
+    dropped = inline.gateway.drops().get("inspect_dropped", 0)
+
+    def attack_and_go_on():
+        connection = http.client.HTTPConnection(server, 80, timeout=1)
+        assert ask(connection, "/before") == (200, b"hello\n")
+        with pytest.raises(TimeoutError):
+            ask(connection, asked)
+        connection.sock.sendall(b"GET /behind HTTP/1.1\r\nHost: x\r\n\r\n")
+        with pytest.raises(TimeoutError):
+            connection.sock.recv(100)
+        connection.close()
+
+    inline.client.inside(attack_and_go_on)
+    assert browse(inline.client, server, f"/after{family}") == (200, b"hello\n")
+    arrived = inline.web.requests()
+    assert "/before" in arrived and f"/after{family}" in arrived
+    assert asked not in arrived and "/behind" not in arrived
+    assert inline.gateway.drops()["inspect_dropped"] >= dropped + 2
+
+    of_family = [alert for alert in inline.alerts(1000002) if same(alert["dest_ip"], server)]
+    assert len(of_family) == 1, of_family
+    alert = of_family[0]
+    assert alert["alert"]["action"] == "blocked"
+    assert (alert["proto"], alert["dest_port"], alert["in_iface"]) == ("TCP", 80, "lan")
+    assert f"{asked} HTTP/1.1" in alert["payload_printable"]
+    assert any("[Drop]" in line and "[1:1000002:1]" in line and f"{alert['dest_ip']}:80" in line
+               for line in inline.fast.read_text(encoding="utf-8").splitlines())
+
+
+def same(one, other):
+    return ipaddress.ip_address(one) == ipaddress.ip_address(other)
+
+
+def test_what_lies_across_segments_does_not_pass_whole(inline):
+    assert browse(inline.client, inline.servers[0], "/shell") in (TimeoutError, http.client.IncompleteRead)
+    assert wait_until(lambda: len(inline.alerts(1000004)) == 1, 3)
+
+
+@pytest.mark.parametrize("family", [0, 1], ids=["ipv4", "ipv6"])
+def test_reject_tells_the_client_at_once(inline, family):
+    server = inline.servers[family]
+    began = time.monotonic()
+    assert browse(inline.client, server, "/forbidden", timeout=10) is ConnectionResetError
+    assert browse(inline.client, server, port=23, timeout=10) is ConnectionRefusedError
+    assert udp_error(inline.client, server, 69) in (errno.EHOSTUNREACH, errno.EACCES, errno.ECONNREFUSED)
+    assert time.monotonic() - began < 5, "each by an answer, not by a timeout"
+    assert "/forbidden" not in inline.web.requests()
+    assert browse(inline.client, server) == (200, b"hello\n")
+
+
+def udp_error(host, server, port):
+    """What the kernel has been told about a datagram to there; None: nothing."""
+    def send():
+        with socket.socket(socket.AF_INET6 if ":" in server else socket.AF_INET, socket.SOCK_DGRAM) as wire:
+            wire.settimeout(2)
+            wire.connect((server, port))
+            wire.send(b"\0\1file\0octet\0")
+            try:
+                wire.recv(100)
+            except TimeoutError:
+                return None
+            except OSError as error:
+                return error.errno
+
+    return host.inside(send)
+
+
+def test_figures_are_in_stats_and_metrics(inline):
+    browse(inline.client, inline.servers[0], ATTACK, timeout=0.5)
+    figures = inline.figures()
+    for name in ("inspect_frames", "inspect_candidates", "inspect_alerts", "inspect_flows_made", "inspect_flows"):
+        assert figures[name] > 0, name
+    text = inline.gateway.control("stats")
+    assert re.search(r"inspect_alerts +[1-9]", text) and re.search(r"inspect_dropped +[1-9]", text), text
+    metrics = inline.gateway.get("/metrics")
+    assert re.search(r"^sluice_inspect_alerts_total [1-9]", metrics, re.M), metrics
+    assert re.search(r"^sluice_inspect_flows [0-9]", metrics, re.M), metrics
+
+
+def test_a_reload_brings_a_rule_into_force_in_flows_that_are_there(inline):
+    def go_on():
+        connection = http.client.HTTPConnection(inline.servers[0], 80, timeout=1)
+        assert ask(connection, "/new?1") == (200, b"hello\n"), "the rule is not there yet"
+        inline.write_rules(ADDED_RULE)
+        answer = inline.gateway.control("reload")
+        assert ask(connection, "/other") == (200, b"hello\n"), "the flow goes on"
+        with pytest.raises(TimeoutError):
+            ask(connection, "/new?2")
+        connection.close()
+        return answer
+
+    assert "13 rules inspect" in inline.client.inside(go_on)
+    assert inline.figures()["inspect_rules"] == 13
+    assert "/new?2" not in inline.web.requests()
+    assert browse(inline.client, inline.servers[0]) == (200, b"hello\n")
+
+
+def test_files_that_cannot_be_read_leave_the_rules_in_force(inline):
+    inline.write_rules(ADDED_RULE)
+    inline.gateway.control("reload")
+    inline.rules.write_bytes(b"alert tcp\0")
+    answer = inline.gateway.control("reload", check=False)
+    assert f"{inline.rules}:1" in answer and "NUL" in answer
+    inline.rules.unlink()
+    answer = inline.gateway.control("reload", check=False)
+    line = next(number for number, text in enumerate(inline.gateway.config_path.read_text(encoding="utf-8").splitlines(), 1)
+                if text.startswith("rules ="))
+    assert f"{inline.gateway.config_path}:{line}: [inspect] rules" in answer and f"{inline.rules}" in answer, answer
+    assert browse(inline.client, inline.servers[0], "/new?3", timeout=0.5) is TimeoutError, "the old rules"
+    assert browse(inline.client, inline.servers[0]) == (200, b"hello\n")
+    inline.write_rules()
+    assert "12 rules inspect" in inline.gateway.control("reload")
+
+
+def test_a_rule_that_does_not_load_is_said_by_the_reload(inline):
+    inline.write_rules('alert tcp any any -> any any (msg:"TEST"; contents:"x"; sid:4;)\n')
+    answer = inline.gateway.control("reload")
+    assert "12 rules inspect" in answer
+    assert f"1 rule of 13 does not load, such as {inline.rules}:4" in inline.gateway.log()
+    inline.write_rules()
+    inline.gateway.control("reload")
+
+
+def test_rotation(inline):
+    browse(inline.client, inline.servers[0], ATTACK, timeout=0.5)
+    assert wait_until(lambda: inline.alerts(1000002), 3)
+    old = inline.eve.with_suffix(".json.1")
+    inline.eve.rename(old)
+    inline.gateway.control("reload")
+    assert wait_until(inline.eve.exists, 3)
+    assert not inline.alerts(1000002)
+    size = old.stat().st_size
+    browse(inline.client, inline.servers[0], ATTACK, timeout=0.5)
+    assert wait_until(lambda: inline.alerts(1000002), 3)
+    assert old.stat().st_size == size
+
+
+GET = b" HTTP/1.1\r\nHost: www.example\r\n\r\n"
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhello\n"
+REFUSED = b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n"
+SHELL = b"HTTP/1.1 200 OK\r\nContent-Length: 24\r\n\r\n"
+QUERY = b"\x12\x34\x01\0\0\1\0\0\0\0\0\0\3www\x08Evil-C2C\x07example\0\0\1\0\1"
+
+
+def capture_of_attacks():
+    """Something for each rule of examples/local.rules, and how many alerts each is to make."""
+    connections = [
+        Tcp4(client_port=1).says(b"GET /" + GET).answers(OK),
+        Tcp4(client_port=2, port=8081).says(b"GET /%2e%2e/etc/pas", b"swd" + GET),
+        Tcp4(client_port=3).says(b"GET /?id=1%20UNION%20all%20SELECT%20name" + GET),
+        Tcp4(client_port=4).says(b"GET /" + GET).answers(SHELL + b"uid=0(ro", b"ot) gid=0(root)\n"),
+        Tcp4(port=23, client_port=6),
+        Tcp4(client_port=7, client="192.0.2.10").says(b"GET /etc/passwd" + GET).answers(OK),
+    ]
+    guesses = Tcp4(client_port=5)
+    for number in range(6):
+        guesses.says(b"GET /login?password=%d" % number + GET).answers(REFUSED)
+    frames = [frame for connection in [*connections, guesses] for frame in connection.frames]
+    frames += [udp4(QUERY, 53), udp4(b"\0\1x\0octet\0", 69), ping4(1000), ping4(1000), ping4(100)]
+    return frames, {1000002: 1, 1000003: 1, 1000004: 1, 1000006: 1, 1000007: 1, 1000008: 1, 1000009: 1, 1000010: 1}
+
+
+def test_a_capture_is_looked_at_and_it_ends(tmp_path):
+    frames, expected = capture_of_attacks()
+    write_pcap(tmp_path / "in.pcap", frames)
+    example = (ROOT / "examples" / "ids-capture.toml").read_text(encoding="utf-8")
+    path = tmp_path / "ids.toml"
+    path.write_text(example.replace("/tmp/sluice-in.pcap", str(tmp_path / "in.pcap")), encoding="utf-8")
+    done = subprocess.run([SLUICE, "run", path], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    sids = [int(sid) for sid in re.findall(r"^\d\d/\d\d/\d{4}-.*\[\*\*\] \[1:(\d+):1\]", done.stdout, re.M)]
+    assert {sid: sids.count(sid) for sid in sids} == expected, done.stdout
+    assert re.search(rf"received +{len(frames)} frames", done.stdout), done.stdout
+    assert re.search(r"inspect_alerts +8 ", done.stdout), done.stdout
+
+
+# Each payload holds the contents of all these rules, and each regular expression tries long and in vain.
+EXPENSIVE = "".join(
+    f'alert udp any any -> any 9 (msg:"TEST {i}"; content:"expensive-{i:03}"; pcre:"/(a+)+(b+)+{i:03}$/"; sid:{100 + i};)\n'
+    for i in range(100))
+EXPENSIVE_PAYLOAD = b"".join(b"expensive-%03d" % i for i in range(100)) + b"a" * 40
+
+
+@pytest.mark.parametrize("policy", ["drop", "pass"])
+def test_an_attack_on_the_engine_costs_no_deadline(tmp_path, policy):
+    """Payloads made from the rules' own contents use up the time for confirming: what is left is counted, and alerts that are
+    too many are, too; nothing is late, and browsing goes on."""
+    settings = ['budget = "100us"', f'on_overload = "{policy}"', "alerts_per_second = 10"]
+    with Wire(tmp_path, inspect=settings, engine=['deadline = "1s"']) as wire:
+        wire.write_rules(EXPENSIVE)
+        assert "112 rules inspect" in wire.gateway.control("reload")
+        server = wire.servers[0]
+
+        def flood(payload):
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+                udp.connect((server, 9))
+                for _ in range(3000):
+                    try:
+                        udp.send(payload)
+                    except ConnectionRefusedError:  # nobody listens there: it has arrived
+                        pass
+
+        wire.client.inside(flood, EXPENSIVE_PAYLOAD)
+        wire.client.inside(flood, b"flooding")
+        assert wait_until(lambda: sum(lane["in_flight"] for lane in wire.gateway.stats()["lanes"]) == 0, 10)
+        assert browse(wire.client, server) == (200, b"hello\n")
+        stats, figures, drops = wire.gateway.stats(), wire.figures(), wire.gateway.drops()
+        assert figures["inspect_overloaded_frames"] > 100 and figures["inspect_left"] > 100, figures
+        if policy == "drop":
+            assert drops["inspect_overload"] == figures["inspect_overloaded_frames"]
+        else:
+            assert "inspect_overload" not in drops
+        assert sum(lane["misses"] for lane in stats["lanes"]) == 0
+        assert figures["inspect_alerts"] == figures["inspect_alerts_written"] + figures["inspect_alerts_suppressed"]
+        assert figures["inspect_alerts_suppressed"] > 100, figures
+        assert wait_until(lambda: any(event["stats"]["detect"]["alerts_suppressed"] > 100 for event in wire.events("stats")), 5)
+        assert "lines suppressed since this was last said" in wire.gateway.log()
+        assert stats["conserved"]
+
+
+MISTAKES = {
+    "no file": ('rules = ["{folder}/none.rules"]', "[inspect] rules: {folder}/none.rules: No such file or directory"),
+    "a folder": ('rules = ["{folder}"]', "[inspect] rules: {folder}: is a folder: name a regular file"),
+    "a broken variable": ('rules = ["{rules}"]\nvariables = ["HOME_NET=[10.0.0.0/8"]',
+                          '[inspect] variables = [ "HOME_NET=[10.0.0.0/8" ]: $HOME_NET: \'[10.0.0.0/8\' has no closing ]'),
+    "no folder for alerts": ('rules = ["{rules}"]\neve = "{folder}/none/eve.json"', "there is no folder {folder}/none: make it"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_check_says_what_is_wrong_and_where(tmp_path, mistake):
+    section, why = (text.replace("{folder}", str(tmp_path)).replace("{rules}", str(LOCAL_RULES)) for text in MISTAKES[mistake])
+    path = tmp_path / "sluice.toml"
+    path.write_text(config([("lan", "net_null0", ""), ("wan", "net_null1", "")], inspect=section.split("\n"), last="bridge"),
+                    encoding="utf-8")
+    lines = path.read_text(encoding="utf-8").splitlines()
+    at = 1 + lines.index(section.split("\n")[-1])
+    done = subprocess.run([SLUICE, "check", path], capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1 and done.stderr.startswith(f"{path}:{at}: [inspect] ") and why in done.stderr, done.stderr
