@@ -152,16 +152,22 @@ TEST(AclReload, a_list_stays_until_the_gpu_and_its_batches_have_left_it) {
   ASSERT_TRUE(acl->attach(**gpu, {1, 2, batch_frames, 2048, true}));
   Slots batches(0, 2, acl->bytes_per_frame(), gpu->get());
   device::GpuStream& stream = (*gpu)->stream(0);
+  const auto wait = [&] {
+    ASSERT_TRUE(stream.mark());
+    while (stream.pending_marks() != 0) ASSERT_NE(stream.poll(), device::MarkState::failed);
+  };
   const auto launch = [&](engine::Batch& batch) {
     acl->describe(batch, batch.extra, 0);
     ASSERT_TRUE(acl->launch(batch, batch.extra, stream));
-    ASSERT_TRUE(stream.mark());
-    while (stream.pending_marks() != 0) ASSERT_NE(stream.poll(), device::MarkState::failed);
+    wait();
   };
   replace(*acl, 2);
   EXPECT_EQ(acl->reclaim(), 1U) << "the GPU has not heard of the second one";
   launch(batches[0]);
-  for (int i = 0; i < 100; ++i) ASSERT_TRUE(acl->begin_cycle(stream));
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(acl->begin_cycle(stream));
+    wait();
+  }
   launch(batches[1]);
   EXPECT_EQ(acl->reclaim(), 1U) << "the first batch's indices are of it";
   EXPECT_EQ(denied_parity(*acl, batches[0]), 1);

@@ -47,28 +47,6 @@ bool admits_ports(const Rule& rule, const PacketFacts& packet, std::uint16_t sou
   return packet.has_ports && rule.source.ports.contains(source) && rule.destination.ports.contains(destination);
 }
 
-bool holds(const NumberCheck& check, const PacketFacts& packet) {
-  const auto value = packet.field(check.field);
-  return value && (*value >= check.first && *value <= check.last) != check.negated;
-}
-
-bool holds(const BitCheck& check, const PacketFacts& packet) {
-  const bool tcp = check.field == BitCheck::Field::tcp_flags;
-  if (tcp ? !packet.has_tcp : packet.family == 0) return false;
-  const auto value = static_cast<std::uint8_t>((tcp ? packet.tcp_flags : packet.fragment_bits) & ~check.ignored);
-  switch (check.mode) {
-    case BitMode::exactly:
-      return value == check.bits;
-    case BitMode::all:
-      return (value & check.bits) == check.bits;
-    case BitMode::any:
-      return (value & check.bits) != 0;
-    case BitMode::not_all:
-      return (value & check.bits) != check.bits;
-  }
-  return false;
-}
-
 bool has_ip_option(std::string_view options, std::uint8_t type) {
   if (type == any_ip_option) return !options.empty();
   for (std::size_t at = 0; at < options.size();) {
@@ -145,6 +123,28 @@ bool admits_flow(const FlowCheck& check, const PacketFacts& packet, const FlowFa
 }
 
 }  // namespace
+
+bool holds(const NumberCheck& check, const PacketFacts& packet) {
+  const auto value = packet.field(check.field);
+  return value && (*value >= check.first && *value <= check.last) != check.negated;
+}
+
+bool holds(const BitCheck& check, const PacketFacts& packet) {
+  const bool tcp = check.field == BitCheck::Field::tcp_flags;
+  if (tcp ? !packet.has_tcp : packet.family == 0) return false;
+  const auto value = static_cast<std::uint8_t>((tcp ? packet.tcp_flags : packet.fragment_bits) & ~check.ignored);
+  switch (check.mode) {
+    case BitMode::exactly:
+      return value == check.bits;
+    case BitMode::all:
+      return (value & check.bits) == check.bits;
+    case BitMode::any:
+      return (value & check.bits) != 0;
+    case BitMode::not_all:
+      return (value & check.bits) != check.bits;
+  }
+  return false;
+}
 
 bool admits_ends(const Rule& rule, const PacketFacts& packet, bool swapped) {
   const auto& source = swapped ? packet.destination : packet.source;

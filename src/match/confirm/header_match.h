@@ -23,6 +23,8 @@ struct FlowFacts {
   std::uint64_t client_bytes = 0, server_bytes = 0;  // of the stream so far
 };
 
+bool holds(const NumberCheck& check, const PacketFacts& packet);
+bool holds(const BitCheck& check, const PacketFacts& packet);
 // `swapped`: with source and destination exchanged, for rules that hold both ways (admits() tries both).
 bool admits_ends(const Rule& rule, const PacketFacts& packet, bool swapped);
 bool admits(const Rule& rule, const PacketFacts& packet, const FlowFacts& flow);

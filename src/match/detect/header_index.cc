@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "match/confirm/header_match.h"
 #include "packet/headers.h"
 
 namespace sluice::match {
@@ -32,6 +33,44 @@ unsigned HeaderIndex::kind_of(const PacketFacts& packet) {
   }
 }
 
+// Whether the rule's checks of the IP protocol leave any of the kind.
+bool HeaderIndex::may_be_of(const Rule& rule, unsigned kind) {
+  const auto is_about_protocol = [](const NumberCheck& check) { return check.field == HeaderField::ip_proto; };
+  const auto admits = [&](std::uint8_t protocol) {
+    PacketFacts packet;
+    packet.family = 4;
+    packet.protocol = protocol;
+    return std::ranges::all_of(rule.numbers,
+                               [&](const auto& check) { return !is_about_protocol(check) || holds(check, packet); });
+  };
+  switch (kind) {
+    case tcp:
+      return admits(packet::protocol_tcp);
+    case udp:
+      return admits(packet::protocol_udp);
+    case icmp:
+      return admits(packet::protocol_icmp) || admits(packet::protocol_icmpv6);
+    default:
+      return true;
+  }
+}
+
+void HeaderIndex::split_by_flags(const std::vector<Entry>& always, Kind& kind) {
+  kind.by_flags.resize(256);
+  PacketFacts packet;
+  packet.family = 4;
+  packet.has_tcp = true;
+  for (unsigned flags = 0; flags < kind.by_flags.size(); ++flags) {
+    packet.tcp_flags = static_cast<std::uint8_t>(flags);
+    for (const Entry& entry : always) {
+      const bool fit = std::ranges::all_of(entry.rule->bits, [&](const BitCheck& check) {
+        return check.field != BitCheck::Field::tcp_flags || holds(check, packet);
+      });
+      if (fit) kind.by_flags[flags].push_back(entry.rank);
+    }
+  }
+}
+
 HeaderIndex::HeaderIndex(const std::vector<Entry>& entries, const TrafficClasses& classes) {
   for (unsigned kind = 0; kind < kinds_.size(); ++kind) {
     const ClassMask mask = kind == tcp    ? TrafficClasses::tcp_classes
@@ -39,13 +78,14 @@ HeaderIndex::HeaderIndex(const std::vector<Entry>& entries, const TrafficClasses
                            : kind == icmp ? TrafficClasses::icmp_class
                                           : TrafficClasses::other_class;
     std::vector<Narrowed> destination, source;
+    std::vector<Entry> always;
     for (const Entry& entry : entries) {
       const Rule& rule = *entry.rule;
-      if ((classes.classes_of(rule) & mask) == 0) continue;
+      if ((classes.classes_of(rule) & mask) == 0 || !may_be_of(rule, kind)) continue;
       const bool any = rule.source.ports.is_any() && rule.destination.ports.is_any();
       // Without ports only rules that take any can hold, and of ICMP none is narrowed down by ports.
       if (any || kind >= icmp) {
-        kinds_[kind].always.push_back(entry.rank);
+        always.push_back(entry);
         continue;
       }
       const bool by_destination = size_of(rule.destination.ports) <= size_of(rule.source.ports);
@@ -53,6 +93,8 @@ HeaderIndex::HeaderIndex(const std::vector<Entry>& entries, const TrafficClasses
       if (by_destination || rule.both_ways) destination.push_back({entry.rank, ports});
       if (!by_destination || rule.both_ways) source.push_back({entry.rank, ports});
     }
+    if (kind == tcp) split_by_flags(always, kinds_[kind]);
+    for (const Entry& entry : always) kinds_[kind].always.push_back(entry.rank);
     kinds_[kind].destination = side_of(destination);
     kinds_[kind].source = side_of(source);
   }

@@ -1,8 +1,9 @@
 // Rules that nothing in a payload leads to, by what a packet's protocol and ports say: which of them are to be tried.
 // Without it each of some hundred such rules would be tried for each packet.
 //
-// A rule is found by the side whose ports it narrows down most; those that take any ports are always found, of their
-// protocol. What is found need not hold: who asks confirms it.
+// Rules that ask for another IP protocol, or for other TCP flags, are left out. A rule is found by the side whose ports
+// it narrows down most; those that take any ports are always found, of their protocol. What is found need not hold: who
+// asks confirms it.
 //
 // Immutable once made; any thread. Cost of collect(): some ns, two bits of tables of 8 KiB that ports mostly decide by.
 // Memory: 0.6 MB, when there are rules with ports.
@@ -31,7 +32,8 @@ class HeaderIndex {
   template <typename Found>
   void collect(const PacketFacts& packet, const Found& found) const {
     const Kind& kind = kinds_[kind_of(packet)];
-    for (const std::uint32_t rank : kind.always) found(rank);
+    const bool by_flags = !kind.by_flags.empty();
+    for (const std::uint32_t rank : by_flags ? kind.by_flags[packet.tcp_flags] : kind.always) found(rank);
     if (!packet.has_ports) return;
     for (const auto& [side, port] :
          {std::pair(&kind.destination, packet.destination_port), std::pair(&kind.source, packet.source_port)}) {
@@ -48,13 +50,16 @@ class HeaderIndex {
     std::vector<std::vector<std::uint32_t>> lists;
   };
   struct Kind {
-    std::vector<std::uint32_t> always;
+    std::vector<std::uint32_t> always;                 // whatever the ports
+    std::vector<std::vector<std::uint32_t>> by_flags;  // of TCP, instead: by the flags of the header
     Side destination, source;
   };
   struct Narrowed {
     std::uint32_t rank;
     const PortSet* ports;
   };
+  static bool may_be_of(const Rule& rule, unsigned kind);
+  static void split_by_flags(const std::vector<Entry>& always, Kind& kind);
   static unsigned kind_of(const PacketFacts& packet);
   static Side side_of(const std::vector<Narrowed>& rules);
 

@@ -74,17 +74,20 @@ AddressSet::AddressSet(std::vector<AddressRange> ranges) {
       ranges_.push_back(range);
     }
   }
+  note_any();
+}
+
+void AddressSet::note_any() {
+  any_ = ranges_.size() == 2 && ranges_[0] == AddressRange{lowest(4), highest(4)} &&
+         ranges_[1] == AddressRange{lowest(6), highest(6)};
 }
 
 AddressSet AddressSet::any() {
   return AddressSet({{lowest(4), highest(4)}, {lowest(6), highest(6)}});
 }
 
-bool AddressSet::is_any() const {
-  return *this == any();
-}
-
 bool AddressSet::contains(const IpAddress& address) const {
+  if (any_) return address.family != 0;
   const auto after = std::upper_bound(ranges_.begin(), ranges_.end(), address,
                                       [](const IpAddress& a, const AddressRange& range) { return a < range.first; });
   return after != ranges_.begin() && std::prev(after)->last.family == address.family &&
@@ -102,6 +105,7 @@ AddressSet AddressSet::complement() const {
     }
     if (next) others.ranges_.push_back({*next, highest(family)});
   }
+  others.note_any();
   return others;
 }
 

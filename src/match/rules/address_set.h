@@ -24,7 +24,7 @@ class AddressSet {
   explicit AddressSet(std::vector<AddressRange> ranges);
   static AddressSet any();
 
-  bool is_any() const;
+  bool is_any() const { return any_; }
   bool empty() const { return ranges_.empty(); }
   bool contains(const packet::IpAddress& address) const;
   std::span<const AddressRange> ranges() const { return ranges_; }
@@ -32,10 +32,12 @@ class AddressSet {
   AddressSet complement() const;
   AddressSet intersection(const AddressSet& other) const;
   void add(const AddressSet& other);
-  bool operator==(const AddressSet&) const = default;
+  bool operator==(const AddressSet& other) const { return ranges_ == other.ranges_; }
 
  private:
+  void note_any();
   std::vector<AddressRange> ranges_;
+  bool any_ = false;
 };
 
 // One address, prefix (/24 or /255.255.255.0; host bits do not matter), range a-b, or "any"; no groups, no variables.
