@@ -79,10 +79,8 @@ std::uint32_t FlowTable::hash(const Packet& packet) const {
 
 Flow* FlowTable::look_in(std::uint32_t bucket_index, std::uint16_t tag, const Packet& packet, Direction& direction) {
   const Bucket& bucket = buckets_[bucket_index];
-  for (unsigned i = 0; i < bucket.tags.size(); ++i) {
-    if (bucket.tags[i] != tag) {
-      continue;
-    }
+  for (std::uint32_t same = bucket.same(tag); same != 0; same &= same - 1) {
+    const auto i = static_cast<unsigned>(__builtin_ctz(same));
     Flow& flow = flows_[bucket.flows[i]];
     if (flow.protocol != packet.protocol || flow.family != packet.family) {
       continue;

@@ -160,6 +160,7 @@ Expected<void> run_device(const BenchOptions& options, const RouterTable& table,
     ChainCase attack;
     attack.tcp = true;
     attack.payload = rules.contents();
+    attack.bounded = true;
     attack.drop_on_overload = drops;
     std::vector<Part> parts{{attack, {}, {}, {}}};
     if (auto done = measure(options, table, rules, device, parts); !done) return done;

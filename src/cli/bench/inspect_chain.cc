@@ -65,6 +65,7 @@ function::InspectOptions inspect_options(const InspectRules& rules, const ChainC
   options.inspection.conversations.flows.capacity = 1U << 20;
   options.inspection.conversations.extras = 1U << 16;
   options.inspection.drop_on_overload = one.drop_on_overload;
+  if (!one.bounded) options.budget = std::chrono::hours(1);
   return options;
 }
 
@@ -290,7 +291,6 @@ Expected<void> verify_chain(const BenchOptions& options, const RouterTable& tabl
   }
   const ComparedInspect* compared = nullptr;
   function::InspectOptions settings = inspect_options(rules, one);
-  settings.budget = std::chrono::hours(1);  // what time leaves over is not to be compared
   if (one.inspect) {
     rig_options.stages.push_back({"inspect", [settings, &inspect, &compared] {
                                     auto stage = std::make_unique<ComparedInspect>(settings, inspect);

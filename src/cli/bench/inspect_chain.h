@@ -46,7 +46,8 @@ struct ChainCase {
   bool acl = true, inspect = true, fused = true;
   std::string mix = "heavy-tail";
   bool tcp = false;
-  std::string payload;  // as RigOptions
+  std::string payload;   // as RigOptions
+  bool bounded = false;  // by the default budget; else every candidate is confirmed
   bool drop_on_overload = false;
   std::string name() const;  // "acl + inspect + route"
 };

@@ -143,6 +143,19 @@ TEST(AclReload, lanes_beside_many_changes) {
   EXPECT_EQ(acl->reclaim(), 0U);
 }
 
+void await(device::GpuStream& stream) {
+  ASSERT_TRUE(stream.mark());
+  while (stream.pending_marks() != 0) ASSERT_NE(stream.poll(), device::MarkState::failed);
+}
+
+// As many cycles as a change takes; a GPU works on each in its own time.
+void settle(Acl& acl, device::GpuStream& stream) {
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(acl.begin_cycle(stream));
+    await(stream);
+  }
+}
+
 TEST(AclReload, a_list_stays_until_the_gpu_and_its_batches_have_left_it) {
   if (const std::string why = test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
   auto gpu = device::Gpu::open(0, 1);
@@ -152,22 +165,15 @@ TEST(AclReload, a_list_stays_until_the_gpu_and_its_batches_have_left_it) {
   ASSERT_TRUE(acl->attach(**gpu, {1, 2, batch_frames, 2048, true}));
   Slots batches(0, 2, acl->bytes_per_frame(), gpu->get());
   device::GpuStream& stream = (*gpu)->stream(0);
-  const auto wait = [&] {
-    ASSERT_TRUE(stream.mark());
-    while (stream.pending_marks() != 0) ASSERT_NE(stream.poll(), device::MarkState::failed);
-  };
   const auto launch = [&](engine::Batch& batch) {
     acl->describe(batch, batch.extra, 0);
     ASSERT_TRUE(acl->launch(batch, batch.extra, stream));
-    wait();
+    await(stream);
   };
   replace(*acl, 2);
   EXPECT_EQ(acl->reclaim(), 1U) << "the GPU has not heard of the second one";
   launch(batches[0]);
-  for (int i = 0; i < 100; ++i) {
-    ASSERT_TRUE(acl->begin_cycle(stream));
-    wait();
-  }
+  settle(*acl, stream);
   launch(batches[1]);
   EXPECT_EQ(acl->reclaim(), 1U) << "the first batch's indices are of it";
   EXPECT_EQ(denied_parity(*acl, batches[0]), 1);
@@ -215,7 +221,7 @@ TEST(AclReload, launches_beside_many_changes) {
   EXPECT_EQ(failed, 0);
   EXPECT_GE(judged[0], 100U);
   EXPECT_GE(judged[1], 100U);
-  for (int i = 0; i < 100; ++i) ASSERT_TRUE(acl->begin_cycle((*gpu)->stream(0)));
+  settle(*acl, (*gpu)->stream(0));
   for (std::size_t slot = 0; slot < slots; ++slot) acl->judged(batches[slot], batches[slot].extra);
   EXPECT_EQ(acl->reclaim(), 0U) << "the GPU has the last list";
 }

@@ -250,6 +250,12 @@ std::size_t Inspection::take_hits(std::string_view bytes, std::size_t history) {
 }
 
 void Inspection::inspect_packet(flow::Flow* flow, bool in_stream) {
+  std::size_t found = 0;
+  by_keys_ = false;
+  if (!in_stream || rules().detector().searches_packets()) {
+    found = has_hits_ ? take_hits(packet_.payload, 0) : search(Point::packet, packet_.payload);
+  }
+  if (!has_candidates(Point::packet, found)) return;  // as most packets
   match::FlowFacts facts;
   if (flow != nullptr) facts = facts_of(*flow, direction_);
   facts.in_stream = in_stream;
@@ -257,12 +263,7 @@ void Inspection::inspect_packet(flow::Flow* flow, bool in_stream) {
   set_headers(buffers, packet_);
   buffers.set(Buffer::payload, packet_.payload);
   flow::Extra* extra = flow == nullptr ? nullptr : conversations_.extra_if_any(*flow);
-  std::size_t found = 0;
-  by_keys_ = false;
-  if (!in_stream || rules().detector().searches_packets()) {
-    found = has_hits_ ? take_hits(packet_.payload, 0) : search(Point::packet, packet_.payload);
-  }
-  inspect(Point::packet, facts, flow, extra, buffers, found, packet_.payload);
+  inspect(facts, flow, extra, buffers, packet_.payload);
 }
 
 void Inspection::stream_data(flow::Flow& flow, flow::Extra& extra, Direction direction, const flow::StreamData& data) {
@@ -270,11 +271,6 @@ void Inspection::stream_data(flow::Flow& flow, flow::Extra& extra, Direction dir
   if ((flow.user & is_http) == 0 && data.offset == 0 && looks_like_http(data.fresh)) flow.user |= is_http;
   const AsIf as_if(*this, flow, direction);
   if ((flow.user & (dropped | passed)) != 0 || frame_passed_) return;
-  match::FlowFacts facts = facts_of(flow, direction);
-  facts.reassembled = true;
-  Buffers buffers;
-  set_headers(buffers, packet_);
-  buffers.set(Buffer::payload, data.window);
   // What a new piece may have completed: patterns that end in it.
   const std::size_t history = data.window.size() - data.fresh.size();
   const char* const payload = packet_.payload.data();
@@ -286,7 +282,13 @@ void Inspection::stream_data(flow::Flow& flow, flow::Extra& extra, Direction dir
     const std::size_t before = std::min(history, rules().longest_pattern());
     count = search(Point::packet, data.window.substr(history - before), before);
   }
-  inspect(Point::packet, facts, &flow, &extra, buffers, count, data.fresh);
+  if (!has_candidates(Point::packet, count)) return;
+  match::FlowFacts facts = facts_of(flow, direction);
+  facts.reassembled = true;
+  Buffers buffers;
+  set_headers(buffers, packet_);
+  buffers.set(Buffer::payload, data.window);
+  inspect(facts, &flow, &extra, buffers, data.fresh);
 }
 
 void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event event,
@@ -333,8 +335,9 @@ void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event ev
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
   std::copy(all.begin(), all.end(), found.begin());
+  if (!has_candidates(point, all.size())) return;
   transaction_ = &transaction;
-  inspect(point, facts, &flow, &extra, buffers, all.size(), {});
+  inspect(facts, &flow, &extra, buffers, {});
   transaction_ = nullptr;
 }
 
@@ -352,16 +355,20 @@ match::RateVerdict Inspection::rate(std::uint32_t rule, const flow::Flow* flow) 
   return search_->rates.judge(rule, packet_, number, now_);
 }
 
-void Inspection::inspect(Point point, const match::FlowFacts& facts, flow::Flow* flow, flow::Extra* extra,
-                         const Buffers& buffers, std::size_t found, std::string_view payload) {
+// Of the patterns in search_->found, the first so many.
+bool Inspection::has_candidates(Point point, std::size_t found) {
+  return rules().detector().collect(point, packet_, {{search_->found.data(), found}, by_keys_}, search_->detector);
+}
+
+// What has_candidates() has left to be confirmed.
+void Inspection::inspect(const match::FlowFacts& facts, flow::Flow* flow, flow::Extra* extra, const Buffers& buffers,
+                         std::string_view payload) {
   std::vector<std::uint32_t>& matched = search_->matched;
   matched.clear();
   // A flow without a record has no bits; it gets one when a rule sets some.
   match::FlowBits* const bits = extra != nullptr ? &extra->bits : flow != nullptr ? &own_bits_ : nullptr;
   const match::Detector& detector = rules().detector();
-  const auto outcome =
-      detector.inspect(point, packet_, facts, bits, buffers, {{search_->found.data(), found}, by_keys_},
-                       {budget_, ticks_}, search_->detector, matched);
+  const auto outcome = detector.confirm(packet_, facts, bits, buffers, {budget_, ticks_}, search_->detector, matched);
   if (!matched.empty() && extra == nullptr && flow != nullptr && own_bits_ != match::FlowBits{}) {
     if (extra = conversations_.extra_of(*flow); extra != nullptr) extra->bits = own_bits_;
     own_bits_ = {};

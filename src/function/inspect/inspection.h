@@ -189,8 +189,9 @@ class Inspection final : private flow::ConversationSink {
 
   match::FlowFacts facts_of(const flow::Flow& flow, flow::Direction direction) const;
   void inspect_packet(flow::Flow* flow, bool in_stream);
-  void inspect(match::Point point, const match::FlowFacts& facts, flow::Flow* flow, flow::Extra* extra,
-               const match::Buffers& buffers, std::size_t found, std::string_view payload);
+  bool has_candidates(match::Point point, std::size_t found);
+  void inspect(const match::FlowFacts& facts, flow::Flow* flow, flow::Extra* extra, const match::Buffers& buffers,
+               std::string_view payload);
   bool held_before(std::uint32_t rule, const flow::Flow& flow);
   match::RateVerdict rate(std::uint32_t rule, const flow::Flow* flow);
   std::size_t search(match::Point point, std::string_view bytes, std::size_t from = 0);

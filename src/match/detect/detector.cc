@@ -222,10 +222,7 @@ void Detector::change(const Compiled& compiled, FlowBits* bits) {
   }
 }
 
-Detector::Outcome Detector::inspect(Point point, const PacketFacts& packet, const FlowFacts& flow, FlowBits* bits,
-                                    const Buffers& buffers, const Found& found, Budget budget, Scratch& scratch,
-                                    std::vector<std::uint32_t>& matched) const {
-  Outcome outcome;
+bool Detector::collect(Point point, const PacketFacts& packet, const Found& found, Scratch& scratch) const {
   scratch.ranks_.clear();
   for (const std::uint32_t pattern : found.patterns) {
     for (const std::uint32_t rank : group(point).ranks_of_pattern[pattern]) add(rank, scratch);
@@ -237,9 +234,16 @@ Detector::Outcome Detector::inspect(Point point, const PacketFacts& packet, cons
   } else {
     for (const std::uint32_t rank : group(point).without_pattern[classes_.class_of(packet)]) add(rank, scratch);
   }
-  if (scratch.ranks_.empty()) return outcome;
+  if (scratch.ranks_.empty()) return false;
   for (const std::uint32_t rank : scratch.ranks_) scratch.seen_[rank / 64] = 0;
   std::sort(scratch.ranks_.begin(), scratch.ranks_.end());
+  return true;
+}
+
+Detector::Outcome Detector::confirm(const PacketFacts& packet, const FlowFacts& flow, FlowBits* bits,
+                                    const Buffers& buffers, Budget budget, Scratch& scratch,
+                                    std::vector<std::uint32_t>& matched) const {
+  Outcome outcome;
   bool weighed = false;
   const bool bounded = budget.ticks != unlimited;
   const std::uint64_t began = bounded ? __rdtsc() : 0;

@@ -95,11 +95,20 @@ class Detector {
     // By keys (key_set.h): patterns of one byte, which have none, were not looked for.
     bool by_keys = false;
   };
+  // The first half of inspect(), for callers to whom what the second half takes is dear: false where there is no
+  // candidate, as with most packets, and nothing is to be inspected.
+  bool collect(Point point, const PacketFacts& packet, const Found& found, Scratch& scratch) const;
+  // The second half: of the candidates that collect() left in `scratch`.
+  Outcome confirm(const PacketFacts& packet, const FlowFacts& flow, FlowBits* bits, const Buffers& buffers,
+                  Budget budget, Scratch& scratch, std::vector<std::uint32_t>& matched) const;
   // `matched`: rules (by index into rules().rules)
   // that hold are appended, in the order of treatment; noalert ones too. `bits`: of the packet's flow; null: it has
   // none, and rules that ask for one do not hold.
   Outcome inspect(Point point, const PacketFacts& packet, const FlowFacts& flow, FlowBits* bits, const Buffers& buffers,
-                  const Found& found, Budget budget, Scratch& scratch, std::vector<std::uint32_t>& matched) const;
+                  const Found& found, Budget budget, Scratch& scratch, std::vector<std::uint32_t>& matched) const {
+    return collect(point, packet, found, scratch) ? confirm(packet, flow, bits, buffers, budget, scratch, matched)
+                                                  : Outcome();
+  }
 
  private:
   struct Compiled {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "match/automaton/pattern.h"
 #include "match/confirm/header_match.h"
 #include "packet/headers.h"
 
@@ -15,6 +16,28 @@ std::size_t size_of(const PortSet& ports) {
   std::size_t size = 0;
   for (const PortRange& range : ports.ranges()) size += range.last - range.first + std::size_t{1};
   return size;
+}
+
+bool flags_fit(const Rule& rule, const PacketFacts& packet) {
+  return std::ranges::all_of(rule.bits, [&](const BitCheck& check) {
+    return check.field != BitCheck::Field::tcp_flags || holds(check, packet);
+  });
+}
+
+// Whether the rule's contents that lie at the very beginning leave payloads with this first byte, 256: empty ones.
+bool may_begin_with(const Rule& rule, unsigned first) {
+  return std::ranges::all_of(rule.checks, [&](const Check& check) {
+    const auto* const content = std::get_if<Content>(&check);
+    if (content == nullptr || content->buffer != Buffer::payload || content->negated) return true;
+    if (first == 256) return false;
+    const Placement& place = content->place;
+    const auto constant = [](const Operand& operand) { return operand.variable < 0; };
+    const bool at_begin = !place.relative && place.has_end && constant(place.start) && constant(place.length) &&
+                          place.start.value == 0 &&
+                          place.length.value == static_cast<std::int64_t>(content->bytes.size());
+    const auto byte = static_cast<std::uint8_t>(content->bytes.front());
+    return !at_begin || (content->nocase ? fold(byte) == fold(static_cast<std::uint8_t>(first)) : byte == first);
+  });
 }
 
 }  // namespace
@@ -55,18 +78,16 @@ bool HeaderIndex::may_be_of(const Rule& rule, unsigned kind) {
   }
 }
 
-void HeaderIndex::split_by_flags(const std::vector<Entry>& always, Kind& kind) {
-  kind.by_flags.resize(256);
+void HeaderIndex::split(const std::vector<Entry>& always, unsigned kind_number, Kind& kind) {
+  kind.split.resize(257);
   PacketFacts packet;
   packet.family = 4;
-  packet.has_tcp = true;
-  for (unsigned flags = 0; flags < kind.by_flags.size(); ++flags) {
-    packet.tcp_flags = static_cast<std::uint8_t>(flags);
+  packet.has_tcp = kind_number == tcp;
+  for (unsigned at = 0; at < kind.split.size(); ++at) {
+    packet.tcp_flags = static_cast<std::uint8_t>(at);
     for (const Entry& entry : always) {
-      const bool fit = std::ranges::all_of(entry.rule->bits, [&](const BitCheck& check) {
-        return check.field != BitCheck::Field::tcp_flags || holds(check, packet);
-      });
-      if (fit) kind.by_flags[flags].push_back(entry.rank);
+      const bool fits = packet.has_tcp ? flags_fit(*entry.rule, packet) : may_begin_with(*entry.rule, at);
+      if (fits) kind.split[at].push_back(entry.rank);
     }
   }
 }
@@ -93,7 +114,7 @@ HeaderIndex::HeaderIndex(const std::vector<Entry>& entries, const TrafficClasses
       if (by_destination || rule.both_ways) destination.push_back({entry.rank, ports});
       if (!by_destination || rule.both_ways) source.push_back({entry.rank, ports});
     }
-    if (kind == tcp) split_by_flags(always, kinds_[kind]);
+    if (kind == tcp || kind == udp) split(always, kind, kinds_[kind]);
     for (const Entry& entry : always) kinds_[kind].always.push_back(entry.rank);
     kinds_[kind].destination = side_of(destination);
     kinds_[kind].source = side_of(source);

@@ -1,7 +1,8 @@
 // Rules that nothing in a payload leads to, by what a packet's protocol and ports say: which of them are to be tried.
 // Without it each of some hundred such rules would be tried for each packet.
 //
-// Rules that ask for another IP protocol, or for other TCP flags, are left out. A rule is found by the side whose ports
+// Rules that ask for another IP protocol, for other TCP flags, or for another first byte of a UDP payload, are
+// left out. A rule is found by the side whose ports
 // it narrows down most; those that take any ports are always found, of their protocol. What is found need not hold: who
 // asks confirms it.
 //
@@ -32,8 +33,7 @@ class HeaderIndex {
   template <typename Found>
   void collect(const PacketFacts& packet, const Found& found) const {
     const Kind& kind = kinds_[kind_of(packet)];
-    const bool by_flags = !kind.by_flags.empty();
-    for (const std::uint32_t rank : by_flags ? kind.by_flags[packet.tcp_flags] : kind.always) found(rank);
+    for (const std::uint32_t rank : kind.split.empty() ? kind.always : kind.split[split_of(packet)]) found(rank);
     if (!packet.has_ports) return;
     for (const auto& [side, port] :
          {std::pair(&kind.destination, packet.destination_port), std::pair(&kind.source, packet.source_port)}) {
@@ -50,8 +50,8 @@ class HeaderIndex {
     std::vector<std::vector<std::uint32_t>> lists;
   };
   struct Kind {
-    std::vector<std::uint32_t> always;                 // whatever the ports
-    std::vector<std::vector<std::uint32_t>> by_flags;  // of TCP, instead: by the flags of the header
+    std::vector<std::uint32_t> always;              // whatever the ports
+    std::vector<std::vector<std::uint32_t>> split;  // of TCP and UDP, instead: by split_of()
     Side destination, source;
   };
   struct Narrowed {
@@ -59,7 +59,12 @@ class HeaderIndex {
     const PortSet* ports;
   };
   static bool may_be_of(const Rule& rule, unsigned kind);
-  static void split_by_flags(const std::vector<Entry>& always, Kind& kind);
+  // The header's flags of TCP; else the first byte of the payload, 256 if there is none.
+  static unsigned split_of(const PacketFacts& packet) {
+    if (packet.has_tcp) return packet.tcp_flags;
+    return packet.payload.empty() ? 256 : static_cast<std::uint8_t>(packet.payload.front());
+  }
+  static void split(const std::vector<Entry>& always, unsigned kind_number, Kind& kind);
   static unsigned kind_of(const PacketFacts& packet);
   static Side side_of(const std::vector<Narrowed>& rules);
 
