@@ -1,5 +1,7 @@
 #include "function/inspect/inspection.h"
 
+#include <x86intrin.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -107,7 +109,9 @@ Judgement Inspection::frame(std::string_view frame, std::uint64_t microseconds, 
   now_ = std::max(now_, microseconds);
   frame_ = frame;
   hits_ = hits;
-  has_hits_ = hits.generation == rules().generation() && hits.count <= match::max_hits;
+  const bool looked = hits.generation == rules().generation();
+  has_hits_ = looked && hits.count <= match::max_hits;
+  too_many_hits_ = looked && !has_hits_;
   ++counters_.frames;
   judgement_ = {};
   budget_ = settings_.budget;
@@ -215,6 +219,26 @@ match::FlowFacts Inspection::facts_of(const flow::Flow& flow, Direction directio
   return facts;
 }
 
+// What the device has too many keys of to tell is searched by the core, as part of what confirming may take: such
+// payloads are made, and the core would be busy with nothing else.
+std::size_t Inspection::search_payload(std::string_view bytes, std::size_t from) {
+  if (!too_many_hits_ || ticks_ == match::Detector::unlimited) return search(Point::packet, bytes, from);
+  if (ticks_ == 0) {
+    ++counters_.left;
+    overload();
+    return 0;
+  }
+  const std::uint64_t began = __rdtsc();
+  const std::size_t found = search(Point::packet, bytes, from);
+  ticks_ -= std::min<std::uint64_t>(ticks_, __rdtsc() - began);
+  return found;
+}
+
+void Inspection::overload() {
+  judgement_.overload = true;
+  judgement_.drop |= settings_.drop_on_overload;
+}
+
 std::size_t Inspection::search(Point point, std::string_view bytes, std::size_t from) {
   counters_.searched += bytes.size();
   by_keys_ = false;
@@ -253,7 +277,7 @@ void Inspection::inspect_packet(flow::Flow* flow, bool in_stream) {
   std::size_t found = 0;
   by_keys_ = false;
   if (!in_stream || rules().detector().searches_packets()) {
-    found = has_hits_ ? take_hits(packet_.payload, 0) : search(Point::packet, packet_.payload);
+    found = has_hits_ ? take_hits(packet_.payload, 0) : search_payload(packet_.payload, 0);
   }
   if (!has_candidates(Point::packet, found)) return;  // as most packets
   match::FlowFacts facts;
@@ -280,7 +304,7 @@ void Inspection::stream_data(flow::Flow& flow, flow::Extra& extra, Direction dir
     count = take_hits(data.window, history);
   } else {
     const std::size_t before = std::min(history, rules().longest_pattern());
-    count = search(Point::packet, data.window.substr(history - before), before);
+    count = search_payload(data.window.substr(history - before), before);
   }
   if (!has_candidates(Point::packet, count)) return;
   match::FlowFacts facts = facts_of(flow, direction);
@@ -378,8 +402,7 @@ void Inspection::inspect(const match::FlowFacts& facts, flow::Flow* flow, flow::
   counters_.confirmed += outcome.confirmed;
   if (outcome.left != 0) {
     counters_.left += outcome.left;
-    judgement_.overload = true;
-    judgement_.drop |= settings_.drop_on_overload;
+    overload();
   }
   for (const std::uint32_t r : matched) {
     const match::Rule& rule = detector.rules().rules[r];

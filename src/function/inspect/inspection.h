@@ -195,6 +195,8 @@ class Inspection final : private flow::ConversationSink {
   bool held_before(std::uint32_t rule, const flow::Flow& flow);
   match::RateVerdict rate(std::uint32_t rule, const flow::Flow* flow);
   std::size_t search(match::Point point, std::string_view bytes, std::size_t from = 0);
+  std::size_t search_payload(std::string_view bytes, std::size_t from);
+  void overload();
   std::size_t take_hits(std::string_view bytes, std::size_t history);
 
   std::unique_ptr<InspectionSearch> search_;
@@ -208,6 +210,7 @@ class Inspection final : private flow::ConversationSink {
   match::PacketFacts packet_;
   KeyHits hits_;
   bool has_hits_ = false;
+  bool too_many_hits_ = false;  // the device has found more keys than it tells
   bool by_keys_ = false;        // what is in search_->found
   match::FlowBits own_bits_{};  // of a flow without an Extra
   flow::Direction direction_ = flow::Direction::to_server;

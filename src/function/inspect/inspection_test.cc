@@ -203,6 +203,22 @@ TEST_F(InspectionTest, frames_without_ip_and_frames_cut_short_pass) {
   EXPECT_EQ(inspection_->counters().frames, 1 + frame.size());
 }
 
+TEST_F(InspectionTest, a_payload_of_too_many_keys_is_searched_as_long_as_there_is_time) {
+  use("alert udp any any -> any 53 (content:\"evil\"; sid:1;)\n");
+  const Bytes bytes = PacketBuilder().ipv4("10.0.0.1", "10.0.0.2").udp(4000, 53).payload({'e', 'v', 'i', 'l'}).build();
+  const std::string_view frame{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  const KeyHits many{rules_->generation(), nullptr, match::max_hits + 1};
+  inspection_->begin(1'000'000'000);
+  EXPECT_FALSE(inspection_->frame(frame, now_ += 1000, many).overload);
+  EXPECT_THAT(alerts(), ElementsAre(1));
+  inspection_->begin(0);
+  const std::uint64_t searched = inspection_->counters().searched;
+  EXPECT_TRUE(inspection_->frame(frame, now_ += 1000, many).overload);
+  EXPECT_THAT(alerts(), IsEmpty());
+  EXPECT_EQ(inspection_->counters().searched, searched);
+  EXPECT_EQ(inspection_->counters().left, 1U);
+}
+
 // A conversation cut at random, a segment of it late now and then; what a device finds in its segments changes nothing.
 TEST_F(InspectionTest, what_a_device_has_found_takes_the_place_of_the_search) {
   const std::string rules =
