@@ -292,6 +292,27 @@ TEST(ReplayPort, DestinationsAreAFileThatEnds) {
   unlink(path.c_str());
 }
 
+TEST(ReplayPort, PayloadsAreMadeOfThePiecesOfAFileAndSegmentsAreOfTcp) {
+  const std::string path = testing::TempDir() + "pieces-" + std::to_string(getpid());
+  std::ofstream(path) << "6f6e65\n\n2054574F20\n";
+  auto options = ReplayOptions::parse("replay,mix=600,frames=64,protocol=tcp,payload=" + path);
+  ASSERT_TRUE(options) << options.error().message;
+  EXPECT_EQ(options->pieces, (std::vector<std::string>{"one", " TWO "}));
+  auto port = ReplayPort::create("pieces", 1, *options, 2048);
+  ASSERT_TRUE(port) << port.error().message;
+  const std::vector<std::uint8_t>& frame = (*port)->pristine(0, 3);
+  const std::string text(frame.begin() + 54, frame.end());
+  EXPECT_EQ(frame[23], 6) << "the IP protocol";
+  EXPECT_NE(text.find("one"), std::string::npos);
+  EXPECT_NE(text.find(" TWO "), std::string::npos);
+  EXPECT_EQ(text.find_first_not_of("one TWO"), std::string::npos);
+  std::ofstream(path) << "6f\n6f6\n";
+  EXPECT_EQ(said_of("payload=" + path), "replay: " + path + ":2: a piece is pairs of hexadecimal digits");
+  std::ofstream(path) << "";
+  EXPECT_EQ(said_of("payload=" + path), "replay: payload: " + path + ": is empty: write a piece on each line");
+  unlink(path.c_str());
+}
+
 TEST(ReplayPort, EachArgumentIsTakenOrRefusedForWhatItIs) {
   const std::vector<std::pair<const char*, const char*>> cases = {
       {"mix=imix,frames=64,family=6,seed=2,rate=1.5,ring=32,ordered=1,refresh=3", ""},
@@ -305,7 +326,12 @@ TEST(ReplayPort, EachArgumentIsTakenOrRefusedForWhatItIs) {
       {"seed=1,", "replay: there is no argument behind a comma: take the comma out, or write KEY=VALUE behind it"},
       {"orderd=1",
        "replay: 'orderd=1': the keys are mix, frames, family (4 or 6), seed, rate, ring, ordered (0 or 1), refresh, "
-       "destinations"},
+       "destinations, protocol (udp or tcp), payload"},
+      {"protocol=tcp,payload=text", ""},
+      {"payload=random", ""},
+      {"protocol=sctp", "replay: 'protocol=sctp': protocol takes udp or tcp"},
+      {"payload=/nowhere",
+       "replay: payload: /nowhere: No such file or directory; it takes random, text, or a file of pieces"},
       {"frames=63", "replay: frames=63 is too few; 64 is the least"},
   };
   for (const auto& [arguments, expected] : cases) {
