@@ -1,0 +1,115 @@
+// What a device tells of payloads in the place of the core's search changes no alert: on every public capture that can
+// be read, with the community rules.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <stdexcept>
+#include <vector>
+
+#include "../tests/support/capture_file.h"
+#include "function/inspect/inspection.h"
+#include "match/automaton/key_scan.h"
+
+namespace sluice::function {
+namespace {
+
+using Alerts = std::vector<std::pair<std::uint64_t, std::uint32_t>>;  // when, and which rule
+
+struct Recorded : AlertSink {
+  void alert(const Alert& alert) override { alerts.emplace_back(alert.microseconds, alert.rule); }
+  Alerts alerts;
+};
+
+// The keys of a payload, as GpuMatcher tells them (its tests compare it with the definition).
+std::vector<std::uint32_t> keys_of(const InspectionRules& rules, std::string_view frame) {
+  const match::PacketFacts facts = match::facts_of(frame);
+  std::vector<std::uint32_t> keys;
+  match::scan_keys(rules.gram_table().view(), facts.payload, 0, rules.detector().classes().class_of(facts), keys);
+  std::sort(keys.begin(), keys.end());
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  return keys;
+}
+
+Alerts alerts_of(const std::shared_ptr<InspectionRules>& rules, const std::vector<test::CapturedFrame>& frames,
+                 bool by_device) {
+  InspectionSettings settings;
+  settings.budget = 1U << 20;
+  settings.conversations.flows.capacity = 1U << 14;
+  settings.conversations.extras = 1U << 12;
+  settings.conversations.flows.seed = 1;
+  Recorded recorded;
+  Inspection inspection(std::make_unique<InspectionSearch>(rules), settings, recorded);
+  for (const test::CapturedFrame& frame : frames) {
+    std::vector<std::uint32_t> keys;
+    KeyHits hits;
+    if (by_device) {
+      keys = keys_of(*rules, frame.bytes);
+      hits = {rules->generation(), keys.data(), static_cast<std::uint32_t>(keys.size())};
+    }
+    inspection.frame(frame.bytes, frame.microseconds, hits);
+  }
+  inspection.finish();
+  return recorded.alerts;
+}
+
+class PublicCaptures : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* const data = std::getenv("SLUICE_DATA");
+    if (data == nullptr || !std::filesystem::exists(std::string(data) + "/pcaps")) {
+      GTEST_SKIP() << "SLUICE_DATA names no folder with captures";
+    }
+    folder_ = std::filesystem::temp_directory_path() / ("sluice-captures-" + std::to_string(getpid()));
+    std::filesystem::create_directories(folder_);
+    for (const char* const kind : {"pcaps", "dpi", "rules"}) {
+      for (const auto& archive : std::filesystem::directory_iterator(std::string(data) + "/" + kind)) {
+        if (archive.path().extension() != ".xz") continue;
+        ASSERT_EQ(std::system(("tar -C " + folder_.string() + " -xf " + archive.path().string()).c_str()), 0);
+      }
+    }
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::vector<std::string> files(const std::string& ending) const {
+    std::vector<std::string> all;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_)) {
+      if (entry.is_regular_file() && entry.path().string().ends_with(ending)) all.push_back(entry.path().string());
+    }
+    std::sort(all.begin(), all.end());
+    return all;
+  }
+  std::filesystem::path folder_;
+};
+
+TEST_F(PublicCaptures, alerts_are_the_same_whoever_searches) {
+  const std::vector<std::string> community = files("/community.rules");
+  ASSERT_EQ(community.size(), 1U);
+  match::ReadOptions options;
+  options.commented_out = true;
+  auto set = match::read_rules(community, options);
+  ASSERT_TRUE(set) << set.error().message;
+  auto rules = InspectionRules::make(std::move(*set));
+  ASSERT_TRUE(rules) << rules.error().message;
+  std::size_t read = 0, left_out = 0, frames_in_all = 0, alerts = 0;
+  for (const std::string& path : files(".pcap")) {
+    std::vector<test::CapturedFrame> frames;
+    try {
+      frames = test::read_capture(path);
+    } catch (const std::runtime_error&) {
+      ++left_out;  // of a kind that the reader does not know
+      continue;
+    }
+    ++read;
+    frames_in_all += frames.size();
+    const Alerts of_core = alerts_of(*rules, frames, false);
+    EXPECT_EQ(alerts_of(*rules, frames, true), of_core) << path;
+    alerts += of_core.size();
+  }
+  std::printf("captures: %zu compared, %zu frames, %zu alerts; %zu are of a kind that is not read\n", read,
+              frames_in_all, alerts, left_out);
+  EXPECT_GT(alerts, 100U);
+}
+
+}  // namespace
+}  // namespace sluice::function
