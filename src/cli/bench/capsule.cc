@@ -32,7 +32,7 @@ struct CapsuleCase {
   std::string label() const {
     const char* const names[] = {"route", "route + inspect", "acl + route", "acl + route + inspect"};
     return fmt::format("{} {}{}", names[2 * parts.acl + parts.inspect], mix,
-                       denied != 0 ? fmt::format(", {} % denied", denied) : "");
+                       denied != 0 ? fmt::format(" with {} % denied", denied) : "");
   }
   unsigned kernels() const { return 1U + parts.acl + parts.inspect; }
 };

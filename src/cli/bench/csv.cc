@@ -2,6 +2,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +14,12 @@ std::string or_empty(double value, int digits) {
   return value == 0 ? "" : fmt::format("{:.{}f}", value, digits);
 }
 
+// Readers of these files split them at commas.
+std::string words(std::string text) {
+  std::replace(text.begin(), text.end(), ',', ';');
+  return text;
+}
+
 }  // namespace
 
 std::string csv_header() {
@@ -21,12 +28,12 @@ std::string csv_header() {
 }
 
 std::string csv_line(const std::string& bench, const std::string& label, const Outcome& o, const Yardsticks& y) {
-  return fmt::format("{},{},{:.3f},{:.3f},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}", bench, label, o.mpps(),
+  return fmt::format("{},{},{:.3f},{:.3f},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}", bench, words(label), o.mpps(),
                      o.gbytes(), or_empty(y.share, 4), or_empty(o.p50_us, 1), or_empty(o.p99_us, 1),
                      or_empty(o.p999_us, 1), or_empty(o.max_us, 1), o.deadline_misses, o.offered_missed, o.frames,
                      or_empty(y.goal, 2), or_empty(y.ceiling_gbytes, 2), or_empty(y.deadline_us, 0),
                      or_empty(y.ns_per_frame, 2), or_empty(y.ns_low, 2), or_empty(y.ns_high, 2), o.misses_away,
-                     o.refused, y.setting);
+                     o.refused, words(y.setting));
 }
 
 Expected<void> check_csv(const std::string& path, const std::string& header) {

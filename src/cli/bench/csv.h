@@ -16,10 +16,11 @@ struct Yardsticks {
   double deadline_us = 0;
   double ns_per_frame = 0;  // of one core: the median of the rounds, the least and the most
   double ns_low = 0, ns_high = 0;
-  std::string setting;  // what the row was measured with: words without a comma
+  std::string setting;  // what the row was measured with
 };
 
 std::string csv_header();
+// Commas in the label and the setting become semicolons.
 std::string csv_line(const std::string& bench, const std::string& label, const Outcome& outcome,
                      const Yardsticks& yardsticks);
 

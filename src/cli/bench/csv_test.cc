@@ -78,6 +78,14 @@ TEST_F(Csv, TheLinksCeilingsAreRowsOfRatesAndTimes) {
   EXPECT_EQ(lines[6], "link,launch and synchronise,0.000,0.000,,7.7,9.1,,,0,0,0,,,,,,,0,0,");
 }
 
+TEST_F(Csv, CommasInWordsAreNoFields) {
+  const std::string line = csv_line("capsule", "acl, route", {}, {.setting = "8 streams, alone"});
+  EXPECT_EQ(line.rfind("capsule,acl; route,", 0), 0U) << line;
+  EXPECT_THAT(line, testing::EndsWith(",8 streams; alone"));
+  const std::string header = csv_header();
+  EXPECT_EQ(std::count(line.begin(), line.end(), ','), std::count(header.begin(), header.end(), ','));
+}
+
 TEST_F(Csv, RowsOfOrderHaveAFileOfTheirOwn) {
   ASSERT_TRUE(append_line(options_.csv, order_csv_header(), "tickets"));
   EXPECT_TRUE(check_csv(options_.csv, order_csv_header()));
