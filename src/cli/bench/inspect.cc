@@ -27,6 +27,7 @@ struct Part {
   std::vector<double> mpps;
   std::vector<Outcome> outcomes;
   std::string figures;  // of the stages, in all rounds
+  unsigned lanes = 1;
   const Outcome& median() const { return outcomes[spread_of(mpps).at]; }
 };
 
@@ -35,6 +36,7 @@ Expected<void> measure(const BenchOptions& options, const RouterTable& table, co
   for (Part& part : parts) {
     auto rig = Rig::make(chain_rig(options, table, rules, part.one, device));
     if (!rig) return tl::unexpected(rig.error());
+    part.lanes = (*rig)->lanes();
     for (unsigned round = 0; round < rounds; ++round) {
       part.outcomes.push_back((*rig)->measure(round == 0 ? 1.0 : 0.05, options.seconds));
       part.mpps.push_back(part.outcomes.back().mpps());
@@ -61,6 +63,9 @@ void report(const BenchOptions& options, const std::string& device, double ceili
     std::printf(
         "RESULT inspect %s: %.1f Mpps, %.2f GB/s%s\n", label.c_str(), median.mpps(), median.gbytes(),
         share > 0 ? fmt::format(" = {:.1f} % of the upload ceiling of {:.1f}", 100 * share, ceiling).c_str() : "");
+    std::printf("  a lane's core: %.0f ns to collect a frame, %.0f to forward it, %.0f %% of its time\n",
+                median.collecting_ns(), median.forwarding_ns(),
+                100 * (median.collecting_us + median.forwarding_us) / (1e6 * median.seconds * part.lanes));
     if (!part.figures.empty()) std::printf("  in all:%s\n", part.figures.c_str());
     Yardsticks yardsticks;
     yardsticks.share = share;
@@ -104,7 +109,7 @@ std::vector<Part> parts_of(const ChainCase& traffic, bool all) {
     one.acl = acl;
     one.inspect = inspect;
     one.fused = fused;
-    parts.push_back({one, {}, {}, {}});
+    parts.push_back({one, {}, {}, {}, 1});
   };
   add(true, true, true);
   add(false, true, true);
