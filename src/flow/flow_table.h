@@ -35,6 +35,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/prefetch.h"
 #include "flow/flow.h"
 #include "flow/packet.h"
 
@@ -100,8 +101,8 @@ class FlowTable {
   // The same for both directions of a conversation.
   std::uint32_t hash(const Packet& packet) const;
   void prefetch(std::uint32_t hash) const {
-    __builtin_prefetch(&buckets_[first_bucket(hash)]);
-    __builtin_prefetch(&buckets_[second_bucket(hash)]);
+    sluice::prefetch(&buckets_[first_bucket(hash)]);
+    sluice::prefetch(&buckets_[second_bucket(hash)]);
   }
 
   // Where in the index the flow may be, for tests.
@@ -114,8 +115,8 @@ class FlowTable {
       const Bucket& bucket = buckets_[number];
       for (std::uint32_t same = bucket.same(tag_of(hash)); same != 0; same &= same - 1) {
         const char* const flow = reinterpret_cast<const char*>(&flows_[bucket.flows[__builtin_ctz(same)]]);
-        __builtin_prefetch(flow);
-        __builtin_prefetch(flow + 64);
+        sluice::prefetch(flow);
+        sluice::prefetch(flow + 64);
       }
     }
   }

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <memory>
 
+#include "base/prefetch.h"
 #include "engine/batch.h"
 #include "engine/counters.h"
 #include "engine/stage.h"
@@ -53,8 +54,8 @@ class InspectLane {
   // Before judge(), some frames ahead: the frame's headers and the table's index, then its flow.
   void prefetch(const engine::Batch& batch, std::uint32_t i, std::uint32_t hash) {
     const auto* const frame = reinterpret_cast<const char*>(batch.frame[i]);
-    __builtin_prefetch(frame);
-    __builtin_prefetch(frame + 64);
+    sluice::prefetch(frame);
+    sluice::prefetch(frame + 64);
     inspection_.conversations().table().prefetch(hash);
   }
   void prefetch_flow(std::uint32_t hash) { inspection_.conversations().table().prefetch_flow(hash); }
