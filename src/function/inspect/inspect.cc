@@ -35,8 +35,8 @@ static_assert(sizeof(Header) <= header_per_frame * engine::batch_range.least);
 
 constexpr std::uint32_t per_frame =
     header_per_frame + sizeof(match::Span) + (2 + match::max_hits) * sizeof(std::uint32_t) + 1;
-// Frames ahead of the one that is judged: the flow table's index is fetched, then what it names.
-constexpr std::uint32_t ahead = 8;
+// Frames ahead of the one that is judged: its headers and the flow table's index are fetched, then what that names.
+constexpr std::uint32_t index_ahead = 24, flow_ahead = 12;
 
 // A batch's area: what a device is told of its frames, and what it finds.
 struct Area {
@@ -292,8 +292,8 @@ packet::Reason Inspect::judge(const engine::Batch& batch, std::byte* area, std::
     hits = {a.header->generation, a.key + std::size_t{i} * match::max_hits, a.found[i]};
   }
   InspectLane& lane = lane_of(batch.lane);
-  if (i + 2 * ahead < batch.count) lane.prefetch(batch, i + 2 * ahead, a.hash[i + 2 * ahead]);
-  if (i + ahead < batch.count) lane.prefetch_flow(a.hash[i + ahead]);
+  if (const std::uint32_t n = i + index_ahead; n < batch.count) lane.prefetch(batch, n, a.hash[n]);
+  if (const std::uint32_t n = i + flow_ahead; n < batch.count) lane.prefetch_flow(a.hash[n]);
   return reason_of(lane.judge(batch, i, hits, a.hash[i], tsc));
 }
 

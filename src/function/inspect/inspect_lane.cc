@@ -77,8 +77,8 @@ void InspectLane::look_for_rules() {
   }
 }
 
-Judgement InspectLane::judge(const engine::Batch& batch, std::uint32_t i, const KeyHits& hits, std::uint32_t hash,
-                             std::uint64_t tsc) {
+const Judgement& InspectLane::judge(const engine::Batch& batch, std::uint32_t i, const KeyHits& hits,
+                                    std::uint32_t hash, std::uint64_t tsc) {
   if (tsc != tsc_) begin(tsc);
   if (batch.ticket != batch_ || batch.lane != batch_lane_) {
     batch_ = batch.ticket;
@@ -86,11 +86,10 @@ Judgement InspectLane::judge(const engine::Batch& batch, std::uint32_t i, const 
     inspection_.begin(ticks_);
     sink_.set_port(batch.segment[0].rx_port);
   }
-  last_ = inspection_.frame(bytes_of(batch, i), clock_.of(*batch.mbuf[i], now_), hits, hash);
-  return last_;
+  return inspection_.frame(bytes_of(batch, i), clock_.of(*batch.mbuf[i], now_), hits, hash);
 }
 
-Judgement InspectLane::judge_transit(std::string_view frame, std::uint64_t tsc) {
+const Judgement& InspectLane::judge_transit(std::string_view frame, std::uint64_t tsc) {
   begin(tsc);
   inspection_.begin(ticks_ == match::Detector::unlimited ? ticks_ : ticks_ / transit_share);
   batch_ = ~std::uint64_t{0};

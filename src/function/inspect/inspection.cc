@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 #include "function/inspect/http_buffers.h"
@@ -104,8 +105,8 @@ std::uint32_t Inspection::hash_of(const match::PacketFacts& facts) const {
   return flow::read_packet(facts, packet) ? conversations_.table().hash(packet) : 0;
 }
 
-Judgement Inspection::frame(std::string_view frame, std::uint64_t microseconds, const KeyHits& hits,
-                            std::uint32_t hash) {
+const Judgement& Inspection::frame(std::string_view frame, std::uint64_t microseconds, const KeyHits& hits,
+                                   std::uint32_t hash) {
   now_ = std::max(now_, microseconds);
   frame_ = frame;
   hits_ = hits;
@@ -115,7 +116,8 @@ Judgement Inspection::frame(std::string_view frame, std::uint64_t microseconds, 
   ++counters_.frames;
   judgement_ = {};
   budget_ = settings_.budget;
-  packet_ = match::facts_of(frame);
+  std::construct_at(&packet_);  // where it is read: a copy would wait for what was just written
+  packet::read_headers(frame, packet_);
   if (packet_.family == 0) {
     ++counters_.not_ip;
     return judgement_;

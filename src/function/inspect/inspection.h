@@ -160,11 +160,12 @@ class Inspection final : private flow::ConversationSink {
 
   // `frame`: from its Ethernet header on; `microseconds` since the epoch: of a time that is before an earlier frame's,
   // that one's is taken.
-  Judgement frame(std::string_view frame, std::uint64_t microseconds, const KeyHits& hits = {}) {
+  const Judgement& frame(std::string_view frame, std::uint64_t microseconds, const KeyHits& hits = {}) {
     return this->frame(frame, microseconds, hits, hash_of(match::facts_of(frame)));
   }
   // With what hash_of() said of it.
-  Judgement frame(std::string_view frame, std::uint64_t microseconds, const KeyHits& hits, std::uint32_t hash);
+  const Judgement& frame(std::string_view frame, std::uint64_t microseconds, const KeyHits& hits, std::uint32_t hash);
+  const Judgement& last() const { return judgement_; }
   // Of the frame's flow, for its table's prefetch(); 0 where it has none.
   std::uint32_t hash_of(const match::PacketFacts& facts) const;
   // At the end of a capture: what conversations still hold is inspected.
