@@ -397,5 +397,21 @@ TEST_F(AlertLogTest, an_alert_costs_a_lane_little) {
   EXPECT_LT(best, 20'000);
 }
 
+// Of the flows that an attacker goes on with. The bound is loose, the aim is below 10 ns.
+TEST_F(AlertLogTest, a_dropped_frame_beyond_the_limit_costs_a_lane_next_to_nothing) {
+  constexpr int count = 100'000;
+  open({.alerts_per_second = 10});
+  const DroppedFrame frame = sample_.dropped(DropReason::flow_drop);
+  double best = 1e9;
+  for (int round = 0; round < 5; ++round) {
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < count; ++i) log_->lane(0).dropped(frame);
+    const auto end = std::chrono::steady_clock::now();
+    best = std::min(best, std::chrono::duration<double, std::nano>(end - begin).count() / count);
+  }
+  std::printf("one dropped frame beyond the limit: %.1f ns of the lane\n", best);
+  EXPECT_LT(best, 500);
+}
+
 }  // namespace
 }  // namespace sluice::function
