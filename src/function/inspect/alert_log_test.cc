@@ -18,7 +18,6 @@ using packet::PacketBuilder;
 using test::lines_of;
 using test::Sample;
 using testing::AllOf;
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
