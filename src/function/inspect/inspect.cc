@@ -62,12 +62,20 @@ std::string count_text(std::size_t count, const std::string& what) {
 
 // What of the files is not in force.
 std::vector<std::string> notes_of(const match::RuleSet& set) {
-  const std::size_t refused = set.refused.size();
-  if (refused == 0) return {};
-  const match::Refusal& first = set.refused.front();
-  return {"inspect: " + count_text(refused, "rule") + " of " + std::to_string(refused + set.rules.size()) +
-          (refused == 1 ? " does" : " do") + " not load, such as " + set.place(first.file, first.line) + ": " +
-          first.message + "; 'sluice rules' says why for each"};
+  std::vector<std::string> notes;
+  if (const std::size_t refused = set.refused.size(); refused != 0) {
+    const match::Refusal& first = set.refused.front();
+    notes.push_back("inspect: " + count_text(refused, "rule") + " of " + std::to_string(refused + set.rules.size()) +
+                    (refused == 1 ? " does" : " do") + " not load, such as " + set.place(first.file, first.line) +
+                    ": " + first.message + "; 'sluice rules' says why for each");
+  }
+  if (const std::size_t overridden = set.overridden.size(); overridden != 0) {
+    const match::OverriddenVariable& first = set.overridden.front();
+    notes.push_back("inspect: [inspect] variables stands before " + count_text(overridden, "line") +
+                    " of the rules' files, such as " + set.place(first.file, first.line) + ", which sets " +
+                    first.name);
+  }
+  return notes;
 }
 
 // A relative name that is not there may be there for who starts the program elsewhere.

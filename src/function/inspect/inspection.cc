@@ -132,13 +132,23 @@ const Judgement& Inspection::frame(std::string_view frame, std::uint64_t microse
     flow = conversations_.packet(packet, hash, now_ / 1000).flow;
     if (flow == nullptr) ++counters_.no_flow;
   }
+  bool by_flow = false;
   if (flow == nullptr) {
     inspect_packet(nullptr, false);
   } else if ((flow->user & dropped) != 0) {
-    judgement_.drop = true;
+    by_flow = !std::exchange(judgement_.drop, true);
   }
   if (judgement_.overload) ++counters_.overloaded;
+  if (judgement_.drop) [[unlikely]] {
+    tell_dropped(flow, by_flow);
+  }
   return judgement_;
+}
+
+void Inspection::tell_dropped(const flow::Flow* flow, bool by_flow) {
+  const bool by_budget = judgement_.overload && settings_.drop_on_overload;
+  const DropReason reason = by_flow ? DropReason::flow_drop : by_budget ? DropReason::budget : DropReason::rules;
+  sink_.dropped({now_, frame_, &packet_, direction_, flow, reason});
 }
 
 // A packet comes before its stream: what passes or drops it does so first.

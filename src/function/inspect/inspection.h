@@ -120,9 +120,25 @@ struct Alert {
   bool stream;                // found in a TCP stream or an HTTP message, not in a packet by itself
 };
 
+// Why a frame is dropped, as an EVE `drop` event says it: "rules", "flow drop", "inspection budget".
+enum class DropReason : std::uint8_t { rules, flow_drop, budget };
+
+// Views and pointers hold during the call.
+struct DroppedFrame {
+  std::uint64_t microseconds;  // since the epoch
+  std::string_view frame;
+  const match::PacketFacts* packet;
+  flow::Direction direction;
+  const flow::Flow* flow;  // null: none
+  DropReason reason;
+};
+
 class AlertSink {
  public:
   virtual void alert(const Alert& alert) = 0;
+  // Once for each frame that is dropped, behind its alerts, of which there may be none. Under an attack these are most
+  // of the frames.
+  virtual void dropped(const DroppedFrame& /*frame*/) {}
 
  protected:
   ~AlertSink() = default;
@@ -198,6 +214,7 @@ class Inspection final : private flow::ConversationSink {
   std::size_t search(match::Point point, std::string_view bytes, std::size_t from = 0);
   std::size_t search_payload(std::string_view bytes, std::size_t from);
   void overload();
+  void tell_dropped(const flow::Flow* flow, bool by_flow);
   std::size_t take_hits(std::string_view bytes, std::size_t history);
 
   std::unique_ptr<InspectionSearch> search_;

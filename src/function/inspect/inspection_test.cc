@@ -41,6 +41,7 @@ class InspectionTest : public testing::Test, public AlertSink {
     sids_.push_back(rules_->detector().rules().rules[alert.rule].sid);
     blocked_ = alert.blocked;
   }
+  void dropped(const DroppedFrame& frame) override { drops_.push_back(frame.reason); }
 
   Judgement feed(const PacketBuilder& builder) {
     const Bytes bytes = builder.build();
@@ -77,6 +78,7 @@ class InspectionTest : public testing::Test, public AlertSink {
   std::shared_ptr<InspectionRules> rules_;
   std::unique_ptr<Inspection> inspection_;
   std::vector<std::uint32_t> sids_;
+  std::vector<DropReason> drops_;
   std::uint32_t sequence_[2] = {1000, 5000};
   std::uint64_t now_ = 0;  // microseconds
   bool blocked_ = false;
@@ -188,6 +190,7 @@ TEST_F(InspectionTest, what_the_budget_leaves_is_counted_and_the_policy_decides)
     EXPECT_EQ(inspection_->counters().confirmed, 8U);
     EXPECT_EQ(inspection_->counters().left, 12U);
     EXPECT_EQ(inspection_->counters().overloaded, 1U);
+    EXPECT_EQ(drops_, std::vector<DropReason>(drop ? 1 : 0, DropReason::budget));
   }
 }
 
