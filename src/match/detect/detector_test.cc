@@ -38,7 +38,8 @@ class DetectorTest : public testing::Test {
     buffers.set(Buffer::payload, facts.payload);
     Detector::Scratch scratch(*detector_);
     std::vector<std::uint32_t> matched, out;
-    outcome_ = detector_->inspect(Point::packet, facts, {}, bits, buffers, {found}, {budget}, scratch, matched);
+    outcome_ = detector_->inspect(Point::packet, facts, {}, bits, buffers, {found, false, facts.payload.size()},
+                                  {budget}, scratch, matched);
     for (const std::uint32_t rule : matched) out.push_back(detector_->rules().rules[rule].sid);
     return out;
   }
@@ -105,6 +106,17 @@ TEST_F(DetectorTest, what_the_budget_leaves_is_told) {
   EXPECT_EQ(outcome_.left, 5u);
   EXPECT_EQ(sids(tcp(1, 2, "x"), nullptr, 9).size(), 9u);
   EXPECT_EQ(outcome_.left, 0u);
+}
+
+TEST_F(DetectorTest, what_ports_flags_and_sizes_rule_out_is_no_candidate) {
+  use("alert tcp any any -> any 7777 (content:\"t \"; sid:1;)\n"
+      "alert tcp any any -> any any (flags:SF; content:\"t \"; sid:2;)\n"
+      "alert tcp any any -> any 9999 (isdataat:!2; sid:3;)\n");
+  EXPECT_THAT(sids(tcp(1, 9999, "not one of them")), testing::IsEmpty());
+  EXPECT_EQ(outcome_.confirmed, 0u);
+  EXPECT_THAT(sids(tcp(1, 7777, "but one")), testing::ElementsAre(1));
+  EXPECT_EQ(outcome_.confirmed, 1u);
+  EXPECT_THAT(sids(tcp(1, 9999, "tw")), testing::ElementsAre(3));
 }
 
 TEST_F(DetectorTest, a_rule_is_inspected_where_the_last_of_its_buffers_is_whole) {
