@@ -48,7 +48,11 @@ void HeaderGate::take_ports() {
 }
 
 void HeaderGate::take(const NumberCheck& check) {
-  if (check.field == HeaderField::payload_size && !check.negated) packet_.narrow(check.first, check.last);
+  if (check.negated) return;
+  if (check.field == HeaderField::payload_size) packet_.narrow(check.first, check.last);
+  if (check.field != HeaderField::icmp_type) return;
+  type_.narrow(check.first, check.last);
+  by_type_ = true;
 }
 
 void HeaderGate::take(const BitCheck& check) {

@@ -23,6 +23,7 @@ PacketFacts packet_with(std::uint8_t protocol, std::uint16_t source, std::uint16
   facts.protocol = protocol;
   facts.has_ports = protocol != packet::protocol_icmp;
   facts.has_tcp = protocol == packet::protocol_tcp;
+  facts.has_icmp = protocol == packet::protocol_icmp;
   facts.source_port = source;
   facts.destination_port = destination;
   facts.payload = payload;
@@ -56,6 +57,10 @@ TEST(HeaderGate, lets_pass_what_the_header_and_the_sizes_may_admit) {
            Case{"tcp any any -> any !80 (", tcp, 1, 81, 0, 9, 9, true},
            Case{"tcp any any -> any !80 (", tcp, 1, 80, 0, 9, 9, false},
            Case{"ip any any -> any any (", icmp, 0, 0, 0, 9, 9, true},
+           Case{"icmp any any -> any any (itype:0; ", icmp, 0, 0, 0, 9, 9, true},
+           Case{"icmp any any -> any any (itype:>7; ", icmp, 0, 0, 0, 9, 9, false},
+           Case{"icmp any any -> any any (itype:!8; ", icmp, 0, 0, 0, 9, 9, true},
+           Case{"ip any any -> any any (itype:0; ", udp, 1, 2, 0, 9, 9, false},
            Case{"tcp any any -> any any (flags:SF; ", tcp, 1, 2, 3, 9, 9, true},
            Case{"tcp any any -> any any (flags:SF; ", tcp, 1, 2, 0x13, 9, 9, false},
            Case{"tcp any any -> any any (flags:S,CE; ", tcp, 1, 2, 0xc2, 9, 9, true},
