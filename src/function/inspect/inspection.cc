@@ -291,7 +291,7 @@ void Inspection::inspect_packet(flow::Flow* flow, bool in_stream) {
   if (!in_stream || rules().detector().searches_packets()) {
     found = has_hits_ ? take_hits(packet_.payload, 0) : search_payload(packet_.payload, 0);
   }
-  if (!has_candidates(Point::packet, found)) return;  // as most packets
+  if (!has_candidates(Point::packet, found, packet_.payload.size())) return;  // as most packets
   match::FlowFacts facts;
   if (flow != nullptr) facts = facts_of(*flow, direction_);
   facts.in_stream = in_stream;
@@ -318,7 +318,7 @@ void Inspection::stream_data(flow::Flow& flow, flow::Extra& extra, Direction dir
     const std::size_t before = std::min(history, rules().longest_pattern());
     count = search_payload(data.window.substr(history - before), before);
   }
-  if (!has_candidates(Point::packet, count)) return;
+  if (!has_candidates(Point::packet, count, data.window.size())) return;
   match::FlowFacts facts = facts_of(flow, direction);
   facts.reassembled = true;
   Buffers buffers;
@@ -391,9 +391,10 @@ match::RateVerdict Inspection::rate(std::uint32_t rule, const flow::Flow* flow) 
   return search_->rates.judge(rule, packet_, number, now_);
 }
 
-// Of the patterns in search_->found, the first so many.
-bool Inspection::has_candidates(Point point, std::size_t found) {
-  return rules().detector().collect(point, packet_, {{search_->found.data(), found}, by_keys_}, search_->detector);
+// Of the patterns in search_->found, the first so many. `inspected`: bytes of Buffer::payload.
+bool Inspection::has_candidates(Point point, std::size_t found, std::size_t inspected) {
+  return rules().detector().collect(point, packet_, {{search_->found.data(), found}, by_keys_, inspected},
+                                    search_->detector);
 }
 
 // What has_candidates() has left to be confirmed.

@@ -206,7 +206,7 @@ class Inspection final : private flow::ConversationSink {
 
   match::FlowFacts facts_of(const flow::Flow& flow, flow::Direction direction) const;
   void inspect_packet(flow::Flow* flow, bool in_stream);
-  bool has_candidates(match::Point point, std::size_t found);
+  bool has_candidates(match::Point point, std::size_t found, std::size_t inspected = match::HeaderGate::unknown);
   void inspect(const match::FlowFacts& facts, flow::Flow* flow, flow::Extra* extra, const match::Buffers& buffers,
                std::string_view payload);
   bool held_before(std::uint32_t rule, const flow::Flow& flow);
