@@ -11,6 +11,9 @@
 // more; the last seven share it evenly. So however dear the frames before are, a frame has its part; the first one has
 // a sixteenth of the whole, and where few frames need time, each has about as much.
 //
+// Once the common half is used up, the parts are for frames of few candidates (allows()): one of many would not come to
+// its end, and is left whole.
+//
 // Candidates are not cut short: the last one that a frame begins may take longer than the frame has, and that is taken
 // from the common half, then from the parts of those that come later. The whole is never exceeded by more than one
 // candidate.
@@ -19,6 +22,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 namespace sluice::function {
@@ -33,6 +37,7 @@ class ConfirmTime {
     own_ = ticks / 2 / std::max(1U, frames);
     floor_ = 0;
     to_come_ = 0;
+    scarce_ = false;
   }
   void next(std::uint32_t frames_to_come) { to_come_ = frames_to_come; }
 
@@ -42,6 +47,11 @@ class ConfirmTime {
     if (!limited()) return unlimited;
     if (to_come_ != 0) begin_share();
     return left_ - std::min(left_, floor_);
+  }
+  // Whether a frame may begin with so many candidates.
+  bool allows(std::size_t candidates) {
+    left();
+    return candidates <= few || !scarce_;
   }
   // Whether the frame may begin what takes as long as many candidates: it has a good part of what the first one had.
   bool allows_search() {
@@ -53,12 +63,14 @@ class ConfirmTime {
   }
 
  private:
-  static constexpr std::uint32_t part = 8, least_for_search = 32;
+  static constexpr std::uint32_t part = 8, least_for_search = 32, few = 4;
 
   void begin_share() {
     const std::uint32_t behind = to_come_ - 1;
     const std::uint64_t common = left_ - std::min(left_, own_ * behind);
-    floor_ = left_ - std::min(left_, std::max(own_, common / std::min(part, to_come_)));
+    const std::uint64_t share = common / std::min(part, to_come_);
+    scarce_ = share < own_;
+    floor_ = left_ - std::min(left_, std::max(own_, share));
     to_come_ = 0;
   }
 
@@ -66,6 +78,7 @@ class ConfirmTime {
   std::uint64_t own_ = 0;      // each frame's part
   std::uint64_t floor_ = 0;    // of left_: the frame may not go below
   std::uint32_t to_come_ = 0;  // frames, with the one whose share has not been asked for; 0: it has, or there is none
+  bool scarce_ = false;        // the common half is used up
 };
 
 }  // namespace sluice::function

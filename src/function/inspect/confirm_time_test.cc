@@ -63,6 +63,26 @@ TEST(ConfirmTime, many_dear_frames_leave_each_its_part) {
   EXPECT_GE(sum, whole * 9 / 10) << "nothing is kept for nobody";
 }
 
+TEST(ConfirmTime, what_is_left_to_the_frames_is_for_those_of_few_candidates) {
+  ConfirmTime time;
+  time.begin(whole, 100);
+  std::uint32_t many = 0, to_come = 100;
+  for (; to_come > 20; --to_come) {
+    time.next(to_come);
+    if (!time.allows(5)) break;
+    time.spend(time.left() + whole / 1'000);
+    ++many;
+  }
+  EXPECT_GE(many, 10U);
+  EXPECT_LE(many, 40U);
+  EXPECT_TRUE(time.allows(4));
+  for (; to_come > 1; --to_come) {
+    time.next(to_come);
+    EXPECT_GE(time.left(), whole / 200) << to_come;
+    time.spend(whole / 200);
+  }
+}
+
 TEST(ConfirmTime, the_only_frame_has_all) {
   EXPECT_EQ(given({2 * whole}).front(), whole);
 }

@@ -392,8 +392,9 @@ void Inspection::inspect(const match::FlowFacts& facts, flow::Flow* flow, flow::
   // A flow without a record has no bits; it gets one when a rule sets some.
   match::FlowBits* const bits = extra != nullptr ? &extra->bits : flow != nullptr ? &own_bits_ : nullptr;
   const match::Detector& detector = rules().detector();
+  const std::uint32_t most = time_.allows(search_->detector.candidates()) ? budget_ : 0;
   const auto outcome =
-      detector.confirm(packet_, facts, bits, buffers, {budget_, time_.left()}, search_->detector, matched);
+      detector.confirm(packet_, facts, bits, buffers, {most, time_.left()}, search_->detector, matched);
   if (!matched.empty() && extra == nullptr && flow != nullptr && own_bits_ != match::FlowBits{}) {
     if (extra = conversations_.extra_of(*flow); extra != nullptr) extra->bits = own_bits_;
     own_bits_ = {};
