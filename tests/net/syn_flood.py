@@ -1,7 +1,7 @@
-"""Sends SYNs of ever new flows out of an interface: syn_flood.py INTERFACE COUNT FRAMES_PER_SECOND
+"""Sends SYNs of ever new flows out of an interface until it is ended: syn_flood.py INTERFACE FRAMES_PER_SECOND
 
-To an address that nobody has. Half of the source address, both ports and the sequence number are random, the other half of the
-address keeps the header's checksum what it is. Prints how many were sent.
+To high ports of an address that nobody has. Half of the source address, the ports and the sequence number are random, the other
+half of the address keeps the header's checksum what it is.
 """
 
 import ctypes
@@ -13,7 +13,7 @@ import time
 
 BATCH = 256
 SLOT = 60
-SOURCE, PORTS, SEQUENCE = 26, 34, 38  # where in a frame
+SOURCE, SOURCE_PORT, LOW_PORT, SEQUENCE = 26, 34, 37, 38  # where in a frame
 COMPLEMENT = bytes(255 - value for value in range(256))
 
 
@@ -42,12 +42,12 @@ def template():
     """From 0.0.255.255, whose two halves add up to what those of any source here do."""
     ip = bytearray(struct.pack("!BBHHHBBH4s4s", 0x45, 0, 40, 1, 0, 64, 6, 0, bytes((0, 0, 255, 255)), socket.inet_aton("10.1.0.9")))
     ip[10:12] = struct.pack("!H", checksum(bytes(ip)))
-    tcp = struct.pack("!HHIIBBHHH", 0, 0, 0, 0, 0x50, 0x02, 65000, 0, 0)
+    tcp = struct.pack("!HHIIBBHHH", 0, 0xC000, 0, 0, 0x50, 0x02, 65000, 0, 0)
     frame = bytes.fromhex("020000000009" + "0200000000fe" + "0800") + bytes(ip) + tcp
     return frame.ljust(SLOT, b"\0")
 
 
-def flood(interface, count, rate):
+def flood(interface, rate):
     libc = ctypes.CDLL(None, use_errno=True)
     frames = bytearray(template() * BATCH)
     base = ctypes.addressof((ctypes.c_char * len(frames)).from_buffer(frames))
@@ -58,12 +58,12 @@ def flood(interface, count, rate):
     sent, began = 0, time.monotonic()
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as wire:
         wire.bind((interface, 0))
-        while sent < count:
+        while True:
             for half in range(2):
                 column = os.urandom(BATCH)
                 frames[SOURCE + half::SLOT] = column
                 frames[SOURCE + 2 + half::SLOT] = column.translate(COMPLEMENT)
-            for at in (*range(PORTS, PORTS + 4), *range(SEQUENCE, SEQUENCE + 4)):
+            for at in (SOURCE_PORT, SOURCE_PORT + 1, LOW_PORT, *range(SEQUENCE, SEQUENCE + 4)):
                 frames[at::SLOT] = os.urandom(BATCH)
             done = libc.sendmmsg(wire.fileno(), messages, BATCH, 0)
             if done < 0:
@@ -72,8 +72,7 @@ def flood(interface, count, rate):
             ahead = sent / rate - (time.monotonic() - began)
             if ahead > 0:
                 time.sleep(ahead)
-    return sent
 
 
 if __name__ == "__main__":
-    print(flood(sys.argv[1], int(sys.argv[2]), float(sys.argv[3])))
+    flood(sys.argv[1], float(sys.argv[2]))
