@@ -226,6 +226,21 @@ TEST_F(InspectionTest, a_dear_frame_does_not_take_the_time_of_those_behind_it) {
     EXPECT_EQ(judgement.drop, is_dear) << to_come;
     EXPECT_EQ(alerts().size(), 1U) << to_come;
   }
+
+  // Many of them, to each of which less than one candidate's time belongs: they would use up what is the last one's. A
+  // pause of this thread is charged as well, so not every round tells.
+  constexpr std::uint32_t many = 128;
+  bool has_its_part = false;
+  for (int round = 0; round < 20 && !has_its_part; ++round) {
+    inspection_->begin(least / 32, many);
+    for (std::uint32_t to_come = many; to_come != 1; --to_come) {
+      inspection_->next(to_come);
+      EXPECT_TRUE(udp(dear).overload);
+    }
+    inspection_->next(1);
+    has_its_part = !udp("an evil name").overload;
+  }
+  EXPECT_TRUE(has_its_part);
 }
 
 TEST_F(InspectionTest, frames_without_ip_and_frames_cut_short_pass) {
