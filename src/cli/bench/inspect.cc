@@ -148,8 +148,9 @@ Expected<void> verify(const BenchOptions& options, const RouterTable& table, con
 }
 
 // An attack made of the rules: every payload is their contents, one after the other.
-ChainCase attack_on(const InspectRules& rules, bool drop_on_overload) {
+ChainCase attack_on(const BenchOptions& options, const InspectRules& rules, bool drop_on_overload) {
   ChainCase attack;
+  if (!options.mix.empty()) attack.mix = options.mix;
   attack.tcp = true;
   attack.payload = rules.contents();
   attack.bounded = true;
@@ -181,11 +182,11 @@ Expected<Part> measure_below(const BenchOptions& options, const RouterTable& tab
 // makes of the same.
 Expected<void> attack_below(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
                             const std::string& device, double saturated, Goals& goals) {
-  ChainCase ordinary = attack_on(rules, false);
+  ChainCase ordinary = attack_on(options, rules, false);
   ordinary.payload = "text";
   std::uint64_t late_ordinary = 0;
   std::printf("at %.2f Mpps, half of what saturates it with the attack:\n", saturated / 2 / 1e6);
-  for (const ChainCase& traffic : {ordinary, attack_on(rules, false), attack_on(rules, true)}) {
+  for (const ChainCase& traffic : {ordinary, attack_on(options, rules, false), attack_on(options, rules, true)}) {
     auto part = measure_below(options, table, rules, device, traffic, saturated / 2);
     if (!part) return tl::unexpected(part.error());
     const Outcome& outcome = part->median();
@@ -196,7 +197,8 @@ Expected<void> attack_below(const BenchOptions& options, const RouterTable& tabl
                                                                      : " pass");
     std::printf("%s\n", row(label, outcome).c_str());
     std::printf("RESULT inspect %s: %lu of %lu frames late or not let in, p99 %.1f us, p99.9 %.1f us\n", label.c_str(),
-                too_late(outcome), outcome.frames + outcome.dropped, outcome.p99_us, outcome.p999_us);
+                too_late(outcome), outcome.frames + outcome.dropped + outcome.offered_missed, outcome.p99_us,
+                outcome.p999_us);
     std::printf("  in all:%s\n", part->figures.c_str());
     Yardsticks yardsticks;
     yardsticks.share = 0.5;
@@ -217,7 +219,7 @@ Expected<void> run_attack(const BenchOptions& options, const RouterTable& table,
                           const std::string& device, double ceiling, Goals& goals) {
   double saturated = 0;  // frames a second, those that were dropped too, of the policy that is dearer
   for (const bool drops : {false, true}) {
-    std::vector<Part> parts{{attack_on(rules, drops), {}, {}, {}}};
+    std::vector<Part> parts{{attack_on(options, rules, drops), {}, {}, {}}};
     if (auto done = measure(options, table, rules, device, parts); !done) return done;
     std::printf("attack, on_overload = \"%s\":\n", drops ? "drop" : "pass");
     report(options, device, ceiling, parts);
