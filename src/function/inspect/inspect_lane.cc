@@ -87,9 +87,10 @@ const Judgement& InspectLane::judge(const engine::Batch& batch, std::uint32_t i,
   if (batch.ticket != batch_ || batch.lane != batch_lane_) {
     batch_ = batch.ticket;
     batch_lane_ = batch.lane;
-    inspection_.begin(ticks_);
+    inspection_.begin(ticks_, batch.count);
     sink_.set_port(batch.segment[0].rx_port);
   }
+  inspection_.next(batch.count - i);
   return inspection_.frame(bytes_of(batch, i), clock_.of(*batch.mbuf[i], now_), hits, hash);
 }
 

@@ -234,15 +234,15 @@ match::FlowFacts Inspection::facts_of(const flow::Flow& flow, Direction directio
 // What the device has too many keys of to tell is searched by the core, as part of what confirming may take: such
 // payloads are made, and the core would be busy with nothing else.
 std::size_t Inspection::search_payload(std::string_view bytes, std::size_t from) {
-  if (!too_many_hits_ || ticks_ == match::Detector::unlimited) return search(Point::packet, bytes, from);
-  if (ticks_ == 0) {
+  if (!too_many_hits_ || !time_.limited()) return search(Point::packet, bytes, from);
+  if (!time_.allows_search()) {
     ++counters_.left;
     overload();
     return 0;
   }
   const std::uint64_t began = __rdtsc();
   const std::size_t found = search(Point::packet, bytes, from);
-  ticks_ -= std::min<std::uint64_t>(ticks_, __rdtsc() - began);
+  time_.spend(__rdtsc() - began);
   return found;
 }
 
@@ -405,13 +405,15 @@ void Inspection::inspect(const match::FlowFacts& facts, flow::Flow* flow, flow::
   // A flow without a record has no bits; it gets one when a rule sets some.
   match::FlowBits* const bits = extra != nullptr ? &extra->bits : flow != nullptr ? &own_bits_ : nullptr;
   const match::Detector& detector = rules().detector();
-  const auto outcome = detector.confirm(packet_, facts, bits, buffers, {budget_, ticks_}, search_->detector, matched);
+  const std::uint32_t most = time_.allows(search_->detector.candidates()) ? budget_ : 0;
+  const auto outcome =
+      detector.confirm(packet_, facts, bits, buffers, {most, time_.left()}, search_->detector, matched);
   if (!matched.empty() && extra == nullptr && flow != nullptr && own_bits_ != match::FlowBits{}) {
     if (extra = conversations_.extra_of(*flow); extra != nullptr) extra->bits = own_bits_;
     own_bits_ = {};
   }
   budget_ -= std::min(budget_, outcome.confirmed);
-  ticks_ -= ticks_ == match::Detector::unlimited ? 0 : std::min(ticks_, outcome.ticks);
+  time_.spend(outcome.ticks);
   counters_.confirmed += outcome.confirmed;
   if (outcome.left != 0) {
     counters_.left += outcome.left;

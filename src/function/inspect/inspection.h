@@ -19,8 +19,9 @@
 // stream's piece that it brings; what lies across pieces is looked for here. Without hits, and for what came out of
 // order, HTTP's buffers and bodies, the core searches. The rules that hold are the same either way.
 //
-// Bounded: `budget` candidates for a frame (all its inspections together), and for so much time (begin()); what is
-// left over is counted, and the policy is `drop_on_overload`. Memory: settings.conversations, taken here.
+// Bounded: `budget` candidates for a frame (all its inspections together), and so much time for a batch (begin()), of
+// which each frame has a share that those before it cannot take (confirm_time.h); what is left over is counted, and the
+// policy is `drop_on_overload`. Memory: settings.conversations, taken here.
 //
 // Thread-safety: none, one lane; the Rules are shared by all. The sink may not call back.
 #pragma once
@@ -34,6 +35,7 @@
 
 #include "base/error.h"
 #include "flow/conversations.h"
+#include "function/inspect/confirm_time.h"
 #include "match/automaton/cpu_matcher.h"
 #include "match/automaton/gram_table.h"
 #include "match/automaton/key_set.h"
@@ -171,8 +173,10 @@ class Inspection final : private flow::ConversationSink {
   std::unique_ptr<InspectionSearch> exchange(std::unique_ptr<InspectionSearch> search);
   const InspectionRules& rules() const { return *search_->rules; }
 
-  // From now on candidates are confirmed for so many ticks of the time-stamp counter.
-  void begin(std::uint64_t ticks) { ticks_ = ticks; }
+  // From now on candidates are confirmed for so many ticks of the time-stamp counter: what a batch of so many frames
+  // brings. Each has what is left, or its share where next() says how many frames are still to come, itself counted.
+  void begin(std::uint64_t ticks, std::uint32_t frames = 1) { time_.begin(ticks, frames); }
+  void next(std::uint32_t frames_to_come) { time_.next(frames_to_come); }
 
   // `frame`: from its Ethernet header on; `microseconds` since the epoch: of a time that is before an earlier frame's,
   // that one's is taken.
@@ -220,7 +224,7 @@ class Inspection final : private flow::ConversationSink {
   std::unique_ptr<InspectionSearch> search_;
   const InspectionSettings settings_;
   AlertSink& sink_;
-  std::uint64_t ticks_ = match::Detector::unlimited;  // left for confirming
+  ConfirmTime time_;
   InspectionCounters counters_;
   std::uint64_t now_ = 0;  // microseconds
   // Of the frame that is being inspected.

@@ -73,6 +73,7 @@ class Detector {
    public:
     explicit Scratch(const Detector& detector);
     PayloadMatcher::Scratch payload;
+    std::size_t candidates() const { return ranks_.size(); }  // that collect() has left
 
    private:
     friend class Detector;
