@@ -89,7 +89,8 @@ void report(const BenchOptions& options, const std::string& device, double ceili
 
 const Part* find(const std::vector<Part>& parts, bool acl, bool inspect, bool fused) {
   const auto found = std::ranges::find_if(parts, [&](const Part& part) {
-    return part.one.acl == acl && part.one.inspect == inspect && part.one.fused == fused;
+    return part.one.acl == acl && part.one.inspect == inspect && part.one.fused == fused &&
+           part.one.mode == engine::Mode::full;
   });
   return found == parts.end() ? nullptr : &*found;
 }
@@ -124,6 +125,8 @@ std::vector<Part> parts_of(const ChainCase& traffic, bool all) {
   };
   add(true, true, true);
   add(false, true, true);
+  add(true, true, true);
+  parts.back().one.mode = engine::Mode::zero_load;
   if (!all) return parts;
   add(true, true, false);
   add(true, false, true);

@@ -247,12 +247,13 @@ Expected<void> InspectRules::load_acl(const BenchOptions& options) {
 }
 
 std::string ChainCase::name() const {
-  return std::string(acl ? "acl + " : "") + (inspect ? "inspect + " : "") + "route" + (fused ? "" : " apart");
+  return std::string(acl ? "acl + " : "") + (inspect ? "inspect + " : "") + "route" + (fused ? "" : " apart") +
+         (mode == engine::Mode::zero_load ? " zero-load" : "");
 }
 
 RigOptions chain_rig(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
                      const ChainCase& one, const std::string& device) {
-  RigOptions rig = router_rig(options, table, 4, engine::Mode::full, device);
+  RigOptions rig = router_rig(options, table, 4, one.mode, device);
   if (one.acl) {
     rig.stages.push_back(
         {"acl", [&rules] { return std::make_unique<function::Acl>(function::Acl::AclOptions{rules.acl()}); }});

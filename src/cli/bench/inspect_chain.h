@@ -49,6 +49,8 @@ struct ChainCase {
   std::string payload;   // as RigOptions
   bool bounded = false;  // by the default budget; else every candidate is confirmed
   bool drop_on_overload = false;
+  // In zero-load mode the device finds nothing, at once: what is left is what the lanes' cores do.
+  engine::Mode mode = engine::Mode::full;
   std::string name() const;  // "acl + inspect + route"
 };
 
