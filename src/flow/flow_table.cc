@@ -16,6 +16,7 @@ namespace sluice::flow {
 namespace {
 
 constexpr std::size_t huge_page = std::size_t{2} << 20;
+constexpr std::ptrdiff_t crowded = 2;    // empty places of a bucket, of eight
 constexpr std::uint8_t free_family = 0;  // of a place without a flow
 
 std::uint32_t bucket_count(std::uint32_t capacity) {
@@ -175,12 +176,12 @@ void FlowTable::begin(Flow& flow, const Packet& packet, Milliseconds now, Direct
   }
 }
 
-// Into the emptier of the two buckets.
+// Into the first bucket, which is looked at first; where that is crowded, into the emptier of the two.
 bool FlowTable::enter(std::uint32_t hash, std::uint32_t index) {
   Bucket& first = buckets_[first_bucket(hash)];
   Bucket& second = buckets_[second_bucket(hash)];
   const auto empty = [](const Bucket& bucket) { return std::count(bucket.tags.begin(), bucket.tags.end(), 0); };
-  Bucket& bucket = empty(first) >= empty(second) ? first : second;
+  Bucket& bucket = empty(first) > crowded || empty(first) >= empty(second) ? first : second;
   const auto place = std::find(bucket.tags.begin(), bucket.tags.end(), 0);
   if (place == bucket.tags.end()) {
     return false;

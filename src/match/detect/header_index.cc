@@ -89,6 +89,7 @@ void HeaderIndex::split(const std::vector<Entry>& always, unsigned kind_number, 
       const bool fits = packet.has_tcp ? flags_fit(*entry.rule, packet) : may_begin_with(*entry.rule, at);
       if (fits) kind.split[at].push_back(entry.rank);
     }
+    kind.some[at] = !kind.split[at].empty();
   }
 }
 

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstdint>
 #include <vector>
 
@@ -33,7 +34,11 @@ class HeaderIndex {
   template <typename Found>
   void collect(const PacketFacts& packet, const Found& found) const {
     const Kind& kind = kinds_[kind_of(packet)];
-    for (const std::uint32_t rank : kind.split.empty() ? kind.always : kind.split[split_of(packet)]) found(rank);
+    if (kind.split.empty()) {
+      for (const std::uint32_t rank : kind.always) found(rank);
+    } else if (const unsigned at = split_of(packet); kind.some[at]) {
+      for (const std::uint32_t rank : kind.split[at]) found(rank);
+    }
     if (!packet.has_ports) return;
     for (const auto& [side, port] :
          {std::pair(&kind.destination, packet.destination_port), std::pair(&kind.source, packet.source_port)}) {
@@ -52,6 +57,7 @@ class HeaderIndex {
   struct Kind {
     std::vector<std::uint32_t> always;              // whatever the ports
     std::vector<std::vector<std::uint32_t>> split;  // of TCP and UDP, instead: by split_of()
+    std::bitset<257> some;                          // by split_of(): there are any
     Side destination, source;
   };
   struct Narrowed {
