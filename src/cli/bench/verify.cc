@@ -1,11 +1,13 @@
 #include "cli/bench/verify.h"
 
 #include <rte_mbuf.h>
+#include <spdlog/fmt/fmt.h>
 
 #include <atomic>
 #include <chrono>
 #include <map>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "cli/bench/checked.h"
@@ -32,16 +34,24 @@ Expected<void> run_until(Rig& rig, const std::atomic<std::uint64_t>& seen, std::
   if (!rig.engine().running()) {
     rig.engine().start();
   }
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  // A machine may be slow, but not stand still.
+  const auto start = std::chrono::steady_clock::now();
+  const auto last = start + std::chrono::minutes(1);
+  auto end = start + std::chrono::seconds(5);
+  std::uint64_t had = 0;
   // What the lanes compute before the first time point does not count for a GPU.
   while ((seen.load() < frames || !on_its_device(rig, frames)) && std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (const std::uint64_t has = seen.load(); has != std::exchange(had, has) && has < frames) {
+      end = std::min(last, std::chrono::steady_clock::now() + std::chrono::seconds(5));
+    }
   }
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
   if (auto finished = rig.finish(); !finished) {
     return finished;
   }
   if (seen.load() < frames) {
-    return make_error("only " + std::to_string(seen.load()) + " frames came through in five seconds");
+    return make_error(fmt::format("only {} frames came through in {:.0f} s", seen.load(), spent.count()));
   }
   return on_its_device(rig, frames);
 }
