@@ -205,7 +205,7 @@ Expected<void> Gateway::run() {
         result = mirror_->tick(now).and_then([this] { return resolve_gateways(); });
       }
       tick(now);
-      if (reads_captures_ && captures_done()) {
+      if (reads_captures_ && capture_end_.reached(engine_->stats())) {
         spdlog::info("the captures are forwarded");
         break;
       }
@@ -349,14 +349,6 @@ Expected<void> Gateway::resolve_gateways() {
     }
   }
   return {};
-}
-
-// A capture that is read to its end shows as a port that receives nothing more.
-bool Gateway::captures_done() {
-  const engine::EngineStats stats = engine_->stats();
-  quiet_ticks_ = stats.total.rx_frames == last_rx_ ? quiet_ticks_ + 1 : 0;
-  last_rx_ = stats.total.rx_frames;
-  return quiet_ticks_ >= 3;
 }
 
 Snapshot Gateway::snapshot() {

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "control/api.h"
+#include "control/capture_end.h"
 #include "control/config.h"
 #include "control/host_log.h"
 #include "control/loading.h"
@@ -61,7 +62,6 @@ class Gateway : public StatsSource {
   void look_at_forwarding();
   void tick(std::chrono::steady_clock::time_point now);
   Expected<void> resolve_gateways();
-  bool captures_done();
 
   Config& config_;
   std::chrono::steady_clock::time_point started_;
@@ -78,8 +78,7 @@ class Gateway : public StatsSource {
   bool eal_started_ = false;
   int wake_fd_ = -1;
   bool reads_captures_ = false;
-  std::uint64_t last_rx_ = 0;
-  unsigned quiet_ticks_ = 0;
+  CaptureEnd capture_end_;
   std::mutex mirror_stats_mutex_;
   MirrorStats mirror_stats_;                                   // as of the last tick, for the API's threads
   ForwardingOff forwarding_off_;                               // as of the last look, for them too

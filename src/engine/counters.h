@@ -38,6 +38,7 @@ struct alignas(64) LaneCounters {
   Counter batches_rescued, frames_rescued;  // computed by the core because the GPU failed
   Counter sealed_full;                      // batches handed on before the time point because they were full
   Counter receive_stalls;                   // polls that could not receive because every batch was in use
+  Counter empty_polls;                      // polls that found no frame
   Counter misses;                           // frames transmitted after their deadline
   Counter misses_away;  // of these: would have been on time if the lane's threads, or the worker, had not been away
   Counter measured;     // frames transmitted and timed

@@ -18,8 +18,8 @@ EngineStats::Lane& EngineStats::Lane::operator+=(const Lane& other) {
        {&Lane::rx_frames,   &Lane::rx_bytes,    &Lane::tx_frames,       &Lane::tx_bytes,       &Lane::injected,
         &Lane::punted,      &Lane::dropped,     &Lane::in_flight,       &Lane::batches_cpu,    &Lane::frames_cpu,
         &Lane::batches_gpu, &Lane::frames_gpu,  &Lane::batches_rescued, &Lane::frames_rescued, &Lane::sealed_full,
-        &Lane::misses,      &Lane::misses_away, &Lane::receive_stalls,  &Lane::measured,       &Lane::collecting,
-        &Lane::forwarding}) {
+        &Lane::misses,      &Lane::misses_away, &Lane::receive_stalls,  &Lane::empty_polls,    &Lane::measured,
+        &Lane::collecting,  &Lane::forwarding}) {
     this->*field += other.*field;
   }
   return *this;
@@ -60,6 +60,7 @@ void EngineStats::add(const engine::Lane& lane, int core) {
   one.frames_rescued = out.frames_rescued.get();
   one.sealed_full = in.sealed_full.get();
   one.receive_stalls = in.receive_stalls.get();
+  one.empty_polls = in.empty_polls.get();
   one.misses = out.misses.get();
   one.misses_away = out.misses_away.get();
   one.measured = out.measured.get();

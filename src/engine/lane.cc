@@ -233,10 +233,12 @@ unsigned Lane::receive() {
   bool took_all = false;
   const unsigned count = receive_burst(now, took_all);
   std::uint32_t load = 0;
-  if (count != 0 && !in_time(now)) [[unlikely]] {
+  if (count == 0) {
+    collected_counters_.empty_polls.add(1);
+  } else if (!in_time(now)) [[unlikely]] {
     refuse(count);
     load = count;
-  } else if (count != 0) {
+  } else {
     load = collect(*batch, count, now);
   }
   load_.received(load, took_all);
