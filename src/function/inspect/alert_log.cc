@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -136,8 +137,14 @@ void AlertLane::dropped(const DroppedFrame& frame) {
   ring_.push({});
 }
 
+bool AlertLog::are_one_file(const std::string& one, const std::string& other) {
+  if (one.empty() || other.empty() || one == "-" || other == "-") return one == other && !one.empty();
+  std::error_code fault;
+  return std::filesystem::weakly_canonical(one, fault) == std::filesystem::weakly_canonical(other, fault);
+}
+
 Expected<std::unique_ptr<AlertLog>> AlertLog::open(AlertLogSettings settings, std::uint32_t lanes) {
-  if (!settings.eve.empty() && settings.eve != "-" && settings.eve == settings.fast) {
+  if (are_one_file(settings.eve, settings.fast)) {
     return make_error(settings.eve + ": is named for both EVE and fast.log: name two files");
   }
   if (!settings.clock) settings.clock = steady_now;

@@ -102,6 +102,8 @@ class AlertLane final : public AlertSink {
 
 class AlertLog {
  public:
+  // Whether lines for both would go to one place.
+  static bool are_one_file(const std::string& one, const std::string& other);
   static Expected<std::unique_ptr<AlertLog>> open(AlertLogSettings settings, std::uint32_t lanes);
   ~AlertLog();  // stop()
   AlertLog(const AlertLog&) = delete;

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/machine.h"
 #include "engine/emitter.h"
 #include "engine/function.h"
 #include "engine/options.h"
@@ -69,6 +70,11 @@ std::vector<std::string> notes_of(const match::RuleSet& set) {
                     (refused == 1 ? " does" : " do") + " not load, such as " + set.place(first.file, first.line) +
                     ": " + first.message + "; 'sluice rules' says why for each");
   }
+  for (const char* const word : {"suppress", "event_filter", "rate_filter", "threshold"}) {
+    if (std::ranges::find(set.ignored_words, word) == set.ignored_words.end()) continue;
+    notes.push_back("inspect: lines of " + std::string(word) +
+                    " in the rules' files are not followed: what they would keep back is written");
+  }
   if (const std::size_t overridden = set.overridden.size(); overridden != 0) {
     const match::OverriddenVariable& first = set.overridden.front();
     notes.push_back("inspect: [inspect] variables stands before " + count_text(overridden, "line") +
@@ -76,6 +82,17 @@ std::vector<std::string> notes_of(const match::RuleSet& set) {
                     first.name);
   }
   return notes;
+}
+
+// Of a set without rules.
+std::string why_none(const match::RuleSet& set) {
+  if (set.refused.empty()) {
+    return "there is no rule in " + set.files.front() +
+           (set.commented_out == 0 ? "" : " but " + std::to_string(set.commented_out) + " that are commented out");
+  }
+  const match::Refusal& first = set.refused.front();
+  return "none of " + count_text(set.refused.size(), "rule") + " loads, such as " + set.place(first.file, first.line) +
+         ": " + first.message;
 }
 
 // A relative name that is not there may be there for who starts the program elsewhere.
@@ -136,6 +153,10 @@ Expected<void> Inspect::read() {
   if (progress_ && !progress_("reading rules", 0, 0)) return make_error("interrupted while rules were read");
   auto set = match::read_rules(options_.rules, options_.reading);
   if (!set) return make_error("[inspect] rules: " + set.error().message + where_from(options_.rules));
+  // A gateway whose rules are all gone lets everything by: a mistake, more likely than a wish.
+  if (set->rules.empty()) {
+    return make_error("[inspect] rules: " + why_none(*set) + ": leave inspect out of the chain to inspect nothing");
+  }
   notes_ = notes_of(*set);
   read_ = std::move(*set);
   return {};
@@ -180,12 +201,26 @@ std::uint64_t Inspect::budget_ticks(const engine::LanePlan& plan) const {
   return static_cast<std::uint64_t>(static_cast<double>(budget.count()) * static_cast<double>(rte_get_tsc_hz()) / 1e9);
 }
 
+// Of what lanes take at start, or may take later.
+Expected<void> Inspect::fits_into_memory() const {
+  const flow::ConversationSettings& tables = options_.inspection.conversations;
+  const std::uint64_t needed = flow::FlowTable::memory_bytes(tables.flows.capacity) +
+                               tables.extras * sizeof(flow::Extra) + tables.stream_bytes + tables.http_bytes;
+  const AvailableMemory there = available_memory();
+  if (needed <= there.bytes) return {};
+  constexpr std::uint64_t mb = 1 << 20;
+  return make_error("[inspect] flows, streams, stream_memory, http_memory: they take " + std::to_string(needed / mb) +
+                    " MB, and " + (there.limited ? "this control group" : "this machine") + " has " +
+                    std::to_string(there.bytes / mb) + " MB to give: lower them");
+}
+
 Expected<void> Inspect::prepare(const engine::LanePlan& plan) {
   if (plan.forwarders) {
     return make_error(
         "[engine] forwarder_cores: inspect follows conversations in the order in which frames come, on one thread: "
         "leave forwarder_cores out");
   }
+  if (auto ok = fits_into_memory(); !ok) return ok;
   if (!read_) {
     if (auto ok = read(); !ok) return ok;
   }
@@ -384,8 +419,11 @@ Expected<engine::Stage::Change> Inspect::reload(const Stage& fresh) {
     if (!table) return make_error("[inspect] " + table.error().message);
     next->table = std::move(*table);
   }
-  const std::size_t count = next->rules->detector().rules().rules.size();
-  return Change{count_text(count, "rule") + " inspect" + (count == 1 ? "s" : ""), [this, next] {
+  const match::RuleSet& set = next->rules->detector().rules();
+  std::string text = count_text(set.rules.size(), "rule") + " inspect" + (set.rules.size() == 1 ? "s" : "");
+  if (!set.refused.empty())
+    text += ", " + count_text(set.refused.size(), "other") + (set.refused.size() == 1 ? " does" : " do") + " not load";
+  return Change{std::move(text), [this, next] {
                   take(next->rules);
                   for (std::size_t l = 0; l < lanes_.size(); ++l) lanes_[l]->offer(std::move(next->searches[l]));
                   if (next->table) {

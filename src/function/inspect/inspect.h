@@ -9,9 +9,9 @@
 // threads; forwarder_cores are refused. What a router leaves to the kernel to forward is inspected when it is handed
 // over, which may be before frames that came earlier and still wait in the batch.
 //
-// Bounded: candidates are confirmed for at most `budget` in each batch, which its frames share (confirm_time.h); what is
-// left of a frame's is counted, and the frame is dropped or goes on, as `on_overload` says. The times of frames are the clock's, from one start on, or those
-// of the capture that is read.
+// Bounded: candidates are confirmed for at most `budget` in each batch, which its frames share (confirm_time.h); what
+// is left of a frame's is counted, and the frame is dropped or goes on, as `on_overload` says. The times of frames are
+// the clock's, from one start on, or those of the capture that is read.
 //
 // Reload: other rules are compiled beside the old ones. Each thread takes them between two batches, flows and their
 // flowbits go on; until the GPU has their tables too, cores search. What else the section says needs a restart.
@@ -87,6 +87,7 @@ class Inspect final : public engine::Stage, private engine::Tables {
   Expected<std::shared_ptr<InspectionRules>> compile(match::RuleSet set);
   void take(std::shared_ptr<InspectionRules> rules);
   InspectLane& lane_of(std::uint32_t lane) { return *lanes_[lane % lanes_.size()]; }
+  Expected<void> fits_into_memory() const;
   InspectionSettings settings_of_thread(const engine::LanePlan& plan) const;
   std::uint64_t budget_ticks(const engine::LanePlan& plan) const;
   match::MatchBatch work_of(const engine::Batch& batch, std::byte* area) const;

@@ -111,17 +111,54 @@ TEST_F(InspectSettings, FilesOfAlertsAreInFoldersThatAreThere) {
                   "in one that is there"));
 }
 
+TEST_F(InspectSettings, EveAndFastAreTwoFiles) {
+  const std::string rules = "rules = [\"x\"]\n";
+  const std::string name = (folder_ / "a.log").string(), same = (folder_ / "." / "a.log").string();
+  EXPECT_THAT(make(rules + "eve = \"" + name + "\"\nfast = \"" + same + "\"\n").mistakes,
+              ElementsAre("a.toml:4: [inspect] fast = \"" + same + "\": is eve's file: name two files"));
+  EXPECT_THAT(make(rules + "eve = \"-\"\nfast = \"-\"\n").mistakes,
+              ElementsAre("a.toml:4: [inspect] fast = \"-\": is eve's file: name two files"));
+}
+
+TEST_F(InspectSettings, WithoutARuleThatLoadsNothingBegins) {
+  const Made none = with_rule("alert udp any any -> $NOBODY any (msg:\"a\"; sid:1;)\n");
+  const auto read = none.stage->tables()->read();
+  ASSERT_FALSE(read);
+  EXPECT_THAT(read.error().message, AllOf(HasSubstr("none of 1 rule loads, such as "), HasSubstr("NOBODY")));
+}
+
+TEST_F(InspectSettings, MoreMemoryThanThereIsIsRefusedAtTheStart) {
+  const Made much = with_rule("alert udp any any -> any any (msg:\"a\"; sid:1;)\n", "stream_memory = \"1T\"\n");
+  const auto prepared = much.stage->prepare({});
+  ASSERT_FALSE(prepared);
+  EXPECT_THAT(prepared.error().message,
+              AllOf(HasSubstr("[inspect] flows, streams, stream_memory, http_memory: they take 1048"),
+                    HasSubstr(" MB to give: lower them")));
+}
+
+TEST_F(InspectSettings, LinesThatKeepAlertsBackAreSaidNotToBeFollowed) {
+  const Made made = with_rule("alert udp any any -> any any (msg:\"a\"; sid:1;)\nsuppress gen_id 1, sig_id 1\n");
+  ASSERT_TRUE(made.stage->tables()->read());
+  EXPECT_THAT(made.stage->tables()->notes(),
+              ElementsAre(HasSubstr("lines of suppress in the rules' files are not followed")));
+}
+
 TEST_F(InspectSettings, RulesThatAreCommentedOutAreReadWhenAsked) {
   const std::string good = "# alert udp any any -> any any (msg:\"a\"; content:\"x\"; sid:1;)\n";
   const std::string bad = "# alert udp any any -> any any (msg:\"a\"; contents:\"x\"; sid:2;)\n";
-  const Made without = with_rule(good + bad);
+  const Made none = with_rule(good + bad);
+  const auto refused = none.stage->tables()->read();
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message,
+              AllOf(HasSubstr("there is no rule in "), HasSubstr(" but 2 that are commented out: leave")));
+  const Made without = with_rule(good + bad + "alert udp any any -> any any (msg:\"b\"; content:\"y\"; sid:3;)\n");
   ASSERT_TRUE(without.stage->tables()->read());
   EXPECT_THAT(without.stage->tables()->notes(), IsEmpty());
   const Made with = with_rule(good + bad, "commented_out = true\n");
   ASSERT_TRUE(with.stage->tables()->read());
   EXPECT_THAT(with.stage->tables()->notes(), ElementsAre(HasSubstr("1 rule of 2 does not load")));
   ASSERT_TRUE(without.stage->prepare({}));
-  EXPECT_EQ(without.stage->reload(*with.stage)->text, "1 rule inspects");
+  EXPECT_EQ(without.stage->reload(*with.stage)->text, "1 rule inspects, 1 other does not load");
   without.stage->stopped();
 }
 

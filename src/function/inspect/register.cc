@@ -77,6 +77,7 @@ std::string read_path(Settings& settings, std::string_view key) {
 void read_log(Settings& settings, const engine::PortTable& ports, AlertLogSettings& log) {
   log.eve = read_path(settings, "eve");
   log.fast = read_path(settings, "fast");
+  if (AlertLog::are_one_file(log.eve, log.fast)) settings.error("fast", "is eve's file: name two files");
   log.fields.payload = log.fields.payload_printable = settings.boolean("payload", true);
   log.alerts_per_second = static_cast<std::uint32_t>(settings.integer("alerts_per_second", 1000, 0, 10'000'000));
   log.stats_seconds = static_cast<std::uint32_t>(settings.integer("stats_interval", 8, 0, 86400));

@@ -23,6 +23,16 @@ std::size_t end_of_value(std::string_view text) {
   return text.size();
 }
 
+// Of a value in quotes: with one that a quote is missing in front of, the options behind it would be part of its text.
+bool has_bare_semicolon(std::string_view value) {
+  for (std::size_t at = value.find(';'); at != std::string_view::npos; at = value.find(';', at + 1)) {
+    std::size_t backslashes = 0;
+    while (backslashes < at && value[at - 1 - backslashes] == '\\') ++backslashes;
+    if (backslashes % 2 == 0) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Expected<RuleText> split_rule(std::string_view text) {
@@ -51,6 +61,10 @@ Expected<OptionText> take_option(std::string_view& text) {
     const std::string_view rest = text.substr(colon + 1);
     const std::size_t length = end_of_value(rest);
     if (length == rest.size()) return make_error(in_quotes(option.name) + " does not end with a semicolon");
+    if (has_bare_semicolon(rest.substr(0, length))) {
+      return make_error(in_quotes(option.name) +
+                        " has a semicolon within quotes: write \\; there, or close the quotes before it");
+    }
     option.value = trimmed(rest.substr(0, length));
     option.has_value = true;
     end = colon + 1 + length;
