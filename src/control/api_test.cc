@@ -135,7 +135,7 @@ TEST_F(ApiTest, AclHasRulesWithTheirCounters) {
   EXPECT_EQ(source_.last_acl_limit, 20'000U);
   EXPECT_EQ(refusal("/api/v1/acl?limit=0"), "limit=0: allowed is a number from 1 to 1000000");
   EXPECT_EQ(refusal("/api/v1/acl?limt=5"), "unknown parameter \"limt\"; did you mean \"limit\"?");
-  EXPECT_EQ(refusal("/api/v1/acl?prefix=10.0.0.0/8"), "unknown parameter \"prefix\"");
+  EXPECT_EQ(refusal("/api/v1/acl?prefix=10.0.0.0/8"), "unknown parameter \"prefix\"; known are limit");
 }
 
 TEST_F(ApiTest, BadParametersAreNamed) {
@@ -198,7 +198,7 @@ TEST_F(ApiTest, ReadsAreAnsweredWhileAReloadIsAtWork) {
 }
 
 TEST_F(ApiTest, UnknownPathsAndMethodsNameTheKnownOnes) {
-  EXPECT_EQ(refusal("/api/v2/stats").rfind("there is no GET /api/v2/stats; there are GET /api/v1/config, ", 0), 0U);
+  EXPECT_EQ(refusal("/api/v2/stats").rfind("there is no GET /api/v2/stats; there are GET /api/v1/acl, ", 0), 0U);
   EXPECT_NE(refusal("/api/v1/stop").find("POST /api/v1/stop"), std::string::npos) << "a read must not stop the gateway";
   EXPECT_FALSE(source_.stopped);
 }
