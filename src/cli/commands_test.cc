@@ -152,6 +152,9 @@ TEST_F(Commands, RulesReadsFilesWithVariables) {
   EXPECT_THAT(out_, StartsWith("1 rule in 1 file\n1 load (100.0 %), 0 not\n"));
   EXPECT_EQ(sluice({"rules", "--json", "--var", "MINE=10.0.0.0/8", path}), 0);
   EXPECT_THAT(out_, StartsWith("{\n  \"files\": ["));
+  std::ofstream(path) << "ipvar MINE 192.0.2.0/24\nalert tcp $MINE any -> any any (sid:1;)\n";
+  EXPECT_EQ(sluice({"rules", "--var", "MINE=10.0.0.0/8", path}), 0);
+  EXPECT_THAT(out_, HasSubstr(path + ":1: MINE stays as --var sets it\n"));
   std::remove(path.c_str());
   EXPECT_EQ(sluice({"rules", path}), 2);
   EXPECT_EQ(err_, path + ": No such file or directory\n");

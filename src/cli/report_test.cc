@@ -148,6 +148,8 @@ Snapshot later(const Snapshot& before) {
   now.lanes[0].rx_bytes += 4'000'000'000;
   now.lanes[0].batches += 2000;
   now.lanes[0].misses += 200;
+  now.lanes[0].collecting_ns += 300'000'000;
+  now.lanes[0].forwarding_ns += 500'000'000;
   now.ports[1].tx_frames += 3000;
   now.drops = {{"bad_checksum", "the checksum is wrong", 50}, {"no_route", "no route matches", 100}};
   now.latency.frames += 100;
@@ -164,7 +166,7 @@ TEST(TopReport, ShowsRatesBetweenSnapshots) {
   for (const char* part :
        {"rx 2.00 M frames/s, 16.0 Gbit/s", "latency now   p50 < 500 us   p99 < 1.00 ms", "missed deadlines 204 (100/s)",
         "counters add up", "\ndeadline 1.00 ms  bound 910 us (but for late cycles and overruns)  cycle 300 us\n",
-        "1.00 k        2.00 k"}) {
+        "1.00 k        2.00 k  40 %       200"}) {
     EXPECT_THAT(report, HasSubstr(part));
   }
   EXPECT_THAT(report, testing::ContainsRegex("bad_checksum +25 +50 +the checksum is wrong"));

@@ -118,17 +118,20 @@ std::string port_table(const Snapshot& s, const Rates& rates, bool color) {
 }
 
 std::string lane_table(const Snapshot& s, const Rates& rates, bool color) {
-  Table table({">LANE", "PORT", ">QUEUE", ">CORE", ">RX/s", ">TX/s", ">BATCHES/s", ">FRAMES/BATCH", ">IN FLIGHT",
-               ">STALLS", ">MISSED"});
+  Table table({">LANE", "PORT", ">QUEUE", ">CORE", ">RX/s", ">TX/s", ">BATCHES/s", ">FRAMES/BATCH", ">BUSY",
+               ">NS/FRAME", ">IN FLIGHT", ">STALLS", ">MISSED"});
   for (std::size_t i = 0; i < s.lanes.size(); ++i) {
     const LaneSnapshot& lane = s.lanes[i];
     const auto rate = [&](auto field) { return rates.per_second(&Snapshot::lanes, i, field); };
     const double batches = rate(&LaneSnapshot::batches);
+    const double busy = rate(&LaneSnapshot::collecting_ns) + rate(&LaneSnapshot::forwarding_ns);  // ns each second
+    const double frames = rate(&LaneSnapshot::rx_frames);
     table.add({std::to_string(lane.index), lane.port, std::to_string(lane.queue),
                lane.core < 0 ? "-" : std::to_string(lane.core), short_number(rate(&LaneSnapshot::rx_frames)),
                short_number(rate(&LaneSnapshot::tx_frames)), short_number(batches),
-               batches > 0 ? short_number(rate(&LaneSnapshot::rx_frames) / batches) : "-",
-               std::to_string(lane.in_flight), std::to_string(lane.receive_stalls), std::to_string(lane.misses)});
+               batches > 0 ? short_number(frames / batches) : "-", fmt::format("{:.0f} %", busy / 1e7),
+               frames > 0 ? short_number(busy / frames) : "-", std::to_string(lane.in_flight),
+               std::to_string(lane.receive_stalls), std::to_string(lane.misses)});
   }
   return table.str(color);
 }

@@ -23,7 +23,7 @@ Expected<void> set_variables(const std::vector<std::string>& texts, match::Varia
   for (const std::string& text : texts) {
     const std::size_t equals = text.find('=');
     if (equals == std::string::npos) return make_error(in_quotes(text) + " is not NAME=VALUE");
-    if (auto ok = variables.set(text.substr(0, equals), text.substr(equals + 1)); !ok) return ok;
+    if (auto ok = variables.fix(text.substr(0, equals), text.substr(equals + 1)); !ok) return ok;
   }
   return {};
 }
@@ -56,7 +56,9 @@ void add_rules(CLI::App& app, int& status) {
   command->add_flag("--all", arguments->all, "read rules that are commented out, too");
   command->add_flag("--list", arguments->list, "every rule that does not load, with its place and why");
   command->add_flag("--json", arguments->json, "one JSON object, with that list");
-  command->add_option("--var", arguments->variables, "a variable of the rules, over its default; may be repeated")
+  command
+      ->add_option("--var", arguments->variables,
+                   "a variable of the rules, whatever the files set it to; may be repeated")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
   command->footer(

@@ -90,6 +90,9 @@ std::string totals_text(const RuleSet& set) {
     text += fmt::format("{} by which Snort configures itself, not followed: {}\n", counted_text(set.ignored, "line"),
                         fmt::join(set.ignored_words, ", "));
   }
+  for (const match::OverriddenVariable& one : set.overridden) {
+    text += fmt::format("{}: {} stays as --var sets it\n", set.place(one.file, one.line), one.name);
+  }
   return text;
 }
 
@@ -138,6 +141,10 @@ std::string rules_json(const RuleSet& set) {
   json["refused"] = set.refused.size();
   json["commented_out"] = set.commented_out;
   json["ignored_lines"] = set.ignored;
+  json["overridden_variables"] = nlohmann::ordered_json::array();
+  for (const match::OverriddenVariable& one : set.overridden) {
+    json["overridden_variables"].push_back({{"file", set.files[one.file]}, {"line", one.line}, {"name", one.name}});
+  }
   json["actions"] = nlohmann::ordered_json::object();
   for (const auto& [action, count] : actions_of(set)) json["actions"][action] = count;
   json["reasons"] = nlohmann::ordered_json::array();

@@ -64,6 +64,18 @@ TEST(RulesReport, SaysTheSameInJson) {
   EXPECT_EQ(json["not_loaded"][3]["commented_out"], true);
 }
 
+TEST(RulesReport, SaysWhichLinesAVariableStandsBefore) {
+  match::ReadOptions options;
+  ASSERT_TRUE(options.variables.fix("HOME_NET", "10.0.0.0/8"));
+  const auto set = match::read_rules_text("\nipvar HOME_NET any\n", "t.rules", options);
+  ASSERT_TRUE(set);
+  EXPECT_THAT(rules_text(*set, false), HasSubstr("t.rules:2: HOME_NET stays as --var sets it\n"));
+  const auto json = nlohmann::json::parse(rules_json(*set));
+  ASSERT_EQ(json["overridden_variables"].size(), 1U);
+  EXPECT_EQ(json["overridden_variables"][0], (nlohmann::json{{"file", "t.rules"}, {"line", 2}, {"name", "HOME_NET"}}));
+  EXPECT_THAT(rules_text(read(rules), true), Not(HasSubstr("--var")));
+}
+
 TEST(RulesReport, OnlyActiveRulesDecideTheStatus) {
   EXPECT_EQ(rules_status(read(rules)), 1);
   const std::string fine = "alert tcp any any -> any any (sid:1;)\n# alert tcp any any -> any any (tag:x; sid:7;)\n";

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "base/text_output.h"
 #include "cli/commands.h"
 #include "cli/report.h"
 #include "cli/signals.h"
@@ -43,8 +44,9 @@ int run(const std::string& path) {
   }
   const Expected<void> result = (*gateway)->run();
   const control::Snapshot last = (*gateway)->snapshot();
-  std::printf("%s", stats_report(last).c_str());
-  std::fflush(stdout);
+  std::FILE* const out = text_output();
+  std::fputs(stats_report(last).c_str(), out);
+  std::fflush(out);
   gateway->reset();
   if (!result) {
     std::fprintf(stderr, "%s: %s\n", path.c_str(), result.error().message.c_str());
@@ -61,7 +63,10 @@ void add_run(CLI::App& app, int& status) {
   command->add_option("FILE", *path, "the configuration (TOML)")->required()->type_name("");
   command->footer(
       "Ends with Ctrl-C (in-flight frames are sent first, then a summary is printed), or, when all ports replay\n"
-      "captures, once those are forwarded. Exit status: 0 ok, 1 failed while running, 2 it did not start, 130 (143,\n"
+      "captures, once those are forwarded. The summary is on standard output, or on standard error where alerts are "
+      "on\n"
+      "standard output (eve or fast = \"-\"). Exit status: 0 ok, 1 failed while running, 2 it did not start, 130 "
+      "(143,\n"
       "131) interrupted by Ctrl-C (SIGTERM, SIGQUIT) before it ran.");
   command->callback([path, &status] {
     require_file(*path);

@@ -100,10 +100,10 @@ std::vector<DeviceSnapshot> devices_of(engine::Engine& engine, const engine::Eng
   return devices;
 }
 
-LaneSnapshot lane_of(const engine::EngineStats::Lane& lane, std::size_t index, const engine::PortTable& ports) {
+LaneSnapshot lane_of(const engine::EngineStats::Lane& lane, std::size_t index, const engine::Engine& engine) {
   LaneSnapshot one;
   one.index = static_cast<std::uint32_t>(index);
-  one.port = ports[lane.port].name;
+  one.port = engine.port_table()[lane.port].name;
   one.queue = lane.queue;
   one.core = lane.core;
   one.rx_frames = lane.rx_frames;
@@ -119,6 +119,11 @@ LaneSnapshot lane_of(const engine::EngineStats::Lane& lane, std::size_t index, c
   one.receive_stalls = lane.receive_stalls;
   one.misses = lane.misses;
   one.misses_away = lane.misses_away;
+  const auto ns = [&](std::uint64_t ticks) {
+    return static_cast<std::uint64_t>(static_cast<double>(ticks) / engine.tsc_per_ns());
+  };
+  one.collecting_ns = ns(lane.collecting);
+  one.forwarding_ns = ns(lane.forwarding);
   return one;
 }
 
@@ -178,7 +183,7 @@ Snapshot take_snapshot(engine::Engine& engine, const engine::Options& options) {
   snapshot.overruns = stats.overruns;
   snapshot.slow_launches = stats.slow_launches;
   for (std::size_t i = 0; i < stats.lanes.size(); ++i) {
-    snapshot.lanes.push_back(lane_of(stats.lanes[i], i, engine.port_table()));
+    snapshot.lanes.push_back(lane_of(stats.lanes[i], i, engine));
   }
   for (std::size_t i = 0; i < stats.ports.size(); ++i) {
     snapshot.ports.push_back(port_of(engine, stats.ports[i], i));

@@ -129,6 +129,16 @@ void lane_metrics(Exposition& out, const Snapshot& s) {
   counter("lane_deadline_misses_away_total",
           "Of these, frames that would have been on time if the machine had let the threads run",
           &LaneSnapshot::misses_away);
+  out.family("lane_busy_seconds_total", "counter",
+             "Time that a lane's threads have worked, without polls that found nothing");
+  for (const LaneSnapshot& lane : s.lanes) {
+    for (const auto& [side, ns] :
+         {std::pair{"collect", lane.collecting_ns}, std::pair{"forward", lane.forwarding_ns}}) {
+      Labels of = labels(lane);
+      of.emplace_back("side", side);
+      out.sample(of, seconds(ns));
+    }
+  }
   by_row(out, "lane_in_flight_frames", "gauge", "Frames inside a lane", s.lanes, &LaneSnapshot::in_flight, labels);
 }
 

@@ -94,6 +94,8 @@ TEST(Metrics, CarryTheSnapshotsValues) {
       {"sluice_lane_in_flight_frames{lane=\"0\",port=\"left\",queue=\"0\"}", 5},
       {"sluice_lane_deadline_misses_total{lane=\"0\",port=\"left\",queue=\"0\"}", 4},
       {"sluice_lane_deadline_misses_away_total{lane=\"0\",port=\"left\",queue=\"0\"}", 3},
+      {"sluice_lane_busy_seconds_total{lane=\"0\",port=\"left\",queue=\"0\",side=\"collect\"}", 0.000006},
+      {"sluice_lane_busy_seconds_total{lane=\"0\",port=\"left\",queue=\"0\",side=\"forward\"}", 0.000003},
       {"sluice_away_total{thread=\"lanes\"}", 5},
       {"sluice_away_seconds_total{thread=\"lanes\"}", 0.0009},
       {"sluice_away_longest_seconds{thread=\"worker\"}", 0.00006},

@@ -23,8 +23,8 @@ inline Snapshot sample_snapshot() {
   s.away = {{"lanes", 5, 900'000, 400'000}, {"worker", 1, 60'000, 60'000}};
   s.forwarding_off = "IPv6 forwarding is off (sysctl -w net.ipv6.conf.all.forwarding=1)";
   s.conserved = true;
-  s.lanes = {{0, "left", 0, 1, 1000, 64000, 900, 57600, 10, 20, 85, 5, 40, 2, 7, 4, 3},
-             {1, "right", 0, -1, 2000, 128000, 2000, 128000, 0, 0, 0, 0, 50, 0, 0, 0, 0}};
+  s.lanes = {{0, "left", 0, 1, 1000, 64000, 900, 57600, 10, 20, 85, 5, 40, 2, 7, 4, 3, 6000, 3000},
+             {1, "right", 0, -1, 2000, 128000, 2000, 128000, 0, 0, 0, 0, 50, 0, 0, 0, 0, 1000, 2000}};
   s.ports = {{0, "left", "net_af_packet0,iface=veth0", "twin0", "02:00:00:00:00:01", 1500, true, false, false, false,
               1000, 64000, 2000, 128000, 8, 9, 6, 3, 2},
              {1, "right", "0000:3b:00.0", "", "02:00:00:00:00:02", 9000, false, false, false, false, 2000, 128000, 900,

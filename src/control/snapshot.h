@@ -28,6 +28,8 @@ struct LaneSnapshot {
   std::uint64_t receive_stalls = 0;  // polls that could not receive: every batch was in use
   std::uint64_t misses = 0;          // frames sent after their deadline
   std::uint64_t misses_away = 0;     // of these: not the gateway's doing, its threads were kept from running
+  std::uint64_t collecting_ns = 0;   // that its threads have worked, without polls that found nothing
+  std::uint64_t forwarding_ns = 0;
 };
 
 struct PortSnapshot {

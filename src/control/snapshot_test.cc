@@ -24,7 +24,7 @@ TEST(SnapshotJson, ReadsBackWhatItWrote) {
 TEST(SnapshotJson, HasEveryMember) {
   const auto json = nlohmann::json::parse(to_json_text(sample_snapshot()));
   EXPECT_EQ(json.size(), 26U);
-  EXPECT_EQ(json["lanes"][0].size(), 17U);
+  EXPECT_EQ(json["lanes"][0].size(), 19U);
   EXPECT_EQ(json["ports"][0].size(), 19U);
   EXPECT_EQ(json["devices"][0].size(), 7U);
   EXPECT_EQ(json["away"][0].size(), 4U);
@@ -74,6 +74,8 @@ TEST(SnapshotTotal, AddsLanes) {
   EXPECT_EQ(sum.tx_frames, 2900U);
   EXPECT_EQ(sum.misses, 4U);
   EXPECT_EQ(sum.misses_away, 3U);
+  EXPECT_EQ(sum.collecting_ns, 7000U);
+  EXPECT_EQ(sum.forwarding_ns, 5000U);
   EXPECT_EQ(sum.rx_frames + sum.injected, sum.tx_frames + sum.punted + sum.dropped + sum.in_flight);
 }
 

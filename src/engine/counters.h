@@ -41,6 +41,7 @@ struct alignas(64) LaneCounters {
   Counter misses;                           // frames transmitted after their deadline
   Counter misses_away;  // of these: would have been on time if the lane's threads, or the worker, had not been away
   Counter measured;     // frames transmitted and timed
+  Counter busy;         // time-stamp counter ticks of the side's rounds that moved something
 };
 
 }  // namespace sluice::engine

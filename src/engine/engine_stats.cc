@@ -14,10 +14,12 @@ void EngineStats::Away::add(const AwayWatch& watch) {
 }
 
 EngineStats::Lane& EngineStats::Lane::operator+=(const Lane& other) {
-  for (auto field : {&Lane::rx_frames, &Lane::rx_bytes, &Lane::tx_frames, &Lane::tx_bytes, &Lane::injected,
-                     &Lane::punted, &Lane::dropped, &Lane::in_flight, &Lane::batches_cpu, &Lane::frames_cpu,
-                     &Lane::batches_gpu, &Lane::frames_gpu, &Lane::batches_rescued, &Lane::frames_rescued,
-                     &Lane::sealed_full, &Lane::misses, &Lane::misses_away, &Lane::receive_stalls, &Lane::measured}) {
+  for (auto field :
+       {&Lane::rx_frames,   &Lane::rx_bytes,    &Lane::tx_frames,       &Lane::tx_bytes,       &Lane::injected,
+        &Lane::punted,      &Lane::dropped,     &Lane::in_flight,       &Lane::batches_cpu,    &Lane::frames_cpu,
+        &Lane::batches_gpu, &Lane::frames_gpu,  &Lane::batches_rescued, &Lane::frames_rescued, &Lane::sealed_full,
+        &Lane::misses,      &Lane::misses_away, &Lane::receive_stalls,  &Lane::measured,       &Lane::collecting,
+        &Lane::forwarding}) {
     this->*field += other.*field;
   }
   return *this;
@@ -61,6 +63,8 @@ void EngineStats::add(const engine::Lane& lane, int core) {
   one.misses = out.misses.get();
   one.misses_away = out.misses_away.get();
   one.measured = out.measured.get();
+  one.collecting = in.busy.get();
+  one.forwarding = out.busy.get();
   ports[one.port].rx_frames += one.rx_frames;
   ports[one.port].rx_bytes += one.rx_bytes;
   latency.add(lane.latency());

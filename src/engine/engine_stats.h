@@ -28,6 +28,7 @@ struct EngineStats {
     std::uint64_t batches_cpu = 0, frames_cpu = 0, batches_gpu = 0, frames_gpu = 0, batches_rescued = 0,
                   frames_rescued = 0;
     std::uint64_t sealed_full = 0, receive_stalls = 0, misses = 0, misses_away = 0, measured = 0;
+    std::uint64_t collecting = 0, forwarding = 0;  // ticks of rounds that moved something
     // What is counted, not where.
     Lane& operator+=(const Lane& other);
   };

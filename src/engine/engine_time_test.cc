@@ -45,6 +45,29 @@ TEST(Engine, OfferedRateIsKeptAndALowLoadStaysOnTheCore) {
   EXPECT_EQ(stats.imbalance(), 0);
 }
 
+// What lanes have worked is less than all the time there was, and more for more frames; polls in vain are no work.
+TEST(Engine, LanesTellHowLongTheyWorked) {
+  const auto run_at = [](const char* rate) {
+    Options options = replay_options("cpu");
+    options.poll = Poll::busy;
+    for (PortOptions& port : options.ports) port.device += rate;
+    Trial run{make_engine(options)};
+    EXPECT_TRUE(run.engine);
+    const auto begin = std::chrono::steady_clock::now();
+    run_for(*run.engine, std::chrono::milliseconds(200));
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+    const EngineStats stats = run.engine->stats();
+    const auto worked = static_cast<double>(stats.total.collecting + stats.total.forwarding);
+    EXPECT_GT(stats.total.collecting, 0U);
+    EXPECT_GT(stats.total.forwarding, 0U);
+    return worked / (1e9 * run.engine->tsc_per_ns() * spent.count() * static_cast<double>(stats.lanes.size()));
+  };
+  const double little = run_at(",rate=2000"), all = run_at("");
+  EXPECT_LT(little, 0.3);
+  EXPECT_GT(all, little);
+  EXPECT_LE(all, 1.0);
+}
+
 // A replay port cannot wake its lane, which finds the frame after its sleep.
 TEST(Engine, ALaneThatSleepsKeepsAShortDeadline) {
   Options options = replay_options("cpu");

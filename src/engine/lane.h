@@ -83,6 +83,9 @@ class Lane {
   // Return how many frames and batches they moved; 0: nothing to do.
   unsigned collect_round();
   unsigned forward_round();
+  // What the last round took, when it moved something: the round's own thread counts it.
+  void spent_collecting(std::uint64_t ticks) { collected_counters_.busy.add(ticks); }
+  void spent_forwarding(std::uint64_t ticks) { forwarded_counters_.busy.add(ticks); }
   // No more receiving; what is in flight goes on until drained() (any thread may ask).
   void stop_receiving() { receiving_.store(false, std::memory_order_relaxed); }
   bool drained() const { return drained_.load(std::memory_order_acquire); }

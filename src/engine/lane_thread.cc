@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <span>
+#include <utility>
 
 #include "engine/bound.h"
 #include "engine/placement.h"
@@ -32,13 +33,24 @@ void LaneThread::stop() {
 
 unsigned LaneThread::round() {
   unsigned work = 0;
+  std::uint64_t began = rte_rdtsc();
+  const auto took = [&began] {
+    const std::uint64_t now = rte_rdtsc();
+    return now - std::exchange(began, now);
+  };
   for (Lane* lane : collected_) {
-    away_.look(rte_rdtsc());
-    work += lane->collect_round();
+    away_.look(began);
+    const unsigned moved = lane->collect_round();
+    const std::uint64_t ticks = took();
+    if (moved != 0) lane->spent_collecting(ticks);
+    work += moved;
   }
   for (Lane* lane : forwarded_) {
-    away_.look(rte_rdtsc());
-    work += lane->forward_round();
+    away_.look(began);
+    const unsigned moved = lane->forward_round();
+    const std::uint64_t ticks = took();
+    if (moved != 0) lane->spent_forwarding(ticks);
+    work += moved;
   }
   return work;
 }

@@ -27,6 +27,13 @@ std::uint64_t random_seed() {
   return std::uint64_t{device()} << 32 | device();
 }
 
+bool same_address(const std::array<std::uint8_t, 16>& a, const std::array<std::uint8_t, 16>& b) {
+  std::uint64_t one[2], other[2];
+  std::memcpy(one, a.data(), sizeof one);
+  std::memcpy(other, b.data(), sizeof other);
+  return ((one[0] ^ other[0]) | (one[1] ^ other[1])) == 0;
+}
+
 std::uint64_t end_word(const std::array<std::uint8_t, 16>& address, std::uint16_t port, std::uint64_t seed) {
   std::uint64_t words[2];
   std::memcpy(words, address.data(), sizeof words);
@@ -86,12 +93,12 @@ Flow* FlowTable::look_in(std::uint32_t bucket_index, std::uint16_t tag, const Pa
       continue;
     }
     if (flow.client_port == packet.source_port && flow.server_port == packet.destination_port &&
-        flow.client == packet.source && flow.server == packet.destination) {
+        same_address(flow.client, packet.source) && same_address(flow.server, packet.destination)) {
       direction = Direction::to_server;
       return &flow;
     }
     if (flow.client_port == packet.destination_port && flow.server_port == packet.source_port &&
-        flow.client == packet.destination && flow.server == packet.source) {
+        same_address(flow.client, packet.destination) && same_address(flow.server, packet.source)) {
       direction = Direction::to_client;
       return &flow;
     }

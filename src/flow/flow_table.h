@@ -31,10 +31,13 @@
 // the flow, which the prefetches hide in part. The memory asks for transparent huge pages.
 #pragma once
 
+#include <immintrin.h>
+
 #include <array>
 #include <cstdint>
 #include <memory>
 
+#include "base/prefetch.h"
 #include "flow/flow.h"
 #include "flow/packet.h"
 
@@ -100,8 +103,8 @@ class FlowTable {
   // The same for both directions of a conversation.
   std::uint32_t hash(const Packet& packet) const;
   void prefetch(std::uint32_t hash) const {
-    __builtin_prefetch(&buckets_[first_bucket(hash)]);
-    __builtin_prefetch(&buckets_[second_bucket(hash)]);
+    sluice::prefetch(&buckets_[first_bucket(hash)]);
+    sluice::prefetch(&buckets_[second_bucket(hash)]);
   }
 
   // Where in the index the flow may be, for tests.
@@ -114,8 +117,8 @@ class FlowTable {
       const Bucket& bucket = buckets_[number];
       for (std::uint32_t same = bucket.same(tag_of(hash)); same != 0; same &= same - 1) {
         const char* const flow = reinterpret_cast<const char*>(&flows_[bucket.flows[__builtin_ctz(same)]]);
-        __builtin_prefetch(flow);
-        __builtin_prefetch(flow + 64);
+        sluice::prefetch(flow);
+        sluice::prefetch(flow + 64);
       }
     }
   }
@@ -152,16 +155,16 @@ class FlowTable {
   static std::uint64_t memory_bytes(std::uint32_t capacity);
 
  private:
-  struct Bucket {
+  struct alignas(64) Bucket {
     std::array<std::uint16_t, 8> tags;   // 0: empty
     std::array<std::uint32_t, 8> flows;  // index
     std::array<std::uint32_t, 4> unused;
 
-    // The places that have the tag, a bit each. Without branches, for which one it is cannot be foreseen.
+    // The places that have the tag, a bit each.
     std::uint32_t same(std::uint16_t tag) const {
-      std::uint32_t places = 0;
-      for (unsigned i = 0; i < tags.size(); ++i) places |= std::uint32_t{tags[i] == tag} << i;
-      return places;
+      const __m128i equal = _mm_cmpeq_epi16(_mm_load_si128(reinterpret_cast<const __m128i*>(tags.data())),
+                                            _mm_set1_epi16(static_cast<short>(tag)));
+      return static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_packs_epi16(equal, _mm_setzero_si128())));
     }
   };
   static_assert(sizeof(Bucket) == 64);

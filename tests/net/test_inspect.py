@@ -150,6 +150,13 @@ def test_an_attack_is_dropped_with_its_flow_and_browsing_goes_on(inline, family)
     assert any("[Drop]" in line and "[1:1000002:1]" in line and f"{alert['dest_ip']}:80" in line
                for line in inline.fast.read_text(encoding="utf-8").splitlines())
 
+    def drops():
+        return [event for event in inline.events("drop") if event["flow_id"] == alert["flow_id"]]
+
+    assert wait_until(lambda: len(drops()) >= 2, 3)
+    told = [(event["drop"]["reason"], event.get("alert", {}).get("signature_id")) for event in drops()]
+    assert told[0] == ("rules", 1000002) and set(told[1:]) == {("flow drop", None)}, told
+
 
 def same(one, other):
     return ipaddress.ip_address(one) == ipaddress.ip_address(other)
@@ -284,18 +291,70 @@ def capture_of_attacks():
     return frames, {1000002: 1, 1000003: 1, 1000004: 1, 1000006: 1, 1000007: 1, 1000008: 1, 1000009: 1, 1000010: 1}
 
 
-def test_a_capture_is_looked_at_and_it_ends(tmp_path):
-    frames, expected = capture_of_attacks()
-    write_pcap(tmp_path / "in.pcap", frames)
-    example = (ROOT / "examples" / "ids-capture.toml").read_text(encoding="utf-8")
-    path = tmp_path / "ids.toml"
-    path.write_text(example.replace("/tmp/sluice-in.pcap", str(tmp_path / "in.pcap")), encoding="utf-8")
+def run_on_capture(folder, frames, **replaced):
+    """examples/ids-capture.toml on these frames, with other values of [inspect]."""
+    write_pcap(folder / "in.pcap", frames)
+    text = (ROOT / "examples" / "ids-capture.toml").read_text(encoding="utf-8")
+    text = text.replace("/tmp/sluice-in.pcap", str(folder / "in.pcap"))
+    for old, new in replaced.items():
+        assert f'\n{old} = "-"' in text
+        text = text.replace(f'\n{old} = "-"', f"\n{new}")
+    path = folder / "ids.toml"
+    path.write_text(text, encoding="utf-8")
     done = subprocess.run([SLUICE, "run", path], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    sids = [int(sid) for sid in re.findall(r"^\d\d/\d\d/\d{4}-.*\[\*\*\] \[1:(\d+):1\]", done.stdout, re.M)]
+    return done
+
+
+FAST_LINE = re.compile(r"\d\d/\d\d/\d{4}-\S+ .*\[\*\*\] \[1:(\d+):1\] .* \{\w+\} \S+ -> \S+")
+
+
+def test_a_capture_is_looked_at_and_it_ends(tmp_path):
+    frames, expected = capture_of_attacks()
+    done = run_on_capture(tmp_path, frames)
+    matches = [FAST_LINE.fullmatch(line) for line in done.stdout.splitlines()]
+    assert all(matches), f"standard output is for alerts alone:\n{done.stdout}"
+    sids = [int(match[1]) for match in matches]
     assert {sid: sids.count(sid) for sid in sids} == expected, done.stdout
+    assert re.search(rf"received +{len(frames)} frames", done.stderr), done.stderr
+    assert re.search(r"inspect_alerts +8 ", done.stderr), done.stderr
+    assert "tx_errors" not in done.stderr, "answers of reject have nowhere to go, which is no error"
+
+
+def test_json_of_a_capture_can_be_piped(tmp_path):
+    frames, expected = capture_of_attacks()
+    done = run_on_capture(tmp_path, frames, fast='eve = "-"')
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    sids = [event["alert"]["signature_id"] for event in events if event["event_type"] == "alert"]
+    assert {sid: sids.count(sid) for sid in sids} == expected
+    counts = re.findall(r"^ *inspect_(?:dropped|rejected) +(\d+)|^answered +(\d+) .*inspect_rejected$", done.stderr, re.M)
+    dropped = sum(int(number) for count in counts for number in count if number)
+    assert dropped > 5 and sum(event["event_type"] == "drop" for event in events) == dropped, done.stderr
+    assert re.search(rf"received +{len(frames)} frames", done.stderr), done.stderr
+
+
+def test_without_lines_on_it_standard_output_has_the_summary(tmp_path):
+    frames, _ = capture_of_attacks()
+    done = run_on_capture(tmp_path, frames, fast=f'fast = "{tmp_path}/fast.log"')
     assert re.search(rf"received +{len(frames)} frames", done.stdout), done.stdout
-    assert re.search(r"inspect_alerts +8 ", done.stdout), done.stdout
+    assert "received" not in done.stderr, done.stderr
+
+
+def test_a_mirrored_port_answers_what_is_rejected(tmp_path):
+    """Nothing is forwarded, and a rule of reject ends a connection by an answer out of the port that the mirror is on."""
+    with Lab() as lab:
+        client, router = lab.host("client"), lab.host("router")
+        lab.join(client, "eth0", router, "lan0")
+        client.ip("addr add 10.1.0.2/24 dev eth0")
+        client.ip("neigh add 10.1.0.3 lladdr 02:00:00:00:00:03 dev eth0")
+        gateway = Gateway(router, tmp_path, config([("mirror", "lan0", "")], size="256M", last="passive",
+                                                   inspect=[f'rules = ["{LOCAL_RULES}"]', "flows = 4096"])).start()
+        assert browse(client, "10.1.0.3", timeout=0.5) is TimeoutError
+        assert browse(client, "10.1.0.3", port=23, timeout=5) is ConnectionRefusedError
+        assert gateway.drops().get("passive", 0) > 0
+        stats = gateway.stats()
+        assert stats["ports"][0]["tx_errors"] == 0 and stats["icmp_errors"] == [{"reason": "inspect_rejected", "frames": 1}]
+        gateway.interrupt()
 
 
 # Each payload holds the contents of all these rules, and each regular expression tries long and in vain.
@@ -336,8 +395,9 @@ def test_an_attack_on_the_engine_costs_no_deadline(tmp_path, policy):
         assert figures["inspect_overloaded_frames"] > 100 and figures["inspect_left"] > 100, figures
         if policy == "drop":
             assert drops["inspect_overload"] == figures["inspect_overloaded_frames"]
+            assert {event["drop"]["reason"] for event in wire.events("drop")} == {"inspection budget"}
         else:
-            assert "inspect_overload" not in drops
+            assert "inspect_overload" not in drops and not wire.events("drop")
         assert sum(lane["misses"] for lane in stats["lanes"]) == 0
         # The lines are some milliseconds behind.
         assert wait_until(lambda: all_lines_are_counted(wire.figures()), 10), wire.figures()

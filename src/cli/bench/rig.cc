@@ -148,6 +148,8 @@ Outcome outcome_between(const engine::EngineStats& before, const engine::EngineS
   outcome.overruns = after.overruns - before.overruns;
   outcome.late_cycles = after.late_cycles - before.late_cycles;
   outcome.stalls = after.total.receive_stalls - before.total.receive_stalls;
+  outcome.collecting_us = us(after.total.collecting - before.total.collecting);
+  outcome.forwarding_us = us(after.total.forwarding - before.total.forwarding);
   outcome.sealed_full = after.total.sealed_full - before.total.sealed_full;
   const engine::HistogramSnapshot latency = after.latency.since(before.latency);
   outcome.p50_us = us(latency.percentile(0.5));

@@ -53,6 +53,7 @@ struct Outcome {
   double away_us = 0;          // of all threads together
   std::uint64_t gpu_frames = 0, cpu_frames = 0, dropped = 0;
   std::uint64_t overruns = 0, late_cycles = 0, stalls = 0, sealed_full = 0;
+  double collecting_us = 0, forwarding_us = 0;  // of all lanes, in rounds that moved something
   double p50_us = 0, p99_us = 0, p999_us = 0, max_us = 0;
   double device_p50_us = 0, device_max_us = 0;  // T_S
   double mpps() const { return static_cast<double>(frames) / seconds / 1e6; }
@@ -62,6 +63,9 @@ struct Outcome {
   }
   // Late frames that the machine does not explain.
   std::uint64_t own_misses() const { return deadline_misses - std::min(deadline_misses, misses_away); }
+  // What a lane's core spends on a frame.
+  double collecting_ns() const { return 1e3 * collecting_us / static_cast<double>(std::max<std::uint64_t>(1, frames)); }
+  double forwarding_ns() const { return 1e3 * forwarding_us / static_cast<double>(std::max<std::uint64_t>(1, frames)); }
   bool clean() const { return deadline_misses == 0 && offered_missed == 0 && refused == 0; }
   // Frames that were offered and not let in.
   std::uint64_t not_let_in() const { return offered_missed + refused; }

@@ -28,6 +28,8 @@ engine::EngineStats stats_at(std::uint64_t moment) {
   stats.total.frames_cpu = 29 * moment;
   stats.total.receive_stalls = 31 * moment;
   stats.total.sealed_full = 37 * moment;
+  stats.total.collecting = 53 * moment;
+  stats.total.forwarding = 59 * moment;
   stats.overruns = 41 * moment;
   stats.late_cycles = 43 * moment;
   stats.slow_launches = 47 * moment;
@@ -55,6 +57,10 @@ TEST(Rig, AnOutcomeIsWhatWasCountedBetweenTwoMoments) {
     EXPECT_EQ(o.cpu_frames, 29U * 20);
     EXPECT_EQ(o.stalls, 31U * 20);
     EXPECT_EQ(o.sealed_full, 37U * 20);
+    EXPECT_EQ(o.collecting_us, 53 * 20 / ticks_per_us);
+    EXPECT_EQ(o.forwarding_us, 59 * 20 / ticks_per_us);
+    EXPECT_EQ(o.collecting_ns(), 1e3 * o.collecting_us / static_cast<double>(o.frames));
+    EXPECT_EQ(o.forwarding_ns(), 1e3 * o.forwarding_us / static_cast<double>(o.frames));
     EXPECT_EQ(o.overruns, 41U * 20);
     EXPECT_EQ(o.late_cycles, 43U * 20);
     EXPECT_EQ(o.slow_launches, 47U * 20);

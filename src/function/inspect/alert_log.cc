@@ -73,17 +73,25 @@ engine::TokenBucket bucket(std::uint32_t per_second) {
 
 }  // namespace
 
-AlertRecord* AlertLane::room() {
-  AlertRecord* record = ring_.next(ring_.capacity());
+AlertLane::AlertLane(const AlertLogSettings& settings, const std::atomic<bool>& ended)
+    : ring_(settings.ring, settings.payload_bytes),
+      ended_(ended),
+      waits_(settings.wait_for_room),
+      tells_drops_(!settings.eve.empty()),
+      limits_drops_(settings.alerts_per_second != 0),
+      drop_limit_(bucket(settings.alerts_per_second)) {}
+
+AlertRecord* AlertLane::room(std::uint32_t most) {
+  AlertRecord* record = ring_.next(most);
   while (record == nullptr && waits_ && !ended_.load(std::memory_order_relaxed)) {
     sched_yield();
-    record = ring_.next(ring_.capacity());
+    record = ring_.next(most);
   }
   return record;
 }
 
 void AlertLane::alert(const Alert& alert) {
-  AlertRecord* const record = room();
+  AlertRecord* const record = room(ring_.capacity());
   if (record == nullptr) {
     add_one(ring_full_);
     return;
@@ -109,14 +117,17 @@ void AlertLane::alert(const Alert& alert) {
 }
 
 void AlertLane::dropped(const DroppedFrame& frame) {
-  if (is_told(frame.frame, frame.microseconds)) return;
-  AlertRecord* const record = ring_.next(ring_.capacity() / 2);
+  if (!tells_drops_) return;
+  if (is_told(frame.frame, frame.microseconds)) {
+    told_ = nullptr;  // the next frame may lie there, and be of the same time
+    return;
+  }
+  const bool limited = limits_drops_ && !drop_limit_.take(frame.microseconds * 1000);
+  AlertRecord* const record = limited ? nullptr : room(ring_.capacity() / 2);
   if (record == nullptr) {
     add_one(drops_skipped_);
     return;
   }
-  told_ = frame.frame.data();
-  told_at_ = frame.microseconds;
   record->kind = AlertRecord::Kind::drop;
   record->drop_too = false;
   record->reason = frame.reason;

@@ -65,16 +65,6 @@ struct AlertCounters {
   std::uint64_t lost_lines = 0;     // of those given to the files
 };
 
-// A frame that is dropped, for a `drop` event. Views and pointers hold during the call.
-struct DroppedFrame {
-  std::uint64_t microseconds;  // since the epoch
-  std::string_view frame;
-  const match::PacketFacts* packet;
-  flow::Direction direction;
-  const flow::Flow* flow;  // null: none
-  DropReason reason;
-};
-
 // One lane's sink. No call allocates, locks or makes a system call, and none waits (but for wait_for_room). Cost: about
 // 0.2 us and the copy of the payload.
 class AlertLane final : public AlertSink {
@@ -84,15 +74,15 @@ class AlertLane final : public AlertSink {
 
   // The frame's first alert of a rule that drops it makes a `drop` event, too.
   void alert(const Alert& alert) override;
-  // A `drop` event for a frame that no alert of this lane has made one for; else nothing. To tell each direction of a
-  // dropped flow once, as Suricata does, is the caller's. These events may fill half of the ring.
-  void dropped(const DroppedFrame& frame);
+  // A `drop` event, where there is an EVE file, for a frame that no alert has made one for. These events may fill half
+  // of the ring, and a lane makes no more of them than alerts_per_second, by the frames' time: beyond that a frame
+  // costs a few ns.
+  void dropped(const DroppedFrame& frame) override;
 
  private:
   friend class AlertLog;
-  AlertLane(const AlertLogSettings& settings, const std::atomic<bool>& ended)
-      : ring_(settings.ring, settings.payload_bytes), ended_(ended), waits_(settings.wait_for_room) {}
-  AlertRecord* room();
+  AlertLane(const AlertLogSettings& settings, const std::atomic<bool>& ended);
+  AlertRecord* room(std::uint32_t most);
   bool is_told(std::string_view frame, std::uint64_t microseconds) const {
     return told_ == frame.data() && told_at_ == microseconds;
   }
@@ -100,8 +90,11 @@ class AlertLane final : public AlertSink {
   AlertRing ring_;
   const std::atomic<bool>& ended_;
   const bool waits_;
+  const bool tells_drops_;
+  const bool limits_drops_;
+  engine::TokenBucket drop_limit_;  // in nanoseconds
   std::uint16_t port_ = no_port;
-  const char* told_ = nullptr;  // the frame that the last `drop` event was about
+  const char* told_ = nullptr;  // the frame that an alert has made a `drop` event for
   std::uint64_t told_at_ = 0;
   std::atomic<std::uint64_t> ring_full_{0};
   std::atomic<std::uint64_t> drops_skipped_{0};

@@ -19,9 +19,6 @@
 
 namespace sluice::function {
 
-// Why a frame is dropped, as an EVE `drop` event says it: "rules", "flow drop", "inspection budget".
-enum class DropReason : std::uint8_t { rules, flow_drop, budget };
-
 inline constexpr std::uint16_t no_port = 0xffff;
 
 struct AlertRecord {

@@ -35,8 +35,8 @@ static_assert(sizeof(Header) <= header_per_frame * engine::batch_range.least);
 
 constexpr std::uint32_t per_frame =
     header_per_frame + sizeof(match::Span) + (2 + match::max_hits) * sizeof(std::uint32_t) + 1;
-// Frames ahead of the one that is judged: the flow table's index is fetched, then what it names.
-constexpr std::uint32_t ahead = 8;
+// Frames ahead of the one that is judged: its headers and the flow table's index are fetched, then what that names.
+constexpr std::uint32_t index_ahead = 24, flow_ahead = 12;
 
 // A batch's area: what a device is told of its frames, and what it finds.
 struct Area {
@@ -62,12 +62,20 @@ std::string count_text(std::size_t count, const std::string& what) {
 
 // What of the files is not in force.
 std::vector<std::string> notes_of(const match::RuleSet& set) {
-  const std::size_t refused = set.refused.size();
-  if (refused == 0) return {};
-  const match::Refusal& first = set.refused.front();
-  return {"inspect: " + count_text(refused, "rule") + " of " + std::to_string(refused + set.rules.size()) +
-          (refused == 1 ? " does" : " do") + " not load, such as " + set.place(first.file, first.line) + ": " +
-          first.message + "; 'sluice rules' says why for each"};
+  std::vector<std::string> notes;
+  if (const std::size_t refused = set.refused.size(); refused != 0) {
+    const match::Refusal& first = set.refused.front();
+    notes.push_back("inspect: " + count_text(refused, "rule") + " of " + std::to_string(refused + set.rules.size()) +
+                    (refused == 1 ? " does" : " do") + " not load, such as " + set.place(first.file, first.line) +
+                    ": " + first.message + "; 'sluice rules' says why for each");
+  }
+  if (const std::size_t overridden = set.overridden.size(); overridden != 0) {
+    const match::OverriddenVariable& first = set.overridden.front();
+    notes.push_back("inspect: [inspect] variables stands before " + count_text(overridden, "line") +
+                    " of the rules' files, such as " + set.place(first.file, first.line) + ", which sets " +
+                    first.name);
+  }
+  return notes;
 }
 
 // A relative name that is not there may be there for who starts the program elsewhere.
@@ -292,8 +300,8 @@ packet::Reason Inspect::judge(const engine::Batch& batch, std::byte* area, std::
     hits = {a.header->generation, a.key + std::size_t{i} * match::max_hits, a.found[i]};
   }
   InspectLane& lane = lane_of(batch.lane);
-  if (i + 2 * ahead < batch.count) lane.prefetch(batch, i + 2 * ahead, a.hash[i + 2 * ahead]);
-  if (i + ahead < batch.count) lane.prefetch_flow(a.hash[i + ahead]);
+  if (const std::uint32_t n = i + index_ahead; n < batch.count) lane.prefetch(batch, n, a.hash[n]);
+  if (const std::uint32_t n = i + flow_ahead; n < batch.count) lane.prefetch_flow(a.hash[n]);
   return reason_of(lane.judge(batch, i, hits, a.hash[i], tsc));
 }
 

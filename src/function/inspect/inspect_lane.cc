@@ -45,6 +45,10 @@ const std::array<engine::Figure, InspectLane::figure_count> InspectLane::figure_
     {"inspect_stream_gaps", "places in TCP streams where bytes are missing for good"},
     {"inspect_stream_conflicts", "TCP segments that overlap earlier ones with other bytes"},
     {"inspect_streams_refused", "TCP conversations that no memory was left to put together"},
+    {"inspect_threshold_no_alert", "matches whose action was taken without an alert, by a threshold"},
+    {"inspect_threshold_no_effect", "matches without effect, by a threshold or detection_filter"},
+    {"inspect_threshold_evicted", "counts of thresholds lost within their period, for want of room"},
+    {"inspect_unique_on_evicted", "sets of ports (unique_on) lost likewise"},
     {"inspect_flows", "conversations under way", 0, false},
 }};
 
@@ -77,20 +81,20 @@ void InspectLane::look_for_rules() {
   }
 }
 
-Judgement InspectLane::judge(const engine::Batch& batch, std::uint32_t i, const KeyHits& hits, std::uint32_t hash,
-                             std::uint64_t tsc) {
+const Judgement& InspectLane::judge(const engine::Batch& batch, std::uint32_t i, const KeyHits& hits,
+                                    std::uint32_t hash, std::uint64_t tsc) {
   if (tsc != tsc_) begin(tsc);
   if (batch.ticket != batch_ || batch.lane != batch_lane_) {
     batch_ = batch.ticket;
     batch_lane_ = batch.lane;
-    inspection_.begin(ticks_);
+    inspection_.begin(ticks_, batch.count);
     sink_.set_port(batch.segment[0].rx_port);
   }
-  last_ = inspection_.frame(bytes_of(batch, i), clock_.of(*batch.mbuf[i], now_), hits, hash);
-  return last_;
+  inspection_.next(batch.count - i);
+  return inspection_.frame(bytes_of(batch, i), clock_.of(*batch.mbuf[i], now_), hits, hash);
 }
 
-Judgement InspectLane::judge_transit(std::string_view frame, std::uint64_t tsc) {
+const Judgement& InspectLane::judge_transit(std::string_view frame, std::uint64_t tsc) {
   begin(tsc);
   inspection_.begin(ticks_ == match::Detector::unlimited ? ticks_ : ticks_ / transit_share);
   batch_ = ~std::uint64_t{0};
@@ -102,6 +106,7 @@ void InspectLane::publish() {
   flow::Conversations& conversations = inspection_.conversations();
   const flow::FlowCounters& flows = conversations.table().counters();
   const flow::StreamCounters& streams = conversations.stream_counters();
+  const match::RateCounters& rates = inspection_.rate_counters();
   const std::uint64_t values[] = {counted.frames,
                                   counted.not_ip,
                                   counted.confirmed,
@@ -115,6 +120,10 @@ void InspectLane::publish() {
                                   streams.gaps,
                                   streams.conflicts,
                                   conversations.extras_refused(),
+                                  rates.action_only,
+                                  rates.nothing,
+                                  rates.evicted,
+                                  rates.sets_evicted,
                                   conversations.table().in_use()};
   static_assert(std::size(values) == figure_count);
   for (std::size_t f = 0; f < figure_count; ++f) figures_[f].set(values[f]);

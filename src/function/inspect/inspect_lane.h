@@ -13,6 +13,7 @@
 #include <chrono>
 #include <memory>
 
+#include "base/prefetch.h"
 #include "engine/batch.h"
 #include "engine/counters.h"
 #include "engine/stage.h"
@@ -29,7 +30,8 @@ class FrameClock {
   FrameClock();
   std::uint64_t now() const;
   std::uint64_t of(const rte_mbuf& frame, std::uint64_t now) const {
-    return (frame.ol_flags & stamped_) != 0 ? *RTE_MBUF_DYNFIELD(&frame, offset_, const std::uint64_t*) : now;
+    return stamped_ != 0 && (frame.ol_flags & stamped_) != 0 ? *RTE_MBUF_DYNFIELD(&frame, offset_, const std::uint64_t*)
+                                                             : now;
   }
 
  private:
@@ -53,16 +55,16 @@ class InspectLane {
   // Before judge(), some frames ahead: the frame's headers and the table's index, then its flow.
   void prefetch(const engine::Batch& batch, std::uint32_t i, std::uint32_t hash) {
     const auto* const frame = reinterpret_cast<const char*>(batch.frame[i]);
-    __builtin_prefetch(frame);
-    __builtin_prefetch(frame + 64);
+    sluice::prefetch(frame);
+    sluice::prefetch(frame + 64);
     inspection_.conversations().table().prefetch(hash);
   }
   void prefetch_flow(std::uint32_t hash) { inspection_.conversations().table().prefetch_flow(hash); }
   // `hash`: by hash_of(). `tsc`: of the call that judges, the same for all its frames.
-  Judgement judge(const engine::Batch& batch, std::uint32_t i, const KeyHits& hits, std::uint32_t hash,
-                  std::uint64_t tsc);
-  Judgement judge_transit(std::string_view frame, std::uint64_t tsc);
-  const Judgement& last() const { return last_; }
+  const Judgement& judge(const engine::Batch& batch, std::uint32_t i, const KeyHits& hits, std::uint32_t hash,
+                         std::uint64_t tsc);
+  const Judgement& judge_transit(std::string_view frame, std::uint64_t tsc);
+  const Judgement& last() const { return inspection_.last(); }
   const InspectionRules& rules() const { return inspection_.rules(); }
   void publish();
 
@@ -73,7 +75,7 @@ class InspectLane {
   void finish();
 
   // As of the last publish(). In the order of figure_texts.
-  static constexpr std::size_t figure_count = 14;
+  static constexpr std::size_t figure_count = 18;
   static const std::array<engine::Figure, figure_count> figure_texts;
   std::uint64_t figure(std::size_t which) const { return figures_[which].get(); }
 
@@ -92,7 +94,6 @@ class InspectLane {
   std::uint64_t batch_ = ~std::uint64_t{0};  // ticket of the batch that is judged
   std::uint32_t batch_lane_ = 0;
   std::uint64_t swept_ = 0;  // milliseconds
-  Judgement last_;
   std::array<engine::Counter, figure_count> figures_;
   std::atomic<InspectionSearch*> offered_{nullptr};
   std::atomic<InspectionSearch*> left_{nullptr};  // list, through `next`

@@ -125,6 +125,20 @@ TEST_F(InspectSettings, RulesThatAreCommentedOutAreReadWhenAsked) {
   without.stage->stopped();
 }
 
+TEST_F(InspectSettings, VariablesStandBeforeThoseOfTheFiles) {
+  const std::string file =
+      "ipvar HOME_NET 10.0.0.0/8\nvar HOME_NET any\n"
+      "alert udp $HOME_NET any -> any any (msg:\"a\"; content:\"x\"; sid:1;)";
+  const Made with = with_rule(file, "variables = [\"HOME_NET=192.0.2.0/24\"]\n");
+  ASSERT_TRUE(with.stage->tables()->read());
+  EXPECT_THAT(with.stage->tables()->notes(),
+              ElementsAre("inspect: [inspect] variables stands before 2 lines of the rules' files, such as " +
+                          (folder_ / "a.rules:1").string() + ", which sets HOME_NET"));
+  const Made other = with_rule(file, "variables = [\"HTTP_PORTS=8080\"]\n");
+  ASSERT_TRUE(other.stage->tables()->read());
+  EXPECT_THAT(other.stage->tables()->notes(), IsEmpty());
+}
+
 TEST_F(InspectSettings, WhatOnlyAStartTakesIsRefusedByAReload) {
   const std::string rule = "alert udp any any -> any any (msg:\"a\"; content:\"x\"; sid:1;)";
   const Made running = with_rule(rule);

@@ -109,7 +109,13 @@ TEST_P(InspectStage, drops_what_rules_say_and_tells_of_it) {
   EXPECT_EQ(outcome.sent, passed);
   EXPECT_EQ(outcome.stats.drops[inspect_dropped], 2U);
   EXPECT_THAT(sids(), ElementsAre(1U, 2U));
-  ASSERT_EQ(events("drop").size(), 1U);
+  const auto drops = events("drop");
+  ASSERT_EQ(drops.size(), 2U);
+  EXPECT_EQ(drops[0]["drop"]["reason"], "rules");
+  EXPECT_EQ(drops[0]["alert"]["signature_id"], 1);
+  EXPECT_EQ(drops[1]["drop"]["reason"], "flow drop");
+  EXPECT_EQ(drops[1]["flow_id"], drops[0]["flow_id"]);
+  EXPECT_FALSE(drops[1].contains("alert"));
   EXPECT_EQ(events("alert")[0]["alert"]["action"], "blocked");
   EXPECT_EQ(events("alert")[1]["alert"]["action"], "allowed");
 }
@@ -131,6 +137,9 @@ TEST_P(InspectStage, the_policy_decides_when_the_time_for_confirming_is_used_up)
                                            "budget = \"1ns\"\non_overload = \"" + policy + "\"\n"));
     EXPECT_EQ(outcome.sent.size(), policy == "pass" ? 2U : 1U);
     EXPECT_EQ(outcome.stats.drops[inspect_overload], policy == "pass" ? 0U : 1U);
+    const auto drops = events("drop");
+    ASSERT_EQ(drops.size(), policy == "pass" ? 0U : 1U);
+    for (const auto& event : drops) EXPECT_EQ(event["drop"]["reason"], "inspection budget");
   }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 #include "function/inspect/http_buffers.h"
@@ -104,8 +105,8 @@ std::uint32_t Inspection::hash_of(const match::PacketFacts& facts) const {
   return flow::read_packet(facts, packet) ? conversations_.table().hash(packet) : 0;
 }
 
-Judgement Inspection::frame(std::string_view frame, std::uint64_t microseconds, const KeyHits& hits,
-                            std::uint32_t hash) {
+const Judgement& Inspection::frame(std::string_view frame, std::uint64_t microseconds, const KeyHits& hits,
+                                   std::uint32_t hash) {
   now_ = std::max(now_, microseconds);
   frame_ = frame;
   hits_ = hits;
@@ -115,7 +116,8 @@ Judgement Inspection::frame(std::string_view frame, std::uint64_t microseconds, 
   ++counters_.frames;
   judgement_ = {};
   budget_ = settings_.budget;
-  packet_ = match::facts_of(frame);
+  std::construct_at(&packet_);  // where it is read: a copy would wait for what was just written
+  packet::read_headers(frame, packet_);
   if (packet_.family == 0) {
     ++counters_.not_ip;
     return judgement_;
@@ -130,13 +132,23 @@ Judgement Inspection::frame(std::string_view frame, std::uint64_t microseconds, 
     flow = conversations_.packet(packet, hash, now_ / 1000).flow;
     if (flow == nullptr) ++counters_.no_flow;
   }
+  bool by_flow = false;
   if (flow == nullptr) {
     inspect_packet(nullptr, false);
   } else if ((flow->user & dropped) != 0) {
-    judgement_.drop = true;
+    by_flow = !std::exchange(judgement_.drop, true);
   }
   if (judgement_.overload) ++counters_.overloaded;
+  if (judgement_.drop) [[unlikely]] {
+    tell_dropped(flow, by_flow);
+  }
   return judgement_;
+}
+
+void Inspection::tell_dropped(const flow::Flow* flow, bool by_flow) {
+  const bool by_budget = judgement_.overload && settings_.drop_on_overload;
+  const DropReason reason = by_flow ? DropReason::flow_drop : by_budget ? DropReason::budget : DropReason::rules;
+  sink_.dropped({now_, frame_, &packet_, direction_, flow, reason});
 }
 
 // A packet comes before its stream: what passes or drops it does so first.
@@ -222,15 +234,15 @@ match::FlowFacts Inspection::facts_of(const flow::Flow& flow, Direction directio
 // What the device has too many keys of to tell is searched by the core, as part of what confirming may take: such
 // payloads are made, and the core would be busy with nothing else.
 std::size_t Inspection::search_payload(std::string_view bytes, std::size_t from) {
-  if (!too_many_hits_ || ticks_ == match::Detector::unlimited) return search(Point::packet, bytes, from);
-  if (ticks_ == 0) {
+  if (!too_many_hits_ || !time_.limited()) return search(Point::packet, bytes, from);
+  if (!time_.allows_search()) {
     ++counters_.left;
     overload();
     return 0;
   }
   const std::uint64_t began = __rdtsc();
   const std::size_t found = search(Point::packet, bytes, from);
-  ticks_ -= std::min<std::uint64_t>(ticks_, __rdtsc() - began);
+  time_.spend(__rdtsc() - began);
   return found;
 }
 
@@ -279,7 +291,7 @@ void Inspection::inspect_packet(flow::Flow* flow, bool in_stream) {
   if (!in_stream || rules().detector().searches_packets()) {
     found = has_hits_ ? take_hits(packet_.payload, 0) : search_payload(packet_.payload, 0);
   }
-  if (!has_candidates(Point::packet, found)) return;  // as most packets
+  if (!has_candidates(Point::packet, found, packet_.payload.size())) return;  // as most packets
   match::FlowFacts facts;
   if (flow != nullptr) facts = facts_of(*flow, direction_);
   facts.in_stream = in_stream;
@@ -306,7 +318,7 @@ void Inspection::stream_data(flow::Flow& flow, flow::Extra& extra, Direction dir
     const std::size_t before = std::min(history, rules().longest_pattern());
     count = search_payload(data.window.substr(history - before), before);
   }
-  if (!has_candidates(Point::packet, count)) return;
+  if (!has_candidates(Point::packet, count, data.window.size())) return;
   match::FlowFacts facts = facts_of(flow, direction);
   facts.reassembled = true;
   Buffers buffers;
@@ -379,9 +391,10 @@ match::RateVerdict Inspection::rate(std::uint32_t rule, const flow::Flow* flow) 
   return search_->rates.judge(rule, packet_, number, now_);
 }
 
-// Of the patterns in search_->found, the first so many.
-bool Inspection::has_candidates(Point point, std::size_t found) {
-  return rules().detector().collect(point, packet_, {{search_->found.data(), found}, by_keys_}, search_->detector);
+// Of the patterns in search_->found, the first so many. `inspected`: bytes of Buffer::payload.
+bool Inspection::has_candidates(Point point, std::size_t found, std::size_t inspected) {
+  return rules().detector().collect(point, packet_, {{search_->found.data(), found}, by_keys_, inspected},
+                                    search_->detector);
 }
 
 // What has_candidates() has left to be confirmed.
@@ -392,13 +405,15 @@ void Inspection::inspect(const match::FlowFacts& facts, flow::Flow* flow, flow::
   // A flow without a record has no bits; it gets one when a rule sets some.
   match::FlowBits* const bits = extra != nullptr ? &extra->bits : flow != nullptr ? &own_bits_ : nullptr;
   const match::Detector& detector = rules().detector();
-  const auto outcome = detector.confirm(packet_, facts, bits, buffers, {budget_, ticks_}, search_->detector, matched);
+  const std::uint32_t most = time_.allows(search_->detector.candidates()) ? budget_ : 0;
+  const auto outcome =
+      detector.confirm(packet_, facts, bits, buffers, {most, time_.left()}, search_->detector, matched);
   if (!matched.empty() && extra == nullptr && flow != nullptr && own_bits_ != match::FlowBits{}) {
     if (extra = conversations_.extra_of(*flow); extra != nullptr) extra->bits = own_bits_;
     own_bits_ = {};
   }
   budget_ -= std::min(budget_, outcome.confirmed);
-  ticks_ -= ticks_ == match::Detector::unlimited ? 0 : std::min(ticks_, outcome.ticks);
+  time_.spend(outcome.ticks);
   counters_.confirmed += outcome.confirmed;
   if (outcome.left != 0) {
     counters_.left += outcome.left;

@@ -19,8 +19,9 @@
 // stream's piece that it brings; what lies across pieces is looked for here. Without hits, and for what came out of
 // order, HTTP's buffers and bodies, the core searches. The rules that hold are the same either way.
 //
-// Bounded: `budget` candidates for a frame (all its inspections together), and for so much time (begin()); what is
-// left over is counted, and the policy is `drop_on_overload`. Memory: settings.conversations, taken here.
+// Bounded: `budget` candidates for a frame (all its inspections together), and so much time for a batch (begin()), of
+// which each frame has a share that those before it cannot take (confirm_time.h); what is left over is counted, and the
+// policy is `drop_on_overload`. Memory: settings.conversations, taken here.
 //
 // Thread-safety: none, one lane; the Rules are shared by all. The sink may not call back.
 #pragma once
@@ -34,6 +35,7 @@
 
 #include "base/error.h"
 #include "flow/conversations.h"
+#include "function/inspect/confirm_time.h"
 #include "match/automaton/cpu_matcher.h"
 #include "match/automaton/gram_table.h"
 #include "match/automaton/key_set.h"
@@ -120,9 +122,25 @@ struct Alert {
   bool stream;                // found in a TCP stream or an HTTP message, not in a packet by itself
 };
 
+// Why a frame is dropped, as an EVE `drop` event says it: "rules", "flow drop", "inspection budget".
+enum class DropReason : std::uint8_t { rules, flow_drop, budget };
+
+// Views and pointers hold during the call.
+struct DroppedFrame {
+  std::uint64_t microseconds;  // since the epoch
+  std::string_view frame;
+  const match::PacketFacts* packet;
+  flow::Direction direction;
+  const flow::Flow* flow;  // null: none
+  DropReason reason;
+};
+
 class AlertSink {
  public:
   virtual void alert(const Alert& alert) = 0;
+  // Once for each frame that is dropped, behind its alerts, of which there may be none. Under an attack these are most
+  // of the frames.
+  virtual void dropped(const DroppedFrame& /*frame*/) {}
 
  protected:
   ~AlertSink() = default;
@@ -155,16 +173,19 @@ class Inspection final : private flow::ConversationSink {
   std::unique_ptr<InspectionSearch> exchange(std::unique_ptr<InspectionSearch> search);
   const InspectionRules& rules() const { return *search_->rules; }
 
-  // From now on candidates are confirmed for so many ticks of the time-stamp counter.
-  void begin(std::uint64_t ticks) { ticks_ = ticks; }
+  // From now on candidates are confirmed for so many ticks of the time-stamp counter: what a batch of so many frames
+  // brings. Each has what is left, or its share where next() says how many frames are still to come, itself counted.
+  void begin(std::uint64_t ticks, std::uint32_t frames = 1) { time_.begin(ticks, frames); }
+  void next(std::uint32_t frames_to_come) { time_.next(frames_to_come); }
 
   // `frame`: from its Ethernet header on; `microseconds` since the epoch: of a time that is before an earlier frame's,
   // that one's is taken.
-  Judgement frame(std::string_view frame, std::uint64_t microseconds, const KeyHits& hits = {}) {
+  const Judgement& frame(std::string_view frame, std::uint64_t microseconds, const KeyHits& hits = {}) {
     return this->frame(frame, microseconds, hits, hash_of(match::facts_of(frame)));
   }
   // With what hash_of() said of it.
-  Judgement frame(std::string_view frame, std::uint64_t microseconds, const KeyHits& hits, std::uint32_t hash);
+  const Judgement& frame(std::string_view frame, std::uint64_t microseconds, const KeyHits& hits, std::uint32_t hash);
+  const Judgement& last() const { return judgement_; }
   // Of the frame's flow, for its table's prefetch(); 0 where it has none.
   std::uint32_t hash_of(const match::PacketFacts& facts) const;
   // At the end of a capture: what conversations still hold is inspected.
@@ -189,7 +210,7 @@ class Inspection final : private flow::ConversationSink {
 
   match::FlowFacts facts_of(const flow::Flow& flow, flow::Direction direction) const;
   void inspect_packet(flow::Flow* flow, bool in_stream);
-  bool has_candidates(match::Point point, std::size_t found);
+  bool has_candidates(match::Point point, std::size_t found, std::size_t inspected = match::HeaderGate::unknown);
   void inspect(const match::FlowFacts& facts, flow::Flow* flow, flow::Extra* extra, const match::Buffers& buffers,
                std::string_view payload);
   bool held_before(std::uint32_t rule, const flow::Flow& flow);
@@ -197,12 +218,13 @@ class Inspection final : private flow::ConversationSink {
   std::size_t search(match::Point point, std::string_view bytes, std::size_t from = 0);
   std::size_t search_payload(std::string_view bytes, std::size_t from);
   void overload();
+  void tell_dropped(const flow::Flow* flow, bool by_flow);
   std::size_t take_hits(std::string_view bytes, std::size_t history);
 
   std::unique_ptr<InspectionSearch> search_;
   const InspectionSettings settings_;
   AlertSink& sink_;
-  std::uint64_t ticks_ = match::Detector::unlimited;  // left for confirming
+  ConfirmTime time_;
   InspectionCounters counters_;
   std::uint64_t now_ = 0;  // microseconds
   // Of the frame that is being inspected.

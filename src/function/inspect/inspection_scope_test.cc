@@ -47,10 +47,16 @@ class InspectionScopeTest : public testing::Test, public AlertSink {
             alert.packet->destination.str() + ":" + std::to_string(alert.packet->destination_port);
     with_frame_ = !alert.frame.empty();
   }
+  void dropped(const DroppedFrame& frame) override {
+    EXPECT_EQ(frame.frame.data(), frame_);
+    EXPECT_NE(frame.flow, nullptr);
+    drops_.emplace_back(frame.reason, frame.direction);
+  }
 
   Judgement feed(const PacketBuilder& builder, std::uint64_t later = 1000) {
     const Bytes bytes = builder.build();
-    return inspection_->frame({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, now_ += later);
+    frame_ = reinterpret_cast<const char*>(bytes.data());
+    return inspection_->frame({frame_, bytes.size()}, now_ += later);
   }
   Judgement udp(const std::string& text, const char* from = "10.0.0.1") {
     return feed(PacketBuilder().ipv4(from, "10.0.0.2").udp(4000, 53).payload(Bytes(text.begin(), text.end())));
@@ -74,11 +80,15 @@ class InspectionScopeTest : public testing::Test, public AlertSink {
     segment(true, ack);
   }
   std::vector<std::uint32_t> alerts() { return std::exchange(sids_, {}); }
+  using Dropped = std::pair<DropReason, flow::Direction>;
+  std::vector<Dropped> drops() { return std::exchange(drops_, {}); }
 
   std::shared_ptr<InspectionRules> rules_;
   std::unique_ptr<Inspection> inspection_;
   std::vector<std::uint32_t> sids_;
-  std::string ends_;  // of the last alert
+  std::vector<Dropped> drops_;
+  const char* frame_ = nullptr;  // that is looked at
+  std::string ends_;             // of the last alert
   bool with_frame_ = false;
   std::uint32_t sequence_[2] = {1000, 5000};
   std::uint64_t now_ = 0;  // microseconds
@@ -108,6 +118,32 @@ TEST_F(InspectionScopeTest, a_drop_reaches_as_far_as_its_rule_looks) {
   use("drop udp any any -> any any (content:\"evil\"; sid:1;)\n");
   EXPECT_TRUE(udp("evil").drop);
   EXPECT_FALSE(udp("good").drop);
+}
+
+TEST_F(InspectionScopeTest, each_dropped_frame_is_told_once_with_its_reason) {
+  using enum DropReason;
+  using enum flow::Direction;
+  use("drop tcp any any -> any any (content:\"evil\"; sid:1;)\n"
+      "drop udp any any -> any any (content:\"quiet\"; noalert; sid:2;)\n"
+      "drop udp any any -> any any (content:\"one\"; threshold: type limit, track by_src, count 1, seconds 60; "
+      "sid:3;)\n"
+      "alert udp any any -> any any (content:\"good\"; sid:4;)\n"
+      "reject udp any any -> any any (content:\"bad\"; sid:5;)\n");
+  handshake();
+  segment(true, ack, "fine");
+  EXPECT_THAT(drops(), IsEmpty());
+  segment(true, ack, "evil");
+  segment(true, ack, "evil");
+  segment(false, ack, "an answer");
+  EXPECT_THAT(drops(),
+              ElementsAre(Dropped(rules, to_server), Dropped(flow_drop, to_server), Dropped(flow_drop, to_client)));
+  EXPECT_THAT(alerts(), ElementsAre(1));
+  udp("good");
+  EXPECT_THAT(drops(), IsEmpty());
+  for (const char* text : {"quiet", "one", "one", "bad one"}) {
+    udp(text);
+    EXPECT_THAT(drops(), ElementsAre(Dropped(rules, to_server))) << text;
+  }
 }
 
 TEST_F(InspectionScopeTest, a_rule_of_ends_only_drops_the_flow_whichever_way) {

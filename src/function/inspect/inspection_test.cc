@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <x86intrin.h>
 
 #include <random>
 
@@ -41,6 +42,7 @@ class InspectionTest : public testing::Test, public AlertSink {
     sids_.push_back(rules_->detector().rules().rules[alert.rule].sid);
     blocked_ = alert.blocked;
   }
+  void dropped(const DroppedFrame& frame) override { drops_.push_back(frame.reason); }
 
   Judgement feed(const PacketBuilder& builder) {
     const Bytes bytes = builder.build();
@@ -77,6 +79,7 @@ class InspectionTest : public testing::Test, public AlertSink {
   std::shared_ptr<InspectionRules> rules_;
   std::unique_ptr<Inspection> inspection_;
   std::vector<std::uint32_t> sids_;
+  std::vector<DropReason> drops_;
   std::uint32_t sequence_[2] = {1000, 5000};
   std::uint64_t now_ = 0;  // microseconds
   bool blocked_ = false;
@@ -188,7 +191,59 @@ TEST_F(InspectionTest, what_the_budget_leaves_is_counted_and_the_policy_decides)
     EXPECT_EQ(inspection_->counters().confirmed, 8U);
     EXPECT_EQ(inspection_->counters().left, 12U);
     EXPECT_EQ(inspection_->counters().overloaded, 1U);
+    EXPECT_EQ(drops_, std::vector<DropReason>(drop ? 1 : 0, DropReason::budget));
   }
+}
+
+// Without the share of each frame the dear one takes twice the time that there is for all. It is long beside a pause of
+// this thread.
+TEST_F(InspectionTest, a_dear_frame_does_not_take_the_time_of_those_behind_it) {
+  std::string rules = "alert udp any any -> any any (content:\"evil\"; sid:1;)\n", dear = "evil ";
+  for (int i = 1000; i < 4000; ++i) {
+    const std::string number = std::to_string(i);
+    rules += "alert udp any any -> any any (content:\"dear" + number + "\"; pcre:\"/(a+)+(b+)+" + number +
+             "$/\"; sid:" + number + ";)\n";
+    dear += "dear" + number;
+  }
+  dear += std::string(40, 'a');
+  InspectionSettings settings;
+  settings.budget = 10'000;
+  settings.drop_on_overload = true;
+  use(rules, settings);
+  std::uint64_t least = match::Detector::unlimited;
+  for (int round = 0; round < 3; ++round) {
+    const std::uint64_t began = __rdtsc();
+    udp(dear);
+    least = std::min<std::uint64_t>(least, __rdtsc() - began);
+  }
+  EXPECT_EQ(inspection_->counters().confirmed, 3 * 3001U);
+  alerts();
+
+  constexpr std::uint32_t frames = 64;
+  inspection_->begin(least / 2, frames);
+  for (std::uint32_t to_come = frames; to_come != 0; --to_come) {
+    inspection_->next(to_come);
+    const bool is_dear = to_come % 16 == 0;
+    const Judgement judgement = udp(is_dear ? dear : "an evil name");
+    EXPECT_EQ(judgement.overload, is_dear) << to_come;
+    EXPECT_EQ(judgement.drop, is_dear) << to_come;
+    EXPECT_EQ(alerts().size(), 1U) << to_come;
+  }
+
+  // Many of them, to each of which less than one candidate's time belongs: they would use up what is the last one's. A
+  // pause of this thread is charged as well, so not every round tells.
+  constexpr std::uint32_t many = 128;
+  bool has_its_part = false;
+  for (int round = 0; round < 20 && !has_its_part; ++round) {
+    inspection_->begin(least / 32, many);
+    for (std::uint32_t to_come = many; to_come != 1; --to_come) {
+      inspection_->next(to_come);
+      EXPECT_TRUE(udp(dear).overload);
+    }
+    inspection_->next(1);
+    has_its_part = !udp("an evil name").overload;
+  }
+  EXPECT_TRUE(has_its_part);
 }
 
 TEST_F(InspectionTest, frames_without_ip_and_frames_cut_short_pass) {

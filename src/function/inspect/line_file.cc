@@ -10,6 +10,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/text_output.h"
+
 namespace sluice::function {
 namespace {
 
@@ -33,6 +35,7 @@ Expected<int> LineFile::open_path(const std::string& path) {
   if (path == "-") {
     const int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
     if (fd < 0) return make_error(std::string("standard output cannot be written: ") + std::strerror(errno));
+    reserve_standard_output();
     return fd;
   }
   // A pipe without a reader would be waited for.

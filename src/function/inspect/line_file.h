@@ -28,8 +28,9 @@ class LineFile {
     std::uint64_t lost_lines = 0;
   };
 
-  // Appends to what is there; made with mode 0640 if it is not. "-": standard output. An Error names the path and what
-  // to do; it is one for a folder, a pipe and a socket, too, none of which is waited for.
+  // Appends to what is there; made with mode 0640 if it is not. "-": standard output, which is reserved
+  // for it (base/text_output.h). An Error names the path and what to do; it is one for a folder, a pipe and a socket,
+  // too, none of which is waited for.
   static Expected<std::unique_ptr<LineFile>> open(const std::string& path);
   ~LineFile();  // finish()
   LineFile(const LineFile&) = delete;

@@ -9,6 +9,7 @@
 #include <csignal>
 
 #include "../tests/support/captured_log.h"
+#include "base/text_output.h"
 #include "function/inspect/alert_sample.h"
 
 namespace sluice::function {
@@ -208,6 +209,7 @@ TEST_F(LineFileTest, standard_output_by_a_dash) {
   close(before);
   close(out);
   EXPECT_THAT(lines_of(path), ElementsAre("shown", "too"));
+  EXPECT_EQ(text_output(), stderr) << "a reader of the lines reads nothing else";
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ void read_variables(Settings& settings, match::Variables& variables) {
     const std::size_t equals = text.find('=');
     if (equals == std::string::npos) {
       settings.error("variables", in_quotes(text) + " is not NAME=VALUE, such as \"HOME_NET=192.0.2.0/24\"");
-    } else if (auto ok = variables.set(text.substr(0, equals), text.substr(equals + 1)); !ok) {
+    } else if (auto ok = variables.fix(text.substr(0, equals), text.substr(equals + 1)); !ok) {
       settings.error("variables", ok.error().message);
     } else {
       names.push_back(text.substr(0, equals));

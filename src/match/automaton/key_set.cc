@@ -1,26 +1,18 @@
 #include "match/automaton/key_set.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <map>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
+
+#include "match/automaton/byte_pairs.h"
 
 namespace sluice::match {
 namespace {
-
-// How often ordinary traffic, text and binary, has this (folded) byte: bits of surprise, roughly.
-int surprise(std::uint8_t byte) {
-  if (byte == 0) return 2;
-  if (byte >= 'a' && byte <= 'z') return std::string_view("etaoinshrdlc").find(static_cast<char>(byte)) < 12 ? 4 : 6;
-  if (byte >= '0' && byte <= '9') return 5;
-  if (byte == ' ' || byte == '\r' || byte == '\n' || byte == '/' || byte == '.' || byte == '-' || byte == '=' ||
-      byte == ':')
-    return 4;
-  if (byte == 0xff || byte == 1) return 5;
-  return byte < 0x80 ? 7 : 8;
-}
 
 std::string folded(std::string_view bytes) {
   std::string out(bytes);
@@ -28,21 +20,21 @@ std::string folded(std::string_view bytes) {
   return out;
 }
 
-// Pieces that every HTTP message, HTML page or zeroed structure has.
-bool commonplace(std::string_view gram) {
+// Words that ordinary traffic has for reasons of its own: pairs of bytes make them look rare.
+bool is_commonplace(std::string_view piece) {
   static constexpr std::string_view common =
-      "http/1.1\r\n http://www. https:// .com .html .php .asp .cgi .exe host: user-agent: mozilla/5.0 content-type: "
-      "content-length: content-disposition: form-data application/x-www-form-urlencoded text/html accept: cookie: "
-      "referer: connection: keep-alive post / get / \r\n\r\n name=\" value=\" <html> <script script> function( "
-      "windows nt 10.0; id= .net microsoft";
-  if (common.find(gram) != std::string_view::npos) return true;
-  return std::all_of(gram.begin(), gram.end(), [&](char c) { return c == gram[0]; });
+      "http/1.1\r\n http/1.0\r\n http://www. https:// .com .html .php .asp .cgi .exe \r\nhost: user-agent: mozilla/5.0 "
+      "content-type: content-length: content-disposition: attachment; filename= form-data "
+      "application/x-www-form-urlencoded text/html accept-encoding: accept-language: accept: cookie: referer: "
+      "connection: keep-alive post / get / \r\n\r\n name=\" value=\" <html> <script script> function( document. "
+      "window.location document.write windows nt 10.0; id= .net microsoft password username version";
+  if (common.find(piece) != std::string_view::npos) return true;
+  return std::all_of(piece.begin(), piece.end(), [&](char c) { return c == piece[0]; });
 }
 
 class Chooser {
  public:
-  // The piece of `bytes` that is to stand for it: as long as it may be, ending where the last four bytes surprise most
-  // and few other keys end alike. Patterns that fold alike have one.
+  // The piece of `bytes` that is to stand for it. Patterns that fold alike have one.
   const std::string& choose(const std::string& bytes) {
     const auto [known, is_new] = chosen_.try_emplace(bytes);
     if (is_new) known->second = piece(bytes);
@@ -50,29 +42,38 @@ class Chooser {
   }
 
  private:
+  // What is found of a key costs a core a candidate for each pattern that it stands for; what is found of its last four
+  // bytes only costs the GPU a comparison, some 256 times less. Traffic that resembles a pattern has its pieces more
+  // often than the table says, hence `least_share`: pieces that are all rare are told apart by how many patterns they
+  // bring.
   std::string piece(const std::string& bytes) {
     if (bytes.size() <= Key::gram) return bytes;
-    std::size_t best = Key::gram;
-    int best_score = -1;
+    std::string best;
+    double least = 0;
     for (std::size_t end = Key::gram; end <= bytes.size(); ++end) {
-      const std::string_view gram = std::string_view(bytes).substr(end - Key::gram, Key::gram);
       const std::size_t begin = end < Key::max_length ? 0 : end - Key::max_length;
-      int score = static_cast<int>(end - begin);
-      for (const char c : gram) score += 4 * surprise(static_cast<std::uint8_t>(c));
-      if (commonplace(gram)) score /= 4;
-      if (const auto used = uses_.find(std::string(gram)); used != uses_.end()) score -= std::min(used->second, 30);
-      if (score > best_score) {
-        best_score = score;
-        best = end;
-      }
+      std::string piece = bytes.substr(begin, end - begin);
+      const auto used = uses_.find(piece);
+      const double others = used == uses_.end() ? 0 : used->second;
+      const double cost = (1 + others) * (least_share + share(piece)) +
+                          share(std::string_view(piece).substr(piece.size() - Key::gram)) / 256;
+      if (!best.empty() && cost >= least) continue;
+      best = std::move(piece);
+      least = cost;
     }
-    ++uses_[bytes.substr(best - Key::gram, Key::gram)];
-    const std::size_t begin = best < Key::max_length ? 0 : best - Key::max_length;
-    return bytes.substr(begin, best - begin);
+    ++uses_[best];
+    return best;
+  }
+
+  static constexpr double least_share = 0x1p-22;
+  // Of the places in ordinary traffic. Of what is commonplace a longer piece is still the rarer one.
+  static double share(std::string_view piece) {
+    const float rarity = bits_of(piece);
+    return std::exp2(-(is_commonplace(piece) ? std::min(rarity, 8 + rarity / 16) : rarity));
   }
 
   std::unordered_map<std::string, std::string> chosen_;
-  std::unordered_map<std::string, int> uses_;  // of a key's last four bytes
+  std::unordered_map<std::string, int> uses_;
 };
 
 }  // namespace

@@ -61,5 +61,73 @@ TEST(KeySet, the_rarest_piece_stands_for_a_pattern) {
   EXPECT_THAT(text_of(keys.keys()[0]), testing::EndsWith("zx#"));
 }
 
+TEST(KeySet, a_short_pattern_stands_for_itself) {
+  for (const char* const word : {"whatisit", "private", "public", "version", "location", "user", "header"}) {
+    const KeySet keys(std::vector<Pattern>{{word}});
+    EXPECT_EQ(text_of(keys.keys()[0]), word);
+  }
+}
+
+TEST(KeySet, padding_stands_for_nothing_else) {
+  const KeySet keys(std::vector<Pattern>{{std::string(30, '\0') + "\x13\x9aQ" + std::string(30, '\0')},
+                                         {"aaaaaaaaaaaaaaaa/~" + std::string(30, 'a')}});
+  for (const Key& key : keys.keys()) {
+    EXPECT_TRUE(text_of(key).find("\x9aq") != std::string::npos || text_of(key).find("/~") != std::string::npos);
+  }
+}
+
+TEST(KeySet, patterns_that_begin_alike_have_keys_of_their_own) {
+  std::vector<Pattern> patterns;
+  for (const char* const name : {"first", "second", "third", "fourth"}) {
+    patterns.push_back({"/zq~/~x^/" + std::string(name) + "_of_all"});
+  }
+  EXPECT_EQ(KeySet(patterns).keys().size(), patterns.size());
+}
+
+// Frames of 1,000 bytes of a text that was made up for this.
+std::vector<std::string> frames_of_text() {
+  static constexpr const char* pieces[] = {
+      "What you get from a private house is not what the public gets; the user is told where it is located. ",
+      "GET /static/images/header.png?version=3 HTTP/1.1\r\nHost: www.example.com\r\nUser-Agent: Mozilla/5.0\r\n",
+      "Content-Type: text/html; charset=utf-8\r\nContent-Length: 4711\r\nConnection: keep-alive\r\n\r\n",
+      "<div class=\"content\"><a href=\"/index.html\">Home</a> <span id=\"user-name\">anybody</span></div>\n",
+      "function process(data) { if (data.length > 0) { return window.location; } document.title = 'copy'; }\n",
+      "{\"id\": 1200, \"name\": \"command\", \"password\": null, \"client\": {\"address\": \"10.0.0.1\"}}\n",
+      "She passed the gate, and the program that was to start with the session had been started before. ",
+  };
+  std::mt19937 random(4);
+  std::vector<std::string> frames(500);
+  for (std::string& frame : frames) {
+    while (frame.size() < 1000) frame += pieces[random() % std::size(pieces)];
+  }
+  return frames;
+}
+
+TEST(KeySet, ordinary_text_holds_few_keys_of_patterns_that_it_does_not_hold) {
+  const std::vector<Pattern> patterns = {{"WHATISTHIS"},
+                                         {"private-knock"},
+                                         {"publichole"},
+                                         {"ProcessClient.Data"},
+                                         {"versions of nothing"},
+                                         {"gatewaycrasher"},
+                                         {"User-Agent: evilbot"},
+                                         {"Content-Type: application/x-evil"},
+                                         {"<script>evil("},
+                                         {"GET /shell.php?cmd="},
+                                         {"password=' or 1"},
+                                         {"copyrights 1985-"},
+                                         {"commander completed"},
+                                         {"Host: evil.example"},
+                                         {"window.locations.replace("}};
+  const KeySet keys(patterns);
+  std::size_t found = 0;
+  const std::vector<std::string> frames = frames_of_text();
+  for (const std::string& frame : frames) {
+    const std::string text = test::folded(frame);
+    for (const Key& key : keys.keys()) found += text.find(text_of(key)) != std::string::npos ? 1 : 0;
+  }
+  EXPECT_LT(found * 20, frames.size()) << static_cast<double>(found) / static_cast<double>(frames.size()) << " a frame";
+}
+
 }  // namespace
 }  // namespace sluice::match

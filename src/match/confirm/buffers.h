@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -16,14 +17,29 @@ inline constexpr std::size_t buffer_count = static_cast<std::size_t>(Buffer::icm
 // no check of an absent buffer holds, negated ones neither.
 class Buffers {
  public:
-  void set(Buffer buffer, std::string_view bytes) { bytes_[static_cast<std::size_t>(buffer)] = bytes; }
-  void clear(Buffer buffer) { bytes_[static_cast<std::size_t>(buffer)].reset(); }
-  const std::optional<std::string_view>& operator[](Buffer buffer) const {
-    return bytes_[static_cast<std::size_t>(buffer)];
+  // Not defaulted: most are not there, and a packet's inspection would begin with clearing all of them.
+  Buffers() {}  // NOLINT(modernize-use-equals-default, cppcoreguidelines-pro-type-member-init)
+  void set(Buffer buffer, std::string_view bytes) {
+    view_[static_cast<std::size_t>(buffer)] = {bytes.data(), bytes.size()};
+    there_ |= bit(buffer);
+  }
+  void clear(Buffer buffer) { there_ &= ~bit(buffer); }
+  std::optional<std::string_view> operator[](Buffer buffer) const {
+    if ((there_ & bit(buffer)) == 0) return std::nullopt;
+    const View& view = view_[static_cast<std::size_t>(buffer)];
+    return std::string_view(view.data, view.size);
   }
 
  private:
-  std::array<std::optional<std::string_view>, buffer_count> bytes_;
+  struct View {
+    const char* data;
+    std::size_t size;
+  };
+  static std::uint64_t bit(Buffer buffer) { return std::uint64_t{1} << static_cast<unsigned>(buffer); }
+  static_assert(buffer_count <= 64);
+
+  std::uint64_t there_ = 0;
+  std::array<View, buffer_count> view_;
 };
 
 }  // namespace sluice::match

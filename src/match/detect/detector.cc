@@ -147,6 +147,7 @@ void Detector::collect_patterns() {
   std::vector<HeaderIndex::Entry> without_pattern, without_key;
   for (std::uint32_t rank = 0; rank < ranked_.size(); ++rank) {
     const Rule& rule = set_.rules[ranked_[rank].rule];
+    gates_.emplace_back(rule);
     const Point point = point_of(rule);
     Group& of = groups_[static_cast<std::size_t>(point)];
     const ClassMask classes = classes_.classes_of(rule);
@@ -182,7 +183,7 @@ Detector::Scratch::Scratch(const Detector& detector) : seen_((detector.ranked_.s
   ranks_.reserve(detector.ranked_.size());
 }
 
-void Detector::add(std::uint32_t rank, Scratch& scratch) const {
+void Detector::add(std::uint32_t rank, Scratch& scratch) {
   std::uint64_t& word = scratch.seen_[rank / 64];
   const std::uint64_t bit = std::uint64_t{1} << rank % 64;
   if ((word & bit) != 0) return;
@@ -224,15 +225,17 @@ void Detector::change(const Compiled& compiled, FlowBits* bits) {
 
 bool Detector::collect(Point point, const PacketFacts& packet, const Found& found, Scratch& scratch) const {
   scratch.ranks_.clear();
+  const auto add_rank = [&](std::uint32_t rank) {
+    if (gates_[rank].passes(packet, found.inspected)) add(rank, scratch);
+  };
   for (const std::uint32_t pattern : found.patterns) {
-    for (const std::uint32_t rank : group(point).ranks_of_pattern[pattern]) add(rank, scratch);
+    for (const std::uint32_t rank : group(point).ranks_of_pattern[pattern]) add_rank(rank);
   }
-  const auto add_rank = [&](std::uint32_t rank) { add(rank, scratch); };
   if (point == Point::packet) {
     without_pattern_.collect(packet, add_rank);
     if (found.by_keys) without_key_.collect(packet, add_rank);
   } else {
-    for (const std::uint32_t rank : group(point).without_pattern[classes_.class_of(packet)]) add(rank, scratch);
+    for (const std::uint32_t rank : group(point).without_pattern[classes_.class_of(packet)]) add_rank(rank);
   }
   if (scratch.ranks_.empty()) return false;
   for (const std::uint32_t rank : scratch.ranks_) scratch.seen_[rank / 64] = 0;

@@ -9,10 +9,11 @@
 // buffers is whole. So no rule is tried twice for the same thing.
 //
 // A rule is a candidate when its best pattern was found, or when it has none and its header may admit the packet
-// (header_index.h). Candidates are confirmed in the order in which Suricata treats rules: pass, drop, reject, alert; of
-// one action by priority, then in the files' order. A pass rule that holds ends it: nothing else counts for this
-// packet. Rules with `threshold` or `detection_filter` are told whenever they hold, and a pass rule with one does not
-// end it: the caller counts (rate_filter.h).
+// (header_index.h); in both cases only if a glance at ports, flags and sizes lets it (header_gate.h). Candidates are
+// confirmed in the order in which Suricata treats rules: pass, drop, reject, alert; of one action by priority, then in
+// the files' order. A pass rule that holds ends it: nothing else counts for this packet. Rules with `threshold` or
+// `detection_filter` are told whenever they hold, and a pass rule with one does not end it: the caller counts
+// (rate_filter.h).
 //
 // Bounded: so many candidates are confirmed for a packet, none begun after a given time (Budget); what is left is
 // told by `Outcome::left`, and the caller says what becomes of such a packet.
@@ -33,6 +34,7 @@
 #include "match/confirm/header_match.h"
 #include "match/confirm/payload_matcher.h"
 #include "match/detect/flowbits.h"
+#include "match/detect/header_gate.h"
 #include "match/detect/header_index.h"
 #include "match/detect/traffic_classes.h"
 #include "match/rules/rule_set.h"
@@ -71,6 +73,7 @@ class Detector {
    public:
     explicit Scratch(const Detector& detector);
     PayloadMatcher::Scratch payload;
+    std::size_t candidates() const { return ranks_.size(); }  // that collect() has left
 
    private:
     friend class Detector;
@@ -94,6 +97,8 @@ class Detector {
     std::span<const std::uint32_t> patterns;  // by index
     // By keys (key_set.h): patterns of one byte, which have none, were not looked for.
     bool by_keys = false;
+    // Bytes of Buffer::payload, where it is inspected.
+    std::size_t inspected = HeaderGate::unknown;
   };
   // The first half of inspect(), for callers to whom what the second half takes is dear: false where there is no
   // candidate, as with most packets, and nothing is to be inspected.
@@ -134,11 +139,12 @@ class Detector {
   void collect_patterns();
   static bool conditions_hold(const Compiled& compiled, const FlowBits* bits);
   static void change(const Compiled& compiled, FlowBits* bits);
-  void add(std::uint32_t rank, Scratch& scratch) const;
+  static void add(std::uint32_t rank, Scratch& scratch);
 
   RuleSet set_;
   TrafficClasses classes_;
-  std::vector<Compiled> ranked_;  // in the order of treatment
+  std::vector<Compiled> ranked_;   // in the order of treatment
+  std::vector<HeaderGate> gates_;  // by rank
   std::array<Group, point_count> groups_;
   // Of Point::packet: rules without a pattern, and those whose pattern has no key.
   HeaderIndex without_pattern_, without_key_;

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "match/automaton/cpu_matcher.h"
 #include "packet/builder.h"
 #include "packet/headers.h"
@@ -38,7 +40,8 @@ class DetectorTest : public testing::Test {
     buffers.set(Buffer::payload, facts.payload);
     Detector::Scratch scratch(*detector_);
     std::vector<std::uint32_t> matched, out;
-    outcome_ = detector_->inspect(Point::packet, facts, {}, bits, buffers, {found}, {budget}, scratch, matched);
+    outcome_ = detector_->inspect(Point::packet, facts, {}, bits, buffers, {found, false, facts.payload.size()},
+                                  {budget}, scratch, matched);
     for (const std::uint32_t rule : matched) out.push_back(detector_->rules().rules[rule].sid);
     return out;
   }
@@ -107,6 +110,17 @@ TEST_F(DetectorTest, what_the_budget_leaves_is_told) {
   EXPECT_EQ(outcome_.left, 0u);
 }
 
+TEST_F(DetectorTest, what_ports_flags_and_sizes_rule_out_is_no_candidate) {
+  use("alert tcp any any -> any 7777 (content:\"t \"; sid:1;)\n"
+      "alert tcp any any -> any any (flags:SF; content:\"t \"; sid:2;)\n"
+      "alert tcp any any -> any 9999 (isdataat:!2; sid:3;)\n");
+  EXPECT_THAT(sids(tcp(1, 9999, "not one of them")), testing::IsEmpty());
+  EXPECT_EQ(outcome_.confirmed, 0u);
+  EXPECT_THAT(sids(tcp(1, 7777, "but one")), testing::ElementsAre(1));
+  EXPECT_EQ(outcome_.confirmed, 1u);
+  EXPECT_THAT(sids(tcp(1, 9999, "tw")), testing::ElementsAre(3));
+}
+
 TEST_F(DetectorTest, a_rule_is_inspected_where_the_last_of_its_buffers_is_whole) {
   const auto point = [](const std::string& options, const std::string& flow = "") {
     return point_of(read_rule("alert tcp any any -> any any (" + flow + options + " sid:1;)").value());
@@ -120,6 +134,54 @@ TEST_F(DetectorTest, a_rule_is_inspected_where_the_last_of_its_buffers_is_whole)
   EXPECT_EQ(point("content:\"a\"; http_header;", "flow:to_client; "), Point::response_headers);
   EXPECT_EQ(point("content:\"a\"; http_stat_code;"), Point::response_headers);
   EXPECT_EQ(point("file_data; content:\"a\";"), Point::response_body);
+}
+
+TEST_F(DetectorTest, what_looks_at_ports_of_its_own_is_not_told_of_other_packets) {
+  std::string rules =
+      "alert udp any any -> any 5632 (content:\"ST\"; sid:1;)\nalert udp any any -> any any (content:\"x\"; sid:2;)\n"
+      "alert tcp any any -> any 7777 (content:\"ST\"; sid:3;)\nalert tcp any any -> any any (content:\"x\"; sid:4;)\n"
+      "alert tcp any 8888 <> any any (content:\"ST\"; sid:5;)\n";
+  for (int port = 100; port < 112; ++port) {  // more often named than 7777 and 8888: a group each
+    for (int i = 0; i < 2; ++i) {
+      rules += "alert tcp any any -> any " + std::to_string(port) +
+               " (content:\"x\"; sid:" + std::to_string(2 * port + i) + ";)\n";
+    }
+  }
+  use(rules);
+  const TrafficClasses& classes = detector_->classes();
+  const auto told = [&](std::uint32_t sid, std::uint8_t protocol, std::uint16_t source, std::uint16_t destination) {
+    const auto rule = std::ranges::find(detector_->rules().rules, sid, &Rule::sid);
+    return (classes.classes_of(*rule) >> classes.class_of(protocol, source, destination, true) & 1) != 0;
+  };
+  constexpr std::uint8_t is_tcp = packet::protocol_tcp, is_udp = packet::protocol_udp;
+  for (const std::uint16_t port : {40'000, 53, 7777}) {
+    EXPECT_FALSE(told(1, is_udp, 40'000, port)) << port;
+    EXPECT_TRUE(told(2, is_udp, 40'000, port)) << port;
+  }
+  EXPECT_TRUE(told(1, is_udp, 40'000, 5632));
+  for (const std::uint16_t source : {40'000, 100, 5632}) {
+    for (const std::uint16_t port : {40'000, 101, 443}) {
+      EXPECT_FALSE(told(3, is_tcp, source, port)) << source << ' ' << port;
+      EXPECT_FALSE(told(5, is_tcp, source, port)) << source << ' ' << port;
+      EXPECT_TRUE(told(4, is_tcp, source, port)) << source << ' ' << port;
+    }
+    EXPECT_TRUE(told(3, is_tcp, source, 7777)) << source;
+    EXPECT_TRUE(told(5, is_tcp, source, 8888)) << source;
+    EXPECT_TRUE(told(5, is_tcp, 8888, source)) << source;
+  }
+  constexpr std::uint16_t ports[] = {100, 101, 5632, 7777, 8888, 40'000};
+  constexpr std::uint8_t address[4] = {10, 0, 0, 1};
+  for (const std::uint8_t protocol : {is_tcp, is_udp}) {
+    for (const std::uint16_t source : ports) {
+      for (const std::uint16_t destination : ports) {
+        const PacketFacts facts = packet_of(4, protocol, {address, source}, {address, destination});
+        for (const Rule& rule : detector_->rules().rules) {
+          if (!admits(rule, facts, {})) continue;
+          EXPECT_TRUE(told(rule.sid, protocol, source, destination)) << rule.sid << ' ' << source << ' ' << destination;
+        }
+      }
+    }
+  }
 }
 
 TEST_F(DetectorTest, an_admitted_packet_is_of_a_class_of_its_rule) {

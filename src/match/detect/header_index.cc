@@ -95,7 +95,7 @@ void HeaderIndex::split(const std::vector<Entry>& always, unsigned kind_number, 
 HeaderIndex::HeaderIndex(const std::vector<Entry>& entries, const TrafficClasses& classes) {
   for (unsigned kind = 0; kind < kinds_.size(); ++kind) {
     const ClassMask mask = kind == tcp    ? TrafficClasses::tcp_classes
-                           : kind == udp  ? TrafficClasses::udp_class
+                           : kind == udp  ? TrafficClasses::udp_classes
                            : kind == icmp ? TrafficClasses::icmp_class
                                           : TrafficClasses::other_class;
     std::vector<Narrowed> destination, source;

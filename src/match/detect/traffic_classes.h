@@ -1,9 +1,11 @@
 // Which rules matter for a packet by its protocol and ports alone: up to 32 classes of traffic, so that a matcher tells
 // only what the packet's own rules look for (Snort's and Suricata's port groups, as a bit each).
 //
-// The ports that rules name most often form up to 13 groups. A TCP packet's class follows from the group of its
+// The TCP ports that rules name most often form up to 12 groups. A TCP packet's class follows from the group of its
 // destination port and that of its source port: one for each group on either side, one for ports of no group, one for
-// packets with both; UDP, ICMP and the rest have one class each.
+// packets with both. A packet with a port that some rule names, but of no group, is of a class of its own, and so are
+// UDP packets with such a port: what looks for two bytes on port 5632 shall not be told of everybody's packets. Further
+// classes: other UDP, ICMP, the rest.
 //
 // Immutable once made; any thread. class_of(): a few ns. Memory: 64 KiB.
 #pragma once
@@ -32,20 +34,24 @@ class TrafficClasses {
   ClassMask classes_of(const Rule& rule) const;
 
  private:
-  static constexpr unsigned most_groups = 13;
+  static constexpr unsigned most_groups = 12;
   static constexpr unsigned to_group = 1, from_group = to_group + most_groups, both_sides = from_group + most_groups;
-  static constexpr unsigned udp = both_sides + 1, icmp = udp + 1, other = icmp + 1;
+  static constexpr unsigned tcp_named = both_sides + 1, udp = tcp_named + 1, udp_named = udp + 1, icmp = udp_named + 1,
+                            other = icmp + 1;
   static_assert(other < max_classes);
 
  public:
-  static constexpr ClassMask udp_class = ClassMask{1} << udp, icmp_class = ClassMask{1} << icmp,
-                             other_class = ClassMask{1} << other, tcp_classes = udp_class - 1;
+  static constexpr ClassMask icmp_class = ClassMask{1} << icmp, other_class = ClassMask{1} << other,
+                             udp_classes = ClassMask{1} << udp | ClassMask{1} << udp_named,
+                             tcp_classes = (ClassMask{1} << udp) - 1;
 
  private:
   bool may_match(const Rule& rule, const PortSet& source, const PortSet& destination) const;
 
-  std::vector<std::uint8_t> group_of_;  // by port; 0: none
-  std::vector<PortSet> groups_;         // [0]: the ports of no group
+  static constexpr std::uint8_t group_bits = 0x3f, is_tcp_named = 0x40, is_udp_named = 0x80;
+  std::vector<std::uint8_t> group_of_;  // by port, with those bits; 0: none
+  std::vector<PortSet> groups_;         // [0]: the ports of no group that no rule names
+  PortSet grouped_, tcp_named_, udp_named_, udp_plain_;
 };
 
 }  // namespace sluice::match

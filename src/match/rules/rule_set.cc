@@ -120,22 +120,22 @@ class Reader {
     std::string_view rest = text;
     std::string_view word = take_word(rest);
     if (word.ends_with(':')) word.remove_suffix(1);
-    const auto ok = read_directive(word, trimmed(rest), file, depth);
+    const auto ok = read_directive(word, trimmed(rest), line.number, file, depth);
     if (!ok) return make_error(set_.place(file, line.number) + ": " + ok.error().message);
     if (!*ok) read_rule_line(text, line.number, file, false);
     return {};
   }
 
   // False: it is none, so it is a rule.
-  Expected<bool> read_directive(std::string_view word, std::string_view rest, std::uint32_t file, unsigned depth) {
+  Expected<bool> read_directive(std::string_view word, std::string_view rest, std::uint32_t line, std::uint32_t file,
+                                unsigned depth) {
     if (word == "include") {
       const auto ok = include(rest, file, depth);
       return ok ? Expected<bool>(true) : tl::unexpected(ok.error());
     }
     if (word == "ipvar" || word == "portvar" || word == "var") {
       const std::string_view name = take_word(rest);
-      const auto ok = set_.variables.set(name, rest);
-      return ok ? Expected<bool>(true) : tl::unexpected(ok.error());
+      return read_variable(name, trimmed(rest), line, file);
     }
     if (word == "config") {
       if (auto known = read_config(rest); !known || *known) return known;
@@ -145,6 +145,12 @@ class Reader {
     if (std::find(set_.ignored_words.begin(), set_.ignored_words.end(), word) == set_.ignored_words.end()) {
       set_.ignored_words.emplace_back(word);
     }
+    return true;
+  }
+
+  Expected<bool> read_variable(std::string_view name, std::string_view text, std::uint32_t line, std::uint32_t file) {
+    if (const auto ok = set_.variables.set(name, text); !ok) return tl::unexpected(ok.error());
+    if (*set_.variables.find(name) != text) set_.overridden.push_back({file, line, std::string(name)});
     return true;
   }
 

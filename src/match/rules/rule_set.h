@@ -7,7 +7,8 @@
 // Files: comments, lines continued with a backslash, LF or CRLF, bytes above 127 as they are, a byte-order mark.
 // Besides rules a line may be `include FILE` (below the including file's folder unless absolute; $VAR in it is
 // replaced), `ipvar`, `portvar` or `var NAME TEXT`, `config classification: ...`, `config reference: ...`. Lines by
-// which Snort configures itself (preprocessor, config, output, suppress, ...) are counted in `ignored`. A comment is
+// which Snort configures itself (preprocessor, config, output, suppress, ...) are counted in `ignored`. A variable
+// that the options have fixed (Variables::fix) stays; a line that would change it is in `overridden`. A comment is
 // never continued.
 //
 // Two rules with the same gid and sid: an active one stays before one that is commented out, then the one with the
@@ -44,6 +45,13 @@ struct Refusal {
   std::string message;
 };
 
+// A line that sets a variable in vain.
+struct OverriddenVariable {
+  std::uint32_t file = 0;
+  std::uint32_t line = 0;
+  std::string name;
+};
+
 struct RuleSet {
   std::vector<std::string> files;
   std::vector<Rule> rules;  // in the files' order
@@ -51,6 +59,7 @@ struct RuleSet {
   std::size_t commented_out = 0;           // rules behind a #, whether they were read or not
   std::size_t ignored = 0;                 // lines by which Snort configures itself
   std::vector<std::string> ignored_words;  // their first words, each once
+  std::vector<OverriddenVariable> overridden;
   Variables variables;
   Classification classification;
 

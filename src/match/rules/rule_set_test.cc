@@ -138,6 +138,26 @@ TEST(RuleSet, FollowsSnortsLines) {
   EXPECT_EQ(*set.classification.url_of("MY"), "http://my/");
 }
 
+TEST(RuleSet, AVariableThatIsFixedStaysAndTheLinesThatWouldChangeItAreSaid) {
+  ReadOptions options;
+  ASSERT_TRUE(options.variables.fix("HOME_NET", "192.0.2.0/24"));
+  const auto set = read_rules_text(
+      "ipvar HOME_NET 10.0.0.0/8\nipvar HTTP_SERVERS $HOME_NET\nvar HOME_NET  192.0.2.0/24 \n"
+      "portvar HTTP_PORTS 8080\nalert tcp any any -> $HTTP_SERVERS $HTTP_PORTS (sid:1;)\nvar HOME_NET any\n",
+      "t.rules", options);
+  ASSERT_TRUE(set) << set.error().message;
+  ASSERT_EQ(set->rules.size(), 1U);
+  EXPECT_TRUE(set->rules[0].destination.addresses.contains(*packet::IpAddress::parse("192.0.2.7")));
+  EXPECT_FALSE(set->rules[0].destination.addresses.contains(*packet::IpAddress::parse("10.1.1.1")));
+  EXPECT_TRUE(set->rules[0].destination.ports.contains(8080)) << "of another variable the file's text counts";
+  ASSERT_EQ(set->overridden.size(), 2U) << "a line with the same text overrides nothing";
+  EXPECT_EQ(set->place(set->overridden[0].file, set->overridden[0].line), "t.rules:1");
+  EXPECT_EQ(set->overridden[0].name, "HOME_NET");
+  EXPECT_EQ(set->overridden[1].line, 6U);
+  EXPECT_FALSE(read_rules_text("ipvar HOME_NET\n", "t.rules", options))
+      << "a line that says nothing is a mistake still";
+}
+
 TEST_F(RuleFiles, IncludesLieBelowTheirFile) {
   write("more/a.rules", rule(2) + "\ninclude b.rules\n");
   write("more/b.rules", rule(3));

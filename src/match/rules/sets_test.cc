@@ -139,6 +139,20 @@ TEST(Variables, RefuseANameOrATextThatIsNone) {
 }
 
 // A group of many members takes neither long nor much.
+TEST(Variables, OnceFixedAreChangedByFixingAgainOnly) {
+  Variables variables = Variables::defaults();
+  ASSERT_TRUE(variables.fix("HOME_NET", "10.0.0.0/8"));
+  ASSERT_TRUE(variables.set("HOME_NET", "192.0.2.0/24"));
+  EXPECT_EQ(*variables.find("HOME_NET"), "10.0.0.0/8");
+  ASSERT_TRUE(variables.fix("HOME_NET", " 192.0.2.0/24 "));
+  EXPECT_EQ(*variables.find("HOME_NET"), "192.0.2.0/24");
+  EXPECT_FALSE(variables.fix("HOME NET", "any"));
+  EXPECT_FALSE(variables.fix("OTHER", " "));
+  ASSERT_TRUE(variables.set("OTHER", "any"));
+  ASSERT_TRUE(variables.set("OTHER", "10.0.0.1"));
+  EXPECT_EQ(*variables.find("OTHER"), "10.0.0.1");
+}
+
 TEST(Variables, TakeALargeGroup) {
   std::string text = "[";
   for (int i = 0; i < 5000; ++i) text += std::to_string(i * 2) + ",";

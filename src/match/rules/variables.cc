@@ -56,6 +56,16 @@ bool is_name(std::string_view name) {
   });
 }
 
+Expected<void> check(std::string_view name, std::string_view text) {
+  if (!is_name(name)) {
+    return make_error(in_quotes(name) + " is no name of a variable: write letters, digits and _");
+  }
+  text = trimmed(text);
+  if (text.empty()) return make_error("the variable " + std::string(name) + " is given no value");
+  if (text.size() > longest_text) return make_error("the variable " + std::string(name) + " is longer than 64 KiB");
+  return {};
+}
+
 // One evaluation of a text to an AddressSet or a PortSet.
 template <typename Set>
 class Evaluation {
@@ -139,14 +149,16 @@ Expected<Variables> Variables::from_map(const std::map<std::string, std::string>
 }
 
 Expected<void> Variables::set(std::string_view name, std::string_view text) {
-  if (!is_name(name)) {
-    return make_error(in_quotes(name) + " is no name of a variable: write letters, digits and _");
-  }
-  text = trimmed(text);
-  if (text.empty()) return make_error("the variable " + std::string(name) + " is given no value");
-  if (text.size() > longest_text) return make_error("the variable " + std::string(name) + " is longer than 64 KiB");
-  texts_.insert_or_assign(std::string(name), std::string(text));
+  if (auto ok = check(name, text); !ok) return ok;
+  if (!fixed_.contains(name)) texts_.insert_or_assign(std::string(name), std::string(trimmed(text)));
   return {};
+}
+
+Expected<void> Variables::fix(std::string_view name, std::string_view text) {
+  fixed_.erase(std::string(name));
+  auto ok = set(name, text);
+  if (ok) fixed_.emplace(name);
+  return ok;
 }
 
 const std::string* Variables::find(std::string_view name) const {

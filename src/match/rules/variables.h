@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -25,6 +26,9 @@ class Variables {
 
   // A name without its $, of letters, digits and _. The text must be neither empty nor longer than 64 KiB.
   Expected<void> set(std::string_view name, std::string_view text);
+  // The same for whoever runs the rules, whose word stands before that of their files: from now on set() checks what it
+  // is given for this name, and changes nothing.
+  Expected<void> fix(std::string_view name, std::string_view text);
   // nullptr: there is none.
   const std::string* find(std::string_view name) const;
 
@@ -36,6 +40,7 @@ class Variables {
 
  private:
   std::map<std::string, std::string, std::less<>> texts_;
+  std::set<std::string, std::less<>> fixed_;
 };
 
 }  // namespace sluice::match

@@ -1,0 +1,84 @@
+// The time that confirming what a batch brings may take, shared among its frames, so that one that was made to be dear
+// takes no other's.
+//
+//   time.begin(ticks, frames);         // of a batch
+//   time.next(frames_to_come);         // before each frame, itself counted
+//   while (time.left() != 0) ...       // what the frame may still use
+//   time.spend(ticks);
+//
+// Half of the time belongs to the frames, the same part to each. The other half, and what frames have not used of their
+// parts, is for whoever comes first: a frame may use an eighth of what is left of it, or its own part where that is
+// more; the last seven share it evenly. So however dear the frames before are, a frame has its part; the first one has
+// a sixteenth of the whole, and where few frames need time, each has about as much.
+//
+// Once the common half is used up, the parts are for frames of few candidates (allows()): one of many would not come to
+// its end, and is left whole.
+//
+// Candidates are not cut short: the last one that a frame begins may take longer than the frame has, and that is taken
+// from the common half, then from the parts of those that come later. The whole is never exceeded by more than one
+// candidate.
+//
+// Thread-safety: none. Cost: next() a store; a division for each batch.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace sluice::function {
+
+class ConfirmTime {
+ public:
+  static constexpr std::uint64_t unlimited = ~std::uint64_t{0};
+
+  // Without next(), each frame may use all that is left.
+  void begin(std::uint64_t ticks, std::uint32_t frames = 1) {
+    whole_ = left_ = ticks;
+    own_ = ticks / 2 / std::max(1U, frames);
+    floor_ = 0;
+    to_come_ = 0;
+    scarce_ = false;
+  }
+  void next(std::uint32_t frames_to_come) { to_come_ = frames_to_come; }
+
+  bool limited() const { return whole_ != unlimited; }
+  // Of the frame's share; `unlimited` or what is left of it.
+  std::uint64_t left() {
+    if (!limited()) return unlimited;
+    if (to_come_ != 0) begin_share();
+    return left_ - std::min(left_, floor_);
+  }
+  // Whether a frame may begin with so many candidates.
+  bool allows(std::size_t candidates) {
+    left();
+    return candidates <= few || !scarce_;
+  }
+  // Whether the frame may begin what takes as long as many candidates: it has a good part of what the first one had.
+  bool allows_search() {
+    const std::uint64_t now = left();
+    return now != 0 && now >= whole_ / least_for_search;
+  }
+  void spend(std::uint64_t ticks) {
+    if (limited()) left_ -= std::min(left_, ticks);
+  }
+
+ private:
+  static constexpr std::uint32_t part = 8, least_for_search = 32, few = 4;
+
+  void begin_share() {
+    const std::uint32_t behind = to_come_ - 1;
+    const std::uint64_t common = left_ - std::min(left_, own_ * behind);
+    const std::uint64_t share = common / std::min(part, to_come_);
+    scarce_ = share < own_;
+    floor_ = left_ - std::min(left_, std::max(own_, share));
+    to_come_ = 0;
+  }
+
+  std::uint64_t whole_ = unlimited, left_ = unlimited;
+  std::uint64_t own_ = 0;      // each frame's part
+  std::uint64_t floor_ = 0;    // of left_: the frame may not go below
+  std::uint32_t to_come_ = 0;  // frames, with the one whose share has not been asked for; 0: it has, or there is none
+  bool scarce_ = false;        // the common half is used up
+};
+
+}  // namespace sluice::function

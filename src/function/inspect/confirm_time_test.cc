@@ -1,0 +1,117 @@
+#include "function/inspect/confirm_time.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace sluice::function {
+namespace {
+
+constexpr std::uint64_t whole = 64'000;
+
+// What each frame gets of the time that it wants.
+std::vector<std::uint64_t> given(const std::vector<std::uint64_t>& wanted) {
+  ConfirmTime time;
+  const auto count = static_cast<std::uint32_t>(wanted.size());
+  time.begin(whole, count);
+  std::vector<std::uint64_t> all;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    time.next(count - i);
+    all.push_back(std::min(wanted[i], time.left()));
+    time.spend(all.back());
+  }
+  return all;
+}
+
+TEST(ConfirmTime, is_unlimited_before_it_begins) {
+  ConfirmTime time;
+  time.next(5);
+  time.spend(1'000);
+  EXPECT_EQ(time.left(), ConfirmTime::unlimited);
+  EXPECT_TRUE(time.allows_search());
+}
+
+TEST(ConfirmTime, of_frames_that_are_not_told_each_has_what_is_left) {
+  ConfirmTime time;
+  time.begin(whole);
+  time.spend(whole - 1);
+  EXPECT_EQ(time.left(), 1U);
+  time.spend(5);
+  EXPECT_EQ(time.left(), 0U);
+}
+
+TEST(ConfirmTime, a_dear_frame_takes_a_sixteenth_and_leaves_the_rest) {
+  std::vector<std::uint64_t> wanted(100, 400);
+  wanted[0] = whole;
+  const auto got = given(wanted);
+  EXPECT_GE(got[0], whole / 16);
+  EXPECT_LE(got[0], whole / 16 + whole / 200);
+  for (std::size_t i = 1; i < got.size(); ++i) EXPECT_EQ(got[i], wanted[i]) << i;
+}
+
+TEST(ConfirmTime, many_dear_frames_leave_each_its_part) {
+  std::vector<std::uint64_t> wanted(100, whole);
+  const std::uint64_t part = whole / 2 / wanted.size();
+  for (std::size_t i = 3; i < wanted.size(); i += 4) wanted[i] = part;
+  const auto got = given(wanted);
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    EXPECT_GE(got[i], part) << i;
+    sum += got[i];
+  }
+  EXPECT_LE(sum, whole);
+  EXPECT_GE(sum, whole * 9 / 10) << "nothing is kept for nobody";
+}
+
+TEST(ConfirmTime, what_is_left_to_the_frames_is_for_those_of_few_candidates) {
+  ConfirmTime time;
+  time.begin(whole, 100);
+  std::uint32_t many = 0, to_come = 100;
+  for (; to_come > 20; --to_come) {
+    time.next(to_come);
+    if (!time.allows(5)) break;
+    time.spend(time.left() + whole / 1'000);
+    ++many;
+  }
+  EXPECT_GE(many, 10U);
+  EXPECT_LE(many, 40U);
+  EXPECT_TRUE(time.allows(4));
+  for (; to_come > 1; --to_come) {
+    time.next(to_come);
+    EXPECT_GE(time.left(), whole / 200) << to_come;
+    time.spend(whole / 200);
+  }
+}
+
+TEST(ConfirmTime, the_only_frame_has_all) {
+  EXPECT_EQ(given({2 * whole}).front(), whole);
+}
+
+TEST(ConfirmTime, what_a_candidate_takes_too_long_is_taken_from_the_common_half_first) {
+  ConfirmTime time;
+  time.begin(whole, 100);
+  time.next(100);
+  time.spend(time.left() + whole / 4);
+  time.next(99);
+  EXPECT_GE(time.left(), whole / 200);
+  time.next(98);
+  time.spend(whole);
+  EXPECT_EQ(time.left(), 0U) << "the whole is used up";
+}
+
+TEST(ConfirmTime, searches_end_while_the_parts_are_untouched) {
+  ConfirmTime time;
+  time.begin(whole, 1'000);
+  std::uint64_t searched = 0;
+  for (std::uint32_t to_come = 1'000; to_come != 0; --to_come) {
+    time.next(to_come);
+    if (!time.allows_search()) break;
+    time.spend(whole / 50);
+    searched += whole / 50;
+  }
+  EXPECT_GE(searched, whole / 5);
+  EXPECT_LE(searched, whole / 3);
+}
+
+}  // namespace
+}  // namespace sluice::function

@@ -1,0 +1,74 @@
+// The figures of a lane: each counter under its own name.
+#include "function/inspect/inspect_lane.h"
+
+#include <gtest/gtest.h>
+
+#include "function/inspect/alert_sample.h"
+
+namespace sluice::function {
+namespace {
+
+using packet::PacketBuilder;
+
+class InspectLaneTest : public testing::Test {
+ protected:
+  void use(const std::string& rules, const match::RateSettings& rates) {
+    auto log = AlertLog::open({.eve = folder_ / "eve.json"}, 1);
+    ASSERT_TRUE(log) << log.error().message;
+    log_ = std::move(*log);
+    InspectionSettings settings;
+    settings.conversations.flows.capacity = 64;
+    settings.conversations.extras = 4;
+    settings.conversations.http_connections = settings.conversations.http_transactions = 4;
+    settings.conversations.stream_bytes = settings.conversations.http_bytes = 1 << 20;
+    lane_ = std::make_unique<InspectLane>(std::make_unique<InspectionSearch>(test::rules_of(rules), rates), settings,
+                                          log_->lane(0), clock_, match::Detector::unlimited);
+  }
+  void udp(unsigned source, std::uint16_t port) {
+    const packet::Bytes frame =
+        PacketBuilder().ipv4("10.0.0." + std::to_string(source), "10.1.0.1").udp(4000, port).payload(4).build();
+    lane_->judge_transit(test::view(frame), ++tsc_);
+  }
+  std::uint64_t figure(std::string_view name) {
+    lane_->publish();
+    for (std::size_t f = 0; f < InspectLane::figure_count; ++f) {
+      if (InspectLane::figure_texts[f].name == name) return lane_->figure(f);
+    }
+    ADD_FAILURE() << "no " << name;
+    return 0;
+  }
+
+  test::Folder folder_;
+  std::unique_ptr<AlertLog> log_;
+  FrameClock clock_;
+  std::unique_ptr<InspectLane> lane_;
+  std::uint64_t tsc_ = 0;
+};
+
+TEST_F(InspectLaneTest, counts_of_thresholds_are_told) {
+  use("alert udp any any -> any 1 (threshold: type limit, track by_src, count 1, seconds 60; sid:1;)\n",
+      {.entries = 8});
+  for (int i = 0; i < 3; ++i) udp(1, 1);
+  EXPECT_EQ(figure("inspect_threshold_no_alert"), 2U);
+  EXPECT_EQ(figure("inspect_threshold_no_effect"), 0U);
+  EXPECT_EQ(figure("inspect_threshold_evicted"), 0U);
+  for (unsigned source = 2; source < 10; ++source) udp(source, 1);
+  EXPECT_EQ(figure("inspect_threshold_evicted"), 1U) << "nine counts, and room for eight";
+  EXPECT_EQ(figure("inspect_alerts"), 9U);
+}
+
+TEST_F(InspectLaneTest, counts_of_filters_and_their_ports_are_told) {
+  use("alert udp any any -> any any (detection_filter: track by_src, count 9, seconds 60, unique_on dst_port; "
+      "sid:1;)\n",
+      {.port_sets = 1});
+  udp(1, 1);
+  EXPECT_EQ(figure("inspect_unique_on_evicted"), 0U);
+  udp(2, 1);
+  EXPECT_EQ(figure("inspect_unique_on_evicted"), 1U);
+  EXPECT_EQ(figure("inspect_threshold_no_effect"), 2U);
+  EXPECT_EQ(figure("inspect_threshold_evicted"), 0U);
+  EXPECT_EQ(figure("inspect_threshold_no_alert"), 0U);
+}
+
+}  // namespace
+}  // namespace sluice::function
