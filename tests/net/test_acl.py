@@ -140,6 +140,10 @@ def hits(network):
     return {row["match"].split()[0].removeprefix("destination_port="): (row["frames"], row["bytes"]) for row in table["rules"]}
 
 
+def totals(network):
+    return {figure["name"]: figure["value"] for figure in network.gateway.stats()["figures"] if figure["name"].startswith("acl_")}
+
+
 def send(network, server, port, frames, length):
     def burst():
         with socket.socket(socket.AF_INET6 if ":" in server else socket.AF_INET, socket.SOCK_DGRAM) as out:
@@ -153,6 +157,7 @@ def test_rules_count_what_they_decide(network):
     assert "3 ACL rules are in force" in reload(network, COUNTED)
     assert network.reaches(SERVER4) and network.reaches(SERVER6), "their neighbours are known"
     assert hits(network) == {"7001": (0, 0), "7002": (0, 0), "7003": (0, 0)}
+    before = totals(network)
     send(network, SERVER4, 7001, 5, 100)
     send(network, SERVER4, 7002, 7, 200)
     send(network, SERVER6, 7002, 2, 200)
@@ -172,6 +177,11 @@ def test_rules_count_what_they_decide(network):
     assert lines[1] == ["1", "permit", "6", str(6 * 142), "destination_port=7001", "protocol=udp"]
     assert lines[2][:4] == ["2", "deny", "9", str(7 * 242 + 2 * 262)]
     assert lines[-1][0] == "default" and int(lines[-1][2]) > 0, "ping and what came before"
-    figures = {figure["name"]: figure["value"] for figure in network.gateway.stats()["figures"]}
-    assert figures["acl_mark_frames"] == 3, "totals go on, whatever becomes of rules"
-    assert "sluice_acl_deny_frames_total " in network.gateway.get("/metrics")
+    after = totals(network)
+    grown = {name: value - before[name] for name, value in after.items() if not name.startswith("acl_default")}
+    decided = {"permit": (6, 6 * 142), "deny": expected["7002"], "mark": expected["7003"], "police": (0, 0)}
+    assert grown == {f"acl_{action}_{unit}": count for action, counts in decided.items()
+                     for unit, count in zip(("frames", "bytes"), counts)}, "totals go on, whatever becomes of rules"
+    assert after["acl_default_frames"] > before["acl_default_frames"], "of the pings, and what hosts say of closed ports"
+    metrics = network.gateway.get("/metrics").splitlines()
+    assert f"sluice_acl_deny_frames_total {after['acl_deny_frames']}" in metrics
