@@ -213,6 +213,14 @@ TEST(AclReload, rules_that_stay_count_every_frame) {
   expected.fill(batches);
   expected[0] += transits;
   EXPECT_EQ(counts(), expected);
+  for (const engine::Figure& figure : acl->figures()) {
+    if (figure.name == "acl_permit_frames") {
+      EXPECT_EQ(figure.value, batches * batch_frames / 2 + transits);
+    }
+    if (figure.name == "acl_deny_frames") {
+      EXPECT_EQ(figure.value, batches * batch_frames / 2);
+    }
+  }
 }
 
 void await(device::GpuStream& stream) {
