@@ -64,11 +64,11 @@ std::size_t reader_of(const engine::Batch& batch) {
 }
 
 // Counts the frame and does what the rule says.
-packet::Reason act(RuleHits& hits, std::uint32_t writer, const RuleSet& set, RuleIndex rule, std::uint8_t* frame,
-                   std::uint32_t length, std::uint64_t tsc) {
+packet::Reason act(const RuleSet& set, RuleIndex rule, std::uint32_t writer, std::uint8_t* frame, std::uint32_t length,
+                   std::uint64_t tsc) {
   const std::uint32_t place = set.place(rule);
   const RuleSet::Verdict& verdict = set.verdicts[place];
-  hits.add(*set.hits, writer, place, verdict.total, length);
+  set.hits->add(writer, place, length);
   switch (verdict.kind) {
     case ActionKind::permit:
       break;
@@ -213,7 +213,7 @@ packet::Reason Acl::judge(const engine::Batch& batch, std::byte* area, std::uint
   const Area a(area, batch.capacity);
   const std::uint32_t place = a.places[i];
   if (place >= place_malformed) return place == place_malformed ? acl_malformed : packet::no_reason;
-  return act(*hits_, batch.lane, *a.header->set, a.rule(place), reinterpret_cast<std::uint8_t*>(batch.frame[i]),
+  return act(*a.header->set, a.rule(place), batch.lane, reinterpret_cast<std::uint8_t*>(batch.frame[i]),
              batch.length[i], tsc);
 }
 
@@ -230,7 +230,7 @@ packet::Reason Acl::judge_transit(std::uint32_t lane, std::uint8_t* frame, std::
   } else {
     set->classifier->classify6(&key6, &rule, 1);
   }
-  return act(*hits_, transit_writers_ + lane, *set, rule, frame, length, tsc);
+  return act(*set, rule, transit_writers_ + lane, frame, length, tsc);
 }
 
 void Acl::judged(const engine::Batch& batch, std::byte* /*area*/) {

@@ -197,7 +197,7 @@ TEST(AclReload, rules_that_stay_count_every_frame) {
     return frames;
   };
   auto before = counts();
-  for (unsigned i = 1; i < 60 || batches < 2000 || transits < 20'000; ++i) {
+  for (unsigned i = 1; i < 60 || batches < 5000 || transits < 100'000; ++i) {
     auto change = acl->reload(*list(i % 2 == 1));
     EXPECT_TRUE(change) << change.error().message;
     if (!change) break;

@@ -48,8 +48,6 @@ HitCount HitCounters::sum(std::uint32_t place) const {
   return all;
 }
 
-RuleHits::RuleHits(std::uint32_t writers) : writers_(writers), totals_(writers, std::tuple_size_v<Totals>) {}
-
 std::unique_ptr<RuleHits::Next> RuleHits::next(std::span<const AclRule> rules, bool deny_others) const {
   auto next = std::make_unique<Next>();
   next->rules.assign(rules.begin(), rules.end());
@@ -73,13 +71,14 @@ std::unique_ptr<RuleHits::Next> RuleHits::next(std::span<const AclRule> rules, b
 void RuleHits::enter(std::unique_ptr<Next> next) {
   const std::lock_guard lock(mutex_);
   std::vector<HitCount> before(next->counters->places());
+  std::vector<std::uint8_t> total = totals_of_places();
   for (std::size_t place = 0; place < next->heir.size(); ++place) {
-    if (next->heir[place] != gone) before[next->heir[place]] += before_[place];
+    (next->heir[place] != gone ? before[next->heir[place]] : gone_[total[place]]) += before_[place];
   }
   for (Left& left : left_) {
     for (std::uint32_t& heir : left.heir) heir = heir == gone ? gone : next->heir[heir];
   }
-  if (counters_) left_.push_back({std::move(counters_), std::move(next->heir)});
+  if (counters_) left_.push_back({std::move(counters_), std::move(next->heir), std::move(total)});
   rules_ = std::move(next->rules);
   deny_others_ = next->deny_others;
   counters_ = std::move(next->counters);
@@ -91,15 +90,33 @@ void RuleHits::fold() {
   std::erase_if(left_, [&](const Left& left) {
     if (left.counters.use_count() != 1) return false;
     for (std::uint32_t place = 0; place < left.counters->places(); ++place) {
-      if (left.heir[place] != gone) before_[left.heir[place]] += left.counters->sum(place);
+      const std::uint32_t heir = left.heir[place];
+      (heir != gone ? before_[heir] : gone_[left.total[place]]) += left.counters->sum(place);
     }
     return true;
   });
 }
 
+std::vector<std::uint8_t> RuleHits::totals_of_places() const {
+  std::vector<std::uint8_t> total;
+  total.reserve(rules_.size() + 1);
+  for (const AclRule& rule : rules_) total.push_back(static_cast<std::uint8_t>(rule.action.kind));
+  total.push_back(std::tuple_size_v<Totals> - 1);
+  return total;
+}
+
 RuleHits::Totals RuleHits::totals() const {
-  Totals all;
-  for (std::uint32_t total = 0; total < all.size(); ++total) all[total] = totals_.sum(total);
+  const std::lock_guard lock(mutex_);
+  Totals all = gone_;
+  const std::vector<std::uint8_t> total = totals_of_places();
+  if (counters_) {
+    for (std::uint32_t place = 0; place < counters_->places(); ++place) all[total[place]] += count(place);
+  }
+  for (const Left& left : left_) {
+    for (std::uint32_t place = 0; place < left.counters->places(); ++place) {
+      all[left.total[place]] += left.counters->sum(place);
+    }
+  }
   return all;
 }
 

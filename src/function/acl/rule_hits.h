@@ -1,4 +1,4 @@
-// How many frames and bytes each rule of a list has decided, and each action, and what no rule matched.
+// How many frames and bytes each rule of a list has decided, and what no rule matched.
 //
 // HitCounters: the counters of one list. Each writer has an array of its own, on cache lines of its own, and adds
 // without an atomic read-modify-write; any thread sums them up.
@@ -7,12 +7,11 @@
 // same match, priority and action, keeps what it has counted, wherever in the list it then stands: the first of equal
 // ones is the first of them again. So does the default if its action stays. A changed rule is a new one and begins at
 // 0. Batches that are judged by the old list after that still count: nothing is lost.
-// Totals by action are counters of their own, since the start, whatever becomes of rules: they are read at every look
-// at the gateway, which must not cost more with more rules, nor take the rules' cache lines from the lanes.
+// Totals by action count since the start, whatever becomes of rules.
 //
-// Threads: HitCounters::add() and RuleHits::add(), one thread at a time for each writer; HitCounters::sum(), list() and
-// totals() any thread; all else on the thread that reloads, or before lanes run. Memory: 16 bytes a rule and writer,
-// for each list that has a user; a copy of the rules. Cost: docs/acl.md.
+// Threads: HitCounters::add(), one thread at a time for each writer; sum() any thread. RuleHits: list()
+// and totals() any thread; all else on the thread that reloads, or before lanes run. Memory: 16 bytes a rule and
+// writer, for each list that has a user; a copy of the rules. Cost: docs/acl.md.
 #pragma once
 
 #include <array>
@@ -69,17 +68,7 @@ class HitCounters {
 
 class RuleHits final : public engine::CountedRules {
  public:
-  explicit RuleHits(std::uint32_t writers);
-
-  // Which of the totals: an ActionKind, or `by_default`, of frames that no rule matched.
-  static constexpr std::uint8_t by_default = 4;
-  using Totals = std::array<HitCount, by_default + 1>;
-
-  // A frame that was decided at this place of the list that `counters` are of.
-  void add(HitCounters& counters, std::uint32_t writer, std::uint32_t place, std::uint8_t total, std::uint32_t length) {
-    counters.add(writer, place, length);
-    totals_.add(writer, total, length);
-  }
+  explicit RuleHits(std::uint32_t writers) : writers_(writers) {}
 
   // A list that may follow the one in force, worked out: enter() cannot fail.
   struct Next {
@@ -98,7 +87,9 @@ class RuleHits final : public engine::CountedRules {
   const std::vector<lookup::acl::AclRule>& rules() const { return rules_; }
 
   Listing list(std::uint32_t limit) const override;
-  // Never fall. Cost: some loads a writer.
+
+  // By action (ActionKind), and last of frames that no rule matched. Reads every counter.
+  using Totals = std::array<HitCount, 5>;
   Totals totals() const;
 
  private:
@@ -107,17 +98,19 @@ class RuleHits final : public engine::CountedRules {
   struct Left {
     std::shared_ptr<HitCounters> counters;
     std::vector<std::uint32_t> heir;  // by its place: that in the list in force, or `gone`
+    std::vector<std::uint8_t> total;  // by its place: which of the totals
   };
+  std::vector<std::uint8_t> totals_of_places() const;
   HitCount count(std::uint32_t place) const;
 
   const std::uint32_t writers_;
-  HitCounters totals_;
   mutable std::mutex mutex_;  // of all below, for writing and for list()
   std::vector<lookup::acl::AclRule> rules_;
   bool deny_others_ = false;
   std::shared_ptr<HitCounters> counters_;
   std::vector<HitCount> before_;  // by place: what lists that are let go have counted
   std::vector<Left> left_;
+  Totals gone_{};  // of rules that are no more
 };
 
 }  // namespace sluice::function

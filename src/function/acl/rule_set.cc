@@ -20,7 +20,6 @@ Expected<std::unique_ptr<RuleSet>> RuleSet::create(std::span<const lookup::acl::
   for (const lookup::acl::AclRule& rule : rules) {
     Verdict& verdict = set->verdicts.emplace_back();
     verdict.kind = rule.action.kind;
-    verdict.total = static_cast<std::uint8_t>(rule.action.kind);
     verdict.dscp = static_cast<std::uint8_t>(rule.action.mark);
     if (verdict.kind == ActionKind::police) {
       set->policers.push_back(

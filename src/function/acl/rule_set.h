@@ -25,7 +25,6 @@ struct RuleSet {
   struct Verdict {
     lookup::acl::ActionKind kind = lookup::acl::ActionKind::permit;
     std::uint8_t dscp = 0;
-    std::uint8_t total = RuleHits::by_default;
     Policer* policer = nullptr;
   };
 
