@@ -32,6 +32,10 @@ class Source final : public control::StatsSource {
     return control::RouteTable{{{"10.0.0.0/8", "unicast", {{"left", "10.1.1.1", 1}}, 20, "bgp"}}, 1};
   }
   Expected<std::vector<control::NeighbourRow>> neighbours() override { return make_error("the chain is no router"); }
+  Expected<control::AclTable> acl(std::uint32_t limit) override {
+    acl_limit = limit;
+    return control::AclTable{{{1, "deny", "destination_port=22 protocol=tcp", 5, 320}}, 3, {0, "permit", "", 2, 128}};
+  }
   std::string config() override { return R"({"file":"r.toml"})"; }
   Expected<std::string> reload() override {
     if (!mistakes.empty()) return make_error(mistakes);
@@ -41,6 +45,7 @@ class Source final : public control::StatsSource {
 
   std::uint64_t calls = 0;
   control::RouteQuery last_query;
+  std::uint32_t acl_limit = 0;
   bool stopped = false;
   std::string mistakes;
 };
@@ -113,6 +118,16 @@ TEST_F(Commands, CtlRoutesAsksForPrefixAndLimit) {
   EXPECT_EQ(sluice({"ctl", "routes", "10.0.0.0/99", "--api", "ADDRESS"}), 2);
   EXPECT_THAT(err_, StartsWith("sluice: 10.0.0.0/99: "));
   EXPECT_EQ(sluice({"ctl", "routes", "--limit", "0", "--api", "ADDRESS"}), 2);
+}
+
+TEST_F(Commands, CtlAclListsRulesWithTheirCounters) {
+  EXPECT_EQ(sluice({"ctl", "acl", "--limit", "20000", "--api", "ADDRESS"}), 0);
+  EXPECT_EQ(source_.acl_limit, 20'000U);
+  EXPECT_THAT(out_, HasSubstr("1        deny         5    320  destination_port=22 protocol=tcp\n"));
+  EXPECT_THAT(out_, HasSubstr("1 of 3 rules"));
+  EXPECT_EQ(sluice({"ctl", "acl", "--json", "--api", "ADDRESS"}), 0);
+  EXPECT_EQ(source_.acl_limit, 100U);
+  EXPECT_THAT(out_, StartsWith("{\"count\":3,\"rules\":[{"));
 }
 
 TEST_F(Commands, CtlRepeatsTheGatewaysRefusal) {
@@ -228,7 +243,7 @@ TEST(Bench, SaysOnceThatThereIsNoGpu) {
 }
 
 TEST_F(Commands, AnUnknownCommandIsOneLineWithTheKnownOnes) {
-  const std::string ctl = "stats, ports, neighbours, config, metrics, reload, stop, routes\n";
+  const std::string ctl = "stats, ports, neighbours, config, metrics, reload, stop, routes, acl\n";
   EXPECT_EQ(sluice({"chekc", "r.toml"}), 2);
   EXPECT_EQ(err_, "sluice: there is no command 'chekc'; there are bench, check, run, rules, ctl, top\n");
   EXPECT_EQ(sluice({}), 2);

@@ -73,6 +73,14 @@ std::string config_report(const nlohmann::json& answer) {
   return answer.dump(2) + "\n";
 }
 
+std::shared_ptr<unsigned> add_limit(CLI::App& command) {
+  auto limit = std::make_shared<unsigned>(100);
+  command.add_option("--limit", *limit, "print at most so many")
+      ->check(CLI::Range(1U, 1'000'000U))
+      ->capture_default_str();
+  return limit;
+}
+
 }  // namespace
 
 void add_ctl(CLI::App& app, int& status) {
@@ -96,12 +104,9 @@ void add_ctl(CLI::App& app, int& status) {
 
   CLI::App* routes = ctl->add_subcommand("routes", "Routes of the table");
   const auto prefix = std::make_shared<std::string>();
-  const auto limit = std::make_shared<unsigned>(100);
   routes->add_option("PREFIX", *prefix, "only routes that contain this prefix or address, or lie inside it")
       ->type_name("");
-  routes->add_option("--limit", *limit, "print at most so many")
-      ->check(CLI::Range(1U, 1'000'000U))
-      ->capture_default_str();
+  const auto limit = add_limit(*routes);
   routes->callback([=, &status] {
     if (!prefix->empty()) {
       if (const auto parsed = packet::IpPrefix::parse(*prefix); !parsed) {
@@ -114,6 +119,12 @@ void add_ctl(CLI::App& app, int& status) {
     const std::string query = prefix->empty() ? "" : "&prefix=" + *prefix;
     status =
         ask(*api, {"/api/v1/routes?limit=" + std::to_string(*limit) + query, false, printer(routes_report)}, *json);
+  });
+
+  CLI::App* acl = ctl->add_subcommand("acl", "Rules of the stage acl, with the frames and bytes of each");
+  const auto rules = add_limit(*acl);
+  acl->callback([=, &status] {
+    status = ask(*api, {"/api/v1/acl?limit=" + std::to_string(*rules), false, printer(acl_report)}, *json);
   });
 }
 

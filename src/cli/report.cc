@@ -133,6 +133,20 @@ std::string routes_report(const control::RouteTable& routes) {
   return out;
 }
 
+std::string acl_report(const control::AclTable& acl) {
+  Table table({"RULE", "ACTION", ">FRAMES", ">BYTES", "MATCH"});
+  const auto add = [&](const std::string& name, const control::AclRow& row, const std::string& match) {
+    table.add({name, row.action, std::to_string(row.frames), std::to_string(row.bytes), match});
+  };
+  for (const control::AclRow& row : acl.rules) add(std::to_string(row.number), row, row.match);
+  add("default", acl.unmatched, "no rule matches");
+  std::string out = table.str();
+  if (acl.count > acl.rules.size()) {
+    out += fmt::format("{} of {} rules; --limit for more\n", acl.rules.size(), acl.count);
+  }
+  return out;
+}
+
 std::string neighbours_report(const std::vector<control::NeighbourRow>& neighbours) {
   Table table({"ADDRESS", "MAC", "PORT"});
   for (const control::NeighbourRow& n : neighbours) table.add({n.address, n.mac, n.port});

@@ -24,7 +24,7 @@ namespace sluice::control {
 namespace {
 
 constexpr std::size_t largest_body = 4096;
-constexpr std::uint32_t most_routes = 1'000'000;
+constexpr std::uint32_t most_rows = 1'000'000;
 constexpr std::size_t threads = 4;  // a reload, and more that are refused meanwhile, leave some for reads
 constexpr const char* json_type = "application/json";
 
@@ -38,6 +38,19 @@ void answer_json(httplib::Response& response, const T& value) {
   response.set_content(to_json_text(value) + "\n", json_type);
 }
 
+Expected<std::uint32_t> read_limit(const std::string& value) {
+  std::uint32_t limit = 0;
+  const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), limit);
+  if (problem != std::errc{} || end != value.data() + value.size() || limit < 1 || limit > most_rows) {
+    return make_error("limit=" + value + ": allowed is a number from 1 to " + std::to_string(most_rows));
+  }
+  return limit;
+}
+
+tl::unexpected<Error> unknown_parameter(const std::string& key, const std::vector<std::string>& known) {
+  return make_error("unknown parameter \"" + key + "\"" + spelling_hint(key, known));
+}
+
 Expected<RouteQuery> read_query(const httplib::Request& request) {
   RouteQuery query;
   for (const auto& [key, value] : request.params) {
@@ -46,16 +59,24 @@ Expected<RouteQuery> read_query(const httplib::Request& request) {
       if (!prefix) return make_error("prefix=" + value + ": " + prefix.error().message);
       query.prefix = *prefix;
     } else if (key == "limit") {
-      const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), query.limit);
-      if (problem != std::errc{} || end != value.data() + value.size() || query.limit < 1 ||
-          query.limit > most_routes) {
-        return make_error("limit=" + value + ": allowed is a number from 1 to " + std::to_string(most_routes));
-      }
+      const auto limit = read_limit(value);
+      if (!limit) return tl::unexpected(limit.error());
+      query.limit = *limit;
     } else {
-      return make_error("unknown parameter \"" + key + "\"" + spelling_hint(key, {"prefix", "limit"}));
+      return unknown_parameter(key, {"prefix", "limit"});
     }
   }
   return query;
+}
+
+// How many rows a list without other parameters is to have.
+Expected<std::uint32_t> read_rows(const httplib::Request& request) {
+  Expected<std::uint32_t> limit = RouteQuery().limit;
+  for (const auto& [key, value] : request.params) {
+    limit = key == "limit" ? read_limit(value) : unknown_parameter(key, {"limit"});
+    if (!limit) break;
+  }
+  return limit;
 }
 
 nlohmann::json health(const Snapshot& snapshot) {
@@ -187,6 +208,13 @@ class HttpApi final : public Api {
       const auto neighbours = source_.neighbours();
       if (!neighbours) return answer_error(response, 409, neighbours.error().message);
       answer_json(response, *neighbours);
+    });
+    get("/api/v1/acl", [this](const auto& request, auto& response) {
+      const auto limit = read_rows(request);
+      if (!limit) return answer_error(response, 400, limit.error().message);
+      const auto table = source_.acl(*limit);
+      if (!table) return answer_error(response, 409, table.error().message);
+      answer_json(response, *table);
     });
     get("/api/v1/config",
         [this](const auto&, auto& response) { response.set_content(source_.config() + "\n", json_type); });

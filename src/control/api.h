@@ -31,6 +31,8 @@ class StatsSource {
   // An Error when the chain has no routes (it is not a router).
   virtual Expected<RouteTable> routes(const RouteQuery& query) = 0;
   virtual Expected<std::vector<NeighbourRow>> neighbours() = 0;
+  // The first `limit` rules of the stage acl. An Error when the chain has none.
+  virtual Expected<AclTable> acl(std::uint32_t limit) = 0;
   // config_json.h
   virtual std::string config() = 0;
   // Reads the configuration again; what can change without a restart is in force when it returns. One sentence on what

@@ -37,6 +37,11 @@ class FakeSource final : public StatsSource {
     if (!router) return make_error("the chain has no neighbours");
     return std::vector<NeighbourRow>{{"left", "10.1.1.1", "02:00:00:00:00:09"}};
   }
+  Expected<AclTable> acl(std::uint32_t limit) override {
+    if (!router) return make_error("the chain has no ACL rules");
+    last_acl_limit = limit;
+    return AclTable{{{1, "deny", "protocol=tcp", 5, 320}}, 7, {0, "permit", "", 2, 128}};
+  }
   std::string config() override { return R"({"file":"r.toml"})"; }
   Expected<std::string> reload() override {
     if (!router) return make_error("r.toml:3: [engine] batch = 1: allowed is ...");
@@ -48,6 +53,7 @@ class FakeSource final : public StatsSource {
 
   Snapshot value = sample_snapshot();
   RouteQuery last_query;
+  std::uint32_t last_acl_limit = 0;
   bool router = true;
   std::atomic<bool> fail{false}, stopped{false}, busy{false}, hold_reload{false}, reloading{false};
   std::atomic<int> calls{0};
@@ -116,6 +122,22 @@ TEST_F(ApiTest, RoutesTakePrefixAndLimit) {
   EXPECT_EQ(source_.last_query.prefix->str(), "2001:db8::/32");
 }
 
+TEST_F(ApiTest, AclHasRulesWithTheirCounters) {
+  const auto table = from_json_text<AclTable>(*get("/api/v1/acl"));
+  ASSERT_TRUE(table);
+  EXPECT_EQ(source_.last_acl_limit, 100U);
+  EXPECT_EQ(table->count, 7U);
+  ASSERT_EQ(table->rules.size(), 1U);
+  EXPECT_EQ(table->rules[0].match, "protocol=tcp");
+  EXPECT_EQ(table->rules[0].bytes, 320U);
+  EXPECT_EQ(table->unmatched.frames, 2U);
+  ASSERT_TRUE(get("/api/v1/acl?limit=20000"));
+  EXPECT_EQ(source_.last_acl_limit, 20'000U);
+  EXPECT_EQ(refusal("/api/v1/acl?limit=0"), "limit=0: allowed is a number from 1 to 1000000");
+  EXPECT_EQ(refusal("/api/v1/acl?limt=5"), "unknown parameter \"limt\"; did you mean \"limit\"?");
+  EXPECT_EQ(refusal("/api/v1/acl?prefix=10.0.0.0/8"), "unknown parameter \"prefix\"; known are limit");
+}
+
 TEST_F(ApiTest, BadParametersAreNamed) {
   EXPECT_EQ(refusal("/api/v1/routes?limit=0"), "limit=0: allowed is a number from 1 to 1000000");
   EXPECT_EQ(refusal("/api/v1/routes?limit=5x"), "limit=5x: allowed is a number from 1 to 1000000");
@@ -133,6 +155,7 @@ TEST_F(ApiTest, ChangesAreMadeOrRefusedWithASentence) {
   EXPECT_EQ(post("/api/v1/reload").error().message, "r.toml:3: [engine] batch = 1: allowed is ...");
   EXPECT_EQ(refusal("/api/v1/routes"), "the chain has no routes");
   EXPECT_EQ(refusal("/api/v1/neighbours"), "the chain has no neighbours");
+  EXPECT_EQ(refusal("/api/v1/acl"), "the chain has no ACL rules");
 }
 
 // As `curl -X POST` sends it.
@@ -175,7 +198,7 @@ TEST_F(ApiTest, ReadsAreAnsweredWhileAReloadIsAtWork) {
 }
 
 TEST_F(ApiTest, UnknownPathsAndMethodsNameTheKnownOnes) {
-  EXPECT_EQ(refusal("/api/v2/stats").rfind("there is no GET /api/v2/stats; there are GET /api/v1/config, ", 0), 0U);
+  EXPECT_EQ(refusal("/api/v2/stats").rfind("there is no GET /api/v2/stats; there are GET /api/v1/acl, ", 0), 0U);
   EXPECT_NE(refusal("/api/v1/stop").find("POST /api/v1/stop"), std::string::npos) << "a read must not stop the gateway";
   EXPECT_FALSE(source_.stopped);
 }

@@ -22,6 +22,7 @@
 #include "control/gateway_snapshot.h"
 #include "control/kernel_forwarding.h"
 #include "control/log.h"
+#include "engine/counted_rules.h"
 #include "port/eal.h"
 #include "port/virtual_device.h"
 
@@ -385,6 +386,12 @@ Expected<std::vector<NeighbourRow>> Gateway::neighbours() {
     rows.push_back({engine_->port_table()[row.port].name, row.address.str(), row.mac.str()});
   }
   return rows;
+}
+
+Expected<AclTable> Gateway::acl(std::uint32_t limit) {
+  const engine::CountedRules* const rules = engine_->function().counted_rules();
+  if (rules == nullptr) return make_error("the chain of this gateway has no ACL rules: \"acl\" is not in it");
+  return list_rules(*rules, limit);
 }
 
 std::string Gateway::config() {

@@ -42,6 +42,7 @@ class Gateway : public StatsSource {
   Snapshot snapshot() override;
   Expected<RouteTable> routes(const RouteQuery& query) override;
   Expected<std::vector<NeighbourRow>> neighbours() override;
+  Expected<AclTable> acl(std::uint32_t limit) override;
   std::string config() override;
   // Loads on the caller's thread, and may take seconds; refused while another reload is at work.
   Expected<std::string> reload() override;

@@ -172,6 +172,19 @@ struct RouteTable {
   std::uint64_t matching = 0;    // how many there are without the limit
 };
 
+// A rule of the stage acl, and the frames that it decided.
+struct AclRow {
+  std::uint64_t number = 0;  // its place in match order, from 1; 0: frames that no rule matches
+  std::string action, match;
+  std::uint64_t frames = 0, bytes = 0;
+};
+
+struct AclTable {
+  std::vector<AclRow> rules;  // the first ones, as many as were asked for
+  std::uint64_t count = 0;    // how many there are
+  AclRow unmatched;
+};
+
 struct NeighbourRow {
   std::string port, address, mac;
 };

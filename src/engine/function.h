@@ -42,6 +42,7 @@ namespace sluice::engine {
 
 class BatchWriter;
 class Burst;
+class CountedRules;
 class Emitter;
 class PortTable;
 class Tables;
@@ -123,8 +124,9 @@ class Function {
 
   // What the control plane can do with this function besides; null: nothing of the kind. They live as long as the
   // function.
-  virtual Tables* tables() { return nullptr; }              // engine/tables.h
-  virtual function::Routing* routing() { return nullptr; }  // function/routing.h
+  virtual Tables* tables() { return nullptr; }                           // engine/tables.h
+  virtual function::Routing* routing() { return nullptr; }               // function/routing.h
+  virtual const CountedRules* counted_rules() const { return nullptr; }  // engine/counted_rules.h
 };
 
 struct FunctionType {

@@ -42,6 +42,7 @@ struct CapsuleWork;  // functions know it; the engine only passes it on
 
 namespace sluice::engine {
 
+class CountedRules;
 class Emitter;
 class Tables;
 struct DevicePlan;
@@ -121,6 +122,8 @@ class Stage {
   virtual std::vector<Figure> figures() const { return {}; }
   // Tables that it reads from files (tables.h); null: none. Lives as long as the stage.
   virtual Tables* tables() { return nullptr; }
+  // Rules that count what they decide (counted_rules.h); null: none. Lives as long as the stage.
+  virtual const CountedRules* counted_rules() const { return nullptr; }
 
   // What a reload would bring, worked out in full: commit() cannot fail. An Error leaves everything as it was, as does
   // a Change that is not committed.

@@ -14,6 +14,7 @@
 #include <set>
 #include <sstream>
 
+#include "../tests/support/capture_file.h"
 #include "flow/http/text.h"
 #include "flow/recorder.h"
 
@@ -134,52 +135,25 @@ bool matches(const Content& content, const test::Exchange& exchange) {
   return content.negated;
 }
 
-std::uint32_t word(const std::string& bytes, std::size_t at) {
-  std::uint32_t value = 0;
-  std::memcpy(&value, bytes.data() + at, sizeof value);
-  return value;
-}
-
-// Where the IP packet begins in a frame of a capture with this link type; npos: not known.
-std::size_t ip_begin(std::uint32_t link, std::string_view frame) {
-  switch (link) {
-    case 0:
-      return 4;
-    case 1: {
-      std::size_t at = 12;
-      while (at + 4 <= frame.size() &&
-             (frame.substr(at, 2) == std::string_view("\x81\0", 2) || frame.substr(at, 2) == "\x88\xa8")) {
-        at += 4;
-      }
-      return at + 2;
-    }
-    case 12:
-    case 101:
-    case 228:
-    case 229:
-      return 0;
-    case 113:
-      return 16;
-    default:
-      return std::string::npos;
+// Where the IP packet begins in an Ethernet frame.
+std::size_t ip_begin(std::string_view frame) {
+  std::size_t at = 12;
+  while (at + 4 <= frame.size() &&
+         (frame.substr(at, 2) == std::string_view("\x81\0", 2) || frame.substr(at, 2) == "\x88\xa8")) {
+    at += 4;
   }
+  return at + 2;
 }
 
-std::vector<test::Exchange> read_capture(const std::string& path, const ConversationSettings& settings) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+std::vector<test::Exchange> exchanges_of(const std::string& capture, const ConversationSettings& settings) {
   test::Recorder recorder;
   Conversations conversations(settings, recorder);
-  for (std::size_t at = 24; at + 16 <= bytes.size();) {
-    const std::size_t size = word(bytes, at + 8);
-    const std::string_view frame = std::string_view(bytes).substr(at + 16, size);
-    const Milliseconds now = word(bytes, at) * Milliseconds{1000} + word(bytes, at + 4) / 1000;
-    at += 16 + size;
-    const std::size_t ip = ip_begin(word(bytes, 20), frame);
+  for (const auto& [microseconds, frame] : sluice::test::read_capture(capture)) {
+    const std::size_t ip = ip_begin(frame);
     Packet packet;
     if (ip < frame.size() && read_packet(reinterpret_cast<const std::uint8_t*>(frame.data()) + ip,
                                          static_cast<std::uint32_t>(frame.size() - ip), packet)) {
-      conversations.packet(packet, now);
+      conversations.packet(packet, microseconds / 1000);
     }
   }
   conversations.flush();
@@ -248,7 +222,7 @@ TEST(SuricataCases, ContentsAreInTheBuffersThatTheirRulesName) {
         continue;
       }
       if (exchanges.empty()) {
-        exchanges = read_capture(root + test["pcap"].get<std::string>(), settings_of(test));
+        exchanges = exchanges_of(root + test["pcap"].get<std::string>(), settings_of(test));
       }
       const Rule& rule = rules.at(sid);
       const bool found = std::any_of(exchanges.begin(), exchanges.end(), [&](const test::Exchange& exchange) {

@@ -113,3 +113,75 @@ def test_policing_holds_the_rate(network):
     assert policed >= sent["lost_packets"] * 0.9
     assert network.reaches(SERVER6), "what is not policed goes on"
     assert network.gateway.stats()["conserved"]
+
+
+COUNTED = """
+[[acl.rule]]
+protocol = "udp"
+destination_port = "7001"
+action = "permit"
+[[acl.rule]]
+protocol = "udp"
+destination_port = "7002"
+action = "deny"
+[[acl.rule]]
+protocol = "udp"
+destination_port = "7003"
+action = "mark"
+mark = 46
+"""
+OTHER_LAST = COUNTED.replace("mark = 46", "mark = 10")
+
+
+def hits(network):
+    """(frames, bytes) by what a rule matches."""
+    table = json.loads(network.gateway.get("/api/v1/acl"))
+    assert table["count"] == len(table["rules"])
+    return {row["match"].split()[0].removeprefix("destination_port="): (row["frames"], row["bytes"]) for row in table["rules"]}
+
+
+def totals(network):
+    return {figure["name"]: figure["value"] for figure in network.gateway.stats()["figures"] if figure["name"].startswith("acl_")}
+
+
+def send(network, server, port, frames, length):
+    def burst():
+        with socket.socket(socket.AF_INET6 if ":" in server else socket.AF_INET, socket.SOCK_DGRAM) as out:
+            for _ in range(frames):
+                out.sendto(bytes(length), (server, port))
+
+    network.client.inside(burst)
+
+
+def test_rules_count_what_they_decide(network):
+    assert "3 ACL rules are in force" in reload(network, COUNTED)
+    assert network.reaches(SERVER4) and network.reaches(SERVER6), "their neighbours are known"
+    assert hits(network) == {"7001": (0, 0), "7002": (0, 0), "7003": (0, 0)}
+    before = totals(network)
+    send(network, SERVER4, 7001, 5, 100)
+    send(network, SERVER4, 7002, 7, 200)
+    send(network, SERVER6, 7002, 2, 200)
+    send(network, SERVER4, 7003, 3, 300)
+    expected = {"7001": (5, 5 * 142), "7002": (9, 7 * 242 + 2 * 262), "7003": (3, 3 * 342)}
+    assert wait_until(lambda: hits(network) == expected, 5), hits(network)
+
+    assert "3 ACL rules are in force" in reload(network, OTHER_LAST)
+    kept = {**expected, "7003": (0, 0)}
+    assert hits(network) == kept, "rules that stay keep their counts, the changed one begins again"
+    send(network, SERVER4, 7001, 1, 100)
+    kept["7001"] = (6, 6 * 142)
+    assert wait_until(lambda: hits(network) == kept, 5), hits(network)
+
+    lines = [line.split() for line in network.gateway.control("acl").splitlines()]
+    assert lines[0] == ["RULE", "ACTION", "FRAMES", "BYTES", "MATCH"]
+    assert lines[1] == ["1", "permit", "6", str(6 * 142), "destination_port=7001", "protocol=udp"]
+    assert lines[2][:4] == ["2", "deny", "9", str(7 * 242 + 2 * 262)]
+    assert lines[-1][0] == "default" and int(lines[-1][2]) > 0, "ping and what came before"
+    after = totals(network)
+    grown = {name: value - before[name] for name, value in after.items() if not name.startswith("acl_default")}
+    decided = {"permit": (6, 6 * 142), "deny": expected["7002"], "mark": expected["7003"], "police": (0, 0)}
+    assert grown == {f"acl_{action}_{unit}": count for action, counts in decided.items()
+                     for unit, count in zip(("frames", "bytes"), counts)}, "totals go on, whatever becomes of rules"
+    assert after["acl_default_frames"] > before["acl_default_frames"], "of the pings, and what hosts say of closed ports"
+    metrics = network.gateway.get("/metrics").splitlines()
+    assert f"sluice_acl_deny_frames_total {after['acl_deny_frames']}" in metrics

@@ -12,6 +12,7 @@
 #include "cli/bench/capsule_bed.h"
 #include "cli/bench/csv.h"
 #include "cli/bench/goals.h"
+#include "cli/bench/gpu_only.h"
 #include "cli/bench/rig.h"
 #include "cli/bench/spread.h"
 #include "engine/histogram.h"
@@ -230,16 +231,8 @@ Expected<void> run_all(const BenchOptions& options, Goals& goals) {
 }  // namespace
 
 int bench_capsule(const BenchOptions& options) {
-  if (auto eal = start_bench_eal(CapsuleBed::memory_needed()); !eal) {
-    std::fprintf(stderr, "bench capsule: %s\n", eal.error().message.c_str());
-    return 1;
-  }
-  Goals goals("capsule", options.goals);
-  if (auto ok = run_all(options, goals); !ok) {
-    std::fprintf(stderr, "bench capsule: %s\n", ok.error().message.c_str());
-    return 1;
-  }
-  return goals.status();
+  return run_gpu_bench("capsule", CapsuleBed::memory_needed(), options,
+                       [&](Goals& goals) { return run_all(options, goals); });
 }
 
 }  // namespace sluice::cli::bench

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <random>
 
+#include "cli/bench/gpu_only.h"
 #include "cli/bench/match_patterns.h"
 #include "cli/bench/match_verify.h"
 #include "cli/bench/progress.h"
@@ -25,15 +26,6 @@ constexpr std::size_t frame_memory = std::size_t{frames_in_all} * MatchFrames::p
 constexpr std::uint32_t route_count = 600'000;
 constexpr unsigned default_batch = 8192, default_streams = 4;
 constexpr std::uint32_t forgotten = 0xdead'beef;
-
-template <typename T>
-Expected<void> keep(Expected<T> made, T& where) {
-  if (!made) {
-    return tl::unexpected(made.error());
-  }
-  where = std::move(*made);
-  return {};
-}
 
 // An address inside the prefix.
 std::uint32_t inside(const packet::IpPrefix& prefix, std::mt19937_64& random) {

@@ -14,6 +14,7 @@
 #include "cli/bench/bench.h"
 #include "cli/bench/csv.h"
 #include "cli/bench/goals.h"
+#include "cli/bench/gpu_only.h"
 #include "cli/bench/match_cpu.h"
 #include "cli/bench/match_frames.h"
 #include "cli/bench/match_patterns.h"
@@ -47,15 +48,6 @@ struct Bed {
   std::unique_ptr<match::CpuMatcher> cpu;        // of the patterns
   std::unique_ptr<match::CpuMatcher> reference;  // of the keys
 };
-
-template <typename T>
-Expected<void> keep(Expected<T> made, T& where) {
-  if (!made) {
-    return tl::unexpected(made.error());
-  }
-  where = std::move(*made);
-  return {};
-}
 
 Expected<void> make_matchers(Bed& bed) {
   bed.keys = std::make_unique<match::KeySet>(bed.patterns);
@@ -242,16 +234,8 @@ Expected<void> run_all(const BenchOptions& options, Goals& goals) {
 }  // namespace
 
 int bench_match(const BenchOptions& options) {
-  if (auto eal = start_bench_eal(frame_memory + (std::size_t{512} << 20)); !eal) {
-    std::fprintf(stderr, "bench match: %s\n", eal.error().message.c_str());
-    return 1;
-  }
-  Goals goals("match", options.goals);
-  if (auto ok = run_all(options, goals); !ok) {
-    std::fprintf(stderr, "bench match: %s\n", ok.error().message.c_str());
-    return 1;
-  }
-  return goals.status();
+  return run_gpu_bench("match", frame_memory + (std::size_t{512} << 20), options,
+                       [&](Goals& goals) { return run_all(options, goals); });
 }
 
 }  // namespace sluice::cli::bench

@@ -1,8 +1,11 @@
 #include "function/acl/acl.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <thread>
+#include <tuple>
+#include <utility>
 
 #include "device/gpu.h"
 #include "engine/function.h"
@@ -43,6 +46,11 @@ struct Area {
         rules6(rules4 + capacity),
         places(rules6 + capacity) {}
 
+  // Of a frame with a key.
+  RuleIndex rule(std::uint32_t place) const {
+    return (place & place_is_key6) != 0 ? rules6[place & ~place_is_key6] : rules4[place];
+  }
+
   Header* header;
   Key4* keys4;
   Key6* keys6;
@@ -55,7 +63,12 @@ std::size_t reader_of(const engine::Batch& batch) {
   return std::size_t{batch.lane} * engine::batches_range.most + batch.slot;
 }
 
-packet::Reason act(const RuleSet::Verdict& verdict, std::uint8_t* frame, std::uint32_t length, std::uint64_t tsc) {
+// Counts the frame and does what the rule says.
+packet::Reason act(const RuleSet& set, RuleIndex rule, std::uint32_t writer, std::uint8_t* frame, std::uint32_t length,
+                   std::uint64_t tsc) {
+  const std::uint32_t place = set.place(rule);
+  const RuleSet::Verdict& verdict = set.verdicts[place];
+  set.hits->add(writer, place, length);
   switch (verdict.kind) {
     case ActionKind::permit:
       break;
@@ -88,17 +101,30 @@ std::uint32_t Acl::bytes_per_frame() const {
 Expected<void> Acl::prepare(const engine::LanePlan& plan) {
   lanes_ = plan.lanes;
   current_.emplace(std::size_t{lanes_} * (engine::batches_range.most + 1));
-  auto set = RuleSet::create(options_.rules, options_.deny_others, 1);
-  if (!set) return make_error("[acl] " + set.error().message);
-  publish(std::move(*set));
+  // A lane's collector and its forwarder are two threads, or one.
+  transit_writers_ = plan.forwarders ? lanes_ : 0;
+  hits_.emplace(transit_writers_ + lanes_);
+  auto built = build(options_, 1);
+  if (!built) return tl::unexpected(built.error());
+  publish(std::move(*built));
   return {};
 }
 
-void Acl::publish(std::unique_ptr<RuleSet> set) {
+Expected<Acl::Built> Acl::build(const AclOptions& options, std::uint64_t generation) const {
+  Built built;
+  built.hits = hits_->next(options.rules, options.deny_others);
+  auto set = RuleSet::create(options.rules, options.deny_others, generation, built.hits->counters);
+  if (!set) return make_error("[acl] " + set.error().message);
+  built.set = std::move(*set);
+  return built;
+}
+
+void Acl::publish(Built built) {
   const RuleSet* const old = newest_;
-  newest_ = set.get();
+  newest_ = built.set.get();
   if (old != nullptr) old->next.store(newest_, std::memory_order_release);
-  current_->publish(std::move(set));
+  hits_->enter(std::move(built.hits));
+  current_->publish(std::move(built.set));
 }
 
 Expected<void> Acl::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {
@@ -150,7 +176,7 @@ bool Acl::join(const engine::Batch& batch, std::byte* area, CapsuleWork& work) {
   current_->pin(reader_of(batch), on_device_);
   a.header->set = on_device_;
   work.classify = {.view = gpu_rules_->view(),
-                   .deny_others = on_device_->others.kind == ActionKind::deny,
+                   .deny_others = on_device_->others().kind == ActionKind::deny,
                    .place = a.places,
                    .keys4 = a.keys4,
                    .keys6 = a.keys6,
@@ -187,8 +213,8 @@ packet::Reason Acl::judge(const engine::Batch& batch, std::byte* area, std::uint
   const Area a(area, batch.capacity);
   const std::uint32_t place = a.places[i];
   if (place >= place_malformed) return place == place_malformed ? acl_malformed : packet::no_reason;
-  const RuleIndex rule = (place & place_is_key6) != 0 ? a.rules6[place & ~place_is_key6] : a.rules4[place];
-  return act(a.header->set->of(rule), reinterpret_cast<std::uint8_t*>(batch.frame[i]), batch.length[i], tsc);
+  return act(*a.header->set, a.rule(place), batch.lane, reinterpret_cast<std::uint8_t*>(batch.frame[i]),
+             batch.length[i], tsc);
 }
 
 packet::Reason Acl::judge_transit(std::uint32_t lane, std::uint8_t* frame, std::uint32_t length, std::uint64_t tsc) {
@@ -204,7 +230,7 @@ packet::Reason Acl::judge_transit(std::uint32_t lane, std::uint8_t* frame, std::
   } else {
     set->classifier->classify6(&key6, &rule, 1);
   }
-  return act(set->of(rule), frame, length, tsc);
+  return act(*set, rule, transit_writers_ + lane, frame, length, tsc);
 }
 
 void Acl::judged(const engine::Batch& batch, std::byte* /*area*/) {
@@ -227,20 +253,22 @@ std::size_t Acl::reclaim() {
   // A lost GPU follows no more, and is given nothing more.
   const bool follows = gpu_rules_ && !gpu_->lost();
   const std::uint64_t from = device_generation_.load(std::memory_order_acquire);
-  return current_->reclaim([&](const RuleSet& set) { return follows && set.generation >= from; });
+  const std::size_t left = current_->reclaim([&](const RuleSet& set) { return follows && set.generation >= from; });
+  hits_->fold();
+  return left;
 }
 
 Expected<engine::Stage::Change> Acl::reload(const Stage& fresh) {
   const AclOptions& wanted = static_cast<const Acl&>(fresh).options_;
   reclaim();
-  auto made = RuleSet::create(wanted.rules, wanted.deny_others, newest_->generation + 1);
-  if (!made) return make_error("[acl] " + made.error().message);
+  auto made = build(wanted, newest_->generation + 1);
+  if (!made) return tl::unexpected(made.error());
   struct Next {
-    std::unique_ptr<RuleSet> set;
+    Built list;
     std::unique_ptr<lookup::acl::GpuClassifier::Built> built;
   };
   auto next = std::make_shared<Next>();
-  next->set = std::move(*made);
+  next->list = std::move(*made);
   if (gpu_rules_ && !gpu_->lost()) {
     auto built = gpu_rules_->build(wanted.rules);
     if (!built) return make_error("[acl] " + built.error().message);
@@ -248,13 +276,40 @@ Expected<engine::Stage::Change> Acl::reload(const Stage& fresh) {
   }
   const std::size_t count = wanted.rules.size();
   return Change{std::to_string(count) + " ACL rule" + (count == 1 ? " is" : "s are") + " in force", [this, next] {
-                  publish(std::move(next->set));
+                  publish(std::move(next->list));
                   if (next->built) gpu_rules_->commit(std::move(next->built));
                   const auto end = std::chrono::steady_clock::now() + patience;
                   while (reclaim() != 0 && std::chrono::steady_clock::now() < end) {
                     std::this_thread::sleep_for(std::chrono::milliseconds(1));
                   }
                 }};
+}
+
+std::vector<engine::Figure> Acl::figures() const {
+  struct Texts {
+    engine::Figure frames, bytes;
+  };
+  static constexpr std::array<Texts, std::tuple_size_v<RuleHits::Totals>> texts = {{
+      {{"acl_permit_frames", "frames that an ACL rule with the action permit decided"},
+       {"acl_permit_bytes", "the bytes of these frames"}},
+      {{"acl_deny_frames", "frames that an ACL rule with the action deny decided"},
+       {"acl_deny_bytes", "the bytes of these frames"}},
+      {{"acl_mark_frames", "frames that an ACL rule with the action mark decided"},
+       {"acl_mark_bytes", "the bytes of these frames"}},
+      {{"acl_police_frames", "frames that an ACL rule with the action police decided, with those that it dropped"},
+       {"acl_police_bytes", "the bytes of these frames"}},
+      {{"acl_default_frames", "frames that no ACL rule matched"}, {"acl_default_bytes", "the bytes of these frames"}},
+  }};
+  if (!hits_) return {};
+  std::vector<engine::Figure> all;
+  const RuleHits::Totals totals = hits_->totals();
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    all.push_back(texts[i].frames);
+    all.back().value = totals[i].frames;
+    all.push_back(texts[i].bytes);
+    all.back().value = totals[i].bytes;
+  }
+  return all;
 }
 
 }  // namespace sluice::function

@@ -13,9 +13,12 @@
 // as a whole, because it holds the list that its indices are of until it is judged. Buckets begin full. A list that
 // does not fit changes nothing.
 //
-// Threads: as of engine::Stage. Memory: 69 pinned bytes for each frame of a batch; of an old list until no batch is
-// judged by it and the GPU has left it, at the latest at the next reload. Cost: per frame 5 to 10 ns for the key, one
-// look-up (docs/acl.md), and some ns to judge.
+// Counters: each frame that is judged, with its bytes, at the rule that decided it, or at the default (rule_hits.h,
+// which also says what a reload keeps); besides by action, since the start, as figures.
+//
+// Threads: as of engine::Stage. Memory: 69 pinned bytes for each frame of a batch; 16 bytes a rule and lane, with
+// forwarders 32; of an old list until no batch is judged by it and the GPU has left it, at the latest at the next
+// reload. Cost: per frame 5 to 10 ns for the key, one look-up, and some ns to judge and count (docs/acl.md).
 #pragma once
 
 #include <atomic>
@@ -25,6 +28,7 @@
 #include <vector>
 
 #include "engine/stage.h"
+#include "function/acl/rule_hits.h"
 #include "function/acl/rule_set.h"
 #include "lookup/acl/classifier_slot.h"
 #include "lookup/acl/gpu_classifier.h"
@@ -64,16 +68,26 @@ class Acl final : public engine::Stage {
   void judged(const engine::Batch& batch, std::byte* area) override;
   Expected<void> begin_cycle(device::GpuStream& stream) override;
   Expected<Change> reload(const Stage& fresh) override;
+  std::vector<engine::Figure> figures() const override;
+  const engine::CountedRules* counted_rules() const override { return hits_ ? &*hits_ : nullptr; }
 
   // Lists that are no longer in force and not freed yet. The thread that reloads.
   std::size_t reclaim();
 
  private:
-  void publish(std::unique_ptr<RuleSet> set);
+  // A list and its counters, in full.
+  struct Built {
+    std::unique_ptr<RuleSet> set;
+    std::unique_ptr<RuleHits::Next> hits;
+  };
+  Expected<Built> build(const AclOptions& options, std::uint64_t generation) const;
+  void publish(Built built);
 
   AclOptions options_;
   std::optional<lookup::acl::CurrentClassifier<RuleSet>> current_;  // its readers: batches, and each lane's collector
   std::uint32_t lanes_ = 0;
+  std::uint32_t transit_writers_ = 0;  // the first of those that count what judge_transit() judges
+  std::optional<RuleHits> hits_;
   const RuleSet* newest_ = nullptr;  // the thread's that reloads
 
   device::Gpu* gpu_ = nullptr;

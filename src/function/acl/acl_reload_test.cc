@@ -2,6 +2,8 @@
 // are freed.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <memory>
@@ -18,16 +20,24 @@ namespace {
 constexpr std::uint32_t batch_frames = 64;
 
 // The list of generation g denies frames to ports of the parity of g.
-std::unique_ptr<Acl> list_of(unsigned generation) {
-  Acl::AclOptions options;
+std::vector<lookup::acl::AclRule> rules_of(unsigned generation) {
+  std::vector<lookup::acl::AclRule> rules;
   for (std::uint32_t port = 0; port < batch_frames; ++port) {
     lookup::acl::AclRule rule;
     rule.destination_port = {static_cast<std::uint16_t>(port), static_cast<std::uint16_t>(port)};
     rule.action.kind = port % 2 == generation % 2 ? lookup::acl::ActionKind::deny : lookup::acl::ActionKind::permit;
     // The other list has its rules at other indices, so that an index looked up in the wrong one is seen.
-    options.rules.insert(generation % 2 == 0 ? options.rules.begin() : options.rules.end(), rule);
+    rules.insert(generation % 2 == 0 ? rules.begin() : rules.end(), rule);
   }
-  return std::make_unique<Acl>(std::move(options));
+  return rules;
+}
+
+std::unique_ptr<Acl> acl_with(std::vector<lookup::acl::AclRule> rules) {
+  return std::make_unique<Acl>(Acl::AclOptions{.rules = std::move(rules), .deny_others = false});
+}
+
+std::unique_ptr<Acl> list_of(unsigned generation) {
+  return acl_with(rules_of(generation));
 }
 
 // The batches of a lane, all with the same frames: frame i goes to port i; every other one is IPv6.
@@ -141,6 +151,76 @@ TEST(AclReload, lanes_beside_many_changes) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(mixed, 0);
   EXPECT_EQ(acl->reclaim(), 0U);
+}
+
+// Rules that only change places, counted by a forwarder and a collector for each lane, and looked at meanwhile.
+TEST(AclReload, rules_that_stay_count_every_frame) {
+  constexpr std::uint32_t lanes = 2, slots = 3;
+  const auto list = [](bool reversed) {
+    std::vector<lookup::acl::AclRule> rules = rules_of(1);
+    if (reversed) std::reverse(rules.begin(), rules.end());
+    return acl_with(std::move(rules));
+  };
+  const auto acl = list(false);
+  ASSERT_TRUE(acl->prepare({.lanes = lanes, .forwarders = true}));
+  std::atomic<bool> stop{false};
+  std::atomic<std::uint64_t> batches{0}, transits{0};
+  std::vector<std::thread> threads;
+  for (std::uint32_t lane = 0; lane < lanes; ++lane) {
+    threads.emplace_back([&, lane] {
+      Slots all(lane, slots, acl->bytes_per_frame(), nullptr);
+      std::uint32_t described = 0, judged = 0;
+      while (!stop || judged < described) {
+        if (!stop && described < judged + slots) {
+          engine::Batch& batch = all[described++ % slots];
+          acl->describe(batch, batch.extra, 0);
+          acl->compute(batch, batch.extra, 0, batch_frames);
+        } else {
+          EXPECT_EQ(denied_parity(*acl, all[judged++ % slots]), 1);
+          ++batches;
+        }
+      }
+    });
+    threads.emplace_back([&, lane] {
+      Bytes frame = PacketBuilder().ipv4("192.0.2.1", "192.0.2.2").udp(1, 0).build();
+      while (!stop) {
+        acl->judge_transit(lane, frame.data(), static_cast<std::uint32_t>(frame.size()), 0);
+        ++transits;
+      }
+    });
+  }
+  const auto counts = [&] {  // by port
+    std::array<std::uint64_t, batch_frames> frames{};
+    for (const engine::CountedRule& rule : acl->counted_rules()->list(batch_frames).rules) {
+      frames.at(std::stoul(rule.match.substr(rule.match.find('=') + 1))) = rule.frames;
+    }
+    return frames;
+  };
+  auto before = counts();
+  for (unsigned i = 1; i < 60 || batches < 5000 || transits < 100'000; ++i) {
+    auto change = acl->reload(*list(i % 2 == 1));
+    EXPECT_TRUE(change) << change.error().message;
+    if (!change) break;
+    change->commit();
+    const auto now = counts();
+    for (std::size_t port = 0; port < batch_frames; ++port) EXPECT_GE(now[port], before[port]) << "port " << port;
+    before = now;
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  acl->reclaim();
+  std::array<std::uint64_t, batch_frames> expected{};
+  expected.fill(batches);
+  expected[0] += transits;
+  EXPECT_EQ(counts(), expected);
+  for (const engine::Figure& figure : acl->figures()) {
+    if (figure.name == "acl_permit_frames") {
+      EXPECT_EQ(figure.value, batches * batch_frames / 2 + transits);
+    }
+    if (figure.name == "acl_deny_frames") {
+      EXPECT_EQ(figure.value, batches * batch_frames / 2);
+    }
+  }
 }
 
 void await(device::GpuStream& stream) {

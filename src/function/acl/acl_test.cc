@@ -51,8 +51,12 @@ destination = "10.3.3.0/24"
 action = "permit"
 )";
 
+// The rule that decides a case, in match order from 1, or none.
+constexpr std::size_t by_default = 0, by_none = 1000;
+
 struct Case {
   const char* name;
+  std::size_t rule;
   Bytes frame;
   packet::Reason dropped = packet::no_reason;
   Bytes sent{};  // empty: as it came
@@ -67,40 +71,42 @@ PacketBuilder v6(const char* from, const char* to) {
 
 std::vector<Case> cases() {
   return {
-      {"SSH", v4("192.0.2.1", "192.0.2.2").tcp(4000, 22).build(), acl_denied},
-      {"SSH over IPv6: the rule is of both families", v6("2001:db8::1", "2001:db8::2").tcp(4000, 22).build(),
+      {"SSH", 1, v4("192.0.2.1", "192.0.2.2").tcp(4000, 22).build(), acl_denied},
+      {"SSH over IPv6: the rule is of both families", 1, v6("2001:db8::1", "2001:db8::2").tcp(4000, 22).build(),
        acl_denied},
-      {"SSH in a VLAN", v4("192.0.2.1", "192.0.2.2").vlan(7).tcp(4000, 22).build(), acl_denied},
-      {"the first match wins, deny", v4("10.9.0.1", "192.0.2.2").tcp(4000, 22).build(), acl_denied},
-      {"another port", v4("192.0.2.1", "192.0.2.2").tcp(4000, 23).build()},
-      {"the source port 22", v4("192.0.2.1", "192.0.2.2").tcp(22, 4000).build()},
-      {"UDP to 22", v4("192.0.2.1", "192.0.2.2").udp(4000, 22).build()},
-      {"first port of a range", v4("10.8.0.1", "10.1.0.1").udp(1000, 9).build(), acl_denied},
-      {"last port of a range", v4("10.8.0.1", "10.1.255.255").udp(2000, 9).build(), acl_denied},
-      {"below the range", v4("10.8.0.1", "10.1.0.1").udp(999, 9).build()},
-      {"above the range", v4("10.8.0.1", "10.1.0.1").udp(2001, 9).build()},
-      {"the first match wins, permit", v4("10.9.0.1", "10.1.0.1").udp(1000, 9).build()},
-      {"beside the source", v4("11.8.0.1", "10.1.0.1").udp(1000, 9).build()},
-      {"a new connection", v4("192.0.2.1", "10.2.0.1").tcp(9, 80).tcp_flags(0x02).build(), acl_denied},
-      {"an answer", v4("192.0.2.1", "10.2.0.1").tcp(9, 80).tcp_flags(0x12).build()},
-      {"timestamp request", v4("192.0.2.1", "192.0.2.2").icmp(13, 0).build(), acl_denied},
-      {"echo request", v4("192.0.2.1", "192.0.2.2").icmp(8, 0).build()},
-      {"IPv6 source", v6("2001:db8:bad::1", "2001:db8::2").udp(1, 2).build(), acl_denied},
-      {"beside the IPv6 source", v6("2001:db8:bae::1", "2001:db8::2").udp(1, 2).build()},
-      {"SSH behind extensions", v6("2001:db8::1", "2001:db8::2").extension(60, {1}).tcp(4000, 22).build(), acl_denied},
-      {"a low priority", v4("192.0.2.1", "10.3.4.1").udp(1, 2).build(), acl_denied},
-      {"before the low priority", v4("192.0.2.1", "10.3.3.1").udp(1, 2).build()},
-      {"later fragment to 22", v4("192.0.2.1", "192.0.2.2").fragment(1480, false).tcp(1, 22).payload(64).build()},
-      {"first fragment to 22", v4("192.0.2.1", "192.0.2.2").fragment(0, true).tcp(1, 22).payload(64).build(),
+      {"SSH in a VLAN", 1, v4("192.0.2.1", "192.0.2.2").vlan(7).tcp(4000, 22).build(), acl_denied},
+      {"the first match wins, deny", 1, v4("10.9.0.1", "192.0.2.2").tcp(4000, 22).build(), acl_denied},
+      {"another port", by_default, v4("192.0.2.1", "192.0.2.2").tcp(4000, 23).build()},
+      {"the source port 22", by_default, v4("192.0.2.1", "192.0.2.2").tcp(22, 4000).build()},
+      {"UDP to 22", by_default, v4("192.0.2.1", "192.0.2.2").udp(4000, 22).build()},
+      {"first port of a range", 3, v4("10.8.0.1", "10.1.0.1").udp(1000, 9).build(), acl_denied},
+      {"last port of a range", 3, v4("10.8.0.1", "10.1.255.255").udp(2000, 9).build(), acl_denied},
+      {"below the range", by_default, v4("10.8.0.1", "10.1.0.1").udp(999, 9).build()},
+      {"above the range", by_default, v4("10.8.0.1", "10.1.0.1").udp(2001, 9).build()},
+      {"the first match wins, permit", 2, v4("10.9.0.1", "10.1.0.1").udp(1000, 9).build()},
+      {"beside the source", by_default, v4("11.8.0.1", "10.1.0.1").udp(1000, 9).build()},
+      {"a new connection", 4, v4("192.0.2.1", "10.2.0.1").tcp(9, 80).tcp_flags(0x02).build(), acl_denied},
+      {"an answer", by_default, v4("192.0.2.1", "10.2.0.1").tcp(9, 80).tcp_flags(0x12).build()},
+      {"timestamp request", 5, v4("192.0.2.1", "192.0.2.2").icmp(13, 0).build(), acl_denied},
+      {"echo request", by_default, v4("192.0.2.1", "192.0.2.2").icmp(8, 0).build()},
+      {"IPv6 source", 6, v6("2001:db8:bad::1", "2001:db8::2").udp(1, 2).build(), acl_denied},
+      {"beside the IPv6 source", by_default, v6("2001:db8:bae::1", "2001:db8::2").udp(1, 2).build()},
+      {"SSH behind extensions", 1, v6("2001:db8::1", "2001:db8::2").extension(60, {1}).tcp(4000, 22).build(),
        acl_denied},
-      {"flags cut", v4("192.0.2.1", "192.0.2.2").protocol(6).payload(8).build(), acl_malformed},
-      {"bad length", v4("192.0.2.1", "192.0.2.2").udp(1, 2).ip_length(2000).build(), acl_malformed},
-      {"marked", v4("192.0.2.1", "192.0.2.2").tos(3).udp(1, 5060).build(), packet::no_reason,
+      {"a low priority", 9, v4("192.0.2.1", "10.3.4.1").udp(1, 2).build(), acl_denied},
+      {"before the low priority", 8, v4("192.0.2.1", "10.3.3.1").udp(1, 2).build()},
+      {"later fragment to 22", by_default,
+       v4("192.0.2.1", "192.0.2.2").fragment(1480, false).tcp(1, 22).payload(64).build()},
+      {"first fragment to 22", 1, v4("192.0.2.1", "192.0.2.2").fragment(0, true).tcp(1, 22).payload(64).build(),
+       acl_denied},
+      {"flags cut", by_none, v4("192.0.2.1", "192.0.2.2").protocol(6).payload(8).build(), acl_malformed},
+      {"bad length", by_none, v4("192.0.2.1", "192.0.2.2").udp(1, 2).ip_length(2000).build(), acl_malformed},
+      {"marked", 7, v4("192.0.2.1", "192.0.2.2").tos(3).udp(1, 5060).build(), packet::no_reason,
        v4("192.0.2.1", "192.0.2.2").tos(46 << 2 | 3).udp(1, 5060).build()},
-      {"marked over IPv6", v6("2001:db8::1", "2001:db8::2").vlan(3).udp(1, 5060).build(), packet::no_reason,
+      {"marked over IPv6", 7, v6("2001:db8::1", "2001:db8::2").vlan(3).udp(1, 5060).build(), packet::no_reason,
        v6("2001:db8::1", "2001:db8::2").vlan(3).tos(46 << 2).udp(1, 5060).build()},
-      {"ARP", PacketBuilder().arp_request("10.0.0.1", "10.3.0.2").build()},
-      {"no IP", PacketBuilder().ethertype(0x88b5).payload(46).build()},
+      {"ARP", by_none, PacketBuilder().arp_request("10.0.0.1", "10.3.0.2").build()},
+      {"no IP", by_none, PacketBuilder().ethertype(0x88b5).payload(46).build()},
   };
 }
 
@@ -111,11 +117,27 @@ class AclTest : public testing::TestWithParam<std::string> {
   }
 };
 
+using Counts = std::vector<std::pair<std::uint64_t, std::uint64_t>>;  // frames and bytes, the default's first
+
+Counts counted(const Outcome& outcome) {
+  Counts counts = {{outcome.counted.unmatched.frames, outcome.counted.unmatched.bytes}};
+  for (const engine::CountedRule& rule : outcome.counted.rules) counts.emplace_back(rule.frames, rule.bytes);
+  return counts;
+}
+
+void count(Counts& counts, const Case& c) {
+  if (c.rule == by_none) return;
+  ++counts[c.rule].first;
+  counts[c.rule].second += c.frame.size();
+}
+
 TEST_P(AclTest, table) {
   std::vector<Bytes> frames, expected;
+  Counts counts(10);
   std::vector<std::uint64_t> drops(packet::reason_count());
   for (const Case& c : cases()) {
     frames.push_back(c.frame);
+    count(counts, c);
     if (c.dropped != packet::no_reason) {
       ++drops[c.dropped];
     } else {
@@ -127,6 +149,7 @@ TEST_P(AclTest, table) {
     EXPECT_EQ(outcome.stats.drops[reason], drops[reason]) << packet::reason_name(reason);
   }
   EXPECT_EQ(outcome.sent, expected);
+  EXPECT_EQ(counted(outcome), counts);
 }
 
 // One by one, so that it is seen which case is wrong; the CPU is enough for that.
@@ -139,6 +162,9 @@ TEST(Acl, each_case_alone) {
     } else if (!outcome.sent.empty()) {
       EXPECT_EQ(outcome.sent[0], c.sent.empty() ? c.frame : c.sent) << c.name;
     }
+    Counts counts(10);
+    count(counts, c);
+    EXPECT_EQ(counted(outcome), counts) << c.name;
     if (HasFailure()) break;
   }
 }
@@ -185,6 +211,28 @@ TEST_P(AclTest, policed_frames_pass_up_to_the_burst) {
                               "rate = 1\nburst = 20_500\n"));
   EXPECT_EQ(outcome.stats.drops[acl_policed], 80U) << "of a hundred";
   EXPECT_EQ(outcome.sent.size(), 220U);
+  EXPECT_EQ(counted(outcome), (Counts{{200, 200'000}, {100, 100'000}})) << "those that are dropped too";
+}
+
+TEST_P(AclTest, totals_are_by_action) {
+  std::vector<Bytes> frames;
+  for (std::uint16_t i = 0; i < 150; ++i) {
+    PacketBuilder builder = i % 2 == 0 ? v4("192.0.2.1", "192.0.2.2") : v6("2001:db8::1", "2001:db8::2");
+    frames.push_back(builder.udp(1, static_cast<std::uint16_t>(1 + i % 15)).payload(i % 2 == 0 ? 58U : 38U).build());
+    ASSERT_EQ(frames.back().size(), 100U);
+  }
+  const auto rule = [](const char* ports, const char* action) {
+    return std::string("[[acl.rule]]\nprotocol = \"udp\"\ndestination_port = \"") + ports + "\"\naction = " + action;
+  };
+  const Outcome outcome = AclTrial(GetParam())
+                              .run(frames, acl_of(rule("1-5", "\"permit\"\n") + rule("6-9", "\"deny\"\n") +
+                                                  rule("10-12", "\"mark\"\nmark = 7\n") +
+                                                  rule("13-14", "\"police\"\nrate = 1\nburst = 10_000\n")));
+  const std::map<std::string_view, std::uint64_t> expected = {
+      {"acl_permit_frames", 50},  {"acl_permit_bytes", 5000}, {"acl_deny_frames", 40},   {"acl_deny_bytes", 4000},
+      {"acl_mark_frames", 30},    {"acl_mark_bytes", 3000},   {"acl_police_frames", 20}, {"acl_police_bytes", 2000},
+      {"acl_default_frames", 10}, {"acl_default_bytes", 1000}};
+  EXPECT_EQ(outcome.figures, expected);
 }
 
 // While frames come without end: from the reload on the other frames are dropped; a list that cannot be changes

@@ -7,14 +7,17 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 #include "../tests/support/gpu.h"
 #include "../tests/support/pcap_file.h"
 #include "base/settings.h"
+#include "engine/counted_rules.h"
 #include "engine/engine.h"
 #include "function/acl/acl.h"
 #include "function/await_gpu_test.h"
@@ -50,6 +53,8 @@ inline std::unique_ptr<Chain> before_bridge(std::unique_ptr<engine::Stage> stage
 struct Outcome {
   std::vector<Bytes> sent;
   engine::EngineStats stats;
+  engine::CountedRules::Listing counted;  // of all rules
+  std::map<std::string_view, std::uint64_t> figures;
 };
 
 class AclTrial {
@@ -111,6 +116,8 @@ class AclTrial {
     engine->stop();
     Outcome outcome;
     outcome.stats = engine->stats();
+    if (const auto* const rules = engine->function().counted_rules()) outcome.counted = rules->list(1000);
+    for (const engine::Figure& figure : engine->function().figures()) outcome.figures[figure.name] = figure.value;
     engine.reset();  // closes the captures
     outcome.sent = test::read_pcap(file("out.pcap"));
     EXPECT_EQ(outcome.stats.total.rx_frames, all);

@@ -2,19 +2,21 @@
 
 #include <rte_cycles.h>
 
+#include <utility>
+
 namespace sluice::function {
 
 using lookup::acl::ActionKind;
 
 Expected<std::unique_ptr<RuleSet>> RuleSet::create(std::span<const lookup::acl::AclRule> rules, bool deny_others,
-                                                   std::uint64_t generation) {
+                                                   std::uint64_t generation, std::shared_ptr<HitCounters> hits) {
   auto set = std::make_unique<RuleSet>();
   auto classifier = lookup::acl::Classifier::create({}, rules);
   if (!classifier) return tl::unexpected(classifier.error());
   set->generation = generation;
   set->classifier = std::move(*classifier);
-  set->others.kind = deny_others ? ActionKind::deny : ActionKind::permit;
-  set->verdicts.reserve(rules.size());
+  set->hits = std::move(hits);
+  set->verdicts.reserve(rules.size() + 1);
   for (const lookup::acl::AclRule& rule : rules) {
     Verdict& verdict = set->verdicts.emplace_back();
     verdict.kind = rule.action.kind;
@@ -25,6 +27,7 @@ Expected<std::unique_ptr<RuleSet>> RuleSet::create(std::span<const lookup::acl::
       verdict.policer = set->policers.back().get();
     }
   }
+  set->verdicts.push_back({.kind = deny_others ? ActionKind::deny : ActionKind::permit});
   return set;
 }
 

@@ -1,10 +1,11 @@
 // A list of rules in force: what decides, and what is to be done. It never changes, but for the buckets of its policed
-// rules; a reload makes another one.
+// rules and its counters; a reload makes another one.
 //
 // Threads: create() and destruction on the control thread; all else on any thread. Memory: rte_acl's tables in DPDK's
-// heap (lookup/acl/classifier.h), 16 bytes a rule, 64 a policed one.
+// heap (lookup/acl/classifier.h), 16 bytes a rule, 64 a policed one, and its counters (rule_hits.h).
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -13,6 +14,7 @@
 
 #include "base/error.h"
 #include "function/acl/policer.h"
+#include "function/acl/rule_hits.h"
 #include "lookup/acl/acl_rule.h"
 #include "lookup/acl/classifier.h"
 
@@ -26,16 +28,21 @@ struct RuleSet {
     Policer* policer = nullptr;
   };
 
-  // `rules` in match order. `generation`: 1 for the first list, one more for each that follows.
+  // `rules` in match order. `generation`: 1 for the first list, one more for each that follows. `hits`: for these
+  // rules.
   static Expected<std::unique_ptr<RuleSet>> create(std::span<const lookup::acl::AclRule> rules, bool deny_others,
-                                                   std::uint64_t generation);
+                                                   std::uint64_t generation, std::shared_ptr<HitCounters> hits);
 
-  const Verdict& of(lookup::acl::RuleIndex rule) const { return rule < verdicts.size() ? verdicts[rule] : others; }
+  // Where the verdict and the counters of a rule, or of no_match, are.
+  std::uint32_t place(lookup::acl::RuleIndex rule) const {
+    return std::min(rule, static_cast<std::uint32_t>(verdicts.size() - 1));
+  }
+  const Verdict& others() const { return verdicts.back(); }
 
   std::uint64_t generation = 0;
   std::unique_ptr<lookup::acl::Classifier> classifier;
-  std::vector<Verdict> verdicts;  // by rule
-  Verdict others;
+  std::vector<Verdict> verdicts;  // by rule, and behind them that of frames that no rule matches
+  std::shared_ptr<HitCounters> hits;
   std::vector<std::unique_ptr<Policer>> policers;
   // The list that took the place of this one; for the device's thread, which follows later.
   mutable std::atomic<const RuleSet*> next{nullptr};

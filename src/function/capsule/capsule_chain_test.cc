@@ -72,6 +72,7 @@ class Patterns final : public engine::Stage {
 struct Made {
   std::vector<Bytes> sent;
   std::vector<std::uint64_t> drops;
+  engine::CountedRules::Listing counted;
 };
 
 void expect_same(const Made& made, const Made& expected, const char* how) {
@@ -79,6 +80,13 @@ void expect_same(const Made& made, const Made& expected, const char* how) {
     EXPECT_EQ(made.drops[i], expected.drops[i])
         << how << ": " << packet::reason_name(static_cast<packet::Reason>(i + 1));
   }
+  ASSERT_EQ(made.counted.rules.size(), expected.counted.rules.size());
+  for (std::size_t i = 0; i < expected.counted.rules.size(); ++i) {
+    EXPECT_EQ(made.counted.rules[i].frames, expected.counted.rules[i].frames) << how << ": rule " << i + 1;
+    EXPECT_EQ(made.counted.rules[i].bytes, expected.counted.rules[i].bytes) << how << ": rule " << i + 1;
+  }
+  EXPECT_EQ(made.counted.unmatched.frames, expected.counted.unmatched.frames) << how;
+  EXPECT_EQ(made.counted.unmatched.bytes, expected.counted.unmatched.bytes) << how;
   EXPECT_TRUE(made.sent == expected.sent) << how << ": " << made.sent.size() << " and not " << expected.sent.size();
 }
 
@@ -130,12 +138,19 @@ Made run(const std::string& device, bool fused, bool patterns_first) {
 protocol = "tcp"
 destination_port = "22"
 action = "deny"
+[[acl.rule]]
+destination = "10.2.0.3"
+action = "mark"
+mark = 10
+[[acl.rule]]
+destination = "2001:db8:2::2"
+action = "permit"
 )"));
     if (!patterns_first) stages.push_back(std::make_unique<Patterns>());
     return std::make_unique<Chain>(std::move(stages), std::make_unique<Router>(options, ports), fused);
   };
   const Outcome outcome = AclTrial(device).run(frames(), make);
-  Made made{outcome.sent, {}};
+  Made made{outcome.sent, {}, outcome.counted};
   for (Bytes& frame : made.sent) std::fill_n(frame.begin() + 6, 6, std::uint8_t{0});  // the port's, another each time
   for (packet::Reason reason = 1; reason < packet::reason_count(); ++reason) {
     made.drops.push_back(outcome.stats.drops[reason]);
@@ -146,6 +161,19 @@ action = "deny"
   return made;
 }
 
+// Rules count the frames that they are asked about: all that are not malformed, and that patterns in front let go on.
+void expect_all_counted(const Made& made, bool patterns_first) {
+  ASSERT_EQ(made.counted.rules.size(), 3U);
+  EXPECT_EQ(made.counted.rules[0].frames, made.drops[acl_denied - 1]);
+  std::uint64_t counted = made.counted.unmatched.frames;
+  for (const engine::CountedRule& rule : made.counted.rules) {
+    EXPECT_GT(rule.frames, 20U);
+    counted += rule.frames;
+  }
+  const std::uint64_t before = patterns_first ? made.drops[holds_pattern - 1] : 0;
+  EXPECT_EQ(counted, frames().size() - made.drops[acl_malformed - 1] - before);
+}
+
 TEST(CapsuleInAChain, makes_of_frames_what_the_parts_make_of_them) {
   if (const std::string why = test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
   const Made expected = run("cpu", true, false);
@@ -153,6 +181,7 @@ TEST(CapsuleInAChain, makes_of_frames_what_the_parts_make_of_them) {
   EXPECT_GT(expected.drops[acl_denied - 1], 100U);
   EXPECT_GT(expected.drops[acl_malformed - 1], 50U);
   EXPECT_GT(expected.drops[holds_pattern - 1], 100U);
+  expect_all_counted(expected, false);
   for (const bool fused : {false, true}) {
     Patterns::launched = Patterns::joined = 0;
     expect_same(run("cuda:0", fused, false), expected, fused ? "fused" : "one after the other");
@@ -166,6 +195,7 @@ TEST(CapsuleInAChain, is_none_where_rules_stand_behind_patterns) {
   if (const std::string why = test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
   const Made expected = run("cpu", true, true);
   EXPECT_LT(expected.drops[acl_denied - 1], run("cpu", true, false).drops[acl_denied - 1]) << "of those with both";
+  expect_all_counted(expected, true);
   Patterns::launched = Patterns::joined = 0;
   expect_same(run("cuda:0", true, true), expected, "one after the other");
   EXPECT_GT(Patterns::launched, 0U);

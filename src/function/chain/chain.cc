@@ -166,6 +166,13 @@ std::vector<engine::Figure> Chain::figures() const {
   return all;
 }
 
+const engine::CountedRules* Chain::counted_rules() const {
+  for (const auto& stage : stages_) {
+    if (const engine::CountedRules* const rules = stage->counted_rules()) return rules;
+  }
+  return last_->counted_rules();
+}
+
 engine::Tables::Memory Chain::ChainTables::memory() const {
   Memory all;
   for (const engine::Tables* const part : parts) {

@@ -42,6 +42,8 @@ class Chain final : public engine::Function {
   std::vector<engine::Figure> figures() const override;
   engine::Tables* tables() override { return tables_.parts.empty() ? nullptr : &tables_; }
   function::Routing* routing() override { return last_->routing(); }
+  // Of the first part that has some.
+  const engine::CountedRules* counted_rules() const override;
 
  private:
   static constexpr std::size_t alignment = 64;

@@ -8,38 +8,15 @@
 #include <string_view>
 #include <utility>
 
+#include "lookup/acl/acl_names.h"
+
 namespace sluice::lookup::acl {
 
 namespace {
 
-constexpr std::uint8_t icmp = 1;
-constexpr std::uint8_t tcp = 6;
-constexpr std::uint8_t icmpv6 = 58;
-
-struct Name {
-  std::string_view text;
-  std::uint8_t value;
-};
-constexpr std::array<Name, 8> protocols = {{{"tcp", tcp},
-                                            {"udp", 17},
-                                            {"icmp", icmp},
-                                            {"icmpv6", icmpv6},
-                                            {"sctp", 132},
-                                            {"gre", 47},
-                                            {"esp", 50},
-                                            {"ah", 51}}};
-constexpr std::array<Name, 8> flag_names = {{{"fin", 0x01},
-                                             {"syn", 0x02},
-                                             {"rst", 0x04},
-                                             {"psh", 0x08},
-                                             {"ack", 0x10},
-                                             {"urg", 0x20},
-                                             {"ece", 0x40},
-                                             {"cwr", 0x80}}};
-
 template <std::size_t N>
-std::optional<std::uint8_t> named(const std::array<Name, N>& names, std::string_view text) {
-  for (const Name& name : names) {
+std::optional<std::uint8_t> named(const std::array<NamedByte, N>& names, std::string_view text) {
+  for (const NamedByte& name : names) {
     if (name.text == text) {
       return name.value;
     }
@@ -99,7 +76,7 @@ MaskedByte read_protocol(Settings& rule) {
   if (!rule.has("protocol")) {
     return {};
   }
-  auto value = named(protocols, text);
+  auto value = named(protocol_names, text);
   value = value ? value : number<std::uint8_t>(text);
   if (!value) {
     rule.error("protocol", "tcp, udp, icmp, icmpv6, sctp, gre, esp, ah, or a number from 0 to 255 in quotes");
@@ -113,7 +90,7 @@ MaskedByte read_tcp_flags(Settings& rule, const MaskedByte& protocol) {
   if (!rule.has("tcp_flags")) {
     return {};
   }
-  if (protocol != MaskedByte{tcp, 0xff}) {
+  if (protocol != MaskedByte{protocol_tcp, 0xff}) {
     rule.error("tcp_flags", "only with protocol = \"tcp\"");
     return {};
   }
@@ -142,7 +119,7 @@ MaskedByte read_icmp_type(Settings& rule, const MaskedByte& protocol) {
   if (!rule.has("icmp_type")) {
     return {};
   }
-  if (protocol != MaskedByte{icmp, 0xff} && protocol != MaskedByte{icmpv6, 0xff}) {
+  if (protocol != MaskedByte{protocol_icmp, 0xff} && protocol != MaskedByte{protocol_icmpv6, 0xff}) {
     rule.error("icmp_type", "only with protocol = \"icmp\" or \"icmpv6\"");
     return {};
   }
