@@ -384,6 +384,15 @@ bool Inspection::held_before(std::uint32_t rule, const flow::Flow& flow) {
   return false;
 }
 
+// Its place in the table, and the numbers of its transactions, are the next one's.
+void Inspection::flow_ended(flow::Flow& flow, flow::Extra*, flow::FlowEndReason) {
+  if ((flow.user & is_http) == 0) return;
+  const std::uint32_t index = conversations_.table().index_of(flow);
+  for (Held& held : held_) {
+    if (held.flow == index) held = {};
+  }
+}
+
 // Counts the match of a rule with a threshold.
 match::RateVerdict Inspection::rate(std::uint32_t rule, const flow::Flow* flow) {
   const std::uint64_t number =

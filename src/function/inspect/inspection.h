@@ -206,7 +206,7 @@ class Inspection final : private flow::ConversationSink {
   void http(flow::Flow& flow, flow::Extra& extra, flow::http::Event event,
             flow::http::Transaction& transaction) override;
   void http_stopped(flow::Flow&, flow::Extra&, flow::http::StopReason) override {}
-  void flow_ended(flow::Flow&, flow::Extra*, flow::FlowEndReason) override {}
+  void flow_ended(flow::Flow& flow, flow::Extra* extra, flow::FlowEndReason reason) override;
 
   match::FlowFacts facts_of(const flow::Flow& flow, flow::Direction direction) const;
   void inspect_packet(flow::Flow* flow, bool in_stream);

@@ -248,6 +248,18 @@ TEST_F(InspectionScopeTest, what_the_end_of_a_flow_shows_is_about_its_own_ends) 
   EXPECT_FALSE(with_frame_);
 }
 
+// The table has one place, so that the next conversation gets it, and its transactions have the same numbers.
+TEST_F(InspectionScopeTest, the_next_conversation_in_a_flows_place_is_told_of_as_well) {
+  use("drop http any any -> any any (content:\"/evil\"; http_uri; sid:1;)\n", 1);
+  for (int conversation = 0; conversation < 3; ++conversation) {
+    sequence_[0] += 100'000;
+    now_ += 3'600'000'000;
+    handshake();
+    EXPECT_TRUE(segment(true, ack, "GET /evil HTTP/1.0\r\n\r\n").drop) << conversation;
+    EXPECT_THAT(alerts(), ElementsAre(1)) << conversation;
+  }
+}
+
 // The answer waits behind a gap, until the client's packet acknowledges that.
 TEST_F(InspectionScopeTest, what_the_other_side_sets_free_is_about_the_senders_direction) {
   use("alert tcp 10.0.0.2 80 -> 10.0.0.1 4000 (flow:to_client; content:\"evil\"; sid:1;)\n");
