@@ -108,24 +108,12 @@ std::uint32_t Inspection::hash_of(const match::PacketFacts& facts) const {
 const Judgement& Inspection::frame(std::string_view frame, std::uint64_t microseconds, const KeyHits& hits,
                                    std::uint32_t hash) {
   now_ = std::max(now_, microseconds);
-  frame_ = frame;
-  hits_ = hits;
-  const bool looked = hits.generation == rules().generation();
-  has_hits_ = looked && hits.count <= match::max_hits;
-  too_many_hits_ = looked && !has_hits_;
-  ++counters_.frames;
-  judgement_ = {};
-  budget_ = settings_.budget;
-  std::construct_at(&packet_);  // where it is read: a copy would wait for what was just written
-  packet::read_headers(frame, packet_);
+  begin_frame(frame, hits);
   if (packet_.family == 0) {
     ++counters_.not_ip;
+    between_frames();
     return judgement_;
   }
-  direction_ = Direction::to_server;
-  window_ = {};
-  flow_ = nullptr;
-  frame_passed_ = false;
   flow::Packet packet;
   flow::Flow* flow = nullptr;
   if (flow::read_packet(packet_, packet)) {
@@ -142,7 +130,32 @@ const Judgement& Inspection::frame(std::string_view frame, std::uint64_t microse
   if (judgement_.drop) [[unlikely]] {
     tell_dropped(flow, by_flow);
   }
+  between_frames();
   return judgement_;
+}
+
+void Inspection::begin_frame(std::string_view frame, const KeyHits& hits) {
+  frame_ = frame;
+  hits_ = hits;
+  const bool looked = hits.generation == rules().generation();
+  has_hits_ = looked && hits.count <= match::max_hits;
+  too_many_hits_ = looked && !has_hits_;
+  ++counters_.frames;
+  judgement_ = {};
+  budget_ = settings_.budget;
+  direction_ = Direction::to_server;
+  std::construct_at(&packet_);  // where it is read: a copy would wait for what was just written
+  packet::read_headers(frame, packet_);
+}
+
+// What a flow tells at its end, when the table is swept, is about no frame: the last one's memory is no more, and
+// neither are its window and its budget. packet_ still points there, and is replaced before it is read (AsIf).
+void Inspection::between_frames() {
+  frame_ = window_ = {};
+  flow_ = nullptr;
+  has_hits_ = too_many_hits_ = false;
+  frame_passed_ = false;
+  budget_ = settings_.budget;
 }
 
 void Inspection::tell_dropped(const flow::Flow* flow, bool by_flow) {
@@ -207,12 +220,8 @@ class Inspection::AsIf {
 };
 
 void Inspection::finish() {
-  budget_ = settings_.budget;
-  frame_ = {};
+  between_frames();
   packet_ = {};
-  window_ = {};
-  flow_ = nullptr;
-  has_hits_ = false;
   conversations_.flush();
 }
 

@@ -208,6 +208,8 @@ class Inspection final : private flow::ConversationSink {
   void http_stopped(flow::Flow&, flow::Extra&, flow::http::StopReason) override {}
   void flow_ended(flow::Flow& flow, flow::Extra* extra, flow::FlowEndReason reason) override;
 
+  void begin_frame(std::string_view frame, const KeyHits& hits);
+  void between_frames();
   match::FlowFacts facts_of(const flow::Flow& flow, flow::Direction direction) const;
   void inspect_packet(flow::Flow* flow, bool in_stream);
   bool has_candidates(match::Point point, std::size_t found, std::size_t inspected = match::HeaderGate::unknown);
@@ -227,7 +229,7 @@ class Inspection final : private flow::ConversationSink {
   ConfirmTime time_;
   InspectionCounters counters_;
   std::uint64_t now_ = 0;  // microseconds
-  // Of the frame that is being inspected.
+  // Of the frame that is being inspected; between frames there is none (between_frames()).
   std::string_view frame_;
   match::PacketFacts packet_;
   KeyHits hits_;

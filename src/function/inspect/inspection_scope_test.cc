@@ -260,6 +260,32 @@ TEST_F(InspectionScopeTest, the_next_conversation_in_a_flows_place_is_told_of_as
   }
 }
 
+// A flow that is swept away between frames: of the frame before, which is of another flow, nothing is looked at.
+TEST_F(InspectionScopeTest, what_a_swept_flow_shows_is_without_the_last_frame) {
+  use("alert http any any -> any any (content:\"/evil\"; http_uri; pkt_data; content:\"needle\"; sid:1;)\n"
+      "alert http any any -> any any (content:\"/evil\"; http_uri; sid:2;)\n");
+  handshake();
+  segment(true, ack, "GET /evil");
+  EXPECT_THAT(alerts(), IsEmpty());
+  flow::FlowTable& table = inspection_->conversations().table();
+  const std::string needle = "needle";
+  const auto other = [&](bool to_server, std::uint8_t flags, std::uint32_t sequence, std::uint32_t other_sequence) {
+    PacketBuilder builder;
+    to_server ? builder.ipv4("10.0.0.8", "10.0.0.2").tcp(4000, 80) : builder.ipv4("10.0.0.2", "10.0.0.8").tcp(80, 4000);
+    builder.tcp_flags(flags).tcp_sequence(sequence, other_sequence);
+    if (flags == ack && to_server && sequence == 2) builder.payload(Bytes(needle.begin(), needle.end()));
+    feed(builder);
+  };
+  now_ += 3'600'000'000;
+  other(true, syn, 1, 0);
+  other(false, syn | ack, 7, 2);
+  other(true, ack, 2, 8);
+  EXPECT_THAT(alerts(), IsEmpty());
+  table.sweep(inspection_->now() / 1000, table.capacity());
+  EXPECT_THAT(alerts(), ElementsAre(2));
+  EXPECT_FALSE(with_frame_);
+}
+
 // The answer waits behind a gap, until the client's packet acknowledges that.
 TEST_F(InspectionScopeTest, what_the_other_side_sets_free_is_about_the_senders_direction) {
   use("alert tcp 10.0.0.2 80 -> 10.0.0.1 4000 (flow:to_client; content:\"evil\"; sid:1;)\n");
