@@ -243,11 +243,15 @@ match::FlowFacts Inspection::facts_of(const flow::Flow& flow, Direction directio
 // What the device has too many keys of to tell is searched by the core, as part of what confirming may take: such
 // payloads are made, and the core would be busy with nothing else.
 std::size_t Inspection::search_payload(std::string_view bytes, std::size_t from) {
-  if (!too_many_hits_ || !time_.limited()) return search(Point::packet, bytes, from);
+  return too_many_hits_ ? search_in_time(bytes, from).value_or(0) : search(Point::packet, bytes, from);
+}
+
+std::optional<std::size_t> Inspection::search_in_time(std::string_view bytes, std::size_t from) {
+  if (!time_.limited()) return search(Point::packet, bytes, from);
   if (!time_.allows_search()) {
     ++counters_.left;
     overload();
-    return 0;
+    return std::nullopt;
   }
   const std::uint64_t began = __rdtsc();
   const std::size_t found = search(Point::packet, bytes, from);
@@ -270,17 +274,20 @@ std::size_t Inspection::search(Point point, std::string_view bytes, std::size_t 
 }
 
 // The patterns that the device's keys stand for; `bytes`: what was searched, with the stream's `history` before it,
-// where keys may begin that end in it.
-std::size_t Inspection::take_hits(std::string_view bytes, std::size_t history) {
+// where keys may begin that end in it. `before_by_core`: of patterns that reach into the new bytes, keys that end
+// before them are not known either.
+std::size_t Inspection::take_hits(std::string_view bytes, std::size_t history, bool before_by_core) {
   by_keys_ = true;
   const match::KeySet& keys = rules().keys();
   std::vector<std::uint32_t>& found = search_->keys;
   found.assign(hits_.key, hits_.key + hits_.count);
   if (history != 0) {
     constexpr std::size_t reach = match::Key::max_length - 1;
-    const std::size_t before = std::min(history, reach);
+    const std::size_t unknown = before_by_core ? std::min(history, rules().longest_pattern()) : 0;
+    const std::size_t before = std::min(history, unknown + reach);
     const std::string_view seam = bytes.substr(history - before, before + reach);
-    match::scan_keys(rules().gram_table().view(), seam, before, rules().detector().classes().class_of(packet_), found);
+    match::scan_keys(rules().gram_table().view(), seam, before - unknown,
+                     rules().detector().classes().class_of(packet_), found);
   }
   std::vector<std::uint32_t>& patterns = search_->candidates;
   patterns.clear();
@@ -316,24 +323,66 @@ void Inspection::stream_data(flow::Flow& flow, flow::Extra& extra, Direction dir
   if ((flow.user & is_http) == 0 && data.offset == 0 && looks_like_http(data.fresh)) flow.user |= is_http;
   const AsIf as_if(*this, flow, direction);
   if ((flow.user & (dropped | passed)) != 0 || frame_passed_) return;
-  // What a new piece may have completed: patterns that end in it.
-  const std::size_t history = data.window.size() - data.fresh.size();
-  const char* const payload = packet_.payload.data();
-  const bool of_packet = data.origin >= payload && data.origin + data.fresh.size() <= payload + packet_.payload.size();
-  std::size_t count = 0;
-  if (has_hits_ && of_packet) {
-    count = take_hits(data.window, history);
-  } else {
-    const std::size_t before = std::min(history, rules().longest_pattern());
-    count = search_payload(data.window.substr(history - before), before);
+  flow::Carried& carried = extra.carried[static_cast<unsigned>(direction)];
+  carried.use(rules().generation());
+  bool all = true;
+  if (!has_stream_candidates(carried, find_in(data, carried), data.window, all)) {
+    carried.keep(search_->detector.open(), all);
+    return;
   }
-  if (!has_candidates(Point::packet, count, data.window.size())) return;
   match::FlowFacts facts = facts_of(flow, direction);
   facts.reassembled = true;
   Buffers buffers;
   set_headers(buffers, packet_);
   buffers.set(Buffer::payload, data.window);
-  inspect(facts, &flow, &extra, buffers, data.fresh);
+  all &= inspect(facts, &flow, &extra, buffers, data.fresh);
+  carried.keep(search_->detector.open(), all);
+  for (const std::uint32_t rule : search_->matched) {
+    if (rules().detector().has_pattern(rule)) carried.hold(rule);
+  }
+}
+
+// The patterns that end in the new piece; of a device's keys, also some whose rest is still to come.
+std::size_t Inspection::find_in(const flow::StreamData& data, flow::Carried& carried) {
+  const std::size_t history = data.window.size() - data.fresh.size();
+  const char* const payload = packet_.payload.data();
+  const bool of_packet = data.origin >= payload && data.origin + data.fresh.size() <= payload + packet_.payload.size();
+  const bool before_by_keys = std::exchange(carried.by_keys, has_hits_ && of_packet);
+  if (carried.by_keys) return take_hits(data.window, history, !before_by_keys);
+  const std::size_t before = std::min(history, rules().longest_pattern());
+  return search_payload(data.window.substr(history - before), before);
+}
+
+// Besides what was found now, what earlier pieces have left open; where that was too much to be kept, all that the
+// window holds, but for rules that have held since their pattern came. `all`: what is open now is known from the
+// candidates.
+bool Inspection::has_stream_candidates(flow::Carried& carried, std::size_t found, std::string_view window, bool& all) {
+  const match::Detector& detector = rules().detector();
+  match::Detector::Scratch& scratch = search_->detector;
+  match::Detector::Found fresh{{search_->found.data(), found}, by_keys_, window.size(), true, {}, {}};
+  bool any = detector.collect(Point::packet, packet_, fresh, scratch);
+  while (true) {
+    const auto held = carried.held();
+    const auto again = std::find_if(held.begin(), held.end(),
+                                    [&](std::uint32_t rule) { return detector.is_candidate(rule, scratch); });
+    if (again == held.end()) break;
+    carried.renew(*again);
+  }
+  if (carried.open().empty() && !carried.lost()) return any;
+  if (carried.lost()) {
+    // With one-byte patterns' rules, of which the core finds the patterns, and those of keys whose rest is to come.
+    search_->keys.assign(fresh.patterns.begin(), fresh.patterns.end());
+    const auto in_window = search_in_time(window, 0);
+    all = in_window.has_value();
+    std::vector<std::uint32_t>& patterns = search_->candidates;
+    patterns.assign(search_->found.begin(),
+                    search_->found.begin() + static_cast<std::ptrdiff_t>(in_window.value_or(0)));
+    patterns.insert(patterns.end(), search_->keys.begin(), search_->keys.end());
+    fresh.patterns = patterns;
+  }
+  fresh.open = carried.open();
+  fresh.without = carried.held();
+  return detector.collect(Point::packet, packet_, fresh, scratch);
 }
 
 void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event event,
@@ -393,6 +442,11 @@ bool Inspection::held_before(std::uint32_t rule, const flow::Flow& flow) {
   return false;
 }
 
+// The window begins anew.
+void Inspection::stream_gap(flow::Flow&, flow::Extra& extra, Direction direction, std::uint64_t) {
+  extra.carried[static_cast<unsigned>(direction)] = {};
+}
+
 // Its place in the table, and the numbers of its transactions, are the next one's.
 void Inspection::flow_ended(flow::Flow& flow, flow::Extra*, flow::FlowEndReason) {
   if ((flow.user & is_http) == 0) return;
@@ -416,7 +470,7 @@ bool Inspection::has_candidates(Point point, std::size_t found, std::size_t insp
 }
 
 // What has_candidates() has left to be confirmed.
-void Inspection::inspect(const match::FlowFacts& facts, flow::Flow* flow, flow::Extra* extra, const Buffers& buffers,
+bool Inspection::inspect(const match::FlowFacts& facts, flow::Flow* flow, flow::Extra* extra, const Buffers& buffers,
                          std::string_view payload) {
   std::vector<std::uint32_t>& matched = search_->matched;
   matched.clear();
@@ -452,12 +506,13 @@ void Inspection::inspect(const match::FlowFacts& facts, flow::Flow* flow, flow::
     if (rule.action == match::Action::pass) {
       if (whole_flow) flow->user |= passed;
       frame_passed_ = true;
-      return;
+      break;
     }
     if (rule.noalert || rate_verdict == match::RateVerdict::action_only) continue;
     ++counters_.alerts;
     sink_.alert({&rules(), r, now_, frame_, &packet_, direction_, flow, payload, judgement_.drop, facts.reassembled});
   }
+  return outcome.left == 0;
 }
 
 }  // namespace sluice::function
