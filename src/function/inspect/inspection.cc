@@ -323,6 +323,18 @@ void Inspection::stream_data(flow::Flow& flow, flow::Extra& extra, Direction dir
   if ((flow.user & is_http) == 0 && data.offset == 0 && looks_like_http(data.fresh)) flow.user |= is_http;
   const AsIf as_if(*this, flow, direction);
   if ((flow.user & (dropped | passed)) != 0 || frame_passed_) return;
+  inspect_piece(flow, extra, direction, data);
+  keep_dropping(flow);
+}
+
+// A stream has taken the bytes of a frame that is dropped because they were not inspected whole: sent again they would
+// be old ones, and pass.
+void Inspection::keep_dropping(flow::Flow& flow) const {
+  if (judgement_.overload && settings_.drop_on_overload) flow.user |= dropped;
+}
+
+void Inspection::inspect_piece(flow::Flow& flow, flow::Extra& extra, Direction direction,
+                               const flow::StreamData& data) {
   flow::Carried& carried = extra.carried[static_cast<unsigned>(direction)];
   carried.use(rules().generation());
   bool all = true;
@@ -433,6 +445,7 @@ void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event ev
   transaction_ = &transaction;
   inspect(facts, &flow, &extra, buffers, {});
   transaction_ = nullptr;
+  keep_dropping(flow);
 }
 
 bool Inspection::held_before(std::uint32_t rule, const flow::Flow& flow) {

@@ -24,7 +24,7 @@
 //
 // Bounded: `budget` candidates for a frame (all its inspections together), and so much time for a batch (begin()), of
 // which each frame has a share that those before it cannot take (confirm_time.h); what is left over is counted, and the
-// policy is `drop_on_overload`. Memory: settings.conversations, taken here.
+// policy is `drop_on_overload`: the frame, and where a stream or HTTP was left, the rest of its flow. Memory: settings.conversations, taken here.
 //
 // Thread-safety: none, one lane; the Rules are shared by all. The sink may not call back.
 #pragma once
@@ -217,6 +217,8 @@ class Inspection final : private flow::ConversationSink {
   match::FlowFacts facts_of(const flow::Flow& flow, flow::Direction direction) const;
   void inspect_packet(flow::Flow* flow, bool in_stream);
   bool has_candidates(match::Point point, std::size_t found, std::size_t inspected = match::HeaderGate::unknown);
+  void inspect_piece(flow::Flow& flow, flow::Extra& extra, flow::Direction direction, const flow::StreamData& data);
+  void keep_dropping(flow::Flow& flow) const;
   bool has_stream_candidates(flow::Carried& carried, std::size_t found, std::string_view window, bool& all);
   std::size_t find_in(const flow::StreamData& data, flow::Carried& carried);
   // False: candidates are left.

@@ -409,6 +409,30 @@ TEST_F(InspectionTest, of_many_rules_that_are_open_none_is_lost) {
   }
 }
 
+TEST_F(InspectionTest, what_was_left_of_a_stream_does_not_pass_when_it_is_sent_again) {
+  for (const char* const rule : {"alert tcp any any -> any 80 (content:\"evil\"; sid:1;)\n",
+                                 "alert http any any -> any 80 (http.uri; content:\"evil\"; sid:1;)\n"}) {
+    for (const bool drop : {false, true}) {
+      InspectionSettings settings;
+      settings.drop_on_overload = drop;
+      sequence_[0] = 1000;
+      sequence_[1] = 5000;
+      drops_.clear();
+      use(rule, settings);
+      handshake();
+      const std::string request = "GET /evil HTTP/1.0\r\n";
+      inspection_->begin(0);
+      EXPECT_EQ(segment(true, ack, request).drop, drop) << rule;
+      inspection_->begin(match::Detector::unlimited);
+      sequence_[0] -= static_cast<std::uint32_t>(request.size());
+      EXPECT_EQ(segment(true, ack, request).drop, drop) << rule;
+      EXPECT_EQ(segment(false, ack).drop, drop) << rule;
+      const std::vector<DropReason> both{DropReason::budget, DropReason::flow_drop, DropReason::flow_drop};
+      EXPECT_EQ(drops_, drop ? both : std::vector<DropReason>()) << rule;
+    }
+  }
+}
+
 TEST_F(InspectionTest, other_rules_take_over_in_the_midst_of_a_flow) {
   use("alert tcp any any -> any 80 (content:\"one\"; flowbits:set,seen; sid:1;)\n");
   handshake();
