@@ -338,7 +338,7 @@ void Inspection::inspect_piece(flow::Flow& flow, flow::Extra& extra, Direction d
   flow::Carried& carried = extra.carried[static_cast<unsigned>(direction)];
   carried.use(rules().generation());
   bool all = true;
-  if (!has_stream_candidates(carried, find_in(data, carried), data.window, all)) {
+  if (!has_stream_candidates(carried, find_in(data, carried), data, all)) {
     carried.keep(search_->detector.open(), all);
     return;
   }
@@ -368,10 +368,11 @@ std::size_t Inspection::find_in(const flow::StreamData& data, flow::Carried& car
 // Besides what was found now, what earlier pieces have left open; where that was too much to be kept, all that the
 // window holds, but for rules that have held since their pattern came. `all`: what is open now is known from the
 // candidates.
-bool Inspection::has_stream_candidates(flow::Carried& carried, std::size_t found, std::string_view window, bool& all) {
+bool Inspection::has_stream_candidates(flow::Carried& carried, std::size_t found, const flow::StreamData& data,
+                                       bool& all) {
   const match::Detector& detector = rules().detector();
   match::Detector::Scratch& scratch = search_->detector;
-  match::Detector::Found fresh{{search_->found.data(), found}, by_keys_, window.size(), true, {}, {}};
+  match::Detector::Found fresh{{search_->found.data(), found}, by_keys_, data.window.size(), true, data.fresh, {}, {}};
   bool any = detector.collect(Point::packet, packet_, fresh, scratch);
   while (true) {
     const auto held = carried.held();
@@ -384,7 +385,7 @@ bool Inspection::has_stream_candidates(flow::Carried& carried, std::size_t found
   if (carried.lost()) {
     // With one-byte patterns' rules, of which the core finds the patterns, and those of keys whose rest is to come.
     search_->keys.assign(fresh.patterns.begin(), fresh.patterns.end());
-    const auto in_window = search_in_time(window, 0);
+    const auto in_window = search_in_time(data.window, 0);
     all = in_window.has_value();
     std::vector<std::uint32_t>& patterns = search_->candidates;
     patterns.assign(search_->found.begin(),

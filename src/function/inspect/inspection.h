@@ -24,7 +24,8 @@
 //
 // Bounded: `budget` candidates for a frame (all its inspections together), and so much time for a batch (begin()), of
 // which each frame has a share that those before it cannot take (confirm_time.h); what is left over is counted, and the
-// policy is `drop_on_overload`: the frame, and where a stream or HTTP was left, the rest of its flow. Memory: settings.conversations, taken here.
+// policy is `drop_on_overload`: the frame, and where a stream or HTTP was left, the rest of its flow. Memory:
+// settings.conversations, taken here.
 //
 // Thread-safety: none, one lane; the Rules are shared by all. The sink may not call back.
 #pragma once
@@ -219,7 +220,7 @@ class Inspection final : private flow::ConversationSink {
   bool has_candidates(match::Point point, std::size_t found, std::size_t inspected = match::HeaderGate::unknown);
   void inspect_piece(flow::Flow& flow, flow::Extra& extra, flow::Direction direction, const flow::StreamData& data);
   void keep_dropping(flow::Flow& flow) const;
-  bool has_stream_candidates(flow::Carried& carried, std::size_t found, std::string_view window, bool& all);
+  bool has_stream_candidates(flow::Carried& carried, std::size_t found, const flow::StreamData& data, bool& all);
   std::size_t find_in(const flow::StreamData& data, flow::Carried& carried);
   // False: candidates are left.
   bool inspect(const match::FlowFacts& facts, flow::Flow* flow, flow::Extra* extra, const match::Buffers& buffers,

@@ -286,6 +286,30 @@ TEST_F(InspectionScopeTest, what_a_swept_flow_shows_is_without_the_last_frame) {
   EXPECT_FALSE(with_frame_);
 }
 
+TEST_F(InspectionScopeTest, places_are_those_of_each_packet_as_well_as_of_the_stream) {
+  use("alert tcp any any -> any any (content:\"SMB\"; offset:4; depth:3; content:\"evil\"; sid:1;)\n"
+      "alert tcp any any -> any any (content:\"code\"; byte_test:1,=,7,0; sid:2;)\n"
+      "alert tcp any any -> any any (content:\"short\"; isdataat:!20; sid:3;)\n"
+      "alert tcp any any -> any any (content:\"anywhere\"; content:\"four\"; offset:4; depth:4; sid:4;)\n");
+  handshake();
+  segment(true, ack, std::string("1234SM"));
+  segment(true, ack, std::string("B evil"));
+  EXPECT_THAT(alerts(), ElementsAre(1)) << "places in the stream";
+  segment(true, ack, std::string(3000, '.'));
+  segment(true, ack, "1234SMB evil");
+  EXPECT_THAT(alerts(), ElementsAre(1)) << "in the packet";
+  segment(true, ack, "xx1234SMB evil");
+  EXPECT_THAT(alerts(), IsEmpty()) << "in neither";
+  segment(true, ack, "\7code");
+  EXPECT_THAT(alerts(), ElementsAre(2));
+  segment(true, ack, "\6code");
+  EXPECT_THAT(alerts(), IsEmpty());
+  segment(true, ack, "short, but too long");
+  EXPECT_THAT(alerts(), ElementsAre(3));
+  segment(true, ack, "short, but too long for that rule");
+  EXPECT_THAT(alerts(), IsEmpty());
+}
+
 // The answer waits behind a gap, until the client's packet acknowledges that.
 TEST_F(InspectionScopeTest, what_the_other_side_sets_free_is_about_the_senders_direction) {
   use("alert tcp 10.0.0.2 80 -> 10.0.0.1 4000 (flow:to_client; content:\"evil\"; sid:1;)\n");

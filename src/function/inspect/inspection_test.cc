@@ -389,8 +389,8 @@ TEST_F(InspectionTest, of_many_rules_that_are_open_none_is_lost) {
     segment(true, ack, first);
     for (const std::uint32_t i : all) {
       segment(true, ack, "end" + std::to_string(i));
-      EXPECT_THAT(alerts(), i < 15 ? testing::Matcher<const std::vector<std::uint32_t>&>(ElementsAre(i))
-                                   : testing::Contains(i))
+      EXPECT_THAT(alerts(),
+                  i < 15 ? testing::Matcher<const std::vector<std::uint32_t>&>(ElementsAre(i)) : testing::Contains(i))
           << device;
     }
     const std::uint64_t confirmed = inspection_->counters().confirmed;

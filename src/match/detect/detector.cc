@@ -170,6 +170,7 @@ void Detector::collect_patterns() {
   for (std::uint32_t rank = 0; rank < ranked_.size(); ++rank) {
     const Rule& rule = set_.rules[ranked_[rank].rule];
     gates_.emplace_back(rule);
+    by_piece_.push_back(is_about_places(rule));
     const Point point = point_of(rule);
     Group& of = groups_[static_cast<std::size_t>(point)];
     const ClassMask classes = classes_.classes_of(rule);
@@ -251,10 +252,12 @@ bool Detector::collect(Point point, const PacketFacts& packet, const Found& foun
   scratch.ranks_.clear();
   scratch.open_.clear();
   scratch.stream_ = found.stream;
+  scratch.piece_ = found.piece;
   const auto add_rank = [&](std::uint32_t rank) {
     if (std::find(found.without.begin(), found.without.end(), ranked_[rank].rule) != found.without.end()) return;
     const HeaderGate& gate = gates_[rank];
-    if (gate.passes(packet, found.inspected)) {
+    if (gate.passes(packet, found.inspected) ||
+        (found.stream && by_piece_[rank] && gate.passes(packet, found.piece.size()))) {
       add(rank, scratch);
     } else if (found.stream && !best_[rank].bytes.empty() && gate.too_short(found.inspected) &&
                gate.passes(packet, HeaderGate::unknown)) {
@@ -279,6 +282,16 @@ bool Detector::collect(Point point, const PacketFacts& packet, const Found& foun
 
 bool Detector::is_candidate(std::uint32_t rule, const Scratch& scratch) const {
   return std::binary_search(scratch.ranks_.begin(), scratch.ranks_.end(), rank_of_[rule]);
+}
+
+PayloadVerdict Detector::verdict_of(std::uint32_t rank, const Buffers& buffers, Scratch& scratch) const {
+  const PayloadMatcher& matcher = ranked_[rank].payload;
+  const PayloadVerdict verdict = matcher.matches(buffers, scratch.payload);
+  if (verdict != PayloadVerdict::no || !scratch.stream_ || !by_piece_[rank]) return verdict;
+  if (scratch.piece_.size() == buffers[Buffer::payload]->size()) return verdict;
+  Buffers piece;
+  piece.set(Buffer::payload, scratch.piece_);
+  return matcher.matches(piece, scratch.payload);
 }
 
 // Whether a rule whose checks do not hold in the window may hold in one that begins with it.
@@ -307,7 +320,7 @@ Detector::Outcome Detector::confirm(const PacketFacts& packet, const FlowFacts& 
     const Compiled& compiled = ranked_[rank];
     const Rule& rule = set_.rules[compiled.rule];
     if (!admits(rule, packet, flow) || !conditions_hold(compiled, bits)) continue;
-    const PayloadVerdict verdict = compiled.payload.matches(buffers, scratch.payload);
+    const PayloadVerdict verdict = verdict_of(rank, buffers, scratch);
     if (verdict == PayloadVerdict::given_up) ++outcome.left;
     if (verdict == PayloadVerdict::no && scratch.stream_ && may_grow(rank, *buffers[Buffer::payload])) {
       scratch.open_.push_back(compiled.rule);

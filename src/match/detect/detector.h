@@ -15,6 +15,9 @@
 // `detection_filter` are told whenever they hold, and a pass rule with one does not end it: the caller counts
 // (rate_filter.h).
 //
+// Rules that name places from the payload's beginning (rules/rule_scope.h) are tried, of a piece of a stream, in the
+// window and then in the piece by itself, as Suricata falls back to the packet.
+//
 // Of a piece of a stream, a rule may need bytes that are still to come: its best pattern is in the window, or begins at
 // the window's end, but not all of its checks hold. Scratch::open() has those rules, and with the next piece the caller
 // tells them again (Found::open). What a budget leaves, what is given up, and what flowbits do not let hold, is not
@@ -89,6 +92,7 @@ class Detector {
     std::vector<std::uint64_t> seen_;   // by rank, a bit each
     std::vector<std::uint32_t> open_;   // rules
     bool stream_ = false;
+    std::string_view piece_;
   };
 
   static constexpr std::uint64_t unlimited = ~std::uint64_t{0};
@@ -111,6 +115,7 @@ class Detector {
     std::size_t inspected = HeaderGate::unknown;
     // A piece of a stream: what is open is told.
     bool stream = false;
+    std::string_view piece;                  // the new bytes of Buffer::payload, of which rules may name places
     std::span<const std::uint32_t> open;     // rules to be tried besides
     std::span<const std::uint32_t> without;  // rules not to be tried
   };
@@ -158,6 +163,7 @@ class Detector {
   static bool conditions_hold(const Compiled& compiled, const FlowBits* bits);
   static void change(const Compiled& compiled, FlowBits* bits);
   static void add(std::uint32_t rank, Scratch& scratch);
+  PayloadVerdict verdict_of(std::uint32_t rank, const Buffers& buffers, Scratch& scratch) const;
   bool may_grow(std::uint32_t rank, std::string_view window) const;
 
   RuleSet set_;
@@ -166,6 +172,7 @@ class Detector {
   std::vector<std::uint32_t> rank_of_;  // by rule
   std::vector<HeaderGate> gates_;       // by rank
   std::vector<BestPattern> best_;       // by rank; empty: none that is searched
+  std::vector<bool> by_piece_;          // by rank: is_about_places()
   std::array<Group, point_count> groups_;
   // Of Point::packet: rules without a pattern, and those whose pattern has no key.
   HeaderIndex without_pattern_, without_key_;
