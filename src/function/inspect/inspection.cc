@@ -3,7 +3,6 @@
 #include <x86intrin.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -22,9 +21,6 @@ using match::Buffers;
 using match::Point;
 
 constexpr std::uint16_t is_http = FlowMark::http, dropped = FlowMark::dropped, passed = FlowMark::passed;
-
-constexpr Point points[] = {Point::packet,       Point::request_line,     Point::request_headers,
-                            Point::request_body, Point::response_headers, Point::response_body};
 
 bool looks_like_http(std::string_view bytes) {
   if (bytes.starts_with("HTTP/")) return true;
@@ -48,46 +44,6 @@ void set_headers(Buffers& buffers, const match::PacketFacts& packet) {
 }
 
 }  // namespace
-
-Expected<std::shared_ptr<InspectionRules>> InspectionRules::make(match::RuleSet rules, const InspectionRules* before,
-                                                                 const Progress& progress) {
-  static std::atomic<std::uint64_t> made_so_far{0};
-  auto made = std::make_shared<InspectionRules>();
-  made->generation_ = ++made_so_far;
-  auto detector = match::Detector::make(std::move(rules), before == nullptr ? nullptr : &before->detector());
-  if (!detector) return tl::unexpected(detector.error());
-  made->detector_ = std::move(*detector);
-  std::size_t done = 0, total = 0;
-  for (const Point point : points) total += made->detector_->patterns(point).size();
-  for (const Point point : points) {
-    if (progress && !progress(done, total)) return make_error("interrupted while rules were compiled");
-    const auto patterns = made->detector_->patterns(point);
-    done += patterns.size();
-    auto matcher = match::CpuMatcher::create(patterns, point == Point::packet);
-    if (!matcher) return tl::unexpected(matcher.error());
-    made->matchers_[static_cast<std::size_t>(point)] = std::move(*matcher);
-    if (point != Point::packet) continue;
-    for (const match::Pattern& pattern : patterns) made->longest_ = std::max(made->longest_, pattern.bytes.size());
-    made->keys_ = std::make_unique<match::KeySet>(patterns);
-    made->gram_table_ = std::make_unique<match::GramTable>(*made->keys_);
-  }
-  return made;
-}
-
-InspectionSearch::InspectionSearch(std::shared_ptr<const InspectionRules> of, const match::RateSettings& rate_settings)
-    : rules(std::move(of)), detector(rules->detector()), rates(rules->detector().rules(), rate_settings) {
-  std::size_t most = 0;
-  for (const Point point : points) {
-    matching[static_cast<std::size_t>(point)] = std::make_unique<match::CpuMatcher::Scratch>(rules->matcher(point));
-    most = std::max(most, rules->detector().patterns(point).size());
-  }
-  found.resize(most + 1);
-  candidates.reserve(most + 1);
-  matched.reserve(rules->detector().rules().rules.size());
-  keys.reserve(std::size_t{match::max_hits} * 4);
-}
-
-InspectionSearch::~InspectionSearch() = default;
 
 Inspection::Inspection(std::unique_ptr<InspectionSearch> search, const InspectionSettings& settings, AlertSink& sink)
     : search_(std::move(search)), settings_(settings), sink_(sink), conversations_(settings.conversations, *this) {}
@@ -354,50 +310,6 @@ void Inspection::inspect_piece(flow::Flow& flow, flow::Extra& extra, Direction d
   }
 }
 
-// The patterns that end in the new piece; of a device's keys, also some whose rest is still to come.
-std::size_t Inspection::find_in(const flow::StreamData& data, flow::Carried& carried) {
-  const std::size_t history = data.window.size() - data.fresh.size();
-  const char* const payload = packet_.payload.data();
-  const bool of_packet = data.origin >= payload && data.origin + data.fresh.size() <= payload + packet_.payload.size();
-  const bool before_by_keys = std::exchange(carried.by_keys, has_hits_ && of_packet);
-  if (carried.by_keys) return take_hits(data.window, history, !before_by_keys);
-  const std::size_t before = std::min(history, rules().longest_pattern());
-  return search_payload(data.window.substr(history - before), before);
-}
-
-// Besides what was found now, what earlier pieces have left open; where that was too much to be kept, all that the
-// window holds, but for rules that have held since their pattern came. `all`: what is open now is known from the
-// candidates.
-bool Inspection::has_stream_candidates(flow::Carried& carried, std::size_t found, const flow::StreamData& data,
-                                       bool& all) {
-  const match::Detector& detector = rules().detector();
-  match::Detector::Scratch& scratch = search_->detector;
-  match::Detector::Found fresh{{search_->found.data(), found}, by_keys_, data.window.size(), true, data.fresh, {}, {}};
-  bool any = detector.collect(Point::packet, packet_, fresh, scratch);
-  while (true) {
-    const auto held = carried.held();
-    const auto again = std::find_if(held.begin(), held.end(),
-                                    [&](std::uint32_t rule) { return detector.is_candidate(rule, scratch); });
-    if (again == held.end()) break;
-    carried.renew(*again);
-  }
-  if (carried.open().empty() && !carried.lost()) return any;
-  if (carried.lost()) {
-    // With one-byte patterns' rules, of which the core finds the patterns, and those of keys whose rest is to come.
-    search_->keys.assign(fresh.patterns.begin(), fresh.patterns.end());
-    const auto in_window = search_in_time(data.window, 0);
-    all = in_window.has_value();
-    std::vector<std::uint32_t>& patterns = search_->candidates;
-    patterns.assign(search_->found.begin(),
-                    search_->found.begin() + static_cast<std::ptrdiff_t>(in_window.value_or(0)));
-    patterns.insert(patterns.end(), search_->keys.begin(), search_->keys.end());
-    fresh.patterns = patterns;
-  }
-  fresh.open = carried.open();
-  fresh.without = carried.held();
-  return detector.collect(Point::packet, packet_, fresh, scratch);
-}
-
 void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event event,
                       flow::http::Transaction& transaction) {
   flow.user |= is_http;
@@ -456,11 +368,6 @@ bool Inspection::held_before(std::uint32_t rule, const flow::Flow& flow) {
   return false;
 }
 
-// The window begins anew.
-void Inspection::stream_gap(flow::Flow&, flow::Extra& extra, Direction direction, std::uint64_t) {
-  extra.carried[static_cast<unsigned>(direction)] = {};
-}
-
 // Its place in the table, and the numbers of its transactions, are the next one's.
 void Inspection::flow_ended(flow::Flow& flow, flow::Extra*, flow::FlowEndReason) {
   if ((flow.user & is_http) == 0) return;
@@ -479,8 +386,11 @@ match::RateVerdict Inspection::rate(std::uint32_t rule, const flow::Flow* flow) 
 
 // Of the patterns in search_->found, the first so many. `inspected`: bytes of Buffer::payload.
 bool Inspection::has_candidates(Point point, std::size_t found, std::size_t inspected) {
-  return rules().detector().collect(point, packet_, {{search_->found.data(), found}, by_keys_, inspected},
-                                    search_->detector);
+  match::Detector::Found what;
+  what.patterns = {search_->found.data(), found};
+  what.by_keys = by_keys_;
+  what.inspected = inspected;
+  return rules().detector().collect(point, packet_, what, search_->detector);
 }
 
 // What has_candidates() has left to be confirmed.

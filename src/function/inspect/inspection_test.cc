@@ -361,6 +361,7 @@ TEST_F(InspectionTest, parts_of_a_rule_come_in_several_pieces) {
     segment(true, ack, std::string(1400, '.'));
     segment(true, ack, "Z");
     EXPECT_THAT(alerts(), ElementsAre(3)) << device;
+    segment(true, ack, std::string(3000, '.'));
     segment(true, ack, "Q");
     segment(true, ack, std::string(1400, '.'));
     segment(true, ack, std::string(1400, '.'));
