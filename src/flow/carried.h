@@ -6,7 +6,7 @@
 // more it is known only that there are (`lost`), and the whole window has to be searched for them. Of those that have
 // held the last four are known.
 //
-// Thread-safety: none, one lane. 64 bytes.
+// Thread-safety: none, one lane. 60 bytes.
 #pragma once
 
 #include <algorithm>

@@ -115,9 +115,9 @@ class Detector {
     std::size_t inspected = HeaderGate::unknown;
     // A piece of a stream: what is open is told.
     bool stream = false;
-    std::string_view piece;                  // the new bytes of Buffer::payload, of which rules may name places
-    std::span<const std::uint32_t> open;     // rules to be tried besides
-    std::span<const std::uint32_t> without;  // rules not to be tried
+    std::string_view piece{};                  // the new bytes of Buffer::payload, of which rules may name places
+    std::span<const std::uint32_t> open{};     // rules to be tried besides
+    std::span<const std::uint32_t> without{};  // rules not to be tried
   };
   // The first half of inspect(), for callers to whom what the second half takes is dear: false where there is no
   // candidate, as with most packets, and nothing is to be inspected.
