@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "flow/block_pool.h"
+#include "flow/carried.h"
 #include "flow/flow_table.h"
 #include "flow/http/connection.h"
 #include "flow/tcp_stream.h"
@@ -35,6 +36,7 @@ struct Extra {
   }
 
   std::array<std::uint64_t, bit_count / 64> bits{};  // a rule engine's flowbits
+  std::array<Carried, 2> carried;                    // a rule engine's, by Direction
   TcpStream stream;
   http::Connection* http = nullptr;
   http::StopReason http_stopped = http::StopReason::none;

@@ -3,7 +3,6 @@
 #include <x86intrin.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -22,9 +21,6 @@ using match::Buffers;
 using match::Point;
 
 constexpr std::uint16_t is_http = FlowMark::http, dropped = FlowMark::dropped, passed = FlowMark::passed;
-
-constexpr Point points[] = {Point::packet,       Point::request_line,     Point::request_headers,
-                            Point::request_body, Point::response_headers, Point::response_body};
 
 bool looks_like_http(std::string_view bytes) {
   if (bytes.starts_with("HTTP/")) return true;
@@ -49,46 +45,6 @@ void set_headers(Buffers& buffers, const match::PacketFacts& packet) {
 
 }  // namespace
 
-Expected<std::shared_ptr<InspectionRules>> InspectionRules::make(match::RuleSet rules, const InspectionRules* before,
-                                                                 const Progress& progress) {
-  static std::atomic<std::uint64_t> made_so_far{0};
-  auto made = std::make_shared<InspectionRules>();
-  made->generation_ = ++made_so_far;
-  auto detector = match::Detector::make(std::move(rules), before == nullptr ? nullptr : &before->detector());
-  if (!detector) return tl::unexpected(detector.error());
-  made->detector_ = std::move(*detector);
-  std::size_t done = 0, total = 0;
-  for (const Point point : points) total += made->detector_->patterns(point).size();
-  for (const Point point : points) {
-    if (progress && !progress(done, total)) return make_error("interrupted while rules were compiled");
-    const auto patterns = made->detector_->patterns(point);
-    done += patterns.size();
-    auto matcher = match::CpuMatcher::create(patterns, point == Point::packet);
-    if (!matcher) return tl::unexpected(matcher.error());
-    made->matchers_[static_cast<std::size_t>(point)] = std::move(*matcher);
-    if (point != Point::packet) continue;
-    for (const match::Pattern& pattern : patterns) made->longest_ = std::max(made->longest_, pattern.bytes.size());
-    made->keys_ = std::make_unique<match::KeySet>(patterns);
-    made->gram_table_ = std::make_unique<match::GramTable>(*made->keys_);
-  }
-  return made;
-}
-
-InspectionSearch::InspectionSearch(std::shared_ptr<const InspectionRules> of, const match::RateSettings& rate_settings)
-    : rules(std::move(of)), detector(rules->detector()), rates(rules->detector().rules(), rate_settings) {
-  std::size_t most = 0;
-  for (const Point point : points) {
-    matching[static_cast<std::size_t>(point)] = std::make_unique<match::CpuMatcher::Scratch>(rules->matcher(point));
-    most = std::max(most, rules->detector().patterns(point).size());
-  }
-  found.resize(most + 1);
-  candidates.reserve(most + 1);
-  matched.reserve(rules->detector().rules().rules.size());
-  keys.reserve(std::size_t{match::max_hits} * 4);
-}
-
-InspectionSearch::~InspectionSearch() = default;
-
 Inspection::Inspection(std::unique_ptr<InspectionSearch> search, const InspectionSettings& settings, AlertSink& sink)
     : search_(std::move(search)), settings_(settings), sink_(sink), conversations_(settings.conversations, *this) {}
 
@@ -108,24 +64,12 @@ std::uint32_t Inspection::hash_of(const match::PacketFacts& facts) const {
 const Judgement& Inspection::frame(std::string_view frame, std::uint64_t microseconds, const KeyHits& hits,
                                    std::uint32_t hash) {
   now_ = std::max(now_, microseconds);
-  frame_ = frame;
-  hits_ = hits;
-  const bool looked = hits.generation == rules().generation();
-  has_hits_ = looked && hits.count <= match::max_hits;
-  too_many_hits_ = looked && !has_hits_;
-  ++counters_.frames;
-  judgement_ = {};
-  budget_ = settings_.budget;
-  std::construct_at(&packet_);  // where it is read: a copy would wait for what was just written
-  packet::read_headers(frame, packet_);
+  begin_frame(frame, hits);
   if (packet_.family == 0) {
     ++counters_.not_ip;
+    between_frames();
     return judgement_;
   }
-  direction_ = Direction::to_server;
-  window_ = {};
-  flow_ = nullptr;
-  frame_passed_ = false;
   flow::Packet packet;
   flow::Flow* flow = nullptr;
   if (flow::read_packet(packet_, packet)) {
@@ -142,7 +86,32 @@ const Judgement& Inspection::frame(std::string_view frame, std::uint64_t microse
   if (judgement_.drop) [[unlikely]] {
     tell_dropped(flow, by_flow);
   }
+  between_frames();
   return judgement_;
+}
+
+void Inspection::begin_frame(std::string_view frame, const KeyHits& hits) {
+  frame_ = frame;
+  hits_ = hits;
+  const bool looked = hits.generation == rules().generation();
+  has_hits_ = looked && hits.count <= match::max_hits;
+  too_many_hits_ = looked && !has_hits_;
+  ++counters_.frames;
+  judgement_ = {};
+  budget_ = settings_.budget;
+  direction_ = Direction::to_server;
+  std::construct_at(&packet_);  // where it is read: a copy would wait for what was just written
+  packet::read_headers(frame, packet_);
+}
+
+// What a flow tells at its end, when the table is swept, is about no frame: the last one's memory is no more, and
+// neither are its window and its budget. packet_ still points there, and is replaced before it is read (AsIf).
+void Inspection::between_frames() {
+  frame_ = window_ = {};
+  flow_ = nullptr;
+  has_hits_ = too_many_hits_ = false;
+  frame_passed_ = false;
+  budget_ = settings_.budget;
 }
 
 void Inspection::tell_dropped(const flow::Flow* flow, bool by_flow) {
@@ -207,12 +176,8 @@ class Inspection::AsIf {
 };
 
 void Inspection::finish() {
-  budget_ = settings_.budget;
-  frame_ = {};
+  between_frames();
   packet_ = {};
-  window_ = {};
-  flow_ = nullptr;
-  has_hits_ = false;
   conversations_.flush();
 }
 
@@ -234,11 +199,15 @@ match::FlowFacts Inspection::facts_of(const flow::Flow& flow, Direction directio
 // What the device has too many keys of to tell is searched by the core, as part of what confirming may take: such
 // payloads are made, and the core would be busy with nothing else.
 std::size_t Inspection::search_payload(std::string_view bytes, std::size_t from) {
-  if (!too_many_hits_ || !time_.limited()) return search(Point::packet, bytes, from);
+  return too_many_hits_ ? search_in_time(bytes, from).value_or(0) : search(Point::packet, bytes, from);
+}
+
+std::optional<std::size_t> Inspection::search_in_time(std::string_view bytes, std::size_t from) {
+  if (!time_.limited()) return search(Point::packet, bytes, from);
   if (!time_.allows_search()) {
     ++counters_.left;
     overload();
-    return 0;
+    return std::nullopt;
   }
   const std::uint64_t began = __rdtsc();
   const std::size_t found = search(Point::packet, bytes, from);
@@ -261,17 +230,20 @@ std::size_t Inspection::search(Point point, std::string_view bytes, std::size_t 
 }
 
 // The patterns that the device's keys stand for; `bytes`: what was searched, with the stream's `history` before it,
-// where keys may begin that end in it.
-std::size_t Inspection::take_hits(std::string_view bytes, std::size_t history) {
+// where keys may begin that end in it. `before_by_core`: of patterns that reach into the new bytes, keys that end
+// before them are not known either.
+std::size_t Inspection::take_hits(std::string_view bytes, std::size_t history, bool before_by_core) {
   by_keys_ = true;
   const match::KeySet& keys = rules().keys();
   std::vector<std::uint32_t>& found = search_->keys;
   found.assign(hits_.key, hits_.key + hits_.count);
   if (history != 0) {
     constexpr std::size_t reach = match::Key::max_length - 1;
-    const std::size_t before = std::min(history, reach);
+    const std::size_t unknown = before_by_core ? std::min(history, rules().longest_pattern()) : 0;
+    const std::size_t before = std::min(history, unknown + reach);
     const std::string_view seam = bytes.substr(history - before, before + reach);
-    match::scan_keys(rules().gram_table().view(), seam, before, rules().detector().classes().class_of(packet_), found);
+    match::scan_keys(rules().gram_table().view(), seam, before - unknown,
+                     rules().detector().classes().class_of(packet_), found);
   }
   std::vector<std::uint32_t>& patterns = search_->candidates;
   patterns.clear();
@@ -307,24 +279,35 @@ void Inspection::stream_data(flow::Flow& flow, flow::Extra& extra, Direction dir
   if ((flow.user & is_http) == 0 && data.offset == 0 && looks_like_http(data.fresh)) flow.user |= is_http;
   const AsIf as_if(*this, flow, direction);
   if ((flow.user & (dropped | passed)) != 0 || frame_passed_) return;
-  // What a new piece may have completed: patterns that end in it.
-  const std::size_t history = data.window.size() - data.fresh.size();
-  const char* const payload = packet_.payload.data();
-  const bool of_packet = data.origin >= payload && data.origin + data.fresh.size() <= payload + packet_.payload.size();
-  std::size_t count = 0;
-  if (has_hits_ && of_packet) {
-    count = take_hits(data.window, history);
-  } else {
-    const std::size_t before = std::min(history, rules().longest_pattern());
-    count = search_payload(data.window.substr(history - before), before);
+  inspect_piece(flow, extra, direction, data);
+  keep_dropping(flow);
+}
+
+// A stream has taken the bytes of a frame that is dropped because they were not inspected whole: sent again they would
+// be old ones, and pass.
+void Inspection::keep_dropping(flow::Flow& flow) const {
+  if (judgement_.overload && settings_.drop_on_overload) flow.user |= dropped;
+}
+
+void Inspection::inspect_piece(flow::Flow& flow, flow::Extra& extra, Direction direction,
+                               const flow::StreamData& data) {
+  flow::Carried& carried = extra.carried[static_cast<unsigned>(direction)];
+  carried.use(rules().generation());
+  bool all = true;
+  if (!has_stream_candidates(carried, find_in(data, carried), data, all)) {
+    carried.keep(search_->detector.open(), all);
+    return;
   }
-  if (!has_candidates(Point::packet, count, data.window.size())) return;
   match::FlowFacts facts = facts_of(flow, direction);
   facts.reassembled = true;
   Buffers buffers;
   set_headers(buffers, packet_);
   buffers.set(Buffer::payload, data.window);
-  inspect(facts, &flow, &extra, buffers, data.fresh);
+  all &= inspect(facts, &flow, &extra, buffers, data.fresh);
+  carried.keep(search_->detector.open(), all);
+  for (const std::uint32_t rule : search_->matched) {
+    if (rules().detector().has_pattern(rule)) carried.hold(rule);
+  }
 }
 
 void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event event,
@@ -375,6 +358,7 @@ void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event ev
   transaction_ = &transaction;
   inspect(facts, &flow, &extra, buffers, {});
   transaction_ = nullptr;
+  keep_dropping(flow);
 }
 
 bool Inspection::held_before(std::uint32_t rule, const flow::Flow& flow) {
@@ -382,6 +366,15 @@ bool Inspection::held_before(std::uint32_t rule, const flow::Flow& flow) {
   if (std::find(held_.begin(), held_.end(), now) != held_.end()) return true;
   held_[next_held_++ % held_.size()] = now;
   return false;
+}
+
+// Its place in the table, and the numbers of its transactions, are the next one's.
+void Inspection::flow_ended(flow::Flow& flow, flow::Extra*, flow::FlowEndReason) {
+  if ((flow.user & is_http) == 0) return;
+  const std::uint32_t index = conversations_.table().index_of(flow);
+  for (Held& held : held_) {
+    if (held.flow == index) held = {};
+  }
 }
 
 // Counts the match of a rule with a threshold.
@@ -393,12 +386,15 @@ match::RateVerdict Inspection::rate(std::uint32_t rule, const flow::Flow* flow) 
 
 // Of the patterns in search_->found, the first so many. `inspected`: bytes of Buffer::payload.
 bool Inspection::has_candidates(Point point, std::size_t found, std::size_t inspected) {
-  return rules().detector().collect(point, packet_, {{search_->found.data(), found}, by_keys_, inspected},
-                                    search_->detector);
+  match::Detector::Found what;
+  what.patterns = {search_->found.data(), found};
+  what.by_keys = by_keys_;
+  what.inspected = inspected;
+  return rules().detector().collect(point, packet_, what, search_->detector);
 }
 
 // What has_candidates() has left to be confirmed.
-void Inspection::inspect(const match::FlowFacts& facts, flow::Flow* flow, flow::Extra* extra, const Buffers& buffers,
+bool Inspection::inspect(const match::FlowFacts& facts, flow::Flow* flow, flow::Extra* extra, const Buffers& buffers,
                          std::string_view payload) {
   std::vector<std::uint32_t>& matched = search_->matched;
   matched.clear();
@@ -434,12 +430,13 @@ void Inspection::inspect(const match::FlowFacts& facts, flow::Flow* flow, flow::
     if (rule.action == match::Action::pass) {
       if (whole_flow) flow->user |= passed;
       frame_passed_ = true;
-      return;
+      break;
     }
     if (rule.noalert || rate_verdict == match::RateVerdict::action_only) continue;
     ++counters_.alerts;
     sink_.alert({&rules(), r, now_, frame_, &packet_, direction_, flow, payload, judgement_.drop, facts.reassembled});
   }
+  return outcome.left == 0;
 }
 
 }  // namespace sluice::function

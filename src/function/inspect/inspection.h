@@ -6,14 +6,17 @@
 //   if (judgement.drop) ...
 //
 // What is inspected, as Suricata does it: each packet by the rules that look at no payload; the payload of TCP as a
-// stream, of each new piece with what went before it, in a flow whose handshake was seen, else as packets; all other
-// payloads as packets; HTTP messages where a buffer is whole (match/detect/detector.h, Point). Each packet comes before
-// the stream's piece that it brings. A rule of `drop`, `reject` or `pass` that holds acts on the packet, or on the rest
-// of the flow (match/rules/rule_scope.h): all further packets of it are dropped, or nothing of it is inspected any
-// more. A stream does not get what was dropped before it: it is inspected when it comes again.
+// stream, of each new piece with what went before it (the window), in a flow whose handshake was seen, else as packets;
+// all other payloads as packets; HTTP messages where a buffer is whole (match/detect/detector.h, Point). Each packet
+// comes before the stream's piece that it brings. A rule of `drop`, `reject` or `pass` that holds acts on the packet,
+// or on the rest of the flow (match/rules/rule_scope.h): all further packets of it are dropped, or nothing of it is
+// inspected any more. A stream does not get what was dropped before it: it is inspected when it comes again.
 //
 // What a stream tells without a packet of its own and its direction (at the end of its flow, or what waited behind a
 // gap that the other side acknowledged) is inspected as from a packet of its ends without payload.
+//
+// A rule whose parts come in several pieces is tried with each of them, as long as its best pattern is in the window
+// (flow/carried.h); once it holds, only when that pattern comes again. What is open is forgotten at exchange().
 //
 // What a device has found in a payload (KeyHits) takes the place of the search on this core, for the packet and for the
 // stream's piece that it brings; what lies across pieces is looked for here. Without hits, and for what came out of
@@ -21,7 +24,8 @@
 //
 // Bounded: `budget` candidates for a frame (all its inspections together), and so much time for a batch (begin()), of
 // which each frame has a share that those before it cannot take (confirm_time.h); what is left over is counted, and the
-// policy is `drop_on_overload`. Memory: settings.conversations, taken here.
+// policy is `drop_on_overload`: the frame, and where a stream or HTTP was left, the rest of its flow. Memory:
+// settings.conversations, taken here.
 //
 // Thread-safety: none, one lane; the Rules are shared by all. The sink may not call back.
 #pragma once
@@ -30,6 +34,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -202,24 +207,32 @@ class Inspection final : private flow::ConversationSink {
   bool tracked(flow::Flow& flow, flow::Direction direction, bool streamed) override;
   void stream_data(flow::Flow& flow, flow::Extra& extra, flow::Direction direction,
                    const flow::StreamData& data) override;
-  void stream_gap(flow::Flow&, flow::Extra&, flow::Direction, std::uint64_t) override {}
+  void stream_gap(flow::Flow& flow, flow::Extra& extra, flow::Direction direction, std::uint64_t bytes) override;
   void http(flow::Flow& flow, flow::Extra& extra, flow::http::Event event,
             flow::http::Transaction& transaction) override;
   void http_stopped(flow::Flow&, flow::Extra&, flow::http::StopReason) override {}
-  void flow_ended(flow::Flow&, flow::Extra*, flow::FlowEndReason) override {}
+  void flow_ended(flow::Flow& flow, flow::Extra* extra, flow::FlowEndReason reason) override;
 
+  void begin_frame(std::string_view frame, const KeyHits& hits);
+  void between_frames();
   match::FlowFacts facts_of(const flow::Flow& flow, flow::Direction direction) const;
   void inspect_packet(flow::Flow* flow, bool in_stream);
   bool has_candidates(match::Point point, std::size_t found, std::size_t inspected = match::HeaderGate::unknown);
-  void inspect(const match::FlowFacts& facts, flow::Flow* flow, flow::Extra* extra, const match::Buffers& buffers,
+  void inspect_piece(flow::Flow& flow, flow::Extra& extra, flow::Direction direction, const flow::StreamData& data);
+  void keep_dropping(flow::Flow& flow) const;
+  bool has_stream_candidates(flow::Carried& carried, std::size_t found, const flow::StreamData& data, bool& all);
+  std::size_t find_in(const flow::StreamData& data, flow::Carried& carried);
+  // False: candidates are left.
+  bool inspect(const match::FlowFacts& facts, flow::Flow* flow, flow::Extra* extra, const match::Buffers& buffers,
                std::string_view payload);
   bool held_before(std::uint32_t rule, const flow::Flow& flow);
   match::RateVerdict rate(std::uint32_t rule, const flow::Flow* flow);
   std::size_t search(match::Point point, std::string_view bytes, std::size_t from = 0);
   std::size_t search_payload(std::string_view bytes, std::size_t from);
+  std::optional<std::size_t> search_in_time(std::string_view bytes, std::size_t from);
   void overload();
   void tell_dropped(const flow::Flow* flow, bool by_flow);
-  std::size_t take_hits(std::string_view bytes, std::size_t history);
+  std::size_t take_hits(std::string_view bytes, std::size_t history, bool before_by_core = false);
 
   std::unique_ptr<InspectionSearch> search_;
   const InspectionSettings settings_;
@@ -227,7 +240,7 @@ class Inspection final : private flow::ConversationSink {
   ConfirmTime time_;
   InspectionCounters counters_;
   std::uint64_t now_ = 0;  // microseconds
-  // Of the frame that is being inspected.
+  // Of the frame that is being inspected; between frames there is none (between_frames()).
   std::string_view frame_;
   match::PacketFacts packet_;
   KeyHits hits_;

@@ -248,6 +248,68 @@ TEST_F(InspectionScopeTest, what_the_end_of_a_flow_shows_is_about_its_own_ends) 
   EXPECT_FALSE(with_frame_);
 }
 
+// The table has one place, so that the next conversation gets it, and its transactions have the same numbers.
+TEST_F(InspectionScopeTest, the_next_conversation_in_a_flows_place_is_told_of_as_well) {
+  use("drop http any any -> any any (content:\"/evil\"; http_uri; sid:1;)\n", 1);
+  for (int conversation = 0; conversation < 3; ++conversation) {
+    sequence_[0] += 100'000;
+    now_ += 3'600'000'000;
+    handshake();
+    EXPECT_TRUE(segment(true, ack, "GET /evil HTTP/1.0\r\n\r\n").drop) << conversation;
+    EXPECT_THAT(alerts(), ElementsAre(1)) << conversation;
+  }
+}
+
+// A flow that is swept away between frames: of the frame before, which is of another flow, nothing is looked at.
+TEST_F(InspectionScopeTest, what_a_swept_flow_shows_is_without_the_last_frame) {
+  use("alert http any any -> any any (content:\"/evil\"; http_uri; pkt_data; content:\"needle\"; sid:1;)\n"
+      "alert http any any -> any any (content:\"/evil\"; http_uri; sid:2;)\n");
+  handshake();
+  segment(true, ack, "GET /evil");
+  EXPECT_THAT(alerts(), IsEmpty());
+  flow::FlowTable& table = inspection_->conversations().table();
+  const std::string needle = "needle";
+  const auto other = [&](bool to_server, std::uint8_t flags, std::uint32_t sequence, std::uint32_t other_sequence) {
+    PacketBuilder builder;
+    to_server ? builder.ipv4("10.0.0.8", "10.0.0.2").tcp(4000, 80) : builder.ipv4("10.0.0.2", "10.0.0.8").tcp(80, 4000);
+    builder.tcp_flags(flags).tcp_sequence(sequence, other_sequence);
+    if (flags == ack && to_server && sequence == 2) builder.payload(Bytes(needle.begin(), needle.end()));
+    feed(builder);
+  };
+  now_ += 3'600'000'000;
+  other(true, syn, 1, 0);
+  other(false, syn | ack, 7, 2);
+  other(true, ack, 2, 8);
+  EXPECT_THAT(alerts(), IsEmpty());
+  table.sweep(inspection_->now() / 1000, table.capacity());
+  EXPECT_THAT(alerts(), ElementsAre(2));
+  EXPECT_FALSE(with_frame_);
+}
+
+TEST_F(InspectionScopeTest, places_are_those_of_each_packet_as_well_as_of_the_stream) {
+  use("alert tcp any any -> any any (content:\"SMB\"; offset:4; depth:3; content:\"evil\"; sid:1;)\n"
+      "alert tcp any any -> any any (content:\"code\"; byte_test:1,=,7,0; sid:2;)\n"
+      "alert tcp any any -> any any (content:\"short\"; isdataat:!20; sid:3;)\n"
+      "alert tcp any any -> any any (content:\"anywhere\"; content:\"four\"; offset:4; depth:4; sid:4;)\n");
+  handshake();
+  segment(true, ack, std::string("1234SM"));
+  segment(true, ack, std::string("B evil"));
+  EXPECT_THAT(alerts(), ElementsAre(1)) << "places in the stream";
+  segment(true, ack, std::string(3000, '.'));
+  segment(true, ack, "1234SMB evil");
+  EXPECT_THAT(alerts(), ElementsAre(1)) << "in the packet";
+  segment(true, ack, "xx1234SMB evil");
+  EXPECT_THAT(alerts(), IsEmpty()) << "in neither";
+  segment(true, ack, "\7code");
+  EXPECT_THAT(alerts(), ElementsAre(2));
+  segment(true, ack, "\6code");
+  EXPECT_THAT(alerts(), IsEmpty());
+  segment(true, ack, "short, but too long");
+  EXPECT_THAT(alerts(), ElementsAre(3));
+  segment(true, ack, "short, but too long for that rule");
+  EXPECT_THAT(alerts(), IsEmpty());
+}
+
 // The answer waits behind a gap, until the client's packet acknowledges that.
 TEST_F(InspectionScopeTest, what_the_other_side_sets_free_is_about_the_senders_direction) {
   use("alert tcp 10.0.0.2 80 -> 10.0.0.1 4000 (flow:to_client; content:\"evil\"; sid:1;)\n");

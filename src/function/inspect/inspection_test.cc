@@ -329,6 +329,111 @@ TEST_F(InspectionTest, what_a_device_has_found_takes_the_place_of_the_search) {
   EXPECT_LT(searched[1] * 2, searched[0]);
 }
 
+// The key of the first rule's content ends before the content does.
+TEST_F(InspectionTest, parts_of_a_rule_come_in_several_pieces) {
+  const std::string rules =
+      "alert tcp any any -> any 80 (content:\"User-Agent: evilbot\"; sid:1;)\n"
+      "alert tcp any any -> any 80 (content:\"first part\"; content:\"second\"; sid:2;)\n"
+      "alert tcp any any -> any 80 (content:\"Q\"; content:\"Z\"; distance:0; sid:3;)\n"
+      "alert tcp any any -> any 80 (content:\"alone\"; content:!\"nothing\"; offset:100; sid:4;)\n";
+  for (const bool device : {false, true}) {
+    by_device_ = device;
+    sequence_[0] = 1000;
+    sequence_[1] = 5000;
+    use(rules);
+    handshake();
+    segment(true, ack, "X-User-Agent: evilb");
+    EXPECT_THAT(alerts(), IsEmpty());
+    segment(true, ack, "ot");
+    EXPECT_THAT(alerts(), ElementsAre(1)) << device;
+    segment(true, ack, "the first part");
+    segment(true, ack, "some other bytes");
+    segment(false, ack, "second");
+    EXPECT_THAT(alerts(), IsEmpty()) << "the other way";
+    segment(true, ack, "the second");
+    EXPECT_THAT(alerts(), ElementsAre(2)) << device;
+    segment(true, ack, "the second");
+    segment(true, ack, "ot");
+    EXPECT_THAT(alerts(), IsEmpty()) << "the same bytes";
+    segment(true, ack, "the first part");
+    EXPECT_THAT(alerts(), ElementsAre(2)) << "new ones";
+    segment(true, ack, "Q");
+    segment(true, ack, std::string(1400, '.'));
+    segment(true, ack, "Z");
+    EXPECT_THAT(alerts(), ElementsAre(3)) << device;
+    segment(true, ack, std::string(3000, '.'));
+    segment(true, ack, "Q");
+    segment(true, ack, std::string(1400, '.'));
+    segment(true, ack, std::string(1400, '.'));
+    segment(true, ack, "Z");
+    EXPECT_THAT(alerts(), IsEmpty()) << "beyond the window";
+  }
+}
+
+// More rules than are kept. Of those that have held four are known, and told once only.
+TEST_F(InspectionTest, of_many_rules_that_are_open_none_is_lost) {
+  std::string rules, first;
+  std::vector<std::uint32_t> all;
+  for (std::uint32_t i = 10; i < 40; ++i) {
+    const std::string number = std::to_string(i);
+    rules += "alert tcp any any -> any 80 (content:\"begin" + number + "\"; content:\"end" + number +
+             "\"; sid:" + number + ";)\n";
+    first += "begin" + number + " ";
+    all.push_back(i);
+  }
+  for (const bool device : {false, true}) {
+    by_device_ = device;
+    sequence_[0] = 1000;
+    sequence_[1] = 5000;
+    use(rules);
+    handshake();
+    segment(true, ack, first);
+    for (const std::uint32_t i : all) {
+      segment(true, ack, "end" + std::to_string(i));
+      EXPECT_THAT(alerts(),
+                  i < 15 ? testing::Matcher<const std::vector<std::uint32_t>&>(ElementsAre(i)) : testing::Contains(i))
+          << device;
+    }
+    const std::uint64_t confirmed = inspection_->counters().confirmed;
+    segment(true, ack, std::string(1400, '.'));
+    segment(true, ack, std::string(1400, '.'));
+    EXPECT_LT(inspection_->counters().confirmed, confirmed + 60);
+    segment(true, ack, "end10");
+    EXPECT_THAT(alerts(), IsEmpty());
+
+    segment(true, ack, first);
+    inspection_->begin(0);
+    EXPECT_TRUE(segment(true, ack, "end10").overload) << "the core's search is part of the time";
+    inspection_->begin(match::Detector::unlimited);
+    segment(true, ack, " ");
+    EXPECT_THAT(alerts(), ElementsAre(10)) << "it is still known that not all are kept";
+  }
+}
+
+TEST_F(InspectionTest, what_was_left_of_a_stream_does_not_pass_when_it_is_sent_again) {
+  for (const char* const rule : {"alert tcp any any -> any 80 (content:\"evil\"; sid:1;)\n",
+                                 "alert http any any -> any 80 (http.uri; content:\"evil\"; sid:1;)\n"}) {
+    for (const bool drop : {false, true}) {
+      InspectionSettings settings;
+      settings.drop_on_overload = drop;
+      sequence_[0] = 1000;
+      sequence_[1] = 5000;
+      drops_.clear();
+      use(rule, settings);
+      handshake();
+      const std::string request = "GET /evil HTTP/1.0\r\n";
+      inspection_->begin(0);
+      EXPECT_EQ(segment(true, ack, request).drop, drop) << rule;
+      inspection_->begin(match::Detector::unlimited);
+      sequence_[0] -= static_cast<std::uint32_t>(request.size());
+      EXPECT_EQ(segment(true, ack, request).drop, drop) << rule;
+      EXPECT_EQ(segment(false, ack).drop, drop) << rule;
+      const std::vector<DropReason> both{DropReason::budget, DropReason::flow_drop, DropReason::flow_drop};
+      EXPECT_EQ(drops_, drop ? both : std::vector<DropReason>()) << rule;
+    }
+  }
+}
+
 TEST_F(InspectionTest, other_rules_take_over_in_the_midst_of_a_flow) {
   use("alert tcp any any -> any 80 (content:\"one\"; flowbits:set,seen; sid:1;)\n");
   handshake();

@@ -9,7 +9,6 @@
 
 #include "match/automaton/key_set.h"
 #include "match/rules/check_facts.h"
-#include "match/rules/fast_pattern.h"
 #include "match/rules/rule_scope.h"
 
 namespace sluice::match {
@@ -79,6 +78,27 @@ bool is_of_either_message(Buffer buffer) {
   }
 }
 
+bool same(char a, char b, bool nocase) {
+  return a == b || (nocase && fold(static_cast<std::uint8_t>(a)) == fold(static_cast<std::uint8_t>(b)));
+}
+
+bool contains(std::string_view bytes, const BestPattern& pattern) {
+  if (!pattern.nocase) return bytes.find(pattern.bytes) != std::string_view::npos;
+  const auto compare = [](char a, char b) { return same(a, b, true); };
+  return std::search(bytes.begin(), bytes.end(), pattern.bytes.begin(), pattern.bytes.end(), compare) != bytes.end();
+}
+
+// A part of the pattern, not all of it, is what `bytes` end with.
+bool ends_with_part(std::string_view bytes, const BestPattern& pattern) {
+  const auto compare = [&](char a, char b) { return same(a, b, pattern.nocase); };
+  for (std::size_t size = std::min(bytes.size(), pattern.bytes.size() - 1); size != 0; --size) {
+    if (std::equal(bytes.end() - static_cast<std::ptrdiff_t>(size), bytes.end(), pattern.bytes.begin(), compare)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 Point point_of(const Rule& rule) {
@@ -120,6 +140,8 @@ Expected<void> Detector::compile() {
     }
     ranked_.push_back(std::move(compiled));
   }
+  rank_of_.resize(ranked_.size());
+  for (std::uint32_t rank = 0; rank < ranked_.size(); ++rank) rank_of_[ranked_[rank].rule] = rank;
   return {};
 }
 
@@ -148,12 +170,14 @@ void Detector::collect_patterns() {
   for (std::uint32_t rank = 0; rank < ranked_.size(); ++rank) {
     const Rule& rule = set_.rules[ranked_[rank].rule];
     gates_.emplace_back(rule);
+    by_piece_.push_back(is_about_places(rule));
     const Point point = point_of(rule);
     Group& of = groups_[static_cast<std::size_t>(point)];
     const ClassMask classes = classes_.classes_of(rule);
     auto best = best_pattern(rule);
     // Searched are the payload of packets and the buffers of HTTP; what a rule looks for elsewhere is confirmed only.
     if (best && (point == Point::packet) != (best->buffer == Buffer::payload)) best.reset();
+    best_.push_back(best.value_or(BestPattern{}));
     if (!best && point == Point::packet) {
       without_pattern.push_back({rank, &rule});
       continue;
@@ -181,6 +205,7 @@ void Detector::collect_patterns() {
 
 Detector::Scratch::Scratch(const Detector& detector) : seen_((detector.ranked_.size() + 63) / 64) {
   ranks_.reserve(detector.ranked_.size());
+  open_.reserve(2 * detector.ranked_.size());
 }
 
 void Detector::add(std::uint32_t rank, Scratch& scratch) {
@@ -225,9 +250,21 @@ void Detector::change(const Compiled& compiled, FlowBits* bits) {
 
 bool Detector::collect(Point point, const PacketFacts& packet, const Found& found, Scratch& scratch) const {
   scratch.ranks_.clear();
+  scratch.open_.clear();
+  scratch.stream_ = found.stream;
+  scratch.piece_ = found.piece;
   const auto add_rank = [&](std::uint32_t rank) {
-    if (gates_[rank].passes(packet, found.inspected)) add(rank, scratch);
+    if (std::find(found.without.begin(), found.without.end(), ranked_[rank].rule) != found.without.end()) return;
+    const HeaderGate& gate = gates_[rank];
+    if (gate.passes(packet, found.inspected) ||
+        (found.stream && by_piece_[rank] && gate.passes(packet, found.piece.size()))) {
+      add(rank, scratch);
+    } else if (found.stream && !best_[rank].bytes.empty() && gate.too_short(found.inspected) &&
+               gate.passes(packet, HeaderGate::unknown)) {
+      scratch.open_.push_back(ranked_[rank].rule);
+    }
   };
+  for (const std::uint32_t rule : found.open) add_rank(rank_of_[rule]);
   for (const std::uint32_t pattern : found.patterns) {
     for (const std::uint32_t rank : group(point).ranks_of_pattern[pattern]) add_rank(rank);
   }
@@ -241,6 +278,30 @@ bool Detector::collect(Point point, const PacketFacts& packet, const Found& foun
   for (const std::uint32_t rank : scratch.ranks_) scratch.seen_[rank / 64] = 0;
   std::sort(scratch.ranks_.begin(), scratch.ranks_.end());
   return true;
+}
+
+bool Detector::is_candidate(std::uint32_t rule, const Scratch& scratch) const {
+  return std::binary_search(scratch.ranks_.begin(), scratch.ranks_.end(), rank_of_[rule]);
+}
+
+PayloadVerdict Detector::verdict_of(std::uint32_t rank, const Buffers& buffers, Scratch& scratch) const {
+  const PayloadMatcher& matcher = ranked_[rank].payload;
+  const PayloadVerdict verdict = matcher.matches(buffers, scratch.payload);
+  if (verdict != PayloadVerdict::no || !scratch.stream_ || !by_piece_[rank]) return verdict;
+  if (scratch.piece_.size() == buffers[Buffer::payload]->size()) return verdict;
+  Buffers piece;
+  piece.set(Buffer::payload, scratch.piece_);
+  return matcher.matches(piece, scratch.payload);
+}
+
+// Whether a rule whose checks do not hold in the window may hold in one that begins with it.
+bool Detector::may_grow(std::uint32_t rank, std::string_view window) const {
+  const BestPattern& best = best_[rank];
+  if (best.bytes.empty()) return false;
+  if (ends_with_part(window, best)) return true;
+  const std::vector<Check>& checks = set_.rules[ranked_[rank].rule].checks;
+  const bool is_all = checks.size() == 1 && std::get<Content>(checks[best.check]).bytes.size() == best.bytes.size();
+  return !is_all && contains(window, best);
 }
 
 Detector::Outcome Detector::confirm(const PacketFacts& packet, const FlowFacts& flow, FlowBits* bits,
@@ -259,8 +320,11 @@ Detector::Outcome Detector::confirm(const PacketFacts& packet, const FlowFacts& 
     const Compiled& compiled = ranked_[rank];
     const Rule& rule = set_.rules[compiled.rule];
     if (!admits(rule, packet, flow) || !conditions_hold(compiled, bits)) continue;
-    const PayloadVerdict verdict = compiled.payload.matches(buffers, scratch.payload);
+    const PayloadVerdict verdict = verdict_of(rank, buffers, scratch);
     if (verdict == PayloadVerdict::given_up) ++outcome.left;
+    if (verdict == PayloadVerdict::no && scratch.stream_ && may_grow(rank, *buffers[Buffer::payload])) {
+      scratch.open_.push_back(compiled.rule);
+    }
     if (verdict != PayloadVerdict::yes) continue;
     change(compiled, bits);
     matched.push_back(compiled.rule);

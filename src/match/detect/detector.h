@@ -15,6 +15,14 @@
 // `detection_filter` are told whenever they hold, and a pass rule with one does not end it: the caller counts
 // (rate_filter.h).
 //
+// Rules that name places from the payload's beginning (rules/rule_scope.h) are tried, of a piece of a stream, in the
+// window and then in the piece by itself, as Suricata falls back to the packet.
+//
+// Of a piece of a stream, a rule may need bytes that are still to come: its best pattern is in the window, or begins at
+// the window's end, but not all of its checks hold. Scratch::open() has those rules, and with the next piece the caller
+// tells them again (Found::open). What a budget leaves, what is given up, and what flowbits do not let hold, is not
+// open.
+//
 // Bounded: so many candidates are confirmed for a packet, none begun after a given time (Budget); what is left is
 // told by `Outcome::left`, and the caller says what becomes of such a packet.
 //
@@ -37,6 +45,7 @@
 #include "match/detect/header_gate.h"
 #include "match/detect/header_index.h"
 #include "match/detect/traffic_classes.h"
+#include "match/rules/fast_pattern.h"
 #include "match/rules/rule_set.h"
 
 namespace sluice::match {
@@ -74,11 +83,16 @@ class Detector {
     explicit Scratch(const Detector& detector);
     PayloadMatcher::Scratch payload;
     std::size_t candidates() const { return ranks_.size(); }  // that collect() has left
+    // Of Found::stream, after collect() and confirm(): rules, one maybe twice.
+    std::span<const std::uint32_t> open() const { return open_; }
 
    private:
     friend class Detector;
     std::vector<std::uint32_t> ranks_;  // candidates
     std::vector<std::uint64_t> seen_;   // by rank, a bit each
+    std::vector<std::uint32_t> open_;   // rules
+    bool stream_ = false;
+    std::string_view piece_;
   };
 
   static constexpr std::uint64_t unlimited = ~std::uint64_t{0};
@@ -99,10 +113,19 @@ class Detector {
     bool by_keys = false;
     // Bytes of Buffer::payload, where it is inspected.
     std::size_t inspected = HeaderGate::unknown;
+    // A piece of a stream: what is open is told.
+    bool stream = false;
+    std::string_view piece{};                  // the new bytes of Buffer::payload, of which rules may name places
+    std::span<const std::uint32_t> open{};     // rules to be tried besides
+    std::span<const std::uint32_t> without{};  // rules not to be tried
   };
   // The first half of inspect(), for callers to whom what the second half takes is dear: false where there is no
   // candidate, as with most packets, and nothing is to be inspected.
   bool collect(Point point, const PacketFacts& packet, const Found& found, Scratch& scratch) const;
+  // Whether collect() has left the rule to be confirmed.
+  bool is_candidate(std::uint32_t rule, const Scratch& scratch) const;
+  // The rule has a best pattern that it is found by.
+  bool has_pattern(std::uint32_t rule) const { return !best_[rank_of_[rule]].bytes.empty(); }
   // The second half: of the candidates that collect() left in `scratch`.
   Outcome confirm(const PacketFacts& packet, const FlowFacts& flow, FlowBits* bits, const Buffers& buffers,
                   Budget budget, Scratch& scratch, std::vector<std::uint32_t>& matched) const;
@@ -140,11 +163,16 @@ class Detector {
   static bool conditions_hold(const Compiled& compiled, const FlowBits* bits);
   static void change(const Compiled& compiled, FlowBits* bits);
   static void add(std::uint32_t rank, Scratch& scratch);
+  PayloadVerdict verdict_of(std::uint32_t rank, const Buffers& buffers, Scratch& scratch) const;
+  bool may_grow(std::uint32_t rank, std::string_view window) const;
 
   RuleSet set_;
   TrafficClasses classes_;
-  std::vector<Compiled> ranked_;   // in the order of treatment
-  std::vector<HeaderGate> gates_;  // by rank
+  std::vector<Compiled> ranked_;        // in the order of treatment
+  std::vector<std::uint32_t> rank_of_;  // by rule
+  std::vector<HeaderGate> gates_;       // by rank
+  std::vector<BestPattern> best_;       // by rank; empty: none that is searched
+  std::vector<bool> by_piece_;          // by rank: is_about_places()
   std::array<Group, point_count> groups_;
   // Of Point::packet: rules without a pattern, and those whose pattern has no key.
   HeaderIndex without_pattern_, without_key_;

@@ -36,6 +36,9 @@ class HeaderGate {
            (ranges_say_all_ || passes_ports(packet));
   }
 
+  // With more bytes of Buffer::payload it may pass.
+  bool too_short(std::size_t inspected) const { return inspected < inspected_.first; }
+
  private:
   static constexpr std::uint16_t most = 65535;  // of sizes: or more
   struct Range {

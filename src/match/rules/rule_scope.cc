@@ -37,6 +37,16 @@ bool is_about_packets(const Rule& rule) {
   return headers;
 }
 
+bool is_about_places(const Rule& rule) {
+  return std::any_of(rule.checks.begin(), rule.checks.end(), [](const Check& check) {
+    if (buffer_of(check) != Buffer::payload || is_relative(check)) return false;
+    if (const auto* const content = std::get_if<Content>(&check)) {
+      return content->place.has_end || content->place.start != Operand{};
+    }
+    return !std::holds_alternative<Pcre>(check) && !std::holds_alternative<Base64Decode>(check);
+  });
+}
+
 bool acts_on_flow(const Rule& rule, bool reassembled) {
   if (!rule.checks.empty()) return reassembled;
   if (!asks_for_ends_only(rule)) return false;

@@ -12,6 +12,10 @@ namespace sluice::match {
 // looks at headers of packets (ipv4.hdr, tcp.hdr, ...) and not at HTTP.
 bool is_about_packets(const Rule& rule);
 
+// The rule names places in the payload that are counted from its beginning: offset or depth of a content, isdataat and
+// numbers that do not follow a match. In a stream they are meant of each packet's payload as well as of the stream.
+bool is_about_places(const Rule& rule);
+
 // Whether drop, reject or pass hold for the rest of the flow, not for the packet alone: for rules that looked at a
 // stream or at HTTP (`reassembled`: what was inspected is such), and for rules that ask for nothing but addresses, or
 // nothing but an application protocol.

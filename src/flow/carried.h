@@ -1,0 +1,78 @@
+// What a rule engine remembers of one direction of a stream from piece to piece: rules of which a part is in the
+// window, which are tried again with the next piece, and those that have held, which are not found anew in the same
+// bytes.
+//
+// Rules go by numbers that hold for one generation of them; those of others are forgotten. At most eight are open: of
+// more it is known only that there are (`lost`), and the whole window has to be searched for them. Of those that have
+// held the last four are known.
+//
+// Thread-safety: none, one lane. 60 bytes.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
+
+namespace sluice::flow {
+
+class Carried {
+ public:
+  static constexpr unsigned most_open = 8, most_held = 4;
+
+  void use(std::uint64_t generation) {
+    if (generation_ == static_cast<std::uint32_t>(generation)) return;
+    *this = {};
+    generation_ = static_cast<std::uint32_t>(generation);
+  }
+
+  std::span<const std::uint32_t> open() const { return {open_.data(), open_count_}; }
+  bool lost() const { return lost_; }
+  // `all`: these are all that are open; else those known so far stay.
+  void keep(std::span<const std::uint32_t> rules, bool all) {
+    if (all) {
+      open_count_ = 0;
+      lost_ = false;
+    }
+    for (const std::uint32_t rule : rules) {
+      renew(rule);
+      if (has(open(), rule)) continue;
+      if (open_count_ == most_open) {
+        lost_ = true;
+        return;
+      }
+      open_[open_count_++] = rule;
+    }
+  }
+
+  std::span<const std::uint32_t> held() const { return {held_.data(), held_count_}; }
+  // It is not open any more.
+  void hold(std::uint32_t rule) {
+    remove(open_, open_count_, rule);
+    remove(held_, held_count_, rule);
+    if (held_count_ == most_held) remove(held_, held_count_, held_[0]);
+    held_[held_count_++] = rule;
+  }
+  // New bytes may make it hold again.
+  void renew(std::uint32_t rule) { remove(held_, held_count_, rule); }
+
+  bool by_keys = false;  // the last piece was searched by a device
+
+ private:
+  static bool has(std::span<const std::uint32_t> rules, std::uint32_t rule) {
+    return std::find(rules.begin(), rules.end(), rule) != rules.end();
+  }
+  template <std::size_t Most>
+  static void remove(std::array<std::uint32_t, Most>& rules, std::uint8_t& count, std::uint32_t rule) {
+    const auto end = rules.begin() + count;
+    count = static_cast<std::uint8_t>(std::remove(rules.begin(), end, rule) - rules.begin());
+  }
+
+  std::array<std::uint32_t, most_open> open_{};
+  std::array<std::uint32_t, most_held> held_{};
+  std::uint32_t generation_ = 0;
+  std::uint8_t open_count_ = 0, held_count_ = 0;
+  bool lost_ = false;
+};
+
+}  // namespace sluice::flow

@@ -1,0 +1,60 @@
+#include "flow/carried.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace sluice::flow {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+using Rules = std::vector<std::uint32_t>;
+
+TEST(Carried, keeps_eight_and_knows_that_there_are_more) {
+  Carried carried;
+  carried.use(1);
+  carried.keep(Rules{1, 2, 3, 2}, true);
+  EXPECT_THAT(carried.open(), ElementsAre(1, 2, 3));
+  carried.keep(Rules{3, 4, 5, 6, 7, 8}, false);
+  EXPECT_FALSE(carried.lost());
+  carried.keep(Rules{9}, false);
+  EXPECT_TRUE(carried.lost());
+  EXPECT_THAT(carried.open(), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+  carried.keep({}, false);
+  EXPECT_TRUE(carried.lost());
+  carried.keep(Rules{9}, true);
+  EXPECT_FALSE(carried.lost());
+  EXPECT_THAT(carried.open(), ElementsAre(9));
+}
+
+TEST(Carried, what_held_is_not_open_until_it_is_renewed) {
+  Carried carried;
+  carried.use(1);
+  carried.keep(Rules{1, 2}, true);
+  carried.hold(1);
+  EXPECT_THAT(carried.open(), ElementsAre(2));
+  for (const std::uint32_t rule : {7, 8, 1, 9}) carried.hold(rule);
+  EXPECT_THAT(carried.held(), ElementsAre(7, 8, 1, 9));
+  carried.hold(10);
+  EXPECT_THAT(carried.held(), ElementsAre(8, 1, 9, 10));
+  carried.renew(1);
+  EXPECT_THAT(carried.held(), ElementsAre(8, 9, 10));
+}
+
+TEST(Carried, other_rules_begin_anew) {
+  Carried carried;
+  carried.use(1);
+  carried.keep(Rules(9, 1), true);
+  carried.hold(2);
+  carried.by_keys = true;
+  carried.use(1);
+  EXPECT_THAT(carried.open(), ElementsAre(1));
+  carried.use(2);
+  EXPECT_THAT(carried.open(), IsEmpty());
+  EXPECT_THAT(carried.held(), IsEmpty());
+  EXPECT_FALSE(carried.by_keys);
+}
+
+}  // namespace
+}  // namespace sluice::flow

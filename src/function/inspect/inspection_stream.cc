@@ -1,0 +1,82 @@
+// Of a piece of a stream: what is found in it, and what earlier pieces have left open (flow/carried.h).
+#include <algorithm>
+#include <utility>
+
+#include "function/inspect/inspection.h"
+#include "match/rules/fast_pattern.h"
+
+namespace sluice::function {
+namespace {
+
+using match::Point;
+
+// A key may be there, or the window's earlier bytes may hold the pattern, without that it came now.
+bool ends_in_piece(const match::BestPattern& pattern, const flow::StreamData& data) {
+  const std::size_t history = data.window.size() - data.fresh.size();
+  const std::size_t before = std::min(history, pattern.bytes.size() - 1);
+  const std::string_view bytes = data.window.substr(history - before);
+  if (!pattern.nocase) return bytes.find(pattern.bytes) != std::string_view::npos;
+  const auto same = [](char a, char b) {
+    return match::fold(static_cast<std::uint8_t>(a)) == match::fold(static_cast<std::uint8_t>(b));
+  };
+  return std::search(bytes.begin(), bytes.end(), pattern.bytes.begin(), pattern.bytes.end(), same) != bytes.end();
+}
+
+}  // namespace
+
+// The patterns that end in the new piece; of a device's keys, also some whose rest is still to come.
+std::size_t Inspection::find_in(const flow::StreamData& data, flow::Carried& carried) {
+  const std::size_t history = data.window.size() - data.fresh.size();
+  const char* const payload = packet_.payload.data();
+  const bool of_packet = data.origin >= payload && data.origin + data.fresh.size() <= payload + packet_.payload.size();
+  const bool before_by_keys = std::exchange(carried.by_keys, has_hits_ && of_packet);
+  if (carried.by_keys) return take_hits(data.window, history, !before_by_keys);
+  const std::size_t before = std::min(history, rules().longest_pattern());
+  return search_payload(data.window.substr(history - before), before);
+}
+
+// Besides what was found now, what earlier pieces have left open; where that was too much to be kept, all that the
+// window holds, but for rules that have held since their pattern came. `all`: what is open now is known from the
+// candidates.
+bool Inspection::has_stream_candidates(flow::Carried& carried, std::size_t found, const flow::StreamData& data,
+                                       bool& all) {
+  const match::Detector& detector = rules().detector();
+  match::Detector::Found what;
+  what.patterns = {search_->found.data(), found};
+  what.by_keys = by_keys_;
+  what.inspected = data.window.size();
+  what.stream = true;
+  what.piece = data.fresh;
+  if (carried.open().empty() && carried.held().empty() && !carried.lost()) {
+    return detector.collect(Point::packet, packet_, what, search_->detector);
+  }
+  if (carried.lost()) {
+    // Besides, for rules whose pattern's rest is to come, what keys say.
+    search_->keys.assign(what.patterns.begin(), what.patterns.end());
+    const auto in_window = search_in_time(data.window, 0);
+    all = in_window.has_value();
+    std::vector<std::uint32_t>& patterns = search_->candidates;
+    patterns.assign(search_->found.begin(),
+                    search_->found.begin() + static_cast<std::ptrdiff_t>(in_window.value_or(0)));
+    patterns.insert(patterns.end(), search_->keys.begin(), search_->keys.end());
+    what.patterns = patterns;
+  }
+  std::vector<std::uint32_t>& again = search_->matched;
+  again.assign(carried.open().begin(), carried.open().end());
+  for (std::size_t h = carried.held().size(); h-- > 0;) {
+    const std::uint32_t rule = carried.held()[h];
+    if (!ends_in_piece(*match::best_pattern(detector.rules().rules[rule]), data)) continue;
+    again.push_back(rule);
+    carried.renew(rule);
+  }
+  what.open = again;
+  what.without = carried.held();
+  return detector.collect(Point::packet, packet_, what, search_->detector);
+}
+
+// The window begins anew.
+void Inspection::stream_gap(flow::Flow&, flow::Extra& extra, flow::Direction direction, std::uint64_t) {
+  extra.carried[static_cast<unsigned>(direction)] = {};
+}
+
+}  // namespace sluice::function
