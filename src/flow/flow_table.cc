@@ -127,8 +127,7 @@ Flow* FlowTable::find_or_make(const Packet& packet, std::uint32_t hash, Millisec
     free(*flow, FlowEndReason::expired);
     return make(packet, hash, now, direction);
   }
-  const bool syn = packet.protocol == packet::protocol_tcp && (packet.tcp_flags & (tcp_syn | tcp_ack)) == tcp_syn;
-  if (syn && flow->state == FlowState::closed) {
+  if (packet.protocol == packet::protocol_tcp && (packet.tcp_flags & tcp_syn) != 0 && begins_anew(*flow, packet)) {
     free(*flow, FlowEndReason::restarted);
     return make(packet, hash, now, direction);
   }

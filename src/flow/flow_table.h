@@ -80,7 +80,7 @@ struct FlowCounters {
   std::uint64_t evicted_closed = 0;  // for a new flow: closed
   std::uint64_t evicted_new = 0;     // for a new flow: fresh or half-open
   std::uint64_t evicted_idle = 0;    // for a new flow: established or closing, silent for evict_idle
-  std::uint64_t restarted = 0;       // a SYN on a closed flow began a new conversation
+  std::uint64_t restarted = 0;       // a SYN on a closed flow, or on one without a handshake, began a new conversation
   std::uint64_t flushed = 0;
   std::uint64_t refused_full = 0;    // packets without a flow: the table is full of flows that must stay
   std::uint64_t refused_bucket = 0;  // packets without a flow: both its buckets are

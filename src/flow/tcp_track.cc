@@ -79,6 +79,19 @@ TcpCheck track_crossed(Flow& flow, const Packet& packet, FlowState& next) {
   return TcpCheck::good;
 }
 
+// The client has sent SYNs with different sequences, none of which was answered yet. Nothing else uses `acked`
+// meanwhile.
+bool several_syns(const Flow& flow) {
+  return !flow.has(FlowFlag::midstream) && flow.acked[0] != flow.initial[0];
+}
+
+// A SYN before its answer: the client has begun anew, or somebody wants it to look so.
+void take_syn_again(Flow& flow, const Packet& packet) {
+  const bool several = several_syns(flow) || packet.sequence != flow.initial[0];
+  start_side(flow, 0, packet);
+  flow.acked[0] -= several ? 1 : 0;
+}
+
 TcpCheck track_syn(Flow& flow, unsigned side, const Packet& packet, FlowState& next) {
   const bool answer = (packet.tcp_flags & tcp_ack) != 0;
   const bool opening = flow.state == FlowState::fresh || flow.state == FlowState::half_open;
@@ -97,7 +110,7 @@ TcpCheck track_syn(Flow& flow, unsigned side, const Packet& packet, FlowState& n
     if (flow.state == FlowState::half_open && packet.sequence != flow.initial[0]) {
       return TcpCheck::bad;
     }
-    start_side(flow, 0, packet);  // again, perhaps with another sequence: the client has begun anew
+    take_syn_again(flow, packet);
     return TcpCheck::good;
   }
   if (side != 1) {
@@ -106,9 +119,12 @@ TcpCheck track_syn(Flow& flow, unsigned side, const Packet& packet, FlowState& n
   if (!opening) {
     return packet.sequence == flow.initial[1] ? TcpCheck::good : TcpCheck::bad;
   }
-  if (heard(flow, 0) &&
-      (sequence_after(packet.acknowledgment, flow.end[0]) || !sequence_after(packet.acknowledgment, flow.initial[0]))) {
-    return TcpCheck::bad;
+  if (heard(flow, 0) && !acknowledges_syn(flow, 1, packet)) {
+    if (flow.state != FlowState::fresh || !several_syns(flow)) {
+      return TcpCheck::bad;
+    }
+    flow.initial[0] = flow.acked[0] = packet.acknowledgment - 1;  // the server knows which of them counts
+    flow.end[0] = flow.limit[0] = packet.acknowledgment;
   }
   if (packet.sequence != flow.initial[1]) {
     flow.flags &= static_cast<std::uint8_t>(~FlowFlag::crossed);  // that SYN was somebody else's
@@ -150,6 +166,11 @@ Direction first_direction(const Packet& packet) {
   return packet.source_port >= packet.destination_port ? Direction::to_server : Direction::to_client;
 }
 
+bool begins_anew(const Flow& flow, const Packet& packet) {
+  return (packet.tcp_flags & (tcp_syn | tcp_ack)) == tcp_syn &&
+         (flow.state == FlowState::closed || (flow.has(FlowFlag::midstream) && !flow.established()));
+}
+
 void begin_tcp(Flow& flow, Direction direction, const Packet& packet, bool midstream) {
   const bool syn_only = (packet.tcp_flags & (tcp_syn | tcp_ack)) == tcp_syn;
   flow.scale = {0xff, 0xff};
@@ -179,10 +200,13 @@ TcpCheck track_tcp(Flow& flow, Direction direction, const Packet& packet, bool m
         ((packet.tcp_flags & tcp_ack) == 0 || packet.acknowledgment != flow.initial[0] + 1)) {
       return TcpCheck::bad;  // to a SYN that it does not acknowledge
     }
-    start_side(flow, side, packet);
-    if (side == 1 && !flow.has(FlowFlag::midstream)) {  // the SYN-ACK was missed
-      flow.flags |= FlowFlag::midstream | (midstream ? 0 : FlowFlag::no_session);
+    if (side == 1 && !flow.has(FlowFlag::midstream)) {  // the SYN-ACK was missed, or is still to come
+      if (!midstream) {
+        return TcpCheck::no_session;
+      }
+      flow.flags |= FlowFlag::midstream;
     }
+    start_side(flow, side, packet);
   } else if (sequence_after(packet.sequence, flow.limit[side] + slack) &&
              sequence_after(packet.sequence, flow.end[side] + slack)) {
     return TcpCheck::bad;
