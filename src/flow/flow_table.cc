@@ -298,13 +298,14 @@ void FlowTable::free(Flow& flow, FlowEndReason reason) {
   --in_use_;
 }
 
-TcpCheck FlowTable::track(Flow& flow, Direction direction, const Packet& packet, Milliseconds now) {
+TcpCheck FlowTable::track(Flow& flow, Direction direction, const Packet& packet, Milliseconds now,
+                          std::optional<std::uint32_t> expected) {
   const auto side = static_cast<unsigned>(direction);
   ++flow.packets[side];
   flow.bytes[side] += packet.ip_length;
   if (packet.protocol == packet::protocol_tcp && !packet.fragment) {
     FlowState next{};
-    const TcpCheck check = track_tcp(flow, direction, packet, settings_.midstream, next);
+    const TcpCheck check = track_tcp(flow, direction, packet, settings_.midstream, expected, next);
     if (check == TcpCheck::bad) {
       ++counters_.bad_sequence;
       return check;

@@ -239,13 +239,28 @@ TEST(FlowTable, ResetsMustFit) {
     bool good;
   };
   // The server has sent up to 501, and the client's window is 65,535.
-  for (const Case& c : {Case{501, true}, Case{501 + 65535, true}, Case{501 + 65537, false}, Case{500, false},
-                        Case{0x80000000, false}}) {
+  for (const Case& c :
+       {Case{501, true}, Case{502, false}, Case{501 + 65535, false}, Case{500, false}, Case{0x80000000, false}}) {
     FlowTable table(small());
     handshake(table, 1, 1000, 0);
     const Step step = feed(table, tcp(1, 1000, down, tcp_rst, c.sequence, 0), 0);
     EXPECT_EQ(step.check == TcpCheck::good, c.good) << c.sequence;
     EXPECT_EQ(step.flow->state, c.good ? FlowState::closed : FlowState::established) << c.sequence;
+  }
+  struct InFlight {
+    std::optional<std::uint32_t> expected;
+    std::uint32_t sequence;
+    bool good;
+  };
+  // The server has sent ten bytes more, which are not acknowledged yet.
+  for (const InFlight& c :
+       {InFlight{{}, 511, true}, InFlight{{}, 501, true}, InFlight{{}, 505, false}, InFlight{511, 511, true},
+        InFlight{511, 501, false}, InFlight{505, 505, true}, InFlight{505, 511, false}}) {
+    FlowTable table(small());
+    handshake(table, 1, 1000, 0);
+    Flow* const flow = feed(table, tcp(1, 1000, down, tcp_ack, 501, 101, "ten bytes."), 0).flow;
+    const TcpCheck check = table.track(*flow, down, tcp(1, 1000, down, tcp_rst, c.sequence, 0), 0, c.expected);
+    EXPECT_EQ(check == TcpCheck::good, c.good) << c.expected.value_or(0) << ' ' << c.sequence;
   }
   for (const std::uint32_t acknowledgment : {101U, 102U}) {  // in answer to a SYN
     FlowTable table(small());
@@ -260,6 +275,16 @@ TEST(FlowTable, DataFarOutsideTheWindowIsBad) {
   handshake(table, 1, 1000, 0);
   EXPECT_EQ(feed(table, tcp(1, 1000, up, tcp_ack, 101 + 100'000, 501, "x"), 0).check, TcpCheck::good);
   EXPECT_EQ(feed(table, tcp(1, 1000, up, tcp_ack, 101 + 1'000'000, 501, "x"), 0).check, TcpCheck::bad);
+}
+
+TEST(FlowTable, AFinBehindTheWindowEndsNothing) {
+  for (const std::uint32_t ahead : {0U, 65535U, 65536U, 100'000U}) {
+    FlowTable table(small());
+    handshake(table, 1, 1000, 0);
+    const Step step = feed(table, tcp(1, 1000, up, tcp_ack | tcp_fin, 101 + ahead, 501), 0);
+    EXPECT_EQ(step.check, TcpCheck::good);
+    EXPECT_EQ(step.flow->state, ahead <= 65535 ? FlowState::closing : FlowState::established) << ahead;
+  }
 }
 
 TEST(FlowTable, MidstreamIsASetting) {

@@ -55,12 +55,16 @@ void take_acknowledgment(Flow& flow, unsigned side, const Packet& packet) {
   }
 }
 
-bool reset_fits(const Flow& flow, unsigned side, const Packet& packet) {
+// Exactly where the receiver is (RFC 5961 section 3.2: it answers others within its window, and goes on): at the
+// sequence that it waits for, or, where that is not known, behind all that was sent or acknowledged.
+bool reset_fits(const Flow& flow, unsigned side, const Packet& packet, std::optional<std::uint32_t> expected) {
   if (!heard(flow, side)) {  // in answer to a SYN: it must acknowledge it
     return (packet.tcp_flags & tcp_ack) != 0 && packet.acknowledgment == flow.end[1 - side];
   }
-  const std::uint32_t right = sequence_after(flow.limit[side], flow.end[side]) ? flow.limit[side] : flow.end[side];
-  return !sequence_before(packet.sequence, flow.acked[side]) && !sequence_after(packet.sequence, right);
+  if (packet.sequence == flow.end[side] && (!expected || flow.acked[side] == flow.end[side])) {
+    return true;
+  }
+  return packet.sequence == expected.value_or(flow.acked[side]);
 }
 
 bool acknowledges_syn(const Flow& flow, unsigned side, const Packet& packet) {
@@ -135,7 +139,8 @@ TcpCheck track_syn(Flow& flow, unsigned side, const Packet& packet, FlowState& n
   return TcpCheck::good;
 }
 
-FlowState state_after(Flow& flow, unsigned side, const Packet& packet, bool midstream) {
+// `fin`: the packet has one that the receiver takes, at once or once what is before it has come.
+FlowState state_after(Flow& flow, unsigned side, const Packet& packet, bool midstream, bool fin) {
   FlowState state = flow.state;
   if (state == FlowState::half_open && !flow.has(FlowFlag::no_session) && (side == 0 || flow.has(FlowFlag::crossed)) &&
       acknowledges_syn(flow, side, packet)) {
@@ -144,7 +149,7 @@ FlowState state_after(Flow& flow, unsigned side, const Packet& packet, bool mids
   if (state == FlowState::fresh && midstream && flow.has(FlowFlag::midstream) && heard(flow, 0) && heard(flow, 1)) {
     state = FlowState::established;
   }
-  if ((packet.tcp_flags & tcp_fin) != 0) {
+  if (fin) {
     flow.flags |= side == 0 ? FlowFlag::fin_client : FlowFlag::fin_server;
   }
   const bool both = flow.has(FlowFlag::fin_client) && flow.has(FlowFlag::fin_server);
@@ -182,11 +187,12 @@ void begin_tcp(Flow& flow, Direction direction, const Packet& packet, bool midst
   take_acknowledgment(flow, side, packet);
 }
 
-TcpCheck track_tcp(Flow& flow, Direction direction, const Packet& packet, bool midstream, FlowState& next) {
+TcpCheck track_tcp(Flow& flow, Direction direction, const Packet& packet, bool midstream,
+                   std::optional<std::uint32_t> expected, FlowState& next) {
   const unsigned side = number(direction);
   next = flow.state;
   if ((packet.tcp_flags & tcp_rst) != 0) {
-    if (!reset_fits(flow, side, packet)) {
+    if (!reset_fits(flow, side, packet, expected)) {
       return TcpCheck::bad;
     }
     next = FlowState::closed;
@@ -211,11 +217,14 @@ TcpCheck track_tcp(Flow& flow, Direction direction, const Packet& packet, bool m
              sequence_after(packet.sequence, flow.end[side] + slack)) {
     return TcpCheck::bad;
   }
-  if (sequence_after(segment_end(packet), flow.end[side])) {
-    flow.end[side] = segment_end(packet);
+  const std::uint32_t end = segment_end(packet);
+  const std::uint32_t right = sequence_after(flow.limit[side], flow.end[side]) ? flow.limit[side] : flow.end[side];
+  const bool fin = (packet.tcp_flags & tcp_fin) != 0 && !sequence_after(end, right + 1);
+  if (sequence_after(end, flow.end[side])) {
+    flow.end[side] = end;
   }
   take_acknowledgment(flow, side, packet);
-  next = state_after(flow, side, packet, midstream);
+  next = state_after(flow, side, packet, midstream, fin);
   return flow.has(FlowFlag::no_session) ? TcpCheck::no_session : TcpCheck::good;
 }
 
