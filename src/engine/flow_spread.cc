@@ -5,6 +5,7 @@
 #include <rte_ring.h>
 
 #include <array>
+#include <cstdio>
 #include <utility>
 
 #include "engine/burst.h"
@@ -17,10 +18,19 @@ namespace {
 constexpr unsigned inbox_size = 2048;
 constexpr unsigned most_lanes = 64;
 
-int timestamp_offset = -1;  // of DPDK's dynamic mbuf field; registered once, before lanes run
+// Of received_at_field; registered once, before lanes run.
+int received_offset = -1;
 
-rte_mbuf_timestamp_t& received_at(rte_mbuf* frame) {
-  return *RTE_MBUF_DYNFIELD(frame, timestamp_offset, rte_mbuf_timestamp_t*);
+int register_received() {
+  rte_mbuf_dynfield field{};
+  std::snprintf(field.name, sizeof field.name, "%s", received_at_field);
+  field.size = sizeof(std::uint64_t);
+  field.align = alignof(std::uint64_t);
+  return rte_mbuf_dynfield_register(&field);
+}
+
+std::uint64_t& received_at(rte_mbuf* frame) {
+  return *RTE_MBUF_DYNFIELD(frame, received_offset, std::uint64_t*);
 }
 
 std::uint32_t hash_of(rte_mbuf* frame) {
@@ -36,8 +46,8 @@ std::uint32_t hash_of(rte_mbuf* frame) {
 }  // namespace
 
 Expected<FlowInbox> FlowInbox::make(const std::string& name) {
-  if (timestamp_offset < 0 && rte_mbuf_dyn_rx_timestamp_register(&timestamp_offset, nullptr) != 0) {
-    return make_error("no room in DPDK's mbufs for a timestamp: give every port as many queues as lanes");
+  if (received_offset < 0 && (received_offset = register_received()) < 0) {
+    return make_error("no room in DPDK's mbufs for the time of receive: give every port as many queues as lanes");
   }
   FlowInbox inbox;
   inbox.ring_ = rte_ring_create(name.c_str(), inbox_size, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);

@@ -2,8 +2,8 @@
 // hash (packet/flow_hash.h) chooses the lane, so that both directions of a flow stay together and in order.
 //
 // The lane that owns the queue keeps its share and passes the rest on through one ring per sibling; a sibling receives
-// from its ring as from a queue. The moment of receive travels in the mbuf's timestamp field, so that waiting in a ring
-// counts against the deadline. Cost for the owner: about 10 ns per frame.
+// from its ring as from a queue. The moment of receive travels in a field of its own in the mbuf, so that waiting in a
+// ring counts against the deadline. Cost for the owner: about 10 ns per frame.
 #pragma once
 
 #include <rte_mbuf.h>
@@ -22,6 +22,10 @@ namespace sluice::engine {
 
 inline const packet::Reason lane_full =
     packet::register_reason("lane_full", "the lane of the flow did not take frames fast enough");
+
+// Of DPDK's mbufs: the moment of receive, a time-stamp counter's value. The timestamp field is the drivers': frames of
+// a capture have their time there.
+inline constexpr const char* received_at_field = "sluice_received_at";
 
 // The ring into a lane that owns no queue: one producer, the owner; one consumer, the lane.
 class FlowInbox {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <rte_mbuf.h>
+#include <rte_mbuf_dyn.h>
 
 #include <algorithm>
 #include <cstring>
@@ -108,6 +109,34 @@ TEST_F(FlowSpreadTest, BothDirectionsOfAFlowShareALaneAndKeepTheirOrder) {
   }
   EXPECT_EQ(counters_.drops[lane_full].get(), 0U);
   EXPECT_TRUE(first_.empty() && second_.empty());
+}
+
+// A capture's driver says there when its frames came.
+TEST_F(FlowSpreadTest, TheDriversTimestampsStay) {
+  int timestamp = -1;
+  std::uint64_t flag = 0;
+  ASSERT_EQ(rte_mbuf_dyn_rx_timestamp_register(&timestamp, &flag), 0);
+  std::array<rte_mbuf*, burst_size> burst{};
+  for (unsigned i = 0; i < burst_size; ++i) {
+    burst[i] = packet(i, false, i);
+    burst[i]->ol_flags |= flag;
+    *RTE_MBUF_DYNFIELD(burst[i], timestamp, rte_mbuf_timestamp_t*) = 1000 + i;
+  }
+  const unsigned kept = spread_->spread(burst.data(), burst_size, 42, counters_);
+  unsigned seen = kept;
+  rte_pktmbuf_free_bulk(burst.data(), kept);
+  for (FlowInbox* const inbox : {&first_, &second_}) {
+    std::uint64_t rx_tsc = 0;
+    const unsigned size = inbox->take(burst.data(), burst_size, rx_tsc);
+    EXPECT_EQ(rx_tsc, 42U);
+    for (unsigned i = 0; i < size; ++i) {
+      EXPECT_EQ(*RTE_MBUF_DYNFIELD(burst[i], timestamp, rte_mbuf_timestamp_t*), 1000 + sequence(burst[i]));
+    }
+    rte_pktmbuf_free_bulk(burst.data(), size);
+    seen += size;
+  }
+  EXPECT_EQ(seen, burst_size);
+  EXPECT_GT(seen, kept);
 }
 
 TEST_F(FlowSpreadTest, WhatASiblingDoesNotTakeIsCountedAndFreed) {

@@ -141,13 +141,13 @@ class LaneTest : public testing::Test {
   }
   // At a lane that shares a queue: frames that were received at that moment.
   void arrive_at(unsigned count, std::uint64_t rx_tsc) {
-    const int offset = rte_mbuf_dynfield_lookup(RTE_MBUF_DYNFIELD_TIMESTAMP_NAME, nullptr);
+    const int offset = rte_mbuf_dynfield_lookup(received_at_field, nullptr);
     ASSERT_GE(offset, 0);
     for (unsigned i = 0; i < count; ++i) {
       rte_mbuf* const frame = rte_pktmbuf_alloc(pool_.get());
       ASSERT_NE(frame, nullptr);
       std::memset(rte_pktmbuf_append(frame, 60), 0, 60);
-      *RTE_MBUF_DYNFIELD(frame, offset, rte_mbuf_timestamp_t*) = rx_tsc;
+      *RTE_MBUF_DYNFIELD(frame, offset, std::uint64_t*) = rx_tsc;
       ASSERT_EQ(rte_ring_enqueue(inbox_, frame), 0);
     }
   }

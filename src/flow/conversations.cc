@@ -1,5 +1,7 @@
 #include "flow/conversations.h"
 
+#include <optional>
+
 #include "packet/headers.h"
 
 namespace sluice::flow {
@@ -41,7 +43,11 @@ Seen Conversations::packet(const Packet& packet, std::uint32_t hash, Millisecond
   if (seen.flow == nullptr) {
     return seen;
   }
-  seen.check = table_.track(*seen.flow, seen.direction, packet, now);
+  std::optional<std::uint32_t> expected;
+  if ((packet.tcp_flags & tcp_rst) != 0 && seen.flow->extra != no_index) {
+    expected = Reassembler::expected(extras_[seen.flow->extra].stream, seen.direction);
+  }
+  seen.check = table_.track(*seen.flow, seen.direction, packet, now, expected);
   Extra* extra = nullptr;
   if (packet.protocol == packet::protocol_tcp && !packet.fragment && seen.check == TcpCheck::good) {
     extra = packet.payload.empty() ? extra_if_any(*seen.flow) : extra_of(*seen.flow);
@@ -51,7 +57,9 @@ Seen Conversations::packet(const Packet& packet, std::uint32_t hash, Millisecond
   }
   flow_ = seen.flow;
   extra_ = extra;
-  reassembler_.feed(extra->stream, seen.direction, packet, *this);
+  if (!reassembler_.feed(extra->stream, seen.direction, packet, *this)) {
+    sink_.not_taken(*seen.flow, *extra, seen.direction);
+  }
   if (extra->http != nullptr && extra->http_stopped != http::StopReason::none) {
     close_http(*extra);
   }

@@ -51,6 +51,9 @@ class ConversationSink {
   // the stream does not get it, for the receiver will not.
   virtual bool tracked(Flow& /*flow*/, Direction /*direction*/, bool /*streamed*/) { return true; }
   virtual void stream_data(Flow& flow, Extra& extra, Direction direction, const StreamData& data) = 0;
+  // The packet that is looked at has bytes that its stream does not get, or not any more (Reassembler::feed()). Behind
+  // what the packet brought besides.
+  virtual void not_taken(Flow& /*flow*/, Extra& /*extra*/, Direction /*direction*/) {}
   virtual void stream_gap(Flow& flow, Extra& extra, Direction direction, std::uint64_t bytes) = 0;
   virtual void http(Flow& flow, Extra& extra, http::Event event, http::Transaction& transaction) = 0;
   virtual void http_stopped(Flow& flow, Extra& extra, http::StopReason reason) = 0;

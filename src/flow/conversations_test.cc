@@ -76,6 +76,20 @@ TEST(Conversations, AFlowThatIsCutOffCompletesItsTransaction) {
   EXPECT_EQ(conversations.http_pool().in_use(), 0U);
 }
 
+// Inside the window, but not where the receiver is: it answers such an RST and goes on.
+TEST(Conversations, ARstInTheWindowEndsNoStream) {
+  test::Recorder recorder;
+  Conversations conversations(small(), recorder);
+  converse(conversations, 1, "hello", "", 0, false);
+  EXPECT_EQ(conversations.packet(tcp(1, 1000, up, tcp_ack, 110, 501, "ahead"), 0).check, TcpCheck::good);
+  for (const std::uint32_t sequence : {101U, 107U, 115U}) {
+    EXPECT_EQ(conversations.packet(tcp(1, 1000, up, tcp_rst, sequence, 0), 0).check, TcpCheck::bad) << sequence;
+  }
+  conversations.packet(tcp(1, 1000, up, tcp_ack, 106, 501, "...."), 0);
+  EXPECT_EQ(recorder.bytes[0], "hello....ahead");
+  EXPECT_EQ(conversations.packet(tcp(1, 1000, up, tcp_rst, 115, 0), 0).flow->state, FlowState::closed);
+}
+
 TEST(Conversations, AFlowWithoutAnExtraIsCountedNotReassembled) {
   ConversationSettings settings = small();
   settings.extras = 1;

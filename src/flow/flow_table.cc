@@ -127,8 +127,7 @@ Flow* FlowTable::find_or_make(const Packet& packet, std::uint32_t hash, Millisec
     free(*flow, FlowEndReason::expired);
     return make(packet, hash, now, direction);
   }
-  const bool syn = packet.protocol == packet::protocol_tcp && (packet.tcp_flags & (tcp_syn | tcp_ack)) == tcp_syn;
-  if (syn && flow->state == FlowState::closed) {
+  if (packet.protocol == packet::protocol_tcp && (packet.tcp_flags & tcp_syn) != 0 && begins_anew(*flow, packet)) {
     free(*flow, FlowEndReason::restarted);
     return make(packet, hash, now, direction);
   }
@@ -299,13 +298,14 @@ void FlowTable::free(Flow& flow, FlowEndReason reason) {
   --in_use_;
 }
 
-TcpCheck FlowTable::track(Flow& flow, Direction direction, const Packet& packet, Milliseconds now) {
+TcpCheck FlowTable::track(Flow& flow, Direction direction, const Packet& packet, Milliseconds now,
+                          std::optional<std::uint32_t> expected) {
   const auto side = static_cast<unsigned>(direction);
   ++flow.packets[side];
   flow.bytes[side] += packet.ip_length;
   if (packet.protocol == packet::protocol_tcp && !packet.fragment) {
     FlowState next{};
-    const TcpCheck check = track_tcp(flow, direction, packet, settings_.midstream, next);
+    const TcpCheck check = track_tcp(flow, direction, packet, settings_.midstream, expected, next);
     if (check == TcpCheck::bad) {
       ++counters_.bad_sequence;
       return check;

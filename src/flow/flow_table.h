@@ -37,6 +37,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "base/prefetch.h"
 #include "flow/flow.h"
@@ -80,7 +81,7 @@ struct FlowCounters {
   std::uint64_t evicted_closed = 0;  // for a new flow: closed
   std::uint64_t evicted_new = 0;     // for a new flow: fresh or half-open
   std::uint64_t evicted_idle = 0;    // for a new flow: established or closing, silent for evict_idle
-  std::uint64_t restarted = 0;       // a SYN on a closed flow began a new conversation
+  std::uint64_t restarted = 0;       // a SYN on a closed flow, or on one without a handshake, began a new conversation
   std::uint64_t flushed = 0;
   std::uint64_t refused_full = 0;    // packets without a flow: the table is full of flows that must stay
   std::uint64_t refused_bucket = 0;  // packets without a flow: both its buckets are
@@ -132,10 +133,13 @@ class FlowTable {
   Flow* find(const Packet& packet, std::uint32_t hash, Milliseconds now, Direction& direction);
 
   // Counts the packet and moves the flow's state on. TCP is checked leniently: a segment may lie up to 64 KiB behind
-  // the window's right edge, an RST anywhere from what is acknowledged to the window's end (RFC 9293 section 3.10.7.4;
-  // not the challenge of RFC 5961), a SYN-ACK and an RST in answer to a SYN must acknowledge the SYN. A packet that is
-  // `bad` changes no state.
-  TcpCheck track(Flow& flow, Direction direction, const Packet& packet, Milliseconds now);
+  // the window's right edge; a FIN in it is none if it lies behind that edge. A SYN-ACK and an RST in answer to a SYN
+  // must acknowledge the SYN. Any other RST must lie exactly where the receiver is (RFC 5961 section 3.2): at
+  // `expected`, the next sequence of the direction if the caller knows it, or behind all that was sent, if all of that
+  // is acknowledged or `expected` is not known, or else at what is acknowledged. A packet that is `bad` changes no
+  // state.
+  TcpCheck track(Flow& flow, Direction direction, const Packet& packet, Milliseconds now,
+                 std::optional<std::uint32_t> expected = {});
 
   // Frees the expired among the next `count` places: a lane calls it now and then, so that the table is gone through
   // every few seconds, and at the least every 20 days (last_seen wraps).

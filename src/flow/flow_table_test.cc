@@ -167,19 +167,100 @@ TEST(FlowTable, ASynOnAClosedFlowBeginsAnother) {
   EXPECT_EQ(table.counters().restarted, 1U);
 }
 
+// Nor does anything that somebody sends before the SYN: it would turn off all rules for established conversations.
+TEST(FlowTable, AStraySegmentBeforeTheSynChangesNothing) {
+  struct Case {
+    const char* what;
+    Direction from;
+    std::uint8_t flags;
+    std::uint16_t port;  // of the client; the server's is 80
+    bool midstream;
+  };
+  for (const Case& c :
+       {Case{"an ACK", up, tcp_ack, 1000, false}, Case{"an ACK from the lower port", up, tcp_ack, 10, false},
+        Case{"a SYN-ACK of the client", up, tcp_syn | tcp_ack, 1000, false},
+        Case{"a SYN-ACK", down, tcp_syn | tcp_ack, 1000, false}, Case{"a FIN", up, tcp_ack | tcp_fin, 1000, false},
+        Case{"a RST", up, tcp_rst, 1000, false}, Case{"an ACK, with midstream", up, tcp_ack, 10, true}}) {
+    Ends ends;
+    FlowSettings settings = small();
+    settings.midstream = c.midstream;
+    FlowTable table(settings, &ends);
+    feed(table, tcp(1, c.port, c.from, c.flags, 7777, 42), 0);
+    handshake(table, 1, c.port, 1);
+    const Step step = feed(table, tcp(1, c.port, up, tcp_ack, 101, 501, "hello"), 1);
+    EXPECT_EQ(step.check, TcpCheck::good) << c.what;
+    EXPECT_EQ(step.direction, up) << c.what;
+    EXPECT_TRUE(step.flow->established()) << c.what;
+    EXPECT_FALSE(step.flow->has(FlowFlag::midstream | FlowFlag::no_session)) << c.what;
+    EXPECT_EQ(ends.reasons, std::vector{FlowEndReason::restarted}) << c.what;
+    EXPECT_EQ(table.in_use(), 1U) << c.what;
+  }
+}
+
+// Which SYN of several reached the server, its answer tells.
+TEST(FlowTable, ASecondSynChangesNothing) {
+  for (const std::uint32_t taken : {100U, 9000U, 20'000U}) {
+    FlowTable table(small());
+    for (const std::uint32_t sequence : {100U, 9000U, 20'000U, 20'000U}) {
+      feed(table, tcp(1, 1000, up, tcp_syn, sequence, 0), 0);
+    }
+    EXPECT_EQ(feed(table, tcp(1, 1000, down, tcp_syn | tcp_ack, 500, taken + 1), 0).check, TcpCheck::good);
+    const Step step = feed(table, tcp(1, 1000, up, tcp_ack, taken + 1, 501, "hello"), 0);
+    EXPECT_EQ(step.check, TcpCheck::good) << taken;
+    EXPECT_TRUE(step.flow->established()) << taken;
+    EXPECT_EQ(step.flow->initial[0], taken);
+  }
+}
+
+// Between the SYN and its answer, in the server's name.
+TEST(FlowTable, AStraySegmentBeforeTheSynAckChangesNothing) {
+  FlowTable table(small());
+  feed(table, tcp(1, 1000, up, tcp_syn, 100, 0), 0);
+  EXPECT_EQ(feed(table, tcp(1, 1000, down, tcp_ack, 7777, 101), 0).check, TcpCheck::no_session);
+  feed(table, tcp(1, 1000, down, tcp_syn | tcp_ack, 500, 101), 0);
+  const Step step = feed(table, tcp(1, 1000, up, tcp_ack, 101, 501, "hello"), 0);
+  EXPECT_EQ(step.check, TcpCheck::good);
+  EXPECT_TRUE(step.flow->established());
+}
+
+TEST(FlowTable, ASynInAnEstablishedFlowWithoutHandshakeIsBad) {
+  FlowSettings settings = small();
+  settings.midstream = true;
+  FlowTable table(settings);
+  feed(table, tcp(1, 1000, up, tcp_ack, 101, 501), 0);
+  EXPECT_TRUE(feed(table, tcp(1, 1000, down, tcp_ack, 501, 101), 0).flow->established());
+  EXPECT_EQ(feed(table, tcp(1, 1000, up, tcp_syn, 9000, 0), 0).check, TcpCheck::bad);
+  EXPECT_EQ(table.counters().restarted, 0U);
+}
+
 TEST(FlowTable, ResetsMustFit) {
   struct Case {
     std::uint32_t sequence;
     bool good;
   };
   // The server has sent up to 501, and the client's window is 65,535.
-  for (const Case& c : {Case{501, true}, Case{501 + 65535, true}, Case{501 + 65537, false}, Case{500, false},
-                        Case{0x80000000, false}}) {
+  for (const Case& c :
+       {Case{501, true}, Case{502, false}, Case{501 + 65535, false}, Case{500, false}, Case{0x80000000, false}}) {
     FlowTable table(small());
     handshake(table, 1, 1000, 0);
     const Step step = feed(table, tcp(1, 1000, down, tcp_rst, c.sequence, 0), 0);
     EXPECT_EQ(step.check == TcpCheck::good, c.good) << c.sequence;
     EXPECT_EQ(step.flow->state, c.good ? FlowState::closed : FlowState::established) << c.sequence;
+  }
+  struct InFlight {
+    std::optional<std::uint32_t> expected;
+    std::uint32_t sequence;
+    bool good;
+  };
+  // The server has sent ten bytes more, which are not acknowledged yet.
+  for (const InFlight& c :
+       {InFlight{{}, 511, true}, InFlight{{}, 501, true}, InFlight{{}, 505, false}, InFlight{511, 511, true},
+        InFlight{511, 501, false}, InFlight{505, 505, true}, InFlight{505, 511, false}}) {
+    FlowTable table(small());
+    handshake(table, 1, 1000, 0);
+    Flow* const flow = feed(table, tcp(1, 1000, down, tcp_ack, 501, 101, "ten bytes."), 0).flow;
+    const TcpCheck check = table.track(*flow, down, tcp(1, 1000, down, tcp_rst, c.sequence, 0), 0, c.expected);
+    EXPECT_EQ(check == TcpCheck::good, c.good) << c.expected.value_or(0) << ' ' << c.sequence;
   }
   for (const std::uint32_t acknowledgment : {101U, 102U}) {  // in answer to a SYN
     FlowTable table(small());
@@ -194,6 +275,16 @@ TEST(FlowTable, DataFarOutsideTheWindowIsBad) {
   handshake(table, 1, 1000, 0);
   EXPECT_EQ(feed(table, tcp(1, 1000, up, tcp_ack, 101 + 100'000, 501, "x"), 0).check, TcpCheck::good);
   EXPECT_EQ(feed(table, tcp(1, 1000, up, tcp_ack, 101 + 1'000'000, 501, "x"), 0).check, TcpCheck::bad);
+}
+
+TEST(FlowTable, AFinBehindTheWindowEndsNothing) {
+  for (const std::uint32_t ahead : {0U, 65535U, 65536U, 100'000U}) {
+    FlowTable table(small());
+    handshake(table, 1, 1000, 0);
+    const Step step = feed(table, tcp(1, 1000, up, tcp_ack | tcp_fin, 101 + ahead, 501), 0);
+    EXPECT_EQ(step.check, TcpCheck::good);
+    EXPECT_EQ(step.flow->state, ahead <= 65535 ? FlowState::closing : FlowState::established) << ahead;
+  }
 }
 
 TEST(FlowTable, MidstreamIsASetting) {

@@ -51,76 +51,96 @@ void Reassembler::begin(TcpStream& stream, Direction direction, std::uint32_t fi
   side.next = first;
 }
 
-void Reassembler::feed(TcpStream& stream, Direction direction, const Packet& packet, StreamSink& sink) {
+std::optional<std::uint32_t> Reassembler::expected(const TcpStream& stream, Direction direction) {
+  const StreamSide& side = stream.sides[static_cast<unsigned>(direction)];
+  const bool delivered = side.open && !side.closed && !side.depth_reached;
+  return delivered ? std::optional(side.next) : std::nullopt;
+}
+
+bool Reassembler::feed(TcpStream& stream, Direction direction, const Packet& packet, StreamSink& sink) {
+  bool all = packet.payload.empty();
   if ((packet.tcp_flags & tcp_rst) != 0) {
     finish(stream, sink);
-    return;
-  }
-  StreamSide& side = stream.sides[static_cast<unsigned>(direction)];
-  if (!open(stream, direction, packet)) {
+  } else if (!open(stream, direction, packet)) {
     ++counters_.unopened;
-    return;
+  } else {
+    all = feed_side(stream.sides[static_cast<unsigned>(direction)], direction, packet, sink);
+    StreamSide& other = stream.sides[static_cast<unsigned>(opposite(direction))];
+    if ((packet.tcp_flags & tcp_ack) != 0 && other.open) {
+      acknowledged(other, opposite(direction), packet.acknowledgment, sink);
+    }
   }
-  if ((packet.tcp_flags & tcp_syn) != 0 && side.offset == 0 && side.held_count == 0 && !side.closed) {
+  counters_.not_taken += all ? 0 : 1;
+  return all;
+}
+
+bool Reassembler::feed_side(StreamSide& side, Direction direction, const Packet& packet, StreamSink& sink) {
+  const bool syn = (packet.tcp_flags & tcp_syn) != 0;
+  if (syn && side.offset == 0 && side.held_count == 0 && !side.closed) {
     side.next = packet.sequence + 1;  // a SYN again, perhaps with another sequence
   }
-  const std::uint32_t first = packet.sequence + ((packet.tcp_flags & tcp_syn) != 0 ? 1 : 0);
-  const std::uint32_t last = first + static_cast<std::uint32_t>(packet.payload.size());
-  if ((packet.tcp_flags & tcp_fin) != 0 && !side.fin_seen && !sequence_before(last, side.next)) {
-    side.fin_seen = true;
-    side.fin = last;
-  }
+  const std::uint32_t first = packet.sequence + (syn ? 1 : 0);
+  bool all = true;
   if (!packet.payload.empty()) {
     ++counters_.segments;
-    take(side, direction, first, packet.payload, sink);
+    all = take(side, direction, first, packet.payload, sink);
+  }
+  if ((packet.tcp_flags & tcp_fin) != 0) {
+    take_fin(side, first + static_cast<std::uint32_t>(packet.payload.size()));
   }
   close_at_fin(side, direction, sink);
-  StreamSide& other = stream.sides[static_cast<unsigned>(opposite(direction))];
-  if ((packet.tcp_flags & tcp_ack) != 0 && other.open) {
-    acknowledged(other, opposite(direction), packet.acknowledgment, sink);
+  return all;
+}
+
+// Of several FINs the one that is in order counts, else the last: until then none of them excludes anything.
+void Reassembler::take_fin(StreamSide& side, std::uint32_t place) {
+  if (side.closed || sequence_before(place, side.next)) {
+    return;
+  }
+  if (!side.fin_seen || place == side.next || sequence_after(place, side.fin)) {
+    side.fin_seen = true;
+    side.fin = place;
   }
 }
 
-// One segment: what is new of it is delivered or held.
-void Reassembler::take(StreamSide& side, Direction direction, std::uint32_t sequence, std::string_view bytes,
+// One segment: what is new of it is delivered or held. False: not all of it, nor has it been before.
+bool Reassembler::take(StreamSide& side, Direction direction, std::uint32_t sequence, std::string_view bytes,
                        StreamSink& sink) {
-  if (side.closed || side.depth_reached) {
-    return;
-  }
-  if (side.fin_seen) {
-    const auto room = static_cast<std::int32_t>(side.fin - sequence);
-    if (room < static_cast<std::int32_t>(bytes.size())) {
-      ++counters_.behind_fin;
-      bytes = bytes.substr(0, static_cast<std::size_t>(std::max(room, 0)));
-    }
+  const std::uint32_t end = sequence + static_cast<std::uint32_t>(bytes.size());
+  if (side.fin_seen && sequence_after(end, side.fin)) {
+    ++counters_.behind_fin;
+    side.fin_seen = side.closed;  // a FIN that is not in order was perhaps not the sender's
   }
   // A keep-alive repeats the last byte, with anything in it (RFC 9293 section 3.8.4).
   const bool keep_alive = bytes.size() == 1 && sequence + 1 == side.next;
-  bool anything_new = false;
-  while (!bytes.empty() && !side.closed && !side.depth_reached) {
+  bool anything_new = false, all = true;
+  while (!bytes.empty()) {
     if (sequence_before(sequence, side.next)) {
       const auto old = std::min<std::size_t>(side.next - sequence, bytes.size());
       if (!keep_alive) {
-        compare_old(side, sequence, bytes.substr(0, old));
+        all &= compare_old(side, sequence, bytes.substr(0, old));
       }
       sequence += static_cast<std::uint32_t>(old);
       bytes.remove_prefix(old);
       continue;
     }
+    if (side.closed || side.depth_reached) {
+      return false;
+    }
     anything_new = true;
     if (sequence != side.next) {
-      hold(side, direction, sequence, bytes, sink);
-      return;
+      return hold(side, direction, sequence, bytes, sink) && all;
     }
     // What waits was there first: the bytes before it are taken now, then it, then what lies behind it.
     const std::size_t room =
         side.held == nullptr ? bytes.size() : std::min<std::size_t>(side.held->sequence - sequence, bytes.size());
-    deliver(side, direction, bytes.substr(0, room), sink);
+    all &= deliver(side, direction, bytes.substr(0, room), sink);
     sequence += static_cast<std::uint32_t>(room);
     bytes.remove_prefix(room);
     drain(side, direction, sink);
   }
   counters_.retransmitted += anything_new ? 0 : 1;
+  return all;
 }
 
 void Reassembler::conflict(StreamSide& side) {
@@ -128,23 +148,26 @@ void Reassembler::conflict(StreamSide& side) {
   ++counters_.conflicts;
 }
 
-// Bytes that have been delivered, against what is left of them.
-void Reassembler::compare_old(StreamSide& side, std::uint32_t sequence, std::string_view bytes) {
-  if (side.history == nullptr) {
-    return;
-  }
+// Bytes that have been delivered, against what is left of them. Whether they are the same.
+bool Reassembler::compare_old(StreamSide& side, std::uint32_t sequence, std::string_view bytes) {
   const std::uint32_t begin = side.next - side.history_size;
+  const bool all_left = side.history != nullptr && !sequence_before(sequence, begin);
   if (sequence_before(sequence, begin)) {
     const std::uint32_t gone = begin - sequence;
     if (gone >= bytes.size()) {
-      return;
+      return false;
     }
     bytes.remove_prefix(gone);
     sequence = begin;
   }
+  if (side.history == nullptr) {
+    return false;
+  }
   if (std::memcmp(side.history + (sequence - begin), bytes.data(), bytes.size()) != 0) {
     conflict(side);
+    return false;
   }
+  return all_left;
 }
 
 bool Reassembler::insert(StreamSide& side, Held** at, std::uint32_t sequence, std::string_view bytes) {
@@ -161,13 +184,15 @@ bool Reassembler::insert(StreamSide& side, Held** at, std::uint32_t sequence, st
   return true;
 }
 
-void Reassembler::hold(StreamSide& side, Direction direction, std::uint32_t sequence, std::string_view bytes,
+bool Reassembler::hold(StreamSide& side, Direction direction, std::uint32_t sequence, std::string_view bytes,
                        StreamSink& sink) {
   if (sequence - side.next > settings_.ahead) {
     ++counters_.too_far;
-    return;
+    return false;
   }
   ++counters_.out_of_order;
+  // What waits behind `depth` will not be delivered.
+  bool same = settings_.depth == 0 || side.offset + (sequence - side.next) + bytes.size() <= settings_.depth;
   Held** at = &side.held;
   bool kept = true;
   while (!bytes.empty() && kept) {
@@ -179,6 +204,7 @@ void Reassembler::hold(StreamSide& side, Direction direction, std::uint32_t sequ
       room = std::min(room, (*at)->end() - sequence);
       if (std::memcmp((*at)->bytes() + (sequence - (*at)->sequence), bytes.data(), room) != 0) {
         conflict(side);
+        same = false;
       }
     } else {
       if (*at != nullptr) {
@@ -197,6 +223,7 @@ void Reassembler::hold(StreamSide& side, Direction direction, std::uint32_t sequ
     ++counters_.gaps_for_space;
     skip_gap(side, direction, side.held->sequence, sink);
   }
+  return same && kept;
 }
 
 // The bytes before `to` will not come: delivery goes on there.
@@ -233,14 +260,13 @@ void Reassembler::drain(StreamSide& side, Direction direction, StreamSink& sink)
   close_at_fin(side, direction, sink);
 }
 
-void Reassembler::deliver(StreamSide& side, Direction direction, std::string_view bytes, StreamSink& sink) {
+// False: not all of it, for `depth`.
+bool Reassembler::deliver(StreamSide& side, Direction direction, std::string_view bytes, StreamSink& sink) {
   while (!bytes.empty()) {
     if (settings_.depth != 0 && side.offset >= settings_.depth) {
       counters_.depth_reached += side.depth_reached ? 0 : 1;
       side.depth_reached = true;
-      side.next += static_cast<std::uint32_t>(bytes.size());
-      side.offset += bytes.size();
-      return;
+      return false;
     }
     std::size_t count = std::min<std::size_t>(bytes.size(), settings_.piece);
     if (settings_.depth != 0) {
@@ -249,6 +275,7 @@ void Reassembler::deliver(StreamSide& side, Direction direction, std::string_vie
     deliver_piece(side, direction, bytes.substr(0, count), sink);
     bytes.remove_prefix(count);
   }
+  return true;
 }
 
 void Reassembler::deliver_piece(StreamSide& side, Direction direction, std::string_view bytes, StreamSink& sink) {
@@ -301,9 +328,14 @@ void Reassembler::close(StreamSide& side, Direction direction, StreamSink& sink)
 }
 
 void Reassembler::close_at_fin(StreamSide& side, Direction direction, StreamSink& sink) {
-  if (side.fin_seen && !side.closed && (side.depth_reached || !sequence_before(side.next, side.fin))) {
-    close(side, direction, sink);
+  if (!side.fin_seen || side.closed || (!side.depth_reached && sequence_before(side.next, side.fin))) {
+    return;
   }
+  if (side.held != nullptr && !side.depth_reached) {
+    side.fin_seen = false;  // what waits lies behind it
+    return;
+  }
+  close(side, direction, sink);
 }
 
 void Reassembler::finish(TcpStream& stream, StreamSink& sink) {

@@ -28,7 +28,14 @@
 // Suricata inspects its stream in chunks of toserver-chunk-size (2,560) that overlap in the same way, inline a sliding
 // window around each packet. After a gap the window begins anew. A delivery has at most `piece` fresh bytes. When the
 // pool has no block for the history, it is lost for this once, counted (`history_lost`).
-// closed() comes once for a direction: after the last byte before its FIN, or from finish().
+// closed() comes once for a direction: after the last byte before its FIN, or from finish(). A FIN counts once
+// everything before it is there, and only if nothing is there that lies behind it: one that comes too early hides
+// nothing.
+//
+// feed() says whether all bytes of the packet are or will be seen by the sink. Not so are bytes behind `depth`, behind
+// a FIN, too far ahead, or without room to wait; and those that lie before what was delivered and differ from it, or
+// cannot be compared any more: they may be a retransmission from beyond the history, or fill a gap too late. The caller
+// then looks at the packet by itself.
 //
 // Thread-safety: none, one lane; nothing is allocated after construction, but from the pool. Cost: a copy of the
 // segment with its history, about 50 ns for 1,460 bytes; 48 bytes of state a direction, and `window` bytes once it has
@@ -37,6 +44,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -83,7 +91,8 @@ struct StreamCounters {
   std::uint64_t gaps_for_space = 0;  // of `gaps`: held_bytes or held_segments was reached, or the pool was empty
   std::uint64_t not_held = 0;        // segments lost, for the pool had no block even then
   std::uint64_t too_far = 0;         // segments
-  std::uint64_t behind_fin = 0;      // segments with data that the FIN excludes
+  std::uint64_t behind_fin = 0;      // segments with data behind a FIN
+  std::uint64_t not_taken = 0;       // packets of which feed() did not take all
   std::uint64_t depth_reached = 0;   // directions
   std::uint64_t history_lost = 0;    // deliveries whose bytes were not kept for the next window
   std::uint64_t unopened = 0;        // segments of a direction that has not begun and may not
@@ -118,7 +127,10 @@ class Reassembler {
 
   // The direction's first byte has this sequence number: for a stream that is made after its handshake.
   static void begin(TcpStream& stream, Direction direction, std::uint32_t first);
-  void feed(TcpStream& stream, Direction direction, const Packet& packet, StreamSink& sink);
+  // False: there are bytes in the packet that the sink does not see.
+  bool feed(TcpStream& stream, Direction direction, const Packet& packet, StreamSink& sink);
+  // The sequence that the receiver waits for, as far as it is known: of a direction that is delivered.
+  static std::optional<std::uint32_t> expected(const TcpStream& stream, Direction direction);
   // Delivers what waits, with gaps, and closes both directions that have begun.
   void finish(TcpStream& stream, StreamSink& sink);
   // Gives memory back without a word to anyone; the stream may then be used anew.
@@ -128,10 +140,12 @@ class Reassembler {
 
  private:
   bool open(TcpStream& stream, Direction direction, const Packet& packet);
-  void take(StreamSide& side, Direction direction, std::uint32_t sequence, std::string_view bytes, StreamSink& sink);
-  void hold(StreamSide& side, Direction direction, std::uint32_t sequence, std::string_view bytes, StreamSink& sink);
+  bool feed_side(StreamSide& side, Direction direction, const Packet& packet, StreamSink& sink);
+  void take_fin(StreamSide& side, std::uint32_t place);
+  bool take(StreamSide& side, Direction direction, std::uint32_t sequence, std::string_view bytes, StreamSink& sink);
+  bool hold(StreamSide& side, Direction direction, std::uint32_t sequence, std::string_view bytes, StreamSink& sink);
   bool insert(StreamSide& side, Held** at, std::uint32_t sequence, std::string_view bytes);
-  void deliver(StreamSide& side, Direction direction, std::string_view bytes, StreamSink& sink);
+  bool deliver(StreamSide& side, Direction direction, std::string_view bytes, StreamSink& sink);
   void deliver_piece(StreamSide& side, Direction direction, std::string_view bytes, StreamSink& sink);
   void keep_history(StreamSide& side, std::string_view window);
   void drain(StreamSide& side, Direction direction, StreamSink& sink);
@@ -139,7 +153,7 @@ class Reassembler {
   void acknowledged(StreamSide& side, Direction direction, std::uint32_t acknowledgment, StreamSink& sink);
   void close(StreamSide& side, Direction direction, StreamSink& sink);
   void close_at_fin(StreamSide& side, Direction direction, StreamSink& sink);
-  void compare_old(StreamSide& side, std::uint32_t sequence, std::string_view bytes);
+  bool compare_old(StreamSide& side, std::uint32_t sequence, std::string_view bytes);
   void conflict(StreamSide& side);
   void drop_first(StreamSide& side);
 

@@ -47,13 +47,13 @@ struct Rig {
     reassembler.release(stream);
     EXPECT_EQ(pool.in_use(), 0U);
   }
-  void send(Direction direction, std::uint8_t flags, std::uint32_t sequence, std::uint32_t acknowledgment,
+  bool send(Direction direction, std::uint8_t flags, std::uint32_t sequence, std::uint32_t acknowledgment,
             std::string_view payload = {}) {
-    reassembler.feed(stream, direction, tcp(1, 1000, direction, flags, sequence, acknowledgment, payload), sink);
+    return reassembler.feed(stream, direction, tcp(1, 1000, direction, flags, sequence, acknowledgment, payload), sink);
   }
   // The client's byte number `at`.
-  void at(std::uint32_t at, std::string_view payload, std::uint8_t flags = 0) {
-    send(up, flags, first + at, 0, payload);
+  bool at(std::uint32_t at, std::string_view payload, std::uint8_t flags = 0) {
+    return send(up, flags, first + at, 0, payload);
   }
   const std::string& got() const { return sink.all[0]; }
 
@@ -268,6 +268,83 @@ TEST(TcpStream, AFinOfThePastIsIgnored) {
   rig.at(6, "ghi");
   EXPECT_EQ(rig.got(), "abcdefghi");
   EXPECT_EQ(rig.sink.closes, "");
+}
+
+// What a sender whose FIN does not reach the receiver wants: that what follows is not looked at.
+TEST(TcpStream, AFinThatComesTooEarlyHidesNothing) {
+  Rig early;
+  early.at(0, "abc");
+  early.at(6, "", tcp_fin);
+  EXPECT_TRUE(early.at(3, "defghi"));
+  EXPECT_EQ(early.got(), "abcdefghi");
+  EXPECT_EQ(early.sink.closes, "");
+  early.at(9, "j", tcp_fin);
+  EXPECT_EQ(early.sink.closes, "u");
+  EXPECT_EQ(early.reassembler.counters().behind_fin, 1U);
+
+  Rig before_what_waits;
+  before_what_waits.at(5, "fgh");
+  before_what_waits.at(0, "ab", tcp_fin);
+  EXPECT_EQ(before_what_waits.sink.closes, "");
+  before_what_waits.at(2, "cde");
+  EXPECT_EQ(before_what_waits.got(), "abcdefgh");
+
+  Rig late;
+  late.at(3, "def", tcp_fin);
+  EXPECT_TRUE(late.at(0, "abc"));
+  EXPECT_EQ(late.got(), "abcdef");
+  EXPECT_EQ(late.sink.closes, "u") << "out of order like any segment";
+}
+
+TEST(TcpStream, WhatItDoesNotTakeItSays) {
+  StreamSettings settings;
+  settings.depth = 40;
+  settings.window = 8;
+  settings.ahead = 100;
+  settings.held_segments = 2;
+  struct Segment {
+    std::uint32_t at;
+    const char* bytes;
+    bool taken;
+    std::uint8_t flags = 0;
+  };
+  struct Case {
+    const char* what;
+    std::vector<Segment> segments;
+  };
+  const Case cases[] = {
+      {"in order, and again", {{0, "abcd", true}, {0, "abcd", true}, {2, "cdef", true}, {5, "?", true}}},
+      {"out of order, and again", {{2, "cd", true}, {2, "cd", true}, {1, "bc", true}, {0, "abcdef", true}}},
+      {"other bytes", {{0, "abcd", true}, {0, "abXd", false}, {2, "XXef", false}}},
+      {"other bytes than what waits", {{2, "cd", true}, {1, "bXX", false}, {0, "abXXe", false}}},
+      {"beyond the history", {{0, "abcdefghijkl", true}, {0, "abcdef", false}, {4, "efghijkl", true}}},
+      {"fills a gap too late",
+       {{1, "b", true}, {3, "d", true}, {5, "f", true}, {0, "a", false}, {2, "c", true}, {4, "e", true}}},
+      {"behind a FIN", {{0, "abcd", true, tcp_fin}, {4, "more", false}, {2, "cd", true}, {2, "cdef", false}}},
+      {"too far ahead", {{101, "x", false}, {30, "x", true}}},
+      {"waits behind the depth", {{38, "xy", true}, {39, "xyz", false}}},
+      {"behind the depth",
+       {{0, "0123456789012345678901234567890123456789", true}, {40, "x", false}, {39, "9", true}, {41, "", true}}},
+      {"across the depth", {{0, "01234567890123456789012345678901234567890", false}}},
+  };
+  for (const Case& c : cases) {
+    Rig rig(settings);
+    std::uint64_t not_taken = 0;
+    for (const Segment& segment : c.segments) {
+      EXPECT_EQ(rig.at(segment.at, segment.bytes, segment.flags), segment.taken)
+          << c.what << " at " << segment.at << ": " << segment.bytes;
+      not_taken += segment.taken ? 0 : 1;
+    }
+    EXPECT_EQ(rig.reassembler.counters().not_taken, not_taken) << c.what;
+  }
+  BlockPool pool(1);
+  while (pool.take(256) != nullptr) {
+  }
+  Reassembler reassembler(settings, pool);
+  TcpStream stream;
+  Bytes sink;
+  reassembler.begin(stream, up, 1);
+  EXPECT_FALSE(reassembler.feed(stream, up, tcp(1, 1, up, tcp_ack, 5, 1, "no room"), sink));
 }
 
 // Any segmentation and reordering, with repetitions and overlaps, gives the same bytes.

@@ -55,12 +55,16 @@ void take_acknowledgment(Flow& flow, unsigned side, const Packet& packet) {
   }
 }
 
-bool reset_fits(const Flow& flow, unsigned side, const Packet& packet) {
+// Exactly where the receiver is (RFC 5961 section 3.2: it answers others within its window, and goes on): at the
+// sequence that it waits for, or, where that is not known, behind all that was sent or acknowledged.
+bool reset_fits(const Flow& flow, unsigned side, const Packet& packet, std::optional<std::uint32_t> expected) {
   if (!heard(flow, side)) {  // in answer to a SYN: it must acknowledge it
     return (packet.tcp_flags & tcp_ack) != 0 && packet.acknowledgment == flow.end[1 - side];
   }
-  const std::uint32_t right = sequence_after(flow.limit[side], flow.end[side]) ? flow.limit[side] : flow.end[side];
-  return !sequence_before(packet.sequence, flow.acked[side]) && !sequence_after(packet.sequence, right);
+  if (packet.sequence == flow.end[side] && (!expected || flow.acked[side] == flow.end[side])) {
+    return true;
+  }
+  return packet.sequence == expected.value_or(flow.acked[side]);
 }
 
 bool acknowledges_syn(const Flow& flow, unsigned side, const Packet& packet) {
@@ -77,6 +81,19 @@ TcpCheck track_crossed(Flow& flow, const Packet& packet, FlowState& next) {
   take_acknowledgment(flow, 0, packet);
   next = FlowState::half_open;
   return TcpCheck::good;
+}
+
+// The client has sent SYNs with different sequences, none of which was answered yet. Nothing else uses `acked`
+// meanwhile.
+bool several_syns(const Flow& flow) {
+  return !flow.has(FlowFlag::midstream) && flow.acked[0] != flow.initial[0];
+}
+
+// A SYN before its answer: the client has begun anew, or somebody wants it to look so.
+void take_syn_again(Flow& flow, const Packet& packet) {
+  const bool several = several_syns(flow) || packet.sequence != flow.initial[0];
+  start_side(flow, 0, packet);
+  flow.acked[0] -= several ? 1 : 0;
 }
 
 TcpCheck track_syn(Flow& flow, unsigned side, const Packet& packet, FlowState& next) {
@@ -97,7 +114,7 @@ TcpCheck track_syn(Flow& flow, unsigned side, const Packet& packet, FlowState& n
     if (flow.state == FlowState::half_open && packet.sequence != flow.initial[0]) {
       return TcpCheck::bad;
     }
-    start_side(flow, 0, packet);  // again, perhaps with another sequence: the client has begun anew
+    take_syn_again(flow, packet);
     return TcpCheck::good;
   }
   if (side != 1) {
@@ -106,9 +123,12 @@ TcpCheck track_syn(Flow& flow, unsigned side, const Packet& packet, FlowState& n
   if (!opening) {
     return packet.sequence == flow.initial[1] ? TcpCheck::good : TcpCheck::bad;
   }
-  if (heard(flow, 0) &&
-      (sequence_after(packet.acknowledgment, flow.end[0]) || !sequence_after(packet.acknowledgment, flow.initial[0]))) {
-    return TcpCheck::bad;
+  if (heard(flow, 0) && !acknowledges_syn(flow, 1, packet)) {
+    if (flow.state != FlowState::fresh || !several_syns(flow)) {
+      return TcpCheck::bad;
+    }
+    flow.initial[0] = flow.acked[0] = packet.acknowledgment - 1;  // the server knows which of them counts
+    flow.end[0] = flow.limit[0] = packet.acknowledgment;
   }
   if (packet.sequence != flow.initial[1]) {
     flow.flags &= static_cast<std::uint8_t>(~FlowFlag::crossed);  // that SYN was somebody else's
@@ -119,7 +139,8 @@ TcpCheck track_syn(Flow& flow, unsigned side, const Packet& packet, FlowState& n
   return TcpCheck::good;
 }
 
-FlowState state_after(Flow& flow, unsigned side, const Packet& packet, bool midstream) {
+// `fin`: the packet has one that the receiver takes, at once or once what is before it has come.
+FlowState state_after(Flow& flow, unsigned side, const Packet& packet, bool midstream, bool fin) {
   FlowState state = flow.state;
   if (state == FlowState::half_open && !flow.has(FlowFlag::no_session) && (side == 0 || flow.has(FlowFlag::crossed)) &&
       acknowledges_syn(flow, side, packet)) {
@@ -128,7 +149,7 @@ FlowState state_after(Flow& flow, unsigned side, const Packet& packet, bool mids
   if (state == FlowState::fresh && midstream && flow.has(FlowFlag::midstream) && heard(flow, 0) && heard(flow, 1)) {
     state = FlowState::established;
   }
-  if ((packet.tcp_flags & tcp_fin) != 0) {
+  if (fin) {
     flow.flags |= side == 0 ? FlowFlag::fin_client : FlowFlag::fin_server;
   }
   const bool both = flow.has(FlowFlag::fin_client) && flow.has(FlowFlag::fin_server);
@@ -150,6 +171,11 @@ Direction first_direction(const Packet& packet) {
   return packet.source_port >= packet.destination_port ? Direction::to_server : Direction::to_client;
 }
 
+bool begins_anew(const Flow& flow, const Packet& packet) {
+  return (packet.tcp_flags & (tcp_syn | tcp_ack)) == tcp_syn &&
+         (flow.state == FlowState::closed || (flow.has(FlowFlag::midstream) && !flow.established()));
+}
+
 void begin_tcp(Flow& flow, Direction direction, const Packet& packet, bool midstream) {
   const bool syn_only = (packet.tcp_flags & (tcp_syn | tcp_ack)) == tcp_syn;
   flow.scale = {0xff, 0xff};
@@ -161,11 +187,12 @@ void begin_tcp(Flow& flow, Direction direction, const Packet& packet, bool midst
   take_acknowledgment(flow, side, packet);
 }
 
-TcpCheck track_tcp(Flow& flow, Direction direction, const Packet& packet, bool midstream, FlowState& next) {
+TcpCheck track_tcp(Flow& flow, Direction direction, const Packet& packet, bool midstream,
+                   std::optional<std::uint32_t> expected, FlowState& next) {
   const unsigned side = number(direction);
   next = flow.state;
   if ((packet.tcp_flags & tcp_rst) != 0) {
-    if (!reset_fits(flow, side, packet)) {
+    if (!reset_fits(flow, side, packet, expected)) {
       return TcpCheck::bad;
     }
     next = FlowState::closed;
@@ -179,19 +206,25 @@ TcpCheck track_tcp(Flow& flow, Direction direction, const Packet& packet, bool m
         ((packet.tcp_flags & tcp_ack) == 0 || packet.acknowledgment != flow.initial[0] + 1)) {
       return TcpCheck::bad;  // to a SYN that it does not acknowledge
     }
-    start_side(flow, side, packet);
-    if (side == 1 && !flow.has(FlowFlag::midstream)) {  // the SYN-ACK was missed
-      flow.flags |= FlowFlag::midstream | (midstream ? 0 : FlowFlag::no_session);
+    if (side == 1 && !flow.has(FlowFlag::midstream)) {  // the SYN-ACK was missed, or is still to come
+      if (!midstream) {
+        return TcpCheck::no_session;
+      }
+      flow.flags |= FlowFlag::midstream;
     }
+    start_side(flow, side, packet);
   } else if (sequence_after(packet.sequence, flow.limit[side] + slack) &&
              sequence_after(packet.sequence, flow.end[side] + slack)) {
     return TcpCheck::bad;
   }
-  if (sequence_after(segment_end(packet), flow.end[side])) {
-    flow.end[side] = segment_end(packet);
+  const std::uint32_t end = segment_end(packet);
+  const std::uint32_t right = sequence_after(flow.limit[side], flow.end[side]) ? flow.limit[side] : flow.end[side];
+  const bool fin = (packet.tcp_flags & tcp_fin) != 0 && !sequence_after(end, right + 1);
+  if (sequence_after(end, flow.end[side])) {
+    flow.end[side] = end;
   }
   take_acknowledgment(flow, side, packet);
-  next = state_after(flow, side, packet, midstream);
+  next = state_after(flow, side, packet, midstream, fin);
   return flow.has(FlowFlag::no_session) ? TcpCheck::no_session : TcpCheck::good;
 }
 

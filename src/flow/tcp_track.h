@@ -3,6 +3,8 @@
 // Thread-safety: none, one lane.
 #pragma once
 
+#include <optional>
+
 #include "flow/flow.h"
 #include "flow/flow_table.h"
 #include "flow/packet.h"
@@ -17,8 +19,14 @@ constexpr bool sequence_after(std::uint32_t a, std::uint32_t b) {
   return sequence_before(b, a);
 }
 
-// The flow's fields are brought up to date, but for its state: `next` is what that becomes.
-TcpCheck track_tcp(Flow& flow, Direction direction, const Packet& packet, bool midstream, FlowState& next);
+// The flow's fields are brought up to date, but for its state: `next` is what that becomes. `expected`: as
+// FlowTable::track() takes it.
+TcpCheck track_tcp(Flow& flow, Direction direction, const Packet& packet, bool midstream,
+                   std::optional<std::uint32_t> expected, FlowState& next);
+
+// Whether this SYN begins another conversation: the one before is over, or was never one, since its own SYN was not
+// seen (a stray segment before the SYN must not decide what the flow is).
+bool begins_anew(const Flow& flow, const Packet& packet);
 
 // Of the first packet of a flow: sets what the client's and server's SYN would have set.
 void begin_tcp(Flow& flow, Direction direction, const Packet& packet, bool midstream);

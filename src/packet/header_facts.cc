@@ -53,6 +53,7 @@ void read_udp(std::string_view datagram, HeaderFacts& facts) {
   read_ports(datagram, sizeof(UdpHeader), facts);
   if (!facts.has_ports) return;
   const std::size_t said = be16(header_in<UdpHeader>(datagram)->length);
+  if (said == 0 && facts.family == 6) return;  // a jumbogram (RFC 2675 section 4): Linux takes all, however short
   facts.payload = facts.payload.substr(0, std::max(said, sizeof(UdpHeader)) - sizeof(UdpHeader));
 }
 

@@ -46,7 +46,7 @@ struct HeaderFacts {
   std::optional<std::uint16_t> icmp_id, icmp_sequence;  // of messages that have them
   IpAddress source, destination;
   // In the frame's memory. payload: behind the transport's header, or behind IP where that is not read; of UDP as much
-  // as its length says.
+  // as its length says, or all where it says 0 over IPv6, as hosts take it.
   std::string_view ip_header, ip_options, transport_header, payload;
 
   bool fragment() const { return fragment_offset != 0 || (fragment_bits & 1) != 0; }

@@ -60,6 +60,13 @@ TEST(HeaderFacts, AUdpPayloadEndsWhereItsLengthSays) {
   EXPECT_EQ(with(500), 10U);
   EXPECT_EQ(with(8), 0U);
   EXPECT_EQ(with(0), 0U);
+
+  // Over IPv6 0 stands for all of it.
+  Bytes jumbo = PacketBuilder().ipv6("2001:db8::1", "2001:db8::2").udp(1, 2).payload(10).build();
+  jumbo[14 + 40 + 4] = jumbo[14 + 40 + 5] = 0;
+  EXPECT_EQ(read(jumbo).payload.size(), 10U);
+  jumbo[14 + 40 + 5] = 7;
+  EXPECT_EQ(read(jumbo).payload.size(), 0U);
 }
 
 TEST(HeaderFacts, ExtensionsAreWalkedAndBelongToTheIpHeader) {

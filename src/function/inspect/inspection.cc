@@ -310,6 +310,19 @@ void Inspection::inspect_piece(flow::Flow& flow, flow::Extra& extra, Direction d
   }
 }
 
+// By the rules for streams, as a piece without history: those for packets have looked at it.
+void Inspection::not_taken(flow::Flow& flow, flow::Extra& extra, Direction direction) {
+  if ((flow.user & (dropped | passed)) != 0 || frame_passed_) return;
+  const std::size_t count = has_hits_ ? take_hits(packet_.payload, 0) : search_payload(packet_.payload, 0);
+  if (!has_candidates(Point::packet, count, packet_.payload.size())) return;
+  match::FlowFacts facts = facts_of(flow, direction);
+  facts.reassembled = true;
+  Buffers buffers;
+  set_headers(buffers, packet_);
+  buffers.set(Buffer::payload, packet_.payload);
+  inspect(facts, &flow, &extra, buffers, packet_.payload);
+}
+
 void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event event,
                       flow::http::Transaction& transaction) {
   flow.user |= is_http;

@@ -10,7 +10,8 @@
 // all other payloads as packets; HTTP messages where a buffer is whole (match/detect/detector.h, Point). Each packet
 // comes before the stream's piece that it brings. A rule of `drop`, `reject` or `pass` that holds acts on the packet,
 // or on the rest of the flow (match/rules/rule_scope.h): all further packets of it are dropped, or nothing of it is
-// inspected any more. A stream does not get what was dropped before it: it is inspected when it comes again.
+// inspected any more. A stream does not get what was dropped before it: it is inspected when it comes again. Of a
+// packet that its stream does not take whole (flow/tcp_stream.h, feed()) the payload is inspected by itself besides.
 //
 // What a stream tells without a packet of its own and its direction (at the end of its flow, or what waited behind a
 // gap that the other side acknowledged) is inspected as from a packet of its ends without payload.
@@ -207,6 +208,7 @@ class Inspection final : private flow::ConversationSink {
   bool tracked(flow::Flow& flow, flow::Direction direction, bool streamed) override;
   void stream_data(flow::Flow& flow, flow::Extra& extra, flow::Direction direction,
                    const flow::StreamData& data) override;
+  void not_taken(flow::Flow& flow, flow::Extra& extra, flow::Direction direction) override;
   void stream_gap(flow::Flow& flow, flow::Extra& extra, flow::Direction direction, std::uint64_t bytes) override;
   void http(flow::Flow& flow, flow::Extra& extra, flow::http::Event event,
             flow::http::Transaction& transaction) override;

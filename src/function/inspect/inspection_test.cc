@@ -109,6 +109,31 @@ TEST_F(InspectionTest, a_content_across_segments_is_found_once) {
   EXPECT_THAT(alerts(), IsEmpty()) << "the other way";
 }
 
+TEST_F(InspectionTest, what_a_stream_does_not_take_is_inspected_by_itself) {
+  const char* const rules =
+      "alert tcp any any -> any 80 (flow:to_server; content:\"evil\"; sid:1;)\n"
+      "alert tcp-pkt any any -> any 80 (content:\"evil\"; sid:2;)\n";
+  for (const bool by_device : {false, true}) {
+    by_device_ = by_device;
+    InspectionSettings settings;
+    settings.conversations.streams.depth = 20;
+    use(rules, settings);
+    sequence_[0] = 1000;
+    handshake();
+    segment(true, ack, "0123456789012345678901234567890");
+    EXPECT_THAT(alerts(), IsEmpty());
+    segment(true, ack, "an evil thing");
+    EXPECT_THAT(alerts(), testing::UnorderedElementsAre(1, 2)) << "behind the depth";
+
+    use(rules);
+    sequence_[0] = 1000;
+    handshake();
+    segment(true, ack | packet::tcp_fin, "an end");
+    segment(true, ack, "an evil thing");
+    EXPECT_THAT(alerts(), testing::UnorderedElementsAre(1, 2)) << "behind the FIN";
+  }
+}
+
 TEST_F(InspectionTest, established_needs_a_handshake) {
   use("alert tcp any any -> any any (flow:established; content:\"evil\"; sid:1;)\n"
       "alert tcp any any -> any any (flow:stateless; content:\"evil\"; sid:2;)\n");
