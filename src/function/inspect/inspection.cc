@@ -417,6 +417,7 @@ void Inspection::inspect(const match::FlowFacts& facts, flow::Flow* flow, flow::
   counters_.confirmed += outcome.confirmed;
   if (outcome.left != 0) {
     counters_.left += outcome.left;
+    counters_.given_up += outcome.given_up;
     overload();
   }
   for (const std::uint32_t r : matched) {

@@ -151,7 +151,8 @@ struct InspectionCounters {
   std::uint64_t not_ip = 0;     // looked at by nobody
   std::uint64_t confirmed = 0;  // candidates
   std::uint64_t alerts = 0;
-  std::uint64_t left = 0;        // candidates that the budget did not reach
+  std::uint64_t left = 0;        // candidates that the budget did not reach, or that were given up
+  std::uint64_t given_up = 0;    // of these, those whose payload checks took too long (payload_matcher.h)
   std::uint64_t overloaded = 0;  // frames with such
   std::uint64_t no_flow = 0;     // frames whose flow the table refused: inspected as packets
   std::uint64_t searched = 0;    // bytes that this core searched

@@ -67,7 +67,8 @@ PayloadVerdict PayloadMatcher::matches(const Buffers& buffers, Scratch& scratch)
   scratch.variables_.assign(variables_, 0);
   PayloadSearch search{*this, buffers, scratch};
   const bool holds = search.from(0);
-  return holds ? PayloadVerdict::yes : search.steps_left == 0 ? PayloadVerdict::given_up : PayloadVerdict::no;
+  if (holds) return PayloadVerdict::yes;
+  return search.unknown || search.steps_left == 0 ? PayloadVerdict::given_up : PayloadVerdict::no;
 }
 
 }  // namespace sluice::match

@@ -6,7 +6,8 @@
 // buffer make a check fail.
 //
 // Bounded: at most `most_steps` places are tried for a packet; what needs more is `given_up`. Regular expressions have
-// PCRE2's match limit at 3,500, as Suricata's default; one that exceeds it does not match, and is counted there.
+// PCRE2's match limit at 3,500, as Suricata's default. A check whose expression exceeds it, or ends in another error,
+// fails, negated or not, and the rule is `given_up` unless it holds otherwise.
 //
 // Thread-safety: a PayloadMatcher is immutable; each thread has a Scratch. Cost: that of memmem and PCRE2 (JIT).
 #pragma once
@@ -40,7 +41,6 @@ class PayloadMatcher {
     ~Scratch();
     Scratch(const Scratch&) = delete;
     Scratch& operator=(const Scratch&) = delete;
-    std::uint64_t pcre_limits = 0;  // regular expressions that were given up
 
    private:
     friend class PayloadMatcher;

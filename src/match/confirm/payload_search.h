@@ -20,6 +20,7 @@ struct PayloadSearch {
   // The end of the previous match in each buffer.
   std::array<std::size_t, buffer_count> cursor{};
   bool decoded = false;  // scratch.decoded_ is there
+  bool unknown = false;  // a regular expression ended in an error
 
   // Whether the checks from `i` on hold.
   bool from(std::size_t i);

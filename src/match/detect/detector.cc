@@ -260,7 +260,7 @@ Detector::Outcome Detector::confirm(const PacketFacts& packet, const FlowFacts& 
     const Rule& rule = set_.rules[compiled.rule];
     if (!admits(rule, packet, flow) || !conditions_hold(compiled, bits)) continue;
     const PayloadVerdict verdict = compiled.payload.matches(buffers, scratch.payload);
-    if (verdict == PayloadVerdict::given_up) ++outcome.left;
+    if (verdict == PayloadVerdict::given_up) ++outcome.given_up;
     if (verdict != PayloadVerdict::yes) continue;
     change(compiled, bits);
     matched.push_back(compiled.rule);
@@ -268,6 +268,7 @@ Detector::Outcome Detector::confirm(const PacketFacts& packet, const FlowFacts& 
     weighed = true;
     if (rule.action == Action::pass && rule.thresholds.empty() && rule.detection_filters.empty()) break;
   }
+  outcome.left += outcome.given_up;
   if (bounded) outcome.ticks = __rdtsc() - began;
   return outcome;
 }

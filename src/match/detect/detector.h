@@ -90,7 +90,8 @@ class Detector {
     Action action = Action::alert;  // the weightiest of the rules that hold; meaningless without any
     std::uint32_t confirmed = 0;    // candidates looked at
     std::uint64_t ticks = 0;        // what that took, if time is limited
-    std::uint32_t left = 0;         // not looked at: the budget was used up, or a payload check was given up
+    std::uint32_t left = 0;         // not looked at: the budget was used up, or the payload's checks were given up
+    std::uint32_t given_up = 0;     // the latter of these
   };
   // What a matcher has found, in any order, more than once or not.
   struct Found {
