@@ -1,6 +1,7 @@
 #include "match/confirm/payload_matcher.h"
 
 #include <gtest/gtest.h>
+#include <x86intrin.h>
 
 #include "match/confirm/base64.h"
 #include "match/rules/rule_set.h"
@@ -121,6 +122,38 @@ TEST(PayloadMatcher, gives_up_a_regular_expression_that_ends_in_an_error) {
   EXPECT_EQ(verdict("pcre:!\"/xx(a+)+(a+)+[bc]/\"; content:\"b\";", dear), PayloadVerdict::given_up);
   EXPECT_EQ(verdict("content:\"b\"; pcre:!\"/xx(a+)+(a+)+[bc]/\";", dear), PayloadVerdict::no);
   EXPECT_EQ(verdict("pcre:!\"/xx(a+)+(a+)+[bc]/\";", "xx"), PayloadVerdict::yes);
+}
+
+// Each takes milliseconds without a deadline. A pause of this thread is measured as well, so the shortest counts.
+TEST(PayloadMatcher, gives_up_at_the_deadline) {
+  std::string many = "content:\"a\";";
+  for (int i = 0; i < 8; ++i) many += " content:\"a\"; distance:0;";
+  const std::string none = " content:\"b\"; within:1;";
+  const std::string options[] = {
+      many + none, "content:\"a\"; content:\"" + std::string(200, 'a') + "b\"; nocase;" + none,
+      "content:!\"" + std::string(200, 'a') + "b\"; nocase;", "content:\"a\"; pcre:\"/^a[^z]*b/R\";"};
+  const std::string payload(100'000, 'a');
+  Buffers buffers;
+  buffers.set(Buffer::payload, payload);
+  PayloadMatcher::Scratch scratch;
+  for (const std::string& one : options) {
+    const auto rule = read_rule("alert tcp any any -> any any (msg:\"t\"; " + one + " sid:1;)");
+    ASSERT_TRUE(rule) << rule.error().message;
+    const auto matcher = PayloadMatcher::make(*rule);
+    ASSERT_TRUE(matcher);
+    std::uint64_t whole = PayloadMatcher::unlimited, cut = PayloadMatcher::unlimited;
+    for (int round = 0; round < 5; ++round) {
+      const std::uint64_t began = __rdtsc();
+      matcher->matches(buffers, scratch);
+      whole = std::min<std::uint64_t>(whole, __rdtsc() - began);
+    }
+    for (int round = 0; round < 20; ++round) {
+      const std::uint64_t began = __rdtsc();
+      EXPECT_EQ(matcher->matches(buffers, scratch, began + whole / 50), PayloadVerdict::given_up) << one;
+      cut = std::min<std::uint64_t>(cut, __rdtsc() - began);
+    }
+    EXPECT_LT(cut, whole / 4) << one << ": " << whole;
+  }
 }
 
 TEST(Base64, decodes_up_to_what_is_none) {

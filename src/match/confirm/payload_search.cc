@@ -2,6 +2,7 @@
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
+#include <x86intrin.h>
 
 #include <algorithm>
 #include <bit>
@@ -13,17 +14,19 @@
 namespace sluice::match {
 namespace {
 
-// The first place of `what` in bytes [from, to), or to.
-std::size_t find(std::string_view bytes, std::size_t from, std::size_t to, const std::string& what, bool folded) {
-  if (to < from || to - from < what.size()) return to;
+// The first place of `what` in bytes [from, to), or npos.
+std::size_t find_in(std::string_view bytes, std::size_t from, std::size_t to, const std::string& what, bool folded) {
+  if (to < from || to - from < what.size()) return std::string_view::npos;
   if (!folded) {
     const void* const at = memmem(bytes.data() + from, to - from, what.data(), what.size());
-    return at == nullptr ? to : static_cast<std::size_t>(static_cast<const char*>(at) - bytes.data());
+    return at == nullptr ? std::string_view::npos
+                         : static_cast<std::size_t>(static_cast<const char*>(at) - bytes.data());
   }
   const auto same = [](char a, char b) { return static_cast<char>(fold(static_cast<std::uint8_t>(a))) == b; };
   const auto begin = bytes.begin() + static_cast<std::ptrdiff_t>(from);
   const auto end = bytes.begin() + static_cast<std::ptrdiff_t>(to);
-  return static_cast<std::size_t>(std::search(begin, end, what.begin(), what.end(), same) - bytes.begin());
+  const auto at = std::search(begin, end, what.begin(), what.end(), same);
+  return at == end ? std::string_view::npos : static_cast<std::size_t>(at - bytes.begin());
 }
 
 // Sums of what the payload's bytes may have made; none: it is no place in any buffer.
@@ -39,6 +42,29 @@ std::uint64_t rounded(std::uint64_t value, std::uint64_t multiple) {
 
 }  // namespace
 
+bool PayloadSearch::has_time(std::size_t bytes) {
+  if (deadline == PayloadMatcher::unlimited) return true;
+  if (work >= bytes_a_clock) {
+    work = 0;
+    if (__rdtsc() >= deadline) steps_left = 0;
+  }
+  work += bytes;
+  return steps_left != 0;
+}
+
+std::size_t PayloadSearch::find(std::string_view bytes, std::size_t from, std::size_t to, const std::string& what,
+                                bool folded) {
+  // Without case each place may have to be compared with much of what is looked for.
+  const std::size_t places =
+      folded ? std::clamp<std::size_t>(4 * bytes_a_clock / what.size(), 64, bytes_a_clock) : bytes_a_clock;
+  for (; from < to && to - from >= what.size(); from += places) {
+    const std::size_t end = std::min(to, from + places + what.size() - 1);
+    if (!has_time(folded ? (end - from) * what.size() / 4 : end - from)) return std::string_view::npos;
+    if (const std::size_t at = find_in(bytes, from, end, what, folded); at != std::string_view::npos) return at;
+  }
+  return std::string_view::npos;
+}
+
 std::optional<std::string_view> PayloadSearch::bytes_of(Buffer buffer) const {
   if (buffer != Buffer::base64_data) return buffers[buffer];
   return decoded ? std::optional<std::string_view>(scratch.decoded_) : std::nullopt;
@@ -48,6 +74,7 @@ bool PayloadSearch::from(std::size_t i) {
   if (i == matcher.steps_.size()) return true;
   if (steps_left == 0) return false;
   --steps_left;
+  if (!has_time(bytes_a_step)) return false;
   const Step& step = matcher.steps_[i];
   const auto bytes = bytes_of(step.buffer);
   return bytes && std::visit([&](const auto& one) { return check(i, step, *bytes, one); }, step.check);
@@ -76,7 +103,7 @@ bool PayloadSearch::check(std::size_t i, const Step& step, std::string_view byte
     if (at >= last || (content.place.at_end && at + what.size() != bytes.size())) return std::nullopt;
     return at;
   };
-  if (content.negated) return !found(first) && from(i + 1);
+  if (content.negated) return !found(first) && steps_left != 0 && from(i + 1);
   for (auto at = found(first); at; at = found(*at + 1)) {
     if (after(i, step.buffer, *at + what.size())) return true;
     if (!step.retried || steps_left == 0) return false;
@@ -89,6 +116,7 @@ bool PayloadSearch::check(std::size_t i, const Step& step, std::string_view byte
   pcre2_match_context* const context = pcre.unlimited ? scratch.unlimited_ : scratch.limited_;
   for (; start <= bytes.size(); ++start) {
     const std::string_view rest = bytes.substr(start);
+    if (!has_time(bytes_a_clock)) return false;
     const int result = pcre2_match(step.code.get(), reinterpret_cast<PCRE2_SPTR>(rest.data()), rest.size(), 0, 0,
                                    scratch.found_, context);
     if (result < 0 && result != PCRE2_ERROR_NOMATCH) {  // a limit, mostly: whether it is there is not known

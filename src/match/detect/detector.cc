@@ -251,7 +251,8 @@ Detector::Outcome Detector::confirm(const PacketFacts& packet, const FlowFacts& 
   const bool bounded = budget.ticks != unlimited;
   const std::uint64_t began = bounded ? __rdtsc() : 0;
   for (const std::uint32_t rank : scratch.ranks_) {
-    if (outcome.confirmed == budget.candidates || (bounded && __rdtsc() - began >= budget.ticks)) {
+    const std::uint64_t now = bounded ? __rdtsc() : 0;
+    if (outcome.confirmed == budget.candidates || (bounded && now - began >= budget.ticks)) {
       outcome.left = static_cast<std::uint32_t>(scratch.ranks_.size()) - outcome.confirmed;
       break;
     }
@@ -259,7 +260,8 @@ Detector::Outcome Detector::confirm(const PacketFacts& packet, const FlowFacts& 
     const Compiled& compiled = ranked_[rank];
     const Rule& rule = set_.rules[compiled.rule];
     if (!admits(rule, packet, flow) || !conditions_hold(compiled, bits)) continue;
-    const PayloadVerdict verdict = compiled.payload.matches(buffers, scratch.payload);
+    const PayloadVerdict verdict = compiled.payload.matches(
+        buffers, scratch.payload, bounded ? std::max(began + budget.ticks, now + least_ticks) : unlimited);
     if (verdict == PayloadVerdict::given_up) ++outcome.given_up;
     if (verdict != PayloadVerdict::yes) continue;
     change(compiled, bits);

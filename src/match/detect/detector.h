@@ -15,8 +15,9 @@
 // `detection_filter` are told whenever they hold, and a pass rule with one does not end it: the caller counts
 // (rate_filter.h).
 //
-// Bounded: so many candidates are confirmed for a packet, none begun after a given time (Budget); what is left is
-// told by `Outcome::left`, and the caller says what becomes of such a packet.
+// Bounded: so many candidates are confirmed for a packet, none begun after a given time (Budget), and one that has been
+// begun is given up when that is over, but has `least_ticks`; what is left is told by `Outcome::left`, and the caller
+// says what becomes of such a packet.
 //
 // Thread-safety: immutable; each thread has a Scratch. No allocation in inspect() but by PCRE2 for patterns it has no
 // JIT code for.
@@ -81,7 +82,8 @@ class Detector {
     std::vector<std::uint64_t> seen_;   // by rank, a bit each
   };
 
-  static constexpr std::uint64_t unlimited = ~std::uint64_t{0};
+  static constexpr std::uint64_t unlimited = PayloadMatcher::unlimited;
+  static constexpr std::uint64_t least_ticks = 1 << 15;  // about 10 us: nearly all candidates end within it
   struct Budget {
     std::uint32_t candidates;
     std::uint64_t ticks = unlimited;  // of the time-stamp counter
