@@ -216,6 +216,11 @@ class Inspection final : private flow::ConversationSink {
                std::string_view payload);
   bool held_before(std::uint32_t rule, const flow::Flow& flow);
   match::RateVerdict rate(std::uint32_t rule, const flow::Flow* flow);
+  std::size_t search_buffers(match::Point point, const match::Buffers& buffers);
+  std::size_t search_growth(match::Point point, const flow::http::Message& message, bool grows);
+  void search_also(match::Point point, std::string_view bytes);
+  std::size_t take_candidates();
+  void mark_found(flow::http::Marks& marks, std::size_t count) const;
   std::size_t search(match::Point point, std::string_view bytes, std::size_t from = 0);
   std::size_t search_payload(std::string_view bytes, std::size_t from);
   void overload();

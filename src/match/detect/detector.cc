@@ -79,6 +79,22 @@ bool is_of_either_message(Buffer buffer) {
   }
 }
 
+// The rule may hold for the beginning of a body, and not for the whole of it.
+bool needs_end(const Rule& rule) {
+  return std::any_of(rule.checks.begin(), rule.checks.end(), [](const Check& check) {
+    const Buffer buffer = buffer_of(check);
+    if (buffer != Buffer::base64_data && buffer != Buffer::http_request_body && buffer != Buffer::http_response_body &&
+        buffer != Buffer::file_data) {
+      return false;
+    }
+    if (const auto* content = std::get_if<Content>(&check)) return content->negated || content->place.at_end;
+    if (const auto* pcre = std::get_if<Pcre>(&check)) return pcre->negated;
+    if (const auto* data = std::get_if<IsDataAt>(&check)) return data->negated;
+    if (const auto* jump = std::get_if<ByteJump>(&check)) return jump->from == ByteJump::From::end;
+    return std::holds_alternative<BufferSize>(check);
+  });
+}
+
 }  // namespace
 
 Point point_of(const Rule& rule) {
@@ -148,6 +164,7 @@ void Detector::collect_patterns() {
   for (std::uint32_t rank = 0; rank < ranked_.size(); ++rank) {
     const Rule& rule = set_.rules[ranked_[rank].rule];
     gates_.emplace_back(rule);
+    needs_end_.push_back(needs_end(rule));
     const Point point = point_of(rule);
     Group& of = groups_[static_cast<std::size_t>(point)];
     const ClassMask classes = classes_.classes_of(rule);
@@ -170,6 +187,7 @@ void Detector::collect_patterns() {
         {std::string(best->bytes), best->nocase}, static_cast<std::uint32_t>(of.patterns.size()));
     if (is_new) {
       of.patterns.push_back({at->first.first, best->nocase, 0});
+      of.longest = std::max(of.longest, best->bytes.size());
       of.ranks_of_pattern.emplace_back();
     }
     of.patterns[at->second].classes |= classes;
@@ -226,6 +244,7 @@ void Detector::change(const Compiled& compiled, FlowBits* bits) {
 bool Detector::collect(Point point, const PacketFacts& packet, const Found& found, Scratch& scratch) const {
   scratch.ranks_.clear();
   const auto add_rank = [&](std::uint32_t rank) {
+    if (found.growing && needs_end_[rank]) return;
     if (gates_[rank].passes(packet, found.inspected)) add(rank, scratch);
   };
   for (const std::uint32_t pattern : found.patterns) {
@@ -241,6 +260,13 @@ bool Detector::collect(Point point, const PacketFacts& packet, const Found& foun
   for (const std::uint32_t rank : scratch.ranks_) scratch.seen_[rank / 64] = 0;
   std::sort(scratch.ranks_.begin(), scratch.ranks_.end());
   return true;
+}
+
+bool Detector::leave_out(std::span<const std::uint32_t> rules, Scratch& scratch) const {
+  std::erase_if(scratch.ranks_, [&](std::uint32_t rank) {
+    return std::find(rules.begin(), rules.end(), ranked_[rank].rule) != rules.end();
+  });
+  return !scratch.ranks_.empty();
 }
 
 Detector::Outcome Detector::confirm(const PacketFacts& packet, const FlowFacts& flow, FlowBits* bits,

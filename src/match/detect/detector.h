@@ -6,7 +6,8 @@
 //
 // Each rule is inspected at one point: where the last of what it looks at is known. A rule without payload checks, or
 // with checks of the payload only, at a packet (or piece of a stream); one that looks at HTTP where the last of its
-// buffers is whole. So no rule is tried twice for the same thing.
+// buffers is whole. A body is inspected as it grows besides (Found::growing), but by rules that its end may refute:
+// those with a negated check of it, or one of its size or end.
 //
 // A rule is a candidate when its best pattern was found, or when it has none and its header may admit the packet
 // (header_index.h); in both cases only if a glance at ports, flags and sizes lets it (header_gate.h). Candidates are
@@ -69,6 +70,8 @@ class Detector {
   // What is to be looked for: at Point::packet in payloads, at the others in every buffer of HTTP that is whole there.
   // Equal ones of several rules are one.
   std::span<const Pattern> patterns(Point point) const { return group(point).patterns; }
+  // Bytes of the longest of these.
+  std::size_t longest_pattern(Point point) const { return group(point).longest; }
 
   class Scratch {
    public:
@@ -102,10 +105,13 @@ class Detector {
     bool by_keys = false;
     // Bytes of Buffer::payload, where it is inspected.
     std::size_t inspected = HeaderGate::unknown;
+    bool growing = false;  // the point's body is not whole yet
   };
   // The first half of inspect(), for callers to whom what the second half takes is dear: false where there is no
   // candidate, as with most packets, and nothing is to be inspected.
   bool collect(Point point, const PacketFacts& packet, const Found& found, Scratch& scratch) const;
+  // Of the candidates that collect() left, those that are of `rules` are taken out. False: no other is there.
+  bool leave_out(std::span<const std::uint32_t> rules, Scratch& scratch) const;
   // The second half: of the candidates that collect() left in `scratch`.
   Outcome confirm(const PacketFacts& packet, const FlowFacts& flow, FlowBits* bits, const Buffers& buffers,
                   Budget budget, Scratch& scratch, std::vector<std::uint32_t>& matched) const;
@@ -135,6 +141,7 @@ class Detector {
   // Rules of a point, by pattern.
   struct Group {
     std::vector<Pattern> patterns;
+    std::size_t longest = 0;
     std::vector<std::vector<std::uint32_t>> ranks_of_pattern;
     std::vector<std::vector<std::uint32_t>> without_pattern;  // ranks, by class; not of Point::packet
   };
@@ -148,6 +155,7 @@ class Detector {
   TrafficClasses classes_;
   std::vector<Compiled> ranked_;   // in the order of treatment
   std::vector<HeaderGate> gates_;  // by rank
+  std::vector<bool> needs_end_;    // by rank: not while a body is growing
   std::array<Group, point_count> groups_;
   // Of Point::packet: rules without a pattern, and those whose pattern has no key.
   HeaderIndex without_pattern_, without_key_;
