@@ -98,14 +98,14 @@ void Parser::add_body(Connection& connection, Direction direction, std::string_v
   } else {
     appender.content(bytes);
   }
-  body_event(connection, direction, before);
+  body_event(connection, direction, before, false);
 }
 
-void Parser::body_event(Connection& connection, Direction direction, std::size_t before) {
+void Parser::body_event(Connection& connection, Direction direction, std::size_t before, bool truncated_before) {
   const bool request = direction == Direction::to_server;
   Transaction& transaction = *connection.sides[static_cast<unsigned>(direction)].current;
   Message& message = request ? transaction.request : transaction.response;
-  if (message.body.size() != before) {
+  if (message.body.size() != before || message.flags.body_truncated != truncated_before) {
     message.body_shown = static_cast<std::uint32_t>(before);
     event(connection, request ? Event::request_body : Event::response_body, transaction);
   }
@@ -117,11 +117,12 @@ void Parser::end_body(Connection& connection, Direction direction) {
   Message& message = request ? side.current->request : side.current->response;
   if (side.decoder.active()) {
     const std::size_t before = message.body.size();
+    const bool truncated_before = message.flags.body_truncated;
     BodyAppender appender(pool_, message, request ? settings_.request_body_limit : settings_.response_body_limit);
     side.decoder.finish(pool_, appender);
     message.decoding = side.decoder.flags();
     side.decoder.clear(pool_);
-    body_event(connection, direction, before);
+    body_event(connection, direction, before, truncated_before);
   }
   counters_.bombs += message.decoding.bomb ? 1 : 0;
   counters_.bodies_truncated += message.flags.body_truncated ? 1 : 0;

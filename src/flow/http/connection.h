@@ -11,7 +11,7 @@
 // what can be a URI; "HTTP/". While only one side has shown to be something else, that side's bytes are dropped.
 //
 // Events come as soon as their piece is whole, in this order for a message:
-//   request_line, request_headers, request_body (each time it has grown), request_complete
+//   request_line, request_headers, request_body (each time it has grown or reached its limit), request_complete
 //   response_line, response_headers, response_body, response_complete
 // A response may begin before its request is complete. A response without a request makes a transaction whose
 // request is flagged missing. After the last event of both messages the transaction is kept until the connection shows
@@ -168,7 +168,7 @@ class Parser {
   void add_body(Connection& connection, Direction direction, std::string_view bytes);
   void begin_body(Connection& connection, Direction direction);
   void end_body(Connection& connection, Direction direction);
-  void body_event(Connection& connection, Direction direction, std::size_t before);
+  void body_event(Connection& connection, Direction direction, std::size_t before, bool truncated_before);
 
   // request.cc
   void request_line(Connection& connection, const Line& line);

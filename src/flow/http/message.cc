@@ -44,6 +44,7 @@ void Message::clear(BlockPool& pool) {
   flags = {};
   decoding = {};
   headers_done = complete = false;
+  marks = {};
 }
 
 void Transaction::clear(BlockPool& pool) {

@@ -14,6 +14,7 @@
 //   body        http.request_body, http.response_body, file.data: dechunked and decoded, up to the body limit
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -41,6 +42,16 @@ struct MessageFlags {
   bool junk_before : 1 = false;       // lines before the status line that are none
   bool folded : 1 = false;            // a header went over several lines
   bool bare_line_end : 1 = false;     // a line did not end in CR LF
+};
+
+// What who inspects a message's body as it grows remembers of it; of no meaning here. Cleared with the message.
+struct Marks {
+  static constexpr std::size_t room = 8;
+  std::uint64_t rules = 0;                  // which ones the numbers are of; 0: there are none
+  std::uint8_t found_count = 0;             // above `room`: not all are there
+  std::uint8_t held_count = 0;              // at most `room`
+  std::array<std::uint32_t, room> found{};  // patterns
+  std::array<std::uint32_t, room> held{};   // rules
 };
 
 struct Message {
@@ -74,6 +85,7 @@ struct Message {
   DecodeFlags decoding;
   bool headers_done = false;
   bool complete = false;
+  Marks marks;
 };
 
 struct Transaction {

@@ -14,9 +14,9 @@
 // Once the common half is used up, the parts are for frames of few candidates (allows()): one of many would not come to
 // its end, and is left whole.
 //
-// Candidates are not cut short: the last one that a frame begins may take longer than the frame has, and that is taken
-// from the common half, then from the parts of those that come later. The whole is never exceeded by more than one
-// candidate.
+// A candidate that has been begun may take longer than the frame has, by Detector::least_ticks or what it cannot be
+// stopped in (payload_matcher.h), and that is taken from the common half, then from the parts of those that come later.
+// The whole is never exceeded by more.
 //
 // Thread-safety: none. Cost: next() a store; a division for each batch.
 #pragma once

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "function/inspect/http_buffers.h"
@@ -29,6 +30,33 @@ bool looks_like_http(std::string_view bytes) {
     if (bytes.starts_with(method)) return true;
   }
   return false;
+}
+
+// Where an event of HTTP is inspected, if at all. `grows`: a body that has more bytes now.
+struct HttpPlace {
+  Point point;
+  bool grows = false;
+};
+
+std::optional<HttpPlace> place_of(flow::http::Event event) {
+  switch (event) {
+    case flow::http::Event::request_line:
+      return HttpPlace{Point::request_line};
+    case flow::http::Event::request_headers:
+      return HttpPlace{Point::request_headers};
+    case flow::http::Event::request_body:
+      return HttpPlace{Point::request_body, true};
+    case flow::http::Event::request_complete:
+      return HttpPlace{Point::request_body};
+    case flow::http::Event::response_headers:
+      return HttpPlace{Point::response_headers};
+    case flow::http::Event::response_body:
+      return HttpPlace{Point::response_body, true};
+    case flow::http::Event::response_complete:
+      return HttpPlace{Point::response_body};
+    default:
+      return std::nullopt;
+  }
 }
 
 void set_headers(Buffers& buffers, const match::PacketFacts& packet) {
@@ -326,52 +354,84 @@ void Inspection::not_taken(flow::Flow& flow, flow::Extra& extra, Direction direc
 void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event event,
                       flow::http::Transaction& transaction) {
   flow.user |= is_http;
-  Point point;
-  switch (event) {
-    case flow::http::Event::request_line:
-      point = Point::request_line;
-      break;
-    case flow::http::Event::request_headers:
-      point = Point::request_headers;
-      break;
-    case flow::http::Event::request_complete:
-      point = Point::request_body;
-      break;
-    case flow::http::Event::response_headers:
-      point = Point::response_headers;
-      break;
-    case flow::http::Event::response_complete:
-      point = Point::response_body;
-      break;
-    default:
-      return;
-  }
+  const auto place = place_of(event);
+  if (!place) return;
+  const auto [point, grows] = *place;
   const Direction direction = point >= Point::response_headers ? Direction::to_client : Direction::to_server;
   const AsIf as_if(*this, flow, direction);
   if ((flow.user & (dropped | passed)) != 0 || frame_passed_) return;
+  flow::http::Message& message = direction == Direction::to_client ? transaction.response : transaction.request;
+  flow::http::Marks& marks = message.marks;
+  if (marks.rules != rules().generation()) marks = {};
+  const bool is_body = point == Point::request_body || point == Point::response_body;
+  const bool goes_on = is_body && marks.rules != 0 && marks.found_count <= marks.room;
   Buffers buffers;
+  if (!goes_on) set_http_buffers(buffers, point, transaction, text_);
+  const std::size_t count = goes_on ? search_growth(point, message, grows) : search_buffers(point, buffers);
+  if (is_body) mark_found(marks, count);
+  const bool growing = grows && !message.flags.body_truncated;
+  const match::Detector& detector = rules().detector();
+  if (!detector.collect(point, packet_, {.patterns = {search_->found.data(), count}, .growing = growing},
+                        search_->detector) ||
+      (is_body && !detector.leave_out({marks.held.data(), marks.held_count}, search_->detector))) {
+    return;
+  }
+  if (goes_on) set_http_buffers(buffers, point, transaction, text_);
   set_headers(buffers, packet_);
   if (!window_.empty()) buffers.set(Buffer::payload, window_);
-  set_http_buffers(buffers, point, transaction, text_);
   match::FlowFacts facts = facts_of(flow, direction);
   facts.reassembled = true;
-  std::vector<std::uint32_t>& all = search_->candidates;
-  std::vector<std::uint32_t>& found = search_->found;
-  all.clear();
-  for (std::size_t b = 0; b < match::buffer_count; ++b) {
-    const auto buffer = static_cast<Buffer>(b);
-    if (buffer == Buffer::payload || !buffers[buffer]) continue;
-    const std::size_t count = search(point, *buffers[buffer]);
-    all.insert(all.end(), found.begin(), found.begin() + static_cast<std::ptrdiff_t>(count));
-  }
-  std::sort(all.begin(), all.end());
-  all.erase(std::unique(all.begin(), all.end()), all.end());
-  std::copy(all.begin(), all.end(), found.begin());
-  if (!has_candidates(point, all.size())) return;
   transaction_ = &transaction;
   inspect(facts, &flow, &extra, buffers, {});
   transaction_ = nullptr;
+  for (std::size_t m = 0; is_body && m < search_->matched.size() && marks.held_count < marks.room; ++m) {
+    marks.held[marks.held_count++] = search_->matched[m];
+  }
   keep_dropping(flow);
+}
+
+// The patterns of a point's buffers, into search_->found.
+std::size_t Inspection::search_buffers(Point point, const Buffers& buffers) {
+  std::vector<std::uint32_t>& all = search_->candidates;
+  all.clear();
+  for (std::size_t b = 0; b < match::buffer_count; ++b) {
+    if (const auto bytes = buffers[static_cast<Buffer>(b)]) search_also(point, *bytes);
+  }
+  return take_candidates();
+}
+
+// Those that were found before, and those in what is new of a body, with what may belong to them before that.
+std::size_t Inspection::search_growth(Point point, const flow::http::Message& message, bool grows) {
+  const auto& marks = message.marks;
+  search_->candidates.assign(marks.found.begin(), marks.found.begin() + marks.found_count);
+  if (grows) {
+    const std::string_view body = message.body_view();
+    const std::size_t searched = message.body_fresh().size() + rules().detector().longest_pattern(point);
+    search_also(point, body.substr(body.size() - std::min(body.size(), searched)));
+  }
+  return take_candidates();
+}
+
+void Inspection::search_also(Point point, std::string_view bytes) {
+  const std::size_t count = search(point, bytes);
+  const auto found = search_->found.begin();
+  search_->candidates.insert(search_->candidates.end(), found, found + static_cast<std::ptrdiff_t>(count));
+}
+
+// To search_->found, each once.
+std::size_t Inspection::take_candidates() {
+  std::vector<std::uint32_t>& all = search_->candidates;
+  by_keys_ = false;
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  std::copy(all.begin(), all.end(), search_->found.begin());
+  return all.size();
+}
+
+void Inspection::mark_found(flow::http::Marks& marks, std::size_t count) const {
+  marks.rules = rules().generation();
+  marks.found_count = static_cast<std::uint8_t>(std::min(count, marks.room + 1));
+  std::copy_n(search_->found.begin(), std::min(count, marks.room), marks.found.begin());
 }
 
 bool Inspection::held_before(std::uint32_t rule, const flow::Flow& flow) {
@@ -426,6 +486,7 @@ bool Inspection::inspect(const match::FlowFacts& facts, flow::Flow* flow, flow::
   counters_.confirmed += outcome.confirmed;
   if (outcome.left != 0) {
     counters_.left += outcome.left;
+    counters_.given_up += outcome.given_up;
     overload();
   }
   for (const std::uint32_t r : matched) {

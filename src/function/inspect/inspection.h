@@ -157,7 +157,8 @@ struct InspectionCounters {
   std::uint64_t not_ip = 0;     // looked at by nobody
   std::uint64_t confirmed = 0;  // candidates
   std::uint64_t alerts = 0;
-  std::uint64_t left = 0;        // candidates that the budget did not reach
+  std::uint64_t left = 0;        // candidates that the budget did not reach, or that were given up
+  std::uint64_t given_up = 0;    // of these, those whose payload checks took too long (payload_matcher.h)
   std::uint64_t overloaded = 0;  // frames with such
   std::uint64_t no_flow = 0;     // frames whose flow the table refused: inspected as packets
   std::uint64_t searched = 0;    // bytes that this core searched
@@ -229,6 +230,11 @@ class Inspection final : private flow::ConversationSink {
                std::string_view payload);
   bool held_before(std::uint32_t rule, const flow::Flow& flow);
   match::RateVerdict rate(std::uint32_t rule, const flow::Flow* flow);
+  std::size_t search_buffers(match::Point point, const match::Buffers& buffers);
+  std::size_t search_growth(match::Point point, const flow::http::Message& message, bool grows);
+  void search_also(match::Point point, std::string_view bytes);
+  std::size_t take_candidates();
+  void mark_found(flow::http::Marks& marks, std::size_t count) const;
   std::size_t search(match::Point point, std::string_view bytes, std::size_t from = 0);
   std::size_t search_payload(std::string_view bytes, std::size_t from);
   std::optional<std::size_t> search_in_time(std::string_view bytes, std::size_t from);

@@ -63,11 +63,13 @@ Expected<PayloadMatcher> PayloadMatcher::make(const Rule& rule) {
   return matcher;
 }
 
-PayloadVerdict PayloadMatcher::matches(const Buffers& buffers, Scratch& scratch) const {
+PayloadVerdict PayloadMatcher::matches(const Buffers& buffers, Scratch& scratch, std::uint64_t deadline) const {
   scratch.variables_.assign(variables_, 0);
   PayloadSearch search{*this, buffers, scratch};
+  search.deadline = deadline;
   const bool holds = search.from(0);
-  return holds ? PayloadVerdict::yes : search.steps_left == 0 ? PayloadVerdict::given_up : PayloadVerdict::no;
+  if (holds) return PayloadVerdict::yes;
+  return search.unknown || search.steps_left == 0 ? PayloadVerdict::given_up : PayloadVerdict::no;
 }
 
 }  // namespace sluice::match

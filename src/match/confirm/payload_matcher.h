@@ -6,7 +6,9 @@
 // buffer make a check fail.
 //
 // Bounded: at most `most_steps` places are tried for a packet; what needs more is `given_up`. Regular expressions have
-// PCRE2's match limit at 3,500, as Suricata's default; one that exceeds it does not match, and is counted there.
+// PCRE2's match limit at 3,500, as Suricata's default. A check whose expression exceeds it, or ends in another error,
+// fails, negated or not, and the rule is `given_up` unless it holds otherwise. Within a `deadline` the clock is read
+// every 16 KiB of search, 64 places or regular expression: one of these is the most that it is passed by.
 //
 // Thread-safety: a PayloadMatcher is immutable; each thread has a Scratch. Cost: that of memmem and PCRE2 (JIT).
 #pragma once
@@ -33,6 +35,7 @@ class PayloadMatcher {
  public:
   static constexpr unsigned most_steps = 20'000;
   static constexpr std::uint32_t pcre_match_limit = 3'500;
+  static constexpr std::uint64_t unlimited = ~std::uint64_t{0};
 
   class Scratch {
    public:
@@ -40,7 +43,6 @@ class PayloadMatcher {
     ~Scratch();
     Scratch(const Scratch&) = delete;
     Scratch& operator=(const Scratch&) = delete;
-    std::uint64_t pcre_limits = 0;  // regular expressions that were given up
 
    private:
     friend class PayloadMatcher;
@@ -55,8 +57,9 @@ class PayloadMatcher {
   // The rule need not live longer than the call. An Error names the check that cannot be compiled.
   static Expected<PayloadMatcher> make(const Rule& rule);
 
-  // `buffers`: base64_data is set here, where the rule makes it.
-  PayloadVerdict matches(const Buffers& buffers, Scratch& scratch) const;
+  // `buffers`: base64_data is set here, where the rule makes it. `deadline`: of the time-stamp counter; what has not
+  // come to its end by then is given up.
+  PayloadVerdict matches(const Buffers& buffers, Scratch& scratch, std::uint64_t deadline = unlimited) const;
   bool empty() const { return steps_.empty(); }
 
  private:

@@ -1,6 +1,7 @@
 #include "match/confirm/payload_matcher.h"
 
 #include <gtest/gtest.h>
+#include <x86intrin.h>
 
 #include "match/confirm/base64.h"
 #include "match/rules/rule_set.h"
@@ -90,6 +91,19 @@ INSTANTIATE_TEST_SUITE_P(
                          "b64:aGVsbG8=", true},
                     Case{"base64_decode:bytes 4; base64_data; content:\"hello\";", "aGVsbG8=", false}));
 
+// 7fff... from the payload: what is added to it is no place. With the undefined-behaviour sanitizer an unchecked sum is
+// an error, and without it wraps to a place before the buffer, where nothing is looked at but the beginning.
+INSTANTIATE_TEST_SUITE_P(
+    NumbersOfTheAttacker, PayloadMatcherTest,
+    testing::Values(
+        Case{"byte_extract:8,0,n; content:\"ab\"; distance:n;", "\x7f\xff\xff\xff\xff\xff\xff\xff..ab"s, false},
+        Case{"byte_extract:8,0,n; content:!\"zz\"; distance:n;", "\x7f\xff\xff\xff\xff\xff\xff\xff..ab"s, false},
+        Case{"byte_extract:8,0,n; content:\"ab\"; offset:2; depth:n;", "\x7f\xff\xff\xff\xff\xff\xff\xff..ab"s, false},
+        Case{"byte_extract:8,0,n; byte_test:1,>,7,n,relative;", "\x7f\xff\xff\xff\xff\xff\xff\xff..ab"s, false},
+        Case{"byte_extract:8,0,n; isdataat:n,relative;", "\x7f\xff\xff\xff\xff\xff\xff\xff..ab"s, false},
+        Case{"byte_jump:8,0,multiplier 4; content:\"ab\"; distance:0;", "\x40\0\0\0\0\0\0\0..ab"s, false},
+        Case{"byte_extract:8,0,n; content:\"ab\"; distance:n;", "\0\0\0\0\0\0\0\1..ab"s, true}));
+
 TEST(PayloadMatcher, a_buffer_that_is_not_there_matches_nothing) {
   EXPECT_EQ(verdict("content:!\"abc\"; http_uri;", "x"), PayloadVerdict::no);
 }
@@ -98,6 +112,48 @@ TEST(PayloadMatcher, gives_up_what_would_take_too_long) {
   std::string options = "content:\"a\";";
   for (int i = 0; i < 8; ++i) options += " content:\"a\"; distance:0;";
   EXPECT_EQ(verdict(options + " content:\"b\"; within:1;", std::string(1400, 'a')), PayloadVerdict::given_up);
+}
+
+// More backtracking than the limit allows, without and with a `!` before it, and another check that fails anyhow.
+TEST(PayloadMatcher, gives_up_a_regular_expression_that_ends_in_an_error) {
+  const std::string dear = "xx" + std::string(200, 'a');
+  EXPECT_EQ(verdict("pcre:\"/xx(a+)+(a+)+[bc]/\";", dear), PayloadVerdict::given_up);
+  EXPECT_EQ(verdict("pcre:!\"/xx(a+)+(a+)+[bc]/\";", dear), PayloadVerdict::given_up);
+  EXPECT_EQ(verdict("pcre:!\"/xx(a+)+(a+)+[bc]/\"; content:\"b\";", dear), PayloadVerdict::given_up);
+  EXPECT_EQ(verdict("content:\"b\"; pcre:!\"/xx(a+)+(a+)+[bc]/\";", dear), PayloadVerdict::no);
+  EXPECT_EQ(verdict("pcre:!\"/xx(a+)+(a+)+[bc]/\";", "xx"), PayloadVerdict::yes);
+}
+
+// Each takes milliseconds without a deadline. A pause of this thread is measured as well, so the shortest counts.
+TEST(PayloadMatcher, gives_up_at_the_deadline) {
+  std::string many = "content:\"a\";";
+  for (int i = 0; i < 8; ++i) many += " content:\"a\"; distance:0;";
+  const std::string none = " content:\"b\"; within:1;";
+  const std::string options[] = {
+      many + none, "content:\"a\"; content:\"" + std::string(200, 'a') + "b\"; nocase;" + none,
+      "content:!\"" + std::string(200, 'a') + "b\"; nocase;", "content:\"a\"; pcre:\"/^a[^z]*b/R\";"};
+  const std::string payload(100'000, 'a');
+  Buffers buffers;
+  buffers.set(Buffer::payload, payload);
+  PayloadMatcher::Scratch scratch;
+  for (const std::string& one : options) {
+    const auto rule = read_rule("alert tcp any any -> any any (msg:\"t\"; " + one + " sid:1;)");
+    ASSERT_TRUE(rule) << rule.error().message;
+    const auto matcher = PayloadMatcher::make(*rule);
+    ASSERT_TRUE(matcher);
+    std::uint64_t whole = PayloadMatcher::unlimited, cut = PayloadMatcher::unlimited;
+    for (int round = 0; round < 5; ++round) {
+      const std::uint64_t began = __rdtsc();
+      matcher->matches(buffers, scratch);
+      whole = std::min<std::uint64_t>(whole, __rdtsc() - began);
+    }
+    for (int round = 0; round < 20; ++round) {
+      const std::uint64_t began = __rdtsc();
+      EXPECT_EQ(matcher->matches(buffers, scratch, began + whole / 50), PayloadVerdict::given_up) << one;
+      cut = std::min<std::uint64_t>(cut, __rdtsc() - began);
+    }
+    EXPECT_LT(cut, whole / 4) << one << ": " << whole;
+  }
 }
 
 TEST(Base64, decodes_up_to_what_is_none) {

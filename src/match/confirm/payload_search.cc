@@ -2,6 +2,7 @@
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
+#include <x86intrin.h>
 
 #include <algorithm>
 #include <bit>
@@ -13,17 +14,25 @@
 namespace sluice::match {
 namespace {
 
-// The first place of `what` in bytes [from, to), or to.
-std::size_t find(std::string_view bytes, std::size_t from, std::size_t to, const std::string& what, bool folded) {
-  if (to < from || to - from < what.size()) return to;
+// The first place of `what` in bytes [from, to), or npos.
+std::size_t find_in(std::string_view bytes, std::size_t from, std::size_t to, const std::string& what, bool folded) {
+  if (to < from || to - from < what.size()) return std::string_view::npos;
   if (!folded) {
     const void* const at = memmem(bytes.data() + from, to - from, what.data(), what.size());
-    return at == nullptr ? to : static_cast<std::size_t>(static_cast<const char*>(at) - bytes.data());
+    return at == nullptr ? std::string_view::npos
+                         : static_cast<std::size_t>(static_cast<const char*>(at) - bytes.data());
   }
   const auto same = [](char a, char b) { return static_cast<char>(fold(static_cast<std::uint8_t>(a))) == b; };
   const auto begin = bytes.begin() + static_cast<std::ptrdiff_t>(from);
   const auto end = bytes.begin() + static_cast<std::ptrdiff_t>(to);
-  return static_cast<std::size_t>(std::search(begin, end, what.begin(), what.end(), same) - bytes.begin());
+  const auto at = std::search(begin, end, what.begin(), what.end(), same);
+  return at == end ? std::string_view::npos : static_cast<std::size_t>(at - bytes.begin());
+}
+
+// Sums of what the payload's bytes may have made; none: it is no place in any buffer.
+std::optional<std::int64_t> sum(std::int64_t a, std::int64_t b) {
+  std::int64_t result = 0;
+  return __builtin_add_overflow(a, b, &result) ? std::nullopt : std::optional(result);
 }
 
 // What a number is multiplied to, and rounded up.
@@ -32,6 +41,29 @@ std::uint64_t rounded(std::uint64_t value, std::uint64_t multiple) {
 }
 
 }  // namespace
+
+bool PayloadSearch::has_time(std::size_t bytes) {
+  if (deadline == PayloadMatcher::unlimited) return true;
+  if (work >= bytes_a_clock) {
+    work = 0;
+    if (__rdtsc() >= deadline) steps_left = 0;
+  }
+  work += bytes;
+  return steps_left != 0;
+}
+
+std::size_t PayloadSearch::find(std::string_view bytes, std::size_t from, std::size_t to, const std::string& what,
+                                bool folded) {
+  // Without case each place may have to be compared with much of what is looked for.
+  const std::size_t places =
+      folded ? std::clamp<std::size_t>(4 * bytes_a_clock / what.size(), 64, bytes_a_clock) : bytes_a_clock;
+  for (; from < to && to - from >= what.size(); from += places) {
+    const std::size_t end = std::min(to, from + places + what.size() - 1);
+    if (!has_time(folded ? (end - from) * what.size() / 4 : end - from)) return std::string_view::npos;
+    if (const std::size_t at = find_in(bytes, from, end, what, folded); at != std::string_view::npos) return at;
+  }
+  return std::string_view::npos;
+}
 
 std::optional<std::string_view> PayloadSearch::bytes_of(Buffer buffer) const {
   if (buffer != Buffer::base64_data) return buffers[buffer];
@@ -42,6 +74,7 @@ bool PayloadSearch::from(std::size_t i) {
   if (i == matcher.steps_.size()) return true;
   if (steps_left == 0) return false;
   --steps_left;
+  if (!has_time(bytes_a_step)) return false;
   const Step& step = matcher.steps_[i];
   const auto bytes = bytes_of(step.buffer);
   return bytes && std::visit([&](const auto& one) { return check(i, step, *bytes, one); }, step.check);
@@ -58,11 +91,11 @@ bool PayloadSearch::after(std::size_t i, Buffer buffer, std::size_t end) {
 bool PayloadSearch::check(std::size_t i, const Step& step, std::string_view bytes, const Content& content) {
   const auto size = static_cast<std::int64_t>(bytes.size());
   const std::int64_t base = content.place.relative ? static_cast<std::int64_t>(cursor_of(step.buffer)) : 0;
-  const std::int64_t begin = base + value_of(content.place.start);
-  std::int64_t end = content.place.has_end ? begin + value_of(content.place.length) : size;
-  end = std::clamp<std::int64_t>(end, 0, size);
-  auto first = static_cast<std::size_t>(std::clamp<std::int64_t>(begin, 0, size));
-  const auto last = static_cast<std::size_t>(end);
+  const auto begin = sum(base, value_of(content.place.start));
+  const auto end = begin && content.place.has_end ? sum(*begin, value_of(content.place.length)) : std::optional(size);
+  if (!begin || !end) return false;
+  auto first = static_cast<std::size_t>(std::clamp<std::int64_t>(*begin, 0, size));
+  const auto last = static_cast<std::size_t>(std::clamp<std::int64_t>(*end, 0, size));
   const std::string& what = content.nocase ? step.folded : content.bytes;
   if (content.place.at_end && bytes.size() >= what.size()) first = std::max(first, bytes.size() - what.size());
   const auto found = [&](std::size_t from) -> std::optional<std::size_t> {
@@ -70,7 +103,7 @@ bool PayloadSearch::check(std::size_t i, const Step& step, std::string_view byte
     if (at >= last || (content.place.at_end && at + what.size() != bytes.size())) return std::nullopt;
     return at;
   };
-  if (content.negated) return !found(first) && from(i + 1);
+  if (content.negated) return !found(first) && steps_left != 0 && from(i + 1);
   for (auto at = found(first); at; at = found(*at + 1)) {
     if (after(i, step.buffer, *at + what.size())) return true;
     if (!step.retried || steps_left == 0) return false;
@@ -83,9 +116,13 @@ bool PayloadSearch::check(std::size_t i, const Step& step, std::string_view byte
   pcre2_match_context* const context = pcre.unlimited ? scratch.unlimited_ : scratch.limited_;
   for (; start <= bytes.size(); ++start) {
     const std::string_view rest = bytes.substr(start);
+    if (!has_time(bytes_a_clock)) return false;
     const int result = pcre2_match(step.code.get(), reinterpret_cast<PCRE2_SPTR>(rest.data()), rest.size(), 0, 0,
                                    scratch.found_, context);
-    if (result == PCRE2_ERROR_MATCHLIMIT || result == PCRE2_ERROR_DEPTHLIMIT) ++scratch.pcre_limits;
+    if (result < 0 && result != PCRE2_ERROR_NOMATCH) {  // a limit, mostly: whether it is there is not known
+      unknown = true;
+      return false;
+    }
     const bool found = result >= 0;
     if (pcre.negated) return !found && from(i + 1);
     if (!found) return false;
@@ -101,9 +138,11 @@ bool PayloadSearch::check(std::size_t i, const Step& step, std::string_view byte
 std::optional<PayloadSearch::Number> PayloadSearch::number_of(const ByteNumber& number, std::string_view bytes) {
   const auto size = static_cast<std::int64_t>(bytes.size());
   const std::int64_t base = number.relative ? static_cast<std::int64_t>(cursor_of(number.buffer)) : 0;
-  const std::int64_t at = base + value_of(number.offset), count = value_of(number.count);
-  if (at < 0 || count < 0 || at > size || count > size - at) return std::nullopt;
-  const std::string_view digits = bytes.substr(static_cast<std::size_t>(at), static_cast<std::size_t>(count));
+  const auto begin = sum(base, value_of(number.offset));
+  const std::int64_t count = value_of(number.count);
+  if (!begin || *begin < 0 || count < 0 || *begin > size || count > size - *begin) return std::nullopt;
+  const auto at = static_cast<std::size_t>(*begin);
+  const std::string_view digits = bytes.substr(at, static_cast<std::size_t>(count));
   std::uint64_t value = 0;
   if (number.base == ByteNumber::Base::binary) {
     if (count > 8) return std::nullopt;
@@ -122,7 +161,7 @@ std::optional<PayloadSearch::Number> PayloadSearch::number_of(const ByteNumber& 
     if (end == text.c_str()) return std::nullopt;
   }
   if (number.bitmask != 0) value = (value & number.bitmask) >> std::countr_zero(number.bitmask);
-  return Number{value, static_cast<std::size_t>(at + count)};
+  return Number{value, at + static_cast<std::size_t>(count)};
 }
 
 bool PayloadSearch::check(std::size_t i, const Step& /*step*/, std::string_view bytes, const ByteTest& test) {
@@ -159,14 +198,15 @@ bool PayloadSearch::check(std::size_t i, const Step& /*step*/, std::string_view 
 bool PayloadSearch::check(std::size_t i, const Step& step, std::string_view bytes, const ByteJump& jump) {
   const auto number = number_of(jump.number, bytes);
   if (!number) return false;
-  const std::uint64_t value = rounded(number->value * jump.multiplier, jump.align ? 4 : 1);
-  if (value > UINT32_MAX) return false;
+  std::uint64_t value = 0;
+  if (__builtin_mul_overflow(number->value, jump.multiplier, &value) || value > UINT32_MAX) return false;
+  value = rounded(value, jump.align ? 4 : 1);
   const std::int64_t base = jump.from == ByteJump::From::beginning ? 0
                             : jump.from == ByteJump::From::end     ? static_cast<std::int64_t>(bytes.size())
                                                                    : static_cast<std::int64_t>(number->end);
-  const std::int64_t to = base + static_cast<std::int64_t>(value) + value_of(jump.post_offset);
-  if (to < 0 || to > static_cast<std::int64_t>(bytes.size())) return false;
-  return after(i, step.buffer, static_cast<std::size_t>(to));
+  const auto to = sum(base + static_cast<std::int64_t>(value), value_of(jump.post_offset));
+  if (!to || *to < 0 || *to > static_cast<std::int64_t>(bytes.size())) return false;
+  return after(i, step.buffer, static_cast<std::size_t>(*to));
 }
 
 bool PayloadSearch::check(std::size_t i, const Step& step, std::string_view bytes, const ByteExtract& extract) {
@@ -210,7 +250,9 @@ bool PayloadSearch::check(std::size_t i, const Step& step, std::string_view byte
 bool PayloadSearch::check(std::size_t i, const Step& step, std::string_view bytes, const IsDataAt& data) {
   const auto size = static_cast<std::int64_t>(bytes.size());
   const std::int64_t count = value_of(data.count);
-  const bool holds = data.relative ? static_cast<std::int64_t>(cursor_of(step.buffer)) + count <= size : count < size;
+  const auto end = sum(data.relative ? static_cast<std::int64_t>(cursor_of(step.buffer)) : 0, count);
+  if (!end) return false;
+  const bool holds = data.relative ? *end <= size : count < size;
   return holds != data.negated && from(i + 1);
 }
 

@@ -17,14 +17,24 @@ struct PayloadSearch {
   const Buffers& buffers;
   PayloadMatcher::Scratch& scratch;
   unsigned steps_left = PayloadMatcher::most_steps;
+  std::uint64_t deadline = PayloadMatcher::unlimited;
   // The end of the previous match in each buffer.
   std::array<std::size_t, buffer_count> cursor{};
   bool decoded = false;  // scratch.decoded_ is there
+  bool unknown = false;  // a regular expression ended in an error
+  std::size_t work = 0;  // bytes of search since the clock was read
 
   // Whether the checks from `i` on hold.
   bool from(std::size_t i);
 
  private:
+  // The clock is read for so many bytes of search; a step counts as some.
+  static constexpr std::size_t bytes_a_clock = 16 << 10, bytes_a_step = bytes_a_clock / 64;
+
+  // What is to come takes as long as a search of so many bytes. False: the time is over, and no step is left.
+  bool has_time(std::size_t bytes);
+  // The first place of `what` in bytes [from, to); npos: it is not there, or there was no time to find out.
+  std::size_t find(std::string_view bytes, std::size_t from, std::size_t to, const std::string& what, bool folded);
   std::optional<std::string_view> bytes_of(Buffer buffer) const;
   std::size_t& cursor_of(Buffer buffer) { return cursor[static_cast<std::size_t>(buffer)]; }
   std::int64_t value_of(const Operand& operand) const {

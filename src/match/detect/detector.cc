@@ -99,6 +99,22 @@ bool ends_with_part(std::string_view bytes, const BestPattern& pattern) {
   return false;
 }
 
+// The rule may hold for the beginning of a body, and not for the whole of it.
+bool needs_end(const Rule& rule) {
+  return std::any_of(rule.checks.begin(), rule.checks.end(), [](const Check& check) {
+    const Buffer buffer = buffer_of(check);
+    if (buffer != Buffer::base64_data && buffer != Buffer::http_request_body && buffer != Buffer::http_response_body &&
+        buffer != Buffer::file_data) {
+      return false;
+    }
+    if (const auto* content = std::get_if<Content>(&check)) return content->negated || content->place.at_end;
+    if (const auto* pcre = std::get_if<Pcre>(&check)) return pcre->negated;
+    if (const auto* data = std::get_if<IsDataAt>(&check)) return data->negated;
+    if (const auto* jump = std::get_if<ByteJump>(&check)) return jump->from == ByteJump::From::end;
+    return std::holds_alternative<BufferSize>(check);
+  });
+}
+
 }  // namespace
 
 Point point_of(const Rule& rule) {
@@ -171,6 +187,7 @@ void Detector::collect_patterns() {
     const Rule& rule = set_.rules[ranked_[rank].rule];
     gates_.emplace_back(rule);
     by_piece_.push_back(is_about_places(rule));
+    needs_end_.push_back(needs_end(rule));
     const Point point = point_of(rule);
     Group& of = groups_[static_cast<std::size_t>(point)];
     const ClassMask classes = classes_.classes_of(rule);
@@ -194,6 +211,7 @@ void Detector::collect_patterns() {
         {std::string(best->bytes), best->nocase}, static_cast<std::uint32_t>(of.patterns.size()));
     if (is_new) {
       of.patterns.push_back({at->first.first, best->nocase, 0});
+      of.longest = std::max(of.longest, best->bytes.size());
       of.ranks_of_pattern.emplace_back();
     }
     of.patterns[at->second].classes |= classes;
@@ -254,6 +272,7 @@ bool Detector::collect(Point point, const PacketFacts& packet, const Found& foun
   scratch.stream_ = found.stream;
   scratch.piece_ = found.piece;
   const auto add_rank = [&](std::uint32_t rank) {
+    if (found.growing && needs_end_[rank]) return;
     if (std::find(found.without.begin(), found.without.end(), ranked_[rank].rule) != found.without.end()) return;
     const HeaderGate& gate = gates_[rank];
     if (gate.passes(packet, found.inspected) ||
@@ -284,14 +303,15 @@ bool Detector::is_candidate(std::uint32_t rule, const Scratch& scratch) const {
   return std::binary_search(scratch.ranks_.begin(), scratch.ranks_.end(), rank_of_[rule]);
 }
 
-PayloadVerdict Detector::verdict_of(std::uint32_t rank, const Buffers& buffers, Scratch& scratch) const {
+PayloadVerdict Detector::verdict_of(std::uint32_t rank, const Buffers& buffers, std::uint64_t until,
+                                    Scratch& scratch) const {
   const PayloadMatcher& matcher = ranked_[rank].payload;
-  const PayloadVerdict verdict = matcher.matches(buffers, scratch.payload);
+  const PayloadVerdict verdict = matcher.matches(buffers, scratch.payload, until);
   if (verdict != PayloadVerdict::no || !scratch.stream_ || !by_piece_[rank]) return verdict;
   if (scratch.piece_.size() == buffers[Buffer::payload]->size()) return verdict;
   Buffers piece;
   piece.set(Buffer::payload, scratch.piece_);
-  return matcher.matches(piece, scratch.payload);
+  return matcher.matches(piece, scratch.payload, until);
 }
 
 // Whether a rule whose checks do not hold in the window may hold in one that begins with it.
@@ -304,6 +324,13 @@ bool Detector::may_grow(std::uint32_t rank, std::string_view window) const {
   return !is_all && contains(window, best);
 }
 
+bool Detector::leave_out(std::span<const std::uint32_t> rules, Scratch& scratch) const {
+  std::erase_if(scratch.ranks_, [&](std::uint32_t rank) {
+    return std::find(rules.begin(), rules.end(), ranked_[rank].rule) != rules.end();
+  });
+  return !scratch.ranks_.empty();
+}
+
 Detector::Outcome Detector::confirm(const PacketFacts& packet, const FlowFacts& flow, FlowBits* bits,
                                     const Buffers& buffers, Budget budget, Scratch& scratch,
                                     std::vector<std::uint32_t>& matched) const {
@@ -312,7 +339,8 @@ Detector::Outcome Detector::confirm(const PacketFacts& packet, const FlowFacts& 
   const bool bounded = budget.ticks != unlimited;
   const std::uint64_t began = bounded ? __rdtsc() : 0;
   for (const std::uint32_t rank : scratch.ranks_) {
-    if (outcome.confirmed == budget.candidates || (bounded && __rdtsc() - began >= budget.ticks)) {
+    const std::uint64_t now = bounded ? __rdtsc() : 0;
+    if (outcome.confirmed == budget.candidates || (bounded && now - began >= budget.ticks)) {
       outcome.left = static_cast<std::uint32_t>(scratch.ranks_.size()) - outcome.confirmed;
       break;
     }
@@ -320,8 +348,9 @@ Detector::Outcome Detector::confirm(const PacketFacts& packet, const FlowFacts& 
     const Compiled& compiled = ranked_[rank];
     const Rule& rule = set_.rules[compiled.rule];
     if (!admits(rule, packet, flow) || !conditions_hold(compiled, bits)) continue;
-    const PayloadVerdict verdict = verdict_of(rank, buffers, scratch);
-    if (verdict == PayloadVerdict::given_up) ++outcome.left;
+    const std::uint64_t until = bounded ? std::max(began + budget.ticks, now + least_ticks) : unlimited;
+    const PayloadVerdict verdict = verdict_of(rank, buffers, until, scratch);
+    if (verdict == PayloadVerdict::given_up) ++outcome.given_up;
     if (verdict == PayloadVerdict::no && scratch.stream_ && may_grow(rank, *buffers[Buffer::payload])) {
       scratch.open_.push_back(compiled.rule);
     }
@@ -332,6 +361,7 @@ Detector::Outcome Detector::confirm(const PacketFacts& packet, const FlowFacts& 
     weighed = true;
     if (rule.action == Action::pass && rule.thresholds.empty() && rule.detection_filters.empty()) break;
   }
+  outcome.left += outcome.given_up;
   if (bounded) outcome.ticks = __rdtsc() - began;
   return outcome;
 }

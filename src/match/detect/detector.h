@@ -6,7 +6,8 @@
 //
 // Each rule is inspected at one point: where the last of what it looks at is known. A rule without payload checks, or
 // with checks of the payload only, at a packet (or piece of a stream); one that looks at HTTP where the last of its
-// buffers is whole. So no rule is tried twice for the same thing.
+// buffers is whole. A body is inspected as it grows besides (Found::growing), but by rules that its end may refute:
+// those with a negated check of it, or one of its size or end.
 //
 // A rule is a candidate when its best pattern was found, or when it has none and its header may admit the packet
 // (header_index.h); in both cases only if a glance at ports, flags and sizes lets it (header_gate.h). Candidates are
@@ -23,8 +24,9 @@
 // tells them again (Found::open). What a budget leaves, what is given up, and what flowbits do not let hold, is not
 // open.
 //
-// Bounded: so many candidates are confirmed for a packet, none begun after a given time (Budget); what is left is
-// told by `Outcome::left`, and the caller says what becomes of such a packet.
+// Bounded: so many candidates are confirmed for a packet, none begun after a given time (Budget), and one that has been
+// begun is given up when that is over, but has `least_ticks`; what is left is told by `Outcome::left`, and the caller
+// says what becomes of such a packet.
 //
 // Thread-safety: immutable; each thread has a Scratch. No allocation in inspect() but by PCRE2 for patterns it has no
 // JIT code for.
@@ -77,6 +79,8 @@ class Detector {
   // What is to be looked for: at Point::packet in payloads, at the others in every buffer of HTTP that is whole there.
   // Equal ones of several rules are one.
   std::span<const Pattern> patterns(Point point) const { return group(point).patterns; }
+  // Bytes of the longest of these.
+  std::size_t longest_pattern(Point point) const { return group(point).longest; }
 
   class Scratch {
    public:
@@ -95,7 +99,8 @@ class Detector {
     std::string_view piece_;
   };
 
-  static constexpr std::uint64_t unlimited = ~std::uint64_t{0};
+  static constexpr std::uint64_t unlimited = PayloadMatcher::unlimited;
+  static constexpr std::uint64_t least_ticks = 1 << 15;  // about 10 us: nearly all candidates end within it
   struct Budget {
     std::uint32_t candidates;
     std::uint64_t ticks = unlimited;  // of the time-stamp counter
@@ -104,7 +109,8 @@ class Detector {
     Action action = Action::alert;  // the weightiest of the rules that hold; meaningless without any
     std::uint32_t confirmed = 0;    // candidates looked at
     std::uint64_t ticks = 0;        // what that took, if time is limited
-    std::uint32_t left = 0;         // not looked at: the budget was used up, or a payload check was given up
+    std::uint32_t left = 0;         // not looked at: the budget was used up, or the payload's checks were given up
+    std::uint32_t given_up = 0;     // the latter of these
   };
   // What a matcher has found, in any order, more than once or not.
   struct Found {
@@ -118,6 +124,7 @@ class Detector {
     std::string_view piece{};                  // the new bytes of Buffer::payload, of which rules may name places
     std::span<const std::uint32_t> open{};     // rules to be tried besides
     std::span<const std::uint32_t> without{};  // rules not to be tried
+    bool growing = false;                      // the point's body is not whole yet
   };
   // The first half of inspect(), for callers to whom what the second half takes is dear: false where there is no
   // candidate, as with most packets, and nothing is to be inspected.
@@ -126,6 +133,8 @@ class Detector {
   bool is_candidate(std::uint32_t rule, const Scratch& scratch) const;
   // The rule has a best pattern that it is found by.
   bool has_pattern(std::uint32_t rule) const { return !best_[rank_of_[rule]].bytes.empty(); }
+  // Of the candidates that collect() left, those that are of `rules` are taken out. False: no other is there.
+  bool leave_out(std::span<const std::uint32_t> rules, Scratch& scratch) const;
   // The second half: of the candidates that collect() left in `scratch`.
   Outcome confirm(const PacketFacts& packet, const FlowFacts& flow, FlowBits* bits, const Buffers& buffers,
                   Budget budget, Scratch& scratch, std::vector<std::uint32_t>& matched) const;
@@ -155,6 +164,7 @@ class Detector {
   // Rules of a point, by pattern.
   struct Group {
     std::vector<Pattern> patterns;
+    std::size_t longest = 0;
     std::vector<std::vector<std::uint32_t>> ranks_of_pattern;
     std::vector<std::vector<std::uint32_t>> without_pattern;  // ranks, by class; not of Point::packet
   };
@@ -163,7 +173,7 @@ class Detector {
   static bool conditions_hold(const Compiled& compiled, const FlowBits* bits);
   static void change(const Compiled& compiled, FlowBits* bits);
   static void add(std::uint32_t rank, Scratch& scratch);
-  PayloadVerdict verdict_of(std::uint32_t rank, const Buffers& buffers, Scratch& scratch) const;
+  PayloadVerdict verdict_of(std::uint32_t rank, const Buffers& buffers, std::uint64_t until, Scratch& scratch) const;
   bool may_grow(std::uint32_t rank, std::string_view window) const;
 
   RuleSet set_;
@@ -173,6 +183,7 @@ class Detector {
   std::vector<HeaderGate> gates_;       // by rank
   std::vector<BestPattern> best_;       // by rank; empty: none that is searched
   std::vector<bool> by_piece_;          // by rank: is_about_places()
+  std::vector<bool> needs_end_;         // by rank: not while a body is growing
   std::array<Group, point_count> groups_;
   // Of Point::packet: rules without a pattern, and those whose pattern has no key.
   HeaderIndex without_pattern_, without_key_;
