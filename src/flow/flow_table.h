@@ -24,7 +24,8 @@
 //   5. none: the new flow is refused.
 // When both buckets of a new flow are full, the oldest of those of kinds 1 to 3 in them goes, else it is refused.
 // Established flows are thus lost only to silence. A flow becomes established by the other side's doing only: a SYN-ACK
-// that acknowledges the SYN and an ACK that acknowledges it in turn; without a handshake, packets from both sides.
+// that acknowledges the SYN and an ACK that acknowledges it in turn; without a handshake, packets from both sides. Who
+// can send in the name of both sides can play both: such flows, too, hold until they have been silent for evict_idle.
 // Every eviction and refusal is counted by kind (FlowCounters) and told to FlowEnd first.
 //
 // Thread-safety: none, one lane. Cost: hash 3 ns; find_or_make() and track() a cache miss for the bucket, two for the

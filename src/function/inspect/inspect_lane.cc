@@ -10,6 +10,16 @@ constexpr std::uint32_t sweep_steps = 4096;
 // Of a batch's time, for a frame that is in no batch.
 constexpr std::uint64_t transit_share = 64;
 
+// Connections that spoke HTTP and are parsed no further; those that went on to other protocols are none.
+std::uint64_t stopped_by_contents(const flow::http::Counters& http) {
+  using flow::http::StopReason;
+  std::uint64_t sum = 0;
+  for (const StopReason reason : {StopReason::header_too_long, StopReason::gap, StopReason::bad_chunk}) {
+    sum += http.stopped[static_cast<std::size_t>(reason)];
+  }
+  return sum;
+}
+
 std::uint64_t wall_clock() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(now).count());
@@ -46,6 +56,20 @@ const std::array<engine::Figure, InspectLane::figure_count> InspectLane::figure_
     {"inspect_stream_gaps", "places in TCP streams where bytes are missing for good"},
     {"inspect_stream_conflicts", "TCP segments that overlap earlier ones with other bytes"},
     {"inspect_streams_refused", "TCP conversations that no memory was left to put together"},
+    {"inspect_bad_sequence", "TCP packets that do not fit their conversation"},
+    {"inspect_stream_not_taken",
+     "TCP packets inspected by themselves besides, for their stream did not take them whole"},
+    {"inspect_stream_too_far", "of these, TCP segments too far ahead"},
+    {"inspect_stream_not_held", "of these, TCP segments without memory to wait in"},
+    {"inspect_stream_depth_reached", "directions of TCP conversations that are put together no further"},
+    {"inspect_stream_history_lost", "pieces of TCP streams without memory to be looked at with the next ones"},
+    {"inspect_http_connections", "TCP conversations looked at as HTTP"},
+    {"inspect_http_transactions", "HTTP transactions"},
+    {"inspect_http_no_memory", "TCP conversations looked at as HTTP no further, for want of memory"},
+    {"inspect_http_stopped", "HTTP conversations looked at no further, for what they brought"},
+    {"inspect_http_unanswered", "HTTP requests given up because too many waited for answers"},
+    {"inspect_http_bodies_cut", "HTTP bodies not looked at whole: longer than the limit, or decoded to too much"},
+    {"inspect_http_bodies_lost", "HTTP bodies cut short for want of memory"},
     {"inspect_threshold_no_alert", "matches whose action was taken without an alert, by a threshold"},
     {"inspect_threshold_no_effect", "matches without effect, by a threshold or detection_filter"},
     {"inspect_threshold_evicted", "counts of thresholds lost within their period, for want of room"},
@@ -107,6 +131,7 @@ void InspectLane::publish() {
   flow::Conversations& conversations = inspection_.conversations();
   const flow::FlowCounters& flows = conversations.table().counters();
   const flow::StreamCounters& streams = conversations.stream_counters();
+  const flow::http::Counters& http = conversations.http_counters();
   const match::RateCounters& rates = inspection_.rate_counters();
   const std::uint64_t values[] = {counted.frames,
                                   counted.not_ip,
@@ -122,6 +147,19 @@ void InspectLane::publish() {
                                   streams.gaps,
                                   streams.conflicts,
                                   conversations.extras_refused(),
+                                  flows.bad_sequence,
+                                  streams.not_taken,
+                                  streams.too_far,
+                                  streams.not_held,
+                                  streams.depth_reached,
+                                  streams.history_lost,
+                                  http.connections,
+                                  http.transactions,
+                                  http.stopped[static_cast<std::size_t>(flow::http::StopReason::no_memory)],
+                                  stopped_by_contents(http),
+                                  http.unanswered,
+                                  http.bodies_truncated + http.bombs,
+                                  http.bodies_lost,
                                   rates.action_only,
                                   rates.nothing,
                                   rates.evicted,

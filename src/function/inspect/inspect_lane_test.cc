@@ -12,14 +12,17 @@ using packet::PacketBuilder;
 
 class InspectLaneTest : public testing::Test {
  protected:
-  void use(const std::string& rules, const match::RateSettings& rates) {
+  void use(const std::string& rules, const match::RateSettings& rates, std::uint64_t depth = 1 << 20) {
     auto log = AlertLog::open({.eve = folder_ / "eve.json"}, 1);
     ASSERT_TRUE(log) << log.error().message;
     log_ = std::move(*log);
     InspectionSettings settings;
     settings.conversations.flows.capacity = 64;
     settings.conversations.extras = 4;
-    settings.conversations.http_connections = settings.conversations.http_transactions = 4;
+    settings.conversations.streams.depth = depth;
+    settings.conversations.http.pipelined = 2;
+    settings.conversations.http_connections = 2;
+    settings.conversations.http_transactions = 4;
     settings.conversations.stream_bytes = settings.conversations.http_bytes = 1 << 20;
     lane_ = std::make_unique<InspectLane>(std::make_unique<InspectionSearch>(test::rules_of(rules), rates), settings,
                                           log_->lane(0), clock_, match::Detector::unlimited);
@@ -28,6 +31,22 @@ class InspectLaneTest : public testing::Test {
     const packet::Bytes frame =
         PacketBuilder().ipv4("10.0.0." + std::to_string(source), "10.1.0.1").udp(4000, port).payload(4).build();
     lane_->judge_transit(test::view(frame), ++tsc_);
+  }
+  // A segment of the client with so many bytes before it, and the handshake before the first.
+  void tcp(std::uint16_t port, std::uint32_t at, const std::string& text) {
+    const auto send = [&](bool up, std::uint8_t flags, std::uint32_t sequence, const std::string& payload) {
+      PacketBuilder builder;
+      up ? builder.ipv4("10.0.0.1", "10.1.0.1").tcp(port, 80) : builder.ipv4("10.1.0.1", "10.0.0.1").tcp(80, port);
+      builder.tcp_flags(flags).tcp_sequence(sequence, up ? 501 : 101);
+      const packet::Bytes frame = builder.payload(packet::Bytes(payload.begin(), payload.end())).build();
+      lane_->judge_transit(test::view(frame), ++tsc_);
+    };
+    if (at == 0) {
+      send(true, packet::tcp_syn, 100, "");
+      send(false, packet::tcp_syn | packet::tcp_ack, 500, "");
+      send(true, packet::tcp_ack, 101, "");
+    }
+    send(true, packet::tcp_ack, 101 + at, text);
   }
   std::uint64_t figure(std::string_view name) {
     lane_->publish();
@@ -55,6 +74,27 @@ TEST_F(InspectLaneTest, counts_of_thresholds_are_told) {
   for (unsigned source = 2; source < 10; ++source) udp(source, 1);
   EXPECT_EQ(figure("inspect_threshold_evicted"), 1U) << "nine counts, and room for eight";
   EXPECT_EQ(figure("inspect_alerts"), 9U);
+}
+
+// Whoever uses up what inspection has is seen to do it.
+TEST_F(InspectLaneTest, what_streams_and_http_lack_is_told) {
+  use("alert udp any any -> any 1 (sid:1;)\n", {}, 100);
+  for (std::uint16_t port = 1000; port < 1003; ++port) tcp(port, 0, "G");
+  EXPECT_EQ(figure("inspect_http_connections"), 2U);
+  EXPECT_EQ(figure("inspect_http_no_memory"), 1U) << "three connections, and room for two";
+  tcp(1000, 1, "ET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(figure("inspect_http_transactions"), 3U);
+  EXPECT_EQ(figure("inspect_http_unanswered"), 1U);
+  EXPECT_EQ(figure("inspect_stream_not_taken"), 0U);
+  tcp(1002, 1, std::string(100, 'x'));
+  EXPECT_EQ(figure("inspect_stream_depth_reached"), 1U);
+  EXPECT_EQ(figure("inspect_stream_not_taken"), 1U);
+  EXPECT_EQ(figure("inspect_bad_sequence"), 0U);
+  tcp(1002, 1'000'000, "x");
+  EXPECT_EQ(figure("inspect_bad_sequence"), 1U);
+  EXPECT_EQ(figure("inspect_stream_too_far"), 0U);
+  EXPECT_EQ(figure("inspect_http_stopped"), 0U);
+  EXPECT_EQ(figure("inspect_streams_refused"), 0U);
 }
 
 TEST_F(InspectLaneTest, counts_of_filters_and_their_ports_are_told) {
