@@ -152,6 +152,9 @@ void Conversations::transaction(http::Connection& connection, http::Event event,
 void Conversations::stopped(http::Connection& connection, http::StopReason reason) {
   Extra& extra = *static_cast<Extra*>(connection.user);
   extra.http_stopped = reason;
+  if (reason == http::StopReason::evicted) {
+    extra.http = nullptr;  // the parser closes it
+  }
   sink_.http_stopped(table_.at(extra.flow), extra, reason);
 }
 

@@ -94,6 +94,13 @@ class Conversations final : private FlowEnd, private StreamSink, private http::T
   Extra* extra_of(Flow& flow);
   Extra* extra_if_any(const Flow& flow) { return flow.extra == no_index ? nullptr : &extras_[flow.extra]; }
 
+  // In all flows. Goes through all extras: some ms, for when rules are exchanged.
+  void clear_bits(const std::array<std::uint64_t, Extra::bit_count / 64>& mask) {
+    for (Extra& extra : extras_) {
+      for (std::size_t i = 0; i < mask.size(); ++i) extra.bits[i] &= ~mask[i];
+    }
+  }
+
   FlowTable& table() { return table_; }
   const FlowTable& table() const { return table_; }
   // Ends all flows: at the end of a capture.

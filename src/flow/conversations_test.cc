@@ -107,13 +107,26 @@ TEST(Conversations, AFlowWithoutAnExtraIsCountedNotReassembled) {
 
 TEST(Conversations, WithoutAnHttpConnectionTheStreamGoesOn) {
   ConversationSettings settings = small();
+  settings.http_connections = 0;
+  test::Recorder recorder;
+  Conversations conversations(settings, recorder);
+  converse(conversations, 1, get, ok, 0);
+  EXPECT_EQ(recorder.stops, std::vector{http::StopReason::no_memory});
+  EXPECT_EQ(recorder.bytes[1], ok);
+}
+
+TEST(Conversations, AnHttpConnectionThatIsSilentMakesRoomForAnother) {
+  ConversationSettings settings = small();
   settings.http_connections = 1;
   test::Recorder recorder;
   Conversations conversations(settings, recorder);
   converse(conversations, 1, get, ok, 0);
   converse(conversations, 2, get, ok, 0);
-  EXPECT_EQ(recorder.stops, std::vector{http::StopReason::no_memory});
+  EXPECT_EQ(recorder.stops, std::vector{http::StopReason::evicted});
+  EXPECT_EQ(recorder.exchanges.size(), 2U);
   EXPECT_EQ(recorder.bytes[1], ok + ok);
+  conversations.flush();
+  EXPECT_EQ(conversations.http_pool().in_use(), 0U);
 }
 
 TEST(Conversations, OtherProtocolsGiveTheirParserBack) {

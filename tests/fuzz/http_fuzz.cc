@@ -68,6 +68,7 @@ std::vector<Part> parts_of(std::string_view bytes) {
 std::string run(BlockPool& pool, const std::vector<Part>& parts, std::size_t piece) {
   Settings settings;
   settings.header_limit = 3000;
+  settings.headers_limit = 10'000;
   settings.request_body_limit = settings.response_body_limit = 2000;
   settings.decoded_limit = 100'000;
   settings.response_layers = 3;

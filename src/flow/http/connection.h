@@ -24,9 +24,11 @@
 // as it is; the first number of Content-Length counts, chunked goes before it; what comes instead of a status line is
 // an HTTP/0.9 body, unless the next line begins with H. Different: see docs/flows.md.
 //
-// Bounds: Settings; everything else is in the pool and the store of transactions. Bodies end at their limit: flagged,
-// and no further body events. A connection that cannot be parsed on has a StopReason; what it held completes as
-// `incomplete`. The transactions do not depend on how the bytes were cut into segments, but for body events.
+// Bounds: Settings; once half of the transactions are in use, two requests of a connection may wait, not `pipelined`;
+// when all are, other connections are evicted. Everything else is in the pool and the store of transactions. Bodies end
+// at their limit: flagged, and no further body events. A connection that cannot be parsed on has a StopReason; what it
+// held completes as `incomplete`. The transactions do not depend on how the bytes were cut into segments, but for body
+// events.
 //
 // Thread-safety: none, one lane. The sink may not call the parser. Cost: two copies of the headers, one of the body.
 #pragma once
@@ -105,7 +107,9 @@ struct Connection {
   std::uint64_t made = 0;
   StopReason stopped = StopReason::none;
   void* user = nullptr;        // the caller's
-  Connection* next = nullptr;  // the parser's free list
+  Connection* next = nullptr;  // the parser's free list, or that of connections by their last bytes
+  Connection* before = nullptr;
+  bool in_http_list = false;
 };
 
 class Parser {
@@ -116,7 +120,9 @@ class Parser {
   Parser(const Parser&) = delete;
   Parser& operator=(const Parser&) = delete;
 
-  // nullptr: all are in use (counted as stopped for no_memory).
+  // Evicts one when all are in use: the longest without bytes of those that have not shown to be HTTP, else of all. The
+  // sink hears that it stopped (`evicted`), and it is closed. nullptr: there is none (counted as stopped for
+  // no_memory).
   Connection* open();
   void data(Connection& connection, Direction direction, std::string_view bytes);
   void gap(Connection& connection, Direction direction, std::uint64_t bytes);
@@ -138,6 +144,13 @@ class Parser {
   void end_of_side(Connection& connection, Direction direction);
   void event(Connection& connection, Event event, Transaction& transaction);
   Transaction* make(Connection& connection, bool in_front);
+  struct List {
+    Connection* oldest = nullptr;
+    Connection* newest = nullptr;
+  };
+  void enlist(Connection& connection);
+  void delist(Connection& connection);
+  bool evict(const List& list, const Connection* but);
   void unlink(Connection& connection, Transaction* transaction);
   void give_up_oldest(Connection& connection);
   void let_go(Connection& connection);
@@ -191,6 +204,8 @@ class Parser {
   std::vector<Transaction> transactions_;
   Connection* free_connections_ = nullptr;
   Transaction* free_transactions_ = nullptr;
+  std::size_t transactions_in_use_ = 0;
+  List lists_[2];  // by in_http_list
   Counters counters_;
 };
 

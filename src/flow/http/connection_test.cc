@@ -325,8 +325,8 @@ TEST(HttpConnection, WhyItStops) {
        {{up, "GET / HTTP/1.1\r\n" +
                  [] {
                    std::string lines;
-                   for (int i = 0; i < 4000; ++i) {
-                     lines += "A: b\r\n";
+                   for (int i = 0; i < 6'000; ++i) {
+                     lines += "A: b" + std::string(200, ' ') + "\r\n";
                    }
                    return lines;
                  }()}},
@@ -337,7 +337,7 @@ TEST(HttpConnection, WhyItStops) {
   };
   for (const Case& c : cases) {
     for (const std::size_t piece : {std::string::npos, std::size_t{1}}) {
-      EXPECT_EQ(parse(c.parts, piece).stops, std::vector{c.reason}) << c.what;
+      EXPECT_EQ(parse(c.parts, piece, {}, 16U << 20).stops, std::vector{c.reason}) << c.what;
     }
   }
 }
@@ -360,6 +360,21 @@ TEST(HttpConnection, ManyFieldsAreCut) {
   EXPECT_TRUE(sink.exchanges.at(0).request_flags.fields_truncated);
   EXPECT_NE(sink.exchanges[0].request_headers.find("h255: v"), std::string::npos);
   EXPECT_EQ(sink.exchanges[0].request_headers.find("h256: v"), std::string::npos);
+}
+
+// A line has a limit, and what stands before the one that matters does not use it up.
+TEST(HttpConnection, PaddingDoesNotEndIt) {
+  std::string padding;
+  for (int i = 0; i < 50; ++i) {
+    padding += "P" + std::to_string(i) + ": " + std::string(10'000, 'x') + "\r\n";
+  }
+  const Sink sink = parse({{up, "GET / HTTP/1.1\r\n" + padding + "Host: there\r\n\r\n"},
+                           {down, "HTTP/1.1 200 ok\r\n" + padding + "Content-Length: 4\r\n\r\nBODY"}},
+                          std::string::npos, {}, 16U << 20);
+  ASSERT_EQ(sink.exchanges.size(), 1U);
+  EXPECT_EQ(sink.exchanges[0].host, "there");
+  EXPECT_EQ(sink.exchanges[0].response_body, "BODY");
+  EXPECT_TRUE(sink.stops.empty());
 }
 
 TEST(HttpConnection, Gaps) {
@@ -385,8 +400,6 @@ TEST(HttpConnection, WithoutMemoryItStopsAndSaysSo) {
   Sink sink;
   Parser parser({}, pool, 1, 8, sink);
   Connection* const connection = parser.open();
-  EXPECT_EQ(parser.open(), nullptr);
-  EXPECT_EQ(parser.counters().stopped[static_cast<unsigned>(StopReason::no_memory)], 1U);
   std::vector<std::uint8_t*> blocks;
   while (std::uint8_t* const block = pool.take(256)) {
     blocks.push_back(block);
@@ -397,6 +410,46 @@ TEST(HttpConnection, WithoutMemoryItStopsAndSaysSo) {
   for (std::uint8_t* const block : blocks) {
     pool.give(block);
   }
+}
+
+// Those that have not shown to be HTTP go first, then those that were silent for longest.
+TEST(HttpConnection, TheOneThatWasSilentForLongestMakesRoom) {
+  BlockPool pool(1U << 20);
+  Sink sink;
+  Parser parser({}, pool, 3, 8, sink);
+  Connection* const first = parser.open();
+  parser.data(*first, up, get.bytes);
+  Connection* const silent = parser.open();
+  parser.data(*silent, up, "G");
+  Connection* const second = parser.open();
+  parser.data(*second, up, get.bytes);
+  EXPECT_EQ(parser.open(), silent);
+  EXPECT_EQ(sink.stops, std::vector{StopReason::evicted});
+  parser.data(*silent, up, get.bytes);
+  parser.data(*first, down, "HTTP/1.1 200 ok\r\n");
+  EXPECT_EQ(parser.open(), second);
+  EXPECT_EQ(parser.counters().stopped[static_cast<unsigned>(StopReason::evicted)], 2U);
+  for (Connection* const one : {first, second, silent}) {
+    parser.close(one);
+  }
+  EXPECT_EQ(pool.in_use(), 0U);
+}
+
+TEST(HttpConnection, UnansweredRequestsDoNotTakeAllTransactions) {
+  BlockPool pool(4U << 20);
+  Sink sink;
+  Parser parser({}, pool, 16, 32, sink);
+  for (int i = 0; i < 15; ++i) {
+    Connection* const one = parser.open();
+    for (int k = 0; k < 40; ++k) {
+      parser.data(*one, up, "GET / HTTP/1.1\r\n\r\n");
+    }
+  }
+  Connection* const last = parser.open();
+  parser.data(*last, up, get.bytes);
+  EXPECT_EQ(last->stopped, StopReason::none);
+  EXPECT_EQ(last->waiting, 1U);
+  EXPECT_EQ(parser.counters().stopped[static_cast<unsigned>(StopReason::no_memory)], 0U);
 }
 
 // What is said of a conversation does not depend on where the segments were cut.

@@ -108,7 +108,7 @@ bool Parser::response_line_end(Side& side, std::string_view pending, Line& line)
 }
 
 bool Parser::keep_raw(Connection& connection, Message& message, std::string_view whole) {
-  if (message.raw.size() + whole.size() > settings_.header_limit) {
+  if (message.raw.size() + whole.size() > settings_.headers_limit) {
     stop(connection, StopReason::header_too_long);
     return false;
   }
@@ -141,7 +141,7 @@ void Parser::header_line(Connection& connection, Direction direction, const Line
     side.left += line.whole.size();
     side.pending.drop_front(pool_, line.whole.size());
     side.scanned = 0;
-    if (side.left > settings_.header_limit) {
+    if (side.left > settings_.headers_limit) {
       stop(connection, StopReason::header_too_long);
     } else if (ends) {
       end_body(connection, direction);

@@ -67,7 +67,7 @@ bool in_body(Phase phase) {
 
 const char* stop_reason_name(StopReason reason) {
   static constexpr std::array<const char*, stop_reasons> names = {
-      "none", "not_http", "tunnel", "upgrade", "http2", "header_too_long", "gap", "no_memory", "bad_chunk"};
+      "none", "not_http", "tunnel", "upgrade", "http2", "header_too_long", "gap", "no_memory", "bad_chunk", "evicted"};
   return names[static_cast<unsigned>(reason)];
 }
 
@@ -85,14 +85,49 @@ Parser::Parser(const Settings& settings, BlockPool& pool, std::uint32_t connecti
   }
 }
 
+// As the one that had bytes last.
+void Parser::enlist(Connection& connection) {
+  connection.in_http_list = connection.sides[0].is_http || connection.sides[1].is_http;
+  List& list = lists_[connection.in_http_list ? 1 : 0];
+  connection.before = list.newest;
+  connection.next = nullptr;
+  (list.newest != nullptr ? list.newest->next : list.oldest) = &connection;
+  list.newest = &connection;
+}
+
+void Parser::delist(Connection& connection) {
+  List& list = lists_[connection.in_http_list ? 1 : 0];
+  (connection.before != nullptr ? connection.before->next : list.oldest) = connection.next;
+  (connection.next != nullptr ? connection.next->before : list.newest) = connection.before;
+  connection.before = connection.next = nullptr;
+}
+
+// The oldest of the list. False: there is none.
+bool Parser::evict(const List& list, const Connection* but) {
+  Connection* const oldest = list.oldest == but && but != nullptr ? list.oldest->next : list.oldest;
+  if (oldest == nullptr) {
+    return false;
+  }
+  if (oldest->stopped == StopReason::none) {
+    stop(*oldest, StopReason::evicted);
+  } else {
+    sink_.stopped(*oldest, StopReason::evicted);
+  }
+  close(oldest);
+  return true;
+}
+
 Connection* Parser::open() {
+  if (free_connections_ == nullptr && !evict(lists_[0], nullptr)) {
+    evict(lists_[1], nullptr);
+  }
   Connection* const connection = free_connections_;
   if (connection == nullptr) {
     ++counters_.stopped[static_cast<unsigned>(StopReason::no_memory)];
     return nullptr;
   }
   free_connections_ = connection->next;
-  connection->next = nullptr;
+  enlist(*connection);
   ++counters_.connections;
   return connection;
 }
@@ -103,6 +138,8 @@ void Parser::event(Connection& connection, Event event, Transaction& transaction
 
 void Parser::data(Connection& connection, Direction direction, std::string_view bytes) {
   run(connection, direction, bytes);
+  delist(connection);
+  enlist(connection);
 }
 
 void Parser::run(Connection& connection, Direction direction, std::string_view bytes) {
@@ -211,8 +248,11 @@ bool Parser::detect(Connection& connection, Direction direction) {
 }
 
 Transaction* Parser::make(Connection& connection, bool in_front) {
-  if (connection.waiting >= settings_.pipelined) {
+  const bool scarce = transactions_in_use_ * 2 >= transactions_.size();
+  if (connection.waiting >= (scarce ? 2 : settings_.pipelined)) {
     give_up_oldest(connection);
+  }
+  while (free_transactions_ == nullptr && evict(lists_[1], &connection)) {
   }
   Transaction* const transaction = free_transactions_;
   if (transaction == nullptr) {
@@ -231,6 +271,7 @@ Transaction* Parser::make(Connection& connection, bool in_front) {
     connection.last = transaction;
   }
   ++connection.waiting;
+  ++transactions_in_use_;
   ++counters_.transactions;
   return transaction;
 }
@@ -245,6 +286,7 @@ void Parser::unlink(Connection& connection, Transaction* transaction) {
     connection.last = before;
   }
   --connection.waiting;
+  --transactions_in_use_;
   transaction->clear(pool_);
   transaction->next = free_transactions_;
   free_transactions_ = transaction;
@@ -382,6 +424,7 @@ void Parser::close(Connection* connection) {
   connection->made = 0;
   connection->stopped = StopReason::none;
   connection->user = nullptr;
+  delist(*connection);
   connection->next = free_connections_;
   free_connections_ = connection;
 }

@@ -6,7 +6,8 @@
 namespace sluice::flow::http {
 
 struct Settings {
-  std::uint32_t header_limit = 18'000;  // bytes of a message's first line and headers, libhtp's hard field limit
+  std::uint32_t header_limit = 18'000;      // bytes of a line, libhtp's hard field limit
+  std::uint32_t headers_limit = 1'000'000;  // bytes of a message's first line and headers, or of its trailers, together
   std::uint32_t request_body_limit = 100U << 10;  // bytes kept and shown, decoded; 0: 1 MiB, the largest block
   std::uint32_t response_body_limit = 100U << 10;
   unsigned response_layers = 2;  // content codings undone, at most ContentDecoder::max_layers; 0: none
@@ -24,12 +25,13 @@ enum class StopReason : std::uint8_t {
   tunnel,           // CONNECT was accepted
   upgrade,          // 101: another protocol from here on
   http2,            // the preface of RFC 9113
-  header_too_long,  // more than header_limit
+  header_too_long,  // a line has more than header_limit, or all more than headers_limit
   gap,              // bytes are missing where their number matters
   no_memory,        // the pool or the store of transactions is empty
   bad_chunk,        // of a request
+  evicted,          // it was the longest without bytes when another one needed the room
 };
-inline constexpr unsigned stop_reasons = 9;
+inline constexpr unsigned stop_reasons = 10;
 const char* stop_reason_name(StopReason reason);
 
 struct Counters {

@@ -79,6 +79,8 @@ Inspection::Inspection(std::unique_ptr<InspectionSearch> search, const Inspectio
 std::unique_ptr<InspectionSearch> Inspection::exchange(std::unique_ptr<InspectionSearch> search) {
   held_ = {};  // by the old rules' numbers
   search->rates.take_over(search_->rates);
+  const match::FlowBits renamed = search->rules->detector().renamed(rules().detector());
+  if (match::has_any(renamed, renamed)) conversations_.clear_bits(renamed);
   return std::exchange(search_, std::move(search));
 }
 
@@ -304,6 +306,7 @@ void Inspection::inspect_packet(flow::Flow* flow, bool in_stream) {
 
 void Inspection::stream_data(flow::Flow& flow, flow::Extra& extra, Direction direction, const flow::StreamData& data) {
   window_ = data.window;
+  window_flow_ = &flow;
   if ((flow.user & is_http) == 0 && data.offset == 0 && looks_like_http(data.fresh)) flow.user |= is_http;
   const AsIf as_if(*this, flow, direction);
   if ((flow.user & (dropped | passed)) != 0 || frame_passed_) return;
@@ -365,9 +368,17 @@ void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event ev
   if (marks.rules != rules().generation()) marks = {};
   const bool is_body = point == Point::request_body || point == Point::response_body;
   const bool goes_on = is_body && marks.rules != 0 && marks.found_count <= marks.room;
+  if (time_.limited() && time_.left() == 0) {
+    marks.rules = 0;
+    ++counters_.left;
+    overload();
+    return;
+  }
   Buffers buffers;
+  const std::uint64_t began = time_.limited() ? __rdtsc() : 0;
   if (!goes_on) set_http_buffers(buffers, point, transaction, text_);
   const std::size_t count = goes_on ? search_growth(point, message, grows) : search_buffers(point, buffers);
+  if (time_.limited()) time_.spend(__rdtsc() - began);
   if (is_body) mark_found(marks, count);
   const bool growing = grows && !message.flags.body_truncated;
   const match::Detector& detector = rules().detector();
@@ -378,7 +389,7 @@ void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event ev
   }
   if (goes_on) set_http_buffers(buffers, point, transaction, text_);
   set_headers(buffers, packet_);
-  if (!window_.empty()) buffers.set(Buffer::payload, window_);
+  if (!window_.empty() && window_flow_ == &flow) buffers.set(Buffer::payload, window_);
   match::FlowFacts facts = facts_of(flow, direction);
   facts.reassembled = true;
   transaction_ = &transaction;
@@ -435,7 +446,8 @@ void Inspection::mark_found(flow::http::Marks& marks, std::size_t count) const {
 }
 
 bool Inspection::held_before(std::uint32_t rule, const flow::Flow& flow) {
-  const Held now{conversations_.table().index_of(flow), rule, transaction_->number + 1};
+  const Held now{conversations_.table().index_of(flow), rule,
+                 2 * transaction_->number + (direction_ == Direction::to_client ? 2 : 1)};
   if (std::find(held_.begin(), held_.end(), now) != held_.end()) return true;
   held_[next_held_++ % held_.size()] = now;
   return false;

@@ -111,6 +111,34 @@ TEST_F(InspectionHttpTest, a_bodys_limit_is_an_end_of_it) {
   EXPECT_THAT(alerts(), IsEmpty());
 }
 
+TEST_F(InspectionHttpTest, headers_without_a_direction_are_those_of_both_messages) {
+  use("alert http any any -> any any (content:\"Evil\"; http_header; sid:1;)\n"
+      "alert http any any -> any any (content:\"Evil\"; http_header; content:\"/\"; http_uri; sid:2;)\n");
+  request();
+  response("HTTP/1.1 200 ok\r\nServer: Evil\r\nContent-Length: 0\r\n\r\n");
+  EXPECT_THAT(alerts(), ElementsAre(1));
+  post("GET / HTTP/1.1\r\nUser-Agent: Evil\r\n\r\n");
+  EXPECT_THAT(alerts(), ElementsAre(1, 2));
+  response("HTTP/1.1 200 ok\r\nServer: Evil\r\nContent-Length: 0\r\n\r\n");
+  EXPECT_THAT(alerts(), ElementsAre(1));
+}
+
+TEST_F(InspectionHttpTest, what_is_searched_is_part_of_the_time_there_is) {
+  use("alert http any any -> any any (content:\"Evil\"; http_header; sid:1;)\n"
+      "alert http any any -> any any (file_data; content:\"first\"; content:\"two\"; sid:2;)\n");
+  request();
+  response("HTTP/1.1 200 ok\r\nContent-Length: 100\r\n\r\nfir");
+  inspection_->begin(0);
+  const std::uint64_t searched = inspection_->counters().searched;
+  response("st");
+  EXPECT_EQ(inspection_->counters().left, 1U);
+  EXPECT_EQ(inspection_->counters().overloaded, 1U);
+  EXPECT_LT(inspection_->counters().searched, searched + 10) << "the stream's piece, and not the body";
+  inspection_->begin(1'000'000'000);
+  response("two");
+  EXPECT_THAT(alerts(), ElementsAre(2)) << "what was left is made up for";
+}
+
 // More patterns than are remembered: the whole body is searched each time.
 TEST_F(InspectionHttpTest, a_body_of_many_patterns_is_inspected_as_it_grows) {
   std::string rules, body;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <new>
 #include <string>
+#include <utility>
 
 namespace sluice::match {
 namespace {
@@ -30,13 +31,14 @@ struct Found {
   std::size_t room;
   std::size_t count;
   std::size_t from;
-  bool every_end;
+  std::uint32_t* found_in;  // by pattern; null: it is told once anyhow
+  std::uint32_t search;
 };
 
 int record(unsigned id, unsigned long long /*from*/, unsigned long long to, unsigned /*flags*/, void* context) {
   auto& all = *static_cast<Found*>(context);
-  const auto told = [&] { return std::find(all.found, all.found + all.count, id) != all.found + all.count; };
-  if ((all.classes[id] >> all.klass & 1) != 0 && to > all.from && !(all.every_end && told())) {
+  if ((all.classes[id] >> all.klass & 1) != 0 && to > all.from) {
+    if (all.found_in != nullptr && std::exchange(all.found_in[id], all.search) == all.search) return 0;
     if (all.count < all.room) all.found[all.count] = id;
     ++all.count;
   }
@@ -79,6 +81,7 @@ CpuMatcher::Scratch::Scratch(const CpuMatcher& matcher) {
   if (matcher.database_ != nullptr && hs_alloc_scratch(matcher.database_, &scratch_) != HS_SUCCESS) {
     throw std::bad_alloc();
   }
+  if (matcher.every_end_) found_in_.resize(matcher.classes_.size());
 }
 
 CpuMatcher::Scratch::~Scratch() {
@@ -87,7 +90,12 @@ CpuMatcher::Scratch::~Scratch() {
 
 std::size_t CpuMatcher::match(Scratch& scratch, std::string_view payload, unsigned klass, std::uint32_t* found,
                               std::size_t room, std::size_t from) const {
-  Found all{classes_.data(), klass, found, room, 0, from, every_end_};
+  if (++scratch.search_ == 0) {
+    std::fill(scratch.found_in_.begin(), scratch.found_in_.end(), 0);
+    scratch.search_ = 1;
+  }
+  std::uint32_t* const found_in = every_end_ ? scratch.found_in_.data() : nullptr;
+  Found all{classes_.data(), klass, found, room, 0, from, found_in, scratch.search_};
   if (database_ != nullptr && !payload.empty()) {
     hs_scan(database_, payload.data(), static_cast<unsigned>(payload.size()), 0, scratch.scratch_, record, &all);
   }

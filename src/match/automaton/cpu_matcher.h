@@ -40,6 +40,9 @@ class CpuMatcher {
    private:
     friend class CpuMatcher;
     hs_scratch* scratch_ = nullptr;
+    // By pattern: the search that found it last, so that each is told once.
+    std::vector<std::uint32_t> found_in_;
+    std::uint32_t search_ = 0;
   };
 
   // Writes the patterns (by index) of class `klass` that the payload holds, each once, in no particular order, to

@@ -130,16 +130,31 @@ Point point_of(const Rule& rule) {
   return std::max(last, headers);
 }
 
+bool is_of_both_headers(const Rule& rule) {
+  const auto other = [](const Check& check) { return point_of(buffer_of(check)) != Point::packet; };
+  return rule.flow.direction == FlowDirection::any && point_of(rule) == Point::request_headers &&
+         std::none_of(rule.checks.begin(), rule.checks.end(), other);
+}
+
 Expected<std::unique_ptr<Detector>> Detector::make(RuleSet rules, const Detector* before) {
   TrafficClasses classes(rules.rules);
   auto detector = std::unique_ptr<Detector>(new Detector(std::move(rules), std::move(classes)));
   if (before != nullptr) detector->bit_names_ = before->bit_names_;
-  if (auto ok = detector->compile(); !ok) return tl::unexpected(ok.error());
+  if (auto ok = detector->compile(before == nullptr ? FlowBits{} : before->named_); !ok)
+    return tl::unexpected(ok.error());
   detector->collect_patterns();
   return detector;
 }
 
-Expected<void> Detector::compile() {
+FlowBits Detector::renamed(const Detector& before) const {
+  FlowBits renamed{};
+  for (std::size_t i = 0; i < std::min(bit_names_.size(), before.bit_names_.size()); ++i) {
+    if (bit_names_[i] != before.bit_names_[i]) set_bit(renamed, i);
+  }
+  return renamed;
+}
+
+Expected<void> Detector::compile(const FlowBits& kept) {
   std::vector<std::uint32_t> order(set_.rules.size());
   std::iota(order.begin(), order.end(), 0U);
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -151,7 +166,7 @@ Expected<void> Detector::compile() {
     auto payload = PayloadMatcher::make(rule);
     if (!payload) return make_error(set_.place(rule.file, rule.line) + ": " + payload.error().message);
     Compiled compiled{r, std::move(*payload), {}, {}};
-    if (auto ok = compile_flowbits(rule, compiled); !ok) {
+    if (auto ok = compile_flowbits(rule, kept, compiled); !ok) {
       return make_error(set_.place(rule.file, rule.line) + ": " + ok.error().message);
     }
     ranked_.push_back(std::move(compiled));
@@ -161,17 +176,29 @@ Expected<void> Detector::compile() {
   return {};
 }
 
-Expected<void> Detector::compile_flowbits(const Rule& rule, Compiled& compiled) {
+// Nothing: there is no room.
+std::optional<std::size_t> Detector::number_of_bit(const std::string& name, const FlowBits& kept) {
+  auto at = static_cast<std::size_t>(std::find(bit_names_.begin(), bit_names_.end(), name) - bit_names_.begin());
+  if (at == bit_names_.size() && at < max_flowbits) bit_names_.push_back(name);
+  if (at == max_flowbits) {
+    const auto is_free = [&](std::size_t i) { return !has_bit(kept, i) && !has_bit(named_, i); };
+    for (at = 0; at < max_flowbits && !is_free(at);) ++at;
+    if (at == max_flowbits) return std::nullopt;
+    bit_names_[at] = name;
+  }
+  set_bit(named_, at);
+  return at;
+}
+
+Expected<void> Detector::compile_flowbits(const Rule& rule, const FlowBits& kept, Compiled& compiled) {
   for (const Flowbits& bits : rule.flowbits) {
     Compiled::Bits made{bits.operation, bits.any, {}};
     for (const std::string& name : bits.names) {
-      const auto known = std::find(bit_names_.begin(), bit_names_.end(), name);
-      const auto at = static_cast<std::size_t>(known - bit_names_.begin());
-      if (known == bit_names_.end()) bit_names_.push_back(name);
-      if (at >= max_flowbits) {
+      const auto at = number_of_bit(name, kept);
+      if (!at) {
         return make_error("flowbits: the rules name more than " + std::to_string(max_flowbits) + " of them");
       }
-      set_bit(made.mask, at);
+      set_bit(made.mask, *at);
     }
     const bool asks = bits.operation == Flowbits::Operation::isset || bits.operation == Flowbits::Operation::isnotset;
     (asks ? compiled.conditions : compiled.changes).push_back(made);
@@ -180,7 +207,7 @@ Expected<void> Detector::compile_flowbits(const Rule& rule, Compiled& compiled) 
 }
 
 void Detector::collect_patterns() {
-  std::array<std::map<std::pair<std::string, bool>, std::uint32_t>, point_count> known;
+  PatternNumbers known;
   for (Group& one : groups_) one.without_pattern.resize(max_classes);
   std::vector<HeaderIndex::Entry> without_pattern, without_key;
   for (std::uint32_t rank = 0; rank < ranked_.size(); ++rank) {
@@ -189,7 +216,6 @@ void Detector::collect_patterns() {
     by_piece_.push_back(is_about_places(rule));
     needs_end_.push_back(needs_end(rule));
     const Point point = point_of(rule);
-    Group& of = groups_[static_cast<std::size_t>(point)];
     const ClassMask classes = classes_.classes_of(rule);
     auto best = best_pattern(rule);
     // Searched are the payload of packets and the buffers of HTTP; what a rule looks for elsewhere is confirmed only.
@@ -199,26 +225,33 @@ void Detector::collect_patterns() {
       without_pattern.push_back({rank, &rule});
       continue;
     }
-    if (!best) {
-      for (unsigned c = 0; c < max_classes; ++c) {
-        if ((classes >> c & 1) != 0) of.without_pattern[c].push_back(rank);
-      }
-      continue;
-    }
     if (point == Point::packet && best->bytes.size() < KeySet::least_pattern) without_key.push_back({rank, &rule});
-    searches_packets_ |= point == Point::packet && is_about_packets(rule);
-    const auto [at, is_new] = known[static_cast<std::size_t>(point)].try_emplace(
-        {std::string(best->bytes), best->nocase}, static_cast<std::uint32_t>(of.patterns.size()));
-    if (is_new) {
-      of.patterns.push_back({at->first.first, best->nocase, 0});
-      of.longest = std::max(of.longest, best->bytes.size());
-      of.ranks_of_pattern.emplace_back();
-    }
-    of.patterns[at->second].classes |= classes;
-    of.ranks_of_pattern[at->second].push_back(rank);
+    searches_packets_ |= point == Point::packet && best && is_about_packets(rule);
+    enter(rank, best, classes, point, known);
+    if (is_of_both_headers(rule)) enter(rank, best, classes, Point::response_headers, known);
   }
   without_pattern_ = HeaderIndex(without_pattern, classes_);
   without_key_ = HeaderIndex(without_key, classes_);
+}
+
+void Detector::enter(std::uint32_t rank, const std::optional<BestPattern>& best, ClassMask classes, Point point,
+                     PatternNumbers& known) {
+  Group& of = groups_[static_cast<std::size_t>(point)];
+  if (!best) {
+    for (unsigned c = 0; c < max_classes; ++c) {
+      if ((classes >> c & 1) != 0) of.without_pattern[c].push_back(rank);
+    }
+    return;
+  }
+  const auto [at, is_new] = known[static_cast<std::size_t>(point)].try_emplace(
+      {std::string(best->bytes), best->nocase}, static_cast<std::uint32_t>(of.patterns.size()));
+  if (is_new) {
+    of.patterns.push_back({at->first.first, best->nocase, 0});
+    of.longest = std::max(of.longest, best->bytes.size());
+    of.ranks_of_pattern.emplace_back();
+  }
+  of.patterns[at->second].classes |= classes;
+  of.ranks_of_pattern[at->second].push_back(rank);
 }
 
 Detector::Scratch::Scratch(const Detector& detector) : seen_((detector.ranked_.size() + 63) / 64) {

@@ -6,7 +6,8 @@
 //
 // Each rule is inspected at one point: where the last of what it looks at is known. A rule without payload checks, or
 // with checks of the payload only, at a packet (or piece of a stream); one that looks at HTTP where the last of its
-// buffers is whole. A body is inspected as it grows besides (Found::growing), but by rules that its end may refute:
+// buffers is whole; one that looks at headers which both messages have, without a direction of its flow, at those of
+// both. A body is inspected as it grows besides (Found::growing), but by rules that its end may refute:
 // those with a negated check of it, or one of its size or end.
 //
 // A rule is a candidate when its best pattern was found, or when it has none and its header may admit the packet
@@ -34,8 +35,12 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -68,12 +73,15 @@ Point point_of(const Rule& rule);
 class Detector {
  public:
   // An Error names what of which rule cannot be compiled, or that the rules name too many flowbits. `before`: of whose
-  // flows the flowbits go on to mean the same, by name; those of `rules` come behind its own.
+  // flows the flowbits go on to mean the same, by name; those of `rules` come behind its own or, where there is no more
+  // room, in the place of such as neither names.
   static Expected<std::unique_ptr<Detector>> make(RuleSet rules, const Detector* before = nullptr);
 
   const RuleSet& rules() const { return set_; }
   // Some rule looks for a pattern in packets whose payload is inspected as a stream as well.
   bool searches_packets() const { return searches_packets_; }
+  // The flowbits that mean something else than by `before`: to be cleared where flows go on.
+  FlowBits renamed(const Detector& before) const;
   bool uses_flowbits() const { return !bit_names_.empty(); }
   const TrafficClasses& classes() const { return classes_; }
   // What is to be looked for: at Point::packet in payloads, at the others in every buffer of HTTP that is whole there.
@@ -159,8 +167,9 @@ class Detector {
     std::vector<Bits> conditions, changes;
   };
   Detector(RuleSet set, TrafficClasses classes) : set_(std::move(set)), classes_(std::move(classes)) {}
-  Expected<void> compile();
-  Expected<void> compile_flowbits(const Rule& rule, Compiled& compiled);
+  Expected<void> compile(const FlowBits& kept);
+  Expected<void> compile_flowbits(const Rule& rule, const FlowBits& kept, Compiled& compiled);
+  std::optional<std::size_t> number_of_bit(const std::string& name, const FlowBits& kept);
   // Rules of a point, by pattern.
   struct Group {
     std::vector<Pattern> patterns;
@@ -170,6 +179,9 @@ class Detector {
   };
   const Group& group(Point point) const { return groups_[static_cast<std::size_t>(point)]; }
   void collect_patterns();
+  using PatternNumbers = std::array<std::map<std::pair<std::string, bool>, std::uint32_t>, point_count>;
+  void enter(std::uint32_t rank, const std::optional<BestPattern>& best, ClassMask classes, Point point,
+             PatternNumbers& known);
   static bool conditions_hold(const Compiled& compiled, const FlowBits* bits);
   static void change(const Compiled& compiled, FlowBits* bits);
   static void add(std::uint32_t rank, Scratch& scratch);
@@ -189,6 +201,7 @@ class Detector {
   HeaderIndex without_pattern_, without_key_;
   bool searches_packets_ = false;
   std::vector<std::string> bit_names_;
+  FlowBits named_{};  // by these rules
 };
 
 }  // namespace sluice::match

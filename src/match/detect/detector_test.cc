@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "match/automaton/cpu_matcher.h"
 #include "packet/builder.h"
@@ -134,6 +135,33 @@ TEST_F(DetectorTest, a_rule_is_inspected_where_the_last_of_its_buffers_is_whole)
   EXPECT_EQ(point("content:\"a\"; http_header;", "flow:to_client; "), Point::response_headers);
   EXPECT_EQ(point("content:\"a\"; http_stat_code;"), Point::response_headers);
   EXPECT_EQ(point("file_data; content:\"a\";"), Point::response_body);
+}
+
+// One after the other, each with names of its own: the rules as such name few.
+TEST(Detector, flowbits_that_no_rules_name_any_more_make_room) {
+  const auto rules = [](std::size_t from, std::size_t count) {
+    std::string text;
+    for (std::size_t i = from; i < from + count; ++i) {
+      text += "alert tcp any any -> any any (flowbits:set,b" + std::to_string(i) + "; sid:" + std::to_string(i + 1) +
+              ";)\n";
+    }
+    return read_rules_text(text, "test.rules").value();
+  };
+  auto detector = Detector::make(rules(0, 200)).value();
+  for (const std::size_t from : {100U, 250U, 400U}) {
+    auto next = Detector::make(rules(from, 200), detector.get()).value();
+    const FlowBits renamed = next->renamed(*detector);
+    const bool is_full = from == 400;
+    EXPECT_EQ(has_any(renamed, renamed), is_full) << from;
+    if (is_full) {
+      std::size_t count = 0;
+      for (const std::uint64_t word : renamed) count += static_cast<std::size_t>(std::popcount(word));
+      EXPECT_EQ(count, 600U - 512U);
+    }
+    detector = std::move(next);
+  }
+  EXPECT_FALSE(Detector::make(rules(1000, 400), detector.get()));
+  EXPECT_FALSE(Detector::make(rules(0, 513)));
 }
 
 TEST_F(DetectorTest, what_looks_at_ports_of_its_own_is_not_told_of_other_packets) {

@@ -14,6 +14,9 @@ using FlowBits = std::array<std::uint64_t, max_flowbits / 64>;
 inline void set_bit(FlowBits& bits, std::size_t at) {
   bits[at / 64] |= std::uint64_t{1} << at % 64;
 }
+inline bool has_bit(const FlowBits& bits, std::size_t at) {
+  return (bits[at / 64] >> at % 64 & 1) != 0;
+}
 inline bool has_any(const FlowBits& bits, const FlowBits& mask) {
   bool any = false;
   for (std::size_t i = 0; i < bits.size(); ++i) any |= (bits[i] & mask[i]) != 0;

@@ -148,6 +148,9 @@ TEST(Variables, OnceFixedAreChangedByFixingAgainOnly) {
   EXPECT_EQ(*variables.find("HOME_NET"), "192.0.2.0/24");
   EXPECT_FALSE(variables.fix("HOME NET", "any"));
   EXPECT_FALSE(variables.fix("OTHER", " "));
+  EXPECT_FALSE(variables.fix("HOME_NET", " "));
+  ASSERT_TRUE(variables.set("HOME_NET", "any"));
+  EXPECT_EQ(*variables.find("HOME_NET"), "192.0.2.0/24") << "what cannot be fixed leaves it as it was";
   ASSERT_TRUE(variables.set("OTHER", "any"));
   ASSERT_TRUE(variables.set("OTHER", "10.0.0.1"));
   EXPECT_EQ(*variables.find("OTHER"), "10.0.0.1");

@@ -155,9 +155,10 @@ Expected<void> Variables::set(std::string_view name, std::string_view text) {
 }
 
 Expected<void> Variables::fix(std::string_view name, std::string_view text) {
+  if (auto ok = check(name, text); !ok) return ok;
   fixed_.erase(std::string(name));
   auto ok = set(name, text);
-  if (ok) fixed_.emplace(name);
+  fixed_.emplace(name);
   return ok;
 }
 
