@@ -80,9 +80,10 @@ TEST_F(InspectLaneTest, counts_of_thresholds_are_told) {
 TEST_F(InspectLaneTest, what_streams_and_http_lack_is_told) {
   use("alert udp any any -> any 1 (sid:1;)\n", {}, 100);
   for (std::uint16_t port = 1000; port < 1003; ++port) tcp(port, 0, "G");
-  EXPECT_EQ(figure("inspect_http_connections"), 2U);
-  EXPECT_EQ(figure("inspect_http_no_memory"), 1U) << "three connections, and room for two";
-  tcp(1000, 1, "ET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(figure("inspect_http_connections"), 3U);
+  EXPECT_EQ(figure("inspect_http_evicted"), 1U) << "three connections, and room for two";
+  EXPECT_EQ(figure("inspect_http_no_memory"), 0U);
+  tcp(1001, 1, "ET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n");
   EXPECT_EQ(figure("inspect_http_transactions"), 3U);
   EXPECT_EQ(figure("inspect_http_unanswered"), 1U);
   EXPECT_EQ(figure("inspect_stream_not_taken"), 0U);

@@ -372,6 +372,7 @@ void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event ev
     marks.rules = 0;
     ++counters_.left;
     overload();
+    keep_dropping(flow);
     return;
   }
   Buffers buffers;
