@@ -368,18 +368,9 @@ void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event ev
   if (marks.rules != rules().generation()) marks = {};
   const bool is_body = point == Point::request_body || point == Point::response_body;
   const bool goes_on = is_body && marks.rules != 0 && marks.found_count <= marks.room;
-  if (time_.limited() && time_.left() == 0) {
-    marks.rules = 0;
-    ++counters_.left;
-    overload();
-    keep_dropping(flow);
-    return;
-  }
   Buffers buffers;
-  const std::uint64_t began = time_.limited() ? __rdtsc() : 0;
   if (!goes_on) set_http_buffers(buffers, point, transaction, text_);
   const std::size_t count = goes_on ? search_growth(point, message, grows) : search_buffers(point, buffers);
-  if (time_.limited()) time_.spend(__rdtsc() - began);
   if (is_body) mark_found(marks, count);
   const bool growing = grows && !message.flags.body_truncated;
   const match::Detector& detector = rules().detector();

@@ -123,22 +123,16 @@ TEST_F(InspectionHttpTest, headers_without_a_direction_are_those_of_both_message
   EXPECT_THAT(alerts(), ElementsAre(1));
 }
 
-TEST_F(InspectionHttpTest, what_is_searched_is_part_of_the_time_there_is) {
-  use("alert http any any -> any any (content:\"Evil\"; http_header; sid:1;)\n"
-      "alert http any any -> any any (file_data; content:\"first\"; content:\"two\"; sid:2;)\n");
+// Traffic without candidates is not concerned by the time that confirming may take.
+TEST_F(InspectionHttpTest, without_time_bodies_are_searched_and_go_on) {
+  use("alert http any any -> any any (file_data; content:\"first\"; content:\"two\"; sid:2;)\n");
   request();
   response("HTTP/1.1 200 ok\r\nContent-Length: 100\r\n\r\nfir");
   inspection_->begin(0);
-  const std::uint64_t searched = inspection_->counters().searched;
-  response("st");
-  EXPECT_EQ(inspection_->counters().left, 1U);
-  EXPECT_EQ(inspection_->counters().overloaded, 1U);
-  EXPECT_LT(inspection_->counters().searched, searched + 10) << "the stream's piece, and not the body";
-  inspection_->begin(1'000'000'000);
-  response("two");
-  EXPECT_THAT(alerts(), ElementsAre(2)) << "what was left is made up for";
+  response("an ordinary piece");
+  EXPECT_EQ(inspection_->counters().left, 0U);
+  EXPECT_EQ(inspection_->counters().overloaded, 0U);
 }
-
 // More patterns than are remembered: the whole body is searched each time.
 TEST_F(InspectionHttpTest, a_body_of_many_patterns_is_inspected_as_it_grows) {
   std::string rules, body;
