@@ -194,13 +194,21 @@ bool decode_route(const Header& header, Bytes body, RouteMessage& message, Visit
   return true;
 }
 
+// Linux' nexthop_grp under a name of our own: since Linux 6.13 the byte behind the weight is its high byte, before, it
+// is 0, and headers of both kinds are about, which name it differently.
+struct GroupMember {
+  std::uint32_t id;
+  std::uint8_t weight, weight_high;
+  std::uint16_t unused;
+};
+static_assert(sizeof(GroupMember) == sizeof(nexthop_grp));
+
 bool load_group(Bytes payload, std::vector<NexthopMessage::Member>& group) {
-  if (payload.size() % sizeof(nexthop_grp) != 0) return false;
-  for (; !payload.empty(); payload = payload.subspan(sizeof(nexthop_grp))) {
-    nexthop_grp member{};
+  if (payload.size() % sizeof(GroupMember) != 0) return false;
+  for (; !payload.empty(); payload = payload.subspan(sizeof(GroupMember))) {
+    GroupMember member{};
     load_front(payload, member);
-    // Since Linux 6.13 the byte behind the weight is its high byte; before, it is 0.
-    group.push_back({member.id, (std::uint32_t{member.resvd1} << 8 | member.weight) + 1});
+    group.push_back({member.id, (std::uint32_t{member.weight_high} << 8 | member.weight) + 1});
   }
   return true;
 }
