@@ -25,6 +25,8 @@ using lookup::acl::RuleIndex;
 
 // How long a reload waits for the old list to be left, before it leaves that to the next one.
 constexpr auto patience = std::chrono::milliseconds(200);
+// Frames ahead of the one that is judged whose verdicts and counters are fetched.
+constexpr std::uint32_t verdicts_ahead = 8;
 
 struct alignas(64) Header {
   const RuleSet* set;  // that the rules below are of
@@ -212,6 +214,9 @@ void Acl::stand_in(const engine::Batch& batch, std::byte* area) {
 packet::Reason Acl::judge(const engine::Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) {
   const Area a(area, batch.capacity);
   const std::uint32_t place = a.places[i];
+  if (const std::uint32_t n = i + verdicts_ahead; n < batch.count && a.places[n] < place_malformed) {
+    a.header->set->prefetch(a.rule(a.places[n]), batch.lane);
+  }
   if (place >= place_malformed) return place == place_malformed ? acl_malformed : packet::no_reason;
   return act(*a.header->set, a.rule(place), batch.lane, reinterpret_cast<std::uint8_t*>(batch.frame[i]),
              batch.length[i], tsc);

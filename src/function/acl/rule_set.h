@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/prefetch.h"
 #include "function/acl/policer.h"
 #include "function/acl/rule_hits.h"
 #include "lookup/acl/acl_rule.h"
@@ -38,6 +39,12 @@ struct RuleSet {
     return std::min(rule, static_cast<std::uint32_t>(verdicts.size() - 1));
   }
   const Verdict& others() const { return verdicts.back(); }
+  // What a rule's frame needs, before it is judged.
+  void prefetch(lookup::acl::RuleIndex rule, std::uint32_t writer) const {
+    const std::uint32_t at = place(rule);
+    sluice::prefetch(&verdicts[at]);
+    sluice::prefetch(&hits->at(writer, at));
+  }
 
   std::uint64_t generation = 0;
   std::unique_ptr<lookup::acl::Classifier> classifier;

@@ -46,7 +46,8 @@ Alerts alerts_of(const std::shared_ptr<InspectionRules>& rules, const std::vecto
     KeyHits hits;
     if (by_device) {
       keys = keys_of(*rules, frame.bytes);
-      hits = {rules->generation(), keys.data(), static_cast<std::uint32_t>(keys.size())};
+      hits = {rules->generation(), keys.data(), static_cast<std::uint32_t>(keys.size()),
+              inspection.brief_of(frame.bytes).quiet};
     }
     inspection.frame(frame.bytes, frame.microseconds, hits);
   }

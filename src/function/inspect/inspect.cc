@@ -35,7 +35,7 @@ constexpr std::uint32_t header_per_frame = 1;
 static_assert(sizeof(Header) <= header_per_frame * engine::batch_range.least);
 
 constexpr std::uint32_t per_frame =
-    header_per_frame + sizeof(match::Span) + (2 + match::max_hits) * sizeof(std::uint32_t) + 1;
+    header_per_frame + sizeof(match::Span) + (2 + match::max_hits) * sizeof(std::uint32_t) + 2;
 // Frames ahead of the one that is judged: its headers and the flow table's index are fetched, then what that names.
 constexpr std::uint32_t index_ahead = 24, flow_ahead = 12;
 
@@ -47,7 +47,8 @@ struct Area {
         found(reinterpret_cast<std::uint32_t*>(span + capacity)),
         key(found + capacity),
         hash(key + std::size_t{capacity} * match::max_hits),
-        klass(reinterpret_cast<std::uint8_t*>(hash + capacity)) {}
+        klass(reinterpret_cast<std::uint8_t*>(hash + capacity)),
+        quiet(klass + capacity) {}
 
   Header* header;
   match::Span* span;
@@ -55,6 +56,7 @@ struct Area {
   std::uint32_t* key;
   std::uint32_t* hash;  // of its flow
   std::uint8_t* klass;
+  std::uint8_t* quiet;  // not told to the device
 };
 
 std::string count_text(std::size_t count, const std::string& what) {
@@ -276,20 +278,19 @@ Expected<void> Inspect::begin_cycle(device::GpuStream& stream) {
 void Inspect::describe(const engine::Batch& batch, std::byte* area, std::uint32_t first) {
   const Area a(area, batch.capacity);
   const InspectLane& lane = lane_of(batch.lane);
-  const InspectionRules& rules = lane.rules();
-  if (first == 0) *a.header = {rules.generation(), 0, 0};
-  if (a.header->described != rules.generation()) a.header->described = 0;
-  const match::TrafficClasses& classes = rules.detector().classes();
+  const std::uint64_t generation = lane.rules().generation();
+  if (first == 0) *a.header = {generation, 0, 0};
+  if (a.header->described != generation) a.header->described = 0;
   std::uint64_t bytes = 0;
   for (std::uint32_t i = first; i < batch.count; ++i) {
     const auto* const frame = reinterpret_cast<const char*>(batch.frame[i]);
-    const match::PacketFacts facts = match::facts_of({frame, batch.length[i]});
-    a.hash[i] = lane.hash_of(facts);
-    if (!matcher_) continue;
-    const auto begin = facts.payload.empty() ? 0 : static_cast<std::uint16_t>(facts.payload.data() - frame);
-    a.span[i] = {static_cast<std::uint16_t>(begin), static_cast<std::uint16_t>(begin + facts.payload.size())};
-    a.klass[i] = static_cast<std::uint8_t>(classes.class_of(facts));
-    bytes += facts.payload.size();
+    const FrameBrief brief = lane.brief_of({frame, batch.length[i]});
+    a.hash[i] = brief.hash;
+    a.quiet[i] = brief.quiet ? 1 : 0;
+    const auto begin = brief.payload.empty() ? 0 : static_cast<std::uint16_t>(brief.payload.data() - frame);
+    a.span[i] = {static_cast<std::uint16_t>(begin), static_cast<std::uint16_t>(begin + brief.payload.size())};
+    a.klass[i] = brief.klass;
+    bytes += brief.payload.size();
   }
   a.header->bytes += bytes;
 }
@@ -324,7 +325,7 @@ void Inspect::compute(const engine::Batch& batch, std::byte* area, std::uint32_t
 // A device that has found nothing.
 void Inspect::stand_in(const engine::Batch& batch, std::byte* area) {
   const Area a(area, batch.capacity);
-  a.header->generation = generation_.load(std::memory_order_acquire);
+  a.header->generation = a.header->described;
   std::fill_n(a.found, batch.count, 0);
 }
 
@@ -332,10 +333,14 @@ packet::Reason Inspect::judge(const engine::Batch& batch, std::byte* area, std::
   const Area a(area, batch.capacity);
   KeyHits hits;
   if (a.header->generation != 0) {
-    hits = {a.header->generation, a.key + std::size_t{i} * match::max_hits, a.found[i]};
+    hits = {a.header->generation, a.key + std::size_t{i} * match::max_hits, a.found[i], a.quiet[i] != 0};
   }
   InspectLane& lane = lane_of(batch.lane);
-  if (const std::uint32_t n = i + index_ahead; n < batch.count) lane.prefetch(batch, n, a.hash[n]);
+  if (const std::uint32_t n = i + index_ahead; n < batch.count) {
+    const bool has_keys = a.header->generation != 0 && a.found[n] != 0;
+    if (has_keys) sluice::prefetch(a.key + std::size_t{n} * match::max_hits);
+    lane.prefetch(batch, n, a.hash[n], a.quiet[n] != 0 && !has_keys);
+  }
   if (const std::uint32_t n = i + flow_ahead; n < batch.count) lane.prefetch_flow(a.hash[n]);
   return reason_of(lane.judge(batch, i, hits, a.hash[i], tsc));
 }

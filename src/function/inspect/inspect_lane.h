@@ -50,13 +50,14 @@ class InspectLane {
   InspectLane(const InspectLane&) = delete;
   InspectLane& operator=(const InspectLane&) = delete;
 
-  // What judge() finds a frame's flow by.
-  std::uint32_t hash_of(const match::PacketFacts& facts) const { return inspection_.hash_of(facts); }
-  // Before judge(), some frames ahead: the frame's headers and the table's index, then its flow.
-  void prefetch(const engine::Batch& batch, std::uint32_t i, std::uint32_t hash) {
+  // What judge() wants to know of a frame.
+  FrameBrief brief_of(std::string_view frame) const { return inspection_.brief_of(frame); }
+  // Before judge(), some frames ahead: the frame's headers, and more of it unless it is `quiet`, and the table's index,
+  // then its flow.
+  void prefetch(const engine::Batch& batch, std::uint32_t i, std::uint32_t hash, bool quiet) {
     const auto* const frame = reinterpret_cast<const char*>(batch.frame[i]);
     sluice::prefetch(frame);
-    sluice::prefetch(frame + 64);
+    if (!quiet) sluice::prefetch(frame + 64);
     inspection_.conversations().table().prefetch(hash);
   }
   void prefetch_flow(std::uint32_t hash) { inspection_.conversations().table().prefetch_flow(hash); }

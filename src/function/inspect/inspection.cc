@@ -86,15 +86,12 @@ std::unique_ptr<InspectionSearch> Inspection::exchange(std::unique_ptr<Inspectio
 
 Inspection::~Inspection() = default;
 
-std::uint32_t Inspection::hash_of(const match::PacketFacts& facts) const {
-  flow::Packet packet;
-  return flow::read_packet(facts, packet) ? conversations_.table().hash(packet) : 0;
-}
-
 const Judgement& Inspection::frame(std::string_view frame, std::uint64_t microseconds, const KeyHits& hits,
                                    std::uint32_t hash) {
   now_ = std::max(now_, microseconds);
+  if (is_quiet(hits)) return quiet_frame(frame, hash, hits);
   begin_frame(frame, hits);
+  read_facts();
   if (packet_.family == 0) {
     ++counters_.not_ip;
     between_frames();
@@ -112,6 +109,10 @@ const Judgement& Inspection::frame(std::string_view frame, std::uint64_t microse
   } else if ((flow->user & dropped) != 0) {
     by_flow = !std::exchange(judgement_.drop, true);
   }
+  return end_frame(flow, by_flow);
+}
+
+const Judgement& Inspection::end_frame(const flow::Flow* flow, bool by_flow) {
   if (judgement_.overload) ++counters_.overloaded;
   if (judgement_.drop) [[unlikely]] {
     tell_dropped(flow, by_flow);
@@ -130,8 +131,11 @@ void Inspection::begin_frame(std::string_view frame, const KeyHits& hits) {
   judgement_ = {};
   budget_ = settings_.budget;
   direction_ = Direction::to_server;
+}
+
+void Inspection::read_facts() {
   std::construct_at(&packet_);  // where it is read: a copy would wait for what was just written
-  packet::read_headers(frame, packet_);
+  packet::read_headers(frame_, packet_);
 }
 
 // What a flow tells at its end, when the table is swept, is about no frame: the last one's memory is no more, and
@@ -156,10 +160,13 @@ bool Inspection::tracked(flow::Flow& flow, Direction direction, bool streamed) {
   flow_ = &flow;
   if ((flow.user & dropped) != 0) return false;
   if ((flow.user & passed) != 0) return true;
+  if (quiet_ && !streamed) return true;
+  const bool quiet = std::exchange(quiet_, false);
+  if (quiet) read_facts();  // for what the stream brings
   const std::uint32_t begin = packet_.tcp_sequence + ((packet_.tcp_flags & flow::tcp_syn) != 0 ? 1 : 0);
   const bool first = begin == flow.initial[static_cast<unsigned>(direction)] + 1;
   if (streamed && first && looks_like_http(packet_.payload)) flow.user |= is_http;
-  inspect_packet(&flow, streamed);
+  if (!quiet) inspect_packet(&flow, streamed);
   return !judgement_.drop;
 }
 
@@ -264,6 +271,7 @@ std::size_t Inspection::search(Point point, std::string_view bytes, std::size_t 
 // before them are not known either.
 std::size_t Inspection::take_hits(std::string_view bytes, std::size_t history, bool before_by_core) {
   by_keys_ = true;
+  if (hits_.count == 0 && history == 0) return 0;
   const match::KeySet& keys = rules().keys();
   std::vector<std::uint32_t>& found = search_->keys;
   found.assign(hits_.key, hits_.key + hits_.count);

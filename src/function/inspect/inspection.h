@@ -99,6 +99,16 @@ struct KeyHits {
   std::uint64_t generation = 0;  // of the rules that they are of; of others than the Inspection's they are of no use
   const std::uint32_t* key = nullptr;
   std::uint32_t count = 0;  // above match::max_hits: not all are told, which is of no use either
+  // FrameBrief::quiet of the frame, by the same rules.
+  bool quiet = false;
+};
+
+// What is known of a frame before a device has looked at it.
+struct FrameBrief {
+  std::uint32_t hash = 0;    // of its flow, for its table; 0 where it has none
+  std::string_view payload;  // within the frame
+  std::uint8_t klass = 0;    // match/detect/traffic_classes.h
+  bool quiet = false;        // flow/plain_packet.h, and no rule looks at the packet unless a key is in its payload
 };
 
 struct InspectionSettings {
@@ -188,13 +198,13 @@ class Inspection final : private flow::ConversationSink {
   // `frame`: from its Ethernet header on; `microseconds` since the epoch: of a time that is before an earlier frame's,
   // that one's is taken.
   const Judgement& frame(std::string_view frame, std::uint64_t microseconds, const KeyHits& hits = {}) {
-    return this->frame(frame, microseconds, hits, hash_of(match::facts_of(frame)));
+    return this->frame(frame, microseconds, hits, brief_of(frame).hash);
   }
-  // With what hash_of() said of it.
+  // With what brief_of() said of it.
   const Judgement& frame(std::string_view frame, std::uint64_t microseconds, const KeyHits& hits, std::uint32_t hash);
   const Judgement& last() const { return judgement_; }
-  // Of the frame's flow, for its table's prefetch(); 0 where it has none.
-  std::uint32_t hash_of(const match::PacketFacts& facts) const;
+  // Some 10 ns.
+  FrameBrief brief_of(std::string_view frame) const;
   // At the end of a capture: what conversations still hold is inspected.
   void finish();
 
@@ -216,7 +226,13 @@ class Inspection final : private flow::ConversationSink {
   void http_stopped(flow::Flow&, flow::Extra&, flow::http::StopReason) override {}
   void flow_ended(flow::Flow& flow, flow::Extra* extra, flow::FlowEndReason reason) override;
 
+  bool is_quiet(const KeyHits& hits) const {
+    return hits.quiet && hits.count == 0 && hits.generation == rules().generation();
+  }
+  const Judgement& quiet_frame(std::string_view frame, std::uint32_t hash, const KeyHits& hits);
+  const Judgement& end_frame(const flow::Flow* flow, bool by_flow);
   void begin_frame(std::string_view frame, const KeyHits& hits);
+  void read_facts();
   void between_frames();
   match::FlowFacts facts_of(const flow::Flow& flow, flow::Direction direction) const;
   void inspect_packet(flow::Flow* flow, bool in_stream);
@@ -255,6 +271,7 @@ class Inspection final : private flow::ConversationSink {
   bool has_hits_ = false;
   bool too_many_hits_ = false;  // the device has found more keys than it tells
   bool by_keys_ = false;        // what is in search_->found
+  bool quiet_ = false;          // no rule looks at the packet, and packet_ is not read yet
   match::FlowBits own_bits_{};  // of a flow without an Extra
   flow::Direction direction_ = flow::Direction::to_server;
   const flow::Flow* flow_ = nullptr;  // of the frame, once it is known

@@ -232,6 +232,8 @@ void Detector::collect_patterns() {
   }
   without_pattern_ = HeaderIndex(without_pattern, classes_);
   without_key_ = HeaderIndex(without_key, classes_);
+  without_pattern.insert(without_pattern.end(), without_key.begin(), without_key.end());
+  without_any_ = HeaderIndex(without_pattern, classes_);
 }
 
 void Detector::enter(std::uint32_t rank, const std::optional<BestPattern>& best, ClassMask classes, Point point,

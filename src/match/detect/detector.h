@@ -137,6 +137,12 @@ class Detector {
   // The first half of inspect(), for callers to whom what the second half takes is dear: false where there is no
   // candidate, as with most packets, and nothing is to be inspected.
   bool collect(Point point, const PacketFacts& packet, const Found& found, Scratch& scratch) const;
+  // Whether collect() leaves any at Point::packet for such a packet in which no key is. A few ns.
+  bool has_candidates_without_keys(const PlainFacts& packet) const {
+    bool any = false;
+    without_any_.collect(packet, [&](std::uint32_t rank) { any |= gates_[rank].passes(packet); });
+    return any;
+  }
   // Whether collect() has left the rule to be confirmed.
   bool is_candidate(std::uint32_t rule, const Scratch& scratch) const;
   // The rule has a best pattern that it is found by.
@@ -199,6 +205,7 @@ class Detector {
   std::array<Group, point_count> groups_;
   // Of Point::packet: rules without a pattern, and those whose pattern has no key.
   HeaderIndex without_pattern_, without_key_;
+  HeaderIndex without_any_;  // both
   bool searches_packets_ = false;
   std::vector<std::string> bit_names_;
   FlowBits named_{};  // by these rules

@@ -75,12 +75,11 @@ void HeaderGate::take(const Check& check) {
   }
 }
 
-bool HeaderGate::passes_ports(const PacketFacts& packet) const {
-  const auto ends = [&](std::uint16_t source, std::uint16_t destination) {
-    return rule_->source.ports.contains(source) && rule_->destination.ports.contains(destination);
+bool HeaderGate::passes_port_sets(std::uint16_t source, std::uint16_t destination) const {
+  const auto ends = [&](std::uint16_t from, std::uint16_t to) {
+    return rule_->source.ports.contains(from) && rule_->destination.ports.contains(to);
   };
-  return ends(packet.source_port, packet.destination_port) ||
-         (rule_->both_ways && ends(packet.destination_port, packet.source_port));
+  return ends(source, destination) || (rule_->both_ways && ends(destination, source));
 }
 
 }  // namespace sluice::match

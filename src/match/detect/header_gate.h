@@ -17,6 +17,14 @@
 
 namespace sluice::match {
 
+// What is compared, of a packet of TCP or UDP with a whole header.
+struct PlainFacts {
+  std::uint8_t protocol = 0, tcp_flags = 0;
+  std::uint16_t source_port = 0, destination_port = 0;
+  std::uint16_t first_byte = 256;  // of the payload; 256: there is none
+  std::size_t payload = 0;         // bytes, all of which are inspected
+};
+
 class HeaderGate {
  public:
   static constexpr std::size_t unknown = ~std::size_t{0};
@@ -31,9 +39,13 @@ class HeaderGate {
     if (by_type_ && (!packet.has_icmp || !type_.holds(packet.icmp_type))) return false;
     if (!packet_.holds(packet.payload.size())) return false;
     if (inspected != unknown && !inspected_.holds(inspected)) return false;
-    if (!by_ports_) return true;
-    return packet.has_ports && source_.holds(packet.source_port) && destination_.holds(packet.destination_port) &&
-           (ranges_say_all_ || passes_ports(packet));
+    return !by_ports_ || (packet.has_ports && passes_ports(packet.source_port, packet.destination_port));
+  }
+  bool passes(const PlainFacts& packet) const {
+    if (transport_ != 0 && packet.protocol != transport_) return false;
+    if ((packet.tcp_flags & flags_asked_) != flags_set_ || by_type_) return false;
+    if (!packet_.holds(packet.payload) || !inspected_.holds(packet.payload)) return false;
+    return !by_ports_ || passes_ports(packet.source_port, packet.destination_port);
   }
 
   // With more bytes of Buffer::payload it may pass.
@@ -49,7 +61,11 @@ class HeaderGate {
     }
     void narrow(std::int64_t from, std::int64_t to);
   };
-  bool passes_ports(const PacketFacts& packet) const;
+  bool passes_ports(std::uint16_t source, std::uint16_t destination) const {
+    return source_.holds(source) && destination_.holds(destination) &&
+           (ranges_say_all_ || passes_port_sets(source, destination));
+  }
+  bool passes_port_sets(std::uint16_t source, std::uint16_t destination) const;
   void take_ports();
   void take(const NumberCheck& check);
   void take(const BitCheck& check);

@@ -10,8 +10,6 @@
 namespace sluice::match {
 namespace {
 
-enum : unsigned { tcp, udp, icmp, other };
-
 std::size_t size_of(const PortSet& ports) {
   std::size_t size = 0;
   for (const PortRange& range : ports.ranges()) size += range.last - range.first + std::size_t{1};

@@ -16,8 +16,10 @@
 #include <vector>
 
 #include "match/confirm/packet_facts.h"
+#include "match/detect/header_gate.h"
 #include "match/detect/traffic_classes.h"
 #include "match/rules/rule.h"
+#include "packet/headers.h"
 
 namespace sluice::match {
 
@@ -36,15 +38,17 @@ class HeaderIndex {
     const Kind& kind = kinds_[kind_of(packet)];
     if (kind.split.empty()) {
       for (const std::uint32_t rank : kind.always) found(rank);
-    } else if (const unsigned at = split_of(packet); kind.some[at]) {
-      for (const std::uint32_t rank : kind.split[at]) found(rank);
+    } else {
+      collect_split(kind, split_of(packet), found);
     }
-    if (!packet.has_ports) return;
-    for (const auto& [side, port] :
-         {std::pair(&kind.destination, packet.destination_port), std::pair(&kind.source, packet.source_port)}) {
-      if ((side->some[port / 64] >> port % 64 & 1) == 0) continue;
-      for (const std::uint32_t rank : side->lists[side->list_of[port]]) found(rank);
-    }
+    if (packet.has_ports) collect_ports(kind, packet.source_port, packet.destination_port, found);
+  }
+  // The same, of TCP or UDP with a whole header.
+  template <typename Found>
+  void collect(const PlainFacts& packet, const Found& found) const {
+    const Kind& kind = kinds_[packet.protocol == packet::protocol_tcp ? tcp : udp];
+    collect_split(kind, packet.protocol == packet::protocol_tcp ? packet.tcp_flags : packet.first_byte, found);
+    collect_ports(kind, packet.source_port, packet.destination_port, found);
   }
 
  private:
@@ -54,6 +58,8 @@ class HeaderIndex {
     std::vector<std::uint16_t> list_of;      // by port; empty: no lists
     std::vector<std::vector<std::uint32_t>> lists;
   };
+  enum : unsigned { tcp, udp, icmp, other };
+  static bool has(const Side& side, std::uint16_t port) { return (side.some[port / 64] >> port % 64 & 1) != 0; }
   struct Kind {
     std::vector<std::uint32_t> always;              // whatever the ports
     std::vector<std::vector<std::uint32_t>> split;  // of TCP and UDP, instead: by split_of()
@@ -64,6 +70,18 @@ class HeaderIndex {
     std::uint32_t rank;
     const PortSet* ports;
   };
+  template <typename Found>
+  static void collect_split(const Kind& kind, unsigned at, const Found& found) {
+    if (!kind.some[at]) return;
+    for (const std::uint32_t rank : kind.split[at]) found(rank);
+  }
+  template <typename Found>
+  static void collect_ports(const Kind& kind, std::uint16_t source, std::uint16_t destination, const Found& found) {
+    for (const auto& [side, port] : {std::pair(&kind.destination, destination), std::pair(&kind.source, source)}) {
+      if (!has(*side, port)) continue;
+      for (const std::uint32_t rank : side->lists[side->list_of[port]]) found(rank);
+    }
+  }
   static bool may_be_of(const Rule& rule, unsigned kind);
   // The header's flags of TCP; else the first byte of the payload, 256 if there is none.
   static unsigned split_of(const PacketFacts& packet) {

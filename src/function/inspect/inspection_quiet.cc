@@ -1,0 +1,60 @@
+// Frames that no rule looks at, which are most: known before the device has found nothing in them, and only their flows
+// are brought up to date.
+#include "flow/plain_packet.h"
+#include "function/inspect/inspection.h"
+#include "packet/headers.h"
+
+namespace sluice::function {
+namespace {
+
+match::PlainFacts plain_facts_of(const flow::Packet& packet) {
+  match::PlainFacts facts;
+  facts.protocol = packet.protocol;
+  facts.tcp_flags = packet.tcp_flags;
+  facts.source_port = packet.source_port;
+  facts.destination_port = packet.destination_port;
+  facts.payload = packet.payload.size();
+  if (!packet.payload.empty()) facts.first_byte = static_cast<std::uint8_t>(packet.payload.front());
+  return facts;
+}
+
+}  // namespace
+
+FrameBrief Inspection::brief_of(std::string_view frame) const {
+  const match::Detector& detector = rules().detector();
+  const match::TrafficClasses& classes = detector.classes();
+  flow::Packet packet;
+  FrameBrief brief;
+  if (flow::read_plain_packet(frame, packet)) [[likely]] {
+    brief.hash = conversations_.table().hash(packet);
+    brief.payload = packet.payload;
+    brief.klass =
+        static_cast<std::uint8_t>(classes.class_of(packet.protocol, packet.source_port, packet.destination_port, true));
+    brief.quiet = !detector.has_candidates_without_keys(plain_facts_of(packet));
+    return brief;
+  }
+  const match::PacketFacts facts = match::facts_of(frame);
+  if (flow::read_packet(facts, packet)) brief.hash = conversations_.table().hash(packet);
+  brief.payload = facts.payload;
+  brief.klass = static_cast<std::uint8_t>(classes.class_of(facts));
+  return brief;
+}
+
+const Judgement& Inspection::quiet_frame(std::string_view frame, std::uint32_t hash, const KeyHits& hits) {
+  begin_frame(frame, hits);
+  quiet_ = true;
+  flow::Packet packet;
+  flow::read_plain_packet(frame, packet);  // as brief_of() has: it is one
+  const flow::Flow* const flow = conversations_.packet(packet, hash, now_ / 1000).flow;
+  bool by_flow = false;
+  if (flow == nullptr) {
+    ++counters_.no_flow;
+  } else if ((flow->user & FlowMark::dropped) != 0) {
+    by_flow = !std::exchange(judgement_.drop, true);
+  }
+  if (judgement_.drop && quiet_) read_facts();
+  quiet_ = false;
+  return end_frame(flow, by_flow);
+}
+
+}  // namespace sluice::function
