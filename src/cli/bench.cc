@@ -30,7 +30,7 @@ struct Bench {
   bool has_updates = false;                         // --updates, --pace
   bool has_patterns = false;                        // --patterns, --mix, --batch, --streams, without a gateway
   bool has_rules = false;                           // --rules, --trace
-  bool has_detection = false;                       // --rules, of detection, and --acl
+  bool has_detection = false;                       // --rules, of detection, --acl and --only
   std::string (*csv_header)() = bench::csv_header;  // null: --csv writes a file of its own
 };
 
@@ -154,6 +154,8 @@ void add_own_options(CLI::App& command, const Bench& one, bench::BenchOptions& o
                        "a file of detection rules, those that are commented out, too; "
                        "default: 3,000 that are made up");
     command.add_option("--acl", options.acl, "a file of ClassBench filters; default: 10,000 that are made up");
+    command.add_option("--only", options.only,
+                       "measure only traffic with this in its name, such as 'HTTP', 'heavy-tail TCP text' or 'attack'");
   }
   if (one.has_rules) {
     command.add_option("--rules", options.rules,

@@ -17,6 +17,9 @@ constexpr std::size_t largest_destinations = 256U << 20;
 constexpr std::string_view replay_keys[] = {"mix",     "frames",  "family",       "seed",     "rate",   "ring",
                                             "ordered", "refresh", "destinations", "protocol", "payload"};
 
+// In the order of ReplayOptions::Protocol.
+constexpr std::string_view protocol_names[] = {"udp", "tcp", "streams", "http"};
+
 bool any_of_family(const std::vector<packet::IpAddress>& addresses, int family) {
   return std::ranges::any_of(addresses, [&](const auto& address) { return address.family == family; });
 }
@@ -128,19 +131,23 @@ Expected<void> read_argument(ReplayOptions& options, const std::string& item) {
     return make_error(
         "replay: '" + item +
         "': the keys are mix, frames, family (4 or 6), seed, rate, ring, ordered (0 or 1), refresh, destinations, "
-        "protocol (udp or tcp), payload");
+        "protocol (udp, tcp, streams or http), payload");
   }
   if (key == "mix") {
     options.mix = value;
     return {};
   }
   if (key == "protocol") {
-    options.tcp = value == "tcp";
-    return value == "tcp" || value == "udp" ? Expected<void>()
-                                            : make_error("replay: '" + item + "': protocol takes udp or tcp");
+    const auto named = std::ranges::find(protocol_names, value);
+    if (named == std::end(protocol_names)) {
+      return make_error("replay: '" + item + "': protocol takes udp, tcp, streams or http");
+    }
+    options.protocol = static_cast<ReplayOptions::Protocol>(named - std::begin(protocol_names));
+    return {};
   }
   if (key == "payload") {
     auto pieces = read_pieces(value);
+    options.text = value == "text";
     if (pieces) options.pieces = std::move(*pieces);
     return pieces ? Expected<void>() : tl::unexpected(pieces.error());
   }

@@ -22,8 +22,10 @@ struct ReplayOptions {
   unsigned ring = 0;  // due frames that may wait to be received, per queue, as a NIC's descriptors; 0: all
   bool ordered = false;
   unsigned refresh = 0;  // rounds between refreshes; 0: never
-  // UDP to port 4000, or TCP segments without a handshake to port 80.
-  bool tcp = false;
+  // UDP to port 4000; TCP segments without a handshake to port 80; or conversations (replay_conversations.h).
+  enum class Protocol { udp, tcp, streams, http };
+  Protocol protocol = Protocol::udp;
+  bool text = false;  // `pieces` are words
   // What payloads are made of, one piece after another, drawn at random; random bytes when there are none.
   std::vector<std::string> pieces;
   // Drawn at random, from those of the frame's family; random addresses when there are none.
@@ -32,6 +34,7 @@ struct ReplayOptions {
   // From devargs, in any order: "replay", then each of these that is not to be as above:
   //     mix=heavy-tail,frames=16384,family=6,seed=1,rate=1e6,ring=4096,ordered=1,refresh=200,destinations=FILE,
   //     protocol=tcp,payload=text
+  // protocol: udp, tcp, streams or http.
   // FILE has one address on a line. payload: random, text (words of English), or a file with a piece of payloads on
   // each line, in hexadecimal digits. An Error, one line that begins with "replay: ", for a key that there is not or
   // that is there twice, a value that it does not take, and destinations that cannot be read or have none of the

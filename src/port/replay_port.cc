@@ -8,11 +8,13 @@
 #include <cstring>
 #include <iterator>
 #include <random>
+#include <span>
 #include <string_view>
 
 #include "packet/builder.h"
 #include "packet/frame_mix.h"
 #include "packet/headers.h"
+#include "port/replay_conversations.h"
 
 namespace sluice::port {
 namespace {
@@ -40,7 +42,11 @@ packet::IpAddress random_destination(std::mt19937_64& random, int family) {
   return packet::IpAddress::from_bytes(family, bytes);
 }
 
-void fill(std::mt19937_64& random, const std::vector<std::string>& pieces, std::vector<std::uint8_t>& payload) {
+packet::IpAddress draw_address(std::mt19937_64& random, const std::vector<packet::IpAddress>& from, int family) {
+  return from.empty() ? random_destination(random, family) : from[random() % from.size()];
+}
+
+void fill(std::mt19937_64& random, const std::vector<std::string>& pieces, std::span<std::uint8_t> payload) {
   if (pieces.empty()) {
     for (std::uint8_t& byte : payload) {
       byte = static_cast<std::uint8_t>(random());
@@ -58,10 +64,10 @@ void fill(std::mt19937_64& random, const std::vector<std::string>& pieces, std::
 std::vector<std::uint8_t> make_frame(std::mt19937_64& random, const ReplayOptions& options,
                                      const std::vector<packet::IpAddress>& destinations, int family,
                                      const std::string& own_mac, unsigned index, unsigned length) {
-  const packet::IpAddress destination =
-      destinations.empty() ? random_destination(random, family) : destinations[random() % destinations.size()];
+  const packet::IpAddress destination = draw_address(random, destinations, family);
   const bool v4 = family == 4;
-  const unsigned headers = 14 + (v4 ? 20 : 40) + (options.tcp ? 20 : 8);
+  const bool tcp = options.protocol == ReplayOptions::Protocol::tcp;
+  const unsigned headers = 14 + (v4 ? 20 : 40) + (tcp ? 20 : 8);
   std::vector<std::uint8_t> payload(length > headers ? length - headers : 0);
   fill(random, options.pieces, payload);
   packet::PacketBuilder builder;
@@ -72,7 +78,7 @@ std::vector<std::uint8_t> make_frame(std::mt19937_64& random, const ReplayOption
     builder.ipv6("2001:2::1", destination.str());
   }
   const auto source_port = static_cast<std::uint16_t>(1024 + index % 50000);
-  if (options.tcp) {
+  if (tcp) {
     builder.tcp(source_port, 80).tcp_flags(packet::tcp_ack);
   } else {
     builder.udp(source_port, 4000);
@@ -95,15 +101,27 @@ Expected<std::vector<std::vector<std::uint8_t>>> make_frames(const ReplayOptions
   if (destinations.empty() && !options.destinations.empty()) {
     return make_error(no_destination(family));
   }
+  if (mix->largest() > frame_bytes) {
+    return make_error("replay: mix '" + options.mix + "' has frames of " + std::to_string(mix->largest()) +
+                      " bytes; raise [memory] frame_bytes above " + std::to_string(frame_bytes));
+  }
+  if (options.protocol >= ReplayOptions::Protocol::streams) {
+    ConversationSource source;
+    source.http = options.protocol == ReplayOptions::Protocol::http;
+    source.family = family;
+    source.frames = options.frames;
+    source.seed = random();
+    source.own_mac = own_mac;
+    source.text = options.text;
+    source.mix = &*mix;
+    source.address = [&] { return draw_address(random, destinations, family); };
+    source.fill = [&](std::span<std::uint8_t> payload) { fill(random, options.pieces, payload); };
+    return make_conversations(source);
+  }
   std::vector<std::vector<std::uint8_t>> frames;
   frames.reserve(options.frames);
   for (unsigned i = 0; i < options.frames; ++i) {
-    const unsigned length = mix->next();
-    if (length > frame_bytes) {
-      return make_error("replay: mix '" + options.mix + "' has frames of " + std::to_string(length) +
-                        " bytes; raise [memory] frame_bytes above " + std::to_string(frame_bytes));
-    }
-    frames.push_back(make_frame(random, options, destinations, family, own_mac, i, length));
+    frames.push_back(make_frame(random, options, destinations, family, own_mac, i, mix->next()));
   }
   return frames;
 }

@@ -22,6 +22,9 @@ def bench(*words):
     (["idle", "--device", "cuda:99"], "bench idle: --device cuda:99: no "),
     (["churn", "--updates", "/dev/zero"], "bench churn: --updates /dev/zero: is a device: name a regular file\n"),
     (["route", "--table", "/dev/null", "--seconds", "-1"], "bench route: --seconds -1: allowed is above 0 and at most 1000000\n"),
+    (["inspect", "--only", "SCTP"], "bench inspect: --only SCTP: no traffic is named so: a part of 'heavy-tail UDP text', "),
+    (["inspect", "--mix", "64", "--only", "HTTP"], "bench inspect: --only HTTP: no traffic is named so: "),
+    (["route", "--only", "HTTP"], "sluice: bench route: there is no option '--only': "),
     (["route", "--table", "/dev/null"], "bench route: --table /dev/null: is a device: name a regular file\n"),
 ])
 def test_bad_usage_is_one_line_and_status_two(words, message):

@@ -31,6 +31,7 @@ struct BenchOptions {
   std::string updates;             // churn: a file of BGP updates; empty: made up
   std::string rules;               // acl, capsule, inspect: a file of rules; empty: made up
   std::string acl;                 // inspect: a file of ACL rules; empty: made up
+  std::string only;                // inspect: traffic with this in its name; empty: all
   std::string trace;               // acl, capsule: a ClassBench trace; empty: headers drawn from the rules
   std::string pace = "own";        // churn: of the updates (updates.h)
   double at = 0;                   // echo, touch: hold this share of the ceiling instead of searching for the highest;

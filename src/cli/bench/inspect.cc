@@ -14,8 +14,11 @@
 namespace sluice::cli::bench {
 namespace {
 
-constexpr std::uint64_t verified_frames = 5'000;  // of each lane: trying 10,000 rules takes a while
+constexpr std::uint64_t verified_frames = 5'000;             // of each lane: trying 10,000 rules takes a while
+constexpr std::uint64_t verified_of_conversations = 12'000;  // each of them three times
 constexpr unsigned rounds = 3;
+constexpr const char* protocols[] = {"udp", "tcp", "streams", "http"};
+constexpr std::string_view attack_name = "attack";
 constexpr double goal_heavy_tail = 85, goal_large = 90;  // % of the upload ceiling
 constexpr double goal_small = 400;                       // Mpps at 64 B
 constexpr double goal_acl = 5;                           // % of the rate that acl may cost
@@ -56,19 +59,21 @@ Expected<void> measure(const BenchOptions& options, const RouterTable& table, co
     }
     if (auto finished = (*rig)->finish(); !finished) return finished;
     part.figures = figures_text((*rig)->engine().function());
+    // A rate of conversations that were not followed would be one of something else.
+    const bool lossless = (*rig)->engine().stats().total.dropped == 0;
+    if (const std::string broken = not_whole((*rig)->engine().function().figures());
+        part.one.converses() && lossless && !broken.empty()) {
+      return make_error(
+          fmt::format("{} {}: conversations were not followed whole:{}", part.one.name(), part.one.traffic(), broken));
+    }
   }
   return {};
-}
-
-std::string traffic_text(const ChainCase& one) {
-  const std::string payload = one.payload.empty() ? "random bytes" : one.payload == "text" ? "text" : "attack";
-  return fmt::format("{} {} {}", one.mix, one.tcp ? "TCP" : "UDP", payload);
 }
 
 void report(const BenchOptions& options, const std::string& device, double ceiling, const std::vector<Part>& parts) {
   for (const Part& part : parts) {
     const Outcome& median = part.median();
-    const std::string label = fmt::format("{} {} {}", device, part.one.name(), traffic_text(part.one));
+    const std::string label = fmt::format("{} {} {}", device, part.one.name(), part.one.traffic());
     const double share = ceiling > 0 ? median.gbytes() / ceiling : 0;
     std::printf("%s\n", row(label, median).c_str());
     std::printf(
@@ -99,7 +104,7 @@ void judge(const std::string& device, double ceiling, const std::vector<Part>& p
   const Part* const whole = find(parts, true, true, true);
   const Part* const without_acl = find(parts, false, true, true);
   if (whole == nullptr || device == "cpu") return;
-  const std::string label = fmt::format("{} {}", device, traffic_text(whole->one));
+  const std::string label = fmt::format("{} {}", device, whole->one.traffic());
   const Outcome& median = whole->median();
   if (whole->one.mix == "64") {
     goals.at_least(label + ": the whole chain", median.mpps(), goal_small, "Mpps");
@@ -124,7 +129,7 @@ std::vector<Part> parts_of(const ChainCase& traffic, bool all) {
     parts.push_back({one, {}, {}, {}, 1});
   };
   add(true, true, true);
-  add(false, true, true);
+  if (!traffic.converses()) add(false, true, true);
   add(true, true, true);
   parts.back().one.mode = engine::Mode::zero_load;
   if (!all) return parts;
@@ -134,23 +139,33 @@ std::vector<Part> parts_of(const ChainCase& traffic, bool all) {
   return parts;
 }
 
+std::string followed_text(const ChainCase& one, const ChainCheck& seen) {
+  if (!one.converses()) return {};
+  const std::string requests = seen.requests == 0 ? "" : fmt::format(" with {} requests", seen.requests.load());
+  return fmt::format(
+      ", {} conversations{} followed without a gap, and {} alerts for what is planted across two segments of theirs",
+      seen.conversations.load(), requests, seen.planted_alerts.load());
+}
+
 Expected<void> verify(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
-                      const std::string& device) {
-  for (const bool tcp : {false, true}) {
-    for (const std::string& payload : {std::string(), rules.contents()}) {
-      ChainCase one;
-      one.tcp = tcp;
-      one.payload = payload;
-      ChainCheck acl, inspect;
-      if (auto right = verify_chain(options, table, rules, one, device, verified_frames, acl, inspect); !right) {
-        return make_error("NOT VERIFIED: " + traffic_text(one) + ": " + right.error().message);
-      }
-      std::printf(
-          "verified on %s, %s: %lu verdicts of acl against the first match (%lu denied), %lu of inspect against a core "
-          "with Hyperscan (%lu alerts)\n",
-          device.c_str(), traffic_text(one).c_str(), acl.frames.load(), acl.dropped.load(), inspect.frames.load(),
-          inspect.alerts.load());
+                      const std::string& device, const std::string& protocol) {
+  for (const std::string& payload : {std::string(), rules.contents()}) {
+    ChainCase one;
+    one.protocol = protocol;
+    one.payload = payload;
+    one.acl = !one.converses();  // what it denied would be missing in them
+    ChainCheck acl, inspect;
+    const std::uint64_t frames = one.converses() ? verified_of_conversations : verified_frames;
+    if (auto right = verify_chain(options, table, rules, one, device, frames, acl, inspect); !right) {
+      return make_error("NOT VERIFIED: " + one.traffic() + ": " + right.error().message);
     }
+    std::printf("verified on %s, %s: %s%lu verdicts of inspect against a core with Hyperscan (%lu alerts)%s\n",
+                device.c_str(), one.traffic().c_str(),
+                one.acl ? fmt::format("{} verdicts of acl against the first match ({} denied), ", acl.frames.load(),
+                                      acl.dropped.load())
+                              .c_str()
+                        : "",
+                inspect.frames.load(), inspect.alerts.load(), followed_text(one, inspect).c_str());
   }
   return {};
 }
@@ -159,7 +174,7 @@ Expected<void> verify(const BenchOptions& options, const RouterTable& table, con
 ChainCase attack_on(const BenchOptions& options, const InspectRules& rules, bool drop_on_overload) {
   ChainCase attack;
   if (!options.mix.empty()) attack.mix = options.mix;
-  attack.tcp = true;
+  attack.protocol = "tcp";
   attack.payload = rules.contents();
   attack.bounded = true;
   attack.drop_on_overload = drop_on_overload;
@@ -199,7 +214,7 @@ Expected<void> attack_below(const BenchOptions& options, const RouterTable& tabl
     if (!part) return tl::unexpected(part.error());
     const Outcome& outcome = part->median();
     const bool is_attack = traffic.payload != "text";
-    const std::string label = fmt::format("{} {} {}{} at half", device, traffic.name(), traffic_text(traffic),
+    const std::string label = fmt::format("{} {} {}{} at half", device, traffic.name(), traffic.traffic(),
                                           !is_attack                 ? ""
                                           : traffic.drop_on_overload ? " drop"
                                                                      : " pass");
@@ -238,31 +253,71 @@ Expected<void> run_attack(const BenchOptions& options, const RouterTable& table,
   return attack_below(options, table, rules, device, saturated, goals);
 }
 
-Expected<void> run_device(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
-                          const std::string& device, double ceiling, Goals& goals) {
-  if (auto right = verify(options, table, rules, device); !right) return right;
+// --only: all that is measured of a traffic, by a part of its name.
+bool wanted(const BenchOptions& options, std::string_view name) {
+  return name.find(options.only) != std::string_view::npos;
+}
+
+std::vector<ChainCase> all_traffic(const BenchOptions& options) {
   std::vector<std::string> mixes{"heavy-tail", "1500", "64"};
   if (!options.mix.empty()) mixes = {options.mix};
+  std::vector<ChainCase> all;
   for (const std::string& mix : mixes) {
-    for (const bool tcp : {false, true}) {
+    for (const char* const protocol : protocols) {
       for (const char* const payload : {"text", ""}) {
         ChainCase traffic;
         traffic.mix = mix;
-        traffic.tcp = tcp;
+        traffic.protocol = protocol;
         traffic.payload = payload;
-        std::vector<Part> parts = parts_of(traffic, !tcp && traffic.payload == "text");
-        if (auto done = measure(options, table, rules, device, parts); !done) return done;
-        report(options, device, ceiling, parts);
-        judge(device, ceiling, parts, goals);
+        // At 64 B a conversation has no room for more than its acknowledgements.
+        if (traffic.converses() && mix == "64") continue;
+        all.push_back(traffic);
       }
     }
   }
-  return run_attack(options, table, rules, device, ceiling, goals);
+  return all;
+}
+
+std::vector<ChainCase> chosen_traffic(const BenchOptions& options) {
+  std::vector<ChainCase> all = all_traffic(options);
+  std::erase_if(all, [&](const ChainCase& one) { return !wanted(options, one.traffic()); });
+  return all;
+}
+
+// An Error when --only chooses nothing.
+Expected<void> check_only(const BenchOptions& options) {
+  if (!chosen_traffic(options).empty() || wanted(options, attack_name)) return {};
+  std::string names;
+  for (const ChainCase& one : all_traffic(options)) names += "'" + one.traffic() + "', ";
+  return make_error("--only " + options.only + ": no traffic is named so: a part of " + names + "or '" +
+                    std::string(attack_name) + "'");
+}
+
+Expected<void> run_device(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
+                          const std::string& device, double ceiling, Goals& goals) {
+  const std::vector<ChainCase> chosen = chosen_traffic(options);
+  const bool attacked = wanted(options, attack_name);
+  for (const char* const protocol : protocols) {
+    const bool used = std::ranges::any_of(chosen, [&](const ChainCase& one) { return one.protocol == protocol; });
+    if (!used && !(attacked && protocol == attack_on(options, rules, false).protocol)) continue;
+    if (auto right = verify(options, table, rules, device, protocol); !right) return right;
+  }
+  for (const ChainCase& traffic : chosen) {
+    std::vector<Part> parts = parts_of(traffic, traffic.protocol == "udp" && traffic.payload == "text");
+    if (auto done = measure(options, table, rules, device, parts); !done) return done;
+    report(options, device, ceiling, parts);
+    judge(device, ceiling, parts, goals);
+  }
+  return attacked ? run_attack(options, table, rules, device, ceiling, goals) : Expected<void>();
 }
 
 }  // namespace
 
 int bench_inspect(const BenchOptions& options) {
+  if (auto some = check_only(options); !some) {
+    std::fprintf(stderr, "bench inspect: %s\n", some.error().message.c_str());
+    return 2;
+  }
   auto routes = RouterTable::read(options);
   const auto rules = InspectRules::load(options);
   for (const auto& error :

@@ -16,6 +16,8 @@
 #include "lookup/acl/classbench.h"
 #include "lookup/acl/make_rules.h"
 #include "match/rules/fast_pattern.h"
+#include "packet/headers.h"
+#include "port/replay_conversations.h"
 
 namespace sluice::cli::bench {
 namespace {
@@ -24,6 +26,10 @@ constexpr unsigned made_detection_rules = 3000;
 constexpr std::size_t made_acl_rules = 10'000;
 constexpr std::size_t most_destinations = 65'536;
 constexpr std::uint64_t seed = 2022;
+// Of conversations, for each lane, where so many frames of all lanes fit into the bench's memory.
+constexpr unsigned frames_of_many = 32768, most_lanes_of_many = 24;
+constexpr std::uint32_t conversations_kept = 1U << 16;
+constexpr std::uint64_t conversation_bytes = 512ULL << 20;  // of streams, and of HTTP; what is used of it is taken
 
 std::string hex(std::string_view bytes) {
   std::string text;
@@ -58,6 +64,16 @@ match::ReadOptions all_rules() {
   return options;
 }
 
+// What the replay port plants, each in a stream or a request that only looking across segments finds.
+std::string planted_rules(std::string_view message) {
+  return fmt::format(
+      "alert tcp any any -> any any (msg:\"{0} in a stream\"; flow:established,to_server; content:\"{1}\"; "
+      "sid:4294967001;)\n"
+      "alert http any any -> any any (msg:\"{0} in a request\"; flow:established,to_server; http.uri; "
+      "content:\"{2}\"; sid:4294967002;)\n",
+      message, port::planted_text.whole(), port::planted_path.whole());
+}
+
 function::InspectOptions inspect_options(const InspectRules& rules, const ChainCase& one) {
   function::InspectOptions options;
   options.rules = {rules.detection()};
@@ -66,6 +82,14 @@ function::InspectOptions inspect_options(const InspectRules& rules, const ChainC
   options.inspection.conversations.extras = 1U << 16;
   options.inspection.drop_on_overload = one.drop_on_overload;
   if (!one.bounded) options.budget = std::chrono::hours(1);
+  if (!one.converses()) return options;
+  // All lanes' conversations are kept at once: those that are over stay until their timeout, or the next of their
+  // ports.
+  options.rules.push_back(rules.planted());
+  flow::ConversationSettings& tables = options.inspection.conversations;
+  tables.extras = tables.http_connections = conversations_kept;
+  tables.http_transactions = 2 * conversations_kept;
+  tables.stream_bytes = tables.http_bytes = conversation_bytes;
   return options;
 }
 
@@ -146,7 +170,7 @@ class ComparedInspect final : public Compared {
     auto rules = function::InspectionRules::make(std::move(*set));
     if (!rules) return tl::unexpected(rules.error());
     for (std::uint32_t thread = 0; thread < plan.threads; ++thread) {
-      lanes_.push_back(std::make_unique<Lane>(*rules, options_.inspection, plan.threads));
+      lanes_.push_back(std::make_unique<Lane>(*rules, options_.inspection, plan.threads, check_));
     }
     return {};
   }
@@ -156,27 +180,54 @@ class ComparedInspect final : public Compared {
   }
 
  private:
-  struct Nowhere final : function::AlertSink {
-    void alert(const function::Alert&) override {}
+  struct Planted final : function::AlertSink {
+    explicit Planted(ChainCheck& in) : check(in) {}
+    void alert(const function::Alert& alert) override {
+      const bool is = InspectRules::is_planted(alert.rules->detector().rules().rules[alert.rule]);
+      check.planted_alerts.fetch_add(is ? 1 : 0, std::memory_order_relaxed);
+    }
+    ChainCheck& check;
   };
   struct Lane {
     Lane(std::shared_ptr<const function::InspectionRules> rules, function::InspectionSettings settings,
-         std::uint32_t threads)
-        : inspection(std::make_unique<function::InspectionSearch>(std::move(rules)), of_thread(settings, threads),
+         std::uint32_t threads, ChainCheck& check)
+        : sink(check),
+          inspection(std::make_unique<function::InspectionSearch>(std::move(rules)), of_thread(settings, threads),
                      sink) {}
     static function::InspectionSettings of_thread(function::InspectionSettings settings, std::uint32_t threads) {
-      settings.conversations.flows.capacity = settings.conversations.flows.capacity / threads + 1;
-      settings.conversations.extras = settings.conversations.extras / threads + 1;
+      flow::ConversationSettings& tables = settings.conversations;
+      tables.flows.capacity = tables.flows.capacity / threads + 1;
+      for (std::uint32_t* const count : {&tables.extras, &tables.http_connections, &tables.http_transactions}) {
+        *count = *count / threads + 1;
+      }
+      tables.stream_bytes /= threads;
+      tables.http_bytes /= threads;
       return settings;
     }
-    Nowhere sink;
+    Planted sink;
     std::uint64_t now = 0;
     function::Inspection inspection;
   };
 
   bool drops(const engine::Batch& batch, std::uint32_t i) override {
     Lane& lane = *lanes_[batch.lane % lanes_.size()];
-    return lane.inspection.frame({reinterpret_cast<const char*>(batch.frame[i]), batch.length[i]}, ++lane.now).drop;
+    const std::string_view frame(reinterpret_cast<const char*>(batch.frame[i]), batch.length[i]);
+    count(frame);
+    return lane.inspection.frame(frame, ++lane.now).drop;
+  }
+
+  // By the bytes of the frame alone, Ethernet, IPv4 and TCP without options.
+  void count(std::string_view frame) {
+    constexpr std::size_t port = 14 + 20 + 2, flags = 14 + 20 + 13, payload = 14 + 20 + 20;
+    if (frame.size() < payload || frame[23] != 6) return;
+    const std::string_view bytes = frame.substr(payload);
+    const bool http = frame.substr(port, 2) == std::string_view("\0P", 2);  // to port 80
+    const auto add = [](std::atomic<std::uint64_t>& to, bool what) {
+      to.fetch_add(what ? 1 : 0, std::memory_order_relaxed);
+    };
+    add(check_.conversations, frame[flags] == packet::tcp_syn);
+    add(check_.requests, http && bytes.starts_with("GET /"));
+    add(check_.planted, bytes.starts_with(http ? port::planted_path.second : port::planted_text.second));
   }
 
   const function::InspectOptions options_;
@@ -186,6 +237,28 @@ class ComparedInspect final : public Compared {
 std::uint64_t figure(const std::vector<engine::Figure>& figures, std::string_view name) {
   const auto found = std::ranges::find(figures, name, &engine::Figure::name);
   return found == figures.end() ? 0 : found->value;
+}
+
+// Followed, each of them whole, and what is planted found.
+Expected<void> check_conversations(const ChainCase& one, const std::vector<engine::Figure>& figures,
+                                   const ChainCheck& seen) {
+  if (const std::string broken = not_whole(figures); !broken.empty()) {
+    return make_error("inspect: conversations were not followed whole:" + broken);
+  }
+  struct Pair {
+    const char* what;
+    std::uint64_t counted, there;
+  };
+  const bool http = one.protocol == "http";
+  for (const Pair& pair : {Pair{"conversations", figure(figures, "inspect_flows_made"), seen.conversations},
+                           Pair{"requests", figure(figures, "inspect_http_transactions"), seen.requests},
+                           Pair{"alerts for what is planted", seen.planted_alerts, seen.planted}}) {
+    if (pair.counted != pair.there || (pair.there == 0 && (http || pair.what != std::string_view("requests")))) {
+      return make_error(
+          fmt::format("inspect: {} {}, and there are {} in the frames", pair.counted, pair.what, pair.there));
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -203,6 +276,9 @@ Expected<std::unique_ptr<InspectRules>> InspectRules::load(const BenchOptions& o
 }
 
 Expected<void> InspectRules::load_detection(const BenchOptions& options) {
+  auto planted = memory_file("planted", planted_rules(planted_message), files_);
+  if (!planted) return tl::unexpected(planted.error());
+  planted_ = *planted;
   detection_ = options.rules;
   if (detection_.empty()) {
     auto made = memory_file("rules", made_up_rules(), files_);
@@ -251,6 +327,27 @@ std::string ChainCase::name() const {
          (mode == engine::Mode::zero_load ? " zero-load" : "");
 }
 
+std::string ChainCase::traffic() const {
+  const std::string what = payload.empty() ? "random bytes" : payload == "text" ? "text" : "attack";
+  const std::string kind = protocol == "udp"    ? "UDP"
+                           : protocol == "tcp"  ? "TCP"
+                           : protocol == "http" ? "HTTP"
+                                                : "TCP streams";
+  return mix + " " + kind + " " + what;
+}
+
+std::string not_whole(const std::vector<engine::Figure>& figures) {
+  std::string text;
+  for (const std::string_view name :
+       {"inspect_without_flow", "inspect_flows_evicted", "inspect_stream_gaps", "inspect_stream_conflicts",
+        "inspect_streams_refused", "inspect_bad_sequence", "inspect_stream_not_taken", "inspect_stream_history_lost",
+        "inspect_http_no_memory", "inspect_http_evicted", "inspect_http_stopped", "inspect_http_unanswered",
+        "inspect_http_bodies_cut", "inspect_http_bodies_lost"}) {
+    if (const std::uint64_t value = figure(figures, name); value != 0) text += fmt::format(" {} {}", name, value);
+  }
+  return text;
+}
+
 RigOptions chain_rig(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
                      const ChainCase& one, const std::string& device) {
   RigOptions rig = router_rig(options, table, 4, one.mode, device);
@@ -264,7 +361,8 @@ RigOptions chain_rig(const BenchOptions& options, const RouterTable& table, cons
   }
   rig.fused = one.fused;
   rig.mix = options.mix.empty() ? one.mix : options.mix;
-  rig.tcp = one.tcp;
+  rig.protocol = one.protocol;
+  if (one.converses() && options.frames == 0 && rig.lanes <= most_lanes_of_many) rig.frames = frames_of_many;
   rig.payload = one.payload;
   rig.engine.cycle = std::chrono::microseconds(options.cycle_us > 0 ? static_cast<int>(options.cycle_us) : 100);
   rig.engine.streams = options.streams != 0 ? options.streams : 8;
@@ -315,6 +413,7 @@ Expected<void> verify_chain(const BenchOptions& options, const RouterTable& tabl
     if (alerts != inspect.alerts) {
       return make_error(fmt::format("inspect: {} alerts on {}, {} on a core", alerts, device, inspect.alerts.load()));
     }
+    if (one.converses()) return check_conversations(one, compared->figures(), inspect);
   }
   return {};
 }

@@ -26,6 +26,10 @@ class InspectRules {
 
   const std::string& text() const { return text_; }            // of how many rules of which kind
   const std::string& detection() const { return detection_; }  // path of the detection rules
+  // Path of two rules more, for what the replay port plants into conversations (port/replay_conversations.h), and
+  // whether a rule is one of them.
+  const std::string& planted() const { return planted_; }
+  static bool is_planted(const match::Rule& rule) { return rule.msg.starts_with(planted_message); }
   const std::vector<lookup::acl::AclRule>& acl() const { return acl_; }
   // A file for the replay port's `payload`: pieces that are the contents of the rules.
   const std::string& contents() const { return contents_; }
@@ -33,11 +37,12 @@ class InspectRules {
   const std::string& destinations() const { return destinations_; }
 
  private:
+  static constexpr std::string_view planted_message = "sluice bench: planted";
   InspectRules() = default;
   Expected<void> load_detection(const BenchOptions& options);
   Expected<void> load_acl(const BenchOptions& options);
 
-  std::string text_, detection_, contents_, destinations_;
+  std::string text_, detection_, planted_, contents_, destinations_;
   std::vector<lookup::acl::AclRule> acl_;
   std::vector<int> files_;  // of memory, gone with the program
 };
@@ -45,13 +50,16 @@ class InspectRules {
 struct ChainCase {
   bool acl = true, inspect = true, fused = true;
   std::string mix = "heavy-tail";
-  bool tcp = false;
-  std::string payload;   // as RigOptions
+  std::string protocol = "udp";  // as RigOptions, like payload
+  std::string payload;
   bool bounded = false;  // by the default budget; else every candidate is confirmed
   bool drop_on_overload = false;
   // In zero-load mode the device finds nothing, at once: what is left is what the lanes' cores do.
   engine::Mode mode = engine::Mode::full;
-  std::string name() const;  // "acl + inspect + route"
+  std::string name() const;     // "acl + inspect + route"
+  std::string traffic() const;  // "heavy-tail TCP text"
+  // Frames are whole TCP conversations.
+  bool converses() const { return protocol == "streams" || protocol == "http"; }
 };
 
 // What a verification run saw.
@@ -60,7 +68,13 @@ struct ChainCheck {
   std::atomic<std::uint64_t> wrong{0};    // of these: another verdict than the core's
   std::atomic<std::uint64_t> dropped{0};  // of these: frames that both drop
   std::atomic<std::uint64_t> alerts{0};   // of the core
+  // Of conversations, as their frames say, and of the core's alerts those for what is planted there.
+  std::atomic<std::uint64_t> conversations{0}, requests{0}, planted{0}, planted_alerts{0};
 };
+
+// Of the figures of a chain that inspects conversations without loss: those that are not 0, but should be; empty: all
+// were followed whole.
+std::string not_whole(const std::vector<engine::Figure>& figures);
 
 RigOptions chain_rig(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
                      const ChainCase& one, const std::string& device);
@@ -68,7 +82,9 @@ RigOptions chain_rig(const BenchOptions& options, const RouterTable& table, cons
 // In a run of its own, for at least so many frames of each lane that the device handled: each frame's verdict of the
 // chain's classifier is the first match of its rules without their sources, tried one after the other, every second of
 // which denies; the verdict of its inspection, and how many alerts there are, are those of a core that inspects the
-// same frames in the same order with Hyperscan. `check` says what was seen.
+// same frames in the same order with Hyperscan. Where frames are conversations, besides: it has followed as many, and
+// as many requests, as there are SYNs and requests in the frames, none with a gap, and what is planted there has made
+// an alert each time. `check` says what was seen.
 Expected<void> verify_chain(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
                             const ChainCase& one, const std::string& device, std::uint64_t frames_per_lane,
                             ChainCheck& acl, ChainCheck& inspect);

@@ -36,7 +36,7 @@ Expected<std::unique_ptr<Rig>> Rig::make(const RigOptions& options) {
   port.name = "replay";
   port.device = fmt::format("replay,mix={},frames={},family={},refresh={},ring={},ordered={:d}", options.mix,
                             options.frames, options.family, options.refresh, options.ring, options.ordered);
-  port.device += options.tcp ? ",protocol=tcp" : "";
+  port.device += ",protocol=" + options.protocol;
   port.device += options.payload.empty() ? "" : ",payload=" + options.payload;
   if (!options.destinations.empty()) {
     port.device += ",destinations=" + options.destinations;

@@ -27,11 +27,11 @@ struct RigOptions {
   std::string mix = "1408";
   int family = 4;
   unsigned refresh = 0;
-  bool tcp = false;          // frames are TCP to port 80, else UDP to port 4000
-  std::string payload;       // as the replay port's `payload`; empty: random bytes
-  std::string destinations;  // a file of addresses that frames are sent to; empty: random ones
-  engine::Options engine;    // device, deadline, …; ports are filled in
-  unsigned ports = 1;        // "replay", "replay2", …, alike; figures are those of the first
+  std::string protocol = "udp";  // as the replay port's
+  std::string payload;           // as the replay port's `payload`; empty: random bytes
+  std::string destinations;      // a file of addresses that frames are sent to; empty: random ones
+  engine::Options engine;        // device, deadline, …; ports are filled in
+  unsigned ports = 1;            // "replay", "replay2", …, alike; figures are those of the first
   unsigned lanes = 1;
   unsigned frames = 16384;  // per lane
   unsigned ring = 0;        // of these, due ones that may wait to be received; 0: all

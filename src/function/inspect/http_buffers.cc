@@ -31,7 +31,8 @@ void set_made_up(Buffers& buffers, const Message& message, std::string& text) {
   buffers.set(Buffer::http_start, std::string_view(text).substr(names));
 }
 
-void set_of_either(Buffers& buffers, const Message& message, bool request, std::string& text) {
+void set_of_either(Buffers& buffers, const Message& message, bool request, match::BufferSet looked_at,
+                   std::string& text) {
   buffers.set(Buffer::http_header, message.headers());
   buffers.set(Buffer::http_raw_header, message.headers_raw());
   if (const std::string_view cookie = message.cookie(request); !cookie.empty()) {
@@ -40,7 +41,9 @@ void set_of_either(Buffers& buffers, const Message& message, bool request, std::
   set_field(buffers, Buffer::http_connection, message, "connection");
   set_field(buffers, Buffer::http_content_type, message, "content-type");
   set_field(buffers, Buffer::http_content_len, message, "content-length");
-  set_made_up(buffers, message, text);
+  if (looked_at.has(Buffer::http_header_names) || looked_at.has(Buffer::http_start)) {
+    set_made_up(buffers, message, text);
+  }
 }
 
 void set_request(Buffers& buffers, const Transaction& transaction) {
@@ -69,7 +72,8 @@ void set_response(Buffers& buffers, const Transaction& transaction) {
 
 }  // namespace
 
-void set_http_buffers(match::Buffers& buffers, match::Point point, const Transaction& transaction, std::string& text) {
+void set_http_buffers(match::Buffers& buffers, match::Point point, const Transaction& transaction,
+                      match::BufferSet looked_at, std::string& text) {
   const bool response = point >= match::Point::response_headers;
   if (!transaction.request.flags.missing) {
     set_request(buffers, transaction);
@@ -80,7 +84,7 @@ void set_http_buffers(match::Buffers& buffers, match::Point point, const Transac
   }
   if (response) set_response(buffers, transaction);
   if (point == match::Point::request_line) return;
-  set_of_either(buffers, response ? transaction.response : transaction.request, !response, text);
+  set_of_either(buffers, response ? transaction.response : transaction.request, !response, looked_at, text);
   if (point == match::Point::response_body) {
     buffers.set(Buffer::http_response_body, transaction.response.body_view());
     buffers.set(Buffer::file_data, transaction.response.body_view());

@@ -10,7 +10,8 @@
 namespace sluice::function {
 
 // `text` holds what has to be put together, and lives as long as the buffers are used.
+// Those that have to be put together are only there where they are `looked_at`.
 void set_http_buffers(match::Buffers& buffers, match::Point point, const flow::http::Transaction& transaction,
-                      std::string& text);
+                      match::BufferSet looked_at, std::string& text);
 
 }  // namespace sluice::function

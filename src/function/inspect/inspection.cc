@@ -368,6 +368,8 @@ void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event ev
   const auto place = place_of(event);
   if (!place) return;
   const auto [point, grows] = *place;
+  const match::Detector& detector = rules().detector();
+  if (detector.is_empty(point)) return;
   const Direction direction = point >= Point::response_headers ? Direction::to_client : Direction::to_server;
   const AsIf as_if(*this, flow, direction);
   if ((flow.user & (dropped | passed)) != 0 || frame_passed_) return;
@@ -377,17 +379,16 @@ void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event ev
   const bool is_body = point == Point::request_body || point == Point::response_body;
   const bool goes_on = is_body && marks.rules != 0 && marks.found_count <= marks.room;
   Buffers buffers;
-  if (!goes_on) set_http_buffers(buffers, point, transaction, text_);
+  if (!goes_on) set_http_buffers(buffers, point, transaction, detector.looked_at(), text_);
   const std::size_t count = goes_on ? search_growth(point, message, grows) : search_buffers(point, buffers);
   if (is_body) mark_found(marks, count);
   const bool growing = grows && !message.flags.body_truncated;
-  const match::Detector& detector = rules().detector();
   if (!detector.collect(point, packet_, {.patterns = {search_->found.data(), count}, .growing = growing},
                         search_->detector) ||
       (is_body && !detector.leave_out({marks.held.data(), marks.held_count}, search_->detector))) {
     return;
   }
-  if (goes_on) set_http_buffers(buffers, point, transaction, text_);
+  if (goes_on) set_http_buffers(buffers, point, transaction, detector.looked_at(), text_);
   set_headers(buffers, packet_);
   if (!window_.empty() && window_flow_ == &flow) buffers.set(Buffer::payload, window_);
   match::FlowFacts facts = facts_of(flow, direction);

@@ -9,11 +9,13 @@ using match::Buffer;
 using match::Buffers;
 using match::Point;
 
-// The patterns of a point's buffers, into search_->found.
+// The patterns of a point, in the buffers that they may be in, into search_->found.
 std::size_t Inspection::search_buffers(Point point, const Buffers& buffers) {
   std::vector<std::uint32_t>& all = search_->candidates;
   all.clear();
+  const match::BufferSet searched = rules().detector().searched(point);
   for (std::size_t b = 0; b < match::buffer_count; ++b) {
+    if (!searched.has(static_cast<Buffer>(b))) continue;
     if (const auto bytes = buffers[static_cast<Buffer>(b)]) search_also(point, *bytes);
   }
   return take_candidates();

@@ -13,6 +13,16 @@ namespace sluice::match {
 
 inline constexpr std::size_t buffer_count = static_cast<std::size_t>(Buffer::icmpv6_header) + 1;
 
+class BufferSet {
+ public:
+  void add(Buffer buffer) { bits_ |= bit(buffer); }
+  bool has(Buffer buffer) const { return (bits_ & bit(buffer)) != 0; }
+
+ private:
+  static std::uint64_t bit(Buffer buffer) { return std::uint64_t{1} << static_cast<unsigned>(buffer); }
+  std::uint64_t bits_ = 0;
+};
+
 // Views of bytes that live elsewhere. A buffer that is absent (this is no HTTP message, say) differs from an empty one:
 // no check of an absent buffer holds, negated ones neither.
 class Buffers {

@@ -78,6 +78,10 @@ bool is_of_either_message(Buffer buffer) {
   }
 }
 
+bool is_of_http(Buffer buffer) {
+  return point_of(buffer) != Point::packet || is_of_either_message(buffer);
+}
+
 bool same(char a, char b, bool nocase) {
   return a == b || (nocase && fold(static_cast<std::uint8_t>(a)) == fold(static_cast<std::uint8_t>(b)));
 }
@@ -215,11 +219,12 @@ void Detector::collect_patterns() {
     gates_.emplace_back(rule);
     by_piece_.push_back(is_about_places(rule));
     needs_end_.push_back(needs_end(rule));
+    for (const Check& check : rule.checks) looked_at_.add(buffer_of(check));
     const Point point = point_of(rule);
     const ClassMask classes = classes_.classes_of(rule);
-    auto best = best_pattern(rule);
     // Searched are the payload of packets and the buffers of HTTP; what a rule looks for elsewhere is confirmed only.
-    if (best && (point == Point::packet) != (best->buffer == Buffer::payload)) best.reset();
+    auto best = point == Point::packet ? best_pattern(rule) : best_pattern(rule, is_of_http);
+    if (best && point == Point::packet && best->buffer != Buffer::payload) best.reset();
     best_.push_back(best.value_or(BestPattern{}));
     if (!best && point == Point::packet) {
       without_pattern.push_back({rank, &rule});
@@ -239,6 +244,7 @@ void Detector::collect_patterns() {
 void Detector::enter(std::uint32_t rank, const std::optional<BestPattern>& best, ClassMask classes, Point point,
                      PatternNumbers& known) {
   Group& of = groups_[static_cast<std::size_t>(point)];
+  of.is_empty = false;
   if (!best) {
     for (unsigned c = 0; c < max_classes; ++c) {
       if ((classes >> c & 1) != 0) of.without_pattern[c].push_back(rank);
@@ -252,6 +258,7 @@ void Detector::enter(std::uint32_t rank, const std::optional<BestPattern>& best,
     of.longest = std::max(of.longest, best->bytes.size());
     of.ranks_of_pattern.emplace_back();
   }
+  of.buffers.add(best->buffer);
   of.patterns[at->second].classes |= classes;
   of.ranks_of_pattern[at->second].push_back(rank);
 }

@@ -84,9 +84,14 @@ class Detector {
   FlowBits renamed(const Detector& before) const;
   bool uses_flowbits() const { return !bit_names_.empty(); }
   const TrafficClasses& classes() const { return classes_; }
-  // What is to be looked for: at Point::packet in payloads, at the others in every buffer of HTTP that is whole there.
-  // Equal ones of several rules are one.
+  // What is to be looked for: at Point::packet in payloads, at the others in those buffers of HTTP that are whole there
+  // and that one of these may be in (searched()). Equal ones of several rules are one.
   std::span<const Pattern> patterns(Point point) const { return group(point).patterns; }
+  // The buffers that these may be in, and those that any rule looks at: of the others nothing has to be known.
+  BufferSet searched(Point point) const { return group(point).buffers; }
+  BufferSet looked_at() const { return looked_at_; }
+  // No rule is inspected there.
+  bool is_empty(Point point) const { return group(point).is_empty; }
   // Bytes of the longest of these.
   std::size_t longest_pattern(Point point) const { return group(point).longest; }
 
@@ -180,6 +185,8 @@ class Detector {
   struct Group {
     std::vector<Pattern> patterns;
     std::size_t longest = 0;
+    BufferSet buffers;     // of the patterns
+    bool is_empty = true;  // no rules; not of Point::packet
     std::vector<std::vector<std::uint32_t>> ranks_of_pattern;
     std::vector<std::vector<std::uint32_t>> without_pattern;  // ranks, by class; not of Point::packet
   };
@@ -207,6 +214,7 @@ class Detector {
   HeaderIndex without_pattern_, without_key_;
   HeaderIndex without_any_;  // both
   bool searches_packets_ = false;
+  BufferSet looked_at_;
   std::vector<std::string> bit_names_;
   FlowBits named_{};  // by these rules
 };

@@ -137,6 +137,36 @@ TEST_F(DetectorTest, a_rule_is_inspected_where_the_last_of_its_buffers_is_whole)
   EXPECT_EQ(point("file_data; content:\"a\";"), Point::response_body);
 }
 
+TEST_F(DetectorTest, only_buffers_that_a_pattern_may_be_in_have_to_be_searched) {
+  use("alert tcp any any -> any any (content:\"a\"; sid:1;)\n"
+      "alert http any any -> any any (http.uri; content:\"long\"; http.header_names; content:\"b\"; sid:2;)\n"
+      "alert http any any -> any any (http.stat_code; content:\"404\"; pcre:\"/x/Q\"; sid:3;)\n"
+      "alert http any any -> any any (http.header; content:\"c\"; sid:4;)\n"
+      "alert tcp any any -> any any (content:\"cookie\"; http_cookie; content:\"longer in the payload\"; sid:5;)\n");
+  const auto searched = [&](Point point) {
+    std::vector<Buffer> buffers;
+    for (std::size_t b = 0; b < buffer_count; ++b) {
+      if (detector_->searched(point).has(static_cast<Buffer>(b))) buffers.push_back(static_cast<Buffer>(b));
+    }
+    return buffers;
+  };
+  EXPECT_TRUE(detector_->is_empty(Point::request_line));
+  EXPECT_FALSE(detector_->is_empty(Point::request_headers));
+  EXPECT_TRUE(detector_->is_empty(Point::request_body));
+  EXPECT_FALSE(detector_->is_empty(Point::response_headers));
+  EXPECT_FALSE(detector_->is_empty(Point::response_body));
+  EXPECT_THAT(searched(Point::request_line), testing::IsEmpty());
+  EXPECT_THAT(searched(Point::request_headers),
+              testing::UnorderedElementsAre(Buffer::http_uri, Buffer::http_header, Buffer::http_cookie));
+  EXPECT_EQ(detector_->patterns(Point::request_headers).size(), 3U) << "of a payload, that in HTTP's buffers";
+  EXPECT_THAT(searched(Point::response_headers),
+              testing::UnorderedElementsAre(Buffer::http_header, Buffer::http_cookie));
+  EXPECT_THAT(searched(Point::response_body), testing::ElementsAre(Buffer::http_stat_code));
+  EXPECT_TRUE(detector_->looked_at().has(Buffer::http_header_names));
+  EXPECT_TRUE(detector_->looked_at().has(Buffer::http_response_body));
+  EXPECT_FALSE(detector_->looked_at().has(Buffer::http_start));
+}
+
 // One after the other, each with names of its own: the rules as such name few.
 TEST(Detector, flowbits_that_no_rules_name_any_more_make_room) {
   const auto rules = [](std::size_t from, std::size_t count) {

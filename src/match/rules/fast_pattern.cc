@@ -19,12 +19,13 @@ std::size_t distinct_bytes(std::string_view bytes) {
 
 }  // namespace
 
-std::optional<BestPattern> best_pattern(const Rule& rule) {
+std::optional<BestPattern> best_pattern(const Rule& rule, bool (*in)(Buffer buffer)) {
   std::optional<BestPattern> best;
   std::tuple<bool, std::size_t, std::size_t> rank;
   for (std::size_t i = 0; i < rule.checks.size(); ++i) {
     const Content* const content = std::get_if<Content>(&rule.checks[i]);
     if (content == nullptr || content->negated || content->buffer == Buffer::base64_data) continue;
+    if (in != nullptr && !in(content->buffer)) continue;
     const std::string_view bytes = pattern_of(*content);
     const std::tuple mine(content->fast_pattern != FastPattern::no, bytes.size(), distinct_bytes(bytes));
     if (!best || mine > rank) {

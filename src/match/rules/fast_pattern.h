@@ -22,6 +22,7 @@ struct BestPattern {
 // The content with fast_pattern, else the longest one (as Suricata chooses among one buffer's contents); of equally
 // long ones that with more distinct bytes, then the first. Never a negated one, nor one in a buffer that is made from
 // another (base64_data). Nothing: the rule has none, and is checked on every packet that its header admits.
-std::optional<BestPattern> best_pattern(const Rule& rule);
+// `in`: only of those in such buffers.
+std::optional<BestPattern> best_pattern(const Rule& rule, bool (*in)(Buffer buffer) = nullptr);
 
 }  // namespace sluice::match
