@@ -12,6 +12,14 @@ StreamSettings with_midstream(StreamSettings settings, bool midstream) {
   return settings;
 }
 
+// The conversation has ended with an RST of this side, which does not go on after it. One that was taken up in the
+// middle may have been ended by anybody's.
+bool has_reset(const Flow& flow, Direction direction) {
+  const bool by_fin = flow.has(FlowFlag::fin_client) && flow.has(FlowFlag::fin_server);
+  return flow.state == FlowState::closed && !by_fin && !flow.has(FlowFlag::midstream) &&
+         flow.new_syn == static_cast<std::uint32_t>(direction);
+}
+
 }  // namespace
 
 Conversations::Conversations(const ConversationSettings& settings, ConversationSink& sink)
@@ -55,15 +63,30 @@ Seen Conversations::packet(const Packet& packet, std::uint32_t hash, Millisecond
   if (!sink_.tracked(*seen.flow, seen.direction, extra != nullptr) || extra == nullptr) {
     return seen;
   }
-  flow_ = seen.flow;
-  extra_ = extra;
-  if (!reassembler_.feed(extra->stream, seen.direction, packet, *this)) {
-    sink_.not_taken(*seen.flow, *extra, seen.direction);
-  }
-  if (extra->http != nullptr && extra->http_stopped != http::StopReason::none) {
-    close_http(*extra);
-  }
+  feed(*seen.flow, *extra, seen.direction, packet);
   return seen;
+}
+
+void Conversations::feed(Flow& flow, Extra& extra, Direction direction, const Packet& packet) {
+  flow_ = &flow;
+  extra_ = &extra;
+  Taken taken = Taken::part;
+  const bool brings_data = !packet.payload.empty() && (packet.tcp_flags & tcp_rst) == 0;
+  if (brings_data && reassembler_.settings().drop_conflicts && has_reset(flow, direction)) [[unlikely]] {
+    ++behind_reset_;
+    taken = Taken::conflict;
+  } else {
+    taken = reassembler_.feed(extra.stream, direction, packet, *this);
+  }
+  if (taken == Taken::conflict || taken == Taken::no_room) {
+    sink_.refused(flow, direction, taken);
+  }
+  if (taken != Taken::all) {
+    sink_.not_taken(flow, extra, direction);
+  }
+  if (extra.http != nullptr && extra.http_stopped != http::StopReason::none) {
+    close_http(extra);
+  }
 }
 
 Extra* Conversations::extra_of(Flow& flow) {

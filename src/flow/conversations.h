@@ -54,6 +54,8 @@ class ConversationSink {
   // The packet that is looked at has bytes that its stream does not get, or not any more (Reassembler::feed()). Behind
   // what the packet brought besides.
   virtual void not_taken(Flow& /*flow*/, Extra& /*extra*/, Direction /*direction*/) {}
+  // The packet must not reach the receiver: `why` is conflict or no_room. Before not_taken().
+  virtual void refused(Flow& /*flow*/, Direction /*direction*/, Taken /*why*/) {}
   virtual void stream_gap(Flow& flow, Extra& extra, Direction direction, std::uint64_t bytes) = 0;
   virtual void http(Flow& flow, Extra& extra, http::Event event, http::Transaction& transaction) = 0;
   virtual void http_stopped(Flow& flow, Extra& extra, http::StopReason reason) = 0;
@@ -107,6 +109,8 @@ class Conversations final : private FlowEnd, private StreamSink, private http::T
   void flush() { table_.flush(); }
 
   const StreamCounters& stream_counters() const { return reassembler_.counters(); }
+  // Packets with data behind their sender's own RST, which are refused where `drop_conflicts` is.
+  std::uint64_t behind_reset() const { return behind_reset_; }
   const http::Counters& http_counters() const { return parser_.counters(); }
   std::uint64_t extras_refused() const { return extras_refused_; }
   std::uint32_t extras_in_use() const { return extras_in_use_; }
@@ -121,6 +125,7 @@ class Conversations final : private FlowEnd, private StreamSink, private http::T
   void closed(Direction direction) override;
   void transaction(http::Connection& connection, http::Event event, http::Transaction& transaction) override;
   void stopped(http::Connection& connection, http::StopReason reason) override;
+  void feed(Flow& flow, Extra& extra, Direction direction, const Packet& packet);
   void close_http(Extra& extra);
 
   ConversationSink& sink_;
@@ -133,6 +138,7 @@ class Conversations final : private FlowEnd, private StreamSink, private http::T
   std::uint32_t free_extra_ = no_index;
   std::uint32_t extras_in_use_ = 0;
   std::uint64_t extras_refused_ = 0;
+  std::uint64_t behind_reset_ = 0;
   Flow* flow_ = nullptr;  // whose stream is being fed
   Extra* extra_ = nullptr;
 };

@@ -90,6 +90,143 @@ TEST(Conversations, ARstInTheWindowEndsNoStream) {
   EXPECT_EQ(conversations.packet(tcp(1, 1000, up, tcp_rst, 115, 0), 0).flow->state, FlowState::closed);
 }
 
+struct Refusals final : ConversationSink {
+  void stream_data(Flow&, Extra&, Direction direction, const StreamData& data) override {
+    bytes[static_cast<unsigned>(direction)] += data.fresh;
+  }
+  void refused(Flow&, Direction, Taken why) override { all.push_back(why); }
+  void stream_gap(Flow&, Extra&, Direction, std::uint64_t) override {}
+  void http(Flow&, Extra&, http::Event, http::Transaction&) override {}
+  void http_stopped(Flow&, Extra&, http::StopReason) override {}
+  void flow_ended(Flow&, Extra*, FlowEndReason) override {}
+  std::vector<Taken> all;
+  std::string bytes[2];
+};
+
+// An RST that does not reach the server hides nothing: nobody goes on after his own.
+TEST(Conversations, DataBehindAnRstIsRefusedWhereConflictsAre) {
+  for (const bool drop : {true, false}) {
+    ConversationSettings settings = small();
+    settings.streams.drop_conflicts = drop;
+    Refusals sink;
+    Conversations conversations(settings, sink);
+    const auto send = [&](Direction direction, std::uint8_t flags, std::uint32_t sequence, std::uint32_t acknowledgment,
+                          std::string_view payload = {}) {
+      return conversations.packet(tcp(1, 1000, direction, flags, sequence, acknowledgment, payload), 0);
+    };
+    send(up, tcp_syn, 100, 0);
+    send(down, tcp_syn | tcp_ack, 500, 101);
+    send(up, tcp_ack, 101, 501, "hello");
+    send(down, tcp_ack, 501, 106, "answer");
+    EXPECT_EQ(send(up, tcp_rst, 106, 0, "why").flow->state, FlowState::closed);
+    EXPECT_TRUE(sink.all.empty()) << "an RST may say why";
+    send(up, tcp_ack, 106, 507);
+    EXPECT_TRUE(sink.all.empty());
+    send(up, tcp_ack, 106, 507, "evil");
+    send(down, tcp_ack, 507, 106, "was under way");
+    EXPECT_EQ(sink.all, std::vector<Taken>(drop ? 1 : 0, Taken::conflict));
+    EXPECT_EQ(conversations.behind_reset(), drop ? 1U : 0U);
+    send(up, tcp_syn, 9000, 0);
+    send(down, tcp_syn | tcp_ack, 7000, 9001);
+    send(up, tcp_ack, 9001, 7001, " anew");
+    EXPECT_EQ(sink.all.size(), drop ? 1U : 0U);
+    EXPECT_EQ(sink.bytes[0], "hello anew");
+  }
+}
+
+// The client has rebooted, or takes its port again, while the conversation is there for us.
+TEST(Conversations, ASynInAnEstablishedConversationBeginsAnotherWhenTheServerAnswersIt) {
+  struct Step {
+    Direction direction;
+    std::uint8_t flags;
+    std::uint32_t sequence, acknowledgment;
+    const char* text;
+  };
+  struct Case {
+    const char* what;
+    std::vector<Step> steps;
+    const char* wanted;
+    std::uint64_t restarted;
+  };
+  constexpr std::uint8_t syn_ack = tcp_syn | tcp_ack;
+  const Case cases[] = {
+      {"the server has forgotten it",
+       {{up, tcp_syn, 9000, 0, ""}, {down, syn_ack, 7000, 9001, ""}, {up, tcp_ack, 9001, 7001, "anew"}},
+       "helloanew",
+       1},
+      {"nothing of the old one goes on",
+       {{up, tcp_syn, 9000, 0, ""},
+        {down, syn_ack, 7000, 9001, ""},
+        {up, tcp_ack, 9001, 7001, "anew"},
+        {up, tcp_ack, 106, 501, "old"}},
+       "helloanew",
+       1},
+      {"several SYNs: the one that the server answers",
+       {{up, tcp_syn, 9000, 0, ""},
+        {up, tcp_syn, 4000, 0, ""},
+        {down, syn_ack, 7000, 9001, ""},
+        {up, tcp_ack, 9001, 7001, "anew"}},
+       "helloanew",
+       1},
+      {"a SYN that the server does not answer",
+       {{up, tcp_syn, 9000, 0, ""}, {up, tcp_ack, 106, 501, " on"}, {up, tcp_ack, 9001, 7001, "anew"}},
+       "hello on",
+       0},
+      {"a SYN-ACK that no SYN was for",
+       {{down, syn_ack, 7000, 9001, ""}, {up, tcp_ack, 106, 501, " on"}},
+       "hello on",
+       0},
+      {"a SYN-ACK for another SYN",
+       {{up, tcp_syn, 9000, 0, ""}, {down, syn_ack, 7000, 5001, ""}, {up, tcp_ack, 106, 501, " on"}},
+       "hello on",
+       0},
+      {"the old SYN-ACK again",
+       {{up, tcp_syn, 9000, 0, ""},
+        {up, tcp_syn, 4000, 0, ""},
+        {down, syn_ack, 500, 101, ""},
+        {up, tcp_ack, 106, 501, " on"}},
+       "hello on",
+       0},
+      {"the server knows it, and the client resets it",
+       {{up, tcp_syn, 9000, 0, ""},
+        {down, tcp_ack, 501, 106, ""},
+        {up, tcp_rst, 106, 0, ""},
+        {up, tcp_syn, 9000, 0, ""},
+        {down, syn_ack, 7000, 9001, ""},
+        {up, tcp_ack, 9001, 7001, "anew"}},
+       "helloanew",
+       1},
+  };
+  for (const Case& c : cases) {
+    ConversationSettings settings = small();
+    settings.streams.drop_conflicts = settings.streams.drop_without_room = true;
+    test::Recorder recorder;
+    Conversations conversations(settings, recorder);
+    converse(conversations, 1, "hello", "", 0, false);
+    for (const Step& step : c.steps) {
+      conversations.packet(tcp(1, 1000, step.direction, step.flags, step.sequence, step.acknowledgment, step.text), 1);
+    }
+    EXPECT_EQ(recorder.bytes[0], c.wanted) << c.what;
+    EXPECT_EQ(conversations.table().counters().restarted, c.restarted) << c.what;
+  }
+}
+
+// Its window scale is not known any more: it is taken for the largest.
+TEST(Conversations, WhatTheServerBegunAnewSendsIsInTheWindowWhateverItsScale) {
+  test::Recorder recorder;
+  Conversations conversations(small(), recorder);
+  converse(conversations, 1, "hello", "", 0, false);
+  conversations.packet(tcp(1, 1000, up, tcp_syn, 9000, 0), 1);
+  Packet answer = tcp(1, 1000, down, tcp_syn | tcp_ack, 7000, 9001);
+  answer.window_scale = 7;
+  conversations.packet(answer, 1);
+  conversations.packet(tcp(1, 1000, up, tcp_ack, 9001, 7001), 1);
+  const Seen far = conversations.packet(tcp(1, 1000, down, tcp_ack, 7001 + 500'000, 9001, "far"), 1);
+  EXPECT_EQ(far.check, TcpCheck::good);
+  EXPECT_EQ(far.direction, down);
+  EXPECT_TRUE(far.flow->established());
+}
+
 TEST(Conversations, AFlowWithoutAnExtraIsCountedNotReassembled) {
   ConversationSettings settings = small();
   settings.extras = 1;

@@ -56,6 +56,12 @@ struct Flow {
   std::uint32_t previous;  // the table's
   std::uint32_t next;
 
+  // TCP, established: sequence of a later SYN of the client's, which the server may answer if it has forgotten this
+  // conversation; initial[0]: there was none; `several` away from that: several different ones. Closed by an RST: the
+  // Direction of that.
+  static constexpr std::uint32_t several = std::uint32_t{1} << 31;
+  std::uint32_t new_syn;
+
   bool has(std::uint8_t flag) const { return (flags & flag) != 0; }
   // What Suricata's and Snort's `flow:established` asks for.
   bool established() const { return state == FlowState::established || state == FlowState::closing; }

@@ -102,6 +102,61 @@ void reassemble(benchmark::State& state) {
 }
 BENCHMARK(reassemble)->Arg(0)->Arg(2048);
 
+// The same where bytes are kept until they are acknowledged, which every second segment is: range(0) segments later.
+void reassemble_guarded(benchmark::State& state) {
+  BlockPool pool(4U << 20);
+  StreamSettings settings;
+  settings.depth = 0;
+  settings.drop_conflicts = settings.drop_without_room = true;
+  Reassembler reassembler(settings, pool);
+  TcpStream stream;
+  Nothing sink;
+  Reassembler::begin(stream, up, 0);
+  Reassembler::begin(stream, down, 0);
+  const std::string payload(1460, 'x');
+  const auto flight = static_cast<std::uint32_t>(state.range(0) * 1460);
+  std::uint32_t sequence = 0;
+  for (auto _ : state) {
+    reassembler.feed(stream, up, tcp(1, 1, up, tcp_ack, sequence, 0, payload), sink);
+    sequence += 1460;
+    if (sequence / 1460 % 2 == 0) {
+      reassembler.feed(stream, down, tcp(1, 1, down, tcp_ack, 0, sequence - flight), sink);
+    }
+  }
+  if (reassembler.counters().refused != 0) {
+    state.SkipWithError("a segment was refused");
+  }
+  reassembler.release(stream);
+  state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()));
+  state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations() * 1460));
+}
+BENCHMARK(reassemble_guarded)->Arg(0)->Arg(10)->Arg(100);
+
+// Segments behind the depth, as most of a long transfer; range(0): guarded.
+void reassemble_behind_depth(benchmark::State& state) {
+  BlockPool pool(4U << 20);
+  StreamSettings settings;
+  settings.depth = 1460;
+  settings.drop_conflicts = settings.drop_without_room = state.range(0) != 0;
+  Reassembler reassembler(settings, pool);
+  TcpStream stream;
+  Nothing sink;
+  Reassembler::begin(stream, up, 0);
+  Reassembler::begin(stream, down, 0);
+  const std::string payload(1460, 'x');
+  std::uint32_t sequence = 0;
+  for (auto _ : state) {
+    reassembler.feed(stream, up, tcp(1, 1, up, tcp_ack, sequence, 0, payload), sink);
+    sequence += 1460;
+    if (sequence / 1460 % 2 == 0) {
+      reassembler.feed(stream, down, tcp(1, 1, down, tcp_ack, 0, sequence), sink);
+    }
+  }
+  reassembler.release(stream);
+  state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()));
+}
+BENCHMARK(reassemble_behind_depth)->Arg(0)->Arg(1);
+
 struct Ignore final : http::TransactionSink {
   void transaction(http::Connection&, http::Event, http::Transaction&) override {}
   void stopped(http::Connection&, http::StopReason) override {}

@@ -127,11 +127,26 @@ Flow* FlowTable::find_or_make(const Packet& packet, std::uint32_t hash, Millisec
     free(*flow, FlowEndReason::expired);
     return make(packet, hash, now, direction);
   }
-  if (packet.protocol == packet::protocol_tcp && (packet.tcp_flags & tcp_syn) != 0 && begins_anew(*flow, packet)) {
-    free(*flow, FlowEndReason::restarted);
-    return make(packet, hash, now, direction);
+  if (packet.protocol == packet::protocol_tcp && (packet.tcp_flags & tcp_syn) != 0) [[unlikely]] {
+    return find_or_restart(*flow, packet, now, direction);
   }
   return flow;
+}
+
+// What a SYN or SYN-ACK belongs to: the flow that is there, or another one in its place.
+Flow* FlowTable::find_or_restart(Flow& flow, const Packet& packet, Milliseconds now, Direction& direction) {
+  const std::uint32_t hash = flow.hash;
+  if (begins_anew(flow, packet)) {
+    free(flow, FlowEndReason::restarted);
+    return make(packet, hash, now, direction);
+  }
+  if (!answers_new_syn(flow, direction, packet)) {
+    return &flow;
+  }
+  free(flow, FlowEndReason::restarted);
+  Flow* const anew = make(syn_of_answer(packet), hash, now, direction);
+  direction = Direction::to_client;
+  return anew;
 }
 
 Flow* FlowTable::make(const Packet& packet, std::uint32_t hash, Milliseconds now, Direction& direction) {

@@ -82,7 +82,8 @@ struct FlowCounters {
   std::uint64_t evicted_closed = 0;  // for a new flow: closed
   std::uint64_t evicted_new = 0;     // for a new flow: fresh or half-open
   std::uint64_t evicted_idle = 0;    // for a new flow: established or closing, silent for evict_idle
-  std::uint64_t restarted = 0;       // a SYN on a closed flow, or on one without a handshake, began a new conversation
+  std::uint64_t restarted = 0;       // a SYN on a closed flow, or on one without a handshake, began a new conversation;
+                                     // or a SYN-ACK that answers a later SYN of an established one did
   std::uint64_t flushed = 0;
   std::uint64_t refused_full = 0;    // packets without a flow: the table is full of flows that must stay
   std::uint64_t refused_bucket = 0;  // packets without a flow: both its buckets are
@@ -138,7 +139,8 @@ class FlowTable {
   // must acknowledge the SYN. Any other RST must lie exactly where the receiver is (RFC 5961 section 3.2): at
   // `expected`, the next sequence of the direction if the caller knows it, or behind all that was sent, if all of that
   // is acknowledged or `expected` is not known, or else at what is acknowledged. A packet that is `bad` changes no
-  // state.
+  // state; a client's SYN in an established conversation is, and is remembered: a SYN-ACK that answers it makes
+  // find_or_make() begin another one.
   TcpCheck track(Flow& flow, Direction direction, const Packet& packet, Milliseconds now,
                  std::optional<std::uint32_t> expected = {});
 
@@ -184,6 +186,7 @@ class FlowTable {
   }
   Flow* look_in(std::uint32_t bucket, std::uint16_t tag, const Packet& packet, Direction& direction);
   Flow* make(const Packet& packet, std::uint32_t hash, Milliseconds now, Direction& direction);
+  Flow* find_or_restart(Flow& flow, const Packet& packet, Milliseconds now, Direction& direction);
   bool enter(std::uint32_t hash, std::uint32_t index);
   bool make_room_in(std::uint32_t hash, Milliseconds now);
   std::uint32_t take_place(Milliseconds now);

@@ -1,6 +1,7 @@
 #include "flow/tcp_stream.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "flow/tcp_track.h"
@@ -21,9 +22,23 @@ namespace {
 
 constexpr std::uint32_t most_in_block = BlockPool::largest - sizeof(Held);
 
+std::uint32_t later(std::uint32_t a, std::uint32_t b) {
+  return sequence_after(a, b) ? a : b;
+}
+
+// Bytes that the receiver may not have yet, of those that are kept.
+std::uint32_t unacknowledged(const StreamSide& side) {
+  return sequence_after(side.next, side.acked) ? std::min(side.next - side.acked, side.history_size) : 0;
+}
+
+bool refused(Taken taken) {
+  return taken == Taken::conflict || taken == Taken::no_room;
+}
+
 }  // namespace
 
-Reassembler::Reassembler(const StreamSettings& settings, BlockPool& pool) : settings_(settings), pool_(pool) {
+Reassembler::Reassembler(const StreamSettings& settings, BlockPool& pool)
+    : settings_(settings), pool_(pool), guarded_(settings.drop_conflicts || settings.drop_without_room) {
   settings_.window = std::min(settings_.window, 65536U);
   settings_.piece = std::max(settings_.piece, 1U);
   scratch_.resize(std::size_t{settings_.window} + settings_.piece);
@@ -41,14 +56,14 @@ bool Reassembler::open(TcpStream& stream, Direction direction, const Packet& pac
     return false;
   }
   side.open = true;
-  side.next = packet.sequence + (syn ? 1 : 0);
+  side.next = side.acked = packet.sequence + (syn ? 1 : 0);
   return true;
 }
 
 void Reassembler::begin(TcpStream& stream, Direction direction, std::uint32_t first) {
   StreamSide& side = stream.sides[static_cast<unsigned>(direction)];
   side.open = true;
-  side.next = first;
+  side.next = side.acked = first;
 }
 
 std::optional<std::uint32_t> Reassembler::expected(const TcpStream& stream, Direction direction) {
@@ -57,39 +72,52 @@ std::optional<std::uint32_t> Reassembler::expected(const TcpStream& stream, Dire
   return delivered ? std::optional(side.next) : std::nullopt;
 }
 
-bool Reassembler::feed(TcpStream& stream, Direction direction, const Packet& packet, StreamSink& sink) {
-  bool all = packet.payload.empty();
+Taken Reassembler::feed(TcpStream& stream, Direction direction, const Packet& packet, StreamSink& sink) {
+  Taken taken = packet.payload.empty() ? Taken::all : Taken::part;
   if ((packet.tcp_flags & tcp_rst) != 0) {
     finish(stream, sink);
   } else if (!open(stream, direction, packet)) {
     ++counters_.unopened;
   } else {
-    all = feed_side(stream.sides[static_cast<unsigned>(direction)], direction, packet, sink);
     StreamSide& other = stream.sides[static_cast<unsigned>(opposite(direction))];
-    if ((packet.tcp_flags & tcp_ack) != 0 && other.open) {
+    const bool acknowledges = (packet.tcp_flags & tcp_ack) != 0 && other.open;
+    if (acknowledges) {
+      take_acknowledgment(other, packet.acknowledgment);
+    }
+    taken = feed_side(stream.sides[static_cast<unsigned>(direction)], direction, packet, sink);
+    if (acknowledges) {
       acknowledged(other, opposite(direction), packet.acknowledgment, sink);
     }
   }
-  counters_.not_taken += all ? 0 : 1;
-  return all;
+  counters_.not_taken += taken == Taken::all ? 0 : 1;
+  return taken;
 }
 
-bool Reassembler::feed_side(StreamSide& side, Direction direction, const Packet& packet, StreamSink& sink) {
+Taken Reassembler::feed_side(StreamSide& side, Direction direction, const Packet& packet, StreamSink& sink) {
   const bool syn = (packet.tcp_flags & tcp_syn) != 0;
   if (syn && side.offset == 0 && side.held_count == 0 && !side.closed) {
-    side.next = packet.sequence + 1;  // a SYN again, perhaps with another sequence
+    side.next = side.acked = packet.sequence + 1;  // a SYN again, perhaps with another sequence
   }
   const std::uint32_t first = packet.sequence + (syn ? 1 : 0);
-  bool all = true;
+  Taken taken = Taken::all;
   if (!packet.payload.empty()) {
     ++counters_.segments;
-    all = take(side, direction, first, packet.payload, sink);
+    if (guarded_ && !is_plain(side, first, packet.payload.size())) {
+      taken = admit(side, first, packet.payload);
+    }
+    if (!refused(taken)) {
+      taken = take(side, direction, first, packet.payload, sink);
+    }
+    if (refused(taken)) {
+      ++counters_.refused;
+      return taken;
+    }
   }
   if ((packet.tcp_flags & tcp_fin) != 0) {
     take_fin(side, first + static_cast<std::uint32_t>(packet.payload.size()));
   }
   close_at_fin(side, direction, sink);
-  return all;
+  return taken;
 }
 
 // Of several FINs the one that is in order counts, else the last: until then none of them excludes anything.
@@ -103,9 +131,98 @@ void Reassembler::take_fin(StreamSide& side, std::uint32_t place) {
   }
 }
 
-// One segment: what is new of it is delivered or held. False: not all of it, nor has it been before.
-bool Reassembler::take(StreamSide& side, Direction direction, std::uint32_t sequence, std::string_view bytes,
-                       StreamSink& sink) {
+// In order, with nothing to compare it with, and its bytes can be kept: as most segments.
+bool Reassembler::is_plain(const StreamSide& side, std::uint32_t sequence, std::size_t length) const {
+  return sequence == side.next && side.held == nullptr && !side.fin_seen &&
+         std::size_t{side.history_begin} + side.history_size + length <= side.history_room;
+}
+
+// Whether a segment may reach the receiver; nothing is taken of it yet.
+Taken Reassembler::admit(StreamSide& side, std::uint32_t sequence, std::string_view bytes) {
+  const std::uint32_t end = sequence + static_cast<std::uint32_t>(bytes.size());
+  if (settings_.drop_conflicts && side.closed && side.fin_seen && sequence_after(end, side.fin)) {
+    ++counters_.behind_fin;
+    conflict(side);
+    return Taken::conflict;
+  }
+  if (const Taken old = admit_old(side, sequence, bytes); old != Taken::all) {
+    return old;
+  }
+  if (!sequence_after(end, side.next) || side.closed || side.depth_reached) {
+    return Taken::all;
+  }
+  const std::uint32_t begin = later(sequence, side.next);
+  std::size_t fresh = 0;
+  if (const Taken held = admit_held(side, begin, bytes.substr(begin - sequence), fresh); held != Taken::all) {
+    return held;
+  }
+  return admit_new(side, begin, end - begin, fresh);
+}
+
+// What has been delivered, as far as the receiver may not have it.
+Taken Reassembler::admit_old(StreamSide& side, std::uint32_t sequence, std::string_view bytes) {
+  const std::uint32_t end = sequence + static_cast<std::uint32_t>(bytes.size());
+  const std::uint32_t to = sequence_before(end, side.next) ? end : side.next;
+  const std::uint32_t from = later(sequence, side.acked);
+  if (!settings_.drop_conflicts || !sequence_before(from, to)) {
+    return Taken::all;
+  }
+  const std::uint32_t kept = later(from, side.next - side.history_size);
+  if (sequence_before(kept, to) &&
+      std::memcmp(side.history + side.history_begin + side.history_size - (side.next - kept),
+                  bytes.data() + (kept - sequence), to - kept) != 0) {
+    conflict(side);
+    return Taken::conflict;
+  }
+  if (kept == from) {
+    return Taken::all;
+  }
+  ++counters_.not_compared;
+  return settings_.drop_without_room ? Taken::no_room : Taken::all;
+}
+
+// What waits already. `fresh`: the bytes that do not.
+Taken Reassembler::admit_held(StreamSide& side, std::uint32_t sequence, std::string_view bytes, std::size_t& fresh) {
+  const std::uint32_t end = sequence + static_cast<std::uint32_t>(bytes.size());
+  fresh = bytes.size();
+  for (Held* held = side.held; held != nullptr && sequence_before(held->sequence, end); held = held->next) {
+    const std::uint32_t from = later(sequence, held->sequence);
+    const std::uint32_t to = sequence_before(end, held->end()) ? end : held->end();
+    if (!sequence_before(from, to)) {
+      continue;
+    }
+    fresh -= to - from;
+    if (settings_.drop_conflicts &&
+        std::memcmp(held->bytes() + (from - held->sequence), bytes.data() + (from - sequence), to - from) != 0) {
+      conflict(side);
+      return Taken::conflict;
+    }
+  }
+  return Taken::all;
+}
+
+// Whether there is room for what is new of a segment.
+Taken Reassembler::admit_new(StreamSide& side, std::uint32_t sequence, std::size_t length, std::size_t fresh) {
+  if (!settings_.drop_without_room || fresh == 0) {
+    return Taken::all;
+  }
+  if (sequence == side.next) {
+    const bool kept = !settings_.drop_conflicts || make_room(side, length) || unacknowledged(side) == 0;
+    return kept ? Taken::all : Taken::no_room;
+  }
+  const std::uint32_t ahead = sequence - side.next;
+  if (ahead > settings_.ahead || (settings_.depth != 0 && side.offset + ahead >= settings_.depth)) {
+    return Taken::all;  // it will not wait
+  }
+  const bool room = side.held_bytes + fresh <= settings_.held_bytes && side.held_count < settings_.held_segments &&
+                    waiting_ + BlockPool::block_size(sizeof(Held) + fresh) <= pool_.capacity() / 2;
+  counters_.not_held += room ? 0 : 1;
+  return room ? Taken::all : Taken::no_room;
+}
+
+// One segment: what is new of it is delivered or held.
+Taken Reassembler::take(StreamSide& side, Direction direction, std::uint32_t sequence, std::string_view bytes,
+                        StreamSink& sink) {
   const std::uint32_t end = sequence + static_cast<std::uint32_t>(bytes.size());
   if (side.fin_seen && sequence_after(end, side.fin)) {
     ++counters_.behind_fin;
@@ -125,11 +242,12 @@ bool Reassembler::take(StreamSide& side, Direction direction, std::uint32_t sequ
       continue;
     }
     if (side.closed || side.depth_reached) {
-      return false;
+      return Taken::part;
     }
     anything_new = true;
     if (sequence != side.next) {
-      return hold(side, direction, sequence, bytes, sink) && all;
+      const Taken held = hold(side, direction, sequence, bytes, sink);
+      return held == Taken::all && !all ? Taken::part : held;
     }
     // What waits was there first: the bytes before it are taken now, then it, then what lies behind it.
     const std::size_t room =
@@ -140,7 +258,7 @@ bool Reassembler::take(StreamSide& side, Direction direction, std::uint32_t sequ
     drain(side, direction, sink);
   }
   counters_.retransmitted += anything_new ? 0 : 1;
-  return all;
+  return all ? Taken::all : Taken::part;
 }
 
 void Reassembler::conflict(StreamSide& side) {
@@ -148,26 +266,24 @@ void Reassembler::conflict(StreamSide& side) {
   ++counters_.conflicts;
 }
 
-// Bytes that have been delivered, against what is left of them. Whether they are the same.
+// Bytes that have been delivered, against what is left of them. Whether they are the same, or do not matter: what was
+// delivered and is acknowledged is not taken again.
 bool Reassembler::compare_old(StreamSide& side, std::uint32_t sequence, std::string_view bytes) {
   const std::uint32_t begin = side.next - side.history_size;
-  const bool all_left = side.history != nullptr && !sequence_before(sequence, begin);
+  bool known = true;
   if (sequence_before(sequence, begin)) {
-    const std::uint32_t gone = begin - sequence;
-    if (gone >= bytes.size()) {
-      return false;
-    }
+    const std::size_t gone = std::min<std::size_t>(begin - sequence, bytes.size());
+    known = !side.gap && side.next - sequence <= side.offset &&
+            !sequence_after(sequence + static_cast<std::uint32_t>(gone), side.acked);
     bytes.remove_prefix(gone);
     sequence = begin;
   }
-  if (side.history == nullptr) {
-    return false;
-  }
-  if (std::memcmp(side.history + (sequence - begin), bytes.data(), bytes.size()) != 0) {
+  if (!bytes.empty() &&
+      std::memcmp(side.history + side.history_begin + (sequence - begin), bytes.data(), bytes.size()) != 0) {
     conflict(side);
     return false;
   }
-  return all_left;
+  return known;
 }
 
 bool Reassembler::insert(StreamSide& side, Held** at, std::uint32_t sequence, std::string_view bytes) {
@@ -181,18 +297,23 @@ bool Reassembler::insert(StreamSide& side, Held** at, std::uint32_t sequence, st
   *at = held;
   side.held_bytes += held->length;
   ++side.held_count;
+  waiting_ += BlockPool::block_size(sizeof(Held) + bytes.size());
   return true;
 }
 
-bool Reassembler::hold(StreamSide& side, Direction direction, std::uint32_t sequence, std::string_view bytes,
-                       StreamSink& sink) {
+Taken Reassembler::hold(StreamSide& side, Direction direction, std::uint32_t sequence, std::string_view bytes,
+                        StreamSink& sink) {
   if (sequence - side.next > settings_.ahead) {
     ++counters_.too_far;
-    return false;
+    return Taken::part;
+  }
+  // What waits behind `depth` will not be delivered.
+  const std::uint64_t begin = side.offset + (sequence - side.next);
+  if (settings_.drop_without_room && settings_.depth != 0 && begin >= settings_.depth) {
+    return Taken::part;
   }
   ++counters_.out_of_order;
-  // What waits behind `depth` will not be delivered.
-  bool same = settings_.depth == 0 || side.offset + (sequence - side.next) + bytes.size() <= settings_.depth;
+  bool same = settings_.depth == 0 || begin + bytes.size() <= settings_.depth;
   Held** at = &side.held;
   bool kept = true;
   while (!bytes.empty() && kept) {
@@ -215,28 +336,32 @@ bool Reassembler::hold(StreamSide& side, Direction direction, std::uint32_t sequ
     sequence += room;
     bytes.remove_prefix(room);
   }
+  if (!kept && settings_.drop_without_room) {
+    ++counters_.not_held;
+    return Taken::no_room;
+  }
   if (!kept) {
     counters_.not_held += side.held == nullptr ? 1 : 0;
   }
-  if (side.held != nullptr &&
+  if (side.held != nullptr && !settings_.drop_without_room &&
       (!kept || side.held_bytes > settings_.held_bytes || side.held_count > settings_.held_segments)) {
     ++counters_.gaps_for_space;
     skip_gap(side, direction, side.held->sequence, sink);
   }
-  return same && kept;
+  return same && kept ? Taken::all : Taken::part;
 }
 
 // The bytes before `to` will not come: delivery goes on there.
 void Reassembler::skip_gap(StreamSide& side, Direction direction, std::uint32_t to, StreamSink& sink) {
   const std::uint32_t missing = to - side.next;
   if (missing != 0) {
-    ++counters_.gaps;
-    counters_.gap_bytes += missing;
     side.gap = true;
     side.next = to;
     side.offset += missing;
-    side.history_size = 0;
+    side.history_begin = side.history_size = 0;
     if (!side.closed && !side.depth_reached) {
+      ++counters_.gaps;
+      counters_.gap_bytes += missing;
       sink.gap(direction, missing);
     }
   }
@@ -248,6 +373,7 @@ void Reassembler::drop_first(StreamSide& side) {
   side.held = first->next;
   side.held_bytes -= first->length;
   --side.held_count;
+  waiting_ -= BlockPool::block_size(sizeof(Held) + first->length);
   pool_.give(first);
 }
 
@@ -279,30 +405,106 @@ bool Reassembler::deliver(StreamSide& side, Direction direction, std::string_vie
 }
 
 void Reassembler::deliver_piece(StreamSide& side, Direction direction, std::string_view bytes, StreamSink& sink) {
-  std::string_view window = bytes;
-  if (side.history_size != 0) {
-    std::memcpy(scratch_.data(), side.history, side.history_size);
-    std::memcpy(scratch_.data() + side.history_size, bytes.data(), bytes.size());
-    window = {scratch_.data(), side.history_size + bytes.size()};
-  }
+  const std::string_view window = remember(side, bytes);
   const StreamData data{window.substr(window.size() - bytes.size()), window, bytes.data(), side.offset};
   side.next += static_cast<std::uint32_t>(bytes.size());
   side.offset += bytes.size();
   counters_.delivered += bytes.size();
   sink.data(direction, data);
-  keep_history(side, window);
 }
 
-void Reassembler::keep_history(StreamSide& side, std::string_view window) {
-  if (settings_.window == 0) {
-    return;
+// New bytes to those that are kept; both together, as far as `window` goes. `next` is still before the new ones.
+std::string_view Reassembler::remember(StreamSide& side, std::string_view bytes) {
+  if (settings_.window == 0 && !settings_.drop_conflicts) {
+    return bytes;
   }
-  if (side.history == nullptr && (side.history = pool_.take(settings_.window)) == nullptr) {
+  if (std::size_t{side.history_begin} + side.history_size + bytes.size() > side.history_room &&
+      !make_room(side, bytes.size())) {
+    return remember_apart(side, bytes);
+  }
+  std::uint8_t* const end = side.history + side.history_begin + side.history_size;
+  std::memcpy(end, bytes.data(), bytes.size());
+  const std::uint32_t before = std::min(side.history_size, settings_.window);
+  side.history_size += static_cast<std::uint32_t>(bytes.size());
+  return {reinterpret_cast<const char*>(end) - before, before + bytes.size()};
+}
+
+// Where both do not fit into the block: side by side elsewhere, and then the last of them into the block.
+std::string_view Reassembler::remember_apart(StreamSide& side, std::string_view bytes) {
+  const std::uint32_t before = std::min(side.history_size, settings_.window);
+  if (side.history == nullptr) {
     ++counters_.history_lost;
+    return bytes;
+  }
+  std::memcpy(scratch_.data(), side.history + side.history_begin + side.history_size - before, before);
+  std::memcpy(scratch_.data() + before, bytes.data(), bytes.size());
+  const std::string_view window(scratch_.data(), before + bytes.size());
+  side.history_begin = 0;
+  side.history_size = static_cast<std::uint32_t>(std::min<std::size_t>(window.size(), side.history_room));
+  std::memcpy(side.history, window.data() + window.size() - side.history_size, side.history_size);
+  return window;
+}
+
+// Room for so many bytes behind those that have to be kept. Small blocks are used up before there is a larger one; of a
+// larger one a quarter stays free, so that what is kept is not moved with each segment.
+bool Reassembler::make_room(StreamSide& side, std::size_t fresh) {
+  const std::uint32_t usual = std::max(2 * settings_.window, 512U);
+  const std::size_t keep =
+      std::max(settings_.drop_conflicts ? unacknowledged(side) : 0, std::min(side.history_size, settings_.window));
+  const std::size_t need = keep + fresh, room = side.history_room;
+  if (!settings_.drop_conflicts) {  // the window and no more
+    return (room != 0 || move_to(side, settings_.window, 0)) && need <= side.history_room &&
+           move_to(side, side.history_room, keep);
+  }
+  if (need <= (room <= usual ? room : room - room / 4)) {
+    return move_to(side, room, keep);
+  }
+  const std::size_t larger = room == 0       ? BlockPool::block_size(need)
+                             : need <= usual ? usual
+                                             : std::min(std::bit_ceil(need + need / 3), BlockPool::largest);
+  const bool allowed = larger <= usual || pool_.in_use() + larger <= pool_.capacity() / 8 * 7;
+  return (need <= larger && allowed && move_to(side, larger, keep)) || (need <= room && move_to(side, room, keep));
+}
+
+// What is kept to the beginning of the block, or of another one of that size. False: there is none.
+bool Reassembler::move_to(StreamSide& side, std::size_t size, std::size_t keep) {
+  std::uint8_t* to = side.history;
+  if (size != side.history_room && (to = pool_.take(size)) == nullptr) {
+    return false;
+  }
+  if (keep != 0) {
+    std::memmove(to, side.history + side.history_begin + side.history_size - keep, keep);
+  }
+  if (to != side.history) {
+    pool_.give(side.history);
+  }
+  side.history = to;
+  side.history_room = static_cast<std::uint32_t>(size);
+  side.history_begin = 0;
+  side.history_size = static_cast<std::uint32_t>(keep);
+  return true;
+}
+
+// Before anything of the packet is delivered: the sink's views of what came before hold no more.
+void Reassembler::take_acknowledgment(StreamSide& side, std::uint32_t acknowledgment) {
+  if (!sequence_after(acknowledgment, side.acked)) {
     return;
   }
-  side.history_size = static_cast<std::uint32_t>(std::min<std::size_t>(window.size(), settings_.window));
-  std::memcpy(side.history, window.data() + window.size() - side.history_size, side.history_size);
+  side.acked = acknowledgment;
+  if (settings_.drop_conflicts && side.history != nullptr && !sequence_before(acknowledgment, side.next)) {
+    settle(side);
+  }
+}
+
+// All is acknowledged: memory beyond what the window needs is given back.
+void Reassembler::settle(StreamSide& side) {
+  if (side.closed || side.depth_reached) {
+    pool_.give(side.history);
+    side.history = nullptr;
+    side.history_room = side.history_begin = side.history_size = 0;
+  } else if (side.history_room > std::max(2 * settings_.window, 512U)) {
+    move_to(side, std::max(2 * settings_.window, 512U), std::min(side.history_size, settings_.window));
+  }
 }
 
 // The receiver has everything before `acknowledgment`: what is missing of it before what waits, or altogether when it

@@ -9,9 +9,21 @@
 // side's SYN was seen (its SYN-ACK was missed). Bytes that come too early wait in blocks of the lane's pool; bytes that
 // have been delivered or wait already are not taken again, so of two different contents for one place the FIRST counts.
 // That is what Windows and BSD do for the front of a segment; Linux prefers the newer for some overlaps, so that an
-// attacker who knows the target can show it something else (Ptacek and Newsham, 1998). Such an overlap with different
-// bytes is counted and marked (`conflict`), for the caller to drop. Urgent data is delivered in line; timestamps (PAWS,
-// RFC 7323) are not looked at.
+// attacker who knows the target can show it something else (Ptacek and Newsham, 1998), or send first what does not
+// reach it. Such an overlap with different bytes is counted and marked (`conflict`). Urgent data is delivered in line;
+// timestamps (PAWS, RFC 7323) are not looked at.
+//
+// For who forwards, what the receiver gets can be kept to what the sink has seen:
+//   - `drop_conflicts`: bytes are kept until the receiver has acknowledged them, and a segment that has others for one
+//   of
+//     these places, or data behind the direction's FIN, is refused (Taken::conflict). What is acknowledged no receiver
+//     takes again: other bytes there, a keep-alive's for instance, are harmless.
+//   - `drop_without_room`: a segment that would have to wait and for which there is no room (`held_bytes`,
+//     `held_segments`, half of the pool), or whose bytes could not be kept beside others that are not acknowledged yet,
+//     is refused (Taken::no_room): TCP sends it again, when the hole is filled or the others are acknowledged. What is
+//     next is always taken when nothing before it is unacknowledged. Bytes that were not kept for want of memory cannot
+//     be compared with what comes again in their place: that is refused, too (`not_compared`).
+// Of a refused segment nothing is taken, nor its FIN; its acknowledgment counts.
 //
 // Bytes are missing for good, a gap, when
 //   - the receiver has acknowledged them and what waits behind them: it has them, they did not pass here;
@@ -34,12 +46,14 @@
 //
 // feed() says whether all bytes of the packet are or will be seen by the sink. Not so are bytes behind `depth`, behind
 // a FIN, too far ahead, or without room to wait; and those that lie before what was delivered and differ from it, or
-// cannot be compared any more: they may be a retransmission from beyond the history, or fill a gap too late. The caller
-// then looks at the packet by itself.
+// cannot be compared any more: they may be a retransmission from beyond the history that is not acknowledged, or fill a
+// gap too late. The caller then looks at the packet by itself.
 //
 // Thread-safety: none, one lane; nothing is allocated after construction, but from the pool. Cost: a copy of the
-// segment with its history, about 50 ns for 1,460 bytes; 48 bytes of state a direction, and `window` bytes once it has
-// data.
+// segment with its history, about 50 ns for 1,460 bytes, less where bytes are kept until they are acknowledged: they
+// lie side by side then. Memory: 64 bytes of state a direction, and once it has data `window` bytes of the pool; where
+// bytes are kept, a block for those not acknowledged and `window` more, twice `window` mostly, and at most 7/8 of the
+// pool for larger ones.
 #pragma once
 
 #include <array>
@@ -61,6 +75,16 @@ struct StreamSettings {
   std::uint32_t held_segments = 256;
   std::uint32_t ahead = 1U << 20;
   bool midstream = false;
+  bool drop_conflicts = false;  // for who forwards: see above
+  bool drop_without_room = false;
+};
+
+// What became of a packet's bytes.
+enum class Taken : std::uint8_t {
+  all,       // the sink sees all of them, or has
+  part,      // there are some that it does not see
+  conflict,  // refused: nothing is taken, and it must not reach the receiver
+  no_room,   // likewise
 };
 
 struct StreamData {
@@ -89,10 +113,12 @@ struct StreamCounters {
   std::uint64_t gaps = 0;
   std::uint64_t gap_bytes = 0;
   std::uint64_t gaps_for_space = 0;  // of `gaps`: held_bytes or held_segments was reached, or the pool was empty
-  std::uint64_t not_held = 0;        // segments lost, for the pool had no block even then
+  std::uint64_t not_held = 0;        // segments lost, for the pool had no block even then; or refused for want of room
   std::uint64_t too_far = 0;         // segments
   std::uint64_t behind_fin = 0;      // segments with data behind a FIN
   std::uint64_t not_taken = 0;       // packets of which feed() did not take all
+  std::uint64_t refused = 0;         // of these, refused: Taken::conflict and no_room
+  std::uint64_t not_compared = 0;    // `drop_conflicts`: segments sent again whose first bytes were not kept
   std::uint64_t depth_reached = 0;   // directions
   std::uint64_t history_lost = 0;    // deliveries whose bytes were not kept for the next window
   std::uint64_t unopened = 0;        // segments of a direction that has not begun and may not
@@ -100,11 +126,14 @@ struct StreamCounters {
 
 // Of one direction.
 struct StreamSide {
-  std::uint32_t next = 0;  // sequence expected
-  std::uint32_t fin = 0;   // sequence of the FIN, if fin_seen
+  std::uint32_t next = 0;   // sequence expected
+  std::uint32_t fin = 0;    // sequence of the FIN, if fin_seen
+  std::uint32_t acked = 0;  // by the receiver; at the least where the direction begins
   std::uint64_t offset = 0;
-  struct Held* held = nullptr;  // by sequence, without overlaps
-  std::uint8_t* history = nullptr;
+  struct Held* held = nullptr;      // by sequence, without overlaps
+  std::uint8_t* history = nullptr;  // a block; what is kept lies behind history_begin, and ends before `next`
+  std::uint32_t history_room = 0;   // the block's size
+  std::uint32_t history_begin = 0;
   std::uint32_t history_size = 0;
   std::uint32_t held_bytes = 0;
   std::uint16_t held_count = 0;
@@ -127,8 +156,7 @@ class Reassembler {
 
   // The direction's first byte has this sequence number: for a stream that is made after its handshake.
   static void begin(TcpStream& stream, Direction direction, std::uint32_t first);
-  // False: there are bytes in the packet that the sink does not see.
-  bool feed(TcpStream& stream, Direction direction, const Packet& packet, StreamSink& sink);
+  Taken feed(TcpStream& stream, Direction direction, const Packet& packet, StreamSink& sink);
   // The sequence that the receiver waits for, as far as it is known: of a direction that is delivered.
   static std::optional<std::uint32_t> expected(const TcpStream& stream, Direction direction);
   // Delivers what waits, with gaps, and closes both directions that have begun.
@@ -136,18 +164,29 @@ class Reassembler {
   // Gives memory back without a word to anyone; the stream may then be used anew.
   void release(TcpStream& stream);
 
+  const StreamSettings& settings() const { return settings_; }
   const StreamCounters& counters() const { return counters_; }
 
  private:
   bool open(TcpStream& stream, Direction direction, const Packet& packet);
-  bool feed_side(StreamSide& side, Direction direction, const Packet& packet, StreamSink& sink);
+  Taken feed_side(StreamSide& side, Direction direction, const Packet& packet, StreamSink& sink);
   void take_fin(StreamSide& side, std::uint32_t place);
-  bool take(StreamSide& side, Direction direction, std::uint32_t sequence, std::string_view bytes, StreamSink& sink);
-  bool hold(StreamSide& side, Direction direction, std::uint32_t sequence, std::string_view bytes, StreamSink& sink);
+  bool is_plain(const StreamSide& side, std::uint32_t sequence, std::size_t length) const;
+  Taken admit(StreamSide& side, std::uint32_t sequence, std::string_view bytes);
+  Taken admit_old(StreamSide& side, std::uint32_t sequence, std::string_view bytes);
+  Taken admit_held(StreamSide& side, std::uint32_t sequence, std::string_view bytes, std::size_t& fresh);
+  Taken admit_new(StreamSide& side, std::uint32_t sequence, std::size_t length, std::size_t fresh);
+  Taken take(StreamSide& side, Direction direction, std::uint32_t sequence, std::string_view bytes, StreamSink& sink);
+  Taken hold(StreamSide& side, Direction direction, std::uint32_t sequence, std::string_view bytes, StreamSink& sink);
   bool insert(StreamSide& side, Held** at, std::uint32_t sequence, std::string_view bytes);
   bool deliver(StreamSide& side, Direction direction, std::string_view bytes, StreamSink& sink);
   void deliver_piece(StreamSide& side, Direction direction, std::string_view bytes, StreamSink& sink);
-  void keep_history(StreamSide& side, std::string_view window);
+  std::string_view remember(StreamSide& side, std::string_view bytes);
+  std::string_view remember_apart(StreamSide& side, std::string_view bytes);
+  bool make_room(StreamSide& side, std::size_t fresh);
+  bool move_to(StreamSide& side, std::size_t size, std::size_t keep);
+  void take_acknowledgment(StreamSide& side, std::uint32_t acknowledgment);
+  void settle(StreamSide& side);
   void drain(StreamSide& side, Direction direction, StreamSink& sink);
   void skip_gap(StreamSide& side, Direction direction, std::uint32_t to, StreamSink& sink);
   void acknowledged(StreamSide& side, Direction direction, std::uint32_t acknowledgment, StreamSink& sink);
@@ -159,7 +198,9 @@ class Reassembler {
 
   StreamSettings settings_;
   BlockPool& pool_;
-  std::vector<char> scratch_;  // history and fresh bytes side by side
+  const bool guarded_;         // something may be refused
+  std::size_t waiting_ = 0;    // of the pool, for segments that wait
+  std::vector<char> scratch_;  // history and fresh bytes side by side, where the block has no room for both
   StreamCounters counters_;
 };
 

@@ -1,5 +1,7 @@
 #include "flow/tcp_track.h"
 
+#include <utility>
+
 namespace sluice::flow {
 namespace {
 
@@ -96,6 +98,13 @@ void take_syn_again(Flow& flow, const Packet& packet) {
   flow.acked[0] -= several ? 1 : 0;
 }
 
+// A SYN of an established conversation: the client has forgotten it, or somebody wants it to look so. Which, the server
+// says.
+void remember_syn(Flow& flow, const Packet& packet) {
+  const bool other = flow.new_syn != flow.initial[0] && flow.new_syn != packet.sequence;
+  flow.new_syn = other ? flow.initial[0] + Flow::several : packet.sequence;
+}
+
 TcpCheck track_syn(Flow& flow, unsigned side, const Packet& packet, FlowState& next) {
   const bool answer = (packet.tcp_flags & tcp_ack) != 0;
   const bool opening = flow.state == FlowState::fresh || flow.state == FlowState::half_open;
@@ -109,7 +118,13 @@ TcpCheck track_syn(Flow& flow, unsigned side, const Packet& packet, FlowState& n
   }
   if (!answer) {
     if (side != 0 || !opening) {
-      return packet.sequence == flow.initial[side] ? TcpCheck::good : TcpCheck::bad;
+      if (packet.sequence == flow.initial[side]) {
+        return TcpCheck::good;
+      }
+      if (side == 0 && flow.established()) {
+        remember_syn(flow, packet);
+      }
+      return TcpCheck::bad;
     }
     if (flow.state == FlowState::half_open && packet.sequence != flow.initial[0]) {
       return TcpCheck::bad;
@@ -152,6 +167,9 @@ FlowState state_after(Flow& flow, unsigned side, const Packet& packet, bool mids
   if (fin) {
     flow.flags |= side == 0 ? FlowFlag::fin_client : FlowFlag::fin_server;
   }
+  if (state != flow.state) {
+    flow.new_syn = flow.initial[0];
+  }
   const bool both = flow.has(FlowFlag::fin_client) && flow.has(FlowFlag::fin_server);
   const bool one = flow.has(FlowFlag::fin_client) || flow.has(FlowFlag::fin_server);
   if (state == FlowState::established && one) {
@@ -176,6 +194,27 @@ bool begins_anew(const Flow& flow, const Packet& packet) {
          (flow.state == FlowState::closed || (flow.has(FlowFlag::midstream) && !flow.established()));
 }
 
+bool answers_new_syn(const Flow& flow, Direction direction, const Packet& packet) {
+  if ((packet.tcp_flags & (tcp_syn | tcp_ack)) != (tcp_syn | tcp_ack) || direction != Direction::to_client ||
+      !flow.established() || flow.new_syn == flow.initial[0]) {
+    return false;
+  }
+  const bool again = packet.sequence == flow.initial[1] && packet.acknowledgment == flow.initial[0] + 1;
+  return flow.new_syn == flow.initial[0] + Flow::several ? !again : packet.acknowledgment == flow.new_syn + 1;
+}
+
+Packet syn_of_answer(const Packet& answer) {
+  Packet syn = answer;
+  std::swap(syn.source, syn.destination);
+  std::swap(syn.source_port, syn.destination_port);
+  syn.tcp_flags = tcp_syn;
+  syn.sequence = answer.acknowledgment - 1;
+  syn.acknowledgment = 0;
+  syn.window_scale = answer.window_scale == 0xff ? 0xff : unknown_scale;  // both have one, or neither
+  syn.payload = {};
+  return syn;
+}
+
 void begin_tcp(Flow& flow, Direction direction, const Packet& packet, bool midstream) {
   const bool syn_only = (packet.tcp_flags & (tcp_syn | tcp_ack)) == tcp_syn;
   flow.scale = {0xff, 0xff};
@@ -196,6 +235,7 @@ TcpCheck track_tcp(Flow& flow, Direction direction, const Packet& packet, bool m
       return TcpCheck::bad;
     }
     next = FlowState::closed;
+    flow.new_syn = side;
     return flow.has(FlowFlag::no_session) ? TcpCheck::no_session : TcpCheck::good;
   }
   if ((packet.tcp_flags & tcp_syn) != 0) {

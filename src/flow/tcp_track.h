@@ -28,6 +28,13 @@ TcpCheck track_tcp(Flow& flow, Direction direction, const Packet& packet, bool m
 // seen (a stray segment before the SYN must not decide what the flow is).
 bool begins_anew(const Flow& flow, const Packet& packet);
 
+// Whether this SYN-ACK answers a later SYN of an established conversation: the server has forgotten it, and another one
+// has begun.
+bool answers_new_syn(const Flow& flow, Direction direction, const Packet& packet);
+
+// The SYN that this SYN-ACK answers, as far as it says.
+Packet syn_of_answer(const Packet& answer);
+
 // Of the first packet of a flow: sets what the client's and server's SYN would have set.
 void begin_tcp(Flow& flow, Direction direction, const Packet& packet, bool midstream);
 

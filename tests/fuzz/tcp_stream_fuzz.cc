@@ -1,5 +1,6 @@
 // Any segments in any order: each direction's bytes come once, in order, as their number in the stream says, gaps
-// included; memory is bounded and all of it comes back. The corpus holds plain conversations, one file each.
+// included; memory is bounded and all of it comes back; of a segment that is refused nothing comes. The corpus holds plain
+// conversations, one file each.
 //
 // Input: a byte of settings, then segments: flags and direction, two bytes of sequence, two of acknowledgment, one of
 // length.
@@ -43,6 +44,8 @@ StreamSettings settings_of(std::uint8_t byte) {
   settings.depth = byte & 8 ? 300 : 0;
   settings.midstream = (byte & 16) != 0;
   settings.ahead = byte & 32 ? 200 : 1U << 20;
+  settings.drop_conflicts = (byte & 64) != 0;
+  settings.drop_without_room = (byte & 128) != 0;
   return settings;
 }
 
@@ -66,7 +69,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     packet.acknowledgment = 0xffff8000U + static_cast<std::uint32_t>(data[at + 3] << 8 | data[at + 4]);
     packet.payload = bytes.substr(at + 6, data[at + 5]);
     at += 6 + packet.payload.size();
-    reassembler.feed(stream, direction, packet, checker);
+    const auto side = static_cast<unsigned>(direction);
+    const std::uint64_t before = checker.next[side];
+    const Taken taken = reassembler.feed(stream, direction, packet, checker);
+    REQUIRE(taken == Taken::all || !packet.payload.empty());
+    if (taken == Taken::conflict || taken == Taken::no_room) {
+      REQUIRE(checker.next[side] == before);
+    }
     for (const StreamSide& side : stream.sides) {
       REQUIRE((side.held == nullptr) == (side.held_count == 0) && (side.held == nullptr) == (side.held_bytes == 0));
     }

@@ -10,16 +10,19 @@ import ipaddress
 import json
 import re
 import socket
+import struct
 import subprocess
+import sys
 import time
 
 import pytest
-from frames import Tcp4, ping4, udp4, write_pcap
+from frames import ACK, PUSH, SYN, Tcp4, packet4, ping4, udp4, write_pcap
 from gateway import ROOT, SLUICE, Gateway, config
 from hosts import Lab, wait_until
 from topology import SERVER4, SERVER6, Topology
-from web import Web, ask, browse
+from web import BIG, Web, ask, browse
 
+LOSSY = ROOT / "tests" / "net" / "lossy.py"
 LOCAL_RULES = ROOT / "examples" / "local.rules"
 OWN_RULES = """
 reject http any any -> any any (msg:"TEST forbidden"; flow:established,to_server; http.uri; content:"/forbidden"; sid:1; rev:1;)
@@ -58,17 +61,17 @@ class Inspected:
 
 
 class Wire(Inspected):
-    """client -- Sluice as a bridge -- server, all on one link."""
+    """client -- Sluice as a bridge -- server, all on one link; `lossy`: both cables lose and reorder frames."""
 
     servers = ("10.1.0.3", "2001:db8:1::3")
 
-    def __init__(self, folder, inspect=(), engine=()):
+    def __init__(self, folder, inspect=(), engine=(), lossy=False):
         self.lab = Lab()
         self.name_files(folder)
         try:
             self.client, router, self.server = (self.lab.host(label) for label in ("client", "router", "server"))
-            self.lab.join(self.client, "eth0", router, "lan0")
-            self.lab.join(self.server, "eth0", router, "wan0")
+            for host, interface in ((self.client, "lan0"), (self.server, "wan0")):
+                self.connect(host, router, interface, lossy)
             for number, host in ((2, self.client), (3, self.server)):
                 host.ip(f"addr add 10.1.0.{number}/24 dev eth0")
                 host.ip(f"addr add 2001:db8:1::{number}/64 dev eth0 nodad")
@@ -80,6 +83,15 @@ class Wire(Inspected):
         except BaseException:
             self.lab.__exit__()
             raise
+
+    def connect(self, host, router, interface, lossy):
+        if not lossy:
+            self.lab.join(host, "eth0", router, interface)
+            return
+        cable = self.lab.host(f"cable-{interface}")
+        self.lab.join(host, "eth0", cable, "near")
+        self.lab.join(cable, "far", router, interface)
+        cable.spawn([sys.executable, "-B", str(LOSSY), "near", "far"])
 
     def __enter__(self):
         return self
@@ -404,6 +416,69 @@ def test_what_an_attack_on_the_engine_leaves_is_counted(tmp_path, policy):
         assert wait_until(lambda: any(event["stats"]["detect"]["alerts_suppressed"] > 100 for event in wire.events("stats")), 5)
         assert "lines suppressed since this was last said" in wire.gateway.log()
         assert stats["conserved"]
+
+
+def test_what_conflicts_in_a_capture_is_counted_and_nothing_is_dropped_for_it(tmp_path):
+    done = run_on_capture(tmp_path, Tcp4().says_in_one_place(b"GET /decoy", b"GET /other").frames)
+    assert re.search(r"inspect_stream_conflicts +1 ", done.stderr), done.stderr
+    assert "inspect_conflict" not in done.stderr, done.stderr
+
+
+def drops_of_streams(wire):
+    return {reason: count for reason, count in wire.gateway.drops().items() if reason in ("inspect_conflict", "inspect_no_room")}
+
+
+def test_a_lossy_link_that_reorders_frames_is_no_attack(tmp_path):
+    """What is lost is sent again, with whatever boundaries: nothing of it is taken for a conflict, and all of it arrives."""
+    with Wire(tmp_path, lossy=True) as wire:
+        for number in range(3):
+            assert browse(wire.client, wire.servers[0], f"/big?{number}", timeout=20) == (200, BIG), number
+        figures = wire.figures()
+        assert figures["inspect_stream_conflicts"] == 0 and figures["inspect_stream_gaps"] == 0, figures
+        assert not drops_of_streams(wire)
+        assert wire.gateway.stats()["conserved"]
+
+
+def attack_behind_a_decoy(server):
+    """A request for ATTACK in a connection, and before it in its place as many other bytes whose checksum is wrong: the server does
+    not take those. What it answers; None: nothing."""
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.ntohs(0x0800)) as wire:
+        wire.bind(("eth0", 0x0800))
+        wire.settimeout(5)
+        with socket.create_connection((server, 80), timeout=2) as connection:
+            port = connection.getsockname()[1]
+            while True:
+                frame, address = wire.recvfrom(2000)
+                theirs, mine, sequence, acknowledgment, _, flags = struct.unpack("!HHIIBB", frame[34:48])
+                if address[2] != socket.PACKET_OUTGOING and (theirs, mine, flags) == (80, port, SYN | ACK):
+                    break
+            request = f"GET {ATTACK} HTTP/1.1\r\nHost: www.example\r\n\r\n".encode()
+            header = struct.pack("!HHIIBBHHH", port, 80, acknowledgment, sequence + 1, 0x50, PUSH | ACK, 65000, 0xBAD, 0)
+            decoy = packet4(6, header + b"." * len(request), connection.getsockname()[0], server)
+            wire.send(frame[6:12] + frame[:6] + decoy[12:])
+            connection.sendall(request)
+            try:
+                return connection.recv(100)
+            except TimeoutError:
+                return None
+
+
+@pytest.mark.parametrize("policy", ["drop", "pass"])
+def test_an_attack_behind_a_decoy_does_not_get_through(tmp_path, policy):
+    with Wire(tmp_path, inspect=[f'on_conflict = "{policy}"']) as wire:
+        server = wire.servers[0]
+        assert browse(wire.client, server, "/before") == (200, b"hello\n")
+        answer = wire.client.inside(attack_behind_a_decoy, server)
+        assert browse(wire.client, server, "/after") == (200, b"hello\n")
+        assert wire.figures()["inspect_stream_conflicts"] > 0
+        if policy == "pass":
+            assert answer.startswith(b"HTTP/1.1 200"), "the attack is one"
+            assert ATTACK in wire.web.requests() and not drops_of_streams(wire)
+            return
+        assert answer is None and ATTACK not in wire.web.requests()
+        assert list(drops_of_streams(wire)) == ["inspect_conflict"]
+        assert wait_until(lambda: wire.events("drop"), 3)
+        assert {event["drop"]["reason"] for event in wire.events("drop")} == {"stream conflict"}
 
 
 MISTAKES = {

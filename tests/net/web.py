@@ -1,6 +1,7 @@
 """A web server on a host, with a log of what reached it, and a browser on another.
 
-/login is answered with 401, /shell with what a root shell says, in two segments; everything else with 200 and a few bytes.
+/login is answered with 401, /shell with what a root shell says, in two segments, /big with 900 KB; everything else with 200 and a few
+bytes.
 """
 
 import http.client
@@ -10,6 +11,7 @@ import socket
 import sys
 import time
 
+BIG = b"".join(b"%07d\n" % number for number in range(112_500))
 SHELL = (b"uid=0(ro", b"ot) gid=0(root) groups=0(root)")
 
 
@@ -56,7 +58,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         print(self.path, flush=True)
-        pieces = SHELL if self.path == "/shell" else (b"hello\n",)
+        pieces = SHELL if self.path == "/shell" else (BIG,) if self.path.startswith("/big") else (b"hello\n",)
         self.send_response(401 if self.path.startswith("/login") else 200)
         self.send_header("Content-Length", str(sum(map(len, pieces))))
         self.end_headers()

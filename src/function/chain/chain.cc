@@ -59,8 +59,10 @@ std::byte* Chain::area(const engine::Batch& batch, std::size_t stage) const {
 }
 
 Expected<void> Chain::prepare_lanes(const engine::LanePlan& plan) {
+  engine::LanePlan of_stages = plan;
+  of_stages.forwards = last_->forwards();
   for (const auto& stage : stages_) {
-    if (auto ok = stage->prepare(plan); !ok) return ok;
+    if (auto ok = stage->prepare(of_stages); !ok) return ok;
   }
   return last_->prepare_lanes(plan);
 }

@@ -266,6 +266,10 @@ const char* name_of(DropReason reason) {
       return "flow drop";
     case DropReason::budget:
       return "inspection budget";
+    case DropReason::conflict:
+      return "stream conflict";
+    case DropReason::no_room:
+      return "stream memcap";
     case DropReason::rules:
       break;
   }

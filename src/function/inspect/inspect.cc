@@ -118,6 +118,7 @@ std::string fixed_settings(const InspectOptions& now, const InspectOptions& want
         std::pair{"stream_memory", had.stream_bytes != has.stream_bytes},
         std::pair{"http_memory", had.http_bytes != has.http_bytes},
         std::pair{"midstream", had.flows.midstream != has.flows.midstream},
+        std::pair{"on_conflict", had.streams.drop_conflicts != has.streams.drop_conflicts},
         std::pair{"on_overload", now.inspection.drop_on_overload != wanted.inspection.drop_on_overload},
         std::pair{"candidates", now.inspection.budget != wanted.inspection.budget},
         std::pair{"budget", now.budget != wanted.budget}, std::pair{"eve", now.log.eve != wanted.log.eve},
@@ -193,6 +194,9 @@ InspectionSettings Inspect::settings_of_thread(const engine::LanePlan& plan) con
   tables.http_transactions = share(tables.http_transactions, plan.threads);
   tables.stream_bytes = share(tables.stream_bytes, plan.threads);
   tables.http_bytes = share(tables.http_bytes, plan.threads);
+  // Nothing can be kept from a receiver that gets it by another way.
+  tables.streams.drop_conflicts &= plan.forwards;
+  tables.streams.drop_without_room &= plan.forwards;
   return settings;
 }
 
@@ -353,6 +357,8 @@ packet::Reason Inspect::judge_transit(std::uint32_t lane, std::uint8_t* frame, s
 packet::Reason Inspect::reason_of(const Judgement& judgement) {
   if (!judgement.drop) return packet::no_reason;
   if (judgement.reject) return inspect_rejected;
+  if (judgement.stream == flow::Taken::conflict) return inspect_conflict;
+  if (judgement.stream == flow::Taken::no_room) return inspect_no_room;
   return judgement.overload ? inspect_overload : inspect_dropped;
 }
 

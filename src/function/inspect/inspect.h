@@ -44,6 +44,11 @@ inline const packet::Reason inspect_rejected =
 inline const packet::Reason inspect_overload = packet::register_reason(
     "inspect_overload", "rules might hold for it, and the time for confirming them was used up (on_overload)");
 
+inline const packet::Reason inspect_conflict = packet::register_reason(
+    "inspect_conflict", "it has other bytes than an earlier segment for the same place of a TCP stream (on_conflict)");
+inline const packet::Reason inspect_no_room = packet::register_reason(
+    "inspect_no_room", "no room was left to put its TCP stream together with it (on_overload, stream_memory)");
+
 struct InspectOptions {
   std::vector<std::string> rules;  // files
   match::ReadOptions reading;

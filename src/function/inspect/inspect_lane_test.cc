@@ -96,6 +96,11 @@ TEST_F(InspectLaneTest, what_streams_and_http_lack_is_told) {
   EXPECT_EQ(figure("inspect_stream_too_far"), 0U);
   EXPECT_EQ(figure("inspect_http_stopped"), 0U);
   EXPECT_EQ(figure("inspect_streams_refused"), 0U);
+  EXPECT_EQ(figure("inspect_stream_conflicts"), 0U);
+  tcp(1001, 1, "XX");
+  EXPECT_EQ(figure("inspect_stream_conflicts"), 1U);
+  EXPECT_EQ(figure("inspect_stream_not_compared"), 0U);
+  EXPECT_EQ(figure("inspect_stream_not_held"), 0U);
 }
 
 TEST_F(InspectLaneTest, counts_of_filters_and_their_ports_are_told) {

@@ -148,10 +148,14 @@ void Inspection::between_frames() {
   budget_ = settings_.budget;
 }
 
+DropReason Inspection::drop_reason() const {
+  if (judgement_.stream == flow::Taken::conflict) return DropReason::conflict;
+  if (judgement_.stream == flow::Taken::no_room) return DropReason::no_room;
+  return judgement_.overload && settings_.drop_on_overload ? DropReason::budget : DropReason::rules;
+}
+
 void Inspection::tell_dropped(const flow::Flow* flow, bool by_flow) {
-  const bool by_budget = judgement_.overload && settings_.drop_on_overload;
-  const DropReason reason = by_flow ? DropReason::flow_drop : by_budget ? DropReason::budget : DropReason::rules;
-  sink_.dropped({now_, frame_, &packet_, direction_, flow, reason});
+  sink_.dropped({now_, frame_, &packet_, direction_, flow, by_flow ? DropReason::flow_drop : drop_reason()});
 }
 
 // A packet comes before its stream: what passes or drops it does so first.
@@ -360,6 +364,12 @@ void Inspection::not_taken(flow::Flow& flow, flow::Extra& extra, Direction direc
   set_headers(buffers, packet_);
   buffers.set(Buffer::payload, packet_.payload);
   inspect(facts, &flow, &extra, buffers, packet_.payload);
+}
+
+void Inspection::refused(flow::Flow& flow, Direction, flow::Taken why) {
+  if ((flow.user & passed) != 0 || frame_passed_) return;
+  judgement_.drop = true;
+  judgement_.stream = why;
 }
 
 void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event event,

@@ -11,7 +11,8 @@
 // comes before the stream's piece that it brings. A rule of `drop`, `reject` or `pass` that holds acts on the packet,
 // or on the rest of the flow (match/rules/rule_scope.h): all further packets of it are dropped, or nothing of it is
 // inspected any more. A stream does not get what was dropped before it: it is inspected when it comes again. Of a
-// packet that its stream does not take whole (flow/tcp_stream.h, feed()) the payload is inspected by itself besides.
+// packet that its stream does not take whole (flow/tcp_stream.h, feed()) the payload is inspected by itself besides;
+// one that its stream refuses is dropped, unless a rule of `pass` has held.
 //
 // What a stream tells without a packet of its own and its direction (at the end of its flow, or what waited behind a
 // gap that the other side acknowledged) is inspected as from a packet of its ends without payload.
@@ -138,8 +139,9 @@ struct Alert {
   bool stream;                // found in a TCP stream or an HTTP message, not in a packet by itself
 };
 
-// Why a frame is dropped, as an EVE `drop` event says it: "rules", "flow drop", "inspection budget".
-enum class DropReason : std::uint8_t { rules, flow_drop, budget };
+// Why a frame is dropped, as an EVE `drop` event says it: "rules", "flow drop", "inspection budget", "stream conflict",
+// "stream memcap".
+enum class DropReason : std::uint8_t { rules, flow_drop, budget, conflict, no_room };
 
 // Views and pointers hold during the call.
 struct DroppedFrame {
@@ -176,8 +178,9 @@ struct InspectionCounters {
 
 struct Judgement {
   bool drop = false;
-  bool reject = false;    // one of the rules that hold is of reject
-  bool overload = false;  // the reason is the budget
+  bool reject = false;                    // one of the rules that hold is of reject
+  bool overload = false;                  // the reason is the budget
+  flow::Taken stream = flow::Taken::all;  // conflict and no_room: the reason is that its stream refuses it
 };
 
 class Inspection final : private flow::ConversationSink {
@@ -220,6 +223,7 @@ class Inspection final : private flow::ConversationSink {
   void stream_data(flow::Flow& flow, flow::Extra& extra, flow::Direction direction,
                    const flow::StreamData& data) override;
   void not_taken(flow::Flow& flow, flow::Extra& extra, flow::Direction direction) override;
+  void refused(flow::Flow& flow, flow::Direction direction, flow::Taken why) override;
   void stream_gap(flow::Flow& flow, flow::Extra& extra, flow::Direction direction, std::uint64_t bytes) override;
   void http(flow::Flow& flow, flow::Extra& extra, flow::http::Event event,
             flow::http::Transaction& transaction) override;
@@ -255,6 +259,7 @@ class Inspection final : private flow::ConversationSink {
   std::size_t search_payload(std::string_view bytes, std::size_t from);
   std::optional<std::size_t> search_in_time(std::string_view bytes, std::size_t from);
   void overload();
+  DropReason drop_reason() const;
   void tell_dropped(const flow::Flow* flow, bool by_flow);
   std::size_t take_hits(std::string_view bytes, std::size_t history, bool before_by_core = false);
 

@@ -34,6 +34,7 @@ class InspectionScopeTest : public testing::Test, public AlertSink {
     settings.conversations.http_connections = 16;
     settings.conversations.http_transactions = 32;
     settings.conversations.stream_bytes = settings.conversations.http_bytes = 4 << 20;
+    settings.conversations.streams = streams_;
     inspection_.reset();
     rules_.reset();
     inspection_ = std::make_unique<Inspection>(search(text), settings, *this);
@@ -46,6 +47,7 @@ class InspectionScopeTest : public testing::Test, public AlertSink {
     ends_ = alert.packet->source.str() + ":" + std::to_string(alert.packet->source_port) + " " +
             alert.packet->destination.str() + ":" + std::to_string(alert.packet->destination_port);
     with_frame_ = !alert.frame.empty();
+    blocked_ = alert.blocked;
   }
   void dropped(const DroppedFrame& frame) override {
     EXPECT_EQ(frame.frame.data(), frame_);
@@ -83,13 +85,14 @@ class InspectionScopeTest : public testing::Test, public AlertSink {
   using Dropped = std::pair<DropReason, flow::Direction>;
   std::vector<Dropped> drops() { return std::exchange(drops_, {}); }
 
+  flow::StreamSettings streams_;
   std::shared_ptr<InspectionRules> rules_;
   std::unique_ptr<Inspection> inspection_;
   std::vector<std::uint32_t> sids_;
   std::vector<Dropped> drops_;
   const char* frame_ = nullptr;  // that is looked at
   std::string ends_;             // of the last alert
-  bool with_frame_ = false;
+  bool with_frame_ = false, blocked_ = false;
   std::uint32_t sequence_[2] = {1000, 5000};
   std::uint64_t now_ = 0;  // microseconds
 };
@@ -322,6 +325,76 @@ TEST_F(InspectionScopeTest, what_the_other_side_sets_free_is_about_the_senders_d
   EXPECT_THAT(alerts(), ElementsAre(1));
   EXPECT_EQ(ends_, "10.0.0.2:80 10.0.0.1:4000");
   EXPECT_TRUE(with_frame_);
+}
+
+// "junk" does not reach the receiver, and hides what comes in its place from the stream.
+TEST_F(InspectionScopeTest, what_a_decoy_hides_is_dropped_with_its_reason) {
+  using enum flow::Direction;
+  for (const bool drop : {true, false}) {
+    streams_.drop_conflicts = drop;
+    use("alert tcp any any -> any any (content:\"evil\"; sid:1;)\n");
+    handshake();
+    EXPECT_FALSE(feed(built(true, ack, "junk")).drop);
+    EXPECT_EQ(feed(built(true, ack, "ev")).drop, drop);
+    EXPECT_THAT(alerts(), IsEmpty());
+    const Judgement judgement = feed(built(true, ack, "evil"));
+    EXPECT_EQ(judgement.drop, drop);
+    EXPECT_EQ(judgement.stream, drop ? flow::Taken::conflict : flow::Taken::all);
+    EXPECT_THAT(alerts(), ElementsAre(1)) << "looked at all the same";
+    EXPECT_EQ(blocked_, drop);
+    EXPECT_EQ(drops(), std::vector<Dropped>(drop ? 2 : 0, Dropped(DropReason::conflict, to_server)));
+    EXPECT_EQ(inspection_->conversations().stream_counters().conflicts, 2U);
+    EXPECT_FALSE(feed(built(true, ack, "junk and more")).drop) << "the flow goes on";
+    EXPECT_FALSE(segment(false, ack, "answer").drop);
+  }
+}
+
+TEST_F(InspectionScopeTest, what_a_stream_has_no_room_for_is_dropped_and_comes_again) {
+  streams_.drop_without_room = true;
+  streams_.held_segments = 1;
+  use("drop tcp any any -> any any (content:\"evil\"; sid:1;)\n");
+  handshake();
+  const auto at = [&](std::uint32_t bytes, const std::string& text) {
+    sequence_[0] += bytes;
+    const Judgement judgement = feed(built(true, ack, text));
+    sequence_[0] -= bytes;
+    return judgement;
+  };
+  EXPECT_FALSE(at(4, "?").drop);
+  EXPECT_EQ(at(2, "il").stream, flow::Taken::no_room);
+  EXPECT_THAT(drops(), ElementsAre(Dropped(DropReason::no_room, flow::Direction::to_server)));
+  EXPECT_FALSE(at(0, "ev").drop);
+  EXPECT_TRUE(at(2, "il").drop) << "in the stream now, and whole";
+  EXPECT_THAT(alerts(), ElementsAre(1));
+  EXPECT_THAT(drops(), ElementsAre(Dropped(DropReason::rules, flow::Direction::to_server)));
+}
+
+TEST_F(InspectionScopeTest, what_a_rule_passes_is_let_by_in_conflict_too) {
+  streams_.drop_conflicts = streams_.drop_without_room = true;
+  use("pass tcp any any -> any any (content:\"friend\"; sid:1;)\n");
+  handshake();
+  EXPECT_FALSE(feed(built(true, ack, "friend")).drop);
+  EXPECT_FALSE(feed(built(true, ack, "others")).drop);
+  EXPECT_EQ(inspection_->conversations().stream_counters().conflicts, 1U);
+}
+
+// The receiver has acknowledged it, and takes nothing in its place: it is looked at once.
+TEST_F(InspectionScopeTest, what_is_acknowledged_and_sent_again_alerts_once) {
+  for (const bool guarded : {true, false}) {
+    streams_.drop_conflicts = guarded;
+    use("alert tcp any any -> any any (content:\"evil\"; sid:1;)\n");
+    handshake();
+    const std::uint32_t first = sequence_[0];
+    segment(true, ack, "evil");
+    segment(true, ack, std::string(8000, '.'));
+    EXPECT_THAT(alerts(), ElementsAre(1));
+    segment(false, ack);
+    segment(true, ack, std::string(8000, '.'));
+    const std::uint32_t last = std::exchange(sequence_[0], first);
+    EXPECT_FALSE(feed(built(true, ack, "evil")).drop);
+    sequence_[0] = last;
+    EXPECT_THAT(alerts(), IsEmpty()) << guarded;
+  }
 }
 
 TEST_F(InspectionScopeTest, a_split_handshake_makes_a_stream) {

@@ -96,6 +96,9 @@ Expected<std::unique_ptr<engine::Stage>> make_inspect(Settings& settings, const 
   options.reading.commented_out = settings.boolean("commented_out", false);
   read_conversations(settings, options.inspection.conversations);
   options.inspection.drop_on_overload = settings.choice("on_overload", "drop", {"drop", "pass"}) == "drop";
+  flow::StreamSettings& streams = options.inspection.conversations.streams;
+  streams.drop_without_room = options.inspection.drop_on_overload;
+  streams.drop_conflicts = settings.choice("on_conflict", "drop", {"drop", "pass"}) == "drop";
   options.inspection.budget = static_cast<std::uint32_t>(settings.integer("candidates", 1000, 1, 1'000'000));
   if (!settings.is("budget", "auto")) options.budget = settings.duration("budget", std::chrono::nanoseconds(0));
   read_log(settings, ports, options.log);
