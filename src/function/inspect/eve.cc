@@ -266,6 +266,8 @@ const char* name_of(DropReason reason) {
       return "flow drop";
     case DropReason::budget:
       return "inspection budget";
+    case DropReason::fragment:
+      return "defrag error";
     case DropReason::rules:
       break;
   }

@@ -115,6 +115,7 @@ std::string fixed_settings(const InspectOptions& now, const InspectOptions& want
         std::pair{"http", had.http_connections != has.http_connections},
         std::pair{"stream_memory", had.stream_bytes != has.stream_bytes},
         std::pair{"http_memory", had.http_bytes != has.http_bytes},
+        std::pair{"fragment_memory", now.inspection.fragments.memory != wanted.inspection.fragments.memory},
         std::pair{"midstream", had.flows.midstream != has.flows.midstream},
         std::pair{"on_overload", now.inspection.drop_on_overload != wanted.inspection.drop_on_overload},
         std::pair{"candidates", now.inspection.budget != wanted.inspection.budget},
@@ -191,6 +192,7 @@ InspectionSettings Inspect::settings_of_thread(const engine::LanePlan& plan) con
   tables.http_transactions = share(tables.http_transactions, plan.threads);
   tables.stream_bytes = share(tables.stream_bytes, plan.threads);
   tables.http_bytes = share(tables.http_bytes, plan.threads);
+  settings.fragments.memory = share(settings.fragments.memory, plan.threads);
   return settings;
 }
 
@@ -205,12 +207,14 @@ std::uint64_t Inspect::budget_ticks(const engine::LanePlan& plan) const {
 Expected<void> Inspect::fits_into_memory() const {
   const flow::ConversationSettings& tables = options_.inspection.conversations;
   const std::uint64_t needed = flow::FlowTable::memory_bytes(tables.flows.capacity) +
-                               tables.extras * sizeof(flow::Extra) + tables.stream_bytes + tables.http_bytes;
+                               tables.extras * sizeof(flow::Extra) + tables.stream_bytes + tables.http_bytes +
+                               flow::Fragments::memory_bytes(options_.inspection.fragments.memory);
   const AvailableMemory there = available_memory();
   if (needed <= there.bytes) return {};
   constexpr std::uint64_t mb = 1 << 20;
-  return make_error("[inspect] flows, streams, stream_memory, http_memory: they take " + std::to_string(needed / mb) +
-                    " MB, and " + (there.limited ? "this control group" : "this machine") + " has " +
+  return make_error("[inspect] flows, streams, stream_memory, http_memory, fragment_memory: they take " +
+                    std::to_string(needed / mb) + " MB, and " +
+                    (there.limited ? "this control group" : "this machine") + " has " +
                     std::to_string(there.bytes / mb) + " MB to give: lower them");
 }
 
@@ -348,7 +352,8 @@ packet::Reason Inspect::judge_transit(std::uint32_t lane, std::uint8_t* frame, s
 packet::Reason Inspect::reason_of(const Judgement& judgement) {
   if (!judgement.drop) return packet::no_reason;
   if (judgement.reject) return inspect_rejected;
-  return judgement.overload ? inspect_overload : inspect_dropped;
+  if (judgement.overload) return inspect_overload;
+  return judgement.fragment ? inspect_fragments : inspect_dropped;
 }
 
 // To the sender of a frame for which a rule of reject holds: an RST, else an ICMP error, as from its destination.

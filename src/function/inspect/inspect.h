@@ -44,6 +44,9 @@ inline const packet::Reason inspect_rejected =
 inline const packet::Reason inspect_overload = packet::register_reason(
     "inspect_overload", "rules might hold for it, and the time for confirming them was used up (on_overload)");
 
+inline const packet::Reason inspect_fragments = packet::register_reason(
+    "inspect_fragments", "a fragment that cannot be put together with the others of its datagram (on_overload)");
+
 struct InspectOptions {
   std::vector<std::string> rules;  // files
   match::ReadOptions reading;

@@ -74,7 +74,11 @@ void set_headers(Buffers& buffers, const match::PacketFacts& packet) {
 }  // namespace
 
 Inspection::Inspection(std::unique_ptr<InspectionSearch> search, const InspectionSettings& settings, AlertSink& sink)
-    : search_(std::move(search)), settings_(settings), sink_(sink), conversations_(settings.conversations, *this) {}
+    : search_(std::move(search)),
+      settings_(settings),
+      sink_(sink),
+      fragments_(settings.fragments),
+      conversations_(settings.conversations, *this) {}
 
 std::unique_ptr<InspectionSearch> Inspection::exchange(std::unique_ptr<InspectionSearch> search) {
   held_ = {};  // by the old rules' numbers
@@ -112,12 +116,51 @@ const Judgement& Inspection::frame(std::string_view frame, std::uint64_t microse
   } else if ((flow->user & dropped) != 0) {
     by_flow = !std::exchange(judgement_.drop, true);
   }
+  if (packet.fragment) [[unlikely]] {
+    flow = inspect_datagram(flow, by_flow);
+  }
   if (judgement_.overload) ++counters_.overloaded;
   if (judgement_.drop) [[unlikely]] {
     tell_dropped(flow, by_flow);
   }
   between_frames();
   return judgement_;
+}
+
+// What a fragment, which has been inspected by itself, makes whole; the flow that it then is of.
+[[gnu::noinline]] flow::Flow* Inspection::inspect_datagram(flow::Flow* flow, bool& by_flow) {
+  if (judgement_.drop) return flow;
+  const flow::Fragments::Taken taken = fragments_.take(frame_, packet_, now_ / 1000);
+  if (taken == flow::Fragments::Taken::kept) return flow;
+  if (taken == flow::Fragments::Taken::whole) {
+    frame_ = fragments_.datagram();
+    std::construct_at(&packet_);
+    packet::read_headers(frame_, packet_);
+    // No device has seen it whole.
+    too_many_hits_ = has_hits_ || too_many_hits_;
+    has_hits_ = frame_passed_ = false;
+    flow = nullptr;
+    flow_ = nullptr;
+    direction_ = Direction::to_server;
+    flow::Packet packet;
+    if (flow::read_packet(packet_, packet) && !packet.fragment) {
+      flow = conversations_.packet(packet, now_ / 1000).flow;
+      if (flow == nullptr) ++counters_.no_flow;
+    }
+    if (flow == nullptr) {
+      inspect_packet(nullptr, false);
+    } else if ((flow->user & dropped) != 0) {
+      by_flow = !std::exchange(judgement_.drop, true);
+    }
+  }
+  // A datagram of fragments is taken by nobody.
+  if (taken == flow::Fragments::Taken::refused || packet_.fragment()) {
+    judgement_.fragment = true;
+    judgement_.drop |= settings_.drop_on_overload;
+  }
+  // Else the same fragment, sent again, would be nothing new.
+  if (judgement_.drop) fragments_.forbid();
+  return flow;
 }
 
 void Inspection::begin_frame(std::string_view frame, const KeyHits& hits) {
@@ -146,7 +189,11 @@ void Inspection::between_frames() {
 
 void Inspection::tell_dropped(const flow::Flow* flow, bool by_flow) {
   const bool by_budget = judgement_.overload && settings_.drop_on_overload;
-  const DropReason reason = by_flow ? DropReason::flow_drop : by_budget ? DropReason::budget : DropReason::rules;
+  const bool by_fragment = judgement_.fragment && settings_.drop_on_overload;
+  const DropReason reason = by_flow       ? DropReason::flow_drop
+                            : by_budget   ? DropReason::budget
+                            : by_fragment ? DropReason::fragment
+                                          : DropReason::rules;
   sink_.dropped({now_, frame_, &packet_, direction_, flow, reason});
 }
 

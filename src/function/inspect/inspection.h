@@ -23,6 +23,10 @@
 // stream's piece that it brings; what lies across pieces is looked for here. Without hits, and for what came out of
 // order, HTTP's buffers and bodies, the core searches. The rules that hold are the same either way.
 //
+// A fragment is inspected as the packet that it is, and the one that completes its datagram (flow/fragments.h) brings
+// that besides: it is inspected as a packet that came whole, searched by this core, and the verdict is the fragment's.
+// Of fragments that cannot be put together the policy is `drop_on_overload`, too.
+//
 // Bounded: `budget` candidates for a frame (all its inspections together), and so much time for a batch (begin()), of
 // which each frame has a share that those before it cannot take (confirm_time.h); what is left over is counted, and the
 // policy is `drop_on_overload`: the frame, and where a stream or HTTP was left, the rest of its flow. Memory:
@@ -41,6 +45,7 @@
 
 #include "base/error.h"
 #include "flow/conversations.h"
+#include "flow/fragments.h"
 #include "function/inspect/confirm_time.h"
 #include "match/automaton/cpu_matcher.h"
 #include "match/automaton/gram_table.h"
@@ -103,6 +108,7 @@ struct KeyHits {
 
 struct InspectionSettings {
   flow::ConversationSettings conversations;
+  flow::FragmentSettings fragments;
   std::uint32_t budget = 1000;
   bool drop_on_overload = false;
 };
@@ -119,7 +125,7 @@ struct Alert {
   const InspectionRules* rules;
   std::uint32_t rule;          // of rules->detector().rules().rules
   std::uint64_t microseconds;  // since the epoch: when the frame came
-  std::string_view frame;      // from its Ethernet header on; empty: no frame of this flow, which has ended
+  std::string_view frame;  // from its Ethernet header on, or its datagram; empty: none of this flow, which has ended
   const match::PacketFacts* packet;
   flow::Direction direction;  // of the packet in its flow; to_server where there is none
   const flow::Flow* flow;     // null: none
@@ -128,8 +134,8 @@ struct Alert {
   bool stream;                // found in a TCP stream or an HTTP message, not in a packet by itself
 };
 
-// Why a frame is dropped, as an EVE `drop` event says it: "rules", "flow drop", "inspection budget".
-enum class DropReason : std::uint8_t { rules, flow_drop, budget };
+// Why a frame is dropped, as an EVE `drop` event says it: "rules", "flow drop", "inspection budget", "defrag error".
+enum class DropReason : std::uint8_t { rules, flow_drop, budget, fragment };
 
 // Views and pointers hold during the call.
 struct DroppedFrame {
@@ -168,6 +174,7 @@ struct Judgement {
   bool drop = false;
   bool reject = false;    // one of the rules that hold is of reject
   bool overload = false;  // the reason is the budget
+  bool fragment = false;  // the reason is that fragments cannot be put together
 };
 
 class Inspection final : private flow::ConversationSink {
@@ -202,6 +209,7 @@ class Inspection final : private flow::ConversationSink {
   std::uint64_t now() const { return now_; }
   const InspectionCounters& counters() const { return counters_; }
   flow::Conversations& conversations() { return conversations_; }
+  flow::Fragments& fragments() { return fragments_; }
   const match::RateCounters& rate_counters() const { return search_->rates.counters(); }
 
  private:
@@ -217,6 +225,7 @@ class Inspection final : private flow::ConversationSink {
   void flow_ended(flow::Flow& flow, flow::Extra* extra, flow::FlowEndReason reason) override;
 
   void begin_frame(std::string_view frame, const KeyHits& hits);
+  flow::Flow* inspect_datagram(flow::Flow* flow, bool& by_flow);
   void between_frames();
   match::FlowFacts facts_of(const flow::Flow& flow, flow::Direction direction) const;
   void inspect_packet(flow::Flow* flow, bool in_stream);
@@ -274,7 +283,8 @@ class Inspection final : private flow::ConversationSink {
   std::array<Held, 64> held_{};
   std::size_t next_held_ = 0;
   const flow::http::Transaction* transaction_ = nullptr;  // that is being inspected
-  flow::Conversations conversations_;                     // last: its end may still inspect
+  flow::Fragments fragments_;
+  flow::Conversations conversations_;  // last: its end may still inspect
 };
 
 }  // namespace sluice::function
