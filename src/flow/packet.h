@@ -3,7 +3,7 @@
 //   Packet packet;
 //   if (read_packet(facts, packet)) ...     // packet/header_facts.h of the frame
 //
-// A fragment (IPv4 or IPv6, first or later) has no ports and no payload here: datagrams are not put together. ICMP
+// A fragment (IPv4 or IPv6, first or later) has no ports and no payload here; its datagram has (fragments.h). ICMP
 // echoes and their replies carry the identifier as both ports, so that a ping is one flow; other ICMP has ports 0.
 //
 // Thread-safety: any thread. Reads nothing outside the packet. Cost: some ns.

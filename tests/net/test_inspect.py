@@ -191,6 +191,36 @@ def test_reject_tells_the_client_at_once(inline, family):
     assert browse(inline.client, server) == (200, b"hello\n")
 
 
+@pytest.mark.parametrize("family", [0, 1], ids=["ipv4", "ipv6"])
+def test_datagrams_in_fragments_are_inspected_whole(inline, family):
+    server, kind = inline.servers[family], socket.AF_INET6 if family else socket.AF_INET
+    # Across the end of the first fragment, which lies 1,472 or 1,440 bytes behind the UDP header.
+    content = b"not in one fragment, " * 5
+    evil, harmless = (bytes(1410) + part + bytes(2500) for part in (content, content.upper()))
+    inline.write_rules(f'drop udp any any -> any 7000 (msg:"TEST fragments"; content:"{content.decode()}"; sid:5; rev:1;)\n')
+    inline.gateway.control("reload")
+    before = inline.figures()["inspect_fragments_datagrams"]
+    receiver = inline.server.inside(socket.socket, kind, socket.SOCK_DGRAM)
+    sender = inline.client.inside(socket.socket, kind, socket.SOCK_DGRAM)
+    with receiver, sender:
+        receiver.bind((server, 7000))
+        receiver.settimeout(2)
+        for number in range(3):
+            for payload in (harmless, evil):
+                sender.sendto(bytes([number]) + payload, (server, 7000))
+            assert receiver.recv(5000) == bytes([number]) + harmless
+        receiver.settimeout(0.5)
+        with pytest.raises(TimeoutError):
+            receiver.recv(5000)
+    assert inline.figures()["inspect_fragments_datagrams"] == before + 6
+    assert inline.figures()["inspect_fragments_refused"] == 0
+    assert wait_until(lambda: len([alert for alert in inline.alerts(5) if same(alert["dest_ip"], server)]) == 3, 3)
+    assert all(alert["alert"]["action"] == "blocked" and alert["dest_port"] == 7000 for alert in inline.alerts(5))
+    assert " 0% packet loss" in inline.client.run(f"ping -n -i 0.05 -c 5 -W 1 -s 4000 {server}")
+    inline.write_rules()
+    inline.gateway.control("reload")
+
+
 def udp_error(host, server, port):
     """What the kernel has been told about a datagram to there; None: nothing."""
     def send():

@@ -270,6 +270,8 @@ const char* name_of(DropReason reason) {
       return "stream conflict";
     case DropReason::no_room:
       return "stream memcap";
+    case DropReason::fragment:
+      return "defrag error";
     case DropReason::rules:
       break;
   }

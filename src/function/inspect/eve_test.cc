@@ -167,6 +167,12 @@ TEST_F(EveTest, a_drop_of_udp_has_its_length_and_a_budget_is_a_reason) {
   EXPECT_FALSE(line.contains("alert"));
 }
 
+TEST_F(EveTest, a_drop_of_a_fragment_has_suricata_s_reason) {
+  Sample sample(rules_, PacketBuilder().ipv4("192.0.2.1", "192.0.2.9").fragment(64, true).payload(8).build());
+  lane().dropped(sample.dropped(DropReason::fragment));
+  EXPECT_EQ(only_line()["drop"]["reason"], "defrag error");
+}
+
 TEST_F(EveTest, both_directions_have_the_flow_s_id_and_its_client_first) {
   Sample there(rules_, request().build());
   there.flow(Direction::to_server);

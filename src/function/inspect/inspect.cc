@@ -117,6 +117,7 @@ std::string fixed_settings(const InspectOptions& now, const InspectOptions& want
         std::pair{"http", had.http_connections != has.http_connections},
         std::pair{"stream_memory", had.stream_bytes != has.stream_bytes},
         std::pair{"http_memory", had.http_bytes != has.http_bytes},
+        std::pair{"fragment_memory", now.inspection.fragments.memory != wanted.inspection.fragments.memory},
         std::pair{"midstream", had.flows.midstream != has.flows.midstream},
         std::pair{"on_conflict", had.streams.drop_conflicts != has.streams.drop_conflicts},
         std::pair{"on_overload", now.inspection.drop_on_overload != wanted.inspection.drop_on_overload},
@@ -197,6 +198,7 @@ InspectionSettings Inspect::settings_of_thread(const engine::LanePlan& plan) con
   // Nothing can be kept from a receiver that gets it by another way.
   tables.streams.drop_conflicts &= plan.forwards;
   tables.streams.drop_without_room &= plan.forwards;
+  settings.fragments.memory = share(settings.fragments.memory, plan.threads);
   return settings;
 }
 
@@ -211,12 +213,14 @@ std::uint64_t Inspect::budget_ticks(const engine::LanePlan& plan) const {
 Expected<void> Inspect::fits_into_memory() const {
   const flow::ConversationSettings& tables = options_.inspection.conversations;
   const std::uint64_t needed = flow::FlowTable::memory_bytes(tables.flows.capacity) +
-                               tables.extras * sizeof(flow::Extra) + tables.stream_bytes + tables.http_bytes;
+                               tables.extras * sizeof(flow::Extra) + tables.stream_bytes + tables.http_bytes +
+                               flow::Fragments::memory_bytes(options_.inspection.fragments.memory);
   const AvailableMemory there = available_memory();
   if (needed <= there.bytes) return {};
   constexpr std::uint64_t mb = 1 << 20;
-  return make_error("[inspect] flows, streams, stream_memory, http_memory: they take " + std::to_string(needed / mb) +
-                    " MB, and " + (there.limited ? "this control group" : "this machine") + " has " +
+  return make_error("[inspect] flows, streams, stream_memory, http_memory, fragment_memory: they take " +
+                    std::to_string(needed / mb) + " MB, and " +
+                    (there.limited ? "this control group" : "this machine") + " has " +
                     std::to_string(there.bytes / mb) + " MB to give: lower them");
 }
 
@@ -359,7 +363,8 @@ packet::Reason Inspect::reason_of(const Judgement& judgement) {
   if (judgement.reject) return inspect_rejected;
   if (judgement.stream == flow::Taken::conflict) return inspect_conflict;
   if (judgement.stream == flow::Taken::no_room) return inspect_no_room;
-  return judgement.overload ? inspect_overload : inspect_dropped;
+  if (judgement.overload) return inspect_overload;
+  return judgement.fragment ? inspect_fragments : inspect_dropped;
 }
 
 // To the sender of a frame for which a rule of reject holds: an RST, else an ICMP error, as from its destination.

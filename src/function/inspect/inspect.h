@@ -48,6 +48,8 @@ inline const packet::Reason inspect_conflict = packet::register_reason(
     "inspect_conflict", "it has other bytes than an earlier segment for the same place of a TCP stream (on_conflict)");
 inline const packet::Reason inspect_no_room = packet::register_reason(
     "inspect_no_room", "no room was left to put its TCP stream together with it (on_overload, stream_memory)");
+inline const packet::Reason inspect_fragments = packet::register_reason(
+    "inspect_fragments", "a fragment that cannot be put together with the others of its datagram (on_overload)");
 
 struct InspectOptions {
   std::vector<std::string> rules;  // files

@@ -72,6 +72,14 @@ const std::array<engine::Figure, InspectLane::figure_count> InspectLane::figure_
     {"inspect_http_unanswered", "HTTP requests given up because too many waited for answers"},
     {"inspect_http_bodies_cut", "HTTP bodies not looked at whole: longer than the limit, or decoded to too much"},
     {"inspect_http_bodies_lost", "HTTP bodies cut short for want of memory"},
+    {"inspect_fragments", "fragments of IP datagrams"},
+    {"inspect_fragments_datagrams", "datagrams put together from fragments, and inspected whole"},
+    {"inspect_fragments_refused",
+     "of the fragments, those left to on_overload because their datagram cannot be inspected"},
+    {"inspect_fragments_malformed", "of these, fragments that no host takes"},
+    {"inspect_fragments_conflicts", "of these, fragments that do not fit to others of their datagram"},
+    {"inspect_fragments_no_memory", "datagrams in fragments that no memory was left to put together"},
+    {"inspect_fragments_incomplete", "datagrams of which fragments were missing when their time was over"},
     {"inspect_threshold_no_alert", "matches whose action was taken without an alert, by a threshold"},
     {"inspect_threshold_no_effect", "matches without effect, by a threshold or detection_filter"},
     {"inspect_threshold_evicted", "counts of thresholds lost within their period, for want of room"},
@@ -96,6 +104,7 @@ void InspectLane::begin(std::uint64_t tsc) {
   if (const std::uint64_t ms = now_ / 1000; ms != swept_) {
     swept_ = ms;
     table.sweep(inspection_.now() / 1000, std::max(1U, table.capacity() / sweep_steps));
+    inspection_.fragments().expire(inspection_.now() / 1000);
   }
 }
 
@@ -134,6 +143,7 @@ void InspectLane::publish() {
   const flow::FlowCounters& flows = conversations.table().counters();
   const flow::StreamCounters& streams = conversations.stream_counters();
   const flow::http::Counters& http = conversations.http_counters();
+  const flow::FragmentCounters& fragments = inspection_.fragments().counters();
   const match::RateCounters& rates = inspection_.rate_counters();
   const std::uint64_t values[] = {counted.frames,
                                   counted.not_ip,
@@ -164,6 +174,13 @@ void InspectLane::publish() {
                                   http.unanswered,
                                   http.bodies_truncated + http.bombs,
                                   http.bodies_lost,
+                                  fragments.fragments,
+                                  fragments.whole,
+                                  fragments.refused,
+                                  fragments.malformed,
+                                  fragments.conflicts,
+                                  fragments.no_memory,
+                                  fragments.incomplete,
                                   rates.action_only,
                                   rates.nothing,
                                   rates.evicted,

@@ -76,7 +76,7 @@ class InspectLane {
   void finish();
 
   // As of the last publish(). In the order of figure_texts.
-  static constexpr std::size_t figure_count = 34;
+  static constexpr std::size_t figure_count = 41;
   static const std::array<engine::Figure, figure_count> figure_texts;
   std::uint64_t figure(std::size_t which) const { return figures_[which].get(); }
 

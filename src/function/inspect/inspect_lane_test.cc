@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "flow/fragment_test.h"
 #include "function/inspect/alert_sample.h"
 
 namespace sluice::function {
@@ -101,6 +102,29 @@ TEST_F(InspectLaneTest, what_streams_and_http_lack_is_told) {
   EXPECT_EQ(figure("inspect_stream_conflicts"), 1U);
   EXPECT_EQ(figure("inspect_stream_not_compared"), 0U);
   EXPECT_EQ(figure("inspect_stream_not_held"), 0U);
+}
+
+TEST_F(InspectLaneTest, what_becomes_of_fragments_is_told) {
+  use("alert udp any any -> any 1 (sid:1;)\n", {});
+  const packet::Bytes whole = PacketBuilder().ipv6("2001:db8::1", "2001:db8::2").udp(1, 2).payload(100).build();
+  const auto take = [&](std::uint32_t id, std::size_t begin, std::size_t end, bool more) {
+    lane_->judge_transit(test::view(flow::test::fragment_of(whole, id, begin, end, more)), ++tsc_);
+  };
+  take(1, 0, 48, true);
+  take(1, 48, 108, false);
+  take(2, 0, 48, true);
+  take(2, 40, 108, false);
+  take(3, 0, 47, true);
+  const auto figures = [&](std::initializer_list<const char*> names) {
+    std::vector<std::uint64_t> all;
+    for (const char* const name : names) all.push_back(figure("inspect_fragments" + std::string(name)));
+    return all;
+  };
+  EXPECT_EQ(figures({"", "_datagrams", "_refused", "_conflicts", "_malformed", "_no_memory", "_incomplete"}),
+            (std::vector<std::uint64_t>{5, 1, 2, 1, 1, 0, 0}));
+  for (std::uint32_t id = 0; id < 129; ++id) take(4, 8UL * id, 8UL * id + 8, true);
+  take(5, 0, 48, true);
+  EXPECT_EQ(figures({"_refused", "_no_memory", "_incomplete"}), (std::vector<std::uint64_t>{3, 1, 0}));
 }
 
 TEST_F(InspectLaneTest, counts_of_filters_and_their_ports_are_told) {

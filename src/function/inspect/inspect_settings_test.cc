@@ -132,7 +132,7 @@ TEST_F(InspectSettings, MoreMemoryThanThereIsIsRefusedAtTheStart) {
   const auto prepared = much.stage->prepare({});
   ASSERT_FALSE(prepared);
   EXPECT_THAT(prepared.error().message,
-              AllOf(HasSubstr("[inspect] flows, streams, stream_memory, http_memory: they take 1048"),
+              AllOf(HasSubstr("[inspect] flows, streams, stream_memory, http_memory, fragment_memory: they take 1048"),
                     HasSubstr(" MB to give: lower them")));
 }
 
@@ -184,8 +184,9 @@ TEST_F(InspectSettings, WhatOnlyAStartTakesIsRefusedByAReload) {
   EXPECT_TRUE(running.stage->reload(*same.stage));
   for (const char* line :
        {"flows = 1000", "streams = 1000", "http = 1000", "stream_memory = \"3M\"", "http_memory = \"3M\"",
-        "midstream = true", "on_conflict = \"pass\"", "on_overload = \"pass\"", "candidates = 3", "budget = \"1ms\"",
-        "eve = \"/tmp/x\"", "fast = \"/tmp/x\"", "payload = false", "alerts_per_second = 3", "stats_interval = 3"}) {
+        "fragment_memory = \"3M\"", "midstream = true", "on_conflict = \"pass\"", "on_overload = \"pass\"",
+        "candidates = 3", "budget = \"1ms\"", "eve = \"/tmp/x\"", "fast = \"/tmp/x\"", "payload = false",
+        "alerts_per_second = 3", "stats_interval = 3"}) {
     const Made other = with_rule(rule, std::string(line) + "\n");
     const std::string key = std::string(line).substr(0, std::string(line).find(' '));
     const auto change = running.stage->reload(*other.stage);

@@ -74,7 +74,11 @@ void set_headers(Buffers& buffers, const match::PacketFacts& packet) {
 }  // namespace
 
 Inspection::Inspection(std::unique_ptr<InspectionSearch> search, const InspectionSettings& settings, AlertSink& sink)
-    : search_(std::move(search)), settings_(settings), sink_(sink), conversations_(settings.conversations, *this) {}
+    : search_(std::move(search)),
+      settings_(settings),
+      sink_(sink),
+      fragments_(settings.fragments),
+      conversations_(settings.conversations, *this) {}
 
 std::unique_ptr<InspectionSearch> Inspection::exchange(std::unique_ptr<InspectionSearch> search) {
   held_ = {};  // by the old rules' numbers
@@ -109,6 +113,9 @@ const Judgement& Inspection::frame(std::string_view frame, std::uint64_t microse
   } else if ((flow->user & dropped) != 0) {
     by_flow = !std::exchange(judgement_.drop, true);
   }
+  if (packet.fragment) [[unlikely]] {
+    flow = inspect_datagram(flow, by_flow);
+  }
   return end_frame(flow, by_flow);
 }
 
@@ -119,6 +126,41 @@ const Judgement& Inspection::end_frame(const flow::Flow* flow, bool by_flow) {
   }
   between_frames();
   return judgement_;
+}
+
+// What a fragment, which has been inspected by itself, makes whole; the flow that it then is of.
+[[gnu::noinline]] flow::Flow* Inspection::inspect_datagram(flow::Flow* flow, bool& by_flow) {
+  if (judgement_.drop) return flow;
+  const flow::Fragments::Taken taken = fragments_.take(frame_, packet_, now_ / 1000);
+  if (taken == flow::Fragments::Taken::kept) return flow;
+  if (taken == flow::Fragments::Taken::whole) {
+    frame_ = fragments_.datagram();
+    read_facts();
+    // No device has seen it whole.
+    too_many_hits_ = has_hits_ || too_many_hits_;
+    has_hits_ = frame_passed_ = false;
+    flow = nullptr;
+    flow_ = nullptr;
+    direction_ = Direction::to_server;
+    flow::Packet packet;
+    if (flow::read_packet(packet_, packet) && !packet.fragment) {
+      flow = conversations_.packet(packet, now_ / 1000).flow;
+      if (flow == nullptr) ++counters_.no_flow;
+    }
+    if (flow == nullptr) {
+      inspect_packet(nullptr, false);
+    } else if ((flow->user & dropped) != 0) {
+      by_flow = !std::exchange(judgement_.drop, true);
+    }
+  }
+  // A datagram of fragments is taken by nobody.
+  if (taken == flow::Fragments::Taken::refused || packet_.fragment()) {
+    judgement_.fragment = true;
+    judgement_.drop |= settings_.drop_on_overload;
+  }
+  // Else the same fragment, sent again, would be nothing new.
+  if (judgement_.drop) fragments_.forbid();
+  return flow;
 }
 
 void Inspection::begin_frame(std::string_view frame, const KeyHits& hits) {
@@ -151,7 +193,9 @@ void Inspection::between_frames() {
 DropReason Inspection::drop_reason() const {
   if (judgement_.stream == flow::Taken::conflict) return DropReason::conflict;
   if (judgement_.stream == flow::Taken::no_room) return DropReason::no_room;
-  return judgement_.overload && settings_.drop_on_overload ? DropReason::budget : DropReason::rules;
+  if (!settings_.drop_on_overload) return DropReason::rules;
+  if (judgement_.overload) return DropReason::budget;
+  return judgement_.fragment ? DropReason::fragment : DropReason::rules;
 }
 
 void Inspection::tell_dropped(const flow::Flow* flow, bool by_flow) {

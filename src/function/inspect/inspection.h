@@ -24,6 +24,10 @@
 // stream's piece that it brings; what lies across pieces is looked for here. Without hits, and for what came out of
 // order, HTTP's buffers and bodies, the core searches. The rules that hold are the same either way.
 //
+// A fragment is inspected as the packet that it is, and the one that completes its datagram (flow/fragments.h) brings
+// that besides: it is inspected as a packet that came whole, searched by this core, and the verdict is the fragment's.
+// Of fragments that cannot be put together the policy is `drop_on_overload`, too.
+//
 // Bounded: `budget` candidates for a frame (all its inspections together), and so much time for a batch (begin()), of
 // which each frame has a share that those before it cannot take (confirm_time.h); what is left over is counted, and the
 // policy is `drop_on_overload`: the frame, and where a stream or HTTP was left, the rest of its flow. Memory:
@@ -42,6 +46,7 @@
 
 #include "base/error.h"
 #include "flow/conversations.h"
+#include "flow/fragments.h"
 #include "function/inspect/confirm_time.h"
 #include "match/automaton/cpu_matcher.h"
 #include "match/automaton/gram_table.h"
@@ -114,6 +119,7 @@ struct FrameBrief {
 
 struct InspectionSettings {
   flow::ConversationSettings conversations;
+  flow::FragmentSettings fragments;
   std::uint32_t budget = 1000;
   bool drop_on_overload = false;
 };
@@ -130,7 +136,7 @@ struct Alert {
   const InspectionRules* rules;
   std::uint32_t rule;          // of rules->detector().rules().rules
   std::uint64_t microseconds;  // since the epoch: when the frame came
-  std::string_view frame;      // from its Ethernet header on; empty: no frame of this flow, which has ended
+  std::string_view frame;  // from its Ethernet header on, or its datagram; empty: none of this flow, which has ended
   const match::PacketFacts* packet;
   flow::Direction direction;  // of the packet in its flow; to_server where there is none
   const flow::Flow* flow;     // null: none
@@ -140,8 +146,8 @@ struct Alert {
 };
 
 // Why a frame is dropped, as an EVE `drop` event says it: "rules", "flow drop", "inspection budget", "stream conflict",
-// "stream memcap".
-enum class DropReason : std::uint8_t { rules, flow_drop, budget, conflict, no_room };
+// "stream memcap", "defrag error".
+enum class DropReason : std::uint8_t { rules, flow_drop, budget, conflict, no_room, fragment };
 
 // Views and pointers hold during the call.
 struct DroppedFrame {
@@ -181,6 +187,7 @@ struct Judgement {
   bool reject = false;                    // one of the rules that hold is of reject
   bool overload = false;                  // the reason is the budget
   flow::Taken stream = flow::Taken::all;  // conflict and no_room: the reason is that its stream refuses it
+  bool fragment = false;                  // the reason is that fragments cannot be put together
 };
 
 class Inspection final : private flow::ConversationSink {
@@ -215,6 +222,7 @@ class Inspection final : private flow::ConversationSink {
   std::uint64_t now() const { return now_; }
   const InspectionCounters& counters() const { return counters_; }
   flow::Conversations& conversations() { return conversations_; }
+  flow::Fragments& fragments() { return fragments_; }
   const match::RateCounters& rate_counters() const { return search_->rates.counters(); }
 
  private:
@@ -237,6 +245,7 @@ class Inspection final : private flow::ConversationSink {
   const Judgement& end_frame(const flow::Flow* flow, bool by_flow);
   void begin_frame(std::string_view frame, const KeyHits& hits);
   void read_facts();
+  flow::Flow* inspect_datagram(flow::Flow* flow, bool& by_flow);
   void between_frames();
   match::FlowFacts facts_of(const flow::Flow& flow, flow::Direction direction) const;
   void inspect_packet(flow::Flow* flow, bool in_stream);
@@ -296,7 +305,8 @@ class Inspection final : private flow::ConversationSink {
   std::array<Held, 64> held_{};
   std::size_t next_held_ = 0;
   const flow::http::Transaction* transaction_ = nullptr;  // that is being inspected
-  flow::Conversations conversations_;                     // last: its end may still inspect
+  flow::Fragments fragments_;
+  flow::Conversations conversations_;  // last: its end may still inspect
 };
 
 }  // namespace sluice::function

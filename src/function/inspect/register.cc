@@ -95,6 +95,7 @@ Expected<std::unique_ptr<engine::Stage>> make_inspect(Settings& settings, const 
   read_variables(settings, options.reading.variables);
   options.reading.commented_out = settings.boolean("commented_out", false);
   read_conversations(settings, options.inspection.conversations);
+  options.inspection.fragments.memory = memory(settings, "fragment_memory", 32U << 20);
   options.inspection.drop_on_overload = settings.choice("on_overload", "drop", {"drop", "pass"}) == "drop";
   flow::StreamSettings& streams = options.inspection.conversations.streams;
   streams.drop_without_room = options.inspection.drop_on_overload;

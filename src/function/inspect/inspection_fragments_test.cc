@@ -1,0 +1,245 @@
+// Datagrams that come in fragments: inspected whole, by the fragment that completes them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "flow/fragment_test.h"
+#include "function/inspect/inspection.h"
+#include "match/automaton/reference_test.h"
+
+namespace sluice::function {
+namespace {
+
+using flow::test::fragment_of;
+using flow::test::fragments_of;
+using packet::Bytes;
+using packet::PacketBuilder;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr std::uint8_t syn = packet::tcp_syn, ack = packet::tcp_ack;
+
+class InspectionFragments : public testing::Test, public AlertSink {
+ protected:
+  void use(const std::string& text, bool drop_on_overload = true, std::uint32_t budget = 1000) {
+    auto set = match::read_rules_text(text, "test.rules");
+    ASSERT_TRUE(set) << set.error().message;
+    ASSERT_THAT(set->refused, IsEmpty()) << set->refused[0].message;
+    auto rules = InspectionRules::make(std::move(*set));
+    ASSERT_TRUE(rules) << rules.error().message;
+    rules_ = std::move(*rules);
+    InspectionSettings settings;
+    settings.conversations.flows.capacity = 1024;
+    settings.conversations.extras = 64;
+    settings.conversations.http_connections = 16;
+    settings.conversations.http_transactions = 32;
+    settings.conversations.stream_bytes = settings.conversations.http_bytes = 4 << 20;
+    settings.drop_on_overload = drop_on_overload;
+    settings.budget = budget;
+    inspection_ = std::make_unique<Inspection>(std::make_unique<InspectionSearch>(rules_), settings, *this);
+  }
+  void alert(const Alert& alert) override {
+    sids_.push_back(rules_->detector().rules().rules[alert.rule].sid);
+    frame_ = alert.frame;
+  }
+  void dropped(const DroppedFrame& frame) override { drops_.push_back(frame.reason); }
+
+  Judgement feed(const Bytes& bytes) {
+    const std::string_view frame{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+    now_ += 1000;
+    if (!by_device_) return inspection_->frame(frame, now_);
+    const match::PacketFacts facts = match::facts_of(frame);
+    const auto found =
+        match::test::keys_in(rules_->keys(), std::string(facts.payload), rules_->detector().classes().class_of(facts));
+    const std::vector<std::uint32_t> keys(found.begin(), found.end());
+    return inspection_->frame(frame, now_,
+                              {rules_->generation(), keys.data(), static_cast<std::uint32_t>(keys.size())});
+  }
+  // Whether each is dropped.
+  std::vector<bool> feed(const std::vector<Bytes>& frames) {
+    std::vector<bool> drops;
+    for (const Bytes& frame : frames) drops.push_back(feed(frame).drop);
+    return drops;
+  }
+  static Bytes udp(bool v4, const std::string& text) {
+    PacketBuilder builder;
+    v4 ? builder.ipv4("10.0.0.1", "10.0.0.2") : builder.ipv6("2001:db8::1", "2001:db8::2");
+    return builder.udp(4000, 53).payload(Bytes(text.begin(), text.end())).build();
+  }
+  static Bytes tcp(bool up, std::uint8_t flags, std::uint32_t sequence, std::uint32_t acknowledged,
+                   const std::string& text = "") {
+    PacketBuilder builder;
+    up ? builder.ipv4("10.0.0.1", "10.0.0.2").tcp(4000, 80) : builder.ipv4("10.0.0.2", "10.0.0.1").tcp(80, 4000);
+    builder.tcp_flags(flags).tcp_sequence(sequence, acknowledged);
+    return builder.payload(Bytes(text.begin(), text.end())).build();
+  }
+  void handshake() {
+    feed(tcp(true, syn, 1000, 0));
+    feed(tcp(false, syn | ack, 5000, 1001));
+    feed(tcp(true, ack, 1001, 5001));
+  }
+  std::vector<std::uint32_t> alerts() { return std::exchange(sids_, {}); }
+  const flow::FragmentCounters& counters() { return inspection_->fragments().counters(); }
+
+  std::shared_ptr<InspectionRules> rules_;
+  std::unique_ptr<Inspection> inspection_;
+  std::vector<std::uint32_t> sids_;
+  std::vector<DropReason> drops_;
+  std::string frame_;  // of the last alert
+  std::uint64_t now_ = 0;
+  bool by_device_ = false;
+};
+
+// So that it begins in one fragment of 64 bytes and ends in the next one.
+const std::string evil = std::string(52, '.') + "evil content" + std::string(60, '.');
+
+TEST_F(InspectionFragments, the_one_that_completes_what_a_rule_looks_for_is_dropped) {
+  for (const bool v4 : {true, false}) {
+    for (const bool by_device : {false, true}) {
+      by_device_ = by_device;
+      use("drop udp any any -> any 53 (content:\"evil content\"; sid:1;)\n");
+      std::vector<Bytes> frames = fragments_of(udp(v4, evil), 7, 64);
+      ASSERT_EQ(frames.size(), 3U);
+      EXPECT_THAT(feed(frames), ElementsAre(false, false, true));
+      EXPECT_THAT(alerts(), ElementsAre(1));
+      EXPECT_THAT(std::exchange(drops_, {}), ElementsAre(DropReason::rules));
+      EXPECT_EQ(match::facts_of(frame_).payload, evil) << "an alert's frame is the datagram";
+      std::swap(frames[0], frames[2]);
+      for (Bytes& frame : frames) frame[v4 ? 19 : 61] = 8;  // another identification
+      EXPECT_THAT(feed(frames), ElementsAre(false, false, true)) << "the first one last";
+      EXPECT_THAT(alerts(), ElementsAre(1));
+      drops_.clear();
+      EXPECT_THAT(feed(fragments_of(udp(v4, std::string(evil.size(), '.')), 9, 64)), ElementsAre(false, false, false));
+      EXPECT_THAT(alerts(), IsEmpty());
+    }
+  }
+}
+
+TEST_F(InspectionFragments, what_was_dropped_stays_incomplete) {
+  use("drop udp any any -> any 53 (content:\"evil content\"; sid:1;)\n");
+  const std::vector<Bytes> frames = fragments_of(udp(true, evil), 7, 64);
+  feed(frames);
+  EXPECT_THAT(std::exchange(drops_, {}), ElementsAre(DropReason::rules));
+  const Judgement again = feed(frames[2]);
+  EXPECT_TRUE(again.drop && again.fragment) << "the receiver waits for it";
+  Bytes other = frames[2];
+  other.back() ^= 1;
+  EXPECT_TRUE(feed(other).drop);
+  EXPECT_THAT(drops_, ElementsAre(DropReason::fragment, DropReason::fragment));
+  EXPECT_EQ(counters().refused, 2U);
+}
+
+TEST_F(InspectionFragments, a_segment_goes_into_its_stream) {
+  for (const bool by_device : {false, true}) {
+    by_device_ = by_device;
+    use("drop tcp any any -> any 80 (flow:established,to_server; content:\"evil content\"; sid:1;)\n");
+    handshake();
+    const std::string before = std::string(100, '.') + "ev";
+    EXPECT_THAT(feed(fragments_of(tcp(true, ack, 1001, 5001, before), 1, 24)),
+                ElementsAre(false, false, false, false, false, false));
+    EXPECT_THAT(alerts(), IsEmpty());
+    EXPECT_TRUE(feed(tcp(true, ack, 1001 + 102, 5001, "il content")).drop);
+    EXPECT_THAT(alerts(), ElementsAre(1));
+    drops_.clear();
+    const auto next = fragments_of(tcp(true, ack, 1001 + 112, 5001, "and so on, for a while"), 2, 24);
+    EXPECT_THAT(feed(next), ElementsAre(false, true)) << "the flow is dropped";
+    EXPECT_THAT(std::exchange(drops_, {}), ElementsAre(DropReason::flow_drop));
+  }
+}
+
+TEST_F(InspectionFragments, a_policy_is_for_those_that_do_not_fit) {
+  for (const bool v4 : {true, false}) {
+    for (const bool drops : {true, false}) {
+      use("drop udp any any -> any 53 (content:\"evil content\"; sid:1;)\n", drops);
+      const std::vector<Bytes> frames = fragments_of(udp(v4, evil), 7, 64);
+      Bytes harmless = frames[0];
+      harmless.back() = '.';
+      EXPECT_THAT(feed({harmless, frames[0], frames[1], frames[2]}), ElementsAre(false, drops, drops, drops));
+      EXPECT_EQ(counters().conflicts, 1U);
+      EXPECT_EQ(counters().refused, 3U);
+      EXPECT_EQ(counters().whole, 0U);
+      EXPECT_EQ(std::exchange(drops_, {}), std::vector(drops ? 3 : 0, DropReason::fragment));
+      EXPECT_THAT(alerts(), IsEmpty());
+    }
+  }
+}
+
+TEST_F(InspectionFragments, rules_on_fragments_hold_for_each_of_them) {
+  use("alert ip any any -> any any (fragbits:M; sid:1;)\n"
+      "alert ip any any -> any any (fragoffset:>0; sid:2;)\n"
+      "alert ip any any -> any any (ip_proto:17; fragbits:!M; fragoffset:0; sid:3;)\n"
+      "alert udp any any -> any 53 (dsize:124; fragbits:!M; sid:4;)\n");
+  for (const bool v4 : {true, false}) {
+    const std::vector<Bytes> frames = fragments_of(udp(v4, evil), 7, 64);
+    feed(frames[0]);
+    EXPECT_THAT(alerts(), ElementsAre(1));
+    feed(frames[1]);
+    EXPECT_THAT(alerts(), ElementsAre(1, 2));
+    feed(frames[2]);
+    EXPECT_THAT(alerts(), ElementsAre(2, 3, 4)) << "the datagram is no fragment";
+  }
+}
+
+TEST_F(InspectionFragments, a_dropped_fragment_is_no_part_of_a_datagram) {
+  use("drop ip any any -> any any (fragoffset:8; sid:1;)\n");
+  const std::vector<Bytes> frames = fragments_of(udp(true, evil), 7, 64);
+  EXPECT_THAT(feed(frames), ElementsAre(false, true, false));
+  EXPECT_EQ(counters().whole, 0U);
+  EXPECT_EQ(counters().fragments, 2U);
+}
+
+TEST_F(InspectionFragments, what_is_left_of_a_datagram_is_dropped_for_good) {
+  use("alert udp any any -> any 53 (content:\"evil content\"; sid:1;)\n", true, 0);
+  const std::vector<Bytes> frames = fragments_of(udp(true, evil), 7, 64);
+  EXPECT_THAT(feed(frames), ElementsAre(false, false, true));
+  EXPECT_TRUE(feed(frames[2]).drop);
+  EXPECT_THAT(drops_, ElementsAre(DropReason::budget, DropReason::fragment));
+  EXPECT_THAT(alerts(), IsEmpty());
+}
+
+TEST_F(InspectionFragments, an_atomic_fragment_is_a_packet) {
+  use("drop udp any any -> any 53 (content:\"evil content\"; sid:1;)\n");
+  EXPECT_TRUE(feed(fragment_of(udp(false, evil), 7, 0, 8 + evil.size(), false)).drop);
+  EXPECT_THAT(alerts(), ElementsAre(1));
+  EXPECT_EQ(counters().fragments, 0U);
+}
+
+TEST_F(InspectionFragments, fragments_in_a_datagram_of_fragments_are_refused) {
+  use("drop udp any any -> any 53 (content:\"evil content\"; sid:1;)\n");
+  // What the outer fragments carry is a fragment header and half of a datagram.
+  const Bytes inner = fragment_of(udp(false, evil), 7, 0, 64, true);
+  Bytes outer = inner;
+  outer.erase(outer.begin() + 54, outer.end());
+  outer.insert(outer.end(), inner.begin() + 54, inner.end());
+  outer[20] = packet::protocol_fragment;
+  const std::vector<Bytes> frames = fragments_of(outer, 8, 40);
+  ASSERT_EQ(frames.size(), 2U);
+  EXPECT_FALSE(feed(frames[0]).drop);
+  const Judgement second = feed(frames[1]);
+  EXPECT_TRUE(second.drop && second.fragment);
+}
+
+// defrag/bug-6887-defrag-eth-vlan-ipv4-tcp-syn of suricata-verify: a SYN in three fragments of eight bytes and fewer,
+// and the frame that the alert has to show.
+TEST_F(InspectionFragments, a_tcp_header_in_pieces_is_whole_as_suricata_shows_it) {
+  use("alert tcp any any -> any any (tcp.flags:S; sid:1;)\n");
+  const std::string link = "050403020100000102030405810000060800";
+  const std::string ends = "0101010102020202";
+  const auto bytes = [](const std::string& hex) {
+    Bytes all;
+    for (std::size_t i = 0; i < hex.size(); i += 2) {
+      all.push_back(static_cast<std::uint8_t>(std::stoul(hex.substr(i, 2), nullptr, 16)));
+    }
+    return all;
+  };
+  feed(bytes(link + "4500001c00012000400654d6" + ends + "30391f9000000001"));
+  feed(bytes(link + "4500001c00012001400654d5" + ends + "0000000060022000"));
+  EXPECT_THAT(alerts(), IsEmpty());
+  feed(bytes(link + "4500001c00010002400674d4" + ends + "190c000003030e00"));
+  EXPECT_THAT(alerts(), ElementsAre(1));
+  const Bytes shown =
+      bytes(link + "4500002c00010000400674c6" + ends + "30391f90000000010000000060022000190c000003030e00");
+  EXPECT_EQ(frame_, std::string(shown.begin(), shown.end()));
+}
+
+}  // namespace
+}  // namespace sluice::function
