@@ -94,6 +94,9 @@ class Function {
   // (device_lost).
   virtual bool recomputable() const { return true; }
 
+  // False: forward() transmits nothing, whatever comes.
+  virtual bool forwards() const { return true; }
+
   // Applies the verdicts of frames [first, first + count), in order: for each exactly one of out.transmit(),
   // out.drop(), out.punt().
   virtual void forward(Batch& batch, std::uint32_t first, std::uint32_t count, Emitter& out) = 0;

@@ -136,11 +136,46 @@ TEST_F(InspectSettings, MoreMemoryThanThereIsIsRefusedAtTheStart) {
                     HasSubstr(" MB to give: lower them")));
 }
 
-TEST_F(InspectSettings, LinesThatKeepAlertsBackAreSaidNotToBeFollowed) {
-  const Made made = with_rule("alert udp any any -> any any (msg:\"a\"; sid:1;)\nsuppress gen_id 1, sig_id 1\n");
-  ASSERT_TRUE(made.stage->tables()->read());
-  EXPECT_THAT(made.stage->tables()->notes(),
-              ElementsAre(HasSubstr("lines of suppress in the rules' files are not followed")));
+TEST_F(InspectSettings, LinesThatKeepAlertsBackAreReadWithTheRulesAndFromAFileOfTheirOwn) {
+  const std::string lines = (folder_ / "threshold.config").string();
+  const std::string setting = "threshold_file = \"" + lines + "\"\n";
+  const std::string rule = "alert udp any any -> any any (msg:\"a\"; sid:1;)\n";
+  const auto notes = [&](const std::string& inline_lines, const std::string& text) {
+    std::ofstream(lines) << text;
+    const Made made = with_rule(rule + inline_lines, setting);
+    const auto read = made.stage->tables()->read();
+    EXPECT_TRUE(read) << (read ? "" : read.error().message);
+    return made.stage->tables()->notes();
+  };
+  EXPECT_THAT(notes("suppress gen_id 1, sig_id 1\n", "# a comment\n\nsuppress gen_id 0, sig_id 0\n"), IsEmpty());
+  EXPECT_THAT(notes("", "suppress gen_id 1, sig_id 7\nsuppress gen_id 1, sig_id 1\n"),
+              ElementsAre("inspect: 1 line of suppress and event_filter is about no rule that loads, such as " + lines +
+                          ":1: gen_id 1, sig_id 7"));
+  const std::string rate =
+      "rate_filter gen_id 1, sig_id 1, track by_src, count 1, seconds 1, new_action drop, timeout 5\n";
+  for (const bool is_inline : {false, true}) {
+    EXPECT_THAT(notes(is_inline ? rate : "", is_inline ? "" : rate),
+                ElementsAre("inspect: lines of rate_filter are not followed: rules keep the action that they have"));
+  }
+}
+
+TEST_F(InspectSettings, AFileOfLinesThatCannotBeReadIsRefusedWithThePlace) {
+  const std::string lines = (folder_ / "threshold.config").string();
+  const std::string rule = "alert udp any any -> any any (msg:\"a\"; sid:1;)\n";
+  const std::string place = "[inspect] threshold_file: " + lines;
+  const auto fault = [&](const std::string& file) {
+    const Made made = with_rule(rule, "threshold_file = \"" + file + "\"\n");
+    const auto read = made.stage->tables()->read();
+    EXPECT_FALSE(read);
+    return read ? "" : read.error().message;
+  };
+  EXPECT_THAT(fault(lines), AllOf(StartsWith(place), HasSubstr("No such file")));
+  EXPECT_THAT(fault("none.config"), HasSubstr("; names are as seen from where sluice was started, "));
+  std::ofstream(lines) << "\nsuppress gen_id 1\n";
+  EXPECT_EQ(fault(lines), place + ":2: suppress: it needs gen_id and sig_id");
+  std::ofstream(lines) << rule;
+  EXPECT_EQ(fault(lines),
+            place + ":1: 'alert' is none of suppress, event_filter and threshold, which this file is for");
 }
 
 TEST_F(InspectSettings, RulesThatAreCommentedOutAreReadWhenAsked) {

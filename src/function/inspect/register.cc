@@ -94,6 +94,7 @@ Expected<std::unique_ptr<engine::Stage>> make_inspect(Settings& settings, const 
   }
   read_variables(settings, options.reading.variables);
   options.reading.commented_out = settings.boolean("commented_out", false);
+  options.reading.threshold_file = settings.text("threshold_file", "");
   read_conversations(settings, options.inspection.conversations);
   options.inspection.drop_on_overload = settings.choice("on_overload", "drop", {"drop", "pass"}) == "drop";
   options.inspection.budget = static_cast<std::uint32_t>(settings.integer("candidates", 1000, 1, 1'000'000));
