@@ -136,6 +136,26 @@ TEST_F(InspectSettings, MoreMemoryThanThereIsIsRefusedAtTheStart) {
                     HasSubstr(" MB to give: lower them")));
 }
 
+TEST_F(InspectSettings, LimitsAreWithinBounds) {
+  const std::string rules = "rules = [\"x\"]\n";
+  for (const char* line :
+       {"stream_depth = 0", "stream_depth = \"4K\"", "stream_history = 256", "stream_history = \"64K\"",
+        "request_body_limit = \"1M\"", "response_body_limit = \"1K\"", "header_limit = \"256K\""}) {
+    EXPECT_THAT(make(rules + line + "\n").mistakes, IsEmpty()) << line;
+  }
+  const std::pair<const char*, const char*> cases[] = {
+      {"stream_depth = 4095", "allowed is \"4K\" to \"1T\", or 0 for no limit"},
+      {"stream_history = 0", "allowed is 256 to \"64K\""},
+      {"stream_history = \"65K\"", "allowed is 256 to \"64K\""},
+      {"request_body_limit = 0", "allowed is \"1K\" to \"1M\", the largest block of http_memory"},
+      {"response_body_limit = \"2M\"", "allowed is \"1K\" to \"1M\", the largest block of http_memory"},
+      {"header_limit = \"1M\"", "allowed is \"1K\" to \"256K\""}};
+  for (const auto& [line, why] : cases) {
+    EXPECT_THAT(make(rules + line + "\n").mistakes,
+                ElementsAre("a.toml:3: [inspect] " + std::string(line) + ": " + why));
+  }
+}
+
 TEST_F(InspectSettings, LinesThatKeepAlertsBackAreReadWithTheRulesAndFromAFileOfTheirOwn) {
   const std::string lines = (folder_ / "threshold.config").string();
   const std::string setting = "threshold_file = \"" + lines + "\"\n";
@@ -219,8 +239,10 @@ TEST_F(InspectSettings, WhatOnlyAStartTakesIsRefusedByAReload) {
   EXPECT_TRUE(running.stage->reload(*same.stage));
   for (const char* line :
        {"flows = 1000", "streams = 1000", "http = 1000", "stream_memory = \"3M\"", "http_memory = \"3M\"",
-        "midstream = true", "on_overload = \"pass\"", "candidates = 3", "budget = \"1ms\"", "eve = \"/tmp/x\"",
-        "fast = \"/tmp/x\"", "payload = false", "alerts_per_second = 3", "stats_interval = 3"}) {
+        "stream_depth = \"2M\"", "stream_history = \"4K\"", "request_body_limit = \"50K\"",
+        "response_body_limit = \"50K\"", "header_limit = \"9K\"", "midstream = true", "on_overload = \"pass\"",
+        "candidates = 3", "budget = \"1ms\"", "eve = \"/tmp/x\"", "fast = \"/tmp/x\"", "payload = false",
+        "alerts_per_second = 3", "stats_interval = 3"}) {
     const Made other = with_rule(rule, std::string(line) + "\n");
     const std::string key = std::string(line).substr(0, std::string(line).find(' '));
     const auto change = running.stage->reload(*other.stage);

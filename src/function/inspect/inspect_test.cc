@@ -226,6 +226,41 @@ TEST_P(InspectStage, lines_of_a_file_keep_alerts_back_and_drops_go_on) {
   EXPECT_EQ(outcome.figures["inspect_alerts_filtered"], 2U);
 }
 
+// A limit that the settings lower is the one that counts: what is behind it is not seen.
+TEST_P(InspectStage, streams_and_http_are_looked_into_as_far_as_the_settings_say) {
+  const std::string body(3000, 'a');
+  const std::string request = "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 3004\r\n\r\n" + body + "evil";
+  const std::string response = "HTTP/1.1 200 OK\r\nContent-Length: 3004\r\n\r\n" + body + "evil";
+  const struct {
+    const char* line;
+    std::vector<unsigned> sids;
+  } cases[] = {{"", {1, 2, 3}},
+               {"request_body_limit = \"2K\"", {2, 3}},
+               {"response_body_limit = \"2K\"", {1, 3}},
+               {"stream_history = 256", {1, 2}}};
+  for (const auto& one : cases) {
+    std::filesystem::remove(path("eve.json"));
+    AclTrial trial(GetParam());
+    Conversation web;
+    std::vector<Bytes> frames = web.handshake();
+    for (std::size_t at = 0; at < request.size(); at += 1000) {
+      frames.push_back(web.segment(true, ack | push, request.substr(at, 1000)));
+    }
+    for (std::size_t at = 0; at < response.size(); at += 1000) {
+      frames.push_back(web.segment(false, ack | push, response.substr(at, 1000)));
+    }
+    trial.run(
+        frames,
+        stage("alert http any any -> any any (http.request_body; content:\"evil\"; sid:1;)\n"
+              "alert http any any -> any any (http.response_body; content:\"evil\"; sid:2;)\n"
+              "alert tcp any any -> any 80 (content:\"Content-Length\"; content:\"aaaa\"; distance:1000; sid:3;)\n",
+              std::string(one.line) + "\n"));
+    auto found = sids();
+    std::ranges::sort(found);
+    EXPECT_EQ(found, one.sids) << one.line;
+  }
+}
+
 TEST_P(InspectStage, the_policy_decides_when_the_time_for_confirming_is_used_up) {
   for (const std::string policy : {"pass", "drop"}) {
     AclTrial trial(GetParam());
