@@ -24,6 +24,7 @@ using match::Point;
 constexpr std::uint16_t is_http = FlowMark::http, dropped = FlowMark::dropped, passed = FlowMark::passed;
 
 bool looks_like_http(std::string_view bytes) {
+  bytes.remove_prefix(std::min(bytes.find_first_not_of("\r\n \t"), bytes.size()));
   if (bytes.starts_with("HTTP/")) return true;
   for (const std::string_view method :
        {"GET ", "POST ", "HEAD ", "PUT ", "OPTIONS ", "DELETE ", "CONNECT ", "TRACE ", "PATCH ", "PROPFIND "}) {
