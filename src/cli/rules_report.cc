@@ -90,6 +90,10 @@ std::string totals_text(const RuleSet& set) {
     text += fmt::format("{} by which Snort configures itself, not followed: {}\n", counted_text(set.ignored, "line"),
                         fmt::join(set.ignored_words, ", "));
   }
+  if (const std::size_t lines = set.suppressions.size() + set.event_filters.size(); lines > 0) {
+    text += fmt::format("{} that keep alerts back: {} of suppress, {} of event_filter\n", counted_text(lines, "line"),
+                        set.suppressions.size(), set.event_filters.size());
+  }
   for (const match::OverriddenVariable& one : set.overridden) {
     text += fmt::format("{}: {} stays as --var sets it\n", set.place(one.file, one.line), one.name);
   }
@@ -141,6 +145,8 @@ std::string rules_json(const RuleSet& set) {
   json["refused"] = set.refused.size();
   json["commented_out"] = set.commented_out;
   json["ignored_lines"] = set.ignored;
+  json["suppressions"] = set.suppressions.size();
+  json["event_filters"] = set.event_filters.size();
   json["overridden_variables"] = nlohmann::ordered_json::array();
   for (const match::OverriddenVariable& one : set.overridden) {
     json["overridden_variables"].push_back({{"file", set.files[one.file]}, {"line", one.line}, {"name", one.name}});

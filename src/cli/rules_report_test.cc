@@ -64,6 +64,17 @@ TEST(RulesReport, SaysTheSameInJson) {
   EXPECT_EQ(json["not_loaded"][3]["commented_out"], true);
 }
 
+TEST(RulesReport, CountsLinesThatKeepAlertsBack) {
+  const match::RuleSet set = read(
+      "suppress gen_id 1, sig_id 1\nsuppress gen_id 1, sig_id 2\n"
+      "event_filter gen_id 1, sig_id 0, type limit, track by_src, count 1, seconds 60\n");
+  EXPECT_THAT(rules_text(set, false), HasSubstr("3 lines that keep alerts back: 2 of suppress, 1 of event_filter\n"));
+  const auto json = nlohmann::json::parse(rules_json(set));
+  EXPECT_EQ(json["suppressions"], 2);
+  EXPECT_EQ(json["event_filters"], 1);
+  EXPECT_THAT(rules_text(read(rules), false), Not(HasSubstr("keep alerts back")));
+}
+
 TEST(RulesReport, SaysWhichLinesAVariableStandsBefore) {
   match::ReadOptions options;
   ASSERT_TRUE(options.variables.fix("HOME_NET", "10.0.0.0/8"));

@@ -19,7 +19,7 @@ struct LaneSnapshot {
   std::uint32_t queue = 0;
   std::int32_t core = -1;
   std::uint64_t rx_frames = 0, rx_bytes = 0, tx_frames = 0, tx_bytes = 0;
-  std::uint64_t injected = 0;  // frames from the host's twin, to be transmitted
+  std::uint64_t injected = 0;  // frames from the host's twin, to be transmitted, and second answers to a frame
   std::uint64_t punted = 0;    // frames to the host's twin
   std::uint64_t dropped = 0;
   std::uint64_t in_flight = 0;

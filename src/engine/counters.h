@@ -28,7 +28,7 @@ class Counter {
 
 struct alignas(64) LaneCounters {
   Counter rx_frames, rx_bytes;
-  Counter injected_frames;  // from the host's twin, to be transmitted
+  Counter injected_frames;  // from the host's twin, to be transmitted; or made here besides what was received
   Counter punted_frames;    // to the host's twin
   std::array<Counter, max_ports> tx_frames, tx_bytes;
   std::array<Counter, packet::max_reasons> drops;

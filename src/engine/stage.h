@@ -66,6 +66,14 @@ struct Figure {
   bool counts = true;  // since start; else what is there now
 };
 
+// What a stage has made of a frame that it drops. length 0: nothing, and it is dropped.
+struct Answer {
+  std::uint32_t length = 0;  // in bytes
+  // It goes on where the frame would have gone; else back out of the port that the frame came from, as everything does
+  // where nothing is forwarded.
+  bool onward = false;
+};
+
 class Stage {
  public:
   virtual ~Stage() = default;
@@ -94,11 +102,12 @@ class Stage {
   // no_reason: frame i may go on; else why it is dropped. `tsc`: now.
   virtual packet::Reason judge(const Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) = 0;
 
-  // Asked once about a frame that judge() has dropped. If it is to be answered, and Emitter::may_answer() allows it:
-  // makes the frame, where it lies and in its mbuf, the answer that goes back out of the port it came from, and says
-  // how many bytes that has. 0: the frame is dropped.
-  virtual std::uint32_t answer(const Batch& /*batch*/, std::byte* /*area*/, std::uint32_t /*i*/, Emitter& /*out*/) {
-    return 0;
+  // Asked once about a frame that judge() has dropped, for `reason`. If it is to be answered, and Emitter::may_answer()
+  // allows it: makes the frame, where it lies and in its mbuf, the answer, and says where that goes. A second answer is
+  // the stage's to send (Emitter::answer_besides).
+  virtual Answer answer(const Batch& /*batch*/, std::byte* /*area*/, std::uint32_t /*i*/, packet::Reason /*reason*/,
+                        Emitter& /*out*/) {
+    return {};
   }
 
   // The same as judge() for a frame that the function behind hands to the host though it need not be the host's own:

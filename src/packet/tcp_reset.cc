@@ -36,19 +36,27 @@ std::uint32_t find_segment(const std::uint8_t* packet, std::uint32_t length, std
   return header;
 }
 
-}  // namespace
-
-std::uint32_t make_tcp_reset(std::uint8_t* frame, std::uint32_t length, std::uint32_t l3) {
-  std::uint32_t payload = 0;
-  std::uint8_t* const packet = frame + l3;
-  const std::uint32_t header = l3 < length ? find_segment(packet, length - l3, payload) : 0;
-  if (header == 0) return 0;
-  const TcpHeader before = header_at<TcpHeader>(packet, header);
+TcpHeader reset_between(std::uint16_t source_port, std::uint16_t destination_port) {
   TcpHeader tcp{};
-  tcp.source_port = before.destination_port;
-  tcp.destination_port = before.source_port;
+  tcp.source_port = source_port;
+  tcp.destination_port = destination_port;
   tcp.data_offset = sizeof(TcpHeader) / 4 << 4;
   tcp.flags = tcp_rst;
+  return tcp;
+}
+
+TcpHeader to_receiver(const TcpHeader& before) {
+  TcpHeader tcp = reset_between(before.source_port, before.destination_port);
+  tcp.sequence = before.sequence;
+  if ((before.flags & tcp_ack) != 0) {
+    tcp.flags |= tcp_ack;
+    tcp.acknowledgment = before.acknowledgment;
+  }
+  return tcp;
+}
+
+TcpHeader to_sender(const TcpHeader& before, std::uint32_t payload) {
+  TcpHeader tcp = reset_between(before.destination_port, before.source_port);
   if ((before.flags & tcp_ack) != 0) {
     tcp.sequence = before.acknowledgment;
   } else {
@@ -56,13 +64,27 @@ std::uint32_t make_tcp_reset(std::uint8_t* frame, std::uint32_t length, std::uin
     tcp.flags |= tcp_ack;
     tcp.acknowledgment = be32(be32(before.sequence) + payload + marks);
   }
-  std::swap_ranges(frame, frame + 6, frame + 6);
+  return tcp;
+}
+
+}  // namespace
+
+std::uint32_t make_tcp_reset(std::uint8_t* frame, std::uint32_t length, std::uint32_t l3, ResetTo to) {
+  std::uint32_t payload = 0;
+  std::uint8_t* const packet = frame + l3;
+  const std::uint32_t header = l3 < length ? find_segment(packet, length - l3, payload) : 0;
+  if (header == 0) return 0;
+  const bool back = to == ResetTo::sender;
+  const TcpHeader before = header_at<TcpHeader>(packet, header);
+  TcpHeader tcp = back ? to_sender(before, payload) : to_receiver(before);
+  if (back) std::swap_ranges(frame, frame + 6, frame + 6);
   std::uint32_t ip_bytes = 0;
   if (packet[0] >> 4 == 4) {
     auto& ip = header_at<Ipv4Header>(packet, 0);
     ip_bytes = sizeof ip;
     const auto total = static_cast<std::uint16_t>(sizeof ip + sizeof tcp);
-    ip = {0x45, 0, be16(total), 0, be16(ipv4_dont_fragment), hop_limit, protocol_tcp, 0, ip.destination, ip.source};
+    const std::uint32_t source = back ? ip.destination : ip.source, destination = back ? ip.source : ip.destination;
+    ip = {0x45, 0, be16(total), 0, be16(ipv4_dont_fragment), hop_limit, protocol_tcp, 0, source, destination};
     ip.checksum = ipv4_header_checksum(ip);
     tcp.checksum = transport_checksum(ip, &tcp, sizeof tcp);
   } else {
@@ -71,7 +93,7 @@ std::uint32_t make_tcp_reset(std::uint8_t* frame, std::uint32_t length, std::uin
     ip.version_class_flow = be32(0x60000000);
     ip.payload_length = be16(sizeof tcp);
     ip.hop_limit = hop_limit;
-    std::swap_ranges(ip.source, ip.source + sizeof ip.source, ip.destination);
+    if (back) std::swap_ranges(ip.source, ip.source + sizeof ip.source, ip.destination);
     tcp.checksum = transport_checksum(ip, protocol_tcp, &tcp, sizeof tcp);
   }
   std::memcpy(packet + ip_bytes, &tcp, sizeof tcp);

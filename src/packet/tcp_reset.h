@@ -1,5 +1,7 @@
-// The segment that ends a TCP conversation from in between: an RST to the sender of a segment, as if the other side had
-// sent it (RFC 9293 section 3.10.7.1: <SEQ=SEG.ACK><CTL=RST>, or <SEQ=0><ACK=SEG.SEQ+SEG.LEN><CTL=RST,ACK>).
+// The segment that ends a TCP conversation from in between: an RST in the place of a segment, to its sender as if the
+// other side had sent it (RFC 9293 section 3.10.7.1: <SEQ=SEG.ACK><CTL=RST>, or
+// <SEQ=0><ACK=SEG.SEQ+SEG.LEN><CTL=RST,ACK>), or to its receiver as if the sender had given up: <SEQ=SEG.SEQ>, where
+// the receiver expects the segment (RFC 5961 section 3.2), with its acknowledgement.
 //
 // Thread-safety: any thread. Cost: some 50 ns.
 #pragma once
@@ -8,9 +10,12 @@
 
 namespace sluice::packet {
 
-// Makes the frame, whose IP packet begins at `l3` (behind VLAN tags, which stay), an RST to its sender, with link
-// addresses exchanged; returns its new length, which is no more than `length`. 0, and the frame as it was: it is no
-// whole TCP segment (a fragment, cut, IPv6 with extension headers), or an RST itself.
-std::uint32_t make_tcp_reset(std::uint8_t* frame, std::uint32_t length, std::uint32_t l3);
+enum class ResetTo : std::uint8_t { sender, receiver };
+
+// Makes the frame, whose IP packet begins at `l3` (behind VLAN tags, which stay), an RST: to its sender, with link
+// addresses exchanged, or to its receiver, with those it has. Returns its new length, which is no more than `length`.
+// 0, and the frame as it was: it is no whole TCP segment (a fragment, cut, IPv6 with extension headers), or an RST
+// itself.
+std::uint32_t make_tcp_reset(std::uint8_t* frame, std::uint32_t length, std::uint32_t l3, ResetTo to);
 
 }  // namespace sluice::packet

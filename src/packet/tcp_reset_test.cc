@@ -12,9 +12,9 @@ namespace {
 constexpr std::uint32_t l3 = sizeof(EthernetHeader);
 
 // The RST that answers; empty: none, and the frame is as it was.
-Bytes reset_for(Bytes frame, std::uint32_t at = l3) {
+Bytes reset_for(Bytes frame, std::uint32_t at = l3, ResetTo to = ResetTo::sender) {
   const Bytes before = frame;
-  const std::uint32_t length = make_tcp_reset(frame.data(), static_cast<std::uint32_t>(frame.size()), at);
+  const std::uint32_t length = make_tcp_reset(frame.data(), static_cast<std::uint32_t>(frame.size()), at, to);
   if (length == 0) {
     EXPECT_EQ(frame, before);
   }
@@ -72,6 +72,47 @@ TEST(TcpReset, answers_over_ipv6_with_a_right_checksum) {
   EXPECT_TRUE(std::equal(reset.begin() + l3 + 8, reset.begin() + l3 + 40, expected.begin() + l3 + 8));
   const auto& ip = header_at<Ipv6Header>(reset.data(), l3);
   Bytes segment(reset.begin() + l3 + 40, reset.end());
+  EXPECT_EQ(transport_checksum(ip, protocol_tcp, segment.data(), segment.size()), 0);
+}
+
+TEST(TcpReset, tells_a_receiver_where_it_expects_the_segment) {
+  const struct {
+    std::uint8_t flags, reset_flags;
+    std::uint32_t acknowledgment, reset_acknowledgment;
+  } cases[] = {{tcp_ack | tcp_psh, tcp_rst | tcp_ack, 77777, 77777},
+               {tcp_syn, tcp_rst, 0, 0},
+               {tcp_syn | tcp_ack, tcp_rst | tcp_ack, 501, 501},
+               {tcp_psh, tcp_rst, 77777, 0}};
+  for (const auto& one : cases) {
+    const Bytes frame = v4().tcp_flags(one.flags).tcp_sequence(1000, one.acknowledgment).payload(30).build();
+    const Bytes reset = reset_for(frame, l3, ResetTo::receiver);
+    ASSERT_EQ(reset.size(), l3 + sizeof(Ipv4Header) + sizeof(TcpHeader));
+    EXPECT_TRUE(std::equal(frame.begin(), frame.begin() + l3, reset.begin())) << "link addresses";
+    EXPECT_TRUE(std::equal(frame.begin() + l3 + 12, frame.begin() + l3 + 24, reset.begin() + l3 + 12))
+        << "addresses and ports";
+    const auto& ip = header_at<Ipv4Header>(reset.data(), l3);
+    const auto& tcp = header_at<TcpHeader>(reset.data(), l3 + sizeof(Ipv4Header));
+    EXPECT_EQ(tcp.flags, one.reset_flags);
+    EXPECT_EQ(be32(tcp.sequence), 1000U);
+    EXPECT_EQ(be32(tcp.acknowledgment), one.reset_acknowledgment);
+    EXPECT_EQ(transport_checksum(ip, &tcp, sizeof tcp), 0);
+    EXPECT_EQ(internet_checksum(&ip, sizeof ip), 0);
+  }
+}
+
+TEST(TcpReset, tells_a_receiver_over_ipv6) {
+  const Bytes frame = PacketBuilder()
+                          .ipv6("2001:db8::1", "2001:db8::2")
+                          .tcp(4000, 80)
+                          .tcp_flags(tcp_ack)
+                          .tcp_sequence(5, 9)
+                          .payload(8)
+                          .build();
+  const Bytes reset = reset_for(frame, l3, ResetTo::receiver);
+  ASSERT_EQ(reset.size(), l3 + 40 + 20);
+  EXPECT_TRUE(std::equal(frame.begin() + l3 + 8, frame.begin() + l3 + 48, reset.begin() + l3 + 8)) << "to its sequence";
+  const auto& ip = header_at<Ipv6Header>(reset.data(), l3);
+  const Bytes segment(reset.begin() + l3 + 40, reset.end());
   EXPECT_EQ(transport_checksum(ip, protocol_tcp, segment.data(), segment.size()), 0);
 }
 

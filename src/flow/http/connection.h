@@ -7,8 +7,8 @@
 //   parser.gap(*connection, direction, bytes); parser.closed(*connection, direction);
 //   parser.close(connection);                                // its end: what is open completes, memory goes back
 //
-// Whether a connection is HTTP is found out from the first bytes of either side, on any port: a method, a space and
-// what can be a URI; "HTTP/". While only one side has shown to be something else, that side's bytes are dropped.
+// Whether a connection is HTTP is found out from the first bytes of either side, on any port: behind empty lines and
+// blanks a method, a space and what can be a URI; "HTTP/". While only one side has shown to be something else, that side's bytes are dropped.
 //
 // Events come as soon as their piece is whole, in this order for a message:
 //   request_line, request_headers, request_body (each time it has grown or reached its limit), request_complete

@@ -92,6 +92,10 @@ TEST(HttpRequest, FirstLines) {
                         {"GET /a\r\n", "GET", "/a", ""},
                         {"get /a HTTP/1.0\r\n", "get", "/a", "HTTP/1.0"},
                         {"FOO /a HTTP/1.0\r\n", "FOO", "/a", "HTTP/1.0"},
+                        {" \t\r\n  GET /a HTTP/1.0\r\n", "GET", "/a", "HTTP/1.0"},
+                        {"M-SEARCH * HTTP/1.1\r\n", "M-SEARCH", "*", "HTTP/1.1"},
+                        {"X!#$%&'*+-.^_`|~9 /a HTTP/1.1\r\n", "X!#$%&'*+-.^_`|~9", "/a", "HTTP/1.1"},
+                        {"7 http://h/a HTTP/1.1\r\n", "7", "http://h/a", "HTTP/1.1"},
                         {"GET /a b HTTP/1.0\r\n", "GET", "/a", "b HTTP/1.0"},
                         {"GET \r\n", "GET", "", ""}}) {
     const Sink sink = parse({{up, std::string(c.line) + "A: b\r\n\r\n"}});
@@ -314,6 +318,10 @@ TEST(HttpConnection, WhyItStops) {
   };
   const Case cases[] = {
       {"another protocol", {{up, "\x16\x03\x01zz"}, {down, "\x16\x03\x03"}}, StopReason::not_http},
+      {"a method that is no token", {{up, "G(T / HTTP/1.1\r\n"}, {down, "x"}}, StopReason::not_http},
+      {"a method of 21 characters", {{up, "ABCDEFGHIJKLMNOPQRSTU / HTTP/1.1\r\n"}, {down, "x"}}, StopReason::not_http},
+      {"an unknown method without a path", {{up, "FOO bar HTTP/1.1\r\n"}, {down, "x"}}, StopReason::not_http},
+      {"a star that is no URI", {{up, "FOO *bar\r\n"}, {down, "x"}}, StopReason::not_http},
       {"the server speaks first", {{down, "220 mail ESMTP\r\n"}}, StopReason::not_http},
       {"CONNECT",
        {{up, "CONNECT h:443 HTTP/1.1\r\n\r\n"}, {down, "HTTP/1.1 200 ok\r\n\r\n"}, {up, "\x16\x03"}},

@@ -18,14 +18,12 @@ constexpr std::array<std::string_view, 17> methods = {"GET",   "POST",    "HEAD"
 
 enum class Looks : std::uint8_t { http, other, open };
 
-// First bytes of a client: a method and white space; of one that is not known: letters, a space and "/" or "http".
+// First bytes of a client, behind empty lines and blanks: a method and white space; of one that is not known: a token,
+// a blank and "/", "*" or "http".
 Looks looks_like_request(std::string_view bytes) {
-  while (!bytes.empty() && (bytes.front() == '\r' || bytes.front() == '\n')) {
-    bytes.remove_prefix(1);
-  }
+  bytes.remove_prefix(std::min(bytes.find_first_not_of("\r\n \t"), bytes.size()));
   std::size_t end = 0;
-  while (end < bytes.size() &&
-         ((lower(bytes[end]) >= 'a' && lower(bytes[end]) <= 'z') || bytes[end] == '-' || bytes[end] == '_')) {
+  while (end < bytes.size() && is_token(bytes[end])) {
     ++end;
   }
   if (end > longest_method) {
@@ -41,8 +39,11 @@ Looks looks_like_request(std::string_view bytes) {
     return Looks::http;
   }
   const std::string_view uri = bytes.substr(end + 1, 4);
-  if (uri.starts_with('/')) {
+  if (uri.starts_with('/') || uri.starts_with("* ")) {
     return Looks::http;
+  }
+  if (uri == "*") {
+    return Looks::open;
   }
   constexpr std::string_view scheme = "http";
   if (!same_name(uri, scheme.substr(0, uri.size()))) {

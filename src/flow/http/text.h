@@ -24,6 +24,11 @@ constexpr bool is_digit(char c) {
 constexpr char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
 }
+// What methods are made of (RFC 9110 section 5.6.2).
+constexpr bool is_token(char c) {
+  return (lower(c) >= 'a' && lower(c) <= 'z') || is_digit(c) ||
+         std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
+}
 // -1: no hexadecimal digit.
 constexpr int hex_value(char c) {
   if (is_digit(c)) {

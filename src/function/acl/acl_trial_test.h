@@ -52,6 +52,7 @@ inline std::unique_ptr<Chain> before_bridge(std::unique_ptr<engine::Stage> stage
 
 struct Outcome {
   std::vector<Bytes> sent;
+  std::vector<Bytes> back;  // out of the port that the frames came in by
   engine::EngineStats stats;
   engine::CountedRules::Listing counted;  // of all rules
   std::map<std::string_view, std::uint64_t> figures;
@@ -120,6 +121,7 @@ class AclTrial {
     for (const engine::Figure& figure : engine->function().figures()) outcome.figures[figure.name] = figure.value;
     engine.reset();  // closes the captures
     outcome.sent = test::read_pcap(file("out.pcap"));
+    outcome.back = test::read_pcap(file("back.pcap"));
     EXPECT_EQ(outcome.stats.total.rx_frames, all);
     EXPECT_EQ(outcome.stats.imbalance(), 0);
     return outcome;

@@ -120,10 +120,15 @@ void Chain::forward(engine::Batch& batch, std::uint32_t first, std::uint32_t cou
     if (reason == packet::no_reason) continue;
     if (i != passed) last_->forward(batch, passed, i - passed, out);
     passed = i + 1;
-    if (const std::uint32_t answer = stages_[s]->answer(batch, area(batch, s), i, out); answer != 0) {
-      out.answer(batch, i, answer, reason);
-    } else {
+    const engine::Answer answer = stages_[s]->answer(batch, area(batch, s), i, reason, out);
+    if (answer.length == 0) {
       out.drop(batch, i, reason);
+    } else if (answer.onward && last_->forwards()) {
+      out.note_answer(reason);
+      batch.length[i] = static_cast<std::uint16_t>(answer.length);
+      last_->forward(batch, i, 1, out);
+    } else {
+      out.answer(batch, i, answer.length, reason);
     }
   }
   if (first + count != passed) last_->forward(batch, passed, first + count - passed, out);

@@ -10,14 +10,11 @@
 #include <thread>
 
 #include "base/machine.h"
-#include "engine/emitter.h"
 #include "engine/function.h"
 #include "engine/options.h"
 #include "function/capsule/capsule.h"
 #include "function/inspect/inspect_lane.h"
 #include "match/automaton/match_batch.h"
-#include "packet/icmp_error.h"
-#include "packet/tcp_reset.h"
 
 namespace sluice::function {
 namespace {
@@ -63,6 +60,23 @@ std::string count_text(std::size_t count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
+// Lines of suppress and event_filter that are about no rule; empty: there is none.
+std::string note_of_lines(const match::RuleSet& set) {
+  std::vector<const match::AlertLine*> idle;
+  const auto look = [&](const match::AlertLine& line) {
+    if (std::ranges::none_of(set.rules, [&](const match::Rule& rule) { return line.names(rule); })) {
+      idle.push_back(&line);
+    }
+  };
+  std::ranges::for_each(set.suppressions, look);
+  std::ranges::for_each(set.event_filters, look);
+  if (idle.empty()) return {};
+  const match::AlertLine& first = *idle.front();
+  return "inspect: " + count_text(idle.size(), "line") + " of suppress and event_filter " +
+         (idle.size() == 1 ? "is" : "are") + " about no rule that loads, such as " + set.place(first.file, first.line) +
+         ": gen_id " + std::to_string(first.gid) + ", sig_id " + std::to_string(first.sid);
+}
+
 // What of the files is not in force.
 std::vector<std::string> notes_of(const match::RuleSet& set) {
   std::vector<std::string> notes;
@@ -72,11 +86,10 @@ std::vector<std::string> notes_of(const match::RuleSet& set) {
                     (refused == 1 ? " does" : " do") + " not load, such as " + set.place(first.file, first.line) +
                     ": " + first.message + "; 'sluice rules' says why for each");
   }
-  for (const char* const word : {"suppress", "event_filter", "rate_filter", "threshold"}) {
-    if (std::ranges::find(set.ignored_words, word) == set.ignored_words.end()) continue;
-    notes.push_back("inspect: lines of " + std::string(word) +
-                    " in the rules' files are not followed: what they would keep back is written");
+  if (std::ranges::find(set.ignored_words, "rate_filter") != set.ignored_words.end()) {
+    notes.emplace_back("inspect: lines of rate_filter are not followed: rules keep the action that they have");
   }
+  if (std::string note = note_of_lines(set); !note.empty()) notes.push_back(std::move(note));
   if (const std::size_t overridden = set.overridden.size(); overridden != 0) {
     const match::OverriddenVariable& first = set.overridden.front();
     notes.push_back("inspect: [inspect] variables stands before " + count_text(overridden, "line") +
@@ -113,16 +126,23 @@ std::string fixed_settings(const InspectOptions& now, const InspectOptions& want
   const flow::ConversationSettings& has = wanted.inspection.conversations;
   std::string lines;
   for (const auto& [key, differs] :
-       {std::pair{"flows", had.flows.capacity != has.flows.capacity}, std::pair{"streams", had.extras != has.extras},
+       {std::pair{"flows", had.flows.capacity != has.flows.capacity},
+        std::pair{"streams", had.extras != has.extras},
         std::pair{"http", had.http_connections != has.http_connections},
         std::pair{"stream_memory", had.stream_bytes != has.stream_bytes},
         std::pair{"http_memory", had.http_bytes != has.http_bytes},
         std::pair{"fragment_memory", now.inspection.fragments.memory != wanted.inspection.fragments.memory},
+        std::pair{"stream_depth", had.streams.depth != has.streams.depth},
+        std::pair{"stream_history", had.streams.window != has.streams.window},
+        std::pair{"request_body_limit", had.http.request_body_limit != has.http.request_body_limit},
+        std::pair{"response_body_limit", had.http.response_body_limit != has.http.response_body_limit},
+        std::pair{"header_limit", had.http.header_limit != has.http.header_limit},
         std::pair{"midstream", had.flows.midstream != has.flows.midstream},
         std::pair{"on_conflict", had.streams.drop_conflicts != has.streams.drop_conflicts},
         std::pair{"on_overload", now.inspection.drop_on_overload != wanted.inspection.drop_on_overload},
         std::pair{"candidates", now.inspection.budget != wanted.inspection.budget},
-        std::pair{"budget", now.budget != wanted.budget}, std::pair{"eve", now.log.eve != wanted.log.eve},
+        std::pair{"budget", now.budget != wanted.budget},
+        std::pair{"eve", now.log.eve != wanted.log.eve},
         std::pair{"fast", now.log.fast != wanted.log.fast},
         std::pair{"payload", now.log.fields.payload != wanted.log.fields.payload},
         std::pair{"alerts_per_second", now.log.alerts_per_second != wanted.log.alerts_per_second},
@@ -156,7 +176,11 @@ std::uint32_t Inspect::bytes_per_frame() const {
 Expected<void> Inspect::read() {
   if (progress_ && !progress_("reading rules", 0, 0)) return make_error("interrupted while rules were read");
   auto set = match::read_rules(options_.rules, options_.reading);
-  if (!set) return make_error("[inspect] rules: " + set.error().message + where_from(options_.rules));
+  if (!set) {
+    const bool of_lines = set.error().message.starts_with("threshold_file: ");
+    return make_error("[inspect] " + (of_lines ? "" : std::string("rules: ")) + set.error().message +
+                      where_from(of_lines ? std::vector{options_.reading.threshold_file} : options_.rules));
+  }
   // A gateway whose rules are all gone lets everything by: a mistake, more likely than a wish.
   if (set->rules.empty()) {
     return make_error("[inspect] rules: " + why_none(*set) + ": leave inspect out of the chain to inspect nothing");
@@ -365,26 +389,6 @@ packet::Reason Inspect::reason_of(const Judgement& judgement) {
   if (judgement.stream == flow::Taken::no_room) return inspect_no_room;
   if (judgement.overload) return inspect_overload;
   return judgement.fragment ? inspect_fragments : inspect_dropped;
-}
-
-// To the sender of a frame for which a rule of reject holds: an RST, else an ICMP error, as from its destination.
-std::uint32_t Inspect::answer(const engine::Batch& batch, std::byte* /*area*/, std::uint32_t i, engine::Emitter& out) {
-  if (!lane_of(batch.lane).last().reject || !out.may_answer()) return 0;
-  auto* const frame = reinterpret_cast<std::uint8_t*>(batch.frame[i]);
-  const match::PacketFacts facts = match::facts_of({reinterpret_cast<const char*>(frame), batch.length[i]});
-  rte_mbuf* const buffer = batch.mbuf[i];
-  std::uint32_t length = 0;
-  if (facts.has_tcp) {
-    const auto l3 = static_cast<std::uint32_t>(reinterpret_cast<const std::uint8_t*>(facts.ip_header.data()) - frame);
-    length = packet::make_tcp_reset(frame, batch.length[i], l3);
-  } else if (packet::may_answer_with_icmp_error(frame, batch.length[i])) {
-    const std::uint32_t room = rte_pktmbuf_data_len(buffer) + rte_pktmbuf_tailroom(buffer);
-    std::uint8_t own_mac[6];
-    std::copy_n(frame, 6, own_mac);
-    length = packet::make_icmp_error(frame, room, {packet::IcmpErrorKind::prohibited, 0, facts.destination, own_mac});
-  }
-  if (length != 0) rte_pktmbuf_data_len(buffer) = rte_pktmbuf_pkt_len(buffer) = static_cast<std::uint16_t>(length);
-  return length;
 }
 
 void Inspect::judged(const engine::Batch& batch, std::byte* /*area*/) {

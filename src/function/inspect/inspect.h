@@ -75,7 +75,8 @@ class Inspect final : public engine::Stage, private engine::Tables {
   packet::Reason judge(const engine::Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) override;
   packet::Reason judge_transit(std::uint32_t lane, std::uint8_t* frame, std::uint32_t length,
                                std::uint64_t tsc) override;
-  std::uint32_t answer(const engine::Batch& batch, std::byte* area, std::uint32_t i, engine::Emitter& out) override;
+  engine::Answer answer(const engine::Batch& batch, std::byte* area, std::uint32_t i, packet::Reason reason,
+                        engine::Emitter& out) override;
   void judged(const engine::Batch& batch, std::byte* area) override;
   Expected<void> begin_cycle(device::GpuStream& stream) override;
   void stopped() override;

@@ -84,6 +84,8 @@ const std::array<engine::Figure, InspectLane::figure_count> InspectLane::figure_
     {"inspect_threshold_no_effect", "matches without effect, by a threshold or detection_filter"},
     {"inspect_threshold_evicted", "counts of thresholds lost within their period, for want of room"},
     {"inspect_unique_on_evicted", "sets of ports (unique_on) lost likewise"},
+    {"inspect_alerts_filtered", "matches whose alert a line of suppress or event_filter keeps back"},
+    {"inspect_untold", "senders that a rule of rejectboth could not tell, while the receiver was told"},
     {"inspect_flows", "conversations under way", 0, false},
 }};
 
@@ -183,8 +185,10 @@ void InspectLane::publish() {
                                   fragments.incomplete,
                                   rates.action_only,
                                   rates.nothing,
-                                  rates.evicted,
+                                  rates.evicted + inspection_.event_filter_counters().evicted,
                                   rates.sets_evicted,
+                                  inspection_.alerts_filtered(),
+                                  untold_,
                                   conversations.table().in_use()};
   static_assert(std::size(values) == figure_count);
   for (std::size_t f = 0; f < figure_count; ++f) figures_[f].set(values[f]);

@@ -67,6 +67,8 @@ class InspectLane {
   const Judgement& judge_transit(std::string_view frame, std::uint64_t tsc);
   const Judgement& last() const { return inspection_.last(); }
   const InspectionRules& rules() const { return inspection_.rules(); }
+  // Of the two ends that a rule of rejectboth names, the sender could not be told.
+  void note_untold() { ++untold_; }
   void publish();
 
   void offer(std::unique_ptr<InspectionSearch> search);
@@ -76,7 +78,7 @@ class InspectLane {
   void finish();
 
   // As of the last publish(). In the order of figure_texts.
-  static constexpr std::size_t figure_count = 41;
+  static constexpr std::size_t figure_count = 43;
   static const std::array<engine::Figure, figure_count> figure_texts;
   std::uint64_t figure(std::size_t which) const { return figures_[which].get(); }
 
@@ -95,6 +97,7 @@ class InspectLane {
   std::uint64_t batch_ = ~std::uint64_t{0};  // ticket of the batch that is judged
   std::uint32_t batch_lane_ = 0;
   std::uint64_t swept_ = 0;  // milliseconds
+  std::uint64_t untold_ = 0;
   std::array<engine::Counter, figure_count> figures_;
   std::atomic<InspectionSearch*> offered_{nullptr};
   std::atomic<InspectionSearch*> left_{nullptr};  // list, through `next`

@@ -136,11 +136,66 @@ TEST_F(InspectSettings, MoreMemoryThanThereIsIsRefusedAtTheStart) {
                     HasSubstr(" MB to give: lower them")));
 }
 
-TEST_F(InspectSettings, LinesThatKeepAlertsBackAreSaidNotToBeFollowed) {
-  const Made made = with_rule("alert udp any any -> any any (msg:\"a\"; sid:1;)\nsuppress gen_id 1, sig_id 1\n");
-  ASSERT_TRUE(made.stage->tables()->read());
-  EXPECT_THAT(made.stage->tables()->notes(),
-              ElementsAre(HasSubstr("lines of suppress in the rules' files are not followed")));
+TEST_F(InspectSettings, LimitsAreWithinBounds) {
+  const std::string rules = "rules = [\"x\"]\n";
+  for (const char* line :
+       {"stream_depth = 0", "stream_depth = \"4K\"", "stream_history = 256", "stream_history = \"64K\"",
+        "request_body_limit = \"1M\"", "response_body_limit = \"1K\"", "header_limit = \"256K\""}) {
+    EXPECT_THAT(make(rules + line + "\n").mistakes, IsEmpty()) << line;
+  }
+  const std::pair<const char*, const char*> cases[] = {
+      {"stream_depth = 4095", "allowed is \"4K\" to \"1T\", or 0 for no limit"},
+      {"stream_history = 0", "allowed is 256 to \"64K\""},
+      {"stream_history = \"65K\"", "allowed is 256 to \"64K\""},
+      {"request_body_limit = 0", "allowed is \"1K\" to \"1M\", the largest block of http_memory"},
+      {"response_body_limit = \"2M\"", "allowed is \"1K\" to \"1M\", the largest block of http_memory"},
+      {"header_limit = \"1M\"", "allowed is \"1K\" to \"256K\""}};
+  for (const auto& [line, why] : cases) {
+    EXPECT_THAT(make(rules + line + "\n").mistakes,
+                ElementsAre("a.toml:3: [inspect] " + std::string(line) + ": " + why));
+  }
+}
+
+TEST_F(InspectSettings, LinesThatKeepAlertsBackAreReadWithTheRulesAndFromAFileOfTheirOwn) {
+  const std::string lines = (folder_ / "threshold.config").string();
+  const std::string setting = "threshold_file = \"" + lines + "\"\n";
+  const std::string rule = "alert udp any any -> any any (msg:\"a\"; sid:1;)\n";
+  const auto notes = [&](const std::string& inline_lines, const std::string& text) {
+    std::ofstream(lines) << text;
+    const Made made = with_rule(rule + inline_lines, setting);
+    const auto read = made.stage->tables()->read();
+    EXPECT_TRUE(read) << (read ? "" : read.error().message);
+    return made.stage->tables()->notes();
+  };
+  EXPECT_THAT(notes("suppress gen_id 1, sig_id 1\n", "# a comment\n\nsuppress gen_id 0, sig_id 0\n"), IsEmpty());
+  EXPECT_THAT(notes("", "suppress gen_id 1, sig_id 7\nsuppress gen_id 1, sig_id 1\n"),
+              ElementsAre("inspect: 1 line of suppress and event_filter is about no rule that loads, such as " + lines +
+                          ":1: gen_id 1, sig_id 7"));
+  const std::string rate =
+      "rate_filter gen_id 1, sig_id 1, track by_src, count 1, seconds 1, new_action drop, timeout 5\n";
+  for (const bool is_inline : {false, true}) {
+    EXPECT_THAT(notes(is_inline ? rate : "", is_inline ? "" : rate),
+                ElementsAre("inspect: lines of rate_filter are not followed: rules keep the action that they have"));
+  }
+}
+
+TEST_F(InspectSettings, AFileOfLinesThatCannotBeReadIsRefusedWithThePlace) {
+  const std::string lines = (folder_ / "threshold.config").string();
+  const std::string rule = "alert udp any any -> any any (msg:\"a\"; sid:1;)\n";
+  const std::string place = "[inspect] threshold_file: " + lines;
+  const auto fault = [&](const std::string& file) {
+    const Made made = with_rule(rule, "threshold_file = \"" + file + "\"\n");
+    const auto read = made.stage->tables()->read();
+    EXPECT_FALSE(read);
+    return read ? "" : read.error().message;
+  };
+  EXPECT_THAT(fault(lines), AllOf(StartsWith(place), HasSubstr("No such file")));
+  EXPECT_THAT(fault("none.config"), HasSubstr("; names are as seen from where sluice was started, "));
+  std::ofstream(lines) << "\nsuppress gen_id 1\n";
+  EXPECT_EQ(fault(lines), place + ":2: suppress: it needs gen_id and sig_id");
+  std::ofstream(lines) << rule;
+  EXPECT_EQ(fault(lines),
+            place + ":1: 'alert' is none of suppress, event_filter and threshold, which this file is for");
 }
 
 TEST_F(InspectSettings, RulesThatAreCommentedOutAreReadWhenAsked) {
@@ -182,11 +237,27 @@ TEST_F(InspectSettings, WhatOnlyAStartTakesIsRefusedByAReload) {
   ASSERT_TRUE(running.stage->prepare({}));
   const Made same = with_rule(rule, "variables = [\"HOME_NET=10.0.0.0/8\"]\n");
   EXPECT_TRUE(running.stage->reload(*same.stage));
-  for (const char* line :
-       {"flows = 1000", "streams = 1000", "http = 1000", "stream_memory = \"3M\"", "http_memory = \"3M\"",
-        "fragment_memory = \"3M\"", "midstream = true", "on_conflict = \"pass\"", "on_overload = \"pass\"",
-        "candidates = 3", "budget = \"1ms\"", "eve = \"/tmp/x\"", "fast = \"/tmp/x\"", "payload = false",
-        "alerts_per_second = 3", "stats_interval = 3"}) {
+  for (const char* line : {"flows = 1000",
+                           "streams = 1000",
+                           "http = 1000",
+                           "stream_memory = \"3M\"",
+                           "http_memory = \"3M\"",
+                           "fragment_memory = \"3M\"",
+                           "stream_depth = \"2M\"",
+                           "stream_history = \"4K\"",
+                           "request_body_limit = \"50K\"",
+                           "response_body_limit = \"50K\"",
+                           "header_limit = \"9K\"",
+                           "midstream = true",
+                           "on_conflict = \"pass\"",
+                           "on_overload = \"pass\"",
+                           "candidates = 3",
+                           "budget = \"1ms\"",
+                           "eve = \"/tmp/x\"",
+                           "fast = \"/tmp/x\"",
+                           "payload = false",
+                           "alerts_per_second = 3",
+                           "stats_interval = 3"}) {
     const Made other = with_rule(rule, std::string(line) + "\n");
     const std::string key = std::string(line).substr(0, std::string(line).find(' '));
     const auto change = running.stage->reload(*other.stage);

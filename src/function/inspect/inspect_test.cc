@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "function/acl/acl_trial_test.h"
+#include "function/passive/passive.h"
 #include "packet/headers.h"
 
 namespace sluice::function {
@@ -127,6 +128,137 @@ TEST_P(InspectStage, rejects_with_an_answer_to_the_sender) {
   EXPECT_THAT(outcome.sent, IsEmpty());
   EXPECT_EQ(outcome.stats.answers[inspect_rejected], 1U);
   EXPECT_EQ(outcome.stats.drops[inspect_rejected], 0U);
+}
+
+// Of a segment of `request()`, to whom it says it is, and the sequence number that it resets at.
+struct Reset {
+  std::string to;
+  std::uint32_t sequence;
+  bool operator==(const Reset&) const = default;
+};
+std::vector<Reset> resets_in(const std::vector<Bytes>& frames) {
+  std::vector<Reset> all;
+  for (const Bytes& frame : frames) {
+    const match::PacketFacts facts = match::facts_of({reinterpret_cast<const char*>(frame.data()), frame.size()});
+    if (!facts.has_tcp || (facts.tcp_flags & packet::tcp_rst) == 0) continue;
+    all.push_back({facts.destination.str(), facts.tcp_sequence});
+  }
+  return all;
+}
+
+TEST_P(InspectStage, rejects_to_the_ends_that_the_rule_names) {
+  const Reset client{"10.0.0.1", 5001}, server{"10.0.0.2", 1001};
+  const struct {
+    const char* action;
+    std::vector<Reset> back, onward;
+  } cases[] = {{"reject", {client}, {}},
+               {"rejectsrc", {client}, {}},
+               {"rejectdst", {}, {server}},
+               {"rejectboth", {client}, {server}}};
+  for (const auto& one : cases) {
+    AclTrial trial(GetParam());
+    Conversation web;
+    std::vector<Bytes> frames = web.handshake();
+    frames.push_back(web.segment(true, ack | push, "GET /evil HTTP/1.1\r\n\r\n"));
+    frames.push_back(web.segment(true, ack | push, "GET /more HTTP/1.1\r\n\r\n"));
+    auto outcome =
+        trial.run(frames, stage(std::string(one.action) + " tcp any any -> any 80 (content:\"/evil\"; sid:1;)\n"));
+    EXPECT_EQ(resets_in(outcome.back), one.back) << one.action;
+    EXPECT_EQ(resets_in(outcome.sent), one.onward) << one.action;
+    EXPECT_EQ(outcome.sent.size(), 3 + one.onward.size()) << one.action;
+    EXPECT_EQ(outcome.stats.answers[inspect_rejected], one.back.size() + one.onward.size()) << one.action;
+    EXPECT_EQ(outcome.stats.drops[inspect_rejected], 0U) << one.action;
+    EXPECT_EQ(outcome.stats.drops[inspect_dropped], 1U) << one.action << ", the rest of the flow";
+    EXPECT_EQ(outcome.stats.total.injected, one.back.size() + one.onward.size() - 1) << one.action;
+    EXPECT_EQ(outcome.figures["inspect_untold"], 0U);
+  }
+}
+
+TEST_P(InspectStage, rejects_what_is_no_tcp_to_its_sender_only) {
+  for (const auto& [action, answers] : {std::pair{"rejectboth", 1U}, std::pair{"rejectdst", 0U}}) {
+    AclTrial trial(GetParam());
+    auto outcome = trial.run({udp("an evil name")},
+                             stage(std::string(action) + " udp any any -> any 53 (content:\"evil\"; sid:1;)\n"));
+    EXPECT_THAT(outcome.sent, IsEmpty()) << action;
+    EXPECT_EQ(outcome.stats.answers[inspect_rejected], answers) << action;
+    EXPECT_EQ(outcome.stats.drops[inspect_rejected], 1 - answers) << action;
+  }
+}
+
+TEST_P(InspectStage, where_nothing_is_forwarded_both_ends_are_told_out_of_the_one_port) {
+  AclTrial trial(GetParam());
+  Conversation web;
+  std::vector<Bytes> frames = web.handshake();
+  frames.push_back(web.segment(true, ack | push, "GET /evil HTTP/1.1\r\n\r\n"));
+  auto outcome = trial.run(frames, [&](const engine::PortTable&) {
+    std::vector<std::unique_ptr<engine::Stage>> stages;
+    stages.push_back(stage("rejectboth tcp any any -> any 80 (content:\"/evil\"; sid:1;)\n"));
+    return std::make_unique<Chain>(std::move(stages), std::make_unique<Passive>());
+  });
+  EXPECT_EQ(resets_in(outcome.back), (std::vector<Reset>{{"10.0.0.1", 5001}, {"10.0.0.2", 1001}}));
+  EXPECT_THAT(outcome.sent, IsEmpty());
+  EXPECT_EQ(outcome.stats.answers[inspect_rejected], 2U);
+}
+
+TEST_P(InspectStage, drops_without_an_alert) {
+  AclTrial trial(GetParam());
+  auto outcome = trial.run({udp("an evil name"), udp("a name")},
+                           stage("sdrop udp any any -> any 53 (content:\"evil\"; sid:1;)\n"));
+  EXPECT_EQ(outcome.sent, std::vector<Bytes>{udp("a name")});
+  EXPECT_EQ(outcome.stats.drops[inspect_dropped], 1U);
+  EXPECT_THAT(sids(), IsEmpty());
+  EXPECT_EQ(outcome.figures["inspect_alerts"], 0U);
+}
+
+TEST_P(InspectStage, lines_of_a_file_keep_alerts_back_and_drops_go_on) {
+  write("threshold.config",
+        "suppress gen_id 1, sig_id 1, track by_src, ip 10.0.0.0/8\n"
+        "event_filter gen_id 1, sig_id 2, type limit, track by_src, count 1, seconds 60\n");
+  AclTrial trial(GetParam());
+  auto outcome = trial.run({udp("an evil name"), udp("a bad name"), udp("a bad name"), udp("a name")},
+                           stage("drop udp any any -> any 53 (content:\"evil\"; sid:1;)\n"
+                                 "drop udp any any -> any 53 (content:\"bad\"; sid:2;)\n",
+                                 "threshold_file = \"" + path("threshold.config") + "\"\n"));
+  EXPECT_EQ(outcome.sent, std::vector<Bytes>{udp("a name")});
+  EXPECT_EQ(outcome.stats.drops[inspect_dropped], 3U);
+  EXPECT_THAT(sids(), ElementsAre(2U));
+  EXPECT_EQ(outcome.figures["inspect_alerts"], 1U);
+  EXPECT_EQ(outcome.figures["inspect_alerts_filtered"], 2U);
+}
+
+// A limit that the settings lower is the one that counts: what is behind it is not seen.
+TEST_P(InspectStage, streams_and_http_are_looked_into_as_far_as_the_settings_say) {
+  const std::string body(3000, 'a');
+  const std::string request = "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 3004\r\n\r\n" + body + "evil";
+  const std::string response = "HTTP/1.1 200 OK\r\nContent-Length: 3004\r\n\r\n" + body + "evil";
+  const struct {
+    const char* line;
+    std::vector<unsigned> sids;
+  } cases[] = {{"", {1, 2, 3}},
+               {"request_body_limit = \"2K\"", {2, 3}},
+               {"response_body_limit = \"2K\"", {1, 3}},
+               {"stream_history = 256", {1, 2}}};
+  for (const auto& one : cases) {
+    std::filesystem::remove(path("eve.json"));
+    AclTrial trial(GetParam());
+    Conversation web;
+    std::vector<Bytes> frames = web.handshake();
+    for (std::size_t at = 0; at < request.size(); at += 1000) {
+      frames.push_back(web.segment(true, ack | push, request.substr(at, 1000)));
+    }
+    for (std::size_t at = 0; at < response.size(); at += 1000) {
+      frames.push_back(web.segment(false, ack | push, response.substr(at, 1000)));
+    }
+    trial.run(
+        frames,
+        stage("alert http any any -> any any (http.request_body; content:\"evil\"; sid:1;)\n"
+              "alert http any any -> any any (http.response_body; content:\"evil\"; sid:2;)\n"
+              "alert tcp any any -> any 80 (content:\"Content-Length\"; content:\"aaaa\"; distance:1000; sid:3;)\n",
+              std::string(one.line) + "\n"));
+    auto found = sids();
+    std::ranges::sort(found);
+    EXPECT_EQ(found, one.sids) << one.line;
+  }
 }
 
 TEST_P(InspectStage, the_policy_decides_when_the_time_for_confirming_is_used_up) {

@@ -24,6 +24,7 @@ using match::Point;
 constexpr std::uint16_t is_http = FlowMark::http, dropped = FlowMark::dropped, passed = FlowMark::passed;
 
 bool looks_like_http(std::string_view bytes) {
+  bytes.remove_prefix(std::min(bytes.find_first_not_of("\r\n \t"), bytes.size()));
   if (bytes.starts_with("HTTP/")) return true;
   for (const std::string_view method :
        {"GET ", "POST ", "HEAD ", "PUT ", "OPTIONS ", "DELETE ", "CONNECT ", "TRACE ", "PATCH ", "PROPFIND "}) {
@@ -83,6 +84,7 @@ Inspection::Inspection(std::unique_ptr<InspectionSearch> search, const Inspectio
 std::unique_ptr<InspectionSearch> Inspection::exchange(std::unique_ptr<InspectionSearch> search) {
   held_ = {};  // by the old rules' numbers
   search->rates.take_over(search_->rates);
+  search->alerts.take_over(search_->alerts);
   const match::FlowBits renamed = search->rules->detector().renamed(rules().detector());
   if (match::has_any(renamed, renamed)) conversations_.clear_bits(renamed);
   return std::exchange(search_, std::move(search));
@@ -473,11 +475,9 @@ void Inspection::flow_ended(flow::Flow& flow, flow::Extra*, flow::FlowEndReason)
   }
 }
 
-// Counts the match of a rule with a threshold.
-match::RateVerdict Inspection::rate(std::uint32_t rule, const flow::Flow* flow) {
-  const std::uint64_t number =
-      flow == nullptr ? 0 : std::uint64_t{flow->began} << 32 | (conversations_.table().index_of(*flow) + 1);
-  return search_->rates.judge(rule, packet_, number, now_);
+// As counts of rates know it; 0: none.
+std::uint64_t Inspection::number_of(const flow::Flow* flow) const {
+  return flow == nullptr ? 0 : std::uint64_t{flow->began} << 32 | (conversations_.table().index_of(*flow) + 1);
 }
 
 // Of the patterns in search_->found, the first so many. `inspected`: bytes of Buffer::payload.
@@ -487,6 +487,12 @@ bool Inspection::has_candidates(Point point, std::size_t found, std::size_t insp
   what.by_keys = by_keys_;
   what.inspected = inspected;
   return rules().detector().collect(point, packet_, what, search_->detector);
+}
+
+void Inspection::reject(match::Told told) {
+  judgement_.reject = true;
+  judgement_.tell_source |= told != match::Told::destination;
+  judgement_.tell_destination |= told != match::Told::source;
 }
 
 // What has_candidates() has left to be confirmed.
@@ -515,13 +521,13 @@ bool Inspection::inspect(const match::FlowFacts& facts, flow::Flow* flow, flow::
   for (const std::uint32_t r : matched) {
     const match::Rule& rule = detector.rules().rules[r];
     if (transaction_ != nullptr && held_before(r, *flow)) continue;
-    const match::RateVerdict rate_verdict = rate(r, flow);
+    const match::RateVerdict rate_verdict = search_->rates.judge(r, packet_, number_of(flow), now_);
     if (rate_verdict == match::RateVerdict::nothing) continue;
     const bool blocks = rule.action == match::Action::drop || rule.action == match::Action::reject;
     const bool whole_flow = flow != nullptr && match::acts_on_flow(rule, facts.reassembled);
     if (blocks) {
       judgement_.drop = true;
-      judgement_.reject |= rule.action == match::Action::reject;
+      if (rule.action == match::Action::reject) reject(rule.told);
       if (whole_flow) flow->user |= dropped;
     }
     if (rule.action == match::Action::pass) {
@@ -530,6 +536,7 @@ bool Inspection::inspect(const match::FlowFacts& facts, flow::Flow* flow, flow::
       break;
     }
     if (rule.noalert || rate_verdict == match::RateVerdict::action_only) continue;
+    if (!search_->alerts.tells(r, packet_, number_of(flow), now_)) continue;
     ++counters_.alerts;
     sink_.alert({&rules(), r, now_, frame_, &packet_, direction_, flow, payload, judgement_.drop, facts.reassembled});
   }

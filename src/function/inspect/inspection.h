@@ -53,6 +53,7 @@
 #include "match/automaton/key_set.h"
 #include "match/automaton/match_batch.h"
 #include "match/confirm/packet_facts.h"
+#include "match/detect/alert_filter.h"
 #include "match/detect/detector.h"
 #include "match/detect/rate_filter.h"
 
@@ -95,6 +96,7 @@ struct InspectionSearch {
   std::shared_ptr<const InspectionRules> rules;
   match::Detector::Scratch detector;
   match::RateFilter rates;
+  match::AlertFilter alerts;
   std::array<std::unique_ptr<match::CpuMatcher::Scratch>, match::point_count> matching;
   std::vector<std::uint32_t> found, candidates, matched, keys;
   InspectionSearch* next = nullptr;  // for who keeps lists of them
@@ -188,6 +190,8 @@ struct Judgement {
   bool overload = false;                  // the reason is the budget
   flow::Taken stream = flow::Taken::all;  // conflict and no_room: the reason is that its stream refuses it
   bool fragment = false;                  // the reason is that fragments cannot be put together
+  // With `reject`: whom these rules want to be told, of the packet's ends.
+  bool tell_source = false, tell_destination = false;
 };
 
 class Inspection final : private flow::ConversationSink {
@@ -224,6 +228,9 @@ class Inspection final : private flow::ConversationSink {
   flow::Conversations& conversations() { return conversations_; }
   flow::Fragments& fragments() { return fragments_; }
   const match::RateCounters& rate_counters() const { return search_->rates.counters(); }
+  // Alerts that lines of suppress and event_filter have kept back, and what these have counted.
+  std::uint64_t alerts_filtered() const { return search_->alerts.kept_back(); }
+  const match::RateCounters& event_filter_counters() const { return search_->alerts.rates(); }
 
  private:
   class AsIf;
@@ -257,8 +264,9 @@ class Inspection final : private flow::ConversationSink {
   // False: candidates are left.
   bool inspect(const match::FlowFacts& facts, flow::Flow* flow, flow::Extra* extra, const match::Buffers& buffers,
                std::string_view payload);
+  void reject(match::Told told);
   bool held_before(std::uint32_t rule, const flow::Flow& flow);
-  match::RateVerdict rate(std::uint32_t rule, const flow::Flow* flow);
+  std::uint64_t number_of(const flow::Flow* flow) const;
   std::size_t search_buffers(match::Point point, const match::Buffers& buffers);
   std::size_t search_growth(match::Point point, const flow::http::Message& message, bool grows);
   void search_also(match::Point point, std::string_view bytes);

@@ -42,7 +42,10 @@ Expected<std::shared_ptr<InspectionRules>> InspectionRules::make(match::RuleSet 
 }
 
 InspectionSearch::InspectionSearch(std::shared_ptr<const InspectionRules> of, const match::RateSettings& rate_settings)
-    : rules(std::move(of)), detector(rules->detector()), rates(rules->detector().rules(), rate_settings) {
+    : rules(std::move(of)),
+      detector(rules->detector()),
+      rates(rules->detector().rules(), rate_settings),
+      alerts(rules->detector().rules(), rate_settings) {
   std::size_t most = 0;
   for (const Point point : points) {
     matching[static_cast<std::size_t>(point)] = std::make_unique<match::CpuMatcher::Scratch>(rules->matcher(point));

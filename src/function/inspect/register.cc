@@ -48,6 +48,31 @@ std::uint64_t memory(Settings& settings, std::string_view key, std::uint64_t fal
   return fallback;
 }
 
+// A number of bytes between two, which the message says as the file does.
+std::uint32_t size(Settings& settings, std::string_view key, std::uint32_t fallback, std::uint32_t least,
+                   std::uint32_t most, const std::string& allowed) {
+  const std::uint64_t bytes = settings.bytes(key, fallback);
+  if (bytes >= least && bytes <= most) return static_cast<std::uint32_t>(bytes);
+  settings.error(key, "allowed is " + allowed);
+  return fallback;
+}
+
+// How far streams and HTTP are looked into.
+void read_limits(Settings& settings, flow::ConversationSettings& tables) {
+  constexpr std::uint32_t kb = 1 << 10, mb = 1 << 20;
+  flow::StreamSettings& streams = tables.streams;
+  streams.depth = settings.bytes("stream_depth", streams.depth);
+  if (streams.depth != 0 && (streams.depth < 4 * kb || streams.depth > most_memory)) {
+    settings.error("stream_depth", "allowed is \"4K\" to \"1T\", or 0 for no limit");
+  }
+  streams.window = size(settings, "stream_history", streams.window, 256, 64 * kb, "256 to \"64K\"");
+  flow::http::Settings& http = tables.http;
+  const std::string body = "\"1K\" to \"1M\", the largest block of http_memory";
+  http.request_body_limit = size(settings, "request_body_limit", http.request_body_limit, kb, mb, body);
+  http.response_body_limit = size(settings, "response_body_limit", http.response_body_limit, kb, mb, body);
+  http.header_limit = size(settings, "header_limit", http.header_limit, kb, 256 * kb, "\"1K\" to \"256K\"");
+}
+
 void read_conversations(Settings& settings, flow::ConversationSettings& tables) {
   constexpr std::int64_t most_flows = std::int64_t{1} << 28;
   const auto number = [&](std::string_view key, std::int64_t fallback, std::int64_t least) {
@@ -94,8 +119,10 @@ Expected<std::unique_ptr<engine::Stage>> make_inspect(Settings& settings, const 
   }
   read_variables(settings, options.reading.variables);
   options.reading.commented_out = settings.boolean("commented_out", false);
+  options.reading.threshold_file = settings.text("threshold_file", "");
   read_conversations(settings, options.inspection.conversations);
   options.inspection.fragments.memory = memory(settings, "fragment_memory", 32U << 20);
+  read_limits(settings, options.inspection.conversations);
   options.inspection.drop_on_overload = settings.choice("on_overload", "drop", {"drop", "pass"}) == "drop";
   flow::StreamSettings& streams = options.inspection.conversations.streams;
   streams.drop_without_room = options.inspection.drop_on_overload;

@@ -20,29 +20,40 @@ std::uint64_t random_seed() {
 
 }  // namespace
 
-RateFilter::RateFilter(const RuleSet& rules, const RateSettings& settings)
-    : seed_(settings.seed == 0 ? random_seed() : settings.seed) {
-  bool keyed = false, unique = false;
+RateFilter::RateFilter(const RuleSet& rules, const RateSettings& settings) {
   for (std::uint32_t r = 0; r < rules.rules.size(); ++r) {
     const Rule& rule = rules.rules[r];
-    Rate rate{};
     if (!rule.thresholds.empty()) {
-      const Threshold& one = rule.thresholds.front();
-      constexpr std::array kinds{Kind::limit, Kind::threshold, Kind::both};  // as Threshold::Type
-      const Kind kind = kinds[static_cast<std::size_t>(one.type)];
-      rate = {kind, one.track, Unique::none, rule.gid, rule.sid, one.count, one.seconds * second};
+      add(r, rate_of(rule, rule.thresholds.front()));
     } else if (!rule.detection_filters.empty()) {
       const DetectionFilter& one = rule.detection_filters.front();
-      rate = {Kind::detection, one.track, one.unique, rule.gid, rule.sid, one.count, one.seconds * second};
-    } else {
-      continue;
+      add(r, {Kind::detection, one.track, one.unique, rule.gid, rule.sid, one.count, one.seconds * second});
     }
-    rate_of_.resize(r, no_rate);
-    rate_of_.push_back(static_cast<std::uint32_t>(rates_.size()));
-    rates_.push_back(rate);
-    keyed |= rate.track != Track::by_rule;
-    unique |= rate.unique != Unique::none;
   }
+  take_memory(settings);
+}
+
+RateFilter::RateFilter(const RuleSet& rules, std::span<const RuleThreshold> thresholds, const RateSettings& settings) {
+  for (const RuleThreshold& one : thresholds) add(one.rule, rate_of(rules.rules[one.rule], one.threshold));
+  take_memory(settings);
+}
+
+RateFilter::Rate RateFilter::rate_of(const Rule& rule, const Threshold& threshold) {
+  constexpr std::array kinds{Kind::limit, Kind::threshold, Kind::both};  // as Threshold::Type
+  const Kind kind = kinds[static_cast<std::size_t>(threshold.type)];
+  return {kind, threshold.track, Unique::none, rule.gid, rule.sid, threshold.count, threshold.seconds * second};
+}
+
+void RateFilter::add(std::uint32_t rule, const Rate& rate) {
+  rate_of_.resize(rule, no_rate);
+  rate_of_.push_back(static_cast<std::uint32_t>(rates_.size()));
+  rates_.push_back(rate);
+}
+
+void RateFilter::take_memory(const RateSettings& settings) {
+  seed_ = settings.seed == 0 ? random_seed() : settings.seed;
+  const bool keyed = std::ranges::any_of(rates_, [](const Rate& rate) { return rate.track != Track::by_rule; });
+  const bool unique = std::ranges::any_of(rates_, [](const Rate& rate) { return rate.unique != Unique::none; });
   by_rule_.resize(rates_.size());
   if (keyed) table_.resize(std::bit_ceil(std::max<std::size_t>(settings.entries, ways)));
   if (unique) sets_.resize(std::max<std::size_t>(settings.port_sets, 1));

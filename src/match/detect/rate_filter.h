@@ -29,6 +29,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "match/confirm/packet_facts.h"
@@ -51,9 +52,18 @@ struct RateCounters {
   std::uint64_t sets_evicted = 0;  // sets of ports likewise: their count begins anew
 };
 
+// A count for the rule of that number, besides what the rule says itself.
+struct RuleThreshold {
+  std::uint32_t rule;  // of rules.rules
+  Threshold threshold;
+};
+
 class RateFilter {
  public:
+  // As the rules say it.
   RateFilter(const RuleSet& rules, const RateSettings& settings);
+  // As others say it; in the rules' order, one for each at most.
+  RateFilter(const RuleSet& rules, std::span<const RuleThreshold> thresholds, const RateSettings& settings);
 
   // Goes on with the counts of `before`, which is not used any more: those of rules with the same gid and sid, but for
   // by_rule, whose counts begin anew. Exchanges pointers: no cost. All begin anew where the settings differ.
@@ -110,6 +120,9 @@ class RateFilter {
     std::uint32_t ticket = 0;
   };
 
+  static Rate rate_of(const Rule& rule, const Threshold& threshold);
+  void add(std::uint32_t rule, const Rate& rate);
+  void take_memory(const RateSettings& settings);
   static Key key_of(const Rate& rate, const PacketFacts& packet, std::uint64_t flow);
   RateVerdict count(std::uint32_t rate, const PacketFacts& packet, std::uint64_t flow, std::uint64_t now);
   Entry& entry_of(const Key& key, std::uint64_t now);
@@ -128,7 +141,7 @@ class RateFilter {
   std::vector<PortSet> sets_;
   std::vector<SetOwner> owners_;  // by set
   std::uint32_t last_ticket_ = 0;
-  std::uint64_t seed_;
+  std::uint64_t seed_ = 0;
   RateCounters counters_;
 };
 

@@ -28,6 +28,8 @@
 namespace sluice::match {
 
 enum class Action : std::uint8_t { alert, drop, reject, pass };
+// Of Action::reject: whom an answer ends the conversation for.
+enum class Told : std::uint8_t { source, destination, both };
 
 // tcp: segments and the reassembled stream; tcp_pkt: segments only; tcp_stream: the stream only. http is
 // recognised in the flow, whatever its ports.
@@ -264,6 +266,7 @@ struct Reference {
 
 struct Rule {
   Action action = Action::alert;
+  Told told = Told::source;
   Protocol protocol = Protocol::ip;
   Endpoint source;
   Endpoint destination;
@@ -277,7 +280,7 @@ struct Rule {
   std::uint8_t priority = 3;  // 1 is the most urgent: from `priority`, else of the classtype, else 3
   std::vector<Reference> references;
   std::vector<std::string> metadata;  // "key value", as written
-  bool noalert = false;               // its flowbits and action are done without an alert
+  bool noalert = false;               // its flowbits and action are done without an alert; sdrop, too
 
   std::vector<NumberCheck> numbers;
   std::vector<BitCheck> bits;

@@ -14,8 +14,28 @@
 namespace sluice::match {
 namespace {
 
-constexpr auto actions = std::to_array<std::pair<std::string_view, Action>>(
-    {{"alert", Action::alert}, {"drop", Action::drop}, {"reject", Action::reject}, {"pass", Action::pass}});
+struct ActionWord {
+  std::string_view name;
+  Action action;
+  Told told = Told::source;
+  bool silent = false;  // without an alert
+};
+// The first one of each action is its main one.
+constexpr auto actions = std::to_array<ActionWord>({{"alert", Action::alert},
+                                                    {"drop", Action::drop},
+                                                    {"reject", Action::reject},
+                                                    {"pass", Action::pass},
+                                                    {"rejectsrc", Action::reject},
+                                                    {"rejectdst", Action::reject, Told::destination},
+                                                    {"rejectboth", Action::reject, Told::both},
+                                                    {"sdrop", Action::drop, Told::source, true}});
+
+// Of Snort 2 and Suricata, and why a rule that begins with one does not load.
+constexpr auto refused_actions = std::to_array<std::pair<std::string_view, std::string_view>>(
+    {{"log", "packets are not logged without an alert: write alert"},
+     {"activate", "a rule does not turn on others: write alert, and flowbits for the others"},
+     {"dynamic", "a rule is not turned on by others: write alert, and flowbits"},
+     {"config", "rules do not configure the engine"}});
 
 using P = Protocol;
 constexpr auto protocols = std::to_array<std::pair<std::string_view, Protocol>>(
@@ -87,14 +107,25 @@ Reading<void> read_endpoint(const Variables& variables, std::string_view what, s
   return {};
 }
 
+Reading<void> read_action(const std::string& word, Rule& rule) {
+  const auto known = std::find_if(actions.begin(), actions.end(), [&](const auto& one) { return one.name == word; });
+  if (known != actions.end()) {
+    rule.action = known->action;
+    rule.told = known->told;
+    rule.noalert = known->silent;
+    return {};
+  }
+  const auto refused = find_value(refused_actions, word);
+  const std::string wrong =
+      refused != refused_actions.end()
+          ? word + ": " + std::string(refused->second)
+          : in_quotes(word) + " is none of alert, drop, sdrop, reject, rejectsrc, rejectdst, rejectboth and pass";
+  return misread("action: " + wrong, "action: " + wrong);
+}
+
 Reading<void> read_header(const RuleText& text, const Variables& variables, Rule& rule) {
   const auto& [action_word, protocol_word, source, source_port, direction, destination, destination_port] = text.header;
-  const auto action = find_value(actions, lower_case(action_word));
-  if (action == actions.end()) {
-    const std::string wrong = in_quotes(action_word) + " is none of alert, drop, reject and pass";
-    return misread("action: " + wrong, "action: " + wrong);
-  }
-  rule.action = action->second;
+  if (auto ok = read_action(lower_case(action_word), rule); !ok) return ok;
   const auto protocol = find_value(protocols, lower_case(protocol_word));
   if (protocol == protocols.end()) {
     const std::string wrong = "protocol: " + in_quotes(protocol_word) + " is not recognised";
@@ -195,7 +226,8 @@ Reading<Rule> parse_rule(std::string_view text, const Variables& variables, cons
 }
 
 const char* name_of(Action action) {
-  return find_name(actions, action);
+  return std::find_if(actions.begin(), actions.end(), [&](const auto& one) { return one.action == action; })
+      ->name.data();
 }
 
 const char* name_of(Protocol protocol) {

@@ -21,9 +21,9 @@ constexpr std::size_t longest_line = 64 << 10;
 constexpr unsigned deepest_include = 8;
 
 // By these Snort configures itself.
-constexpr std::array<std::string_view, 13> snort_words{
-    "config",   "preprocessor", "dynamicpreprocessor", "dynamicengine", "dynamicdetection", "dynamicoutput",  "output",
-    "ruletype", "event_filter", "rate_filter",         "suppress",      "threshold",        "attribute_table"};
+constexpr std::array<std::string_view, 10> snort_words{
+    "config", "preprocessor", "dynamicpreprocessor", "dynamicengine",  "dynamicdetection", "dynamicoutput",
+    "output", "ruletype",     "rate_filter",         "attribute_table"};
 
 // One logical line: physical ones that end with a backslash are joined.
 struct Line {
@@ -86,6 +86,11 @@ class Reader {
     return read_text(*text, path, depth);
   }
 
+  Expected<void> read_threshold_file(const std::string& path) {
+    only_alert_lines_ = true;
+    return read_file(path, deepest_include);
+  }
+
   Expected<void> read_text(std::string_view text, const std::string& name, unsigned depth) {
     if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
       const auto line = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(nul), '\n') + 1;
@@ -120,10 +125,42 @@ class Reader {
     std::string_view rest = text;
     std::string_view word = take_word(rest);
     if (word.ends_with(':')) word.remove_suffix(1);
-    const auto ok = read_directive(word, trimmed(rest), line.number, file, depth);
+    const AlertLine place{.file = file, .line = line.number};
+    const auto ok = only_alert_lines_ ? read_only_alert_line(word, trimmed(rest), place)
+                                      : read_directive(word, trimmed(rest), line.number, file, depth);
     if (!ok) return make_error(set_.place(file, line.number) + ": " + ok.error().message);
     if (!*ok) read_rule_line(text, line.number, file, false);
     return {};
+  }
+
+  Expected<bool> read_only_alert_line(std::string_view word, std::string_view rest, const AlertLine& place) {
+    if (word == "rate_filter") return ignore(word);
+    const auto known = read_alert_line(word, rest, place);
+    if (!known || *known) return known;
+    return make_error(in_quotes(word) + " is none of suppress, event_filter and threshold, which this file is for");
+  }
+
+  // False: it is another one.
+  Expected<bool> read_alert_line(std::string_view word, std::string_view rest, const AlertLine& place) {
+    const auto keep = [&](auto&& one, auto& all) -> Expected<bool> {
+      if (!one) return make_error(std::string(word) + ": " + one.error().message);
+      one->file = place.file;
+      one->line = place.line;
+      all.push_back(std::move(*one));
+      return true;
+    };
+    if (word == "suppress") return keep(read_suppression(rest, set_.variables), set_.suppressions);
+    if (word != "event_filter" && word != "threshold") return false;
+    return keep(read_event_filter(rest), set_.event_filters);
+  }
+
+  // By which Snort configures itself.
+  bool ignore(std::string_view word) {
+    ++set_.ignored;
+    if (std::find(set_.ignored_words.begin(), set_.ignored_words.end(), word) == set_.ignored_words.end()) {
+      set_.ignored_words.emplace_back(word);
+    }
+    return true;
   }
 
   // False: it is none, so it is a rule.
@@ -140,12 +177,8 @@ class Reader {
     if (word == "config") {
       if (auto known = read_config(rest); !known || *known) return known;
     }
-    if (std::find(snort_words.begin(), snort_words.end(), word) == snort_words.end()) return false;
-    ++set_.ignored;
-    if (std::find(set_.ignored_words.begin(), set_.ignored_words.end(), word) == set_.ignored_words.end()) {
-      set_.ignored_words.emplace_back(word);
-    }
-    return true;
+    if (auto known = read_alert_line(word, rest, {.file = file, .line = line}); !known || *known) return known;
+    return std::find(snort_words.begin(), snort_words.end(), word) != snort_words.end() && ignore(word);
   }
 
   Expected<bool> read_variable(std::string_view name, std::string_view text, std::uint32_t line, std::uint32_t file) {
@@ -239,6 +272,7 @@ class Reader {
 
   RuleSet set_;
   bool read_commented_out_;
+  bool only_alert_lines_ = false;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> by_sid_;
 };
 
@@ -252,6 +286,11 @@ Expected<RuleSet> read_rules(std::span<const std::string> paths, const ReadOptio
   Reader reader(options);
   for (const std::string& path : paths) {
     if (auto ok = reader.read_file(path, 0); !ok) return tl::unexpected(ok.error());
+  }
+  if (!options.threshold_file.empty()) {
+    if (auto ok = reader.read_threshold_file(options.threshold_file); !ok) {
+      return make_error("threshold_file: " + ok.error().message);
+    }
   }
   return reader.finish();
 }

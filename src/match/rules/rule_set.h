@@ -6,8 +6,9 @@
 //
 // Files: comments, lines continued with a backslash, LF or CRLF, bytes above 127 as they are, a byte-order mark.
 // Besides rules a line may be `include FILE` (below the including file's folder unless absolute; $VAR in it is
-// replaced), `ipvar`, `portvar` or `var NAME TEXT`, `config classification: ...`, `config reference: ...`. Lines by
-// which Snort configures itself (preprocessor, config, output, suppress, ...) are counted in `ignored`. A variable
+// replaced), `ipvar`, `portvar` or `var NAME TEXT`, `config classification: ...`, `config reference: ...`, and lines
+// that keep alerts back (alert_lines.h). Lines by which Snort configures itself (preprocessor, config, output,
+// rate_filter, ...) are counted in `ignored`. A variable
 // that the options have fixed (Variables::fix) stays; a line that would change it is in `overridden`. A comment is
 // never continued.
 //
@@ -15,8 +16,9 @@
 // higher rev, of equal ones the first; the other is refused with the place of the one that stays.
 //
 // Errors are for what cannot be read at all: no such file, a folder or pipe, more than 256 MiB, a file with NUL bytes,
-// includes deeper than 8, a variable's line that says nothing. A line of more than 64 KiB is a refused rule.
-// Cost: about 15 us per rule, mostly compiling its regular expressions. Thread-safety: any thread, no shared state.
+// includes deeper than 8, a variable's line that says nothing, a line that keeps alerts back and cannot be read. A line
+// of more than 64 KiB is a refused rule. Cost: about 15 us per rule, mostly compiling its regular expressions.
+// Thread-safety: any thread, no shared state.
 #pragma once
 
 #include <cstddef>
@@ -27,6 +29,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "match/rules/alert_lines.h"
 #include "match/rules/classification.h"
 #include "match/rules/rule.h"
 #include "match/rules/variables.h"
@@ -60,6 +63,8 @@ struct RuleSet {
   std::size_t ignored = 0;                 // lines by which Snort configures itself
   std::vector<std::string> ignored_words;  // their first words, each once
   std::vector<OverriddenVariable> overridden;
+  std::vector<Suppression> suppressions;  // in the files' order
+  std::vector<EventFilter> event_filters;
   Variables variables;
   Classification classification;
 
@@ -71,6 +76,9 @@ struct ReadOptions {
   Variables variables = Variables::defaults();
   Classification classification = Classification::defaults();
   bool commented_out = false;  // read these, too
+  // A file of lines that keep alerts back, and of nothing else; empty: none. It is read behind the others, whose
+  // variables it may name.
+  std::string threshold_file;
 };
 
 Expected<RuleSet> read_rules(std::span<const std::string> paths, const ReadOptions& options = {});
