@@ -426,3 +426,4 @@ def test_check_says_what_is_wrong_and_where(tmp_path, mistake):
     done = subprocess.run([SLUICE, "check", path], capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1 and done.stderr.startswith(f"{path}:{at}: [inspect] ") and why in done.stderr, done.stderr
+    "a pattern of nothing": ('rules = ["{folder}/*.rules"]', "[inspect] rules: {folder}/*.rules: no file matches"),

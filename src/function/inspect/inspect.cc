@@ -16,6 +16,7 @@
 #include "function/capsule/capsule.h"
 #include "function/inspect/inspect_lane.h"
 #include "match/automaton/match_batch.h"
+#include "match/rules/rule_files.h"
 #include "packet/icmp_error.h"
 #include "packet/tcp_reset.h"
 
@@ -151,7 +152,9 @@ std::uint32_t Inspect::bytes_per_frame() const {
 
 Expected<void> Inspect::read() {
   if (progress_ && !progress_("reading rules", 0, 0)) return make_error("interrupted while rules were read");
-  auto set = match::read_rules(options_.rules, options_.reading);
+  const auto files = match::rule_files(options_.rules);
+  if (!files) return make_error("[inspect] rules: " + files.error().message + where_from(options_.rules));
+  auto set = match::read_rules(*files, options_.reading);
   if (!set) return make_error("[inspect] rules: " + set.error().message + where_from(options_.rules));
   // A gateway whose rules are all gone lets everything by: a mistake, more likely than a wish.
   if (set->rules.empty()) {
