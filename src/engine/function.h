@@ -99,8 +99,8 @@ class Function {
   virtual void forward(Batch& batch, std::uint32_t first, std::uint32_t count, Emitter& out) = 0;
 
   // While lanes run: takes over what `fresh`, a function of the same type made from a changed file, was configured
-  // with. Answers with a sentence on what changed; an Error leaves everything as it was. The thread that
-  // reloads, of the API or one of its own, while the control thread goes on to follow the kernel; never two at once.
+  // with. Answers with a sentence on what changed (empty: nothing ever does); an Error leaves everything as it was. The
+  // thread that reloads, of the API or one of its own, while the control thread follows the kernel; never two at once.
   virtual Expected<std::string> reconfigure(const Function& /*fresh*/) {
     return make_error("this function has nothing that can change while it runs: restart the gateway");
   }
