@@ -66,6 +66,9 @@ class Function {
 
   virtual BatchLayout layout() const { return {}; }
 
+  // False: no frame goes on to anywhere, whatever the stages before it say of it.
+  virtual bool forwards() const { return true; }
+
   // Once, before attach: allocates and loads tables. DPDK runs by now; while a file is only checked this is never
   // called.
   virtual Expected<void> prepare() { return {}; }

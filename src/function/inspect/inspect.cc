@@ -237,7 +237,9 @@ Expected<void> Inspect::prepare(const engine::LanePlan& plan) {
   if (plan.captures) {
     log_settings.alerts_per_second = 0;
     log_settings.wait_for_room = true;
+    log_settings.ports.clear();  // of a file no interface is known
   }
+  log_settings.forwards = plan.forwards;
   auto log = AlertLog::open(std::move(log_settings), plan.threads);
   if (!log) return make_error("[inspect] " + log.error().message);
   log_ = std::move(*log);

@@ -16,6 +16,7 @@ inline const packet::Reason passive_seen =
 
 class Passive final : public engine::Function {
  public:
+  bool forwards() const override { return false; }
   Expected<void> attach(device::Gpu& /*gpu*/, const engine::DevicePlan& /*plan*/) override { return {}; }
   void collect(engine::Burst& burst, engine::BatchWriter& writer) override;
   Expected<void> launch(engine::Batch& /*batch*/, device::GpuStream& /*stream*/) override { return {}; }
