@@ -430,6 +430,7 @@ Expected<std::string> Gateway::reload_now() {
   if (!changed) {
     return make_error(fresh.placed(changed.error().message));
   }
+  if (changed->empty()) *changed = "nothing to take over: this chain has no setting that can change while it runs";
   spdlog::info("reload: {}", *changed);
   return changed;
 }

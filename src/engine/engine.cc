@@ -234,7 +234,8 @@ LanePlan Engine::lane_plan() const {
           .forwarders = !placement_.forwarder_cores.empty(),
           .deadline = options_.deadline,
           .captures = port::only_read_captures(options_.ports),
-          .cycle = timing_.cycle};
+          .cycle = timing_.cycle,
+          .forwards = function_->forwards()};
 }
 
 Expected<void> Engine::attach_device() {

@@ -66,7 +66,7 @@ class Function {
 
   virtual BatchLayout layout() const { return {}; }
 
-  // False: no frame leaves by it, whatever stages before it let go on.
+  // False: no frame goes on to anywhere, whatever the stages before it say of it.
   virtual bool forwards() const { return true; }
 
   // Once, before attach: allocates and loads tables. DPDK runs by now; while a file is only checked this is never
@@ -102,8 +102,8 @@ class Function {
   virtual void forward(Batch& batch, std::uint32_t first, std::uint32_t count, Emitter& out) = 0;
 
   // While lanes run: takes over what `fresh`, a function of the same type made from a changed file, was configured
-  // with. Answers with a sentence on what changed; an Error leaves everything as it was. The thread that
-  // reloads, of the API or one of its own, while the control thread goes on to follow the kernel; never two at once.
+  // with. Answers with a sentence on what changed (empty: nothing ever does); an Error leaves everything as it was. The
+  // thread that reloads, of the API or one of its own, while the control thread follows the kernel; never two at once.
   virtual Expected<std::string> reconfigure(const Function& /*fresh*/) {
     return make_error("this function has nothing that can change while it runs: restart the gateway");
   }

@@ -55,7 +55,7 @@ struct LanePlan {
   std::chrono::nanoseconds deadline{0};  // of every frame
   bool captures = false;                 // frames come from capture files alone, which wait for as long as it takes
   std::chrono::nanoseconds cycle{0};     // 0: there is none, each lane computes at once
-  bool forwards = true;                  // false: the function behind the stages only looks
+  bool forwards = true;                  // false: what the function does with a frame reaches nobody
 };
 
 // A number that a function tells about itself, besides what the engine counts. The views are to literals.

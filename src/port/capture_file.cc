@@ -4,9 +4,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/file.h"
@@ -83,19 +85,58 @@ std::uint32_t word(const void* bytes, bool swapped) {
   return swapped ? __builtin_bswap32(value) : value;
 }
 
+std::uint32_t half(const void* bytes, bool swapped) {
+  std::uint16_t value = 0;
+  std::memcpy(&value, bytes, sizeof value);
+  return swapped ? __builtin_bswap16(value) : value;
+}
+
 // What was found where the walk ended.
 struct Found {
   std::uint64_t packets = 0, begin = 0;  // whole ones; of what is not
   std::string wrong;                     // empty: nothing
+  std::string other;                     // whole, but nothing that can be read as it is; empty: it can
 };
+
+constexpr std::uint32_t ethernet_link = 1;
+constexpr const char* convert = "'scripts/to-ethernet FILE OTHER', in Sluice's source,";
+
+std::string link_text(std::uint32_t link) {
+  static constexpr std::pair<std::uint32_t, const char*> names[] = {{0, "BSD loopback"},
+                                                                    {9, "PPP"},
+                                                                    {12, "raw IP"},
+                                                                    {14, "raw IP"},
+                                                                    {50, "PPP"},
+                                                                    {51, "PPPoE"},
+                                                                    {101, "raw IP"},
+                                                                    {105, "802.11"},
+                                                                    {108, "BSD loopback"},
+                                                                    {113, "Linux cooked"},
+                                                                    {127, "802.11 radiotap"},
+                                                                    {192, "PPI"},
+                                                                    {228, "raw IPv4"},
+                                                                    {229, "raw IPv6"},
+                                                                    {276, "Linux cooked v2"}};
+  const auto* const known = std::ranges::find(names, link, &std::pair<std::uint32_t, const char*>::first);
+  return std::to_string(link) + (known == std::end(names) ? "" : std::string(" (") + known->second + ")");
+}
+
+std::string not_ethernet(std::uint32_t link) {
+  return "has frames of link type " + link_text(link) + ", and only Ethernet (1) is read: " + convert +
+         " gives packets an Ethernet header";
+}
 
 Found walk_pcap(Reader& in, bool swapped) {
   constexpr std::size_t file_header = 24;
   constexpr std::size_t packet_header = 16;
   const std::string inside = "the file ends inside a packet";
   Found found;
-  if (in.size() < file_header) {
+  const std::uint8_t* const front = in.bytes(0, file_header);
+  if (front == nullptr) {
     found.wrong = inside;
+  } else if (const std::uint32_t link = word(front + 20, swapped) & 0xffff; link != ethernet_link) {
+    found.other = not_ethernet(link);  // above it: how long checksums of frames are
+    return found;
   }
   for (std::uint64_t at = file_header; at < in.size(); ++found.packets) {
     found.begin = at;
@@ -114,9 +155,33 @@ Found walk_pcap(Reader& in, bool swapped) {
   return found;
 }
 
+// What libpcap's reader has against a pcapng's interfaces, which it takes for one: from the first other one on it hands
+// out nothing more.
+class Interfaces {
+ public:
+  // `block`: its first 16 bytes. Empty: nothing.
+  std::string add(const std::uint8_t* block, bool swapped) {
+    const std::uint32_t link = half(block + 8, swapped);
+    const std::uint32_t given = word(block + 12, swapped);
+    const std::uint32_t snapshot = given == 0 || given > most_snapshot ? longest_packet : given;
+    if (link != ethernet_link) return not_ethernet(link);
+    if (!first_) first_ = snapshot;
+    if (snapshot == *first_) return {};
+    return "has interfaces of different snapshot lengths, " + std::to_string(*first_) + " and " +
+           std::to_string(snapshot) + ", which libpcap does not read: " + convert + " writes one";
+  }
+  bool none() const { return !first_; }
+
+ private:
+  static constexpr std::uint32_t most_snapshot = 0x7fffffff;
+  std::optional<std::uint32_t> first_;
+};
+
 Found walk_pcapng(Reader& in) {
   constexpr std::size_t block_header = 12;  // of a section's, with its byte order
+  constexpr std::size_t interface_front = 16;
   Found found;
+  Interfaces interfaces;
   bool swapped = false;
   for (std::uint64_t at = 0; at < in.size() && found.wrong.empty();) {
     found.begin = at;
@@ -127,7 +192,12 @@ Found walk_pcapng(Reader& in) {
     }
     const std::uint32_t type = word(header, swapped);
     if (type == section_block) {  // reads alike from either end
-      swapped = word(header + 8, false) == 0x4d3c2b1a;
+      const bool other_order = word(header + 8, false) == 0x4d3c2b1a;
+      if (at != 0 && other_order != swapped && found.other.empty()) {
+        found.other = std::string("has sections of different byte orders, which libpcap does not read: ") + convert +
+                      " writes one";
+      }
+      swapped = other_order;
     }
     const std::uint32_t length = word(header + 4, swapped);
     if (length < block_header || length > longest_block) {
@@ -141,21 +211,22 @@ Found walk_pcapng(Reader& in) {
     } else if (const std::uint32_t again = word(trailer, swapped); again != length) {
       found.wrong = "a block has a length of " + std::to_string(length) + " bytes in front and " +
                     std::to_string(again) + " at its end";
+    } else if (type == 1) {
+      const std::uint8_t* const front = in.bytes(found.begin, interface_front);
+      if (front != nullptr && found.other.empty()) found.other = interfaces.add(front, swapped);
     } else if (type == 2 || type == 3 || type == 6) {  // packet (obsolete), simple, enhanced
       ++found.packets;
     }
   }
+  if (interfaces.none() && found.other.empty()) found.other = "describes no interface: capture it again";
   return found;
 }
 
 }  // namespace
 
 Expected<void> check_capture(const std::string& path, const CaptureProgress& progress) {
-  if (const auto regular = check_regular_file(path); !regular) {
-    // libpcap would wait for a pipe's other end, deaf to signals; of a file that is not there it says so itself.
-    std::error_code ignored;
-    return std::filesystem::exists(path, ignored) ? regular : Expected<void>{};
-  }
+  // libpcap would wait for a pipe's other end, deaf to signals.
+  if (auto regular = check_regular_file(path); !regular) return regular;
   Reader in(path, progress);
   const std::uint8_t* const front = in.bytes(0, sizeof(std::uint32_t));
   const std::uint32_t magic = front == nullptr ? 0 : word(front, false);
@@ -165,16 +236,18 @@ Expected<void> check_capture(const std::string& path, const CaptureProgress& pro
     found = walk_pcapng(in);
   } else if (magic == 0xa1b2c3d4 || magic == 0xa1b23c4d || swapped) {
     found = walk_pcap(in, swapped);
+  } else {
+    found.other =
+        in.size() == 0 ? "is empty: it has not even a capture's header" : "is no capture: neither pcap nor pcapng";
   }
-  if (in.stopped()) {
-    return make_error(path + ": interrupted while it was read");
+  if (in.stopped()) return make_error(path + ": interrupted while it was read");
+  if (in.failed()) return make_error(path + ": cannot be read to its end");
+  if (!found.wrong.empty()) {
+    return make_error(path + ": " + found.wrong + ", at byte " + std::to_string(found.begin) + " behind " +
+                      std::to_string(found.packets) + (found.packets == 1 ? " whole packet" : " whole packets") +
+                      ": capture it again, or write what is whole to a file of its own (tcpdump -r FILE -w OTHER)");
   }
-  if (in.failed() || found.wrong.empty()) {
-    return {};
-  }
-  return make_error(path + ": " + found.wrong + ", at byte " + std::to_string(found.begin) + " behind " +
-                    std::to_string(found.packets) + (found.packets == 1 ? " whole packet" : " whole packets") +
-                    ": capture it again, or write what is whole to a file of its own (tcpdump -r FILE -w OTHER)");
+  return found.other.empty() ? Expected<void>() : make_error(path + ": " + found.other);
 }
 
 }  // namespace sluice::port

@@ -1,5 +1,6 @@
-// Whether a capture file ends where a packet does. libpcap hands out the packets before a cut and then nothing more,
-// which looks like the end of the file.
+// Whether a capture file can be read to its end, and holds Ethernet frames. libpcap hands out the packets before a cut,
+// or before an interface of another kind, and then nothing more, which looks like the end of the file; and its driver
+// takes whatever comes for an Ethernet header.
 //
 // Formats: pcap (of either byte order, microseconds or nanoseconds) and pcapng. Thread-safety: any thread. Cost: the
 // headers are read, in pieces of 256 KB; what of long packets (64 KB, say) lies between pieces is not.
@@ -18,8 +19,9 @@ using CaptureProgress = std::function<bool(std::uint64_t done, std::uint64_t tot
 
 // An Error, one line that begins with the path, when the file ends inside a packet (pcapng: a block), or what leads one
 // (pcapng: or what ends it) cannot be its length: how many whole packets are before it, and at which byte it begins.
-// And when it is no regular file: its reader would wait for a pipe. Nothing about a file that is not there, cannot be
-// read or has another format: that its reader says.
+// When its frames are no Ethernet (LINKTYPE of tcpdump.org/linktypes.html), or, of pcapng, its interfaces differ in
+// what libpcap takes from the first alone. When it is not there, cannot be read, is empty or is neither format. And
+// when it is no regular file: its reader would wait for a pipe.
 Expected<void> check_capture(const std::string& path, const CaptureProgress& progress = {});
 
 }  // namespace sluice::port

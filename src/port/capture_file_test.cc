@@ -9,6 +9,7 @@
 #include <fstream>
 #include <initializer_list>
 #include <string>
+#include <utility>
 
 #include "../tests/support/pcap_file.h"
 
@@ -36,16 +37,25 @@ std::string of_length(std::uint32_t length) {
   return words({1U, 1U, length, length});
 }
 
-// A pcapng's first block.
-std::string section() {
+// A pcapng's first block, or one of a later section.
+std::string section_alone() {
   return words({0x0a0d0d0a, 28, 0x1a2b3c4d, 1, ~0U, ~0U, 28});
+}
+
+std::string interface(std::uint32_t link, std::uint32_t longest = 0) {
+  return words({1, 20, link, longest, 20});
+}
+
+// With an interface: 48 bytes.
+std::string section() {
+  return section_alone() + interface(1);
 }
 
 // A section, an interface, a packet of 8 bytes, and statistics, which are no packet.
 std::string pcapng(bool swapped) {
   const auto w = [&](std::uint32_t value) { return word(value, swapped); };
   return w(0x0a0d0d0a) + w(28) + w(0x1a2b3c4d) + w(1) + w(~0U) + w(~0U) + w(28) +         // section
-         w(1) + w(20) + w(1) + w(0) + w(20) +                                             // interface
+         w(1) + w(20) + w(swapped ? 1U << 16 : 1) + w(0) + w(20) +                        // interface
          w(6) + w(40) + w(0) + w(0) + w(0) + w(8) + w(8) + w(0) + w(0) + w(40) +          // packet: bytes 48 to 88
          w(5) + w(24) + w(0) + w(0) + w(0) + w(24) + w(3) + w(20) + w(4) + w(0) + w(20);  // statistics, simple packet
 }
@@ -113,7 +123,7 @@ TEST_F(CaptureFile, ALengthThatNoBlockHasIsSaid) {
     }
     const bool fine = length == 12 || length == 16U << 20;
     const std::string wrong = "a block has a length of " + std::to_string(length) + " bytes";
-    EXPECT_EQ(said(section() + block), fine ? "" : cut(wrong, 28, 0)) << length;
+    EXPECT_EQ(said(section() + block), fine ? "" : cut(wrong, 48, 0)) << length;
   }
 }
 
@@ -128,7 +138,7 @@ TEST_F(CaptureFile, BothLengthsOfABlockAreTheSame) {
 TEST_F(CaptureFile, PacketsOfEveryKindOfBlockAreCounted) {
   for (const std::uint32_t type : {1U, 2U, 3U, 4U, 5U, 6U, 7U}) {
     const bool is_packet = type == 2 || type == 3 || type == 6;
-    EXPECT_EQ(said(section() + words({type, 16, 0, 16}) + "x"), cut(inside_block, 44, is_packet ? 1 : 0)) << type;
+    EXPECT_EQ(said(section() + words({type, 16, 0, 16}) + "x"), cut(inside_block, 64, is_packet ? 1 : 0)) << type;
   }
 }
 
@@ -168,7 +178,7 @@ TEST_F(CaptureFile, WhatIsInLongPacketsIsNotRead) {
   constexpr unsigned length = 262'144;
   constexpr unsigned packets = 200;
   for (const bool blocks : {false, true}) {
-    std::uint64_t at = blocks ? 28 : 24;
+    std::uint64_t at = blocks ? 48 : 24;
     std::ofstream file(path_, std::ios::binary);
     file << (blocks ? section() : pcap());
     for (unsigned i = 0; i < packets; ++i, at += 16 + length) {  // a file with holes
@@ -208,15 +218,58 @@ TEST_F(CaptureFile, PcapngIsWholeOnlyWhereABlockEnds) {
         begin = end <= size ? end : begin;
       }
       const unsigned packets = (begin >= 88 ? 1 : 0) + (begin >= 132 ? 1 : 0);
-      EXPECT_EQ(said(whole.substr(0, size)), size == begin ? "" : cut(inside_block, begin, packets)) << size;
+      const std::string at_end = size == 28 ? path_ + ": describes no interface: capture it again" : "";
+      EXPECT_EQ(said(whole.substr(0, size)), size == begin ? at_end : cut(inside_block, begin, packets)) << size;
     }
   }
 }
 
-TEST_F(CaptureFile, WhatIsNoCaptureIsTheReadersToSay) {
-  EXPECT_EQ(said(""), "");
-  EXPECT_EQ(said("no capture at all, but a text"), "");
-  EXPECT_TRUE(check_capture("/nonexistent"));
+TEST_F(CaptureFile, WhatIsNoCaptureIsSaid) {
+  EXPECT_EQ(said(""), path_ + ": is empty: it has not even a capture's header");
+  EXPECT_EQ(said("abc"), path_ + ": is no capture: neither pcap nor pcapng");
+  EXPECT_EQ(said("no capture at all, but a text"), path_ + ": is no capture: neither pcap nor pcapng");
+  const auto missing = check_capture("/nonexistent");
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().message, "/nonexistent: No such file or directory");
+}
+
+std::string not_ethernet(const std::string& link) {
+  return ": has frames of link type " + link +
+         ", and only Ethernet (1) is read: 'scripts/to-ethernet FILE OTHER', in Sluice's source, gives packets an "
+         "Ethernet header";
+}
+
+TEST_F(CaptureFile, FramesThatAreNoEthernetAreSaid) {
+  const std::pair<std::uint32_t, std::string> links[] = {{0, "0 (BSD loopback)"},
+                                                         {101, "101 (raw IP)"},
+                                                         {113, "113 (Linux cooked)"},
+                                                         {276, "276 (Linux cooked v2)"},
+                                                         {147, "147"}};
+  for (const auto& [link, text] : links) {
+    for (const bool swapped : {false, true}) {
+      std::string header;
+      for (const std::uint32_t one : {0xa1b2c3d4U, 0x00040002U, 0U, 0U, 65535U, link}) header += word(one, swapped);
+      EXPECT_EQ(said(header), path_ + not_ethernet(text));
+    }
+    EXPECT_EQ(said(section_alone() + interface(link)), path_ + not_ethernet(text));
+    EXPECT_EQ(said(section() + interface(link)), path_ + not_ethernet(text)) << "a second interface";
+    EXPECT_EQ(said(section() + section_alone() + interface(link)), path_ + not_ethernet(text)) << "a second section";
+  }
+  EXPECT_EQ(said(words({0xa1b2c3d4U, 0x00040002U, 0U, 0U, 65535U, 0x14000001})), "") << "with checksums of frames";
+}
+
+// 0 is the most that there is.
+TEST_F(CaptureFile, InterfacesThatLibpcapDoesNotTakeForOneAreSaid) {
+  const std::string lengths = path_ + ": has interfaces of different snapshot lengths, ";
+  const std::string advice =
+      ", which libpcap does not read: 'scripts/to-ethernet FILE OTHER', in Sluice's source, writes one";
+  EXPECT_EQ(said(section() + interface(1, 262'144)), "");
+  EXPECT_EQ(said(section() + interface(1, 0x80000000)), "");
+  EXPECT_EQ(said(section() + interface(1, 96)), lengths + "262144 and 96" + advice);
+  EXPECT_EQ(said(section() + section_alone() + interface(1, 500'000)), lengths + "262144 and 500000" + advice);
+  EXPECT_EQ(said(pcapng(false) + pcapng(false)), "");
+  EXPECT_EQ(said(pcapng(false) + pcapng(true)), path_ + ": has sections of different byte orders" + advice);
+  EXPECT_EQ(said(section_alone()), path_ + ": describes no interface: capture it again");
 }
 
 TEST_F(CaptureFile, WhatIsNoRegularFileIsRefused) {

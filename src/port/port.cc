@@ -62,6 +62,9 @@ Expected<void> Port::probe(const std::string& name, const MemoryOptions& memory)
     return fail(fits.error().message, 0);
   }
   if (const std::string interface = kernel_interface(); !interface.empty()) {
+    auto lock = InterfaceLock::take(interface);
+    if (!lock) return fail(lock.error().message, 0);
+    interface_lock_.emplace(std::move(*lock));
     interface_settings_.emplace(interface, options_.mtu);
     kernel_link_.emplace(interface);
   }

@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "packet/ip_address.h"
 #include "port/frame_pool.h"
+#include "port/interface_lock.h"
 #include "port/interface_settings.h"
 #include "port/kernel_link.h"
 #include "port/options.h"
@@ -101,6 +102,7 @@ class Port {
   Expected<void> refused(const std::string& what, int error, DriverLog& driver_log) const;
 
   PortOptions options_;
+  std::optional<InterfaceLock> interface_lock_;
   std::optional<InterfaceSettings> interface_settings_;
   std::optional<KernelLink> kernel_link_;
   packet::MacAddress mac_;

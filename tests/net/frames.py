@@ -119,6 +119,19 @@ def write_pcap(path, frames):
             file.write(struct.pack("<IIII", 1, number, len(frame), len(frame)) + frame)
 
 
+def write_pcapng(path, frames, links=(1,), snapshots=(0,)):
+    """An interface for each of `links`, with each of `snapshots`, and the frames in turn from all of them, as they come."""
+    interfaces = [(link, snapshot) for link in links for snapshot in snapshots]
+    blocks = [(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))]
+    blocks += [(1, struct.pack("<HHI", link, 0, snapshot)) for link, snapshot in interfaces]
+    for number, frame in enumerate(frames):
+        header = struct.pack("<IIIII", number % len(interfaces), 0, 1_000_000 + number, len(frame), len(frame))
+        blocks.append((6, header + frame + bytes(-len(frame) % 4)))
+    with open(path, "wb") as file:
+        for kind, body in blocks:
+            file.write(struct.pack("<II", kind, 12 + len(body)) + body + struct.pack("<I", 12 + len(body)))
+
+
 def read_pcap(path):
     data = path.read_bytes()
     frames, at = [], 24

@@ -6,6 +6,7 @@ import random
 import re
 import resource
 import signal
+import struct
 import subprocess
 import time
 
@@ -252,6 +253,23 @@ def test_check_and_run_refuse_a_capture_that_is_cut(tmp_path):
         refusal = [line for line in ran.stderr.splitlines() if "the file ends inside a packet" in line]
         assert len(refusal) == 1 and "behind 1 whole packet:" in refusal[0], ran.stderr
         assert re.match(rf"{path}:\d+: \[\[port\]\] device = ", refusal[0]), ran.stderr
+
+
+@pytest.mark.parametrize(("content", "why"), [
+    pytest.param(None, "No such file or directory", id="missing"),
+    pytest.param(b"", "is empty", id="empty"),
+    pytest.param(b"#!/bin/sh\n", "is no capture: neither pcap nor pcapng", id="text"),
+    pytest.param(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101),
+                 "has frames of link type 101 (raw IP), and only Ethernet (1) is read", id="raw-ip"),
+])
+def test_check_and_run_refuse_what_is_no_capture_of_ethernet(tmp_path, content, why):
+    path, capture = with_capture(tmp_path)
+    capture.unlink() if content is None else capture.write_bytes(content)
+    for command in ("check", "run"):
+        ran = subprocess.run([SLUICE, command, path], capture_output=True, text=True, timeout=10, check=False)
+        assert ran.returncode == 2
+        refusal = [line for line in ran.stderr.splitlines() if why in line]
+        assert len(refusal) == 1 and re.match(rf"{path}:\d+: \[\[port\]\] device = .*{capture}: ", refusal[0]), ran.stderr
 
 
 def test_ctrl_c_ends_a_start_that_reads_a_large_capture(tmp_path):

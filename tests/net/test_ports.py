@@ -116,6 +116,26 @@ def test_an_interface_that_is_not_there_is_refused_and_one_that_is_down_waits(tm
         assert network.reaches(SERVER4)
 
 
+def test_an_interface_is_one_gateways(tmp_path):
+    """By whatever name and driver: frames would be forwarded twice. Nothing of the first one stays when it is killed."""
+    ports = [("lan", "lan0", "sl-lan"), ("wan", "wan0", "sl-wan")]
+    with Topology(tmp_path, ports=ports) as network:
+        gateway = network.start()
+        network.router.ip("link property add dev wan0 altname uplink")
+        path = tmp_path / "second.toml"
+        for device in ("net_af_packet0,iface=uplink", "net_af_xdp0,iface=wan0"):
+            path.write_text(REFUSED.format(memory="", port=f'device = "{device}"\n[api]\nlisten = ""'), encoding="utf-8")
+            answer = network.router.run([SLUICE, "run", path], check=False)
+            name = device.rsplit("=", 1)[1]
+            assert (f"interface '{name}' is in use by another gateway (process {gateway.process.pid})" in answer
+                    and "second.toml:" in answer), answer
+        assert network.reaches(SERVER4), "the first one does not notice"
+        gateway.kill()
+        gateway.start()
+        network.address()
+        assert network.reaches(SERVER4)
+
+
 @pytest.mark.parametrize(("driver", "mtu", "frame_bytes"), [("net_af_packet", 9000, 9216), ("net_af_xdp", 3434, 3712)])
 def test_frames_of_the_largest_mtu(tmp_path, driver, mtu, frame_bytes):
     """They arrive whole, in one buffer, and leave whole. The router's interfaces get that MTU from Sluice, and their own back."""

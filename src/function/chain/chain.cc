@@ -149,7 +149,7 @@ Expected<std::string> Chain::reconfigure(const engine::Function& fresh) {
   if (!text) return text;
   for (const engine::Stage::Change& change : changes) {
     change.commit();
-    *text += "; " + change.text;
+    *text += (text->empty() ? "" : "; ") + change.text;
   }
   return text;
 }

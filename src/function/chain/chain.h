@@ -25,6 +25,7 @@ class Chain final : public engine::Function {
   ~Chain() override;
 
   engine::BatchLayout layout() const override;
+  bool forwards() const override { return last_->forwards(); }
   Expected<void> prepare() override { return last_->prepare(); }
   Expected<void> prepare_lanes(const engine::LanePlan& plan) override;
   Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;

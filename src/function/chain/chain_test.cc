@@ -179,6 +179,13 @@ TEST(Chain, is_reloaded_as_a_whole_or_not_at_all) {
   EXPECT_EQ(*text, "bridged; value 9; value 9");
 }
 
+TEST(Chain, says_what_its_stages_take_over_where_the_last_has_nothing) {
+  const auto bridge = [] { return std::make_unique<Bridge>(std::vector<std::uint16_t>{0}); };
+  const auto text = chain_of(1, 2, bridge())->reconfigure(*chain_of(9, 9, bridge()));
+  ASSERT_TRUE(text) << text.error().message;
+  EXPECT_EQ(*text, "value 9; value 9");
+}
+
 TEST(Chain, has_room_for_every_area_in_the_smallest_batch) {
   const auto chain = chain_of(1, 2, std::make_unique<Bridge>(std::vector<std::uint16_t>{0}));
   EXPECT_GE(chain->layout().extra_bytes_per_frame * 64U, 3U * 64 + 63 + 5 * 64 + 63);

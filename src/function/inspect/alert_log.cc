@@ -78,7 +78,8 @@ AlertLane::AlertLane(const AlertLogSettings& settings, const std::atomic<bool>& 
     : ring_(settings.ring, settings.payload_bytes),
       ended_(ended),
       waits_(settings.wait_for_room),
-      tells_drops_(!settings.eve.empty()),
+      forwards_(settings.forwards),
+      tells_drops_(!settings.eve.empty() && settings.forwards),
       limits_drops_(settings.alerts_per_second != 0),
       drop_limit_(bucket(settings.alerts_per_second)) {}
 
@@ -98,16 +99,18 @@ void AlertLane::alert(const Alert& alert) {
     return;
   }
   const match::Action action = alert.rules->detector().rules().rules[alert.rule].action;
-  const bool blocked = alert.blocked && (action == match::Action::drop || action == match::Action::reject);
+  const bool drops = alert.blocked && (action == match::Action::drop || action == match::Action::reject);
   record->kind = AlertRecord::Kind::alert;
   record->rules = alert.rules->shared_from_this();
   record->rule = alert.rule;
-  record->blocked = blocked;
+  record->blocked = drops && forwards_;
+  record->would_drop = drops && !forwards_;
   record->stream = alert.stream && alert.packet->has_tcp;
   record->reason = DropReason::rules;
   record->port = port_;
   take(*record, alert.microseconds, alert.frame, *alert.packet, alert.direction, alert.flow);
-  record->drop_too = blocked && record->has_frame && !is_told(alert.frame, alert.microseconds);
+  record->http.take(alert.transaction, ring_.next_http());
+  record->drop_too = record->blocked && record->has_frame && !is_told(alert.frame, alert.microseconds);
   if (record->drop_too) {
     told_ = alert.frame.data();
     told_at_ = alert.microseconds;
@@ -227,7 +230,7 @@ bool AlertLog::pass() {
     for (std::uint32_t i = 0; i < lane->ring_.capacity(); ++i) {
       const AlertRecord* const record = lane->ring_.front();
       if (record == nullptr) break;
-      write(*record, lane->ring_.front_payload());
+      write(*record, lane->ring_.front_payload(), lane->ring_.front_http());
       lane->ring_.pop();
       some = true;
     }
@@ -245,7 +248,7 @@ std::string_view AlertLog::port_name(std::uint16_t port) const {
   return port < settings_.ports.size() ? std::string_view(settings_.ports[port]) : std::string_view();
 }
 
-void AlertLog::write(const AlertRecord& record, std::string_view payload) {
+void AlertLog::write(const AlertRecord& record, std::string_view payload, const char* http) {
   const bool is_alert = record.kind == AlertRecord::Kind::alert;
   if (settings_.alerts_per_second != 0 && !(is_alert ? alert_limit_ : drop_limit_).take(now_)) {
     add_one(is_alert ? rate_limited_ : drops_limited_);
@@ -255,7 +258,7 @@ void AlertLog::write(const AlertRecord& record, std::string_view payload) {
   const std::string_view in_iface = port_name(record.port);
   if (is_alert) {
     add_one(alerts_);
-    if (eve_) eve_->append(eve_alert(record, payload, in_iface, settings_.fields));
+    if (eve_) eve_->append(eve_alert(record, payload, http, in_iface, settings_.fields));
     if (fast_) fast_->append(fast_line(record));
   }
   if (!is_alert || record.drop_too) {

@@ -52,6 +52,7 @@ struct AlertLogSettings {
   std::vector<std::string> ports = {};  // names for in_iface, by AlertLane::set_port()
   // A lane waits for room in its ring: for a capture, where no time is lost by it. Never set it for a gateway.
   bool wait_for_room = false;
+  bool forwards = true;  // false: what a rule drops would have been dropped, and there are no `drop` events
   std::function<std::uint64_t()> clock = {};  // nanoseconds, never back; empty: the steady clock
 };
 
@@ -72,7 +73,7 @@ class AlertLane final : public AlertSink {
   // Frames come from settings.ports[port] from now on; no_port: from no interface.
   void set_port(std::uint16_t port) { port_ = port; }
 
-  // The frame's first alert of a rule that drops it makes a `drop` event, too.
+  // The frame's first alert of a rule that drops it makes a `drop` event, too, where something is forwarded.
   void alert(const Alert& alert) override;
   // A `drop` event, where there is an EVE file, for a frame that no alert has made one for. These events may fill half
   // of the ring, and a lane makes no more of them than alerts_per_second, by the frames' time: beyond that a frame
@@ -90,6 +91,7 @@ class AlertLane final : public AlertSink {
   AlertRing ring_;
   const std::atomic<bool>& ended_;
   const bool waits_;
+  const bool forwards_;
   const bool tells_drops_;
   const bool limits_drops_;
   engine::TokenBucket drop_limit_;  // in nanoseconds
@@ -129,7 +131,7 @@ class AlertLog {
   explicit AlertLog(AlertLogSettings settings);
   void run();
   bool pass();  // whether there was an alert
-  void write(const AlertRecord& record, std::string_view payload);
+  void write(const AlertRecord& record, std::string_view payload, const char* http);
   void tell_suppressed();
   void log_suppressed(const AlertCounters& counters);
   void write_stats();

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "flow/flow.h"
+#include "function/inspect/alert_http.h"
 #include "function/inspect/inspection.h"
 
 namespace sluice::function {
@@ -24,10 +25,11 @@ inline constexpr std::uint16_t no_port = 0xffff;
 struct AlertRecord {
   enum class Kind : std::uint8_t { alert, drop };
   Kind kind = Kind::alert;
-  bool blocked = false;    // alert: its rule drops, and the frame is dropped
-  bool drop_too = false;   // alert: a drop event follows it
-  bool stream = false;     // alert
-  bool has_frame = false;  // `packet` and what was read of the frame count
+  bool blocked = false;     // alert: its rule drops, and the frame is dropped
+  bool would_drop = false;  // alert: its rule drops, but nothing is forwarded
+  bool drop_too = false;    // alert: a drop event follows it
+  bool stream = false;      // alert
+  bool has_frame = false;   // `packet` and what was read of the frame count
   bool has_flow = false;
   DropReason reason = DropReason::rules;
   flow::Direction direction = flow::Direction::to_server;
@@ -46,6 +48,7 @@ struct AlertRecord {
   std::uint8_t tcp_reserved = 0;
   std::uint16_t udp_length = 0;
   std::uint32_t payload_size = 0;
+  AlertHttp http;  // alert
 };
 
 class AlertRing {
@@ -54,10 +57,10 @@ class AlertRing {
   AlertRing(std::uint32_t records, std::uint32_t payload_bytes)
       : records_(std::bit_ceil(std::max(records, 2U))),
         payload_bytes_(payload_bytes),
-        payloads_(std::make_unique_for_overwrite<char[]>(records_.size() * payload_bytes)) {}
+        texts_(std::make_unique_for_overwrite<char[]>(records_.size() * room_bytes())) {}
 
   std::uint32_t capacity() const { return static_cast<std::uint32_t>(records_.size()); }
-  std::size_t memory_bytes() const { return records_.size() * (sizeof(AlertRecord) + payload_bytes_); }
+  std::size_t memory_bytes() const { return records_.size() * (sizeof(AlertRecord) + room_bytes()); }
 
   // The producer: a record to fill in, then push(); nullptr: `most` records or more wait already.
   AlertRecord* next(std::uint32_t most) {
@@ -68,6 +71,8 @@ class AlertRing {
     }
     return &records_[index(tail)];
   }
+  // AlertHttp::most_bytes for the text of the record that next() gave.
+  char* next_http() { return room(tail_.load(std::memory_order_relaxed)) + payload_bytes_; }
   // Keeps as much of `payload` as there is room for, and makes the record visible.
   void push(std::string_view payload) {
     const std::uint64_t tail = tail_.load(std::memory_order_relaxed);
@@ -86,6 +91,7 @@ class AlertRing {
     const std::uint64_t head = head_.load(std::memory_order_relaxed);
     return {room(head), records_[index(head)].payload_size};
   }
+  const char* front_http() const { return room(head_.load(std::memory_order_relaxed)) + payload_bytes_; }
   void pop() {
     const std::uint64_t head = head_.load(std::memory_order_relaxed);
     records_[index(head)].rules.reset();
@@ -94,11 +100,12 @@ class AlertRing {
 
  private:
   std::size_t index(std::uint64_t count) const { return count & (records_.size() - 1); }
-  char* room(std::uint64_t count) const { return payloads_.get() + index(count) * payload_bytes_; }
+  std::size_t room_bytes() const { return std::size_t{payload_bytes_} + AlertHttp::most_bytes; }
+  char* room(std::uint64_t count) const { return texts_.get() + index(count) * room_bytes(); }
 
   std::vector<AlertRecord> records_;
   std::uint32_t payload_bytes_;
-  std::unique_ptr<char[]> payloads_;
+  std::unique_ptr<char[]> texts_;                   // of each record the payload, and behind its room HTTP's text
   alignas(64) std::atomic<std::uint64_t> tail_{0};  // the producer's
   std::uint64_t seen_head_ = 0;
   alignas(64) std::atomic<std::uint64_t> head_{0};  // the consumer's

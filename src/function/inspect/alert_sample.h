@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "flow/http/connection.h"
 #include "function/inspect/alert_log.h"
 #include "packet/builder.h"
 #include "packet/headers.h"
@@ -62,9 +63,14 @@ class Sample {
     return *this;
   }
 
+  // In this one the alerts are found.
+  Sample& transaction(const flow::http::Transaction* transaction) {
+    transaction_ = transaction;
+    return *this;
+  }
   Alert alert(std::uint32_t rule, bool blocked = false, bool stream = false) const {
     return {rules_.get(),    rule,    sample_time, view(frame_), &packet_, direction_, has_flow_ ? &flow_ : nullptr,
-            packet_.payload, blocked, stream};
+            packet_.payload, blocked, stream,      transaction_};
   }
   DroppedFrame dropped(DropReason reason) const {
     return {sample_time, view(frame_), &packet_, direction_, has_flow_ ? &flow_ : nullptr, reason};
@@ -78,6 +84,35 @@ class Sample {
   flow::Flow flow_{};
   flow::Direction direction_ = flow::Direction::to_server;
   bool has_flow_ = false;
+  const flow::http::Transaction* transaction_ = nullptr;
+};
+
+// What a client and a server say to each other, as the parser makes transactions of it. Views hold while it lives.
+class Dialogue : flow::http::TransactionSink {
+ public:
+  Dialogue() : pool_(1 << 20), parser_({}, pool_, 1, 4, *this), connection_(parser_.open()) {}
+  ~Dialogue() { parser_.close(connection_); }
+  Dialogue(const Dialogue&) = delete;
+  Dialogue& operator=(const Dialogue&) = delete;
+
+  // The last transaction as of then.
+  const flow::http::Transaction* client(std::string_view bytes) { return say(flow::Direction::to_server, bytes); }
+  const flow::http::Transaction* server(std::string_view bytes) { return say(flow::Direction::to_client, bytes); }
+
+ private:
+  const flow::http::Transaction* say(flow::Direction direction, std::string_view bytes) {
+    parser_.data(*connection_, direction, bytes);
+    return last_;
+  }
+  void transaction(flow::http::Connection&, flow::http::Event, flow::http::Transaction& transaction) override {
+    last_ = &transaction;
+  }
+  void stopped(flow::http::Connection&, flow::http::StopReason) override {}
+
+  flow::BlockPool pool_;
+  flow::http::Parser parser_;
+  flow::http::Connection* connection_;
+  const flow::http::Transaction* last_ = nullptr;
 };
 
 // A folder of its own for a test, gone with it.

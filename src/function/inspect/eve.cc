@@ -256,6 +256,32 @@ Json flow_object(const AlertRecord& record) {
   return object;
 }
 
+// Of a text that was cut: without the piece of a character at its end.
+std::string_view whole_characters(std::string_view text) {
+  for (std::size_t cut = 1; cut <= std::min<std::size_t>(3, text.size()); ++cut) {
+    const std::string_view end = text.substr(text.size() - cut);
+    const auto first = static_cast<std::uint8_t>(end.front());
+    if (first >= 0xc0) return utf8_length(end) == cut ? text : text.substr(0, text.size() - cut);
+    if (first < 0x80) break;
+  }
+  return text;
+}
+
+// As Suricata's, with those fields that it has of itself.
+Json http_object(const AlertHttp& http, const char* text) {
+  Json object;
+  for (std::size_t t = 0; t < http.size.size(); text += http.size[t++]) {
+    const std::string_view value(text, http.size[t]);
+    const bool is_cut = (http.cut >> t & 1) != 0;
+    if (!value.empty())
+      object[AlertHttp::texts[t].name] = readable(std::string(is_cut ? whole_characters(value) : value));
+  }
+  if (http.status > 0) object["status"] = http.status;
+  object["length"] = http.length;
+  if (http.cut != 0) object["cut"] = true;
+  return object;
+}
+
 const char* name_of(Direction direction) {
   return direction == Direction::to_server ? "to_server" : "to_client";
 }
@@ -336,10 +362,12 @@ std::uint64_t flow_id_of(const flow::Flow& flow) {
   return (id ^ id >> 31) & ((std::uint64_t{1} << 51) - 1);
 }
 
-std::string eve_alert(const AlertRecord& record, std::string_view payload, std::string_view in_iface,
+std::string eve_alert(const AlertRecord& record, std::string_view payload, const char* http, std::string_view in_iface,
                       const EveOptions& options) {
   Json line = header(record, tuple_of(record), "alert", in_iface);
+  if (record.http.there) line["tx_id"] = record.http.number;
   line["alert"] = alert_object(record, record.blocked, true);
+  if (record.http.there) line["http"] = http_object(record.http, http);
   if (record.has_flow) {
     if ((record.flow.user & FlowMark::http) != 0) line["app_proto"] = "http";
     line["direction"] = name_of(record.direction);
@@ -381,8 +409,11 @@ std::string fast_line(const AlertRecord& record) {
   const auto end = [](const packet::IpAddress& address, std::uint16_t port) {
     return text_of(address) + ":" + std::to_string(port);
   };
-  return time_text(record.microseconds, "%m/%d/%Y-%H:%M:%S", "  ") + (record.blocked ? "[Drop] " : "") + "[**] [" +
-         std::to_string(rule.gid) + ":" + std::to_string(rule.sid) + ":" + std::to_string(rule.rev) + "] " +
+  return time_text(record.microseconds, "%m/%d/%Y-%H:%M:%S", "  ") +
+         (record.blocked      ? "[Drop] "
+          : record.would_drop ? "[wDrop] "
+                              : "") +
+         "[**] [" + std::to_string(rule.gid) + ":" + std::to_string(rule.sid) + ":" + std::to_string(rule.rev) + "] " +
          on_a_line(rule.msg) + " [**] [Classification: " + (category == nullptr ? "(null)" : on_a_line(*category)) +
          "] [Priority: " + std::to_string(rule.priority) + "] {" + (name != nullptr ? name : number) + "} " +
          end(tuple.source, tuple.source_port) + " -> " + end(tuple.destination, tuple.destination_port);

@@ -21,8 +21,8 @@ struct EveOptions {
   bool payload_printable = true;  // as text
 };
 
-// `in_iface`: empty: the field is left out, as for a capture.
-std::string eve_alert(const AlertRecord& record, std::string_view payload, std::string_view in_iface,
+// `http`: what record.http took. `in_iface`: empty: the field is left out, as for a capture.
+std::string eve_alert(const AlertRecord& record, std::string_view payload, const char* http, std::string_view in_iface,
                       const EveOptions& options);
 // The record's frame is dropped; of an alert it is the rule's doing.
 std::string eve_drop(const AlertRecord& record, std::string_view in_iface);

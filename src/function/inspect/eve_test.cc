@@ -27,14 +27,16 @@ constexpr const char* rules_text =
 
 class EveTest : public testing::Test {
  protected:
-  EveTest() {
+  EveTest() { open(true); }
+  void open(bool forwards) {
     // No line but those of alerts, all of them, and as they are by default.
     auto log = AlertLog::open({.eve = folder_ / "eve.json",
                                .fast = folder_ / "fast.log",
                                .alerts_per_second = 0,
                                .ring = 16,
                                .stats_seconds = 0,
-                               .ports = {"wan", "lan"}},
+                               .ports = {"wan", "lan"},
+                               .forwards = forwards},
                               1);
     EXPECT_TRUE(log) << log.error().message;
     log_ = std::move(*log);
@@ -104,6 +106,99 @@ TEST_F(EveTest, a_rule_that_drops_is_allowed_where_nothing_is_dropped) {
   lane().alert(sample.alert(0, false));
   EXPECT_EQ(only_line()["alert"]["action"], "allowed");
   EXPECT_THAT(fast()[0], testing::Not(testing::HasSubstr("Drop")));
+}
+
+TEST_F(EveTest, where_nothing_is_forwarded_a_rule_would_drop_and_no_frame_is_dropped) {
+  log_.reset();
+  open(false);
+  Sample sample(rules_, request().build());
+  lane().alert(sample.alert(0, true, true));
+  lane().alert(sample.alert(1, true));
+  lane().dropped(sample.dropped(DropReason::rules));
+  const auto lines = eve();
+  ASSERT_EQ(lines.size(), 2U);
+  for (const std::string& line : lines) {
+    EXPECT_EQ(json::parse(line)["event_type"], "alert");
+    EXPECT_EQ(json::parse(line)["alert"]["action"], "allowed");
+  }
+  EXPECT_THAT(fast()[0], testing::HasSubstr("  [wDrop] [**] [1:1001:3] "));
+  EXPECT_THAT(fast()[1], testing::Not(testing::HasSubstr("rop]"))) << "its rule is one of alert";
+}
+
+constexpr const char* post =
+    "POST http://Www.Example.ORG:8080/a%20b?c=\xfc HTTP/1.1\r\nHost: Www.Example.ORG:8080\r\nUser-Agent: curl/8\r\n"
+    "Referer: http://example.org/\r\nContent-Length: 2\r\n\r\nhi";
+
+// Each: what each side has said, and the line's tx_id and http. The second request is another transaction.
+TEST_F(EveTest, http_is_what_is_known_of_the_transaction_by_then) {
+  const struct {
+    std::vector<std::pair<Direction, std::string>> said;
+    int tx_id;
+    const char* http;
+  } cases[] = {
+      {{{Direction::to_server, "GET /evil HTTP/1.1\r\n"}},
+       0,
+       R"({"http_method":"GET","protocol":"HTTP/1.1","url":"/evil","length":0})"},
+      {{{Direction::to_server, post}},
+       0,
+       R"({"hostname":"www.example.org","http_method":"POST","protocol":"HTTP/1.1",
+           "url":"http://Www.Example.ORG:8080/a%20b?c=\\xFC","http_user_agent":"curl/8",
+           "http_refer":"http://example.org/","length":0})"},
+      {{{Direction::to_server, post},
+        {Direction::to_client,
+         "HTTP/1.1 302 Found\r\nLocation: /there\r\nContent-Type: text/html; charset=utf-8\r\n"
+         "Content-Length: 5\r\n\r\nhello"}},
+       0,
+       R"({"hostname":"www.example.org","http_method":"POST","protocol":"HTTP/1.1",
+           "url":"http://Www.Example.ORG:8080/a%20b?c=\\xFC","http_content_type":"text/html",
+           "http_user_agent":"curl/8","redirect":"/there","http_refer":"http://example.org/","status":302,"length":5})"},
+      {{{Direction::to_server, "GET / HTTP/1.1\r\n\r\n"},
+        {Direction::to_client, "HTTP/1.1 200 OK\r\nLocation: /there\r\nContent-Length: 2\r\n\r\nok"},
+        {Direction::to_server, "GET /2 HTTP/1.0\r\n\r\n"},
+        {Direction::to_client, "HTTP/1.1 200 OK\r\nLocation: /there\r\nContent-Length: 9\r\n\r\nok"}},
+       1,
+       R"({"http_method":"GET","protocol":"HTTP/1.0","url":"/2","status":200,"length":2})"},
+      {{{Direction::to_client, "HTTP/1.1 404 Not Found\r\nContent-Length: 1\r\n\r\nx"}},
+       0,
+       R"({"status":404,"length":1})"},
+  };
+  Sample sample(rules_, request().build());
+  sample.flow(Direction::to_server, FlowMark::http);
+  for (const auto& one : cases) {
+    test::Dialogue dialogue;
+    const flow::http::Transaction* transaction = nullptr;
+    for (const auto& [direction, bytes] : one.said) {
+      transaction = direction == Direction::to_server ? dialogue.client(bytes) : dialogue.server(bytes);
+    }
+    lane().alert(sample.transaction(transaction).alert(1, false, true));
+  }
+  lane().alert(sample.transaction(nullptr).alert(1, false, true));
+  const auto lines = eve();
+  ASSERT_EQ(lines.size(), std::size(cases) + 1);
+  for (std::size_t i = 0; i < std::size(cases); ++i) {
+    const json line = json::parse(lines[i]);
+    EXPECT_EQ(line["tx_id"], cases[i].tx_id) << i;
+    EXPECT_EQ(line["http"], json::parse(cases[i].http)) << line["http"].dump();
+    EXPECT_EQ(line["app_proto"], "http");
+  }
+  EXPECT_FALSE(json::parse(lines.back()).contains("http"));
+  EXPECT_FALSE(json::parse(lines.back()).contains("tx_id"));
+}
+
+TEST_F(EveTest, texts_of_http_are_cut_at_their_bounds_and_at_whole_characters) {
+  std::string path(510, 'a');
+  const std::string host(129, 'h'), agent(257, 'u'), referer(256, 'r');
+  test::Dialogue dialogue;
+  const auto* const transaction = dialogue.client("GET /" + path + "\xe2\x82\xac HTTP/1.1\r\nHost: " + host +
+                                                  "\r\nUser-Agent: " + agent + "\r\nReferer: " + referer + "\r\n\r\n");
+  Sample sample(rules_, request().build());
+  lane().alert(sample.transaction(transaction).alert(1));
+  const json http = only_line()["http"];
+  EXPECT_EQ(http["url"], "/" + path) << "the first byte of the character would still fit";
+  EXPECT_EQ(http["hostname"], host.substr(0, 128));
+  EXPECT_EQ(http["http_user_agent"], agent.substr(0, 256));
+  EXPECT_EQ(http["http_refer"], referer.substr(0, 1024 - 128 - 3 - 8 - 512 - 256)) << "all together have 1,024";
+  EXPECT_EQ(http["cut"], true);
 }
 
 TEST_F(EveTest, an_alert_of_another_rule_for_a_dropped_frame_is_allowed) {

@@ -15,6 +15,7 @@
 #include "function/capsule/capsule.h"
 #include "function/inspect/inspect_lane.h"
 #include "match/automaton/match_batch.h"
+#include "match/rules/rule_files.h"
 
 namespace sluice::function {
 namespace {
@@ -175,7 +176,9 @@ std::uint32_t Inspect::bytes_per_frame() const {
 
 Expected<void> Inspect::read() {
   if (progress_ && !progress_("reading rules", 0, 0)) return make_error("interrupted while rules were read");
-  auto set = match::read_rules(options_.rules, options_.reading);
+  const auto files = match::rule_files(options_.rules);
+  if (!files) return make_error("[inspect] rules: " + files.error().message + where_from(options_.rules));
+  auto set = match::read_rules(*files, options_.reading);
   if (!set) {
     const bool of_lines = set.error().message.starts_with("threshold_file: ");
     return make_error("[inspect] " + (of_lines ? "" : std::string("rules: ")) + set.error().message +
@@ -268,7 +271,9 @@ Expected<void> Inspect::prepare(const engine::LanePlan& plan) {
   if (plan.captures) {
     log_settings.alerts_per_second = 0;
     log_settings.wait_for_room = true;
+    log_settings.ports.clear();  // of a file no interface is known
   }
+  log_settings.forwards = plan.forwards;
   auto log = AlertLog::open(std::move(log_settings), plan.threads);
   if (!log) return make_error("[inspect] " + log.error().message);
   log_ = std::move(*log);

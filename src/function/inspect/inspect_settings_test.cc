@@ -1,6 +1,7 @@
 // The section [inspect]: what it refuses, where, and what a reload cannot change.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -100,11 +101,31 @@ TEST_F(InspectSettings, AFileThatCannotBeReadIsSaidWithItsKey) {
   }
 }
 
+// Looked for when the files are read, so that a reload finds new ones.
+TEST_F(InspectSettings, RulesMayBeAPatternOfFiles) {
+  const Made made = make("rules = [\"" + (folder_ / "*.rules").string() + "\"]\n");
+  ASSERT_THAT(made.mistakes, IsEmpty());
+  auto read = made.stage->tables()->read();
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().message, "[inspect] rules: " + (folder_ / "*.rules").string() + ": no file matches");
+  std::ofstream(folder_ / "b.rules") << "alert ip any any -> any any (msg:\"B\"; sid:2;)\n";
+  std::ofstream(folder_ / "a.rules") << "alert ip any any -> any any (msg:\"A\"; sid:1; what:ever;)\n";
+  read = made.stage->tables()->read();
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_THAT(made.stage->tables()->notes(),
+              ElementsAre(HasSubstr("1 rule of 2 does not load, such as " + (folder_ / "a.rules").string() + ":1")));
+}
+
 TEST_F(InspectSettings, FilesOfAlertsAreInFoldersThatAreThere) {
   const std::string rules = "rules = [\"x\"]\n";
   EXPECT_THAT(make(rules + "eve = \"-\"\nfast = \"" + (folder_ / "fast.log").string() + "\"\n").mistakes, IsEmpty());
   EXPECT_THAT(make(rules + "eve = \"" + folder_.string() + "\"\n").mistakes,
               ElementsAre("a.toml:3: [inspect] eve = \"" + folder_.string() + "\": is a folder: name a file in it"));
+  const std::string pipe = (folder_ / "pipe").string();
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT(
+      make(rules + "eve = \"" + pipe + "\"\n").mistakes,
+      ElementsAre("a.toml:3: [inspect] eve = \"" + pipe + "\": is a pipe, a socket or a disk: name a regular file"));
   EXPECT_THAT(
       make(rules + "fast = \"/no/fast.log\"\n").mistakes,
       ElementsAre("a.toml:3: [inspect] fast = \"/no/fast.log\": there is no folder /no: make it, or name a file "

@@ -21,6 +21,8 @@ using match::Buffer;
 using match::Buffers;
 using match::Point;
 
+constexpr std::size_t most_held = 16;
+
 constexpr std::uint16_t is_http = FlowMark::http, dropped = FlowMark::dropped, passed = FlowMark::passed;
 
 bool looks_like_http(std::string_view bytes) {
@@ -79,7 +81,9 @@ Inspection::Inspection(std::unique_ptr<InspectionSearch> search, const Inspectio
       settings_(settings),
       sink_(sink),
       fragments_(settings.fragments),
-      conversations_(settings.conversations, *this) {}
+      conversations_(settings.conversations, *this) {
+  held_alerts_.reserve(most_held);
+}
 
 std::unique_ptr<InspectionSearch> Inspection::exchange(std::unique_ptr<InspectionSearch> search) {
   held_ = {};  // by the old rules' numbers
@@ -122,6 +126,7 @@ const Judgement& Inspection::frame(std::string_view frame, std::uint64_t microse
 }
 
 const Judgement& Inspection::end_frame(const flow::Flow* flow, bool by_flow) {
+  tell_held();
   if (judgement_.overload) ++counters_.overloaded;
   if (judgement_.drop) [[unlikely]] {
     tell_dropped(flow, by_flow);
@@ -266,6 +271,7 @@ void Inspection::finish() {
   between_frames();
   packet_ = {};
   conversations_.flush();
+  tell_held();
 }
 
 match::FlowFacts Inspection::facts_of(const flow::Flow& flow, Direction direction) const {
@@ -420,6 +426,7 @@ void Inspection::refused(flow::Flow& flow, Direction, flow::Taken why) {
 
 void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event event,
                       flow::http::Transaction& transaction) {
+  tell_held();
   flow.user |= is_http;
   const auto place = place_of(event);
   if (!place) return;
@@ -427,6 +434,7 @@ void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event ev
   const match::Detector& detector = rules().detector();
   if (detector.is_empty(point)) return;
   const Direction direction = point >= Point::response_headers ? Direction::to_client : Direction::to_server;
+  const Direction frame_direction = direction_;
   const AsIf as_if(*this, flow, direction);
   if ((flow.user & (dropped | passed)) != 0 || frame_passed_) return;
   flow::http::Message& message = direction == Direction::to_client ? transaction.response : transaction.request;
@@ -450,7 +458,9 @@ void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event ev
   match::FlowFacts facts = facts_of(flow, direction);
   facts.reassembled = true;
   transaction_ = &transaction;
+  holds_alerts_ = point == Point::request_line && &flow == flow_ && frame_direction == direction;
   inspect(facts, &flow, &extra, buffers, {});
+  holds_alerts_ = false;
   transaction_ = nullptr;
   for (std::size_t m = 0; is_body && m < search_->matched.size() && marks.held_count < marks.room; ++m) {
     marks.held[marks.held_count++] = search_->matched[m];
@@ -468,6 +478,7 @@ bool Inspection::held_before(std::uint32_t rule, const flow::Flow& flow) {
 
 // Its place in the table, and the numbers of its transactions, are the next one's.
 void Inspection::flow_ended(flow::Flow& flow, flow::Extra*, flow::FlowEndReason) {
+  tell_held();
   if ((flow.user & is_http) == 0) return;
   const std::uint32_t index = conversations_.table().index_of(flow);
   for (Held& held : held_) {
@@ -538,7 +549,8 @@ bool Inspection::inspect(const match::FlowFacts& facts, flow::Flow* flow, flow::
     if (rule.noalert || rate_verdict == match::RateVerdict::action_only) continue;
     if (!search_->alerts.tells(r, packet_, number_of(flow), now_)) continue;
     ++counters_.alerts;
-    sink_.alert({&rules(), r, now_, frame_, &packet_, direction_, flow, payload, judgement_.drop, facts.reassembled});
+    tell({&rules(), r, now_, frame_, &packet_, direction_, flow, payload, judgement_.drop, facts.reassembled,
+          facts.reassembled ? transaction_of(extra) : nullptr});
   }
   return outcome.left == 0;
 }

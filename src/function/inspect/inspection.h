@@ -145,6 +145,7 @@ struct Alert {
   std::string_view payload;   // what was inspected: of the packet, the stream's new piece, or empty
   bool blocked;               // the frame is dropped
   bool stream;                // found in a TCP stream or an HTTP message, not in a packet by itself
+  const flow::http::Transaction* transaction = nullptr;  // it was found in, or in the stream's bytes of; null: none
 };
 
 // Why a frame is dropped, as an EVE `drop` event says it: "rules", "flow drop", "inspection budget", "stream conflict",
@@ -242,7 +243,7 @@ class Inspection final : private flow::ConversationSink {
   void stream_gap(flow::Flow& flow, flow::Extra& extra, flow::Direction direction, std::uint64_t bytes) override;
   void http(flow::Flow& flow, flow::Extra& extra, flow::http::Event event,
             flow::http::Transaction& transaction) override;
-  void http_stopped(flow::Flow&, flow::Extra&, flow::http::StopReason) override {}
+  void http_stopped(flow::Flow&, flow::Extra&, flow::http::StopReason) override { tell_held(); }
   void flow_ended(flow::Flow& flow, flow::Extra* extra, flow::FlowEndReason reason) override;
 
   bool is_quiet(const KeyHits& hits) const {
@@ -267,6 +268,7 @@ class Inspection final : private flow::ConversationSink {
   void reject(match::Told told);
   bool held_before(std::uint32_t rule, const flow::Flow& flow);
   std::uint64_t number_of(const flow::Flow* flow) const;
+  const flow::http::Transaction* transaction_of(const flow::Extra* extra) const;
   std::size_t search_buffers(match::Point point, const match::Buffers& buffers);
   std::size_t search_growth(match::Point point, const flow::http::Message& message, bool grows);
   void search_also(match::Point point, std::string_view bytes);
@@ -275,6 +277,12 @@ class Inspection final : private flow::ConversationSink {
   std::size_t search(match::Point point, std::string_view bytes, std::size_t from = 0);
   std::size_t search_payload(std::string_view bytes, std::size_t from);
   std::optional<std::size_t> search_in_time(std::string_view bytes, std::size_t from);
+  void tell(const Alert& alert);
+  void tell_held() {
+    if (!held_alerts_.empty()) [[unlikely]]
+      tell_all_held();
+  }
+  void tell_all_held();
   void overload();
   DropReason drop_reason() const;
   void tell_dropped(const flow::Flow* flow, bool by_flow);
@@ -314,6 +322,9 @@ class Inspection final : private flow::ConversationSink {
   std::size_t next_held_ = 0;
   const flow::http::Transaction* transaction_ = nullptr;  // that is being inspected
   flow::Fragments fragments_;
+  // Alerts of a request line wait for its headers, if those come in the same frame, so that they can be told with them.
+  bool holds_alerts_ = false;
+  std::vector<Alert> held_alerts_;
   flow::Conversations conversations_;  // last: its end may still inspect
 };
 

@@ -49,6 +49,30 @@ std::size_t Inspection::take_candidates() {
   return all.size();
 }
 
+// The one that is inspected; of a piece of the stream, which the parser does not have yet, the one that it goes on
+// with: the request that is not whole, or the only one that has no whole answer.
+const flow::http::Transaction* Inspection::transaction_of(const flow::Extra* extra) const {
+  if (transaction_ != nullptr || extra == nullptr || extra->http == nullptr) return transaction_;
+  const flow::http::Connection& connection = *extra->http;
+  if (direction_ == flow::Direction::to_server) return connection.sides[0].current;
+  return connection.waiting == 1 ? connection.first : nullptr;
+}
+
+// Those that are held came first.
+void Inspection::tell(const Alert& alert) {
+  if (holds_alerts_ && held_alerts_.size() < held_alerts_.capacity()) {
+    held_alerts_.push_back(alert);
+  } else {
+    tell_held();
+    sink_.alert(alert);
+  }
+}
+
+void Inspection::tell_all_held() {
+  for (const Alert& alert : held_alerts_) sink_.alert(alert);
+  held_alerts_.clear();
+}
+
 void Inspection::mark_found(flow::http::Marks& marks, std::size_t count) const {
   marks.rules = rules().generation();
   marks.found_count = static_cast<std::uint8_t>(std::min(count, marks.room + 1));

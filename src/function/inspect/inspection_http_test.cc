@@ -37,7 +37,13 @@ class InspectionHttpTest : public testing::Test, public AlertSink {
     segment(false, syn | ack);
     segment(true, ack);
   }
-  void alert(const Alert& alert) override { sids_.push_back(alert.rules->detector().rules().rules[alert.rule].sid); }
+  void alert(const Alert& alert) override {
+    sids_.push_back(alert.rules->detector().rules().rules[alert.rule].sid);
+    blocked_ += alert.blocked ? 1 : 0;
+    const flow::http::Transaction* const in = alert.transaction;
+    hosts_.push_back(in == nullptr ? "" : std::string(in->host()));
+    urls_.push_back(in == nullptr ? "" : std::string(in->uri_raw()) + " " + std::string(in->status()));
+  }
   Judgement segment(bool to_server, std::uint8_t flags, const std::string& text = "") {
     std::uint32_t& mine = sequence_[to_server ? 0 : 1];
     PacketBuilder builder;
@@ -55,6 +61,9 @@ class InspectionHttpTest : public testing::Test, public AlertSink {
 
   std::unique_ptr<Inspection> inspection_;
   std::vector<std::uint32_t> sids_;
+  std::vector<std::string> hosts_;
+  unsigned blocked_ = 0;
+  std::vector<std::string> urls_;  // with the status, of each alert's transaction; "": none
   std::uint32_t sequence_[2] = {1000, 5000};
   std::uint64_t now_ = 0;  // microseconds
 };
@@ -81,6 +90,50 @@ TEST_F(InspectionHttpTest, a_body_is_inspected_as_it_grows) {
   EXPECT_THAT(alerts(), IsEmpty());
   EXPECT_TRUE(segment(false, ack, "il").drop);
   EXPECT_THAT(alerts(), ElementsAre(2));
+}
+
+// A stream is looked at before the parser has its piece.
+TEST_F(InspectionHttpTest, an_alert_knows_its_transaction_and_one_in_the_stream_the_one_that_goes_on) {
+  use("alert http any any -> any any (content:\"GET\"; http_method; sid:1;)\n"
+      "alert tcp any any -> any any (content:\"from-a-stream\"; sid:2;)\n"
+      "alert http any any -> any any (file_data; content:\"in-a-body\"; sid:3;)\n");
+  const auto told = [&] { return std::pair(alerts(), std::exchange(urls_, {})); };
+  const auto is = [](std::vector<std::uint32_t> sids, std::vector<std::string> urls) { return std::pair(sids, urls); };
+  segment(true, ack, "GET /from-a-stream HTTP/1.1\r\n");
+  EXPECT_EQ(told(), is({2, 1}, {"", "/from-a-stream "})) << "nobody knows the request before its first piece is taken";
+  segment(true, ack, "X: from-a-stream\r\n\r\n");
+  EXPECT_EQ(told(), is({2}, {"/from-a-stream "}));
+  response("HTTP/1.1 200 ok\r\nX: from-a-stream\r\nContent-Length: 1000\r\n\r\n");
+  EXPECT_EQ(told(), is({2}, {"/from-a-stream "})) << "nor its answer's status";
+  response("from-a-stream in-a-body");
+  EXPECT_EQ(told(), is({2, 3}, {"/from-a-stream 200", "/from-a-stream 200"}));
+  segment(true, ack, "GET /2 HTTP/1.1\r\n\r\n");
+  told();
+  response("from-a-stream");
+  EXPECT_EQ(told(), is({2}, {""})) << "one of two that wait for their answers' ends";
+}
+
+// And one whose headers come later is told with its line.
+TEST_F(InspectionHttpTest, an_alert_of_a_request_line_knows_the_headers_that_come_with_it) {
+  use("alert http any any -> any any (content:\"/1\"; http_uri; sid:1;)\n"
+      "drop http any any -> any any (content:\"/2\"; http_uri; sid:2;)\n"
+      "alert http any any -> any any (content:\"agent\"; http_user_agent; sid:3;)\n");
+  const std::string headers = "Host: one\r\nUser-Agent: agent\r\n\r\n";
+  segment(true, ack, "GET /1 HTTP/1.1\r\n" + headers + "GET /1/again HTTP/1.1\r\n" + headers);
+  EXPECT_THAT(alerts(), ElementsAre(1, 3, 1, 3));
+  EXPECT_THAT(std::exchange(hosts_, {}), ElementsAre("one", "one", "one", "one"));
+  EXPECT_TRUE(segment(true, ack, "GET /2 HTTP/1.1\r\n").drop);
+  EXPECT_THAT(alerts(), ElementsAre(2)) << "before the frame's end";
+  EXPECT_THAT(hosts_, ElementsAre(""));
+  EXPECT_EQ(blocked_, 1U);
+}
+
+TEST_F(InspectionHttpTest, a_request_that_is_dropped_is_told_with_its_headers) {
+  use("drop http any any -> any any (content:\"/2\"; http_uri; sid:2;)\n");
+  EXPECT_TRUE(segment(true, ack, "GET /2 HTTP/1.1\r\nHost: two\r\n\r\n").drop);
+  EXPECT_THAT(alerts(), ElementsAre(2));
+  EXPECT_THAT(hosts_, ElementsAre("two"));
+  EXPECT_EQ(blocked_, 1U);
 }
 
 TEST_F(InspectionHttpTest, what_a_bodys_end_may_refute_waits_for_it) {

@@ -93,6 +93,9 @@ std::string read_path(Settings& settings, std::string_view key) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   if (std::error_code fault; std::filesystem::is_directory(path, fault)) {
     settings.error(key, "is a folder: name a file in it");
+  } else if (const auto kind = std::filesystem::status(path, fault);
+             path != "-" && std::filesystem::is_other(kind) && !std::filesystem::is_character_file(kind)) {
+    settings.error(key, "is a pipe, a socket or a disk: name a regular file");
   } else if (!folder.empty() && !std::filesystem::is_directory(folder, fault)) {
     settings.error(key, "there is no folder " + folder.string() + ": make it, or name a file in one that is there");
   }
