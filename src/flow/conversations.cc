@@ -58,7 +58,7 @@ Seen Conversations::packet(const Packet& packet, std::uint32_t hash, Millisecond
   seen.check = table_.track(*seen.flow, seen.direction, packet, now, expected);
   Extra* extra = nullptr;
   if (packet.protocol == packet::protocol_tcp && !packet.fragment && seen.check == TcpCheck::good) {
-    extra = packet.payload.empty() ? extra_if_any(*seen.flow) : extra_of(*seen.flow);
+    extra = packet.payload.empty() ? extra_if_any(*seen.flow) : extra_for_stream(*seen.flow);
   }
   if (!sink_.tracked(*seen.flow, seen.direction, extra != nullptr) || extra == nullptr) {
     return seen;
@@ -87,6 +87,13 @@ void Conversations::feed(Flow& flow, Extra& extra, Direction direction, const Pa
   if (extra.http != nullptr && extra.http_stopped != http::StopReason::none) {
     close_http(extra);
   }
+}
+
+// Closed flows keep theirs for what still comes of them, and have no right to it when another needs one.
+Extra* Conversations::extra_for_stream(Flow& flow) {
+  while (flow.extra == no_index && free_extra_ == no_index && table_.evict_closed(flow)) {
+  }
+  return extra_of(flow);
 }
 
 Extra* Conversations::extra_of(Flow& flow) {

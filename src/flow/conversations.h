@@ -5,8 +5,8 @@
 //   if (seen.flow != nullptr && seen.flow->established() && seen.direction == Direction::to_server) ...
 //
 // A TCP flow gets an Extra with its first byte of data (or by extra_of(), for flow bits of any flow), from a fixed
-// number; without one it is tracked, but not reassembled (`extras_refused`). Each TCP stream is looked at as HTTP until
-// its parser stops.
+// number: where all are in use, closed flows end for it, the longest closed first. Without one it is tracked, but not
+// reassembled (`extras_refused`). Each TCP stream is looked at as HTTP until its parser stops.
 //
 // Memory is taken in the constructor, and is what memory_bytes() says. Thread-safety: none, one lane. The sink may not
 // call back.
@@ -127,6 +127,7 @@ class Conversations final : private FlowEnd, private StreamSink, private http::T
   void stopped(http::Connection& connection, http::StopReason reason) override;
   void feed(Flow& flow, Extra& extra, Direction direction, const Packet& packet);
   void close_http(Extra& extra);
+  Extra* extra_for_stream(Flow& flow);
 
   ConversationSink& sink_;
   FlowTable table_;

@@ -242,6 +242,22 @@ TEST(Conversations, AFlowWithoutAnExtraIsCountedNotReassembled) {
   EXPECT_EQ(recorder.exchanges.size(), 2U);
 }
 
+TEST(Conversations, ClosedFlowsMakeRoomForStreams) {
+  test::Recorder recorder;
+  ConversationSettings settings = small();
+  settings.extras = 2;
+  Conversations conversations(settings, recorder);
+  converse(conversations, 1, get, ok, 0, false);
+  for (std::uint32_t client = 2; client < 20; ++client) converse(conversations, client, get, ok, client);
+  EXPECT_EQ(conversations.extras_refused(), 0U);
+  EXPECT_EQ(recorder.exchanges.size(), 19U);
+  EXPECT_EQ(conversations.table().counters().evicted_closed, 17U);
+  EXPECT_EQ(conversations.table().in_class()[1], 1U) << "what is open stays";
+  converse(conversations, 20, get, ok, 20, false);
+  converse(conversations, 21, get, ok, 21, false);
+  EXPECT_EQ(conversations.extras_refused(), 2U) << "two packets with data, and nothing is closed";
+}
+
 TEST(Conversations, WithoutAnHttpConnectionTheStreamGoesOn) {
   ConversationSettings settings = small();
   settings.http_connections = 0;

@@ -347,6 +347,18 @@ void FlowTable::sweep(Milliseconds now, std::uint32_t count) {
   }
 }
 
+bool FlowTable::evict_closed(const Flow& other_than) {
+  std::uint32_t index = lists_[2].head;
+  if (index != no_index && &flows_[index] == &other_than) {
+    index = flows_[index].next;
+  }
+  if (index == no_index) {
+    return false;
+  }
+  free(flows_[index], FlowEndReason::evicted_closed);
+  return true;
+}
+
 void FlowTable::flush() {
   for (const List& list : lists_) {
     while (list.head != no_index) {

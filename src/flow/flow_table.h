@@ -147,6 +147,8 @@ class FlowTable {
   // Frees the expired among the next `count` places: a lane calls it now and then, so that the table is gone through
   // every few seconds, and at the least every 20 days (last_seen wraps).
   void sweep(Milliseconds now, std::uint32_t count);
+  // Ends the closed flow that has been there longest, but not `other_than`. False: there is none.
+  bool evict_closed(const Flow& other_than);
   // Ends all flows.
   void flush();
 
