@@ -18,9 +18,11 @@ namespace sluice::control {
 namespace {
 
 using testing::AllOf;
+using testing::AnyOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Pair;
 
 TEST(Config, EachMistakeOfAPortIsOneLine) {
   const std::string device = "[[port]]\nname = \"b\"\ndevice = ";
@@ -171,20 +173,23 @@ TEST(Config, ACaptureThatIsCutIsSaidAtItsDevice) {
     EXPECT_EQ(checked ? "" : checked.error().message, config.mistakes());
     return config.diagnostics().lines;
   };
-  EXPECT_THAT(lines(), ElementsAre()) << "neither is there";
+  EXPECT_THAT(lines(), ElementsAre(HasSubstr(in + "0: No such file"), HasSubstr(in + ": No such file")));
   test::write_pcap(in, {test::Frame(60)});
+  test::write_pcap(in + "0", {test::Frame(60)});
   EXPECT_THAT(lines(), ElementsAre());
   std::filesystem::resize_file(in, 99);
   EXPECT_THAT(lines(), ElementsAre(AllOf(HasSubstr("r.toml:7: [[port]] device = "),
                                          HasSubstr(": " + in + ": the file ends inside a packet, at byte 24 "))));
   const auto stop = [&](std::string_view what, std::size_t done, std::size_t total) {
-    EXPECT_EQ(what, "reading " + in);
+    EXPECT_THAT(std::pair(what, total),
+                AnyOf(Pair("reading " + in, std::size_t{99}), Pair("reading " + in + "0", std::size_t{100})));
     EXPECT_EQ(done, 0U);
-    EXPECT_EQ(total, 99U);
     return false;
   };
-  EXPECT_THAT(lines(stop), ElementsAre(HasSubstr(in + ": interrupted while it was read")));
+  EXPECT_THAT(lines(stop), ElementsAre(HasSubstr(in + "0: interrupted while it was read"),
+                                       HasSubstr(in + ": interrupted while it was read")));
   std::filesystem::remove(in);
+  std::filesystem::remove(in + "0");
 }
 
 TEST(Config, GoodDevicesPass) {

@@ -232,7 +232,7 @@ TEST(Conversations, AFlowWithoutAnExtraIsCountedNotReassembled) {
   settings.extras = 1;
   test::Recorder recorder;
   Conversations conversations(settings, recorder);
-  converse(conversations, 1, get, ok, 0);
+  converse(conversations, 1, get, ok, 0, false);
   converse(conversations, 2, get, ok, 0);
   EXPECT_EQ(conversations.extras_refused(), 2U) << "two packets with data";
   EXPECT_EQ(recorder.exchanges.size(), 1U);

@@ -12,16 +12,16 @@ namespace {
 
 using testing::ElementsAre;
 
-class RuleFiles : public testing::Test {
+class RuleFilePatterns : public testing::Test {
  protected:
-  RuleFiles() {
+  RuleFilePatterns() {
     std::filesystem::create_directories(folder_ + "/more");
     for (const char* const name : {"b.rules", "a.rules", "Z.rules", ".hidden.rules", "other.txt", "odd[1].rules"}) {
       std::ofstream(folder_ + "/" + name);
     }
     std::ofstream(folder_ + "/more/c.rules");
   }
-  ~RuleFiles() override { std::filesystem::remove_all(folder_); }
+  ~RuleFilePatterns() override { std::filesystem::remove_all(folder_); }
 
   // Without the folder; of an error its message.
   std::vector<std::string> files(const std::vector<std::string>& names) const {
@@ -35,23 +35,23 @@ class RuleFiles : public testing::Test {
   const std::string folder_ = testing::TempDir() + "sluice_rule_files_" + std::to_string(getpid());
 };
 
-TEST_F(RuleFiles, a_pattern_is_its_files_sorted) {
+TEST_F(RuleFilePatterns, a_pattern_is_its_files_sorted) {
   EXPECT_THAT(files({"[a-z].rules"}), ElementsAre("a.rules", "b.rules"));
   EXPECT_THAT(files({"*.rules"}), ElementsAre("Z.rules", "a.rules", "b.rules", "odd[1].rules"));
   EXPECT_THAT(files({"*/?.rules"}), ElementsAre("more/c.rules"));
 }
 
-TEST_F(RuleFiles, names_stay_in_their_order_and_a_pattern_adds_what_is_not_there_yet) {
+TEST_F(RuleFilePatterns, names_stay_in_their_order_and_a_pattern_adds_what_is_not_there_yet) {
   EXPECT_THAT(files({"b.rules", "?.rules", "more/*"}), ElementsAre("b.rules", "Z.rules", "a.rules", "more/c.rules"));
 }
 
-TEST_F(RuleFiles, a_name_without_a_pattern_and_one_that_is_there_are_themselves) {
+TEST_F(RuleFilePatterns, a_name_without_a_pattern_and_one_that_is_there_are_themselves) {
   EXPECT_THAT(files({"missing.rules", "odd[1].rules"}), ElementsAre("missing.rules", "odd[1].rules"));
   EXPECT_THAT(files({"a.rules", "a.rules"}), ElementsAre("a.rules", "a.rules"))
       << "named twice by hand: the reader says";
 }
 
-TEST_F(RuleFiles, a_pattern_that_nothing_matches_is_an_error) {
+TEST_F(RuleFilePatterns, a_pattern_that_nothing_matches_is_an_error) {
   EXPECT_THAT(files({"a.rules", "*.conf"}), ElementsAre("*.conf: no file matches"));
   EXPECT_THAT(files({"missing/*.rules"}), ElementsAre("missing/*.rules: No such file or directory"));
 }
