@@ -35,7 +35,7 @@ Expected<std::shared_ptr<InspectionRules>> InspectionRules::make(match::RuleSet 
     made->matchers_[static_cast<std::size_t>(point)] = std::move(*matcher);
     if (point != Point::packet) continue;
     for (const match::Pattern& pattern : patterns) made->longest_ = std::max(made->longest_, pattern.bytes.size());
-    made->keys_ = std::make_unique<match::KeySet>(patterns);
+    made->keys_ = std::make_unique<match::KeySet>(made->detector_->key_patterns());
     made->gram_table_ = std::make_unique<match::GramTable>(*made->keys_);
   }
   return made;

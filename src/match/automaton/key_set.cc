@@ -82,7 +82,7 @@ KeySet::KeySet(std::span<const Pattern> patterns) {
   Chooser chooser;
   std::map<std::string, std::vector<std::uint32_t>> by_key;
   for (std::uint32_t p = 0; p < patterns.size(); ++p) {
-    if (patterns[p].bytes.size() < 2) {
+    if (patterns[p].bytes.size() < least_pattern || patterns[p].classes == 0) {
       without_key_.push_back(p);
       continue;
     }

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "match/automaton/byte_pairs.h"
 #include "match/automaton/key_set.h"
 #include "match/rules/check_facts.h"
 #include "match/rules/rule_scope.h"
@@ -119,6 +120,17 @@ bool needs_end(const Rule& rule) {
   });
 }
 
+// Whether a rule's header leads to it better than a key would: its best pattern has one byte, or two that ordinary
+// payloads hold, and the rule is for ports that are in no group, where few packets go.
+bool is_found_by_header(const BestPattern& best, ClassMask classes) {
+  constexpr float common = 11;  // of two bytes, -log2 of how often they are at a place
+  if (best.bytes.size() < KeySet::least_pattern) return true;
+  if (best.bytes.size() > 2 || (classes & ~TrafficClasses::named_classes) != 0) return false;
+  const char folded[] = {static_cast<char>(fold(static_cast<std::uint8_t>(best.bytes[0]))),
+                         static_cast<char>(fold(static_cast<std::uint8_t>(best.bytes[1])))};
+  return bits_of({folded, 2}) < common;
+}
+
 }  // namespace
 
 Point point_of(const Rule& rule) {
@@ -148,6 +160,13 @@ Expected<std::unique_ptr<Detector>> Detector::make(RuleSet rules, const Detector
     return tl::unexpected(ok.error());
   detector->collect_patterns();
   return detector;
+}
+
+std::vector<Pattern> Detector::key_patterns() const {
+  const Group& of = group(Point::packet);
+  std::vector<Pattern> patterns = of.patterns;
+  for (std::size_t p = 0; p < patterns.size(); ++p) patterns[p].classes = of.key_classes[p];
+  return patterns;
 }
 
 FlowBits Detector::renamed(const Detector& before) const {
@@ -230,7 +249,7 @@ void Detector::collect_patterns() {
       without_pattern.push_back({rank, &rule});
       continue;
     }
-    if (point == Point::packet && best->bytes.size() < KeySet::least_pattern) without_key.push_back({rank, &rule});
+    if (point == Point::packet && is_found_by_header(*best, classes)) without_key.push_back({rank, &rule});
     searches_packets_ |= point == Point::packet && best && is_about_packets(rule);
     enter(rank, best, classes, point, known);
     if (is_of_both_headers(rule)) enter(rank, best, classes, Point::response_headers, known);
@@ -257,9 +276,11 @@ void Detector::enter(std::uint32_t rank, const std::optional<BestPattern>& best,
     of.patterns.push_back({at->first.first, best->nocase, 0});
     of.longest = std::max(of.longest, best->bytes.size());
     of.ranks_of_pattern.emplace_back();
+    of.key_classes.push_back(0);
   }
   of.buffers.add(best->buffer);
   of.patterns[at->second].classes |= classes;
+  of.key_classes[at->second] |= point == Point::packet && is_found_by_header(*best, classes) ? 0 : classes;
   of.ranks_of_pattern[at->second].push_back(rank);
 }
 

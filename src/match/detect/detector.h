@@ -92,6 +92,8 @@ class Detector {
   BufferSet looked_at() const { return looked_at_; }
   // No rule is inspected there.
   bool is_empty(Point point) const { return group(point).is_empty; }
+  // Those of Point::packet with the classes in which keys are to stand for them; none: rules are found otherwise.
+  std::vector<Pattern> key_patterns() const;
   // Bytes of the longest of these.
   std::size_t longest_pattern(Point point) const { return group(point).longest; }
 
@@ -128,7 +130,7 @@ class Detector {
   // What a matcher has found, in any order, more than once or not.
   struct Found {
     std::span<const std::uint32_t> patterns;  // by index
-    // By keys (key_set.h): patterns of one byte, which have none, were not looked for.
+    // By keys (key_set.h) of key_patterns(): of rules that have none there no pattern was looked for.
     bool by_keys = false;
     // Bytes of Buffer::payload, where it is inspected.
     std::size_t inspected = HeaderGate::unknown;
@@ -185,8 +187,9 @@ class Detector {
   struct Group {
     std::vector<Pattern> patterns;
     std::size_t longest = 0;
-    BufferSet buffers;     // of the patterns
-    bool is_empty = true;  // no rules; not of Point::packet
+    BufferSet buffers;                   // of the patterns
+    bool is_empty = true;                // no rules; not of Point::packet
+    std::vector<ClassMask> key_classes;  // by pattern
     std::vector<std::vector<std::uint32_t>> ranks_of_pattern;
     std::vector<std::vector<std::uint32_t>> without_pattern;  // ranks, by class; not of Point::packet
   };

@@ -43,7 +43,8 @@ class TrafficClasses {
  public:
   static constexpr ClassMask icmp_class = ClassMask{1} << icmp, other_class = ClassMask{1} << other,
                              udp_classes = ClassMask{1} << udp | ClassMask{1} << udp_named,
-                             tcp_classes = (ClassMask{1} << udp) - 1;
+                             tcp_classes = (ClassMask{1} << udp) - 1,
+                             named_classes = ClassMask{1} << tcp_named | ClassMask{1} << udp_named;
 
  private:
   bool may_match(const Rule& rule, const PortSet& source, const PortSet& destination) const;
