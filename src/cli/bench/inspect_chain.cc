@@ -356,6 +356,16 @@ std::string not_whole(const std::vector<engine::Figure>& figures) {
   return text;
 }
 
+// At saturation a batch waits for all that are under way: of all lanes, as much as a PCIe 5 x16 link carries in 0.8 ms.
+constexpr unsigned batches_under_way = 4;
+constexpr double bytes_under_way = 44e6;
+
+unsigned frames_of_batch(const RigOptions& rig) {
+  const auto mix = packet::FrameMix::make(rig.mix);
+  const double frames = bytes_under_way / (mix ? mix->mean() : 64) / (rig.lanes * rig.engine.batches);
+  return std::clamp(static_cast<unsigned>(frames) / 64 * 64, 256U, 8192U);
+}
+
 RigOptions chain_rig(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
                      const ChainCase& one, const std::string& device) {
   RigOptions rig = router_rig(options, table, 4, one.mode, device);
@@ -374,6 +384,8 @@ RigOptions chain_rig(const BenchOptions& options, const RouterTable& table, cons
   rig.payload = one.payload;
   rig.engine.cycle = std::chrono::microseconds(options.cycle_us > 0 ? static_cast<int>(options.cycle_us) : 100);
   rig.engine.streams = options.streams != 0 ? options.streams : 8;
+  if (options.batches == 0) rig.engine.batches = batches_under_way;
+  if (options.batch == 0) rig.engine.batch = frames_of_batch(rig);
   return rig;
 }
 

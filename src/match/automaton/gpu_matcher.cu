@@ -36,8 +36,8 @@ __global__ void __launch_bounds__(match_block_threads)
 
 class CudaMatcher final : public GpuMatcher {
  public:
-  CudaMatcher(device::Gpu& gpu, std::size_t max_sync_bytes)
-      : exchange_(gpu, max_sync_bytes, std::numeric_limits<std::size_t>::max()) {}
+  CudaMatcher(device::Gpu& gpu, std::size_t max_sync_bytes, bool whole)
+      : exchange_(gpu, max_sync_bytes, std::numeric_limits<std::size_t>::max()), whole_(whole) {}
 
   Expected<void> create(GramTable table) { return exchange_.create(taken(std::move(table))); }
 
@@ -61,7 +61,11 @@ class CudaMatcher final : public GpuMatcher {
     return {};
   }
 
-  GramView view() const override { return exchange_.layout().view(exchange_.words()); }
+  GramView view() const override {
+    GramView view = exchange_.layout().view(exchange_.words());
+    view.whole = whole_;
+    return view;
+  }
   std::size_t device_bytes() const override { return exchange_.device_bytes(); }
 
  private:
@@ -78,13 +82,14 @@ class CudaMatcher final : public GpuMatcher {
   }
 
   Exchange exchange_;
+  const bool whole_;
 };
 
 }  // namespace
 
-Expected<std::unique_ptr<GpuMatcher>> GpuMatcher::create(device::Gpu& gpu, GramTable table,
-                                                         std::size_t max_sync_bytes) {
-  auto matcher = std::make_unique<CudaMatcher>(gpu, max_sync_bytes);
+Expected<std::unique_ptr<GpuMatcher>> GpuMatcher::create(device::Gpu& gpu, GramTable table, std::size_t max_sync_bytes,
+                                                         bool whole) {
+  auto matcher = std::make_unique<CudaMatcher>(gpu, max_sync_bytes, whole);
   if (auto ok = matcher->create(std::move(table)); !ok) return tl::unexpected(ok.error());
   return matcher;
 }

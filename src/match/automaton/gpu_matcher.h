@@ -31,9 +31,11 @@ class GpuMatcher {
  public:
   static constexpr std::size_t default_sync_bytes = 1U << 20;
 
-  // Uploads the table. The gpu must outlive the GpuMatcher. `max_sync_bytes`: what one sync() moves.
+  // Uploads the table. The gpu must outlive the GpuMatcher. `max_sync_bytes`: what one sync() moves. `whole`: frames
+  // with more than max_hits keys, which are told alike, are searched to their end, as a core does: for comparing.
   static Expected<std::unique_ptr<GpuMatcher>> create(device::Gpu& gpu, GramTable table,
-                                                      std::size_t max_sync_bytes = default_sync_bytes);
+                                                      std::size_t max_sync_bytes = default_sync_bytes,
+                                                      bool whole = false);
   virtual ~GpuMatcher() = default;
 
   // The two halves of a change: all that can fail, and the change, which a sync() soon after begins. One that no sync()

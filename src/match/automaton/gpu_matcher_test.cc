@@ -41,8 +41,8 @@ class GpuMatcherTest : public testing::Test {
     key_ = static_cast<std::uint32_t*>(gpu_->allocate_host(most_frames * 4 * max_hits).value());
   }
 
-  void make(const KeySet& keys) {
-    auto matcher = GpuMatcher::create(*gpu_, GramTable(keys), 64 * 1024);
+  void make(const KeySet& keys, bool whole = false) {
+    auto matcher = GpuMatcher::create(*gpu_, GramTable(keys), 64 * 1024, whole);
     ASSERT_TRUE(matcher) << matcher.error().message;
     matcher_ = std::move(*matcher);
   }
@@ -64,6 +64,8 @@ class GpuMatcherTest : public testing::Test {
 
   // Matches the frames with a table of these keys and compares with the plain search; how many keys were found in all.
   std::size_t check(const KeySet& keys, const std::vector<Frame>& frames) {
+    make(keys, true);
+    if (matcher_) match(keys, frames);
     make(keys);
     return matcher_ ? match(keys, frames) : 0;
   }

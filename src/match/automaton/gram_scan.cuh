@@ -54,7 +54,7 @@ class KeyScan {
     const std::uint32_t word[6] = {back_z, back_w, x, y, z, w};
     const int stop = end - unit.offset;
     std::uint32_t long_ends = 0, short_ends = 0;
-    if (unit.any() && hits_.count[unit.frame] <= max_hits) {
+    if (unit.any() && (view_.whole || hits_.count[unit.frame] <= max_hits)) {
       long_ends = ends<true>(word, klass) & positions(begin + 3 - unit.offset, stop);
       if ((view_.short_classes >> klass & 1) != 0) {
         short_ends = ends<false>(word, klass) & positions(begin + 1 - unit.offset, stop);
@@ -137,7 +137,7 @@ class KeyScan {
         if (same && length <= room && (raw.w >> klass & 1) != 0) hit = raw.z / 16;
       }
       record(hit, unit.frame);
-      if (hits_.count[unit.frame] > max_hits) long_ends = short_ends = at = last = 0;
+      if (!view_.whole && hits_.count[unit.frame] > max_hits) long_ends = short_ends = at = last = 0;
     }
   }
 

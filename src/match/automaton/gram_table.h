@@ -41,6 +41,7 @@ struct GramView {
   std::uint32_t filter_shift;  // 32 - filter_bits
   std::uint32_t bucket_shift;
   ClassMask short_classes;  // which have short keys at all
+  bool whole = false;       // a frame with more than max_hits keys is searched to its end all the same
 };
 
 class GramTable {
