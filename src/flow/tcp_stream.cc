@@ -159,18 +159,19 @@ Taken Reassembler::admit(StreamSide& side, std::uint32_t sequence, std::string_v
   return admit_new(side, begin, end - begin, fresh);
 }
 
-// What has been delivered, as far as the receiver may not have it.
+// What has been delivered, as far as the receiver may not have it. By distances from `next`: comparisons of sequences
+// that are made up, modulo 2^32, need not agree with each other.
 Taken Reassembler::admit_old(StreamSide& side, std::uint32_t sequence, std::string_view bytes) {
-  const std::uint32_t end = sequence + static_cast<std::uint32_t>(bytes.size());
-  const std::uint32_t to = sequence_before(end, side.next) ? end : side.next;
-  const std::uint32_t from = later(sequence, side.acked);
-  if (!settings_.drop_conflicts || !sequence_before(from, to)) {
+  const auto distance = [&](std::uint32_t place) { return std::int64_t{static_cast<std::int32_t>(place - side.next)}; };
+  const std::int64_t begin = distance(sequence);
+  const std::int64_t to = std::min<std::int64_t>(begin + static_cast<std::int64_t>(bytes.size()), 0);
+  const std::int64_t from = std::max(begin, distance(side.acked));
+  if (!settings_.drop_conflicts || from >= to) {
     return Taken::all;
   }
-  const std::uint32_t kept = later(from, side.next - side.history_size);
-  if (sequence_before(kept, to) &&
-      std::memcmp(side.history + side.history_begin + side.history_size - (side.next - kept),
-                  bytes.data() + (kept - sequence), to - kept) != 0) {
+  const std::int64_t kept = std::max(from, -std::int64_t{side.history_size});
+  if (kept < to && std::memcmp(side.history + side.history_begin + side.history_size + kept,
+                               bytes.data() + (kept - begin), static_cast<std::size_t>(to - kept)) != 0) {
     conflict(side);
     return Taken::conflict;
   }

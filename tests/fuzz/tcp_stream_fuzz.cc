@@ -1,6 +1,6 @@
 // Any segments in any order: each direction's bytes come once, in order, as their number in the stream says, gaps
-// included; memory is bounded and all of it comes back; of a segment that is refused nothing comes. The corpus holds plain
-// conversations, one file each.
+// included; memory is bounded and all of it comes back; of a segment that is refused nothing comes. The corpus holds
+// plain conversations, one file each.
 //
 // Input: a byte of settings, then segments: flags and direction, two bytes of sequence, two of acknowledgment, one of
 // length.
@@ -64,9 +64,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     Packet packet;
     const Direction direction = data[at] & 0x80 ? Direction::to_client : Direction::to_server;
     packet.tcp_flags = data[at] & 0x17;
-    // Near where the numbers wrap, and within 64 KiB.
-    packet.sequence = 0xffff8000U + static_cast<std::uint32_t>(data[at + 1] << 8 | data[at + 2]);
-    packet.acknowledgment = 0xffff8000U + static_cast<std::uint32_t>(data[at + 3] << 8 | data[at + 4]);
+    // Near where the numbers wrap, and within 64 KiB; or as far away as they can be.
+    packet.sequence = 0xffff8000U + static_cast<std::uint32_t>(data[at + 1] << 8 | data[at + 2]) +
+                      (static_cast<std::uint32_t>(data[at] & 0x60U) << 25);
+    packet.acknowledgment = 0xffff8000U + static_cast<std::uint32_t>(data[at + 3] << 8 | data[at + 4]) +
+                            (static_cast<std::uint32_t>(data[at] & 0x08U) << 28);
     packet.payload = bytes.substr(at + 6, data[at + 5]);
     at += 6 + packet.payload.size();
     const auto side = static_cast<unsigned>(direction);

@@ -319,7 +319,9 @@ TEST(HttpConnection, WhyItStops) {
   const Case cases[] = {
       {"another protocol", {{up, "\x16\x03\x01zz"}, {down, "\x16\x03\x03"}}, StopReason::not_http},
       {"a method that is no token", {{up, "G(T / HTTP/1.1\r\n"}, {down, "x"}}, StopReason::not_http},
-      {"a method of 21 characters", {{up, "ABCDEFGHIJKLMNOPQRSTU / HTTP/1.1\r\n"}, {down, "x"}}, StopReason::not_http},
+      {"a method of 2,001 characters",
+       {{up, std::string(2001, 'A') + " / HTTP/1.1\r\n"}, {down, "x"}},
+       StopReason::not_http},
       {"an unknown method without a path", {{up, "FOO bar HTTP/1.1\r\n"}, {down, "x"}}, StopReason::not_http},
       {"a star that is no URI", {{up, "FOO *bar\r\n"}, {down, "x"}}, StopReason::not_http},
       {"the server speaks first", {{down, "220 mail ESMTP\r\n"}}, StopReason::not_http},

@@ -8,9 +8,9 @@
 namespace sluice::flow::http {
 namespace {
 
-constexpr std::size_t slice = 2048;          // of a segment, looked at in one go while lines are read
-constexpr std::size_t retained_body = 4096;  // kept after a transaction, for bytes that may belong to it
-constexpr std::size_t longest_method = 20;
+constexpr std::size_t slice = 2048;           // of a segment, looked at in one go while lines are read
+constexpr std::size_t retained_body = 4096;   // kept after a transaction, for bytes that may belong to it
+constexpr std::size_t longest_method = 2000;  // servers take any token
 
 constexpr std::array<std::string_view, 17> methods = {"GET",   "POST",    "HEAD",  "PUT",      "DELETE",    "OPTIONS",
                                                       "TRACE", "CONNECT", "PATCH", "PROPFIND", "PROPPATCH", "MKCOL",
