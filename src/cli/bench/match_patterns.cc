@@ -8,6 +8,8 @@
 #include <string_view>
 
 #include "base/file.h"
+#include "match/rules/fast_pattern.h"
+#include "match/rules/rule_set.h"
 
 namespace sluice::cli::bench {
 namespace {
@@ -65,6 +67,27 @@ Expected<std::vector<match::Pattern>> read_patterns(const std::string& path) {
   return patterns;
 }
 
+Expected<std::vector<match::Pattern>> patterns_of_rules(const std::string& path) {
+  match::ReadOptions options;
+  options.commented_out = true;
+  const auto set = match::read_rules(std::vector<std::string>{path}, options);
+  if (!set) {
+    return tl::unexpected(set.error());
+  }
+  std::set<std::pair<std::string, bool>> seen;
+  std::vector<match::Pattern> patterns;
+  for (const match::Rule& rule : set->rules) {
+    const auto best = match::best_pattern(rule);
+    if (best && seen.emplace(best->bytes, best->nocase).second) {
+      patterns.push_back({std::string(best->bytes), best->nocase});
+    }
+  }
+  if (patterns.empty()) {
+    return make_error(path + ": holds no rule with a pattern that loads: sluice rules says why");
+  }
+  return patterns;
+}
+
 std::vector<match::Pattern> make_patterns(unsigned count) {
   static constexpr std::string_view syllables[] = {
       "ad",  "min", "cmd", "sh",  "ell", "scr", "ipt",  "log", "in",   "pass", "wd",  "etc", "sel", "ect", "un",
@@ -103,7 +126,7 @@ Expected<PatternChoice> choose_patterns(const std::string& option) {
     choice.name += option.empty() ? "" : " made up";
     choice.patterns = make_patterns(option.empty() ? default_patterns : static_cast<unsigned>(std::stoul(option)));
   } else {
-    auto read = read_patterns(option);
+    auto read = option.ends_with(".rules") ? patterns_of_rules(option) : read_patterns(option);
     if (!read) {
       return tl::unexpected(read.error());
     }

@@ -29,6 +29,21 @@ TEST_F(MatchPatterns, are_read_from_a_file) {
   EXPECT_FALSE((*patterns)[1].nocase);
 }
 
+TEST_F(MatchPatterns, are_the_best_ones_of_rules) {
+  const std::string path = testing::TempDir() + "patterns.rules";
+  std::ofstream(path) << "alert tcp any any -> any any (content:\"a longer one\"; content:\"b\"; sid:1;)\n"
+                         "# alert tcp any any -> any any (content:\"Folded\"; nocase; sid:2;)\n"
+                         "alert tcp any any -> any 80 (content:\"a longer one\"; sid:3;)\n";
+  const auto choice = choose_patterns(path);
+  ASSERT_TRUE(choice) << choice.error().message;
+  ASSERT_EQ(choice->patterns.size(), 2u);
+  EXPECT_EQ(choice->patterns[0].bytes, "a longer one");
+  EXPECT_TRUE(choice->patterns[1].nocase);
+  EXPECT_EQ(choice->name, "patterns.rules");
+  std::ofstream(path) << "alert tcp any any -> any any (dsize:3; sid:1;)\n";
+  EXPECT_FALSE(choose_patterns(path));
+}
+
 TEST_F(MatchPatterns, a_mistake_has_its_line) {
   for (const char* text : {"abc\n", "2e\nxy\n", "2e Nocase\n", "2e 2f\n"}) {
     const auto patterns = read_patterns(file(text));
