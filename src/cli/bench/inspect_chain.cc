@@ -179,6 +179,7 @@ class ComparedInspect final : public Compared {
   void stopped() override {
     inner_->stopped();
     for (const auto& lane : lanes_) {
+      lane->inspection.finish();  // as the other has: what conversations still hold is inspected
       const match::RateCounters& rates = lane->inspection.rate_counters();
       check_.alerts += lane->inspection.counters().alerts + rates.action_only + rates.nothing;
     }
@@ -357,7 +358,7 @@ std::string not_whole(const std::vector<engine::Figure>& figures) {
 }
 
 // At saturation a batch waits for all that are under way: of all lanes, as much as a PCIe 5 x16 link carries in 0.8 ms.
-constexpr unsigned batches_under_way = 4;
+constexpr unsigned batches_under_way = 6;
 constexpr double bytes_under_way = 44e6;
 
 unsigned frames_of_batch(const RigOptions& rig) {
@@ -384,8 +385,8 @@ RigOptions chain_rig(const BenchOptions& options, const RouterTable& table, cons
   rig.payload = one.payload;
   rig.engine.cycle = std::chrono::microseconds(options.cycle_us > 0 ? static_cast<int>(options.cycle_us) : 100);
   rig.engine.streams = options.streams != 0 ? options.streams : 8;
-  if (options.batches == 0) rig.engine.batches = batches_under_way;
-  if (options.batch == 0) rig.engine.batch = frames_of_batch(rig);
+  if (one.inspect && options.batches == 0) rig.engine.batches = batches_under_way;
+  if (one.inspect && options.batch == 0) rig.engine.batch = frames_of_batch(rig);
   return rig;
 }
 
