@@ -210,7 +210,6 @@ Expected<std::shared_ptr<InspectionRules>> Inspect::compile(match::RuleSet set) 
 void Inspect::take(std::shared_ptr<InspectionRules> rules) {
   newest_ = std::move(rules);
   rule_count_.store(newest_->detector().rules().rules.size(), std::memory_order_relaxed);
-  generation_.store(newest_->generation(), std::memory_order_release);
 }
 
 InspectionSettings Inspect::settings_of_thread(const engine::LanePlan& plan) const {
@@ -406,9 +405,10 @@ void Inspect::stopped() {
 }
 
 std::vector<engine::Figure> Inspect::figures() const {
-  std::vector<engine::Figure> all(InspectLane::figure_texts.begin(), InspectLane::figure_texts.end());
-  for (std::size_t f = 0; f < all.size(); ++f) {
-    for (const auto& lane : lanes_) all[f].value += lane->figure(f);
+  std::vector<engine::Figure> all;
+  for (std::size_t f = 0; f < InspectLane::figure_count; ++f) {
+    all.push_back(InspectLane::figure_text(f));
+    for (const auto& lane : lanes_) all.back().value += lane->figure(f);
   }
   const AlertCounters counted = log_ ? log_->counters() : AlertCounters();
   all.push_back({"inspect_alerts_written", "of the alerts, those that were given to the files", counted.alerts});

@@ -107,7 +107,6 @@ class Inspect final : public engine::Stage, private engine::Tables {
   std::optional<match::RuleSet> read_;  // by read(), until it is compiled
   std::vector<std::string> notes_;
   std::shared_ptr<InspectionRules> newest_;   // the thread's that prepares, then that reloads
-  std::atomic<std::uint64_t> generation_{0};  // of newest_
   std::atomic<std::uint64_t> rule_count_{0};  // of newest_
   std::unique_ptr<AlertLog> log_;
   std::unique_ptr<FrameClock> clock_;
