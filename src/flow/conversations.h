@@ -109,6 +109,8 @@ class Conversations final : private FlowEnd, private StreamSink, private http::T
   std::uint64_t extras_refused() const { return extras_refused_; }
   std::uint32_t extras_in_use() const { return extras_in_use_; }
   std::uint64_t memory_bytes() const;
+  // Of such as these will be, but for what pools need besides their bytes.
+  static std::uint64_t memory_bytes(const ConversationSettings& settings);
   const BlockPool& stream_pool() const { return stream_pool_; }
   const BlockPool& http_pool() const { return http_pool_; }
 

@@ -318,6 +318,8 @@ TEST(Conversations, ManyConversationsLeaveNothingBehind) {
   test::Recorder recorder;
   Conversations conversations(settings, recorder);
   const std::uint64_t memory = conversations.memory_bytes();
+  EXPECT_GE(memory, Conversations::memory_bytes(settings));
+  EXPECT_LE(memory, Conversations::memory_bytes(settings) * 102 / 100);
   std::uint64_t random = 5;
   for (int i = 0; i < 30'000; ++i) {
     random = random * 6364136223846793005U + 1442695040888963407U;
