@@ -45,6 +45,12 @@ std::uint64_t Conversations::memory_bytes() const {
          parser_.memory_bytes() + extras_.size() * sizeof(Extra);
 }
 
+std::uint64_t Conversations::memory_bytes(const ConversationSettings& settings) {
+  return FlowTable::memory_bytes(settings.flows.capacity) + settings.stream_bytes + settings.http_bytes +
+         http::Parser::memory_bytes(settings.http_connections, settings.http_transactions) +
+         settings.extras * sizeof(Extra);
+}
+
 Seen Conversations::packet(const Packet& packet, std::uint32_t hash, Milliseconds now) {
   Seen seen;
   seen.flow = table_.find_or_make(packet, hash, now, seen.direction);

@@ -29,12 +29,6 @@ namespace sluice::flow {
 struct Extra {
   static constexpr unsigned bit_count = 512;
 
-  bool bit(unsigned number) const { return (bits[number / 64] >> number % 64 & 1U) != 0; }  // number < bit_count
-  void set_bit(unsigned number, bool value) {
-    const std::uint64_t mask = std::uint64_t{1} << number % 64;
-    bits[number / 64] = value ? bits[number / 64] | mask : bits[number / 64] & ~mask;
-  }
-
   std::array<std::uint64_t, bit_count / 64> bits{};  // a rule engine's flowbits
   std::array<Carried, 2> carried;                    // a rule engine's, by Direction
   TcpStream stream;
@@ -115,6 +109,8 @@ class Conversations final : private FlowEnd, private StreamSink, private http::T
   std::uint64_t extras_refused() const { return extras_refused_; }
   std::uint32_t extras_in_use() const { return extras_in_use_; }
   std::uint64_t memory_bytes() const;
+  // Of such as these will be, but for what pools need besides their bytes.
+  static std::uint64_t memory_bytes(const ConversationSettings& settings);
   const BlockPool& stream_pool() const { return stream_pool_; }
   const BlockPool& http_pool() const { return http_pool_; }
 

@@ -8,7 +8,8 @@
 //   parser.close(connection);                                // its end: what is open completes, memory goes back
 //
 // Whether a connection is HTTP is found out from the first bytes of either side, on any port: behind empty lines and
-// blanks a method, a space and what can be a URI; "HTTP/". While only one side has shown to be something else, that side's bytes are dropped.
+// blanks a method, a space and what can be a URI; "HTTP/". While only one side has shown to be something else, that
+// side's bytes are dropped.
 //
 // Events come as soon as their piece is whole, in this order for a message:
 //   request_line, request_headers, request_body (each time it has grown or reached its limit), request_complete
@@ -130,8 +131,9 @@ class Parser {
   void close(Connection* connection);
 
   const Counters& counters() const { return counters_; }
-  std::uint64_t memory_bytes() const {
-    return connections_.capacity() * sizeof(Connection) + transactions_.capacity() * sizeof(Transaction);
+  std::uint64_t memory_bytes() const { return memory_bytes(connections_.capacity(), transactions_.capacity()); }
+  static std::uint64_t memory_bytes(std::uint64_t connections, std::uint64_t transactions) {
+    return connections * sizeof(Connection) + transactions * sizeof(Transaction);
   }
 
  private:

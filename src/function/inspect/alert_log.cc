@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -37,15 +38,23 @@ std::uint16_t be16_at(std::string_view bytes, std::size_t at) {
                                                             static_cast<std::uint8_t>(bytes[at + 1]));
 }
 
-// What PacketFacts does not say of the frame, and the facts without their views.
+void take_tags(AlertRecord& record, std::string_view frame) {
+  const auto is_tag = [](std::uint16_t type) {
+    return type == packet::ethertype_vlan || type == packet::ethertype_qinq;
+  };
+  record.vlans = 0;
+  std::size_t type_at = offsetof(packet::EthernetHeader, ethertype);
+  while (record.vlans < record.vlan.size() && is_tag(be16_at(frame, type_at))) {
+    record.vlan[record.vlans++] = be16_at(frame, type_at + sizeof(std::uint16_t)) & 0x0fff;
+    type_at += sizeof(packet::VlanHeader);
+  }
+}
+
+// What PacketFacts does not say of the frame, and the facts without their views. Of a packet that did not come (of the
+// frame's flow, in the other direction) only the frame's tags are known.
 void take_frame(AlertRecord& record, std::string_view frame, const match::PacketFacts& packet) {
   record.packet = packet;
-  record.vlans = 0;
-  constexpr std::size_t tags_at = sizeof(packet::EthernetHeader), tag = sizeof(packet::VlanHeader);
-  const auto ip_at = static_cast<std::size_t>(packet.ip_header.data() - frame.data());
-  for (std::size_t at = tags_at; at + tag <= ip_at && record.vlans < record.vlan.size(); at += tag) {
-    record.vlan[record.vlans++] = be16_at(frame, at) & 0x0fff;
-  }
+  take_tags(record, frame);
   const bool is_v4 = packet.family == 4;
   record.ip_length = be16_at(packet.ip_header, is_v4 ? 2 : 4);
   record.flow_label =

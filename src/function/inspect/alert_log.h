@@ -126,6 +126,10 @@ class AlertLog {
 
   AlertCounters counters() const;
   std::uint64_t memory_bytes() const;
+  // Of such as these, before it is taken.
+  static std::uint64_t memory_bytes(const AlertLogSettings& settings, std::uint32_t lanes) {
+    return std::uint64_t{lanes} * AlertRing::memory_bytes(settings.ring, settings.payload_bytes);
+  }
 
  private:
   explicit AlertLog(AlertLogSettings settings);

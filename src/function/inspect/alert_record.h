@@ -55,12 +55,15 @@ class AlertRing {
  public:
   // `records`: rounded up to a power of two.
   AlertRing(std::uint32_t records, std::uint32_t payload_bytes)
-      : records_(std::bit_ceil(std::max(records, 2U))),
+      : records_(rounded(records)),
         payload_bytes_(payload_bytes),
         texts_(std::make_unique_for_overwrite<char[]>(records_.size() * room_bytes())) {}
 
   std::uint32_t capacity() const { return static_cast<std::uint32_t>(records_.size()); }
-  std::size_t memory_bytes() const { return records_.size() * (sizeof(AlertRecord) + room_bytes()); }
+  std::size_t memory_bytes() const { return memory_bytes(capacity(), payload_bytes_); }
+  static std::size_t memory_bytes(std::uint32_t records, std::uint32_t payload_bytes) {
+    return std::size_t{rounded(records)} * (sizeof(AlertRecord) + room_bytes(payload_bytes));
+  }
 
   // The producer: a record to fill in, then push(); nullptr: `most` records or more wait already.
   AlertRecord* next(std::uint32_t most) {
@@ -100,7 +103,11 @@ class AlertRing {
 
  private:
   std::size_t index(std::uint64_t count) const { return count & (records_.size() - 1); }
-  std::size_t room_bytes() const { return std::size_t{payload_bytes_} + AlertHttp::most_bytes; }
+  static std::uint32_t rounded(std::uint32_t records) { return std::bit_ceil(std::max(records, 2U)); }
+  static std::size_t room_bytes(std::uint32_t payload_bytes) {
+    return std::size_t{payload_bytes} + AlertHttp::most_bytes;
+  }
+  std::size_t room_bytes() const { return room_bytes(payload_bytes_); }
   char* room(std::uint64_t count) const { return texts_.get() + index(count) * room_bytes(); }
 
   std::vector<AlertRecord> records_;

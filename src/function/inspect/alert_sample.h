@@ -63,6 +63,14 @@ class Sample {
     return *this;
   }
 
+  // What is inspected is no packet that came: the flow's other end's, as the stream tells it.
+  Sample& from_other_end() {
+    packet_ =
+        match::packet_of(packet_.family, packet_.protocol, {packet_.destination.bytes.data(), packet_.destination_port},
+                         {packet_.source.bytes.data(), packet_.source_port});
+    direction_ = opposite(direction_);
+    return *this;
+  }
   // In this one the alerts are found.
   Sample& transaction(const flow::http::Transaction* transaction) {
     transaction_ = transaction;

@@ -223,6 +223,26 @@ TEST_F(EveTest, udp_without_a_flow_and_without_a_class) {
                           "[Priority: 3] {UDP} 192.0.2.1:5353 -> 192.0.2.9:53"));
 }
 
+// What an acknowledgement lets out of the other side's stream has the tags of the frame that brought it, and no more.
+TEST_F(EveTest, of_the_other_direction_the_frames_tags_are_told) {
+  for (const bool tagged : {false, true}) {
+    PacketBuilder builder;
+    if (tagged) builder.vlan(7);
+    Sample sample(rules_, builder.ipv4("192.0.2.1", "192.0.2.9").tcp(4000, 80).payload(40).build());
+    sample.flow().from_other_end();
+    lane().alert(sample.alert(1, false, true));
+  }
+  const auto lines = eve();
+  ASSERT_EQ(lines.size(), 2U);
+  for (const std::string& text : lines) {
+    const json line = json::parse(text);
+    EXPECT_EQ(line["src_ip"], "192.0.2.9");
+    EXPECT_EQ(line["src_port"], 80);
+  }
+  EXPECT_FALSE(json::parse(lines[0]).contains("vlan"));
+  EXPECT_EQ(json::parse(lines[1])["vlan"], json::array({7}));
+}
+
 TEST_F(EveTest, icmp_has_type_and_code_and_no_ports) {
   Sample sample(rules_, PacketBuilder().ipv4("192.0.2.1", "192.0.2.9").icmp(8, 3, 0x00050006).payload(2).build());
   sample.flow();

@@ -210,7 +210,6 @@ Expected<std::shared_ptr<InspectionRules>> Inspect::compile(match::RuleSet set) 
 void Inspect::take(std::shared_ptr<InspectionRules> rules) {
   newest_ = std::move(rules);
   rule_count_.store(newest_->detector().rules().rules.size(), std::memory_order_relaxed);
-  generation_.store(newest_->generation(), std::memory_order_release);
 }
 
 InspectionSettings Inspect::settings_of_thread(const engine::LanePlan& plan) const {
@@ -237,15 +236,15 @@ std::uint64_t Inspect::budget_ticks(const engine::LanePlan& plan) const {
 }
 
 // Of what lanes take at start, or may take later.
-Expected<void> Inspect::fits_into_memory() const {
-  const flow::ConversationSettings& tables = options_.inspection.conversations;
-  const std::uint64_t needed = flow::FlowTable::memory_bytes(tables.flows.capacity) +
-                               tables.extras * sizeof(flow::Extra) + tables.stream_bytes + tables.http_bytes +
-                               flow::Fragments::memory_bytes(options_.inspection.fragments.memory);
+Expected<void> Inspect::fits_into_memory(const engine::LanePlan& plan) const {
+  const InspectionSettings settings = settings_of_thread(plan);
+  const std::uint64_t of_thread = flow::Conversations::memory_bytes(settings.conversations) +
+                                  flow::Fragments::memory_bytes(settings.fragments.memory);
+  const std::uint64_t needed = plan.threads * of_thread + AlertLog::memory_bytes(options_.log, plan.threads);
   const AvailableMemory there = available_memory();
   if (needed <= there.bytes) return {};
   constexpr std::uint64_t mb = 1 << 20;
-  return make_error("[inspect] flows, streams, stream_memory, http_memory, fragment_memory: they take " +
+  return make_error("[inspect] flows, streams, http, stream_memory, http_memory, fragment_memory: they take " +
                     std::to_string(needed / mb) + " MB, and " +
                     (there.limited ? "this control group" : "this machine") + " has " +
                     std::to_string(there.bytes / mb) + " MB to give: lower them");
@@ -257,7 +256,7 @@ Expected<void> Inspect::prepare(const engine::LanePlan& plan) {
         "[engine] forwarder_cores: inspect follows conversations in the order in which frames come, on one thread: "
         "leave forwarder_cores out");
   }
-  if (auto ok = fits_into_memory(); !ok) return ok;
+  if (auto ok = fits_into_memory(plan); !ok) return ok;
   if (!read_) {
     if (auto ok = read(); !ok) return ok;
   }
@@ -406,9 +405,10 @@ void Inspect::stopped() {
 }
 
 std::vector<engine::Figure> Inspect::figures() const {
-  std::vector<engine::Figure> all(InspectLane::figure_texts.begin(), InspectLane::figure_texts.end());
-  for (std::size_t f = 0; f < all.size(); ++f) {
-    for (const auto& lane : lanes_) all[f].value += lane->figure(f);
+  std::vector<engine::Figure> all;
+  for (std::size_t f = 0; f < InspectLane::figure_count; ++f) {
+    all.push_back(InspectLane::figure_text(f));
+    for (const auto& lane : lanes_) all.back().value += lane->figure(f);
   }
   const AlertCounters counted = log_ ? log_->counters() : AlertCounters();
   all.push_back({"inspect_alerts_written", "of the alerts, those that were given to the files", counted.alerts});

@@ -95,7 +95,7 @@ class Inspect final : public engine::Stage, private engine::Tables {
   Expected<std::shared_ptr<InspectionRules>> compile(match::RuleSet set);
   void take(std::shared_ptr<InspectionRules> rules);
   InspectLane& lane_of(std::uint32_t lane) { return *lanes_[lane % lanes_.size()]; }
-  Expected<void> fits_into_memory() const;
+  Expected<void> fits_into_memory(const engine::LanePlan& plan) const;
   InspectionSettings settings_of_thread(const engine::LanePlan& plan) const;
   std::uint64_t budget_ticks(const engine::LanePlan& plan) const;
   match::MatchBatch work_of(const engine::Batch& batch, std::byte* area) const;
@@ -107,7 +107,6 @@ class Inspect final : public engine::Stage, private engine::Tables {
   std::optional<match::RuleSet> read_;  // by read(), until it is compiled
   std::vector<std::string> notes_;
   std::shared_ptr<InspectionRules> newest_;   // the thread's that prepares, then that reloads
-  std::atomic<std::uint64_t> generation_{0};  // of newest_
   std::atomic<std::uint64_t> rule_count_{0};  // of newest_
   std::unique_ptr<AlertLog> log_;
   std::unique_ptr<FrameClock> clock_;

@@ -10,20 +10,136 @@ constexpr std::uint32_t sweep_steps = 4096;
 // Of a batch's time, for a frame that is in no batch.
 constexpr std::uint64_t transit_share = 64;
 
-// Connections that spoke HTTP and are parsed no further; those that went on to other protocols are none.
-std::uint64_t stopped_by_contents(const flow::http::Counters& http) {
-  using flow::http::StopReason;
-  std::uint64_t sum = 0;
-  for (const StopReason reason : {StopReason::header_too_long, StopReason::gap, StopReason::bad_chunk}) {
-    sum += http.stopped[static_cast<std::size_t>(reason)];
-  }
-  return sum;
-}
-
 std::uint64_t wall_clock() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(now).count());
 }
+
+using flow::http::StopReason;
+
+std::uint64_t stopped(const flow::http::Counters& http, StopReason reason) {
+  return http.stopped[static_cast<std::size_t>(reason)];
+}
+
+// Connections that spoke HTTP and are parsed no further; those that went on to other protocols are none.
+std::uint64_t stopped_by_contents(const flow::http::Counters& http) {
+  return stopped(http, StopReason::header_too_long) + stopped(http, StopReason::gap) +
+         stopped(http, StopReason::bad_chunk);
+}
+
+// All that a lane counts.
+struct Counted {
+  Counted(Inspection& inspection, std::uint64_t senders_untold)
+      : inspection(inspection), conversations(inspection.conversations()), untold(senders_untold) {}
+
+  Inspection& inspection;
+  flow::Conversations& conversations;
+  const std::uint64_t untold;
+  const InspectionCounters& counted = inspection.counters();
+  const flow::FlowCounters& flows = conversations.table().counters();
+  const flow::StreamCounters& streams = conversations.stream_counters();
+  const flow::http::Counters& http = conversations.http_counters();
+  const flow::FragmentCounters& fragments = inspection.fragments().counters();
+  const match::RateCounters& rates = inspection.rate_counters();
+  const match::RateCounters& event_filters = inspection.event_filter_counters();
+};
+
+struct Row {
+  engine::Figure figure;
+  std::uint64_t (*value)(const Counted& c);
+};
+
+constexpr Row rows[] = {
+    {{"inspect_frames", "frames inspected"}, [](const Counted& c) -> std::uint64_t { return c.counted.frames; }},
+    {{"inspect_not_ip", "of these, frames that are no IP, which no rule sees"},
+     [](const Counted& c) -> std::uint64_t { return c.counted.not_ip; }},
+    {{"inspect_candidates", "rules whose best pattern was found, or that have none, and that were confirmed or not"},
+     [](const Counted& c) -> std::uint64_t { return c.counted.confirmed; }},
+    {{"inspect_alerts", "alerts"}, [](const Counted& c) -> std::uint64_t { return c.counted.alerts; }},
+    {{"inspect_left", "candidates that the budget did not reach, or that were given up"},
+     [](const Counted& c) -> std::uint64_t { return c.counted.left; }},
+    {{"inspect_given_up", "of these, candidates whose payload checks took too long, or a limit of regular expressions"},
+     [](const Counted& c) -> std::uint64_t { return c.counted.given_up; }},
+    {{"inspect_overloaded_frames", "frames with such candidates"},
+     [](const Counted& c) -> std::uint64_t { return c.counted.overloaded; }},
+    {{"inspect_without_flow", "frames inspected by themselves because the flow table had no room"},
+     [](const Counted& c) -> std::uint64_t { return c.counted.no_flow; }},
+    {{"inspect_searched_bytes", "bytes that cores searched themselves"},
+     [](const Counted& c) -> std::uint64_t { return c.counted.searched; }},
+    {{"inspect_flows_made", "conversations that began"},
+     [](const Counted& c) -> std::uint64_t { return c.flows.made; }},
+    {{"inspect_flows_evicted", "conversations ended to make room for others"},
+     [](const Counted& c) -> std::uint64_t {
+       return c.flows.evicted_closed + c.flows.evicted_new + c.flows.evicted_idle;
+     }},
+    {{"inspect_stream_gaps", "places in TCP streams where bytes are missing for good"},
+     [](const Counted& c) -> std::uint64_t { return c.streams.gaps; }},
+    {{"inspect_stream_conflicts", "TCP segments that overlap earlier ones with other bytes"},
+     [](const Counted& c) -> std::uint64_t { return c.streams.conflicts + c.conversations.behind_reset(); }},
+    {{"inspect_streams_refused", "TCP conversations that no memory was left to put together"},
+     [](const Counted& c) -> std::uint64_t { return c.conversations.extras_refused(); }},
+    {{"inspect_bad_sequence", "TCP packets that do not fit their conversation"},
+     [](const Counted& c) -> std::uint64_t { return c.flows.bad_sequence; }},
+    {{"inspect_stream_not_taken",
+      "TCP packets inspected by themselves besides, for their stream did not take them whole"},
+     [](const Counted& c) -> std::uint64_t { return c.streams.not_taken; }},
+    {{"inspect_stream_too_far", "of these, TCP segments too far ahead"},
+     [](const Counted& c) -> std::uint64_t { return c.streams.too_far; }},
+    {{"inspect_stream_not_held", "of these, TCP segments without memory to wait in"},
+     [](const Counted& c) -> std::uint64_t { return c.streams.not_held; }},
+    {{"inspect_stream_not_compared", "TCP segments sent again whose first bytes were not kept, for want of memory"},
+     [](const Counted& c) -> std::uint64_t { return c.streams.not_compared; }},
+    {{"inspect_stream_depth_reached", "directions of TCP conversations that are put together no further"},
+     [](const Counted& c) -> std::uint64_t { return c.streams.depth_reached; }},
+    {{"inspect_stream_history_lost", "pieces of TCP streams without memory to be looked at with the next ones"},
+     [](const Counted& c) -> std::uint64_t { return c.streams.history_lost; }},
+    {{"inspect_http_connections", "TCP conversations looked at as HTTP"},
+     [](const Counted& c) -> std::uint64_t { return c.http.connections; }},
+    {{"inspect_http_transactions", "HTTP transactions"},
+     [](const Counted& c) -> std::uint64_t { return c.http.transactions; }},
+    {{"inspect_http_no_memory", "TCP conversations looked at as HTTP no further, for want of memory"},
+     [](const Counted& c) -> std::uint64_t { return stopped(c.http, StopReason::no_memory); }},
+    {{"inspect_http_evicted", "TCP conversations looked at as HTTP no further, to make room for others"},
+     [](const Counted& c) -> std::uint64_t { return stopped(c.http, StopReason::evicted); }},
+    {{"inspect_http_stopped", "HTTP conversations looked at no further, for what they brought"},
+     [](const Counted& c) -> std::uint64_t { return stopped_by_contents(c.http); }},
+    {{"inspect_http_unanswered", "HTTP requests given up because too many waited for answers"},
+     [](const Counted& c) -> std::uint64_t { return c.http.unanswered; }},
+    {{"inspect_http_bodies_cut", "HTTP bodies not looked at whole: longer than the limit, or decoded to too much"},
+     [](const Counted& c) -> std::uint64_t { return c.http.bodies_truncated + c.http.bombs; }},
+    {{"inspect_http_bodies_lost", "HTTP bodies cut short for want of memory"},
+     [](const Counted& c) -> std::uint64_t { return c.http.bodies_lost; }},
+    {{"inspect_fragments", "fragments of IP datagrams"},
+     [](const Counted& c) -> std::uint64_t { return c.fragments.fragments; }},
+    {{"inspect_fragments_datagrams", "datagrams put together from fragments, and inspected whole"},
+     [](const Counted& c) -> std::uint64_t { return c.fragments.whole; }},
+    {{"inspect_fragments_refused",
+      "of the fragments, those left to on_overload because their datagram cannot be inspected"},
+     [](const Counted& c) -> std::uint64_t { return c.fragments.refused; }},
+    {{"inspect_fragments_malformed", "of these, fragments that no host takes"},
+     [](const Counted& c) -> std::uint64_t { return c.fragments.malformed; }},
+    {{"inspect_fragments_conflicts", "of these, fragments that do not fit to others of their datagram"},
+     [](const Counted& c) -> std::uint64_t { return c.fragments.conflicts; }},
+    {{"inspect_fragments_no_memory", "datagrams in fragments that no memory was left to put together"},
+     [](const Counted& c) -> std::uint64_t { return c.fragments.no_memory; }},
+    {{"inspect_fragments_incomplete", "datagrams of which fragments were missing when their time was over"},
+     [](const Counted& c) -> std::uint64_t { return c.fragments.incomplete; }},
+    {{"inspect_threshold_no_alert", "matches whose action was taken without an alert, by a threshold"},
+     [](const Counted& c) -> std::uint64_t { return c.rates.action_only; }},
+    {{"inspect_threshold_no_effect", "matches without effect, by a threshold or detection_filter"},
+     [](const Counted& c) -> std::uint64_t { return c.rates.nothing; }},
+    {{"inspect_threshold_evicted", "counts of thresholds lost within their period, for want of room"},
+     [](const Counted& c) -> std::uint64_t { return c.rates.evicted + c.event_filters.evicted; }},
+    {{"inspect_unique_on_evicted", "sets of ports (unique_on) lost likewise"},
+     [](const Counted& c) -> std::uint64_t { return c.rates.sets_evicted; }},
+    {{"inspect_alerts_filtered", "matches whose alert a line of suppress or event_filter keeps back"},
+     [](const Counted& c) -> std::uint64_t { return c.inspection.alerts_filtered(); }},
+    {{"inspect_untold", "senders that a rule of rejectboth could not tell, while the receiver was told"},
+     [](const Counted& c) -> std::uint64_t { return c.untold; }},
+    {{"inspect_flows", "conversations under way", 0, false},
+     [](const Counted& c) -> std::uint64_t { return c.conversations.table().in_use(); }},
+};
+static_assert(std::size(rows) == InspectLane::figure_count);
 
 }  // namespace
 
@@ -41,53 +157,9 @@ std::uint64_t FrameClock::now() const {
   return wall_ + static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(passed).count());
 }
 
-const std::array<engine::Figure, InspectLane::figure_count> InspectLane::figure_texts = {{
-    {"inspect_frames", "frames inspected"},
-    {"inspect_not_ip", "of these, frames that are no IP, which no rule sees"},
-    {"inspect_candidates", "rules whose best pattern was found, or that have none, and that were confirmed or not"},
-    {"inspect_alerts", "alerts"},
-    {"inspect_left", "candidates that the budget did not reach, or that were given up"},
-    {"inspect_given_up", "of these, candidates whose payload checks took too long, or a limit of regular expressions"},
-    {"inspect_overloaded_frames", "frames with such candidates"},
-    {"inspect_without_flow", "frames inspected by themselves because the flow table had no room"},
-    {"inspect_searched_bytes", "bytes that cores searched themselves"},
-    {"inspect_flows_made", "conversations that began"},
-    {"inspect_flows_evicted", "conversations ended to make room for others"},
-    {"inspect_stream_gaps", "places in TCP streams where bytes are missing for good"},
-    {"inspect_stream_conflicts", "TCP segments that overlap earlier ones with other bytes"},
-    {"inspect_streams_refused", "TCP conversations that no memory was left to put together"},
-    {"inspect_bad_sequence", "TCP packets that do not fit their conversation"},
-    {"inspect_stream_not_taken",
-     "TCP packets inspected by themselves besides, for their stream did not take them whole"},
-    {"inspect_stream_too_far", "of these, TCP segments too far ahead"},
-    {"inspect_stream_not_held", "of these, TCP segments without memory to wait in"},
-    {"inspect_stream_not_compared", "TCP segments sent again whose first bytes were not kept, for want of memory"},
-    {"inspect_stream_depth_reached", "directions of TCP conversations that are put together no further"},
-    {"inspect_stream_history_lost", "pieces of TCP streams without memory to be looked at with the next ones"},
-    {"inspect_http_connections", "TCP conversations looked at as HTTP"},
-    {"inspect_http_transactions", "HTTP transactions"},
-    {"inspect_http_no_memory", "TCP conversations looked at as HTTP no further, for want of memory"},
-    {"inspect_http_evicted", "TCP conversations looked at as HTTP no further, to make room for others"},
-    {"inspect_http_stopped", "HTTP conversations looked at no further, for what they brought"},
-    {"inspect_http_unanswered", "HTTP requests given up because too many waited for answers"},
-    {"inspect_http_bodies_cut", "HTTP bodies not looked at whole: longer than the limit, or decoded to too much"},
-    {"inspect_http_bodies_lost", "HTTP bodies cut short for want of memory"},
-    {"inspect_fragments", "fragments of IP datagrams"},
-    {"inspect_fragments_datagrams", "datagrams put together from fragments, and inspected whole"},
-    {"inspect_fragments_refused",
-     "of the fragments, those left to on_overload because their datagram cannot be inspected"},
-    {"inspect_fragments_malformed", "of these, fragments that no host takes"},
-    {"inspect_fragments_conflicts", "of these, fragments that do not fit to others of their datagram"},
-    {"inspect_fragments_no_memory", "datagrams in fragments that no memory was left to put together"},
-    {"inspect_fragments_incomplete", "datagrams of which fragments were missing when their time was over"},
-    {"inspect_threshold_no_alert", "matches whose action was taken without an alert, by a threshold"},
-    {"inspect_threshold_no_effect", "matches without effect, by a threshold or detection_filter"},
-    {"inspect_threshold_evicted", "counts of thresholds lost within their period, for want of room"},
-    {"inspect_unique_on_evicted", "sets of ports (unique_on) lost likewise"},
-    {"inspect_alerts_filtered", "matches whose alert a line of suppress or event_filter keeps back"},
-    {"inspect_untold", "senders that a rule of rejectboth could not tell, while the receiver was told"},
-    {"inspect_flows", "conversations under way", 0, false},
-}};
+engine::Figure InspectLane::figure_text(std::size_t which) {
+  return rows[which].figure;
+}
 
 InspectLane::InspectLane(std::unique_ptr<InspectionSearch> search, const InspectionSettings& settings, AlertLane& sink,
                          const FrameClock& clock, std::uint64_t ticks)
@@ -140,58 +212,8 @@ const Judgement& InspectLane::judge_transit(std::string_view frame, std::uint64_
 }
 
 void InspectLane::publish() {
-  const InspectionCounters& counted = inspection_.counters();
-  flow::Conversations& conversations = inspection_.conversations();
-  const flow::FlowCounters& flows = conversations.table().counters();
-  const flow::StreamCounters& streams = conversations.stream_counters();
-  const flow::http::Counters& http = conversations.http_counters();
-  const flow::FragmentCounters& fragments = inspection_.fragments().counters();
-  const match::RateCounters& rates = inspection_.rate_counters();
-  const std::uint64_t values[] = {counted.frames,
-                                  counted.not_ip,
-                                  counted.confirmed,
-                                  counted.alerts,
-                                  counted.left,
-                                  counted.given_up,
-                                  counted.overloaded,
-                                  counted.no_flow,
-                                  counted.searched,
-                                  flows.made,
-                                  flows.evicted_closed + flows.evicted_new + flows.evicted_idle,
-                                  streams.gaps,
-                                  streams.conflicts + conversations.behind_reset(),
-                                  conversations.extras_refused(),
-                                  flows.bad_sequence,
-                                  streams.not_taken,
-                                  streams.too_far,
-                                  streams.not_held,
-                                  streams.not_compared,
-                                  streams.depth_reached,
-                                  streams.history_lost,
-                                  http.connections,
-                                  http.transactions,
-                                  http.stopped[static_cast<std::size_t>(flow::http::StopReason::no_memory)],
-                                  http.stopped[static_cast<std::size_t>(flow::http::StopReason::evicted)],
-                                  stopped_by_contents(http),
-                                  http.unanswered,
-                                  http.bodies_truncated + http.bombs,
-                                  http.bodies_lost,
-                                  fragments.fragments,
-                                  fragments.whole,
-                                  fragments.refused,
-                                  fragments.malformed,
-                                  fragments.conflicts,
-                                  fragments.no_memory,
-                                  fragments.incomplete,
-                                  rates.action_only,
-                                  rates.nothing,
-                                  rates.evicted + inspection_.event_filter_counters().evicted,
-                                  rates.sets_evicted,
-                                  inspection_.alerts_filtered(),
-                                  untold_,
-                                  conversations.table().in_use()};
-  static_assert(std::size(values) == figure_count);
-  for (std::size_t f = 0; f < figure_count; ++f) figures_[f].set(values[f]);
+  const Counted counted(inspection_, untold_);
+  for (std::size_t f = 0; f < figure_count; ++f) figures_[f].set(rows[f].value(counted));
 }
 
 void InspectLane::offer(std::unique_ptr<InspectionSearch> search) {

@@ -61,7 +61,7 @@ class InspectLane {
     inspection_.conversations().table().prefetch(hash);
   }
   void prefetch_flow(std::uint32_t hash) { inspection_.conversations().table().prefetch_flow(hash); }
-  // `hash`: by hash_of(). `tsc`: of the call that judges, the same for all its frames.
+  // `hash`: by brief_of(). `tsc`: of the call that judges, the same for all its frames.
   const Judgement& judge(const engine::Batch& batch, std::uint32_t i, const KeyHits& hits, std::uint32_t hash,
                          std::uint64_t tsc);
   const Judgement& judge_transit(std::string_view frame, std::uint64_t tsc);
@@ -77,9 +77,9 @@ class InspectLane {
 
   void finish();
 
-  // As of the last publish(). In the order of figure_texts.
+  // Their names and texts, and what they are as of the last publish().
   static constexpr std::size_t figure_count = 43;
-  static const std::array<engine::Figure, figure_count> figure_texts;
+  static engine::Figure figure_text(std::size_t which);
   std::uint64_t figure(std::size_t which) const { return figures_[which].get(); }
 
  private:

@@ -52,7 +52,7 @@ class InspectLaneTest : public testing::Test {
   std::uint64_t figure(std::string_view name) {
     lane_->publish();
     for (std::size_t f = 0; f < InspectLane::figure_count; ++f) {
-      if (InspectLane::figure_texts[f].name == name) return lane_->figure(f);
+      if (InspectLane::figure_text(f).name == name) return lane_->figure(f);
     }
     ADD_FAILURE() << "no " << name;
     return 0;

@@ -149,12 +149,16 @@ TEST_F(InspectSettings, WithoutARuleThatLoadsNothingBegins) {
 }
 
 TEST_F(InspectSettings, MoreMemoryThanThereIsIsRefusedAtTheStart) {
-  const Made much = with_rule("alert udp any any -> any any (msg:\"a\"; sid:1;)\n", "stream_memory = \"1T\"\n");
-  const auto prepared = much.stage->prepare({});
-  ASSERT_FALSE(prepared);
-  EXPECT_THAT(prepared.error().message,
-              AllOf(HasSubstr("[inspect] flows, streams, stream_memory, http_memory, fragment_memory: they take 1048"),
-                    HasSubstr(" MB to give: lower them")));
+  for (const char* line : {"stream_memory = \"1T\"\n", "http = 250_000_000\n"}) {
+    const Made much = with_rule("alert udp any any -> any any (msg:\"a\"; sid:1;)\n", line);
+    ASSERT_THAT(much.mistakes, IsEmpty());
+    const auto prepared = much.stage->prepare({});
+    ASSERT_FALSE(prepared) << line;
+    EXPECT_THAT(
+        prepared.error().message,
+        testing::MatchesRegex("\\[inspect\\] flows, streams, http, stream_memory, http_memory, fragment_memory: "
+                              "they take [0-9]{6,7} MB, and .* MB to give: lower them"));
+  }
 }
 
 TEST_F(InspectSettings, LimitsAreWithinBounds) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "function/inspect/http_buffers.h"
+#include "function/inspect/inspection_as_if.h"
 #include "match/automaton/key_scan.h"
 #include "match/rules/rule_scope.h"
 #include "packet/headers.h"
@@ -21,7 +22,7 @@ using match::Buffer;
 using match::Buffers;
 using match::Point;
 
-constexpr std::size_t most_held = 16;
+constexpr std::size_t most_held_alerts = 16;
 
 constexpr std::uint16_t is_http = FlowMark::http, dropped = FlowMark::dropped, passed = FlowMark::passed;
 
@@ -82,7 +83,7 @@ Inspection::Inspection(std::unique_ptr<InspectionSearch> search, const Inspectio
       sink_(sink),
       fragments_(settings.fragments),
       conversations_(settings.conversations, *this) {
-  held_alerts_.reserve(most_held);
+  held_alerts_.reserve(most_held_alerts);
 }
 
 std::unique_ptr<InspectionSearch> Inspection::exchange(std::unique_ptr<InspectionSearch> search) {
@@ -135,41 +136,6 @@ const Judgement& Inspection::end_frame(const flow::Flow* flow, bool by_flow) {
   return judgement_;
 }
 
-// What a fragment, which has been inspected by itself, makes whole; the flow that it then is of.
-[[gnu::noinline]] flow::Flow* Inspection::inspect_datagram(flow::Flow* flow, bool& by_flow) {
-  if (judgement_.drop) return flow;
-  const flow::Fragments::Taken taken = fragments_.take(frame_, packet_, now_ / 1000);
-  if (taken == flow::Fragments::Taken::kept) return flow;
-  if (taken == flow::Fragments::Taken::whole) {
-    frame_ = fragments_.datagram();
-    read_facts();
-    // No device has seen it whole.
-    too_many_hits_ = has_hits_ || too_many_hits_;
-    has_hits_ = frame_passed_ = false;
-    flow = nullptr;
-    flow_ = nullptr;
-    direction_ = Direction::to_server;
-    flow::Packet packet;
-    if (flow::read_packet(packet_, packet) && !packet.fragment) {
-      flow = conversations_.packet(packet, now_ / 1000).flow;
-      if (flow == nullptr) ++counters_.no_flow;
-    }
-    if (flow == nullptr) {
-      inspect_packet(nullptr, false);
-    } else if ((flow->user & dropped) != 0) {
-      by_flow = !std::exchange(judgement_.drop, true);
-    }
-  }
-  // A datagram of fragments is taken by nobody.
-  if (taken == flow::Fragments::Taken::refused || packet_.fragment()) {
-    judgement_.fragment = true;
-    judgement_.drop |= settings_.drop_on_overload;
-  }
-  // Else the same fragment, sent again, would be nothing new.
-  if (judgement_.drop) fragments_.forbid();
-  return flow;
-}
-
 void Inspection::begin_frame(std::string_view frame, const KeyHits& hits) {
   frame_ = frame;
   hits_ = hits;
@@ -188,13 +154,13 @@ void Inspection::read_facts() {
 }
 
 // What a flow tells at its end, when the table is swept, is about no frame: the last one's memory is no more, and
-// neither are its window and its budget. packet_ still points there, and is replaced before it is read (AsIf).
+// neither is its window. packet_ still points there, and is replaced before it is read (AsIf).
 void Inspection::between_frames() {
   frame_ = window_ = {};
   flow_ = nullptr;
   has_hits_ = too_many_hits_ = false;
   frame_passed_ = false;
-  budget_ = settings_.budget;
+  other_flow_ = nullptr;
 }
 
 DropReason Inspection::drop_reason() const {
@@ -224,48 +190,6 @@ bool Inspection::tracked(flow::Flow& flow, Direction direction, bool streamed) {
   if (!quiet) inspect_packet(&flow, streamed);
   return !judgement_.drop;
 }
-
-// While it lives, what is inspected is no packet that came: one of the flow's ends in the direction, without payload.
-class Inspection::AsIf {
- public:
-  AsIf(Inspection& of, const flow::Flow& flow, Direction direction)
-      : of_(of), needed_(of.flow_ != &flow || of.direction_ != direction) {
-    if (!needed_) return;
-    packet_ = std::exchange(of.packet_, match::packet_of(flow.family, flow.protocol, from(flow, direction),
-                                                         from(flow, opposite(direction))));
-    direction_ = std::exchange(of.direction_, direction);
-    other_flow_ = of.flow_ != &flow;
-    if (!other_flow_) return;
-    frame_ = std::exchange(of.frame_, {});
-    judgement_ = of.judgement_;
-    passed_ = std::exchange(of.frame_passed_, false);
-  }
-  ~AsIf() {
-    if (!needed_) return;
-    of_.packet_ = packet_;
-    of_.direction_ = direction_;
-    if (!other_flow_) return;
-    of_.frame_ = frame_;
-    of_.judgement_ = judgement_;
-    of_.frame_passed_ = passed_;
-  }
-  AsIf(const AsIf&) = delete;
-  AsIf& operator=(const AsIf&) = delete;
-
- private:
-  static match::PacketEnd from(const flow::Flow& flow, Direction direction) {
-    const bool client = direction == Direction::to_server;
-    return {client ? flow.client.data() : flow.server.data(), client ? flow.client_port : flow.server_port};
-  }
-
-  Inspection& of_;
-  const bool needed_;
-  bool other_flow_ = false, passed_ = false;
-  match::PacketFacts packet_;
-  Direction direction_ = Direction::to_server;
-  std::string_view frame_;
-  Judgement judgement_;
-};
 
 void Inspection::finish() {
   between_frames();
@@ -479,6 +403,7 @@ bool Inspection::held_before(std::uint32_t rule, const flow::Flow& flow) {
 // Its place in the table, and the numbers of its transactions, are the next one's.
 void Inspection::flow_ended(flow::Flow& flow, flow::Extra*, flow::FlowEndReason) {
   tell_held();
+  other_flow_ = nullptr;
   if ((flow.user & is_http) == 0) return;
   const std::uint32_t index = conversations_.table().index_of(flow);
   for (Held& held : held_) {

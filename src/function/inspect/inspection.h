@@ -15,7 +15,9 @@
 // one that its stream refuses is dropped, unless a rule of `pass` has held.
 //
 // What a stream tells without a packet of its own and its direction (at the end of its flow, or what waited behind a
-// gap that the other side acknowledged) is inspected as from a packet of its ends without payload.
+// gap that the other side acknowledged) is inspected as from a packet of its ends without payload. What other flows
+// tell because a frame ends them, or takes their room, is not the frame's: neither it nor they are dropped for the
+// other.
 //
 // A rule whose parts come in several pieces is tried with each of them, as long as its best pattern is in the window
 // (flow/carried.h); once it holds, only when that pattern comes again. What is open is forgotten at exchange().
@@ -28,10 +30,14 @@
 // that besides: it is inspected as a packet that came whole, searched by this core, and the verdict is the fragment's.
 // Of fragments that cannot be put together the policy is `drop_on_overload`, too.
 //
-// Bounded: `budget` candidates for a frame (all its inspections together), and so much time for a batch (begin()), of
-// which each frame has a share that those before it cannot take (confirm_time.h); what is left over is counted, and the
-// policy is `drop_on_overload`: the frame, and where a stream or HTTP was left, the rest of its flow. Memory:
+// Bounded: `budget` candidates for a frame (all its inspections together), as many for each other flow that it makes
+// tell something, and so much time for a batch (begin()), of which each frame has a share that those before it cannot
+// take (confirm_time.h), and other flows an eighth, shared likewise; what is left over is counted, and the policy is
+// `drop_on_overload`: the frame, and where a stream or HTTP was left, the rest of its flow. Memory:
 // settings.conversations, taken here.
+//
+// Lifetime: the end of an Inspection ends its flows, and inspects what they hold: the sink outlives it, with all that
+// its calls touch.
 //
 // Thread-safety: none, one lane; the Rules are shared by all. The sink may not call back.
 #pragma once
@@ -198,7 +204,7 @@ struct Judgement {
 class Inspection final : private flow::ConversationSink {
  public:
   Inspection(std::unique_ptr<InspectionSearch> search, const InspectionSettings& settings, AlertSink& sink);
-  ~Inspection();
+  ~Inspection();  // inspects
 
   // Other rules from now on, in all flows; gives back the old ones. Flowbits stay, by name, when the new Detector was
   // made after the old one.
@@ -206,9 +212,18 @@ class Inspection final : private flow::ConversationSink {
   const InspectionRules& rules() const { return *search_->rules; }
 
   // From now on candidates are confirmed for so many ticks of the time-stamp counter: what a batch of so many frames
-  // brings. Each has what is left, or its share where next() says how many frames are still to come, itself counted.
-  void begin(std::uint64_t ticks, std::uint32_t frames = 1) { time_.begin(ticks, frames); }
-  void next(std::uint32_t frames_to_come) { time_.next(frames_to_come); }
+  // brings. Each has what is left, or its share where next() says how many frames are still to come, itself counted. An
+  // eighth is set aside for other flows than the frames'.
+  void begin(std::uint64_t ticks, std::uint32_t frames = 1) {
+    const std::uint64_t aside = ticks == ConfirmTime::unlimited ? 0 : ticks / 8;
+    time_.begin(ticks - aside, frames);
+    other_time_.begin(aside == 0 ? ticks : aside, frames);
+    to_come_ = 0;
+  }
+  void next(std::uint32_t frames_to_come) {
+    time_.next(frames_to_come);
+    to_come_ = frames_to_come;
+  }
 
   // `frame`: from its Ethernet header on; `microseconds` since the epoch: of a time that is before an earlier frame's,
   // that one's is taken.
@@ -310,6 +325,11 @@ class Inspection final : private flow::ConversationSink {
   const flow::Flow* window_flow_ = nullptr;  // whose it is: another one's HTTP may end meanwhile
   std::uint32_t budget_ = 0;
   Judgement judgement_;
+  // Of the other flow that was last inspected during the frame (AsIf); null: none. Its budget, and the batch's time for
+  // all of them.
+  const flow::Flow* other_flow_ = nullptr;
+  std::uint32_t other_budget_ = 0, to_come_ = 0;  // to_come_: frames of the batch, as next() says
+  ConfirmTime other_time_;
   std::string text_;  // buffers that are put together
   // The last rules that held for HTTP transactions: a response may be whole a second time, with bytes that came behind
   // its end.

@@ -81,12 +81,12 @@ class InspectionFragments : public testing::Test, public AlertSink {
   const flow::FragmentCounters& counters() { return inspection_->fragments().counters(); }
 
   std::shared_ptr<InspectionRules> rules_;
-  std::unique_ptr<Inspection> inspection_;
   std::vector<std::uint32_t> sids_;
   std::vector<DropReason> drops_;
   std::string frame_;  // of the last alert
   std::uint64_t now_ = 0;
   bool by_device_ = false;
+  std::unique_ptr<Inspection> inspection_;  // last: it alerts at its end
 };
 
 // So that it begins in one fragment of 64 bytes and ends in the next one.

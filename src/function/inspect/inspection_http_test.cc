@@ -59,13 +59,13 @@ class InspectionHttpTest : public testing::Test, public AlertSink {
   void post(const std::string& text) { segment(true, ack, text); }
   std::vector<std::uint32_t> alerts() { return std::exchange(sids_, {}); }
 
-  std::unique_ptr<Inspection> inspection_;
   std::vector<std::uint32_t> sids_;
   std::vector<std::string> hosts_;
   unsigned blocked_ = 0;
   std::vector<std::string> urls_;  // with the status, of each alert's transaction; "": none
   std::uint32_t sequence_[2] = {1000, 5000};
-  std::uint64_t now_ = 0;  // microseconds
+  std::uint64_t now_ = 0;                   // microseconds
+  std::unique_ptr<Inspection> inspection_;  // last: it alerts at its end
 };
 
 // Contents in any order and across pieces, each rule once, though the last byte never comes.

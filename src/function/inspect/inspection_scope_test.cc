@@ -87,14 +87,14 @@ class InspectionScopeTest : public testing::Test, public AlertSink {
 
   flow::StreamSettings streams_;
   std::shared_ptr<InspectionRules> rules_;
-  std::unique_ptr<Inspection> inspection_;
   std::vector<std::uint32_t> sids_;
   std::vector<Dropped> drops_;
   const char* frame_ = nullptr;  // that is looked at
   std::string ends_;             // of the last alert
   bool with_frame_ = false, blocked_ = false;
   std::uint32_t sequence_[2] = {1000, 5000};
-  std::uint64_t now_ = 0;  // microseconds
+  std::uint64_t now_ = 0;                   // microseconds
+  std::unique_ptr<Inspection> inspection_;  // last: it alerts at its end
 };
 
 // After one packet "evil" of a flow: is the next one dropped, and what of UDP?

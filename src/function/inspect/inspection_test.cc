@@ -77,13 +77,13 @@ class InspectionTest : public testing::Test, public AlertSink {
   std::vector<std::uint32_t> alerts() { return std::exchange(sids_, {}); }
 
   std::shared_ptr<InspectionRules> rules_;
-  std::unique_ptr<Inspection> inspection_;
   std::vector<std::uint32_t> sids_;
   std::vector<DropReason> drops_;
   std::uint32_t sequence_[2] = {1000, 5000};
   std::uint64_t now_ = 0;  // microseconds
   bool blocked_ = false;
-  bool by_device_ = false;  // what a device would find is told
+  bool by_device_ = false;                  // what a device would find is told
+  std::unique_ptr<Inspection> inspection_;  // last: it alerts at its end
 };
 
 TEST_F(InspectionTest, a_datagram_is_inspected_by_itself) {

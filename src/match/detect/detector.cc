@@ -362,10 +362,6 @@ bool Detector::collect(Point point, const PacketFacts& packet, const Found& foun
   return true;
 }
 
-bool Detector::is_candidate(std::uint32_t rule, const Scratch& scratch) const {
-  return std::binary_search(scratch.ranks_.begin(), scratch.ranks_.end(), rank_of_[rule]);
-}
-
 PayloadVerdict Detector::verdict_of(std::uint32_t rank, const Buffers& buffers, std::uint64_t until,
                                     Scratch& scratch) const {
   const PayloadMatcher& matcher = ranked_[rank].payload;
@@ -398,7 +394,6 @@ Detector::Outcome Detector::confirm(const PacketFacts& packet, const FlowFacts& 
                                     const Buffers& buffers, Budget budget, Scratch& scratch,
                                     std::vector<std::uint32_t>& matched) const {
   Outcome outcome;
-  bool weighed = false;
   const bool bounded = budget.ticks != unlimited;
   const std::uint64_t began = bounded ? __rdtsc() : 0;
   for (const std::uint32_t rank : scratch.ranks_) {
@@ -420,8 +415,6 @@ Detector::Outcome Detector::confirm(const PacketFacts& packet, const FlowFacts& 
     if (verdict != PayloadVerdict::yes) continue;
     change(compiled, bits);
     matched.push_back(compiled.rule);
-    if (!weighed) outcome.action = rule.action;
-    weighed = true;
     if (rule.action == Action::pass && rule.thresholds.empty() && rule.detection_filters.empty()) break;
   }
   outcome.left += outcome.given_up;

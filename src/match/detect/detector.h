@@ -82,7 +82,6 @@ class Detector {
   bool searches_packets() const { return searches_packets_; }
   // The flowbits that mean something else than by `before`: to be cleared where flows go on.
   FlowBits renamed(const Detector& before) const;
-  bool uses_flowbits() const { return !bit_names_.empty(); }
   const TrafficClasses& classes() const { return classes_; }
   // What is to be looked for: at Point::packet in payloads, at the others in those buffers of HTTP that are whole there
   // and that one of these may be in (searched()). Equal ones of several rules are one.
@@ -121,11 +120,10 @@ class Detector {
     std::uint64_t ticks = unlimited;  // of the time-stamp counter
   };
   struct Outcome {
-    Action action = Action::alert;  // the weightiest of the rules that hold; meaningless without any
-    std::uint32_t confirmed = 0;    // candidates looked at
-    std::uint64_t ticks = 0;        // what that took, if time is limited
-    std::uint32_t left = 0;         // not looked at: the budget was used up, or the payload's checks were given up
-    std::uint32_t given_up = 0;     // the latter of these
+    std::uint32_t confirmed = 0;  // candidates looked at
+    std::uint64_t ticks = 0;      // what that took, if time is limited
+    std::uint32_t left = 0;       // not looked at: the budget was used up, or the payload's checks were given up
+    std::uint32_t given_up = 0;   // the latter of these
   };
   // What a matcher has found, in any order, more than once or not.
   struct Found {
@@ -150,8 +148,6 @@ class Detector {
     without_any_.collect(packet, [&](std::uint32_t rank) { any |= gates_[rank].passes(packet); });
     return any;
   }
-  // Whether collect() has left the rule to be confirmed.
-  bool is_candidate(std::uint32_t rule, const Scratch& scratch) const;
   // The rule has a best pattern that it is found by.
   bool has_pattern(std::uint32_t rule) const { return !best_[rank_of_[rule]].bytes.empty(); }
   // Of the candidates that collect() left, those that are of `rules` are taken out. False: no other is there.

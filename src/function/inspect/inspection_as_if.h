@@ -1,0 +1,79 @@
+// What Inspection inspects besides the packet that came: what a stream or HTTP tells of the other direction, or of
+// another flow, which ends or makes room for the frame's.
+//
+//   const AsIf as_if(*this, flow, direction);  // does nothing where it is of the frame's own flow and direction
+//
+// While it lives, the packet is one of the flow's ends in the direction, without payload. Another flow is inspected as
+// if in a frame of its own: with a judgement of its own, so that neither is dropped, nor passes, for the other; with
+// `budget` candidates, all its inspections for this frame together; and with time that was set aside
+// (Inspection::begin()). Alerts that are held are told before, for they point to the packet.
+#pragma once
+
+#include <utility>
+
+#include "function/inspect/inspection.h"
+
+namespace sluice::function {
+
+class Inspection::AsIf {
+ public:
+  AsIf(Inspection& of, const flow::Flow& flow, flow::Direction direction)
+      : of_(of), needed_(of.flow_ != &flow || of.direction_ != direction) {
+    if (needed_) [[unlikely]]
+      begin(flow, direction);
+  }
+  ~AsIf() {
+    if (needed_) [[unlikely]]
+      end();
+  }
+  AsIf(const AsIf&) = delete;
+  AsIf& operator=(const AsIf&) = delete;
+
+ private:
+  static match::PacketEnd end_of(const flow::Flow& flow, flow::Direction direction) {
+    const bool client = direction == flow::Direction::to_server;
+    return {client ? flow.client.data() : flow.server.data(), client ? flow.client_port : flow.server_port};
+  }
+
+  [[gnu::noinline]] void begin(const flow::Flow& flow, flow::Direction direction) {
+    of_.tell_held();
+    packet_ = std::exchange(of_.packet_, match::packet_of(flow.family, flow.protocol, end_of(flow, direction),
+                                                          end_of(flow, opposite(direction))));
+    direction_ = std::exchange(of_.direction_, direction);
+    is_other_ = of_.flow_ != &flow;
+    if (!is_other_) return;
+    if (std::exchange(of_.other_flow_, &flow) != &flow) {
+      of_.other_budget_ = of_.settings_.budget;
+      of_.other_time_.next(of_.to_come_);
+    }
+    frame_ = std::exchange(of_.frame_, {});
+    judgement_ = std::exchange(of_.judgement_, {});
+    passed_ = std::exchange(of_.frame_passed_, false);
+    too_many_hits_ = std::exchange(of_.too_many_hits_, false);
+    exchange_budgets();
+  }
+  [[gnu::noinline]] void end() {
+    of_.packet_ = packet_;
+    of_.direction_ = direction_;
+    if (!is_other_) return;
+    of_.frame_ = frame_;
+    of_.judgement_ = judgement_;
+    of_.frame_passed_ = passed_;
+    of_.too_many_hits_ = too_many_hits_;
+    exchange_budgets();
+  }
+  void exchange_budgets() {
+    std::swap(of_.budget_, of_.other_budget_);
+    std::swap(of_.time_, of_.other_time_);
+  }
+
+  Inspection& of_;
+  const bool needed_;
+  bool is_other_ = false, passed_ = false, too_many_hits_ = false;
+  match::PacketFacts packet_;
+  flow::Direction direction_ = flow::Direction::to_server;
+  std::string_view frame_;
+  Judgement judgement_;
+};
+
+}  // namespace sluice::function

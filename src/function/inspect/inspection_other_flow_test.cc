@@ -1,0 +1,200 @@
+// What a frame makes other flows tell, by ending them or taking their room, and the frame itself: neither pays for the
+// other.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "function/inspect/inspection.h"
+#include "packet/builder.h"
+#include "packet/headers.h"
+
+namespace sluice::function {
+namespace {
+
+using packet::Bytes;
+using packet::PacketBuilder;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr std::uint8_t syn = packet::tcp_syn, ack = packet::tcp_ack, fin = packet::tcp_fin;
+
+// Each is a candidate in "aaaa bbbb cccc dddd", and holds for nothing.
+const std::string dear_rules =
+    "alert tcp any any -> any any (content:\"aaaa\"; content:\"qqq\"; sid:1;)\n"
+    "alert tcp any any -> any any (content:\"bbbb\"; content:\"qqq\"; sid:2;)\n"
+    "alert tcp any any -> any any (content:\"cccc\"; content:\"qqq\"; sid:3;)\n"
+    "alert tcp any any -> any any (content:\"dddd\"; content:\"qqq\"; sid:4;)\n";
+const std::string dear = "aaaa bbbb cccc dddd";
+
+const std::string request = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+const std::string response = "HTTP/1.1 200 ok\r\nContent-Length: 100\r\n\r\nharmless";
+// Of a body that is whole, or will be no more.
+const std::string body_rule =
+    "alert http any any -> any any (http.response_body; content:\"harmless\"; content:!\"zzz\"; sid:9;)\n";
+
+class InspectionOtherFlowTest : public testing::Test, public AlertSink {
+ protected:
+  struct Told {
+    std::uint32_t sid;
+    std::string ends;
+    bool blocked;
+    bool operator==(const Told&) const = default;
+  };
+
+  void use(const std::string& text, const InspectionSettings& settings) {
+    auto set = match::read_rules_text(text, "test.rules");
+    ASSERT_TRUE(set) << set.error().message;
+    ASSERT_THAT(set->refused, IsEmpty()) << set->refused[0].message;
+    auto rules = InspectionRules::make(std::move(*set));
+    ASSERT_TRUE(rules) << rules.error().message;
+    inspection_ = std::make_unique<Inspection>(std::make_unique<InspectionSearch>(*rules), settings, *this);
+    told_.clear();
+  }
+  static InspectionSettings settings(std::uint32_t budget) {
+    InspectionSettings settings;
+    settings.conversations.flows.capacity = 1024;
+    settings.conversations.extras = 64;
+    settings.conversations.http_connections = 16;
+    settings.conversations.http_transactions = 32;
+    settings.conversations.stream_bytes = settings.conversations.http_bytes = 4 << 20;
+    settings.budget = budget;
+    settings.drop_on_overload = true;
+    return settings;
+  }
+
+  void alert(const Alert& alert) override {
+    const match::PacketFacts& packet = *alert.packet;
+    told_.push_back({alert.rules->detector().rules().rules[alert.rule].sid,
+                     std::to_string(packet.source_port) + " > " + std::to_string(packet.destination_port),
+                     alert.blocked});
+  }
+
+  // A segment from or to 10.0.0.1's port; sequence numbers begin at 0 behind the SYNs.
+  Judgement segment(std::uint16_t port, bool to_server, std::uint8_t flags, std::uint32_t sequence,
+                    std::uint32_t acknowledged, const std::string& text = "") {
+    PacketBuilder builder;
+    to_server ? builder.ipv4("10.0.0.1", "10.0.0.2").tcp(port, 80) : builder.ipv4("10.0.0.2", "10.0.0.1").tcp(80, port);
+    builder.tcp_flags(flags).tcp_sequence(sequence + (to_server ? 1001 : 5001) - ((flags & syn) != 0 ? 1 : 0),
+                                          (flags & ack) != 0 ? acknowledged + (to_server ? 5001 : 1001) : 0);
+    const Bytes bytes = builder.payload(Bytes(text.begin(), text.end())).build();
+    return inspection_->frame({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, now_ += 1000);
+  }
+  void handshake(std::uint16_t port) {
+    segment(port, true, syn, 0, 0);
+    segment(port, false, syn | ack, 0, 0);
+    segment(port, true, ack, 0, 0);
+  }
+  // Its body waits for more.
+  void answered_request(std::uint16_t port) {
+    handshake(port);
+    segment(port, true, ack, 0, 0, request);
+    segment(port, false, ack, 0, request.size(), response);
+  }
+
+  std::vector<Told> told_;
+  std::uint64_t now_ = 0;                   // microseconds
+  std::unique_ptr<Inspection> inspection_;  // last: it alerts at its end
+};
+
+TEST_F(InspectionOtherFlowTest, http_that_makes_room_is_not_dropped_for_the_frame_that_takes_it) {
+  InspectionSettings one = settings(2);
+  one.conversations.http_connections = 1;
+  for (const bool is_dear : {false, true}) {
+    use(body_rule + dear_rules, one);
+    answered_request(4000);
+    handshake(5000);
+    EXPECT_EQ(segment(5000, true, ack, 0, 0, is_dear ? dear : "hello").drop, is_dear);
+    EXPECT_FALSE(segment(4000, false, ack, response.size(), request.size(), "goes on").drop);
+    EXPECT_THAT(told_, ElementsAre(Told{9, "80 > 4000", false}));
+  }
+}
+
+// A frame that a rule drops, before its stream takes the other's room.
+TEST_F(InspectionOtherFlowTest, alerts_of_http_that_makes_room_are_not_blocked_with_the_frame) {
+  InspectionSettings one = settings(1000);
+  one.conversations.http_connections = 1;
+  use(body_rule + "drop tcp any any -> any any (content:\"aaaa\"; sid:1;)\n", one);
+  answered_request(4000);
+  handshake(5000);
+  EXPECT_TRUE(segment(5000, true, ack, 0, 0, dear).drop);
+  EXPECT_THAT(told_, ElementsAre(Told{1, "5000 > 80", true}, Told{9, "80 > 4000", false}));
+}
+
+TEST_F(InspectionOtherFlowTest, a_frame_does_not_pay_for_a_closed_flow_that_it_ends) {
+  InspectionSettings one = settings(2);
+  one.conversations.extras = 1;
+  for (const bool limited : {false, true}) {
+    use(dear_rules + "alert tcp any any -> any any (content:\"one candidate\"; sid:5;)\n", one);
+    handshake(4000);
+    segment(4000, true, ack, 100, 0, dear);  // waits for what is before it
+    segment(4000, true, ack | fin, 100 + static_cast<std::uint32_t>(dear.size()), 0);
+    segment(4000, false, ack | fin, 0, 0);
+    const std::uint64_t left = inspection_->counters().left;
+    handshake(5000);
+    if (limited) inspection_->begin(1'000'000'000);
+    const Judgement judgement = segment(5000, true, ack, 0, 0, "one candidate");
+    EXPECT_FALSE(judgement.overload);
+    EXPECT_FALSE(judgement.drop);
+    EXPECT_EQ(inspection_->counters().left, left + 2) << "of the closed flow";
+    EXPECT_THAT(told_, testing::Contains(Told{5, "5000 > 80", false}));
+  }
+}
+
+TEST_F(InspectionOtherFlowTest, a_frame_that_uses_up_its_time_leaves_that_of_others) {
+  InspectionSettings one = settings(10'000);
+  one.conversations.http_connections = 1;
+  std::string rules = body_rule, slow(40, 'a');
+  for (int i = 1000; i < 1100; ++i) {
+    const std::string number = std::to_string(i);
+    rules += "alert tcp any any -> any any (content:\"dear" + number + "\"; pcre:\"/(a+)+[bc]" + number +
+             "/\"; sid:" + number + ";)\n";
+    slow += "dear" + number;
+  }
+  use(rules, one);
+  answered_request(4000);
+  handshake(5000);
+  inspection_->begin(1 << 21);
+  EXPECT_TRUE(segment(5000, true, ack, 0, 0, slow).overload);
+  EXPECT_THAT(told_, ElementsAre(Told{9, "80 > 4000", false}));
+  EXPECT_FALSE(segment(4000, false, ack, response.size(), request.size(), "goes on").drop);
+}
+
+TEST_F(InspectionOtherFlowTest, without_time_another_flow_is_left_and_no_frame_is) {
+  InspectionSettings one = settings(1000);
+  one.conversations.http_connections = 1;
+  const struct {
+    std::uint64_t ticks;
+    bool is_inspected;
+  } cases[] = {{0, false}, {1'000'000'000, true}};
+  for (const auto& c : cases) {
+    use(body_rule, one);
+    answered_request(4000);
+    handshake(5000);
+    inspection_->begin(c.ticks, 4);
+    inspection_->next(4);
+    EXPECT_FALSE(segment(5000, true, ack, 0, 0, "hello").drop);
+    EXPECT_EQ(told_.size(), c.is_inspected ? 1U : 0U);
+    EXPECT_EQ(inspection_->counters().left, c.is_inspected ? 0U : 1U);
+    EXPECT_EQ(inspection_->counters().overloaded, 0U) << "no frame is";
+    EXPECT_EQ(segment(4000, false, ack, response.size(), request.size(), "goes on").drop, !c.is_inspected);
+  }
+}
+
+// The request line is held until the rest of its headers comes; before that, its acknowledgement lets out what the
+// server had sent behind a gap.
+TEST_F(InspectionOtherFlowTest, held_alerts_are_told_of_their_own_packet) {
+  use("alert http any any -> any any (http.uri; content:\"/evil\"; sid:1;)\n"
+      "alert tcp any any -> any any (flow:to_client; content:\"serverbytes\"; sid:2;)\n"
+      "alert http any any -> any any (flow:to_client; file_data; content:\"serverbytes\"; sid:3;)\n",
+      settings(1000));
+  answered_request(4000);
+  const auto sent = static_cast<std::uint32_t>(request.size());
+  const auto received = static_cast<std::uint32_t>(response.size());
+  segment(4000, false, ack, received + 10, sent, "serverbytes");
+  told_.clear();
+  segment(4000, true, ack, sent, received + 21, "GET /evil HTTP/1.1\r\n");
+  ASSERT_THAT(told_, testing::Contains(Told{1, "4000 > 80", false}));
+  for (const Told& told : told_) EXPECT_EQ(told.ends, told.sid == 1 ? "4000 > 80" : "80 > 4000");
+}
+
+}  // namespace
+}  // namespace sluice::function
