@@ -57,6 +57,7 @@ Seen Conversations::packet(const Packet& packet, std::uint32_t hash, Millisecond
   if (seen.flow == nullptr) {
     return seen;
   }
+  const bool opening = seen.flow->state == FlowState::half_open || (packet.tcp_flags & tcp_syn) != 0;
   std::optional<std::uint32_t> expected;
   if ((packet.tcp_flags & tcp_rst) != 0 && seen.flow->extra != no_index) {
     expected = Reassembler::expected(extras_[seen.flow->extra].stream, seen.direction);
@@ -66,14 +67,39 @@ Seen Conversations::packet(const Packet& packet, std::uint32_t hash, Millisecond
   if (packet.protocol == packet::protocol_tcp && !packet.fragment && seen.check == TcpCheck::good) {
     extra = packet.payload.empty() ? extra_if_any(*seen.flow) : extra_for_stream(*seen.flow);
   }
-  if (!sink_.tracked(*seen.flow, seen.direction, extra != nullptr) || extra == nullptr) {
+  const bool goes_on = sink_.tracked(*seen.flow, seen.direction, extra != nullptr);
+  if (extra == nullptr) {
     return seen;
   }
-  feed(*seen.flow, *extra, seen.direction, packet);
+  Taken begun = Taken::all;
+  if (opening) [[unlikely]] {
+    begun = begin_streams(*seen.flow, *extra, seen.direction, packet);
+  }
+  if (goes_on) {
+    feed(*seen.flow, *extra, seen.direction, packet, begun);
+  }
   return seen;
 }
 
-void Conversations::feed(Flow& flow, Extra& extra, Direction direction, const Packet& packet) {
+// A SYN beside others, or the answer that says which of them counts: the streams begin where the flow does. Which of
+// a client's SYNs counts is left to the server, unless one brings data.
+Taken Conversations::begin_streams(Flow& flow, Extra& extra, Direction direction, const Packet& packet) {
+  if (flow.has(FlowFlag::midstream) || (packet.tcp_flags & tcp_rst) != 0) {
+    return Taken::all;
+  }
+  flow_ = &flow;
+  extra_ = &extra;
+  const bool syn = (packet.tcp_flags & tcp_syn) != 0, ack = (packet.tcp_flags & tcp_ack) != 0;
+  const auto begin = [&](Direction which, bool settled) {
+    const std::uint32_t first = flow.initial[static_cast<unsigned>(which)] + 1;
+    return reassembler_.begin_again(extra.stream, which, first, settled, *this);
+  };
+  const bool unsettled = flow.state == FlowState::fresh || flow.state == FlowState::half_open;
+  const Taken mine = syn && unsettled && (ack || !packet.payload.empty()) ? begin(direction, ack) : Taken::all;
+  return mine == Taken::all && ack ? begin(opposite(direction), true) : mine;
+}
+
+void Conversations::feed(Flow& flow, Extra& extra, Direction direction, const Packet& packet, Taken begun) {
   flow_ = &flow;
   extra_ = &extra;
   Taken taken = Taken::part;
@@ -81,6 +107,8 @@ void Conversations::feed(Flow& flow, Extra& extra, Direction direction, const Pa
   if (brings_data && reassembler_.settings().drop_conflicts && has_reset(flow, direction)) [[unlikely]] {
     ++behind_reset_;
     taken = Taken::conflict;
+  } else if (begun != Taken::all) [[unlikely]] {
+    taken = begun;
   } else {
     taken = reassembler_.feed(extra.stream, direction, packet, *this);
   }
@@ -150,11 +178,25 @@ void Conversations::close_http(Extra& extra) {
   extra.http = nullptr;
 }
 
+std::string_view Conversations::window(const Flow& flow, Direction direction) const {
+  if (&flow == flow_ && direction == direction_ && !window_.empty()) {
+    return window_;
+  }
+  return flow.extra == no_index ? std::string_view() : reassembler_.kept(extras_[flow.extra].stream, direction);
+}
+
 void Conversations::data(Direction direction, const StreamData& data) {
   sink_.stream_data(*flow_, *extra_, direction, data);
   if (extra_->http_stopped != http::StopReason::none) {
     return;
   }
+  window_ = data.window;
+  direction_ = direction;
+  parse(direction, data.fresh);
+  window_ = {};
+}
+
+void Conversations::parse(Direction direction, std::string_view bytes) {
   if (extra_->http == nullptr) {
     extra_->http = parser_.open();
     if (extra_->http == nullptr) {
@@ -164,7 +206,21 @@ void Conversations::data(Direction direction, const StreamData& data) {
     }
     extra_->http->user = extra_;
   }
-  parser_.data(*extra_->http, direction, data.fresh);
+  parser_.data(*extra_->http, direction, bytes);
+}
+
+// HTTP begins anew, too, with what the other side has said, as far as that is whole.
+void Conversations::restarted(Direction direction) {
+  extra_->carried[static_cast<unsigned>(direction)] = {};
+  if (extra_->http != nullptr) {
+    close_http(*extra_);
+  }
+  extra_->http_stopped = http::StopReason::none;
+  const StreamSide& other = extra_->stream.sides[static_cast<unsigned>(opposite(direction))];
+  const std::string_view said = reassembler_.kept(extra_->stream, opposite(direction));
+  if (!said.empty() && said.size() == other.offset) {
+    parse(opposite(direction), said);
+  }
 }
 
 void Conversations::gap(Direction direction, std::uint64_t bytes) {

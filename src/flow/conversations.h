@@ -90,6 +90,9 @@ class Conversations final : private FlowEnd, private StreamSink, private http::T
   Extra* extra_of(Flow& flow);
   Extra* extra_if_any(const Flow& flow) { return flow.extra == no_index ? nullptr : &extras_[flow.extra]; }
 
+  // Within ConversationSink::http(): the direction's bytes that end with those that are parsed, or else with its last.
+  std::string_view window(const Flow& flow, Direction direction) const;
+
   // In all flows. Goes through all extras: some ms, for when rules are exchanged.
   void clear_bits(const std::array<std::uint64_t, Extra::bit_count / 64>& mask) {
     for (Extra& extra : extras_) {
@@ -121,7 +124,10 @@ class Conversations final : private FlowEnd, private StreamSink, private http::T
   void closed(Direction direction) override;
   void transaction(http::Connection& connection, http::Event event, http::Transaction& transaction) override;
   void stopped(http::Connection& connection, http::StopReason reason) override;
-  void feed(Flow& flow, Extra& extra, Direction direction, const Packet& packet);
+  void restarted(Direction direction) override;
+  void parse(Direction direction, std::string_view bytes);
+  Taken begin_streams(Flow& flow, Extra& extra, Direction direction, const Packet& packet);
+  void feed(Flow& flow, Extra& extra, Direction direction, const Packet& packet, Taken begun);
   void close_http(Extra& extra);
   Extra* extra_for_stream(Flow& flow);
 
@@ -138,6 +144,8 @@ class Conversations final : private FlowEnd, private StreamSink, private http::T
   std::uint64_t behind_reset_ = 0;
   Flow* flow_ = nullptr;  // whose stream is being fed
   Extra* extra_ = nullptr;
+  std::string_view window_;  // of the stream, while it is parsed
+  Direction direction_ = Direction::to_server;
 };
 
 }  // namespace sluice::flow

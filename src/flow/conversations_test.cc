@@ -211,6 +211,130 @@ TEST(Conversations, ASynInAnEstablishedConversationBeginsAnotherWhenTheServerAns
   }
 }
 
+// Of several SYNs the one counts that the other side answers, and the stream begins behind it, whatever the others
+// brought.
+TEST(Conversations, AStreamBeginsBehindTheSynThatTheOtherSideAnswers) {
+  constexpr std::uint8_t syn_ack = tcp_syn | tcp_ack;
+  struct Case {
+    const char* what;
+    std::vector<test::Step> steps;  // up to the handshake's end: the client's bytes begin at 1001, the server's at 5001
+    std::vector<Taken> refused = {};  // where conflicts are
+    bool answer_only = false;         // the client's request is among the steps
+  };
+  const test::Step plain{up, tcp_syn, 1000, 0, ""}, answer{down, syn_ack, 5000, 1001, ""},
+      done{up, tcp_ack, 1001, 5001, ""};
+  const Case cases[] = {
+      {"one SYN", {plain, answer, done}},
+      {"another with data behind it", {plain, {up, tcp_syn, 900, 0, "x"}, answer, done}},
+      {"far behind it", {plain, {up, tcp_syn, 0x40000000, 0, "x"}, answer, done}},
+      {"far before it", {plain, {up, tcp_syn, 0xc0000000, 0, "x"}, answer, done}},
+      {"before it, with data", {{up, tcp_syn, 900, 0, "GET /"}, plain, answer, done}},
+      {"with data and a FIN", {{up, tcp_syn | tcp_fin, 900, 0, "x"}, plain, answer, done}},
+      {"and data that waits", {{up, tcp_syn, 900, 0, "x"}, {up, tcp_ack, 910, 0, "y"}, plain, answer, done}},
+      {"two with data",
+       {{up, tcp_syn, 900, 0, "x"}, {up, tcp_syn, 800, 0, "y"}, plain, answer, done},
+       {Taken::conflict}},
+      {"its data again", {{up, tcp_syn, 1000, 0, "GET /"}, answer, done}},
+      {"another behind its data", {{up, tcp_syn, 1000, 0, "GET /"}, {up, tcp_syn, 77, 0, ""}, answer, done}},
+      {"another SYN-ACK before", {plain, {down, syn_ack, 0x40000000, 1001, "x"}, answer, done}},
+      {"another SYN-ACK behind", {plain, answer, {down, syn_ack, 0x40000000, 1001, "x"}, done}},
+      {"around it", {plain, {down, syn_ack, 700, 1001, "x"}, answer, {down, syn_ack, 0xc0000000, 1001, "x"}, done}},
+      {"another SYN-ACK, and the request is there",
+       {{up, tcp_syn, 1000, 0, get},
+        {down, syn_ack, 700, 1001 + static_cast<std::uint32_t>(get.size()), "x"},
+        {down, syn_ack, 5000, 1001 + static_cast<std::uint32_t>(get.size()), ""},
+        done},
+       {},
+       true},
+  };
+  for (const Case& c : cases) {
+    for (const bool drop : {true, false}) {
+      ConversationSettings settings = small();
+      settings.streams.drop_conflicts = settings.streams.drop_without_room = drop;
+      test::Recorder recorder;
+      Conversations conversations(settings, recorder);
+      const auto send = [&](const test::Step& s) {
+        return conversations.packet(tcp(1, 1000, s.direction, s.flags, s.sequence, s.acknowledgment, s.text), 0);
+      };
+      for (const test::Step& step : c.steps) send(step);
+      const auto size = static_cast<std::uint32_t>(get.size());
+      if (!c.answer_only) {
+        send({up, tcp_ack, 1001, 5001, get.substr(0, 6)});
+        send({down, tcp_ack, 5001, 1007, ""});
+        send({up, tcp_ack, 1007, 5001, get.substr(6)});
+      }
+      const Seen seen = send({down, tcp_ack, 5001, 1001 + size, ok.substr(0, ok.size() - 1)});
+      send({up, tcp_ack, 1001 + size, 5001 + static_cast<std::uint32_t>(ok.size()) - 1, ""});
+      send({down, tcp_ack | tcp_fin, 5000 + static_cast<std::uint32_t>(ok.size()), 1001 + size,
+            ok.substr(ok.size() - 1)});
+      EXPECT_TRUE(seen.flow->established()) << c.what << drop;
+      EXPECT_EQ(seen.flow->initial, (std::array<std::uint32_t, 2>{1000, 5000})) << c.what << drop;
+      EXPECT_TRUE(recorder.bytes[0].ends_with(get)) << c.what << drop << recorder.bytes[0];
+      EXPECT_TRUE(recorder.bytes[1].ends_with(ok)) << c.what << drop << recorder.bytes[1];
+      ASSERT_FALSE(recorder.exchanges.empty()) << c.what << drop;
+      EXPECT_EQ(recorder.exchanges.back().uri, "/x") << c.what << drop;
+      EXPECT_EQ(recorder.exchanges.back().response_body, "body") << c.what << drop;
+      EXPECT_EQ(recorder.refused_all, drop ? c.refused : std::vector<Taken>{}) << c.what;
+      EXPECT_EQ(recorder.gaps[1], 0U) << c.what << drop;
+      conversations.flush();
+      EXPECT_EQ(conversations.stream_pool().in_use() + conversations.http_pool().in_use(), 0U) << c.what;
+    }
+  }
+}
+
+// The answer is to one of two SYNs, or to the other with its data: what the receiver has is not known.
+TEST(Conversations, AnAnswerWithinWhatASynBroughtIsRefusedWhereConflictsAre) {
+  for (const bool drop : {true, false}) {
+    ConversationSettings settings = small();
+    settings.streams.drop_conflicts = drop;
+    test::Recorder recorder;
+    Conversations conversations(settings, recorder);
+    conversations.packet(tcp(1, 1000, up, tcp_syn, 1000, 0, "GET /"), 0);
+    conversations.packet(tcp(1, 1000, up, tcp_syn, 77, 0), 0);
+    for (int again = 0; again < 2; ++again) {
+      conversations.packet(tcp(1, 1000, down, tcp_syn | tcp_ack, 5000, 1006), 0);
+      EXPECT_EQ(recorder.refused_all, std::vector<Taken>(drop ? again + 1 : 0, Taken::conflict));
+    }
+    EXPECT_EQ(conversations.stream_counters().refused, drop ? 2U : 0U);
+    EXPECT_EQ(conversations.stream_counters().restarted, drop ? 0U : 1U);
+  }
+}
+
+struct Windows final : ConversationSink {
+  void stream_data(Flow&, Extra&, Direction, const StreamData&) override {}
+  void stream_gap(Flow&, Extra&, Direction, std::uint64_t) override {}
+  void http(Flow& flow, Extra&, http::Event event, http::Transaction&) override {
+    const Direction direction = event >= http::Event::response_line ? down : up;
+    all.emplace_back(event, conversations->window(flow, direction));
+  }
+  void http_stopped(Flow&, Extra&, http::StopReason) override {}
+  void flow_ended(Flow&, Extra*, FlowEndReason) override {}
+  Conversations* conversations = nullptr;
+  std::vector<std::pair<http::Event, std::string>> all;
+};
+
+// Of what waited nothing is left when the stream closes behind it, but what is kept of it.
+TEST(Conversations, TheWindowOfAnEventIsOfItsDirectionAndThere) {
+  for (const std::uint32_t window : {0U, 8U}) {
+    ConversationSettings settings = small();
+    settings.streams.window = window;
+    Windows sink;
+    Conversations conversations(settings, sink);
+    sink.conversations = &conversations;
+    converse(conversations, 1, get, ok, 0, false);
+    EXPECT_EQ(sink.all.back().second, ok);
+    const auto next = 501 + static_cast<std::uint32_t>(ok.size()), size = static_cast<std::uint32_t>(get.size());
+    conversations.packet(tcp(1, 1000, down, tcp_ack | tcp_fin, next + 3, 101 + size, "that waited"), 0);
+    const std::size_t before = sink.all.size();
+    conversations.packet(tcp(1, 1000, down, tcp_ack, next, 101 + size, "all"), 0);
+    ASSERT_EQ(sink.all.size(), before + 3);
+    EXPECT_EQ(sink.all[before].second, window == 0 ? "all" : "\r\n\r\nbodyall");
+    EXPECT_EQ(sink.all[before + 1].second, window == 0 ? "that waited" : "\nbodyallthat waited");
+    EXPECT_EQ(sink.all[before + 2].first, http::Event::response_complete);
+    EXPECT_EQ(sink.all[before + 2].second, window == 0 ? "" : "t waited");
+  }
+}
+
 // Its window scale is not known any more: it is taken for the largest.
 TEST(Conversations, WhatTheServerBegunAnewSendsIsInTheWindowWhateverItsScale) {
   test::Recorder recorder;

@@ -45,7 +45,7 @@ struct Flow {
   std::array<std::uint64_t, 2> bytes;    // of IP
 
   // TCP, by the Direction that the side sends in.
-  std::array<std::uint32_t, 2> initial;  // sequence of its SYN
+  std::array<std::uint32_t, 2> initial;  // sequence of its SYN, or, without one, before its first byte
   std::array<std::uint32_t, 2> end;      // the highest sequence it has sent, plus one
   std::array<std::uint32_t, 2> acked;    // what the other side has acknowledged
   std::array<std::uint32_t, 2> limit;    // right edge of the window that the other side has opened

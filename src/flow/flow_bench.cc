@@ -78,6 +78,7 @@ struct Nothing final : StreamSink {
   void data(Direction, const StreamData& data) override { benchmark::DoNotOptimize(data.window.data()); }
   void gap(Direction, std::uint64_t) override {}
   void closed(Direction) override {}
+  void restarted(Direction) override {}
 };
 
 // Segments of 1,460 bytes in order, with a history of range(0) bytes.

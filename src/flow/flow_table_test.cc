@@ -212,6 +212,32 @@ TEST(FlowTable, ASecondSynChangesNothing) {
   }
 }
 
+// Which SYN-ACK of several reached the client, its ACK tells.
+TEST(FlowTable, ASecondSynAckChangesNothing) {
+  for (const std::uint32_t taken : {500U, 9000U, 0xc0000000U}) {
+    FlowTable table(small());
+    feed(table, tcp(1, 1000, up, tcp_syn, 100, 0), 0);
+    for (const std::uint32_t sequence : {500U, 9000U, 0xc0000000U, 9000U, 9000U}) {
+      EXPECT_EQ(feed(table, tcp(1, 1000, down, tcp_syn | tcp_ack, sequence, 101), 0).check, TcpCheck::good);
+    }
+    const Step step = feed(table, tcp(1, 1000, up, tcp_ack, 101, taken + 1, "hello"), 0);
+    EXPECT_EQ(step.check, TcpCheck::good) << taken;
+    EXPECT_TRUE(step.flow->established()) << taken;
+    EXPECT_EQ(step.flow->initial[1], taken);
+    EXPECT_EQ(feed(table, tcp(1, 1000, down, tcp_ack, taken + 1, 106, "hello"), 0).check, TcpCheck::good);
+  }
+}
+
+// Nor does a FIN behind a SYN that does not count.
+TEST(FlowTable, AFinOfAnotherSynEndsNothing) {
+  FlowTable table(small());
+  feed(table, tcp(1, 1000, up, tcp_syn, 900, 0), 0);
+  feed(table, tcp(1, 1000, up, tcp_fin, 901, 0), 0);
+  handshake(table, 1, 1000, 0);
+  const Step step = feed(table, tcp(1, 1000, down, tcp_fin | tcp_ack, 501, 101), 0);
+  EXPECT_EQ(step.flow->state, FlowState::closing);
+}
+
 // Between the SYN and its answer, in the server's name.
 TEST(FlowTable, AStraySegmentBeforeTheSynAckChangesNothing) {
   FlowTable table(small());

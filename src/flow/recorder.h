@@ -35,6 +35,13 @@ inline Packet tcp(std::uint32_t client, std::uint16_t port, Direction direction,
   return packet;
 }
 
+struct Step {
+  Direction direction;
+  std::uint8_t flags;
+  std::uint32_t sequence, acknowledgment;
+  std::string text;
+};
+
 struct Exchange {
   std::string request_line, method, uri_raw, uri, version, host, request_headers, request_headers_raw, cookie,
       request_body;
@@ -102,11 +109,13 @@ class Recorder final : public ConversationSink {
     exchanges.emplace_back();
     write_down(exchanges.back(), event, transaction);
   }
+  void refused(Flow&, Direction, Taken why) override { refused_all.push_back(why); }
   void http_stopped(Flow&, Extra&, http::StopReason reason) override { stops.push_back(reason); }
   void flow_ended(Flow&, Extra*, FlowEndReason reason) override { ends.push_back(reason); }
 
   std::string bytes[2];
   std::uint64_t gaps[2] = {};
+  std::vector<Taken> refused_all;
   std::vector<std::uint64_t> keys;
   std::vector<Exchange> exchanges;
   std::vector<http::StopReason> stops;

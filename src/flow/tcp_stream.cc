@@ -72,6 +72,30 @@ std::optional<std::uint32_t> Reassembler::expected(const TcpStream& stream, Dire
   return delivered ? std::optional(side.next) : std::nullopt;
 }
 
+Taken Reassembler::begin_again(TcpStream& stream, Direction direction, std::uint32_t first, bool settled,
+                               StreamSink& sink) {
+  StreamSide& side = stream.sides[static_cast<unsigned>(direction)];
+  const std::uint32_t begun = side.next - static_cast<std::uint32_t>(side.offset);
+  if (!side.open || first == begun) {
+    return Taken::all;
+  }
+  const bool taken = side.offset != 0 || side.held != nullptr || side.closed;
+  if (settings_.drop_conflicts && taken && (!settled || first - begun <= side.offset)) {
+    conflict(side);
+    ++counters_.refused;
+    ++counters_.not_taken;
+    return Taken::conflict;
+  }
+  if (taken) {
+    give_waiting(side, direction, sink);
+    sink.restarted(direction);
+    ++counters_.restarted;
+  }
+  release(side);
+  begin(stream, direction, first);
+  return Taken::all;
+}
+
 Taken Reassembler::feed(TcpStream& stream, Direction direction, const Packet& packet, StreamSink& sink) {
   Taken taken = packet.payload.empty() ? Taken::all : Taken::part;
   if ((packet.tcp_flags & tcp_rst) != 0) {
@@ -91,6 +115,13 @@ Taken Reassembler::feed(TcpStream& stream, Direction direction, const Packet& pa
   }
   counters_.not_taken += taken == Taken::all ? 0 : 1;
   return taken;
+}
+
+std::string_view Reassembler::kept(const TcpStream& stream, Direction direction) const {
+  const StreamSide& side = stream.sides[static_cast<unsigned>(direction)];
+  const std::uint32_t count = std::min(side.history_size, settings_.window);
+  const std::uint8_t* const end = side.history + side.history_begin + side.history_size;
+  return {reinterpret_cast<const char*>(end) - count, count};
 }
 
 Taken Reassembler::feed_side(StreamSide& side, Direction direction, const Packet& packet, StreamSink& sink) {
@@ -541,24 +572,33 @@ void Reassembler::close_at_fin(StreamSide& side, Direction direction, StreamSink
   close(side, direction, sink);
 }
 
+// With gaps before it.
+void Reassembler::give_waiting(StreamSide& side, Direction direction, StreamSink& sink) {
+  while (side.held != nullptr && !side.closed) {
+    skip_gap(side, direction, side.held->sequence, sink);
+  }
+}
+
 void Reassembler::finish(TcpStream& stream, StreamSink& sink) {
   for (const Direction direction : {Direction::to_server, Direction::to_client}) {
     StreamSide& side = stream.sides[static_cast<unsigned>(direction)];
-    while (side.held != nullptr && !side.closed) {
-      skip_gap(side, direction, side.held->sequence, sink);
-    }
+    give_waiting(side, direction, sink);
     close(side, direction, sink);
   }
 }
 
 void Reassembler::release(TcpStream& stream) {
   for (StreamSide& side : stream.sides) {
-    while (side.held != nullptr) {
-      drop_first(side);
-    }
-    pool_.give(side.history);
-    side = StreamSide{};
+    release(side);
   }
+}
+
+void Reassembler::release(StreamSide& side) {
+  while (side.held != nullptr) {
+    drop_first(side);
+  }
+  pool_.give(side.history);
+  side = StreamSide{};
 }
 
 }  // namespace sluice::flow

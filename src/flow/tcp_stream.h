@@ -99,6 +99,8 @@ class StreamSink {
   virtual void data(Direction direction, const StreamData& data) = 0;
   virtual void gap(Direction direction, std::uint64_t bytes) = 0;
   virtual void closed(Direction direction) = 0;
+  // What came of the direction was another SYN's: it begins anew, at offset 0, with nothing before it.
+  virtual void restarted(Direction direction) = 0;
 
  protected:
   ~StreamSink() = default;
@@ -109,7 +111,7 @@ struct StreamCounters {
   std::uint64_t delivered = 0;      // bytes
   std::uint64_t out_of_order = 0;   // segments that had to wait
   std::uint64_t retransmitted = 0;  // segments without anything new
-  std::uint64_t conflicts = 0;      // overlaps with other bytes
+  std::uint64_t conflicts = 0;      // overlaps with other bytes; SYNs of which it is not known which counts
   std::uint64_t gaps = 0;
   std::uint64_t gap_bytes = 0;
   std::uint64_t gaps_for_space = 0;  // of `gaps`: held_bytes or held_segments was reached, or the pool was empty
@@ -122,6 +124,7 @@ struct StreamCounters {
   std::uint64_t depth_reached = 0;   // directions
   std::uint64_t history_lost = 0;    // deliveries whose bytes were not kept for the next window
   std::uint64_t unopened = 0;        // segments of a direction that has not begun and may not
+  std::uint64_t restarted = 0;       // directions that began anew behind another SYN
 };
 
 // Of one direction.
@@ -156,9 +159,15 @@ class Reassembler {
 
   // The direction's first byte has this sequence number: for a stream that is made after its handshake.
   static void begin(TcpStream& stream, Direction direction, std::uint32_t first);
+  // The same for one that may have begun behind another SYN: then it begins anew, and what waits goes out first. With
+  // `drop_conflicts` it does not, and the packet that says so is to be refused, where what has been taken may be what
+  // the receiver has: if `first` lies within it, or, but for `settled`, anything has been taken.
+  Taken begin_again(TcpStream& stream, Direction direction, std::uint32_t first, bool settled, StreamSink& sink);
   Taken feed(TcpStream& stream, Direction direction, const Packet& packet, StreamSink& sink);
   // The sequence that the receiver waits for, as far as it is known: of a direction that is delivered.
   static std::optional<std::uint32_t> expected(const TcpStream& stream, Direction direction);
+  // The last bytes delivered, as far as they are kept and `window` goes: until the next packet is fed.
+  std::string_view kept(const TcpStream& stream, Direction direction) const;
   // Delivers what waits, with gaps, and closes both directions that have begun.
   void finish(TcpStream& stream, StreamSink& sink);
   // Gives memory back without a word to anyone; the stream may then be used anew.
@@ -190,6 +199,8 @@ class Reassembler {
   void drain(StreamSide& side, Direction direction, StreamSink& sink);
   void skip_gap(StreamSide& side, Direction direction, std::uint32_t to, StreamSink& sink);
   void acknowledged(StreamSide& side, Direction direction, std::uint32_t acknowledgment, StreamSink& sink);
+  void give_waiting(StreamSide& side, Direction direction, StreamSink& sink);
+  void release(StreamSide& side);
   void close(StreamSide& side, Direction direction, StreamSink& sink);
   void close_at_fin(StreamSide& side, Direction direction, StreamSink& sink);
   bool compare_old(StreamSide& side, std::uint32_t sequence, std::string_view bytes);

@@ -29,11 +29,17 @@ struct Bytes final : StreamSink {
     skipped += bytes;
   }
   void closed(Direction direction) override { closes += direction == up ? 'u' : 'd'; }
+  void restarted(Direction direction) override {
+    all[static_cast<unsigned>(direction)].clear();
+    skipped = 0;
+    ++restarts;
+  }
   std::string all[2];
   std::vector<std::string> windows;
   std::vector<std::uint64_t> gaps;
   std::uint64_t skipped = 0;
   std::string closes;
+  unsigned restarts = 0;
 };
 
 // A stream whose client side begins at `first`.

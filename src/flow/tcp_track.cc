@@ -22,13 +22,25 @@ bool heard(const Flow& flow, unsigned side) {
   return flow.has(side == 0 ? FlowFlag::heard_client : FlowFlag::heard_server);
 }
 
+std::uint8_t fin_of(unsigned side) {
+  return side == 0 ? FlowFlag::fin_client : FlowFlag::fin_server;
+}
+
 void start_side(Flow& flow, unsigned side, const Packet& packet) {
-  flow.initial[side] = packet.sequence;
+  flow.initial[side] = packet.sequence - ((packet.tcp_flags & tcp_syn) != 0 ? 0 : 1);
   flow.end[side] = segment_end(packet);
   flow.acked[side] = packet.sequence;
   flow.limit[side] = flow.end[side];
   flow.scale[side] = packet.window_scale;
   flow.flags |= side == 0 ? FlowFlag::heard_client : FlowFlag::heard_server;
+  flow.flags &= static_cast<std::uint8_t>(~fin_of(side));
+}
+
+// The other side knows which of several SYNs counts.
+void settle_side(Flow& flow, unsigned side, std::uint32_t acknowledgment) {
+  flow.initial[side] = flow.acked[side] = acknowledgment - 1;
+  flow.end[side] = flow.limit[side] = acknowledgment;
+  flow.flags &= static_cast<std::uint8_t>(~fin_of(side));
 }
 
 // The acknowledgment and window that `side` sends: they are about what the other side has sent.
@@ -91,6 +103,18 @@ bool several_syns(const Flow& flow) {
   return !flow.has(FlowFlag::midstream) && flow.acked[0] != flow.initial[0];
 }
 
+// The server has sent SYN-ACKs with different sequences, none of which the client has acknowledged yet.
+bool several_answers(const Flow& flow) {
+  return flow.acked[1] + 1 == flow.initial[1];
+}
+
+// Which of them counts, the client says.
+void settle_answer(Flow& flow, unsigned side, const Packet& packet) {
+  if (side == 0 && (packet.tcp_flags & tcp_ack) != 0 && several_answers(flow) && !acknowledges_syn(flow, 0, packet)) {
+    settle_side(flow, 1, packet.acknowledgment);
+  }
+}
+
 // A SYN before its answer: the client has begun anew, or somebody wants it to look so.
 void take_syn_again(Flow& flow, const Packet& packet) {
   const bool several = several_syns(flow) || packet.sequence != flow.initial[0];
@@ -142,13 +166,15 @@ TcpCheck track_syn(Flow& flow, unsigned side, const Packet& packet, FlowState& n
     if (flow.state != FlowState::fresh || !several_syns(flow)) {
       return TcpCheck::bad;
     }
-    flow.initial[0] = flow.acked[0] = packet.acknowledgment - 1;  // the server knows which of them counts
-    flow.end[0] = flow.limit[0] = packet.acknowledgment;
+    settle_side(flow, 0, packet.acknowledgment);
   }
   if (packet.sequence != flow.initial[1]) {
     flow.flags &= static_cast<std::uint8_t>(~FlowFlag::crossed);  // that SYN was somebody else's
   }
+  const bool several =
+      flow.state == FlowState::half_open && (several_answers(flow) || packet.sequence != flow.initial[1]);
   start_side(flow, 1, packet);
+  flow.acked[1] -= several ? 1 : 0;
   take_acknowledgment(flow, 1, packet);
   next = FlowState::half_open;
   return TcpCheck::good;
@@ -165,7 +191,7 @@ FlowState state_after(Flow& flow, unsigned side, const Packet& packet, bool mids
     state = FlowState::established;
   }
   if (fin) {
-    flow.flags |= side == 0 ? FlowFlag::fin_client : FlowFlag::fin_server;
+    flow.flags |= fin_of(side);
   }
   if (state != flow.state) {
     flow.new_syn = flow.initial[0];
@@ -256,6 +282,9 @@ TcpCheck track_tcp(Flow& flow, Direction direction, const Packet& packet, bool m
   } else if (sequence_after(packet.sequence, flow.limit[side] + slack) &&
              sequence_after(packet.sequence, flow.end[side] + slack)) {
     return TcpCheck::bad;
+  }
+  if (flow.state == FlowState::half_open) {
+    settle_answer(flow, side, packet);
   }
   const std::uint32_t end = segment_end(packet);
   const std::uint32_t right = sequence_after(flow.limit[side], flow.end[side]) ? flow.limit[side] : flow.end[side];

@@ -2,8 +2,8 @@
 // included; memory is bounded and all of it comes back; of a segment that is refused nothing comes. The corpus holds
 // plain conversations, one file each.
 //
-// Input: a byte of settings, then segments: flags and direction, two bytes of sequence, two of acknowledgment, one of
-// length.
+// Input: a byte of settings, then segments: flags, direction and whether it begins anew there, two bytes of sequence,
+// two of acknowledgment, one of length.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -31,6 +31,10 @@ struct Checker final : StreamSink {
   void closed(Direction direction) override {
     REQUIRE(!closed_side[static_cast<unsigned>(direction)]);
     closed_side[static_cast<unsigned>(direction)] = true;
+  }
+  void restarted(Direction direction) override {
+    next[static_cast<unsigned>(direction)] = 0;
+    closed_side[static_cast<unsigned>(direction)] = false;
   }
   std::uint64_t next[2] = {};
   bool closed_side[2] = {};
@@ -62,16 +66,24 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Checker checker;
   for (std::size_t at = 1; at + 6 <= size;) {
     Packet packet;
-    const Direction direction = data[at] & 0x80 ? Direction::to_client : Direction::to_server;
-    packet.tcp_flags = data[at] & 0x17;
+    const std::uint8_t flags = data[at];
+    const Direction direction = flags & 0x80 ? Direction::to_client : Direction::to_server;
+    packet.tcp_flags = flags & 0x17;
     // Near where the numbers wrap, and within 64 KiB; or as far away as they can be.
-    packet.sequence = 0xffff8000U + static_cast<std::uint32_t>(data[at + 1] << 8 | data[at + 2]) +
-                      (static_cast<std::uint32_t>(data[at] & 0x60U) << 25);
+    const std::uint32_t far = static_cast<std::uint32_t>(flags & 0x08U) << 28;
+    packet.sequence = 0xffff8000U + static_cast<std::uint32_t>(data[at + 1] << 8 | data[at + 2]) + far;
     packet.acknowledgment = 0xffff8000U + static_cast<std::uint32_t>(data[at + 3] << 8 | data[at + 4]) +
-                            (static_cast<std::uint32_t>(data[at] & 0x08U) << 28);
+                            ((data[at + 5] & 1) != 0 ? far : 0);
     packet.payload = bytes.substr(at + 6, data[at + 5]);
     at += 6 + packet.payload.size();
     const auto side = static_cast<unsigned>(direction);
+    if ((flags & 0x40) != 0) {
+      const bool settled = (flags & 0x20) != 0;
+      const Taken begun = reassembler.begin_again(stream, direction, packet.sequence, settled, checker);
+      REQUIRE(begun == Taken::all || begun == Taken::conflict);
+      REQUIRE(begun == Taken::conflict || !stream.sides[side].open ||
+              packet.sequence == stream.sides[side].next - static_cast<std::uint32_t>(stream.sides[side].offset));
+    }
     const std::uint64_t before = checker.next[side];
     const Taken taken = reassembler.feed(stream, direction, packet, checker);
     REQUIRE(taken == Taken::all || !packet.payload.empty());

@@ -154,9 +154,10 @@ void Inspection::read_facts() {
 }
 
 // What a flow tells at its end, when the table is swept, is about no frame: the last one's memory is no more, and
-// neither is its window. packet_ still points there, and is replaced before it is read (AsIf).
+// What a flow tells at its end, when the table is swept, is about no frame: the last one's memory is no more. packet_
+// still points there, and is replaced before it is read (AsIf).
 void Inspection::between_frames() {
-  frame_ = window_ = {};
+  frame_ = {};
   flow_ = nullptr;
   has_hits_ = too_many_hits_ = false;
   frame_passed_ = false;
@@ -205,7 +206,10 @@ match::FlowFacts Inspection::facts_of(const flow::Flow& flow, Direction directio
       direction == Direction::to_server ? match::FlowDirection::to_server : match::FlowDirection::to_client;
   facts.established = flow.established();
   facts.application = (flow.user & is_http) != 0 ? match::Protocol::http : match::Protocol::ip;
-  const auto sent = [&](std::size_t side) -> std::uint64_t { return flow.end[side] - flow.initial[side] - 1; };
+  const auto sent = [&](std::size_t side) -> std::uint64_t {
+    const bool heard = flow.has(side == 0 ? flow::FlowFlag::heard_client : flow::FlowFlag::heard_server);
+    return heard ? flow.end[side] - flow.initial[side] - 1 : 0;
+  };
   if (flow.protocol == packet::protocol_tcp) {
     facts.client_bytes = sent(0);
     facts.server_bytes = sent(1);
@@ -293,8 +297,6 @@ void Inspection::inspect_packet(flow::Flow* flow, bool in_stream) {
 }
 
 void Inspection::stream_data(flow::Flow& flow, flow::Extra& extra, Direction direction, const flow::StreamData& data) {
-  window_ = data.window;
-  window_flow_ = &flow;
   if ((flow.user & is_http) == 0 && data.offset == 0 && looks_like_http(data.fresh)) flow.user |= is_http;
   const AsIf as_if(*this, flow, direction);
   if ((flow.user & (dropped | passed)) != 0 || frame_passed_) return;
@@ -378,7 +380,8 @@ void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event ev
   }
   if (goes_on) set_http_buffers(buffers, point, transaction, detector.looked_at(), text_);
   set_headers(buffers, packet_);
-  if (!window_.empty() && window_flow_ == &flow) buffers.set(Buffer::payload, window_);
+  const std::string_view window = conversations_.window(flow, direction);
+  if (!window.empty()) buffers.set(Buffer::payload, window);
   match::FlowFacts facts = facts_of(flow, direction);
   facts.reassembled = true;
   transaction_ = &transaction;

@@ -321,8 +321,6 @@ class Inspection final : private flow::ConversationSink {
   flow::Direction direction_ = flow::Direction::to_server;
   const flow::Flow* flow_ = nullptr;  // of the frame, once it is known
   bool frame_passed_ = false;
-  std::string_view window_;                  // of the stream, while it is fed
-  const flow::Flow* window_flow_ = nullptr;  // whose it is: another one's HTTP may end meanwhile
   std::uint32_t budget_ = 0;
   Judgement judgement_;
   // Of the other flow that was last inspected during the frame (AsIf); null: none. Its budget, and the batch's time for

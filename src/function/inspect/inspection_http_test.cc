@@ -92,6 +92,23 @@ TEST_F(InspectionHttpTest, a_body_is_inspected_as_it_grows) {
   EXPECT_THAT(alerts(), ElementsAre(2));
 }
 
+// What the client's packet sets free of the response is looked at with the server's bytes.
+TEST_F(InspectionHttpTest, the_payload_of_a_response_is_the_servers) {
+  use("alert http any any -> any any (flow:to_client; http.response_body; content:\"bodybytes\"; "
+      "pkt_data; content:\"clientword\"; sid:1;)\n"
+      "alert http any any -> any any (flow:to_client; http.response_body; content:\"bodybytes\"; "
+      "pkt_data; content:\"200 fine\"; sid:2;)\n");
+  request();
+  response("HTTP/1.1 200 ok\r\nContent-Length: 19\r\n\r\nbodybytes");
+  EXPECT_THAT(alerts(), IsEmpty());
+  sequence_[1] += 10;
+  response("HTTP/1.1 200 fine\r\n");
+  post("GET /clientword HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_THAT(alerts(), IsEmpty());
+  response("Content-Length: 19\r\n\r\nbodybytes");
+  EXPECT_THAT(alerts(), ElementsAre(2));
+}
+
 // A stream is looked at before the parser has its piece.
 TEST_F(InspectionHttpTest, an_alert_knows_its_transaction_and_one_in_the_stream_the_one_that_goes_on) {
   use("alert http any any -> any any (content:\"GET\"; http_method; sid:1;)\n"

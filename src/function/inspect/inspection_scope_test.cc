@@ -35,6 +35,7 @@ class InspectionScopeTest : public testing::Test, public AlertSink {
     settings.conversations.http_transactions = 32;
     settings.conversations.stream_bytes = settings.conversations.http_bytes = 4 << 20;
     settings.conversations.streams = streams_;
+    settings.conversations.flows.midstream = midstream_;
     inspection_.reset();
     rules_.reset();
     inspection_ = std::make_unique<Inspection>(search(text), settings, *this);
@@ -86,6 +87,7 @@ class InspectionScopeTest : public testing::Test, public AlertSink {
   std::vector<Dropped> drops() { return std::exchange(drops_, {}); }
 
   flow::StreamSettings streams_;
+  bool midstream_ = false;
   std::shared_ptr<InspectionRules> rules_;
   std::vector<std::uint32_t> sids_;
   std::vector<Dropped> drops_;
@@ -395,6 +397,52 @@ TEST_F(InspectionScopeTest, what_is_acknowledged_and_sent_again_alerts_once) {
     sequence_[0] = last;
     EXPECT_THAT(alerts(), IsEmpty()) << guarded;
   }
+}
+
+// Its data, or its number, does not hide what the receiver gets.
+TEST_F(InspectionScopeTest, a_syn_besides_the_one_that_counts_hides_nothing) {
+  for (const std::uint32_t other : {900U, 6000U, 0x40000000U, 0xc0000000U}) {
+    for (const bool of_client : {true, false}) {
+      streams_.drop_conflicts = streams_.drop_without_room = true;
+      use("drop http any any -> any any (flow:to_server; http.uri; content:\"/evil\"; sid:1;)\n"
+          "drop http any any -> any any (flow:to_client; file_data; content:\"attack\"; sid:2;)\n");
+      if (!of_client) segment(true, syn);
+      const std::uint32_t mine = std::exchange(sequence_[of_client ? 0 : 1], other);
+      EXPECT_FALSE(segment(of_client, of_client ? syn : syn | ack, "x").drop);
+      sequence_[of_client ? 0 : 1] = mine;
+      if (of_client) segment(true, syn);
+      segment(false, syn | ack);
+      segment(true, ack);
+      segment(true, ack, of_client ? "GET /ev" : "GET / HTTP/1.0\r\n");
+      segment(false, ack);
+      EXPECT_EQ(segment(true, ack, of_client ? "il HTTP/1.0\r\n\r\n" : "\r\n").drop, of_client) << other;
+      segment(false, ack, "HTTP/1.0 200 ok\r\n\r\natt");
+      segment(true, ack);
+      EXPECT_TRUE(segment(false, ack, "ack").drop) << other;
+      EXPECT_EQ(alerts(), std::vector<std::uint32_t>{of_client ? 1U : 2U}) << other;
+    }
+  }
+}
+
+TEST_F(InspectionScopeTest, a_side_that_was_not_heard_has_sent_nothing) {
+  use("alert tcp any any -> any any (stream_size:server,>,0; sid:1;)\n"
+      "alert tcp any any -> any any (stream_size:client,>,5; sid:2;)\n"
+      "alert tcp any any -> any any (stream_size:client,=,5; sid:3;)\n");
+  segment(true, syn);
+  EXPECT_THAT(alerts(), IsEmpty());
+  segment(false, syn | ack);
+  segment(true, ack);
+  EXPECT_THAT(alerts(), IsEmpty());
+  segment(true, ack, "hello");
+  EXPECT_THAT(alerts(), ElementsAre(3));
+  midstream_ = true;
+  use("alert tcp any any -> any any (stream_size:server,>,0; sid:1;)\n"
+      "alert tcp any any -> any any (stream_size:client,>,5; sid:2;)\n"
+      "alert tcp any any -> any any (stream_size:client,=,5; sid:3;)\n");
+  segment(true, ack);
+  EXPECT_THAT(alerts(), IsEmpty()) << "in the middle";
+  segment(true, ack, "hello");
+  EXPECT_THAT(alerts(), ElementsAre(3)) << "in the middle";
 }
 
 TEST_F(InspectionScopeTest, a_split_handshake_makes_a_stream) {
