@@ -204,7 +204,9 @@ match::FlowFacts Inspection::facts_of(const flow::Flow& flow, Direction directio
   facts.known = true;
   facts.direction =
       direction == Direction::to_server ? match::FlowDirection::to_server : match::FlowDirection::to_client;
-  facts.established = flow.established();
+  // Closed by FINs, it was; one of them may have been a decoy, and its side go on.
+  const bool by_fins = flow.has(flow::FlowFlag::fin_client) && flow.has(flow::FlowFlag::fin_server);
+  facts.established = flow.established() || (flow.state == flow::FlowState::closed && by_fins);
   facts.application = (flow.user & is_http) != 0 ? match::Protocol::http : match::Protocol::ip;
   const auto sent = [&](std::size_t side) -> std::uint64_t {
     const bool heard = flow.has(side == 0 ? flow::FlowFlag::heard_client : flow::FlowFlag::heard_server);

@@ -424,6 +424,21 @@ TEST_F(InspectionScopeTest, a_syn_besides_the_one_that_counts_hides_nothing) {
   }
 }
 
+// A FIN ahead of what is missing, that the server never gets: its own ends what it sends, and the client goes on.
+TEST_F(InspectionScopeTest, a_decoy_of_a_fin_leaves_the_conversation_established) {
+  streams_.drop_conflicts = streams_.drop_without_room = true;
+  use("drop tcp any any -> any any (flow:established,to_server; content:\"evilattack\"; sid:1;)\n");
+  handshake();
+  sequence_[0] += 100;
+  EXPECT_FALSE(segment(true, ack | packet::tcp_fin).drop);
+  sequence_[0] -= 100;
+  EXPECT_FALSE(segment(false, ack | packet::tcp_fin, "bye").drop);
+  sequence_[1] += 1;
+  EXPECT_FALSE(segment(true, ack, "evil").drop);
+  EXPECT_TRUE(segment(true, ack, "attack").drop);
+  EXPECT_THAT(alerts(), ElementsAre(1));
+}
+
 TEST_F(InspectionScopeTest, a_side_that_was_not_heard_has_sent_nothing) {
   use("alert tcp any any -> any any (stream_size:server,>,0; sid:1;)\n"
       "alert tcp any any -> any any (stream_size:client,>,5; sid:2;)\n"
