@@ -3,8 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "flow/fragment_test.h"
-#include "function/inspect/inspection.h"
-#include "match/automaton/reference_test.h"
+#include "function/inspect/inspection_trial_test.h"
 
 namespace sluice::function {
 namespace {
@@ -21,18 +20,9 @@ constexpr std::uint8_t syn = packet::tcp_syn, ack = packet::tcp_ack;
 class InspectionFragments : public testing::Test, public AlertSink {
  protected:
   void use(const std::string& text, bool drop_on_overload = true, std::uint32_t budget = 1000) {
-    auto set = match::read_rules_text(text, "test.rules");
-    ASSERT_TRUE(set) << set.error().message;
-    ASSERT_THAT(set->refused, IsEmpty()) << set->refused[0].message;
-    auto rules = InspectionRules::make(std::move(*set));
-    ASSERT_TRUE(rules) << rules.error().message;
-    rules_ = std::move(*rules);
-    InspectionSettings settings;
-    settings.conversations.flows.capacity = 1024;
-    settings.conversations.extras = 64;
-    settings.conversations.http_connections = 16;
-    settings.conversations.http_transactions = 32;
-    settings.conversations.stream_bytes = settings.conversations.http_bytes = 4 << 20;
+    rules_ = test::rules_of(text);
+    ASSERT_NE(rules_, nullptr);
+    InspectionSettings settings = test::small_settings();
     settings.drop_on_overload = drop_on_overload;
     settings.budget = budget;
     inspection_ = std::make_unique<Inspection>(std::make_unique<InspectionSearch>(rules_), settings, *this);
@@ -45,14 +35,7 @@ class InspectionFragments : public testing::Test, public AlertSink {
 
   Judgement feed(const Bytes& bytes) {
     const std::string_view frame{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-    now_ += 1000;
-    if (!by_device_) return inspection_->frame(frame, now_);
-    const match::PacketFacts facts = match::facts_of(frame);
-    const auto found =
-        match::test::keys_in(rules_->keys(), std::string(facts.payload), rules_->detector().classes().class_of(facts));
-    const std::vector<std::uint32_t> keys(found.begin(), found.end());
-    return inspection_->frame(frame, now_,
-                              {rules_->generation(), keys.data(), static_cast<std::uint32_t>(keys.size())});
+    return test::inspect(*inspection_, frame, now_ += 1000, by_device_);
   }
   // Whether each is dropped.
   std::vector<bool> feed(const std::vector<Bytes>& frames) {
@@ -67,10 +50,7 @@ class InspectionFragments : public testing::Test, public AlertSink {
   }
   static Bytes tcp(bool up, std::uint8_t flags, std::uint32_t sequence, std::uint32_t acknowledged,
                    const std::string& text = "") {
-    PacketBuilder builder;
-    up ? builder.ipv4("10.0.0.1", "10.0.0.2").tcp(4000, 80) : builder.ipv4("10.0.0.2", "10.0.0.1").tcp(80, 4000);
-    builder.tcp_flags(flags).tcp_sequence(sequence, acknowledged);
-    return builder.payload(Bytes(text.begin(), text.end())).build();
+    return test::segment_of(up, flags, sequence, acknowledged, text).build();
   }
   void handshake() {
     feed(tcp(true, syn, 1000, 0));

@@ -2,9 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "function/inspect/inspection.h"
-#include "packet/builder.h"
-#include "packet/headers.h"
+#include "function/inspect/inspection_trial_test.h"
 
 namespace sluice::function {
 namespace {
@@ -19,18 +17,10 @@ constexpr std::uint8_t syn = packet::tcp_syn, ack = packet::tcp_ack, fin = packe
 class InspectionHttpTest : public testing::Test, public AlertSink {
  protected:
   void use(const std::string& text, const InspectionSettings& given = {}) {
-    auto set = match::read_rules_text(text, "test.rules");
-    ASSERT_TRUE(set) << set.error().message;
-    ASSERT_THAT(set->refused, IsEmpty()) << set->refused[0].message;
-    auto rules = InspectionRules::make(std::move(*set));
-    ASSERT_TRUE(rules) << rules.error().message;
-    InspectionSettings settings = given;
-    settings.conversations.flows.capacity = 1024;
-    settings.conversations.extras = 64;
-    settings.conversations.http_connections = 16;
-    settings.conversations.http_transactions = 32;
-    settings.conversations.stream_bytes = settings.conversations.http_bytes = 4 << 20;
-    inspection_ = std::make_unique<Inspection>(std::make_unique<InspectionSearch>(*rules), settings, *this);
+    auto rules = test::rules_of(text);
+    ASSERT_NE(rules, nullptr);
+    inspection_ = std::make_unique<Inspection>(std::make_unique<InspectionSearch>(std::move(rules)),
+                                               test::small_settings(given), *this);
     sequence_[0] = 1000;
     sequence_[1] = 5000;
     segment(true, syn);
@@ -46,10 +36,7 @@ class InspectionHttpTest : public testing::Test, public AlertSink {
   }
   Judgement segment(bool to_server, std::uint8_t flags, const std::string& text = "") {
     std::uint32_t& mine = sequence_[to_server ? 0 : 1];
-    PacketBuilder builder;
-    to_server ? builder.ipv4("10.0.0.1", "10.0.0.2").tcp(4000, 80) : builder.ipv4("10.0.0.2", "10.0.0.1").tcp(80, 4000);
-    builder.tcp_flags(flags).tcp_sequence(mine, (flags & ack) != 0 ? sequence_[to_server ? 1 : 0] : 0);
-    builder.payload(Bytes(text.begin(), text.end()));
+    const PacketBuilder builder = test::segment_of(to_server, flags, mine, sequence_[to_server ? 1 : 0], text);
     mine += static_cast<std::uint32_t>(text.size()) + ((flags & (syn | fin)) != 0 ? 1 : 0);
     const Bytes bytes = builder.build();
     return inspection_->frame({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, now_ += 1000);

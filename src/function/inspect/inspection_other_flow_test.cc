@@ -3,9 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "function/inspect/inspection.h"
-#include "packet/builder.h"
-#include "packet/headers.h"
+#include "function/inspect/inspection_trial_test.h"
 
 namespace sluice::function {
 namespace {
@@ -41,21 +39,13 @@ class InspectionOtherFlowTest : public testing::Test, public AlertSink {
   };
 
   void use(const std::string& text, const InspectionSettings& settings) {
-    auto set = match::read_rules_text(text, "test.rules");
-    ASSERT_TRUE(set) << set.error().message;
-    ASSERT_THAT(set->refused, IsEmpty()) << set->refused[0].message;
-    auto rules = InspectionRules::make(std::move(*set));
-    ASSERT_TRUE(rules) << rules.error().message;
-    inspection_ = std::make_unique<Inspection>(std::make_unique<InspectionSearch>(*rules), settings, *this);
+    auto rules = test::rules_of(text);
+    ASSERT_NE(rules, nullptr);
+    inspection_ = std::make_unique<Inspection>(std::make_unique<InspectionSearch>(std::move(rules)), settings, *this);
     told_.clear();
   }
   static InspectionSettings settings(std::uint32_t budget) {
-    InspectionSettings settings;
-    settings.conversations.flows.capacity = 1024;
-    settings.conversations.extras = 64;
-    settings.conversations.http_connections = 16;
-    settings.conversations.http_transactions = 32;
-    settings.conversations.stream_bytes = settings.conversations.http_bytes = 4 << 20;
+    InspectionSettings settings = test::small_settings();
     settings.budget = budget;
     settings.drop_on_overload = true;
     return settings;
@@ -71,11 +61,10 @@ class InspectionOtherFlowTest : public testing::Test, public AlertSink {
   // A segment from or to 10.0.0.1's port; sequence numbers begin at 0 behind the SYNs.
   Judgement segment(std::uint16_t port, bool to_server, std::uint8_t flags, std::uint32_t sequence,
                     std::uint32_t acknowledged, const std::string& text = "") {
-    PacketBuilder builder;
-    to_server ? builder.ipv4("10.0.0.1", "10.0.0.2").tcp(port, 80) : builder.ipv4("10.0.0.2", "10.0.0.1").tcp(80, port);
-    builder.tcp_flags(flags).tcp_sequence(sequence + (to_server ? 1001 : 5001) - ((flags & syn) != 0 ? 1 : 0),
-                                          (flags & ack) != 0 ? acknowledged + (to_server ? 5001 : 1001) : 0);
-    const Bytes bytes = builder.payload(Bytes(text.begin(), text.end())).build();
+    const Bytes bytes =
+        test::segment_of(to_server, flags, sequence + (to_server ? 1001 : 5001) - ((flags & syn) != 0 ? 1 : 0),
+                         acknowledged + (to_server ? 5001 : 1001), text, port)
+            .build();
     return inspection_->frame({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, now_ += 1000);
   }
   void handshake(std::uint16_t port) {

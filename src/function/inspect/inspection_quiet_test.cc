@@ -3,9 +3,7 @@
 
 #include <random>
 
-#include "function/inspect/inspection.h"
-#include "packet/builder.h"
-#include "packet/headers.h"
+#include "function/inspect/inspection_trial_test.h"
 
 namespace sluice::function {
 namespace {
@@ -30,21 +28,14 @@ constexpr const char* rules_text =
 class QuietFrames : public testing::Test, public AlertSink {
  protected:
   void SetUp() override {
-    auto set = match::read_rules_text(rules_text, "test.rules");
-    ASSERT_TRUE(set) << set.error().message;
-    ASSERT_TRUE(set->refused.empty()) << set->refused[0].message;
-    auto rules = InspectionRules::make(std::move(*set));
-    ASSERT_TRUE(rules) << rules.error().message;
-    rules_ = std::move(*rules);
+    rules_ = test::rules_of(rules_text);
+    ASSERT_NE(rules_, nullptr);
   }
   void alert(const Alert& alert) override { sids_.push_back(rules_->detector().rules().rules[alert.rule].sid); }
   std::unique_ptr<Inspection> make() {
-    InspectionSettings settings;
+    InspectionSettings settings = test::small_settings();
     settings.conversations.flows.capacity = 1 << 14;
     settings.conversations.flows.seed = 1;
-    settings.conversations.extras = 64;
-    settings.conversations.http_connections = settings.conversations.http_transactions = 16;
-    settings.conversations.stream_bytes = settings.conversations.http_bytes = 1 << 20;
     return std::make_unique<Inspection>(std::make_unique<InspectionSearch>(rules_), settings, *this);
   }
 
@@ -115,11 +106,8 @@ TEST_F(QuietFrames, are_none_by_other_rules) {
   const FrameBrief brief = inspection->brief_of(frame);
   ASSERT_TRUE(brief.quiet);
   const KeyHits hits{rules_->generation(), nullptr, 0, true};
-  auto set = match::read_rules_text("alert udp any any -> any 7 (content:\"later\"; sid:99;)\n", "test.rules");
-  ASSERT_TRUE(set) << set.error().message;
-  auto rules = InspectionRules::make(std::move(*set));
-  ASSERT_TRUE(rules) << rules.error().message;
-  rules_ = std::move(*rules);
+  rules_ = test::rules_of("alert udp any any -> any 7 (content:\"later\"; sid:99;)\n");
+  ASSERT_NE(rules_, nullptr);
   inspection->exchange(std::make_unique<InspectionSearch>(rules_));
   inspection->frame(frame, 1000, hits, brief.hash);
   EXPECT_EQ(sids_, std::vector<std::uint32_t>{99});

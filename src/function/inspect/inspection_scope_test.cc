@@ -2,9 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "function/inspect/inspection.h"
-#include "packet/builder.h"
-#include "packet/headers.h"
+#include "function/inspect/inspection_trial_test.h"
 
 namespace sluice::function {
 namespace {
@@ -19,21 +17,12 @@ constexpr std::uint8_t syn = packet::tcp_syn, ack = packet::tcp_ack, psh = packe
 class InspectionScopeTest : public testing::Test, public AlertSink {
  protected:
   std::unique_ptr<InspectionSearch> search(const std::string& text) {
-    auto set = match::read_rules_text(text, "test.rules");
-    EXPECT_TRUE(set) << set.error().message;
-    EXPECT_THAT(set->refused, IsEmpty()) << set->refused[0].message;
-    auto rules = InspectionRules::make(std::move(*set), rules_.get());
-    EXPECT_TRUE(rules) << rules.error().message;
-    rules_ = std::move(*rules);
+    rules_ = test::rules_of(text, rules_.get());
     return std::make_unique<InspectionSearch>(rules_);
   }
   void use(const std::string& text, std::uint32_t flows = 1024) {
-    InspectionSettings settings;
+    InspectionSettings settings = test::small_settings();
     settings.conversations.flows.capacity = flows;
-    settings.conversations.extras = 64;
-    settings.conversations.http_connections = 16;
-    settings.conversations.http_transactions = 32;
-    settings.conversations.stream_bytes = settings.conversations.http_bytes = 4 << 20;
     settings.conversations.streams = streams_;
     settings.conversations.flows.midstream = midstream_;
     inspection_.reset();
@@ -66,11 +55,7 @@ class InspectionScopeTest : public testing::Test, public AlertSink {
   }
   // A segment between 10.0.0.1:4000 and 10.0.0.2:80.
   PacketBuilder built(bool to_server, std::uint8_t flags, const std::string& text = "") {
-    const std::uint32_t mine = sequence_[to_server ? 0 : 1], other = sequence_[to_server ? 1 : 0];
-    PacketBuilder builder;
-    to_server ? builder.ipv4("10.0.0.1", "10.0.0.2").tcp(4000, 80) : builder.ipv4("10.0.0.2", "10.0.0.1").tcp(80, 4000);
-    builder.tcp_flags(flags).tcp_sequence(mine, (flags & ack) != 0 ? other : 0);
-    return builder.payload(Bytes(text.begin(), text.end()));
+    return test::segment_of(to_server, flags, sequence_[to_server ? 0 : 1], sequence_[to_server ? 1 : 0], text);
   }
   Judgement segment(bool to_server, std::uint8_t flags, const std::string& text = "") {
     const PacketBuilder builder = built(to_server, flags, text);

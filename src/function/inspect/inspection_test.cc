@@ -7,9 +7,7 @@
 
 #include <random>
 
-#include "match/automaton/reference_test.h"
-#include "packet/builder.h"
-#include "packet/headers.h"
+#include "function/inspect/inspection_trial_test.h"
 
 namespace sluice::function {
 namespace {
@@ -24,18 +22,10 @@ constexpr std::uint8_t syn = packet::tcp_syn, ack = packet::tcp_ack;
 class InspectionTest : public testing::Test, public AlertSink {
  protected:
   void use(const std::string& text, InspectionSettings settings = {}) {
-    auto set = match::read_rules_text(text, "test.rules");
-    ASSERT_TRUE(set) << set.error().message;
-    ASSERT_THAT(set->refused, IsEmpty()) << set->refused[0].message;
-    auto rules = InspectionRules::make(std::move(*set));
-    ASSERT_TRUE(rules) << rules.error().message;
-    rules_ = std::move(*rules);
-    settings.conversations.flows.capacity = 1024;
-    settings.conversations.extras = 64;
-    settings.conversations.http_connections = 16;
-    settings.conversations.http_transactions = 32;
-    settings.conversations.stream_bytes = settings.conversations.http_bytes = 4 << 20;
-    inspection_ = std::make_unique<Inspection>(std::make_unique<InspectionSearch>(rules_), settings, *this);
+    rules_ = test::rules_of(text);
+    ASSERT_NE(rules_, nullptr);
+    inspection_ =
+        std::make_unique<Inspection>(std::make_unique<InspectionSearch>(rules_), test::small_settings(settings), *this);
   }
 
   void alert(const Alert& alert) override {
@@ -47,14 +37,7 @@ class InspectionTest : public testing::Test, public AlertSink {
   Judgement feed(const PacketBuilder& builder) {
     const Bytes bytes = builder.build();
     const std::string_view frame{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-    now_ += 1000;
-    if (!by_device_) return inspection_->frame(frame, now_);
-    const match::PacketFacts facts = match::facts_of(frame);
-    const auto found =
-        match::test::keys_in(rules_->keys(), std::string(facts.payload), rules_->detector().classes().class_of(facts));
-    const std::vector<std::uint32_t> keys(found.begin(), found.end());
-    return inspection_->frame(frame, now_,
-                              {rules_->generation(), keys.data(), static_cast<std::uint32_t>(keys.size())});
+    return test::inspect(*inspection_, frame, now_ += 1000, by_device_);
   }
   Judgement udp(const std::string& text, std::uint16_t port = 53) {
     return feed(PacketBuilder().ipv4("10.0.0.1", "10.0.0.2").udp(4000, port).payload(Bytes(text.begin(), text.end())));
@@ -62,10 +45,7 @@ class InspectionTest : public testing::Test, public AlertSink {
   // A segment of the conversation between 10.0.0.1:4000 and 10.0.0.2:80.
   Judgement segment(bool to_server, std::uint8_t flags, const std::string& text = "") {
     std::uint32_t& mine = sequence_[to_server ? 0 : 1];
-    PacketBuilder builder;
-    to_server ? builder.ipv4("10.0.0.1", "10.0.0.2").tcp(4000, 80) : builder.ipv4("10.0.0.2", "10.0.0.1").tcp(80, 4000);
-    builder.tcp_flags(flags).tcp_sequence(mine, (flags & ack) != 0 ? sequence_[to_server ? 1 : 0] : 0);
-    builder.payload(Bytes(text.begin(), text.end()));
+    const PacketBuilder builder = test::segment_of(to_server, flags, mine, sequence_[to_server ? 1 : 0], text);
     mine += static_cast<std::uint32_t>(text.size()) + ((flags & syn) != 0 ? 1 : 0);
     return feed(builder);
   }
