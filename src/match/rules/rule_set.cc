@@ -135,7 +135,7 @@ class Reader {
 
   Expected<bool> read_only_alert_line(std::string_view word, std::string_view rest, const AlertLine& place) {
     if (word == "rate_filter") return ignore(word);
-    const auto known = read_alert_line(word, rest, place);
+    auto known = read_alert_line(word, rest, place);
     if (!known || *known) return known;
     return make_error(in_quotes(word) + " is none of suppress, event_filter and threshold, which this file is for");
   }
