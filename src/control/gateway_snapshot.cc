@@ -100,6 +100,10 @@ std::vector<DeviceSnapshot> devices_of(engine::Engine& engine, const engine::Eng
   return devices;
 }
 
+std::uint64_t ns_of(std::uint64_t ticks, const engine::Engine& engine) {
+  return static_cast<std::uint64_t>(static_cast<double>(ticks) / engine.tsc_per_ns());
+}
+
 LaneSnapshot lane_of(const engine::EngineStats::Lane& lane, std::size_t index, const engine::Engine& engine) {
   LaneSnapshot one;
   one.index = static_cast<std::uint32_t>(index);
@@ -119,11 +123,8 @@ LaneSnapshot lane_of(const engine::EngineStats::Lane& lane, std::size_t index, c
   one.receive_stalls = lane.receive_stalls;
   one.misses = lane.misses;
   one.misses_away = lane.misses_away;
-  const auto ns = [&](std::uint64_t ticks) {
-    return static_cast<std::uint64_t>(static_cast<double>(ticks) / engine.tsc_per_ns());
-  };
-  one.collecting_ns = ns(lane.collecting);
-  one.forwarding_ns = ns(lane.forwarding);
+  one.collecting_ns = ns_of(lane.collecting, engine);
+  one.forwarding_ns = ns_of(lane.forwarding, engine);
   return one;
 }
 
@@ -182,6 +183,8 @@ Snapshot take_snapshot(engine::Engine& engine, const engine::Options& options) {
   snapshot.late_cycles = stats.late_cycles;
   snapshot.overruns = stats.overruns;
   snapshot.slow_launches = stats.slow_launches;
+  snapshot.launches = stats.launches;
+  snapshot.worker_busy_ns = ns_of(stats.launching, engine);
   for (std::size_t i = 0; i < stats.lanes.size(); ++i) {
     snapshot.lanes.push_back(lane_of(stats.lanes[i], i, engine));
   }

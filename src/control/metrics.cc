@@ -67,6 +67,9 @@ void engine_metrics(Exposition& out, const Snapshot& s) {
   out.single("cycle_seconds", "gauge", "Length of a cycle; 0: each lane computes at once", seconds(s.cycle_ns));
   out.single("cycles_total", "counter", "Cycles of the device's worker", s.cycles);
   out.single("late_cycles_total", "counter", "Cycles that began late", s.late_cycles);
+  out.single("launches_total", "counter", "Launches on the GPU, of one batch or several", s.launches);
+  out.single("worker_busy_seconds_total", "counter",
+             "Time in which the device's worker launched or handed back batches", seconds(s.worker_busy_ns));
   out.single("slow_launches_total", "counter", "Calls of the GPU's driver that took over 50 us", s.slow_launches);
   out.single("cycle_overruns_total", "counter", "Batches that were longer on the device than their cycles", s.overruns);
   out.single("conserved", "gauge", "1: every frame received is transmitted, punted, dropped by name or in flight",

@@ -100,6 +100,8 @@ TEST(Metrics, CarryTheSnapshotsValues) {
       {"sluice_away_seconds_total{thread=\"lanes\"}", 0.0009},
       {"sluice_away_longest_seconds{thread=\"worker\"}", 0.00006},
       {"sluice_slow_launches_total", 9},
+      {"sluice_launches_total", 11},
+      {"sluice_worker_busy_seconds_total", 0.000005},
       {"sluice_lane_punted_frames_total{lane=\"0\",port=\"left\",queue=\"0\"}", 20},
       {"sluice_port_missed_frames_total{port=\"left\"}", 8},
       {"sluice_port_transmit_errors_total{port=\"left\"}", 6},

@@ -20,6 +20,8 @@ inline Snapshot sample_snapshot() {
   s.late_cycles = 1;
   s.overruns = 3;
   s.slow_launches = 9;
+  s.launches = 11;
+  s.worker_busy_ns = 5'000;
   s.away = {{"lanes", 5, 900'000, 400'000}, {"worker", 1, 60'000, 60'000}};
   s.forwarding_off = "IPv6 forwarding is off (sysctl -w net.ipv6.conf.all.forwarding=1)";
   s.conserved = true;

@@ -76,6 +76,8 @@ void EngineStats::add(const engine::Lane& lane, int core) {
 void EngineStats::add(const Worker& worker) {
   const WorkerCounters& counters = worker.counters();
   slow_launches = counters.slow_launches.get();
+  launches = counters.launches.get();
+  launching = counters.busy.get();
   device_time.add(worker.device_time());
   cycles = counters.cycles.get();
   late_cycles = counters.late_cycles.get();

@@ -44,7 +44,8 @@ struct EngineStats {
   std::vector<std::uint64_t> answers;  // frames that functions sent back, by what they answer; transmitted ones too
   HistogramSnapshot latency;           // ticks
   HistogramSnapshot device_time;       // ticks
-  std::uint64_t cycles = 0, late_cycles = 0, overruns = 0, slow_launches = 0;
+  std::uint64_t cycles = 0, late_cycles = 0, overruns = 0, slow_launches = 0, launches = 0;
+  std::uint64_t launching = 0;  // ticks of the worker's rounds that launched or handed back
   Away lanes_away, worker_away;
   bool gpu_up = false;
 

@@ -9,7 +9,8 @@
 //   the control thread, before lanes start:               prepare, prepare_lanes, attach, at most one device_ready
 //   lane threads (many at once, each with its own Batch): collect, compute, stand_in without a GPU, forward
 //                                                         -> must not share mutable state
-//   the device's worker thread:                           begin_cycle, launch, join, stand_in with a GPU, device_ready
+//   the device's worker thread:                           begin_cycle, launch, launch_together, join, stand_in with a
+//                                                         GPU, device_ready
 //   a thread that reloads, while all others go on:        reconfigure, of both functions; one at a time
 // No call on the packet path allocates, locks, throws, or makes a system call.
 #pragma once
@@ -18,6 +19,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,6 +48,9 @@ class CountedRules;
 class Emitter;
 class PortTable;
 class Tables;
+
+// Batches in one launch_together().
+inline constexpr std::size_t most_together = 8;
 
 struct BatchLayout {
   std::uint32_t extra_bytes_per_frame = 0;
@@ -85,6 +90,15 @@ class Function {
   // Enqueues the batch's work on a GPU stream and returns without waiting. When the stream has passed it, every verdict
   // (and every changed frame byte) is in host memory. After an error the batch counts as worked on in part.
   virtual Expected<void> launch(Batch& batch, device::GpuStream& stream) = 0;
+
+  // The same for several batches, of which none is told to be done before all are: `most_together` at most. A function
+  // that can have one kernel for all of them saves the worker what a launch costs.
+  virtual Expected<void> launch_together(std::span<Batch* const> batches, device::GpuStream& stream) {
+    for (Batch* const batch : batches) {
+      if (auto ok = launch(*batch, stream); !ok) return ok;
+    }
+    return {};
+  }
 
   // Instead, behind stages: adds that work to one kernel's for the whole chain, as Stage::join() does.
   virtual bool join(const Batch& /*batch*/, function::CapsuleWork& /*work*/) { return false; }

@@ -26,7 +26,6 @@ constexpr std::chrono::nanoseconds longest_sleep = std::chrono::milliseconds(20)
 Worker::Worker(Parts parts) : parts_(std::move(parts)), streams_(parts_.gpu->stream_count()) {
   for (Stream& stream : streams_) {
     stream.pending.resize(device::GpuStream::max_marks);
-    stream.submitted_tsc.resize(device::GpuStream::max_marks);
   }
   overrun_tsc_ = to_tsc(parts_.timing.cycle * parts_.timing.overlap);
   hang_tsc_ = to_tsc(longest_silence);
@@ -74,6 +73,9 @@ void Worker::run() {
       slept = false;
     }
     const unsigned work = submit() + reap();
+    if (work != 0) {
+      counters_.busy.add(rte_rdtsc() - now);
+    }
     bool on_device = false;
     for (const Stream& stream : streams_) {
       on_device |= stream.count != 0;
@@ -136,82 +138,108 @@ bool Worker::sleep_until(std::uint64_t point) {
 
 unsigned Worker::submit() {
   unsigned work = 0;
-  for (Lane* lane : parts_.lanes) {
-    while (streams_[next_stream_].count < device::GpuStream::max_marks) {
-      Batch* batch = lane->ring().next_sealed();
-      if (batch == nullptr) {
-        break;
-      }
-      ++work;
-      if (!parts_.clock->device_up.load(std::memory_order_relaxed)) {
-        finish(*batch, BatchState::failed);
-        continue;
-      }
-      batch->state.store(BatchState::in_flight, std::memory_order_relaxed);
-      if (parts_.mode == Mode::zero_load) {
+  for (std::size_t tried = 0; tried < streams_.size(); ++tried) {
+    Stream& stream = streams_[next_stream_];
+    if (stream.count == device::GpuStream::max_marks) {
+      break;
+    }
+    Launch& launch = stream.next();
+    gather(launch);
+    if (launch.count == 0) {
+      break;
+    }
+    ++work;
+    if (!parts_.clock->device_up.load(std::memory_order_relaxed)) {
+      finish(launch, BatchState::failed);
+    } else if (parts_.mode == Mode::zero_load) {
+      for (Batch* const batch : launch.batches()) {
         parts_.function->stand_in(*batch);
-        finish(*batch, BatchState::done);
-        continue;
       }
-      Stream& stream = streams_[next_stream_];
-      device::GpuStream& gpu_stream = parts_.gpu->stream(next_stream_);
-      const std::uint64_t now = rte_rdtsc();
-      parts_.clock->away.look(now);
-      Expected<void> launched = parts_.function->launch(*batch, gpu_stream);
-      if (launched) {
-        launched = gpu_stream.mark();
-      }
-      // What the driver takes is the engine's time and not the machine's, so it is not counted as being away.
-      const std::uint64_t after = rte_rdtsc();
-      counters_.slow_launches.add(after - now > slow_launch_tsc_ ? 1 : 0);
-      parts_.clock->away.resume(after);
-      if (!launched) {
-        lose_device(launched.error().message);
-        finish(*batch, BatchState::lost);
-        continue;
-      }
-      const unsigned at = (stream.head + stream.count++) % device::GpuStream::max_marks;
-      stream.pending[at] = batch;
-      stream.submitted_tsc[at] = now;
+      finish(launch, BatchState::done);
+    } else {
+      submit(stream, parts_.gpu->stream(next_stream_));
       next_stream_ = (next_stream_ + 1) % streams_.size();
     }
   }
   return work;
 }
 
+// What is sealed now, in turn of each lane one.
+void Worker::gather(Launch& launch) {
+  launch.count = 0;
+  std::size_t without = 0;  // lanes in a row that have none
+  while (without < parts_.lanes.size() && launch.count < most_together) {
+    Batch* const batch = parts_.lanes[next_lane_]->ring().next_sealed();
+    next_lane_ = (next_lane_ + 1) % parts_.lanes.size();
+    if (batch == nullptr) {
+      ++without;
+      continue;
+    }
+    without = 0;
+    batch->state.store(BatchState::in_flight, std::memory_order_relaxed);
+    launch.batch[launch.count++] = batch;
+  }
+}
+
+void Worker::submit(Stream& stream, device::GpuStream& gpu_stream) {
+  Launch& launch = stream.next();
+  launch.tsc = rte_rdtsc();
+  parts_.clock->away.look(launch.tsc);
+  Expected<void> launched = launch.count == 1 ? parts_.function->launch(*launch.batch[0], gpu_stream)
+                                              : parts_.function->launch_together(launch.batches(), gpu_stream);
+  if (launched) {
+    launched = gpu_stream.mark();
+  }
+  // What the driver takes is the engine's time and not the machine's, so it is not counted as being away.
+  const std::uint64_t after = rte_rdtsc();
+  counters_.slow_launches.add(after - launch.tsc > slow_launch_tsc_ ? 1 : 0);
+  parts_.clock->away.resume(after);
+  if (!launched) {
+    lose_device(launched.error().message);
+    finish(launch, BatchState::lost);
+    return;
+  }
+  counters_.launches.add(1);
+  ++stream.count;
+}
+
 unsigned Worker::reap() {
   unsigned work = 0;
   for (unsigned s = 0; s < streams_.size(); ++s) {
-    Stream& stream = streams_[s];
-    while (stream.count != 0) {
-      const device::MarkState state = parts_.gpu->stream(s).poll();
-      if (state == device::MarkState::pending) {
-        if (rte_rdtsc() - stream.submitted_tsc[stream.head] > hang_tsc_) {
-          lose_device("it has not finished a batch for " + std::to_string(longest_silence.count()) + " s");
-          return work + 1;
-        }
-        break;
-      }
-      Batch& batch = *stream.pending[stream.head];
-      if (state == device::MarkState::failed) {
-        stream.head = (stream.head + 1) % device::GpuStream::max_marks;
-        --stream.count;
-        lose_device(parts_.gpu->why());
-        finish(batch, BatchState::lost);
-        return work + 1;
-      }
-      const std::uint64_t spent = rte_rdtsc() - stream.submitted_tsc[stream.head];
-      stream.head = (stream.head + 1) % device::GpuStream::max_marks;
-      --stream.count;
-      device_time_.add(spent, 1);
-      if (spent > overrun_tsc_) {
-        counters_.overruns.add(1);
-      }
-      finish(batch, BatchState::done);
-      ++work;
-    }
+    work += reap(streams_[s], parts_.gpu->stream(s));
   }
   return work;
+}
+
+unsigned Worker::reap(Stream& stream, device::GpuStream& gpu_stream) {
+  unsigned work = 0;
+  for (; stream.count != 0; ++work) {
+    const Launch launch = stream.oldest();
+    const device::MarkState state = gpu_stream.poll();
+    const std::uint64_t spent = rte_rdtsc() - launch.tsc;
+    if (state == device::MarkState::pending) {
+      if (spent > hang_tsc_) {
+        lose_device("it has not finished a batch for " + std::to_string(longest_silence.count()) + " s");
+      }
+      break;
+    }
+    stream.pop();
+    if (state == device::MarkState::failed) {
+      lose_device(parts_.gpu->why());
+      finish(launch, BatchState::lost);
+      return work + 1;
+    }
+    device_time_.add(spent, static_cast<std::uint32_t>(launch.count));
+    counters_.overruns.add(spent > overrun_tsc_ ? launch.count : 0);
+    finish(launch, BatchState::done);
+  }
+  return work;
+}
+
+void Worker::finish(const Launch& launch, BatchState state) {
+  for (Batch* const batch : launch.batches()) {
+    finish(*batch, state);
+  }
 }
 
 void Worker::finish(Batch& batch, BatchState state) {
@@ -227,14 +255,13 @@ void Worker::lose_device(const std::string& why) {
   }
   const std::uint64_t until = rte_rdtsc() + to_tsc(longest_silence);
   for (unsigned s = 0; s < streams_.size(); ++s) {
-    for (Stream& stream = streams_[s]; stream.count != 0; --stream.count) {
+    for (Stream& stream = streams_[s]; stream.count != 0; stream.pop()) {
       device::MarkState state = parts_.gpu->stream(s).poll();
       while (state == device::MarkState::pending && rte_rdtsc() < until) {
         rte_pause();
         state = parts_.gpu->stream(s).poll();
       }
-      finish(*stream.pending[stream.head], state == device::MarkState::done ? BatchState::done : BatchState::lost);
-      stream.head = (stream.head + 1) % device::GpuStream::max_marks;
+      finish(stream.oldest(), state == device::MarkState::done ? BatchState::done : BatchState::lost);
     }
   }
   // Last, because a lost GPU answers every mark with a failure: what follows its tables gives up now.

@@ -1,5 +1,7 @@
 // The thread that drives one GPU: at each time point P_k it raises the lanes' epoch, submits the batches that they
 // seal, and hands back what the device has finished. Time points are absolute (P_k = P_0 + k·I), so they do not drift.
+// What is sealed when it looks is launched together, up to `most_together` batches: under load a launch costs the
+// worker less for each of them, and one batch alone never waits for another.
 //
 // When polling is adaptive it sleeps between time points, and through them while no lane sends to the device.
 //
@@ -7,8 +9,10 @@
 // device_up falls, and the worker goes on raising epochs so that nothing waits.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -25,6 +29,8 @@ struct WorkerCounters {
   Counter late_cycles;    // time points that were raised more than half a cycle late
   Counter overruns;       // batches that stayed on the device longer than overlap·I
   Counter slow_launches;  // calls of the driver that took longer than away_gap_us
+  Counter launches;       // of one batch or several
+  Counter busy;           // time-stamp counter ticks of rounds that launched or handed back
 };
 
 class Worker {
@@ -53,18 +59,34 @@ class Worker {
   const Histogram& device_time() const { return device_time_; }
 
  private:
+  // Batches that the device works on together.
+  struct Launch {
+    std::array<Batch*, most_together> batch{};
+    std::size_t count = 0;
+    std::uint64_t tsc = 0;  // when it was submitted
+    std::span<Batch* const> batches() const { return {batch.data(), count}; }
+  };
   struct Stream {
-    std::vector<Batch*> pending;  // a ring of GpuStream::max_marks
-    std::vector<std::uint64_t> submitted_tsc;
+    std::vector<Launch> pending;  // a ring of GpuStream::max_marks
     unsigned head = 0;
     unsigned count = 0;
+    Launch& oldest() { return pending[head]; }
+    Launch& next() { return pending[(head + count) % pending.size()]; }
+    void pop() {
+      head = (head + 1) % pending.size();
+      --count;
+    }
   };
   void run();
   unsigned submit();
+  void gather(Launch& launch);
+  void submit(Stream& stream, device::GpuStream& gpu_stream);
   unsigned reap();
+  unsigned reap(Stream& stream, device::GpuStream& gpu_stream);
   void begin_cycle();
   void lose_device(const std::string& why);
   static void finish(Batch& batch, BatchState state);
+  static void finish(const Launch& launch, BatchState state);
   // Until the time point, or longer when nobody waits for it; whether it was longer.
   bool sleep_until(std::uint64_t point);
 
@@ -73,6 +95,7 @@ class Worker {
   Histogram device_time_;
   std::vector<Stream> streams_;
   unsigned next_stream_ = 0;
+  std::size_t next_lane_ = 0;  // whose sealed batch is looked for first
   std::uint64_t overrun_tsc_ = 0;
   std::uint64_t slow_launch_tsc_ = 0;
   std::uint64_t hang_tsc_ = 0;

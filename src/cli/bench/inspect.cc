@@ -81,6 +81,12 @@ void report(const BenchOptions& options, const std::string& device, double ceili
     std::printf("  a lane's core: %.0f ns to collect a frame, %.0f to forward it, %.0f %% of its time\n",
                 median.collecting_ns(), median.forwarding_ns(),
                 100 * (median.collecting_us + median.forwarding_us) / (1e6 * median.seconds * part.lanes));
+    if (median.launches != 0) {
+      std::printf("  the worker's core: %.1f batches in a launch, %.1f us for one, %.0f %% of its time\n",
+                  static_cast<double>(median.gpu_batches) / static_cast<double>(median.launches),
+                  median.launching_us / static_cast<double>(median.launches),
+                  100 * median.launching_us / (1e6 * median.seconds));
+    }
     if (!part.figures.empty()) std::printf("  in all:%s\n", part.figures.c_str());
     Yardsticks yardsticks;
     yardsticks.share = share;

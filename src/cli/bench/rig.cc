@@ -143,6 +143,9 @@ Outcome outcome_between(const engine::EngineStats& before, const engine::EngineS
   outcome.away_us =
       us(after.lanes_away.ticks + after.worker_away.ticks - before.lanes_away.ticks - before.worker_away.ticks);
   outcome.slow_launches = after.slow_launches - before.slow_launches;
+  outcome.launches = after.launches - before.launches;
+  outcome.gpu_batches = after.total.batches_gpu - before.total.batches_gpu;
+  outcome.launching_us = us(after.launching - before.launching);
   outcome.gpu_frames = after.total.frames_gpu - before.total.frames_gpu;
   outcome.cpu_frames = after.total.frames_cpu - before.total.frames_cpu;
   outcome.overruns = after.overruns - before.overruns;

@@ -49,6 +49,8 @@ struct Outcome {
   std::uint64_t deadline_misses = 0;
   std::uint64_t misses_away = 0;  // of these: on time if the machine had let the threads run (engine/away.h)
   std::uint64_t aways = 0, slow_launches = 0;
+  std::uint64_t launches = 0, gpu_batches = 0;
+  double launching_us = 0;     // of the worker, in rounds that launched or handed back
   double longest_away_us = 0;  // since the engine started
   double away_us = 0;          // of all threads together
   std::uint64_t gpu_frames = 0, cpu_frames = 0, dropped = 0;

@@ -33,6 +33,9 @@ engine::EngineStats stats_at(std::uint64_t moment) {
   stats.overruns = 41 * moment;
   stats.late_cycles = 43 * moment;
   stats.slow_launches = 47 * moment;
+  stats.launches = 61 * moment;
+  stats.launching = 67 * moment;
+  stats.total.batches_gpu = 71 * moment;
   stats.lanes_away = {2 * moment, 10 * moment, 4 * moment};
   stats.worker_away = {3 * moment, 20 * moment, 6 * moment};
   return stats;
@@ -64,6 +67,9 @@ TEST(Rig, AnOutcomeIsWhatWasCountedBetweenTwoMoments) {
     EXPECT_EQ(o.overruns, 41U * 20);
     EXPECT_EQ(o.late_cycles, 43U * 20);
     EXPECT_EQ(o.slow_launches, 47U * 20);
+    EXPECT_EQ(o.launches, 61U * 20);
+    EXPECT_EQ(o.launching_us, 67 * 20 / ticks_per_us);
+    EXPECT_EQ(o.gpu_batches, 71U * 20);
     EXPECT_EQ(o.aways, 5U * 20);
     EXPECT_EQ(o.away_us, 30 * 20 / ticks_per_us);
     EXPECT_EQ(o.longest_away_us, 6 * 30 / ticks_per_us) << "since the start, of both";

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <string>
+
 #include "device/cuda_check.h"
 #include "device/launch.h"
 #include "function/capsule/capsule.h"
@@ -14,11 +17,18 @@ using match::match_block_warps;
 
 // CapsuleWork without options, as a kernel takes it.
 struct Work {
-  std::uint32_t count;
+  std::uint32_t count = 0;
   CapsuleWork::Classify classify;
   CapsuleWork::Route route;
   CapsuleWork::Match match;
 };
+
+// A kernel's argument: the blocks of y = b do the work of batch b.
+template <std::size_t most>
+struct Works {
+  Work of[most];
+};
+static_assert(sizeof(Works<most_works>) < 32'000, "what a kernel takes as its argument since Volta");
 
 // A lane's own frame: what has come over the link of it before its turn.
 struct Frame {
@@ -90,8 +100,10 @@ class Groups {
   const unsigned per_warp_;
 };
 
-template <bool classifies, bool routes, bool matches>
-__global__ void __launch_bounds__(match_block_threads) capsule(Work work, unsigned per_warp) {
+template <std::size_t most, bool classifies, bool routes, bool matches>
+__global__ void __launch_bounds__(match_block_threads)
+    capsule(const __grid_constant__ Works<most> works, unsigned per_warp) {
+  const Work& work = works.of[blockIdx.y];
   const Groups<classifies, routes, matches> groups(work, per_warp);
   const unsigned stride = gridDim.x * match_block_warps * per_warp;
   unsigned first = (blockIdx.x * match_block_warps + threadIdx.x / 32) * per_warp;
@@ -124,31 +136,61 @@ __global__ void __launch_bounds__(match_block_threads) capsule(Work work, unsign
   }
 }
 
-using Kernel = void (*)(Work, unsigned);
+template <std::size_t most>
+using Kernel = void (*)(const Works<most>, unsigned);
 
-Kernel kernel_of(const CapsuleWork& work) {
-  if (!work.match) return capsule<true, true, false>;
-  if (!work.route) return capsule<true, false, true>;
-  return work.classify ? capsule<true, true, true> : capsule<false, true, true>;
+template <std::size_t most>
+Kernel<most> kernel_of(const CapsuleWork& work) {
+  if (!work.match) return capsule<most, true, true, false>;
+  if (!work.route) return capsule<most, true, false, true>;
+  return work.classify ? capsule<most, true, true, true> : capsule<most, false, true, true>;
 }
 
-// Without payloads there is a lane for each frame.
-match::MatchSpread spread_of(const CapsuleWork& work) {
-  if (work.match) return match::spread_of(work.match->batch);
-  return {(work.count + match_block_threads - 1) / match_block_threads, 32};
+// The blocks of each batch. Without payloads there is a lane for each frame.
+match::MatchSpread spread_of(std::span<const CapsuleWork> works) {
+  const auto each = static_cast<unsigned>(works.size());
+  if (works[0].match) {
+    match::MatchBatch all = works[0].match->batch;
+    all.count = 0;
+    all.bytes = 0;
+    for (const CapsuleWork& work : works) {
+      all.count += work.match->batch.count;
+      all.bytes += work.match->batch.bytes;
+    }
+    const match::MatchSpread spread = match::spread_of(all);
+    return {(spread.blocks + each - 1) / each, spread.per_warp};
+  }
+  std::uint32_t most = 0;
+  for (const CapsuleWork& work : works) most = std::max(most, work.count);
+  return {(most + match_block_threads - 1) / match_block_threads, 32};
+}
+
+template <std::size_t most>
+Expected<void> launch(std::span<const CapsuleWork> works, device::GpuStream& stream) {
+  const Kernel<most> kernel = kernel_of<most>(works[0]);
+  Works<most> flat;
+  for (std::size_t b = 0; b < works.size(); ++b) {
+    const CapsuleWork& work = works[b];
+    if (work.parts() < 2) return make_error("a capsule has at least two parts");
+    if (kernel_of<most>(work) != kernel) return make_error("batches of one capsule have the same parts");
+    flat.of[b] = {work.count, work.classify.value_or(CapsuleWork::Classify{}),
+                  work.route.value_or(CapsuleWork::Route{}), work.match.value_or(CapsuleWork::Match{})};
+  }
+  const match::MatchSpread spread = spread_of(works);
+  if (spread.blocks == 0) return {};  // no frames
+  const dim3 grid(spread.blocks, static_cast<unsigned>(works.size()));
+  SLUICE_CUDA_TRY(device::launch(kernel, grid, match_block_threads, 0, static_cast<cudaStream_t>(stream.raw()), flat,
+                                 spread.per_warp));
+  return {};
 }
 
 }  // namespace
 
-Expected<void> launch_capsule(const CapsuleWork& work, device::GpuStream& stream) {
-  if (work.count == 0) return {};
-  if (work.parts() < 2) return make_error("a capsule has at least two parts");
-  const match::MatchSpread spread = spread_of(work);
-  const Work flat{work.count, work.classify.value_or(CapsuleWork::Classify{}),
-                  work.route.value_or(CapsuleWork::Route{}), work.match.value_or(CapsuleWork::Match{})};
-  SLUICE_CUDA_TRY(device::launch(kernel_of(work), spread.blocks, match_block_threads, 0,
-                                 static_cast<cudaStream_t>(stream.raw()), flat, spread.per_warp));
-  return {};
+Expected<void> launch_capsule(std::span<const CapsuleWork> works, device::GpuStream& stream) {
+  if (works.empty() || works.size() > most_works) {
+    return make_error("a capsule has 1 to " + std::to_string(most_works) + " batches");
+  }
+  return works.size() == 1 ? launch<1>(works, stream) : launch<most_works>(works, stream);
 }
 
 }  // namespace sluice::function

@@ -14,8 +14,10 @@
 // Threads: as GpuMatcher::match. Errors: a CUDA error. Cost: one launch; the figures are in docs/capsule.md.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "base/error.h"
 #include "device/gpu.h"
@@ -61,7 +63,12 @@ struct CapsuleWork {
   unsigned parts() const { return unsigned{classify.has_value()} + route.has_value() + match.has_value(); }
 };
 
-// Enqueues the work of two parts or three.
-Expected<void> launch_capsule(const CapsuleWork& work, device::GpuStream& stream);
+inline constexpr std::size_t most_works = 8;  // in one kernel
+
+// Enqueues the work of two parts or three, of several batches, each with the same parts, as one kernel.
+Expected<void> launch_capsule(std::span<const CapsuleWork> works, device::GpuStream& stream);
+inline Expected<void> launch_capsule(const CapsuleWork& work, device::GpuStream& stream) {
+  return launch_capsule(std::span(&work, 1), stream);
+}
 
 }  // namespace sluice::function

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <random>
 #include <set>
+#include <vector>
 
 #include "../tests/support/gpu.h"
 #include "lookup/acl/acl_random_test.h"
@@ -180,19 +181,41 @@ class CapsuleTest : public testing::TestWithParam<Parts> {
     wait();
   }
 
-  void run_capsule(bool deny_others) {
-    forget(fused_);
+  // Of frames [first, last), where first is a multiple of 32.
+  CapsuleWork work_of(std::uint32_t first, std::uint32_t last, bool deny_others) const {
     CapsuleWork work;
-    work.count = count_;
+    work.count = last - first;
     if (GetParam().classify) {
-      work.classify = {classifier_->view(), deny_others, place_, keys4_, keys6_, fused_.rules4, fused_.rules6};
+      work.classify = {classifier_->view(), deny_others, place_ + first, keys4_, keys6_, fused_.rules4, fused_.rules6};
     }
     if (GetParam().route) {
-      work.route = {gpu_fib_->view4(), gpu_fib_->view6(), argument_, fused_.verdict, routes6_ != 0 ? is_key6_ : nullptr,
-                    *route_keys6_,     fused_.answers6};
+      work.route = {gpu_fib_->view4(),
+                    gpu_fib_->view6(),
+                    argument_ + first,
+                    fused_.verdict + first,
+                    routes6_ != 0 ? is_key6_ + first / 32 : nullptr,
+                    *route_keys6_,
+                    fused_.answers6};
     }
-    if (GetParam().match) work.match = {matcher_->view(), match_batch(fused_)};
-    const auto ok = launch_capsule(work, gpu_->stream(0));
+    if (GetParam().match) {
+      work.match = {matcher_->view(),
+                    {address_ + first, span_ + first, klass_ + first, fused_.found + first,
+                     fused_.key + std::size_t{first} * match::max_hits, last - first, bytes_}};
+    }
+    return work;
+  }
+
+  // As so many batches, of which the first are small or empty.
+  void run_capsule(bool deny_others, std::uint32_t batches = 1) {
+    forget(fused_);
+    std::vector<CapsuleWork> works;
+    std::uint32_t first = 0;
+    for (std::uint32_t b = 1; b <= batches; ++b) {
+      const std::uint32_t last = b == batches ? count_ : count_ * b * b / (batches * batches) / 32 * 32;
+      works.push_back(work_of(first, last, deny_others));
+      first = last;
+    }
+    const auto ok = launch_capsule(works, gpu_->stream(0));
     ASSERT_TRUE(ok) << ok.error().message;
     wait();
   }
@@ -228,9 +251,9 @@ class CapsuleTest : public testing::TestWithParam<Parts> {
   }
 
   // Answers how many frames were dropped.
-  std::uint32_t check(bool deny_others) {
+  std::uint32_t check(bool deny_others, std::uint32_t batches = 1) {
     run_separately();
-    run_capsule(deny_others);
+    run_capsule(deny_others, batches);
     if (GetParam().classify) {
       EXPECT_EQ(std::memcmp(fused_.rules4, separate_.rules4, most_frames * 4), 0);
       EXPECT_EQ(std::memcmp(fused_.rules6, separate_.rules6, most_frames * 4), 0);
@@ -304,12 +327,29 @@ TEST_P(CapsuleTest, goes_over_more_frames_than_there_are_lanes) {
   }
 }
 
+TEST_P(CapsuleTest, one_launch_does_the_work_of_several_batches) {
+  make_rules();
+  make_routes();
+  make_patterns();
+  for (const std::uint32_t batches : {2U, 3U, 8U}) {
+    for (const std::uint32_t count : {40U, 700U, 3000U}) {
+      make_frames(count, false);
+      for (const std::uint64_t bytes : {0U, 1U << 30}) {
+        bytes_ = bytes;
+        check(true, batches);
+        ASSERT_FALSE(HasFailure()) << count << " in " << batches;
+      }
+    }
+  }
+}
+
 TEST_P(CapsuleTest, an_empty_batch_is_no_work) {
   make_rules();
   make_routes();
   make_patterns();
   make_frames(0, false);
   run_capsule(false);
+  run_capsule(false, 3);
 }
 
 INSTANTIATE_TEST_SUITE_P(Parts, CapsuleTest,
@@ -325,6 +365,19 @@ TEST_F(CapsuleTest, one_part_alone_is_refused) {
   work.count = 1;
   work.route.emplace();
   EXPECT_FALSE(launch_capsule(work, gpu_->stream(0)));
+}
+
+TEST_F(CapsuleTest, batches_of_other_parts_and_too_many_are_refused) {
+  CapsuleWork all;
+  all.count = 1;
+  all.classify.emplace();
+  all.route.emplace();
+  all.match.emplace();
+  CapsuleWork two = all;
+  two.classify.reset();
+  EXPECT_FALSE(launch_capsule(std::vector<CapsuleWork>{all, two}, gpu_->stream(0)));
+  EXPECT_FALSE(launch_capsule(std::vector<CapsuleWork>(most_works + 1, all), gpu_->stream(0)));
+  EXPECT_FALSE(launch_capsule(std::vector<CapsuleWork>(), gpu_->stream(0)));
 }
 
 }  // namespace

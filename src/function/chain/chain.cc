@@ -102,6 +102,15 @@ Expected<void> Chain::launch(engine::Batch& batch, device::GpuStream& stream) {
   return last_->launch(batch, stream);
 }
 
+Expected<void> Chain::launch_together(std::span<engine::Batch* const> batches, device::GpuStream& stream) {
+  static_assert(engine::most_together <= most_works);
+  CapsuleWork works[most_works];
+  std::size_t gathered = 0;
+  while (fused_ && gathered < batches.size() && gather(*batches[gathered], works[gathered])) ++gathered;
+  if (gathered == batches.size()) return launch_capsule({works, gathered}, stream);
+  return Function::launch_together(batches, stream);
+}
+
 void Chain::compute(engine::Batch& batch, std::uint32_t first, std::uint32_t count) {
   for (std::size_t s = 0; s < stages_.size(); ++s) stages_[s]->compute(batch, area(batch, s), first, count);
   last_->compute(batch, first, count);
