@@ -341,7 +341,8 @@ int bench_inspect(const BenchOptions& options) {
   if (auto eal = start_bench_eal(router_memory); !eal) return fail(eal.error());
   const auto ceilings = print_ceilings(options, true);
   if (!ceilings) std::printf("%s\n", no_gpu_line(ceilings.error()).c_str());
-  const auto table = RouterTable::make(std::move(*routes));
+  // No frame is IPv6, and the gateway is set up anew for every row.
+  const auto table = RouterTable::make(std::move(*routes), {.ipv6 = 1'000});
   if (!table) return fail(table.error());
   std::printf("rules: %s\n", (*rules)->text().c_str());
   std::vector<std::string> devices;
