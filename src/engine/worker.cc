@@ -139,11 +139,11 @@ bool Worker::sleep_until(std::uint64_t point) {
 unsigned Worker::submit() {
   unsigned work = 0;
   for (std::size_t tried = 0; tried < streams_.size(); ++tried) {
-    Stream& stream = streams_[next_stream_];
-    if (stream.count == device::GpuStream::max_marks) {
+    const unsigned s = idlest_stream();
+    if (streams_[s].count == device::GpuStream::max_marks) {
       break;
     }
-    Launch& launch = stream.next();
+    Launch& launch = streams_[s].next();
     gather(launch);
     if (launch.count == 0) {
       break;
@@ -157,16 +157,24 @@ unsigned Worker::submit() {
       }
       finish(launch, BatchState::done);
     } else {
-      submit(stream, parts_.gpu->stream(next_stream_));
-      next_stream_ = (next_stream_ + 1) % streams_.size();
+      submit(s);
     }
   }
   return work;
 }
 
+// Streams share the link, and batches of one wait for each other.
+unsigned Worker::idlest_stream() const {
+  const auto least = std::ranges::min_element(streams_, {}, [](const Stream& stream) {
+    return stream.count == device::GpuStream::max_marks ? ~std::uint64_t{0} : stream.bytes;
+  });
+  return static_cast<unsigned>(least - streams_.begin());
+}
+
 // What is sealed now, in turn of each lane one.
 void Worker::gather(Launch& launch) {
   launch.count = 0;
+  launch.bytes = 0;
   std::size_t without = 0;  // lanes in a row that have none
   while (without < parts_.lanes.size() && launch.count < most_together) {
     Batch* const batch = parts_.lanes[next_lane_]->ring().next_sealed();
@@ -178,11 +186,13 @@ void Worker::gather(Launch& launch) {
     without = 0;
     batch->state.store(BatchState::in_flight, std::memory_order_relaxed);
     launch.batch[launch.count++] = batch;
+    launch.bytes += batch->bytes;
   }
 }
 
-void Worker::submit(Stream& stream, device::GpuStream& gpu_stream) {
-  Launch& launch = stream.next();
+void Worker::submit(unsigned s) {
+  Launch& launch = streams_[s].next();
+  device::GpuStream& gpu_stream = parts_.gpu->stream(s);
   launch.tsc = rte_rdtsc();
   parts_.clock->away.look(launch.tsc);
   Expected<void> launched = launch.count == 1 ? parts_.function->launch(*launch.batch[0], gpu_stream)
@@ -200,18 +210,33 @@ void Worker::submit(Stream& stream, device::GpuStream& gpu_stream) {
     return;
   }
   counters_.launches.add(1);
-  ++stream.count;
+  streams_[s].push();
 }
 
+// To ask a stream is a call of the driver. The launch that has been there longest is the likeliest to be done; the
+// others are asked in turn, one at a time.
 unsigned Worker::reap() {
   unsigned work = 0;
-  for (unsigned s = 0; s < streams_.size(); ++s) {
-    work += reap(streams_[s], parts_.gpu->stream(s));
+  for (;;) {
+    const Stream* first = nullptr;
+    for (const Stream& stream : streams_) {
+      if (stream.count != 0 && (first == nullptr || stream.oldest().tsc < first->oldest().tsc)) {
+        first = &stream;
+      }
+    }
+    const unsigned done = first == nullptr ? 0 : reap(static_cast<unsigned>(first - streams_.data()));
+    if (done == 0) {
+      break;
+    }
+    work += done;
   }
-  return work;
+  next_look_ = (next_look_ + 1) % streams_.size();
+  return work + reap(next_look_);
 }
 
-unsigned Worker::reap(Stream& stream, device::GpuStream& gpu_stream) {
+unsigned Worker::reap(unsigned s) {
+  Stream& stream = streams_[s];
+  device::GpuStream& gpu_stream = parts_.gpu->stream(s);
   unsigned work = 0;
   for (; stream.count != 0; ++work) {
     const Launch launch = stream.oldest();

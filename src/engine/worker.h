@@ -63,26 +63,35 @@ class Worker {
   struct Launch {
     std::array<Batch*, most_together> batch{};
     std::size_t count = 0;
-    std::uint64_t tsc = 0;  // when it was submitted
+    std::uint64_t tsc = 0;    // when it was submitted
+    std::uint64_t bytes = 0;  // of its frames
     std::span<Batch* const> batches() const { return {batch.data(), count}; }
   };
   struct Stream {
     std::vector<Launch> pending;  // a ring of GpuStream::max_marks
     unsigned head = 0;
     unsigned count = 0;
+    std::uint64_t bytes = 0;  // under way
+    const Launch& oldest() const { return pending[head]; }
     Launch& oldest() { return pending[head]; }
     Launch& next() { return pending[(head + count) % pending.size()]; }
+    void push() {
+      bytes += next().bytes;
+      ++count;
+    }
     void pop() {
+      bytes -= oldest().bytes;
       head = (head + 1) % pending.size();
       --count;
     }
   };
   void run();
   unsigned submit();
+  unsigned idlest_stream() const;
   void gather(Launch& launch);
-  void submit(Stream& stream, device::GpuStream& gpu_stream);
+  void submit(unsigned s);
   unsigned reap();
-  unsigned reap(Stream& stream, device::GpuStream& gpu_stream);
+  unsigned reap(unsigned s);
   void begin_cycle();
   void lose_device(const std::string& why);
   static void finish(Batch& batch, BatchState state);
@@ -94,7 +103,7 @@ class Worker {
   WorkerCounters counters_;
   Histogram device_time_;
   std::vector<Stream> streams_;
-  unsigned next_stream_ = 0;
+  unsigned next_look_ = 0;     // the stream that is asked for what it has done out of turn
   std::size_t next_lane_ = 0;  // whose sealed batch is looked for first
   std::uint64_t overrun_tsc_ = 0;
   std::uint64_t slow_launch_tsc_ = 0;

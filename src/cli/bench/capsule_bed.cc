@@ -27,16 +27,10 @@ constexpr std::uint32_t route_count = 600'000;
 constexpr unsigned default_batch = 8192, default_streams = 4;
 constexpr std::uint32_t forgotten = 0xdead'beef;
 
-// An address inside the prefix.
-std::uint32_t inside(const packet::IpPrefix& prefix, std::mt19937_64& random) {
-  const std::uint32_t host = prefix.length == 32 ? 0 : static_cast<std::uint32_t>(random()) >> prefix.length;
-  return prefix.address.v4_host_order() | host;
-}
-
 }  // namespace
 
 std::uint64_t CapsuleBed::memory_needed() {
-  return frame_memory + lookup::Fib::memory_needed(4, route_count) + (std::size_t{512} << 20);
+  return frame_memory + lookup::Fib::memory_needed(4, route_count + frames_in_all) + (std::size_t{512} << 20);
 }
 
 CapsuleBed::~CapsuleBed() = default;
@@ -87,9 +81,12 @@ Expected<void> CapsuleBed::make_memory() {
 
 Expected<void> CapsuleBed::make_routes() {
   constexpr std::uint32_t some = 1000;
-  auto ok = keep(lookup::Trie::create(4, lookup::Fib::default_groups(4, route_count)), trie4_);
+  auto ok = keep(lookup::Trie::create(4, lookup::Fib::default_groups(4, route_count + frames_in_all)), trie4_);
   ok = ok ? keep(lookup::Trie::create(6, some), trie6_) : ok;
-  ok = ok ? keep(lookup::Fib::create({.name = "capsule", .max_routes4 = route_count, .max_routes6 = some}), fib_) : ok;
+  ok = ok ? keep(lookup::Fib::create(
+                     {.name = "capsule", .max_routes4 = route_count + frames_in_all, .max_routes6 = some}),
+                 fib_)
+          : ok;
   ok = ok ? fib_->attach(*trie4_) : ok;
   ok = ok ? fib_->attach(*trie6_) : ok;
   if (!ok) {
@@ -101,9 +98,16 @@ Expected<void> CapsuleBed::make_routes() {
       return added;
     }
   }
+  // Frames go to where their rules say; there, too, are routes with the Internet's spread of lengths.
   std::mt19937_64 random(3);
   for (std::uint32_t i = 0; i < frames_in_all; ++i) {
-    address_[i] = inside(list.routes[random() % list.routes.size()].prefix, random);
+    const packet::IpAddress to = packet::IpAddress::from_bytes(4, key_[i].destination);
+    address_[i] = to.v4_host_order();
+    const lookup::RouteLine& like = list.routes[random() % list.routes.size()];
+    const packet::IpPrefix prefix = packet::IpPrefix::of(to, like.prefix.length);
+    if (auto added = fib_->add(prefix, like.next_hop); !added) {
+      return added;
+    }
   }
   return keep(lookup::GpuFib::create(*gpu_, *trie4_, *trie6_), gpu_fib_);
 }
@@ -172,8 +176,11 @@ Expected<void> CapsuleBed::launch(unsigned b, CapsuleParts parts, bool fused, de
     function::CapsuleWork work;
     work.count = count;
     if (parts.acl) {
-      work.classify = {
-          .view = classifier_->view(), .place = place_ + first, .keys4 = key_ + first, .rules4 = rule_ + first};
+      work.classify = {.view = classifier_->view(),
+                       .in_order = true,
+                       .place = place_ + first,
+                       .keys4 = key_ + first,
+                       .rules4 = rule_ + first};
     }
     work.route = {
         .view4 = gpu_fib_->view4(), .view6 = gpu_fib_->view6(), .argument = address_ + first, .verdict = hop_ + first};

@@ -179,6 +179,7 @@ bool Acl::join(const engine::Batch& batch, std::byte* area, CapsuleWork& work) {
   a.header->set = on_device_;
   work.classify = {.view = gpu_rules_->view(),
                    .deny_others = on_device_->others().kind == ActionKind::deny,
+                   .in_order = a.header->keys4 == batch.count,
                    .place = a.places,
                    .keys4 = a.keys4,
                    .keys6 = a.keys6,

@@ -59,7 +59,9 @@ __device__ __forceinline__ void look_up(const CapsuleWork::Route& work, const Fr
     const uint4 key = reinterpret_cast<const uint4*>(work.keys6)[frame.argument];
     work.answers6[frame.argument] = lookup::lookup6(work.view6, key);
   } else {
-    work.verdict[i] = lookup::lookup4(work.view4, frame.argument);
+    const bool has_key4 = frame.place < place_is_key6;
+    const std::uint32_t address = has_key4 ? __byte_perm(frame.key4.y, 0, 0x0123) : frame.argument;
+    work.verdict[i] = lookup::lookup4(work.view4, address);
   }
 }
 
@@ -74,7 +76,9 @@ class Groups {
     return threadIdx.x % 32 < per_warp_ && first + threadIdx.x % 32 < work_.count;
   }
   __device__ std::uint32_t place(unsigned first) const {
-    return classifies && has(first) ? work_.classify.place[first + threadIdx.x % 32] : place_not_ip;
+    if (!classifies || !has(first)) return place_not_ip;
+    const unsigned i = first + threadIdx.x % 32;
+    return work_.classify.in_order ? i : work_.classify.place[i];
   }
   __device__ Frame fetch(unsigned first, std::uint32_t place) const {
     Frame frame;
@@ -89,7 +93,7 @@ class Groups {
       if (place < place_is_key6) frame.key4 = reinterpret_cast<const uint4*>(work_.classify.keys4)[place];
     }
     if constexpr (routes) {
-      frame.argument = work_.route.argument[i];
+      if (!classifies || place >= place_is_key6) frame.argument = work_.route.argument[i];
       frame.has_key6 = work_.route.is_key6 != nullptr && (work_.route.is_key6[i / 32] >> i % 32 & 1) != 0;
     }
     return frame;

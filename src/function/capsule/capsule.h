@@ -10,6 +10,9 @@
 // but for this: the argument of an IPv6 frame is not looked up as if it were an IPv4 address, so its `verdict` stays as
 // it was. Of dropped frames `found` is 0, and next hop and keys stay as they were.
 //
+// What of a frame comes over the link besides its payload is read once: of an IPv4 frame that is classified 29 bytes.
+// Loads are of 32 bytes at least, which are a few frames' of an array.
+//
 // How a chain uses it: each part adds its own to a CapsuleWork (engine::Stage::join), in the order of the chain.
 // Threads: as GpuMatcher::match. Errors: a CUDA error. Cost: one launch; the figures are in docs/capsule.md.
 #pragma once
@@ -35,6 +38,7 @@ struct CapsuleWork {
   struct Classify {
     lookup::acl::ClassifierView view;
     bool deny_others = false;              // of frames that no rule matches
+    bool in_order = false;                 // every frame has an IPv4 key, in the order of frames: `place` is not read
     const std::uint32_t* place = nullptr;  // by frame (frame_place.h)
     const lookup::acl::Key4* keys4 = nullptr;
     const lookup::acl::Key6* keys6 = nullptr;
@@ -44,11 +48,13 @@ struct CapsuleWork {
   struct Route {
     lookup::Fib4View view4 = {};
     lookup::Fib6View view6 = {};
-    const std::uint32_t* argument = nullptr;  // by frame: its IPv4 destination in host order, or the index of its key
-    lookup::NextHopId* verdict = nullptr;     // out, by frame
-    const std::uint32_t* is_key6 = nullptr;   // by frame, a bit: it has a key. Null: none has
-    const std::uint8_t* keys6 = nullptr;      // 16 bytes each, 16-byte aligned
-    lookup::NextHopId* answers6 = nullptr;    // out, by key
+    // By frame: its IPv4 destination in host order, or the index of its key. Not read where the classifier has an IPv4
+    // key, which holds the destination, too.
+    const std::uint32_t* argument = nullptr;
+    lookup::NextHopId* verdict = nullptr;    // out, by frame
+    const std::uint32_t* is_key6 = nullptr;  // by frame, a bit: it has a key. Null: none has
+    const std::uint8_t* keys6 = nullptr;     // 16 bytes each, 16-byte aligned
+    lookup::NextHopId* answers6 = nullptr;   // out, by key
   };
   struct Match {
     match::GramView view = {};

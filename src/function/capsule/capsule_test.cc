@@ -114,8 +114,11 @@ class CapsuleTest : public testing::TestWithParam<Parts> {
     return out;
   }
 
-  // One in eight is not IP, as many are malformed, a third of the others is IPv6 unless `four_only`.
-  void make_frames(std::uint32_t count, bool four_only) {
+  // One in eight is not IP, as many are malformed, a third of the others is IPv6 unless `four_only`. `in_order`: all
+  // are IPv4.
+  void make_frames(std::uint32_t count, bool four_only, bool in_order = false) {
+    in_order_ = in_order;
+    four_only |= in_order;
     count_ = count;
     n4_ = n6_ = routes6_ = 0;
     bytes_ = 0;
@@ -125,7 +128,7 @@ class CapsuleTest : public testing::TestWithParam<Parts> {
     for (std::uint32_t i = 0; i < count; ++i) {
       const unsigned kind = random_() % 8;
       const bool six = !four_only && random_() % 3 == 0;
-      if (kind < 2 && GetParam().classify) {
+      if (kind < 2 && GetParam().classify && !in_order) {
         place_[i] = kind == 0 ? place_not_ip : place_malformed;
       } else if (six) {
         keys6_[n6_] = edges6[random_() % edges6.size()];
@@ -134,7 +137,16 @@ class CapsuleTest : public testing::TestWithParam<Parts> {
         keys4_[n4_] = edges4[random_() % edges4.size()];
         place_[i] = n4_++;
       }
-      const auto to = last_or_first(lookup::random_overlapping_prefix(six ? 6 : 4, random_));
+      auto to = last_or_first(lookup::random_overlapping_prefix(six ? 6 : 4, random_));
+      if (place_[i] < place_is_key6) {
+        // What the key says is what the argument says.
+        std::uint8_t* const destination = keys4_[place_[i]].destination;
+        if (random_() % 2 == 0) {
+          to = packet::IpAddress::from_bytes(4, destination);
+        } else {
+          std::memcpy(destination, to.bytes.data(), 4);
+        }
+      }
       argument_[i] = six ? routes6_ : to.v4_host_order();
       if (six) {
         is_key6_[i / 32] |= 1U << i % 32;
@@ -186,7 +198,14 @@ class CapsuleTest : public testing::TestWithParam<Parts> {
     CapsuleWork work;
     work.count = last - first;
     if (GetParam().classify) {
-      work.classify = {classifier_->view(), deny_others, place_ + first, keys4_, keys6_, fused_.rules4, fused_.rules6};
+      work.classify = {classifier_->view(), deny_others,  false, place_ + first, keys4_, keys6_,
+                       fused_.rules4,       fused_.rules6};
+      if (in_order_) {
+        work.classify->in_order = true;
+        work.classify->place = nullptr;
+        work.classify->keys4 = keys4_ + first;
+        work.classify->rules4 = fused_.rules4 + first;
+      }
     }
     if (GetParam().route) {
       work.route = {gpu_fib_->view4(),
@@ -277,6 +296,7 @@ class CapsuleTest : public testing::TestWithParam<Parts> {
   std::unique_ptr<lookup::GpuFib> gpu_fib_;
   std::unique_ptr<match::GpuMatcher> matcher_;
 
+  bool in_order_ = false;  // keys are
   std::uint32_t count_ = 0, n4_ = 0, n6_ = 0, routes6_ = 0;
   std::uint64_t told_ = 0;   // keys that both told
   std::uint64_t bytes_ = 0;  // as MatchBatch::bytes: it only spreads the work
@@ -325,6 +345,14 @@ TEST_P(CapsuleTest, goes_over_more_frames_than_there_are_lanes) {
   if (GetParam().match) {
     EXPECT_GT(told_, most_frames / 4);
   }
+}
+
+TEST_P(CapsuleTest, reads_no_places_where_keys_are_in_the_order_of_frames) {
+  make_rules();
+  make_routes();
+  make_patterns();
+  make_frames(700, true, true);
+  for (const std::uint32_t batches : {1U, 3U}) check(true, batches);
 }
 
 TEST_P(CapsuleTest, one_launch_does_the_work_of_several_batches) {
