@@ -91,8 +91,9 @@ class Function {
   // (and every changed frame byte) is in host memory. After an error the batch counts as worked on in part.
   virtual Expected<void> launch(Batch& batch, device::GpuStream& stream) = 0;
 
-  // The same for several batches, of which none is told to be done before all are: `most_together` at most. A function
-  // that can have one kernel for all of them saves the worker what a launch costs.
+  // The same for several batches, of which none is told to be done before all are: `most_together` at most. Called for
+  // more than one if launches_together(), which says that they cost about one launch.
+  virtual bool launches_together() const { return false; }
   virtual Expected<void> launch_together(std::span<Batch* const> batches, device::GpuStream& stream) {
     for (Batch* const batch : batches) {
       if (auto ok = launch(*batch, stream); !ok) return ok;

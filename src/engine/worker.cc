@@ -18,6 +18,8 @@ std::uint64_t to_tsc(std::chrono::nanoseconds time) {
   return static_cast<std::uint64_t>(static_cast<double>(time.count()) * static_cast<double>(rte_get_tsc_hz()) / 1e9);
 }
 
+// Launches under way in a stream where a launch is of several batches: the next is there when one is done.
+constexpr unsigned depth_together = 2;
 constexpr std::chrono::seconds longest_silence{2};  // of a device, before it counts as lost
 // While no lane sends to the device: how often routes that changed are sent there all the same.
 constexpr std::chrono::nanoseconds longest_sleep = std::chrono::milliseconds(20);
@@ -30,6 +32,10 @@ Worker::Worker(Parts parts) : parts_(std::move(parts)), streams_(parts_.gpu->str
   overrun_tsc_ = to_tsc(parts_.timing.cycle * parts_.timing.overlap);
   hang_tsc_ = to_tsc(longest_silence);
   slow_launch_tsc_ = to_tsc(std::chrono::microseconds(away_gap_us));
+  if (parts_.function->launches_together()) {
+    together_ = most_together;
+    depth_ = depth_together;
+  }
 }
 
 void Worker::start() {
@@ -140,7 +146,7 @@ unsigned Worker::submit() {
   unsigned work = 0;
   for (std::size_t tried = 0; tried < streams_.size(); ++tried) {
     const unsigned s = idlest_stream();
-    if (streams_[s].count == device::GpuStream::max_marks) {
+    if (streams_[s].count >= depth_) {
       break;
     }
     Launch& launch = streams_[s].next();
@@ -165,9 +171,8 @@ unsigned Worker::submit() {
 
 // Streams share the link, and batches of one wait for each other.
 unsigned Worker::idlest_stream() const {
-  const auto least = std::ranges::min_element(streams_, {}, [](const Stream& stream) {
-    return stream.count == device::GpuStream::max_marks ? ~std::uint64_t{0} : stream.bytes;
-  });
+  const auto least = std::ranges::min_element(
+      streams_, {}, [this](const Stream& stream) { return stream.count >= depth_ ? ~std::uint64_t{0} : stream.bytes; });
   return static_cast<unsigned>(least - streams_.begin());
 }
 
@@ -176,7 +181,7 @@ void Worker::gather(Launch& launch) {
   launch.count = 0;
   launch.bytes = 0;
   std::size_t without = 0;  // lanes in a row that have none
-  while (without < parts_.lanes.size() && launch.count < most_together) {
+  while (without < parts_.lanes.size() && launch.count < together_) {
     Batch* const batch = parts_.lanes[next_lane_]->ring().next_sealed();
     next_lane_ = (next_lane_ + 1) % parts_.lanes.size();
     if (batch == nullptr) {

@@ -1,7 +1,8 @@
 // The thread that drives one GPU: at each time point P_k it raises the lanes' epoch, submits the batches that they
 // seal, and hands back what the device has finished. Time points are absolute (P_k = P_0 + k·I), so they do not drift.
-// What is sealed when it looks is launched together, up to `most_together` batches: under load a launch costs the
-// worker less for each of them, and one batch alone never waits for another.
+// A function that can (Function::launches_together) has what is sealed when the worker looks launched together, up to
+// `most_together` batches, while streams have few launches to do: what would wait for the device waits for company, so
+// that under load launches are large and few. While the device keeps up, no batch waits.
 //
 // When polling is adaptive it sleeps between time points, and through them while no lane sends to the device.
 //
@@ -109,6 +110,9 @@ class Worker {
   std::uint64_t slow_launch_tsc_ = 0;
   std::uint64_t hang_tsc_ = 0;
   bool given_up_ = false;  // on the device
+  // Batches in a launch, and launches that a stream may have under way.
+  std::size_t together_ = 1;
+  unsigned depth_ = device::GpuStream::max_marks;
   std::atomic<bool> stopping_{false};
   std::thread thread_;
 };

@@ -31,6 +31,7 @@ class Chain final : public engine::Function {
   Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;
   void collect(engine::Burst& burst, engine::BatchWriter& writer) override;
   Expected<void> launch(engine::Batch& batch, device::GpuStream& stream) override;
+  bool launches_together() const override { return fused_; }
   Expected<void> launch_together(std::span<engine::Batch* const> batches, device::GpuStream& stream) override;
   void compute(engine::Batch& batch, std::uint32_t first, std::uint32_t count) override;
   bool recomputable() const override { return last_->recomputable(); }
