@@ -52,10 +52,9 @@ struct Batch {
   std::uint32_t max_length = 0;   // longest frame
   std::uint64_t bytes = 0;        // sum of lengths
   std::uint64_t ticket = 0;
-  std::uint64_t sealed_tsc =
-      0;                   // written by the collector, read by it and by the forwarder until it releases the batch
-  std::uint32_t lane = 0;  // index of the owning lane
-  std::uint32_t slot = 0;  // index in the lane's ring: (lane, slot) names a batch for per-batch device memory
+  std::uint64_t sealed_tsc = 0;  // written by the collector; read by the worker, and until it is released by the others
+  std::uint32_t lane = 0;        // index of the owning lane
+  std::uint32_t slot = 0;        // index in the lane's ring: (lane, slot) names a batch for per-batch device memory
   std::atomic<BatchState> state{BatchState::free};
 };
 

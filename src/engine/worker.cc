@@ -259,11 +259,19 @@ unsigned Worker::reap(unsigned s) {
       finish(launch, BatchState::lost);
       return work + 1;
     }
-    device_time_.add(spent, static_cast<std::uint32_t>(launch.count));
-    counters_.overruns.add(spent > overrun_tsc_ ? launch.count : 0);
-    finish(launch, BatchState::done);
+    hand_back(launch);
   }
   return work;
+}
+
+void Worker::hand_back(const Launch& launch) {
+  const std::uint64_t now = rte_rdtsc();
+  for (Batch* const batch : launch.batches()) {
+    const std::uint64_t took = now - batch->sealed_tsc;
+    device_time_.add(took, 1);
+    counters_.overruns.add(took > overrun_tsc_ ? 1 : 0);
+    finish(*batch, BatchState::done);
+  }
 }
 
 void Worker::finish(const Launch& launch, BatchState state) {

@@ -28,7 +28,7 @@ namespace sluice::engine {
 struct WorkerCounters {
   Counter cycles;         // time points
   Counter late_cycles;    // time points that were raised more than half a cycle late
-  Counter overruns;       // batches that stayed on the device longer than overlap·I
+  Counter overruns;       // batches that took longer than overlap·I from sealing to being handed back
   Counter slow_launches;  // calls of the driver that took longer than away_gap_us
   Counter launches;       // of one batch or several
   Counter busy;           // time-stamp counter ticks of rounds that launched or handed back
@@ -55,7 +55,7 @@ class Worker {
   void stop();
 
   const WorkerCounters& counters() const { return counters_; }
-  // Time that batches spent on the device, submit to reap, in time-stamp counter ticks: T_S of the running
+  // Time from sealing a batch to handing it back, in time-stamp counter ticks: T_S of the running
   // configuration.
   const Histogram& device_time() const { return device_time_; }
 
@@ -93,6 +93,7 @@ class Worker {
   void submit(unsigned s);
   unsigned reap();
   unsigned reap(unsigned s);
+  void hand_back(const Launch& launch);
   void begin_cycle();
   void lose_device(const std::string& why);
   static void finish(Batch& batch, BatchState state);

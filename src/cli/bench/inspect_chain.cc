@@ -358,13 +358,13 @@ std::string not_whole(const std::vector<engine::Figure>& figures) {
 }
 
 // At saturation a batch waits for all that are under way: of all lanes, as much as a PCIe 5 x16 link carries in 0.8 ms.
-constexpr unsigned batches_under_way = 6;
-constexpr double bytes_under_way = 44e6;
+constexpr unsigned batches_under_way = 5;
+constexpr double bytes_under_way = 42e6;
 
 unsigned frames_of_batch(const RigOptions& rig) {
   const auto mix = packet::FrameMix::make(rig.mix);
   const double frames = bytes_under_way / (mix ? mix->mean() : 64) / (rig.lanes * rig.engine.batches);
-  return std::clamp(static_cast<unsigned>(frames) / 64 * 64, 256U, 8192U);
+  return std::clamp(static_cast<unsigned>(frames) / 32 * 32, 256U, 8192U);
 }
 
 RigOptions chain_rig(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
