@@ -3,10 +3,21 @@
 // Not __builtin_prefetch: GCC takes a function of nothing but those for one without effect, and leaves out its calls.
 #pragma once
 
+#include <cstddef>
+
 namespace sluice {
 
 inline void prefetch(const void* address) {
   asm volatile("prefetcht0 %0" : : "m"(*static_cast<const char*>(address)));
+}
+
+// The lines of so many bytes, 1 at least.
+inline void prefetch(const void* address, std::size_t bytes) {
+  constexpr std::size_t line = 64;
+  const char* const begin = static_cast<const char*>(address);
+  const char* const end = begin + bytes;
+  for (const char* at = begin; at < end; at += line) prefetch(at);
+  prefetch(end - 1);
 }
 
 }  // namespace sluice

@@ -68,11 +68,11 @@ class Carried {
     count = static_cast<std::uint8_t>(std::remove(rules.begin(), end, rule) - rules.begin());
   }
 
-  std::array<std::uint32_t, most_open> open_{};
-  std::array<std::uint32_t, most_held> held_{};
-  std::uint32_t generation_ = 0;
   std::uint8_t open_count_ = 0, held_count_ = 0;
   bool lost_ = false;
+  std::uint32_t generation_ = 0;
+  std::array<std::uint32_t, most_open> open_{};
+  std::array<std::uint32_t, most_held> held_{};
 };
 
 }  // namespace sluice::flow

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "base/prefetch.h"
 #include "packet/headers.h"
 
 namespace sluice::flow {
@@ -79,6 +80,28 @@ Seen Conversations::packet(const Packet& packet, std::uint32_t hash, Millisecond
     feed(*seen.flow, *extra, seen.direction, packet, begun);
   }
   return seen;
+}
+
+void Conversations::prefetch_stream(std::uint32_t hash, std::string_view payload) const {
+  const Flow* const flow = table_.peek(hash);
+  if (flow == nullptr || flow->extra == no_index) {
+    return;
+  }
+  prefetch(&extras_[flow->extra], Extra::of_each_segment);
+  if (!payload.empty()) {
+    prefetch(payload.data(), payload.size());
+  }
+}
+
+void Conversations::prefetch_history(std::uint32_t hash, std::uint16_t source_port, std::size_t bytes) const {
+  const Flow* const flow = table_.peek(hash);
+  if (flow == nullptr || flow->extra == no_index) {
+    return;
+  }
+  const Direction direction = source_port == flow->client_port ? Direction::to_server : Direction::to_client;
+  if (const auto* const place = Reassembler::place_of(extras_[flow->extra].stream, direction, bytes)) {
+    prefetch(place, bytes);
+  }
 }
 
 // A SYN beside others, or the answer that says which of them counts: the streams begin where the flow does. Which of

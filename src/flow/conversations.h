@@ -13,6 +13,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -25,18 +26,20 @@
 
 namespace sluice::flow {
 
-// What only some flows need.
-struct Extra {
+// What only some flows need. What each segment touches comes first.
+struct alignas(64) Extra {
   static constexpr unsigned bit_count = 512;
+  static constexpr std::size_t of_each_segment = 256;  // bytes
 
-  std::array<std::uint64_t, bit_count / 64> bits{};  // a rule engine's flowbits
-  std::array<Carried, 2> carried;                    // a rule engine's, by Direction
   TcpStream stream;
   http::Connection* http = nullptr;
   http::StopReason http_stopped = http::StopReason::none;
   std::uint32_t flow = no_index;
-  std::uint32_t next = no_index;  // free list
+  std::uint32_t next = no_index;                     // free list
+  std::array<Carried, 2> carried;                    // a rule engine's, by Direction
+  std::array<std::uint64_t, bit_count / 64> bits{};  // a rule engine's flowbits
 };
+static_assert(sizeof(Extra) == 384);
 
 // What a rule engine hears. Views hold during the call; HTTP ones as http/message.h says.
 class ConversationSink {
@@ -86,6 +89,11 @@ class Conversations final : private FlowEnd, private StreamSink, private http::T
 
   Seen packet(const Packet& packet, Milliseconds now) { return this->packet(packet, table_.hash(packet), now); }
   Seen packet(const Packet& packet, std::uint32_t hash, Milliseconds now);
+  // Ahead of packet(), once table().prefetch_flow() has brought the flow: the record of its stream, and `payload`, if
+  // the stream is to take it.
+  void prefetch_stream(std::uint32_t hash, std::string_view payload) const;
+  // Later, but before packet(): where the payload will be copied to.
+  void prefetch_history(std::uint32_t hash, std::uint16_t source_port, std::size_t bytes) const;
   // The flow's, made if it has none; nullptr: all are in use, counted.
   Extra* extra_of(Flow& flow);
   Extra* extra_if_any(const Flow& flow) { return flow.extra == no_index ? nullptr : &extras_[flow.extra]; }

@@ -125,6 +125,13 @@ class FlowTable {
     }
   }
 
+  // Once the flow is there, too: most likely that of this hash; nullptr: none, or it is in its second bucket.
+  const Flow* peek(std::uint32_t hash) const {
+    const Bucket& bucket = buckets_[first_bucket(hash)];
+    const std::uint32_t same = bucket.same(tag_of(hash));
+    return same == 0 ? nullptr : &flows_[bucket.flows[__builtin_ctz(same)]];
+  }
+
   // The packet's flow, new or not, and which way the packet goes in it; nullptr: refused. `now` never goes back. The
   // address stays the flow's until it is freed, which find_or_make() of another packet may do.
   Flow* find_or_make(const Packet& packet, std::uint32_t hash, Milliseconds now, Direction& direction);

@@ -74,6 +74,18 @@ TEST(FlowTable, BothDirectionsAreOneFlow) {
   EXPECT_NE(feed(table, other, 1).flow, first.flow);
 }
 
+TEST(FlowTable, AFlowIsSeenByItsHashAhead) {
+  FlowTable table(small());
+  const Packet out = tcp(1, 1000, up, tcp_syn, 100, 0);
+  EXPECT_EQ(table.peek(table.hash(out)), nullptr);
+  const Flow* const flow = feed(table, out, 0).flow;
+  EXPECT_EQ(table.peek(table.hash(out)), flow);
+  EXPECT_EQ(table.peek(table.hash(tcp(1, 1000, down, tcp_ack, 500, 101))), flow);
+  EXPECT_EQ(table.peek(table.hash(tcp(2, 1000, up, tcp_syn, 100, 0))), nullptr);
+  table.flush();
+  EXPECT_EQ(table.peek(table.hash(out)), nullptr);
+}
+
 TEST(FlowTable, TheHashIsKeyed) {
   FlowSettings settings = small();
   FlowTable one(settings);

@@ -12,6 +12,7 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <cstring>
 #include <string_view>
 
 #include "flow/packet.h"
@@ -91,6 +92,17 @@ inline bool read_plain_packet(std::string_view frame, Packet& packet) {
   const std::string_view rest(bytes + header, length - header);
   if (packet.protocol == packet::protocol_udp) return detail::read_plain_udp(rest, packet);
   return packet.protocol == packet::protocol_tcp && detail::read_plain_tcp(rest, packet);
+}
+
+// Of a frame that read_plain_packet() takes: its Packet::source_port. Of others anything.
+inline std::uint16_t plain_source_port(std::string_view frame) {
+  constexpr std::size_t ethernet = sizeof(packet::EthernetHeader);
+  if (frame.size() <= ethernet) return 0;
+  const bool ipv4 = static_cast<std::uint8_t>(frame[ethernet]) >> 4 == 4;
+  const std::size_t at = ethernet + (ipv4 ? sizeof(packet::Ipv4Header) : sizeof(packet::Ipv6Header));
+  std::uint16_t port = 0;
+  if (frame.size() >= at + sizeof port) std::memcpy(&port, frame.data() + at, sizeof port);
+  return packet::be16(port);
 }
 
 }  // namespace sluice::flow

@@ -106,6 +106,13 @@ std::string_view Reassembler::kept(const TcpStream& stream, Direction direction)
   return {reinterpret_cast<const char*>(end) - count, count};
 }
 
+const std::uint8_t* Reassembler::place_of(const TcpStream& stream, Direction direction, std::size_t bytes) {
+  const StreamSide& side = stream.sides[static_cast<unsigned>(direction)];
+  const std::size_t used = std::size_t{side.history_begin} + side.history_size;
+  const bool goes_on = side.open && !side.closed && !side.depth_reached;
+  return goes_on && used + bytes <= side.history_room ? side.history + used : nullptr;
+}
+
 Taken Reassembler::feed_side(StreamSide& side, Direction direction, const Packet& packet, StreamSink& sink) {
   const bool syn = (packet.tcp_flags & tcp_syn) != 0;
   if (syn && side.offset == 0 && side.held_count == 0 && !side.closed) {

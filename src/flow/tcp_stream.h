@@ -166,6 +166,9 @@ class Reassembler {
   Taken feed(TcpStream& stream, Direction direction, const Packet& packet, StreamSink& sink);
   // The sequence that the receiver waits for, as far as it is known: of a direction that is delivered.
   static std::optional<std::uint32_t> expected(const TcpStream& stream, Direction direction);
+  // Where the next so many bytes in order will be copied to, behind those that are kept; nullptr: not known before they
+  // come.
+  static const std::uint8_t* place_of(const TcpStream& stream, Direction direction, std::size_t bytes);
   // The last bytes delivered, as far as they are kept and `window` goes: until the next packet is fed.
   std::string_view kept(const TcpStream& stream, Direction direction) const;
   // Delivers what waits, with gaps, and closes both directions that have begun.

@@ -27,6 +27,30 @@ TEST(TcpStream, InOrder) {
   EXPECT_EQ(rig.got(), "hello world") << "behind the FIN";
 }
 
+// Where bytes in order go is where a lane asks for memory ahead of them.
+TEST(TcpStream, ThePlaceOfTheNextBytesIsKnownUntilTheBlockIsFull) {
+  for (const bool guards : {false, true}) {
+    Rig rig(guards ? test::guarded() : StreamSettings());
+    EXPECT_EQ(Reassembler::place_of(rig.stream, up, 1), nullptr) << "there is no block";
+    unsigned known = 0, unknown = 0;
+    for (std::uint32_t begin = 0; begin < 40'000; begin += 700) {
+      const std::uint8_t* const place = Reassembler::place_of(rig.stream, up, 700);
+      rig.at(begin, std::string(700, 'x'));
+      ++(place == nullptr ? unknown : known);
+      if (place != nullptr) {
+        EXPECT_EQ(reinterpret_cast<const char*>(place), rig.sink.place) << begin;
+      }
+      rig.ack(begin + 700);
+    }
+    EXPECT_GT(unknown, 3U) << "moved to the block's beginning";
+    EXPECT_EQ(known > 20, guards) << "without guard the block is as long as the window, and soon full: " << known;
+    EXPECT_GT(known, 0U);
+    rig.at(40'600, "the end", tcp_fin);
+    EXPECT_EQ(Reassembler::place_of(rig.stream, up, 1), nullptr) << "closed";
+    EXPECT_EQ(Reassembler::place_of(rig.stream, down, 1), nullptr) << "nothing came";
+  }
+}
+
 TEST(TcpStream, OutOfOrderWaits) {
   Rig rig;
   rig.at(6, "world", tcp_fin);

@@ -21,6 +21,7 @@ struct Bytes final : StreamSink {
     EXPECT_TRUE(data.window.ends_with(data.fresh));
     EXPECT_EQ(data.fresh.data() + data.fresh.size(), data.window.data() + data.window.size());
     mine += data.fresh;
+    place = data.fresh.data();
     windows.emplace_back(data.window);
   }
   void gap(Direction, std::uint64_t bytes) override {
@@ -38,6 +39,7 @@ struct Bytes final : StreamSink {
   std::vector<std::uint64_t> gaps;
   std::uint64_t skipped = 0;
   std::string closes;
+  const char* place = nullptr;  // of the last bytes
   unsigned restarts = 0;
 };
 

@@ -35,7 +35,7 @@ static_assert(sizeof(Header) <= header_per_frame * engine::batch_range.least);
 constexpr std::uint32_t per_frame =
     header_per_frame + sizeof(match::Span) + (2 + match::max_hits) * sizeof(std::uint32_t) + 2;
 // Frames ahead of the one that is judged: its headers and the flow table's index are fetched, then what that names.
-constexpr std::uint32_t index_ahead = 24, flow_ahead = 12;
+constexpr std::uint32_t index_ahead = 24, flow_ahead = 12, stream_ahead = 8, history_ahead = 4;
 
 // A batch's area: what a device is told of its frames, and what it finds.
 struct Area {
@@ -378,6 +378,10 @@ packet::Reason Inspect::judge(const engine::Batch& batch, std::byte* area, std::
     lane.prefetch(batch, n, a.hash[n], a.quiet[n] != 0 && !has_keys);
   }
   if (const std::uint32_t n = i + flow_ahead; n < batch.count) lane.prefetch_flow(a.hash[n]);
+  if (const std::uint32_t n = i + stream_ahead; n < batch.count) lane.prefetch_stream(batch, n, a.hash[n], a.span[n]);
+  if (const std::uint32_t n = i + history_ahead; n < batch.count && a.span[n].begin != a.span[n].end) {
+    lane.prefetch_history(batch, n, a.hash[n], a.span[n].end - a.span[n].begin);
+  }
   return reason_of(lane.judge(batch, i, hits, a.hash[i], tsc));
 }
 

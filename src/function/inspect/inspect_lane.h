@@ -17,6 +17,7 @@
 #include "engine/batch.h"
 #include "engine/counters.h"
 #include "engine/stage.h"
+#include "flow/plain_packet.h"
 #include "function/inspect/alert_log.h"
 #include "function/inspect/inspection.h"
 
@@ -61,6 +62,14 @@ class InspectLane {
     inspection_.conversations().table().prefetch(hash);
   }
   void prefetch_flow(std::uint32_t hash) { inspection_.conversations().table().prefetch_flow(hash); }
+  // Then, of a TCP flow that is put together, its record and the frame's payload, and last where that is copied to.
+  void prefetch_stream(const engine::Batch& batch, std::uint32_t i, std::uint32_t hash, match::Span payload) {
+    inspection_.conversations().prefetch_stream(hash,
+                                                bytes_of(batch, i).substr(payload.begin, payload.end - payload.begin));
+  }
+  void prefetch_history(const engine::Batch& batch, std::uint32_t i, std::uint32_t hash, std::size_t bytes) {
+    inspection_.conversations().prefetch_history(hash, flow::plain_source_port(bytes_of(batch, i)), bytes);
+  }
   // `hash`: by brief_of(). `tsc`: of the call that judges, the same for all its frames.
   const Judgement& judge(const engine::Batch& batch, std::uint32_t i, const KeyHits& hits, std::uint32_t hash,
                          std::uint64_t tsc);
