@@ -4,10 +4,10 @@
 // Memory: 320 B for each slot, with `gcm` 1.9 KB; allocated at once and locked (mlock) as far as the limit on locked
 // memory allows, and left out of core dumps. A released slot is wiped, as is the table at its end.
 //
-// Thread-safety: install() and release() from one thread at a time, any. Slots are independent: lanes may run jobs
-// meanwhile under other slots. What the caller owes: a slot is installed before a job names it, and no job that names
-// it is still in flight when it is released. Cost: install() 0.5 us for CTR, 1 us for GCM. Nothing here is on the path
-// of a packet but key().
+// Thread-safety: install() and release() from one thread at a time, any; replace() beside them. Slots are independent:
+// lanes may run jobs meanwhile under other slots. What the caller owes: a slot is installed before a job names it, and
+// no job that names it is still in flight when it is released. Cost: install() 0.5 us for CTR, 1 us for GCM. Nothing
+// here is on the path of a packet but key().
 #pragma once
 
 #include <cstddef>
@@ -42,6 +42,9 @@ class KeyTable {
   // The slot; an error if the table is full, `material` has lengths that the cipher has not, or GCM is not provided
   // for.
   Expected<std::uint32_t> install(const KeyMaterial& material);
+  // Another key in an installed slot: for key derivation rates. From any one thread for each slot; what install() says
+  // holds.
+  Expected<void> replace(std::uint32_t slot, const KeyMaterial& material);
   // Wipes the slot and frees it. `slot` is installed.
   void release(std::uint32_t slot);
 
