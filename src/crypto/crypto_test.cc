@@ -287,14 +287,17 @@ TEST(KeyTable, a_released_slot_is_wiped_and_used_again) {
 }
 
 TEST(Secret, is_wiped_and_compared) {
-  alignas(Secret<4>) std::uint8_t place[sizeof(Secret<4>)] = {};
-  auto* const secret = new (place) Secret<4>;
-  std::memcpy(secret->bytes, "abcd", 4);
-  EXPECT_TRUE(equal(secret->bytes, reinterpret_cast<const std::uint8_t*>("abcd"), 4));
-  EXPECT_FALSE(equal(secret->bytes, reinterpret_cast<const std::uint8_t*>("abce"), 4));
-  secret->~Secret();
-  const volatile std::uint8_t* const left = place;
-  EXPECT_EQ(left[0] | left[1] | left[2] | left[3], 0);
+  union Place {  // its bytes can be read after the secret's end
+    Place() : secret() {}
+    ~Place() {}
+    Secret<4> secret;
+    std::uint8_t bytes[4];
+  } place;
+  std::memcpy(place.secret.bytes, "abcd", 4);
+  EXPECT_TRUE(equal(place.secret.bytes, reinterpret_cast<const std::uint8_t*>("abcd"), 4));
+  EXPECT_FALSE(equal(place.secret.bytes, reinterpret_cast<const std::uint8_t*>("abce"), 4));
+  place.secret.~Secret();
+  EXPECT_EQ(Bytes(place.bytes, place.bytes + 4), Bytes(4));
 }
 
 TEST(Secret, a_keystream_needs_a_key_of_16_or_32_bytes) {
