@@ -123,7 +123,42 @@ class Channel {
 
  private:
   struct Master;
-  // ...
+  struct Parsed;
+
+  Channel(const ChannelSettings& settings, crypto::KeyTable& keys, StreamPool& pool);
+  Expected<void> add(const MasterKey& key);
+  Expected<std::uint32_t> install(const MasterKey& key, std::uint64_t period);
+  void close();
+
+  Status parse(const Packet& packet, Parsed& parsed) const;
+  Status protect(const Packet& packet, const Parsed& parsed, crypto::Job& job, Pending& pending);
+  Status unprotect(const Packet& packet, const Parsed& parsed, crypto::Job& job, Pending& pending);
+  Status choose_index(const Stream& stream, std::uint16_t sequence, std::uint64_t& index) const;
+  Status find_master(const std::uint8_t* mki, std::uint8_t& master) const;
+  Status take_key(Pending& pending, std::uint32_t& slot);
+  Status take_period(Pending& pending, std::uint32_t& slot);
+  void put_back_key(const Pending& pending);
+  void fill(const Parsed& parsed, const Pending& pending, crypto::Job& job) const;
+
+  std::uint32_t find(std::uint32_t ssrc);
+  std::uint32_t find_further(std::uint32_t ssrc);
+  std::uint32_t find_or_add(std::uint32_t ssrc);
+  std::uint32_t add_stream(std::uint32_t ssrc, std::uint32_t roc);
+  void mark(std::uint32_t slot, std::uint64_t index);
+
+  crypto::KeyTable* keys_;
+  StreamPool* pool_;
+  std::vector<Master> masters_;
+  std::uint32_t first_ = no_stream_slot;  // of the list of streams: the one found last
+  std::uint32_t streams_ = 0;
+  std::uint32_t max_streams_;
+  std::uint32_t rate_;  // of key derivation
+  Suite suite_;
+  Protocol protocol_;
+  Direction direction_;
+  std::uint8_t tag_length_;
+  std::uint8_t mki_length_ = 0;
+  std::uint8_t current_ = 0;  // the master key that protects
 };
 
 }  // namespace sluice::srtp

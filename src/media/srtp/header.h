@@ -23,7 +23,7 @@ inline constexpr std::uint32_t max_packet_length = 65535;
 
 // too_short, bad_version, bad_header (also: longer than max_packet_length).
 Status parse_rtp(std::span<const std::uint8_t> packet, RtpHeader& header);
-// The same of RTCP; the first packet of the compound must fit into `packet`.
+// The same of RTCP; its first packet type must be one.
 Status parse_rtcp(std::span<const std::uint8_t> packet, std::uint32_t& ssrc);
 
 enum class PacketKind : std::uint8_t { rtp, rtcp, other };

@@ -10,7 +10,7 @@ enum class Status : std::uint8_t {
   ok,
   too_short,          // not all of the header, tag, MKI or SRTCP index is there
   bad_version,        // not version 2
-  bad_header,         // CSRCs, the extension or the first RTCP packet's length do not fit; not an RTCP packet type
+  bad_header,         // CSRCs or the extension do not fit; not an RTCP packet type; longer than 65,535 bytes
   no_room,            // the frame can not hold what protection adds
   auth_failed,        // the tag is not right
   replayed,           // its index has been seen
