@@ -13,7 +13,7 @@
 #include "crypto/key_table.h"
 #include "crypto/known_answers.h"
 #include "crypto/secret.h"
-#include "crypto/self_test.h"
+#include "crypto/selftest.h"
 
 namespace sluice::crypto {
 namespace {

@@ -184,6 +184,10 @@ void Channel::close() {
     }
   }
   masters_.clear();
+  end_streams();
+}
+
+void Channel::end_streams() {
   while (first_ != no_stream_slot) {
     const std::uint32_t slot = std::exchange(first_, (*pool_)[first_].next);
     pool_->give_back(slot);

@@ -34,9 +34,9 @@
 // (too_many_in_flight).
 //
 // Thread-safety: a channel, its pool and its packets belong to one lane; RTP and RTCP of a session share nothing, so
-// they may be on different lanes. make() and the end of a channel change the key table: one thread at a time
-// (crypto/key_table.h); none of its packets may be in flight at its end. Cost: no allocation in prepare() and finish();
-// figures in docs/srtp.md. A channel is 64 B, and 140 B and its slots in the key table for each master key.
+// they may be on different lanes. make() and the end of a channel change the key table and may be on another thread,
+// one at a time (crypto/key_table.h), if the lane has called end_streams() before the end. None of its packets may be
+// in flight then. Cost: no allocation in prepare() and finish(); figures in docs/srtp.md.
 #pragma once
 
 #include <cstdint>
@@ -118,6 +118,9 @@ class Channel {
   Status finish(const Pending& pending, crypto::Verdict verdict);
   // In place of finish() for a packet that was dropped on the way.
   void abandon(const Pending& pending);
+
+  // Gives its streams back to the pool; a channel's end does, too. No packet may be prepared afterwards.
+  void end_streams();
 
   std::uint32_t streams() const { return streams_; }
 

@@ -292,6 +292,10 @@ TEST(Channel, a_channel_gives_back_what_it_took) {
     moved = std::move(*other);
     EXPECT_EQ(lane.pool.used(), 0U);
     EXPECT_EQ(lane.keys.used(), 1U);
+    EXPECT_EQ(moved.open_stream(1, 0), Status::ok);
+    moved.end_streams();
+    EXPECT_EQ(lane.pool.used(), 0U);
+    EXPECT_EQ(lane.keys.used(), 1U);
   }
   EXPECT_EQ(lane.keys.used(), 0U);
 }

@@ -1,4 +1,4 @@
-#include "crypto/self_test.h"
+#include "crypto/selftest.h"
 
 #include <cstring>
 #include <string>
