@@ -6,7 +6,7 @@
 //
 // Thread-safety: install() and release() from one thread at a time, any; replace() beside them. Slots are independent:
 // lanes may run jobs meanwhile under other slots. What the caller owes: a slot is installed before a job names it, and
-// no job that names it is still in flight when it is released. Cost: install() 0.5 us for CTR, 1 us for GCM. Nothing
+// no job that names it is still in flight when it is released. Cost: install() 0.3 us for CTR, 0.7 us for GCM. Nothing
 // here is on the path of a packet but key().
 #pragma once
 
