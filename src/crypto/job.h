@@ -2,12 +2,13 @@
 // (verify, then decipher) in place, in a frame that stays where it is in host memory. SRTP and SRTCP (RFC 3711, 6188,
 // 7714).
 //
-//   data                                     cipher_offset    + cipher_length   + tag_gap   + tag_length of the key
-//    |------------------ clear ------------------|-- enciphered --|-- untouched --|-- tag --|
+//   data             + cipher_offset    + cipher_length   + tag_gap   + the key's tag_length
+//    |---- clear ----|--- enciphered ---|--- untouched ---|--- tag ---|
 //
 // What is authenticated, `suffix` being four bytes that are not in the frame, or not in this place:
-//   aes_ctr_hmac_sha1   clear || enciphered (the ciphertext) || suffix, if has_suffix; the tag is the digest's first
-//   bytes aes_gcm             clear || suffix, if has_suffix, is the additional data; the enciphered is the ciphertext
+//   aes_ctr_hmac_sha1  clear || enciphered (the ciphertext) || suffix; the tag is the digest's first bytes
+//   aes_gcm            clear || suffix as additional data, and the ciphertext
+// The suffix is there if job_has_suffix is set.
 //
 // The counter block that a job begins with is the key's `salt_block` XOR `nonce`, whose ten bytes end where the counter
 // begins: at bytes 4 to 13 for aes_ctr_hmac_sha1 (a counter of 2 bytes from 0), at bytes 2 to 11 for aes_gcm (a counter
@@ -16,7 +17,7 @@
 // Who checks: whoever makes a job has checked that the frame holds all of it, tag included, that clear + enciphered are
 // not above 65,535 bytes and that the key is installed; a device checks nothing. A device may write the enciphered part
 // and, where it seals, the tag, at any time, and nothing else that can be seen afterwards: the CPU borrows the four
-// bytes behind the enciphered part for the suffix and puts them back, so with has_suffix the frame must hold these,
+// bytes behind the enciphered part for the suffix and puts them back, so with a suffix the frame must hold these,
 // too. Jobs of a batch must not overlap in memory and may be done in any order. Nothing depends on alignment of `data`;
 // sectors are read best from 16.
 //

@@ -2,7 +2,8 @@
 // read; where there may be AES-GCM, the powers of H beside it and, for the CPU alone, what intel-ipsec-mb wants.
 //
 // Memory: 320 B for each slot, with `gcm` 1.9 KB; allocated at once and locked (mlock) as far as the limit on locked
-// memory allows, and left out of core dumps. A released slot is wiped, as is the table at its end.
+// memory allows, and left out of core dumps. The arrays begin at a page and stay where they are as long as the table
+// lives, so they can be registered with a GPU. A released slot is wiped, as is the table at its end.
 //
 // Thread-safety: install() and release() from one thread at a time, any; replace() beside them. Slots are independent:
 // lanes may run jobs meanwhile under other slots. What the caller owes: a slot is installed before a job names it, and

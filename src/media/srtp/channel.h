@@ -1,9 +1,9 @@
 // SRTP and SRTCP (RFC 3711, 6188, 7714) for one direction of RTP or of RTCP of a session: a cryptographic context for
 // each SSRC, the keys shared by all of them. In three steps, so that any device may do the cryptography in between:
 //
-//   collector   prepare()   parse, find the stream, guess the index, refuse what is replayed; makes the job and a
-//   Pending device      crypto::Job -> crypto::Verdict, for whole batches (crypto/cpu.h, or a GPU) forwarder   finish()
-//   the verdict; only now an authenticated packet moves the index and the replay window
+//   collector  prepare()  parse, find the stream, guess the index, refuse what is replayed; make Job and Pending
+//   device                crypto::Job to crypto::Verdict, for whole batches (crypto/cpu.h, or a GPU)
+//   forwarder  finish()   the verdict; only now an authenticated packet moves the index and the replay window
 //
 // Packets in flight. Several packets of a stream may be between prepare() and finish(), in one batch and in many:
 //   - unprotect guesses every index from the highest *authenticated* one, so a forged packet moves nothing, and every
@@ -15,9 +15,8 @@
 //     guessed with rollover counter 0 (open_stream() sets another): a sequence that wraps while the first packets are
 //     still in flight loses those behind the wrap to auth_failed. Forged SSRCs leave nothing behind.
 //   - protect marks an index when it is prepared, so no index, and with it no keystream, is ever used twice, even if
-//   the
-//     packet is then dropped. Two packets with one sequence number: the second is `replayed`. A source that begins anew
-//     with lower numbers under its old SSRC is `too_old` or `replayed` until it has passed the highest.
+//     the packet is then dropped. Two packets with one sequence number: the second is `replayed`. A source that begins
+//     anew with lower numbers under its old SSRC is `too_old` or `replayed` until it has passed the highest.
 //   - SRTCP carries its index; protect counts it from 0 for each SSRC.
 //
 // Streams are never evicted for others: a stream that came back would lose what its window knows, and its index would

@@ -1,7 +1,8 @@
 // The state of each SSRC: all of a lane's streams in one piece of memory of fixed size, allocated at once.
 //
-// Memory: 24 B and the window for each stream: 40 B with a window of 128 packets, 4 MB for 100,000 streams. RTP and RTCP
-// of a source are a stream each. Keys are not here: the streams of a channel share them. Thread-safety: one lane's.
+// Memory: 24 B and the window for each stream: 40 B with a window of 128 packets, 4 MB for 100,000 streams. RTP and
+// RTCP of a source are a stream each. Keys are not here: the streams of a channel share them. Thread-safety: one
+// lane's.
 #pragma once
 
 #include <cstdint>
