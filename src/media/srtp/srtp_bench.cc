@@ -178,7 +178,7 @@ void protect_sizes(benchmark::internal::Benchmark* benchmark) {
   for (const int length : {64, 256, 512, 1024, 1400}) {
     benchmark->Args({length, 1000, 128});
   }
-  benchmark->Args({1400, 1000, 32})->Args({1400, 100'000, 128});
+  benchmark->Args({1400, 1000, 32})->Args({1400, 100'000, 128})->Args({64, 100'000, 128});
 }
 void unprotect_sizes(benchmark::internal::Benchmark* benchmark) {
   benchmark->Args({64, 128})->Args({1400, 128});
