@@ -1,0 +1,57 @@
+// One packet's cryptography as a job of 32 bytes that any device can do: seal (encipher, then authenticate) or open
+// (verify, then decipher) in place, in a frame that stays where it is in host memory. SRTP and SRTCP (RFC 3711, 6188,
+// 7714).
+//
+//   data             + cipher_offset    + cipher_length   + tag_gap   + the key's tag_length
+//    |---- clear ----|--- enciphered ---|--- untouched ---|--- tag ---|
+//
+// What is authenticated, `suffix` being four bytes that are not in the frame, or not in this place:
+//   aes_ctr_hmac_sha1  clear || enciphered (the ciphertext) || suffix; the tag is the digest's first bytes
+//   aes_gcm            clear || suffix as additional data, and the ciphertext
+// The suffix is there if job_has_suffix is set.
+//
+// The counter block that a job begins with is the key's `salt_block` XOR `nonce`, whose ten bytes end where the counter
+// begins: at bytes 4 to 13 for aes_ctr_hmac_sha1 (a counter of 2 bytes from 0), at bytes 2 to 11 for aes_gcm (a counter
+// of 4 bytes: 1 for the tag, from 2 for the text). A nonce must seal once only under a key: that is the caller's duty.
+//
+// Who checks: whoever makes a job has checked that the frame holds all of it, tag included, that clear + enciphered are
+// not above 65,535 bytes and that the key is installed; a device checks nothing. A device may write the enciphered part
+// and, where it seals, the tag, at any time, and nothing else that can be seen afterwards: the CPU borrows the four
+// bytes behind the enciphered part for the suffix and puts them back, so with a suffix the frame must hold these,
+// too. Jobs of a batch must not overlap in memory and may be done in any order. Nothing depends on alignment of `data`;
+// sectors are read best from 16.
+//
+// A job that a device has begun can not be done again from the same frame: its bytes may be half enciphered. A device
+// that may fail half-way must write elsewhere first.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace sluice::crypto {
+
+// A bit each.
+inline constexpr std::uint8_t job_opens = 1;       // verify and decipher; else encipher and write the tag
+inline constexpr std::uint8_t job_has_suffix = 2;  // `suffix` is authenticated
+
+struct alignas(32) Job {
+  std::uint64_t data;           // the address of the packet's first byte
+  std::uint32_t key;            // slot in the KeyTable
+  std::uint8_t suffix[4];       // as authenticated: the rollover counter, or E and the SRTCP index
+  std::uint8_t nonce[10];       // as XORed: for SRTP the SSRC and the 48-bit index, big-endian
+  std::uint16_t cipher_offset;  // bytes from `data` that are authenticated only
+  std::uint16_t cipher_length;  // bytes behind these that are enciphered; may be 0
+  std::uint8_t tag_gap;         // bytes between the enciphered part and the tag (SRTCP's index, MKI)
+  std::uint8_t flags;
+};
+static_assert(sizeof(Job) == 32 && std::is_trivially_copyable_v<Job>);
+static_assert(offsetof(Job, nonce) == 16);  // a GPU thread reads two halves
+
+// The result of a job, one byte each in an array of its own beside the jobs.
+enum class Verdict : std::uint8_t {
+  done,          // sealed, or opened and verified
+  tag_mismatch,  // opened: the tag is not right. What is enciphered may be in any state; the packet must be dropped.
+};
+
+}  // namespace sluice::crypto

@@ -1,0 +1,44 @@
+// Expanded keys as devices read them: one entry of 320 bytes for each key, and for AES-GCM a table of the powers of H
+// beside it. All of it bytes or native words, no pointers: the memory of a KeyTable may be read by a GPU as it is, or
+// be copied.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+
+namespace sluice::crypto {
+
+enum class Cipher : std::uint8_t {
+  none,               // an empty slot
+  aes_ctr_hmac_sha1,  // AES in counter mode, then HMAC-SHA1 over the ciphertext (RFC 3711, 6188)
+  aes_gcm,            // RFC 7714
+};
+std::string_view cipher_name(Cipher cipher);
+
+inline constexpr std::size_t max_tag_length = 20;
+inline constexpr std::size_t sha1_length = 20;
+inline constexpr std::size_t aes_block = 16;
+
+struct alignas(64) Key {
+  std::uint8_t
+      round_keys[15][aes_block];  // FIPS-197 order; rounds + 1 of them; for enciphering, which is all that is needed
+  std::uint8_t salt_block[aes_block];  // the salt, left-aligned: 14 bytes (CTR) or 12 (GCM), then zeros
+  std::uint8_t h[aes_block];           // aes_gcm: E(K, 0)
+  std::uint32_t hmac_inner[5];         // aes_ctr_hmac_sha1: SHA-1's state after the block of key XOR ipad
+  std::uint32_t hmac_outer[5];         // the same of key XOR opad
+  Cipher cipher;
+  std::uint8_t rounds;      // 10 or 14
+  std::uint8_t tag_length;  // bytes: 4, 10 or 20 of HMAC-SHA1 (anything from 1 to 20), 16 of GCM
+};
+static_assert(sizeof(Key) == 320 && std::is_trivially_copyable_v<Key>);
+
+// power[i] is H^(i+1) in GCM's order of bits and bytes (SP 800-38D 6.3): 32 threads that take every 32nd block each
+// need H^32 and one of the others.
+inline constexpr std::size_t hash_powers = 32;
+struct alignas(64) HashPowers {
+  std::uint8_t power[hash_powers][aes_block];
+};
+
+}  // namespace sluice::crypto

@@ -1,0 +1,203 @@
+#include "crypto/key_table.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "crypto/ipsec_mb.h"
+#include "crypto/locked_memory.h"
+#include "crypto/secret.h"
+
+namespace sluice::crypto {
+
+struct KeyTable::Tables {
+  Manager manager;
+  std::uint32_t capacity = 0;
+  bool gcm = false;
+  LockedMemory key_memory;
+  LockedMemory power_memory;
+  LockedMemory gcm_memory;
+  std::vector<std::uint32_t> free;  // the last is taken next
+
+  Key* keys() const { return static_cast<Key*>(key_memory.data()); }
+  HashPowers* powers() const { return static_cast<HashPowers*>(power_memory.data()); }
+  gcm_key_data* gcm_keys() const { return static_cast<gcm_key_data*>(gcm_memory.data()); }
+  void expand(std::uint32_t slot, const KeyMaterial& material) const;
+};
+
+namespace {
+
+std::string check(const KeyMaterial& material, bool gcm) {
+  const auto wrong = [&](std::string_view what, std::size_t is, std::string_view allowed) {
+    return std::string(cipher_name(material.cipher)) + ": " + std::string(what) + " of " + std::to_string(is) +
+           " bytes: must be " + std::string(allowed);
+  };
+  if (material.cipher == Cipher::none) {
+    return "a key without a cipher";
+  }
+  const bool is_gcm = material.cipher == Cipher::aes_gcm;
+  if (is_gcm && !gcm) {
+    return "aes_gcm: the table of keys has been made without GCM";
+  }
+  if (material.cipher_key.size() != 16 && material.cipher_key.size() != 32) {
+    return wrong("a key", material.cipher_key.size(), "16 or 32");
+  }
+  if (material.salt.size() != (is_gcm ? 12 : 14)) {
+    return wrong("a salt", material.salt.size(), is_gcm ? "12" : "14");
+  }
+  if (is_gcm ? !material.auth_key.empty() : material.auth_key.empty() || material.auth_key.size() > 64) {
+    return wrong("an authentication key", material.auth_key.size(), is_gcm ? "0" : "1 to 64");
+  }
+  if (is_gcm ? material.tag_length != 16 : material.tag_length == 0 || material.tag_length > max_tag_length) {
+    return wrong("a tag", material.tag_length, is_gcm ? "16" : "1 to 20");
+  }
+  return {};
+}
+
+void hmac_state(IMB_MGR* manager, std::span<const std::uint8_t> key, std::uint8_t pad, std::uint32_t (&state)[5]) {
+  Secret<64> block;
+  std::memset(block.bytes, pad, sizeof block.bytes);
+  for (std::size_t i = 0; i < key.size(); ++i) {
+    block.bytes[i] ^= key[i];
+  }
+  IMB_SHA1_ONE_BLOCK(manager, block.bytes, state);
+}
+
+void expand_aes(IMB_MGR* manager, std::span<const std::uint8_t> cipher_key, Key& key) {
+  alignas(16) Secret<sizeof Key::round_keys> deciphering;  // comes along, and is not needed
+  if (cipher_key.size() == 16) {
+    IMB_AES_KEYEXP_128(manager, cipher_key.data(), key.round_keys, deciphering.bytes);
+    key.rounds = 10;
+  } else {
+    IMB_AES_KEYEXP_256(manager, cipher_key.data(), key.round_keys, deciphering.bytes);
+    key.rounds = 14;
+  }
+}
+
+// E(K, 0) as the first block of a keystream.
+void hash_key(IMB_MGR* manager, Key& key) {
+  static constexpr std::uint8_t zeros[aes_block] = {};
+  IMB_JOB job = {};
+  job.src = zeros;
+  job.dst = key.h;
+  job.enc_keys = key.round_keys;
+  job.iv = zeros;
+  job.iv_len_in_bytes = aes_block;
+  job.msg_len_to_cipher_in_bytes = aes_block;
+  IMB_SUBMIT_CIPHER_BURST_NOCHECK(manager, &job, 1, IMB_CIPHER_CNTR, IMB_DIR_ENCRYPT,
+                                  key.rounds == 10 ? IMB_KEY_128_BYTES : IMB_KEY_256_BYTES);
+}
+
+void expand_gcm(IMB_MGR* manager, std::span<const std::uint8_t> cipher_key, Key& key, HashPowers& powers,
+                gcm_key_data& expanded) {
+  if (cipher_key.size() == 16) {
+    IMB_AES128_GCM_PRE(manager, cipher_key.data(), &expanded);
+  } else {
+    IMB_AES256_GCM_PRE(manager, cipher_key.data(), &expanded);
+  }
+  hash_key(manager, key);
+  // GHASH of one block is its product with H.
+  std::memcpy(powers.power[0], key.h, aes_block);
+  for (std::size_t i = 1; i < hash_powers; ++i) {
+    std::memset(powers.power[i], 0, aes_block);  // what GHASH begins with
+    IMB_GHASH(manager, &expanded, powers.power[i - 1], aes_block, powers.power[i], aes_block);
+  }
+}
+
+}  // namespace
+
+void KeyTable::Tables::expand(std::uint32_t slot, const KeyMaterial& material) const {
+  Key& key = keys()[slot];
+  wipe(&key, sizeof key);
+  expand_aes(manager.get(), material.cipher_key, key);
+  std::copy(material.salt.begin(), material.salt.end(), key.salt_block);
+  if (material.cipher == Cipher::aes_gcm) {
+    expand_gcm(manager.get(), material.cipher_key, key, powers()[slot], gcm_keys()[slot]);
+  } else {
+    hmac_state(manager.get(), material.auth_key, 0x36, key.hmac_inner);
+    hmac_state(manager.get(), material.auth_key, 0x5c, key.hmac_outer);
+  }
+  key.cipher = material.cipher;
+  key.tag_length = material.tag_length;
+}
+
+Expected<KeyTable> KeyTable::make(std::uint32_t capacity, bool gcm) {
+  auto chosen = make_manager();
+  if (!chosen) {
+    return tl::unexpected(chosen.error());
+  }
+  auto tables = std::make_unique<Tables>();
+  tables->manager = std::move(chosen->manager);
+  tables->capacity = capacity;
+  tables->gcm = gcm;
+  const std::size_t gcm_slots = gcm ? capacity : 0;
+  for (const auto& [memory, length] : {std::pair{&tables->key_memory, capacity * sizeof(Key)},
+                                       std::pair{&tables->power_memory, gcm_slots * sizeof(HashPowers)},
+                                       std::pair{&tables->gcm_memory, gcm_slots * sizeof(gcm_key_data)}}) {
+    auto made = LockedMemory::make(length);
+    if (!made) {
+      return tl::unexpected(made.error());
+    }
+    *memory = std::move(*made);
+  }
+  tables->free.resize(capacity);
+  for (std::uint32_t i = 0; i < capacity; ++i) {
+    tables->free[i] = capacity - 1 - i;
+  }
+  return KeyTable(std::move(tables));
+}
+
+KeyTable::KeyTable(std::unique_ptr<Tables> tables) : tables_(std::move(tables)) {}
+KeyTable::KeyTable(KeyTable&&) noexcept = default;
+KeyTable& KeyTable::operator=(KeyTable&&) noexcept = default;
+KeyTable::~KeyTable() = default;
+
+Expected<std::uint32_t> KeyTable::install(const KeyMaterial& material) {
+  if (const std::string wrong = check(material, tables_->gcm); !wrong.empty()) {
+    return make_error(wrong);
+  }
+  if (tables_->free.empty()) {
+    return make_error("the table of keys is full: it has room for " + std::to_string(tables_->capacity));
+  }
+  const std::uint32_t slot = tables_->free.back();
+  tables_->free.pop_back();
+  tables_->expand(slot, material);
+  return slot;
+}
+
+Expected<void> KeyTable::replace(std::uint32_t slot, const KeyMaterial& material) {
+  if (const std::string wrong = check(material, tables_->gcm); !wrong.empty()) {
+    return make_error(wrong);
+  }
+  tables_->expand(slot, material);
+  return {};
+}
+
+void KeyTable::release(std::uint32_t slot) {
+  wipe(&tables_->keys()[slot], sizeof(Key));
+  if (tables_->gcm) {
+    wipe(&tables_->powers()[slot], sizeof(HashPowers));
+    wipe(&tables_->gcm_keys()[slot], sizeof(gcm_key_data));
+  }
+  tables_->free.push_back(slot);
+}
+
+std::span<const Key> KeyTable::keys() const {
+  return {tables_->keys(), tables_->capacity};
+}
+std::span<const HashPowers> KeyTable::powers() const {
+  return {tables_->powers(), tables_->gcm ? tables_->capacity : 0};
+}
+std::uint32_t KeyTable::capacity() const {
+  return tables_->capacity;
+}
+std::uint32_t KeyTable::used() const {
+  return tables_->capacity - static_cast<std::uint32_t>(tables_->free.size());
+}
+const void* KeyTable::cpu_gcm_key(std::uint32_t slot) const {
+  return &tables_->gcm_keys()[slot];
+}
+
+}  // namespace sluice::crypto

@@ -1,0 +1,166 @@
+// SRTP and SRTCP (RFC 3711, 6188, 7714) for one direction of RTP or of RTCP of a session: a cryptographic context for
+// each SSRC, the keys shared by all of them. In three steps, so that any device may do the cryptography in between:
+//
+//   collector  prepare()  parse, find the stream, guess the index, refuse what is replayed; make Job and Pending
+//   device                crypto::Job to crypto::Verdict, for whole batches (crypto/cpu.h, or a GPU)
+//   forwarder  finish()   the verdict; only now an authenticated packet moves the index and the replay window
+//
+// Packets in flight. Several packets of a stream may be between prepare() and finish(), in one batch and in many:
+//   - unprotect guesses every index from the highest *authenticated* one, so a forged packet moves nothing, and every
+//     packet less than 2^15 ahead of it or behind it is guessed right, however many of those are in flight. That needs
+//     fewer than 2^15 under way: from `max_in_flight` of a stream on, prepare() refuses (too_many_in_flight).
+//   - a packet that is there twice in flight passes prepare() twice; the second finish() finds its index taken and
+//     says `replayed`. finish() may come in any order; out of order it counts as reordering within the window.
+//   - an SSRC that is new to unprotect becomes a stream with its first authenticated packet. Until then its packets are
+//     guessed with rollover counter 0 (open_stream() sets another): a sequence that wraps while the first packets are
+//     still in flight loses those behind the wrap to auth_failed. Forged SSRCs leave nothing behind.
+//   - protect marks an index when it is prepared, so no index, and with it no keystream, is ever used twice, even if
+//     the packet is then dropped. Two packets with one sequence number: the second is `replayed`. A source that begins
+//     anew with lower numbers under its old SSRC is `too_old` or `replayed` until it has passed the highest.
+//   - SRTCP carries its index; protect counts it from 0 for each SSRC.
+//
+// Streams are never evicted for others: a stream that came back would lose what its window knows, and its index would
+// begin again at 0 under the same key. An SSRC too many is refused (no_stream); a channel's end returns all. To
+// protect, anyone who can send in clear can use up the channel's `max_streams`; to unprotect, only who has the key.
+//
+// Lifetime: a master key protects at most 2^48 SRTP and 2^31 SRTCP packets (RFC 3711 section 9.2), or `lifetime`, over
+// all its SSRCs; then protect goes on with the next master key, unprotect and the last key refuse (key_expired).
+// Packets are counted when prepared (protect) or authenticated (unprotect).
+//
+// Key derivation rate: 0, or a power of two up to 2^24 (section 4.3.1). Where it is not 0, prepare() derives keys and
+// changes slots of the key table, so that devices must read the table itself, not a copy; `key_periods` periods of a
+// master key are kept, of all SSRCs together, and a packet of another while those are all in flight is refused
+// (too_many_in_flight).
+//
+// Thread-safety: a channel, its pool and its packets belong to one lane; RTP and RTCP of a session share nothing, so
+// they may be on different lanes. make() and the end of a channel change the key table and may be on another thread,
+// one at a time (crypto/key_table.h), if the lane has called end_streams() before the end. None of its packets may be
+// in flight then. Cost: no allocation in prepare() and finish(); figures in docs/srtp.md.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/error.h"
+#include "crypto/job.h"
+#include "crypto/key_table.h"
+#include "crypto/secret.h"
+#include "media/srtp/status.h"
+#include "media/srtp/stream_pool.h"
+#include "media/srtp/suite.h"
+
+namespace sluice::srtp {
+
+enum class Direction : std::uint8_t { protect, unprotect };
+
+inline constexpr std::size_t max_mki_length = 128;
+inline constexpr std::size_t max_master_keys = 16;
+inline constexpr unsigned key_periods = 4;
+inline constexpr std::uint32_t max_in_flight = 1U << 14;
+
+struct MasterKey {
+  std::span<const std::uint8_t> key;
+  std::span<const std::uint8_t> salt;
+  std::span<const std::uint8_t> mki = {};  // as on the wire; empty for none; all keys of a channel have one length
+  std::uint64_t lifetime = 0;              // packets; 0: the protocol's
+};
+
+struct ChannelSettings {
+  Suite suite = Suite::aes_cm_128_hmac_sha1_80;
+  Protocol protocol = Protocol::rtp;
+  Direction direction = Direction::protect;
+  std::uint32_t key_derivation_rate = 0;
+  std::uint32_t max_streams = 16;
+};
+
+// A packet where it lies: from RTP's or RTCP's first byte on. `room`: bytes from `data` that the frame can hold.
+struct Packet {
+  std::uint8_t* data;
+  std::uint32_t length;
+  std::uint32_t room;
+};
+
+// What finish() must know of a packet. To be kept beside its job.
+struct Pending {
+  std::uint64_t index;
+  std::uint32_t ssrc;
+  std::uint32_t stream;  // slot in the pool; no_stream_slot for one that is not known yet
+  std::uint16_t length;  // of the packet once it is done
+  std::uint8_t master;
+  std::uint8_t period;
+};
+
+class Channel {
+ public:
+  // `keys` and `pool` must outlive the channel. The error says which setting or length is wrong, or what is full.
+  static Expected<Channel> make(const ChannelSettings& settings, std::span<const MasterKey> masters,
+                                crypto::KeyTable& keys, StreamPool& pool);
+  Channel(Channel&& other) noexcept;
+  Channel& operator=(Channel&& other) noexcept;
+  ~Channel();
+
+  // Makes an SSRC known with the rollover counter that was signalled for it (MIKEY). no_stream, or replayed if it is
+  // known.
+  Status open_stream(std::uint32_t ssrc, std::uint32_t roc);
+
+  // What protection adds to a packet at most: tag, MKI, SRTCP's index.
+  std::uint32_t overhead() const;
+
+  // `ok`: `job` and `pending` are made, and finish() or abandon() must follow once. Else the packet is to be dropped,
+  // and nothing has changed. The packet's bytes are left as they are but for those behind its end.
+  Status prepare(const Packet& packet, crypto::Job& job, Pending& pending);
+
+  // `ok`: the packet is now `pending.length` bytes long. auth_failed, replayed, too_old, no_stream, key_expired: drop
+  // it.
+  Status finish(const Pending& pending, crypto::Verdict verdict);
+  // In place of finish() for a packet that was dropped on the way.
+  void abandon(const Pending& pending);
+
+  // Gives its streams back to the pool; a channel's end does, too. No packet may be prepared afterwards.
+  void end_streams();
+
+  std::uint32_t streams() const { return streams_; }
+
+ private:
+  struct Master;
+  struct Parsed;
+
+  Channel(const ChannelSettings& settings, crypto::KeyTable& keys, StreamPool& pool);
+  Expected<void> add(const MasterKey& key);
+  Expected<std::uint32_t> install(const MasterKey& key, std::uint64_t period);
+  void close();
+
+  Status parse(const Packet& packet, Parsed& parsed) const;
+  Status protect(const Packet& packet, const Parsed& parsed, crypto::Job& job, Pending& pending);
+  Status unprotect(const Packet& packet, const Parsed& parsed, crypto::Job& job, Pending& pending);
+  Status choose_index(const Stream& stream, std::uint16_t sequence, std::uint64_t& index) const;
+  Status find_master(const std::uint8_t* mki, std::uint8_t& master) const;
+  Status take_key(Pending& pending, std::uint32_t& slot);
+  Status take_period(Pending& pending, std::uint32_t& slot);
+  void put_back_key(const Pending& pending);
+  void fill(const Parsed& parsed, const Pending& pending, crypto::Job& job) const;
+
+  std::uint32_t find(std::uint32_t ssrc);
+  std::uint32_t find_further(std::uint32_t ssrc);
+  std::uint32_t find_or_add(std::uint32_t ssrc);
+  std::uint32_t add_stream(std::uint32_t ssrc, std::uint32_t roc);
+  void mark(std::uint32_t slot, std::uint64_t index);
+
+  crypto::KeyTable* keys_;
+  StreamPool* pool_;
+  std::vector<Master> masters_;
+  std::uint32_t first_ = no_stream_slot;  // of the list of streams: the one found last
+  std::uint32_t streams_ = 0;
+  std::uint32_t max_streams_;
+  std::uint32_t rate_;  // of key derivation
+  Suite suite_;
+  Protocol protocol_;
+  Direction direction_;
+  std::uint8_t tag_length_;
+  std::uint8_t mki_length_ = 0;
+  std::uint8_t current_ = 0;  // the master key that protects
+};
+
+}  // namespace sluice::srtp

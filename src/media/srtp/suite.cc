@@ -1,0 +1,14 @@
+#include "media/srtp/suite.h"
+
+namespace sluice::srtp {
+
+std::optional<Suite> suite_named(std::string_view name) {
+  for (const SuiteFacts& suite : suites) {
+    if (suite.name == name) {
+      return suite.suite;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace sluice::srtp
