@@ -71,7 +71,8 @@ void engine_metrics(Exposition& out, const Snapshot& s) {
   out.single("worker_busy_seconds_total", "counter",
              "Time in which the device's worker launched or handed back batches", seconds(s.worker_busy_ns));
   out.single("slow_launches_total", "counter", "Calls of the GPU's driver that took over 50 us", s.slow_launches);
-  out.single("cycle_overruns_total", "counter", "Batches that were longer on the device than their cycles", s.overruns);
+  out.single("cycle_overruns_total", "counter",
+             "Batches that took longer than their cycles from sealing to being handed back", s.overruns);
   out.single("conserved", "gauge", "1: every frame received is transmitted, punted, dropped by name or in flight",
              s.conserved ? 1 : 0);
   out.family("routes", "gauge", "Routes in the table, by IP version");
