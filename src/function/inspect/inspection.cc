@@ -301,7 +301,10 @@ void Inspection::inspect_packet(flow::Flow* flow, bool in_stream) {
 void Inspection::stream_data(flow::Flow& flow, flow::Extra& extra, Direction direction, const flow::StreamData& data) {
   if ((flow.user & is_http) == 0 && data.offset == 0 && looks_like_http(data.fresh)) flow.user |= is_http;
   const AsIf as_if(*this, flow, direction);
-  if ((flow.user & (dropped | passed)) != 0 || frame_passed_) return;
+  if ((flow.user & (dropped | passed)) != 0 || frame_passed_) {
+    extra.carried[static_cast<unsigned>(direction)].pass(0, 0, false);
+    return;
+  }
   inspect_piece(flow, extra, direction, data);
   keep_dropping(flow);
 }
@@ -316,8 +319,13 @@ void Inspection::inspect_piece(flow::Flow& flow, flow::Extra& extra, Direction d
                                const flow::StreamData& data) {
   flow::Carried& carried = extra.carried[static_cast<unsigned>(direction)];
   carried.use(rules().generation());
+  const std::uint64_t left = counters_.left;
+  const std::size_t found = find_in(data, carried);
+  const bool searched = counters_.left == left;
+  carried.pass(data.window.size() - data.fresh.size(), data.fresh.size(),
+               searched && !rules().detector().calls_for_http({search_->found.data(), found}));
   bool all = true;
-  if (!has_stream_candidates(carried, find_in(data, carried), data, all)) {
+  if (!has_stream_candidates(carried, found, data, all)) {
     carried.keep(search_->detector.open(), all);
     return;
   }
@@ -374,15 +382,18 @@ void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event ev
   if (!goes_on) set_http_buffers(buffers, point, transaction, detector.looked_at(), text_);
   const std::size_t count = goes_on ? search_growth(point, message, grows) : search_buffers(point, buffers);
   if (is_body) mark_found(marks, count);
-  const bool growing = grows && !message.flags.body_truncated;
-  if (!detector.collect(point, packet_, {.patterns = {search_->found.data(), count}, .growing = growing},
-                        search_->detector) ||
+  const std::string_view window = conversations_.window(flow, direction);
+  match::Detector::Found what;
+  what.patterns = {search_->found.data(), count};
+  what.growing = grows && !message.flags.body_truncated;
+  what.payload_is_ordinary =
+      extra.carried[static_cast<unsigned>(direction)].is_ordinary(rules().generation(), window.size());
+  if (!detector.collect(point, packet_, what, search_->detector) ||
       (is_body && !detector.leave_out({marks.held.data(), marks.held_count}, search_->detector))) {
     return;
   }
   if (goes_on) set_http_buffers(buffers, point, transaction, detector.looked_at(), text_);
   set_headers(buffers, packet_);
-  const std::string_view window = conversations_.window(flow, direction);
   if (!window.empty()) buffers.set(Buffer::payload, window);
   match::FlowFacts facts = facts_of(flow, direction);
   facts.reassembled = true;

@@ -39,7 +39,8 @@ class InspectionHttpTest : public testing::Test, public AlertSink {
     const PacketBuilder builder = test::segment_of(to_server, flags, mine, sequence_[to_server ? 1 : 0], text);
     mine += static_cast<std::uint32_t>(text.size()) + ((flags & (syn | fin)) != 0 ? 1 : 0);
     const Bytes bytes = builder.build();
-    return inspection_->frame({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, now_ += 1000);
+    return test::inspect(*inspection_, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, now_ += 1000,
+                         by_device_);
   }
   void request() { segment(true, ack, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); }
   void response(const std::string& text) { segment(false, ack, text); }
@@ -50,6 +51,7 @@ class InspectionHttpTest : public testing::Test, public AlertSink {
   std::vector<std::string> hosts_;
   unsigned blocked_ = 0;
   std::vector<std::string> urls_;  // with the status, of each alert's transaction; "": none
+  bool by_device_ = false;
   std::uint32_t sequence_[2] = {1000, 5000};
   std::uint64_t now_ = 0;                   // microseconds
   std::unique_ptr<Inspection> inspection_;  // last: it alerts at its end
@@ -76,6 +78,58 @@ TEST_F(InspectionHttpTest, a_body_is_inspected_as_it_grows) {
   response("two first part ev");
   EXPECT_THAT(alerts(), IsEmpty());
   EXPECT_TRUE(segment(false, ack, "il").drop);
+  EXPECT_THAT(alerts(), ElementsAre(2));
+}
+
+// A rule of HTTP that needs bytes in the payload which ordinary traffic does not have is tried only where these are in
+// the window, whoever has searched it, and in however many segments they came.
+TEST_F(InspectionHttpTest, rules_that_need_rare_bytes_of_the_payload_wait_for_these) {
+  const std::string rules =
+      "alert http any any -> any any (content:\"GET\"; http_method; content:\"rare-q7z-bytes\"; sid:1;)\n";
+  const std::string get = "GET /a HTTP/1.1\r\nHost: x\r\n";
+  struct Case {
+    std::vector<std::string> segments;
+    std::vector<std::uint32_t> sids;
+    std::uint64_t confirmed;
+  };
+  const std::vector<Case> cases = {
+      {{get + "\r\n", get + "\r\n"}, {}, 0},
+      {{get + "X: rare-q7z\r\n\r\n", get + "\r\n"}, {}, 2},
+      {{get + "X: rare-q7z-bytes\r\n\r\n"}, {1}, 1},
+      {{get + "X: rare", "-q7z-b", "ytes\r\n\r\n", get + "\r\n"}, {1}, 2},
+      {{get + "X: rare-q7z-bytes\r\n\r\n", get + "\r\n", get + "\r\n"}, {1, 1, 1}, 3},
+      {{get + "X: rare-q7z-bytes\r\n\r\n", get + "Y: " + std::string(3000, 'y') + "\r\n\r\n", get + "\r\n"}, {1, 1}, 2},
+  };
+  for (const bool by_device : {false, true}) {
+    for (const Case& one : cases) {
+      SCOPED_TRACE(one.segments.front() + (by_device ? " by keys" : ""));
+      by_device_ = by_device;
+      use(rules);
+      for (const std::string& text : one.segments) segment(true, ack, text);
+      EXPECT_EQ(alerts(), one.sids);
+      if (!by_device) {
+        EXPECT_LE(inspection_->counters().confirmed, one.confirmed);
+      }
+    }
+  }
+}
+
+// What nobody has looked for may be there: in what other rules let by, and what came before the rules.
+TEST_F(InspectionHttpTest, bytes_of_the_payload_that_nobody_has_looked_for_are_taken_as_there) {
+  const std::string get = "GET /a HTTP/1.1\r\nHost: x\r\n", token = "X: rare-q7z-bytes\r\n";
+  use("pass tcp any any -> any any (dsize:25; sid:9;)\n"
+      "alert http any any -> any any (http.cookie; content:\"c=1\"; pkt_data; content:\"rare-q7z-bytes\"; sid:2;)\n");
+  segment(true, ack, get);
+  segment(true, ack, token + "Y: 1\r\n");
+  EXPECT_THAT(alerts(), IsEmpty());
+  segment(true, ack, "Cookie: c=1\r\n\r\n");
+  EXPECT_THAT(alerts(), ElementsAre(2));
+
+  use("alert http any any -> any any (http.cookie; content:\"c=1\"; sid:3;)\n");
+  segment(true, ack, get + token);
+  inspection_->exchange(std::make_unique<InspectionSearch>(test::rules_of(
+      "alert http any any -> any any (http.cookie; content:\"c=1\"; pkt_data; content:\"rare-q7z-bytes\"; sid:2;)\n")));
+  segment(true, ack, "Cookie: c=1\r\n\r\n");
   EXPECT_THAT(alerts(), ElementsAre(2));
 }
 

@@ -17,6 +17,10 @@
 // `detection_filter` are told whenever they hold, and a pass rule with one does not end it: the caller counts
 // (rate_filter.h).
 //
+// Of rules that look at HTTP and at the payload many have but a common pattern in HTTP's buffers. One in the payload
+// that ordinary traffic does not have is among the patterns of Point::packet, and where a caller knows that none of
+// these is there (calls_for_http()), those rules are no candidates.
+//
 // Rules that name places from the payload's beginning (rules/rule_scope.h) are tried, of a piece of a stream, in the
 // window and then in the piece by itself, as Suricata falls back to the packet.
 //
@@ -138,6 +142,8 @@ class Detector {
     std::span<const std::uint32_t> open{};     // rules to be tried besides
     std::span<const std::uint32_t> without{};  // rules not to be tried
     bool growing = false;                      // the point's body is not whole yet
+    // Of a point of HTTP: no pattern that calls_for_http() is in Buffer::payload, and so no rule that needs one holds.
+    bool payload_is_ordinary = false;
   };
   // The first half of inspect(), for callers to whom what the second half takes is dear: false where there is no
   // candidate, as with most packets, and nothing is to be inspected.
@@ -147,6 +153,13 @@ class Detector {
     bool any = false;
     without_any_.collect(packet, [&](std::uint32_t rank) { any |= gates_[rank].passes(packet); });
     return any;
+  }
+  // Of patterns of Point::packet: a rule of HTTP may need one of them in the payload (Found::payload_is_ordinary).
+  bool calls_for_http(std::span<const std::uint32_t> patterns) const {
+    for (const std::uint32_t pattern : patterns) {
+      if (calls_for_http_[pattern]) return true;
+    }
+    return false;
   }
   // The rule has a best pattern that it is found by.
   bool has_pattern(std::uint32_t rule) const { return !best_[rank_of_[rule]].bytes.empty(); }
@@ -194,6 +207,8 @@ class Detector {
   using PatternNumbers = std::array<std::map<std::pair<std::string, bool>, std::uint32_t>, point_count>;
   void enter(std::uint32_t rank, const std::optional<BestPattern>& best, ClassMask classes, Point point,
              PatternNumbers& known);
+  bool enter_payload(const Rule& rule, ClassMask classes, PatternNumbers& known);
+  std::uint32_t number_of(const BestPattern& pattern, ClassMask classes, Point point, PatternNumbers& known);
   static bool conditions_hold(const Compiled& compiled, const FlowBits* bits);
   static void change(const Compiled& compiled, FlowBits* bits);
   static void add(std::uint32_t rank, Scratch& scratch);
@@ -208,6 +223,8 @@ class Detector {
   std::vector<BestPattern> best_;       // by rank; empty: none that is searched
   std::vector<bool> by_piece_;          // by rank: is_about_places()
   std::vector<bool> needs_end_;         // by rank: not while a body is growing
+  std::vector<bool> needs_payload_;     // by rank, of HTTP: a pattern that calls_for_http()
+  std::vector<bool> calls_for_http_;    // by pattern of Point::packet
   std::array<Group, point_count> groups_;
   // Of Point::packet: rules without a pattern, and those whose pattern has no key.
   HeaderIndex without_pattern_, without_key_;
