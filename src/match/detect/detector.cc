@@ -179,7 +179,7 @@ Expected<std::unique_ptr<Detector>> Detector::make(RuleSet rules, const Detector
 }
 
 std::vector<Pattern> Detector::key_patterns() const {
-  const Group& of = group(Point::packet);
+  const Searched& of = searched_in(Buffer::payload);
   std::vector<Pattern> patterns = of.patterns;
   for (std::size_t p = 0; p < patterns.size(); ++p) patterns[p].classes = of.key_classes[p];
   return patterns;
@@ -273,7 +273,10 @@ void Detector::collect_patterns() {
     if (is_of_both_headers(rule)) enter(rank, best, classes, Point::response_headers, known);
   }
   needs_payload_.resize(ranked_.size());
-  calls_for_http_.resize(group(Point::packet).patterns.size());
+  calls_for_http_.resize(patterns(Buffer::payload).size());
+  for (Group& one : groups_) {
+    one.ranks_of_pattern.resize(&one == groups_.data() ? patterns(Buffer::payload).size() : number_count_);
+  }
   without_pattern_ = HeaderIndex(without_pattern, classes_);
   without_key_ = HeaderIndex(without_key, classes_);
   without_pattern.insert(without_pattern.end(), without_key.begin(), without_key.end());
@@ -290,24 +293,27 @@ void Detector::enter(std::uint32_t rank, const std::optional<BestPattern>& best,
     }
     return;
   }
-  const std::uint32_t number = number_of(*best, classes, point, known);
+  Searched& in = searched_[static_cast<std::size_t>(best->buffer)];
+  const std::size_t place = place_of(*best, classes, known);
+  const std::size_t number = point == Point::packet ? place : in.numbers[place];
   of.buffers.add(best->buffer);
-  of.key_classes[number] |= point == Point::packet && is_found_by_header(*best, classes) ? 0 : classes;
+  in.key_classes[place] |= point == Point::packet && is_found_by_header(*best, classes) ? 0 : classes;
+  of.ranks_of_pattern.resize(std::max(of.ranks_of_pattern.size(), number + 1));
   of.ranks_of_pattern[number].push_back(rank);
 }
 
-// Of the patterns of the point, which it joins.
-std::uint32_t Detector::number_of(const BestPattern& pattern, ClassMask classes, Point point, PatternNumbers& known) {
-  Group& of = groups_[static_cast<std::size_t>(point)];
-  const auto [at, is_new] = known[static_cast<std::size_t>(point)].try_emplace(
-      {std::string(pattern.bytes), pattern.nocase}, static_cast<std::uint32_t>(of.patterns.size()));
+// Among the patterns of its buffer, which it joins.
+std::size_t Detector::place_of(const BestPattern& pattern, ClassMask classes, PatternNumbers& known) {
+  Searched& in = searched_[static_cast<std::size_t>(pattern.buffer)];
+  const auto [at, is_new] = known[static_cast<std::size_t>(pattern.buffer)].try_emplace(
+      {std::string(pattern.bytes), pattern.nocase}, static_cast<std::uint32_t>(in.patterns.size()));
   if (is_new) {
-    of.patterns.push_back({at->first.first, pattern.nocase, 0});
-    of.longest = std::max(of.longest, pattern.bytes.size());
-    of.ranks_of_pattern.emplace_back();
-    of.key_classes.push_back(0);
+    in.patterns.push_back({at->first.first, pattern.nocase, 0});
+    in.longest = std::max(in.longest, pattern.bytes.size());
+    in.key_classes.push_back(0);
+    if (pattern.buffer != Buffer::payload) in.numbers.push_back(number_count_++);
   }
-  of.patterns[at->second].classes |= classes;
+  in.patterns[at->second].classes |= classes;
   return at->second;
 }
 
@@ -315,10 +321,10 @@ std::uint32_t Detector::number_of(const BestPattern& pattern, ClassMask classes,
 bool Detector::enter_payload(const Rule& rule, ClassMask classes, PatternNumbers& known) {
   const auto best = rarest_in_payload(rule);
   if (!best) return false;
-  const std::uint32_t number = number_of(*best, classes, Point::packet, known);
-  groups_[static_cast<std::size_t>(Point::packet)].key_classes[number] |= classes;
-  calls_for_http_.resize(std::max<std::size_t>(calls_for_http_.size(), number + 1));
-  calls_for_http_[number] = true;
+  const std::size_t place = place_of(*best, classes, known);
+  searched_[static_cast<std::size_t>(Buffer::payload)].key_classes[place] |= classes;
+  calls_for_http_.resize(std::max(calls_for_http_.size(), place + 1));
+  calls_for_http_[place] = true;
   return true;
 }
 
