@@ -6,7 +6,9 @@
 // more it is known only that there are (`lost`), and the whole window has to be searched for them. Of those that have
 // held the last four are known.
 //
-// Thread-safety: none, one lane. 60 bytes.
+// Besides, for how many bytes a stream has been ordinary: nothing that the rule engine takes note of was in its pieces.
+//
+// Thread-safety: none, one lane. 64 bytes.
 #pragma once
 
 #include <algorithm>
@@ -56,6 +58,16 @@ class Carried {
   // New bytes may make it hold again.
   void renew(std::uint32_t rule) { remove(held_, held_count_, rule); }
 
+  // A piece of so many bytes, behind as many of the window's; `ordinary`: nothing is in it of which note is taken.
+  void pass(std::size_t history, std::size_t piece, bool ordinary) {
+    const std::uint64_t before = history == 0 ? most_bytes : ordinary_bytes_;
+    ordinary_bytes_ = ordinary ? static_cast<std::uint32_t>(std::min<std::uint64_t>(before + piece, most_bytes)) : 0;
+  }
+  // By the rules of that generation, nothing is in the last so many bytes of which note is taken.
+  bool is_ordinary(std::uint64_t generation, std::size_t bytes) const {
+    return generation_ == static_cast<std::uint32_t>(generation) && bytes <= ordinary_bytes_;
+  }
+
   bool by_keys = false;  // the last piece was searched by a device
 
  private:
@@ -68,9 +80,12 @@ class Carried {
     count = static_cast<std::uint8_t>(std::remove(rules.begin(), end, rule) - rules.begin());
   }
 
+  static constexpr std::uint32_t most_bytes = UINT32_MAX;
+
   std::uint8_t open_count_ = 0, held_count_ = 0;
   bool lost_ = false;
   std::uint32_t generation_ = 0;
+  std::uint32_t ordinary_bytes_ = 0;  // since something of which note is taken, or what is not known
   std::array<std::uint32_t, most_open> open_{};
   std::array<std::uint32_t, most_held> held_{};
 };

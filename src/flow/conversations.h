@@ -123,7 +123,7 @@ class Conversations final : private FlowEnd, private StreamSink, private http::T
   // Of such as these will be, but for what pools need besides their bytes.
   static std::uint64_t memory_bytes(const ConversationSettings& settings);
   const BlockPool& stream_pool() const { return stream_pool_; }
-  const BlockPool& http_pool() const { return http_pool_; }
+  BlockPool& http_pool() { return http_pool_; }
 
  private:
   void flow_ended(Flow& flow, FlowEndReason reason) override;

@@ -8,6 +8,7 @@
 
 #include "packet/builder.h"
 #include "packet/headers.h"
+#include "port/replay_request.h"
 
 namespace sluice::port {
 namespace {
@@ -123,6 +124,10 @@ class Conversation {
   }
 
   void request(bool plants) {
+    if (shared_.source.contents != nullptr && !plants) {
+      const std::string text = attack_request(*shared_.source.contents, shared_.random);
+      return send(client, tcp_ack, Bytes(text.begin(), text.end()));
+    }
     const std::string path = plants ? planted_path.whole() : "/articles/" + word() + "/" + word() + ".html?page=1";
     const std::string text = "GET " + path + " HTTP/1.1\r\nHost: www." + word() +
                              ".example\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 "

@@ -61,7 +61,7 @@ Expected<void> measure(const BenchOptions& options, const RouterTable& table, co
     part.figures = figures_text((*rig)->engine().function());
     // A rate of conversations that were not followed would be one of something else.
     if (const std::string broken = not_whole((*rig)->engine().function().figures());
-        part.one.converses() && !broken.empty()) {
+        part.one.converses() && !part.one.bounded && !broken.empty()) {
       return make_error(
           fmt::format("{} {}: conversations were not followed whole:{}", part.one.name(), part.one.traffic(), broken));
     }
@@ -175,11 +175,14 @@ Expected<void> verify(const BenchOptions& options, const RouterTable& table, con
   return {};
 }
 
-// An attack made of the rules: every payload is their contents, one after the other.
-ChainCase attack_on(const BenchOptions& options, const InspectRules& rules, bool drop_on_overload) {
+constexpr const char* attack_protocols[] = {"tcp", "http"};
+
+// An attack made of the rules: every payload is their contents, one after the other; of HTTP requests and bodies.
+ChainCase attack_on(const BenchOptions& options, const InspectRules& rules, const std::string& protocol,
+                    bool drop_on_overload) {
   ChainCase attack;
   if (!options.mix.empty()) attack.mix = options.mix;
-  attack.protocol = "tcp";
+  attack.protocol = protocol;
   attack.payload = rules.contents();
   attack.bounded = true;
   attack.drop_on_overload = drop_on_overload;
@@ -209,12 +212,13 @@ Expected<Part> measure_below(const BenchOptions& options, const RouterTable& tab
 // late where the machine is quiet, and the attack, of which no more may be. Twice as many is what a machine's noise
 // makes of the same.
 Expected<void> attack_below(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
-                            const std::string& device, double saturated, Goals& goals) {
-  ChainCase ordinary = attack_on(options, rules, false);
+                            const std::string& device, const std::string& protocol, double saturated, Goals& goals) {
+  ChainCase ordinary = attack_on(options, rules, protocol, false);
   ordinary.payload = "text";
   std::uint64_t late_ordinary = 0;
   std::printf("at %.2f Mpps, half of what saturates it with the attack:\n", saturated / 2 / 1e6);
-  for (const ChainCase& traffic : {ordinary, attack_on(options, rules, false), attack_on(options, rules, true)}) {
+  for (const ChainCase& traffic :
+       {ordinary, attack_on(options, rules, protocol, false), attack_on(options, rules, protocol, true)}) {
     auto part = measure_below(options, table, rules, device, traffic, saturated / 2);
     if (!part) return tl::unexpected(part.error());
     const Outcome& outcome = part->median();
@@ -247,10 +251,10 @@ Expected<void> attack_below(const BenchOptions& options, const RouterTable& tabl
 }
 
 Expected<void> run_attack(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
-                          const std::string& device, double ceiling, Goals& goals) {
+                          const std::string& device, const std::string& protocol, double ceiling, Goals& goals) {
   double saturated = 0;  // frames a second, those that were dropped too, of the policy that is dearer
   for (const bool drops : {false, true}) {
-    std::vector<Part> parts{{attack_on(options, rules, drops), {}, {}, {}}};
+    std::vector<Part> parts{{attack_on(options, rules, protocol, drops), {}, {}, {}}};
     if (auto done = measure(options, table, rules, device, parts); !done) return done;
     std::printf("attack, on_overload = \"%s\":\n", drops ? "drop" : "pass");
     report(options, device, ceiling, parts);
@@ -258,12 +262,23 @@ Expected<void> run_attack(const BenchOptions& options, const RouterTable& table,
     const double handled = static_cast<double>(median.frames + median.dropped - median.refused) / median.seconds;
     saturated = saturated == 0 ? handled : std::min(saturated, handled);
   }
-  return attack_below(options, table, rules, device, saturated, goals);
+  return attack_below(options, table, rules, device, protocol, saturated, goals);
 }
 
 // --only: all that is measured of a traffic, by a part of its name.
 bool wanted(const BenchOptions& options, std::string_view name) {
   return name.find(options.only) != std::string_view::npos;
+}
+
+// Whether `protocol` is one of an attack that is to be measured: all of them, or by name.
+bool attacks_by(const BenchOptions& options, std::string_view protocol) {
+  if (std::ranges::find(attack_protocols, protocol) == std::end(attack_protocols)) return false;
+  if (wanted(options, attack_name)) return true;
+  ChainCase one;
+  if (!options.mix.empty()) one.mix = options.mix;
+  one.protocol = protocol;
+  one.payload = attack_name;
+  return options.only.find(attack_name) != std::string::npos && wanted(options, one.traffic());
 }
 
 std::vector<ChainCase> all_traffic(const BenchOptions& options) {
@@ -294,7 +309,8 @@ std::vector<ChainCase> chosen_traffic(const BenchOptions& options) {
 
 // An Error when --only chooses nothing.
 Expected<void> check_only(const BenchOptions& options) {
-  if (!chosen_traffic(options).empty() || wanted(options, attack_name)) return {};
+  const auto attacks = [&](const char* protocol) { return attacks_by(options, protocol); };
+  if (!chosen_traffic(options).empty() || std::ranges::any_of(attack_protocols, attacks)) return {};
   std::string names;
   for (const ChainCase& one : all_traffic(options)) names += "'" + one.traffic() + "', ";
   return make_error("--only " + options.only + ": no traffic is named so: a part of " + names + "or '" +
@@ -304,10 +320,10 @@ Expected<void> check_only(const BenchOptions& options) {
 Expected<void> run_device(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
                           const std::string& device, double ceiling, Goals& goals) {
   const std::vector<ChainCase> chosen = chosen_traffic(options);
-  const bool attacked = wanted(options, attack_name);
   for (const char* const protocol : protocols) {
     const bool used = std::ranges::any_of(chosen, [&](const ChainCase& one) { return one.protocol == protocol; });
-    if (!used && !(attacked && protocol == attack_on(options, rules, false).protocol)) continue;
+    const bool attacks = attacks_by(options, protocol);
+    if (!used && !attacks) continue;
     if (auto right = verify(options, table, rules, device, protocol); !right) return right;
   }
   for (const ChainCase& traffic : chosen) {
@@ -316,7 +332,11 @@ Expected<void> run_device(const BenchOptions& options, const RouterTable& table,
     report(options, device, ceiling, parts);
     judge(device, ceiling, parts, goals);
   }
-  return attacked ? run_attack(options, table, rules, device, ceiling, goals) : Expected<void>();
+  for (const char* const protocol : attack_protocols) {
+    if (!attacks_by(options, protocol)) continue;
+    if (auto done = run_attack(options, table, rules, device, protocol, ceiling, goals); !done) return done;
+  }
+  return {};
 }
 
 }  // namespace

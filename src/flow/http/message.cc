@@ -44,7 +44,7 @@ void Message::clear(BlockPool& pool) {
   flags = {};
   decoding = {};
   headers_done = complete = false;
-  marks = {};
+  marks.clear(pool);
 }
 
 void Transaction::clear(BlockPool& pool) {

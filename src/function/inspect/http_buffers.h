@@ -9,9 +9,8 @@
 
 namespace sluice::function {
 
-// `text` holds what has to be put together, and lives as long as the buffers are used.
-// Those that have to be put together are only there where they are `looked_at`.
+// Of those only the `wanted` ones. `text` holds what has to be put together, and lives as long as the buffers are used.
 void set_http_buffers(match::Buffers& buffers, match::Point point, const flow::http::Transaction& transaction,
-                      match::BufferSet looked_at, std::string& text);
+                      match::BufferSet wanted, std::string& text);
 
 }  // namespace sluice::function

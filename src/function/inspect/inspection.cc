@@ -145,6 +145,7 @@ void Inspection::begin_frame(std::string_view frame, const KeyHits& hits) {
   ++counters_.frames;
   judgement_ = {};
   budget_ = settings_.budget;
+  allowance_ = least_allowance;
   direction_ = Direction::to_server;
 }
 
@@ -222,18 +223,19 @@ match::FlowFacts Inspection::facts_of(const flow::Flow& flow, Direction directio
 // What the device has too many keys of to tell is searched by the core, as part of what confirming may take: such
 // payloads are made, and the core would be busy with nothing else.
 std::size_t Inspection::search_payload(std::string_view bytes, std::size_t from) {
-  return too_many_hits_ ? search_in_time(bytes, from).value_or(0) : search(Point::packet, bytes, from);
+  return too_many_hits_ ? search_in_time(Buffer::payload, bytes, from).value_or(0)
+                        : search(Buffer::payload, bytes, from);
 }
 
-std::optional<std::size_t> Inspection::search_in_time(std::string_view bytes, std::size_t from) {
-  if (!time_.limited()) return search(Point::packet, bytes, from);
+std::optional<std::size_t> Inspection::search_in_time(Buffer buffer, std::string_view bytes, std::size_t from) {
+  if (!time_.limited()) return search(buffer, bytes, from);
   if (!time_.allows_search()) {
     ++counters_.left;
     overload();
     return std::nullopt;
   }
   const std::uint64_t began = __rdtsc();
-  const std::size_t found = search(Point::packet, bytes, from);
+  const std::size_t found = search(buffer, bytes, from);
   time_.spend(__rdtsc() - began);
   return found;
 }
@@ -243,13 +245,13 @@ void Inspection::overload() {
   judgement_.drop |= settings_.drop_on_overload;
 }
 
-std::size_t Inspection::search(Point point, std::string_view bytes, std::size_t from) {
+std::size_t Inspection::search(Buffer buffer, std::string_view bytes, std::size_t from) {
   counters_.searched += bytes.size();
   by_keys_ = false;
   const unsigned klass = rules().detector().classes().class_of(packet_);
   std::vector<std::uint32_t>& found = search_->found;
-  return rules().matcher(point).match(*search_->matching[static_cast<std::size_t>(point)], bytes, klass, found.data(),
-                                      found.size(), from);
+  return rules().matcher(buffer).match(*search_->matching[static_cast<std::size_t>(buffer)], bytes, klass, found.data(),
+                                       found.size(), from);
 }
 
 // The patterns that the device's keys stand for; `bytes`: what was searched, with the stream's `history` before it,
@@ -301,7 +303,11 @@ void Inspection::inspect_packet(flow::Flow* flow, bool in_stream) {
 void Inspection::stream_data(flow::Flow& flow, flow::Extra& extra, Direction direction, const flow::StreamData& data) {
   if ((flow.user & is_http) == 0 && data.offset == 0 && looks_like_http(data.fresh)) flow.user |= is_http;
   const AsIf as_if(*this, flow, direction);
-  if ((flow.user & (dropped | passed)) != 0 || frame_passed_) return;
+  if ((flow.user & (dropped | passed)) != 0 || frame_passed_) {
+    extra.carried[static_cast<unsigned>(direction)].pass(0, 0, false);
+    return;
+  }
+  allowance_ += data.fresh.size();
   inspect_piece(flow, extra, direction, data);
   keep_dropping(flow);
 }
@@ -316,8 +322,13 @@ void Inspection::inspect_piece(flow::Flow& flow, flow::Extra& extra, Direction d
                                const flow::StreamData& data) {
   flow::Carried& carried = extra.carried[static_cast<unsigned>(direction)];
   carried.use(rules().generation());
+  const std::uint64_t left = counters_.left;
+  const std::size_t found = find_in(data, carried);
+  const bool searched = counters_.left == left;
+  carried.pass(data.window.size() - data.fresh.size(), data.fresh.size(),
+               searched && !rules().detector().calls_for_http({search_->found.data(), found}));
   bool all = true;
-  if (!has_stream_candidates(carried, find_in(data, carried), data, all)) {
+  if (!has_stream_candidates(carried, found, data, all)) {
     carried.keep(search_->detector.open(), all);
     return;
   }
@@ -366,23 +377,23 @@ void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event ev
   const AsIf as_if(*this, flow, direction);
   if ((flow.user & (dropped | passed)) != 0 || frame_passed_) return;
   flow::http::Message& message = direction == Direction::to_client ? transaction.response : transaction.request;
-  flow::http::Marks& marks = message.marks;
-  if (marks.rules != rules().generation()) marks = {};
+  flow::http::Marks& marks = marks_of(message);
   const bool is_body = point == Point::request_body || point == Point::response_body;
-  const bool goes_on = is_body && marks.rules != 0 && marks.found_count <= marks.room;
   Buffers buffers;
-  if (!goes_on) set_http_buffers(buffers, point, transaction, detector.looked_at(), text_);
-  const std::size_t count = goes_on ? search_growth(point, message, grows) : search_buffers(point, buffers);
-  if (is_body) mark_found(marks, count);
-  const bool growing = grows && !message.flags.body_truncated;
-  if (!detector.collect(point, packet_, {.patterns = {search_->found.data(), count}, .growing = growing},
-                        search_->detector) ||
+  const std::size_t count = search_http(point, grows, transaction, buffers);
+  keep_dropping(flow);
+  const std::string_view window = conversations_.window(flow, direction);
+  match::Detector::Found what;
+  what.patterns = {search_->found.data(), count};
+  what.growing = grows && !message.flags.body_truncated;
+  what.payload_is_ordinary =
+      extra.carried[static_cast<unsigned>(direction)].is_ordinary(rules().generation(), window.size());
+  if (!detector.collect(point, packet_, what, search_->detector) ||
       (is_body && !detector.leave_out({marks.held.data(), marks.held_count}, search_->detector))) {
     return;
   }
-  if (goes_on) set_http_buffers(buffers, point, transaction, detector.looked_at(), text_);
+  set_http_buffers(buffers, point, transaction, detector.looked_at(), text_);
   set_headers(buffers, packet_);
-  const std::string_view window = conversations_.window(flow, direction);
   if (!window.empty()) buffers.set(Buffer::payload, window);
   match::FlowFacts facts = facts_of(flow, direction);
   facts.reassembled = true;

@@ -32,8 +32,9 @@
 //
 // Bounded: `budget` candidates for a frame (all its inspections together), as many for each other flow that it makes
 // tell something, and so much time for a batch (begin()), of which each frame has a share that those before it cannot
-// take (confirm_time.h), and other flows an eighth, shared likewise; what is left over is counted, and the policy is
-// `drop_on_overload`: the frame, and where a stream or HTTP was left, the rest of its flow. Memory:
+// take (confirm_time.h), and other flows an eighth, shared likewise; HTTP is searched within it, too, but for 8 KiB and
+// as much as the frame brings of its stream, so that ordinary bodies are not concerned; what is left over is counted,
+// and the policy is `drop_on_overload`: the frame, and where a stream or HTTP was left, the rest of its flow. Memory:
 // settings.conversations, taken here.
 //
 // Lifetime: the end of an Inspection ends its flows, and inspects what they hold: the sink outlives it, with all that
@@ -65,7 +66,7 @@
 
 namespace sluice::function {
 
-// What all lanes share: the compiled rules and a matcher for each point.
+// What all lanes share: the compiled rules and a matcher for each buffer that is searched.
 class InspectionRules : public std::enable_shared_from_this<InspectionRules> {
  public:
   // Told how many of how many patterns are compiled; false: stop, which is an Error.
@@ -77,7 +78,7 @@ class InspectionRules : public std::enable_shared_from_this<InspectionRules> {
   // Of no other rules of this process; not 0.
   std::uint64_t generation() const { return generation_; }
   const match::Detector& detector() const { return *detector_; }
-  const match::CpuMatcher& matcher(match::Point point) const { return *matchers_[static_cast<std::size_t>(point)]; }
+  const match::CpuMatcher& matcher(match::Buffer buffer) const { return *matchers_[static_cast<std::size_t>(buffer)]; }
   // Bytes of the longest pattern of payloads: as much of the stream before a new piece is searched with it.
   std::size_t longest_pattern() const { return longest_; }
   // What stands for the patterns of payloads on a device, and the tables that it is found by.
@@ -87,7 +88,7 @@ class InspectionRules : public std::enable_shared_from_this<InspectionRules> {
  private:
   std::uint64_t generation_ = 0;
   std::unique_ptr<match::Detector> detector_;
-  std::array<std::unique_ptr<match::CpuMatcher>, match::point_count> matchers_;
+  std::array<std::unique_ptr<match::CpuMatcher>, match::buffer_count> matchers_;  // null: not searched
   std::unique_ptr<match::KeySet> keys_;
   std::unique_ptr<match::GramTable> gram_table_;
   std::size_t longest_ = 0;
@@ -103,8 +104,9 @@ struct InspectionSearch {
   match::Detector::Scratch detector;
   match::RateFilter rates;
   match::AlertFilter alerts;
-  std::array<std::unique_ptr<match::CpuMatcher::Scratch>, match::point_count> matching;
+  std::array<std::unique_ptr<match::CpuMatcher::Scratch>, match::buffer_count> matching;
   std::vector<std::uint32_t> found, candidates, matched, keys;
+  std::string no_bits;               // as many as HTTP's patterns
   InspectionSearch* next = nullptr;  // for who keeps lists of them
 };
 
@@ -250,6 +252,8 @@ class Inspection final : private flow::ConversationSink {
 
  private:
   class AsIf;
+  // Headers, and what a frame brings of a body, twice.
+  static constexpr std::size_t least_allowance = 8192;
   bool tracked(flow::Flow& flow, flow::Direction direction, bool streamed) override;
   void stream_data(flow::Flow& flow, flow::Extra& extra, flow::Direction direction,
                    const flow::StreamData& data) override;
@@ -284,14 +288,16 @@ class Inspection final : private flow::ConversationSink {
   bool held_before(std::uint32_t rule, const flow::Flow& flow);
   std::uint64_t number_of(const flow::Flow* flow) const;
   const flow::http::Transaction* transaction_of(const flow::Extra* extra) const;
-  std::size_t search_buffers(match::Point point, const match::Buffers& buffers);
-  std::size_t search_growth(match::Point point, const flow::http::Message& message, bool grows);
-  void search_also(match::Point point, std::string_view bytes);
-  std::size_t take_candidates();
-  void mark_found(flow::http::Marks& marks, std::size_t count) const;
-  std::size_t search(match::Point point, std::string_view bytes, std::size_t from = 0);
+  std::size_t search_http(match::Point point, bool grows, flow::http::Transaction& transaction,
+                          match::Buffers& buffers);
+  bool search_buffer(match::Buffer buffer, std::string_view bytes, flow::http::Marks& marks);
+  void search_body(match::BufferSet bodies, bool grows, flow::http::Message& message);
+  void mark_found(flow::http::Marks& marks, std::uint32_t number);
+  void add_found(const flow::http::Marks& marks);
+  flow::http::Marks& marks_of(flow::http::Message& message);
+  std::size_t search(match::Buffer buffer, std::string_view bytes, std::size_t from = 0);
   std::size_t search_payload(std::string_view bytes, std::size_t from);
-  std::optional<std::size_t> search_in_time(std::string_view bytes, std::size_t from);
+  std::optional<std::size_t> search_in_time(match::Buffer buffer, std::string_view bytes, std::size_t from);
   void tell(const Alert& alert);
   void tell_held() {
     if (!held_alerts_.empty()) [[unlikely]]
@@ -322,10 +328,12 @@ class Inspection final : private flow::ConversationSink {
   const flow::Flow* flow_ = nullptr;  // of the frame, once it is known
   bool frame_passed_ = false;
   std::uint32_t budget_ = 0;
+  std::size_t allowance_ = 0;  // bytes of HTTP that are searched without being counted as time
   Judgement judgement_;
   // Of the other flow that was last inspected during the frame (AsIf); null: none. Its budget, and the batch's time for
   // all of them.
   const flow::Flow* other_flow_ = nullptr;
+  std::size_t other_allowance_ = 0;
   std::uint32_t other_budget_ = 0, to_come_ = 0;  // to_come_: frames of the batch, as next() says
   ConfirmTime other_time_;
   std::string text_;  // buffers that are put together

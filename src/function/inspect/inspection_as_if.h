@@ -44,6 +44,7 @@ class Inspection::AsIf {
     if (!is_other_) return;
     if (std::exchange(of_.other_flow_, &flow) != &flow) {
       of_.other_budget_ = of_.settings_.budget;
+      of_.other_allowance_ = least_allowance;
       of_.other_time_.next(of_.to_come_);
     }
     frame_ = std::exchange(of_.frame_, {});
@@ -64,6 +65,7 @@ class Inspection::AsIf {
   }
   void exchange_budgets() {
     std::swap(of_.budget_, of_.other_budget_);
+    std::swap(of_.allowance_, of_.other_allowance_);
     std::swap(of_.time_, of_.other_time_);
   }
 

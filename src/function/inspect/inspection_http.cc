@@ -1,52 +1,129 @@
 // What the core searches in HTTP's buffers.
 #include <algorithm>
+#include <bit>
 
+#include "function/inspect/http_buffers.h"
 #include "function/inspect/inspection.h"
 
 namespace sluice::function {
 
 using match::Buffer;
 using match::Buffers;
+using match::BufferSet;
 using match::Point;
 
-// The patterns of a point, in the buffers that they may be in, into search_->found.
-std::size_t Inspection::search_buffers(Point point, const Buffers& buffers) {
-  std::vector<std::uint32_t>& all = search_->candidates;
-  all.clear();
-  const match::BufferSet searched = rules().detector().searched(point);
-  for (std::size_t b = 0; b < match::buffer_count; ++b) {
-    if (!searched.has(static_cast<Buffer>(b))) continue;
-    if (const auto bytes = buffers[static_cast<Buffer>(b)]) search_also(point, *bytes);
-  }
-  return take_candidates();
+namespace {
+
+constexpr BufferSet bodies{Buffer::http_request_body, Buffer::http_response_body, Buffer::file_data};
+// Those of a request wherever a rule looks at them; others are of the message that the point is of.
+constexpr BufferSet of_request{Buffer::http_uri,          Buffer::http_raw_uri,      Buffer::http_method,
+                               Buffer::http_request_line, Buffer::http_request_body, Buffer::http_user_agent,
+                               Buffer::http_host,         Buffer::http_raw_host,     Buffer::http_referer,
+                               Buffer::http_accept,       Buffer::http_accept_enc,   Buffer::http_accept_lang};
+constexpr std::size_t slice = 16384;  // of a body, searched in one go
+
+}  // namespace
+
+flow::http::Marks& Inspection::marks_of(flow::http::Message& message) {
+  flow::http::Marks& marks = message.marks;
+  const bool is_other = marks.rules != rules().generation();
+  if (is_other) marks.clear(conversations_.http_pool());
+  if (marks.lost) marks.searched = marks.body = 0;
+  marks.rules = rules().generation();
+  return marks;
 }
 
-// Those that were found before, and those in what is new of a body, with what may belong to them before that.
-std::size_t Inspection::search_growth(Point point, const flow::http::Message& message, bool grows) {
-  const auto& marks = message.marks;
-  search_->candidates.assign(marks.found.begin(), marks.found.begin() + marks.found_count);
-  if (grows) {
-    const std::string_view body = message.body_view();
-    const std::size_t searched = message.body_fresh().size() + rules().detector().longest_pattern(point);
-    search_also(point, body.substr(body.size() - std::min(body.size(), searched)));
-  }
-  return take_candidates();
-}
-
-void Inspection::search_also(Point point, std::string_view bytes) {
-  const std::size_t count = search(point, bytes);
-  const auto found = search_->found.begin();
-  search_->candidates.insert(search_->candidates.end(), found, found + static_cast<std::ptrdiff_t>(count));
-}
-
-// To search_->found, each once.
-std::size_t Inspection::take_candidates() {
+// The patterns that the buffers of a point's rules hold, into search_->found. Each buffer is searched once, for the
+// rules of all points, and of a body what is new; what was found is in the messages' marks. `buffers` are set where
+// something had to be searched but bodies.
+std::size_t Inspection::search_http(Point point, bool grows, flow::http::Transaction& transaction, Buffers& buffers) {
+  search_->candidates.clear();
+  const BufferSet searched = rules().detector().searched(point);
+  const bool response = point >= Point::response_headers;
+  flow::http::Message& own = response ? transaction.response : transaction.request;
+  const auto search_in = [&](BufferSet wanted, flow::http::Message& message) {
+    if (wanted.empty()) return;
+    flow::http::Marks& marks = marks_of(message);
+    const BufferSet left = wanted.without(bodies).without(BufferSet(marks.searched));
+    if (!left.empty()) set_http_buffers(buffers, point, transaction, left, text_);
+    left.for_each([&](Buffer buffer) {
+      const auto bytes = buffers[buffer];
+      const bool is_done = bytes ? search_buffer(buffer, *bytes, marks) : message.headers_done;
+      if (is_done) marks.searched |= BufferSet{buffer}.bits();
+    });
+    search_body(wanted & bodies, grows && &message == &own, message);
+    add_found(marks);
+  };
+  search_in(searched & of_request, transaction.request);
+  search_in(searched.without(of_request), own);
   std::vector<std::uint32_t>& all = search_->candidates;
   by_keys_ = false;
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
   std::copy(all.begin(), all.end(), search_->found.begin());
   return all.size();
+}
+
+// What is beyond the frame's allowance is part of what confirming may take. False: there was no time.
+bool Inspection::search_buffer(Buffer buffer, std::string_view bytes, flow::http::Marks& marks) {
+  const bool is_free = bytes.size() <= allowance_;
+  const auto count = is_free ? search(buffer, bytes) : search_in_time(buffer, bytes, 0);
+  if (is_free) allowance_ -= bytes.size();
+  const auto numbers = rules().detector().numbers(buffer);
+  for (std::size_t f = 0; f < count.value_or(0); ++f) mark_found(marks, numbers[search_->found[f]]);
+  return count.has_value();
+}
+
+// What is new of it, with what may belong to it before that.
+void Inspection::search_body(BufferSet wanted, bool grows, flow::http::Message& message) {
+  const std::string_view body = message.body_view();
+  flow::http::Marks& marks = message.marks;
+  const std::size_t known =
+      std::min<std::size_t>(grows ? std::min(marks.body, message.body_shown) : marks.body, body.size());
+  std::size_t done = body.size();
+  wanted.for_each([&](Buffer buffer) {
+    const std::size_t before = rules().detector().longest_pattern(buffer);
+    std::size_t at = BufferSet(marks.searched).has(buffer) ? known : 0;
+    while (at < body.size()) {
+      const std::size_t begin = at - std::min(at, before);
+      if (!search_buffer(buffer, body.substr(begin, at - begin + slice), marks)) break;
+      at = std::min(at + slice, body.size());
+    }
+    done = std::min(done, at);
+  });
+  if (wanted.empty()) return;
+  marks.searched |= wanted.bits();
+  marks.body = static_cast<std::uint32_t>(done);
+}
+
+void Inspection::mark_found(flow::http::Marks& marks, std::uint32_t number) {
+  search_->candidates.push_back(number);
+  if (marks.lost) return;
+  flow::Buffer& bits = marks.found_bits;
+  if (bits.size() == 0) {
+    const auto end = marks.found.begin() + marks.found_count;
+    if (std::find(marks.found.begin(), end, number) != end) return;
+    if (marks.found_count < marks.room) {
+      marks.found[marks.found_count++] = number;
+      return;
+    }
+    search_->no_bits.assign(rules().detector().number_count() / 8 + 1, '\0');
+    marks.lost = !bits.append(conversations_.http_pool(), search_->no_bits);
+    if (marks.lost) return;
+    for (const std::uint32_t earlier : marks.found) bits.data()[earlier / 8] |= 1U << earlier % 8;
+  }
+  bits.data()[number / 8] |= 1U << number % 8;
+}
+
+void Inspection::add_found(const flow::http::Marks& marks) {
+  std::vector<std::uint32_t>& all = search_->candidates;
+  const std::string_view bits = marks.found_bits.view();
+  for (std::size_t byte = 0; byte < bits.size(); ++byte) {
+    for (unsigned left = static_cast<std::uint8_t>(bits[byte]); left != 0; left &= left - 1) {
+      all.push_back(static_cast<std::uint32_t>(byte * 8 + static_cast<unsigned>(std::countr_zero(left))));
+    }
+  }
+  if (bits.empty()) all.insert(all.end(), marks.found.begin(), marks.found.begin() + marks.found_count);
 }
 
 // The one that is inspected; of a piece of the stream, which the parser does not have yet, the one that it goes on
@@ -71,12 +148,6 @@ void Inspection::tell(const Alert& alert) {
 void Inspection::tell_all_held() {
   for (const Alert& alert : held_alerts_) sink_.alert(alert);
   held_alerts_.clear();
-}
-
-void Inspection::mark_found(flow::http::Marks& marks, std::size_t count) const {
-  marks.rules = rules().generation();
-  marks.found_count = static_cast<std::uint8_t>(std::min(count, marks.room + 1));
-  std::copy_n(search_->found.begin(), std::min(count, marks.room), marks.found.begin());
 }
 
 }  // namespace sluice::function

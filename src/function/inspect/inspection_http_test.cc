@@ -1,6 +1,7 @@
 // HTTP in conversations with rules: bodies as they grow.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include "function/inspect/inspection_trial_test.h"
 
@@ -39,7 +40,8 @@ class InspectionHttpTest : public testing::Test, public AlertSink {
     const PacketBuilder builder = test::segment_of(to_server, flags, mine, sequence_[to_server ? 1 : 0], text);
     mine += static_cast<std::uint32_t>(text.size()) + ((flags & (syn | fin)) != 0 ? 1 : 0);
     const Bytes bytes = builder.build();
-    return inspection_->frame({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, now_ += 1000);
+    return test::inspect(*inspection_, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, now_ += 1000,
+                         by_device_);
   }
   void request() { segment(true, ack, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); }
   void response(const std::string& text) { segment(false, ack, text); }
@@ -50,6 +52,7 @@ class InspectionHttpTest : public testing::Test, public AlertSink {
   std::vector<std::string> hosts_;
   unsigned blocked_ = 0;
   std::vector<std::string> urls_;  // with the status, of each alert's transaction; "": none
+  bool by_device_ = false;
   std::uint32_t sequence_[2] = {1000, 5000};
   std::uint64_t now_ = 0;                   // microseconds
   std::unique_ptr<Inspection> inspection_;  // last: it alerts at its end
@@ -76,6 +79,131 @@ TEST_F(InspectionHttpTest, a_body_is_inspected_as_it_grows) {
   response("two first part ev");
   EXPECT_THAT(alerts(), IsEmpty());
   EXPECT_TRUE(segment(false, ack, "il").drop);
+  EXPECT_THAT(alerts(), ElementsAre(2));
+}
+
+// A rule of HTTP that needs bytes in the payload which ordinary traffic does not have is tried only where these are in
+// the window, whoever has searched it, and in however many segments they came.
+TEST_F(InspectionHttpTest, rules_that_need_rare_bytes_of_the_payload_wait_for_these) {
+  const std::string rules =
+      "alert http any any -> any any (content:\"GET\"; http_method; content:\"rare-q7z-bytes\"; sid:1;)\n";
+  const std::string get = "GET /a HTTP/1.1\r\nHost: x\r\n";
+  struct Case {
+    std::vector<std::string> segments;
+    std::vector<std::uint32_t> sids;
+    std::uint64_t confirmed;
+  };
+  const std::vector<Case> cases = {
+      {{get + "\r\n", get + "\r\n"}, {}, 0},
+      {{get + "X: rare-q7z\r\n\r\n", get + "\r\n"}, {}, 2},
+      {{get + "X: rare-q7z-bytes\r\n\r\n"}, {1}, 1},
+      {{get + "X: rare", "-q7z-b", "ytes\r\n\r\n", get + "\r\n"}, {1}, 2},
+      {{get + "X: rare-q7z-bytes\r\n\r\n", get + "\r\n", get + "\r\n"}, {1, 1, 1}, 3},
+      {{get + "X: rare-q7z-bytes\r\n\r\n", get + "Y: " + std::string(3000, 'y') + "\r\n\r\n", get + "\r\n"}, {1, 1}, 2},
+  };
+  for (const bool by_device : {false, true}) {
+    for (const Case& one : cases) {
+      SCOPED_TRACE(one.segments.front() + (by_device ? " by keys" : ""));
+      by_device_ = by_device;
+      use(rules);
+      for (const std::string& text : one.segments) segment(true, ack, text);
+      EXPECT_EQ(alerts(), one.sids);
+      if (!by_device) {
+        EXPECT_LE(inspection_->counters().confirmed, one.confirmed);
+      }
+    }
+  }
+}
+
+// Each buffer once, for the rules of all points; of a body what is new, with what a pattern may begin in.
+TEST_F(InspectionHttpTest, what_a_buffer_holds_is_searched_once) {
+  use("alert http any any -> any any (http.uri; content:\"/a\"; sid:1;)\n"
+      "alert http any any -> any any (http.uri; content:\"/a\"; http.cookie; content:\"c\"; sid:2;)\n"
+      "alert http any any -> any any (http.uri; content:\"/abc\"; http.request_body; content:\"b\"; sid:3;)\n"
+      "alert http any any -> any any (http.uri; content:\"/abcd\"; http.stat_code; content:\"2\"; sid:4;)\n"
+      "alert http any any -> any any (file_data; content:\"wxyz\"; sid:5;)\n");
+  post("POST /abcd HTTP/1.1\r\nHost: x\r\nCookie: c\r\nContent-Length: 1\r\n\r\nb");
+  EXPECT_THAT(alerts(), ElementsAre(1, 2, 3));
+  const std::uint64_t before = inspection_->counters().searched;
+  const std::string head = "HTTP/1.1 200 ok\r\nContent-Length: 3000\r\n\r\n", body(1000, 'x');
+  response(head);
+  EXPECT_THAT(alerts(), ElementsAre(4));
+  const std::uint64_t of_head = inspection_->counters().searched - before;
+  EXPECT_EQ(of_head, head.size()) << "by the payload's rules, and nothing of the request again";
+  response(body);
+  response(body);
+  EXPECT_LE(inspection_->counters().searched - before, of_head + 2 * 2 * (body.size() + 4));
+}
+
+// However many patterns a body holds, none of it is searched again.
+TEST_F(InspectionHttpTest, a_body_of_many_patterns_is_searched_as_it_grows) {
+  constexpr unsigned count = 40;
+  std::string text, body;
+  std::vector<std::uint32_t> sids;
+  for (unsigned i = 0; i < count; ++i) {
+    const std::string word = "word" + std::to_string(100 + i);
+    text += "alert http any any -> any any (file_data; content:\"" + word +
+            "\"; content:\"the end\"; sid:" + std::to_string(i + 1) + ";)\n";
+    body += word + " ";
+    sids.push_back(i + 1);
+  }
+  use(text);
+  request();
+  response("HTTP/1.1 200 ok\r\nContent-Length: 100000\r\n\r\n");
+  const std::uint64_t before = inspection_->counters().searched;
+  for (const char c : body) response(std::string(1, c));
+  EXPECT_LT(inspection_->counters().searched - before, body.size() * 40);
+  EXPECT_THAT(alerts(), IsEmpty());
+  response("the end");
+  EXPECT_EQ(alerts(), sids);
+}
+
+// A frame that brings far more of a body than its own bytes, as compressed ones do, has the batch's time for it, and
+// ordinary ones are not concerned.
+TEST_F(InspectionHttpTest, searching_beyond_what_a_frame_brings_counts_as_time) {
+  InspectionSettings settings;
+  settings.drop_on_overload = true;
+  const std::string body(60000, 'x');
+  std::string small(1000, '\0');
+  uLongf size = small.size();
+  ASSERT_EQ(
+      compress(reinterpret_cast<Bytef*>(small.data()), &size, reinterpret_cast<const Bytef*>(body.data()), body.size()),
+      Z_OK);
+  small.resize(size);
+  const auto drops = [&](std::uint64_t ticks, const std::string& coding, const std::string& bytes) {
+    use("alert http any any -> any any (file_data; content:\"the end\"; sid:1;)\n", settings);
+    request();
+    response("HTTP/1.1 200 ok\r\nContent-Encoding: " + coding + "\r\nContent-Length: " + std::to_string(bytes.size()) +
+             "\r\n\r\n");
+    bool dropped = false;
+    for (std::size_t at = 0; at < bytes.size(); at += 1400) {
+      inspection_->begin(ticks);
+      dropped |= segment(false, ack, bytes.substr(at, 1400)).drop;
+    }
+    EXPECT_EQ(inspection_->counters().overloaded, dropped ? 1U : 0U);
+    return dropped;
+  };
+  EXPECT_FALSE(drops(1, "identity", body)) << "an ordinary download";
+  EXPECT_TRUE(drops(1, "deflate", small));
+  EXPECT_FALSE(drops(ConfirmTime::unlimited, "deflate", small));
+}
+
+// What nobody has looked for may be there: in what other rules let by, and what came before the rules.
+TEST_F(InspectionHttpTest, bytes_of_the_payload_that_nobody_has_looked_for_are_taken_as_there) {
+  const std::string get = "GET /a HTTP/1.1\r\nHost: x\r\n", token = "X: rare-q7z-bytes\r\n";
+  use("pass tcp any any -> any any (dsize:25; sid:9;)\n"
+      "alert http any any -> any any (http.cookie; content:\"c=1\"; pkt_data; content:\"rare-q7z-bytes\"; sid:2;)\n");
+  segment(true, ack, get);
+  segment(true, ack, token + "Y: 1\r\n");
+  EXPECT_THAT(alerts(), IsEmpty());
+  segment(true, ack, "Cookie: c=1\r\n\r\n");
+  EXPECT_THAT(alerts(), ElementsAre(2));
+
+  use("alert http any any -> any any (http.cookie; content:\"c=1\"; sid:3;)\n");
+  segment(true, ack, get + token);
+  inspection_->exchange(std::make_unique<InspectionSearch>(test::rules_of(
+      "alert http any any -> any any (http.cookie; content:\"c=1\"; pkt_data; content:\"rare-q7z-bytes\"; sid:2;)\n")));
+  segment(true, ack, "Cookie: c=1\r\n\r\n");
   EXPECT_THAT(alerts(), ElementsAre(2));
 }
 

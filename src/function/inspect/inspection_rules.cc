@@ -9,10 +9,16 @@
 namespace sluice::function {
 namespace {
 
-using match::Point;
+using match::Buffer;
 
-constexpr Point points[] = {Point::packet,       Point::request_line,     Point::request_headers,
-                            Point::request_body, Point::response_headers, Point::response_body};
+// Buffers in which some rule looks for a pattern.
+template <typename Use>
+void for_each_searched(const match::Detector& detector, Use use) {
+  for (std::size_t b = 0; b < match::buffer_count; ++b) {
+    if (const auto buffer = static_cast<Buffer>(b); !detector.patterns(buffer).empty() || buffer == Buffer::payload)
+      use(buffer);
+  }
+}
 
 }  // namespace
 
@@ -24,20 +30,24 @@ Expected<std::shared_ptr<InspectionRules>> InspectionRules::make(match::RuleSet 
   auto detector = match::Detector::make(std::move(rules), before == nullptr ? nullptr : &before->detector());
   if (!detector) return tl::unexpected(detector.error());
   made->detector_ = std::move(*detector);
+  const match::Detector& patterns_of = *made->detector_;
+  std::vector<Buffer> buffers;
   std::size_t done = 0, total = 0;
-  for (const Point point : points) total += made->detector_->patterns(point).size();
-  for (const Point point : points) {
+  for_each_searched(patterns_of, [&](Buffer buffer) {
+    buffers.push_back(buffer);
+    total += patterns_of.patterns(buffer).size();
+  });
+  for (const Buffer buffer : buffers) {
     if (progress && !progress(done, total)) return make_error("interrupted while rules were compiled");
-    const auto patterns = made->detector_->patterns(point);
+    const auto patterns = patterns_of.patterns(buffer);
     done += patterns.size();
-    auto matcher = match::CpuMatcher::create(patterns, point == Point::packet);
+    auto matcher = match::CpuMatcher::create(patterns, buffer == Buffer::payload);
     if (!matcher) return tl::unexpected(matcher.error());
-    made->matchers_[static_cast<std::size_t>(point)] = std::move(*matcher);
-    if (point != Point::packet) continue;
-    for (const match::Pattern& pattern : patterns) made->longest_ = std::max(made->longest_, pattern.bytes.size());
-    made->keys_ = std::make_unique<match::KeySet>(made->detector_->key_patterns());
-    made->gram_table_ = std::make_unique<match::GramTable>(*made->keys_);
+    made->matchers_[static_cast<std::size_t>(buffer)] = std::move(*matcher);
   }
+  made->longest_ = patterns_of.longest_pattern(Buffer::payload);
+  made->keys_ = std::make_unique<match::KeySet>(patterns_of.key_patterns());
+  made->gram_table_ = std::make_unique<match::GramTable>(*made->keys_);
   return made;
 }
 
@@ -46,11 +56,11 @@ InspectionSearch::InspectionSearch(std::shared_ptr<const InspectionRules> of, co
       detector(rules->detector()),
       rates(rules->detector().rules(), rate_settings),
       alerts(rules->detector().rules(), rate_settings) {
-  std::size_t most = 0;
-  for (const Point point : points) {
-    matching[static_cast<std::size_t>(point)] = std::make_unique<match::CpuMatcher::Scratch>(rules->matcher(point));
-    most = std::max(most, rules->detector().patterns(point).size());
-  }
+  std::size_t most = rules->detector().number_count();
+  for_each_searched(rules->detector(), [&](Buffer buffer) {
+    matching[static_cast<std::size_t>(buffer)] = std::make_unique<match::CpuMatcher::Scratch>(rules->matcher(buffer));
+    most = std::max(most, rules->detector().patterns(buffer).size());
+  });
   found.resize(most + 1);
   candidates.reserve(most + 1);
   matched.reserve(rules->detector().rules().rules.size());

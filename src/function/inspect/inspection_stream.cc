@@ -53,7 +53,7 @@ bool Inspection::has_stream_candidates(flow::Carried& carried, std::size_t found
   if (carried.lost()) {
     // Besides, for rules whose pattern's rest is to come, what keys say.
     search_->keys.assign(what.patterns.begin(), what.patterns.end());
-    const auto in_window = search_in_time(data.window, 0);
+    const auto in_window = search_in_time(match::Buffer::payload, data.window, 0);
     all = in_window.has_value();
     std::vector<std::uint32_t>& patterns = search_->candidates;
     patterns.assign(search_->found.begin(),

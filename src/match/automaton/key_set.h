@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "match/automaton/pattern.h"
@@ -23,6 +24,10 @@ struct Key {
   std::uint8_t length = 0;
   ClassMask classes = 0;  // the union of its patterns'
 };
+
+// How rare ordinary traffic has the rarest piece of a pattern that may be its key: -log2 of the share of places; 0
+// where it has none.
+float key_rarity(std::string_view pattern);
 
 class KeySet {
  public:

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string_view>
 
@@ -15,11 +17,26 @@ inline constexpr std::size_t buffer_count = static_cast<std::size_t>(Buffer::icm
 
 class BufferSet {
  public:
-  void add(Buffer buffer) { bits_ |= bit(buffer); }
-  bool has(Buffer buffer) const { return (bits_ & bit(buffer)) != 0; }
+  constexpr BufferSet() = default;
+  constexpr explicit BufferSet(std::uint64_t bits) : bits_(bits) {}
+  constexpr BufferSet(std::initializer_list<Buffer> buffers) {
+    for (const Buffer buffer : buffers) add(buffer);
+  }
+
+  constexpr void add(Buffer buffer) { bits_ |= bit(buffer); }
+  constexpr std::uint64_t bits() const { return bits_; }
+  constexpr bool empty() const { return bits_ == 0; }
+  constexpr BufferSet operator&(BufferSet other) const { return BufferSet(bits_ & other.bits_); }
+  constexpr BufferSet without(BufferSet other) const { return BufferSet(bits_ & ~other.bits_); }
+  // In their order.
+  template <typename Use>
+  void for_each(Use use) const {
+    for (std::uint64_t left = bits_; left != 0; left &= left - 1) use(static_cast<Buffer>(std::countr_zero(left)));
+  }
+  constexpr bool has(Buffer buffer) const { return (bits_ & bit(buffer)) != 0; }
 
  private:
-  static std::uint64_t bit(Buffer buffer) { return std::uint64_t{1} << static_cast<unsigned>(buffer); }
+  static constexpr std::uint64_t bit(Buffer buffer) { return std::uint64_t{1} << static_cast<unsigned>(buffer); }
   std::uint64_t bits_ = 0;
 };
 

@@ -131,6 +131,22 @@ bool is_found_by_header(const BestPattern& best, ClassMask classes) {
   return bits_of({folded, 2}) < common;
 }
 
+// The content of the payload that the fewest packets hold; nothing: all that there are may be in ordinary traffic.
+std::optional<BestPattern> rarest_in_payload(const Rule& rule) {
+  constexpr float rare = 18;  // key_rarity(): at one of 262,144 places
+  std::optional<BestPattern> rarest;
+  float most = rare;
+  for (std::size_t i = 0; i < rule.checks.size(); ++i) {
+    const Content* const content = std::get_if<Content>(&rule.checks[i]);
+    if (content == nullptr || content->negated || content->buffer != Buffer::payload) continue;
+    const float rarity = key_rarity(content->bytes);
+    if (rarity < most) continue;
+    most = rarity;
+    rarest = BestPattern{i, Buffer::payload, content->bytes, content->nocase};
+  }
+  return rarest;
+}
+
 }  // namespace
 
 Point point_of(const Rule& rule) {
@@ -163,7 +179,7 @@ Expected<std::unique_ptr<Detector>> Detector::make(RuleSet rules, const Detector
 }
 
 std::vector<Pattern> Detector::key_patterns() const {
-  const Group& of = group(Point::packet);
+  const Searched& of = searched_in(Buffer::payload);
   std::vector<Pattern> patterns = of.patterns;
   for (std::size_t p = 0; p < patterns.size(); ++p) patterns[p].classes = of.key_classes[p];
   return patterns;
@@ -251,8 +267,15 @@ void Detector::collect_patterns() {
     }
     if (point == Point::packet && is_found_by_header(*best, classes)) without_key.push_back({rank, &rule});
     searches_packets_ |= point == Point::packet && best && is_about_packets(rule);
+    needs_payload_.resize(rank + 1);
+    if (point != Point::packet) needs_payload_[rank] = enter_payload(rule, classes, known);
     enter(rank, best, classes, point, known);
     if (is_of_both_headers(rule)) enter(rank, best, classes, Point::response_headers, known);
+  }
+  needs_payload_.resize(ranked_.size());
+  calls_for_http_.resize(patterns(Buffer::payload).size());
+  for (Group& one : groups_) {
+    one.ranks_of_pattern.resize(&one == groups_.data() ? patterns(Buffer::payload).size() : number_count_);
   }
   without_pattern_ = HeaderIndex(without_pattern, classes_);
   without_key_ = HeaderIndex(without_key, classes_);
@@ -270,18 +293,39 @@ void Detector::enter(std::uint32_t rank, const std::optional<BestPattern>& best,
     }
     return;
   }
-  const auto [at, is_new] = known[static_cast<std::size_t>(point)].try_emplace(
-      {std::string(best->bytes), best->nocase}, static_cast<std::uint32_t>(of.patterns.size()));
-  if (is_new) {
-    of.patterns.push_back({at->first.first, best->nocase, 0});
-    of.longest = std::max(of.longest, best->bytes.size());
-    of.ranks_of_pattern.emplace_back();
-    of.key_classes.push_back(0);
-  }
+  Searched& in = searched_[static_cast<std::size_t>(best->buffer)];
+  const std::size_t place = place_of(*best, classes, known);
+  const std::size_t number = point == Point::packet ? place : in.numbers[place];
   of.buffers.add(best->buffer);
-  of.patterns[at->second].classes |= classes;
-  of.key_classes[at->second] |= point == Point::packet && is_found_by_header(*best, classes) ? 0 : classes;
-  of.ranks_of_pattern[at->second].push_back(rank);
+  in.key_classes[place] |= point == Point::packet && is_found_by_header(*best, classes) ? 0 : classes;
+  of.ranks_of_pattern.resize(std::max(of.ranks_of_pattern.size(), number + 1));
+  of.ranks_of_pattern[number].push_back(rank);
+}
+
+// Among the patterns of its buffer, which it joins.
+std::size_t Detector::place_of(const BestPattern& pattern, ClassMask classes, PatternNumbers& known) {
+  Searched& in = searched_[static_cast<std::size_t>(pattern.buffer)];
+  const auto [at, is_new] = known[static_cast<std::size_t>(pattern.buffer)].try_emplace(
+      {std::string(pattern.bytes), pattern.nocase}, static_cast<std::uint32_t>(in.patterns.size()));
+  if (is_new) {
+    in.patterns.push_back({at->first.first, pattern.nocase, 0});
+    in.longest = std::max(in.longest, pattern.bytes.size());
+    in.key_classes.push_back(0);
+    if (pattern.buffer != Buffer::payload) in.numbers.push_back(number_count_++);
+  }
+  in.patterns[at->second].classes |= classes;
+  return at->second;
+}
+
+// Of a rule of HTTP, a pattern of the payload that ordinary traffic does not have. False: there is none.
+bool Detector::enter_payload(const Rule& rule, ClassMask classes, PatternNumbers& known) {
+  const auto best = rarest_in_payload(rule);
+  if (!best) return false;
+  const std::size_t place = place_of(*best, classes, known);
+  searched_[static_cast<std::size_t>(Buffer::payload)].key_classes[place] |= classes;
+  calls_for_http_.resize(std::max(calls_for_http_.size(), place + 1));
+  calls_for_http_[place] = true;
+  return true;
 }
 
 Detector::Scratch::Scratch(const Detector& detector) : seen_((detector.ranked_.size() + 63) / 64) {
@@ -336,6 +380,7 @@ bool Detector::collect(Point point, const PacketFacts& packet, const Found& foun
   scratch.piece_ = found.piece;
   const auto add_rank = [&](std::uint32_t rank) {
     if (found.growing && needs_end_[rank]) return;
+    if (found.payload_is_ordinary && needs_payload_[rank]) return;
     if (std::find(found.without.begin(), found.without.end(), ranked_[rank].rule) != found.without.end()) return;
     const HeaderGate& gate = gates_[rank];
     if (gate.passes(packet, found.inspected) ||

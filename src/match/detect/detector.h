@@ -1,7 +1,7 @@
 // Which rules a packet satisfies: takes what a multi-pattern matcher has found in its payload, and confirms the rest.
 //
 //     auto detector = Detector::make(std::move(rule_set));          // once, seconds for 20,000 rules
-//     matcher over detector->patterns(point), told the packet's class    // GpuMatcher or CpuMatcher
+//     matchers over detector->patterns(buffer), told the packet's class    // GpuMatcher or CpuMatcher
 //     detector->inspect(point, packet, flow, buffers, found, scratch, matched);
 //
 // Each rule is inspected at one point: where the last of what it looks at is known. A rule without payload checks, or
@@ -16,6 +16,10 @@
 // the files' order. A pass rule that holds ends it: nothing else counts for this packet. Rules with `threshold` or
 // `detection_filter` are told whenever they hold, and a pass rule with one does not end it: the caller counts
 // (rate_filter.h).
+//
+// Of rules that look at HTTP and at the payload many have but a common pattern in HTTP's buffers. One in the payload
+// that ordinary traffic does not have is among the patterns of Point::packet, and where a caller knows that none of
+// these is there (calls_for_http()), those rules are no candidates.
 //
 // Rules that name places from the payload's beginning (rules/rule_scope.h) are tried, of a piece of a stream, in the
 // window and then in the piece by itself, as Suricata falls back to the packet.
@@ -83,18 +87,23 @@ class Detector {
   // The flowbits that mean something else than by `before`: to be cleared where flows go on.
   FlowBits renamed(const Detector& before) const;
   const TrafficClasses& classes() const { return classes_; }
-  // What is to be looked for: at Point::packet in payloads, at the others in those buffers of HTTP that are whole there
-  // and that one of these may be in (searched()). Equal ones of several rules are one.
-  std::span<const Pattern> patterns(Point point) const { return group(point).patterns; }
-  // The buffers that these may be in, and those that any rule looks at: of the others nothing has to be known.
+  // What is to be looked for in a buffer, of whatever point: payloads, and those of HTTP. Equal ones of several rules
+  // are one. Found::patterns has those of Buffer::payload by their places here, and those of HTTP's by numbers(), which
+  // no two have in common.
+  std::span<const Pattern> patterns(Buffer buffer) const { return searched_in(buffer).patterns; }
+  std::span<const std::uint32_t> numbers(Buffer buffer) const { return searched_in(buffer).numbers; }
+  // Of HTTP's: these are less.
+  std::uint32_t number_count() const { return number_count_; }
+  // The buffers that a best pattern of the point's rules may be in, and those that any rule looks at: of the others
+  // nothing has to be known.
   BufferSet searched(Point point) const { return group(point).buffers; }
   BufferSet looked_at() const { return looked_at_; }
   // No rule is inspected there.
   bool is_empty(Point point) const { return group(point).is_empty; }
-  // Those of Point::packet with the classes in which keys are to stand for them; none: rules are found otherwise.
+  // Those of Buffer::payload with the classes in which keys are to stand for them; none: rules are found otherwise.
   std::vector<Pattern> key_patterns() const;
-  // Bytes of the longest of these.
-  std::size_t longest_pattern(Point point) const { return group(point).longest; }
+  // Bytes of the longest of a buffer's.
+  std::size_t longest_pattern(Buffer buffer) const { return searched_in(buffer).longest; }
 
   class Scratch {
    public:
@@ -127,7 +136,7 @@ class Detector {
   };
   // What a matcher has found, in any order, more than once or not.
   struct Found {
-    std::span<const std::uint32_t> patterns;  // by index
+    std::span<const std::uint32_t> patterns;  // by index; of HTTP's points by number, of other points' too
     // By keys (key_set.h) of key_patterns(): of rules that have none there no pattern was looked for.
     bool by_keys = false;
     // Bytes of Buffer::payload, where it is inspected.
@@ -138,6 +147,8 @@ class Detector {
     std::span<const std::uint32_t> open{};     // rules to be tried besides
     std::span<const std::uint32_t> without{};  // rules not to be tried
     bool growing = false;                      // the point's body is not whole yet
+    // Of a point of HTTP: no pattern that calls_for_http() is in Buffer::payload, and so no rule that needs one holds.
+    bool payload_is_ordinary = false;
   };
   // The first half of inspect(), for callers to whom what the second half takes is dear: false where there is no
   // candidate, as with most packets, and nothing is to be inspected.
@@ -147,6 +158,13 @@ class Detector {
     bool any = false;
     without_any_.collect(packet, [&](std::uint32_t rank) { any |= gates_[rank].passes(packet); });
     return any;
+  }
+  // Of patterns of Point::packet: a rule of HTTP may need one of them in the payload (Found::payload_is_ordinary).
+  bool calls_for_http(std::span<const std::uint32_t> patterns) const {
+    for (const std::uint32_t pattern : patterns) {
+      if (calls_for_http_[pattern]) return true;
+    }
+    return false;
   }
   // The rule has a best pattern that it is found by.
   bool has_pattern(std::uint32_t rule) const { return !best_[rank_of_[rule]].bytes.empty(); }
@@ -179,21 +197,27 @@ class Detector {
   Expected<void> compile(const FlowBits& kept);
   Expected<void> compile_flowbits(const Rule& rule, const FlowBits& kept, Compiled& compiled);
   std::optional<std::size_t> number_of_bit(const std::string& name, const FlowBits& kept);
+  struct Searched {
+    std::vector<Pattern> patterns;
+    std::vector<std::uint32_t> numbers;  // by pattern; of HTTP
+    std::vector<ClassMask> key_classes;  // by pattern; of the payload
+    std::size_t longest = 0;
+  };
+  const Searched& searched_in(Buffer buffer) const { return searched_[static_cast<std::size_t>(buffer)]; }
   // Rules of a point, by pattern.
   struct Group {
-    std::vector<Pattern> patterns;
-    std::size_t longest = 0;
-    BufferSet buffers;                   // of the patterns
-    bool is_empty = true;                // no rules; not of Point::packet
-    std::vector<ClassMask> key_classes;  // by pattern
-    std::vector<std::vector<std::uint32_t>> ranks_of_pattern;
-    std::vector<std::vector<std::uint32_t>> without_pattern;  // ranks, by class; not of Point::packet
+    BufferSet buffers;                                         // of the patterns
+    bool is_empty = true;                                      // no rules; not of Point::packet
+    std::vector<std::vector<std::uint32_t>> ranks_of_pattern;  // by number
+    std::vector<std::vector<std::uint32_t>> without_pattern;   // ranks, by class; not of Point::packet
   };
   const Group& group(Point point) const { return groups_[static_cast<std::size_t>(point)]; }
   void collect_patterns();
-  using PatternNumbers = std::array<std::map<std::pair<std::string, bool>, std::uint32_t>, point_count>;
+  using PatternNumbers = std::array<std::map<std::pair<std::string, bool>, std::uint32_t>, buffer_count>;
   void enter(std::uint32_t rank, const std::optional<BestPattern>& best, ClassMask classes, Point point,
              PatternNumbers& known);
+  bool enter_payload(const Rule& rule, ClassMask classes, PatternNumbers& known);
+  std::size_t place_of(const BestPattern& pattern, ClassMask classes, PatternNumbers& known);
   static bool conditions_hold(const Compiled& compiled, const FlowBits* bits);
   static void change(const Compiled& compiled, FlowBits* bits);
   static void add(std::uint32_t rank, Scratch& scratch);
@@ -208,6 +232,10 @@ class Detector {
   std::vector<BestPattern> best_;       // by rank; empty: none that is searched
   std::vector<bool> by_piece_;          // by rank: is_about_places()
   std::vector<bool> needs_end_;         // by rank: not while a body is growing
+  std::vector<bool> needs_payload_;     // by rank, of HTTP: a pattern that calls_for_http()
+  std::vector<bool> calls_for_http_;    // by pattern of Point::packet
+  std::array<Searched, buffer_count> searched_;
+  std::uint32_t number_count_ = 0;
   std::array<Group, point_count> groups_;
   // Of Point::packet: rules without a pattern, and those whose pattern has no key.
   HeaderIndex without_pattern_, without_key_;

@@ -26,7 +26,7 @@ class DetectorTest : public testing::Test {
     auto made = Detector::make(std::move(*set));
     ASSERT_TRUE(made) << made.error().message;
     detector_ = std::move(*made);
-    matcher_ = std::move(CpuMatcher::create(detector_->patterns(Point::packet)).value());
+    matcher_ = std::move(CpuMatcher::create(detector_->patterns(Buffer::payload)).value());
   }
 
   // The sids that hold.
@@ -34,7 +34,7 @@ class DetectorTest : public testing::Test {
     const Bytes frame = builder.build();
     const PacketFacts facts = facts_of({reinterpret_cast<const char*>(frame.data()), frame.size()});
     CpuMatcher::Scratch matching(*matcher_);
-    std::vector<std::uint32_t> found(detector_->patterns(Point::packet).size());
+    std::vector<std::uint32_t> found(detector_->patterns(Buffer::payload).size());
     found.resize(
         matcher_->match(matching, facts.payload, detector_->classes().class_of(facts), found.data(), found.size()));
     Buffers buffers;
@@ -156,7 +156,14 @@ TEST_F(DetectorTest, only_buffers_that_a_pattern_may_be_in_have_to_be_searched) 
   EXPECT_THAT(searched(Point::request_line), testing::IsEmpty());
   EXPECT_THAT(searched(Point::request_headers),
               testing::UnorderedElementsAre(Buffer::http_uri, Buffer::http_header, Buffer::http_cookie));
-  EXPECT_EQ(detector_->patterns(Point::request_headers).size(), 3U) << "of a payload, that in HTTP's buffers";
+  for (const Buffer buffer : {Buffer::http_uri, Buffer::http_header, Buffer::http_cookie, Buffer::http_stat_code}) {
+    EXPECT_EQ(detector_->patterns(buffer).size(), 1U);
+    EXPECT_EQ(detector_->numbers(buffer).size(), 1U);
+    EXPECT_LT(detector_->numbers(buffer)[0], detector_->number_count());
+  }
+  EXPECT_EQ(detector_->number_count(), 4U);
+  EXPECT_EQ(detector_->patterns(Buffer::payload).size(), 2U) << "one of them of a rule of HTTP that needs it besides";
+  EXPECT_TRUE(detector_->calls_for_http(std::array<std::uint32_t, 2>{0, 1}));
   EXPECT_THAT(searched(Point::response_headers),
               testing::UnorderedElementsAre(Buffer::http_header, Buffer::http_cookie));
   EXPECT_THAT(searched(Point::response_body), testing::ElementsAre(Buffer::http_stat_code));
