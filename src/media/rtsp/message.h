@@ -10,15 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/error.h"
 #include "media/secret.h"
 
 namespace sluice::media::rtsp {
-
-// Equal without regard to the case of ASCII letters.
-bool same_name(std::string_view a, std::string_view b);
-// Without blanks and tabs at both ends.
-std::string_view trim(std::string_view text);
 
 class Message {
  public:
@@ -37,7 +31,7 @@ class Message {
   std::optional<std::string_view> header(std::string_view name) const;
   std::size_t header_count(std::string_view name) const;
   // All values of that name, joined by ", " (RFC 2326 section 4.2 by way of RFC 2068).
-  std::optional<std::string> joined(std::string_view name) const;
+  std::optional<SecretText> joined(std::string_view name) const;
   // In the place of the first of that name, others of that name go; or behind the last header.
   void set_header(std::string_view name, std::string_view value);
   std::size_t remove_header(std::string_view name);
@@ -55,8 +49,6 @@ class Message {
     std::string name;
     SecretText value;  // trimmed, unfolded
   };
-  void start_line_from_parts();
-
   std::string start_;  // with its end of line
   std::string method_;
   std::string uri_;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,17 +23,18 @@ namespace sluice::media::rtsp {
 struct Offer {
   std::string kind;                          // "video"
   std::vector<std::string> uris;             // that a SETUP for it may have: see uri.h
+  std::string aggregate;                     // the URI of all media together
   sdp::Profile profile = sdp::Profile::avp;  // the server's
   sdp::Suite suite = sdp::Suite::aes_cm_128_hmac_sha1_80;
   MasterKey key;
   std::uint64_t rate = 0;  // bits a second by b=; 0: the description does not say
   std::vector<std::uint32_t> ssrcs;
-  bool used = false;  // its key has protected packets, or may have: it serves one SETUP
+  bool used = false;  // its key may have protected packets: it serves one SETUP
 };
 
 struct Offered {
   SecretText description;
-  std::vector<Offer> media;
+  std::vector<std::shared_ptr<Offer>> media;
 };
 
 struct OfferSettings {
@@ -40,10 +42,17 @@ struct OfferSettings {
   sdp::Limits limits;
 };
 
-// `base`: what controls are relative to (Content-Base, Content-Location or the URI of the request). `unix_seconds`: for
-// MIKEY's time.
-Expected<Offered> secure_description(std::string_view description, std::string_view base, bool ipv6,
-                                     std::uint64_t unix_seconds, const RandomSource& random,
+// Where a description comes from.
+struct Origin {
+  std::string_view base;           // what controls are relative to: Content-Base, Content-Location or the request's URI
+  bool ipv6 = false;               // the media will travel over it
+  std::uint64_t unix_seconds = 0;  // for MIKEY's time
+  // Absolute controls with the first get the second; nothing changes when they are empty.
+  std::string_view server_authority;
+  std::string_view client_authority;
+};
+
+Expected<Offered> secure_description(std::string_view description, const Origin& origin, const RandomSource& random,
                                      const OfferSettings& settings);
 
 }  // namespace sluice::media::rtsp

@@ -18,9 +18,9 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -64,7 +64,8 @@ struct Admission {
 struct ClientKey {
   sdp::Suite suite = sdp::Suite::aes_cm_128_hmac_sha1_80;
   MasterKey key;
-  SecretBytes mki;
+  SecretBytes mki;               // empty: none
+  unsigned derivation_rate = 0;  // log2, in packets; 0: keys are derived once
 };
 
 // A medium that the server has agreed to send. Wiped with its last copy.
@@ -97,6 +98,34 @@ enum class EndReason : std::uint8_t {
 inline constexpr unsigned end_reasons = 9;
 const char* end_reason_name(EndReason reason);
 
+// Why the proxy answered a request by itself; docs/rtsp.md has the table.
+enum class Refusal : std::uint8_t {
+  unreadable,          // reader.h's problems                                          400, 413, 414, 431, 505
+  version,             // not RTSP/1.x                                                 505
+  cseq,                // none, no number, or one that still waits for its answer      400
+  proxy_require,       // an option that the proxy does not know                       551
+  method,              // ANNOUNCE and RECORD: only servers send                       501
+  description_body,    // a description where none is expected                         501
+  busy,                // of a server: too many of its requests wait for the client    503
+  transport,           // it cannot be read                                            400
+  no_offer,            // no description on this connection offered the medium a key   455
+  key_used,            // the key of its description has served a SETUP                455
+  interleaved,         // only RTP over RTSP's connection was asked for                461
+  plain_profile,       // RTP/AVP was asked for, and settings say no                   461
+  multicast,           //                                                              461
+  destination,         // the media should go to another host                          461
+  unusable_transport,  // neither of these, but nothing that can be protected          461
+  key_mgmt,            // the client's MIKEY cannot be read or used                    400
+  too_many_streams,    //                                                              453
+  not_admitted,        // Host::admit()                                                453
+  not_opened,          // Host::opened()                                               500
+  description,         // the server's cannot be protected                             502
+  setup_answer,        // the server's answer to SETUP cannot be used                  502
+  server_unreadable,   // what the server sent cannot be read                          502
+};
+inline constexpr unsigned refusals = 22;
+const char* refusal_name(Refusal refusal);
+
 // What a proxy asks and tells. It outlives the proxy; none of it may call the proxy.
 class Host {
  public:
@@ -106,17 +135,13 @@ class Host {
   // No: the client gets 500, the server a TEARDOWN.
   virtual bool opened(const Stream& stream) = 0;
   virtual void closed(std::uint64_t number, EndReason reason) = 0;
-};
-
-enum class Interleaved : std::uint8_t {
-  refuse,  // RTP over RTSP's TCP connection: 461, and frames that come all the same are dropped and counted
-  relay,   // passed on untouched, in clear
+  // The proxy answered a request by itself. `why` may be empty; it never holds key material.
+  virtual void refused(Refusal refusal, unsigned status, std::string_view why) = 0;
 };
 
 struct Settings {
   OfferSettings offer;
   bool accept_plain_profile = true;  // SETUP for RTP/AVP of a medium offered as SAVP; no: 461
-  Interleaved interleaved = Interleaved::refuse;
   ReaderLimits reader;
   std::size_t max_pending = 64;              // requests of a client without an answer; more: 503
   std::size_t max_streams = 32;              // 453
@@ -138,14 +163,14 @@ struct Addresses {
 };
 
 struct Counters {
-  std::uint64_t requests = 0;         // of clients
-  std::uint64_t responses = 0;        // of servers
-  std::uint64_t server_requests = 0;  // of servers
-  std::uint64_t refused = 0;          // answered by the proxy itself
-  std::uint64_t descriptions = 0;     // made SRTP
-  std::uint64_t stray_responses = 0;  // nobody asked for them: dropped
-  std::uint64_t interleaved_dropped = 0;
-  std::uint64_t interleaved_relayed = 0;
+  std::uint64_t requests = 0;                     // of clients
+  std::uint64_t responses = 0;                    // of servers
+  std::uint64_t server_requests = 0;              // of servers
+  std::array<std::uint64_t, refusals> refused{};  // by Refusal
+  std::uint64_t descriptions = 0;                 // made SRTP
+  std::uint64_t stray_responses = 0;              // nobody asked for them: dropped
+  std::uint64_t interleaved_dropped = 0;          // frames of either side: no SETUP that asks for them passes
+  std::uint64_t descriptions_forgotten = 0;       // with keys that no SETUP had used, over max_descriptions
   std::uint64_t opened = 0;
   std::array<std::uint64_t, end_reasons> closed{};
 };
@@ -172,7 +197,7 @@ class Proxy {
   SecretText& to_client() { return to_client_; }
   SecretText& to_server() { return to_server_; }
   // Whether to read on from that side: not while the other one does not take what waits for it.
-  bool wants_client() const { return !over_ && to_server_.size() + to_client_.size() < settings_.output_limit; }
+  bool wants_client() const;
   bool wants_server() const { return !over_ && to_client_.size() < settings_.output_limit; }
   // Nothing more will come of it: close both connections once the outputs are empty.
   bool over() const { return over_; }
@@ -181,42 +206,68 @@ class Proxy {
   std::size_t open_streams() const { return streams_.size(); }
 
  private:
-  struct Pending;  // a request of the client's that waits for its answer
-  struct Description;
+  struct Refused {
+    Refusal refusal;
+    std::string why;
+  };
+  // What a SETUP on its way to the server will become.
+  struct Setup {
+    std::uint64_t number = 0;
+    std::shared_ptr<Offer> offer;
+    std::vector<Transport> asked;  // the client's alternatives that went to the server
+    PortPair client_ports;
+    Admission admission;
+    std::optional<ClientKey> client_key;
+  };
+  // A request of the client's that waits for its answer.
+  struct Pending {
+    std::string cseq;
+    std::string method;
+    std::string uri;
+    std::string session;
+    std::optional<Setup> setup;
+    SecretText answer;  // what can go when those before it have gone
+    bool answered = false;
+  };
   struct OpenStream {
     Stream stream;
+    std::string aggregate;
     Time heard;
     std::chrono::seconds timeout;
   };
 
+  void read_client(Time now);
   void client_request(Message& request, Time now);
-  void client_response(Message& response);
+  void client_response(const Message& response);
   void server_response(Message& response, Time now);
   void server_request(Message& request);
-  void frame(const Frame& frame, SecretText& out);
 
-  std::optional<unsigned> check_request(const Message& request) const;
-  void describe_request(Message& request, Pending& pending);
-  void describe_response(Message& response, const Pending& pending);
-  std::optional<unsigned> setup_request(Message& request, Pending& pending);
-  std::optional<unsigned> choose_transports(Message& request, Pending& pending);
-  std::optional<unsigned> client_key(Message& request, Pending& pending);
+  std::optional<Refused> check(const Message& request) const;
+  std::optional<Refused> setup_request(Message& request, Pending& pending);
+  std::optional<Refused> take_client_key(Message& request, Setup& setup) const;
+  std::optional<Refused> choose_transports(Message& request, Setup& setup) const;
+  void put_server_side(Message& request, const Setup& setup) const;
+  void describe_response(Message& response, Pending& pending);
   void setup_response(Message& response, Pending& pending, Time now);
-  Expected<Stream> agreed(Message& response, Pending& pending);
-  void teardown_response(const Pending& pending);
-  void fix_uris(Message& response) const;
+  void setup_failed(Pending& pending, EndReason reason);
+  Expected<Stream> agreed(const std::string& session, const std::vector<Transport>& transports,
+                          const Setup& setup) const;
+  static const Transport* chosen(const Transport& answer, const Setup& setup);
+  Transport client_side(Transport answer, const Setup& setup) const;
+  void teardown_response(const Message& response, const Pending& pending);
 
-  Pending* pending_of(std::string_view cseq);
-  void answer(Pending& pending, unsigned status, std::string_view why = {});
-  void finish(Pending& pending, const Message& response);
+  void forward(Message& request);
+  void fix_uris(Message& response) const;
+  void refuse(Pending& pending, const Refused& refused);
+  void count_refused(const Refused& refused, unsigned status);
+  void answer(Pending& pending, const Message& response);
   void flush_answers();
-  Offer* offer_for(std::string_view uri);
+  std::shared_ptr<Offer> offer_for(std::string_view uri, bool& used) const;
   void heard(std::string_view session, Time now);
   void end_streams(std::string_view session, EndReason reason);
-  void end_all(EndReason reason);
-  void close_stream(std::size_t index, EndReason reason);
+  void end_all(EndReason reason, bool tell_server);
   void tear_down(std::string_view session, std::string_view uri);
-  void give_up(const Reader& reader, bool client);
+  void unreadable(const Reader& reader, bool client);
 
   Settings settings_;
   Addresses addresses_;
@@ -226,12 +277,14 @@ class Proxy {
   Reader server_reader_;
   SecretText to_client_;
   SecretText to_server_;
-  std::deque<Pending> pending_;
-  std::deque<Description> descriptions_;  // newest last
+  std::deque<Pending> pending_;                                   // in the order of their requests
+  std::deque<std::vector<std::shared_ptr<Offer>>> descriptions_;  // newest last
   std::vector<OpenStream> streams_;
+  std::set<std::string, std::less<>> server_cseqs_;  // of the server's requests that wait for the client
+  std::set<std::string, std::less<>> own_cseqs_;     // of the proxy's own, which wait for the server
   Counters counters_;
   std::uint64_t next_number_ = 1;
-  std::uint32_t own_cseq_ = 1'000'000'000;  // of the proxy's own requests to the server
+  std::uint32_t next_cseq_ = 1'000'000'000;  // of the proxy's own requests
   bool over_ = false;
 };
 

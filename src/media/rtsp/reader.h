@@ -63,20 +63,23 @@ class Reader {
 
  private:
   Item fail(Problem problem);
-  Item frame();
-  Item message();
-  bool headers_complete();
-  bool take_headers(std::string_view head);
-  Problem take_header(std::string_view raw);
-  Problem content_length();
+  Item take_frame();
+  Item take_message();
+  // Where the headers end; 0: not yet, or a problem.
+  std::size_t find_headers_end();
+  Problem read_headers(std::string_view head);
+  Problem read_start(std::string_view raw);
+  Problem read_header(std::string_view raw);
+  Problem read_content_length();
+  std::string_view rest() const { return buffer_.view().substr(at_); }
 
   ReaderLimits limits_;
   SecretText buffer_;
   std::size_t at_ = 0;       // bytes of buffer_ that are done with
-  std::size_t scanned_ = 0;  // behind at_: bytes known to have no end of the headers
+  std::size_t scanned_ = 0;  // behind at_: looked at for the end of the headers
   std::size_t line_ = 0;     // behind at_: where the line begins that is being scanned
   Message current_;
-  std::optional<std::size_t> body_bytes_;  // current_'s headers are complete
+  std::optional<std::size_t> body_bytes_;  // current_'s headers are read
   Problem problem_ = Problem::none;
   std::string failed_cseq_;
 };
