@@ -71,10 +71,13 @@ std::string_view version_of(std::string_view protocol) {
   return number<unsigned>(major, 99) && number<unsigned>(minor, 99) ? protocol : std::string_view{};
 }
 
-// The CSeq of a message that cannot be read, as far as it has one.
+// The CSeq of a message that cannot be read, as far as it has one before its headers end.
 std::string_view cseq_of(std::string_view text) {
   while (!text.empty()) {
     std::string_view line = without_end(take_line(text));
+    if (line.empty()) {
+      return {};
+    }
     if (same_name(trim(take_until(line, ':')), "CSeq") && number<std::uint64_t>(trim(line))) {
       return trim(line);
     }
@@ -155,7 +158,7 @@ std::size_t Reader::find_headers_end() {
   while (true) {
     const std::size_t end = text.find('\n', scanned_);
     const std::size_t seen = std::min(end, text.size());
-    if (seen - line_ > limits_.line_bytes) {
+    if (without_end(text.substr(line_, seen - line_)).size() > limits_.line_bytes) {
       fail(Problem::line_too_long);
       return 0;
     }
@@ -190,7 +193,7 @@ Problem Reader::read_headers(std::string_view head) {
     while (!head.empty() && is_blank(head.front())) {
       size += take_line(head).size();
     }
-    if (size > limits_.line_bytes) {
+    if (without_end(begin.substr(0, size)).size() > limits_.line_bytes) {
       return Problem::line_too_long;
     }
     if (current_.headers_.size() == limits_.headers) {
