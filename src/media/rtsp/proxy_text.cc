@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "media/text.h"
+
 namespace sluice::media::rtsp {
 
 namespace {
@@ -77,6 +79,23 @@ std::string_view status_text(unsigned status) {
     }
   }
   return "Error";
+}
+
+std::string_view session_of(std::string_view value) {
+  return trim(take_until(value, ';'));
+}
+
+Message own_response(unsigned status, std::string_view cseq) {
+  Message response = Message::response(status, status_text(status));
+  if (!cseq.empty()) {
+    response.set_header("CSeq", cseq);
+  }
+  return response;
+}
+
+bool holds_description(const Message& message) {
+  std::string_view type = message.header("Content-Type").value_or("");
+  return !message.body().empty() && same_name(trim(take_until(type, ';')), "application/sdp");
 }
 
 }  // namespace sluice::media::rtsp

@@ -12,5 +12,9 @@ unsigned refusal_status(Refusal refusal);  // unreadable: 400
 std::string_view status_text(unsigned status);
 // "id" of "id;timeout=60".
 std::string_view session_of(std::string_view value);
+// The proxy's own answer; no CSeq when it is empty.
+Message own_response(unsigned status, std::string_view cseq);
+// Its body is a session description.
+bool holds_description(const Message& message);
 
 }  // namespace sluice::media::rtsp
