@@ -28,6 +28,9 @@ void wipe(void* bytes, std::size_t size) {
 
 void SecretText::consume(std::size_t count) {
   count = std::min(count, size());
+  if (count == 0) {
+    return;
+  }
   const std::size_t left = size() - count;
   std::memmove(bytes_.data(), bytes_.data() + count, left);
   wipe(bytes_.data() + left, count);

@@ -1,8 +1,8 @@
 // rtsp_relay LISTEN PORT SERVER PORT: an explicit RTSP proxy on TCP sockets around media/rtsp/proxy.h, for tests with
 // real peers. It carries signalling alone: the ports that it names for media are nobody's.
 //
-// Each event is a line of JSON on standard output, keys included, which nothing but a test may do. It ends with its
-// standard input.
+// Each event is a line of JSON on standard output, keys included, which nothing but a test may do. It runs until it is
+// ended.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -260,22 +260,19 @@ int main(int argc, char** argv) {
               "\n");
   std::list<std::unique_ptr<Session>> sessions;
   while (true) {
-    std::vector<pollfd> fds = {{STDIN_FILENO, POLLIN, 0}, {listener, POLLIN, 0}};
+    std::vector<pollfd> fds = {{listener, POLLIN, 0}};
     for (const auto& session : sessions) {
       fds.push_back({session->client, session->events(true), 0});
       fds.push_back({session->server, session->events(false), 0});
     }
     poll(fds.data(), fds.size(), 500);
-    if (fds[0].revents != 0) {
-      return 0;
-    }
-    std::size_t at = 2;
+    std::size_t at = 1;
     for (const auto& session : sessions) {
       serve(*session, fds[at].revents, fds[at + 1].revents);
       at += 2;
     }
     sessions.remove_if([](const auto& session) { return session->done(); });
-    if (fds[1].revents != 0) {
+    if (fds[0].revents != 0) {
       if (auto session = accept_one(listener, listen, server)) {
         sessions.push_back(std::move(session));
       }

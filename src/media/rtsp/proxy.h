@@ -244,7 +244,7 @@ class Proxy {
 
   std::optional<Refused> check(const Message& request) const;
   std::optional<Refused> setup_request(Message& request, Pending& pending);
-  std::optional<Refused> take_client_key(Message& request, Setup& setup) const;
+  std::optional<Refused> take_client_key(const Message& request, Setup& setup) const;
   std::optional<Refused> choose_transports(Message& request, Setup& setup) const;
   void put_server_side(Message& request, const Setup& setup) const;
   void describe_response(Message& response, Pending& pending);

@@ -133,7 +133,7 @@ std::optional<Proxy::Refused> Proxy::choose_transports(Message& request, Setup& 
   return std::nullopt;
 }
 
-std::optional<Proxy::Refused> Proxy::take_client_key(Message& request, Setup& setup) const {
+std::optional<Proxy::Refused> Proxy::take_client_key(const Message& request, Setup& setup) const {
   const auto value = request.joined("KeyMgmt");
   if (!value) {
     return std::nullopt;
@@ -149,7 +149,6 @@ std::optional<Proxy::Refused> Proxy::take_client_key(Message& request, Setup& se
     }
     setup.client_key = ClientKey{message->suite, message->key, message->mki, message->derivation_rate};
   }
-  request.remove_header("KeyMgmt");
   return std::nullopt;
 }
 

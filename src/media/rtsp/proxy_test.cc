@@ -111,6 +111,12 @@ TEST(Proxy, DescribeAsksForNothingPacked) {
             std::string(start) + "A: b\r\n\r\n");
 }
 
+TEST(Proxy, KeyMgmtGoesNoFurther) {
+  Trial trial;
+  EXPECT_EQ(trial.client("OPTIONS * RTSP/1.0\r\nCSeq: 1\r\nKeyMgmt: prot=mikey;data=\"AQ==\"\r\n\r\n"),
+            "OPTIONS * RTSP/1.0\r\nCSeq: 1\r\n\r\n");
+}
+
 TEST(Proxy, NoRandomBytesNoKeys) {
   Recorder host;
   Proxy proxy({}, transparent(), host, [](std::span<std::uint8_t>) -> Expected<void> { return make_error("no luck"); });
