@@ -54,7 +54,7 @@ SecretText key_mgmt_attribute(std::span<const std::uint8_t> message);
 // The MIKEY of a KeyMgmt header (RFC 4567 section 4.3): of "prot=mikey;uri="rtsp://...";data="BASE64"", the entry of
 // `mikey`; nothing when only other protocols are there.
 struct KeyMgmt {
-  std::string_view uri;
+  std::string_view uri;  // within the header
   SecretBytes data;
 };
 Expected<std::optional<KeyMgmt>> parse_key_mgmt_header(std::string_view value);

@@ -170,8 +170,8 @@ TEST(Mikey, TekWithItsSaltApart) {
 
 TEST(Mikey, KeyMgmtHeader) {
   // As rtspsrc writes it.
-  const auto one =
-      parse_key_mgmt_header("prot=mikey;uri=\"rtsp://10.9.0.1:8554/a;b,c\";data=\"" + gst_aes128_80 + "\"");
+  const std::string header = "prot=mikey;uri=\"rtsp://10.9.0.1:8554/a;b,c\";data=\"" + gst_aes128_80 + "\"";
+  const auto one = parse_key_mgmt_header(header);
   ASSERT_TRUE(one && *one);
   EXPECT_EQ((*one)->uri, "rtsp://10.9.0.1:8554/a;b,c");
   EXPECT_TRUE(parse((*one)->data));
