@@ -1,0 +1,120 @@
+#include "media/rtsp/offers.h"
+
+#include <array>
+
+#include "base/quote.h"
+#include "media/mikey/message.h"
+#include "media/rtsp/uri.h"
+#include "media/sdp/crypto_attribute.h"
+
+namespace sluice::media::rtsp {
+
+namespace {
+
+Expected<MasterKey> new_key(sdp::Suite suite, const RandomSource& random) {
+  SecretBytes bytes(sdp::facts(suite).key_and_salt());
+  if (auto filled = random(bytes); !filled) {
+    return tl::unexpected(filled.error());
+  }
+  return MasterKey(bytes);
+}
+
+Expected<SecretText> mikey_of(const Offer& offer, std::uint64_t unix_seconds, const RandomSource& random) {
+  std::array<std::uint8_t, 20> bytes;
+  if (auto filled = random(bytes); !filled) {
+    return tl::unexpected(filled.error());
+  }
+  mikey::Message message;
+  for (std::size_t i = 16; i < bytes.size(); ++i) {
+    message.csb_id = message.csb_id << 8 | bytes[i];
+  }
+  for (const std::uint32_t ssrc : offer.ssrcs) {
+    message.streams.push_back({ssrc, 0});
+  }
+  message.ntp_time = mikey::ntp_of(unix_seconds);
+  message.suite = offer.suite;
+  message.key = offer.key;
+  return mikey::key_mgmt_attribute(mikey::write(message, std::span(bytes).first<16>()));
+}
+
+void set_authority(sdp::Section& section, const Origin& origin) {
+  if (origin.server_authority.empty()) {
+    return;
+  }
+  for (sdp::Line& line : section.lines) {
+    constexpr std::string_view control = "a=control:";
+    if (line.view().starts_with(control)) {
+      const std::string uri =
+          with_authority(line.view().substr(control.size()), origin.server_authority, origin.client_authority);
+      line.text = SecretText(control);
+      line.text.append(uri);
+    }
+  }
+}
+
+void remove_keys(sdp::Section& section) {
+  section.remove_attributes("crypto");
+  section.remove_attributes("key-mgmt");
+}
+
+Expected<std::shared_ptr<Offer>> secure(sdp::Medium& medium, const sdp::Description& description, const Origin& origin,
+                                        const RandomSource& random, sdp::Suite suite) {
+  auto offer = std::make_shared<Offer>();
+  offer->profile = medium.profile();
+  if (offer->profile != sdp::Profile::avp && offer->profile != sdp::Profile::avpf) {
+    return make_error("a medium of " + in_quotes(medium.protocol()) + " cannot be protected: RTP/AVP and RTP/AVPF can");
+  }
+  offer->kind = medium.kind();
+  offer->suite = suite;
+  offer->ssrcs = medium.ssrcs();
+  if (offer->ssrcs.size() > mikey::max_streams) {
+    return make_error("a medium has more than " + std::to_string(mikey::max_streams) + " SSRCs");
+  }
+  offer->rate = description.rate(medium, origin.ipv6).value_or(0);
+  offer->aggregate = control_uri(origin.base, description.session.attribute("control").value_or("*"));
+  const std::string_view control = medium.attribute("control").value_or("");
+  offer->uris = {control_uri(offer->aggregate, control), control_uri(origin.base, control),
+                 resolved_uri(origin.base, control)};
+  auto key = new_key(suite, random);
+  if (!key) {
+    return tl::unexpected(key.error());
+  }
+  offer->key = *key;
+  const auto mikey = mikey_of(*offer, origin.unix_seconds, random);
+  if (!mikey) {
+    return tl::unexpected(mikey.error());
+  }
+  remove_keys(medium);
+  medium.set_protocol(sdp::profile_name(sdp::secured(offer->profile)));
+  sdp::CryptoAttribute crypto;
+  crypto.suite = suite;
+  crypto.keys.push_back({offer->key, {}, {}, 0});
+  medium.add_attribute("crypto", sdp::crypto_text(crypto).view());
+  medium.add_attribute("key-mgmt", mikey->view());
+  return offer;
+}
+
+}  // namespace
+
+Expected<Offered> secure_description(std::string_view description, const Origin& origin, const RandomSource& random,
+                                     const OfferSettings& settings) {
+  auto parsed = sdp::Description::parse(description, settings.limits);
+  if (!parsed) {
+    return tl::unexpected(parsed.error());
+  }
+  Offered offered;
+  remove_keys(parsed->session);
+  set_authority(parsed->session, origin);
+  for (sdp::Medium& medium : parsed->media) {
+    set_authority(medium, origin);
+    auto offer = secure(medium, *parsed, origin, random, settings.suite);
+    if (!offer) {
+      return tl::unexpected(offer.error());
+    }
+    offered.media.push_back(std::move(*offer));
+  }
+  offered.description = parsed->text();
+  return offered;
+}
+
+}  // namespace sluice::media::rtsp

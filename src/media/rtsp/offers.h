@@ -1,0 +1,58 @@
+// A server's description of clear media made into one of SRTP: RTP/AVP becomes RTP/SAVP (AVPF SAVPF), and each medium
+// gets a key of its own, offered twice: as a=crypto (RFC 4568; ffmpeg takes it) and as a=key-mgmt with MIKEY (RFC 4567;
+// GStreamer's rtspsrc takes it). One suite, for RTSP has no answer in which a client could choose. a=crypto and
+// a=key-mgmt of the server's go. Everything else stays byte for byte.
+//
+// A medium that is not RTP/AVP or AVPF makes the whole description an error: it could not be protected.
+// Thread-safety: none needed. Cost: control path.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "media/sdp/description.h"
+#include "media/sdp/suite.h"
+#include "media/secret.h"
+
+namespace sluice::media::rtsp {
+
+struct Offer {
+  std::string kind;                          // "video"
+  std::vector<std::string> uris;             // that a SETUP for it may have: see uri.h
+  std::string aggregate;                     // the URI of all media together
+  sdp::Profile profile = sdp::Profile::avp;  // the server's
+  sdp::Suite suite = sdp::Suite::aes_cm_128_hmac_sha1_80;
+  MasterKey key;
+  std::uint64_t rate = 0;  // bits a second by b=; 0: the description does not say
+  std::vector<std::uint32_t> ssrcs;
+  bool used = false;  // its key may have protected packets: it serves one SETUP
+};
+
+struct Offered {
+  SecretText description;
+  std::vector<std::shared_ptr<Offer>> media;
+};
+
+struct OfferSettings {
+  sdp::Suite suite = sdp::Suite::aes_cm_128_hmac_sha1_80;
+  sdp::Limits limits;
+};
+
+// Where a description comes from.
+struct Origin {
+  std::string_view base;           // what controls are relative to: Content-Base, Content-Location or the request's URI
+  bool ipv6 = false;               // the media will travel over it
+  std::uint64_t unix_seconds = 0;  // for MIKEY's time
+  // Absolute controls with the first get the second; nothing changes when they are empty.
+  std::string_view server_authority;
+  std::string_view client_authority;
+};
+
+Expected<Offered> secure_description(std::string_view description, const Origin& origin, const RandomSource& random,
+                                     const OfferSettings& settings);
+
+}  // namespace sluice::media::rtsp

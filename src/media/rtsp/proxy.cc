@@ -1,0 +1,190 @@
+// What clients send, and the answers in their order.
+#include "media/rtsp/proxy.h"
+
+#include <algorithm>
+
+#include "media/rtsp/proxy_text.h"
+#include "media/rtsp/uri.h"
+#include "media/text.h"
+
+namespace sluice::media::rtsp {
+
+Proxy::Proxy(const Settings& settings, Addresses addresses, Host& host, RandomSource random)
+    : settings_(settings),
+      addresses_(std::move(addresses)),
+      host_(host),
+      random_(std::move(random)),
+      client_reader_(settings.reader),
+      server_reader_(settings.reader) {}
+
+Proxy::~Proxy() {
+  end_all(EndReason::stopped, false);
+}
+
+bool Proxy::wants_client() const {
+  return !over_ && pending_.size() < settings_.max_pending &&
+         to_server_.size() + to_client_.size() < settings_.output_limit;
+}
+
+void Proxy::from_client(std::string_view bytes, Time now) {
+  if (!over_) {
+    client_reader_.append(bytes);
+    read_client(now);
+  }
+}
+
+void Proxy::read_client(Time now) {
+  while (!over_ && pending_.size() < settings_.max_pending) {
+    Reader::Item item = client_reader_.next();
+    if (auto* const message = std::get_if<Message>(&item)) {
+      message->is_request() ? client_request(*message, now) : client_response(*message);
+    } else if (std::holds_alternative<Frame>(item)) {
+      ++counters_.interleaved_dropped;
+    } else {
+      break;
+    }
+  }
+  if (!over_ && client_reader_.problem() != Problem::none) {
+    unreadable(client_reader_, true);
+  }
+}
+
+void Proxy::from_server(std::string_view bytes, Time now) {
+  if (over_) {
+    return;
+  }
+  server_reader_.append(bytes);
+  while (!over_) {
+    Reader::Item item = server_reader_.next();
+    if (auto* const message = std::get_if<Message>(&item)) {
+      message->is_request() ? server_request(*message) : server_response(*message, now);
+    } else if (std::holds_alternative<Frame>(item)) {
+      ++counters_.interleaved_dropped;
+    } else {
+      break;
+    }
+  }
+  if (server_reader_.problem() != Problem::none) {
+    unreadable(server_reader_, false);
+  } else {
+    read_client(now);  // what waited for an answer to make room
+  }
+}
+
+// What concerns every request; the pending one is there to be answered.
+void Proxy::client_request(Message& request, Time now) {
+  ++counters_.requests;
+  const std::string_view cseq = request.header("CSeq").value_or("");
+  const auto same_cseq = [cseq](const Pending& other) { return other.cseq == cseq && !other.answered; };
+  const bool known = own_cseqs_.contains(cseq) || std::any_of(pending_.begin(), pending_.end(), same_cseq);
+  const bool good = request.header_count("CSeq") == 1 && number<std::uint64_t>(cseq) && !known;
+  Pending& pending = pending_.emplace_back();
+  pending.cseq = cseq;
+  pending.method = request.method();
+  pending.uri = request.uri();
+  pending.session = session_of(request.header("Session").value_or(""));
+  std::optional<Refused> refusal = good ? check(request) : Refused{Refusal::cseq, std::string(cseq)};
+  if (!refusal) {
+    heard(pending.session, now);
+    if (request.method() == "DESCRIBE") {
+      request.remove_header("Accept-Encoding");  // a description that is packed could not be changed
+    } else if (request.method() == "SETUP") {
+      refusal = setup_request(request, pending);
+    }
+  }
+  if (refusal) {
+    refuse(pending, *refusal);
+    flush_answers();
+  } else {
+    forward(request);
+  }
+}
+
+std::optional<Proxy::Refused> Proxy::check(const Message& request) const {
+  if (!request.version().starts_with("1.")) {
+    return Refused{Refusal::version, std::string(request.version())};
+  }
+  if (request.header_count("Proxy-Require") > 0) {
+    return Refused{Refusal::proxy_require, std::string(*request.header("Proxy-Require"))};
+  }
+  if (request.method() == "ANNOUNCE" || request.method() == "RECORD") {
+    return Refused{Refusal::method, std::string(request.method())};
+  }
+  if (holds_description(request)) {
+    return Refused{Refusal::description_body, std::string(request.method())};
+  }
+  return std::nullopt;
+}
+
+void Proxy::forward(Message& request) {
+  request.remove_header("KeyMgmt");  // of any method: the server speaks in clear
+  if (!addresses_.client_authority.empty()) {
+    request.set_uri(with_authority(request.uri(), addresses_.client_authority, addresses_.server_authority));
+  }
+  to_server_.append(request.text().view());
+}
+
+void Proxy::client_response(const Message& response) {
+  const auto asked = server_cseqs_.find(response.header("CSeq").value_or(""));
+  if (asked == server_cseqs_.end()) {
+    ++counters_.stray_responses;
+    return;
+  }
+  if (response.status() >= 200) {
+    server_cseqs_.erase(asked);
+  }
+  to_server_.append(response.text().view());
+}
+
+void Proxy::refuse(Pending& pending, const Refused& refused) {
+  const unsigned status = refusal_status(refused.refusal);
+  Message response = own_response(status, pending.cseq);
+  if (!pending.session.empty()) {
+    response.set_header("Session", pending.session);
+  }
+  count_refused(refused, status);
+  answer(pending, response);
+}
+
+void Proxy::count_refused(const Refused& refused, unsigned status) {
+  ++counters_.refused[static_cast<std::size_t>(refused.refusal)];
+  host_.refused(refused.refusal, status, refused.why);
+}
+
+void Proxy::answer(Pending& pending, const Message& response) {
+  pending.answer.append(response.text().view());
+  pending.answered = true;
+}
+
+void Proxy::flush_answers() {
+  while (!pending_.empty()) {
+    Pending& first = pending_.front();
+    to_client_.append(first.answer.view());
+    first.answer.clear();
+    if (!first.answered) {
+      return;
+    }
+    pending_.pop_front();
+  }
+}
+
+void Proxy::unreadable(const Reader& reader, bool client) {
+  if (client && pending_.size() < settings_.max_pending) {
+    Pending& pending = pending_.emplace_back();
+    pending.cseq = reader.failed_cseq();
+    pending.answered = true;
+    const unsigned status = problem_status(reader.problem());
+    pending.answer.append(own_response(status, pending.cseq).text().view());
+    count_refused({Refusal::unreadable, problem_name(reader.problem())}, status);
+  }
+  end_all(EndReason::protocol, true);
+  for (Pending& pending : pending_) {
+    if (!client && !pending.answered) {
+      refuse(pending, {Refusal::server_unreadable, problem_name(reader.problem())});
+    }
+  }
+  flush_answers();
+  over_ = true;
+}
+
+}  // namespace sluice::media::rtsp

@@ -1,0 +1,159 @@
+// What servers send.
+#include <algorithm>
+
+#include "media/rtsp/proxy.h"
+#include "media/rtsp/proxy_text.h"
+#include "media/rtsp/uri.h"
+#include "media/text.h"
+
+namespace sluice::media::rtsp {
+
+namespace {
+
+// "rtsp://x" in "url=rtsp://x;seq=1,url=...": with another authority.
+std::string rtp_info_with_authority(std::string_view value, std::string_view from, std::string_view to) {
+  std::string text;
+  while (!value.empty()) {
+    std::string_view entry = take_unquoted(value, ',');
+    text += text.empty() ? "" : ",";
+    for (bool first = true; !entry.empty(); first = false) {
+      const std::string_view parameter = take_unquoted(entry, ';');
+      constexpr std::string_view url = "url=";
+      const std::size_t blanks = parameter.size() - std::min(parameter.size(), parameter.find_first_not_of(" \t"));
+      const std::string_view bare = parameter.substr(parameter.size() - blanks);
+      text += first ? "" : ";";
+      text += same_name(bare.substr(0, url.size()), url)
+                  ? std::string(url) + with_authority(bare.substr(url.size()), from, to)
+                  : std::string(parameter);
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+// Servers may ask their clients, too (RFC 2326 section 10); a description in clear must not pass.
+void Proxy::server_request(Message& request) {
+  ++counters_.server_requests;
+  const std::string cseq(request.header("CSeq").value_or(""));
+  const bool full = server_cseqs_.size() >= settings_.max_pending;
+  if (full || cseq.empty() || request.method() == "ANNOUNCE" || holds_description(request)) {
+    const unsigned status = full ? 503 : cseq.empty() ? 400 : 501;
+    const Refusal refusal = cseq.empty() ? Refusal::cseq : full ? Refusal::busy : Refusal::description_body;
+    to_server_.append(own_response(status, cseq).text().view());
+    count_refused({refusal, "a request of the server"}, status);
+    return;
+  }
+  server_cseqs_.insert(cseq);
+  if (!addresses_.client_authority.empty()) {
+    request.set_uri(with_authority(request.uri(), addresses_.server_authority, addresses_.client_authority));
+  }
+  fix_uris(request);
+  to_client_.append(request.text().view());
+}
+
+void Proxy::server_response(Message& response, Time now) {
+  ++counters_.responses;
+  const std::string_view cseq = response.header("CSeq").value_or("");
+  const auto pending = std::find_if(pending_.begin(), pending_.end(),
+                                    [cseq](const Pending& one) { return one.cseq == cseq && !one.answered; });
+  if (pending == pending_.end()) {
+    if (const auto own = own_cseqs_.find(cseq); own != own_cseqs_.end()) {
+      own_cseqs_.erase(own);
+    } else {
+      ++counters_.stray_responses;
+    }
+    return;
+  }
+  fix_uris(response);
+  if (response.status() < 200) {
+    pending->answer.append(response.text().view());
+  } else if (pending->setup) {
+    setup_response(response, *pending, now);
+  } else if (pending->method == "DESCRIBE" && response.status() < 300) {
+    describe_response(response, *pending);
+  } else {
+    teardown_response(response, *pending);
+    answer(*pending, response);
+  }
+  flush_answers();
+}
+
+void Proxy::describe_response(Message& response, Pending& pending) {
+  std::string_view type = response.header("Content-Type").value_or("");
+  const std::string_view encoding = response.header("Content-Encoding").value_or("identity");
+  if (!same_name(trim(take_until(type, ';')), "application/sdp") || !same_name(encoding, "identity")) {
+    refuse(pending, {Refusal::description, "it is not application/sdp, or it is packed"});
+    return;
+  }
+  Origin origin;
+  origin.base = pending.uri;
+  for (const char* const name : {"Content-Location", "Content-Base"}) {
+    origin.base = response.header(name).value_or(origin.base);
+  }
+  origin.ipv6 = addresses_.client.family == 6;
+  origin.unix_seconds = static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count());
+  origin.server_authority = addresses_.server_authority;
+  origin.client_authority = addresses_.client_authority;
+  auto offered = secure_description(response.body(), origin, random_, settings_.offer);
+  if (!offered) {
+    refuse(pending, {Refusal::description, offered.error().message});
+    return;
+  }
+  ++counters_.descriptions;
+  response.set_body(offered->description.view());
+  descriptions_.push_back(std::move(offered->media));
+  if (descriptions_.size() > settings_.max_descriptions) {
+    const auto unused = [](const std::shared_ptr<Offer>& offer) { return !offer->used; };
+    const auto& oldest = descriptions_.front();
+    counters_.descriptions_forgotten += std::any_of(oldest.begin(), oldest.end(), unused) ? 1 : 0;
+    descriptions_.pop_front();
+  }
+  answer(pending, response);
+}
+
+void Proxy::teardown_response(const Message& response, const Pending& pending) {
+  if (pending.session.empty()) {
+    return;
+  }
+  if (response.status() == 454) {
+    end_streams(pending.session, EndReason::no_session);
+    return;
+  }
+  if (pending.method != "TEARDOWN" || response.status() >= 300) {
+    return;
+  }
+  const auto in_session = [&pending](const OpenStream& one) { return one.stream.session == pending.session; };
+  const auto is_it = [&](const OpenStream& one) {
+    return in_session(one) && same_resource(one.stream.uri, pending.uri) && !same_resource(one.aggregate, pending.uri);
+  };
+  const auto one = std::find_if(streams_.begin(), streams_.end(), is_it);
+  if (one == streams_.end() || std::count_if(streams_.begin(), streams_.end(), in_session) == 1) {
+    end_streams(pending.session, EndReason::teardown);
+    return;
+  }
+  const std::uint64_t number = one->stream.number;
+  streams_.erase(one);
+  ++counters_.closed[static_cast<std::size_t>(EndReason::teardown)];
+  host_.closed(number, EndReason::teardown);
+}
+
+// URIs of the server's that a client of an explicit proxy will use.
+void Proxy::fix_uris(Message& response) const {
+  const std::string& from = addresses_.server_authority;
+  const std::string& to = addresses_.client_authority;
+  if (from.empty()) {
+    return;
+  }
+  for (const char* const name : {"Content-Base", "Content-Location", "Location"}) {
+    if (const auto value = response.header(name)) {
+      response.set_header(name, with_authority(*value, from, to));
+    }
+  }
+  if (const auto value = response.header("RTP-Info")) {
+    response.set_header("RTP-Info", rtp_info_with_authority(*value, from, to));
+  }
+}
+
+}  // namespace sluice::media::rtsp

@@ -1,0 +1,99 @@
+// How long sessions live, and how they end.
+#include <algorithm>
+
+#include "media/rtsp/proxy.h"
+#include "media/rtsp/uri.h"
+
+namespace sluice::media::rtsp {
+
+void Proxy::heard(std::string_view session, Time now) {
+  for (OpenStream& open : streams_) {
+    if (open.stream.session == session) {
+      open.heard = now;
+    }
+  }
+}
+
+void Proxy::alive(std::uint64_t number, Time now) {
+  for (const OpenStream& open : streams_) {
+    if (open.stream.number == number) {
+      heard(open.stream.session, now);
+      return;
+    }
+  }
+}
+
+void Proxy::tick(Time now) {
+  while (!over_) {
+    const auto late = std::find_if(streams_.begin(), streams_.end(), [this, now](const OpenStream& open) {
+      return now - open.heard > open.timeout + settings_.grace;
+    });
+    if (late == streams_.end()) {
+      return;
+    }
+    const std::string session = late->stream.session;
+    tear_down(session, late->aggregate);
+    end_streams(session, EndReason::timeout);
+  }
+}
+
+void Proxy::end_streams(std::string_view session, EndReason reason) {
+  std::vector<std::uint64_t> ended;
+  std::erase_if(streams_, [&](const OpenStream& open) {
+    const bool it = open.stream.session == session;
+    if (it) {
+      ended.push_back(open.stream.number);
+    }
+    return it;
+  });
+  for (const std::uint64_t number : ended) {
+    ++counters_.closed[static_cast<std::size_t>(reason)];
+    host_.closed(number, reason);
+  }
+}
+
+void Proxy::end_all(EndReason reason, bool tell_server) {
+  while (!streams_.empty()) {
+    const std::string session = streams_.front().stream.session;
+    if (tell_server) {
+      tear_down(session, streams_.front().aggregate);
+    }
+    end_streams(session, reason);
+  }
+  for (Pending& pending : pending_) {
+    if (pending.setup && !pending.answered) {
+      setup_failed(pending, reason);
+    }
+  }
+  descriptions_.clear();
+}
+
+// The proxy's own request; with a server that wants digests it fails, and the session times out there.
+void Proxy::tear_down(std::string_view session, std::string_view uri) {
+  std::string cseq;
+  do {
+    cseq = std::to_string(next_cseq_++);
+  } while (std::any_of(pending_.begin(), pending_.end(), [&cseq](const Pending& one) { return one.cseq == cseq; }));
+  own_cseqs_.insert(cseq);
+  Message request =
+      Message::request("TEARDOWN", with_authority(uri, addresses_.client_authority, addresses_.server_authority));
+  request.set_header("CSeq", cseq);
+  request.set_header("Session", session);
+  to_server_.append(request.text().view());
+}
+
+void Proxy::client_closed() {
+  if (!over_) {
+    end_all(EndReason::client_gone, true);
+    over_ = true;
+  }
+}
+
+void Proxy::server_closed() {
+  if (!over_) {
+    end_all(EndReason::server_gone, false);
+    over_ = true;
+  }
+}
+
+}  // namespace sluice::media::rtsp

@@ -1,0 +1,297 @@
+// SETUP: what a client asks for and what the server agrees to.
+#include <algorithm>
+
+#include "media/rtsp/proxy.h"
+#include "media/rtsp/proxy_text.h"
+#include "media/rtsp/uri.h"
+#include "media/text.h"
+
+namespace sluice::media::rtsp {
+
+namespace {
+
+constexpr std::size_t max_session_bytes = 256;
+
+// Whether `value` names that address; nothing named is fine.
+bool names_address(const Transport& transport, std::string_view parameter, const packet::IpAddress& address) {
+  if (!transport.has(parameter)) {
+    return true;
+  }
+  const auto named = packet::IpAddress::parse(std::string(transport.value(parameter).value_or("")));
+  return named && *named == address;
+}
+
+// Why this alternative cannot be served over SRTP; nothing: it can.
+std::optional<Refusal> problem_of(const Transport& transport, const packet::IpAddress& client, bool plain_allowed) {
+  const sdp::Profile profile = transport.profile();
+  if (transport.tcp() || transport.has("interleaved")) {
+    return Refusal::interleaved;
+  }
+  if (transport.has("multicast")) {
+    return Refusal::multicast;
+  }
+  if (profile == sdp::Profile::other || !transport.udp() || !transport.plays() || !transport.ports("client_port")) {
+    return Refusal::unusable_transport;
+  }
+  if (sdp::secured(profile) != profile && !plain_allowed) {
+    return Refusal::plain_profile;
+  }
+  if (!names_address(transport, "destination", client)) {
+    return Refusal::destination;
+  }
+  return std::nullopt;
+}
+
+// "timeout" of "id;timeout=60".
+std::optional<std::uint32_t> timeout_of(std::string_view session) {
+  while (!session.empty()) {
+    std::string_view value = trim(take_until(session, ';'));
+    if (same_name(trim(take_until(value, '=')), "timeout")) {
+      return number<std::uint32_t>(trim(value), 86'400);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+// Of the newest description that has the medium: the client has no other keys.
+std::shared_ptr<Offer> Proxy::offer_for(std::string_view uri, bool& used) const {
+  used = false;
+  for (auto description = descriptions_.rbegin(); description != descriptions_.rend() && !used; ++description) {
+    for (const std::shared_ptr<Offer>& offer : *description) {
+      const auto is_it = [uri](const std::string& one) { return same_resource(one, uri); };
+      if (std::any_of(offer->uris.begin(), offer->uris.end(), is_it)) {
+        if (!offer->used) {
+          return offer;
+        }
+        used = true;
+      }
+    }
+  }
+  return nullptr;
+}
+
+std::optional<Proxy::Refused> Proxy::setup_request(Message& request, Pending& pending) {
+  Setup setup;
+  bool used = false;
+  setup.offer = offer_for(pending.uri, used);
+  if (setup.offer == nullptr) {
+    return Refused{used ? Refusal::key_used : Refusal::no_offer, pending.uri};
+  }
+  if (auto refusal = choose_transports(request, setup)) {
+    return refusal;
+  }
+  if (auto refusal = take_client_key(request, setup)) {
+    return refusal;
+  }
+  const auto is_setup = [](const Pending& one) { return one.setup && !one.answered; };
+  const auto on_the_way = static_cast<std::size_t>(std::count_if(pending_.begin(), pending_.end(), is_setup));
+  if (streams_.size() + on_the_way >= settings_.max_streams) {
+    return Refused{Refusal::too_many_streams, {}};
+  }
+  setup.number = next_number_++;
+  setup.admission = host_.admit({setup.number, pending.uri, setup.offer->kind, setup.offer->rate, setup.client_ports});
+  if (!setup.admission.admitted) {
+    return Refused{Refusal::not_admitted, {}};
+  }
+  setup.offer->used = true;
+  pending.setup = std::move(setup);
+  put_server_side(request, *pending.setup);
+  return std::nullopt;
+}
+
+// Leaves in the request what the server may choose from, in clear profiles; all with the ports of the first.
+std::optional<Proxy::Refused> Proxy::choose_transports(Message& request, Setup& setup) const {
+  const auto value = request.joined("Transport");
+  auto transports = parse_transports(value ? value->view() : std::string_view{});
+  if (!transports) {
+    return Refused{Refusal::transport, transports.error().message};
+  }
+  std::optional<Refusal> refusal;
+  std::vector<Transport> kept;
+  for (Transport& transport : *transports) {
+    const auto problem = problem_of(transport, addresses_.client, settings_.accept_plain_profile);
+    if (problem) {
+      refusal = refusal ? refusal : problem;
+      continue;
+    }
+    const PortPair ports = *transport.ports("client_port");
+    if (setup.asked.empty()) {
+      setup.client_ports = ports;
+    } else if (ports != setup.client_ports) {
+      continue;
+    }
+    setup.asked.push_back(transport);
+    transport.set_profile(sdp::plain(transport.profile()));
+    kept.push_back(std::move(transport));
+  }
+  if (kept.empty()) {
+    return Refused{*refusal, std::string(value->view())};
+  }
+  request.set_header("Transport", transports_text(kept));
+  return std::nullopt;
+}
+
+std::optional<Proxy::Refused> Proxy::take_client_key(const Message& request, Setup& setup) const {
+  const auto value = request.joined("KeyMgmt");
+  if (!value) {
+    return std::nullopt;
+  }
+  const auto header = mikey::parse_key_mgmt_header(value->view());
+  if (!header) {
+    return Refused{Refusal::key_mgmt, header.error().message};
+  }
+  if (*header) {
+    const auto message = mikey::parse((*header)->data);
+    if (!message) {
+      return Refused{Refusal::key_mgmt, message.error().message};
+    }
+    setup.client_key = ClientKey{message->suite, message->key, message->mki, message->derivation_rate};
+  }
+  return std::nullopt;
+}
+
+void Proxy::put_server_side(Message& request, const Setup& setup) const {
+  if (!setup.admission.towards_server) {
+    return;
+  }
+  auto transports = parse_transports(request.header("Transport").value_or(""));
+  for (Transport& transport : *transports) {
+    if (transport.has("client_port")) {
+      transport.set_ports("client_port", *setup.admission.towards_server);
+    }
+    if (transport.has("destination")) {
+      transport.set("destination", addresses_.facing_server.str());
+    }
+  }
+  request.set_header("Transport", transports_text(*transports));
+}
+
+void Proxy::setup_failed(Pending& pending, EndReason reason) {
+  pending.setup->offer->used = false;
+  ++counters_.closed[static_cast<std::size_t>(reason)];
+  host_.closed(pending.setup->number, reason);
+  pending.setup.reset();
+}
+
+void Proxy::setup_response(Message& response, Pending& pending, Time now) {
+  if (response.status() >= 300) {
+    setup_failed(pending, EndReason::setup_failed);
+    answer(pending, response);
+    return;
+  }
+  auto transports = parse_transports(response.header("Transport").value_or(""));
+  const std::string session(session_of(response.header("Session").value_or("")));
+  const auto give_up = [&](Refusal refusal, EndReason reason, const std::string& why) {
+    const std::string aggregate = pending.setup->offer->aggregate;
+    if (!session.empty() && session.size() <= max_session_bytes) {
+      // A new session has nothing else in it; of an older one only this medium goes.
+      tear_down(session, pending.session.empty() ? aggregate : pending.uri);
+    }
+    setup_failed(pending, reason);
+    refuse(pending, {refusal, why});
+  };
+  auto stream = transports ? agreed(session, *transports, *pending.setup) : tl::unexpected(transports.error());
+  if (!stream) {
+    give_up(Refusal::setup_answer, EndReason::setup_failed, stream.error().message);
+    return;
+  }
+  stream->uri = pending.uri;
+  Setup& setup = *pending.setup;
+  if (!host_.opened(*stream)) {
+    give_up(Refusal::not_opened, EndReason::not_opened, {});
+    return;
+  }
+  ++counters_.opened;
+  const auto timeout = timeout_of(response.header("Session").value_or(""));
+  response.set_header("Transport", transports_text({client_side(transports->front(), setup)}));
+  streams_.push_back({std::move(*stream), setup.offer->aggregate, now,
+                      timeout ? std::chrono::seconds(*timeout) : settings_.session_timeout});
+  pending.setup.reset();
+  answer(pending, response);
+}
+
+// The client's alternative that the server has chosen; nullptr: none.
+const Transport* Proxy::chosen(const Transport& answer, const Setup& setup) {
+  for (const Transport& asked : setup.asked) {
+    if (sdp::plain(asked.profile()) == answer.profile()) {
+      return &asked;
+    }
+  }
+  return nullptr;
+}
+
+Transport Proxy::client_side(Transport answer, const Setup& setup) const {
+  answer.set_profile(chosen(answer, setup)->profile());
+  if (setup.admission.towards_server) {
+    answer.set_ports("client_port", setup.client_ports);
+    if (answer.has("destination")) {
+      answer.set("destination", addresses_.client.str());
+    }
+  }
+  if (setup.admission.towards_client) {
+    answer.set_ports("server_port", *setup.admission.towards_client);
+    if (answer.has("source")) {
+      answer.set("source", addresses_.facing_client.str());
+    }
+  }
+  return answer;
+}
+
+Expected<Stream> Proxy::agreed(const std::string& session, const std::vector<Transport>& transports,
+                               const Setup& setup) const {
+  const Transport& answer = transports.front();
+  const PortPair towards_server = setup.admission.towards_server.value_or(setup.client_ports);
+  const auto server_ports = answer.ports("server_port");
+  if (session.empty() || session.size() > max_session_bytes) {
+    return make_error("its Session is missing or longer than 256 bytes");
+  }
+  if (transports.size() != 1 || !answer.udp() || answer.has("multicast") || chosen(answer, setup) == nullptr) {
+    return make_error("its Transport is none of those it was asked for");
+  }
+  if (!server_ports) {
+    return make_error("its Transport has no server_port");
+  }
+  if (answer.has("client_port") && answer.ports("client_port") != towards_server) {
+    return make_error("its Transport has another client_port than was asked for");
+  }
+  Leg leg{addresses_.client, setup.client_ports, addresses_.server, *server_ports};
+  if (answer.has("source")) {
+    const auto source = packet::IpAddress::parse(std::string(answer.value("source").value_or("")));
+    if (!source || source->family != addresses_.server.family) {
+      return make_error("its Transport has a source that is no address");
+    }
+    leg.server = *source;
+  }
+  Stream stream;
+  stream.client_side = stream.server_side = leg;
+  if (setup.admission.towards_server) {
+    stream.server_side.client = addresses_.facing_server;
+    stream.server_side.client_ports = towards_server;
+  }
+  if (setup.admission.towards_client) {
+    stream.client_side.server = addresses_.facing_client;
+    stream.client_side.server_ports = *setup.admission.towards_client;
+  }
+  if (!names_address(answer, "destination", stream.server_side.client)) {
+    return make_error("its Transport has another destination than the client");
+  }
+  const Transport& asked = *chosen(answer, setup);
+  stream.number = setup.number;
+  stream.session = session;
+  stream.kind = setup.offer->kind;
+  stream.suite = setup.offer->suite;
+  stream.to_client = setup.offer->key;
+  stream.from_client = setup.client_key;
+  stream.plain_profile = sdp::secured(asked.profile()) != asked.profile();
+  stream.rate = setup.offer->rate;
+  stream.ssrcs = setup.offer->ssrcs;
+  const auto ssrc = answer.ssrc();
+  if (ssrc && std::find(stream.ssrcs.begin(), stream.ssrcs.end(), *ssrc) == stream.ssrcs.end()) {
+    stream.ssrcs.push_back(*ssrc);
+  }
+  return stream;
+}
+
+}  // namespace sluice::media::rtsp

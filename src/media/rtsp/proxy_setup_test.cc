@@ -1,0 +1,290 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "media/rtsp/proxy.h"
+#include "media/rtsp/proxy_trial_test.h"
+
+namespace sluice::media::rtsp {
+namespace {
+
+using namespace test;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+TEST(ProxySetup, RtspsrcBringsItsKey) {
+  Trial trial;
+  trial.describe();
+  const std::string forwarded = trial.client(test::rtspsrc_setup_video);
+  EXPECT_THAT(forwarded, HasSubstr("Transport: RTP/AVP;unicast;client_port=12322-12323\r\n"));
+  EXPECT_THAT(forwarded, Not(HasSubstr("KeyMgmt")));
+  EXPECT_THAT(forwarded, Not(HasSubstr("4H2Dw3")));
+  EXPECT_THAT(trial.server(test::gst_setup_video_answer), HasSubstr("Transport: RTP/SAVP;unicast;client_port=12322"));
+  const Stream& stream = trial.host.streams.at(0);
+  EXPECT_FALSE(stream.plain_profile);
+  ASSERT_TRUE(stream.from_client);
+  EXPECT_EQ(base64_encode(stream.from_client->key.bytes()).view(), test::rtspsrc_key);
+}
+
+// What a SETUP may ask for, what the server then hears, what it answers and what the client hears.
+TEST(ProxySetup, TransportsBothWays) {
+  struct Case {
+    std::string_view asked, forwarded, answered, told;
+    bool plain;
+  };
+  for (const Case& one : {
+           Case{"RTP/AVP;unicast;client_port=5000-5001", "RTP/AVP;unicast;client_port=5000-5001",
+                "RTP/AVP/UDP;unicast;client_port=5000-5001;server_port=6000-6001",
+                "RTP/AVP/UDP;unicast;client_port=5000-5001;server_port=6000-6001", true},
+           Case{"RTP/SAVP/UDP;unicast;client_port=5000-5001;mode=play",
+                "RTP/AVP/UDP;unicast;client_port=5000-5001;mode=play", "RTP/AVP;unicast;server_port=6000-6001;ssrc=1",
+                "RTP/SAVP;unicast;server_port=6000-6001;ssrc=1", false},
+           Case{"RTP/SAVPF;unicast;client_port=5000-5001,RTP/SAVP;unicast;client_port=5000-5001",
+                "RTP/AVPF;unicast;client_port=5000-5001,RTP/AVP;unicast;client_port=5000-5001",
+                "RTP/AVP;unicast;client_port=5000-5001;server_port=6000-6001",
+                "RTP/SAVP;unicast;client_port=5000-5001;server_port=6000-6001", false},
+           Case{"RTP/SAVP/TCP;interleaved=0-1,RTP/SAVP;multicast,RTP/SAVP;client_port=5000", "RTP/AVP;client_port=5000",
+                "RTP/AVP;unicast;client_port=5000-5001;server_port=6000",
+                "RTP/SAVP;unicast;client_port=5000-5001;server_port=6000", false},
+           Case{"RTP/SAVP;unicast;client_port=5000-5001,RTP/AVP;unicast;client_port=7000-7001",
+                "RTP/AVP;unicast;client_port=5000-5001",
+                "RTP/AVP;unicast;client_port=5000-5001;server_port=6000-6001;source=10.9.0.1;destination=10.9.0.2",
+                "RTP/SAVP;unicast;client_port=5000-5001;server_port=6000-6001;source=10.9.0.1;destination=10.9.0.2",
+                false},
+           Case{"RTP/SAVP;unicast;destination=10.9.0.2;client_port=5000-5001",
+                "RTP/AVP;unicast;destination=10.9.0.2;client_port=5000-5001",
+                "RTP/AVP;unicast;client_port=5000-5001;server_port=6000-6001;source=10.9.0.77",
+                "RTP/SAVP;unicast;client_port=5000-5001;server_port=6000-6001;source=10.9.0.77", false},
+       }) {
+    Trial trial;
+    trial.describe();
+    EXPECT_EQ(trial.client(setup(one.asked)), setup(one.forwarded)) << one.asked;
+    EXPECT_EQ(trial.server(setup_answer(one.answered)), setup_answer(one.told)) << one.asked;
+    ASSERT_EQ(trial.host.streams.size(), 1U) << one.asked;
+    EXPECT_EQ(trial.host.streams[0].client_side.client_ports, (PortPair{5000, 5001}));
+    EXPECT_EQ(trial.host.streams[0].client_side.server_ports, (PortPair{6000, 6001}));
+    EXPECT_EQ(trial.host.streams[0].plain_profile, one.plain) << one.asked;
+  }
+}
+
+TEST(ProxySetup, RefusesSetup) {
+  struct Case {
+    std::string request;
+    std::string_view refusal;
+    bool accept_plain = true;
+  };
+  const std::string_view good = "RTP/SAVP;unicast;client_port=5000-5001";
+  for (const Case& one : {
+           Case{setup("RTP/AVP/TCP;unicast;interleaved=0-1"), "interleaved 461"},
+           Case{setup("RTP/AVP;unicast;interleaved=0-1"), "interleaved 461"},
+           Case{setup("RTP/AVP;multicast;client_port=5000-5001"), "multicast 461"},
+           Case{setup("RTP/AVP;unicast"), "unusable_transport 461"},
+           Case{setup("RTP/AVP;unicast;client_port=0-1"), "unusable_transport 461"},
+           Case{setup("MP2T/H2221/UDP;unicast;client_port=5000-5001"), "unusable_transport 461"},
+           Case{setup("RTP/AVP/SCTP;unicast;client_port=5000-5001"), "unusable_transport 461"},
+           Case{setup("RTP/AVP;unicast;client_port=5000-5001;mode=record"), "unusable_transport 461"},
+           Case{setup("RTP/SAVP;unicast;client_port=5000-5001;destination=10.9.0.3"), "destination 461"},
+           Case{setup("RTP/SAVP;unicast;client_port=5000-5001;destination=host"), "destination 461"},
+           Case{setup("RTP/SAVP;unicast;client_port=5000-5001;destination"), "destination 461"},
+           Case{setup("RTP/AVP;unicast;client_port=5000-5001"), "plain_profile 461", false},
+           Case{setup("RTP/AVP;unicast;a=1;a=2"), "transport 400"},
+           Case{setup(""), "transport 400"},
+           Case{setup(good, "KeyMgmt: prot=mikey;data=\"AQ==\"\r\n"), "key_mgmt 400"},
+           Case{setup(good, "KeyMgmt: prot=mikey;data=\"?\"\r\n"), "key_mgmt 400"},
+           Case{"SETUP rtsp://10.9.0.1:8554/plain/other RTSP/1.0\r\nCSeq: 3\r\nTransport: RTP/SAVP\r\n\r\n",
+                "no_offer 455"},
+           Case{setup(good, "Proxy-Require: x\r\n"), "proxy_require 551"},
+           Case{setup(good, "Content-Type: application/sdp\r\nContent-Length: 3\r\n") + "v=0", "description_body 501"},
+           Case{"ANNOUNCE rtsp://10.9.0.1:8554/plain RTSP/1.0\r\nCSeq: 3\r\n\r\n", "method 501"},
+           Case{"RECORD rtsp://10.9.0.1:8554/plain RTSP/1.0\r\nCSeq: 3\r\n\r\n", "method 501"},
+           Case{"OPTIONS * RTSP/2.0\r\nCSeq: 3\r\n\r\n", "version 505"},
+           Case{"OPTIONS * RTSP/1.0\r\nCSeq: x\r\n\r\n", "cseq 400"},
+           Case{"OPTIONS * RTSP/1.0\r\n\r\n", "cseq 400"},
+           Case{"OPTIONS * RTSP/1.0\r\nCSeq: 3\r\nCSeq: 4\r\n\r\n", "cseq 400"},
+           Case{"GET / HTTP/1.1\r\n\r\n", "unreadable 505"},
+           Case{"OPTIONS * RTSP/1.0\r\nCSeq: 3\r\nbad\r\n\r\n", "unreadable 400"},
+       }) {
+    Settings settings;
+    settings.accept_plain_profile = one.accept_plain;
+    Trial trial(settings);
+    trial.describe();
+    EXPECT_EQ(trial.client(one.request), "") << one.request;
+    EXPECT_THAT(trial.host.refusals, ElementsAre(one.refusal)) << one.request;
+    EXPECT_THAT(trial.answer(), HasSubstr(one.refusal.substr(one.refusal.find(' ') + 1))) << one.request;
+    EXPECT_THAT(trial.host.streams, IsEmpty());
+    EXPECT_THAT(trial.host.ends, IsEmpty());
+  }
+}
+
+TEST(ProxySetup, SetupWithoutDescription) {
+  Trial trial;
+  EXPECT_EQ(trial.client(setup("RTP/SAVP;unicast;client_port=5000-5001")), "");
+  EXPECT_EQ(trial.answer(), "RTSP/1.0 455 Method Not Valid in This State\r\nCSeq: 3\r\n\r\n");
+}
+
+TEST(ProxySetup, AdmissionSaysNo) {
+  Trial trial;
+  trial.describe();
+  trial.host.answer.admitted = false;
+  EXPECT_EQ(trial.client(test::ffmpeg_setup_video), "");
+  EXPECT_EQ(trial.answer(), "RTSP/1.0 453 Not Enough Bandwidth\r\nCSeq: 3\r\n\r\n");
+  EXPECT_THAT(trial.host.rates, ElementsAre(2'097'000U));
+  EXPECT_THAT(trial.host.ends, IsEmpty());
+  trial.host.answer.admitted = true;  // the key is still good
+  EXPECT_EQ(trial.client(test::ffmpeg_setup_video), test::ffmpeg_setup_video);
+}
+
+TEST(ProxySetup, TheServerRefusesThenAgrees) {
+  Trial trial;
+  trial.describe();
+  trial.client(setup("RTP/SAVP;unicast;client_port=5000-5001"));
+  const std::string no =
+      "RTSP/1.0 401 Unauthorized\r\nCSeq: 3\r\nWWW-Authenticate: Digest realm=\"x\", nonce=\"y\"\r\n\r\n";
+  EXPECT_EQ(trial.server(no), no);
+  EXPECT_THAT(trial.host.ends, ElementsAre("1 setup_failed"));
+  const std::string credentials = "Authorization: Digest username=\"u\", response=\"r\"\r\n";
+  EXPECT_THAT(trial.client(setup("RTP/SAVP;unicast;client_port=5000-5001", credentials)), HasSubstr(credentials));
+  trial.server(setup_answer(good_answer));
+  EXPECT_THAT(trial.host.admitted, ElementsAre(1U, 2U));
+  EXPECT_EQ(trial.host.streams.size(), 1U);
+}
+
+TEST(ProxySetup, ServersAnswersThatCannotBeUsed) {
+  const std::pair<std::string, std::string_view> cases[] = {
+      {setup_answer(good_answer, ""), "Session"},
+      {setup_answer(good_answer, "Session: " + std::string(257, 's') + "\r\n"), "Session"},
+      {setup_answer(""), "Transport: it is empty"},
+      {setup_answer("RTP/AVP;unicast;client_port=5000-5001"), "no server_port"},
+      {setup_answer("RTP/AVPF;unicast;client_port=5000-5001;server_port=6000-6001"), "none of those"},
+      {setup_answer("RTP/SAVP;unicast;client_port=5000-5001;server_port=6000-6001"), "none of those"},
+      {setup_answer("RTP/AVP/TCP;interleaved=0-1"), "none of those"},
+      {setup_answer("RTP/AVP;multicast;port=1-2"), "none of those"},
+      {setup_answer(good_answer + "," + good_answer), "none of those"},
+      {setup_answer("RTP/AVP;unicast;client_port=7000-7001;server_port=6000-6001"), "another client_port"},
+      {setup_answer(good_answer + ";source=host"), "no address"},
+      {setup_answer(good_answer + ";source=2001:db8::1"), "no address"},
+      {setup_answer(good_answer + ";destination=10.9.0.3"), "another destination"},
+  };
+  for (const auto& [answer, why] : cases) {
+    Trial trial;
+    trial.describe();
+    trial.client(setup("RTP/SAVP;unicast;client_port=5000-5001"));
+    EXPECT_EQ(trial.server(answer), "RTSP/1.0 502 Bad Gateway\r\nCSeq: 3\r\n\r\n");
+    EXPECT_THAT(trial.host.refusals, ElementsAre("setup_answer 502"));
+    EXPECT_THAT(trial.host.reasons.at(0), HasSubstr(why));
+    EXPECT_THAT(trial.host.ends, ElementsAre("1 setup_failed"));
+    EXPECT_THAT(trial.host.streams, IsEmpty());
+    const bool known = answer.find("Session: s1") != std::string::npos;
+    EXPECT_EQ(Trial::taken(trial.proxy.to_server()),
+              known ? "TEARDOWN rtsp://10.9.0.1:8554/plain/ RTSP/1.0\r\nCSeq: 1000000000\r\nSession: s1\r\n\r\n" : "");
+  }
+}
+
+TEST(ProxySetup, OpenedSaysNo) {
+  Trial trial;
+  trial.host.opens = false;
+  trial.describe();
+  trial.client(test::ffmpeg_setup_video);
+  EXPECT_EQ(trial.server(test::gst_setup_video_answer), "RTSP/1.0 500 Internal Server Error\r\nCSeq: 3\r\n\r\n");
+  EXPECT_THAT(trial.host.ends, ElementsAre("1 not_opened"));
+  EXPECT_THAT(Trial::taken(trial.proxy.to_server()), HasSubstr("TEARDOWN rtsp://10.9.0.1:8554/plain/ RTSP/1.0"));
+  EXPECT_EQ(trial.server("RTSP/1.0 200 OK\r\nCSeq: 1000000000\r\n\r\n"), "") << "the proxy's own";
+  EXPECT_EQ(trial.proxy.counters().stray_responses, 0U);
+}
+
+TEST(ProxySetup, AKeyServesOneSetup) {
+  Trial trial;
+  trial.set_up();
+  EXPECT_EQ(trial.client(setup("RTP/SAVP;unicast;client_port=5000-5001", "", 4)), "");
+  EXPECT_THAT(trial.host.refusals, ElementsAre("key_used 455"));
+  trial.client("TEARDOWN rtsp://10.9.0.1:8554/plain RTSP/1.0\r\nCSeq: 6\r\nSession: fwZMuBoktkKvhvLA\r\n\r\n");
+  trial.server(test::gst_teardown_answer);
+  trial.answer();
+  EXPECT_EQ(trial.client(setup("RTP/SAVP;unicast;client_port=5000-5001", "", 7)), "");
+  EXPECT_THAT(trial.host.refusals, ElementsAre("key_used 455", "key_used 455"));
+  trial.describe();
+  EXPECT_NE(trial.client(setup("RTP/SAVP;unicast;client_port=5000-5001")), "");
+  trial.server(setup_answer(good_answer));
+  ASSERT_EQ(trial.host.streams.size(), 2U);
+  EXPECT_FALSE(trial.host.streams[0].to_client == trial.host.streams[1].to_client);
+}
+
+TEST(ProxySetup, StreamsAreBounded) {
+  Settings settings;
+  settings.max_streams = 1;
+  Trial trial(settings);
+  trial.set_up();
+  EXPECT_EQ(trial.client(test::ffmpeg_setup_audio), "");
+  EXPECT_THAT(trial.host.refusals, ElementsAre("too_many_streams 453"));
+  EXPECT_THAT(trial.host.admitted, ElementsAre(1U));
+}
+
+// A client of an explicit proxy knows the proxy's address alone.
+TEST(ProxySetup, Explicit) {
+  Addresses addresses = transparent();
+  addresses.facing_client = address("10.8.0.7");
+  addresses.facing_server = address("10.9.0.7");
+  addresses.client_authority = "10.8.0.7:554";
+  addresses.server_authority = "10.9.0.1:8554";
+  Trial trial({}, addresses);
+  trial.host.answer.towards_server = PortPair{20000, 20001};
+  trial.host.answer.towards_client = PortPair{30000, 30001};
+  const std::string head = "DESCRIBE rtsp://10.8.0.7:554/a RTSP/1.0\r\nCSeq: 2\r\n\r\n";
+  EXPECT_EQ(trial.client(head), "DESCRIBE rtsp://10.9.0.1:8554/a RTSP/1.0\r\nCSeq: 2\r\n\r\n");
+  const std::string described = trial.server(test::with_body(
+      "RTSP/1.0 200 OK\r\nCSeq: 2\r\nContent-Type: application/sdp\r\nContent-Base: rtsp://10.9.0.1:8554/a/\r\n",
+      "v=0\r\na=control:rtsp://10.9.0.1:8554/a/\r\nm=audio 0 RTP/AVP 8\r\na=control:rtsp://10.9.0.1:8554/a/t1\r\n"));
+  EXPECT_THAT(described, HasSubstr("Content-Base: rtsp://10.8.0.7:554/a/\r\n"));
+  EXPECT_THAT(described, HasSubstr("a=control:rtsp://10.8.0.7:554/a/t1\r\n"));
+  EXPECT_THAT(described, Not(HasSubstr("10.9.0.1")));
+  const auto request = [](std::string_view host, std::string_view transport) {
+    return "SETUP rtsp://" + std::string(host) + "/a/t1 RTSP/1.0\r\nCSeq: 3\r\nTransport: " + std::string(transport) +
+           "\r\n\r\n";
+  };
+  EXPECT_EQ(trial.client(request("10.8.0.7:554", "RTP/SAVP;unicast;destination=10.9.0.2;client_port=5000-5001")),
+            request("10.9.0.1:8554", "RTP/AVP;unicast;destination=10.9.0.7;client_port=20000-20001"));
+  EXPECT_EQ(trial.server(setup_answer("RTP/AVP;unicast;source=10.9.0.1;destination=10.9.0.7;client_port=20000-20001;"
+                                      "server_port=6000-6001")),
+            setup_answer("RTP/SAVP;unicast;source=10.8.0.7;destination=10.9.0.2;client_port=5000-5001;"
+                         "server_port=30000-30001"));
+  const Stream& stream = trial.host.streams.at(0);
+  EXPECT_EQ(stream.client_side.client.str(), "10.9.0.2");
+  EXPECT_EQ(stream.client_side.client_ports, (PortPair{5000, 5001}));
+  EXPECT_EQ(stream.client_side.server.str(), "10.8.0.7");
+  EXPECT_EQ(stream.client_side.server_ports, (PortPair{30000, 30001}));
+  EXPECT_EQ(stream.server_side.client.str(), "10.9.0.7");
+  EXPECT_EQ(stream.server_side.client_ports, (PortPair{20000, 20001}));
+  EXPECT_EQ(stream.server_side.server.str(), "10.9.0.1");
+  EXPECT_EQ(stream.server_side.server_ports, (PortPair{6000, 6001}));
+  trial.client("PLAY rtsp://10.8.0.7:554/a/ RTSP/1.0\r\nCSeq: 4\r\nSession: s1\r\n\r\n");
+  EXPECT_EQ(
+      trial.server("RTSP/1.0 200 OK\r\nCSeq: 4\r\nRTP-Info: url=rtsp://10.9.0.1:8554/a/t1;seq=1, url=b;seq=2\r\n\r\n"),
+      "RTSP/1.0 200 OK\r\nCSeq: 4\r\nRTP-Info: url=rtsp://10.8.0.7:554/a/t1;seq=1,url=b;seq=2\r\n\r\n");
+  trial.proxy.client_closed();
+  EXPECT_THAT(Trial::taken(trial.proxy.to_server()), HasSubstr("TEARDOWN rtsp://10.9.0.1:8554/a/ RTSP/1.0\r\n"));
+}
+
+TEST(ProxySetup, Ipv6) {
+  Addresses addresses;
+  addresses.client = address("2001:db8::2");
+  addresses.server = address("2001:db8::1");
+  Trial trial({}, addresses);
+  trial.client("DESCRIBE rtsp://[2001:db8::1]:8554/a RTSP/1.0\r\nCSeq: 2\r\n\r\n");
+  trial.server(test::with_body(
+      "RTSP/1.0 200 OK\r\nCSeq: 2\r\nContent-Type: application/sdp\r\n",
+      "v=0\r\nc=IN IP6 ::\r\nm=audio 0 RTP/AVP 8\r\nb=TIAS:64000\r\na=maxprate:50\r\na=control:t1\r\n"));
+  const std::string request =
+      "SETUP rtsp://[2001:db8::1]:8554/a/t1 RTSP/1.0\r\nCSeq: 3\r\nTransport: RTP/AVP;unicast;"
+      "destination=2001:db8:0::2;client_port=5000-5001\r\n\r\n";
+  EXPECT_EQ(trial.client(request), request);
+  trial.server(setup_answer(good_answer + ";source=2001:db8::9"));
+  ASSERT_EQ(trial.host.streams.size(), 1U);
+  EXPECT_EQ(trial.host.streams[0].server_side.server.str(), "2001:db8::9");
+  EXPECT_THAT(trial.host.rates, ElementsAre(88'000U));
+}
+
+}  // namespace
+}  // namespace sluice::media::rtsp

@@ -1,0 +1,101 @@
+#include "media/rtsp/proxy_text.h"
+
+#include <array>
+
+#include "media/text.h"
+
+namespace sluice::media::rtsp {
+
+namespace {
+
+struct RefusalFacts {
+  const char* name;
+  unsigned status;
+};
+
+constexpr std::array<RefusalFacts, refusals> refusal_table = {{
+    {"unreadable", 400},
+    {"version", 505},
+    {"cseq", 400},
+    {"proxy_require", 551},
+    {"method", 501},
+    {"description_body", 501},
+    {"busy", 503},
+    {"transport", 400},
+    {"no_offer", 455},
+    {"key_used", 455},
+    {"interleaved", 461},
+    {"plain_profile", 461},
+    {"multicast", 461},
+    {"destination", 461},
+    {"unusable_transport", 461},
+    {"key_mgmt", 400},
+    {"too_many_streams", 453},
+    {"not_admitted", 453},
+    {"not_opened", 500},
+    {"description", 502},
+    {"setup_answer", 502},
+    {"server_unreadable", 502},
+}};
+
+constexpr std::array<const char*, end_reasons> end_names = {
+    "teardown",     "timeout",    "no_session", "client_gone", "server_gone",
+    "setup_failed", "not_opened", "protocol",   "stopped",
+};
+
+struct Status {
+  unsigned code;
+  std::string_view text;
+};
+
+constexpr Status statuses[] = {
+    {400, "Bad Request"},           {413, "Request Entity Too Large"},
+    {414, "Request-URI Too Large"}, {431, "Request Header Fields Too Large"},
+    {453, "Not Enough Bandwidth"},  {455, "Method Not Valid in This State"},
+    {461, "Unsupported Transport"}, {500, "Internal Server Error"},
+    {501, "Not Implemented"},       {502, "Bad Gateway"},
+    {503, "Service Unavailable"},   {505, "RTSP Version Not Supported"},
+    {551, "Option not supported"},
+};
+
+}  // namespace
+
+const char* refusal_name(Refusal refusal) {
+  return refusal_table[static_cast<std::size_t>(refusal)].name;
+}
+
+unsigned refusal_status(Refusal refusal) {
+  return refusal_table[static_cast<std::size_t>(refusal)].status;
+}
+
+const char* end_reason_name(EndReason reason) {
+  return end_names[static_cast<std::size_t>(reason)];
+}
+
+std::string_view status_text(unsigned status) {
+  for (const Status& one : statuses) {
+    if (one.code == status) {
+      return one.text;
+    }
+  }
+  return "Error";
+}
+
+std::string_view session_of(std::string_view value) {
+  return trim(take_until(value, ';'));
+}
+
+Message own_response(unsigned status, std::string_view cseq) {
+  Message response = Message::response(status, status_text(status));
+  if (!cseq.empty()) {
+    response.set_header("CSeq", cseq);
+  }
+  return response;
+}
+
+bool holds_description(const Message& message) {
+  std::string_view type = message.header("Content-Type").value_or("");
+  return !message.body().empty() && same_name(trim(take_until(type, ';')), "application/sdp");
+}
+
+}  // namespace sluice::media::rtsp

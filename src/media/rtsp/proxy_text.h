@@ -1,0 +1,20 @@
+// The proxy's words.
+#pragma once
+
+#include <string_view>
+
+#include "media/rtsp/proxy.h"
+
+namespace sluice::media::rtsp {
+
+unsigned refusal_status(Refusal refusal);  // unreadable: 400
+// The reason phrase of RFC 2326 section 7.1.1, as far as the proxy answers with it.
+std::string_view status_text(unsigned status);
+// "id" of "id;timeout=60".
+std::string_view session_of(std::string_view value);
+// The proxy's own answer; no CSeq when it is empty.
+Message own_response(unsigned status, std::string_view cseq);
+// Its body is a session description.
+bool holds_description(const Message& message);
+
+}  // namespace sluice::media::rtsp

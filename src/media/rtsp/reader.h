@@ -1,0 +1,87 @@
+// One direction of an RTSP connection, cut into messages and interleaved frames as its bytes come, in pieces of any
+// size.
+//
+// Taken: RTSP/1.x and 2.x start lines, CRLF or LF as ends of lines, folded headers, empty lines in front of a message
+// (RFC 2326 section 4.1 allows what HTTP does), bodies of Content-Length bytes. A body ends nowhere else: RTSP has no
+// other way. Refused, each under a name: see Problem. After an error the reader takes nothing more: nobody can say
+// where the next message begins. Thread-safety: none. Memory: at most a message's limits together. Cost: linear in the
+// bytes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <variant>
+
+#include "media/rtsp/message.h"
+
+namespace sluice::media::rtsp {
+
+struct ReaderLimits {
+  std::size_t line_bytes = 8U << 10;     // the start line, or one header with its folds
+  std::size_t header_bytes = 64U << 10;  // all of them
+  std::size_t headers = 128;
+  std::size_t body_bytes = 256U << 10;
+};
+
+enum class Problem : std::uint8_t {
+  none,
+  bad_start_line,      // no request line and no status line
+  not_rtsp,            // HTTP (a tunnel) or another protocol
+  bad_header,          // no colon, a blank in or behind the name, a control character, a fold before the first header
+  bad_content_length,  // not a number, or two that differ
+  line_too_long,
+  headers_too_long,
+  too_many_headers,
+  body_too_long,
+};
+inline constexpr unsigned problems = 9;
+const char* problem_name(Problem problem);
+// The answer to a request with it: 400, 413 (body), 414 (the start line), 431 (headers) or 505 (not RTSP).
+unsigned problem_status(Problem problem);
+
+// '$', a channel, a length of two bytes and so many bytes (RFC 2326 section 10.12).
+struct Frame {
+  std::uint8_t channel = 0;
+  SecretText bytes;  // with the four bytes before
+};
+
+class Reader {
+ public:
+  using Item = std::variant<std::monostate, Message, Frame>;
+
+  explicit Reader(ReaderLimits limits = {}) : limits_(limits) {}
+
+  void append(std::string_view bytes);
+  // The next whole item; monostate: more bytes are needed, or problem() says why there will be none.
+  Item next();
+  Problem problem() const { return problem_; }
+  // CSeq of the message that could not be read, for an answer; "" when it was not seen.
+  std::string_view failed_cseq() const { return failed_cseq_; }
+  // Bytes of an item that is not whole yet.
+  std::size_t pending() const { return buffer_.size() - at_; }
+
+ private:
+  Item fail(Problem problem);
+  Item take_frame();
+  Item take_message();
+  // Where the headers end; 0: not yet, or a problem.
+  std::size_t find_headers_end();
+  Problem read_headers(std::string_view head);
+  Problem read_start(std::string_view raw);
+  Problem read_header(std::string_view raw);
+  Problem read_content_length();
+  std::string_view rest() const { return buffer_.view().substr(at_); }
+
+  ReaderLimits limits_;
+  SecretText buffer_;
+  std::size_t at_ = 0;       // bytes of buffer_ that are done with
+  std::size_t scanned_ = 0;  // behind at_: looked at for the end of the headers
+  std::size_t line_ = 0;     // behind at_: where the line begins that is being scanned
+  Message current_;
+  std::optional<std::size_t> body_bytes_;  // current_'s headers are read
+  Problem problem_ = Problem::none;
+  std::string failed_cseq_;
+};
+
+}  // namespace sluice::media::rtsp

@@ -1,0 +1,161 @@
+#include "media/rtsp/reader.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace sluice::media::rtsp {
+namespace {
+
+// All items as one text, cut into pieces of `piece` bytes: what must not depend on the pieces.
+struct Read {
+  std::vector<Message> messages;
+  std::vector<std::string> frames;
+  Problem problem = Problem::none;
+  std::string failed_cseq;
+};
+
+Read read(std::string_view text, std::size_t piece = std::string::npos, ReaderLimits limits = {}) {
+  Reader reader(limits);
+  Read out;
+  while (!text.empty()) {
+    reader.append(text.substr(0, piece));
+    text.remove_prefix(std::min(piece, text.size()));
+    while (true) {
+      Reader::Item item = reader.next();
+      if (auto* const message = std::get_if<Message>(&item)) {
+        out.messages.push_back(std::move(*message));
+      } else if (const auto* const frame = std::get_if<Frame>(&item)) {
+        out.frames.push_back(std::to_string(frame->channel) + ':' + std::string(frame->bytes.view().substr(4)));
+      } else {
+        break;
+      }
+    }
+  }
+  out.problem = reader.problem();
+  out.failed_cseq = reader.failed_cseq();
+  return out;
+}
+
+const std::string options = "OPTIONS rtsp://h/a RTSP/1.0\r\nCSeq: 1\r\nUser-Agent: x\r\n\r\n";
+const std::string answer = "RTSP/1.0 200 OK\r\nCSeq:  2 \r\nContent-length:5\r\nX: a\r\n\tb\r\n  c\r\n\r\nhello";
+
+TEST(Reader, SplitAndPipelinedMessages) {
+  const std::string text = "\r\n\n" + options + options +
+                           std::string(
+                               "$\1\0\3"
+                               "abc$\2\0\0",
+                               11) +
+                           answer + options;
+  for (std::size_t piece = 1; piece < text.size() + 1; ++piece) {
+    const Read all = read(text, piece);
+    ASSERT_EQ(all.problem, Problem::none) << problem_name(all.problem);
+    ASSERT_EQ(all.messages.size(), 4U) << piece;
+    EXPECT_EQ(all.messages[0].text().view(), options);
+    EXPECT_EQ(all.messages[2].text().view(), answer);
+    EXPECT_EQ(all.messages[3].text().view(), options);
+    EXPECT_EQ(all.frames, (std::vector<std::string>{"1:abc", "2:"}));
+  }
+}
+
+TEST(Reader, TakesMessagesApart) {
+  const Read requests = read(options);
+  const Message& request = requests.messages.at(0);
+  EXPECT_TRUE(request.is_request());
+  EXPECT_EQ(request.method(), "OPTIONS");
+  EXPECT_EQ(request.uri(), "rtsp://h/a");
+  EXPECT_EQ(request.version(), "1.0");
+  EXPECT_EQ(request.header("cseq"), "1");
+  const Read responses = read(answer);
+  const Message& response = responses.messages.at(0);
+  EXPECT_FALSE(response.is_request());
+  EXPECT_EQ(response.status(), 200U);
+  EXPECT_EQ(response.header("CSEQ"), "2");
+  EXPECT_EQ(response.header("x"), "a b c");
+  EXPECT_EQ(response.body(), "hello");
+  EXPECT_FALSE(response.header("Y"));
+  EXPECT_EQ(read("RTSP/2.0 404 \n\n").messages.at(0).status(), 404U) << "LF alone, an empty reason";
+  EXPECT_EQ(read("RTSP/1.0 200\r\n\r\n").messages.at(0).status(), 200U) << "no reason";
+}
+
+TEST(Message, Changes) {
+  Message message =
+      read("SETUP rtsp://h/a RTSP/1.0\nA:1\r\ntransport:  old\n old\nB: 2\nTransport: c\n\n").messages.at(0);
+  EXPECT_EQ(message.joined("Transport")->view(), "old old, c");
+  EXPECT_EQ(message.header_count("Transport"), 2U);
+  message.set_header("Transport", "new");
+  EXPECT_EQ(message.text().view(), "SETUP rtsp://h/a RTSP/1.0\nA:1\r\nTransport: new\r\nB: 2\n\n");
+  message.set_uri("rtsp://g/a");
+  message.set_body("12");
+  EXPECT_EQ(message.remove_header("a"), 1U);
+  EXPECT_EQ(message.text().view(), "SETUP rtsp://g/a RTSP/1.0\r\nTransport: new\r\nB: 2\nContent-Length: 2\r\n\n12");
+  message.set_body("");
+  EXPECT_EQ(message.text().view(), "SETUP rtsp://g/a RTSP/1.0\r\nTransport: new\r\nB: 2\n\n");
+  EXPECT_EQ(Message::response(453, "Not Enough Bandwidth").text().view(), "RTSP/1.0 453 Not Enough Bandwidth\r\n\r\n");
+  EXPECT_EQ(Message::request("TEARDOWN", "*").text().view(), "TEARDOWN * RTSP/1.0\r\n\r\n");
+}
+
+TEST(Reader, RefusesByName) {
+  struct Case {
+    std::string text;
+    Problem problem;
+    std::string_view cseq = "";
+  };
+  const std::string start = "OPTIONS * RTSP/1.0\r\n";
+  for (const Case& one : {
+           Case{"GET /x HTTP/1.1\r\nCSeq: 3\r\n\r\n", Problem::not_rtsp, "3"},
+           Case{"HTTP/1.1 200 OK\r\n\r\n", Problem::not_rtsp},
+           Case{"nonsense\r\n\r\n", Problem::bad_start_line},
+           Case{"OPTIONS * RTSP/1\r\n\r\n", Problem::bad_start_line},
+           Case{"OPTIONS * RTSP/1.0 \r\n\r\n", Problem::bad_start_line},
+           Case{"OPTIONS  * RTSP/1.0\r\n\r\n", Problem::bad_start_line},
+           Case{"OPT(IONS * RTSP/1.0\r\n\r\n", Problem::bad_start_line},
+           Case{"RTSP/1.0 99 x\r\n\r\n", Problem::bad_start_line},
+           Case{"RTSP/1.0 1000 x\r\n\r\n", Problem::bad_start_line},
+           Case{std::string("OPTIONS a\0b RTSP/1.0\r\n\r\n", 24), Problem::bad_start_line},
+           Case{start + "no colon\r\nCSeq: 9\r\n\r\n", Problem::bad_header, "9"},
+           Case{start + "CSeq : 9\r\n\r\n", Problem::bad_header, "9"},
+           Case{start + " folded: first\r\n\r\n", Problem::bad_header},
+           Case{start + ": no name\r\n\r\n", Problem::bad_header},
+           Case{start + "A: b\rc\r\n\r\n", Problem::bad_header},
+           Case{start + "A: b\r\n c\x01\r\n\r\n", Problem::bad_header},
+           Case{start + "Content-Length: x\r\n\r\n", Problem::bad_content_length},
+           Case{start + "Content-Length: -1\r\n\r\n", Problem::bad_content_length},
+           Case{start + "Content-Length:\r\n\r\n", Problem::bad_content_length},
+           Case{start + "Content-Length: 1\r\ncontent-length: 2\r\n\r\n", Problem::bad_content_length},
+           Case{start + "CSeq: 4\r\nContent-Length: 33\r\n\r\n", Problem::body_too_long, "4"},
+           Case{start + "A: " + std::string(100, 'a') + "\r\n\r\n", Problem::line_too_long},
+           Case{start + std::string(200, 'a'), Problem::line_too_long, "1"},
+           Case{start + "A: " + std::string(50, 'a') + "\r\n " + std::string(50, 'a') + "\r\n\r\n",
+                Problem::line_too_long},
+           Case{start + "1:\r\n2:\r\n3:\r\n4:\r\n5:\r\n\r\n", Problem::too_many_headers},
+           Case{start + "1: " + std::string(90, 'a') + "\r\n2: " + std::string(90, 'a') + "\r\n\r\n",
+                Problem::headers_too_long},
+       }) {
+    const ReaderLimits limits{100, 200, 4, 32};
+    for (const std::size_t piece : {std::string::npos, std::size_t{1}}) {
+      const Read all = read(one.text + options, piece, limits);
+      EXPECT_STREQ(problem_name(all.problem), problem_name(one.problem)) << one.text;
+      EXPECT_TRUE(all.messages.empty()) << one.text;
+      if (piece != 1) {
+        EXPECT_EQ(all.failed_cseq, one.cseq) << one.text;
+      }
+      EXPECT_GE(problem_status(one.problem), 400U);
+    }
+  }
+  EXPECT_EQ(read(start + "Content-Length: 2\r\nContent-Length: 2\r\n\r\nab").messages.at(0).body(), "ab");
+}
+
+TEST(Reader, TakesUpToItsLimits) {
+  const ReaderLimits limits{100, 250, 4, 32};
+  const std::string text = "OPTIONS * RTSP/1.0\r\n1:\r\n2:" + std::string(98, 'a') +
+                           "\n3:\r\nContent-Length: 32\r\n\r\n" + std::string(32, 'b');
+  const Read all = read(text, 7, limits);
+  EXPECT_STREQ(problem_name(all.problem), "none");
+  ASSERT_EQ(all.messages.size(), 1U);
+  EXPECT_EQ(all.messages[0].text().view(), text);
+}
+
+}  // namespace
+}  // namespace sluice::media::rtsp

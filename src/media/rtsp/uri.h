@@ -1,0 +1,29 @@
+// rtsp:// URIs as far as a proxy needs them: which medium a SETUP means, and one authority in the place of another.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace sluice::media::rtsp {
+
+// "rtsp://host:554/a/b?c": scheme "rtsp", authority "host:554", rest "/a/b?c". Of "*" or a bare path only the rest.
+struct UriParts {
+  std::string_view scheme;
+  std::string_view authority;
+  std::string_view rest;
+};
+UriParts uri_parts(std::string_view uri);
+
+// What an a=control of `control` means under `base` (RFC 2326 appendix C.1.1): itself when it is absolute, the base for
+// "*" and "", else behind the base's last segment as peers do it: a base without '/' at its end gets one.
+std::string control_uri(std::string_view base, std::string_view control);
+// What RFC 3986 section 5.2 makes of it: the base's last segment goes. Some clients do that.
+std::string resolved_uri(std::string_view base, std::string_view reference);
+
+// The same resource: equal behind the authority (hosts have several names), but for one '/' at the end.
+bool same_resource(std::string_view a, std::string_view b);
+
+// `uri` with `to` as its authority when it is `from` (user information aside, which stays; no case); else as it is.
+std::string with_authority(std::string_view uri, std::string_view from, std::string_view to);
+
+}  // namespace sluice::media::rtsp

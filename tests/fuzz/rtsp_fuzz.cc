@@ -1,0 +1,137 @@
+// Any bytes from a client and a server through the proxy: it stays inside them and its bounds, every stream that is
+// admitted ends once, no clear description reaches the client and no key of the client's the server, and the outcome
+// does not depend on how the bytes are cut.
+//
+// Input: a byte that says how the second run is cut, then parts: '<' or '>' (to the client, to the server) and two
+// bytes of length before the bytes. 't' instead of them: as many seconds go by.
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "media/rtsp/proxy.h"
+#include "require.h"
+
+using namespace sluice;
+using namespace sluice::media;
+
+namespace {
+
+struct Part {
+  char kind;
+  std::string_view bytes;
+  std::size_t length;
+};
+
+struct Observer final : rtsp::Host {
+  rtsp::Admission admit(const rtsp::StreamRequest& request) override {
+    REQUIRE(request.number > last);
+    last = request.number;
+    rtsp::Admission admission;
+    admission.admitted = request.number % 5 != 0;
+    if (admission.admitted) {
+      admitted.insert(request.number);
+    }
+    text += 'a';
+    return admission;
+  }
+  bool opened(const rtsp::Stream& stream) override {
+    REQUIRE(admitted.contains(stream.number));
+    REQUIRE(stream.to_client.size() == sdp::facts(stream.suite).key_and_salt());
+    REQUIRE(stream.client_side.client_ports.rtp != 0 && stream.server_side.server_ports.rtp != 0);
+    text += 'o' + stream.session;
+    return stream.number % 7 != 0;
+  }
+  void closed(std::uint64_t number, rtsp::EndReason reason) override {
+    REQUIRE(admitted.erase(number) == 1);
+    text += rtsp::end_reason_name(reason);
+  }
+  void refused(rtsp::Refusal refusal, unsigned status, std::string_view) override {
+    REQUIRE(status >= 400 && status < 600);
+    text += rtsp::refusal_name(refusal);
+  }
+  std::uint64_t last = 0;
+  std::set<std::uint64_t> admitted;
+  std::string text;
+};
+
+std::vector<Part> parts_of(std::string_view bytes) {
+  std::vector<Part> parts;
+  while (bytes.size() >= 3) {
+    const std::size_t length = static_cast<unsigned char>(bytes[1]) * 256U + static_cast<unsigned char>(bytes[2]);
+    const std::string_view body = bytes[0] == 't' ? std::string_view{} : bytes.substr(3, length);
+    parts.push_back({bytes[0], body, length});
+    bytes.remove_prefix(3 + body.size());
+  }
+  return parts;
+}
+
+Expected<void> no_chance(std::span<std::uint8_t> bytes) {
+  std::fill(bytes.begin(), bytes.end(), std::uint8_t{7});
+  return {};
+}
+
+// No key of the client's, and nothing that cannot be read.
+void check_for_server(std::string_view text) {
+  rtsp::Reader reader({10'000, 50'000, 100, 100'000});
+  reader.append(text);
+  while (true) {
+    rtsp::Reader::Item item = reader.next();
+    const auto* const message = std::get_if<rtsp::Message>(&item);
+    if (message == nullptr) {
+      break;
+    }
+    REQUIRE(!message->is_request() || message->header_count("KeyMgmt") == 0);
+  }
+  REQUIRE(reader.problem() == rtsp::Problem::none && reader.pending() == 0);
+}
+
+std::string run(const std::vector<Part>& parts, std::size_t piece) {
+  rtsp::Settings settings;
+  settings.reader = {2000, 6000, 30, 4000};
+  settings.max_pending = 5;
+  settings.max_streams = 4;
+  settings.max_descriptions = 2;
+  rtsp::Addresses addresses;
+  addresses.client = *packet::IpAddress::parse("10.9.0.2");
+  addresses.server = *packet::IpAddress::parse("10.9.0.1");
+  Observer observer;
+  std::string text;
+  {
+    rtsp::Proxy proxy(settings, addresses, observer, no_chance);
+    rtsp::Time now{};
+    for (const Part& part : parts) {
+      if (part.kind == 't') {
+        now += std::chrono::seconds(part.length);
+        proxy.tick(now);
+      }
+      for (std::size_t at = 0; at < part.bytes.size(); at += piece) {
+        const std::string_view bytes = part.bytes.substr(at, piece);
+        part.kind == '>' ? proxy.from_client(bytes, now) : proxy.from_server(bytes, now);
+      }
+    }
+    REQUIRE(proxy.open_streams() <= settings.max_streams);
+    text.append(proxy.to_client().view()).append("|").append(proxy.to_server().view());
+    check_for_server(proxy.to_server().view());
+    if (proxy.counters().opened % 2 == 0) {
+      proxy.client_closed();
+    }
+  }
+  REQUIRE(observer.admitted.empty());
+  return text + observer.text;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) {
+    return 0;
+  }
+  const std::vector<Part> parts = parts_of({reinterpret_cast<const char*>(data) + 1, size - 1});
+  // MIKEY's time is the only thing that differs from run to run, and of it only the second.
+  const std::string whole = run(parts, 1U << 20);
+  const std::string cut = run(parts, 1 + data[0] % 64);
+  REQUIRE(whole.size() == cut.size());
+  return 0;
+}
