@@ -146,6 +146,10 @@ void Acl::describe(const engine::Batch& batch, std::byte* area, std::uint32_t fi
   std::uint32_t n4 = a.header->keys4, n6 = a.header->keys6;
   for (std::uint32_t i = first; i < batch.count; ++i) {
     const auto* const frame = reinterpret_cast<const std::uint8_t*>(batch.frame[i]);
+    if (make_plain_key(frame, batch.length[i], a.keys4[n4])) [[likely]] {
+      a.places[i] = n4++;
+      continue;
+    }
     switch (make_key(frame, batch.length[i], a.keys4[n4], a.keys6[n6])) {
       case KeyKind::ipv4:
         a.places[i] = n4++;

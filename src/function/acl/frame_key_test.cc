@@ -46,6 +46,10 @@ Made key_of(const Bytes& frame) {
   std::memset(&key4, 0xa5, sizeof key4);
   std::memset(&key6, 0xa5, sizeof key6);
   const KeyKind kind = make_key(exact.get(), static_cast<std::uint32_t>(frame.size()), key4, key6);
+  if (Key4 plain; make_plain_key(exact.get(), static_cast<std::uint32_t>(frame.size()), plain)) {
+    EXPECT_EQ(kind, KeyKind::ipv4);
+    EXPECT_EQ(std::memcmp(&plain, &key4, offsetof(Key4, unused)), 0);
+  }
   if (kind == KeyKind::ipv4) {
     EXPECT_EQ(Bytes(key4.source, key4.source + 4), (Bytes{192, 0, 2, 1}));
     EXPECT_EQ(Bytes(key4.destination, key4.destination + 4), (Bytes{198, 51, 100, 2}));

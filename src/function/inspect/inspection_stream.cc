@@ -51,6 +51,7 @@ bool Inspection::has_stream_candidates(flow::Carried& carried, std::size_t found
     return detector.collect(Point::packet, packet_, what, search_->detector);
   }
   if (carried.lost()) {
+    what.open_unknown = true;
     // Besides, for rules whose pattern's rest is to come, what keys say.
     search_->keys.assign(what.patterns.begin(), what.patterns.end());
     const auto in_window = search_in_time(match::Buffer::payload, data.window, 0);

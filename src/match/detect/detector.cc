@@ -15,6 +15,9 @@
 namespace sluice::match {
 namespace {
 
+// Of Found::open, without an allocation.
+constexpr std::size_t most_told_open = 64;
+
 // As Suricata's default action-order.
 unsigned order_of(Action action) {
   switch (action) {
@@ -331,6 +334,7 @@ bool Detector::enter_payload(const Rule& rule, ClassMask classes, PatternNumbers
 Detector::Scratch::Scratch(const Detector& detector) : seen_((detector.ranked_.size() + 63) / 64) {
   ranks_.reserve(detector.ranked_.size());
   open_.reserve(2 * detector.ranked_.size());
+  told_open_.reserve(most_told_open);
 }
 
 void Detector::add(std::uint32_t rank, Scratch& scratch) {
@@ -377,7 +381,9 @@ bool Detector::collect(Point point, const PacketFacts& packet, const Found& foun
   scratch.ranks_.clear();
   scratch.open_.clear();
   scratch.stream_ = found.stream;
+  scratch.new_only_ = found.stream && found.by_keys && !found.open_unknown;
   scratch.piece_ = found.piece;
+  if (scratch.new_only_) scratch.told_open_.assign(found.open.begin(), found.open.end());
   const auto add_rank = [&](std::uint32_t rank) {
     if (found.growing && needs_end_[rank]) return;
     if (found.payload_is_ordinary && needs_payload_[rank]) return;
@@ -428,6 +434,17 @@ bool Detector::may_grow(std::uint32_t rank, std::string_view window) const {
   return !is_all && contains(window, best);
 }
 
+// A key in a stream's piece, or a header, has led to a rule that holds in the window; whether its pattern has come with
+// the piece, as it has where a core searches, and was not there before.
+bool Detector::has_come(std::uint32_t rank, std::string_view window, const Scratch& scratch) const {
+  const BestPattern& best = best_[rank];
+  if (!scratch.new_only_ || best.bytes.empty()) return true;
+  const std::vector<std::uint32_t>& open = scratch.told_open_;
+  if (std::find(open.begin(), open.end(), ranked_[rank].rule) != open.end()) return true;
+  const std::size_t history = window.size() - scratch.piece_.size();
+  return contains(window.substr(history - std::min(history, best.bytes.size() - 1)), best);
+}
+
 bool Detector::leave_out(std::span<const std::uint32_t> rules, Scratch& scratch) const {
   std::erase_if(scratch.ranks_, [&](std::uint32_t rank) {
     return std::find(rules.begin(), rules.end(), ranked_[rank].rule) != rules.end();
@@ -458,6 +475,10 @@ Detector::Outcome Detector::confirm(const PacketFacts& packet, const FlowFacts& 
       scratch.open_.push_back(compiled.rule);
     }
     if (verdict != PayloadVerdict::yes) continue;
+    if (!has_come(rank, *buffers[Buffer::payload], scratch)) {
+      if (ends_with_part(*buffers[Buffer::payload], best_[rank])) scratch.open_.push_back(compiled.rule);
+      continue;
+    }
     change(compiled, bits);
     matched.push_back(compiled.rule);
     if (rule.action == Action::pass && rule.thresholds.empty() && rule.detection_filters.empty()) break;

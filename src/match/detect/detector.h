@@ -119,7 +119,9 @@ class Detector {
     std::vector<std::uint64_t> seen_;   // by rank, a bit each
     std::vector<std::uint32_t> open_;   // rules
     bool stream_ = false;
+    bool new_only_ = false;  // rules of patterns hold where these have come with the piece
     std::string_view piece_;
+    std::vector<std::uint32_t> told_open_;  // Found::open
   };
 
   static constexpr std::uint64_t unlimited = PayloadMatcher::unlimited;
@@ -143,6 +145,7 @@ class Detector {
     std::size_t inspected = HeaderGate::unknown;
     // A piece of a stream: what is open is told.
     bool stream = false;
+    bool open_unknown = false;                 // of it: rules are open besides those of `open`
     std::string_view piece{};                  // the new bytes of Buffer::payload, of which rules may name places
     std::span<const std::uint32_t> open{};     // rules to be tried besides
     std::span<const std::uint32_t> without{};  // rules not to be tried
@@ -223,6 +226,7 @@ class Detector {
   static void add(std::uint32_t rank, Scratch& scratch);
   PayloadVerdict verdict_of(std::uint32_t rank, const Buffers& buffers, std::uint64_t until, Scratch& scratch) const;
   bool may_grow(std::uint32_t rank, std::string_view window) const;
+  bool has_come(std::uint32_t rank, std::string_view window, const Scratch& scratch) const;
 
   RuleSet set_;
   TrafficClasses classes_;
