@@ -357,9 +357,9 @@ std::string not_whole(const std::vector<engine::Figure>& figures) {
   return text;
 }
 
-// At saturation a batch waits for all that are under way: of all lanes, as much as a PCIe 5 x16 link carries in 0.8 ms.
+// At saturation a batch waits for all that are under way: of all lanes, as much as a PCIe 5 x16 link carries in 0.7 ms.
 constexpr unsigned batches_under_way = 5;
-constexpr double bytes_under_way = 42e6;
+constexpr double bytes_under_way = 38e6;
 
 unsigned frames_of_batch(const RigOptions& rig) {
   const auto mix = packet::FrameMix::make(rig.mix);

@@ -339,6 +339,7 @@ void Inspection::inspect_piece(flow::Flow& flow, flow::Extra& extra, Direction d
   buffers.set(Buffer::payload, data.window);
   all &= inspect(facts, &flow, &extra, buffers, data.fresh);
   carried.keep(search_->detector.open(), all);
+  for (const std::uint32_t rule : search_->detector.begun()) carried.hold(rule);
   for (const std::uint32_t rule : search_->matched) {
     if (rules().detector().has_pattern(rule)) carried.hold(rule);
   }

@@ -73,7 +73,11 @@ class Seams : public testing::Test, public AlertSink {
     rules_ = std::move(*rules);
     search_ = std::make_unique<InspectionSearch>(rules_);
   }
-  void alert(const Alert& alert) override { told_.insert(rules_->detector().rules().rules[alert.rule].sid); }
+  void alert(const Alert& alert) override {
+    const std::uint32_t sid = rules_->detector().rules().rules[alert.rule].sid;
+    told_.insert(sid);
+    each_.insert({now_ - began_, sid});
+  }
 
   void feed(Inspection& inspection, const PacketBuilder& builder, bool by_device) {
     const Bytes bytes = builder.build();
@@ -107,6 +111,8 @@ class Seams : public testing::Test, public AlertSink {
     settings.conversations.stream_bytes = settings.conversations.http_bytes = 1 << 20;
     Inspection inspection(std::move(search_), settings, *this);
     Random random(seed);
+    began_ = now_;
+    each_.clear();
     feed(inspection, segment(true, packet::tcp_syn, 999, 0), false);
     feed(inspection, segment(false, packet::tcp_syn | packet::tcp_ack, 4999, 1000), false);
     feed(inspection, segment(true, packet::tcp_ack, 1000, 5000), false);
@@ -126,7 +132,8 @@ class Seams : public testing::Test, public AlertSink {
   std::shared_ptr<InspectionRules> rules_;
   std::unique_ptr<InspectionSearch> search_;
   Sids told_;
-  std::uint64_t now_ = 0;
+  std::multiset<std::pair<std::uint64_t, std::uint32_t>> each_;  // when, and the rule, of the last connection
+  std::uint64_t now_ = 0, began_ = 0;
 };
 
 std::vector<Piece> cut(Random& random, std::size_t size, bool in_order) {
@@ -173,6 +180,38 @@ TEST_F(Seams, a_cut_changes_no_rule_that_holds) {
   }
   EXPECT_GT(held, 300U);
   EXPECT_GT(did_not, 300U);
+}
+
+// A rule holds anew when its pattern comes anew, whoever searches. The pieces are long enough for a pattern to be in
+// one of them or two, and the rules so few that all that are open are known.
+TEST_F(Seams, a_rule_holds_as_often_whoever_searches) {
+  Random random(11);
+  std::size_t held = 0;
+  for (int set = 0; set < 40; ++set) {
+    std::vector<std::string> words;
+    while (words.size() < 24) {
+      if (std::string made = word(random); made.size() > 3) words.push_back(made);
+    }
+    use(rules_of(random, words, 1 + pick(random, 8)));
+    for (int stream = 0; stream < 12; ++stream) {
+      std::string text;
+      while (text.size() < 2000) {
+        text += pick(random, 3) == 0 ? words[pick(random, words.size())] : std::string(pick(random, 30), 'x');
+      }
+      std::vector<Piece> pieces;
+      for (std::size_t at = 0; at < text.size(); at += pieces.back().size) {
+        pieces.push_back({at, std::min(20 + pick(random, 300), text.size() - at)});
+      }
+      told_of(text, pieces, Search::core, 0);
+      const auto by_core = each_;
+      held += by_core.size();
+      for (const Search search : {Search::device, Search::either}) {
+        told_of(text, pieces, search, static_cast<unsigned>(random()));
+        ASSERT_EQ(each_, by_core) << "set " << set << ", stream " << stream << ", search " << static_cast<int>(search);
+      }
+    }
+  }
+  EXPECT_GT(held, 2000U);
 }
 
 }  // namespace

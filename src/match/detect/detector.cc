@@ -335,6 +335,7 @@ Detector::Scratch::Scratch(const Detector& detector) : seen_((detector.ranked_.s
   ranks_.reserve(detector.ranked_.size());
   open_.reserve(2 * detector.ranked_.size());
   told_open_.reserve(most_told_open);
+  begun_.reserve(detector.ranked_.size());
 }
 
 void Detector::add(std::uint32_t rank, Scratch& scratch) {
@@ -380,6 +381,7 @@ void Detector::change(const Compiled& compiled, FlowBits* bits) {
 bool Detector::collect(Point point, const PacketFacts& packet, const Found& found, Scratch& scratch) const {
   scratch.ranks_.clear();
   scratch.open_.clear();
+  scratch.begun_.clear();
   scratch.stream_ = found.stream;
   scratch.new_only_ = found.stream && found.by_keys && !found.open_unknown;
   scratch.piece_ = found.piece;
@@ -476,7 +478,7 @@ Detector::Outcome Detector::confirm(const PacketFacts& packet, const FlowFacts& 
     }
     if (verdict != PayloadVerdict::yes) continue;
     if (!has_come(rank, *buffers[Buffer::payload], scratch)) {
-      if (ends_with_part(*buffers[Buffer::payload], best_[rank])) scratch.open_.push_back(compiled.rule);
+      if (ends_with_part(*buffers[Buffer::payload], best_[rank])) scratch.begun_.push_back(compiled.rule);
       continue;
     }
     change(compiled, bits);

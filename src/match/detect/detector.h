@@ -112,6 +112,8 @@ class Detector {
     std::size_t candidates() const { return ranks_.size(); }  // that collect() has left
     // Of Found::stream, after collect() and confirm(): rules, one maybe twice.
     std::span<const std::uint32_t> open() const { return open_; }
+    // Rules that hold as they did before the piece, and at whose end their pattern begins anew.
+    std::span<const std::uint32_t> begun() const { return begun_; }
 
    private:
     friend class Detector;
@@ -122,6 +124,7 @@ class Detector {
     bool new_only_ = false;  // rules of patterns hold where these have come with the piece
     std::string_view piece_;
     std::vector<std::uint32_t> told_open_;  // Found::open
+    std::vector<std::uint32_t> begun_;
   };
 
   static constexpr std::uint64_t unlimited = PayloadMatcher::unlimited;
