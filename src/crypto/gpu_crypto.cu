@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -83,7 +84,8 @@ class CudaCrypto final : public GpuCrypto {
         table_(keys),
         options_(options),
         pitch_(device::staging_pitch(options.max_packet_bytes)),
-        most_records_(std::max<std::size_t>(options.max_sync_bytes / sizeof(KeyRecord), 1)) {}
+        most_records_(std::max<std::size_t>(options.max_sync_bytes / sizeof(KeyRecord), 1)),
+        tag_length_(keys.capacity()) {}
 
   ~CudaCrypto() override {
     if (keys_ != nullptr && !gpu_.lost()) {
@@ -127,6 +129,8 @@ class CudaCrypto final : public GpuCrypto {
     Records& records = records_[next_];
     if (records.used != 0 || up_to_date()) return {};
     records.used = table_.take_changes(follower_, {records.record, most_records_});
+    for (const KeyRecord& record : std::span(records.record, records.used))
+      tag_length_[record.slot] = record.key.tag_length;
     // Changes follow one another, whatever streams they are given to: the records of one slot must.
     if (auto ok = records_[1 - next_].read.before(stream); !ok) return ok;
     const auto blocks =
@@ -143,6 +147,7 @@ class CudaCrypto final : public GpuCrypto {
   bool up_to_date() const override { return !table_.has_changes(follower_); }
 
   Expected<void> run(const GpuBatch& batch, device::GpuStream& stream) override {
+    if (gpu_.lost()) return make_error("GPU lost: " + gpu_.why());
     if (batch.count == 0) return {};
     const auto found =
         std::find_if(staging_.begin(), staging_.end(), [&](const auto& s) { return s->stream == &stream; });
@@ -201,16 +206,15 @@ class CudaCrypto final : public GpuCrypto {
     return {};
   }
 
-  // Where the packets are, and how long with their tags; a slot's tag is of max_tag_length at most.
+  // Where the packets are, and how long with their tags.
   Expected<void> measure(const GpuBatch& batch) {
     if (batch.count > options_.max_packets)
       return make_error("a batch of " + std::to_string(batch.count) + " packets: max_packets is " +
                         std::to_string(options_.max_packets));
-    const std::span<const Key> keys = table_.keys();
     bytes_ = 0;
     for (std::uint32_t i = 0; i < batch.count; ++i) {
       const Job& job = batch.jobs[i];
-      const unsigned tag = job.key < keys.size() ? keys[job.key].tag_length : 0;
+      const unsigned tag = job.key < tag_length_.size() ? tag_length_[job.key] : 0;
       const std::uint32_t length = std::uint32_t{job.cipher_offset} + job.cipher_length + job.tag_gap + tag;
       if (length > options_.max_packet_bytes || length > 0xFFFF)
         return make_error("a packet of " + std::to_string(length) + " bytes: max_packet_bytes is " +
@@ -277,6 +281,7 @@ class CudaCrypto final : public GpuCrypto {
   std::array<Records, 2> records_;
   std::size_t next_ = 0, last_ = 0;
   std::vector<std::unique_ptr<Staging>> staging_;  // by stream
+  std::vector<std::uint8_t> tag_length_;           // by slot: a line of the table for each packet would cost more
   std::vector<std::uint64_t> frame_;               // of the batch that is enqueued
   std::vector<std::uint16_t> length_;
   std::uint64_t bytes_ = 0;

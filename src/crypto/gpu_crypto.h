@@ -25,18 +25,18 @@
 // shared memory at the end of each block, and records on their way before their memory is used again. Table lookups
 // of AES have no bank conflicts and so take the same time whatever the key; GHASH has none; tags are compared whole.
 //
-// Cost: run() one launch for each piece, and two copies on the way `copy`: about 2 us of CPU time each, 1 ns a packet
-// to find runs. sync() a load when nothing has changed; else 512 B for each changed slot, in one launch. Device memory:
-// 448 B for each slot, and for each stream max_packets times the longest packet, rounded up to lines of 128 B.
-// docs/srtp.md has the budget of a packet. Sources: FIPS-197 with the T-table of its 5.1 (one of 1 KB, a copy in each
-// bank of shared memory), FIPS 180-4, SP 800-38D; carry-less products by integer ones with holes, as in BearSSL's
-// ghash_ctmul.
+// Cost: run() one launch for each piece, and two copies on the way `copy`: about 2 us of CPU time each, and a few ns a
+// packet to find its length and runs. sync() a load when nothing has changed; else 512 B for each changed slot, in one
+// launch. Device memory: 448 B for each slot, and for each stream max_packets times the longest packet, rounded up to
+// lines of 128 B. docs/srtp.md has the budget of a packet.
+//
+// Sources: FIPS-197, by the T-table of the AES proposal (5.2.1; one of 1 KB, a copy in each bank of shared memory);
+// FIPS 180-4; SP 800-38D, carry-less products by integer ones with holes, as in BearSSL's ghash_ctmul.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 
 #include "base/error.h"
 #include "crypto/job.h"

@@ -306,6 +306,44 @@ TEST_F(GpuCryptoTest, keys_come_and_go_between_batches) {
   EXPECT_FALSE(std::equal(before.begin() + 512, before.end(), memory_ + 512));
 }
 
+// One stream's batch is under way while keys change, and another's names the new ones.
+TEST_F(GpuCryptoTest, keys_change_while_a_batch_runs) {
+  std::mt19937 random(19);
+  for (std::uint32_t i = 0; i < slots; ++i) install_random(keys_, random);
+  make(GpuPath::direct);
+  constexpr std::uint32_t half = 300;
+  for (int round = 0; round < 10; ++round) {
+    make_jobs(random, 2 * half, Size::ordinary, 1552);
+    for (std::uint32_t i = 0; i < 2 * half; ++i) {
+      jobs_[i].key = i < half ? i % (slots - 4) : slots - 4 + i % 4;
+      jobs_[i].flags &= job_has_suffix;
+    }
+    const Bytes before(memory_, memory_ + memory_bytes);
+    ASSERT_TRUE(crypto_->run({jobs_, verdicts_, half}, gpu_->stream(0)));
+    for (std::uint32_t slot = slots - 4; slot < slots; ++slot) {
+      keys_.release(slot);
+      ASSERT_EQ(install_random(keys_, random), slot);
+    }
+    while (!crypto_->up_to_date()) ASSERT_TRUE(crypto_->sync(gpu_->stream(0)));
+    ASSERT_TRUE(crypto_->run({jobs_ + half, verdicts_ + half, half}, gpu_->stream(1)));
+    wait(gpu_->stream(0));
+    wait(gpu_->stream(1));
+    const Bytes sealed(memory_, memory_ + memory_bytes);
+    std::copy(before.begin(), before.end(), memory_);
+    std::vector<Verdict> verdicts(std::size_t{2} * half);
+    cpu_.run(keys_, {jobs_, 2 * half}, verdicts);
+    ASSERT_TRUE(std::equal(sealed.begin(), sealed.end(), memory_)) << round;
+    for (std::uint32_t i = 0; i < 2 * half; ++i) ASSERT_EQ(verdicts_[i], Verdict::done);
+  }
+}
+
+TEST_F(GpuCryptoTest, a_lost_gpu_is_said) {
+  make(GpuPath::automatic);
+  gpu_->lose("pulled out");
+  EXPECT_EQ(crypto_->sync(gpu_->stream(0)).error().message, "GPU lost: pulled out");
+  EXPECT_EQ(crypto_->run({jobs_, verdicts_, 1}, gpu_->stream(0)).error().message, "GPU lost: pulled out");
+}
+
 TEST(KeyChanges, a_slot_comes_once_as_it_is_now) {
   KeyTable keys = KeyTable::make(8, true).value();
   std::mt19937 random(1);

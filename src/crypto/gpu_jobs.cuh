@@ -338,7 +338,7 @@ class JobWarp {
                                                const std::uint8_t* in_row) {
     const std::uint64_t to = place.target + static_cast<unsigned>(offset);
     if (offset >= place.whole_begin && offset + 16 <= place.whole_end) {
-      *reinterpret_cast<uint4*>(to) = bytes;
+      __stcs(reinterpret_cast<uint4*>(to), bytes);
       return;
     }
     const int begin = place.cipher_begin > offset ? place.cipher_begin - offset : 0;
