@@ -28,7 +28,8 @@ struct Bench {
   bool has_table = false;                           // --table
   bool has_share = false;                           // --at
   bool has_updates = false;                         // --updates, --pace
-  bool has_patterns = false;                        // --patterns, --mix, --batch, --streams, without a gateway
+  bool has_batches = false;                         // --mix, --batch, --streams, without a gateway
+  bool has_patterns = false;                        // --patterns
   bool has_rules = false;                           // --rules, --trace
   bool has_detection = false;                       // --rules, of detection, --acl and --only
   std::string (*csv_header)() = bench::csv_header;  // null: --csv writes a file of its own
@@ -78,7 +79,14 @@ constexpr Bench benches[] = {
      .run = bench::bench_match,
      .measures_gpu = true,
      .has_gateway = false,
+     .has_batches = true,
      .has_patterns = true},
+    {.name = "srtp",
+     .text = "RTP sealed and opened on the GPU, both ways over the link, beside intel-ipsec-mb on all cores",
+     .run = bench::bench_srtp,
+     .measures_gpu = true,
+     .has_gateway = false,
+     .has_batches = true},
     {.name = "order",
      .text = "Keeping order under jitter with equal room: tickets, rte_reorder, BLOP, no care",
      .run = bench::bench_order,
@@ -95,6 +103,7 @@ constexpr Bench benches[] = {
      .run = bench::bench_capsule,
      .measures_gpu = true,
      .has_gateway = false,
+     .has_batches = true,
      .has_patterns = true,
      .has_rules = true},
     {.name = "inspect",
@@ -134,6 +143,8 @@ void add_own_options(CLI::App& command, const Bench& one, bench::BenchOptions& o
   if (one.has_patterns) {
     command.add_option("--patterns", options.patterns,
                        "a file of patterns in hexadecimal digits, one a line, nocase behind; or how many to make up");
+  }
+  if (one.has_batches) {
     command.add_option("--mix", options.mix, "frame sizes: a number, heavy-tail, imix, rtp; default: the bench's own");
     command.add_option("--batch", options.batch, "frames per batch, 64 to 65536");
     command.add_option("--streams", options.streams, "CUDA streams, 1 to 32");

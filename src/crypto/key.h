@@ -41,4 +41,14 @@ struct alignas(64) HashPowers {
   std::uint8_t power[hash_powers][aes_block];
 };
 
+// One slot for a device that keeps a copy of the table: what its kernels read, and the slot's number. A wiped slot is
+// zeros.
+inline constexpr std::size_t device_hash_powers = 8;
+struct alignas(64) KeyRecord {
+  Key key;
+  std::uint8_t power[device_hash_powers][aes_block];  // as of HashPowers
+  std::uint32_t slot;
+};
+static_assert(sizeof(KeyRecord) == 512);
+
 }  // namespace sluice::crypto

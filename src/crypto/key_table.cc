@@ -1,7 +1,10 @@
 #include "crypto/key_table.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <deque>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +15,26 @@
 
 namespace sluice::crypto {
 
+namespace {
+
+// Slots that have changed since a follower took them.
+struct Changes {
+  std::vector<std::uint32_t> slots;
+  std::vector<std::uint8_t> noted;  // by slot
+  std::atomic<bool> any{false};
+
+  explicit Changes(std::uint32_t capacity) : noted(capacity) { slots.reserve(capacity); }
+  void note(std::uint32_t slot) {
+    if (noted[slot] == 0) {
+      noted[slot] = 1;
+      slots.push_back(slot);
+      any.store(true, std::memory_order_release);
+    }
+  }
+};
+
+}  // namespace
+
 struct KeyTable::Tables {
   Manager manager;
   std::uint32_t capacity = 0;
@@ -20,10 +43,19 @@ struct KeyTable::Tables {
   LockedMemory power_memory;
   LockedMemory gcm_memory;
   std::vector<std::uint32_t> free;  // the last is taken next
+  std::mutex changing;              // held while a slot changes, or is copied for a follower
+  std::deque<Changes> followers;
 
   Key* keys() const { return static_cast<Key*>(key_memory.data()); }
   HashPowers* powers() const { return static_cast<HashPowers*>(power_memory.data()); }
   gcm_key_data* gcm_keys() const { return static_cast<gcm_key_data*>(gcm_memory.data()); }
+  void install(std::uint32_t slot, const KeyMaterial& material);
+  void clear(std::uint32_t slot);
+  void note(std::uint32_t slot) {
+    for (Changes& follower : followers) {
+      follower.note(slot);
+    }
+  }
   void expand(std::uint32_t slot, const KeyMaterial& material) const;
 };
 
@@ -123,6 +155,22 @@ void KeyTable::Tables::expand(std::uint32_t slot, const KeyMaterial& material) c
   key.tag_length = material.tag_length;
 }
 
+void KeyTable::Tables::install(std::uint32_t slot, const KeyMaterial& material) {
+  const std::lock_guard lock(changing);
+  expand(slot, material);
+  note(slot);
+}
+
+void KeyTable::Tables::clear(std::uint32_t slot) {
+  const std::lock_guard lock(changing);
+  wipe(&keys()[slot], sizeof(Key));
+  if (gcm) {
+    wipe(&powers()[slot], sizeof(HashPowers));
+    wipe(&gcm_keys()[slot], sizeof(gcm_key_data));
+  }
+  note(slot);
+}
+
 Expected<KeyTable> KeyTable::make(std::uint32_t capacity, bool gcm) {
   auto chosen = make_manager();
   if (!chosen) {
@@ -163,7 +211,7 @@ Expected<std::uint32_t> KeyTable::install(const KeyMaterial& material) {
   }
   const std::uint32_t slot = tables_->free.back();
   tables_->free.pop_back();
-  tables_->expand(slot, material);
+  tables_->install(slot, material);
   return slot;
 }
 
@@ -171,17 +219,50 @@ Expected<void> KeyTable::replace(std::uint32_t slot, const KeyMaterial& material
   if (const std::string wrong = check(material, tables_->gcm); !wrong.empty()) {
     return make_error(wrong);
   }
-  tables_->expand(slot, material);
+  tables_->install(slot, material);
   return {};
 }
 
 void KeyTable::release(std::uint32_t slot) {
-  wipe(&tables_->keys()[slot], sizeof(Key));
-  if (tables_->gcm) {
-    wipe(&tables_->powers()[slot], sizeof(HashPowers));
-    wipe(&tables_->gcm_keys()[slot], sizeof(gcm_key_data));
-  }
+  tables_->clear(slot);
   tables_->free.push_back(slot);
+}
+
+unsigned KeyTable::follow() {
+  const std::lock_guard lock(tables_->changing);
+  Changes& follower = tables_->followers.emplace_back(tables_->capacity);
+  for (std::uint32_t slot = 0; slot < tables_->capacity; ++slot) {
+    if (key(slot).cipher != Cipher::none) {
+      follower.note(slot);
+    }
+  }
+  return static_cast<unsigned>(tables_->followers.size() - 1);
+}
+
+std::size_t KeyTable::take_changes(unsigned follower, std::span<KeyRecord> records) {
+  Changes& changes = tables_->followers[follower];
+  for (std::size_t taken = 0; taken < records.size(); ++taken) {
+    const std::lock_guard lock(tables_->changing);
+    if (changes.slots.empty()) {
+      return taken;
+    }
+    KeyRecord& record = records[taken];
+    record.slot = changes.slots.back();
+    changes.slots.pop_back();
+    changes.any.store(!changes.slots.empty(), std::memory_order_release);
+    changes.noted[record.slot] = 0;
+    record.key = tables_->keys()[record.slot];
+    if (tables_->gcm) {
+      std::memcpy(record.power, tables_->powers()[record.slot].power, sizeof record.power);
+    } else {
+      std::memset(record.power, 0, sizeof record.power);
+    }
+  }
+  return records.size();
+}
+
+bool KeyTable::has_changes(unsigned follower) const {
+  return tables_->followers[follower].any.load(std::memory_order_acquire);
 }
 
 std::span<const Key> KeyTable::keys() const {

@@ -56,6 +56,15 @@ class KeyTable {
   std::uint32_t capacity() const;
   std::uint32_t used() const;
 
+  // For a device that keeps a copy: from follow() on, slots that change are noted for that follower, at first all that
+  // are installed. take_changes() gives the next of them as they are now, and how many; a slot that has changed more
+  // than once comes once. Any thread beside install(), release() and replace(), which wait for it no longer than one
+  // record takes to copy. A follower is there as long as the table; the control thread calls follow().
+  unsigned follow();
+  std::size_t take_changes(unsigned follower, std::span<KeyRecord> records);
+  // Cost: one load.
+  bool has_changes(unsigned follower) const;
+
   // intel-ipsec-mb's own expanded GCM key (gcm_key_data), for Cpu.
   const void* cpu_gcm_key(std::uint32_t slot) const;
 

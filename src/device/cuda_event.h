@@ -28,6 +28,8 @@ class Event {
     SLUICE_CUDA_TRY(cudaEventRecord(event_, static_cast<cudaStream_t>(stream.raw())));
     return {};
   }
+  // For streams that are no GpuStream.
+  cudaEvent_t raw() const { return event_; }
   // An event that was never recorded has passed.
   Expected<bool> passed() const {
     const cudaError_t state = cudaEventQuery(event_);

@@ -15,12 +15,14 @@
 #include <cstddef>
 #include <utility>
 
-// SLUICE_UNROLL before a loop: unrolled by nvcc; the host compiler decides for itself.
+// SLUICE_UNROLL, SLUICE_ROLLED before a loop: unrolled by nvcc, or not; the host compiler decides for itself.
 #ifdef SLUICE_SIMT
 #define SLUICE_UNROLL
+#define SLUICE_ROLLED
 #define SLUICE_DYNAMIC_SHARED(type, name) type* const name = reinterpret_cast<type*>(::sluice::simt::dynamic_shared())
 #else
 #define SLUICE_UNROLL _Pragma("unroll")
+#define SLUICE_ROLLED _Pragma("unroll 1")
 #define SLUICE_DYNAMIC_SHARED(type, name)                                \
   extern __shared__ __align__(16) unsigned char sluice_dynamic_shared[]; \
   type* const name = reinterpret_cast<type*>(sluice_dynamic_shared)

@@ -73,6 +73,7 @@ std::string order_csv_header();
 int bench_soak(const BenchOptions& options);
 int bench_churn(const BenchOptions& options);
 int bench_match(const BenchOptions& options);
+int bench_srtp(const BenchOptions& options);
 int bench_capsule(const BenchOptions& options);
 int bench_acl(const BenchOptions& options);
 int bench_inspect(const BenchOptions& options);

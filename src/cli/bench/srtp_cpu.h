@@ -1,0 +1,14 @@
+// intel-ipsec-mb on every core that this process may use, over the same packets, for comparison.
+#pragma once
+
+#include "base/error.h"
+#include "cli/bench/rig.h"
+#include "cli/bench/srtp_packets.h"
+
+namespace sluice::cli::bench {
+
+// Each core seals its own share of the packets, again and again, in bursts of 128; each has a Cpu of its own. Bytes as
+// of SrtpPackets::bytes().
+Expected<Outcome> seal_on_all_cores(SrtpPackets& packets, double seconds);
+
+}  // namespace sluice::cli::bench

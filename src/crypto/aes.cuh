@@ -1,0 +1,83 @@
+// AES enciphers one block a thread (FIPS-197), by the table of 256 words that joins SubBytes and MixColumns, a copy of
+// it in each of the 32 banks of shared memory: whatever the bytes, a warp's lookups meet in no bank.
+//
+// Words are as they lie in memory: the first byte is the lowest. Shared memory: aes_table_bytes for each block.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "device/launch.h"
+
+namespace sluice::crypto {
+
+inline constexpr std::size_t aes_table_bytes = 256 * 32 * sizeof(std::uint32_t);
+
+constexpr std::uint8_t aes_double(std::uint8_t x) {
+  return static_cast<std::uint8_t>(x << 1 ^ (x >> 7) * 0x1b);
+}
+
+struct AesTable {
+  std::uint32_t word[256];
+};
+
+// Walks the field by the generator 3 and its inverse, so that p * q is 1 all the way.
+constexpr AesTable make_aes_table() {
+  AesTable table = {};
+  std::uint8_t p = 1, q = 1;
+  const auto put = [&](std::uint8_t x, std::uint8_t s) {
+    const std::uint32_t twice = aes_double(s);
+    table.word[x] = twice | std::uint32_t{s} << 8 | std::uint32_t{s} << 16 | (twice ^ s) << 24;
+  };
+  do {
+    p = static_cast<std::uint8_t>(p ^ aes_double(p));
+    q = static_cast<std::uint8_t>(q ^ q << 1);
+    q = static_cast<std::uint8_t>(q ^ q << 2);
+    q = static_cast<std::uint8_t>(q ^ q << 4);
+    q = static_cast<std::uint8_t>(q ^ (q >> 7) * 0x09);
+    const auto turned = [&](int by) { return q << by | q >> (8 - by); };
+    put(p, static_cast<std::uint8_t>(q ^ turned(1) ^ turned(2) ^ turned(3) ^ turned(4) ^ 0x63));
+  } while (p != 1);
+  put(0, 0x63);
+  return table;
+}
+
+__constant__ const AesTable aes_words = make_aes_table();
+
+// By all threads of the block; __syncthreads() before the first lookup.
+__device__ __forceinline__ void spread_aes_table(std::uint32_t* table) {
+  for (unsigned i = threadIdx.x / 32; i < 256; i += blockDim.x / 32)
+    table[i * 32 + threadIdx.x % 32] = aes_words.word[i];
+}
+
+// `keys`: rounds + 1 round keys of four words, in shared memory, 16-byte aligned.
+__device__ __forceinline__ uint4 aes_encipher(const std::uint32_t* table, const std::uint32_t* keys, unsigned rounds,
+                                              uint4 block) {
+  const std::uint32_t* const mine = table + threadIdx.x % 32;
+  const auto look = [&](std::uint32_t word, unsigned byte) { return mine[(word >> 8 * byte & 0xFF) * 32]; };
+  const auto key = [&](unsigned round) { return *reinterpret_cast<const uint4*>(keys + 4 * round); };
+  const auto column = [&](std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t d, std::uint32_t k) {
+    return look(a, 0) ^ __byte_perm(look(b, 1), 0, 0x2103) ^ __byte_perm(look(c, 2), 0, 0x1032) ^
+           __byte_perm(look(d, 3), 0, 0x0321) ^ k;
+  };
+  // The second byte of a word of the table is what SubBytes gives.
+  const auto last = [&](std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t d, std::uint32_t k) {
+    return __byte_perm(__byte_perm(look(a, 0), look(b, 1), 0x0051), __byte_perm(look(c, 2), look(d, 3), 0x0051),
+                       0x5410) ^
+           k;
+  };
+  const uint4 first = key(0);
+  uint4 s = make_uint4(block.x ^ first.x, block.y ^ first.y, block.z ^ first.z, block.w ^ first.w);
+  SLUICE_ROLLED
+  for (unsigned round = 1; round < rounds; ++round) {
+    const uint4 k = key(round);
+    s = make_uint4(column(s.x, s.y, s.z, s.w, k.x), column(s.y, s.z, s.w, s.x, k.y), column(s.z, s.w, s.x, s.y, k.z),
+                   column(s.w, s.x, s.y, s.z, k.w));
+  }
+  const uint4 k = key(rounds);
+  return make_uint4(last(s.x, s.y, s.z, s.w, k.x), last(s.y, s.z, s.w, s.x, k.y), last(s.z, s.w, s.x, s.y, k.z),
+                    last(s.w, s.x, s.y, s.z, k.w));
+}
+
+}  // namespace sluice::crypto

@@ -1,0 +1,299 @@
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "crypto/gpu_crypto.h"
+#include "crypto/gpu_jobs.cuh"
+#include "crypto/secret.h"
+#include "device/cuda_check.h"
+#include "device/cuda_event.h"
+#include "device/frame_copy.h"
+#include "device/launch.h"
+
+namespace sluice::crypto {
+namespace {
+
+using device::FrameRun;
+using device::StagedFrames;
+
+// As many warps to a block as its shared memory has room for: four from 106 KB on, of which an H200's multiprocessor
+// has room for two blocks; one on a GPU with 64 KB.
+constexpr unsigned most_block_warps = 4, most_blocks = 264;
+constexpr unsigned worth_warps = 512;  // below so many groups of 32 packets a warp takes fewer at a time
+constexpr unsigned max_pieces = 64, apply_blocks = 32, apply_warps = 4;
+
+constexpr std::size_t shared_bytes(unsigned block_warps) {
+  return aes_table_bytes + block_warps * sizeof(WarpMemory);
+}
+
+__global__ void __launch_bounds__(32 * most_block_warps, 2) do_jobs(GpuWork work, unsigned per_warp) {
+  SLUICE_DYNAMIC_SHARED(std::uint32_t, aes);
+  auto* const memory = reinterpret_cast<WarpMemory*>(aes + aes_table_bytes / 4) + threadIdx.x / 32;
+  spread_aes_table(aes);
+  __syncthreads();
+  JobWarp warp(work, aes, *memory);
+  const unsigned block_warps = blockDim.x / 32, stride = gridDim.x * block_warps * per_warp;
+  for (unsigned first = (blockIdx.x * block_warps + threadIdx.x / 32) * per_warp; first < work.count; first += stride)
+    warp.run(first, work.count - first < per_warp ? work.count - first : per_warp);
+  __syncwarp();
+  warp.wipe();
+}
+
+// A warp for each record.
+__global__ void apply_records(DeviceKey* keys, const KeyRecord* records, unsigned count) {
+  constexpr unsigned words = sizeof(DeviceKey) / 16;
+  static_assert(words <= 32 && offsetof(KeyRecord, slot) == sizeof(DeviceKey));
+  const unsigned lane = threadIdx.x % 32, warps = gridDim.x * (blockDim.x / 32);
+  for (unsigned i = (blockIdx.x * blockDim.x + threadIdx.x) / 32; i < count; i += warps) {
+    const auto* const from = reinterpret_cast<const uint4*>(records + i);
+    if (lane < words) reinterpret_cast<uint4*>(keys + records[i].slot)[lane] = __ldcs(from + lane);
+  }
+}
+
+// What one stream has of its own: memory for its batch's packets, and what follows a piece's way up, so that the next
+// one goes up meanwhile.
+struct Staging {
+  device::GpuStream* stream = nullptr;
+  std::byte* memory = nullptr;
+  cudaStream_t down = nullptr;
+  device::Event is_up, is_down;
+  bool has_keys = true;  // its next launch need not wait for the last change
+
+  Staging() = default;
+  Staging(const Staging&) = delete;
+  ~Staging() {
+    if (down != nullptr) cudaStreamDestroy(down);
+  }
+};
+
+// Records on their way.
+struct Records {
+  KeyRecord* record = nullptr;
+  std::size_t used = 0;
+  device::Event read;
+};
+
+class CudaCrypto final : public GpuCrypto {
+ public:
+  CudaCrypto(device::Gpu& gpu, KeyTable& keys, const GpuCryptoOptions& options)
+      : gpu_(gpu),
+        table_(keys),
+        options_(options),
+        pitch_(device::staging_pitch(options.max_packet_bytes)),
+        most_records_(std::max<std::size_t>(options.max_sync_bytes / sizeof(KeyRecord), 1)),
+        tag_length_(keys.capacity()) {}
+
+  ~CudaCrypto() override {
+    if (keys_ != nullptr && !gpu_.lost()) {
+      gpu_.stream(0).raw();  // makes the GPU the current one
+      if (cudaDeviceSynchronize() == cudaSuccess && cudaMemset(keys_, 0, key_bytes()) == cudaSuccess)
+        cudaDeviceSynchronize();
+    }
+    for (Records& records : records_)
+      if (records.record != nullptr) crypto::wipe(records.record, most_records_ * sizeof(KeyRecord));
+  }
+
+  Expected<void> create() {
+    auto keys = gpu_.allocate_device(key_bytes());
+    if (!keys) return tl::unexpected(keys.error());
+    gpu_.stream(0).raw();
+    SLUICE_CUDA_TRY(cudaMemset(*keys, 0, key_bytes()));
+    SLUICE_CUDA_TRY(cudaDeviceSynchronize());
+    keys_ = static_cast<DeviceKey*>(*keys);
+    if (auto ok = choose_block(); !ok) return ok;
+    for (Records& records : records_) {
+      auto memory = gpu_.allocate_host(most_records_ * sizeof(KeyRecord));
+      if (!memory) return tl::unexpected(memory.error());
+      records.record = static_cast<KeyRecord*>(*memory);
+      if (auto ok = records.read.create(); !ok) return ok;
+    }
+    if (auto ok = make_staging(); !ok) return ok;
+    follower_ = table_.follow();
+    while (!up_to_date()) {
+      if (auto ok = sync(gpu_.stream(0)); !ok) return ok;
+      SLUICE_CUDA_TRY(cudaStreamSynchronize(static_cast<cudaStream_t>(gpu_.stream(0).raw())));
+    }
+    return {};
+  }
+
+  Expected<void> sync(device::GpuStream& stream) override {
+    if (gpu_.lost()) return make_error("GPU lost: " + gpu_.why());
+    if (up_to_date() && records_[0].used + records_[1].used == 0) return {};
+    for (Records& records : records_) {
+      if (auto ok = forget(records); !ok) return ok;
+    }
+    Records& records = records_[next_];
+    if (records.used != 0 || up_to_date()) return {};
+    records.used = table_.take_changes(follower_, {records.record, most_records_});
+    for (const KeyRecord& record : std::span(records.record, records.used))
+      tag_length_[record.slot] = record.key.tag_length;
+    // Changes follow one another, whatever streams they are given to: the records of one slot must.
+    if (auto ok = records_[1 - next_].read.before(stream); !ok) return ok;
+    const auto blocks =
+        static_cast<unsigned>(std::min<std::size_t>((records.used + apply_warps - 1) / apply_warps, apply_blocks));
+    SLUICE_CUDA_TRY(device::launch(apply_records, blocks, 32 * apply_warps, 0, static_cast<cudaStream_t>(stream.raw()),
+                                   keys_, static_cast<const KeyRecord*>(records.record),
+                                   static_cast<unsigned>(records.used)));
+    for (const auto& staging : staging_) staging->has_keys = false;
+    last_ = next_;
+    next_ = 1 - next_;
+    return records.read.record(stream);
+  }
+
+  bool up_to_date() const override { return !table_.has_changes(follower_); }
+
+  Expected<void> run(const GpuBatch& batch, device::GpuStream& stream) override {
+    if (gpu_.lost()) return make_error("GPU lost: " + gpu_.why());
+    if (batch.count == 0) return {};
+    const auto found =
+        std::find_if(staging_.begin(), staging_.end(), [&](const auto& s) { return s->stream == &stream; });
+    if (found == staging_.end()) return make_error("a batch on a stream of another GPU");
+    if (auto ok = measure(batch); !ok) return ok;
+    Staging& staging = **found;
+    if (!staging.has_keys) {
+      if (auto ok = records_[last_].read.before(stream); !ok) return ok;
+      staging.has_keys = true;
+    }
+    auto enqueued = enqueue(batch, staging);
+    // What was enqueued before the error may still write to the packets.
+    if (!enqueued) cudaDeviceSynchronize();
+    return enqueued;
+  }
+
+  std::size_t device_bytes() const override { return key_bytes() + staging_.size() * options_.max_packets * pitch_; }
+
+ private:
+  std::size_t key_bytes() const { return std::size_t{table_.capacity()} * sizeof(DeviceKey); }
+
+  Expected<void> choose_block() {
+    int room = 0;
+    SLUICE_CUDA_TRY(cudaDeviceGetAttribute(&room, cudaDevAttrMaxSharedMemoryPerBlockOptin, gpu_.info().index));
+    block_warps_ = most_block_warps;
+    while (block_warps_ > 1 && shared_bytes(block_warps_) > static_cast<std::size_t>(room)) block_warps_ /= 2;
+    SLUICE_CUDA_TRY(cudaFuncSetAttribute(do_jobs, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                         static_cast<int>(shared_bytes(block_warps_))));
+    return {};
+  }
+
+  Expected<void> make_staging() {
+    for (unsigned s = 0; s < gpu_.stream_count(); ++s) {
+      auto staging = std::make_unique<Staging>();
+      staging->stream = &gpu_.stream(s);
+      auto memory = gpu_.allocate_device(options_.max_packets * pitch_);
+      if (!memory) return tl::unexpected(memory.error());
+      staging->memory = static_cast<std::byte*>(*memory);
+      SLUICE_CUDA_TRY(cudaStreamCreateWithFlags(&staging->down, cudaStreamNonBlocking));
+      for (device::Event* event : {&staging->is_up, &staging->is_down}) {
+        if (auto ok = event->create(); !ok) return ok;
+      }
+      staging_.push_back(std::move(staging));
+    }
+    frame_.resize(options_.max_packets);
+    length_.resize(options_.max_packets);
+    return {};
+  }
+
+  // Records that the GPU has read are wiped.
+  static Expected<void> forget(Records& records) {
+    if (records.used == 0) return {};
+    const auto passed = records.read.passed();
+    if (!passed) return tl::unexpected(passed.error());
+    if (*passed) crypto::wipe(records.record, std::exchange(records.used, 0) * sizeof(KeyRecord));
+    return {};
+  }
+
+  // Where the packets are, and how long with their tags.
+  Expected<void> measure(const GpuBatch& batch) {
+    if (batch.count > options_.max_packets)
+      return make_error("a batch of " + std::to_string(batch.count) + " packets: max_packets is " +
+                        std::to_string(options_.max_packets));
+    bytes_ = 0;
+    for (std::uint32_t i = 0; i < batch.count; ++i) {
+      const Job& job = batch.jobs[i];
+      const unsigned tag = job.key < tag_length_.size() ? tag_length_[job.key] : 0;
+      const std::uint32_t length = std::uint32_t{job.cipher_offset} + job.cipher_length + job.tag_gap + tag;
+      if (length > options_.max_packet_bytes || length > 0xFFFF)
+        return make_error("a packet of " + std::to_string(length) + " bytes: max_packet_bytes is " +
+                          std::to_string(options_.max_packet_bytes));
+      frame_[i] = job.data;
+      length_[i] = static_cast<std::uint16_t>(length);
+      bytes_ += length;
+    }
+    return {};
+  }
+
+  Expected<void> enqueue(const GpuBatch& batch, Staging& staging) {
+    const auto main = static_cast<cudaStream_t>(staging.stream->raw());
+    std::array<FrameRun, max_pieces> pieces;
+    unsigned count = 0;
+    if (options_.path != GpuPath::direct) {
+      count = device::find_runs(frame_.data(), length_.data(), batch.count, pieces.data(), max_pieces,
+                                options_.piece_bytes);
+      if (options_.path == GpuPath::automatic && !device::worth_copying(pieces.data(), count, bytes_)) count = 0;
+    }
+    if (count == 0) return launch(batch, {}, staging.memory, main);
+    const cudaStream_t down = count == 1 ? main : staging.down;
+    for (unsigned p = 0; p < count; ++p) {
+      if (auto ok = enqueue_piece(batch, pieces[p], staging, main, down); !ok) return ok;
+    }
+    if (down == main) return {};
+    return is_done(staging, main, down);
+  }
+
+  Expected<void> enqueue_piece(const GpuBatch& batch, const FrameRun& piece, Staging& staging, cudaStream_t main,
+                               cudaStream_t down) {
+    if (auto ok = device::copy_up(piece, staging.memory, pitch_, main); !ok) return ok;
+    if (down != main) {
+      if (auto ok = staging.is_up.record(*staging.stream); !ok) return ok;
+      SLUICE_CUDA_TRY(cudaStreamWaitEvent(down, staging.is_up.raw(), 0));
+    }
+    const GpuBatch part{batch.jobs + piece.first, batch.verdicts + piece.first, piece.count};
+    if (auto ok = launch(part, device::staged_frames(piece, staging.memory, pitch_), nullptr, down); !ok) return ok;
+    return device::copy_down(piece, staging.memory, pitch_, down);
+  }
+
+  static Expected<void> is_done(Staging& staging, cudaStream_t main, cudaStream_t down) {
+    SLUICE_CUDA_TRY(cudaEventRecord(staging.is_down.raw(), down));
+    SLUICE_CUDA_TRY(cudaStreamWaitEvent(main, staging.is_down.raw(), 0));
+    return {};
+  }
+
+  Expected<void> launch(const GpuBatch& batch, const StagedFrames& staged, std::byte* scratch, cudaStream_t stream) {
+    const GpuWork work{batch.jobs, batch.verdicts, keys_, table_.capacity(), batch.count, staged, scratch, pitch_};
+    const unsigned per_warp = device::frames_per_warp(batch.count, worth_warps);
+    const unsigned per_block = per_warp * block_warps_;
+    const unsigned blocks = std::min(most_blocks, (batch.count + per_block - 1) / per_block);
+    SLUICE_CUDA_TRY(
+        device::launch(do_jobs, blocks, 32 * block_warps_, shared_bytes(block_warps_), stream, work, per_warp));
+    return {};
+  }
+
+  device::Gpu& gpu_;
+  KeyTable& table_;
+  const GpuCryptoOptions options_;
+  const std::size_t pitch_, most_records_;
+  unsigned follower_ = 0, block_warps_ = 1;
+  DeviceKey* keys_ = nullptr;
+  std::array<Records, 2> records_;
+  std::size_t next_ = 0, last_ = 0;
+  std::vector<std::unique_ptr<Staging>> staging_;  // by stream
+  std::vector<std::uint8_t> tag_length_;           // by slot: a line of the table for each packet would cost more
+  std::vector<std::uint64_t> frame_;               // of the batch that is enqueued
+  std::vector<std::uint16_t> length_;
+  std::uint64_t bytes_ = 0;
+};
+
+}  // namespace
+
+Expected<std::unique_ptr<GpuCrypto>> GpuCrypto::create(device::Gpu& gpu, KeyTable& keys,
+                                                       const GpuCryptoOptions& options) {
+  auto made = std::make_unique<CudaCrypto>(gpu, keys, options);
+  if (auto ok = made->create(); !ok) return tl::unexpected(ok.error());
+  return made;
+}
+
+}  // namespace sluice::crypto

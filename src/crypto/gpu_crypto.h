@@ -1,0 +1,93 @@
+// Does jobs on a GPU: the same bytes, tags and verdicts as Cpu, for batches of both directions, all ciphers, any keys
+// and lengths mixed. A copy of the KeyTable lies in device memory and follows it slot by slot.
+//
+// Ways of a packet, as settled for each batch (GpuPath):
+//   copy    up and down by the copy engine, as 2-D copies of runs of packets (device/frame_copy.h), a kernel in device
+//           memory in between: the only way that fills the link both ways
+//   direct  a kernel reads and writes packets in host memory: batches that lie scattered, or are small
+// Large batches travel in pieces, so that one piece comes down while the next goes up.
+//
+// What is written in host memory besides what job.h says: bytes from `data` to the end of the tag are written back as
+// they were read, and on the way `copy` those behind a packet up to the length of its run's longest one too, where the
+// next packet of the run does not begin before that. So nobody else may write to a batch's packets, nor to what follows
+// in their buffers, while it is under way; where packets do not lie in buffers of their own, use `direct`.
+//
+// A packet that is opened is read once and hashed; what is enciphered stays in device memory until the tag has been
+// found right, and only then is it deciphered. So plain text that is not authentic exists nowhere, costs no AES, and
+// the frame of a tag_mismatch is as it was. A job whose slot is empty, or not yet on the GPU, is not done either:
+// tag_mismatch, whether it seals or opens, and nothing is written.
+//
+// Threads: create() and destruction on the control thread; all else on the one thread that drives the GPU's streams.
+// The KeyTable may change meanwhile, as it says. Errors: a CUDA error, or the GPU is lost; then a batch that was under
+// way must be dropped, since its packets may be in any state (job.h).
+//
+// Secrets: a released slot is zeros on the GPU after the next sync() of it; the copy is wiped at destruction, keys in
+// shared memory at the end of each block, and records on their way before their memory is used again. Table lookups
+// of AES have no bank conflicts and so take the same time whatever the key; GHASH has none; tags are compared whole.
+//
+// Cost: run() one launch for each piece, and two copies on the way `copy`: about 2 us of CPU time each, and a few ns a
+// packet to find its length and runs. sync() a load when nothing has changed; else 512 B for each changed slot, in one
+// launch. Device memory: 448 B for each slot, and for each stream max_packets times the longest packet, rounded up to
+// lines of 128 B. docs/srtp.md has the budget of a packet.
+//
+// Sources: FIPS-197, by the T-table of the AES proposal (5.2.1; one of 1 KB, a copy in each bank of shared memory);
+// FIPS 180-4; SP 800-38D, carry-less products by integer ones with holes, as in BearSSL's ghash_ctmul.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "base/error.h"
+#include "crypto/job.h"
+#include "crypto/key_table.h"
+#include "device/gpu.h"
+
+namespace sluice::crypto {
+
+enum class GpuPath {
+  automatic,  // copy for large runs of packets of about one size, direct otherwise
+  copy,       // direct only where there are more than 64 runs
+  direct,
+};
+
+struct GpuCryptoOptions {
+  std::uint32_t max_packets = 16384;      // of a batch
+  std::uint32_t max_packet_bytes = 2048;  // from `data` to the end of the tag
+  GpuPath path = GpuPath::automatic;
+  std::uint64_t piece_bytes = 4U << 20;
+  std::size_t max_sync_bytes = 1U << 20;  // that one sync() moves
+};
+
+// In pinned memory, which the GPU reads and writes until the batch is done: `jobs` and `verdicts`, of `count`, and the
+// packets of the jobs.
+struct GpuBatch {
+  const Job* jobs = nullptr;
+  Verdict* verdicts = nullptr;
+  std::uint32_t count = 0;
+};
+
+class GpuCrypto {
+ public:
+  // Uploads the keys that are installed and follows the table from then on. The gpu and the table must outlive the
+  // GpuCrypto, and the table must not be moved meanwhile.
+  static Expected<std::unique_ptr<GpuCrypto>> create(device::Gpu& gpu, KeyTable& keys,
+                                                     const GpuCryptoOptions& options = {});
+  virtual ~GpuCrypto() = default;
+
+  // Enqueues changes of keys, as many as max_sync_bytes hold; the rest waits for the next call, as all do while the GPU
+  // has not yet read what the last two calls packed.
+  virtual Expected<void> sync(device::GpuStream& stream) = 0;
+  // All changes made so far have been enqueued: a batch that runs from now on, on any stream, finds them.
+  virtual bool up_to_date() const = 0;
+
+  // Enqueues the batch, with one verdict for each job when it is done. Fails, and enqueues nothing, where a batch is
+  // larger than max_packets, or on a stream that is not the gpu's, or a packet is longer than max_packet_bytes. A
+  // stream's batches are done one after the other.
+  virtual Expected<void> run(const GpuBatch& batch, device::GpuStream& stream) = 0;
+
+  // Table and staging.
+  virtual std::size_t device_bytes() const = 0;
+};
+
+}  // namespace sluice::crypto

@@ -1,0 +1,372 @@
+// The GPU's jobs (or the host SIMT shim's) against the known answers and, on random batches, against the CPU's.
+#include "crypto/gpu_crypto.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "../tests/support/gpu.h"
+#include "crypto/cpu.h"
+#include "crypto/known_answers.h"
+
+namespace sluice::crypto {
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+constexpr std::uint32_t slots = 24, most_jobs = 700, most_bytes = 9216;
+
+Bytes random_bytes(std::mt19937& random, std::size_t length) {
+  Bytes bytes(length);
+  for (auto& byte : bytes) {
+    byte = static_cast<std::uint8_t>(random());
+  }
+  return bytes;
+}
+
+std::uint32_t install_random(KeyTable& keys, std::mt19937& random) {
+  const bool gcm = random() % 2 == 0;
+  const Bytes cipher_key = random_bytes(random, random() % 2 == 0 ? 16 : 32),
+              salt = random_bytes(random, gcm ? 12 : 14);
+  const Bytes auth_key = random_bytes(random, gcm ? 0 : 20);
+  constexpr std::uint8_t tags[] = {4, 10, 20, 13};
+  return keys
+      .install({gcm ? Cipher::aes_gcm : Cipher::aes_ctr_hmac_sha1, cipher_key, salt, auth_key,
+                gcm ? std::uint8_t{16} : tags[random() % 4]})
+      .value();
+}
+
+enum class Size { ordinary, any, tiny };
+
+class GpuCryptoTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string why = test::why_no_gpu(); !why.empty()) {
+      GTEST_SKIP() << why;
+    }
+    auto gpu = device::Gpu::open(0, 2);
+    ASSERT_TRUE(gpu) << gpu.error().message;
+    gpu_ = std::move(*gpu);
+    jobs_ = static_cast<Job*>(gpu_->allocate_host(most_jobs * sizeof(Job)).value());
+    verdicts_ = static_cast<Verdict*>(gpu_->allocate_host(most_jobs).value());
+    memory_ = static_cast<std::uint8_t*>(gpu_->allocate_host(memory_bytes).value());
+  }
+
+  void make(GpuPath path, std::uint64_t piece_bytes = 4U << 20) {
+    crypto_.reset();
+    auto made = GpuCrypto::create(
+        *gpu_, keys_,
+        {.max_packets = most_jobs, .max_packet_bytes = most_bytes, .path = path, .piece_bytes = piece_bytes});
+    ASSERT_TRUE(made) << made.error().message;
+    crypto_ = std::move(*made);
+  }
+
+  void wait(device::GpuStream& stream) {
+    ASSERT_TRUE(stream.mark());
+    while (stream.pending_marks() > 0) {
+      ASSERT_NE(stream.poll(), device::MarkState::failed) << gpu_->why();
+    }
+  }
+
+  void run(std::uint32_t count, unsigned stream = 0) {
+    std::fill(verdicts_, verdicts_ + most_jobs, Verdict{0xee});
+    const auto ok = crypto_->run({jobs_, verdicts_, count}, gpu_->stream(stream));
+    ASSERT_TRUE(ok) << ok.error().message;
+    wait(gpu_->stream(stream));
+  }
+
+  void sync_all() {
+    while (!crypto_->up_to_date()) {
+      const auto ok = crypto_->sync(gpu_->stream(0));
+      ASSERT_TRUE(ok) << ok.error().message;
+      wait(gpu_->stream(0));
+    }
+  }
+
+  // Random jobs over random bytes, `pitch` apart, or one behind the other at odd places with 0. Every fourth that is
+  // opened is falsified somewhere: what is authenticated, or the tag.
+  void make_jobs(std::mt19937& random, std::uint32_t count, Size size, std::uint32_t pitch) {
+    std::size_t at = 0;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      Job job = {};
+      job.key = random() % slots;
+      job.cipher_offset = static_cast<std::uint16_t>(size == Size::any ? random() % 300 : random() % 40);
+      job.cipher_length = static_cast<std::uint16_t>(size == Size::ordinary && random() % 8 != 0 ? 1000 + random() % 300
+                                                     : size == Size::any && random() % 16 == 0   ? random() % 8500
+                                                     : size == Size::tiny                        ? random() % 40
+                                                                                                 : random() % 700);
+      job.tag_gap = static_cast<std::uint8_t>(random() % 3 == 0 ? random() % 140 : 0);
+      job.flags =
+          static_cast<std::uint8_t>((random() % 2 == 0 ? job_opens : 0) | (random() % 2 == 0 ? job_has_suffix : 0));
+      for (std::uint8_t& byte : job.nonce) byte = static_cast<std::uint8_t>(random());
+      for (std::uint8_t& byte : job.suffix) byte = static_cast<std::uint8_t>(random());
+      const std::size_t length = std::size_t{job.cipher_offset} + job.cipher_length + job.tag_gap + max_tag_length + 4;
+      const std::size_t begin = pitch != 0 ? std::size_t{i} * pitch + 6 : at + random() % 64;
+      ASSERT_LE(begin + length, memory_bytes);
+      job.data = reinterpret_cast<std::uint64_t>(memory_ + begin);
+      at = begin + length;
+      jobs_[i] = job;
+    }
+    for (std::size_t i = 0; i < memory_bytes; i += 4) {
+      const auto word = static_cast<std::uint32_t>(random());
+      std::memcpy(memory_ + i, &word, 4);
+    }
+    seal_what_is_opened(random, count);
+  }
+
+  void seal_what_is_opened(std::mt19937& random, std::uint32_t count) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if ((jobs_[i].flags & job_opens) == 0) continue;
+      Job seal = jobs_[i];
+      seal.flags &= static_cast<std::uint8_t>(~job_opens);
+      Verdict verdict{};
+      cpu_.run(keys_, {&seal, 1}, {&verdict, 1});
+      const std::uint32_t authenticated = std::uint32_t{seal.cipher_offset} + seal.cipher_length;
+      const std::uint32_t tag = keys_.key(seal.key).tag_length;
+      if (random() % 4 != 0) continue;
+      const auto which = static_cast<std::uint32_t>(random() % (authenticated + tag));
+      const std::uint32_t at = which < authenticated ? which : which + seal.tag_gap;
+      reinterpret_cast<std::uint8_t*>(seal.data)[at] ^= static_cast<std::uint8_t>(1U << random() % 8);
+    }
+  }
+
+  // The GPU's result beside the CPU's, over all of the memory. A packet that is refused is as it was.
+  void compare(std::uint32_t count, unsigned stream = 0) {
+    const Bytes before(memory_, memory_ + memory_bytes);
+    std::vector<Verdict> wanted(count);
+    cpu_.run(keys_, {jobs_, count}, wanted);
+    Bytes expected(memory_, memory_ + memory_bytes);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (wanted[i] == Verdict::done) continue;
+      const std::size_t at = reinterpret_cast<std::uint8_t*>(jobs_[i].data) - memory_ + jobs_[i].cipher_offset;
+      std::copy_n(before.begin() + static_cast<std::ptrdiff_t>(at), jobs_[i].cipher_length,
+                  expected.begin() + static_cast<std::ptrdiff_t>(at));
+    }
+    std::copy(before.begin(), before.end(), memory_);
+    ASSERT_NO_FATAL_FAILURE(run(count, stream));
+    for (std::uint32_t i = 0; i < count; ++i) {
+      ASSERT_EQ(verdicts_[i], wanted[i]) << describe(i) << " of " << count;
+    }
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const std::size_t at = reinterpret_cast<std::uint8_t*>(jobs_[i].data) - memory_;
+      const std::size_t length = std::size_t{jobs_[i].cipher_offset} + jobs_[i].cipher_length + jobs_[i].tag_gap + 20;
+      for (std::size_t b = at; b < at + length; ++b) {
+        ASSERT_EQ(memory_[b], expected[b]) << describe(i) << ": byte " << b - at;
+      }
+    }
+    ASSERT_TRUE(std::equal(expected.begin(), expected.end(), memory_)) << "outside of packets";
+  }
+
+  std::string describe(std::uint32_t i) const {
+    const Job& job = jobs_[i];
+    const Key& key = keys_.key(job.key);
+    return "job " + std::to_string(i) + " " + std::string(cipher_name(key.cipher)) + " rounds " +
+           std::to_string(key.rounds) + " at " + std::to_string(job.data % 128) + " clear " +
+           std::to_string(job.cipher_offset) + " text " + std::to_string(job.cipher_length) + " gap " +
+           std::to_string(job.tag_gap) + " flags " + std::to_string(job.flags);
+  }
+
+  static constexpr std::size_t memory_bytes = std::size_t{2} << 20;
+  KeyTable keys_ = KeyTable::make(slots, true).value();
+  Cpu cpu_ = Cpu::make().value();
+  std::unique_ptr<device::Gpu> gpu_;
+  std::unique_ptr<GpuCrypto> crypto_;
+  Job* jobs_ = nullptr;
+  Verdict* verdicts_ = nullptr;
+  std::uint8_t* memory_ = nullptr;
+};
+
+TEST_F(GpuCryptoTest, known_answers_come_out) {
+  for (const GpuPath path : {GpuPath::direct, GpuPath::copy}) {
+    for (const bool opens : {false, true}) {
+      auto batch = KnownAnswerBatch::make(opens);
+      ASSERT_TRUE(batch) << batch.error().message;
+      const std::size_t count = batch->jobs().size(), length = batch->packet(0).size();
+      auto crypto = GpuCrypto::create(*gpu_, const_cast<KeyTable&>(batch->keys()), {.path = path});
+      ASSERT_TRUE(crypto) << crypto.error().message;
+      for (std::size_t i = 0; i < count; ++i) {
+        jobs_[i] = batch->jobs()[i];
+        jobs_[i].data = reinterpret_cast<std::uint64_t>(memory_ + i * length);
+        std::copy_n(batch->packet(i).data(), length, memory_ + i * length);
+      }
+      ASSERT_TRUE((*crypto)->run({jobs_, verdicts_, static_cast<std::uint32_t>(count)}, gpu_->stream(0)));
+      wait(gpu_->stream(0));
+      for (std::size_t i = 0; i < count; ++i) {
+        std::copy_n(memory_ + i * length, length, batch->packet(i).data());
+        EXPECT_TRUE(batch->right(i, verdicts_[i])) << known_answers()[i].name << (opens ? " opened" : " sealed");
+      }
+    }
+  }
+}
+
+TEST_F(GpuCryptoTest, batches_do_as_the_cpu_does) {
+  std::mt19937 random(7);
+  for (std::uint32_t i = 0; i < slots; ++i) install_random(keys_, random);
+  struct Case {
+    GpuPath path;
+    Size size;
+    std::uint32_t pitch;
+    std::uint64_t piece_bytes;
+  };
+  for (const Case& c :
+       {Case{GpuPath::direct, Size::any, 0, 4 << 20}, Case{GpuPath::direct, Size::ordinary, 1552, 4 << 20},
+        Case{GpuPath::copy, Size::ordinary, 1552, 4 << 20}, Case{GpuPath::copy, Size::ordinary, 1552, 40'000},
+        Case{GpuPath::direct, Size::tiny, 0, 4 << 20}, Case{GpuPath::copy, Size::tiny, 320, 4 << 20},
+        Case{GpuPath::copy, Size::any, 0, 4 << 20}}) {
+    ASSERT_NO_FATAL_FAILURE(make(c.path, c.piece_bytes));
+    for (const std::uint32_t count : {1, 2, 3, 31, 33, 130, 600}) {
+      SCOPED_TRACE("path " + std::to_string(static_cast<int>(c.path)) + " pitch " + std::to_string(c.pitch));
+      ASSERT_NO_FATAL_FAILURE(make_jobs(random, count, c.size, c.pitch));
+      ASSERT_NO_FATAL_FAILURE(compare(count, count % 2));
+    }
+  }
+}
+
+// Where lines, SHA-1's blocks, AES's and units begin and end against one another.
+TEST_F(GpuCryptoTest, every_length_at_every_place) {
+  std::mt19937 random(11);
+  for (std::uint32_t i = 0; i < slots; ++i) install_random(keys_, random);
+  make(GpuPath::direct);
+  for (std::uint32_t clear = 0; clear < 140; clear += 9) {
+    ASSERT_NO_FATAL_FAILURE(make_jobs(random, 260, Size::tiny, 720));
+    for (std::uint32_t i = 0; i < 260; ++i) {
+      jobs_[i].data = reinterpret_cast<std::uint64_t>(memory_ + std::size_t{i} * 720 + random() % 128);
+      jobs_[i].cipher_offset = static_cast<std::uint16_t>(clear);
+      jobs_[i].cipher_length = static_cast<std::uint16_t>(i);
+    }
+    seal_what_is_opened(random, 260);
+    ASSERT_NO_FATAL_FAILURE(compare(260));
+  }
+}
+
+TEST_F(GpuCryptoTest, the_longest_packets) {
+  std::mt19937 random(13);
+  for (std::uint32_t i = 0; i < slots; ++i) install_random(keys_, random);
+  auto made = GpuCrypto::create(*gpu_, keys_, {.max_packets = 24, .max_packet_bytes = 65'535});
+  ASSERT_TRUE(made);
+  crypto_ = std::move(*made);
+  make_jobs(random, slots, Size::tiny, 70'000);
+  for (std::uint32_t i = 0; i < slots; ++i) {
+    jobs_[i].key = i;
+    jobs_[i].cipher_offset = static_cast<std::uint16_t>(i % 3 == 0 ? 12 : 3000);
+    jobs_[i].cipher_length = static_cast<std::uint16_t>(65'300 - jobs_[i].cipher_offset + i % 4);
+  }
+  seal_what_is_opened(random, slots);
+  ASSERT_NO_FATAL_FAILURE(compare(slots));
+}
+
+TEST_F(GpuCryptoTest, an_empty_batch_and_one_too_large) {
+  make(GpuPath::automatic);
+  EXPECT_TRUE(crypto_->run({jobs_, verdicts_, 0}, gpu_->stream(0)));
+  const auto many = crypto_->run({jobs_, verdicts_, most_jobs + 1}, gpu_->stream(0));
+  ASSERT_FALSE(many);
+  EXPECT_EQ(many.error().message, "a batch of 701 packets: max_packets is 700");
+  jobs_[0] = {};
+  jobs_[0].cipher_length = 9300;
+  const auto lengthy = crypto_->run({jobs_, verdicts_, 1}, gpu_->stream(0));
+  ASSERT_FALSE(lengthy);
+  EXPECT_EQ(lengthy.error().message, "a packet of 9300 bytes: max_packet_bytes is 9216");
+  auto other = device::Gpu::open(0, 1);
+  ASSERT_TRUE(other);
+  jobs_[0].cipher_length = 1;
+  EXPECT_FALSE(crypto_->run({jobs_, verdicts_, 1}, (*other)->stream(0)));
+}
+
+// A slot is not done before its key has come, nor after it has gone; others go on.
+TEST_F(GpuCryptoTest, keys_come_and_go_between_batches) {
+  std::mt19937 random(17);
+  for (std::uint32_t i = 0; i < slots; ++i) install_random(keys_, random);
+  make(GpuPath::direct);
+  EXPECT_TRUE(crypto_->up_to_date());
+  for (int round = 0; round < 20; ++round) {
+    for (int i = 0; i < 5; ++i) {  // the same slots are taken again, by other keys
+      keys_.release(random() % 2 == 0 ? 3 : 4);
+      install_random(keys_, random);
+    }
+    EXPECT_FALSE(crypto_->up_to_date());
+    ASSERT_NO_FATAL_FAILURE(sync_all());
+    make_jobs(random, 60, Size::any, 0);
+    ASSERT_NO_FATAL_FAILURE(compare(60, round % 2));
+  }
+  make_jobs(random, 2, Size::tiny, 512);
+  jobs_[0].key = 5;
+  jobs_[1].key = 6;
+  jobs_[0].flags = jobs_[1].flags = 0;
+  keys_.release(5);
+  ASSERT_NO_FATAL_FAILURE(sync_all());
+  const Bytes before(memory_, memory_ + memory_bytes);
+  ASSERT_NO_FATAL_FAILURE(run(2));
+  EXPECT_EQ(verdicts_[0], Verdict::tag_mismatch);
+  EXPECT_EQ(verdicts_[1], Verdict::done);
+  EXPECT_TRUE(std::equal(before.begin(), before.begin() + 512, memory_));
+  EXPECT_FALSE(std::equal(before.begin() + 512, before.end(), memory_ + 512));
+}
+
+// One stream's batch is under way while keys change, and another's names the new ones.
+TEST_F(GpuCryptoTest, keys_change_while_a_batch_runs) {
+  std::mt19937 random(19);
+  for (std::uint32_t i = 0; i < slots; ++i) install_random(keys_, random);
+  make(GpuPath::direct);
+  constexpr std::uint32_t half = 300;
+  for (int round = 0; round < 10; ++round) {
+    make_jobs(random, 2 * half, Size::ordinary, 1552);
+    for (std::uint32_t i = 0; i < 2 * half; ++i) {
+      jobs_[i].key = i < half ? i % (slots - 4) : slots - 4 + i % 4;
+      jobs_[i].flags &= job_has_suffix;
+    }
+    const Bytes before(memory_, memory_ + memory_bytes);
+    ASSERT_TRUE(crypto_->run({jobs_, verdicts_, half}, gpu_->stream(0)));
+    for (std::uint32_t slot = slots - 4; slot < slots; ++slot) {
+      keys_.release(slot);
+      ASSERT_EQ(install_random(keys_, random), slot);
+    }
+    while (!crypto_->up_to_date()) ASSERT_TRUE(crypto_->sync(gpu_->stream(0)));
+    ASSERT_TRUE(crypto_->run({jobs_ + half, verdicts_ + half, half}, gpu_->stream(1)));
+    wait(gpu_->stream(0));
+    wait(gpu_->stream(1));
+    const Bytes sealed(memory_, memory_ + memory_bytes);
+    std::copy(before.begin(), before.end(), memory_);
+    std::vector<Verdict> verdicts(std::size_t{2} * half);
+    cpu_.run(keys_, {jobs_, 2 * half}, verdicts);
+    ASSERT_TRUE(std::equal(sealed.begin(), sealed.end(), memory_)) << round;
+    for (std::uint32_t i = 0; i < 2 * half; ++i) ASSERT_EQ(verdicts_[i], Verdict::done);
+  }
+}
+
+TEST_F(GpuCryptoTest, a_lost_gpu_is_said) {
+  make(GpuPath::automatic);
+  gpu_->lose("pulled out");
+  EXPECT_EQ(crypto_->sync(gpu_->stream(0)).error().message, "GPU lost: pulled out");
+  EXPECT_EQ(crypto_->run({jobs_, verdicts_, 1}, gpu_->stream(0)).error().message, "GPU lost: pulled out");
+}
+
+TEST(KeyChanges, a_slot_comes_once_as_it_is_now) {
+  KeyTable keys = KeyTable::make(8, true).value();
+  std::mt19937 random(1);
+  install_random(keys, random);
+  const unsigned one = keys.follow();
+  install_random(keys, random);
+  const unsigned two = keys.follow();
+  keys.release(0);
+  std::vector<KeyRecord> records(8);
+  EXPECT_TRUE(keys.has_changes(one) && keys.has_changes(two));
+  ASSERT_EQ(keys.take_changes(one, {records.data(), 1}), 1U);
+  EXPECT_TRUE(keys.has_changes(one));
+  ASSERT_EQ(keys.take_changes(one, {records.data() + 1, 1}), 1U);
+  EXPECT_FALSE(keys.has_changes(one));
+  EXPECT_EQ(keys.take_changes(one, records), 0U);
+  ASSERT_EQ(keys.take_changes(two, {records.data() + 2, 6}), 2U);
+  for (std::size_t i = 0; i < 4; ++i) {
+    const KeyRecord& record = records[i];
+    EXPECT_EQ(std::memcmp(&record.key, &keys.key(record.slot), sizeof(Key)), 0);
+    EXPECT_EQ(std::memcmp(record.power, keys.powers()[record.slot].power, sizeof record.power), 0);
+    EXPECT_EQ(record.key.cipher == Cipher::none, record.slot == 0);
+  }
+}
+
+}  // namespace
+}  // namespace sluice::crypto
