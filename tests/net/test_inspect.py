@@ -488,13 +488,14 @@ def drops_of_streams(wire):
 
 
 def test_a_lossy_link_that_reorders_frames_is_no_attack(tmp_path):
-    """What is lost is sent again, with whatever boundaries: nothing of it is taken for a conflict, and all of it arrives."""
+    """What is lost is sent again, with whatever boundaries: nothing of it is taken for a conflict, and all of it arrives. (On a
+    machine that is busy besides, more waits for what is lost than a stream holds: that is dropped, and sent again, too.)"""
     with Wire(tmp_path, lossy=True) as wire:
         for number in range(3):
             assert browse(wire.client, wire.servers[0], f"/big?{number}", timeout=20) == (200, BIG), number
         figures = wire.figures()
         assert figures["inspect_stream_conflicts"] == 0 and figures["inspect_stream_gaps"] == 0, figures
-        assert not drops_of_streams(wire)
+        assert "inspect_conflict" not in drops_of_streams(wire)
         assert wire.gateway.stats()["conserved"]
 
 
