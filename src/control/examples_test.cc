@@ -33,7 +33,7 @@ TEST(Examples, PassTheCheck) {
     chains.insert(chain);
   }
   EXPECT_EQ(chains, (std::set<std::string>{"acl, inspect, route", "acl, route", "bridge", "echo", "inspect, bridge",
-                                           "inspect, passive", "route", "touch"}))
+                                           "inspect, passive", "route", "srtp, route", "touch"}))
       << "one example per use";
 }
 
