@@ -63,6 +63,7 @@ struct Settings::Node {
   std::string title;         // "[engine] ", or empty for the whole file
   std::string name;
   unsigned line = 0;
+  bool hides_values = false;  // in messages
   std::vector<std::string> asked;
   std::map<std::string, std::string, std::less<>> words;  // key -> "\"auto\" or ", for messages
   std::map<std::string, std::vector<Settings>, std::less<>> children;
@@ -91,7 +92,7 @@ struct Settings::Node {
     if (key.empty()) {
       text.append(title, 0, title.empty() ? 0 : title.size() - 1);
     } else {
-      text.append(title).append(value == nullptr ? std::string(key) : print_entry(key, *value));
+      text.append(title).append(value == nullptr || hides_values ? std::string(key) : print_entry(key, *value));
     }
     text.append(text.empty() || text.ends_with(": ") ? "" : ": ").append(message);
     document->diagnostics->lines.push_back(one_line(std::move(text)));
@@ -130,13 +131,14 @@ Expected<Settings> Settings::from_text(std::string_view text, std::string name, 
     return make_error(one_line(message.str()));
   }
   auto document = std::make_shared<Document>(Document{std::move(result).table(), name, &diagnostics});
-  return Settings(std::make_shared<Node>(Node{document, &document->root, "", std::move(name), 0, {}, {}, {}}));
+  return Settings(std::make_shared<Node>(Node{document, &document->root, "", std::move(name), 0, false, {}, {}, {}}));
 }
 
 Settings Settings::empty(std::string name, Diagnostics& diagnostics) {
   auto document = std::make_shared<Document>(Document{{}, "", &diagnostics});
   std::string title = "[" + name + "] ";
-  return Settings(std::make_shared<Node>(Node{document, nullptr, std::move(title), std::move(name), 0, {}, {}, {}}));
+  return Settings(
+      std::make_shared<Node>(Node{document, nullptr, std::move(title), std::move(name), 0, false, {}, {}, {}}));
 }
 
 bool Settings::has(std::string_view key) const {
@@ -249,8 +251,8 @@ Settings Settings::section(std::string_view key) {
   const unsigned line = table == nullptr ? 0 : node_->line_of(key);
   std::string name = node_->path_of(key);
   std::string title = "[" + name + "] ";
-  Settings child(
-      std::make_shared<Node>(Node{node_->document, table, std::move(title), std::move(name), line, {}, {}, {}}));
+  Settings child(std::make_shared<Node>(
+      Node{node_->document, table, std::move(title), std::move(name), line, node_->hides_values, {}, {}, {}}));
   node_->children.emplace(key, std::vector{child});
   return child;
 }
@@ -266,7 +268,7 @@ std::vector<Settings> Settings::sections(std::string_view key) {
     const toml::table* table = (*list)[i].as_table();
     if (table == nullptr) continue;
     result.push_back(Settings(std::make_shared<Node>(
-        Node{node_->document, table, title + " ", name, table->source().begin.line, {}, {}, {}})));
+        Node{node_->document, table, title + " ", name, table->source().begin.line, node_->hides_values, {}, {}, {}})));
   }
   if (value != nullptr && (list == nullptr || result.size() != list->size())) {
     node_->refuse(key, "a list of sections, each written as " + title);
@@ -277,6 +279,10 @@ std::vector<Settings> Settings::sections(std::string_view key) {
 
 void Settings::error(std::string_view key, const std::string& message) {
   node_->report(key, message);
+}
+
+void Settings::hide_values() {
+  node_->hides_values = true;
 }
 
 void Settings::finish() {

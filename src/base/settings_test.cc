@@ -55,6 +55,20 @@ cores = [1, 2]
   EXPECT_THAT(diagnostics_.lines, IsEmpty());
 }
 
+TEST_F(SettingsTest, HiddenValuesAreInNoMessage) {
+  Settings s = parse("[a]\nx = \"secret\"\n[[a.b]]\ny = \"secret\"\nz = \"secret\"\n").section("a");
+  s.hide_values();
+  s.integer("x", 1, 0, 9);
+  for (Settings& b : s.sections("b")) {
+    b.text("y", "");
+    b.error("y", "is wrong");
+    b.finish();
+  }
+  EXPECT_THAT(diagnostics_.lines, ElementsAre("router.toml:2: [a] x: allowed is a whole number from 0 to 9",
+                                              "router.toml:4: [[a.b]] y: is wrong",
+                                              "router.toml:5: [[a.b]] z: unknown key; did you mean \"y\"?"));
+}
+
 TEST_F(SettingsTest, AbsentKeysGiveTheDefault) {
   Settings s = parse("").section("engine");
   EXPECT_EQ(s.integer("a", 7, 0, 1), 7);

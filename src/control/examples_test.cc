@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
@@ -33,8 +34,23 @@ TEST(Examples, PassTheCheck) {
     chains.insert(chain);
   }
   EXPECT_EQ(chains, (std::set<std::string>{"acl, inspect, route", "acl, route", "bridge", "echo", "inspect, bridge",
-                                           "inspect, passive", "route", "touch"}))
+                                           "inspect, passive", "route", "srtp, route", "touch"}))
       << "one example per use";
+}
+
+// inspect reads payloads, srtp changes them.
+TEST(Examples, WhatReadsPayloadsIsNotBesideWhatChangesThem) {
+  for (const std::string chain : {"inspect\", \"srtp", "srtp\", \"inspect"}) {
+    std::ifstream file("examples/ips-bridge.toml");
+    std::string text((std::istreambuf_iterator<char>(file)), {});
+    const std::string given = "chain = [\"inspect";
+    ASSERT_NE(text.find(given), std::string::npos);
+    text.replace(text.find(given), given.size(), "chain = [\"" + chain);
+    Config config = Config::from_text(text, "ips.toml");
+    EXPECT_FALSE(make_function(config, described_ports(config.engine)));
+    EXPECT_NE(config.mistakes().find("[engine] chain = "), std::string::npos) << config.mistakes();
+    EXPECT_NE(config.mistakes().find("changes payloads (srtp)"), std::string::npos) << config.mistakes();
+  }
 }
 
 TEST(Examples, EveryRuleLoads) {

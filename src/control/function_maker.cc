@@ -40,6 +40,14 @@ std::unique_ptr<engine::Function> make_with_mistakes(Config& config, const engin
     }
   }
   if (last == nullptr || stages.empty()) return last;
+  const auto changes = [](const auto& stage) { return stage->changes_payloads(); };
+  const auto reads = [](const auto& stage) { return stage->reads_payloads(); };
+  if (std::ranges::any_of(stages, changes) && std::ranges::any_of(stages, reads)) {
+    config.section("engine").error("chain",
+                                   "one of its parts changes payloads (srtp) and another reads them (inspect): "
+                                   "they do not go together yet");
+    return nullptr;
+  }
   return std::make_unique<function::Chain>(std::move(stages), std::move(last));
 }
 

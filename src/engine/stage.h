@@ -80,6 +80,11 @@ class Stage {
 
   virtual std::uint32_t bytes_per_frame() const { return 0; }
 
+  // compute() changes what frames hold behind their headers; and whether any of the stage's calls read that. Both
+  // together are in no chain, whatever their order: frames are judged after everything is computed.
+  virtual bool changes_payloads() const { return false; }
+  virtual bool reads_payloads() const { return false; }
+
   // Once, before attach: allocates and loads tables, for these lanes (Batch::lane is below their number).
   virtual Expected<void> prepare(const LanePlan& /*plan*/) { return {}; }
   virtual Expected<void> attach(device::Gpu& gpu, const DevicePlan& plan) = 0;

@@ -1,6 +1,5 @@
 #include "media/secret.h"
 
-#include <string.h>  // explicit_bzero
 #include <sys/random.h>
 
 #include <algorithm>
@@ -22,10 +21,6 @@ int base64_value(char c) {
 
 }  // namespace
 
-void wipe(void* bytes, std::size_t size) {
-  explicit_bzero(bytes, size);
-}
-
 void SecretText::consume(std::size_t count) {
   count = std::min(count, size());
   if (count == 0) {
@@ -33,21 +28,17 @@ void SecretText::consume(std::size_t count) {
   }
   const std::size_t left = size() - count;
   std::memmove(bytes_.data(), bytes_.data() + count, left);
-  wipe(bytes_.data() + left, count);
+  crypto::wipe(bytes_.data() + left, count);
   bytes_.resize(left);
 }
 
 MasterKey::MasterKey(std::span<const std::uint8_t> bytes)
     : size_(static_cast<std::uint8_t>(std::min(bytes.size(), capacity))) {
-  std::copy_n(bytes.begin(), size_, bytes_.begin());
+  std::copy_n(bytes.begin(), size_, bytes_.bytes);
 }
 
 bool MasterKey::operator==(const MasterKey& other) const {
-  std::uint8_t difference = size_ ^ other.size_;
-  for (std::size_t i = 0; i < capacity; ++i) {
-    difference |= bytes_[i] ^ other.bytes_[i];
-  }
-  return difference == 0;
+  return crypto::equal(bytes_.bytes, other.bytes_.bytes, capacity) && size_ == other.size_;
 }
 
 Expected<void> system_random(std::span<std::uint8_t> bytes) {

@@ -1,11 +1,11 @@
-// Memory for keys and for texts that hold keys: it is overwritten before it is given back.
+// Memory for keys and for texts that hold keys, of any length: it is overwritten before it is given back
+// (crypto/secret.h has what is of fixed length, and the wiping).
 //
 // Neither type prints itself. Copies are as secret as what they were made from and wipe themselves too; nothing here
 // can reach a std::string that somebody makes of the bytes. Thread-safety: as the standard containers'. Cost: one pass
 // over the memory when it is released.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -15,11 +15,10 @@
 #include <vector>
 
 #include "base/error.h"
+#include "crypto/secret.h"
+#include "media/srtp/suite.h"
 
 namespace sluice::media {
-
-// Overwrites `size` bytes; the compiler does not leave it out.
-void wipe(void* bytes, std::size_t size);
 
 template <typename T>
 struct WipingAllocator : std::allocator<T> {
@@ -28,7 +27,7 @@ struct WipingAllocator : std::allocator<T> {
     using other = WipingAllocator<U>;
   };
   void deallocate(T* memory, std::size_t count) {
-    wipe(memory, count * sizeof(T));
+    crypto::wipe(memory, count * sizeof(T));
     std::allocator<T>::deallocate(memory, count);
   }
 };
@@ -58,22 +57,19 @@ class SecretText {
 // A master key and its master salt, one behind the other as SDES and MIKEY carry them: at most 32 + 14 bytes.
 class MasterKey {
  public:
-  static constexpr std::size_t capacity = 46;
+  static constexpr std::size_t capacity = srtp::max_key_length + srtp::max_salt_length;
   MasterKey() = default;
   // `bytes` beyond the capacity are an error of the caller and are cut off.
   explicit MasterKey(std::span<const std::uint8_t> bytes);
-  MasterKey(const MasterKey&) = default;
-  MasterKey& operator=(const MasterKey&) = default;
-  ~MasterKey() { wipe(bytes_.data(), bytes_.size()); }
 
-  std::span<const std::uint8_t> bytes() const { return {bytes_.data(), size_}; }
+  std::span<const std::uint8_t> bytes() const { return bytes_.first(size_); }
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   // Equal in length and bytes; the time does not depend on the bytes.
   bool operator==(const MasterKey& other) const;
 
  private:
-  std::array<std::uint8_t, capacity> bytes_{};
+  crypto::Secret<capacity> bytes_;
   std::uint8_t size_ = 0;
 };
 

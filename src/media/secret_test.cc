@@ -43,12 +43,6 @@ TEST(SecretText, ConsumeWipesWhatGoes) {
   EXPECT_TRUE(text.empty());
 }
 
-TEST(Wipe, OverwritesAll) {
-  char bytes[8] = "secret!";
-  wipe(bytes, sizeof bytes);
-  EXPECT_EQ(std::string(bytes, sizeof bytes), std::string(sizeof bytes, '\0'));
-}
-
 TEST(MasterKey, HoldsAndCompares) {
   const std::uint8_t bytes[50] = {1, 2, 3};
   EXPECT_EQ(MasterKey({bytes, 30}).size(), 30U);

@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!message) {
     return 0;
   }
-  REQUIRE(message->key.size() == sdp::facts(message->suite).key_and_salt());
+  REQUIRE(message->key.size() == sluice::srtp::facts(message->suite).key_and_salt_length());
   REQUIRE(message->streams.size() <= mikey::max_streams && message->derivation_rate <= 24);
   const auto again = mikey::parse(mikey::write(*message, std::array<std::uint8_t, 16>{}));
   REQUIRE(again.has_value());

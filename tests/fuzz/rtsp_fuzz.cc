@@ -38,7 +38,7 @@ struct Observer final : rtsp::Host {
   }
   bool opened(const rtsp::Stream& stream) override {
     REQUIRE(admitted.contains(stream.number));
-    REQUIRE(stream.to_client.size() == sdp::facts(stream.suite).key_and_salt());
+    REQUIRE(stream.to_client.size() == srtp::facts(stream.suite).key_and_salt_length());
     REQUIRE(stream.client_side.client_ports.rtp != 0 && stream.server_side.server_ports.rtp != 0);
     text += 'o' + stream.session;
     return stream.number % 7 != 0;

@@ -28,7 +28,7 @@ void check_crypto(std::string_view value) {
   }
   REQUIRE(!attribute->keys.empty() && attribute->keys.size() <= sdp::max_crypto_keys);
   for (const sdp::CryptoKey& key : attribute->keys) {
-    REQUIRE(key.key.size() == sdp::facts(attribute->suite).key_and_salt());
+    REQUIRE(key.key.size() == srtp::facts(attribute->suite).key_and_salt_length());
   }
   const SecretText text = sdp::crypto_text(*attribute);
   const auto again = sdp::parse_crypto(text.view());

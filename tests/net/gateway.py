@@ -19,11 +19,12 @@ SMALL_TABLES = ("max_ipv4 = 200_000", "max_ipv6 = 50_000")
 
 
 def config(ports, engine=(), route=("kernel = true", *SMALL_TABLES), size="512M", memory=(), port=(),
-           listen="127.0.0.1:9230", acl=None, inspect=None, last="route"):
+           listen="127.0.0.1:9230", acl=None, inspect=None, srtp=None, last="route"):
     """A configuration. `ports`: (name, DPDK device or kernel interface, twin) each; `acl`: the text of that section, which
-    puts the stage in front; `inspect`: lines of that section, which puts that stage behind it; `last`: what forwards; the rest
+    puts the stage in front; `inspect`: lines of that section, which puts that stage behind it; `srtp`: the text
+    of that section, which puts that stage in front; `last`: what forwards; the rest
     are lines of sections, those of [engine] in place of what is here."""
-    stages = ["acl"] * (acl is not None) + ["inspect"] * (inspect is not None)
+    stages = ["acl"] * (acl is not None) + ["inspect"] * (inspect is not None) + ["srtp"] * (srtp is not None)
     chain = ", ".join(f'"{part}"' for part in [*stages, last])
     given = [line.split("=")[0].strip() for line in engine]
     lines = ['device = "auto"', 'deadline = "50ms"', 'poll = "adaptive"', f"chain = [{chain}]"]
@@ -36,6 +37,8 @@ def config(ports, engine=(), route=("kernel = true", *SMALL_TABLES), size="512M"
     text += f'\n[api]\nlisten = "{listen}"\n'
     if inspect is not None:
         text += "\n[inspect]\n" + "".join(f"{line}\n" for line in inspect)
+    if srtp is not None:
+        text += "\n" + srtp
     if last == "route":
         text += "\n[route]\n" + "".join(f"{line}\n" for line in route)
     return text if acl is None else text + with_acl("", acl)

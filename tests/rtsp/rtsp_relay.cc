@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "media/rtsp/proxy.h"
-#include "media/sdp/suite.h"
+#include "media/srtp/suite.h"
 
 using namespace sluice;
 using namespace sluice::media;
@@ -135,7 +135,7 @@ struct Printer final : rtsp::Host {
         R"({"event":"opened","connection":%u,"number":%lu,"kind":"%s","suite":"%s","to_client":"%s","from_client":%s,)"
         R"("plain_profile":%s,"rate":%lu,"ssrcs":[%s],"client_side":%s,"server_side":%s})"
         "\n",
-        connection_, stream.number, stream.kind.c_str(), std::string(sdp::facts(stream.suite).name).c_str(),
+        connection_, stream.number, stream.kind.c_str(), std::string(srtp::facts(stream.suite).name).c_str(),
         key_text(stream.to_client).c_str(), from.c_str(), stream.plain_profile ? "true" : "false", stream.rate,
         ssrcs.c_str(), leg_text(stream.client_side).c_str(), leg_text(stream.server_side).c_str());
     return true;

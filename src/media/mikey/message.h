@@ -5,8 +5,8 @@
 // Written: HDR (SRTP-ID map: an entry for each SSRC), T (NTP-UTC), RAND (16 bytes), SP (SRTP policy 0), KEMAC with one
 // TEK of key and salt together, which is what GStreamer and live555 write and read. Read: the same with any order of
 // payloads that RFC 3830 allows, TEK or TEK+SALT, MKI as an SPI. Refused by name: other exchange types, an encrypted or
-// authenticated KEMAC, several TEKs, TGKs, policies that no suite of sdp/suite.h has, and anything that its own lengths
-// do not cover.
+// authenticated KEMAC, several TEKs, TGKs, policies that no suite of srtp/suite.h has, and anything that its own
+// lengths do not cover.
 //
 // GStreamer 1.22 writes the tag's length where RFC 3830 has the authentication key's (parameter 3: 10 or 4) and reads
 // it there; it knows nothing of parameter 11. This writes 20 and the tag's length in 11, but for 32-bit tags, which
@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "media/sdp/suite.h"
 #include "media/secret.h"
+#include "media/srtp/suite.h"
 
 namespace sluice::media::mikey {
 
@@ -38,7 +38,7 @@ struct Message {
   std::uint32_t csb_id = 0;
   std::vector<Stream> streams;  // may be empty: any SSRC
   std::uint64_t ntp_time = 0;
-  sdp::Suite suite = sdp::Suite::aes_cm_128_hmac_sha1_80;
+  srtp::Suite suite = srtp::Suite::aes_cm_128_hmac_sha1_80;
   unsigned derivation_rate = 0;  // as CryptoAttribute's
   MasterKey key;                 // key and salt
   SecretBytes mki;               // empty: none

@@ -175,8 +175,8 @@ Expected<Message> parse(std::span<const std::uint8_t> bytes) {
   }
   message.suite = *suite;
   message.derivation_rate = policy.derivation;
-  if (message.key.size() != sdp::facts(*suite).key_and_salt()) {
-    return wrong("its key is not as long as that of " + std::string(sdp::facts(*suite).name));
+  if (message.key.size() != srtp::facts(*suite).key_and_salt_length()) {
+    return wrong("its key is not as long as that of " + std::string(srtp::facts(*suite).name));
   }
   return message;
 }

@@ -71,18 +71,16 @@ Expected<Policy> policy_of(Cursor cursor) {
   return policy;
 }
 
-Expected<sdp::Suite> suite_of(const Policy& policy) {
-  for (unsigned i = 0; i < sdp::suite_count; ++i) {
-    const auto suite = static_cast<sdp::Suite>(i);
-    const sdp::SuiteFacts& facts = sdp::facts(suite);
-    const bool same_cipher = policy.encryption == (facts.gcm ? aes_gcm : aes_cm) && policy.key == facts.key &&
-                             policy.salt.value_or(facts.salt) == facts.salt;
-    const bool same_authentication = facts.gcm ? policy.authentication == 0 && policy.tag.value_or(16) == 16
-                                               : policy.authentication == hmac_sha1 && tag_of(policy) == facts.tag_rtp;
-    const bool known_key_length =
-        facts.gcm || policy.authentication_key == 20 || tag_of(policy) == policy.authentication_key;
+Expected<srtp::Suite> suite_of(const Policy& policy) {
+  for (const srtp::SuiteFacts& facts : srtp::suites) {
+    const bool gcm = facts.gcm();
+    const bool same_cipher = policy.encryption == (gcm ? aes_gcm : aes_cm) && policy.key == facts.key_length &&
+                             policy.salt.value_or(facts.salt_length) == facts.salt_length;
+    const bool same_authentication = gcm ? policy.authentication == 0 && policy.tag.value_or(16) == 16
+                                         : policy.authentication == hmac_sha1 && tag_of(policy) == facts.rtp_tag_length;
+    const bool known_key_length = gcm || policy.authentication_key == 20 || tag_of(policy) == policy.authentication_key;
     if (same_cipher && same_authentication && known_key_length) {
-      return suite;
+      return facts.suite;
     }
   }
   return wrong("the SRTP policy is none of the supported suites");

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "media/mikey/payload.h"
-#include "media/sdp/suite.h"
+#include "media/srtp/suite.h"
 
 namespace sluice::media::mikey {
 
@@ -60,6 +60,6 @@ struct Policy {
 
 Expected<Policy> policy_of(Cursor cursor);
 // The suite that it describes; an error when there is none.
-Expected<sdp::Suite> suite_of(const Policy& policy);
+Expected<srtp::Suite> suite_of(const Policy& policy);
 
 }  // namespace sluice::media::mikey

@@ -18,20 +18,20 @@ void put_parameter(SecretBytes& out, Parameter type, std::uint8_t value) {
 }
 
 void put_policy(SecretBytes& out, const Message& message) {
-  const sdp::SuiteFacts& suite = sdp::facts(message.suite);
+  const srtp::SuiteFacts& suite = srtp::facts(message.suite);
   SecretBytes parameters;
-  put_parameter(parameters, encryption, suite.gcm ? aes_gcm : aes_cm);
-  put_parameter(parameters, encryption_key, suite.key);
-  put_parameter(parameters, authentication, suite.gcm ? 0 : hmac_sha1);
-  put_parameter(parameters, authentication_key, suite.gcm ? 0 : suite.tag_rtp == 4 ? 4 : 20);
-  put_parameter(parameters, salt_key, suite.salt);
+  put_parameter(parameters, encryption, suite.gcm() ? aes_gcm : aes_cm);
+  put_parameter(parameters, encryption_key, suite.key_length);
+  put_parameter(parameters, authentication, suite.gcm() ? 0 : hmac_sha1);
+  put_parameter(parameters, authentication_key, suite.gcm() ? 0 : suite.rtp_tag_length == 4 ? 4 : 20);
+  put_parameter(parameters, salt_key, suite.salt_length);
   if (message.derivation_rate != 0) {
     put_parameter(parameters, derivation, static_cast<std::uint8_t>(message.derivation_rate));
   }
   put_parameter(parameters, srtp_encrypted, 1);
   put_parameter(parameters, srtcp_encrypted, 1);
   put_parameter(parameters, srtp_authenticated, 1);
-  put_parameter(parameters, suite.gcm ? aead_tag_length : tag_length, suite.tag_rtp);
+  put_parameter(parameters, suite.gcm() ? aead_tag_length : tag_length, suite.rtp_tag_length);
   out.insert(out.end(), {kemac, 0, 0});  // policy 0, for SRTP
   put(out, parameters.size(), 2);
   out.insert(out.end(), parameters.begin(), parameters.end());

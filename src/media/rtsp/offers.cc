@@ -11,8 +11,8 @@ namespace sluice::media::rtsp {
 
 namespace {
 
-Expected<MasterKey> new_key(sdp::Suite suite, const RandomSource& random) {
-  SecretBytes bytes(sdp::facts(suite).key_and_salt());
+Expected<MasterKey> new_key(srtp::Suite suite, const RandomSource& random) {
+  SecretBytes bytes(srtp::facts(suite).key_and_salt_length());
   if (auto filled = random(bytes); !filled) {
     return tl::unexpected(filled.error());
   }
@@ -58,7 +58,7 @@ void remove_keys(sdp::Section& section) {
 }
 
 Expected<std::shared_ptr<Offer>> secure(sdp::Medium& medium, const sdp::Description& description, const Origin& origin,
-                                        const RandomSource& random, sdp::Suite suite) {
+                                        const RandomSource& random, srtp::Suite suite) {
   auto offer = std::make_shared<Offer>();
   offer->profile = medium.profile();
   if (offer->profile != sdp::Profile::avp && offer->profile != sdp::Profile::avpf) {

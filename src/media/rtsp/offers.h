@@ -15,8 +15,8 @@
 
 #include "base/error.h"
 #include "media/sdp/description.h"
-#include "media/sdp/suite.h"
 #include "media/secret.h"
+#include "media/srtp/suite.h"
 
 namespace sluice::media::rtsp {
 
@@ -25,7 +25,7 @@ struct Offer {
   std::vector<std::string> uris;             // that a SETUP for it may have: see uri.h
   std::string aggregate;                     // the URI of all media together
   sdp::Profile profile = sdp::Profile::avp;  // the server's
-  sdp::Suite suite = sdp::Suite::aes_cm_128_hmac_sha1_80;
+  srtp::Suite suite = srtp::Suite::aes_cm_128_hmac_sha1_80;
   MasterKey key;
   std::uint64_t rate = 0;  // bits a second by b=; 0: the description does not say
   std::vector<std::uint32_t> ssrcs;
@@ -38,7 +38,7 @@ struct Offered {
 };
 
 struct OfferSettings {
-  sdp::Suite suite = sdp::Suite::aes_cm_128_hmac_sha1_80;
+  srtp::Suite suite = srtp::Suite::aes_cm_128_hmac_sha1_80;
   sdp::Limits limits;
 };
 

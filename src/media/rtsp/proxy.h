@@ -62,7 +62,7 @@ struct Admission {
 
 // What a client protects its own RTCP with.
 struct ClientKey {
-  sdp::Suite suite = sdp::Suite::aes_cm_128_hmac_sha1_80;
+  srtp::Suite suite = srtp::Suite::aes_cm_128_hmac_sha1_80;
   MasterKey key;
   SecretBytes mki;               // empty: none
   unsigned derivation_rate = 0;  // log2, in packets; 0: keys are derived once
@@ -76,7 +76,7 @@ struct Stream {
   std::string kind;
   Leg client_side;  // SRTP
   Leg server_side;  // in clear; the same as client_side in a transparent proxy
-  sdp::Suite suite = sdp::Suite::aes_cm_128_hmac_sha1_80;
+  srtp::Suite suite = srtp::Suite::aes_cm_128_hmac_sha1_80;
   MasterKey to_client;
   std::optional<ClientKey> from_client;  // absent: the client named none
   bool plain_profile = false;            // the client asked for RTP/AVP, as ffmpeg does: its RTCP will come in clear

@@ -57,7 +57,7 @@ Expected<void> take_mki(std::string_view text, CryptoKey& key) {
 }
 
 // inline:KEY||SALT["|" lifetime]["|" MKI ":" length]
-Expected<CryptoKey> key_of(std::string_view text, const SuiteFacts& suite) {
+Expected<CryptoKey> key_of(std::string_view text, const srtp::SuiteFacts& suite) {
   const std::size_t colon = text.find(':');
   if (colon == std::string_view::npos || !same_name(text.substr(0, colon), "inline")) {
     return wrong("the key method is not supported: inline is");
@@ -67,9 +67,9 @@ Expected<CryptoKey> key_of(std::string_view text, const SuiteFacts& suite) {
   if (!bytes) {
     return wrong("the key " + bytes.error().message);
   }
-  if (bytes->size() != suite.key_and_salt()) {
-    return wrong("the key and salt of " + std::string(suite.name) + " are " + std::to_string(suite.key_and_salt()) +
-                 " bytes together, not " + std::to_string(bytes->size()));
+  if (bytes->size() != suite.key_and_salt_length()) {
+    return wrong("the key and salt of " + std::string(suite.name) + " are " +
+                 std::to_string(suite.key_and_salt_length()) + " bytes together, not " + std::to_string(bytes->size()));
   }
   CryptoKey key;
   key.key = MasterKey(*bytes);
@@ -99,7 +99,7 @@ Expected<void> take_keys(std::string_view text, CryptoAttribute& attribute) {
     if (attribute.keys.size() == max_crypto_keys) {
       return wrong("more than " + std::to_string(max_crypto_keys) + " keys");
     }
-    auto key = key_of(take_until(text, ';'), facts(attribute.suite));
+    auto key = key_of(take_until(text, ';'), srtp::facts(attribute.suite));
     if (!key) {
       return tl::unexpected(key.error());
     }
@@ -155,7 +155,7 @@ Expected<CryptoAttribute> parse_crypto(std::string_view value) {
   }
   attribute.tag = *tag_number;
   const std::string_view suite_text = take_word(value);
-  const auto suite = suite_named(suite_text);
+  const auto suite = srtp::suite_named(suite_text);
   if (!suite) {
     return wrong("suite " + in_quotes(suite_text) + " is not supported");
   }
@@ -174,7 +174,7 @@ Expected<CryptoAttribute> parse_crypto(std::string_view value) {
 SecretText crypto_text(const CryptoAttribute& attribute) {
   SecretText text;
   text.reserve(64 + attribute.keys.size() * 160);
-  text.append(std::to_string(attribute.tag)).append(" ").append(facts(attribute.suite).name).append(" ");
+  text.append(std::to_string(attribute.tag)).append(" ").append(srtp::facts(attribute.suite).name).append(" ");
   bool first = true;
   for (const CryptoKey& key : attribute.keys) {
     text.append(first ? "inline:" : ";inline:").append(base64_encode(key.key.bytes()).view());

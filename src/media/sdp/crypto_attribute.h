@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "media/sdp/suite.h"
 #include "media/secret.h"
+#include "media/srtp/suite.h"
 
 namespace sluice::media::sdp {
 
@@ -30,7 +30,7 @@ struct CryptoKey {
 
 struct CryptoAttribute {
   std::uint32_t tag = 1;  // at most nine digits
-  Suite suite = Suite::aes_cm_128_hmac_sha1_80;
+  srtp::Suite suite = srtp::Suite::aes_cm_128_hmac_sha1_80;
   std::vector<CryptoKey> keys;  // one at least
   unsigned derivation_rate =
       0;  // log2 of the key derivation rate in packets (KDR=n, 0 to 24); 0: keys are derived once

@@ -1,10 +1,12 @@
 #include "media/srtp/suite.h"
 
+#include "media/text.h"
+
 namespace sluice::srtp {
 
 std::optional<Suite> suite_named(std::string_view name) {
   for (const SuiteFacts& suite : suites) {
-    if (suite.name == name) {
+    if (media::same_name(suite.name, name)) {
       return suite.suite;
     }
   }

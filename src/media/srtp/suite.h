@@ -35,9 +35,10 @@ struct SuiteFacts {
   constexpr std::uint8_t tag_length(Protocol protocol) const {
     return protocol == Protocol::rtp ? rtp_tag_length : rtcp_tag_length;
   }
-  constexpr std::uint8_t auth_key_length() const {
-    return cipher == crypto::Cipher::aes_ctr_hmac_sha1 ? crypto::sha1_length : 0;
-  }
+  constexpr bool gcm() const { return cipher == crypto::Cipher::aes_gcm; }
+  constexpr std::uint8_t auth_key_length() const { return gcm() ? 0 : crypto::sha1_length; }
+  // One behind the other, as SDES and MIKEY carry them.
+  constexpr std::size_t key_and_salt_length() const { return std::size_t{key_length} + salt_length; }
 };
 
 inline constexpr std::array<SuiteFacts, 6> suites = {{
@@ -55,7 +56,7 @@ constexpr const SuiteFacts& facts(Suite suite) {
   return suites[static_cast<std::size_t>(suite)];
 }
 
-// Names are case-sensitive, as written above.
+// In any case: RFC 4568 section 9.1 compares names as ABNF does.
 std::optional<Suite> suite_named(std::string_view name);
 
 }  // namespace sluice::srtp

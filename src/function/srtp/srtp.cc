@@ -1,0 +1,295 @@
+#include "function/srtp/srtp.h"
+
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <thread>
+#include <utility>
+
+#include "crypto/selftest.h"
+#include "engine/function.h"
+#include "engine/options.h"
+
+namespace sluice::function {
+namespace {
+
+// How long a reload waits for the old table to be left, before it leaves that to the next one.
+constexpr auto patience = std::chrono::milliseconds(200);
+
+struct alignas(64) Header {
+  const MediaStreamTable* table;
+  std::uint32_t jobs, finished;
+};
+// A byte for each frame of the smallest batch holds it.
+constexpr std::uint32_t header_per_frame = 1;
+static_assert(sizeof(Header) <= header_per_frame * engine::batch_range.least);
+
+// What is to be known of a job until its packet is finished.
+struct Work {
+  srtp::Pending pending;
+  srtp::Channel* channel;  // null: finished
+  std::uint32_t frame;     // its index in the batch
+  std::uint16_t udp_offset;
+  bool rtcp, protects;
+};
+
+// Of a frame: the place of its job, or one of these.
+constexpr std::uint32_t passes = 0xffffffff;
+constexpr std::uint32_t drops = 0x80000000;  // and the reason
+
+constexpr std::uint32_t per_frame =
+    header_per_frame + sizeof(crypto::Job) + sizeof(Work) + sizeof(std::uint32_t) + sizeof(crypto::Verdict);
+
+constexpr std::uint32_t drop(packet::Reason reason) {
+  return drops | reason;
+}
+
+packet::Reason reason_of(srtp::Status status) {
+  switch (status) {
+    case srtp::Status::ok:
+      return packet::no_reason;
+    case srtp::Status::too_short:
+    case srtp::Status::bad_version:
+    case srtp::Status::bad_header:
+      return srtp_malformed;
+    case srtp::Status::no_room:
+      return srtp_too_big;
+    case srtp::Status::auth_failed:
+      return srtp_auth_failed;
+    case srtp::Status::replayed:
+      return srtp_replayed;
+    case srtp::Status::too_old:
+      return srtp_too_old;
+    case srtp::Status::key_expired:
+      return srtp_key_expired;
+    case srtp::Status::no_key:
+      return srtp_no_key;
+    case srtp::Status::no_stream:
+      return srtp_no_ssrc;
+    case srtp::Status::too_many_in_flight:
+      return srtp_too_many_in_flight;
+  }
+  return srtp_malformed;
+}
+
+std::size_t reader_of(const engine::Batch& batch) {
+  return std::size_t{batch.lane} * engine::batches_range.most + batch.slot;
+}
+
+}  // namespace
+
+// Jobs stand close together, in the order of frames.
+struct Srtp::Area {
+  Area(std::byte* area, std::uint32_t capacity)
+      : header(reinterpret_cast<Header*>(area)),
+        jobs(reinterpret_cast<crypto::Job*>(area + sizeof(Header))),
+        works(reinterpret_cast<Work*>(jobs + capacity)),
+        places(reinterpret_cast<std::uint32_t*>(works + capacity)),
+        verdicts(reinterpret_cast<crypto::Verdict*>(places + capacity)) {}
+
+  Header* header;
+  crypto::Job* jobs;
+  Work* works;
+  std::uint32_t* places;  // by frame
+  crypto::Verdict* verdicts;
+};
+
+std::uint32_t Srtp::bytes_per_frame() const {
+  return per_frame;
+}
+
+Expected<void> Srtp::prepare(const engine::LanePlan& plan) {
+  if (plan.forwarders) {
+    return make_error("[srtp] cannot have forwarders: a stream is one thread's. Take [engine] forwarder_cores away");
+  }
+  lanes_count_ = plan.lanes;
+  for (std::uint32_t lane = 0; lane < plan.lanes; ++lane) {
+    auto cpu = crypto::Cpu::make();
+    if (!cpu) return make_error("[srtp] " + cpu.error().message);
+    lanes_.push_back(std::make_unique<LaneState>(std::move(*cpu)));
+  }
+  if (auto ok = crypto::self_test(lanes_.front()->cpu); !ok) return make_error("[srtp] " + ok.error().message);
+  auto keys = crypto::KeyTable::make(options_.max_keys, true);
+  if (!keys) return make_error("[srtp] " + keys.error().message);
+  keys_.emplace(std::move(*keys));
+  current_.emplace(std::size_t{lanes_count_} * (engine::batches_range.most + 1));
+  auto table = MediaStreamTable::make(options_.streams, nullptr, *keys_);
+  if (!table) return make_error("[srtp] " + table.error().message);
+  publish(std::move(*table));
+  return {};
+}
+
+void Srtp::publish(std::unique_ptr<MediaStreamTable> table) {
+  newest_ = table.get();
+  streams_.store(table->size(), std::memory_order_relaxed);
+  current_->publish(std::move(table));
+}
+
+Expected<void> Srtp::attach(device::Gpu& /*gpu*/, const engine::DevicePlan& /*plan*/) {
+  return make_error("[srtp] computes on CPU cores only so far: set [engine] device = \"cpu\"");
+}
+
+Expected<void> Srtp::launch(const engine::Batch& /*batch*/, std::byte* /*area*/, device::GpuStream& /*stream*/) {
+  return make_error("[srtp] computes on CPU cores only so far");
+}
+
+void Srtp::describe(const engine::Batch& batch, std::byte* area, std::uint32_t first) {
+  const Area a(area, batch.capacity);
+  if (first == 0) *a.header = {.table = current_->pin(reader_of(batch)), .jobs = 0, .finished = 0};
+  for (std::uint32_t i = first; i < batch.count; ++i) a.places[i] = place_of(batch, a, i);
+}
+
+std::uint32_t Srtp::place_of(const engine::Batch& batch, const Area& a, std::uint32_t i) {
+  auto* const frame = reinterpret_cast<std::uint8_t*>(batch.frame[i]);
+  MediaFrame media;
+  read_media_frame(frame, batch.length[i], media);
+  if (media.kind == MediaFrameKind::other) return passes;
+  if (media.kind == MediaFrameKind::odd) {
+    return a.header->table->may_concern(media.key) ? drop(srtp_not_plain) : passes;
+  }
+  MediaStream* const stream = a.header->table->find(media.key);
+  if (stream == nullptr) return passes;
+  return media.kind == MediaFrameKind::bad ? drop(srtp_malformed) : prepare_packet(batch, a, i, media, *stream);
+}
+
+std::uint32_t Srtp::prepare_packet(const engine::Batch& batch, const Area& a, std::uint32_t i, const MediaFrame& media,
+                                   MediaStream& stream) {
+  auto* const frame = reinterpret_cast<std::uint8_t*>(batch.frame[i]);
+  std::uint8_t* const payload = frame + media.payload_offset();
+  const std::uint32_t length = udp_payload_length(frame, media);
+  const std::uint32_t buffer = batch.length[i] + rte_pktmbuf_tailroom(batch.mbuf[i]);
+  // What is unprotected gets shorter.
+  const std::uint32_t most = stream.protects() ? std::min(buffer, options_.largest_frame) : buffer;
+  if (most < media.payload_offset() + length) return drop(srtp_too_big);
+  if (!stream.claim(batch.lane)) return drop(srtp_other_lane);
+  bool rtcp = false;
+  srtp::Channel* const channel = stream.channel_for({payload, length}, rtcp);
+  if (channel == nullptr) {
+    if (!stream.settings().passes_others) return drop(srtp_not_media);
+    engine::Counter& others = lanes_[batch.lane]->others;
+    others.add(1);
+    return passes;
+  }
+  if (stream.protects() && !udp_checksum_ok(frame, media)) return drop(srtp_bad_checksum);
+  const std::uint32_t place = a.header->jobs;
+  Work& work = a.works[place];
+  const srtp::Packet packet{payload, length, most - media.payload_offset()};
+  if (const srtp::Status status = channel->prepare(packet, a.jobs[place], work.pending); status != srtp::Status::ok) {
+    return drop(reason_of(status));
+  }
+  work.channel = channel;
+  work.frame = i;
+  work.udp_offset = media.udp_offset;
+  work.rtcp = rtcp;
+  work.protects = stream.protects();
+  a.verdicts[place] = crypto::Verdict::tag_mismatch;  // until it is computed
+  a.header->jobs = place + 1;
+  return place;
+}
+
+void Srtp::compute(const engine::Batch& batch, std::byte* area, std::uint32_t first, std::uint32_t count) {
+  const Area a(area, batch.capacity);
+  const std::span<const Work> works(a.works, a.header->jobs);
+  const auto at = [&](std::uint32_t frame) {
+    return static_cast<std::size_t>(std::ranges::lower_bound(works, frame, {}, &Work::frame) - works.begin());
+  };
+  const std::size_t from = at(first);
+  const std::size_t jobs = at(first + count) - from;
+  if (jobs == 0) return;
+  lanes_[batch.lane]->cpu.run(*keys_, {a.jobs + from, jobs}, {a.verdicts + from, jobs});
+}
+
+void Srtp::stand_in(const engine::Batch& batch, std::byte* area) {
+  const Area a(area, batch.capacity);
+  std::fill_n(a.verdicts, a.header->jobs, crypto::Verdict::done);
+}
+
+packet::Reason Srtp::judge(const engine::Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t /*tsc*/) {
+  const Area a(area, batch.capacity);
+  const std::uint32_t place = a.places[i];
+  if (place == passes) return packet::no_reason;
+  if ((place & drops) != 0) return static_cast<packet::Reason>(place & ~drops);
+  return finish(batch, a, i, place);
+}
+
+packet::Reason Srtp::finish(const engine::Batch& batch, const Area& a, std::uint32_t i, std::uint32_t place) {
+  Work& work = a.works[place];
+  srtp::Channel& channel = *std::exchange(work.channel, nullptr);
+  ++a.header->finished;
+  if (const srtp::Status status = channel.finish(work.pending, a.verdicts[place]); status != srtp::Status::ok) {
+    return reason_of(status);
+  }
+  if (a.verdicts[place] != crypto::Verdict::done) return srtp_auth_failed;  // to be protected, and it is not
+  auto* const frame = reinterpret_cast<std::uint8_t*>(batch.frame[i]);
+  const std::uint32_t length = set_udp_payload_length(frame, work.udp_offset, work.pending.length);
+  batch.length[i] = batch.mbuf[i]->data_len = static_cast<std::uint16_t>(length);
+  batch.mbuf[i]->pkt_len = length;
+  LaneState& lane = *lanes_[batch.lane];
+  engine::Counter& counter = work.protects ? (work.rtcp ? lane.protected_rtcp : lane.protected_rtp)
+                                           : (work.rtcp ? lane.unprotected_rtcp : lane.unprotected_rtp);
+  counter.add(1);
+  return packet::no_reason;
+}
+
+packet::Reason Srtp::judge_transit(std::uint32_t lane, std::uint8_t* frame, std::uint32_t length,
+                                   std::uint64_t /*tsc*/) {
+  MediaFrame media;
+  read_media_frame(frame, length, media);
+  if (media.kind == MediaFrameKind::other) return packet::no_reason;
+  const auto table = current_->read(std::size_t{lanes_count_} * engine::batches_range.most + lane);
+  return table->may_concern(media.key) ? srtp_not_plain : packet::no_reason;
+}
+
+void Srtp::judged(const engine::Batch& batch, std::byte* area) {
+  const Area a(area, batch.capacity);
+  // A stage in front may have dropped some.
+  for (std::uint32_t job = 0; a.header->finished != a.header->jobs && job < a.header->jobs; ++job) {
+    Work& work = a.works[job];
+    if (work.channel == nullptr) continue;
+    std::exchange(work.channel, nullptr)->abandon(work.pending);
+    ++a.header->finished;
+  }
+  current_->unpin(reader_of(batch));
+}
+
+std::vector<engine::Figure> Srtp::figures() const {
+  std::vector<engine::Figure> all = {
+      {"srtp_streams", "5-tuples whose media is protected or unprotected", streams_.load(std::memory_order_relaxed),
+       false},
+      {"srtp_protected_rtp", "RTP packets that were protected"},
+      {"srtp_protected_rtcp", "RTCP packets that were protected"},
+      {"srtp_unprotected_rtp", "SRTP packets that were authenticated and unprotected"},
+      {"srtp_unprotected_rtcp", "SRTCP packets that were authenticated and unprotected"},
+      {"srtp_passed_others", "packets of streams that are neither RTP nor RTCP and passed as they came"},
+  };
+  for (const auto& lane : lanes_) {
+    const engine::Counter* const counters[] = {&lane->protected_rtp, &lane->protected_rtcp, &lane->unprotected_rtp,
+                                               &lane->unprotected_rtcp, &lane->others};
+    for (std::size_t i = 0; i < std::size(counters); ++i) all[i + 1].value += counters[i]->get();
+  }
+  return all;
+}
+
+Expected<engine::Stage::Change> Srtp::reload(const Stage& fresh) {
+  const SrtpOptions& wanted = static_cast<const Srtp&>(fresh).options_;
+  if (wanted.max_keys != options_.max_keys) {
+    return make_error("[srtp] max_keys cannot change while the gateway runs: restart it");
+  }
+  current_->reclaim();  // whose keys may be needed
+  auto made = MediaStreamTable::make(wanted.streams, newest_, *keys_);
+  if (!made) return make_error("[srtp] " + made.error().message);
+  const std::size_t count = (*made)->size();
+  // std::function wants to be copied.
+  auto table = std::make_shared<std::unique_ptr<MediaStreamTable>>(std::move(*made));
+  return Change{std::to_string(count) + " SRTP stream" + (count == 1 ? " is" : "s are") + " in force", [this, table] {
+                  publish(std::move(*table));
+                  const auto end = std::chrono::steady_clock::now() + patience;
+                  while (current_->reclaim() != 0 && std::chrono::steady_clock::now() < end) {
+                    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                  }
+                }};
+}
+
+}  // namespace sluice::function

@@ -1,0 +1,123 @@
+// The stage "srtp": protects RTP and RTCP of a static table of streams on their way out and unprotects SRTP and SRTCP
+// on their way in (RFC 3711, 6188, 7714), in frames of any port; signalling is somebody else's.
+//
+// A stream is a UDP 5-tuple in one direction, IPv4 or IPv6 (media_stream.h). A frame of a stream leaves protected, or
+// unprotected and authenticated, with new lengths and checksums, or it is dropped under one of the names below: it
+// never goes on as it came. Every other frame passes untouched.
+//
+// A stage and not a function, so that it stands before the bridge and the router alike: chain = ["srtp", "route"].
+//   describe()  finds the stream, checks the UDP checksum of what is to be protected (a wrong one would become a right
+//               one), prepares the packet: crypto::Job
+//   compute()   the jobs of a batch at once, in place, by intel-ipsec-mb
+//   judge()     finishes the packet: drops it, or sets its lengths
+// On a CPU core only: attach() to a GPU is an error. As payloads change, a stage that reads them may not be in the same
+// chain (reads_payloads()).
+//
+// What is UDP of a stream but no plain frame of it (a fragment, VLAN tags, IPv4 options, IPv6 extension headers), and
+// what only the kernel could forward, is dropped too (srtp_not_plain): it must not pass in clear. Later fragments have
+// no ports, so between the addresses of a stream no fragment of UDP passes but first ones of other ports.
+//
+// Reload: streams come and go; one whose settings, keys included, stay the same keeps its indexes and windows. Batches
+// under way end with the table that they began with.
+//
+// Threads: as of engine::Stage; without forwarders, because a stream's state is one thread's (prepare() says so). All
+// frames of a stream must come by one lane (media_stream.h); the others are dropped (srtp_other_lane). Memory: 78
+// pinned bytes for each frame of a batch; keys and streams: docs/srtp.md. Cost of a frame of no stream: 3 ns, of UDP
+// one look-up more.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "crypto/cpu.h"
+#include "crypto/key_table.h"
+#include "engine/counters.h"
+#include "engine/stage.h"
+#include "function/srtp/media_stream.h"
+#include "lookup/acl/classifier_slot.h"
+#include "packet/reason.h"
+
+namespace sluice::function {
+
+inline const packet::Reason srtp_auth_failed =
+    packet::register_reason("srtp_auth_failed", "its SRTP or SRTCP tag is not right");
+inline const packet::Reason srtp_replayed = packet::register_reason(
+    "srtp_replayed", "its SRTP index has been used already: a repeated packet, or a source that began anew");
+inline const packet::Reason srtp_too_old =
+    packet::register_reason("srtp_too_old", "its SRTP index is behind the replay window");
+inline const packet::Reason srtp_key_expired =
+    packet::register_reason("srtp_key_expired", "its SRTP master key has reached the end of its lifetime");
+inline const packet::Reason srtp_no_key =
+    packet::register_reason("srtp_no_key", "its MKI names none of the SRTP stream's keys");
+inline const packet::Reason srtp_no_ssrc =
+    packet::register_reason("srtp_no_ssrc", "its SSRC is one more than the SRTP stream may have");
+inline const packet::Reason srtp_too_many_in_flight =
+    packet::register_reason("srtp_too_many_in_flight", "more packets of its SSRC are under way than can be told apart");
+inline const packet::Reason srtp_malformed = packet::register_reason(
+    "srtp_malformed", "it belongs to an SRTP stream, and its UDP, RTP or RTCP header contradicts its length");
+inline const packet::Reason srtp_not_media =
+    packet::register_reason("srtp_not_media", "it belongs to an SRTP stream, and is neither RTP nor RTCP");
+inline const packet::Reason srtp_bad_checksum =
+    packet::register_reason("srtp_bad_checksum", "it is to be protected, and its UDP checksum is wrong");
+inline const packet::Reason srtp_too_big =
+    packet::register_reason("srtp_too_big", "with its SRTP tag it would not fit the largest MTU or its buffer");
+inline const packet::Reason srtp_not_plain = packet::register_reason(
+    "srtp_not_plain",
+    "it belongs to an SRTP stream, and is a fragment, has VLAN tags, IP options or extension headers, or only the "
+    "kernel could forward it");
+inline const packet::Reason srtp_other_lane =
+    packet::register_reason("srtp_other_lane", "frames of its SRTP stream have come by another lane before");
+
+class Srtp final : public engine::Stage {
+ public:
+  struct SrtpOptions {
+    std::vector<MediaStreamSettings> streams;  // 5-tuples are unique
+    std::uint32_t max_keys = 4096;             // each stream takes one or two for each master key
+    std::uint32_t largest_frame = 1514;
+  };
+
+  explicit Srtp(SrtpOptions options) : options_(std::move(options)) {}
+
+  std::uint32_t bytes_per_frame() const override;
+  bool changes_payloads() const override { return true; }
+  Expected<void> prepare(const engine::LanePlan& plan) override;
+  Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;
+  void describe(const engine::Batch& batch, std::byte* area, std::uint32_t first) override;
+  Expected<void> launch(const engine::Batch& batch, std::byte* area, device::GpuStream& stream) override;
+  void compute(const engine::Batch& batch, std::byte* area, std::uint32_t first, std::uint32_t count) override;
+  // As if every tag were right: what leaves then is not SRTP.
+  void stand_in(const engine::Batch& batch, std::byte* area) override;
+  packet::Reason judge(const engine::Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) override;
+  packet::Reason judge_transit(std::uint32_t lane, std::uint8_t* frame, std::uint32_t length,
+                               std::uint64_t tsc) override;
+  void judged(const engine::Batch& batch, std::byte* area) override;
+  std::vector<engine::Figure> figures() const override;
+  Expected<Change> reload(const Stage& fresh) override;
+
+ private:
+  struct alignas(64) LaneState {
+    explicit LaneState(crypto::Cpu of_lane) : cpu(std::move(of_lane)) {}
+    crypto::Cpu cpu;
+    engine::Counter protected_rtp, protected_rtcp, unprotected_rtp, unprotected_rtcp, others;
+  };
+  struct Area;
+
+  // Where frame i stands: the place of its job, or what to do without one.
+  std::uint32_t place_of(const engine::Batch& batch, const Area& area, std::uint32_t i);
+  std::uint32_t prepare_packet(const engine::Batch& batch, const Area& area, std::uint32_t i, const MediaFrame& media,
+                               MediaStream& stream);
+  packet::Reason finish(const engine::Batch& batch, const Area& area, std::uint32_t i, std::uint32_t place);
+  void publish(std::unique_ptr<MediaStreamTable> table);
+
+  SrtpOptions options_;
+  std::uint32_t lanes_count_ = 0;
+  std::optional<crypto::KeyTable> keys_;  // outlives the streams
+  std::vector<std::unique_ptr<LaneState>> lanes_;
+  // Its readers: batches, and each lane's collector.
+  std::optional<lookup::acl::CurrentClassifier<MediaStreamTable>> current_;
+  const MediaStreamTable* newest_ = nullptr;  // the thread's that reloads
+  std::atomic<std::uint64_t> streams_{0};
+};
+
+}  // namespace sluice::function

@@ -1,0 +1,360 @@
+// What becomes of frames in the stage "srtp".
+#include <gtest/gtest.h>
+
+#include "function/acl/acl_trial_test.h"
+#include "function/srtp/srtp_trial_test.h"
+
+namespace sluice::function {
+namespace {
+
+struct Form {
+  std::string suite, key;
+  bool ipv6;
+  std::size_t rtp_tag, rtcp_tag;
+};
+
+const std::string key46 = "bGQnJWX5NH/6YyrIV0lQT3S8DiZ/IYkBi1f0q51hY0tDM2YgYkTrQHRBhJbElg==";
+const std::string key44 = "bGQnJWX5NH/6YyrIV0lQT3S8DiZ/IYkBi1f0q51hY0tDM2YgYkTrQHRBhJY=";
+const std::string key28 = "bGQnJWX5NH/6YyrIV0lQT3S8DiZ/IYkBi1f0qw==";
+
+// The UDP payload of a frame that PacketBuilder has made.
+Bytes payload_of(const Bytes& frame, bool ipv6) {
+  return Bytes(frame.begin() + (ipv6 ? 62 : 42), frame.end());
+}
+
+class SrtpForms : public testing::TestWithParam<Form> {};
+
+TEST_P(SrtpForms, there_and_back) {
+  const Form& form = GetParam();
+  SrtpTrial protects(stream_text("protect", "", form.key, form.suite, form.ipv6));
+  SrtpTrial unprotects(stream_text("unprotect", "", form.key, form.suite, form.ipv6));
+  std::vector<Bytes> clear;
+  std::uint16_t sequence = 65530;  // which wraps
+  for (const std::size_t length : {0, 1, 2, 3, 15, 16, 17, 63, 64, 65, 160, 999, 1000, 1370, 1400}) {
+    clear.push_back(udp_frame(rtp(sequence++, length), form.ipv6).build());
+    clear.push_back(udp_frame(rtcp(), form.ipv6).build());
+  }
+  const std::vector<Judged> sealed = protects.run(clear);
+  std::vector<Bytes> between;
+  for (std::size_t i = 0; i < clear.size(); ++i) {
+    ASSERT_EQ(sealed[i].name(), "passes") << i;
+    const Bytes before = payload_of(clear[i], form.ipv6), after = payload_of(sealed[i].frame, form.ipv6);
+    EXPECT_EQ(after.size(), before.size() + (i % 2 == 0 ? form.rtp_tag : form.rtcp_tag + 4)) << i;
+    if (before.size() >= 28) {
+      EXPECT_NE(Bytes(before.begin() + 12, before.end()),
+                Bytes(after.begin() + 12, after.begin() + static_cast<long>(before.size())));
+    }
+    EXPECT_EQ(sealed[i].frame, udp_frame(after, form.ipv6).build()) << "lengths and checksums " << i;
+    between.push_back(sealed[i].frame);
+  }
+  // The stream is known before its sequence wraps (media/srtp/channel.h).
+  ASSERT_EQ(unprotects.one(between[0]).frame, clear[0]);
+  const std::vector<Judged> opened = unprotects.run(between);
+  EXPECT_EQ(opened[0].name(), "srtp_replayed");
+  for (std::size_t i = 1; i < clear.size(); ++i) {
+    ASSERT_EQ(opened[i].name(), "passes") << i;
+    EXPECT_EQ(opened[i].frame, clear[i]) << i;
+  }
+  EXPECT_EQ(protects.figure("srtp_protected_rtp"), 15U);
+  EXPECT_EQ(protects.figure("srtp_protected_rtcp"), 15U);
+  EXPECT_EQ(unprotects.figure("srtp_unprotected_rtp"), 15U);
+  EXPECT_EQ(unprotects.figure("srtp_unprotected_rtcp"), 15U);
+  EXPECT_EQ(unprotects.figure("srtp_protected_rtp"), 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Suites, SrtpForms,
+                         testing::Values(Form{"AES_CM_128_HMAC_SHA1_80", key30, false, 10, 10},
+                                         Form{"AES_CM_128_HMAC_SHA1_80", key30, true, 10, 10},
+                                         Form{"AES_CM_128_HMAC_SHA1_32", key30, false, 4, 10},
+                                         Form{"AES_256_CM_HMAC_SHA1_80", key46, true, 10, 10},
+                                         Form{"AEAD_AES_128_GCM", key28, false, 16, 16},
+                                         Form{"AEAD_AES_256_GCM", key44, true, 16, 16}));
+
+TEST(Srtp, what_is_no_streams_passes_untouched) {
+  SrtpTrial trial(stream_text("protect"));
+  std::vector<Bytes> frames = {
+      udp_frame(rtp(1, 100), false, 5004, 6001).build(),
+      udp_frame(rtp(1, 100), false, 6000, 5004).build(),
+      udp_frame(rtp(1, 100), true).build(),
+      PacketBuilder().ipv4("10.0.0.2", "10.0.0.1").udp(5004, 6000).payload(rtp(1, 20)).build(),
+      PacketBuilder().ipv4("10.0.0.1", "10.0.0.2").tcp(5004, 6000).payload(100).build(),
+      PacketBuilder().ipv4("10.0.0.1", "10.0.0.3").udp(1, 2).fragment(800, true).payload(80).build(),
+      PacketBuilder().ipv4("10.0.0.1", "10.0.0.2").udp(7, 8).fragment(0, true).payload(80).build(),
+      PacketBuilder().vlan(5).ipv4("10.0.0.1", "10.0.0.2").udp(7, 8).payload(80).build(),
+      PacketBuilder().ipv6("2001:db8::1", "2001:db8::2").icmp6(128, 0).payload(40).build(),
+      PacketBuilder().arp_request("10.0.0.1", "10.0.0.2").build(),
+      Bytes{1, 2, 3},
+      udp_frame(rtp(1, 100)).cut_to(40).build(),
+  };
+  const std::vector<Judged> judged = trial.run(frames);
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    EXPECT_EQ(judged[i].name(), "passes") << i;
+    EXPECT_EQ(judged[i].frame, frames[i]) << i;
+  }
+  EXPECT_EQ(trial.figure("srtp_protected_rtp"), 0U);
+}
+
+TEST(Srtp, what_cannot_be_protected_is_dropped_by_name) {
+  SrtpTrial trial(stream_text("protect", "max_ssrcs = 2"));
+  ASSERT_EQ(trial.one(udp_frame(rtp(100, 20)).build()).name(), "passes");
+  ASSERT_EQ(trial.one(udp_frame(rtp(100, 20, 2)).build()).name(), "passes");
+  Bytes version = rtp(101, 20);
+  version[0] = 0xc0;
+  Bytes csrcs = rtp(101, 4);
+  csrcs[0] = 0x8f;
+  Bytes cut = rtp(101, 0);
+  cut.pop_back();
+  const std::pair<Bytes, std::string> cases[] = {
+      {udp_frame(rtp(100, 20)).build(), "srtp_replayed"},
+      {udp_frame(rtp(100, 20, 3)).build(), "srtp_no_ssrc"},
+      {udp_frame(rtp(101, 1452)).build(), "srtp_too_big"},
+      {udp_frame(rtp(101, 1451)).build(), "srtp_too_big"},
+      {udp_frame(rtp(101, 20)).transport_checksum(0x1234).build(), "srtp_bad_checksum"},
+      {udp_frame(rtp(101, 20)).udp_length(30).build(), "srtp_malformed"},
+      {udp_frame(rtp(101, 20)).udp_length(4).build(), "srtp_malformed"},
+      {udp_frame(rtp(101, 20)).cut_to(60).build(), "srtp_malformed"},
+      {udp_frame(csrcs).build(), "srtp_malformed"},
+      {udp_frame(cut).build(), "srtp_malformed"},
+      {udp_frame(version).build(), "srtp_not_media"},
+      {udp_frame({0, 1, 0, 0}).build(), "srtp_not_media"},
+      {udp_frame({}).build(), "srtp_not_media"},
+      {udp_frame(rtp(101, 20)).vlan(7).build(), "srtp_not_plain"},
+      {udp_frame(rtp(101, 20)).options({1, 1, 1, 1}).build(), "srtp_not_plain"},
+      {udp_frame(rtp(101, 20)).fragment(0, true).build(), "srtp_not_plain"},
+      {udp_frame(rtp(101, 20)).fragment(800, false).build(), "srtp_not_plain"},
+  };
+  for (const auto& [frame, name] : cases) EXPECT_EQ(trial.one(frame).name(), name);
+  EXPECT_EQ(trial.one(udp_frame(rtp(101, 1448 - 10)).build()).name(), "passes") << "1,500 bytes with its tag";
+  EXPECT_EQ(trial.figure("srtp_protected_rtp"), 3U);
+}
+
+TEST(Srtp, ipv6_that_is_not_plain) {
+  SrtpTrial trial(stream_text("protect", "", key30, "AES_CM_128_HMAC_SHA1_80", true));
+  EXPECT_EQ(trial.one(udp_frame(rtp(1, 20), true).fragment(0, true).build()).name(), "srtp_not_plain");
+  EXPECT_EQ(trial.one(udp_frame(rtp(1, 20), true).fragment(800, true).build()).name(), "srtp_not_plain");
+  EXPECT_EQ(trial.one(udp_frame(rtp(1, 20), true).extension(60, Bytes(6)).build()).name(), "srtp_not_plain");
+  EXPECT_EQ(trial.one(udp_frame(rtp(1, 20), true).transport_checksum(0).build()).name(), "srtp_bad_checksum");
+  EXPECT_EQ(trial.one(udp_frame(rtp(1, 20), true).build()).name(), "passes");
+}
+
+TEST(Srtp, ipv4_without_a_udp_checksum_stays_without) {
+  SrtpTrial protects(stream_text("protect")), unprotects(stream_text("unprotect"));
+  const Bytes clear = udp_frame(rtp(1, 33)).transport_checksum(0).build();
+  const Judged sealed = protects.one(clear);
+  ASSERT_EQ(sealed.name(), "passes");
+  EXPECT_EQ(sealed.frame, udp_frame(payload_of(sealed.frame, false)).transport_checksum(0).build());
+  EXPECT_EQ(unprotects.one(sealed.frame).frame, clear);
+}
+
+TEST(Srtp, ethernets_padding_goes) {
+  SrtpTrial protects(stream_text("protect")), unprotects(stream_text("unprotect"));
+  const Bytes clear = udp_frame(rtp(1, 3)).build();
+  Bytes padded = clear;
+  padded.resize(60, 0);
+  const Judged sealed = protects.one(padded);
+  EXPECT_EQ(sealed.frame.size(), clear.size() + 10);
+  EXPECT_EQ(unprotects.one(sealed.frame).frame, clear);
+}
+
+TEST(Srtp, what_is_falsified_never_passes) {
+  SrtpTrial protects(stream_text("protect")), unprotects(stream_text("unprotect"));
+  const Bytes sealed = protects.one(udp_frame(rtp(1, 30)).build()).frame;
+  for (std::size_t at = 43; at < sealed.size(); ++at) {
+    Bytes changed = payload_of(sealed, false);
+    changed[at - 42] ^= 0x10;
+    const std::string name = unprotects.one(udp_frame(changed).build()).name();
+    EXPECT_TRUE(name == "srtp_auth_failed" || name == "srtp_malformed") << at << " " << name;
+  }
+  EXPECT_EQ(unprotects.one(udp_frame(rtp(1, 30)).build()).name(), "srtp_auth_failed") << "clear where SRTP is due";
+  EXPECT_EQ(unprotects.one(sealed).name(), "passes");
+  EXPECT_EQ(unprotects.one(sealed).name(), "srtp_replayed");
+  EXPECT_EQ(SrtpTrial(stream_text("unprotect", "", other_key30)).one(sealed).name(), "srtp_auth_failed");
+  EXPECT_EQ(unprotects.figure("srtp_unprotected_rtp"), 1U);
+}
+
+TEST(Srtp, twice_in_one_batch_passes_once) {
+  SrtpTrial protects(stream_text("protect")), unprotects(stream_text("unprotect"));
+  const Bytes sealed = protects.one(udp_frame(rtp(1, 30)).build()).frame;
+  const std::vector<Judged> judged = unprotects.run({sealed, sealed, sealed});
+  EXPECT_EQ(judged[0].name(), "passes");
+  EXPECT_EQ(judged[1].name(), "srtp_replayed");
+  EXPECT_EQ(judged[2].name(), "srtp_replayed");
+}
+
+TEST(Srtp, mki_and_its_absence) {
+  const std::string keys = key30 + "|1:4;inline:" + other_key30 + "|2:4";
+  SrtpTrial protects(stream_text("protect", "", keys));
+  SrtpTrial unprotects(stream_text("unprotect", "", keys));
+  SrtpTrial others(stream_text("unprotect", "", key30 + "|9:4"));
+  const Judged sealed = protects.one(udp_frame(rtp(1, 30)).build());
+  EXPECT_EQ(payload_of(sealed.frame, false).size(), 42U + 4 + 10);
+  EXPECT_EQ(others.one(sealed.frame).name(), "srtp_no_key");
+  EXPECT_EQ(unprotects.one(sealed.frame).frame, udp_frame(rtp(1, 30)).build());
+}
+
+TEST(Srtp, rollover_counter_that_was_signalled) {
+  const std::string begins = "ssrc = 0x11223344\nroc = 7";
+  SrtpTrial protects(stream_text("protect", begins));
+  const Bytes sealed = protects.one(udp_frame(rtp(1, 30)).build()).frame;
+  EXPECT_EQ(SrtpTrial(stream_text("unprotect")).one(sealed).name(), "srtp_auth_failed");
+  EXPECT_EQ(SrtpTrial(stream_text("unprotect", begins)).one(sealed).name(), "passes");
+}
+
+TEST(Srtp, rtcp_on_ports_of_its_own) {
+  const std::string ports = "rtcp_source_port = 5005\nrtcp_destination_port = 6001";
+  SrtpTrial protects(stream_text("protect", ports));
+  EXPECT_EQ(protects.figure("srtp_streams"), 2U);
+  const Judged control = protects.one(udp_frame(rtcp(), false, 5005, 6001).build());
+  EXPECT_EQ(payload_of(control.frame, false).size(), rtcp().size() + 14);
+  Bytes type72 = rtp(1, 30);  // RTP of payload type 72 with the marker looks like RTCP
+  type72[1] = 200;
+  EXPECT_EQ(payload_of(protects.one(udp_frame(type72).build()).frame, false).size(), type72.size() + 10);
+  EXPECT_EQ(protects.figure("srtp_protected_rtcp"), 1U);
+  EXPECT_EQ(protects.figure("srtp_protected_rtp"), 1U);
+  EXPECT_EQ(protects.one(udp_frame(rtp(1, 30), false, 5005, 6001).build()).name(), "srtp_malformed");
+}
+
+TEST(Srtp, others_pass_if_they_may) {
+  SrtpTrial trial(stream_text("protect", "others = \"pass\""));
+  const Bytes stun = udp_frame({0, 1, 0, 0}).build();
+  EXPECT_EQ(trial.one(stun).name(), "passes");
+  EXPECT_EQ(trial.one(stun).frame, stun);
+  EXPECT_EQ(trial.figure("srtp_passed_others"), 2U);
+}
+
+TEST(Srtp, a_stream_is_one_lanes) {
+  SrtpTrial trial(stream_text("protect"), 2);
+  EXPECT_EQ(trial.one(udp_frame(rtp(1, 30)).build(), 1).name(), "passes");
+  EXPECT_EQ(trial.one(udp_frame(rtp(2, 30)).build(), 0).name(), "srtp_other_lane");
+  EXPECT_EQ(trial.one(udp_frame(rtp(2, 30)).build(), 1).name(), "passes");
+}
+
+TEST(Srtp, has_no_forwarders_and_no_gpu) {
+  const auto stage = srtp_of(stream_text("protect"));
+  const auto prepared = stage->prepare({.lanes = 1, .forwarders = true});
+  ASSERT_FALSE(prepared);
+  EXPECT_NE(prepared.error().message.find("forwarder_cores"), std::string::npos) << prepared.error().message;
+}
+
+TEST(Srtp, what_another_stage_drops_leaves_nothing_in_flight) {
+  SrtpTrial protects(stream_text("protect")), unprotects(stream_text("unprotect"));
+  std::vector<Bytes> sealed;
+  for (std::uint16_t i = 0; i < 4; ++i) sealed.push_back(protects.one(udp_frame(rtp(i, 30)).build()).frame);
+  ASSERT_EQ(unprotects.one(sealed[0]).name(), "passes");
+  for (unsigned round = 0; round < srtp::max_in_flight + 10; ++round) unprotects.run({sealed[1]}, 0, 0);
+  EXPECT_EQ(unprotects.one(sealed[1]).name(), "passes") << "its index was not taken";
+}
+
+TEST(Srtp, what_only_the_kernel_could_forward) {
+  SrtpTrial trial(stream_text("protect"));
+  const auto judge = [&](Bytes frame) {
+    const packet::Reason reason =
+        trial.stage().judge_transit(0, frame.data(), static_cast<std::uint32_t>(frame.size()), 0);
+    return std::string(reason == packet::no_reason ? "passes" : packet::reason_name(reason));
+  };
+  EXPECT_EQ(judge(udp_frame(rtp(1, 30)).build()), "srtp_not_plain");
+  EXPECT_EQ(judge(udp_frame(rtp(1, 30)).vlan(3).build()), "srtp_not_plain");
+  EXPECT_EQ(judge(udp_frame(rtp(1, 30), false, 1, 2).build()), "passes");
+}
+
+void reload(SrtpTrial& trial, const std::string& text, const std::string& answer) {
+  const auto fresh = srtp_of(text);
+  const auto change = trial.stage().reload(*fresh);
+  ASSERT_TRUE(change) << change.error().message;
+  EXPECT_EQ(change->text, answer);
+  change->commit();
+}
+
+TEST(Srtp, reload_keeps_what_stays) {
+  const std::string second =
+      "[[srtp.stream]]\naction = \"protect\"\nsource = \"10.0.0.1\"\nsource_port = 7\n"
+      "destination = \"10.0.0.2\"\ndestination_port = 8\n"
+      "crypto = \"1 AES_CM_128_HMAC_SHA1_80 inline:" +
+      other_key30 + "\"\n";
+  SrtpTrial trial(stream_text("protect"));
+  const Bytes first_frame = udp_frame(rtp(9, 30)).build(), second_frame = udp_frame(rtp(9, 30), false, 7, 8).build();
+  ASSERT_EQ(trial.one(first_frame).name(), "passes");
+  EXPECT_EQ(trial.one(second_frame).frame, second_frame);
+
+  reload(trial, stream_text("protect") + second, "2 SRTP streams are in force");
+  EXPECT_EQ(trial.one(first_frame).name(), "srtp_replayed") << "its index is known still";
+  EXPECT_NE(trial.one(second_frame).frame, second_frame);
+
+  reload(trial, stream_text("protect", "", other_key30), "1 SRTP stream is in force");
+  EXPECT_EQ(trial.one(first_frame).name(), "passes") << "another key";
+  EXPECT_EQ(trial.one(second_frame).frame, second_frame);
+  EXPECT_EQ(trial.figure("srtp_streams"), 1U);
+}
+
+TEST(Srtp, reload_that_has_no_room_changes_nothing) {
+  SrtpTrial trial("[srtp]\nmax_keys = 2\n" + stream_text("protect"));
+  const auto fresh = srtp_of("[srtp]\nmax_keys = 2\n" + stream_text("protect", "", other_key30));
+  EXPECT_FALSE(trial.stage().reload(*fresh)) << "both keys are there for a moment";
+  const auto more = srtp_of("[srtp]\nmax_keys = 3\n" + stream_text("protect"));
+  EXPECT_FALSE(trial.stage().reload(*more));
+  const Bytes sealed = trial.one(udp_frame(rtp(1, 30)).build()).frame;
+  EXPECT_EQ(SrtpTrial(stream_text("unprotect")).one(sealed).name(), "passes");
+}
+
+// On an engine, with mbufs and a bridge.
+TEST(Srtp, before_a_bridge) {
+  AclTrial trial("cpu");
+  const Bytes other = udp_frame(rtp(1, 30), false, 7, 8).build();
+  std::vector<Bytes> clear;
+  for (std::uint16_t i = 0; i < 200; ++i) clear.push_back(udp_frame(rtp(i, i * 7)).build());
+  clear.push_back(other);
+  clear.push_back(udp_frame(rtp(150, 30)).build());
+  const Outcome out = trial.run(clear, srtp_of(stream_text("protect")));
+  ASSERT_EQ(out.sent.size(), 201U);
+  EXPECT_EQ(out.sent.back(), other);
+  EXPECT_EQ(out.figures.at("srtp_protected_rtp"), 200U);
+  EXPECT_EQ(out.stats.drops[srtp_replayed], 1U);
+  const Outcome back = trial.run(out.sent, srtp_of(stream_text("unprotect")));
+  clear.pop_back();
+  EXPECT_EQ(back.sent, clear);
+}
+
+TEST(SrtpSettings, mistakes_name_the_line_and_show_no_key) {
+  const std::string crypto = "crypto = \"1 AES_CM_128_HMAC_SHA1_80 inline:" + key30 + "\"";
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string text = stream_text("protect");
+    text.replace(text.find(from), from.size(), to);
+    return text;
+  };
+  const std::pair<std::string, std::string> cases[] = {
+      {with("action = \"protect\"", ""), "action: is missing"},
+      {with("\"protect\"", "\"both\""), "action: allowed is \"protect\", \"unprotect\""},
+      {with("10.0.0.1", "10.0.0"), "source: "},
+      {with("10.0.0.1", "2001:db8::1"), "another address family"},
+      {with("source_port = 5004", ""), "source_port: is missing"},
+      {with("source_port = 5004", "source_port = 70000"), "source_port: "},
+      {with(crypto, ""), "crypto: is missing"},
+      {with("inline:", ""), "crypto: "},
+      {with("1 AES_CM_128_HMAC_SHA1_80 ", ""), "crypto: give "},
+      {with("1 AES_CM_128_HMAC_SHA1_80 inline:", ""), "crypto: give "},
+      {with("HMAC_SHA1_80 ", "HMAC_SHA1_90 "), "crypto: give "},
+      {with("crypto = ", "cripto = "), "cripto: unknown key"},
+      {with(crypto, "crypto = [\"" + key30 + "\"]"), "crypto: allowed is a text"},
+      {with(key30, key30.substr(4)), "crypto: a=crypto: the key and salt of AES_CM_128_HMAC_SHA1_80 are 30 bytes"},
+      {stream_text("protect", "roc = 3"), "ssrc and roc go together"},
+      {stream_text("protect", "rtcp_source_port = 3"), "rtcp_destination_port: is missing"},
+      {stream_text("protect") + stream_text("unprotect"), "10.0.0.1:5004 -> 10.0.0.2:6000 is in the table already"},
+      {"[srtp]\nmax_keys = 2\n" + stream_text("protect") +
+           stream_text("protect", "", key30, "AES_CM_128_HMAC_SHA1_80", true),
+       "max_keys: the streams take 4 keys"},
+      {"[srtp]\nstream = [{crypto = \"" + key30 + "\"}, 5]\n", "stream: allowed is a list of sections"},
+  };
+  for (const auto& [text, message] : cases) {
+    std::vector<std::string> mistakes;
+    srtp_of(text, &mistakes);
+    std::string all;
+    for (const std::string& line : mistakes) all += line + "\n";
+    EXPECT_NE(all.find(message), std::string::npos) << text << all;
+    EXPECT_NE(all.find("a.toml:"), std::string::npos) << all;
+    EXPECT_EQ(all.find(key30.substr(0, 8)), std::string::npos) << all;
+    EXPECT_EQ(all.find(key30.substr(10, 8)), std::string::npos) << all;
+  }
+}
+
+}  // namespace
+}  // namespace sluice::function

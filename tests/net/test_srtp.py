@@ -1,0 +1,144 @@
+"""chain = ["srtp", ...] between two hosts: what one sends in clear, libsrtp of the other takes as SRTP, and back."""
+
+import base64
+import os
+import socket
+
+import pytest
+from hosts import wait_until
+from srtp_peer import Peer, receiver_report, rtp
+from topology import CLIENT4, CLIENT6, SERVER4, SERVER6, Topology
+
+OUT, BACK = os.urandom(30), os.urandom(30)
+RTP, RTCP = 5004, 5005
+PACKETS = 400
+OTHER_SSRC = 0x99aabbcc
+MARK = b"this payload must be seen by nobody on the way"
+FAMILIES = [(socket.AF_INET, CLIENT4, SERVER4), (socket.AF_INET6, CLIENT6, SERVER6)]
+
+
+def streams():
+    """Both directions of both families; RTCP out beside RTP, RTCP back alone."""
+    text = ""
+    for _, client, server in FAMILIES:
+        for action, source, destination, port, key in (("protect", client, server, RTP, OUT),
+                                                       ("unprotect", server, client, RTCP, BACK)):
+            text += (f'[[srtp.stream]]\naction = "{action}"\nsource = "{source}"\nsource_port = {port}\n'
+                     f'destination = "{destination}"\ndestination_port = {port}\n'
+                     f'crypto = "1 AES_CM_128_HMAC_SHA1_80 inline:{base64.b64encode(key).decode()}"\n')
+    return text
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory):
+    with Topology(tmp_path_factory.mktemp("srtp"), srtp=streams(), engine=('device = "cpu"',)) as topology:
+        topology.start()
+        yield topology
+
+
+def bound(host, family, address, port):
+    def make():
+        one = socket.socket(family, socket.SOCK_DGRAM)
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
+        one.bind((address, port))
+        one.settimeout(5)
+        return one
+
+    return host.inside(make)
+
+
+def figure(network, name):
+    return {one["name"]: one["value"] for one in network.gateway.stats()["figures"]}[name]
+
+
+def payload(sequence):
+    return MARK + bytes([sequence & 0xff]) * (sequence * 37 % 1300)  # odd lengths too
+
+
+@pytest.mark.parametrize("family, client, server", FAMILIES)
+def test_clear_out_and_srtp_in(network, family, client, server):
+    before = figure(network, "srtp_protected_rtp")
+    receiver = Peer(OUT, inbound=True)
+    with bound(network.client, family, client, RTP) as sender, bound(network.server, family, server, RTP) as listener:
+        for sequence in range(65400, 65400 + PACKETS):  # over the end of the sequence numbers
+            packet = rtp(sequence, payload(sequence))
+            sender.sendto(packet, (server, RTP))
+            sealed = listener.recv(2048)
+            assert MARK not in sealed and len(sealed) == len(packet) + 10
+            assert receiver.unprotect(sealed) == packet
+        report = receiver_report()
+        sender.sendto(report, (server, RTP))
+        assert receiver.unprotect_rtcp(listener.recv(2048)) == report
+    assert figure(network, "srtp_protected_rtp") == before + PACKETS
+
+
+@pytest.mark.parametrize("family, client, server", FAMILIES)
+def test_srtcp_in_and_clear_out(network, family, client, server):
+    before = network.gateway.drops()
+    sender = Peer(BACK, inbound=False)
+    with bound(network.client, family, client, RTCP) as listener, bound(network.server, family, server, RTCP) as source:
+        good = [sender.protect_rtcp(receiver_report()) for _ in range(20)]
+        for packet in good:
+            source.sendto(packet, (client, RTCP))
+            assert listener.recv(2048) == receiver_report()
+        falsified = bytearray(sender.protect_rtcp(receiver_report()))
+        falsified[-1] ^= 1
+        source.sendto(falsified, (client, RTCP))
+        source.sendto(good[0], (client, RTCP))
+        source.sendto(receiver_report() + bytes(40), (client, RTCP))  # in clear
+        source.sendto(sender.protect_rtcp(receiver_report()), (client, RTCP))
+        assert listener.recv(2048) == receiver_report(), "the next good one, and none of those before it"
+        listener.settimeout(0.3)
+        with pytest.raises(TimeoutError):
+            listener.recv(2048)
+
+    def counted():
+        drops = network.gateway.drops()
+        return [drops.get(name, 0) - before.get(name, 0) for name in ("srtp_auth_failed", "srtp_replayed")]
+
+    assert wait_until(lambda: counted() == [2, 1]), counted()
+
+
+def test_a_wire_sees_no_clear_payload(network):
+    """Everything that reaches the server's link, whatever it is: fragments and datagrams too big for it too."""
+    def watch():
+        wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.ntohs(3))
+        wire.bind(("eth0", 0))
+        wire.settimeout(0.5)
+        return wire
+
+    before = network.gateway.drops().get("srtp_not_plain", 0)
+    too_big = network.gateway.drops().get("srtp_too_big", 0)
+    with network.server.inside(watch) as wire, bound(network.client, socket.AF_INET, CLIENT4, RTP) as sender:
+        for size in (10, 1440, 1455, 4000):
+            sender.sendto(rtp(1000 + size, MARK * (size // len(MARK) + 1))[:size + 12], (SERVER4, RTP))
+        frames = []
+        try:
+            while True:
+                frames.append(wire.recv(65535))
+        except TimeoutError:
+            pass
+    assert frames and not any(MARK[:20] in frame for frame in frames)
+    assert network.gateway.drops()["srtp_not_plain"] >= before + 2, "the fragments of 4,000 bytes"
+    assert network.gateway.drops()["srtp_too_big"] > too_big, "1,455 bytes, their headers and the tag"
+
+
+def test_reload_keeps_what_stays_and_says_no_key(network):
+    receiver = Peer(OUT, inbound=True)
+    path = network.gateway.config_path
+    with bound(network.client, socket.AF_INET, CLIENT4, RTP) as sender, \
+            bound(network.server, socket.AF_INET, SERVER4, RTP) as listener:
+        sender.sendto(rtp(9000, MARK, OTHER_SSRC), (SERVER4, RTP))
+        first = listener.recv(2048)
+        extra = streams().split("[[srtp.stream]]")[1].replace(f"source_port = {RTP}", "source_port = 9")
+        path.write_text(path.read_text(encoding="utf-8") + "\n[[srtp.stream]]" + extra, encoding="utf-8")
+        assert "5 SRTP streams are in force" in network.gateway.control("reload")
+        sender.sendto(rtp(9000, MARK, OTHER_SSRC), (SERVER4, RTP))  # whose index is taken
+        sender.sendto(rtp(9001, MARK, OTHER_SSRC), (SERVER4, RTP))
+        second = listener.recv(2048)
+        assert receiver.unprotect(first) == rtp(9000, MARK, OTHER_SSRC)
+        assert receiver.unprotect(second) == rtp(9001, MARK, OTHER_SSRC)
+    for said in (network.gateway.log(), network.gateway.get("/api/v1/config"), network.gateway.get("/api/v1/stats"),
+                 network.gateway.get("/metrics"), network.gateway.control("stats")):
+        for key in (OUT, BACK):
+            assert base64.b64encode(key).decode()[:12] not in said
