@@ -19,7 +19,7 @@ struct Extra {
   alignas(16) std::uint8_t iv[aes_block];
   std::uint8_t digest[sha1_length];
   std::uint8_t suffix[suffix_length];
-  std::uint8_t borrowed[suffix_length];  // what was where the suffix lies for now
+  std::uint8_t borrowed[suffix_length];  // what was where the suffix lies meanwhile
   std::uint8_t tag_length;
   bool has_suffix;
   std::uint8_t* behind;  // the enciphered part

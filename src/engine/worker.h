@@ -74,7 +74,6 @@ class Worker {
     unsigned count = 0;
     std::uint64_t bytes = 0;  // under way
     const Launch& oldest() const { return pending[head]; }
-    Launch& oldest() { return pending[head]; }
     Launch& next() { return pending[(head + count) % pending.size()]; }
     void push() {
       bytes += next().bytes;
