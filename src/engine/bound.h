@@ -7,8 +7,9 @@
 // Here a batch may spend up to `overlap` cycles on the device, because its stages (up, kernel, down) overlap those of
 // the batches before and after it; the middle term becomes overlap·I:
 //     T <= (2 + overlap)·I + µ
-// µ is the time to collect one receive burst. Holds while no batch is longer on the device than overlap·I; the engine
-// counts every batch that is ("cycle overruns") and every frame that misses its deadline.
+// µ is the time to collect one receive burst. Holds while no batch is longer on the device than overlap·I and the
+// forwarder keeps up (docs/real-time.md has all premises and the proof); the engine counts every batch that is ("cycle
+// overruns") and every frame that misses its deadline.
 //
 // A lane that polls adaptively looks at a port that cannot wake it only every now and then; the longest sleep is added:
 //     T <= (2 + overlap)·I + µ + sleep

@@ -68,14 +68,19 @@ bool Lane::device_computes() const {
   return on_device_.load(std::memory_order_relaxed) && parts_.clock->device_up.load(std::memory_order_relaxed);
 }
 
-// The oldest batch has been under way for longer than the bound has cycles for: another one would only wait behind it.
-// The open one goes on filling instead, because a larger one costs the device less per frame.
+// The oldest batch has been with the device for longer than the bound has cycles for: another one would only wait
+// behind it. The open one goes on filling instead, because a larger one costs the device less per frame. One that is
+// back and waits for the forwarder is no reason: the bound has a cycle for that.
 bool Lane::device_is_behind() const {
   if (!device_computes()) {
     return false;
   }
   const Batch* const oldest = ring_->oldest();
-  return oldest != nullptr && rte_rdtsc() - oldest->sealed_tsc > parts_.overlap * parts_.cycle_tsc;
+  if (oldest == nullptr || rte_rdtsc() - oldest->sealed_tsc <= parts_.overlap * parts_.cycle_tsc) {
+    return false;
+  }
+  const BatchState state = oldest->state.load(std::memory_order_relaxed);
+  return state == BatchState::sealed || state == BatchState::in_flight;
 }
 
 void Lane::hand_over(Batch& batch) {

@@ -86,6 +86,27 @@ TEST_F(LaneTest, ATimePointDoesNotSealWhileTheDeviceIsBehind) {
   EXPECT_EQ(take_out(), 121U);
 }
 
+// The bound has a cycle for the forwarder, which on a thread of its own may still be at the oldest batch.
+TEST_F(LaneTest, ATimePointSealsWhileTheForwarderIsBehind) {
+  make({.capacity = 512});
+  time_point();
+  arrive(10);
+  collect();
+  time_point();
+  Batch* const first = sealed();
+  ASSERT_NE(first, nullptr);
+  grow_older(*first, 1.5);
+  finish(*first);
+  arrive(20);
+  collect();
+  time_point();
+  Batch* const second = sealed();
+  ASSERT_NE(second, nullptr);
+  EXPECT_EQ(second->count, 20U);
+  finish(*second);
+  EXPECT_EQ(lane_->forward_round(), 2U);
+}
+
 TEST_F(LaneTest, AFullBatchIsSealedThoughTheDeviceIsBehind) {
   make({.capacity = 128});
   time_point();

@@ -1,0 +1,190 @@
+// The bound of bound.h against a lane in virtual time: docs/real-time.md has the theorem and its premises.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <random>
+#include <string>
+
+#include "engine/lane_model_test.h"
+
+namespace sluice::engine {
+namespace {
+
+constexpr Ns us = 1000;
+constexpr Ns cycle = 300 * us;
+constexpr Ns mu = collect_time.count();  // the model's three rounds are less
+
+Ns bound_of(unsigned overlap) {
+  return plan_timing(std::chrono::seconds(1), std::chrono::nanoseconds(cycle), overlap)->bound.count();
+}
+
+using Random = std::mt19937_64;
+Ns between(Random& random, Ns least, Ns most) {
+  return std::uniform_int_distribution<Ns>(least, most)(random);
+}
+
+struct Arrivals {
+  const char* name;
+  std::vector<Ns> (*make)(Random& random);
+};
+
+constexpr Ns length = 400 * cycle;
+
+std::vector<Ns> at_random(Random& random) {
+  std::vector<Ns> arrivals;
+  std::exponential_distribution<double> gap(1.0 / static_cast<double>(4 * us));
+  for (double at = 0; at < static_cast<double>(length); at += gap(random)) arrivals.push_back(static_cast<Ns>(at));
+  return arrivals;
+}
+// A burst that fits a round, after silences of any length.
+std::vector<Ns> in_bursts(Random& random) {
+  std::vector<Ns> arrivals;
+  for (Ns at = 0; at < length; at += between(random, 1, 2 * cycle)) {
+    for (unsigned i = 0; i < burst_size; ++i) arrivals.push_back(at);
+  }
+  return arrivals;
+}
+// One that has just missed a time point, and one that has just not.
+std::vector<Ns> around_time_points(Random& random) {
+  std::vector<Ns> arrivals;
+  for (Ns point = cycle; point < length; point += cycle) {
+    arrivals.push_back(point - between(random, 0, 300));
+    arrivals.push_back(point + between(random, 0, 300));
+  }
+  return arrivals;
+}
+constexpr Arrivals all_arrivals[] = {
+    {"at random", at_random}, {"in bursts", in_bursts}, {"around time points", around_time_points}};
+
+// Keeps the premises, each as far as it goes: a batch may take overlap·I on the device; beside the collector it may be
+// forwarded for I. On the collector's thread all that waited for the oldest batch, and that one, are forwarded in a
+// row, which puts off a sealing, and then the batch that was sealed is.
+LaneModel honest(unsigned overlap, bool own_forwarder, Random& random) {
+  LaneModel lane;
+  lane.cycle = cycle;
+  lane.overlap = overlap;
+  lane.own_forwarder = own_forwarder;
+  const Ns most = cycle * overlap;
+  lane.on_device = [&random, most](std::size_t) {
+    return between(random, 0, 3) == 0 ? between(random, 0, most) : most;
+  };
+  // Less than the least time between two sealings, which the looks of a lane shorten.
+  lane.forwarding = [&random, own_forwarder, overlap](std::size_t) {
+    const Ns longest = (own_forwarder ? cycle : cycle / (overlap + 2)) - 3 * us;
+    return between(random, 0, 1) == 0 ? between(random, 0, longest) : longest;
+  };
+  return lane;
+}
+
+TEST(BoundSimulation, HoldsWhileThePremisesHold) {
+  Random random(1);
+  for (const Arrivals& arrivals : all_arrivals) {
+    for (const unsigned overlap : {1U, 2U, 3U, 8U}) {
+      for (const bool own_forwarder : {true, false}) {
+        for (const std::size_t capacity : {std::size_t{SIZE_MAX}, std::size_t{2 * burst_size}}) {
+          const std::string name = std::string(arrivals.name) + ", overlap " + std::to_string(overlap) +
+                                   (own_forwarder ? "" : ", one thread") + (capacity == SIZE_MAX ? "" : ", small");
+          LaneModel lane = honest(overlap, own_forwarder, random);
+          lane.capacity = capacity;
+          // A batch that is full is sealed between time points: the forwarder keeps up with what comes, not with
+          // cycles.
+          if (capacity != SIZE_MAX) lane.forwarding = [](std::size_t) { return 2 * us; };
+          const std::vector<Ns> frames = arrivals.make(random);
+          lane.run(frames);
+          EXPECT_EQ(lane.frames, frames.size()) << name;
+          EXPECT_GT(lane.batches, 100U) << name;
+          EXPECT_LE(lane.longest, bound_of(overlap)) << name;
+        }
+      }
+    }
+  }
+}
+
+// So no smaller one is right: what has just missed a time point waits for all of it.
+TEST(BoundSimulation, IsReached) {
+  Random random(2);
+  for (const unsigned overlap : {1U, 2U, 8U}) {
+    for (const bool own_forwarder : {true, false}) {
+      LaneModel lane = honest(overlap, own_forwarder, random);
+      lane.on_device = [overlap](std::size_t) { return cycle * overlap; };
+      lane.forwarding = [own_forwarder](std::size_t) { return (own_forwarder ? cycle : cycle / 2) - 3 * us; };
+      lane.run(around_time_points(random));
+      EXPECT_GT(lane.longest, bound_of(overlap) - mu - 7 * us) << overlap << own_forwarder;
+      EXPECT_LE(lane.longest, bound_of(overlap)) << overlap << own_forwarder;
+    }
+  }
+}
+
+// Order costs the bound nothing: batches that overtake others on the device wait for them, and those are in time.
+TEST(BoundSimulation, HoldsWhereBatchesComeBackInAnyOrder) {
+  Random random(3);
+  LaneModel lane = honest(8, true, random);
+  lane.on_device = [](std::size_t batch) { return batch % 8 == 0 ? 8 * cycle : us; };
+  lane.forwarding = [](std::size_t) { return cycle / 10; };
+  lane.run(at_random(random));
+  EXPECT_LE(lane.longest, bound_of(8));
+  EXPECT_GT(lane.longest, 8 * cycle);
+}
+
+// The test above would see a bound that is wrong: each premise is needed.
+struct Broken {
+  const char* premise;
+  unsigned overlap;
+  std::function<void(LaneModel& lane)> break_it;
+};
+
+TEST(BoundSimulation, IsBrokenWhereAPremiseIs) {
+  const Broken all[] = {
+      {"a batch takes a tenth longer on the device", 1,
+       [](LaneModel& lane) { lane.on_device = [](std::size_t) { return cycle + cycle / 10; }; }},
+      {"one batch in a hundred takes two cycles more", 2,
+       [](LaneModel& lane) { lane.on_device = [](std::size_t batch) { return (batch % 100 == 50 ? 4 : 2) * cycle; }; }},
+      {"forwarding takes longer than a cycle", 1,
+       [](LaneModel& lane) { lane.forwarding = [](std::size_t) { return cycle + cycle / 10; }; }},
+      {"on one thread two batches take longer than a cycle to forward", 1,
+       [](LaneModel& lane) {
+         lane.own_forwarder = false;
+         lane.forwarding = [](std::size_t) { return cycle * 3 / 4; };
+       }},
+      {"a time point waits until the oldest batch, which is back, has been forwarded", 1,
+       [](LaneModel& lane) { lane.waits_for_forwarder = true; }},
+      {"on one thread several batches come back at once, of which two alone are forwarded within a cycle", 8,
+       [](LaneModel& lane) {
+         lane.own_forwarder = false;
+         lane.on_device = [](std::size_t batch) { return batch % 8 == 0 ? 8 * cycle : us; };
+         lane.forwarding = [](std::size_t) { return cycle / 2 - 3 * us; };
+       }},
+      {"a round takes longer than the bound has for it", 1, [](LaneModel& lane) { lane.round = 2 * mu; }},
+  };
+  for (const Broken& broken : all) {
+    Random random(4);
+    LaneModel lane = honest(broken.overlap, true, random);
+    lane.on_device = [&](std::size_t) { return cycle * broken.overlap; };
+    lane.forwarding = [](std::size_t) { return cycle - 3 * us; };
+    broken.break_it(lane);
+    lane.run(around_time_points(random));
+    EXPECT_GT(lane.longest, bound_of(broken.overlap)) << broken.premise;
+  }
+}
+
+// Three stages of a cycle each, up, kernel, down, every one busy with a batch of its own: the paper's cycle would have
+// to be as long as all three.
+TEST(BoundSimulation, OverlapIsWorthMoreThanALongerCycle) {
+  constexpr unsigned stages = 3;
+  Random random(5);
+  LaneModel lane = honest(stages, true, random);
+  std::vector<Ns> free_at(stages, 0);
+  Ns sealed = 0;
+  lane.on_device = [&](std::size_t batch) {
+    sealed = static_cast<Ns>(batch + 1) * cycle;  // a batch is sealed at each time point, or after it
+    Ns at = sealed;
+    for (Ns& stage : free_at) at = stage = std::max(at, stage) + cycle - us;
+    return at - sealed;
+  };
+  lane.run(around_time_points(random));
+  EXPECT_LE(lane.longest, bound_of(stages));
+  EXPECT_LT(bound_of(stages), 3 * stages * cycle + mu);
+}
+
+}  // namespace
+}  // namespace sluice::engine

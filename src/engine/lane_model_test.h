@@ -1,0 +1,113 @@
+// A lane in virtual time, for tests of the bound (bound.h, docs/real-time.md): time points, sealing, a device that
+// hands batches back in any order, and a forwarder that sends them in order, on the collector's thread or on one of its
+// own. Its rounds are those of lane.h; what they take is given, so that each premise of the bound can be kept or
+// broken.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <vector>
+
+#include "engine/bound.h"
+#include "engine/burst.h"
+
+namespace sluice::engine {
+
+using Ns = std::int64_t;  // of virtual time
+
+struct LaneModel {
+  Ns cycle = 0;  // I
+  unsigned overlap = 1;
+  bool own_forwarder = true;                        // on a thread of its own
+  Ns round = 100;                                   // of the collector, with or without a burst
+  std::size_t capacity = SIZE_MAX;                  // of a batch, in frames
+  bool waits_for_forwarder = false;                 // a time point passes while the oldest batch is forwarded, too
+  std::function<Ns(std::size_t batch)> on_device;   // T_S: from sealing to handing back
+  std::function<Ns(std::size_t batch)> forwarding;  // of a whole batch
+  // What it did.
+  Ns longest = 0;  // from a frame's arrival until its batch has left
+  std::size_t frames = 0, batches = 0, full = 0;
+
+  // `arrivals` in order. The collector's round in progress at a frame's arrival and the one that receives it are its µ,
+  // as the one in progress at a time point.
+  void run(const std::vector<Ns>& arrivals) {
+    Ns now = 0, point = cycle;
+    bool due = false;
+    std::size_t next = 0;
+    while (next < arrivals.size() || !open_.empty() || !away_.empty()) {
+      now = forward_until(now);
+      if (now >= point) {
+        point += (1 + (now - point) / cycle) * cycle;
+        due = !open_.empty();
+      }
+      if (due && !behind(now)) {
+        seal(now);
+        due = false;
+      }
+      const std::size_t before = next;
+      for (; next < arrivals.size() && arrivals[next] <= now && next < before + burst_size; ++next) {
+        open_.push_back(arrivals[next]);
+      }
+      now += round;
+      if (open_.size() >= capacity) {
+        ++full;
+        seal(now);
+        due = false;
+      }
+      if (next == before) {
+        now = std::max(now, next_event(arrivals, next, point, now));
+      }
+    }
+  }
+
+ private:
+  struct Away {
+    Ns sealed, back;
+    std::size_t number;
+    std::vector<Ns> arrived;
+  };
+
+  void seal(Ns now) {
+    away_.push_back({now, now + on_device(batches), batches, std::move(open_)});
+    open_.clear();
+    ++batches;
+  }
+  // As Lane::device_is_behind().
+  bool behind(Ns now) const {
+    if (waits_for_forwarder && forwarder_free_ > now && now - leaving_sealed_ > cycle * overlap) return true;
+    return std::ranges::any_of(
+        away_, [&](const Away& batch) { return batch.back > now && now - batch.sealed > cycle * overlap; });
+  }
+  // What has come back leaves, in order; the time at which the collector's thread goes on.
+  Ns forward_until(Ns now) {
+    while (!away_.empty()) {
+      const Away& oldest = away_.front();
+      const Ns begin = std::max(oldest.back, forwarder_free_);
+      if (begin > now) break;
+      forwarder_free_ = (own_forwarder ? begin : now) + forwarding(oldest.number);
+      for (const Ns arrival : oldest.arrived) longest = std::max(longest, forwarder_free_ - arrival);
+      frames += oldest.arrived.size();
+      leaving_sealed_ = oldest.sealed;
+      away_.pop_front();
+      if (!own_forwarder) now = forwarder_free_;
+    }
+    return now;
+  }
+  Ns next_event(const std::vector<Ns>& arrivals, std::size_t next, Ns point, Ns now) const {
+    Ns at = point;
+    if (next < arrivals.size()) at = std::min(at, arrivals[next]);
+    if (!away_.empty()) at = std::min(at, std::max(away_.front().back, forwarder_free_));
+    if (waits_for_forwarder && forwarder_free_ > now) at = std::min(at, forwarder_free_);
+    return at;
+  }
+
+  std::vector<Ns> open_;
+  std::deque<Away> away_;
+  Ns forwarder_free_ = 0;
+  Ns leaving_sealed_ = 0;  // of the batch that was forwarded last
+};
+
+}  // namespace sluice::engine
