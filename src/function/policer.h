@@ -1,4 +1,5 @@
-// A rule's token bucket, which the lanes share: bits of frames per second, and how many bytes may come at once.
+// A token bucket that lanes share, of an ACL rule or of an SRTP stream: bits of frames per second, and how many bytes
+// may come at once.
 //
 // It keeps the time at which the bucket would be full again (the generic cell rate algorithm, ITU-T I.371), in one
 // atomic word, so that a rate holds for all lanes together. What passes in any time t is at most rate × t + burst. A

@@ -1,4 +1,4 @@
-#include "function/acl/policer.h"
+#include "function/policer.h"
 
 #include <gtest/gtest.h>
 

@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "base/prefetch.h"
-#include "function/acl/policer.h"
+#include "function/policer.h"
 #include "function/acl/rule_hits.h"
 #include "lookup/acl/acl_rule.h"
 #include "lookup/acl/classifier.h"

@@ -1,5 +1,7 @@
 #include "function/srtp/media_stream.h"
 
+#include <rte_cycles.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -111,6 +113,17 @@ srtp::Channel* MediaStream::channel_for(std::span<const std::uint8_t> packet, bo
   return &*(rtcp ? rtcp_ : rtp_)->channel;
 }
 
+void MediaStream::police(std::optional<MediaStreamSettings::Rate> rate) {
+  if (rate == rate_) return;
+  rate_ = rate;
+  if (!rate) {
+    policer_.store(nullptr, std::memory_order_release);
+    return;
+  }
+  policers_.push_back(std::make_unique<Policer>(rate->bits, rate->burst, rte_get_tsc_hz()));
+  policer_.store(policers_.back().get(), std::memory_order_release);
+}
+
 bool MediaStream::claim_first(std::uint32_t lane) {
   std::uint32_t owner = nobody;
   return owner_.compare_exchange_strong(owner, lane, std::memory_order_relaxed) || owner == lane;
@@ -125,6 +138,7 @@ Expected<std::unique_ptr<MediaStreamTable>> MediaStreamTable::make(const std::ve
   }
   auto table = std::make_unique<MediaStreamTable>();
   for (const MediaStreamSettings& settings : streams) {
+    table->rates_.push_back(settings.rate);
     const MediaStream* const old = before == nullptr ? nullptr : before->find(settings.key);
     if (old != nullptr && old->settings().same(settings)) {
       table->streams_.push_back(known.at(old));
@@ -136,6 +150,10 @@ Expected<std::unique_ptr<MediaStreamTable>> MediaStreamTable::make(const std::ve
   }
   table->fill();
   return table;
+}
+
+void MediaStreamTable::police() const {
+  for (std::size_t i = 0; i < streams_.size(); ++i) streams_[i]->police(rates_[i]);
 }
 
 void MediaStreamTable::fill() {

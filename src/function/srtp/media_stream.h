@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "crypto/key_table.h"
+#include "function/policer.h"
 #include "function/srtp/media_frame.h"
 #include "media/sdp/crypto_attribute.h"
 #include "media/srtp/channel.h"
@@ -38,8 +39,14 @@ struct MediaStreamSettings {
     bool operator==(const Rollover&) const = default;
   };
   std::optional<Rollover> rollover;  // of RTP
+  // What may come: bits of frames a second, as they come in, and how many bytes at once.
+  struct Rate {
+    std::uint64_t bits, burst;
+    bool operator==(const Rate&) const = default;
+  };
+  std::optional<Rate> rate;  // absent: anything
 
-  // In all, keys included: a stream that stays the same keeps its state.
+  // In all but the rate, keys included: a stream that stays the same keeps its state.
   bool same(const MediaStreamSettings& other) const;
 };
 MediaKey media_key(const packet::IpAddress& source, std::uint16_t source_port, const packet::IpAddress& destination,
@@ -53,6 +60,15 @@ class MediaStream {
   bool protects() const { return settings_.direction == srtp::Direction::protect; }
   // For a packet that begins so; null: it is neither RTP nor RTCP, as far as the stream carries them.
   srtp::Channel* channel_for(std::span<const std::uint8_t> packet, bool& rtcp);
+
+  // Whether a frame of so many bytes is within the stream's rate. The moment is asked for only of one that has a rate.
+  template <typename Moment>
+  bool conforms(std::uint32_t bytes, Moment&& now) {
+    Policer* const policer = policer_.load(std::memory_order_acquire);
+    return policer == nullptr || policer->take(bytes, now());
+  }
+  // From now on, with a full bucket where it is another rate than before. While lanes run.
+  void police(std::optional<MediaStreamSettings::Rate> rate);
 
   // Whether the stream is this lane's; the first who asks gets it.
   bool claim(std::uint32_t lane) {
@@ -73,6 +89,9 @@ class MediaStream {
   MediaStreamSettings settings_;
   std::unique_ptr<Leg> rtp_, rtcp_;
   std::atomic<std::uint32_t> owner_{nobody};
+  std::atomic<Policer*> policer_{nullptr};
+  std::optional<MediaStreamSettings::Rate> rate_;   // of policer_
+  std::vector<std::unique_ptr<Policer>> policers_;  // the last one is in force; a lane may still ask those before
 };
 
 class MediaStreamTable {
@@ -80,6 +99,9 @@ class MediaStreamTable {
   // 5-tuples are unique. Those of `before` that stay the same are taken over, null: there are none.
   static Expected<std::unique_ptr<MediaStreamTable>> make(const std::vector<MediaStreamSettings>& streams,
                                                           const MediaStreamTable* before, crypto::KeyTable& keys);
+
+  // The streams' rates are in force: when the table is, and not before, because streams may be another table's too.
+  void police() const;
 
   MediaStream* find(const MediaKey& key) const;
   // Whether a UDP frame that is not plain may be a part of a stream's: by its 5-tuple or, without ports, its addresses.
@@ -94,8 +116,9 @@ class MediaStreamTable {
   void fill();
 
   std::vector<std::shared_ptr<MediaStream>> streams_;
-  std::vector<Slot> slots_;                    // open addressing, at most half full
-  std::vector<std::uint64_t> address_hashes_;  // of the streams' keys without ports, sorted
+  std::vector<std::optional<MediaStreamSettings::Rate>> rates_;  // by stream
+  std::vector<Slot> slots_;                                      // open addressing, at most half full
+  std::vector<std::uint64_t> address_hashes_;                    // of the streams' keys without ports, sorted
 };
 
 }  // namespace sluice::function

@@ -62,6 +62,25 @@ void read_rollover(Settings& settings, MediaStreamSettings& stream) {
   }
 }
 
+// Of a stream that says no burst: what comes in this part of a second, and two of the largest frames at least.
+constexpr std::uint64_t bursts_a_second = 10;
+// RTCP's part of a stream's rate (RFC 3550 section 6.2), where it has a 5-tuple of its own.
+constexpr std::uint64_t rtcp_part = 20;
+constexpr std::int64_t highest_rate = 1'000'000'000'000;
+constexpr std::int64_t largest_burst = 1 << 30;
+
+void read_rate(Settings& settings, std::uint32_t largest_frame, MediaStreamSettings& stream) {
+  const auto bits = static_cast<std::uint64_t>(settings.integer("rate", 1, 1, highest_rate));
+  const auto least = std::uint64_t{2} * largest_frame;
+  const auto burst =
+      static_cast<std::uint64_t>(settings.integer("burst", 0, static_cast<std::int64_t>(least), largest_burst));
+  if (settings.has("rate")) {
+    stream.rate = {bits, burst != 0 ? burst : std::max(bits / 8 / bursts_a_second, least)};
+  } else if (settings.has("burst")) {
+    settings.error("burst", "there is no rate: say how many bits a second the stream may bring");
+  }
+}
+
 std::string name_of(const packet::IpAddress& source, std::uint16_t source_port, const packet::IpAddress& destination,
                     std::uint16_t destination_port) {
   const auto end = [](const packet::IpAddress& address, std::uint16_t port) {
@@ -71,7 +90,7 @@ std::string name_of(const packet::IpAddress& source, std::uint16_t source_port, 
 }
 
 // One for each 5-tuple: RTCP may have ports of its own.
-void read_stream(Settings& settings, std::vector<MediaStreamSettings>& streams) {
+void read_stream(Settings& settings, std::uint32_t largest_frame, std::vector<MediaStreamSettings>& streams) {
   MediaStreamSettings stream;
   if (!settings.has("action")) settings.error("action", "is missing: \"protect\" or \"unprotect\"");
   stream.direction = settings.choice("action", "protect", {"protect", "unprotect"}) == "protect"
@@ -87,6 +106,7 @@ void read_stream(Settings& settings, std::vector<MediaStreamSettings>& streams) 
   stream.max_ssrcs = static_cast<std::uint32_t>(settings.integer("max_ssrcs", 16, 1, most_ssrcs));
   stream.passes_others = settings.choice("others", "drop", {"drop", "pass"}) == "pass";
   read_rollover(settings, stream);
+  read_rate(settings, largest_frame, stream);
 
   const auto add = [&](Carries carries, std::uint16_t from, std::uint16_t to) {
     MediaStreamSettings one = stream;
@@ -94,6 +114,7 @@ void read_stream(Settings& settings, std::vector<MediaStreamSettings>& streams) 
     one.key = media_key(source, from, destination, to);
     one.name = name_of(source, from, destination, to);
     if (carries == Carries::rtcp) one.rollover.reset();
+    if (carries == Carries::rtcp && one.rate) one.rate->bits = std::max<std::uint64_t>(one.rate->bits / rtcp_part, 1);
     const bool known = std::ranges::any_of(streams, [&](const auto& other) { return other.key == one.key; });
     if (known) settings.error("", one.name + " is in the table already");
     streams.push_back(std::move(one));
@@ -115,7 +136,7 @@ Expected<std::unique_ptr<engine::Stage>> make_srtp(Settings& settings, const eng
   for (std::size_t port = 0; port < ports.size(); ++port) {
     options.largest_frame = std::max(options.largest_frame, ports[port].mtu + ethernet);
   }
-  for (Settings& stream : settings.sections("stream")) read_stream(stream, options.streams);
+  for (Settings& stream : settings.sections("stream")) read_stream(stream, options.largest_frame, options.streams);
   std::size_t keys = 0;
   for (const MediaStreamSettings& stream : options.streams) {
     keys += stream.crypto.keys.size() * (stream.carries == Carries::both ? 2 : 1);

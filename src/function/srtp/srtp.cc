@@ -1,5 +1,6 @@
 #include "function/srtp/srtp.h"
 
+#include <rte_cycles.h>
 #include <rte_mbuf.h>
 
 #include <algorithm>
@@ -122,6 +123,7 @@ Expected<void> Srtp::prepare(const engine::LanePlan& plan) {
 }
 
 void Srtp::publish(std::unique_ptr<MediaStreamTable> table) {
+  table->police();
   newest_ = table.get();
   streams_.store(table->size(), std::memory_order_relaxed);
   current_->publish(std::move(table));
@@ -164,6 +166,7 @@ std::uint32_t Srtp::prepare_packet(const engine::Batch& batch, const Area& a, st
   const std::uint32_t most = stream.protects() ? std::min(buffer, options_.largest_frame) : buffer;
   if (most < media.payload_offset() + length) return drop(srtp_too_big);
   if (!stream.claim(batch.lane)) return drop(srtp_other_lane);
+  if (!stream.conforms(batch.length[i], rte_rdtsc)) return drop(srtp_policed);
   bool rtcp = false;
   srtp::Channel* const channel = stream.channel_for({payload, length}, rtcp);
   if (channel == nullptr) {

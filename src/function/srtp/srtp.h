@@ -17,8 +17,8 @@
 // what only the kernel could forward, is dropped too (srtp_not_plain): it must not pass in clear. Later fragments have
 // no ports, so between the addresses of a stream no fragment of UDP passes but first ones of other ports.
 //
-// Reload: streams come and go; one whose settings, keys included, stay the same keeps its indexes and windows. Batches
-// under way end with the table that they began with.
+// Reload: streams come and go; one whose settings, keys included, stay the same keeps its indexes and windows, whatever
+// its rate. Batches under way end with the table that they began with.
 //
 // Threads: as of engine::Stage; without forwarders, because a stream's state is one thread's (prepare() says so). All
 // frames of a stream must come by one lane (media_stream.h); the others are dropped (srtp_other_lane). Memory: 78
@@ -68,6 +68,8 @@ inline const packet::Reason srtp_not_plain = packet::register_reason(
     "kernel could forward it");
 inline const packet::Reason srtp_other_lane =
     packet::register_reason("srtp_other_lane", "frames of its SRTP stream have come by another lane before");
+inline const packet::Reason srtp_policed =
+    packet::register_reason("srtp_policed", "it exceeds the rate of its SRTP stream");
 
 class Srtp final : public engine::Stage {
  public:

@@ -296,6 +296,47 @@ TEST(Srtp, reload_that_has_no_room_changes_nothing) {
   EXPECT_EQ(SrtpTrial(stream_text("unprotect")).one(sealed).name(), "passes");
 }
 
+// A bit a second: the burst alone passes. A frame of 30 bytes of payload is 84 bytes long.
+TEST(Srtp, what_exceeds_the_streams_rate_is_dropped) {
+  const std::string rate = "rate = 1\nburst = 3028";
+  for (const std::string& text : {stream_text("protect", rate), stream_text("protect", "rate = 1")}) {
+    SrtpTrial trial(text);
+    std::vector<Bytes> frames;
+    for (std::uint16_t i = 0; i < 60; ++i) frames.push_back(udp_frame(rtp(i, 30)).build());
+    ASSERT_EQ(frames[0].size(), 84U);
+    std::size_t passed = 0, policed = 0;
+    for (const Judged& judged : trial.run(frames)) {
+      passed += judged.name() == "passes" ? 1 : 0;
+      policed += judged.name() == "srtp_policed" ? 1 : 0;
+    }
+    EXPECT_EQ(passed, 3028U / 84);
+    EXPECT_EQ(policed, 60U - passed);
+    EXPECT_EQ(trial.figure("srtp_protected_rtp"), passed);
+    // It has used no index, and another 5-tuple's frames pass.
+    EXPECT_EQ(trial.one(udp_frame(rtp(1, 30), false, 7, 8).build()).name(), "passes");
+  }
+}
+
+TEST(Srtp, reload_changes_the_rate_and_nothing_else) {
+  SrtpTrial trial(stream_text("protect", "rate = 1\nburst = 3028"));
+  std::vector<Bytes> frames;
+  for (std::uint16_t i = 0; i < 40; ++i) frames.push_back(udp_frame(rtp(i, 30)).build());
+  EXPECT_EQ(trial.run(frames).back().name(), "srtp_policed");
+  reload(trial, stream_text("protect", "rate = 1\nburst = 3028"), "1 SRTP stream is in force");
+  EXPECT_EQ(trial.one(frames[39]).name(), "srtp_policed") << "the same rate: the bucket is as it was";
+  // Worked out, and not in force.
+  const auto fresh = srtp_of(stream_text("protect"));
+  ASSERT_TRUE(trial.stage().reload(*fresh));
+  EXPECT_EQ(trial.one(frames[39]).name(), "srtp_policed");
+  reload(trial, stream_text("protect"), "1 SRTP stream is in force");
+  EXPECT_EQ(trial.one(frames[39]).name(), "passes");
+  EXPECT_EQ(trial.one(frames[0]).name(), "srtp_replayed") << "its indexes are known";
+  reload(trial, stream_text("protect", "rate = 1\nburst = 4000"), "1 SRTP stream is in force");
+  frames.clear();
+  for (std::uint16_t i = 40; i < 90; ++i) frames.push_back(udp_frame(rtp(i, 30)).build());
+  EXPECT_EQ(trial.run(frames).back().name(), "srtp_policed");
+}
+
 // On an engine, with mbufs and a bridge.
 TEST(Srtp, before_a_bridge) {
   AclTrial trial("cpu");
@@ -338,6 +379,9 @@ TEST(SrtpSettings, mistakes_name_the_line_and_show_no_key) {
       {with(key30, key30.substr(4)), "crypto: a=crypto: the key and salt of AES_CM_128_HMAC_SHA1_80 are 30 bytes"},
       {stream_text("protect", "roc = 3"), "ssrc and roc go together"},
       {stream_text("protect", "rtcp_source_port = 3"), "rtcp_destination_port: is missing"},
+      {stream_text("protect", "rate = 0"), "rate: allowed is "},
+      {stream_text("protect", "rate = 1000\nburst = 3027"), "burst: allowed is a whole number from 3028"},
+      {stream_text("protect", "burst = 5000"), "burst: there is no rate"},
       {stream_text("protect") + stream_text("unprotect"), "10.0.0.1:5004 -> 10.0.0.2:6000 is in the table already"},
       {"[srtp]\nmax_keys = 2\n" + stream_text("protect") +
            stream_text("protect", "", key30, "AES_CM_128_HMAC_SHA1_80", true),
