@@ -1,0 +1,109 @@
+#include "engine/stream_admission.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+
+#include "base/units.h"
+
+namespace sluice::engine {
+namespace {
+
+std::string rate_text(std::uint64_t bits) {
+  const auto rate = static_cast<double>(bits);
+  if (bits >= 1'000'000'000) return fmt::format("{:.4g} Gbit/s", rate / 1e9);
+  if (bits >= 1'000'000) return fmt::format("{:.4g} Mbit/s", rate / 1e6);
+  return fmt::format("{:.4g} kbit/s", rate / 1e3);
+}
+
+}  // namespace
+
+const char* stream_verdict_name(StreamVerdict verdict) {
+  constexpr const char* names[] = {"accepted", "rate_unknown", "too_much", "too_soon", "too_large"};
+  return names[static_cast<int>(verdict)];
+}
+
+std::string StreamAnswer::text() const {
+  switch (verdict) {
+    case StreamVerdict::accepted:
+      return fmt::format("{} accepted, {} of {} taken", rate_text(demand.rate), rate_text(rate_before + demand.rate),
+                         rate_text(capacity.rate));
+    case StreamVerdict::rate_unknown:
+      return "its rate is not known: say it in the stream's b= or in the configuration";
+    case StreamVerdict::too_much:
+      return fmt::format("{} beside the {} that are taken exceed the {} that the device carries in time",
+                         rate_text(demand.rate), rate_text(rate_before), rate_text(capacity.rate));
+    case StreamVerdict::too_soon:
+      return fmt::format("a deadline of {} is not above the bound of this configuration, {}",
+                         duration_text(demand.deadline), duration_text(capacity.bound));
+    case StreamVerdict::too_large:
+      return fmt::format("packets of {} bytes are larger than those of {} with which the device was measured",
+                         demand.largest_packet, capacity.largest_packet);
+  }
+  return {};
+}
+
+// min(theta, d) > bound: theta fulfils it already, unless the capacity has changed since, and then it is no reason to
+// refuse this one.
+StreamVerdict StreamAdmission::judge(const StreamDemand& demand) const {
+  if (demand.deadline <= capacity_.bound) return StreamVerdict::too_soon;
+  if (capacity_.largest_packet != 0 && demand.largest_packet > capacity_.largest_packet) {
+    return StreamVerdict::too_large;
+  }
+  if (demand.rate == 0) return StreamVerdict::rate_unknown;
+  // As beta + v <= B_I, without a sum that may wrap.
+  return rate_ <= capacity_.rate && demand.rate <= capacity_.rate - rate_ ? StreamVerdict::accepted
+                                                                          : StreamVerdict::too_much;
+}
+
+StreamAnswer StreamAdmission::add(const StreamDemand& demand) {
+  const std::lock_guard lock(mutex_);
+  StreamAnswer answer{.demand = demand, .capacity = capacity_, .rate_before = rate_};
+  if (enforced_) answer.verdict = judge(demand);
+  if (answer.accepted()) {
+    rate_ += demand.rate;
+    ++streams_[{demand.deadline.count(), demand.rate}];
+    ++count_;
+  } else {
+    ++refused_;
+  }
+  return answer;
+}
+
+bool StreamAdmission::remove(const StreamDemand& demand) {
+  const std::lock_guard lock(mutex_);
+  const auto found = streams_.find({demand.deadline.count(), demand.rate});
+  if (found == streams_.end()) return false;
+  if (--found->second == 0) streams_.erase(found);
+  rate_ -= demand.rate;
+  --count_;
+  return true;
+}
+
+void StreamAdmission::set_capacity(const StreamCapacity& capacity) {
+  const std::lock_guard lock(mutex_);
+  capacity_ = capacity;
+}
+
+StreamAdmission::State StreamAdmission::state() const {
+  const std::lock_guard lock(mutex_);
+  return {.capacity = capacity_,
+          .rate = rate_,
+          .shortest_deadline = std::chrono::nanoseconds(streams_.empty() ? 0 : streams_.begin()->first.first),
+          .streams = count_,
+          .refused = refused_};
+}
+
+void RateMeter::begin_window(std::uint64_t tsc) {
+  // A window that nothing followed for long is over at its end, and those behind it are empty.
+  if (started_) most_ = std::max(most_, bytes_);
+  started_ = true;
+  bytes_ = 0;
+  begin_ = tsc;
+}
+
+std::uint64_t RateMeter::rate(std::uint64_t tsc_hz) const {
+  return static_cast<std::uint64_t>(static_cast<unsigned __int128>(most_) * 8 * tsc_hz / window_);
+}
+
+}  // namespace sluice::engine

@@ -1,0 +1,108 @@
+// Which streams may be there, so that every frame of theirs is on time: section 4.4 of Zhang, Hu and Hua (bound.h).
+//
+// A stream <w, d, v> (its largest packet, its deadline, its rate) is accepted beside those that are there when
+//     beta + v <= B_I   and   min(theta, d) > bound   and   w <= omega
+// beta is the sum of the accepted rates, theta the shortest of the accepted deadlines; B_I, what the device carries in
+// cycles of I with no batch longer there than the bound allows, is measured with packets of omega bytes (`sluice
+// calibrate`, profile.h), and the bound is bound.h's. Both are kept exactly: rates are whole bits per second, and
+// deadlines a multiset, so that a stream that ends gives back what it took and nothing else.
+//
+// `enforced` = false is the paper's system without admission: everything is accepted, and counted all the same.
+//
+// Thread-safety: any thread; a lock that no lane ever takes. Cost: control path, O(log deadlines).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+
+namespace sluice::engine {
+
+struct StreamDemand {
+  std::uint32_t largest_packet = 0;      // w, in bytes of the frame; 0: not known, and not judged
+  std::chrono::nanoseconds deadline{0};  // d
+  std::uint64_t rate = 0;                // v, in bits of frames per second
+};
+
+struct StreamCapacity {
+  std::uint64_t rate = 0;             // B_I, in bits of frames per second
+  std::chrono::nanoseconds bound{0};  // of the running configuration (Timing)
+  std::uint32_t largest_packet = 0;   // omega; 0: any
+};
+
+// accepted, or the condition that does not hold.
+enum class StreamVerdict : std::uint8_t { accepted, rate_unknown, too_much, too_soon, too_large };
+const char* stream_verdict_name(StreamVerdict verdict);  // "too_much"
+
+struct StreamAnswer {
+  StreamVerdict verdict = StreamVerdict::accepted;
+  StreamDemand demand;
+  StreamCapacity capacity;
+  std::uint64_t rate_before = 0;  // beta without this stream
+  bool accepted() const { return verdict == StreamVerdict::accepted; }
+  // "12 Mbit/s more than 9.99 Gbit/s would exceed the 10 Gbit/s that the device carries in time": for logs and RTSP's
+  // 453. Of an accepted one: what is left.
+  std::string text() const;
+};
+
+class StreamAdmission {
+ public:
+  explicit StreamAdmission(const StreamCapacity& capacity, bool enforced = true)
+      : capacity_(capacity), enforced_(enforced) {}
+
+  // Judges, and if it is accepted counts it. A rate of 0 is not known, and refused where admission is enforced.
+  StreamAnswer add(const StreamDemand& demand);
+  // Of one that was accepted, with the same numbers; whether there was such a one.
+  bool remove(const StreamDemand& demand);
+  // From now on: another cycle, or a device that is gone. Streams that are there stay.
+  void set_capacity(const StreamCapacity& capacity);
+
+  struct State {
+    StreamCapacity capacity;
+    std::uint64_t rate = 0;                         // beta
+    std::chrono::nanoseconds shortest_deadline{0};  // theta; 0: there is no stream
+    std::uint64_t streams = 0;
+    std::uint64_t refused = 0;  // since the start
+  };
+  State state() const;
+
+ private:
+  StreamVerdict judge(const StreamDemand& demand) const;
+
+  mutable std::mutex mutex_;
+  StreamCapacity capacity_;
+  const bool enforced_;
+  std::uint64_t rate_ = 0;
+  // By deadline and rate: how many streams. The first key has theta.
+  std::map<std::pair<std::int64_t, std::uint64_t>, std::uint64_t> streams_;
+  std::uint64_t count_ = 0, refused_ = 0;
+};
+
+// v of a stream that nobody has announced, measured: the highest rate of any whole window so far. A stream that sends
+// in bursts longer than a window is so given the rate of its bursts. Thread-safety: none. Cost: of a frame one
+// comparison.
+class RateMeter {
+ public:
+  // In ticks of the time-stamp counter.
+  explicit RateMeter(std::uint64_t window) : window_(window) {}
+  void add(std::uint32_t bytes, std::uint64_t tsc) {
+    if (tsc - begin_ >= window_ || !started_) [[unlikely]] {
+      begin_window(tsc);
+    }
+    bytes_ += bytes;
+  }
+  // Bits per second; 0 until a window is over.
+  std::uint64_t rate(std::uint64_t tsc_hz) const;
+
+ private:
+  void begin_window(std::uint64_t tsc);
+
+  std::uint64_t window_;
+  std::uint64_t begin_ = 0, bytes_ = 0, most_ = 0;  // bytes of this window, and of the fullest one
+  bool started_ = false;
+};
+
+}  // namespace sluice::engine

@@ -1,0 +1,167 @@
+#include "engine/stream_admission.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <thread>
+#include <vector>
+
+namespace sluice::engine {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+
+constexpr StreamCapacity paper{.rate = 10'000'000'000, .bound = milliseconds(45), .largest_packet = 1370};
+
+struct Case {
+  const char* name;
+  std::uint64_t taken;
+  StreamDemand demand;
+  StreamVerdict verdict;
+  const char* text;  // a part of it
+};
+
+TEST(StreamAdmission, JudgesEachCondition) {
+  constexpr std::uint64_t gbit = 1'000'000'000;
+  const Case cases[] = {
+      {"fits", 0, {1370, milliseconds(80), 6'000'000}, StreamVerdict::accepted, "6 Mbit/s of 10 Gbit/s taken"},
+      {"to the last bit", 9 * gbit, {1370, milliseconds(80), gbit}, StreamVerdict::accepted, "10 Gbit/s of 10"},
+      {"a bit too much",
+       9 * gbit,
+       {1370, milliseconds(80), gbit + 1},
+       StreamVerdict::too_much,
+       "1 Gbit/s beside the 9 Gbit/s that are taken exceed the 10 Gbit/s"},
+      {"a sum that would wrap", gbit, {1370, milliseconds(80), ~0ULL}, StreamVerdict::too_much, "exceed"},
+      {"a deadline at the bound",
+       0,
+       {1370, milliseconds(45), 1000},
+       StreamVerdict::too_soon,
+       "a deadline of 45ms is not above the bound of this configuration, 45ms"},
+      {"just above it", 0, {1370, milliseconds(45) + nanoseconds(1), 1000}, StreamVerdict::accepted, "1 kbit/s"},
+      {"a larger packet than was measured", 0, {1371, milliseconds(80), 1000}, StreamVerdict::too_large, "1371 bytes"},
+      {"a size that is not known", 0, {0, milliseconds(80), 1000}, StreamVerdict::accepted, ""},
+      {"a rate that is not known", 0, {1370, milliseconds(80), 0}, StreamVerdict::rate_unknown, "b="},
+  };
+  for (const Case& c : cases) {
+    StreamAdmission admission(paper);
+    if (c.taken != 0) {
+      ASSERT_TRUE(admission.add({0, milliseconds(60), c.taken}).accepted());
+    }
+    const StreamAnswer answer = admission.add(c.demand);
+    EXPECT_EQ(answer.verdict, c.verdict) << c.name << stream_verdict_name(answer.verdict);
+    EXPECT_NE(answer.text().find(c.text), std::string::npos) << c.name << ": " << answer.text();
+    EXPECT_EQ(admission.state().rate, c.taken + (answer.accepted() ? c.demand.rate : 0)) << c.name;
+    EXPECT_EQ(admission.state().refused, answer.accepted() ? 0U : 1U) << c.name;
+  }
+}
+
+// The paper's system without it: what comes is let in, and is known all the same.
+TEST(StreamAdmission, WithoutItEverythingIsAcceptedAndCounted) {
+  StreamAdmission admission(paper, false);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(admission.add({9000, milliseconds(1), paper.rate}).accepted());
+  EXPECT_EQ(admission.state().rate, 3 * paper.rate);
+  EXPECT_EQ(admission.state().shortest_deadline, milliseconds(1));
+}
+
+// Against a plain list, through random comings and goings.
+TEST(StreamAdmission, KeepsThetaAndBetaExactly) {
+  std::mt19937_64 random(1);
+  const auto below = [&random](std::uint64_t n) { return random() % n; };
+  for (int round = 0; round < 20; ++round) {
+    StreamAdmission admission(paper);
+    std::vector<StreamDemand> model;
+    std::uint64_t refused = 0;
+    for (int step = 0; step < 2000; ++step) {
+      if (!model.empty() && below(5) < 2) {
+        const auto gone = model.begin() + static_cast<std::ptrdiff_t>(below(model.size()));
+        EXPECT_TRUE(admission.remove(*gone));
+        model.erase(gone);
+      } else {
+        // Few deadlines and rates, so that many are equal.
+        const StreamDemand one{static_cast<std::uint32_t>(1360 + below(12)), milliseconds(43 + below(6)),
+                               1 + below(4) * 77'777'777};
+        std::uint64_t sum = one.rate;
+        for (const StreamDemand& other : model) sum += other.rate;
+        const bool fits = sum <= paper.rate && one.deadline > paper.bound && one.largest_packet <= 1370;
+        ASSERT_EQ(admission.add(one).accepted(), fits);
+        refused += fits ? 0 : 1;
+        if (fits) model.push_back(one);
+      }
+      std::uint64_t rate = 0;
+      nanoseconds shortest(0);
+      for (const StreamDemand& one : model) {
+        rate += one.rate;
+        shortest = shortest.count() == 0 ? one.deadline : std::min(shortest, one.deadline);
+      }
+      const StreamAdmission::State state = admission.state();
+      ASSERT_EQ(state.rate, rate);
+      ASSERT_EQ(state.shortest_deadline, shortest);
+      ASSERT_EQ(state.streams, model.size());
+      ASSERT_EQ(state.refused, refused);
+    }
+    EXPECT_GT(refused, 100U);
+  }
+}
+
+TEST(StreamAdmission, WhatWasNotThereTakesNothingAway) {
+  StreamAdmission admission(paper);
+  const StreamDemand one{1370, milliseconds(80), 1000};
+  EXPECT_FALSE(admission.remove(one));
+  ASSERT_TRUE(admission.add(one).accepted());
+  EXPECT_FALSE(admission.remove({1370, milliseconds(80), 1001}));
+  EXPECT_FALSE(admission.remove({1370, milliseconds(81), 1000}));
+  EXPECT_EQ(admission.state().rate, 1000U);
+  EXPECT_TRUE(admission.remove(one));
+  EXPECT_FALSE(admission.remove(one));
+  EXPECT_EQ(admission.state().shortest_deadline.count(), 0);
+}
+
+TEST(StreamAdmission, LessCapacityKeepsThoseThatAreThere) {
+  StreamAdmission admission(paper);
+  ASSERT_TRUE(admission.add({1370, milliseconds(80), 5'000'000'000}).accepted());
+  admission.set_capacity({.rate = 1'000'000'000, .bound = milliseconds(45)});
+  EXPECT_EQ(admission.state().streams, 1U);
+  EXPECT_EQ(admission.add({1370, milliseconds(80), 1}).verdict, StreamVerdict::too_much);
+}
+
+// Streams of several control threads never take more than there is, and give all of it back.
+TEST(StreamAdmission, ThreadsTogetherNeverTakeMoreThanThereIs) {
+  StreamAdmission admission({.rate = 1000, .bound = milliseconds(1)});
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&admission, t] {
+      const StreamDemand mine{100, milliseconds(2 + t), 300};
+      for (int i = 0; i < 20'000; ++i) {
+        if (admission.add(mine).accepted()) {
+          EXPECT_LE(admission.state().rate, 1000U);
+          EXPECT_TRUE(admission.remove(mine));
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(admission.state().rate, 0U);
+  EXPECT_EQ(admission.state().streams, 0U);
+}
+
+TEST(RateMeter, IsThatOfTheFullestWindow) {
+  constexpr std::uint64_t hz = 1'000'000'000;
+  RateMeter meter(hz / 10);
+  std::uint64_t now = hz;
+  const auto send = [&](unsigned frames, std::uint64_t gap) {
+    for (unsigned i = 0; i < frames; ++i, now += gap) meter.add(1250, now);
+  };
+  send(50, hz / 1000);
+  EXPECT_EQ(meter.rate(hz), 0U) << "no window is over";
+  send(450, hz / 1000);  // 10 Mbit/s for half a second
+  EXPECT_EQ(meter.rate(hz), 10'000'000U);
+  send(1000, hz / 2000);  // twice that
+  EXPECT_EQ(meter.rate(hz), 20'000'000U);
+  send(200, hz / 10);  // and nearly nothing
+  EXPECT_EQ(meter.rate(hz), 20'000'000U);
+}
+
+}  // namespace
+}  // namespace sluice::engine
