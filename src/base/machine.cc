@@ -110,6 +110,20 @@ int numa_node_of_device(const std::string& folder) {
   return file >> node ? node : -1;
 }
 
+std::string machine_text(const std::string& root) {
+  std::ifstream file(root + "/proc/cpuinfo");
+  std::string name = "unknown processor";
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) {
+      name = line.substr(colon + 2);
+      break;
+    }
+  }
+  const std::size_t cores = allowed_cores().size();
+  return name + ", " + std::to_string(cores) + (cores == 1 ? " core" : " cores");
+}
+
 std::uint64_t resident_bytes() {
   std::uint64_t size = 0;
   std::uint64_t resident = 0;  // both in pages

@@ -18,6 +18,9 @@ int numa_node_of_core(int core);
 // its NUMA node; -1: nothing.
 int numa_node_of_device(const std::string& folder);
 
+// The processor's name and how many cores this process may use: "AMD EPYC 9555 64-Core Processor, 16 cores".
+std::string machine_text(const std::string& root = "");
+
 // What this process holds in memory; hugepages are not counted there.
 std::uint64_t resident_bytes();
 

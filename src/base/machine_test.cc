@@ -1,5 +1,6 @@
 #include "base/machine.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <unistd.h>
@@ -111,6 +112,12 @@ TEST_F(MachineMemory, AGroupOfVersion1IsSeenThroughTheFirstProcessToo) {
   write("/proc/self/cgroup", "4:memory:/docker/1\n");
   write("/proc/1/root/sys/fs/cgroup/memory/docker/1/memory.limit_in_bytes", mega512);
   EXPECT_EQ(said(), "512 of the group");
+}
+
+TEST_F(MachineMemory, SaysItsProcessor) {
+  EXPECT_THAT(machine_text(root_), testing::StartsWith("unknown processor, "));
+  write("/proc/cpuinfo", "processor\t: 0\nmodel name\t: A: Processor\nflags\t\t: x\nmodel name\t: Another\n");
+  EXPECT_THAT(machine_text(root_), testing::MatchesRegex("A: Processor, [0-9]+ cores?"));
 }
 
 TEST(Machine, MemoryThatIsTouchedIsResident) {

@@ -51,12 +51,12 @@ Expected<Timing> plan_timing(std::chrono::nanoseconds deadline, std::chrono::nan
   return timing;
 }
 
-Expected<Timing> plan_cpu_timing(std::chrono::nanoseconds deadline, std::chrono::nanoseconds sleep) {
-  Timing timing{std::chrono::nanoseconds(0), inline_batch_time + sleep, deadline, 0, sleep};
+Expected<Timing> plan_cpu_timing(std::chrono::nanoseconds deadline, std::chrono::nanoseconds sleep,
+                                 std::chrono::nanoseconds batch) {
+  Timing timing{std::chrono::nanoseconds(0), batch + sleep, deadline, 0, sleep};
   if (timing.bound > deadline) {
-    const auto least =
-        sleep.count() == 0 ? inline_batch_time : inline_batch_time * 4 / 3 + std::chrono::microseconds(1);
-    return make_error("[engine] the bound of this configuration on the CPU, " + us(inline_batch_time) + " of a batch" +
+    const auto least = sleep.count() == 0 ? batch : batch * 4 / 3 + std::chrono::microseconds(1);
+    return make_error("[engine] the bound of this configuration on the CPU, " + us(batch) + " of a batch" +
                       sleep_text(sleep) + " = " + us(timing.bound) + ", exceeds its deadline of " +
                       duration_text(deadline) + ": raise the deadline to at least " + us(least) +
                       or_poll_busily(sleep));
@@ -69,7 +69,7 @@ Expected<Timing> plan_timing(const Options& options, bool on_gpu) {
                       !std::all_of(options.ports.begin(), options.ports.end(), can_wake_lanes);
   const auto sleep = sleeps ? longest_lane_sleep(options.deadline) : std::chrono::nanoseconds(0);
   return on_gpu ? plan_timing(options.deadline, options.cycle, options.overlap, sleep)
-                : plan_cpu_timing(options.deadline, sleep);
+                : plan_cpu_timing(options.deadline, sleep, inline_batch_of(options));
 }
 
 }  // namespace sluice::engine

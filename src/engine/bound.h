@@ -14,8 +14,9 @@
 // A lane that polls adaptively looks at a port that cannot wake it only every now and then; the longest sleep is added:
 //     T <= (2 + overlap)·I + µ + sleep
 //
-// On the CPU alone there is no cycle: T <= sleep + the time of one inline batch. That time is an estimate and no
-// measurement, so this bound is one of an idle lane on a core of its own, and none of a lane that has more to do.
+// On the CPU alone there is no cycle: T <= sleep + the time of one inline batch. That time is an estimate unless a
+// profile (profile.h) has measured it, and this bound is one of an idle lane on a core of its own, and none of a lane
+// that has more to do.
 #pragma once
 
 #include <algorithm>
@@ -52,7 +53,12 @@ constexpr std::chrono::nanoseconds longest_lane_sleep(std::chrono::nanoseconds d
 Expected<Timing> plan_timing(std::chrono::nanoseconds deadline, std::chrono::nanoseconds cycle, unsigned overlap,
                              std::chrono::nanoseconds sleep = std::chrono::nanoseconds(0));
 // Of the CPU alone; cycle and overlap are not used, and the cycle is 0.
-Expected<Timing> plan_cpu_timing(std::chrono::nanoseconds deadline, std::chrono::nanoseconds sleep);
+Expected<Timing> plan_cpu_timing(std::chrono::nanoseconds deadline, std::chrono::nanoseconds sleep,
+                                 std::chrono::nanoseconds batch = inline_batch_time);
+// As measured, or as estimated.
+inline std::chrono::nanoseconds inline_batch_of(const Options& options) {
+  return options.inline_batch.count() == 0 ? inline_batch_time : options.inline_batch;
+}
 // One of the two, before any port is open: which ports can wake a lane is judged by their devices' names.
 Expected<Timing> plan_timing(const Options& options, bool on_gpu);
 

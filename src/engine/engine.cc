@@ -109,7 +109,7 @@ Expected<void> Engine::plan() {
   });
   const auto sleep = looks && !placement_.busy ? longest_lane_sleep(options_.deadline) : std::chrono::nanoseconds(0);
   auto timing = gpu_ ? plan_timing(options_.deadline, options_.cycle, options_.overlap, sleep)
-                     : plan_cpu_timing(options_.deadline, sleep);
+                     : plan_cpu_timing(options_.deadline, sleep, inline_batch_of(options_));
   if (!timing) {
     return tl::unexpected(timing.error());
   }
@@ -122,8 +122,10 @@ Expected<void> Engine::plan() {
                      ", deadline " + us(timing_.deadline));
   } else {
     notes_.push_back("no cycle: each lane computes on its own core, run to completion, at most " +
-                     std::to_string(inline_batch) + " frames at a time; bound, as estimated, " + us(inline_batch_time) +
-                     " of a batch" + slept + " = " + us(timing_.bound) + ", deadline " + us(options_.deadline));
+                     std::to_string(inline_batch) + " frames at a time; bound, as " +
+                     (options_.inline_batch.count() == 0 ? "estimated, " : "measured, ") +
+                     us(inline_batch_of(options_)) + " of a batch" + slept + " = " + us(timing_.bound) + ", deadline " +
+                     us(options_.deadline));
   }
   return {};
 }

@@ -21,12 +21,15 @@ using Ns = std::int64_t;  // of virtual time
 struct LaneModel {
   Ns cycle = 0;  // I
   unsigned overlap = 1;
-  bool own_forwarder = true;                        // on a thread of its own
-  Ns round = 100;                                   // of the collector, with or without a burst
-  std::size_t capacity = SIZE_MAX;                  // of a batch, in frames
-  bool waits_for_forwarder = false;                 // a time point passes while the oldest batch is forwarded, too
-  std::function<Ns(std::size_t batch)> on_device;   // T_S: from sealing to handing back
-  std::function<Ns(std::size_t batch)> forwarding;  // of a whole batch
+  bool own_forwarder = true;                       // on a thread of its own
+  Ns round = 100;                                  // of the collector, with or without a burst
+  std::size_t capacity = SIZE_MAX;                 // of a batch, in frames
+  bool waits_for_forwarder = false;                // a time point passes while the oldest batch is forwarded, too
+  std::function<Ns(std::size_t batch)> on_device;  // T_S: from sealing to handing back
+  // Instead, where a batch's size decides.
+  std::function<Ns(std::size_t frames, Ns sealed)> on_device_by_size;
+  std::function<Ns(std::size_t batch)> forwarding;          // of a whole batch
+  std::function<void(std::size_t frame, Ns latency)> left;  // told of each, by its place among the arrivals
   // What it did.
   Ns longest = 0;  // from a frame's arrival until its batch has left
   std::size_t frames = 0, batches = 0, full = 0;
@@ -71,7 +74,8 @@ struct LaneModel {
   };
 
   void seal(Ns now) {
-    away_.push_back({now, now + on_device(batches), batches, std::move(open_)});
+    const Ns spent = on_device_by_size ? on_device_by_size(open_.size(), now) : on_device(batches);
+    away_.push_back({now, now + spent, batches, std::move(open_)});
     open_.clear();
     ++batches;
   }
@@ -88,8 +92,11 @@ struct LaneModel {
       const Ns begin = std::max(oldest.back, forwarder_free_);
       if (begin > now) break;
       forwarder_free_ = (own_forwarder ? begin : now) + forwarding(oldest.number);
-      for (const Ns arrival : oldest.arrived) longest = std::max(longest, forwarder_free_ - arrival);
-      frames += oldest.arrived.size();
+      for (const Ns arrival : oldest.arrived) {
+        longest = std::max(longest, forwarder_free_ - arrival);
+        if (left) left(frames, forwarder_free_ - arrival);
+        ++frames;
+      }
       leaving_sealed_ = oldest.sealed;
       away_.pop_front();
       if (!own_forwarder) now = forwarder_free_;

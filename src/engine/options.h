@@ -63,7 +63,8 @@ struct Options {
   std::vector<int> forwarder_cores;  // of their forwarders; empty: each lane forwards on its own core
   int worker_core = -1;              // -1: chosen
   Mode mode = Mode::full;
-  int cpu_below = -1;  // frames per cycle; -1: chosen, 0: never
+  std::chrono::nanoseconds inline_batch{0};  // what one takes a core, as measured; 0: an estimate (bound.h)
+  int cpu_below = -1;                        // frames per cycle; -1: chosen, 0: never
   std::vector<std::string> chain{"route"};
   std::vector<PortOptions> ports;
   MemoryOptions memory;

@@ -25,7 +25,7 @@ struct ProfileCell {
   unsigned streams = 0;                                          // CUDA streams; 0: there are none
   unsigned packet = 0;                                           // bytes of each frame
   std::uint64_t offered = 0, carried = 0;                        // offered 0: as much as the lanes take
-  std::uint64_t batches = 0, batch_bytes = 0;                    // batch_bytes: of one, on average
+  std::uint64_t batches = 0, batch_bytes = 0;                    // batch_bytes: of the median one
   std::chrono::nanoseconds p50{0}, p99{0}, p999{0}, longest{0};  // of T_S
   std::uint64_t overruns = 0, late = 0, lost = 0;  // T_S above overlap·I; frames late by the engine's doing; not taken
   bool schedulable = false;  // it carried what was offered, nothing was lost or late, and no T_S above overlap·I

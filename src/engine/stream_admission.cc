@@ -56,14 +56,27 @@ StreamVerdict StreamAdmission::judge(const StreamDemand& demand) const {
                                                                           : StreamVerdict::too_much;
 }
 
+void StreamAdmission::take(const StreamDemand& demand) {
+  rate_ += demand.rate;
+  ++streams_[{demand.deadline.count(), demand.rate}];
+  ++count_;
+}
+
+bool StreamAdmission::give_back(const StreamDemand& demand) {
+  const auto found = streams_.find({demand.deadline.count(), demand.rate});
+  if (found == streams_.end()) return false;
+  if (--found->second == 0) streams_.erase(found);
+  rate_ -= demand.rate;
+  --count_;
+  return true;
+}
+
 StreamAnswer StreamAdmission::add(const StreamDemand& demand) {
   const std::lock_guard lock(mutex_);
   StreamAnswer answer{.demand = demand, .capacity = capacity_, .rate_before = rate_};
   if (enforced_) answer.verdict = judge(demand);
   if (answer.accepted()) {
-    rate_ += demand.rate;
-    ++streams_[{demand.deadline.count(), demand.rate}];
-    ++count_;
+    take(demand);
   } else {
     ++refused_;
   }
@@ -72,12 +85,25 @@ StreamAnswer StreamAdmission::add(const StreamDemand& demand) {
 
 bool StreamAdmission::remove(const StreamDemand& demand) {
   const std::lock_guard lock(mutex_);
-  const auto found = streams_.find({demand.deadline.count(), demand.rate});
-  if (found == streams_.end()) return false;
-  if (--found->second == 0) streams_.erase(found);
-  rate_ -= demand.rate;
-  --count_;
-  return true;
+  return give_back(demand);
+}
+
+std::optional<StreamAdmission::Refused> StreamAdmission::replace(const std::vector<StreamDemand>& gone,
+                                                                 const std::vector<StreamDemand>& come) {
+  const std::lock_guard lock(mutex_);
+  for (const StreamDemand& one : gone) give_back(one);
+  for (std::size_t i = 0; i < come.size(); ++i) {
+    if (const StreamVerdict verdict = enforced_ ? judge(come[i]) : StreamVerdict::accepted;
+        verdict != StreamVerdict::accepted) {
+      Refused refused{i, {verdict, come[i], capacity_, rate_}};
+      while (i-- > 0) give_back(come[i]);
+      for (const StreamDemand& one : gone) take(one);
+      ++refused_;
+      return refused;
+    }
+    take(come[i]);
+  }
+  return std::nullopt;
 }
 
 void StreamAdmission::set_capacity(const StreamCapacity& capacity) {
@@ -92,6 +118,13 @@ StreamAdmission::State StreamAdmission::state() const {
           .shortest_deadline = std::chrono::nanoseconds(streams_.empty() ? 0 : streams_.begin()->first.first),
           .streams = count_,
           .refused = refused_};
+}
+
+std::string StreamAdmission::text() const {
+  const State now = state();
+  return fmt::format("{} of {}, of {} that the device carries in time{}; deadlines have to be above {}",
+                     counted_text(now.streams, "stream"), rate_text(now.rate), rate_text(now.capacity.rate),
+                     enforced_ ? "" : ", which admits all the same", duration_text(now.capacity.bound));
 }
 
 void RateMeter::begin_window(std::uint64_t tsc) {

@@ -13,11 +13,14 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace sluice::engine {
 
@@ -57,6 +60,12 @@ class StreamAdmission {
   StreamAnswer add(const StreamDemand& demand);
   // Of one that was accepted, with the same numbers; whether there was such a one.
   bool remove(const StreamDemand& demand);
+  // All of `gone` for all of `come`, or, where one of those is refused, nothing: then it answers which and why.
+  struct Refused {
+    std::size_t index;
+    StreamAnswer answer;
+  };
+  std::optional<Refused> replace(const std::vector<StreamDemand>& gone, const std::vector<StreamDemand>& come);
   // From now on: another cycle, or a device that is gone. Streams that are there stay.
   void set_capacity(const StreamCapacity& capacity);
 
@@ -68,9 +77,12 @@ class StreamAdmission {
     std::uint64_t refused = 0;  // since the start
   };
   State state() const;
+  std::string text() const;  // "3 streams of 12 Mbit/s, of 10 Gbit/s that the device carries in time; ..."
 
  private:
   StreamVerdict judge(const StreamDemand& demand) const;
+  void take(const StreamDemand& demand);
+  bool give_back(const StreamDemand& demand);
 
   mutable std::mutex mutex_;
   StreamCapacity capacity_;

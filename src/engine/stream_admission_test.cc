@@ -118,6 +118,24 @@ TEST(StreamAdmission, WhatWasNotThereTakesNothingAway) {
   EXPECT_EQ(admission.state().shortest_deadline.count(), 0);
 }
 
+TEST(StreamAdmission, OneTableForAnotherIsAllOrNothing) {
+  StreamAdmission admission(paper);
+  const StreamDemand big{1370, milliseconds(80), 6'000'000'000}, small{1370, milliseconds(60), 1'000'000'000};
+  EXPECT_FALSE(admission.replace({}, {big, small}));
+  EXPECT_FALSE(admission.replace({big, small}, {small, big, small, small}))
+      << "there is room once the old ones are gone";
+  const auto refused = admission.replace({small}, {small, small, small});
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->index, 2U);
+  EXPECT_EQ(refused->answer.verdict, StreamVerdict::too_much);
+  EXPECT_EQ(refused->answer.rate_before, 10'000'000'000U);
+  EXPECT_EQ(admission.state().rate, 9'000'000'000U) << "everything is as it was";
+  EXPECT_EQ(admission.state().streams, 4U);
+  EXPECT_EQ(admission.state().refused, 1U);
+  StreamAdmission all(paper, false);
+  EXPECT_FALSE(all.replace({}, {big, big, big}));
+}
+
 TEST(StreamAdmission, LessCapacityKeepsThoseThatAreThere) {
   StreamAdmission admission(paper);
   ASSERT_TRUE(admission.add({1370, milliseconds(80), 5'000'000'000}).accepted());
