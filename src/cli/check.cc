@@ -12,6 +12,7 @@
 #include "control/config.h"
 #include "control/function_maker.h"
 #include "control/loading.h"
+#include "control/stream_demands.h"
 #include "engine/bound.h"
 #include "engine/tables.h"
 #include "port/eal.h"
@@ -50,11 +51,31 @@ void check_captures(control::Config& config) {
   loading.done();
 }
 
+// The file may be for another machine, and what its device is the profile says: all else has to be as it was measured.
+// What is wrong is in the config's mistakes.
+void check_streams(control::Config& config) {
+  if (!config.profile.profile) return;
+  const engine::ProfileSubject& measured = config.profile.profile->subject;
+  const auto timing = engine::plan_timing(config.engine, measured.device != "cpu");
+  engine::ProfileSubject now = control::profile_subject(config, measured.device);
+  now.machine = measured.machine;
+  std::vector<std::string> notes;
+  const auto admission = timing ? control::make_admission(config, now, *timing, notes) : tl::unexpected(timing.error());
+  for (const std::string& note : notes) std::fprintf(stderr, "%s\n", note.c_str());
+  if (!admission) {
+    config.add_problem(config.placed(admission.error().message));
+    return;
+  }
+  auto streams = control::stream_demands(config);
+  if (control::admit_streams(**admission, {}, streams)) std::printf("streams: %s\n", (*admission)->text().c_str());
+}
+
 int check(const std::string& path) {
   end_on_signals();
   control::Config config = control::Config::from_file(path);
   check_captures(config);
   const auto function = control::make_checked_function(config, control::described_ports(config.engine));
+  if (function && config.ok()) check_streams(config);
   if (function && config.ok()) {
     print_summary(config);
     if (const engine::Tables* tables = (*function)->tables()) {

@@ -14,16 +14,16 @@ namespace sluice::control {
 Config Config::from_file(const std::string& path) {
   auto diagnostics = std::make_unique<Diagnostics>();
   auto root = Settings::from_file(path, *diagnostics);
-  return Config(path, std::move(diagnostics), std::move(root));
+  return Config(path, std::move(diagnostics), std::move(root), true);
 }
 
-Config Config::from_text(std::string_view text, const std::string& name) {
+Config Config::from_text(std::string_view text, const std::string& name, bool reads_profile) {
   auto diagnostics = std::make_unique<Diagnostics>();
   auto root = Settings::from_text(text, name, *diagnostics);
-  return Config(name, std::move(diagnostics), std::move(root));
+  return Config(name, std::move(diagnostics), std::move(root), reads_profile);
 }
 
-Config::Config(std::string file, std::unique_ptr<Diagnostics> diagnostics, Expected<Settings> root)
+Config::Config(std::string file, std::unique_ptr<Diagnostics> diagnostics, Expected<Settings> root, bool reads_profile)
     : file_(std::move(file)),
       diagnostics_(std::move(diagnostics)),
       root_(root ? *root : Settings::empty(file_, *diagnostics_)) {
@@ -36,6 +36,7 @@ Config::Config(std::string file, std::unique_ptr<Diagnostics> diagnostics, Expec
   read_ports(root_, engine.ports);
   read_api();
   read_log();
+  read_profile(root_, reads_profile, engine, profile);
   read_functions();
   check_conversations(root_, engine);
   check_timing(root_, engine);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/settings.h"
+#include "control/profile_options.h"
 #include "engine/options.h"
 #include "engine/tables.h"
 
@@ -34,7 +35,8 @@ struct LogOptions {
 class Config {
  public:
   static Config from_file(const std::string& path);
-  static Config from_text(std::string_view text, const std::string& name);
+  // `reads_profile` = false: the file of [profile] need not be there, and decides nothing.
+  static Config from_text(std::string_view text, const std::string& name, bool reads_profile = true);
 
   bool ok() const { return diagnostics_->ok(); }
   const Diagnostics& diagnostics() const { return *diagnostics_; }
@@ -59,11 +61,12 @@ class Config {
 
   engine::Options engine;
   bool allow_busy_cores = false;  // [engine] busy_cores
+  ProfileOptions profile;
   ApiOptions api;
   LogOptions log;
 
  private:
-  Config(std::string file, std::unique_ptr<Diagnostics> diagnostics, Expected<Settings> root);
+  Config(std::string file, std::unique_ptr<Diagnostics> diagnostics, Expected<Settings> root, bool reads_profile);
   std::uint64_t line_of(std::string_view mistake) const;
   void read_api();
   void read_log();

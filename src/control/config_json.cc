@@ -61,7 +61,7 @@ ordered_json port_json(const port::PortOptions& port) {
 std::string config_json(const Config& config) {
   ordered_json ports = ordered_json::array();
   for (const port::PortOptions& port : config.engine.ports) ports.push_back(port_json(port));
-  const ordered_json all = {
+  ordered_json all = {
       {"file", config.file()},
       {"engine", engine_json(config)},
       {"memory", memory_json(config.engine.memory)},
@@ -69,6 +69,11 @@ std::string config_json(const Config& config) {
       {"api", {{"listen", config.api.listen}, {"allow_remote", config.api.allow_remote}}},
       {"log", {{"level", config.log.level}, {"file", config.log.file}, {"format", config.log.format}}},
   };
+  if (!config.profile.file.empty()) {
+    all["profile"] = {{"file", config.profile.file},
+                      {"others", config.profile.refuses_others ? "refuse" : "warn"},
+                      {"streams", config.profile.admits ? "admit" : "all"}};
+  }
   return all.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 

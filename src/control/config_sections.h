@@ -6,11 +6,14 @@
 #include <vector>
 
 #include "base/settings.h"
+#include "control/profile_options.h"
 #include "engine/options.h"
 
 namespace sluice::control {
 
 void read_engine(Settings root, engine::Options& options, bool& allow_busy_cores);
+// Reads the profile's file, unless that is not wanted, which gives the engine the time of an inline batch.
+void read_profile(Settings root, bool reads_file, engine::Options& engine, ProfileOptions& options);
 void read_memory(Settings root, port::MemoryOptions& memory);
 // Also checks what one port says against the others.
 void read_ports(Settings& root, std::vector<port::PortOptions>& ports);

@@ -22,6 +22,7 @@
 #include "control/gateway_snapshot.h"
 #include "control/kernel_forwarding.h"
 #include "control/log.h"
+#include "control/stream_demands.h"
 #include "engine/counted_rules.h"
 #include "port/eal.h"
 #include "port/virtual_device.h"
@@ -75,6 +76,7 @@ Expected<std::unique_ptr<Gateway>> Gateway::open(Config& config, std::unique_ptr
   Expected<void> step = unless_ended({});
   step = step ? unless_ended(gateway->open_engine(*checked)) : step;
   checked.reset();
+  step = step ? gateway->open_admission() : step;
   step = step && gateway->routing_ != nullptr ? unless_ended(gateway->open_mirror()) : step;
   gateway->loading_.done();
   if (!step) {
@@ -122,6 +124,22 @@ Expected<void> Gateway::open_engine(engine::Function& checked) {
     spdlog::info("routes: {} IPv4 and {} IPv6 from the configuration; room for {} and {}", table.size(4), table.size(6),
                  routing_->room(4), routing_->room(6));
   }
+  return {};
+}
+
+Expected<void> Gateway::open_admission() {
+  std::vector<std::string> notes;
+  const std::string device = engine_->gpu() != nullptr ? engine_->gpu()->info().name : "cpu";
+  auto admission = make_admission(config_, profile_subject(config_, device), engine_->timing(), notes);
+  for (const std::string& note : notes) spdlog::warn("{}", note);
+  if (!admission) return tl::unexpected(admission.error());
+  admission_ = std::move(*admission);
+  if (!admission_) return {};
+  auto streams = stream_demands(config_);
+  const std::size_t mistakes = config_.diagnostics().lines.size();
+  if (!admit_streams(*admission_, {}, streams)) return make_error(config_.mistakes(mistakes));
+  for (const StreamSection& stream : streams) static_streams_.push_back(stream.demand);
+  spdlog::info("streams: {}", admission_->text());
   return {};
 }
 
@@ -365,6 +383,7 @@ Snapshot Gateway::snapshot() {
       snapshot.forwarding_off = forwarding_off_.what + " (sysctl -w " + forwarding_off_.settings + ")";
     }
   }
+  if (admission_) add_figures(admission_->state(), snapshot.figures);
   const Loading::State loading = loading_.state();
   snapshot.loading = {loading.what, loading.done, loading.total};
   return snapshot;
@@ -425,9 +444,20 @@ Expected<std::string> Gateway::reload_now() {
   if (const engine::Tables* tables = (*function)->tables()) {
     for (const std::string& note : tables->notes()) spdlog::warn("reload: {}", note);
   }
+  // First, because it can be taken back.
+  auto streams = stream_demands(fresh);
+  const auto before = static_streams_;
+  if (admission_ && !admit_streams(*admission_, before, streams)) {
+    loading_.done();
+    return make_error(fresh.mistakes());
+  }
+  static_streams_.clear();
+  for (const StreamSection& stream : streams) static_streams_.push_back(stream.demand);
   auto changed = engine_->function().reconfigure(**function);
   loading_.done();
   if (!changed) {
+    if (admission_) (void)admission_->replace(static_streams_, before);
+    static_streams_ = before;
     return make_error(fresh.placed(changed.error().message));
   }
   if (changed->empty()) *changed = "nothing to take over: this chain has no setting that can change while it runs";

@@ -21,6 +21,7 @@
 #include "control/netlink/mirror_log.h"
 #include "control/snapshot.h"
 #include "engine/engine.h"
+#include "engine/stream_admission.h"
 #include "engine/tables.h"
 #include "function/routing.h"
 #include "port/kernel_link.h"
@@ -47,6 +48,8 @@ class Gateway : public StatsSource {
   // Loads on the caller's thread, and may take seconds; refused while another reload is at work.
   Expected<std::string> reload() override;
   void stop() override;
+  // Of streams, also such as come while it runs; null: the configuration has no profile. Lives as long as the gateway.
+  engine::StreamAdmission* admission() { return admission_.get(); }
 
  private:
   explicit Gateway(Config& config);
@@ -54,6 +57,7 @@ class Gateway : public StatsSource {
   void reload_as_often_as_asked();
   Expected<std::string> reload_now();
   Expected<void> open_engine(engine::Function& checked);
+  Expected<void> open_admission();
   Expected<void> open_mirror();
   engine::TableProgress watch_tables();
   bool ends(int signal_fd);
@@ -68,6 +72,8 @@ class Gateway : public StatsSource {
   std::chrono::steady_clock::time_point started_;
   std::unique_ptr<engine::Engine> engine_;
   function::Routing* routing_ = nullptr;  // null: the chain does not forward by routes
+  std::unique_ptr<engine::StreamAdmission> admission_;
+  std::vector<engine::StreamDemand> static_streams_;  // of the configuration; the thread's that reloads
   std::unique_ptr<NetlinkMirror> mirror_;
   MirrorLog mirror_log_;
   HostLog host_log_;

@@ -330,6 +330,9 @@ std::string needs_restart(const Config& running, const Config& wanted) {
   differences.compare("[memory] frames", running.engine.memory.frames, wanted.engine.memory.frames);
   differences.compare("[memory] frame_bytes", running.engine.memory.frame_bytes, wanted.engine.memory.frame_bytes);
   compare_ports(running.engine.ports, wanted.engine.ports, differences);
+  differences.compare("[profile] file", running.profile.file, wanted.profile.file);
+  differences.compare("[profile] others", running.profile.refuses_others, wanted.profile.refuses_others);
+  differences.compare("[profile] streams", running.profile.admits, wanted.profile.admits);
   differences.compare("[api] listen", running.api.listen, wanted.api.listen);
   differences.compare("[api] allow_remote", running.api.allow_remote, wanted.api.allow_remote);
   differences.compare("[log] level", running.log.level, wanted.log.level);

@@ -79,6 +79,7 @@ void read_rate(Settings& settings, std::uint32_t largest_frame, MediaStreamSetti
   } else if (settings.has("burst")) {
     settings.error("burst", "there is no rate: say how many bits a second the stream may bring");
   }
+  settings.duration("deadline", {});  // what it means is the admission's (control/stream_demands.h)
 }
 
 std::string name_of(const packet::IpAddress& source, std::uint16_t source_port, const packet::IpAddress& destination,

@@ -1,0 +1,105 @@
+#include "control/stream_demands.h"
+
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <sstream>
+
+#include "base/machine.h"
+#include "base/units.h"
+
+namespace sluice::control {
+namespace {
+
+constexpr std::uint64_t rtcp_part = 20;  // of the stream's rate, as it is policed (function/srtp/register.cc)
+
+std::vector<Settings> srtp_streams(Config& config) {
+  const bool has_srtp = std::ranges::find(config.engine.chain, "srtp") != config.engine.chain.end();
+  return has_srtp ? config.section("srtp").sections("stream") : std::vector<Settings>();
+}
+
+// SRTP profiles of the streams, in alphabetical order with commas between.
+std::string suites(Config& config) {
+  std::set<std::string> names;
+  for (Settings& settings : srtp_streams(config)) {
+    std::istringstream words(settings.text("crypto", ""));
+    if (std::string tag, suite; words >> tag >> suite) names.insert(suite);
+  }
+  return fmt::format("{}", fmt::join(names, ","));
+}
+
+}  // namespace
+
+engine::ProfileSubject profile_subject(Config& config, const std::string& device) {
+  engine::ProfileSubject subject;
+  subject.machine = machine_text();
+  subject.device = device;
+  subject.chain = config.engine.chain;
+  subject.suite = suites(config);
+  for (const port::PortOptions& port : config.engine.ports) subject.lanes += port.lane_count();
+  subject.overlap = device == "cpu" ? 0 : config.engine.overlap;
+  return subject;
+}
+
+std::vector<StreamSection> stream_demands(Config& config) {
+  std::vector<StreamSection> all;
+  for (Settings& settings : srtp_streams(config)) {
+    engine::StreamDemand demand;
+    demand.deadline = settings.duration("deadline", config.engine.deadline);
+    // Of more than fits the sum is refused, whatever it is.
+    demand.rate = static_cast<std::uint64_t>(settings.integer("rate", 0, 0, 1'000'000'000'000));
+    if (settings.has("rtcp_source_port")) demand.rate += demand.rate / rtcp_part;
+    all.push_back({settings, demand});
+  }
+  return all;
+}
+
+Expected<std::unique_ptr<engine::StreamAdmission>> make_admission(const Config& config,
+                                                                  const engine::ProfileSubject& now,
+                                                                  const engine::Timing& timing,
+                                                                  std::vector<std::string>& notes) {
+  if (!config.profile.profile) return nullptr;
+  const engine::Profile& profile = *config.profile.profile;
+  const auto differences = profile.differences(now);
+  if (!differences.empty()) {
+    const std::string text = fmt::format("[profile] file: {}", fmt::join(differences, "; "));
+    if (config.profile.refuses_others) {
+      return make_error(text + ": run sluice calibrate here, or set others = \"warn\"");
+    }
+    notes.push_back(text);
+  }
+  const engine::ProfileCapacity* const capacity = profile.capacity(timing.cycle);
+  if (capacity == nullptr) {
+    return make_error("[profile] file: no cycle was measured that is as short as this one, " +
+                      duration_text(timing.cycle) + ": run sluice calibrate with --cycles " +
+                      duration_text(timing.cycle));
+  }
+  return std::make_unique<engine::StreamAdmission>(engine::StreamCapacity{capacity->rate, timing.bound, profile.packet},
+                                                   config.profile.admits);
+}
+
+bool admit_streams(engine::StreamAdmission& admission, const std::vector<engine::StreamDemand>& before,
+                   std::vector<StreamSection>& streams) {
+  std::vector<engine::StreamDemand> demands;
+  for (const StreamSection& stream : streams) demands.push_back(stream.demand);
+  const auto refused = admission.replace(before, demands);
+  if (!refused) return true;
+  const engine::StreamAnswer& answer = refused->answer;
+  const bool of_deadline = answer.verdict == engine::StreamVerdict::too_soon;
+  streams[refused->index].settings.error(of_deadline ? "deadline" : "rate", answer.text());
+  return false;
+}
+
+void add_figures(const engine::StreamAdmission::State& state, std::vector<FigureSnapshot>& figures) {
+  const auto deadline = static_cast<std::uint64_t>(state.shortest_deadline.count());
+  figures.push_back({"streams_admitted", "streams for which there is room", state.streams, false});
+  figures.push_back({"streams_rate_bits", "bits a second that they may bring together", state.rate, false});
+  figures.push_back(
+      {"streams_capacity_bits", "bits a second that the device carries in time", state.capacity.rate, false});
+  figures.push_back({"streams_shortest_deadline_ns", "the shortest of their deadlines", deadline, false});
+  figures.push_back({"streams_refused", "streams for which there was no room", state.refused, true});
+}
+
+}  // namespace sluice::control

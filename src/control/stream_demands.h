@@ -1,0 +1,47 @@
+// The profile against the configuration and its streams: whether it is of this gateway, and which streams fit
+// (engine/stream_admission.h; docs/real-time.md).
+//
+// Thread-safety: none. Cost: control path.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "control/config.h"
+#include "control/snapshot.h"
+#include "engine/bound.h"
+#include "engine/stream_admission.h"
+
+namespace sluice::control {
+
+// What this gateway is, for comparing: its chain, suites and lanes on this machine with that device ("cpu", or the
+// GPU's name).
+engine::ProfileSubject profile_subject(Config& config, const std::string& device);
+
+// What [[srtp.stream]] says of each stream, in order, with its section for messages. RTCP on ports of its own takes a
+// twentieth besides. A deadline that is not given is the engine's.
+struct StreamSection {
+  Settings settings;
+  engine::StreamDemand demand;
+};
+std::vector<StreamSection> stream_demands(Config& config);
+
+// The admission of streams for a gateway of that kind and timing; null: the configuration has no profile. An Error: the
+// profile has no capacity for this cycle, or is of something else and `others` is "refuse"; with "warn" that is in
+// `notes`.
+Expected<std::unique_ptr<engine::StreamAdmission>> make_admission(const Config& config,
+                                                                  const engine::ProfileSubject& now,
+                                                                  const engine::Timing& timing,
+                                                                  std::vector<std::string>& notes);
+
+// Takes the demands of `streams` into the admission, in the place of those of `before`; none of it where one is
+// refused: that is then a mistake at its section. Answers whether all were accepted.
+bool admit_streams(engine::StreamAdmission& admission, const std::vector<engine::StreamDemand>& before,
+                   std::vector<StreamSection>& streams);
+
+// What `sluice ctl stats` and /metrics say of it.
+void add_figures(const engine::StreamAdmission::State& state, std::vector<FigureSnapshot>& figures);
+
+}  // namespace sluice::control

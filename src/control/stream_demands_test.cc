@@ -1,0 +1,176 @@
+#include "control/stream_demands.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "control/config_json.h"
+
+namespace sluice::control {
+namespace {
+
+using std::chrono::microseconds;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+const engine::Timing timing{
+    .cycle = microseconds(200), .bound = microseconds(610), .deadline = microseconds(1000), .overlap = 1};
+
+std::string stream(const std::string& port, const std::string& more) {
+  return "[[srtp.stream]]\naction = \"protect\"\nsource = \"10.0.0.1\"\nsource_port = " + port +
+         "\ndestination = \"10.0.0.2\"\ndestination_port = 6000\n"
+         "crypto = \"1 AEAD_AES_128_GCM inline:AAAA\"\n" +
+         more + "\n";
+}
+
+class StreamDemands : public testing::Test {
+ protected:
+  void SetUp() override {
+    file_ = std::filesystem::temp_directory_path() / ("sluice-profile-" + std::to_string(getpid()) + ".toml");
+    engine::Profile profile;
+    profile.subject = {
+        .device = "X", .chain = {"srtp", "bridge"}, .suite = "AEAD_AES_128_GCM", .lanes = 1, .overlap = 1};
+    Config config = config_of("");
+    profile.subject.machine = profile_subject(config, "X").machine;
+    profile.date = profile.code = "x";
+    profile.packet = 1514;
+    profile.capacities = {{microseconds(200), 4, 10'000'000}};
+    std::ofstream(file_) << profile.text();
+  }
+  void TearDown() override { std::filesystem::remove(file_); }
+
+  Config config_of(const std::string& streams, const std::string& more = "", const std::string& engine = "") const {
+    return Config::from_text("[engine]\nchain = [\"srtp\", \"bridge\"]\n" + engine + "[profile]\nfile = \"" +
+                                 file_.string() + "\"\n" + more + "\n[[port]]\nname = \"a\"\ndevice = \"net_null0\"\n" +
+                                 streams,
+                             "g.toml");
+  }
+  std::filesystem::path file_;
+  std::vector<std::string> notes_;
+};
+
+TEST_F(StreamDemands, AreTakenAsTheFileSays) {
+  Config config = config_of(stream("1", "rate = 1000\ndeadline = \"5ms\"") + stream("2", "") +
+                            stream("3", "rate = 2000\nrtcp_source_port = 8\nrtcp_destination_port = 9"));
+  const auto demands = stream_demands(config);
+  ASSERT_THAT(demands, SizeIs(3));
+  EXPECT_EQ(demands[0].demand.rate, 1000U);
+  EXPECT_EQ(demands[0].demand.deadline, std::chrono::milliseconds(5));
+  EXPECT_EQ(demands[1].demand.rate, 0U);
+  EXPECT_EQ(demands[1].demand.deadline, config.engine.deadline);
+  EXPECT_EQ(demands[2].demand.rate, 2100U);
+}
+
+TEST_F(StreamDemands, ThatDoNotFitAreMistakesAtTheirPlace) {
+  const std::pair<std::string, std::string> cases[] = {
+      {stream("1", "rate = 10_000_000"), ""},
+      {stream("1", "rate = 6_000_000") + stream("2", "rate = 4_000_001"),
+       "rate = 4000001: 4 Mbit/s beside the 6 Mbit/s that are taken exceed the 10 Mbit/s that the device carries in "
+       "time"},
+      {stream("1", "rate = 1000\ndeadline = \"610us\""),
+       "deadline = \"610us\": a deadline of 610us is not above the bound"},
+      {stream("1", ""), ": its rate is not known"},
+  };
+  for (const auto& [streams, mistake] : cases) {
+    Config config = config_of(streams);
+    ASSERT_TRUE(config.ok()) << config.mistakes();
+    const auto admission = make_admission(config, profile_subject(config, "X"), timing, notes_);
+    ASSERT_TRUE(admission) << admission.error().message;
+    auto demands = stream_demands(config);
+    EXPECT_EQ(admit_streams(**admission, {}, demands), mistake.empty());
+    EXPECT_EQ(config.ok(), mistake.empty());
+    EXPECT_THAT(config.mistakes(), HasSubstr(mistake));
+    EXPECT_EQ((*admission)->state().streams, mistake.empty() ? 1U : 0U) << "all or none";
+  }
+}
+
+TEST_F(StreamDemands, WithoutAdmissionAllAreTaken) {
+  Config config = config_of(stream("1", "rate = 60_000_000") + stream("2", ""), "streams = \"all\"");
+  const auto admission = make_admission(config, profile_subject(config, "X"), timing, notes_);
+  ASSERT_TRUE(admission);
+  auto demands = stream_demands(config);
+  EXPECT_TRUE(admit_streams(**admission, {}, demands));
+  EXPECT_EQ((*admission)->state().rate, 60'000'000U);
+}
+
+TEST_F(StreamDemands, AReloadPutsThemInThePlaceOfThoseBefore) {
+  Config config = config_of(stream("1", "rate = 9_000_000"));
+  const auto admission = make_admission(config, profile_subject(config, "X"), timing, notes_);
+  ASSERT_TRUE(admission);
+  auto demands = stream_demands(config);
+  ASSERT_TRUE(admit_streams(**admission, {}, demands));
+  Config more = config_of(stream("1", "rate = 5_000_000") + stream("2", "rate = 5_000_000"));
+  auto wanted = stream_demands(more);
+  EXPECT_TRUE(admit_streams(**admission, {demands[0].demand}, wanted));
+  EXPECT_EQ((*admission)->state().streams, 2U);
+  Config most = config_of(stream("1", "rate = 10_000_001"));
+  auto refused = stream_demands(most);
+  EXPECT_FALSE(admit_streams(**admission, {wanted[0].demand, wanted[1].demand}, refused));
+  EXPECT_EQ((*admission)->state().rate, 10'000'000U) << "everything is as it was";
+  EXPECT_EQ((*admission)->state().streams, 2U);
+}
+
+TEST_F(StreamDemands, AProfileOfSomethingElseIsRefusedOrSaid) {
+  for (const bool refuses : {true, false}) {
+    Config config = config_of("", refuses ? "" : "others = \"warn\"");
+    const auto admission = make_admission(config, profile_subject(config, "another GPU"), timing, notes_);
+    ASSERT_EQ(static_cast<bool>(admission), !refuses);
+    const std::string text = refuses ? admission.error().message : notes_.at(0);
+    EXPECT_THAT(text, HasSubstr("the device is another GPU, and it was measured with X"));
+    EXPECT_THAT(text, HasSubstr("the suite is none"));
+  }
+}
+
+TEST_F(StreamDemands, ACycleThatWasNotMeasuredIsRefused) {
+  Config config = config_of(stream("1", "rate = 1"));
+  engine::Timing shorter = timing;
+  shorter.cycle = microseconds(199);
+  const auto admission = make_admission(config, profile_subject(config, "X"), shorter, notes_);
+  ASSERT_FALSE(admission);
+  EXPECT_THAT(admission.error().message, HasSubstr("--cycles 199us"));
+}
+
+TEST_F(StreamDemands, WithoutAProfileThereIsNoAdmission) {
+  Config config =
+      Config::from_text("[engine]\nchain = [\"bridge\"]\n[[port]]\nname = \"a\"\ndevice = \"net_null0\"\n", "g.toml");
+  const auto admission = make_admission(config, profile_subject(config, "cpu"), timing, notes_);
+  ASSERT_TRUE(admission);
+  EXPECT_EQ(*admission, nullptr);
+}
+
+TEST_F(StreamDemands, AProfileThatIsNoneIsAMistake) {
+  std::ofstream(file_) << "version = 7\n";
+  EXPECT_THAT(config_of("").mistakes(), HasSubstr("g.toml:4: [profile] file = "));
+  std::filesystem::remove(file_);
+  EXPECT_FALSE(config_of("").ok());
+  const Config nameless = Config::from_text(
+      "[engine]\nchain = [\"bridge\"]\n[profile]\n[[port]]\nname = \"a\"\ndevice = \"net_null0\"\n", "g.toml");
+  EXPECT_THAT(nameless.mistakes(), HasSubstr("file: is missing"));
+}
+
+TEST_F(StreamDemands, TheConfigurationThatIsInForceSaysSo) {
+  EXPECT_THAT(config_json(config_of("", "others = \"warn\"")), HasSubstr("\"others\":\"warn\",\"streams\":\"admit\""));
+}
+
+// A CPU core's measured batch takes the place of the estimate.
+TEST_F(StreamDemands, AnInlineBatchThatWasMeasuredIsTheBound) {
+  engine::Profile profile;
+  profile.subject = {.machine = "x", .device = "cpu", .chain = {"bridge"}, .lanes = 1};
+  profile.date = profile.code = "x";
+  profile.packet = 1514;
+  engine::ProfileCell cell{.packet = 1514};
+  cell.p999 = microseconds(170);
+  profile.cells = {cell};
+  std::ofstream(file_) << profile.text();
+  const std::string cpu = "device = \"cpu\"\npoll = \"busy\"\n";
+  Config config = config_of("", "", cpu);
+  ASSERT_TRUE(config.ok()) << config.mistakes();
+  EXPECT_EQ(engine::plan_timing(config.engine, false)->bound, microseconds(170));
+  EXPECT_THAT(config_of("", "", cpu + "deadline = \"160us\"\n").mistakes(), HasSubstr("170us of a batch"));
+}
+
+}  // namespace
+}  // namespace sluice::control
