@@ -17,6 +17,8 @@ void require_file(const std::string& path);
 void add_run(CLI::App& app, int& status);
 // sluice bench NAME: measures this machine and the gateway on it.
 void add_bench(CLI::App& app, int& status);
+// sluice calibrate FILE: measures what its chain carries in time on this machine and device.
+void add_calibrate(CLI::App& app, int& status);
 // sluice check FILE: reads the configuration and does nothing else.
 void add_check(CLI::App& app, int& status);
 // sluice rules FILE...: says which detection rules load and, for those that do not, why.

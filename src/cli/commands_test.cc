@@ -67,6 +67,7 @@ class Commands : public testing::Test {
     explain_mistakes(app);
     int status = -1;
     add_bench(app, status);
+    add_calibrate(app, status);
     add_check(app, status);
     add_run(app, status);
     add_rules(app, status);
@@ -372,6 +373,7 @@ TEST(Packaging, ManualAndCompletionKnowEveryCommandAndOption) {
   int status = 0;
   add_run(app, status);
   add_bench(app, status);
+  add_calibrate(app, status);
   add_check(app, status);
   add_ctl(app, status);
   add_top(app, status);

@@ -28,6 +28,7 @@ int main(int argc, char** argv) {
   sluice::cli::add_check(app, status);
   sluice::cli::add_rules(app, status);
   sluice::cli::add_bench(app, status);
+  sluice::cli::add_calibrate(app, status);
   sluice::cli::add_top(app, status);
   sluice::cli::add_ctl(app, status);
   try {

@@ -1,0 +1,244 @@
+// sluice calibrate FILE: what this machine and device carry in time with that configuration's chain
+// (docs/real-time.md).
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+
+#include "base/machine.h"
+#include "base/units.h"
+#include "cli/calibrate/media_traffic.h"
+#include "cli/calibrate/replayed_gateway.h"
+#include "cli/commands.h"
+#include "cli/signals.h"
+#include "control/config.h"
+#include "control/function_maker.h"
+#include "control/stream_demands.h"
+#include "device/name.h"
+#include "engine/bound.h"
+#include "port/eal.h"
+
+namespace sluice::cli {
+namespace {
+
+using std::chrono::nanoseconds;
+
+constexpr unsigned ethernet = 14;
+constexpr unsigned least_packet = 64;
+constexpr unsigned srtp_room = 32;                // a tag and an MKI: what is protected has to fit the MTU
+constexpr std::chrono::seconds between_lines{5};  // of progress that is not shown in place
+
+struct CalibrateOptions {
+  std::string file, device, out, csv;
+  double seconds = 0.3;
+  std::vector<std::string> cycles;
+  std::vector<unsigned> streams, packets;
+};
+
+int refuse(const std::string& message) {
+  std::fprintf(stderr, "%s\n", message.c_str());
+  return 2;
+}
+
+// In one line that is written over on a terminal; else a line every few seconds.
+CalibrationProgress progress_on_stderr() {
+  const bool terminal = isatty(STDERR_FILENO) == 1;
+  auto next = std::make_shared<std::chrono::steady_clock::time_point>();
+  return [terminal, next](const std::string& what, unsigned done, unsigned total) {
+    const auto now = std::chrono::steady_clock::now();
+    if (terminal) {
+      std::fprintf(stderr, "\r\033[Kcalibrate: %u of %u: %s", done, total, what.c_str());
+    } else if (now >= *next) {
+      *next = now + between_lines;
+      std::fprintf(stderr, "calibrate: %u of %u: %s\n", done, total, what.c_str());
+    }
+  };
+}
+
+// Before minutes are spent: the file can be made, and is no other than a profile.
+Expected<void> check_out(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored) && !std::filesystem::is_empty(path, ignored) &&
+      !engine::Profile::from_file(path)) {
+    return make_error("--out " + path + ": there is a file that is no profile: name another one, or remove it");
+  }
+  if (std::ofstream(path + ".new")) return {};
+  return make_error("--out " + path + ": cannot be written");
+}
+
+Expected<void> write(const std::string& path, const std::string& text) {
+  {
+    std::ofstream file(path + ".new", std::ios::trunc);
+    file << text;
+    if (!file.flush()) return make_error(path + ": cannot be written");
+  }
+  std::error_code failed;
+  std::filesystem::rename(path + ".new", path, failed);
+  return failed ? make_error(path + ": " + failed.message()) : Expected<void>{};
+}
+
+// The name of the GPU that the configuration asks for; empty: its chain computes on CPU cores.
+Expected<std::string> gpu_of(const control::Config& config) {
+  if (config.engine.device == "cpu") return std::string();
+  auto gpu = device::Gpu::open(device::gpu_index(config.engine.device).value_or(0), 1);
+  if (gpu) return (*gpu)->info().name;
+  if (config.engine.device == "auto") return std::string();
+  return make_error("device " + config.engine.device + ": " + gpu.error().message);
+}
+
+// A quarter of the configuration's own cycle to four times that.
+std::vector<nanoseconds> usual_cycles(const engine::Options& options) {
+  const auto timing = engine::plan_timing(options, true);
+  const nanoseconds own = timing ? timing->cycle : std::chrono::milliseconds(1);
+  std::vector<nanoseconds> cycles;
+  for (const double factor : {0.25, 0.5, 1.0, 2.0, 4.0}) {
+    const nanoseconds cycle(static_cast<std::int64_t>(static_cast<double>(own.count()) * factor));
+    if (cycle >= engine::shortest_cycle) cycles.push_back(cycle);
+  }
+  return cycles;
+}
+
+Expected<CalibrationPlan> plan_of(const CalibrateOptions& options, const control::Config& config, bool on_gpu) {
+  CalibrationPlan plan;
+  plan.cycles = on_gpu ? usual_cycles(config.engine) : std::vector<nanoseconds>{nanoseconds(0)};
+  if (on_gpu && !options.cycles.empty()) plan.cycles.clear();
+  for (const std::string& text : options.cycles) {
+    const auto cycle = parse_duration(text);
+    if (!cycle || *cycle < engine::shortest_cycle) {
+      return make_error("--cycles " + text + ": allowed are durations from " + duration_text(engine::shortest_cycle));
+    }
+    if (on_gpu) plan.cycles.push_back(*cycle);
+  }
+  std::ranges::sort(plan.cycles);
+  plan.streams =
+      on_gpu ? options.streams.empty() ? std::vector<unsigned>{1, 2, 4, 8} : options.streams : std::vector<unsigned>{0};
+  std::ranges::sort(plan.streams);
+  for (const unsigned streams : plan.streams) {
+    if (on_gpu && !engine::streams_range.has(streams)) {
+      return make_error("--streams " + std::to_string(streams) + ": allowed is from " +
+                        std::to_string(engine::streams_range.least) + " to " +
+                        std::to_string(engine::streams_range.most));
+    }
+  }
+  unsigned largest = 0;
+  for (const port::PortOptions& port : config.engine.ports) largest = std::max(largest, port.mtu + ethernet);
+  if (std::ranges::find(config.engine.chain, "srtp") != config.engine.chain.end()) largest -= srtp_room;
+  plan.packets = options.packets.empty() ? std::vector<unsigned>{largest, largest / 2, 128} : options.packets;
+  std::ranges::sort(plan.packets, std::greater<>());
+  for (const unsigned packet : plan.packets) {
+    if (packet < least_packet || packet > largest) {
+      return make_error("--packets " + std::to_string(packet) + ": allowed is from " + std::to_string(least_packet) +
+                        " to " + std::to_string(largest) + ", the largest MTU with its Ethernet header, less " +
+                        std::to_string(srtp_room) + " for what srtp adds");
+    }
+  }
+  return plan;
+}
+
+std::string now_text() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char text[32];
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc)};
+}
+
+int measure(const CalibrateOptions& options, control::Config& config) {
+  const auto gpu = gpu_of(config);
+  if (!gpu) return refuse("calibrate: " + gpu.error().message);
+  const bool on_gpu = !gpu->empty();
+  const auto plan = plan_of(options, config, on_gpu);
+  if (!plan) return refuse("calibrate: " + plan.error().message);
+  if (!options.out.empty()) {
+    if (const auto good = check_out(options.out); !good) return refuse("calibrate: " + good.error().message);
+  }
+  engine::Profile profile;
+  profile.subject = control::profile_subject(config, on_gpu ? *gpu : "cpu");
+  profile.date = now_text();
+  profile.code = SLUICE_VERSION;
+  const ReplayedOptions bench{.on_gpu = on_gpu, .seconds = options.seconds};
+  const auto open = replayed_gateways(config, bench);
+  const auto first = bench_options(config, bench, plan->cycles.front(), plan->streams.front(), plan->packets.front());
+  if (const auto eal = port::start_eal(first.memory, first.ports); !eal) {
+    return refuse(config.placed(eal.error().message));
+  }
+  std::printf("%s, %s, %s, %u lanes\n", fmt::format("{}", fmt::join(config.engine.chain, ", ")).c_str(),
+              profile.subject.device.c_str(), profile.subject.machine.c_str(), profile.subject.lanes);
+  const auto done = calibrate(*plan, open, progress_on_stderr(), profile);
+  if (isatty(STDERR_FILENO) == 1) std::fputs("\r\033[K", stderr);
+  if (!done) {
+    std::fprintf(stderr, "calibrate: %s\n", done.error().message.c_str());
+    return 1;
+  }
+  std::fputs(calibration_table(profile, isatty(STDOUT_FILENO) == 1).c_str(), stdout);
+  for (const auto& [path, text] : {std::pair{options.out, profile.text()}, {options.csv, profile.csv()}}) {
+    if (path.empty()) continue;
+    if (const auto written = write(path, text); !written) {
+      std::fprintf(stderr, "calibrate: %s\n", written.error().message.c_str());
+      return 1;
+    }
+    std::printf("written: %s\n", path.c_str());
+  }
+  return 0;
+}
+
+int run(const CalibrateOptions& options) {
+  end_on_signals();
+  spdlog::set_level(spdlog::level::warn);
+  std::error_code ignored;
+  std::ifstream file(options.file);
+  if (!file || !std::filesystem::is_regular_file(options.file, ignored)) {
+    return refuse("calibrate: " + options.file + ": there is no such file, or it cannot be read");
+  }
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  control::Config config = control::Config::from_text(without_rates(text), options.file, false);
+  if (!options.device.empty()) config.engine.device = options.device;
+  if (const auto checked = control::make_checked_function(config, control::described_ports(config.engine));
+      !checked || !config.ok()) {
+    return refuse(config.mistakes());
+  }
+  return measure(options, config);
+}
+
+}  // namespace
+
+void add_calibrate(CLI::App& app, int& status) {
+  CLI::App* command = app.add_subcommand("calibrate", "Measure what a configuration's chain carries in time here");
+  auto options = std::make_shared<CalibrateOptions>();
+  command->add_option("FILE", options->file, "the configuration (TOML)")->required()->type_name("");
+  command->add_option("--device", options->device, "auto, cpu or cuda:N; default: the configuration's");
+  command->add_option("--seconds", options->seconds, "length of each measurement")
+      ->check(CLI::Range(0.05, 60.0))
+      ->capture_default_str();
+  command
+      ->add_option("--cycles", options->cycles,
+                   "scheduling cycles, such as 100us,200us; default: the "
+                   "configuration's, and a quarter to four times that")
+      ->delimiter(',');
+  command->add_option("--streams", options->streams, "numbers of CUDA streams; default: 1,2,4,8")->delimiter(',');
+  command
+      ->add_option("--packets", options->packets,
+                   "frame sizes; the largest decides what is carried; default: the largest MTU's, half of it, 128")
+      ->delimiter(',');
+  command->add_option("--out", options->out, "write the profile here, for [profile] file");
+  command->add_option("--csv", options->csv, "write a row for each measurement here");
+  command->footer(
+      "The chain runs with its settings, lanes and batches; its ports are frames from memory, and of a stage \"srtp\" "
+      "the\n"
+      "streams that it protects. Takes a minute or two. Exit status: 0 measured, 1 it could not be, 2 bad input.");
+  command->callback([options, &status] {
+    require_file(options->file);
+    status = run(*options);
+  });
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,219 @@
+#include "cli/calibrate/calibration.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "cli/text.h"
+
+namespace sluice::cli {
+namespace {
+
+using engine::Profile;
+using engine::ProfileCapacity;
+using engine::ProfileCell;
+using std::chrono::nanoseconds;
+
+struct Place {
+  nanoseconds cycle;
+  unsigned streams, packet;
+};
+
+class Calibration {
+ public:
+  Calibration(const CalibrationPlan& plan, const BenchOpener& open, const CalibrationProgress& progress,
+              Profile& profile)
+      : plan_(plan), open_(open), progress_(progress), profile_(profile) {}
+
+  Expected<void> run() {
+    const std::size_t grid = plan_.cycles.size() * plan_.streams.size();
+    const std::size_t one = plan_.shares.size();
+    total_ =
+        static_cast<unsigned>(1 + grid * one + plan_.cycles.size() * plan_.steps + (plan_.packets.size() - 1) * one);
+    profile_.packet = plan_.packets.front();
+    auto step = saturate();
+    for (const nanoseconds cycle : plan_.cycles) {
+      step = step ? measure_cycle(cycle) : step;
+    }
+    // The other sizes where the largest packets do best.
+    const auto best = std::ranges::max_element(profile_.capacities, {}, &ProfileCapacity::rate);
+    for (std::size_t i = 1; step && i < plan_.packets.size(); ++i) {
+      step = measure_shares({best->cycle, best->streams, plan_.packets[i]});
+    }
+    if (step) fit(*best);
+    return step;
+  }
+
+ private:
+  Expected<void> saturate() {
+    const Place place{plan_.cycles[plan_.cycles.size() / 2], plan_.streams.back(), plan_.packets.front()};
+    auto bench = open(place);
+    if (!bench) return tl::unexpected(bench.error());
+    const auto cell = measure(**bench, place, 0);
+    if (!cell) return tl::unexpected(cell.error());
+    saturated_ = cell->carried;
+    if (saturated_ == 0) return make_error("nothing was carried at the highest rate, so there is nothing to measure");
+    return {};
+  }
+
+  Expected<void> measure_cycle(nanoseconds cycle) {
+    ProfileCapacity capacity{cycle, plan_.streams.front(), 0};
+    for (const unsigned streams : plan_.streams) {
+      const std::size_t first = profile_.cells.size();
+      if (auto ok = measure_shares({cycle, streams, plan_.packets.front()}); !ok) return ok;
+      // Fewer streams win where more carry no more.
+      std::uint64_t carried = 0;
+      for (std::size_t i = first; i < profile_.cells.size() && profile_.cells[i].schedulable; ++i) {
+        carried = profile_.cells[i].offered;
+      }
+      if (carried > capacity.rate) capacity = {cycle, streams, carried};
+    }
+    return search(capacity);
+  }
+
+  Expected<void> measure_shares(const Place& place) {
+    auto bench = open(place);
+    if (!bench) return tl::unexpected(bench.error());
+    for (const double share : plan_.shares) {
+      const auto cell = measure(**bench, place, static_cast<std::uint64_t>(static_cast<double>(saturated_) * share));
+      if (!cell) return tl::unexpected(cell.error());
+    }
+    return {};
+  }
+
+  // Between the highest share that was schedulable and the next one.
+  Expected<void> search(ProfileCapacity capacity) {
+    auto bench = open({capacity.cycle, capacity.streams, plan_.packets.front()});
+    if (!bench) return tl::unexpected(bench.error());
+    std::uint64_t low = capacity.rate, high = saturated_;
+    for (const double share : plan_.shares) {
+      const auto rate = static_cast<std::uint64_t>(static_cast<double>(saturated_) * share);
+      if (rate > low) high = std::min(high, rate);
+    }
+    for (unsigned step = 0; step < plan_.steps && low < high; ++step) {
+      const std::uint64_t middle = low + (high - low) / 2;
+      const auto cell = measure(**bench, {capacity.cycle, capacity.streams, plan_.packets.front()}, middle);
+      if (!cell) return tl::unexpected(cell.error());
+      (cell->schedulable ? low : high) = middle;
+    }
+    capacity.rate = low;
+    profile_.capacities.push_back(capacity);
+    return {};
+  }
+
+  Expected<std::unique_ptr<Bench>> open(const Place& place) {
+    progress_("setting up", done_, total_);
+    return open_(place.cycle, place.streams, place.packet);
+  }
+
+  Expected<ProfileCell> measure(Bench& bench, const Place& place, std::uint64_t rate) {
+    const std::string where =
+        place.cycle.count() == 0
+            ? ""
+            : fmt::format("cycle {}, {} streams, ", short_duration(static_cast<std::uint64_t>(place.cycle.count())),
+                          place.streams);
+    progress_(
+        fmt::format("{}{} B, {}", where, place.packet,
+                    rate == 0 ? "as fast as can be" : fmt::format("{:.3g} Gbit/s", static_cast<double>(rate) / 1e9)),
+        done_, total_);
+    ++done_;
+    ProfileCell best;
+    for (unsigned tried = 0; tried < std::max(1U, plan_.tries); ++tried) {
+      auto cell = bench.measure(rate);
+      if (!cell) return cell;
+      if (tried == 0 || cell->schedulable || cell->longest < best.longest) best = *cell;
+      if (best.schedulable || rate == 0) break;
+    }
+    best.cycle = place.cycle;
+    best.streams = place.streams;
+    best.packet = place.packet;
+    best.offered = rate;
+    profile_.cells.push_back(best);
+    return best;
+  }
+
+  // T_S over the bytes of a batch, of what was measured with the same number of streams and was not saturated: there a
+  // batch waits for others, but not on a core of its own.
+  void fit(const ProfileCapacity& best) {
+    std::vector<std::pair<double, double>> points;
+    for (const ProfileCell& cell : profile_.cells) {
+      if ((cell.schedulable || cell.cycle.count() == 0) && cell.streams == best.streams && cell.batches != 0) {
+        points.emplace_back(static_cast<double>(cell.batch_bytes), static_cast<double>(cell.p50.count()));
+      }
+    }
+    const engine::Line line = engine::fit_line(points);
+    profile_.slope = line.slope;
+    profile_.intercept = line.intercept;
+  }
+
+  const CalibrationPlan& plan_;
+  const BenchOpener& open_;
+  const CalibrationProgress& progress_;
+  Profile& profile_;
+  std::uint64_t saturated_ = 0;
+  unsigned done_ = 0, total_ = 0;
+};
+
+std::string time_text(nanoseconds time) {
+  return short_duration(static_cast<std::uint64_t>(time.count()));
+}
+
+std::string gbits(std::uint64_t rate) {
+  return fmt::format("{:.3f} Gbit/s", static_cast<double>(rate) / 1e9);
+}
+
+// One row for each cycle, a column for each number of streams.
+std::string grid_text(const Profile& profile, bool bold) {
+  std::map<nanoseconds, std::map<unsigned, const ProfileCell*>> rows;
+  std::map<unsigned, bool> columns;
+  std::uint64_t rate = 0;
+  for (const ProfileCell& cell : profile.cells) {
+    if (cell.packet == profile.packet) rate = std::max(rate, cell.offered);
+  }
+  for (const ProfileCell& cell : profile.cells) {
+    if (cell.packet != profile.packet || cell.offered != rate) continue;
+    rows[cell.cycle].try_emplace(cell.streams, &cell);
+    columns[cell.streams] = true;
+  }
+  std::string out =
+      fmt::format("{}, the longest, at {} of {} B\n{:>10}", profile.subject.overlap != 0 ? "T_S" : "an inline batch",
+                  gbits(rate), profile.packet, "cycle");
+  for (const auto& column : columns) {
+    out += fmt::format("{:>20}", column.first == 0 ? "" : fmt::format("{} streams", column.first));
+  }
+  for (const auto& [cycle, cells] : rows) {
+    out += fmt::format("\n{:>10}", cycle.count() == 0 ? "none" : time_text(cycle));
+    for (const auto& column : columns) {
+      const auto cell = cells.find(column.first);
+      const bool good = cell != cells.end() && cell->second->schedulable;
+      const std::string text = cell == cells.end() ? "-" : time_text(cell->second->longest) + (good ? " *" : "  ");
+      const std::string padded = fmt::format("{:>20}", text);
+      out += good && bold ? "\033[1m" + padded + "\033[0m" : padded;
+    }
+  }
+  return out + "\n* schedulable: carried, nothing lost or late" +
+         (profile.subject.overlap != 0 ? fmt::format(", no T_S above {} cycles\n", profile.subject.overlap) : "\n");
+}
+
+}  // namespace
+
+Expected<void> calibrate(const CalibrationPlan& plan, const BenchOpener& open, const CalibrationProgress& progress,
+                         Profile& profile) {
+  return Calibration(plan, open, progress, profile).run();
+}
+
+std::string calibration_table(const Profile& profile, bool bold) {
+  std::string out = grid_text(profile, bold);
+  for (const ProfileCapacity& one : profile.capacities) {
+    const std::string name = one.cycle.count() == 0 ? "B" : "B_I of " + time_text(one.cycle);
+    out += one.rate == 0 ? fmt::format("{:<18} no rate that was tried is schedulable\n", name)
+                         : fmt::format("{:<18} {}{}\n", name, gbits(one.rate),
+                                       one.streams == 0 ? "" : fmt::format(" with {} streams", one.streams));
+  }
+  return out +
+         fmt::format("a batch takes {:.2f} us and {:.4f} ns for each byte\n", profile.intercept / 1e3, profile.slope);
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,48 @@
+// Section 7.3 of Zhang, Hu and Hua as a procedure (docs/real-time.md): which cycles and numbers of CUDA streams are
+// schedulable at which rates, B_I of each cycle, and what a batch and a byte cost the device. What is measured is a
+// Bench's; here is what is tried, and what is made of it.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "engine/profile.h"
+
+namespace sluice::cli {
+
+struct CalibrationPlan {
+  std::vector<std::chrono::nanoseconds> cycles;    // ascending; one that is 0: there is none
+  std::vector<unsigned> streams;                   // ascending; one that is 0: there are none
+  std::vector<unsigned> packets;                   // the largest first: it is what capacities are of
+  std::vector<double> shares{0.25, 0.5, 0.75, 1};  // of the saturated rate
+  unsigned steps = 6;  // of the search for each B_I: to 1/64 of the space between two shares
+  // What else the machine does makes a measurement worse and never better: one of these tries has to be good.
+  unsigned tries = 3;
+};
+
+// A gateway of one cycle, number of streams and packet size.
+class Bench {
+ public:
+  virtual ~Bench() = default;
+  // At that rate, in bits of frames per second; 0: as much as the lanes take. In what it answers cycle, streams and
+  // packet are set by others.
+  virtual Expected<engine::ProfileCell> measure(std::uint64_t rate) = 0;
+};
+using BenchOpener =
+    std::function<Expected<std::unique_ptr<Bench>>(std::chrono::nanoseconds cycle, unsigned streams, unsigned packet)>;
+// What is done now, before it is, and of how many measurements at most how many are done.
+using CalibrationProgress = std::function<void(const std::string& what, unsigned done, unsigned total)>;
+
+// Fills in packet, slope, intercept, capacities and cells. An Error: a gateway could not be opened, or carried nothing.
+Expected<void> calibrate(const CalibrationPlan& plan, const BenchOpener& open, const CalibrationProgress& progress,
+                         engine::Profile& profile);
+
+// As the paper's table 4, for people: T_S at the highest share by cycle and number of streams, what is schedulable with
+// a star, and in bold where that can be shown; then B_I of each cycle and what a batch costs.
+std::string calibration_table(const engine::Profile& profile, bool bold);
+
+}  // namespace sluice::cli

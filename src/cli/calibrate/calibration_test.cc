@@ -1,0 +1,127 @@
+#include "cli/calibrate/calibration.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace sluice::cli {
+namespace {
+
+using engine::Profile;
+using engine::ProfileCell;
+using std::chrono::microseconds;
+using std::chrono::nanoseconds;
+using testing::HasSubstr;
+using testing::Not;
+
+// A device of which a batch takes 20 us and 20 ps for each byte, in one of its streams, and that carries 400 Gbit/s
+// with four streams or more.
+struct Model {
+  double intercept = 20'000, slope = 0.02;
+  double most = 400e9;
+  unsigned noisy = 0;  // of so many measurements one is good
+  unsigned measured = 0, opened = 0;
+};
+
+class ModelBench : public Bench {
+ public:
+  ModelBench(Model& model, nanoseconds cycle, unsigned streams, unsigned packet)
+      : model_(model), cycle_(cycle), streams_(streams), packet_(packet) {}
+  Expected<ProfileCell> measure(std::uint64_t rate) override {
+    const double most = model_.most * std::min(streams_, 4U) / 4;
+    const double carried = rate == 0 ? most : std::min(static_cast<double>(rate), most);
+    const double bytes = std::max<double>(packet_, carried / 8e9 * static_cast<double>(cycle_.count()));
+    ProfileCell cell;
+    cell.carried = static_cast<std::uint64_t>(std::llround(carried));
+    cell.batches = 1000;
+    cell.batch_bytes = static_cast<std::uint64_t>(bytes);
+    cell.p50 = cell.p99 = cell.p999 = nanoseconds(std::llround(model_.intercept + model_.slope * bytes));
+    const bool noise = model_.noisy != 0 && ++model_.measured % model_.noisy != 0;
+    cell.longest = cell.p50 + (noise ? cycle_ : nanoseconds(0));
+    cell.schedulable = rate != 0 && static_cast<double>(rate) <= most && cell.longest <= cycle_;
+    return cell;
+  }
+
+ private:
+  Model& model_;
+  nanoseconds cycle_;
+  unsigned streams_, packet_;
+};
+
+Expected<Profile> profile_of(Model& model, const CalibrationPlan& plan) {
+  Profile profile;
+  profile.subject.overlap = 1;
+  const auto open = [&](nanoseconds cycle, unsigned streams, unsigned packet) -> Expected<std::unique_ptr<Bench>> {
+    ++model.opened;
+    return std::make_unique<ModelBench>(model, cycle, streams, packet);
+  };
+  unsigned last = 0;
+  const auto progress = [&last](const std::string& what, unsigned done, unsigned total) {
+    EXPECT_FALSE(what.empty());
+    EXPECT_GE(done, last);
+    EXPECT_LE(done, total);
+    last = done;
+  };
+  if (auto ok = calibrate(plan, open, progress, profile); !ok) return tl::unexpected(ok.error());
+  return profile;
+}
+
+const CalibrationPlan plan{
+    .cycles = {microseconds(10), microseconds(22), microseconds(100)}, .streams = {1, 2, 4, 8}, .packets = {1370, 242}};
+
+// T_S = 20 us + 20 ps/B · R·I/8 <= I: at 22 us that is R = 36 Gbit/s, at 100 us 320.
+TEST(Calibration, FindsWhatTheDeviceCarries) {
+  Model model;
+  const auto profile = profile_of(model, plan);
+  ASSERT_TRUE(profile) << profile.error().message;
+  ASSERT_EQ(profile->capacities.size(), 3U);
+  EXPECT_EQ(profile->capacities[0].rate, 0U) << "a batch takes longer than the cycle, however small it is";
+  const double step = 0.25 * 400e9 / 64;
+  EXPECT_NEAR(static_cast<double>(profile->capacities[1].rate), 2e3 / 22e3 / 0.02 * 8e9, step);
+  EXPECT_LE(static_cast<double>(profile->capacities[1].rate), 2e3 / 22e3 / 0.02 * 8e9);
+  EXPECT_NEAR(static_cast<double>(profile->capacities[2].rate), 320e9, step);
+  EXPECT_EQ(profile->capacities[2].streams, 4U) << "eight carry no more";
+  EXPECT_EQ(profile->packet, 1370U);
+  EXPECT_NEAR(profile->slope, model.slope, 1e-3);
+  EXPECT_NEAR(profile->intercept, model.intercept, 300);
+  bool other_size = false;
+  for (const ProfileCell& cell : profile->cells) other_size |= cell.packet == 242;
+  EXPECT_TRUE(other_size);
+}
+
+TEST(Calibration, OneGoodTryOfThreeIsEnough) {
+  for (const unsigned noisy : {3U, 50U}) {
+    Model model{.noisy = noisy};
+    const auto profile = profile_of(model, plan);
+    ASSERT_TRUE(profile);
+    EXPECT_EQ(profile->capacities[2].rate > 300e9, noisy == 3) << noisy;
+  }
+}
+
+TEST(Calibration, NothingCarriedIsAnError) {
+  Model model{.most = 0};
+  const auto profile = profile_of(model, plan);
+  ASSERT_FALSE(profile);
+  EXPECT_THAT(profile.error().message, HasSubstr("nothing was carried"));
+}
+
+TEST(Calibration, TableMarksWhatIsSchedulable) {
+  Model model;
+  const auto profile = profile_of(model, plan);
+  ASSERT_TRUE(profile);
+  const std::string plain = calibration_table(*profile, false), bold = calibration_table(*profile, true);
+  EXPECT_THAT(plain, HasSubstr("T_S, the longest, at 400.000 Gbit/s of 1370 B"));
+  EXPECT_THAT(plain, HasSubstr("B_I of 10.0 us     no rate"));
+  EXPECT_THAT(plain, Not(HasSubstr("\033[")));
+  EXPECT_THAT(plain, HasSubstr("no T_S above 1 cycles"));
+  // At the highest rate nothing is: the bold figure is of a device that has room.
+  Model wide{.intercept = 100, .slope = 0.001};
+  const auto schedulable = profile_of(wide, plan);
+  ASSERT_TRUE(schedulable);
+  EXPECT_THAT(calibration_table(*schedulable, true), HasSubstr(" *\033[0m"));
+  EXPECT_THAT(bold, Not(HasSubstr(" *\033[0m")));
+}
+
+}  // namespace
+}  // namespace sluice::cli

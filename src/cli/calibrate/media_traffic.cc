@@ -1,0 +1,91 @@
+#include "cli/calibrate/media_traffic.h"
+
+#include <algorithm>
+#include <cstring>
+#include <sstream>
+#include <string>
+
+#include "packet/checksum.h"
+#include "packet/headers.h"
+#include "packet/ip_address.h"
+
+namespace sluice::cli {
+namespace {
+
+constexpr std::size_t ethernet = sizeof(packet::EthernetHeader);
+constexpr std::size_t ip = sizeof(packet::Ipv4Header), udp = sizeof(packet::UdpHeader), rtp = 12;
+constexpr std::uint8_t payload_type = 96;
+
+bool has_srtp(const control::Config& config) {
+  return std::ranges::find(config.engine.chain, "srtp") != config.engine.chain.end();
+}
+
+}  // namespace
+
+std::string without_rates(const std::string& text) {
+  std::istringstream lines(text);
+  std::string all;
+  bool stream = false;
+  for (std::string line; std::getline(lines, line);) {
+    std::string words = line;
+    std::erase_if(words, [](char c) { return c == ' ' || c == '\t'; });
+    if (words.starts_with('[')) stream = words.starts_with("[[srtp.stream]]");
+    if (!stream || !(words.starts_with("rate=") || words.starts_with("burst="))) all += line;
+    all += '\n';
+  }
+  return all;
+}
+
+Expected<MediaTraffic> MediaTraffic::make(control::Config& config, unsigned packet, unsigned lanes) {
+  MediaTraffic traffic;
+  if (!has_srtp(config)) return traffic;
+  traffic.packet_ = packet;
+  traffic.lanes_.resize(lanes);
+  for (Settings& settings : config.section("srtp").sections("stream")) {
+    const auto source = packet::IpAddress::parse(settings.text("source", ""));
+    const auto destination = packet::IpAddress::parse(settings.text("destination", ""));
+    const bool protects = settings.text("action", "") == "protect";
+    if (!protects || !source || !destination || source->family != 4 || destination->family != 4) continue;
+    Stream stream{};
+    auto& header = *reinterpret_cast<packet::Ipv4Header*>(stream.headers.data());
+    header.version_ihl = 0x45;
+    header.total_length = packet::be16(static_cast<std::uint16_t>(packet - ethernet));
+    header.ttl = 64;
+    header.protocol = packet::protocol_udp;
+    std::memcpy(&header.source, source->bytes.data(), 4);
+    std::memcpy(&header.destination, destination->bytes.data(), 4);
+    header.checksum = packet::ipv4_header_checksum(header);
+    auto& ports = *reinterpret_cast<packet::UdpHeader*>(stream.headers.data() + ip);
+    ports.source_port = packet::be16(static_cast<std::uint16_t>(settings.integer("source_port", 0, 0, 65535)));
+    ports.destination_port =
+        packet::be16(static_cast<std::uint16_t>(settings.integer("destination_port", 0, 0, 65535)));
+    ports.length = packet::be16(static_cast<std::uint16_t>(packet - ethernet - ip));
+    std::uint8_t* const media = stream.headers.data() + ip + udp;
+    media[0] = 0x80;
+    media[1] = payload_type;
+    const std::uint32_t ssrc = packet::be32(static_cast<std::uint32_t>(traffic.streams_ + 1));
+    std::memcpy(media + 8, &ssrc, sizeof ssrc);
+    traffic.lanes_[traffic.streams_++ % lanes].streams.push_back(stream);
+  }
+  if (traffic.streams_ < lanes) {
+    return make_error("[srtp] has " + std::to_string(traffic.streams_) +
+                      " streams to be protected over IPv4, which calibrate can make traffic of, and there are " +
+                      std::to_string(lanes) + " lanes: as many or more are needed");
+  }
+  return traffic;
+}
+
+void MediaTraffic::write(std::uint32_t lane, rte_mbuf* frame) {
+  Lane& mine = lanes_[lane];
+  Stream& stream = mine.streams[mine.next];
+  mine.next = mine.next + 1 == mine.streams.size() ? 0 : mine.next + 1;
+  // What was protected has got longer.
+  frame->data_len = static_cast<std::uint16_t>(packet_);
+  frame->pkt_len = packet_;
+  const std::uint16_t sequence = packet::be16(stream.sequence++);
+  std::memcpy(stream.headers.data() + ip + udp + 2, &sequence, sizeof sequence);
+  std::memcpy(rte_pktmbuf_mtod(frame, std::uint8_t*) + ethernet, stream.headers.data(), stream.headers.size());
+  static_assert(ip + udp + rtp == sizeof(Headers));
+}
+
+}  // namespace sluice::cli

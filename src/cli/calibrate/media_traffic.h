@@ -1,0 +1,49 @@
+// RTP of the streams that a configuration's stage "srtp" protects, written into a replay port's frames as they come in,
+// because they have to have new sequence numbers each time around.
+//
+// IPv4 alone, without UDP checksums. A stream's frames come by one lane. Thread-safety: write() by lane; lanes apart.
+// Cost: 40 bytes a frame.
+#pragma once
+
+#include <rte_mbuf.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "control/config.h"
+
+namespace sluice::cli {
+
+// A configuration's text without what keeps streams to their rates, for more than those is measured: the lines `rate`
+// and `burst` of [[srtp.stream]] are empty.
+std::string without_rates(const std::string& text);
+
+class MediaTraffic {
+ public:
+  // Of [[srtp.stream]]; an Error when the chain has a stage "srtp" and the table no stream to be protected over IPv4.
+  // No stage, no streams: other frames stay as they are.
+  static Expected<MediaTraffic> make(control::Config& config, unsigned packet, unsigned lanes);
+
+  bool empty() const { return streams_ == 0; }
+  // Makes the frame the next packet of one of the lane's streams.
+  void write(std::uint32_t lane, rte_mbuf* frame);
+
+ private:
+  using Headers = std::array<std::uint8_t, 40>;  // IPv4, UDP, RTP
+  struct Stream {
+    Headers headers;
+    std::uint16_t sequence = 0;
+  };
+  struct alignas(64) Lane {
+    std::vector<Stream> streams;
+    std::size_t next = 0;
+  };
+  std::vector<Lane> lanes_;
+  std::size_t streams_ = 0;
+  unsigned packet_ = 0;
+};
+
+}  // namespace sluice::cli

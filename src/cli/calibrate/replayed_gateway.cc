@@ -1,0 +1,172 @@
+#include "cli/calibrate/replayed_gateway.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <cmath>
+#include <thread>
+
+#include "cli/calibrate/timed_function.h"
+#include "control/function_maker.h"
+#include "engine/bound.h"
+#include "port/virtual_device.h"
+
+namespace sluice::cli {
+namespace {
+
+using std::chrono::nanoseconds;
+
+constexpr unsigned spare_frames = 1024;      // in bursts, for each lane
+constexpr std::uint64_t most_dropped = 100;  // one in so many frames of media
+constexpr double carried_share = 0.99;       // of what was offered: the rest may be on its way when the time is over
+
+unsigned lanes_of(const engine::Options& options) {
+  unsigned lanes = 0;
+  for (const port::PortOptions& port : options.ports) lanes += port.lane_count();
+  return lanes;
+}
+
+class ReplayedGateway : public Bench {
+ public:
+  ReplayedGateway(std::unique_ptr<engine::Engine> engine, const TimedFunction& timed, const ReplayedOptions& options,
+                  unsigned packet)
+      : engine_(std::move(engine)), timed_(timed), options_(options), packet_(packet) {
+    for (const port::PortOptions& port : engine_->options().ports) queues_ += port.queues;
+  }
+  ~ReplayedGateway() override { engine_->stop(); }
+
+  Expected<engine::ProfileCell> measure(std::uint64_t rate) override {
+    set_rate(rate);
+    if (!engine_->running()) engine_->start();
+    sleep(options_.warm_up);
+    const engine::EngineStats before = engine_->stats();
+    const TimedFunction::Batches batches_before = timed_.batches();
+    const auto begin = std::chrono::steady_clock::now();
+    sleep(options_.seconds);
+    const engine::EngineStats after = engine_->stats();
+    const engine::HistogramSnapshot times = options_.on_gpu ? after.device_time.since(before.device_time)
+                                                            : timed_.batches().times.since(batches_before.times);
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+    if (after.total.frames_rescued != 0 || (options_.on_gpu && !after.gpu_up)) {
+      return make_error("the GPU failed while it was measured");
+    }
+    if (auto media = check_media(before, after); !media) return tl::unexpected(media.error());
+    engine::ProfileCell cell = cell_of(before, after, times, rate, spent.count());
+    cell.batch_bytes = timed_.batches().bytes.since(batches_before.bytes).percentile(0.5);
+    return cell;
+  }
+
+ private:
+  static void sleep(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+
+  void set_rate(std::uint64_t rate) {
+    const double frames = static_cast<double>(rate) / 8 / packet_ / queues_;
+    for (std::size_t i = 0; i < engine_->options().ports.size(); ++i) engine_->port(i).replay()->set_rate(frames);
+  }
+
+  // A frame that the stage drops has cost the device nothing.
+  Expected<void> check_media(const engine::EngineStats& before, const engine::EngineStats& after) const {
+    const std::uint64_t frames = after.total.rx_frames - before.total.rx_frames;
+    for (packet::Reason reason = 0; timed_.brings_media() && reason < after.drops.size(); ++reason) {
+      const std::uint64_t dropped = after.drops[reason] - before.drops[reason];
+      if (packet::reason_name(reason).starts_with("srtp_") && dropped > frames / most_dropped) {
+        return make_error(fmt::format("{} of {} frames were dropped as {}, so there was nothing to measure: {}",
+                                      dropped, frames, packet::reason_name(reason), packet::reason_text(reason)));
+      }
+    }
+    return {};
+  }
+
+  engine::ProfileCell cell_of(const engine::EngineStats& before, const engine::EngineStats& after,
+                              const engine::HistogramSnapshot& times, std::uint64_t rate, double seconds) const {
+    const auto frames = [](const engine::EngineStats& stats) {
+      return stats.total.frames_gpu + stats.total.frames_cpu;
+    };
+    const auto lost = [](const engine::EngineStats& stats) {
+      std::uint64_t sum = stats.drops[engine::overdue];
+      for (const engine::EngineStats::Port& port : stats.ports) sum += port.device.missed;
+      return sum;
+    };
+    const auto late = [](const engine::EngineStats& stats) { return stats.total.misses - stats.total.misses_away; };
+    const auto time = [this](std::uint64_t ticks) {
+      return nanoseconds(std::llround(static_cast<double>(ticks) / engine_->tsc_per_ns()));
+    };
+    const double bits = static_cast<double>(frames(after) - frames(before)) * packet_ * 8;
+    engine::ProfileCell cell;
+    cell.carried = static_cast<std::uint64_t>(bits / seconds);
+    cell.batches = times.total();
+    cell.p50 = time(times.percentile(0.5));
+    cell.p99 = time(times.percentile(0.99));
+    cell.p999 = time(times.percentile(0.999));
+    cell.longest = time(times.max());
+    cell.overruns = after.overruns - before.overruns;
+    cell.lost = lost(after) - lost(before);
+    cell.late = late(after) - late(before);
+    cell.schedulable = rate != 0 && cell.batches != 0 && cell.overruns == 0 && cell.lost == 0 && cell.late == 0 &&
+                       static_cast<double>(cell.carried) >= carried_share * static_cast<double>(rate);
+    return cell;
+  }
+
+  std::unique_ptr<engine::Engine> engine_;
+  const TimedFunction& timed_;  // the engine's
+  ReplayedOptions options_;
+  unsigned packet_, queues_ = 0;
+};
+
+}  // namespace
+
+std::string replay_device(const port::PortOptions& port, unsigned packet, unsigned frames) {
+  std::string device = fmt::format("replay,mix={},frames={}", packet, frames);
+  if (port::device_name(port.device) == "replay") {
+    for (const char* key : {"family", "seed", "destinations", "protocol", "payload"}) {
+      const std::string value = port::device_argument(port.device, key);
+      if (!value.empty()) device += fmt::format(",{}={}", key, value);
+    }
+  }
+  return device;
+}
+
+engine::Options bench_options(const control::Config& config, const ReplayedOptions& bench, nanoseconds cycle,
+                              unsigned streams, unsigned packet) {
+  engine::Options options = config.engine;
+  options.admission = engine::Admit::all;
+  options.mode = engine::Mode::full;
+  if (bench.on_gpu) {
+    options.cpu_below = 0;
+    options.cycle = cycle;
+    options.streams = streams;
+    // Any cycle is to be measured, whatever deadline it is good for; a sleep is a quarter of the deadline at most.
+    const nanoseconds least = (2 + options.overlap) * cycle + engine::collect_time;
+    options.deadline = std::max(options.deadline, least * 2);
+  } else {
+    options.device = "cpu";
+  }
+  for (port::PortOptions& port : options.ports) {
+    const unsigned lanes = (port.lane_count() + port.queues - 1) / port.queues;
+    port.device = replay_device(port, packet, lanes * (options.batches * options.batch + spare_frames));
+    port.twin.clear();
+  }
+  return options;
+}
+
+BenchOpener replayed_gateways(control::Config& config, const ReplayedOptions& bench) {
+  return [&config, bench](nanoseconds cycle, unsigned streams, unsigned packet) -> Expected<std::unique_ptr<Bench>> {
+    const engine::Options options = bench_options(config, bench, cycle, streams, packet);
+    auto traffic = MediaTraffic::make(config, packet, lanes_of(options));
+    if (!traffic) return tl::unexpected(traffic.error());
+    const TimedFunction* timed = nullptr;
+    const engine::FunctionMaker make =
+        [&](const engine::PortTable& ports) -> Expected<std::unique_ptr<engine::Function>> {
+      auto function = control::make_function(config, ports);
+      if (!function) return tl::unexpected(function.error());
+      auto around = std::make_unique<TimedFunction>(std::move(*function), std::move(*traffic));
+      timed = around.get();
+      return around;
+    };
+    auto engine = engine::Engine::create(options, make, bench.open_gpu);
+    if (!engine) return tl::unexpected(engine.error());
+    return std::make_unique<ReplayedGateway>(std::move(*engine), *timed, bench, packet);
+  };
+}
+
+}  // namespace sluice::cli

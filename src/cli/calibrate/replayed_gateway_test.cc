@@ -1,0 +1,153 @@
+// A configuration's chain on replays, on each device; how fast the machine is decides nothing.
+#include "cli/calibrate/replayed_gateway.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rte_mbuf.h>
+
+#include <cstring>
+#include <set>
+
+#include "cli/calibrate/media_traffic.h"
+#include "cli/calibrate/timed_function.h"
+#include "function/srtp/media_frame.h"
+#include "packet/checksum.h"
+#include "port/frame_pool.h"
+
+namespace sluice::cli {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+using testing::HasSubstr;
+
+const std::string ports =
+    "[[port]]\nname = \"a\"\ndevice = \"net_af_packet0,iface=none\"\n[[port]]\nname = \"b\"\ndevice = "
+    "\"replay,family=4,seed=7,frames=64,rate=5\"\n";
+
+std::string stream(unsigned source_port, const std::string& action = "protect") {
+  return "[[srtp.stream]]\naction = \"" + action +
+         "\"\nsource = \"10.0.0.1\"\nsource_port = " + std::to_string(source_port) +
+         "\ndestination = \"10.0.0.2\"\ndestination_port = 6000\ncrypto = \"1 AES_CM_128_HMAC_SHA1_80 "
+         "inline:WVNfX19zZW1jdGwgKCkgewkyMjA7fQp9CnVubGVz\"\n";
+}
+
+control::Config config_of(const std::string& chain, const std::string& device, const std::string& more = "") {
+  control::Config config = control::Config::from_text(
+      "[engine]\nchain = [" + chain + "]\ndevice = \"" + device +
+          "\"\nbatch = 256\nbatches = 4\ndeadline = \"50ms\"\n[memory]\nsize = \"64M\"\nframes = "
+          "2048\n" +
+          ports + more,
+      "g.toml");
+  EXPECT_TRUE(config.ok()) << config.mistakes();
+  return config;
+}
+
+TEST(ReplayedGateway, MeasuresOnEachDevice) {
+  for (const std::string device : {"cpu", "cuda:0"}) {
+    const bool on_gpu = device != "cpu";
+    control::Config config = config_of("\"touch\"", device);
+    const auto open = replayed_gateways(config, {.on_gpu = on_gpu, .seconds = 0.2, .warm_up = 0.1});
+    auto bench = open(on_gpu ? milliseconds(5) : milliseconds(0), on_gpu ? 2 : 0, 200);
+    ASSERT_TRUE(bench) << device << bench.error().message;
+    const auto saturated = (*bench)->measure(0);
+    ASSERT_TRUE(saturated) << saturated.error().message;
+    EXPECT_GT(saturated->carried, 1'000'000U) << device;
+    EXPECT_FALSE(saturated->schedulable) << "as much as can be is no rate";
+    EXPECT_GT(saturated->batches, 5U);
+    EXPECT_GE(saturated->batch_bytes, 200U);
+    EXPECT_GT(saturated->p50.count(), 0);
+    EXPECT_LE(saturated->p50, saturated->longest);
+    const auto low = (*bench)->measure(16'000'000);  // 10,000 frames a second
+    ASSERT_TRUE(low);
+    EXPECT_NEAR(static_cast<double>(low->carried), 16e6, 8e6) << device;
+  }
+}
+
+TEST(ReplayedGateway, ProtectsTheStreamsOfItsTable) {
+  for (const unsigned streams : {2U, 5U}) {
+    std::string text;
+    for (unsigned i = 0; i < streams; ++i) text += stream(5000 + i);
+    control::Config config = config_of("\"srtp\", \"bridge\"", "cpu", text);
+    auto bench = replayed_gateways(config, {.seconds = 0.2})(nanoseconds(0), 0, 1000);
+    ASSERT_TRUE(bench) << bench.error().message;
+    const auto cell = (*bench)->measure(8'000'000);
+    ASSERT_TRUE(cell) << cell.error().message;
+    EXPECT_GT(cell->carried, 1'000'000U);
+  }
+}
+
+TEST(ReplayedGateway, MediaThatIsDroppedIsNoFigure) {
+  for (const unsigned packet : {1482U, 1514U}) {
+    control::Config config = config_of("\"srtp\", \"bridge\"", "cpu", stream(5000) + stream(5001));
+    auto bench = replayed_gateways(config, {.seconds = 0.2})(nanoseconds(0), 0, packet);
+    ASSERT_TRUE(bench) << bench.error().message;
+    const auto cell = (*bench)->measure(8'000'000);
+    ASSERT_EQ(static_cast<bool>(cell), packet == 1482) << packet;
+    if (!cell) EXPECT_THAT(cell.error().message, HasSubstr("were dropped as srtp_too_big, so there was nothing"));
+  }
+}
+
+TEST(MediaTraffic, RatesAreNoPartOfWhatIsMeasured) {
+  EXPECT_EQ(without_rates("[[acl.rule]]\nrate = 1\n[[srtp.stream]]\n rate =2\nburst=3\nrates = 4\n[x]\nburst = 5"),
+            "[[acl.rule]]\nrate = 1\n[[srtp.stream]]\n\n\nrates = 4\n[x]\nburst = 5\n");
+}
+
+TEST(ReplayedGateway, TooFewStreamsForItsLanesAreRefused) {
+  control::Config config = config_of("\"srtp\", \"bridge\"", "cpu", stream(5000) + stream(5001, "unprotect"));
+  const auto bench = replayed_gateways(config, {})(nanoseconds(0), 0, 1000);
+  ASSERT_FALSE(bench);
+  EXPECT_THAT(bench.error().message, HasSubstr("has 1 streams to be protected over IPv4"));
+}
+
+TEST(ReplayedGateway, PortsKeepWhatTheirReplaysSay) {
+  const control::Config config = config_of("\"touch\"", "cpu");
+  EXPECT_EQ(replay_device(config.engine.ports[0], 1370, 4096), "replay,mix=1370,frames=4096");
+  EXPECT_EQ(replay_device(config.engine.ports[1], 1370, 4096), "replay,mix=1370,frames=4096,family=4,seed=7");
+}
+
+// Any cycle can be measured, whatever the deadline.
+TEST(ReplayedGateway, ADeadlineGrowsWithItsCycle) {
+  const control::Config config = config_of("\"touch\"", "cuda:0");
+  for (const nanoseconds cycle : {nanoseconds(milliseconds(1)), nanoseconds(std::chrono::seconds(1))}) {
+    const engine::Options options = bench_options(config, {.on_gpu = true}, cycle, 3, 100);
+    EXPECT_TRUE(engine::plan_timing(options, true)) << cycle.count();
+    EXPECT_EQ(options.streams, 3U);
+    EXPECT_EQ(options.cpu_below, 0);
+  }
+}
+
+// Frames of each lane are of its own streams, of the right length whatever they were, each with a new sequence number.
+TEST(MediaTraffic, WritesPacketsOfTheStreams) {
+  control::Config config = config_of("\"srtp\", \"bridge\"", "cpu", stream(5000) + stream(5001) + stream(5002));
+  auto traffic = MediaTraffic::make(config, 300, 2);
+  ASSERT_TRUE(traffic) << traffic.error().message;
+  const auto pool = port::make_frame_pool("media-traffic", 64, 512, SOCKET_ID_ANY);
+  ASSERT_TRUE(pool);
+  rte_mbuf* const frame = rte_pktmbuf_alloc(pool->get());
+  std::memset(rte_pktmbuf_append(frame, 310), 0, 310);
+  auto* const bytes = rte_pktmbuf_mtod(frame, std::uint8_t*);
+  bytes[12] = 8;  // IPv4
+  std::set<std::pair<std::uint16_t, std::uint16_t>> seen;
+  for (unsigned i = 0; i < 8; ++i) {
+    frame->data_len = 310;
+    traffic->write(i % 2, frame);
+    EXPECT_EQ(frame->data_len, 300);
+    EXPECT_EQ(frame->pkt_len, 300U);
+    function::MediaFrame media;
+    function::read_media_frame(bytes, frame->data_len, media);
+    ASSERT_EQ(media.kind, function::MediaFrameKind::plain);
+    EXPECT_TRUE(packet::ipv4_checksum_ok(bytes + 14));
+    EXPECT_EQ(function::udp_payload_length(bytes, media), 300U - 42);
+    const std::uint16_t source_port = packet::be16(media.key.source_port);
+    EXPECT_EQ(source_port == 5001, i % 2 == 1) << "a stream is one lane's";
+    std::uint16_t sequence = 0;
+    std::memcpy(&sequence, bytes + 44, sizeof sequence);
+    EXPECT_TRUE(seen.emplace(source_port, packet::be16(sequence)).second);
+  }
+  EXPECT_EQ(seen.size(), 8U);
+  rte_pktmbuf_free(frame);
+}
+
+}  // namespace
+}  // namespace sluice::cli

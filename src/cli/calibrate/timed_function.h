@@ -1,0 +1,63 @@
+// Around the function of a gateway that is calibrated: brings media into the frames (media_traffic.h), and takes the
+// time of each inline batch, from the first frame's collecting until the last one's forwarding, less what the former
+// took, and its bytes.
+//
+// Thread-safety: as of engine::Function; batches() any thread. Cost: the time-stamp counter four times a batch.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "cli/calibrate/media_traffic.h"
+#include "engine/function.h"
+#include "engine/histogram.h"
+
+namespace sluice::cli {
+
+class TimedFunction final : public engine::Function {
+ public:
+  TimedFunction(std::unique_ptr<engine::Function> inner, MediaTraffic traffic)
+      : inner_(std::move(inner)), traffic_(std::move(traffic)) {}
+
+  // Of all lanes: ticks of inline batches, and bytes of batches, whatever computed them.
+  struct Batches {
+    engine::HistogramSnapshot times, bytes;
+  };
+  Batches batches() const;
+  bool brings_media() const { return !traffic_.empty(); }
+
+  engine::BatchLayout layout() const override { return inner_->layout(); }
+  bool forwards() const override { return inner_->forwards(); }
+  Expected<void> prepare() override { return inner_->prepare(); }
+  Expected<void> prepare_lanes(const engine::LanePlan& plan) override;
+  Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override { return inner_->attach(gpu, plan); }
+  void collect(engine::Burst& burst, engine::BatchWriter& batch) override;
+  Expected<void> launch(engine::Batch& batch, device::GpuStream& stream) override {
+    return inner_->launch(batch, stream);
+  }
+  bool launches_together() const override { return inner_->launches_together(); }
+  Expected<void> launch_together(std::span<engine::Batch* const> batches, device::GpuStream& stream) override {
+    return inner_->launch_together(batches, stream);
+  }
+  void compute(engine::Batch& batch, std::uint32_t first, std::uint32_t count) override {
+    inner_->compute(batch, first, count);
+  }
+  bool recomputable() const override { return inner_->recomputable(); }
+  void forward(engine::Batch& batch, std::uint32_t first, std::uint32_t count, engine::Emitter& out) override;
+  void stopped() override { inner_->stopped(); }
+  void stand_in(engine::Batch& batch) override { inner_->stand_in(batch); }
+  bool device_ready() override { return inner_->device_ready(); }
+  Expected<void> begin_cycle(device::GpuStream& stream) override { return inner_->begin_cycle(stream); }
+
+ private:
+  struct alignas(64) Lane {
+    std::uint64_t begin = 0;
+    engine::Histogram times, bytes;
+  };
+  std::unique_ptr<engine::Function> inner_;
+  MediaTraffic traffic_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+};
+
+}  // namespace sluice::cli
