@@ -27,7 +27,8 @@ std::string short_number(double value) {
 }
 
 std::string bound_text(std::uint64_t ns, bool on_gpu) {
-  return short_duration(ns) + (on_gpu ? " (but for late cycles and overruns)" : " (an estimate for an idle core)");
+  return short_duration(ns) +
+         (on_gpu ? " (but for late cycles and overruns)" : " (estimated or measured, for an idle core)");
 }
 
 std::string clock_text(std::uint64_t seconds) {

@@ -121,6 +121,7 @@ TEST_F(StreamDemands, AProfileOfSomethingElseIsRefusedOrSaid) {
     const std::string text = refuses ? admission.error().message : notes_.at(0);
     EXPECT_THAT(text, HasSubstr("the device is another GPU, and it was measured with X"));
     EXPECT_THAT(text, HasSubstr("the suite is none"));
+    EXPECT_THAT(config.placed(text), testing::StartsWith("g.toml:4: [profile] file: "));
   }
 }
 
