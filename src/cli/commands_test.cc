@@ -246,9 +246,9 @@ TEST(Bench, SaysOnceThatThereIsNoGpu) {
 TEST_F(Commands, AnUnknownCommandIsOneLineWithTheKnownOnes) {
   const std::string ctl = "stats, ports, neighbours, config, metrics, reload, stop, routes, acl\n";
   EXPECT_EQ(sluice({"chekc", "r.toml"}), 2);
-  EXPECT_EQ(err_, "sluice: there is no command 'chekc'; there are bench, check, run, rules, ctl, top\n");
+  EXPECT_EQ(err_, "sluice: there is no command 'chekc'; there are bench, calibrate, check, run, rules, ctl, top\n");
   EXPECT_EQ(sluice({}), 2);
-  EXPECT_EQ(err_, "sluice: which command? There are bench, check, run, rules, ctl, top\n");
+  EXPECT_EQ(err_, "sluice: which command? There are bench, calibrate, check, run, rules, ctl, top\n");
   EXPECT_EQ(sluice({"ctl", "stat"}), 2);
   EXPECT_EQ(err_, "sluice: there is no command 'ctl stat'; there are " + ctl);
   EXPECT_EQ(sluice({"ctl", "--json"}), 2);
@@ -396,6 +396,26 @@ TEST_F(Commands, CheckPassesAGoodFileAndListsEveryMistake) {
   std::ofstream(path) << "[[port]]\nname = \"a\"\ndevice = \"replay\"\n[route]\nkernl = true\n";
   EXPECT_EQ(sluice({"check", path}), 2);
   EXPECT_EQ(err_, path + ":5: [route] kernl = true: unknown key; did you mean \"kernel\"?\n");
+  unlink(path.c_str());
+}
+
+// Before memory is taken or a GPU is asked for anything.
+TEST_F(Commands, CalibrateRefusesWhatItCannotMeasure) {
+  const std::string path = testing::TempDir() + "sluice_calibrate_" + std::to_string(getpid()) + ".toml";
+  std::ofstream(path)
+      << "[engine]\nchain = [\"touch\"]\ndevice = \"cpu\"\n[[port]]\nname = \"a\"\ndevice = \"replay\"\n";
+  EXPECT_EQ(sluice({"calibrate", path + ".none"}), 2);
+  EXPECT_THAT(err_, HasSubstr("there is no such file"));
+  EXPECT_EQ(sluice({"calibrate", path, "--packets", "1515"}), 2);
+  EXPECT_THAT(err_, HasSubstr("--packets 1515: allowed is from 64 to 1514"));
+  EXPECT_EQ(sluice({"calibrate", path, "--cycles", "1us"}), 2);
+  EXPECT_THAT(err_, HasSubstr("--cycles 1us: allowed are durations from 20us"));
+  EXPECT_EQ(sluice({"calibrate", path, "--out", path}), 2);
+  EXPECT_THAT(err_, HasSubstr("there is a file that is no profile"));
+  EXPECT_EQ(out_, "");
+  std::ofstream(path) << "[engine]\nchian = [\"touch\"]\n";
+  EXPECT_EQ(sluice({"calibrate", path}), 2);
+  EXPECT_THAT(err_, HasSubstr(path + ":2: [engine] chian"));
   unlink(path.c_str());
 }
 

@@ -14,8 +14,8 @@
 
 #include "base/error.h"
 #include "base/prefetch.h"
-#include "function/policer.h"
 #include "function/acl/rule_hits.h"
+#include "function/policer.h"
 #include "lookup/acl/acl_rule.h"
 #include "lookup/acl/classifier.h"
 
