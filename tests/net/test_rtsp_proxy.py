@@ -305,11 +305,29 @@ def test_admission_and_policies(tmp_path):
 def test_nothing_is_left_behind(tmp_path):
     with film(tmp_path) as network:
         network.start()
+        network.serve()
         assert "lookup 1554" in network.router.ip("rule") and "lookup 1554" in network.router.ip("-6 rule")
-        network.gateway.interrupt()
+        network.client.spawn(ffmpeg(SERVER4, 60))
+        assert wait_until(lambda: network.figure("rtsp_media") == 2, 20)
+        with Capture(network.server, "eth0") as inside:
+            network.gateway.interrupt()
         network.gateway = None
+        assert b"TEARDOWN rtsp://" in inside.tcp_text(), "the server is told that its client has gone"
         assert "lookup 1554" not in network.router.ip("rule") and "lookup 1554" not in network.router.ip("-6 rule")
         assert "local" not in network.router.run("ip route show table 1554", check=False)
+
+
+def test_what_a_killed_gateway_left_is_taken_over(tmp_path):
+    with film(tmp_path) as network:
+        network.start()
+        rules = network.router.ip("rule").count("lookup 1554")
+        network.gateway.kill()
+        assert network.router.ip("rule").count("lookup 1554") == rules
+        network.start()
+        network.serve()
+        assert network.router.ip("rule").count("lookup 1554") == rules
+        outside, inside, _ = play(network, ffmpeg(SERVER4, 3))
+        check_secret_and_whole(outside, inside, least=30)
 
 
 def test_clear_clients_are_refused_by_policy(tmp_path):

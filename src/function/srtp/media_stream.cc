@@ -125,7 +125,7 @@ bool MediaStream::claim_first(std::uint32_t lane) {
 MediaStreamSlots::MediaStreamSlots(std::size_t room)
     : slots_(std::bit_ceil(std::max<std::size_t>(16, 2 * room))), pairs_(slots_.size()), mask_(slots_.size() - 1) {}
 
-MediaStream* MediaStreamSlots::find(const MediaKey& key) const {
+MediaStream* MediaStreamSlots::View::find(const MediaKey& key) const {
   const std::uint64_t hash = hash_of(key);
   for (std::size_t at = hash & mask_;; at = (at + 1) & mask_) {
     MediaStream* const stream = slots_[at].stream.load(std::memory_order_acquire);

@@ -102,6 +102,9 @@ class MediaStreamSlots {
  public:
   explicit MediaStreamSlots(std::size_t room);
 
+  // Of as long a life as the slots: what a search reads, close together.
+  class View;
+  View view() const;
   MediaStream* find(const MediaKey& key) const;
   bool has_addresses(const MediaKey& key) const;
   // The writer's, for `room` streams at most. put(): in place of the one with the same 5-tuple, if there is one; false:
@@ -128,6 +131,24 @@ class MediaStreamSlots {
   std::size_t used_slots_ = 0, used_pairs_ = 0;  // at which no search ends
 };
 
+class MediaStreamSlots::View {
+ public:
+  View(const Slot* slots, std::size_t mask) : slots_(slots), mask_(mask) {}
+  MediaStream* find(const MediaKey& key) const;
+
+ private:
+  const Slot* slots_;
+  std::size_t mask_;
+};
+
+inline MediaStreamSlots::View MediaStreamSlots::view() const {
+  return {slots_.data(), mask_};
+}
+
+inline MediaStream* MediaStreamSlots::find(const MediaKey& key) const {
+  return view().find(key);
+}
+
 // The streams as a batch sees them from its first frame to its last: what it finds lives as long as it holds the table.
 class MediaStreamTable {
  public:
@@ -138,13 +159,14 @@ class MediaStreamTable {
     std::shared_ptr<Retired> next;  // the next table's
   };
   MediaStreamTable(std::shared_ptr<const MediaStreamSlots> slots, std::shared_ptr<Retired> retired)
-      : slots_(std::move(slots)), retired_(std::move(retired)) {}
+      : view_(slots->view()), slots_(std::move(slots)), retired_(std::move(retired)) {}
 
-  MediaStream* find(const MediaKey& key) const { return slots_->find(key); }
+  MediaStream* find(const MediaKey& key) const { return view_.find(key); }
   // Whether a UDP frame that is not plain may be a part of a stream's: by its 5-tuple or, without ports, its addresses.
   bool may_concern(const MediaKey& key) const;
 
  private:
+  MediaStreamSlots::View view_;
   std::shared_ptr<const MediaStreamSlots> slots_;
   std::shared_ptr<Retired> retired_;
 };
