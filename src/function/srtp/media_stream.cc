@@ -198,7 +198,8 @@ void MediaStreamSlots::count_addresses(const MediaKey& key) {
       pair.streams.fetch_add(1, std::memory_order_relaxed);
       return;
     }
-    if (free == nullptr && pair.streams.load(std::memory_order_relaxed) == 0) free = &pair;
+    const bool unused = here == 0 || pair.streams.load(std::memory_order_relaxed) == 0;
+    if (free == nullptr && unused) free = &pair;
     if (here == 0) break;
   }
   used_pairs_ += free->hash.load(std::memory_order_relaxed) == 0 ? 1 : 0;
