@@ -116,6 +116,10 @@ class Function {
   // out.drop(), out.punt().
   virtual void forward(Batch& batch, std::uint32_t first, std::uint32_t count, Emitter& out) = 0;
 
+  // forward() may take long by itself, over 50 us for a burst: then no absence of the thread in its midst is told from
+  // it (away.h).
+  virtual bool forwards_at_length() const { return false; }
+
   // While lanes run: takes over what `fresh`, a function of the same type made from a changed file, was configured
   // with. Answers with a sentence on what changed (empty: nothing ever does); an Error leaves everything as it was. The
   // thread that reloads, of the API or one of its own, while the control thread follows the kernel; never two at once.

@@ -147,6 +147,7 @@ class Lane {
   Histogram latency_;
   Burst burst_;
   std::uint64_t burst_bytes_ = 0;
+  bool forwards_at_length_ = false;  // of the function
   Emitter emitter_;
   Admission admission_;
   LoadWatch load_;

@@ -59,7 +59,9 @@ void Lane::forward(Batch& batch) {
     const bool last = s + 1 == batch.segments;
     const std::uint32_t end = last ? batch.count : batch.segment[s + 1].first;
     emitter_.set_rx_port(segment.rx_port);
+    if (forwards_at_length_) forwarder_.away->look(rte_rdtsc());
     parts_.function->forward(batch, segment.first, end - segment.first, emitter_);
+    if (forwards_at_length_) forwarder_.away->resume(rte_rdtsc());
     waiting += end - segment.first;
     if (!last && waiting < Emitter::tx_burst_size) {
       continue;

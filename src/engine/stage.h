@@ -106,6 +106,8 @@ class Stage {
 
   // no_reason: frame i may go on; else why it is dropped. `tsc`: now.
   virtual packet::Reason judge(const Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) = 0;
+  // That may take long by itself, as Function::forwards_at_length().
+  virtual bool judges_at_length() const { return false; }
 
   // Asked once about a frame that judge() has dropped, for `reason`. If it is to be answered, and Emitter::may_answer()
   // allows it: makes the frame, where it lies and in its mbuf, the answer, and says where that goes. A second answer is

@@ -2,6 +2,8 @@
 
 #include <rte_cycles.h>
 
+#include <algorithm>
+
 #include "engine/batch_writer.h"
 #include "engine/burst.h"
 #include "engine/emitter.h"
@@ -144,6 +146,11 @@ void Chain::forward(engine::Batch& batch, std::uint32_t first, std::uint32_t cou
   if (first + count == batch.count) {
     for (std::size_t s = 0; s < stages_.size(); ++s) stages_[s]->judged(batch, area(batch, s));
   }
+}
+
+bool Chain::forwards_at_length() const {
+  return last_->forwards_at_length() ||
+         std::ranges::any_of(stages_, [](const auto& stage) { return stage->judges_at_length(); });
 }
 
 Expected<std::string> Chain::reconfigure(const engine::Function& fresh) {

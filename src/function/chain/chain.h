@@ -35,6 +35,7 @@ class Chain final : public engine::Function {
   Expected<void> launch_together(std::span<engine::Batch* const> batches, device::GpuStream& stream) override;
   void compute(engine::Batch& batch, std::uint32_t first, std::uint32_t count) override;
   bool recomputable() const override { return last_->recomputable(); }
+  bool forwards_at_length() const override;
   void forward(engine::Batch& batch, std::uint32_t first, std::uint32_t count, engine::Emitter& out) override;
   // All parts or none.
   Expected<std::string> reconfigure(const engine::Function& fresh) override;

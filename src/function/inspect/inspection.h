@@ -222,6 +222,8 @@ class Inspection final : private flow::ConversationSink {
     other_time_.begin(aside == 0 ? ticks : aside, frames);
     to_come_ = 0;
   }
+  // Of the ticks that begin() was given.
+  std::uint64_t spent() const { return time_.spent() + other_time_.spent(); }
   void next(std::uint32_t frames_to_come) {
     time_.next(frames_to_come);
     to_come_ = frames_to_come;
