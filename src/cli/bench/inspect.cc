@@ -200,7 +200,7 @@ Expected<Part> measure_below(const BenchOptions& options, const RouterTable& tab
   auto rig = Rig::make(chain_rig(options, table, rules, traffic, device));
   if (!rig) return tl::unexpected(rig.error());
   (*rig)->set_rate(rate);
-  Part part{traffic, {}, {}, {}};
+  Part part{traffic, {}, {}, {}, (*rig)->lanes()};
   part.outcomes.push_back((*rig)->measure(1.0, options.seconds * rounds));
   part.mpps.push_back(part.outcomes.back().mpps());
   if (auto finished = (*rig)->finish(); !finished) return tl::unexpected(finished.error());
@@ -228,9 +228,11 @@ Expected<void> attack_below(const BenchOptions& options, const RouterTable& tabl
                                           : traffic.drop_on_overload ? " drop"
                                                                      : " pass");
     std::printf("%s\n", row(label, outcome).c_str());
-    std::printf("RESULT inspect %s: %lu of %lu frames late or not let in, p99 %.1f us, p99.9 %.1f us\n", label.c_str(),
-                too_late(outcome), outcome.frames + outcome.dropped + outcome.offered_missed, outcome.p99_us,
-                outcome.p999_us);
+    std::printf(
+        "RESULT inspect %s: %lu of %lu frames late or not let in, in %u of %u lanes, p99 %.1f us, p99.9 %.1f us; a "
+        "lane's core: %.0f ns to collect a frame, %.0f to forward it\n",
+        label.c_str(), too_late(outcome), outcome.frames + outcome.dropped + outcome.offered_missed, outcome.lanes_late,
+        part->lanes, outcome.p99_us, outcome.p999_us, outcome.collecting_ns(), outcome.forwarding_ns());
     std::printf("  in all:%s\n", part->figures.c_str());
     Yardsticks yardsticks;
     yardsticks.share = 0.5;
@@ -259,7 +261,8 @@ Expected<void> run_attack(const BenchOptions& options, const RouterTable& table,
     std::printf("attack, on_overload = \"%s\":\n", drops ? "drop" : "pass");
     report(options, device, ceiling, parts);
     const Outcome& median = parts.front().median();
-    const double handled = static_cast<double>(median.frames + median.dropped - median.refused) / median.seconds;
+    // What the slowest lane carries, of each: frames come to all lanes alike.
+    const double handled = static_cast<double>(median.slowest_lane * parts.front().lanes) / median.seconds;
     saturated = saturated == 0 ? handled : std::min(saturated, handled);
   }
   return attack_below(options, table, rules, device, protocol, saturated, goals);

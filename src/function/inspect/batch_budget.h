@@ -1,5 +1,5 @@
 // How long confirming what a batch brings may take, so that none of its frames is late by it: what is left until its
-// oldest frame has to go, less what its frames cost besides, and at most `most`. Never less than an eighth of `most`: a
+// oldest frame has to go, less what its frames cost besides, and at most `most`. Never less than a sixteenth of `most`: a
 // lane whose frames are late anyway goes on to look at a few.
 //
 //   const std::uint64_t ticks = budget.begin(rte_rdtsc(), oldest, frames, bytes);
@@ -28,7 +28,7 @@ class BatchBudget {
     began_ = now;
     work_ = bytes + std::uint64_t{frame_worth} * frames;
     const std::uint64_t gone = (now > oldest ? now - oldest : 0) + cost_ * work_ / scale;
-    return std::clamp(patience_ - std::min(patience_, gone), most_ / 8, most_);
+    return std::clamp(patience_ - std::min(patience_, gone), most_ / 16, most_);
   }
   // The batch has left; `spent` of what begin() gave.
   void end(std::uint64_t now, std::uint64_t spent) {

@@ -20,7 +20,7 @@ TEST(BatchBudget, a_batch_has_what_is_left_until_its_oldest_frame_has_to_go) {
     std::uint64_t age, given;
   };
   for (const Case& one : {Case{0, most}, Case{patience - most, most}, Case{patience - 5'000, 5'000},
-                          Case{patience - 1'000, 1'000}, Case{patience, most / 8}, Case{10 * patience, most / 8}}) {
+                          Case{patience - 1'000, 1'000}, Case{patience, most / 16}, Case{10 * patience, most / 16}}) {
     BatchBudget budget(most, deadline);
     EXPECT_EQ(budget.begin(now, now - one.age, 10, 10 * bytes), one.given) << one.age;
   }
@@ -33,7 +33,7 @@ TEST(BatchBudget, less_what_its_frames_cost_besides) {
   EXPECT_EQ(budget.begin(now, now, 80, 80 * bytes), most);
   EXPECT_NEAR(static_cast<double>(budget.begin(now, now, 94, 94 * bytes)), patience - 94 * 700, 500);
   EXPECT_NEAR(static_cast<double>(budget.begin(now, now - 10'000, 80, 80 * bytes)), patience - 10'000 - 80 * 700, 500);
-  EXPECT_EQ(budget.begin(now, now, 1'000, 1'000 * bytes), most / 8);
+  EXPECT_EQ(budget.begin(now, now, 1'000, 1'000 * bytes), most / 16);
   go_through(budget, 50);
   EXPECT_NEAR(static_cast<double>(budget.cost(bytes)), 50, 10);
 }

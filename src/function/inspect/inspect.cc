@@ -234,7 +234,7 @@ BatchBudget Inspect::budget_of(const engine::LanePlan& plan) const {
   };
   if (options_.budget.count() != 0) return BatchBudget(ticks(options_.budget));
   if (plan.captures) return BatchBudget(match::Detector::unlimited);
-  return BatchBudget(ticks(plan.cycle.count() != 0 ? plan.cycle / 2 : plan.deadline / 4), ticks(plan.deadline));
+  return BatchBudget(ticks(plan.cycle.count() != 0 ? plan.cycle : plan.deadline / 4), ticks(plan.deadline));
 }
 
 // Of what lanes take at start, or may take later.
