@@ -7,9 +7,9 @@
 //   time.spend(ticks);
 //
 // Half of the time belongs to the frames, the same part to each. The other half, and what frames have not used of their
-// parts, is for whoever comes first: a frame may use a quarter of what is left of it, or its own part where that is
-// more; the last three share it evenly. So however dear the frames before are, a frame has its part; the first one has
-// an eighth of the whole, and where few frames need time, each has about as much.
+// parts, is for whoever comes first: a frame may use an eighth of what is left of it, or its own part where that is
+// more; the last seven share it evenly. So however dear the frames before are, a frame has its part; the first one has
+// a sixteenth of the whole, and where few frames need time, each has about as much.
 //
 // Once the common half is used up, the parts are for frames of few candidates (allows()): one of many would not come to
 // its end, and is left whole.
@@ -65,7 +65,7 @@ class ConfirmTime {
   }
 
  private:
-  static constexpr std::uint32_t part = 4, least_for_search = 16, few = 4;
+  static constexpr std::uint32_t part = 8, least_for_search = 32, few = 4;
 
   void begin_share() {
     const std::uint32_t behind = to_come_ - 1;

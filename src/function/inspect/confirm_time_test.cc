@@ -40,12 +40,12 @@ TEST(ConfirmTime, of_frames_that_are_not_told_each_has_what_is_left) {
   EXPECT_EQ(time.left(), 0U);
 }
 
-TEST(ConfirmTime, a_dear_frame_takes_an_eighth_and_leaves_the_rest) {
+TEST(ConfirmTime, a_dear_frame_takes_a_sixteenth_and_leaves_the_rest) {
   std::vector<std::uint64_t> wanted(100, 400);
   wanted[0] = whole;
   const auto got = given(wanted);
-  EXPECT_GE(got[0], whole / 8);
-  EXPECT_LE(got[0], whole / 8 + whole / 200);
+  EXPECT_GE(got[0], whole / 16);
+  EXPECT_LE(got[0], whole / 16 + whole / 200);
   for (std::size_t i = 1; i < got.size(); ++i) EXPECT_EQ(got[i], wanted[i]) << i;
 }
 
