@@ -472,5 +472,23 @@ TEST_F(InspectionTest, nothing_is_confirmed_once_the_time_is_over) {
   EXPECT_THAT(alerts(), ElementsAre(1));
 }
 
+// Else an inspector that is short of time would leave, or drop, what the rule's header excludes.
+TEST_F(InspectionTest, a_rule_without_a_pattern_has_no_candidates_but_what_its_header_admits) {
+  InspectionSettings settings;
+  settings.drop_on_overload = true;
+  use("pass ip 192.0.2.10 any -> any any (sid:1;)\n"
+      "drop ip any any -> any any (fragbits:M; sid:2;)\n"
+      "drop ip any any -> any any (ip_proto:47; sid:3;)\n"
+      "drop ip any any -> any any (ttl:1; sid:4;)\n",
+      settings);
+  inspection_->begin(0);
+  EXPECT_FALSE(udp("a name").overload);
+  segment(true, ack, "one two");
+  EXPECT_FALSE(inspection_->last().overload);
+  EXPECT_EQ(inspection_->counters().left, 0U);
+  const auto from_there = PacketBuilder().ipv4("192.0.2.10", "10.1.0.1").udp(4000, 53).payload(4);
+  EXPECT_TRUE(feed(from_there).overload) << "the first is one then";
+}
+
 }  // namespace
 }  // namespace sluice::function
