@@ -305,7 +305,7 @@ TEST(ReplayPort, FlowsOfAFileFollowEachOtherFromQueueToQueue) {
   std::ofstream(path) << "10.0.0.1 1 10.1.0.1 80\n2001:db8::1 5 2001:db8::2 6\n10.0.0.2 2 10.1.0.2 53\n"
                       << "10.0.0.3 65535 10.1.0.3 0\n";
   const std::vector<std::string> flows{"10.0.0.1 1 10.1.0.1 80", "10.0.0.2 2 10.1.0.2 53", "10.0.0.3 65535 10.1.0.3 0"};
-  for (const std::string& protocol : {"udp", "tcp"}) {
+  for (const std::string protocol : {"udp", "tcp"}) {
     const auto options = ReplayOptions::parse("replay,frames=64,protocol=" + protocol + ",flows=" + path);
     ASSERT_TRUE(options) << options.error().message;
     const auto port = ReplayPort::create("flows-" + protocol, 2, *options, frame_bytes);
