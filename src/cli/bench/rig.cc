@@ -41,6 +41,9 @@ Expected<std::unique_ptr<Rig>> Rig::make(const RigOptions& options) {
   if (!options.destinations.empty()) {
     port.device += ",destinations=" + options.destinations;
   }
+  if (!options.flows.empty()) {
+    port.device += ",flows=" + options.flows;
+  }
   port.queues = options.lanes;
   engine.ports.assign(options.ports, port);
   for (unsigned p = 1; p < options.ports; ++p) {

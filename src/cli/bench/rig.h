@@ -30,6 +30,7 @@ struct RigOptions {
   std::string protocol = "udp";  // as the replay port's
   std::string payload;           // as the replay port's `payload`; empty: random bytes
   std::string destinations;      // a file of addresses that frames are sent to; empty: random ones
+  std::string flows;             // as the replay port's `flows`, instead of destinations
   engine::Options engine;        // device, deadline, …; ports are filled in
   unsigned ports = 1;            // "replay", "replay2", …, alike; figures are those of the first
   unsigned lanes = 1;

@@ -191,6 +191,7 @@ struct InspectionCounters {
   std::uint64_t overloaded = 0;  // frames with such
   std::uint64_t no_flow = 0;     // frames whose flow the table refused: inspected as packets
   std::uint64_t searched = 0;    // bytes that this core searched
+  std::uint64_t many_keys = 0;   // frames of which the device has found more keys than it tells
 };
 
 struct Judgement {
