@@ -7,7 +7,7 @@
 //
 // Calls, by thread:
 //   the control thread, before lanes start:               prepare, prepare_lanes, attach, at most one device_ready
-//   lane threads (many at once, each with its own Batch): collect, compute, stand_in without a GPU, forward
+//   lane threads (many at once, each with its own Batch): collect, compute, lost, forward, stand_in without a GPU
 //                                                         -> must not share mutable state
 //   the device's worker thread:                           begin_cycle, launch, launch_together, join, stand_in with a
 //                                                         GPU, device_ready
@@ -111,6 +111,10 @@ class Function {
   // failed. False for a function that changes frames so that doing it twice is wrong: such frames are dropped
   // (device_lost).
   virtual bool recomputable() const { return true; }
+
+  // That is the batch's state: before its compute(), or before all its frames are dropped. One that cannot do some
+  // frames again, and others it can, drops the former itself in forward(), under the same name.
+  virtual void lost(Batch& /*batch*/) {}
 
   // Applies the verdicts of frames [first, first + count), in order: for each exactly one of out.transmit(),
   // out.drop(), out.punt().

@@ -37,12 +37,15 @@ unsigned Lane::forward_done() {
 
 // The device did not do it; the frames are still here.
 void Lane::rescue(Batch& batch) {
-  if (batch.state.load(std::memory_order_relaxed) == BatchState::lost && !parts_.function->recomputable()) {
-    forwarded_counters_.drops[device_lost].add(batch.count);
-    forwarded_.add(batch.count);
-    rte_pktmbuf_free_bulk(batch.mbuf, batch.count);
-    batch.count = batch.segments = 0;
-    return;
+  if (batch.state.load(std::memory_order_relaxed) == BatchState::lost) {
+    parts_.function->lost(batch);
+    if (!parts_.function->recomputable()) {
+      forwarded_counters_.drops[device_lost].add(batch.count);
+      forwarded_.add(batch.count);
+      rte_pktmbuf_free_bulk(batch.mbuf, batch.count);
+      batch.count = batch.segments = 0;
+      return;
+    }
   }
   forwarder_.away->look(rte_rdtsc());
   compute_here(batch);

@@ -173,6 +173,7 @@ class Compared : public engine::Stage {
   void compute(const engine::Batch& batch, std::byte* area, std::uint32_t first, std::uint32_t count) override {
     inner_->compute(batch, area, first, count);
   }
+  void lost(const engine::Batch& batch, std::byte* area) override { inner_->lost(batch, area); }
   void stand_in(const engine::Batch& batch, std::byte* area) override { inner_->stand_in(batch, area); }
   packet::Reason judge(const engine::Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) override {
     const packet::Reason reason = inner_->judge(batch, area, i, tsc);

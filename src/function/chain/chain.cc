@@ -43,6 +43,7 @@ Chain::Chain(std::vector<std::unique_ptr<engine::Stage>> stages, std::unique_ptr
   for (const auto& stage : stages_) {
     bytes_before_.push_back(bytes);
     bytes += slack_per_frame + stage->bytes_per_frame();
+    fused_ = fused_ && !stage->launches_alone();
     if (engine::Tables* const tables = stage->tables()) tables_.parts.push_back(tables);
   }
   if (engine::Tables* const tables = last_->tables()) tables_.parts.push_back(tables);
@@ -116,6 +117,14 @@ Expected<void> Chain::launch_together(std::span<engine::Batch* const> batches, d
 void Chain::compute(engine::Batch& batch, std::uint32_t first, std::uint32_t count) {
   for (std::size_t s = 0; s < stages_.size(); ++s) stages_[s]->compute(batch, area(batch, s), first, count);
   last_->compute(batch, first, count);
+}
+
+// What nothing can be computed of again is dropped by the engine: nobody is asked about a frame of it.
+void Chain::lost(engine::Batch& batch) {
+  for (std::size_t s = 0; s < stages_.size(); ++s) stages_[s]->lost(batch, area(batch, s));
+  last_->lost(batch);
+  if (last_->recomputable()) return;
+  for (std::size_t s = 0; s < stages_.size(); ++s) stages_[s]->judged(batch, area(batch, s));
 }
 
 void Chain::forward(engine::Batch& batch, std::uint32_t first, std::uint32_t count, engine::Emitter& out) {
