@@ -33,9 +33,11 @@ class Chain final : public engine::Function {
   void collect(engine::Burst& burst, engine::BatchWriter& writer) override;
   Expected<void> launch(engine::Batch& batch, device::GpuStream& stream) override;
   bool launches_together() const override { return fused_; }
+  void lost(engine::Batch& batch) override;
   Expected<void> launch_together(std::span<engine::Batch* const> batches, device::GpuStream& stream) override;
   void compute(engine::Batch& batch, std::uint32_t first, std::uint32_t count) override;
   bool recomputable() const override { return last_->recomputable(); }
+  bool forwards_at_length() const override;
   void forward(engine::Batch& batch, std::uint32_t first, std::uint32_t count, engine::Emitter& out) override;
   // All parts or none.
   Expected<std::string> reconfigure(const engine::Function& fresh) override;
@@ -70,7 +72,7 @@ class Chain final : public engine::Function {
   ChainTables tables_;
   std::vector<std::unique_ptr<engine::Stage>> stages_;
   std::unique_ptr<engine::Function> last_;
-  const bool fused_;
+  bool fused_;                               // false also where a stage launches alone
   std::vector<std::uint32_t> bytes_before_;  // each stage's areas: bytes a frame of what lies before them
 };
 

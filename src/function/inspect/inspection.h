@@ -191,6 +191,7 @@ struct InspectionCounters {
   std::uint64_t overloaded = 0;  // frames with such
   std::uint64_t no_flow = 0;     // frames whose flow the table refused: inspected as packets
   std::uint64_t searched = 0;    // bytes that this core searched
+  std::uint64_t many_keys = 0;   // frames of which the device has found more keys than it tells
 };
 
 struct Judgement {
@@ -222,6 +223,8 @@ class Inspection final : private flow::ConversationSink {
     other_time_.begin(aside == 0 ? ticks : aside, frames);
     to_come_ = 0;
   }
+  // Of the ticks that begin() was given.
+  std::uint64_t spent() const { return time_.spent() + other_time_.spent(); }
   void next(std::uint32_t frames_to_come) {
     time_.next(frames_to_come);
     to_come_ = frames_to_come;

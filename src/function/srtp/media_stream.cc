@@ -105,6 +105,7 @@ Expected<std::shared_ptr<MediaStream>> MediaStream::make(MediaStreamSettings set
   if (stream->settings_.carries != Carries::rtp) {
     if (const auto ok = add(srtp::Protocol::rtcp, stream->rtcp_); !ok) return tl::unexpected(ok.error());
   }
+  stream->installs_ = stream->settings_.crypto.derivation_rate == 0 ? keys.installs() : never;
   return stream;
 }
 

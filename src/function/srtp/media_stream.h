@@ -67,6 +67,10 @@ class MediaStream {
   // For a packet that begins so; null: it is neither RTP nor RTCP, as far as the stream carries them, or has no key.
   srtp::Channel* channel_for(std::span<const std::uint8_t> packet, bool& rtcp);
 
+  // A device with a copy of the keys has this stream's if it has as many KeyTable::installs(). Of a stream whose keys
+  // are derived anew on the way it never has them all.
+  std::uint64_t installs() const { return installs_; }
+
   // Whether the stream is this lane's; the first who asks gets it.
   bool claim(std::uint32_t lane) {
     const std::uint32_t owner = owner_.load(std::memory_order_relaxed);
@@ -80,6 +84,7 @@ class MediaStream {
 
  private:
   static constexpr std::uint32_t nobody = 0xffffffff;
+  static constexpr std::uint64_t never = ~std::uint64_t{0};
   struct Leg {
     srtp::StreamPool pool;
     std::optional<srtp::Channel> channel;
@@ -90,6 +95,7 @@ class MediaStream {
 
   MediaStreamSettings settings_;
   std::unique_ptr<Leg> rtp_, rtcp_;
+  std::uint64_t installs_ = 0;
   std::atomic<std::uint32_t> owner_{nobody};
   std::atomic<std::uint64_t> noted_{0};
 };

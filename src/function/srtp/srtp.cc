@@ -15,7 +15,11 @@ namespace {
 
 struct alignas(64) Header {
   const MediaStreamTable* table;
-  std::uint32_t jobs, finished;
+  std::uint64_t installs;  // that the device has
+  std::uint32_t jobs;      // at places [0, jobs): the device's, or the core's in its stead
+  std::uint32_t kept;      // at [kept, capacity), the last frame's first: the core's alone
+  std::uint32_t finished;
+  bool kept_done;
 };
 // A byte for each frame of the smallest batch holds it.
 constexpr std::uint32_t header_per_frame = 1;
@@ -75,20 +79,26 @@ std::size_t reader_of(const engine::Batch& batch) {
 
 }  // namespace
 
-// Jobs stand close together, in the order of frames.
+// Jobs stand close together, in the order of frames; those that are kept from a device at the other end.
 struct Srtp::Area {
   Area(std::byte* area, std::uint32_t capacity)
       : header(reinterpret_cast<Header*>(area)),
         jobs(reinterpret_cast<crypto::Job*>(area + sizeof(Header))),
         works(reinterpret_cast<Work*>(jobs + capacity)),
         places(reinterpret_cast<std::uint32_t*>(works + capacity)),
-        verdicts(reinterpret_cast<crypto::Verdict*>(places + capacity)) {}
+        verdicts(reinterpret_cast<crypto::Verdict*>(places + capacity)),
+        capacity(capacity) {}
+
+  std::uint32_t jobs_in_all() const { return header->jobs + capacity - header->kept; }
+  // The i-th of all.
+  std::uint32_t place(std::uint32_t i) const { return i < header->jobs ? i : header->kept + i - header->jobs; }
 
   Header* header;
   crypto::Job* jobs;
   Work* works;
   std::uint32_t* places;  // by frame
   crypto::Verdict* verdicts;
+  std::uint32_t capacity;
 };
 
 std::uint32_t Srtp::bytes_per_frame() const {
@@ -117,17 +127,42 @@ Expected<void> Srtp::prepare(const engine::LanePlan& plan) {
   return {};
 }
 
-Expected<void> Srtp::attach(device::Gpu& /*gpu*/, const engine::DevicePlan& /*plan*/) {
-  return make_error("[srtp] computes on CPU cores only so far: set [engine] device = \"cpu\"");
+Expected<void> Srtp::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {
+  if (!plan.launches) return {};
+  const std::uint64_t installs = keys_->installs();
+  const std::uint32_t packet_bytes = device_packet_bytes(plan.frame_bytes);
+  auto made =
+      crypto::GpuCrypto::create(gpu, *keys_, {.max_packets = plan.batch_capacity, .max_packet_bytes = packet_bytes});
+  if (!made) return make_error("[srtp] " + made.error().message);
+  gpu_crypto_ = std::move(*made);
+  most_on_device_ = room_on_device_ = packet_bytes;
+  installs_on_device_.store(installs, std::memory_order_release);
+  return {};
 }
 
-Expected<void> Srtp::launch(const engine::Batch& /*batch*/, std::byte* /*area*/, device::GpuStream& /*stream*/) {
-  return make_error("[srtp] computes on CPU cores only so far");
+// What is launched from now on finds the keys, whatever its stream.
+Expected<void> Srtp::begin_cycle(device::GpuStream& stream) {
+  const std::uint64_t installs = keys_->installs();
+  if (auto ok = gpu_crypto_->sync(stream); !ok) return ok;
+  if (gpu_crypto_->up_to_date()) installs_on_device_.store(installs, std::memory_order_release);
+  return {};
+}
+
+Expected<void> Srtp::launch(const engine::Batch& batch, std::byte* area, device::GpuStream& stream) {
+  const Area a(area, batch.capacity);
+  return gpu_crypto_->run({a.jobs, a.verdicts, a.header->jobs}, stream);
 }
 
 void Srtp::describe(const engine::Batch& batch, std::byte* area, std::uint32_t first) {
   const Area a(area, batch.capacity);
-  if (first == 0) *a.header = {.table = current_->pin(reader_of(batch)), .jobs = 0, .finished = 0};
+  if (first == 0) {
+    *a.header = {.table = current_->pin(reader_of(batch)),
+                 .installs = installs_on_device_.load(std::memory_order_acquire),
+                 .jobs = 0,
+                 .kept = batch.capacity,
+                 .finished = 0,
+                 .kept_done = false};
+  }
   for (std::uint32_t i = first; i < batch.count; ++i) a.places[i] = place_of(batch, a, i);
 }
 
@@ -158,7 +193,9 @@ std::uint32_t Srtp::prepare_packet(const engine::Batch& batch, const Area& a, st
   srtp::Channel* const channel = stream.channel_for({payload, length}, rtcp);
   if (channel == nullptr) return place_without_key(batch.lane, rtcp, stream);
   if (stream.protects() && !udp_checksum_ok(frame, media)) return drop(srtp_bad_checksum);
-  const std::uint32_t place = a.header->jobs;
+  const bool for_device = stream.installs() <= a.header->installs && length + channel->overhead() <= most_on_device_ &&
+                          buffer - media.payload_offset() >= room_on_device_;
+  const std::uint32_t place = for_device ? a.header->jobs : a.header->kept - 1;
   Work& work = a.works[place];
   const srtp::Packet packet{payload, length, most - media.payload_offset()};
   if (const srtp::Status status = channel->prepare(packet, a.jobs[place], work.pending); status != srtp::Status::ok) {
@@ -170,7 +207,11 @@ std::uint32_t Srtp::prepare_packet(const engine::Batch& batch, const Area& a, st
   work.rtcp = rtcp;
   work.protects = stream.protects();
   a.verdicts[place] = crypto::Verdict::tag_mismatch;  // until it is computed
-  a.header->jobs = place + 1;
+  if (for_device) [[likely]] {
+    a.header->jobs = place + 1;
+  } else {
+    a.header->kept = place;
+  }
   return place;
 }
 
@@ -220,9 +261,27 @@ void Srtp::compute(const engine::Batch& batch, std::byte* area, std::uint32_t fi
   lanes_[batch.lane]->cpu.run(*keys_, {a.jobs + from, jobs}, {a.verdicts + from, jobs});
 }
 
+[[gnu::noinline]] void Srtp::compute_kept(const engine::Batch& batch, const Area& a) {
+  const std::uint32_t kept = batch.capacity - a.header->kept;
+  LaneState& lane = *lanes_[batch.lane];
+  lane.cpu.run(*keys_, {a.jobs + a.header->kept, kept}, {a.verdicts + a.header->kept, kept});
+  lane.kept.add(kept);
+  a.header->kept_done = true;
+}
+
+void Srtp::lost(const engine::Batch& batch, std::byte* area) {
+  const Area a(area, batch.capacity);
+  for (std::uint32_t job = 0; job < a.header->jobs; ++job) {
+    a.works[job].channel->abandon(a.works[job].pending);
+    a.places[a.works[job].frame] = drop(engine::device_lost);
+  }
+  a.header->jobs = 0;
+}
+
 void Srtp::stand_in(const engine::Batch& batch, std::byte* area) {
   const Area a(area, batch.capacity);
-  std::fill_n(a.verdicts, a.header->jobs, crypto::Verdict::done);
+  for (std::uint32_t i = 0; i < a.jobs_in_all(); ++i) a.verdicts[a.place(i)] = crypto::Verdict::done;
+  a.header->kept_done = true;
 }
 
 packet::Reason Srtp::judge(const engine::Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t /*tsc*/) {
@@ -234,6 +293,9 @@ packet::Reason Srtp::judge(const engine::Batch& batch, std::byte* area, std::uin
 }
 
 packet::Reason Srtp::finish(const engine::Batch& batch, const Area& a, std::uint32_t i, std::uint32_t place) {
+  if (place >= a.header->kept && !a.header->kept_done) [[unlikely]] {
+    compute_kept(batch, a);
+  }
   Work& work = a.works[place];
   srtp::Channel& channel = *std::exchange(work.channel, nullptr);
   ++a.header->finished;
@@ -272,8 +334,9 @@ packet::Reason Srtp::judge_transit(std::uint32_t lane, std::uint8_t* frame, std:
 void Srtp::judged(const engine::Batch& batch, std::byte* area) {
   const Area a(area, batch.capacity);
   // A stage in front may have dropped some.
-  for (std::uint32_t job = 0; a.header->finished != a.header->jobs && job < a.header->jobs; ++job) {
-    Work& work = a.works[job];
+  const std::uint32_t jobs = a.jobs_in_all();
+  for (std::uint32_t job = 0; a.header->finished != jobs && job < jobs; ++job) {
+    Work& work = a.works[a.place(job)];
     if (work.channel == nullptr) continue;
     std::exchange(work.channel, nullptr)->abandon(work.pending);
     ++a.header->finished;
@@ -289,6 +352,7 @@ std::vector<engine::Figure> Srtp::figures() const {
       {"srtp_unprotected_rtp", "SRTP packets that were authenticated and unprotected"},
       {"srtp_unprotected_rtcp", "SRTCP packets that were authenticated and unprotected"},
       {"srtp_passed_others", "packets of streams that are neither RTP nor RTCP and passed as they came"},
+      {"srtp_kept_from_device", "of what was protected or unprotected, packets that only a core could compute"},
       {"srtp_clear_rtcp_passed", "RTCP packets of SRTP clients that passed in clear (accept_clear_rtcp)"},
       {"srtp_to_rtsp_proxy", "frames of RTSP connections that were handed to the host for the proxy"},
       {"srtp_ended_streams", "5-tuples whose SRTP stream has ended and is guarded still",
@@ -296,8 +360,8 @@ std::vector<engine::Figure> Srtp::figures() const {
   };
   for (const auto& lane : lanes_) {
     const engine::Counter* const counters[] = {&lane->protected_rtp,    &lane->protected_rtcp, &lane->unprotected_rtp,
-                                               &lane->unprotected_rtcp, &lane->others,         &lane->clear_rtcp,
-                                               &lane->to_proxy};
+                                               &lane->unprotected_rtcp, &lane->others,         &lane->kept,
+                                               &lane->clear_rtcp,       &lane->to_proxy};
     for (std::size_t i = 0; i < std::size(counters); ++i) all[i + 1].value += counters[i]->get();
   }
   return all;

@@ -10,10 +10,17 @@
 // A stage and not a function, so that it stands before the bridge and the router alike: chain = ["srtp", "route"].
 //   describe()  finds the stream, checks the UDP checksum of what is to be protected (a wrong one would become a right
 //               one), prepares the packet: crypto::Job
-//   compute()   the jobs of a batch at once, in place, by intel-ipsec-mb
+//   compute()   the jobs of a batch at once, in place, by intel-ipsec-mb; launch() the same on a GPU
+//               (crypto/gpu_crypto.h). Jobs are of packets of streams alone: other frames cost a device nothing
 //   judge()     finishes the packet: drops it, or sets its lengths
-// On a CPU core only: attach() to a GPU is an error. As payloads change, a stage that reads them may not be in the same
-// chain (reads_payloads()).
+// As payloads change, a stage that reads them may not be in the same chain (reads_payloads()).
+//
+// A GPU has a copy of the keys, which begin_cycle() brings up to date. A packet is *kept from it*, and computed by the
+// lane's core when its frame is judged, with all such packets of its batch, if its keys are not there yet (its stream
+// has just come with a reload) or are derived anew on the way (a derivation rate), or if its buffer holds less than the
+// longest packet behind its place (device_packet_bytes()), where copies of whole runs could write. Enciphering in place
+// cannot be done twice: of a batch that a failing GPU may have begun, its packets are dropped (device_lost), and all
+// other frames go on.
 //
 // What is UDP of a stream but no plain frame of it (a fragment, VLAN tags, IPv4 options, IPv6 extension headers), and
 // what only the kernel could forward, is dropped too (srtp_not_plain): it must not pass in clear. Later fragments have
@@ -22,17 +29,20 @@
 // Reload: streams of the configuration come and go; one whose settings, keys included, stay the same keeps its indexes
 // and windows. What a batch under way has found lives until it ends.
 //
-// Threads: as of engine::Stage; without forwarders, because a stream's state is one thread's (prepare() says so). All
-// frames of a stream must come by one lane (media_stream.h); the others are dropped (srtp_other_lane). Memory: 78
-// pinned bytes for each frame of a batch; keys and streams: docs/srtp.md. Cost, estimated and not measured: of a frame
-// of no stream 3 ns, of UDP one look-up more.
+// Threads: as of engine::Stage; without forwarders, because a stream's state is one thread's: its window is read when a
+// packet is collected and moves when it is forwarded (prepare() says so). All frames of a stream must come by one lane
+// (media_stream.h); the others are dropped (srtp_other_lane). Memory: 78 pinned bytes for each frame of a batch; keys
+// and streams: docs/srtp.md; on a GPU what crypto/gpu_crypto.h says, of batches of the engine's size. Cost, estimated
+// and not measured: of a frame of no stream 3 ns, of UDP one look-up more.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "crypto/cpu.h"
+#include "crypto/gpu_crypto.h"
 #include "crypto/key_table.h"
 #include "engine/counters.h"
 #include "engine/stage.h"
@@ -95,9 +105,14 @@ class Srtp final : public engine::Stage {
   bool changes_payloads() const override { return true; }
   Expected<void> prepare(const engine::LanePlan& plan) override;
   Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;
+  // From RTP's or RTCP's first byte to the end of the tag, at most, for a GPU where frames have `frame_bytes`.
+  static constexpr std::uint32_t device_packet_bytes(std::uint32_t frame_bytes) { return frame_bytes - 62; }
   void describe(const engine::Batch& batch, std::byte* area, std::uint32_t first) override;
   Expected<void> launch(const engine::Batch& batch, std::byte* area, device::GpuStream& stream) override;
+  bool launches_alone() const override { return true; }
   void compute(const engine::Batch& batch, std::byte* area, std::uint32_t first, std::uint32_t count) override;
+  void lost(const engine::Batch& batch, std::byte* area) override;
+  Expected<void> begin_cycle(device::GpuStream& stream) override;
   // As if every tag were right: what leaves then is not SRTP.
   void stand_in(const engine::Batch& batch, std::byte* area) override;
   packet::Reason judge(const engine::Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) override;
@@ -112,7 +127,8 @@ class Srtp final : public engine::Stage {
   struct alignas(64) LaneState {
     explicit LaneState(crypto::Cpu of_lane) : cpu(std::move(of_lane)) {}
     crypto::Cpu cpu;
-    engine::Counter protected_rtp, protected_rtcp, unprotected_rtp, unprotected_rtcp, others, clear_rtcp, to_proxy;
+    engine::Counter protected_rtp, protected_rtcp, unprotected_rtp, unprotected_rtcp, others, kept, clear_rtcp,
+        to_proxy;
   };
   struct Area;
 
@@ -122,6 +138,7 @@ class Srtp final : public engine::Stage {
                                MediaStream& stream);
   std::uint32_t place_of_other(const engine::Batch& batch, std::uint32_t i);
   std::uint32_t place_without_key(std::uint32_t lane, bool rtcp, MediaStream& stream);
+  void compute_kept(const engine::Batch& batch, const Area& area);
   packet::Reason finish(const engine::Batch& batch, const Area& area, std::uint32_t i, std::uint32_t place);
   void note_rtcp(const engine::Batch& batch, const Area& area, std::uint32_t i);
 
@@ -129,6 +146,10 @@ class Srtp final : public engine::Stage {
   std::uint32_t lanes_count_ = 0;
   std::optional<crypto::KeyTable> keys_;  // outlives the streams
   std::vector<std::unique_ptr<LaneState>> lanes_;
+  std::unique_ptr<crypto::GpuCrypto> gpu_crypto_;  // null: none
+  // KeyTable::installs() that the GPU has, and what a packet's length and room must be. Without one everything will do.
+  std::atomic<std::uint64_t> installs_on_device_{~std::uint64_t{0}};
+  std::uint32_t most_on_device_ = 0xffffffff, room_on_device_ = 0;
   // Its readers: batches, and each lane's collector.
   std::optional<lookup::acl::CurrentClassifier<MediaStreamTable>> current_;
   std::optional<Streams> streams_;  // their writer
