@@ -36,7 +36,8 @@ class GpuStream;
 }  // namespace sluice::device
 
 namespace sluice::function {
-class Routing;  // control/ and functions know it; the engine only passes it on
+class Routing;  // control/ and functions know them; the engine only passes them on
+class MediaStreams;
 struct CapsuleWork;
 }  // namespace sluice::function
 
@@ -153,6 +154,7 @@ class Function {
   virtual Tables* tables() { return nullptr; }                           // engine/tables.h
   virtual function::Routing* routing() { return nullptr; }               // function/routing.h
   virtual const CountedRules* counted_rules() const { return nullptr; }  // engine/counted_rules.h
+  virtual function::MediaStreams* media_streams() { return nullptr; }    // function/media_streams.h
 };
 
 struct FunctionType {

@@ -37,7 +37,8 @@ class GpuStream;
 }  // namespace sluice::device
 
 namespace sluice::function {
-struct CapsuleWork;  // functions know it; the engine only passes it on
+struct CapsuleWork;  // functions know them; the engine only passes them on
+class MediaStreams;
 }  // namespace sluice::function
 
 namespace sluice::engine {
@@ -68,6 +69,11 @@ struct Figure {
   std::uint64_t value = 0;
   bool counts = true;  // since start; else what is there now
 };
+
+// In place of a reason in judge(): the frame is the host's, though it is addressed to another. If all other stages let
+// it go on, it goes to the kernel by the twin of its port, as what may be refused first when that way is full.
+inline constexpr packet::Reason to_host = 0xff;
+static_assert(to_host >= packet::max_reasons);
 
 // What a stage has made of a frame that it drops. length 0: nothing, and it is dropped.
 struct Answer {
@@ -114,7 +120,7 @@ class Stage {
   // The zero-load mode's stand-in for the device: results with which judge() lets every frame go on.
   virtual void stand_in(const Batch& batch, std::byte* area) = 0;
 
-  // no_reason: frame i may go on; else why it is dropped. `tsc`: now.
+  // no_reason: frame i may go on; to_host: it is the kernel's; else why it is dropped. `tsc`: now.
   virtual packet::Reason judge(const Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) = 0;
   // That may take long by itself, as Function::forwards_at_length().
   virtual bool judges_at_length() const { return false; }
@@ -151,6 +157,8 @@ class Stage {
   virtual Tables* tables() { return nullptr; }
   // Rules that count what they decide (counted_rules.h); null: none. Lives as long as the stage.
   virtual const CountedRules* counted_rules() const { return nullptr; }
+  // Streams that others add and remove (function/media_streams.h), after prepare(); null: none. As long as the stage.
+  virtual function::MediaStreams* media_streams() { return nullptr; }
 
   // What a reload would bring, worked out in full: commit() cannot fail. An Error leaves everything as it was, as does
   // a Change that is not committed.

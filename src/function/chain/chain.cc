@@ -140,6 +140,12 @@ void Chain::forward(engine::Batch& batch, std::uint32_t first, std::uint32_t cou
     if (reason == packet::no_reason) continue;
     if (i != passed) last_->forward(batch, passed, i - passed, out);
     passed = i + 1;
+    if (reason == engine::to_host) {
+      if ((reason = judge_rest(batch, s, i, now)) == packet::no_reason) {
+        out.punt(batch, i, true);
+        continue;
+      }
+    }
     const engine::Answer answer = stages_[s]->answer(batch, area(batch, s), i, reason, out);
     if (answer.length == 0) {
       out.drop(batch, i, reason);
@@ -155,6 +161,15 @@ void Chain::forward(engine::Batch& batch, std::uint32_t first, std::uint32_t cou
   if (first + count == batch.count) {
     for (std::size_t s = 0; s < stages_.size(); ++s) stages_[s]->judged(batch, area(batch, s));
   }
+}
+
+// Of a frame for the host what the stages behind `s`, who has said so, say: their reason, and `s` is who has it.
+packet::Reason Chain::judge_rest(const engine::Batch& batch, std::size_t& s, std::uint32_t i, std::uint64_t now) {
+  while (++s < stages_.size()) {
+    const packet::Reason reason = stages_[s]->judge(batch, area(batch, s), i, now);
+    if (reason != packet::no_reason && reason != engine::to_host) return reason;
+  }
+  return packet::no_reason;
 }
 
 bool Chain::forwards_at_length() const {
@@ -203,6 +218,13 @@ const engine::CountedRules* Chain::counted_rules() const {
     if (const engine::CountedRules* const rules = stage->counted_rules()) return rules;
   }
   return last_->counted_rules();
+}
+
+MediaStreams* Chain::media_streams() {
+  for (const auto& stage : stages_) {
+    if (MediaStreams* const streams = stage->media_streams()) return streams;
+  }
+  return nullptr;
 }
 
 engine::Tables::Memory Chain::ChainTables::memory() const {

@@ -4,7 +4,8 @@
 // forward the stages are asked before (Stage::judge_transit). Each stage then describes the frames that were appended.
 // All work of a batch is enqueued on one stream: as one kernel where all parts can join it and two have something to do
 // (function/capsule/), else one part after the other. In forward() each frame is judged by the stages in order; the
-// first that has a reason drops it, and the others do not see it. Order is kept.
+// first that has a reason drops it, and the others do not see it; one that is to go to the host the others may still
+// drop. Order is kept.
 //
 // Thread-safety, cost: as of its parts; a judgement is a virtual call for each stage and frame.
 #pragma once
@@ -49,11 +50,13 @@ class Chain final : public engine::Function {
   function::Routing* routing() override { return last_->routing(); }
   // Of the first part that has some.
   const engine::CountedRules* counted_rules() const override;
+  MediaStreams* media_streams() override;
 
  private:
   static constexpr std::size_t alignment = 64;
   std::byte* area(const engine::Batch& batch, std::size_t stage) const;
   bool gather(const engine::Batch& batch, CapsuleWork& work);
+  packet::Reason judge_rest(const engine::Batch& batch, std::size_t& s, std::uint32_t i, std::uint64_t now);
 
   // The tables of all parts that have some.
   struct ChainTables final : engine::Tables {

@@ -3,9 +3,7 @@
 #include <rte_mbuf.h>
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
-#include <thread>
 #include <utility>
 
 #include "crypto/selftest.h"
@@ -14,9 +12,6 @@
 
 namespace sluice::function {
 namespace {
-
-// How long a reload waits for the old table to be left, before it leaves that to the next one.
-constexpr auto patience = std::chrono::milliseconds(200);
 
 struct alignas(64) Header {
   const MediaStreamTable* table;
@@ -125,16 +120,11 @@ Expected<void> Srtp::prepare(const engine::LanePlan& plan) {
   if (!keys) return make_error("[srtp] " + keys.error().message);
   keys_.emplace(std::move(*keys));
   current_.emplace(std::size_t{lanes_count_} * (engine::batches_range.most + 1));
-  auto table = MediaStreamTable::make(options_.streams, nullptr, *keys_);
-  if (!table) return make_error("[srtp] " + table.error().message);
-  publish(std::move(*table));
+  streams_.emplace(*keys_, *current_, std::size_t{2} * options_.max_keys, options_.rtsp ? &*options_.rtsp : nullptr);
+  auto streams = streams_->prepare(options_.streams);
+  if (!streams) return make_error("[srtp] " + streams.error().message);
+  streams_->commit(*streams);
   return {};
-}
-
-void Srtp::publish(std::unique_ptr<MediaStreamTable> table) {
-  newest_ = table.get();
-  streams_.store(table->size(), std::memory_order_relaxed);
-  current_->publish(std::move(table));
 }
 
 Expected<void> Srtp::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {
@@ -180,7 +170,7 @@ std::uint32_t Srtp::place_of(const engine::Batch& batch, const Area& a, std::uin
   auto* const frame = reinterpret_cast<std::uint8_t*>(batch.frame[i]);
   MediaFrame media;
   read_media_frame(frame, batch.length[i], media);
-  if (media.kind == MediaFrameKind::other) return passes;
+  if (media.kind == MediaFrameKind::other) return rtsp_flows_.empty() ? passes : place_of_other(batch, i);
   if (media.kind == MediaFrameKind::odd) {
     return a.header->table->may_concern(media.key) ? drop(srtp_not_plain) : passes;
   }
@@ -201,12 +191,7 @@ std::uint32_t Srtp::prepare_packet(const engine::Batch& batch, const Area& a, st
   if (!stream.claim(batch.lane)) return drop(srtp_other_lane);
   bool rtcp = false;
   srtp::Channel* const channel = stream.channel_for({payload, length}, rtcp);
-  if (channel == nullptr) {
-    if (!stream.settings().passes_others) return drop(srtp_not_media);
-    engine::Counter& others = lanes_[batch.lane]->others;
-    others.add(1);
-    return passes;
-  }
+  if (channel == nullptr) return place_without_key(batch.lane, rtcp, stream);
   if (stream.protects() && !udp_checksum_ok(frame, media)) return drop(srtp_bad_checksum);
   const bool for_device = stream.installs() <= a.header->installs && length + channel->overhead() <= most_on_device_ &&
                           buffer - media.payload_offset() >= room_on_device_;
@@ -228,6 +213,40 @@ std::uint32_t Srtp::prepare_packet(const engine::Batch& batch, const Area& a, st
     a.header->kept = place;
   }
   return place;
+}
+
+// What the proxy terminates is the host's.
+std::uint32_t Srtp::place_of_other(const engine::Batch& batch, std::uint32_t i) {
+  switch (rtsp_flows_.look_at(reinterpret_cast<const std::uint8_t*>(batch.frame[i]), batch.length[i])) {
+    case RtspFrame::rtsp:
+      lanes_[batch.lane]->to_proxy.add(1);
+      return drop(engine::to_host);
+    case RtspFrame::fragment:
+      return drop(srtp_rtsp_fragment);
+    case RtspFrame::none:
+      break;
+  }
+  return passes;
+}
+
+[[gnu::cold, gnu::noinline]] std::uint32_t Srtp::place_without_key(std::uint32_t lane, bool rtcp, MediaStream& stream) {
+  switch (stream.settings().keyless) {
+    case Keyless::ended:
+      stream.note();
+      return drop(srtp_ended);
+    case Keyless::passes_rtcp:
+      if (!rtcp) return drop(srtp_not_media);
+      stream.note();
+      lanes_[lane]->clear_rtcp.add(1);
+      return passes;
+    case Keyless::drops_rtcp:
+      return drop(rtcp ? srtp_clear_rtcp : srtp_not_media);
+    case Keyless::no:
+      break;
+  }
+  if (!stream.settings().passes_others) return drop(srtp_not_media);
+  lanes_[lane]->others.add(1);
+  return passes;
 }
 
 void Srtp::compute(const engine::Batch& batch, std::byte* area, std::uint32_t first, std::uint32_t count) {
@@ -292,7 +311,15 @@ packet::Reason Srtp::finish(const engine::Batch& batch, const Area& a, std::uint
   engine::Counter& counter = work.protects ? (work.rtcp ? lane.protected_rtcp : lane.protected_rtp)
                                            : (work.rtcp ? lane.unprotected_rtcp : lane.unprotected_rtp);
   counter.add(1);
+  if (work.rtcp && !work.protects) note_rtcp(batch, a, i);
   return packet::no_reason;
+}
+
+// Who sends it is alive. RTCP is rare enough to be looked up again.
+[[gnu::cold, gnu::noinline]] void Srtp::note_rtcp(const engine::Batch& batch, const Area& a, std::uint32_t i) {
+  MediaFrame media;
+  read_media_frame(reinterpret_cast<const std::uint8_t*>(batch.frame[i]), batch.length[i], media);
+  if (MediaStream* const stream = a.header->table->find(media.key)) stream->note();
 }
 
 packet::Reason Srtp::judge_transit(std::uint32_t lane, std::uint8_t* frame, std::uint32_t length,
@@ -319,18 +346,22 @@ void Srtp::judged(const engine::Batch& batch, std::byte* area) {
 
 std::vector<engine::Figure> Srtp::figures() const {
   std::vector<engine::Figure> all = {
-      {"srtp_streams", "5-tuples whose media is protected or unprotected", streams_.load(std::memory_order_relaxed),
-       false},
+      {"srtp_streams", "5-tuples whose media is protected or unprotected", streams_ ? streams_->size() : 0, false},
       {"srtp_protected_rtp", "RTP packets that were protected"},
       {"srtp_protected_rtcp", "RTCP packets that were protected"},
       {"srtp_unprotected_rtp", "SRTP packets that were authenticated and unprotected"},
       {"srtp_unprotected_rtcp", "SRTCP packets that were authenticated and unprotected"},
       {"srtp_passed_others", "packets of streams that are neither RTP nor RTCP and passed as they came"},
       {"srtp_kept_from_device", "of what was protected or unprotected, packets that only a core could compute"},
+      {"srtp_clear_rtcp_passed", "RTCP packets of SRTP clients that passed in clear (accept_clear_rtcp)"},
+      {"srtp_to_rtsp_proxy", "frames of RTSP connections that were handed to the host for the proxy"},
+      {"srtp_ended_streams", "5-tuples whose SRTP stream has ended and is guarded still",
+       streams_ ? streams_->guarded() : 0, false},
   };
   for (const auto& lane : lanes_) {
     const engine::Counter* const counters[] = {&lane->protected_rtp,    &lane->protected_rtcp, &lane->unprotected_rtp,
-                                               &lane->unprotected_rtcp, &lane->others,         &lane->kept};
+                                               &lane->unprotected_rtcp, &lane->others,         &lane->kept,
+                                               &lane->clear_rtcp,       &lane->to_proxy};
     for (std::size_t i = 0; i < std::size(counters); ++i) all[i + 1].value += counters[i]->get();
   }
   return all;
@@ -341,19 +372,16 @@ Expected<engine::Stage::Change> Srtp::reload(const Stage& fresh) {
   if (wanted.max_keys != options_.max_keys) {
     return make_error("[srtp] max_keys cannot change while the gateway runs: restart it");
   }
-  current_->reclaim();  // whose keys may be needed
-  auto made = MediaStreamTable::make(wanted.streams, newest_, *keys_);
+  if (wanted.rtsp != options_.rtsp) {
+    return make_error("[srtp.rtsp] cannot change while the gateway runs: restart it");
+  }
+  auto made = streams_->prepare(wanted.streams);
   if (!made) return make_error("[srtp] " + made.error().message);
-  const std::size_t count = (*made)->size();
+  const std::size_t count = made->configured;
   // std::function wants to be copied.
-  auto table = std::make_shared<std::unique_ptr<MediaStreamTable>>(std::move(*made));
-  return Change{std::to_string(count) + " SRTP stream" + (count == 1 ? " is" : "s are") + " in force", [this, table] {
-                  publish(std::move(*table));
-                  const auto end = std::chrono::steady_clock::now() + patience;
-                  while (current_->reclaim() != 0 && std::chrono::steady_clock::now() < end) {
-                    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-                  }
-                }};
+  auto streams = std::make_shared<Streams::Replacement>(std::move(*made));
+  return Change{std::to_string(count) + " SRTP stream" + (count == 1 ? " is" : "s are") + " in force",
+                [this, streams] { streams_->commit(*streams); }};
 }
 
 }  // namespace sluice::function

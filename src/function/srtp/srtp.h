@@ -1,5 +1,7 @@
-// The stage "srtp": protects RTP and RTCP of a static table of streams on their way out and unprotects SRTP and SRTCP
-// on their way in (RFC 3711, 6188, 7714), in frames of any port; signalling is somebody else's.
+// The stage "srtp": protects RTP and RTCP of a table of streams on their way out and unprotects SRTP and SRTCP
+// on their way in (RFC 3711, 6188, 7714), in frames of any port. Streams are the configuration's and, while lanes run,
+// what others add and remove (media_streams.h): the API, and the RTSP proxy, to which the frames of RTSP connections go
+// as the host's (rtsp_flows.h).
 //
 // A stream is a UDP 5-tuple in one direction, IPv4 or IPv6 (media_stream.h). A frame of a stream leaves protected, or
 // unprotected and authenticated, with new lengths and checksums, or it is dropped under one of the names below: it
@@ -24,8 +26,8 @@
 // what only the kernel could forward, is dropped too (srtp_not_plain): it must not pass in clear. Later fragments have
 // no ports, so between the addresses of a stream no fragment of UDP passes but first ones of other ports.
 //
-// Reload: streams come and go; one whose settings, keys included, stay the same keeps its indexes and windows. Batches
-// under way end with the table that they began with.
+// Reload: streams of the configuration come and go; one whose settings, keys included, stay the same keeps its indexes
+// and windows. What a batch under way has found lives until it ends.
 //
 // Threads: as of engine::Stage; without forwarders, because a stream's state is one thread's: its window is read when a
 // packet is collected and moves when it is forwarded (prepare() says so). All frames of a stream must come by one lane
@@ -45,6 +47,8 @@
 #include "engine/counters.h"
 #include "engine/stage.h"
 #include "function/srtp/media_stream.h"
+#include "function/srtp/rtsp_flows.h"
+#include "function/srtp/streams.h"
 #include "lookup/acl/classifier_slot.h"
 #include "packet/reason.h"
 
@@ -76,6 +80,12 @@ inline const packet::Reason srtp_not_plain = packet::register_reason(
     "srtp_not_plain",
     "it belongs to an SRTP stream, and is a fragment, has VLAN tags, IP options or extension headers, or only the "
     "kernel could forward it");
+inline const packet::Reason srtp_clear_rtcp = packet::register_reason(
+    "srtp_clear_rtcp", "it is RTCP in clear of an SRTP client, and [srtp.rtsp] accept_clear_rtcp is off");
+inline const packet::Reason srtp_ended =
+    packet::register_reason("srtp_ended", "it belongs to an SRTP stream that has ended, and would go on in clear");
+inline const packet::Reason srtp_rtsp_fragment = packet::register_reason(
+    "srtp_rtsp_fragment", "a fragment of TCP from or to an RTSP server, which the proxy would not see");
 inline const packet::Reason srtp_other_lane =
     packet::register_reason("srtp_other_lane", "frames of its SRTP stream have come by another lane before");
 
@@ -85,9 +95,11 @@ class Srtp final : public engine::Stage {
     std::vector<MediaStreamSettings> streams;  // 5-tuples are unique
     std::uint32_t max_keys = 4096;             // each stream takes one or two for each master key
     std::uint32_t largest_frame = 1514;
+    std::optional<RtspOptions> rtsp;
   };
 
-  explicit Srtp(SrtpOptions options) : options_(std::move(options)) {}
+  explicit Srtp(SrtpOptions options)
+      : options_(std::move(options)), rtsp_flows_(options_.rtsp ? RtspFlows(*options_.rtsp) : RtspFlows()) {}
 
   std::uint32_t bytes_per_frame() const override;
   bool changes_payloads() const override { return true; }
@@ -108,13 +120,15 @@ class Srtp final : public engine::Stage {
                                std::uint64_t tsc) override;
   void judged(const engine::Batch& batch, std::byte* area) override;
   std::vector<engine::Figure> figures() const override;
+  MediaStreams* media_streams() override { return streams_ ? &*streams_ : nullptr; }
   Expected<Change> reload(const Stage& fresh) override;
 
  private:
   struct alignas(64) LaneState {
     explicit LaneState(crypto::Cpu of_lane) : cpu(std::move(of_lane)) {}
     crypto::Cpu cpu;
-    engine::Counter protected_rtp, protected_rtcp, unprotected_rtp, unprotected_rtcp, others, kept;
+    engine::Counter protected_rtp, protected_rtcp, unprotected_rtp, unprotected_rtcp, others, kept, clear_rtcp,
+        to_proxy;
   };
   struct Area;
 
@@ -122,9 +136,11 @@ class Srtp final : public engine::Stage {
   std::uint32_t place_of(const engine::Batch& batch, const Area& area, std::uint32_t i);
   std::uint32_t prepare_packet(const engine::Batch& batch, const Area& area, std::uint32_t i, const MediaFrame& media,
                                MediaStream& stream);
+  std::uint32_t place_of_other(const engine::Batch& batch, std::uint32_t i);
+  std::uint32_t place_without_key(std::uint32_t lane, bool rtcp, MediaStream& stream);
   void compute_kept(const engine::Batch& batch, const Area& area);
   packet::Reason finish(const engine::Batch& batch, const Area& area, std::uint32_t i, std::uint32_t place);
-  void publish(std::unique_ptr<MediaStreamTable> table);
+  void note_rtcp(const engine::Batch& batch, const Area& area, std::uint32_t i);
 
   SrtpOptions options_;
   std::uint32_t lanes_count_ = 0;
@@ -136,8 +152,8 @@ class Srtp final : public engine::Stage {
   std::uint32_t most_on_device_ = 0xffffffff, room_on_device_ = 0;
   // Its readers: batches, and each lane's collector.
   std::optional<lookup::acl::CurrentClassifier<MediaStreamTable>> current_;
-  const MediaStreamTable* newest_ = nullptr;  // the thread's that reloads
-  std::atomic<std::uint64_t> streams_{0};
+  std::optional<Streams> streams_;  // their writer
+  RtspFlows rtsp_flows_;
 };
 
 }  // namespace sluice::function

@@ -42,7 +42,8 @@ inline std::unique_ptr<engine::Stage> srtp_of(const std::string& text, std::vect
   auto file = Settings::from_text(text, "a.toml", diagnostics);
   EXPECT_TRUE(file) << (file ? "" : file.error().message);
   if (!file) return nullptr;
-  const engine::PortTable ports({{.name = "lan", .mac = {}}, {.name = "wan", .mac = {}}});
+  const engine::PortTable ports(
+      {{.name = "lan", .mac = {}, .has_twin = true}, {.name = "wan", .mac = {}, .has_twin = true}});
   Settings section = file->section("srtp");
   auto stage = engine::find_function("srtp")->make_stage(section, ports);
   section.finish();
