@@ -28,6 +28,7 @@ class BatchBudget {
     began_ = now;
     work_ = bytes + std::uint64_t{frame_worth} * frames;
     const std::uint64_t gone = (now > oldest ? now - oldest : 0) + cost_ * work_ / scale;
+    is_behind_ = gone > patience_;
     return std::clamp(patience_ - std::min(patience_, gone), most_ / 16, most_);
   }
   // The batch has left; `spent` of what begin() gave.
@@ -41,6 +42,8 @@ class BatchBudget {
     work_ = 0;
   }
   std::uint64_t most() const { return most_; }
+  // Frames of the batch that has begun have to go before they are done, though nothing is confirmed.
+  bool is_behind() const { return is_behind_; }
   // Of a frame of so many bytes, besides confirming.
   std::uint64_t cost(std::uint64_t bytes) const { return cost_ * (bytes + frame_worth) / scale; }
 
@@ -52,6 +55,7 @@ class BatchBudget {
   std::uint64_t began_ = 0;
   std::uint64_t cost_ = 0;
   std::uint64_t work_ = 0;  // of the batch, in bytes
+  bool is_behind_ = false;
 };
 
 }  // namespace sluice::function

@@ -38,6 +38,17 @@ TEST(BatchBudget, less_what_its_frames_cost_besides) {
   EXPECT_NEAR(static_cast<double>(budget.cost(bytes)), 50, 10);
 }
 
+TEST(BatchBudget, a_batch_is_behind_when_its_frames_have_to_go_before_they_are_done) {
+  BatchBudget budget(most, deadline);
+  go_through(budget, 700);
+  budget.begin(now, now, 80, 80 * bytes);
+  EXPECT_FALSE(budget.is_behind());
+  budget.begin(now, now - 20'000, 80, 80 * bytes);
+  EXPECT_TRUE(budget.is_behind());
+  budget.begin(now, now - 60'000, 10, 10 * bytes);
+  EXPECT_FALSE(budget.is_behind());
+}
+
 TEST(BatchBudget, long_frames_cost_more_than_short_ones) {
   BatchBudget budget(most, deadline);
   go_through(budget, 700);
