@@ -29,6 +29,7 @@ struct Bench {
   bool has_share = false;                           // --at
   bool has_updates = false;                         // --updates, --pace
   bool has_batches = false;                         // --mix, --batch, --streams, without a gateway
+  bool has_media = false;                           // --rtp-streams, --suite, --direction, --no-checksums
   bool has_patterns = false;                        // --patterns
   bool has_rules = false;                           // --rules, --trace
   bool has_detection = false;                       // --rules, of detection, --acl and --only
@@ -87,6 +88,12 @@ constexpr Bench benches[] = {
      .measures_gpu = true,
      .has_gateway = false,
      .has_batches = true},
+    {.name = "media",
+     .text = "RTP of many streams through the chain srtp, bridge at a deadline, on each device",
+     .run = bench::bench_media,
+     .has_hold = true,
+     .has_share = true,
+     .has_media = true},
     {.name = "order",
      .text = "Keeping order under jitter with equal room: tickets, rte_reorder, BLOP, no care",
      .run = bench::bench_order,
@@ -139,6 +146,19 @@ void add_own_options(CLI::App& command, const Bench& one, bench::BenchOptions& o
   }
   if (one.has_table) {
     command.add_option("--table", options.table, "a file of routes, a prefix on each line; default: made up");
+  }
+  if (one.has_media) {
+    command.add_option("--rtp-streams", options.rtp_streams, "streams, of all lanes together, 1 to 1000000")
+        ->check(CLI::Range(1U, 1'000'000U))
+        ->capture_default_str();
+    command.add_option("--suite", options.suite, "the SRTP suite, by its name in SDP")->capture_default_str();
+    command
+        .add_option("--direction", options.direction,
+                    "protect every frame, or both: every second one is unprotected, which was protected before")
+        ->check(CLI::IsMember({"protect", "both"}))
+        ->capture_default_str();
+    command.add_flag_callback(
+        "--no-checksums", [&options] { options.checksums = false; }, "frames without UDP checksums");
   }
   if (one.has_patterns) {
     command.add_option("--patterns", options.patterns,

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <regex>
 
@@ -36,6 +37,18 @@ class Source final : public control::StatsSource {
     acl_limit = limit;
     return control::AclTable{{{1, "deny", "destination_port=22 protocol=tcp", 5, 320}}, 3, {0, "permit", "", 2, 128}};
   }
+  Expected<control::StreamTable> streams(std::uint32_t limit) override {
+    return control::StreamTable{{{"10.0.0.1:1 -> 10.0.0.2:2", "protect", "rtp", "AEAD_AES_128_GCM", "api"}}, limit + 1};
+  }
+  Expected<std::string> add_stream(const std::string& text) override {
+    if (!mistakes.empty()) return make_error(mistakes);
+    stream_text = text;
+    return std::string("added");
+  }
+  Expected<std::string> remove_stream(const std::string& text) override {
+    stream_text = text;
+    return std::string("removed");
+  }
   std::string config() override { return R"({"file":"r.toml"})"; }
   Expected<std::string> reload() override {
     if (!mistakes.empty()) return make_error(mistakes);
@@ -47,7 +60,7 @@ class Source final : public control::StatsSource {
   control::RouteQuery last_query;
   std::uint32_t acl_limit = 0;
   bool stopped = false;
-  std::string mistakes;
+  std::string mistakes, stream_text;
 };
 
 class Commands : public testing::Test {
@@ -129,6 +142,26 @@ TEST_F(Commands, CtlAclListsRulesWithTheirCounters) {
   EXPECT_EQ(sluice({"ctl", "acl", "--json", "--api", "ADDRESS"}), 0);
   EXPECT_EQ(source_.acl_limit, 100U);
   EXPECT_THAT(out_, StartsWith("{\"count\":3,\"rules\":[{"));
+}
+
+TEST_F(Commands, CtlSrtpListsAddsAndRemovesStreams) {
+  EXPECT_EQ(sluice({"ctl", "srtp", "list", "--limit", "5", "--api", "ADDRESS"}), 0);
+  EXPECT_THAT(out_, HasSubstr("10.0.0.1:1 -> 10.0.0.2:2  protect  rtp      AEAD_AES_128_GCM  api\n1 of 6 streams"));
+  const std::string path = testing::TempDir() + "stream-" + std::to_string(getpid()) + ".toml";
+  std::ofstream(path) << "action = \"protect\"\n";
+  EXPECT_EQ(sluice({"ctl", "srtp", "add", path, "--api", "ADDRESS"}), 0);
+  EXPECT_EQ(out_, "added\n");
+  EXPECT_EQ(source_.stream_text, "action = \"protect\"\n");
+  source_.stream_text.clear();
+  EXPECT_EQ(sluice({"ctl", "srtp", "remove", path, "--api", "ADDRESS"}), 0);
+  EXPECT_EQ(out_, "removed\n");
+  EXPECT_EQ(source_.stream_text, "action = \"protect\"\n");
+  source_.mistakes = "the request:1: action: is missing";
+  EXPECT_EQ(sluice({"ctl", "srtp", "add", path, "--api", "ADDRESS"}), 1);
+  EXPECT_EQ(err_, "sluice: the request:1: action: is missing\n");
+  std::filesystem::remove(path);
+  EXPECT_EQ(sluice({"ctl", "srtp", "add", path, "--api", "ADDRESS"}), 2);
+  EXPECT_THAT(err_, HasSubstr("No such file"));
 }
 
 TEST_F(Commands, CtlRepeatsTheGatewaysRefusal) {
@@ -244,7 +277,7 @@ TEST(Bench, SaysOnceThatThereIsNoGpu) {
 }
 
 TEST_F(Commands, AnUnknownCommandIsOneLineWithTheKnownOnes) {
-  const std::string ctl = "stats, ports, neighbours, config, metrics, reload, stop, routes, acl\n";
+  const std::string ctl = "stats, ports, neighbours, config, metrics, reload, stop, routes, acl, srtp\n";
   EXPECT_EQ(sluice({"chekc", "r.toml"}), 2);
   EXPECT_EQ(err_, "sluice: there is no command 'chekc'; there are bench, calibrate, check, run, rules, ctl, top\n");
   EXPECT_EQ(sluice({}), 2);

@@ -1,9 +1,13 @@
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
+#include <fstream>
 #include <functional>
 #include <future>
+#include <iostream>
 #include <memory>
 #include <optional>
 #include <sstream>
@@ -23,11 +27,12 @@ struct Request {
   bool change = false;  // POST
   // JSON to text for people; absent: the answer is text already.
   std::function<Expected<std::string>(const std::string&)> print;
+  std::string body{};  // of a change
 };
 
 // The answer to a change, with what the gateway meanwhile says about its progress when somebody looks at a terminal.
-Expected<std::string> change(const control::ApiClient& client, const std::string& path) {
-  auto answer = std::async(std::launch::async, [&] { return client.post(path); });
+Expected<std::string> change(const control::ApiClient& client, const Request& request) {
+  auto answer = std::async(std::launch::async, [&] { return client.post(request.path, request.body); });
   if (isatty(STDERR_FILENO) == 0) return answer.get();
   control::Loading loading(true);
   loading.step("reload", 0, 0);  // begins now
@@ -43,7 +48,7 @@ Expected<std::string> change(const control::ApiClient& client, const std::string
 int ask(const std::string& api, const Request& request, bool json) {
   const auto client = open_api(api);
   if (!client) return 2;
-  const auto answer = request.change ? change(*client, request.path) : client->get(request.path);
+  const auto answer = request.change ? change(*client, request) : client->get(request.path);
   const auto text = answer && request.print && !json ? request.print(*answer) : answer;
   if (!text) {
     // A refused reload has a line for each mistake of the file.
@@ -79,6 +84,48 @@ std::shared_ptr<unsigned> add_limit(CLI::App& command) {
       ->check(CLI::Range(1U, 1'000'000U))
       ->capture_default_str();
   return limit;
+}
+
+// A file, or "-": the standard input. Keys are in it, so none of it is ever shown.
+Expected<std::string> read_stream_file(const std::string& path) {
+  std::ostringstream text;
+  if (path == "-") {
+    text << std::cin.rdbuf();
+  } else {
+    std::ifstream file(path);
+    if (!file) return make_error(path + ": " + std::strerror(errno));
+    text << file.rdbuf();
+  }
+  return text.str();
+}
+
+void add_srtp(CLI::App& ctl, const std::shared_ptr<std::string>& api, const std::shared_ptr<bool>& json, int& status) {
+  CLI::App* srtp = ctl.add_subcommand("srtp", "Streams of the stage srtp: list them, add one, remove one");
+  srtp->require_subcommand(1);
+  srtp->fallthrough();
+  CLI::App* list = srtp->add_subcommand("list", "Streams, without their keys");
+  const auto limit = add_limit(*list);
+  list->callback([=, &status] {
+    status = ask(*api, {"/api/v1/srtp?limit=" + std::to_string(*limit), false, printer(streams_report)}, *json);
+  });
+  const auto change = [&](const char* name, const char* text) {
+    CLI::App* command = srtp->add_subcommand(name, text);
+    const auto file = std::make_shared<std::string>();
+    command->add_option("FILE", *file, "the keys of a [[srtp.stream]] section; -: the standard input")
+        ->type_name("")
+        ->required();
+    command->callback([=, &status] {
+      auto body = read_stream_file(*file);
+      if (!body) {
+        std::fprintf(stderr, "sluice: %s\n", body.error().message.c_str());
+        status = 2;
+        return;
+      }
+      status = ask(*api, {std::string("/api/v1/srtp/") + name, true, printer(done_report), *body}, *json);
+    });
+  };
+  change("add", "Protect or unprotect one more stream");
+  change("remove", "Take away one that was added so: its addresses and ports say which");
 }
 
 }  // namespace
@@ -126,6 +173,7 @@ void add_ctl(CLI::App& app, int& status) {
   acl->callback([=, &status] {
     status = ask(*api, {"/api/v1/acl?limit=" + std::to_string(*rules), false, printer(acl_report)}, *json);
   });
+  add_srtp(*ctl, api, json, status);
 }
 
 }  // namespace sluice::cli

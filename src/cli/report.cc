@@ -147,6 +147,18 @@ std::string acl_report(const control::AclTable& acl) {
   return out;
 }
 
+std::string streams_report(const control::StreamTable& streams) {
+  Table table({"STREAM", "ACTION", "CARRIES", "SUITE", "FROM"});
+  for (const control::StreamRow& row : streams.streams) {
+    table.add({row.stream, row.action, row.carries, row.suite.empty() ? "-" : row.suite, row.origin});
+  }
+  std::string out = table.str();
+  if (streams.count > streams.streams.size()) {
+    out += fmt::format("{} of {} streams; --limit for more\n", streams.streams.size(), streams.count);
+  }
+  return out;
+}
+
 std::string neighbours_report(const std::vector<control::NeighbourRow>& neighbours) {
   Table table({"ADDRESS", "MAC", "PORT"});
   for (const control::NeighbourRow& n : neighbours) table.add({n.address, n.mac, n.port});

@@ -19,6 +19,8 @@
 #include "control/health.h"
 #include "control/metrics.h"
 #include "control/snapshot_json.h"
+#include "crypto/secret.h"
+#include "media/secret.h"
 
 namespace sluice::control {
 namespace {
@@ -85,11 +87,16 @@ nlohmann::json health(const Snapshot& snapshot) {
   return {{"status", "degraded"}, {"why", why}};
 }
 
-// A body says nothing here, but it must be within the limit. A request without a length and without chunks has none
-// (RFC 9112 section 6.3), where httplib by itself would wait for one.
-bool read_body(const httplib::Request& request, const httplib::ContentReader& body) {
+using Body = std::vector<char, media::WipingAllocator<char>>;
+
+// Within the limit; most paths have no use for one. Wiped with its last copy, for there may be a key in it. A request
+// without a length and without chunks has none (RFC 9112 section 6.3), where httplib by itself would wait for one.
+bool read_body(const httplib::Request& request, const httplib::ContentReader& body, Body& text) {
   if (!request.has_header("Content-Length") && !request.has_header("Transfer-Encoding")) return true;
-  const auto take = [](const char*, std::size_t) { return true; };
+  const auto take = [&](const char* bytes, std::size_t size) {
+    text.insert(text.end(), bytes, bytes + size);
+    return true;
+  };
   return request.is_multipart_form_data() ? body([](const httplib::MultipartFormData&) { return true; }, take)
                                           : body(take);
 }
@@ -173,18 +180,30 @@ class HttpApi final : public Api {
 
  private:
   using Handler = std::function<void(const httplib::Request&, httplib::Response&)>;
+  using BodyHandler = std::function<void(const std::string&, httplib::Response&)>;
 
   // One read at a time; an exception (out of memory, say) is an answer and not the end of the gateway.
   void get(const std::string& path, Handler handler) {
     paths_.insert("GET " + path);
     server_.Get(path, serialised(std::move(handler)));
   }
-  void post(const std::string& path, Handler handler) {
+  void post(const std::string& path, BodyHandler handler) {
     paths_.insert("POST " + path);
     // Not serialised: a reload must not keep reads waiting.
     server_.Post(path, [handler = std::move(handler)](const httplib::Request& request, httplib::Response& response,
                                                       const httplib::ContentReader& body) {
-      if (read_body(request, body)) handler(request, response);  // else the reader has set the status
+      Body bytes;
+      if (!read_body(request, body, bytes)) return;  // the reader has set the status
+      std::string text(bytes.begin(), bytes.end());
+      handler(text, response);
+      crypto::wipe(text.data(), text.size());
+    });
+  }
+  void post_stream(const std::string& path, Expected<std::string> (StatsSource::*change)(const std::string&)) {
+    post(path, [this, change](const std::string& text, auto& response) {
+      const auto done = (source_.*change)(text);
+      if (!done) return answer_error(response, 409, done.error().message);
+      answer_json(response, nlohmann::json{{"done", *done}});
     });
   }
   Handler serialised(Handler handler) {
@@ -216,6 +235,13 @@ class HttpApi final : public Api {
       if (!table) return answer_error(response, 409, table.error().message);
       answer_json(response, *table);
     });
+    get("/api/v1/srtp", [this](const auto& request, auto& response) {
+      const auto limit = read_rows(request);
+      if (!limit) return answer_error(response, 400, limit.error().message);
+      const auto table = source_.streams(*limit);
+      if (!table) return answer_error(response, 409, table.error().message);
+      answer_json(response, *table);
+    });
     get("/api/v1/config",
         [this](const auto&, auto& response) { response.set_content(source_.config() + "\n", json_type); });
     get("/metrics", [this](const auto&, auto& response) {
@@ -230,6 +256,8 @@ class HttpApi final : public Api {
       if (!done) return answer_error(response, 409, done.error().message);
       answer_json(response, nlohmann::json{{"done", *done}});
     });
+    post_stream("/api/v1/srtp/add", &StatsSource::add_stream);
+    post_stream("/api/v1/srtp/remove", &StatsSource::remove_stream);
     post("/api/v1/stop", [this](const auto&, auto& response) {
       source_.stop();
       answer_json(response, nlohmann::json{{"done", "stopping"}});

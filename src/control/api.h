@@ -33,6 +33,12 @@ class StatsSource {
   virtual Expected<std::vector<NeighbourRow>> neighbours() = 0;
   // The first `limit` rules of the stage acl. An Error when the chain has none.
   virtual Expected<AclTable> acl(std::uint32_t limit) = 0;
+  // The first `limit` streams of the stage srtp. An Error when the chain has none.
+  virtual Expected<StreamTable> streams(std::uint32_t limit) = 0;
+  // Adds or removes a stream of the API's: `text` has the keys of a [[srtp.stream]] section. One sentence on what was
+  // done. An Error with a line for each mistake, which shows no key.
+  virtual Expected<std::string> add_stream(const std::string& text) = 0;
+  virtual Expected<std::string> remove_stream(const std::string& text) = 0;
   // config_json.h
   virtual std::string config() = 0;
   // Reads the configuration again; what can change without a restart is in force when it returns. One sentence on what

@@ -53,8 +53,8 @@ Expected<std::string> ApiClient::get(const std::string& path) const {
   return read(address_, client(address_, read_timeout).Get(path));
 }
 
-Expected<std::string> ApiClient::post(const std::string& path) const {
-  return read(address_, client(address_, change_timeout).Post(path));
+Expected<std::string> ApiClient::post(const std::string& path, const std::string& body) const {
+  return read(address_, client(address_, change_timeout).Post(path, body, "application/toml"));
 }
 
 }  // namespace sluice::control

@@ -14,7 +14,7 @@ class ApiClient {
   // The body of the answer. Errors: no gateway there (says where it was expected), a server that is none by its Server
   // header, or what the gateway itself answered.
   Expected<std::string> get(const std::string& path) const;
-  Expected<std::string> post(const std::string& path) const;
+  Expected<std::string> post(const std::string& path, const std::string& body = {}) const;
 
  private:
   ListenAddress address_;

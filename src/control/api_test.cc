@@ -42,6 +42,20 @@ class FakeSource final : public StatsSource {
     last_acl_limit = limit;
     return AclTable{{{1, "deny", "protocol=tcp", 5, 320}}, 7, {0, "permit", "", 2, 128}};
   }
+  Expected<StreamTable> streams(std::uint32_t limit) override {
+    if (!router) return make_error("the chain has no SRTP streams");
+    last_acl_limit = limit;
+    return StreamTable{{{"10.0.0.1:1 -> 10.0.0.2:2", "protect", "rtp", "AEAD_AES_128_GCM", "api"}}, 4};
+  }
+  Expected<std::string> add_stream(const std::string& text) override {
+    if (text.empty()) return make_error("the request:1: action: is missing");
+    last_text = text;
+    return std::string("added");
+  }
+  Expected<std::string> remove_stream(const std::string& text) override {
+    last_text = text;
+    return std::string("removed");
+  }
   std::string config() override { return R"({"file":"r.toml"})"; }
   Expected<std::string> reload() override {
     if (!router) return make_error("r.toml:3: [engine] batch = 1: allowed is ...");
@@ -54,6 +68,7 @@ class FakeSource final : public StatsSource {
   Snapshot value = sample_snapshot();
   RouteQuery last_query;
   std::uint32_t last_acl_limit = 0;
+  std::string last_text;
   bool router = true;
   std::atomic<bool> fail{false}, stopped{false}, busy{false}, hold_reload{false}, reloading{false};
   std::atomic<int> calls{0};
@@ -70,7 +85,9 @@ class ApiTest : public testing::Test {
     ASSERT_NE(api_->address().port, 0);
   }
   Expected<std::string> get(const std::string& path) const { return ApiClient(api_->address()).get(path); }
-  Expected<std::string> post(const std::string& path) const { return ApiClient(api_->address()).post(path); }
+  Expected<std::string> post(const std::string& path, const std::string& body = {}) const {
+    return ApiClient(api_->address()).post(path, body);
+  }
   std::string refusal(const std::string& path) const {
     const auto answer = get(path);
     return answer ? "not refused" : answer.error().message;
@@ -133,6 +150,13 @@ TEST_F(ApiTest, AclHasRulesWithTheirCounters) {
   EXPECT_EQ(table->unmatched.frames, 2U);
   ASSERT_TRUE(get("/api/v1/acl?limit=20000"));
   EXPECT_EQ(source_.last_acl_limit, 20'000U);
+  EXPECT_EQ(from_json_text<StreamTable>(*get("/api/v1/srtp?limit=3"))->streams.at(0).origin, "api");
+  EXPECT_EQ(source_.last_acl_limit, 3U);
+  EXPECT_EQ(nlohmann::json::parse(*post("/api/v1/srtp/add", "source = \"a\""))["done"], "added");
+  EXPECT_EQ(source_.last_text, "source = \"a\"");
+  EXPECT_EQ(nlohmann::json::parse(*post("/api/v1/srtp/remove", "source = \"b\""))["done"], "removed");
+  EXPECT_EQ(source_.last_text, "source = \"b\"");
+  EXPECT_EQ(post("/api/v1/srtp/add").error().message, "the request:1: action: is missing");
   EXPECT_EQ(refusal("/api/v1/acl?limit=0"), "limit=0: allowed is a number from 1 to 1000000");
   EXPECT_EQ(refusal("/api/v1/acl?limt=5"), "unknown parameter \"limt\"; did you mean \"limit\"?");
   EXPECT_EQ(refusal("/api/v1/acl?prefix=10.0.0.0/8"), "unknown parameter \"prefix\"; known are limit");

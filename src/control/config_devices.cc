@@ -1,4 +1,5 @@
 #include <net/if.h>
+#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -183,6 +184,25 @@ void check_devices_apart(std::vector<Settings>& sections, const std::vector<port
   }
 }
 
+namespace {
+
+// What the frames of a capture lack that looks whole.
+void warn_of(const std::string& path, const port::CaptureFacts& facts, std::uint32_t frame_bytes) {
+  constexpr std::uint32_t around = 22;  // of a buffer, which net_pcap leaves out
+  if (facts.cut != 0) {
+    spdlog::warn("{}: {} of {} packets are cut: what they had behind that is not looked at (tcpdump -s 0 keeps all)",
+                 path, facts.cut, facts.packets);
+  }
+  if (facts.longest + around > frame_bytes) {
+    spdlog::warn(
+        "{}: its longest packet has {} bytes, and those over {} are dropped as in_pieces: [memory] frame_bytes = {} or "
+        "more takes them, up to 16384; longer ones come of segmentation offloads of the host that captured",
+        path, facts.longest, frame_bytes - around, std::min<std::uint32_t>(facts.longest + around, 16384));
+  }
+}
+
+}  // namespace
+
 Expected<void> Config::check_captures(const engine::TableProgress& progress) {
   const std::size_t before = diagnostics_->lines.size();
   std::vector<Settings> sections = ports();
@@ -197,6 +217,8 @@ Expected<void> Config::check_captures(const engine::TableProgress& progress) {
       }
       if (const auto whole = port::check_capture(capture.path, look); !whole) {
         sections[i].error("device", whole.error().message);
+      } else {
+        warn_of(capture.path, *whole, engine.memory.frame_bytes);
       }
     }
   }

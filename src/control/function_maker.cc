@@ -40,6 +40,11 @@ std::unique_ptr<engine::Function> make_with_mistakes(Config& config, const engin
     }
   }
   if (last == nullptr || stages.empty()) return last;
+  // A bridge's frames are not addressed to the twins, so that the host would not have them.
+  if (Settings srtp = config.section("srtp"); srtp.has("rtsp") && last->routing() == nullptr) {
+    srtp.error("rtsp", "the proxy needs a router: set [engine] chain = [\"srtp\", \"route\"]");
+    return nullptr;
+  }
   const auto changes = [](const auto& stage) { return stage->changes_payloads(); };
   const auto reads = [](const auto& stage) { return stage->reads_payloads(); };
   if (std::ranges::any_of(stages, changes) && std::ranges::any_of(stages, reads)) {

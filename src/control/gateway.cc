@@ -22,6 +22,7 @@
 #include "control/gateway_snapshot.h"
 #include "control/kernel_forwarding.h"
 #include "control/log.h"
+#include "control/rtsp/profile_admission.h"
 #include "control/stream_demands.h"
 #include "engine/counted_rules.h"
 #include "port/eal.h"
@@ -78,6 +79,7 @@ Expected<std::unique_ptr<Gateway>> Gateway::open(Config& config, std::unique_ptr
   checked.reset();
   step = step ? gateway->open_admission() : step;
   step = step && gateway->routing_ != nullptr ? unless_ended(gateway->open_mirror()) : step;
+  step = step ? unless_ended(gateway->open_rtsp_proxy()) : step;
   gateway->loading_.done();
   if (!step) {
     return tl::unexpected(step.error());
@@ -176,12 +178,33 @@ Expected<void> Gateway::open_mirror() {
   return {};
 }
 
+Expected<void> Gateway::open_rtsp_proxy() {
+  function::MediaStreams* const streams = engine_->function().media_streams();
+  if (streams == nullptr || streams->rtsp() == nullptr) {
+    return {};
+  }
+  std::unique_ptr<rtsp::Admission> admission;
+  if (admission_) {
+    admission = std::make_unique<rtsp::ProfileAdmission>(*admission_, *streams->rtsp(), config_.engine.deadline);
+  }
+  auto proxy = rtsp::RtspProxy::start(*streams, engine_->host_path().twin_names(), std::move(admission));
+  if (!proxy) {
+    return tl::unexpected(proxy.error());
+  }
+  rtsp_proxy_ = std::move(*proxy);
+  spdlog::info("rtsp: the proxy listens on the twins, for {} of servers",
+               streams->rtsp()->servers.size() == 1 ? "one prefix"
+                                                    : std::to_string(streams->rtsp()->servers.size()) + " prefixes");
+  return {};
+}
+
 Gateway::~Gateway() {
   loading_.stop();
   api_.reset();
   if (reloader_.joinable()) {
     reloader_.join();
   }
+  rtsp_proxy_.reset();
   mirror_.reset();
   if (engine::Tables* tables = engine_ ? engine_->function().tables() : nullptr) {
     tables->leave_to_eal();
@@ -232,8 +255,20 @@ Expected<void> Gateway::run() {
   }
   loading_.stop();
   close(signal_fd);
+  end_rtsp_proxy();  // while its servers can be told
   engine_->stop();
   return result;
+}
+
+// What it has counted stays.
+void Gateway::end_rtsp_proxy() {
+  std::unique_ptr<rtsp::RtspProxy> proxy;
+  {
+    const std::lock_guard lock(rtsp_figures_mutex_);
+    if (!rtsp_proxy_) return;
+    rtsp_figures_ = rtsp_proxy_->figures();
+    proxy = std::move(rtsp_proxy_);
+  }
 }
 
 // Whether a signal that ends the gateway has come; SIGHUP reloads, as services do.
@@ -384,6 +419,11 @@ Snapshot Gateway::snapshot() {
     }
   }
   if (admission_) add_figures(admission_->state(), snapshot.figures);
+  {
+    const std::lock_guard lock(rtsp_figures_mutex_);
+    const auto figures = rtsp_proxy_ ? rtsp_proxy_->figures() : rtsp_figures_;
+    snapshot.figures.insert(snapshot.figures.end(), figures.begin(), figures.end());
+  }
   const Loading::State loading = loading_.state();
   snapshot.loading = {loading.what, loading.done, loading.total};
   return snapshot;
@@ -411,6 +451,33 @@ Expected<AclTable> Gateway::acl(std::uint32_t limit) {
   const engine::CountedRules* const rules = engine_->function().counted_rules();
   if (rules == nullptr) return make_error("the chain of this gateway has no ACL rules: \"acl\" is not in it");
   return list_rules(*rules, limit);
+}
+
+Expected<function::MediaStreams*> Gateway::media_streams() {
+  function::MediaStreams* const streams = engine_->function().media_streams();
+  if (streams == nullptr) return make_error("the chain of this gateway has no SRTP streams: \"srtp\" is not in it");
+  return streams;
+}
+
+Expected<StreamTable> Gateway::streams(std::uint32_t limit) {
+  const auto streams = media_streams();
+  if (!streams) return tl::unexpected(streams.error());
+  StreamTable table;
+  std::size_t count = 0;
+  for (function::MediaStreamRow& row : (*streams)->list(limit, count)) {
+    table.streams.push_back({std::move(row.name), std::move(row.action), std::move(row.carries), std::move(row.suite),
+                             std::move(row.origin)});
+  }
+  table.count = count;
+  return table;
+}
+
+Expected<std::string> Gateway::add_stream(const std::string& text) {
+  return media_streams().and_then([&](auto* streams) { return streams->add_text(text, "the request"); });
+}
+
+Expected<std::string> Gateway::remove_stream(const std::string& text) {
+  return media_streams().and_then([&](auto* streams) { return streams->remove_text(text, "the request"); });
 }
 
 std::string Gateway::config() {

@@ -19,6 +19,7 @@
 #include "control/loading.h"
 #include "control/netlink/mirror.h"
 #include "control/netlink/mirror_log.h"
+#include "control/rtsp/rtsp_proxy.h"
 #include "control/snapshot.h"
 #include "engine/engine.h"
 #include "engine/stream_admission.h"
@@ -44,12 +45,13 @@ class Gateway : public StatsSource {
   Expected<RouteTable> routes(const RouteQuery& query) override;
   Expected<std::vector<NeighbourRow>> neighbours() override;
   Expected<AclTable> acl(std::uint32_t limit) override;
+  Expected<StreamTable> streams(std::uint32_t limit) override;
+  Expected<std::string> add_stream(const std::string& text) override;
+  Expected<std::string> remove_stream(const std::string& text) override;
   std::string config() override;
   // Loads on the caller's thread, and may take seconds; refused while another reload is at work.
   Expected<std::string> reload() override;
   void stop() override;
-  // Of streams, also such as come while it runs; null: the configuration has no profile. Lives as long as the gateway.
-  engine::StreamAdmission* admission() { return admission_.get(); }
 
  private:
   explicit Gateway(Config& config);
@@ -58,7 +60,10 @@ class Gateway : public StatsSource {
   Expected<std::string> reload_now();
   Expected<void> open_engine(engine::Function& checked);
   Expected<void> open_admission();
+  Expected<function::MediaStreams*> media_streams();
   Expected<void> open_mirror();
+  Expected<void> open_rtsp_proxy();
+  void end_rtsp_proxy();
   engine::TableProgress watch_tables();
   bool ends(int signal_fd);
   void watch_links();
@@ -71,12 +76,15 @@ class Gateway : public StatsSource {
   Config& config_;
   std::chrono::steady_clock::time_point started_;
   std::unique_ptr<engine::Engine> engine_;
-  function::Routing* routing_ = nullptr;  // null: the chain does not forward by routes
-  std::unique_ptr<engine::StreamAdmission> admission_;
-  std::vector<engine::StreamDemand> static_streams_;  // of the configuration; the thread's that reloads
+  function::Routing* routing_ = nullptr;                // null: the chain does not forward by routes
+  std::unique_ptr<engine::StreamAdmission> admission_;  // null: there is no profile. The RTSP proxy has it, too
+  std::vector<engine::StreamDemand> static_streams_;    // of the configuration; the thread's that reloads
   std::unique_ptr<NetlinkMirror> mirror_;
   MirrorLog mirror_log_;
   HostLog host_log_;
+  std::mutex rtsp_figures_mutex_;                // of both
+  std::unique_ptr<rtsp::RtspProxy> rtsp_proxy_;  // null: there is to be none, or it has ended
+  std::vector<FigureSnapshot> rtsp_figures_;     // as it ended
   std::unique_ptr<Api> api_;
   Loading loading_;
   std::mutex reload_mutex_;

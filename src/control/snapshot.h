@@ -187,6 +187,16 @@ struct AclTable {
   AclRow unmatched;
 };
 
+// A stream of the stage srtp. No key is ever told.
+struct StreamRow {
+  std::string stream, action, carries, suite, origin;
+};
+
+struct StreamTable {
+  std::vector<StreamRow> streams;  // as many as were asked for, in no order
+  std::uint64_t count = 0;         // how many there are
+};
+
 struct NeighbourRow {
   std::string port, address, mac;
 };

@@ -4,6 +4,7 @@
 #include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <sstream>
 
@@ -13,7 +14,7 @@
 namespace sluice::control {
 namespace {
 
-constexpr std::uint64_t rtcp_part = 20;  // of the stream's rate, as it is policed (function/srtp/register.cc)
+constexpr std::uint64_t rtcp_part = 20;  // of the stream's rate, as it is policed (function/srtp/stream_settings.cc)
 
 std::vector<Settings> srtp_streams(Config& config) {
   const bool has_srtp = std::ranges::find(config.engine.chain, "srtp") != config.engine.chain.end();
@@ -43,6 +44,11 @@ engine::ProfileSubject profile_subject(Config& config, const std::string& device
   return subject;
 }
 
+std::uint64_t with_rtcp(std::uint64_t rate) {
+  constexpr auto most = std::numeric_limits<std::uint64_t>::max();
+  return rate > most / 2 ? most : rate + rate / rtcp_part;
+}
+
 std::vector<StreamSection> stream_demands(Config& config) {
   std::vector<StreamSection> all;
   for (Settings& settings : srtp_streams(config)) {
@@ -50,7 +56,7 @@ std::vector<StreamSection> stream_demands(Config& config) {
     demand.deadline = settings.duration("deadline", config.engine.deadline);
     // Of more than fits the sum is refused, whatever it is.
     demand.rate = static_cast<std::uint64_t>(settings.integer("rate", 0, 0, 1'000'000'000'000));
-    if (settings.has("rtcp_source_port")) demand.rate += demand.rate / rtcp_part;
+    if (settings.has("rtcp_source_port")) demand.rate = with_rtcp(demand.rate);
     all.push_back({settings, demand});
   }
   return all;

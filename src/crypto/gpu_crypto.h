@@ -55,7 +55,7 @@ struct GpuCryptoOptions {
   std::uint32_t max_packets = 16384;      // of a batch
   std::uint32_t max_packet_bytes = 2048;  // from `data` to the end of the tag
   GpuPath path = GpuPath::automatic;
-  std::uint64_t piece_bytes = 4U << 20;
+  std::uint64_t piece_bytes = 8U << 20;
   std::size_t max_sync_bytes = 1U << 20;  // that one sync() moves
 };
 

@@ -45,6 +45,7 @@ struct KeyTable::Tables {
   std::vector<std::uint32_t> free;  // the last is taken next
   std::mutex changing;              // held while a slot changes, or is copied for a follower
   std::deque<Changes> followers;
+  std::atomic<std::uint64_t> installs{0};
 
   Key* keys() const { return static_cast<Key*>(key_memory.data()); }
   HashPowers* powers() const { return static_cast<HashPowers*>(power_memory.data()); }
@@ -212,6 +213,7 @@ Expected<std::uint32_t> KeyTable::install(const KeyMaterial& material) {
   const std::uint32_t slot = tables_->free.back();
   tables_->free.pop_back();
   tables_->install(slot, material);
+  tables_->installs.fetch_add(1, std::memory_order_release);
   return slot;
 }
 
@@ -263,6 +265,10 @@ std::size_t KeyTable::take_changes(unsigned follower, std::span<KeyRecord> recor
 
 bool KeyTable::has_changes(unsigned follower) const {
   return tables_->followers[follower].any.load(std::memory_order_acquire);
+}
+
+std::uint64_t KeyTable::installs() const {
+  return tables_->installs.load(std::memory_order_acquire);
 }
 
 std::span<const Key> KeyTable::keys() const {

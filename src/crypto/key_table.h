@@ -64,6 +64,8 @@ class KeyTable {
   std::size_t take_changes(unsigned follower, std::span<KeyRecord> records);
   // Cost: one load.
   bool has_changes(unsigned follower) const;
+  // How often install() has been called with success. A follower that has no changes, asked after it, has all of these.
+  std::uint64_t installs() const;
 
   // intel-ipsec-mb's own expanded GCM key (gcm_key_data), for Cpu.
   const void* cpu_gcm_key(std::uint32_t slot) const;

@@ -24,7 +24,7 @@ void Emitter::flush(std::uint16_t port) {
   Queue& queue = queues_[port];
   const unsigned total = std::exchange(queue.count, 0);
   unsigned sent = 0;
-  away_->look(rte_rdtsc());
+  away_->look(rte_rdtsc(), at_length_);
   for (unsigned attempt = 0; sent < total && attempt < tx_attempts; ++attempt) {
     const unsigned accepted =
         ports_[port]->tx_burst(tx_queue_, queue.frames + sent, static_cast<std::uint16_t>(total - sent));

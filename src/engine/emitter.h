@@ -78,7 +78,11 @@ class Emitter {
   void note_answer(packet::Reason reason) { counters_.answers[reason].add(1); }
 
   // The lane's side.
-  void set_away(AwayWatch* away) { away_ = away; }
+  // `at_length`: what is done between two transmissions may take long by itself.
+  void set_away(AwayWatch* away, bool at_length) {
+    away_ = away;
+    at_length_ = at_length;
+  }
   void set_rx_port(std::uint16_t port) { rx_port_ = port; }
   void flush_all();
 
@@ -94,6 +98,7 @@ class Emitter {
   std::vector<port::Port*> ports_;
   std::vector<Queue> queues_;
   AwayWatch* away_ = nullptr;  // of the thread that forwards
+  bool at_length_ = false;
   LaneCounters& counters_;
   const HostPort* host_ports_;
   TokenBucket answers_;

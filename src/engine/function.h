@@ -7,7 +7,7 @@
 //
 // Calls, by thread:
 //   the control thread, before lanes start:               prepare, prepare_lanes, attach, at most one device_ready
-//   lane threads (many at once, each with its own Batch): collect, compute, stand_in without a GPU, forward
+//   lane threads (many at once, each with its own Batch): collect, compute, lost, forward, stand_in without a GPU
 //                                                         -> must not share mutable state
 //   the device's worker thread:                           begin_cycle, launch, launch_together, join, stand_in with a
 //                                                         GPU, device_ready
@@ -36,7 +36,8 @@ class GpuStream;
 }  // namespace sluice::device
 
 namespace sluice::function {
-class Routing;  // control/ and functions know it; the engine only passes it on
+class Routing;  // control/ and functions know them; the engine only passes them on
+class MediaStreams;
 struct CapsuleWork;
 }  // namespace sluice::function
 
@@ -112,9 +113,17 @@ class Function {
   // (device_lost).
   virtual bool recomputable() const { return true; }
 
+  // That is the batch's state: before its compute(), or before all its frames are dropped. One that cannot do some
+  // frames again, and others it can, drops the former itself in forward(), under the same name.
+  virtual void lost(Batch& /*batch*/) {}
+
   // Applies the verdicts of frames [first, first + count), in order: for each exactly one of out.transmit(),
   // out.drop(), out.punt().
   virtual void forward(Batch& batch, std::uint32_t first, std::uint32_t count, Emitter& out) = 0;
+
+  // forward() may take long by itself, over 50 us for a burst: then no absence of the thread in its midst is told from
+  // it (away.h).
+  virtual bool forwards_at_length() const { return false; }
 
   // While lanes run: takes over what `fresh`, a function of the same type made from a changed file, was configured
   // with. Answers with a sentence on what changed (empty: nothing ever does); an Error leaves everything as it was. The
@@ -145,6 +154,7 @@ class Function {
   virtual Tables* tables() { return nullptr; }                           // engine/tables.h
   virtual function::Routing* routing() { return nullptr; }               // function/routing.h
   virtual const CountedRules* counted_rules() const { return nullptr; }  // engine/counted_rules.h
+  virtual function::MediaStreams* media_streams() { return nullptr; }    // function/media_streams.h
 };
 
 struct FunctionType {

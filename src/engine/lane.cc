@@ -19,7 +19,8 @@ Lane::Lane(Parts parts, std::unique_ptr<BatchRing> ring, FlowInbox inbox)
 void Lane::set_threads(const Side& collector, const Side& forwarder) {
   collector_ = collector;
   forwarder_ = forwarder;
-  emitter_.set_away(forwarder.away);
+  forwards_at_length_ = parts_.function->forwards_at_length();
+  emitter_.set_away(forwarder.away, forwards_at_length_);
 }
 
 void Lane::spread_over(const std::vector<Lane*>& siblings) {

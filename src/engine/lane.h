@@ -38,9 +38,6 @@ inline const packet::Reason stopped = packet::register_reason("stopped", "still 
 // Frames that a lane computes itself at a time, so that the CPU device works in cache.
 inline constexpr std::uint32_t inline_batch = 256;
 
-inline const packet::Reason device_lost = packet::register_reason(
-    "device_lost", "the device failed while it changed the frame, and what is in it now is not known");
-
 // How far the worker has come; written by the worker, read by lanes.
 struct alignas(64) Clock {
   std::atomic<std::uint64_t> epoch{0};  // number of the last time point
@@ -147,6 +144,7 @@ class Lane {
   Histogram latency_;
   Burst burst_;
   std::uint64_t burst_bytes_ = 0;
+  bool forwards_at_length_ = false;  // of the function
   Emitter emitter_;
   Admission admission_;
   LoadWatch load_;

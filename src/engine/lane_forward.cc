@@ -37,12 +37,15 @@ unsigned Lane::forward_done() {
 
 // The device did not do it; the frames are still here.
 void Lane::rescue(Batch& batch) {
-  if (batch.state.load(std::memory_order_relaxed) == BatchState::lost && !parts_.function->recomputable()) {
-    forwarded_counters_.drops[device_lost].add(batch.count);
-    forwarded_.add(batch.count);
-    rte_pktmbuf_free_bulk(batch.mbuf, batch.count);
-    batch.count = batch.segments = 0;
-    return;
+  if (batch.state.load(std::memory_order_relaxed) == BatchState::lost) {
+    parts_.function->lost(batch);
+    if (!parts_.function->recomputable()) {
+      forwarded_counters_.drops[device_lost].add(batch.count);
+      forwarded_.add(batch.count);
+      rte_pktmbuf_free_bulk(batch.mbuf, batch.count);
+      batch.count = batch.segments = 0;
+      return;
+    }
   }
   forwarder_.away->look(rte_rdtsc());
   compute_here(batch);
@@ -59,7 +62,9 @@ void Lane::forward(Batch& batch) {
     const bool last = s + 1 == batch.segments;
     const std::uint32_t end = last ? batch.count : batch.segment[s + 1].first;
     emitter_.set_rx_port(segment.rx_port);
+    if (forwards_at_length_) forwarder_.away->look(rte_rdtsc());
     parts_.function->forward(batch, segment.first, end - segment.first, emitter_);
+    if (forwards_at_length_) forwarder_.away->resume(rte_rdtsc());
     waiting += end - segment.first;
     if (!last && waiting < Emitter::tx_burst_size) {
       continue;

@@ -10,7 +10,7 @@
 //
 // Calls, by thread, as of Function:
 //   the control thread, before lanes start:               prepare, attach; after they have ended: stopped
-//   lane threads (many at once, each with its own Batch): describe, compute, judge, answer, judged,
+//   lane threads (many at once, each with its own Batch): describe, compute, lost, judge, answer, judged,
 //                                                         judge_transit
 //   the device's worker thread:                           begin_cycle, launch, join, device_ready
 //   a thread that reloads, while all others go on:        reload
@@ -37,7 +37,8 @@ class GpuStream;
 }  // namespace sluice::device
 
 namespace sluice::function {
-struct CapsuleWork;  // functions know it; the engine only passes it on
+struct CapsuleWork;  // functions know them; the engine only passes them on
+class MediaStreams;
 }  // namespace sluice::function
 
 namespace sluice::engine {
@@ -46,6 +47,9 @@ class CountedRules;
 class Emitter;
 class Tables;
 struct DevicePlan;
+
+inline const packet::Reason device_lost = packet::register_reason(
+    "device_lost", "the device failed while it changed the frame, and what is in it now is not known");
 
 // What a function needs to know of the lanes.
 struct LanePlan {
@@ -65,6 +69,11 @@ struct Figure {
   std::uint64_t value = 0;
   bool counts = true;  // since start; else what is there now
 };
+
+// In place of a reason in judge(): the frame is the host's, though it is addressed to another. If all other stages let
+// it go on, it goes to the kernel by the twin of its port, as what may be refused first when that way is full.
+inline constexpr packet::Reason to_host = 0xff;
+static_assert(to_host >= packet::max_reasons);
 
 // What a stage has made of a frame that it drops. length 0: nothing, and it is dropped.
 struct Answer {
@@ -99,13 +108,22 @@ class Stage {
   // front of this one have added. False: it cannot, and has added nothing. launch() may still follow, where another
   // part cannot. A frame that the kernel drops for a part in front needs no result.
   virtual bool join(const Batch& /*batch*/, std::byte* /*area*/, function::CapsuleWork& /*work*/) { return false; }
+  // join() never does, and launches of several batches cost as much as if they were launched by themselves: so they
+  // are, and each is done when it is done.
+  virtual bool launches_alone() const { return false; }
   // The same result for frames [first, first + count) on this CPU core.
   virtual void compute(const Batch& batch, std::byte* area, std::uint32_t first, std::uint32_t count) = 0;
+  // A device has failed that may have done part of the batch's work. compute() and judge() follow; what cannot be done
+  // twice compute() leaves alone and judge() drops, as device_lost. (Where the function behind can do nothing twice,
+  // all frames are dropped, and only judged() follows.)
+  virtual void lost(const Batch& /*batch*/, std::byte* /*area*/) {}
   // The zero-load mode's stand-in for the device: results with which judge() lets every frame go on.
   virtual void stand_in(const Batch& batch, std::byte* area) = 0;
 
-  // no_reason: frame i may go on; else why it is dropped. `tsc`: now.
+  // no_reason: frame i may go on; to_host: it is the kernel's; else why it is dropped. `tsc`: now.
   virtual packet::Reason judge(const Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) = 0;
+  // That may take long by itself, as Function::forwards_at_length().
+  virtual bool judges_at_length() const { return false; }
 
   // Asked once about a frame that judge() has dropped, for `reason`. If it is to be answered, and Emitter::may_answer()
   // allows it: makes the frame, where it lies and in its mbuf, the answer, and says where that goes. A second answer is
@@ -122,8 +140,8 @@ class Stage {
                                        std::uint64_t /*tsc*/) {
     return packet::no_reason;
   }
-  // All frames of the batch are judged, or were dropped by others: what was held for it may go. Not called when the
-  // engine gives up a batch that a failing device may have changed.
+  // All frames of the batch are judged, or were dropped by others: what was held for it may go. Not called for what is
+  // still under way when the engine ends.
   virtual void judged(const Batch& /*batch*/, std::byte* /*area*/) {}
 
   // Once, on the control thread, when lanes have ended and all batches are judged or given up: what is held back is
@@ -139,6 +157,8 @@ class Stage {
   virtual Tables* tables() { return nullptr; }
   // Rules that count what they decide (counted_rules.h); null: none. Lives as long as the stage.
   virtual const CountedRules* counted_rules() const { return nullptr; }
+  // Streams that others add and remove (function/media_streams.h), after prepare(); null: none. As long as the stage.
+  virtual function::MediaStreams* media_streams() { return nullptr; }
 
   // What a reload would bring, worked out in full: commit() cannot fail. An Error leaves everything as it was, as does
   // a Change that is not committed.

@@ -63,9 +63,10 @@ class PeerFunction : public Function {
   }
   void stand_in(Batch& batch) override { std::fill_n(batch.verdict, batch.count, 42); }
   bool recomputable() const override { return recomputable_; }
+  void lost(Batch&) override { batches_lost.fetch_add(1); }
   bool device_ready() override { return ready.load(); }
   std::atomic<bool> ready{true};
-  std::atomic<std::uint64_t> wrong_verdicts{0}, pieces{0};
+  std::atomic<std::uint64_t> wrong_verdicts{0}, pieces{0}, batches_lost{0};
   std::atomic<std::uint32_t> longest{0};
   void changes_frames() { recomputable_ = false; }
   std::function<void(Batch&)> while_computing;  // set before lanes run

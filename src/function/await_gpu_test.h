@@ -20,7 +20,7 @@ inline std::vector<packet::Bytes> leading_frames() {
 }
 
 // A stage that lets everything go on, and the first burst only after the first time point of a GPU, if there is one.
-class AwaitGpu final : public engine::Stage {
+class AwaitGpu : public engine::Stage {
  public:
   Expected<void> attach(device::Gpu& /*gpu*/, const engine::DevicePlan& /*plan*/) override {
     waits_ = true;

@@ -92,10 +92,10 @@ std::uint32_t half(const void* bytes, bool swapped) {
 }
 
 // What was found where the walk ended.
-struct Found {
-  std::uint64_t packets = 0, begin = 0;  // whole ones; of what is not
-  std::string wrong;                     // empty: nothing
-  std::string other;                     // whole, but nothing that can be read as it is; empty: it can
+struct Found : CaptureFacts {  // of whole ones
+  std::uint64_t begin = 0;     // of what is not
+  std::string wrong;           // empty: nothing
+  std::string other;           // whole, but nothing that can be read as it is; empty: it can
 };
 
 constexpr std::uint32_t ethernet_link = 1;
@@ -142,6 +142,8 @@ Found walk_pcap(Reader& in, bool swapped) {
     found.begin = at;
     const std::uint8_t* const header = in.bytes(at, packet_header);
     const std::uint32_t length = header == nullptr ? 0 : word(header + 8, swapped);
+    found.longest = std::max(found.longest, length);
+    if (header != nullptr && length < word(header + 12, swapped)) ++found.cut;
     at += packet_header + length;
     if (length > longest_packet) {
       found.wrong = "a packet has a length of " + std::to_string(length) + " bytes";
@@ -176,6 +178,19 @@ class Interfaces {
   static constexpr std::uint32_t most_snapshot = 0x7fffffff;
   std::optional<std::uint32_t> first_;
 };
+
+// Of a pcapng's packet that begins at found.begin; a simple one (3) tells only how long it was.
+void take_lengths(Reader& in, std::uint32_t type, std::uint32_t block, bool swapped, Found& found) {
+  constexpr std::size_t packet_front = 28, simple_front = 12, simple_around = 16;
+  const bool simple = type == 3;
+  const std::uint8_t* const front = in.bytes(found.begin, simple ? simple_front : packet_front);
+  if (front == nullptr) return;
+  const std::uint32_t original = word(front + (simple ? 8 : 24), swapped);
+  const std::uint32_t there =
+      simple ? std::min(original, block - std::min<std::uint32_t>(block, simple_around)) : word(front + 20, swapped);
+  found.longest = std::max(found.longest, there);
+  if (there < original) ++found.cut;
+}
 
 Found walk_pcapng(Reader& in) {
   constexpr std::size_t block_header = 12;  // of a section's, with its byte order
@@ -216,6 +231,7 @@ Found walk_pcapng(Reader& in) {
       if (front != nullptr && found.other.empty()) found.other = interfaces.add(front, swapped);
     } else if (type == 2 || type == 3 || type == 6) {  // packet (obsolete), simple, enhanced
       ++found.packets;
+      take_lengths(in, type, length, swapped, found);
     }
   }
   if (interfaces.none() && found.other.empty()) found.other = "describes no interface: capture it again";
@@ -224,9 +240,9 @@ Found walk_pcapng(Reader& in) {
 
 }  // namespace
 
-Expected<void> check_capture(const std::string& path, const CaptureProgress& progress) {
+Expected<CaptureFacts> check_capture(const std::string& path, const CaptureProgress& progress) {
   // libpcap would wait for a pipe's other end, deaf to signals.
-  if (auto regular = check_regular_file(path); !regular) return regular;
+  if (auto regular = check_regular_file(path); !regular) return tl::unexpected(regular.error());
   Reader in(path, progress);
   const std::uint8_t* const front = in.bytes(0, sizeof(std::uint32_t));
   const std::uint32_t magic = front == nullptr ? 0 : word(front, false);
@@ -247,7 +263,8 @@ Expected<void> check_capture(const std::string& path, const CaptureProgress& pro
                       std::to_string(found.packets) + (found.packets == 1 ? " whole packet" : " whole packets") +
                       ": capture it again, or write what is whole to a file of its own (tcpdump -r FILE -w OTHER)");
   }
-  return found.other.empty() ? Expected<void>() : make_error(path + ": " + found.other);
+  if (!found.other.empty()) return make_error(path + ": " + found.other);
+  return CaptureFacts(found);
 }
 
 }  // namespace sluice::port

@@ -22,6 +22,11 @@ using CaptureProgress = std::function<bool(std::uint64_t done, std::uint64_t tot
 // When its frames are no Ethernet (LINKTYPE of tcpdump.org/linktypes.html), or, of pcapng, its interfaces differ in
 // what libpcap takes from the first alone. When it is not there, cannot be read, is empty or is neither format. And
 // when it is no regular file: its reader would wait for a pipe.
-Expected<void> check_capture(const std::string& path, const CaptureProgress& progress = {});
+struct CaptureFacts {
+  std::uint64_t packets = 0;
+  std::uint64_t cut = 0;      // of these: it has fewer bytes than the packet had (tcpdump -s)
+  std::uint32_t longest = 0;  // bytes, of what is there
+};
+Expected<CaptureFacts> check_capture(const std::string& path, const CaptureProgress& progress = {});
 
 }  // namespace sluice::port

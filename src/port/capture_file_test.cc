@@ -91,6 +91,26 @@ TEST_F(CaptureFile, PcapIsWholeOnlyWhereAPacketEnds) {
   EXPECT_EQ(said(whole.substr(0, 20)), cut(inside, 0, 0)) << "not even its header";
 }
 
+TEST_F(CaptureFile, WhatWasCutAndHowLongPacketsAreIsTold) {
+  const std::string cut_one = words({1U, 1U, 4U, 9U}) + "abcd";
+  const std::string enhanced = words({6, 40, 0, 0, 0, 8, 100, 0, 0, 40}), simple = words({3, 20, 5, 0, 20});
+  struct Case {
+    std::string bytes;
+    std::uint64_t packets, cut;
+    std::uint32_t longest;
+  };
+  for (const Case& one :
+       {Case{pcap(), 0, 0, 0}, Case{pcap() + of_length(3) + "abc" + cut_one, 2, 1, 4}, Case{pcapng(false), 2, 0, 8},
+        Case{pcapng(true), 2, 0, 8}, Case{section() + enhanced + simple, 2, 2, 8}}) {
+    std::ofstream(path_, std::ios::binary) << one.bytes;
+    const auto facts = check_capture(path_);
+    ASSERT_TRUE(facts) << facts.error().message;
+    EXPECT_EQ(facts->packets, one.packets);
+    EXPECT_EQ(facts->cut, one.cut);
+    EXPECT_EQ(facts->longest, one.longest);
+  }
+}
+
 TEST_F(CaptureFile, EitherByteOrderAndNanoseconds) {
   for (const std::uint32_t magic : {0xa1b2c3d4U, 0xa1b23c4dU}) {
     for (const bool swapped : {false, true}) {

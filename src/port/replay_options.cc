@@ -8,17 +8,24 @@
 #include <string_view>
 
 #include "base/file.h"
+#include "port/replay_words.h"
 
 namespace sluice::port {
 namespace {
 
+constexpr std::uint16_t dns_port = 53;
 constexpr std::size_t largest_destinations = 256U << 20;
 
-constexpr std::string_view replay_keys[] = {"mix",     "frames",  "family",       "seed",     "rate",   "ring",
-                                            "ordered", "refresh", "destinations", "protocol", "payload"};
+constexpr std::string_view replay_keys[] = {"mix",     "frames",  "family",       "seed",     "rate",    "ring",
+                                            "ordered", "refresh", "destinations", "protocol", "payload", "flows"};
 
 // In the order of ReplayOptions::Protocol.
 constexpr std::string_view protocol_names[] = {"udp", "tcp", "streams", "http"};
+
+std::string none_of_family(const std::string& has_no, const std::string& what, int family) {
+  return "replay: " + has_no + (family == 4 ? " IPv4 " : " IPv6 ") + what + ", and family is " +
+         std::to_string(family) + ": add some, or change family";
+}
 
 bool any_of_family(const std::vector<packet::IpAddress>& addresses, int family) {
   return std::ranges::any_of(addresses, [&](const auto& address) { return address.family == family; });
@@ -45,6 +52,55 @@ Expected<std::vector<packet::IpAddress>> read_addresses(const std::string& path)
   return addresses;
 }
 
+Expected<ReplayOptions::Flow> read_flow(const std::string& line) {
+  std::istringstream in(line);
+  std::string source, destination, rest;
+  unsigned source_port = 0, destination_port = 0;
+  constexpr unsigned most = 65535;
+  const bool whole = in >> source >> source_port >> destination >> destination_port && !(in >> rest);
+  if (!whole || source_port > most || destination_port > most) {
+    return make_error("write 'SOURCE PORT DESTINATION PORT', such as 192.0.2.1 1024 198.51.100.1 80");
+  }
+  const auto from = packet::IpAddress::parse(source), to = packet::IpAddress::parse(destination);
+  for (const auto* const address : {&from, &to}) {
+    if (!*address) return tl::unexpected(address->error());
+  }
+  if (from->family != to->family) return make_error("one address is IPv4, the other IPv6: write two of a family");
+  return ReplayOptions::Flow{*from, *to, static_cast<std::uint16_t>(source_port),
+                             static_cast<std::uint16_t>(destination_port)};
+}
+
+Expected<std::vector<ReplayOptions::Flow>> read_flows(const std::string& path) {
+  const auto text = read_regular_file(path, largest_destinations);
+  if (!text) return make_error("replay: flows: " + text.error().message);
+  std::vector<ReplayOptions::Flow> flows;
+  std::istringstream lines(*text);
+  for (std::string line; std::getline(lines, line);) {
+    const auto flow = read_flow(line);
+    if (!flow) {
+      return make_error("replay: " + path + ":" + std::to_string(flows.size() + 1) + ": " + flow.error().message);
+    }
+    flows.push_back(*flow);
+  }
+  if (flows.empty()) return make_error("replay: flows: " + path + ": is empty: write a flow on each line");
+  return flows;
+}
+
+// What flows are not used with.
+Expected<void> check_flows(const ReplayOptions& options) {
+  if (options.flows.empty()) return {};
+  if (options.protocol >= ReplayOptions::Protocol::streams) {
+    return make_error("replay: flows are for protocol=udp and protocol=tcp: conversations have their own");
+  }
+  if (!options.destinations.empty()) {
+    return make_error("replay: flows say where frames go: leave destinations out");
+  }
+  if (std::ranges::none_of(options.flows, [&](const auto& flow) { return flow.source.family == options.family; })) {
+    return make_error(no_flow(options.family));
+  }
+  return {};
+}
+
 // The commonest words, which is what an English text mostly is.
 std::vector<std::string> words_of_text() {
   std::istringstream words(
@@ -61,9 +117,10 @@ std::vector<std::string> words_of_text() {
 Expected<std::vector<std::string>> read_pieces(const std::string& value) {
   if (value == "random") return std::vector<std::string>();
   if (value == "text") return words_of_text();
+  if (value == "web") return std::vector<std::string>(std::begin(web_words), std::end(web_words));
   const auto text = read_regular_file(value, largest_destinations);
   if (!text) {
-    return make_error("replay: payload: " + text.error().message + "; it takes random, text, or a file of pieces");
+    return make_error("replay: payload: " + text.error().message + "; it takes random, text, web, or a file of pieces");
   }
   std::vector<std::string> pieces;
   std::istringstream lines(*text);
@@ -131,7 +188,7 @@ Expected<void> read_argument(ReplayOptions& options, const std::string& item) {
     return make_error(
         "replay: '" + item +
         "': the keys are mix, frames, family (4 or 6), seed, rate, ring, ordered (0 or 1), refresh, destinations, "
-        "protocol (udp, tcp, streams or http), payload");
+        "protocol (udp, tcp, streams or http), payload, flows");
   }
   if (key == "mix") {
     options.mix = value;
@@ -147,9 +204,15 @@ Expected<void> read_argument(ReplayOptions& options, const std::string& item) {
   }
   if (key == "payload") {
     auto pieces = read_pieces(value);
-    options.text = value == "text";
+    options.text = value == "text" || value == "web";
+    if (value == "web") options.udp_port = dns_port;
     if (pieces) options.pieces = std::move(*pieces);
     return pieces ? Expected<void>() : tl::unexpected(pieces.error());
+  }
+  if (key == "flows") {
+    auto flows = read_flows(value);
+    if (flows) options.flows = std::move(*flows);
+    return flows ? Expected<void>() : tl::unexpected(flows.error());
   }
   if (key != "destinations") {
     return read_number(options, key, value);
@@ -165,9 +228,11 @@ Expected<void> read_argument(ReplayOptions& options, const std::string& item) {
 }  // namespace
 
 std::string no_destination(int family) {
-  const std::string version = family == 4 ? "IPv4" : "IPv6";
-  return "replay: destinations has no " + version + " address, and family is " + std::to_string(family) +
-         ": add some, or change family";
+  return none_of_family("destinations has no", "address", family);
+}
+
+std::string no_flow(int family) {
+  return none_of_family("flows has no", "flow", family);
 }
 
 Expected<ReplayOptions> ReplayOptions::parse(const std::string& devargs) {
@@ -187,6 +252,7 @@ Expected<ReplayOptions> ReplayOptions::parse(const std::string& devargs) {
     seen.push_back(key);
     at = next;
   }
+  if (auto fine = check_flows(options); !fine) return tl::unexpected(fine.error());
   if (!options.destinations.empty() && !any_of_family(options.destinations, options.family)) {
     return make_error(no_destination(options.family));
   }

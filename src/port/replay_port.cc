@@ -62,10 +62,8 @@ void fill(std::mt19937_64& random, const std::vector<std::string>& pieces, std::
 }
 
 std::vector<std::uint8_t> make_frame(std::mt19937_64& random, const ReplayOptions& options,
-                                     const std::vector<packet::IpAddress>& destinations, int family,
-                                     const std::string& own_mac, unsigned index, unsigned length) {
-  const packet::IpAddress destination = draw_address(random, destinations, family);
-  const bool v4 = family == 4;
+                                     const ReplayOptions::Flow& flow, const std::string& own_mac, unsigned length) {
+  const bool v4 = flow.source.family == 4;
   const bool tcp = options.protocol == ReplayOptions::Protocol::tcp;
   const unsigned headers = 14 + (v4 ? 20 : 40) + (tcp ? 20 : 8);
   std::vector<std::uint8_t> payload(length > headers ? length - headers : 0);
@@ -73,17 +71,31 @@ std::vector<std::uint8_t> make_frame(std::mt19937_64& random, const ReplayOption
   packet::PacketBuilder builder;
   builder.eth("02:00:00:00:00:01", own_mac);
   if (v4) {
-    builder.ipv4("198.18.0.1", destination.str());
+    builder.ipv4(flow.source.str(), flow.destination.str());
   } else {
-    builder.ipv6("2001:2::1", destination.str());
+    builder.ipv6(flow.source.str(), flow.destination.str());
   }
-  const auto source_port = static_cast<std::uint16_t>(1024 + index % 50000);
   if (tcp) {
-    builder.tcp(source_port, 80).tcp_flags(packet::tcp_ack);
+    builder.tcp(flow.source_port, flow.destination_port).tcp_flags(packet::tcp_ack);
   } else {
-    builder.udp(source_port, 4000);
+    builder.udp(flow.source_port, flow.destination_port);
   }
   return builder.ttl(255).payload(payload).build();
+}
+
+// Of frame i, where none are given.
+ReplayOptions::Flow own_flow(const ReplayOptions& options, const packet::IpAddress& destination, unsigned i) {
+  constexpr std::uint16_t http_port = 80;
+  const bool tcp = options.protocol == ReplayOptions::Protocol::tcp;
+  return {*packet::IpAddress::parse(destination.family == 4 ? "198.18.0.1" : "2001:2::1"), destination,
+          static_cast<std::uint16_t>(1024 + i % 50000), tcp ? http_port : options.udp_port};
+}
+
+template <typename Thing, typename FamilyOf>
+std::vector<Thing> of_family(const std::vector<Thing>& all, int family, FamilyOf family_of) {
+  std::vector<Thing> some;
+  std::ranges::copy_if(all, std::back_inserter(some), [&](const Thing& one) { return family_of(one) == family; });
+  return some;
 }
 
 // The frames of one queue. The same arguments give the same frames, whatever was made before.
@@ -95,12 +107,14 @@ Expected<std::vector<std::vector<std::uint8_t>>> make_frames(const ReplayOptions
     return tl::unexpected(mix.error());
   }
   std::mt19937_64 random(options.seed * 1000003 + queue);
-  std::vector<packet::IpAddress> destinations;
-  std::copy_if(options.destinations.begin(), options.destinations.end(), std::back_inserter(destinations),
-               [&](const packet::IpAddress& address) { return address.family == family; });
+  const auto destinations =
+      of_family(options.destinations, family, [](const packet::IpAddress& address) { return address.family; });
   if (destinations.empty() && !options.destinations.empty()) {
     return make_error(no_destination(family));
   }
+  const auto flows =
+      of_family(options.flows, family, [](const ReplayOptions::Flow& flow) { return flow.source.family; });
+  if (flows.empty() && !options.flows.empty()) return make_error(no_flow(family));
   if (mix->largest() > frame_bytes) {
     return make_error("replay: mix '" + options.mix + "' has frames of " + std::to_string(mix->largest()) +
                       " bytes; raise [memory] frame_bytes above " + std::to_string(frame_bytes));
@@ -122,7 +136,9 @@ Expected<std::vector<std::vector<std::uint8_t>>> make_frames(const ReplayOptions
   std::vector<std::vector<std::uint8_t>> frames;
   frames.reserve(options.frames);
   for (unsigned i = 0; i < options.frames; ++i) {
-    frames.push_back(make_frame(random, options, destinations, family, own_mac, i, mix->next()));
+    const ReplayOptions::Flow flow = flows.empty() ? own_flow(options, draw_address(random, destinations, family), i)
+                                                   : flows[(std::size_t{queue} * options.frames + i) % flows.size()];
+    frames.push_back(make_frame(random, options, flow, own_mac, mix->next()));
   }
   return frames;
 }

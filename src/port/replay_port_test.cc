@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <fstream>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -292,6 +293,75 @@ TEST(ReplayPort, DestinationsAreAFileThatEnds) {
   unlink(path.c_str());
 }
 
+// Source, destination and ports of an IPv4 frame.
+std::string ends_of(const Bytes& frame) {
+  const auto address = [&](std::size_t at) { return packet::IpAddress::from_bytes(4, frame.data() + at).str(); };
+  const auto port = [&](std::size_t at) { return std::to_string(frame[at] << 8 | frame[at + 1]); };
+  return address(26) + " " + port(34) + " " + address(30) + " " + port(36);
+}
+
+TEST(ReplayPort, FlowsOfAFileFollowEachOtherFromQueueToQueue) {
+  const std::string path = testing::TempDir() + "sluice_flows_" + std::to_string(getpid());
+  std::ofstream(path) << "10.0.0.1 1 10.1.0.1 80\n2001:db8::1 5 2001:db8::2 6\n10.0.0.2 2 10.1.0.2 53\n"
+                      << "10.0.0.3 65535 10.1.0.3 0\n";
+  const std::vector<std::string> flows{"10.0.0.1 1 10.1.0.1 80", "10.0.0.2 2 10.1.0.2 53", "10.0.0.3 65535 10.1.0.3 0"};
+  for (const std::string protocol : {"udp", "tcp"}) {
+    const auto options = ReplayOptions::parse("replay,frames=64,protocol=" + protocol + ",flows=" + path);
+    ASSERT_TRUE(options) << options.error().message;
+    const auto port = ReplayPort::create("flows-" + protocol, 2, *options, frame_bytes);
+    ASSERT_TRUE(port) << port.error().message;
+    for (unsigned i = 0; i < 128; ++i) {
+      const Bytes& frame = (*port)->pristine(static_cast<std::uint16_t>(i / 64), i % 64);
+      EXPECT_EQ(ends_of(frame), flows[i % 3]) << i;
+      EXPECT_EQ(frame[23], protocol == "udp" ? 17 : 6);
+    }
+  }
+  const std::string no_ipv6 = "replay: flows has no IPv6 flow, and family is 6: add some, or change family";
+  const std::string form = "write 'SOURCE PORT DESTINATION PORT', such as 192.0.2.1 1024 198.51.100.1 80";
+  EXPECT_EQ(said_of("protocol=http,flows=" + path),
+            "replay: flows are for protocol=udp and protocol=tcp: conversations have their own");
+  std::ofstream(path) << "10.0.0.1 1 10.1.0.1 80\n";
+  EXPECT_EQ(said_of("family=6,flows=" + path), no_ipv6);
+  for (const auto& [line, wrong] : std::vector<std::pair<std::string, std::string>>{
+           {"10.0.0.1 1 10.1.0.1", form},
+           {"10.0.0.1 1 10.1.0.1 65536", form},
+           {"10.0.0.1 1 10.1.0.1 80 6", form},
+           {"", form},
+           {"10.0.0.1 1 2001:db8::1 80", "one address is IPv4, the other IPv6: write two of a family"}}) {
+    std::ofstream(path) << "10.0.0.1 1 10.1.0.1 80\n" << line << "\n";
+    EXPECT_EQ(said_of("flows=" + path), "replay: " + path + ":2: " + wrong);
+  }
+  std::ofstream(path) << "";
+  EXPECT_EQ(said_of("flows=" + path), "replay: flows: " + path + ": is empty: write a flow on each line");
+  unlink(path.c_str());
+}
+
+TEST(ReplayPort, FlowsSayWhereFramesGo) {
+  const std::string flows = testing::TempDir() + "sluice_flows_" + std::to_string(getpid());
+  const std::string addresses = testing::TempDir() + "sluice_addresses_" + std::to_string(getpid());
+  std::ofstream(flows) << "10.0.0.1 1 10.1.0.1 80\n";
+  std::ofstream(addresses) << "10.0.0.1\n";
+  EXPECT_EQ(said_of("flows=" + flows + ",destinations=" + addresses),
+            "replay: flows say where frames go: leave destinations out");
+  unlink(flows.c_str());
+  unlink(addresses.c_str());
+}
+
+TEST(ReplayPort, WebPayloadsAreWordsOfPagesToThePortsOfWebAndDns) {
+  for (const auto& [protocol, number, headers] :
+       {std::tuple{"udp", "53", std::size_t{42}}, std::tuple{"tcp", "80", std::size_t{54}}}) {
+    const auto options =
+        ReplayOptions::parse(std::string("replay,mix=1500,frames=64,payload=web,protocol=") + protocol);
+    ASSERT_TRUE(options) << options.error().message;
+    const auto port = ReplayPort::create(std::string("web-") + protocol, 1, *options, frame_bytes);
+    ASSERT_TRUE(port) << port.error().message;
+    const Bytes& frame = (*port)->pristine(0, 0);
+    EXPECT_TRUE(ends_of(frame).ends_with(std::string(" ") + number)) << ends_of(frame);
+    EXPECT_NE(std::string(frame.begin() + static_cast<std::ptrdiff_t>(headers), frame.end()).find("User-Agent: "),
+              std::string::npos);
+  }
+}
+
 TEST(ReplayPort, PayloadsAreMadeOfThePiecesOfAFileAndSegmentsAreOfTcp) {
   const std::string path = testing::TempDir() + "pieces-" + std::to_string(getpid());
   std::ofstream(path) << "6f6e65\n\n2054574F20\n";
@@ -326,14 +396,14 @@ TEST(ReplayPort, EachArgumentIsTakenOrRefusedForWhatItIs) {
       {"seed=1,", "replay: there is no argument behind a comma: take the comma out, or write KEY=VALUE behind it"},
       {"orderd=1",
        "replay: 'orderd=1': the keys are mix, frames, family (4 or 6), seed, rate, ring, ordered (0 or 1), refresh, "
-       "destinations, protocol (udp, tcp, streams or http), payload"},
+       "destinations, protocol (udp, tcp, streams or http), payload, flows"},
       {"protocol=tcp,payload=text", ""},
       {"payload=random", ""},
       {"protocol=sctp", "replay: 'protocol=sctp': protocol takes udp, tcp, streams or http"},
       {"protocol=streams", ""},
       {"protocol=http,payload=text", ""},
       {"payload=/nowhere",
-       "replay: payload: /nowhere: No such file or directory; it takes random, text, or a file of pieces"},
+       "replay: payload: /nowhere: No such file or directory; it takes random, text, web, or a file of pieces"},
       {"frames=63", "replay: frames=63 is too few; 64 is the least"},
   };
   for (const auto& [arguments, expected] : cases) {

@@ -2,30 +2,15 @@
 
 import base64
 import json
-import pathlib
-import shutil
 import signal
-import subprocess
 
 import pytest
 
 from gateway import SLUICE
 from hosts import Lab, stop, wait_until
+from rtsp_peers import FILM, PYTHON, SERVER, why_not
 
 RELAY = SLUICE.parent / "tests" / "rtsp" / "rtsp_relay"
-SERVER = pathlib.Path(__file__).with_name("rtsp_server.py")
-PYTHON = "/usr/bin/python3"  # Debian's, which has gi
-FILM = "rtsp://{}:8554/film"
-
-
-def why_not():
-    missing = [name for name in ("ffmpeg", "gst-launch-1.0") if not shutil.which(name)]
-    probe = "import gi; gi.require_version('GstRtspServer', '1.0'); from gi.repository import GstRtspServer"
-    if subprocess.run([PYTHON, "-c", probe], check=False, capture_output=True).returncode != 0:
-        missing.append("gir1.2-gst-rtsp-server-1.0")
-    return f"needs {', '.join(missing)}" if missing else None
-
-
 _reason = why_not()
 pytestmark = pytest.mark.skipif(_reason is not None, reason=str(_reason))
 

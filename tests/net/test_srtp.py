@@ -142,3 +142,32 @@ def test_reload_keeps_what_stays_and_says_no_key(network):
                  network.gateway.get("/metrics"), network.gateway.control("stats")):
         for key in (OUT, BACK):
             assert base64.b64encode(key).decode()[:12] not in said
+
+
+def test_streams_over_the_api(network, tmp_path):
+    """One more, told to the gateway while it runs, protects; once it is taken away, packets pass as they come."""
+    port = 7004
+    receiver = Peer(OUT, inbound=True)
+    stream = tmp_path / "stream.toml"
+    ends = (f'source = "{CLIENT4}"\nsource_port = {port}\ndestination = "{SERVER4}"\ndestination_port = {port}\n')
+    stream.write_text(f'action = "protect"\ncrypto = "1 AES_CM_128_HMAC_SHA1_80 inline:{base64.b64encode(OUT).decode()}"\n' + ends,
+                      encoding="utf-8")
+    with bound(network.client, socket.AF_INET, CLIENT4, port) as sender, \
+            bound(network.server, socket.AF_INET, SERVER4, port) as listener:
+        packet = rtp(1, MARK)
+        sender.sendto(packet, (SERVER4, port))
+        assert listener.recv(2048) == packet
+        assert f"{CLIENT4}:{port} -> {SERVER4}:{port} is in force" in network.gateway.control("srtp", "add", stream)
+        assert "is in the table already" in network.gateway.control("srtp", "add", stream, check=False)
+        listed = network.gateway.control("srtp", "list")
+        assert f"{CLIENT4}:{port} -> {SERVER4}:{port}" in listed and base64.b64encode(OUT).decode()[:12] not in listed
+        sender.sendto(packet, (SERVER4, port))
+        assert receiver.unprotect(listener.recv(2048)) == packet
+        assert "in force" in network.gateway.control("reload"), "which leaves it as it is"
+        sender.sendto(rtp(2, MARK), (SERVER4, port))
+        assert receiver.unprotect(listener.recv(2048)) == rtp(2, MARK)
+        stream.write_text(ends, encoding="utf-8")
+        assert "is gone" in network.gateway.control("srtp", "remove", stream)
+        assert "was added over the API" in network.gateway.control("srtp", "remove", stream, check=False)
+        sender.sendto(packet, (SERVER4, port))
+        assert listener.recv(2048) == packet

@@ -40,6 +40,11 @@ struct BenchOptions {
   std::string admission = "auto";  // which frames are let in (engine/options.h)
   bool realtime = false;           // lanes and worker run in real time (SCHED_FIFO)
   std::string csv;                 // rows are appended here
+  // media
+  unsigned rtp_streams = 1000;  // in all
+  std::string suite = "AES_CM_128_HMAC_SHA1_80";
+  std::string direction = "protect";  // or both
+  bool checksums = true;              // frames have UDP checksums
 };
 
 // The ceilings of this machine, measured now in DPDK's memory, which must have been started; printed as a side effect.
@@ -74,6 +79,7 @@ int bench_soak(const BenchOptions& options);
 int bench_churn(const BenchOptions& options);
 int bench_match(const BenchOptions& options);
 int bench_srtp(const BenchOptions& options);
+int bench_media(const BenchOptions& options);
 int bench_capsule(const BenchOptions& options);
 int bench_acl(const BenchOptions& options);
 int bench_inspect(const BenchOptions& options);

@@ -13,6 +13,7 @@
 #include "cli/bench/csv.h"
 #include "cli/bench/goals.h"
 #include "cli/bench/gpu_only.h"
+#include "cli/bench/match_verify.h"
 #include "cli/bench/rig.h"
 #include "cli/bench/spread.h"
 #include "engine/histogram.h"
@@ -160,8 +161,9 @@ Expected<std::vector<Way>> run_case(const BenchOptions& options, CapsuleBed& bed
     }
     keys = *verified;
   }
-  std::printf("verified: %s: %u frames, %.1f %% denied, %lu keys\n", one.label().c_str(), bed.frames().count(),
-              100 * bed.denied_share(), keys);
+  std::printf("verified: %s: %u frames, %.1f %% denied, %lu keys; %.1f %% hold more than %u, and are searched whole\n",
+              one.label().c_str(), bed.frames().count(), 100 * bed.denied_share(), keys,
+              one.parts.inspect ? 100 * share_of_many(bed.frames()) : 0, match::max_hits);
   auto ways = measure(options, bed, one.parts);
   if (!ways) {
     return ways;

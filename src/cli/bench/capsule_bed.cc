@@ -119,7 +119,9 @@ Expected<void> CapsuleBed::make_patterns(const BenchOptions& options) {
   }
   patterns_ = std::move(choice->patterns);
   keys_ = std::make_unique<match::KeySet>(patterns_);
-  auto ok = keep(match::GpuMatcher::create(*gpu_, match::GramTable(*keys_)), matcher_);
+  auto ok =
+      keep(match::GpuMatcher::create(*gpu_, match::GramTable(*keys_), match::GpuMatcher::default_sync_bytes, true),
+           matcher_);
   ok = ok ? keep(matcher_of(*keys_), reference_) : ok;
   about_ = fmt::format("{} {} rules; {} routes; {} {} patterns; batches of {}; {} streams", set_.rules.size(),
                        set_.name, route_count, patterns_.size(), choice->name, batch_, gpu_->stream_count());

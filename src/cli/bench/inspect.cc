@@ -3,20 +3,24 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <memory>
 #include <optional>
+#include <span>
 
 #include "cli/bench/bench.h"
 #include "cli/bench/csv.h"
 #include "cli/bench/goals.h"
 #include "cli/bench/inspect_chain.h"
-#include "cli/bench/spread.h"
+#include "cli/bench/inspect_parts.h"
 
 namespace sluice::cli::bench {
 namespace {
 
 constexpr std::uint64_t verified_frames = 5'000;             // of each lane: trying 10,000 rules takes a while
 constexpr std::uint64_t verified_of_conversations = 12'000;  // each of them three times
-constexpr unsigned rounds = 3;
+constexpr unsigned rounds = 5, rounds_beside = 3;  // of chains that inspect on a device, and of what stands beside
+constexpr double rounds_below = 3;                 // as long as so many
+constexpr double settle_seconds = 0.05;
 constexpr const char* protocols[] = {"udp", "tcp", "streams", "http"};
 constexpr std::string_view attack_name = "attack";
 constexpr double goal_heavy_tail = 85, goal_large = 90;  // % of the upload ceiling
@@ -24,20 +28,10 @@ constexpr double goal_small = 400;                       // Mpps at 64 B
 constexpr double goal_acl = 5;                           // % of the rate that acl may cost
 constexpr double goal_device_us = 1000;                  // of the slowest batch
 
-// Rates of the parts of a chain, side by side: each in turn, so that the machine's mood is the same for all.
-struct Part {
-  ChainCase one;
-  std::vector<double> mpps;
-  std::vector<Outcome> outcomes;
-  std::string figures;  // of the stages, in all rounds
-  unsigned lanes = 1;
-  const Outcome& median() const { return outcomes[spread_of(mpps).at]; }
-};
-
 // Those that are not 0.
-std::string figures_text(const engine::Function& function) {
+std::string figures_text(const std::vector<engine::Figure>& figures) {
   std::string text;
-  for (const engine::Figure& figure : function.figures()) {
+  for (const engine::Figure& figure : figures) {
     if (figure.value != 0) text += fmt::format(" {} {}", figure.name, figure.value);
   }
   return text;
@@ -47,31 +41,66 @@ double deadline_us(const BenchOptions& options) {
   return options.deadline_ms > 0 ? options.deadline_ms * 1e3 : 1000;
 }
 
+void measure_round(Rig& rig, double seconds, Part& part) {
+  const std::vector<engine::Figure> before = rig.engine().function().figures();
+  part.outcomes.push_back(rig.measure(0, seconds));
+  part.mpps.push_back(part.outcomes.back().mpps());
+  add_figures(before, rig.engine().function().figures(), part.figures);
+}
+
+// Parts of one engine, round by round in turns, every other round backwards: so that the machine's mood is the same for
+// all of them, and none is always the first.
+Expected<void> measure_in_turns(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
+                                const std::string& device, std::span<Part> parts) {
+  const auto turns = parts.size() > 1 ? std::make_shared<AclTurns>() : nullptr;
+  auto rig = Rig::make(chain_rig(options, table, rules, parts.front().one, device, turns));
+  if (!rig) return tl::unexpected(rig.error());
+  (*rig)->measure(1.0, 0);
+  const ChainCase& one = parts.front().one;
+  const unsigned count = one.inspect && one.mode == engine::Mode::full ? rounds : rounds_beside;
+  for (unsigned round = 0; round < count; ++round) {
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+      Part& part = parts[round % 2 == 0 ? p : parts.size() - 1 - p];
+      part.lanes = (*rig)->lanes();
+      if (turns) turns->set(part.one.acl, part.one.fused);
+      (*rig)->measure(settle_seconds, 0);
+      measure_round(**rig, options.seconds, part);
+    }
+  }
+  if (auto finished = (*rig)->finish(); !finished) return finished;
+  // A rate of conversations that were not followed would be one of something else.
+  if (const std::string broken = not_whole((*rig)->engine().function().figures());
+      one.converses() && !one.bounded && !broken.empty()) {
+    return make_error(
+        fmt::format("{} {}: conversations were not followed whole:{}", one.name(), one.traffic(), broken));
+  }
+  return {};
+}
+
+// Parts that can be had of one engine stand behind each other.
 Expected<void> measure(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
                        const std::string& device, std::vector<Part>& parts) {
-  for (Part& part : parts) {
-    auto rig = Rig::make(chain_rig(options, table, rules, part.one, device));
-    if (!rig) return tl::unexpected(rig.error());
-    part.lanes = (*rig)->lanes();
-    for (unsigned round = 0; round < rounds; ++round) {
-      part.outcomes.push_back((*rig)->measure(round == 0 ? 1.0 : 0.05, options.seconds));
-      part.mpps.push_back(part.outcomes.back().mpps());
-    }
-    if (auto finished = (*rig)->finish(); !finished) return finished;
-    part.figures = figures_text((*rig)->engine().function());
-    // A rate of conversations that were not followed would be one of something else.
-    if (const std::string broken = not_whole((*rig)->engine().function().figures());
-        part.one.converses() && !part.one.bounded && !broken.empty()) {
-      return make_error(
-          fmt::format("{} {}: conversations were not followed whole:{}", part.one.name(), part.one.traffic(), broken));
+  for (std::size_t first = 0, end = 0; first < parts.size(); first = end) {
+    end = first + 1;
+    while (end < parts.size() && parts[end].one.takes_turns_with(parts[first].one)) ++end;
+    if (auto done = measure_in_turns(options, table, rules, device, std::span(parts).subspan(first, end - first));
+        !done) {
+      return done;
     }
   }
   return {};
 }
 
+// The share of the ceiling that is aimed at, in %; 0: another goal, or none.
+double goal_share(const std::string& device, const ChainCase& one) {
+  const bool whole = one.acl && one.inspect && one.fused && one.mode == engine::Mode::full && !one.bounded;
+  if (device == "cpu" || !whole || one.mix == "64") return 0;
+  return one.mix == "heavy-tail" ? goal_heavy_tail : goal_large;
+}
+
 void report(const BenchOptions& options, const std::string& device, double ceiling, const std::vector<Part>& parts) {
   for (const Part& part : parts) {
-    const Outcome& median = part.median();
+    const Outcome median = part.median();
     const std::string label = fmt::format("{} {} {}", device, part.one.name(), part.one.traffic());
     const double share = ceiling > 0 ? median.gbytes() / ceiling : 0;
     std::printf("%s\n", row(label, median).c_str());
@@ -87,8 +116,12 @@ void report(const BenchOptions& options, const std::string& device, double ceili
                   median.launching_us / static_cast<double>(median.launches),
                   100 * median.launching_us / (1e6 * median.seconds));
     }
-    if (!part.figures.empty()) std::printf("  in all:%s\n", part.figures.c_str());
+    const std::string candidates = candidates_text(part, device);
+    if (!candidates.empty()) std::printf("  inspected: %s\n", candidates.c_str());
+    if (!part.figures.empty()) std::printf("  in all:%s\n", figures_text(part.figures).c_str());
     Yardsticks yardsticks;
+    yardsticks.setting = fmt::format("{} rounds{}", part.outcomes.size(), candidates.empty() ? "" : "; " + candidates);
+    yardsticks.goal = goal_share(device, part.one) / 100;
     yardsticks.share = share;
     yardsticks.ceiling_gbytes = ceiling;
     yardsticks.deadline_us = deadline_us(options);
@@ -97,31 +130,20 @@ void report(const BenchOptions& options, const std::string& device, double ceili
   std::fflush(stdout);
 }
 
-const Part* find(const std::vector<Part>& parts, bool acl, bool inspect, bool fused) {
-  const auto found = std::ranges::find_if(parts, [&](const Part& part) {
-    return part.one.acl == acl && part.one.inspect == inspect && part.one.fused == fused &&
-           part.one.mode == engine::Mode::full;
-  });
-  return found == parts.end() ? nullptr : &*found;
-}
-
 void judge(const std::string& device, double ceiling, const std::vector<Part>& parts, Goals& goals) {
   const Part* const whole = find(parts, true, true, true);
   const Part* const without_acl = find(parts, false, true, true);
   if (whole == nullptr || device == "cpu") return;
   const std::string label = fmt::format("{} {}", device, whole->one.traffic());
-  const Outcome& median = whole->median();
+  const Outcome median = whole->median();
   if (whole->one.mix == "64") {
     goals.at_least(label + ": the whole chain", median.mpps(), goal_small, "Mpps");
   } else {
     goals.at_least(label + ": the whole chain, of the upload ceiling", 100 * median.gbytes() / ceiling,
-                   whole->one.mix == "heavy-tail" ? goal_heavy_tail : goal_large, "%");
+                   goal_share(device, whole->one), "%");
   }
-  goals.at_most(label + ": the slowest batch on the device", median.device_max_us, goal_device_us, "us");
-  if (without_acl != nullptr) {
-    const double cost = 100 * (1 - median.mpps() / without_acl->median().mpps());
-    goals.at_most(label + ": what acl costs", cost, goal_acl, "%");
-  }
+  goals.at_most(label + ": the slowest batch on the device, of all rounds", median.device_max_us, goal_device_us, "us");
+  if (without_acl != nullptr) goals.at_most(label + ": what acl costs", acl_cost(parts)->median, goal_acl, "%");
 }
 
 std::vector<Part> parts_of(const ChainCase& traffic, bool all) {
@@ -135,10 +157,10 @@ std::vector<Part> parts_of(const ChainCase& traffic, bool all) {
   };
   add(true, true, true);
   if (!traffic.converses()) add(false, true, true);
+  if (all) add(true, true, false);
   add(true, true, true);
   parts.back().one.mode = engine::Mode::zero_load;
   if (!all) return parts;
-  add(true, true, false);
   add(true, false, true);
   add(false, false, true);
   return parts;
@@ -153,8 +175,10 @@ std::string followed_text(const ChainCase& one, const ChainCheck& seen) {
 }
 
 Expected<void> verify(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
-                      const std::string& device, const std::string& protocol) {
-  for (const std::string& payload : {std::string(), rules.contents()}) {
+                      const std::string& device, const std::string& protocol, bool web) {
+  std::vector<std::string> payloads{"", rules.contents()};
+  if (web) payloads.emplace_back("web");
+  for (const std::string& payload : payloads) {
     ChainCase one;
     one.protocol = protocol;
     one.payload = payload;
@@ -200,11 +224,10 @@ Expected<Part> measure_below(const BenchOptions& options, const RouterTable& tab
   auto rig = Rig::make(chain_rig(options, table, rules, traffic, device));
   if (!rig) return tl::unexpected(rig.error());
   (*rig)->set_rate(rate);
-  Part part{traffic, {}, {}, {}};
-  part.outcomes.push_back((*rig)->measure(1.0, options.seconds * rounds));
-  part.mpps.push_back(part.outcomes.back().mpps());
+  Part part{traffic, {}, {}, {}, (*rig)->lanes()};
+  (*rig)->measure(1.0, 0);
+  measure_round(**rig, options.seconds * rounds_below, part);
   if (auto finished = (*rig)->finish(); !finished) return tl::unexpected(finished.error());
-  part.figures = figures_text((*rig)->engine().function());
   return part;
 }
 
@@ -221,18 +244,21 @@ Expected<void> attack_below(const BenchOptions& options, const RouterTable& tabl
        {ordinary, attack_on(options, rules, protocol, false), attack_on(options, rules, protocol, true)}) {
     auto part = measure_below(options, table, rules, device, traffic, saturated / 2);
     if (!part) return tl::unexpected(part.error());
-    const Outcome& outcome = part->median();
+    const Outcome outcome = part->median();
     const bool is_attack = traffic.payload != "text";
     const std::string label = fmt::format("{} {} {}{} at half", device, traffic.name(), traffic.traffic(),
                                           !is_attack                 ? ""
                                           : traffic.drop_on_overload ? " drop"
                                                                      : " pass");
     std::printf("%s\n", row(label, outcome).c_str());
-    std::printf("RESULT inspect %s: %lu of %lu frames late or not let in, p99 %.1f us, p99.9 %.1f us\n", label.c_str(),
-                too_late(outcome), outcome.frames + outcome.dropped + outcome.offered_missed, outcome.p99_us,
-                outcome.p999_us);
-    std::printf("  in all:%s\n", part->figures.c_str());
+    std::printf(
+        "RESULT inspect %s: %lu of %lu frames late or not let in, in %u of %u lanes, p99 %.1f us, p99.9 %.1f us; a "
+        "lane's core: %.0f ns to collect a frame, %.0f to forward it\n",
+        label.c_str(), too_late(outcome), outcome.frames + outcome.dropped + outcome.offered_missed, outcome.lanes_late,
+        part->lanes, outcome.p99_us, outcome.p999_us, outcome.collecting_ns(), outcome.forwarding_ns());
+    std::printf("  in all:%s\n", figures_text(part->figures).c_str());
     Yardsticks yardsticks;
+    yardsticks.setting = candidates_text(*part, device);
     yardsticks.share = 0.5;
     yardsticks.deadline_us = deadline_us(options);
     append_csv(options, "inspect", label, outcome, yardsticks);
@@ -258,8 +284,9 @@ Expected<void> run_attack(const BenchOptions& options, const RouterTable& table,
     if (auto done = measure(options, table, rules, device, parts); !done) return done;
     std::printf("attack, on_overload = \"%s\":\n", drops ? "drop" : "pass");
     report(options, device, ceiling, parts);
-    const Outcome& median = parts.front().median();
-    const double handled = static_cast<double>(median.frames + median.dropped - median.refused) / median.seconds;
+    const Outcome median = parts.front().median();
+    // What the slowest lane carries, of each: frames come to all lanes alike.
+    const double handled = static_cast<double>(median.slowest_lane * parts.front().lanes) / median.seconds;
     saturated = saturated == 0 ? handled : std::min(saturated, handled);
   }
   return attack_below(options, table, rules, device, protocol, saturated, goals);
@@ -287,13 +314,15 @@ std::vector<ChainCase> all_traffic(const BenchOptions& options) {
   std::vector<ChainCase> all;
   for (const std::string& mix : mixes) {
     for (const char* const protocol : protocols) {
-      for (const char* const payload : {"text", ""}) {
+      for (const char* const payload : {"text", "", "web"}) {
         ChainCase traffic;
         traffic.mix = mix;
         traffic.protocol = protocol;
         traffic.payload = payload;
         // At 64 B a conversation has no room for more than its acknowledgements.
         if (traffic.converses() && mix == "64") continue;
+        // No words at 64 B, and conversations have their own.
+        if (traffic.payload == "web" && (traffic.converses() || mix == "64")) continue;
         all.push_back(traffic);
       }
     }
@@ -324,12 +353,18 @@ Expected<void> run_device(const BenchOptions& options, const RouterTable& table,
     const bool used = std::ranges::any_of(chosen, [&](const ChainCase& one) { return one.protocol == protocol; });
     const bool attacks = attacks_by(options, protocol);
     if (!used && !attacks) continue;
-    if (auto right = verify(options, table, rules, device, protocol); !right) return right;
+    const bool web = std::ranges::any_of(
+        chosen, [&](const ChainCase& one) { return one.protocol == protocol && one.payload == "web"; });
+    if (auto right = verify(options, table, rules, device, protocol, web); !right) return right;
   }
   for (const ChainCase& traffic : chosen) {
     std::vector<Part> parts = parts_of(traffic, traffic.protocol == "udp" && traffic.payload == "text");
     if (auto done = measure(options, table, rules, device, parts); !done) return done;
     report(options, device, ceiling, parts);
+    if (const auto cost = acl_cost(parts)) {
+      std::printf("RESULT inspect %s %s: acl costs %.1f %% (%.1f to %.1f in %u pairs of rounds)\n", device.c_str(),
+                  traffic.traffic().c_str(), cost->median, cost->low, cost->high, rounds);
+    }
     judge(device, ceiling, parts, goals);
   }
   for (const char* const protocol : attack_protocols) {

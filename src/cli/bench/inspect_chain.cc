@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
 
 #include "cli/bench/acl_sets.h"
 #include "cli/bench/match_patterns.h"
@@ -24,12 +25,69 @@ namespace {
 
 constexpr unsigned made_detection_rules = 3000;
 constexpr std::size_t made_acl_rules = 10'000;
-constexpr std::size_t most_destinations = 65'536;
+constexpr std::size_t flow_count = 65'536;
+constexpr std::size_t flows_looked_up = 8192;  // of these, one rule after the other
 constexpr std::uint64_t seed = 2022;
 // Of conversations, for each lane, where so many frames of all lanes fit into the bench's memory.
 constexpr unsigned frames_of_many = 32768, most_lanes_of_many = 24;
 constexpr std::uint32_t conversations_kept = 1U << 16;
 constexpr std::uint64_t conversation_bytes = 512ULL << 20;  // of streams, and of HTTP; what is used of it is taken
+
+// Kinds of flows.
+struct FlowKind {
+  std::string_view name;
+  std::uint8_t protocol, flags;  // of all its frames
+  std::uint16_t port;            // that they are sent to; 0: as the rules say
+};
+constexpr FlowKind flow_kinds[] = {{"UDP", 17, 0, 0},
+                                   {"TCP", 6, packet::tcp_ack, 0},
+                                   {"UDP to port 53", 17, 0, 53},
+                                   {"TCP to port 80", 6, packet::tcp_ack, 80}};
+
+bool admits(const lookup::acl::AclRule& rule, const FlowKind& kind) {
+  return rule.is_of(4) && rule.protocol.contains(kind.protocol) && rule.flags.contains(kind.flags) &&
+         (kind.port == 0 || rule.destination_port.contains(kind.port));
+}
+
+// Distinct ones, between addresses that a router forwards. Fewer than wanted where the rules are of few.
+std::vector<lookup::acl::Key4> keys_of(const std::vector<lookup::acl::AclRule>& rules, const FlowKind& kind) {
+  constexpr std::uint64_t most_turns = 16;
+  std::vector<lookup::acl::Key4> keys;
+  std::set<std::string> known;
+  for (std::uint64_t turn = 0; turn < most_turns && keys.size() < flow_count; ++turn) {
+    for (lookup::acl::Key4& key : lookup::acl::make_headers4(rules, flow_count, seed + turn)) {
+      key.protocol = kind.protocol;
+      key.flags = kind.flags;
+      if (kind.port != 0) {
+        key.destination_port[0] = static_cast<std::uint8_t>(kind.port >> 8);
+        key.destination_port[1] = static_cast<std::uint8_t>(kind.port);
+      }
+      const bool forwarded = router_forwards(packet::IpAddress::from_bytes(4, key.source)) &&
+                             router_forwards(packet::IpAddress::from_bytes(4, key.destination));
+      if (!forwarded || keys.size() == flow_count) continue;
+      if (known.emplace(reinterpret_cast<const char*>(&key), sizeof key).second) keys.push_back(key);
+    }
+  }
+  return keys;
+}
+
+// How many rules decide them.
+std::string depth_text(const std::vector<lookup::acl::AclRule>& rules, const std::vector<lookup::acl::Key4>& keys) {
+  const FirstMatch first(rules);
+  const std::size_t count = std::min(keys.size(), flows_looked_up);
+  std::set<lookup::acl::RuleIndex> deciding;
+  std::size_t unmatched = 0;
+  for (std::size_t k = 0; k < count; ++k) {
+    const lookup::acl::RuleIndex rule = first.of(keys[k]);
+    if (rule == lookup::acl::no_match) {
+      ++unmatched;
+    } else {
+      deciding.insert(rule);
+    }
+  }
+  return fmt::format("{} flows; {} rules decide {} of them, and {} match none", keys.size(), deciding.size(), count,
+                     unmatched);
+}
 
 std::string hex(std::string_view bytes) {
   std::string text;
@@ -115,6 +173,7 @@ class Compared : public engine::Stage {
   void compute(const engine::Batch& batch, std::byte* area, std::uint32_t first, std::uint32_t count) override {
     inner_->compute(batch, area, first, count);
   }
+  void lost(const engine::Batch& batch, std::byte* area) override { inner_->lost(batch, area); }
   void stand_in(const engine::Batch& batch, std::byte* area) override { inner_->stand_in(batch, area); }
   packet::Reason judge(const engine::Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) override {
     const packet::Reason reason = inner_->judge(batch, area, i, tsc);
@@ -319,16 +378,39 @@ Expected<void> InspectRules::load_acl(const BenchOptions& options) {
     acl_ = std::move(*read);
   }
   for (lookup::acl::AclRule& rule : acl_) rule.action = {};
-  std::string addresses;
-  for (const lookup::acl::Key4& key : lookup::acl::make_headers4(acl_, most_destinations, seed)) {
-    addresses += packet::IpAddress::from_bytes(4, key.destination).str() + "\n";
-  }
-  auto destinations = memory_file("destinations", addresses, files_);
-  if (!destinations) return tl::unexpected(destinations.error());
-  destinations_ = *destinations;
   text_ +=
       fmt::format("; {} ACL rules {}", acl_.size(), options.acl.empty() ? "that are made up" : "of " + options.acl);
+  for (std::size_t kind = 0; kind < flows_.size(); ++kind) {
+    if (auto made = make_flows(kind); !made) return made;
+  }
   return {};
+}
+
+Expected<void> InspectRules::make_flows(std::size_t kind) {
+  const FlowKind& wanted = flow_kinds[kind];
+  std::vector<lookup::acl::AclRule> admitting;
+  std::ranges::copy_if(acl_, std::back_inserter(admitting), [&](const auto& rule) { return admits(rule, wanted); });
+  const std::vector<lookup::acl::Key4> keys = keys_of(admitting.empty() ? acl_ : admitting, wanted);
+  if (keys.empty()) {
+    return make_error(fmt::format("ACL rules: none is of addresses that a router forwards {} between", wanted.name));
+  }
+  std::string lines;
+  const auto port = [](const std::uint8_t* bytes) { return bytes[0] << 8 | bytes[1]; };
+  for (const lookup::acl::Key4& key : keys) {
+    lines += fmt::format("{} {} {} {}\n", packet::IpAddress::from_bytes(4, key.source).str(), port(key.source_port),
+                         packet::IpAddress::from_bytes(4, key.destination).str(), port(key.destination_port));
+  }
+  auto file = memory_file("flows", lines, files_);
+  if (!file) return tl::unexpected(file.error());
+  flows_[kind] = *file;
+  text_ +=
+      fmt::format("\nframes of {}: {} ACL rules admit such; {}", wanted.name, admitting.size(), depth_text(acl_, keys));
+  return {};
+}
+
+const std::string& InspectRules::flows(const ChainCase& one) const {
+  const bool of_rules = one.payload.empty() || one.payload == "text";
+  return flows_[(one.protocol == "tcp" ? 1 : 0) + (of_rules ? 0 : 2)];
 }
 
 std::string ChainCase::name() const {
@@ -337,7 +419,10 @@ std::string ChainCase::name() const {
 }
 
 std::string ChainCase::traffic() const {
-  const std::string what = payload.empty() ? "random bytes" : payload == "text" ? "text" : "attack";
+  const std::string what = payload.empty()     ? "random bytes"
+                           : payload == "text" ? "text"
+                           : payload == "web"  ? "web words"
+                                               : "attack";
   const std::string kind = protocol == "udp"    ? "UDP"
                            : protocol == "tcp"  ? "TCP"
                            : protocol == "http" ? "HTTP"
@@ -368,9 +453,13 @@ unsigned frames_of_batch(const RigOptions& rig) {
 }
 
 RigOptions chain_rig(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
-                     const ChainCase& one, const std::string& device) {
+                     const ChainCase& one, const std::string& device, const std::shared_ptr<AclTurns>& turns) {
   RigOptions rig = router_rig(options, table, 4, one.mode, device);
-  if (one.acl) {
+  if (turns) {
+    rig.stages.push_back({"acl", [&rules, turns] {
+                            return std::make_unique<AclInTurns>(function::Acl::AclOptions{rules.acl()}, turns);
+                          }});
+  } else if (one.acl) {
     rig.stages.push_back(
         {"acl", [&rules] { return std::make_unique<function::Acl>(function::Acl::AclOptions{rules.acl()}); }});
   }
@@ -378,11 +467,15 @@ RigOptions chain_rig(const BenchOptions& options, const RouterTable& table, cons
     rig.stages.push_back(
         {"inspect", [&rules, one] { return std::make_unique<function::Inspect>(inspect_options(rules, one)); }});
   }
-  rig.fused = one.fused;
+  rig.fused = turns || one.fused;
   rig.mix = options.mix.empty() ? one.mix : options.mix;
   rig.protocol = one.protocol;
   if (one.converses() && options.frames == 0 && rig.lanes <= most_lanes_of_many) rig.frames = frames_of_many;
   rig.payload = one.payload;
+  if (!one.converses()) {
+    rig.destinations.clear();
+    rig.flows = rules.flows(one);
+  }
   rig.engine.cycle = std::chrono::microseconds(options.cycle_us > 0 ? static_cast<int>(options.cycle_us) : 100);
   rig.engine.streams = options.streams != 0 ? options.streams : 8;
   if (one.inspect && options.batches == 0) rig.engine.batches = batches_under_way;
@@ -401,11 +494,9 @@ Expected<void> verify_chain(const BenchOptions& options, const RouterTable& tabl
   if (one.acl) {
     std::vector<lookup::acl::AclRule> every_second = rules.acl();
     for (std::size_t r = 0; r < every_second.size(); ++r) {
-      every_second[r].source = {};  // all frames come from one address
       const bool is_last = r + 1 == every_second.size();
       if (r % 2 == 0 && !is_last) every_second[r].action.kind = lookup::acl::ActionKind::deny;
     }
-    rig_options.destinations = rules.destinations();
     rig_options.stages.push_back(
         {"acl", [every_second, &acl] { return std::make_unique<ComparedAcl>(every_second, acl); }});
   }

@@ -1,6 +1,7 @@
 // The chain acl + route + inspect, and parts of it, on a replay port, as sluice bench inspect wants it.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -8,12 +9,15 @@
 #include <vector>
 
 #include "base/error.h"
+#include "cli/bench/acl_in_turns.h"
 #include "cli/bench/bench.h"
 #include "cli/bench/router_rig.h"
 #include "lookup/acl/acl_rule.h"
 #include "match/rules/rule_set.h"
 
 namespace sluice::cli::bench {
+
+struct ChainCase;
 
 // What the chain is made of, besides the routes.
 class InspectRules {
@@ -33,16 +37,21 @@ class InspectRules {
   const std::vector<lookup::acl::AclRule>& acl() const { return acl_; }
   // A file for the replay port's `payload`: pieces that are the contents of the rules.
   const std::string& contents() const { return contents_; }
-  // Addresses that the ACL rules match.
-  const std::string& destinations() const { return destinations_; }
+  // A file for the replay port's `flows`: distinct 5-tuples drawn from those of the ACL rules that admit such frames,
+  // as make_headers4() draws them, so that rules at all depths decide. Of words of the web, and of attacks, to port 53
+  // or
+  // 80. Not of conversations.
+  const std::string& flows(const ChainCase& one) const;
 
  private:
   static constexpr std::string_view planted_message = "sluice bench: planted";
   InspectRules() = default;
   Expected<void> load_detection(const BenchOptions& options);
   Expected<void> load_acl(const BenchOptions& options);
+  Expected<void> make_flows(std::size_t kind);
 
-  std::string text_, detection_, planted_, contents_, destinations_;
+  std::string text_, detection_, planted_, contents_;
+  std::array<std::string, 4> flows_;  // by kind
   std::vector<lookup::acl::AclRule> acl_;
   std::vector<int> files_;  // of memory, gone with the program
 };
@@ -56,6 +65,10 @@ struct ChainCase {
   bool drop_on_overload = false;
   // In zero-load mode the device finds nothing, at once: what is left is what the lanes' cores do.
   engine::Mode mode = engine::Mode::full;
+  // Whether it is of the same engine as `other`, whose parts take turns (acl_in_turns.h).
+  bool takes_turns_with(const ChainCase& other) const {
+    return inspect && other.inspect && mode == engine::Mode::full && other.mode == mode;
+  }
   std::string name() const;     // "acl + inspect + route"
   std::string traffic() const;  // "heavy-tail TCP text"
   // Frames are whole TCP conversations.
@@ -76,12 +89,13 @@ struct ChainCheck {
 // were followed whole.
 std::string not_whole(const std::vector<engine::Figure>& figures);
 
+// `turns`: by which acl comes and goes while the engine runs; null: it does as `one` says.
 RigOptions chain_rig(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
-                     const ChainCase& one, const std::string& device);
+                     const ChainCase& one, const std::string& device, const std::shared_ptr<AclTurns>& turns = nullptr);
 
 // In a run of its own, for at least so many frames of each lane that the device handled: each frame's verdict of the
-// chain's classifier is the first match of its rules without their sources, tried one after the other, every second of
-// which denies; the verdict of its inspection, and how many alerts there are, are those of a core that inspects the
+// chain's classifier is the first match of its rules, tried one after the other, every second of which denies; the
+// verdict of its inspection, and how many alerts there are, are those of a core that inspects the
 // same frames in the same order with Hyperscan. Where frames are conversations, besides: it has followed as many, and
 // as many requests, as there are SYNs and requests in the frames, none with a gap, and what is planted there has made
 // an alert each time. `check` says what was seen.

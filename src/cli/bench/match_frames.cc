@@ -5,6 +5,7 @@
 #include <random>
 
 #include "packet/frame_mix.h"
+#include "port/replay_words.h"
 
 namespace sluice::cli::bench {
 namespace {
@@ -19,58 +20,8 @@ void fill_random(char* at, std::size_t size, Random& random) {
 }
 
 void fill_text(char* at, std::size_t size, Random& random) {
-  static constexpr std::string_view words[] = {"GET /",
-                                               "HTTP/1.1\r\n",
-                                               "Host: www.",
-                                               "example",
-                                               ".com\r\n",
-                                               "User-Agent: Mozilla/5.0 (X11; Linux x86_64)",
-                                               "Accept: text/html,application/xml;q=0.9\r\n",
-                                               "Cookie: session=",
-                                               "Content-Length: ",
-                                               "<div class=\"",
-                                               "\">",
-                                               "</div>\n",
-                                               "<p>",
-                                               "</p>",
-                                               "the ",
-                                               "of ",
-                                               "and ",
-                                               "packet ",
-                                               "network ",
-                                               "index.html",
-                                               "?id=",
-                                               "&page=",
-                                               "<script>",
-                                               "function(",
-                                               "return ",
-                                               "var ",
-                                               "0",
-                                               "1",
-                                               "2",
-                                               "7f",
-                                               "a9",
-                                               "image/png",
-                                               "\r\n\r\n",
-                                               "{\"name\":\"",
-                                               "\",\"value\":",
-                                               "},",
-                                               "select ",
-                                               "from ",
-                                               "a",
-                                               "e",
-                                               "s",
-                                               "t",
-                                               " ",
-                                               "-",
-                                               "/",
-                                               "admin",
-                                               "login",
-                                               "search",
-                                               "style=\"color:#",
-                                               "px;"};
   for (std::size_t i = 0; i < size;) {
-    const std::string_view word = words[random() % std::size(words)];
+    const std::string_view word = port::web_words[random() % std::size(port::web_words)];
     const std::size_t length = std::min(word.size(), size - i);
     std::memcpy(at + i, word.data(), length);
     i += length;

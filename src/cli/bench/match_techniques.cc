@@ -2,9 +2,12 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <vector>
 
 #include "cli/bench/csv.h"
+#include "cli/bench/match_verify.h"
 #include "cli/bench/progress.h"
 #include "match/techniques/techniques.h"
 
@@ -34,55 +37,103 @@ Expected<void> verify(const std::vector<std::uint32_t>& expected, match::Techniq
   return {};
 }
 
-Expected<void> compare(const BenchOptions& options, device::Gpu& gpu, match::GpuMatcher& matcher, const match::Dfa& dfa,
-                       const std::vector<std::string>& packets) {
-  auto all = match::Techniques::create(gpu, dfa, packets);
+Expected<void> verify(const Filter& filter, const std::vector<std::string>& packets, const match::FilterRun& run) {
+  match::CpuMatcher::Scratch scratch(filter.reference);
+  std::vector<std::uint32_t> in(filter.keys.keys().size() + 1);
+  for (std::size_t p = 0; p < packets.size(); ++p) {
+    const std::size_t count = filter.reference.match(scratch, packets[p], 0, in.data(), in.size());
+    if (!is_told({in.data(), count}, run.found[p], run.keys.data() + p * match::max_hits)) {
+      return make_error(fmt::format("NOT VERIFIED: filter: packet {}: {} keys instead of {}", p, run.found[p], count));
+    }
+  }
+  return {};
+}
+
+struct Batch {
+  std::vector<std::string> packets;
+  std::uint64_t bytes = 0;
+  std::vector<std::uint32_t> ends;  // as the automaton counts them on the CPU
+};
+
+Batch batch_of(const MatchFrames& frames, std::uint32_t size, const match::Dfa& dfa) {
+  Batch batch;
+  for (std::uint32_t i = 0; i < std::min(size, frames.count()); ++i) {
+    batch.packets.emplace_back(frames.payload(i));
+    batch.bytes += batch.packets.back().size();
+    batch.ends.push_back(dfa.count(batch.packets.back()));
+  }
+  return batch;
+}
+
+const char* name_of(match::PacketPlace place) {
+  return place == match::PacketPlace::device ? "in device memory" : "over the link";
+}
+
+// Microseconds, with what the CPU does beforehand; of techniques in the order of match::techniques.
+struct Times {
+  std::vector<double> technique;
+  double filter = 0;
+};
+
+void report(const BenchOptions& options, const std::string& set, const Batch& batch, const std::string& name,
+            match::PacketPlace place, double microseconds, double base, double efficiency,
+            const std::string& more = {}) {
+  const Outcome outcome = outcome_of(batch.packets.size(), batch.bytes, microseconds);
+  std::printf("RESULT technique %-14s %-16s %8.1f us, %6.1f GB/s, %5.2f times base%s\n", name.c_str(), name_of(place),
+              microseconds, outcome.gbytes(), base / microseconds, more.c_str());
+  append_csv(
+      options, "technique", name + " " + name_of(place), outcome,
+      {.share = efficiency,
+       .setting = fmt::format("{}; batch of {}; share is the control-flow efficiency", set, batch.packets.size())});
+}
+
+Expected<Times> compare(const BenchOptions& options, device::Gpu& gpu, const Filter& filter, const match::Dfa& dfa,
+                        const Batch& batch, match::PacketPlace place) {
+  auto all = match::Techniques::create(gpu, dfa, batch.packets, place);
   if (!all) {
     return tl::unexpected(all.error());
   }
-  std::uint64_t bytes = 0;
-  std::vector<std::uint32_t> expected;
-  for (const std::string& packet : packets) {
-    bytes += packet.size();
-    expected.push_back(dfa.count(packet));
-  }
-  const std::string setting = fmt::format("batch of {}; share is the control-flow efficiency", packets.size());
-  std::printf("techniques: %zu payloads, %.0f bytes each, in device memory; every count verified\n", packets.size(),
-              static_cast<double>(bytes) / static_cast<double>(packets.size()));
-  double base = 0;
+  Times times;
   for (const match::Technique technique : match::techniques) {
     auto run = (*all)->run(technique, rounds);
     if (!run) {
       return tl::unexpected(run.error());
     }
-    if (auto ok = verify(expected, technique, *run); !ok) {
-      return ok;
+    if (auto ok = verify(batch.ends, technique, *run); !ok) {
+      return tl::unexpected(ok.error());
     }
-    base = technique == match::Technique::base ? run->microseconds : base;
-    const Outcome outcome = outcome_of(packets.size(), bytes, run->microseconds);
-    std::printf("RESULT technique %-14s %7.1f us, %6.1f GB/s, %5.2f times base; control-flow efficiency %5.1f %%%s\n",
-                match::name_of(technique), run->microseconds, outcome.gbytes(), base / run->microseconds,
-                100 * run->loop.efficiency(),
-                run->prepare_microseconds > 0
-                    ? fmt::format("; sorting on the CPU {:.0f} us beforehand", run->prepare_microseconds).c_str()
-                    : "");
-    append_csv(options, "technique", match::name_of(technique), outcome,
-               {.share = run->loop.efficiency(), .setting = setting});
+    times.technique.push_back(run->microseconds + run->prepare_microseconds);
+    const double efficiency = run->loop.efficiency();
+    std::string more = fmt::format("; control-flow efficiency {:5.1f} %", 100 * efficiency);
+    if (run->prepare_microseconds > 0) {
+      more += fmt::format("; sorting on the CPU {:.0f} us beforehand", run->prepare_microseconds);
+    }
+    report(options, filter.set, batch, match::name_of(technique), place, run->microseconds, times.technique.front(),
+           efficiency, more);
   }
-  const auto filter = (*all)->run_filter(matcher, rounds);
-  if (!filter) {
-    return tl::unexpected(filter.error());
+  const auto run = (*all)->run_filter(filter.matcher, rounds);
+  if (!run) {
+    return tl::unexpected(run.error());
   }
-  const Outcome outcome = outcome_of(packets.size(), bytes, *filter);
-  std::printf("RESULT technique %-14s %7.1f us, %6.1f GB/s, %5.2f times base\n", "filter", *filter, outcome.gbytes(),
-              base / *filter);
-  append_csv(options, "technique", "filter", outcome, {.setting = setting});
-  return {};
+  if (auto ok = verify(filter, batch.packets, *run); !ok) {
+    return tl::unexpected(ok.error());
+  }
+  times.filter = run->microseconds;
+  report(options, filter.set, batch, "filter", place, times.filter, times.technique.front(), 0);
+  return times;
+}
+
+void say_fastest(const Times& times, std::size_t packets, match::PacketPlace place) {
+  const auto least = std::min_element(times.technique.begin(), times.technique.end());
+  const char* const name = match::name_of(match::techniques[least - times.technique.begin()]);
+  std::printf("techniques: %zu payloads %s: the filter takes %.2f times the time of the fastest automaton (%s): %s\n",
+              packets, name_of(place), times.filter / *least, name,
+              times.filter <= *least ? "the filter is the fastest" : "THE FILTER IS NOT THE FASTEST");
 }
 
 }  // namespace
 
-Expected<void> compare_techniques(const BenchOptions& options, device::Gpu& gpu, match::GpuMatcher& matcher,
+Expected<void> compare_techniques(const BenchOptions& options, device::Gpu& gpu, const Filter& filter,
                                   std::span<const match::Pattern> patterns, const MatchFrames& frames,
                                   const std::string& mix) {
   const Progress progress("comparing techniques");
@@ -93,12 +144,20 @@ Expected<void> compare_techniques(const BenchOptions& options, device::Gpu& gpu,
   std::printf("techniques: %s, automaton of %zu states, %.0f MB, patterns cut to %zu bytes\n", mix.c_str(),
               dfa->states(), static_cast<double>(dfa->bytes()) / 1e6, depth);
   for (const std::uint32_t size : batch_sizes) {
-    std::vector<std::string> packets;
-    for (std::uint32_t i = 0; i < std::min(size, frames.count()); ++i) {
-      packets.emplace_back(frames.payload(i));
+    const Batch batch = batch_of(frames, size, *dfa);
+    std::printf(
+        "techniques: %zu payloads, %.0f bytes each; verified: every count of the automaton's ends, and the filter's "
+        "keys as far as a launch tells them\n",
+        batch.packets.size(), static_cast<double>(batch.bytes) / static_cast<double>(batch.packets.size()));
+    for (const match::PacketPlace place : {match::PacketPlace::device, match::PacketPlace::host}) {
+      const auto times = compare(options, gpu, filter, *dfa, batch, place);
+      if (!times) {
+        return tl::unexpected(times.error());
+      }
+      say_fastest(*times, batch.packets.size(), place);
     }
-    if (auto ok = compare(options, gpu, matcher, *dfa, packets); !ok) {
-      return ok;
+    if (size >= frames.count()) {
+      break;
     }
   }
   return {};

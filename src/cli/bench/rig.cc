@@ -41,6 +41,9 @@ Expected<std::unique_ptr<Rig>> Rig::make(const RigOptions& options) {
   if (!options.destinations.empty()) {
     port.device += ",destinations=" + options.destinations;
   }
+  if (!options.flows.empty()) {
+    port.device += ",flows=" + options.flows;
+  }
   port.queues = options.lanes;
   engine.ports.assign(options.ports, port);
   for (unsigned p = 1; p < options.ports; ++p) {
@@ -153,6 +156,15 @@ Outcome outcome_between(const engine::EngineStats& before, const engine::EngineS
   outcome.stalls = after.total.receive_stalls - before.total.receive_stalls;
   outcome.collecting_us = us(after.total.collecting - before.total.collecting);
   outcome.forwarding_us = us(after.total.forwarding - before.total.forwarding);
+  for (std::size_t l = 0; l < after.lanes.size(); ++l) {
+    const auto handled = [l](const engine::EngineStats& stats) {
+      return stats.lanes[l].tx_frames + stats.lanes[l].dropped + stats.lanes[l].punted;
+    };
+    const std::uint64_t frames = handled(after) - handled(before);
+    outcome.slowest_lane = l == 0 ? frames : std::min(outcome.slowest_lane, frames);
+    outcome.fastest_lane = std::max(outcome.fastest_lane, frames);
+    outcome.lanes_late += after.lanes[l].misses != before.lanes[l].misses;
+  }
   outcome.sealed_full = after.total.sealed_full - before.total.sealed_full;
   const engine::HistogramSnapshot latency = after.latency.since(before.latency);
   outcome.p50_us = us(latency.percentile(0.5));

@@ -30,6 +30,7 @@ struct RigOptions {
   std::string protocol = "udp";  // as the replay port's
   std::string payload;           // as the replay port's `payload`; empty: random bytes
   std::string destinations;      // a file of addresses that frames are sent to; empty: random ones
+  std::string flows;             // as the replay port's `flows`, instead of destinations
   engine::Options engine;        // device, deadline, …; ports are filled in
   unsigned ports = 1;            // "replay", "replay2", …, alike; figures are those of the first
   unsigned lanes = 1;
@@ -55,6 +56,9 @@ struct Outcome {
   double away_us = 0;          // of all threads together
   std::uint64_t gpu_frames = 0, cpu_frames = 0, dropped = 0;
   std::uint64_t overruns = 0, late_cycles = 0, stalls = 0, sealed_full = 0;
+  // What left lanes, or was dropped, of the slowest lane and of the fastest one.
+  std::uint64_t slowest_lane = 0, fastest_lane = 0;
+  unsigned lanes_late = 0;                      // lanes that were late
   double collecting_us = 0, forwarding_us = 0;  // of all lanes, in rounds that moved something
   double p50_us = 0, p99_us = 0, p999_us = 0, max_us = 0;
   double device_p50_us = 0, device_max_us = 0;  // T_S
@@ -66,8 +70,9 @@ struct Outcome {
   // Late frames that the machine does not explain.
   std::uint64_t own_misses() const { return deadline_misses - std::min(deadline_misses, misses_away); }
   // What a lane's core spends on a frame.
-  double collecting_ns() const { return 1e3 * collecting_us / static_cast<double>(std::max<std::uint64_t>(1, frames)); }
-  double forwarding_ns() const { return 1e3 * forwarding_us / static_cast<double>(std::max<std::uint64_t>(1, frames)); }
+  double collecting_ns() const { return 1e3 * collecting_us / handled(); }
+  double forwarding_ns() const { return 1e3 * forwarding_us / handled(); }
+  double handled() const { return static_cast<double>(std::max<std::uint64_t>(1, frames + dropped)); }
   bool clean() const { return deadline_misses == 0 && offered_missed == 0 && refused == 0; }
   // Frames that were offered and not let in.
   std::uint64_t not_let_in() const { return offered_missed + refused; }

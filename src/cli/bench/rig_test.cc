@@ -30,6 +30,12 @@ engine::EngineStats stats_at(std::uint64_t moment) {
   stats.total.sealed_full = 37 * moment;
   stats.total.collecting = 53 * moment;
   stats.total.forwarding = 59 * moment;
+  stats.lanes.resize(2);
+  stats.lanes[0].tx_frames = stats.lanes[1].dropped = moment;
+  stats.lanes[0].dropped = moment;
+  stats.lanes[1].tx_frames = 10 * moment;
+  stats.lanes[1].punted = 5 * moment;
+  stats.lanes[1].misses = moment;
   stats.overruns = 41 * moment;
   stats.late_cycles = 43 * moment;
   stats.slow_launches = 47 * moment;
@@ -62,8 +68,12 @@ TEST(Rig, AnOutcomeIsWhatWasCountedBetweenTwoMoments) {
     EXPECT_EQ(o.sealed_full, 37U * 20);
     EXPECT_EQ(o.collecting_us, 53 * 20 / ticks_per_us);
     EXPECT_EQ(o.forwarding_us, 59 * 20 / ticks_per_us);
-    EXPECT_EQ(o.collecting_ns(), 1e3 * o.collecting_us / static_cast<double>(o.frames));
-    EXPECT_EQ(o.forwarding_ns(), 1e3 * o.forwarding_us / static_cast<double>(o.frames));
+    EXPECT_EQ(o.collecting_ns(), 1e3 * o.collecting_us / static_cast<double>(o.frames + o.dropped))
+        << "of dropped ones, too";
+    EXPECT_EQ(o.forwarding_ns(), 1e3 * o.forwarding_us / static_cast<double>(o.frames + o.dropped));
+    EXPECT_EQ(o.slowest_lane, 2U * 20);
+    EXPECT_EQ(o.fastest_lane, 16U * 20);
+    EXPECT_EQ(o.lanes_late, 1U);
     EXPECT_EQ(o.overruns, 41U * 20);
     EXPECT_EQ(o.late_cycles, 43U * 20);
     EXPECT_EQ(o.slow_launches, 47U * 20);

@@ -73,6 +73,11 @@ void write_destinations(const lookup::RouteList& list, std::ostream& out) {
 }
 }  // namespace
 
+bool router_forwards(const packet::IpAddress& address) {
+  const bool own = address.family == 4 && address.bytes[0] == 198 && (address.bytes[1] & 0xfe) == 18;
+  return unicast(address) && !own;
+}
+
 RouterTable::RouterTable(std::string folder) : folder_(std::move(folder)) {
   std::snprintf(there.routes, sizeof there.routes, "%s", routes_path().c_str());
   std::snprintf(there.destinations, sizeof there.destinations, "%s", destinations_path().c_str());

@@ -58,6 +58,10 @@ class RouterTable {
 
 void remove_router_table();
 
+// Whether it forwards to and from this address: no loopback, link-local, multicast, or reserved one, and none of its
+// own networks.
+bool router_forwards(const packet::IpAddress& address);
+
 RigOptions router_rig(const BenchOptions& options, const RouterTable& table, int family, engine::Mode mode,
                       const std::string& device);
 

@@ -25,7 +25,7 @@
 namespace sluice::cli::bench {
 namespace {
 
-constexpr std::uint32_t packets_in_all = 1U << 17;
+constexpr std::uint32_t packets_in_all = 1U << 18;
 constexpr unsigned default_batch = 8192, default_streams = 4;
 constexpr std::size_t packet_memory = std::size_t{packets_in_all} * SrtpPackets::pitch;
 

@@ -103,7 +103,7 @@ Expected<SrtpPackets> SrtpPackets::make(device::Gpu& gpu, void* memory, std::uin
     std::uint8_t* const packet = static_cast<std::uint8_t*>(memory) + std::size_t{i} * pitch + header_bytes;
     fill(packet, rtp_bytes + text, i);
     packets.jobs_[i] = job_of(suite, packet, text, i, streams);
-    packets.sum_.push_back(packets.sum_.back() + rtp_bytes + text + suite.tag_bytes);
+    packets.sum_.push_back(packets.sum_.back() + frame);
   }
   return packets;
 }

@@ -49,6 +49,7 @@ class Switched : public engine::Function {
   Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override { return inner_->attach(gpu, plan); }
   Expected<void> begin_cycle(device::GpuStream& stream) override { return inner_->begin_cycle(stream); }
   bool recomputable() const override { return inner_->recomputable(); }
+  void lost(engine::Batch& batch) override { inner_->lost(batch); }
   void collect(engine::Burst& burst, engine::BatchWriter& writer) override;
   Expected<void> launch(engine::Batch& batch, device::GpuStream& stream) override;
   void compute(engine::Batch& batch, std::uint32_t first, std::uint32_t count) override;

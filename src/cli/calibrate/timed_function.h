@@ -40,15 +40,23 @@ class TimedFunction final : public engine::Function {
   Expected<void> launch_together(std::span<engine::Batch* const> batches, device::GpuStream& stream) override {
     return inner_->launch_together(batches, stream);
   }
+  bool join(const engine::Batch& batch, function::CapsuleWork& work) override { return inner_->join(batch, work); }
   void compute(engine::Batch& batch, std::uint32_t first, std::uint32_t count) override {
     inner_->compute(batch, first, count);
   }
   bool recomputable() const override { return inner_->recomputable(); }
+  void lost(engine::Batch& batch) override { inner_->lost(batch); }
   void forward(engine::Batch& batch, std::uint32_t first, std::uint32_t count, engine::Emitter& out) override;
+  bool forwards_at_length() const override { return inner_->forwards_at_length(); }
   void stopped() override { inner_->stopped(); }
   void stand_in(engine::Batch& batch) override { inner_->stand_in(batch); }
   bool device_ready() override { return inner_->device_ready(); }
   Expected<void> begin_cycle(device::GpuStream& stream) override { return inner_->begin_cycle(stream); }
+  std::vector<engine::Figure> figures() const override { return inner_->figures(); }
+  engine::Tables* tables() override { return inner_->tables(); }
+  function::Routing* routing() override { return inner_->routing(); }
+  const engine::CountedRules* counted_rules() const override { return inner_->counted_rules(); }
+  function::MediaStreams* media_streams() override { return inner_->media_streams(); }
 
  private:
   struct alignas(64) Lane {

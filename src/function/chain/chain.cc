@@ -2,6 +2,8 @@
 
 #include <rte_cycles.h>
 
+#include <algorithm>
+
 #include "engine/batch_writer.h"
 #include "engine/burst.h"
 #include "engine/emitter.h"
@@ -41,6 +43,7 @@ Chain::Chain(std::vector<std::unique_ptr<engine::Stage>> stages, std::unique_ptr
   for (const auto& stage : stages_) {
     bytes_before_.push_back(bytes);
     bytes += slack_per_frame + stage->bytes_per_frame();
+    fused_ = fused_ && !stage->launches_alone();
     if (engine::Tables* const tables = stage->tables()) tables_.parts.push_back(tables);
   }
   if (engine::Tables* const tables = last_->tables()) tables_.parts.push_back(tables);
@@ -116,6 +119,14 @@ void Chain::compute(engine::Batch& batch, std::uint32_t first, std::uint32_t cou
   last_->compute(batch, first, count);
 }
 
+// What nothing can be computed of again is dropped by the engine: nobody is asked about a frame of it.
+void Chain::lost(engine::Batch& batch) {
+  for (std::size_t s = 0; s < stages_.size(); ++s) stages_[s]->lost(batch, area(batch, s));
+  last_->lost(batch);
+  if (last_->recomputable()) return;
+  for (std::size_t s = 0; s < stages_.size(); ++s) stages_[s]->judged(batch, area(batch, s));
+}
+
 void Chain::forward(engine::Batch& batch, std::uint32_t first, std::uint32_t count, engine::Emitter& out) {
   const std::uint64_t now = rte_rdtsc();
   std::uint32_t passed = first;  // frames [passed, i) go on
@@ -129,6 +140,12 @@ void Chain::forward(engine::Batch& batch, std::uint32_t first, std::uint32_t cou
     if (reason == packet::no_reason) continue;
     if (i != passed) last_->forward(batch, passed, i - passed, out);
     passed = i + 1;
+    if (reason == engine::to_host) {
+      if ((reason = judge_rest(batch, s, i, now)) == packet::no_reason) {
+        out.punt(batch, i, true);
+        continue;
+      }
+    }
     const engine::Answer answer = stages_[s]->answer(batch, area(batch, s), i, reason, out);
     if (answer.length == 0) {
       out.drop(batch, i, reason);
@@ -144,6 +161,20 @@ void Chain::forward(engine::Batch& batch, std::uint32_t first, std::uint32_t cou
   if (first + count == batch.count) {
     for (std::size_t s = 0; s < stages_.size(); ++s) stages_[s]->judged(batch, area(batch, s));
   }
+}
+
+// Of a frame for the host what the stages behind `s`, who has said so, say: their reason, and `s` is who has it.
+packet::Reason Chain::judge_rest(const engine::Batch& batch, std::size_t& s, std::uint32_t i, std::uint64_t now) {
+  while (++s < stages_.size()) {
+    const packet::Reason reason = stages_[s]->judge(batch, area(batch, s), i, now);
+    if (reason != packet::no_reason && reason != engine::to_host) return reason;
+  }
+  return packet::no_reason;
+}
+
+bool Chain::forwards_at_length() const {
+  return last_->forwards_at_length() ||
+         std::ranges::any_of(stages_, [](const auto& stage) { return stage->judges_at_length(); });
 }
 
 Expected<std::string> Chain::reconfigure(const engine::Function& fresh) {
@@ -187,6 +218,13 @@ const engine::CountedRules* Chain::counted_rules() const {
     if (const engine::CountedRules* const rules = stage->counted_rules()) return rules;
   }
   return last_->counted_rules();
+}
+
+MediaStreams* Chain::media_streams() {
+  for (const auto& stage : stages_) {
+    if (MediaStreams* const streams = stage->media_streams()) return streams;
+  }
+  return nullptr;
 }
 
 engine::Tables::Memory Chain::ChainTables::memory() const {

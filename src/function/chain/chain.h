@@ -4,7 +4,8 @@
 // forward the stages are asked before (Stage::judge_transit). Each stage then describes the frames that were appended.
 // All work of a batch is enqueued on one stream: as one kernel where all parts can join it and two have something to do
 // (function/capsule/), else one part after the other. In forward() each frame is judged by the stages in order; the
-// first that has a reason drops it, and the others do not see it. Order is kept.
+// first that has a reason drops it, and the others do not see it; one that is to go to the host the others may still
+// drop. Order is kept.
 //
 // Thread-safety, cost: as of its parts; a judgement is a virtual call for each stage and frame.
 #pragma once
@@ -32,9 +33,11 @@ class Chain final : public engine::Function {
   void collect(engine::Burst& burst, engine::BatchWriter& writer) override;
   Expected<void> launch(engine::Batch& batch, device::GpuStream& stream) override;
   bool launches_together() const override { return fused_; }
+  void lost(engine::Batch& batch) override;
   Expected<void> launch_together(std::span<engine::Batch* const> batches, device::GpuStream& stream) override;
   void compute(engine::Batch& batch, std::uint32_t first, std::uint32_t count) override;
   bool recomputable() const override { return last_->recomputable(); }
+  bool forwards_at_length() const override;
   void forward(engine::Batch& batch, std::uint32_t first, std::uint32_t count, engine::Emitter& out) override;
   // All parts or none.
   Expected<std::string> reconfigure(const engine::Function& fresh) override;
@@ -47,11 +50,13 @@ class Chain final : public engine::Function {
   function::Routing* routing() override { return last_->routing(); }
   // Of the first part that has some.
   const engine::CountedRules* counted_rules() const override;
+  MediaStreams* media_streams() override;
 
  private:
   static constexpr std::size_t alignment = 64;
   std::byte* area(const engine::Batch& batch, std::size_t stage) const;
   bool gather(const engine::Batch& batch, CapsuleWork& work);
+  packet::Reason judge_rest(const engine::Batch& batch, std::size_t& s, std::uint32_t i, std::uint64_t now);
 
   // The tables of all parts that have some.
   struct ChainTables final : engine::Tables {
@@ -67,7 +72,7 @@ class Chain final : public engine::Function {
   ChainTables tables_;
   std::vector<std::unique_ptr<engine::Stage>> stages_;
   std::unique_ptr<engine::Function> last_;
-  const bool fused_;
+  bool fused_;                               // false also where a stage launches alone
   std::vector<std::uint32_t> bytes_before_;  // each stage's areas: bytes a frame of what lies before them
 };
 

@@ -70,7 +70,9 @@ class ByteStage final : public engine::Stage {
   }
 
   void judged(const engine::Batch& batch, std::byte*) override { frames_judged += batch.count; }
+  void lost(const engine::Batch&, std::byte*) override { ++batches_lost; }
 
+  static inline std::atomic<unsigned> batches_lost{0};        // as told to all stages
   static inline std::atomic<std::uint64_t> frames_judged{0};  // of all stages, in batches that were judged
 
  private:
@@ -184,6 +186,47 @@ TEST(Chain, says_what_its_stages_take_over_where_the_last_has_nothing) {
   const auto text = chain_of(1, 2, bridge())->reconfigure(*chain_of(9, 9, bridge()));
   ASSERT_TRUE(text) << text.error().message;
   EXPECT_EQ(*text, "value 9; value 9");
+}
+
+// A stage is told of a batch that a failing device has begun; what is held for it must go even if nobody judges it.
+class LastThatCannotRepeat final : public PeerFunction {
+ public:
+  explicit LastThatCannotRepeat(bool repeats) : PeerFunction({0}), repeats_(repeats) {}
+  Expected<void> attach(device::Gpu&, const engine::DevicePlan&) override { return {}; }
+  Expected<void> launch(engine::Batch&, device::GpuStream&) override { return {}; }
+  void compute(engine::Batch&, std::uint32_t, std::uint32_t) override {}
+  bool recomputable() const override { return repeats_; }
+
+ private:
+  bool repeats_;
+};
+
+TEST(Chain, tells_its_stages_of_a_lost_batch) {
+  for (const bool repeats : {true, false}) {
+    const auto chain = chain_of(1, 2, std::make_unique<LastThatCannotRepeat>(repeats));
+    std::vector<std::byte> extra(64 * (chain->layout().extra_bytes_per_frame + 2));
+    engine::Batch batch;
+    batch.capacity = 64;
+    batch.count = 10;
+    batch.extra = extra.data();
+    ByteStage::batches_lost = 0;
+    ByteStage::frames_judged = 0;
+    chain->lost(batch);
+    EXPECT_EQ(ByteStage::batches_lost, 2U);
+    EXPECT_EQ(ByteStage::frames_judged, repeats ? 0U : 20U);
+  }
+}
+
+TEST(Chain, launches_batches_together_unless_a_stage_launches_alone) {
+  const auto bridge = [] { return std::make_unique<Bridge>(std::vector<std::uint16_t>{0}); };
+  EXPECT_TRUE(chain_of(1, 2, bridge())->launches_together());
+  class Alone final : public AwaitGpu {
+   public:
+    bool launches_alone() const override { return true; }
+  };
+  std::vector<std::unique_ptr<engine::Stage>> stages;
+  stages.push_back(std::make_unique<Alone>());
+  EXPECT_FALSE(chain_of(1, 2, bridge(), std::move(stages))->launches_together());
 }
 
 TEST(Chain, has_room_for_every_area_in_the_smallest_batch) {

@@ -58,6 +58,8 @@ class ConfirmTime {
     const std::uint64_t now = left();
     return now != 0 && now >= whole_ / least_for_search;
   }
+  // Of what begin() was given; 0 where that is unlimited.
+  std::uint64_t spent() const { return whole_ - left_; }
   void spend(std::uint64_t ticks) {
     if (limited()) left_ -= std::min(left_, ticks);
   }

@@ -72,12 +72,12 @@ std::string text_of(const packet::IpAddress& address) {
   return text;
 }
 
-// IANA's keywords of the protocols that are met; nullptr: none.
+// As Suricata names the protocols that are met, by IANA's keywords but for IP in IP; nullptr: none.
 const char* name_of_protocol(std::uint8_t protocol) {
   static constexpr struct {
     std::uint8_t number;
     const char* name;
-  } names[] = {{0, "HOPOPT"},      {1, "ICMP"},       {2, "IGMP"},   {4, "IPv4"},        {6, "TCP"},
+  } names[] = {{0, "HOPOPT"},      {1, "ICMP"},       {2, "IGMP"},   {4, "IP-in-IP"},    {6, "TCP"},
                {17, "UDP"},        {33, "DCCP"},      {41, "IPv6"},  {43, "IPv6-Route"}, {44, "IPv6-Frag"},
                {46, "RSVP"},       {47, "GRE"},       {50, "ESP"},   {51, "AH"},         {58, "IPv6-ICMP"},
                {59, "IPv6-NoNxt"}, {60, "IPv6-Opts"}, {88, "EIGRP"}, {89, "OSPFIGP"},    {94, "IPIP"},

@@ -228,11 +228,13 @@ InspectionSettings Inspect::settings_of_thread(const engine::LanePlan& plan) con
   return settings;
 }
 
-std::uint64_t Inspect::budget_ticks(const engine::LanePlan& plan) const {
-  if (options_.budget.count() == 0 && plan.captures) return match::Detector::unlimited;
-  const auto automatic = plan.cycle.count() != 0 ? plan.cycle / 2 : plan.deadline / 4;
-  const auto budget = options_.budget.count() != 0 ? options_.budget : automatic;
-  return static_cast<std::uint64_t>(static_cast<double>(budget.count()) * static_cast<double>(rte_get_tsc_hz()) / 1e9);
+BatchBudget Inspect::budget_of(const engine::LanePlan& plan) const {
+  const auto ticks = [](std::chrono::nanoseconds time) {
+    return static_cast<std::uint64_t>(static_cast<double>(time.count()) * static_cast<double>(rte_get_tsc_hz()) / 1e9);
+  };
+  if (options_.budget.count() != 0) return BatchBudget(ticks(options_.budget));
+  if (plan.captures) return BatchBudget(match::Detector::unlimited);
+  return BatchBudget(ticks(plan.cycle.count() != 0 ? plan.cycle : plan.deadline / 4), ticks(plan.deadline));
 }
 
 // Of what lanes take at start, or may take later.
@@ -278,10 +280,10 @@ Expected<void> Inspect::prepare(const engine::LanePlan& plan) {
   log_ = std::move(*log);
   clock_ = std::make_unique<FrameClock>();
   const InspectionSettings settings = settings_of_thread(plan);
-  const std::uint64_t ticks = budget_ticks(plan);
+  const BatchBudget budget = budget_of(plan);
   for (std::uint32_t thread = 0; thread < plan.threads; ++thread) {
     lanes_.push_back(std::make_unique<InspectLane>(std::make_unique<InspectionSearch>(newest_), settings,
-                                                   log_->lane(thread), *clock_, ticks));
+                                                   log_->lane(thread), *clock_, budget));
   }
   log_->set_stats([this] {
     nlohmann::ordered_json values;
@@ -400,7 +402,7 @@ packet::Reason Inspect::reason_of(const Judgement& judgement) {
 }
 
 void Inspect::judged(const engine::Batch& batch, std::byte* /*area*/) {
-  lane_of(batch.lane).publish();
+  lane_of(batch.lane).judged();
 }
 
 void Inspect::stopped() {

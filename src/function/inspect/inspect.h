@@ -56,7 +56,7 @@ struct InspectOptions {
   match::ReadOptions reading;
   InspectionSettings inspection;  // tables: of all lane threads together
   AlertLogSettings log;
-  std::chrono::nanoseconds budget{0};  // for confirming, of a batch; 0: half a cycle, or a quarter of the deadline
+  std::chrono::nanoseconds budget{0};  // for confirming, of a batch; 0: as much as keeps its frames on time
 };
 
 class Inspect final : public engine::Stage, private engine::Tables {
@@ -73,6 +73,7 @@ class Inspect final : public engine::Stage, private engine::Tables {
   bool join(const engine::Batch& batch, std::byte* area, CapsuleWork& work) override;
   void compute(const engine::Batch& batch, std::byte* area, std::uint32_t first, std::uint32_t count) override;
   void stand_in(const engine::Batch& batch, std::byte* area) override;
+  bool judges_at_length() const override { return true; }
   packet::Reason judge(const engine::Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) override;
   packet::Reason judge_transit(std::uint32_t lane, std::uint8_t* frame, std::uint32_t length,
                                std::uint64_t tsc) override;
@@ -98,7 +99,7 @@ class Inspect final : public engine::Stage, private engine::Tables {
   InspectLane& lane_of(std::uint32_t lane) { return *lanes_[lane % lanes_.size()]; }
   Expected<void> fits_into_memory(const engine::LanePlan& plan) const;
   InspectionSettings settings_of_thread(const engine::LanePlan& plan) const;
-  std::uint64_t budget_ticks(const engine::LanePlan& plan) const;
+  BatchBudget budget_of(const engine::LanePlan& plan) const;
   match::MatchBatch work_of(const engine::Batch& batch, std::byte* area) const;
   static packet::Reason reason_of(const Judgement& judgement);
   bool take_back();

@@ -1,5 +1,7 @@
 #include "function/inspect/inspect_lane.h"
 
+#include <rte_cycles.h>
+
 #include <algorithm>
 
 namespace sluice::function {
@@ -66,6 +68,8 @@ constexpr Row rows[] = {
      [](const Counted& c) -> std::uint64_t { return c.counted.no_flow; }},
     {{"inspect_searched_bytes", "bytes that cores searched themselves"},
      [](const Counted& c) -> std::uint64_t { return c.counted.searched; }},
+    {{"inspect_many_keys", "frames of which the device has found more keys than it tells, for a core to search"},
+     [](const Counted& c) -> std::uint64_t { return c.counted.many_keys; }},
     {{"inspect_flows_made", "conversations that began"},
      [](const Counted& c) -> std::uint64_t { return c.flows.made; }},
     {{"inspect_flows_evicted", "conversations ended to make room for others"},
@@ -162,8 +166,8 @@ engine::Figure InspectLane::figure_text(std::size_t which) {
 }
 
 InspectLane::InspectLane(std::unique_ptr<InspectionSearch> search, const InspectionSettings& settings, AlertLane& sink,
-                         const FrameClock& clock, std::uint64_t ticks)
-    : sink_(sink), inspection_(std::move(search), settings, sink), clock_(clock), ticks_(ticks) {}
+                         const FrameClock& clock, const BatchBudget& budget)
+    : sink_(sink), inspection_(std::move(search), settings, sink), clock_(clock), budget_(budget) {}
 
 InspectLane::~InspectLane() {
   delete offered_.load();
@@ -197,7 +201,8 @@ const Judgement& InspectLane::judge(const engine::Batch& batch, std::uint32_t i,
   if (batch.ticket != batch_ || batch.lane != batch_lane_) {
     batch_ = batch.ticket;
     batch_lane_ = batch.lane;
-    inspection_.begin(ticks_, batch.count);
+    inspection_.begin(budget_.begin(tsc, batch.segment[0].rx_tsc, batch.count, batch.bytes), batch.count);
+    inspection_.set_behind(budget_.is_behind());
     sink_.set_port(batch.segment[0].rx_port);
   }
   inspection_.next(batch.count - i);
@@ -206,9 +211,14 @@ const Judgement& InspectLane::judge(const engine::Batch& batch, std::uint32_t i,
 
 const Judgement& InspectLane::judge_transit(std::string_view frame, std::uint64_t tsc) {
   begin(tsc);
-  inspection_.begin(ticks_ == match::Detector::unlimited ? ticks_ : ticks_ / transit_share);
+  inspection_.begin(budget_.most() == match::Detector::unlimited ? budget_.most() : budget_.most() / transit_share);
   batch_ = ~std::uint64_t{0};
   return inspection_.frame(frame, now_);
+}
+
+void InspectLane::judged() {
+  budget_.end(rte_rdtsc(), inspection_.spent());
+  publish();
 }
 
 void InspectLane::publish() {

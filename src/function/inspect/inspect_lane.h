@@ -19,6 +19,7 @@
 #include "engine/stage.h"
 #include "flow/plain_packet.h"
 #include "function/inspect/alert_log.h"
+#include "function/inspect/batch_budget.h"
 #include "function/inspect/inspection.h"
 
 namespace sluice::function {
@@ -44,9 +45,9 @@ class FrameClock {
 
 class InspectLane {
  public:
-  // `ticks`: of the time-stamp counter, for confirming what a batch brings.
+  // `budget`: for confirming what a batch brings.
   InspectLane(std::unique_ptr<InspectionSearch> search, const InspectionSettings& settings, AlertLane& sink,
-              const FrameClock& clock, std::uint64_t ticks);
+              const FrameClock& clock, const BatchBudget& budget);
   ~InspectLane();
   InspectLane(const InspectLane&) = delete;
   InspectLane& operator=(const InspectLane&) = delete;
@@ -78,6 +79,8 @@ class InspectLane {
   const InspectionRules& rules() const { return inspection_.rules(); }
   // Of the two ends that a rule of rejectboth names, the sender could not be told.
   void note_untold() { ++untold_; }
+  // All frames of the batch have been judged.
+  void judged();
   void publish();
 
   void offer(std::unique_ptr<InspectionSearch> search);
@@ -87,7 +90,7 @@ class InspectLane {
   void finish();
 
   // Their names and texts, and what they are as of the last publish().
-  static constexpr std::size_t figure_count = 43;
+  static constexpr std::size_t figure_count = 44;
   static engine::Figure figure_text(std::size_t which);
   std::uint64_t figure(std::size_t which) const { return figures_[which].get(); }
 
@@ -101,7 +104,7 @@ class InspectLane {
   AlertLane& sink_;
   Inspection inspection_;
   const FrameClock& clock_;
-  const std::uint64_t ticks_;
+  BatchBudget budget_;
   std::uint64_t tsc_ = 0, now_ = 0;
   std::uint64_t batch_ = ~std::uint64_t{0};  // ticket of the batch that is judged
   std::uint32_t batch_lane_ = 0;

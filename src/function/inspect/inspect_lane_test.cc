@@ -26,7 +26,7 @@ class InspectLaneTest : public testing::Test {
     settings.conversations.http_transactions = 4;
     settings.conversations.stream_bytes = settings.conversations.http_bytes = 1 << 20;
     lane_ = std::make_unique<InspectLane>(std::make_unique<InspectionSearch>(test::rules_of(rules), rates), settings,
-                                          log_->lane(0), clock_, match::Detector::unlimited);
+                                          log_->lane(0), clock_, BatchBudget(match::Detector::unlimited));
   }
   void udp(unsigned source, std::uint16_t port) {
     const packet::Bytes frame =

@@ -142,6 +142,7 @@ void Inspection::begin_frame(std::string_view frame, const KeyHits& hits) {
   const bool looked = hits.generation == rules().generation();
   has_hits_ = looked && hits.count <= match::max_hits;
   too_many_hits_ = looked && !has_hits_;
+  counters_.many_keys += too_many_hits_ ? 1 : 0;
   ++counters_.frames;
   judgement_ = {};
   budget_ = settings_.budget;

@@ -191,6 +191,7 @@ struct InspectionCounters {
   std::uint64_t overloaded = 0;  // frames with such
   std::uint64_t no_flow = 0;     // frames whose flow the table refused: inspected as packets
   std::uint64_t searched = 0;    // bytes that this core searched
+  std::uint64_t many_keys = 0;   // frames of which the device has found more keys than it tells
 };
 
 struct Judgement {
@@ -221,7 +222,12 @@ class Inspection final : private flow::ConversationSink {
     time_.begin(ticks - aside, frames);
     other_time_.begin(aside == 0 ? ticks : aside, frames);
     to_come_ = 0;
+    searches_in_time_ = false;
   }
+  // Until the next begin(): with a policy that lets frames pass, searches of HTTP's buffers are part of those ticks, too.
+  void set_behind(bool behind) { searches_in_time_ = behind && !settings_.drop_on_overload; }
+  // Of the ticks that begin() was given.
+  std::uint64_t spent() const { return time_.spent() + other_time_.spent(); }
   void next(std::uint32_t frames_to_come) {
     time_.next(frames_to_come);
     to_come_ = frames_to_come;
@@ -313,6 +319,7 @@ class Inspection final : private flow::ConversationSink {
   const InspectionSettings settings_;
   AlertSink& sink_;
   ConfirmTime time_;
+  bool searches_in_time_ = false;
   InspectionCounters counters_;
   std::uint64_t now_ = 0;  // microseconds
   // Of the frame that is being inspected; between frames there is none (between_frames()).

@@ -318,6 +318,21 @@ TEST_F(InspectionHttpTest, without_time_bodies_are_searched_and_go_on) {
   EXPECT_EQ(inspection_->counters().left, 0U);
   EXPECT_EQ(inspection_->counters().overloaded, 0U);
 }
+// A lane that is behind lets HTTP go by, where it may.
+TEST_F(InspectionHttpTest, without_time_and_behind_bodies_go_by) {
+  use("alert http any any -> any any (file_data; content:\"first\"; content:\"two\"; sid:2;)\n");
+  request();
+  response("HTTP/1.1 200 ok\r\nContent-Length: 100\r\n\r\nfir");
+  inspection_->begin(0);
+  inspection_->set_behind(true);
+  response("an ordinary piece");
+  EXPECT_EQ(inspection_->counters().left, 1U);
+  EXPECT_EQ(inspection_->counters().overloaded, 1U);
+  inspection_->begin(0);
+  response("another");
+  EXPECT_EQ(inspection_->counters().overloaded, 1U) << "until the next begin()";
+}
+
 // More patterns than are remembered: the whole body is searched each time.
 TEST_F(InspectionHttpTest, a_body_of_many_patterns_is_inspected_as_it_grows) {
   std::string rules, body;

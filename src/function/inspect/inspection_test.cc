@@ -277,6 +277,10 @@ TEST_F(InspectionTest, a_payload_of_too_many_keys_is_searched_as_long_as_there_i
   EXPECT_THAT(alerts(), IsEmpty());
   EXPECT_EQ(inspection_->counters().searched, searched);
   EXPECT_EQ(inspection_->counters().left, 1U);
+  EXPECT_EQ(inspection_->counters().many_keys, 2U);
+  inspection_->frame(frame, now_ += 1000, {rules_->generation(), nullptr, 0});
+  inspection_->frame(frame, now_ += 1000, {rules_->generation() + 1, nullptr, match::max_hits + 1});
+  EXPECT_EQ(inspection_->counters().many_keys, 2U) << "of other rules";
 }
 
 // A conversation cut at random, a segment of it late now and then; what a device finds in its segments changes nothing.
@@ -470,6 +474,24 @@ TEST_F(InspectionTest, nothing_is_confirmed_once_the_time_is_over) {
   inspection_->begin(match::Detector::unlimited);
   EXPECT_FALSE(udp("an evil name").overload);
   EXPECT_THAT(alerts(), ElementsAre(1));
+}
+
+// Else an inspector that is short of time would leave, or drop, what the rule's header excludes.
+TEST_F(InspectionTest, a_rule_without_a_pattern_has_no_candidates_but_what_its_header_admits) {
+  InspectionSettings settings;
+  settings.drop_on_overload = true;
+  use("pass ip 192.0.2.10 any -> any any (sid:1;)\n"
+      "drop ip any any -> any any (fragbits:M; sid:2;)\n"
+      "drop ip any any -> any any (ip_proto:47; sid:3;)\n"
+      "drop ip any any -> any any (ttl:1; sid:4;)\n",
+      settings);
+  inspection_->begin(0);
+  EXPECT_FALSE(udp("a name").overload);
+  segment(true, ack, "one two");
+  EXPECT_FALSE(inspection_->last().overload);
+  EXPECT_EQ(inspection_->counters().left, 0U);
+  const auto from_there = PacketBuilder().ipv4("192.0.2.10", "10.1.0.1").udp(4000, 53).payload(4);
+  EXPECT_TRUE(feed(from_there).overload) << "the first is one then";
 }
 
 }  // namespace

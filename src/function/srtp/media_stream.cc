@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <unordered_map>
+#include <utility>
 
 #include "media/srtp/header.h"
 
@@ -13,6 +13,9 @@ namespace sluice::function {
 namespace {
 
 constexpr std::uint32_t usual_window = 128;
+
+// In a slot whose stream has gone, with others behind it.
+MediaStream* const gone = reinterpret_cast<MediaStream*>(1);
 
 MediaKey without_ports(MediaKey key) {
   key.source_port = key.destination_port = 0;
@@ -50,7 +53,8 @@ MediaKey media_key(const packet::IpAddress& source, std::uint16_t source_port, c
 
 bool MediaStreamSettings::same(const MediaStreamSettings& other) const {
   return key == other.key && direction == other.direction && carries == other.carries && max_ssrcs == other.max_ssrcs &&
-         passes_others == other.passes_others && rollover == other.rollover && same_keys(crypto, other.crypto);
+         passes_others == other.passes_others && rollover == other.rollover && origin == other.origin &&
+         keyless == other.keyless && same_keys(crypto, other.crypto);
 }
 
 Expected<std::unique_ptr<MediaStream::Leg>> MediaStream::make_leg(srtp::Protocol protocol,
@@ -90,6 +94,7 @@ Expected<std::unique_ptr<MediaStream::Leg>> MediaStream::make_leg(srtp::Protocol
 
 Expected<std::shared_ptr<MediaStream>> MediaStream::make(MediaStreamSettings settings, crypto::KeyTable& keys) {
   std::shared_ptr<MediaStream> stream(new MediaStream(std::move(settings)));
+  if (stream->settings_.keyless != Keyless::no) return stream;
   const auto add = [&](srtp::Protocol protocol, std::unique_ptr<Leg>& leg) -> Expected<void> {
     auto made = stream->make_leg(protocol, keys);
     if (!made) return make_error("the stream " + stream->settings_.name + ": " + made.error().message);
@@ -102,6 +107,7 @@ Expected<std::shared_ptr<MediaStream>> MediaStream::make(MediaStreamSettings set
   if (stream->settings_.carries != Carries::rtp) {
     if (const auto ok = add(srtp::Protocol::rtcp, stream->rtcp_); !ok) return tl::unexpected(ok.error());
   }
+  stream->installs_ = stream->settings_.crypto.derivation_rate == 0 ? keys.installs() : never;
   return stream;
 }
 
@@ -110,7 +116,8 @@ srtp::Channel* MediaStream::channel_for(std::span<const std::uint8_t> packet, bo
   if (kind == srtp::PacketKind::other) return nullptr;
   // Where RTCP has a port of its own, RTP's payload types are free (RFC 5761 section 4).
   rtcp = settings_.carries == Carries::both ? kind == srtp::PacketKind::rtcp : settings_.carries == Carries::rtcp;
-  return &*(rtcp ? rtcp_ : rtp_)->channel;
+  Leg* const leg = (rtcp ? rtcp_ : rtp_).get();
+  return leg == nullptr ? nullptr : &*leg->channel;
 }
 
 void MediaStream::police(std::optional<MediaStreamSettings::Rate> rate) {
@@ -129,56 +136,114 @@ bool MediaStream::claim_first(std::uint32_t lane) {
   return owner_.compare_exchange_strong(owner, lane, std::memory_order_relaxed) || owner == lane;
 }
 
-Expected<std::unique_ptr<MediaStreamTable>> MediaStreamTable::make(const std::vector<MediaStreamSettings>& streams,
-                                                                   const MediaStreamTable* before,
-                                                                   crypto::KeyTable& keys) {
-  std::unordered_map<const MediaStream*, std::shared_ptr<MediaStream>> known;
-  if (before != nullptr) {
-    for (const auto& stream : before->streams_) known.emplace(stream.get(), stream);
-  }
-  auto table = std::make_unique<MediaStreamTable>();
-  for (const MediaStreamSettings& settings : streams) {
-    table->rates_.push_back(settings.rate);
-    const MediaStream* const old = before == nullptr ? nullptr : before->find(settings.key);
-    if (old != nullptr && old->settings().same(settings)) {
-      table->streams_.push_back(known.at(old));
-      continue;
-    }
-    auto made = MediaStream::make(settings, keys);
-    if (!made) return tl::unexpected(made.error());
-    table->streams_.push_back(std::move(*made));
-  }
-  table->fill();
-  return table;
-}
+MediaStreamSlots::MediaStreamSlots(std::size_t room)
+    : slots_(std::bit_ceil(std::max<std::size_t>(16, 2 * room))), pairs_(slots_.size()), mask_(slots_.size() - 1) {}
 
-void MediaStreamTable::police() const {
-  for (std::size_t i = 0; i < streams_.size(); ++i) streams_[i]->police(rates_[i]);
-}
-
-void MediaStreamTable::fill() {
-  slots_.resize(std::bit_ceil(std::max<std::size_t>(2, 2 * streams_.size())));
-  for (const auto& stream : streams_) {
-    const std::uint64_t hash = hash_of(stream->settings().key);
-    std::size_t at = hash & (slots_.size() - 1);
-    while (slots_[at].stream != nullptr) at = (at + 1) & (slots_.size() - 1);
-    slots_[at] = {hash, stream.get()};
-    address_hashes_.push_back(hash_of(without_ports(stream->settings().key)));
-  }
-  std::ranges::sort(address_hashes_);
-}
-
-MediaStream* MediaStreamTable::find(const MediaKey& key) const {
+MediaStream* MediaStreamSlots::View::find(const MediaKey& key) const {
   const std::uint64_t hash = hash_of(key);
-  for (std::size_t at = hash & (slots_.size() - 1); slots_[at].stream != nullptr; at = (at + 1) & (slots_.size() - 1)) {
-    if (slots_[at].hash == hash && slots_[at].stream->settings().key == key) return slots_[at].stream;
+  for (std::size_t at = hash & mask_;; at = (at + 1) & mask_) {
+    MediaStream* const stream = slots_[at].stream.load(std::memory_order_acquire);
+    if (stream == nullptr) return nullptr;
+    if (slots_[at].hash.load(std::memory_order_relaxed) == hash && stream != gone && stream->settings().key == key) {
+      return stream;
+    }
   }
-  return nullptr;
+}
+
+bool MediaStreamSlots::has_addresses(const MediaKey& key) const {
+  const std::uint64_t hash = hash_of(without_ports(key)) | 1;
+  for (std::size_t at = hash & mask_;; at = (at + 1) & mask_) {
+    const std::uint64_t here = pairs_[at].hash.load(std::memory_order_acquire);
+    if (here == 0) return false;
+    if (here == hash && pairs_[at].streams.load(std::memory_order_relaxed) != 0) return true;
+  }
+}
+
+MediaStreamSlots::Slot* MediaStreamSlots::slot_of(std::uint64_t hash, const MediaKey& key) {
+  for (std::size_t at = hash & mask_;; at = (at + 1) & mask_) {
+    MediaStream* const stream = slots_[at].stream.load(std::memory_order_relaxed);
+    if (stream == nullptr) return nullptr;
+    if (slots_[at].hash.load(std::memory_order_relaxed) == hash && stream != gone && stream->settings().key == key) {
+      return &slots_[at];
+    }
+  }
+}
+
+bool MediaStreamSlots::put(MediaStream& stream) {
+  const MediaKey& key = stream.settings().key;
+  const std::uint64_t hash = hash_of(key);
+  if (Slot* const same = slot_of(hash, key)) {
+    same->stream.store(&stream, std::memory_order_release);
+    return true;
+  }
+  const std::size_t most = slots_.size() / 8 * 7;
+  if (used_slots_ >= most || used_pairs_ >= most) return false;
+  std::size_t at = hash & mask_;
+  MediaStream* here = nullptr;
+  while ((here = slots_[at].stream.load(std::memory_order_relaxed)) != nullptr && here != gone) at = (at + 1) & mask_;
+  used_slots_ += here == nullptr ? 1 : 0;
+  count_addresses(key);
+  slots_[at].hash.store(hash, std::memory_order_relaxed);
+  slots_[at].stream.store(&stream, std::memory_order_release);
+  return true;
+}
+
+// Those that have gone at the end of a row of slots are nobody's any more, so rows do not grow with the years.
+void MediaStreamSlots::take(const MediaKey& key) {
+  Slot* const slot = slot_of(hash_of(key), key);
+  std::size_t at = static_cast<std::size_t>(slot - slots_.data());
+  slot->stream.store(gone, std::memory_order_release);
+  if (slots_[(at + 1) & mask_].stream.load(std::memory_order_relaxed) == nullptr) {
+    for (; slots_[at].stream.load(std::memory_order_relaxed) == gone; at = (at - 1) & mask_) {
+      slots_[at].stream.store(nullptr, std::memory_order_release);
+      --used_slots_;
+    }
+  }
+  discount_addresses(key);
+}
+
+void MediaStreamSlots::count_addresses(const MediaKey& key) {
+  const std::uint64_t hash = hash_of(without_ports(key)) | 1;
+  Pair* free = nullptr;
+  for (std::size_t at = hash & mask_;; at = (at + 1) & mask_) {
+    Pair& pair = pairs_[at];
+    const std::uint64_t here = pair.hash.load(std::memory_order_relaxed);
+    if (here == hash) {
+      pair.streams.fetch_add(1, std::memory_order_relaxed);
+      return;
+    }
+    const bool unused = here == 0 || pair.streams.load(std::memory_order_relaxed) == 0;
+    if (free == nullptr && unused) free = &pair;
+    if (here == 0) break;
+  }
+  used_pairs_ += free->hash.load(std::memory_order_relaxed) == 0 ? 1 : 0;
+  free->streams.store(1, std::memory_order_relaxed);
+  free->hash.store(hash, std::memory_order_release);
+}
+
+void MediaStreamSlots::discount_addresses(const MediaKey& key) {
+  const std::uint64_t hash = hash_of(without_ports(key)) | 1;
+  std::size_t at = hash & mask_;
+  while (pairs_[at].hash.load(std::memory_order_relaxed) != hash) at = (at + 1) & mask_;
+  pairs_[at].streams.fetch_sub(1, std::memory_order_relaxed);
+  if (pairs_[(at + 1) & mask_].hash.load(std::memory_order_relaxed) != 0) return;
+  for (; pairs_[at].hash.load(std::memory_order_relaxed) != 0 && pairs_[at].streams.load() == 0;
+       at = (at - 1) & mask_) {
+    pairs_[at].hash.store(0, std::memory_order_release);
+    --used_pairs_;
+  }
+}
+
+// One after the other, for a long chain of them would be as deep a recursion.
+MediaStreamTable::Retired::~Retired() {
+  for (std::shared_ptr<Retired> one = std::move(next); one != nullptr && one.use_count() == 1;) {
+    one = std::exchange(one->next, nullptr);
+  }
 }
 
 bool MediaStreamTable::may_concern(const MediaKey& key) const {
   if (find(key) != nullptr) return true;
-  return key.source_port == 0 && key.destination_port == 0 && std::ranges::binary_search(address_hashes_, hash_of(key));
+  return key.source_port == 0 && key.destination_port == 0 && slots_->has_addresses(key);
 }
 
 }  // namespace sluice::function

@@ -1,10 +1,11 @@
-// The streams of [[srtp.stream]]: one for each 5-tuple, in one direction, with the channels that protect or unprotect
-// what it carries; and the table in which a frame's 5-tuple finds it.
+// A stream: a 5-tuple in one direction, with the channels that protect or unprotect what it carries; and the table in
+// which a frame's 5-tuple finds it, as lanes see it. Who writes that table: streams.h.
 //
 // A stream's state is one lane's: the first that brings a frame of it (claim()). RSS and the lanes' own spreading keep
 // a 5-tuple on one lane; a frame that comes by another is refused, because two lanes cannot share an index.
-// Threads: streams and tables are made and destroyed by the control thread or the one that reloads, one at a time;
-// find() any thread; claim() lanes; channels the lane that has claimed it.
+// Threads: streams are made and destroyed by one thread at a time; find() and may_concern() any thread, beside the one
+// that writes, which is who may call police(); claim(), conforms() and note() lanes; channels the lane that has claimed
+// it.
 #pragma once
 
 #include <atomic>
@@ -26,6 +27,17 @@ namespace sluice::function {
 
 enum class Carries : std::uint8_t { rtp, rtcp, both };
 
+// Who has put a stream into the table, and may take it away.
+enum class MediaOrigin : std::uint8_t { configuration, api, rtsp };
+
+// What becomes of packets where there is no key for them.
+enum class Keyless : std::uint8_t {
+  no,           // there is one
+  passes_rtcp,  // RTCP that is due in clear passes and is counted; the rest is srtp_not_media
+  drops_rtcp,   // the same RTCP is srtp_clear_rtcp
+  ended,        // a stream was here: what still comes of it is srtp_ended
+};
+
 struct MediaStreamSettings {
   std::string name;  // "10.0.0.1:5004 -> 10.0.0.2:6000", for messages
   MediaKey key{};
@@ -39,6 +51,8 @@ struct MediaStreamSettings {
     bool operator==(const Rollover&) const = default;
   };
   std::optional<Rollover> rollover;  // of RTP
+  MediaOrigin origin = MediaOrigin::configuration;
+  Keyless keyless = Keyless::no;
   // What may come: bits of frames a second, as they come in, and how many bytes at once.
   struct Rate {
     std::uint64_t bits, burst;
@@ -58,9 +72,12 @@ class MediaStream {
 
   const MediaStreamSettings& settings() const { return settings_; }
   bool protects() const { return settings_.direction == srtp::Direction::protect; }
-  // For a packet that begins so; null: it is neither RTP nor RTCP, as far as the stream carries them.
+  // For a packet that begins so; null: it is neither RTP nor RTCP, as far as the stream carries them, or has no key.
   srtp::Channel* channel_for(std::span<const std::uint8_t> packet, bool& rtcp);
 
+  // A device with a copy of the keys has this stream's if it has as many KeyTable::installs(). Of a stream whose keys
+  // are derived anew on the way it never has them all.
+  std::uint64_t installs() const { return installs_; }
   // Whether a frame of so many bytes is within the stream's rate. The moment is asked for only of one that has a rate.
   template <typename Moment>
   bool conforms(std::uint32_t bytes, Moment&& now) {
@@ -76,8 +93,14 @@ class MediaStream {
     return owner == lane || (owner == nobody && claim_first(lane));
   }
 
+  // What shows that somebody still sends: authenticated RTCP, and all packets of a stream without a key. Any lane; how
+  // many: any thread.
+  void note() { noted_.fetch_add(1, std::memory_order_relaxed); }
+  std::uint64_t noted() const { return noted_.load(std::memory_order_relaxed); }
+
  private:
   static constexpr std::uint32_t nobody = 0xffffffff;
+  static constexpr std::uint64_t never = ~std::uint64_t{0};
   struct Leg {
     srtp::StreamPool pool;
     std::optional<srtp::Channel> channel;
@@ -88,37 +111,89 @@ class MediaStream {
 
   MediaStreamSettings settings_;
   std::unique_ptr<Leg> rtp_, rtcp_;
+  std::uint64_t installs_ = 0;
   std::atomic<std::uint32_t> owner_{nobody};
+  std::atomic<std::uint64_t> noted_{0};
   std::atomic<Policer*> policer_{nullptr};
   std::optional<MediaStreamSettings::Rate> rate_;   // of policer_
   std::vector<std::unique_ptr<Policer>> policers_;  // the last one is in force; a lane may still ask those before
 };
 
-class MediaStreamTable {
+// Two hash tables of fixed size, with one writer and any number of readers that never wait: the streams by 5-tuple, and
+// by addresses alone how many there are. A reader sees what is put in or taken out beside it, or does not; all else it
+// finds. What is taken out may be destroyed once no reader can have found it (streams.h). Memory: 32 to 64 bytes of
+// slots for each stream that there is room for.
+class MediaStreamSlots {
  public:
-  // 5-tuples are unique. Those of `before` that stay the same are taken over, null: there are none.
-  static Expected<std::unique_ptr<MediaStreamTable>> make(const std::vector<MediaStreamSettings>& streams,
-                                                          const MediaStreamTable* before, crypto::KeyTable& keys);
+  explicit MediaStreamSlots(std::size_t room);
 
-  // The streams' rates are in force: when the table is, and not before, because streams may be another table's too.
-  void police() const;
-
+  // Of as long a life as the slots: what a search reads, close together.
+  class View;
+  View view() const;
   MediaStream* find(const MediaKey& key) const;
-  // Whether a UDP frame that is not plain may be a part of a stream's: by its 5-tuple or, without ports, its addresses.
-  bool may_concern(const MediaKey& key) const;
-  std::size_t size() const { return streams_.size(); }
+  bool has_addresses(const MediaKey& key) const;
+  // The writer's, for `room` streams at most. put(): in place of the one with the same 5-tuple, if there is one; false:
+  // so much has come and gone that others must be made.
+  bool put(MediaStream& stream);
+  void take(const MediaKey& key);  // it is there
 
  private:
   struct Slot {
-    std::uint64_t hash = 0;
-    MediaStream* stream = nullptr;
+    std::atomic<std::uint64_t> hash{0};
+    std::atomic<MediaStream*> stream{nullptr};  // null: nobody has been here, and nobody is behind
   };
-  void fill();
+  struct Pair {
+    std::atomic<std::uint64_t> hash{0};  // 0: as null above
+    std::atomic<std::uint32_t> streams{0};
+  };
+  Slot* slot_of(std::uint64_t hash, const MediaKey& key);
+  void count_addresses(const MediaKey& key);
+  void discount_addresses(const MediaKey& key);
 
-  std::vector<std::shared_ptr<MediaStream>> streams_;
-  std::vector<std::optional<MediaStreamSettings::Rate>> rates_;  // by stream
-  std::vector<Slot> slots_;                                      // open addressing, at most half full
-  std::vector<std::uint64_t> address_hashes_;                    // of the streams' keys without ports, sorted
+  std::vector<Slot> slots_;  // at most half of them with a stream
+  std::vector<Pair> pairs_;
+  std::size_t mask_;
+  std::size_t used_slots_ = 0, used_pairs_ = 0;  // at which no search ends
+};
+
+class MediaStreamSlots::View {
+ public:
+  View(const Slot* slots, std::size_t mask) : slots_(slots), mask_(mask) {}
+  MediaStream* find(const MediaKey& key) const;
+
+ private:
+  const Slot* slots_;
+  std::size_t mask_;
+};
+
+inline MediaStreamSlots::View MediaStreamSlots::view() const {
+  return {slots_.data(), mask_};
+}
+
+inline MediaStream* MediaStreamSlots::find(const MediaKey& key) const {
+  return view().find(key);
+}
+
+// The streams as a batch sees them from its first frame to its last: what it finds lives as long as it holds the table.
+class MediaStreamTable {
+ public:
+  // What was taken out while this table was the current one: it goes when no batch holds this table or an older one.
+  struct Retired {
+    ~Retired();
+    std::vector<std::shared_ptr<MediaStream>> streams;
+    std::shared_ptr<Retired> next;  // the next table's
+  };
+  MediaStreamTable(std::shared_ptr<const MediaStreamSlots> slots, std::shared_ptr<Retired> retired)
+      : view_(slots->view()), slots_(std::move(slots)), retired_(std::move(retired)) {}
+
+  MediaStream* find(const MediaKey& key) const { return view_.find(key); }
+  // Whether a UDP frame that is not plain may be a part of a stream's: by its 5-tuple or, without ports, its addresses.
+  bool may_concern(const MediaKey& key) const;
+
+ private:
+  MediaStreamSlots::View view_;
+  std::shared_ptr<const MediaStreamSlots> slots_;
+  std::shared_ptr<Retired> retired_;
 };
 
 }  // namespace sluice::function

@@ -4,9 +4,7 @@
 #include <rte_mbuf.h>
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
-#include <thread>
 #include <utility>
 
 #include "crypto/selftest.h"
@@ -16,12 +14,13 @@
 namespace sluice::function {
 namespace {
 
-// How long a reload waits for the old table to be left, before it leaves that to the next one.
-constexpr auto patience = std::chrono::milliseconds(200);
-
 struct alignas(64) Header {
   const MediaStreamTable* table;
-  std::uint32_t jobs, finished;
+  std::uint64_t installs;  // that the device has
+  std::uint32_t jobs;      // at places [0, jobs): the device's, or the core's in its stead
+  std::uint32_t kept;      // at [kept, capacity), the last frame's first: the core's alone
+  std::uint32_t finished;
+  bool kept_done;
 };
 // A byte for each frame of the smallest batch holds it.
 constexpr std::uint32_t header_per_frame = 1;
@@ -81,20 +80,26 @@ std::size_t reader_of(const engine::Batch& batch) {
 
 }  // namespace
 
-// Jobs stand close together, in the order of frames.
+// Jobs stand close together, in the order of frames; those that are kept from a device at the other end.
 struct Srtp::Area {
   Area(std::byte* area, std::uint32_t capacity)
       : header(reinterpret_cast<Header*>(area)),
         jobs(reinterpret_cast<crypto::Job*>(area + sizeof(Header))),
         works(reinterpret_cast<Work*>(jobs + capacity)),
         places(reinterpret_cast<std::uint32_t*>(works + capacity)),
-        verdicts(reinterpret_cast<crypto::Verdict*>(places + capacity)) {}
+        verdicts(reinterpret_cast<crypto::Verdict*>(places + capacity)),
+        capacity(capacity) {}
+
+  std::uint32_t jobs_in_all() const { return header->jobs + capacity - header->kept; }
+  // The i-th of all.
+  std::uint32_t place(std::uint32_t i) const { return i < header->jobs ? i : header->kept + i - header->jobs; }
 
   Header* header;
   crypto::Job* jobs;
   Work* works;
   std::uint32_t* places;  // by frame
   crypto::Verdict* verdicts;
+  std::uint32_t capacity;
 };
 
 std::uint32_t Srtp::bytes_per_frame() const {
@@ -116,30 +121,50 @@ Expected<void> Srtp::prepare(const engine::LanePlan& plan) {
   if (!keys) return make_error("[srtp] " + keys.error().message);
   keys_.emplace(std::move(*keys));
   current_.emplace(std::size_t{lanes_count_} * (engine::batches_range.most + 1));
-  auto table = MediaStreamTable::make(options_.streams, nullptr, *keys_);
-  if (!table) return make_error("[srtp] " + table.error().message);
-  publish(std::move(*table));
+  streams_.emplace(*keys_, *current_, std::size_t{2} * options_.max_keys, options_.largest_frame,
+                   options_.rtsp ? &*options_.rtsp : nullptr);
+  auto streams = streams_->prepare(options_.streams);
+  if (!streams) return make_error("[srtp] " + streams.error().message);
+  streams_->commit(*streams);
   return {};
 }
 
-void Srtp::publish(std::unique_ptr<MediaStreamTable> table) {
-  table->police();
-  newest_ = table.get();
-  streams_.store(table->size(), std::memory_order_relaxed);
-  current_->publish(std::move(table));
+Expected<void> Srtp::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {
+  if (!plan.launches) return {};
+  const std::uint64_t installs = keys_->installs();
+  const std::uint32_t packet_bytes = device_packet_bytes(plan.frame_bytes);
+  auto made =
+      crypto::GpuCrypto::create(gpu, *keys_, {.max_packets = plan.batch_capacity, .max_packet_bytes = packet_bytes});
+  if (!made) return make_error("[srtp] " + made.error().message);
+  gpu_crypto_ = std::move(*made);
+  most_on_device_ = room_on_device_ = packet_bytes;
+  installs_on_device_.store(installs, std::memory_order_release);
+  return {};
 }
 
-Expected<void> Srtp::attach(device::Gpu& /*gpu*/, const engine::DevicePlan& /*plan*/) {
-  return make_error("[srtp] computes on CPU cores only so far: set [engine] device = \"cpu\"");
+// What is launched from now on finds the keys, whatever its stream.
+Expected<void> Srtp::begin_cycle(device::GpuStream& stream) {
+  const std::uint64_t installs = keys_->installs();
+  if (auto ok = gpu_crypto_->sync(stream); !ok) return ok;
+  if (gpu_crypto_->up_to_date()) installs_on_device_.store(installs, std::memory_order_release);
+  return {};
 }
 
-Expected<void> Srtp::launch(const engine::Batch& /*batch*/, std::byte* /*area*/, device::GpuStream& /*stream*/) {
-  return make_error("[srtp] computes on CPU cores only so far");
+Expected<void> Srtp::launch(const engine::Batch& batch, std::byte* area, device::GpuStream& stream) {
+  const Area a(area, batch.capacity);
+  return gpu_crypto_->run({a.jobs, a.verdicts, a.header->jobs}, stream);
 }
 
 void Srtp::describe(const engine::Batch& batch, std::byte* area, std::uint32_t first) {
   const Area a(area, batch.capacity);
-  if (first == 0) *a.header = {.table = current_->pin(reader_of(batch)), .jobs = 0, .finished = 0};
+  if (first == 0) {
+    *a.header = {.table = current_->pin(reader_of(batch)),
+                 .installs = installs_on_device_.load(std::memory_order_acquire),
+                 .jobs = 0,
+                 .kept = batch.capacity,
+                 .finished = 0,
+                 .kept_done = false};
+  }
   for (std::uint32_t i = first; i < batch.count; ++i) a.places[i] = place_of(batch, a, i);
 }
 
@@ -147,7 +172,7 @@ std::uint32_t Srtp::place_of(const engine::Batch& batch, const Area& a, std::uin
   auto* const frame = reinterpret_cast<std::uint8_t*>(batch.frame[i]);
   MediaFrame media;
   read_media_frame(frame, batch.length[i], media);
-  if (media.kind == MediaFrameKind::other) return passes;
+  if (media.kind == MediaFrameKind::other) return rtsp_flows_.empty() ? passes : place_of_other(batch, i);
   if (media.kind == MediaFrameKind::odd) {
     return a.header->table->may_concern(media.key) ? drop(srtp_not_plain) : passes;
   }
@@ -169,14 +194,11 @@ std::uint32_t Srtp::prepare_packet(const engine::Batch& batch, const Area& a, st
   if (!stream.conforms(batch.length[i], rte_rdtsc)) return drop(srtp_policed);
   bool rtcp = false;
   srtp::Channel* const channel = stream.channel_for({payload, length}, rtcp);
-  if (channel == nullptr) {
-    if (!stream.settings().passes_others) return drop(srtp_not_media);
-    engine::Counter& others = lanes_[batch.lane]->others;
-    others.add(1);
-    return passes;
-  }
+  if (channel == nullptr) return place_without_key(batch.lane, rtcp, stream);
   if (stream.protects() && !udp_checksum_ok(frame, media)) return drop(srtp_bad_checksum);
-  const std::uint32_t place = a.header->jobs;
+  const bool for_device = stream.installs() <= a.header->installs && length + channel->overhead() <= most_on_device_ &&
+                          buffer - media.payload_offset() >= room_on_device_;
+  const std::uint32_t place = for_device ? a.header->jobs : a.header->kept - 1;
   Work& work = a.works[place];
   const srtp::Packet packet{payload, length, most - media.payload_offset()};
   if (const srtp::Status status = channel->prepare(packet, a.jobs[place], work.pending); status != srtp::Status::ok) {
@@ -188,8 +210,46 @@ std::uint32_t Srtp::prepare_packet(const engine::Batch& batch, const Area& a, st
   work.rtcp = rtcp;
   work.protects = stream.protects();
   a.verdicts[place] = crypto::Verdict::tag_mismatch;  // until it is computed
-  a.header->jobs = place + 1;
+  if (for_device) [[likely]] {
+    a.header->jobs = place + 1;
+  } else {
+    a.header->kept = place;
+  }
   return place;
+}
+
+// What the proxy terminates is the host's.
+std::uint32_t Srtp::place_of_other(const engine::Batch& batch, std::uint32_t i) {
+  switch (rtsp_flows_.look_at(reinterpret_cast<const std::uint8_t*>(batch.frame[i]), batch.length[i])) {
+    case RtspFrame::rtsp:
+      lanes_[batch.lane]->to_proxy.add(1);
+      return drop(engine::to_host);
+    case RtspFrame::fragment:
+      return drop(srtp_rtsp_fragment);
+    case RtspFrame::none:
+      break;
+  }
+  return passes;
+}
+
+[[gnu::cold, gnu::noinline]] std::uint32_t Srtp::place_without_key(std::uint32_t lane, bool rtcp, MediaStream& stream) {
+  switch (stream.settings().keyless) {
+    case Keyless::ended:
+      stream.note();
+      return drop(srtp_ended);
+    case Keyless::passes_rtcp:
+      if (!rtcp) return drop(srtp_not_media);
+      stream.note();
+      lanes_[lane]->clear_rtcp.add(1);
+      return passes;
+    case Keyless::drops_rtcp:
+      return drop(rtcp ? srtp_clear_rtcp : srtp_not_media);
+    case Keyless::no:
+      break;
+  }
+  if (!stream.settings().passes_others) return drop(srtp_not_media);
+  lanes_[lane]->others.add(1);
+  return passes;
 }
 
 void Srtp::compute(const engine::Batch& batch, std::byte* area, std::uint32_t first, std::uint32_t count) {
@@ -204,9 +264,27 @@ void Srtp::compute(const engine::Batch& batch, std::byte* area, std::uint32_t fi
   lanes_[batch.lane]->cpu.run(*keys_, {a.jobs + from, jobs}, {a.verdicts + from, jobs});
 }
 
+[[gnu::noinline]] void Srtp::compute_kept(const engine::Batch& batch, const Area& a) {
+  const std::uint32_t kept = batch.capacity - a.header->kept;
+  LaneState& lane = *lanes_[batch.lane];
+  lane.cpu.run(*keys_, {a.jobs + a.header->kept, kept}, {a.verdicts + a.header->kept, kept});
+  lane.kept.add(kept);
+  a.header->kept_done = true;
+}
+
+void Srtp::lost(const engine::Batch& batch, std::byte* area) {
+  const Area a(area, batch.capacity);
+  for (std::uint32_t job = 0; job < a.header->jobs; ++job) {
+    a.works[job].channel->abandon(a.works[job].pending);
+    a.places[a.works[job].frame] = drop(engine::device_lost);
+  }
+  a.header->jobs = 0;
+}
+
 void Srtp::stand_in(const engine::Batch& batch, std::byte* area) {
   const Area a(area, batch.capacity);
-  std::fill_n(a.verdicts, a.header->jobs, crypto::Verdict::done);
+  for (std::uint32_t i = 0; i < a.jobs_in_all(); ++i) a.verdicts[a.place(i)] = crypto::Verdict::done;
+  a.header->kept_done = true;
 }
 
 packet::Reason Srtp::judge(const engine::Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t /*tsc*/) {
@@ -218,6 +296,9 @@ packet::Reason Srtp::judge(const engine::Batch& batch, std::byte* area, std::uin
 }
 
 packet::Reason Srtp::finish(const engine::Batch& batch, const Area& a, std::uint32_t i, std::uint32_t place) {
+  if (place >= a.header->kept && !a.header->kept_done) [[unlikely]] {
+    compute_kept(batch, a);
+  }
   Work& work = a.works[place];
   srtp::Channel& channel = *std::exchange(work.channel, nullptr);
   ++a.header->finished;
@@ -233,7 +314,15 @@ packet::Reason Srtp::finish(const engine::Batch& batch, const Area& a, std::uint
   engine::Counter& counter = work.protects ? (work.rtcp ? lane.protected_rtcp : lane.protected_rtp)
                                            : (work.rtcp ? lane.unprotected_rtcp : lane.unprotected_rtp);
   counter.add(1);
+  if (work.rtcp && !work.protects) note_rtcp(batch, a, i);
   return packet::no_reason;
+}
+
+// Who sends it is alive. RTCP is rare enough to be looked up again.
+[[gnu::cold, gnu::noinline]] void Srtp::note_rtcp(const engine::Batch& batch, const Area& a, std::uint32_t i) {
+  MediaFrame media;
+  read_media_frame(reinterpret_cast<const std::uint8_t*>(batch.frame[i]), batch.length[i], media);
+  if (MediaStream* const stream = a.header->table->find(media.key)) stream->note();
 }
 
 packet::Reason Srtp::judge_transit(std::uint32_t lane, std::uint8_t* frame, std::uint32_t length,
@@ -248,8 +337,9 @@ packet::Reason Srtp::judge_transit(std::uint32_t lane, std::uint8_t* frame, std:
 void Srtp::judged(const engine::Batch& batch, std::byte* area) {
   const Area a(area, batch.capacity);
   // A stage in front may have dropped some.
-  for (std::uint32_t job = 0; a.header->finished != a.header->jobs && job < a.header->jobs; ++job) {
-    Work& work = a.works[job];
+  const std::uint32_t jobs = a.jobs_in_all();
+  for (std::uint32_t job = 0; a.header->finished != jobs && job < jobs; ++job) {
+    Work& work = a.works[a.place(job)];
     if (work.channel == nullptr) continue;
     std::exchange(work.channel, nullptr)->abandon(work.pending);
     ++a.header->finished;
@@ -259,17 +349,22 @@ void Srtp::judged(const engine::Batch& batch, std::byte* area) {
 
 std::vector<engine::Figure> Srtp::figures() const {
   std::vector<engine::Figure> all = {
-      {"srtp_streams", "5-tuples whose media is protected or unprotected", streams_.load(std::memory_order_relaxed),
-       false},
+      {"srtp_streams", "5-tuples whose media is protected or unprotected", streams_ ? streams_->size() : 0, false},
       {"srtp_protected_rtp", "RTP packets that were protected"},
       {"srtp_protected_rtcp", "RTCP packets that were protected"},
       {"srtp_unprotected_rtp", "SRTP packets that were authenticated and unprotected"},
       {"srtp_unprotected_rtcp", "SRTCP packets that were authenticated and unprotected"},
       {"srtp_passed_others", "packets of streams that are neither RTP nor RTCP and passed as they came"},
+      {"srtp_kept_from_device", "of what was protected or unprotected, packets that only a core could compute"},
+      {"srtp_clear_rtcp_passed", "RTCP packets of SRTP clients that passed in clear (accept_clear_rtcp)"},
+      {"srtp_to_rtsp_proxy", "frames of RTSP connections that were handed to the host for the proxy"},
+      {"srtp_ended_streams", "5-tuples whose SRTP stream has ended and is guarded still",
+       streams_ ? streams_->guarded() : 0, false},
   };
   for (const auto& lane : lanes_) {
-    const engine::Counter* const counters[] = {&lane->protected_rtp, &lane->protected_rtcp, &lane->unprotected_rtp,
-                                               &lane->unprotected_rtcp, &lane->others};
+    const engine::Counter* const counters[] = {&lane->protected_rtp,    &lane->protected_rtcp, &lane->unprotected_rtp,
+                                               &lane->unprotected_rtcp, &lane->others,         &lane->kept,
+                                               &lane->clear_rtcp,       &lane->to_proxy};
     for (std::size_t i = 0; i < std::size(counters); ++i) all[i + 1].value += counters[i]->get();
   }
   return all;
@@ -280,19 +375,16 @@ Expected<engine::Stage::Change> Srtp::reload(const Stage& fresh) {
   if (wanted.max_keys != options_.max_keys) {
     return make_error("[srtp] max_keys cannot change while the gateway runs: restart it");
   }
-  current_->reclaim();  // whose keys may be needed
-  auto made = MediaStreamTable::make(wanted.streams, newest_, *keys_);
+  if (wanted.rtsp != options_.rtsp) {
+    return make_error("[srtp.rtsp] cannot change while the gateway runs: restart it");
+  }
+  auto made = streams_->prepare(wanted.streams);
   if (!made) return make_error("[srtp] " + made.error().message);
-  const std::size_t count = (*made)->size();
+  const std::size_t count = made->configured;
   // std::function wants to be copied.
-  auto table = std::make_shared<std::unique_ptr<MediaStreamTable>>(std::move(*made));
-  return Change{std::to_string(count) + " SRTP stream" + (count == 1 ? " is" : "s are") + " in force", [this, table] {
-                  publish(std::move(*table));
-                  const auto end = std::chrono::steady_clock::now() + patience;
-                  while (current_->reclaim() != 0 && std::chrono::steady_clock::now() < end) {
-                    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-                  }
-                }};
+  auto streams = std::make_shared<Streams::Replacement>(std::move(*made));
+  return Change{std::to_string(count) + " SRTP stream" + (count == 1 ? " is" : "s are") + " in force",
+                [this, streams] { streams_->commit(*streams); }};
 }
 
 }  // namespace sluice::function

@@ -1,5 +1,7 @@
-// The stage "srtp": protects RTP and RTCP of a static table of streams on their way out and unprotects SRTP and SRTCP
-// on their way in (RFC 3711, 6188, 7714), in frames of any port; signalling is somebody else's.
+// The stage "srtp": protects RTP and RTCP of a table of streams on their way out and unprotects SRTP and SRTCP
+// on their way in (RFC 3711, 6188, 7714), in frames of any port. Streams are the configuration's and, while lanes run,
+// what others add and remove (media_streams.h): the API, and the RTSP proxy, to which the frames of RTSP connections go
+// as the host's (rtsp_flows.h).
 //
 // A stream is a UDP 5-tuple in one direction, IPv4 or IPv6 (media_stream.h). A frame of a stream leaves protected, or
 // unprotected and authenticated, with new lengths and checksums, or it is dropped under one of the names below: it
@@ -8,33 +10,45 @@
 // A stage and not a function, so that it stands before the bridge and the router alike: chain = ["srtp", "route"].
 //   describe()  finds the stream, checks the UDP checksum of what is to be protected (a wrong one would become a right
 //               one), prepares the packet: crypto::Job
-//   compute()   the jobs of a batch at once, in place, by intel-ipsec-mb
+//   compute()   the jobs of a batch at once, in place, by intel-ipsec-mb; launch() the same on a GPU
+//               (crypto/gpu_crypto.h). Jobs are of packets of streams alone: other frames cost a device nothing
 //   judge()     finishes the packet: drops it, or sets its lengths
-// On a CPU core only: attach() to a GPU is an error. As payloads change, a stage that reads them may not be in the same
-// chain (reads_payloads()).
+// As payloads change, a stage that reads them may not be in the same chain (reads_payloads()).
+//
+// A GPU has a copy of the keys, which begin_cycle() brings up to date. A packet is *kept from it*, and computed by the
+// lane's core when its frame is judged, with all such packets of its batch, if its keys are not there yet (its stream
+// has just come with a reload) or are derived anew on the way (a derivation rate), or if its buffer holds less than the
+// longest packet behind its place (device_packet_bytes()), where copies of whole runs could write. Enciphering in place
+// cannot be done twice: of a batch that a failing GPU may have begun, its packets are dropped (device_lost), and all
+// other frames go on.
 //
 // What is UDP of a stream but no plain frame of it (a fragment, VLAN tags, IPv4 options, IPv6 extension headers), and
 // what only the kernel could forward, is dropped too (srtp_not_plain): it must not pass in clear. Later fragments have
 // no ports, so between the addresses of a stream no fragment of UDP passes but first ones of other ports.
 //
-// Reload: streams come and go; one whose settings, keys included, stay the same keeps its indexes and windows, whatever
-// its rate. Batches under way end with the table that they began with.
+// Reload: streams of the configuration come and go; one whose settings, keys included, stay the same keeps its indexes
+// and windows, whatever its rate. What a batch under way has found lives until it ends.
 //
-// Threads: as of engine::Stage; without forwarders, because a stream's state is one thread's (prepare() says so). All
-// frames of a stream must come by one lane (media_stream.h); the others are dropped (srtp_other_lane). Memory: 78
-// pinned bytes for each frame of a batch; keys and streams: docs/srtp.md. Cost, estimated and not measured: of a frame
-// of no stream 3 ns, of UDP one look-up more.
+// Threads: as of engine::Stage; without forwarders, because a stream's state is one thread's: its window is read when a
+// packet is collected and moves when it is forwarded (prepare() says so). All frames of a stream must come by one lane
+// (media_stream.h); the others are dropped (srtp_other_lane). Memory: 78 pinned bytes for each frame of a batch; keys
+// and streams: docs/srtp.md; on a GPU what crypto/gpu_crypto.h says, of batches of the engine's size. Cost, estimated
+// and not measured: of a frame of no stream 3 ns, of UDP one look-up more.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "crypto/cpu.h"
+#include "crypto/gpu_crypto.h"
 #include "crypto/key_table.h"
 #include "engine/counters.h"
 #include "engine/stage.h"
 #include "function/srtp/media_stream.h"
+#include "function/srtp/rtsp_flows.h"
+#include "function/srtp/streams.h"
 #include "lookup/acl/classifier_slot.h"
 #include "packet/reason.h"
 
@@ -66,6 +80,12 @@ inline const packet::Reason srtp_not_plain = packet::register_reason(
     "srtp_not_plain",
     "it belongs to an SRTP stream, and is a fragment, has VLAN tags, IP options or extension headers, or only the "
     "kernel could forward it");
+inline const packet::Reason srtp_clear_rtcp = packet::register_reason(
+    "srtp_clear_rtcp", "it is RTCP in clear of an SRTP client, and [srtp.rtsp] accept_clear_rtcp is off");
+inline const packet::Reason srtp_ended =
+    packet::register_reason("srtp_ended", "it belongs to an SRTP stream that has ended, and would go on in clear");
+inline const packet::Reason srtp_rtsp_fragment = packet::register_reason(
+    "srtp_rtsp_fragment", "a fragment of TCP from or to an RTSP server, which the proxy would not see");
 inline const packet::Reason srtp_other_lane =
     packet::register_reason("srtp_other_lane", "frames of its SRTP stream have come by another lane before");
 inline const packet::Reason srtp_policed =
@@ -77,17 +97,24 @@ class Srtp final : public engine::Stage {
     std::vector<MediaStreamSettings> streams;  // 5-tuples are unique
     std::uint32_t max_keys = 4096;             // each stream takes one or two for each master key
     std::uint32_t largest_frame = 1514;
+    std::optional<RtspOptions> rtsp;
   };
 
-  explicit Srtp(SrtpOptions options) : options_(std::move(options)) {}
+  explicit Srtp(SrtpOptions options)
+      : options_(std::move(options)), rtsp_flows_(options_.rtsp ? RtspFlows(*options_.rtsp) : RtspFlows()) {}
 
   std::uint32_t bytes_per_frame() const override;
   bool changes_payloads() const override { return true; }
   Expected<void> prepare(const engine::LanePlan& plan) override;
   Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;
+  // From RTP's or RTCP's first byte to the end of the tag, at most, for a GPU where frames have `frame_bytes`.
+  static constexpr std::uint32_t device_packet_bytes(std::uint32_t frame_bytes) { return frame_bytes - 62; }
   void describe(const engine::Batch& batch, std::byte* area, std::uint32_t first) override;
   Expected<void> launch(const engine::Batch& batch, std::byte* area, device::GpuStream& stream) override;
+  bool launches_alone() const override { return true; }
   void compute(const engine::Batch& batch, std::byte* area, std::uint32_t first, std::uint32_t count) override;
+  void lost(const engine::Batch& batch, std::byte* area) override;
+  Expected<void> begin_cycle(device::GpuStream& stream) override;
   // As if every tag were right: what leaves then is not SRTP.
   void stand_in(const engine::Batch& batch, std::byte* area) override;
   packet::Reason judge(const engine::Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) override;
@@ -95,13 +122,15 @@ class Srtp final : public engine::Stage {
                                std::uint64_t tsc) override;
   void judged(const engine::Batch& batch, std::byte* area) override;
   std::vector<engine::Figure> figures() const override;
+  MediaStreams* media_streams() override { return streams_ ? &*streams_ : nullptr; }
   Expected<Change> reload(const Stage& fresh) override;
 
  private:
   struct alignas(64) LaneState {
     explicit LaneState(crypto::Cpu of_lane) : cpu(std::move(of_lane)) {}
     crypto::Cpu cpu;
-    engine::Counter protected_rtp, protected_rtcp, unprotected_rtp, unprotected_rtcp, others;
+    engine::Counter protected_rtp, protected_rtcp, unprotected_rtp, unprotected_rtcp, others, kept, clear_rtcp,
+        to_proxy;
   };
   struct Area;
 
@@ -109,17 +138,24 @@ class Srtp final : public engine::Stage {
   std::uint32_t place_of(const engine::Batch& batch, const Area& area, std::uint32_t i);
   std::uint32_t prepare_packet(const engine::Batch& batch, const Area& area, std::uint32_t i, const MediaFrame& media,
                                MediaStream& stream);
+  std::uint32_t place_of_other(const engine::Batch& batch, std::uint32_t i);
+  std::uint32_t place_without_key(std::uint32_t lane, bool rtcp, MediaStream& stream);
+  void compute_kept(const engine::Batch& batch, const Area& area);
   packet::Reason finish(const engine::Batch& batch, const Area& area, std::uint32_t i, std::uint32_t place);
-  void publish(std::unique_ptr<MediaStreamTable> table);
+  void note_rtcp(const engine::Batch& batch, const Area& area, std::uint32_t i);
 
   SrtpOptions options_;
   std::uint32_t lanes_count_ = 0;
   std::optional<crypto::KeyTable> keys_;  // outlives the streams
   std::vector<std::unique_ptr<LaneState>> lanes_;
+  std::unique_ptr<crypto::GpuCrypto> gpu_crypto_;  // null: none
+  // KeyTable::installs() that the GPU has, and what a packet's length and room must be. Without one everything will do.
+  std::atomic<std::uint64_t> installs_on_device_{~std::uint64_t{0}};
+  std::uint32_t most_on_device_ = 0xffffffff, room_on_device_ = 0;
   // Its readers: batches, and each lane's collector.
   std::optional<lookup::acl::CurrentClassifier<MediaStreamTable>> current_;
-  const MediaStreamTable* newest_ = nullptr;  // the thread's that reloads
-  std::atomic<std::uint64_t> streams_{0};
+  std::optional<Streams> streams_;  // their writer
+  RtspFlows rtsp_flows_;
 };
 
 }  // namespace sluice::function

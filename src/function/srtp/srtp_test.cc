@@ -22,10 +22,13 @@ Bytes payload_of(const Bytes& frame, bool ipv6) {
   return Bytes(frame.begin() + (ipv6 ? 62 : 42), frame.end());
 }
 
-class SrtpForms : public testing::TestWithParam<Form> {};
+const Form forms[] = {
+    {"AES_CM_128_HMAC_SHA1_80", key30, false, 10, 10}, {"AES_CM_128_HMAC_SHA1_80", key30, true, 10, 10},
+    {"AES_CM_128_HMAC_SHA1_32", key30, false, 4, 10},  {"AES_256_CM_HMAC_SHA1_80", key46, true, 10, 10},
+    {"AEAD_AES_128_GCM", key28, false, 16, 16},        {"AEAD_AES_256_GCM", key44, true, 16, 16}};
 
-TEST_P(SrtpForms, there_and_back) {
-  const Form& form = GetParam();
+void there_and_back(const Form& form) {
+  SCOPED_TRACE(form.suite + (form.ipv6 ? ", IPv6" : ", IPv4"));
   SrtpTrial protects(stream_text("protect", "", form.key, form.suite, form.ipv6));
   SrtpTrial unprotects(stream_text("unprotect", "", form.key, form.suite, form.ipv6));
   std::vector<Bytes> clear;
@@ -62,15 +65,14 @@ TEST_P(SrtpForms, there_and_back) {
   EXPECT_EQ(unprotects.figure("srtp_protected_rtp"), 0U);
 }
 
-INSTANTIATE_TEST_SUITE_P(Suites, SrtpForms,
-                         testing::Values(Form{"AES_CM_128_HMAC_SHA1_80", key30, false, 10, 10},
-                                         Form{"AES_CM_128_HMAC_SHA1_80", key30, true, 10, 10},
-                                         Form{"AES_CM_128_HMAC_SHA1_32", key30, false, 4, 10},
-                                         Form{"AES_256_CM_HMAC_SHA1_80", key46, true, 10, 10},
-                                         Form{"AEAD_AES_128_GCM", key28, false, 16, 16},
-                                         Form{"AEAD_AES_256_GCM", key44, true, 16, 16}));
+TEST_P(SrtpOn, there_and_back) {
+  for (const Form& form : forms) there_and_back(form);
+}
 
-TEST(Srtp, what_is_no_streams_passes_untouched) {
+INSTANTIATE_TEST_SUITE_P(Devices, SrtpOn, testing::Values("cpu", "cuda:0"),
+                         [](const auto& info) { return info.param.substr(0, info.param.find(':')); });
+
+TEST_P(SrtpOn, what_is_no_streams_passes_untouched) {
   SrtpTrial trial(stream_text("protect"));
   std::vector<Bytes> frames = {
       udp_frame(rtp(1, 100), false, 5004, 6001).build(),
@@ -94,7 +96,7 @@ TEST(Srtp, what_is_no_streams_passes_untouched) {
   EXPECT_EQ(trial.figure("srtp_protected_rtp"), 0U);
 }
 
-TEST(Srtp, what_cannot_be_protected_is_dropped_by_name) {
+TEST_P(SrtpOn, what_cannot_be_protected_is_dropped_by_name) {
   SrtpTrial trial(stream_text("protect", "max_ssrcs = 2"));
   ASSERT_EQ(trial.one(udp_frame(rtp(100, 20)).build()).name(), "passes");
   ASSERT_EQ(trial.one(udp_frame(rtp(100, 20, 2)).build()).name(), "passes");
@@ -128,7 +130,7 @@ TEST(Srtp, what_cannot_be_protected_is_dropped_by_name) {
   EXPECT_EQ(trial.figure("srtp_protected_rtp"), 3U);
 }
 
-TEST(Srtp, ipv6_that_is_not_plain) {
+TEST_P(SrtpOn, ipv6_that_is_not_plain) {
   SrtpTrial trial(stream_text("protect", "", key30, "AES_CM_128_HMAC_SHA1_80", true));
   EXPECT_EQ(trial.one(udp_frame(rtp(1, 20), true).fragment(0, true).build()).name(), "srtp_not_plain");
   EXPECT_EQ(trial.one(udp_frame(rtp(1, 20), true).fragment(800, true).build()).name(), "srtp_not_plain");
@@ -137,7 +139,7 @@ TEST(Srtp, ipv6_that_is_not_plain) {
   EXPECT_EQ(trial.one(udp_frame(rtp(1, 20), true).build()).name(), "passes");
 }
 
-TEST(Srtp, ipv4_without_a_udp_checksum_stays_without) {
+TEST_P(SrtpOn, ipv4_without_a_udp_checksum_stays_without) {
   SrtpTrial protects(stream_text("protect")), unprotects(stream_text("unprotect"));
   const Bytes clear = udp_frame(rtp(1, 33)).transport_checksum(0).build();
   const Judged sealed = protects.one(clear);
@@ -146,7 +148,7 @@ TEST(Srtp, ipv4_without_a_udp_checksum_stays_without) {
   EXPECT_EQ(unprotects.one(sealed.frame).frame, clear);
 }
 
-TEST(Srtp, ethernets_padding_goes) {
+TEST_P(SrtpOn, ethernets_padding_goes) {
   SrtpTrial protects(stream_text("protect")), unprotects(stream_text("unprotect"));
   const Bytes clear = udp_frame(rtp(1, 3)).build();
   Bytes padded = clear;
@@ -156,7 +158,7 @@ TEST(Srtp, ethernets_padding_goes) {
   EXPECT_EQ(unprotects.one(sealed.frame).frame, clear);
 }
 
-TEST(Srtp, what_is_falsified_never_passes) {
+TEST_P(SrtpOn, what_is_falsified_never_passes) {
   SrtpTrial protects(stream_text("protect")), unprotects(stream_text("unprotect"));
   const Bytes sealed = protects.one(udp_frame(rtp(1, 30)).build()).frame;
   for (std::size_t at = 43; at < sealed.size(); ++at) {
@@ -172,7 +174,7 @@ TEST(Srtp, what_is_falsified_never_passes) {
   EXPECT_EQ(unprotects.figure("srtp_unprotected_rtp"), 1U);
 }
 
-TEST(Srtp, twice_in_one_batch_passes_once) {
+TEST_P(SrtpOn, twice_in_one_batch_passes_once) {
   SrtpTrial protects(stream_text("protect")), unprotects(stream_text("unprotect"));
   const Bytes sealed = protects.one(udp_frame(rtp(1, 30)).build()).frame;
   const std::vector<Judged> judged = unprotects.run({sealed, sealed, sealed});
@@ -181,7 +183,7 @@ TEST(Srtp, twice_in_one_batch_passes_once) {
   EXPECT_EQ(judged[2].name(), "srtp_replayed");
 }
 
-TEST(Srtp, mki_and_its_absence) {
+TEST_P(SrtpOn, mki_and_its_absence) {
   const std::string keys = key30 + "|1:4;inline:" + other_key30 + "|2:4";
   SrtpTrial protects(stream_text("protect", "", keys));
   SrtpTrial unprotects(stream_text("unprotect", "", keys));
@@ -192,7 +194,7 @@ TEST(Srtp, mki_and_its_absence) {
   EXPECT_EQ(unprotects.one(sealed.frame).frame, udp_frame(rtp(1, 30)).build());
 }
 
-TEST(Srtp, rollover_counter_that_was_signalled) {
+TEST_P(SrtpOn, rollover_counter_that_was_signalled) {
   const std::string begins = "ssrc = 0x11223344\nroc = 7";
   SrtpTrial protects(stream_text("protect", begins));
   const Bytes sealed = protects.one(udp_frame(rtp(1, 30)).build()).frame;
@@ -200,7 +202,7 @@ TEST(Srtp, rollover_counter_that_was_signalled) {
   EXPECT_EQ(SrtpTrial(stream_text("unprotect", begins)).one(sealed).name(), "passes");
 }
 
-TEST(Srtp, rtcp_on_ports_of_its_own) {
+TEST_P(SrtpOn, rtcp_on_ports_of_its_own) {
   const std::string ports = "rtcp_source_port = 5005\nrtcp_destination_port = 6001";
   SrtpTrial protects(stream_text("protect", ports));
   EXPECT_EQ(protects.figure("srtp_streams"), 2U);
@@ -214,7 +216,7 @@ TEST(Srtp, rtcp_on_ports_of_its_own) {
   EXPECT_EQ(protects.one(udp_frame(rtp(1, 30), false, 5005, 6001).build()).name(), "srtp_malformed");
 }
 
-TEST(Srtp, others_pass_if_they_may) {
+TEST_P(SrtpOn, others_pass_if_they_may) {
   SrtpTrial trial(stream_text("protect", "others = \"pass\""));
   const Bytes stun = udp_frame({0, 1, 0, 0}).build();
   EXPECT_EQ(trial.one(stun).name(), "passes");
@@ -222,14 +224,14 @@ TEST(Srtp, others_pass_if_they_may) {
   EXPECT_EQ(trial.figure("srtp_passed_others"), 2U);
 }
 
-TEST(Srtp, a_stream_is_one_lanes) {
+TEST_P(SrtpOn, a_stream_is_one_lanes) {
   SrtpTrial trial(stream_text("protect"), 2);
   EXPECT_EQ(trial.one(udp_frame(rtp(1, 30)).build(), 1).name(), "passes");
   EXPECT_EQ(trial.one(udp_frame(rtp(2, 30)).build(), 0).name(), "srtp_other_lane");
   EXPECT_EQ(trial.one(udp_frame(rtp(2, 30)).build(), 1).name(), "passes");
 }
 
-TEST(Srtp, has_no_forwarders_and_no_gpu) {
+TEST(Srtp, has_no_forwarders) {
   const auto stage = srtp_of(stream_text("protect"));
   const auto prepared = stage->prepare({.lanes = 1, .forwarders = true});
   ASSERT_FALSE(prepared);
@@ -241,7 +243,7 @@ TEST(Srtp, what_another_stage_drops_leaves_nothing_in_flight) {
   std::vector<Bytes> sealed;
   for (std::uint16_t i = 0; i < 4; ++i) sealed.push_back(protects.one(udp_frame(rtp(i, 30)).build()).frame);
   ASSERT_EQ(unprotects.one(sealed[0]).name(), "passes");
-  for (unsigned round = 0; round < srtp::max_in_flight + 10; ++round) unprotects.run({sealed[1]}, 0, 0);
+  for (unsigned round = 0; round < srtp::max_in_flight + 10; ++round) unprotects.run({sealed[1]}, {.skipped = 0});
   EXPECT_EQ(unprotects.one(sealed[1]).name(), "passes") << "its index was not taken";
 }
 
@@ -265,7 +267,7 @@ void reload(SrtpTrial& trial, const std::string& text, const std::string& answer
   change->commit();
 }
 
-TEST(Srtp, reload_keeps_what_stays) {
+TEST_P(SrtpOn, reload_keeps_what_stays) {
   const std::string second =
       "[[srtp.stream]]\naction = \"protect\"\nsource = \"10.0.0.1\"\nsource_port = 7\n"
       "destination = \"10.0.0.2\"\ndestination_port = 8\n"
@@ -286,7 +288,7 @@ TEST(Srtp, reload_keeps_what_stays) {
   EXPECT_EQ(trial.figure("srtp_streams"), 1U);
 }
 
-TEST(Srtp, reload_that_has_no_room_changes_nothing) {
+TEST_P(SrtpOn, reload_that_has_no_room_changes_nothing) {
   SrtpTrial trial("[srtp]\nmax_keys = 2\n" + stream_text("protect"));
   const auto fresh = srtp_of("[srtp]\nmax_keys = 2\n" + stream_text("protect", "", other_key30));
   EXPECT_FALSE(trial.stage().reload(*fresh)) << "both keys are there for a moment";
@@ -337,9 +339,99 @@ TEST(Srtp, reload_changes_the_rate_and_nothing_else) {
   EXPECT_EQ(trial.run(frames).back().name(), "srtp_policed");
 }
 
-// On an engine, with mbufs and a bridge.
-TEST(Srtp, before_a_bridge) {
-  AclTrial trial("cpu");
+// The table has room for the keys, but the GPU has not got them yet.
+TEST(SrtpOnGpu, a_stream_that_has_just_come_is_computed_by_the_core) {
+  GpuForTest gpu;
+  if (!gpu) GTEST_SKIP() << gpu.why;
+  const std::string second = stream_text("protect", "", other_key30, "AES_CM_128_HMAC_SHA1_80", true);
+  SrtpTrial trial(stream_text("protect")), opens(stream_text("unprotect") + [&] {
+    std::string text = second;
+    return text.replace(text.find("protect"), 7, "unprotect");
+  }());
+  ASSERT_EQ(trial.one(udp_frame(rtp(1, 30)).build()).name(), "passes");
+  EXPECT_EQ(trial.figure("srtp_kept_from_device"), 0U);
+  reload(trial, stream_text("protect") + second, "2 SRTP streams are in force");
+  const auto both = [&](std::uint16_t sequence) {
+    return std::vector<Bytes>{udp_frame(rtp(sequence, 30)).build(), udp_frame(rtp(sequence, 30), true).build(),
+                              udp_frame(rtp(sequence + 1, 99), true).build(), udp_frame(rtp(sequence + 1, 7)).build()};
+  };
+  const auto are_right = [&](const std::vector<Judged>& sealed, const std::vector<Bytes>& clear) {
+    for (std::size_t i = 0; i < clear.size(); ++i) {
+      EXPECT_EQ(sealed[i].name(), "passes") << i;
+      EXPECT_EQ(opens.one(sealed[i].frame).frame, clear[i]) << i;
+    }
+  };
+  are_right(trial.run(both(10), {.new_cycle = false}), both(10));
+  EXPECT_EQ(trial.figure("srtp_kept_from_device"), 2U) << "those of the new stream";
+  trial.begin_cycle();
+  are_right(trial.run(both(20)), both(20));
+  EXPECT_EQ(trial.figure("srtp_kept_from_device"), 2U);
+  EXPECT_EQ(trial.figure("srtp_protected_rtp"), 9U);
+}
+
+TEST(SrtpOnGpu, keys_derived_on_the_way_and_short_buffers_are_the_cores) {
+  GpuForTest gpu;
+  if (!gpu) GTEST_SKIP() << gpu.why;
+  const std::string rate = key30 + " KDR=1";  // anew for every second packet
+  SrtpTrial protects(stream_text("protect", "", rate)), unprotects(stream_text("unprotect", "", rate));
+  std::vector<Bytes> clear, between;
+  for (std::uint16_t i = 0; i < 6; ++i) clear.push_back(udp_frame(rtp(i, 100)).build());
+  for (const Judged& judged : protects.run(clear)) between.push_back(judged.frame);
+  EXPECT_EQ(protects.figure("srtp_kept_from_device"), 6U);
+  const std::vector<Judged> opened = unprotects.run(between);
+  for (std::size_t i = 0; i < clear.size(); ++i) EXPECT_EQ(opened[i].frame, clear[i]) << opened[i].name();
+
+  SrtpTrial trial(stream_text("protect")), opens(stream_text("unprotect"));
+  const Judged sealed = trial.one(clear[0], {.headroom = 128});
+  EXPECT_EQ(trial.figure("srtp_kept_from_device"), 1U);
+  EXPECT_EQ(opens.one(sealed.frame).frame, clear[0]);
+}
+
+TEST_P(SrtpOn, what_a_failing_device_had_begun_is_dropped_and_the_rest_goes_on) {
+  SrtpTrial protects(stream_text("protect")), unprotects(stream_text("unprotect"));
+  std::vector<Bytes> sealed;
+  for (std::uint16_t i = 0; i < 4; ++i) sealed.push_back(protects.one(udp_frame(rtp(i, 30)).build()).frame);
+  ASSERT_EQ(unprotects.one(sealed[0]).name(), "passes");
+  const Bytes other = udp_frame(rtp(1, 30), false, 7, 8).build();
+  const std::vector<Judged> judged = unprotects.run({other, sealed[1], sealed[0], other, sealed[2]}, {.lost = true});
+  const std::string names[] = {"passes", "device_lost", "srtp_replayed", "passes", "device_lost"};
+  for (std::size_t i = 0; i < judged.size(); ++i) EXPECT_EQ(judged[i].name(), names[i]) << i;
+  EXPECT_EQ(judged[0].frame, other);
+  EXPECT_EQ(unprotects.one(sealed[2]).name(), "passes") << "its index was not taken";
+  // No index of what is lost is used a second time.
+  const Bytes clear = udp_frame(rtp(9, 30)).build();
+  EXPECT_EQ(protects.one(clear, {.lost = true}).name(), "device_lost");
+  EXPECT_EQ(protects.one(clear).name(), "srtp_replayed");
+}
+
+TEST(Srtp, what_is_lost_leaves_nothing_in_flight) {
+  SrtpTrial protects(stream_text("protect")), unprotects(stream_text("unprotect"));
+  std::vector<Bytes> sealed;
+  for (std::uint16_t i = 0; i < 2; ++i) sealed.push_back(protects.one(udp_frame(rtp(i, 30)).build()).frame);
+  ASSERT_EQ(unprotects.one(sealed[0]).name(), "passes");
+  for (unsigned round = 0; round < srtp::max_in_flight + 10; ++round) unprotects.run({sealed[1]}, {.lost = true});
+  EXPECT_EQ(unprotects.one(sealed[1]).name(), "passes");
+}
+
+// On an engine, with mbufs, a batch's pinned area, and a bridge.
+class SrtpChain : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    if (const std::string why = GetParam() == "cpu" ? "" : test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
+  }
+  static AclTrial::Maker behind_an_acl(const std::string& text) {
+    return [text](const engine::PortTable&) {
+      std::vector<std::unique_ptr<engine::Stage>> stages;
+      stages.push_back(std::make_unique<AwaitGpu>());
+      stages.push_back(acl_of("[[acl.rule]]\nprotocol = \"udp\"\nsource_port = \"9\"\naction = \"deny\"\n"));
+      stages.push_back(srtp_of(text));
+      return std::make_unique<Chain>(std::move(stages), std::make_unique<Bridge>(std::vector<std::uint16_t>{1, 0}));
+    };
+  }
+};
+
+TEST_P(SrtpChain, before_a_bridge) {
+  AclTrial trial(GetParam());
   const Bytes other = udp_frame(rtp(1, 30), false, 7, 8).build();
   std::vector<Bytes> clear;
   for (std::uint16_t i = 0; i < 200; ++i) clear.push_back(udp_frame(rtp(i, i * 7)).build());
@@ -349,10 +441,78 @@ TEST(Srtp, before_a_bridge) {
   ASSERT_EQ(out.sent.size(), 201U);
   EXPECT_EQ(out.sent.back(), other);
   EXPECT_EQ(out.figures.at("srtp_protected_rtp"), 200U);
+  EXPECT_EQ(out.figures.at("srtp_kept_from_device"), 0U);
   EXPECT_EQ(out.stats.drops[srtp_replayed], 1U);
   const Outcome back = trial.run(out.sent, srtp_of(stream_text("unprotect")));
   clear.pop_back();
   EXPECT_EQ(back.sent, clear);
+}
+
+// The acl's answer and the jobs are of one stream, and what the acl drops is nobody's packet.
+TEST_P(SrtpChain, behind_an_acl) {
+  AclTrial trial(GetParam());
+  std::vector<Bytes> frames;
+  for (std::uint16_t i = 0; i < 100; ++i) {
+    frames.push_back(udp_frame(rtp(i, 1000)).build());
+    frames.push_back(udp_frame(rtp(i, 100), false, 9, 8).build());
+    frames.push_back(PacketBuilder().ethertype(0x88b5).payload(Bytes(46)).build());
+  }
+  const Outcome out = trial.run(frames, behind_an_acl(stream_text("protect")));
+  EXPECT_EQ(out.stats.drops[acl_denied], 100U);
+  EXPECT_EQ(out.figures.at("srtp_protected_rtp"), 100U);
+  EXPECT_EQ(out.sent.size(), 200U + engine::burst_size);
+  const Outcome back = trial.run(out.sent, srtp_of(stream_text("unprotect")));
+  std::vector<Bytes> media;
+  for (const Bytes& frame : back.sent) {
+    if (frame.size() > 1000) media.push_back(frame);
+  }
+  ASSERT_EQ(media.size(), 100U);
+  for (std::size_t i = 0; i < media.size(); ++i) EXPECT_EQ(media[i], frames[3 * i]) << i;
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, SrtpChain, testing::Values("cpu", "cuda:0"),
+                         [](const auto& info) { return info.param.substr(0, info.param.find(':')); });
+
+// Packets that no key opens, so that they are prepared each time they come.
+// How many of them are dropped because the device had them when it failed.
+std::uint64_t lost_in_the_middle() {
+  std::vector<Bytes> frames;
+  for (std::uint16_t i = 0; i < 50; ++i) {
+    frames.push_back(udp_frame(rtp(i, 1000)).build());
+    frames.push_back(udp_frame(rtp(i, 1000), false, 7, 8).build());
+  }
+  AclTrial trial("cuda:0");
+  const auto engine = trial.start(frames, srtp_of(stream_text("unprotect")), true);
+  if (!engine) return 0;
+  const auto until = [&](const auto& holds) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!holds(engine->stats()) && std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    EXPECT_TRUE(holds(engine->stats()));
+  };
+  until([](const engine::EngineStats& stats) { return stats.total.frames_gpu > 1000; });
+  engine->gpu()->lose("for a test");
+  until([](const engine::EngineStats& stats) { return !stats.gpu_up; });
+  const std::uint64_t then = engine->stats().drops[srtp_auth_failed];
+  until([&](const engine::EngineStats& stats) { return stats.drops[srtp_auth_failed] > then + 1000; });
+  engine->stop();
+  const engine::EngineStats stats = engine->stats();
+  EXPECT_EQ(stats.imbalance(), 0);
+  EXPECT_GT(stats.total.frames_rescued, 0U);
+  const std::uint64_t media =
+      stats.drops[srtp_auth_failed] + stats.drops[engine::device_lost] + stats.drops[engine::stopped];
+  EXPECT_GE(media + stats.total.tx_frames + 1, stats.total.rx_frames);
+  EXPECT_GE(stats.total.tx_frames * 2 + 1000, stats.total.rx_frames) << "other frames are never lost";
+  return stats.drops[engine::device_lost];
+}
+
+// Whether the device has a batch at that moment is chance.
+TEST(SrtpOnGpu, fails_in_the_middle) {
+  if (const std::string why = test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
+  std::uint64_t lost = 0;
+  for (int time = 0; time < 20 && lost == 0 && !HasFailure(); ++time) lost = lost_in_the_middle();
+  EXPECT_GT(lost, 0U);
 }
 
 TEST(SrtpSettings, mistakes_name_the_line_and_show_no_key) {

@@ -1,15 +1,20 @@
-// For tests of the stage "srtp": frames through describe(), compute() and judge(), as a lane does it.
+// For tests of the stage "srtp": frames through describe(), compute() or launch(), and judge(), as the engine does it.
 #pragma once
 
 #include <gtest/gtest.h>
 #include <rte_mbuf.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "../tests/support/gpu.h"
 #include "base/settings.h"
+#include "device/gpu.h"
 #include "engine/function.h"
 #include "engine/port_table.h"
 #include "function/srtp/srtp.h"
@@ -37,7 +42,8 @@ inline std::unique_ptr<engine::Stage> srtp_of(const std::string& text, std::vect
   auto file = Settings::from_text(text, "a.toml", diagnostics);
   EXPECT_TRUE(file) << (file ? "" : file.error().message);
   if (!file) return nullptr;
-  const engine::PortTable ports({{.name = "lan", .mac = {}}, {.name = "wan", .mac = {}}});
+  const engine::PortTable ports(
+      {{.name = "lan", .mac = {}, .has_twin = true}, {.name = "wan", .mac = {}, .has_twin = true}});
   Settings section = file->section("srtp");
   auto stage = engine::find_function("srtp")->make_stage(section, ports);
   section.finish();
@@ -86,39 +92,53 @@ struct Judged {
   std::string name() const { return std::string(reason == packet::no_reason ? "passes" : packet::reason_name(reason)); }
 };
 
-// A stage and one lane's batch.
+// A stage and one lane's batch, on a CPU core or on a GPU.
 class SrtpTrial {
  public:
   static constexpr std::uint32_t capacity = 64, buffer = 2048;
 
-  explicit SrtpTrial(const std::string& text, std::uint32_t lanes = 1) : stage_(srtp_of(text)) {
+  // The device of the trials that are made from now on; null: the core.
+  static inline device::Gpu* on = nullptr;
+
+  explicit SrtpTrial(const std::string& text, std::uint32_t lanes = 1) : gpu_(on), stage_(srtp_of(text)) {
     const auto ok = stage_->prepare({.lanes = lanes});
     EXPECT_TRUE(ok) << (ok ? "" : ok.error().message);
+    const std::size_t area_bytes = 64 + std::size_t{capacity} * stage_->bytes_per_frame();
+    area_ = static_cast<std::byte*>(allocate(area_bytes));
+    buffers_ = static_cast<std::uint8_t*>(allocate(std::size_t{capacity} * buffer));
+    if (gpu_ == nullptr) return;
+    const auto attached = stage_->attach(*gpu_, {lanes, 2, capacity, buffer});
+    EXPECT_TRUE(attached) << (attached ? "" : attached.error().message);
   }
 
   engine::Stage& stage() { return *stage_; }
 
-  // `skipped`: a frame that a stage in front drops, so that this one is not asked about it.
-  std::vector<Judged> run(const std::vector<Bytes>& frames, std::uint32_t lane = 0, std::size_t skipped = capacity) {
-    const auto area_bytes = 64 + std::size_t{capacity} * stage_->bytes_per_frame();
-    const std::unique_ptr<std::byte, decltype(&std::free)> area(
-        static_cast<std::byte*>(std::aligned_alloc(64, (area_bytes + 63) / 64 * 64)), std::free);
-    std::vector<Bytes> buffers;
+  struct How {
+    std::uint32_t lane = 0;
+    std::size_t skipped = capacity;  // a frame that a stage in front drops, so that this one is not asked about it
+    bool new_cycle = true;           // for the GPU, before the batch is launched
+    bool lost = false;               // the GPU fails instead of working on it
+    std::uint16_t headroom = 0;      // of the buffers
+  };
+  std::vector<Judged> run(const std::vector<Bytes>& frames) { return run(frames, How()); }
+  std::vector<Judged> run(const std::vector<Bytes>& frames, const How& how) {
     std::vector<rte_mbuf> mbufs(frames.size());
     std::vector<rte_mbuf*> pointers;
     std::vector<std::uint64_t> addresses;
     std::vector<std::uint16_t> lengths;
+    std::fill_n(buffers_, std::size_t{capacity} * buffer, std::uint8_t{0xEE});
     for (std::size_t i = 0; i < frames.size(); ++i) {
-      buffers.push_back(frames[i]);
-      buffers.back().resize(buffer, 0xEE);
+      std::uint8_t* const begin = buffers_ + i * buffer;
+      std::copy(frames[i].begin(), frames[i].end(), begin + how.headroom);
       std::memset(&mbufs[i], 0, sizeof mbufs[i]);
-      mbufs[i].buf_addr = buffers.back().data();
+      mbufs[i].buf_addr = begin;
       mbufs[i].buf_len = buffer;
+      mbufs[i].data_off = how.headroom;
       mbufs[i].nb_segs = 1;
       mbufs[i].data_len = static_cast<std::uint16_t>(frames[i].size());
       mbufs[i].pkt_len = mbufs[i].data_len;
       pointers.push_back(&mbufs[i]);
-      addresses.push_back(reinterpret_cast<std::uint64_t>(buffers.back().data()));
+      addresses.push_back(reinterpret_cast<std::uint64_t>(begin + how.headroom));
       lengths.push_back(mbufs[i].data_len);
     }
     engine::Batch batch;
@@ -126,27 +146,38 @@ class SrtpTrial {
     batch.length = lengths.data();
     batch.mbuf = pointers.data();
     batch.capacity = capacity;
-    batch.lane = lane;
+    batch.lane = how.lane;
     // In two bursts.
     batch.count = static_cast<std::uint32_t>(frames.size() / 2);
-    stage_->describe(batch, area.get(), 0);
+    stage_->describe(batch, area_, 0);
     const std::uint32_t first = batch.count;
     batch.count = static_cast<std::uint32_t>(frames.size());
-    if (first != batch.count && first != 0) stage_->describe(batch, area.get(), first);
-    if (first == 0) stage_->describe(batch, area.get(), 0);
-    stage_->compute(batch, area.get(), 0, first);
-    stage_->compute(batch, area.get(), first, batch.count - first);
+    if (first != batch.count && first != 0) stage_->describe(batch, area_, first);
+    if (first == 0) stage_->describe(batch, area_, 0);
+    if (gpu_ != nullptr && how.new_cycle) begin_cycle();
+    if (how.lost) stage_->lost(batch, area_);
+    if (gpu_ != nullptr && !how.lost) {
+      launch(batch);
+    } else {
+      stage_->compute(batch, area_, 0, first);
+      stage_->compute(batch, area_, first, batch.count - first);
+    }
     std::vector<Judged> all(frames.size());
     for (std::uint32_t i = 0; i < batch.count; ++i) {
-      if (i != skipped) all[i].reason = stage_->judge(batch, area.get(), i, 0);
+      if (i != how.skipped) all[i].reason = stage_->judge(batch, area_, i, 0);
       EXPECT_EQ(mbufs[i].data_len, lengths[i]);
       EXPECT_EQ(mbufs[i].pkt_len, lengths[i]);
-      all[i].frame.assign(buffers[i].begin(), buffers[i].begin() + lengths[i]);
+      all[i].frame.assign(buffers_ + i * buffer + how.headroom, buffers_ + i * buffer + how.headroom + lengths[i]);
     }
-    stage_->judged(batch, area.get());
+    stage_->judged(batch, area_);
     return all;
   }
-  Judged one(const Bytes& frame, std::uint32_t lane = 0) { return run({frame}, lane).front(); }
+  void begin_cycle() {
+    const auto begun = stage_->begin_cycle(gpu_->stream(0));
+    EXPECT_TRUE(begun) << (begun ? "" : begun.error().message);
+  }
+  Judged one(const Bytes& frame, std::uint32_t lane = 0) { return run({frame}, {.lane = lane}).front(); }
+  Judged one(const Bytes& frame, const How& how) { return run({frame}, how).front(); }
 
   std::uint64_t figure(std::string_view name) const {
     for (const engine::Figure& figure : stage_->figures()) {
@@ -157,7 +188,55 @@ class SrtpTrial {
   }
 
  private:
+  void* allocate(std::size_t bytes) {
+    if (gpu_ != nullptr) return gpu_->allocate_host(bytes).value();
+    memory_.emplace_back(std::aligned_alloc(64, (bytes + 63) / 64 * 64), std::free);
+    return memory_.back().get();
+  }
+  void launch(const engine::Batch& batch) {
+    device::GpuStream& stream = gpu_->stream(1);
+    const auto launched = stage_->launch(batch, area_, stream);
+    EXPECT_TRUE(launched) << (launched ? "" : launched.error().message);
+    EXPECT_TRUE(stream.mark());
+    device::MarkState state = device::MarkState::pending;
+    while (state == device::MarkState::pending) state = stream.poll();
+    EXPECT_EQ(state, device::MarkState::done) << gpu_->why();
+  }
+
+  device::Gpu* const gpu_;
   std::unique_ptr<engine::Stage> stage_;
+  std::vector<std::unique_ptr<void, decltype(&std::free)>> memory_;
+  std::byte* area_ = nullptr;
+  std::uint8_t* buffers_ = nullptr;
+};
+
+// The first GPU, for the trials that are made as long as it lives.
+struct GpuForTest {
+  GpuForTest() : why(test::why_no_gpu()) {
+    if (!why.empty()) return;
+    auto opened = device::Gpu::open(0, 2);
+    EXPECT_TRUE(opened) << (opened ? "" : opened.error().message);
+    if (opened) gpu = std::move(*opened);
+    SrtpTrial::on = gpu.get();
+  }
+  ~GpuForTest() { SrtpTrial::on = nullptr; }
+  GpuForTest(const GpuForTest&) = delete;
+  explicit operator bool() const { return gpu != nullptr; }
+  const std::string why;
+  std::unique_ptr<device::Gpu> gpu;
+};
+
+// Tests that run on a CPU core and on a GPU.
+class SrtpOn : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == "cpu") return;
+    gpu_.emplace();
+    if (!*gpu_) GTEST_SKIP() << gpu_->why;
+  }
+
+ private:
+  std::optional<GpuForTest> gpu_;
 };
 
 }  // namespace sluice::function

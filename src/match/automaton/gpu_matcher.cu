@@ -34,10 +34,37 @@ __global__ void __launch_bounds__(match_block_threads)
   }
 }
 
+// Marks every key of a group's frames.
+struct EveryKey {
+  static constexpr bool hears = true;
+  std::uint32_t* of_group;
+  std::uint32_t words;
+  __device__ void operator()(unsigned frame, std::uint32_t key) const {
+    atomicOr(of_group + std::size_t{frame} * words + key / 32, 1u << key % 32);
+  }
+};
+
+__global__ void __launch_bounds__(match_block_threads)
+    mark_every_key(MatchBatch batch, GramView view, unsigned per_warp, std::uint32_t* seen, std::uint32_t words) {
+  __shared__ GroupHits block_hits[match_block_warps];
+  GroupHits& hits = block_hits[threadIdx.x / 32];
+  const unsigned lane = threadIdx.x % 32;
+  const unsigned stride = gridDim.x * match_block_warps * per_warp;
+  for (unsigned first = (blockIdx.x * match_block_warps + threadIdx.x / 32) * per_warp; first < batch.count;
+       first += stride) {
+    const unsigned i = first + lane;
+    const MatchFrame frame =
+        lane < per_warp && i < batch.count ? MatchFrame{batch.frame[i], batch.span[i], batch.klass[i]} : MatchFrame{};
+    match_group(
+        view, hits, frame, [] {}, EveryKey{seen + std::size_t{first} * words, words});
+    __syncwarp();
+  }
+}
+
 class CudaMatcher final : public GpuMatcher {
  public:
   CudaMatcher(device::Gpu& gpu, std::size_t max_sync_bytes, bool whole)
-      : exchange_(gpu, max_sync_bytes, std::numeric_limits<std::size_t>::max()), whole_(whole) {}
+      : gpu_(gpu), exchange_(gpu, max_sync_bytes, std::numeric_limits<std::size_t>::max()), whole_(whole) {}
 
   Expected<void> create(GramTable table) { return exchange_.create(taken(std::move(table))); }
 
@@ -61,6 +88,29 @@ class CudaMatcher final : public GpuMatcher {
     return {};
   }
 
+  Expected<std::vector<std::uint32_t>> every_key(const MatchBatch& batch, std::size_t keys,
+                                                 device::GpuStream& stream) override {
+    std::vector<std::uint32_t> seen(batch.count * key_words(keys));
+    if (seen.empty()) return seen;
+    const std::size_t bytes = seen.size() * sizeof seen[0];
+    if (bytes > seen_bytes_) {
+      auto memory = gpu_.allocate_device(bytes);
+      if (!memory) return tl::unexpected(memory.error());
+      seen_ = static_cast<std::uint32_t*>(*memory);
+      seen_bytes_ = bytes;
+    }
+    const auto raw = static_cast<cudaStream_t>(stream.raw());
+    const MatchSpread spread = spread_of(batch);
+    GramView all = view();
+    all.whole = true;
+    SLUICE_CUDA_TRY(cudaMemsetAsync(seen_, 0, bytes, raw));
+    SLUICE_CUDA_TRY(device::launch(mark_every_key, spread.blocks, match_block_threads, 0, raw, batch, all,
+                                   spread.per_warp, seen_, static_cast<std::uint32_t>(key_words(keys))));
+    SLUICE_CUDA_TRY(cudaMemcpyAsync(seen.data(), seen_, bytes, cudaMemcpyDeviceToHost, raw));
+    SLUICE_CUDA_TRY(cudaStreamSynchronize(raw));
+    return seen;
+  }
+
   GramView view() const override {
     GramView view = exchange_.layout().view(exchange_.words());
     view.whole = whole_;
@@ -81,8 +131,11 @@ class CudaMatcher final : public GpuMatcher {
     return {std::move(words), std::move(table)};
   }
 
+  device::Gpu& gpu_;
   Exchange exchange_;
   const bool whole_;
+  std::uint32_t* seen_ = nullptr;  // every_key()'s, on the device
+  std::size_t seen_bytes_ = 0;
 };
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "base/error.h"
 #include "device/gpu.h"
@@ -56,6 +57,12 @@ class GpuMatcher {
   virtual std::uint64_t generation() const = 0;
 
   virtual Expected<void> match(const MatchBatch& batch, device::GpuStream& stream) = 0;
+  // To verify by: all keys of each frame, however many; bit k % 32 of word [frame * key_words(keys) + k / 32] for key
+  // k. `keys`: how many the table has. Nothing else is written. Waits for the stream; device memory for the answer is
+  // kept until the Gpu is destroyed.
+  virtual Expected<std::vector<std::uint32_t>> every_key(const MatchBatch& batch, std::size_t keys,
+                                                         device::GpuStream& stream) = 0;
+  static constexpr std::size_t key_words(std::size_t keys) { return (keys + 31) / 32; }
   // For a kernel that does more than match (gram_scan.cuh), enqueued before the next sync().
   virtual GramView view() const = 0;
   // All that is allocated, old and new.

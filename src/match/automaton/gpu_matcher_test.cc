@@ -87,6 +87,9 @@ class GpuMatcherTest : public testing::Test {
     const auto ok = matcher_->match(batch, gpu_->stream(0));
     EXPECT_TRUE(ok) << ok.error().message;
     wait();
+    const auto every = matcher_->every_key(batch, keys.keys().size(), gpu_->stream(0));
+    EXPECT_TRUE(every) << every.error().message;
+    if (!every) return 0;
     std::size_t all = 0;
     for (std::size_t i = 0; i < frames.size(); ++i) {
       const std::set<std::uint32_t> expected = test::keys_in(keys, frames[i].payload(), frames[i].klass);
@@ -96,8 +99,18 @@ class GpuMatcherTest : public testing::Test {
       const std::set<std::uint32_t> got(key_ + i * max_hits, key_ + i * max_hits + told);
       EXPECT_EQ(got.size(), told) << "frame " << i << ": a key twice";
       EXPECT_TRUE(std::includes(expected.begin(), expected.end(), got.begin(), got.end())) << "frame " << i;
+      EXPECT_EQ(marked(*every, i, keys.keys().size()), expected) << "frame " << i;
     }
     return all;
+  }
+  // The keys of frame i, of what every_key() gave.
+  static std::set<std::uint32_t> marked(const std::vector<std::uint32_t>& every, std::size_t i, std::size_t keys) {
+    std::set<std::uint32_t> out;
+    const std::uint32_t* const word = every.data() + i * GpuMatcher::key_words(keys);
+    for (std::uint32_t k = 0; k < 32 * GpuMatcher::key_words(keys); ++k) {
+      if ((word[k / 32] >> k % 32 & 1) != 0) out.insert(k);
+    }
+    return out;
   }
 
   std::uint64_t spread_ = 0;  // MatchBatch::bytes

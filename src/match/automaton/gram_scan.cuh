@@ -32,9 +32,17 @@ __device__ __forceinline__ std::uint32_t fold4(std::uint32_t word) {
   return word | ((from_a & ~past_z & ~word & 0x80808080u) >> 2);
 }
 
+// What else hears of each key that stands in a group's frame f, each time that it does. Nobody.
+struct Unheard {
+  static constexpr bool hears = false;
+  __device__ void operator()(unsigned /*f*/, std::uint32_t /*key*/) const {}
+};
+
+template <typename Hearer = Unheard>
 class KeyScan {
  public:
-  __device__ __forceinline__ KeyScan(const GramView& view, GroupHits& hits) : view_(view), hits_(hits) {
+  __device__ __forceinline__ KeyScan(const GramView& view, GroupHits& hits, Hearer hearer = {})
+      : view_(view), hits_(hits), hearer_(hearer) {
     hits_.count[lane()] = 0;
     __syncwarp();
   }
@@ -136,6 +144,9 @@ class KeyScan {
         const bool same = ((value ^ key) >> (64 - 8 * length)) == 0;
         if (same && length <= room && (raw.w >> klass & 1) != 0) hit = raw.z / 16;
       }
+      if constexpr (Hearer::hears) {
+        if (hit != none) hearer_(unit.frame, hit);
+      }
       record(hit, unit.frame);
       if (!view_.whole && hits_.count[unit.frame] > max_hits) long_ends = short_ends = at = last = 0;
     }
@@ -162,6 +173,7 @@ class KeyScan {
 
   const GramView& view_;
   GroupHits& hits_;
+  const Hearer hearer_;
   std::uint32_t z_ = 0, w_ = 0;  // the last eight bytes of this lane's unit of the visit before
 };
 
@@ -174,9 +186,9 @@ struct MatchFrame {
 
 // Reads a group's payloads where they lie; hits has their keys when it returns. `meanwhile()` is called when the places
 // of this group's bytes are known and before they are read: loads that begin there travel with them.
-template <typename Meanwhile>
+template <typename Meanwhile, typename Hearer = Unheard>
 __device__ __forceinline__ void match_group(const GramView& view, GroupHits& hits, const MatchFrame& frame,
-                                            Meanwhile&& meanwhile) {
+                                            Meanwhile&& meanwhile, Hearer hearer = {}) {
   const unsigned begin_end = frame.span.begin | static_cast<unsigned>(frame.span.end) << 16, own_class = frame.klass;
   // Lines in front of the payload are not read: the group's "frames" are the payloads.
   const std::uint64_t payload = frame.address + frame.span.begin;
@@ -184,7 +196,7 @@ __device__ __forceinline__ void match_group(const GramView& view, GroupHits& hit
   const auto lines = device::FrameGroup::of(payload, length);
   const auto units = device::FrameLines<16>::of(payload, length);
   meanwhile();
-  KeyScan scan(view, hits);
+  KeyScan<Hearer> scan(view, hits, hearer);
   const auto look = [&](const device::FrameUnit& unit, uint4 bytes) {
     const unsigned of = __shfl_sync(device::every_lane, begin_end, static_cast<int>(unit.frame));
     const unsigned kind = __shfl_sync(device::every_lane, own_class, static_cast<int>(unit.frame));

@@ -154,10 +154,7 @@ bool admits_ends(const Rule& rule, const PacketFacts& packet, bool swapped) {
                       swapped ? packet.source_port : packet.destination_port);
 }
 
-bool admits(const Rule& rule, const PacketFacts& packet, const FlowFacts& flow) {
-  if ((flow.reassembled || flow.in_stream) && flow.reassembled == is_about_packets(rule)) return false;
-  if (!admits_protocol(rule.protocol, packet, flow)) return false;
-  if (!admits_flow(rule.flow, packet, flow)) return false;
+bool admits_packet(const Rule& rule, const PacketFacts& packet) {
   if (!admits_ends(rule, packet, false) && !(rule.both_ways && admits_ends(rule, packet, true))) return false;
   const auto each = [&](const auto& checks) {
     return std::all_of(checks.begin(), checks.end(), [&](const auto& check) { return holds(check, packet); });
@@ -165,7 +162,13 @@ bool admits(const Rule& rule, const PacketFacts& packet, const FlowFacts& flow) 
   if (!each(rule.numbers) || !each(rule.bits)) return false;
   if (rule.same_ip && packet.source != packet.destination) return false;
   const auto option = [&](std::uint8_t type) { return has_ip_option(packet.ip_options, type); };
-  if (!std::all_of(rule.ip_options.begin(), rule.ip_options.end(), option)) return false;
+  return std::all_of(rule.ip_options.begin(), rule.ip_options.end(), option);
+}
+
+bool admits(const Rule& rule, const PacketFacts& packet, const FlowFacts& flow) {
+  if ((flow.reassembled || flow.in_stream) && flow.reassembled == is_about_packets(rule)) return false;
+  if (!admits_protocol(rule.protocol, packet, flow)) return false;
+  if (!admits_flow(rule.flow, packet, flow) || !admits_packet(rule, packet)) return false;
   return std::all_of(rule.stream_sizes.begin(), rule.stream_sizes.end(),
                      [&](const StreamSizeCheck& check) { return holds(check, flow); });
 }

@@ -27,6 +27,8 @@ bool holds(const NumberCheck& check, const PacketFacts& packet);
 bool holds(const BitCheck& check, const PacketFacts& packet);
 // `swapped`: with source and destination exchanged, for rules that hold both ways (admits() tries both).
 bool admits_ends(const Rule& rule, const PacketFacts& packet, bool swapped);
+// What of that is the packet's alone.
+bool admits_packet(const Rule& rule, const PacketFacts& packet);
 bool admits(const Rule& rule, const PacketFacts& packet, const FlowFacts& flow);
 
 }  // namespace sluice::match

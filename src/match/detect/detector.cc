@@ -404,7 +404,10 @@ bool Detector::collect(Point point, const PacketFacts& packet, const Found& foun
     for (const std::uint32_t rank : group(point).ranks_of_pattern[pattern]) add_rank(rank);
   }
   if (point == Point::packet) {
-    without_pattern_.collect(packet, add_rank);
+    // Here and not as candidates: of what a header excludes nothing is left to be confirmed, whatever time there is.
+    without_pattern_.collect(packet, [&](std::uint32_t rank) {
+      if (admits_packet(set_.rules[ranked_[rank].rule], packet)) add_rank(rank);
+    });
     if (found.by_keys) without_key_.collect(packet, add_rank);
   } else {
     for (const std::uint32_t rank : group(point).without_pattern[classes_.class_of(packet)]) add_rank(rank);

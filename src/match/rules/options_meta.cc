@@ -17,12 +17,25 @@ std::string read_id_number(std::string_view value, std::uint32_t min, std::uint3
   return {};
 }
 
+// What stands behind a quote without a backslash is another option, before which a semicolon is missing.
+std::string bare_quote(std::string_view text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\\') {
+      ++i;
+    } else if (text[i] == '"') {
+      return "there is a quote in the text: a ';' is missing, or the quote is to be written as \\\"";
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string read_msg(Draft& draft, std::string_view value) {
   if (value.size() < 2 || value.front() != '"' || value.back() != '"') {
     return in_quotes(value) + " is no text in double quotes";
   }
+  if (auto bare = bare_quote(unquoted(value)); !bare.empty()) return bare;
   draft.rule.msg = unescaped(unquoted(value));
   return {};
 }
@@ -40,6 +53,7 @@ std::string read_rev(Draft& draft, std::string_view value) {
 }
 
 std::string read_classtype(Draft& draft, std::string_view value) {
+  if (auto bare = bare_quote(value); !bare.empty()) return bare;
   draft.rule.classtype = lower_case(value);
   const ClassType* const known = draft.classification.find(draft.rule.classtype);
   if (known != nullptr && !draft.has_priority) draft.rule.priority = known->priority;
@@ -55,6 +69,7 @@ std::string read_priority(Draft& draft, std::string_view value) {
 }
 
 std::string read_reference(Draft& draft, std::string_view value) {
+  if (auto bare = bare_quote(value); !bare.empty()) return bare;
   const std::size_t comma = value.find(',');
   if (comma == std::string_view::npos) return in_quotes(value) + " is not SYSTEM,ID";
   draft.rule.references.push_back(
@@ -63,6 +78,7 @@ std::string read_reference(Draft& draft, std::string_view value) {
 }
 
 std::string read_metadata(Draft& draft, std::string_view value) {
+  if (auto bare = bare_quote(value); !bare.empty()) return bare;
   for (const std::string_view one : split(value, ',')) {
     if (!one.empty()) draft.rule.metadata.emplace_back(one);
   }

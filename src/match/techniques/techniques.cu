@@ -16,8 +16,12 @@ constexpr unsigned least_threads = 32;    // below which CITES lets the last thr
 
 class CudaTechniques final : public Techniques {
  public:
-  CudaTechniques(device::Gpu& gpu, const Dfa& dfa, std::span<const std::string> packets)
-      : gpu_(gpu), dfa_(dfa), packets_(packets), stream_(static_cast<cudaStream_t>(gpu.stream(0).raw())) {}
+  CudaTechniques(device::Gpu& gpu, const Dfa& dfa, std::span<const std::string> packets, PacketPlace place)
+      : gpu_(gpu),
+        dfa_(dfa),
+        packets_(packets),
+        place_(place),
+        stream_(static_cast<cudaStream_t>(gpu.stream(0).raw())) {}
   ~CudaTechniques() override {
     for (cudaEvent_t event : {begin_, end_}) {
       if (event != nullptr) cudaEventDestroy(event);
@@ -26,7 +30,7 @@ class CudaTechniques final : public Techniques {
 
   Expected<void> upload();
   Expected<TechniqueRun> run(Technique technique, unsigned rounds) override;
-  Expected<double> run_filter(GpuMatcher& matcher, unsigned rounds) override;
+  Expected<FilterRun> run_filter(GpuMatcher& matcher, unsigned rounds) override;
 
  private:
   template <typename T>
@@ -37,6 +41,20 @@ class CudaTechniques final : public Techniques {
         cudaMemcpyAsync(*memory, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice, stream_));
     SLUICE_CUDA_TRY(cudaStreamSynchronize(stream_));
     return static_cast<T*>(*memory);
+  }
+  template <typename T>
+  Expected<std::vector<T>> host_copy(const T* values, std::size_t count) {
+    std::vector<T> out(count);
+    SLUICE_CUDA_TRY(cudaMemcpyAsync(out.data(), values, count * sizeof(T), cudaMemcpyDeviceToHost, stream_));
+    SLUICE_CUDA_TRY(cudaStreamSynchronize(stream_));
+    return out;
+  }
+  // The packets where the kernels read them.
+  Expected<std::uint8_t*> placed(const std::vector<std::uint8_t>& bytes) {
+    if (place_ == PacketPlace::device) return device_copy(bytes);
+    auto memory = gpu_.allocate_host(std::max<std::size_t>(bytes.size(), 1));
+    if (!memory) return tl::unexpected(memory.error());
+    return static_cast<std::uint8_t*>(std::memcpy(*memory, bytes.data(), bytes.size()));
   }
   // The microseconds of the fastest of the rounds.
   template <typename Launch>
@@ -51,6 +69,7 @@ class CudaTechniques final : public Techniques {
   device::Gpu& gpu_;
   const Dfa& dfa_;
   std::span<const std::string> packets_;
+  const PacketPlace place_;
   cudaStream_t stream_;
   cudaEvent_t begin_ = nullptr, end_ = nullptr;
   PacketBatch batch_{};
@@ -77,14 +96,14 @@ Expected<void> CudaTechniques::upload() {
   }
   const auto count = static_cast<std::uint32_t>(packets_.size());
   auto next = device_copy(dfa_.next());
-  auto on_device = device_copy(bytes);
+  auto packets = placed(bytes);
   auto offsets = device_copy(offset_);
   auto lengths = device_copy(length_);
   auto ends = device_copy(std::vector<std::uint32_t>(count));
   auto order = device_copy(std::vector<std::uint32_t>(count));
   auto tally = device_copy(std::vector<unsigned long long>(2));
   for (const Error* error :
-       {next ? nullptr : &next.error(), on_device ? nullptr : &on_device.error(), offsets ? nullptr : &offsets.error(),
+       {next ? nullptr : &next.error(), packets ? nullptr : &packets.error(), offsets ? nullptr : &offsets.error(),
         lengths ? nullptr : &lengths.error(), ends ? nullptr : &ends.error(), order ? nullptr : &order.error(),
         tally ? nullptr : &tally.error()}) {
     if (error != nullptr) return tl::unexpected(*error);
@@ -92,7 +111,7 @@ Expected<void> CudaTechniques::upload() {
   next_ = *next;
   order_ = *order;
   tally_ = *tally;
-  batch_ = {*on_device, *offsets, *lengths, nullptr, *ends, count};
+  batch_ = {*packets, *offsets, *lengths, nullptr, *ends, count};
   return {};
 }
 
@@ -170,7 +189,7 @@ Expected<double> CudaTechniques::timed(unsigned rounds, Launch&& launch) {
   return least;
 }
 
-Expected<double> CudaTechniques::run_filter(GpuMatcher& matcher, unsigned rounds) {
+Expected<FilterRun> CudaTechniques::run_filter(GpuMatcher& matcher, unsigned rounds) {
   const std::uint32_t count = batch_.count;
   std::vector<std::uint64_t> address;
   std::vector<Span> span;
@@ -188,8 +207,14 @@ Expected<double> CudaTechniques::run_filter(GpuMatcher& matcher, unsigned rounds
                              classes ? nullptr : &classes.error(), keys ? nullptr : &keys.error()}) {
     if (error != nullptr) return tl::unexpected(*error);
   }
-  const MatchBatch batch{*addresses, *spans, *classes, batch_.ends, *keys, count, bytes, true};
-  return timed(rounds, [&] { return matcher.match(batch, gpu_.stream(0)); });
+  const MatchBatch batch{*addresses, *spans, *classes, batch_.ends, *keys, count, bytes, place_ == PacketPlace::device};
+  SLUICE_CUDA_TRY(cudaMemsetAsync(batch_.ends, 0xff, count * sizeof(std::uint32_t), stream_));
+  const auto took = timed(rounds, [&] { return matcher.match(batch, gpu_.stream(0)); });
+  if (!took) return tl::unexpected(took.error());
+  auto found = host_copy(batch_.ends, count);
+  auto told = found ? host_copy(*keys, std::size_t{count} * max_hits) : found;
+  if (!told) return tl::unexpected(told.error());
+  return FilterRun{std::move(*found), std::move(*told), *took};
 }
 
 Expected<TechniqueRun> CudaTechniques::run(Technique technique, unsigned rounds) {
@@ -247,8 +272,8 @@ const char* name_of(Technique technique) {
 }
 
 Expected<std::unique_ptr<Techniques>> Techniques::create(device::Gpu& gpu, const Dfa& dfa,
-                                                         std::span<const std::string> packets) {
-  auto made = std::make_unique<CudaTechniques>(gpu, dfa, packets);
+                                                         std::span<const std::string> packets, PacketPlace place) {
+  auto made = std::make_unique<CudaTechniques>(gpu, dfa, packets, place);
   if (auto ok = made->upload(); !ok) return tl::unexpected(ok.error());
   return made;
 }

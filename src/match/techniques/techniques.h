@@ -15,7 +15,9 @@
 //                  may begin in: no loop differs in length
 //   segments_hot   segments, with the states nearest the root in shared memory
 //
-// The batch lies in device memory, packet behind packet, each at a multiple of 16 bytes.
+// The batch lies in device memory, or in pinned host memory, from where the kernels read it over the link; packet
+// behind packet, each at a multiple of 16 bytes. Where packets lie and how long they are, and what comes out, is in
+// device memory either way.
 //
 // Threads: one. Errors: a CUDA error.
 #pragma once
@@ -65,16 +67,25 @@ struct TechniqueRun {
   LoopCount loop;
 };
 
+// Of the scan that Sluice uses, per packet as MatchBatch says it.
+struct FilterRun {
+  std::vector<std::uint32_t> found, keys;  // keys: max_hits a packet
+  double microseconds = 0;                 // of the kernel, the least of the rounds
+};
+
+enum class PacketPlace { device, host };
+
 class Techniques {
  public:
-  // Uploads the automaton and the packets.
+  // Uploads the automaton, and the packets to their place.
   static Expected<std::unique_ptr<Techniques>> create(device::Gpu& gpu, const Dfa& dfa,
-                                                      std::span<const std::string> packets);
+                                                      std::span<const std::string> packets,
+                                                      PacketPlace place = PacketPlace::device);
   virtual ~Techniques() = default;
   // Runs it `rounds` times for the time, and once more to count.
   virtual Expected<TechniqueRun> run(Technique technique, unsigned rounds) = 0;
-  // The microseconds of the same packets in the scan that Sluice uses, the least of the rounds.
-  virtual Expected<double> run_filter(GpuMatcher& matcher, unsigned rounds) = 0;
+  // The same packets in the scan that Sluice uses; whole where the matcher is.
+  virtual Expected<FilterRun> run_filter(GpuMatcher& matcher, unsigned rounds) = 0;
 };
 
 }  // namespace sluice::match

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
+#include <set>
 
 #include "../tests/support/gpu.h"
 #include "match/automaton/reference_test.h"
@@ -45,7 +47,18 @@ TEST(Dfa, refuses_what_it_cannot_hold) {
   EXPECT_FALSE(Dfa::make(std::vector<Pattern>{{""}}, 8));
 }
 
-TEST(Techniques, all_agree_with_the_automaton_on_the_cpu) {
+// Packets in device memory, and in host memory.
+class TechniquesOn : public testing::TestWithParam<PacketPlace> {};
+
+std::vector<std::string> random_packets(std::mt19937& random, unsigned count) {
+  std::vector<std::string> packets;
+  for (unsigned i = 0; i < count; ++i) {
+    packets.push_back(random_text(random, random() % 3 == 0 ? random() % 1500 : random() % 90));
+  }
+  return packets;
+}
+
+TEST_P(TechniquesOn, all_agree_with_the_automaton_on_the_cpu) {
   if (const std::string why = sluice::test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
   auto gpu = device::Gpu::open(0, 1);
   ASSERT_TRUE(gpu) << gpu.error().message;
@@ -53,11 +66,8 @@ TEST(Techniques, all_agree_with_the_automaton_on_the_cpu) {
   const auto dfa = Dfa::make(random_patterns(random, 200, 20), 16);
   ASSERT_TRUE(dfa) << dfa.error().message;
   for (const unsigned count : {1u, 31u, 600u}) {
-    std::vector<std::string> packets;
-    for (unsigned i = 0; i < count; ++i) {
-      packets.push_back(random_text(random, random() % 3 == 0 ? random() % 1500 : random() % 90));
-    }
-    auto all = Techniques::create(**gpu, *dfa, packets);
+    const std::vector<std::string> packets = random_packets(random, count);
+    auto all = Techniques::create(**gpu, *dfa, packets, GetParam());
     ASSERT_TRUE(all) << all.error().message;
     for (const Technique technique : techniques) {
       const auto run = (*all)->run(technique, 1);
@@ -70,6 +80,36 @@ TEST(Techniques, all_agree_with_the_automaton_on_the_cpu) {
     }
   }
 }
+
+TEST_P(TechniquesOn, the_filter_tells_the_keys_of_the_same_packets) {
+  if (const std::string why = sluice::test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
+  auto gpu = device::Gpu::open(0, 1);
+  ASSERT_TRUE(gpu) << gpu.error().message;
+  std::mt19937 random(6);
+  const auto patterns = random_patterns(random, 200, 20);
+  const auto dfa = Dfa::make(patterns, 16);
+  const KeySet keys(patterns);
+  auto matcher = GpuMatcher::create(**gpu, GramTable(keys), GpuMatcher::default_sync_bytes, true);
+  ASSERT_TRUE(dfa && matcher);
+  const std::vector<std::string> packets = random_packets(random, 300);
+  auto all = Techniques::create(**gpu, *dfa, packets, GetParam());
+  ASSERT_TRUE(all) << all.error().message;
+  const auto run = (*all)->run_filter(**matcher, 1);
+  ASSERT_TRUE(run) << run.error().message;
+  unsigned many = 0;
+  for (unsigned i = 0; i < packets.size(); ++i) {
+    const std::set<std::uint32_t> expected = test::keys_in(keys, packets[i], 0);
+    ASSERT_EQ(run->found[i], std::min<std::size_t>(expected.size(), max_hits + 1)) << "packet " << i;
+    const auto* const told = run->keys.data() + std::size_t{i} * max_hits;
+    const std::set<std::uint32_t> got(told, told + std::min(run->found[i], max_hits));
+    EXPECT_TRUE(std::includes(expected.begin(), expected.end(), got.begin(), got.end())) << "packet " << i;
+    many += run->found[i] > max_hits ? 1 : 0;
+  }
+  EXPECT_GT(many, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(, TechniquesOn, testing::Values(PacketPlace::device, PacketPlace::host),
+                         [](const auto& place) { return place.param == PacketPlace::device ? "device" : "host"; });
 
 }  // namespace
 }  // namespace sluice::match

@@ -1,0 +1,37 @@
+// Whether the gateway takes one more medium. Who can say it better puts another in its place.
+//
+// Thread-safety: the proxy's thread alone.
+#pragma once
+
+#include <cstdint>
+
+namespace sluice::control::rtsp {
+
+class Admission {
+ public:
+  virtual ~Admission() = default;
+  // A medium of so many bits a second; 0: its description does not say. Each yes is followed by one ended() of the same
+  // rate.
+  virtual bool admit(std::uint64_t rate) = 0;
+  virtual void ended(std::uint64_t rate) = 0;
+};
+
+// As many as fit into `most` bits a second; 0: all. One without a rate counts as `usual`.
+class RateBudget final : public Admission {
+ public:
+  RateBudget(std::uint64_t most, std::uint64_t usual) : most_(most), usual_(usual) {}
+  bool admit(std::uint64_t rate) override {
+    const std::uint64_t wanted = taken_for(rate);
+    if (most_ != 0 && wanted > most_ - used_) return false;
+    used_ += wanted;
+    return true;
+  }
+  void ended(std::uint64_t rate) override { used_ -= taken_for(rate); }
+  std::uint64_t used() const { return used_; }
+
+ private:
+  std::uint64_t taken_for(std::uint64_t rate) const { return most_ == 0 ? 0 : rate == 0 ? usual_ : rate; }
+  std::uint64_t most_, usual_, used_ = 0;
+};
+
+}  // namespace sluice::control::rtsp

@@ -1,0 +1,239 @@
+#include "control/rtsp/connection.h"
+
+#include <spdlog/spdlog.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "control/rtsp/stream_settings.h"
+
+namespace sluice::control::rtsp {
+namespace {
+
+constexpr std::size_t read_size = 16384;
+
+media::rtsp::Settings settings_of(const function::RtspOptions& options) {
+  media::rtsp::Settings settings;
+  settings.offer.suite = options.suite;
+  settings.accept_plain_profile = options.accept_plain_profile;
+  settings.max_streams = options.max_streams;
+  settings.session_timeout = std::chrono::duration_cast<std::chrono::seconds>(options.session_timeout);
+  return settings;
+}
+
+media::rtsp::Addresses addresses_of(const Accepted& accepted) {
+  media::rtsp::Addresses addresses;
+  addresses.client = accepted.client.address;
+  addresses.server = accepted.server.address;
+  return addresses;
+}
+
+}  // namespace
+
+Connection::Connection(Shared shared, Accepted accepted, Time now)
+    : shared_(shared),
+      client_endpoint_(accepted.client),
+      server_endpoint_(accepted.server),
+      heard_(now),
+      deadline_(now + shared.options.connect_timeout),
+      proxy_(settings_of(shared.options), addresses_of(accepted), *this) {
+  client_.fd = std::move(accepted.fd);
+  Figures::add(shared_.figures.connections);
+  Figures::add(shared_.figures.accepted);
+  auto server = connect_from(client_endpoint_.address, server_endpoint_);
+  if (server) {
+    server_.fd = std::move(*server);
+    return;
+  }
+  Figures::add(shared_.figures.server_unreachable);
+  spdlog::warn("rtsp: {}: {}", client_endpoint_.str(), server.error().message);
+  abort();
+}
+
+Connection::~Connection() {
+  const media::rtsp::Counters& counters = proxy_.counters();
+  Figures::add(shared_.figures.requests, counters.requests);
+  Figures::add(shared_.figures.interleaved_dropped, counters.interleaved_dropped);
+  shared_.figures.connections.fetch_sub(1, std::memory_order_relaxed);
+}
+
+std::uint32_t Connection::interest(Side side) const {
+  const End& one = end(side);
+  if (!one.fd || done_) return 0;
+  if (connecting_ && side == Side::server) return EPOLLOUT;
+  auto& proxy = const_cast<media::rtsp::Proxy&>(proxy_);  // its outputs have no constant form
+  const bool reads = leaving_ || (side == Side::client ? proxy_.wants_client() : proxy_.wants_server());
+  const bool writes = !(side == Side::client ? proxy.to_client() : proxy.to_server()).empty();
+  return (reads && !one.ended ? EPOLLIN : 0U) | (writes ? EPOLLOUT : 0U);
+}
+
+void Connection::ready(Side side, std::uint32_t events, Time now) {
+  if (done_) return;
+  if (connecting_ && side == Side::server) {
+    connected(now);
+  } else if (leaving_) {
+    discard(side);
+  } else if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0 && !end(side).ended) {
+    receive(side, now);
+  }
+  after(now);
+}
+
+void Connection::connected(Time now) {
+  int error = 0;
+  socklen_t size = sizeof error;
+  if (getsockopt(server_.fd.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
+  if (error == EINPROGRESS) return;
+  connecting_ = false;
+  heard_ = now;
+  if (error == 0) return;
+  Figures::add(shared_.figures.server_unreachable);
+  spdlog::debug("rtsp: {}: cannot connect to {}: {}", client_endpoint_.str(), server_endpoint_.str(), strerror(error));
+  abort();
+}
+
+void Connection::receive(Side side, Time now) {
+  char bytes[read_size];
+  const ssize_t got = recv(end(side).fd.get(), bytes, sizeof bytes, 0);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (got <= 0) return side_ended(side);
+  heard_ = now;
+  const std::string_view text(bytes, static_cast<std::size_t>(got));
+  side == Side::client ? proxy_.from_client(text, now) : proxy_.from_server(text, now);
+}
+
+void Connection::discard(Side side) {
+  char bytes[read_size];
+  const ssize_t got = recv(end(side).fd.get(), bytes, sizeof bytes, 0);
+  if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) end(side).ended = true;
+}
+
+void Connection::side_ended(Side side) {
+  end(side).ended = true;
+  side == Side::client ? proxy_.client_closed() : proxy_.server_closed();
+}
+
+void Connection::send(Side side) {
+  media::SecretText& out = output(side);
+  if (out.empty() || (connecting_ && side == Side::server)) return;
+  const std::string_view text = out.view();
+  const ssize_t sent = ::send(end(side).fd.get(), text.data(), text.size(), MSG_NOSIGNAL);
+  if (sent > 0) {
+    out.consume(static_cast<std::size_t>(sent));
+  } else if (errno != EAGAIN && errno != EINTR) {
+    out.clear();
+    side_ended(side);
+  }
+}
+
+// What every event leads to.
+void Connection::after(Time now) {
+  if (done_) return;
+  send(Side::client);
+  send(Side::server);
+  if (proxy_.over() && !leaving_) {
+    if (connecting_) return abort();
+    if (deadline_ <= now) deadline_ = now + farewell;
+    if (!proxy_.to_client().empty() || !proxy_.to_server().empty()) {
+      if (client_.ended) proxy_.to_client().clear();
+      if (server_.ended) proxy_.to_server().clear();
+    }
+    if (proxy_.to_client().empty() && proxy_.to_server().empty()) {
+      // Then the other side reads to the end: a socket that is closed with bytes unread would take back what was sent.
+      shutdown(client_.fd.get(), SHUT_WR);
+      shutdown(server_.fd.get(), SHUT_WR);
+      leaving_ = true;
+      deadline_ = now + farewell;
+    }
+  }
+  if (leaving_ && client_.ended && server_.ended) done_ = true;
+}
+
+// As the server would refuse: with a reset.
+void Connection::abort() {
+  const linger at_once{1, 0};
+  setsockopt(client_.fd.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+  proxy_.server_closed();
+  done_ = true;
+}
+
+void Connection::tick(Time now) {
+  if (done_) return;
+  if (connecting_) {
+    if (now < deadline_) return;
+    Figures::add(shared_.figures.server_unreachable);
+    return abort();
+  }
+  if (proxy_.over()) {
+    done_ = done_ || now >= deadline_;
+    return;
+  }
+  for (auto& [number, media] : media_) {
+    if (media.keys.empty()) continue;
+    const std::uint64_t noted = shared_.streams.noted(media.keys.back());
+    if (std::exchange(media.noted, noted) != noted) proxy_.alive(number, now);
+  }
+  proxy_.tick(now);
+  if (media_.empty() && now - heard_ > shared_.options.idle_timeout) {
+    Figures::add(shared_.figures.idle);
+    proxy_.client_closed();
+  }
+  after(now);
+}
+
+void Connection::stop(Time now) {
+  if (done_ || proxy_.over()) return;
+  proxy_.client_closed();
+  after(now);
+}
+
+media::rtsp::Admission Connection::admit(const media::rtsp::StreamRequest& request) {
+  media::rtsp::Admission answer;
+  answer.admitted = shared_.admission.admit(request.rate);
+  if (answer.admitted) media_[request.number].rate = request.rate;
+  return answer;
+}
+
+bool Connection::opened(const media::rtsp::Stream& stream) {
+  auto streams = streams_of(stream, shared_.options.accept_clear_rtcp);
+  Expected<void> added;
+  std::vector<function::MediaKey> keys;
+  if (streams) {
+    for (const function::MediaStreamSettings& one : *streams) keys.push_back(one.key);
+    added = shared_.streams.add(std::move(*streams));
+  }
+  if (const Error* const why = !streams ? &streams.error() : !added ? &added.error() : nullptr) {
+    spdlog::warn("rtsp: {}: the {} of {} is not opened: {}", client_endpoint_.str(), stream.kind,
+                 server_endpoint_.str(), why->message);
+    return false;
+  }
+  media_[stream.number].keys = std::move(keys);
+  Figures::add(shared_.figures.opened);
+  Figures::add(shared_.figures.streams);
+  spdlog::debug("rtsp: {} plays the {} of {}", client_endpoint_.str(), stream.kind, server_endpoint_.str());
+  return true;
+}
+
+void Connection::closed(std::uint64_t number, media::rtsp::EndReason reason) {
+  const auto at = media_.find(number);
+  if (at == media_.end()) return;
+  shared_.admission.ended(at->second.rate);
+  if (!at->second.keys.empty()) {
+    shared_.streams.remove(at->second.keys, function::MediaOrigin::rtsp, true);
+    shared_.figures.streams.fetch_sub(1, std::memory_order_relaxed);
+  }
+  media_.erase(at);
+  Figures::add(shared_.figures.closed[static_cast<std::size_t>(reason)]);
+  spdlog::debug("rtsp: {}: a medium of {} ended: {}", client_endpoint_.str(), server_endpoint_.str(),
+                media::rtsp::end_reason_name(reason));
+}
+
+void Connection::refused(media::rtsp::Refusal refusal, unsigned status, std::string_view why) {
+  Figures::add(shared_.figures.refused[static_cast<std::size_t>(refusal)]);
+  spdlog::debug("rtsp: {} to {}: {} {} {}", client_endpoint_.str(), server_endpoint_.str(), status,
+                media::rtsp::refusal_name(refusal), why);
+}
+
+}  // namespace sluice::control::rtsp

@@ -1,0 +1,85 @@
+// One client's RTSP connection, the one to its server, and the proxy core between them: bytes in and out of two sockets
+// that never block, and media that are put into the stage's table and taken out of it.
+//
+// Ends when the core says so, or a server cannot be reached, or nothing has come for too long: then what waits is
+// written, both sides are told, and after `farewell` at most done() is true. Whatever ends it, its media are taken out.
+// Thread-safety: one thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "control/rtsp/admission.h"
+#include "control/rtsp/figures.h"
+#include "control/rtsp/transparent_socket.h"
+#include "function/media_streams.h"
+#include "media/rtsp/proxy.h"
+
+namespace sluice::control::rtsp {
+
+using Time = media::rtsp::Time;
+enum class Side : std::uint8_t { client, server };
+
+// What all connections share.
+struct Shared {
+  const function::RtspOptions& options;
+  function::MediaStreams& streams;
+  Admission& admission;
+  Figures& figures;
+};
+
+class Connection final : private media::rtsp::Host {
+ public:
+  static constexpr std::chrono::seconds farewell{2};
+
+  Connection(Shared shared, Accepted accepted, Time now);
+  ~Connection() override;
+
+  int fd(Side side) const { return end(side).fd.get(); }  // -1: there is none
+  // EPOLLIN, EPOLLOUT or none.
+  std::uint32_t interest(Side side) const;
+  void ready(Side side, std::uint32_t events, Time now);
+  void tick(Time now);
+  // The gateway stops: the client has gone, as far as the server is concerned.
+  void stop(Time now);
+  bool done() const { return done_; }
+
+ private:
+  struct End {
+    Fd fd;
+    bool ended = false;  // it sends no more
+  };
+  struct Media {
+    std::vector<function::MediaKey> keys;  // the last is the client's RTCP
+    std::uint64_t rate = 0;
+    std::uint64_t noted = 0;
+  };
+
+  media::rtsp::Admission admit(const media::rtsp::StreamRequest& request) override;
+  bool opened(const media::rtsp::Stream& stream) override;
+  void closed(std::uint64_t number, media::rtsp::EndReason reason) override;
+  void refused(media::rtsp::Refusal refusal, unsigned status, std::string_view why) override;
+
+  const End& end(Side side) const { return side == Side::client ? client_ : server_; }
+  End& end(Side side) { return side == Side::client ? client_ : server_; }
+  media::SecretText& output(Side side) { return side == Side::client ? proxy_.to_client() : proxy_.to_server(); }
+  void connected(Time now);
+  void receive(Side side, Time now);
+  void discard(Side side);
+  void send(Side side);
+  void side_ended(Side side);
+  void after(Time now);
+  void abort();
+
+  Shared shared_;
+  Endpoint client_endpoint_, server_endpoint_;
+  End client_, server_;
+  std::map<std::uint64_t, Media> media_;  // admitted
+  Time heard_, deadline_;                 // the latter's: of the connection to the server, later of the farewell
+  bool connecting_ = true, leaving_ = false, done_ = false;
+  media::rtsp::Proxy proxy_;  // ends first, and tells what it closes
+};
+
+}  // namespace sluice::control::rtsp

@@ -1,0 +1,33 @@
+#include "control/rtsp/figures.h"
+
+#include <string>
+
+namespace sluice::control::rtsp {
+
+std::vector<FigureSnapshot> Figures::list() const {
+  const auto now = [](const Count& count) { return count.load(std::memory_order_relaxed); };
+  std::vector<FigureSnapshot> all = {
+      {"rtsp_connections", "RTSP connections of clients", now(connections), false},
+      {"rtsp_media", "media that RTSP has opened", now(streams), false},
+      {"rtsp_accepted", "RTSP connections that were accepted", now(accepted), true},
+      {"rtsp_too_many_connections", "RTSP connections over max_connections, closed at once", now(too_many), true},
+      {"rtsp_server_unreachable", "RTSP connections whose server could not be reached", now(server_unreachable), true},
+      {"rtsp_failed", "RTSP connections that were ended for want of memory", now(failed), true},
+      {"rtsp_idle_closed", "RTSP connections without a stream that were silent for idle_timeout", now(idle), true},
+      {"rtsp_requests", "requests of clients on RTSP connections that have ended", now(requests), true},
+      {"rtsp_interleaved_dropped", "frames of RTP over RTSP on connections that have ended", now(interleaved_dropped),
+       true},
+      {"rtsp_opened", "media that were opened", now(opened), true},
+  };
+  for (unsigned i = 0; i < media::rtsp::end_reasons; ++i) {
+    const std::string name = media::rtsp::end_reason_name(static_cast<media::rtsp::EndReason>(i));
+    all.push_back({"rtsp_closed_" + name, "media that ended: " + name, now(closed[i]), true});
+  }
+  for (unsigned i = 0; i < media::rtsp::refusals; ++i) {
+    const std::string name = media::rtsp::refusal_name(static_cast<media::rtsp::Refusal>(i));
+    all.push_back({"rtsp_refused_" + name, "answers of the proxy's own: " + name, now(refused[i]), true});
+  }
+  return all;
+}
+
+}  // namespace sluice::control::rtsp

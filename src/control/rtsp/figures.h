@@ -1,0 +1,33 @@
+// What the RTSP proxy counts, for the API and the metrics. Written by its thread; read by any.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "control/snapshot.h"
+#include "media/rtsp/proxy.h"
+
+namespace sluice::control::rtsp {
+
+struct Figures {
+  using Count = std::atomic<std::uint64_t>;
+  Count connections{0};  // now
+  Count streams{0};      // now: media
+  Count accepted{0};
+  Count too_many{0};             // connections over max_connections, closed at once
+  Count server_unreachable{0};   // connections whose server did not answer
+  Count failed{0};               // connections ended for want of memory
+  Count idle{0};                 // connections closed by idle_timeout
+  Count requests{0};             // of connections that have ended
+  Count interleaved_dropped{0};  // the same
+  Count opened{0};
+  std::array<Count, media::rtsp::end_reasons> closed{};
+  std::array<Count, media::rtsp::refusals> refused{};
+
+  static void add(Count& count, std::uint64_t n = 1) { count.fetch_add(n, std::memory_order_relaxed); }
+  std::vector<FigureSnapshot> list() const;
+};
+
+}  // namespace sluice::control::rtsp

@@ -1,0 +1,37 @@
+// Media of RTSP against the profile, beside [srtp.rtsp] max_rate: both must have room. A medium counts with its RTCP
+// (with_rtcp()), and is promised the engine's deadline. One whose rate nobody says is refused where streams are
+// admitted.
+//
+// Thread-safety: as of Admission.
+#pragma once
+
+#include <chrono>
+
+#include "control/rtsp/admission.h"
+#include "engine/stream_admission.h"
+#include "function/srtp/rtsp_options.h"
+
+namespace sluice::control::rtsp {
+
+class ProfileAdmission final : public Admission {
+ public:
+  // `streams` outlives it.
+  ProfileAdmission(engine::StreamAdmission& streams, const function::RtspOptions& options,
+                   std::chrono::nanoseconds deadline)
+      : streams_(streams),
+        budget_(options.max_rate, options.default_rate),
+        usual_(options.default_rate),
+        deadline_(deadline) {}
+  bool admit(std::uint64_t rate) override;
+  void ended(std::uint64_t rate) override;
+
+ private:
+  engine::StreamDemand demand(std::uint64_t rate) const;
+
+  engine::StreamAdmission& streams_;
+  RateBudget budget_;
+  std::uint64_t usual_;
+  std::chrono::nanoseconds deadline_;
+};
+
+}  // namespace sluice::control::rtsp

@@ -1,0 +1,62 @@
+#include "control/rtsp/profile_admission.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace sluice::control::rtsp {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr engine::StreamCapacity capacity{.rate = 10'500, .bound = milliseconds(1), .largest_packet = 0};
+constexpr auto highest = std::numeric_limits<std::uint64_t>::max();
+
+TEST(ProfileAdmission, media_and_their_rtcp_take_from_the_profile) {
+  engine::StreamAdmission streams(capacity);
+  ASSERT_TRUE(streams.add({.deadline = milliseconds(5), .rate = 4'200}).accepted());  // the configuration's
+  ProfileAdmission admission(streams, {}, milliseconds(2));
+  EXPECT_TRUE(admission.admit(6'000));
+  EXPECT_EQ(streams.state().rate, 10'500U) << "a twentieth besides";
+  EXPECT_FALSE(admission.admit(1));
+  EXPECT_FALSE(admission.admit(highest));
+  EXPECT_FALSE(admission.admit(0)) << "its rate is not known";
+  EXPECT_EQ(streams.state().refused, 3U);
+  EXPECT_EQ(streams.state().shortest_deadline, milliseconds(2));
+  admission.ended(6'000);
+  EXPECT_EQ(streams.state().rate, 4'200U);
+  EXPECT_EQ(streams.state().streams, 1U);
+  EXPECT_TRUE(admission.admit(6'000));
+}
+
+TEST(ProfileAdmission, max_rate_holds_beside_it) {
+  engine::StreamAdmission streams(capacity);
+  function::RtspOptions options;
+  options.max_rate = 3'000;
+  options.default_rate = 1'000;
+  ProfileAdmission admission(streams, options, milliseconds(2));
+  EXPECT_TRUE(admission.admit(0));
+  EXPECT_FALSE(admission.admit(2'001));
+  EXPECT_EQ(streams.state().rate, 1'050U);
+  ASSERT_TRUE(streams.add({.deadline = milliseconds(5), .rate = 9'000}).accepted());
+  EXPECT_FALSE(admission.admit(2'000)) << "of the profile";
+  ASSERT_TRUE(streams.remove({.deadline = milliseconds(5), .rate = 9'000}));
+  EXPECT_TRUE(admission.admit(2'000)) << "what was refused has left nothing in max_rate";
+  admission.ended(0);
+  admission.ended(2'000);
+  EXPECT_EQ(streams.state().streams, 0U);
+}
+
+TEST(ProfileAdmission, a_deadline_within_the_bound_and_a_profile_that_only_counts) {
+  engine::StreamAdmission streams(capacity);
+  EXPECT_FALSE(ProfileAdmission(streams, {}, milliseconds(1)).admit(1));
+  engine::StreamAdmission counts(capacity, false);
+  ProfileAdmission all(counts, {}, milliseconds(1));
+  for (const std::uint64_t rate : {std::uint64_t{0}, highest, std::uint64_t{5}}) EXPECT_TRUE(all.admit(rate));
+  for (const std::uint64_t rate : {std::uint64_t{5}, highest, std::uint64_t{0}}) all.ended(rate);
+  EXPECT_EQ(counts.state().rate, 0U);
+  EXPECT_EQ(counts.state().streams, 0U);
+}
+
+}  // namespace
+}  // namespace sluice::control::rtsp

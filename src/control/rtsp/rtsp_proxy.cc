@@ -1,0 +1,227 @@
+#include "control/rtsp/rtsp_proxy.h"
+
+#include <pthread.h>
+#include <spdlog/spdlog.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <exception>
+#include <set>
+
+namespace sluice::control::rtsp {
+namespace {
+
+constexpr int events_at_once = 64;
+constexpr auto tick_every = std::chrono::seconds(1);
+constexpr auto farewell_in_all = std::chrono::milliseconds(500);
+constexpr rlim_t other_files = 256;
+
+// What epoll names: 0 the bell; a listener: its descriptor with this bit; else a connection's number and a side.
+constexpr std::uint64_t is_listener = std::uint64_t{1} << 63;
+
+std::uint64_t name_of(std::uint64_t connection, Side side) {
+  return connection << 1 | static_cast<std::uint64_t>(side);
+}
+
+// Two descriptors for each connection.
+void raise_file_limit(std::uint32_t connections) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  const rlim_t wanted = rlim_t{2} * connections + other_files;
+  if (limit.rlim_cur >= wanted) return;
+  limit.rlim_cur = std::min(wanted, limit.rlim_max);
+  setrlimit(RLIMIT_NOFILE, &limit);
+  if (limit.rlim_cur < wanted) {
+    spdlog::warn("rtsp: {} files may be open (ulimit -n), enough for some {} connections of max_connections = {}",
+                 limit.rlim_cur, (limit.rlim_cur - std::min(limit.rlim_cur, other_files)) / 2, connections);
+  }
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<RtspProxy>> RtspProxy::start(function::MediaStreams& streams,
+                                                      const std::vector<std::string>& twins,
+                                                      std::unique_ptr<Admission> admission) {
+  if (admission == nullptr) {
+    admission = std::make_unique<RateBudget>(streams.rtsp()->max_rate, streams.rtsp()->default_rate);
+  }
+  std::unique_ptr<RtspProxy> proxy(new RtspProxy(streams, std::move(admission)));
+  if (auto opened = proxy->open(twins); !opened) return tl::unexpected(opened.error());
+  proxy->thread_ = std::thread([raw = proxy.get()] { raw->run(); });
+  return proxy;
+}
+
+RtspProxy::RtspProxy(function::MediaStreams& streams, std::unique_ptr<Admission> admission)
+    : streams_(streams), admission_(std::move(admission)) {}
+
+Expected<void> RtspProxy::open(const std::vector<std::string>& twins) {
+  const function::RtspOptions& options = *streams_.rtsp();
+  raise_file_limit(options.max_connections);
+  epoll_ = Fd(epoll_create1(EPOLL_CLOEXEC));
+  wake_ = Fd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  epoll_event bell{.events = EPOLLIN, .data = {.u64 = 0}};
+  if (!epoll_ || !wake_ || epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &bell) != 0) {
+    return make_error(std::string("[srtp.rtsp] cannot wait for connections: ") + std::strerror(errno));
+  }
+  std::set<int> families;
+  for (const packet::IpPrefix& servers : options.servers) families.insert(servers.address.family);
+  for (const std::string& twin : twins) {
+    for (const int family : families) {
+      for (const std::uint16_t port : options.ports) {
+        auto listener = listen_on(twin, family, port);
+        if (!listener) return tl::unexpected(listener.error());
+        listeners_.push_back(std::move(*listener));
+      }
+    }
+  }
+  auto delivery = LocalDelivery::install(options, twins);
+  if (!delivery) return tl::unexpected(delivery.error());
+  delivery_ = std::move(*delivery);
+  for (const Fd& listener : listeners_) {
+    epoll_event event{.events = EPOLLIN, .data = {.u64 = is_listener | static_cast<std::uint64_t>(listener.get())}};
+    if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener.get(), &event) != 0) {
+      return make_error(std::string("[srtp.rtsp] cannot wait for connections: ") + std::strerror(errno));
+    }
+  }
+  return {};
+}
+
+RtspProxy::~RtspProxy() {
+  if (!thread_.joinable()) return;
+  stopping_ = true;
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof one);
+  thread_.join();
+}
+
+void RtspProxy::run() {
+  pthread_setname_np(pthread_self(), "sluice-rtsp");
+  auto next_tick = std::chrono::steady_clock::now() + tick_every;
+  while (!stopping_) {
+    epoll_event events[events_at_once];
+    const auto wait = next_tick - std::chrono::steady_clock::now();
+    const auto ms = std::chrono::ceil<std::chrono::milliseconds>(std::max(wait, wait.zero())).count();
+    const int count = epoll_wait(epoll_.get(), events, events_at_once, static_cast<int>(ms));
+    const auto now = std::chrono::steady_clock::now();
+    for (int i = 0; i < count; ++i) {
+      const std::uint64_t name = events[i].data.u64;
+      if ((name & is_listener) != 0) {
+        accept_all(static_cast<int>(name & ~is_listener), now);
+      } else if (name != 0) {
+        serve(name, events[i].events, now);
+      }
+    }
+    if (now >= next_tick) {
+      next_tick = now + tick_every;
+      tick(now);
+    }
+  }
+  say_farewell();
+}
+
+template <typename F>
+void RtspProxy::guarded(std::uint64_t connection, const F& f) {
+  const auto at = connections_.find(connection);
+  if (at == connections_.end()) return;
+  bool over = false;
+  try {
+    f(at->second->connection);
+    over = at->second->connection.done();
+  } catch (const std::exception& problem) {
+    Figures::add(figures_.failed);
+    spdlog::error("rtsp: a connection is ended: {}", problem.what());
+    over = true;
+  }
+  if (over) {
+    connections_.erase(at);
+  } else {
+    watch(connection);
+  }
+}
+
+void RtspProxy::accept_all(int listener, Time now) {
+  for (int i = 0; i < events_at_once; ++i) {
+    Accepted accepted = accept_from(listener);
+    if (!accepted.fd) {
+      // Until files or memory are there again; else epoll would say so without end.
+      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) watch_listeners(false);
+      return;
+    }
+    if (connections_.size() >= streams_.rtsp()->max_connections) {
+      Figures::add(figures_.too_many);
+      continue;
+    }
+    try {
+      const std::uint64_t id = next_connection_++;
+      connections_[id] = std::make_unique<Watched>(Shared{*streams_.rtsp(), streams_, *admission_, figures_},
+                                                   std::move(accepted), now);
+      guarded(id, [](Connection&) {});
+    } catch (const std::exception& problem) {
+      Figures::add(figures_.failed);
+      spdlog::error("rtsp: a connection is not taken: {}", problem.what());
+      connections_.erase(next_connection_ - 1);
+    }
+  }
+}
+
+void RtspProxy::watch_listeners(bool on) {
+  if (listening_ == on) return;
+  listening_ = on;
+  if (!on) spdlog::warn("rtsp: no more files may be open (ulimit -n), so that new connections wait");
+  for (const Fd& listener : listeners_) {
+    epoll_event event{.events = on ? EPOLLIN : 0U,
+                      .data = {.u64 = is_listener | static_cast<std::uint64_t>(listener.get())}};
+    epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, listener.get(), &event);
+  }
+}
+
+void RtspProxy::serve(std::uint64_t name, std::uint32_t events, Time now) {
+  guarded(name >> 1, [&](Connection& connection) { connection.ready(static_cast<Side>(name & 1), events, now); });
+}
+
+// A descriptor of which nothing is wanted is taken out: epoll tells of its end whether asked or not.
+void RtspProxy::watch(std::uint64_t id) {
+  Watched& watched = *connections_.at(id);
+  for (const Side side : {Side::client, Side::server}) {
+    const std::uint32_t wanted = watched.connection.interest(side);
+    std::uint32_t& asked = watched.asked[static_cast<std::size_t>(side)];
+    if (wanted == asked) continue;
+    epoll_event event{.events = wanted, .data = {.u64 = name_of(id, side)}};
+    const int what = wanted == 0 ? EPOLL_CTL_DEL : asked == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+    epoll_ctl(epoll_.get(), what, watched.connection.fd(side), &event);
+    asked = wanted;
+  }
+}
+
+void RtspProxy::tick(Time now) {
+  std::vector<std::uint64_t> all;
+  for (const auto& [id, watched] : connections_) all.push_back(id);
+  for (const std::uint64_t id : all) guarded(id, [&](Connection& connection) { connection.tick(now); });
+  streams_.tidy(now);
+  watch_listeners(true);
+}
+
+void RtspProxy::say_farewell() {
+  listeners_.clear();
+  const auto begin = std::chrono::steady_clock::now();
+  std::vector<std::uint64_t> all;
+  for (const auto& [id, watched] : connections_) all.push_back(id);
+  for (const std::uint64_t id : all) guarded(id, [&](Connection& connection) { connection.stop(begin); });
+  for (auto now = begin; !connections_.empty() && now < begin + farewell_in_all;
+       now = std::chrono::steady_clock::now()) {
+    epoll_event events[events_at_once];
+    const int count = epoll_wait(epoll_.get(), events, events_at_once, 50);
+    for (int i = 0; i < count; ++i) {
+      if (events[i].data.u64 != 0) serve(events[i].data.u64, events[i].events, std::chrono::steady_clock::now());
+    }
+  }
+  connections_.clear();
+  streams_.tidy(std::chrono::steady_clock::now());
+}
+
+}  // namespace sluice::control::rtsp

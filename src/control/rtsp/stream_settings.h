@@ -1,0 +1,19 @@
+// What a medium that RTSP has opened is to the stage "srtp": from the server RTP and RTCP that are protected with the
+// medium's key, from the client RTCP that is unprotected with its own, or passes or is dropped where it named none.
+//
+// Thread-safety: any thread. No error names a key.
+#pragma once
+
+#include <vector>
+
+#include "base/error.h"
+#include "function/srtp/media_stream.h"
+#include "media/rtsp/proxy.h"
+
+namespace sluice::control::rtsp {
+
+// The last one is the client's RTCP. Of a transparent proxy: both legs have the same addresses and ports.
+Expected<std::vector<function::MediaStreamSettings>> streams_of(const media::rtsp::Stream& stream,
+                                                                bool accept_clear_rtcp);
+
+}  // namespace sluice::control::rtsp

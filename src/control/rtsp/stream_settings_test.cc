@@ -1,0 +1,85 @@
+// What a medium of RTSP's becomes in the stage's table; and the budget of rates.
+#include "control/rtsp/stream_settings.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "control/rtsp/admission.h"
+
+namespace sluice::control::rtsp {
+namespace {
+
+using function::Carries;
+using function::Keyless;
+
+media::rtsp::Stream stream_of(media::rtsp::PortPair client, media::rtsp::PortPair server) {
+  media::rtsp::Stream stream;
+  stream.client_side = {*packet::IpAddress::parse("10.1.0.2"), client, *packet::IpAddress::parse("10.2.0.2"), server};
+  stream.server_side = stream.client_side;
+  stream.to_client = media::MasterKey(std::vector<std::uint8_t>(30, 7));
+  return stream;
+}
+
+TEST(RtspStreams, of_a_client_with_a_key) {
+  auto stream = stream_of({5000, 5001}, {6000, 6001});
+  stream.from_client.emplace();
+  stream.from_client->key = media::MasterKey(std::vector<std::uint8_t>(30, 9));
+  stream.from_client->mki = {1, 2, 3};
+  const auto all = streams_of(stream, true);
+  ASSERT_TRUE(all) << all.error().message;
+  ASSERT_EQ(all->size(), 3U);
+  const auto& [rtp, rtcp, back] = std::tie((*all)[0], (*all)[1], (*all)[2]);
+  EXPECT_EQ(rtp.name, "10.2.0.2:6000 -> 10.1.0.2:5000");
+  EXPECT_EQ(rtcp.name, "10.2.0.2:6001 -> 10.1.0.2:5001");
+  EXPECT_EQ(back.name, "10.1.0.2:5001 -> 10.2.0.2:6001");
+  EXPECT_EQ(rtp.carries, Carries::rtp);
+  EXPECT_EQ(rtcp.carries, Carries::rtcp);
+  EXPECT_EQ(back.carries, Carries::rtcp);
+  EXPECT_EQ(rtp.direction, srtp::Direction::protect);
+  EXPECT_EQ(rtcp.direction, srtp::Direction::protect);
+  EXPECT_EQ(back.direction, srtp::Direction::unprotect);
+  EXPECT_EQ(rtp.crypto.keys.at(0).key, stream.to_client);
+  EXPECT_EQ(rtcp.crypto.keys.at(0).key, stream.to_client);
+  EXPECT_EQ(back.crypto.keys.at(0).key, stream.from_client->key);
+  EXPECT_EQ(back.crypto.keys.at(0).mki, 0x010203U);
+  EXPECT_EQ(back.crypto.keys.at(0).mki_length, 3U);
+  for (const auto& one : *all) {
+    EXPECT_EQ(one.keyless, Keyless::no);
+    EXPECT_EQ(one.origin, function::MediaOrigin::rtsp);
+  }
+  stream.from_client->mki = media::SecretBytes(9, 1);
+  EXPECT_FALSE(streams_of(stream, true));
+}
+
+TEST(RtspStreams, of_a_client_whose_rtcp_is_clear) {
+  const auto stream = stream_of({5000, 5001}, {6000, 6001});
+  EXPECT_EQ(streams_of(stream, true)->back().keyless, Keyless::passes_rtcp);
+  EXPECT_EQ(streams_of(stream, false)->back().keyless, Keyless::drops_rtcp);
+}
+
+TEST(RtspStreams, rtp_and_rtcp_on_one_port) {
+  const auto all = streams_of(stream_of({5000, 5000}, {6000, 6000}), true);
+  ASSERT_EQ(all->size(), 2U);
+  EXPECT_EQ(all->front().carries, Carries::both);
+  EXPECT_EQ(all->back().carries, Carries::both);
+  EXPECT_EQ(all->back().name, "10.1.0.2:5000 -> 10.2.0.2:6000");
+}
+
+TEST(RateBudget, holds_to_its_sum) {
+  RateBudget budget(1000, 300);
+  EXPECT_TRUE(budget.admit(600));
+  EXPECT_TRUE(budget.admit(0));  // 300
+  EXPECT_FALSE(budget.admit(101));
+  EXPECT_FALSE(budget.admit(std::numeric_limits<std::uint64_t>::max()));
+  EXPECT_TRUE(budget.admit(100));
+  budget.ended(600);
+  EXPECT_TRUE(budget.admit(600));
+  EXPECT_FALSE(budget.admit(1));
+  RateBudget none(0, 300);
+  EXPECT_TRUE(none.admit(std::numeric_limits<std::uint64_t>::max()));
+  EXPECT_TRUE(none.admit(std::numeric_limits<std::uint64_t>::max()));
+}
+
+}  // namespace
+}  // namespace sluice::control::rtsp

@@ -1,0 +1,61 @@
+// How long confirming what a batch brings may take, so that none of its frames is late by it: what is left until its
+// oldest frame has to go, less what its frames cost besides, and at most `most`. Never less than a sixteenth of `most`: a
+// lane whose frames are late anyway goes on to look at a few.
+//
+//   const std::uint64_t ticks = budget.begin(rte_rdtsc(), oldest, frames, bytes);
+//   ... judge, confirm, forward ...
+//   budget.end(rte_rdtsc(), spent);
+//
+// What frames cost besides is an average over the batches before, by their number and bytes, so the first batches of
+// traffic that costs more may take too long. A frame has to go when seven tenths of its deadline are over: while an
+// attack takes all the time there is, frames leave by then, give or take what the average is wrong by.
+//
+// Times are ticks of the time-stamp counter. Thread-safety: none. Cost: two divisions for a batch.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace sluice::function {
+
+class BatchBudget {
+ public:
+  // deadline 0: each batch has `most`.
+  explicit BatchBudget(std::uint64_t most, std::uint64_t deadline = 0) : most_(most), patience_(deadline / 10 * 7) {}
+
+  std::uint64_t begin(std::uint64_t now, std::uint64_t oldest, std::uint32_t frames, std::uint64_t bytes) {
+    if (patience_ == 0) return most_;
+    began_ = now;
+    work_ = bytes + std::uint64_t{frame_worth} * frames;
+    const std::uint64_t gone = (now > oldest ? now - oldest : 0) + cost_ * work_ / scale;
+    is_behind_ = gone > patience_;
+    return std::clamp(patience_ - std::min(patience_, gone), most_ / 16, most_);
+  }
+  // The batch has left; `spent` of what begin() gave.
+  void end(std::uint64_t now, std::uint64_t spent) {
+    if (work_ == 0) return;
+    const std::uint64_t took = now > began_ ? now - began_ : 0;
+    // A thread that was kept from its work for once makes no frame dear.
+    const std::uint64_t most = std::max<std::uint64_t>(scale, 4 * cost_);
+    const std::uint64_t cost = std::min((took - std::min(took, spent)) * scale / work_, most);
+    cost_ = (7 * cost_ + cost + 4) / 8;
+    work_ = 0;
+  }
+  std::uint64_t most() const { return most_; }
+  // Frames of the batch that has begun have to go before they are done, though nothing is confirmed.
+  bool is_behind() const { return is_behind_; }
+  // Of a frame of so many bytes, besides confirming.
+  std::uint64_t cost(std::uint64_t bytes) const { return cost_ * (bytes + frame_worth) / scale; }
+
+ private:
+  static constexpr std::uint32_t frame_worth = 256;  // a frame costs as much as so many bytes
+  static constexpr std::uint32_t scale = 1024;       // cost_: of so many bytes
+
+  const std::uint64_t most_, patience_;
+  std::uint64_t began_ = 0;
+  std::uint64_t cost_ = 0;
+  std::uint64_t work_ = 0;  // of the batch, in bytes
+  bool is_behind_ = false;
+};
+
+}  // namespace sluice::function

@@ -1,0 +1,82 @@
+#include "function/inspect/batch_budget.h"
+
+#include <gtest/gtest.h>
+
+namespace sluice::function {
+namespace {
+
+constexpr std::uint64_t most = 8'000, deadline = 100'000, patience = 70'000, now = 1'000'000, bytes = 1'000;
+
+// Batches of 10 frames that cost so much besides each, and are fresh.
+void go_through(BatchBudget& budget, std::uint64_t cost) {
+  for (int t = 0; t < 100; ++t) {
+    const std::uint64_t given = budget.begin(now, now, 10, 10 * bytes);
+    budget.end(now + given + 10 * cost, given);
+  }
+}
+
+TEST(BatchBudget, a_batch_has_what_is_left_until_its_oldest_frame_has_to_go) {
+  struct Case {
+    std::uint64_t age, given;
+  };
+  for (const Case& one : {Case{0, most}, Case{patience - most, most}, Case{patience - 5'000, 5'000},
+                          Case{patience - 1'000, 1'000}, Case{patience, most / 16}, Case{10 * patience, most / 16}}) {
+    BatchBudget budget(most, deadline);
+    EXPECT_EQ(budget.begin(now, now - one.age, 10, 10 * bytes), one.given) << one.age;
+  }
+}
+
+TEST(BatchBudget, less_what_its_frames_cost_besides) {
+  BatchBudget budget(most, deadline);
+  go_through(budget, 700);
+  EXPECT_NEAR(static_cast<double>(budget.cost(bytes)), 700, 10);
+  EXPECT_EQ(budget.begin(now, now, 80, 80 * bytes), most);
+  EXPECT_NEAR(static_cast<double>(budget.begin(now, now, 94, 94 * bytes)), patience - 94 * 700, 500);
+  EXPECT_NEAR(static_cast<double>(budget.begin(now, now - 10'000, 80, 80 * bytes)), patience - 10'000 - 80 * 700, 500);
+  EXPECT_EQ(budget.begin(now, now, 1'000, 1'000 * bytes), most / 16);
+  go_through(budget, 50);
+  EXPECT_NEAR(static_cast<double>(budget.cost(bytes)), 50, 10);
+}
+
+TEST(BatchBudget, a_batch_is_behind_when_its_frames_have_to_go_before_they_are_done) {
+  BatchBudget budget(most, deadline);
+  go_through(budget, 700);
+  budget.begin(now, now, 80, 80 * bytes);
+  EXPECT_FALSE(budget.is_behind());
+  budget.begin(now, now - 20'000, 80, 80 * bytes);
+  EXPECT_TRUE(budget.is_behind());
+  budget.begin(now, now - 60'000, 10, 10 * bytes);
+  EXPECT_FALSE(budget.is_behind());
+}
+
+TEST(BatchBudget, long_frames_cost_more_than_short_ones) {
+  BatchBudget budget(most, deadline);
+  go_through(budget, 700);
+  EXPECT_GT(budget.cost(1'400), 850U);
+  EXPECT_LT(budget.cost(60), 250U);
+}
+
+TEST(BatchBudget, one_long_absence_makes_no_frame_dear) {
+  BatchBudget budget(most, deadline);
+  go_through(budget, 700);
+  budget.begin(now, now, 10, 10 * bytes);
+  budget.end(1'000 * now, 0);
+  EXPECT_LT(budget.cost(bytes), 1'000U);
+}
+
+TEST(BatchBudget, what_counters_of_other_cores_put_ahead_has_no_age) {
+  BatchBudget budget(most, deadline);
+  EXPECT_EQ(budget.begin(now, 2 * now, 10, 10 * bytes), most);
+  budget.end(now - 1'000, 0);
+  EXPECT_EQ(budget.cost(bytes), 0U);
+}
+
+TEST(BatchBudget, without_a_deadline_each_batch_has_all) {
+  BatchBudget budget(most);
+  EXPECT_EQ(budget.begin(now, 0, 10'000, 10'000 * bytes), most);
+  budget.end(1'000 * now, 0);
+  EXPECT_EQ(budget.begin(now, 0, 10'000, 10'000 * bytes), most);
+}
+
+}  // namespace
+}  // namespace sluice::function

@@ -1,0 +1,56 @@
+// The streams of the stage "srtp", for what adds and removes them while lanes run: the RTSP proxy and the API. A part
+// of a chain that has them returns them from media_streams().
+//
+// Thread-safety: any thread; calls wait for each other, and lanes for none of them. Errors name no key.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "function/srtp/media_stream.h"
+#include "function/srtp/rtsp_options.h"
+
+namespace sluice::function {
+
+struct MediaStreamRow {
+  std::string name;    // "10.0.0.1:5004 -> 10.0.0.2:6000"
+  std::string action;  // "protect", "unprotect", "pass", "drop", "ended"
+  std::string carries;
+  std::string suite;  // empty: there is no key
+  std::string origin;
+  std::uint64_t noted = 0;  // MediaStream::noted()
+};
+
+class MediaStreams {
+ public:
+  virtual ~MediaStreams() = default;
+
+  // All or none. An Error when a 5-tuple has a stream already, or keys or the table are full. One that has ended gives
+  // its place. From then on the next frame of it is protected or unprotected.
+  virtual Expected<void> add(std::vector<MediaStreamSettings> streams) = 0;
+  // Those of these 5-tuples that came from `origin`; how many. `guarded`: what still comes of them is dropped until
+  // nothing has come for `guard_time`; else it passes as it comes.
+  virtual std::size_t remove(std::span<const MediaKey> keys, MediaOrigin origin, bool guarded) = 0;
+  static constexpr std::chrono::seconds guard_time{5};
+  // Frees what lanes have left and ends guards: once a second by who removes streams.
+  virtual void tidy(std::chrono::steady_clock::time_point now) = 0;
+  // MediaStream::noted() of the stream; 0 when there is none.
+  virtual std::uint64_t noted(const MediaKey& key) const = 0;
+
+  // The first `limit`, in no order, and how many there are.
+  virtual std::vector<MediaStreamRow> list(std::size_t limit, std::size_t& count) const = 0;
+  // Of a [[srtp.stream]] section's keys as TOML: one stream of the API's, and with RTCP's own ports two. `what` it is
+  // called in errors. The sentence says what was done.
+  virtual Expected<std::string> add_text(std::string_view text, const std::string& what) = 0;
+  virtual Expected<std::string> remove_text(std::string_view text, const std::string& what) = 0;
+
+  // [srtp.rtsp]; null: there is to be no proxy.
+  virtual const RtspOptions* rtsp() const = 0;
+};
+
+}  // namespace sluice::function

@@ -1,0 +1,65 @@
+#include "function/srtp/rtsp_flows.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "packet/headers.h"
+
+namespace sluice::function {
+namespace {
+
+constexpr std::uint32_t l3 = sizeof(packet::EthernetHeader);
+constexpr std::uint32_t ipv4_least = 20, ipv6_size = 40, ports_size = 4;
+constexpr std::uint32_t ipv6_fragment_size = 8;
+constexpr std::uint16_t fragment_bits = 0x3fff;  // more to come, or an offset
+
+std::uint16_t be16_at(const std::uint8_t* bytes) {
+  return static_cast<std::uint16_t>(bytes[0] << 8 | bytes[1]);
+}
+
+}  // namespace
+
+struct RtspFlows::Ends {
+  int family;
+  const std::uint8_t *source, *destination;
+  const std::uint8_t* ports;  // null: a fragment
+};
+
+RtspFrame RtspFlows::look_at(const std::uint8_t* frame, std::uint32_t length) const {
+  if (length < l3 + ipv4_least) return RtspFrame::none;
+  const std::uint8_t* const ip = frame + l3;
+  const std::uint16_t type = be16_at(frame + 12);
+  if (type == packet::ethertype_ipv4) {
+    if (ip[9] != packet::protocol_tcp) return RtspFrame::none;
+    const bool fragment = (be16_at(ip + 6) & fragment_bits) != 0;
+    const std::uint32_t header = (ip[0] & 0xfU) * 4;
+    if (header < ipv4_least || (!fragment && length < l3 + header + ports_size)) return RtspFrame::none;
+    return look_closer({4, ip + 12, ip + 16, fragment ? nullptr : ip + header});
+  }
+  if (type != packet::ethertype_ipv6 || length < l3 + ipv6_size + ports_size) return RtspFrame::none;
+  if (ip[6] == packet::protocol_tcp) return look_closer({6, ip + 8, ip + 24, ip + ipv6_size});
+  const bool tcp_fragment = ip[6] == packet::protocol_fragment && length >= l3 + ipv6_size + ipv6_fragment_size &&
+                            ip[ipv6_size] == packet::protocol_tcp;
+  return tcp_fragment ? look_closer({6, ip + 8, ip + 24, nullptr}) : RtspFrame::none;
+}
+
+RtspFrame RtspFlows::look_closer(const Ends& ends) const {
+  if (ends.ports == nullptr) {
+    const bool concerns = is_server(ends.family, ends.source) || is_server(ends.family, ends.destination);
+    return concerns ? RtspFrame::fragment : RtspFrame::none;
+  }
+  const bool to = is_port(be16_at(ends.ports + 2)) && is_server(ends.family, ends.destination);
+  const bool from = !to && is_port(be16_at(ends.ports)) && is_server(ends.family, ends.source);
+  return to || from ? RtspFrame::rtsp : RtspFrame::none;
+}
+
+bool RtspFlows::is_port(std::uint16_t port) const {
+  return std::ranges::find(ports_, port) != ports_.end();
+}
+
+bool RtspFlows::is_server(int family, const std::uint8_t* address) const {
+  const auto server = packet::IpAddress::from_bytes(family, address);
+  return std::ranges::any_of(servers_, [&](const packet::IpPrefix& prefix) { return prefix.contains(server); });
+}
+
+}  // namespace sluice::function

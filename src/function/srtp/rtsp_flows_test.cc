@@ -1,0 +1,134 @@
+// Which frames are RTSP's, what [srtp.rtsp] says, and what the stage makes of such frames.
+#include "function/srtp/rtsp_flows.h"
+
+#include "function/acl/acl_trial_test.h"
+#include "function/srtp/srtp_trial_test.h"
+
+namespace sluice::function {
+namespace {
+
+RtspOptions options_of(std::vector<std::string> servers, std::vector<std::uint16_t> ports) {
+  RtspOptions options;
+  for (const std::string& server : servers) options.servers.push_back(*packet::IpPrefix::parse(server));
+  options.ports = std::move(ports);
+  return options;
+}
+
+PacketBuilder four(const char* source, const char* destination) {
+  return PacketBuilder().ipv4(source, destination);
+}
+PacketBuilder six(const char* source, const char* destination) {
+  return PacketBuilder().ipv6(source, destination);
+}
+
+TEST(RtspFlows, by_server_and_port) {
+  const RtspFlows flows(options_of({"10.2.0.0/24", "2001:db8:2::/64"}, {554, 8554}));
+  const char *server = "10.2.0.7", *client = "10.1.0.2", *server6 = "2001:db8:2::7", *client6 = "2001:db8:1::2";
+  const std::tuple<std::string, Bytes, RtspFrame> cases[] = {
+      {"to a server", four(client, server).tcp(40000, 554).build(), RtspFrame::rtsp},
+      {"its other port", four(client, server).tcp(40000, 8554).payload(300).build(), RtspFrame::rtsp},
+      {"from a server", four(server, client).tcp(554, 40000).build(), RtspFrame::rtsp},
+      {"between servers", four(server, "10.2.0.8").tcp(554, 40000).build(), RtspFrame::rtsp},
+      {"another port", four(client, server).tcp(40000, 80).build(), RtspFrame::none},
+      {"the client's port", four(client, server).tcp(554, 40000).build(), RtspFrame::none},
+      {"no server", four(client, "10.3.0.7").tcp(40000, 554).build(), RtspFrame::none},
+      {"from no server", four("10.3.0.7", client).tcp(554, 40000).build(), RtspFrame::none},
+      {"UDP", four(client, server).udp(40000, 554).build(), RtspFrame::none},
+      {"a first fragment", four(client, server).tcp(40000, 554).fragment(0, true).build(), RtspFrame::fragment},
+      {"a later fragment", four(server, client).tcp(9, 9).fragment(100, false).build(), RtspFrame::fragment},
+      {"another's fragment", four(client, "10.3.0.7").tcp(9, 9).fragment(100, false).build(), RtspFrame::none},
+      {"a fragment of UDP", four(client, server).udp(9, 9).fragment(100, false).build(), RtspFrame::none},
+      {"to a server, IPv6", six(client6, server6).tcp(40000, 554).build(), RtspFrame::rtsp},
+      {"from a server, IPv6", six(server6, client6).tcp(8554, 40000).build(), RtspFrame::rtsp},
+      {"another port, IPv6", six(client6, server6).tcp(40000, 80).build(), RtspFrame::none},
+      {"no server, IPv6", six(client6, "2001:db8:3::7").tcp(40000, 554).build(), RtspFrame::none},
+      {"UDP, IPv6", six(client6, server6).udp(40000, 554).build(), RtspFrame::none},
+      {"ARP", PacketBuilder().arp_request(client, server).build(), RtspFrame::none},
+  };
+  for (const auto& [name, frame, expected] : cases) {
+    EXPECT_EQ(flows.look_at(frame.data(), static_cast<std::uint32_t>(frame.size())), expected) << name;
+    for (std::size_t length = 0; length < frame.size(); ++length) {
+      const Bytes cut(frame.begin(), frame.begin() + static_cast<long>(length));  // for the sanitizers
+      const RtspFrame seen = flows.look_at(cut.data(), static_cast<std::uint32_t>(length));
+      EXPECT_TRUE(seen == expected || seen == RtspFrame::none) << name << length;
+    }
+  }
+}
+
+const std::string section = "[srtp.rtsp]\nservers = [\"10.0.0.2/32\"]\nports = [554]\n";
+
+std::vector<std::string> mistakes_of(const std::string& text, bool twins = true) {
+  Diagnostics diagnostics;
+  auto file = Settings::from_text(text, "a.toml", diagnostics);
+  engine::PortTable ports(
+      {{.name = "lan", .mac = {}, .has_twin = true}, {.name = "wan", .mac = {}, .has_twin = twins}});
+  Settings srtp = file->section("srtp");
+  (void)engine::find_function("srtp")->make_stage(srtp, ports);
+  srtp.finish();
+  return diagnostics.lines;
+}
+
+TEST(RtspSettings, mistakes_name_the_line) {
+  EXPECT_EQ(mistakes_of(section), std::vector<std::string>());
+  const std::pair<std::string, std::string> cases[] = {
+      {"[srtp.rtsp]\n", "servers: is missing"},
+      {"[srtp.rtsp]\nservers = [\"10.0.0.1/24\"]\n", "a.toml:2: [srtp.rtsp] servers: "},
+      {section + "suite = \"AES\"\n", "suite: suites are AES_CM_128_HMAC_SHA1_80, "},
+      {section + "max_connections = 0\n", "max_connections: "},
+      {section + "idle_timeout = \"5\"\n", "idle_timeout: "},
+      {section + "table = 254\n", "table: "},
+      {section + "tabel = 1554\n", "tabel: unknown key"},
+      {"[srtp.rtsp]\nservers = [\"10.0.0.2\"]\nports = [0]\n", "ports: allowed are TCP ports"},
+      {"[srtp.rtsp]\nservers = [\"10.0.0.2\"]\nports = [554, 554]\n", "ports: 554 is there twice"},
+  };
+  for (const auto& [text, message] : cases) {
+    std::string all;
+    for (const std::string& line : mistakes_of(text)) all += line + "\n";
+    EXPECT_NE(all.find(message), std::string::npos) << text << all;
+  }
+  ASSERT_EQ(mistakes_of(section, false).size(), 1U);
+  EXPECT_NE(mistakes_of(section, false)[0].find("'wan' has none"), std::string::npos);
+}
+
+std::unique_ptr<engine::Stage> stage_of(const std::string& text) {
+  Diagnostics diagnostics;
+  auto file = Settings::from_text(text, "a.toml", diagnostics);
+  Settings srtp = file->section("srtp");
+  auto stage = engine::find_function("srtp")->make_stage(srtp, engine::PortTable(std::vector<engine::PortInfo>{}));
+  EXPECT_EQ(diagnostics.lines, std::vector<std::string>());
+  return std::move(*stage);
+}
+
+// Without twins they have no way to the host, which is counted under that name.
+TEST(Srtp, hands_rtsp_to_the_host) {
+  AclTrial trial("cpu");
+  const Bytes other = four("10.0.0.1", "10.0.0.2").tcp(40000, 80).build();
+  const Outcome out = trial.run({four("10.0.0.1", "10.0.0.2").tcp(40000, 554).build(), other,
+                                 four("10.0.0.2", "10.0.0.1").tcp(554, 40000).build(),
+                                 four("10.0.0.2", "10.0.0.1").tcp(1, 2).fragment(64, false).build()},
+                                stage_of(section));
+  EXPECT_EQ(out.sent, std::vector<Bytes>{other});
+  EXPECT_EQ(out.figures.at("srtp_to_rtsp_proxy"), 2U);
+  EXPECT_EQ(out.stats.drops[srtp_rtsp_fragment], 1U);
+  std::uint64_t dropped = 0;
+  for (unsigned reason = 0; reason < packet::max_reasons; ++reason) dropped += out.stats.drops[reason];
+  EXPECT_EQ(dropped + out.stats.total.punted, 3U);
+}
+
+// Behind the stage that says so, and before it: who drops has the say.
+TEST(Srtp, rtsp_that_another_stage_drops_goes_nowhere) {
+  SrtpTrial trial(section);
+  EXPECT_EQ(trial.run({four("10.0.0.1", "10.0.0.2").tcp(40000, 554).build()}).front().reason, engine::to_host);
+  EXPECT_EQ(trial.run({four("10.0.0.1", "10.0.0.2").tcp(40000, 555).build()}).front().reason, packet::no_reason);
+}
+
+TEST(Srtp, reload_does_not_change_the_proxy) {
+  SrtpTrial trial(section);
+  const auto same = stage_of(section), other = stage_of(section + "max_streams = 5\n"), none = stage_of("");
+  EXPECT_TRUE(trial.stage().reload(*same));
+  EXPECT_FALSE(trial.stage().reload(*other));
+  EXPECT_FALSE(trial.stage().reload(*none));
+}
+
+}  // namespace
+}  // namespace sluice::function

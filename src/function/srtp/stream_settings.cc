@@ -1,0 +1,167 @@
+#include "function/srtp/stream_settings.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::function {
+namespace {
+
+constexpr std::int64_t most_ssrcs = 65536;
+
+packet::IpAddress address_of(Settings& settings, const char* key) {
+  const std::string text = settings.required_text(key);
+  const auto address = packet::IpAddress::parse(text);
+  if (address) return *address;
+  if (!text.empty()) settings.error(key, address.error().message);
+  return {};
+}
+
+std::uint16_t port_of(Settings& settings, const char* key) {
+  if (!settings.has(key)) settings.error(key, "is missing: give a UDP port");
+  return static_cast<std::uint16_t>(settings.integer(key, 1, 1, 65535));
+}
+
+// Whether the text has a tag and a known suite where they belong: only then do messages of parse_crypto() name nothing
+// that may be a key.
+bool begins_as_crypto(const std::string& text) {
+  const std::size_t tag = text.find_first_not_of("0123456789");
+  if (tag == 0 || tag > 9 || tag == std::string::npos || text[tag] != ' ') return false;
+  return srtp::suite_named(std::string_view(text).substr(tag + 1, text.find(' ', tag + 1) - tag - 1)).has_value();
+}
+
+void read_crypto(Settings& settings, MediaStreamSettings& stream) {
+  const std::string text = settings.required_text("crypto");
+  if (text.empty()) return;
+  if (!begins_as_crypto(text)) {
+    std::string names;
+    for (const srtp::SuiteFacts& suite : srtp::suites) names += (names.empty() ? "" : ", ") + std::string(suite.name);
+    settings.error("crypto", "give \"1 SUITE inline:KEY\", as in an a=crypto line of SDP; suites are " + names);
+    return;
+  }
+  auto crypto = media::sdp::parse_crypto(text);
+  if (crypto) {
+    stream.crypto = std::move(*crypto);
+  } else {
+    settings.error("crypto", crypto.error().message);
+  }
+}
+
+void read_rollover(Settings& settings, MediaStreamSettings& stream) {
+  const bool given = settings.has("roc");
+  const auto ssrc = settings.integer("ssrc", 0, 0, 0xffffffff);
+  const auto counter = settings.integer("roc", 0, 0, 0xffffffff);
+  if (given != settings.has("ssrc")) {
+    settings.error("", "ssrc and roc go together: the rollover counter with which this SSRC begins");
+  } else if (given) {
+    stream.rollover = {static_cast<std::uint32_t>(ssrc), static_cast<std::uint32_t>(counter)};
+  }
+}
+
+// Of a stream that says no burst: what comes in this part of a second, and two of the largest frames at least.
+constexpr std::uint64_t bursts_a_second = 10;
+// RTCP's part of a stream's rate (RFC 3550 section 6.2), where it has a 5-tuple of its own.
+constexpr std::uint64_t rtcp_part = 20;
+constexpr std::int64_t highest_rate = 1'000'000'000'000;
+constexpr std::int64_t largest_burst = 1 << 30;
+
+void read_rate(Settings& settings, std::uint32_t largest_frame, MediaStreamSettings& stream) {
+  const auto bits = static_cast<std::uint64_t>(settings.integer("rate", 1, 1, highest_rate));
+  const auto least = std::uint64_t{2} * largest_frame;
+  const auto burst =
+      static_cast<std::uint64_t>(settings.integer("burst", 0, static_cast<std::int64_t>(least), largest_burst));
+  if (settings.has("rate")) {
+    stream.rate = {bits, burst != 0 ? burst : std::max(bits / 8 / bursts_a_second, least)};
+  } else if (settings.has("burst")) {
+    settings.error("burst", "there is no rate: say how many bits a second the stream may bring");
+  }
+  settings.duration("deadline", {});  // what it means is the admission's (control/stream_demands.h)
+}
+
+std::string name_of(const packet::IpAddress& source, std::uint16_t source_port, const packet::IpAddress& destination,
+                    std::uint16_t destination_port) {
+  const auto end = [](const packet::IpAddress& address, std::uint16_t port) {
+    return (address.family == 6 ? "[" + address.str() + "]" : address.str()) + ":" + std::to_string(port);
+  };
+  return end(source, source_port) + " -> " + end(destination, destination_port);
+}
+
+// One for each 5-tuple: RTCP may have ports of its own.
+void read_ends(Settings& settings, const MediaStreamSettings& stream, std::vector<MediaStreamSettings>& streams) {
+  const packet::IpAddress source = address_of(settings, "source"), destination = address_of(settings, "destination");
+  if (source.family != destination.family && !source.empty() && !destination.empty()) {
+    settings.error("destination", "is of another address family than source");
+  }
+  const std::uint16_t source_port = port_of(settings, "source_port");
+  const std::uint16_t destination_port = port_of(settings, "destination_port");
+  const auto add = [&](Carries carries, std::uint16_t from, std::uint16_t to) {
+    MediaStreamSettings one = stream;
+    one.carries = carries;
+    one.key = media_key(source, from, destination, to);
+    one.name = name_of(source, from, destination, to);
+    if (carries == Carries::rtcp) one.rollover.reset();
+    if (carries == Carries::rtcp && one.rate) one.rate->bits = std::max<std::uint64_t>(one.rate->bits / rtcp_part, 1);
+    const bool known = std::ranges::any_of(streams, [&](const auto& other) { return other.key == one.key; });
+    if (known) settings.error("", one.name + " is in the table already");
+    streams.push_back(std::move(one));
+  };
+  const bool own_rtcp = settings.has("rtcp_source_port") || settings.has("rtcp_destination_port");
+  add(own_rtcp ? Carries::rtp : Carries::both, source_port, destination_port);
+  if (own_rtcp) {
+    const std::uint16_t from = port_of(settings, "rtcp_source_port");
+    add(Carries::rtcp, from, port_of(settings, "rtcp_destination_port"));
+  }
+}
+
+}  // namespace
+
+void read_stream(Settings& settings, std::uint32_t largest_frame, std::vector<MediaStreamSettings>& streams) {
+  MediaStreamSettings stream;
+  if (!settings.has("action")) settings.error("action", "is missing: \"protect\" or \"unprotect\"");
+  stream.direction = settings.choice("action", "protect", {"protect", "unprotect"}) == "protect"
+                         ? srtp::Direction::protect
+                         : srtp::Direction::unprotect;
+  read_crypto(settings, stream);
+  stream.max_ssrcs = static_cast<std::uint32_t>(settings.integer("max_ssrcs", 16, 1, most_ssrcs));
+  stream.passes_others = settings.choice("others", "drop", {"drop", "pass"}) == "pass";
+  read_rollover(settings, stream);
+  read_rate(settings, largest_frame, stream);
+
+  read_ends(settings, stream, streams);
+  settings.finish();
+}
+
+namespace {
+
+// What a reader makes of a text, or its mistakes, a line each.
+template <typename Read>
+Expected<std::vector<MediaStreamSettings>> read_text(std::string_view text, const std::string& what, const Read& read) {
+  Diagnostics diagnostics;
+  auto settings = Settings::from_text(text, what, diagnostics);
+  if (!settings) return make_error(what + " is no TOML, which is all that can be said without showing it");
+  settings->hide_values();
+  std::vector<MediaStreamSettings> streams;
+  read(*settings, streams);
+  if (diagnostics.ok()) return streams;
+  std::string mistakes;
+  for (const std::string& line : diagnostics.lines) mistakes += (mistakes.empty() ? "" : "\n") + line;
+  return make_error(mistakes);
+}
+
+}  // namespace
+
+Expected<std::vector<MediaStreamSettings>> read_stream_text(std::string_view text, const std::string& what,
+                                                            std::uint32_t largest_frame) {
+  return read_text(text, what, [&](Settings& settings, std::vector<MediaStreamSettings>& streams) {
+    if (settings.has("deadline")) settings.error("deadline", "is for streams of the configuration, which are admitted");
+    read_stream(settings, largest_frame, streams);
+  });
+}
+
+Expected<std::vector<MediaStreamSettings>> read_stream_ends(std::string_view text, const std::string& what) {
+  return read_text(text, what, [](Settings& settings, std::vector<MediaStreamSettings>& streams) {
+    read_ends(settings, {}, streams);
+    settings.finish();
+  });
+}
+
+}  // namespace sluice::function

@@ -1,0 +1,26 @@
+// A stream of the stage "srtp" as TOML says it: a [[srtp.stream]] section, or what the API is given. No message shows a
+// value, for there are keys among them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/settings.h"
+#include "function/srtp/media_stream.h"
+
+namespace sluice::function {
+
+// Adds one for each 5-tuple: RTCP may have ports of its own, and then its part of the rate. A burst has room for two of
+// the largest frames. Mistakes go to the section's diagnostics.
+void read_stream(Settings& settings, std::uint32_t largest_frame, std::vector<MediaStreamSettings>& streams);
+
+// The same of a text that holds the keys of one section, without a deadline, for nothing admits such streams; an Error
+// has a line for each mistake. `what` it is called.
+Expected<std::vector<MediaStreamSettings>> read_stream_text(std::string_view text, const std::string& what,
+                                                            std::uint32_t largest_frame);
+// Its addresses and ports alone.
+Expected<std::vector<MediaStreamSettings>> read_stream_ends(std::string_view text, const std::string& what);
+
+}  // namespace sluice::function

@@ -1,0 +1,252 @@
+#include "function/srtp/streams.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "function/srtp/stream_settings.h"
+
+namespace sluice::function {
+namespace {
+
+// How long a change waits for lanes to leave what it took away, before it leaves that to the next tidy().
+constexpr auto patience = std::chrono::milliseconds(200);
+
+const char* action_of(const MediaStreamSettings& settings) {
+  switch (settings.keyless) {
+    case Keyless::passes_rtcp:
+      return "pass";
+    case Keyless::drops_rtcp:
+      return "drop";
+    case Keyless::ended:
+      return "ended";
+    case Keyless::no:
+      break;
+  }
+  return settings.direction == srtp::Direction::protect ? "protect" : "unprotect";
+}
+
+MediaStreamRow row_of(const MediaStream& stream) {
+  static constexpr const char* carries[] = {"rtp", "rtcp", "both"};
+  static constexpr const char* origins[] = {"configuration", "api", "rtsp"};
+  const MediaStreamSettings& settings = stream.settings();
+  const bool has_key = settings.keyless == Keyless::no;
+  return {settings.name,
+          action_of(settings),
+          carries[static_cast<std::size_t>(settings.carries)],
+          has_key ? std::string(srtp::facts(settings.crypto.suite).name) : "",
+          origins[static_cast<std::size_t>(settings.origin)],
+          stream.noted()};
+}
+
+bool has_ended(const MediaStream& stream) {
+  return stream.settings().keyless == Keyless::ended;
+}
+
+}  // namespace
+
+Streams::Streams(crypto::KeyTable& keys, Current& current, std::size_t room, std::uint32_t largest_frame,
+                 const RtspOptions* rtsp)
+    : keys_(keys),
+      current_(current),
+      rtsp_(rtsp),
+      room_(room),
+      largest_frame_(largest_frame),
+      slots_(std::make_shared<MediaStreamSlots>(room)) {
+  publish();
+}
+
+// From here on what is taken out belongs to a table of its own.
+void Streams::publish() {
+  auto fresh = std::make_shared<MediaStreamTable::Retired>();
+  if (retired_) retired_->next = fresh;
+  retired_ = std::move(fresh);
+  current_.publish(std::make_unique<MediaStreamTable>(slots_, retired_));
+}
+
+void Streams::tidy(Clock::time_point now) {
+  const std::lock_guard lock(mutex_);
+  look_at_guards(now);
+  if (!retired_->streams.empty()) publish();
+  current_.reclaim();
+}
+
+void Streams::await_lanes() {
+  if (!retired_->streams.empty()) publish();
+  const auto end = Clock::now() + patience;
+  while (current_.reclaim() != 0 && Clock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+void Streams::look_at_guards(Clock::time_point now) {
+  for (auto at = guards_.begin(); at != guards_.end();) {
+    auto& [key, guard] = *at;
+    const std::uint64_t noted = streams_.at(key)->noted();
+    if (noted != guard.noted) guard = {noted, now};
+    if (now - guard.since < guard_time) {
+      ++at;
+      continue;
+    }
+    take_one(key);
+    at = guards_.erase(at);
+  }
+  count();
+}
+
+void Streams::count() {
+  guards_count_.store(guards_.size(), std::memory_order_relaxed);
+  size_.store(streams_.size() - guards_.size(), std::memory_order_relaxed);
+}
+
+// There is room.
+void Streams::put_one(std::shared_ptr<MediaStream> stream) {
+  const MediaKey key = stream->settings().key;
+  stream->police(stream->settings().rate);
+  guards_.erase(key);
+  std::shared_ptr<MediaStream>& place = streams_[key];
+  if (place) retired_->streams.push_back(std::move(place));
+  place = std::move(stream);
+  if (!slots_->put(*place)) make_slots();
+}
+
+void Streams::make_slots() {
+  slots_ = std::make_shared<MediaStreamSlots>(room_);
+  for (const auto& [key, stream] : streams_) slots_->put(*stream);
+  publish();
+}
+
+void Streams::take_one(const MediaKey& key) {
+  const auto at = streams_.find(key);
+  slots_->take(key);
+  retired_->streams.push_back(std::move(at->second));
+  streams_.erase(at);
+}
+
+Expected<void> Streams::put(std::vector<std::shared_ptr<MediaStream>> fresh) {
+  const auto added =
+      std::ranges::count_if(fresh, [&](const auto& one) { return !streams_.contains(one->settings().key); });
+  if (streams_.size() + static_cast<std::size_t>(added) > room_) {
+    return make_error("the table of streams is full: raise [srtp] max_keys");
+  }
+  for (auto& stream : fresh) put_one(std::move(stream));
+  count();
+  return {};
+}
+
+Expected<void> Streams::add(std::vector<MediaStreamSettings> streams) {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<MediaStream>> fresh;
+  for (MediaStreamSettings& settings : streams) {
+    const auto known = streams_.find(settings.key);
+    const auto same = [&](const auto& other) { return other->settings().key == settings.key; };
+    if ((known != streams_.end() && !has_ended(*known->second)) || std::ranges::any_of(fresh, same)) {
+      return make_error("the stream " + settings.name + " is in the table already");
+    }
+    auto made = MediaStream::make(std::move(settings), keys_);
+    if (!made) return tl::unexpected(made.error());
+    fresh.push_back(std::move(*made));
+  }
+  return put(std::move(fresh));
+}
+
+std::size_t Streams::remove(std::span<const MediaKey> keys, MediaOrigin origin, bool guarded) {
+  const std::lock_guard lock(mutex_);
+  std::size_t removed = 0;
+  for (const MediaKey& key : keys) {
+    const auto at = streams_.find(key);
+    if (at == streams_.end() || at->second->settings().origin != origin || has_ended(*at->second)) continue;
+    ++removed;
+    if (!guarded) {
+      take_one(key);
+      continue;
+    }
+    MediaStreamSettings settings;
+    settings.name = at->second->settings().name;
+    settings.key = key;
+    settings.carries = at->second->settings().carries;
+    settings.origin = origin;
+    settings.keyless = Keyless::ended;
+    put_one(*MediaStream::make(std::move(settings), keys_));
+    guards_[key] = {0, Clock::now()};
+  }
+  count();
+  return removed;
+}
+
+std::uint64_t Streams::noted(const MediaKey& key) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = streams_.find(key);
+  return at == streams_.end() ? 0 : at->second->noted();
+}
+
+std::vector<MediaStreamRow> Streams::list(std::size_t limit, std::size_t& count) const {
+  const std::lock_guard lock(mutex_);
+  count = streams_.size();
+  std::vector<MediaStreamRow> rows;
+  for (auto at = streams_.begin(); at != streams_.end() && rows.size() < limit; ++at)
+    rows.push_back(row_of(*at->second));
+  return rows;
+}
+
+Expected<std::string> Streams::add_text(std::string_view text, const std::string& what) {
+  auto streams = read_stream_text(text, what, largest_frame_);
+  if (!streams) return tl::unexpected(streams.error());
+  const std::string name = streams->front().name;
+  for (MediaStreamSettings& stream : *streams) stream.origin = MediaOrigin::api;
+  if (auto ok = add(std::move(*streams)); !ok) return tl::unexpected(ok.error());
+  return "the stream " + name + " is in force";
+}
+
+Expected<std::string> Streams::remove_text(std::string_view text, const std::string& what) {
+  const auto ends = read_stream_ends(text, what);
+  if (!ends) return tl::unexpected(ends.error());
+  std::vector<MediaKey> keys;
+  for (const MediaStreamSettings& stream : *ends) keys.push_back(stream.key);
+  if (remove(keys, MediaOrigin::api, false) == 0) {
+    return make_error("no stream " + ends->front().name + " was added over the API; others leave with what added them");
+  }
+  const std::lock_guard lock(mutex_);
+  await_lanes();
+  return "the stream " + ends->front().name + " is gone";
+}
+
+Expected<Streams::Replacement> Streams::prepare(const std::vector<MediaStreamSettings>& configured) {
+  const std::lock_guard lock(mutex_);
+  await_lanes();  // whose keys may be needed
+  Replacement replacement;
+  replacement.configured = configured.size();
+  std::unordered_map<MediaKey, const MediaStreamSettings*, Hash> wanted;
+  for (const MediaStreamSettings& settings : configured) {
+    wanted.emplace(settings.key, &settings);
+    const auto known = streams_.find(settings.key);
+    if (known != streams_.end() && known->second->settings().same(settings)) {
+      replacement.kept.push_back({known->second, settings.rate});
+      continue;
+    }
+    const bool other = known != streams_.end() && !has_ended(*known->second) &&
+                       known->second->settings().origin != MediaOrigin::configuration;
+    if (other) return make_error("the stream " + settings.name + " is in the table already, and not by this file");
+    auto made = MediaStream::make(settings, keys_);
+    if (!made) return tl::unexpected(made.error());
+    replacement.fresh.push_back(std::move(*made));
+  }
+  for (const auto& [key, stream] : streams_) {
+    if (stream->settings().origin == MediaOrigin::configuration && !wanted.contains(key))
+      replacement.gone.push_back(key);
+  }
+  if (streams_.size() + replacement.fresh.size() > room_) {
+    return make_error("the table of streams is full: raise max_keys");
+  }
+  return replacement;
+}
+
+void Streams::commit(const Replacement& replacement) {
+  const std::lock_guard lock(mutex_);
+  for (const MediaKey& key : replacement.gone) {
+    if (streams_.contains(key)) take_one(key);
+  }
+  for (const auto& stream : replacement.fresh) put_one(stream);
+  for (const Replacement::Kept& kept : replacement.kept) kept.stream->police(kept.rate);
+  count();
+  await_lanes();
+}
+
+}  // namespace sluice::function

@@ -1,0 +1,88 @@
+// Who writes the stage's table of streams: the configuration and its reloads, the RTSP proxy, the API.
+//
+// Lanes hold a MediaStreamTable for as long as a batch is under way. add() writes into the slots below it, beside them;
+// what is taken out is kept with the table that was current then, until no lane holds that one or an older one: see
+// CurrentClassifier. So to add or to remove a stream costs the same however many there are, and lanes wait for nothing.
+//
+// Thread-safety: as of MediaStreams. Cost: docs/srtp.md.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "crypto/key_table.h"
+#include "function/media_streams.h"
+#include "lookup/acl/classifier_slot.h"
+
+namespace sluice::function {
+
+class Streams final : public MediaStreams {
+ public:
+  using Current = lookup::acl::CurrentClassifier<MediaStreamTable>;
+  // These outlive it. `room`: streams, with those that have ended and are guarded; `largest_frame`: of any port.
+  Streams(crypto::KeyTable& keys, Current& current, std::size_t room, std::uint32_t largest_frame,
+          const RtspOptions* rtsp);
+
+  Expected<void> add(std::vector<MediaStreamSettings> streams) override;
+  std::size_t remove(std::span<const MediaKey> keys, MediaOrigin origin, bool guarded) override;
+  void tidy(std::chrono::steady_clock::time_point now) override;
+  std::uint64_t noted(const MediaKey& key) const override;
+  std::vector<MediaStreamRow> list(std::size_t limit, std::size_t& count) const override;
+  Expected<std::string> add_text(std::string_view text, const std::string& what) override;
+  Expected<std::string> remove_text(std::string_view text, const std::string& what) override;
+  const RtspOptions* rtsp() const override { return rtsp_; }
+
+  // The streams of a configuration in place of those of the last one: worked out, and then put in force, which cannot
+  // fail. One whose settings stay the same stays as it is, but for its rate.
+  struct Replacement {
+    struct Kept {
+      std::shared_ptr<MediaStream> stream;
+      std::optional<MediaStreamSettings::Rate> rate;
+    };
+    std::vector<std::shared_ptr<MediaStream>> fresh;
+    std::vector<Kept> kept;
+    std::vector<MediaKey> gone;
+    std::size_t configured = 0;
+  };
+  Expected<Replacement> prepare(const std::vector<MediaStreamSettings>& configured);
+  void commit(const Replacement& replacement);
+
+  // In force, without those that have ended. Any thread.
+  std::uint64_t size() const { return size_.load(std::memory_order_relaxed); }
+  std::uint64_t guarded() const { return guards_count_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Hash {
+    std::size_t operator()(const MediaKey& key) const { return hash_of(key); }
+  };
+  struct Guard {
+    std::uint64_t noted = 0;
+    std::chrono::steady_clock::time_point since;  // that nothing has come
+  };
+  using Clock = std::chrono::steady_clock;
+
+  Expected<void> put(std::vector<std::shared_ptr<MediaStream>> fresh);
+  void put_one(std::shared_ptr<MediaStream> stream);
+  void take_one(const MediaKey& key);
+  void make_slots();
+  void publish();
+  void await_lanes();
+  void look_at_guards(Clock::time_point now);
+  void count();
+
+  crypto::KeyTable& keys_;
+  Current& current_;
+  const RtspOptions* rtsp_;
+  mutable std::mutex mutex_;
+  const std::size_t room_;
+  const std::uint32_t largest_frame_;
+  std::shared_ptr<MediaStreamSlots> slots_;
+  std::unordered_map<MediaKey, std::shared_ptr<MediaStream>, Hash> streams_;
+  std::unordered_map<MediaKey, Guard, Hash> guards_;
+  std::shared_ptr<MediaStreamTable::Retired> retired_;  // the current table's
+  std::atomic<std::uint64_t> size_{0}, guards_count_{0};
+};
+
+}  // namespace sluice::function

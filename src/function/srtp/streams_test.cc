@@ -1,0 +1,330 @@
+// Streams that come and go while lanes run: the slots, who may take what away, guards, and what lanes hold.
+#include "function/srtp/streams.h"
+
+#include <atomic>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "function/srtp/srtp_trial_test.h"
+#include "function/srtp/stream_settings.h"
+
+namespace sluice::function {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// From 10.0.0.1:5004 to 10.0.0.2:`port`.
+std::string text_of(unsigned port, const std::string& action = "protect", const std::string& key = key30) {
+  return "action = \"" + action + "\"\nsource = \"10.0.0.1\"\nsource_port = 5004\ndestination = \"10.0.0.2\"\n" +
+         "destination_port = " + std::to_string(port) + "\ncrypto = \"1 AES_CM_128_HMAC_SHA1_80 inline:" + key + "\"\n";
+}
+
+std::vector<MediaStreamSettings> settings_of(unsigned port, Keyless keyless = Keyless::no) {
+  auto streams = *read_stream_text(text_of(port), "a test", 1514);
+  streams[0].origin = MediaOrigin::rtsp;
+  streams[0].keyless = keyless;
+  return streams;
+}
+
+MediaKey key_of(unsigned port) {
+  return settings_of(port)[0].key;
+}
+
+MediaStreams& streams_of(SrtpTrial& trial) {
+  return *trial.stage().media_streams();
+}
+
+Bytes frame_to(unsigned port, std::uint16_t sequence, std::size_t payload = 30) {
+  return udp_frame(rtp(sequence, payload), false, 5004, static_cast<std::uint16_t>(port)).build();
+}
+
+TEST(MediaStreamSlots, find_what_a_set_has) {
+  constexpr unsigned room = 64;
+  auto keys = crypto::KeyTable::make(2, false);
+  std::vector<std::shared_ptr<MediaStream>> all;
+  for (unsigned i = 0; i < 2 * room; ++i) {
+    MediaStreamSettings settings;
+    settings.keyless = Keyless::ended;
+    settings.key =
+        media_key(packet::IpAddress::v4(1 + i % 7), 1, packet::IpAddress::v4(9), static_cast<std::uint16_t>(i));
+    all.push_back(*MediaStream::make(settings, *keys));
+  }
+  MediaStreamSlots slots(room);
+  std::set<unsigned> in;
+  std::mt19937 random(5);
+  unsigned refused = 0;
+  for (unsigned step = 0; step < 100'000; ++step) {
+    const unsigned one = random() % all.size();
+    if (in.contains(one)) {
+      slots.take(all[one]->settings().key);
+      in.erase(one);
+    } else if (in.size() < room) {
+      if (slots.put(*all[one])) {
+        in.insert(one);
+      } else {
+        ++refused;
+        slots.~MediaStreamSlots();  // what the writer does then
+        new (&slots) MediaStreamSlots(room);
+        for (const unsigned other : in) ASSERT_TRUE(slots.put(*all[other]));
+      }
+    }
+    const unsigned asked = random() % all.size();
+    ASSERT_EQ(slots.find(all[asked]->settings().key), in.contains(asked) ? all[asked].get() : nullptr) << step;
+    const bool some = std::ranges::any_of(in, [&](unsigned other) { return other % 7 == asked % 7; });
+    ASSERT_EQ(slots.has_addresses(all[asked]->settings().key), some) << step;
+  }
+  EXPECT_LT(refused, 1000U);
+}
+
+TEST(Streams, come_and_go_while_the_stage_runs) {
+  SrtpTrial trial(stream_text("protect"));  // to port 6000
+  MediaStreams& streams = streams_of(trial);
+  const Bytes clear = frame_to(7000, 1);
+  EXPECT_EQ(trial.one(clear).frame, clear);
+  ASSERT_TRUE(streams.add(settings_of(7000)));
+  const Bytes sealed = trial.one(clear).frame;
+  EXPECT_NE(sealed, clear);
+  EXPECT_EQ(trial.figure("srtp_streams"), 2U);
+  SrtpTrial opener("[[srtp.stream]]\n" + text_of(7000, "unprotect"));
+  EXPECT_EQ(opener.one(sealed).frame, clear);
+  EXPECT_EQ(streams.remove(std::vector{key_of(7000)}, MediaOrigin::rtsp, false), 1U);
+  EXPECT_EQ(trial.one(clear).frame, clear);
+  EXPECT_NE(trial.one(frame_to(6000, 1)).frame, frame_to(6000, 1)) << "the configuration's";
+}
+
+TEST(Streams, of_the_api_may_have_a_rate_and_no_deadline) {
+  SrtpTrial trial("[srtp]\nmax_keys = 16\n");
+  MediaStreams& streams = streams_of(trial);
+  EXPECT_EQ(streams.add_text(text_of(7000) + "deadline = \"5ms\"\n", "the request").error().message,
+            "the request:7: deadline: is for streams of the configuration, which are admitted");
+  EXPECT_FALSE(streams.add_text(text_of(7000) + "rate = 1\nburst = 3027\n", "the request"));
+  ASSERT_TRUE(streams.add_text(text_of(7000) + "rate = 1\n", "the request"));
+  ASSERT_TRUE(streams.add_text(text_of(7001), "the request"));
+  unsigned passed = 0;
+  for (std::uint16_t i = 0; i < 60; ++i) {
+    passed += trial.one(frame_to(7000, i)).name() == "passes" ? 1 : 0;
+    EXPECT_EQ(trial.one(frame_to(7001, i)).name(), "passes");
+  }
+  EXPECT_EQ(passed, 2 * 1514U / frame_to(7000, 0).size());
+}
+
+TEST(StreamSettings, rtcp_on_ports_of_its_own_has_a_part_of_the_rate) {
+  const std::string rtcp = "rtcp_source_port = 5005\nrtcp_destination_port = 7001\n";
+  const auto both = read_stream_text(text_of(7000) + rtcp + "rate = 8_000_000\n", "a test", 1514);
+  ASSERT_TRUE(both) << both.error().message;
+  ASSERT_EQ(both->size(), 2U);
+  EXPECT_EQ(both->front().rate, (MediaStreamSettings::Rate{8'000'000, 100'000})) << "what comes in a tenth of a second";
+  EXPECT_EQ(both->back().rate, (MediaStreamSettings::Rate{400'000, 100'000}));
+  const auto slow = read_stream_text(text_of(7000) + rtcp + "rate = 1\n", "a test", 9014);
+  EXPECT_EQ(slow->back().rate, (MediaStreamSettings::Rate{1, 18'028}));
+  EXPECT_FALSE(read_stream_text(text_of(7000), "a test", 1514)->front().rate);
+}
+
+TEST(Streams, all_or_none_and_each_once) {
+  SrtpTrial trial("[srtp]\nmax_keys = 6\n" + stream_text("protect"));  // two keys
+  MediaStreams& streams = streams_of(trial);
+  EXPECT_EQ(streams.add(settings_of(6000)).error().message,
+            "the stream 10.0.0.1:5004 -> 10.0.0.2:6000 is in the table already");
+  auto three = settings_of(7000);
+  for (const unsigned port : {7001U, 7002U}) three.push_back(settings_of(port)[0]);
+  EXPECT_FALSE(streams.add(three)) << "six keys more";
+  EXPECT_EQ(trial.one(frame_to(7000, 1)).frame, frame_to(7000, 1));
+  EXPECT_EQ(trial.figure("srtp_streams"), 1U);
+  three.pop_back();
+  EXPECT_TRUE(streams.add(three));
+  EXPECT_FALSE(streams.add(three));
+  EXPECT_EQ(trial.figure("srtp_streams"), 3U);
+}
+
+TEST(Streams, only_who_added_takes_away) {
+  SrtpTrial trial(stream_text("protect"));
+  MediaStreams& streams = streams_of(trial);
+  ASSERT_TRUE(streams.add(settings_of(7000)));
+  ASSERT_TRUE(streams.add_text(text_of(8000), "the request"));
+  EXPECT_EQ(streams.remove(std::vector{key_of(6000), key_of(8000)}, MediaOrigin::rtsp, false), 0U);
+  EXPECT_EQ(streams
+                .remove_text("source = \"10.0.0.1\"\nsource_port = 5004\ndestination = \"10.0.0.2\"\n"
+                             "destination_port = 7000\n",
+                             "the request")
+                .error()
+                .message,
+            "no stream 10.0.0.1:5004 -> 10.0.0.2:7000 was added over the API; others leave with what added them");
+  EXPECT_EQ(*streams.remove_text("source = \"10.0.0.1\"\nsource_port = 5004\ndestination = \"10.0.0.2\"\n"
+                                 "destination_port = 8000\n",
+                                 "the request"),
+            "the stream 10.0.0.1:5004 -> 10.0.0.2:8000 is gone");
+  EXPECT_EQ(trial.figure("srtp_streams"), 2U);
+  // A reload takes only its own, and does not take another's 5-tuple.
+  const auto none = srtp_of("");
+  const auto taken = srtp_of("[[srtp.stream]]\n" + text_of(7000));
+  EXPECT_FALSE(trial.stage().reload(*taken));
+  trial.stage().reload(*none)->commit();
+  EXPECT_EQ(trial.figure("srtp_streams"), 1U);
+  EXPECT_NE(trial.one(frame_to(7000, 9)).frame, frame_to(7000, 9));
+}
+
+TEST(Streams, what_ended_is_guarded_until_nothing_comes) {
+  SrtpTrial trial("");
+  MediaStreams& streams = streams_of(trial);
+  ASSERT_TRUE(streams.add(settings_of(7000)));
+  ASSERT_EQ(trial.one(frame_to(7000, 1)).name(), "passes");
+  ASSERT_EQ(streams.remove(std::vector{key_of(7000)}, MediaOrigin::rtsp, true), 1U);
+  EXPECT_EQ(trial.figure("srtp_streams"), 0U);
+  EXPECT_EQ(trial.figure("srtp_ended_streams"), 1U);
+  EXPECT_EQ(trial.one(frame_to(7000, 2)).name(), "srtp_ended");
+  const auto now = Clock::now();
+  streams.tidy(now + std::chrono::seconds(4));
+  EXPECT_EQ(trial.one(frame_to(7000, 3)).name(), "srtp_ended");
+  streams.tidy(now + std::chrono::seconds(6));
+  EXPECT_EQ(trial.one(frame_to(7000, 4)).name(), "srtp_ended") << "some came since";
+  streams.tidy(now + std::chrono::seconds(7));
+  EXPECT_EQ(trial.figure("srtp_ended_streams"), 1U);
+  streams.tidy(now + std::chrono::seconds(13));
+  EXPECT_EQ(trial.figure("srtp_ended_streams"), 0U);
+  EXPECT_EQ(trial.one(frame_to(7000, 5)).name(), "passes");
+  // A new one takes the place of one that is guarded.
+  ASSERT_TRUE(streams.add(settings_of(7000)));
+  ASSERT_EQ(streams.remove(std::vector{key_of(7000)}, MediaOrigin::rtsp, true), 1U);
+  ASSERT_TRUE(streams.add(settings_of(7000)));
+  EXPECT_EQ(trial.one(frame_to(7000, 5)).name(), "passes");
+  streams.tidy(now + std::chrono::hours(1));
+  EXPECT_NE(trial.one(frame_to(7000, 6)).frame, frame_to(7000, 6)) << "and stays";
+}
+
+TEST(Streams, clear_rtcp_passes_or_is_dropped_by_name) {
+  SrtpTrial trial("");
+  MediaStreams& streams = streams_of(trial);
+  const auto to = [](std::uint16_t port, const Bytes& payload) {
+    return udp_frame(payload, false, 5004, port).build();
+  };
+  auto passes = settings_of(7001, Keyless::passes_rtcp), drops = settings_of(7003, Keyless::drops_rtcp);
+  passes[0].carries = drops[0].carries = Carries::rtcp;
+  ASSERT_TRUE(streams.add(passes));
+  ASSERT_TRUE(streams.add(drops));
+  const Judged passed = trial.one(to(7001, rtcp()));
+  EXPECT_EQ(passed.name(), "passes");
+  EXPECT_EQ(passed.frame, to(7001, rtcp()));
+  EXPECT_EQ(trial.one(to(7001, Bytes(8, 0))).name(), "srtp_not_media");
+  EXPECT_EQ(trial.one(to(7003, rtcp())).name(), "srtp_clear_rtcp");
+  EXPECT_EQ(trial.figure("srtp_clear_rtcp_passed"), 1U);
+  EXPECT_EQ(streams.noted(key_of(7001)), 1U);
+  EXPECT_EQ(streams.noted(key_of(7003)), 0U);
+  EXPECT_EQ(streams.noted(key_of(9)), 0U);
+}
+
+TEST(Streams, authenticated_rtcp_is_noted_and_no_other) {
+  SrtpTrial sender("[[srtp.stream]]\n" + text_of(7000));
+  SrtpTrial trial("[[srtp.stream]]\n" + text_of(7000, "unprotect"));
+  const Bytes sealed = sender.one(udp_frame(rtcp(), false, 5004, 7000).build()).frame;
+  Bytes forged = sealed;
+  forged.back() ^= 1;
+  EXPECT_EQ(trial.one(udp_frame(Bytes(forged.begin() + 42, forged.end()), false, 5004, 7000).build()).name(),
+            "srtp_auth_failed");
+  EXPECT_EQ(streams_of(trial).noted(key_of(7000)), 0U);
+  EXPECT_EQ(trial.one(sealed).name(), "passes");
+  EXPECT_EQ(trial.one(sender.one(frame_to(7000, 1)).frame).name(), "passes");
+  EXPECT_EQ(streams_of(trial).noted(key_of(7000)), 1U);
+}
+
+TEST(Streams, a_list_has_no_keys_and_a_mistake_shows_none) {
+  SrtpTrial trial(stream_text("protect"));
+  MediaStreams& streams = streams_of(trial);
+  ASSERT_EQ(
+      *streams.add_text(text_of(8000, "unprotect", other_key30) + "rtcp_source_port = 1\nrtcp_destination_port = 2\n",
+                        "the request"),
+      "the stream 10.0.0.1:5004 -> 10.0.0.2:8000 is in force");
+  std::size_t count = 0;
+  EXPECT_EQ(streams.list(2, count).size(), 2U);
+  EXPECT_EQ(count, 3U);
+  std::set<std::string> rows;
+  for (const MediaStreamRow& row : streams.list(10, count)) {
+    rows.insert(row.name + ' ' + row.action + ' ' + row.carries + ' ' + row.suite + ' ' + row.origin);
+  }
+  EXPECT_EQ(rows,
+            (std::set<std::string>{"10.0.0.1:5004 -> 10.0.0.2:6000 protect both AES_CM_128_HMAC_SHA1_80 configuration",
+                                   "10.0.0.1:5004 -> 10.0.0.2:8000 unprotect rtp AES_CM_128_HMAC_SHA1_80 api",
+                                   "10.0.0.1:1 -> 10.0.0.2:2 unprotect rtcp AES_CM_128_HMAC_SHA1_80 api"}));
+  const std::string broken[] = {text_of(8001) + "crypt = 5\n",
+                                text_of(8001) + "crypto = \"" + key30 + "\"\n",
+                                "crypto = " + key30 + "\n",
+                                "crypto = \"" + key30 + "\n",
+                                "",
+                                text_of(70000)};
+  for (const std::string& text : broken) {
+    const auto added = streams.add_text(text, "the request");
+    ASSERT_FALSE(added) << text;
+    EXPECT_NE(added.error().message.find("the request"), std::string::npos) << added.error().message;
+    EXPECT_EQ(added.error().message.find(key30.substr(0, 8)), std::string::npos) << added.error().message;
+  }
+}
+
+// A batch that has found a stream finishes with it, though it has been removed meanwhile and its place given away.
+TEST(Streams, live_as_long_as_a_batch_that_found_them) {
+  auto keys = crypto::KeyTable::make(4, false);
+  Streams::Current current(2);
+  Streams streams(*keys, current, 8, 1514, nullptr);
+  ASSERT_TRUE(streams.add(settings_of(7000)));
+  const MediaStreamTable* const early = current.pin(0);
+  MediaStream* const found = early->find(key_of(7000));
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(keys->used(), 2U);
+  EXPECT_EQ(streams.remove(std::vector{key_of(7000)}, MediaOrigin::rtsp, false), 1U);
+  streams.tidy(Clock::now());
+  const MediaStreamTable* const late = current.pin(1);
+  ASSERT_TRUE(streams.add(settings_of(7000)));
+  EXPECT_EQ(streams.remove(std::vector{key_of(7000)}, MediaOrigin::rtsp, false), 1U);
+  streams.tidy(Clock::now());
+  EXPECT_EQ(keys->used(), 4U) << "both are held";
+  EXPECT_EQ(found->settings().name, "10.0.0.1:5004 -> 10.0.0.2:7000");
+  (void)late;
+  current.unpin(1);
+  streams.tidy(Clock::now());
+  EXPECT_EQ(keys->used(), 4U) << "the older reader may have found the younger stream";
+  current.unpin(0);
+  streams.tidy(Clock::now());
+  EXPECT_EQ(keys->used(), 0U);
+}
+
+TEST(Streams, lanes_read_while_streams_come_and_go) {
+  auto keys = crypto::KeyTable::make(64, false);
+  constexpr unsigned readers = 2;
+  Streams::Current current(readers);
+  Streams streams(*keys, current, 64, 1514, nullptr);
+  ASSERT_TRUE(streams.add(settings_of(1)));  // always there
+  std::atomic<bool> over{false};
+  std::atomic<std::uint64_t> seen{0}, lost{0};
+  std::vector<std::thread> threads;
+  for (unsigned reader = 0; reader < readers; ++reader) {
+    threads.emplace_back([&, reader] {
+      std::vector<MediaKey> asked;
+      for (unsigned port = 1; port < 20; ++port) asked.push_back(key_of(port));
+      while (!over) {
+        const auto table = current.read(reader);
+        if (table->find(asked[0]) == nullptr || !table->may_concern(asked[0])) ++lost;
+        for (const MediaKey& key : asked) {
+          MediaStream* const stream = table->find(key);
+          if (stream == nullptr) continue;
+          ++seen;
+          if (!(stream->settings().key == key)) ++lost;
+          stream->note();
+        }
+      }
+    });
+  }
+  std::mt19937 random(7);
+  for (unsigned step = 0; step < 3000; ++step) {
+    const unsigned port = 2 + random() % 18;
+    if (!streams.add(settings_of(port, Keyless::passes_rtcp))) {
+      streams.remove(std::vector{key_of(port)}, MediaOrigin::rtsp, step % 2 == 0);
+    }
+    if (step % 8 == 0) streams.tidy(Clock::now() + std::chrono::seconds(step));
+  }
+  over = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(lost, 0U);
+  EXPECT_GT(seen, 0U);
+}
+
+}  // namespace
+}  // namespace sluice::function

@@ -1,0 +1,60 @@
+// What payloads of web traffic are made of: words of requests, headers, pages and scripts, some of which rules look
+// for.
+#pragma once
+
+#include <string_view>
+
+namespace sluice::port {
+
+inline constexpr std::string_view web_words[] = {"GET /",
+                                                 "HTTP/1.1\r\n",
+                                                 "Host: www.",
+                                                 "example",
+                                                 ".com\r\n",
+                                                 "User-Agent: Mozilla/5.0 (X11; Linux x86_64)",
+                                                 "Accept: text/html,application/xml;q=0.9\r\n",
+                                                 "Cookie: session=",
+                                                 "Content-Length: ",
+                                                 "<div class=\"",
+                                                 "\">",
+                                                 "</div>\n",
+                                                 "<p>",
+                                                 "</p>",
+                                                 "the ",
+                                                 "of ",
+                                                 "and ",
+                                                 "packet ",
+                                                 "network ",
+                                                 "index.html",
+                                                 "?id=",
+                                                 "&page=",
+                                                 "<script>",
+                                                 "function(",
+                                                 "return ",
+                                                 "var ",
+                                                 "0",
+                                                 "1",
+                                                 "2",
+                                                 "7f",
+                                                 "a9",
+                                                 "image/png",
+                                                 "\r\n\r\n",
+                                                 "{\"name\":\"",
+                                                 "\",\"value\":",
+                                                 "},",
+                                                 "select ",
+                                                 "from ",
+                                                 "a",
+                                                 "e",
+                                                 "s",
+                                                 "t",
+                                                 " ",
+                                                 "-",
+                                                 "/",
+                                                 "admin",
+                                                 "login",
+                                                 "search",
+                                                 "style=\"color:#",
+                                                 "px;"};
+
+}  // namespace sluice::port
