@@ -224,7 +224,8 @@ class Inspection final : private flow::ConversationSink {
     to_come_ = 0;
     searches_in_time_ = false;
   }
-  // Until the next begin(): with a policy that lets frames pass, searches of HTTP's buffers are part of those ticks, too.
+  // Until the next begin(): with a policy that lets frames pass, searches of HTTP's buffers are part of those ticks,
+  // too.
   void set_behind(bool behind) { searches_in_time_ = behind && !settings_.drop_on_overload; }
   // Of the ticks that begin() was given.
   std::uint64_t spent() const { return time_.spent() + other_time_.spent(); }
