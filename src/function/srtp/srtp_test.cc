@@ -433,8 +433,8 @@ INSTANTIATE_TEST_SUITE_P(Devices, SrtpChain, testing::Values("cpu", "cuda:0"),
                          [](const auto& info) { return info.param.substr(0, info.param.find(':')); });
 
 // Packets that no key opens, so that they are prepared each time they come.
-TEST(SrtpOnGpu, fails_in_the_middle) {
-  if (const std::string why = test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
+// How many of them are dropped because the device had them when it failed.
+std::uint64_t lost_in_the_middle() {
   std::vector<Bytes> frames;
   for (std::uint16_t i = 0; i < 50; ++i) {
     frames.push_back(udp_frame(rtp(i, 1000)).build());
@@ -442,7 +442,7 @@ TEST(SrtpOnGpu, fails_in_the_middle) {
   }
   AclTrial trial("cuda:0");
   const auto engine = trial.start(frames, srtp_of(stream_text("unprotect")), true);
-  ASSERT_TRUE(engine);
+  if (!engine) return 0;
   const auto until = [&](const auto& holds) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (!holds(engine->stats()) && std::chrono::steady_clock::now() < end) {
@@ -458,12 +458,20 @@ TEST(SrtpOnGpu, fails_in_the_middle) {
   engine->stop();
   const engine::EngineStats stats = engine->stats();
   EXPECT_EQ(stats.imbalance(), 0);
-  EXPECT_GT(stats.drops[engine::device_lost], 0U);
   EXPECT_GT(stats.total.frames_rescued, 0U);
   const std::uint64_t media =
       stats.drops[srtp_auth_failed] + stats.drops[engine::device_lost] + stats.drops[engine::stopped];
   EXPECT_GE(media + stats.total.tx_frames + 1, stats.total.rx_frames);
   EXPECT_GE(stats.total.tx_frames * 2 + 1000, stats.total.rx_frames) << "other frames are never lost";
+  return stats.drops[engine::device_lost];
+}
+
+// Whether the device has a batch at that moment is chance.
+TEST(SrtpOnGpu, fails_in_the_middle) {
+  if (const std::string why = test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
+  std::uint64_t lost = 0;
+  for (int time = 0; time < 20 && lost == 0 && !HasFailure(); ++time) lost = lost_in_the_middle();
+  EXPECT_GT(lost, 0U);
 }
 
 TEST(SrtpSettings, mistakes_name_the_line_and_show_no_key) {
