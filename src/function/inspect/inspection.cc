@@ -154,7 +154,6 @@ void Inspection::read_facts() {
   packet::read_headers(frame_, packet_);
 }
 
-// What a flow tells at its end, when the table is swept, is about no frame: the last one's memory is no more, and
 // What a flow tells at its end, when the table is swept, is about no frame: the last one's memory is no more. packet_
 // still points there, and is replaced before it is read (AsIf).
 void Inspection::between_frames() {
@@ -304,7 +303,9 @@ void Inspection::stream_data(flow::Flow& flow, flow::Extra& extra, Direction dir
   if ((flow.user & is_http) == 0 && data.offset == 0 && looks_like_http(data.fresh)) flow.user |= is_http;
   const AsIf as_if(*this, flow, direction);
   if ((flow.user & (dropped | passed)) != 0 || frame_passed_) {
-    extra.carried[static_cast<unsigned>(direction)].pass(0, 0, false);
+    flow::Carried& carried = extra.carried[static_cast<unsigned>(direction)];
+    carried.pass(0, 0, false);
+    carried.by_keys = false;  // what keys there are in it is not known either
     return;
   }
   allowance_ += data.fresh.size();
@@ -329,7 +330,7 @@ void Inspection::inspect_piece(flow::Flow& flow, flow::Extra& extra, Direction d
                searched && !rules().detector().calls_for_http({search_->found.data(), found}));
   bool all = true;
   if (!has_stream_candidates(carried, found, data, all)) {
-    carried.keep(search_->detector.open(), all);
+    carried.keep(search_->detector.open(), search_->detector.begun(), all);
     return;
   }
   match::FlowFacts facts = facts_of(flow, direction);
@@ -338,8 +339,7 @@ void Inspection::inspect_piece(flow::Flow& flow, flow::Extra& extra, Direction d
   set_headers(buffers, packet_);
   buffers.set(Buffer::payload, data.window);
   all &= inspect(facts, &flow, &extra, buffers, data.fresh);
-  carried.keep(search_->detector.open(), all);
-  for (const std::uint32_t rule : search_->detector.begun()) carried.hold(rule);
+  carried.keep(search_->detector.open(), search_->detector.begun(), all);
   for (const std::uint32_t rule : search_->matched) {
     if (rules().detector().has_pattern(rule)) carried.hold(rule);
   }

@@ -20,11 +20,13 @@
 // other.
 //
 // A rule whose parts come in several pieces is tried with each of them, as long as its best pattern is in the window
-// (flow/carried.h); once it holds, only when that pattern comes again. What is open is forgotten at exchange().
+// (flow/carried.h); once it holds, only when that pattern comes again. What is open is forgotten at exchange(). A piece
+// whose header or flowbits do not let a rule hold that its pattern leads to makes it wait for that pattern as well.
 //
 // What a device has found in a payload (KeyHits) takes the place of the search on this core, for the packet and for the
-// stream's piece that it brings; what lies across pieces is looked for here. Without hits, and for what came out of
-// order, HTTP's buffers and bodies, the core searches. The rules that hold are the same either way.
+// stream's piece that it brings; what lies across pieces is looked for here, and a rule whose key is in one piece and
+// whose pattern ends in another is tried with that one, whatever kept it from holding before. Without hits, and for
+// what came out of order, HTTP's buffers and bodies, the core searches. The rules that hold are the same either way.
 //
 // A fragment is inspected as the packet that it is, and the one that completes its datagram (flow/fragments.h) brings
 // that besides: it is inspected as a packet that came whole, searched by this core, and the verdict is the fragment's.
