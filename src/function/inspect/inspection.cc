@@ -165,15 +165,16 @@ void Inspection::between_frames() {
 }
 
 DropReason Inspection::drop_reason() const {
+  if (judgement_.by_rule) return DropReason::rules;
   if (judgement_.stream == flow::Taken::conflict) return DropReason::conflict;
   if (judgement_.stream == flow::Taken::no_room) return DropReason::no_room;
-  if (!settings_.drop_on_overload) return DropReason::rules;
   if (judgement_.overload) return DropReason::budget;
   return judgement_.fragment ? DropReason::fragment : DropReason::rules;
 }
 
 void Inspection::tell_dropped(const flow::Flow* flow, bool by_flow) {
-  sink_.dropped({now_, frame_, &packet_, direction_, flow, by_flow ? DropReason::flow_drop : drop_reason()});
+  judgement_.why = by_flow ? DropReason::flow_drop : drop_reason();
+  sink_.dropped({now_, frame_, &packet_, direction_, flow, judgement_.why});
 }
 
 // A packet comes before its stream: what passes or drops it does so first.
@@ -479,7 +480,7 @@ bool Inspection::inspect(const match::FlowFacts& facts, flow::Flow* flow, flow::
     const bool blocks = rule.action == match::Action::drop || rule.action == match::Action::reject;
     const bool whole_flow = flow != nullptr && match::acts_on_flow(rule, facts.reassembled);
     if (blocks) {
-      judgement_.drop = true;
+      judgement_.drop = judgement_.by_rule = true;
       if (rule.action == match::Action::reject) reject(rule.told);
       if (whole_flow) flow->user |= dropped;
     }

@@ -109,6 +109,7 @@ struct InspectionSearch {
   std::array<std::unique_ptr<match::CpuMatcher::Scratch>, match::buffer_count> matching;
   std::vector<std::uint32_t> found, candidates, matched, keys;
   std::string no_bits;               // as many as HTTP's patterns
+  std::string listed;                // likewise: a bit for each of these that is among the candidates
   InspectionSearch* next = nullptr;  // for who keeps lists of them
 };
 
@@ -198,9 +199,11 @@ struct InspectionCounters {
 struct Judgement {
   bool drop = false;
   bool reject = false;                    // one of the rules that hold is of reject
-  bool overload = false;                  // the reason is the budget
-  flow::Taken stream = flow::Taken::all;  // conflict and no_room: the reason is that its stream refuses it
-  bool fragment = false;                  // the reason is that fragments cannot be put together
+  bool overload = false;                  // the budget left candidates
+  flow::Taken stream = flow::Taken::all;  // conflict and no_room: its stream refuses it
+  bool fragment = false;                  // fragments cannot be put together
+  bool by_rule = false;                   // a rule of drop or reject holds
+  DropReason why = DropReason::rules;     // of `drop`: a rule before all else
   // With `reject`: whom these rules want to be told, of the packet's ends.
   bool tell_source = false, tell_destination = false;
 };
@@ -296,6 +299,7 @@ class Inspection final : private flow::ConversationSink {
                           match::Buffers& buffers);
   bool search_buffer(match::Buffer buffer, std::string_view bytes, flow::http::Marks& marks);
   void search_body(match::BufferSet bodies, bool grows, flow::http::Message& message);
+  void list(std::uint32_t number);
   void mark_found(flow::http::Marks& marks, std::uint32_t number);
   void add_found(const flow::http::Marks& marks);
   flow::http::Marks& marks_of(flow::http::Message& message);
