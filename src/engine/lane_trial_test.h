@@ -31,6 +31,7 @@ struct LaneSetup {
   std::uint64_t deadline_tsc = 10 * cycle_tsc;
   bool refuses_overdue = false;
   bool shares_queue = false;  // receives what arrive_at() brings, and nothing else
+  std::uint32_t index = 0;
 };
 
 class LaneTest : public testing::Test {
@@ -68,18 +69,19 @@ class LaneTest : public testing::Test {
   // of the ring that take_out() empties.
   void make(const LaneSetup& setup, port::Port* receives = nullptr, port::Port* sends = nullptr) {
     lane_.reset();  // before another inbox gets its name
-    auto ring = BatchRing::create({0, setup.batches, setup.capacity, 0}, [this](std::size_t bytes) -> Expected<void*> {
-      memory_.emplace_back(std::aligned_alloc(64, bytes), &std::free);
-      std::memset(memory_.back().get(), 0, bytes);
-      return memory_.back().get();
-    });
+    auto ring = BatchRing::create({setup.index, setup.batches, setup.capacity, 0},
+                                  [this](std::size_t bytes) -> Expected<void*> {
+                                    memory_.emplace_back(std::aligned_alloc(64, bytes), &std::free);
+                                    std::memset(memory_.back().get(), 0, bytes);
+                                    return memory_.back().get();
+                                  });
     ASSERT_TRUE(ring) << ring.error().message;
     auto inbox = setup.shares_queue ? FlowInbox::make("inbox-lane-test") : FlowInbox();
     ASSERT_TRUE(inbox) << inbox.error().message;
     inbox_ = rte_ring_lookup("inbox-lane-test");
     port::Port* const rx = receives != nullptr ? receives : wires_[0].get();
     port::Port* const tx = sends != nullptr ? sends : wires_[1].get();
-    lane_ = std::make_unique<Lane>(Lane::Parts{.index = 0,
+    lane_ = std::make_unique<Lane>(Lane::Parts{.index = setup.index,
                                                .port = 0,
                                                .queue = 0,
                                                .ports = {rx, tx},

@@ -5,10 +5,18 @@
 #include <rte_cycles.h>
 #include <sched.h>
 
+#include <array>
+#include <atomic>
 #include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "engine/lane_trial_test.h"
 #include "engine/trial_test.h"
 
 namespace sluice::engine {
@@ -48,6 +56,224 @@ TEST(Worker, RaisesTheTimePointsThatItSleptThrough) {
   EXPECT_LE(clock.epoch.load(), (rte_rdtsc() - start) / cycle_tsc);
   EXPECT_LT(worker.counters().cycles.get() * 2, clock.epoch.load()) << "it did not sleep";
 }
+
+// A function whose batches can be launched together: what was launched, by lane and ticket.
+class Together : public PeerFunction {
+ public:
+  struct Launched {
+    const device::GpuStream* stream;
+    std::vector<std::pair<std::uint32_t, std::uint64_t>> batches;
+    bool operator==(const Launched&) const = default;
+  };
+  Together() : PeerFunction(PortTable(std::vector<PortInfo>())) {}
+  bool launches_together() const override { return true; }
+  Expected<void> launch(Batch& batch, device::GpuStream& stream) override {
+    Batch* const one = &batch;
+    return launch_together({&one, 1}, stream);
+  }
+  Expected<void> launch_together(std::span<Batch* const> batches, device::GpuStream& stream) override {
+    if (refuses.load()) return make_error("refused");
+    const std::lock_guard lock(mutex_);
+    launched_.push_back({&stream, {}});
+    for (const Batch* const batch : batches) launched_.back().batches.emplace_back(batch->lane, batch->ticket);
+    return {};
+  }
+  std::vector<Launched> launched() const {
+    const std::lock_guard lock(mutex_);
+    return launched_;
+  }
+  std::atomic<bool> refuses{false};
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<Launched> launched_;
+};
+
+// A GPU that has done what the test says.
+class HandGpu : public JitterGpu {
+ public:
+  struct Stream : device::GpuStream {
+    void* raw() const override { return nullptr; }
+    Expected<void> mark() override {
+      if (refuses.load()) return make_error("refused");
+      marks.fetch_add(1);
+      return {};
+    }
+    device::MarkState poll() override {
+      if (done.load() == allowed.load()) return device::MarkState::pending;
+      done.fetch_add(1);
+      return device::MarkState::done;
+    }
+    unsigned pending_marks() const override { return marks.load() - done.load(); }
+    std::atomic<unsigned> marks{0}, done{0}, allowed{0};
+    std::atomic<bool> refuses{false};
+  };
+  HandGpu() : JitterGpu(0) {}
+  unsigned stream_count() const override { return static_cast<unsigned>(hands.size()); }
+  device::GpuStream& stream(unsigned i) override { return hands[i]; }
+  std::array<Stream, 2> hands;
+};
+
+class WorkerTogether : public LaneTest {
+ protected:
+  static constexpr std::uint32_t lane_count = 3, batch_count = 16;
+  static constexpr auto patience = std::chrono::seconds(5), while_nothing_comes = std::chrono::milliseconds(20);
+
+  void SetUp() override {
+    LaneTest::SetUp();
+    for (std::uint32_t l = 0; l < lane_count; ++l) {
+      make({.batches = batch_count, .capacity = 64, .index = l});
+      lanes_.push_back(std::move(lane_));
+    }
+    std::vector<Lane*> lanes;
+    for (const auto& lane : lanes_) lanes.push_back(lane.get());
+    worker_ = std::make_unique<Worker>(
+        Worker::Parts{.gpu = &gpu_,
+                      .function = &together_,
+                      .lanes = lanes,
+                      .clock = &clock_,
+                      .timing = {.cycle = std::chrono::milliseconds(1), .bound = {}, .deadline = {}, .overlap = 1},
+                      .mode = Mode::full,
+                      .core = sched_getcpu(),
+                      .busy = true,
+                      .scheduling = Scheduling::normal});
+  }
+  void TearDown() override {
+    for (HandGpu::Stream& hand : gpu_.hands) hand.allowed.store(~0U);
+    worker_->stop();
+    LaneTest::TearDown();
+  }
+
+  Batch* seal(std::uint32_t lane, std::uint64_t bytes = 100) {
+    Batch* const batch = lanes_[lane]->ring().open();
+    if (batch == nullptr) return nullptr;
+    batch->bytes = bytes;
+    batch->sealed_tsc = rte_rdtsc();
+    lanes_[lane]->ring().seal(BatchState::sealed);
+    return batch;
+  }
+  static bool comes(const std::function<bool()>& condition) {
+    const auto until = std::chrono::steady_clock::now() + patience;
+    while (!condition() && std::chrono::steady_clock::now() < until) {
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+    return condition();
+  }
+  // So many launches, and no more for a while.
+  std::vector<Together::Launched> launches(std::size_t count) {
+    EXPECT_TRUE(comes([&] { return together_.launched().size() >= count; }));
+    std::this_thread::sleep_for(while_nothing_comes);
+    auto launched = together_.launched();
+    EXPECT_EQ(launched.size(), count);
+    launched.resize(count);
+    return launched;
+  }
+  static bool is(const Batch* batch, BatchState state) { return batch->state.load() == state; }
+
+  HandGpu gpu_;
+  Together together_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::unique_ptr<Worker> worker_;
+};
+
+// Six launches' worth is sealed: a stream has two under way, of eight batches, and the next only when one is done.
+TEST_F(WorkerTogether, LaunchesWhatIsSealedInTurnOfTheLanesAndTwoForAStream) {
+  for (std::uint32_t b = 0; b < batch_count; ++b) {
+    for (std::uint32_t l = 0; l < lane_count; ++l) ASSERT_NE(seal(l), nullptr);
+  }
+  worker_->start();
+  std::vector<Together::Launched> expected;
+  for (std::uint32_t i = 0; i < lane_count * batch_count; ++i) {
+    if (i % most_together == 0) expected.push_back({&gpu_.hands[expected.size() % 2], {}});
+    expected.back().batches.emplace_back(i % lane_count, i / lane_count);
+  }
+  const auto first = [&](std::size_t count) { return std::vector(expected.begin(), expected.begin() + count); };
+  EXPECT_EQ(launches(4), first(4));
+  EXPECT_EQ(gpu_.hands[0].pending_marks(), 2U);
+  EXPECT_EQ(gpu_.hands[1].pending_marks(), 2U);
+  gpu_.hands[1].allowed.store(1);
+  expected[4].stream = &gpu_.hands[1];
+  EXPECT_EQ(launches(5), first(5));
+  gpu_.hands[0].allowed.store(2);
+  expected[5].stream = &gpu_.hands[0];
+  EXPECT_EQ(launches(6), first(6));
+  EXPECT_EQ(worker_->counters().launches.get(), 6U);
+}
+
+// The turn goes on where the last launch ended, whoever has a batch.
+TEST_F(WorkerTogether, TheLaneBehindTheLastOneIsNext) {
+  worker_->start();
+  ASSERT_TRUE(comes([&] { return clock_.device_up.load(); }));
+  using Batches = std::vector<std::pair<std::uint32_t, std::uint64_t>>;
+  gpu_.hands[0].allowed.store(~0U);
+  gpu_.hands[1].allowed.store(~0U);
+  seal(1);
+  EXPECT_EQ(launches(1).back().batches, (Batches{{1, 0}}));
+  // Nothing is under way, so what the worker sees first is launched by itself: the streams are kept busy meanwhile.
+  ASSERT_TRUE(comes([&] { return gpu_.hands[0].pending_marks() + gpu_.hands[1].pending_marks() == 0; }));
+  for (HandGpu::Stream& hand : gpu_.hands) hand.allowed.store(hand.done.load());
+  for (std::size_t fill = 0; fill < 4; ++fill) {
+    seal(0);
+    EXPECT_EQ(launches(2 + fill).back().batches, (Batches{{0, fill}}));
+  }
+  Batch* const waits = seal(0);
+  seal(2);
+  seal(1);
+  std::this_thread::sleep_for(while_nothing_comes);
+  EXPECT_TRUE(is(waits, BatchState::sealed));
+  gpu_.hands[0].allowed.fetch_add(1);
+  EXPECT_EQ(launches(6).back().batches, (Batches{{1, 1}, {2, 0}, {0, 4}}));
+}
+
+// Not the one with the fewest launches: the one with the fewest bytes, of those that may have another launch.
+TEST_F(WorkerTogether, TheStreamWithTheFewestBytesUnderWayIsNext) {
+  worker_->start();
+  ASSERT_TRUE(comes([&] { return clock_.device_up.load(); }));
+  struct Step {
+    std::uint64_t bytes;
+    unsigned stream;
+  };
+  std::size_t count = 0;
+  const auto goes = [&](const Step& step) {
+    seal(0, step.bytes);
+    EXPECT_EQ(launches(++count).back().stream, &gpu_.hands[step.stream]) << count;
+  };
+  for (const Step& step : {Step{1000, 0}, {10, 1}, {10, 1}, {5, 0}}) goes(step);
+  gpu_.hands[1].allowed.store(1);
+  goes({2000, 1});
+  gpu_.hands[0].allowed.store(1);
+  gpu_.hands[1].allowed.store(2);
+  ASSERT_TRUE(comes([&] { return gpu_.hands[0].done.load() == 1 && gpu_.hands[1].done.load() == 2; }));
+  goes({7, 0});  // 5 bytes are under way there, and 2,000 in the other
+}
+
+// All of its batches are in doubt, and none that was launched before; later ones are no more the device's.
+class RefusedTogether : public WorkerTogether, public testing::WithParamInterface<bool> {};
+
+TEST_P(RefusedTogether, EveryBatchOfTheLaunchIsLost) {
+  std::vector<Batch*> before, refused;
+  for (std::size_t b = 0; b < 4 * most_together; ++b)
+    before.push_back(seal(static_cast<std::uint32_t>(b % lane_count)));
+  worker_->start();
+  launches(4);
+  for (std::uint32_t l = 0; l < lane_count; ++l) {
+    refused.push_back(seal(l));
+    refused.push_back(seal(l));
+  }
+  const bool by_function = GetParam();
+  (by_function ? together_.refuses : gpu_.hands[1].refuses).store(true);
+  gpu_.hands[1].allowed.store(1);
+  ASSERT_TRUE(comes([&] { return !clock_.device_up.load(); }));
+  // The worker waits for what was launched before.
+  for (HandGpu::Stream& hand : gpu_.hands) hand.allowed.store(2);
+  for (const Batch* const batch : refused) EXPECT_TRUE(comes([&] { return is(batch, BatchState::lost); }));
+  for (const Batch* const batch : before) EXPECT_TRUE(is(batch, BatchState::done));
+  EXPECT_TRUE(gpu_.lost());
+  const Batch* const later = seal(0);
+  EXPECT_TRUE(comes([&] { return is(later, BatchState::failed); }));
+  EXPECT_EQ(worker_->counters().launches.get(), 4U);
+}
+INSTANTIATE_TEST_SUITE_P(ByTheFunctionOrTheStream, RefusedTogether, testing::Bool());
 
 }  // namespace
 }  // namespace sluice::engine

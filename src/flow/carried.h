@@ -1,10 +1,11 @@
 // What a rule engine remembers of one direction of a stream from piece to piece: rules of which a part is in the
 // window, which are tried again with the next piece, and those that have held, which are not found anew in the same
-// bytes.
+// bytes. Rules that have begun, of whose pattern a part is what the window ends with, are tried where the rest of it
+// comes.
 //
-// Rules go by numbers that hold for one generation of them; those of others are forgotten. At most eight are open: of
-// more it is known only that there are (`lost`), and the whole window has to be searched for them. Of those that have
-// held the last four are known.
+// Rules go by numbers that hold for one generation of them; those of others are forgotten. At most eight are open or
+// begun: of more it is known only that there are (`lost`), and the whole window has to be searched for them. Of those
+// that have held the last four are known.
 //
 // Besides, for how many bytes a stream has been ordinary: nothing that the rule engine takes note of was in its pieces.
 //
@@ -29,21 +30,24 @@ class Carried {
   }
 
   std::span<const std::uint32_t> open() const { return {open_.data(), open_count_}; }
+  std::span<const std::uint32_t> begun() const { return {open_.data() + most_open - begun_count_, begun_count_}; }
   bool lost() const { return lost_; }
-  // `all`: these are all that are open; else those known so far stay.
-  void keep(std::span<const std::uint32_t> rules, bool all) {
+  // Nothing is open, begun or held.
+  bool empty() const { return (open_count_ | begun_count_ | held_count_) == 0 && !lost_; }
+  // `all`: these are all that are open or begun; else those known so far stay.
+  void keep(std::span<const std::uint32_t> open, std::span<const std::uint32_t> begun, bool all) {
     if (all) {
-      open_count_ = 0;
+      open_count_ = begun_count_ = 0;
       lost_ = false;
     }
-    for (const std::uint32_t rule : rules) {
+    for (const std::uint32_t rule : open) {
       renew(rule);
-      if (has(open(), rule)) continue;
-      if (open_count_ == most_open) {
-        lost_ = true;
-        return;
+      if (!has(this->open(), rule) && has_room()) open_[open_count_++] = rule;
+    }
+    for (const std::uint32_t rule : begun) {
+      if (!has(this->open(), rule) && !has(this->begun(), rule) && has_room()) {
+        open_[most_open - ++begun_count_] = rule;
       }
-      open_[open_count_++] = rule;
     }
   }
 
@@ -71,6 +75,10 @@ class Carried {
   bool by_keys = false;  // the last piece was searched by a device
 
  private:
+  bool has_room() {
+    lost_ |= open_count_ + begun_count_ == most_open;
+    return !lost_;
+  }
   static bool has(std::span<const std::uint32_t> rules, std::uint32_t rule) {
     return std::find(rules.begin(), rules.end(), rule) != rules.end();
   }
@@ -82,11 +90,11 @@ class Carried {
 
   static constexpr std::uint32_t most_bytes = UINT32_MAX;
 
-  std::uint8_t open_count_ = 0, held_count_ = 0;
+  std::uint8_t open_count_ = 0, begun_count_ = 0, held_count_ = 0;
   bool lost_ = false;
   std::uint32_t generation_ = 0;
-  std::uint32_t ordinary_bytes_ = 0;  // since something of which note is taken, or what is not known
-  std::array<std::uint32_t, most_open> open_{};
+  std::uint32_t ordinary_bytes_ = 0;             // since something of which note is taken, or what is not known
+  std::array<std::uint32_t, most_open> open_{};  // from its end on: begun
   std::array<std::uint32_t, most_held> held_{};
 };
 

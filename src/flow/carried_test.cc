@@ -8,30 +8,65 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::UnorderedElementsAre;
 
 using Rules = std::vector<std::uint32_t>;
 
 TEST(Carried, keeps_eight_and_knows_that_there_are_more) {
   Carried carried;
   carried.use(1);
-  carried.keep(Rules{1, 2, 3, 2}, true);
+  carried.keep(Rules{1, 2, 3, 2}, {}, true);
   EXPECT_THAT(carried.open(), ElementsAre(1, 2, 3));
-  carried.keep(Rules{3, 4, 5, 6, 7, 8}, false);
+  carried.keep(Rules{3, 4, 5, 6, 7, 8}, {}, false);
   EXPECT_FALSE(carried.lost());
-  carried.keep(Rules{9}, false);
+  carried.keep(Rules{9}, {}, false);
   EXPECT_TRUE(carried.lost());
   EXPECT_THAT(carried.open(), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
-  carried.keep({}, false);
+  carried.keep({}, {}, false);
   EXPECT_TRUE(carried.lost());
-  carried.keep(Rules{9}, true);
+  carried.keep(Rules{9}, {}, true);
   EXPECT_FALSE(carried.lost());
   EXPECT_THAT(carried.open(), ElementsAre(9));
+}
+
+TEST(Carried, what_has_begun_shares_the_room_of_what_is_open) {
+  Carried carried;
+  carried.use(1);
+  EXPECT_TRUE(carried.empty());
+  carried.keep(Rules{1, 2}, Rules{3, 2, 4, 3}, true);
+  EXPECT_THAT(carried.open(), ElementsAre(1, 2));
+  EXPECT_THAT(carried.begun(), UnorderedElementsAre(3, 4));
+  EXPECT_FALSE(carried.empty());
+  carried.keep(Rules{5, 6}, Rules{7, 8}, false);
+  EXPECT_FALSE(carried.lost());
+  EXPECT_THAT(carried.open(), ElementsAre(1, 2, 5, 6));
+  EXPECT_THAT(carried.begun(), UnorderedElementsAre(3, 4, 7, 8));
+  carried.keep({}, Rules{8, 9}, false);
+  EXPECT_TRUE(carried.lost());
+  EXPECT_THAT(carried.open(), ElementsAre(1, 2, 5, 6));
+  carried.keep({}, Rules{9}, true);
+  EXPECT_FALSE(carried.lost());
+  EXPECT_THAT(carried.begun(), ElementsAre(9));
+  carried.keep({}, {}, true);
+  EXPECT_TRUE(carried.empty());
+}
+
+// Its pattern may come anew in the next piece, and it is known to have held besides.
+TEST(Carried, what_holds_may_have_begun) {
+  Carried carried;
+  carried.use(1);
+  carried.keep({}, Rules{1}, true);
+  carried.hold(1);
+  EXPECT_THAT(carried.begun(), ElementsAre(1));
+  EXPECT_THAT(carried.held(), ElementsAre(1));
+  carried.keep({}, Rules{1}, true);
+  EXPECT_THAT(carried.held(), ElementsAre(1));
 }
 
 TEST(Carried, what_held_is_not_open_until_it_is_renewed) {
   Carried carried;
   carried.use(1);
-  carried.keep(Rules{1, 2}, true);
+  carried.keep(Rules{1, 2}, {}, true);
   carried.hold(1);
   EXPECT_THAT(carried.open(), ElementsAre(2));
   for (const std::uint32_t rule : {7, 8, 1, 9}) carried.hold(rule);
@@ -45,13 +80,14 @@ TEST(Carried, what_held_is_not_open_until_it_is_renewed) {
 TEST(Carried, other_rules_begin_anew) {
   Carried carried;
   carried.use(1);
-  carried.keep(Rules(9, 1), true);
+  carried.keep(Rules(9, 1), Rules{3}, true);
   carried.hold(2);
   carried.by_keys = true;
   carried.use(1);
   EXPECT_THAT(carried.open(), ElementsAre(1));
   carried.use(2);
   EXPECT_THAT(carried.open(), IsEmpty());
+  EXPECT_THAT(carried.begun(), IsEmpty());
   EXPECT_THAT(carried.held(), IsEmpty());
   EXPECT_FALSE(carried.by_keys);
 }

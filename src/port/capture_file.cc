@@ -179,17 +179,23 @@ class Interfaces {
   std::optional<std::uint32_t> first_;
 };
 
-// Of a pcapng's packet that begins at found.begin; a simple one (3) tells only how long it was.
-void take_lengths(Reader& in, std::uint32_t type, std::uint32_t block, bool swapped, Found& found) {
+// Of a pcapng's packet, the bytes that are there and those that there were; a simple one (3) tells the latter alone.
+struct Lengths {
+  std::uint32_t there = 0, original = 0;
+};
+
+bool is_packet(std::uint32_t type) {
+  return type == 2 || type == 3 || type == 6;  // obsolete, simple, enhanced
+}
+
+Lengths lengths_of(Reader& in, std::uint64_t at, std::uint32_t type, std::uint32_t block, bool swapped) {
   constexpr std::size_t packet_front = 28, simple_front = 12, simple_around = 16;
   const bool simple = type == 3;
-  const std::uint8_t* const front = in.bytes(found.begin, simple ? simple_front : packet_front);
-  if (front == nullptr) return;
+  const std::uint8_t* const front = in.bytes(at, simple ? simple_front : packet_front);
+  if (front == nullptr) return {};
   const std::uint32_t original = word(front + (simple ? 8 : 24), swapped);
-  const std::uint32_t there =
-      simple ? std::min(original, block - std::min<std::uint32_t>(block, simple_around)) : word(front + 20, swapped);
-  found.longest = std::max(found.longest, there);
-  if (there < original) ++found.cut;
+  if (!simple) return {word(front + 20, swapped), original};
+  return {std::min(original, block - std::min<std::uint32_t>(block, simple_around)), original};
 }
 
 Found walk_pcapng(Reader& in) {
@@ -219,6 +225,7 @@ Found walk_pcapng(Reader& in) {
       found.wrong = "a block has a length of " + std::to_string(length) + " bytes";
       break;
     }
+    const Lengths lengths = is_packet(type) ? lengths_of(in, at, type, length, swapped) : Lengths();
     at += length;
     const std::uint8_t* const trailer = in.bytes(at - sizeof length, sizeof length);
     if (trailer == nullptr) {
@@ -229,9 +236,10 @@ Found walk_pcapng(Reader& in) {
     } else if (type == 1) {
       const std::uint8_t* const front = in.bytes(found.begin, interface_front);
       if (front != nullptr && found.other.empty()) found.other = interfaces.add(front, swapped);
-    } else if (type == 2 || type == 3 || type == 6) {  // packet (obsolete), simple, enhanced
+    } else if (is_packet(type)) {
       ++found.packets;
-      take_lengths(in, type, length, swapped, found);
+      found.longest = std::max(found.longest, lengths.there);
+      if (lengths.there < lengths.original) ++found.cut;
     }
   }
   if (interfaces.none() && found.other.empty()) found.other = "describes no interface: capture it again";

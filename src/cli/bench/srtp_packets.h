@@ -34,8 +34,8 @@ class SrtpPackets {
 
   std::uint32_t count() const { return count_; }
   crypto::KeyTable& keys() { return keys_; }
-  // Of packets [first, first + count), in clear, whole frames, as every bench counts. All but `header_bytes` of each and
-  // then a tag is what moves each way.
+  // Of packets [first, first + count), in clear, whole frames, as every bench counts. All but `header_bytes` of each
+  // and then a tag is what moves each way.
   std::uint64_t bytes(std::uint32_t first, std::uint32_t count) const { return sum_[first + count] - sum_[first]; }
   crypto::GpuBatch batch(std::uint32_t first, std::uint32_t count) const;
   std::span<const crypto::Job> jobs() const { return {jobs_, count_}; }

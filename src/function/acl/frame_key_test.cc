@@ -31,12 +31,22 @@ PacketBuilder v6() {
 struct Made {
   KeyKind kind;
   std::string text;  // ports, protocol, flags
+  bool plain;
 };
 template <typename Key>
 std::string text(const Key& key) {
   return std::to_string(key.source_port[0] * 256 + key.source_port[1]) + ">" +
          std::to_string(key.destination_port[0] * 256 + key.destination_port[1]) + " p" + std::to_string(key.protocol) +
          " f" + std::to_string(key.flags);
+}
+// What make_plain_key() makes a key of, make_key() makes the same of.
+bool is_plain(const std::uint8_t* frame, std::size_t length, KeyKind kind, const Key4& key) {
+  Key4 plain;
+  std::memset(&plain, 0x5a, sizeof plain);
+  if (!make_plain_key(frame, static_cast<std::uint32_t>(length), plain)) return false;
+  EXPECT_EQ(kind, KeyKind::ipv4);
+  EXPECT_EQ(std::memcmp(&plain, &key, offsetof(Key4, unused)), 0) << text(plain) << " is " << text(key);
+  return true;
 }
 Made key_of(const Bytes& frame) {
   const auto exact = std::make_unique<std::uint8_t[]>(frame.size());
@@ -46,21 +56,18 @@ Made key_of(const Bytes& frame) {
   std::memset(&key4, 0xa5, sizeof key4);
   std::memset(&key6, 0xa5, sizeof key6);
   const KeyKind kind = make_key(exact.get(), static_cast<std::uint32_t>(frame.size()), key4, key6);
-  if (Key4 plain; make_plain_key(exact.get(), static_cast<std::uint32_t>(frame.size()), plain)) {
-    EXPECT_EQ(kind, KeyKind::ipv4);
-    EXPECT_EQ(std::memcmp(&plain, &key4, offsetof(Key4, unused)), 0);
-  }
+  const bool plain = is_plain(exact.get(), frame.size(), kind, key4);
   if (kind == KeyKind::ipv4) {
     EXPECT_EQ(Bytes(key4.source, key4.source + 4), (Bytes{192, 0, 2, 1}));
     EXPECT_EQ(Bytes(key4.destination, key4.destination + 4), (Bytes{198, 51, 100, 2}));
-    return {kind, text(key4)};
+    return {kind, text(key4), plain};
   }
   if (kind == KeyKind::ipv6) {
     EXPECT_EQ(key6.source[15], 1);
     EXPECT_EQ(key6.destination[15], 2);
-    return {kind, text(key6)};
+    return {kind, text(key6), plain};
   }
-  return {kind, ""};
+  return {kind, "", plain};
 }
 
 struct Case {
@@ -127,6 +134,43 @@ TEST(FrameKey, table) {
   }
 }
 
+// 34 bytes of a packet have whatever a key needs, and most frames are of such.
+TEST(FrameKey, plain_ones) {
+  struct Case {
+    const char* name;
+    Bytes frame;
+    bool plain;
+  };
+  const Case cases[] = {
+      {"TCP", v4().tcp(1000, 80).tcp_flags(0x12).build(), true},
+      {"TCP, padded", v4().tcp(1000, 80).tcp_flags(0x12).pad_to(60).build(), true},
+      {"TCP up to its flags", v4().protocol(6).payload(14).build(), true},
+      {"TCP up to its flags, padded", v4().protocol(6).payload(14).pad_to(60).build(), true},
+      {"UDP of 34 bytes", v4().udp(1, 2).payload(6).build(), true},
+      {"UDP of 33 bytes", v4().udp(1, 2).payload(5).build(), false},
+      {"UDP of 33 bytes, padded", v4().udp(1, 2).payload(5).pad_to(60).build(), false},
+      {"first fragment", v4().fragment(0, true).udp(1, 2).payload(16).build(), true},
+      {"wrong checksum", v4().udp(1, 2).payload(30).ip_checksum(1).build(), true},
+      {"later fragment", v4().fragment(1480, false).udp(1, 2).payload(16).build(), false},
+      {"TCP fragment at 1", v4().fragment(8, false).tcp(1, 2).payload(16).build(), false},
+      {"tiny first fragment, padded", v4().fragment(0, true).protocol(6).payload(eight_of_tcp).pad_to(60).build(),
+       false},
+      {"TCP without flags, padded", v4().protocol(6).payload(13).pad_to(60).build(), false},
+      {"longer than the frame", v4().udp(1, 2).payload(30).ip_length(59).build(), false},
+      {"much longer than the frame", v4().tcp(1, 2).payload(30).ip_length(65535).build(), false},
+      {"as long as the frame", v4().udp(1, 2).payload(30).ip_length(58).build(), true},
+      {"shorter than the frame", v4().udp(1, 2).payload(30).ip_length(34).build(), true},
+      {"much shorter than the frame", v4().udp(1, 2).payload(30).ip_length(33).build(), false},
+      {"IP options", v4().options({1, 1, 1, 1}).tcp(7, 8).build(), false},
+      {"version 6 in IPv4", v4().tcp(1, 2).ip_version(6).build(), false},
+      {"ICMP", v4().icmp(8, 0).payload(30).build(), false},
+      {"other protocol", v4().protocol(89).payload(30).build(), false},
+      {"tagged", v4().vlan(5).tcp(1, 2).build(), false},
+      {"IPv6", v6().tcp(1, 2).build(), false},
+  };
+  for (const Case& c : cases) EXPECT_EQ(key_of(c.frame).plain, c.plain) << c.name;
+}
+
 TEST(FrameKey, eight_extensions_are_looked_behind_and_nine_are_not) {
   PacketBuilder eight = v6();
   for (int i = 0; i < 8; ++i) eight.extension(60, {1});
@@ -150,7 +194,7 @@ TEST(FrameKey, every_length) {
 
 TEST(FrameKey, random_bytes_behind_an_ip_ethertype_stay_inside) {
   std::mt19937 random(7);
-  std::size_t keys = 0;
+  std::size_t keys = 0, plain = 0;
   for (int i = 0; i < 200'000; ++i) {
     const bool six = random() % 2 == 0;
     const std::size_t length = 14 + random() % 120;
@@ -159,18 +203,25 @@ TEST(FrameKey, random_bytes_behind_an_ip_ethertype_stay_inside) {
     frame[12] = six ? 0x86 : 0x08;
     frame[13] = six ? 0xdd : 0x00;
     if (length > 21) {  // so that lengths are right now and then
-      const std::size_t claimed = length - 14 - (six ? 40 : 0) - random() % 4;
+      const std::size_t claimed = length - 14 - (six ? 40 : 0) + 1 - random() % 6;
       frame[14] = six ? 0x60 : 0x45;
       frame[six ? 18 : 16] = 0;
       frame[six ? 19 : 17] = static_cast<std::uint8_t>(claimed);
+    }
+    if (!six && length > 23 && random() % 2 == 0) {  // mostly no fragment but a first one, of TCP or UDP
+      frame[20] &= random() % 8 == 0 ? 0xff : 0xe0;
+      frame[21] = 0;
+      frame[23] = random() % 2 == 0 ? 6 : 17;
     }
     if (six && length > 20) frame[20] = static_cast<std::uint8_t>("\0\x2b\x2c\x3c\x06\x11"[random() % 6]);
     Key4 key4;
     Key6 key6;
     const KeyKind kind = make_key(frame.get(), static_cast<std::uint32_t>(length), key4, key6);
+    plain += is_plain(frame.get(), length, kind, key4) ? 1 : 0;
     keys += kind == KeyKind::ipv4 || kind == KeyKind::ipv6 ? 1 : 0;
   }
   EXPECT_GT(keys, 20'000U);
+  EXPECT_GT(plain, 10'000U);
 }
 
 TEST(SetDscp, changes_its_six_bits_and_the_checksum) {

@@ -1,6 +1,6 @@
 // How long confirming what a batch brings may take, so that none of its frames is late by it: what is left until its
-// oldest frame has to go, less what its frames cost besides, and at most `most`. Never less than a sixteenth of `most`: a
-// lane whose frames are late anyway goes on to look at a few.
+// oldest frame has to go, less what its frames cost besides, and at most `most`. Never less than a sixteenth of `most`:
+// a lane whose frames are late anyway goes on to look at a few.
 //
 //   const std::uint64_t ticks = budget.begin(rte_rdtsc(), oldest, frames, bytes);
 //   ... judge, confirm, forward ...

@@ -395,10 +395,20 @@ packet::Reason Inspect::judge_transit(std::uint32_t lane, std::uint8_t* frame, s
 packet::Reason Inspect::reason_of(const Judgement& judgement) {
   if (!judgement.drop) return packet::no_reason;
   if (judgement.reject) return inspect_rejected;
-  if (judgement.stream == flow::Taken::conflict) return inspect_conflict;
-  if (judgement.stream == flow::Taken::no_room) return inspect_no_room;
-  if (judgement.overload) return inspect_overload;
-  return judgement.fragment ? inspect_fragments : inspect_dropped;
+  switch (judgement.why) {
+    case DropReason::conflict:
+      return inspect_conflict;
+    case DropReason::no_room:
+      return inspect_no_room;
+    case DropReason::budget:
+      return inspect_overload;
+    case DropReason::fragment:
+      return inspect_fragments;
+    case DropReason::rules:
+    case DropReason::flow_drop:
+      break;
+  }
+  return inspect_dropped;
 }
 
 void Inspect::judged(const engine::Batch& batch, std::byte* /*area*/) {

@@ -275,6 +275,24 @@ TEST_P(InspectStage, the_policy_decides_when_the_time_for_confirming_is_used_up)
   }
 }
 
+// Whatever else is left over: in the counters as in the events.
+TEST_P(InspectStage, a_rule_that_drops_is_the_reason) {
+  std::size_t told = 0;
+  for (const std::string policy : {"pass", "drop"}) {
+    AclTrial trial(GetParam());
+    const std::vector<Bytes> frames = {udp("an evil name")};
+    const auto outcome = trial.run(frames, stage("drop udp any any -> any 53 (content:\"evil\"; sid:1;)\n"
+                                                 "alert udp any any -> any 53 (content:\"name\"; sid:2;)\n",
+                                                 "candidates = 1\non_overload = \"" + policy + "\"\n"));
+    EXPECT_TRUE(outcome.sent.empty()) << policy;
+    EXPECT_EQ(outcome.stats.drops[inspect_dropped], 1U) << policy;
+    EXPECT_EQ(outcome.stats.drops[inspect_overload], 0U) << policy;
+    const auto drops = events("drop");
+    ASSERT_EQ(drops.size(), ++told) << policy;
+    EXPECT_EQ(drops.back()["drop"]["reason"], "rules") << policy;
+  }
+}
+
 TEST_P(InspectStage, counts_add_up_and_lanes_take_other_rules) {
   AclTrial trial(GetParam());
   auto first = stage("alert udp any any -> any 53 (content:\"evil\"; sid:1;)\n");

@@ -155,7 +155,6 @@ void Inspection::read_facts() {
   packet::read_headers(frame_, packet_);
 }
 
-// What a flow tells at its end, when the table is swept, is about no frame: the last one's memory is no more, and
 // What a flow tells at its end, when the table is swept, is about no frame: the last one's memory is no more. packet_
 // still points there, and is replaced before it is read (AsIf).
 void Inspection::between_frames() {
@@ -167,15 +166,16 @@ void Inspection::between_frames() {
 }
 
 DropReason Inspection::drop_reason() const {
+  if (judgement_.by_rule) return DropReason::rules;
   if (judgement_.stream == flow::Taken::conflict) return DropReason::conflict;
   if (judgement_.stream == flow::Taken::no_room) return DropReason::no_room;
-  if (!settings_.drop_on_overload) return DropReason::rules;
   if (judgement_.overload) return DropReason::budget;
   return judgement_.fragment ? DropReason::fragment : DropReason::rules;
 }
 
 void Inspection::tell_dropped(const flow::Flow* flow, bool by_flow) {
-  sink_.dropped({now_, frame_, &packet_, direction_, flow, by_flow ? DropReason::flow_drop : drop_reason()});
+  judgement_.why = by_flow ? DropReason::flow_drop : drop_reason();
+  sink_.dropped({now_, frame_, &packet_, direction_, flow, judgement_.why});
 }
 
 // A packet comes before its stream: what passes or drops it does so first.
@@ -305,7 +305,9 @@ void Inspection::stream_data(flow::Flow& flow, flow::Extra& extra, Direction dir
   if ((flow.user & is_http) == 0 && data.offset == 0 && looks_like_http(data.fresh)) flow.user |= is_http;
   const AsIf as_if(*this, flow, direction);
   if ((flow.user & (dropped | passed)) != 0 || frame_passed_) {
-    extra.carried[static_cast<unsigned>(direction)].pass(0, 0, false);
+    flow::Carried& carried = extra.carried[static_cast<unsigned>(direction)];
+    carried.pass(0, 0, false);
+    carried.by_keys = false;  // what keys there are in it is not known either
     return;
   }
   allowance_ += data.fresh.size();
@@ -330,7 +332,7 @@ void Inspection::inspect_piece(flow::Flow& flow, flow::Extra& extra, Direction d
                searched && !rules().detector().calls_for_http({search_->found.data(), found}));
   bool all = true;
   if (!has_stream_candidates(carried, found, data, all)) {
-    carried.keep(search_->detector.open(), all);
+    carried.keep(search_->detector.open(), search_->detector.begun(), all);
     return;
   }
   match::FlowFacts facts = facts_of(flow, direction);
@@ -339,8 +341,7 @@ void Inspection::inspect_piece(flow::Flow& flow, flow::Extra& extra, Direction d
   set_headers(buffers, packet_);
   buffers.set(Buffer::payload, data.window);
   all &= inspect(facts, &flow, &extra, buffers, data.fresh);
-  carried.keep(search_->detector.open(), all);
-  for (const std::uint32_t rule : search_->detector.begun()) carried.hold(rule);
+  carried.keep(search_->detector.open(), search_->detector.begun(), all);
   for (const std::uint32_t rule : search_->matched) {
     if (rules().detector().has_pattern(rule)) carried.hold(rule);
   }
@@ -480,7 +481,7 @@ bool Inspection::inspect(const match::FlowFacts& facts, flow::Flow* flow, flow::
     const bool blocks = rule.action == match::Action::drop || rule.action == match::Action::reject;
     const bool whole_flow = flow != nullptr && match::acts_on_flow(rule, facts.reassembled);
     if (blocks) {
-      judgement_.drop = true;
+      judgement_.drop = judgement_.by_rule = true;
       if (rule.action == match::Action::reject) reject(rule.told);
       if (whole_flow) flow->user |= dropped;
     }

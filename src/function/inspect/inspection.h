@@ -20,11 +20,13 @@
 // other.
 //
 // A rule whose parts come in several pieces is tried with each of them, as long as its best pattern is in the window
-// (flow/carried.h); once it holds, only when that pattern comes again. What is open is forgotten at exchange().
+// (flow/carried.h); once it holds, only when that pattern comes again. What is open is forgotten at exchange(). A piece
+// whose header or flowbits do not let a rule hold that its pattern leads to makes it wait for that pattern as well.
 //
 // What a device has found in a payload (KeyHits) takes the place of the search on this core, for the packet and for the
-// stream's piece that it brings; what lies across pieces is looked for here. Without hits, and for what came out of
-// order, HTTP's buffers and bodies, the core searches. The rules that hold are the same either way.
+// stream's piece that it brings; what lies across pieces is looked for here, and a rule whose key is in one piece and
+// whose pattern ends in another is tried with that one, whatever kept it from holding before. Without hits, and for
+// what came out of order, HTTP's buffers and bodies, the core searches. The rules that hold are the same either way.
 //
 // A fragment is inspected as the packet that it is, and the one that completes its datagram (flow/fragments.h) brings
 // that besides: it is inspected as a packet that came whole, searched by this core, and the verdict is the fragment's.
@@ -107,6 +109,7 @@ struct InspectionSearch {
   std::array<std::unique_ptr<match::CpuMatcher::Scratch>, match::buffer_count> matching;
   std::vector<std::uint32_t> found, candidates, matched, keys;
   std::string no_bits;               // as many as HTTP's patterns
+  std::string listed;                // likewise: a bit for each of these that is among the candidates
   InspectionSearch* next = nullptr;  // for who keeps lists of them
 };
 
@@ -197,9 +200,11 @@ struct InspectionCounters {
 struct Judgement {
   bool drop = false;
   bool reject = false;                    // one of the rules that hold is of reject
-  bool overload = false;                  // the reason is the budget
-  flow::Taken stream = flow::Taken::all;  // conflict and no_room: the reason is that its stream refuses it
-  bool fragment = false;                  // the reason is that fragments cannot be put together
+  bool overload = false;                  // the budget left candidates
+  flow::Taken stream = flow::Taken::all;  // conflict and no_room: its stream refuses it
+  bool fragment = false;                  // fragments cannot be put together
+  bool by_rule = false;                   // a rule of drop or reject holds
+  DropReason why = DropReason::rules;     // of `drop`: a rule before all else
   // With `reject`: whom these rules want to be told, of the packet's ends.
   bool tell_source = false, tell_destination = false;
 };
@@ -224,7 +229,8 @@ class Inspection final : private flow::ConversationSink {
     to_come_ = 0;
     searches_in_time_ = false;
   }
-  // Until the next begin(): with a policy that lets frames pass, searches of HTTP's buffers are part of those ticks, too.
+  // Until the next begin(): with a policy that lets frames pass, searches of HTTP's buffers are part of those ticks,
+  // too.
   void set_behind(bool behind) { searches_in_time_ = behind && !settings_.drop_on_overload; }
   // Of the ticks that begin() was given.
   std::uint64_t spent() const { return time_.spent() + other_time_.spent(); }
@@ -298,6 +304,7 @@ class Inspection final : private flow::ConversationSink {
                           match::Buffers& buffers);
   bool search_buffer(match::Buffer buffer, std::string_view bytes, flow::http::Marks& marks);
   void search_body(match::BufferSet bodies, bool grows, flow::http::Message& message);
+  void list(std::uint32_t number);
   void mark_found(flow::http::Marks& marks, std::uint32_t number);
   void add_found(const flow::http::Marks& marks);
   flow::http::Marks& marks_of(flow::http::Message& message);

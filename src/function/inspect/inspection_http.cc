@@ -58,8 +58,8 @@ std::size_t Inspection::search_http(Point point, bool grows, flow::http::Transac
   search_in(searched.without(of_request), own);
   std::vector<std::uint32_t>& all = search_->candidates;
   by_keys_ = false;
+  for (const std::uint32_t number : all) search_->listed[number / 8] = 0;
   std::sort(all.begin(), all.end());
-  all.erase(std::unique(all.begin(), all.end()), all.end());
   std::copy(all.begin(), all.end(), search_->found.begin());
   return all.size();
 }
@@ -96,8 +96,17 @@ void Inspection::search_body(BufferSet wanted, bool grows, flow::http::Message& 
   marks.body = static_cast<std::uint32_t>(done);
 }
 
-void Inspection::mark_found(flow::http::Marks& marks, std::uint32_t number) {
+// Once each: a body may hold a pattern in every slice, and there is room for all of them.
+void Inspection::list(std::uint32_t number) {
+  char& bits = search_->listed[number / 8];
+  const auto bit = static_cast<char>(1U << number % 8);
+  if ((bits & bit) != 0) return;
+  bits = static_cast<char>(bits | bit);
   search_->candidates.push_back(number);
+}
+
+void Inspection::mark_found(flow::http::Marks& marks, std::uint32_t number) {
+  list(number);
   if (marks.lost) return;
   flow::Buffer& bits = marks.found_bits;
   if (bits.size() == 0) {
@@ -116,14 +125,13 @@ void Inspection::mark_found(flow::http::Marks& marks, std::uint32_t number) {
 }
 
 void Inspection::add_found(const flow::http::Marks& marks) {
-  std::vector<std::uint32_t>& all = search_->candidates;
   const std::string_view bits = marks.found_bits.view();
   for (std::size_t byte = 0; byte < bits.size(); ++byte) {
     for (unsigned left = static_cast<std::uint8_t>(bits[byte]); left != 0; left &= left - 1) {
-      all.push_back(static_cast<std::uint32_t>(byte * 8 + static_cast<unsigned>(std::countr_zero(left))));
+      list(static_cast<std::uint32_t>(byte * 8 + static_cast<unsigned>(std::countr_zero(left))));
     }
   }
-  if (bits.empty()) all.insert(all.end(), marks.found.begin(), marks.found.begin() + marks.found_count);
+  if (bits.empty()) std::for_each_n(marks.found.begin(), marks.found_count, [&](std::uint32_t one) { list(one); });
 }
 
 // The one that is inspected; of a piece of the stream, which the parser does not have yet, the one that it goes on

@@ -356,5 +356,27 @@ TEST_F(InspectionHttpTest, a_body_of_many_patterns_is_inspected_as_it_grows) {
   EXPECT_THAT(alerts(), IsEmpty());
 }
 
+// Of a body that is searched anew, slice by slice, each of which has the pattern in each of its buffers.
+TEST_F(InspectionHttpTest, what_bodies_hold_again_and_again_takes_no_more_room) {
+  const std::string rules =
+      "alert http any any -> any any (file_data; content:\"evil\"; content:\"zq\"; sid:1;)\n"
+      "alert http any any -> any any (http.response_body; content:\"evil\"; content:\"zq\"; sid:2;)\n";
+  use(rules);
+  request();
+  response("HTTP/1.1 200 ok\r\nContent-Length: 1000000\r\n\r\n");
+  std::string text;
+  while (text.size() < 1400) text += "evil ";
+  for (int i = 0; i < 60; ++i) response(text);
+  auto search = std::make_unique<InspectionSearch>(test::rules_of(rules));
+  const InspectionSearch& now = *search;
+  const std::size_t room = now.candidates.capacity();
+  inspection_->exchange(std::move(search));
+  const std::uint64_t before = inspection_->counters().searched;
+  response("evil");
+  EXPECT_GT(inspection_->counters().searched, before + 2 * 80'000U);
+  EXPECT_EQ(now.candidates.capacity(), room);
+  EXPECT_GT(inspection_->counters().confirmed, 0U);
+}
+
 }  // namespace
 }  // namespace sluice::function

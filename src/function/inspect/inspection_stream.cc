@@ -3,26 +3,9 @@
 #include <utility>
 
 #include "function/inspect/inspection.h"
-#include "match/rules/fast_pattern.h"
 
 namespace sluice::function {
-namespace {
-
 using match::Point;
-
-// A key may be there, or the window's earlier bytes may hold the pattern, without that it came now.
-bool ends_in_piece(const match::BestPattern& pattern, const flow::StreamData& data) {
-  const std::size_t history = data.window.size() - data.fresh.size();
-  const std::size_t before = std::min(history, pattern.bytes.size() - 1);
-  const std::string_view bytes = data.window.substr(history - before);
-  if (!pattern.nocase) return bytes.find(pattern.bytes) != std::string_view::npos;
-  const auto same = [](char a, char b) {
-    return match::fold(static_cast<std::uint8_t>(a)) == match::fold(static_cast<std::uint8_t>(b));
-  };
-  return std::search(bytes.begin(), bytes.end(), pattern.bytes.begin(), pattern.bytes.end(), same) != bytes.end();
-}
-
-}  // namespace
 
 // The patterns that end in the new piece; of a device's keys, also some whose rest is still to come.
 std::size_t Inspection::find_in(const flow::StreamData& data, flow::Carried& carried) {
@@ -30,7 +13,7 @@ std::size_t Inspection::find_in(const flow::StreamData& data, flow::Carried& car
   const char* const payload = packet_.payload.data();
   const bool of_packet = data.origin >= payload && data.origin + data.fresh.size() <= payload + packet_.payload.size();
   const bool before_by_keys = std::exchange(carried.by_keys, has_hits_ && of_packet);
-  if (carried.by_keys) return take_hits(data.window, history, !before_by_keys);
+  if (carried.by_keys) return take_hits(data.window, history, !before_by_keys || carried.lost());
   const std::size_t before = std::min(history, rules().longest_pattern());
   return search_payload(data.window.substr(history - before), before);
 }
@@ -47,7 +30,8 @@ bool Inspection::has_stream_candidates(flow::Carried& carried, std::size_t found
   what.inspected = data.window.size();
   what.stream = true;
   what.piece = data.fresh;
-  if (carried.open().empty() && carried.held().empty() && !carried.lost()) {
+  what.window = data.window;
+  if (carried.empty()) {
     return detector.collect(Point::packet, packet_, what, search_->detector);
   }
   if (carried.lost()) {
@@ -60,17 +44,20 @@ bool Inspection::has_stream_candidates(flow::Carried& carried, std::size_t found
     patterns.assign(search_->found.begin(),
                     search_->found.begin() + static_cast<std::ptrdiff_t>(in_window.value_or(0)));
     patterns.insert(patterns.end(), search_->keys.begin(), search_->keys.end());
+    std::sort(patterns.begin(), patterns.end());
+    patterns.erase(std::unique(patterns.begin(), patterns.end()), patterns.end());
     what.patterns = patterns;
   }
   std::vector<std::uint32_t>& again = search_->matched;
   again.assign(carried.open().begin(), carried.open().end());
   for (std::size_t h = carried.held().size(); h-- > 0;) {
     const std::uint32_t rule = carried.held()[h];
-    if (!ends_in_piece(*match::best_pattern(detector.rules().rules[rule]), data)) continue;
+    if (!detector.comes(rule, data.window, data.fresh.size())) continue;
     again.push_back(rule);
     carried.renew(rule);
   }
   what.open = again;
+  what.begun = carried.begun();
   what.without = carried.held();
   return detector.collect(Point::packet, packet_, what, search_->detector);
 }

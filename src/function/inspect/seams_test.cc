@@ -22,6 +22,8 @@ enum class Search : std::uint8_t { core, device, either };  // either: another o
 
 struct Piece {
   std::size_t at, size;
+  bool push = false;
+  std::uint8_t ttl = 64;
 };
 
 std::size_t pick(Random& random, std::size_t count) {
@@ -42,8 +44,31 @@ std::string quoted(const std::string& text) {
   return '"' + out + '"';
 }
 
-// Contents without absolute places and without negation: what holds in a part of a stream, holds in the whole.
-std::string rules_of(Random& random, const std::vector<std::string>& words, std::size_t count) {
+// What a packet of the stream may be refused for, whatever its payload is.
+std::string header_options(Random& random) {
+  switch (pick(random, 8)) {
+    case 0:
+      return "flags:PA; ";
+    case 1:
+      return "dsize:>" + std::to_string(pick(random, 250)) + "; ";
+    case 2:
+      return "ttl:>60; ";
+    case 3:
+      return "stream_size:client,>," + std::to_string(pick(random, 2000)) + "; ";
+    case 4:
+      return "flowbits:isset,first; ";
+    case 5:
+      return "flowbits:isnotset,second; ";
+    case 6:
+      return pick(random, 2) == 0 ? "flowbits:set,first; " : "flowbits:unset,first; ";
+    default:
+      return pick(random, 2) == 0 ? "flowbits:toggle,second; " : "";
+  }
+}
+
+// Contents without absolute places and without negation: what holds in a part of a stream, holds in the whole. But
+// `headers`: rules have options that are about the packet or the flow.
+std::string rules_of(Random& random, const std::vector<std::string>& words, std::size_t count, bool headers = false) {
   std::string rules;
   for (std::size_t r = 0; r < count; ++r) {
     rules += "alert tcp any any -> any 80 (";
@@ -57,6 +82,7 @@ std::string rules_of(Random& random, const std::vector<std::string>& words, std:
       else if (c != 0 && pick(random, 3) == 0)
         rules += "within:" + std::to_string(text.size() + pick(random, 200)) + "; ";
     }
+    if (headers) rules += header_options(random);
     rules += "sid:" + std::to_string(r + 1) + ";)\n";
   }
   return rules;
@@ -120,7 +146,8 @@ class Seams : public testing::Test, public AlertSink {
       const std::string part = text.substr(piece.at, piece.size);
       const bool by_device = search == Search::device || (search == Search::either && random() % 2 == 0);
       const auto sequence = static_cast<std::uint32_t>(1000 + piece.at);
-      feed(inspection, segment(true, packet::tcp_ack, sequence, 5000).payload(Bytes(part.begin(), part.end())),
+      const auto flags = static_cast<std::uint8_t>(packet::tcp_ack | (piece.push ? packet::tcp_psh : 0));
+      feed(inspection, segment(true, flags, sequence, 5000).ttl(piece.ttl).payload(Bytes(part.begin(), part.end())),
            by_device);
     }
     EXPECT_EQ(inspection.counters().left, 0U);
@@ -182,17 +209,69 @@ TEST_F(Seams, a_cut_changes_no_rule_that_holds) {
   EXPECT_GT(did_not, 300U);
 }
 
-// A rule holds anew when its pattern comes anew, whoever searches. The pieces are long enough for a pattern to be in
-// one of them or two, and the rules so few that all that are open are known.
-TEST_F(Seams, a_rule_holds_as_often_whoever_searches) {
+// A pattern cut in two, of which the first piece has what a device knows it by, and does not let its rule hold.
+TEST_F(Seams, a_rule_waits_for_its_pattern_whatever_refuses_the_piece_before) {
+  const std::string pattern = "USER images PASS images SYST", alert = "alert tcp any any -> any 80 (content:";
+  const std::string of_pattern = alert + '"' + pattern + "\"; ";
+  struct Case {
+    const char* name;
+    std::string rules;
+  };
+  const Case cases[] = {
+      {"nothing", of_pattern + "sid:1;)"},
+      {"without case", of_pattern + "nocase; sid:1;)"},
+      {"flags", of_pattern + "flags:PA; sid:1;)"},
+      {"dsize", of_pattern + "dsize:<17; sid:1;)"},
+      {"ttl", of_pattern + "ttl:32; sid:1;)"},
+      {"stream_size", of_pattern + "stream_size:client,>,30; sid:1;)"},
+      {"flowbits", of_pattern + "flowbits:isset,b; sid:1;)\n" + alert + "\"USER\"; flowbits:set,b; sid:2;)"},
+      {"flowbits of one piece",
+       alert + "\"zzzz\"; flowbits:set,b; sid:2;)\n" + of_pattern + "flowbits:isset,b; sid:1;)"},
+      {"a rule of pass", of_pattern + "sid:1;)\npass tcp-pkt any any -> any 80 (content:\"USER\"; sid:2;)"},
+      {"more than are kept", [&] {
+         std::string rules;
+         for (int sid = 1; sid <= 20; ++sid) rules += of_pattern + "flags:PA; sid:" + std::to_string(sid) + ";)\n";
+         return rules;
+       }()}};
+  const std::string text = "xxxx" + pattern + "zzzz";
+  for (const Case& c : cases) {
+    use(c.rules);
+    for (const std::size_t at : {std::size_t{20}, std::size_t{22}, std::size_t{29}, std::size_t{31}}) {
+      // Of three pieces the one in the middle has no end of the pattern, unless it is the one.
+      for (const std::size_t middle : {std::size_t{0}, std::size_t{1}, std::size_t{2}}) {
+        std::vector<Piece> pieces = {{0, at}};
+        if (middle != 0) pieces.push_back({at, middle});
+        pieces.push_back({at + middle, text.size() - at - middle});
+        if (middle != 0 && at + middle >= 4 + pattern.size()) continue;
+        pieces.back().push = true;
+        pieces.back().ttl = 32;
+        const Sids by_core = told_of(text, pieces, Search::core, 0);
+        const auto each_by_core = each_;
+        EXPECT_TRUE(by_core.contains(1)) << c.name << " " << at << " " << middle;
+        for (unsigned seed = 0; seed < 4; ++seed) {
+          told_of(text, pieces, seed == 0 ? Search::device : Search::either, seed);
+          EXPECT_EQ(each_, each_by_core) << c.name << " " << at << " " << middle << " " << seed;
+        }
+      }
+    }
+  }
+}
+
+// A rule holds anew when its pattern comes anew, whoever searches, and whatever of the packet's header and the flow's
+// bits refuses it before. The pieces are long enough for a pattern to be in one of them or two, and the rules so few
+// that all that are open are known.
+class SeamsOften : public Seams, public testing::WithParamInterface<bool> {};
+
+TEST_P(SeamsOften, a_rule_holds_as_often_whoever_searches) {
   Random random(11);
   std::size_t held = 0;
-  for (int set = 0; set < 40; ++set) {
+  for (int set = 0; set < 60; ++set) {
     std::vector<std::string> words;
     while (words.size() < 24) {
       if (std::string made = word(random); made.size() > 3) words.push_back(made);
     }
-    use(rules_of(random, words, 1 + pick(random, 8)));
+    const std::string rules = rules_of(random, words, 1 + pick(random, 8), GetParam());
+    use(rules);
     for (int stream = 0; stream < 12; ++stream) {
       std::string text;
       while (text.size() < 2000) {
@@ -200,19 +279,23 @@ TEST_F(Seams, a_rule_holds_as_often_whoever_searches) {
       }
       std::vector<Piece> pieces;
       for (std::size_t at = 0; at < text.size(); at += pieces.back().size) {
-        pieces.push_back({at, std::min(20 + pick(random, 300), text.size() - at)});
+        const auto ttl = static_cast<std::uint8_t>(pick(random, 2) == 0 ? 64 : 32);
+        pieces.push_back({at, std::min(20 + pick(random, 300), text.size() - at), pick(random, 2) == 0, ttl});
       }
       told_of(text, pieces, Search::core, 0);
       const auto by_core = each_;
       held += by_core.size();
       for (const Search search : {Search::device, Search::either}) {
         told_of(text, pieces, search, static_cast<unsigned>(random()));
-        ASSERT_EQ(each_, by_core) << "set " << set << ", stream " << stream << ", search " << static_cast<int>(search);
+        ASSERT_EQ(each_, by_core) << "set " << set << ", stream " << stream << ", search " << static_cast<int>(search)
+                                  << "\n"
+                                  << rules;
       }
     }
   }
   EXPECT_GT(held, 2000U);
 }
+INSTANTIATE_TEST_SUITE_P(options_of_headers, SeamsOften, testing::Bool());
 
 }  // namespace
 }  // namespace sluice::function

@@ -7,7 +7,6 @@
 #include <new>
 #include <type_traits>
 
-#include "match/automaton/pattern.h"
 #include "match/confirm/payload_search.h"
 #include "match/rules/check_facts.h"
 
@@ -32,10 +31,7 @@ Expected<PayloadMatcher> PayloadMatcher::make(const Rule& rule) {
   matcher.variables_ = rule.variables.size();
   for (const Check& check : rule.checks) {
     Step step{check, buffer_of(check), false, {}, {}};
-    if (const auto* content = std::get_if<Content>(&check); content != nullptr && content->nocase) {
-      step.folded = content->bytes;
-      for (char& c : step.folded) c = static_cast<char>(fold(static_cast<std::uint8_t>(c)));
-    }
+    if (const auto* content = std::get_if<Content>(&check)) step.needle = Needle(content->bytes, content->nocase);
     if (const auto* pcre = std::get_if<Pcre>(&check)) {
       auto code = compile(*pcre);
       if (!code) return tl::unexpected(code.error());

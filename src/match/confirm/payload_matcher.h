@@ -10,7 +10,7 @@
 // fails, negated or not, and the rule is `given_up` unless it holds otherwise. Within a `deadline` the clock is read
 // every 16 KiB of search, 64 places or regular expression: one of these is the most that it is passed by.
 //
-// Thread-safety: a PayloadMatcher is immutable; each thread has a Scratch. Cost: that of memmem and PCRE2 (JIT).
+// Thread-safety: a PayloadMatcher is immutable; each thread has a Scratch. Cost: that of needle.h and PCRE2 (JIT).
 #pragma once
 
 #include <array>
@@ -21,6 +21,7 @@
 
 #include "base/error.h"
 #include "match/confirm/buffers.h"
+#include "match/confirm/needle.h"
 #include "match/rules/pcre.h"
 #include "match/rules/rule.h"
 
@@ -68,7 +69,7 @@ class PayloadMatcher {
     Check check;
     Buffer buffer;
     bool retried = false;  // the next check of the same buffer is relative
-    std::string folded;    // of a content without case
+    Needle needle;         // of a content
     PcreCode code;         // of a regular expression
   };
   std::vector<Step> steps_;

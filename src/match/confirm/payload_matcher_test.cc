@@ -132,7 +132,7 @@ TEST(PayloadMatcher, gives_up_at_the_deadline) {
   const std::string options[] = {
       many + none, "content:\"a\"; content:\"" + std::string(200, 'a') + "b\"; nocase;" + none,
       "content:!\"" + std::string(200, 'a') + "b\"; nocase;", "content:\"a\"; pcre:\"/^a[^z]*b/R\";"};
-  const std::string payload(100'000, 'a');
+  const std::string payload(400'000, 'a');
   Buffers buffers;
   buffers.set(Buffer::payload, payload);
   PayloadMatcher::Scratch scratch;

@@ -6,28 +6,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
+#include <cstdlib>
 
-#include "match/automaton/pattern.h"
 #include "match/confirm/base64.h"
 
 namespace sluice::match {
 namespace {
-
-// The first place of `what` in bytes [from, to), or npos.
-std::size_t find_in(std::string_view bytes, std::size_t from, std::size_t to, const std::string& what, bool folded) {
-  if (to < from || to - from < what.size()) return std::string_view::npos;
-  if (!folded) {
-    const void* const at = memmem(bytes.data() + from, to - from, what.data(), what.size());
-    return at == nullptr ? std::string_view::npos
-                         : static_cast<std::size_t>(static_cast<const char*>(at) - bytes.data());
-  }
-  const auto same = [](char a, char b) { return static_cast<char>(fold(static_cast<std::uint8_t>(a))) == b; };
-  const auto begin = bytes.begin() + static_cast<std::ptrdiff_t>(from);
-  const auto end = bytes.begin() + static_cast<std::ptrdiff_t>(to);
-  const auto at = std::search(begin, end, what.begin(), what.end(), same);
-  return at == end ? std::string_view::npos : static_cast<std::size_t>(at - bytes.begin());
-}
 
 // Sums of what the payload's bytes may have made; none: it is no place in any buffer.
 std::optional<std::int64_t> sum(std::int64_t a, std::int64_t b) {
@@ -52,17 +36,13 @@ bool PayloadSearch::has_time(std::size_t bytes) {
   return steps_left != 0;
 }
 
-std::size_t PayloadSearch::find(std::string_view bytes, std::size_t from, std::size_t to, const std::string& what,
-                                bool folded) {
-  // Without case each place may have to be compared with much of what is looked for.
-  const std::size_t places =
-      folded ? std::clamp<std::size_t>(4 * bytes_a_clock / what.size(), 64, bytes_a_clock) : bytes_a_clock;
-  for (; from < to && to - from >= what.size(); from += places) {
-    const std::size_t end = std::min(to, from + places + what.size() - 1);
-    if (!has_time(folded ? (end - from) * what.size() / 4 : end - from)) return std::string_view::npos;
-    if (const std::size_t at = find_in(bytes, from, end, what, folded); at != std::string_view::npos) return at;
+std::size_t PayloadSearch::find(std::string_view bytes, std::size_t from, std::size_t to, const Needle& what) {
+  for (; from < to && to - from >= what.size(); from += bytes_a_clock) {
+    const std::size_t end = std::min(to, from + bytes_a_clock + what.size() - 1);
+    if (!has_time(end - from)) return Needle::npos;
+    if (const std::size_t at = what.find(bytes, from, end); at != Needle::npos) return at;
   }
-  return std::string_view::npos;
+  return Needle::npos;
 }
 
 std::optional<std::string_view> PayloadSearch::bytes_of(Buffer buffer) const {
@@ -96,10 +76,10 @@ bool PayloadSearch::check(std::size_t i, const Step& step, std::string_view byte
   if (!begin || !end) return false;
   auto first = static_cast<std::size_t>(std::clamp<std::int64_t>(*begin, 0, size));
   const auto last = static_cast<std::size_t>(std::clamp<std::int64_t>(*end, 0, size));
-  const std::string& what = content.nocase ? step.folded : content.bytes;
+  const Needle& what = step.needle;
   if (content.place.at_end && bytes.size() >= what.size()) first = std::max(first, bytes.size() - what.size());
   const auto found = [&](std::size_t from) -> std::optional<std::size_t> {
-    const std::size_t at = find(bytes, from, last, what, content.nocase);
+    const std::size_t at = find(bytes, from, last, what);
     if (at >= last || (content.place.at_end && at + what.size() != bytes.size())) return std::nullopt;
     return at;
   };

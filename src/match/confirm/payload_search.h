@@ -34,7 +34,7 @@ struct PayloadSearch {
   // What is to come takes as long as a search of so many bytes. False: the time is over, and no step is left.
   bool has_time(std::size_t bytes);
   // The first place of `what` in bytes [from, to); npos: it is not there, or there was no time to find out.
-  std::size_t find(std::string_view bytes, std::size_t from, std::size_t to, const std::string& what, bool folded);
+  std::size_t find(std::string_view bytes, std::size_t from, std::size_t to, const Needle& what);
   std::optional<std::string_view> bytes_of(Buffer buffer) const;
   std::size_t& cursor_of(Buffer buffer) { return cursor[static_cast<std::size_t>(buffer)]; }
   std::int64_t value_of(const Operand& operand) const {

@@ -86,27 +86,6 @@ bool is_of_http(Buffer buffer) {
   return point_of(buffer) != Point::packet || is_of_either_message(buffer);
 }
 
-bool same(char a, char b, bool nocase) {
-  return a == b || (nocase && fold(static_cast<std::uint8_t>(a)) == fold(static_cast<std::uint8_t>(b)));
-}
-
-bool contains(std::string_view bytes, const BestPattern& pattern) {
-  if (!pattern.nocase) return bytes.find(pattern.bytes) != std::string_view::npos;
-  const auto compare = [](char a, char b) { return same(a, b, true); };
-  return std::search(bytes.begin(), bytes.end(), pattern.bytes.begin(), pattern.bytes.end(), compare) != bytes.end();
-}
-
-// A part of the pattern, not all of it, is what `bytes` end with.
-bool ends_with_part(std::string_view bytes, const BestPattern& pattern) {
-  const auto compare = [&](char a, char b) { return same(a, b, pattern.nocase); };
-  for (std::size_t size = std::min(bytes.size(), pattern.bytes.size() - 1); size != 0; --size) {
-    if (std::equal(bytes.end() - static_cast<std::ptrdiff_t>(size), bytes.end(), pattern.bytes.begin(), compare)) {
-      return true;
-    }
-  }
-  return false;
-}
-
 // The rule may hold for the beginning of a body, and not for the whole of it.
 bool needs_end(const Rule& rule) {
   return std::any_of(rule.checks.begin(), rule.checks.end(), [](const Check& check) {
@@ -264,11 +243,15 @@ void Detector::collect_patterns() {
     auto best = point == Point::packet ? best_pattern(rule) : best_pattern(rule, is_of_http);
     if (best && point == Point::packet && best->buffer != Buffer::payload) best.reset();
     best_.push_back(best.value_or(BestPattern{}));
+    needles_.push_back(best ? Needle(best->bytes, best->nocase) : Needle());
     if (!best && point == Point::packet) {
       without_pattern.push_back({rank, &rule});
       continue;
     }
-    if (point == Point::packet && is_found_by_header(*best, classes)) without_key.push_back({rank, &rule});
+    const bool has_key = best && !is_found_by_header(*best, classes);
+    has_key_.resize(rank + 1);
+    has_key_[rank] = point == Point::packet && has_key;
+    if (point == Point::packet && !has_key) without_key.push_back({rank, &rule});
     searches_packets_ |= point == Point::packet && best && is_about_packets(rule);
     needs_payload_.resize(rank + 1);
     if (point != Point::packet) needs_payload_[rank] = enter_payload(rule, classes, known);
@@ -276,6 +259,7 @@ void Detector::collect_patterns() {
     if (is_of_both_headers(rule)) enter(rank, best, classes, Point::response_headers, known);
   }
   needs_payload_.resize(ranked_.size());
+  has_key_.resize(ranked_.size());
   calls_for_http_.resize(patterns(Buffer::payload).size());
   for (Group& one : groups_) {
     one.ranks_of_pattern.resize(&one == groups_.data() ? patterns(Buffer::payload).size() : number_count_);
@@ -335,7 +319,7 @@ Detector::Scratch::Scratch(const Detector& detector) : seen_((detector.ranked_.s
   ranks_.reserve(detector.ranked_.size());
   open_.reserve(2 * detector.ranked_.size());
   told_open_.reserve(most_told_open);
-  begun_.reserve(detector.ranked_.size());
+  begun_.reserve(3 * detector.ranked_.size());
 }
 
 void Detector::add(std::uint32_t rank, Scratch& scratch) {
@@ -383,7 +367,8 @@ bool Detector::collect(Point point, const PacketFacts& packet, const Found& foun
   scratch.open_.clear();
   scratch.begun_.clear();
   scratch.stream_ = found.stream;
-  scratch.new_only_ = found.stream && found.by_keys && !found.open_unknown;
+  scratch.by_keys_ = found.stream && found.by_keys;
+  scratch.new_only_ = scratch.by_keys_ && !found.open_unknown;
   scratch.piece_ = found.piece;
   if (scratch.new_only_) scratch.told_open_.assign(found.open.begin(), found.open.end());
   const auto add_rank = [&](std::uint32_t rank) {
@@ -394,12 +379,15 @@ bool Detector::collect(Point point, const PacketFacts& packet, const Found& foun
     if (gate.passes(packet, found.inspected) ||
         (found.stream && by_piece_[rank] && gate.passes(packet, found.piece.size()))) {
       add(rank, scratch);
-    } else if (found.stream && !best_[rank].bytes.empty() && gate.too_short(found.inspected) &&
-               gate.passes(packet, HeaderGate::unknown)) {
-      scratch.open_.push_back(ranked_[rank].rule);
+    } else if (found.stream && !best_[rank].bytes.empty()) {
+      refuse(rank, packet, found, scratch);
     }
   };
   for (const std::uint32_t rule : found.open) add_rank(rank_of_[rule]);
+  for (const std::uint32_t rule : found.begun) {
+    const std::uint32_t rank = rank_of_[rule];
+    comes_with(rank, found.window, found.piece.size()) ? add_rank(rank) : begin(rank, found.window, scratch);
+  }
   for (const std::uint32_t pattern : found.patterns) {
     for (const std::uint32_t rank : group(point).ranks_of_pattern[pattern]) add_rank(rank);
   }
@@ -418,6 +406,25 @@ bool Detector::collect(Point point, const PacketFacts& packet, const Found& foun
   return true;
 }
 
+// What the gate does not let pass with this piece of a stream, and may with the next.
+[[gnu::noinline]] void Detector::refuse(std::uint32_t rank, const PacketFacts& packet, const Found& found,
+                                        Scratch& scratch) const {
+  const HeaderGate& gate = gates_[rank];
+  if (gate.too_short(found.inspected) && gate.passes(packet, HeaderGate::unknown)) {
+    scratch.open_.push_back(ranked_[rank].rule);
+  } else if (gate.passes_ends(packet)) {
+    begin(rank, found.window, scratch);
+  }
+}
+
+// A rule that does not hold now, and that a key has led to whose pattern may end in the next piece: no key leads to it
+// there.
+void Detector::begin(std::uint32_t rank, std::string_view window, Scratch& scratch) const {
+  if (scratch.by_keys_ && has_key_[rank] && needles_[rank].begins_at_end_of(window)) {
+    scratch.begun_.push_back(ranked_[rank].rule);
+  }
+}
+
 PayloadVerdict Detector::verdict_of(std::uint32_t rank, const Buffers& buffers, std::uint64_t until,
                                     Scratch& scratch) const {
   const PayloadMatcher& matcher = ranked_[rank].payload;
@@ -433,21 +440,27 @@ PayloadVerdict Detector::verdict_of(std::uint32_t rank, const Buffers& buffers, 
 bool Detector::may_grow(std::uint32_t rank, std::string_view window) const {
   const BestPattern& best = best_[rank];
   if (best.bytes.empty()) return false;
-  if (ends_with_part(window, best)) return true;
+  const Needle& needle = needles_[rank];
+  if (needle.begins_at_end_of(window)) return true;
   const std::vector<Check>& checks = set_.rules[ranked_[rank].rule].checks;
   const bool is_all = checks.size() == 1 && std::get<Content>(checks[best.check]).bytes.size() == best.bytes.size();
-  return !is_all && contains(window, best);
+  return !is_all && needle.is_in(window);
 }
 
-// A key in a stream's piece, or a header, has led to a rule that holds in the window; whether its pattern has come with
-// the piece, as it has where a core searches, and was not there before.
+// A key may be there, or the window's earlier bytes may hold the pattern, without that it came with the piece.
+bool Detector::comes_with(std::uint32_t rank, std::string_view window, std::size_t piece) const {
+  const Needle& needle = needles_[rank];
+  const std::size_t history = window.size() - piece;
+  return needle.is_in(window.substr(history - std::min(history, needle.size() - 1)));
+}
+
+// A key in a stream's piece, or a header, has led to a rule; whether a core would try it, to whose search its pattern
+// has come with the piece.
 bool Detector::has_come(std::uint32_t rank, std::string_view window, const Scratch& scratch) const {
-  const BestPattern& best = best_[rank];
-  if (!scratch.new_only_ || best.bytes.empty()) return true;
+  if (!scratch.new_only_ || best_[rank].bytes.empty()) return true;
   const std::vector<std::uint32_t>& open = scratch.told_open_;
   if (std::find(open.begin(), open.end(), ranked_[rank].rule) != open.end()) return true;
-  const std::size_t history = window.size() - scratch.piece_.size();
-  return contains(window.substr(history - std::min(history, best.bytes.size() - 1)), best);
+  return comes_with(rank, window, scratch.piece_.size());
 }
 
 bool Detector::leave_out(std::span<const std::uint32_t> rules, Scratch& scratch) const {
@@ -472,18 +485,21 @@ Detector::Outcome Detector::confirm(const PacketFacts& packet, const FlowFacts& 
     ++outcome.confirmed;
     const Compiled& compiled = ranked_[rank];
     const Rule& rule = set_.rules[compiled.rule];
-    if (!admits(rule, packet, flow) || !conditions_hold(compiled, bits)) continue;
+    const std::string_view window = scratch.stream_ ? *buffers[Buffer::payload] : std::string_view();
+    if (!admits(rule, packet, flow) || !conditions_hold(compiled, bits)) {
+      begin(rank, window, scratch);
+      continue;
+    }
     const std::uint64_t until = bounded ? std::max(began + budget.ticks, now + least_ticks) : unlimited;
     const PayloadVerdict verdict = verdict_of(rank, buffers, until, scratch);
     if (verdict == PayloadVerdict::given_up) ++outcome.given_up;
-    if (verdict == PayloadVerdict::no && scratch.stream_ && may_grow(rank, *buffers[Buffer::payload])) {
+    const bool has_come = verdict != PayloadVerdict::given_up && this->has_come(rank, window, scratch);
+    if (verdict == PayloadVerdict::no && scratch.stream_ && has_come && may_grow(rank, window)) {
       scratch.open_.push_back(compiled.rule);
-    }
-    if (verdict != PayloadVerdict::yes) continue;
-    if (!has_come(rank, *buffers[Buffer::payload], scratch)) {
-      if (ends_with_part(*buffers[Buffer::payload], best_[rank])) scratch.begun_.push_back(compiled.rule);
       continue;
     }
+    begin(rank, window, scratch);
+    if (verdict != PayloadVerdict::yes || !has_come) continue;
     change(compiled, bits);
     matched.push_back(compiled.rule);
     if (rule.action == Action::pass && rule.thresholds.empty() && rule.detection_filters.empty()) break;

@@ -26,8 +26,13 @@
 //
 // Of a piece of a stream, a rule may need bytes that are still to come: its best pattern is in the window, or begins at
 // the window's end, but not all of its checks hold. Scratch::open() has those rules, and with the next piece the caller
-// tells them again (Found::open). What a budget leaves, what is given up, and what flowbits do not let hold, is not
-// open.
+// tells them again (Found::open). What a budget leaves, what is given up, and what the packet's header or flowbits do
+// not let hold, is not open.
+//
+// A search by keys leads to a rule with the piece that has the key of its pattern, which may end in a later one. What
+// is found so early and not open, whatever it does not hold for, is in Scratch::begun(), and the caller tells it with
+// the next piece (Found::begun): it is tried where its pattern ends, as after a search for patterns, and stays begun as
+// long as the pattern goes on.
 //
 // Bounded: so many candidates are confirmed for a packet, none begun after a given time (Budget), and one that has been
 // begun is given up when that is over, but has `least_ticks`; what is left is told by `Outcome::left`, and the caller
@@ -51,6 +56,7 @@
 #include "match/automaton/pattern.h"
 #include "match/confirm/buffers.h"
 #include "match/confirm/header_match.h"
+#include "match/confirm/needle.h"
 #include "match/confirm/payload_matcher.h"
 #include "match/detect/flowbits.h"
 #include "match/detect/header_gate.h"
@@ -110,9 +116,10 @@ class Detector {
     explicit Scratch(const Detector& detector);
     PayloadMatcher::Scratch payload;
     std::size_t candidates() const { return ranks_.size(); }  // that collect() has left
-    // Of Found::stream, after collect() and confirm(): rules, one maybe twice.
+    // Of Found::stream, after collect() and confirm(): rules, one maybe several times.
     std::span<const std::uint32_t> open() const { return open_; }
-    // Rules that hold as they did before the piece, and at whose end their pattern begins anew.
+    // Of Found::stream and by_keys, likewise: rules of which a part of the pattern is at the window's end, and which
+    // are not open.
     std::span<const std::uint32_t> begun() const { return begun_; }
 
    private:
@@ -121,6 +128,7 @@ class Detector {
     std::vector<std::uint64_t> seen_;   // by rank, a bit each
     std::vector<std::uint32_t> open_;   // rules
     bool stream_ = false;
+    bool by_keys_ = false;   // and what it has was found by keys
     bool new_only_ = false;  // rules of patterns hold where these have come with the piece
     std::string_view piece_;
     std::vector<std::uint32_t> told_open_;  // Found::open
@@ -150,7 +158,9 @@ class Detector {
     bool stream = false;
     bool open_unknown = false;                 // of it: rules are open besides those of `open`
     std::string_view piece{};                  // the new bytes of Buffer::payload, of which rules may name places
+    std::string_view window{};                 // Buffer::payload, which ends with them
     std::span<const std::uint32_t> open{};     // rules to be tried besides
+    std::span<const std::uint32_t> begun{};    // those of which the pattern ends in the piece, likewise
     std::span<const std::uint32_t> without{};  // rules not to be tried
     bool growing = false;                      // the point's body is not whole yet
     // Of a point of HTTP: no pattern that calls_for_http() is in Buffer::payload, and so no rule that needs one holds.
@@ -174,6 +184,10 @@ class Detector {
   }
   // The rule has a best pattern that it is found by.
   bool has_pattern(std::uint32_t rule) const { return !best_[rank_of_[rule]].bytes.empty(); }
+  // It does, and the pattern ends in the last `piece` bytes of a stream's window.
+  bool comes(std::uint32_t rule, std::string_view window, std::size_t piece) const {
+    return has_pattern(rule) && comes_with(rank_of_[rule], window, piece);
+  }
   // Of the candidates that collect() left, those that are of `rules` are taken out. False: no other is there.
   bool leave_out(std::span<const std::uint32_t> rules, Scratch& scratch) const;
   // The second half: of the candidates that collect() left in `scratch`.
@@ -228,7 +242,10 @@ class Detector {
   static void change(const Compiled& compiled, FlowBits* bits);
   static void add(std::uint32_t rank, Scratch& scratch);
   PayloadVerdict verdict_of(std::uint32_t rank, const Buffers& buffers, std::uint64_t until, Scratch& scratch) const;
+  void refuse(std::uint32_t rank, const PacketFacts& packet, const Found& found, Scratch& scratch) const;
+  void begin(std::uint32_t rank, std::string_view window, Scratch& scratch) const;
   bool may_grow(std::uint32_t rank, std::string_view window) const;
+  bool comes_with(std::uint32_t rank, std::string_view window, std::size_t piece) const;
   bool has_come(std::uint32_t rank, std::string_view window, const Scratch& scratch) const;
 
   RuleSet set_;
@@ -237,6 +254,8 @@ class Detector {
   std::vector<std::uint32_t> rank_of_;  // by rule
   std::vector<HeaderGate> gates_;       // by rank
   std::vector<BestPattern> best_;       // by rank; empty: none that is searched
+  std::vector<Needle> needles_;         // by rank: of best_
+  std::vector<bool> has_key_;           // by rank, of Point::packet
   std::vector<bool> by_piece_;          // by rank: is_about_places()
   std::vector<bool> needs_end_;         // by rank: not while a body is growing
   std::vector<bool> needs_payload_;     // by rank, of HTTP: a pattern that calls_for_http()

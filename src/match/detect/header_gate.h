@@ -48,6 +48,11 @@ class HeaderGate {
     return !by_ports_ || passes_ports(packet.source_port, packet.destination_port);
   }
 
+  // Other packets of the same flow and direction may pass.
+  bool passes_ends(const PacketFacts& packet) const {
+    if (transport_ != 0 && packet.protocol != transport_) return false;
+    return !by_ports_ || (packet.has_ports && passes_ports(packet.source_port, packet.destination_port));
+  }
   // With more bytes of Buffer::payload it may pass.
   bool too_short(std::size_t inspected) const { return inspected < inspected_.first; }
 
