@@ -45,7 +45,24 @@ TEST(BatchBudget, a_batch_is_behind_when_its_frames_have_to_go_before_they_are_d
   EXPECT_FALSE(budget.is_behind());
   budget.begin(now, now - 20'000, 80, 80 * bytes);
   EXPECT_TRUE(budget.is_behind());
-  budget.begin(now, now - 60'000, 10, 10 * bytes);
+  budget.begin(now, now - 30'000, 10, 10 * bytes);
+  EXPECT_FALSE(budget.is_behind());
+}
+
+TEST(BatchBudget, once_a_batch_was_behind_the_next_ones_have_to_go_earlier) {
+  BatchBudget budget(most, deadline);
+  budget.begin(now, now - patience - 1, 10, 10 * bytes);
+  EXPECT_TRUE(budget.is_behind());
+  for (int t = 0; t < 255; ++t) {
+    EXPECT_EQ(budget.begin(now, now - 40'000, 10, 10 * bytes), 5'000U) << t;
+    EXPECT_FALSE(budget.is_behind());
+  }
+  budget.begin(now, now - 45'001, 10, 10 * bytes);
+  EXPECT_TRUE(budget.is_behind());
+  for (int t = 0; t < 256; ++t) {
+    budget.begin(now, now, 10, 10 * bytes);
+  }
+  EXPECT_EQ(budget.begin(now, now - 60'000, 10, 10 * bytes), most);
   EXPECT_FALSE(budget.is_behind());
 }
 
