@@ -17,6 +17,7 @@
 #include "cli/bench/rig.h"
 #include "cli/bench/srtp_bed.h"
 #include "cli/bench/srtp_cpu.h"
+#include "cli/bench/srtp_libsrtp.h"
 #include "cli/bench/srtp_packets.h"
 #include "crypto/gpu_crypto.h"
 #include "engine/histogram.h"
@@ -121,6 +122,7 @@ struct SrtpCase {
 
 struct Measured {
   Outcome sealed, opened, alone, cpu;
+  Expected<Outcome> libsrtp = make_error("not measured");
 };
 
 class Measurement {
@@ -250,6 +252,14 @@ void report(const BenchOptions& options, const SrtpCase& one, const Measured& al
              {.share = opened, .ceiling_gbytes = ceiling, .setting = setting});
   append_csv(options, "srtp", label + " one batch", all.alone, {.ceiling_gbytes = ceiling, .setting = setting});
   append_csv(options, "srtp", label + " intel-ipsec-mb", all.cpu, {.setting = "bursts of 128"});
+  if (all.libsrtp) {
+    std::printf("RESULT srtp %s: libsrtp on %zu cores protects %.1f Gbps, the GPU is %.1f times as fast\n",
+                label.c_str(), allowed_cores().size(), 8 * all.libsrtp->gbytes(),
+                all.sealed.gbytes() / all.libsrtp->gbytes());
+    append_csv(options, "srtp", label + " libsrtp", *all.libsrtp, {.setting = "a session for each stream"});
+  } else {
+    std::printf("  libsrtp: %s\n", all.libsrtp.error().message.c_str());
+  }
   if (one.goal > 0) {
     goals.at_least(label + " of the ceiling", 100 * sealed, 100 * one.goal, "%");
   }
@@ -271,10 +281,13 @@ Expected<void> run_case(const BenchOptions& options, SrtpBed& bed, crypto::Cpu& 
   if (!crypto) {
     return tl::unexpected(crypto.error());
   }
-  const auto measured = Measurement(*bed.gpu, **crypto, *packets, cpu, batch).run(options.seconds);
+  auto measured = Measurement(*bed.gpu, **crypto, *packets, cpu, batch).run(options.seconds);
   if (!measured) {
     return tl::unexpected(measured.error());
   }
+  const auto libsrtp = LibSrtp::load();
+  measured->libsrtp = libsrtp ? (*libsrtp)->protect_on_all_cores(*packets, *suite, one.streams, options.seconds)
+                              : tl::unexpected(libsrtp.error());
   std::printf(
       "verified: the CPU opens what the GPU seals, and the GPU what it sealed, to the bytes there were, %u packets\n",
       packets->count());
