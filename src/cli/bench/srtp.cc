@@ -256,7 +256,8 @@ void report(const BenchOptions& options, const SrtpCase& one, const Measured& al
     std::printf("RESULT srtp %s: libsrtp on %zu cores protects %.1f Gbps, the GPU is %.1f times as fast\n",
                 label.c_str(), allowed_cores().size(), 8 * all.libsrtp->gbytes(),
                 all.sealed.gbytes() / all.libsrtp->gbytes());
-    append_csv(options, "srtp", label + " libsrtp", *all.libsrtp, {.setting = "a session for each stream"});
+    append_csv(options, "srtp", label + " libsrtp", *all.libsrtp,
+               {.setting = "a process for each core and a session for each stream"});
   } else {
     std::printf("  libsrtp: %s\n", all.libsrtp.error().message.c_str());
   }
@@ -285,9 +286,7 @@ Expected<void> run_case(const BenchOptions& options, SrtpBed& bed, crypto::Cpu& 
   if (!measured) {
     return tl::unexpected(measured.error());
   }
-  const auto libsrtp = LibSrtp::load();
-  measured->libsrtp = libsrtp ? (*libsrtp)->protect_on_all_cores(*packets, *suite, one.streams, options.seconds)
-                              : tl::unexpected(libsrtp.error());
+  measured->libsrtp = libsrtp_on_all_cores(*packets, *suite, one.streams, options.seconds);
   std::printf(
       "verified: the CPU opens what the GPU seals, and the GPU what it sealed, to the bytes there were, %u packets\n",
       packets->count());

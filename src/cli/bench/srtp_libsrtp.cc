@@ -1,14 +1,25 @@
 #include "cli/bench/srtp_libsrtp.h"
 
 #include <dlfcn.h>
+#include <sched.h>
 #include <srtp2/srtp.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
+#include <csignal>
 #include <cstring>
+#include <memory>
 #include <random>
-#include <span>
+#include <string>
 #include <string_view>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/machine.h"
@@ -18,6 +29,7 @@ namespace sluice::cli::bench {
 namespace {
 
 constexpr const char* library_name = "libsrtp2.so.1";
+constexpr std::chrono::seconds start_patience{30};
 constexpr std::size_t rtp_bytes = 12, key_bytes = 46;  // the longest key and salt
 
 struct Api {
@@ -51,12 +63,7 @@ class Core {
     }
     sessions_.resize((streams + cores - 1 - core) / cores, nullptr);
   }
-  Core(Core&& other) noexcept
-      : api_(other.api_),
-        packets_(std::move(other.packets_)),
-        memory_(std::move(other.memory_)),
-        sessions_(std::exchange(other.sessions_, {})) {}
-  Core& operator=(Core&&) = delete;
+  Core(const Core&) = delete;
   ~Core() {
     for (srtp_t session : sessions_) {
       if (session != nullptr) api_.dealloc(session);
@@ -119,58 +126,33 @@ class Core {
   bool refused_ = false;
 };
 
-class Loaded final : public LibSrtp {
- public:
-  explicit Loaded(const Api& api) : api_(api) {}
-
-  Expected<Outcome> protect_on_all_cores(const SrtpPackets& packets, const SrtpSuite& suite, std::uint32_t streams,
-                                         double seconds) override {
-    std::array<unsigned char, key_bytes> key = {};
-    srtp_policy_t policy = {};
-    for (srtp_crypto_policy_t* part : {&policy.rtp, &policy.rtcp}) {
-      if (!choose(suite.name, *part)) return make_error(std::string("libsrtp is not measured with ") + suite.name);
-    }
-    policy.key = key.data();
-    policy.ssrc.type = ssrc_any_outbound;
-    policy.window_size = 128;
-    policy.allow_repeat_tx = 1;  // the same packets again and again
-    std::mt19937 random(5);
-    const std::size_t count = allowed_cores().size();
-    std::vector<Core> cores;
-    cores.reserve(count);
-    for (std::size_t c = 0; c < count; ++c) {
-      cores.emplace_back(api_, packets, streams, c, count);
-      if (auto ok = cores.back().open_sessions(policy, random); !ok) return tl::unexpected(ok.error());
-    }
-    const Outcome out = on_every_core(
-        seconds, [&](std::size_t core, const std::atomic<bool>& stop) { return cores[core].protect(stop); });
-    if (std::any_of(cores.begin(), cores.end(), [](const Core& core) { return core.refused(); })) {
-      return make_error("libsrtp refuses a packet");
-    }
-    return out;
-  }
-
- private:
-  bool choose(std::string_view suite, srtp_crypto_policy_t& policy) const {
-    const std::pair<std::string_view, decltype(api_.gcm_128)> known[] = {{"AES_CM_128_HMAC_SHA1_80", api_.cm_128_80},
-                                                                         {"AES_256_CM_HMAC_SHA1_80", api_.cm_256_80},
-                                                                         {"AEAD_AES_128_GCM", api_.gcm_128},
-                                                                         {"AEAD_AES_256_GCM", api_.gcm_256}};
-    for (const auto& [name, set] : known) {
-      if (suite == name) {
-        set(&policy);
-        return true;
-      }
-    }
-    return false;
-  }
-
-  Api api_;
+// What the processes share.
+struct Shared {
+  std::atomic<std::uint32_t> ready{0}, failed{0};
+  std::atomic<bool> go{false}, stop{false};
+  std::atomic<std::uint64_t> frames{0}, bytes{0};
+  char why[128] = {};  // of the first that failed
 };
+using SharedMemory = std::unique_ptr<Shared, void (*)(Shared*)>;
 
-}  // namespace
+SharedMemory share_memory() {
+  void* const memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  return {memory == MAP_FAILED ? nullptr : new (memory) Shared, [](Shared* shared) { munmap(shared, sizeof *shared); }};
+}
 
-Expected<std::unique_ptr<LibSrtp>> LibSrtp::load() {
+using ChooseSuite = decltype(&srtp_crypto_policy_set_rtp_default);
+
+ChooseSuite suite_of(const Api& api, std::string_view name) {
+  const std::pair<std::string_view, ChooseSuite> known[] = {{"AES_CM_128_HMAC_SHA1_80", api.cm_128_80},
+                                                            {"AES_256_CM_HMAC_SHA1_80", api.cm_256_80},
+                                                            {"AEAD_AES_128_GCM", api.gcm_128},
+                                                            {"AEAD_AES_256_GCM", api.gcm_256}};
+  const auto* const found =
+      std::find_if(std::begin(known), std::end(known), [&](const auto& one) { return one.first == name; });
+  return found == std::end(known) ? nullptr : found->second;
+}
+
+Expected<Api> load() {
   void* const library = dlopen(library_name, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return make_error(std::string("no libsrtp: ") + dlerror());
   Api api = {};
@@ -183,7 +165,89 @@ Expected<std::unique_ptr<LibSrtp>> LibSrtp::load() {
     return make_error(std::string(library_name) + " lacks a function: " + dlerror());
   }
   if (api.init() != srtp_err_status_ok) return make_error("libsrtp does not start");
-  return std::make_unique<Loaded>(api);
+  return api;
+}
+
+// One core's process.
+Expected<void> protect_share(const SrtpPackets& packets, const SrtpSuite& suite, std::uint32_t streams,
+                             std::size_t core, const std::vector<int>& cores, Shared& shared) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<unsigned>(cores[core]), &set);
+  sched_setaffinity(0, sizeof set, &set);
+  const auto api = load();
+  if (!api) return tl::unexpected(api.error());
+  const ChooseSuite choose = suite_of(*api, suite.name);
+  if (choose == nullptr) return make_error(std::string("libsrtp is not measured with ") + suite.name);
+  std::array<unsigned char, key_bytes> key = {};
+  srtp_policy_t policy = {};
+  choose(&policy.rtp);
+  choose(&policy.rtcp);
+  policy.key = key.data();
+  policy.ssrc.type = ssrc_any_outbound;
+  policy.window_size = 128;
+  policy.allow_repeat_tx = 1;  // the same packets again and again
+  Core mine(*api, packets, streams, core, cores.size());
+  std::mt19937 random(static_cast<unsigned>(core));
+  if (auto ok = mine.open_sessions(policy, random); !ok) return ok;
+  ++shared.ready;
+  while (!shared.go) std::this_thread::yield();
+  const CoreShare share = mine.protect(shared.stop);
+  if (mine.refused()) return make_error("libsrtp refuses a packet");
+  shared.frames += share.frames;
+  shared.bytes += share.bytes;
+  return {};
+}
+
+void run_process(const SrtpPackets& packets, const SrtpSuite& suite, std::uint32_t streams, std::size_t core,
+                 const std::vector<int>& cores, Shared& shared) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const auto ok = protect_share(packets, suite, streams, core, cores, shared);
+  if (!ok && shared.failed++ == 0) {
+    std::strncpy(shared.why, ok.error().message.c_str(), sizeof shared.why - 1);
+  }
+  _exit(ok ? 0 : 1);
+}
+
+}  // namespace
+
+Expected<Outcome> libsrtp_on_all_cores(const SrtpPackets& packets, const SrtpSuite& suite, std::uint32_t streams,
+                                       double seconds) {
+  using Clock = std::chrono::steady_clock;
+  const SharedMemory shared = share_memory();
+  if (shared == nullptr) return make_error("no memory for libsrtp's processes");
+  const std::vector<int> cores = allowed_cores();
+  std::vector<pid_t> processes;
+  bool forked = true;
+  for (std::size_t core = 0; core < cores.size() && forked; ++core) {
+    const pid_t process = fork();
+    if (process == 0) run_process(packets, suite, streams, core, cores, *shared);
+    forked = process > 0;
+    if (forked) processes.push_back(process);
+  }
+  const auto patience = Clock::now() + start_patience;
+  while (forked && shared->ready < cores.size() && shared->failed == 0 && Clock::now() < patience) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  const bool all_ready = shared->ready == cores.size();
+  const auto begin = Clock::now();
+  shared->go = true;
+  std::this_thread::sleep_for(std::chrono::duration<double>(all_ready ? seconds : 0));
+  shared->stop = true;
+  const std::chrono::duration<double> spent = Clock::now() - begin;
+  bool all_ended = true;
+  for (const pid_t process : processes) {
+    if (!all_ready) kill(process, SIGKILL);
+    int status = 0;
+    all_ended = waitpid(process, &status, 0) == process && status == 0 && all_ended;
+  }
+  if (shared->why[0] != 0) return make_error(shared->why);
+  if (!all_ready || !all_ended) return make_error("libsrtp's processes did not start or end");
+  Outcome out;
+  out.seconds = spent.count();
+  out.frames = shared->frames;
+  out.bytes = shared->bytes;
+  return out;
 }
 
 }  // namespace sluice::cli::bench

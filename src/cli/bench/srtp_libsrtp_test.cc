@@ -15,18 +15,16 @@ TEST(LibSrtp, protects_packets_of_many_streams_on_all_cores) {
   auto gpu = device::Gpu::open(0, 1);
   ASSERT_TRUE(gpu);
   std::vector<std::uint8_t> memory(std::size_t{count} * SrtpPackets::pitch);
-  const auto library = LibSrtp::load();
-  ASSERT_TRUE(library) << library.error().message;
   for (const SrtpSuite& suite : srtp_suites()) {
     auto packets = SrtpPackets::make(**gpu, memory.data(), count, "242", suite, streams);
     ASSERT_TRUE(packets);
-    const auto rate = (*library)->protect_on_all_cores(*packets, suite, streams, 0.02);
+    const auto rate = libsrtp_on_all_cores(*packets, suite, streams, 0.05);
     if (suite.tag_bytes == 4) {
       EXPECT_FALSE(rate) << suite.name;
       continue;
     }
     ASSERT_TRUE(rate) << suite.name << ": " << rate.error().message;
-    EXPECT_GT(rate->frames, count / 4) << suite.name;
+    EXPECT_GT(rate->frames, count) << suite.name;
     EXPECT_EQ(rate->bytes, rate->frames * 242) << suite.name;
   }
 }
