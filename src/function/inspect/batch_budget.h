@@ -8,9 +8,9 @@
 //
 // What frames cost besides is an average over the batches before, by their number and bytes, so the first batches of
 // traffic that costs more may take too long. A frame has to go when seven tenths of its deadline are over: while an
-// attack takes all the time there is, frames leave by then, give or take what the average is wrong by. Frames whose bytes
-// decide little of what they cost (HTTP's) make it wrong by half: so once a batch was behind, the next 256 have to go when
-// 45 hundredths are over.
+// attack takes all the time there is, frames leave by then, give or take what the average is wrong by. Frames whose
+// bytes decide little of what they cost (HTTP's) make it wrong by half: so once a batch was behind, or left too late,
+// the next 256 have to go when 45 hundredths are over.
 //
 // Times are ticks of the time-stamp counter. Thread-safety: none. Cost: two divisions for a batch.
 #pragma once
@@ -32,8 +32,9 @@ class BatchBudget {
     work_ = bytes + std::uint64_t{frame_worth} * frames;
     const std::uint64_t gone = (now > oldest ? now - oldest : 0) + cost_ * work_ / scale;
     const std::uint64_t patience = wary_ != 0 ? wary_patience_ : patience_;
-    is_behind_ = gone > patience;
-    if (is_behind_) {
+    const bool is_behind = gone > patience;
+    late_from_ = is_behind ? 0 : oldest + patience;
+    if (is_behind) {
       wary_ = wary_batches;
     } else if (wary_ != 0) {
       --wary_;
@@ -48,11 +49,13 @@ class BatchBudget {
     const std::uint64_t most = std::max<std::uint64_t>(scale, 4 * cost_);
     const std::uint64_t cost = std::min((took - std::min(took, spent)) * scale / work_, most);
     cost_ = (7 * cost_ + cost + 4) / 8;
+    if (now > late_from_) wary_ = wary_batches;
     work_ = 0;
   }
   std::uint64_t most() const { return most_; }
-  // Frames of the batch that has begun have to go before they are done, though nothing is confirmed.
-  bool is_behind() const { return is_behind_; }
+  // When the oldest frame of the batch that has begun has to go; 0 where frames will not be done before that, though
+  // nothing is confirmed: the batch is behind. The end of time without a deadline.
+  std::uint64_t late_from() const { return late_from_; }
   // Of a frame of so many bytes, besides confirming.
   std::uint64_t cost(std::uint64_t bytes) const { return cost_ * (bytes + frame_worth) / scale; }
 
@@ -65,8 +68,8 @@ class BatchBudget {
   std::uint64_t began_ = 0;
   std::uint64_t cost_ = 0;
   std::uint64_t work_ = 0;  // of the batch, in bytes
+  std::uint64_t late_from_ = ~std::uint64_t{0};
   std::uint32_t wary_ = 0;  // batches to come that go earlier, since one was behind
-  bool is_behind_ = false;
 };
 
 }  // namespace sluice::function
