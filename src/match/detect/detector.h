@@ -175,6 +175,15 @@ class Detector {
     without_any_.collect(packet, [&](std::uint32_t rank) { any |= gates_[rank].passes(packet); });
     return any;
   }
+  // Whether confirm() may find that a rule holds for such a packet of that flow, by its header, ports and sizes: one
+  // that is found without keys, or one of these patterns. Patterns are those of keys that are in it.
+  bool may_hold_without_keys(const PlainFacts& packet, const FlowFacts& flow) const {
+    bool any = false;
+    without_any_.collect(packet,
+                         [&](std::uint32_t rank) { any |= gates_[rank].passes(flow) && gates_[rank].passes(packet); });
+    return any;
+  }
+  bool may_hold(const PlainFacts& packet, const FlowFacts& flow, std::span<const std::uint32_t> patterns) const;
   // Of patterns of Point::packet: a rule of HTTP may need one of them in the payload (Found::payload_is_ordinary).
   bool calls_for_http(std::span<const std::uint32_t> patterns) const {
     for (const std::uint32_t pattern : patterns) {
