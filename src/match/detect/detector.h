@@ -175,8 +175,8 @@ class Detector {
     without_any_.collect(packet, [&](std::uint32_t rank) { any |= gates_[rank].passes(packet); });
     return any;
   }
-  // Whether confirm() may find that a rule holds for such a packet of that flow, by its header, ports and sizes: one
-  // that is found without keys, or one of these patterns. Patterns are those of keys that are in it.
+  // Likewise, of such a packet of that flow: whether a rule that is found without keys may hold, or one of these
+  // patterns, by what of ports, flags, sizes and the flow's direction and state gates ask for.
   bool may_hold_without_keys(const PlainFacts& packet, const FlowFacts& flow) const {
     bool any = false;
     without_any_.collect(packet,
