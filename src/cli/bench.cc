@@ -33,6 +33,8 @@ struct Bench {
   bool has_patterns = false;                        // --patterns
   bool has_rules = false;                           // --rules, --trace
   bool has_detection = false;                       // --rules, of detection, --acl and --only
+  bool has_parts = false;                           // --only, batches or engine
+  double seconds = 2;                               // of each measurement, unless --seconds says another
   std::string (*csv_header)() = bench::csv_header;  // null: --csv writes a file of its own
 };
 
@@ -94,6 +96,14 @@ constexpr Bench benches[] = {
      .has_hold = true,
      .has_share = true,
      .has_media = true},
+    {.name = "figures",
+     .text = "The tables and figures of the paper on GPUs and real time (Zhang, Hu and Hua 2015), on this machine",
+     .run = bench::bench_figures,
+     .measures_gpu = true,
+     .has_gateway = false,
+     .has_parts = true,
+     .seconds = 0.1,
+     .csv_header = bench::figures_csv_header},
     {.name = "order",
      .text = "Keeping order under jitter with equal room: tickets, rte_reorder, BLOP, no care",
      .run = bench::bench_order,
@@ -188,6 +198,10 @@ void add_own_options(CLI::App& command, const Bench& one, bench::BenchOptions& o
     command.add_option("--only", options.only,
                        "measure only traffic with this in its name, such as 'HTTP', 'heavy-tail TCP text' or 'attack'");
   }
+  if (one.has_parts) {
+    command.add_option("--only", options.only, "batches (on the GPU by themselves) or engine; default: both")
+        ->check(CLI::IsMember({"batches", "engine"}));
+  }
   if (one.has_rules) {
     command.add_option("--rules", options.rules,
                        "a file of rules: ClassBench filters, or [[acl.rule]] (.toml); default: made up");
@@ -214,7 +228,7 @@ void add_options(CLI::App& command, const Bench& one, bench::BenchOptions& optio
       "measure only: a goal that is missed is neither said nor exit status 1");
   command.add_option("--csv", options.csv,
                      one.csv_header == nullptr ? "write a sample for each second to this new file"
-                                               : "append the rows to this file (order: rows of their own kind)");
+                                               : "append the rows to this file (order, figures: rows of their own kind)");
 }
 
 // Everything that can be known before DPDK or the GPU is asked for anything.
@@ -257,6 +271,7 @@ void add_bench(CLI::App& app, int& status) {
   for (const Bench& one : benches) {
     CLI::App* sub = command->add_subcommand(one.name, one.text);
     auto options = std::make_shared<bench::BenchOptions>();
+    options->seconds = one.seconds;
     if (one.csv_header == nullptr) {
       options->hold = 600;
     }

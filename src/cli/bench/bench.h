@@ -75,6 +75,8 @@ int bench_route(const BenchOptions& options);
 int bench_idle(const BenchOptions& options);
 int bench_order(const BenchOptions& options);
 std::string order_csv_header();
+int bench_figures(const BenchOptions& options);
+std::string figures_csv_header();
 int bench_soak(const BenchOptions& options);
 int bench_churn(const BenchOptions& options);
 int bench_match(const BenchOptions& options);

@@ -11,18 +11,15 @@
 #include "cli/bench/csv.h"
 #include "cli/bench/goals.h"
 #include "cli/bench/hold_text.h"
+#include "cli/bench/queue_sizes.h"
 #include "cli/bench/rig.h"
 #include "cli/bench/verify.h"
-#include "packet/frame_mix.h"
 
 namespace sluice::cli::bench {
 namespace {
 
 constexpr std::uint8_t key = 0xA5;
 constexpr std::uint64_t verify_frames = 500'000;
-constexpr unsigned largest_batch = 8192, smallest_batch = 512;
-constexpr unsigned most_descriptors = 32768;  // of a NIC's queue
-constexpr unsigned spare_frames = 1024;       // in bursts, for each lane
 constexpr std::uint64_t memory_bytes = 4ULL << 30;
 
 struct Case {
@@ -32,23 +29,9 @@ struct Case {
   unsigned overlap;
   unsigned batches;
   unsigned lanes;  // few: large batches, which the copy engine needs, and cores left free
-  // Of what the ceiling carries in a deadline: what all batches together hold, and what may wait in the receive queues.
-  // Larger batches and queues catch up with more that has waited, and what they hold may be late: these were best, each
-  // (docs/results).
-  double under_way, waiting;
+  QueueShares queues;
   double goal;  // share of the ceiling that is aimed at
 };
-
-// Frames that the ceiling carries in a deadline.
-double frames_per_deadline(const Case& one, double ceiling) {
-  const auto mix = packet::FrameMix::make(one.mix);
-  return one.deadline_ms * 1e-3 * ceiling * 1e9 / (mix ? mix->mean() : packet::FrameMix::largest_frame);
-}
-
-// Of `frames` that all lanes together may have, those of one of `parts` in a multiple of a burst.
-unsigned share_of(double frames, unsigned parts, unsigned least, unsigned most) {
-  return static_cast<unsigned>(std::clamp<double>(frames / parts, least, most)) / 64 * 64;
-}
 
 RigOptions rig_options(const BenchOptions& options, const std::string& function, const Case& one, double ceiling) {
   RigOptions rig;
@@ -59,19 +42,11 @@ RigOptions rig_options(const BenchOptions& options, const std::string& function,
   rig.engine.deadline = std::chrono::nanoseconds(static_cast<std::int64_t>(one.deadline_ms * 1e6));
   rig.engine.cycle = std::chrono::nanoseconds(static_cast<std::int64_t>(one.cycle_us * 1e3));
   rig.engine.overlap = one.overlap;
-  rig.engine.batches = options.batches != 0 ? options.batches : one.batches;
-  const double frames = frames_per_deadline(one, ceiling);
-  rig.engine.batch = share_of(one.under_way * frames, rig.lanes * rig.engine.batches, smallest_batch, largest_batch);
-  rig.ring =
-      options.ring != 0 ? options.ring : share_of(one.waiting * frames, rig.lanes, smallest_batch, most_descriptors);
+  rig.engine.batches = one.batches;
   rig.ordered = true;
   rig.engine.streams = 8;
   rig.engine.cpu_below = 0;  // the device under test is the GPU
-  apply(options, rig.engine);
-  // No more than that, as of a NIC: a core's cache holds what it knows of them.
-  const unsigned needed = rig.ring + rig.engine.batches * rig.engine.batch + spare_frames;
-  rig.frames = options.frames != 0 ? options.frames : needed;
-  rig.ring = std::min(rig.ring, rig.frames);
+  size_queues(options, ceiling, one.queues, rig);
   return rig;
 }
 
@@ -208,12 +183,13 @@ int run_cases(const BenchOptions& options, const std::string& function, std::vec
 
 int bench_echo(const BenchOptions& options) {
   return run_cases(options, "echo",
-                   {{"1408", 5, 200, 4, 8, 2, 0.73, 0.33, 0.90}, {"1408", 1, 100, 3, 5, 2, 0.71, 0.33, 0.75}});
+                   {{"1408", 5, 200, 4, 8, 2, {0.73, 0.33}, 0.90}, {"1408", 1, 100, 3, 5, 2, {0.71, 0.33}, 0.75}});
 }
 
 int bench_touch(const BenchOptions& options) {
-  return run_cases(options, "touch",
-                   {{"heavy-tail", 1, 100, 2, 4, 4, 0.50, 0.33, 0.85}, {"1500", 1, 150, 2, 4, 2, 0.89, 0.50, 0.90}});
+  return run_cases(
+      options, "touch",
+      {{"heavy-tail", 1, 100, 2, 4, 4, {0.50, 0.33}, 0.85}, {"1500", 1, 150, 2, 4, 2, {0.89, 0.50}, 0.90}});
 }
 
 }  // namespace sluice::cli::bench

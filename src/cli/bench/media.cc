@@ -14,182 +14,23 @@
 #include "cli/bench/csv.h"
 #include "cli/bench/goals.h"
 #include "cli/bench/hold_text.h"
-#include "cli/bench/media_source.h"
+#include "cli/bench/media_bed.h"
 #include "cli/bench/memory_use.h"
-#include "cli/bench/rig.h"
-#include "cli/bench/verify.h"
-#include "function/srtp/srtp.h"
-#include "packet/frame_mix.h"
 
 namespace sluice::cli::bench {
 namespace {
 
-constexpr std::uint64_t verified_frames = 100'000;
-constexpr unsigned largest_batch = 8192, smallest_batch = 512;
-constexpr unsigned most_descriptors = 32768;  // of a NIC's queue
-constexpr unsigned spare_frames = 1024;       // in bursts, for each lane
-constexpr std::uint64_t memory_bytes = 4ULL << 30;
-constexpr std::uint32_t largest_frame = 2048;
-constexpr std::uint32_t headers = 42;  // in front of RTP: they stay where they are
-constexpr double tolerated_drops = 1e-4;
 constexpr double goal_mixed = 85;  // % of what one size reaches
 
-// As in `bench echo`: what all batches together hold, and what may wait in the receive queues, of what the ceiling
-// carries in a deadline.
-struct Case {
-  std::string mix;
-  double deadline_ms;
-  double cycle_us;
-  unsigned overlap;
-  unsigned batches;
-  double under_way, waiting;
-  double goal;  // share of the ceiling that is aimed at
-};
-
-const Case cases[] = {{"1370", 5, 200, 4, 8, 0.73, 0.33, 0.90},
-                      {"1370", 1, 100, 3, 5, 0.71, 0.33, 0.75},
-                      {"rtp", 5, 200, 4, 8, 0.73, 0.33, 0},
-                      {"rtp", 1, 100, 3, 5, 0.71, 0.33, 0}};
-
-double mean_of(const std::string& mix) {
-  const auto made = packet::FrameMix::make(mix);
-  return made ? made->mean() : packet::FrameMix::largest_frame;
-}
-
-// What moves over the link each way, from RTP's first byte to the end of the tag, of frames as they leave; of those
-// that leave unprotected the tag is missing.
-double moved_bytes(const RtpStreams& streams, double frames, double bytes) {
-  return bytes - frames * headers + (streams.both ? frames / 2 * streams.overhead() : 0);
-}
-
-double moved_gbytes(const RtpStreams& streams, const Outcome& outcome) {
-  return moved_bytes(streams, static_cast<double>(outcome.frames), static_cast<double>(outcome.bytes)) /
-         outcome.seconds / 1e9;
-}
-
-// Bytes of frames for each that moves.
-double frame_share(const RtpStreams& streams, const std::string& mix) {
-  const double left = mean_of(mix) + streams.overhead() * (streams.both ? 0.5 : 1.0);
-  return left / moved_bytes(streams, 1, left);
-}
-
-unsigned share_of(double frames, unsigned parts, unsigned least, unsigned most) {
-  return static_cast<unsigned>(std::clamp<double>(frames / parts, least, most)) / 64 * 64;
-}
-
-// One kind of run, and the source within it while a rig lives.
-struct Bed {
-  RigOptions rig;
-  RtpStreams streams;
-  std::string device;
-  MediaSource* source = nullptr;
-};
-
-function::Srtp::SrtpOptions stage_options(const RtpStreams& streams) {
-  function::Srtp::SrtpOptions options;
-  options.streams = streams.settings();
-  options.max_keys = streams.keys();
-  options.largest_frame = largest_frame;
-  return options;
-}
-
-std::unique_ptr<Bed> make_bed(const BenchOptions& options, const Case& one, const std::string& device, double ceiling) {
-  auto bed = std::make_unique<Bed>();
-  bed->device = device;
-  RigOptions& rig = bed->rig;
-  rig.function = "bridge";
-  rig.mix = one.mix;
-  rig.lanes = default_lanes(options);
-  rig.engine.deadline = std::chrono::nanoseconds(static_cast<std::int64_t>(one.deadline_ms * 1e6));
-  rig.engine.cycle = std::chrono::nanoseconds(static_cast<std::int64_t>(one.cycle_us * 1e3));
-  rig.engine.overlap = one.overlap;
-  rig.engine.batches = options.batches != 0 ? options.batches : one.batches;
-  const double frames = one.deadline_ms * 1e-3 * ceiling * 1e9 / mean_of(one.mix);
-  rig.engine.batch = share_of(one.under_way * frames, rig.lanes * rig.engine.batches, smallest_batch, largest_batch);
-  rig.ring = share_of(one.waiting * frames, rig.lanes, smallest_batch, most_descriptors);
-  rig.ordered = true;
-  rig.engine.streams = 8;
-  rig.engine.cpu_below = 0;  // the device under test is the GPU
-  apply(options, rig.engine);
-  rig.engine.device = device;
-  const unsigned needed = rig.ring + rig.engine.batches * rig.engine.batch + spare_frames;
-  rig.frames = options.frames != 0 ? options.frames : needed;
-  rig.ring = std::min(rig.ring, rig.frames);
-  RtpStreams& streams = bed->streams;
-  streams.lanes = rig.lanes;
-  streams.frames = rig.frames;
-  streams.streams = options.rtp_streams;
-  streams.suite = srtp::suite_named(options.suite).value();
-  streams.both = options.direction == "both";
-  streams.checksums = options.checksums;
-  rig.stages = {{"srtp", [&streams] { return std::make_unique<function::Srtp>(stage_options(streams)); }}};
-  Bed& made = *bed;
-  rig.wrap = [&made](std::unique_ptr<engine::Function> inner) {
-    const bool returns = made.rig.engine.mode == engine::Mode::collector_only;
-    auto source = std::make_unique<MediaSource>(std::move(inner), made.streams, returns);
-    made.source = source.get();
-    return source;
-  };
-  return bed;
-}
-
-// Everything that leaves is opened, and compared with what went in.
-Expected<void> verify(Bed& bed) {
-  RigOptions verified = bed.rig;
-  verified.engine.admission = engine::Admit::all;  // to check takes time
-  auto rig = Rig::make(verified);
-  if (!rig) return tl::unexpected(rig.error());
-  if (auto ok = bed.source->check((*rig)->replay()); !ok) return ok;
-  if (auto ran = run_until(**rig, bed.source->checked, verified_frames); !ran) return ran;
-  if (const std::string wrong = bed.source->wrong(); !wrong.empty()) return make_error(wrong);
-  const std::uint64_t checked = bed.source->checked, opened = bed.source->opened;
-  if (bed.streams.both && opened < checked / 4) {
-    return make_error(fmt::format("only {} of {} frames were unprotected", opened, checked));
-  }
-  std::printf("verified on %s: %lu frames left protected and opened on a core as they went in, %lu left unprotected\n",
-              bed.device.c_str(), checked - opened, opened);
-  return {};
-}
-
-// A rate of packets that were dropped would be one of something else.
-Expected<void> none_dropped(engine::Engine& engine) {
-  const engine::EngineStats stats = engine.stats();
-  std::uint64_t all = 0;
-  std::string text;
-  for (const packet::Reason reason :
-       {function::srtp_auth_failed, function::srtp_replayed, function::srtp_too_old, function::srtp_key_expired,
-        function::srtp_no_key, function::srtp_no_ssrc, function::srtp_too_many_in_flight, function::srtp_malformed,
-        function::srtp_not_media, function::srtp_bad_checksum, function::srtp_too_big, function::srtp_not_plain,
-        function::srtp_other_lane}) {
-    if (stats.drops[reason] == 0) continue;
-    all += stats.drops[reason];
-    text += fmt::format(" {} {}", packet::reason_name(reason), stats.drops[reason]);
-  }
-  if (!text.empty()) std::printf("  dropped:%s\n", text.c_str());
-  if (static_cast<double>(all) > tolerated_drops * static_cast<double>(stats.total.rx_frames)) {
-    return make_error(fmt::format("the stage dropped frames that were right:{}", text));
-  }
-  return {};
-}
-
-Expected<void> ended(Rig& rig) {
-  if (auto finished = rig.finish(); !finished) return finished;
-  return none_dropped(rig.engine());
-}
-
-Expected<Outcome> measure_mode(const BenchOptions& options, Bed& bed, engine::Mode mode) {
-  bed.rig.engine.mode = mode;
-  auto rig = Rig::make(bed.rig);
-  if (!rig) return tl::unexpected(rig.error());
-  const Outcome outcome = (*rig)->measure(0.5, options.seconds);
-  if (auto finished = ended(**rig); !finished) return tl::unexpected(finished.error());
-  return outcome;
-}
+const MediaCase cases[] = {{"1370", 5, 200, 4, 8, {0.73, 0.33}, 0.90},
+                           {"1370", 1, 100, 3, 5, {0.71, 0.33}, 0.75},
+                           {"rtp", 5, 200, 4, 8, {0.73, 0.33}, 0},
+                           {"rtp", 1, 100, 3, 5, {0.71, 0.33}, 0}};
 
 struct Reporter {
   const BenchOptions& options;
-  const Case& one;
-  const Bed& bed;
+  const MediaCase& one;
+  const MediaBed& bed;
   double ceiling;  // 0: none
 
   std::string label(const std::string& what) const {
@@ -225,7 +66,7 @@ struct Reporter {
 };
 
 // The share of the ceiling that was held; 0: none, or there is no ceiling.
-Expected<double> hold(const BenchOptions& options, Bed& bed, const Reporter& reporter, Goals& goals) {
+Expected<double> hold(const BenchOptions& options, MediaBed& bed, const Reporter& reporter, Goals& goals) {
   bed.rig.engine.mode = engine::Mode::full;
   auto rig = Rig::make(bed.rig);
   if (!rig) return tl::unexpected(rig.error());
@@ -233,7 +74,7 @@ Expected<double> hold(const BenchOptions& options, Bed& bed, const Reporter& rep
   const auto admitted = options.at > 0 && reporter.ceiling > 0 ? hold_at(**rig, gbytes, options.seconds, options.hold)
                                                                : find_admitted(**rig, options.seconds, options.hold);
   if (!admitted) return tl::unexpected(admitted.error());
-  if (auto finished = ended(**rig); !finished) return tl::unexpected(finished.error());
+  if (auto finished = bed.finish(**rig); !finished) return tl::unexpected(finished.error());
   const double goal = bed.device == "cpu" ? 0 : reporter.one.goal;
   reporter.say("saturated", admitted->saturated);
   const Outcome& held = admitted->held;
@@ -248,26 +89,26 @@ Expected<double> hold(const BenchOptions& options, Bed& bed, const Reporter& rep
   return share;
 }
 
-Expected<double> run_case(const BenchOptions& options, const Case& one, const std::string& device, double ceiling,
+Expected<double> run_case(const BenchOptions& options, const MediaCase& one, const std::string& device, double ceiling,
                           Goals& goals) {
   constexpr double without_a_gpu = 10;  // GB/s, for the sizes of queues
-  const auto bed = make_bed(options, one, device, ceiling > 0 ? ceiling : without_a_gpu);
+  const auto bed = MediaBed::make(options, one, device, ceiling > 0 ? ceiling : without_a_gpu);
   std::printf(
       "\nmedia, %s, %s, %u streams, %s, deadline %.1f ms\n  %u batches of %u frames for each of %u lanes, room "
       "for %u frames in each receive queue\n",
       device.c_str(), one.mix.c_str(), bed->streams.streams, options.suite.c_str(), one.deadline_ms,
       bed->rig.engine.batches, bed->rig.engine.batch, bed->rig.lanes, bed->rig.ring);
-  if (auto right = verify(*bed); !right) return make_error("NOT VERIFIED: " + right.error().message);
+  if (auto right = bed->verify(); !right) return make_error("NOT VERIFIED: " + right.error().message);
   const Reporter reporter{options, one, *bed, ceiling};
   for (const auto& [mode, name] :
        {std::pair{engine::Mode::collector_only, "collector-only"}, std::pair{engine::Mode::zero_load, "zero-load"}}) {
-    const auto outcome = measure_mode(options, *bed, mode);
+    const auto outcome = bed->measure(mode, options.seconds);
     if (!outcome) return tl::unexpected(outcome.error());
     reporter.say(name, *outcome);
   }
   if (device != "cpu" || options.device == "cpu") return hold(options, *bed, reporter, goals);
   // Beside a GPU: what the cores can do, for comparison.
-  const auto outcome = measure_mode(options, *bed, engine::Mode::full);
+  const auto outcome = bed->measure(engine::Mode::full, options.seconds);
   if (!outcome) return tl::unexpected(outcome.error());
   reporter.say("saturated", *outcome);
   return 0;
@@ -296,9 +137,9 @@ Expected<void> report_setup(const BenchOptions& options) {
   return {};
 }
 
-std::vector<Case> chosen(const BenchOptions& options) {
-  std::vector<Case> wanted;
-  for (const Case& one : cases) {
+std::vector<MediaCase> chosen(const BenchOptions& options) {
+  std::vector<MediaCase> wanted;
+  for (const MediaCase& one : cases) {
     if ((options.mix.empty() || options.mix == one.mix) &&
         (options.deadline_ms <= 0 || options.deadline_ms == one.deadline_ms)) {
       wanted.push_back(one);
@@ -306,7 +147,7 @@ std::vector<Case> chosen(const BenchOptions& options) {
   }
   if (!wanted.empty()) return wanted;
   // In the manner of the one whose deadline is the next below.
-  Case other = cases[options.deadline_ms > 0 && options.deadline_ms < cases[0].deadline_ms ? 1 : 0];
+  MediaCase other = cases[options.deadline_ms > 0 && options.deadline_ms < cases[0].deadline_ms ? 1 : 0];
   other.goal = 0;
   if (!options.mix.empty()) other.mix = options.mix;
   if (options.deadline_ms > 0) {
@@ -328,7 +169,7 @@ int bench_media(const BenchOptions& options) {
     for (const srtp::SuiteFacts& suite : srtp::suites) names += (names.empty() ? "" : ", ") + std::string(suite.name);
     return fail("--suite " + options.suite + ": there are " + names, 2);
   }
-  if (auto eal = start_bench_eal(memory_bytes); !eal) return fail(eal.error().message, 1);
+  if (auto eal = start_bench_eal(media_memory_bytes); !eal) return fail(eal.error().message, 1);
   auto ceilings = print_ceilings(options, true);
   if (!ceilings) std::printf("%s\n", no_gpu_line(ceilings.error()).c_str());
   if (auto setup = report_setup(options); !setup) return fail(setup.error().message, 1);
@@ -338,7 +179,7 @@ int bench_media(const BenchOptions& options) {
   Goals goals("media", options.goals);
   int status = 0;
   std::map<double, double> held_large;  // shares of the ceiling, by deadline
-  for (const Case& one : chosen(options)) {
+  for (const MediaCase& one : chosen(options)) {
     for (const std::string& device : devices) {
       const auto share = run_case(options, one, device, ceilings ? ceilings->large.both : 0, goals);
       if (!share) {

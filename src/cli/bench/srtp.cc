@@ -1,7 +1,6 @@
 // sluice bench srtp: RTP packets sealed and opened on the GPU as they come over the link, both ways at once, beside
 // intel-ipsec-mb on all cores with the same packets and keys.
 #include <rte_cycles.h>
-#include <rte_malloc.h>
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
@@ -16,10 +15,11 @@
 #include "cli/bench/gpu_only.h"
 #include "cli/bench/progress.h"
 #include "cli/bench/rig.h"
+#include "cli/bench/srtp_bed.h"
 #include "cli/bench/srtp_cpu.h"
+#include "cli/bench/srtp_libsrtp.h"
 #include "cli/bench/srtp_packets.h"
 #include "crypto/gpu_crypto.h"
-#include "device/name.h"
 #include "engine/histogram.h"
 
 namespace sluice::cli::bench {
@@ -27,40 +27,6 @@ namespace {
 
 constexpr std::uint32_t packets_in_all = 1U << 18;
 constexpr unsigned default_batch = 8192, default_streams = 4;
-constexpr std::size_t packet_memory = std::size_t{packets_in_all} * SrtpPackets::pitch;
-
-struct Freed {
-  void operator()(void* memory) const { rte_free(memory); }
-};
-
-struct Bed {
-  std::unique_ptr<void, Freed> memory;  // before the GPU, which unpins it first
-  std::unique_ptr<device::Gpu> gpu;
-
-  static Expected<Bed> make(const BenchOptions& options) {
-    Bed bed;
-    const unsigned streams = options.streams != 0 ? options.streams : default_streams;
-    if (auto ok = keep(device::Gpu::open(device::gpu_index(options.device).value_or(0), streams), bed.gpu); !ok) {
-      return tl::unexpected(ok.error());
-    }
-    bed.memory.reset(rte_malloc("srtp-packets", packet_memory, 4096));
-    if (bed.memory == nullptr) {
-      return make_error("no memory for packets");
-    }
-    if (auto ok = bed.gpu->register_host(bed.memory.get(), packet_memory); !ok) {
-      return tl::unexpected(ok.error());
-    }
-    return bed;
-  }
-};
-
-Expected<void> wait(device::Gpu& gpu, device::GpuStream& stream) {
-  device::MarkState state = stream.poll();
-  while (state == device::MarkState::pending) {
-    state = stream.poll();
-  }
-  return state == device::MarkState::done ? Expected<void>{} : make_error(gpu.why());
-}
 
 // One case on its way: batches of its packets in turn, on all streams in turn, one under way on each.
 class Drive {
@@ -123,7 +89,7 @@ class Drive {
     if (begun_[s] == 0) {
       return {};
     }
-    if (auto ok = wait(gpu_, gpu_.stream(s)); !ok) {
+    if (auto ok = wait_for(gpu_, gpu_.stream(s)); !ok) {
       return ok;
     }
     latency_.add((rte_rdtsc() - begun_[s]) * 1'000'000'000 / hz_, 1);
@@ -156,6 +122,7 @@ struct SrtpCase {
 
 struct Measured {
   Outcome sealed, opened, alone, cpu;
+  Expected<Outcome> libsrtp = make_error("not measured");
 };
 
 class Measurement {
@@ -285,13 +252,22 @@ void report(const BenchOptions& options, const SrtpCase& one, const Measured& al
              {.share = opened, .ceiling_gbytes = ceiling, .setting = setting});
   append_csv(options, "srtp", label + " one batch", all.alone, {.ceiling_gbytes = ceiling, .setting = setting});
   append_csv(options, "srtp", label + " intel-ipsec-mb", all.cpu, {.setting = "bursts of 128"});
+  if (all.libsrtp) {
+    std::printf("RESULT srtp %s: libsrtp on %zu cores protects %.1f Gbps, the GPU is %.1f times as fast\n",
+                label.c_str(), allowed_cores().size(), 8 * all.libsrtp->gbytes(),
+                all.sealed.gbytes() / all.libsrtp->gbytes());
+    append_csv(options, "srtp", label + " libsrtp", *all.libsrtp,
+               {.setting = "a process for each core and a session for each stream"});
+  } else {
+    std::printf("  libsrtp: %s\n", all.libsrtp.error().message.c_str());
+  }
   if (one.goal > 0) {
     goals.at_least(label + " of the ceiling", 100 * sealed, 100 * one.goal, "%");
   }
 }
 
-Expected<void> run_case(const BenchOptions& options, Bed& bed, crypto::Cpu& cpu, const SrtpCase& one, double ceiling,
-                        Goals& goals) {
+Expected<void> run_case(const BenchOptions& options, SrtpBed& bed, crypto::Cpu& cpu, const SrtpCase& one,
+                        double ceiling, Goals& goals) {
   const Progress progress(std::string("sealing and opening by ") + one.suite);
   const auto suites = srtp_suites();
   const auto suite = std::find_if(suites.begin(), suites.end(),
@@ -306,10 +282,11 @@ Expected<void> run_case(const BenchOptions& options, Bed& bed, crypto::Cpu& cpu,
   if (!crypto) {
     return tl::unexpected(crypto.error());
   }
-  const auto measured = Measurement(*bed.gpu, **crypto, *packets, cpu, batch).run(options.seconds);
+  auto measured = Measurement(*bed.gpu, **crypto, *packets, cpu, batch).run(options.seconds);
   if (!measured) {
     return tl::unexpected(measured.error());
   }
+  measured->libsrtp = libsrtp_on_all_cores(*packets, *suite, one.streams, options.seconds);
   std::printf(
       "verified: the CPU opens what the GPU seals, and the GPU what it sealed, to the bytes there were, %u packets\n",
       packets->count());
@@ -346,7 +323,9 @@ Expected<void> run_all(const BenchOptions& options, Goals& goals) {
     return tl::unexpected(cpu.error());
   }
   for (const SrtpCase& one : cases_of(options)) {
-    auto bed = Bed::make(options);  // anew for each case: what it took from the GPU goes back
+    const unsigned streams = options.streams != 0 ? options.streams : default_streams;
+    auto bed =
+        SrtpBed::make(options, streams, packets_in_all);  // anew for each case: what it took from the GPU goes back
     if (!bed) {
       return tl::unexpected(bed.error());
     }
@@ -360,7 +339,7 @@ Expected<void> run_all(const BenchOptions& options, Goals& goals) {
 }  // namespace
 
 int bench_srtp(const BenchOptions& options) {
-  return run_gpu_bench("srtp", packet_memory + (std::size_t{512} << 20), options,
+  return run_gpu_bench("srtp", SrtpBed::bytes(packets_in_all) + (std::size_t{512} << 20), options,
                        [&](Goals& goals) { return run_all(options, goals); });
 }
 

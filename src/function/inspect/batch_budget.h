@@ -8,7 +8,9 @@
 //
 // What frames cost besides is an average over the batches before, by their number and bytes, so the first batches of
 // traffic that costs more may take too long. A frame has to go when seven tenths of its deadline are over: while an
-// attack takes all the time there is, frames leave by then, give or take what the average is wrong by.
+// attack takes all the time there is, frames leave by then, give or take what the average is wrong by. Frames whose
+// bytes decide little of what they cost (HTTP's) make it wrong by half: so once a batch was behind, or left too late,
+// the next 256 have to go when 45 hundredths are over.
 //
 // Times are ticks of the time-stamp counter. Thread-safety: none. Cost: two divisions for a batch.
 #pragma once
@@ -21,15 +23,23 @@ namespace sluice::function {
 class BatchBudget {
  public:
   // deadline 0: each batch has `most`.
-  explicit BatchBudget(std::uint64_t most, std::uint64_t deadline = 0) : most_(most), patience_(deadline / 10 * 7) {}
+  explicit BatchBudget(std::uint64_t most, std::uint64_t deadline = 0)
+      : most_(most), patience_(deadline / 10 * 7), wary_patience_(deadline / 20 * 9) {}
 
   std::uint64_t begin(std::uint64_t now, std::uint64_t oldest, std::uint32_t frames, std::uint64_t bytes) {
     if (patience_ == 0) return most_;
     began_ = now;
     work_ = bytes + std::uint64_t{frame_worth} * frames;
     const std::uint64_t gone = (now > oldest ? now - oldest : 0) + cost_ * work_ / scale;
-    is_behind_ = gone > patience_;
-    return std::clamp(patience_ - std::min(patience_, gone), most_ / 16, most_);
+    const std::uint64_t patience = wary_ != 0 ? wary_patience_ : patience_;
+    const bool is_behind = gone > patience;
+    late_from_ = is_behind ? 0 : oldest + patience;
+    if (is_behind) {
+      wary_ = wary_batches;
+    } else if (wary_ != 0) {
+      --wary_;
+    }
+    return std::clamp(patience - std::min(patience, gone), most_ / 16, most_);
   }
   // The batch has left; `spent` of what begin() gave.
   void end(std::uint64_t now, std::uint64_t spent) {
@@ -39,23 +49,27 @@ class BatchBudget {
     const std::uint64_t most = std::max<std::uint64_t>(scale, 4 * cost_);
     const std::uint64_t cost = std::min((took - std::min(took, spent)) * scale / work_, most);
     cost_ = (7 * cost_ + cost + 4) / 8;
+    if (now > late_from_) wary_ = wary_batches;
     work_ = 0;
   }
   std::uint64_t most() const { return most_; }
-  // Frames of the batch that has begun have to go before they are done, though nothing is confirmed.
-  bool is_behind() const { return is_behind_; }
+  // When the oldest frame of the batch that has begun has to go; 0 where frames will not be done before that, though
+  // nothing is confirmed: the batch is behind. The end of time without a deadline.
+  std::uint64_t late_from() const { return late_from_; }
   // Of a frame of so many bytes, besides confirming.
   std::uint64_t cost(std::uint64_t bytes) const { return cost_ * (bytes + frame_worth) / scale; }
 
  private:
   static constexpr std::uint32_t frame_worth = 256;  // a frame costs as much as so many bytes
   static constexpr std::uint32_t scale = 1024;       // cost_: of so many bytes
+  static constexpr std::uint32_t wary_batches = 256;
 
-  const std::uint64_t most_, patience_;
+  const std::uint64_t most_, patience_, wary_patience_;
   std::uint64_t began_ = 0;
   std::uint64_t cost_ = 0;
   std::uint64_t work_ = 0;  // of the batch, in bytes
-  bool is_behind_ = false;
+  std::uint64_t late_from_ = ~std::uint64_t{0};
+  std::uint32_t wary_ = 0;  // batches to come that go earlier, since one was behind
 };
 
 }  // namespace sluice::function

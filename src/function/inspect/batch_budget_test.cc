@@ -42,11 +42,39 @@ TEST(BatchBudget, a_batch_is_behind_when_its_frames_have_to_go_before_they_are_d
   BatchBudget budget(most, deadline);
   go_through(budget, 700);
   budget.begin(now, now, 80, 80 * bytes);
-  EXPECT_FALSE(budget.is_behind());
+  EXPECT_NE(budget.late_from(), 0U);
   budget.begin(now, now - 20'000, 80, 80 * bytes);
-  EXPECT_TRUE(budget.is_behind());
-  budget.begin(now, now - 60'000, 10, 10 * bytes);
-  EXPECT_FALSE(budget.is_behind());
+  EXPECT_EQ(budget.late_from(), 0U);
+  budget.begin(now, now - 30'000, 10, 10 * bytes);
+  EXPECT_NE(budget.late_from(), 0U);
+}
+
+TEST(BatchBudget, once_a_batch_was_behind_the_next_ones_have_to_go_earlier) {
+  BatchBudget budget(most, deadline);
+  budget.begin(now, now - patience - 1, 10, 10 * bytes);
+  EXPECT_EQ(budget.late_from(), 0U);
+  for (int t = 0; t < 255; ++t) {
+    EXPECT_EQ(budget.begin(now, now - 40'000, 10, 10 * bytes), 5'000U) << t;
+    EXPECT_NE(budget.late_from(), 0U);
+  }
+  budget.begin(now, now - 45'001, 10, 10 * bytes);
+  EXPECT_EQ(budget.late_from(), 0U);
+  for (int t = 0; t < 256; ++t) {
+    budget.begin(now, now, 10, 10 * bytes);
+  }
+  EXPECT_EQ(budget.begin(now, now - 60'000, 10, 10 * bytes), most);
+  EXPECT_NE(budget.late_from(), 0U);
+}
+
+TEST(BatchBudget, a_batch_that_leaves_too_late_makes_the_next_ones_go_earlier) {
+  for (const bool late : {false, true}) {
+    BatchBudget budget(most, deadline);
+    budget.begin(now, now, 10, 10 * bytes);
+    EXPECT_EQ(budget.late_from(), now + patience);
+    budget.end(now + patience + (late ? 1 : 0), 0);
+    budget.begin(2 * now, 2 * now, 10, 0);
+    EXPECT_EQ(budget.late_from(), 2 * now + (late ? 45'000U : patience)) << late;
+  }
 }
 
 TEST(BatchBudget, long_frames_cost_more_than_short_ones) {

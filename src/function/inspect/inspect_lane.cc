@@ -199,7 +199,7 @@ void InspectLane::begin_batch(const engine::Batch& batch, std::uint64_t tsc) {
   batch_ = batch.ticket;
   batch_lane_ = batch.lane;
   inspection_.begin(budget_.begin(tsc, batch.segment[0].rx_tsc, batch.count, batch.bytes), batch.count);
-  inspection_.set_behind(budget_.is_behind());
+  inspection_.set_late_from(budget_.late_from());
   sink_.set_port(batch.segment[0].rx_port);
 }
 

@@ -227,11 +227,11 @@ class Inspection final : private flow::ConversationSink {
     time_.begin(ticks - aside, frames);
     other_time_.begin(aside == 0 ? ticks : aside, frames);
     to_come_ = 0;
-    searches_in_time_ = false;
+    late_from_ = never;
   }
-  // Until the next begin(): with a policy that lets frames pass, searches of HTTP's buffers are part of those ticks,
-  // too.
-  void set_behind(bool behind) { searches_in_time_ = behind && !settings_.drop_on_overload; }
+  // Until the next begin(): with a policy that lets frames pass, from this tick on searches of HTTP's buffers are part
+  // of those ticks, too.
+  void set_late_from(std::uint64_t tsc) { late_from_ = settings_.drop_on_overload ? never : tsc; }
   // Of the ticks that begin() was given.
   std::uint64_t spent() const { return time_.spent() + other_time_.spent(); }
   void next(std::uint32_t frames_to_come) {
@@ -334,7 +334,8 @@ class Inspection final : private flow::ConversationSink {
   const InspectionSettings settings_;
   AlertSink& sink_;
   ConfirmTime time_;
-  bool searches_in_time_ = false;
+  static constexpr std::uint64_t never = ~std::uint64_t{0};
+  std::uint64_t late_from_ = never;
   InspectionCounters counters_;
   std::uint64_t now_ = 0;  // microseconds
   // Of the frame that is being inspected; between frames there is none (between_frames()).

@@ -1,4 +1,6 @@
 // What the core searches in HTTP's buffers.
+#include <rte_cycles.h>
+
 #include <algorithm>
 #include <bit>
 
@@ -66,7 +68,7 @@ std::size_t Inspection::search_http(Point point, bool grows, flow::http::Transac
 
 // What is beyond the frame's allowance is part of what confirming may take. False: there was no time.
 bool Inspection::search_buffer(Buffer buffer, std::string_view bytes, flow::http::Marks& marks) {
-  const bool is_free = bytes.size() <= allowance_ && !searches_in_time_;
+  const bool is_free = bytes.size() <= allowance_ && (late_from_ == never || rte_rdtsc() < late_from_);
   const auto count = is_free ? search(buffer, bytes) : search_in_time(buffer, bytes, 0);
   if (is_free) allowance_ -= bytes.size();
   const auto numbers = rules().detector().numbers(buffer);

@@ -324,7 +324,7 @@ TEST_F(InspectionHttpTest, without_time_and_behind_bodies_go_by) {
   request();
   response("HTTP/1.1 200 ok\r\nContent-Length: 100\r\n\r\nfir");
   inspection_->begin(0);
-  inspection_->set_behind(true);
+  inspection_->set_late_from(0);
   response("an ordinary piece");
   EXPECT_EQ(inspection_->counters().left, 1U);
   EXPECT_EQ(inspection_->counters().overloaded, 1U);

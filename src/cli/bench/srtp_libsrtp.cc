@@ -1,0 +1,253 @@
+#include "cli/bench/srtp_libsrtp.h"
+
+#include <dlfcn.h>
+#include <sched.h>
+#include <srtp2/srtp.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/machine.h"
+#include "cli/bench/every_core.h"
+
+namespace sluice::cli::bench {
+namespace {
+
+constexpr const char* library_name = "libsrtp2.so.1";
+constexpr std::chrono::seconds start_patience{30};
+constexpr std::size_t rtp_bytes = 12, key_bytes = 46;  // the longest key and salt
+
+struct Api {
+  decltype(&srtp_init) init;
+  decltype(&srtp_create) create;
+  decltype(&srtp_dealloc) dealloc;
+  decltype(&srtp_protect) protect;
+  decltype(&srtp_crypto_policy_set_rtp_default) cm_128_80;
+  decltype(&srtp_crypto_policy_set_aes_cm_256_hmac_sha1_80) cm_256_80;
+  decltype(&srtp_crypto_policy_set_aes_gcm_128_16_auth) gcm_128;
+  decltype(&srtp_crypto_policy_set_aes_gcm_256_16_auth) gcm_256;
+};
+
+template <typename Function>
+bool find(void* library, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(dlsym(library, name));
+  return function != nullptr;
+}
+
+// The streams of one core: every streams-th packet is of the same stream, and stream s of core s % cores.
+class Core {
+ public:
+  Core(const Api& api, const SrtpPackets& packets, std::uint32_t streams, std::size_t core, std::size_t cores)
+      : api_(api) {
+    for (std::uint32_t i = 0; i < packets.count(); ++i) {
+      if (i % streams % cores != core) continue;
+      const auto bytes = static_cast<std::uint32_t>(packets.bytes(i, 1));
+      packets_.push_back({static_cast<std::uint32_t>(i % streams / cores), bytes, memory_.size()});
+      memory_.resize(memory_.size() + SrtpPackets::pitch);
+      write_header(memory_.data() + packets_.back().at, i % streams, static_cast<std::uint16_t>(i / streams));
+    }
+    sessions_.resize((streams + cores - 1 - core) / cores, nullptr);
+  }
+  Core(const Core&) = delete;
+  ~Core() {
+    for (srtp_t session : sessions_) {
+      if (session != nullptr) api_.dealloc(session);
+    }
+  }
+
+  Expected<void> open_sessions(srtp_policy_t& policy, std::mt19937& random) {
+    for (srtp_t& session : sessions_) {
+      std::generate_n(policy.key, key_bytes, [&] { return static_cast<unsigned char>(random()); });
+      if (api_.create(&session, &policy) != srtp_err_status_ok) {
+        session = nullptr;
+        return make_error("libsrtp refuses a session");
+      }
+    }
+    return {};
+  }
+
+  CoreShare protect(const std::atomic<bool>& stop) {
+    CoreShare done;
+    while (!stop.load(std::memory_order_relaxed) && !refused_ && !packets_.empty()) {
+      for (const Packet& packet : packets_) {
+        if (stop.load(std::memory_order_relaxed)) break;
+        auto octets = static_cast<int>(packet.bytes - SrtpPackets::header_bytes);
+        refused_ = api_.protect(sessions_[packet.session], memory_.data() + packet.at, &octets) != srtp_err_status_ok;
+        if (refused_) break;
+        ++done.frames;
+        done.bytes += packet.bytes;
+      }
+    }
+    return done;
+  }
+  bool refused() const { return refused_; }
+
+ private:
+  struct Packet {
+    std::uint32_t session, bytes;  // of the frame
+    std::size_t at;
+  };
+
+  static void write_header(std::uint8_t* at, std::uint32_t ssrc, std::uint16_t sequence) {
+    const std::array<std::uint8_t, rtp_bytes> header = {0x80,
+                                                        96,
+                                                        static_cast<std::uint8_t>(sequence >> 8),
+                                                        static_cast<std::uint8_t>(sequence),
+                                                        0,
+                                                        0,
+                                                        0,
+                                                        0,
+                                                        static_cast<std::uint8_t>(ssrc >> 24),
+                                                        static_cast<std::uint8_t>(ssrc >> 16),
+                                                        static_cast<std::uint8_t>(ssrc >> 8),
+                                                        static_cast<std::uint8_t>(ssrc)};
+    std::memcpy(at, header.data(), header.size());
+  }
+
+  const Api& api_;
+  std::vector<Packet> packets_;
+  std::vector<std::uint8_t> memory_;
+  std::vector<srtp_t> sessions_;
+  bool refused_ = false;
+};
+
+// What the processes share.
+struct Shared {
+  std::atomic<std::uint32_t> ready{0}, failed{0};
+  std::atomic<bool> go{false}, stop{false};
+  std::atomic<std::uint64_t> frames{0}, bytes{0};
+  char why[128] = {};  // of the first that failed
+};
+using SharedMemory = std::unique_ptr<Shared, void (*)(Shared*)>;
+
+SharedMemory share_memory() {
+  void* const memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  return {memory == MAP_FAILED ? nullptr : new (memory) Shared, [](Shared* shared) { munmap(shared, sizeof *shared); }};
+}
+
+using ChooseSuite = decltype(&srtp_crypto_policy_set_rtp_default);
+
+ChooseSuite suite_of(const Api& api, std::string_view name) {
+  const std::pair<std::string_view, ChooseSuite> known[] = {{"AES_CM_128_HMAC_SHA1_80", api.cm_128_80},
+                                                            {"AES_256_CM_HMAC_SHA1_80", api.cm_256_80},
+                                                            {"AEAD_AES_128_GCM", api.gcm_128},
+                                                            {"AEAD_AES_256_GCM", api.gcm_256}};
+  const auto* const found =
+      std::find_if(std::begin(known), std::end(known), [&](const auto& one) { return one.first == name; });
+  return found == std::end(known) ? nullptr : found->second;
+}
+
+Expected<Api> load() {
+  void* const library = dlopen(library_name, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return make_error(std::string("no libsrtp: ") + dlerror());
+  Api api = {};
+  if (!find(library, "srtp_init", api.init) || !find(library, "srtp_create", api.create) ||
+      !find(library, "srtp_dealloc", api.dealloc) || !find(library, "srtp_protect", api.protect) ||
+      !find(library, "srtp_crypto_policy_set_rtp_default", api.cm_128_80) ||
+      !find(library, "srtp_crypto_policy_set_aes_cm_256_hmac_sha1_80", api.cm_256_80) ||
+      !find(library, "srtp_crypto_policy_set_aes_gcm_128_16_auth", api.gcm_128) ||
+      !find(library, "srtp_crypto_policy_set_aes_gcm_256_16_auth", api.gcm_256)) {
+    return make_error(std::string(library_name) + " lacks a function: " + dlerror());
+  }
+  if (api.init() != srtp_err_status_ok) return make_error("libsrtp does not start");
+  return api;
+}
+
+// One core's process.
+Expected<void> protect_share(const SrtpPackets& packets, const SrtpSuite& suite, std::uint32_t streams,
+                             std::size_t core, const std::vector<int>& cores, Shared& shared) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<unsigned>(cores[core]), &set);
+  sched_setaffinity(0, sizeof set, &set);
+  const auto api = load();
+  if (!api) return tl::unexpected(api.error());
+  const ChooseSuite choose = suite_of(*api, suite.name);
+  if (choose == nullptr) return make_error(std::string("libsrtp is not measured with ") + suite.name);
+  std::array<unsigned char, key_bytes> key = {};
+  srtp_policy_t policy = {};
+  choose(&policy.rtp);
+  choose(&policy.rtcp);
+  policy.key = key.data();
+  policy.ssrc.type = ssrc_any_outbound;
+  policy.window_size = 128;
+  policy.allow_repeat_tx = 1;  // the same packets again and again
+  Core mine(*api, packets, streams, core, cores.size());
+  std::mt19937 random(static_cast<unsigned>(core));
+  if (auto ok = mine.open_sessions(policy, random); !ok) return ok;
+  ++shared.ready;
+  while (!shared.go) std::this_thread::yield();
+  const CoreShare share = mine.protect(shared.stop);
+  if (mine.refused()) return make_error("libsrtp refuses a packet");
+  shared.frames += share.frames;
+  shared.bytes += share.bytes;
+  return {};
+}
+
+void run_process(const SrtpPackets& packets, const SrtpSuite& suite, std::uint32_t streams, std::size_t core,
+                 const std::vector<int>& cores, Shared& shared) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const auto ok = protect_share(packets, suite, streams, core, cores, shared);
+  if (!ok && shared.failed++ == 0) {
+    std::strncpy(shared.why, ok.error().message.c_str(), sizeof shared.why - 1);
+  }
+  _exit(ok ? 0 : 1);
+}
+
+}  // namespace
+
+Expected<Outcome> libsrtp_on_all_cores(const SrtpPackets& packets, const SrtpSuite& suite, std::uint32_t streams,
+                                       double seconds) {
+  using Clock = std::chrono::steady_clock;
+  const SharedMemory shared = share_memory();
+  if (shared == nullptr) return make_error("no memory for libsrtp's processes");
+  const std::vector<int> cores = allowed_cores();
+  std::vector<pid_t> processes;
+  bool forked = true;
+  for (std::size_t core = 0; core < cores.size() && forked; ++core) {
+    const pid_t process = fork();
+    if (process == 0) run_process(packets, suite, streams, core, cores, *shared);
+    forked = process > 0;
+    if (forked) processes.push_back(process);
+  }
+  const auto patience = Clock::now() + start_patience;
+  while (forked && shared->ready < cores.size() && shared->failed == 0 && Clock::now() < patience) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  const bool all_ready = shared->ready == cores.size();
+  const auto begin = Clock::now();
+  shared->go = true;
+  std::this_thread::sleep_for(std::chrono::duration<double>(all_ready ? seconds : 0));
+  shared->stop = true;
+  const std::chrono::duration<double> spent = Clock::now() - begin;
+  bool all_ended = true;
+  for (const pid_t process : processes) {
+    if (!all_ready) kill(process, SIGKILL);
+    int status = 0;
+    all_ended = waitpid(process, &status, 0) == process && status == 0 && all_ended;
+  }
+  if (shared->why[0] != 0) return make_error(shared->why);
+  if (!all_ready || !all_ended) return make_error("libsrtp's processes did not start or end");
+  Outcome out;
+  out.seconds = spent.count();
+  out.frames = shared->frames;
+  out.bytes = shared->bytes;
+  return out;
+}
+
+}  // namespace sluice::cli::bench
