@@ -23,28 +23,33 @@ std::uint32_t bucket_count(std::uint32_t capacity) {
   return std::bit_ceil(std::max<std::uint32_t>(capacity / 4, 2));
 }
 
+Milliseconds least_of(const FlowTimeouts& times) {
+  return std::min({times.tcp_new, times.tcp_established, times.tcp_closed, times.udp_new, times.udp_established,
+                   times.other_new, times.other_established});
+}
+
 std::uint64_t random_seed() {
   std::random_device device;
   return std::uint64_t{device()} << 32 | device();
 }
 
-bool same_address(const std::array<std::uint8_t, 16>& a, const std::array<std::uint8_t, 16>& b) {
-  std::uint64_t one[2], other[2];
-  std::memcpy(one, a.data(), sizeof one);
-  std::memcpy(other, b.data(), sizeof other);
-  return ((one[0] ^ other[0]) | (one[1] ^ other[1])) == 0;
+__m128i bytes_of(const std::array<std::uint8_t, 16>& address) {
+  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(address.data()));
 }
 
-std::uint64_t end_word(const std::array<std::uint8_t, 16>& address, std::uint16_t port, std::uint64_t seed) {
-  std::uint64_t words[2];
-  std::memcpy(words, address.data(), sizeof words);
-  return packet::detail::multiply_fold(words[0] ^ seed, words[1] ^ (seed << 32 | port) ^ 0x589965cc75374cc3U);
+// Whether both pairs are the same.
+bool same_addresses(__m128i a, __m128i b, __m128i c, __m128i d) {
+  const __m128i differs = _mm_or_si128(_mm_xor_si128(a, b), _mm_xor_si128(c, d));
+  return _mm_testz_si128(differs, differs) != 0;
 }
 
 }  // namespace
 
 FlowTable::FlowTable(const FlowSettings& settings, FlowEnd* end)
-    : settings_(settings), end_(end), bucket_mask_(bucket_count(settings.capacity) - 1) {
+    : settings_(settings),
+      least_timeout_(least_of(settings.timeouts)),
+      end_(end),
+      bucket_mask_(bucket_count(settings.capacity) - 1) {
   settings_.capacity = std::max(settings_.capacity, 1U);
   if (settings_.seed == 0) {
     settings_.seed = random_seed();
@@ -75,34 +80,24 @@ std::uint64_t FlowTable::memory_bytes(std::uint32_t capacity) {
   return std::uint64_t{std::max(capacity, 1U)} * sizeof(Flow) + std::uint64_t{bucket_count(capacity)} * sizeof(Bucket);
 }
 
-std::uint32_t FlowTable::hash(const Packet& packet) const {
-  const std::uint64_t a = end_word(packet.source, packet.source_port, settings_.seed);
-  const std::uint64_t b = end_word(packet.destination, packet.destination_port, settings_.seed);
-  const std::uint64_t mixed =
-      packet::detail::multiply_fold(std::min(a, b) ^ 0xe7037ed1a0b428dbU, std::max(a, b) ^ settings_.seed) +
-      packet.protocol;
-  const std::uint64_t result = packet::detail::multiply_fold(mixed ^ 0x8ebc6af09c88c6e3U, 0x9e3779b97f4a7c15U);
-  return static_cast<std::uint32_t>(result ^ result >> 32);
-}
-
 Flow* FlowTable::look_in(std::uint32_t bucket_index, std::uint16_t tag, const Packet& packet, Direction& direction) {
   const Bucket& bucket = buckets_[bucket_index];
+  const __m128i source = bytes_of(packet.source), destination = bytes_of(packet.destination);
+  const std::uint32_t ports = packet.source_port | std::uint32_t{packet.destination_port} << 16;
   for (std::uint32_t same = bucket.same(tag); same != 0; same &= same - 1) {
     const auto i = static_cast<unsigned>(__builtin_ctz(same));
     Flow& flow = flows_[bucket.flows[i]];
-    if (flow.protocol != packet.protocol || flow.family != packet.family) {
+    const __m128i client = bytes_of(flow.client), server = bytes_of(flow.server);
+    const std::uint32_t flow_ports = flow.client_port | std::uint32_t{flow.server_port} << 16;
+    // Both ways at once, without a branch: which one a packet goes is anybody's guess.
+    const bool forth = (flow_ports == ports) & same_addresses(client, source, server, destination);
+    const bool back = (flow_ports == std::rotl(ports, 16)) & same_addresses(client, destination, server, source);
+    const bool same_kind = (flow.protocol == packet.protocol) & (flow.family == packet.family);
+    if (!(same_kind & (forth | back))) [[unlikely]] {
       continue;
     }
-    if (flow.client_port == packet.source_port && flow.server_port == packet.destination_port &&
-        same_address(flow.client, packet.source) && same_address(flow.server, packet.destination)) {
-      direction = Direction::to_server;
-      return &flow;
-    }
-    if (flow.client_port == packet.destination_port && flow.server_port == packet.source_port &&
-        same_address(flow.client, packet.destination) && same_address(flow.server, packet.source)) {
-      direction = Direction::to_client;
-      return &flow;
-    }
+    direction = forth ? Direction::to_server : Direction::to_client;
+    return &flow;
   }
   return nullptr;
 }
@@ -380,10 +375,6 @@ Milliseconds FlowTable::timeout(const Flow& flow) const {
   }
 }
 
-bool FlowTable::expired(const Flow& flow, Milliseconds now) const {
-  return static_cast<std::uint32_t>(now) - flow.last_seen >= timeout(flow);
-}
-
 unsigned FlowTable::class_of(FlowState state) {
   switch (state) {
     case FlowState::fresh:
@@ -420,10 +411,7 @@ void FlowTable::requeue(Flow& flow) {
   link(flow);
 }
 
-void FlowTable::set_state(Flow& flow, FlowState state) {
-  if (state == flow.state) {
-    return;
-  }
+void FlowTable::change_state(Flow& flow, FlowState state) {
   const bool moves = class_of(state) != class_of(flow.state);
   if (moves) {
     unlink(flow);

@@ -35,14 +35,17 @@
 
 #include <immintrin.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 
 #include "base/prefetch.h"
 #include "flow/flow.h"
 #include "flow/packet.h"
+#include "packet/flow_hash.h"
 
 namespace sluice::flow {
 
@@ -105,7 +108,15 @@ class FlowTable {
   FlowTable& operator=(const FlowTable&) = delete;
 
   // The same for both directions of a conversation.
-  std::uint32_t hash(const Packet& packet) const;
+  std::uint32_t hash(const Packet& packet) const {
+    const std::uint64_t a = end_word(packet.source, packet.source_port);
+    const std::uint64_t b = end_word(packet.destination, packet.destination_port);
+    const std::uint64_t mixed =
+        packet::detail::multiply_fold(std::min(a, b) ^ 0xe7037ed1a0b428dbU, std::max(a, b) ^ settings_.seed) +
+        packet.protocol;
+    const std::uint64_t result = packet::detail::multiply_fold(mixed ^ 0x8ebc6af09c88c6e3U, 0x9e3779b97f4a7c15U);
+    return static_cast<std::uint32_t>(result ^ result >> 32);
+  }
   void prefetch(std::uint32_t hash) const { sluice::prefetch(&buckets_[first_bucket(hash)]); }
 
   // Where in the index the flow may be, for tests.
@@ -188,6 +199,12 @@ class FlowTable {
     std::uint32_t tail = no_index;
   };
 
+  std::uint64_t end_word(const std::array<std::uint8_t, 16>& address, std::uint16_t port) const {
+    std::uint64_t words[2];
+    std::memcpy(words, address.data(), sizeof words);
+    return packet::detail::multiply_fold(words[0] ^ settings_.seed,
+                                         words[1] ^ (settings_.seed << 32 | port) ^ 0x589965cc75374cc3U);
+  }
   static std::uint16_t tag_of(std::uint32_t hash) { return static_cast<std::uint16_t>(hash >> 16 | 1U); }
   std::uint32_t first_bucket(std::uint32_t hash) const { return hash & bucket_mask_; }
   std::uint32_t second_bucket(std::uint32_t hash) const {
@@ -205,19 +222,26 @@ class FlowTable {
   void free(Flow& flow, FlowEndReason reason);
   void count_end(FlowEndReason reason);
 
-  bool expired(const Flow& flow, Milliseconds now) const;
+  bool expired(const Flow& flow, Milliseconds now) const {
+    const std::uint32_t silent = static_cast<std::uint32_t>(now) - flow.last_seen;
+    return silent >= least_timeout_ && silent >= timeout(flow);
+  }
   Milliseconds timeout(const Flow& flow) const;
   static unsigned class_of(FlowState state);
   void link(Flow& flow);
   void unlink(Flow& flow);
   void requeue(Flow& flow);
-  void set_state(Flow& flow, FlowState state);
+  void set_state(Flow& flow, FlowState state) {
+    if (state != flow.state) change_state(flow, state);
+  }
+  void change_state(Flow& flow, FlowState state);
 
   struct Release {
     void operator()(void* memory) const;
   };
   static void* reserve(std::size_t bytes);
   FlowSettings settings_;
+  Milliseconds least_timeout_;
   FlowEnd* end_;
   std::unique_ptr<Flow[], Release> flows_;
   std::unique_ptr<Bucket[], Release> buckets_;

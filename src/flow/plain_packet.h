@@ -58,7 +58,7 @@ inline bool read_plain_udp(std::string_view datagram, Packet& packet) {
 }  // namespace detail
 
 // False: it is none such; `packet` is then unspecified.
-inline bool read_plain_packet(std::string_view frame, Packet& packet) {
+[[gnu::always_inline]] inline bool read_plain_packet(std::string_view frame, Packet& packet) {
   constexpr std::size_t ethernet = sizeof(packet::EthernetHeader);
   if (frame.size() < ethernet + sizeof(packet::Ipv4Header)) return false;
   const std::uint16_t type = reinterpret_cast<const packet::EthernetHeader*>(frame.data())->ethertype;

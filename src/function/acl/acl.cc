@@ -25,8 +25,12 @@ using lookup::acl::RuleIndex;
 
 // How long a reload waits for the old list to be left, before it leaves that to the next one.
 constexpr auto patience = std::chrono::milliseconds(200);
-// Frames ahead of the one that is judged whose verdicts and counters are fetched.
-constexpr std::uint32_t verdicts_ahead = 8;
+// Frames ahead of the one that is judged whose rules' counters are fetched, and, a cache line at a time, whose rules:
+// a device has written them.
+constexpr std::uint32_t counters_ahead = 8, rules_ahead = 64, rules_of_line = 64 / sizeof(RuleIndex);
+
+// Frames of a burst that comes next, for which there is to be room in the cache.
+constexpr std::uint32_t next_burst = 64;
 
 struct alignas(64) Header {
   const RuleSet* set;  // that the rules below are of
@@ -69,18 +73,17 @@ std::size_t reader_of(const engine::Batch& batch) {
 packet::Reason act(const RuleSet& set, RuleIndex rule, std::uint32_t writer, std::uint8_t* frame, std::uint32_t length,
                    std::uint64_t tsc) {
   const std::uint32_t place = set.place(rule);
-  const RuleSet::Verdict& verdict = set.verdicts[place];
   set.hits->add(writer, place, length);
-  switch (verdict.kind) {
+  switch (set.kinds[place]) {
     case ActionKind::permit:
       break;
     case ActionKind::deny:
       return acl_denied;
     case ActionKind::mark:
-      set_dscp(frame, length, verdict.dscp);
+      set_dscp(frame, length, set.verdicts[place].dscp);
       break;
     case ActionKind::police:
-      return verdict.policer->take(length, tsc) ? packet::no_reason : acl_policed;
+      return set.verdicts[place].policer->take(length, tsc) ? packet::no_reason : acl_policed;
   }
   return packet::no_reason;
 }
@@ -167,6 +170,9 @@ void Acl::describe(const engine::Batch& batch, std::byte* area, std::uint32_t fi
   }
   a.header->keys4 = n4;
   a.header->keys6 = n6;
+  // A device has read these places, and owns them as much as this core does.
+  sluice::prefetch_for_write(a.keys4 + n4, next_burst * sizeof(Key4));
+  sluice::prefetch_for_write(a.places + batch.count, next_burst * sizeof(std::uint32_t));
 }
 
 Expected<void> Acl::launch(const engine::Batch& batch, std::byte* area, device::GpuStream& stream) {
@@ -182,7 +188,7 @@ bool Acl::join(const engine::Batch& batch, std::byte* area, CapsuleWork& work) {
   current_->pin(reader_of(batch), on_device_);
   a.header->set = on_device_;
   work.classify = {.view = gpu_rules_->view(),
-                   .deny_others = on_device_->others().kind == ActionKind::deny,
+                   .deny_others = on_device_->others() == ActionKind::deny,
                    .in_order = a.header->keys4 == batch.count,
                    .place = a.places,
                    .keys4 = a.keys4,
@@ -219,7 +225,8 @@ void Acl::stand_in(const engine::Batch& batch, std::byte* area) {
 packet::Reason Acl::judge(const engine::Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) {
   const Area a(area, batch.capacity);
   const std::uint32_t place = a.places[i];
-  if (const std::uint32_t n = i + verdicts_ahead; n < batch.count && a.places[n] < place_malformed) {
+  if (i % rules_of_line == 0) sluice::prefetch(a.rules4 + i + rules_ahead);
+  if (const std::uint32_t n = i + counters_ahead; n < batch.count && a.places[n] < place_malformed) {
     a.header->set->prefetch(a.rule(a.places[n]), batch.lane);
   }
   if (place >= place_malformed) return place == place_malformed ? acl_malformed : packet::no_reason;

@@ -16,18 +16,19 @@ Expected<std::unique_ptr<RuleSet>> RuleSet::create(std::span<const lookup::acl::
   set->generation = generation;
   set->classifier = std::move(*classifier);
   set->hits = std::move(hits);
-  set->verdicts.reserve(rules.size() + 1);
+  set->verdicts.reserve(rules.size());
+  set->kinds.reserve(rules.size() + 1);
   for (const lookup::acl::AclRule& rule : rules) {
     Verdict& verdict = set->verdicts.emplace_back();
-    verdict.kind = rule.action.kind;
+    set->kinds.push_back(rule.action.kind);
     verdict.dscp = static_cast<std::uint8_t>(rule.action.mark);
-    if (verdict.kind == ActionKind::police) {
+    if (rule.action.kind == ActionKind::police) {
       set->policers.push_back(
           std::make_unique<Policer>(rule.action.rate_bits, rule.action.burst_bytes, rte_get_tsc_hz()));
       verdict.policer = set->policers.back().get();
     }
   }
-  set->verdicts.push_back({.kind = deny_others ? ActionKind::deny : ActionKind::permit});
+  set->kinds.push_back(deny_others ? ActionKind::deny : ActionKind::permit);
   return set;
 }
 

@@ -22,9 +22,8 @@
 namespace sluice::function {
 
 struct RuleSet {
-  // What happens to a frame: that of a rule, or the default of those that no rule matches.
+  // What `mark` and `police` need.
   struct Verdict {
-    lookup::acl::ActionKind kind = lookup::acl::ActionKind::permit;
     std::uint8_t dscp = 0;
     Policer* policer = nullptr;
   };
@@ -36,19 +35,20 @@ struct RuleSet {
 
   // Where the verdict and the counters of a rule, or of no_match, are.
   std::uint32_t place(lookup::acl::RuleIndex rule) const {
-    return std::min(rule, static_cast<std::uint32_t>(verdicts.size() - 1));
+    return std::min(rule, static_cast<std::uint32_t>(kinds.size() - 1));
   }
-  const Verdict& others() const { return verdicts.back(); }
+  lookup::acl::ActionKind others() const { return kinds.back(); }
   // What a rule's frame needs, before it is judged.
   void prefetch(lookup::acl::RuleIndex rule, std::uint32_t writer) const {
-    const std::uint32_t at = place(rule);
-    sluice::prefetch(&verdicts[at]);
-    sluice::prefetch(&hits->at(writer, at));
+    sluice::prefetch(&hits->at(writer, place(rule)));
   }
 
   std::uint64_t generation = 0;
   std::unique_ptr<lookup::acl::Classifier> classifier;
-  std::vector<Verdict> verdicts;  // by rule, and behind them that of frames that no rule matches
+  // What happens to a frame: by rule, and behind them to those that no rule matches. Bytes, which stay in a core's
+  // cache.
+  std::vector<lookup::acl::ActionKind> kinds;
+  std::vector<Verdict> verdicts;  // by rule
   std::shared_ptr<HitCounters> hits;
   std::vector<std::unique_ptr<Policer>> policers;
   // The list that took the place of this one; for the device's thread, which follows later.

@@ -34,6 +34,8 @@ static_assert(sizeof(Header) <= header_per_frame * engine::batch_range.least);
 
 constexpr std::uint32_t per_frame =
     header_per_frame + sizeof(match::Span) + (2 + match::max_hits) * sizeof(std::uint32_t) + 2;
+// Frames of a burst that comes next, for which there is to be room in the cache.
+constexpr std::uint32_t next_burst = 64;
 // Frames ahead of the one that is judged: its headers and the flow table's index are fetched, then what that names.
 constexpr std::uint32_t index_ahead = 24, flow_ahead = 12, stream_ahead = 8, history_ahead = 4;
 
@@ -56,6 +58,23 @@ struct Area {
   std::uint8_t* klass;
   std::uint8_t* quiet;  // not told to the device
 };
+
+void fetch_index(InspectLane& lane, const engine::Batch& batch, const Area& a, std::uint32_t n) {
+  const bool has_keys = a.header->generation != 0 && a.found[n] != 0;
+  if (has_keys) sluice::prefetch(a.key + std::size_t{n} * match::max_hits);
+  lane.prefetch(batch, n, a.hash[n], a.quiet[n] != 0 && !has_keys);
+}
+
+// Of the frames before which nobody was judged.
+[[gnu::noinline]] void fetch_first(InspectLane& lane, const engine::Batch& batch, const Area& a) {
+  const auto each = [&](std::uint32_t ahead, const auto& fetch) {
+    for (std::uint32_t n = 0; n < std::min(ahead, batch.count); ++n) fetch(n);
+  };
+  each(index_ahead, [&](std::uint32_t n) { fetch_index(lane, batch, a, n); });
+  each(flow_ahead, [&](std::uint32_t n) { lane.prefetch_flow(a.hash[n]); });
+  each(stream_ahead, [&](std::uint32_t n) { lane.prefetch_stream(batch, n, a.hash[n], a.span[n]); });
+  each(history_ahead, [&](std::uint32_t n) { lane.prefetch_history(batch, n, a.hash[n], a.span[n]); });
+}
 
 std::string count_text(std::size_t count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
@@ -331,6 +350,10 @@ void Inspect::describe(const engine::Batch& batch, std::byte* area, std::uint32_
     bytes += brief.payload.size();
   }
   a.header->bytes += bytes;
+  // A device has read these places, and owns them as much as this core does.
+  sluice::prefetch_for_write(a.span + batch.count, next_burst * sizeof(match::Span));
+  sluice::prefetch_for_write(a.hash + batch.count, next_burst * sizeof(std::uint32_t));
+  sluice::prefetch_for_write(a.klass + batch.count, next_burst);
 }
 
 match::MatchBatch Inspect::work_of(const engine::Batch& batch, std::byte* area) const {
@@ -367,6 +390,14 @@ void Inspect::stand_in(const engine::Batch& batch, std::byte* area) {
   std::fill_n(a.found, batch.count, 0);
 }
 
+void Inspect::put_keys(const engine::Batch& batch, std::byte* area, std::uint32_t i,
+                       std::span<const std::uint32_t> keys) {
+  const Area a(area, batch.capacity);
+  const std::size_t told = std::min<std::size_t>(keys.size(), match::max_hits);
+  std::copy_n(keys.begin(), told, a.key + std::size_t{i} * match::max_hits);
+  a.found[i] = static_cast<std::uint32_t>(std::min<std::size_t>(keys.size(), match::max_hits + 1));
+}
+
 packet::Reason Inspect::judge(const engine::Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) {
   const Area a(area, batch.capacity);
   KeyHits hits;
@@ -374,16 +405,13 @@ packet::Reason Inspect::judge(const engine::Batch& batch, std::byte* area, std::
     hits = {a.header->generation, a.key + std::size_t{i} * match::max_hits, a.found[i], a.quiet[i] != 0};
   }
   InspectLane& lane = lane_of(batch.lane);
-  if (const std::uint32_t n = i + index_ahead; n < batch.count) {
-    const bool has_keys = a.header->generation != 0 && a.found[n] != 0;
-    if (has_keys) sluice::prefetch(a.key + std::size_t{n} * match::max_hits);
-    lane.prefetch(batch, n, a.hash[n], a.quiet[n] != 0 && !has_keys);
+  if (i == 0) [[unlikely]] {
+    fetch_first(lane, batch, a);
   }
+  if (const std::uint32_t n = i + index_ahead; n < batch.count) fetch_index(lane, batch, a, n);
   if (const std::uint32_t n = i + flow_ahead; n < batch.count) lane.prefetch_flow(a.hash[n]);
   if (const std::uint32_t n = i + stream_ahead; n < batch.count) lane.prefetch_stream(batch, n, a.hash[n], a.span[n]);
-  if (const std::uint32_t n = i + history_ahead; n < batch.count && a.span[n].begin != a.span[n].end) {
-    lane.prefetch_history(batch, n, a.hash[n], a.span[n].end - a.span[n].begin);
-  }
+  if (const std::uint32_t n = i + history_ahead; n < batch.count) lane.prefetch_history(batch, n, a.hash[n], a.span[n]);
   return reason_of(lane.judge(batch, i, hits, a.hash[i], tsc));
 }
 

@@ -23,6 +23,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -73,6 +74,9 @@ class Inspect final : public engine::Stage, private engine::Tables {
   bool join(const engine::Batch& batch, std::byte* area, CapsuleWork& work) override;
   void compute(const engine::Batch& batch, std::byte* area, std::uint32_t first, std::uint32_t count) override;
   void stand_in(const engine::Batch& batch, std::byte* area) override;
+  // As stand_in(), and behind it: the device has found these keys in frame i.
+  static void put_keys(const engine::Batch& batch, std::byte* area, std::uint32_t i,
+                       std::span<const std::uint32_t> keys);
   bool judges_at_length() const override { return true; }
   packet::Reason judge(const engine::Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) override;
   packet::Reason judge_transit(std::uint32_t lane, std::uint8_t* frame, std::uint32_t length,

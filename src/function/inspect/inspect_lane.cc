@@ -195,18 +195,12 @@ void InspectLane::look_for_rules() {
   }
 }
 
-const Judgement& InspectLane::judge(const engine::Batch& batch, std::uint32_t i, const KeyHits& hits,
-                                    std::uint32_t hash, std::uint64_t tsc) {
-  if (tsc != tsc_) begin(tsc);
-  if (batch.ticket != batch_ || batch.lane != batch_lane_) {
-    batch_ = batch.ticket;
-    batch_lane_ = batch.lane;
-    inspection_.begin(budget_.begin(tsc, batch.segment[0].rx_tsc, batch.count, batch.bytes), batch.count);
-    inspection_.set_late_from(budget_.late_from());
-    sink_.set_port(batch.segment[0].rx_port);
-  }
-  inspection_.next(batch.count - i);
-  return inspection_.frame(bytes_of(batch, i), clock_.of(*batch.mbuf[i], now_), hits, hash);
+void InspectLane::begin_batch(const engine::Batch& batch, std::uint64_t tsc) {
+  batch_ = batch.ticket;
+  batch_lane_ = batch.lane;
+  inspection_.begin(budget_.begin(tsc, batch.segment[0].rx_tsc, batch.count, batch.bytes), batch.count);
+  inspection_.set_late_from(budget_.late_from());
+  sink_.set_port(batch.segment[0].rx_port);
 }
 
 const Judgement& InspectLane::judge_transit(std::string_view frame, std::uint64_t tsc) {

@@ -68,12 +68,21 @@ class InspectLane {
     inspection_.conversations().prefetch_stream(hash,
                                                 bytes_of(batch, i).substr(payload.begin, payload.end - payload.begin));
   }
-  void prefetch_history(const engine::Batch& batch, std::uint32_t i, std::uint32_t hash, std::size_t bytes) {
-    inspection_.conversations().prefetch_history(hash, flow::plain_source_port(bytes_of(batch, i)), bytes);
+  void prefetch_history(const engine::Batch& batch, std::uint32_t i, std::uint32_t hash, match::Span payload) {
+    if (payload.begin == payload.end) return;
+    inspection_.conversations().prefetch_history(hash, flow::plain_source_port(bytes_of(batch, i)),
+                                                 payload.end - payload.begin);
   }
   // `hash`: by brief_of(). `tsc`: of the call that judges, the same for all its frames.
   const Judgement& judge(const engine::Batch& batch, std::uint32_t i, const KeyHits& hits, std::uint32_t hash,
-                         std::uint64_t tsc);
+                         std::uint64_t tsc) {
+    if (tsc != tsc_) begin(tsc);
+    if (batch.ticket != batch_ || batch.lane != batch_lane_) [[unlikely]] {
+      begin_batch(batch, tsc);
+    }
+    inspection_.next(batch.count - i);
+    return inspection_.frame(bytes_of(batch, i), clock_.of(*batch.mbuf[i], now_), hits, hash);
+  }
   const Judgement& judge_transit(std::string_view frame, std::uint64_t tsc);
   const Judgement& last() const { return inspection_.last(); }
   const InspectionRules& rules() const { return inspection_.rules(); }
@@ -99,6 +108,7 @@ class InspectLane {
     return {reinterpret_cast<const char*>(batch.frame[i]), batch.length[i]};
   }
   void begin(std::uint64_t tsc);
+  void begin_batch(const engine::Batch& batch, std::uint64_t tsc);
   void look_for_rules();
 
   AlertLane& sink_;

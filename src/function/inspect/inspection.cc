@@ -97,10 +97,8 @@ std::unique_ptr<InspectionSearch> Inspection::exchange(std::unique_ptr<Inspectio
 
 Inspection::~Inspection() = default;
 
-const Judgement& Inspection::frame(std::string_view frame, std::uint64_t microseconds, const KeyHits& hits,
-                                   std::uint32_t hash) {
-  now_ = std::max(now_, microseconds);
-  if (is_quiet(hits)) return quiet_frame(frame, hash, hits);
+const Judgement& Inspection::loud_frame(std::string_view frame, std::uint32_t hash, const KeyHits& hits) {
+  if (may_be_quiet(frame, hits)) return plain_frame(frame, hash, hits);
   begin_frame(frame, hits);
   read_facts();
   if (packet_.family == 0) {
@@ -126,43 +124,9 @@ const Judgement& Inspection::frame(std::string_view frame, std::uint64_t microse
   return end_frame(flow, by_flow);
 }
 
-const Judgement& Inspection::end_frame(const flow::Flow* flow, bool by_flow) {
-  tell_held();
-  if (judgement_.overload) ++counters_.overloaded;
-  if (judgement_.drop) [[unlikely]] {
-    tell_dropped(flow, by_flow);
-  }
-  between_frames();
-  return judgement_;
-}
-
-void Inspection::begin_frame(std::string_view frame, const KeyHits& hits) {
-  frame_ = frame;
-  hits_ = hits;
-  const bool looked = hits.generation == rules().generation();
-  has_hits_ = looked && hits.count <= match::max_hits;
-  too_many_hits_ = looked && !has_hits_;
-  counters_.many_keys += too_many_hits_ ? 1 : 0;
-  ++counters_.frames;
-  judgement_ = {};
-  budget_ = settings_.budget;
-  allowance_ = least_allowance;
-  direction_ = Direction::to_server;
-}
-
 void Inspection::read_facts() {
   std::construct_at(&packet_);  // where it is read: a copy would wait for what was just written
   packet::read_headers(frame_, packet_);
-}
-
-// What a flow tells at its end, when the table is swept, is about no frame: the last one's memory is no more. packet_
-// still points there, and is replaced before it is read (AsIf).
-void Inspection::between_frames() {
-  frame_ = {};
-  flow_ = nullptr;
-  has_hits_ = too_many_hits_ = false;
-  frame_passed_ = false;
-  other_flow_ = nullptr;
 }
 
 DropReason Inspection::drop_reason() const {
@@ -184,9 +148,14 @@ bool Inspection::tracked(flow::Flow& flow, Direction direction, bool streamed) {
   flow_ = &flow;
   if ((flow.user & dropped) != 0) return false;
   if ((flow.user & passed) != 0) return true;
-  if (quiet_ && !streamed) return true;
-  const bool quiet = std::exchange(quiet_, false);
-  if (quiet) read_facts();  // for what the stream brings
+  if (quiet_ && !depends_ && !streamed) return true;
+  return tracked_by_rules(flow, direction, streamed);
+}
+
+bool Inspection::tracked_by_rules(flow::Flow& flow, Direction direction, bool streamed) {
+  const bool quiet = quiet_ && (!depends_ || is_quiet_in(&flow, streamed));
+  if (quiet && !streamed) return true;
+  if (std::exchange(quiet_, false)) read_facts();  // for what the stream brings, or the packet's rules
   const std::uint32_t begin = packet_.tcp_sequence + ((packet_.tcp_flags & flow::tcp_syn) != 0 ? 1 : 0);
   const bool first = begin == flow.initial[static_cast<unsigned>(direction)] + 1;
   if (streamed && first && looks_like_http(packet_.payload)) flow.user |= is_http;

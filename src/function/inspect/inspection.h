@@ -245,7 +245,10 @@ class Inspection final : private flow::ConversationSink {
     return this->frame(frame, microseconds, hits, brief_of(frame).hash);
   }
   // With what brief_of() said of it.
-  const Judgement& frame(std::string_view frame, std::uint64_t microseconds, const KeyHits& hits, std::uint32_t hash);
+  const Judgement& frame(std::string_view frame, std::uint64_t microseconds, const KeyHits& hits, std::uint32_t hash) {
+    now_ = std::max(now_, microseconds);
+    return is_quiet(hits) ? quiet_frame(frame, hash, hits) : loud_frame(frame, hash, hits);
+  }
   const Judgement& last() const { return judgement_; }
   // Some 10 ns.
   FrameBrief brief_of(std::string_view frame) const;
@@ -281,8 +284,13 @@ class Inspection final : private flow::ConversationSink {
     return hits.quiet && hits.count == 0 && hits.generation == rules().generation();
   }
   const Judgement& quiet_frame(std::string_view frame, std::uint32_t hash, const KeyHits& hits);
-  const Judgement& end_frame(const flow::Flow* flow, bool by_flow);
   void begin_frame(std::string_view frame, const KeyHits& hits);
+  const Judgement& loud_frame(std::string_view frame, std::uint32_t hash, const KeyHits& hits);
+  bool may_be_quiet(std::string_view frame, const KeyHits& hits);
+  const Judgement& plain_frame(std::string_view frame, std::uint32_t hash, const KeyHits& hits);
+  bool is_quiet_in(const flow::Flow* flow, bool streamed) const;
+  bool tracked_by_rules(flow::Flow& flow, flow::Direction direction, bool streamed);
+  const Judgement& end_frame(const flow::Flow* flow, bool by_flow);
   void read_facts();
   flow::Flow* inspect_datagram(flow::Flow* flow, bool& by_flow);
   void between_frames();
@@ -338,6 +346,8 @@ class Inspection final : private flow::ConversationSink {
   bool too_many_hits_ = false;  // the device has found more keys than it tells
   bool by_keys_ = false;        // what is in search_->found
   bool quiet_ = false;          // no rule looks at the packet, and packet_ is not read yet
+  bool depends_ = false;        // that may be so, as its flow says: of plain_
+  flow::Packet plain_;
   match::FlowBits own_bits_{};  // of a flow without an Extra
   flow::Direction direction_ = flow::Direction::to_server;
   const flow::Flow* flow_ = nullptr;  // of the frame, once it is known
@@ -368,5 +378,39 @@ class Inspection final : private flow::ConversationSink {
   std::vector<Alert> held_alerts_;
   flow::Conversations conversations_;  // last: its end may still inspect
 };
+
+inline void Inspection::begin_frame(std::string_view frame, const KeyHits& hits) {
+  frame_ = frame;
+  hits_ = hits;
+  const bool looked = hits.generation == rules().generation();
+  has_hits_ = looked && hits.count <= match::max_hits;
+  too_many_hits_ = looked && !has_hits_;
+  counters_.many_keys += too_many_hits_ ? 1 : 0;
+  ++counters_.frames;
+  judgement_ = {};
+  budget_ = settings_.budget;
+  allowance_ = least_allowance;
+  direction_ = flow::Direction::to_server;
+}
+
+inline const Judgement& Inspection::end_frame(const flow::Flow* flow, bool by_flow) {
+  tell_held();
+  if (judgement_.overload) ++counters_.overloaded;
+  if (judgement_.drop) [[unlikely]] {
+    tell_dropped(flow, by_flow);
+  }
+  between_frames();
+  return judgement_;
+}
+
+// What a flow tells at its end, when the table is swept, is about no frame: the last one's memory is no more. packet_
+// still points there, and is replaced before it is read (AsIf).
+inline void Inspection::between_frames() {
+  frame_ = {};
+  flow_ = nullptr;
+  has_hits_ = too_many_hits_ = false;
+  frame_passed_ = false;
+  other_flow_ = nullptr;
+}
 
 }  // namespace sluice::function

@@ -57,4 +57,44 @@ const Judgement& Inspection::quiet_frame(std::string_view frame, std::uint32_t h
   return end_frame(flow, by_flow);
 }
 
+// Keys are in the payload, or rules look at such packets: whether one of them may hold, its ports, sizes and flow say.
+// Most do not.
+bool Inspection::may_be_quiet(std::string_view frame, const KeyHits& hits) {
+  return hits.generation == rules().generation() && hits.count <= match::max_hits &&
+         flow::read_plain_packet(frame, plain_);
+}
+
+const Judgement& Inspection::plain_frame(std::string_view frame, std::uint32_t hash, const KeyHits& hits) {
+  begin_frame(frame, hits);
+  quiet_ = depends_ = true;
+  flow::Flow* const flow = conversations_.packet(plain_, hash, now_ / 1000).flow;
+  bool by_flow = false;
+  if (flow == nullptr) {
+    ++counters_.no_flow;
+    if (!is_quiet_in(nullptr, false)) {
+      read_facts();
+      quiet_ = false;
+      inspect_packet(nullptr, false);
+    }
+  } else if ((flow->user & FlowMark::dropped) != 0) {
+    by_flow = !std::exchange(judgement_.drop, true);
+  }
+  if (judgement_.drop && quiet_) read_facts();
+  quiet_ = depends_ = false;
+  return end_frame(flow, by_flow);
+}
+
+bool Inspection::is_quiet_in(const flow::Flow* flow, bool streamed) const {
+  const match::Detector& detector = rules().detector();
+  const match::PlainFacts packet = plain_facts_of(plain_);
+  match::FlowFacts facts;
+  if (flow != nullptr) facts = facts_of(*flow, direction_);
+  if (!hits_.quiet && detector.may_hold_without_keys(packet, facts)) return false;
+  if (streamed && !detector.searches_packets()) return true;
+  for (std::uint32_t k = 0; k < hits_.count; ++k) {
+    if (detector.may_hold(packet, facts, rules().keys().patterns_of(hits_.key[k]))) return false;
+  }
+  return true;
+}
+
 }  // namespace sluice::function

@@ -1,7 +1,10 @@
 // A frame that is known to be quiet is judged as any other with the same keys: none.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <random>
+#include <set>
+#include <string>
 
 #include "function/inspect/inspection_trial_test.h"
 
@@ -95,6 +98,119 @@ TEST_F(QuietFrames, are_judged_as_without_that_knowledge) {
   EXPECT_EQ(known->conversations().table().counters().bad_sequence,
             unknown->conversations().table().counters().bad_sequence);
   EXPECT_EQ(known->counters().searched, unknown->counters().searched);
+}
+
+// Of rules whose keys are there, or that a header leads to, flows, ports and sizes leave some or none.
+constexpr const char* keyed_rules_text =
+    "alert tcp any any -> any 80 (flow:established,to_server; content:\"alpha\"; sid:1;)\n"
+    "alert tcp any any -> any 21 (flow:not_established; content:\"alpha\"; sid:2;)\n"
+    "alert tcp any [21,80] -> any any (flow:to_client; content:\"beta\"; sid:3;)\n"
+    "alert tcp-pkt any any -> any 80 (content:\"gamma\"; dsize:<12; sid:4;)\n"
+    "alert tcp any any -> any 80 (flow:established; content:\"%\"; sid:5;)\n"
+    "alert tcp any any -> any 21 (flow:stateless; content:\"%\"; content:\"beta\"; sid:6;)\n"
+    "alert udp any any -> any 53 (content:\"alpha\"; flowbits:set,seen; sid:7;)\n"
+    "alert udp any any -> any 53 (flow:established,to_server; content:\"gamma\"; flowbits:isset,seen; sid:8;)\n"
+    "pass tcp any any -> any 80 (content:\"omega\"; sid:9;)\n"
+    "drop udp any any -> any 53 (flow:to_server; content:\"omega\"; dsize:5; sid:10;)\n"
+    "alert tcp any any -> any 25 (content:\"alphabet\"; sid:11;)\n";
+
+// Segments in order of conversations, most of which shake hands, and datagrams both ways.
+class Talk {
+ public:
+  explicit Talk(unsigned seed) : random_(seed) {}
+  Bytes next() {
+    const std::size_t n = random_() % flows_.size();
+    One& one = flows_[n];
+    const auto client = static_cast<std::uint16_t>(4000 + n);
+    const bool up = random_() % 2 == 0;
+    PacketBuilder builder;
+    up ? builder.ipv4("10.0.0.1", "10.0.0.2") : builder.ipv4("10.0.0.2", "10.0.0.1");
+    if (n % 4 == 3) {
+      up ? builder.udp(client, 53) : builder.udp(53, client);
+      return builder.payload(words()).build();
+    }
+    const std::uint16_t server = n % 4 == 0 ? 21 : n % 4 == 1 ? 80 : 25;
+    if (one.shakes < 3 && n % 16 < 12) return handshake(one, client, server);
+    up ? builder.tcp(client, server) : builder.tcp(server, client);
+    const Bytes payload = words();
+    builder.tcp_flags(packet::tcp_ack).tcp_sequence(one.next[up ? 0 : 1], one.next[up ? 1 : 0]);
+    one.next[up ? 0 : 1] += static_cast<std::uint32_t>(payload.size());
+    return builder.payload(payload).build();
+  }
+
+ private:
+  struct One {
+    unsigned shakes = 0;
+    std::array<std::uint32_t, 2> next{101, 501};
+  };
+  static Bytes handshake(One& one, std::uint16_t client, std::uint16_t server) {
+    const unsigned step = one.shakes++;
+    PacketBuilder builder;
+    step == 1 ? builder.ipv4("10.0.0.2", "10.0.0.1").tcp(server, client)
+              : builder.ipv4("10.0.0.1", "10.0.0.2").tcp(client, server);
+    if (step == 0) builder.tcp_flags(packet::tcp_syn).tcp_sequence(100, 0);
+    if (step == 1) builder.tcp_flags(packet::tcp_syn | packet::tcp_ack).tcp_sequence(500, 101);
+    if (step == 2) builder.tcp_flags(packet::tcp_ack).tcp_sequence(101, 501);
+    return builder.build();
+  }
+  Bytes words() {
+    static constexpr std::string_view all[] = {"alpha", "beta", "gamma", "alphabet", "%", "some", "ordinary ", "text "};
+    std::string text;
+    for (auto count = random_() % 3; count > 0; --count) text += all[random_() % std::size(all)];
+    if (random_() % 200 == 0) text = "omega";
+    return {text.begin(), text.end()};
+  }
+
+  std::mt19937 random_;
+  std::array<One, 64> flows_;
+};
+
+TEST_F(QuietFrames, with_keys_are_judged_as_a_core_that_searches_judges_them) {
+  rules_ = test::rules_of(keyed_rules_text);
+  ASSERT_NE(rules_, nullptr);
+  std::set<std::uint32_t> all;
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    const auto by_keys = make(), by_core = make();
+    Talk talk(seed);
+    for (unsigned round = 1; round <= 2'000; ++round) {
+      const Bytes bytes = talk.next();
+      const std::string_view frame{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+      sids_.clear();
+      const bool expected_drop = by_core->frame(frame, round * 1000).drop;
+      std::multiset<std::uint32_t> expected(sids_.begin(), sids_.end());
+      sids_.clear();
+      ASSERT_EQ(test::inspect(*by_keys, frame, round * 1000, true).drop, expected_drop) << seed << " " << round;
+      ASSERT_EQ(std::multiset<std::uint32_t>(sids_.begin(), sids_.end()), expected) << seed << " " << round;
+      all.insert(expected.begin(), expected.end());
+    }
+    EXPECT_GT(by_keys->conversations().stream_counters().delivered, 1000U);
+  }
+  EXPECT_EQ(all, (std::set<std::uint32_t>{1, 2, 3, 4, 5, 6, 7, 8, 10, 11}));
+}
+
+// Where ports, sizes or the flow rule all of them out there is none.
+TEST_F(QuietFrames, with_keys_have_the_candidates_that_their_flow_leaves) {
+  rules_ = test::rules_of(keyed_rules_text);
+  ASSERT_NE(rules_, nullptr);
+  struct Case {
+    std::uint16_t port;
+    const char* payload;
+    bool any;
+  };
+  for (const Case& one :
+       {Case{80, "alpha", false}, Case{21, "alpha", true}, Case{80, "gamma", true}, Case{80, "gamma and more", false},
+        Case{80, "50 %", false}, Case{21, "50 % beta", true}, Case{25, "alpha", false}, Case{25, "alphabet", true}}) {
+    const auto inspection = make();
+    const std::string_view text = one.payload;
+    const Bytes bytes = PacketBuilder()
+                            .ipv4("10.0.0.1", "10.0.0.2")
+                            .tcp(4000, one.port)
+                            .tcp_flags(packet::tcp_ack)
+                            .payload(Bytes(text.begin(), text.end()))
+                            .build();
+    test::inspect(*inspection, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, 1000, true);
+    EXPECT_EQ(inspection->counters().confirmed != 0, one.any) << one.port << " " << one.payload;
+  }
 }
 
 // `quiet` says what rules say: others that come meanwhile look at the frame.

@@ -406,6 +406,16 @@ bool Detector::collect(Point point, const PacketFacts& packet, const Found& foun
   return true;
 }
 
+bool Detector::may_hold(const PlainFacts& packet, const FlowFacts& flow,
+                        std::span<const std::uint32_t> patterns) const {
+  for (const std::uint32_t pattern : patterns) {
+    for (const std::uint32_t rank : group(Point::packet).ranks_of_pattern[pattern]) {
+      if (gates_[rank].passes(flow) && gates_[rank].passes(packet)) return true;
+    }
+  }
+  return false;
+}
+
 // What the gate does not let pass with this piece of a stream, and may with the next.
 [[gnu::noinline]] void Detector::refuse(std::uint32_t rank, const PacketFacts& packet, const Found& found,
                                         Scratch& scratch) const {

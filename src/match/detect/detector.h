@@ -175,6 +175,15 @@ class Detector {
     without_any_.collect(packet, [&](std::uint32_t rank) { any |= gates_[rank].passes(packet); });
     return any;
   }
+  // Likewise, of such a packet of that flow: whether a rule that is found without keys may hold, or one of these
+  // patterns, by what of ports, flags, sizes and the flow's direction and state gates ask for.
+  bool may_hold_without_keys(const PlainFacts& packet, const FlowFacts& flow) const {
+    bool any = false;
+    without_any_.collect(packet,
+                         [&](std::uint32_t rank) { any |= gates_[rank].passes(flow) && gates_[rank].passes(packet); });
+    return any;
+  }
+  bool may_hold(const PlainFacts& packet, const FlowFacts& flow, std::span<const std::uint32_t> patterns) const;
   // Of patterns of Point::packet: a rule of HTTP may need one of them in the payload (Found::payload_is_ordinary).
   bool calls_for_http(std::span<const std::uint32_t> patterns) const {
     for (const std::uint32_t pattern : patterns) {

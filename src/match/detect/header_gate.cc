@@ -29,7 +29,8 @@ void HeaderGate::Range::narrow(std::int64_t from, std::int64_t to) {
   last = static_cast<std::uint16_t>(std::clamp<std::int64_t>(to, 0, last));
 }
 
-HeaderGate::HeaderGate(const Rule& rule) : rule_(&rule), transport_(transport_of(rule.protocol)) {
+HeaderGate::HeaderGate(const Rule& rule)
+    : rule_(&rule), transport_(transport_of(rule.protocol)), direction_(rule.flow.direction), state_(rule.flow.state) {
   take_ports();
   for (const NumberCheck& check : rule.numbers) take(check);
   for (const BitCheck& check : rule.bits) take(check);

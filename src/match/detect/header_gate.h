@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "match/confirm/header_match.h"
 #include "match/confirm/packet_facts.h"
 #include "match/rules/rule.h"
 
@@ -46,6 +47,13 @@ class HeaderGate {
     if ((packet.tcp_flags & flags_asked_) != flags_set_ || by_type_) return false;
     if (!packet_.holds(packet.payload) || !inspected_.holds(packet.payload)) return false;
     return !by_ports_ || passes_ports(packet.source_port, packet.destination_port);
+  }
+
+  // What the rule says of the flow, but for its application and bytes.
+  bool passes(const FlowFacts& flow) const {
+    if (direction_ != FlowDirection::any && (!flow.known || flow.direction != direction_)) return false;
+    const bool established = flow.known && flow.established;
+    return state_ == FlowState::established ? established : state_ != FlowState::not_established || !established;
   }
 
   // Other packets of the same flow and direction may pass.
@@ -83,6 +91,8 @@ class HeaderGate {
   std::uint8_t transport_ = 0;  // 0: any
   std::uint8_t flags_asked_ = 0, flags_set_ = 0;
   bool by_type_ = false, by_ports_ = false, ranges_say_all_ = true;
+  FlowDirection direction_;
+  FlowState state_;
 };
 
 }  // namespace sluice::match

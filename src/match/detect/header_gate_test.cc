@@ -129,6 +129,27 @@ TEST(HeaderGate, all_that_a_header_admits_passes) {
   EXPECT_LT(passed, 2 * admitted);
 }
 
+// By direction and state alone, and so for every rule that says no more of the flow.
+TEST(HeaderGate, passes_the_flows_that_a_rule_admits) {
+  const PacketFacts packet = packet_with(tcp, 1, 2, "x");
+  unsigned passed = 0;
+  for (const char* const flow :
+       {"", "flow:established; ", "flow:not_established; ", "flow:stateless; ", "flow:to_server; ",
+        "flow:to_client,established; ", "flow:to_client,not_established; "}) {
+    const auto rule = read_rule("alert tcp any any -> any any (" + std::string(flow) + "sid:1;)");
+    ASSERT_TRUE(rule) << flow;
+    for (unsigned bits = 0; bits < 8; ++bits) {
+      FlowFacts facts;
+      facts.known = (bits & 1) != 0;
+      facts.established = facts.known && (bits & 2) != 0;
+      if (facts.known) facts.direction = (bits & 4) != 0 ? FlowDirection::to_server : FlowDirection::to_client;
+      EXPECT_EQ(HeaderGate(*rule).passes(facts), admits(*rule, packet, facts)) << flow << bits;
+      passed += admits(*rule, packet, facts) ? 1 : 0;
+    }
+  }
+  EXPECT_EQ(passed, 28U);
+}
+
 TEST(HeaderGate, a_packet_without_ports_passes_rules_of_any_ports_only) {
   PacketFacts fragment = packet_with(tcp, 0, 0, "x");
   fragment.has_ports = fragment.has_tcp = false;
