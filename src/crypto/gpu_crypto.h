@@ -30,8 +30,8 @@
 // launch. Device memory: 448 B for each slot, and for each stream max_packets times the longest packet, rounded up to
 // lines of 128 B. docs/srtp.md has the budget of a packet.
 //
-// Sums are made of every packet of a batch that has an array of them, from registers that hold its bytes anyhow: 8 of
-// about 60 instructions of a lane for its 16 bytes, and 4 B more of each packet go down.
+// Sums are made of every packet of a batch that has an array of them, from registers that hold its bytes anyhow: eight
+// instructions of a lane for 16 bytes, masks at a packet's ends, and 4 B more of each that come down.
 //
 // Sources: FIPS-197, by the T-table of the AES proposal (5.2.1; one of 1 KB, a copy in each bank of shared memory);
 // FIPS 180-4; SP 800-38D, carry-less products by integer ones with holes, as in BearSSL's ghash_ctmul.
