@@ -7,6 +7,7 @@
 #include "base/prefetch.h"
 #include "crypto/ipsec_mb.h"
 #include "crypto/secret.h"
+#include "packet/checksum.h"
 
 namespace sluice::crypto {
 namespace {
@@ -280,7 +281,33 @@ Cpu::~Cpu() {
   }
 }
 
-void Cpu::run(const KeyTable& keys, std::span<const Job> jobs, std::span<Verdict> verdicts) {
+namespace {
+
+std::uint16_t sum_of(const Job& job, std::uint32_t tag_length, bool sealed) {
+  const std::uint32_t clear = std::uint32_t{job.cipher_offset} + job.cipher_length;
+  return packet::fold_sum(packet::partial_sum(bytes_of(job), clear + (sealed ? job.tag_gap + tag_length : 0)));
+}
+
+void sum_before(const KeyTable& keys, std::span<const Job> jobs, std::span<Sums> sums) {
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    const Job& job = jobs[i];
+    if ((job.flags & job_sums_before) == 0) continue;
+    sums[i].before = sum_of(job, keys.key(job.key).tag_length, (job.flags & job_opens) != 0);
+  }
+}
+
+void sum_after(const KeyTable& keys, std::span<const Job> jobs, std::span<Sums> sums) {
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    const Job& job = jobs[i];
+    if ((job.flags & job_sums_after) == 0) continue;
+    sums[i].after = sum_of(job, keys.key(job.key).tag_length, (job.flags & job_opens) == 0);
+  }
+}
+
+}  // namespace
+
+void Cpu::run(const KeyTable& keys, std::span<const Job> jobs, std::span<Verdict> verdicts, std::span<Sums> sums) {
+  sum_before(keys, jobs, sums);
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     prefetch_keys(keys, jobs, i);
     const Job& job = jobs[i];
@@ -302,6 +329,7 @@ void Cpu::run(const KeyTable& keys, std::span<const Job> jobs, std::span<Verdict
       state_->finish(opens, wide);
     }
   }
+  sum_after(keys, jobs, sums);
 }
 
 std::string_view Cpu::instruction_set() const {

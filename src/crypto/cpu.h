@@ -24,8 +24,9 @@ class Cpu {
   Cpu& operator=(Cpu&&) noexcept;
   ~Cpu();
 
-  // Does `jobs` and writes a verdict for each; `verdicts` is as long as `jobs`.
-  void run(const KeyTable& keys, std::span<const Job> jobs, std::span<Verdict> verdicts);
+  // Does `jobs` and writes a verdict for each; `verdicts` is as long as `jobs`, and so is `sums` where any job asks for
+  // them. Sums are passes over the packets of their own, before and after.
+  void run(const KeyTable& keys, std::span<const Job> jobs, std::span<Verdict> verdicts, std::span<Sums> sums = {});
 
   // The instruction set in use: "SSE", "AVX", "AVX2", "AVX512".
   std::string_view instruction_set() const;

@@ -30,12 +30,13 @@ constexpr std::size_t shared_bytes(unsigned block_warps) {
   return aes_table_bytes + block_warps * sizeof(WarpMemory);
 }
 
+template <bool sums>
 __global__ void __launch_bounds__(32 * most_block_warps, 2) do_jobs(GpuWork work, unsigned per_warp) {
   SLUICE_DYNAMIC_SHARED(std::uint32_t, aes);
   auto* const memory = reinterpret_cast<WarpMemory*>(aes + aes_table_bytes / 4) + threadIdx.x / 32;
   spread_aes_table(aes);
   __syncthreads();
-  JobWarp warp(work, aes, *memory);
+  JobWarp<sums> warp(work, aes, *memory);
   const unsigned block_warps = blockDim.x / 32, stride = gridDim.x * block_warps * per_warp;
   for (unsigned first = (blockIdx.x * block_warps + threadIdx.x / 32) * per_warp; first < work.count; first += stride)
     warp.run(first, work.count - first < per_warp ? work.count - first : per_warp);
@@ -174,8 +175,10 @@ class CudaCrypto final : public GpuCrypto {
     SLUICE_CUDA_TRY(cudaDeviceGetAttribute(&room, cudaDevAttrMaxSharedMemoryPerBlockOptin, gpu_.info().index));
     block_warps_ = most_block_warps;
     while (block_warps_ > 1 && shared_bytes(block_warps_) > static_cast<std::size_t>(room)) block_warps_ /= 2;
-    SLUICE_CUDA_TRY(cudaFuncSetAttribute(do_jobs, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                         static_cast<int>(shared_bytes(block_warps_))));
+    for (const auto kernel : {do_jobs<false>, do_jobs<true>}) {
+      SLUICE_CUDA_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                           static_cast<int>(shared_bytes(block_warps_))));
+    }
     return {};
   }
 
@@ -251,7 +254,8 @@ class CudaCrypto final : public GpuCrypto {
       if (auto ok = staging.is_up.record(*staging.stream); !ok) return ok;
       SLUICE_CUDA_TRY(cudaStreamWaitEvent(down, staging.is_up.raw(), 0));
     }
-    const GpuBatch part{batch.jobs + piece.first, batch.verdicts + piece.first, piece.count};
+    const GpuBatch part{batch.jobs + piece.first, batch.verdicts + piece.first, piece.count,
+                        batch.sums == nullptr ? nullptr : batch.sums + piece.first};
     if (auto ok = launch(part, device::staged_frames(piece, staging.memory, pitch_), nullptr, down); !ok) return ok;
     return device::copy_down(piece, staging.memory, pitch_, down);
   }
@@ -263,12 +267,13 @@ class CudaCrypto final : public GpuCrypto {
   }
 
   Expected<void> launch(const GpuBatch& batch, const StagedFrames& staged, std::byte* scratch, cudaStream_t stream) {
-    const GpuWork work{batch.jobs, batch.verdicts, keys_, table_.capacity(), batch.count, staged, scratch, pitch_};
+    const GpuWork work{batch.jobs,  batch.verdicts, batch.sums, keys_, table_.capacity(),
+                       batch.count, staged,         scratch,    pitch_};
     const unsigned per_warp = device::frames_per_warp(batch.count, worth_warps);
     const unsigned per_block = per_warp * block_warps_;
     const unsigned blocks = std::min(most_blocks, (batch.count + per_block - 1) / per_block);
-    SLUICE_CUDA_TRY(
-        device::launch(do_jobs, blocks, 32 * block_warps_, shared_bytes(block_warps_), stream, work, per_warp));
+    SLUICE_CUDA_TRY(device::launch(batch.sums == nullptr ? do_jobs<false> : do_jobs<true>, blocks, 32 * block_warps_,
+                                   shared_bytes(block_warps_), stream, work, per_warp));
     return {};
   }
 

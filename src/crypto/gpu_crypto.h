@@ -30,6 +30,9 @@
 // launch. Device memory: 448 B for each slot, and for each stream max_packets times the longest packet, rounded up to
 // lines of 128 B. docs/srtp.md has the budget of a packet.
 //
+// Sums are made of every packet of a batch that has an array of them, from registers that hold its bytes anyhow: eight
+// instructions of a lane for 16 bytes, masks at a packet's ends, and 4 B more of each that come down.
+//
 // Sources: FIPS-197, by the T-table of the AES proposal (5.2.1; one of 1 KB, a copy in each bank of shared memory);
 // FIPS 180-4; SP 800-38D, carry-less products by integer ones with holes, as in BearSSL's ghash_ctmul.
 #pragma once
@@ -59,12 +62,13 @@ struct GpuCryptoOptions {
   std::size_t max_sync_bytes = 1U << 20;  // that one sync() moves
 };
 
-// In pinned memory, which the GPU reads and writes until the batch is done: `jobs` and `verdicts`, of `count`, and the
-// packets of the jobs.
+// In pinned memory, which the GPU reads and writes until the batch is done: `jobs`, `verdicts` and, where any job asks
+// for them, `sums`, of `count`, and the packets of the jobs.
 struct GpuBatch {
   const Job* jobs = nullptr;
   Verdict* verdicts = nullptr;
   std::uint32_t count = 0;
+  Sums* sums = nullptr;  // null: no job asks
 };
 
 class GpuCrypto {

@@ -53,6 +53,7 @@ class GpuCryptoTest : public testing::Test {
     gpu_ = std::move(*gpu);
     jobs_ = static_cast<Job*>(gpu_->allocate_host(most_jobs * sizeof(Job)).value());
     verdicts_ = static_cast<Verdict*>(gpu_->allocate_host(most_jobs).value());
+    sums_ = static_cast<Sums*>(gpu_->allocate_host(most_jobs * sizeof(Sums)).value());
     memory_ = static_cast<std::uint8_t*>(gpu_->allocate_host(memory_bytes).value());
   }
 
@@ -74,7 +75,7 @@ class GpuCryptoTest : public testing::Test {
 
   void run(std::uint32_t count, unsigned stream = 0) {
     std::fill(verdicts_, verdicts_ + most_jobs, Verdict{0xee});
-    const auto ok = crypto_->run({jobs_, verdicts_, count}, gpu_->stream(stream));
+    const auto ok = crypto_->run({jobs_, verdicts_, count, asks_ ? sums_ : nullptr}, gpu_->stream(stream));
     ASSERT_TRUE(ok) << ok.error().message;
     wait(gpu_->stream(stream));
   }
@@ -87,10 +88,11 @@ class GpuCryptoTest : public testing::Test {
     }
   }
 
-  // Random jobs over random bytes, `pitch` apart, or one behind the other at odd places with 0. Every fourth that is
-  // opened is falsified somewhere: what is authenticated, or the tag.
+  // Random jobs over random bytes, `pitch` apart, or one behind the other at odd places with 0, which ask for sums in
+  // every second batch. Every fourth that is opened is falsified somewhere: what is authenticated, or the tag.
   void make_jobs(std::mt19937& random, std::uint32_t count, Size size, std::uint32_t pitch) {
     std::size_t at = 0;
+    asks_ = !asks_;
     for (std::uint32_t i = 0; i < count; ++i) {
       Job job = {};
       job.key = random() % slots;
@@ -102,6 +104,7 @@ class GpuCryptoTest : public testing::Test {
       job.tag_gap = static_cast<std::uint8_t>(random() % 3 == 0 ? random() % 140 : 0);
       job.flags =
           static_cast<std::uint8_t>((random() % 2 == 0 ? job_opens : 0) | (random() % 2 == 0 ? job_has_suffix : 0));
+      if (asks_) job.flags |= static_cast<std::uint8_t>(random() % 4 * job_sums_before);
       for (std::uint8_t& byte : job.nonce) byte = static_cast<std::uint8_t>(random());
       for (std::uint8_t& byte : job.suffix) byte = static_cast<std::uint8_t>(random());
       const std::size_t length = std::size_t{job.cipher_offset} + job.cipher_length + job.tag_gap + max_tag_length + 4;
@@ -138,8 +141,12 @@ class GpuCryptoTest : public testing::Test {
   void compare(std::uint32_t count, unsigned stream = 0) {
     const Bytes before(memory_, memory_ + memory_bytes);
     std::vector<Verdict> wanted(count);
-    cpu_.run(keys_, {jobs_, count}, wanted);
+    std::vector<Sums> wanted_sums(asks_ ? count : 0);
+    cpu_.run(keys_, {jobs_, count}, wanted, wanted_sums);
     Bytes expected(memory_, memory_ + memory_bytes);
+    for (std::uint32_t i = 0; asks_ && i < count; ++i) {
+      ASSERT_NO_FATAL_FAILURE(compare_sums(i, before, expected, wanted[i], wanted_sums[i])) << "on a core";
+    }
     for (std::uint32_t i = 0; i < count; ++i) {
       if (wanted[i] == Verdict::done) continue;
       const std::size_t at = reinterpret_cast<std::uint8_t*>(jobs_[i].data) - memory_ + jobs_[i].cipher_offset;
@@ -150,6 +157,8 @@ class GpuCryptoTest : public testing::Test {
     ASSERT_NO_FATAL_FAILURE(run(count, stream));
     for (std::uint32_t i = 0; i < count; ++i) {
       ASSERT_EQ(verdicts_[i], wanted[i]) << describe(i) << " of " << count;
+      if (!asks_) continue;
+      ASSERT_NO_FATAL_FAILURE(compare_sums(i, before, expected, wanted[i], sums_[i]));
     }
     for (std::uint32_t i = 0; i < count; ++i) {
       const std::size_t at = reinterpret_cast<std::uint8_t*>(jobs_[i].data) - memory_;
@@ -159,6 +168,28 @@ class GpuCryptoTest : public testing::Test {
       }
     }
     ASSERT_TRUE(std::equal(expected.begin(), expected.end(), memory_)) << "outside of packets";
+  }
+
+  // What job i asked for, beside sums byte by byte.
+  void compare_sums(std::uint32_t i, const Bytes& before, const Bytes& after, Verdict verdict, Sums sums) const {
+    const Job& job = jobs_[i];
+    const std::size_t at = reinterpret_cast<std::uint8_t*>(job.data) - memory_;
+    const std::size_t clear = std::size_t{job.cipher_offset} + job.cipher_length;
+    const std::size_t sealed = clear + job.tag_gap + keys_.key(job.key).tag_length;
+    const bool opens = (job.flags & job_opens) != 0;
+    const auto sum = [at](const Bytes& bytes, std::size_t length) {
+      std::uint64_t words = 0;
+      for (std::size_t b = 0; b < length; ++b) words += std::uint64_t{bytes[at + b]} << 8 * (b % 2);
+      while (words > 0xffff) words = (words & 0xffff) + (words >> 16);
+      return words;
+    };
+    if ((job.flags & job_sums_before) != 0) {
+      EXPECT_EQ(sums.before, sum(before, opens ? sealed : clear)) << describe(i);
+    }
+    if ((job.flags & job_sums_after) != 0 && verdict == Verdict::done) {
+      EXPECT_EQ(sums.after, sum(after, opens ? clear : sealed)) << describe(i);
+    }
+    ASSERT_FALSE(HasFailure());
   }
 
   std::string describe(std::uint32_t i) const {
@@ -177,6 +208,8 @@ class GpuCryptoTest : public testing::Test {
   std::unique_ptr<GpuCrypto> crypto_;
   Job* jobs_ = nullptr;
   Verdict* verdicts_ = nullptr;
+  Sums* sums_ = nullptr;
+  bool asks_ = false;  // the batch, for sums
   std::uint8_t* memory_ = nullptr;
 };
 

@@ -37,6 +37,7 @@ struct alignas(64) DeviceKey {
 struct GpuWork {
   const Job* jobs;
   Verdict* verdicts;
+  Sums* sums;  // null: nobody asks
   const DeviceKey* keys;
   std::uint32_t slots;
   std::uint32_t count;
@@ -53,6 +54,7 @@ struct Place {
   int load_begin, load_end;      // bytes that are read
   int cipher_begin, cipher_end;  // that are enciphered
   int whole_begin, whole_end;    // units inside are stored whole
+  int before_end, after_end;     // from load_begin on, bytes that are summed as they were read, and as they are then
   std::uint8_t rounds;
   bool enciphers;  // in this walk
   bool gcm;
@@ -66,6 +68,7 @@ struct alignas(16) WarpMemory {
   Place place[32];
   std::uint32_t row[32][row_words];
   std::uint32_t tag[32][max_tag_length / 4];
+  std::uint32_t before[32], after[32];  // sums of 16-bit words, the first at offset 0
 };
 
 // A packet as the lane sees it that authenticates it.
@@ -73,6 +76,7 @@ struct Packet {
   int begin = 0;            // of the packet
   int clear = 0, text = 0;  // bytes that are authenticated only, and enciphered
   int tag_begin = 0, tag_length = 0;
+  int read_end = 0;  // of the walk in which it is authenticated
   bool there = false, opens = false, gcm = false;
   std::uint64_t suffix = 0;  // in the upper four bytes
   int suffix_length = 0;
@@ -88,8 +92,7 @@ struct Packet {
   __device__ int steps() const {
     if (!there) return 0;
     const int hashed = gcm ? text_begin() + 16 * text_blocks() : begin + 64 * sha_blocks();
-    const int read = opens ? tag_begin + tag_length : begin + authenticated();
-    const int end = hashed > read ? hashed : read;
+    const int end = hashed > read_end ? hashed : read_end;
     return end < line ? 1 : (end + line - 1) / line;
   }
 };
@@ -146,6 +149,28 @@ __device__ __forceinline__ uint4 join_blocks(uint4 before, uint4 now, unsigned s
                     __funnelshift_r(w[2], w[3], shift), __funnelshift_r(w[3], w[4], shift));
 }
 
+// The 16-bit words of `bytes`, and `sum`.
+__device__ __forceinline__ std::uint32_t add_words(std::uint32_t bytes, std::uint32_t sum) {
+  return __dp2a_lo(bytes, 0x0101u, sum);
+}
+
+// Of 16 bytes at `offset`, those in [begin, end).
+__device__ __forceinline__ std::uint32_t add_words(uint4 bytes, int offset, int begin, int end, std::uint32_t sum) {
+  if (offset < begin || offset + 16 > end) {
+    bytes = device::bytes_and(bytes, device::byte_mask(begin - offset, end - offset));
+  }
+  return add_words(bytes.x, add_words(bytes.y, add_words(bytes.z, add_words(bytes.w, sum))));
+}
+
+// Folded; as it would be if the words began at `first`.
+__device__ __forceinline__ std::uint32_t fold_words(std::uint32_t sum, int first) {
+  sum = (sum & 0xFFFF) + (sum >> 16);
+  sum = (sum & 0xFFFF) + (sum >> 16);
+  return first % 2 == 0 ? sum : (sum & 0xFF) << 8 | sum >> 8;
+}
+
+// `sums`: work.sums is written. Else it costs nothing.
+template <bool sums>
 class JobWarp {
  public:
   __device__ JobWarp(const GpuWork& work, const std::uint32_t* aes, WarpMemory& memory)
@@ -164,6 +189,7 @@ class JobWarp {
     __syncwarp();
     if (__any_sync(every_lane, memory_.place[lane_].enciphers)) walk<false>(packet);
     __syncwarp();
+    if constexpr (sums) write_sums(first, packet);
   }
 
   // Nothing secret stays in shared memory.
@@ -182,6 +208,7 @@ class JobWarp {
       if (low.z < work_.slots) take(i, low, high, place, packet);
     }
     memory_.place[lane_] = place;
+    memory_.before[lane_] = memory_.after[lane_] = 0;
   }
 
   // Of an empty slot, nothing.
@@ -220,7 +247,11 @@ class JobWarp {
     place.gcm = packet.gcm;
     place.enciphers = !packet.opens;
     place.load_begin = packet.begin;
-    place.load_end = packet.opens ? packet.tag_begin + packet.tag_length : packet.begin + packet.authenticated();
+    const int clear_end = packet.begin + packet.authenticated();
+    place.load_end = packet.opens ? packet.tag_begin + packet.tag_length : sums ? packet.tag_begin : clear_end;
+    packet.read_end = place.load_end;
+    place.before_end = packet.opens ? place.load_end : clear_end;
+    place.after_end = packet.opens ? packet.text_begin() : packet.tag_begin;
     place.cipher_begin = packet.text_begin();
     place.cipher_end = packet.text_begin() + packet.text;
     place.whole_begin = staged ? INT_MIN : place.load_begin;
@@ -265,6 +296,7 @@ class JobWarp {
     const bool any_gcm = hashes && __any_sync(every_lane, packet.gcm);
     const int unit = static_cast<int>(lane_ % 8) * 16;
     uint4 ahead[8];
+    std::uint32_t before[8] = {}, after[8] = {};
     SLUICE_UNROLL
     for (unsigned r = 0; r < 8; ++r)
       ahead[r] = 4 * r < count_ ? fetch(memory_.place[4 * r + lane_ / 8], unit) : uint4{};
@@ -275,7 +307,7 @@ class JobWarp {
         if (4 * r >= count_) continue;
         const uint4 bytes = ahead[r];
         ahead[r] = fetch(memory_.place[4 * r + lane_ / 8], (step + 1) * line + unit);
-        pass(4 * r + lane_ / 8, step * line + unit, bytes);
+        pass(4 * r + lane_ / 8, step * line + unit, bytes, before[r], after[r]);
       }
       __syncwarp();
       if (!hashes) continue;
@@ -292,17 +324,34 @@ class JobWarp {
       for (int w = 0; w < kept / 4; ++w) row[w] = row[w + line / 4];
       __syncwarp();
     }
+    if constexpr (sums) add_up(before, after);
+  }
+
+  // What the eight lanes of a line have summed, of four packets at a time.
+  __device__ void add_up(const std::uint32_t (&before)[8], const std::uint32_t (&after)[8]) {
+    SLUICE_UNROLL
+    for (unsigned r = 0; r < 8; ++r) {
+      if (4 * r >= count_) continue;
+      const std::uint32_t of_line[] = {device::line_sum(before[r]), device::line_sum(after[r])};
+      if (lane_ % 8 != 0) continue;
+      memory_.before[4 * r + lane_ / 8] += of_line[0];
+      memory_.after[4 * r + lane_ / 8] += of_line[1];
+    }
+    __syncwarp();
   }
 
   // One unit on its way: all lanes together.
-  __device__ __forceinline__ void pass(unsigned p, int offset, uint4 bytes) {
+  __device__ __forceinline__ void pass(unsigned p, int offset, uint4 bytes, std::uint32_t& before,
+                                       std::uint32_t& after) {
     const Place& place = memory_.place[p];
+    if constexpr (sums) before = add_words(bytes, offset, place.load_begin, place.before_end, before);
     const bool touched = place.enciphers && offset + 16 > place.cipher_begin && offset < place.cipher_end;
     if (__any_sync(every_lane, touched)) {
       const uint4 stream = device::bytes_and(keystream(p, offset, touched),
                                              device::byte_mask(place.cipher_begin - offset, place.cipher_end - offset));
       if (touched) bytes = device::bytes_xor(bytes, stream);
     }
+    if constexpr (sums) after = add_words(bytes, offset, place.load_begin, place.after_end, after);
     std::uint32_t* const at = &memory_.row[p][(kept + offset % line) / 4];
     at[0] = bytes.x;
     at[1] = bytes.y;
@@ -485,6 +534,7 @@ class JobWarp {
         for (int i = 0; i < 5; ++i) memory_.tag[lane_][i] = tag.word[i];
         store_bytes(place.target + static_cast<unsigned>(packet.tag_begin),
                     reinterpret_cast<const std::uint8_t*>(memory_.tag[lane_]), packet.tag_length);
+        if constexpr (sums) memory_.after[lane_] += tag_words(tag, packet);
       }
     }
     if (lane_ < count_) work_.verdicts[first + lane_] = done ? Verdict::done : Verdict::tag_mismatch;
@@ -493,6 +543,22 @@ class JobWarp {
     place.spill = 0;
     place.load_begin = place.cipher_begin;
     place.load_end = place.enciphers ? place.cipher_end : 0;
+    place.before_end = 0;
+    place.after_end = place.load_end;
+  }
+
+  static __device__ std::uint32_t tag_words(const Tag& tag, const Packet& packet) {
+    std::uint32_t sum = 0;
+    SLUICE_UNROLL
+    for (int i = 0; i < 5; ++i) sum = add_words(tag.word[i] & device::word_mask(0, packet.tag_length - 4 * i), sum);
+    return fold_words(sum, packet.tag_begin);
+  }
+
+  __device__ void write_sums(unsigned first, const Packet& packet) {
+    if (lane_ >= count_) return;
+    const std::uint32_t before = fold_words(memory_.before[lane_], packet.begin);
+    const std::uint32_t after = fold_words(memory_.after[lane_], packet.begin);
+    *reinterpret_cast<std::uint32_t*>(work_.sums + first + lane_) = before | after << 16;
   }
 
   // Every byte is looked at, whatever the others are.

@@ -21,6 +21,8 @@
 // too. Jobs of a batch must not overlap in memory and may be done in any order. Nothing depends on alignment of `data`;
 // sectors are read best from 16.
 //
+// What is in a packet a device has to read anyhow, so it can sum it up for a checksum of the packet around it (Sums).
+//
 // A job that a device has begun can not be done again from the same frame: its bytes may be half enciphered. A device
 // that may fail half-way must write elsewhere first.
 #pragma once
@@ -32,8 +34,10 @@
 namespace sluice::crypto {
 
 // A bit each.
-inline constexpr std::uint8_t job_opens = 1;       // verify and decipher; else encipher and write the tag
-inline constexpr std::uint8_t job_has_suffix = 2;  // `suffix` is authenticated
+inline constexpr std::uint8_t job_opens = 1;        // verify and decipher; else encipher and write the tag
+inline constexpr std::uint8_t job_has_suffix = 2;   // `suffix` is authenticated
+inline constexpr std::uint8_t job_sums_before = 4;  // asks for Sums::before
+inline constexpr std::uint8_t job_sums_after = 8;   // asks for Sums::after
 
 struct alignas(32) Job {
   std::uint64_t data;           // the address of the packet's first byte
@@ -52,6 +56,15 @@ static_assert(offsetof(Job, nonce) == 16);  // a GPU thread reads two halves
 enum class Verdict : std::uint8_t {
   done,          // sealed, or opened and verified
   tag_mismatch,  // opened: the tag is not right. What is enciphered may be in any state; the packet must be dropped.
+};
+
+// Ones' complement sums of a packet as it was and as it is, in an array of their own beside the jobs: 16-bit words as
+// they lie in memory, the first at `data`, whatever its address; of an odd number of bytes the last is followed by a
+// zero; folded to 16 bits, 0 only if all bytes are 0 (packet/checksum.h). In clear a packet goes from `data` to the end
+// of the enciphered part, sealed to the end of the tag, with what lies between. What no job asked for, and `after` of a
+// tag_mismatch, may be anything.
+struct alignas(4) Sums {
+  std::uint16_t before, after;
 };
 
 }  // namespace sluice::crypto

@@ -120,6 +120,10 @@ SLUICE_SIMT_REDUCE(__reduce_xor_sync, bit_xor)
 
 // --- bits
 // ---------------------------------------------------------------------------------------------------------------
+// The two halves of `a`, each times one of the two low bytes of `b`, and `c`.
+inline unsigned __dp2a_lo(unsigned a, unsigned b, unsigned c) {
+  return c + (a & 0xFFFF) * (b & 0xFF) + (a >> 16) * (b >> 8 & 0xFF);
+}
 inline int __popc(unsigned x) {
   return std::popcount(x);
 }

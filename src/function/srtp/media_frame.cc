@@ -126,18 +126,23 @@ std::uint16_t udp_checksum(std::uint8_t* frame, std::uint32_t udp_offset) {
                                                          packet::protocol_udp, &udp, length);
 }
 
-}  // namespace
-
-bool udp_checksum_ok(std::uint8_t* frame, const MediaFrame& media) {
-  auto& udp = packet::header_at<packet::UdpHeader>(frame, media.udp_offset);
-  const std::uint16_t given = udp.checksum;
-  if (given == 0) return media.key.family == 4;
-  const std::uint16_t right = udp_checksum(frame, media.udp_offset);
-  udp.checksum = given;
-  return given == right;
+std::uint16_t udp_checksum(const std::uint8_t* frame, std::uint32_t udp_offset, std::uint16_t payload_sum) {
+  const auto& udp = packet::header_at<packet::UdpHeader>(frame, udp_offset);
+  std::uint64_t sum = payload_sum + std::uint64_t{udp.source_port} + udp.destination_port;
+  sum += 2U * udp.length + be16(packet::protocol_udp);  // the length is in the pseudo-header, too
+  if (udp_offset == udp4) {
+    const auto& ip = packet::header_at<packet::Ipv4Header>(frame, l3);
+    sum += std::uint64_t{ip.source} + ip.destination;
+  } else {
+    const auto& ip = packet::header_at<packet::Ipv6Header>(frame, l3);
+    sum = packet::partial_sum(ip.source, sizeof ip.source + sizeof ip.destination, sum);
+  }
+  const std::uint16_t checksum = packet::finish_sum(sum);
+  return checksum != 0 ? checksum : 0xffff;
 }
 
-std::uint32_t set_udp_payload_length(std::uint8_t* frame, std::uint32_t udp_offset, std::uint32_t length) {
+// All but UDP's checksum. Whether there is to be one.
+bool set_lengths(std::uint8_t* frame, std::uint32_t udp_offset, std::uint32_t length) {
   auto& udp = packet::header_at<packet::UdpHeader>(frame, udp_offset);
   const std::uint16_t udp_length = static_cast<std::uint16_t>(sizeof udp + length);
   udp.length = be16(udp_length);
@@ -149,8 +154,46 @@ std::uint32_t set_udp_payload_length(std::uint8_t* frame, std::uint32_t udp_offs
   } else {
     packet::header_at<packet::Ipv6Header>(frame, l3).payload_length = be16(udp_length);
   }
-  if (udp.checksum != 0 || udp_offset != udp4) udp.checksum = udp_checksum(frame, udp_offset);
-  return udp_offset + udp_length;
+  return udp.checksum != 0 || udp_offset != udp4;
+}
+
+std::uint32_t frame_length(std::uint32_t udp_offset, std::uint32_t length) {
+  return udp_offset + std::uint32_t{sizeof(packet::UdpHeader)} + length;
+}
+
+}  // namespace
+
+bool has_udp_checksum(const std::uint8_t* frame, const MediaFrame& media) {
+  return packet::header_at<packet::UdpHeader>(frame, media.udp_offset).checksum != 0;
+}
+
+bool udp_checksum_ok(std::uint8_t* frame, const MediaFrame& media) {
+  auto& udp = packet::header_at<packet::UdpHeader>(frame, media.udp_offset);
+  const std::uint16_t given = udp.checksum;
+  if (given == 0) return media.key.family == 4;
+  const std::uint16_t right = udp_checksum(frame, media.udp_offset);
+  udp.checksum = given;
+  return given == right;
+}
+
+bool udp_checksum_ok(const std::uint8_t* frame, std::uint32_t udp_offset, std::uint16_t payload_sum) {
+  const std::uint16_t given = packet::header_at<packet::UdpHeader>(frame, udp_offset).checksum;
+  return given == 0 ? udp_offset == udp4 : given == udp_checksum(frame, udp_offset, payload_sum);
+}
+
+std::uint32_t set_udp_payload_length(std::uint8_t* frame, std::uint32_t udp_offset, std::uint32_t length) {
+  if (set_lengths(frame, udp_offset, length)) {
+    packet::header_at<packet::UdpHeader>(frame, udp_offset).checksum = udp_checksum(frame, udp_offset);
+  }
+  return frame_length(udp_offset, length);
+}
+
+std::uint32_t set_udp_payload_length(std::uint8_t* frame, std::uint32_t udp_offset, std::uint32_t length,
+                                     std::uint16_t payload_sum) {
+  if (set_lengths(frame, udp_offset, length)) {
+    packet::header_at<packet::UdpHeader>(frame, udp_offset).checksum = udp_checksum(frame, udp_offset, payload_sum);
+  }
+  return frame_length(udp_offset, length);
 }
 
 }  // namespace sluice::function

@@ -45,11 +45,19 @@ void read_media_frame(const std::uint8_t* frame, std::uint32_t length, MediaFram
 // Of a plain frame: bytes of UDP's payload.
 std::uint32_t udp_payload_length(const std::uint8_t* frame, const MediaFrame& media);
 
+// Of a plain frame: whether its UDP checksum is not absent.
+bool has_udp_checksum(const std::uint8_t* frame, const MediaFrame& media);
+
 // Of a plain frame: false if it has a UDP checksum that is wrong, or none over IPv6.
 bool udp_checksum_ok(std::uint8_t* frame, const MediaFrame& media);
+// The same where the ones' complement sum of UDP's payload is known (packet/checksum.h), so that only headers are read.
+bool udp_checksum_ok(const std::uint8_t* frame, std::uint32_t udp_offset, std::uint16_t payload_sum);
 
 // Of a plain frame whose UDP payload is `length` bytes now: sets lengths and checksums of IP and UDP. The UDP checksum
 // is computed anew, but stays absent where IPv4 had none. Returns the frame's length.
 std::uint32_t set_udp_payload_length(std::uint8_t* frame, std::uint32_t udp_offset, std::uint32_t length);
+// The same where the sum of the payload that is there now is known.
+std::uint32_t set_udp_payload_length(std::uint8_t* frame, std::uint32_t udp_offset, std::uint32_t length,
+                                     std::uint16_t payload_sum);
 
 }  // namespace sluice::function

@@ -139,8 +139,14 @@ bool MediaStream::claim_first(std::uint32_t lane) {
 MediaStreamSlots::MediaStreamSlots(std::size_t room)
     : slots_(std::bit_ceil(std::max<std::size_t>(16, 2 * room))), pairs_(slots_.size()), mask_(slots_.size() - 1) {}
 
-MediaStream* MediaStreamSlots::View::find(const MediaKey& key) const {
-  const std::uint64_t hash = hash_of(key);
+// The same 5-tuple's or another's.
+MediaStream* MediaStreamSlots::View::probable(std::uint64_t hash) const {
+  const Slot& slot = slots_[hash & mask_];
+  MediaStream* const stream = slot.stream.load(std::memory_order_acquire);
+  return stream == gone || slot.hash.load(std::memory_order_relaxed) != hash ? nullptr : stream;
+}
+
+MediaStream* MediaStreamSlots::View::find(const MediaKey& key, std::uint64_t hash) const {
   for (std::size_t at = hash & mask_;; at = (at + 1) & mask_) {
     MediaStream* const stream = slots_[at].stream.load(std::memory_order_acquire);
     if (stream == nullptr) return nullptr;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/prefetch.h"
 #include "crypto/key_table.h"
 #include "function/policer.h"
 #include "function/srtp/media_frame.h"
@@ -66,9 +67,18 @@ struct MediaStreamSettings {
 MediaKey media_key(const packet::IpAddress& source, std::uint16_t source_port, const packet::IpAddress& destination,
                    std::uint16_t destination_port);
 
-class MediaStream {
+class alignas(64) MediaStream {
  public:
   static Expected<std::shared_ptr<MediaStream>> make(MediaStreamSettings settings, crypto::KeyTable& keys);
+
+  // Some time before it is used, one after the other: its own lines, and what they lead to.
+  void prefetch() const { sluice::prefetch(this, hot_bytes); }
+  void prefetch_channels() const {
+    if (rtp_ != nullptr) sluice::prefetch(rtp_.get(), sizeof(Leg));
+  }
+  void prefetch_state(std::uint32_t lane) const {
+    if (rtp_ != nullptr && owner_.load(std::memory_order_relaxed) == lane) rtp_->channel->prefetch_state();
+  }
 
   const MediaStreamSettings& settings() const { return settings_; }
   bool protects() const { return settings_.direction == srtp::Direction::protect; }
@@ -101,7 +111,8 @@ class MediaStream {
  private:
   static constexpr std::uint32_t nobody = 0xffffffff;
   static constexpr std::uint64_t never = ~std::uint64_t{0};
-  struct Leg {
+  static constexpr std::size_t hot_bytes = 128;
+  struct alignas(64) Leg {
     srtp::StreamPool pool;
     std::optional<srtp::Channel> channel;
   };
@@ -109,12 +120,13 @@ class MediaStream {
   Expected<std::unique_ptr<Leg>> make_leg(srtp::Protocol protocol, crypto::KeyTable& keys) const;
   bool claim_first(std::uint32_t lane);
 
-  MediaStreamSettings settings_;
+  // What a packet needs lies in two lines: up to the first of the settings.
   std::unique_ptr<Leg> rtp_, rtcp_;
   std::uint64_t installs_ = 0;
-  std::atomic<std::uint32_t> owner_{nobody};
-  std::atomic<std::uint64_t> noted_{0};
   std::atomic<Policer*> policer_{nullptr};
+  std::atomic<std::uint32_t> owner_{nobody};
+  MediaStreamSettings settings_;
+  std::atomic<std::uint64_t> noted_{0};
   std::optional<MediaStreamSettings::Rate> rate_;   // of policer_
   std::vector<std::unique_ptr<Policer>> policers_;  // the last one is in force; a lane may still ask those before
 };
@@ -159,7 +171,11 @@ class MediaStreamSlots {
 class MediaStreamSlots::View {
  public:
   View(const Slot* slots, std::size_t mask) : slots_(slots), mask_(mask) {}
-  MediaStream* find(const MediaKey& key) const;
+  MediaStream* find(const MediaKey& key) const { return find(key, hash_of(key)); }
+  MediaStream* find(const MediaKey& key, std::uint64_t hash) const;
+  // Some time before find(): fetches where it begins; and then the stream that it finds there, in all likelihood.
+  void prefetch(std::uint64_t hash) const { sluice::prefetch(slots_ + (hash & mask_)); }
+  MediaStream* probable(std::uint64_t hash) const;
 
  private:
   const Slot* slots_;
@@ -187,6 +203,7 @@ class MediaStreamTable {
       : view_(slots->view()), slots_(std::move(slots)), retired_(std::move(retired)) {}
 
   MediaStream* find(const MediaKey& key) const { return view_.find(key); }
+  const MediaStreamSlots::View& view() const { return view_; }
   // Whether a UDP frame that is not plain may be a part of a stream's: by its 5-tuple or, without ports, its addresses.
   bool may_concern(const MediaKey& key) const;
 

@@ -7,9 +7,11 @@
 #include <limits>
 #include <utility>
 
+#include "base/prefetch.h"
 #include "crypto/selftest.h"
 #include "engine/function.h"
 #include "engine/options.h"
+#include "packet/checksum.h"
 
 namespace sluice::function {
 namespace {
@@ -21,6 +23,8 @@ struct alignas(64) Header {
   std::uint32_t kept;      // at [kept, capacity), the last frame's first: the core's alone
   std::uint32_t finished;
   bool kept_done;
+  bool sums;       // a job asks for some
+  bool stands_in;  // nothing was computed, and no sum is right
 };
 // A byte for each frame of the smallest batch holds it.
 constexpr std::uint32_t header_per_frame = 1;
@@ -32,15 +36,24 @@ struct Work {
   srtp::Channel* channel;  // null: finished
   std::uint32_t frame;     // its index in the batch
   std::uint16_t udp_offset;
-  bool rtcp, protects;
+  bool rtcp : 1, protects : 1;
+  bool checks : 1;  // the UDP checksum, by the job's sum before
+  bool makes : 1;   // a new one, by the sum after
 };
+static_assert(sizeof(Work) == 40);
+
+// How many frames ahead of the one that is judged what it needs is asked for: its frame, and the state of its stream.
+constexpr std::uint32_t frame_ahead = 8, state_ahead = 4;
 
 // Of a frame: the place of its job, or one of these.
 constexpr std::uint32_t passes = 0xffffffff;
 constexpr std::uint32_t drops = 0x80000000;  // and the reason
 
-constexpr std::uint32_t per_frame =
-    header_per_frame + sizeof(crypto::Job) + sizeof(Work) + sizeof(std::uint32_t) + sizeof(crypto::Verdict);
+constexpr std::uint32_t per_frame = header_per_frame + sizeof(crypto::Job) + sizeof(Work) + sizeof(std::uint32_t) +
+                                    sizeof(crypto::Sums) + sizeof(crypto::Verdict);
+
+// Frames that are described together.
+constexpr std::uint32_t looks = 32;
 
 constexpr std::uint32_t drop(packet::Reason reason) {
   return drops | reason;
@@ -87,7 +100,8 @@ struct Srtp::Area {
         jobs(reinterpret_cast<crypto::Job*>(area + sizeof(Header))),
         works(reinterpret_cast<Work*>(jobs + capacity)),
         places(reinterpret_cast<std::uint32_t*>(works + capacity)),
-        verdicts(reinterpret_cast<crypto::Verdict*>(places + capacity)),
+        sums(reinterpret_cast<crypto::Sums*>(places + capacity)),
+        verdicts(reinterpret_cast<crypto::Verdict*>(sums + capacity)),
         capacity(capacity) {}
 
   std::uint32_t jobs_in_all() const { return header->jobs + capacity - header->kept; }
@@ -98,8 +112,16 @@ struct Srtp::Area {
   crypto::Job* jobs;
   Work* works;
   std::uint32_t* places;  // by frame
+  crypto::Sums* sums;
   crypto::Verdict* verdicts;
   std::uint32_t capacity;
+};
+
+// A frame of a burst, with all there is to know before its stream is looked at.
+struct Srtp::Look {
+  MediaFrame media;
+  std::uint64_t hash;
+  MediaStream* stream;  // in all likelihood; null: unknown
 };
 
 std::uint32_t Srtp::bytes_per_frame() const {
@@ -152,7 +174,7 @@ Expected<void> Srtp::begin_cycle(device::GpuStream& stream) {
 
 Expected<void> Srtp::launch(const engine::Batch& batch, std::byte* area, device::GpuStream& stream) {
   const Area a(area, batch.capacity);
-  return gpu_crypto_->run({a.jobs, a.verdicts, a.header->jobs}, stream);
+  return gpu_crypto_->run({a.jobs, a.verdicts, a.header->jobs, a.header->sums ? a.sums : nullptr}, stream);
 }
 
 void Srtp::describe(const engine::Batch& batch, std::byte* area, std::uint32_t first) {
@@ -163,20 +185,45 @@ void Srtp::describe(const engine::Batch& batch, std::byte* area, std::uint32_t f
                  .jobs = 0,
                  .kept = batch.capacity,
                  .finished = 0,
-                 .kept_done = false};
+                 .kept_done = false,
+                 .sums = false,
+                 .stands_in = false};
   }
-  for (std::uint32_t i = first; i < batch.count; ++i) a.places[i] = place_of(batch, a, i);
+  for (std::uint32_t i = first; i < batch.count; i += looks) {
+    describe_some(batch, a, i, std::min(batch.count - i, looks));
+  }
 }
 
-std::uint32_t Srtp::place_of(const engine::Batch& batch, const Area& a, std::uint32_t i) {
-  auto* const frame = reinterpret_cast<std::uint8_t*>(batch.frame[i]);
-  MediaFrame media;
-  read_media_frame(frame, batch.length[i], media);
+// With many streams their state is in no cache: it is asked for, step by step, for all frames at once.
+void Srtp::describe_some(const engine::Batch& batch, const Area& a, std::uint32_t first, std::uint32_t count) {
+  Look look[looks];
+  const MediaStreamSlots::View& view = a.header->table->view();
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t of = first + i;
+    read_media_frame(reinterpret_cast<const std::uint8_t*>(batch.frame[of]), batch.length[of], look[i].media);
+    look[i].hash = look[i].media.kind == MediaFrameKind::other ? 0 : hash_of(look[i].media.key);
+    view.prefetch(look[i].hash);
+  }
+  for (std::uint32_t i = 0; i < count; ++i) {
+    look[i].stream = view.probable(look[i].hash);
+    if (look[i].stream != nullptr) look[i].stream->prefetch();
+  }
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (look[i].stream != nullptr) look[i].stream->prefetch_channels();
+  }
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (look[i].stream != nullptr) look[i].stream->prefetch_state(batch.lane);
+  }
+  for (std::uint32_t i = 0; i < count; ++i) a.places[first + i] = place_of(batch, a, first + i, look[i]);
+}
+
+std::uint32_t Srtp::place_of(const engine::Batch& batch, const Area& a, std::uint32_t i, const Look& look) {
+  const MediaFrame& media = look.media;
   if (media.kind == MediaFrameKind::other) return rtsp_flows_.empty() ? passes : place_of_other(batch, i);
   if (media.kind == MediaFrameKind::odd) {
     return a.header->table->may_concern(media.key) ? drop(srtp_not_plain) : passes;
   }
-  MediaStream* const stream = a.header->table->find(media.key);
+  MediaStream* const stream = a.header->table->view().find(media.key, look.hash);
   if (stream == nullptr) return passes;
   return media.kind == MediaFrameKind::bad ? drop(srtp_malformed) : prepare_packet(batch, a, i, media, *stream);
 }
@@ -195,20 +242,30 @@ std::uint32_t Srtp::prepare_packet(const engine::Batch& batch, const Area& a, st
   bool rtcp = false;
   srtp::Channel* const channel = stream.channel_for({payload, length}, rtcp);
   if (channel == nullptr) return place_without_key(batch.lane, rtcp, stream);
-  if (stream.protects() && !udp_checksum_ok(frame, media)) return drop(srtp_bad_checksum);
   const bool for_device = stream.installs() <= a.header->installs && length + channel->overhead() <= most_on_device_ &&
                           buffer - media.payload_offset() >= room_on_device_;
   const std::uint32_t place = for_device ? a.header->jobs : a.header->kept - 1;
   Work& work = a.works[place];
+  crypto::Job& job = a.jobs[place];
   const srtp::Packet packet{payload, length, most - media.payload_offset()};
-  if (const srtp::Status status = channel->prepare(packet, a.jobs[place], work.pending); status != srtp::Status::ok) {
-    return drop(reason_of(status));
+  const bool sums = for_device && gpu_crypto_ != nullptr && has_udp_checksum(frame, media);
+  const bool checks = sums && stream.protects() && !channel->marks_at_once(packet);
+  if (stream.protects() && !checks && !udp_checksum_ok(frame, media)) return drop(srtp_bad_checksum);
+  if (const srtp::Status status = channel->prepare(packet, job, work.pending); status != srtp::Status::ok) {
+    return drop(checks && !udp_checksum_ok(frame, media) ? srtp_bad_checksum : reason_of(status));
   }
   work.channel = channel;
   work.frame = i;
   work.udp_offset = media.udp_offset;
   work.rtcp = rtcp;
   work.protects = stream.protects();
+  work.checks = checks;
+  work.makes = sums;
+  if (sums) {
+    job.flags |=
+        static_cast<std::uint8_t>(checks ? crypto::job_sums_before | crypto::job_sums_after : crypto::job_sums_after);
+    a.header->sums = true;
+  }
   a.verdicts[place] = crypto::Verdict::tag_mismatch;  // until it is computed
   if (for_device) [[likely]] {
     a.header->jobs = place + 1;
@@ -261,7 +318,8 @@ void Srtp::compute(const engine::Batch& batch, std::byte* area, std::uint32_t fi
   const std::size_t from = at(first);
   const std::size_t jobs = at(first + count) - from;
   if (jobs == 0) return;
-  lanes_[batch.lane]->cpu.run(*keys_, {a.jobs + from, jobs}, {a.verdicts + from, jobs});
+  lanes_[batch.lane]->cpu.run(*keys_, {a.jobs + from, jobs}, {a.verdicts + from, jobs},
+                              {a.sums + from, a.header->sums ? jobs : 0});
 }
 
 [[gnu::noinline]] void Srtp::compute_kept(const engine::Batch& batch, const Area& a) {
@@ -283,12 +341,30 @@ void Srtp::lost(const engine::Batch& batch, std::byte* area) {
 
 void Srtp::stand_in(const engine::Batch& batch, std::byte* area) {
   const Area a(area, batch.capacity);
-  for (std::uint32_t i = 0; i < a.jobs_in_all(); ++i) a.verdicts[a.place(i)] = crypto::Verdict::done;
-  a.header->kept_done = true;
+  for (std::uint32_t i = 0; i < a.jobs_in_all(); ++i) {
+    a.verdicts[a.place(i)] = crypto::Verdict::done;
+    a.sums[a.place(i)] = {};
+  }
+  a.header->kept_done = a.header->stands_in = true;
+}
+
+// A cycle after it was collected a frame, and perhaps the state of its stream, is in no cache.
+void Srtp::fetch_ahead(const engine::Batch& batch, const Area& a, std::uint32_t i) {
+  if (i + frame_ahead < batch.count) {
+    const std::uint32_t place = a.places[i + frame_ahead];
+    prefetch(reinterpret_cast<const void*>(batch.frame[i + frame_ahead]));
+    prefetch(batch.mbuf[i + frame_ahead]);
+    if (place < drops) prefetch(a.works[place].channel, sizeof(srtp::Channel));
+  }
+  if (i + state_ahead < batch.count) {
+    const std::uint32_t place = a.places[i + state_ahead];
+    if (place < drops) a.works[place].channel->prefetch_finish(a.works[place].pending);
+  }
 }
 
 packet::Reason Srtp::judge(const engine::Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t /*tsc*/) {
   const Area a(area, batch.capacity);
+  fetch_ahead(batch, a, i);
   const std::uint32_t place = a.places[i];
   if (place == passes) return packet::no_reason;
   if ((place & drops) != 0) return static_cast<packet::Reason>(place & ~drops);
@@ -302,12 +378,17 @@ packet::Reason Srtp::finish(const engine::Batch& batch, const Area& a, std::uint
   Work& work = a.works[place];
   srtp::Channel& channel = *std::exchange(work.channel, nullptr);
   ++a.header->finished;
-  if (const srtp::Status status = channel.finish(work.pending, a.verdicts[place]); status != srtp::Status::ok) {
+  const crypto::Verdict verdict = a.verdicts[place];
+  auto* const frame = reinterpret_cast<std::uint8_t*>(batch.frame[i]);
+  if (work.checks && verdict == crypto::Verdict::done && !a.header->stands_in &&
+      !udp_checksum_ok(frame, work.udp_offset, a.sums[place].before)) [[unlikely]] {
+    channel.withdraw(work.pending);
+    return srtp_bad_checksum;
+  }
+  if (const srtp::Status status = channel.finish(work.pending, verdict); status != srtp::Status::ok) {
     return reason_of(status);
   }
-  if (a.verdicts[place] != crypto::Verdict::done) return srtp_auth_failed;  // to be protected, and it is not
-  auto* const frame = reinterpret_cast<std::uint8_t*>(batch.frame[i]);
-  const std::uint32_t length = set_udp_payload_length(frame, work.udp_offset, work.pending.length);
+  const std::uint32_t length = set_length(frame, a, place);
   batch.length[i] = batch.mbuf[i]->data_len = static_cast<std::uint16_t>(length);
   batch.mbuf[i]->pkt_len = length;
   LaneState& lane = *lanes_[batch.lane];
@@ -316,6 +397,21 @@ packet::Reason Srtp::finish(const engine::Batch& batch, const Area& a, std::uint
   counter.add(1);
   if (work.rtcp && !work.protects) note_rtcp(batch, a, i);
   return packet::no_reason;
+}
+
+// With the checksums that follow.
+std::uint32_t Srtp::set_length(std::uint8_t* frame, const Area& a, std::uint32_t place) {
+  const Work& work = a.works[place];
+  const srtp::Pending& pending = work.pending;
+  if (!work.makes) return set_udp_payload_length(frame, work.udp_offset, pending.length);
+  std::uint16_t sum = a.sums[place].after;
+  if (pending.behind_tag != 0) [[unlikely]] {  // in no job
+    const std::uint32_t at = pending.length - std::uint32_t{pending.behind_tag};
+    const std::uint8_t* const bytes = frame + work.udp_offset + sizeof(packet::UdpHeader) + at;
+    const std::uint16_t rest = packet::fold_sum(packet::partial_sum(bytes, pending.behind_tag));
+    sum = packet::fold_sum32(std::uint32_t{sum} + (at % 2 == 0 ? rest : __builtin_bswap16(rest)));
+  }
+  return set_udp_payload_length(frame, work.udp_offset, pending.length, sum);
 }
 
 // Who sends it is alive. RTCP is rare enough to be looked up again.

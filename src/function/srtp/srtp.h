@@ -8,11 +8,14 @@
 // never goes on as it came. Every other frame passes untouched.
 //
 // A stage and not a function, so that it stands before the bridge and the router alike: chain = ["srtp", "route"].
-//   describe()  finds the stream, checks the UDP checksum of what is to be protected (a wrong one would become a right
-//               one), prepares the packet: crypto::Job
+//   describe()  finds the stream, prepares the packet: crypto::Job
 //   compute()   the jobs of a batch at once, in place, by intel-ipsec-mb; launch() the same on a GPU
 //               (crypto/gpu_crypto.h). Jobs are of packets of streams alone: other frames cost a device nothing
-//   judge()     finishes the packet: drops it, or sets its lengths
+//   judge()     finishes the packet: drops it, or sets its lengths and checksums
+// The UDP checksum of what is to be protected is checked (a wrong one would become a right one), and made anew of what
+// leaves. With a GPU that takes no more of a frame than its headers: the job asks for the payload's sums, and judge()
+// does both. The core itself checks, in describe(), what it must know to be right by then
+// (srtp::Channel::marks_at_once()) and what is kept from the GPU; without a GPU everything.
 // As payloads change, a stage that reads them may not be in the same chain (reads_payloads()).
 //
 // A GPU has a copy of the keys, which begin_cycle() brings up to date. A packet is *kept from it*, and computed by the
@@ -31,9 +34,9 @@
 //
 // Threads: as of engine::Stage; without forwarders, because a stream's state is one thread's: its window is read when a
 // packet is collected and moves when it is forwarded (prepare() says so). All frames of a stream must come by one lane
-// (media_stream.h); the others are dropped (srtp_other_lane). Memory: 78 pinned bytes for each frame of a batch; keys
+// (media_stream.h); the others are dropped (srtp_other_lane). Memory: 82 pinned bytes for each frame of a batch; keys
 // and streams: docs/srtp.md; on a GPU what crypto/gpu_crypto.h says, of batches of the engine's size. Cost, estimated
-// and not measured: of a frame of no stream 3 ns, of UDP one look-up more.
+// and not measured: of a frame of no stream 3 ns, of UDP one look-up more; of a stream's packet docs/srtp.md has it.
 #pragma once
 
 #include <atomic>
@@ -134,14 +137,18 @@ class Srtp final : public engine::Stage {
   };
   struct Area;
 
+  struct Look;
+  void describe_some(const engine::Batch& batch, const Area& area, std::uint32_t first, std::uint32_t count);
   // Where frame i stands: the place of its job, or what to do without one.
-  std::uint32_t place_of(const engine::Batch& batch, const Area& area, std::uint32_t i);
+  std::uint32_t place_of(const engine::Batch& batch, const Area& area, std::uint32_t i, const Look& look);
   std::uint32_t prepare_packet(const engine::Batch& batch, const Area& area, std::uint32_t i, const MediaFrame& media,
                                MediaStream& stream);
   std::uint32_t place_of_other(const engine::Batch& batch, std::uint32_t i);
   std::uint32_t place_without_key(std::uint32_t lane, bool rtcp, MediaStream& stream);
   void compute_kept(const engine::Batch& batch, const Area& area);
   packet::Reason finish(const engine::Batch& batch, const Area& area, std::uint32_t i, std::uint32_t place);
+  static void fetch_ahead(const engine::Batch& batch, const Area& area, std::uint32_t i);
+  static std::uint32_t set_length(std::uint8_t* frame, const Area& area, std::uint32_t place);
   void note_rtcp(const engine::Batch& batch, const Area& area, std::uint32_t i);
 
   SrtpOptions options_;

@@ -148,6 +148,69 @@ TEST_P(SrtpOn, ipv4_without_a_udp_checksum_stays_without) {
   EXPECT_EQ(unprotects.one(sealed.frame).frame, clear);
 }
 
+// What a wrong checksum has, its sequence number perhaps, changes nothing for the packets around it, wherever those are
+// computed, and whether its sum, or the channel, finds it.
+TEST_P(SrtpOn, a_wrong_checksum_is_found_and_moves_nothing) {
+  for (const Form& form : forms) {
+    for (const bool on_core : {false, true}) {
+      SCOPED_TRACE(form.suite + (on_core ? ", on the core" : ""));
+      SrtpTrial trial(stream_text("protect", "max_ssrcs = 1", form.key, form.suite, form.ipv6));
+      SrtpTrial clean(stream_text("protect", "", form.key, form.suite, form.ipv6));
+      const auto wrong = [&](const Bytes& payload) {
+        return udp_frame(payload, form.ipv6).transport_checksum(0x1234).build();
+      };
+      const auto right = [&](const Bytes& payload) { return udp_frame(payload, form.ipv6).build(); };
+      Bytes control = rtcp(), version = rtp(104, 33);
+      control[20] ^= 1;
+      version[0] = 0xb0;  // an extension that does not fit
+      struct Case {
+        Bytes frame;
+        bool passes;
+      };
+      const Case cases[] = {
+          {wrong(rtp(9000, 20)), false},  // the first of all
+          {right(rtp(100, 33)), true},   {wrong(rtp(20100, 33)), false}, {right(rtp(101, 32)), true},
+          {wrong(rtp(102, 31)), false},  {wrong(rtp(40000, 1)), false},  {right(rtp(102, 31)), true},
+          {wrong(rtp(101, 32)), false},  // it was used
+          {wrong(control), false},       {right(rtcp()), true},          {wrong(rtp(103, 5, 77)), false},
+          {wrong(version), false},       {right(rtp(103, 0)), true},     {right(rtp(230, 7)), true},
+          {wrong(rtp(103, 0)), false},
+      };
+      for (const bool at_once : {true, false}) {
+        std::vector<Bytes> frames;
+        for (const Case& one : cases) frames.push_back(one.frame);
+        if (!at_once) frames = {wrong(rtp(30000, 9)), right(rtp(231, 9))};
+        const std::vector<Judged> judged = trial.run(frames, {.on_core = on_core});
+        for (std::size_t i = 0; i < frames.size(); ++i) {
+          const bool passes = at_once ? cases[i].passes : i == 1;
+          ASSERT_EQ(judged[i].name(), passes ? "passes" : "srtp_bad_checksum") << i;
+          if (!passes) continue;
+          EXPECT_EQ(judged[i].frame, clean.one(frames[i]).frame) << i;
+        }
+      }
+    }
+  }
+}
+
+// Behind the tag is what no job holds, and where that is at an odd place the words are others.
+TEST_P(SrtpOn, checksums_of_packets_with_an_mki) {
+  for (const Form& form : forms) {
+    for (const std::string mki : {"|1:1", "|515:2", "|70000:3"}) {
+      SCOPED_TRACE(form.suite + mki);
+      const std::string key = form.key + mki;
+      SrtpTrial protects(stream_text("protect", "", key, form.suite, form.ipv6));
+      SrtpTrial unprotects(stream_text("unprotect", "", key, form.suite, form.ipv6));
+      for (std::uint16_t i = 0; i < 12; ++i) {
+        const Bytes clear = udp_frame(i % 4 == 3 ? rtcp() : rtp(i, 40 + i), form.ipv6).build();
+        const Judged sealed = protects.one(clear);
+        ASSERT_EQ(sealed.name(), "passes");
+        EXPECT_EQ(sealed.frame, udp_frame(payload_of(sealed.frame, form.ipv6), form.ipv6).build()) << i;
+        EXPECT_EQ(unprotects.one(sealed.frame).frame, clear) << i;
+      }
+    }
+  }
+}
+
 TEST_P(SrtpOn, ethernets_padding_goes) {
   SrtpTrial protects(stream_text("protect")), unprotects(stream_text("unprotect"));
   const Bytes clear = udp_frame(rtp(1, 3)).build();

@@ -118,6 +118,7 @@ class SrtpTrial {
     std::size_t skipped = capacity;  // a frame that a stage in front drops, so that this one is not asked about it
     bool new_cycle = true;           // for the GPU, before the batch is launched
     bool lost = false;               // the GPU fails instead of working on it
+    bool on_core = false;            // the lane computes what the GPU was to do
     std::uint16_t headroom = 0;      // of the buffers
   };
   std::vector<Judged> run(const std::vector<Bytes>& frames) { return run(frames, How()); }
@@ -156,7 +157,7 @@ class SrtpTrial {
     if (first == 0) stage_->describe(batch, area_, 0);
     if (gpu_ != nullptr && how.new_cycle) begin_cycle();
     if (how.lost) stage_->lost(batch, area_);
-    if (gpu_ != nullptr && !how.lost) {
+    if (gpu_ != nullptr && !how.lost && !how.on_core) {
       launch(batch);
     } else {
       stage_->compute(batch, area_, 0, first);

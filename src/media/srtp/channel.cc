@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "base/prefetch.h"
 #include "media/srtp/header.h"
 #include "media/srtp/index.h"
 #include "media/srtp/key_derivation.h"
@@ -16,6 +17,7 @@ namespace {
 
 constexpr std::uint32_t index_length = 4;  // SRTCP's E and index, on the wire
 constexpr std::uint8_t e_bit = 0x80;
+constexpr std::uint32_t rtp_ssrc_offset = 8;
 constexpr std::uint64_t max_rtp_lifetime = std::uint64_t{1} << 48;
 constexpr std::uint64_t max_rtcp_lifetime = std::uint64_t{1} << 31;
 constexpr std::uint32_t max_key_derivation_rate = 1U << 24;
@@ -358,6 +360,27 @@ Status Channel::prepare(const Packet& packet, crypto::Job& job, Pending& pending
                                           : unprotect(packet, parsed, job, pending);
 }
 
+bool Channel::marks_at_once(const Packet& packet) {
+  if (direction_ == Direction::unprotect || protocol_ == Protocol::rtcp || packet.length < rtp_fixed_length) {
+    return direction_ == Direction::protect;
+  }
+  const std::uint32_t slot = find(load32(packet.data + rtp_ssrc_offset));
+  return slot == no_stream_slot || (*pool_)[slot].fresh;
+}
+
+void Channel::prefetch_state() const {
+  if (first_ != no_stream_slot) {
+    pool_->prefetch(first_);
+  }
+  sluice::prefetch(masters_.data());
+}
+
+void Channel::prefetch_finish(const Pending& pending) const {
+  if (pending.stream != no_stream_slot) {
+    pool_->prefetch(pending.stream);
+  }
+}
+
 Status Channel::parse(const Packet& packet, Parsed& parsed) const {
   parsed.data = packet.data;
   const std::span<const std::uint8_t> bytes(packet.data, packet.length);
@@ -399,15 +422,21 @@ Status Channel::protect(const Packet& packet, const Parsed& parsed, crypto::Job&
     return Status::no_stream;
   }
   const Stream& stream = (*pool_)[slot];
+  const bool tag_first = facts(suite_).cipher == crypto::Cipher::aes_gcm;  // RFC 7714; RFC 3711 has it last
   pending = {.index = 0,
              .ssrc = parsed.ssrc,
              .stream = slot,
              .length = static_cast<std::uint16_t>(length),
              .master = current_,
-             .period = 0};
+             .period = 0,
+             .behind_tag = static_cast<std::uint8_t>(tag_first ? overhead() - tag_length_ : 0),
+             .marked = protocol_ == Protocol::rtcp || stream.fresh};
   Status status = choose_index(stream, parsed.sequence, pending.index);
   if (status == Status::ok && !stream.fresh) {
     status = check_window(pool_->window(slot), stream.highest, pending.index);
+  }
+  if (status == Status::ok && stream.in_flight >= max_in_flight) {
+    status = Status::too_many_in_flight;
   }
   if (status == Status::ok) {
     status = take_key(pending, job.key);
@@ -415,13 +444,16 @@ Status Channel::protect(const Packet& packet, const Parsed& parsed, crypto::Job&
   if (status != Status::ok) {
     return status;
   }
-  mark(slot, pending.index);
+  if (pending.marked) {
+    mark(slot, pending.index);
+  } else {
+    ++(*pool_)[slot].in_flight;
+  }
   --masters_[current_].left;
 
   Parsed sealed = parsed;
   sealed.cipher_length = static_cast<std::uint16_t>(packet.length - parsed.cipher_offset);
   std::uint8_t* behind = packet.data + packet.length;
-  const bool tag_first = facts(suite_).cipher == crypto::Cipher::aes_gcm;  // RFC 7714; RFC 3711 has it last
   behind += tag_first ? tag_length_ : 0;
   if (protocol_ == Protocol::rtcp) {
     store<index_length>(sealed.e_and_index, pending.index);
@@ -450,7 +482,9 @@ Status Channel::unprotect(const Packet& packet, const Parsed& parsed, crypto::Jo
              .stream = find(parsed.ssrc),
              .length = static_cast<std::uint16_t>(length),
              .master = 0,
-             .period = 0};
+             .period = 0,
+             .behind_tag = 0,
+             .marked = false};
   if (protocol_ == Protocol::rtcp) {
     std::memcpy(sealed.e_and_index, behind, index_length);
     pending.index = load32(behind) & max_rtcp_index;
@@ -518,20 +552,47 @@ void Channel::fill(const Parsed& parsed, const Pending& pending, crypto::Job& jo
 // -- finish
 // ----------------------------------------------------------------------------------------------------------------
 
-void Channel::abandon(const Pending& pending) {
+void Channel::leave_flight(const Pending& pending) {
   put_back_key(pending);
-  if (direction_ == Direction::unprotect && pending.stream != no_stream_slot) {
+  if (!pending.marked && pending.stream != no_stream_slot) {
     --(*pool_)[pending.stream].in_flight;
   }
 }
 
-Status Channel::finish(const Pending& pending, crypto::Verdict verdict) {
-  abandon(pending);
+void Channel::withdraw(const Pending& pending) {
+  leave_flight(pending);
   if (direction_ == Direction::protect) {
-    return Status::ok;
+    ++masters_[pending.master].left;
   }
+}
+
+void Channel::abandon(const Pending& pending) {
+  leave_flight(pending);
+  if (direction_ == Direction::protect && !pending.marked) {
+    take_index(pending.stream, pending.index);
+  }
+}
+
+// Unless it has been taken.
+Status Channel::take_index(std::uint32_t slot, std::uint64_t index) {
+  const Stream& stream = (*pool_)[slot];
+  if (!stream.fresh) {
+    if (const Status status = check_window(pool_->window(slot), stream.highest, index); status != Status::ok) {
+      return status;
+    }
+  }
+  mark(slot, index);
+  return Status::ok;
+}
+
+Status Channel::finish(const Pending& pending, crypto::Verdict verdict) {
   if (verdict != crypto::Verdict::done) {
+    abandon(pending);
     return Status::auth_failed;
+  }
+  leave_flight(pending);
+  if (direction_ == Direction::protect) {
+    return pending.marked ? Status::ok : take_index(pending.stream, pending.index);
   }
   Master& master = masters_[pending.master];
   if (master.left == 0) {
@@ -541,15 +602,11 @@ Status Channel::finish(const Pending& pending, crypto::Verdict verdict) {
   if (slot == no_stream_slot) {
     return Status::no_stream;
   }
-  const Stream& stream = (*pool_)[slot];
-  if (!stream.fresh) {
-    if (const Status status = check_window(pool_->window(slot), stream.highest, pending.index); status != Status::ok) {
-      return status;
-    }
+  const Status status = take_index(slot, pending.index);
+  if (status == Status::ok) {
+    --master.left;
   }
-  mark(slot, pending.index);
-  --master.left;
-  return Status::ok;
+  return status;
 }
 
 }  // namespace sluice::srtp

@@ -3,7 +3,8 @@
 //
 //   collector  prepare()  parse, find the stream, guess the index, refuse what is replayed; make Job and Pending
 //   device                crypto::Job to crypto::Verdict, for whole batches (crypto/cpu.h, or a GPU)
-//   forwarder  finish()   the verdict; only now an authenticated packet moves the index and the replay window
+//   forwarder  finish()   the verdict; only now a packet that was authenticated, or is found right to be protected,
+//                         moves the index and the replay window
 //
 // Packets in flight. Several packets of a stream may be between prepare() and finish(), in one batch and in many:
 //   - unprotect guesses every index from the highest *authenticated* one, so a forged packet moves nothing, and every
@@ -14,10 +15,15 @@
 //   - an SSRC that is new to unprotect becomes a stream with its first authenticated packet. Until then its packets are
 //     guessed with rollover counter 0 (open_stream() sets another): a sequence that wraps while the first packets are
 //     still in flight loses those behind the wrap to auth_failed. Forged SSRCs leave nothing behind.
-//   - protect marks an index when it is prepared, so no index, and with it no keystream, is ever used twice, even if
-//     the packet is then dropped. Two packets with one sequence number: the second is `replayed`. A source that begins
-//     anew with lower numbers under its old SSRC is `too_old` or `replayed` until it has passed the highest.
-//   - SRTCP carries its index; protect counts it from 0 for each SSRC.
+//   - protect guesses and marks in the same way, so that a packet that a device finds damaged moves nothing either
+//     (withdraw()). No two packets come out under one index, and with it one keystream: the second is `replayed`, by
+//     prepare() or, with the first still in flight, by finish(). What is dropped for any other reason has used its
+//     index (abandon()). A source that begins anew with lower numbers under its old SSRC is `too_old` or `replayed`
+//     until it has passed the highest.
+//   - the first packet of an SSRC that protect sees, and all SRTCP, are marked when they are prepared: their index
+//     follows from none before, or is counted from 0 for each SSRC. They must be known to be right by then
+//     (marks_at_once()).
+//   - SRTCP carries its index.
 //
 // Streams are never evicted for others: a stream that came back would lose what its window knows, and its index would
 // begin again at 0 under the same key. An SSRC too many is refused (no_stream); a channel's end returns all. To
@@ -90,6 +96,8 @@ struct Pending {
   std::uint16_t length;  // of the packet once it is done
   std::uint8_t master;
   std::uint8_t period;
+  std::uint8_t behind_tag;  // of the packet, bytes behind its tag: with AES-GCM, SRTCP's index and the MKI
+  bool marked;              // its index, by prepare()
 };
 
 class Channel {
@@ -111,12 +119,21 @@ class Channel {
   // `ok`: `job` and `pending` are made, and finish() or abandon() must follow once. Else the packet is to be dropped,
   // and nothing has changed. The packet's bytes are left as they are but for those behind its end.
   Status prepare(const Packet& packet, crypto::Job& job, Pending& pending);
+  // Whether prepare() would mark this packet's index, if it is one: it can not be withdrawn.
+  bool marks_at_once(const Packet& packet);
 
   // `ok`: the packet is now `pending.length` bytes long. auth_failed, replayed, too_old, no_stream, key_expired: drop
   // it.
   Status finish(const Pending& pending, crypto::Verdict verdict);
-  // In place of finish() for a packet that was dropped on the way.
+  // In place of finish() for a packet that was dropped on the way. Of one to be protected the index is used.
   void abandon(const Pending& pending);
+  // In place of finish() for a packet that was prepared, not marked at once, and should not have been: as if it had
+  // never come. What became of it must go nowhere.
+  void withdraw(const Pending& pending);
+
+  // Some time before prepare(), and before finish(): fetches what they need besides the channel itself.
+  void prefetch_state() const;
+  void prefetch_finish(const Pending& pending) const;
 
   // Gives its streams back to the pool; a channel's end does, too. No packet may be prepared afterwards.
   void end_streams();
@@ -140,6 +157,8 @@ class Channel {
   Status take_key(Pending& pending, std::uint32_t& slot);
   Status take_period(Pending& pending, std::uint32_t& slot);
   void put_back_key(const Pending& pending);
+  void leave_flight(const Pending& pending);
+  Status take_index(std::uint32_t slot, std::uint64_t index);
   void fill(const Parsed& parsed, const Pending& pending, crypto::Job& job) const;
 
   std::uint32_t find(std::uint32_t ssrc);

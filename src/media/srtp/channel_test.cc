@@ -171,8 +171,71 @@ TEST(Channel, protect_never_uses_an_index_twice) {
   EXPECT_EQ(first.prepared, Status::ok);
   pair.sender.abandon(first.pending);  // dropped on the way: its keystream is spent all the same
   EXPECT_EQ(test::prepare(pair.sender, test::rtp_packet(ssrc, 9, {2})).prepared, Status::replayed);
-  EXPECT_EQ(test::prepare(pair.sender, test::rtp_packet(ssrc, 500, {2})).prepared, Status::ok);
+  Flight far = test::prepare(pair.sender, test::rtp_packet(ssrc, 500, {2}));
+  Flight near = test::prepare(pair.sender, test::rtp_packet(ssrc, 501, {2}));
+  Flight again = test::prepare(pair.sender, test::rtp_packet(ssrc, 501, {3}));
+  for (Flight* flight : {&far, &near, &again}) {
+    ASSERT_EQ(flight->prepared, Status::ok);
+    test::compute(pair.lane, *flight);
+  }
+  EXPECT_EQ(test::finish(pair.sender, far), Status::ok);
+  EXPECT_EQ(test::finish(pair.sender, near), Status::ok);
+  EXPECT_EQ(test::finish(pair.sender, again), Status::replayed) << "both were in flight";
   EXPECT_EQ(test::prepare(pair.sender, test::rtp_packet(ssrc, 10, {2})).prepared, Status::too_old);
+  first = test::prepare(pair.sender, test::rtp_packet(ssrc, 502, {1}));
+  pair.sender.abandon(first.pending);
+  EXPECT_EQ(test::prepare(pair.sender, test::rtp_packet(ssrc, 502, {2})).prepared, Status::replayed);
+}
+
+// However far ahead a damaged sequence number is, and with others in flight; the lifetime is whole.
+TEST(Channel, what_is_withdrawn_has_never_come) {
+  Pair pair({}, 0, 8);
+  const auto begin = [&](std::uint32_t sequence) {
+    Flight flight = test::prepare(pair.sender, test::rtp_packet(ssrc, sequence, {1, 2, 3}));
+    EXPECT_EQ(flight.prepared, Status::ok) << sequence;
+    test::compute(pair.lane, flight);
+    return flight;
+  };
+  EXPECT_EQ(pair.receive(pair.sealed_rtp(1000)), Status::ok);
+  for (const std::uint32_t damaged : {1001U, 33000U, 62000U, 1300U}) {
+    Flight wrong = begin(damaged);
+    pair.sender.withdraw(wrong.pending);
+  }
+  Flight one = begin(1001), wrong = begin(20000), two = begin(1002);
+  EXPECT_EQ(test::finish(pair.sender, one), Status::ok);
+  pair.sender.withdraw(wrong.pending);
+  EXPECT_EQ(test::finish(pair.sender, two), Status::ok);
+  EXPECT_EQ(pair.receive(one.bytes), Status::ok);
+  EXPECT_EQ(pair.receive(two.bytes), Status::ok);
+  for (std::uint32_t sequence = 1003; sequence < 1008; ++sequence) {
+    EXPECT_EQ(pair.receive(pair.sealed_rtp(sequence)), Status::ok);
+  }
+  EXPECT_EQ(test::prepare(pair.sender, test::rtp_packet(ssrc, 1008, {})).prepared, Status::key_expired)
+      << "eight have gone";
+}
+
+TEST(Channel, the_first_packet_and_rtcp_are_marked_at_once) {
+  Pair pair, control({.protocol = Protocol::rtcp});
+  const auto marks = [](Channel& channel, Bytes packet) {
+    const auto length = static_cast<std::uint32_t>(packet.size());
+    return channel.marks_at_once({.data = packet.data(), .length = length, .room = length});
+  };
+  for (const std::uint32_t of : {ssrc, ssrc + 1}) {
+    EXPECT_TRUE(marks(pair.sender, test::rtp_packet(of, 65535, {})));
+    const Flight first = test::prepare(pair.sender, test::rtp_packet(of, 65535, {}));
+    EXPECT_TRUE(first.pending.marked);
+    EXPECT_FALSE(marks(pair.sender, test::rtp_packet(of, 0, {})));
+    const Flight second = test::prepare(pair.sender, test::rtp_packet(of, 0, {}));
+    EXPECT_FALSE(second.pending.marked);
+    EXPECT_EQ(second.pending.index, 65536U) << "behind the wrap, with the first in flight";
+  }
+  EXPECT_FALSE(marks(pair.receiver, test::rtp_packet(ssrc, 1, {})));
+  for (std::uint64_t index = 0; index < 3; ++index) {
+    EXPECT_TRUE(marks(control.sender, test::rtcp_packet(ssrc, {})));
+    const Flight flight = test::prepare(control.sender, test::rtcp_packet(ssrc, {}));
+    EXPECT_TRUE(flight.pending.marked);
+    EXPECT_EQ(flight.pending.index, index);
+  }
 }
 
 TEST(Channel, a_signalled_rollover_counter_is_where_both_begin) {
@@ -251,6 +314,15 @@ TEST(Channel, too_many_in_flight_are_refused) {
   EXPECT_EQ(test::prepare(pair.receiver, sealed).prepared, Status::too_many_in_flight);
   pair.receiver.abandon(flights.back().pending);
   EXPECT_EQ(test::prepare(pair.receiver, sealed).prepared, Status::ok);
+
+  flights.clear();
+  for (std::uint32_t i = 0; i < max_in_flight; ++i) {
+    flights.push_back(test::prepare(pair.sender, test::rtp_packet(ssrc, 2 + i, {})));
+    ASSERT_EQ(flights.back().prepared, Status::ok);
+  }
+  EXPECT_EQ(test::prepare(pair.sender, test::rtp_packet(ssrc, 20000, {})).prepared, Status::too_many_in_flight);
+  pair.sender.withdraw(flights.back().pending);
+  EXPECT_EQ(test::prepare(pair.sender, test::rtp_packet(ssrc, 20000, {})).prepared, Status::ok);
 }
 
 // -- SSRCs

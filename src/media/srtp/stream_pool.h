@@ -10,6 +10,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "base/prefetch.h"
 
 namespace sluice::srtp {
 
@@ -20,7 +21,7 @@ struct Stream {
       highest;  // authenticated (unprotect) or prepared (protect); before the first: its rollover counter << 16
   std::uint32_t ssrc;
   std::uint32_t next;       // of the channel, or of the free list
-  std::uint32_t in_flight;  // prepared and not finished; unprotect only
+  std::uint32_t in_flight;  // prepared, and neither finished nor marked
   bool fresh;               // nothing yet: `highest` and the window say nothing but the rollover counter
 };
 
@@ -37,6 +38,10 @@ class StreamPool {
   const Stream& operator[](std::uint32_t slot) const { return streams_[slot]; }
   std::span<std::uint64_t> window(std::uint32_t slot) {
     return {windows_.get() + std::size_t{slot} * window_words_, window_words_};
+  }
+  void prefetch(std::uint32_t slot) const {
+    sluice::prefetch(streams_.get() + slot);
+    sluice::prefetch(windows_.get() + std::size_t{slot} * window_words_);
   }
   std::uint32_t capacity() const { return capacity_; }
   std::uint32_t used() const { return used_; }
