@@ -31,6 +31,7 @@ struct Bench {
   bool has_batches = false;                         // --mix, --batch, --streams, without a gateway
   bool has_media = false;                           // --rtp-streams, --suite, --direction, --no-checksums
   bool has_patterns = false;                        // --patterns
+  bool has_techniques = false;                      // --technique
   bool has_rules = false;                           // --rules, --trace
   bool has_detection = false;                       // --rules, of detection, --acl and --only
   bool has_parts = false;                           // --only, batches or engine
@@ -83,7 +84,8 @@ constexpr Bench benches[] = {
      .measures_gpu = true,
      .has_gateway = false,
      .has_batches = true,
-     .has_patterns = true},
+     .has_patterns = true,
+     .has_techniques = true},
     {.name = "srtp",
      .text = "RTP sealed and opened on the GPU, both ways over the link, beside intel-ipsec-mb on all cores",
      .run = bench::bench_srtp,
@@ -173,6 +175,12 @@ void add_own_options(CLI::App& command, const Bench& one, bench::BenchOptions& o
   if (one.has_patterns) {
     command.add_option("--patterns", options.patterns,
                        "a file of patterns in hexadecimal digits, one a line, nocase behind; or how many to make up");
+  }
+  if (one.has_techniques) {
+    command
+        .add_option("--technique", options.technique,
+                    "what searches payloads on the GPU; default: each in turn, and the fastest counts")
+        ->check(CLI::IsMember({"filter", "gathered-filter", "gathered-automaton"}));
   }
   if (one.has_batches) {
     command.add_option("--mix", options.mix, "frame sizes: a number, heavy-tail, imix, rtp; default: the bench's own");

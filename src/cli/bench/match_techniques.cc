@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 #include <vector>
 
 #include "cli/bench/csv.h"
@@ -37,13 +38,15 @@ Expected<void> verify(const std::vector<std::uint32_t>& expected, match::Techniq
   return {};
 }
 
-Expected<void> verify(const Filter& filter, const std::vector<std::string>& packets, const match::FilterRun& run) {
+Expected<void> verify(const Filter& filter, const std::string& name, const std::vector<std::string>& packets,
+                      const match::FilterRun& run) {
   match::CpuMatcher::Scratch scratch(filter.reference);
   std::vector<std::uint32_t> in(filter.keys.keys().size() + 1);
   for (std::size_t p = 0; p < packets.size(); ++p) {
     const std::size_t count = filter.reference.match(scratch, packets[p], 0, in.data(), in.size());
     if (!is_told({in.data(), count}, run.found[p], run.keys.data() + p * match::max_hits)) {
-      return make_error(fmt::format("NOT VERIFIED: filter: packet {}: {} keys instead of {}", p, run.found[p], count));
+      return make_error(
+          fmt::format("NOT VERIFIED: {}: packet {}: {} keys instead of {}", name, p, run.found[p], count));
     }
   }
   return {};
@@ -72,7 +75,7 @@ const char* name_of(match::PacketPlace place) {
 // Microseconds, with what the CPU does beforehand; of techniques in the order of match::techniques.
 struct Times {
   std::vector<double> technique;
-  double filter = 0;
+  std::vector<std::pair<std::string, double>> matcher;  // by name; the filter first
 };
 
 void report(const BenchOptions& options, const std::string& set, const Batch& batch, const std::string& name,
@@ -88,7 +91,7 @@ void report(const BenchOptions& options, const std::string& set, const Batch& ba
 }
 
 Expected<Times> compare(const BenchOptions& options, device::Gpu& gpu, const Filter& filter, const match::Dfa& dfa,
-                        const Batch& batch, match::PacketPlace place) {
+                        const Gathered& gathered, const Batch& batch, match::PacketPlace place) {
   auto all = match::Techniques::create(gpu, dfa, batch.packets, place);
   if (!all) {
     return tl::unexpected(all.error());
@@ -111,27 +114,58 @@ Expected<Times> compare(const BenchOptions& options, device::Gpu& gpu, const Fil
     report(options, filter.set, batch, match::name_of(technique), place, run->microseconds, times.technique.front(),
            efficiency, more);
   }
-  const auto run = (*all)->run_filter(filter.matcher, rounds);
-  if (!run) {
-    return tl::unexpected(run.error());
-  }
-  if (auto ok = verify(filter, batch.packets, *run); !ok) {
+  const auto keep_run = [&](const std::string& name, const Expected<match::FilterRun>& run) -> Expected<void> {
+    if (!run) {
+      return tl::unexpected(run.error());
+    }
+    if (auto ok = verify(filter, name, batch.packets, *run); !ok) {
+      return ok;
+    }
+    times.matcher.push_back({name, run->microseconds});
+    report(options, filter.set, batch, name, place, run->microseconds, times.technique.front(), 0);
+    return {};
+  };
+  if (auto ok = keep_run("filter", (*all)->run_filter(filter.matcher, rounds)); !ok) {
     return tl::unexpected(ok.error());
   }
-  times.filter = run->microseconds;
-  report(options, filter.set, batch, "filter", place, times.filter, times.technique.front(), 0);
+  for (const auto& [name, matcher] : gathered) {
+    if (auto ok = keep_run(name, (*all)->run_gathered(*matcher, rounds)); !ok) {
+      return tl::unexpected(ok.error());
+    }
+  }
   return times;
 }
 
 void say_fastest(const Times& times, std::size_t packets, match::PacketPlace place) {
   const auto least = std::min_element(times.technique.begin(), times.technique.end());
   const char* const name = match::name_of(match::techniques[least - times.technique.begin()]);
+  const double filter = times.matcher.front().second;
   std::printf("techniques: %zu payloads %s: the filter takes %.2f times the time of the fastest automaton (%s): %s\n",
-              packets, name_of(place), times.filter / *least, name,
-              times.filter <= *least ? "the filter is the fastest" : "THE FILTER IS NOT THE FASTEST");
+              packets, name_of(place), filter / *least, name,
+              filter <= *least ? "the filter is the fastest" : "THE FILTER IS NOT THE FASTEST");
+  const auto best = std::ranges::min_element(times.matcher, {}, &std::pair<std::string, double>::second);
+  std::printf("techniques: %zu payloads %s: of what tells keys %s is the fastest, in %.2f of the filter's time alone\n",
+              packets, name_of(place), best->first.c_str(), best->second / filter);
 }
 
 }  // namespace
+
+Expected<Gathered> make_gathered(device::Gpu& gpu, match::GpuMatcher& filter, const match::KeySet& keys,
+                                 std::uint32_t frames, unsigned streams, const std::string& only) {
+  Gathered all;
+  for (const auto& [name, search] : {std::pair{"gathered-filter", match::GatheredSearch::filter},
+                                     std::pair{"gathered-automaton", match::GatheredSearch::automaton}}) {
+    if (!only.empty() && only != name) {
+      continue;
+    }
+    auto made = match::GatheredMatcher::create(gpu, filter, keys, search, {frames, MatchFrames::pitch, streams}, true);
+    if (!made) {
+      return tl::unexpected(made.error());
+    }
+    all.emplace_back(name, std::move(*made));
+  }
+  return all;
+}
 
 Expected<void> compare_techniques(const BenchOptions& options, device::Gpu& gpu, const Filter& filter,
                                   std::span<const match::Pattern> patterns, const MatchFrames& frames,
@@ -143,6 +177,10 @@ Expected<void> compare_techniques(const BenchOptions& options, device::Gpu& gpu,
   }
   std::printf("techniques: %s, automaton of %zu states, %.0f MB, patterns cut to %zu bytes\n", mix.c_str(),
               dfa->states(), static_cast<double>(dfa->bytes()) / 1e6, depth);
+  const auto gathered = make_gathered(gpu, filter.matcher, filter.keys, std::min(batch_sizes[1], frames.count()), 1);
+  if (!gathered) {
+    return tl::unexpected(gathered.error());
+  }
   for (const std::uint32_t size : batch_sizes) {
     const Batch batch = batch_of(frames, size, *dfa);
     std::printf(
@@ -150,7 +188,7 @@ Expected<void> compare_techniques(const BenchOptions& options, device::Gpu& gpu,
         "keys as far as a launch tells them\n",
         batch.packets.size(), static_cast<double>(batch.bytes) / static_cast<double>(batch.packets.size()));
     for (const match::PacketPlace place : {match::PacketPlace::device, match::PacketPlace::host}) {
-      const auto times = compare(options, gpu, filter, *dfa, batch, place);
+      const auto times = compare(options, gpu, filter, *dfa, *gathered, batch, place);
       if (!times) {
         return tl::unexpected(times.error());
       }

@@ -1,9 +1,13 @@
 // The techniques of the literature for packets of divergent sizes (match/techniques/techniques.h) on one batch, in
-// device memory and over the link, beside the scan that Sluice uses (the filter), which searches whole payloads, too.
+// device memory and over the link, beside the scan that Sluice uses (the filter) and those of
+// payloads that a kernel brings to device memory first (gathered.h), all of which search whole payloads.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "cli/bench/bench.h"
@@ -11,6 +15,7 @@
 #include "match/automaton/cpu_matcher.h"
 #include "match/automaton/gpu_matcher.h"
 #include "match/automaton/key_set.h"
+#include "match/techniques/gathered.h"
 
 namespace sluice::cli::bench {
 
@@ -20,6 +25,11 @@ struct Filter {
   const match::CpuMatcher& reference;  // of the keys
   const match::KeySet& keys;
 };
+
+// What tells the same keys as the filter, by name; `only`: the one of that name. Each searches whole payloads.
+using Gathered = std::vector<std::pair<std::string, std::unique_ptr<match::GatheredMatcher>>>;
+Expected<Gathered> make_gathered(device::Gpu& gpu, match::GpuMatcher& filter, const match::KeySet& keys,
+                                 std::uint32_t frames, unsigned streams, const std::string& only = {});
 
 // Of every technique, of the filter and of each place a rate, once what it found has been compared with the CPU's; and
 // which is the fastest over the link.

@@ -43,14 +43,21 @@ Expected<std::uint64_t> verify_keys(const match::CpuMatcher& reference, const ma
 Expected<std::uint64_t> verify_every_key(const match::CpuMatcher& reference, const match::KeySet& keys,
                                          const MatchFrames& frames, match::GpuMatcher& matcher,
                                          device::GpuStream& stream) {
-  constexpr std::uint32_t at_once = 8192;
+  return verify_every_key(reference, keys, frames, 8192, [&](const match::MatchBatch& batch) {
+    return matcher.every_key(batch, keys.keys().size(), stream);
+  });
+}
+
+Expected<std::uint64_t> verify_every_key(const match::CpuMatcher& reference, const match::KeySet& keys,
+                                         const MatchFrames& frames, std::uint32_t at_once,
+                                         const EveryKeyOf& every_key) {
   match::CpuMatcher::Scratch scratch(reference);
   const std::size_t count = keys.keys().size(), words = match::GpuMatcher::key_words(count);
   std::vector<std::uint32_t> in(count + 1), expected(words);
   std::uint64_t found = 0;
   for (std::uint32_t first = 0; first < frames.count(); first += at_once) {
     const std::uint32_t many = std::min(at_once, frames.count() - first);
-    const auto marked = matcher.every_key(frames.batch(first, many), count, stream);
+    const auto marked = every_key(frames.batch(first, many));
     if (!marked) {
       return tl::unexpected(marked.error());
     }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "base/error.h"
 #include "cli/bench/match_frames.h"
@@ -28,8 +29,11 @@ Expected<std::uint64_t> verify_keys(
     const match::CpuMatcher& reference, const match::KeySet& keys, const MatchFrames& frames,
     const std::function<bool(std::uint32_t)>& read = [](std::uint32_t) { return true; });
 
-// All keys of every frame, however many, by a launch of their own (GpuMatcher::every_key). Answers how many there are:
-// that the GPU has marked, and Hyperscan found.
+// All keys of every frame, however many, by a launch of their own (GpuMatcher::every_key, or the same of another
+// matcher). Answers how many there are: that the GPU has marked, and Hyperscan found.
+using EveryKeyOf = std::function<Expected<std::vector<std::uint32_t>>(const match::MatchBatch& batch)>;
+Expected<std::uint64_t> verify_every_key(const match::CpuMatcher& reference, const match::KeySet& keys,
+                                         const MatchFrames& frames, std::uint32_t at_once, const EveryKeyOf& every_key);
 Expected<std::uint64_t> verify_every_key(const match::CpuMatcher& reference, const match::KeySet& keys,
                                          const MatchFrames& frames, match::GpuMatcher& matcher,
                                          device::GpuStream& stream);

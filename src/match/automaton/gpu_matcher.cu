@@ -34,16 +34,6 @@ __global__ void __launch_bounds__(match_block_threads)
   }
 }
 
-// Marks every key of a group's frames.
-struct EveryKey {
-  static constexpr bool hears = true;
-  std::uint32_t* of_group;
-  std::uint32_t words;
-  __device__ void operator()(unsigned frame, std::uint32_t key) const {
-    atomicOr(of_group + std::size_t{frame} * words + key / 32, 1u << key % 32);
-  }
-};
-
 __global__ void __launch_bounds__(match_block_threads)
     mark_every_key(MatchBatch batch, GramView view, unsigned per_warp, std::uint32_t* seen, std::uint32_t words) {
   __shared__ GroupHits block_hits[match_block_warps];

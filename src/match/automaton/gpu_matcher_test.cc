@@ -9,6 +9,7 @@
 
 #include "../tests/support/gpu.h"
 #include "match/automaton/reference_test.h"
+#include "match/techniques/gathered.h"
 
 namespace sluice::match {
 namespace {
@@ -45,6 +46,7 @@ class GpuMatcherTest : public testing::Test {
     auto matcher = GpuMatcher::create(*gpu_, GramTable(keys), 64 * 1024, whole);
     ASSERT_TRUE(matcher) << matcher.error().message;
     matcher_ = std::move(*matcher);
+    whole_ = whole;
   }
   void replace(const KeySet& keys) {
     auto built = matcher_->build(GramTable(keys));
@@ -84,10 +86,28 @@ class GpuMatcherTest : public testing::Test {
     EXPECT_LE(at, room);
     MatchBatch batch{address_, span_, klass_, found_, key_, static_cast<std::uint32_t>(frames.size())};
     batch.bytes = spread_;
-    const auto ok = matcher_->match(batch, gpu_->stream(0));
+    const std::size_t all = expect_keys(keys, frames, matcher_->match(batch, gpu_->stream(0)), [&] {
+      return matcher_->every_key(batch, keys.keys().size(), gpu_->stream(0));
+    });
+    if (!whole_) return all;
+    for (const GatheredSearch search : {GatheredSearch::filter, GatheredSearch::automaton}) {
+      SCOPED_TRACE(search == GatheredSearch::filter ? "brought to the filter" : "brought to the automaton");
+      std::memset(found_, 0xff, frames.size() * sizeof found_[0]);
+      auto gathered = GatheredMatcher::create(*gpu_, *matcher_, keys, search, {batch.count, 600, 1}, true);
+      EXPECT_TRUE(gathered) << gathered.error().message;
+      if (gathered) {
+        expect_keys(keys, frames, (*gathered)->match(batch, 0), [&] { return (*gathered)->every_key(batch, 0); });
+      }
+    }
+    return all;
+  }
+  // Of a launch; `every_key`: of another one.
+  template <typename Every>
+  std::size_t expect_keys(const KeySet& keys, const std::vector<Frame>& frames, const Expected<void>& ok,
+                          const Every& every_key) {
     EXPECT_TRUE(ok) << ok.error().message;
     wait();
-    const auto every = matcher_->every_key(batch, keys.keys().size(), gpu_->stream(0));
+    const auto every = every_key();
     EXPECT_TRUE(every) << every.error().message;
     if (!every) return 0;
     std::size_t all = 0;
@@ -116,6 +136,7 @@ class GpuMatcherTest : public testing::Test {
   std::uint64_t spread_ = 0;  // MatchBatch::bytes
   std::unique_ptr<device::Gpu> gpu_;
   std::unique_ptr<GpuMatcher> matcher_;
+  bool whole_ = false;  // as the matcher was made; other matchers of these keys are tried then, too
   char* memory_ = nullptr;
   std::uint64_t* address_ = nullptr;
   Span* span_ = nullptr;

@@ -38,6 +38,39 @@ struct Unheard {
   __device__ void operator()(unsigned /*f*/, std::uint32_t /*key*/) const {}
 };
 
+// Marks every key of a group's frames.
+struct EveryKey {
+  static constexpr bool hears = true;
+  std::uint32_t* of_group;
+  std::uint32_t words;
+  __device__ void operator()(unsigned frame, std::uint32_t key) const {
+    atomicOr(of_group + std::size_t{frame} * words + key / 32, 1u << key % 32);
+  }
+};
+
+inline constexpr std::uint32_t no_hit = ~0u;
+
+// Adds what the lanes have found, a key of a frame or no_hit each, to their frames' hits, each key once; count
+// max_hits + 1: there were more.
+__device__ inline void record_hits(GroupHits& hits, std::uint32_t hit, unsigned frame) {
+  const unsigned lane = threadIdx.x % 32;
+  unsigned hitters = __ballot_sync(device::every_lane, hit != no_hit);
+  while (hitters != 0) {
+    const int source = __ffs(static_cast<int>(hitters)) - 1;
+    hitters &= hitters - 1;
+    const std::uint32_t key = __shfl_sync(device::every_lane, hit, source);
+    const unsigned of = __shfl_sync(device::every_lane, frame, source);
+    const std::uint32_t count = hits.count[of];
+    const bool known = lane < count && lane < max_hits && hits.key[of][lane] == key;
+    const bool add = !__any_sync(device::every_lane, known) && count <= max_hits;
+    if (add && lane == 0) {
+      if (count < max_hits) hits.key[of][count] = key;
+      hits.count[of] = count + 1;
+    }
+    __syncwarp();
+  }
+}
+
 template <typename Hearer = Unheard>
 class KeyScan {
  public:
@@ -74,8 +107,6 @@ class KeyScan {
   }
 
  private:
-  static constexpr std::uint32_t none = ~0u;
-
   static __device__ __forceinline__ unsigned lane() { return threadIdx.x % 32; }
 
   // Positions [from, to) of 16, as bits.
@@ -136,8 +167,8 @@ class KeyScan {
         at = __ldg(bucket);
         last = __ldg(bucket + 1);
       }
-      std::uint32_t hit = none;
-      while (at < last && hit == none) {
+      std::uint32_t hit = no_hit;
+      while (at < last && hit == no_hit) {
         const uint4 raw = __ldg(reinterpret_cast<const uint4*>(view_.entry + at++));
         const std::uint64_t key = static_cast<std::uint64_t>(raw.y) << 32 | raw.x;
         const int length = static_cast<int>(raw.z % 16);
@@ -145,29 +176,10 @@ class KeyScan {
         if (same && length <= room && (raw.w >> klass & 1) != 0) hit = raw.z / 16;
       }
       if constexpr (Hearer::hears) {
-        if (hit != none) hearer_(unit.frame, hit);
+        if (hit != no_hit) hearer_(unit.frame, hit);
       }
-      record(hit, unit.frame);
+      record_hits(hits_, hit, unit.frame);
       if (!view_.whole && hits_.count[unit.frame] > max_hits) long_ends = short_ends = at = last = 0;
-    }
-  }
-
-  // Adds the lanes' hits to their frames', each key once; count max_hits + 1: there were more.
-  __device__ void record(std::uint32_t hit, unsigned frame) {
-    unsigned hitters = __ballot_sync(device::every_lane, hit != none);
-    while (hitters != 0) {
-      const int source = __ffs(static_cast<int>(hitters)) - 1;
-      hitters &= hitters - 1;
-      const std::uint32_t key = __shfl_sync(device::every_lane, hit, source);
-      const unsigned of = __shfl_sync(device::every_lane, frame, source);
-      const std::uint32_t count = hits_.count[of];
-      const bool known = lane() < count && lane() < max_hits && hits_.key[of][lane()] == key;
-      const bool add = !__any_sync(device::every_lane, known) && count <= max_hits;
-      if (add && lane() == 0) {
-        if (count < max_hits) hits_.key[of][count] = key;
-        hits_.count[of] = count + 1;
-      }
-      __syncwarp();
     }
   }
 

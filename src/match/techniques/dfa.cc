@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
 
 namespace sluice::match {
 namespace {
@@ -74,6 +75,7 @@ Expected<Dfa> Dfa::make(std::span<const Pattern> patterns, std::size_t depth) {
       dfa.next_[s * 256 + byte] = number[to] | (trie.nodes[to].ends ? accepts : 0);
     }
   }
+  dfa.fail_ = std::move(fail);
   return dfa;
 }
 

@@ -28,13 +28,15 @@ class Dfa {
   std::size_t depth() const { return depth_; }  // bytes of the longest pattern
   // next()[state * 256 + byte]: the next state, with `accepts`.
   const std::vector<std::uint32_t>& next() const { return next_; }
+  // fail()[state]: the state of the longest proper suffix of what led to it.
+  const std::vector<std::uint32_t>& fail() const { return fail_; }
   std::size_t bytes() const { return next_.size() * sizeof(std::uint32_t); }
 
   // At how many positions of the text at least one pattern ends.
   std::uint32_t count(std::string_view text) const;
 
  private:
-  std::vector<std::uint32_t> next_;
+  std::vector<std::uint32_t> next_, fail_;
   std::size_t depth_ = 0;
 };
 

@@ -30,9 +30,16 @@ class CudaTechniques final : public Techniques {
 
   Expected<void> upload();
   Expected<TechniqueRun> run(Technique technique, unsigned rounds) override;
-  Expected<FilterRun> run_filter(GpuMatcher& matcher, unsigned rounds) override;
+  Expected<FilterRun> run_filter(GpuMatcher& matcher, unsigned rounds) override {
+    return run_matcher(rounds, [&](const MatchBatch& batch) { return matcher.match(batch, gpu_.stream(0)); });
+  }
+  Expected<FilterRun> run_gathered(GatheredMatcher& matcher, unsigned rounds) override {
+    return run_matcher(rounds, [&](const MatchBatch& batch) { return matcher.match(batch, 0); });
+  }
 
  private:
+  template <typename Match>
+  Expected<FilterRun> run_matcher(unsigned rounds, Match&& match);
   template <typename T>
   Expected<T*> device_copy(const std::vector<T>& values) {
     auto memory = gpu_.allocate_device(std::max<std::size_t>(values.size(), 1) * sizeof(T));
@@ -189,7 +196,8 @@ Expected<double> CudaTechniques::timed(unsigned rounds, Launch&& launch) {
   return least;
 }
 
-Expected<FilterRun> CudaTechniques::run_filter(GpuMatcher& matcher, unsigned rounds) {
+template <typename Match>
+Expected<FilterRun> CudaTechniques::run_matcher(unsigned rounds, Match&& match) {
   const std::uint32_t count = batch_.count;
   std::vector<std::uint64_t> address;
   std::vector<Span> span;
@@ -209,7 +217,7 @@ Expected<FilterRun> CudaTechniques::run_filter(GpuMatcher& matcher, unsigned rou
   }
   const MatchBatch batch{*addresses, *spans, *classes, batch_.ends, *keys, count, bytes, place_ == PacketPlace::device};
   SLUICE_CUDA_TRY(cudaMemsetAsync(batch_.ends, 0xff, count * sizeof(std::uint32_t), stream_));
-  const auto took = timed(rounds, [&] { return matcher.match(batch, gpu_.stream(0)); });
+  const auto took = timed(rounds, [&] { return match(batch); });
   if (!took) return tl::unexpected(took.error());
   auto found = host_copy(batch_.ends, count);
   auto told = found ? host_copy(*keys, std::size_t{count} * max_hits) : found;

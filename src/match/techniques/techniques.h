@@ -32,6 +32,7 @@
 #include "device/gpu.h"
 #include "match/automaton/gpu_matcher.h"
 #include "match/techniques/dfa.h"
+#include "match/techniques/gathered.h"
 
 namespace sluice::match {
 
@@ -67,7 +68,7 @@ struct TechniqueRun {
   LoopCount loop;
 };
 
-// Of the scan that Sluice uses, per packet as MatchBatch says it.
+// Of what tells keys, the scan that Sluice uses or another, per packet as MatchBatch says it.
 struct FilterRun {
   std::vector<std::uint32_t> found, keys;  // keys: max_hits a packet
   double microseconds = 0;                 // of the kernel, the least of the rounds
@@ -86,6 +87,8 @@ class Techniques {
   virtual Expected<TechniqueRun> run(Technique technique, unsigned rounds) = 0;
   // The same packets in the scan that Sluice uses; whole where the matcher is.
   virtual Expected<FilterRun> run_filter(GpuMatcher& matcher, unsigned rounds) = 0;
+  // The same, brought to device memory first (gathered.h); the time is of both kernels.
+  virtual Expected<FilterRun> run_gathered(GatheredMatcher& matcher, unsigned rounds) = 0;
 };
 
 }  // namespace sluice::match

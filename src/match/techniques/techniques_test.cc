@@ -81,7 +81,21 @@ TEST_P(TechniquesOn, all_agree_with_the_automaton_on_the_cpu) {
   }
 }
 
-TEST_P(TechniquesOn, the_filter_tells_the_keys_of_the_same_packets) {
+void expect_keys(const KeySet& keys, const std::vector<std::string>& packets, const FilterRun& run) {
+  unsigned many = 0;
+  for (unsigned i = 0; i < packets.size(); ++i) {
+    const std::set<std::uint32_t> expected = test::keys_in(keys, packets[i], 0);
+    ASSERT_EQ(run.found[i], std::min<std::size_t>(expected.size(), max_hits + 1)) << "packet " << i;
+    const auto* const told = run.keys.data() + std::size_t{i} * max_hits;
+    const std::set<std::uint32_t> got(told, told + std::min(run.found[i], max_hits));
+    EXPECT_TRUE(std::includes(expected.begin(), expected.end(), got.begin(), got.end())) << "packet " << i;
+    many += run.found[i] > max_hits ? 1 : 0;
+  }
+  EXPECT_GT(many, 0u);
+}
+
+// The filter, and both searches of what was brought, with room for all payloads and for the shorter ones.
+TEST_P(TechniquesOn, the_matchers_tell_the_keys_of_the_same_packets) {
   if (const std::string why = sluice::test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
   auto gpu = device::Gpu::open(0, 1);
   ASSERT_TRUE(gpu) << gpu.error().message;
@@ -91,21 +105,40 @@ TEST_P(TechniquesOn, the_filter_tells_the_keys_of_the_same_packets) {
   const KeySet keys(patterns);
   auto matcher = GpuMatcher::create(**gpu, GramTable(keys), GpuMatcher::default_sync_bytes, true);
   ASSERT_TRUE(dfa && matcher);
-  const std::vector<std::string> packets = random_packets(random, 300);
+  const std::vector<std::string> packets = random_packets(random, 70);
   auto all = Techniques::create(**gpu, *dfa, packets, GetParam());
   ASSERT_TRUE(all) << all.error().message;
-  const auto run = (*all)->run_filter(**matcher, 1);
-  ASSERT_TRUE(run) << run.error().message;
-  unsigned many = 0;
-  for (unsigned i = 0; i < packets.size(); ++i) {
-    const std::set<std::uint32_t> expected = test::keys_in(keys, packets[i], 0);
-    ASSERT_EQ(run->found[i], std::min<std::size_t>(expected.size(), max_hits + 1)) << "packet " << i;
-    const auto* const told = run->keys.data() + std::size_t{i} * max_hits;
-    const std::set<std::uint32_t> got(told, told + std::min(run->found[i], max_hits));
-    EXPECT_TRUE(std::includes(expected.begin(), expected.end(), got.begin(), got.end())) << "packet " << i;
-    many += run->found[i] > max_hits ? 1 : 0;
+  const auto check = [&](const std::string& name, const Expected<FilterRun>& run) {
+    ASSERT_TRUE(run) << name << ": " << run.error().message;
+    SCOPED_TRACE(name);
+    expect_keys(keys, packets, *run);
+  };
+  check("filter", (*all)->run_filter(**matcher, 1));
+  for (const GatheredSearch search : {GatheredSearch::filter, GatheredSearch::automaton}) {
+    for (const std::uint32_t room : {1500u, 100u}) {
+      auto gathered = GatheredMatcher::create(**gpu, **matcher, keys, search, {70, room, 1}, true);
+      ASSERT_TRUE(gathered) << gathered.error().message;
+      check("gathered " + std::to_string(static_cast<int>(search)) + " " + std::to_string(room),
+            (*all)->run_gathered(**gathered, 1));
+    }
   }
-  EXPECT_GT(many, 0u);
+}
+
+TEST(Gathered, refuses_more_frames_than_there_are_slots) {
+  if (const std::string why = sluice::test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
+  auto gpu = device::Gpu::open(0, 1);
+  ASSERT_TRUE(gpu) << gpu.error().message;
+  const KeySet keys(std::vector<Pattern>{{"abcd"}});
+  auto matcher = GpuMatcher::create(**gpu, GramTable(keys));
+  ASSERT_TRUE(matcher);
+  auto gathered = GatheredMatcher::create(**gpu, **matcher, keys, GatheredSearch::automaton, {2, 100, 1}, false);
+  ASSERT_TRUE(gathered) << gathered.error().message;
+  EXPECT_GT((*gathered)->device_bytes(), 5 * 1024u);
+  MatchBatch batch;
+  batch.count = 3;
+  const auto ok = (*gathered)->match(batch, 0);
+  ASSERT_FALSE(ok);
+  EXPECT_EQ(ok.error().message, "a batch of 3 frames: there are 2 slots to bring them to; make it smaller");
 }
 
 INSTANTIATE_TEST_SUITE_P(, TechniquesOn, testing::Values(PacketPlace::device, PacketPlace::host),
