@@ -73,7 +73,8 @@ class Topology:
         for index, (_, _, twin) in enumerate(self.ports, start=1):
             self.router.ip(f"addr replace 10.{index}.0.1/24 dev {twin}")
             self.router.ip(f"addr replace 2001:db8:{index}::1/64 dev {twin} nodad")
-        assert wait_until(self.forwards), f"nothing is forwarded 10 s after the start:\n{self.gateway.log()}"
+        assert wait_until(self.forwards), (f"nothing is forwarded 10 s after the start:\n{self.gateway.log()}\n{self.gateway.drops()}\n"
+                                           f"{self.router.ip('neigh')}\n{self.client.ip('neigh')}")
 
     def router_mac(self, twin="sl-lan"):
         return self.router.run(["cat", f"/sys/class/net/{twin}/address"]).strip()
