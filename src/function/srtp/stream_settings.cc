@@ -74,7 +74,7 @@ void read_rate(Settings& settings, std::uint32_t largest_frame, MediaStreamSetti
   } else if (settings.has("burst")) {
     settings.error("burst", "there is no rate: say how many bits a second the stream may bring");
   }
-  settings.duration("deadline", {});  // what it means is the admission's (control/stream_demands.h)
+  stream.deadline = settings.duration("deadline", {});
 }
 
 std::string name_of(const packet::IpAddress& source, std::uint16_t source_port, const packet::IpAddress& destination,
@@ -152,7 +152,6 @@ Expected<std::vector<MediaStreamSettings>> read_text(std::string_view text, cons
 Expected<std::vector<MediaStreamSettings>> read_stream_text(std::string_view text, const std::string& what,
                                                             std::uint32_t largest_frame) {
   return read_text(text, what, [&](Settings& settings, std::vector<MediaStreamSettings>& streams) {
-    if (settings.has("deadline")) settings.error("deadline", "is for streams of the configuration, which are admitted");
     read_stream(settings, largest_frame, streams);
   });
 }
