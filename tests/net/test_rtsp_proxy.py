@@ -8,12 +8,15 @@ import pytest
 
 from film import Capture, check_secret_and_whole, ended, ffmpeg, film, offered_keys, play, rtspsrc
 from hosts import stop, wait_until
+from rtsp_client import Player
 from rtsp_peers import FILM, why_not
 from srtp_peer import Peer
 from topology import CLIENT4, SERVER4, SERVER6
 
 _reason = why_not()
 pytestmark = pytest.mark.skipif(_reason is not None, reason=str(_reason))
+
+FILM_RATE = 2_500_000  # room for one: b=AS:2048 of the pictures, and the sound
 
 
 @pytest.fixture(scope="module")
@@ -116,17 +119,28 @@ def test_ipv6(network):
 
 
 def test_a_client_that_vanishes_times_out(tmp_path):
-    """No FIN, no RST, no RTCP: its link is cut."""
-    with film(tmp_path) as network:
+    """No FIN, no RST, no RTCP: its link is cut. What it had is free again: with its link it plays anew, at the same ports."""
+    with film(tmp_path, f"max_rate = {FILM_RATE}", "default_rate = 100_000") as network:
         network.start()
         network.serve()
-        network.client.spawn(ffmpeg(SERVER4, 300))
-        assert wait_until(lambda: network.figure("rtsp_media") == 2, 20)
-        network.client.ip("link set eth0 down")
+        with Player(network, SERVER4, 40000) as player:
+            player.play()
+            network.client.ip("link set eth0 down")
         assert wait_until(lambda: network.figure("rtsp_media") == 0, 100), network.figures()
         figures = network.figures()
         assert figures["rtsp_closed_timeout"] + figures["rtsp_closed_client_gone"] == 2
         assert figures["srtp_streams"] == 0
+        assert wait_until(lambda: network.figure("srtp_ended_streams") == 0, 20), "the server has stopped"
+        network.client.ip("link set eth0 up")
+        network.client.ip("route replace default via 10.1.0.1")
+        with Player(network, SERVER4, 40000) as player:
+            assert len(player.play().packets(0, 20)) == 20, "there is room for one film, and it is free"
+            with Player(network, SERVER4, 41000) as second:
+                second.learn(second.ask(second.request("DESCRIBE", Accept="application/sdp"))[0])
+                answer, = second.ask(second.request("SETUP", second.controls[0], Transport="RTP/SAVP;unicast;client_port=41000-41001"))
+                assert answer.status == 453
+            assert player.ask(player.request("TEARDOWN", player.base))[0].status == 200
+        assert network.figure("rtsp_opened") == 4
 
 
 def test_admission_and_policies(tmp_path):
