@@ -12,7 +12,8 @@ packet::IpAddress address_of(Settings& settings, const char* key) {
   const std::string text = settings.required_text(key);
   const auto address = packet::IpAddress::parse(text);
   if (address) return *address;
-  if (!text.empty()) settings.error(key, address.error().message);
+  // Its own message shows the text, which may be a line that has run into a key.
+  if (!text.empty()) settings.error(key, "is not an IPv4 or IPv6 address");
   return {};
 }
 

@@ -156,6 +156,28 @@ TEST(Streams, of_the_api_may_have_a_rate) {
   EXPECT_EQ(passed, 2 * 1514U / frame_to(7000, 0).size());
 }
 
+// A quote that was forgotten puts the key elsewhere.
+TEST(StreamSettings, no_mistake_shows_a_key_wherever_it_is) {
+  const std::string ends = "source_port = 5004\ndestination = \"10.0.0.2\"\ndestination_port = 6000\n";
+  const std::string crypto = "crypto = \"1 AES_CM_128_HMAC_SHA1_80 inline:" + key30 + "\"\n";
+  const std::string line = "action = \"protect\"\n" + crypto;
+  const struct {
+    std::string text, mistake;
+  } cases[] = {
+      {line + "source = \"10.0.0.1 inline:" + key30 + "\"\n" + ends,
+       "the request:3: source: is not an IPv4 or IPv6 address"},
+      {line + "source = \"10.0.0.1\"\n" + ends + "others = \"" + key30 + "\"\n",
+       "the request:7: others: allowed is \"drop\", \"pass\""},
+      {line + "source = \"10.0.0.1\"\n" + ends + "\"inline:" + key30 + "\" = 1\n",
+       "the request: unknown key in line 7, too long to be shown"},
+  };
+  for (const auto& one : cases) {
+    const auto read = read_stream_text(one.text, "the request", 1514);
+    ASSERT_FALSE(read) << one.mistake;
+    EXPECT_EQ(read.error().message, one.mistake);
+  }
+}
+
 TEST(StreamSettings, rtcp_on_ports_of_its_own_has_a_part_of_the_rate) {
   const std::string rtcp = "rtcp_source_port = 5005\nrtcp_destination_port = 7001\n";
   const auto both = read_stream_text(text_of(7000) + rtcp + "rate = 8_000_000\n", "a test", 1514);
