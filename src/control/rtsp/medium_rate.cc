@@ -38,10 +38,10 @@ void police(std::vector<function::MediaStreamSettings>& streams, const MediumRat
             std::chrono::nanoseconds burst_time, std::uint32_t largest_frame) {
   if (rate.media == 0) return;
   for (function::MediaStreamSettings& one : streams) {
-    const bool is_rtcp = one.carries == function::Carries::rtcp || &one == &streams.back();
-    const Wide media = is_rtcp ? 0 : rate.media;
-    const Wide rtcp = one.carries == function::Carries::rtp ? 0 : rate.rtcp;
-    one.rate = bucket(media + rtcp, burst_time, largest_frame);
+    const bool of_server = std::ranges::equal(one.key.source, streams.front().key.source);
+    const bool brings_media = of_server && one.carries != function::Carries::rtcp;
+    const Wide with_media = Wide{rate.media} + (one.carries == function::Carries::both ? rate.rtcp : 0);
+    one.rate = bucket(brings_media ? with_media : rate.rtcp, burst_time, largest_frame);
   }
 }
 

@@ -24,8 +24,8 @@ struct MediumRate {
 // to it on average. 0: it has none.
 MediumRate medium_rate(std::uint64_t rate, std::uint32_t margin);
 
-// Gives the streams of a medium, the client's RTCP last, their buckets. What comes in `burst_time` may come at once,
-// and two of the largest frames at least.
+// Gives the streams of a medium, the server's RTP first, their buckets; what the client sends has RTCP's. What comes in
+// `burst_time` may come at once, and two of the largest frames at least.
 void police(std::vector<function::MediaStreamSettings>& streams, const MediumRate& rate,
             std::chrono::nanoseconds burst_time, std::uint32_t largest_frame);
 

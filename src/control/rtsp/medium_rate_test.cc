@@ -36,21 +36,28 @@ TEST(MediumRate, has_a_margin_and_a_twentieth_each_way) {
   }
 }
 
-std::vector<MediaStreamSettings> streams_that_carry(std::initializer_list<Carries> all) {
+// The server's, then the client's.
+std::vector<MediaStreamSettings> streams_that_carry(std::initializer_list<Carries> server,
+                                                    std::initializer_list<Carries> client) {
   std::vector<MediaStreamSettings> streams;
-  for (const Carries carries : all) streams.emplace_back().carries = carries;
+  for (const Carries carries : server) streams.emplace_back().carries = carries;
+  for (const Carries carries : client) {
+    streams.emplace_back().carries = carries;
+    streams.back().key.source[0] = 1;
+  }
   return streams;
 }
 
 // Of both kinds of media the buckets' rates are sum(), which is what is admitted.
 TEST(MediumRate, is_a_bucket_of_each_stream) {
   const MediumRate rate = medium_rate(8'000'000, 0);
-  auto apart = streams_that_carry({Carries::rtp, Carries::rtcp, Carries::rtcp});
+  auto apart = streams_that_carry({Carries::rtp, Carries::rtcp}, {Carries::rtcp, Carries::rtp});
   police(apart, rate, milliseconds(500), largest);
   EXPECT_EQ(apart[0].rate, (MediaStreamSettings::Rate{8'000'000, 500'000}));
   EXPECT_EQ(apart[1].rate, (MediaStreamSettings::Rate{400'000, 25'000}));
   EXPECT_EQ(apart[2].rate, apart[1].rate);
-  auto together = streams_that_carry({Carries::both, Carries::both});
+  EXPECT_EQ(apart[3].rate, apart[1].rate) << "what a client sends that brings no media";
+  auto together = streams_that_carry({Carries::both}, {Carries::both});
   police(together, rate, milliseconds(500), largest);
   EXPECT_EQ(together[0].rate, (MediaStreamSettings::Rate{8'400'000, 525'000}));
   EXPECT_EQ(together[1].rate, (MediaStreamSettings::Rate{400'000, 25'000}));
@@ -58,7 +65,7 @@ TEST(MediumRate, is_a_bucket_of_each_stream) {
 }
 
 TEST(MediumRate, has_room_for_two_frames_and_not_for_more_than_memory) {
-  auto streams = streams_that_carry({Carries::rtp, Carries::rtcp});
+  auto streams = streams_that_carry({Carries::rtp}, {Carries::rtcp});
   police(streams, medium_rate(64'000, 0), milliseconds(1), largest);
   EXPECT_EQ(streams[0].rate->burst, 2 * largest);
   EXPECT_EQ(streams[1].rate->burst, 2 * largest);
@@ -67,7 +74,7 @@ TEST(MediumRate, has_room_for_two_frames_and_not_for_more_than_memory) {
 }
 
 TEST(MediumRate, of_nothing_is_no_bucket) {
-  auto streams = streams_that_carry({Carries::rtp, Carries::rtcp, Carries::rtcp});
+  auto streams = streams_that_carry({Carries::rtp, Carries::rtcp}, {Carries::rtcp});
   police(streams, {}, seconds(1), largest);
   for (const auto& one : streams) EXPECT_FALSE(one.rate);
 }
