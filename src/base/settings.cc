@@ -28,6 +28,7 @@ namespace {
 
 constexpr std::size_t largest_file = 4 << 20;
 constexpr std::size_t longest_value = 60;  // characters of a value that a message repeats
+constexpr std::size_t longest_name = 32;   // of an unknown key, where values are hidden
 
 struct Document {
   toml::table root;
@@ -290,6 +291,10 @@ void Settings::finish() {
   for (const auto& [key, value] : *node_->table) {
     const auto& asked = node_->asked;
     if (std::find(asked.begin(), asked.end(), key.str()) != asked.end()) continue;
+    if (node_->hides_values && key.str().size() > longest_name) {
+      node_->report("", "unknown key in line " + std::to_string(key.source().begin.line) + ", too long to be shown");
+      continue;
+    }
     node_->report(key.str(), std::string("unknown ") +
                                  (value.is_table() || value.is_array_of_tables() ? "section" : "key") +
                                  spelling_hint(key.str(), asked));

@@ -62,7 +62,7 @@ class Settings {
   // Records "FILE:LINE: [section] key = VALUE: message" (key absent: without the value, at the section's line; key
   // empty: the section itself).
   void error(std::string_view key, const std::string& message);
-  // From now on no message about this section and those in it shows a value: it has keys in it.
+  // From now on no message about this section and those in it shows a value, or a long name: it has keys in it.
   void hide_values();
   // Records every key that was never asked for, with the closest known key as a hint; a second call records nothing
   // again.

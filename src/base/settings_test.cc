@@ -56,7 +56,8 @@ cores = [1, 2]
 }
 
 TEST_F(SettingsTest, HiddenValuesAreInNoMessage) {
-  Settings s = parse("[a]\nx = \"secret\"\n[[a.b]]\ny = \"secret\"\nz = \"secret\"\n").section("a");
+  const std::string name(33, 'k');
+  Settings s = parse("[a]\nx = \"secret\"\n[[a.b]]\ny = \"secret\"\nz = \"secret\"\n" + name + " = 1\n").section("a");
   s.hide_values();
   s.integer("x", 1, 0, 9);
   for (Settings& b : s.sections("b")) {
@@ -66,6 +67,7 @@ TEST_F(SettingsTest, HiddenValuesAreInNoMessage) {
   }
   EXPECT_THAT(diagnostics_.lines, ElementsAre("router.toml:2: [a] x: allowed is a whole number from 0 to 9",
                                               "router.toml:4: [[a.b]] y: is wrong",
+                                              "router.toml:3: [[a.b]]: unknown key in line 6, too long to be shown",
                                               "router.toml:5: [[a.b]] z: unknown key; did you mean \"y\"?"));
 }
 

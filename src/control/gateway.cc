@@ -141,6 +141,7 @@ Expected<void> Gateway::open_admission() {
   const std::size_t mistakes = config_.diagnostics().lines.size();
   if (!admit_streams(*admission_, {}, streams)) return make_error(config_.mistakes(mistakes));
   for (const StreamSection& stream : streams) static_streams_.push_back(stream.demand);
+  if (auto* const media = engine_->function().media_streams()) media->admit_by(*admission_, config_.engine.deadline);
   spdlog::info("streams: {}", admission_->text());
   return {};
 }

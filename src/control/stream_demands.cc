@@ -15,6 +15,7 @@ namespace sluice::control {
 namespace {
 
 constexpr std::uint64_t rtcp_part = 20;  // of the stream's rate, as it is policed (function/srtp/stream_settings.cc)
+constexpr std::int64_t most_rate = 1'000'000'000'000;
 
 std::vector<Settings> srtp_streams(Config& config) {
   const bool has_srtp = std::ranges::find(config.engine.chain, "srtp") != config.engine.chain.end();
@@ -44,19 +45,13 @@ engine::ProfileSubject profile_subject(Config& config, const std::string& device
   return subject;
 }
 
-std::uint64_t with_rtcp(std::uint64_t rate) {
-  constexpr auto most = std::numeric_limits<std::uint64_t>::max();
-  return rate > most / 2 ? most : rate + rate / rtcp_part;
-}
-
 std::vector<StreamSection> stream_demands(Config& config) {
   std::vector<StreamSection> all;
   for (Settings& settings : srtp_streams(config)) {
     engine::StreamDemand demand;
     demand.deadline = settings.duration("deadline", config.engine.deadline);
-    // Of more than fits the sum is refused, whatever it is.
-    demand.rate = static_cast<std::uint64_t>(settings.integer("rate", 0, 0, 1'000'000'000'000));
-    if (settings.has("rtcp_source_port")) demand.rate = with_rtcp(demand.rate);
+    demand.rate = static_cast<std::uint64_t>(settings.integer("rate", 0, 0, most_rate));
+    if (settings.has("rtcp_source_port")) demand.rate += demand.rate / rtcp_part;
     all.push_back({settings, demand});
   }
   return all;

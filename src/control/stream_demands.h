@@ -28,8 +28,6 @@ struct StreamSection {
   engine::StreamDemand demand;
 };
 std::vector<StreamSection> stream_demands(Config& config);
-// A rate of RTP, and RTCP's part besides.
-std::uint64_t with_rtcp(std::uint64_t rate);
 
 // The admission of streams for a gateway of that kind and timing; null: the configuration has no profile. An Error: the
 // profile has no capacity for this cycle, or is of something else and `others` is "refuse"; with "warn" that is in

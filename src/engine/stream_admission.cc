@@ -29,7 +29,7 @@ std::string StreamAnswer::text() const {
       return fmt::format("{} accepted, {} of {} taken", rate_text(demand.rate), rate_text(rate_before + demand.rate),
                          rate_text(capacity.rate));
     case StreamVerdict::rate_unknown:
-      return "its rate is not known: say it in the stream's b= or in the configuration";
+      return "its rate is not known: give the stream a rate, or its description a b=";
     case StreamVerdict::too_much:
       return fmt::format("{} beside the {} that are taken exceed the {} that the device carries in time",
                          rate_text(demand.rate), rate_text(rate_before), rate_text(capacity.rate));

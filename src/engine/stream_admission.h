@@ -66,6 +66,8 @@ class StreamAdmission {
     StreamAnswer answer;
   };
   std::optional<Refused> replace(const std::vector<StreamDemand>& gone, const std::vector<StreamDemand>& come);
+  // Whether it refuses what does not fit.
+  bool enforced() const { return enforced_; }
   // From now on: another cycle, or a device that is gone. Streams that are there stay.
   void set_capacity(const StreamCapacity& capacity);
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "engine/stream_admission.h"
 #include "function/srtp/media_stream.h"
 #include "function/srtp/rtsp_options.h"
 
@@ -45,10 +46,16 @@ class MediaStreams {
   // The first `limit`, in no order, and how many there are.
   virtual std::vector<MediaStreamRow> list(std::size_t limit, std::size_t& count) const = 0;
   // Of a [[srtp.stream]] section's keys as TOML: one stream of the API's, and with RTCP's own ports two. `what` it is
-  // called in errors. The sentence says what was done.
+  // called in errors. The sentence says what was done. Nothing is put in force that admit_by() has no room for.
   virtual Expected<std::string> add_text(std::string_view text, const std::string& what) = 0;
   virtual Expected<std::string> remove_text(std::string_view text, const std::string& what) = 0;
 
+  // From now on streams of the API have to fit there, each 5-tuple by its rate and its deadline or, where it has none,
+  // this one. It outlives the last add_text() and remove_text(). Before the first of these.
+  virtual void admit_by(engine::StreamAdmission& admission, std::chrono::nanoseconds deadline) = 0;
+
+  // Of any port, in bytes.
+  virtual std::uint32_t largest_frame() const = 0;
   // [srtp.rtsp]; null: there is to be no proxy.
   virtual const RtspOptions* rtsp() const = 0;
 };

@@ -1,6 +1,9 @@
 // Any bytes as SRTP or SRTCP on the way to a channel, between packets that were really protected, changed, repeated,
 // held back and finished in any order: what comes out is what went in, each at most once, and memory is given back.
 //
+// The master key is made from the whole input: a packet of another input's, which libFuzzer finds where packets are
+// compared and puts into this one, is forged here.
+//
 // Input: a byte for the suite (its lowest three bits, modulo 6) and, in the others, the protocol (8), MKI (16), a key
 // derivation rate (32), a small window (64); then steps: a byte that says what, and its arguments.
 //   0 SEQUENCE(2) LENGTH   protect a packet of that sequence and remember it
@@ -10,8 +13,11 @@
 //   4 WHICH                the receiver prepares a remembered one and holds it back
 //   5 WHICH                a held one is finished
 //   6 WHICH                a held one is abandoned
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
+#include <random>
 #include <span>
 #include <utility>
 #include <vector>
@@ -56,12 +62,25 @@ struct Held {
   crypto::Verdict verdict{};
 };
 
+using Secret = std::array<std::uint8_t, 64>;
+
+Secret secret_of(std::span<const std::uint8_t> input) {
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const std::uint8_t byte : input) {
+    hash = (hash ^ byte) * 0x100000001b3;
+  }
+  Secret secret;
+  std::mt19937_64 random(hash);
+  std::ranges::generate(secret, [&random] { return static_cast<std::uint8_t>(random()); });
+  return secret;
+}
+
 class Trial {
  public:
-  Trial(std::uint8_t choice, StreamPool& pool)
+  Trial(std::uint8_t choice, const Secret& secret, StreamPool& pool)
       : protocol_((choice & 8) != 0 ? Protocol::rtcp : Protocol::rtp),
-        sender_(make(choice, Direction::protect, pool)),
-        receiver_(make(choice, Direction::unprotect, pool)) {}
+        sender_(make(choice, secret, Direction::protect, pool)),
+        receiver_(make(choice, secret, Direction::unprotect, pool)) {}
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
   ~Trial() {
@@ -120,8 +139,7 @@ class Trial {
   }
 
  private:
-  static Channel make(std::uint8_t choice, Direction direction, StreamPool& pool) {
-    static constexpr std::uint8_t secret[64] = {1, 2, 3};
+  static Channel make(std::uint8_t choice, const Secret& secret, Direction direction, StreamPool& pool) {
     const SuiteFacts& suite = suites[choice % 8 % suites.size()];
     const MasterKey master{.key = std::span(secret).first(suite.key_length),
                            .salt = std::span(secret).first(suite.salt_length),
@@ -229,7 +247,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::uint8_t choice = input.byte();
   StreamPool& pool = (choice & 64) != 0 ? small : large;
   {
-    Trial trial(choice, pool);
+    Trial trial(choice, secret_of({data, size}), pool);
     for (int steps = 0; steps < 200 && !input.rest.empty(); ++steps) {
       trial.step(input);
     }

@@ -7,13 +7,16 @@ namespace, whatever went wrong in between. Names carry the process id and the la
 import ctypes
 import itertools
 import os
+import pathlib
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 
 CLONE_NEWNET = 0x40000000
+LOSSY = pathlib.Path(__file__).with_name("lossy.py")
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -162,6 +165,13 @@ class Lab:
         host = Host(f"sluice-{os.getpid()}-{self.number}-{label}", label)
         self.hosts.append(host)
         return host
+
+    def join_lossy(self, left, left_interface, right, right_interface, mtu=1500, parts=()):
+        """The same by a cable of lossy.py's, which is a host of its own."""
+        cable = self.host(f"cable-{right_interface}")
+        self.join(left, left_interface, cable, "near", mtu)
+        self.join(cable, "far", right, right_interface, mtu)
+        cable.spawn([sys.executable, "-B", str(LOSSY), "near", "far", *map(str, parts)])
 
     def join(self, left, left_interface, right, right_interface, mtu=1500):
         """A veth pair between two hosts, up, with checksums and segments made by the hosts as on a real wire."""

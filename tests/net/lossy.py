@@ -1,30 +1,32 @@
-"""A cable that loses, repeats and reorders frames: python3 lossy.py ONE OTHER   (two interfaces, both ways)"""
+"""A cable that loses, repeats and reorders frames: python3 lossy.py ONE OTHER [LOST REPEATED LATE]   (two interfaces, both ways;
+parts of all frames). For kernels without netem, whose work it is elsewhere."""
 
 import random
 import select
 import socket
 import sys
 
-LOST, REPEATED, LATE = 0.01, 0.005, 0.02  # of all frames
+USUAL = 0.01, 0.005, 0.02
 BEHIND = 4  # frames that overtake a late one
 
 
 class Way:
-    def __init__(self, source, sink):
+    def __init__(self, source, sink, lost, repeated, late):
         self.source, self.sink, self.late = source, sink, []
+        self.of_lost, self.of_repeated, self.of_late = lost, repeated, late
 
     def pass_on(self):
         frame, address = self.source.recvfrom(65536)
         if address[2] == socket.PACKET_OUTGOING:
             return
         chance = random.random()
-        if chance < LOST:
+        if chance < self.of_lost:
             return
-        if chance < LOST + LATE:
+        if chance < self.of_lost + self.of_late:
             self.late.append([BEHIND, frame])
             return
         self.sink.send(frame)
-        if chance > 1 - REPEATED:
+        if chance > 1 - self.of_repeated:
             self.sink.send(frame)
         for waiting in self.late:
             waiting[0] -= 1
@@ -46,7 +48,8 @@ def open_interface(name):
 def main():
     random.seed(1)
     one, other = map(open_interface, sys.argv[1:3])
-    ways = {one: Way(one, other), other: Way(other, one)}
+    parts = tuple(map(float, sys.argv[3:6])) or USUAL
+    ways = {one: Way(one, other, *parts), other: Way(other, one, *parts)}
     while True:
         ready, _, _ = select.select(list(ways), [], [], 0.01)
         for wire in ready:

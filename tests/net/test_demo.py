@@ -12,7 +12,7 @@ from gateway import ROOT
 
 
 @pytest.mark.parametrize("step", ["", "a full-size table", "network namespaces", "sluice is up", "real traffic",
-                                  "intrusion prevention"])
+                                  "intrusion prevention", "SRTP"])
 def test_ctrl_c_is_one_line(tmp_path, step):
     demo = subprocess.Popen([sys.executable, "-u", ROOT / "scripts" / "demo"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                             text=True, start_new_session=True, env={**os.environ, "TMPDIR": str(tmp_path)})

@@ -12,7 +12,6 @@ import re
 import socket
 import struct
 import subprocess
-import sys
 import time
 
 import pytest
@@ -22,7 +21,6 @@ from hosts import Lab, wait_until
 from topology import SERVER4, SERVER6, Topology
 from web import BIG, Web, ask, browse
 
-LOSSY = ROOT / "tests" / "net" / "lossy.py"
 LOCAL_RULES = ROOT / "examples" / "local.rules"
 OWN_RULES = """
 reject http any any -> any any (msg:"TEST forbidden"; flow:established,to_server; http.uri; content:"/forbidden"; sid:1; rev:1;)
@@ -71,7 +69,7 @@ class Wire(Inspected):
         try:
             self.client, router, self.server = (self.lab.host(label) for label in ("client", "router", "server"))
             for host, interface in ((self.client, "lan0"), (self.server, "wan0")):
-                self.connect(host, router, interface, lossy)
+                (self.lab.join_lossy if lossy else self.lab.join)(host, "eth0", router, interface)
             for number, host in ((2, self.client), (3, self.server)):
                 host.ip(f"addr add 10.1.0.{number}/24 dev eth0")
                 host.ip(f"addr add 2001:db8:1::{number}/64 dev eth0 nodad")
@@ -83,15 +81,6 @@ class Wire(Inspected):
         except BaseException:
             self.lab.__exit__()
             raise
-
-    def connect(self, host, router, interface, lossy):
-        if not lossy:
-            self.lab.join(host, "eth0", router, interface)
-            return
-        cable = self.lab.host(f"cable-{interface}")
-        self.lab.join(host, "eth0", cable, "near")
-        self.lab.join(cable, "far", router, interface)
-        cable.spawn([sys.executable, "-B", str(LOSSY), "near", "far"])
 
     def __enter__(self):
         return self

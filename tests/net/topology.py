@@ -18,10 +18,11 @@ PORTS = [("lan", "lan0", "sl-lan"), ("wan", "wan0", "sl-wan")]
 
 
 class Topology:
-    def __init__(self, folder, ports=None, mtu=1500, **configuration):
+    def __init__(self, folder, ports=None, mtu=1500, lossy=None, **configuration):
+        """`lossy`: what part of all frames both cables lose, repeat and reorder (lossy.py)."""
         self.lab = Lab()
         self.folder = folder
-        self.mtu = mtu
+        self.mtu, self.lossy = mtu, lossy
         self.ports = list(ports or PORTS)
         self.configuration = configuration
         self.gateway = None
@@ -31,8 +32,11 @@ class Topology:
             self.client = self.lab.host("client")
             self.router = self.lab.host("router")
             self.server = self.lab.host("server")
-            self.lab.join(self.client, "eth0", self.router, "lan0", self.mtu)
-            self.lab.join(self.server, "eth0", self.router, "wan0", self.mtu)
+            for host, interface in ((self.client, "lan0"), (self.server, "wan0")):
+                if self.lossy:
+                    self.lab.join_lossy(host, "eth0", self.router, interface, self.mtu, self.lossy)
+                else:
+                    self.lab.join(host, "eth0", self.router, interface, self.mtu)
             for host, four, six, gateway4, gateway6 in (
                 (self.client, CLIENT4, CLIENT6, ROUTER_LAN4, ROUTER_LAN6),
                 (self.server, SERVER4, SERVER6, ROUTER_WAN4, ROUTER_WAN6),
@@ -73,7 +77,8 @@ class Topology:
         for index, (_, _, twin) in enumerate(self.ports, start=1):
             self.router.ip(f"addr replace 10.{index}.0.1/24 dev {twin}")
             self.router.ip(f"addr replace 2001:db8:{index}::1/64 dev {twin} nodad")
-        assert wait_until(self.forwards), f"nothing is forwarded 10 s after the start:\n{self.gateway.log()}"
+        assert wait_until(self.forwards), (f"nothing is forwarded 10 s after the start:\n{self.gateway.log()}\n{self.gateway.drops()}\n"
+                                           f"{self.router.ip('neigh')}\n{self.client.ip('neigh')}")
 
     def router_mac(self, twin="sl-lan"):
         return self.router.run(["cat", f"/sys/class/net/{twin}/address"]).strip()

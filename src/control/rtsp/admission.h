@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "control/rtsp/medium_rate.h"
+
 namespace sluice::control::rtsp {
 
 class Admission {
@@ -14,12 +16,16 @@ class Admission {
   // rate.
   virtual bool admit(std::uint64_t rate) = 0;
   virtual void ended(std::uint64_t rate) = 0;
+  // What one of that rate that was admitted is held to.
+  virtual MediumRate held_to(std::uint64_t rate) const = 0;
 };
 
-// As many as fit into `most` bits a second; 0: all. One without a rate counts as `usual`.
+// As many as fit into `most` bits a second; 0: all, and none is held to a rate. One without a rate counts as `usual`.
+// Beyond it a medium may bring `margin` per cent, which are not counted.
 class RateBudget final : public Admission {
  public:
-  RateBudget(std::uint64_t most, std::uint64_t usual) : most_(most), usual_(usual) {}
+  RateBudget(std::uint64_t most, std::uint64_t usual, std::uint32_t margin)
+      : most_(most), usual_(usual), margin_(margin) {}
   bool admit(std::uint64_t rate) override {
     const std::uint64_t wanted = taken_for(rate);
     if (most_ != 0 && wanted > most_ - used_) return false;
@@ -27,11 +33,13 @@ class RateBudget final : public Admission {
     return true;
   }
   void ended(std::uint64_t rate) override { used_ -= taken_for(rate); }
+  MediumRate held_to(std::uint64_t rate) const override { return medium_rate(taken_for(rate), margin_); }
   std::uint64_t used() const { return used_; }
 
  private:
   std::uint64_t taken_for(std::uint64_t rate) const { return most_ == 0 ? 0 : rate == 0 ? usual_ : rate; }
   std::uint64_t most_, usual_, used_ = 0;
+  std::uint32_t margin_;
 };
 
 }  // namespace sluice::control::rtsp

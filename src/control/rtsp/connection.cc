@@ -201,6 +201,8 @@ bool Connection::opened(const media::rtsp::Stream& stream) {
   Expected<void> added;
   std::vector<function::MediaKey> keys;
   if (streams) {
+    police(*streams, shared_.admission.held_to(stream.rate), shared_.options.burst_time,
+           shared_.streams.largest_frame());
     for (const function::MediaStreamSettings& one : *streams) keys.push_back(one.key);
     added = shared_.streams.add(std::move(*streams));
   }

@@ -2,12 +2,10 @@
 
 #include <spdlog/spdlog.h>
 
-#include "control/stream_demands.h"
-
 namespace sluice::control::rtsp {
 
 engine::StreamDemand ProfileAdmission::demand(std::uint64_t rate) const {
-  return {.deadline = deadline_, .rate = with_rtcp(rate == 0 ? usual_ : rate)};
+  return {.deadline = deadline_, .rate = rate_of(rate).sum()};
 }
 
 bool ProfileAdmission::admit(std::uint64_t rate) {
@@ -22,6 +20,11 @@ bool ProfileAdmission::admit(std::uint64_t rate) {
 void ProfileAdmission::ended(std::uint64_t rate) {
   budget_.ended(rate);
   streams_.remove(demand(rate));
+}
+
+// A profile that only counts holds nobody to anything.
+MediumRate ProfileAdmission::held_to(std::uint64_t rate) const {
+  return streams_.enforced() ? rate_of(rate) : budget_.held_to(rate);
 }
 
 }  // namespace sluice::control::rtsp

@@ -1,6 +1,6 @@
-// Media of RTSP against the profile, beside [srtp.rtsp] max_rate: both must have room. A medium counts with its RTCP
-// (with_rtcp()), and is promised the engine's deadline. One whose rate nobody says is refused where streams are
-// admitted.
+// Media of RTSP against the profile, beside [srtp.rtsp] max_rate: both must have room. A medium counts with all that it
+// is held to (medium_rate.h), and is promised the engine's deadline. One whose rate nobody says is refused where
+// streams are admitted.
 //
 // Thread-safety: as of Admission.
 #pragma once
@@ -19,18 +19,22 @@ class ProfileAdmission final : public Admission {
   ProfileAdmission(engine::StreamAdmission& streams, const function::RtspOptions& options,
                    std::chrono::nanoseconds deadline)
       : streams_(streams),
-        budget_(options.max_rate, options.default_rate),
+        budget_(options.max_rate, options.default_rate, options.rate_margin),
         usual_(options.default_rate),
+        margin_(options.rate_margin),
         deadline_(deadline) {}
   bool admit(std::uint64_t rate) override;
   void ended(std::uint64_t rate) override;
+  MediumRate held_to(std::uint64_t rate) const override;
 
  private:
+  MediumRate rate_of(std::uint64_t rate) const { return medium_rate(rate == 0 ? usual_ : rate, margin_); }
   engine::StreamDemand demand(std::uint64_t rate) const;
 
   engine::StreamAdmission& streams_;
   RateBudget budget_;
   std::uint64_t usual_;
+  std::uint32_t margin_;
   std::chrono::nanoseconds deadline_;
 };
 

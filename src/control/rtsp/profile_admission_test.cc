@@ -9,15 +9,17 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr engine::StreamCapacity capacity{.rate = 10'500, .bound = milliseconds(1), .largest_packet = 0};
+constexpr engine::StreamCapacity capacity{.rate = 12'450, .bound = milliseconds(1), .largest_packet = 0};
 constexpr auto highest = std::numeric_limits<std::uint64_t>::max();
 
-TEST(ProfileAdmission, media_and_their_rtcp_take_from_the_profile) {
+// 6,000 and a quarter, and twice a twentieth of that: 8,250.
+TEST(ProfileAdmission, all_that_media_are_held_to_takes_from_the_profile) {
   engine::StreamAdmission streams(capacity);
   ASSERT_TRUE(streams.add({.deadline = milliseconds(5), .rate = 4'200}).accepted());  // the configuration's
   ProfileAdmission admission(streams, {}, milliseconds(2));
   EXPECT_TRUE(admission.admit(6'000));
-  EXPECT_EQ(streams.state().rate, 10'500U) << "a twentieth besides";
+  EXPECT_EQ(streams.state().rate, 12'450U);
+  EXPECT_EQ(admission.held_to(6'000).sum(), 8'250U);
   EXPECT_FALSE(admission.admit(1));
   EXPECT_FALSE(admission.admit(highest));
   EXPECT_FALSE(admission.admit(0)) << "its rate is not known";
@@ -37,7 +39,8 @@ TEST(ProfileAdmission, max_rate_holds_beside_it) {
   ProfileAdmission admission(streams, options, milliseconds(2));
   EXPECT_TRUE(admission.admit(0));
   EXPECT_FALSE(admission.admit(2'001));
-  EXPECT_EQ(streams.state().rate, 1'050U);
+  EXPECT_EQ(streams.state().rate, 1'250U + 2 * 62U);
+  EXPECT_EQ(admission.held_to(0).sum(), 1'374U);
   ASSERT_TRUE(streams.add({.deadline = milliseconds(5), .rate = 9'000}).accepted());
   EXPECT_FALSE(admission.admit(2'000)) << "of the profile";
   ASSERT_TRUE(streams.remove({.deadline = milliseconds(5), .rate = 9'000}));
@@ -52,7 +55,10 @@ TEST(ProfileAdmission, a_deadline_within_the_bound_and_a_profile_that_only_count
   EXPECT_FALSE(ProfileAdmission(streams, {}, milliseconds(1)).admit(1));
   engine::StreamAdmission counts(capacity, false);
   ProfileAdmission all(counts, {}, milliseconds(1));
-  for (const std::uint64_t rate : {std::uint64_t{0}, highest, std::uint64_t{5}}) EXPECT_TRUE(all.admit(rate));
+  for (const std::uint64_t rate : {std::uint64_t{0}, highest, std::uint64_t{5}}) {
+    EXPECT_TRUE(all.admit(rate));
+    EXPECT_EQ(all.held_to(rate).sum(), 0U);
+  }
   for (const std::uint64_t rate : {std::uint64_t{5}, highest, std::uint64_t{0}}) all.ended(rate);
   EXPECT_EQ(counts.state().rate, 0U);
   EXPECT_EQ(counts.state().streams, 0U);

@@ -48,7 +48,8 @@ Expected<std::unique_ptr<RtspProxy>> RtspProxy::start(function::MediaStreams& st
                                                       const std::vector<std::string>& twins,
                                                       std::unique_ptr<Admission> admission) {
   if (admission == nullptr) {
-    admission = std::make_unique<RateBudget>(streams.rtsp()->max_rate, streams.rtsp()->default_rate);
+    const function::RtspOptions& options = *streams.rtsp();
+    admission = std::make_unique<RateBudget>(options.max_rate, options.default_rate, options.rate_margin);
   }
   std::unique_ptr<RtspProxy> proxy(new RtspProxy(streams, std::move(admission)));
   if (auto opened = proxy->open(twins); !opened) return tl::unexpected(opened.error());

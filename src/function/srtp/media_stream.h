@@ -9,6 +9,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -59,9 +60,10 @@ struct MediaStreamSettings {
     std::uint64_t bits, burst;
     bool operator==(const Rate&) const = default;
   };
-  std::optional<Rate> rate;  // absent: anything
+  std::optional<Rate> rate;              // absent: anything
+  std::chrono::nanoseconds deadline{0};  // where streams are admitted; 0: the engine's
 
-  // In all but the rate, keys included: a stream that stays the same keeps its state.
+  // In all but rate and deadline, keys included: a stream that stays the same keeps its state.
   bool same(const MediaStreamSettings& other) const;
 };
 MediaKey media_key(const packet::IpAddress& source, std::uint16_t source_port, const packet::IpAddress& destination,

@@ -17,9 +17,11 @@ struct RtspOptions {
   bool accept_plain_profile = true;
   bool accept_clear_rtcp = true;
   std::uint32_t max_connections = 4096;
-  std::uint32_t max_streams = 32;                                      // of one connection
-  std::uint64_t max_rate = 0;                                          // bits a second of all media; 0: no limit
-  std::uint64_t default_rate = 0;                                      // of a medium whose description names none
+  std::uint32_t max_streams = 32;                                // of one connection
+  std::uint64_t max_rate = 0;                                    // bits a second of all media; 0: no limit
+  std::uint64_t default_rate = 0;                                // of a medium whose description names none
+  std::uint32_t rate_margin = 25;                                // per cent that a medium may bring beyond its rate
+  std::chrono::nanoseconds burst_time{std::chrono::seconds(1)};  // of its rate, at once
   std::chrono::nanoseconds session_timeout{std::chrono::seconds(60)};  // where the server names none
   std::chrono::nanoseconds connect_timeout{std::chrono::seconds(10)};
   std::chrono::nanoseconds idle_timeout{std::chrono::seconds(60)};  // of a connection without a stream

@@ -69,6 +69,8 @@ RtspOptions read_rtsp(Settings settings, const engine::PortTable& ports) {
   options.max_streams = static_cast<std::uint32_t>(number("max_streams", options.max_streams, 1, 1024));
   options.max_rate = number("max_rate", 0, 0, most_rate);
   options.default_rate = number("default_rate", 0, 0, most_rate);
+  options.rate_margin = static_cast<std::uint32_t>(number("rate_margin", options.rate_margin, 0, 1000));
+  options.burst_time = settings.duration("burst_time", options.burst_time);
   options.session_timeout = settings.duration("session_timeout", options.session_timeout);
   options.connect_timeout = settings.duration("connect_timeout", options.connect_timeout);
   options.idle_timeout = settings.duration("idle_timeout", options.idle_timeout);

@@ -12,7 +12,8 @@ packet::IpAddress address_of(Settings& settings, const char* key) {
   const std::string text = settings.required_text(key);
   const auto address = packet::IpAddress::parse(text);
   if (address) return *address;
-  if (!text.empty()) settings.error(key, address.error().message);
+  // Its own message shows the text, which may be a line that has run into a key.
+  if (!text.empty()) settings.error(key, "is not an IPv4 or IPv6 address");
   return {};
 }
 
@@ -74,7 +75,7 @@ void read_rate(Settings& settings, std::uint32_t largest_frame, MediaStreamSetti
   } else if (settings.has("burst")) {
     settings.error("burst", "there is no rate: say how many bits a second the stream may bring");
   }
-  settings.duration("deadline", {});  // what it means is the admission's (control/stream_demands.h)
+  stream.deadline = settings.duration("deadline", {});
 }
 
 std::string name_of(const packet::IpAddress& source, std::uint16_t source_port, const packet::IpAddress& destination,
@@ -152,7 +153,6 @@ Expected<std::vector<MediaStreamSettings>> read_text(std::string_view text, cons
 Expected<std::vector<MediaStreamSettings>> read_stream_text(std::string_view text, const std::string& what,
                                                             std::uint32_t largest_frame) {
   return read_text(text, what, [&](Settings& settings, std::vector<MediaStreamSettings>& streams) {
-    if (settings.has("deadline")) settings.error("deadline", "is for streams of the configuration, which are admitted");
     read_stream(settings, largest_frame, streams);
   });
 }

@@ -16,8 +16,7 @@ namespace sluice::function {
 // the largest frames. Mistakes go to the section's diagnostics.
 void read_stream(Settings& settings, std::uint32_t largest_frame, std::vector<MediaStreamSettings>& streams);
 
-// The same of a text that holds the keys of one section, without a deadline, for nothing admits such streams; an Error
-// has a line for each mistake. `what` it is called.
+// The same of a text that holds the keys of one section; an Error has a line for each mistake. `what` it is called.
 Expected<std::vector<MediaStreamSettings>> read_stream_text(std::string_view text, const std::string& what,
                                                             std::uint32_t largest_frame);
 // Its addresses and ports alone.

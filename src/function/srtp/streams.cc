@@ -154,6 +154,7 @@ std::size_t Streams::remove(std::span<const MediaKey> keys, MediaOrigin origin, 
     const auto at = streams_.find(key);
     if (at == streams_.end() || at->second->settings().origin != origin || has_ended(*at->second)) continue;
     ++removed;
+    if (origin == MediaOrigin::api && admission_ != nullptr) admission_->remove(demand_of(at->second->settings()));
     if (!guarded) {
       take_one(key);
       continue;
@@ -186,12 +187,33 @@ std::vector<MediaStreamRow> Streams::list(std::size_t limit, std::size_t& count)
   return rows;
 }
 
+void Streams::admit_by(engine::StreamAdmission& admission, std::chrono::nanoseconds deadline) {
+  const std::lock_guard lock(mutex_);
+  admission_ = &admission;
+  deadline_ = deadline;
+}
+
+engine::StreamDemand Streams::demand_of(const MediaStreamSettings& settings) const {
+  return {.deadline = settings.deadline.count() == 0 ? deadline_ : settings.deadline,
+          .rate = settings.rate ? settings.rate->bits : 0};
+}
+
 Expected<std::string> Streams::add_text(std::string_view text, const std::string& what) {
   auto streams = read_stream_text(text, what, largest_frame_);
   if (!streams) return tl::unexpected(streams.error());
   const std::string name = streams->front().name;
-  for (MediaStreamSettings& stream : *streams) stream.origin = MediaOrigin::api;
-  if (auto ok = add(std::move(*streams)); !ok) return tl::unexpected(ok.error());
+  std::vector<engine::StreamDemand> demands;
+  for (MediaStreamSettings& stream : *streams) {
+    stream.origin = MediaOrigin::api;
+    demands.push_back(demand_of(stream));
+  }
+  if (const auto refused = admission_ != nullptr ? admission_->replace({}, demands) : std::nullopt) {
+    return make_error("the stream " + name + " is not admitted: " + refused->answer.text());
+  }
+  if (auto ok = add(std::move(*streams)); !ok) {
+    if (admission_ != nullptr) (void)admission_->replace(demands, {});
+    return tl::unexpected(ok.error());
+  }
   return "the stream " + name + " is in force";
 }
 

@@ -32,6 +32,8 @@ class Streams final : public MediaStreams {
   std::vector<MediaStreamRow> list(std::size_t limit, std::size_t& count) const override;
   Expected<std::string> add_text(std::string_view text, const std::string& what) override;
   Expected<std::string> remove_text(std::string_view text, const std::string& what) override;
+  void admit_by(engine::StreamAdmission& admission, std::chrono::nanoseconds deadline) override;
+  std::uint32_t largest_frame() const override { return largest_frame_; }
   const RtspOptions* rtsp() const override { return rtsp_; }
 
   // The streams of a configuration in place of those of the last one: worked out, and then put in force, which cannot
@@ -71,6 +73,7 @@ class Streams final : public MediaStreams {
   void await_lanes();
   void look_at_guards(Clock::time_point now);
   void count();
+  engine::StreamDemand demand_of(const MediaStreamSettings& settings) const;
 
   crypto::KeyTable& keys_;
   Current& current_;
@@ -78,6 +81,8 @@ class Streams final : public MediaStreams {
   mutable std::mutex mutex_;
   const std::size_t room_;
   const std::uint32_t largest_frame_;
+  engine::StreamAdmission* admission_ = nullptr;  // of the API's streams; null: all are admitted
+  std::chrono::nanoseconds deadline_{0};          // of those that name none
   std::shared_ptr<MediaStreamSlots> slots_;
   std::unordered_map<MediaKey, std::shared_ptr<MediaStream>, Hash> streams_;
   std::unordered_map<MediaKey, Guard, Hash> guards_;

@@ -93,11 +93,58 @@ TEST(Streams, come_and_go_while_the_stage_runs) {
   EXPECT_NE(trial.one(frame_to(6000, 1)).frame, frame_to(6000, 1)) << "the configuration's";
 }
 
-TEST(Streams, of_the_api_may_have_a_rate_and_no_deadline) {
+// Of the API's streams each 5-tuple, as it is policed; the file's are admitted by who reads it, and RTSP's by its
+// proxy.
+TEST(Streams, of_the_api_are_admitted) {
+  using std::chrono::milliseconds;
+  engine::StreamAdmission admission({.rate = 2'100, .bound = milliseconds(1), .largest_packet = 0});
+  SrtpTrial trial("[srtp]\nmax_keys = 16\n" + stream_text("protect"));
+  MediaStreams& streams = streams_of(trial);
+  ASSERT_TRUE(streams.add_text(text_of(9000), "the request")) << "before";
+  streams.admit_by(admission, milliseconds(4));
+  const std::string rtcp = "rtcp_source_port = 5005\nrtcp_destination_port = 7001\n";
+  const struct {
+    std::string text, why;
+  } refused[] = {
+      {text_of(7000), "its rate is not known: give the stream a rate, or its description a b="},
+      {text_of(7000) + "rate = 2_101\n",
+       "2.101 kbit/s beside the 0 kbit/s that are taken exceed the 2.1 kbit/s that the "
+       "device carries in time"},
+      {text_of(7000) + rtcp + "rate = 2_001\n",
+       "0.1 kbit/s beside the 2.001 kbit/s that are taken exceed the 2.1 kbit/s that the device carries in time"},
+      {text_of(7000) + "rate = 1\ndeadline = \"1ms\"\n",
+       "a deadline of 1ms is not above the bound of this configuration, 1ms"},
+  };
+  for (const auto& one : refused) {
+    const auto answer = streams.add_text(one.text, "the request");
+    ASSERT_FALSE(answer) << one.text;
+    EXPECT_EQ(answer.error().message, "the stream 10.0.0.1:5004 -> 10.0.0.2:7000 is not admitted: " + one.why);
+    EXPECT_EQ(trial.figure("srtp_streams"), 2U);
+    EXPECT_EQ(admission.state().rate, 0U);
+  }
+  EXPECT_EQ(admission.state().refused, std::size(refused));
+  ASSERT_TRUE(streams.add_text(text_of(7000) + rtcp + "rate = 2_000\ndeadline = \"2ms\"\n", "the request"));
+  EXPECT_EQ(admission.state().rate, 2'100U);
+  EXPECT_EQ(admission.state().streams, 2U);
+  EXPECT_EQ(admission.state().shortest_deadline, milliseconds(2));
+  ASSERT_TRUE(streams.add(settings_of(8000))) << "RTSP's";
+  EXPECT_EQ(streams.remove(std::vector{key_of(8000)}, MediaOrigin::rtsp, false), 1U);
+  EXPECT_EQ(admission.state().rate, 2'100U);
+
+  const std::string ends = "source = \"10.0.0.1\"\nsource_port = 5004\ndestination = \"10.0.0.2\"\n";
+  ASSERT_TRUE(streams.remove_text(ends + "destination_port = 7000\n", "the request"));
+  EXPECT_EQ(admission.state().rate, 100U) << "RTCP's is still there";
+  EXPECT_FALSE(streams.add_text(text_of(6000) + "rate = 1\n", "the request")) << "the file's 5-tuple";
+  EXPECT_FALSE(streams.remove_text(ends + "destination_port = 6000\n", "the request"));
+  EXPECT_EQ(admission.state().rate, 100U) << "what could not be added or removed has left nothing";
+  EXPECT_EQ(admission.state().shortest_deadline, milliseconds(2));
+  ASSERT_TRUE(streams.add_text(text_of(7000) + "rate = 2_000\n", "the request"));
+  EXPECT_EQ(admission.state().rate, 2'100U);
+}
+
+TEST(Streams, of_the_api_may_have_a_rate) {
   SrtpTrial trial("[srtp]\nmax_keys = 16\n");
   MediaStreams& streams = streams_of(trial);
-  EXPECT_EQ(streams.add_text(text_of(7000) + "deadline = \"5ms\"\n", "the request").error().message,
-            "the request:7: deadline: is for streams of the configuration, which are admitted");
   EXPECT_FALSE(streams.add_text(text_of(7000) + "rate = 1\nburst = 3027\n", "the request"));
   ASSERT_TRUE(streams.add_text(text_of(7000) + "rate = 1\n", "the request"));
   ASSERT_TRUE(streams.add_text(text_of(7001), "the request"));
@@ -107,6 +154,28 @@ TEST(Streams, of_the_api_may_have_a_rate_and_no_deadline) {
     EXPECT_EQ(trial.one(frame_to(7001, i)).name(), "passes");
   }
   EXPECT_EQ(passed, 2 * 1514U / frame_to(7000, 0).size());
+}
+
+// A quote that was forgotten puts the key elsewhere.
+TEST(StreamSettings, no_mistake_shows_a_key_wherever_it_is) {
+  const std::string ends = "source_port = 5004\ndestination = \"10.0.0.2\"\ndestination_port = 6000\n";
+  const std::string crypto = "crypto = \"1 AES_CM_128_HMAC_SHA1_80 inline:" + key30 + "\"\n";
+  const std::string line = "action = \"protect\"\n" + crypto;
+  const struct {
+    std::string text, mistake;
+  } cases[] = {
+      {line + "source = \"10.0.0.1 inline:" + key30 + "\"\n" + ends,
+       "the request:3: source: is not an IPv4 or IPv6 address"},
+      {line + "source = \"10.0.0.1\"\n" + ends + "others = \"" + key30 + "\"\n",
+       "the request:7: others: allowed is \"drop\", \"pass\""},
+      {line + "source = \"10.0.0.1\"\n" + ends + "\"inline:" + key30 + "\" = 1\n",
+       "the request: unknown key in line 7, too long to be shown"},
+  };
+  for (const auto& one : cases) {
+    const auto read = read_stream_text(one.text, "the request", 1514);
+    ASSERT_FALSE(read) << one.mistake;
+    EXPECT_EQ(read.error().message, one.mistake);
+  }
 }
 
 TEST(StreamSettings, rtcp_on_ports_of_its_own_has_a_part_of_the_rate) {

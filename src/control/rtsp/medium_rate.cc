@@ -1,0 +1,48 @@
+#include "control/rtsp/medium_rate.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace sluice::control::rtsp {
+namespace {
+
+using Wide = unsigned __int128;
+using Rate = function::MediaStreamSettings::Rate;
+
+constexpr Wide rtcp_part = 20;
+constexpr Wide largest_burst = 1 << 30;
+
+std::uint64_t capped(Wide bits) {
+  return static_cast<std::uint64_t>(std::min<Wide>(bits, std::numeric_limits<std::uint64_t>::max()));
+}
+
+Rate bucket(Wide bits, std::chrono::nanoseconds burst_time, std::uint32_t largest_frame) {
+  constexpr Wide bits_and_nanoseconds = 8 * Wide{std::nano::den};
+  const Wide burst = std::min(bits * static_cast<Wide>(burst_time.count()) / bits_and_nanoseconds, largest_burst);
+  return {capped(bits), std::max(static_cast<std::uint64_t>(burst), std::uint64_t{2} * largest_frame)};
+}
+
+}  // namespace
+
+std::uint64_t MediumRate::sum() const {
+  return capped(Wide{media} + 2 * Wide{rtcp});
+}
+
+MediumRate medium_rate(std::uint64_t rate, std::uint32_t margin) {
+  if (rate == 0) return {};
+  const Wide media = Wide{rate} * (100 + margin) / 100;
+  return {capped(media), capped(std::max<Wide>(media / rtcp_part, 1))};
+}
+
+void police(std::vector<function::MediaStreamSettings>& streams, const MediumRate& rate,
+            std::chrono::nanoseconds burst_time, std::uint32_t largest_frame) {
+  if (rate.media == 0) return;
+  for (function::MediaStreamSettings& one : streams) {
+    const bool of_server = std::ranges::equal(one.key.source, streams.front().key.source);
+    const bool brings_media = of_server && one.carries != function::Carries::rtcp;
+    const Wide with_media = Wide{rate.media} + (one.carries == function::Carries::both ? rate.rtcp : 0);
+    one.rate = bucket(brings_media ? with_media : rate.rtcp, burst_time, largest_frame);
+  }
+}
+
+}  // namespace sluice::control::rtsp

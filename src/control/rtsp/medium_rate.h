@@ -1,0 +1,32 @@
+// What a medium that RTSP has admitted is held to: a token bucket for each of its streams, of the rate that its
+// description names and a margin, and for RTCP of a twentieth of that each way (RFC 3550 section 6.2).
+//
+// Thread-safety: any thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include "function/srtp/media_stream.h"
+
+namespace sluice::control::rtsp {
+
+// Bits of whole frames a second.
+struct MediumRate {
+  std::uint64_t media = 0;  // 0: it is held to nothing
+  std::uint64_t rtcp = 0;   // each way
+  // Of all its streams together; the highest number where that is less.
+  std::uint64_t sum() const;
+};
+
+// Of a medium of that rate, which may bring so many per cent more: b= leaves out the link's headers, and encoders keep
+// to it on average. 0: it has none.
+MediumRate medium_rate(std::uint64_t rate, std::uint32_t margin);
+
+// Gives the streams of a medium, the server's RTP first, their buckets; what the client sends has RTCP's. What comes in
+// `burst_time` may come at once, and two of the largest frames at least.
+void police(std::vector<function::MediaStreamSettings>& streams, const MediumRate& rate,
+            std::chrono::nanoseconds burst_time, std::uint32_t largest_frame);
+
+}  // namespace sluice::control::rtsp

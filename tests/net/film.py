@@ -1,0 +1,255 @@
+"""A film through [srtp.rtsp] between two hosts, with captures of both links: for tests and for the demo.
+
+GStreamer's server plays it in clear. What the client's link carries is opened by libsrtp with the keys of the description that the
+client saw, and must be, packet by packet, what the server's link carried.
+"""
+
+import base64
+import re
+import signal
+import socket
+import struct
+import subprocess
+import threading
+import time
+
+from hosts import wait_until
+from rtsp_peers import FILM, PYTHON, SERVER
+from srtp_peer import Peer
+from topology import SERVER4, SERVER6, Topology
+
+PORT = 8554
+RTP_FIXED = 12
+HALF = 1 << 31  # of TCP's sequence numbers
+BY_CHANCE = 8  # octets that ciphertext may have in common with anything
+VIDEO, AUDIO = 96, 8  # payload types, of H.264 and of A-law
+
+
+def settings(*more):
+    return "\n".join(["[srtp.rtsp]", f'servers = ["{SERVER4}/32", "{SERVER6}/128"]', f"ports = [{PORT}]", *more]) + "\n"
+
+
+class Capture:
+    """All that passes an interface, while it is there."""
+
+    def __init__(self, host, interface):
+        self.frames, self._end = [], threading.Event()
+
+        def watch():
+            wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.ntohs(3))
+            wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16 << 20)
+            wire.bind((interface, 0))
+            wire.settimeout(0.2)
+            return wire
+
+        self._wire = host.inside(watch)
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self):
+        while not self._end.is_set():
+            try:
+                self.frames.append(self._wire.recv(65535))
+            except TimeoutError:
+                pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._end.set()
+        self._thread.join()
+        self._wire.close()
+
+    def has(self, octets):
+        """Whether any frame has these octets in it."""
+        return any(octets in frame for frame in self.frames)
+
+    def _packets(self, protocol):
+        """(source, destination, what IP carries) of each packet of that protocol, whole, without extension headers."""
+        for frame in self.frames:
+            kind, = struct.unpack_from("!H", frame, 12)
+            if kind == 0x0800 and frame[23] == protocol:
+                length, = struct.unpack_from("!H", frame, 16)
+                yield (socket.inet_ntop(socket.AF_INET, frame[26:30]), socket.inet_ntop(socket.AF_INET, frame[30:34]),
+                       frame[14 + (frame[14] & 15) * 4:14 + length])
+            elif kind == 0x86dd and frame[20] == protocol:
+                length, = struct.unpack_from("!H", frame, 18)
+                yield (socket.inet_ntop(socket.AF_INET6, frame[22:38]), socket.inet_ntop(socket.AF_INET6, frame[38:54]),
+                       frame[54:54 + length])
+
+    def udp(self):
+        """((source, port), (destination, port), payload) of each datagram, in order."""
+        for source, destination, packet in self._packets(17):
+            ports = struct.unpack_from("!HHH", packet)
+            yield (source, ports[0]), (destination, ports[1]), packet[8:ports[2]]
+
+    def tcp_text(self):
+        """Everything that TCP carried, of each direction of each connection in its own order, each octet once."""
+        streams = {}
+        for source, destination, packet in self._packets(6):
+            from_port, to_port, sequence = struct.unpack_from("!HHI", packet)
+            ends = (source, from_port, destination, to_port)
+            first, octets = streams.setdefault(ends, (sequence, {}))
+            at = (sequence - first + HALF) % (2 * HALF) - HALF
+            octets.update(enumerate(packet[(packet[12] >> 4) * 4:], at))
+        return b"\r\n".join(bytes(octet for _, octet in sorted(octets.items())) for _, octets in streams.values())
+
+    def media(self, server):
+        """RTP by (destination port, sequence number) in the order in which it came, and RTCP of the server's as a list, with
+        ports."""
+        rtp, rtcp = {}, []
+        for (source, _), (_, port), payload in self.udp():
+            if source != server or len(payload) < 8 or payload[0] >> 6 != 2:
+                continue
+            if 192 <= payload[1] <= 223:
+                rtcp.append((port, payload))
+            else:
+                rtp[port, payload[2:4]] = payload
+        return rtp, rtcp
+
+
+def offered_keys(text):
+    """The master keys of a=crypto in the descriptions that were seen, in order."""
+    return [base64.b64decode(key) for key in re.findall(rb"inline:([A-Za-z0-9+/=]+)", text)]
+
+
+class Film(Topology):
+    def __enter__(self):
+        super().__enter__()
+        self.film = None
+        return self
+
+    def serve(self, address=SERVER4):
+        log = self.folder / "server.log"
+        with open(log, "w", encoding="utf-8") as out:
+            self.film = self.server.spawn([PYTHON, str(SERVER), address, str(PORT)], stdout=out)
+        assert wait_until(lambda: "ready" in log.read_text(), 30), log.read_text()
+
+    def figures(self):
+        return {one["name"]: one["value"] for one in self.gateway.stats()["figures"]}
+
+    def figure(self, name):
+        return self.figures()[name]
+
+
+def film(folder, *more, sections="", **topology):
+    """`more`: lines of [srtp.rtsp]; `sections`: what follows it."""
+    return Film(folder, srtp=settings(*more) + sections, engine=('device = "cpu"',), **topology)
+
+
+def ffmpeg(address, seconds, output=("-f", "null", "-")):
+    return ["ffmpeg", "-nostdin", "-loglevel", "error", "-rtsp_transport", "udp", "-i", FILM.format(address), "-t", str(seconds),
+            *output]
+
+
+def ffmpeg_copies(address, seconds, picture, sound):
+    """What comes goes into two files without being decoded."""
+    return ["ffmpeg", "-nostdin", "-loglevel", "error", "-rtsp_transport", "udp", "-t", str(seconds), "-i", FILM.format(address),
+            "-map", "0:v", "-c", "copy", "-f", "h264", str(picture), "-map", "0:a", "-c", "copy", "-f", "alaw", str(sound)]
+
+
+def rtspsrc(address):
+    return ["gst-launch-1.0", "-q", "-e", "rtspsrc", f"location={FILM.format(address)}", "protocols=udp", "name=s",
+            "s.", "!", "application/x-rtp,media=video", "!", "rtph264depay", "!", "avdec_h264", "!", "fakesink",
+            "s.", "!", "application/x-rtp,media=audio", "!", "rtppcmadepay", "!", "fakesink"]
+
+
+def opened(outside, inside, server=SERVER4):
+    """By port of the client: (packets of RTP that the server sent, those that libsrtp has opened on the client's link). All that
+    are there have been sealed, and are what was sent; RTCP, too."""
+    clear, clear_rtcp = inside.media(server)
+    sealed, sealed_rtcp = outside.media(server)
+    keys = offered_keys(outside.tcp_text())
+    assert len(keys) == 2 and keys[0] != keys[1], f"{len(keys)} keys, for video and audio"
+    assert not offered_keys(inside.tcp_text()), "a key has reached the server"
+    receivers = {}
+    for (port, sequence), packet in sealed.items():
+        assert packet[RTP_FIXED:] != clear[port, sequence][RTP_FIXED:], "in clear"
+        if port not in receivers:
+            receivers[port] = next(peer for peer in map(lambda key: Peer(key, inbound=True), keys)
+                                   if peer.unprotect(packet) == clear[port, sequence])
+        else:
+            assert receivers[port].unprotect(packet) == clear[port, sequence], f"port {port}"
+    assert sealed_rtcp, "the server's reports"
+    for port, packet in dict.fromkeys(sealed_rtcp):
+        report = receivers[port - 1].unprotect_rtcp(packet)
+        assert report is not None and (port, report) in clear_rtcp
+    return {port: tuple(sum(one == port for one, _ in packets) for packets in (clear, sealed)) for port in receivers}
+
+
+def check_secret_and_whole(outside, inside, server=SERVER4, least=60):
+    """What the client's link carried is what the server's did, protected, and all of it; nothing of it was seen in clear."""
+    counts = opened(outside, inside, server)
+    assert len(counts) == 2 and sum(sent for sent, _ in counts.values()) >= least, counts
+    assert all(sent == got for sent, got in counts.values()), f"by port, sent and received: {counts}"
+
+
+def play(network, command, seconds=8, check=True):
+    """What the links carried while a client ran to its end, or was ended as Ctrl-C would after `seconds` of media."""
+    with Capture(network.client, "eth0") as outside, Capture(network.server, "eth0") as inside:
+        client = network.client.spawn(command, stdout=subprocess.PIPE, text=True)
+        if command[0] == "gst-launch-1.0":
+            assert wait_until(lambda: network.figure("rtsp_media") == 2, 20), network.figures()
+            time.sleep(seconds)
+            client.send_signal(signal.SIGINT)
+        output, _ = client.communicate(timeout=60)
+        assert not check or client.returncode == 0, output
+        assert wait_until(lambda: network.figure("rtsp_connections") == 0, 15), network.figures()
+        time.sleep(0.3)
+    return outside, inside, output
+
+
+def ended(figures):
+    """With TEARDOWN; ffmpeg does not wait for its answer and closes."""
+    return figures["rtsp_closed_teardown"] + figures["rtsp_closed_client_gone"]
+
+
+def payloads(capture, server, kind):
+    """What the server's RTP of that payload type carried, in order."""
+    clear, _ = capture.media(server)
+    return [packet[RTP_FIXED:] for packet in clear.values() if packet[1] & 0x7f == kind]
+
+
+def in_clear(outside, inside, server=SERVER4):
+    """(how many of the server's payloads any frame of the client's link has in clear, of how many). Of those that are too long
+    to be there by chance."""
+    sent = [payload for kind in (VIDEO, AUDIO) for payload in payloads(inside, server, kind) if len(payload) >= BY_CHANCE]
+    return sum(outside.has(payload) for payload in sent), len(sent)
+
+
+def nal_units(rtp):
+    """H.264's units in payloads of RFC 6184, whole ones alone."""
+    units, part = [], b""
+    for payload in rtp:
+        kind = payload[0] & 31
+        if kind == 24:  # STAP-A
+            at = 1
+            while at < len(payload):
+                length, = struct.unpack_from("!H", payload, at)
+                units.append(payload[at + 2:at + 2 + length])
+                at += 2 + length
+        elif kind == 28:  # FU-A
+            if payload[1] & 0x80:
+                part = bytes([payload[0] & 0xe0 | payload[1] & 31])
+            part += payload[2:]
+            if payload[1] & 0x40:
+                units.append(part)
+        else:
+            units.append(payload)
+    return [unit.rstrip(b"\0") for unit in units]
+
+
+def nal_units_of_file(octets):
+    return [unit.rstrip(b"\0") for unit in octets.split(b"\0\0\1")[1:]]
+
+
+def check_as_sent(inside, picture, sound, server=SERVER4):
+    """The files that a client has written without decoding are what the server sent. How many pictures' units and octets of
+    sound."""
+    sent, got = nal_units(payloads(inside, server, VIDEO)), nal_units_of_file(picture)
+    assert got, "no picture was written"
+    foreign = [unit for unit in got if unit not in sent]
+    assert not foreign, f"{len(foreign)} of {len(got)} units of H.264 are not as they were sent"
+    assert sound and sound in b"".join(payloads(inside, server, AUDIO)), "the sound is not as it was sent"
+    return len(got), len(sound)

@@ -1,0 +1,152 @@
+"""[profile] and media that come and go: streams of the API and of RTSP have to fit, and are held to what they were admitted with."""
+
+import base64
+import os
+import re
+import socket
+import subprocess
+
+import pytest
+
+from film import AUDIO, VIDEO, Capture, ffmpeg, film, opened, play
+from hosts import wait_until
+from rtsp_peers import why_not
+from srtp_peer import rtp
+from topology import CLIENT4, SERVER4
+
+_reason = why_not()
+pytestmark = pytest.mark.skipif(_reason is not None, reason=str(_reason))
+
+CAPACITY = 4_000_000
+DEFAULT_RATE = 100_000  # of the sound, whose description has no b=
+OVERHEAD = 14 + 20 + 8  # of a frame of RTP over IPv4
+
+
+def profile(folder):
+    """A [profile] of that capacity; of no machine, so that nothing but its numbers is this test's."""
+    path = folder / "profile.toml"
+    path.write_text(f"""version = 1
+date = "2026-01-01"
+code = "none"
+machine = "none"
+device = "cpu"
+chain = ["srtp", "route"]
+suite = ""
+lanes = 2
+overlap = 0
+packet = 1514
+slope_fs_per_byte = 1
+intercept_ps_per_batch = 1
+[[capacity]]
+cycle_ns = 0
+streams = 1
+rate = {CAPACITY}
+""", encoding="utf-8")
+    return f'\n[profile]\nfile = "{path}"\nothers = "warn"\n'
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("admission")
+    with film(folder, f"default_rate = {DEFAULT_RATE}", sections=profile(folder)) as topology:
+        topology.start()
+        topology.serve()
+        yield topology
+
+
+def stream(port, *more):
+    return "\n".join([f'source = "{CLIENT4}"', f"source_port = {port}", f'destination = "{SERVER4}"', f"destination_port = {port}",
+                      *more]) + "\n"
+
+
+def protected(port, *more):
+    return stream(port, 'action = "protect"', f'crypto = "1 AES_CM_128_HMAC_SHA1_80 inline:{base64.b64encode(os.urandom(30)).decode()}"',
+                  *more)
+
+
+def control(network, action, text):
+    path = network.folder / "stream.toml"
+    path.write_text(text, encoding="utf-8")
+    return network.gateway.control("srtp", action, path, check=False)
+
+
+def test_streams_of_the_api_have_to_fit(network):
+    for text, why in ((protected(7000), "its rate is not known"),
+                      (protected(7000, f"rate = {CAPACITY + 1}"), "exceed the 4 Mbit/s that the device carries in time"),
+                      (protected(7000, "rate = 1", 'deadline = "1us"'), "a deadline of 1us is not above the bound")):
+        answer = control(network, "add", text)
+        assert f"the stream {CLIENT4}:7000 -> {SERVER4}:7000 is not admitted" in answer and why in answer
+    assert network.figure("streams_refused") == 3 and network.figure("srtp_streams") == 0
+    assert "is in force" in control(network, "add", protected(7000, f"rate = {CAPACITY - 1000}"))
+    assert network.figure("streams_rate_bits") == CAPACITY - 1000
+    assert "is not admitted" in control(network, "add", protected(7001, "rate = 1001"))
+    assert "is in force" in control(network, "add", protected(7001, "rate = 1000"))
+    for port in (7000, 7001):
+        assert "is gone" in control(network, "remove", stream(port))
+    assert network.figure("streams_rate_bits") == 0 and network.figure("streams_admitted") == 0
+
+
+def test_a_stream_that_brings_too_much_suffers_alone(network):
+    """Two streams send as much; one has room for two frames and no more."""
+    count, size = 50, 1000
+    for port, more in ((7000, ("rate = 1", f"burst = {2 * 1514}")), (7001, ("rate = 1_000_000", "burst = 100_000"))):
+        assert "is in force" in control(network, "add", protected(port, *more))
+    policed = network.gateway.drops().get("srtp_policed", 0)
+
+    def bound(port):
+        one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
+        one.bind(("", port))
+        one.settimeout(1)
+        return one
+
+    arrived = {}
+    for port in (7000, 7001):
+        with network.client.inside(bound, port) as sender, network.server.inside(bound, port) as receiver:
+            for sequence in range(count):
+                sender.sendto(rtp(sequence, bytes(size)), (SERVER4, port))
+            try:
+                for arrived[port] in range(count):
+                    receiver.recv(2048)
+                arrived[port] += 1
+            except TimeoutError:
+                pass
+    assert arrived == {7000: 2 * 1514 // (size + 12 + OVERHEAD), 7001: count}
+    assert network.gateway.drops()["srtp_policed"] == policed + count - arrived[7000]
+    for port in (7000, 7001):
+        control(network, "remove", stream(port))
+
+
+def test_a_film_that_fits_is_whole_and_a_second_one_is_refused(network):
+    """A medium counts with its rate and a quarter, and a twentieth of that each way for RTCP; nothing of it exceeds that."""
+    policed = network.gateway.drops().get("srtp_policed", 0)
+    refused = network.figure("rtsp_refused_not_admitted")
+    with Capture(network.client, "eth0") as outside, Capture(network.server, "eth0") as inside:
+        client = network.client.spawn(ffmpeg(SERVER4, 6), stdout=subprocess.PIPE, text=True)
+        assert wait_until(lambda: network.figure("rtsp_media") == 2, 20), network.figures()
+        figures = network.figures()
+        second = network.client.run(["timeout", "20", *ffmpeg(SERVER4, 3)], check=False)
+        output, _ = client.communicate(timeout=60)
+        assert wait_until(lambda: network.figure("rtsp_connections") == 0, 15), network.figures()
+    video = int(re.search(rb"b=AS:(\d+)", outside.tcp_text())[1]) * 1000
+    assert figures["streams_rate_bits"] == sum(rate + 2 * (rate // 20) for rate in (video * 5 // 4, DEFAULT_RATE * 5 // 4))
+    assert figures["streams_admitted"] == 2 and figures["streams_rate_bits"] <= CAPACITY
+    assert "453" in second and network.figure("rtsp_refused_not_admitted") > refused
+    assert output == "" and network.gateway.drops().get("srtp_policed", 0) == policed
+    assert network.figure("streams_rate_bits") == 0 and network.figure("streams_admitted") == 0
+    assert len(inside.media(SERVER4)[0]) > 500
+
+
+def test_a_medium_of_rtsps_that_brings_too_much_suffers_alone(tmp_path):
+    """max_rate admits, too: the sound is said to need 8 kbit/s, and brings ten times that; the pictures lack nothing."""
+    with film(tmp_path, "max_rate = 10_000_000", "default_rate = 8_000", "rate_margin = 0", 'burst_time = "100ms"') as network:
+        network.start()
+        network.serve()
+        outside, inside, _ = play(network, ffmpeg(SERVER4, 5))
+        counts = opened(outside, inside)
+        kinds = {port: packet[1] & 0x7f for (port, _), packet in inside.media(SERVER4)[0].items()}
+        by_kind = {kinds[port]: count for port, count in counts.items()}
+        assert by_kind[VIDEO][0] == by_kind[VIDEO][1] > 400, by_kind
+        sent, received = by_kind[AUDIO]
+        policed = network.gateway.drops()["srtp_policed"]
+        assert 0 < received < sent / 3 and policed == sent - received, (by_kind, policed)
