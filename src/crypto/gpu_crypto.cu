@@ -209,19 +209,30 @@ class CudaCrypto final : public GpuCrypto {
     return {};
   }
 
+  static bool has_runs(const GpuBatch& batch) {
+    return batch.runs != nullptr && batch.runs->complete && batch.runs->frames == batch.count;
+  }
+
+  tl::unexpected<Error> too_long(std::uint32_t length) const {
+    return make_error("a packet of " + std::to_string(length) + " bytes: max_packet_bytes is " +
+                      std::to_string(options_.max_packet_bytes));
+  }
+
   // Where the packets are, and how long with their tags.
   Expected<void> measure(const GpuBatch& batch) {
     if (batch.count > options_.max_packets)
       return make_error("a batch of " + std::to_string(batch.count) + " packets: max_packets is " +
                         std::to_string(options_.max_packets));
+    if (has_runs(batch)) {
+      bytes_ = batch.runs->bytes;
+      return batch.runs->longest <= options_.max_packet_bytes ? Expected<void>{} : too_long(batch.runs->longest);
+    }
     bytes_ = 0;
     for (std::uint32_t i = 0; i < batch.count; ++i) {
       const Job& job = batch.jobs[i];
       const unsigned tag = job.key < tag_length_.size() ? tag_length_[job.key] : 0;
       const std::uint32_t length = std::uint32_t{job.cipher_offset} + job.cipher_length + job.tag_gap + tag;
-      if (length > options_.max_packet_bytes || length > 0xFFFF)
-        return make_error("a packet of " + std::to_string(length) + " bytes: max_packet_bytes is " +
-                          std::to_string(options_.max_packet_bytes));
+      if (length > options_.max_packet_bytes || length > 0xFFFF) return too_long(length);
       frame_[i] = job.data;
       length_[i] = static_cast<std::uint16_t>(length);
       bytes_ += length;
@@ -234,8 +245,9 @@ class CudaCrypto final : public GpuCrypto {
     std::array<FrameRun, max_pieces> pieces;
     unsigned count = 0;
     if (options_.path != GpuPath::direct) {
-      count = device::find_runs(frame_.data(), length_.data(), batch.count, pieces.data(), max_pieces,
-                                options_.piece_bytes);
+      count = has_runs(batch) ? batch.runs->split(pieces.data(), max_pieces, options_.piece_bytes)
+                              : device::find_runs(frame_.data(), length_.data(), batch.count, pieces.data(), max_pieces,
+                                                  options_.piece_bytes);
       if (options_.path == GpuPath::automatic && !device::worth_copying(pieces.data(), count, bytes_)) count = 0;
     }
     if (count == 0) return launch(batch, {}, staging.memory, main);

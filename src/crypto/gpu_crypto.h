@@ -25,10 +25,10 @@
 // shared memory at the end of each block, and records on their way before their memory is used again. Table lookups
 // of AES have no bank conflicts and so take the same time whatever the key; GHASH has none; tags are compared whole.
 //
-// Cost: run() one launch for each piece, and two copies on the way `copy`: about 2 us of CPU time each, and a few ns a
-// packet to find its length and runs. sync() a load when nothing has changed; else 512 B for each changed slot, in one
-// launch. Device memory: 448 B for each slot, and for each stream max_packets times the longest packet, rounded up to
-// lines of 128 B. docs/srtp.md has the budget of a packet.
+// Cost: run() one launch for each piece, and two copies on the way `copy`: about 2 us of CPU time each, and, unless the
+// batch comes with its runs, what reading the jobs costs. sync() a load when nothing has changed; else 512 B for each
+// changed slot, in one launch. Device memory: 448 B for each slot, and for each stream max_packets times the longest
+// packet, rounded up to lines of 128 B. docs/srtp.md has the budget of a packet.
 //
 // Sums are made of every packet of a batch that has an array of them, from registers that hold its bytes anyhow: eight
 // instructions of a lane for 16 bytes, masks at a packet's ends, and 4 B more of each that come down.
@@ -44,6 +44,7 @@
 #include "base/error.h"
 #include "crypto/job.h"
 #include "crypto/key_table.h"
+#include "device/frame_copy.h"
 #include "device/gpu.h"
 
 namespace sluice::crypto {
@@ -69,6 +70,9 @@ struct GpuBatch {
   Verdict* verdicts = nullptr;
   std::uint32_t count = 0;
   Sums* sums = nullptr;  // null: no job asks
+  // Of the packets, each from `data` to the end of its tag or a little further, where whoever made the jobs has noted
+  // it; else, and where it is not complete, run() reads all jobs: some 25 ns for each that another core has written.
+  const device::RunList* runs = nullptr;
 };
 
 class GpuCrypto {

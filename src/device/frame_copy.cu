@@ -6,7 +6,6 @@
 namespace sluice::device {
 namespace {
 
-constexpr std::int64_t longest_stride = 1 << 20;
 constexpr std::uint64_t copy_run_bytes = 384 << 10;
 constexpr double copy_payload_share = 0.85;
 
@@ -16,7 +15,7 @@ FrameRun run_at(const std::uint64_t* frame, const std::uint16_t* length, std::ui
   if (first + 1 == count) return run;
   const auto step = static_cast<std::int64_t>(frame[first + 1] - frame[first]);
   const std::int64_t stride = step < 0 ? -step : step;
-  if (stride % 16 != 0 || stride > longest_stride) return run;
+  if (stride % 16 != 0 || stride > RunList::longest_stride) return run;
   std::uint32_t next = first + 1;
   for (; next < count; ++next) {
     if (static_cast<std::int64_t>(frame[next] - frame[next - 1]) != step) break;
@@ -32,11 +31,35 @@ FrameRun run_at(const std::uint64_t* frame, const std::uint16_t* length, std::ui
   return run;
 }
 
+// Parts of about `piece_bytes`.
+std::uint64_t pieces_of(const FrameRun& run, std::uint64_t piece_bytes) {
+  return std::clamp<std::uint64_t>((run.row_bytes() + piece_bytes / 2) / piece_bytes, 1, run.count);
+}
+
 std::byte* staged_rows(const FrameRun& run, std::byte* staging, std::size_t pitch) {
   return staging + run.first * pitch + run.address % row_alignment;
 }
 
 }  // namespace
+
+unsigned RunList::split(FrameRun* pieces, unsigned max_pieces, std::uint64_t piece_bytes) const {
+  unsigned found = 0;
+  for (unsigned r = 0; complete && r < count; ++r) {
+    const FrameRun& whole = run[r];
+    const std::uint64_t parts = pieces_of(whole, piece_bytes);
+    if (found + parts > max_pieces) return 0;
+    for (std::uint64_t p = 0; p < parts; ++p) {
+      const auto begin = static_cast<std::uint32_t>(whole.count * p / parts);
+      const auto end = static_cast<std::uint32_t>(whole.count * (p + 1) / parts);
+      FrameRun& piece = pieces[found++] = whole;
+      piece.first = whole.first + begin;
+      piece.count = end - begin;
+      const std::uint64_t stride = whole.stride;
+      piece.address = whole.descending ? whole.address - (end - 1) * stride : whole.address + begin * stride;
+    }
+  }
+  return found;
+}
 
 unsigned find_runs(const std::uint64_t* frame, const std::uint16_t* length, std::uint32_t count, FrameRun* runs,
                    unsigned max_runs, std::uint64_t piece_bytes) {
@@ -44,8 +67,7 @@ unsigned find_runs(const std::uint64_t* frame, const std::uint16_t* length, std:
   for (std::uint32_t first = 0; first < count;) {
     const FrameRun whole = run_at(frame, length, first, count);
     first += whole.count;
-    const std::uint64_t pieces =
-        std::clamp<std::uint64_t>((whole.row_bytes() + piece_bytes / 2) / piece_bytes, 1, whole.count);
+    const std::uint64_t pieces = pieces_of(whole, piece_bytes);
     if (found + pieces > max_runs) return 0;
     for (std::uint64_t p = 0; p < pieces; ++p) {
       FrameRun& piece = runs[found++] = whole;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <random>
 #include <vector>
 
 namespace sluice::device {
@@ -23,6 +24,8 @@ struct Case {
   std::uint64_t piece_bytes;
   std::vector<Expected> runs;
 };
+
+constexpr std::uint64_t whole = 1 << 30;
 
 class FindRuns : public testing::TestWithParam<Case> {};
 
@@ -43,7 +46,63 @@ TEST_P(FindRuns, finds) {
   }
 }
 
-constexpr std::uint64_t whole = 1 << 30;
+void expect_alike(const FrameRun& one, const FrameRun& other) {
+  EXPECT_EQ(one.address, other.address);
+  EXPECT_EQ(one.first, other.first);
+  EXPECT_EQ(one.count, other.count);
+  EXPECT_EQ(one.stride, other.stride);
+  EXPECT_EQ(one.descending, other.descending);
+  EXPECT_GE(one.width, other.width);
+}
+
+// Met one by one, the same runs are found; pieces are as wide as their run.
+TEST_P(FindRuns, finds_them_one_by_one) {
+  const Case& c = GetParam();
+  RunList list;
+  list.clear();
+  for (std::size_t i = 0; i < c.frame.size(); ++i) list.add(c.frame[i], c.length[i]);
+  std::array<FrameRun, 8> runs, wanted;
+  const auto frames = static_cast<std::uint32_t>(c.frame.size());
+  const unsigned count =
+      find_runs(c.frame.data(), c.length.data(), frames, wanted.data(), wanted.size(), c.piece_bytes);
+  EXPECT_EQ(list.frames, frames);
+  ASSERT_EQ(list.split(runs.data(), runs.size(), c.piece_bytes), count);
+  for (unsigned r = 0; r < count; ++r) {
+    SCOPED_TRACE(r);
+    expect_alike(runs[r], wanted[r]);
+  }
+}
+
+TEST(RunList, is_as_what_finds_runs_at_random) {
+  std::mt19937 random(11);
+  for (unsigned trial = 0; trial < 500; ++trial) {
+    std::vector<std::uint64_t> frame;
+    std::vector<std::uint16_t> length;
+    RunList list;
+    list.clear();
+    std::uint64_t bytes = 0, at = 1 << 20;
+    for (unsigned run = random() % 6 + 1; run != 0; --run) {
+      const std::int64_t step = (static_cast<int>(random() % 5) - 2) * 1024 + (random() % 8 == 0 ? 8 : 0);
+      for (unsigned i = random() % 9; i != 0; --i) {
+        frame.push_back(at += static_cast<std::uint64_t>(step));
+        length.push_back(static_cast<std::uint16_t>(random() % 1200));
+        list.add(frame.back(), length.back());
+        bytes += length.back();
+      }
+    }
+    EXPECT_EQ(list.bytes, bytes);
+    std::array<FrameRun, 64> runs, wanted;
+    const unsigned count = find_runs(frame.data(), length.data(), static_cast<std::uint32_t>(frame.size()),
+                                     wanted.data(), wanted.size(), whole);
+    ASSERT_EQ(list.split(runs.data(), runs.size(), whole), count <= RunList::max_runs ? count : 0);
+    EXPECT_EQ(list.complete, count <= RunList::max_runs);
+    for (unsigned r = 0; r < count && list.complete; ++r) {
+      expect_alike(runs[r], wanted[r]);
+      EXPECT_EQ(runs[r].width, wanted[r].width);
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     cases, FindRuns,
     testing::Values(

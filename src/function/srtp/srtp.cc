@@ -23,11 +23,12 @@ struct alignas(64) Header {
   std::uint32_t kept;      // at [kept, capacity), the last frame's first: the core's alone
   std::uint32_t finished;
   bool kept_done;
-  bool sums;       // a job asks for some
-  bool stands_in;  // nothing was computed, and no sum is right
+  bool sums;             // a job asks for some
+  bool stands_in;        // nothing was computed, and no sum is right
+  device::RunList runs;  // of the device's jobs
 };
-// A byte for each frame of the smallest batch holds it.
-constexpr std::uint32_t header_per_frame = 1;
+// So many bytes for each frame of the smallest batch hold it.
+constexpr std::uint32_t header_per_frame = 11;
 static_assert(sizeof(Header) <= header_per_frame * engine::batch_range.least);
 
 // What is to be known of a job until its packet is finished.
@@ -174,20 +175,20 @@ Expected<void> Srtp::begin_cycle(device::GpuStream& stream) {
 
 Expected<void> Srtp::launch(const engine::Batch& batch, std::byte* area, device::GpuStream& stream) {
   const Area a(area, batch.capacity);
-  return gpu_crypto_->run({a.jobs, a.verdicts, a.header->jobs, a.header->sums ? a.sums : nullptr}, stream);
+  return gpu_crypto_->run({a.jobs, a.verdicts, a.header->jobs, a.header->sums ? a.sums : nullptr, &a.header->runs},
+                          stream);
 }
 
 void Srtp::describe(const engine::Batch& batch, std::byte* area, std::uint32_t first) {
   const Area a(area, batch.capacity);
   if (first == 0) {
-    *a.header = {.table = current_->pin(reader_of(batch)),
-                 .installs = installs_on_device_.load(std::memory_order_acquire),
-                 .jobs = 0,
-                 .kept = batch.capacity,
-                 .finished = 0,
-                 .kept_done = false,
-                 .sums = false,
-                 .stands_in = false};
+    Header& header = *a.header;
+    header.table = current_->pin(reader_of(batch));
+    header.installs = installs_on_device_.load(std::memory_order_acquire);
+    header.jobs = header.finished = 0;
+    header.kept = batch.capacity;
+    header.kept_done = header.sums = header.stands_in = false;
+    header.runs.clear();
   }
   for (std::uint32_t i = first; i < batch.count; i += looks) {
     describe_some(batch, a, i, std::min(batch.count - i, looks));
@@ -269,6 +270,7 @@ std::uint32_t Srtp::prepare_packet(const engine::Batch& batch, const Area& a, st
   a.verdicts[place] = crypto::Verdict::tag_mismatch;  // until it is computed
   if (for_device) [[likely]] {
     a.header->jobs = place + 1;
+    a.header->runs.add(job.data, length + (work.protects ? channel->overhead() : 0));
   } else {
     a.header->kept = place;
   }

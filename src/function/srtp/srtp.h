@@ -34,7 +34,7 @@
 //
 // Threads: as of engine::Stage; without forwarders, because a stream's state is one thread's: its window is read when a
 // packet is collected and moves when it is forwarded (prepare() says so). All frames of a stream must come by one lane
-// (media_stream.h); the others are dropped (srtp_other_lane). Memory: 82 pinned bytes for each frame of a batch; keys
+// (media_stream.h); the others are dropped (srtp_other_lane). Memory: 92 pinned bytes for each frame of a batch; keys
 // and streams: docs/srtp.md; on a GPU what crypto/gpu_crypto.h says, of batches of the engine's size. Cost, estimated
 // and not measured: of a frame of no stream 3 ns, of UDP one look-up more; of a stream's packet docs/srtp.md has it.
 #pragma once
