@@ -22,9 +22,9 @@ namespace {
 
 constexpr double goal_mixed = 85;  // % of what one size reaches
 
-const MediaCase cases[] = {{"1370", 5, 200, 4, 8, {0.73, 0.33}, 0.90},
+const MediaCase cases[] = {{"1370", 5, 400, 4, 5, {0.73, 0.33}, 0.90},
                            {"1370", 1, 100, 3, 5, {0.71, 0.33}, 0.75},
-                           {"rtp", 5, 200, 4, 8, {0.73, 0.33}, 0},
+                           {"rtp", 5, 400, 4, 5, {0.73, 0.33}, 0},
                            {"rtp", 1, 100, 3, 5, {0.71, 0.33}, 0}};
 
 struct Reporter {
