@@ -45,6 +45,7 @@ namespace sluice::engine {
 
 class CountedRules;
 class Emitter;
+class Function;
 class Tables;
 struct DevicePlan;
 
@@ -93,6 +94,10 @@ class Stage {
   // together are in no chain, whatever their order: frames are judged after everything is computed.
   virtual bool changes_payloads() const { return false; }
   virtual bool reads_payloads() const { return false; }
+
+  // Once, before all else: the function that the chain ends with. If describe() changes the destination address of a
+  // frame, the stage tells it so (Function::readdress).
+  virtual void stands_before(Function& /*last*/) {}
 
   // Once, before attach: allocates and loads tables, for these lanes (Batch::lane is below their number).
   virtual Expected<void> prepare(const LanePlan& /*plan*/) { return {}; }
