@@ -9,7 +9,8 @@
 // never described; everything that is in the batch is.
 //
 // Calls, by thread, as of Function:
-//   the control thread, before lanes start:               prepare, attach; after they have ended: stopped
+//   the control thread, before lanes start:               stands_before, prepare, attach; after they have
+//                                                         ended: stopped
 //   lane threads (many at once, each with its own Batch): describe, compute, lost, judge, answer, judged,
 //                                                         judge_transit
 //   the device's worker thread:                           begin_cycle, launch, join, device_ready
