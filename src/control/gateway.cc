@@ -193,9 +193,15 @@ Expected<void> Gateway::open_rtsp_proxy() {
     return tl::unexpected(proxy.error());
   }
   rtsp_proxy_ = std::move(*proxy);
-  spdlog::info("rtsp: the proxy listens on the twins, for {} of servers",
-               streams->rtsp()->servers.size() == 1 ? "one prefix"
-                                                    : std::to_string(streams->rtsp()->servers.size()) + " prefixes");
+  const function::RtspOptions& options = *streams->rtsp();
+  if (!options.servers.empty()) {
+    spdlog::info("rtsp: the proxy listens on the twins, for {} of servers",
+                 options.servers.size() == 1 ? "one prefix" : std::to_string(options.servers.size()) + " prefixes");
+  }
+  for (const packet::IpAddress& own : options.listen) {
+    spdlog::info("rtsp: clients open {}; its media use UDP ports {} to {}", own.str(), options.first_media_port,
+                 options.last_media_port);
+  }
   return {};
 }
 

@@ -7,7 +7,8 @@
 //
 // Calls, by thread:
 //   the control thread, before lanes start:               prepare, prepare_lanes, attach, at most one device_ready
-//   lane threads (many at once, each with its own Batch): collect, compute, lost, forward, stand_in without a GPU
+//   lane threads (many at once, each with its own Batch): collect, readdress, compute, lost, forward, stand_in
+//                                                         without a GPU
 //                                                         -> must not share mutable state
 //   the device's worker thread:                           begin_cycle, launch, launch_together, join, stand_in with a
 //                                                         GPU, device_ready
@@ -87,6 +88,10 @@ class Function {
 
   // Per receive burst: for each frame exactly one of batch.append(), burst.drop(), burst.punt().
   virtual void collect(Burst& burst, BatchWriter& batch) = 0;
+
+  // A stage in front has changed the destination address of frame i of the open batch, of the same family: what
+  // collect() has taken of it is taken anew.
+  virtual void readdress(const Batch& /*batch*/, std::uint32_t /*i*/) {}
 
   // Enqueues the batch's work on a GPU stream and returns without waiting. When the stream has passed it, every verdict
   // (and every changed frame byte) is in host memory. After an error the batch counts as worked on in part.

@@ -9,7 +9,8 @@
 // never described; everything that is in the batch is.
 //
 // Calls, by thread, as of Function:
-//   the control thread, before lanes start:               prepare, attach; after they have ended: stopped
+//   the control thread, before lanes start:               stands_before, prepare, attach; after they have
+//                                                         ended: stopped
 //   lane threads (many at once, each with its own Batch): describe, compute, lost, judge, answer, judged,
 //                                                         judge_transit
 //   the device's worker thread:                           begin_cycle, launch, join, device_ready
@@ -45,6 +46,7 @@ namespace sluice::engine {
 
 class CountedRules;
 class Emitter;
+class Function;
 class Tables;
 struct DevicePlan;
 
@@ -93,6 +95,10 @@ class Stage {
   // together are in no chain, whatever their order: frames are judged after everything is computed.
   virtual bool changes_payloads() const { return false; }
   virtual bool reads_payloads() const { return false; }
+
+  // Once, before all else: the function that the chain ends with. If describe() changes the destination address of a
+  // frame, the stage tells it so (Function::readdress).
+  virtual void stands_before(Function& /*last*/) {}
 
   // Once, before attach: allocates and loads tables, for these lanes (Batch::lane is below their number).
   virtual Expected<void> prepare(const LanePlan& /*plan*/) { return {}; }

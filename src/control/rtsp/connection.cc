@@ -23,26 +23,43 @@ media::rtsp::Settings settings_of(const function::RtspOptions& options) {
   return settings;
 }
 
-media::rtsp::Addresses addresses_of(const Accepted& accepted) {
+bool is_explicit(const Accepted& accepted) {
+  return !accepted.own.address.empty();
+}
+
+media::rtsp::Addresses addresses_of(const Accepted& accepted, const Expected<Fd>& server) {
   media::rtsp::Addresses addresses;
   addresses.client = accepted.client.address;
   addresses.server = accepted.server.address;
+  if (!is_explicit(accepted)) return addresses;
+  addresses.facing_client = accepted.own.address;
+  if (server) addresses.facing_server = own_end(server->get()).address;
+  addresses.client_authority = accepted.own.str();
+  addresses.server_authority = accepted.server.str();
   return addresses;
+}
+
+Expected<Fd> reach_server(const Accepted& accepted) {
+  return is_explicit(accepted) ? connect_to(accepted.server) : connect_from(accepted.client.address, accepted.server);
 }
 
 }  // namespace
 
 Connection::Connection(Shared shared, Accepted accepted, Time now)
+    : Connection(shared, std::move(accepted), reach_server(accepted), now) {}
+
+// `accepted` is moved from in the body alone.
+Connection::Connection(Shared shared, Accepted&& accepted, Expected<Fd> server, Time now)
     : shared_(shared),
+      explicit_(is_explicit(accepted)),
       client_endpoint_(accepted.client),
       server_endpoint_(accepted.server),
       heard_(now),
       deadline_(now + shared.options.connect_timeout),
-      proxy_(settings_of(shared.options), addresses_of(accepted), *this) {
+      proxy_(settings_of(shared.options), addresses_of(accepted, server), *this) {
   client_.fd = std::move(accepted.fd);
   Figures::add(shared_.figures.connections);
   Figures::add(shared_.figures.accepted);
-  auto server = connect_from(client_endpoint_.address, server_endpoint_);
   if (server) {
     server_.fd = std::move(*server);
     return;
@@ -192,8 +209,32 @@ void Connection::stop(Time now) {
 media::rtsp::Admission Connection::admit(const media::rtsp::StreamRequest& request) {
   media::rtsp::Admission answer;
   answer.admitted = shared_.admission.admit(request.rate);
-  if (answer.admitted) media_[request.number].rate = request.rate;
+  if (!answer.admitted) return answer;
+  Media media;
+  media.rate = request.rate;
+  if (explicit_ && !take_ports(request, media, answer)) {
+    shared_.admission.ended(request.rate);
+    return answer;
+  }
+  media_[request.number] = std::move(media);
   return answer;
+}
+
+// The same on both sides.
+bool Connection::take_ports(const media::rtsp::StreamRequest& request, Media& media, media::rtsp::Admission& answer) {
+  media.ports = shared_.ports.take();
+  if (!media.ports) {
+    answer.admitted = answer.ports_left = false;
+    if (shared_.ports.worth_telling()) {
+      spdlog::warn("rtsp: {} is refused: all {} pairs of [srtp.rtsp] media_ports are in use", client_endpoint_.str(),
+                   shared_.ports.used());
+    }
+    return false;
+  }
+  const bool one_port = request.client_ports.rtp == request.client_ports.rtcp;
+  answer.towards_server = answer.towards_client =
+      one_port ? MediaPorts::Pair{media.ports->rtp, media.ports->rtp} : *media.ports;
+  return true;
 }
 
 bool Connection::opened(const media::rtsp::Stream& stream) {
@@ -226,6 +267,7 @@ void Connection::closed(std::uint64_t number, media::rtsp::EndReason reason) {
     shared_.streams.remove(at->second.keys, function::MediaOrigin::rtsp, true);
     shared_.figures.streams.fetch_sub(1, std::memory_order_relaxed);
   }
+  if (at->second.ports) shared_.ports.give_back(*at->second.ports);
   media_.erase(at);
   Figures::add(shared_.figures.closed[static_cast<std::size_t>(reason)]);
   spdlog::debug("rtsp: {}: a medium of {} ended: {}", client_endpoint_.str(), server_endpoint_.str(),

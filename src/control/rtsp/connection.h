@@ -9,10 +9,12 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "control/rtsp/admission.h"
 #include "control/rtsp/figures.h"
+#include "control/rtsp/media_ports.h"
 #include "control/rtsp/transparent_socket.h"
 #include "function/media_streams.h"
 #include "media/rtsp/proxy.h"
@@ -27,6 +29,7 @@ struct Shared {
   const function::RtspOptions& options;
   function::MediaStreams& streams;
   Admission& admission;
+  MediaPorts& ports;  // of the explicit mode
   Figures& figures;
 };
 
@@ -53,11 +56,14 @@ class Connection final : private media::rtsp::Host {
   };
   struct Media {
     std::vector<function::MediaKey> keys;  // the last is the client's RTCP
+    std::optional<MediaPorts::Pair> ports;
     std::uint64_t rate = 0;
     std::uint64_t noted = 0;
   };
 
+  Connection(Shared shared, Accepted&& accepted, Expected<Fd> server, Time now);
   media::rtsp::Admission admit(const media::rtsp::StreamRequest& request) override;
+  bool take_ports(const media::rtsp::StreamRequest& request, Media& media, media::rtsp::Admission& answer);
   bool opened(const media::rtsp::Stream& stream) override;
   void closed(std::uint64_t number, media::rtsp::EndReason reason) override;
   void refused(media::rtsp::Refusal refusal, unsigned status, std::string_view why) override;
@@ -74,6 +80,7 @@ class Connection final : private media::rtsp::Host {
   void abort();
 
   Shared shared_;
+  const bool explicit_;
   Endpoint client_endpoint_, server_endpoint_;
   End client_, server_;
   std::map<std::uint64_t, Media> media_;  // admitted

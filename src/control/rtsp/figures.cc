@@ -12,6 +12,7 @@ std::vector<FigureSnapshot> Figures::list() const {
       {"rtsp_accepted", "RTSP connections that were accepted", now(accepted), true},
       {"rtsp_too_many_connections", "RTSP connections over max_connections, closed at once", now(too_many), true},
       {"rtsp_server_unreachable", "RTSP connections whose server could not be reached", now(server_unreachable), true},
+      {"rtsp_no_server", "RTSP connections for a name or path that no [[srtp.rtsp.server]] has", now(no_server), true},
       {"rtsp_failed", "RTSP connections that were ended for want of memory", now(failed), true},
       {"rtsp_idle_closed", "RTSP connections without a stream that were silent for idle_timeout", now(idle), true},
       {"rtsp_requests", "requests of clients on RTSP connections that have ended", now(requests), true},

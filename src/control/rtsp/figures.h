@@ -19,6 +19,7 @@ struct Figures {
   Count too_many{0};             // connections over max_connections, closed at once
   Count server_unreachable{0};   // connections whose server did not answer
   Count failed{0};               // connections ended for want of memory
+  Count no_server{0};            // connections of the explicit mode that no [[srtp.rtsp.server]] takes
   Count idle{0};                 // connections closed by idle_timeout
   Count requests{0};             // of connections that have ended
   Count interleaved_dropped{0};  // the same

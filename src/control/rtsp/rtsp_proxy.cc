@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +14,8 @@
 #include <exception>
 #include <set>
 
+#include "base/quote.h"
+
 namespace sluice::control::rtsp {
 namespace {
 
@@ -20,6 +23,7 @@ constexpr int events_at_once = 64;
 constexpr auto tick_every = std::chrono::seconds(1);
 constexpr auto farewell_in_all = std::chrono::milliseconds(500);
 constexpr rlim_t other_files = 256;
+constexpr std::size_t most_of_a_first_request = 16384;
 
 // What epoll names: 0 the bell; a listener: its descriptor with this bit; else a connection's number and a side.
 constexpr std::uint64_t is_listener = std::uint64_t{1} << 63;
@@ -58,7 +62,9 @@ Expected<std::unique_ptr<RtspProxy>> RtspProxy::start(function::MediaStreams& st
 }
 
 RtspProxy::RtspProxy(function::MediaStreams& streams, std::unique_ptr<Admission> admission)
-    : streams_(streams), admission_(std::move(admission)) {}
+    : streams_(streams),
+      admission_(std::move(admission)),
+      ports_(streams.rtsp()->first_media_port, streams.rtsp()->last_media_port) {}
 
 Expected<void> RtspProxy::open(const std::vector<std::string>& twins) {
   const function::RtspOptions& options = *streams_.rtsp();
@@ -69,24 +75,42 @@ Expected<void> RtspProxy::open(const std::vector<std::string>& twins) {
   if (!epoll_ || !wake_ || epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &bell) != 0) {
     return make_error(std::string("[srtp.rtsp] cannot wait for connections: ") + std::strerror(errno));
   }
-  std::set<int> families;
-  for (const packet::IpPrefix& servers : options.servers) families.insert(servers.address.family);
   for (const std::string& twin : twins) {
-    for (const int family : families) {
-      for (const std::uint16_t port : options.ports) {
-        auto listener = listen_on(twin, family, port);
-        if (!listener) return tl::unexpected(listener.error());
-        listeners_.push_back(std::move(*listener));
-      }
-    }
+    if (auto ok = listen(twin); !ok) return ok;
   }
-  auto delivery = LocalDelivery::install(options, twins);
-  if (!delivery) return tl::unexpected(delivery.error());
-  delivery_ = std::move(*delivery);
+  if (!options.servers.empty()) {
+    auto delivery = LocalDelivery::install(options, twins);
+    if (!delivery) return tl::unexpected(delivery.error());
+    delivery_ = std::move(*delivery);
+  }
+  const auto is_ipv4 = [](const packet::IpAddress& own) { return own.family == 4; };
+  if (std::ranges::any_of(options.listen, is_ipv4)) own_sources_ = std::make_unique<OwnSources>(twins);
   for (const Fd& listener : listeners_) {
     epoll_event event{.events = EPOLLIN, .data = {.u64 = is_listener | static_cast<std::uint64_t>(listener.get())}};
     if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener.get(), &event) != 0) {
       return make_error(std::string("[srtp.rtsp] cannot wait for connections: ") + std::strerror(errno));
+    }
+  }
+  return {};
+}
+
+// What listens for all addresses of a family takes the host's own, too.
+Expected<void> RtspProxy::listen(const std::string& twin) {
+  const function::RtspOptions& options = *streams_.rtsp();
+  std::set<int> families;
+  for (const packet::IpPrefix& servers : options.servers) families.insert(servers.address.family);
+  const auto keep = [this](Expected<Fd> listener) -> Expected<void> {
+    if (!listener) return tl::unexpected(listener.error());
+    listeners_.push_back(std::move(*listener));
+    return {};
+  };
+  for (const std::uint16_t port : options.ports) {
+    for (const int family : families) {
+      if (auto ok = keep(listen_on(twin, family, port)); !ok) return ok;
+    }
+    for (const packet::IpAddress& own : options.listen) {
+      if (families.contains(own.family)) continue;
+      if (auto ok = keep(listen_on(twin, Endpoint{own, port})); !ok) return ok;
     }
   }
   return {};
@@ -153,20 +177,72 @@ void RtspProxy::accept_all(int listener, Time now) {
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) watch_listeners(false);
       return;
     }
-    if (connections_.size() >= streams_.rtsp()->max_connections) {
+    if (connections_.size() + greetings_.size() >= streams_.rtsp()->max_connections) {
       Figures::add(figures_.too_many);
       continue;
     }
-    try {
-      const std::uint64_t id = next_connection_++;
-      connections_[id] = std::make_unique<Watched>(Shared{*streams_.rtsp(), streams_, *admission_, figures_},
-                                                   std::move(accepted), now);
-      guarded(id, [](Connection&) {});
-    } catch (const std::exception& problem) {
-      Figures::add(figures_.failed);
-      spdlog::error("rtsp: a connection is not taken: {}", problem.what());
-      connections_.erase(next_connection_ - 1);
-    }
+    take(std::move(accepted), now);
+  }
+}
+
+void RtspProxy::take(Accepted accepted, Time now) {
+  const function::RtspOptions& options = *streams_.rtsp();
+  const std::uint64_t id = next_connection_++;
+  const int family = accepted.server.address.family;
+  if (!options.is_explicit(accepted.server.address)) return connect(id, std::move(accepted), now);
+  accepted.own = accepted.server;
+  if (has_one_server(options, family)) {
+    const function::RtspServer& server = *server_for(options, family, {});
+    accepted.server = {server.address, server.port};
+    return connect(id, std::move(accepted), now);
+  }
+  // Told of what comes, and not again of what has been looked at.
+  epoll_event event{.events = EPOLLIN | EPOLLRDHUP | EPOLLET, .data = {.u64 = name_of(id, Side::client)}};
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, accepted.fd.get(), &event) != 0) {
+    Figures::add(figures_.failed);
+    return;
+  }
+  greetings_.emplace(id, Greeting{std::move(accepted), now});
+}
+
+// Its bytes stay in the socket for the connection.
+void RtspProxy::greet(std::uint64_t id, Time now) {
+  Greeting& greeting = greetings_.at(id);
+  char bytes[most_of_a_first_request];
+  const ssize_t got = recv(greeting.accepted.fd.get(), bytes, sizeof bytes, MSG_PEEK);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  const auto request = got <= 0 ? FirstRequest{} : first_request({bytes, static_cast<std::size_t>(got)});
+  if (!request && static_cast<std::size_t>(got) < sizeof bytes) return;
+  Accepted accepted = std::move(greeting.accepted);
+  greetings_.erase(id);
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, accepted.fd.get(), nullptr);
+  if (got <= 0) return;
+  const FirstRequest known = request.value_or(FirstRequest{});
+  const auto* const server = server_for(*streams_.rtsp(), accepted.own.address.family, known.uri);
+  if (server == nullptr) return refuse(accepted, known);
+  accepted.server = {server->address, server->port};
+  connect(id, std::move(accepted), now);
+}
+
+void RtspProxy::refuse(const Accepted& accepted, const FirstRequest& request) {
+  Figures::add(figures_.no_server);
+  spdlog::debug("rtsp: {}: no [[srtp.rtsp.server]] takes {}", accepted.client.str(), in_quotes(request.uri));
+  const std::string answer = "RTSP/1.0 404 Not Found\r\nCSeq: " + request.cseq + "\r\n\r\n";
+  [[maybe_unused]] const ssize_t sent = send(accepted.fd.get(), answer.data(), answer.size(), MSG_NOSIGNAL);
+  // A socket that is closed with bytes unread would take the answer back.
+  char bytes[most_of_a_first_request];
+  [[maybe_unused]] const ssize_t unread = recv(accepted.fd.get(), bytes, sizeof bytes, 0);
+}
+
+void RtspProxy::connect(std::uint64_t id, Accepted accepted, Time now) {
+  try {
+    connections_[id] = std::make_unique<Watched>(Shared{*streams_.rtsp(), streams_, *admission_, ports_, figures_},
+                                                 std::move(accepted), now);
+    guarded(id, [](Connection&) {});
+  } catch (const std::exception& problem) {
+    Figures::add(figures_.failed);
+    spdlog::error("rtsp: a connection is not taken: {}", problem.what());
+    connections_.erase(id);
   }
 }
 
@@ -182,6 +258,7 @@ void RtspProxy::watch_listeners(bool on) {
 }
 
 void RtspProxy::serve(std::uint64_t name, std::uint32_t events, Time now) {
+  if (greetings_.contains(name >> 1)) return greet(name >> 1, now);
   guarded(name >> 1, [&](Connection& connection) { connection.ready(static_cast<Side>(name & 1), events, now); });
 }
 
@@ -203,12 +280,15 @@ void RtspProxy::tick(Time now) {
   std::vector<std::uint64_t> all;
   for (const auto& [id, watched] : connections_) all.push_back(id);
   for (const std::uint64_t id : all) guarded(id, [&](Connection& connection) { connection.tick(now); });
+  const auto silent = [&](const auto& one) { return now - one.second.since > streams_.rtsp()->idle_timeout; };
+  Figures::add(figures_.idle, std::erase_if(greetings_, silent));
   streams_.tidy(now);
   watch_listeners(true);
 }
 
 void RtspProxy::say_farewell() {
   listeners_.clear();
+  greetings_.clear();
   const auto begin = std::chrono::steady_clock::now();
   std::vector<std::uint64_t> all;
   for (const auto& [id, watched] : connections_) all.push_back(id);

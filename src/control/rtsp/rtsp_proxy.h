@@ -1,5 +1,6 @@
 // The RTSP proxy on sockets: a thread that accepts on the twins what clients send to servers, speaks to the servers
-// with the clients' addresses, and puts the media that they agree on into the stage "srtp" (docs/rtsp.md).
+// with the clients' addresses, and puts the media that they agree on into the stage "srtp" (docs/rtsp.md). In explicit
+// mode clients open an address of the host's, and the proxy speaks to the server that they mean with its own.
 //
 // Thread-safety: start() and destruction on the control thread; figures() any thread. Lanes never wait for it.
 #pragma once
@@ -14,6 +15,9 @@
 
 #include "control/rtsp/connection.h"
 #include "control/rtsp/local_delivery.h"
+#include "control/rtsp/media_ports.h"
+#include "control/rtsp/own_sources.h"
+#include "control/rtsp/server_choice.h"
 
 namespace sluice::control::rtsp {
 
@@ -34,11 +38,21 @@ class RtspProxy {
     Connection connection;
     std::uint32_t asked[2] = {0, 0};  // of epoll, by side
   };
+  // A connection whose first request must say which server is meant.
+  struct Greeting {
+    Accepted accepted;
+    Time since;
+  };
 
   RtspProxy(function::MediaStreams& streams, std::unique_ptr<Admission> admission);
   Expected<void> open(const std::vector<std::string>& twins);
   void run();
+  Expected<void> listen(const std::string& twin);
   void accept_all(int listener, Time now);
+  void take(Accepted accepted, Time now);
+  void greet(std::uint64_t id, Time now);
+  void refuse(const Accepted& accepted, const FirstRequest& request);
+  void connect(std::uint64_t id, Accepted accepted, Time now);
   void watch_listeners(bool on);
   void serve(std::uint64_t id, std::uint32_t events, Time now);
   // Calls f with the connection, and ends it when memory does not last.
@@ -50,11 +64,14 @@ class RtspProxy {
 
   function::MediaStreams& streams_;
   std::unique_ptr<Admission> admission_;
+  MediaPorts ports_;  // outlives the connections
   Figures figures_;
-  std::unique_ptr<LocalDelivery> delivery_;
+  std::unique_ptr<LocalDelivery> delivery_;  // with `servers`
+  std::unique_ptr<OwnSources> own_sources_;  // with `listen`
   std::vector<Fd> listeners_;
   Fd epoll_, wake_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Watched>> connections_;
+  std::unordered_map<std::uint64_t, Greeting> greetings_;
   std::uint64_t next_connection_ = 1;
   bool listening_ = true;
   std::atomic<bool> stopping_{false};

@@ -12,7 +12,9 @@
 
 namespace sluice::control::rtsp {
 
-// The last one is the client's RTCP. Of a transparent proxy: both legs have the same addresses and ports.
+// The last one is the client's RTCP. Where the legs differ (an explicit proxy) each comes by the ends of one and leaves
+// with those of the other, and so does what the client sends to RTP's port, which is nothing but to open ways back: it
+// passes as it comes.
 Expected<std::vector<function::MediaStreamSettings>> streams_of(const media::rtsp::Stream& stream,
                                                                 bool accept_clear_rtcp);
 

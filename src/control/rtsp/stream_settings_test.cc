@@ -66,6 +66,57 @@ TEST(RtspStreams, rtp_and_rtcp_on_one_port) {
   EXPECT_EQ(all->back().name, "10.1.0.2:5000 -> 10.2.0.2:6000");
 }
 
+// The server's 10.2.0.2 knows the proxy as 10.2.0.1, the client's 10.1.0.2 as 10.1.0.1.
+media::rtsp::Stream explicit_stream(media::rtsp::PortPair client, media::rtsp::PortPair own,
+                                    media::rtsp::PortPair server) {
+  auto stream = stream_of(client, server);
+  stream.client_side.server = *packet::IpAddress::parse("10.1.0.1");
+  stream.server_side.client = *packet::IpAddress::parse("10.2.0.1");
+  stream.client_side.server_ports = stream.server_side.client_ports = own;
+  return stream;
+}
+
+std::vector<std::string> names_of(const media::rtsp::Stream& stream) {
+  std::vector<std::string> names;
+  const auto all = streams_of(stream, true);
+  for (const auto& one : all.value()) {
+    EXPECT_TRUE(one.leaves);
+    names.push_back(one.name);
+  }
+  return names;
+}
+
+TEST(RtspStreams, of_an_explicit_proxy_come_by_one_leg_and_leave_by_the_other) {
+  const auto stream = explicit_stream({5000, 5001}, {20000, 20001}, {6000, 6001});
+  const auto all = streams_of(stream, true);
+  ASSERT_TRUE(all) << all.error().message;
+  EXPECT_EQ(names_of(stream),
+            (std::vector<std::string>{"10.2.0.2:6000 -> 10.2.0.1:20000 as 10.1.0.1:20000 -> 10.1.0.2:5000",
+                                      "10.2.0.2:6001 -> 10.2.0.1:20001 as 10.1.0.1:20001 -> 10.1.0.2:5001",
+                                      "10.1.0.2:5000 -> 10.1.0.1:20000 as 10.2.0.1:20000 -> 10.2.0.2:6000",
+                                      "10.1.0.2:5001 -> 10.1.0.1:20001 as 10.2.0.1:20001 -> 10.2.0.2:6001"}));
+  const auto end = [](const char* text) { return *packet::IpAddress::parse(text); };
+  EXPECT_EQ((*all)[0].key, function::media_key(end("10.2.0.2"), 6000, end("10.2.0.1"), 20000));
+  EXPECT_EQ((*all)[0].leaves, function::media_key(end("10.1.0.1"), 20000, end("10.1.0.2"), 5000));
+  EXPECT_EQ((*all)[3].leaves, function::media_key(end("10.2.0.1"), 20001, end("10.2.0.2"), 6001));
+  EXPECT_EQ((*all)[0].keyless, Keyless::no);
+  EXPECT_EQ((*all)[2].keyless, Keyless::passes);
+  EXPECT_EQ((*all)[2].carries, Carries::rtp);
+  EXPECT_EQ((*all)[3].keyless, Keyless::passes_rtcp);
+  EXPECT_FALSE(streams_of(stream_of({5000, 5001}, {6000, 6001}), true)->front().leaves) << "a transparent one";
+}
+
+TEST(RtspStreams, of_an_explicit_proxy_with_shared_ports) {
+  EXPECT_EQ(names_of(explicit_stream({5000, 5000}, {20000, 20000}, {6000, 6000})),
+            (std::vector<std::string>{"10.2.0.2:6000 -> 10.2.0.1:20000 as 10.1.0.1:20000 -> 10.1.0.2:5000",
+                                      "10.1.0.2:5000 -> 10.1.0.1:20000 as 10.2.0.1:20000 -> 10.2.0.2:6000"}));
+  EXPECT_EQ(names_of(explicit_stream({5000, 5000}, {20000, 20000}, {6000, 6001})),
+            (std::vector<std::string>{"10.2.0.2:6000 -> 10.2.0.1:20000 as 10.1.0.1:20000 -> 10.1.0.2:5000",
+                                      "10.2.0.2:6001 -> 10.2.0.1:20000 as 10.1.0.1:20000 -> 10.1.0.2:5000",
+                                      "10.1.0.2:5000 -> 10.1.0.1:20000 as 10.2.0.1:20000 -> 10.2.0.2:6001"}));
+  EXPECT_EQ(names_of(explicit_stream({5000, 5001}, {20000, 20001}, {6000, 6000})).size(), 4U);
+}
+
 TEST(RateBudget, holds_to_its_sum) {
   RateBudget budget(1000, 300, 10);
   EXPECT_TRUE(budget.admit(600));

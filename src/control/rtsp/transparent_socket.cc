@@ -71,45 +71,72 @@ Fd::~Fd() {
 }
 
 Expected<Fd> listen_on(const std::string& twin, int family, std::uint16_t port) {
+  return listen_on(twin,
+                   {family == 4 ? packet::IpAddress::v4(0) : packet::IpAddress::from_bytes(6, &in6addr_any), port});
+}
+
+Expected<Fd> listen_on(const std::string& twin, const Endpoint& own) {
+  const int family = own.address.family;
   Fd fd = make_socket(family);
-  sockaddr_storage any;
-  const Endpoint at{family == 4 ? packet::IpAddress::v4(0) : packet::IpAddress::from_bytes(6, &in6addr_any), port};
-  const socklen_t size = fill(at, any);
+  sockaddr_storage at;
+  const socklen_t size = fill(own, at);
   const bool done =
       fd && set(fd.get(), SOL_SOCKET, SO_REUSEADDR) && make_transparent(fd.get(), family) &&
       setsockopt(fd.get(), SOL_SOCKET, SO_BINDTODEVICE, twin.c_str(), static_cast<socklen_t>(twin.size() + 1)) == 0 &&
-      bind(fd.get(), reinterpret_cast<sockaddr*>(&any), size) == 0 && listen(fd.get(), backlog) == 0;
+      bind(fd.get(), reinterpret_cast<sockaddr*>(&at), size) == 0 && listen(fd.get(), backlog) == 0;
   if (!done) {
-    return make_error("[srtp.rtsp] ports: cannot listen on port " + std::to_string(port) + " of the twin " + twin +
+    return make_error("[srtp.rtsp] ports: cannot listen on port " + std::to_string(own.port) + " of the twin " + twin +
                       ": " + why(errno));
   }
   return fd;
 }
 
-Expected<Fd> connect_from(const packet::IpAddress& client, const Endpoint& server) {
-  Fd fd = make_socket(server.address.family);
-  sockaddr_storage here, there;
-  const socklen_t here_size = fill({client, 0}, here), there_size = fill(server, there);
-  const bool bound = fd && make_transparent(fd.get(), server.address.family) &&
-                     set(fd.get(), SOL_IP, IP_BIND_ADDRESS_NO_PORT) &&
-                     bind(fd.get(), reinterpret_cast<sockaddr*>(&here), here_size) == 0;
-  if (!bound) return make_error("cannot take the address " + client.str() + ": " + why(errno));
+namespace {
+
+Expected<Fd> begin_to_connect(Fd fd, const Endpoint& server) {
+  sockaddr_storage there;
+  const socklen_t size = fill(server, there);
   set_usual_options(fd.get());
-  if (connect(fd.get(), reinterpret_cast<sockaddr*>(&there), there_size) != 0 && errno != EINPROGRESS) {
+  if (connect(fd.get(), reinterpret_cast<sockaddr*>(&there), size) != 0 && errno != EINPROGRESS) {
     return make_error("cannot connect to " + server.str() + ": " + why(errno));
   }
   return fd;
 }
 
+}  // namespace
+
+Expected<Fd> connect_from(const packet::IpAddress& client, const Endpoint& server) {
+  Fd fd = make_socket(server.address.family);
+  sockaddr_storage here;
+  const socklen_t here_size = fill({client, 0}, here);
+  const bool bound = fd && make_transparent(fd.get(), server.address.family) &&
+                     set(fd.get(), SOL_IP, IP_BIND_ADDRESS_NO_PORT) &&
+                     bind(fd.get(), reinterpret_cast<sockaddr*>(&here), here_size) == 0;
+  if (!bound) return make_error("cannot take the address " + client.str() + ": " + why(errno));
+  return begin_to_connect(std::move(fd), server);
+}
+
+Expected<Fd> connect_to(const Endpoint& server) {
+  Fd fd = make_socket(server.address.family);
+  if (!fd) return make_error("cannot connect to " + server.str() + ": " + why(errno));
+  return begin_to_connect(std::move(fd), server);
+}
+
+Endpoint own_end(int fd) {
+  sockaddr_storage own{};
+  socklen_t size = sizeof own;
+  if (getsockname(fd, reinterpret_cast<sockaddr*>(&own), &size) != 0) return {};
+  return endpoint_of(own);
+}
+
 Accepted accept_from(int listener) {
-  sockaddr_storage peer{}, own{};
+  sockaddr_storage peer{};
   socklen_t size = sizeof peer;
   Accepted accepted;
   accepted.fd = Fd(accept4(listener, reinterpret_cast<sockaddr*>(&peer), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (!accepted.fd) return accepted;
   accepted.client = endpoint_of(peer);
-  size = sizeof own;
-  if (getsockname(accepted.fd.get(), reinterpret_cast<sockaddr*>(&own), &size) == 0) accepted.server = endpoint_of(own);
+  accepted.server = own_end(accepted.fd.get());
   set_usual_options(accepted.fd.get());
   return accepted;
 }

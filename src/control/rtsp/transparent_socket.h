@@ -1,5 +1,5 @@
-// TCP sockets with other hosts' addresses (IP_TRANSPARENT), non-blocking: a listener on a twin that accepts for any
-// address, and a connection that comes from one.
+// The proxy's TCP sockets, non-blocking. With other hosts' addresses (IP_TRANSPARENT): a listener on a twin that
+// accepts for any address, and a connection that comes from one. With the host's own, for the explicit mode.
 //
 // Errors: one sentence, with the privilege that is missing. Thread-safety: any thread.
 #pragma once
@@ -36,15 +36,22 @@ class Fd {
   int fd_ = -1;
 };
 
-// Takes connections that come in by `twin`, whatever address they are for.
+// Takes connections that come in by `twin`, whatever address they are for; or for this one of the host's, which need
+// not be there yet.
 Expected<Fd> listen_on(const std::string& twin, int family, std::uint16_t port);
+Expected<Fd> listen_on(const std::string& twin, const Endpoint& own);
 
 // Begins to connect to `server` from the address of `client`, with a port of its own.
 Expected<Fd> connect_from(const packet::IpAddress& client, const Endpoint& server);
+// From the address that the host's routes name.
+Expected<Fd> connect_to(const Endpoint& server);
+// The socket's own end; without an address if it has none.
+Endpoint own_end(int fd);
 
 struct Accepted {
   Fd fd;
   Endpoint client, server;  // the server that the client means
+  Endpoint own = {};        // explicit mode: the end of the host's that the client has opened; else without an address
 };
 // The next connection; an Fd that is none: errno says why.
 Accepted accept_from(int listener);

@@ -41,6 +41,7 @@ Chain::Chain(std::vector<std::unique_ptr<engine::Stage>> stages, std::unique_ptr
     : stages_(std::move(stages)), last_(std::move(last)), fused_(fused) {
   std::uint32_t bytes = last_->layout().extra_bytes_per_frame;
   for (const auto& stage : stages_) {
+    stage->stands_before(*last_);
     bytes_before_.push_back(bytes);
     bytes += slack_per_frame + stage->bytes_per_frame();
     fused_ = fused_ && !stage->launches_alone();

@@ -277,6 +277,17 @@ void Router::collect(engine::Burst& burst, engine::BatchWriter& writer) {
   batch.extra_count = next_key;
 }
 
+void Router::readdress(const engine::Batch& batch, std::uint32_t i) {
+  const auto* const frame = reinterpret_cast<const std::uint8_t*>(batch.frame[i]);
+  if (is_ipv6(frame)) {
+    std::memcpy(keys6(batch)[batch.argument[i]], frame + ethernet + 24, key6_bytes);
+  } else {
+    std::uint32_t destination;
+    std::memcpy(&destination, frame + ethernet + 16, sizeof destination);
+    batch.argument[i] = packet::be32(destination);
+  }
+}
+
 void Router::compute(engine::Batch& batch, std::uint32_t first, std::uint32_t count) {
   if (first == 0 && count == batch.count) {
     if (batch.extra_count != batch.count) {

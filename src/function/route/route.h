@@ -77,6 +77,7 @@ class Router : public engine::Function, public engine::Tables, public Routing {
   bool device_ready() override;
   Expected<void> begin_cycle(device::GpuStream& stream) override;
   void collect(engine::Burst& burst, engine::BatchWriter& batch) override;
+  void readdress(const engine::Batch& batch, std::uint32_t i) override;
   Expected<void> launch(engine::Batch& batch, device::GpuStream& stream) override;
   bool join(const engine::Batch& batch, CapsuleWork& work) override;
   void compute(engine::Batch& batch, std::uint32_t first, std::uint32_t count) override;

@@ -52,9 +52,9 @@ MediaKey media_key(const packet::IpAddress& source, std::uint16_t source_port, c
 }
 
 bool MediaStreamSettings::same(const MediaStreamSettings& other) const {
-  return key == other.key && direction == other.direction && carries == other.carries && max_ssrcs == other.max_ssrcs &&
-         passes_others == other.passes_others && rollover == other.rollover && origin == other.origin &&
-         keyless == other.keyless && same_keys(crypto, other.crypto);
+  return key == other.key && leaves == other.leaves && direction == other.direction && carries == other.carries &&
+         max_ssrcs == other.max_ssrcs && passes_others == other.passes_others && rollover == other.rollover &&
+         origin == other.origin && keyless == other.keyless && same_keys(crypto, other.crypto);
 }
 
 Expected<std::unique_ptr<MediaStream::Leg>> MediaStream::make_leg(srtp::Protocol protocol,

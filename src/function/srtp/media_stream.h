@@ -35,6 +35,7 @@ enum class MediaOrigin : std::uint8_t { configuration, api, rtsp };
 // What becomes of packets where there is no key for them.
 enum class Keyless : std::uint8_t {
   no,           // there is one
+  passes,       // there is none to protect or to authenticate: all passes and is counted
   passes_rtcp,  // RTCP that is due in clear passes and is counted; the rest is srtp_not_media
   drops_rtcp,   // the same RTCP is srtp_clear_rtcp
   ended,        // a stream was here: what still comes of it is srtp_ended
@@ -43,6 +44,7 @@ enum class Keyless : std::uint8_t {
 struct MediaStreamSettings {
   std::string name;  // "10.0.0.1:5004 -> 10.0.0.2:6000", for messages
   MediaKey key{};
+  std::optional<MediaKey> leaves;  // the ends that its packets leave with, of key's family; absent: as they came
   srtp::Direction direction = srtp::Direction::protect;
   Carries carries = Carries::both;
   media::sdp::CryptoAttribute crypto;
@@ -84,6 +86,8 @@ class alignas(64) MediaStream {
 
   const MediaStreamSettings& settings() const { return settings_; }
   bool protects() const { return settings_.direction == srtp::Direction::protect; }
+  // settings().leaves; null: as they came.
+  const MediaKey* leaves() const { return rewrites_ ? &*settings_.leaves : nullptr; }
   // For a packet that begins so; null: it is neither RTP nor RTCP, as far as the stream carries them, or has no key.
   srtp::Channel* channel_for(std::span<const std::uint8_t> packet, bool& rtcp);
 
@@ -118,7 +122,8 @@ class alignas(64) MediaStream {
     srtp::StreamPool pool;
     std::optional<srtp::Channel> channel;
   };
-  explicit MediaStream(MediaStreamSettings settings) : settings_(std::move(settings)) {}
+  explicit MediaStream(MediaStreamSettings settings)
+      : rewrites_(settings.leaves.has_value()), settings_(std::move(settings)) {}
   Expected<std::unique_ptr<Leg>> make_leg(srtp::Protocol protocol, crypto::KeyTable& keys) const;
   bool claim_first(std::uint32_t lane);
 
@@ -127,6 +132,7 @@ class alignas(64) MediaStream {
   std::uint64_t installs_ = 0;
   std::atomic<Policer*> policer_{nullptr};
   std::atomic<std::uint32_t> owner_{nobody};
+  const bool rewrites_;
   MediaStreamSettings settings_;
   std::atomic<std::uint64_t> noted_{0};
   std::optional<MediaStreamSettings::Rate> rate_;   // of policer_

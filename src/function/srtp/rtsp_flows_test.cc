@@ -69,7 +69,14 @@ std::vector<std::string> mistakes_of(const std::string& text, bool twins = true)
 }
 
 TEST(RtspSettings, mistakes_name_the_line) {
+  const std::string server = "[[srtp.rtsp.server]]\naddress = \"10.0.0.2\"\n";
+  const std::string explicit_section = "[srtp.rtsp]\nlisten = [\"10.0.0.1\"]\n" + server;
+  const auto ranged = [&](const std::string& range) {
+    return "[srtp.rtsp]\nlisten = [\"10.0.0.1\"]\nmedia_ports = \"" + range + "\"\n" + server;
+  };
   EXPECT_EQ(mistakes_of(section), std::vector<std::string>());
+  EXPECT_EQ(mistakes_of(explicit_section), std::vector<std::string>());
+  EXPECT_EQ(mistakes_of(ranged("1024-65535")), std::vector<std::string>());
   const std::pair<std::string, std::string> cases[] = {
       {"[srtp.rtsp]\n", "servers: is missing"},
       {"[srtp.rtsp]\nservers = [\"10.0.0.1/24\"]\n", "a.toml:2: [srtp.rtsp] servers: "},
@@ -80,6 +87,23 @@ TEST(RtspSettings, mistakes_name_the_line) {
       {section + "tabel = 1554\n", "tabel: unknown key"},
       {"[srtp.rtsp]\nservers = [\"10.0.0.2\"]\nports = [0]\n", "ports: allowed are TCP ports"},
       {"[srtp.rtsp]\nservers = [\"10.0.0.2\"]\nports = [554, 554]\n", "ports: 554 is there twice"},
+      {section + "media_ports = \"20000-20001\"\n", "media_ports: is for clients that address the proxy itself"},
+      {section + server, "listen: is missing"},
+      {"[srtp.rtsp]\nlisten = [\"10.0.0.1\"]\n", "no [[srtp.rtsp.server]] has an address of the family of 10.0.0.1"},
+      {"[srtp.rtsp]\nlisten = [\"2001:db8::1\"]\n" + server, "of the family of 2001:db8::1"},
+      {"[srtp.rtsp]\nlisten = [\"10.0.0.1\", \"10.0.0.1\"]\n" + server, "listen: 10.0.0.1 is there twice"},
+      {"[srtp.rtsp]\nlisten = [\"proxy\"]\n" + server, "a.toml:2: [srtp.rtsp] listen: "},
+      {"[srtp.rtsp]\nlisten = [\"10.0.0.2\"]\n" + server, "10.0.0.2 is the proxy's own address"},
+      {explicit_section + "[[srtp.rtsp.server]]\nport = 554\n", "a.toml:5: [[srtp.rtsp.server]] address: is missing"},
+      {explicit_section + "path = \"film\"\n", "path: give what paths begin with"},
+      {explicit_section + "port = 0\n", "port: "},
+      {explicit_section + "nmae = \"a\"\n", "nmae: unknown key"},
+      {ranged("20001-20010"), "media_ports: give a range"},
+      {ranged("20000"), "media_ports: give a range"},
+      {ranged("20000-20000"), "media_ports: give a range"},
+      {ranged("20000-70000"), "media_ports: give a range"},
+      {ranged("22-30"), "media_ports: give a range"},
+      {ranged("20000-20010x"), "media_ports: give a range"},
   };
   for (const auto& [text, message] : cases) {
     std::string all;

@@ -1,8 +1,10 @@
 // [srtp.rtsp]: which flows are RTSP's and how the proxy treats them (docs/rtsp.md).
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "media/srtp/suite.h"
@@ -10,8 +12,24 @@
 
 namespace sluice::function {
 
+// A server of the explicit mode: the first one whose conditions a client's first URI meets, of the family that the
+// client came by.
+struct RtspServer {
+  packet::IpAddress address;
+  std::uint16_t port = 554;
+  std::string name;  // the URI's host, without case; empty: any
+  std::string path;  // what its path begins with, up to a '/'; empty: any
+
+  bool operator==(const RtspServer&) const = default;
+};
+
 struct RtspOptions {
-  std::vector<packet::IpPrefix> servers;  // that speak in the clear
+  std::vector<packet::IpPrefix> servers;  // that speak in the clear; none: no client is proxied transparently
+  // Explicit mode: the host's addresses that clients open, their servers, and the ports of UDP at which the proxy's own
+  // addresses take and send media: [first, last], pairs with an even port of RTP. Without addresses there is none.
+  std::vector<packet::IpAddress> listen;
+  std::vector<RtspServer> upstream;
+  std::uint16_t first_media_port = 20000, last_media_port = 29999;
   std::vector<std::uint16_t> ports = {554, 8554};
   srtp::Suite suite = srtp::Suite::aes_cm_128_hmac_sha1_80;
   bool accept_plain_profile = true;
@@ -28,6 +46,7 @@ struct RtspOptions {
   std::uint32_t table = 1554;                                       // the kernel's routing table for local delivery
   std::uint32_t priority = 1554;                                    // of its rules
 
+  bool is_explicit(const packet::IpAddress& server) const { return std::ranges::find(listen, server) != listen.end(); }
   bool operator==(const RtspOptions&) const = default;
 };
 

@@ -1,19 +1,22 @@
 #include "function/srtp/rtsp_settings.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <string>
 
 namespace sluice::function {
 namespace {
 
 // Each is a rule of the kernel for each twin and port.
-constexpr std::size_t most_servers = 64, most_ports = 8;
+constexpr std::size_t most_servers = 64, most_ports = 8, most_listen = 16;
 constexpr std::int64_t most_rate = 1'000'000'000'000;
 
 void read_servers(Settings& settings, RtspOptions& options) {
   const std::vector<std::string> servers = settings.texts("servers");
-  if (servers.empty())
-    settings.error("servers", "is missing: give the prefixes of the servers, such as [\"10.2.0.0/24\"]");
+  if (servers.empty() && !settings.has("listen"))
+    settings.error("servers",
+                   "is missing: give the prefixes of the servers, such as [\"10.2.0.0/24\"], or for clients that "
+                   "address the proxy itself its addresses as listen");
   if (servers.size() > most_servers)
     settings.error("servers", "allowed are " + std::to_string(most_servers) + " prefixes");
   for (const std::string& text : servers) {
@@ -42,6 +45,74 @@ void read_ports(Settings& settings, RtspOptions& options) {
     settings.error("ports", "allowed are " + std::to_string(most_ports) + " ports");
 }
 
+void read_listen(Settings& settings, RtspOptions& options) {
+  for (const std::string& text : settings.texts("listen")) {
+    const auto address = packet::IpAddress::parse(text);
+    if (!address) {
+      settings.error("listen", address.error().message);
+    } else if (options.is_explicit(*address)) {
+      settings.error("listen", address->str() + " is there twice");
+    } else {
+      options.listen.push_back(*address);
+    }
+  }
+  if (options.listen.size() > most_listen)
+    settings.error("listen", "allowed are " + std::to_string(most_listen) + " addresses");
+}
+
+RtspServer read_server(Settings& settings) {
+  RtspServer server;
+  const std::string text = settings.required_text("address");
+  const auto address = packet::IpAddress::parse(text);
+  if (address) {
+    server.address = *address;
+  } else if (!text.empty()) {
+    settings.error("address", address.error().message);
+  }
+  server.port = static_cast<std::uint16_t>(settings.integer("port", server.port, 1, 65535));
+  server.name = settings.text("name", "");
+  server.path = settings.text("path", "");
+  if (!server.path.empty() && !server.path.starts_with('/'))
+    settings.error("path", "give what paths begin with, such as \"/door\"");
+  while (server.path.ends_with('/')) server.path.pop_back();
+  settings.finish();
+  return server;
+}
+
+void read_upstream(Settings& settings, RtspOptions& options) {
+  for (Settings& server : settings.sections("server")) options.upstream.push_back(read_server(server));
+  if (options.listen.empty() && !options.upstream.empty())
+    settings.error("listen", "is missing: give the addresses at which clients of [[srtp.rtsp.server]] find the proxy");
+  for (const packet::IpAddress& address : options.listen) {
+    const auto is_it = [&](const RtspServer& server) { return server.address == address; };
+    if (std::ranges::any_of(options.upstream, is_it))
+      settings.error("server", address.str() + " is the proxy's own address: give the server's");
+    const auto fits = [&](const RtspServer& server) { return server.address.family == address.family; };
+    if (std::ranges::none_of(options.upstream, fits)) {
+      settings.error("listen", "no [[srtp.rtsp.server]] has an address of the family of " + address.str() +
+                                   ": clients and servers speak the same one");
+    }
+  }
+}
+
+// "20000-29999".
+void read_media_ports(Settings& settings, RtspOptions& options) {
+  const std::string text = settings.text("media_ports", "20000-29999");
+  unsigned first = 0, last = 0;
+  char rest = 0;
+  const bool range = std::sscanf(text.c_str(), "%5u-%5u%c", &first, &last, &rest) == 2;
+  if (!range || first < 1024 || last > 65535 || first % 2 != 0 || last <= first) {
+    settings.error("media_ports",
+                   "give a range of UDP ports from 1024 to 65535 that begins with an even one, such as "
+                   "\"20000-29999\"");
+    return;
+  }
+  if (settings.has("media_ports") && !settings.has("listen"))
+    settings.error("media_ports", "is for clients that address the proxy itself: give its addresses as listen");
+  options.first_media_port = static_cast<std::uint16_t>(first);
+  options.last_media_port = static_cast<std::uint16_t>(last);
+}
+
 void read_suite(Settings& settings, RtspOptions& options) {
   const std::string name = settings.text("suite", std::string(srtp::facts(options.suite).name));
   if (const auto suite = srtp::suite_named(name)) {
@@ -59,6 +130,9 @@ RtspOptions read_rtsp(Settings settings, const engine::PortTable& ports) {
   RtspOptions options;
   read_servers(settings, options);
   read_ports(settings, options);
+  read_listen(settings, options);
+  read_upstream(settings, options);
+  read_media_ports(settings, options);
   read_suite(settings, options);
   options.accept_plain_profile = settings.boolean("accept_plain_profile", options.accept_plain_profile);
   options.accept_clear_rtcp = settings.boolean("accept_clear_rtcp", options.accept_clear_rtcp);

@@ -11,6 +11,7 @@
 #include "crypto/selftest.h"
 #include "engine/function.h"
 #include "engine/options.h"
+#include "function/srtp/rewrite.h"
 #include "packet/checksum.h"
 
 namespace sluice::function {
@@ -35,13 +36,14 @@ static_assert(sizeof(Header) <= header_per_frame * engine::batch_range.least);
 struct Work {
   srtp::Pending pending;
   srtp::Channel* channel;  // null: finished
-  std::uint32_t frame;     // its index in the batch
+  MediaStream* stream;
+  std::uint32_t frame;  // its index in the batch
   std::uint16_t udp_offset;
   bool rtcp : 1, protects : 1;
   bool checks : 1;  // the UDP checksum, by the job's sum before
   bool makes : 1;   // a new one, by the sum after
 };
-static_assert(sizeof(Work) == 40);
+static_assert(sizeof(Work) == 48);
 
 // How many frames ahead of the one that is judged what it needs is asked for: its frame, and the state of its stream.
 constexpr std::uint32_t frame_ahead = 8, state_ahead = 4;
@@ -225,8 +227,34 @@ std::uint32_t Srtp::place_of(const engine::Batch& batch, const Area& a, std::uin
     return a.header->table->may_concern(media.key) ? drop(srtp_not_plain) : passes;
   }
   MediaStream* const stream = a.header->table->view().find(media.key, look.hash);
-  if (stream == nullptr) return passes;
-  return media.kind == MediaFrameKind::bad ? drop(srtp_malformed) : prepare_packet(batch, a, i, media, *stream);
+  if (stream == nullptr) {
+    if (has_media_ports_) look_at_stray(batch.lane, *a.header->table, media.key);
+    return passes;
+  }
+  if (media.kind == MediaFrameKind::bad) return drop(srtp_malformed);
+  const std::uint32_t place = prepare_packet(batch, a, i, media, *stream);
+  const bool goes_on = place == passes || (place & drops) == 0;
+  if (const MediaKey* const ends = stream->leaves(); ends != nullptr && goes_on) [[unlikely]] {
+    give_new_ends(batch, i, media, *ends);
+  }
+  return place;
+}
+
+// What forwards has read the old ones.
+[[gnu::noinline]] void Srtp::give_new_ends(const engine::Batch& batch, std::uint32_t i, const MediaFrame& media,
+                                           const MediaKey& ends) {
+  rewrite_ends(reinterpret_cast<std::uint8_t*>(batch.frame[i]), media.udp_offset, ends);
+  if (last_ != nullptr) last_->readdress(batch, i);
+}
+
+// UDP of no stream at the proxy's own ports: the host's, like all that is addressed to it.
+[[gnu::noinline]] void Srtp::look_at_stray(std::uint32_t lane, const MediaStreamTable& table, MediaKey key) {
+  const RtspOptions& rtsp = *options_.rtsp;
+  const std::uint16_t port = packet::be16(key.destination_port);
+  if (port < rtsp.first_media_port || port > rtsp.last_media_port) return;
+  const auto to = packet::IpAddress::from_bytes(static_cast<int>(key.family), key.destination);
+  key.source_port = key.destination_port = 0;
+  if (rtsp.is_explicit(to) || table.may_concern(key)) lanes_[lane]->strays.add(1);
 }
 
 std::uint32_t Srtp::prepare_packet(const engine::Batch& batch, const Area& a, std::uint32_t i, const MediaFrame& media,
@@ -256,6 +284,7 @@ std::uint32_t Srtp::prepare_packet(const engine::Batch& batch, const Area& a, st
     return drop(checks && !udp_checksum_ok(frame, media) ? srtp_bad_checksum : reason_of(status));
   }
   work.channel = channel;
+  work.stream = &stream;
   work.frame = i;
   work.udp_offset = media.udp_offset;
   work.rtcp = rtcp;
@@ -296,6 +325,10 @@ std::uint32_t Srtp::place_of_other(const engine::Batch& batch, std::uint32_t i) 
     case Keyless::ended:
       stream.note();
       return drop(srtp_ended);
+    case Keyless::passes:
+      stream.note();
+      lanes_[lane]->others.add(1);
+      return passes;
     case Keyless::passes_rtcp:
       if (!rtcp) return drop(srtp_not_media);
       stream.note();
@@ -397,7 +430,7 @@ packet::Reason Srtp::finish(const engine::Batch& batch, const Area& a, std::uint
   engine::Counter& counter = work.protects ? (work.rtcp ? lane.protected_rtcp : lane.protected_rtp)
                                            : (work.rtcp ? lane.unprotected_rtcp : lane.unprotected_rtp);
   counter.add(1);
-  if (work.rtcp && !work.protects) note_rtcp(batch, a, i);
+  if (work.rtcp && !work.protects) work.stream->note();  // who sends it is alive
   return packet::no_reason;
 }
 
@@ -414,13 +447,6 @@ std::uint32_t Srtp::set_length(std::uint8_t* frame, const Area& a, std::uint32_t
     sum = packet::fold_sum32(std::uint32_t{sum} + (at % 2 == 0 ? rest : __builtin_bswap16(rest)));
   }
   return set_udp_payload_length(frame, work.udp_offset, pending.length, sum);
-}
-
-// Who sends it is alive. RTCP is rare enough to be looked up again.
-[[gnu::cold, gnu::noinline]] void Srtp::note_rtcp(const engine::Batch& batch, const Area& a, std::uint32_t i) {
-  MediaFrame media;
-  read_media_frame(reinterpret_cast<const std::uint8_t*>(batch.frame[i]), batch.length[i], media);
-  if (MediaStream* const stream = a.header->table->find(media.key)) stream->note();
 }
 
 packet::Reason Srtp::judge_transit(std::uint32_t lane, std::uint8_t* frame, std::uint32_t length,
@@ -452,17 +478,18 @@ std::vector<engine::Figure> Srtp::figures() const {
       {"srtp_protected_rtcp", "RTCP packets that were protected"},
       {"srtp_unprotected_rtp", "SRTP packets that were authenticated and unprotected"},
       {"srtp_unprotected_rtcp", "SRTCP packets that were authenticated and unprotected"},
-      {"srtp_passed_others", "packets of streams that are neither RTP nor RTCP and passed as they came"},
+      {"srtp_passed_others", "packets of streams that passed as they came: neither RTP nor RTCP, or without a key"},
       {"srtp_kept_from_device", "of what was protected or unprotected, packets that only a core could compute"},
       {"srtp_clear_rtcp_passed", "RTCP packets of SRTP clients that passed in clear (accept_clear_rtcp)"},
       {"srtp_to_rtsp_proxy", "frames of RTSP connections that were handed to the host for the proxy"},
+      {"srtp_media_to_host", "UDP at the proxy's media ports that belongs to no stream: it went to the host"},
       {"srtp_ended_streams", "5-tuples whose SRTP stream has ended and is guarded still",
        streams_ ? streams_->guarded() : 0, false},
   };
   for (const auto& lane : lanes_) {
     const engine::Counter* const counters[] = {&lane->protected_rtp,    &lane->protected_rtcp, &lane->unprotected_rtp,
                                                &lane->unprotected_rtcp, &lane->others,         &lane->kept,
-                                               &lane->clear_rtcp,       &lane->to_proxy};
+                                               &lane->clear_rtcp,       &lane->to_proxy,       &lane->strays};
     for (std::size_t i = 0; i < std::size(counters); ++i) all[i + 1].value += counters[i]->get();
   }
   return all;

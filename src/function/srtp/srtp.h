@@ -5,7 +5,8 @@
 //
 // A stream is a UDP 5-tuple in one direction, IPv4 or IPv6 (media_stream.h). A frame of a stream leaves protected, or
 // unprotected and authenticated, with new lengths and checksums, or it is dropped under one of the names below: it
-// never goes on as it came. Every other frame passes untouched.
+// never goes on as it came. Every other frame passes untouched. A stream of the proxy's explicit mode is addressed to
+// the proxy: its frames get new addresses and ports, too (rewrite.h), before what forwards looks where they go.
 //
 // A stage and not a function, so that it stands before the bridge and the router alike: chain = ["srtp", "route"].
 //   describe()  finds the stream, prepares the packet: crypto::Job
@@ -34,7 +35,7 @@
 //
 // Threads: as of engine::Stage; without forwarders, because a stream's state is one thread's: its window is read when a
 // packet is collected and moves when it is forwarded (prepare() says so). All frames of a stream must come by one lane
-// (media_stream.h); the others are dropped (srtp_other_lane). Memory: 92 pinned bytes for each frame of a batch; keys
+// (media_stream.h); the others are dropped (srtp_other_lane). Memory: 100 pinned bytes for each frame of a batch; keys
 // and streams: docs/srtp.md; on a GPU what crypto/gpu_crypto.h says, of batches of the engine's size. Cost, estimated
 // and not measured: of a frame of no stream 3 ns, of UDP one look-up more; of a stream's packet docs/srtp.md has it.
 #pragma once
@@ -104,10 +105,13 @@ class Srtp final : public engine::Stage {
   };
 
   explicit Srtp(SrtpOptions options)
-      : options_(std::move(options)), rtsp_flows_(options_.rtsp ? RtspFlows(*options_.rtsp) : RtspFlows()) {}
+      : options_(std::move(options)),
+        rtsp_flows_(options_.rtsp ? RtspFlows(*options_.rtsp) : RtspFlows()),
+        has_media_ports_(options_.rtsp && !options_.rtsp->listen.empty()) {}
 
   std::uint32_t bytes_per_frame() const override;
   bool changes_payloads() const override { return true; }
+  void stands_before(engine::Function& last) override { last_ = &last; }
   Expected<void> prepare(const engine::LanePlan& plan) override;
   Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;
   // From RTP's or RTCP's first byte to the end of the tag, at most, for a GPU where frames have `frame_bytes`.
@@ -133,7 +137,7 @@ class Srtp final : public engine::Stage {
     explicit LaneState(crypto::Cpu of_lane) : cpu(std::move(of_lane)) {}
     crypto::Cpu cpu;
     engine::Counter protected_rtp, protected_rtcp, unprotected_rtp, unprotected_rtcp, others, kept, clear_rtcp,
-        to_proxy;
+        to_proxy, strays;
   };
   struct Area;
 
@@ -144,12 +148,13 @@ class Srtp final : public engine::Stage {
   std::uint32_t prepare_packet(const engine::Batch& batch, const Area& area, std::uint32_t i, const MediaFrame& media,
                                MediaStream& stream);
   std::uint32_t place_of_other(const engine::Batch& batch, std::uint32_t i);
+  void give_new_ends(const engine::Batch& batch, std::uint32_t i, const MediaFrame& media, const MediaKey& ends);
+  void look_at_stray(std::uint32_t lane, const MediaStreamTable& table, MediaKey key);
   std::uint32_t place_without_key(std::uint32_t lane, bool rtcp, MediaStream& stream);
   void compute_kept(const engine::Batch& batch, const Area& area);
   packet::Reason finish(const engine::Batch& batch, const Area& area, std::uint32_t i, std::uint32_t place);
   static void fetch_ahead(const engine::Batch& batch, const Area& area, std::uint32_t i);
   static std::uint32_t set_length(std::uint8_t* frame, const Area& area, std::uint32_t place);
-  void note_rtcp(const engine::Batch& batch, const Area& area, std::uint32_t i);
 
   SrtpOptions options_;
   std::uint32_t lanes_count_ = 0;
@@ -163,6 +168,8 @@ class Srtp final : public engine::Stage {
   std::optional<lookup::acl::CurrentClassifier<MediaStreamTable>> current_;
   std::optional<Streams> streams_;  // their writer
   RtspFlows rtsp_flows_;
+  bool has_media_ports_ = false;      // [srtp.rtsp] listen
+  engine::Function* last_ = nullptr;  // what forwards; null: not in a chain
 };
 
 }  // namespace sluice::function

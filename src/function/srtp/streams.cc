@@ -13,6 +13,7 @@ constexpr auto patience = std::chrono::milliseconds(200);
 
 const char* action_of(const MediaStreamSettings& settings) {
   switch (settings.keyless) {
+    case Keyless::passes:
     case Keyless::passes_rtcp:
       return "pass";
     case Keyless::drops_rtcp:

@@ -37,11 +37,30 @@ Expected<SecretText> mikey_of(const Offer& offer, std::uint64_t unix_seconds, co
   return mikey::key_mgmt_attribute(mikey::write(message, std::span(bytes).first<16>()));
 }
 
-void set_authority(sdp::Section& section, const Origin& origin) {
+// The address is the last word of o= and of c=.
+void set_address(sdp::Line& line, const Origin& origin) {
+  const std::string_view text = line.view();
+  const std::size_t blank = text.rfind(' ');
+  if (blank == std::string_view::npos) {
+    return;
+  }
+  const auto address = packet::IpAddress::parse(text.substr(blank + 1));
+  if (!address || *address != origin.server) {
+    return;
+  }
+  SecretText changed(text.substr(0, blank + 1));
+  changed.append(origin.facing_client.str());
+  line.text = std::move(changed);
+}
+
+void name_proxy(sdp::Section& section, const Origin& origin) {
   if (origin.server_authority.empty()) {
     return;
   }
   for (sdp::Line& line : section.lines) {
+    if (line.type() == 'o' || line.type() == 'c') {
+      set_address(line, origin);
+    }
     constexpr std::string_view control = "a=control:";
     if (line.view().starts_with(control)) {
       const std::string uri =
@@ -104,9 +123,9 @@ Expected<Offered> secure_description(std::string_view description, const Origin&
   }
   Offered offered;
   remove_keys(parsed->session);
-  set_authority(parsed->session, origin);
+  name_proxy(parsed->session, origin);
   for (sdp::Medium& medium : parsed->media) {
-    set_authority(medium, origin);
+    name_proxy(medium, origin);
     auto offer = secure(medium, *parsed, origin, random, settings.suite);
     if (!offer) {
       return tl::unexpected(offer.error());

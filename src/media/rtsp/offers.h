@@ -17,6 +17,7 @@
 #include "media/sdp/description.h"
 #include "media/secret.h"
 #include "media/srtp/suite.h"
+#include "packet/ip_address.h"
 
 namespace sluice::media::rtsp {
 
@@ -47,9 +48,11 @@ struct Origin {
   std::string_view base;           // what controls are relative to: Content-Base, Content-Location or the request's URI
   bool ipv6 = false;               // the media will travel over it
   std::uint64_t unix_seconds = 0;  // for MIKEY's time
-  // Absolute controls with the first get the second; nothing changes when they are empty.
+  // Of an explicit proxy: absolute controls with the first get the second, o= and c= of the server the proxy's address.
+  // Nothing changes when they are empty.
   std::string_view server_authority;
   std::string_view client_authority;
+  packet::IpAddress server, facing_client;
 };
 
 Expected<Offered> secure_description(std::string_view description, const Origin& origin, const RandomSource& random,

@@ -118,8 +118,8 @@ std::optional<Proxy::Refused> Proxy::check(const Message& request) const {
 
 void Proxy::forward(Message& request) {
   request.remove_header("KeyMgmt");  // of any method: the server speaks in clear
-  if (!addresses_.client_authority.empty()) {
-    request.set_uri(with_authority(request.uri(), addresses_.client_authority, addresses_.server_authority));
+  if (!addresses_.server_authority.empty()) {
+    request.set_uri(to_authority(request.uri(), addresses_.server_authority));
   }
   to_server_.append(request.text().view());
 }

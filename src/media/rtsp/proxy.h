@@ -3,8 +3,10 @@
 //
 // What it changes: DESCRIBE's answer (offers.h); the profile in SETUP's Transport, both ways, with the ports and
 // addresses of an explicit proxy; KeyMgmt of SETUP, which is the client's key and goes no further; Accept-Encoding of
-// DESCRIBE, which goes; Content-Length with a changed body; and, with `authority`, the authority in URIs. All other
-// headers, bodies and messages pass as they are, authentication's too. docs/rtsp.md says what is refused and how.
+// DESCRIBE, which goes; Content-Length with a changed body; and, of an explicit proxy, the authority in URIs (a
+// request's becomes the server's whatever it was, an answer's where it is the server's what the request had) and the
+// server's address in o= and c=. All other headers, bodies and messages pass as they are, authentication's too.
+// docs/rtsp.md says what is refused and how.
 //
 // Order: clients get answers in the order of their requests, the proxy's own among them.
 // Keys: a key serves one SETUP. A client that wants the medium again asks for a new description first, or gets 455: the
@@ -41,6 +43,7 @@ struct Leg {
   PortPair client_ports;
   packet::IpAddress server;
   PortPair server_ports;
+  bool operator==(const Leg&) const = default;
 };
 
 // A medium that a client asks for.
@@ -54,6 +57,7 @@ struct StreamRequest {
 
 struct Admission {
   bool admitted = true;
+  bool ports_left = true;  // false, where it is not admitted: that is why
   // Of an explicit proxy: its own ports, which the server sees as the client's and the client as the server's. Absent
   // in a transparent one: both sides see each other's.
   std::optional<PortPair> towards_server;
@@ -118,19 +122,20 @@ enum class Refusal : std::uint8_t {
   key_mgmt,            // the client's MIKEY cannot be read or used                    400
   too_many_streams,    //                                                              453
   not_admitted,        // Host::admit()                                                453
+  no_media_ports,      // the same: an explicit proxy has no ports left                503
   not_opened,          // Host::opened()                                               500
   description,         // the server's cannot be protected                             502
   setup_answer,        // the server's answer to SETUP cannot be used                  502
   server_unreadable,   // what the server sent cannot be read                          502
 };
-inline constexpr unsigned refusals = 22;
+inline constexpr unsigned refusals = 23;
 const char* refusal_name(Refusal refusal);
 
 // What a proxy asks and tells. It outlives the proxy; none of it may call the proxy.
 class Host {
  public:
   virtual ~Host() = default;
-  // No: the client gets 453 Not Enough Bandwidth, the server hears nothing.
+  // No: the client gets 453 Not Enough Bandwidth, or 503 for want of ports; the server hears nothing.
   virtual Admission admit(const StreamRequest& request) = 0;
   // No: the client gets 500, the server a TEARDOWN.
   virtual bool opened(const Stream& stream) = 0;
@@ -157,7 +162,8 @@ struct Addresses {
   // An explicit proxy's own, as the client and as the server see it; empty in a transparent one.
   packet::IpAddress facing_client;
   packet::IpAddress facing_server;
-  // "host:port" of URIs: what clients of an explicit proxy write, and what the server shall read. Empty: as they are.
+  // "host:port" of URIs of an explicit proxy: for clients that have not written another one, and what the server shall
+  // read. Empty: as they are.
   std::string client_authority;
   std::string server_authority;
 };
@@ -257,7 +263,8 @@ class Proxy {
   void teardown_response(const Message& response, const Pending& pending);
 
   void forward(Message& request);
-  void fix_uris(Message& response) const;
+  void fix_uris(Message& message, std::string_view client_authority) const;
+  std::string_view client_authority(std::string_view uri) const;
   void refuse(Pending& pending, const Refused& refused);
   void count_refused(const Refused& refused, unsigned status);
   void answer(Pending& pending, const Message& response);

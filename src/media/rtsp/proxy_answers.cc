@@ -48,7 +48,7 @@ void Proxy::server_request(Message& request) {
   if (!addresses_.client_authority.empty()) {
     request.set_uri(with_authority(request.uri(), addresses_.server_authority, addresses_.client_authority));
   }
-  fix_uris(request);
+  fix_uris(request, addresses_.client_authority);
   to_client_.append(request.text().view());
 }
 
@@ -65,7 +65,7 @@ void Proxy::server_response(Message& response, Time now) {
     }
     return;
   }
-  fix_uris(response);
+  fix_uris(response, client_authority(pending->uri));
   if (response.status() < 200) {
     pending->answer.append(response.text().view());
   } else if (pending->setup) {
@@ -95,7 +95,9 @@ void Proxy::describe_response(Message& response, Pending& pending) {
   origin.unix_seconds = static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count());
   origin.server_authority = addresses_.server_authority;
-  origin.client_authority = addresses_.client_authority;
+  origin.client_authority = client_authority(pending.uri);
+  origin.server = addresses_.server;
+  origin.facing_client = addresses_.facing_client;
   auto offered = secure_description(response.body(), origin, random_, settings_.offer);
   if (!offered) {
     refuse(pending, {Refusal::description, offered.error().message});
@@ -139,20 +141,25 @@ void Proxy::teardown_response(const Message& response, const Pending& pending) {
   host_.closed(number, EndReason::teardown);
 }
 
+// What the client of an explicit proxy calls it in this request.
+std::string_view Proxy::client_authority(std::string_view uri) const {
+  const std::string_view written = authority_of(uri);
+  return written.empty() ? addresses_.client_authority : written;
+}
+
 // URIs of the server's that a client of an explicit proxy will use.
-void Proxy::fix_uris(Message& response) const {
+void Proxy::fix_uris(Message& message, std::string_view to) const {
   const std::string& from = addresses_.server_authority;
-  const std::string& to = addresses_.client_authority;
   if (from.empty()) {
     return;
   }
   for (const char* const name : {"Content-Base", "Content-Location", "Location"}) {
-    if (const auto value = response.header(name)) {
-      response.set_header(name, with_authority(*value, from, to));
+    if (const auto value = message.header(name)) {
+      message.set_header(name, with_authority(*value, from, to));
     }
   }
-  if (const auto value = response.header("RTP-Info")) {
-    response.set_header("RTP-Info", rtp_info_with_authority(*value, from, to));
+  if (const auto value = message.header("RTP-Info")) {
+    message.set_header("RTP-Info", rtp_info_with_authority(*value, from, to));
   }
 }
 

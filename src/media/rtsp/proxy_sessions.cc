@@ -75,8 +75,8 @@ void Proxy::tear_down(std::string_view session, std::string_view uri) {
     cseq = std::to_string(next_cseq_++);
   } while (std::any_of(pending_.begin(), pending_.end(), [&cseq](const Pending& one) { return one.cseq == cseq; }));
   own_cseqs_.insert(cseq);
-  Message request =
-      Message::request("TEARDOWN", with_authority(uri, addresses_.client_authority, addresses_.server_authority));
+  const std::string& server = addresses_.server_authority;
+  Message request = Message::request("TEARDOWN", server.empty() ? std::string(uri) : to_authority(uri, server));
   request.set_header("CSeq", cseq);
   request.set_header("Session", session);
   to_server_.append(request.text().view());

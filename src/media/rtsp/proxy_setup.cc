@@ -93,7 +93,7 @@ std::optional<Proxy::Refused> Proxy::setup_request(Message& request, Pending& pe
   setup.number = next_number_++;
   setup.admission = host_.admit({setup.number, pending.uri, setup.offer->kind, setup.offer->rate, setup.client_ports});
   if (!setup.admission.admitted) {
-    return Refused{Refusal::not_admitted, {}};
+    return Refused{setup.admission.ports_left ? Refusal::not_admitted : Refusal::no_media_ports, {}};
   }
   setup.offer->used = true;
   pending.setup = std::move(setup);

@@ -267,6 +267,76 @@ TEST(ProxySetup, Explicit) {
   EXPECT_THAT(Trial::taken(trial.proxy.to_server()), HasSubstr("TEARDOWN rtsp://10.9.0.1:8554/a/ RTSP/1.0\r\n"));
 }
 
+Addresses explicit_ones(std::string_view server = "10.9.0.1:554") {
+  Addresses addresses = transparent();
+  addresses.facing_client = address("10.8.0.7");
+  addresses.facing_server = address("10.9.0.7");
+  addresses.client_authority = "10.8.0.7:554";
+  addresses.server_authority = server;
+  return addresses;
+}
+
+// Whatever a client calls the proxy, and however the server writes itself.
+TEST(ProxySetup, ExplicitByAnyName) {
+  struct Case {
+    std::string asked, told, described, returned;
+  };
+  for (const Case& one : {
+           Case{"rtsp://10.8.0.7/a", "rtsp://10.9.0.1:554/a", "rtsp://10.9.0.1/a/", "rtsp://10.8.0.7/a/"},
+           Case{"rtsp://proxy.example/a", "rtsp://10.9.0.1:554/a", "rtsp://10.9.0.1:554/a/", "rtsp://proxy.example/a/"},
+           Case{"rtsp://me:pw@proxy:554/a", "rtsp://me:pw@10.9.0.1:554/a", "rtsp://10.9.0.1/a/", "rtsp://proxy:554/a/"},
+           Case{"rtsp://[2001:db8::7]:554/a", "rtsp://10.9.0.1:554/a", "rtsp://10.9.0.1/a/",
+                "rtsp://[2001:db8::7]:554/a/"},
+           Case{"rtsp://h/a", "rtsp://10.9.0.1:554/a", "rtsp://10.9.0.1:8554/a/", "rtsp://10.9.0.1:8554/a/"},
+           Case{"rtsp://h/a", "rtsp://10.9.0.1:554/a", "rtsp://elsewhere/a/", "rtsp://elsewhere/a/"},
+       }) {
+    SCOPED_TRACE(one.asked);
+    Trial trial({}, explicit_ones());
+    EXPECT_EQ(trial.client("DESCRIBE " + one.asked + " RTSP/1.0\r\nCSeq: 2\r\n\r\n"),
+              "DESCRIBE " + one.told + " RTSP/1.0\r\nCSeq: 2\r\n\r\n");
+    const std::string described =
+        trial.server(test::with_body("RTSP/1.0 200 OK\r\nCSeq: 2\r\nContent-Type: application/sdp\r\nContent-Base: " +
+                                         one.described + "\r\nContent-Location: " + one.described + "\r\n",
+                                     "v=0\r\nm=audio 0 RTP/AVP 8\r\na=control:" + one.described + "t1\r\n"));
+    EXPECT_THAT(described, HasSubstr("Content-Base: " + one.returned + "\r\n"));
+    EXPECT_THAT(described, HasSubstr("Content-Location: " + one.returned + "\r\n"));
+    EXPECT_THAT(described, HasSubstr("a=control:" + one.returned + "t1\r\n"));
+    EXPECT_NE(trial.client("SETUP " + one.returned +
+                           "t1 RTSP/1.0\r\nCSeq: 3\r\nTransport: RTP/AVP;unicast;client_port=5000-5001\r\n\r\n"),
+              "");
+  }
+}
+
+// Controls are relative, and nothing says to what.
+TEST(ProxySetup, ExplicitWithoutContentBase) {
+  Trial trial({}, explicit_ones());
+  trial.host.answer.towards_server = trial.host.answer.towards_client = PortPair{20000, 20001};
+  trial.client("DESCRIBE rtsp://proxy/a RTSP/1.0\r\nCSeq: 2\r\n\r\n");
+  const std::string described = trial.server(test::with_body(
+      "RTSP/1.0 200 OK\r\nCSeq: 2\r\nContent-Type: application/sdp\r\n",
+      "v=0\r\no=- 1 2 IN IP4 10.9.0.1\r\nc=IN IP4 0.0.0.0\r\nm=audio 0 RTP/AVP 8\r\nc=IN IP4 10.9.0.1\r\n"
+      "a=control:t1\r\n"));
+  EXPECT_THAT(described, HasSubstr("o=- 1 2 IN IP4 10.8.0.7\r\nc=IN IP4 0.0.0.0\r\n"));
+  EXPECT_THAT(described, HasSubstr("c=IN IP4 10.8.0.7\r\na=control:t1\r\n"));
+  EXPECT_THAT(trial.client("SETUP rtsp://proxy/a/t1 RTSP/1.0\r\nCSeq: 3\r\n"
+                           "Transport: RTP/SAVP;unicast;client_port=5000-5001\r\n\r\n"),
+              HasSubstr("SETUP rtsp://10.9.0.1:554/a/t1 RTSP/1.0\r\n"));
+  EXPECT_THAT(trial.server(setup_answer("RTP/AVP;unicast;client_port=20000-20001;server_port=6000-6001")),
+              HasSubstr("RTP/SAVP;unicast;client_port=5000-5001;server_port=20000-20001"));
+  trial.client("PLAY rtsp://proxy/a RTSP/1.0\r\nCSeq: 4\r\nSession: s1\r\n\r\n");
+  EXPECT_THAT(trial.server("RTSP/1.0 200 OK\r\nCSeq: 4\r\nRTP-Info: url=rtsp://10.9.0.1/a/t1;seq=1\r\n\r\n"),
+              HasSubstr("RTP-Info: url=rtsp://proxy/a/t1;seq=1\r\n"));
+}
+
+TEST(ProxySetup, ExplicitWithoutPorts) {
+  Trial trial({}, explicit_ones("10.9.0.1:8554"));
+  trial.describe();
+  trial.host.answer.admitted = trial.host.answer.ports_left = false;
+  EXPECT_EQ(trial.client(test::ffmpeg_setup_video), "");
+  EXPECT_THAT(trial.answer(), HasSubstr("RTSP/1.0 503 Service Unavailable\r\n"));
+  EXPECT_THAT(trial.host.refusals, ElementsAre("no_media_ports 503"));
+}
+
 TEST(ProxySetup, Ipv6) {
   Addresses addresses;
   addresses.client = address("2001:db8::2");

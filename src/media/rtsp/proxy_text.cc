@@ -32,6 +32,7 @@ constexpr std::array<RefusalFacts, refusals> refusal_table = {{
     {"key_mgmt", 400},
     {"too_many_streams", 453},
     {"not_admitted", 453},
+    {"no_media_ports", 503},
     {"not_opened", 500},
     {"description", 502},
     {"setup_answer", 502},
@@ -49,12 +50,19 @@ struct Status {
 };
 
 constexpr Status statuses[] = {
-    {400, "Bad Request"},           {413, "Request Entity Too Large"},
-    {414, "Request-URI Too Large"}, {431, "Request Header Fields Too Large"},
-    {453, "Not Enough Bandwidth"},  {455, "Method Not Valid in This State"},
-    {461, "Unsupported Transport"}, {500, "Internal Server Error"},
-    {501, "Not Implemented"},       {502, "Bad Gateway"},
-    {503, "Service Unavailable"},   {505, "RTSP Version Not Supported"},
+    {400, "Bad Request"},
+    {413, "Request Entity Too Large"},
+    {414, "Request-URI Too Large"},
+    {431, "Request Header Fields Too Large"},
+    {404, "Not Found"},
+    {453, "Not Enough Bandwidth"},
+    {455, "Method Not Valid in This State"},
+    {461, "Unsupported Transport"},
+    {500, "Internal Server Error"},
+    {501, "Not Implemented"},
+    {502, "Bad Gateway"},
+    {503, "Service Unavailable"},
+    {505, "RTSP Version Not Supported"},
     {551, "Option not supported"},
 };
 

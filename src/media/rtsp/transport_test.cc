@@ -136,6 +136,36 @@ TEST(Uri, Authority) {
   EXPECT_EQ(with_authority("rtsp://other/a", "proxy:8554", "s"), "rtsp://other/a");
   EXPECT_EQ(with_authority("*", "proxy", "s"), "*");
   EXPECT_EQ(with_authority("/a", "", "s"), "/a");
+  EXPECT_EQ(with_authority("rtsp://proxy/a", "proxy:554", "s:8554"), "rtsp://s:8554/a");
+  EXPECT_EQ(with_authority("rtsp://[2001:DB8:0::1]/a", "[2001:db8::1]:554", "[2001:db8::2]:1"),
+            "rtsp://[2001:db8::2]:1/a");
+  EXPECT_EQ(to_authority("rtsp://whoever:99/a?b", "s:554"), "rtsp://s:554/a?b");
+  EXPECT_EQ(to_authority("rtsp://me:pw@whoever/a", "s:554"), "rtsp://me:pw@s:554/a");
+  EXPECT_EQ(to_authority("rtsp://[2001:db8::1]", "s"), "rtsp://s");
+  EXPECT_EQ(to_authority("*", "s"), "*");
+  EXPECT_EQ(to_authority("/a", "s"), "/a");
+}
+
+TEST(Uri, SameAuthority) {
+  EXPECT_EQ(authority_of("rtsp://me:pw@h:1/a"), "h:1");
+  EXPECT_EQ(authority_of("/a"), "");
+  const std::tuple<const char*, const char*, bool> cases[] = {
+      {"h", "h:554", true},
+      {"h:", "h", true},
+      {"H.example:8554", "h.EXAMPLE:8554", true},
+      {"h", "h:8554", false},
+      {"h", "g", false},
+      {"[2001:db8::1]", "[2001:db8:0:0::1]:554", true},
+      {"[2001:db8::1]:1", "[2001:db8::1]", false},
+      {"[2001:db8::1]", "[2001:db8::2]", false},
+      {"10.0.0.1", "10.0.0.1:554", true},
+      {"", "", false},
+      {":554", "", false},
+  };
+  for (const auto& [a, b, same] : cases) {
+    EXPECT_EQ(same_authority(a, b), same) << a << ' ' << b;
+    EXPECT_EQ(same_authority(b, a), same) << b << ' ' << a;
+  }
 }
 
 }  // namespace

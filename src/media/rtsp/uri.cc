@@ -1,6 +1,9 @@
 #include "media/rtsp/uri.h"
 
+#include <optional>
+
 #include "media/text.h"
+#include "packet/ip_address.h"
 
 namespace sluice::media::rtsp {
 
@@ -17,6 +20,32 @@ std::string_view without_slash(std::string_view rest) {
 std::string_view without_user(std::string_view authority) {
   const std::size_t at = authority.rfind('@');
   return at == std::string_view::npos ? authority : authority.substr(at + 1);
+}
+
+struct HostPort {
+  std::string_view host, port;
+};
+
+// Of "[2001:db8::1]:554" the host is in its brackets still.
+HostPort split(std::string_view authority) {
+  constexpr std::string_view usual_port = "554";
+  const std::size_t colon = authority.rfind(':');
+  const bool inside = colon != std::string_view::npos && authority.find(']', colon) != std::string_view::npos;
+  if (colon == std::string_view::npos || inside) return {authority, usual_port};
+  const std::string_view port = authority.substr(colon + 1);
+  return {authority.substr(0, colon), port.empty() ? usual_port : port};
+}
+
+std::optional<packet::IpAddress> literal(std::string_view host) {
+  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  const auto address = packet::IpAddress::parse(host);
+  return address ? std::optional(*address) : std::nullopt;
+}
+
+bool same_host(std::string_view a, std::string_view b) {
+  if (same_name(a, b)) return true;
+  const auto one = literal(a), other = literal(b);
+  return one && other && *one == *other;
 }
 
 }  // namespace
@@ -65,14 +94,27 @@ bool same_resource(std::string_view a, std::string_view b) {
   return without_slash(uri_parts(a).rest) == without_slash(uri_parts(b).rest);
 }
 
-std::string with_authority(std::string_view uri, std::string_view from, std::string_view to) {
+std::string_view authority_of(std::string_view uri) {
+  return without_user(uri_parts(uri).authority);
+}
+
+bool same_authority(std::string_view a, std::string_view b) {
+  const HostPort one = split(a), other = split(b);
+  return !one.host.empty() && one.port == other.port && same_host(one.host, other.host);
+}
+
+std::string to_authority(std::string_view uri, std::string_view to) {
   const UriParts parts = uri_parts(uri);
-  const std::string_view host = without_user(parts.authority);
-  if (parts.scheme.empty() || !same_name(host, from)) {
+  if (parts.scheme.empty()) {
     return std::string(uri);
   }
+  const std::string_view host = without_user(parts.authority);
   std::string changed(uri.substr(0, static_cast<std::size_t>(host.data() - uri.data())));
   return changed.append(to).append(parts.rest);
+}
+
+std::string with_authority(std::string_view uri, std::string_view from, std::string_view to) {
+  return same_authority(authority_of(uri), from) ? to_authority(uri, to) : std::string(uri);
 }
 
 }  // namespace sluice::media::rtsp

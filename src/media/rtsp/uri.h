@@ -23,7 +23,14 @@ std::string resolved_uri(std::string_view base, std::string_view reference);
 // The same resource: equal behind the authority (hosts have several names), but for one '/' at the end.
 bool same_resource(std::string_view a, std::string_view b);
 
-// `uri` with `to` as its authority when it is `from` (user information aside, which stays; no case); else as it is.
+// "host:554" of "rtsp://me:pw@host:554/a"; "" where there is none.
+std::string_view authority_of(std::string_view uri);
+// The same host and port: no port is 554, an IPv6 literal may be written in any way, names have no case.
+bool same_authority(std::string_view a, std::string_view b);
+
+// `uri` with `to` as its authority, user information aside, which stays. With `from` only when it is that; else, and
+// without an authority, as it is.
+std::string to_authority(std::string_view uri, std::string_view to);
 std::string with_authority(std::string_view uri, std::string_view from, std::string_view to);
 
 }  // namespace sluice::media::rtsp

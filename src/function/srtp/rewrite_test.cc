@@ -1,0 +1,236 @@
+// New ends for packets: their checksums, what the stage makes of streams that have them, and where the router sends
+// them.
+#include "function/srtp/rewrite.h"
+
+#include <random>
+
+#include "function/await_gpu_test.h"
+#include "function/chain/chain.h"
+#include "function/route/route_trial_test.h"
+#include "function/srtp/srtp_trial_test.h"
+#include "function/srtp/stream_settings.h"
+
+namespace sluice::function {
+namespace {
+
+packet::IpAddress address(const char* text) {
+  return *packet::IpAddress::parse(text);
+}
+
+struct Ends {
+  const char* source;
+  std::uint16_t source_port;
+  const char* destination;
+  std::uint16_t destination_port;
+
+  MediaKey key() const { return media_key(address(source), source_port, address(destination), destination_port); }
+  PacketBuilder frame(const Bytes& payload) const {
+    PacketBuilder builder;
+    builder.eth(host_mac, router_mac);
+    address(source).family == 4 ? builder.ipv4(source, destination) : builder.ipv6(source, destination);
+    return builder.udp(source_port, destination_port).payload(payload);
+  }
+};
+
+constexpr Ends from_server{"10.2.0.2", 5004, "10.1.0.1", 20000}, to_client{"10.1.0.1", 20000, "203.0.113.7", 6000};
+constexpr Ends from_server6{"2001:db8:9::2", 5004, "2001:db8:1::1", 20000},
+    to_client6{"2001:db8:1::1", 20000, "2001:db8:77::1", 6000};
+
+Bytes rewritten(Bytes frame, const Ends& ends) {
+  MediaFrame media;
+  read_media_frame(frame.data(), static_cast<std::uint32_t>(frame.size()), media);
+  EXPECT_EQ(media.kind, MediaFrameKind::plain);
+  rewrite_ends(frame.data(), media.udp_offset, ends.key());
+  return frame;
+}
+
+TEST(RewriteEnds, is_what_a_sender_with_these_ends_would_send) {
+  for (std::size_t length = 12; length < 300; ++length) {
+    const Bytes payload = rtp(static_cast<std::uint16_t>(length * 77), length);
+    EXPECT_EQ(rewritten(from_server.frame(payload).build(), to_client), to_client.frame(payload).build());
+    EXPECT_EQ(rewritten(from_server6.frame(payload).build(), to_client6), to_client6.frame(payload).build());
+  }
+}
+
+TEST(RewriteEnds, of_any_ends) {
+  std::mt19937 random(7);
+  const Bytes payload = rtp(1, 33);
+  for (unsigned i = 0; i < 20'000; ++i) {
+    const auto end = [&] { return packet::IpAddress::v4(random()); };
+    const auto port = [&] { return static_cast<std::uint16_t>(random()); };
+    const packet::IpAddress ends[] = {end(), end(), end(), end()};
+    const std::uint16_t ports[] = {port(), port(), port(), port()};
+    Bytes frame = PacketBuilder().ipv4(ends[0], ends[1]).udp(ports[0], ports[1]).payload(payload).build();
+    rewrite_ends(frame.data(), 34, media_key(ends[2], ports[2], ends[3], ports[3]));
+    ASSERT_EQ(frame, PacketBuilder().ipv4(ends[2], ends[3]).udp(ports[2], ports[3]).payload(payload).build()) << i;
+  }
+}
+
+TEST(RewriteEnds, absent_checksums_stay_absent_and_wrong_ones_wrong) {
+  const Bytes payload = rtp(1, 33);
+  EXPECT_EQ(rewritten(from_server.frame(payload).transport_checksum(0).build(), to_client),
+            to_client.frame(payload).transport_checksum(0).build());
+  for (const std::uint16_t wrong : {1, 0x1234, 0xffff}) {
+    Bytes frame = rewritten(from_server.frame(payload).transport_checksum(wrong).build(), to_client);
+    MediaFrame media;
+    read_media_frame(frame.data(), static_cast<std::uint32_t>(frame.size()), media);
+    EXPECT_FALSE(udp_checksum_ok(frame.data(), media)) << wrong;
+  }
+  Bytes frame = rewritten(from_server.frame(payload).ip_checksum(0x1234).build(), to_client);
+  EXPECT_FALSE(packet::ipv4_checksum_ok(frame.data() + 14));
+}
+
+const std::string section = "[srtp.rtsp]\nlisten = [\"10.1.0.1\"]\n[[srtp.rtsp.server]]\naddress = \"10.2.0.2\"\n";
+
+MediaStreamSettings stream(const Ends& comes, const Ends& leaves, const std::string& action = "protect") {
+  auto all = *read_stream_text(
+      "action = \"" + action + "\"\nsource = \"10.0.0.1\"\nsource_port = 1\ndestination = \"10.0.0.2\"\n" +
+          "destination_port = 2\ncrypto = \"1 AES_CM_128_HMAC_SHA1_80 inline:" + key30 + "\"\n",
+      "a test", 1514);
+  all[0].origin = MediaOrigin::rtsp;
+  all[0].key = comes.key();
+  all[0].leaves = leaves.key();
+  all[0].name = "a test";
+  return all[0];
+}
+
+std::unique_ptr<SrtpTrial> trial_with(const std::vector<MediaStreamSettings>& streams) {
+  auto trial = std::make_unique<SrtpTrial>(section);
+  EXPECT_TRUE(trial->stage().media_streams()->add(streams));
+  return trial;
+}
+
+// What an ordinary stream between the new ends makes of it.
+TEST_P(SrtpOn, a_proxys_stream_leaves_with_other_ends) {
+  for (const auto& [comes, leaves] : {std::pair{from_server, to_client}, std::pair{from_server6, to_client6}}) {
+    const auto proxy = trial_with({stream(comes, leaves)});
+    const auto ordinary = trial_with({stream(leaves, leaves)});
+    const auto back = trial_with({stream(leaves, comes, "unprotect")});
+    for (const Bytes& payload : {rtp(1, 100), rtp(2, 1), rtcp()}) {
+      const Judged sealed = proxy->one(comes.frame(payload).build());
+      EXPECT_EQ(sealed.name(), "passes");
+      EXPECT_EQ(sealed.frame, ordinary->one(leaves.frame(payload).build()).frame);
+      const Judged opened = back->one(sealed.frame);
+      EXPECT_EQ(opened.name(), "passes");
+      EXPECT_EQ(opened.frame, comes.frame(payload).build());
+    }
+    EXPECT_EQ(back->stage().media_streams()->noted(leaves.key()), 1U) << "RTCP that was authenticated";
+  }
+}
+
+TEST_P(SrtpOn, what_a_proxys_stream_drops_keeps_its_ends) {
+  const auto trial = trial_with({stream(from_server, to_client, "unprotect")});
+  const Bytes forged = from_server.frame(rtp(1, 100)).build();
+  const Judged judged = trial->one(forged);
+  EXPECT_EQ(judged.name(), "srtp_auth_failed");
+  ASSERT_EQ(trial->stage().media_streams()->remove(std::vector{from_server.key()}, MediaOrigin::rtsp, true), 1U);
+  EXPECT_EQ(trial->one(forged).name(), "srtp_ended");
+  EXPECT_EQ(trial->one(forged).frame, forged);
+}
+
+TEST(Srtp, without_a_key_a_proxys_packets_pass_with_other_ends) {
+  MediaStreamSettings opening = stream(from_server, to_client), reports = opening;
+  opening.carries = Carries::rtp;
+  opening.keyless = Keyless::passes;
+  const Ends reports_come{"10.2.0.2", 5005, "10.1.0.1", 20001}, reports_leave{"10.1.0.1", 20001, "203.0.113.7", 6001};
+  reports.key = reports_come.key();
+  reports.leaves = reports_leave.key();
+  reports.carries = Carries::rtcp;
+  reports.keyless = Keyless::passes_rtcp;
+  const auto trial = trial_with({opening, reports});
+  for (const Bytes& payload : {rtp(1, 100), Bytes(4, 0), Bytes()}) {
+    const Judged passed = trial->one(from_server.frame(payload).build());
+    EXPECT_EQ(passed.name(), "passes");
+    EXPECT_EQ(passed.frame, to_client.frame(payload).build());
+  }
+  EXPECT_EQ(trial->figure("srtp_passed_others"), 3U);
+  EXPECT_EQ(trial->one(reports_come.frame(rtcp()).build()).frame, reports_leave.frame(rtcp()).build());
+  EXPECT_EQ(trial->figure("srtp_clear_rtcp_passed"), 1U);
+}
+
+TEST(Srtp, counts_what_comes_for_the_proxys_ports_and_is_no_streams) {
+  const auto trial = trial_with({stream({"10.2.0.2", 5004, "10.1.0.77", 20000}, to_client)});
+  const auto strays_after = [&](const Ends& ends) {
+    const Bytes frame = ends.frame(rtp(1, 9)).build();
+    const Judged judged = trial->one(frame);
+    EXPECT_EQ(judged.name(), "passes");
+    EXPECT_EQ(judged.frame, frame);
+    return trial->figure("srtp_media_to_host");
+  };
+  EXPECT_EQ(strays_after({"10.9.0.2", 5004, "10.1.0.1", 20002}), 1U) << "the address that clients open";
+  EXPECT_EQ(strays_after({"10.9.0.2", 5004, "10.1.0.1", 30000}), 1U) << "another port";
+  EXPECT_EQ(strays_after({"10.9.0.2", 5004, "10.1.0.2", 20002}), 1U) << "another host";
+  EXPECT_EQ(strays_after({"10.2.0.2", 5004, "10.1.0.77", 29999}), 2U) << "where this server's streams come";
+  EXPECT_EQ(strays_after({"10.2.0.2", 5004, "10.1.0.77", 80}), 2U);
+}
+
+// On an engine: the proxy's own addresses are the host's, and the new destination is routed.
+class RewriteOn : public testing::TestWithParam<std::string> {};
+
+TEST_P(RewriteOn, is_routed_by_the_new_destination) {
+  if (const std::string why = missing(GetParam()); !why.empty()) GTEST_SKIP() << why;
+  const Folder folder;
+  std::vector<Bytes> frames, expected;
+  const auto ordinary = trial_with({stream(to_client, to_client), stream(to_client6, to_client6)});
+  for (unsigned i = 0; i < engine::burst_size; ++i) {  // those that AwaitGpu holds up
+    frames.push_back(v4("203.0.113.9").udp(1, 2).payload(i).build());
+    expected.push_back(frames.back());
+  }
+  for (std::uint16_t i = 0; i < 60; ++i) {
+    frames.push_back(from_server.frame(rtp(i, 200)).build());
+    frames.push_back(from_server6.frame(rtp(i, 200)).build());
+    frames.push_back(v4("203.0.113.9").udp(1, 2).payload(i).build());
+    expected.push_back(ordinary->one(to_client.frame(rtp(i, 200)).build()).frame);
+    expected.push_back(ordinary->one(to_client6.frame(rtp(i, 200)).build()).frame);
+    expected.push_back(frames.back());
+  }
+  test::write_pcap(folder / "in.pcap", frames);
+  test::write_pcap(folder / "none.pcap", {});
+  engine::Options options;
+  options.device = GetParam();
+  options.deadline = std::chrono::milliseconds(20);
+  options.batch = 256;
+  options.cpu_below = 0;
+  options.memory.frames = 2048;
+  options.ports.resize(2);
+  options.ports[0].name = "in";
+  options.ports[0].device = "net_pcap0,rx_pcap=" + (folder / "in.pcap") + ",tx_pcap=" + (folder / "back.pcap");
+  options.ports[1].name = "out";
+  options.ports[1].device = "net_pcap1,rx_pcap=" + (folder / "none.pcap") + ",tx_pcap=" + (folder / "out.pcap");
+  auto engine = engine::Engine::create(
+      options, [&](const engine::PortTable& ports) -> Expected<std::unique_ptr<engine::Function>> {
+        std::vector<std::unique_ptr<engine::Stage>> stages;
+        stages.push_back(std::make_unique<AwaitGpu>());
+        stages.push_back(srtp_of(section));
+        return std::make_unique<Chain>(
+            std::move(stages),
+            std::make_unique<Router>(
+                Router::RouterOptions{.max_ipv4 = 10000, .max_ipv6 = 10000, .any_mac = true, .statics = {}}, ports));
+      });
+  ASSERT_TRUE(engine) << engine.error().message;
+  fill((*engine)->function().routing()->table());
+  ASSERT_TRUE(
+      (*engine)->function().media_streams()->add({stream(from_server, to_client), stream(from_server6, to_client6)}));
+  (*engine)->start();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while ((*engine)->stats().total.rx_frames < frames.size() && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  (*engine)->stop();
+  const engine::EngineStats stats = (*engine)->stats();
+  engine->reset();
+  const std::vector<Bytes> sent = test::read_pcap(folder / "out.pcap");
+  EXPECT_EQ(stats.imbalance(), 0);
+  ASSERT_EQ(sent.size(), expected.size());
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    packet::MacAddress port_mac;
+    std::copy(sent[i].begin() + 6, sent[i].begin() + 12, port_mac.bytes.begin());
+    EXPECT_EQ(sent[i], forwarded(expected[i], next_mac, port_mac)) << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, RewriteOn, testing::Values("cpu", "cuda:0"),
+                         [](const auto& info) { return info.param.substr(0, info.param.find(':')); });
+
+}  // namespace
+}  // namespace sluice::function

@@ -1,0 +1,236 @@
+"""[srtp.rtsp] listen: clients open the proxy's own address. Real peers as in test_rtsp_proxy.py; neither side sees the other's."""
+
+import signal
+import struct
+import subprocess
+import time
+
+import pytest
+
+from hosts import stop, wait_until
+from rtsp_peers import why_not
+from srtp_peer import Peer
+from film import PORT, RTP_FIXED, Capture, Film, ended, ffmpeg, offered_keys, rtspsrc
+from topology import CLIENT4, CLIENT6, ROUTER_LAN4, ROUTER_LAN6, ROUTER_WAN4, ROUTER_WAN6, SERVER4, SERVER6
+
+_reason = why_not()
+pytestmark = pytest.mark.skipif(_reason is not None, reason=str(_reason))
+
+FIRST, LAST = 20000, 20015
+
+
+def upstream(*more, address=SERVER4):
+    return "\n".join(["[[srtp.rtsp.server]]", f'address = "{address}"', f"port = {PORT}", *more]) + "\n"
+
+
+EVERYTHING = upstream() + upstream(address=SERVER6)
+
+
+def explicit(folder, *more, servers=EVERYTHING, media_ports=f"{FIRST}-{LAST}"):
+    lines = ["[srtp.rtsp]", f'listen = ["{ROUTER_LAN4}", "{ROUTER_LAN6}"]', f"ports = [{PORT}]", f'media_ports = "{media_ports}"',
+             *more]
+    return Film(folder, srtp="\n".join(lines) + "\n" + servers, engine=('device = "cpu"',))
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory):
+    with explicit(tmp_path_factory.mktemp("rtsp-explicit")) as topology:
+        topology.start()
+        topology.serve()
+        yield topology
+
+
+def media(capture, source):
+    """RTP by (SSRC, sequence number), and RTCP by SSRC as lists, of what has come from an address."""
+    rtp, rtcp = {}, {}
+    for (address, _), _, payload in capture.udp():
+        if address != source or len(payload) < RTP_FIXED or payload[0] >> 6 != 2:
+            continue
+        if 192 <= payload[1] <= 223:
+            rtcp.setdefault(payload[4:8], []).append(payload)
+        else:
+            rtp[payload[8:12], payload[2:4]] = payload
+    return rtp, rtcp
+
+
+def missing_in_the_midst(clear, sealed):
+    """What did not reach the client, but for what a server sends after the client has ended it, which is dropped as srtp_ended."""
+    reached, missing = set(), []
+    for ssrc, sequence in reversed(clear):
+        if (ssrc, sequence) in sealed:
+            reached.add(ssrc)
+        elif ssrc in reached:
+            missing.append((ssrc, sequence))
+    return missing
+
+
+def check_secret_and_whole(outside, inside, clients=1, least=60, proxy=ROUTER_LAN4, server=SERVER4, client=CLIENT4, behind=ROUTER_WAN4):
+    """Of every client: what its link carried is what the server's did, protected, between other ends."""
+    clear, clear_rtcp = media(inside, server)
+    sealed, sealed_rtcp = media(outside, proxy)
+    assert len(clear) >= least and sealed, f"{len(clear)} RTP packets of the server, {len(sealed)} at the client"
+    keys = offered_keys(outside.tcp_text())
+    assert len(set(keys)) == len(keys) == 2 * clients, "video and audio"
+    assert not offered_keys(inside.tcp_text()), "a key has reached the server"
+    receivers = {}
+    for ssrc, sequence in sorted(sealed, key=lambda one: int.from_bytes(one[1], "big")):
+        packet, plain = sealed[ssrc, sequence], clear[ssrc, sequence]
+        assert packet[RTP_FIXED:] != plain[RTP_FIXED:], "in clear"
+        if ssrc not in receivers:
+            receivers[ssrc] = next(peer for peer in map(lambda key: Peer(key, inbound=True), keys) if peer.unprotect(packet) == plain)
+        else:
+            assert receivers[ssrc].unprotect(packet) == plain
+    assert len(receivers) == 2 * clients
+    missing = missing_in_the_midst(clear, sealed)
+    assert not missing, f"{len(missing)} of {len(clear)} packets did not reach a client"
+    assert sealed_rtcp, "the server's reports"
+    for ssrc, packets in sealed_rtcp.items():
+        for packet in packets:
+            assert receivers[ssrc].unprotect_rtcp(packet) in clear_rtcp[ssrc]
+    # Each side knows the proxy alone, in every packet of UDP and in what RTSP says.
+    for capture, ends in ((outside, {client, proxy}), (inside, {server, behind})):
+        seen = {address for source, destination, _ in capture.udp() for address, port in (source, destination) if port > 1024}
+        assert seen == ends
+    assert server.encode() not in outside.tcp_text() and proxy.encode() not in inside.tcp_text()
+
+
+def checksums_are_right(capture):
+    """Of IPv4 and of UDP where there is one, as a host would look at them."""
+    def total(data):
+        data += b"\0" * (len(data) % 2)
+        number = sum(struct.unpack(f"!{len(data) // 2}H", data))
+        while number >> 16:
+            number = (number & 0xffff) + (number >> 16)
+        return number
+
+    seen = 0
+    for frame in capture.frames:
+        if frame[12:14] != b"\x08\x00" or frame[23] != 17 or frame[26:30] != bytes(map(int, ROUTER_LAN4.split("."))):
+            continue
+        length, = struct.unpack_from("!H", frame, 38)
+        assert total(frame[14:34]) == 0xffff
+        if frame[40:42] != b"\0\0":
+            assert total(frame[26:34] + struct.pack("!HH", 17, length) + frame[34:34 + length]) == 0xffff
+            seen += 1
+    return seen
+
+
+def play(network, commands, seconds=6):
+    with Capture(network.client, "eth0") as outside, Capture(network.server, "eth0") as inside:
+        clients = [network.client.spawn(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for command in commands]
+        if any(command[0] == "gst-launch-1.0" for command in commands):
+            assert wait_until(lambda: network.figure("rtsp_media") == 2 * len(commands), 20), network.figures()
+            time.sleep(seconds)
+            for command, client in zip(commands, clients):
+                if command[0] == "gst-launch-1.0":
+                    client.send_signal(signal.SIGINT)
+        outputs = [client.communicate(timeout=60)[0] for client in clients]
+        assert all(client.returncode == 0 for client in clients), outputs
+        assert wait_until(lambda: network.figure("rtsp_connections") == 0, 15), network.figures()
+        time.sleep(0.3)
+    return outside, inside, outputs
+
+
+def test_ffmpeg_plays(network):
+    before = network.figures()
+    outside, inside, outputs = play(network, [ffmpeg(ROUTER_LAN4, 6)])
+    assert outputs == [""], "ffmpeg has nothing to complain about"
+    check_secret_and_whole(outside, inside)
+    assert checksums_are_right(outside) > 0
+    after = network.figures()
+    assert after["rtsp_opened"] == before["rtsp_opened"] + 2 and ended(after) == ended(before) + 2
+    assert after["srtp_clear_rtcp_passed"] > before["srtp_clear_rtcp_passed"]
+    assert after["srtp_streams"] == 0
+
+
+def test_rtspsrc_plays(network):
+    before = network.figures()
+    outside, inside, _ = play(network, [rtspsrc(ROUTER_LAN4)])
+    check_secret_and_whole(outside, inside)
+    assert network.figure("srtp_unprotected_rtcp") > before["srtp_unprotected_rtcp"], "its RTCP is SRTCP"
+
+
+def test_two_clients_at_once(network):
+    outside, inside, _ = play(network, [ffmpeg(ROUTER_LAN4, 8), rtspsrc(ROUTER_LAN4)], seconds=5)
+    check_secret_and_whole(outside, inside, clients=2)
+
+
+def test_ipv6(network):
+    stop(network.film)
+    network.serve(SERVER6)
+    try:
+        with Capture(network.client, "eth0") as outside, Capture(network.server, "eth0") as inside:
+            assert network.client.run(["timeout", "40", *ffmpeg(f"[{ROUTER_LAN6}]", 4)]) == ""
+            time.sleep(0.3)
+    finally:
+        stop(network.film)
+        network.serve()
+    clear, _ = media(inside, SERVER6)
+    sealed, _ = media(outside, ROUTER_LAN6)
+    assert len(sealed) > 30 and set(sealed) <= set(clear) and not missing_in_the_midst(clear, sealed)
+    assert not {packet[RTP_FIXED:] for packet in sealed.values()} & {packet[RTP_FIXED:] for packet in clear.values()}
+    assert {one[0][0] for one in outside.udp() if one[0][1] >= 1024} <= {ROUTER_LAN6, CLIENT6}
+    assert {one[0][0] for one in inside.udp() if one[0][1] >= 1024} <= {ROUTER_WAN6, SERVER6}
+
+
+def test_a_neighbour_that_is_forgotten_is_found_again(network):
+    """Then the kernel gets packets from its own address, and must forward them."""
+    client = network.client.spawn(ffmpeg(ROUTER_LAN4, 60))
+    assert wait_until(lambda: network.figure("rtsp_media") == 2, 20)
+    time.sleep(2)
+    network.router.ip(f"neigh del {CLIENT4} dev sl-lan")
+    with Capture(network.client, "eth0") as outside:
+        time.sleep(3)
+    stop(client)
+    assert len(media(outside, ROUTER_LAN4)[0]) > 100
+    assert wait_until(lambda: network.figure("rtsp_media") == 0, 10)
+
+
+def test_strays_are_the_hosts(network):
+    """UDP at a media port that no stream has goes to the kernel, which refuses it, and is counted."""
+    before = network.figure("srtp_media_to_host")
+    code = (f"import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.connect(('{ROUTER_LAN4}', {LAST})); s.settimeout(5)\n"
+            "s.send(b'stray')\n"
+            "try: s.recv(1)\n"
+            "except ConnectionRefusedError: print('refused')")
+    assert "refused" in network.client.run(["python3", "-c", code])
+    assert network.figure("srtp_media_to_host") == before + 1
+
+
+def test_ports_run_out_and_come_back(tmp_path):
+    """Room for one client's two media."""
+    with explicit(tmp_path, media_ports="20000-20003") as network:
+        network.start()
+        network.serve()
+        first = network.client.spawn(ffmpeg(ROUTER_LAN4, 60))
+        assert wait_until(lambda: network.figure("rtsp_media") == 2, 20)
+        assert "503" in network.client.run(["timeout", "20", *ffmpeg(ROUTER_LAN4, 3)], check=False)
+        assert network.figure("rtsp_refused_no_media_ports") >= 1
+        assert "media_ports are in use" in network.gateway.log()
+        stop(first)
+        assert wait_until(lambda: network.figure("rtsp_media") == 0, 10)
+        assert network.client.run(["timeout", "40", *ffmpeg(ROUTER_LAN4, 3)]) == ""
+
+
+def test_nothing_is_left_behind(tmp_path):
+    with explicit(tmp_path) as network:
+        network.start()
+        setting = "sysctl -n net.ipv4.conf.sl-lan.accept_local"
+        assert network.router.run(setting).strip() == "1"
+        assert "lookup 1554" not in network.router.ip("rule"), "the host's own addresses need none"
+
+
+def test_servers_by_path(tmp_path):
+    servers = upstream('path = "/elsewhere"', address="10.2.0.77") + upstream('path = "/film"')
+    with explicit(tmp_path, f'servers = ["{SERVER6}/128"]', servers=servers + upstream(address=SERVER6)) as network:
+        network.start()
+        network.serve()
+        assert network.client.run(["timeout", "40", *ffmpeg(ROUTER_LAN4, 3)]) == ""
+        where = f"rtsp://{ROUTER_LAN4}:{PORT}/nowhere"
+        assert "404" in network.client.run(["timeout", "20", "ffmpeg", "-nostdin", "-loglevel", "error", "-i", where, "-f", "null", "-"],
+                                           check=False)
+        assert network.figure("rtsp_no_server") == 1
+        # Beside it, of the other family, transparently.
+        stop(network.film)
+        network.serve(SERVER6)
+        assert network.client.run(["timeout", "40", *ffmpeg(f"[{SERVER6}]", 3)]) == ""
