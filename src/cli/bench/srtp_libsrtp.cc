@@ -24,6 +24,7 @@
 
 #include "base/machine.h"
 #include "cli/bench/every_core.h"
+#include "packet/headers.h"
 
 namespace sluice::cli::bench {
 namespace {
@@ -59,9 +60,10 @@ class Core {
       const auto bytes = static_cast<std::uint32_t>(packets.bytes(i, 1));
       packets_.push_back({static_cast<std::uint32_t>(i % streams / cores), bytes, memory_.size()});
       memory_.resize(memory_.size() + SrtpPackets::pitch);
-      write_header(memory_.data() + packets_.back().at, i % streams, static_cast<std::uint16_t>(i / streams));
+      write_header(memory_.data() + packets_.back().at, i % streams);
     }
     sessions_.resize((streams + cores - 1 - core) / cores, nullptr);
+    sequence_.resize(sessions_.size(), 0);
   }
   Core(const Core&) = delete;
   ~Core() {
@@ -87,7 +89,10 @@ class Core {
       for (const Packet& packet : packets_) {
         if (stop.load(std::memory_order_relaxed)) break;
         auto octets = static_cast<int>(packet.bytes - SrtpPackets::header_bytes);
-        refused_ = api_.protect(sessions_[packet.session], memory_.data() + packet.at, &octets) != srtp_err_status_ok;
+        std::uint8_t* const rtp = memory_.data() + packet.at;
+        const std::uint16_t sequence = packet::be16(sequence_[packet.session]++);
+        std::memcpy(rtp + 2, &sequence, sizeof sequence);
+        refused_ = api_.protect(sessions_[packet.session], rtp, &octets) != srtp_err_status_ok;
         if (refused_) break;
         ++done.frames;
         done.bytes += packet.bytes;
@@ -103,26 +108,19 @@ class Core {
     std::size_t at;
   };
 
-  static void write_header(std::uint8_t* at, std::uint32_t ssrc, std::uint16_t sequence) {
-    const std::array<std::uint8_t, rtp_bytes> header = {0x80,
-                                                        96,
-                                                        static_cast<std::uint8_t>(sequence >> 8),
-                                                        static_cast<std::uint8_t>(sequence),
-                                                        0,
-                                                        0,
-                                                        0,
-                                                        0,
-                                                        static_cast<std::uint8_t>(ssrc >> 24),
-                                                        static_cast<std::uint8_t>(ssrc >> 16),
-                                                        static_cast<std::uint8_t>(ssrc >> 8),
-                                                        static_cast<std::uint8_t>(ssrc)};
-    std::memcpy(at, header.data(), header.size());
+  static void write_header(std::uint8_t* at, std::uint32_t ssrc) {
+    const std::uint8_t version_and_type[] = {0x80, 96};
+    const std::uint32_t ssrc_on_wire = packet::be32(ssrc);
+    std::memset(at, 0, rtp_bytes);
+    std::memcpy(at, version_and_type, sizeof version_and_type);
+    std::memcpy(at + 8, &ssrc_on_wire, sizeof ssrc_on_wire);
   }
 
   const Api& api_;
   std::vector<Packet> packets_;
   std::vector<std::uint8_t> memory_;
   std::vector<srtp_t> sessions_;
+  std::vector<std::uint16_t> sequence_;  // of each session's next packet
   bool refused_ = false;
 };
 
@@ -186,7 +184,6 @@ Expected<void> protect_share(const SrtpPackets& packets, const SrtpSuite& suite,
   policy.key = key.data();
   policy.ssrc.type = ssrc_any_outbound;
   policy.window_size = 128;
-  policy.allow_repeat_tx = 1;  // the same packets again and again
   Core mine(*api, packets, streams, core, cores.size());
   std::mt19937 random(static_cast<unsigned>(core));
   if (auto ok = mine.open_sessions(policy, random); !ok) return ok;

@@ -11,14 +11,14 @@ namespace {
 
 // Every packet of every core once at least, in sessions that take them.
 TEST(LibSrtp, protects_packets_of_many_streams_on_all_cores) {
-  constexpr std::uint32_t count = 512, streams = 7;
+  constexpr std::uint32_t count = 4096, streams = 7;
   auto gpu = device::Gpu::open(0, 1);
   ASSERT_TRUE(gpu);
   std::vector<std::uint8_t> memory(std::size_t{count} * SrtpPackets::pitch);
   for (const SrtpSuite& suite : srtp_suites()) {
     auto packets = SrtpPackets::make(**gpu, memory.data(), count, "242", suite, streams);
     ASSERT_TRUE(packets);
-    const auto rate = libsrtp_on_all_cores(*packets, suite, streams, 0.05);
+    const auto rate = libsrtp_on_all_cores(*packets, suite, streams, 0.3);
     if (suite.tag_bytes == 4) {
       EXPECT_FALSE(rate) << suite.name;
       continue;
