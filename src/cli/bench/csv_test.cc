@@ -111,7 +111,9 @@ TEST(PublishedResults, HaveTheColumnsThatBenchesWrite) {
     if (lines.empty() || lines[0].rfind("seconds,", 0) == 0) {
       continue;  // another kind of file, or a soak's series
     }
-    const std::string header = lines[0].rfind("scheme,", 0) == 0 ? order_csv_header() : csv_header();
+    const std::string header = lines[0].starts_with("scheme,")   ? order_csv_header()
+                               : lines[0].starts_with("figure,") ? figures_csv_header()
+                                                                 : csv_header();
     ++files;
     for (const std::string& line : lines) {
       EXPECT_EQ(std::count(line.begin(), line.end(), ','), std::count(lines[0].begin(), lines[0].end(), ',')) << line;
