@@ -2,8 +2,9 @@
 // admitted ends once, no clear description reaches the client and no key of the client's the server, and the outcome
 // does not depend on how the bytes are cut.
 //
-// Input: a byte that says how the second run is cut, then parts: '<' or '>' (to the client, to the server) and two
-// bytes of length before the bytes. 't' instead of them: as many seconds go by.
+// Input: a byte that says how the second run is cut and, by its highest bit, that the proxy is explicit; then parts:
+// '<' or '>' (to the client, to the server) and two bytes of length before the bytes. 't' instead of them: as many
+// seconds go by.
 #include <cstdint>
 #include <set>
 #include <string>
@@ -24,7 +25,12 @@ struct Part {
   std::size_t length;
 };
 
+constexpr rtsp::PortPair own_ports{20000, 20001};
+
+// An explicit proxy gives each side ports of its own; a transparent one gives none.
 struct Observer final : rtsp::Host {
+  explicit Observer(const rtsp::Addresses& addresses) : addresses(addresses) {}
+  bool is_explicit() const { return !addresses.client_authority.empty(); }
   rtsp::Admission admit(const rtsp::StreamRequest& request) override {
     REQUIRE(request.number > last);
     last = request.number;
@@ -32,6 +38,11 @@ struct Observer final : rtsp::Host {
     admission.admitted = request.number % 5 != 0;
     if (admission.admitted) {
       admitted.insert(request.number);
+      if (is_explicit()) {
+        const bool one_port = request.client_ports.rtp == request.client_ports.rtcp;
+        admission.towards_server = admission.towards_client =
+            one_port ? rtsp::PortPair{own_ports.rtp, own_ports.rtp} : own_ports;
+      }
     }
     text += 'a';
     return admission;
@@ -40,6 +51,14 @@ struct Observer final : rtsp::Host {
     REQUIRE(admitted.contains(stream.number));
     REQUIRE(stream.to_client.size() == srtp::facts(stream.suite).key_and_salt_length());
     REQUIRE(stream.client_side.client_ports.rtp != 0 && stream.server_side.server_ports.rtp != 0);
+    if (is_explicit()) {
+      REQUIRE(stream.client_side.server == addresses.facing_client);
+      REQUIRE(stream.server_side.client == addresses.facing_server);
+      REQUIRE(stream.client_side.server_ports.rtp == own_ports.rtp);
+      REQUIRE(stream.server_side.client_ports.rtp == own_ports.rtp);
+    } else {
+      REQUIRE(stream.client_side == stream.server_side);
+    }
     text += 'o' + stream.session;
     return stream.number % 7 != 0;
   }
@@ -51,6 +70,7 @@ struct Observer final : rtsp::Host {
     REQUIRE(status >= 400 && status < 600);
     text += rtsp::refusal_name(refusal);
   }
+  const rtsp::Addresses& addresses;
   std::uint64_t last = 0;
   std::set<std::uint64_t> admitted;
   std::string text;
@@ -87,7 +107,7 @@ void check_for_server(std::string_view text) {
   REQUIRE(reader.problem() == rtsp::Problem::none && reader.pending() == 0);
 }
 
-std::string run(const std::vector<Part>& parts, std::size_t piece) {
+std::string run(const std::vector<Part>& parts, std::size_t piece, bool is_explicit) {
   rtsp::Settings settings;
   settings.reader = {2000, 6000, 30, 4000};
   settings.max_pending = 5;
@@ -96,7 +116,13 @@ std::string run(const std::vector<Part>& parts, std::size_t piece) {
   rtsp::Addresses addresses;
   addresses.client = *packet::IpAddress::parse("10.9.0.2");
   addresses.server = *packet::IpAddress::parse("10.9.0.1");
-  Observer observer;
+  if (is_explicit) {
+    addresses.facing_client = *packet::IpAddress::parse("10.9.0.3");
+    addresses.facing_server = *packet::IpAddress::parse("10.9.0.4");
+    addresses.client_authority = "10.9.0.3:554";
+    addresses.server_authority = "10.9.0.1:554";
+  }
+  Observer observer(addresses);
   std::string text;
   {
     rtsp::Proxy proxy(settings, addresses, observer, no_chance);
@@ -130,8 +156,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   const std::vector<Part> parts = parts_of({reinterpret_cast<const char*>(data) + 1, size - 1});
   // MIKEY's time is the only thing that differs from run to run, and of it only the second.
-  const std::string whole = run(parts, 1U << 20);
-  const std::string cut = run(parts, 1 + data[0] % 64);
+  const bool is_explicit = (data[0] & 0x80) != 0;
+  const std::string whole = run(parts, 1U << 20, is_explicit);
+  const std::string cut = run(parts, 1 + data[0] % 64, is_explicit);
   REQUIRE(whole.size() == cut.size());
   return 0;
 }

@@ -12,12 +12,11 @@ namespace sluice::control::rtsp {
 class Admission {
  public:
   virtual ~Admission() = default;
-  // A medium of so many bits a second; 0: its description does not say. Each yes is followed by one ended() of the same
-  // rate.
-  virtual bool admit(std::uint64_t rate) = 0;
-  virtual void ended(std::uint64_t rate) = 0;
-  // What one of that rate that was admitted is held to.
-  virtual MediumRate held_to(std::uint64_t rate) const = 0;
+  // Each yes is followed by one ended() of the same medium.
+  virtual bool admit(const Medium& medium) = 0;
+  virtual void ended(const Medium& medium) = 0;
+  // What one that was admitted is held to.
+  virtual MediumRate held_to(const Medium& medium) const = 0;
 };
 
 // As many as fit into `most` bits a second; 0: all, and none is held to a rate. One without a rate counts as `usual`.
@@ -26,14 +25,16 @@ class RateBudget final : public Admission {
  public:
   RateBudget(std::uint64_t most, std::uint64_t usual, std::uint32_t margin)
       : most_(most), usual_(usual), margin_(margin) {}
-  bool admit(std::uint64_t rate) override {
-    const std::uint64_t wanted = taken_for(rate);
+  bool admit(const Medium& medium) override {
+    const std::uint64_t wanted = taken_for(medium.rate);
     if (most_ != 0 && wanted > most_ - used_) return false;
     used_ += wanted;
     return true;
   }
-  void ended(std::uint64_t rate) override { used_ -= taken_for(rate); }
-  MediumRate held_to(std::uint64_t rate) const override { return medium_rate(taken_for(rate), margin_); }
+  void ended(const Medium& medium) override { used_ -= taken_for(medium.rate); }
+  MediumRate held_to(const Medium& medium) const override {
+    return medium_rate({taken_for(medium.rate), medium.client_opens}, margin_);
+  }
   std::uint64_t used() const { return used_; }
 
  private:

@@ -23,6 +23,11 @@ media::rtsp::Settings settings_of(const function::RtspOptions& options) {
   return settings;
 }
 
+// RTP's and RTCP's.
+bool one_port(const media::rtsp::StreamRequest& request) {
+  return request.client_ports.rtp == request.client_ports.rtcp;
+}
+
 bool is_explicit(const Accepted& accepted) {
   return !accepted.own.address.empty();
 }
@@ -208,12 +213,12 @@ void Connection::stop(Time now) {
 
 media::rtsp::Admission Connection::admit(const media::rtsp::StreamRequest& request) {
   media::rtsp::Admission answer;
-  answer.admitted = shared_.admission.admit(request.rate);
-  if (!answer.admitted) return answer;
   Media media;
-  media.rate = request.rate;
+  media.medium = {request.rate, explicit_ && !one_port(request)};
+  answer.admitted = shared_.admission.admit(media.medium);
+  if (!answer.admitted) return answer;
   if (explicit_ && !take_ports(request, media, answer)) {
-    shared_.admission.ended(request.rate);
+    shared_.admission.ended(media.medium);
     return answer;
   }
   media_[request.number] = std::move(media);
@@ -231,9 +236,8 @@ bool Connection::take_ports(const media::rtsp::StreamRequest& request, Media& me
     }
     return false;
   }
-  const bool one_port = request.client_ports.rtp == request.client_ports.rtcp;
   answer.towards_server = answer.towards_client =
-      one_port ? MediaPorts::Pair{media.ports->rtp, media.ports->rtp} : *media.ports;
+      one_port(request) ? MediaPorts::Pair{media.ports->rtp, media.ports->rtp} : *media.ports;
   return true;
 }
 
@@ -242,7 +246,7 @@ bool Connection::opened(const media::rtsp::Stream& stream) {
   Expected<void> added;
   std::vector<function::MediaKey> keys;
   if (streams) {
-    police(*streams, shared_.admission.held_to(stream.rate), shared_.options.burst_time,
+    police(*streams, shared_.admission.held_to(media_[stream.number].medium), shared_.options.burst_time,
            shared_.streams.largest_frame());
     for (const function::MediaStreamSettings& one : *streams) keys.push_back(one.key);
     added = shared_.streams.add(std::move(*streams));
@@ -262,7 +266,7 @@ bool Connection::opened(const media::rtsp::Stream& stream) {
 void Connection::closed(std::uint64_t number, media::rtsp::EndReason reason) {
   const auto at = media_.find(number);
   if (at == media_.end()) return;
-  shared_.admission.ended(at->second.rate);
+  shared_.admission.ended(at->second.medium);
   if (!at->second.keys.empty()) {
     shared_.streams.remove(at->second.keys, function::MediaOrigin::rtsp, true);
     shared_.figures.streams.fetch_sub(1, std::memory_order_relaxed);

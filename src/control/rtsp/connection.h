@@ -57,7 +57,7 @@ class Connection final : private media::rtsp::Host {
   struct Media {
     std::vector<function::MediaKey> keys;  // the last is the client's RTCP
     std::optional<MediaPorts::Pair> ports;
-    std::uint64_t rate = 0;
+    Medium medium;
     std::uint64_t noted = 0;
   };
 

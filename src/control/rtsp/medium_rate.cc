@@ -25,13 +25,13 @@ Rate bucket(Wide bits, std::chrono::nanoseconds burst_time, std::uint32_t larges
 }  // namespace
 
 std::uint64_t MediumRate::sum() const {
-  return capped(Wide{media} + 2 * Wide{rtcp});
+  return capped(Wide{media} + (client_opens ? 3 : 2) * Wide{rtcp});
 }
 
-MediumRate medium_rate(std::uint64_t rate, std::uint32_t margin) {
-  if (rate == 0) return {};
-  const Wide media = Wide{rate} * (100 + margin) / 100;
-  return {capped(media), capped(std::max<Wide>(media / rtcp_part, 1))};
+MediumRate medium_rate(const Medium& medium, std::uint32_t margin) {
+  if (medium.rate == 0) return {};
+  const Wide media = Wide{medium.rate} * (100 + margin) / 100;
+  return {capped(media), capped(std::max<Wide>(media / rtcp_part, 1)), medium.client_opens};
 }
 
 void police(std::vector<function::MediaStreamSettings>& streams, const MediumRate& rate,

@@ -1,5 +1,6 @@
 // What a medium that RTSP has admitted is held to: a token bucket for each of its streams, of the rate that its
-// description names and a margin, and for RTCP of a twentieth of that each way (RFC 3550 section 6.2).
+// description names and a margin, and for RTCP of a twentieth of that each way (RFC 3550 section 6.2). Where clients
+// open ways back by packets to RTP's port, those have such a twentieth, too.
 //
 // Thread-safety: any thread.
 #pragma once
@@ -12,17 +13,24 @@
 
 namespace sluice::control::rtsp {
 
+// A medium as it is admitted.
+struct Medium {
+  std::uint64_t rate = 0;     // bits a second; 0: its description does not say
+  bool client_opens = false;  // of an explicit proxy: what the client sends to RTP's port is a stream of its own
+};
+
 // Bits of whole frames a second.
 struct MediumRate {
   std::uint64_t media = 0;  // 0: it is held to nothing
-  std::uint64_t rtcp = 0;   // each way
+  std::uint64_t rtcp = 0;   // each way, and what the client sends to RTP's port
+  bool client_opens = false;
   // Of all its streams together; the highest number where that is less.
   std::uint64_t sum() const;
 };
 
-// Of a medium of that rate, which may bring so many per cent more: b= leaves out the link's headers, and encoders keep
-// to it on average. 0: it has none.
-MediumRate medium_rate(std::uint64_t rate, std::uint32_t margin);
+// Of a medium, which may bring so many per cent more than its rate: b= leaves out the link's headers, and encoders keep
+// to it on average. Of rate 0: it has none.
+MediumRate medium_rate(const Medium& medium, std::uint32_t margin);
 
 // Gives the streams of a medium, the server's RTP first, their buckets; what the client sends has RTCP's. What comes in
 // `burst_time` may come at once, and two of the largest frames at least.

@@ -29,10 +29,13 @@ TEST(MediumRate, has_a_margin_and_a_twentieth_each_way) {
       {highest, 25, highest, highest / 16, highest},
   };
   for (const auto& one : cases) {
-    const MediumRate rate = medium_rate(one.rate, one.margin);
+    const MediumRate rate = medium_rate({one.rate}, one.margin);
     EXPECT_EQ(rate.media, one.media) << one.rate;
     EXPECT_EQ(rate.rtcp, one.rtcp) << one.rate;
     EXPECT_EQ(rate.sum(), one.sum) << one.rate;
+    const MediumRate opened = medium_rate({one.rate, true}, one.margin);
+    EXPECT_EQ(opened.media, one.media) << one.rate;
+    EXPECT_EQ(opened.sum(), one.sum == highest ? highest : one.sum + one.rtcp) << one.rate;
   }
 }
 
@@ -48,28 +51,37 @@ std::vector<MediaStreamSettings> streams_that_carry(std::initializer_list<Carrie
   return streams;
 }
 
-// Of both kinds of media the buckets' rates are sum(), which is what is admitted.
+std::uint64_t rate_of(const std::vector<MediaStreamSettings>& streams) {
+  std::uint64_t bits = 0;
+  for (const MediaStreamSettings& one : streams) bits += one.rate->bits;
+  return bits;
+}
+
+// Of all kinds of media the buckets' rates are sum(), which is what is admitted.
 TEST(MediumRate, is_a_bucket_of_each_stream) {
-  const MediumRate rate = medium_rate(8'000'000, 0);
+  const MediumRate rate = medium_rate({8'000'000}, 0);
   auto apart = streams_that_carry({Carries::rtp, Carries::rtcp}, {Carries::rtcp, Carries::rtp});
   police(apart, rate, milliseconds(500), largest);
   EXPECT_EQ(apart[0].rate, (MediaStreamSettings::Rate{8'000'000, 500'000}));
   EXPECT_EQ(apart[1].rate, (MediaStreamSettings::Rate{400'000, 25'000}));
   EXPECT_EQ(apart[2].rate, apart[1].rate);
   EXPECT_EQ(apart[3].rate, apart[1].rate) << "what a client sends that brings no media";
+  EXPECT_EQ(rate_of(apart), medium_rate({8'000'000, true}, 0).sum());
+  apart.pop_back();
+  EXPECT_EQ(rate_of(apart), rate.sum());
   auto together = streams_that_carry({Carries::both}, {Carries::both});
   police(together, rate, milliseconds(500), largest);
   EXPECT_EQ(together[0].rate, (MediaStreamSettings::Rate{8'400'000, 525'000}));
   EXPECT_EQ(together[1].rate, (MediaStreamSettings::Rate{400'000, 25'000}));
-  EXPECT_EQ(together[0].rate->bits + together[1].rate->bits, rate.sum());
+  EXPECT_EQ(rate_of(together), rate.sum());
 }
 
 TEST(MediumRate, has_room_for_two_frames_and_not_for_more_than_memory) {
   auto streams = streams_that_carry({Carries::rtp}, {Carries::rtcp});
-  police(streams, medium_rate(64'000, 0), milliseconds(1), largest);
+  police(streams, medium_rate({64'000}, 0), milliseconds(1), largest);
   EXPECT_EQ(streams[0].rate->burst, 2 * largest);
   EXPECT_EQ(streams[1].rate->burst, 2 * largest);
-  police(streams, medium_rate(highest, 0), seconds(1000), largest);
+  police(streams, medium_rate({highest}, 0), seconds(1000), largest);
   EXPECT_EQ(streams[0].rate->burst, 1U << 30);
 }
 

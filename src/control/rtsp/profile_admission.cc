@@ -4,27 +4,27 @@
 
 namespace sluice::control::rtsp {
 
-engine::StreamDemand ProfileAdmission::demand(std::uint64_t rate) const {
-  return {.deadline = deadline_, .rate = rate_of(rate).sum()};
+engine::StreamDemand ProfileAdmission::demand(const Medium& medium) const {
+  return {.deadline = deadline_, .rate = rate_of(medium).sum()};
 }
 
-bool ProfileAdmission::admit(std::uint64_t rate) {
-  if (!budget_.admit(rate)) return false;
-  const engine::StreamAnswer answer = streams_.add(demand(rate));
+bool ProfileAdmission::admit(const Medium& medium) {
+  if (!budget_.admit(medium)) return false;
+  const engine::StreamAnswer answer = streams_.add(demand(medium));
   if (answer.accepted()) return true;
-  budget_.ended(rate);
+  budget_.ended(medium);
   spdlog::debug("rtsp: a medium is not admitted: {}", answer.text());
   return false;
 }
 
-void ProfileAdmission::ended(std::uint64_t rate) {
-  budget_.ended(rate);
-  streams_.remove(demand(rate));
+void ProfileAdmission::ended(const Medium& medium) {
+  budget_.ended(medium);
+  streams_.remove(demand(medium));
 }
 
 // A profile that only counts holds nobody to anything.
-MediumRate ProfileAdmission::held_to(std::uint64_t rate) const {
-  return streams_.enforced() ? rate_of(rate) : budget_.held_to(rate);
+MediumRate ProfileAdmission::held_to(const Medium& medium) const {
+  return streams_.enforced() ? rate_of(medium) : budget_.held_to(medium);
 }
 
 }  // namespace sluice::control::rtsp

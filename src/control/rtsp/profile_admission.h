@@ -23,13 +23,15 @@ class ProfileAdmission final : public Admission {
         usual_(options.default_rate),
         margin_(options.rate_margin),
         deadline_(deadline) {}
-  bool admit(std::uint64_t rate) override;
-  void ended(std::uint64_t rate) override;
-  MediumRate held_to(std::uint64_t rate) const override;
+  bool admit(const Medium& medium) override;
+  void ended(const Medium& medium) override;
+  MediumRate held_to(const Medium& medium) const override;
 
  private:
-  MediumRate rate_of(std::uint64_t rate) const { return medium_rate(rate == 0 ? usual_ : rate, margin_); }
-  engine::StreamDemand demand(std::uint64_t rate) const;
+  MediumRate rate_of(const Medium& medium) const {
+    return medium_rate({medium.rate == 0 ? usual_ : medium.rate, medium.client_opens}, margin_);
+  }
+  engine::StreamDemand demand(const Medium& medium) const;
 
   engine::StreamAdmission& streams_;
   RateBudget budget_;

@@ -17,18 +17,34 @@ TEST(ProfileAdmission, all_that_media_are_held_to_takes_from_the_profile) {
   engine::StreamAdmission streams(capacity);
   ASSERT_TRUE(streams.add({.deadline = milliseconds(5), .rate = 4'200}).accepted());  // the configuration's
   ProfileAdmission admission(streams, {}, milliseconds(2));
-  EXPECT_TRUE(admission.admit(6'000));
+  EXPECT_TRUE(admission.admit({6'000}));
   EXPECT_EQ(streams.state().rate, 12'450U);
-  EXPECT_EQ(admission.held_to(6'000).sum(), 8'250U);
-  EXPECT_FALSE(admission.admit(1));
-  EXPECT_FALSE(admission.admit(highest));
-  EXPECT_FALSE(admission.admit(0)) << "its rate is not known";
+  EXPECT_EQ(admission.held_to({6'000}).sum(), 8'250U);
+  EXPECT_FALSE(admission.admit({1}));
+  EXPECT_FALSE(admission.admit({highest}));
+  EXPECT_FALSE(admission.admit({0})) << "its rate is not known";
   EXPECT_EQ(streams.state().refused, 3U);
   EXPECT_EQ(streams.state().shortest_deadline, milliseconds(2));
-  admission.ended(6'000);
+  admission.ended({6'000});
   EXPECT_EQ(streams.state().rate, 4'200U);
   EXPECT_EQ(streams.state().streams, 1U);
-  EXPECT_TRUE(admission.admit(6'000));
+  EXPECT_TRUE(admission.admit({6'000}));
+}
+
+// A twentieth more.
+TEST(ProfileAdmission, what_an_explicit_proxys_clients_open_ways_with_takes_from_the_profile) {
+  engine::StreamAdmission streams(capacity);
+  ProfileAdmission admission(streams, {}, milliseconds(2));
+  const Medium opens{6'000, true};
+  EXPECT_TRUE(admission.admit(opens));
+  EXPECT_EQ(streams.state().rate, 8'625U);
+  EXPECT_EQ(admission.held_to(opens).sum(), 8'625U);
+  EXPECT_FALSE(admission.admit({2'760, true})) << "3,450 and three times 172: 141 too many";
+  EXPECT_TRUE(admission.admit({2'760})) << "3,794";
+  admission.ended(opens);
+  EXPECT_EQ(streams.state().rate, 3'794U);
+  admission.ended({2'760});
+  EXPECT_EQ(streams.state().streams, 0U);
 }
 
 TEST(ProfileAdmission, max_rate_holds_beside_it) {
@@ -37,29 +53,29 @@ TEST(ProfileAdmission, max_rate_holds_beside_it) {
   options.max_rate = 3'000;
   options.default_rate = 1'000;
   ProfileAdmission admission(streams, options, milliseconds(2));
-  EXPECT_TRUE(admission.admit(0));
-  EXPECT_FALSE(admission.admit(2'001));
+  EXPECT_TRUE(admission.admit({0}));
+  EXPECT_FALSE(admission.admit({2'001}));
   EXPECT_EQ(streams.state().rate, 1'250U + 2 * 62U);
-  EXPECT_EQ(admission.held_to(0).sum(), 1'374U);
+  EXPECT_EQ(admission.held_to({0}).sum(), 1'374U);
   ASSERT_TRUE(streams.add({.deadline = milliseconds(5), .rate = 9'000}).accepted());
-  EXPECT_FALSE(admission.admit(2'000)) << "of the profile";
+  EXPECT_FALSE(admission.admit({2'000})) << "of the profile";
   ASSERT_TRUE(streams.remove({.deadline = milliseconds(5), .rate = 9'000}));
-  EXPECT_TRUE(admission.admit(2'000)) << "what was refused has left nothing in max_rate";
-  admission.ended(0);
-  admission.ended(2'000);
+  EXPECT_TRUE(admission.admit({2'000})) << "what was refused has left nothing in max_rate";
+  admission.ended({0});
+  admission.ended({2'000});
   EXPECT_EQ(streams.state().streams, 0U);
 }
 
 TEST(ProfileAdmission, a_deadline_within_the_bound_and_a_profile_that_only_counts) {
   engine::StreamAdmission streams(capacity);
-  EXPECT_FALSE(ProfileAdmission(streams, {}, milliseconds(1)).admit(1));
+  EXPECT_FALSE(ProfileAdmission(streams, {}, milliseconds(1)).admit({1}));
   engine::StreamAdmission counts(capacity, false);
   ProfileAdmission all(counts, {}, milliseconds(1));
   for (const std::uint64_t rate : {std::uint64_t{0}, highest, std::uint64_t{5}}) {
-    EXPECT_TRUE(all.admit(rate));
-    EXPECT_EQ(all.held_to(rate).sum(), 0U);
+    EXPECT_TRUE(all.admit({rate}));
+    EXPECT_EQ(all.held_to({rate}).sum(), 0U);
   }
-  for (const std::uint64_t rate : {std::uint64_t{5}, highest, std::uint64_t{0}}) all.ended(rate);
+  for (const std::uint64_t rate : {std::uint64_t{5}, highest, std::uint64_t{0}}) all.ended({rate});
   EXPECT_EQ(counts.state().rate, 0U);
   EXPECT_EQ(counts.state().streams, 0U);
 }

@@ -119,20 +119,20 @@ TEST(RtspStreams, of_an_explicit_proxy_with_shared_ports) {
 
 TEST(RateBudget, holds_to_its_sum) {
   RateBudget budget(1000, 300, 10);
-  EXPECT_TRUE(budget.admit(600));
-  EXPECT_EQ(budget.held_to(600).media, 660U);
-  EXPECT_EQ(budget.held_to(0).media, 330U);
-  EXPECT_TRUE(budget.admit(0));  // 300
-  EXPECT_FALSE(budget.admit(101));
-  EXPECT_FALSE(budget.admit(std::numeric_limits<std::uint64_t>::max()));
-  EXPECT_TRUE(budget.admit(100));
-  budget.ended(600);
-  EXPECT_TRUE(budget.admit(600));
-  EXPECT_FALSE(budget.admit(1));
+  EXPECT_TRUE(budget.admit({600}));
+  EXPECT_EQ(budget.held_to({600}).media, 660U);
+  EXPECT_EQ(budget.held_to({0}).media, 330U);
+  EXPECT_TRUE(budget.admit({0}));  // 300
+  EXPECT_FALSE(budget.admit({101}));
+  EXPECT_FALSE(budget.admit({std::numeric_limits<std::uint64_t>::max()}));
+  EXPECT_TRUE(budget.admit({100}));
+  budget.ended({600});
+  EXPECT_TRUE(budget.admit({600}));
+  EXPECT_FALSE(budget.admit({1}));
   RateBudget none(0, 300, 10);
-  EXPECT_TRUE(none.admit(std::numeric_limits<std::uint64_t>::max()));
-  EXPECT_TRUE(none.admit(std::numeric_limits<std::uint64_t>::max()));
-  EXPECT_EQ(none.held_to(600).media, 0U) << "who admits all holds nobody to anything";
+  EXPECT_TRUE(none.admit({std::numeric_limits<std::uint64_t>::max()}));
+  EXPECT_TRUE(none.admit({std::numeric_limits<std::uint64_t>::max()}));
+  EXPECT_EQ(none.held_to({600}).media, 0U) << "who admits all holds nobody to anything";
 }
 
 }  // namespace

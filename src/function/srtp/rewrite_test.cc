@@ -118,6 +118,68 @@ TEST_P(SrtpOn, a_proxys_stream_leaves_with_other_ends) {
   }
 }
 
+// So much of a payload's words that the frame's UDP checksum is 0xffff.
+Bytes with_highest_checksum(const Ends& ends, Bytes payload) {
+  constexpr std::size_t word = 12;  // behind RTP's header
+  payload[word] = payload[word + 1] = 0;
+  const Bytes frame = ends.frame(payload).build();
+  const std::size_t checksum = frame.size() - payload.size() - 2;
+  payload[word] = frame[checksum];
+  payload[word + 1] = frame[checksum + 1];
+  const Bytes built = ends.frame(payload).build();
+  EXPECT_TRUE(built[checksum] == 0xff && built[checksum + 1] == 0xff);
+  return payload;
+}
+
+// A frame has its new ends when its checksum is compared with a device's sum: it is found to be right exactly where it
+// was with the old ones, also where one of the two is 0xffff, which stands for 0.
+TEST_P(SrtpOn, checksums_of_a_proxys_stream_are_compared_as_they_came) {
+  for (const auto& [comes, leaves] : {std::pair{from_server, to_client}, std::pair{from_server6, to_client6}}) {
+    for (const bool on_core : {false, true}) {
+      SCOPED_TRACE(std::string(comes.source) + (on_core ? ", on the core" : ""));
+      const auto proxy = trial_with({stream(comes, leaves)});
+      const auto ordinary = trial_with({stream(leaves, leaves)});
+      EXPECT_EQ(proxy->one(comes.frame(rtp(0, 9)).build()).name(), "passes");
+      EXPECT_EQ(ordinary->one(leaves.frame(rtp(0, 9)).build()).name(), "passes");
+      const std::uint64_t kept = proxy->figure("srtp_kept_from_device");  // until a cycle has brought the key
+      const bool has_none = address(comes.source).family == 4;
+      struct Case {
+        Bytes frame;
+        Bytes passes_as;  // empty: it does not
+      };
+      std::vector<Case> cases;
+      for (std::uint16_t i = 1; i <= 12; i += 3) {
+        const Bytes some = rtp(i, 30 + i), comes_highest = with_highest_checksum(comes, rtp(i + 1, 40)),
+                    leaves_highest = with_highest_checksum(leaves, rtp(i + 2, 41));
+        for (const Bytes& payload : {some, comes_highest, leaves_highest}) {
+          const Bytes right = comes.frame(payload).build();
+          const std::size_t checksum = right.size() - payload.size() - 2;
+          for (const unsigned bit : {0U, 7U, 8U, 15U}) {
+            Bytes wrong = right;
+            wrong[checksum + bit / 8] ^= static_cast<std::uint8_t>(1U << bit % 8);
+            cases.push_back({wrong, {}});
+          }
+          cases.push_back({right, leaves.frame(payload).build()});
+        }
+      }
+      const Bytes none = rtp(13, 50);
+      cases.push_back({comes.frame(none).transport_checksum(0).build(),
+                       has_none ? leaves.frame(none).transport_checksum(0).build() : Bytes()});
+      ASSERT_LE(cases.size(), SrtpTrial::capacity);
+      std::vector<Bytes> frames;
+      for (const Case& one : cases) frames.push_back(one.frame);
+      const std::vector<Judged> judged = proxy->run(frames, {.on_core = on_core});
+      for (std::size_t i = 0; i < cases.size(); ++i) {
+        const bool passes = !cases[i].passes_as.empty();
+        ASSERT_EQ(judged[i].name(), passes ? "passes" : "srtp_bad_checksum") << i;
+        if (!passes) continue;
+        EXPECT_EQ(judged[i].frame, ordinary->one(cases[i].passes_as).frame) << i;
+      }
+      EXPECT_EQ(proxy->figure("srtp_kept_from_device"), kept) << "the sums were the device's";
+    }
+  }
+}
+
 TEST_P(SrtpOn, what_a_proxys_stream_drops_keeps_its_ends) {
   const auto trial = trial_with({stream(from_server, to_client, "unprotect")});
   const Bytes forged = from_server.frame(rtp(1, 100)).build();
