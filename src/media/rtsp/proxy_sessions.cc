@@ -1,10 +1,30 @@
 // How long sessions live, and how they end.
 #include <algorithm>
+#include <string>
+#include <string_view>
 
 #include "media/rtsp/proxy.h"
 #include "media/rtsp/uri.h"
 
 namespace sluice::media::rtsp {
+namespace {
+
+// A server's text as one word of a request line: what would end it is percent-encoded (RFC 3986, 2.1).
+std::string one_word(std::string_view uri) {
+  static constexpr char digits[] = "0123456789ABCDEF";
+  std::string word;
+  for (const char c : uri) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte > ' ' && byte != 0x7F) {
+      word += c;
+    } else {
+      word += {'%', digits[byte / 16], digits[byte % 16]};
+    }
+  }
+  return word;
+}
+
+}  // namespace
 
 void Proxy::heard(std::string_view session, Time now) {
   for (OpenStream& open : streams_) {
@@ -76,7 +96,8 @@ void Proxy::tear_down(std::string_view session, std::string_view uri) {
   } while (std::any_of(pending_.begin(), pending_.end(), [&cseq](const Pending& one) { return one.cseq == cseq; }));
   own_cseqs_.insert(cseq);
   const std::string& server = addresses_.server_authority;
-  Message request = Message::request("TEARDOWN", server.empty() ? std::string(uri) : to_authority(uri, server));
+  Message request =
+      Message::request("TEARDOWN", one_word(server.empty() ? std::string(uri) : to_authority(uri, server)));
   request.set_header("CSeq", cseq);
   request.set_header("Session", session);
   to_server_.append(request.text().view());

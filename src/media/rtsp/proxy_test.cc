@@ -240,6 +240,25 @@ TEST(Proxy, SessionsTimeOut) {
   }
 }
 
+// A server's description may hold what no request line can.
+TEST(Proxy, ItsOwnTeardownIsOneLineOfThreeWords) {
+  Trial trial;
+  trial.client("DESCRIBE rtsp://10.9.0.1:8554/a RTSP/1.0\r\nCSeq: 2\r\n\r\n");
+  trial.server(test::with_body("RTSP/1.0 200 OK\r\nCSeq: 2\r\nContent-Type: application/sdp\r\n",
+                               "v=0\r\na=control:rtsp://10.9.0.1:8554/a b\tc\x7f/\r\nm=audio 0 RTP/AVP 8\r\n"
+                               "a=control:rtsp://10.9.0.1:8554/a/t1\r\n"));
+  trial.client(
+      "SETUP rtsp://10.9.0.1:8554/a/t1 RTSP/1.0\r\nCSeq: 3\r\nTransport: RTP/SAVP;unicast;"
+      "client_port=5000-5001\r\n\r\n");
+  trial.server(
+      "RTSP/1.0 200 OK\r\nCSeq: 3\r\nSession: s1\r\nTransport: RTP/AVP;unicast;client_port=5000-5001;"
+      "server_port=6000-6001\r\n\r\n");
+  ASSERT_EQ(trial.host.streams.size(), 1U);
+  trial.proxy.client_closed();
+  EXPECT_THAT(Trial::taken(trial.proxy.to_server()),
+              HasSubstr("TEARDOWN rtsp://10.9.0.1:8554/a%20b%09c%7F/ RTSP/1.0\r\n"));
+}
+
 TEST(Proxy, ConnectionsEnd) {
   for (const bool client : {true, false}) {
     Trial trial;
