@@ -146,7 +146,9 @@ def test_a_medium_of_rtsps_that_brings_too_much_suffers_alone(tmp_path):
         counts = opened(outside, inside)
         kinds = {port: packet[1] & 0x7f for (port, _), packet in inside.media(SERVER4)[0].items()}
         by_kind = {kinds[port]: count for port, count in counts.items()}
-        assert by_kind[VIDEO][0] == by_kind[VIDEO][1] > 400, by_kind
+        drops = network.gateway.drops()
+        policed, after_the_end = drops["srtp_policed"], drops.get("srtp_ended", 0)  # sent when the player had gone
+        sent, received = by_kind[VIDEO]
+        assert sent - after_the_end <= received <= sent and received > 400, (by_kind, drops)
         sent, received = by_kind[AUDIO]
-        policed = network.gateway.drops()["srtp_policed"]
-        assert 0 < received < sent / 3 and policed == sent - received, (by_kind, policed)
+        assert 0 < received < sent / 3 and policed <= sent - received <= policed + after_the_end, (by_kind, drops)
