@@ -235,8 +235,9 @@ void add_options(CLI::App& command, const Bench& one, bench::BenchOptions& optio
       "--no-goals", [&options] { options.goals = false; },
       "measure only: a goal that is missed is neither said nor exit status 1");
   command.add_option("--csv", options.csv,
-                     one.csv_header == nullptr ? "write a sample for each second to this new file"
-                                               : "append the rows to this file (order, figures: rows of their own kind)");
+                     one.csv_header == nullptr
+                         ? "write a sample for each second to this new file"
+                         : "append the rows to this file (order, figures: rows of their own kind)");
 }
 
 // Everything that can be known before DPDK or the GPU is asked for anything.
