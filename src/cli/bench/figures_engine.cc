@@ -24,7 +24,7 @@ std::string device_of(const BenchOptions& options) {
 Expected<void> figures_9_and_11(const BenchOptions& options) {
   struct Set {
     const char* name;
-    MediaCase one;
+    HeldCase one;
   };
   const Set sets[] = {{"set A; cycle 200 us", {"1370", 5, 200, 4, 8, queues}},
                       {"set B; cycle 200 us", {"rtp", 5, 200, 4, 8, queues}},

@@ -22,31 +22,16 @@ constexpr std::uint8_t key = 0xA5;
 constexpr std::uint64_t verify_frames = 500'000;
 constexpr std::uint64_t memory_bytes = 4ULL << 30;
 
-struct Case {
-  std::string mix;
-  double deadline_ms;
-  double cycle_us;
-  unsigned overlap;
-  unsigned batches;
+struct Case : HeldCase {
   unsigned lanes;  // few: large batches, which the copy engine needs, and cores left free
-  QueueShares queues;
-  double goal;  // share of the ceiling that is aimed at
 };
 
 RigOptions rig_options(const BenchOptions& options, const std::string& function, const Case& one, double ceiling) {
   RigOptions rig;
   rig.function = function;
   rig.settings = options.function_settings;
-  rig.mix = one.mix;
   rig.lanes = options.lanes != 0 ? options.lanes : std::min(default_lanes(options), one.lanes);
-  rig.engine.deadline = std::chrono::nanoseconds(static_cast<std::int64_t>(one.deadline_ms * 1e6));
-  rig.engine.cycle = std::chrono::nanoseconds(static_cast<std::int64_t>(one.cycle_us * 1e3));
-  rig.engine.overlap = one.overlap;
-  rig.engine.batches = one.batches;
-  rig.ordered = true;
-  rig.engine.streams = 8;
-  rig.engine.cpu_below = 0;  // the device under test is the GPU
-  size_queues(options, ceiling, one.queues, rig);
+  fill_in(options, one, ceiling, rig);
   return rig;
 }
 
@@ -183,13 +168,13 @@ int run_cases(const BenchOptions& options, const std::string& function, std::vec
 
 int bench_echo(const BenchOptions& options) {
   return run_cases(options, "echo",
-                   {{"1408", 5, 200, 4, 8, 2, {0.73, 0.33}, 0.90}, {"1408", 1, 100, 3, 5, 2, {0.71, 0.33}, 0.75}});
+                   {{{"1408", 5, 200, 4, 8, {0.73, 0.33}, 0.90}, 2}, {{"1408", 1, 100, 3, 5, {0.71, 0.33}, 0.75}, 2}});
 }
 
 int bench_touch(const BenchOptions& options) {
   return run_cases(
       options, "touch",
-      {{"heavy-tail", 1, 100, 2, 4, 4, {0.50, 0.33}, 0.85}, {"1500", 1, 150, 2, 4, 2, {0.89, 0.50}, 0.90}});
+      {{{"heavy-tail", 1, 100, 2, 4, {0.50, 0.33}, 0.85}, 4}, {{"1500", 1, 150, 2, 4, {0.89, 0.50}, 0.90}, 2}});
 }
 
 }  // namespace sluice::cli::bench

@@ -22,14 +22,14 @@ namespace {
 
 constexpr double goal_mixed = 85;  // % of what one size reaches
 
-const MediaCase cases[] = {{"1370", 5, 400, 4, 5, {0.73, 0.33}, 0.90},
-                           {"1370", 1, 100, 3, 5, {0.71, 0.33}, 0.75},
-                           {"rtp", 5, 400, 4, 5, {0.73, 0.33}, 0},
-                           {"rtp", 1, 100, 3, 5, {0.71, 0.33}, 0}};
+const HeldCase cases[] = {{"1370", 5, 400, 4, 5, {0.73, 0.33}, 0.90},
+                          {"1370", 1, 100, 3, 5, {0.71, 0.33}, 0.75},
+                          {"rtp", 5, 400, 4, 5, {0.73, 0.33}, 0},
+                          {"rtp", 1, 100, 3, 5, {0.71, 0.33}, 0}};
 
 struct Reporter {
   const BenchOptions& options;
-  const MediaCase& one;
+  const HeldCase& one;
   const MediaBed& bed;
   double ceiling;  // 0: none
 
@@ -89,7 +89,7 @@ Expected<double> hold(const BenchOptions& options, MediaBed& bed, const Reporter
   return share;
 }
 
-Expected<double> run_case(const BenchOptions& options, const MediaCase& one, const std::string& device, double ceiling,
+Expected<double> run_case(const BenchOptions& options, const HeldCase& one, const std::string& device, double ceiling,
                           Goals& goals) {
   constexpr double without_a_gpu = 10;  // GB/s, for the sizes of queues
   const auto bed = MediaBed::make(options, one, device, ceiling > 0 ? ceiling : without_a_gpu);
@@ -137,9 +137,9 @@ Expected<void> report_setup(const BenchOptions& options) {
   return {};
 }
 
-std::vector<MediaCase> chosen(const BenchOptions& options) {
-  std::vector<MediaCase> wanted;
-  for (const MediaCase& one : cases) {
+std::vector<HeldCase> chosen(const BenchOptions& options) {
+  std::vector<HeldCase> wanted;
+  for (const HeldCase& one : cases) {
     if ((options.mix.empty() || options.mix == one.mix) &&
         (options.deadline_ms <= 0 || options.deadline_ms == one.deadline_ms)) {
       wanted.push_back(one);
@@ -147,7 +147,7 @@ std::vector<MediaCase> chosen(const BenchOptions& options) {
   }
   if (!wanted.empty()) return wanted;
   // In the manner of the one whose deadline is the next below.
-  MediaCase other = cases[options.deadline_ms > 0 && options.deadline_ms < cases[0].deadline_ms ? 1 : 0];
+  HeldCase other = cases[options.deadline_ms > 0 && options.deadline_ms < cases[0].deadline_ms ? 1 : 0];
   other.goal = 0;
   if (!options.mix.empty()) other.mix = options.mix;
   if (options.deadline_ms > 0) {
@@ -179,7 +179,7 @@ int bench_media(const BenchOptions& options) {
   Goals goals("media", options.goals);
   int status = 0;
   std::map<double, double> held_large;  // shares of the ceiling, by deadline
-  for (const MediaCase& one : chosen(options)) {
+  for (const HeldCase& one : chosen(options)) {
     for (const std::string& device : devices) {
       const auto share = run_case(options, one, device, ceilings ? ceilings->large.both : 0, goals);
       if (!share) {

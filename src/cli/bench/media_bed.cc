@@ -61,22 +61,14 @@ function::Srtp::SrtpOptions stage_options(const RtpStreams& streams) {
   return options;
 }
 
-std::unique_ptr<MediaBed> MediaBed::make(const BenchOptions& options, const MediaCase& one, const std::string& device,
+std::unique_ptr<MediaBed> MediaBed::make(const BenchOptions& options, const HeldCase& one, const std::string& device,
                                          double ceiling) {
   auto bed = std::make_unique<MediaBed>();
   bed->device = device;
   RigOptions& rig = bed->rig;
   rig.function = "bridge";
-  rig.mix = one.mix;
   rig.lanes = default_lanes(options);
-  rig.engine.deadline = std::chrono::nanoseconds(static_cast<std::int64_t>(one.deadline_ms * 1e6));
-  rig.engine.cycle = std::chrono::nanoseconds(static_cast<std::int64_t>(one.cycle_us * 1e3));
-  rig.engine.overlap = one.overlap;
-  rig.engine.batches = one.batches;
-  rig.ordered = true;
-  rig.engine.streams = 8;
-  rig.engine.cpu_below = 0;  // the device under test is the GPU
-  size_queues(options, ceiling, one.queues, rig);
+  fill_in(options, one, ceiling, rig);
   rig.engine.device = device;
   RtpStreams& streams = bed->streams;
   streams.lanes = rig.lanes;

@@ -15,16 +15,6 @@ namespace sluice::cli::bench {
 
 inline constexpr std::uint64_t media_memory_bytes = 4ULL << 30;
 
-struct MediaCase {
-  std::string mix;
-  double deadline_ms;
-  double cycle_us;
-  unsigned overlap;
-  unsigned batches;
-  QueueShares queues;
-  double goal = 0;  // share of the ceiling that is aimed at
-};
-
 // One kind of run, and the source within it while a rig lives.
 struct MediaBed {
   RigOptions rig;
@@ -33,7 +23,7 @@ struct MediaBed {
   MediaSource* source = nullptr;
 
   // Its address must stay. `ceiling`: GB/s, for the sizes of queues.
-  static std::unique_ptr<MediaBed> make(const BenchOptions& options, const MediaCase& one, const std::string& device,
+  static std::unique_ptr<MediaBed> make(const BenchOptions& options, const HeldCase& one, const std::string& device,
                                         double ceiling);
 
   // Everything that leaves, of a run of its own, is opened and compared with what went in.

@@ -24,10 +24,17 @@ double mean_frame(const std::string& mix) {
   return made ? made->mean() : packet::FrameMix::largest_frame;
 }
 
-void size_queues(const BenchOptions& options, double ceiling, QueueShares shares, RigOptions& rig) {
-  const double seconds = std::chrono::duration<double>(rig.engine.deadline).count();
-  const double frames = seconds * ceiling * 1e9 / mean_frame(rig.mix);
-  rig.engine.batches = options.batches != 0 ? options.batches : rig.engine.batches;
+void fill_in(const BenchOptions& options, const HeldCase& one, double ceiling, RigOptions& rig) {
+  const QueueShares shares = one.queues;
+  rig.mix = one.mix;
+  rig.engine.deadline = std::chrono::nanoseconds(static_cast<std::int64_t>(one.deadline_ms * 1e6));
+  rig.engine.cycle = std::chrono::nanoseconds(static_cast<std::int64_t>(one.cycle_us * 1e3));
+  rig.engine.overlap = one.overlap;
+  rig.engine.batches = options.batches != 0 ? options.batches : one.batches;
+  rig.ordered = true;
+  rig.engine.streams = 8;
+  rig.engine.cpu_below = 0;
+  const double frames = one.deadline_ms * 1e-3 * ceiling * 1e9 / mean_frame(rig.mix);
   rig.engine.batch = share_of(shares.under_way * frames, rig.lanes * rig.engine.batches, smallest_batch, largest_batch);
   rig.ring =
       options.ring != 0 ? options.ring : share_of(shares.waiting * frames, rig.lanes, smallest_batch, most_descriptors);

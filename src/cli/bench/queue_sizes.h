@@ -14,11 +14,23 @@ struct QueueShares {
   double under_way, waiting;
 };
 
+// What is held at a deadline.
+struct HeldCase {
+  std::string mix;
+  double deadline_ms;
+  double cycle_us;
+  unsigned overlap;
+  unsigned batches;
+  QueueShares queues;
+  double goal = 0;  // share of the ceiling that is aimed at
+};
+
 // Mean frame of a mix; of one that there is not, the largest frame.
 double mean_frame(const std::string& mix);
 
-// Fills in the rig's batch, ring and frames, after its mix, lanes, deadline and batches, for a ceiling in GB/s; what
-// the options say goes before, and they are applied to the rig's engine.
-void size_queues(const BenchOptions& options, double ceiling, QueueShares shares, RigOptions& rig);
+// Fills in the rig's mix, times, batches, ring and frames, after its lanes, for a ceiling in GB/s; what the options say
+// goes before, and they are applied to the rig's engine. The device under test is the GPU: no batch is too small for
+// it.
+void fill_in(const BenchOptions& options, const HeldCase& one, double ceiling, RigOptions& rig);
 
 }  // namespace sluice::cli::bench
