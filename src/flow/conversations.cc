@@ -213,6 +213,12 @@ void Conversations::data(Direction direction, const StreamData& data) {
   if (extra_->http_stopped != http::StopReason::none) {
     return;
   }
+  if (sink_.http_goes_by(*flow_)) [[unlikely]] {
+    if (opens_http()) {
+      parser_.gap(*extra_->http, direction, data.fresh.size());
+    }
+    return;
+  }
   window_ = data.window;
   direction_ = direction;
   parse(direction, data.fresh);
@@ -220,16 +226,24 @@ void Conversations::data(Direction direction, const StreamData& data) {
 }
 
 void Conversations::parse(Direction direction, std::string_view bytes) {
-  if (extra_->http == nullptr) {
-    extra_->http = parser_.open();
-    if (extra_->http == nullptr) {
-      extra_->http_stopped = http::StopReason::no_memory;
-      sink_.http_stopped(*flow_, *extra_, extra_->http_stopped);
-      return;
-    }
-    extra_->http->user = extra_;
+  if (opens_http()) {
+    parser_.data(*extra_->http, direction, bytes);
   }
-  parser_.data(*extra_->http, direction, bytes);
+}
+
+// Or has it open. False: there is no memory for it.
+bool Conversations::opens_http() {
+  if (extra_->http != nullptr) {
+    return true;
+  }
+  extra_->http = parser_.open();
+  if (extra_->http == nullptr) {
+    extra_->http_stopped = http::StopReason::no_memory;
+    sink_.http_stopped(*flow_, *extra_, extra_->http_stopped);
+    return false;
+  }
+  extra_->http->user = extra_;
+  return true;
 }
 
 // HTTP begins anew, too, with what the other side has said, as far as that is whole.

@@ -54,6 +54,9 @@ class ConversationSink {
   // The packet must not reach the receiver: `why` is conflict or no_room. Before not_taken().
   virtual void refused(Flow& /*flow*/, Direction /*direction*/, Taken /*why*/) {}
   virtual void stream_gap(Flow& flow, Extra& extra, Direction direction, std::uint64_t bytes) = 0;
+  // Whether the parser of HTTP goes without the bytes that stream_data() has just told: for it they are a gap then, and
+  // where it cannot go on behind one, in what is no body, it stops for that (StopReason::gap).
+  virtual bool http_goes_by(Flow& /*flow*/) { return false; }
   virtual void http(Flow& flow, Extra& extra, http::Event event, http::Transaction& transaction) = 0;
   virtual void http_stopped(Flow& flow, Extra& extra, http::StopReason reason) = 0;
   // Streams and transactions have ended; `extra` may be nullptr.
@@ -133,6 +136,7 @@ class Conversations final : private FlowEnd, private StreamSink, private http::T
   void transaction(http::Connection& connection, http::Event event, http::Transaction& transaction) override;
   void stopped(http::Connection& connection, http::StopReason reason) override;
   void restarted(Direction direction) override;
+  bool opens_http();
   void parse(Direction direction, std::string_view bytes);
   Taken begin_streams(Flow& flow, Extra& extra, Direction direction, const Packet& packet);
   void feed(Flow& flow, Extra& extra, Direction direction, const Packet& packet, Taken begun);

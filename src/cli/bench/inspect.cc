@@ -213,6 +213,13 @@ ChainCase attack_on(const BenchOptions& options, const InspectRules& rules, cons
   return attack;
 }
 
+// In its place, text in which few rules find anything.
+ChainCase ordinary_for(const BenchOptions& options, const InspectRules& rules, const std::string& protocol) {
+  ChainCase ordinary = attack_on(options, rules, protocol, false);
+  ordinary.payload = "text";
+  return ordinary;
+}
+
 // Late frames, and those that were not let in, that the machine does not explain.
 std::uint64_t too_late(const Outcome& outcome) {
   return outcome.own_misses() + outcome.not_let_in();
@@ -231,17 +238,15 @@ Expected<Part> measure_below(const BenchOptions& options, const RouterTable& tab
   return part;
 }
 
-// At half of the rate at which the attack saturates the gateway: as many frames of ordinary traffic, of which none is
-// late where the machine is quiet, and the attack, of which no more may be. Twice as many is what a machine's noise
-// makes of the same.
+// At half of the saturated rate: as many frames of ordinary traffic, of which none is late where the machine is quiet,
+// and the attack, of which no more may be. Twice as many is what a machine's noise makes of the same.
 Expected<void> attack_below(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
                             const std::string& device, const std::string& protocol, double saturated, Goals& goals) {
-  ChainCase ordinary = attack_on(options, rules, protocol, false);
-  ordinary.payload = "text";
   std::uint64_t late_ordinary = 0;
-  std::printf("at %.2f Mpps, half of what saturates it with the attack:\n", saturated / 2 / 1e6);
-  for (const ChainCase& traffic :
-       {ordinary, attack_on(options, rules, protocol, false), attack_on(options, rules, protocol, true)}) {
+  std::printf("at %.2f Mpps, half of what saturates it with text, all of it looked at, or with the attack:\n",
+              saturated / 2 / 1e6);
+  for (const ChainCase& traffic : {ordinary_for(options, rules, protocol), attack_on(options, rules, protocol, false),
+                                   attack_on(options, rules, protocol, true)}) {
     auto part = measure_below(options, table, rules, device, traffic, saturated / 2);
     if (!part) return tl::unexpected(part.error());
     const Outcome outcome = part->median();
@@ -276,20 +281,32 @@ Expected<void> attack_below(const BenchOptions& options, const RouterTable& tabl
   return {};
 }
 
+// Frames a second of the slowest lane times lanes, for frames come to all alike; those that are dropped, too.
+Expected<double> saturated_rate(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
+                                const std::string& device, double ceiling, const ChainCase& traffic) {
+  std::vector<Part> parts{{traffic, {}, {}, {}}};
+  if (auto done = measure(options, table, rules, device, parts); !done) return tl::unexpected(done.error());
+  report(options, device, ceiling, parts);
+  const Outcome median = parts.front().median();
+  return static_cast<double>(median.slowest_lane * parts.front().lanes) / median.seconds;
+}
+
+// An attack of which most is let by, or dropped, comes at a higher rate than any traffic that is looked at.
 Expected<void> run_attack(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
                           const std::string& device, const std::string& protocol, double ceiling, Goals& goals) {
-  double saturated = 0;  // frames a second, those that were dropped too, of the policy that is dearer
+  ChainCase ordinary = ordinary_for(options, rules, protocol);
+  ordinary.bounded = false;
+  std::printf("beside the attack:\n");
+  auto saturated = saturated_rate(options, table, rules, device, ceiling, ordinary);
+  if (!saturated) return tl::unexpected(saturated.error());
   for (const bool drops : {false, true}) {
-    std::vector<Part> parts{{attack_on(options, rules, protocol, drops), {}, {}, {}}};
-    if (auto done = measure(options, table, rules, device, parts); !done) return done;
     std::printf("attack, on_overload = \"%s\":\n", drops ? "drop" : "pass");
-    report(options, device, ceiling, parts);
-    const Outcome median = parts.front().median();
-    // What the slowest lane carries, of each: frames come to all lanes alike.
-    const double handled = static_cast<double>(median.slowest_lane * parts.front().lanes) / median.seconds;
-    saturated = saturated == 0 ? handled : std::min(saturated, handled);
+    const auto of_attack =
+        saturated_rate(options, table, rules, device, ceiling, attack_on(options, rules, protocol, drops));
+    if (!of_attack) return tl::unexpected(of_attack.error());
+    saturated = std::min(*saturated, *of_attack);
   }
-  return attack_below(options, table, rules, device, protocol, saturated, goals);
+  return attack_below(options, table, rules, device, protocol, *saturated, goals);
 }
 
 // --only: all that is measured of a traffic, by a part of its name.

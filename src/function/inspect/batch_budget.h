@@ -12,6 +12,10 @@
 // bytes decide little of what they cost (HTTP's) make it wrong by half: so once a batch was behind, or left too late,
 // the next 256 have to go when 45 hundredths are over.
 //
+// looks_until() is for what is not confirming and yet dear: from then on frames are not looked at. A batch that began
+// in time has until the seven tenths. One that came too late already, as behind a machine that did not run its lane,
+// has no end, unless that happens again and again: then it is the traffic.
+//
 // Times are ticks of the time-stamp counter. Thread-safety: none. Cost: two divisions for a batch.
 #pragma once
 
@@ -39,6 +43,10 @@ class BatchBudget {
     } else if (wary_ != 0) {
       --wary_;
     }
+    const bool came_late = gone > patience_;
+    oldest_goes_ = oldest + patience_;
+    looks_until_ = times_late_ == often ? late_from_ : came_late ? never : oldest_goes_;
+    if (came_late) is_late();
     return std::clamp(patience - std::min(patience, gone), most_ / 16, most_);
   }
   // The batch has left; `spent` of what begin() gave.
@@ -50,26 +58,47 @@ class BatchBudget {
     const std::uint64_t cost = std::min((took - std::min(took, spent)) * scale / work_, most);
     cost_ = (7 * cost_ + cost + 4) / 8;
     if (now > late_from_) wary_ = wary_batches;
+    if (now > oldest_goes_) {
+      is_late();
+    } else if (oldest_goes_ != never && times_late_ != 0 && --in_time_ == 0) {
+      --times_late_;
+      in_time_ = forgotten_after;
+    }
     work_ = 0;
   }
   std::uint64_t most() const { return most_; }
   // When the oldest frame of the batch that has begun has to go; 0 where frames will not be done before that, though
   // nothing is confirmed: the batch is behind. The end of time without a deadline.
   std::uint64_t late_from() const { return late_from_; }
+  std::uint64_t looks_until() const { return looks_until_; }
   // Of a frame of so many bytes, besides confirming.
   std::uint64_t cost(std::uint64_t bytes) const { return cost_ * (bytes + frame_worth) / scale; }
 
  private:
+  // The batch that has begun: counted once.
+  void is_late() {
+    oldest_goes_ = never;
+    in_time_ = forgotten_after;
+    times_late_ = std::min(times_late_ + 1, often);
+  }
+
   static constexpr std::uint32_t frame_worth = 256;  // a frame costs as much as so many bytes
   static constexpr std::uint32_t scale = 1024;       // cost_: of so many bytes
   static constexpr std::uint32_t wary_batches = 256;
+  static constexpr std::uint64_t never = ~std::uint64_t{0};
+  static constexpr std::uint32_t often = 8;               // batches that were late by the seven tenths
+  static constexpr std::uint32_t forgotten_after = 8192;  // batches that were not: one of those
 
   const std::uint64_t most_, patience_, wary_patience_;
   std::uint64_t began_ = 0;
   std::uint64_t cost_ = 0;
   std::uint64_t work_ = 0;  // of the batch, in bytes
-  std::uint64_t late_from_ = ~std::uint64_t{0};
-  std::uint32_t wary_ = 0;  // batches to come that go earlier, since one was behind
+  std::uint64_t late_from_ = never;
+  std::uint64_t oldest_goes_ = never;  // by the seven tenths; never: it is counted as late
+  std::uint64_t looks_until_ = never;
+  std::uint32_t wary_ = 0;        // batches to come that go earlier, since one was behind
+  std::uint32_t times_late_ = 0;  // at most `often`
+  std::uint32_t in_time_ = 0;     // batches to come in time before one is forgotten
 };
 
 }  // namespace sluice::function

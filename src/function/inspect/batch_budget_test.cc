@@ -77,6 +77,49 @@ TEST(BatchBudget, a_batch_that_leaves_too_late_makes_the_next_ones_go_earlier) {
   }
 }
 
+constexpr std::uint64_t never = ~std::uint64_t{0};
+
+TEST(BatchBudget, a_batch_that_began_in_time_looks_until_its_oldest_frame_has_to_go) {
+  BatchBudget budget(most, deadline);
+  budget.begin(now, now - 10'000, 10, 0);
+  EXPECT_EQ(budget.looks_until(), now - 10'000 + patience);
+  budget.begin(now, now - patience - 1, 10, 0);
+  EXPECT_EQ(budget.looks_until(), never) << "it is not its doing";
+  budget.begin(now, now - 60'000, 10, 0);
+  EXPECT_EQ(budget.late_from(), 0U) << "by 45 hundredths";
+  EXPECT_EQ(budget.looks_until(), now - 60'000 + patience);
+}
+
+TEST(BatchBudget, a_lane_that_is_late_again_and_again_looks_no_longer_than_it_searches) {
+  BatchBudget budget(most, deadline);
+  const auto goes = [&](bool late) {
+    budget.begin(now, now, 10, 0);
+    const std::uint64_t until = budget.looks_until();
+    const std::uint64_t took = patience + (late ? 1 : 0);
+    budget.end(now + took, took);
+    return until;
+  };
+  for (int t = 0; t < 8; ++t) EXPECT_EQ(goes(true), now + patience) << t;
+  EXPECT_EQ(goes(false), now + 45'000);
+  budget.begin(now, now - patience - 1, 10, 0);
+  EXPECT_EQ(budget.looks_until(), 0U) << "it is the traffic's doing";
+  budget.end(now, 0);
+  for (int t = 0; t < 8192; ++t) EXPECT_EQ(goes(false), now + 45'000) << t;
+  EXPECT_EQ(goes(true), now + patience) << "one is forgotten";
+  EXPECT_EQ(goes(false), now + 45'000);
+}
+
+TEST(BatchBudget, a_batch_that_came_late_and_leaves_late_is_late_once) {
+  BatchBudget budget(most, deadline);
+  for (int t = 0; t < 8; ++t) {
+    budget.begin(now, now - patience - 1, 10, 0);
+    EXPECT_EQ(budget.looks_until(), never) << t;
+    budget.end(now + 1, 0);
+  }
+  budget.begin(now, now - patience - 1, 10, 0);
+  EXPECT_EQ(budget.looks_until(), 0U);
+}
+
 TEST(BatchBudget, long_frames_cost_more_than_short_ones) {
   BatchBudget budget(most, deadline);
   go_through(budget, 700);

@@ -105,4 +105,14 @@ void set_http_buffers(match::Buffers& all, match::Point point, const Transaction
   }
 }
 
+bool looks_like_http(std::string_view bytes) {
+  bytes.remove_prefix(std::min(bytes.find_first_not_of("\r\n \t"), bytes.size()));
+  if (bytes.starts_with("HTTP/")) return true;
+  for (const std::string_view method :
+       {"GET ", "POST ", "HEAD ", "PUT ", "OPTIONS ", "DELETE ", "CONNECT ", "TRACE ", "PATCH ", "PROPFIND "}) {
+    if (bytes.starts_with(method)) return true;
+  }
+  return false;
+}
+
 }  // namespace sluice::function

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "flow/http/message.h"
 #include "match/confirm/buffers.h"
@@ -12,5 +13,8 @@ namespace sluice::function {
 // Of those only the `wanted` ones. `text` holds what has to be put together, and lives as long as the buffers are used.
 void set_http_buffers(match::Buffers& buffers, match::Point point, const flow::http::Transaction& transaction,
                       match::BufferSet wanted, std::string& text);
+
+// Whether a direction of a TCP stream that begins so is HTTP's: for rules on HTTP, before it is parsed.
+bool looks_like_http(std::string_view bytes);
 
 }  // namespace sluice::function

@@ -62,7 +62,9 @@ constexpr Row rows[] = {
      [](const Counted& c) -> std::uint64_t { return c.counted.left; }},
     {{"inspect_given_up", "of these, candidates whose payload checks took too long, or a limit of regular expressions"},
      [](const Counted& c) -> std::uint64_t { return c.counted.given_up; }},
-    {{"inspect_overloaded_frames", "frames with such candidates"},
+    {{"inspect_http_left", "frames of HTTP that were not parsed, for their batch was late"},
+     [](const Counted& c) -> std::uint64_t { return c.counted.http_left; }},
+    {{"inspect_overloaded_frames", "such frames, and those with candidates that were left"},
      [](const Counted& c) -> std::uint64_t { return c.counted.overloaded; }},
     {{"inspect_without_flow", "frames inspected by themselves because the flow table had no room"},
      [](const Counted& c) -> std::uint64_t { return c.counted.no_flow; }},
@@ -200,6 +202,7 @@ void InspectLane::begin_batch(const engine::Batch& batch, std::uint64_t tsc) {
   batch_lane_ = batch.lane;
   inspection_.begin(budget_.begin(tsc, batch.segment[0].rx_tsc, batch.count, batch.bytes), batch.count);
   inspection_.set_late_from(budget_.late_from());
+  inspection_.set_looks_until(budget_.looks_until());
   sink_.set_port(batch.segment[0].rx_port);
 }
 

@@ -26,16 +26,6 @@ constexpr std::size_t most_held_alerts = 16;
 
 constexpr std::uint16_t is_http = FlowMark::http, dropped = FlowMark::dropped, passed = FlowMark::passed;
 
-bool looks_like_http(std::string_view bytes) {
-  bytes.remove_prefix(std::min(bytes.find_first_not_of("\r\n \t"), bytes.size()));
-  if (bytes.starts_with("HTTP/")) return true;
-  for (const std::string_view method :
-       {"GET ", "POST ", "HEAD ", "PUT ", "OPTIONS ", "DELETE ", "CONNECT ", "TRACE ", "PATCH ", "PROPFIND "}) {
-    if (bytes.starts_with(method)) return true;
-  }
-  return false;
-}
-
 // Where an event of HTTP is inspected, if at all. `grows`: a body that has more bytes now.
 struct HttpPlace {
   Point point;
@@ -149,6 +139,9 @@ bool Inspection::tracked(flow::Flow& flow, Direction direction, bool streamed) {
   if ((flow.user & dropped) != 0) return false;
   if ((flow.user & passed) != 0) return true;
   if (quiet_ && !depends_ && !streamed) return true;
+  if (settings_.drop_on_overload && streamed && drops_unseen(flow)) [[unlikely]] {
+    return false;
+  }
   return tracked_by_rules(flow, direction, streamed);
 }
 
@@ -188,6 +181,19 @@ match::FlowFacts Inspection::facts_of(const flow::Flow& flow, Direction directio
     facts.server_bytes = sent(1);
   }
   return facts;
+}
+
+bool Inspection::is_late() const {
+  return looks_until_ != never && __rdtsc() >= looks_until_;
+}
+
+// What the device has found in the frame, because its batch is late.
+bool Inspection::leaves_hits() {
+  const bool are_some = has_hits_ ? hits_.count != 0 : too_many_hits_;
+  if (!are_some || !is_late()) return false;
+  ++counters_.left;
+  overload();
+  return true;
 }
 
 // What the device has too many keys of to tell is searched by the core, as part of what confirming may take: such
@@ -254,6 +260,7 @@ std::size_t Inspection::take_hits(std::string_view bytes, std::size_t history, b
 }
 
 void Inspection::inspect_packet(flow::Flow* flow, bool in_stream) {
+  if (leaves_hits()) return;
   std::size_t found = 0;
   by_keys_ = false;
   if (!in_stream || rules().detector().searches_packets()) {
@@ -273,7 +280,8 @@ void Inspection::inspect_packet(flow::Flow* flow, bool in_stream) {
 void Inspection::stream_data(flow::Flow& flow, flow::Extra& extra, Direction direction, const flow::StreamData& data) {
   if ((flow.user & is_http) == 0 && data.offset == 0 && looks_like_http(data.fresh)) flow.user |= is_http;
   const AsIf as_if(*this, flow, direction);
-  if ((flow.user & (dropped | passed)) != 0 || frame_passed_) {
+  const bool is_left = (flow.user & (dropped | passed)) != 0 || frame_passed_;
+  if (is_left || (!settings_.drop_on_overload && leaves_hits())) {
     flow::Carried& carried = extra.carried[static_cast<unsigned>(direction)];
     carried.pass(0, 0, false);
     carried.by_keys = false;  // what keys there are in it is not known either
@@ -318,7 +326,7 @@ void Inspection::inspect_piece(flow::Flow& flow, flow::Extra& extra, Direction d
 
 // By the rules for streams, as a piece without history: those for packets have looked at it.
 void Inspection::not_taken(flow::Flow& flow, flow::Extra& extra, Direction direction) {
-  if ((flow.user & (dropped | passed)) != 0 || frame_passed_) return;
+  if ((flow.user & (dropped | passed)) != 0 || frame_passed_ || leaves_hits()) return;
   const std::size_t count = has_hits_ ? take_hits(packet_.payload, 0) : search_payload(packet_.payload, 0);
   if (!has_candidates(Point::packet, count, packet_.payload.size())) return;
   match::FlowFacts facts = facts_of(flow, direction);
@@ -348,6 +356,11 @@ void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event ev
   const Direction frame_direction = direction_;
   const AsIf as_if(*this, flow, direction);
   if ((flow.user & (dropped | passed)) != 0 || frame_passed_) return;
+  if (!settings_.drop_on_overload && is_late()) {
+    ++counters_.left;
+    overload();
+    return;
+  }
   flow::http::Message& message = direction == Direction::to_client ? transaction.response : transaction.request;
   flow::http::Marks& marks = marks_of(message);
   const bool is_body = point == Point::request_body || point == Point::response_body;

@@ -191,7 +191,8 @@ struct InspectionCounters {
   std::uint64_t alerts = 0;
   std::uint64_t left = 0;        // candidates that the budget did not reach, or that were given up
   std::uint64_t given_up = 0;    // of these, those whose payload checks took too long (payload_matcher.h)
-  std::uint64_t overloaded = 0;  // frames with such
+  std::uint64_t http_left = 0;   // frames of HTTP that were not parsed because their batch was late
+  std::uint64_t overloaded = 0;  // such frames, and those with candidates that were left
   std::uint64_t no_flow = 0;     // frames whose flow the table refused: inspected as packets
   std::uint64_t searched = 0;    // bytes that this core searched
   std::uint64_t many_keys = 0;   // frames of which the device has found more keys than it tells
@@ -227,11 +228,15 @@ class Inspection final : private flow::ConversationSink {
     time_.begin(ticks - aside, frames);
     other_time_.begin(aside == 0 ? ticks : aside, frames);
     to_come_ = 0;
-    late_from_ = never;
+    late_from_ = looks_until_ = never;
   }
   // Until the next begin(): with a policy that lets frames pass, from this tick on searches of HTTP's buffers are part
   // of those ticks, too.
   void set_late_from(std::uint64_t tsc) { late_from_ = settings_.drop_on_overload ? never : tsc; }
+  // Until the next begin(): from this tick on what the device has found in a frame is left, and HTTP is not parsed.
+  // Where frames pass, that is a gap to the parser; else the frame is dropped before its stream takes it, and inspected
+  // when it is sent again.
+  void set_looks_until(std::uint64_t tsc) { looks_until_ = tsc; }
   // Of the ticks that begin() was given.
   std::uint64_t spent() const { return time_.spent() + other_time_.spent(); }
   void next(std::uint32_t frames_to_come) {
@@ -275,6 +280,7 @@ class Inspection final : private flow::ConversationSink {
   void not_taken(flow::Flow& flow, flow::Extra& extra, flow::Direction direction) override;
   void refused(flow::Flow& flow, flow::Direction direction, flow::Taken why) override;
   void stream_gap(flow::Flow& flow, flow::Extra& extra, flow::Direction direction, std::uint64_t bytes) override;
+  bool http_goes_by(flow::Flow& flow) override;
   void http(flow::Flow& flow, flow::Extra& extra, flow::http::Event event,
             flow::http::Transaction& transaction) override;
   void http_stopped(flow::Flow&, flow::Extra&, flow::http::StopReason) override { tell_held(); }
@@ -310,6 +316,9 @@ class Inspection final : private flow::ConversationSink {
   const flow::http::Transaction* transaction_of(const flow::Extra* extra) const;
   std::size_t search_http(match::Point point, bool grows, flow::http::Transaction& transaction,
                           match::Buffers& buffers);
+  bool is_late() const;
+  bool leaves_hits();
+  bool drops_unseen(const flow::Flow& flow);
   bool search_buffer(match::Buffer buffer, std::string_view bytes, flow::http::Marks& marks);
   void search_body(match::BufferSet bodies, bool grows, flow::http::Message& message);
   void list(std::uint32_t number);
@@ -336,6 +345,7 @@ class Inspection final : private flow::ConversationSink {
   ConfirmTime time_;
   static constexpr std::uint64_t never = ~std::uint64_t{0};
   std::uint64_t late_from_ = never;
+  std::uint64_t looks_until_ = never;
   InspectionCounters counters_;
   std::uint64_t now_ = 0;  // microseconds
   // Of the frame that is being inspected; between frames there is none (between_frames()).

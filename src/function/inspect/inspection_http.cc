@@ -66,6 +66,25 @@ std::size_t Inspection::search_http(Point point, bool grows, flow::http::Transac
   return all.size();
 }
 
+bool Inspection::http_goes_by(flow::Flow& flow) {
+  constexpr std::uint16_t parsed = FlowMark::http, of_interest = FlowMark::http | FlowMark::passed;
+  if (settings_.drop_on_overload || (flow.user & of_interest) != parsed || !is_late()) return false;
+  ++counters_.http_left;
+  overload();
+  return true;
+}
+
+// What is sent again is inspected then. Its first bytes are found to be HTTP behind this.
+bool Inspection::drops_unseen(const flow::Flow& flow) {
+  if (!is_late()) return false;
+  if (leaves_hits()) return true;
+  if (quiet_) read_facts();
+  if (packet_.payload.empty() || ((flow.user & FlowMark::http) == 0 && !looks_like_http(packet_.payload))) return false;
+  ++counters_.http_left;
+  overload();
+  return true;
+}
+
 // What is beyond the frame's allowance is part of what confirming may take. False: there was no time.
 bool Inspection::search_buffer(Buffer buffer, std::string_view bytes, flow::http::Marks& marks) {
   const bool is_free = bytes.size() <= allowance_ && (late_from_ == never || rte_rdtsc() < late_from_);

@@ -14,6 +14,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 constexpr std::uint8_t syn = packet::tcp_syn, ack = packet::tcp_ack, fin = packet::tcp_fin;
+constexpr auto gap = static_cast<std::size_t>(flow::http::StopReason::gap);
 
 class InspectionHttpTest : public testing::Test, public AlertSink {
  protected:
@@ -331,6 +332,96 @@ TEST_F(InspectionHttpTest, without_time_and_behind_bodies_go_by) {
   inspection_->begin(0);
   response("another");
   EXPECT_EQ(inspection_->counters().overloaded, 1U) << "until the next begin()";
+}
+
+// A body goes on behind what was not parsed of it.
+TEST_F(InspectionHttpTest, without_time_to_parse_bodies_go_by) {
+  use("alert http any any -> any any (http.uri; content:\"/evil\"; sid:1;)\n"
+      "alert http any any -> any any (file_data; content:\"first\"; sid:2;)\n");
+  request();
+  response("HTTP/1.1 200 ok\r\nContent-Length: 20\r\n\r\n");
+  inspection_->begin(0);
+  inspection_->set_looks_until(0);
+  response("0123456789 first,");
+  EXPECT_EQ(inspection_->counters().http_left, 1U);
+  EXPECT_EQ(inspection_->counters().overloaded, 1U);
+  EXPECT_EQ(inspection_->conversations().http_counters().stopped[gap], 0U);
+  inspection_->begin(match::Detector::unlimited);
+  response("end");
+  EXPECT_THAT(alerts(), IsEmpty());
+  post("GET /evil HTTP/1.1\r\n\r\n");
+  EXPECT_THAT(alerts(), ElementsAre(1)) << "the connection is parsed on";
+}
+
+// What went by was no body: the connection is HTTP no further, its streams are inspected.
+TEST_F(InspectionHttpTest, without_time_to_parse_headers_end_http) {
+  use("alert http any any -> any any (http.uri; content:\"/evil\"; sid:1;)\n"
+      "alert tcp any any -> any any (content:\"stream\"; sid:3;)\n");
+  inspection_->begin(0);
+  inspection_->set_looks_until(0);
+  post("GET /evil HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(inspection_->conversations().http_counters().stopped[gap], 1U);
+  inspection_->begin(match::Detector::unlimited);
+  post("GET /evil HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(inspection_->counters().http_left, 1U) << "there is nothing to be parsed";
+  EXPECT_THAT(alerts(), IsEmpty());
+  post("stream");
+  EXPECT_THAT(alerts(), ElementsAre(3));
+}
+
+// What a device has found in a frame goes by, too; what it has not found is looked at.
+TEST_F(InspectionHttpTest, without_time_to_look_what_a_device_found_is_left) {
+  for (const bool drops : {false, true}) {
+    SCOPED_TRACE(drops);
+    InspectionSettings settings;
+    settings.drop_on_overload = drops;
+    by_device_ = true;
+    use("alert tcp any any -> any any (content:\"pattern\"; sid:1;)\n", settings);
+    const std::uint32_t again = sequence_[0];
+    inspection_->begin(match::Detector::unlimited);
+    inspection_->set_looks_until(0);
+    EXPECT_EQ(segment(true, ack, "a pattern").drop, drops);
+    EXPECT_EQ(inspection_->counters().left, 1U);
+    EXPECT_EQ(inspection_->counters().overloaded, 1U);
+    EXPECT_EQ(inspection_->counters().confirmed, 0U);
+    inspection_->begin(match::Detector::unlimited);
+    if (drops) sequence_[0] = again;
+    EXPECT_FALSE(segment(true, ack, "a pattern").drop);
+    EXPECT_THAT(alerts(), ElementsAre(1));
+  }
+}
+
+// What is dropped is nothing to the stream: sent again it is inspected.
+TEST_F(InspectionHttpTest, without_time_to_parse_frames_are_dropped_and_their_streams_go_on) {
+  InspectionSettings settings;
+  settings.drop_on_overload = true;
+  use("alert http any any -> any any (http.uri; content:\"/evil\"; sid:1;)\n", settings);
+  request();
+  response("HTTP/1.1 200 ok\r\nContent-Length: 0\r\n\r\n");
+  const std::string text = "GET /evil HTTP/1.1\r\n\r\n";
+  const std::uint32_t again = sequence_[0];
+  inspection_->begin(match::Detector::unlimited);
+  inspection_->set_looks_until(0);
+  const Judgement judgement = segment(true, ack, text);
+  EXPECT_TRUE(judgement.drop);
+  EXPECT_EQ(judgement.why, DropReason::budget);
+  EXPECT_FALSE(segment(true, ack).drop) << "it brings no bytes";
+  EXPECT_EQ(inspection_->counters().http_left, 1U);
+  EXPECT_THAT(alerts(), IsEmpty());
+  inspection_->begin(match::Detector::unlimited);
+  sequence_[0] = again;
+  EXPECT_FALSE(segment(true, ack, text).drop);
+  EXPECT_THAT(alerts(), ElementsAre(1));
+}
+
+// Ordinary TCP is found to be none at once.
+TEST_F(InspectionHttpTest, without_time_to_parse_other_streams_go_on) {
+  use("alert tcp any any -> any any (content:\"stream\"; sid:3;)\n");
+  inspection_->begin(0);
+  inspection_->set_looks_until(0);
+  post("SSH-2.0 a client");
+  EXPECT_EQ(inspection_->counters().http_left, 0U);
+  EXPECT_EQ(inspection_->counters().overloaded, 0U);
 }
 
 // More patterns than are remembered: the whole body is searched each time.
