@@ -16,6 +16,28 @@ constexpr std::size_t ethernet = sizeof(packet::EthernetHeader);
 constexpr std::size_t ip = sizeof(packet::Ipv4Header), udp = sizeof(packet::UdpHeader), rtp = 12;
 constexpr std::uint8_t payload_type = 96;
 
+// Addresses, UDP's header and RTP's, which lie behind each other, and the pseudo-header's other words.
+std::uint64_t head_sum(const std::uint8_t* ip_header) {
+  constexpr std::size_t addresses = offsetof(packet::Ipv4Header, source);
+  const auto& header = *reinterpret_cast<const packet::UdpHeader*>(ip_header + ip);
+  return packet::partial_sum(ip_header + addresses, ip - addresses + udp + rtp) + header.length +
+         packet::be16(packet::protocol_udp);
+}
+
+// Of what lies behind RTP's header in `length` bytes of UDP. A frame that left with a right checksum says it without
+// being read: the sums of all parts of it are known but this one's, and a tag's, which is at its end.
+std::uint16_t rest_sum(const std::uint8_t* ip_header, std::size_t length, std::size_t there) {
+  const std::uint8_t* const datagram = ip_header + ip;
+  const auto& header = *reinterpret_cast<const packet::UdpHeader*>(datagram);
+  const std::size_t before = packet::be16(header.length);
+  const bool tells = ip_header[0] == 0x45 && ip_header[9] == packet::protocol_udp && header.checksum != 0 &&
+                     before >= length && ip + before <= there;
+  if (!tells) return packet::fold_sum(packet::partial_sum(datagram + udp + rtp, length - udp - rtp));
+  const std::uint16_t tail = packet::fold_sum(packet::partial_sum(datagram + length, before - length));
+  const std::uint16_t at_its_place = length % 2 == 0 ? tail : __builtin_bswap16(tail);
+  return static_cast<std::uint16_t>(~packet::fold_sum(head_sum(ip_header) + at_its_place));
+}
+
 bool has_srtp(const control::Config& config) {
   return std::ranges::find(config.engine.chain, "srtp") != config.engine.chain.end();
 }
@@ -79,13 +101,17 @@ void MediaTraffic::write(std::uint32_t lane, rte_mbuf* frame) {
   Lane& mine = lanes_[lane];
   Stream& stream = mine.streams[mine.next];
   mine.next = mine.next + 1 == mine.streams.size() ? 0 : mine.next + 1;
+  std::uint8_t* const headers = rte_pktmbuf_mtod(frame, std::uint8_t*) + ethernet;
+  const std::uint16_t rest = rest_sum(headers, packet_ - ethernet - ip, frame->data_len - ethernet);
   // What was protected has got longer.
   frame->data_len = static_cast<std::uint16_t>(packet_);
   frame->pkt_len = packet_;
   const std::uint16_t sequence = packet::be16(stream.sequence++);
   std::memcpy(stream.headers.data() + ip + udp + 2, &sequence, sizeof sequence);
-  std::memcpy(rte_pktmbuf_mtod(frame, std::uint8_t*) + ethernet, stream.headers.data(), stream.headers.size());
+  std::memcpy(headers, stream.headers.data(), stream.headers.size());
   static_assert(ip + udp + rtp == sizeof(Headers));
+  const std::uint16_t checksum = packet::finish_sum(head_sum(headers) + rest);
+  reinterpret_cast<packet::UdpHeader*>(headers + ip)->checksum = checksum == 0 ? 0xffff : checksum;
 }
 
 }  // namespace sluice::cli

@@ -1,8 +1,9 @@
 // RTP of the streams that a configuration's stage "srtp" protects, written into a replay port's frames as they come in,
 // because they have to have new sequence numbers each time around.
 //
-// IPv4 alone, without UDP checksums. A stream's frames come by one lane. Thread-safety: write() by lane; lanes apart.
-// Cost: 40 bytes a frame.
+// IPv4 alone, with UDP checksums, which the stage checks and makes anew. A stream's frames come by one lane.
+// Thread-safety: write() by lane; lanes apart. Cost: 40 bytes a frame and the end of what it was, whose tag the
+// checksum is to go without; of a frame without a checksum all of it.
 #pragma once
 
 #include <rte_mbuf.h>

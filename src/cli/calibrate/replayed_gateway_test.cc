@@ -118,10 +118,14 @@ TEST(ReplayedGateway, ADeadlineGrowsWithItsCycle) {
   }
 }
 
-// Frames of each lane are of its own streams, of the right length whatever they were, each with a new sequence number.
-TEST(MediaTraffic, WritesPacketsOfTheStreams) {
+// Frames of each lane are of its own streams, of the right length whatever they were, each with a new sequence number,
+// and with a right checksum though they come back as a stage has protected them.
+class MediaTrafficOf : public testing::TestWithParam<unsigned> {};
+
+TEST_P(MediaTrafficOf, WritesPacketsOfTheStreams) {
+  const unsigned bytes_each = GetParam();
   control::Config config = config_of("\"srtp\", \"bridge\"", "cpu", stream(5000) + stream(5001) + stream(5002));
-  auto traffic = MediaTraffic::make(config, 300, 2);
+  auto traffic = MediaTraffic::make(config, bytes_each, 2);
   ASSERT_TRUE(traffic) << traffic.error().message;
   const auto pool = port::make_frame_pool("media-traffic", 64, 512, SOCKET_ID_ANY);
   ASSERT_TRUE(pool);
@@ -131,24 +135,30 @@ TEST(MediaTraffic, WritesPacketsOfTheStreams) {
   bytes[12] = 8;  // IPv4
   std::set<std::pair<std::uint16_t, std::uint16_t>> seen;
   for (unsigned i = 0; i < 8; ++i) {
-    frame->data_len = 310;
+    frame->data_len = frame->pkt_len = 310;
     traffic->write(i % 2, frame);
-    EXPECT_EQ(frame->data_len, 300);
-    EXPECT_EQ(frame->pkt_len, 300U);
+    EXPECT_EQ(frame->data_len, bytes_each);
+    EXPECT_EQ(frame->pkt_len, bytes_each);
     function::MediaFrame media;
     function::read_media_frame(bytes, frame->data_len, media);
     ASSERT_EQ(media.kind, function::MediaFrameKind::plain);
     EXPECT_TRUE(packet::ipv4_checksum_ok(bytes + 14));
-    EXPECT_EQ(function::udp_payload_length(bytes, media), 300U - 42);
+    EXPECT_EQ(function::udp_payload_length(bytes, media), bytes_each - 42);
+    EXPECT_TRUE(function::has_udp_checksum(bytes, media));
+    EXPECT_TRUE(function::udp_checksum_ok(bytes, media)) << i;
     const std::uint16_t source_port = packet::be16(media.key.source_port);
     EXPECT_EQ(source_port == 5001, i % 2 == 1) << "a stream is one lane's";
     std::uint16_t sequence = 0;
     std::memcpy(&sequence, bytes + 44, sizeof sequence);
     EXPECT_TRUE(seen.emplace(source_port, packet::be16(sequence)).second);
+    for (unsigned at = 54; at < bytes_each + 10; ++at) bytes[at] = static_cast<std::uint8_t>(at * (i + 7));
+    function::set_udp_payload_length(bytes, media.udp_offset, bytes_each - 42 + 10);
   }
   EXPECT_EQ(seen.size(), 8U);
   rte_pktmbuf_free(frame);
 }
+
+INSTANTIATE_TEST_SUITE_P(Lengths, MediaTrafficOf, testing::Values(299U, 300U));
 
 }  // namespace
 }  // namespace sluice::cli
