@@ -253,7 +253,8 @@ BatchBudget Inspect::budget_of(const engine::LanePlan& plan) const {
   };
   if (options_.budget.count() != 0) return BatchBudget(ticks(options_.budget));
   if (plan.captures) return BatchBudget(match::Detector::unlimited);
-  return BatchBudget(ticks(plan.cycle.count() != 0 ? plan.cycle : plan.deadline / 4), ticks(plan.deadline));
+  const bool has_cycle = plan.cycle.count() != 0;
+  return BatchBudget(ticks(has_cycle ? plan.cycle : plan.deadline / 4), ticks(plan.deadline), has_cycle);
 }
 
 // Of what lanes take at start, or may take later.

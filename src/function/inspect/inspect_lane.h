@@ -5,6 +5,7 @@
 // any, and finish(), of the control thread once lanes have ended.
 #pragma once
 
+#include <rte_cycles.h>
 #include <rte_mbuf.h>
 #include <rte_mbuf_dyn.h>
 
@@ -115,6 +116,7 @@ class InspectLane {
   Inspection inspection_;
   const FrameClock& clock_;
   BatchBudget budget_;
+  const std::uint64_t away_ticks_ = rte_get_tsc_hz() / 5000;  // 200 us, which no frame takes
   std::uint64_t tsc_ = 0, now_ = 0;
   std::uint64_t batch_ = ~std::uint64_t{0};  // ticket of the batch that is judged
   std::uint32_t batch_lane_ = 0;

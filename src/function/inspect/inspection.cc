@@ -183,8 +183,15 @@ match::FlowFacts Inspection::facts_of(const flow::Flow& flow, Direction directio
   return facts;
 }
 
-bool Inspection::is_late() const {
-  return looks_until_ != never && __rdtsc() >= looks_until_;
+bool Inspection::is_late() {
+  if (looks_until_ == never) return false;
+  const std::uint64_t now = __rdtsc();
+  const std::uint64_t since = now - looked_, frames = counters_.frames - looked_frames_;
+  const bool was_away = away_ != 0 && since > away_ + frames * (away_ / 10);
+  if (was_away && looks_until_ != 0) looks_until_ += since;
+  looked_ = now;
+  looked_frames_ = counters_.frames;
+  return now >= looks_until_;
 }
 
 // What the device has found in the frame, because its batch is late.

@@ -235,8 +235,14 @@ class Inspection final : private flow::ConversationSink {
   void set_late_from(std::uint64_t tsc) { late_from_ = settings_.drop_on_overload ? never : tsc; }
   // Until the next begin(): from this tick on what the device has found in a frame is left, and HTTP is not parsed.
   // Where frames pass, that is a gap to the parser; else the frame is dropped before its stream takes it, and inspected
-  // when it is sent again.
-  void set_looks_until(std::uint64_t tsc) { looks_until_ = tsc; }
+  // when it is sent again. While the thread does not run no time passes: that is what takes longer than `away` ticks
+  // and a tenth of them for each frame since it last looked, the first time since `now`. 0: it always runs.
+  void set_looks_until(std::uint64_t tsc, std::uint64_t now = 0, std::uint64_t away = 0) {
+    looks_until_ = tsc;
+    looked_ = now;
+    looked_frames_ = counters_.frames;
+    away_ = away;
+  }
   // Of the ticks that begin() was given.
   std::uint64_t spent() const { return time_.spent() + other_time_.spent(); }
   void next(std::uint32_t frames_to_come) {
@@ -316,7 +322,7 @@ class Inspection final : private flow::ConversationSink {
   const flow::http::Transaction* transaction_of(const flow::Extra* extra) const;
   std::size_t search_http(match::Point point, bool grows, flow::http::Transaction& transaction,
                           match::Buffers& buffers);
-  bool is_late() const;
+  bool is_late();
   bool leaves_hits();
   bool drops_unseen(const flow::Flow& flow);
   bool search_buffer(match::Buffer buffer, std::string_view bytes, flow::http::Marks& marks);
@@ -346,6 +352,7 @@ class Inspection final : private flow::ConversationSink {
   static constexpr std::uint64_t never = ~std::uint64_t{0};
   std::uint64_t late_from_ = never;
   std::uint64_t looks_until_ = never;
+  std::uint64_t looked_ = 0, looked_frames_ = 0, away_ = 0;  // when is_late() looked last
   InspectionCounters counters_;
   std::uint64_t now_ = 0;  // microseconds
   // Of the frame that is being inspected; between frames there is none (between_frames()).

@@ -1,6 +1,7 @@
 // HTTP in conversations with rules: bodies as they grow.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <rte_cycles.h>
 #include <zlib.h>
 
 #include "function/inspect/inspection_trial_test.h"
@@ -389,6 +390,22 @@ TEST_F(InspectionHttpTest, without_time_to_look_what_a_device_found_is_left) {
     EXPECT_FALSE(segment(true, ack, "a pattern").drop);
     EXPECT_THAT(alerts(), ElementsAre(1));
   }
+}
+
+// While the thread does not run it does not use up its time.
+TEST_F(InspectionHttpTest, a_thread_that_was_away_has_its_time_still) {
+  use("alert http any any -> any any (http.uri; content:\"/evil\"; sid:1;)\n");
+  constexpr std::uint64_t time = 100'000, away = 1'000'000'000;
+  const auto left_after = [&](std::uint64_t ticks) {
+    inspection_->begin(match::Detector::unlimited);
+    const std::uint64_t now = rte_rdtsc();
+    inspection_->set_looks_until(now - ticks + time, now - ticks, away);
+    const std::uint64_t left = inspection_->counters().http_left;
+    request();
+    return inspection_->counters().http_left != left;
+  };
+  EXPECT_FALSE(left_after(2 * away));
+  EXPECT_TRUE(left_after(away / 2)) << "it was busy";
 }
 
 // What is dropped is nothing to the stream: sent again it is inspected.
