@@ -174,31 +174,6 @@ std::string followed_text(const ChainCase& one, const ChainCheck& seen) {
       seen.conversations.load(), requests, seen.planted_alerts.load());
 }
 
-Expected<void> verify(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
-                      const std::string& device, const std::string& protocol, bool web) {
-  std::vector<std::string> payloads{"", rules.contents()};
-  if (web) payloads.emplace_back("web");
-  for (const std::string& payload : payloads) {
-    ChainCase one;
-    one.protocol = protocol;
-    one.payload = payload;
-    one.acl = !one.converses();  // what it denied would be missing in them
-    ChainCheck acl, inspect;
-    const std::uint64_t frames = one.converses() ? verified_of_conversations : verified_frames;
-    if (auto right = verify_chain(options, table, rules, one, device, frames, acl, inspect); !right) {
-      return make_error("NOT VERIFIED: " + one.traffic() + ": " + right.error().message);
-    }
-    std::printf("verified on %s, %s: %s%lu verdicts of inspect against a core with Hyperscan (%lu alerts)%s\n",
-                device.c_str(), one.traffic().c_str(),
-                one.acl ? fmt::format("{} verdicts of acl against the first match ({} denied), ", acl.frames.load(),
-                                      acl.dropped.load())
-                              .c_str()
-                        : "",
-                inspect.frames.load(), inspect.alerts.load(), followed_text(one, inspect).c_str());
-  }
-  return {};
-}
-
 constexpr const char* attack_protocols[] = {"tcp", "http"};
 
 // An attack made of the rules: every payload is their contents, one after the other; of HTTP requests and bodies.
@@ -218,6 +193,32 @@ ChainCase ordinary_for(const BenchOptions& options, const InspectRules& rules, c
   ChainCase ordinary = attack_on(options, rules, protocol, false);
   ordinary.payload = "text";
   return ordinary;
+}
+
+// Each traffic of `protocol` that is measured, and the rules' contents, which most of them match.
+Expected<void> verify(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
+                      const std::string& device, const std::string& protocol, const std::vector<ChainCase>& measured) {
+  std::vector<ChainCase> cases{attack_on(options, rules, protocol, false)};
+  std::ranges::copy_if(measured, std::back_inserter(cases),
+                       [&](const ChainCase& one) { return one.protocol == protocol; });
+  for (ChainCase one : cases) {
+    one.bounded = false;
+    one.acl = !one.converses();  // what it denied would be missing in them
+    ChainCheck acl, inspect;
+    const std::uint64_t frames = one.converses() ? verified_of_conversations : verified_frames;
+    if (auto right = verify_chain(options, table, rules, one, device, frames, acl, inspect); !right) {
+      return make_error("NOT VERIFIED: " + one.traffic() + ": " + right.error().message);
+    }
+    std::printf(
+        "verified on %s, %s: %s%lu verdicts of inspect against a core with Hyperscan (%lu dropped, %lu alerts)%s\n",
+        device.c_str(), one.traffic().c_str(),
+        one.acl ? fmt::format("{} verdicts of acl against the first match ({} denied), ", acl.frames.load(),
+                              acl.dropped.load())
+                      .c_str()
+                : "",
+        inspect.frames.load(), inspect.dropped.load(), inspect.alerts.load(), followed_text(one, inspect).c_str());
+  }
+  return {};
 }
 
 // Late frames, and those that were not let in, that the machine does not explain.
@@ -370,9 +371,9 @@ Expected<void> run_device(const BenchOptions& options, const RouterTable& table,
     const bool used = std::ranges::any_of(chosen, [&](const ChainCase& one) { return one.protocol == protocol; });
     const bool attacks = attacks_by(options, protocol);
     if (!used && !attacks) continue;
-    const bool web = std::ranges::any_of(
-        chosen, [&](const ChainCase& one) { return one.protocol == protocol && one.payload == "web"; });
-    if (auto right = verify(options, table, rules, device, protocol, web); !right) return right;
+    std::vector<ChainCase> measured = chosen;
+    if (attacks) measured.push_back(ordinary_for(options, rules, protocol));
+    if (auto right = verify(options, table, rules, device, protocol, measured); !right) return right;
   }
   for (const ChainCase& traffic : chosen) {
     std::vector<Part> parts = parts_of(traffic, traffic.protocol == "udp" && traffic.payload == "text");

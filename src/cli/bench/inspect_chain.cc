@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <set>
 
 #include "cli/bench/acl_sets.h"
@@ -114,6 +115,20 @@ std::string made_up_rules() {
                         hex(pattern.bytes), pattern.nocase ? "nocase; " : "", ++sid);
   }
   return text;
+}
+
+// The rules with `drop` for every second `alert`, of those that are commented out, too.
+std::string dropping_rules(const std::string& path) {
+  constexpr std::string_view action = "alert ";
+  std::string all;
+  unsigned alerts = 0;
+  std::ifstream lines(path);
+  for (std::string line; std::getline(lines, line); all += line + "\n") {
+    const std::size_t at = line.find_first_not_of("# \t");
+    if (at == std::string::npos || line.compare(at, action.size(), action) != 0) continue;
+    if (++alerts % 2 == 0) line.replace(at, action.size(), "drop ");
+  }
+  return all;
 }
 
 match::ReadOptions all_rules() {
@@ -356,6 +371,9 @@ Expected<void> InspectRules::load_detection(const BenchOptions& options) {
   const auto set = match::read_rules(std::vector<std::string>{detection_}, all_rules());
   if (!set) return tl::unexpected(set.error());
   if (set->rules.empty()) return make_error(detection_ + ": holds no rule that loads: sluice rules says why");
+  auto file = memory_file("dropping", dropping_rules(detection_), files_);
+  if (!file) return tl::unexpected(file.error());
+  dropping_ = *file;
   std::string pieces;
   for (const match::Rule& rule : set->rules) {
     if (const auto best = match::best_pattern(rule)) pieces += hex(best->bytes) + "\n";
@@ -502,6 +520,7 @@ Expected<void> verify_chain(const BenchOptions& options, const RouterTable& tabl
   }
   const ComparedInspect* compared = nullptr;
   function::InspectOptions settings = inspect_options(rules, one);
+  if (!one.converses()) settings.rules = {rules.dropping()};
   if (one.inspect) {
     rig_options.stages.push_back({"inspect", [settings, &inspect, &compared] {
                                     auto stage = std::make_unique<ComparedInspect>(settings, inspect);
@@ -521,6 +540,10 @@ Expected<void> verify_chain(const BenchOptions& options, const RouterTable& tabl
     }
   }
   if (compared != nullptr) {
+    if (!one.converses() && one.payload == rules.contents() && inspect.dropped == 0) {
+      return make_error(
+          fmt::format("inspect: of {} frames made of the rules' contents none is dropped", inspect.frames.load()));
+    }
     // Whether a rule with a threshold makes one depends on the time, which is not the same for both.
     std::uint64_t alerts = 0;
     for (const char* const name : {"inspect_alerts", "inspect_threshold_no_alert", "inspect_threshold_no_effect"}) {

@@ -30,6 +30,7 @@ class InspectRules {
 
   const std::string& text() const { return text_; }            // of how many rules of which kind
   const std::string& detection() const { return detection_; }  // path of the detection rules
+  const std::string& dropping() const { return dropping_; }    // of the same, of which every second one drops
   // Path of two rules more, for what the replay port plants into conversations (port/replay_conversations.h), and
   // whether a rule is one of them.
   const std::string& planted() const { return planted_; }
@@ -50,7 +51,7 @@ class InspectRules {
   Expected<void> load_acl(const BenchOptions& options);
   Expected<void> make_flows(std::size_t kind);
 
-  std::string text_, detection_, planted_, contents_;
+  std::string text_, detection_, dropping_, planted_, contents_;
   std::array<std::string, 4> flows_;  // by kind
   std::vector<lookup::acl::AclRule> acl_;
   std::vector<int> files_;  // of memory, gone with the program
@@ -95,8 +96,9 @@ RigOptions chain_rig(const BenchOptions& options, const RouterTable& table, cons
 
 // In a run of its own, for at least so many frames of each lane that the device handled: each frame's verdict of the
 // chain's classifier is the first match of its rules, tried one after the other, every second of which denies; the
-// verdict of its inspection, and how many alerts there are, are those of a core that inspects the
-// same frames in the same order with Hyperscan. Where frames are conversations, besides: it has followed as many, and
+// verdict of its inspection, every second of whose rules drops, and how many alerts there are, are those of a core that
+// inspects the same frames in the same order with Hyperscan. Of conversations, which would end, no rule drops. Where
+// frames are conversations, besides: it has followed as many, and
 // as many requests, as there are SYNs and requests in the frames, none with a gap, and what is planted there has made
 // an alert each time. `check` says what was seen.
 Expected<void> verify_chain(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,

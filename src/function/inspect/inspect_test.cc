@@ -308,9 +308,11 @@ TEST_P(InspectStage, counts_add_up_and_lanes_take_other_rules) {
   };
   const auto wait = [](auto condition) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (!condition() && std::chrono::steady_clock::now() < end)
+    while (std::chrono::steady_clock::now() < end) {
+      if (condition()) return true;
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    return condition();
+    }
+    return false;
   };
   EXPECT_TRUE(wait([&] { return value("inspect_alerts") > 100; }));
   auto fresh = stage("drop udp any any -> any 53 (content:\"name\"; sid:7;)\n");
