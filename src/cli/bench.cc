@@ -177,6 +177,9 @@ void add_own_options(CLI::App& command, const Bench& one, bench::BenchOptions& o
                        "a file of patterns in hexadecimal digits, one a line, nocase behind; or how many to make up");
   }
   if (one.has_techniques) {
+    command.add_option("--payload", options.payload,
+                       "payloads: text, random, or a file of whose bytes they are pieces; default: half text, half "
+                       "random, and a pattern in one of a hundred");
     command
         .add_option("--technique", options.technique,
                     "what searches payloads on the GPU; default: each in turn, and the fastest counts")

@@ -28,6 +28,7 @@ struct BenchOptions {
   std::string function_settings;   // extra TOML for the function's section
   std::string table;               // route: a file of routes; empty: made up
   std::string patterns;            // match, capsule: a file of patterns; empty: made up
+  std::string payload;             // match: "text", "random" or a file; empty: its own
   std::string technique;           // match: the one that searches; empty: each in turn, and the fastest counts
   std::string updates;             // churn: a file of BGP updates; empty: made up
   std::string rules;               // acl, capsule, inspect: a file of rules; empty: made up

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/file.h"
 #include "base/machine.h"
 #include "cli/bench/bench.h"
 #include "cli/bench/csv.h"
@@ -48,11 +49,29 @@ struct Freed {
   void operator()(void* memory) const { rte_free(memory); }
 };
 
+// Of --payload.
+struct Payloads {
+  std::string name;   // behind the mix's
+  std::string given;  // the file's bytes
+  PayloadKind kind = PayloadKind::ordinary;
+};
+
+Expected<Payloads> payloads_of(const BenchOptions& options) {
+  if (options.payload.empty()) return Payloads{};
+  if (options.payload == "text") return Payloads{"text", {}, PayloadKind::text};
+  if (options.payload == "random") return Payloads{"random", {}, PayloadKind::random};
+  auto bytes = read_regular_file(options.payload, std::size_t{1} << 30);
+  if (!bytes) return make_error("--payload " + bytes.error().message);
+  if (bytes->empty()) return make_error("--payload " + options.payload + ": is empty");
+  return Payloads{options.payload.substr(options.payload.rfind('/') + 1), std::move(*bytes), PayloadKind::given};
+}
+
 struct Bed {
   std::unique_ptr<void, Freed> memory;  // before the GPU, which unpins it first
   std::unique_ptr<device::Gpu> gpu;
   std::vector<match::Pattern> patterns;
   std::string set;  // the patterns' name
+  Payloads payloads;
   std::unique_ptr<match::KeySet> keys;
   std::unique_ptr<match::GpuMatcher> matcher;
   bool has_filter = true;  // the matcher is among those that are measured
@@ -93,6 +112,11 @@ Expected<Bed> make_bed(const BenchOptions& options) {
   if (!patterns) {
     return tl::unexpected(patterns.error());
   }
+  auto payloads = payloads_of(options);
+  if (!payloads) {
+    return tl::unexpected(payloads.error());
+  }
+  bed.payloads = std::move(*payloads);
   bed.set = patterns->name;
   bed.patterns = std::move(patterns->patterns);
   const unsigned streams = options.streams != 0 ? options.streams : default_streams;
@@ -243,8 +267,10 @@ Expected<Measured> fastest_of(const BenchOptions& options, Bed& bed, MatchFrames
 }
 
 Expected<void> run_case(const BenchOptions& options, Bed& bed, const MatchCase& one, double ceiling, Goals& goals) {
-  const std::string label = one.mix + (one.kind == PayloadKind::attack ? " attack" : "");
-  auto frames = MatchFrames::make(*bed.gpu, bed.memory.get(), frames_in_all, one.mix, one.kind, bed.patterns);
+  const std::string kind = one.kind == PayloadKind::attack ? "attack" : bed.payloads.name;
+  const std::string label = one.mix + (kind.empty() ? "" : " " + kind);
+  auto frames =
+      MatchFrames::make(*bed.gpu, bed.memory.get(), frames_in_all, one.mix, one.kind, bed.patterns, bed.payloads.given);
   if (!frames) {
     return tl::unexpected(frames.error());
   }
@@ -307,8 +333,12 @@ Expected<void> run_all(const BenchOptions& options, Goals& goals) {
                                   {"1500", PayloadKind::ordinary, 0.90, 0},
                                   {"64", PayloadKind::ordinary, 0, 400},
                                   {"heavy-tail", PayloadKind::attack, 0, 0}};
+  const PayloadKind kind = bed->payloads.kind;
+  if (kind != PayloadKind::ordinary) {
+    cases = {{"heavy-tail", kind, 0, 0}, {"1500", kind, 0, 0}};
+  }
   if (!options.mix.empty()) {
-    cases = {{options.mix, PayloadKind::ordinary, 0, 0}};
+    cases = {{options.mix, kind, 0, 0}};
   }
   for (const MatchCase& one : cases) {
     if (auto ok = run_case(options, *bed, one, ceilings->large.up, goals); !ok) {
@@ -317,7 +347,7 @@ Expected<void> run_all(const BenchOptions& options, Goals& goals) {
   }
   const std::string mix = options.mix.empty() ? "heavy-tail" : options.mix;
   auto frames =
-      MatchFrames::make(*bed->gpu, bed->memory.get(), frames_in_all, mix, PayloadKind::ordinary, bed->patterns);
+      MatchFrames::make(*bed->gpu, bed->memory.get(), frames_in_all, mix, kind, bed->patterns, bed->payloads.given);
   return frames ? compare_techniques(options, *bed->gpu, {bed->set, *bed->matcher, *bed->reference, *bed->keys},
                                      bed->patterns, *frames, mix)
                 : tl::unexpected(frames.error());

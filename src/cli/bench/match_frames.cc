@@ -37,14 +37,38 @@ void fill_patterns(char* at, std::size_t size, std::span<const match::Pattern> p
   }
 }
 
-void fill(char* at, std::size_t size, PayloadKind kind, std::span<const match::Pattern> patterns, Random& random) {
-  if (kind == PayloadKind::attack) {
-    fill_patterns(at, size, patterns, random);
-    return;
+void fill_pieces(char* at, std::size_t size, std::string_view given, Random& random) {
+  std::size_t from = random() % given.size();
+  for (std::size_t i = 0; i < size; from = 0) {
+    const std::size_t length = std::min(given.size() - from, size - i);
+    std::copy_n(given.data() + from, length, at + i);
+    i += length;
+  }
+}
+
+// What payloads are made of.
+struct Source {
+  PayloadKind kind;
+  std::span<const match::Pattern> patterns;
+  std::string_view given;
+};
+
+void fill(char* at, std::size_t size, const Source& of, Random& random) {
+  switch (of.kind) {
+    case PayloadKind::attack:
+      return fill_patterns(at, size, of.patterns, random);
+    case PayloadKind::given:
+      return fill_pieces(at, size, of.given, random);
+    case PayloadKind::text:
+      return fill_text(at, size, random);
+    case PayloadKind::random:
+      return fill_random(at, size, random);
+    case PayloadKind::ordinary:
+      break;
   }
   random() % 2 == 0 ? fill_text(at, size, random) : fill_random(at, size, random);
   if (random() % 100 == 0) {
-    const std::string& bytes = patterns[random() % patterns.size()].bytes;
+    const std::string& bytes = of.patterns[random() % of.patterns.size()].bytes;
     if (bytes.size() <= size) {
       std::copy_n(bytes.data(), bytes.size(), at + random() % (size - bytes.size() + 1));
     }
@@ -54,7 +78,8 @@ void fill(char* at, std::size_t size, PayloadKind kind, std::span<const match::P
 }  // namespace
 
 Expected<MatchFrames> MatchFrames::make(device::Gpu& gpu, void* memory, std::uint32_t count, const std::string& mix,
-                                        PayloadKind kind, std::span<const match::Pattern> patterns) {
+                                        PayloadKind kind, std::span<const match::Pattern> patterns,
+                                        std::string_view given) {
   auto sizes = packet::FrameMix::make(mix);
   if (!sizes) {
     return tl::unexpected(sizes.error());
@@ -78,7 +103,7 @@ Expected<MatchFrames> MatchFrames::make(device::Gpu& gpu, void* memory, std::uin
     const std::uint32_t size = std::clamp<std::uint32_t>(sizes->next(), header_bytes, pitch - 128);
     char* const frame = base + std::size_t{i} * pitch;
     std::memset(frame, 0, header_bytes);
-    fill(frame + header_bytes, size - header_bytes, kind, patterns, random);
+    fill(frame + header_bytes, size - header_bytes, {kind, patterns, given}, random);
     address[i] = reinterpret_cast<std::uint64_t>(frame);
     span[i] = {header_bytes, static_cast<std::uint16_t>(size)};
     klass[i] = 0;

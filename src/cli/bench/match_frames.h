@@ -17,7 +17,10 @@ namespace sluice::cli::bench {
 
 enum class PayloadKind {
   ordinary,  // half of them text as of web pages and requests, half random bytes; one in a hundred holds a pattern
-  attack,    // pieces of the patterns, one after the other: many keys in each frame
+  text,      // all of them as of web pages and requests
+  random,
+  attack,  // pieces of the patterns, one after the other: many keys in each frame
+  given,   // pieces of what is given, from any byte on; behind its end it begins anew
 };
 
 class MatchFrames {
@@ -27,7 +30,8 @@ class MatchFrames {
 
   // `count` frames of the mix in `memory`, which the GPU addresses. The frames live as long as that and the GPU.
   static Expected<MatchFrames> make(device::Gpu& gpu, void* memory, std::uint32_t count, const std::string& mix,
-                                    PayloadKind kind, std::span<const match::Pattern> patterns);
+                                    PayloadKind kind, std::span<const match::Pattern> patterns,
+                                    std::string_view given = {});
 
   std::uint32_t count() const { return static_cast<std::uint32_t>(length_.size()); }
   // Frames [first, first + count).

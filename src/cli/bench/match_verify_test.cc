@@ -7,6 +7,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
+#include <string>
 
 #include "../tests/support/gpu.h"
 #include "cli/bench/match_patterns.h"
@@ -69,6 +71,26 @@ class MatchVerify : public testing::Test {
   std::unique_ptr<MatchFrames> frames_;
   std::unique_ptr<match::GpuMatcher> matcher_;
 };
+
+// From any byte on, and anew behind its end.
+TEST_F(MatchVerify, payloads_are_pieces_of_what_is_given) {
+  constexpr std::uint32_t count = 200;
+  void* const memory = gpu_->allocate_host(std::size_t{count} * MatchFrames::pitch).value();
+  const std::string given = "a capture's bytes, which are few";
+  std::string twice = given + given;
+  const auto frames =
+      MatchFrames::make(*gpu_, memory, count, "heavy-tail", PayloadKind::given, patterns_, given).value();
+  std::set<std::size_t> begins;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::string_view payload = frames.payload(i);
+    ASSERT_GE(payload.size(), 6U);
+    for (std::size_t at = given.size(); at < payload.size(); ++at) ASSERT_EQ(payload[at], payload[at - given.size()]);
+    const std::size_t begin = twice.find(payload.substr(0, given.size()));
+    ASSERT_NE(begin, std::string::npos) << payload;
+    begins.insert(begin);
+  }
+  EXPECT_GT(begins.size(), given.size() / 2);
+}
 
 TEST_F(MatchVerify, every_key_is_marked_also_behind_the_eighth) {
   const auto reference = matcher_of(keys_);

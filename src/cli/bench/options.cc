@@ -203,6 +203,11 @@ Expected<void> check_options(const BenchOptions& options, bool measures_gpu) {
       return good;
     }
   }
+  if (!options.payload.empty() && options.payload != "text" && options.payload != "random") {
+    if (auto good = check_file("--payload", options.payload); !good) {
+      return good;
+    }
+  }
   if (!options.updates.empty()) {
     if (auto good = check_file("--updates", options.updates); !good) {
       return good;
