@@ -268,6 +268,11 @@ def test_files_that_cannot_be_read_leave_the_rules_in_force(inline):
     line = next(number for number, text in enumerate(inline.gateway.config_path.read_text(encoding="utf-8").splitlines(), 1)
                 if text.startswith("rules ="))
     assert f"{inline.gateway.config_path}:{line}: [inspect] rules" in answer and f"{inline.rules}" in answer, answer
+    config = inline.gateway.config_path.read_text(encoding="utf-8")
+    for rules in ("", "rules = []", "rules = [1, 2]"):
+        inline.gateway.config_path.write_text(re.sub("(?m)^rules =.*$", rules, config), encoding="utf-8")
+        assert "[inspect] rules" in inline.gateway.control("reload", check=False), rules
+    inline.gateway.config_path.write_text(config, encoding="utf-8")
     assert browse(inline.client, inline.servers[0], "/new?3", timeout=0.5) is TimeoutError, "the old rules"
     assert browse(inline.client, inline.servers[0]) == (200, b"hello\n")
     inline.write_rules()

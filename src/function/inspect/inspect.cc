@@ -194,6 +194,7 @@ std::uint32_t Inspect::bytes_per_frame() const {
 }
 
 Expected<void> Inspect::read() {
+  if (options_.rules.empty()) return {};  // that has been said at the setting, and others may still be mistaken
   if (progress_ && !progress_("reading rules", 0, 0)) return make_error("interrupted while rules were read");
   const auto files = match::rule_files(options_.rules);
   if (!files) return make_error("[inspect] rules: " + files.error().message + where_from(options_.rules));

@@ -141,6 +141,17 @@ TEST_F(InspectSettings, EveAndFastAreTwoFiles) {
               ElementsAre("a.toml:4: [inspect] fast = \"-\": is eve's file: name two files"));
 }
 
+// A check and a reload read on behind a mistake, for more of them.
+TEST_F(InspectSettings, WithoutRulesThereIsAMistakeAndNothingToRead) {
+  for (const char* lines : {"", "rules = []\n", "rules = \"live.rules\"\n", "rules = [1, 2]\n"}) {
+    const Made made = make(lines);
+    ASSERT_FALSE(made.mistakes.empty()) << lines;
+    EXPECT_THAT(made.mistakes.front(), HasSubstr("[inspect] rules")) << lines;
+    ASSERT_TRUE(made.stage) << lines;
+    EXPECT_TRUE(made.stage->tables()->read()) << lines;
+  }
+}
+
 TEST_F(InspectSettings, WithoutARuleThatLoadsNothingBegins) {
   const Made none = with_rule("alert udp any any -> $NOBODY any (msg:\"a\"; sid:1;)\n");
   const auto read = none.stage->tables()->read();
