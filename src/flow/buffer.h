@@ -24,7 +24,7 @@ class Buffer {
     if (bytes.empty()) {
       return true;
     }
-    if ((data_ == nullptr || front_ + size_ + bytes.size() > capacity_) && !make_room(pool, size_ + bytes.size())) {
+    if (front_ + size_ + bytes.size() > capacity_ && !make_room(pool, size_ + bytes.size())) {
       return false;
     }
     std::memcpy(data_ + front_ + size_, bytes.data(), bytes.size());
@@ -60,7 +60,7 @@ class Buffer {
 
  private:
   bool make_room(BlockPool& pool, std::size_t wanted) {
-    if (wanted <= capacity_) {
+    if (data_ != nullptr && wanted <= capacity_) {
       std::memmove(data_, data_ + front_, size_);
       front_ = 0;
       return true;
