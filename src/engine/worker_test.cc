@@ -117,7 +117,7 @@ class HandGpu : public JitterGpu {
 class WorkerTogether : public LaneTest {
  protected:
   static constexpr std::uint32_t lane_count = 3, batch_count = 16;
-  static constexpr auto patience = std::chrono::seconds(5), while_nothing_comes = std::chrono::milliseconds(20);
+  static constexpr std::chrono::milliseconds patience{5000}, while_nothing_comes{20};
 
   void SetUp() override {
     LaneTest::SetUp();

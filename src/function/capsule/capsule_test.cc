@@ -391,16 +391,16 @@ INSTANTIATE_TEST_SUITE_P(Parts, CapsuleTest,
 TEST_F(CapsuleTest, one_part_alone_is_refused) {
   CapsuleWork work;
   work.count = 1;
-  work.route.emplace();
+  work.route = CapsuleWork::Route{};
   EXPECT_FALSE(launch_capsule(work, gpu_->stream(0)));
 }
 
 TEST_F(CapsuleTest, batches_of_other_parts_and_too_many_are_refused) {
   CapsuleWork all;
   all.count = 1;
-  all.classify.emplace();
-  all.route.emplace();
-  all.match.emplace();
+  all.classify = CapsuleWork::Classify{};
+  all.route = CapsuleWork::Route{};
+  all.match = CapsuleWork::Match{};
   CapsuleWork two = all;
   two.classify.reset();
   EXPECT_FALSE(launch_capsule(std::vector<CapsuleWork>{all, two}, gpu_->stream(0)));
