@@ -70,9 +70,10 @@ TcpHeader to_sender(const TcpHeader& before, std::uint32_t payload) {
 }  // namespace
 
 std::uint32_t make_tcp_reset(std::uint8_t* frame, std::uint32_t length, std::uint32_t l3, ResetTo to) {
+  if (l3 >= length) return 0;
   std::uint32_t payload = 0;
   std::uint8_t* const packet = frame + l3;
-  const std::uint32_t header = l3 < length ? find_segment(packet, length - l3, payload) : 0;
+  const std::uint32_t header = find_segment(packet, length - l3, payload);
   if (header == 0) return 0;
   const bool back = to == ResetTo::sender;
   const TcpHeader before = header_at<TcpHeader>(packet, header);
