@@ -460,7 +460,7 @@ std::uint64_t resident_bytes() {
 // The flood: SYNs from random addresses to a table that holds a million conversations. None of those is lost, memory
 // stays what it was, and every flow that was made is either there or counted away.
 TEST(FlowTable, ASynFloodEvictsNoEstablishedFlow) {
-#if defined(__SANITIZE_ADDRESS__)
+#ifdef SLUICE_SANITIZED
   constexpr std::uint32_t established = 50'000, flood = 500'000, spare = 4096;
 #else
   constexpr std::uint32_t established = 1'000'000, flood = 10'000'000, spare = 65'536;

@@ -148,7 +148,7 @@ TEST_P(ChangeLogTest, ManyChangesOfOneRouteAreSentOnce) {
 
 // A queue that walks on through its whole ring looks like a leak for hours: 4 MB for the root's cells.
 TEST_P(ChangeLogTest, AMirrorThatKeepsUpTouchesNoNewMemory) {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef SLUICE_SANITIZED
   GTEST_SKIP() << "AddressSanitizer keeps what is freed, and so every change takes new memory";
 #endif
   std::mt19937_64 random(5);

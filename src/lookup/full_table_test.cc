@@ -15,7 +15,7 @@
 namespace sluice::lookup {
 namespace {
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef SLUICE_SANITIZED
 constexpr std::size_t thin = 20;  // every 20th route: the same paths, in a time that a sanitizer build has
 #else
 constexpr std::size_t thin = 1;

@@ -6,15 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define SLUICE_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SLUICE_ASAN 1
-#endif
-#endif
-
-#ifdef SLUICE_ASAN
+#ifdef SLUICE_SANITIZED
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 constexpr std::size_t stack_bytes = 512 << 10;  // red zones make frames larger
@@ -53,14 +45,14 @@ namespace {
 thread_local Fiber* running = nullptr;
 
 void start_switch([[maybe_unused]] void** fake, [[maybe_unused]] const void* base, [[maybe_unused]] std::size_t bytes) {
-#ifdef SLUICE_ASAN
+#ifdef SLUICE_SANITIZED
   __sanitizer_start_switch_fiber(fake, base, bytes);
 #endif
 }
 
 void finish_switch([[maybe_unused]] void* fake, [[maybe_unused]] const void** base,
                    [[maybe_unused]] std::size_t* bytes) {
-#ifdef SLUICE_ASAN
+#ifdef SLUICE_SANITIZED
   __sanitizer_finish_switch_fiber(fake, base, bytes);
 #endif
 }
@@ -86,7 +78,7 @@ FiberStack StackPool::take() {
 }
 
 void StackPool::give(FiberStack stack, [[maybe_unused]] bool abandoned) {
-#ifdef SLUICE_ASAN
+#ifdef SLUICE_SANITIZED
   if (abandoned) __asan_unpoison_memory_region(stack.base, stack.bytes);
 #endif
   free_.push_back(stack);

@@ -16,7 +16,7 @@
 namespace sluice::lookup::acl {
 namespace {
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef SLUICE_SANITIZED
 constexpr std::size_t most_keys = 500;
 #else
 constexpr std::size_t most_keys = 6000;
