@@ -9,7 +9,7 @@ namespace {
 class SrtpChain : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    if (const std::string why = GetParam() == "cpu" ? "" : test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
+    if (const std::string why = missing(GetParam()); !why.empty()) GTEST_SKIP() << why;
   }
   static AclTrial::Maker behind_an_acl(const std::string& text) {
     return [text](const engine::PortTable&) {
