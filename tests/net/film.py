@@ -20,6 +20,7 @@ from topology import SERVER4, SERVER6, Topology
 
 PORT = 8554
 RTP_FIXED = 12
+RTCP_FIXED = 8
 HALF = 1 << 31  # of TCP's sequence numbers
 BY_CHANCE = 8  # octets that ciphertext may have in common with anything
 VIDEO, AUDIO = 96, 8  # payload types, of H.264 and of A-law
@@ -95,17 +96,17 @@ class Capture:
             octets.update(enumerate(packet[(packet[12] >> 4) * 4:], at))
         return b"\r\n".join(bytes(octet for _, octet in sorted(octets.items())) for _, octets in streams.values())
 
-    def media(self, server):
-        """RTP by (destination port, sequence number) in the order in which it came, and RTCP of the server's as a list, with
-        ports."""
+    def media(self, source):
+        """What has come from an address: RTP by (SSRC, sequence number) in the order in which it came, and RTCP as a list with
+        SSRCs."""
         rtp, rtcp = {}, []
-        for (source, _), (_, port), payload in self.udp():
-            if source != server or len(payload) < 8 or payload[0] >> 6 != 2:
+        for (address, _), _, payload in self.udp():
+            if address != source or len(payload) < RTCP_FIXED or payload[0] >> 6 != 2:
                 continue
             if 192 <= payload[1] <= 223:
-                rtcp.append((port, payload))
-            else:
-                rtp[port, payload[2:4]] = payload
+                rtcp.append((payload[4:8], payload))
+            elif len(payload) >= RTP_FIXED:
+                rtp[payload[8:12], payload[2:4]] = payload
         return rtp, rtcp
 
 
@@ -155,48 +156,57 @@ def rtspsrc(address):
             "s.", "!", "application/x-rtp,media=audio", "!", "rtppcmadepay", "!", "fakesink"]
 
 
-def opened(outside, inside, server=SERVER4):
-    """By port of the client: (packets of RTP that the server sent, those that libsrtp has opened on the client's link). All that
-    are there have been sealed, and are what was sent; RTCP, too."""
+def opened(outside, inside, server=SERVER4, sender=None, clients=1):
+    """By SSRC: (packets of RTP that the server sent, those that libsrtp has opened on the client's link). All that are there have
+    been sealed, and are what was sent; RTCP, too. `sender`: who sends to the client, where that is not the server."""
     clear, clear_rtcp = inside.media(server)
-    sealed, sealed_rtcp = outside.media(server)
+    sealed, sealed_rtcp = outside.media(sender or server)
     keys = offered_keys(outside.tcp_text())
-    assert len(keys) == 2 and keys[0] != keys[1], f"{len(keys)} keys, for video and audio"
+    assert len(set(keys)) == len(keys) == 2 * clients, f"{len(keys)} keys, for video and audio"
     assert not offered_keys(inside.tcp_text()), "a key has reached the server"
     receivers = {}
-    for (port, sequence), packet in sealed.items():
-        assert packet[RTP_FIXED:] != clear[port, sequence][RTP_FIXED:], "in clear"
-        if port not in receivers:
-            receivers[port] = next(peer for peer in map(lambda key: Peer(key, inbound=True), keys)
-                                   if peer.unprotect(packet) == clear[port, sequence])
+    for (ssrc, sequence), packet in sealed.items():
+        plain = clear[ssrc, sequence]
+        assert packet[RTP_FIXED:] != plain[RTP_FIXED:], "in clear"
+        if ssrc not in receivers:
+            receivers[ssrc] = next(peer for peer in map(lambda key: Peer(key, inbound=True), keys) if peer.unprotect(packet) == plain)
         else:
-            assert receivers[port].unprotect(packet) == clear[port, sequence], f"port {port}"
+            assert receivers[ssrc].unprotect(packet) == plain, f"SSRC {ssrc.hex()}"
     assert sealed_rtcp, "the server's reports"
-    for port, packet in dict.fromkeys(sealed_rtcp):
-        report = receivers[port - 1].unprotect_rtcp(packet)
-        assert report is not None and (port, report) in clear_rtcp
-    return {port: tuple(sum(one == port for one, _ in packets) for packets in (clear, sealed)) for port in receivers}
+    for ssrc, packet in dict.fromkeys(sealed_rtcp):
+        report = receivers[ssrc].unprotect_rtcp(packet)
+        assert report is not None and (ssrc, report) in clear_rtcp
+    return {ssrc: tuple(sum(one == ssrc for one, _ in packets) for packets in (clear, sealed)) for ssrc in receivers}
 
 
 def check_secret_and_whole(outside, inside, server=SERVER4, least=60):
     """What the client's link carried is what the server's did, protected, and all of it; nothing of it was seen in clear."""
     counts = opened(outside, inside, server)
     assert len(counts) == 2 and sum(sent for sent, _ in counts.values()) >= least, counts
-    assert all(sent == got for sent, got in counts.values()), f"by port, sent and received: {counts}"
+    assert all(sent == got for sent, got in counts.values()), f"by SSRC, sent and received: {counts}"
+
+
+def play_all(network, commands, seconds=8, check=True):
+    """What the links carried while clients ran to their ends, or were ended as Ctrl-C would after `seconds` of all their media,
+    and what each client said."""
+    with Capture(network.client, "eth0") as outside, Capture(network.server, "eth0") as inside:
+        clients = [network.client.spawn(command, stdout=subprocess.PIPE, text=True) for command in commands]
+        endless = [client for command, client in zip(commands, clients) if command[0] == "gst-launch-1.0"]
+        if endless:
+            assert wait_until(lambda: network.figure("rtsp_media") == 2 * len(commands), 20), network.figures()
+            time.sleep(seconds)
+            for client in endless:
+                client.send_signal(signal.SIGINT)
+        outputs = [client.communicate(timeout=60)[0] for client in clients]
+        assert not check or all(client.returncode == 0 for client in clients), outputs
+        assert wait_until(lambda: network.figure("rtsp_connections") == 0, 15), network.figures()
+        time.sleep(0.3)
+    return outside, inside, outputs
 
 
 def play(network, command, seconds=8, check=True):
-    """What the links carried while a client ran to its end, or was ended as Ctrl-C would after `seconds` of media."""
-    with Capture(network.client, "eth0") as outside, Capture(network.server, "eth0") as inside:
-        client = network.client.spawn(command, stdout=subprocess.PIPE, text=True)
-        if command[0] == "gst-launch-1.0":
-            assert wait_until(lambda: network.figure("rtsp_media") == 2, 20), network.figures()
-            time.sleep(seconds)
-            client.send_signal(signal.SIGINT)
-        output, _ = client.communicate(timeout=60)
-        assert not check or client.returncode == 0, output
-        assert wait_until(lambda: network.figure("rtsp_connections") == 0, 15), network.figures()
-        time.sleep(0.3)
+    """play_all() with one client."""
+    outside, inside, (output,) = play_all(network, [command], seconds, check)
     return outside, inside, output
 
 

@@ -1,16 +1,13 @@
 """[srtp.rtsp] listen: clients open the proxy's own address. Real peers as in test_rtsp_proxy.py; neither side sees the other's."""
 
-import signal
 import struct
-import subprocess
 import time
 
 import pytest
 
 from hosts import stop, wait_until
 from rtsp_peers import why_not
-from srtp_peer import Peer
-from film import PORT, RTP_FIXED, Capture, Film, ended, ffmpeg, offered_keys, rtspsrc
+from film import PORT, RTP_FIXED, Capture, Film, ended, ffmpeg, opened, play, play_all, rtspsrc
 from topology import CLIENT4, CLIENT6, ROUTER_LAN4, ROUTER_LAN6, ROUTER_WAN4, ROUTER_WAN6, SERVER4, SERVER6
 
 _reason = why_not()
@@ -40,19 +37,6 @@ def network(tmp_path_factory):
         yield topology
 
 
-def media(capture, source):
-    """RTP by (SSRC, sequence number), and RTCP by SSRC as lists, of what has come from an address."""
-    rtp, rtcp = {}, {}
-    for (address, _), _, payload in capture.udp():
-        if address != source or len(payload) < RTP_FIXED or payload[0] >> 6 != 2:
-            continue
-        if 192 <= payload[1] <= 223:
-            rtcp.setdefault(payload[4:8], []).append(payload)
-        else:
-            rtp[payload[8:12], payload[2:4]] = payload
-    return rtp, rtcp
-
-
 def missing_in_the_midst(clear, sealed):
     """What did not reach the client, but for what a server sends after the client has ended it, which is dropped as srtp_ended."""
     reached, missing = set(), []
@@ -64,34 +48,18 @@ def missing_in_the_midst(clear, sealed):
     return missing
 
 
-def check_secret_and_whole(outside, inside, clients=1, least=60, proxy=ROUTER_LAN4, server=SERVER4, client=CLIENT4, behind=ROUTER_WAN4):
+def check_secret_and_whole(outside, inside, clients=1, least=60):
     """Of every client: what its link carried is what the server's did, protected, between other ends."""
-    clear, clear_rtcp = media(inside, server)
-    sealed, sealed_rtcp = media(outside, proxy)
-    assert len(clear) >= least and sealed, f"{len(clear)} RTP packets of the server, {len(sealed)} at the client"
-    keys = offered_keys(outside.tcp_text())
-    assert len(set(keys)) == len(keys) == 2 * clients, "video and audio"
-    assert not offered_keys(inside.tcp_text()), "a key has reached the server"
-    receivers = {}
-    for ssrc, sequence in sorted(sealed, key=lambda one: int.from_bytes(one[1], "big")):
-        packet, plain = sealed[ssrc, sequence], clear[ssrc, sequence]
-        assert packet[RTP_FIXED:] != plain[RTP_FIXED:], "in clear"
-        if ssrc not in receivers:
-            receivers[ssrc] = next(peer for peer in map(lambda key: Peer(key, inbound=True), keys) if peer.unprotect(packet) == plain)
-        else:
-            assert receivers[ssrc].unprotect(packet) == plain
-    assert len(receivers) == 2 * clients
-    missing = missing_in_the_midst(clear, sealed)
+    assert len(opened(outside, inside, sender=ROUTER_LAN4, clients=clients)) == 2 * clients
+    clear, _ = inside.media(SERVER4)
+    assert len(clear) >= least, f"{len(clear)} RTP packets of the server"
+    missing = missing_in_the_midst(clear, outside.media(ROUTER_LAN4)[0])
     assert not missing, f"{len(missing)} of {len(clear)} packets did not reach a client"
-    assert sealed_rtcp, "the server's reports"
-    for ssrc, packets in sealed_rtcp.items():
-        for packet in packets:
-            assert receivers[ssrc].unprotect_rtcp(packet) in clear_rtcp[ssrc]
     # Each side knows the proxy alone, in every packet of UDP and in what RTSP says.
-    for capture, ends in ((outside, {client, proxy}), (inside, {server, behind})):
+    for capture, ends in ((outside, {CLIENT4, ROUTER_LAN4}), (inside, {SERVER4, ROUTER_WAN4})):
         seen = {address for source, destination, _ in capture.udp() for address, port in (source, destination) if port > 1024}
         assert seen == ends
-    assert server.encode() not in outside.tcp_text() and proxy.encode() not in inside.tcp_text()
+    assert SERVER4.encode() not in outside.tcp_text() and ROUTER_LAN4.encode() not in inside.tcp_text()
 
 
 def checksums_are_right(capture):
@@ -115,26 +83,10 @@ def checksums_are_right(capture):
     return seen
 
 
-def play(network, commands, seconds=6):
-    with Capture(network.client, "eth0") as outside, Capture(network.server, "eth0") as inside:
-        clients = [network.client.spawn(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for command in commands]
-        if any(command[0] == "gst-launch-1.0" for command in commands):
-            assert wait_until(lambda: network.figure("rtsp_media") == 2 * len(commands), 20), network.figures()
-            time.sleep(seconds)
-            for command, client in zip(commands, clients):
-                if command[0] == "gst-launch-1.0":
-                    client.send_signal(signal.SIGINT)
-        outputs = [client.communicate(timeout=60)[0] for client in clients]
-        assert all(client.returncode == 0 for client in clients), outputs
-        assert wait_until(lambda: network.figure("rtsp_connections") == 0, 15), network.figures()
-        time.sleep(0.3)
-    return outside, inside, outputs
-
-
 def test_ffmpeg_plays(network):
     before = network.figures()
-    outside, inside, outputs = play(network, [ffmpeg(ROUTER_LAN4, 6)])
-    assert outputs == [""], "ffmpeg has nothing to complain about"
+    outside, inside, output = play(network, ffmpeg(ROUTER_LAN4, 6))
+    assert output == "", "ffmpeg has nothing to complain about"
     check_secret_and_whole(outside, inside)
     assert checksums_are_right(outside) > 0
     after = network.figures()
@@ -145,13 +97,13 @@ def test_ffmpeg_plays(network):
 
 def test_rtspsrc_plays(network):
     before = network.figures()
-    outside, inside, _ = play(network, [rtspsrc(ROUTER_LAN4)])
+    outside, inside, _ = play(network, rtspsrc(ROUTER_LAN4), seconds=6)
     check_secret_and_whole(outside, inside)
     assert network.figure("srtp_unprotected_rtcp") > before["srtp_unprotected_rtcp"], "its RTCP is SRTCP"
 
 
 def test_two_clients_at_once(network):
-    outside, inside, _ = play(network, [ffmpeg(ROUTER_LAN4, 8), rtspsrc(ROUTER_LAN4)], seconds=5)
+    outside, inside, _ = play_all(network, [ffmpeg(ROUTER_LAN4, 8), rtspsrc(ROUTER_LAN4)], seconds=5)
     check_secret_and_whole(outside, inside, clients=2)
 
 
@@ -165,8 +117,8 @@ def test_ipv6(network):
     finally:
         stop(network.film)
         network.serve()
-    clear, _ = media(inside, SERVER6)
-    sealed, _ = media(outside, ROUTER_LAN6)
+    clear, _ = inside.media(SERVER6)
+    sealed, _ = outside.media(ROUTER_LAN6)
     assert len(sealed) > 30 and set(sealed) <= set(clear) and not missing_in_the_midst(clear, sealed)
     assert not {packet[RTP_FIXED:] for packet in sealed.values()} & {packet[RTP_FIXED:] for packet in clear.values()}
     assert {one[0][0] for one in outside.udp() if one[0][1] >= 1024} <= {ROUTER_LAN6, CLIENT6}
@@ -182,7 +134,7 @@ def test_a_neighbour_that_is_forgotten_is_found_again(network):
     with Capture(network.client, "eth0") as outside:
         time.sleep(3)
     stop(client)
-    assert len(media(outside, ROUTER_LAN4)[0]) > 100
+    assert len(outside.media(ROUTER_LAN4)[0]) > 100
     assert wait_until(lambda: network.figure("rtsp_media") == 0, 10)
 
 

@@ -144,8 +144,8 @@ def test_a_medium_of_rtsps_that_brings_too_much_suffers_alone(tmp_path):
         network.serve()
         outside, inside, _ = play(network, ffmpeg(SERVER4, 5))
         counts = opened(outside, inside)
-        kinds = {port: packet[1] & 0x7f for (port, _), packet in inside.media(SERVER4)[0].items()}
-        by_kind = {kinds[port]: count for port, count in counts.items()}
+        kinds = {ssrc: packet[1] & 0x7f for (ssrc, _), packet in inside.media(SERVER4)[0].items()}
+        by_kind = {kinds[ssrc]: count for ssrc, count in counts.items()}
         drops = network.gateway.drops()
         policed, after_the_end = drops["srtp_policed"], drops.get("srtp_ended", 0)  # sent when the player had gone
         sent, received = by_kind[VIDEO]

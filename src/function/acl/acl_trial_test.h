@@ -2,26 +2,20 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <chrono>
-#include <filesystem>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
-#include "../tests/support/gpu.h"
-#include "../tests/support/pcap_file.h"
 #include "base/settings.h"
 #include "engine/counted_rules.h"
 #include "engine/engine.h"
 #include "function/acl/acl.h"
 #include "function/await_gpu_test.h"
 #include "function/bridge/bridge.h"
+#include "function/capture_trial_test.h"
 #include "function/chain/chain.h"
 #include "packet/builder.h"
 
@@ -60,43 +54,15 @@ struct Outcome {
 
 class AclTrial {
  public:
-  explicit AclTrial(std::string device)
-      : device_(std::move(device)),
-        folder_(std::filesystem::temp_directory_path() / ("sluice-acl-test-" + std::to_string(getpid()))) {
-    std::filesystem::create_directories(folder_);
-  }
-  ~AclTrial() { std::filesystem::remove_all(folder_); }
-  AclTrial(const AclTrial&) = delete;
-  AclTrial& operator=(const AclTrial&) = delete;
+  explicit AclTrial(std::string device) : trial_(std::move(device), 128) {}
 
-  using Maker = std::function<std::unique_ptr<engine::Function>(const engine::PortTable&)>;
+  using Maker = CaptureTrial::Maker;
 
   // A running engine whose port "in" delivers leading_frames() and these, once or for ever. Null: it could not be made.
   std::unique_ptr<engine::Engine> start(const std::vector<Bytes>& frames, const Maker& make, bool for_ever = false) {
-    std::vector<Bytes> all = leading_frames();
-    all.insert(all.end(), frames.begin(), frames.end());
-    test::write_pcap(file("in.pcap"), all);
-    test::write_pcap(file("none.pcap"), {});
-    engine::Options options;
-    options.device = device_;
-    options.deadline = std::chrono::milliseconds(20);
-    options.batch = 128;
-    options.cpu_below = 0;
-    options.memory.frames = 4096;
-    options.ports.resize(2);
-    options.ports[0].name = "in";
-    options.ports[0].device =
-        "net_pcap0,rx_pcap=" + file("in.pcap") + ",tx_pcap=" + file("back.pcap") + (for_ever ? ",infinite_rx=1" : "");
-    options.ports[1].name = "out";
-    options.ports[1].device =
-        for_ever ? "net_null1,no-rx=1" : "net_pcap1,rx_pcap=" + file("none.pcap") + ",tx_pcap=" + file("out.pcap");
-    auto engine = engine::Engine::create(
-        options,
-        [&](const engine::PortTable& ports) -> Expected<std::unique_ptr<engine::Function>> { return make(ports); });
-    EXPECT_TRUE(engine) << (engine ? "" : engine.error().message);
-    if (!engine) return nullptr;
-    (*engine)->start();
-    return std::move(*engine);
+    auto engine = made(frames, make, for_ever);
+    if (engine) engine->start();
+    return engine;
   }
 
   std::unique_ptr<engine::Engine> start(const std::vector<Bytes>& frames, std::unique_ptr<engine::Stage> stage,
@@ -107,21 +73,16 @@ class AclTrial {
 
   // What became of the leading frames and these.
   Outcome run(const std::vector<Bytes>& frames, const Maker& make) {
-    auto engine = start(frames, make);
+    auto engine = made(frames, make, false);
     if (!engine) return {};
     const std::size_t all = leading_frames().size() + frames.size();
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (engine->stats().total.rx_frames < all && std::chrono::steady_clock::now() < end) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
-    engine->stop();
     Outcome outcome;
-    outcome.stats = engine->stats();
+    outcome.stats = CaptureTrial::run(*engine, all);
     if (const auto* const rules = engine->function().counted_rules()) outcome.counted = rules->list(1000);
     for (const engine::Figure& figure : engine->function().figures()) outcome.figures[figure.name] = figure.value;
     engine.reset();  // closes the captures
-    outcome.sent = test::read_pcap(file("out.pcap"));
-    outcome.back = test::read_pcap(file("back.pcap"));
+    outcome.sent = trial_.sent();
+    outcome.back = trial_.back();
     EXPECT_EQ(outcome.stats.total.rx_frames, all);
     EXPECT_EQ(outcome.stats.imbalance(), 0);
     return outcome;
@@ -134,17 +95,20 @@ class AclTrial {
     if (outcome.sent.size() >= leading_frames().size()) {
       outcome.sent.erase(outcome.sent.begin(), outcome.sent.begin() + engine::burst_size);
     }
-    if (device_ != "cpu") {
+    if (trial_.device() != "cpu") {
       EXPECT_GE(outcome.stats.total.frames_gpu, frames.size());
     }
     return outcome;
   }
 
  private:
-  std::string file(const char* name) const { return (folder_ / name).string(); }
+  std::unique_ptr<engine::Engine> made(const std::vector<Bytes>& frames, const Maker& make, bool for_ever) const {
+    std::vector<Bytes> all = leading_frames();
+    all.insert(all.end(), frames.begin(), frames.end());
+    return trial_.make(all, make, for_ever);
+  }
 
-  std::string device_;
-  std::filesystem::path folder_;
+  CaptureTrial trial_;
 };
 
 }  // namespace sluice::function

@@ -4,19 +4,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <filesystem>
-#include <thread>
 
-#include "../tests/support/gpu.h"
-#include "../tests/support/pcap_file.h"
 #include "engine/engine.h"
 #include "function/await_gpu_test.h"
 #include "function/bridge/bridge.h"
+#include "function/capture_trial_test.h"
 #include "packet/builder.h"
 
 namespace sluice::function {
@@ -108,7 +103,7 @@ std::unique_ptr<Chain> chain_of(std::uint8_t first, std::uint8_t second, std::un
 class ChainTest : public testing::TestWithParam<std::string> {};
 
 TEST_P(ChainTest, each_stage_drops_its_own_and_the_rest_leaves_in_order) {
-  if (const std::string why = GetParam() == "cpu" ? "" : test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
+  if (const std::string why = missing(GetParam()); !why.empty()) GTEST_SKIP() << why;
   std::vector<Bytes> frames = leading_frames(), expected = frames;
   std::uint64_t by_first = 0, by_second = 0;
   for (unsigned i = 0; i < 1000; ++i) {
@@ -125,45 +120,22 @@ TEST_P(ChainTest, each_stage_drops_its_own_and_the_rest_leaves_in_order) {
       expected.push_back(frame);
     }
   }
-  const auto folder = std::filesystem::temp_directory_path() / ("sluice-chain-test-" + std::to_string(getpid()));
-  std::filesystem::create_directories(folder);
-  const auto file = [&](const char* name) { return (folder / name).string(); };
-  test::write_pcap(file("in.pcap"), frames);
-  test::write_pcap(file("none.pcap"), {});
-  engine::Options options;
-  options.device = GetParam();
-  options.deadline = std::chrono::milliseconds(20);
-  options.batch = 64;
-  options.cpu_below = 0;
-  options.memory.frames = 2048;
-  options.ports.resize(2);
-  options.ports[0].name = "in";
-  options.ports[0].device = "net_pcap0,rx_pcap=" + file("in.pcap") + ",tx_pcap=" + file("back.pcap");
-  options.ports[1].name = "out";
-  options.ports[1].device = "net_pcap1,rx_pcap=" + file("none.pcap") + ",tx_pcap=" + file("out.pcap");
-  auto engine =
-      engine::Engine::create(options, [&](const engine::PortTable&) -> Expected<std::unique_ptr<engine::Function>> {
-        std::vector<std::unique_ptr<engine::Stage>> stages;
-        stages.push_back(std::make_unique<AwaitGpu>());
-        return chain_of(1, 2, std::make_unique<Bridge>(std::vector<std::uint16_t>{1, 0}), std::move(stages));
-      });
-  ASSERT_TRUE(engine) << engine.error().message;
+  const CaptureTrial trial(GetParam(), 64);
+  auto engine = trial.make(frames, [&](const engine::PortTable&) {
+    std::vector<std::unique_ptr<engine::Stage>> stages;
+    stages.push_back(std::make_unique<AwaitGpu>());
+    return chain_of(1, 2, std::make_unique<Bridge>(std::vector<std::uint16_t>{1, 0}), std::move(stages));
+  });
+  ASSERT_TRUE(engine);
   ByteStage::frames_judged = 0;
-  (*engine)->start();
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  while ((*engine)->stats().total.rx_frames < frames.size() && std::chrono::steady_clock::now() < end) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  (*engine)->stop();
-  const engine::EngineStats stats = (*engine)->stats();
-  engine->reset();
+  const engine::EngineStats stats = CaptureTrial::run(*engine, frames.size());
+  engine.reset();
   EXPECT_EQ(stats.drops[second_byte], by_first);
   EXPECT_EQ(stats.drops[third_byte], by_second);
   EXPECT_EQ(stats.imbalance(), 0);
   EXPECT_EQ(ByteStage::frames_judged, 2 * frames.size());
   EXPECT_GE(stats.total.frames_gpu, GetParam() == "cpu" ? 0 : frames.size() - leading_frames().size());
-  EXPECT_EQ(test::read_pcap(file("out.pcap")), expected);
-  std::filesystem::remove_all(folder);
+  EXPECT_EQ(trial.sent(), expected);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, ChainTest, testing::Values("cpu", "cuda:0"),

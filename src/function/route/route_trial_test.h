@@ -4,17 +4,13 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <numeric>
-#include <thread>
 
-#include "../tests/support/gpu.h"
-#include "../tests/support/pcap_file.h"
 #include "engine/engine.h"
+#include "function/capture_trial_test.h"
 #include "function/route/route.h"
 #include "packet/builder.h"
 #include "packet/checksum.h"
@@ -83,18 +79,6 @@ inline void fill(RouteTable& table) {
   add(table, "2001:db8:77::/48", "2001:db8:2::2");
 }
 
-class Folder {
- public:
-  Folder() : path_(std::filesystem::temp_directory_path() / ("sluice-route-test-" + std::to_string(getpid()))) {
-    std::filesystem::create_directories(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::string operator/(const char* name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
-
 struct Result {
   std::vector<Bytes> sent;
   std::vector<Bytes> sent_back;  // by the port that they came in by
@@ -115,54 +99,27 @@ inline std::uint64_t drops_named(const engine::EngineStats& stats, const std::st
 // Sends `frames` through a router of two ports, "in" and "out", and returns what left by "out" and came back.
 inline Result route(const std::vector<Bytes>& frames, const std::string& device,
                     const std::function<void(RouteTable&)>& fill_table, bool any_mac = true) {
-  const Folder folder;
-  test::write_pcap(folder / "in.pcap", frames);
-  test::write_pcap(folder / "none.pcap", {});
-  engine::Options options;
-  options.device = device;
-  options.deadline = std::chrono::milliseconds(20);
-  options.batch = 256;
-  options.cpu_below = 0;
-  options.memory.frames = 2048;
-  options.ports.resize(2);
-  options.ports[0].name = "in";
-  options.ports[0].device = "net_pcap0,rx_pcap=" + (folder / "in.pcap") + ",tx_pcap=" + (folder / "back.pcap");
-  options.ports[1].name = "out";
-  options.ports[1].device = "net_pcap1,rx_pcap=" + (folder / "none.pcap") + ",tx_pcap=" + (folder / "out.pcap");
+  const CaptureTrial trial(device, 256);
   Router::RouterOptions router_options;
   router_options.max_ipv4 = 10000;
   router_options.max_ipv6 = 10000;
   router_options.any_mac = any_mac;
-  auto engine = engine::Engine::create(
-      options, [&](const engine::PortTable& ports) -> Expected<std::unique_ptr<engine::Function>> {
-        return std::make_unique<Router>(router_options, ports);
-      });
-  EXPECT_TRUE(engine) << (engine ? "" : engine.error().message);
+  auto engine = trial.make(
+      frames, [&](const engine::PortTable& ports) { return std::make_unique<Router>(router_options, ports); });
   if (!engine) {
     return {};
   }
-  fill_table(static_cast<Router&>((*engine)->function()).table());
-  (*engine)->start();
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  while ((*engine)->stats().total.rx_frames < frames.size() && std::chrono::steady_clock::now() < end) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  (*engine)->stop();
+  fill_table(static_cast<Router&>(engine->function()).table());
   Result result;
-  result.stats = (*engine)->stats();
-  engine->reset();  // closes the captures
-  result.sent = test::read_pcap(folder / "out.pcap");
-  result.sent_back = test::read_pcap(folder / "back.pcap");
+  result.stats = CaptureTrial::run(*engine, frames.size());
+  engine.reset();  // closes the captures
+  result.sent = trial.sent();
+  result.sent_back = trial.back();
   return result;
 }
 
 inline std::vector<std::string> devices() {
   return {"cpu", "cuda:0"};
-}
-
-// Why there is no such device; empty: there is.
-inline std::string missing(const std::string& device) {
-  return device == "cpu" ? "" : test::why_no_gpu();
 }
 
 // What the router must make of a frame that it forwards (RFC 1812 5.3.1, RFC 8200 3): checked against full

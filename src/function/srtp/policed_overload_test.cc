@@ -5,24 +5,20 @@
 #include <deque>
 #include <vector>
 
-#include "engine/lane_model_test.h"
-#include "engine/stream_admission.h"
+#include "engine/stream_load_test.h"
 #include "function/policer.h"
 
 namespace sluice::function {
 namespace {
 
 using engine::Ns;
+using engine::test::frame_bytes;
+using engine::test::period;
+using engine::test::stream;
 
-constexpr Ns us = 1000, ms = 1000 * us;
-constexpr Ns cycle = 300 * us;
-constexpr Ns period = ms;  // of a stream's frames
 constexpr unsigned too_many = 10;
-constexpr std::uint32_t frame = 1000;
 constexpr std::uint64_t ticks = 1'000'000'000;  // a second
-constexpr engine::StreamDemand stream{frame, std::chrono::milliseconds(1), frame * 8 * 1000};
-constexpr std::uint64_t capacity = stream.rate * 900;
-constexpr Ns length = 200 * ms;
+constexpr Ns length = 200 * engine::test::ms;
 
 bool keeps_to_its_rate(unsigned one) {
   return one % 10 != 0;
@@ -49,10 +45,9 @@ std::vector<Arrival> arrivals_of(unsigned streams) {
 
 // As many streams as are admitted send; with buckets of their rates and a frame each, or without.
 Outcome run(bool policed) {
-  const auto timing = engine::plan_timing(std::chrono::milliseconds(1), std::chrono::nanoseconds(cycle), 1);
-  engine::StreamAdmission admission({capacity, timing->bound, frame});
+  engine::StreamAdmission admission = engine::test::admission();
   std::deque<Policer> buckets;
-  while (admission.add(stream).accepted()) buckets.emplace_back(stream.rate, frame, ticks);
+  while (admission.add(stream).accepted()) buckets.emplace_back(stream.rate, frame_bytes, ticks);
   Outcome outcome;
   for (auto* const counts : {&outcome.sent, &outcome.policed, &outcome.late}) counts->resize(buckets.size());
   std::vector<Ns> arrivals;
@@ -60,26 +55,15 @@ Outcome run(bool policed) {
   for (const Arrival& one : arrivals_of(static_cast<unsigned>(buckets.size()))) {
     ++outcome.sent[one.stream];
     // No time is the first of the clock's.
-    if (policed && !buckets[one.stream].take(frame, ticks + static_cast<std::uint64_t>(one.at))) {
+    if (policed && !buckets[one.stream].take(frame_bytes, ticks + static_cast<std::uint64_t>(one.at))) {
       ++outcome.policed[one.stream];
       continue;
     }
     arrivals.push_back(one.at);
     streams.push_back(one.stream);
   }
-  engine::LaneModel lane;
-  lane.cycle = cycle;
-  Ns free_at = 0;
-  lane.on_device_by_size = [&free_at](std::size_t frames, Ns sealed) {
-    free_at = std::max(free_at, sealed) + 20 * us + static_cast<Ns>(frames) * us;
-    return free_at - sealed;
-  };
-  lane.forwarding = [](std::size_t) { return 50 * us; };
-  lane.left = [&](std::size_t one, Ns latency) {
-    if (latency > stream.deadline.count()) ++outcome.late[streams[one]];
-  };
-  lane.run(arrivals);
-  EXPECT_EQ(lane.frames, arrivals.size());
+  const std::size_t left = engine::test::send(arrivals, [&](std::size_t one) { ++outcome.late[streams[one]]; });
+  EXPECT_EQ(left, arrivals.size());
   return outcome;
 }
 

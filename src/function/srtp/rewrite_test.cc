@@ -231,7 +231,6 @@ class RewriteOn : public testing::TestWithParam<std::string> {};
 
 TEST_P(RewriteOn, is_routed_by_the_new_destination) {
   if (const std::string why = missing(GetParam()); !why.empty()) GTEST_SKIP() << why;
-  const Folder folder;
   std::vector<Bytes> frames, expected;
   const auto ordinary = trial_with({stream(to_client, to_client), stream(to_client6, to_client6)});
   for (unsigned i = 0; i < engine::burst_size; ++i) {  // those that AwaitGpu holds up
@@ -246,42 +245,21 @@ TEST_P(RewriteOn, is_routed_by_the_new_destination) {
     expected.push_back(ordinary->one(to_client6.frame(rtp(i, 200)).build()).frame);
     expected.push_back(frames.back());
   }
-  test::write_pcap(folder / "in.pcap", frames);
-  test::write_pcap(folder / "none.pcap", {});
-  engine::Options options;
-  options.device = GetParam();
-  options.deadline = std::chrono::milliseconds(20);
-  options.batch = 256;
-  options.cpu_below = 0;
-  options.memory.frames = 2048;
-  options.ports.resize(2);
-  options.ports[0].name = "in";
-  options.ports[0].device = "net_pcap0,rx_pcap=" + (folder / "in.pcap") + ",tx_pcap=" + (folder / "back.pcap");
-  options.ports[1].name = "out";
-  options.ports[1].device = "net_pcap1,rx_pcap=" + (folder / "none.pcap") + ",tx_pcap=" + (folder / "out.pcap");
-  auto engine = engine::Engine::create(
-      options, [&](const engine::PortTable& ports) -> Expected<std::unique_ptr<engine::Function>> {
-        std::vector<std::unique_ptr<engine::Stage>> stages;
-        stages.push_back(std::make_unique<AwaitGpu>());
-        stages.push_back(srtp_of(section));
-        return std::make_unique<Chain>(
-            std::move(stages),
-            std::make_unique<Router>(
-                Router::RouterOptions{.max_ipv4 = 10000, .max_ipv6 = 10000, .any_mac = true, .statics = {}}, ports));
-      });
-  ASSERT_TRUE(engine) << engine.error().message;
-  fill((*engine)->function().routing()->table());
+  const CaptureTrial trial(GetParam(), 256);
+  auto engine = trial.make(frames, [&](const engine::PortTable& ports) {
+    std::vector<std::unique_ptr<engine::Stage>> stages;
+    stages.push_back(std::make_unique<AwaitGpu>());
+    stages.push_back(srtp_of(section));
+    const Router::RouterOptions options{.max_ipv4 = 10000, .max_ipv6 = 10000, .any_mac = true, .statics = {}};
+    return std::make_unique<Chain>(std::move(stages), std::make_unique<Router>(options, ports));
+  });
+  ASSERT_TRUE(engine);
+  fill(engine->function().routing()->table());
   ASSERT_TRUE(
-      (*engine)->function().media_streams()->add({stream(from_server, to_client), stream(from_server6, to_client6)}));
-  (*engine)->start();
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  while ((*engine)->stats().total.rx_frames < frames.size() && std::chrono::steady_clock::now() < end) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  (*engine)->stop();
-  const engine::EngineStats stats = (*engine)->stats();
-  engine->reset();
-  const std::vector<Bytes> sent = test::read_pcap(folder / "out.pcap");
+      engine->function().media_streams()->add({stream(from_server, to_client), stream(from_server6, to_client6)}));
+  const engine::EngineStats stats = CaptureTrial::run(*engine, frames.size());
+  engine.reset();
+  const std::vector<Bytes> sent = trial.sent();
   EXPECT_EQ(stats.imbalance(), 0);
   ASSERT_EQ(sent.size(), expected.size());
   for (std::size_t i = 0; i < sent.size(); ++i) {

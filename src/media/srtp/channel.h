@@ -45,33 +45,21 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
-#include <vector>
 
 #include "base/error.h"
 #include "crypto/job.h"
 #include "crypto/key_table.h"
-#include "crypto/secret.h"
+#include "media/srtp/master_keys.h"
+#include "media/srtp/packet_format.h"
 #include "media/srtp/status.h"
+#include "media/srtp/stream_list.h"
 #include "media/srtp/stream_pool.h"
 #include "media/srtp/suite.h"
 
 namespace sluice::srtp {
 
 enum class Direction : std::uint8_t { protect, unprotect };
-
-inline constexpr std::size_t max_mki_length = 128;
-inline constexpr std::size_t max_master_keys = 16;
-inline constexpr unsigned key_periods = 4;
-inline constexpr std::uint32_t max_in_flight = 1U << 14;
-
-struct MasterKey {
-  std::span<const std::uint8_t> key;
-  std::span<const std::uint8_t> salt;
-  std::span<const std::uint8_t> mki = {};  // as on the wire; empty for none; all keys of a channel have one length
-  std::uint64_t lifetime = 0;              // packets; 0: the protocol's
-};
 
 struct ChannelSettings {
   Suite suite = Suite::aes_cm_128_hmac_sha1_80;
@@ -105,9 +93,6 @@ class Channel {
   // `keys` and `pool` must outlive the channel. The error says which setting or length is wrong, or what is full.
   static Expected<Channel> make(const ChannelSettings& settings, std::span<const MasterKey> masters,
                                 crypto::KeyTable& keys, StreamPool& pool);
-  Channel(Channel&& other) noexcept;
-  Channel& operator=(Channel&& other) noexcept;
-  ~Channel();
 
   // Makes an SSRC known with the rollover counter that was signalled for it (MIKEY). no_stream, or replayed if it is
   // known.
@@ -138,48 +123,20 @@ class Channel {
   // Gives its streams back to the pool; a channel's end does, too. No packet may be prepared afterwards.
   void end_streams();
 
-  std::uint32_t streams() const { return streams_; }
+  std::uint32_t streams() const { return streams_.size(); }
 
  private:
-  struct Master;
-  struct Parsed;
+  Channel(const ChannelSettings& settings, MasterKeys masters, StreamPool& pool);
 
-  Channel(const ChannelSettings& settings, crypto::KeyTable& keys, StreamPool& pool);
-  Expected<void> add(const MasterKey& key);
-  Expected<std::uint32_t> install(const MasterKey& key, std::uint64_t period);
-  void close();
-
-  Status parse(const Packet& packet, Parsed& parsed) const;
-  Status protect(const Packet& packet, const Parsed& parsed, crypto::Job& job, Pending& pending);
-  Status unprotect(const Packet& packet, const Parsed& parsed, crypto::Job& job, Pending& pending);
-  Status choose_index(const Stream& stream, std::uint16_t sequence, std::uint64_t& index) const;
-  Status find_master(const std::uint8_t* mki, std::uint8_t& master) const;
-  Status take_key(Pending& pending, std::uint32_t& slot);
-  Status take_period(Pending& pending, std::uint32_t& slot);
-  void put_back_key(const Pending& pending);
+  Status parse(const Packet& packet, PacketParts& parts) const;
+  Status protect(const Packet& packet, PacketParts& parts, crypto::Job& job, Pending& pending);
+  Status unprotect(const Packet& packet, PacketParts& parts, crypto::Job& job, Pending& pending);
   void leave_flight(const Pending& pending);
-  Status take_index(std::uint32_t slot, std::uint64_t index);
-  void fill(const Parsed& parsed, const Pending& pending, crypto::Job& job) const;
 
-  std::uint32_t find(std::uint32_t ssrc);
-  std::uint32_t find_further(std::uint32_t ssrc);
-  std::uint32_t find_or_add(std::uint32_t ssrc);
-  std::uint32_t add_stream(std::uint32_t ssrc, std::uint32_t roc);
-  void mark(std::uint32_t slot, std::uint64_t index);
-
-  crypto::KeyTable* keys_;
-  StreamPool* pool_;
-  std::vector<Master> masters_;
-  std::uint32_t first_ = no_stream_slot;  // of the list of streams: the one found last
-  std::uint32_t streams_ = 0;
-  std::uint32_t max_streams_;
-  std::uint32_t rate_;  // of key derivation
-  Suite suite_;
-  Protocol protocol_;
+  MasterKeys masters_;
+  StreamList streams_;
+  PacketFormat format_;
   Direction direction_;
-  std::uint8_t tag_length_;
-  std::uint8_t mki_length_ = 0;
-  std::uint8_t current_ = 0;  // the master key that protects
 };
 
 }  // namespace sluice::srtp

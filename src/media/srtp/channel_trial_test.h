@@ -1,10 +1,14 @@
-// What the tests of channels share: a lane with keys, streams and a CPU; packets; a channel that does a packet at once.
+// What the tests of channels share: a lane with keys, streams and a CPU; packets; a channel that does a packet at once;
+// both ends of a direction.
 #pragma once
+
+#include <gtest/gtest.h>
 
 #include <cstdint>
 #include <cstring>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "crypto/cpu.h"
@@ -13,6 +17,8 @@
 namespace sluice::srtp::test {
 
 using Bytes = std::vector<std::uint8_t>;
+
+inline constexpr std::uint32_t ssrc = 0xcafebabe;
 
 inline Bytes random_bytes(std::mt19937& random, std::size_t length) {
   Bytes bytes(length);
@@ -112,6 +118,37 @@ struct Secrets {
   MasterKey view(std::uint64_t lifetime = 0) const { return {key, salt, mki, lifetime}; }
 
   Bytes key, salt, mki;
+};
+
+// Both ends of one direction.
+struct Pair {
+  explicit Pair(ChannelSettings settings = {}, std::size_t mki_length = 0, std::uint64_t lifetime = 0)
+      : secrets(random, settings.suite, mki_length),
+        sender(make(settings, Direction::protect, lifetime)),
+        receiver(make(settings, Direction::unprotect, 0)) {}
+
+  Channel make(ChannelSettings settings, Direction direction, std::uint64_t lifetime) {
+    settings.direction = direction;
+    const MasterKey master = secrets.view(lifetime);
+    auto channel = Channel::make(settings, {&master, 1}, lane.keys, lane.pool);
+    EXPECT_TRUE(channel) << channel.error().message;
+    return std::move(*channel);
+  }
+  Bytes sealed(const Bytes& plain) {
+    Bytes packet = plain;
+    EXPECT_EQ(pass(lane, sender, packet), Status::ok);
+    return packet;
+  }
+  Bytes sealed_rtp(std::uint32_t sequence, std::uint32_t of = ssrc) {
+    return sealed(rtp_packet(of, sequence, {1, 2, 3}));
+  }
+  Status receive(Bytes packet) { return pass(lane, receiver, packet); }
+
+  std::mt19937 random{1};
+  Lane lane;
+  Secrets secrets;
+  Channel sender;
+  Channel receiver;
 };
 
 }  // namespace sluice::srtp::test

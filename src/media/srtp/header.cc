@@ -2,15 +2,10 @@
 
 #include <cstddef>
 
+#include "media/srtp/big_endian.h"
+
 namespace sluice::srtp {
 namespace {
-
-std::uint16_t load16(const std::uint8_t* at) {
-  return static_cast<std::uint16_t>(at[0] << 8 | at[1]);
-}
-std::uint32_t load32(const std::uint8_t* at) {
-  return std::uint32_t{load16(at)} << 16 | load16(at + 2);
-}
 
 constexpr std::uint8_t first_rtcp_type = 192;
 constexpr std::uint8_t last_rtcp_type = 223;

@@ -1,0 +1,47 @@
+// For tests of what streams do to each other on a lane and a device in virtual time: streams of a frame a millisecond
+// each, due within a millisecond, and a device that carries 900 of them.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "engine/lane_model_test.h"
+#include "engine/stream_admission.h"
+
+namespace sluice::engine::test {
+
+inline constexpr Ns us = 1000, ms = 1000 * us;
+inline constexpr Ns cycle = 300 * us;
+inline constexpr Ns period = ms;  // of a stream's frames
+inline constexpr std::uint32_t frame_bytes = 1000;
+inline constexpr StreamDemand stream{frame_bytes, std::chrono::milliseconds(1), frame_bytes * 8 * 1000};
+// A batch takes 20 us and each frame 1 us: 280 frames a cycle are the most, and 270 what is called B_I.
+inline constexpr std::uint64_t capacity = stream.rate * 270 * (ms / us) / (cycle / us);
+
+inline StreamAdmission admission(bool enforced = true) {
+  const auto timing = plan_timing(std::chrono::milliseconds(1), std::chrono::nanoseconds(cycle), 1);
+  return StreamAdmission({capacity, timing->bound, frame_bytes}, enforced);
+}
+
+// Sends the frames that arrive, in order, and tells of each that is late, by its place among them. How many have left.
+inline std::size_t send(const std::vector<Ns>& arrivals, const std::function<void(std::size_t)>& late) {
+  LaneModel lane;
+  lane.cycle = cycle;
+  Ns free_at = 0;
+  lane.on_device_by_size = [&free_at](std::size_t frames, Ns sealed) {
+    free_at = std::max(free_at, sealed) + 20 * us + static_cast<Ns>(frames) * us;
+    return free_at - sealed;
+  };
+  lane.forwarding = [](std::size_t) { return 50 * us; };
+  lane.left = [&late](std::size_t one, Ns latency) {
+    if (latency > stream.deadline.count()) late(one);
+  };
+  lane.run(arrivals);
+  return lane.frames;
+}
+
+}  // namespace sluice::engine::test

@@ -1,0 +1,53 @@
+// What is wrong in [srtp] and [[srtp.stream]], and where.
+#include "function/srtp/srtp_trial_test.h"
+
+namespace sluice::function {
+namespace {
+
+TEST(SrtpSettings, mistakes_name_the_line_and_show_no_key) {
+  const std::string crypto = "crypto = \"1 AES_CM_128_HMAC_SHA1_80 inline:" + key30 + "\"";
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string text = stream_text("protect");
+    text.replace(text.find(from), from.size(), to);
+    return text;
+  };
+  const std::pair<std::string, std::string> cases[] = {
+      {with("action = \"protect\"", ""), "action: is missing"},
+      {with("\"protect\"", "\"both\""), "action: allowed is \"protect\", \"unprotect\""},
+      {with("10.0.0.1", "10.0.0"), "source: "},
+      {with("10.0.0.1", "2001:db8::1"), "another address family"},
+      {with("source_port = 5004", ""), "source_port: is missing"},
+      {with("source_port = 5004", "source_port = 70000"), "source_port: "},
+      {with(crypto, ""), "crypto: is missing"},
+      {with("inline:", ""), "crypto: "},
+      {with("1 AES_CM_128_HMAC_SHA1_80 ", ""), "crypto: give "},
+      {with("1 AES_CM_128_HMAC_SHA1_80 inline:", ""), "crypto: give "},
+      {with("HMAC_SHA1_80 ", "HMAC_SHA1_90 "), "crypto: give "},
+      {with("crypto = ", "cripto = "), "cripto: unknown key"},
+      {with(crypto, "crypto = [\"" + key30 + "\"]"), "crypto: allowed is a text"},
+      {with(key30, key30.substr(4)), "crypto: a=crypto: the key and salt of AES_CM_128_HMAC_SHA1_80 are 30 bytes"},
+      {stream_text("protect", "roc = 3"), "ssrc and roc go together"},
+      {stream_text("protect", "rtcp_source_port = 3"), "rtcp_destination_port: is missing"},
+      {stream_text("protect", "rate = 0"), "rate: allowed is "},
+      {stream_text("protect", "rate = 1000\nburst = 3027"), "burst: allowed is a whole number from 3028"},
+      {stream_text("protect", "burst = 5000"), "burst: there is no rate"},
+      {stream_text("protect") + stream_text("unprotect"), "10.0.0.1:5004 -> 10.0.0.2:6000 is in the table already"},
+      {"[srtp]\nmax_keys = 2\n" + stream_text("protect") +
+           stream_text("protect", "", key30, "AES_CM_128_HMAC_SHA1_80", true),
+       "max_keys: the streams take 4 keys"},
+      {"[srtp]\nstream = [{crypto = \"" + key30 + "\"}, 5]\n", "stream: allowed is a list of sections"},
+  };
+  for (const auto& [text, message] : cases) {
+    std::vector<std::string> mistakes;
+    srtp_of(text, &mistakes);
+    std::string all;
+    for (const std::string& line : mistakes) all += line + "\n";
+    EXPECT_NE(all.find(message), std::string::npos) << text << all;
+    EXPECT_NE(all.find("a.toml:"), std::string::npos) << all;
+    EXPECT_EQ(all.find(key30.substr(0, 8)), std::string::npos) << all;
+    EXPECT_EQ(all.find(key30.substr(10, 8)), std::string::npos) << all;
+  }
+}
+
+}  // namespace
+}  // namespace sluice::function
