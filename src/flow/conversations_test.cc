@@ -418,6 +418,75 @@ TEST(Conversations, OtherProtocolsGiveTheirParserBack) {
   EXPECT_EQ(conversations.http_counters().connections, 5U);
 }
 
+// HTTP that goes by while `goes_by` is set; what the parser makes of the rest.
+struct GoingBy final : ConversationSink {
+  void stream_data(Flow&, Extra&, Direction direction, const StreamData& data) override {
+    bytes[static_cast<unsigned>(direction)] += data.fresh;
+  }
+  void stream_gap(Flow&, Extra&, Direction, std::uint64_t) override { ++gaps; }
+  bool http_goes_by(Flow&) override { return goes_by; }
+  void http(Flow&, Extra&, http::Event event, http::Transaction& transaction) override {
+    if (event == http::Event::request_line) uris.emplace_back(transaction.uri_raw());
+    if (event == http::Event::request_body) body = transaction.request.body_view();
+  }
+  void http_stopped(Flow&, Extra&, http::StopReason reason) override { stops.push_back(reason); }
+  void flow_ended(Flow&, Extra*, FlowEndReason) override {}
+  bool goes_by = false;
+  unsigned gaps = 0;
+  std::string bytes[2], body;
+  std::vector<std::string> uris;
+  std::vector<http::StopReason> stops;
+};
+
+// To the byte: a request behind a body that went by is not taken for a part of it, nor the body for a request. And what
+// has gone by from the beginning is no HTTP: bytes within it are not taken for a request that nobody has made.
+TEST(Conversations, WhatGoesByHttpIsAGapOfItsSize) {
+  struct Piece {
+    std::string text;
+    bool goes_by = false;
+  };
+  struct Case {
+    const char* what;
+    std::vector<Piece> pieces;
+    std::vector<std::string> uris;
+    std::string body;
+    std::vector<http::StopReason> stops;
+  };
+  const std::string post = "POST /p HTTP/1.1\r\nContent-Length: 10\r\n\r\n", next = "GET /n HTTP/1.1\r\n\r\n";
+  const std::string chunked = "POST /p HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+  const std::vector<http::StopReason> by_gap{http::StopReason::gap};
+  const Case cases[] = {
+      {"within a body", {{post + "012"}, {"3456", true}, {"789" + next}}, {"/p", "/n"}, "012789", {}},
+      {"a body's end", {{post + "012"}, {"3456789", true}, {next}}, {"/p", "/n"}, "012", {}},
+      {"a whole body", {{post}, {"0123456789", true}, {next}}, {"/p", "/n"}, "", {}},
+      {"in pieces", {{post}, {"01234", true}, {"5678", true}, {"9" + next}}, {"/p", "/n"}, "9", {}},
+      {"a chunk's end", {{chunked + "4\r\n01"}, {"23", true}, {"\r\n0\r\n\r\n" + next}}, {"/p", "/n"}, "01", {}},
+      {"a body and more", {{post}, {"0123456789G", true}, {next.substr(1)}}, {"/p"}, "", by_gap},
+      {"headers", {{"GET /p HTTP/1.1\r\n"}, {"Host: x\r\n\r\n", true}, {next}}, {"/p"}, "", by_gap},
+      {"the beginning", {{post, true}, {next}}, {}, "", by_gap},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.what);
+    GoingBy sink;
+    Conversations conversations(small(), sink);
+    conversations.packet(tcp(1, 1000, up, tcp_syn, 100, 0), 0);
+    conversations.packet(tcp(1, 1000, down, tcp_syn | tcp_ack, 500, 101), 0);
+    std::uint32_t sequence = 101;
+    std::string sent;
+    for (const Piece& piece : c.pieces) {
+      sink.goes_by = piece.goes_by;
+      conversations.packet(tcp(1, 1000, up, tcp_ack, sequence, 501, piece.text), 0);
+      sequence += static_cast<std::uint32_t>(piece.text.size());
+      sent += piece.text;
+    }
+    EXPECT_EQ(sink.uris, c.uris);
+    EXPECT_EQ(sink.body, c.body);
+    EXPECT_EQ(sink.stops, c.stops);
+    EXPECT_EQ(sink.bytes[0], sent) << "its stream has all of it";
+    EXPECT_EQ(sink.gaps, 0U);
+  }
+}
+
 TEST(Conversations, FlowBits) {
   test::Recorder recorder;
   Conversations conversations(small(), recorder);

@@ -1,7 +1,8 @@
-// The figures of a lane: each counter under its own name.
+// The figures of a lane: each counter under its own name; and what a batch's time does to its frames.
 #include "function/inspect/inspect_lane.h"
 
 #include <gtest/gtest.h>
+#include <rte_cycles.h>
 
 #include "flow/fragment_test.h"
 #include "function/inspect/alert_sample.h"
@@ -13,11 +14,13 @@ using packet::PacketBuilder;
 
 class InspectLaneTest : public testing::Test {
  protected:
-  void use(const std::string& rules, const match::RateSettings& rates, std::uint64_t depth = 1 << 20) {
+  void use(const std::string& rules, const match::RateSettings& rates, std::uint64_t depth = 1 << 20,
+           const BatchBudget& budget = BatchBudget(match::Detector::unlimited), bool drops = false) {
     auto log = AlertLog::open({.eve = folder_ / "eve.json"}, 1);
     ASSERT_TRUE(log) << log.error().message;
     log_ = std::move(*log);
     InspectionSettings settings;
+    settings.drop_on_overload = drops;
     settings.conversations.flows.capacity = 64;
     settings.conversations.extras = 4;
     settings.conversations.streams.depth = depth;
@@ -26,28 +29,51 @@ class InspectLaneTest : public testing::Test {
     settings.conversations.http_transactions = 4;
     settings.conversations.stream_bytes = settings.conversations.http_bytes = 1 << 20;
     lane_ = std::make_unique<InspectLane>(std::make_unique<InspectionSearch>(test::rules_of(rules), rates), settings,
-                                          log_->lane(0), clock_, BatchBudget(match::Detector::unlimited));
+                                          log_->lane(0), clock_, budget);
   }
   void udp(unsigned source, std::uint16_t port) {
     const packet::Bytes frame =
         PacketBuilder().ipv4("10.0.0." + std::to_string(source), "10.1.0.1").udp(4000, port).payload(4).build();
     lane_->judge_transit(test::view(frame), ++tsc_);
   }
+  static packet::Bytes segment(std::uint16_t port, bool up, std::uint8_t flags, std::uint32_t sequence,
+                               const std::string& text) {
+    PacketBuilder builder;
+    up ? builder.ipv4("10.0.0.1", "10.1.0.1").tcp(port, 80) : builder.ipv4("10.1.0.1", "10.0.0.1").tcp(80, port);
+    return builder.tcp_flags(flags).tcp_sequence(sequence, up ? 501 : 101).payload(test::bytes(text)).build();
+  }
   // A segment of the client with so many bytes before it, and the handshake before the first.
   void tcp(std::uint16_t port, std::uint32_t at, const std::string& text) {
     const auto send = [&](bool up, std::uint8_t flags, std::uint32_t sequence, const std::string& payload) {
-      PacketBuilder builder;
-      up ? builder.ipv4("10.0.0.1", "10.1.0.1").tcp(port, 80) : builder.ipv4("10.1.0.1", "10.0.0.1").tcp(80, port);
-      builder.tcp_flags(flags).tcp_sequence(sequence, up ? 501 : 101);
-      const packet::Bytes frame = builder.payload(packet::Bytes(payload.begin(), payload.end())).build();
-      lane_->judge_transit(test::view(frame), ++tsc_);
+      lane_->judge_transit(test::view(segment(port, up, flags, sequence, payload)), ++tsc_);
     };
     if (at == 0) {
       send(true, packet::tcp_syn, 100, "");
       send(false, packet::tcp_syn | packet::tcp_ack, 500, "");
       send(true, packet::tcp_ack, 101, "");
     }
-    send(true, packet::tcp_ack, 101 + at, text);
+    if (at != 0 || !text.empty()) send(true, packet::tcp_ack, 101 + at, text);
+  }
+  // The same segment, as a batch of its own that begins at `tsc`, and came so many ticks before.
+  Judgement tcp_batch(std::uint16_t port, std::uint32_t at, const std::string& text, std::uint64_t tsc,
+                      std::uint64_t age) {
+    const packet::Bytes frame = segment(port, true, packet::tcp_ack, 101 + at, text);
+    std::uint64_t address = reinterpret_cast<std::uint64_t>(frame.data());
+    auto length = static_cast<std::uint16_t>(frame.size());
+    rte_mbuf mbuf{};
+    rte_mbuf* mbufs[] = {&mbuf};
+    engine::Segment segment{0, 0, tsc - age, 0, 0};
+    engine::Batch batch;
+    batch.frame = &address;
+    batch.length = &length;
+    batch.mbuf = mbufs;
+    batch.segment = &segment;
+    batch.count = batch.segments = batch.capacity = 1;
+    batch.bytes = frame.size();
+    batch.ticket = ++ticket_;
+    const Judgement judgement = lane_->judge(batch, 0, {}, lane_->brief_of(test::view(frame)).hash, tsc);
+    lane_->judged();
+    return judgement;
   }
   std::uint64_t figure(std::string_view name) {
     lane_->publish();
@@ -62,7 +88,7 @@ class InspectLaneTest : public testing::Test {
   std::unique_ptr<AlertLog> log_;
   FrameClock clock_;
   std::unique_ptr<InspectLane> lane_;
-  std::uint64_t tsc_ = 0;
+  std::uint64_t tsc_ = 0, ticket_ = 0;
 };
 
 TEST_F(InspectLaneTest, counts_of_thresholds_are_told) {
@@ -138,6 +164,76 @@ TEST_F(InspectLaneTest, counts_of_filters_and_their_ports_are_told) {
   EXPECT_EQ(figure("inspect_threshold_no_effect"), 2U);
   EXPECT_EQ(figure("inspect_threshold_evicted"), 0U);
   EXPECT_EQ(figure("inspect_threshold_no_alert"), 0U);
+}
+
+// Ticks that no test takes, nor a machine that is kept from it.
+constexpr std::uint64_t long_deadline = std::uint64_t{10} << 32, patience = long_deadline / 10 * 7;
+
+// HTTP of a batch that is late is left and counted, or dropped and counted; of one that is not it is not, nor of one
+// that is late because the thread did not run.
+TEST_F(InspectLaneTest, a_batch_that_is_late_is_not_looked_at) {
+  struct Case {
+    const char* what;
+    std::uint64_t age, away;  // of the batch when it began; how long ago that was
+    bool left;
+  };
+  const std::uint64_t second = rte_get_tsc_hz();
+  const Case cases[] = {{"it just came", 0, 0, false},
+                        {"it has to go", patience, 0, true},
+                        {"it came too late", patience + 1, 0, false},
+                        {"the thread was away", patience - second / 2, second, false}};
+  for (const Case& one : cases) {
+    for (const bool drops : {false, true}) {
+      SCOPED_TRACE(std::string(one.what) + (drops ? ", drop" : ", pass"));
+      use("alert http any any -> any any (http.uri; content:\"/evil\"; sid:1;)\n", {}, 1 << 20,
+          BatchBudget(match::Detector::unlimited, long_deadline), drops);
+      tcp(1000, 0, "");
+      const Judgement judgement = tcp_batch(1000, 0, "GET /evil HTTP/1.1\r\n\r\n", rte_rdtsc() - one.away, one.age);
+      EXPECT_EQ(judgement.drop, one.left && drops);
+      EXPECT_EQ(figure("inspect_http_left"), one.left ? 1U : 0U);
+      EXPECT_EQ(figure("inspect_overloaded_frames"), one.left ? 1U : 0U);
+      EXPECT_EQ(figure("inspect_http_stopped"), one.left && !drops ? 1U : 0U);
+      EXPECT_EQ(figure("inspect_alerts"), one.left ? 0U : 1U);
+    }
+  }
+}
+
+// Where frames pass, and only there: searches of HTTP are part of the time of a batch that is behind, and it has none.
+TEST_F(InspectLaneTest, a_batch_that_is_behind_does_not_search_http) {
+  for (const std::uint64_t age : {std::uint64_t{0}, patience + 1}) {
+    for (const bool drops : {false, true}) {
+      SCOPED_TRACE(std::to_string(age) + (drops ? ", drop" : ", pass"));
+      use("alert http any any -> any any (http.uri; content:\"/evil\"; sid:1;)\n", {}, 1 << 20,
+          BatchBudget(0, long_deadline, false), drops);
+      tcp(1000, 0, "");
+      EXPECT_FALSE(tcp_batch(1000, 0, "GET /good HTTP/1.1\r\n\r\n", rte_rdtsc(), age).drop);
+      const std::uint64_t left = age != 0 && !drops ? 1 : 0;
+      EXPECT_EQ(figure("inspect_left"), left);
+      EXPECT_EQ(figure("inspect_overloaded_frames"), left);
+      EXPECT_EQ(figure("inspect_http_left"), 0U) << "it is parsed";
+      EXPECT_EQ(figure("inspect_http_stopped"), 0U);
+    }
+  }
+}
+
+// What a router leaves to the kernel is judged between batches, frame by frame: each with a batch's time would make
+// the frames that wait late.
+TEST_F(InspectLaneTest, a_frame_of_no_batch_has_a_small_part_of_a_batch_s_time) {
+  for (const auto& [most, left] : {std::pair{63U, 1U}, {64'000'000U, 0U}}) {
+    SCOPED_TRACE(most);
+    use("alert http any any -> any any (http.uri; content:\"/evil\"; sid:1;)\n", {}, 1 << 20, BatchBudget(most));
+    std::string uri = "GET /";
+    tcp(1000, 0, uri);
+    // Longer than what is searched whatever the time.
+    std::uint32_t at = static_cast<std::uint32_t>(uri.size());
+    const std::string more(1400, 'x');
+    for (int i = 0; i < 10; ++i, at += 1400) tcp(1000, at, more);
+    EXPECT_EQ(figure("inspect_left"), 0U);
+    tcp(1000, at, " HTTP/1.1\r\n\r\n");
+    EXPECT_EQ(figure("inspect_http_transactions"), 1U);
+    EXPECT_EQ(figure("inspect_left"), left);
+    EXPECT_EQ(figure("inspect_overloaded_frames"), left);
+  }
 }
 
 }  // namespace

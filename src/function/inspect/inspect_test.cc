@@ -4,12 +4,16 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <rte_cycles.h>
 
+#include <cstring>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "function/acl/acl_trial_test.h"
 #include "function/passive/passive.h"
+#include "function/test_batch.h"
 #include "packet/headers.h"
 
 namespace sluice::function {
@@ -21,7 +25,7 @@ using testing::IsEmpty;
 
 constexpr std::uint8_t syn = packet::tcp_syn, ack = packet::tcp_ack, push = packet::tcp_psh;
 
-class InspectStage : public testing::TestWithParam<std::string> {
+class InspectFiles : public testing::Test {
  protected:
   void SetUp() override {
     folder_ = std::filesystem::temp_directory_path() / ("sluice-inspect-test-" + std::to_string(getpid()));
@@ -65,6 +69,8 @@ class InspectStage : public testing::TestWithParam<std::string> {
   std::filesystem::path folder_;
 };
 
+class InspectStage : public InspectFiles, public testing::WithParamInterface<std::string> {};
+
 Bytes text_of(const std::string& text) {
   return {text.begin(), text.end()};
 }
@@ -89,6 +95,37 @@ class Conversation {
 
  private:
   std::uint32_t sequence_[2] = {1000, 5000};
+};
+
+// Without an engine: batches of one frame, searched by a core, 10 ms after it came.
+class InspectPlan : public InspectFiles {
+ protected:
+  packet::Reason judge_late(Inspect& inspect, const Bytes& bytes) {
+    BatchShape shape;
+    shape.count = 1;
+    shape.size = [&](std::mt19937&) { return static_cast<std::uint32_t>(bytes.size()); };
+    TestBatch made(nullptr, shape);
+    engine::Batch& batch = made.batch();
+    std::memcpy(reinterpret_cast<void*>(batch.frame[0]), bytes.data(), bytes.size());
+    const std::uint64_t now = rte_rdtsc();
+    engine::Segment segment{0, 0, now - rte_get_tsc_hz() / 100, 0, 0};
+    rte_mbuf mbuf{};
+    rte_mbuf* mbufs[] = {&mbuf};
+    batch.segment = &segment;
+    batch.segments = batch.segment_capacity = 1;
+    batch.mbuf = mbufs;
+    batch.ticket = ++ticket_;
+    alignas(64) std::byte area[1024];
+    EXPECT_LE(inspect.bytes_per_frame(), sizeof(area));
+    inspect.describe(batch, area, 0);
+    inspect.compute(batch, area, 0, 1);
+    const packet::Reason reason = inspect.judge(batch, area, 0, now);
+    inspect.judged(batch, area);
+    return reason;
+  }
+
+ private:
+  std::uint64_t ticket_ = 0;
 };
 
 TEST_P(InspectStage, drops_what_rules_say_and_tells_of_it) {
@@ -335,6 +372,45 @@ TEST_P(InspectStage, counts_add_up_and_lanes_take_other_rules) {
   }
   engine->stop();
   EXPECT_EQ(engine->stats().imbalance(), 0);
+}
+
+// A lane of a GPU, which is late again and again, looks no further, by the deadline that the section engine gives it;
+// on a core full batches of ordinary traffic may be late, and are looked at. So are captures, which nobody waits for,
+// and what the administrator has given a time of its own.
+TEST_F(InspectPlan, only_lanes_with_a_cycle_and_a_deadline_stop_looking) {
+  using std::chrono_literals::operator""us;
+  struct Case {
+    const char* what;
+    engine::LanePlan plan;
+    const char* line;
+    bool left;
+  };
+  const Case cases[] = {{"with a cycle", {.deadline = 1000us, .cycle = 250us}, "", true},
+                        {"without a cycle", {.deadline = 1000us}, "", false},
+                        {"captures", {.deadline = 1000us, .captures = true, .cycle = 250us}, "", false},
+                        {"budget", {.deadline = 1000us, .cycle = 250us}, "budget = \"250us\"\n", false}};
+  for (const Case& one : cases) {
+    for (const std::string policy : {"pass", "drop"}) {
+      SCOPED_TRACE(one.what + (", " + policy));
+      const auto made = stage("alert http any any -> any any (http.uri; content:\"/evil\"; sid:1;)\n",
+                              one.line + ("on_overload = \"" + policy + "\"\n"));
+      auto& inspect = static_cast<Inspect&>(*made);
+      const auto prepared = inspect.prepare(one.plan);
+      ASSERT_TRUE(prepared) << prepared.error().message;
+      // More of them than a lane is late by chance.
+      for (int i = 0; i < 10; ++i) EXPECT_EQ(judge_late(inspect, udp("a name")), packet::no_reason);
+      Conversation web;
+      for (const Bytes& frame : web.handshake()) EXPECT_EQ(judge_late(inspect, frame), packet::no_reason);
+      const bool dropped = one.left && policy == "drop";
+      EXPECT_EQ(judge_late(inspect, web.segment(true, ack, "GET /good HTTP/1.1\r\n\r\n")),
+                dropped ? inspect_overload : packet::no_reason);
+      std::map<std::string_view, std::uint64_t> figures;
+      for (const engine::Figure& figure : inspect.figures()) figures[figure.name] = figure.value;
+      EXPECT_EQ(figures["inspect_http_left"], one.left ? 1U : 0U);
+      EXPECT_EQ(figures["inspect_http_transactions"], one.left ? 0U : 1U);
+      inspect.stopped();
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, InspectStage, testing::Values("cpu", "cuda:0"),
