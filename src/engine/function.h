@@ -130,6 +130,9 @@ class Function {
   // it (away.h).
   virtual bool forwards_at_length() const { return false; }
 
+  // Of the batch that forward() has just been through: ticks of work that has a budget for a batch, of whatever size.
+  virtual std::uint64_t budgeted_ticks(const Batch& /*batch*/) const { return 0; }
+
   // While lanes run: takes over what `fresh`, a function of the same type made from a changed file, was configured
   // with. Answers with a sentence on what changed (empty: nothing ever does); an Error leaves everything as it was. The
   // thread that reloads, of the API or one of its own, while the control thread follows the kernel; never two at once.

@@ -14,7 +14,8 @@ Lane::Lane(Parts parts, std::unique_ptr<BatchRing> ring, FlowInbox inbox)
       burst_(collected_counters_, parts_.host_ports),
       emitter_(parts_.ports, parts_.tx_queue, forwarded_counters_, parts_.host_ports),
       admission_(parts_.refuses_overdue ? Admission(parts_.deadline_tsc, parts_.cycle_tsc) : Admission()),
-      load_(parts_.cpu_below) {}
+      load_(parts_.cpu_below),
+      pace_(parts_.deadline_tsc, inline_batch) {}
 
 void Lane::set_threads(const Side& collector, const Side& forwarder) {
   collector_ = collector;
@@ -97,7 +98,9 @@ void Lane::hand_over(Batch& batch) {
     ring_->seal(BatchState::in_flight);
     collector_.away->look(batch.sealed_tsc);
     compute_here(batch);
-    collector_.away->resume(rte_rdtsc());
+    const std::uint64_t now = rte_rdtsc();
+    collector_.away->resume(now);
+    pace_.computing().took(now - batch.sealed_tsc, frames);
     collected_counters_.batches_cpu.add(1);
     collected_counters_.frames_cpu.add(frames);
   }
@@ -115,16 +118,23 @@ void Lane::compute_here(Batch& batch) {
   batch.state.store(BatchState::done, std::memory_order_release);
 }
 
+// How many frames the open batch may take at once.
+unsigned Lane::burst_room() const {
+  if (device_computes()) return burst_size;
+  const std::uint32_t most = pace_.next();
+  return open_count_ + InlinePace::least < most ? std::min<unsigned>(burst_size, most - open_count_) : InlinePace::least;
+}
+
 // From the queue, which may be shared, or from what the lane that owns the queue has put aside for this one.
-unsigned Lane::receive_burst(std::uint64_t& now, bool& took_all) {
+unsigned Lane::receive_burst(unsigned most, std::uint64_t& now, bool& took_all) {
   if (parts_.shares_queue) {
-    const unsigned count = inbox_.take(burst_.frames(), burst_size, now);
-    took_all = count < burst_size;
+    const unsigned count = inbox_.take(burst_.frames(), most, now);
+    took_all = count < most;
     survey(count);
     return count;
   }
-  unsigned count = parts_.ports[parts_.port]->rx_burst(parts_.queue, burst_.frames(), burst_size);
-  took_all = count < burst_size;
+  unsigned count = parts_.ports[parts_.port]->rx_burst(parts_.queue, burst_.frames(), most);
+  took_all = count < most;
   if (count != 0) {
     now = rte_rdtsc();
     collector_.away->resume(now);
@@ -237,7 +247,8 @@ unsigned Lane::receive() {
   }
   std::uint64_t now = 0;
   bool took_all = false;
-  const unsigned count = receive_burst(now, took_all);
+  const unsigned most = burst_room();
+  const unsigned count = receive_burst(most, now, took_all);
   std::uint32_t load = 0;
   if (count == 0) {
     collected_counters_.empty_polls.add(1);
@@ -256,8 +267,9 @@ unsigned Lane::receive() {
         collected_counters_.sealed_full.add(1);
         hand_over(*batch);
       }
-    } else if (full || count < burst_size || batch->count >= inline_batch) {
+    } else if (full || count < most || batch->count >= pace_.next()) {
       hand_over(*batch);
+      pace_.begin();
     }
   }
   return count;

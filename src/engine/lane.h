@@ -21,6 +21,7 @@
 #include "engine/flow_spread.h"
 #include "engine/function.h"
 #include "engine/histogram.h"
+#include "engine/inline_pace.h"
 #include "engine/load.h"
 #include "engine/options.h"
 #include "port/port.h"
@@ -35,7 +36,7 @@ inline const packet::Reason overdue =
     packet::register_reason("overdue", "the frame had waited so long that it could not have left before its deadline");
 inline const packet::Reason stopped = packet::register_reason("stopped", "still in a queue when the gateway stopped");
 
-// Frames that a lane computes itself at a time, so that the CPU device works in cache.
+// The most frames that a lane computes itself at a time (inline_pace.h).
 inline constexpr std::uint32_t inline_batch = 256;
 
 // How far the worker has come; written by the worker, read by lanes.
@@ -116,7 +117,8 @@ class Lane {
   void time_point(std::uint64_t cycles);
   void choose_device();
   unsigned receive();
-  unsigned receive_burst(std::uint64_t& now, bool& took_all);
+  unsigned burst_room() const;
+  unsigned receive_burst(unsigned most, std::uint64_t& now, bool& took_all);
   std::uint32_t collect(Batch& batch, unsigned count, std::uint64_t now);
   bool in_time(std::uint64_t rx_tsc) const;
   void refuse(unsigned count);
@@ -148,6 +150,7 @@ class Lane {
   Emitter emitter_;
   Admission admission_;
   LoadWatch load_;
+  InlinePace pace_;
   std::atomic<bool> receiving_{true};
   std::atomic<bool> drained_{false};
   std::atomic<bool> on_device_{false};

@@ -26,8 +26,12 @@ unsigned Lane::forward_done() {
     } else if (state != BatchState::done) {
       break;
     }
+    const std::uint64_t began = rte_rdtsc();
     forward(*batch);
-    admission_.took(rte_rdtsc() - batch->sealed_tsc);
+    const std::uint64_t now = rte_rdtsc();
+    const std::uint64_t budgeted = parts_.function->budgeted_ticks(*batch);
+    pace_.forwarding().took(now - began - std::min(budgeted, now - began), batch->count);
+    admission_.took(now - batch->sealed_tsc);
     forwarded_.add(batch->count);
     ring_->release();
     ++batches;

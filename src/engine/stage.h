@@ -12,7 +12,7 @@
 //   the control thread, before lanes start:               stands_before, prepare, attach; after they have
 //                                                         ended: stopped
 //   lane threads (many at once, each with its own Batch): describe, compute, lost, judge, answer, judged,
-//                                                         judge_transit
+//                                                         judge_transit, budgeted_ticks
 //   the device's worker thread:                           begin_cycle, launch, join, device_ready
 //   a thread that reloads, while all others go on:        reload
 // A batch is described once, launched or computed (again, after a device that failed), then judged once, frame by frame
@@ -149,6 +149,8 @@ class Stage {
   // All frames of the batch are judged, or were dropped by others: what was held for it may go. Not called for what is
   // still under way when the engine ends.
   virtual void judged(const Batch& /*batch*/, std::byte* /*area*/) {}
+  // Function::budgeted_ticks(), behind judged().
+  virtual std::uint64_t budgeted_ticks(const Batch& /*batch*/) const { return 0; }
 
   // Once, on the control thread, when lanes have ended and all batches are judged or given up: what is held back is
   // told now.

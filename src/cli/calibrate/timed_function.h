@@ -48,6 +48,7 @@ class TimedFunction final : public engine::Function {
   void lost(engine::Batch& batch) override { inner_->lost(batch); }
   void forward(engine::Batch& batch, std::uint32_t first, std::uint32_t count, engine::Emitter& out) override;
   bool forwards_at_length() const override { return inner_->forwards_at_length(); }
+  std::uint64_t budgeted_ticks(const engine::Batch& batch) const override { return inner_->budgeted_ticks(batch); }
   void stopped() override { inner_->stopped(); }
   void stand_in(engine::Batch& batch) override { inner_->stand_in(batch); }
   bool device_ready() override { return inner_->device_ready(); }

@@ -178,6 +178,12 @@ bool Chain::forwards_at_length() const {
          std::ranges::any_of(stages_, [](const auto& stage) { return stage->judges_at_length(); });
 }
 
+std::uint64_t Chain::budgeted_ticks(const engine::Batch& batch) const {
+  std::uint64_t ticks = last_->budgeted_ticks(batch);
+  for (const auto& stage : stages_) ticks += stage->budgeted_ticks(batch);
+  return ticks;
+}
+
 Expected<std::string> Chain::reconfigure(const engine::Function& fresh) {
   const auto& other = static_cast<const Chain&>(fresh);
   std::vector<engine::Stage::Change> changes;

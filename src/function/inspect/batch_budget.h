@@ -14,8 +14,7 @@
 //
 // looks_until() is for what is not confirming and yet dear: from then on frames are not looked at. A batch that began
 // in time has until the seven tenths. One that came too late already, as behind a machine that did not run its lane,
-// has no end, unless that happens again and again: then it is the traffic. Without a cycle there is none: a batch on a
-// core is of as many frames as have come, and full ones of ordinary traffic may take longer than a deadline allows.
+// has no end, unless that happens again and again: then it is the traffic.
 //
 // Times are ticks of the time-stamp counter. Thread-safety: none. Cost: two divisions for a batch.
 #pragma once
@@ -28,8 +27,8 @@ namespace sluice::function {
 class BatchBudget {
  public:
   // deadline 0: each batch has `most`.
-  explicit BatchBudget(std::uint64_t most, std::uint64_t deadline = 0, bool has_cycle = true)
-      : most_(most), patience_(deadline / 10 * 7), wary_patience_(deadline / 20 * 9), has_cycle_(has_cycle) {}
+  explicit BatchBudget(std::uint64_t most, std::uint64_t deadline = 0)
+      : most_(most), patience_(deadline / 10 * 7), wary_patience_(deadline / 20 * 9) {}
 
   std::uint64_t begin(std::uint64_t now, std::uint64_t oldest, std::uint32_t frames, std::uint64_t bytes) {
     if (patience_ == 0) return most_;
@@ -46,7 +45,7 @@ class BatchBudget {
     }
     const bool came_late = gone > patience_;
     oldest_goes_ = oldest + patience_;
-    if (has_cycle_) looks_until_ = times_late_ == often ? late_from_ : came_late ? never : oldest_goes_;
+    looks_until_ = times_late_ == often ? late_from_ : came_late ? never : oldest_goes_;
     if (came_late) is_late();
     return std::clamp(patience - std::min(patience, gone), most_ / 16, most_);
   }
@@ -91,7 +90,6 @@ class BatchBudget {
   static constexpr std::uint32_t forgotten_after = 8192;  // batches that were not: one of those
 
   const std::uint64_t most_, patience_, wary_patience_;
-  const bool has_cycle_;
   std::uint64_t began_ = 0;
   std::uint64_t cost_ = 0;
   std::uint64_t work_ = 0;  // of the batch, in bytes

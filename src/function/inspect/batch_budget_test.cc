@@ -109,15 +109,6 @@ TEST(BatchBudget, a_lane_that_is_late_again_and_again_looks_no_longer_than_it_se
   EXPECT_EQ(goes(false), now + 45'000);
 }
 
-TEST(BatchBudget, without_a_cycle_looking_has_no_end) {
-  BatchBudget budget(most, deadline, false);
-  for (int t = 0; t < 20; ++t) {
-    budget.begin(now, now - patience - t % 2, 10, 0);
-    EXPECT_EQ(budget.looks_until(), never);
-    budget.end(now + patience, 0);
-  }
-}
-
 TEST(BatchBudget, a_batch_that_came_late_and_leaves_late_is_late_once) {
   BatchBudget budget(most, deadline);
   for (int t = 0; t < 8; ++t) {

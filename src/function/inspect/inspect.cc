@@ -254,8 +254,7 @@ BatchBudget Inspect::budget_of(const engine::LanePlan& plan) const {
   };
   if (options_.budget.count() != 0) return BatchBudget(ticks(options_.budget));
   if (plan.captures) return BatchBudget(match::Detector::unlimited);
-  const bool has_cycle = plan.cycle.count() != 0;
-  return BatchBudget(ticks(has_cycle ? plan.cycle : plan.deadline / 4), ticks(plan.deadline), has_cycle);
+  return BatchBudget(ticks(plan.cycle.count() != 0 ? plan.cycle : plan.deadline / 4), ticks(plan.deadline));
 }
 
 // Of what lanes take at start, or may take later.
@@ -443,6 +442,10 @@ packet::Reason Inspect::reason_of(const Judgement& judgement) {
 
 void Inspect::judged(const engine::Batch& batch, std::byte* /*area*/) {
   lane_of(batch.lane).judged();
+}
+
+std::uint64_t Inspect::budgeted_ticks(const engine::Batch& batch) const {
+  return lanes_[batch.lane % lanes_.size()]->confirming_took();
 }
 
 void Inspect::stopped() {

@@ -78,6 +78,7 @@ class Inspect final : public engine::Stage, private engine::Tables {
   static void put_keys(const engine::Batch& batch, std::byte* area, std::uint32_t i,
                        std::span<const std::uint32_t> keys);
   bool judges_at_length() const override { return true; }
+  std::uint64_t budgeted_ticks(const engine::Batch& batch) const override;
   packet::Reason judge(const engine::Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) override;
   packet::Reason judge_transit(std::uint32_t lane, std::uint8_t* frame, std::uint32_t length,
                                std::uint64_t tsc) override;

@@ -91,6 +91,8 @@ class InspectLane {
   void note_untold() { ++untold_; }
   // All frames of the batch have been judged.
   void judged();
+  // Ticks that confirming took in it.
+  std::uint64_t confirming_took() const { return inspection_.spent(); }
   void publish();
 
   void offer(std::unique_ptr<InspectionSearch> search);

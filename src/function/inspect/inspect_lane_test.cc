@@ -204,7 +204,7 @@ TEST_F(InspectLaneTest, a_batch_that_is_behind_does_not_search_http) {
     for (const bool drops : {false, true}) {
       SCOPED_TRACE(std::to_string(age) + (drops ? ", drop" : ", pass"));
       use("alert http any any -> any any (http.uri; content:\"/evil\"; sid:1;)\n", {}, 1 << 20,
-          BatchBudget(0, long_deadline, false), drops);
+          BatchBudget(0, long_deadline), drops);
       tcp(1000, 0, "");
       EXPECT_FALSE(tcp_batch(1000, 0, "GET /good HTTP/1.1\r\n\r\n", rte_rdtsc(), age).drop);
       const std::uint64_t left = age != 0 && !drops ? 1 : 0;

@@ -377,7 +377,7 @@ TEST_P(InspectStage, counts_add_up_and_lanes_take_other_rules) {
 // A lane of a GPU, which is late again and again, looks no further, by the deadline that the section engine gives it;
 // on a core full batches of ordinary traffic may be late, and are looked at. So are captures, which nobody waits for,
 // and what the administrator has given a time of its own.
-TEST_F(InspectPlan, only_lanes_with_a_cycle_and_a_deadline_stop_looking) {
+TEST_F(InspectPlan, only_lanes_with_a_deadline_stop_looking) {
   using std::chrono_literals::operator""us;
   struct Case {
     const char* what;
@@ -386,7 +386,7 @@ TEST_F(InspectPlan, only_lanes_with_a_cycle_and_a_deadline_stop_looking) {
     bool left;
   };
   const Case cases[] = {{"with a cycle", {.deadline = 1000us, .cycle = 250us}, "", true},
-                        {"without a cycle", {.deadline = 1000us}, "", false},
+                        {"without a cycle", {.deadline = 1000us}, "", true},
                         {"captures", {.deadline = 1000us, .captures = true, .cycle = 250us}, "", false},
                         {"budget", {.deadline = 1000us, .cycle = 250us}, "budget = \"250us\"\n", false}};
   for (const Case& one : cases) {

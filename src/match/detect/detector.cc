@@ -3,9 +3,11 @@
 #include <x86intrin.h>
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
 #include "match/automaton/byte_pairs.h"
 #include "match/automaton/key_set.h"
@@ -17,6 +19,9 @@ namespace {
 
 // Of Found::open, without an allocation.
 constexpr std::size_t most_told_open = 64;
+
+// Candidates that are sorted, whatever there are of rules; and words of their bits for each that cost as much as sorting it.
+constexpr std::size_t few_ranks = 32, words_worth_sorting = 8;
 
 // As Suricata's default action-order.
 unsigned order_of(Action action) {
@@ -330,6 +335,22 @@ void Detector::add(std::uint32_t rank, Scratch& scratch) {
   scratch.ranks_.push_back(rank);
 }
 
+// Many by their bits: what a sender makes dear must not cost more than in proportion.
+void Detector::put_in_order(Scratch& scratch) {
+  std::vector<std::uint32_t>& ranks = scratch.ranks_;
+  if (ranks.size() < few_ranks || scratch.seen_.size() > words_worth_sorting * ranks.size()) {
+    for (const std::uint32_t rank : ranks) scratch.seen_[rank / 64] = 0;
+    std::sort(ranks.begin(), ranks.end());
+    return;
+  }
+  std::uint32_t* next = ranks.data();
+  for (std::size_t w = 0; w < scratch.seen_.size(); ++w) {
+    for (std::uint64_t word = std::exchange(scratch.seen_[w], 0); word != 0; word &= word - 1) {
+      *next++ = static_cast<std::uint32_t>(64 * w) + static_cast<std::uint32_t>(std::countr_zero(word));
+    }
+  }
+}
+
 bool Detector::conditions_hold(const Compiled& compiled, const FlowBits* bits) {
   return std::all_of(compiled.conditions.begin(), compiled.conditions.end(), [&](const Compiled::Bits& one) {
     if (bits == nullptr) return false;
@@ -401,8 +422,7 @@ bool Detector::collect(Point point, const PacketFacts& packet, const Found& foun
     for (const std::uint32_t rank : group(point).without_pattern[classes_.class_of(packet)]) add_rank(rank);
   }
   if (scratch.ranks_.empty()) return false;
-  for (const std::uint32_t rank : scratch.ranks_) scratch.seen_[rank / 64] = 0;
-  std::sort(scratch.ranks_.begin(), scratch.ranks_.end());
+  put_in_order(scratch);
   return true;
 }
 

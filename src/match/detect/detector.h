@@ -250,6 +250,7 @@ class Detector {
   static bool conditions_hold(const Compiled& compiled, const FlowBits* bits);
   static void change(const Compiled& compiled, FlowBits* bits);
   static void add(std::uint32_t rank, Scratch& scratch);
+  static void put_in_order(Scratch& scratch);
   PayloadVerdict verdict_of(std::uint32_t rank, const Buffers& buffers, std::uint64_t until, Scratch& scratch) const;
   void refuse(std::uint32_t rank, const PacketFacts& packet, const Found& found, Scratch& scratch) const;
   void begin(std::uint32_t rank, std::string_view window, Scratch& scratch) const;
