@@ -1,6 +1,7 @@
 #include "flow/conversations.h"
 
 #include <optional>
+#include <utility>
 
 #include "base/prefetch.h"
 #include "packet/headers.h"
@@ -125,6 +126,8 @@ Taken Conversations::begin_streams(Flow& flow, Extra& extra, Direction direction
 void Conversations::feed(Flow& flow, Extra& extra, Direction direction, const Packet& packet, Taken begun) {
   flow_ = &flow;
   extra_ = &extra;
+  parser_.begin_packet();
+  has_data_ = false;
   Taken taken = Taken::part;
   const bool brings_data = !packet.payload.empty() && (packet.tcp_flags & tcp_rst) == 0;
   if (brings_data && reassembler_.settings().drop_conflicts && has_reset(flow, direction)) [[unlikely]] {
@@ -209,11 +212,12 @@ std::string_view Conversations::window(const Flow& flow, Direction direction) co
 }
 
 void Conversations::data(Direction direction, const StreamData& data) {
+  const bool released = std::exchange(has_data_, true);
   sink_.stream_data(*flow_, *extra_, direction, data);
   if (extra_->http_stopped != http::StopReason::none) {
     return;
   }
-  if (sink_.http_goes_by(*flow_)) [[unlikely]] {
+  if (sink_.http_goes_by(*flow_, released)) [[unlikely]] {
     if (opens_http()) {
       parser_.gap(*extra_->http, direction, data.fresh.size());
     }
@@ -276,6 +280,10 @@ void Conversations::closed(Direction direction) {
 void Conversations::transaction(http::Connection& connection, http::Event event, http::Transaction& transaction) {
   Extra& extra = *static_cast<Extra*>(connection.user);
   sink_.http(table_.at(extra.flow), extra, event, transaction);
+}
+
+bool Conversations::decodes(http::Connection& connection, std::uint64_t bytes) {
+  return sink_.decodes(table_.at(static_cast<Extra*>(connection.user)->flow), bytes);
 }
 
 void Conversations::stopped(http::Connection& connection, http::StopReason reason) {

@@ -56,8 +56,11 @@ class ConversationSink {
   virtual void stream_gap(Flow& flow, Extra& extra, Direction direction, std::uint64_t bytes) = 0;
   // Whether the parser of HTTP goes without the bytes that stream_data() has just told: for it they are a gap then, and
   // where it cannot go on behind one, in what is no body, it stops for that (StopReason::gap).
-  virtual bool http_goes_by(Flow& /*flow*/) { return false; }
+  // `released`: they have waited for what the packet brings; the first of a packet are its own.
+  virtual bool http_goes_by(Flow& /*flow*/, bool /*released*/) { return false; }
   virtual void http(Flow& flow, Extra& extra, http::Event event, http::Transaction& transaction) = 0;
+  // http::TransactionSink::decodes().
+  virtual bool decodes(Flow& /*flow*/, std::uint64_t /*bytes*/) { return true; }
   virtual void http_stopped(Flow& flow, Extra& extra, http::StopReason reason) = 0;
   // Streams and transactions have ended; `extra` may be nullptr.
   virtual void flow_ended(Flow& flow, Extra* extra, FlowEndReason reason) = 0;
@@ -134,6 +137,7 @@ class Conversations final : private FlowEnd, private StreamSink, private http::T
   void gap(Direction direction, std::uint64_t bytes) override;
   void closed(Direction direction) override;
   void transaction(http::Connection& connection, http::Event event, http::Transaction& transaction) override;
+  bool decodes(http::Connection& connection, std::uint64_t bytes) override;
   void stopped(http::Connection& connection, http::StopReason reason) override;
   void restarted(Direction direction) override;
   bool opens_http();
@@ -158,6 +162,7 @@ class Conversations final : private FlowEnd, private StreamSink, private http::T
   Extra* extra_ = nullptr;
   std::string_view window_;  // of the stream, while it is parsed
   Direction direction_ = Direction::to_server;
+  bool has_data_ = false;  // the packet has brought some to its stream
 };
 
 }  // namespace sluice::flow

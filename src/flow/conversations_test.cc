@@ -424,7 +424,7 @@ struct GoingBy final : ConversationSink {
     bytes[static_cast<unsigned>(direction)] += data.fresh;
   }
   void stream_gap(Flow&, Extra&, Direction, std::uint64_t) override { ++gaps; }
-  bool http_goes_by(Flow&) override { return goes_by; }
+  bool http_goes_by(Flow&, bool) override { return goes_by; }
   void http(Flow&, Extra&, http::Event event, http::Transaction& transaction) override {
     if (event == http::Event::request_line) uris.emplace_back(transaction.uri_raw());
     if (event == http::Event::request_body) body = transaction.request.body_view();

@@ -8,27 +8,6 @@
 namespace sluice::flow::http {
 namespace {
 
-// Appends decoded bytes to a message's body, up to its limit.
-class BodyAppender final : public ContentSink {
- public:
-  BodyAppender(BlockPool& pool, Message& message, std::uint32_t limit)
-      : pool_(pool), message_(message), limit_(limit) {}
-  bool content(std::string_view bytes) override {
-    const std::size_t most = limit_ == 0 ? BlockPool::largest : std::min<std::size_t>(limit_, BlockPool::largest);
-    const std::size_t room = most - std::min(most, message_.body.size());
-    if (!message_.flags.body_lost && !message_.body.append(pool_, bytes.substr(0, room))) {
-      message_.flags.body_lost = true;
-    }
-    message_.flags.body_truncated = message_.flags.body_truncated || bytes.size() > room;
-    return !message_.flags.body_lost && !message_.flags.body_truncated;
-  }
-
- private:
-  BlockPool& pool_;
-  Message& message_;
-  std::uint32_t limit_;
-};
-
 // The first number in a Content-Length. False: there is none, or it is too large.
 bool first_number(std::string_view text, std::uint64_t& number, bool& plain) {
   const auto begin = std::find_if(text.begin(), text.end(), is_digit);
@@ -38,6 +17,39 @@ bool first_number(std::string_view text, std::uint64_t& number, bool& plain) {
 }
 
 }  // namespace
+
+// Appends decoded bytes to a message's body, up to its limit.
+class Parser::BodyAppender final : public ContentSink {
+ public:
+  BodyAppender(Parser& parser, Connection& connection, Direction direction)
+      : parser_(parser),
+        connection_(connection),
+        message_(direction == Direction::to_server
+                     ? connection.sides[static_cast<unsigned>(direction)].current->request
+                     : connection.sides[static_cast<unsigned>(direction)].current->response),
+        limit_(direction == Direction::to_server ? parser.settings_.request_body_limit
+                                                 : parser.settings_.response_body_limit) {}
+  bool content(std::string_view bytes) override {
+    const std::size_t most = limit_ == 0 ? BlockPool::largest : std::min<std::size_t>(limit_, BlockPool::largest);
+    const std::size_t room = most - std::min(most, message_.body.size());
+    if (!message_.flags.body_lost && !message_.body.append(parser_.pool_, bytes.substr(0, room))) {
+      message_.flags.body_lost = true;
+    }
+    message_.flags.body_truncated = message_.flags.body_truncated || bytes.size() > room;
+    return !message_.flags.body_lost && !message_.flags.body_truncated;
+  }
+  bool affords(std::uint64_t made) override {
+    const std::uint64_t free = std::min(made, parser_.free_decoding_);
+    parser_.free_decoding_ -= free;
+    return free == made || parser_.sink_.decodes(connection_, made - free);
+  }
+
+ private:
+  Parser& parser_;
+  Connection& connection_;
+  Message& message_;
+  std::uint32_t limit_;
+};
 
 // What the headers say about the body; the phase it begins in, first_line when there is none.
 void Parser::begin_body(Connection& connection, Direction direction) {
@@ -92,7 +104,7 @@ void Parser::add_body(Connection& connection, Direction direction, std::string_v
     return;
   }
   const std::size_t before = message.body.size();
-  BodyAppender appender(pool_, message, request ? settings_.request_body_limit : settings_.response_body_limit);
+  BodyAppender appender(*this, connection, direction);
   if (side.decoder.active()) {
     side.decoder.decode(pool_, bytes, appender);
   } else {
@@ -118,7 +130,7 @@ void Parser::end_body(Connection& connection, Direction direction) {
   if (side.decoder.active()) {
     const std::size_t before = message.body.size();
     const bool truncated_before = message.flags.body_truncated;
-    BodyAppender appender(pool_, message, request ? settings_.request_body_limit : settings_.response_body_limit);
+    BodyAppender appender(*this, connection, direction);
     side.decoder.finish(pool_, appender);
     message.decoding = side.decoder.flags();
     side.decoder.clear(pool_);

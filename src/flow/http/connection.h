@@ -62,6 +62,9 @@ class TransactionSink {
  public:
   virtual void transaction(Connection& connection, Event event, Transaction& transaction) = 0;
   virtual void stopped(Connection& connection, StopReason reason) = 0;
+  // A body's decoding takes more than what comes with its packet (Parser::begin_packet()), by what makes so many bytes.
+  // False: the body is cut there.
+  virtual bool decodes(Connection& /*connection*/, std::uint64_t /*bytes*/) { return true; }
 
  protected:
   ~TransactionSink() = default;
@@ -126,6 +129,10 @@ class Parser {
   // no_memory).
   Connection* open();
   void data(Connection& connection, Direction direction, std::string_view bytes);
+  // For what a packet brings, however many pieces of data(): it may make free_decoding bytes by decoding, and
+  // decoded_to for each that it brings. Of more the sink is asked (TransactionSink::decodes()).
+  void begin_packet() { free_decoding_ = free_decoding; }
+  static constexpr std::uint64_t free_decoding = 4096, decoded_to = 20;
   void gap(Connection& connection, Direction direction, std::uint64_t bytes);
   void closed(Connection& connection, Direction direction);
   void close(Connection* connection);
@@ -177,6 +184,7 @@ class Parser {
   bool keep_raw(Connection& connection, Message& message, std::string_view whole);
 
   // body.cc
+  class BodyAppender;
   std::size_t take_body(Connection& connection, Direction direction, std::string_view bytes);
   bool chunk_size(Connection& connection, Direction direction);
   void bad_chunk(Connection& connection, Direction direction);
@@ -209,6 +217,7 @@ class Parser {
   std::size_t transactions_in_use_ = 0;
   List lists_[2];  // by in_http_list
   Counters counters_;
+  std::uint64_t free_decoding_ = 0;
 };
 
 }  // namespace sluice::flow::http

@@ -30,6 +30,11 @@ class GzipHeader {
  public:
   enum class Step { more, done, not_gzip };
   void begin() { *this = GzipHeader{}; }
+  // How many of these bytes, at the beginning, it does not depend on.
+  std::size_t skips(std::string_view bytes) const {
+    if (part_ != Part::name && part_ != Part::comment) return 0;
+    return std::min(bytes.find('\0'), bytes.size());
+  }
   Step step(std::uint8_t byte) {
     switch (part_) {
       case Part::fixed:
@@ -147,6 +152,12 @@ void ContentDecoder::decode(BlockPool& pool, std::string_view bytes, ContentSink
   feed(pool, 0, bytes, sink);
 }
 
+bool ContentDecoder::affords(ContentSink& sink, std::uint64_t made) {
+  if (made == 0 || sink.affords(made)) return true;
+  flags_.bomb = stopped_ = true;
+  return false;
+}
+
 // `bytes` to layer `number`, or what comes out of the last to the sink.
 void ContentDecoder::feed(BlockPool& pool, unsigned number, std::string_view bytes, ContentSink& sink) {
   if (stopped_ || bytes.empty()) {
@@ -164,7 +175,7 @@ void ContentDecoder::feed(BlockPool& pool, unsigned number, std::string_view byt
   const std::size_t more = std::min(bytes.size(), probe - layer.head_size);
   std::memcpy(layer.head.data() + layer.head_size, bytes.data(), more);
   layer.head_size += more;
-  decide(pool, layer, layer.head_size == probe);
+  decide(pool, layer, layer.head_size == probe, sink);
   if (layer.state != Layer::State::undecided) {
     run(pool, number, layer.head_view(), sink);
     run(pool, number, bytes.substr(more), sink);
@@ -185,18 +196,20 @@ bool ContentDecoder::begin_inflate(BlockPool& pool, Layer& layer) {
 
 namespace {
 
-// Whether `bytes` begin raw deflate data, as far as one can see.
-bool inflates(z_stream& stream, std::string_view bytes, bool at_end) {
+// Whether `bytes` begin raw deflate data, as far as one can see. `made`: how many bytes that has cost.
+bool inflates(z_stream& stream, std::string_view bytes, bool at_end, std::uint64_t& made) {
   std::array<Bytef, 4096> out;
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
   stream.avail_in = static_cast<uInt>(bytes.size());
   bool any = false;
   int result = Z_OK;
   while (result == Z_OK) {
+    if (made >= ContentDecoder::probe_makes) return true;
     stream.next_out = out.data();
     stream.avail_out = out.size();
     result = inflate(&stream, Z_SYNC_FLUSH);
     any = any || stream.avail_out != out.size();
+    made += out.size() - stream.avail_out;
   }
   return result == Z_STREAM_END || (result == Z_BUF_ERROR && (any || !at_end));
 }
@@ -213,7 +226,7 @@ bool zlib_header(std::string_view bytes) {
 }  // namespace
 
 // What the layer's first bytes are. Nothing, while that is open.
-void ContentDecoder::decide(BlockPool& pool, Layer& layer, bool at_end) {
+void ContentDecoder::decide(BlockPool& pool, Layer& layer, bool at_end, ContentSink& sink) {
   constexpr std::string_view magic = "\x1f\x8b\x08";
   const std::string_view head = layer.head_view();
   const bool like_gzip = head.substr(0, magic.size()) == magic.substr(0, head.size());
@@ -233,7 +246,10 @@ void ContentDecoder::decide(BlockPool& pool, Layer& layer, bool at_end) {
       break;
     }
     const bool whole = head.size() < probe;  // nothing comes behind it
-    if (inflates(layer.stream, head.substr(with_header ? 2 : 0), whole) && begin_inflate(pool, layer)) {
+    std::uint64_t made = 0;
+    const bool is_deflate = inflates(layer.stream, head.substr(with_header ? 2 : 0), whole, made);
+    if (!affords(sink, made)) return;
+    if (is_deflate && begin_inflate(pool, layer)) {
       layer.zlib = with_header;
       layer.state = Layer::State::data;
       return;
@@ -252,6 +268,8 @@ void ContentDecoder::run(BlockPool& pool, unsigned number, std::string_view byte
   while (!bytes.empty() && !stopped_) {
     switch (layer.state) {
       case Layer::State::gzip_header: {
+        bytes.remove_prefix(layer.header.skips(bytes));
+        if (bytes.empty()) return;
         const auto step = layer.header.step(static_cast<std::uint8_t>(bytes.front()));
         bytes.remove_prefix(1);
         if (step == GzipHeader::Step::done) {
@@ -272,6 +290,7 @@ void ContentDecoder::run(BlockPool& pool, unsigned number, std::string_view byte
       case Layer::State::trailer:
         bytes.remove_prefix(1);
         if (--layer.trailer_left == 0) {
+          if (!affords(sink, member_worth)) return;
           layer.header.begin();
           layer.later_member = true;
           layer.state = layer.gzip && begin_inflate(pool, layer) ? Layer::State::gzip_header : Layer::State::done;
@@ -291,13 +310,14 @@ void ContentDecoder::run(BlockPool& pool, unsigned number, std::string_view byte
 // What the layer's stream has been given, until it is used up, ends or fails.
 void ContentDecoder::inflate(BlockPool& pool, unsigned number, ContentSink& sink) {
   Layer& layer = *layer_[number];
-  std::array<Bytef, 16384> out;
+  std::array<Bytef, 4096> out;
   while (!stopped_) {
     layer.stream.next_out = out.data();
     layer.stream.avail_out = out.size();
     const int result = ::inflate(&layer.stream, Z_SYNC_FLUSH);
     const std::size_t made = out.size() - layer.stream.avail_out;
     layer.out += made;
+    if (!affords(sink, made)) break;
     feed(pool, number + 1, {reinterpret_cast<const char*>(out.data()), made}, sink);
     if (limit_ != 0 && layer.out >= limit_) {
       flags_.bomb = true;
@@ -329,7 +349,7 @@ void ContentDecoder::finish(BlockPool& pool, ContentSink& sink) {
   for (unsigned i = 0; i < layers_ && !stopped_; ++i) {
     Layer& layer = *layer_[i];
     if (layer.state == Layer::State::undecided && layer.head_size != 0) {
-      decide(pool, layer, true);
+      decide(pool, layer, true, sink);
       run(pool, i, layer.head_view(), sink);
     }
     const bool header_cut = layer.state == Layer::State::gzip_header && !layer.later_member;

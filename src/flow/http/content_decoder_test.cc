@@ -38,8 +38,13 @@ struct Text final : ContentSink {
     all += bytes;
     return all.size() < most;
   }
+  bool affords(std::uint64_t made) override {
+    cost += made;
+    return cost <= affordable;
+  }
   std::string all;
   std::size_t most = std::string::npos;
+  std::uint64_t cost = 0, affordable = ~std::uint64_t{0};
 };
 
 struct Decoded {
@@ -48,10 +53,11 @@ struct Decoded {
 };
 
 Decoded decode(std::string_view encodings, std::string_view body, std::size_t piece, unsigned layers = 3,
-               std::uint64_t limit = 0) {
+               std::uint64_t limit = 0, std::uint64_t affordable = ~std::uint64_t{0}) {
   static BlockPool pool(4U << 20);
   ContentDecoder decoder;
   Text text;
+  text.affordable = affordable;
   decoder.begin(pool, encodings, layers, limit);
   if (!decoder.active()) {
     return {std::string(body), decoder.flags()};
@@ -163,6 +169,27 @@ TEST(ContentDecoder, ABombStopsAtTheLimit) {
   EXPECT_TRUE(decoded.flags.bomb);
   EXPECT_GE(decoded.text.size(), 100'000U);
   EXPECT_LT(decoded.text.size(), 100'000U + 16'384);
+}
+
+// Of what nobody ever reads, too: each of these is a kilobyte or two that would take milliseconds.
+TEST(ContentDecoder, TheSinkPaysForAllThatLayersMake) {
+  constexpr std::uint64_t affordable = 100'000;
+  const std::string begin("\x1f\x8b\x08\x08\0\0\0\0\0\x03", 10);
+  std::string members, blocks("\x1f\x8b\x08\0\0\0\0\0\0\x03", 10);
+  for (int i = 0; i < 60'000; ++i) {
+    members += gzip("");
+    blocks += std::string("\0\0\0\xff\xff", 5);
+  }
+  for (const std::string& body : {gzip(begin + std::string(1U << 20, 'a')), gzip(members), gzip(blocks), members}) {
+    const Decoded decoded = decode("gzip, gzip", body, 1000, 3, 0, affordable);
+    EXPECT_TRUE(decoded.flags.bomb);
+    EXPECT_TRUE(decoded.text.empty());
+  }
+  const std::string text(60'000, 'a');
+  EXPECT_EQ(decode("gzip, gzip", gzip(gzip(text)), 1000, 3, 0, affordable).text, text);
+  EXPECT_FALSE(decode("gzip, gzip", gzip(gzip(text)), 1000, 3, 0, affordable).flags.bomb);
+  EXPECT_TRUE(decode("deflate", raw(std::string(200'000, 'a')), 1000, 3, 0, affordable).flags.bomb)
+      << "found out what it is";
 }
 
 TEST(ContentDecoder, TheSinkMayEndIt) {

@@ -138,6 +138,7 @@ void Parser::event(Connection& connection, Event event, Transaction& transaction
 }
 
 void Parser::data(Connection& connection, Direction direction, std::string_view bytes) {
+  free_decoding_ += decoded_to * bytes.size();
   run(connection, direction, bytes);
   delist(connection);
   enlist(connection);

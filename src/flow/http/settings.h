@@ -41,8 +41,8 @@ struct Counters {
   std::uint64_t unanswered = 0;              // requests given up, for `pipelined` were waiting
   std::uint64_t bodies_truncated = 0;        // at a body limit
   std::uint64_t bodies_lost = 0;             // bodies cut short for want of memory
-  std::uint64_t bombs = 0;                   // layers that reached decoded_limit
-  std::uint64_t ignored_bytes = 0;           // of connections that have stopped
+  std::uint64_t bombs = 0;  // bodies with a layer that reached decoded_limit, or that cost more than the sink affords
+  std::uint64_t ignored_bytes = 0;  // of connections that have stopped
 };
 
 }  // namespace sluice::flow::http

@@ -14,7 +14,8 @@
 //
 // looks_until() is for what is not confirming and yet dear: from then on frames are not looked at. A batch that began
 // in time has until the seven tenths. One that came too late already, as behind a machine that did not run its lane,
-// has no end, unless that happens again and again: then it is the traffic.
+// has no end, unless that happens again and again: then it is the traffic. Those within two deadlines are one: all that
+// a lane had under way, or that came meanwhile, is late by the one time that it did not run.
 //
 // Times are ticks of the time-stamp counter. Thread-safety: none. Cost: two divisions for a batch.
 #pragma once
@@ -28,7 +29,7 @@ class BatchBudget {
  public:
   // deadline 0: each batch has `most`.
   explicit BatchBudget(std::uint64_t most, std::uint64_t deadline = 0)
-      : most_(most), patience_(deadline / 10 * 7), wary_patience_(deadline / 20 * 9) {}
+      : most_(most), patience_(deadline / 10 * 7), wary_patience_(deadline / 20 * 9), once_(2 * deadline) {}
 
   std::uint64_t begin(std::uint64_t now, std::uint64_t oldest, std::uint32_t frames, std::uint64_t bytes) {
     if (patience_ == 0) return most_;
@@ -46,7 +47,7 @@ class BatchBudget {
     const bool came_late = gone > patience_;
     oldest_goes_ = oldest + patience_;
     looks_until_ = times_late_ == often ? late_from_ : came_late ? never : oldest_goes_;
-    if (came_late) is_late();
+    if (came_late) is_late(now);
     return std::clamp(patience - std::min(patience, gone), most_ / 16, most_);
   }
   // The batch has left; `spent` of what begin() gave.
@@ -59,7 +60,7 @@ class BatchBudget {
     cost_ = (7 * cost_ + cost + 4) / 8;
     if (now > late_from_) wary_ = wary_batches;
     if (now > oldest_goes_) {
-      is_late();
+      is_late(now);
     } else if (oldest_goes_ != never && times_late_ != 0 && --in_time_ == 0) {
       --times_late_;
       in_time_ = forgotten_after;
@@ -76,9 +77,11 @@ class BatchBudget {
 
  private:
   // The batch that has begun: counted once.
-  void is_late() {
+  void is_late(std::uint64_t now) {
     oldest_goes_ = never;
     in_time_ = forgotten_after;
+    if (times_late_ != 0 && now - was_late_ < once_) return;
+    was_late_ = now;
     times_late_ = std::min(times_late_ + 1, often);
   }
 
@@ -89,13 +92,14 @@ class BatchBudget {
   static constexpr std::uint32_t often = 8;               // batches that were late by the seven tenths
   static constexpr std::uint32_t forgotten_after = 8192;  // batches that were not: one of those
 
-  const std::uint64_t most_, patience_, wary_patience_;
+  const std::uint64_t most_, patience_, wary_patience_, once_;
   std::uint64_t began_ = 0;
   std::uint64_t cost_ = 0;
   std::uint64_t work_ = 0;  // of the batch, in bytes
   std::uint64_t late_from_ = never;
   std::uint64_t oldest_goes_ = never;  // by the seven tenths; never: it is counted as late
   std::uint64_t looks_until_ = never;
+  std::uint64_t was_late_ = 0;    // when that was counted last
   std::uint32_t wary_ = 0;        // batches to come that go earlier, since one was behind
   std::uint32_t times_late_ = 0;  // at most `often`
   std::uint32_t in_time_ = 0;     // batches to come in time before one is forgotten

@@ -92,32 +92,37 @@ TEST(BatchBudget, a_batch_that_began_in_time_looks_until_its_oldest_frame_has_to
 
 TEST(BatchBudget, a_lane_that_is_late_again_and_again_looks_no_longer_than_it_searches) {
   BatchBudget budget(most, deadline);
+  std::uint64_t begun = now;
+  // How long it looks.
   const auto goes = [&](bool late) {
-    budget.begin(now, now, 10, 0);
-    const std::uint64_t until = budget.looks_until();
+    begun += 2 * deadline;
+    budget.begin(begun, begun, 10, 0);
+    const std::uint64_t looks = budget.looks_until() - begun;
     const std::uint64_t took = patience + (late ? 1 : 0);
-    budget.end(now + took, took);
-    return until;
+    budget.end(begun + took, took);
+    return looks;
   };
-  for (int t = 0; t < 8; ++t) EXPECT_EQ(goes(true), now + patience) << t;
-  EXPECT_EQ(goes(false), now + 45'000);
-  budget.begin(now, now - patience - 1, 10, 0);
+  for (int t = 0; t < 8; ++t) EXPECT_EQ(goes(true), patience) << t;
+  EXPECT_EQ(goes(false), 45'000U);
+  begun += 2 * deadline;
+  budget.begin(begun, begun - patience - 1, 10, 0);
   EXPECT_EQ(budget.looks_until(), 0U) << "it is the traffic's doing";
-  budget.end(now, 0);
-  for (int t = 0; t < 8192; ++t) EXPECT_EQ(goes(false), now + 45'000) << t;
-  EXPECT_EQ(goes(true), now + patience) << "one is forgotten";
-  EXPECT_EQ(goes(false), now + 45'000);
+  budget.end(begun, 0);
+  for (int t = 0; t < 8192; ++t) EXPECT_EQ(goes(false), 45'000U) << t;
+  EXPECT_EQ(goes(true), patience) << "one is forgotten";
+  EXPECT_EQ(goes(false), 45'000U);
 }
 
-TEST(BatchBudget, a_batch_that_came_late_and_leaves_late_is_late_once) {
+TEST(BatchBudget, batches_that_one_absence_makes_late_are_late_once) {
   BatchBudget budget(most, deadline);
-  for (int t = 0; t < 8; ++t) {
-    budget.begin(now, now - patience - 1, 10, 0);
-    EXPECT_EQ(budget.looks_until(), never) << t;
-    budget.end(now + 1, 0);
+  for (std::uint64_t absence = 1; absence <= 8; ++absence) {
+    for (std::uint64_t b = 0; b < 16; ++b) {
+      const std::uint64_t begun = now + 2 * deadline * absence + b * deadline / 10;
+      budget.begin(begun, begun - patience - 1, 10, 0);
+      EXPECT_EQ(budget.looks_until(), absence == 8 && b != 0 ? 0U : never) << absence << ' ' << b;
+      budget.end(begun + 1, 0);
+    }
   }
-  budget.begin(now, now - patience - 1, 10, 0);
-  EXPECT_EQ(budget.looks_until(), 0U);
 }
 
 TEST(BatchBudget, long_frames_cost_more_than_short_ones) {

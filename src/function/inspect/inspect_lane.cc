@@ -169,7 +169,10 @@ engine::Figure InspectLane::figure_text(std::size_t which) {
 
 InspectLane::InspectLane(std::unique_ptr<InspectionSearch> search, const InspectionSettings& settings, AlertLane& sink,
                          const FrameClock& clock, const BatchBudget& budget)
-    : sink_(sink), inspection_(std::move(search), settings, sink), clock_(clock), budget_(budget) {}
+    : sink_(sink), inspection_(std::move(search), settings, sink), clock_(clock), budget_(budget) {
+  // As much as the first frame of a batch may use (confirm_time.h).
+  inspection_.set_most_decoding(std::max(budget.most() / 16, match::Detector::least_ticks));
+}
 
 InspectLane::~InspectLane() {
   delete offered_.load();
@@ -208,14 +211,21 @@ void InspectLane::begin_batch(const engine::Batch& batch, std::uint64_t tsc) {
 
 const Judgement& InspectLane::judge_transit(std::string_view frame, std::uint64_t tsc) {
   begin(tsc);
-  inspection_.begin(budget_.most() == match::Detector::unlimited ? budget_.most() : budget_.most() / transit_share);
-  batch_ = ~std::uint64_t{0};
+  begin_transit();
   return inspection_.frame(frame, now_);
 }
 
 void InspectLane::judged() {
-  budget_.end(rte_rdtsc(), inspection_.spent());
+  spent_ = inspection_.spent();
+  budget_.end(rte_rdtsc(), spent_);
   publish();
+  begin_transit();  // of flows that end between batches, too
+}
+
+// What is in no batch has a small part of one's time, and nothing makes it late.
+void InspectLane::begin_transit() {
+  inspection_.begin(budget_.most() == match::Detector::unlimited ? budget_.most() : budget_.most() / transit_share);
+  batch_ = ~std::uint64_t{0};
 }
 
 void InspectLane::publish() {

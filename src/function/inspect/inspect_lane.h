@@ -92,7 +92,7 @@ class InspectLane {
   // All frames of the batch have been judged.
   void judged();
   // Ticks that confirming took in it.
-  std::uint64_t confirming_took() const { return inspection_.spent(); }
+  std::uint64_t confirming_took() const { return spent_; }
   void publish();
 
   void offer(std::unique_ptr<InspectionSearch> search);
@@ -111,6 +111,7 @@ class InspectLane {
     return {reinterpret_cast<const char*>(batch.frame[i]), batch.length[i]};
   }
   void begin(std::uint64_t tsc);
+  void begin_transit();
   void begin_batch(const engine::Batch& batch, std::uint64_t tsc);
   void look_for_rules();
 
@@ -118,8 +119,9 @@ class InspectLane {
   Inspection inspection_;
   const FrameClock& clock_;
   BatchBudget budget_;
-  const std::uint64_t away_ticks_ = rte_get_tsc_hz() / 5000;  // 200 us, which no frame takes
+  const std::uint64_t away_ticks_ = rte_get_tsc_hz() / 2000;  // 500 us: a frame takes 250 at most, besides confirming
   std::uint64_t tsc_ = 0, now_ = 0;
+  std::uint64_t spent_ = 0;                  // confirming in the last batch
   std::uint64_t batch_ = ~std::uint64_t{0};  // ticket of the batch that is judged
   std::uint32_t batch_lane_ = 0;
   std::uint64_t swept_ = 0;  // milliseconds

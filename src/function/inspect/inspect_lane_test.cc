@@ -216,6 +216,19 @@ TEST_F(InspectLaneTest, a_batch_that_is_behind_does_not_search_http) {
   }
 }
 
+// A flow that ends between two batches is looked into, however late the one before has left.
+TEST_F(InspectLaneTest, a_late_batch_is_over_with_it) {
+  use("alert http any any -> any any (http.user_agent; content:\"evil\"; sid:1;)\n", {}, 1 << 20,
+      BatchBudget(match::Detector::unlimited, long_deadline));
+  const std::string begun = "GET / HTTP/1.1\r\nUser-Agent: evil\r\n";
+  tcp(1000, 0, begun);
+  EXPECT_EQ(figure("inspect_alerts"), 0U);
+  tcp_batch(1000, static_cast<std::uint32_t>(begun.size()), "", rte_rdtsc(), patience);
+  lane_->finish();
+  EXPECT_EQ(figure("inspect_alerts"), 1U);
+  EXPECT_EQ(figure("inspect_left"), 0U);
+}
+
 // What a router leaves to the kernel is judged between batches, frame by frame: each with a batch's time would make
 // the frames that wait late.
 TEST_F(InspectLaneTest, a_frame_of_no_batch_has_a_small_part_of_a_batch_s_time) {

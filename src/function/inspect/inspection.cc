@@ -187,9 +187,11 @@ bool Inspection::is_late() {
   if (looks_until_ == never) return false;
   const std::uint64_t now = __rdtsc();
   const std::uint64_t since = now - looked_, frames = counters_.frames - looked_frames_;
-  const bool was_away = away_ != 0 && since > away_ + frames * (away_ / 10);
-  if (was_away && looks_until_ != 0) looks_until_ += since;
+  const std::uint64_t confirmed = spent() - looked_spent_;
+  const bool was_away = away_ != 0 && since > away_ + frames * (away_ / 10) + confirmed;
+  if (was_away && looks_until_ != 0) looks_until_ += since - confirmed;
   looked_ = now;
+  looked_spent_ = spent();
   looked_frames_ = counters_.frames;
   return now >= looks_until_;
 }
@@ -266,11 +268,12 @@ std::size_t Inspection::take_hits(std::string_view bytes, std::size_t history, b
   return patterns.size();
 }
 
+// Rules that need nothing found hold for a frame whose batch is late, too.
 void Inspection::inspect_packet(flow::Flow* flow, bool in_stream) {
-  if (leaves_hits()) return;
+  const bool is_left = leaves_hits();
   std::size_t found = 0;
-  by_keys_ = false;
-  if (!in_stream || rules().detector().searches_packets()) {
+  by_keys_ = is_left && has_hits_;
+  if (!is_left && (!in_stream || rules().detector().searches_packets())) {
     found = has_hits_ ? take_hits(packet_.payload, 0) : search_payload(packet_.payload, 0);
   }
   if (!has_candidates(Point::packet, found, packet_.payload.size())) return;  // as most packets

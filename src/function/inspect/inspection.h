@@ -230,17 +230,22 @@ class Inspection final : private flow::ConversationSink {
     to_come_ = 0;
     late_from_ = looks_until_ = never;
   }
+  // So much of it decoding a frame's bodies may take, beyond what comes with their packet (flow::http::Parser): what is
+  // behind that in a body is not looked at.
+  void set_most_decoding(std::uint64_t ticks) { most_decoding_ = ticks; }
   // Until the next begin(): with a policy that lets frames pass, from this tick on searches of HTTP's buffers are part
   // of those ticks, too.
   void set_late_from(std::uint64_t tsc) { late_from_ = settings_.drop_on_overload ? never : tsc; }
   // Until the next begin(): from this tick on what the device has found in a frame is left, and HTTP is not parsed.
   // Where frames pass, that is a gap to the parser; else the frame is dropped before its stream takes it, and inspected
   // when it is sent again. While the thread does not run no time passes: that is what takes longer than `away` ticks
-  // and a tenth of them for each frame since it last looked, the first time since `now`. 0: it always runs.
+  // and a tenth of them for each frame since it last looked, besides confirming; the first time since `now`. 0: it
+  // always runs.
   void set_looks_until(std::uint64_t tsc, std::uint64_t now = 0, std::uint64_t away = 0) {
     looks_until_ = tsc;
     looked_ = now;
     looked_frames_ = counters_.frames;
+    looked_spent_ = spent();
     away_ = away;
   }
   // Of the ticks that begin() was given.
@@ -286,9 +291,10 @@ class Inspection final : private flow::ConversationSink {
   void not_taken(flow::Flow& flow, flow::Extra& extra, flow::Direction direction) override;
   void refused(flow::Flow& flow, flow::Direction direction, flow::Taken why) override;
   void stream_gap(flow::Flow& flow, flow::Extra& extra, flow::Direction direction, std::uint64_t bytes) override;
-  bool http_goes_by(flow::Flow& flow) override;
+  bool http_goes_by(flow::Flow& flow, bool released) override;
   void http(flow::Flow& flow, flow::Extra& extra, flow::http::Event event,
             flow::http::Transaction& transaction) override;
+  bool decodes(flow::Flow& flow, std::uint64_t bytes) override;
   void http_stopped(flow::Flow&, flow::Extra&, flow::http::StopReason) override { tell_held(); }
   void flow_ended(flow::Flow& flow, flow::Extra* extra, flow::FlowEndReason reason) override;
 
@@ -352,7 +358,7 @@ class Inspection final : private flow::ConversationSink {
   static constexpr std::uint64_t never = ~std::uint64_t{0};
   std::uint64_t late_from_ = never;
   std::uint64_t looks_until_ = never;
-  std::uint64_t looked_ = 0, looked_frames_ = 0, away_ = 0;  // when is_late() looked last
+  std::uint64_t looked_ = 0, looked_frames_ = 0, looked_spent_ = 0, away_ = 0;  // when is_late() looked last
   InspectionCounters counters_;
   std::uint64_t now_ = 0;  // microseconds
   // Of the frame that is being inspected; between frames there is none (between_frames()).
@@ -370,7 +376,9 @@ class Inspection final : private flow::ConversationSink {
   const flow::Flow* flow_ = nullptr;  // of the frame, once it is known
   bool frame_passed_ = false;
   std::uint32_t budget_ = 0;
-  std::size_t allowance_ = 0;  // bytes of HTTP that are searched without being counted as time
+  std::uint64_t most_decoding_ = never;
+  std::uint64_t decoding_ = 0;  // ticks of the frame, of what confirming may take
+  std::size_t allowance_ = 0;   // bytes of HTTP that are searched without being counted as time
   Judgement judgement_;
   // Of the other flow that was last inspected during the frame (AsIf); null: none. Its budget, and the batch's time for
   // all of them.
@@ -407,6 +415,7 @@ inline void Inspection::begin_frame(std::string_view frame, const KeyHits& hits)
   judgement_ = {};
   budget_ = settings_.budget;
   allowance_ = least_allowance;
+  decoding_ = 0;
   direction_ = flow::Direction::to_server;
 }
 

@@ -66,11 +66,14 @@ std::size_t Inspection::search_http(Point point, bool grows, flow::http::Transac
   return all.size();
 }
 
-bool Inspection::http_goes_by(flow::Flow& flow) {
+// Where frames are dropped, one goes before its stream takes it (drops_unseen()); but what has waited for it has been
+// sent on: its flow ends there.
+bool Inspection::http_goes_by(flow::Flow& flow, bool released) {
   constexpr std::uint16_t parsed = FlowMark::http, of_interest = FlowMark::http | FlowMark::passed;
-  if (settings_.drop_on_overload || (flow.user & of_interest) != parsed || !is_late()) return false;
+  if ((settings_.drop_on_overload && !released) || (flow.user & of_interest) != parsed || !is_late()) return false;
   ++counters_.http_left;
   overload();
+  keep_dropping(flow);
   return true;
 }
 
@@ -82,6 +85,23 @@ bool Inspection::drops_unseen(const flow::Flow& flow) {
   if (packet_.payload.empty() || ((flow.user & FlowMark::http) == 0 && !looks_like_http(packet_.payload))) return false;
   ++counters_.http_left;
   overload();
+  return true;
+}
+
+// What is more than a frame may ever have is as a body beyond its limit; less is for want of time.
+bool Inspection::decodes(flow::Flow& flow, std::uint64_t bytes) {
+  constexpr std::uint64_t ticks_for_byte = 4;  // 1.6 ns
+  if (!time_.limited()) return true;
+  const std::uint64_t ticks = bytes * ticks_for_byte;
+  if (decoding_ + ticks > most_decoding_) return false;
+  if (time_.left() < ticks) {
+    ++counters_.left;
+    overload();
+    keep_dropping(flow);
+    return false;
+  }
+  decoding_ += ticks;
+  time_.spend(ticks);
   return true;
 }
 

@@ -190,6 +190,44 @@ TEST_F(InspectionHttpTest, searching_beyond_what_a_frame_brings_counts_as_time) 
   EXPECT_FALSE(drops(ConfirmTime::unlimited, "deflate", small));
 }
 
+// However little comes out: here a gzip header whose name never ends, within another gzip.
+TEST_F(InspectionHttpTest, decoding_far_more_than_a_frame_brings_counts_as_time_and_ends) {
+  std::string inner("\x1f\x8b\x08\x08\0\0\0\0\0\x03", 10);
+  inner += std::string(1'000'000, 'a');
+  std::string body(4000, '\0');
+  uLongf size = body.size();
+  ASSERT_EQ(compress(reinterpret_cast<Bytef*>(body.data()), &size, reinterpret_cast<const Bytef*>(inner.data()),
+                     inner.size()),
+            Z_OK);
+  body.resize(size);
+  constexpr std::uint64_t kilobyte = 4 * 1024;  // in ticks
+  struct Case {
+    std::uint64_t ticks, most;
+    bool is_overload;
+  };
+  for (const Case& one :
+       {Case{100 * kilobyte, ~std::uint64_t{0}, true}, Case{5000 * kilobyte, 100 * kilobyte, false}}) {
+    for (const bool drops : {false, true}) {
+      SCOPED_TRACE(std::to_string(one.ticks) + (drops ? ", drop" : ", pass"));
+      InspectionSettings settings;
+      settings.drop_on_overload = drops;
+      use("alert http any any -> any any (file_data; content:\"evil\"; sid:1;)\n", settings);
+      inspection_->set_most_decoding(one.most);
+      request();
+      inspection_->begin(one.ticks);
+      const Judgement judgement = segment(false, ack,
+                                          "HTTP/1.1 200 ok\r\nContent-Encoding: deflate, deflate\r\nContent-Length: " +
+                                              std::to_string(body.size()) + "\r\n\r\n" + body);
+      EXPECT_EQ(judgement.drop, one.is_overload && drops);
+      EXPECT_EQ(inspection_->counters().overloaded, one.is_overload ? 1U : 0U);
+      EXPECT_GT(inspection_->spent(), 50 * kilobyte);
+      EXPECT_LE(inspection_->spent(), 120 * kilobyte);
+      EXPECT_EQ(inspection_->conversations().http_counters().bombs, 1U);
+      EXPECT_EQ(inspection_->conversations().http_counters().transactions, 1U);
+    }
+  }
+}
+
 // What nobody has looked for may be there: in what other rules let by, and what came before the rules.
 TEST_F(InspectionHttpTest, bytes_of_the_payload_that_nobody_has_looked_for_are_taken_as_there) {
   const std::string get = "GET /a HTTP/1.1\r\nHost: x\r\n", token = "X: rare-q7z-bytes\r\n";

@@ -38,7 +38,10 @@ class InspectionLateTest : public testing::Test, public AlertSink {
     segment(false, syn | ack);
     segment(true, ack);
   }
-  void alert(const Alert& alert) override { sids_.push_back(alert.rules->detector().rules().rules[alert.rule].sid); }
+  void alert(const Alert& alert) override {
+    sids_.push_back(alert.rules->detector().rules().rules[alert.rule].sid);
+    if (at_alert_) at_alert_();
+  }
   void in_time() { inspection_->begin(match::Detector::unlimited); }
   void late() {
     in_time();
@@ -67,6 +70,7 @@ class InspectionLateTest : public testing::Test, public AlertSink {
   const InspectionCounters& counters() const { return inspection_->counters(); }
   const flow::http::Counters& http() const { return inspection_->conversations().http_counters(); }
 
+  std::function<void()> at_alert_;
   std::vector<std::uint32_t> sids_;
   bool by_device_ = false;
   std::uint32_t sequence_[2] = {};
@@ -225,6 +229,48 @@ TEST_F(InspectionLateTest, a_flow_that_a_rule_lets_pass_goes_on) {
       EXPECT_EQ(http().transactions, 3U);
       EXPECT_EQ(http().stopped[gap], 0U);
       EXPECT_THAT(alerts(), IsEmpty());
+    }
+  }
+}
+
+// Such rules need nothing that a device finds, of whatever else it has found something.
+TEST_F(InspectionLateTest, rules_without_contents_hold_for_a_late_frame_too) {
+  for (const bool drops : {false, true}) {
+    for (const char* payload : {"a thing", "a pattern"}) {
+      SCOPED_TRACE(std::string(payload) + (drops ? ", drop" : ", pass"));
+      use("alert tcp any any -> any any (content:\"pattern\"; sid:1;)\n"
+          "drop tcp any any -> any 80 (flags:PA; sid:2;)\n",
+          drops, true);
+      late();
+      EXPECT_TRUE(segment(true, ack | packet::tcp_psh, payload).drop);
+    }
+  }
+}
+
+// What waited has been sent on before: where frames are dropped, all of the flow is that comes later.
+TEST_F(InspectionLateTest, http_that_one_frame_releases_is_left_when_its_time_is_over) {
+  for (const bool drops : {false, true}) {
+    for (const bool is_late : {false, true}) {
+      SCOPED_TRACE(std::string(is_late ? "late" : "in time") + (drops ? ", drop" : ", pass"));
+      use("alert http any any -> any any (http.uri; content:\"/first\"; sid:1;)\n", drops);
+      up("GET / HTTP/1.1\r\n\r\n");
+      const std::string first = "GET /first HTTP/1.1\r\n\r\n";
+      const std::uint32_t begin = sequence_[0];
+      sequence_[0] += static_cast<std::uint32_t>(first.size());
+      for (int i = 0; i < 100; ++i) up("GET /held HTTP/1.1\r\n\r\n");
+      const std::uint32_t end = sequence_[0];
+      sequence_[0] = begin;
+      in_time();
+      // Behind the look before the stream takes the frame, and before the first that waited.
+      if (is_late) at_alert_ = [&] { inspection_->set_looks_until(0); };
+      const Judgement judgement = up(first);
+      at_alert_ = {};
+      sequence_[0] = end;
+      EXPECT_EQ(judgement.drop, is_late && drops);
+      EXPECT_EQ(http().transactions, is_late ? 2U : 102U);
+      in_time();
+      EXPECT_EQ(up("GET / HTTP/1.1\r\n\r\n").drop, is_late && drops);
+      EXPECT_EQ(counters().http_left != 0, is_late);
     }
   }
 }
