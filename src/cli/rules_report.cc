@@ -83,8 +83,10 @@ std::string totals_text(const RuleSet& set) {
   const std::size_t total = set.rules.size() + set.refused.size();
   std::string text = counted_text(total, "rule") + " in " + counted_text(set.files.size(), "file");
   if (set.commented_out > 0) text += fmt::format(", {} commented out", set.commented_out);
-  const double share = total == 0 ? 100 : 100.0 * static_cast<double>(set.rules.size()) / static_cast<double>(total);
-  text += fmt::format("\n{} load ({:.1f} %), {} not\n", set.rules.size(), share, set.refused.size());
+  const double share =
+      100.0 * static_cast<double>(set.rules.size()) / static_cast<double>(std::max<std::size_t>(total, 1));
+  text += fmt::format("\n{} load{}, {} not\n", set.rules.size(), total == 0 ? "" : fmt::format(" ({:.1f} %)", share),
+                      set.refused.size());
   for (const auto& [action, count] : actions_of(set)) text += fmt::format("  {} {}\n", action, count);
   if (set.ignored > 0) {
     text += fmt::format("{} by which Snort configures itself, not followed: {}\n", counted_text(set.ignored, "line"),
@@ -100,12 +102,13 @@ std::string totals_text(const RuleSet& set) {
   return text;
 }
 
-std::string reasons_text(const RuleSet& set) {
+std::string reasons_text(const RuleSet& set, bool list) {
   Table table({">rules", "do not load, because", "the first"});
   for (const Reason& reason : reasons_of(set)) {
     table.add({std::to_string(reason.rules), reason.text, set.place(reason.first->file, reason.first->line)});
   }
-  return table.empty() ? "" : "\n" + table.str();
+  if (table.empty()) return {};
+  return "\n" + table.str() + (list ? "" : "'...' and N stand for what differs; --list says each in full\n");
 }
 
 std::string patterns_text(const RuleSet& set) {
@@ -134,7 +137,7 @@ std::string list_text(const RuleSet& set) {
 }  // namespace
 
 std::string rules_text(const RuleSet& set, bool list) {
-  return totals_text(set) + reasons_text(set) + patterns_text(set) + (list ? list_text(set) : "");
+  return totals_text(set) + reasons_text(set, list) + patterns_text(set) + (list ? list_text(set) : "");
 }
 
 std::string rules_json(const RuleSet& set) {

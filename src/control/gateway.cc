@@ -313,19 +313,8 @@ void Gateway::reload_as_often_as_asked() {
   unsigned answered = 0;
   do {
     answered = reloads_asked_;
-    Expected<std::string> reloaded;
-    try {
-      const std::lock_guard lock(reload_mutex_);
-      reloaded = reload_now();
-    } catch (const std::bad_alloc&) {
-      reloaded = make_error("there is not enough memory for it; everything stays as it was");
-    } catch (const std::exception& error) {
-      reloaded = make_error(error.what());
-    }
-    std::istringstream lines(reloaded ? std::string() : reloaded.error().message);
-    for (std::string line; std::getline(lines, line);) {
-      spdlog::error("reload: {}", line);
-    }
+    const std::lock_guard lock(reload_mutex_);
+    (void)reload_and_tell();
   } while (reloads_asked_.fetch_sub(answered) != answered && !loading_.stopped());
 }
 
@@ -415,6 +404,8 @@ Expected<void> Gateway::resolve_gateways() {
 Snapshot Gateway::snapshot() {
   Snapshot snapshot = take_snapshot(*engine_, config_.engine);
   snapshot.uptime_ns = static_cast<std::uint64_t>((std::chrono::steady_clock::now() - started_).count());
+  snapshot.reloads_done = reloads_done_;
+  snapshot.reloads_refused = reloads_refused_;
   if (routing_ != nullptr) {
     snapshot.routes = {routing_->table().size(4), routing_->table().size(6), routing_->table().neighbour_count()};
   }
@@ -496,7 +487,23 @@ Expected<std::string> Gateway::reload() {
   if (!lock) {
     return make_error("another reload is at work: wait for its end");
   }
-  return reload_now();
+  return reload_and_tell();
+}
+
+// In the log and the counters, whoever asked.
+Expected<std::string> Gateway::reload_and_tell() {
+  Expected<std::string> reloaded;
+  try {
+    reloaded = reload_now();
+  } catch (const std::bad_alloc&) {
+    reloaded = make_error("there is not enough memory for it; everything stays as it was");
+  } catch (const std::exception& error) {
+    reloaded = make_error(error.what());
+  }
+  ++(reloaded ? reloads_done_ : reloads_refused_);
+  std::istringstream lines(reloaded ? std::string() : reloaded.error().message);
+  for (std::string line; std::getline(lines, line);) spdlog::error("reload: {}", line);
+  return reloaded;
 }
 
 Expected<std::string> Gateway::reload_now() {

@@ -57,6 +57,7 @@ class Gateway : public StatsSource {
   explicit Gateway(Config& config);
   void reload_aside();
   void reload_as_often_as_asked();
+  Expected<std::string> reload_and_tell();
   Expected<std::string> reload_now();
   Expected<void> open_engine(engine::Function& checked);
   Expected<void> open_admission();
@@ -88,7 +89,8 @@ class Gateway : public StatsSource {
   std::unique_ptr<Api> api_;
   Loading loading_;
   std::mutex reload_mutex_;
-  std::thread reloader_;                    // of the last SIGHUP
+  std::thread reloader_;  // of the last SIGHUP
+  std::atomic<std::uint64_t> reloads_done_{0}, reloads_refused_{0};
   std::atomic<unsigned> reloads_asked_{0};  // by SIGHUPs that no reload has answered yet
   bool eal_started_ = false;
   int wake_fd_ = -1;

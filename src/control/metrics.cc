@@ -62,6 +62,9 @@ void engine_metrics(Exposition& out, const Snapshot& s) {
               {"device", s.device}},
              1);
   out.single("uptime_seconds", "gauge", "Time since start", seconds(s.uptime_ns));
+  out.family("reloads_total", "counter", "Reloads of the configuration, by what came of them");
+  out.sample({{"result", "done"}}, s.reloads_done);
+  out.sample({{"result", "refused"}}, s.reloads_refused);
   out.single("deadline_seconds", "gauge", "The chain's deadline for every frame", seconds(s.deadline_ns));
   out.single("bound_seconds", "gauge", "Worst case of a frame in this configuration; 0: no cycle", seconds(s.bound_ns));
   out.single("cycle_seconds", "gauge", "Length of a cycle; 0: each lane computes at once", seconds(s.cycle_ns));

@@ -8,6 +8,8 @@ namespace sluice::control {
 inline Snapshot sample_snapshot() {
   Snapshot s;
   s.version = "0.1.0";
+  s.reloads_done = 5;
+  s.reloads_refused = 2;
   s.uptime_ns = 3'723'000'000'000;
   s.chain = {"route"};
   s.mode = "full";

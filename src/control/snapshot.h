@@ -127,6 +127,7 @@ struct Snapshot {
   std::uint64_t cycles = 0, late_cycles = 0, overruns = 0, slow_launches = 0;
   // Of the worker: launches, and the time in which it launched or handed back, without looks that found nothing.
   std::uint64_t launches = 0, worker_busy_ns = 0;
+  std::uint64_t reloads_done = 0, reloads_refused = 0;
   // What of the kernel's forwarding is off, and how to put it on, where it forwards what the fast path leaves to it;
   // empty: nothing.
   std::string forwarding_off;

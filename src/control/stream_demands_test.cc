@@ -31,8 +31,12 @@ class StreamDemands : public testing::Test {
   void SetUp() override {
     file_ = std::filesystem::temp_directory_path() / ("sluice-profile-" + std::to_string(getpid()) + ".toml");
     engine::Profile profile;
-    profile.subject = {
-        .device = "X", .chain = {"srtp", "bridge"}, .suite = "AEAD_AES_128_GCM", .lanes = 1, .overlap = 1};
+    profile.subject = {.machine = "",
+                       .device = "X",
+                       .chain = {"srtp", "bridge"},
+                       .suite = "AEAD_AES_128_GCM",
+                       .lanes = 1,
+                       .overlap = 1};
     Config config = config_of("");
     profile.subject.machine = profile_subject(config, "X").machine;
     profile.date = profile.code = "x";
@@ -159,7 +163,7 @@ TEST_F(StreamDemands, TheConfigurationThatIsInForceSaysSo) {
 // A CPU core's measured batch takes the place of the estimate.
 TEST_F(StreamDemands, AnInlineBatchThatWasMeasuredIsTheBound) {
   engine::Profile profile;
-  profile.subject = {.machine = "x", .device = "cpu", .chain = {"bridge"}, .lanes = 1};
+  profile.subject = {.machine = "x", .device = "cpu", .chain = {"bridge"}, .suite = "", .lanes = 1};
   profile.date = profile.code = "x";
   profile.packet = 1514;
   engine::ProfileCell cell{.packet = 1514};

@@ -85,7 +85,9 @@ TEST(ReplayedGateway, MediaThatIsDroppedIsNoFigure) {
     ASSERT_TRUE(bench) << bench.error().message;
     const auto cell = (*bench)->measure(8'000'000);
     ASSERT_EQ(static_cast<bool>(cell), packet == 1482) << packet;
-    if (!cell) EXPECT_THAT(cell.error().message, HasSubstr("were dropped as srtp_too_big, so there was nothing"));
+    if (!cell) {
+      EXPECT_THAT(cell.error().message, HasSubstr("were dropped as srtp_too_big, so there was nothing"));
+    }
   }
 }
 

@@ -106,6 +106,9 @@ std::vector<std::string> notes_of(const match::RuleSet& set) {
                     (refused == 1 ? " does" : " do") + " not load, such as " + set.place(first.file, first.line) +
                     ": " + first.message + "; 'sluice rules' says why for each");
   }
+  for (const std::uint32_t file : set.silent_files) {
+    notes.push_back("inspect: " + set.files[file] + " has no line but empty ones and comments");
+  }
   if (std::ranges::find(set.ignored_words, "rate_filter") != set.ignored_words.end()) {
     notes.emplace_back("inspect: lines of rate_filter are not followed: rules keep the action that they have");
   }
@@ -282,11 +285,15 @@ Expected<void> Inspect::prepare(const engine::LanePlan& plan) {
   if (!read_) {
     if (auto ok = read(); !ok) return ok;
   }
+  const auto blocking = std::ranges::count_if(read_->rules, [](const match::Rule& rule) {
+    return rule.action == match::Action::drop || rule.action == match::Action::reject;
+  });
   auto rules = compile(std::move(*read_));
   read_.reset();
   if (!rules) return tl::unexpected(rules.error());
   take(std::move(*rules));
-  spdlog::info("inspect: {} in force", count_text(rule_count_.load(), "rule"));
+  spdlog::info("inspect: {} in force, {} of which {} or reject", count_text(rule_count_.load(), "rule"), blocking,
+               blocking == 1 ? "drops" : "drop");
 
   AlertLogSettings log_settings = options_.log;
   if (plan.captures) {

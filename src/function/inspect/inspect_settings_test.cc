@@ -152,6 +152,17 @@ TEST_F(InspectSettings, WithoutRulesThereIsAMistakeAndNothingToRead) {
   }
 }
 
+TEST_F(InspectSettings, AFileThatSaysNothingIsANote) {
+  const std::string empty = (folder_ / "empty.rules").string();
+  std::ofstream(empty) << "# gone\n";
+  const std::string path = (folder_ / "a.rules").string();
+  std::ofstream(path) << "alert udp any any -> any any (sid:1;)\n";
+  const Made made = make("rules = [\"" + path + "\", \"" + empty + "\"]\n");
+  ASSERT_TRUE(made.stage->tables()->read());
+  EXPECT_THAT(made.stage->tables()->notes(),
+              ElementsAre("inspect: " + empty + " has no line but empty ones and comments"));
+}
+
 TEST_F(InspectSettings, WithoutARuleThatLoadsNothingBegins) {
   const Made none = with_rule("alert udp any any -> $NOBODY any (msg:\"a\"; sid:1;)\n");
   const auto read = none.stage->tables()->read();

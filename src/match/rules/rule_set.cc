@@ -99,9 +99,14 @@ class Reader {
     const auto file = static_cast<std::uint32_t>(set_.files.size());
     set_.files.push_back(name);
     Lines lines(text);
+    const std::size_t before = set_.rules.size() + set_.refused.size();
+    bool is_silent = !only_alert_lines_;
     for (Line line; lines.next(line);) {
+      const std::string_view written = trimmed(line.text);
+      is_silent = is_silent && (written.empty() || written.starts_with('#'));
       if (auto ok = read_line(line, file, depth); !ok) return ok;
     }
+    if (is_silent && set_.rules.size() + set_.refused.size() == before) set_.silent_files.push_back(file);
     return {};
   }
 

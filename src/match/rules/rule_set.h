@@ -57,7 +57,8 @@ struct OverriddenVariable {
 
 struct RuleSet {
   std::vector<std::string> files;
-  std::vector<Rule> rules;  // in the files' order
+  std::vector<std::uint32_t> silent_files;  // nothing stands in them but comments
+  std::vector<Rule> rules;                  // in the files' order
   std::vector<Refusal> refused;
   std::size_t commented_out = 0;           // rules behind a #, whether they were read or not
   std::size_t ignored = 0;                 // lines by which Snort configures itself

@@ -207,5 +207,16 @@ TEST(RuleSet, MessagesHoldNoBytesOfATerminal) {
   EXPECT_EQ(set.refused[0].message.find('\x1b'), std::string::npos);
 }
 
+TEST(RuleSet, FilesThatSayNothingAreNamed) {
+  for (const auto& [text, silent] : {std::pair{"", true},
+                                     {"# a note\n\n  \n", true},
+                                     {"ipvar HOME any\n", false},
+                                     {"alert tcp any any -> any any (bad)\n", false}}) {
+    const auto set = read_rules_text(text, "t.rules");
+    ASSERT_TRUE(set) << text;
+    EXPECT_EQ(set->silent_files.size(), silent ? 1U : 0U) << text;
+  }
+}
+
 }  // namespace
 }  // namespace sluice::match
