@@ -1,8 +1,8 @@
-// How many frames a lane puts into a batch that it computes itself. A batch there has no time point to wait for: it is of
-// what has come, `inline_batch` frames at most, so that the CPU device works in cache. Where frames cost much (an
-// inspection of attacks), so many would take longer than their deadline: then a batch has as many as take a third of it,
-// by what frames cost lately, and at least `least`. Work with a budget for a batch (Function::budgeted_ticks()) does not
-// count: a smaller batch would take it as well.
+// How many frames a lane puts into a batch that it computes itself. A batch there has no time point to wait for: it is
+// of what has come, `inline_batch` frames at most, so that the CPU device works in cache. Where frames cost much (an
+// inspection of attacks), so many would take longer than their deadline: then a batch has as many as take a third of
+// it, by what frames cost lately, and at least `least`. Work with a budget for a batch (Function::budgeted_ticks())
+// does not count: a smaller batch would take it as well.
 //
 // Of frames that suddenly cost more, the first batches are too large. Interruptions of the thread count as cost, but an
 // average goes up by no more than its fourfold (and a burst of headers) for a batch.

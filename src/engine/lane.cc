@@ -122,7 +122,8 @@ void Lane::compute_here(Batch& batch) {
 unsigned Lane::burst_room() const {
   if (device_computes()) return burst_size;
   const std::uint32_t most = pace_.next();
-  return open_count_ + InlinePace::least < most ? std::min<unsigned>(burst_size, most - open_count_) : InlinePace::least;
+  return open_count_ + InlinePace::least < most ? std::min<unsigned>(burst_size, most - open_count_)
+                                                : InlinePace::least;
 }
 
 // From the queue, which may be shared, or from what the lane that owns the queue has put aside for this one.

@@ -20,7 +20,8 @@ namespace {
 // Of Found::open, without an allocation.
 constexpr std::size_t most_told_open = 64;
 
-// Candidates that are sorted, whatever there are of rules; and words of their bits for each that cost as much as sorting it.
+// Candidates that are sorted, whatever there are of rules; and words of their bits for each that cost as much as
+// sorting it.
 constexpr std::size_t few_ranks = 32, words_worth_sorting = 8;
 
 // As Suricata's default action-order.
