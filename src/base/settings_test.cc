@@ -258,7 +258,8 @@ TEST(SettingsSyntax, IsAnErrorWithLineAndColumn) {
     const char* begins;
   };
   for (const Case& c : {Case{"[engine]\nbatch = \n", "x.toml:2:9: "}, Case{"a = 1\na = 2\n", "x.toml:2:"},
-                        Case{"[engine\n", "x.toml:1:8: "}, Case{"a = \"\xff\"", "x.toml:1:"}}) {
+                        Case{"[engine\n", "x.toml:1:8: "}, Case{"a = \"\xff\"", "x.toml:1:"},
+                        Case{"[)[port]]\n", "x.toml:1:"}, Case{"[ \"a\", b\n", "x.toml:1:"}}) {
     Diagnostics diagnostics;
     const auto result = Settings::from_text(c.text, "x.toml", diagnostics);
     ASSERT_FALSE(result) << c.text;

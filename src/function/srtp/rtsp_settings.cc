@@ -66,7 +66,7 @@ RtspServer read_server(Settings& settings) {
   const auto address = packet::IpAddress::parse(text);
   if (address) {
     server.address = *address;
-  } else if (!text.empty()) {
+  } else if (!text.empty() || settings.is("address", "")) {
     settings.error("address", address.error().message);
   }
   server.port = static_cast<std::uint16_t>(settings.integer("port", server.port, 1, 65535));

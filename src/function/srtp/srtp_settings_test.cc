@@ -19,6 +19,8 @@ TEST(SrtpSettings, mistakes_name_the_line_and_show_no_key) {
       {with("source_port = 5004", ""), "source_port: is missing"},
       {with("source_port = 5004", "source_port = 70000"), "source_port: "},
       {with(crypto, ""), "crypto: is missing"},
+      {with(crypto, "crypto = \"\""), "crypto: give "},
+      {with("source = \"10.0.0.1\"", "source = \"\""), "source: is not an IPv4 or IPv6 address"},
       {with("inline:", ""), "crypto: "},
       {with("1 AES_CM_128_HMAC_SHA1_80 ", ""), "crypto: give "},
       {with("1 AES_CM_128_HMAC_SHA1_80 inline:", ""), "crypto: give "},

@@ -13,7 +13,7 @@ packet::IpAddress address_of(Settings& settings, const char* key) {
   const auto address = packet::IpAddress::parse(text);
   if (address) return *address;
   // Its own message shows the text, which may be a line that has run into a key.
-  if (!text.empty()) settings.error(key, "is not an IPv4 or IPv6 address");
+  if (!text.empty() || settings.is(key, "")) settings.error(key, "is not an IPv4 or IPv6 address");
   return {};
 }
 
@@ -32,7 +32,7 @@ bool begins_as_crypto(const std::string& text) {
 
 void read_crypto(Settings& settings, MediaStreamSettings& stream) {
   const std::string text = settings.required_text("crypto");
-  if (text.empty()) return;
+  if (text.empty() && !settings.is("crypto", "")) return;  // that has been said
   if (!begins_as_crypto(text)) {
     std::string names;
     for (const srtp::SuiteFacts& suite : srtp::suites) names += (names.empty() ? "" : ", ") + std::string(suite.name);
