@@ -107,7 +107,9 @@ std::optional<Proxy::Refused> Proxy::check(const Message& request) const {
   if (request.header_count("Proxy-Require") > 0) {
     return Refused{Refusal::proxy_require, std::string(*request.header("Proxy-Require"))};
   }
-  if (request.method() == "ANNOUNCE" || request.method() == "RECORD") {
+  // Methods are capitals (RFC 2326 section 10); a server that takes "setup" for SETUP would play past this.
+  const bool has_small = std::ranges::any_of(request.method(), [](char c) { return c >= 'a' && c <= 'z'; });
+  if (has_small || request.method() == "ANNOUNCE" || request.method() == "RECORD") {
     return Refused{Refusal::method, std::string(request.method())};
   }
   if (holds_description(request)) {

@@ -102,6 +102,10 @@ TEST(ProxySetup, RefusesSetup) {
            Case{"RECORD rtsp://10.9.0.1:8554/plain RTSP/1.0\r\nCSeq: 3\r\n\r\n", "method 501"},
            Case{"OPTIONS * RTSP/2.0\r\nCSeq: 3\r\n\r\n", "version 505"},
            Case{"OPTIONS * RTSP/1.0\r\nCSeq: x\r\n\r\n", "cseq 400"},
+           Case{"setup rtsp://10.0.0.9/film/t1 RTSP/1.0\r\nCSeq: 3\r\nTransport: "
+                "RTP/AVP;unicast;client_port=4-5\r\n\r\n",
+                "method 501"},
+           Case{"Play rtsp://10.0.0.9/film RTSP/1.0\r\nCSeq: 3\r\n\r\n", "method 501"},
            Case{"OPTIONS * RTSP/1.0\r\n\r\n", "cseq 400"},
            Case{"OPTIONS * RTSP/1.0\r\nCSeq: 3\r\nCSeq: 4\r\n\r\n", "cseq 400"},
            Case{"GET / HTTP/1.1\r\n\r\n", "unreadable 505"},
