@@ -44,7 +44,7 @@ bundle: build
 
 ## format    clang-format over the sources
 format:
-	@git ls-files '*.cc' '*.h' '*.cu' '*.cuh' | xargs clang-format -i
+	@git ls-files --cached --others --exclude-standard -- '*.cc' '*.h' '*.cu' '*.cuh' | xargs clang-format -i
 
 ## lint      clang-format check and clang-tidy
 lint: setup $(BUILD)/build.ninja
