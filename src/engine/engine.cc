@@ -231,13 +231,16 @@ Expected<void> Engine::open_host_path() {
 }
 
 LanePlan Engine::lane_plan() const {
+  std::vector<std::uint16_t> ports;
+  for (const auto& lane : lanes_) ports.push_back(lane->parts().port);
   return {.lanes = static_cast<std::uint32_t>(lanes_.size()),
           .threads = static_cast<std::uint32_t>(placement_.lane_cores.size()),
           .forwarders = !placement_.forwarder_cores.empty(),
           .deadline = options_.deadline,
           .captures = port::only_read_captures(options_.ports),
           .cycle = timing_.cycle,
-          .forwards = function_->forwards()};
+          .forwards = function_->forwards(),
+          .ports = std::move(ports)};
 }
 
 Expected<void> Engine::attach_device() {

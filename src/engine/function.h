@@ -51,8 +51,14 @@ class Emitter;
 class PortTable;
 class Tables;
 
-// Batches in one launch_together().
-inline constexpr std::size_t most_together = 8;
+// Whether several batches cost less launched together than each by itself.
+enum class Together {
+  no,
+  of_any_lane,  // about as much as one of them
+  of_one_lane,  // less where they are of one lane, in order: their frames stand behind one another
+};
+// Batches in one launch_together(), and of one lane.
+inline constexpr std::size_t most_together = 8, most_of_one_lane = 4;
 
 struct BatchLayout {
   std::uint32_t extra_bytes_per_frame = 0;
@@ -97,9 +103,9 @@ class Function {
   // (and every changed frame byte) is in host memory. After an error the batch counts as worked on in part.
   virtual Expected<void> launch(Batch& batch, device::GpuStream& stream) = 0;
 
-  // The same for several batches, of which none is told to be done before all are: `most_together` at most. Called for
-  // more than one if launches_together(), which says that they cost about one launch.
-  virtual bool launches_together() const { return false; }
+  // The same for several batches, of which none is told to be done before all are. Called for more than one as
+  // launches_together() says: `most_together` at most, or `most_of_one_lane`.
+  virtual Together launches_together() const { return Together::no; }
   virtual Expected<void> launch_together(std::span<Batch* const> batches, device::GpuStream& stream) {
     for (Batch* const batch : batches) {
       if (auto ok = launch(*batch, stream); !ok) return ok;

@@ -24,6 +24,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -62,6 +63,8 @@ struct LanePlan {
   bool captures = false;                 // frames come from capture files alone, which wait for as long as it takes
   std::chrono::nanoseconds cycle{0};     // 0: there is none, each lane computes at once
   bool forwards = true;                  // false: what the function does with a frame reaches nobody
+  // Of each lane, by its index: the port that all its frames come in by.
+  std::vector<std::uint16_t> ports = {};
 };
 
 // A number that a function tells about itself, besides what the engine counts. The views are to literals.
@@ -114,9 +117,17 @@ class Stage {
   // front of this one have added. False: it cannot, and has added nothing. launch() may still follow, where another
   // part cannot. A frame that the kernel drops for a part in front needs no result.
   virtual bool join(const Batch& /*batch*/, std::byte* /*area*/, function::CapsuleWork& /*work*/) { return false; }
-  // join() never does, and launches of several batches cost as much as if they were launched by themselves: so they
-  // are, and each is done when it is done.
+  // join() never does, and what launches of batches of one lane have in common is theirs to make use of
+  // (engine::Together::of_one_lane).
   virtual bool launches_alone() const { return false; }
+  // launch() of several batches, in order.
+  virtual Expected<void> launch_together(std::span<const Batch* const> batches, std::span<std::byte* const> areas,
+                                         device::GpuStream& stream) {
+    for (std::size_t b = 0; b < batches.size(); ++b) {
+      if (auto ok = launch(*batches[b], areas[b], stream); !ok) return ok;
+    }
+    return {};
+  }
   // The same result for frames [first, first + count) on this CPU core.
   virtual void compute(const Batch& batch, std::byte* area, std::uint32_t first, std::uint32_t count) = 0;
   // A device has failed that may have done part of the batch's work. compute() and judge() follow; what cannot be done

@@ -19,7 +19,7 @@ std::uint64_t to_tsc(std::chrono::nanoseconds time) {
 }
 
 // Launches under way in a stream where a launch is of several batches: the next is there when one is done.
-constexpr unsigned depth_together = 2;
+constexpr unsigned depth_together = 2, depth_of_one_lane = 1;
 constexpr std::chrono::seconds longest_silence{2};  // of a device, before it counts as lost
 // While no lane sends to the device: how often routes that changed are sent there all the same.
 constexpr std::chrono::nanoseconds longest_sleep = std::chrono::milliseconds(20);
@@ -32,9 +32,11 @@ Worker::Worker(Parts parts) : parts_(std::move(parts)), streams_(parts_.gpu->str
   overrun_tsc_ = to_tsc(parts_.timing.cycle * parts_.timing.overlap);
   hang_tsc_ = to_tsc(longest_silence);
   slow_launch_tsc_ = to_tsc(std::chrono::microseconds(away_gap_us));
-  if (parts_.function->launches_together()) {
-    together_ = most_together;
-    depth_ = depth_together;
+  const Together together = parts_.function->launches_together();
+  of_one_lane_ = together == Together::of_one_lane;
+  if (together != Together::no) {
+    together_ = of_one_lane_ ? most_of_one_lane : most_together;
+    depth_ = of_one_lane_ ? depth_of_one_lane : depth_together;
   }
 }
 
@@ -180,6 +182,10 @@ unsigned Worker::idlest_stream() const {
 void Worker::gather(Launch& launch) {
   launch.count = 0;
   launch.bytes = 0;
+  if (of_one_lane_) {
+    gather_of_one_lane(launch);
+    return;
+  }
   std::size_t without = 0;  // lanes in a row that have none
   while (without < parts_.lanes.size() && launch.count < together_) {
     Batch* const batch = parts_.lanes[next_lane_]->ring().next_sealed();
@@ -189,10 +195,23 @@ void Worker::gather(Launch& launch) {
       continue;
     }
     without = 0;
-    batch->state.store(BatchState::in_flight, std::memory_order_relaxed);
-    launch.batch[launch.count++] = batch;
-    launch.bytes += batch->bytes;
+    take(batch, launch);
   }
+}
+
+// Of the next lane that has some.
+void Worker::gather_of_one_lane(Launch& launch) {
+  for (std::size_t tried = 0; tried < parts_.lanes.size() && launch.count == 0; ++tried) {
+    BatchRing& ring = parts_.lanes[next_lane_]->ring();
+    next_lane_ = (next_lane_ + 1) % parts_.lanes.size();
+    while (Batch* const batch = launch.count < together_ ? ring.next_sealed() : nullptr) take(batch, launch);
+  }
+}
+
+void Worker::take(Batch* batch, Launch& launch) {
+  batch->state.store(BatchState::in_flight, std::memory_order_relaxed);
+  launch.batch[launch.count++] = batch;
+  launch.bytes += batch->bytes;
 }
 
 void Worker::submit(unsigned s) {

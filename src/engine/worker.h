@@ -1,8 +1,8 @@
 // The thread that drives one GPU: at each time point P_k it raises the lanes' epoch, submits the batches that they
 // seal, and hands back what the device has finished. Time points are absolute (P_k = P_0 + k·I), so they do not drift.
-// A function that can (Function::launches_together) has what is sealed when the worker looks launched together, up to
-// `most_together` batches, while streams have few launches to do: what would wait for the device waits for company, so
-// that under load launches are large and few. While the device keeps up, no batch waits.
+// A function that can (Function::launches_together) has what is sealed when the worker looks launched together, of all
+// lanes or of one, while streams have few launches to do: what would wait for the device waits for company, so that
+// under load launches are large and few. While the device keeps up, no batch waits.
 //
 // When polling is adaptive it sleeps between time points, and through them while no lane sends to the device.
 //
@@ -89,6 +89,8 @@ class Worker {
   unsigned submit();
   unsigned idlest_stream() const;
   void gather(Launch& launch);
+  void gather_of_one_lane(Launch& launch);
+  static void take(Batch* batch, Launch& launch);
   void submit(unsigned s);
   unsigned reap();
   unsigned reap(unsigned s);
@@ -112,6 +114,7 @@ class Worker {
   bool given_up_ = false;  // on the device
   // Batches in a launch, and launches that a stream may have under way.
   std::size_t together_ = 1;
+  bool of_one_lane_ = false;
   unsigned depth_ = device::GpuStream::max_marks;
   std::atomic<bool> stopping_{false};
   std::thread thread_;

@@ -58,15 +58,16 @@ TEST(Worker, RaisesTheTimePointsThatItSleptThrough) {
 }
 
 // A function whose batches can be launched together: what was launched, by lane and ticket.
-class Together : public PeerFunction {
+class TogetherFunction : public PeerFunction {
  public:
   struct Launched {
     const device::GpuStream* stream;
     std::vector<std::pair<std::uint32_t, std::uint64_t>> batches;
     bool operator==(const Launched&) const = default;
   };
-  Together() : PeerFunction(PortTable(std::vector<PortInfo>())) {}
-  bool launches_together() const override { return true; }
+  TogetherFunction() : PeerFunction(PortTable(std::vector<PortInfo>())) {}
+  Together launches_together() const override { return together; }
+  Together together = Together::of_any_lane;
   Expected<void> launch(Batch& batch, device::GpuStream& stream) override {
     Batch* const one = &batch;
     return launch_together({&one, 1}, stream);
@@ -125,6 +126,9 @@ class WorkerTogether : public LaneTest {
       make({.batches = batch_count, .capacity = 64, .index = l});
       lanes_.push_back(std::move(lane_));
     }
+    make_worker();
+  }
+  void make_worker() {
     std::vector<Lane*> lanes;
     for (const auto& lane : lanes_) lanes.push_back(lane.get());
     worker_ = std::make_unique<Worker>(
@@ -160,7 +164,7 @@ class WorkerTogether : public LaneTest {
     return condition();
   }
   // So many launches, and no more for a while.
-  std::vector<Together::Launched> launches(std::size_t count) {
+  std::vector<TogetherFunction::Launched> launches(std::size_t count) {
     EXPECT_TRUE(comes([&] { return together_.launched().size() >= count; }));
     std::this_thread::sleep_for(while_nothing_comes);
     auto launched = together_.launched();
@@ -171,7 +175,7 @@ class WorkerTogether : public LaneTest {
   static bool is(const Batch* batch, BatchState state) { return batch->state.load() == state; }
 
   HandGpu gpu_;
-  Together together_;
+  TogetherFunction together_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::unique_ptr<Worker> worker_;
 };
@@ -182,7 +186,7 @@ TEST_F(WorkerTogether, LaunchesWhatIsSealedInTurnOfTheLanesAndTwoForAStream) {
     for (std::uint32_t l = 0; l < lane_count; ++l) ASSERT_NE(seal(l), nullptr);
   }
   worker_->start();
-  std::vector<Together::Launched> expected;
+  std::vector<TogetherFunction::Launched> expected;
   for (std::uint32_t i = 0; i < lane_count * batch_count; ++i) {
     if (i % most_together == 0) expected.push_back({&gpu_.hands[expected.size() % 2], {}});
     expected.back().batches.emplace_back(i % lane_count, i / lane_count);
@@ -245,6 +249,27 @@ TEST_F(WorkerTogether, TheStreamWithTheFewestBytesUnderWayIsNext) {
   gpu_.hands[1].allowed.store(2);
   ASSERT_TRUE(comes([&] { return gpu_.hands[0].done.load() == 1 && gpu_.hands[1].done.load() == 2; }));
   goes({7, 0});  // 5 bytes are under way there, and 2,000 in the other
+}
+
+// Of one lane, as many as go together, in order: a stream has one launch under way.
+TEST_F(WorkerTogether, LaunchesWhatOneLaneHasSealed) {
+  together_.together = Together::of_one_lane;
+  make_worker();
+  for (std::uint32_t b = 0; b <= most_of_one_lane; ++b) ASSERT_NE(seal(0), nullptr);
+  for (std::uint32_t b = 0; b < 2; ++b) ASSERT_NE(seal(2), nullptr);
+  worker_->start();
+  using Batches = std::vector<std::pair<std::uint32_t, std::uint64_t>>;
+  Batches most;
+  for (std::uint32_t b = 0; b < most_of_one_lane; ++b) most.emplace_back(0, b);
+  const auto first = launches(2);
+  EXPECT_EQ(first[0].batches, most);
+  EXPECT_EQ(first[1].batches, (Batches{{2, 0}, {2, 1}}));
+  EXPECT_EQ(gpu_.hands[0].pending_marks(), 1U);
+  EXPECT_EQ(gpu_.hands[1].pending_marks(), 1U);
+  gpu_.hands[1].allowed.store(1);
+  const auto rest = launches(3);
+  EXPECT_EQ(rest[2].batches, (Batches{{0, most_of_one_lane}}));
+  EXPECT_EQ(rest[2].stream, &gpu_.hands[1]);
 }
 
 // All of its batches are in doubt, and none that was launched before; later ones are no more the device's.

@@ -1,5 +1,8 @@
 #include "flow/block_pool.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <bit>
 #include <new>
 
@@ -26,6 +29,19 @@ BlockPool::BlockPool(std::size_t bytes) {
   order_.assign(count * (largest / smallest), 0);
   for (std::size_t i = count; i-- > 0;) {
     push(i * (largest / smallest), orders - 1);
+  }
+}
+
+void BlockPool::touch() {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(arena_.get());
+  const std::uintptr_t first = (begin + page - 1) / page * page, end = (begin + capacity()) / page * page;
+  if (first >= end || madvise(reinterpret_cast<void*>(first), end - first, MADV_POPULATE_WRITE) == 0) {
+    return;
+  }
+  for (std::uintptr_t at = first; at < end; at += page) {  // a kernel before 5.14
+    auto* const byte = reinterpret_cast<volatile std::uint8_t*>(at);
+    *byte = *byte;
   }
 }
 

@@ -1,8 +1,11 @@
 #include "flow/block_pool.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
+#include <fstream>
 #include <random>
 
 #include "flow/buffer.h"
@@ -94,6 +97,28 @@ TEST(Buffer, GrowsWithinThePoolAndKeepsItsBytes) {
   EXPECT_EQ(buffer.view(), wanted.substr(5000)) << "what was there stays";
   buffer.drop_front(pool, wanted.size());
   EXPECT_EQ(pool.in_use(), 0U);
+}
+
+// Pages of this process that are in memory.
+std::size_t resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  std::size_t size = 0, resident = 0;
+  statm >> size >> resident;
+  return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+TEST(BlockPool, HasAllItsPagesWhenTouched) {
+  constexpr std::size_t bytes = 64U << 20;
+  BlockPool pool(bytes);
+  std::uint8_t* const block = pool.take(1000);
+  ASSERT_NE(block, nullptr);
+  std::memset(block, 0x5a, 1000);
+  const std::size_t before = resident_bytes();
+  pool.touch();
+  EXPECT_GT(resident_bytes(), before + bytes / 10 * 9);
+  EXPECT_EQ(std::count(block, block + 1000, 0x5a), 1000);
+  pool.give(block);
+  for (int i = 0; i < 64; ++i) ASSERT_NE(pool.take(BlockPool::largest), nullptr) << i;
 }
 
 }  // namespace

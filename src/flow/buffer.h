@@ -24,7 +24,8 @@ class Buffer {
     if (bytes.empty()) {
       return true;
     }
-    if (front_ + size_ + bytes.size() > capacity_ && !make_room(pool, size_ + bytes.size())) {
+    const bool fits = data_ != nullptr && front_ + size_ + bytes.size() <= capacity_;
+    if (!fits && !make_room(pool, size_ + bytes.size())) {
       return false;
     }
     std::memcpy(data_ + front_ + size_, bytes.data(), bytes.size());

@@ -31,7 +31,9 @@ Conversations::Conversations(const ConversationSettings& settings, ConversationS
       http_pool_(settings.http_bytes),
       reassembler_(with_midstream(settings.streams, settings.flows.midstream), stream_pool_),
       parser_(settings.http, http_pool_, settings.http_connections, settings.http_transactions, *this),
-      extras_(settings.extras) {
+      extras_(settings.extras),
+      drop_silent_(settings.drop_silent),
+      stream_idle_(settings.stream_idle) {
   for (std::uint32_t i = settings.extras; i-- > 0;) {
     extras_[i].next = free_extra_;
     free_extra_ = i;
@@ -64,12 +66,21 @@ Seen Conversations::packet(const Packet& packet, std::uint32_t hash, Millisecond
   if ((packet.tcp_flags & tcp_rst) != 0 && seen.flow->extra != no_index) {
     expected = Reassembler::expected(extras_[seen.flow->extra].stream, seen.direction);
   }
+  const FlowState before = seen.flow->state;
   seen.check = table_.track(*seen.flow, seen.direction, packet, now, expected);
+  if (seen.flow->state != before && seen.flow->extra != no_index) [[unlikely]] {
+    unlink(extras_[seen.flow->extra], before);
+    link(extras_[seen.flow->extra], seen.flow->state);
+  }
   Extra* extra = nullptr;
   if (packet.protocol == packet::protocol_tcp && !packet.fragment && seen.check == TcpCheck::good) {
-    extra = packet.payload.empty() ? extra_if_any(*seen.flow) : extra_for_stream(*seen.flow);
+    extra = packet.payload.empty() ? extra_if_any(*seen.flow) : extra_for_stream(*seen.flow, now);
   }
+  without_session_ += seen.check == TcpCheck::no_session && !packet.payload.empty() ? 1 : 0;
   const bool goes_on = sink_.tracked(*seen.flow, seen.direction, extra != nullptr);
+  if (seen.check != TcpCheck::good && goes_on) [[unlikely]] {
+    refuse(seen, packet);
+  }
   if (extra == nullptr) {
     return seen;
   }
@@ -81,6 +92,20 @@ Seen Conversations::packet(const Packet& packet, std::uint32_t hash, Millisecond
     feed(*seen.flow, *extra, seen.direction, packet, begun);
   }
   return seen;
+}
+
+// What is `bad` the end host would ignore; it may know better, and take bytes that its stream never gets. A silent
+// conversation goes on at its hosts, too.
+void Conversations::refuse(const Seen& seen, const Packet& packet) {
+  if (packet.payload.empty() || (packet.tcp_flags & tcp_rst) != 0) {
+    return;
+  }
+  if (seen.check == TcpCheck::bad && reassembler_.is_guarded()) {
+    ++outside_refused_;
+    sink_.refused(*seen.flow, seen.direction, Taken::outside);
+  } else if (seen.check == TcpCheck::no_session && drop_silent_ && seen.flow->state == FlowState::silent) {
+    sink_.refused(*seen.flow, seen.direction, Taken::silent);
+  }
 }
 
 void Conversations::prefetch_stream(std::uint32_t hash, std::string_view payload) const {
@@ -145,20 +170,76 @@ void Conversations::feed(Flow& flow, Extra& extra, Direction direction, const Pa
     sink_.not_taken(flow, extra, direction);
   }
   if (extra.http != nullptr && extra.http_stopped != http::StopReason::none) {
+    extra.http_waits = !extra.http->established && extra.http_stopped == http::StopReason::no_memory;
     close_http(extra);
+    extra.http_stopped = extra.http_waits ? http::StopReason::none : extra.http_stopped;
   }
 }
 
-// Closed flows keep theirs for what still comes of them, and have no right to it when another needs one.
-Extra* Conversations::extra_for_stream(Flow& flow) {
-  while (flow.extra == no_index && free_extra_ == no_index && table_.evict_closed(flow)) {
+void Conversations::touch_memory() {
+  stream_pool_.touch();
+  http_pool_.touch();
+}
+
+Extra* Conversations::extra_for_stream(Flow& flow, Milliseconds now) {
+  if (flow.extra == no_index) [[unlikely]] {
+    if (free_extra_ == no_index) {
+      make_room_for_stream(now);
+    } else if (stream_pool_.in_use() > stream_pool_.capacity() / 4 * 3) {
+      end_idle(now);
+    }
   }
   return extra_of(flow);
+}
+
+// Closed flows keep theirs for what still comes of them, and have no right to it when another needs one; nor do those
+// that one side alone has made, nor one that has been silent for long. One flow ends at most: it has what is wanted.
+void Conversations::make_room_for_stream(Milliseconds now) {
+  for (const FlowState state : {FlowState::closed, FlowState::fresh}) {
+    const List& list = in_class_[FlowTable::class_of(state)];
+    if (list.head != no_index) {
+      table_.evict(table_.at(extras_[list.head].flow));
+      return;
+    }
+  }
+  end_idle(now);
+}
+
+// Of the two established flows with a record that have waited longest for a look.
+void Conversations::end_idle(Milliseconds now) {
+  const List& list = in_class_[FlowTable::class_of(FlowState::established)];
+  for (int look = 0; look < 2 && list.head != no_index; ++look) {
+    Extra& extra = extras_[list.head];
+    Flow& flow = table_.at(extra.flow);
+    if (table_.evict_silent(flow, now, stream_idle_)) {
+      return;
+    }
+    unlink(extra, flow.state);
+    link(extra, flow.state);
+  }
+}
+
+void Conversations::link(Extra& extra, FlowState state) {
+  List& list = in_class_[FlowTable::class_of(state)];
+  const auto index = static_cast<std::uint32_t>(&extra - extras_.data());
+  extra.previous = list.tail;
+  extra.next = no_index;
+  (list.tail != no_index ? extras_[list.tail].next : list.head) = index;
+  list.tail = index;
+}
+
+void Conversations::unlink(Extra& extra, FlowState state) {
+  List& list = in_class_[FlowTable::class_of(state)];
+  (extra.previous != no_index ? extras_[extra.previous].next : list.head) = extra.next;
+  (extra.next != no_index ? extras_[extra.next].previous : list.tail) = extra.previous;
 }
 
 Extra* Conversations::extra_of(Flow& flow) {
   if (flow.extra != no_index) {
     return &extras_[flow.extra];
+  }
+  if (flow.state == FlowState::silent) {
+    return nullptr;
   }
   if (free_extra_ == no_index) {
     ++extras_refused_;
@@ -169,6 +250,7 @@ Extra* Conversations::extra_of(Flow& flow) {
   free_extra_ = extra.next;
   ++extras_in_use_;
   extra.flow = table_.index_of(flow);
+  link(extra, flow.state);
   if (flow.protocol == packet::protocol_tcp && !flow.has(FlowFlag::midstream)) {
     // The handshake was tracked before there was a stream: it begins behind the SYNs.
     reassembler_.begin(extra.stream, Direction::to_server, flow.initial[0] + 1);
@@ -192,6 +274,7 @@ void Conversations::flow_ended(Flow& flow, FlowEndReason reason) {
   sink_.flow_ended(flow, &extra, reason);
   reassembler_.release(extra.stream);
   const std::uint32_t index = flow.extra;
+  unlink(extra, flow.state);
   extra = Extra{};
   extra.next = free_extra_;
   free_extra_ = index;
@@ -217,11 +300,15 @@ void Conversations::data(Direction direction, const StreamData& data) {
   if (extra_->http_stopped != http::StopReason::none) {
     return;
   }
-  if (sink_.http_goes_by(*flow_, released)) [[unlikely]] {
-    if (opens_http()) {
-      parser_.gap(*extra_->http, direction, data.fresh.size());
-    }
+  if (!opens_http()) {
     return;
+  }
+  if (sink_.http_goes_by(*flow_, released)) [[unlikely]] {
+    parser_.gap(*extra_->http, direction, data.fresh.size());
+    return;
+  }
+  if (std::exchange(extra_->http_waits, false)) [[unlikely]] {
+    parse_what_was_said(direction, data);
   }
   window_ = data.window;
   direction_ = direction;
@@ -230,18 +317,40 @@ void Conversations::data(Direction direction, const StreamData& data) {
 }
 
 void Conversations::parse(Direction direction, std::string_view bytes) {
-  if (opens_http()) {
+  if (extra_->http_stopped == http::StopReason::none && opens_http()) {
     parser_.data(*extra_->http, direction, bytes);
   }
 }
 
-// Or has it open. False: there is no memory for it.
+// There was no room for its parser, or not any more, before it was established: what came before `data`, as far as it
+// was kept.
+void Conversations::parse_what_was_said(Direction direction, const StreamData& data) {
+  for (const Direction side : {Direction::to_server, Direction::to_client}) {
+    const bool own = side == direction;
+    const std::uint64_t size = own ? data.offset : extra_->stream.sides[static_cast<unsigned>(side)].offset;
+    const std::string_view said =
+        own ? data.window.substr(0, data.window.size() - data.fresh.size()) : reassembler_.kept(extra_->stream, side);
+    if (size != 0 && said.size() == size) {
+      parse(side, said);
+    } else if (size != 0 && extra_->http_stopped == http::StopReason::none) {
+      parser_.gap(*extra_->http, side, size);
+    }
+  }
+}
+
+// Or has it open. False: there is no memory for it, or not before it is established.
 bool Conversations::opens_http() {
+  const bool established = flow_->has(FlowFlag::was_open);
   if (extra_->http != nullptr) {
+    extra_->http->established = established;
     return true;
   }
-  extra_->http = parser_.open();
+  extra_->http = parser_.open(established);
   if (extra_->http == nullptr) {
+    extra_->http_waits = !established;
+    if (!established) {
+      return false;
+    }
     extra_->http_stopped = http::StopReason::no_memory;
     sink_.http_stopped(*flow_, *extra_, extra_->http_stopped);
     return false;
@@ -253,6 +362,7 @@ bool Conversations::opens_http() {
 // HTTP begins anew, too, with what the other side has said, as far as that is whole.
 void Conversations::restarted(Direction direction) {
   extra_->carried[static_cast<unsigned>(direction)] = {};
+  extra_->http_waits = false;
   if (extra_->http != nullptr) {
     close_http(*extra_);
   }
@@ -291,6 +401,8 @@ void Conversations::stopped(http::Connection& connection, http::StopReason reaso
   extra.http_stopped = reason;
   if (reason == http::StopReason::evicted) {
     extra.http = nullptr;  // the parser closes it
+    extra.http_waits = !connection.established;
+    extra.http_stopped = extra.http_waits ? http::StopReason::none : reason;
   }
   sink_.http_stopped(table_.at(extra.flow), extra, reason);
 }

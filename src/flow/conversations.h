@@ -5,8 +5,11 @@
 //   if (seen.flow != nullptr && seen.flow->established() && seen.direction == Direction::to_server) ...
 //
 // A TCP flow gets an Extra with its first byte of data (or by extra_of(), for flow bits of any flow), from a fixed
-// number: where all are in use, closed flows end for it, the longest closed first. Without one it is tracked, but not
-// reassembled (`extras_refused`). Each TCP stream is looked at as HTTP until its parser stops.
+// number: where all are in use, one of the closed flows that have one ends for it, the longest closed first; else, of
+// those that nobody has answered, the one that has had its for longest, so that SYNs with data take them from each
+// other; else of two established ones, by turns, one that has been silent for stream_idle. Without one it is tracked,
+// but not reassembled (`extras_refused`). Each TCP stream is looked at as HTTP until
+// its parser stops.
 //
 // Memory is taken in the constructor, and is what memory_bytes() says. Thread-safety: none, one lane. The sink may not
 // call back.
@@ -34,8 +37,10 @@ struct alignas(64) Extra {
   TcpStream stream;
   http::Connection* http = nullptr;
   http::StopReason http_stopped = http::StopReason::none;
+  bool http_waits = false;  // for the handshake: there was no room for its parser before
   std::uint32_t flow = no_index;
-  std::uint32_t next = no_index;                     // free list
+  std::uint32_t next = no_index;  // free list; or of the flow's class, with previous
+  std::uint32_t previous = no_index;
   std::array<Carried, 2> carried;                    // a rule engine's, by Direction
   std::array<std::uint64_t, bit_count / 64> bits{};  // a rule engine's flowbits
 };
@@ -51,8 +56,10 @@ class ConversationSink {
   // The packet that is looked at has bytes that its stream does not get, or not any more (Reassembler::feed()). Behind
   // what the packet brought besides.
   virtual void not_taken(Flow& /*flow*/, Extra& /*extra*/, Direction /*direction*/) {}
-  // The packet must not reach the receiver: `why` is conflict or no_room. Before not_taken().
+  // The packet must not reach the receiver: `why` is none of `all` and `part`. Before not_taken().
   virtual void refused(Flow& /*flow*/, Direction /*direction*/, Taken /*why*/) {}
+  // StreamSink::waits().
+  virtual std::uint8_t waits(Flow& /*flow*/, Direction /*direction*/) { return 0; }
   virtual void stream_gap(Flow& flow, Extra& extra, Direction direction, std::uint64_t bytes) = 0;
   // Whether the parser of HTTP goes without the bytes that stream_data() has just told: for it they are a gap then, and
   // where it cannot go on behind one, in what is no body, it stops for that (StopReason::gap).
@@ -78,6 +85,11 @@ struct ConversationSettings {
   std::uint32_t http_transactions = 1U << 15;
   std::uint64_t stream_bytes = 64U << 20;  // for segments that wait and for histories
   std::uint64_t http_bytes = 64U << 20;    // for headers, bodies and decompression
+  // For who forwards: data of a conversation that goes on behind its timeout (FlowSettings::remembered) is refused,
+  // where it is not taken up in the middle.
+  bool drop_silent = false;
+  // Established flows that are silent for so long give their record to streams that begin.
+  Milliseconds stream_idle = 600'000;
 };
 
 struct Seen {
@@ -100,7 +112,7 @@ class Conversations final : private FlowEnd, private StreamSink, private http::T
   void prefetch_stream(std::uint32_t hash, std::string_view payload) const;
   // Later, but before packet(): where the payload will be copied to.
   void prefetch_history(std::uint32_t hash, std::uint16_t source_port, std::size_t bytes) const;
-  // The flow's, made if it has none; nullptr: all are in use, counted.
+  // The flow's, made if it has none; nullptr: all are in use, counted, or the flow is silent.
   Extra* extra_of(Flow& flow);
   Extra* extra_if_any(const Flow& flow) { return flow.extra == no_index ? nullptr : &extras_[flow.extra]; }
 
@@ -122,10 +134,16 @@ class Conversations final : private FlowEnd, private StreamSink, private http::T
   const StreamCounters& stream_counters() const { return reassembler_.counters(); }
   // Packets with data behind their sender's own RST, which are refused where `drop_conflicts` is.
   std::uint64_t behind_reset() const { return behind_reset_; }
+  // Packets with data that are `bad` (TcpCheck), and refused where the stream is guarded.
+  std::uint64_t outside_refused() const { return outside_refused_; }
+  // TCP packets with data of conversations that were not seen to begin, or are silent.
+  std::uint64_t without_session() const { return without_session_; }
   const http::Counters& http_counters() const { return parser_.counters(); }
   std::uint64_t extras_refused() const { return extras_refused_; }
   std::uint32_t extras_in_use() const { return extras_in_use_; }
   std::uint64_t memory_bytes() const;
+  // BlockPool::touch() of its pools; all else is touched from the start.
+  void touch_memory();
   // Of such as these will be, but for what pools need besides their bytes.
   static std::uint64_t memory_bytes(const ConversationSettings& settings);
   const BlockPool& stream_pool() const { return stream_pool_; }
@@ -134,6 +152,7 @@ class Conversations final : private FlowEnd, private StreamSink, private http::T
  private:
   void flow_ended(Flow& flow, FlowEndReason reason) override;
   void data(Direction direction, const StreamData& data) override;
+  std::uint8_t waits(Direction direction) override { return sink_.waits(*flow_, direction); }
   void gap(Direction direction, std::uint64_t bytes) override;
   void closed(Direction direction) override;
   void transaction(http::Connection& connection, http::Event event, http::Transaction& transaction) override;
@@ -142,10 +161,16 @@ class Conversations final : private FlowEnd, private StreamSink, private http::T
   void restarted(Direction direction) override;
   bool opens_http();
   void parse(Direction direction, std::string_view bytes);
+  void parse_what_was_said(Direction direction, const StreamData& data);
   Taken begin_streams(Flow& flow, Extra& extra, Direction direction, const Packet& packet);
+  void refuse(const Seen& seen, const Packet& packet);
   void feed(Flow& flow, Extra& extra, Direction direction, const Packet& packet, Taken begun);
   void close_http(Extra& extra);
-  Extra* extra_for_stream(Flow& flow);
+  Extra* extra_for_stream(Flow& flow, Milliseconds now);
+  void make_room_for_stream(Milliseconds now);
+  void end_idle(Milliseconds now);
+  void link(Extra& extra, FlowState state);
+  void unlink(Extra& extra, FlowState state);
 
   ConversationSink& sink_;
   FlowTable table_;
@@ -155,9 +180,19 @@ class Conversations final : private FlowEnd, private StreamSink, private http::T
   http::Parser parser_;
   std::vector<Extra> extras_;
   std::uint32_t free_extra_ = no_index;
+  // Of those in use, by FlowTable::class_of() of their flows: which came to it first, and last.
+  struct List {
+    std::uint32_t head = no_index;
+    std::uint32_t tail = no_index;
+  };
+  std::array<List, 3> in_class_;
   std::uint32_t extras_in_use_ = 0;
   std::uint64_t extras_refused_ = 0;
   std::uint64_t behind_reset_ = 0;
+  std::uint64_t outside_refused_ = 0;
+  std::uint64_t without_session_ = 0;
+  const bool drop_silent_;
+  const Milliseconds stream_idle_;
   Flow* flow_ = nullptr;  // whose stream is being fed
   Extra* extra_ = nullptr;
   std::string_view window_;  // of the stream, while it is parsed

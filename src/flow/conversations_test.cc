@@ -3,47 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
+#include "flow/conversations_trial_test.h"
 #include "flow/recorder.h"
 
 namespace sluice::flow {
 namespace {
 
-using test::tcp;
-constexpr Direction up = Direction::to_server;
-constexpr Direction down = Direction::to_client;
-
-ConversationSettings small() {
-  ConversationSettings settings;
-  settings.flows.capacity = 64;
-  settings.flows.seed = 1;
-  settings.extras = settings.http_connections = settings.http_transactions = 8;
-  settings.stream_bytes = settings.http_bytes = 1U << 20;
-  return settings;
-}
-
-// One whole conversation: handshake, a request, an answer, both FINs.
-void converse(Conversations& conversations, std::uint32_t client, const std::string& request, const std::string& answer,
-              Milliseconds now, bool ends = true) {
-  const auto sent = static_cast<std::uint32_t>(request.size());
-  const auto got = static_cast<std::uint32_t>(answer.size());
-  const auto send = [&](Direction direction, std::uint8_t flags, std::uint32_t sequence, std::uint32_t acknowledgment,
-                        std::string_view payload = {}) {
-    conversations.packet(tcp(client, 1000, direction, flags, sequence, acknowledgment, payload), now);
-  };
-  send(up, tcp_syn, 100, 0);
-  send(down, tcp_syn | tcp_ack, 500, 101);
-  send(up, tcp_ack, 101, 501);
-  send(up, tcp_ack, 101, 501, request);
-  send(down, tcp_ack, 501, 101 + sent, answer);
-  if (ends) {
-    send(down, tcp_ack | tcp_fin, 501 + got, 101 + sent);
-    send(up, tcp_ack | tcp_fin, 101 + sent, 502 + got);
-  }
-}
-
-const std::string get = "GET /x HTTP/1.1\r\n\r\n";
-const std::string ok = "HTTP/1.1 200 ok\r\n\r\nbody";
+using namespace test;
 
 TEST(Conversations, FromPacketsToTransactions) {
   test::Recorder recorder;
@@ -131,6 +99,127 @@ TEST(Conversations, DataBehindAnRstIsRefusedWhereConflictsAre) {
     send(up, tcp_ack, 9001, 7001, " anew");
     EXPECT_EQ(sink.all.size(), drop ? 1U : 0U);
     EXPECT_EQ(sink.bytes[0], "hello anew");
+  }
+}
+
+// Nobody has seen where it was: its RST may be anybody's.
+TEST(Conversations, DataBehindAnRstOfAConversationFoundInTheMiddleIsNotRefused) {
+  ConversationSettings settings = small();
+  settings.flows.midstream = true;
+  settings.streams.drop_conflicts = true;
+  Refusals sink;
+  Conversations conversations(settings, sink);
+  conversations.packet(tcp(1, 1000, up, tcp_ack, 101, 501, "hello"), 0);
+  conversations.packet(tcp(1, 1000, down, tcp_ack, 501, 106, "answer"), 0);
+  const Seen seen = conversations.packet(tcp(1, 1000, up, tcp_rst, 106, 0), 0);
+  EXPECT_EQ(seen.flow->state, FlowState::closed);
+  conversations.packet(tcp(1, 1000, up, tcp_ack, 106, 507, "and on"), 0);
+  EXPECT_TRUE(sink.all.empty());
+  EXPECT_EQ(conversations.behind_reset(), 0U);
+}
+
+// What the server has is what the stream has, whatever window scale the client's other SYNs, or a SYN-ACK again, say.
+TEST(Conversations, OfSeveralSynsTheLargestWindowScaleCounts) {
+  constexpr std::uint8_t none = 0xff;
+  struct Case {
+    const char* what;
+    std::vector<std::uint8_t> syns;
+    std::vector<std::uint32_t> sequences;
+    std::vector<std::uint8_t> answers;
+    bool outside = false;
+  };
+  for (const Case& c :
+       {Case{"one", {7}, {1000}, {7}}, Case{"again without", {7, none}, {1000, 1000}, {7}},
+        Case{"again with less", {7, 0}, {1000, 1000}, {7}}, Case{"first without", {none, 7}, {1000, 1000}, {7}},
+        Case{"another without", {7, none}, {1000, 900}, {7}}, Case{"an answer again without", {7}, {1000}, {7, none}},
+        Case{"an answer again with less", {7}, {1000}, {7, 1}}, Case{"an answer without", {7}, {1000}, {none}, true},
+        Case{"none has one", {none}, {1000}, {7}, true}}) {
+    ConversationSettings settings = small();
+    settings.streams.drop_conflicts = settings.streams.drop_without_room = true;
+    test::Recorder recorder;
+    Conversations conversations(settings, recorder);
+    for (std::size_t i = 0; i < c.syns.size(); ++i) {
+      Packet syn = tcp(1, 1000, up, tcp_syn, c.sequences[i], 0);
+      syn.window_scale = c.syns[i];
+      conversations.packet(syn, 0);
+    }
+    for (const std::uint8_t scale : c.answers) {
+      Packet answer = tcp(1, 1000, down, tcp_syn | tcp_ack, 5000, 1001);
+      answer.window_scale = scale;
+      conversations.packet(answer, 0);
+    }
+    conversations.packet(tcp(1, 1000, up, tcp_ack, 1001, 5001), 0);
+    Packet window = tcp(1, 1000, down, tcp_ack, 5001, 1001);
+    window.window = 4000;  // of 128 bytes
+    conversations.packet(window, 0);
+    const Seen far = conversations.packet(tcp(1, 1000, up, tcp_ack, 1001 + 150'000, 5001, "TACK"), 0);
+    EXPECT_EQ(far.check, c.outside ? TcpCheck::bad : TcpCheck::good) << c.what;
+    EXPECT_EQ(recorder.refused_all, std::vector<Taken>(c.outside ? 1 : 0, Taken::outside)) << c.what;
+  }
+}
+
+// Whether the receiver takes it is not known, and its stream would not have it.
+TEST(Conversations, DataOutsideTheConversationIsRefusedWhereStreamsAreGuarded) {
+  struct Case {
+    const char* what;
+    test::Step step;
+    bool refused;
+  };
+  const Case cases[] = {
+      {"far behind the window", {up, tcp_ack, 1'000'000, 501, "evil"}, true},
+      {"without data", {up, tcp_ack, 1'000'000, 501, ""}, false},
+      {"a SYN with data", {up, tcp_syn, 9000, 0, "evil"}, true},
+      {"a SYN", {up, tcp_syn, 9000, 0, ""}, false},
+      {"a SYN-ACK with data", {down, tcp_syn | tcp_ack, 9000, 106, "evil"}, true},
+      {"an RST that says why", {up, tcp_rst, 9000, 0, "why"}, false},
+      {"what fits", {up, tcp_ack, 106, 501, "more"}, false},
+  };
+  for (const Case& c : cases) {
+    for (const bool conflicts : {true, false}) {
+      for (const bool room : {true, false}) {
+        ConversationSettings settings = small();
+        settings.streams.drop_conflicts = conflicts;
+        settings.streams.drop_without_room = room;
+        Refusals sink;
+        Conversations conversations(settings, sink);
+        converse(conversations, 1, "hello", "", 0, false);
+        const test::Step& s = c.step;
+        conversations.packet(tcp(1, 1000, s.direction, s.flags, s.sequence, s.acknowledgment, s.text), 0);
+        const bool refused = c.refused && (conflicts || room);
+        EXPECT_EQ(sink.all, std::vector<Taken>(refused ? 1 : 0, Taken::outside)) << c.what;
+        EXPECT_EQ(conversations.outside_refused(), refused ? 1U : 0U) << c.what;
+      }
+    }
+  }
+}
+
+// What it goes on with would be inspected without what came before, and by no rule for established conversations.
+TEST(Conversations, DataOfAConversationThatWasSilentTooLongIsRefused) {
+  for (const bool drop : {true, false}) {
+    ConversationSettings settings = small();
+    settings.flows.remembered = 1'000'000;
+    settings.drop_silent = drop;
+    Refusals sink;
+    Conversations conversations(settings, sink);
+    converse(conversations, 1, "hello", "", 0, false);
+    const auto send = [&](Direction direction, std::uint8_t flags, std::uint32_t sequence, std::string_view payload) {
+      return conversations.packet(tcp(1, 1000, direction, flags, sequence, 501, payload), 700'000);
+    };
+    EXPECT_EQ(send(up, tcp_ack, 105, "").check, TcpCheck::no_session) << "a keep-alive";
+    EXPECT_EQ(conversations.extras_in_use(), 0U);
+    EXPECT_TRUE(sink.all.empty());
+    send(up, tcp_ack, 106, "evil");
+    EXPECT_EQ(sink.all, std::vector<Taken>(drop ? 1 : 0, Taken::silent));
+    const Seen seen = send(down, tcp_ack | tcp_fin, 501, "evil");
+    EXPECT_EQ(conversations.extra_of(*seen.flow), nullptr);
+    send(up, tcp_rst, 110, "why");
+    EXPECT_EQ(sink.all.size(), drop ? 2U : 0U);
+    EXPECT_EQ(conversations.without_session(), 3U);
+    EXPECT_EQ(sink.bytes[0], "hello");
+    // What was never seen to begin was perhaps under way before this was started.
+    conversations.packet(tcp(2, 1000, up, tcp_ack, 106, 501, "more"), 700'000);
+    EXPECT_EQ(sink.all.size(), drop ? 2U : 0U);
+    EXPECT_EQ(conversations.without_session(), 4U);
   }
 }
 
@@ -349,61 +438,6 @@ TEST(Conversations, WhatTheServerBegunAnewSendsIsInTheWindowWhateverItsScale) {
   EXPECT_EQ(far.check, TcpCheck::good);
   EXPECT_EQ(far.direction, down);
   EXPECT_TRUE(far.flow->established());
-}
-
-TEST(Conversations, AFlowWithoutAnExtraIsCountedNotReassembled) {
-  ConversationSettings settings = small();
-  settings.extras = 1;
-  test::Recorder recorder;
-  Conversations conversations(settings, recorder);
-  converse(conversations, 1, get, ok, 0, false);
-  converse(conversations, 2, get, ok, 0);
-  EXPECT_EQ(conversations.extras_refused(), 2U) << "two packets with data";
-  EXPECT_EQ(recorder.exchanges.size(), 1U);
-  EXPECT_EQ(conversations.table().in_use(), 2U);
-  conversations.flush();
-  converse(conversations, 2, get, ok, 0);
-  EXPECT_EQ(recorder.exchanges.size(), 2U);
-}
-
-TEST(Conversations, ClosedFlowsMakeRoomForStreams) {
-  test::Recorder recorder;
-  ConversationSettings settings = small();
-  settings.extras = 2;
-  Conversations conversations(settings, recorder);
-  converse(conversations, 1, get, ok, 0, false);
-  for (std::uint32_t client = 2; client < 20; ++client) converse(conversations, client, get, ok, client);
-  EXPECT_EQ(conversations.extras_refused(), 0U);
-  EXPECT_EQ(recorder.exchanges.size(), 19U);
-  EXPECT_EQ(conversations.table().counters().evicted_closed, 17U);
-  EXPECT_EQ(conversations.table().in_class()[1], 1U) << "what is open stays";
-  converse(conversations, 20, get, ok, 20, false);
-  converse(conversations, 21, get, ok, 21, false);
-  EXPECT_EQ(conversations.extras_refused(), 2U) << "two packets with data, and nothing is closed";
-}
-
-TEST(Conversations, WithoutAnHttpConnectionTheStreamGoesOn) {
-  ConversationSettings settings = small();
-  settings.http_connections = 0;
-  test::Recorder recorder;
-  Conversations conversations(settings, recorder);
-  converse(conversations, 1, get, ok, 0);
-  EXPECT_EQ(recorder.stops, std::vector{http::StopReason::no_memory});
-  EXPECT_EQ(recorder.bytes[1], ok);
-}
-
-TEST(Conversations, AnHttpConnectionThatIsSilentMakesRoomForAnother) {
-  ConversationSettings settings = small();
-  settings.http_connections = 1;
-  test::Recorder recorder;
-  Conversations conversations(settings, recorder);
-  converse(conversations, 1, get, ok, 0);
-  converse(conversations, 2, get, ok, 0);
-  EXPECT_EQ(recorder.stops, std::vector{http::StopReason::evicted});
-  EXPECT_EQ(recorder.exchanges.size(), 2U);
-  EXPECT_EQ(recorder.bytes[1], ok + ok);
-  conversations.flush();
-  EXPECT_EQ(conversations.http_pool().in_use(), 0U);
 }
 
 TEST(Conversations, OtherProtocolsGiveTheirParserBack) {

@@ -22,6 +22,7 @@ enum class FlowState : std::uint8_t {
   established,  // TCP: the handshake is done, or (`midstream`) both sides heard; else both sides heard
   closing,      // TCP: one side has sent FIN
   closed,       // TCP: both have, or a valid RST
+  silent,       // TCP: it was established until its timeout, and is remembered (FlowSettings::remembered)
 };
 
 inline constexpr std::uint32_t no_index = std::numeric_limits<std::uint32_t>::max();
@@ -56,9 +57,9 @@ struct Flow {
   std::uint32_t previous;  // the table's
   std::uint32_t next;
 
-  // TCP, established: sequence of a later SYN of the client's, which the server may answer if it has forgotten this
-  // conversation; initial[0]: there was none; `several` away from that: several different ones. Closed by an RST: the
-  // Direction of that.
+  // TCP, established or silent: sequence of a later SYN of the client's, which the server may answer if it has
+  // forgotten this conversation; initial[0]: there was none; `several` away from that: several different ones. Closed
+  // by an RST: the Direction of that.
   static constexpr std::uint32_t several = std::uint32_t{1} << 31;
   std::uint32_t new_syn;
 

@@ -107,7 +107,7 @@ Flow* FlowTable::find(const Packet& packet, std::uint32_t hash, Milliseconds now
   if (flow == nullptr) {
     flow = look_in(second_bucket(hash), tag_of(hash), packet, direction);
   }
-  return flow != nullptr && !expired(*flow, now) ? flow : nullptr;
+  return flow != nullptr && flow->state != FlowState::silent && !expired(*flow, now) ? flow : nullptr;
 }
 
 Flow* FlowTable::find_or_make(const Packet& packet, std::uint32_t hash, Milliseconds now, Direction& direction) {
@@ -118,12 +118,14 @@ Flow* FlowTable::find_or_make(const Packet& packet, std::uint32_t hash, Millisec
   if (flow == nullptr) {
     return make(packet, hash, now, direction);
   }
-  if (expired(*flow, now)) {
-    free(*flow, FlowEndReason::expired);
+  if (expired(*flow, now) && end_expired(*flow, now)) {
     return make(packet, hash, now, direction);
   }
   if (packet.protocol == packet::protocol_tcp && (packet.tcp_flags & tcp_syn) != 0) [[unlikely]] {
     return find_or_restart(*flow, packet, now, direction);
+  }
+  if (flow->state == FlowState::silent && settings_.midstream && !packet.fragment) [[unlikely]] {
+    return take_up(*flow, packet, now, direction);
   }
   return flow;
 }
@@ -142,6 +144,18 @@ Flow* FlowTable::find_or_restart(Flow& flow, const Packet& packet, Milliseconds 
   Flow* const anew = make(syn_of_answer(packet), hash, now, direction);
   direction = Direction::to_client;
   return anew;
+}
+
+// A silent conversation goes on, and is one that was found in the middle.
+Flow* FlowTable::take_up(Flow& flow, const Packet& packet, Milliseconds now, Direction& direction) {
+  const std::uint32_t hash = flow.hash;
+  const std::uint16_t user = flow.user;
+  free(flow, FlowEndReason::expired);
+  Flow* const taken_up = make(packet, hash, now, direction);
+  if (taken_up != nullptr) {
+    taken_up->user = user;
+  }
+  return taken_up;
 }
 
 Flow* FlowTable::make(const Packet& packet, std::uint32_t hash, Milliseconds now, Direction& direction) {
@@ -218,20 +232,21 @@ bool FlowTable::make_room_in(std::uint32_t hash, Milliseconds now) {
   if (oldest == nullptr) {
     return false;
   }
-  const FlowEndReason reason = expired(*oldest, now)          ? FlowEndReason::expired
-                               : class_of(oldest->state) == 0 ? FlowEndReason::evicted_new
-                                                              : FlowEndReason::evicted_closed;
-  free(*oldest, reason);
+  if (expired(*oldest, now)) {
+    free(*oldest, FlowEndReason::expired);
+  } else {
+    evict(*oldest);
+  }
   return true;
 }
 
 // A place for a new flow; no_index: there is none to be had.
 std::uint32_t FlowTable::take_place(Milliseconds now) {
   if (free_ == no_index && !evict_expired(now)) {
-    if (lists_[2].head != no_index) {
-      free(flows_[lists_[2].head], FlowEndReason::evicted_closed);
+    if (lists_[2].head != no_index && class_size_[0] <= settings_.capacity / 2) {
+      evict(flows_[lists_[2].head]);
     } else if (lists_[0].head != no_index) {
-      free(flows_[lists_[0].head], FlowEndReason::evicted_new);
+      evict(flows_[lists_[0].head]);
     } else if (!evict_idle(now)) {
       return no_index;
     }
@@ -243,8 +258,7 @@ std::uint32_t FlowTable::take_place(Milliseconds now) {
 
 bool FlowTable::evict_expired(Milliseconds now) {
   for (const List& list : lists_) {
-    if (list.head != no_index && expired(flows_[list.head], now)) {
-      free(flows_[list.head], FlowEndReason::expired);
+    if (list.head != no_index && expired(flows_[list.head], now) && end_expired(flows_[list.head], now)) {
       return true;
     }
   }
@@ -287,11 +301,36 @@ void FlowTable::count_end(FlowEndReason reason) {
   }
 }
 
-void FlowTable::free(Flow& flow, FlowEndReason reason) {
+// It has ended; its place stays.
+void FlowTable::fall_silent(Flow& flow, FlowEndReason reason) {
   if (end_ != nullptr) {
     end_->flow_ended(flow, reason);
   }
   count_end(reason);
+  --in_use_;
+  change_state(flow, FlowState::silent);
+}
+
+// Of a flow that has expired. False: it is remembered.
+bool FlowTable::end_expired(Flow& flow, Milliseconds now) {
+  if (settings_.remembered != 0 && flow.protocol == packet::protocol_tcp && flow.established()) {
+    fall_silent(flow, FlowEndReason::expired);
+    if (!expired(flow, now)) {
+      return false;
+    }
+  }
+  free(flow, FlowEndReason::expired);
+  return true;
+}
+
+void FlowTable::free(Flow& flow, FlowEndReason reason) {
+  if (flow.state != FlowState::silent) {
+    if (end_ != nullptr) {
+      end_->flow_ended(flow, reason);
+    }
+    count_end(reason);
+    --in_use_;
+  }
   const std::uint32_t index = index_of(flow);
   for (const std::uint32_t number : {first_bucket(flow.hash), second_bucket(flow.hash)}) {
     Bucket& bucket = buckets_[number];
@@ -305,7 +344,6 @@ void FlowTable::free(Flow& flow, FlowEndReason reason) {
   flow.family = free_family;
   flow.next = free_;
   free_ = index;
-  --in_use_;
 }
 
 TcpCheck FlowTable::track(Flow& flow, Direction direction, const Packet& packet, Milliseconds now,
@@ -337,20 +375,24 @@ void FlowTable::sweep(Milliseconds now, std::uint32_t count) {
     Flow& flow = flows_[swept_];
     swept_ = swept_ + 1 == settings_.capacity ? 0 : swept_ + 1;
     if (flow.family != free_family && expired(flow, now)) {
-      free(flow, FlowEndReason::expired);
+      end_expired(flow, now);
     }
   }
 }
 
-bool FlowTable::evict_closed(const Flow& other_than) {
-  std::uint32_t index = lists_[2].head;
-  if (index != no_index && &flows_[index] == &other_than) {
-    index = flows_[index].next;
-  }
-  if (index == no_index) {
+void FlowTable::evict(Flow& flow) {
+  free(flow, class_of(flow.state) == 0 ? FlowEndReason::evicted_new : FlowEndReason::evicted_closed);
+}
+
+bool FlowTable::evict_silent(Flow& flow, Milliseconds now, Milliseconds silence) {
+  if (!flow.established() || static_cast<std::uint32_t>(now) - flow.last_seen < silence) {
     return false;
   }
-  free(flows_[index], FlowEndReason::evicted_closed);
+  if (settings_.remembered != 0 && flow.protocol == packet::protocol_tcp) {
+    fall_silent(flow, FlowEndReason::evicted_idle);
+  } else {
+    free(flow, FlowEndReason::evicted_idle);
+  }
   return true;
 }
 
@@ -364,9 +406,12 @@ void FlowTable::flush() {
 
 Milliseconds FlowTable::timeout(const Flow& flow) const {
   const FlowTimeouts& times = settings_.timeouts;
-  const bool open = flow.state == FlowState::established;
+  const bool open = flow.established();
   switch (flow.protocol) {
     case packet::protocol_tcp:
+      if (flow.state == FlowState::silent) {
+        return times.tcp_established + settings_.remembered;
+      }
       return open ? times.tcp_established : class_of(flow.state) == 0 ? times.tcp_new : times.tcp_closed;
     case packet::protocol_udp:
       return open ? times.udp_established : times.udp_new;
@@ -384,6 +429,7 @@ unsigned FlowTable::class_of(FlowState state) {
     case FlowState::closing:
       return 1;
     case FlowState::closed:
+    case FlowState::silent:
       break;
   }
   return 2;

@@ -16,17 +16,23 @@
 // A flow that has been silent for its state's timeout has expired: it is not found any more, and sweep() frees it. When
 // there is no free flow, find_or_make() makes one, in this order:
 //   1. an expired one;
-//   2. the closed one that has been there longest;
+//   2. the closed or silent one that has been so longest, unless half of the table is of the next kind;
 //   3. the oldest fresh or half-open one: a flood of SYNs evicts its own, and a handshake survives if it is done before
-//      the flood has gone once through the part of the table that established flows leave;
+//      the flood has gone once through the half of the table, or the part of it that established flows leave;
 //   4. an established or closing one that has been silent for evict_idle, of the two that have waited longest for a
-//   look;
+//      look;
 //   5. none: the new flow is refused.
 // When both buckets of a new flow are full, the oldest of those of kinds 1 to 3 in them goes, else it is refused.
 // Established flows are thus lost only to silence. A flow becomes established by the other side's doing only: a SYN-ACK
 // that acknowledges the SYN and an ACK that acknowledges it in turn; without a handshake, packets from both sides. Who
 // can send in the name of both sides can play both: such flows, too, hold until they have been silent for evict_idle.
 // Every eviction and refusal is counted by kind (FlowCounters) and told to FlowEnd first.
+//
+// A conversation of TCP that was established and is silent for its timeout ends (FlowEnd), and may be remembered
+// (`remembered`) as long as its place is not needed: its flow is `silent` then, and what goes on in it is no_session to
+// track(), but told from what was never seen to begin, with the caller's mark (Flow::user). A SYN alone does not begin
+// another one in its place: the server has to answer it, as of an established conversation. With `midstream` what goes
+// on is taken up in the middle, with that mark.
 //
 // Thread-safety: none, one lane. Cost: hash 3 ns; find_or_make() and track() a cache miss for the bucket, two for the
 // flow, which the prefetches hide; another one where the first bucket is crowded and the flow is in its second. The
@@ -51,9 +57,9 @@ namespace sluice::flow {
 
 // Silence after which a flow has expired; Suricata's defaults.
 struct FlowTimeouts {
-  Milliseconds tcp_new = 60'000;  // fresh and half_open
-  Milliseconds tcp_established = 600'000;
-  Milliseconds tcp_closed = 60'000;  // closing and closed
+  Milliseconds tcp_new = 60'000;           // fresh and half_open
+  Milliseconds tcp_established = 600'000;  // and closing: the other side may go on for as long as it likes
+  Milliseconds tcp_closed = 60'000;
   Milliseconds udp_new = 30'000;
   Milliseconds udp_established = 300'000;
   Milliseconds other_new = 30'000;  // ICMP too
@@ -64,6 +70,7 @@ struct FlowSettings {
   std::uint32_t capacity = 1U << 20;  // at least 1
   FlowTimeouts timeouts;
   Milliseconds evict_idle = 60'000;  // silence that an established flow may be evicted for when the table is full
+  Milliseconds remembered = 0;       // how long a silent conversation of TCP is remembered at the most; 0: not
   bool midstream = false;            // TCP without its handshake becomes established once both sides are heard
   std::uint64_t seed = 0;            // of the hash; 0: random
 };
@@ -81,10 +88,10 @@ class FlowEnd {
 
 struct FlowCounters {
   std::uint64_t made = 0;            // = in use + the next six
-  std::uint64_t expired = 0;         // after their timeout
-  std::uint64_t evicted_closed = 0;  // for a new flow: closed
-  std::uint64_t evicted_new = 0;     // for a new flow: fresh or half-open
-  std::uint64_t evicted_idle = 0;    // for a new flow: established or closing, silent for evict_idle
+  std::uint64_t expired = 0;         // after their timeout; those that are remembered are not in use
+  std::uint64_t evicted_closed = 0;  // for a new flow, or what they held: closed
+  std::uint64_t evicted_new = 0;     // likewise: fresh or half-open
+  std::uint64_t evicted_idle = 0;    // likewise: established or closing, silent for evict_idle or evict_silent()
   std::uint64_t restarted = 0;       // a SYN on a closed flow, or on one without a handshake, began a new conversation;
                                      // or a SYN-ACK that answers a later SYN of an established one did
   std::uint64_t flushed = 0;
@@ -95,7 +102,7 @@ struct FlowCounters {
 
 enum class TcpCheck : std::uint8_t {
   good,        // or not TCP
-  no_session,  // TCP without a handshake while midstream pickup is off: do not reassemble it
+  no_session,  // TCP without a handshake while midstream pickup is off, or silent: do not reassemble it
   bad,         // RST, SYN, SYN-ACK or data outside what the conversation allows: the end host would ignore it
 };
 
@@ -154,19 +161,21 @@ class FlowTable {
 
   // Counts the packet and moves the flow's state on. TCP is checked leniently: a segment may lie up to 64 KiB behind
   // the window's right edge; a FIN in it is none if it lies behind that edge. A SYN-ACK and an RST in answer to a SYN
-  // must acknowledge the SYN. Any other RST must lie exactly where the receiver is (RFC 5961 section 3.2): at
-  // `expected`, the next sequence of the direction if the caller knows it, or behind all that was sent, if all of that
-  // is acknowledged or `expected` is not known, or else at what is acknowledged. A packet that is `bad` changes no
-  // state; a client's SYN in an established conversation is, and is remembered: a SYN-ACK that answers it makes
-  // find_or_make() begin another one.
+  // must acknowledge the SYN. Of several SYNs of a side the largest window scale counts. Any other RST must lie exactly
+  // where the receiver is (RFC 5961 section 3.2): at `expected`, the next sequence of the direction if the caller knows
+  // it, or behind all that was sent, if all of that is acknowledged or `expected` is not known, or else at what is
+  // acknowledged. A packet that is `bad` changes no state; a client's SYN in an established conversation is, and is
+  // remembered: a SYN-ACK that answers it makes find_or_make() begin another one.
   TcpCheck track(Flow& flow, Direction direction, const Packet& packet, Milliseconds now,
                  std::optional<std::uint32_t> expected = {});
 
   // Frees the expired among the next `count` places: a lane calls it now and then, so that the table is gone through
   // every few seconds, and at the least every 20 days (last_seen wraps).
   void sweep(Milliseconds now, std::uint32_t count);
-  // Ends the closed flow that has been there longest, but not `other_than`. False: there is none.
-  bool evict_closed(const Flow& other_than);
+  // Ends a flow for what it holds of others' (FlowEnd): closed, or fresh or half-open.
+  void evict(Flow& flow);
+  // The same of an established one, if it has been silent for so long. It is remembered.
+  bool evict_silent(Flow& flow, Milliseconds now, Milliseconds silence);
   // Ends all flows.
   void flush();
 
@@ -175,7 +184,9 @@ class FlowTable {
 
   std::uint32_t capacity() const { return settings_.capacity; }
   std::uint32_t in_use() const { return in_use_; }
-  // Flows in these states: [0] fresh and half-open, [1] established and closing, [2] closed.
+  // [0] fresh and half-open, [1] established and closing, [2] closed and silent.
+  static unsigned class_of(FlowState state);
+  // Flows in these states.
   const std::array<std::uint32_t, 3>& in_class() const { return class_size_; }
   const FlowCounters& counters() const { return counters_; }
   static std::uint64_t memory_bytes(std::uint32_t capacity);
@@ -220,6 +231,9 @@ class FlowTable {
   bool evict_idle(Milliseconds now);
   void begin(Flow& flow, const Packet& packet, Milliseconds now, Direction& direction);
   void free(Flow& flow, FlowEndReason reason);
+  void fall_silent(Flow& flow, FlowEndReason reason);
+  bool end_expired(Flow& flow, Milliseconds now);
+  Flow* take_up(Flow& flow, const Packet& packet, Milliseconds now, Direction& direction);
   void count_end(FlowEndReason reason);
 
   bool expired(const Flow& flow, Milliseconds now) const {
@@ -227,7 +241,6 @@ class FlowTable {
     return silent >= least_timeout_ && silent >= timeout(flow);
   }
   Milliseconds timeout(const Flow& flow) const;
-  static unsigned class_of(FlowState state);
   void link(Flow& flow);
   void unlink(Flow& flow);
   void requeue(Flow& flow);

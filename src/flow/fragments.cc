@@ -85,6 +85,9 @@ bool Fragments::read(std::string_view frame, const packet::HeaderFacts& facts, A
   arrived.family = facts.family;
   std::size_t data_at = facts.ip_header.size();
   if (facts.family == 6) {
+    // A jumbogram's fragment (RFC 2675 section 3).
+    if (packet::header_at<packet::Ipv6Header>(reinterpret_cast<const std::uint8_t*>(ip), 0).payload_length == 0)
+      return false;
     std::size_t names_next = offsetof(packet::Ipv6Header, next_header);
     std::size_t at = fixed6;
     while (static_cast<std::uint8_t>(ip[names_next]) != packet::protocol_fragment) {

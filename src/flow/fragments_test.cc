@@ -222,6 +222,19 @@ TEST(Fragments, headers_before_the_fragment_header_stay) {
   EXPECT_EQ(facts.payload, view(plain).substr(62));
 }
 
+TEST(Fragments, one_that_does_not_say_how_long_it_is_is_refused) {
+  const auto built = [](std::optional<std::uint16_t> length) {
+    PacketBuilder builder;
+    builder.ipv6("2001:db8::1", "2001:db8::2").extension(packet::protocol_hop_by_hop, Bytes{1, 4, 0, 0, 0, 0});
+    if (length) builder.ip_length(*length);
+    return builder.id(7).fragment(0, true).protocol(packet::protocol_udp).payload(Bytes(48)).build();
+  };
+  Rig rig;
+  EXPECT_EQ(rig.take(built(0)), Taken::refused);
+  EXPECT_EQ(rig.counters().malformed, 1U);
+  EXPECT_EQ(rig.take(built({})), Taken::kept);
+}
+
 TEST(Fragments, a_second_fragment_header_is_refused) {
   const Bytes whole = udp(false);
   Bytes nested = fragment_of(whole, 7, 0, 48, true);
@@ -277,6 +290,20 @@ TEST(Fragments, a_datagram_that_may_not_pass_stays_refused) {
   EXPECT_EQ(rig.take(frames[0]), Taken::refused);
   ++rig.now;
   EXPECT_EQ(rig.take(frames[0]), Taken::kept);
+}
+
+TEST(Fragments, so_many_that_are_whole_are_remembered) {
+  Rig rig(FragmentSettings{.remembered = 2});
+  for (std::uint32_t id = 1; id < 4; ++id) {
+    const std::vector<Bytes> frames = fragments_of(udp(true), id, 56);
+    rig.take(frames[0]);
+    EXPECT_EQ(rig.take(frames[1]), Taken::whole);
+  }
+  for (std::uint32_t id = 1; id < 4; ++id) {
+    Bytes other = fragments_of(udp(true), id, 56)[0];
+    other.back() ^= 1;
+    EXPECT_EQ(rig.take(other), id == 1 ? Taken::kept : Taken::refused) << id;
+  }
 }
 
 TEST(Fragments, pieces_are_bounded) {

@@ -44,6 +44,21 @@ TEST(ReadPacket, Tcp) {
   EXPECT_FALSE(packet.fragment);
 }
 
+TEST(ReadPacket, WithoutALengthBeforeHopByHopOptionsItIsAsLongAsTheFrame) {
+  Packet packet;
+  ASSERT_TRUE(read(PacketBuilder()
+                       .ipv6("2001:db8::1", "2001:db8::2")
+                       .extension(packet::protocol_hop_by_hop, Bytes{1, 4, 0, 0, 0, 0})
+                       .ip_length(0)
+                       .tcp(4000, 80)
+                       .payload(5)
+                       .build(),
+                   packet));
+  EXPECT_EQ(packet.ip_length, 40U + 8 + 20 + 5);
+  EXPECT_EQ(packet.protocol, packet::protocol_tcp);
+  EXPECT_EQ(packet.payload.size(), 5U);
+}
+
 TEST(ReadPacket, UdpBehindIpv6Extensions) {
   Packet packet;
   ASSERT_TRUE(read(PacketBuilder()

@@ -82,8 +82,12 @@ Taken Reassembler::admit_new(StreamSide& side, std::uint32_t sequence, std::size
     return kept ? Taken::all : Taken::no_room;
   }
   const std::uint32_t ahead = sequence - side.next;
-  if (ahead > settings_.ahead || (settings_.depth != 0 && side.offset + ahead >= settings_.depth)) {
+  if (settings_.depth != 0 && side.offset + ahead >= settings_.depth) {
     return Taken::all;  // it will not wait
+  }
+  if (ahead > settings_.ahead) {
+    ++counters_.too_far;
+    return Taken::no_room;
   }
   const bool room = side.held_bytes + fresh <= settings_.held_bytes && side.held_count < settings_.held_segments &&
                     waiting_ + BlockPool::block_size(sizeof(Held) + fresh) <= pool_.capacity() / 2;

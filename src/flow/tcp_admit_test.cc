@@ -161,6 +161,33 @@ TEST(TcpAdmit, WithoutRoomToWaitASegmentIsRefusedAndNoGapIsMade) {
   }
 }
 
+// Where the depth lies behind it, what is far ahead would go by the stream: its sender sends it again.
+TEST(TcpAdmit, TooFarAheadIsRefusedUnlessItIsBehindTheDepth) {
+  struct Case {
+    std::uint64_t depth;
+    bool drop;
+    Taken taken;
+  };
+  for (const Case& c : {Case{0, true, Taken::no_room}, Case{5000, true, Taken::no_room}, Case{1500, true, Taken::part},
+                        Case{0, false, Taken::part}}) {
+    StreamSettings settings = guarded();
+    settings.drop_without_room = c.drop;
+    settings.depth = c.depth;
+    settings.ahead = 1000;
+    Rig rig(settings);
+    EXPECT_EQ(rig.put(1000, "?"), Taken::all) << c.depth;
+    EXPECT_EQ(rig.put(1500, "TACK"), c.taken) << c.depth;
+    EXPECT_EQ(rig.reassembler.counters().too_far, c.taken == Taken::no_room || !c.drop ? 1U : 0U) << c.depth;
+    EXPECT_EQ(rig.stream.sides[0].held_count, 1U) << "what will not be delivered does not wait";
+    if (c.taken != Taken::no_room) continue;
+    const std::string filler(1000, 'a');
+    EXPECT_EQ(rig.put(0, filler), Taken::all);
+    EXPECT_EQ(rig.put(1500, "TACK"), Taken::all) << "sent again";
+    EXPECT_EQ(rig.put(1000, "?" + std::string(497, 'a') + "AT"), Taken::all);
+    EXPECT_TRUE(rig.sink.windows.back().ends_with("ATTACK"));
+  }
+}
+
 // Who sends much out of order takes half of the pool, and other streams go on.
 TEST(TcpAdmit, WhatWaitsTakesHalfOfThePoolAtTheMost) {
   BlockPool pool(1U << 20);
@@ -213,6 +240,53 @@ TEST(TcpAdmit, WhatCannotBeKeptIsRefusedUntilWhatIsIsAcknowledged) {
   EXPECT_EQ(rig.got().size(), 2000U);
   for (std::uint8_t* const block : blocks) {
     rig.pool.give(block);
+  }
+}
+
+// The pool has one block, and the new bytes around what waits want two.
+TEST(TcpAdmit, OfASegmentThatIsRefusedForWantOfMemoryNothingWaits) {
+  for (const bool drop : {true, false}) {
+    StreamSettings settings = guarded();
+    settings.drop_without_room = drop;
+    Rig rig(settings);
+    rig.put(100, "x");
+    std::vector<std::uint8_t*> blocks;
+    while (std::uint8_t* const block = rig.pool.take(256)) {
+      blocks.push_back(block);
+    }
+    rig.pool.give(blocks.back());
+    blocks.pop_back();
+    const std::string segment = std::string(50, 'y') + "x" + std::string(99, 'y');
+    EXPECT_EQ(rig.put(50, segment), drop ? Taken::no_room : Taken::part);
+    EXPECT_EQ(rig.stream.sides[0].held_bytes, drop ? 1U : 0U) << "without that policy delivery goes on behind a gap";
+    EXPECT_EQ(rig.got(), drop ? "" : segment.substr(0, 51));
+    for (std::uint8_t* const block : blocks) {
+      rig.pool.give(block);
+    }
+    if (!drop) continue;
+    EXPECT_EQ(rig.put(50, std::string(50, 'z')), Taken::all) << "it was never there";
+  }
+}
+
+// The last eighth of the pool is for conversations that have little under way.
+TEST(TcpAdmit, WhoHasMuchUnderWayLeavesAnEighthOfThePool) {
+  Rig rig(guarded(), 1001, 1U << 20);
+  std::vector<std::uint8_t*> blocks;
+  while (rig.pool.in_use() < rig.pool.capacity() / 8 * 7) {
+    blocks.push_back(rig.pool.take(256));
+  }
+  const std::string text(1000, 'a');
+  for (std::uint32_t at = 0; at < 4000; at += 1000) {
+    EXPECT_EQ(rig.put(at, text), Taken::all) << at;
+  }
+  EXPECT_EQ(rig.put(4000, text), Taken::no_room) << "more than 4 KiB";
+  rig.ack(4000);
+  EXPECT_EQ(rig.put(4000, text), Taken::all);
+  for (std::uint8_t* const block : blocks) {
+    rig.pool.give(block);
+  }
+  for (std::uint32_t at = 5000; at < 10'000; at += 1000) {
+    EXPECT_EQ(rig.put(at, text), Taken::all) << at;
   }
 }
 

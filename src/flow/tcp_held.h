@@ -14,7 +14,8 @@ namespace sluice::flow {
 struct Held {
   Held* next;
   std::uint32_t sequence;
-  std::uint32_t length;
+  std::uint32_t length : 24;
+  std::uint32_t mark : 8;  // of the sink: StreamSink::waits()
   std::uint32_t end() const { return sequence + length; }
   char* bytes() { return reinterpret_cast<char*>(this + 1); }
   std::string_view view() { return {bytes(), length}; }

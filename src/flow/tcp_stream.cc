@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "flow/tcp_held.h"
 #include "flow/tcp_track.h"
@@ -223,60 +224,85 @@ bool Reassembler::compare_old(StreamSide& side, std::uint32_t sequence, std::str
   return known;
 }
 
-bool Reassembler::insert(StreamSide& side, Held** at, std::uint32_t sequence, std::string_view bytes) {
+// A copy in a block of its own, of no list yet; nullptr: there is no block.
+Held* Reassembler::copy_of(std::uint32_t sequence, std::string_view bytes, std::uint8_t mark) {
   std::uint8_t* const block = pool_.take(sizeof(Held) + bytes.size());
   if (block == nullptr) {
-    return false;
+    return nullptr;
   }
   auto* const held = reinterpret_cast<Held*>(block);
-  *held = {*at, sequence, static_cast<std::uint32_t>(bytes.size())};
+  *held = {nullptr, sequence, static_cast<std::uint32_t>(bytes.size()), mark};
   std::memcpy(held->bytes(), bytes.data(), bytes.size());
-  *at = held;
-  side.held_bytes += held->length;
-  ++side.held_count;
-  waiting_ += BlockPool::block_size(sizeof(Held) + bytes.size());
-  return true;
+  return held;
+}
+
+// `fresh`: by sequence, from `at` on, and none overlaps what waits.
+void Reassembler::insert(StreamSide& side, Held** at, Held* fresh) {
+  while (fresh != nullptr) {
+    while (*at != nullptr && sequence_before((*at)->sequence, fresh->sequence)) {
+      at = &(*at)->next;
+    }
+    Held* const rest = std::exchange(fresh->next, *at);
+    *at = fresh;
+    side.held_bytes += fresh->length;
+    ++side.held_count;
+    waiting_ += BlockPool::block_size(sizeof(Held) + fresh->length);
+    fresh = rest;
+  }
 }
 
 Taken Reassembler::hold(StreamSide& side, Direction direction, std::uint32_t sequence, std::string_view bytes,
                         StreamSink& sink) {
-  if (sequence - side.next > settings_.ahead) {
-    ++counters_.too_far;
-    return Taken::part;
-  }
   // What waits behind `depth` will not be delivered.
   const std::uint64_t begin = side.offset + (sequence - side.next);
   if (settings_.drop_without_room && settings_.depth != 0 && begin >= settings_.depth) {
     return Taken::part;
   }
-  ++counters_.out_of_order;
+  if (sequence - side.next > settings_.ahead) {
+    ++counters_.too_far;
+    return Taken::part;
+  }
   bool same = settings_.depth == 0 || begin + bytes.size() <= settings_.depth;
-  Held** at = &side.held;
+  Held** from = &side.held;
+  while (*from != nullptr && !sequence_after((*from)->end(), sequence)) {
+    from = &(*from)->next;
+  }
+  Held* at = *from;
+  Held* fresh = nullptr;
+  Held** end = &fresh;
   bool kept = true;
+  const std::uint8_t mark = sink.waits(direction);
   while (!bytes.empty() && kept) {
-    while (*at != nullptr && !sequence_after((*at)->end(), sequence)) {
-      at = &(*at)->next;
+    while (at != nullptr && !sequence_after(at->end(), sequence)) {
+      at = at->next;
     }
     std::uint32_t room = std::min(static_cast<std::uint32_t>(bytes.size()), most_in_block);
-    if (*at != nullptr && !sequence_before(sequence, (*at)->sequence)) {  // overlaps what waits: that stays
-      room = std::min(room, (*at)->end() - sequence);
-      if (std::memcmp((*at)->bytes() + (sequence - (*at)->sequence), bytes.data(), room) != 0) {
+    if (at != nullptr && !sequence_before(sequence, at->sequence)) {  // overlaps what waits: that stays
+      room = std::min(room, at->end() - sequence);
+      if (std::memcmp(at->bytes() + (sequence - at->sequence), bytes.data(), room) != 0) {
         conflict(side);
         same = false;
       }
     } else {
-      if (*at != nullptr) {
-        room = std::min(room, (*at)->sequence - sequence);
+      if (at != nullptr) {
+        room = std::min(room, at->sequence - sequence);
       }
-      kept = insert(side, at, sequence, bytes.substr(0, room));
+      *end = copy_of(sequence, bytes.substr(0, room), mark);
+      kept = *end != nullptr;
+      end = kept ? &(*end)->next : end;
     }
     sequence += room;
     bytes.remove_prefix(room);
   }
   if (!kept && settings_.drop_without_room) {
+    while (fresh != nullptr) {
+      pool_.give(std::exchange(fresh, fresh->next));
+    }
     ++counters_.not_held;
     return Taken::no_room;
   }
+  ++counters_.out_of_order;
+  insert(side, from, fresh);
   if (!kept) {
     counters_.not_held += side.held == nullptr ? 1 : 0;
   }
@@ -317,7 +343,9 @@ void Reassembler::drop_first(StreamSide& side) {
 // Delivers what waits and is next.
 void Reassembler::drain(StreamSide& side, Direction direction, StreamSink& sink) {
   while (side.held != nullptr && !sequence_after(side.held->sequence, side.next)) {
+    mark_ = static_cast<std::uint8_t>(side.held->mark);
     deliver(side, direction, side.held->view(), sink);
+    mark_ = 0;
     drop_first(side);
   }
   close_at_fin(side, direction, sink);
@@ -343,7 +371,7 @@ bool Reassembler::deliver(StreamSide& side, Direction direction, std::string_vie
 
 void Reassembler::deliver_piece(StreamSide& side, Direction direction, std::string_view bytes, StreamSink& sink) {
   const std::string_view window = remember(side, bytes);
-  const StreamData data{window.substr(window.size() - bytes.size()), window, bytes.data(), side.offset};
+  const StreamData data{window.substr(window.size() - bytes.size()), window, bytes.data(), side.offset, mark_};
   side.next += static_cast<std::uint32_t>(bytes.size());
   side.offset += bytes.size();
   counters_.delivered += bytes.size();

@@ -19,10 +19,11 @@
 //     these places, or data behind the direction's FIN, is refused (Taken::conflict). What is acknowledged no receiver
 //     takes again: other bytes there, a keep-alive's for instance, are harmless.
 //   - `drop_without_room`: a segment that would have to wait and for which there is no room (`held_bytes`,
-//     `held_segments`, half of the pool), or whose bytes could not be kept beside others that are not acknowledged yet,
-//     is refused (Taken::no_room): TCP sends it again, when the hole is filled or the others are acknowledged. What is
-//     next is always taken when nothing before it is unacknowledged. Bytes that were not kept for want of memory cannot
-//     be compared with what comes again in their place: that is refused, too (`not_compared`).
+//     `held_segments`, half of the pool), that lies more than `ahead` beyond what is next, but not behind `depth`, or
+//     whose bytes could not be kept beside others that are not acknowledged yet, is refused (Taken::no_room): TCP sends
+//     it again, when the hole is filled or the others are acknowledged. What is next is always taken when nothing
+//     before it is unacknowledged. Bytes that were not kept for want of memory cannot be compared with what comes again
+//     in their place: that is refused, too (`not_compared`).
 // Of a refused segment nothing is taken, nor its FIN; its acknowledgment counts.
 //
 // Bytes are missing for good, a gap, when
@@ -43,6 +44,9 @@
 // closed() comes once for a direction: after the last byte before its FIN, or from finish(). A FIN counts once
 // everything before it is there, and only if nothing is there that lies behind it: one that comes too early hides
 // nothing.
+//
+// What has to wait is told (waits()) as its packet comes, and what the sink says of it, a mark, comes back with the
+// bytes.
 //
 // feed() says whether all bytes of the packet are or will be seen by the sink. Not so are bytes behind `depth`, behind
 // a FIN, too far ahead, or without room to wait; and those that lie before what was delivered and differ from it, or
@@ -79,12 +83,14 @@ struct StreamSettings {
   bool drop_without_room = false;
 };
 
-// What became of a packet's bytes.
+// What became of a packet's bytes. Reassembler says the first four.
 enum class Taken : std::uint8_t {
   all,       // the sink sees all of them, or has
   part,      // there are some that it does not see
   conflict,  // refused: nothing is taken, and it must not reach the receiver
   no_room,   // likewise
+  outside,   // likewise: the conversation does not allow it (TcpCheck::bad)
+  silent,    // likewise: the conversation was silent for its timeout, and is inspected no more
 };
 
 struct StreamData {
@@ -92,11 +98,14 @@ struct StreamData {
   std::string_view window;   // ends with `fresh`
   const char* origin;        // where fresh's bytes came from: the packet that is fed, or what waited
   std::uint64_t offset = 0;  // of fresh[0] in the direction, gaps included
+  std::uint8_t mark = 0;     // what waits() said of bytes that have waited; 0 of others
 };
 
 class StreamSink {
  public:
   virtual void data(Direction direction, const StreamData& data) = 0;
+  // The packet that is fed has bytes that will wait: a mark that comes with them (StreamData).
+  virtual std::uint8_t waits(Direction /*direction*/) { return 0; }
   virtual void gap(Direction direction, std::uint64_t bytes) = 0;
   virtual void closed(Direction direction) = 0;
   // What came of the direction was another SYN's: it begins anew, at offset 0, with nothing before it.
@@ -177,6 +186,8 @@ class Reassembler {
   void release(TcpStream& stream);
 
   const StreamSettings& settings() const { return settings_; }
+  // Something may be refused.
+  bool is_guarded() const { return guarded_; }
   const StreamCounters& counters() const { return counters_; }
 
  private:
@@ -190,7 +201,8 @@ class Reassembler {
   Taken admit_new(StreamSide& side, std::uint32_t sequence, std::size_t length, std::size_t fresh);
   Taken take(StreamSide& side, Direction direction, std::uint32_t sequence, std::string_view bytes, StreamSink& sink);
   Taken hold(StreamSide& side, Direction direction, std::uint32_t sequence, std::string_view bytes, StreamSink& sink);
-  bool insert(StreamSide& side, Held** at, std::uint32_t sequence, std::string_view bytes);
+  Held* copy_of(std::uint32_t sequence, std::string_view bytes, std::uint8_t mark);
+  void insert(StreamSide& side, Held** at, Held* fresh);
   bool deliver(StreamSide& side, Direction direction, std::string_view bytes, StreamSink& sink);
   void deliver_piece(StreamSide& side, Direction direction, std::string_view bytes, StreamSink& sink);
   std::string_view remember(StreamSide& side, std::string_view bytes);
@@ -214,6 +226,7 @@ class Reassembler {
   BlockPool& pool_;
   const bool guarded_;         // something may be refused
   std::size_t waiting_ = 0;    // of the pool, for segments that wait
+  std::uint8_t mark_ = 0;      // of what is delivered
   std::vector<char> scratch_;  // history and fresh bytes side by side, where the block has no room for both
   StreamCounters counters_;
 };

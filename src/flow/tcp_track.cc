@@ -1,5 +1,6 @@
 #include "flow/tcp_track.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace sluice::flow {
@@ -26,12 +27,18 @@ std::uint8_t fin_of(unsigned side) {
   return side == 0 ? FlowFlag::fin_client : FlowFlag::fin_server;
 }
 
+// Of several SYNs: which of them counts is not known, and of one that comes again a host keeps the first one's. With
+// too large a scale a window is too large, with too small a one true segments would lie outside it.
+std::uint8_t larger_scale(std::uint8_t a, std::uint8_t b) {
+  return a == 0xff || b == 0xff ? std::min(a, b) : std::max(a, b);
+}
+
 void start_side(Flow& flow, unsigned side, const Packet& packet) {
   flow.initial[side] = packet.sequence - ((packet.tcp_flags & tcp_syn) != 0 ? 0 : 1);
   flow.end[side] = segment_end(packet);
   flow.acked[side] = packet.sequence;
   flow.limit[side] = flow.end[side];
-  flow.scale[side] = packet.window_scale;
+  flow.scale[side] = larger_scale(flow.scale[side], packet.window_scale);
   flow.flags |= side == 0 ? FlowFlag::heard_client : FlowFlag::heard_server;
   flow.flags &= static_cast<std::uint8_t>(~fin_of(side));
 }
@@ -222,7 +229,7 @@ bool begins_anew(const Flow& flow, const Packet& packet) {
 
 bool answers_new_syn(const Flow& flow, Direction direction, const Packet& packet) {
   if ((packet.tcp_flags & (tcp_syn | tcp_ack)) != (tcp_syn | tcp_ack) || direction != Direction::to_client ||
-      !flow.established() || flow.new_syn == flow.initial[0]) {
+      !(flow.established() || flow.state == FlowState::silent) || flow.new_syn == flow.initial[0]) {
     return false;
   }
   const bool again = packet.sequence == flow.initial[1] && packet.acknowledgment == flow.initial[0] + 1;
@@ -256,6 +263,12 @@ TcpCheck track_tcp(Flow& flow, Direction direction, const Packet& packet, bool m
                    std::optional<std::uint32_t> expected, FlowState& next) {
   const unsigned side = number(direction);
   next = flow.state;
+  if (flow.state == FlowState::silent) [[unlikely]] {
+    if (side == 0 && (packet.tcp_flags & (tcp_syn | tcp_ack)) == tcp_syn && packet.sequence != flow.initial[0]) {
+      remember_syn(flow, packet);
+    }
+    return TcpCheck::no_session;
+  }
   if ((packet.tcp_flags & tcp_rst) != 0) {
     if (!reset_fits(flow, side, packet, expected)) {
       return TcpCheck::bad;

@@ -28,8 +28,8 @@ TcpCheck track_tcp(Flow& flow, Direction direction, const Packet& packet, bool m
 // seen (a stray segment before the SYN must not decide what the flow is).
 bool begins_anew(const Flow& flow, const Packet& packet);
 
-// Whether this SYN-ACK answers a later SYN of an established conversation: the server has forgotten it, and another one
-// has begun.
+// Whether this SYN-ACK answers a later SYN of an established or silent conversation: the server has forgotten it, and
+// another one has begun.
 bool answers_new_syn(const Flow& flow, Direction direction, const Packet& packet);
 
 // The SYN that this SYN-ACK answers, as far as it says.

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "packet/headers.h"
+#include "packet/ipv6_length.h"
 
 namespace sluice::packet {
 namespace {
@@ -169,7 +170,7 @@ void read_ipv6(std::string_view bytes, HeaderFacts& facts) {
   if (ip == nullptr || static_cast<std::uint8_t>(bytes[0]) >> 4 != 6) return;
   constexpr std::size_t fixed = sizeof(Ipv6Header);
   facts.family = 6;
-  facts.ip_length = static_cast<std::uint32_t>(fixed + be16(ip->payload_length));
+  facts.ip_length = ipv6_length(*ip, bytes.size());
   facts.whole = facts.ip_length <= bytes.size();
   set_address(facts.source, 6, ip->source);
   set_address(facts.destination, 6, ip->destination);

@@ -41,7 +41,7 @@ struct HeaderFacts {
   std::uint16_t tcp_window = 0;
   std::uint16_t source_port = 0, destination_port = 0;
   std::uint32_t tcp_sequence = 0, tcp_acknowledgement = 0;
-  std::uint32_t ip_length = 0;  // bytes of the IP packet as its header says
+  std::uint32_t ip_length = 0;  // bytes of the IP packet as its header says (ipv6_length.h)
   std::optional<std::uint32_t> ip_id;
   std::optional<std::uint16_t> icmp_id, icmp_sequence;  // of messages that have them
   IpAddress source, destination;

@@ -82,6 +82,28 @@ TEST(HeaderFacts, ExtensionsAreWalkedAndBelongToTheIpHeader) {
   EXPECT_EQ(facts.payload.size(), 5U);
 }
 
+// Hosts do not look for the option that would say how long it is.
+TEST(HeaderFacts, WithoutALengthBeforeHopByHopOptionsItIsAsLongAsTheFrame) {
+  const Bytes padding{1, 4, 0, 0, 0, 0}, jumbo{0xc2, 4, 0, 1, 0, 0};
+  for (const Bytes& options : {padding, jumbo}) {
+    const Bytes frame = v6().ip_length(0).extension(protocol_hop_by_hop, options).udp(1, 53).payload(5).build();
+    const HeaderFacts facts = read(frame);
+    EXPECT_TRUE(facts.whole && facts.has_ports);
+    EXPECT_EQ(facts.ip_length, frame.size() - 14);
+    EXPECT_EQ(facts.destination_port, 53);
+    EXPECT_EQ(facts.payload.size(), 5U);
+  }
+  // Before anything else 0 means that nothing follows.
+  const HeaderFacts other = read(v6().ip_length(0).extension(protocol_destination_options, padding).udp(1, 53).build());
+  EXPECT_EQ(other.ip_length, 40U);
+  EXPECT_FALSE(other.whole || other.has_ports);
+}
+
+// Only within a host does 0 stand for a packet that is too long to say it.
+TEST(HeaderFacts, WithoutALengthItIsNoIpv4) {
+  EXPECT_EQ(read(v4().ip_length(0).tcp(1, 2).payload(9).build()).family, 0);
+}
+
 TEST(HeaderFacts, AnExtensionLongerThanThePacketIsNotWhole) {
   Bytes frame = v6().extension(protocol_destination_options, Bytes(6)).udp(1, 2).payload(5).build();
   frame[14 + 40 + 1] = 9;

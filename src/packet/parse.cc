@@ -1,5 +1,7 @@
 #include "packet/parse.h"
 
+#include "packet/ipv6_length.h"
+
 namespace sluice::packet {
 namespace detail {
 namespace {
@@ -97,7 +99,7 @@ Reason parse_ipv6(const std::uint8_t* data, std::uint32_t length, FrameView& vie
     return frame_too_short;
   }
   const auto& ip = header_at<Ipv6Header>(data, l3);
-  const std::uint32_t total = sizeof(Ipv6Header) + be16(ip.payload_length);
+  const std::uint32_t total = ipv6_length(ip, length - l3);
   if (data[l3] >> 4 != 6) {
     return bad_ip_version;
   }

@@ -96,7 +96,9 @@ Answer reference_ipv6(const Bytes& frame) {
   if (frame.at(14) / 16 != 6) {
     return refused("bad_ip_version");
   }
-  const unsigned total = 40 + number(frame, 18);
+  // A length of 0 before hop-by-hop options: as long as the frame.
+  const bool unsaid = number(frame, 18) == 0 && frame.at(20) == 0;
+  const unsigned total = unsaid ? static_cast<unsigned>(frame.size()) - 14 : 40 + number(frame, 18);
   if (14 + total > frame.size() || total > 65535) {
     return refused("bad_total_length");
   }
@@ -197,6 +199,7 @@ class Frames {
       builder.ipv6(address(6), address(6));
       if (pick(4) == 0) {
         builder.extension(pick(2) == 0 ? protocol_hop_by_hop : protocol_destination_options, Bytes(pick(20)));
+        if (pick(8) == 0) builder.ip_length(0);
       }
     }
     if (pick(4) == 0) {

@@ -177,6 +177,7 @@ TEST(Parse, ViewSaysWhatTheHeadersSay) {
       {"IPv6", v6().ttl(255), 255, 17, 66, false},
       {"IPv6 fragment", v6().fragment(0, true), 64, protocol_fragment, 74, true},
       {"IPv6 hop-by-hop", v6().extension(protocol_hop_by_hop, {}), 64, protocol_hop_by_hop, 74, false},
+      {"of no length", v6().extension(protocol_hop_by_hop, {}).ip_length(0), 64, protocol_hop_by_hop, 74, false},
       {"ARP", PacketBuilder().arp_request("10.0.0.1", "10.0.0.2"), 0, 0, 0, false},
   };
   for (const auto& c : cases) {

@@ -8,6 +8,7 @@
 
 #include "packet/builder.h"
 #include "packet/headers.h"
+#include "port/replay_codings.h"
 #include "port/replay_request.h"
 
 namespace sluice::port {
@@ -118,7 +119,7 @@ class Conversation {
     bool plants = planted_;
     while (left_ >= 3) {
       request(std::exchange(plants, false));
-      response();
+      shared_.source.codings ? coded_response() : response();
     }
     while (left_ != 0) send(client, tcp_ack);  // its window has grown
   }
@@ -168,6 +169,14 @@ class Conversation {
       send_data(server, Bytes(message.begin() + static_cast<std::ptrdiff_t>(at),
                               message.begin() + static_cast<std::ptrdiff_t>(end)));
     }
+  }
+
+  void coded_response() {
+    const std::vector<std::string>& bodies = coded_bodies();
+    const std::string& body = bodies[shared_.random() % bodies.size()];
+    const std::string text = "HTTP/1.1 200 OK\r\nContent-Encoding: " + std::string(coded_body_encoding) +
+                             "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+    send_data(server, Bytes(text.begin(), text.end()));
   }
 
   std::string word() {

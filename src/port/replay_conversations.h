@@ -12,7 +12,8 @@
 // segments of body, until the frames of the connection are used up. Else the sides take turns on port 4000, a client
 // with one or two segments, a server with one to eight.
 //
-// With `contents` requests are made of these, as an attack (replay_request.h), and larger than the mix says.
+// With `contents` requests are made of these, as an attack (replay_request.h), and larger than the mix says. With
+// `codings` each response is one segment with a body that costs its reader most (replay_codings.h).
 //
 // One conversation in 32 has something that lies across two segments of the client: `planted_text` in a stream, or a
 // request for `planted_path`.
@@ -48,6 +49,7 @@ struct ConversationSource {
   std::string own_mac;
   bool text = false;                                   // payloads are: of HTTP, what bodies are declared as
   const std::vector<std::string>* contents = nullptr;  // of HTTP: requests are made of them (port/replay_request.h)
+  bool codings = false;                                // of HTTP
   packet::FrameMix* mix = nullptr;
   std::function<packet::IpAddress()> address;               // of a client or a server
   std::function<void(std::span<std::uint8_t> bytes)> fill;  // a payload

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -10,18 +11,21 @@
 #include "packet/checksum.h"
 #include "packet/header_facts.h"
 #include "packet/headers.h"
+#include "port/replay_codings.h"
 
 namespace sluice::port {
 namespace {
 
 using Frames = std::vector<std::vector<std::uint8_t>>;
 
-Frames make(bool http, const std::string& mix_name, unsigned count, int family = 4, std::uint64_t seed = 1) {
+Frames make(bool http, const std::string& mix_name, unsigned count, int family = 4, std::uint64_t seed = 1,
+            bool codings = false) {
   auto mix = packet::FrameMix::make(mix_name, seed);
   EXPECT_TRUE(mix);
   std::mt19937_64 random(seed);
   ConversationSource source;
   source.http = http;
+  source.codings = codings;
   source.family = family;
   source.frames = count;
   source.seed = seed;
@@ -67,7 +71,9 @@ void take(const packet::HeaderFacts& facts, Side& from, Side& to) {
   const bool syn = (facts.tcp_flags & packet::tcp_syn) != 0, fin = (facts.tcp_flags & packet::tcp_fin) != 0;
   ASSERT_FALSE(from.fin && (syn || fin || !facts.payload.empty()));
   ASSERT_EQ(syn, !from.next);
-  if (from.next) ASSERT_EQ(facts.tcp_sequence, *from.next);
+  if (from.next) {
+    ASSERT_EQ(facts.tcp_sequence, *from.next);
+  }
   from.next = facts.tcp_sequence + static_cast<std::uint32_t>(facts.payload.size()) + (syn || fin ? 1 : 0);
   from.syn |= syn;
   from.fin |= fin;
@@ -165,9 +171,9 @@ TEST(ReplayConversations, SizesAreThoseOfTheMixButForWhatAConversationNeeds) {
 }
 
 // The lengths that responses of HTTP declare are those that they have, and requests and responses are as many.
-TEST(ReplayConversations, HttpIsWhole) {
+void expect_whole(const Frames& frames, bool codings) {
   unsigned requests = 0, planted = 0;
-  for (const auto& [port, both] : follow(make(true, "heavy-tail", 16384), 80).conversations) {
+  for (const auto& [port, both] : follow(frames, 80).conversations) {
     std::string_view up = both.side[0].bytes, down = both.side[1].bytes;
     while (!up.empty()) {
       ASSERT_TRUE(up.starts_with("GET /")) << up;
@@ -178,6 +184,7 @@ TEST(ReplayConversations, HttpIsWhole) {
       const std::size_t body = std::stoul(std::string(down.substr(down.find(length) + length.size(), 8)));
       down.remove_prefix(down.find("\r\n\r\n") + 4);
       ASSERT_LE(body, down.size());
+      EXPECT_EQ(std::ranges::count(coded_bodies(), down.substr(0, body)), codings ? 1 : 0);
       down.remove_prefix(body);
       ++requests;
     }
@@ -185,6 +192,14 @@ TEST(ReplayConversations, HttpIsWhole) {
   }
   EXPECT_GT(requests, 1000U);
   EXPECT_GT(planted, 5U);
+}
+
+TEST(ReplayConversations, HttpIsWhole) {
+  for (const bool codings : {false, true}) {
+    const Frames frames = make(true, "heavy-tail", 16384, 4, 1, codings);
+    expect_whole(frames, codings);
+    for (const auto& frame : frames) EXPECT_LE(frame.size(), 1514U);
+  }
 }
 
 TEST(ReplayConversations, SomethingLiesAcrossTwoSegments) {

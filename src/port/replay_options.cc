@@ -120,7 +120,8 @@ Expected<std::vector<std::string>> read_pieces(const std::string& value) {
   if (value == "web") return std::vector<std::string>(std::begin(web_words), std::end(web_words));
   const auto text = read_regular_file(value, largest_destinations);
   if (!text) {
-    return make_error("replay: payload: " + text.error().message + "; it takes random, text, web, or a file of pieces");
+    return make_error("replay: payload: " + text.error().message +
+                      "; it takes random, text, web, codings, or a file of pieces");
   }
   std::vector<std::string> pieces;
   std::istringstream lines(*text);
@@ -203,7 +204,8 @@ Expected<void> read_argument(ReplayOptions& options, const std::string& item) {
     return {};
   }
   if (key == "payload") {
-    auto pieces = read_pieces(value);
+    options.codings = value == "codings";
+    auto pieces = read_pieces(options.codings ? "random" : value);
     options.text = value == "text" || value == "web";
     if (value == "web") options.udp_port = dns_port;
     if (pieces) options.pieces = std::move(*pieces);
@@ -253,6 +255,9 @@ Expected<ReplayOptions> ReplayOptions::parse(const std::string& devargs) {
     at = next;
   }
   if (auto fine = check_flows(options); !fine) return tl::unexpected(fine.error());
+  if (options.codings && options.protocol != ReplayOptions::Protocol::http) {
+    return make_error("replay: payload=codings is of bodies of HTTP: say protocol=http, too");
+  }
   if (!options.destinations.empty() && !any_of_family(options.destinations, options.family)) {
     return make_error(no_destination(options.family));
   }

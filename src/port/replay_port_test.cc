@@ -402,8 +402,11 @@ TEST(ReplayPort, EachArgumentIsTakenOrRefusedForWhatItIs) {
       {"protocol=sctp", "replay: 'protocol=sctp': protocol takes udp, tcp, streams or http"},
       {"protocol=streams", ""},
       {"protocol=http,payload=text", ""},
+      {"protocol=http,payload=codings", ""},
+      {"protocol=tcp,payload=codings", "replay: payload=codings is of bodies of HTTP: say protocol=http, too"},
       {"payload=/nowhere",
-       "replay: payload: /nowhere: No such file or directory; it takes random, text, web, or a file of pieces"},
+       "replay: payload: /nowhere: No such file or directory; it takes random, text, web, codings, or a file of "
+       "pieces"},
       {"frames=63", "replay: frames=63 is too few; 64 is the least"},
   };
   for (const auto& [arguments, expected] : cases) {

@@ -1,6 +1,5 @@
 // Bodies: how long they are, chunks, content codings.
 #include <algorithm>
-#include <charconv>
 
 #include "flow/http/connection.h"
 #include "flow/http/text.h"
@@ -8,13 +7,7 @@
 namespace sluice::flow::http {
 namespace {
 
-// The first number in a Content-Length. False: there is none, or it is too large.
-bool first_number(std::string_view text, std::uint64_t& number, bool& plain) {
-  const auto begin = std::find_if(text.begin(), text.end(), is_digit);
-  const auto result = std::from_chars(begin, text.end(), number);
-  plain = result.ec == std::errc() && begin == text.begin() && result.ptr == text.end();
-  return result.ec == std::errc();
-}
+constexpr std::uint64_t largest_chunk = 0x7fffffffffffffff;  // as clients that count in 64 bits
 
 }  // namespace
 
@@ -56,22 +49,21 @@ void Parser::begin_body(Connection& connection, Direction direction) {
   Side& side = connection.sides[static_cast<unsigned>(direction)];
   const bool request = direction == Direction::to_server;
   Message& message = request ? side.current->request : side.current->response;
-  const std::string_view length = message.field("content-length");
-  const bool chunked = has_word(message.field("transfer-encoding"), "chunked");
-  bool plain = true;
-  bool sized = !length.empty() && first_number(length, side.left, plain);
-  message.flags.length_invalid = !length.empty() && !plain;
-  message.flags.length_conflict = message.flags.length_conflict || (chunked && !length.empty());
-  if (chunked) {
+  const Framing& framing = side.framing;
+  message.flags.length_invalid = framing.length_invalid;
+  message.flags.length_conflict = framing.length_conflict || (framing.chunked && framing.has_length);
+  side.left = 0;
+  if (framing.chunked) {
     side.phase = Phase::chunk_size;
-  } else if (sized) {
+  } else if (framing.sized) {
+    side.left = framing.length;
     side.phase = side.left == 0 ? Phase::first_line : Phase::body_fixed;
   } else {
     side.phase = request ? Phase::first_line : Phase::body_to_close;
   }
   if (side.phase != Phase::first_line) {
-    side.decoder.begin(pool_, message.field("content-encoding"),
-                       request ? settings_.request_layers : settings_.response_layers, settings_.decoded_limit);
+    side.decoder.begin(pool_, framing.codings, request ? settings_.request_layers : settings_.response_layers,
+                       settings_.decoded_limit);
   }
 }
 
@@ -133,12 +125,16 @@ void Parser::end_body(Connection& connection, Direction direction) {
     BodyAppender appender(*this, connection, direction);
     side.decoder.finish(pool_, appender);
     message.decoding = side.decoder.flags();
-    side.decoder.clear(pool_);
     body_event(connection, direction, before, truncated_before);
+  } else if (!message.flags.unexpected_body) {  // which is what comes behind one that was decoded
+    message.decoding = side.decoder.flags();
   }
-  counters_.bombs += message.decoding.bomb ? 1 : 0;
+  side.decoder.clear(pool_);
+  const DecodeFlags decoding = message.body_wire != 0 ? message.decoding : DecodeFlags{};
+  counters_.bombs += decoding.bomb ? 1 : 0;
   counters_.bodies_truncated += message.flags.body_truncated ? 1 : 0;
-  counters_.bodies_lost += message.flags.body_lost ? 1 : 0;
+  counters_.bodies_lost += message.flags.body_lost || decoding.no_memory ? 1 : 0;
+  counters_.bodies_undecoded += decoding.too_many || decoding.unread ? 1 : 0;
   side.left = 0;
   if (request) {
     request_done(connection);
@@ -147,31 +143,31 @@ void Parser::end_body(Connection& connection, Direction direction) {
   }
 }
 
-// A line with a chunk's size: white space, hexadecimal digits, anything. False: more is needed.
+// A line with a chunk's size: white space, hexadecimal digits, anything. `left` is the size of the digits so far.
+// False: more is needed.
 bool Parser::chunk_size(Connection& connection, Direction direction) {
   Side& side = connection.sides[static_cast<unsigned>(direction)];
   const std::string_view pending = side.pending.view();
-  const auto begin =
-      static_cast<std::size_t>(std::find_if_not(pending.begin(), pending.end(), is_space) - pending.begin());
-  std::size_t at = begin;
-  std::uint64_t size = 0;
-  while (at < pending.size() && hex_value(pending[at]) >= 0 && size <= 0xffffffffU) {
-    size = size * 16 + static_cast<unsigned>(hex_value(pending[at++]));
+  Word& word = side.word;
+  const bool blank = !word.skip(pending, is_space);
+  const std::string_view fresh = pending.substr(word.end);
+  word.read(pending, [](char c) { return hex_value(c) >= 0; });
+  for (const char c : fresh.substr(0, word.end - (pending.size() - fresh.size()))) {
+    const bool too_large = side.left > largest_chunk / 16;
+    side.left = too_large ? largest_chunk + 1 : side.left * 16 + static_cast<unsigned>(hex_value(c));
   }
-  const bool digits = at != begin;
-  const std::size_t end = pending.find('\n', at);
-  const bool too_long = pending.size() > settings_.header_limit && end == std::string_view::npos;
-  if ((begin < pending.size() && !digits) || size > 0x7fffffffU || too_long) {
+  const std::size_t end = pending.find('\n', std::max(side.scanned, word.end));
+  const bool too_long = std::min(end, pending.size()) > settings_.header_limit;
+  if ((!blank && word.begin == word.end) || side.left > largest_chunk || too_long) {
     bad_chunk(connection, direction);
     return true;
   }
+  side.scanned = static_cast<std::uint32_t>(pending.size());
   if (end == std::string_view::npos) {
     return false;
   }
-  side.pending.drop_front(pool_, end + 1);
-  side.scanned = 0;
-  side.left = size;
-  side.phase = size == 0 ? Phase::trailer_lines : Phase::chunk_data;
+  drop_pending(side, end + 1);
+  side.phase = side.left == 0 ? Phase::trailer_lines : Phase::chunk_data;
   return true;
 }
 
@@ -181,6 +177,7 @@ void Parser::bad_chunk(Connection& connection, Direction direction) {
     return;
   }
   Side& side = connection.sides[1];
+  ++counters_.bad_chunks;
   side.current->response.flags.bad_chunk = true;
   side.phase = Phase::body_to_close;
 }

@@ -26,7 +26,7 @@
 // an HTTP/0.9 body, unless the next line begins with H. Different: see docs/flows.md.
 //
 // Bounds: Settings; once half of the transactions are in use, two requests of a connection may wait, not `pipelined`;
-// when all are, other connections are evicted. Everything else is in the pool and the store of transactions. Bodies end
+// when all are, one that has some is evicted. Everything else is in the pool and the store of transactions. Bodies end
 // at their limit: flagged, and no further body events. A connection that cannot be parsed on has a StopReason; what it
 // held completes as `incomplete`. The transactions do not depend on how the bytes were cut into segments, but for body
 // events.
@@ -39,8 +39,10 @@
 #include <vector>
 
 #include "flow/block_pool.h"
+#include "flow/http/framing.h"
 #include "flow/http/message.h"
 #include "flow/http/settings.h"
+#include "flow/http/text.h"
 #include "flow/packet.h"
 
 namespace sluice::flow::http {
@@ -97,9 +99,19 @@ struct Side {
   Buffer header;              // a header's lines so far, joined
   Buffer text;                // names and values of the message's headers
   std::uint32_t scanned = 0;  // of pending: no line end before
+  Word word;                  // of pending, where one is looked for
+  Framing framing;            // of the message that `current` is
   std::uint64_t left = 0;
   Transaction* current = nullptr;  // being parsed
   ContentDecoder decoder;
+};
+
+struct Connection;
+
+// A connection's place in a list.
+struct Links {
+  Connection* next = nullptr;
+  Connection* before = nullptr;
 };
 
 struct Connection {
@@ -110,10 +122,13 @@ struct Connection {
   unsigned waiting = 0;             // transactions between them
   std::uint64_t made = 0;
   StopReason stopped = StopReason::none;
-  void* user = nullptr;        // the caller's
-  Connection* next = nullptr;  // the parser's free list, or that of connections by their last bytes
-  Connection* before = nullptr;
-  bool in_http_list = false;
+  void* user = nullptr;  // the caller's
+  // The caller's, before data(): its handshake is done, so that it is no forged packet's alone.
+  bool established = true;
+  Links order;                   // the parser's free list, or one of connections by their last bytes
+  Links holders;                 // of those with transactions, likewise
+  std::uint8_t rank = 0;         // of `order`
+  std::uint8_t holder_rank = 0;  // of `holders`
 };
 
 class Parser {
@@ -124,10 +139,14 @@ class Parser {
   Parser(const Parser&) = delete;
   Parser& operator=(const Parser&) = delete;
 
-  // Evicts one when all are in use: the longest without bytes of those that have not shown to be HTTP, else of all. The
-  // sink hears that it stopped (`evicted`), and it is closed. nullptr: there is none (counted as stopped for
-  // no_memory).
-  Connection* open();
+  // Evicts one when all are in use: the longest without bytes of those that are not established, else of those that
+  // have not shown to be HTTP, else of all. The sink hears that it stopped (`evicted`), and it is closed. nullptr:
+  // there is none (counted as stopped for no_memory).
+  //
+  // One that is not established evicts none that is, neither here nor for a transaction, and has no room once half of
+  // the pool is in use, or a quarter of the transactions: it stops for no_memory, or is nullptr and not counted, and
+  // may be opened again when it is established.
+  Connection* open(bool established = true);
   void data(Connection& connection, Direction direction, std::string_view bytes);
   // For what a packet brings, however many pieces of data(): it may make free_decoding bytes by decoding, and
   // decoded_to for each that it brings. Of more the sink is asked (TransactionSink::decodes()).
@@ -149,17 +168,26 @@ class Parser {
   bool step(Connection& connection, Direction direction);
   bool line_step(Connection& connection, Direction direction);
   bool detect(Connection& connection, Direction direction);
+  void drop_pending(Side& side, std::size_t count);
   void stop(Connection& connection, StopReason reason);
   void end_of_side(Connection& connection, Direction direction);
   void event(Connection& connection, Event event, Transaction& transaction);
   Transaction* make(Connection& connection, bool in_front);
+  // In the order of their last bytes.
+  template <Links Connection::*links>
   struct List {
+    void add(Connection& connection);
+    void remove(Connection& connection);
     Connection* oldest = nullptr;
     Connection* newest = nullptr;
   };
   void enlist(Connection& connection);
   void delist(Connection& connection);
-  bool evict(const List& list, const Connection* but);
+  void hold(Connection& connection);
+  void hold_none(Connection& connection);
+  bool has_room_for_new() const { return pool_.in_use() * 2 < pool_.capacity(); }
+  Transaction* free_transaction(const Connection& connection);
+  void evict(Connection& connection);
   void unlink(Connection& connection, Transaction* transaction);
   void give_up_oldest(Connection& connection);
   void let_go(Connection& connection);
@@ -215,9 +243,11 @@ class Parser {
   Connection* free_connections_ = nullptr;
   Transaction* free_transactions_ = nullptr;
   std::size_t transactions_in_use_ = 0;
-  List lists_[2];  // by in_http_list
+  List<&Connection::order> lists_[3];      // by Rank: the first are evicted first
+  List<&Connection::holders> holders_[2];  // those with transactions, by `established`
   Counters counters_;
   std::uint64_t free_decoding_ = 0;
+  std::uint64_t seed_;  // of names' hashes
 };
 
 }  // namespace sluice::flow::http

@@ -1,58 +1,17 @@
 #include "flow/http/connection.h"
 
 #include <gtest/gtest.h>
-#include <zlib.h>
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
-#include "flow/recorder.h"
+#include "flow/http/parser_trial_test.h"
 
 namespace sluice::flow::http {
 namespace {
 
 using namespace std::string_literals;
-using test::Exchange;
-constexpr Direction up = Direction::to_server;
-constexpr Direction down = Direction::to_client;
-
-struct Sink final : TransactionSink {
-  void transaction(Connection&, Event event, Transaction& transaction) override {
-    if (transaction.number >= exchanges.size()) {
-      exchanges.resize(transaction.number + 1);
-    }
-    test::write_down(exchanges[transaction.number], event, transaction);
-  }
-  void stopped(Connection&, StopReason reason) override { stops.push_back(reason); }
-  std::vector<Exchange> exchanges;
-  std::vector<StopReason> stops;
-};
-
-struct Part {
-  Direction direction;
-  std::string bytes;
-};
-
-// The parts, each cut into pieces of `piece` bytes, and the connection's end.
-Sink parse(const std::vector<Part>& parts, std::size_t piece = std::string::npos, Settings settings = {},
-           std::size_t pool_bytes = 2U << 20) {
-  BlockPool pool(pool_bytes);
-  Sink sink;
-  Parser parser(settings, pool, 1, 64, sink);
-  Connection* const connection = parser.open();
-  for (const Part& part : parts) {
-    for (std::size_t at = 0; at < part.bytes.size(); at += std::min(piece, part.bytes.size() - at)) {
-      parser.data(*connection, part.direction, std::string_view(part.bytes).substr(at, piece));
-    }
-  }
-  parser.close(connection);
-  EXPECT_EQ(pool.in_use(), 0U) << "memory that nobody gave back";
-  EXPECT_NE(parser.open(), nullptr);
-  return sink;
-}
-
-const Part get = {up, "GET / HTTP/1.1\r\nHost: h\r\n\r\n"};
+using namespace test;
 
 // One response to one GET.
 Exchange response(const std::string& bytes, Settings settings = {}) {
@@ -166,7 +125,10 @@ TEST(HttpResponse, Bodies) {
       {"LF only", "HTTP/1.1 200 ok\nTransfer-Encoding: chunked\n\n4\nBODY\n0\n\n", "BODY"},
       {"chunks not ended", ok + chunked + "4\r\nBODY", "BODY"},
       {"said to be chunked, is not", ok + chunked + "xBODY", "xBODY"},
-      {"a size that is none", ok + chunked + "fffffffff\r\nBODY", "fffffffff\r\nBODY"},
+      {"a size of 32 bits", ok + chunked + "80000000\r\nBODY", "BODY"},
+      {"a size of 63 bits", ok + chunked + "007fffffffffffffff\r\nBODY", "BODY"},
+      {"a size that is none", ok + chunked + "8000000000000000\r\nBODY", "8000000000000000\r\nBODY"},
+      {"nor is this", ok + chunked + "10000000000000004\r\nBODY", "10000000000000004\r\nBODY"},
       {"length and chunked", ok + "Content-Length: 1\r\n" + chunked + "4\r\nBODY\r\n0\r\n\r\n", "BODY"},
       {"chunked among others", ok + "Transfer-Encoding: x\r\nTransfer-Encoding: CHUNKED\r\n\r\n4\r\nBODY\r\n0\r\n\r\n",
        "BODY"},
@@ -197,6 +159,8 @@ TEST(HttpResponse, Bodies) {
       {"204 with a body", "HTTP/1.1 204 ok\r\n" + chunked + "4\r\nBODY\r\n0\r\n\r\n", "BODY"},
       {"304 with a body", "HTTP/1.1 304 ok\r\nContent-Length: 4\r\n\r\nBODY", "BODY"},
       {"an interim response", "HTTP/1.1 100 Continue\r\nA: b\r\n\r\n" + ok + "Content-Length: 4\r\n\r\nBODY", "BODY"},
+      {"an upgrade that nobody asked for", "HTTP/1.1 101 Switching\r\n\r\n" + ok + "Content-Length: 4\r\n\r\nBODY",
+       "BODY"},
       {"headers cut", ok + "Server: x", ""},
   };
   for (const Case& c : cases) {
@@ -216,6 +180,7 @@ TEST(HttpResponse, Flags) {
   EXPECT_FALSE(response(ok + "\r\nBODY").response_flags.incomplete);
   EXPECT_TRUE(response(ok + "Content-Length: 2\r\n\r\nBODY").response_flags.unexpected_body);
   EXPECT_TRUE(response(ok + "Content-Length: 2\r\nContent-Length: 4\r\n\r\nBODY").response_flags.length_conflict);
+  EXPECT_FALSE(response(ok + "Content-Length: 4\r\nContent-Length: 4\r\n\r\nBODY").response_flags.length_conflict);
   EXPECT_TRUE(response(ok + "Content-Length: 4,4\r\n\r\nBODY").response_flags.length_invalid);
   EXPECT_TRUE(response(ok + "Transfer-Encoding: chunked\r\n\r\nBODY").response_flags.bad_chunk == false);
   EXPECT_TRUE(response(ok + "Transfer-Encoding: chunked\r\n\r\nxBODY").response_flags.bad_chunk);
@@ -237,20 +202,6 @@ TEST(HttpResponse, BodiesEndAtTheirLimit) {
   EXPECT_FALSE(response("HTTP/1.1 200 ok\r\n\r\n0123456789", settings).response_flags.body_truncated);
 }
 
-std::string gzip(std::string_view text) {
-  z_stream stream{};
-  EXPECT_EQ(deflateInit2(&stream, 6, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY), Z_OK);
-  std::string out(text.size() + 200, 0);
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
-}
-
 TEST(HttpResponse, ContentCodings) {
   const std::string body = gzip("decoded body");
   const std::string head = "HTTP/1.1 200 ok\r\nContent-Length: " + std::to_string(body.size()) + "\r\n";
@@ -269,6 +220,22 @@ TEST(HttpResponse, ContentCodings) {
   const Exchange bomb =
       response("HTTP/1.1 200 ok\r\nContent-Encoding: gzip\r\n\r\n" + gzip(std::string(100'000, 'a')), settings);
   EXPECT_TRUE(bomb.decoding.bomb);
+}
+
+// What comes with a packet is used up before the sink is asked, and does not add up over packets.
+TEST(HttpConnection, TheSinkIsAskedForDecodingBeyondWhatAPacketBrings) {
+  BlockPool pool(1U << 20);
+  Sink sink;
+  Parser parser({}, pool, 1, 8, sink);
+  Connection* const connection = parser.open();
+  parser.data(*connection, up, get.bytes);
+  const std::string packet = "HTTP/1.1 200 ok\r\nContent-Encoding: gzip\r\n\r\n" + gzip(std::string(100'000, 'a'));
+  parser.begin_packet();
+  parser.begin_packet();
+  parser.data(*connection, down, packet);
+  const std::uint64_t made = 100'000 + ContentDecoder::member_worth;
+  EXPECT_EQ(sink.asked_for, made - Parser::free_decoding - Parser::decoded_to * packet.size());
+  parser.close(connection);
 }
 
 TEST(HttpConnection, Pipelined) {
@@ -328,7 +295,13 @@ TEST(HttpConnection, WhyItStops) {
       {"CONNECT",
        {{up, "CONNECT h:443 HTTP/1.1\r\n\r\n"}, {down, "HTTP/1.1 200 ok\r\n\r\n"}, {up, "\x16\x03"}},
        StopReason::tunnel},
-      {"WebSocket", {get, {down, "HTTP/1.1 101 Switching Protocols\r\n\r\n\x81\x05"}}, StopReason::upgrade},
+      {"WebSocket",
+       {{up, "GET / HTTP/1.1\r\nUpgrade: websocket\r\n\r\n"},
+        {down, "HTTP/1.1 101 Switching Protocols\r\n\r\n\x81\x05"}},
+       StopReason::upgrade},
+      {"an answer of which the request is not known",
+       {{down, "HTTP/1.1 101 Switching Protocols\r\n\r\n\x81\x05"}},
+       StopReason::upgrade},
       {"HTTP/2", {{up, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"}}, StopReason::http2},
       {"headers without end", {{up, "GET / HTTP/1.1\r\nA: " + std::string(30'000, 'x')}}, StopReason::header_too_long},
       {"headers in many lines",
@@ -341,6 +314,21 @@ TEST(HttpConnection, WhyItStops) {
                    return lines;
                  }()}},
        StopReason::header_too_long},
+      {"an answer to a request of which not all fields are known",
+       {{up, "GET / HTTP/1.1\r\n" +
+                 [] {
+                   std::string lines;
+                   for (int i = 0; i < 256; ++i) {
+                     lines += "A" + std::to_string(i) + ":\r\n";
+                   }
+                   return lines;
+                 }() +
+                 "Upgrade: websocket\r\n\r\n"},
+        {down, "HTTP/1.1 101 Switching Protocols\r\n\r\n\x81\x05"}},
+       StopReason::upgrade},
+      {"a line with a chunk's size that is too long",
+       {{up, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3;" + std::string(18'000, 'x') + "\r\nabc\r\n"}},
+       StopReason::bad_chunk},
       {"a chunk of a request",
        {{up, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n"}},
        StopReason::bad_chunk},
@@ -350,6 +338,19 @@ TEST(HttpConnection, WhyItStops) {
       EXPECT_EQ(parse(c.parts, piece, {}, 16U << 20).stops, std::vector{c.reason}) << c.what;
     }
   }
+}
+
+TEST(HttpConnection, ResponsesThatAreNotChunkedAsTheySayAreCounted) {
+  BlockPool pool(1U << 20);
+  Sink sink;
+  Parser parser({}, pool, 1, 8, sink);
+  Connection* const connection = parser.open();
+  parser.data(*connection, up, get.bytes);
+  parser.data(*connection, down, "HTTP/1.1 200 ok\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n");
+  EXPECT_EQ(parser.counters().bad_chunks, 0U);
+  parser.data(*connection, down, "x");
+  EXPECT_EQ(parser.counters().bad_chunks, 1U);
+  parser.close(connection);
 }
 
 TEST(HttpConnection, ARefusedConnectGoesOn) {
@@ -370,6 +371,38 @@ TEST(HttpConnection, ManyFieldsAreCut) {
   EXPECT_TRUE(sink.exchanges.at(0).request_flags.fields_truncated);
   EXPECT_NE(sink.exchanges[0].request_headers.find("h255: v"), std::string::npos);
   EXPECT_EQ(sink.exchanges[0].request_headers.find("h256: v"), std::string::npos);
+}
+
+// What a body is does not depend on how much stands before the fields that say so.
+TEST(HttpConnection, FieldsThatAreCutStillSayWhatTheBodyIs) {
+  const std::string body = gzip("BODY");
+  const std::string gzipped =
+      "Content-Encoding: gzip\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+  const std::string chunked = "Transfer-Encoding: x\r\ntransfer-encoding: chunked\r\n\r\n4\r\nBODY\r\n0\r\n\r\n";
+  for (const char* const filler : {"a:\r\n", "Content-Encoding: identity\r\n"}) {
+    for (const int count : {0, 255, 256, 300}) {
+      std::string head = "HTTP/1.1 200 ok\r\n";
+      for (int i = 0; i < count; ++i) {
+        head += filler;
+      }
+      for (const std::string& rest : {gzipped, chunked}) {
+        const Sink sink = parse({get, get, {down, head + rest + "HTTP/1.1 201 ok\r\n\r\n"}});
+        ASSERT_EQ(sink.exchanges.size(), 2U) << filler << count;
+        EXPECT_EQ(sink.exchanges[0].response_body, "BODY") << filler << count;
+        EXPECT_EQ(sink.exchanges[1].status, "201") << filler << count;
+        EXPECT_EQ(sink.exchanges[0].response_flags.fields_truncated, count >= 255) << filler << count;
+      }
+    }
+  }
+  BlockPool pool(1U << 20);
+  Sink sink;
+  Settings settings;
+  settings.max_headers = 1;
+  Parser parser(settings, pool, 1, 8, sink);
+  Connection* const connection = parser.open();
+  parser.data(*connection, up, "GET / HTTP/1.1\r\nA: b\r\nB: c\r\n\r\nGET / HTTP/1.1\r\nA: b\r\n\r\n");
+  EXPECT_EQ(parser.counters().fields_truncated, 1U);
+  parser.close(connection);
 }
 
 // A line has a limit, and what stands before the one that matters does not use it up.
@@ -403,63 +436,6 @@ TEST(HttpConnection, Gaps) {
   EXPECT_EQ(sink.stops, std::vector{StopReason::gap});
   parser.close(connection);
   EXPECT_EQ(pool.in_use(), 0U);
-}
-
-TEST(HttpConnection, WithoutMemoryItStopsAndSaysSo) {
-  BlockPool pool(1);
-  Sink sink;
-  Parser parser({}, pool, 1, 8, sink);
-  Connection* const connection = parser.open();
-  std::vector<std::uint8_t*> blocks;
-  while (std::uint8_t* const block = pool.take(256)) {
-    blocks.push_back(block);
-  }
-  parser.data(*connection, up, get.bytes);
-  EXPECT_EQ(sink.stops, std::vector{StopReason::no_memory});
-  parser.close(connection);
-  for (std::uint8_t* const block : blocks) {
-    pool.give(block);
-  }
-}
-
-// Those that have not shown to be HTTP go first, then those that were silent for longest.
-TEST(HttpConnection, TheOneThatWasSilentForLongestMakesRoom) {
-  BlockPool pool(1U << 20);
-  Sink sink;
-  Parser parser({}, pool, 3, 8, sink);
-  Connection* const first = parser.open();
-  parser.data(*first, up, get.bytes);
-  Connection* const silent = parser.open();
-  parser.data(*silent, up, "G");
-  Connection* const second = parser.open();
-  parser.data(*second, up, get.bytes);
-  EXPECT_EQ(parser.open(), silent);
-  EXPECT_EQ(sink.stops, std::vector{StopReason::evicted});
-  parser.data(*silent, up, get.bytes);
-  parser.data(*first, down, "HTTP/1.1 200 ok\r\n");
-  EXPECT_EQ(parser.open(), second);
-  EXPECT_EQ(parser.counters().stopped[static_cast<unsigned>(StopReason::evicted)], 2U);
-  for (Connection* const one : {first, second, silent}) {
-    parser.close(one);
-  }
-  EXPECT_EQ(pool.in_use(), 0U);
-}
-
-TEST(HttpConnection, UnansweredRequestsDoNotTakeAllTransactions) {
-  BlockPool pool(4U << 20);
-  Sink sink;
-  Parser parser({}, pool, 16, 32, sink);
-  for (int i = 0; i < 15; ++i) {
-    Connection* const one = parser.open();
-    for (int k = 0; k < 40; ++k) {
-      parser.data(*one, up, "GET / HTTP/1.1\r\n\r\n");
-    }
-  }
-  Connection* const last = parser.open();
-  parser.data(*last, up, get.bytes);
-  EXPECT_EQ(last->stopped, StopReason::none);
-  EXPECT_EQ(last->waiting, 1U);
-  EXPECT_EQ(parser.counters().stopped[static_cast<unsigned>(StopReason::no_memory)], 0U);
 }
 
 // What is said of a conversation does not depend on where the segments were cut.

@@ -114,17 +114,20 @@ struct ContentDecoder::Layer {
   std::string_view head_view() const { return {head.data(), head_size}; }
 };
 
-void ContentDecoder::begin(BlockPool& pool, std::string_view encodings, unsigned layers, std::uint64_t limit) {
-  clear(pool);
-  flags_ = {};
-  stopped_ = false;
-  limit_ = limit;
-  unsigned declared = 0;
+unsigned ContentDecoder::codings(std::string_view encodings) {
+  unsigned count = 0;
   while (!encodings.empty()) {
     const std::size_t comma = encodings.find(',');
-    declared += is_deflating(trim(encodings.substr(0, comma))) ? 1 : 0;
+    count += is_deflating(trim(encodings.substr(0, comma))) ? 1 : 0;
     encodings = comma == std::string_view::npos ? std::string_view{} : encodings.substr(comma + 1);
   }
+  return count;
+}
+
+void ContentDecoder::begin(BlockPool& pool, unsigned declared, unsigned layers, std::uint64_t limit) {
+  clear(pool);
+  stopped_ = false;
+  limit_ = limit;
   const unsigned most = std::min(layers, max_layers);
   flags_.too_many = declared > most;
   for (unsigned i = 0; i < std::min(declared, most); ++i) {
@@ -146,6 +149,7 @@ void ContentDecoder::clear(BlockPool& pool) {
     layer_[i] = nullptr;
   }
   layers_ = 0;
+  flags_ = {};
 }
 
 void ContentDecoder::decode(BlockPool& pool, std::string_view bytes, ContentSink& sink) {
@@ -336,6 +340,7 @@ void ContentDecoder::inflate(BlockPool& pool, unsigned number, ContentSink& sink
     }
     if (result != Z_OK) {
       flags_.broken = flags_.broken || result != Z_MEM_ERROR;
+      flags_.unread = flags_.unread || result != Z_MEM_ERROR;
       flags_.no_memory = flags_.no_memory || result == Z_MEM_ERROR;
       layer.state = Layer::State::done;
       layer.stream.avail_in = 0;

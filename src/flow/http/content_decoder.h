@@ -42,7 +42,8 @@ struct DecodeFlags {
   bool broken : 1 = false;     // the data ended in an error, or before its end
   bool trailing : 1 = false;   // bytes behind the end
   bool bomb : 1 = false;       // `limit` reached, or more than the sink affords
-  bool no_memory : 1 = false;  // the pool had no room for a layer: the bytes pass as they are
+  bool unread : 1 = false;     // behind an error in the middle, or a gap: what comes there is dropped
+  bool no_memory : 1 = false;  // the pool had no room for a layer: the bytes pass as they are, or are dropped
   bool too_many : 1 = false;   // more layers declared than max_layers: the innermost are not undone
 };
 
@@ -57,9 +58,10 @@ class ContentDecoder {
   ContentDecoder(const ContentDecoder&) = delete;
   ContentDecoder& operator=(const ContentDecoder&) = delete;
 
-  // `encodings`: the merged values of Content-Encoding, comma-separated. At most `layers` (up to max_layers) are
-  // undone.
-  void begin(BlockPool& pool, std::string_view encodings, unsigned layers, std::uint64_t limit);
+  // How many of a Content-Encoding, comma-separated, can be undone.
+  static unsigned codings(std::string_view encodings);
+  // At most `layers` (up to max_layers) of the `declared` codings are undone.
+  void begin(BlockPool& pool, unsigned declared, unsigned layers, std::uint64_t limit);
   bool active() const { return layers_ != 0; }
   void decode(BlockPool& pool, std::string_view bytes, ContentSink& sink);
   // The body has ended: what was kept back to find out what it is goes out.
@@ -68,7 +70,7 @@ class ContentDecoder {
   // Bytes are missing: what comes behind cannot be decoded and is dropped.
   void abandon() {
     stopped_ = true;
-    flags_.broken = true;
+    flags_.broken = flags_.unread = true;
   }
 
   DecodeFlags flags() const { return flags_; }

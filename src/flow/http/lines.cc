@@ -1,7 +1,6 @@
 // First lines and headers: where a line ends, which go together, what the fields are.
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "flow/http/connection.h"
 #include "flow/http/text.h"
@@ -13,12 +12,6 @@ constexpr std::size_t most_fields = 256;
 
 bool is_cookie(std::string_view name, bool request) {
   return same_name(name, request ? "cookie" : "set-cookie");
-}
-
-Field field_at(const Buffer& fields, std::size_t number) {
-  Field field{};
-  std::memcpy(&field, fields.view(number * sizeof field, sizeof field).data(), sizeof field);
-  return field;
 }
 
 std::string_view bytes_of(const Field& field) {
@@ -124,9 +117,10 @@ bool Parser::continues(const Side& side, Direction direction, std::string_view l
   if (line.empty() || !is_folding(line[0]) || !side.have_header) {
     return false;
   }
-  const bool own_header = direction == Direction::to_client && line.find(':') != std::string_view::npos &&
-                          side.header.view().find(':') != std::string_view::npos &&
-                          side.current->response_version().starts_with("HTTP/1.1");
+  // What has been gathered is looked through at most twice: the first line with a colon gives it one, or ends it.
+  const bool own_header =
+      direction == Direction::to_client && side.current->response_version().starts_with("HTTP/1.1") &&
+      line.find(':') != std::string_view::npos && side.header.view().find(':') != std::string_view::npos;
   return !own_header;
 }
 
@@ -139,8 +133,7 @@ void Parser::header_line(Connection& connection, Direction direction, const Line
   if (trailer) {
     const bool ends = line.ends_headers;
     side.left += line.whole.size();
-    side.pending.drop_front(pool_, line.whole.size());
-    side.scanned = 0;
+    drop_pending(side, line.whole.size());
     if (side.left > settings_.headers_limit) {
       stop(connection, StopReason::header_too_long);
     } else if (ends) {
@@ -162,8 +155,7 @@ void Parser::header_line(Connection& connection, Direction direction, const Line
     kept = kept && side.header.append(pool_, line.text);
   }
   const bool ends = line.ends_headers;
-  side.pending.drop_front(pool_, line.whole.size());
-  side.scanned = 0;
+  drop_pending(side, line.whole.size());
   if (!kept) {
     stop(connection, StopReason::no_memory);
   } else if (ends) {
@@ -179,10 +171,11 @@ bool Parser::add_field(Side& side, Message& message) {
   const std::string_view name = trim(header.substr(0, colon));
   bool kept = true;
   if (colon != std::string_view::npos && !name.empty()) {
+    const std::string_view value = trim(header.substr(colon + 1));
+    side.framing.field(name, value);
     if (message.field_count() >= std::min<std::size_t>(settings_.max_headers, most_fields)) {
       message.flags.fields_truncated = true;
     } else {
-      const std::string_view value = trim(header.substr(colon + 1));
       const auto at = static_cast<std::uint32_t>(side.text.size());
       const Field field{at, static_cast<std::uint32_t>(name.size()), at + static_cast<std::uint32_t>(name.size()),
                         static_cast<std::uint32_t>(value.size())};
@@ -197,10 +190,12 @@ bool Parser::add_field(Side& side, Message& message) {
 // From the fields in `side.text` to those of the message: merged, cookies behind the others. False: no memory.
 bool Parser::merge_fields(Side& side, Message& message, bool request) {
   std::array<Field, most_fields> found;
+  std::array<std::uint64_t, most_fields> hashes;  // so that long names are not compared each with each
   std::array<bool, most_fields> merged{};
   const std::size_t count = message.field_count();
   for (std::size_t i = 0; i < count; ++i) {
-    found[i] = field_at(message.fields, i);
+    found[i] = message.field_at(i);
+    hashes[i] = name_hash(side.text.view(found[i].name_at, found[i].name_size), seed_);
   }
   message.fields.cut(0);
   const auto name = [&](std::size_t i) { return side.text.view(found[i].name_at, found[i].name_size); };
@@ -218,13 +213,11 @@ bool Parser::merge_fields(Side& side, Message& message, bool request) {
       field.value_at = static_cast<std::uint32_t>(text.size());
       kept = kept && text.append(pool_, value(i));
       for (std::size_t j = i + 1; j < count && kept; ++j) {
-        if (merged[j] || !same_name(name(j), name(i))) {
+        if (merged[j] || hashes[j] != hashes[i] || !same_name(name(j), name(i))) {
           continue;
         }
         merged[j] = true;
-        if (length) {  // the first counts
-          message.flags.length_conflict = message.flags.length_conflict || value(j) != value(i);
-        } else {
+        if (!length) {  // of which the first counts
           kept = text.append(pool_, ", ") && text.append(pool_, value(j));
         }
       }
@@ -249,6 +242,7 @@ void Parser::end_headers(Connection& connection, Direction direction) {
     stop(connection, StopReason::no_memory);
     return;
   }
+  counters_.fields_truncated += message.flags.fields_truncated ? 1 : 0;
   if (request) {
     request_headers(connection);
   } else {

@@ -5,23 +5,20 @@
 #include "flow/http/text.h"
 
 namespace sluice::flow::http {
-namespace {
 
-Field field_at(const Buffer& fields, std::size_t number) {
+Field Message::field_at(std::size_t number) const {
   Field field{};
   std::memcpy(&field, fields.view(number * sizeof field, sizeof field).data(), sizeof field);
   return field;
 }
 
-}  // namespace
-
 std::string_view Message::field_name(std::size_t number) const {
-  const Field field = field_at(fields, number);
+  const Field field = field_at(number);
   return fields_text.view(field.name_at, field.name_size);
 }
 
 std::string_view Message::field_value(std::size_t number) const {
-  const Field field = field_at(fields, number);
+  const Field field = field_at(number);
   return fields_text.view(field.value_at, field.value_size);
 }
 

@@ -77,6 +77,7 @@ struct Message {
   // The bytes that the last body event brought.
   std::string_view body_fresh() const { return body.view(body_shown, body.size()); }
   std::size_t field_count() const { return fields.size() / sizeof(Field); }
+  Field field_at(std::size_t number) const;
   std::string_view field_name(std::size_t number) const;
   std::string_view field_value(std::size_t number) const;
 

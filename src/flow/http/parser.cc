@@ -1,64 +1,20 @@
 // The parser's frame: connections, transactions, what a side does next.
 #include <algorithm>
 #include <array>
+#include <random>
 
 #include "flow/http/connection.h"
+#include "flow/http/looks.h"
 #include "flow/http/text.h"
 
 namespace sluice::flow::http {
 namespace {
 
-constexpr std::size_t slice = 2048;           // of a segment, looked at in one go while lines are read
-constexpr std::size_t retained_body = 4096;   // kept after a transaction, for bytes that may belong to it
-constexpr std::size_t longest_method = 2000;  // servers take any token
+constexpr std::size_t slice = 2048;          // of a segment, looked at in one go while lines are read
+constexpr std::size_t retained_body = 4096;  // kept after a transaction, for bytes that may belong to it
 
-constexpr std::array<std::string_view, 17> methods = {"GET",   "POST",    "HEAD",  "PUT",      "DELETE",    "OPTIONS",
-                                                      "TRACE", "CONNECT", "PATCH", "PROPFIND", "PROPPATCH", "MKCOL",
-                                                      "COPY",  "MOVE",    "LOCK",  "UNLOCK",   "REPORT"};
-
-enum class Looks : std::uint8_t { http, other, open };
-
-// First bytes of a client, behind empty lines and blanks: a method and white space; of one that is not known: a token,
-// a blank and "/", "*" or "http".
-Looks looks_like_request(std::string_view bytes) {
-  bytes.remove_prefix(std::min(bytes.find_first_not_of("\r\n \t"), bytes.size()));
-  std::size_t end = 0;
-  while (end < bytes.size() && is_token(bytes[end])) {
-    ++end;
-  }
-  if (end > longest_method) {
-    return Looks::other;
-  }
-  if (end == bytes.size()) {
-    return Looks::open;
-  }
-  if (end == 0 || (bytes[end] != ' ' && bytes[end] != '\t')) {
-    return Looks::other;
-  }
-  if (std::find(methods.begin(), methods.end(), bytes.substr(0, end)) != methods.end() || bytes.starts_with("PRI ")) {
-    return Looks::http;
-  }
-  const std::string_view uri = bytes.substr(end + 1, 4);
-  if (uri.starts_with('/') || uri.starts_with("* ")) {
-    return Looks::http;
-  }
-  if (uri == "*") {
-    return Looks::open;
-  }
-  constexpr std::string_view scheme = "http";
-  if (!same_name(uri, scheme.substr(0, uri.size()))) {
-    return Looks::other;
-  }
-  return uri.size() == scheme.size() ? Looks::http : Looks::open;
-}
-
-Looks looks_like_response(std::string_view bytes) {
-  constexpr std::string_view start = "HTTP/";
-  if (bytes.substr(0, start.size()) != start.substr(0, bytes.size())) {
-    return Looks::other;
-  }
-  return bytes.size() >= start.size() ? Looks::http : Looks::open;
-}
+// Who goes first when there is no room.
+enum Rank : std::uint8_t { not_established, not_http, http };
 
 bool in_body(Phase phase) {
   return phase == Phase::body_fixed || phase == Phase::body_to_close || phase == Phase::chunk_data;
@@ -75,9 +31,11 @@ const char* stop_reason_name(StopReason reason) {
 Parser::Parser(const Settings& settings, BlockPool& pool, std::uint32_t connections, std::uint32_t transactions,
                TransactionSink& sink)
     : settings_(settings), pool_(pool), sink_(sink), connections_(connections), transactions_(transactions) {
+  std::random_device random;
+  seed_ = std::uint64_t{random()} << 32 | random();
   settings_.pipelined = std::max(settings_.pipelined, 2U);
   for (Connection& connection : connections_) {
-    connection.next = free_connections_;
+    connection.order.next = free_connections_;
     free_connections_ = &connection;
   }
   for (Transaction& transaction : transactions_) {
@@ -86,48 +44,72 @@ Parser::Parser(const Settings& settings, BlockPool& pool, std::uint32_t connecti
   }
 }
 
+template <Links Connection::*links>
+void Parser::List<links>::add(Connection& connection) {
+  connection.*links = {nullptr, newest};
+  (newest != nullptr ? (newest->*links).next : oldest) = &connection;
+  newest = &connection;
+}
+
+template <Links Connection::*links>
+void Parser::List<links>::remove(Connection& connection) {
+  Links& own = connection.*links;
+  (own.before != nullptr ? (own.before->*links).next : oldest) = own.next;
+  (own.next != nullptr ? (own.next->*links).before : newest) = own.before;
+  own = {};
+}
+
 // As the one that had bytes last.
 void Parser::enlist(Connection& connection) {
-  connection.in_http_list = connection.sides[0].is_http || connection.sides[1].is_http;
-  List& list = lists_[connection.in_http_list ? 1 : 0];
-  connection.before = list.newest;
-  connection.next = nullptr;
-  (list.newest != nullptr ? list.newest->next : list.oldest) = &connection;
-  list.newest = &connection;
+  const bool is_http = connection.sides[0].is_http || connection.sides[1].is_http;
+  connection.rank = !connection.established ? Rank::not_established : is_http ? Rank::http : Rank::not_http;
+  lists_[connection.rank].add(connection);
+  if (connection.first != nullptr) {
+    hold(connection);
+  }
 }
 
 void Parser::delist(Connection& connection) {
-  List& list = lists_[connection.in_http_list ? 1 : 0];
-  (connection.before != nullptr ? connection.before->next : list.oldest) = connection.next;
-  (connection.next != nullptr ? connection.next->before : list.newest) = connection.before;
-  connection.before = connection.next = nullptr;
+  lists_[connection.rank].remove(connection);
+  if (connection.first != nullptr) {
+    hold_none(connection);
+  }
 }
 
-// The oldest of the list. False: there is none.
-bool Parser::evict(const List& list, const Connection* but) {
-  Connection* const oldest = list.oldest == but && but != nullptr ? list.oldest->next : list.oldest;
-  if (oldest == nullptr) {
-    return false;
-  }
-  if (oldest->stopped == StopReason::none) {
-    stop(*oldest, StopReason::evicted);
+void Parser::hold(Connection& connection) {
+  connection.holder_rank = connection.established ? 1 : 0;
+  holders_[connection.holder_rank].add(connection);
+}
+
+void Parser::hold_none(Connection& connection) {
+  holders_[connection.holder_rank].remove(connection);
+}
+
+void Parser::evict(Connection& connection) {
+  if (connection.stopped == StopReason::none) {
+    stop(connection, StopReason::evicted);
   } else {
-    sink_.stopped(*oldest, StopReason::evicted);
+    sink_.stopped(connection, StopReason::evicted);
   }
-  close(oldest);
-  return true;
+  close(&connection);
 }
 
-Connection* Parser::open() {
-  if (free_connections_ == nullptr && !evict(lists_[0], nullptr)) {
-    evict(lists_[1], nullptr);
+Connection* Parser::open(bool established) {
+  if (!established && !has_room_for_new()) {
+    return nullptr;
+  }
+  for (unsigned rank = 0; free_connections_ == nullptr && rank <= (established ? unsigned{Rank::http} : 0U); ++rank) {
+    if (lists_[rank].oldest != nullptr) {
+      evict(*lists_[rank].oldest);
+    }
   }
   Connection* const connection = free_connections_;
   if (connection == nullptr) {
-    ++counters_.stopped[static_cast<unsigned>(StopReason::no_memory)];
+    counters_.stopped[static_cast<unsigned>(StopReason::no_memory)] += established ? 1 : 0;
     return nullptr;
   }
-  free_connections_ = connection->next;
+  free_connections_ = connection->order.next;
+  connection->established = established;
   enlist(*connection);
   ++counters_.connections;
   return connection;
@@ -139,6 +121,9 @@ void Parser::event(Connection& connection, Event event, Transaction& transaction
 
 void Parser::data(Connection& connection, Direction direction, std::string_view bytes) {
   free_decoding_ += decoded_to * bytes.size();
+  if (!connection.established && connection.stopped == StopReason::none && !has_room_for_new()) {
+    stop(connection, StopReason::no_memory);
+  }
   run(connection, direction, bytes);
   delist(connection);
   enlist(connection);
@@ -163,8 +148,7 @@ void Parser::run(Connection& connection, Direction direction, std::string_view b
       }
       const std::size_t count = take_body(connection, direction, next);
       if (from_pending) {
-        side.pending.drop_front(pool_, count);
-        side.scanned = 0;
+        drop_pending(side, count);
       } else {
         bytes.remove_prefix(count);
       }
@@ -224,6 +208,13 @@ bool Parser::line_step(Connection& connection, Direction direction) {
   return true;
 }
 
+// Of what waits: it has been parsed, and what follows it has not been looked at.
+void Parser::drop_pending(Side& side, std::size_t count) {
+  side.pending.drop_front(pool_, count);
+  side.scanned = 0;
+  side.word = {};
+}
+
 // Whether this is HTTP at all. False: more bytes are needed.
 bool Parser::detect(Connection& connection, Direction direction) {
   Side& side = connection.sides[static_cast<unsigned>(direction)];
@@ -232,12 +223,14 @@ bool Parser::detect(Connection& connection, Direction direction) {
     return false;
   }
   const bool client = direction == Direction::to_server;
-  Looks looks = client ? looks_like_request(side.pending.view()) : looks_like_response(side.pending.view());
+  const std::string_view pending = side.pending.view();
+  const Looks looks = client ? looks_like_request(pending, side.word) : looks_like_response(pending);
   if (looks == Looks::open && !side.closed) {
     return false;
   }
   if (looks == Looks::http || (!client && other.is_http)) {
     side.is_http = true;
+    side.word = {};
     side.phase = Phase::first_line;
     return true;
   }
@@ -249,14 +242,25 @@ bool Parser::detect(Connection& connection, Direction direction) {
   return true;
 }
 
+// Where there is none, one connection with some is evicted, and no more. nullptr: there is no room for one.
+Transaction* Parser::free_transaction(const Connection& connection) {
+  const std::size_t room = connection.established ? transactions_.size() : transactions_.size() / 4;
+  for (unsigned rank = 0; transactions_in_use_ >= room && rank <= (connection.established ? 1U : 0U); ++rank) {
+    Connection* const oldest = holders_[rank].oldest;
+    Connection* const other = oldest == &connection ? oldest->holders.next : oldest;
+    if (other != nullptr) {
+      evict(*other);
+    }
+  }
+  return transactions_in_use_ < room ? free_transactions_ : nullptr;
+}
+
 Transaction* Parser::make(Connection& connection, bool in_front) {
   const bool scarce = transactions_in_use_ * 2 >= transactions_.size();
   if (connection.waiting >= (scarce ? 2 : settings_.pipelined)) {
     give_up_oldest(connection);
   }
-  while (free_transactions_ == nullptr && evict(lists_[1], &connection)) {
-  }
-  Transaction* const transaction = free_transactions_;
+  Transaction* const transaction = free_transaction(connection);
   if (transaction == nullptr) {
     stop(connection, StopReason::no_memory);
     return nullptr;
@@ -264,6 +268,9 @@ Transaction* Parser::make(Connection& connection, bool in_front) {
   free_transactions_ = transaction->next;
   transaction->next = nullptr;
   transaction->number = connection.made++;
+  if (connection.first == nullptr) {
+    hold(connection);
+  }
   if (in_front || connection.first == nullptr) {
     transaction->next = connection.first;
     connection.first = transaction;
@@ -286,6 +293,9 @@ void Parser::unlink(Connection& connection, Transaction* transaction) {
   (before != nullptr ? before->next : connection.first) = transaction->next;
   if (connection.last == transaction) {
     connection.last = before;
+  }
+  if (connection.first == nullptr) {
+    hold_none(connection);
   }
   --connection.waiting;
   --transactions_in_use_;
@@ -406,6 +416,7 @@ void Parser::release(Connection& connection) {
     side.text.clear(pool_);
     side.decoder.clear(pool_);
     side.scanned = 0;
+    side.word = {};
     side.current = nullptr;
   }
   connection.retained = nullptr;
@@ -427,7 +438,7 @@ void Parser::close(Connection* connection) {
   connection->stopped = StopReason::none;
   connection->user = nullptr;
   delist(*connection);
-  connection->next = free_connections_;
+  connection->order.next = free_connections_;
   free_connections_ = connection;
 }
 

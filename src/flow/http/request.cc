@@ -9,21 +9,9 @@ namespace sluice::flow::http {
 
 namespace {
 
-std::uint32_t offset(std::string_view part, std::string_view whole) {
-  return static_cast<std::uint32_t>(part.data() - whole.data());
-}
-
-void set_piece(std::string_view part, std::string_view whole, std::uint32_t& at, std::uint32_t& size) {
-  at = offset(part, whole);
-  size = static_cast<std::uint32_t>(part.size());
-}
-
 // METHOD SP URI SP VERSION, with white space before and in any amount between (as libhtp's generic parser).
 void split_request_line(std::string_view line, Transaction& transaction) {
-  std::string_view rest = line;
-  while (!rest.empty() && is_padding(rest.front())) {
-    rest.remove_prefix(1);
-  }
+  std::string_view rest = trim_front(line);
   set_piece(take_word(rest), line, transaction.method_at, transaction.method_size);
   std::size_t end = rest.find(' ');
   if (end == std::string_view::npos) {
@@ -45,8 +33,7 @@ void split_request_line(std::string_view line, Transaction& transaction) {
 void Parser::request_line(Connection& connection, const Line& line) {
   Side& side = connection.sides[0];
   if (trim(line.text).empty()) {  // between requests
-    side.pending.drop_front(pool_, line.whole.size());
-    side.scanned = 0;
+    drop_pending(side, line.whole.size());
     return;
   }
   if (line.text.starts_with("PRI * HTTP/2")) {
@@ -58,6 +45,7 @@ void Parser::request_line(Connection& connection, const Line& line) {
     return;
   }
   side.current = transaction;
+  side.framing = {};
   Message& request = transaction->request;
   if (!keep_raw(connection, request, line.whole)) {
     return;
@@ -65,8 +53,7 @@ void Parser::request_line(Connection& connection, const Line& line) {
   request.flags.bare_line_end = !line.crlf;
   request.line_size = static_cast<std::uint32_t>(line.text.size());
   request.headers_at = static_cast<std::uint32_t>(line.whole.size());
-  side.pending.drop_front(pool_, line.whole.size());
-  side.scanned = 0;
+  drop_pending(side, line.whole.size());
   split_request_line(request.line(), *transaction);
   request.flags.http_0_9 = transaction->version_size == 0;
   transaction->is_head = transaction->method() == "HEAD";

@@ -9,25 +9,18 @@ namespace {
 
 constexpr std::size_t longest_junk = 4096;  // without a line end: taken as a body
 
-// "HTTP" in any case behind white space.
-bool is_status(std::string_view line) {
-  while (!line.empty() && is_padding(line.front())) {
-    line.remove_prefix(1);
-  }
-  return same_name(line.substr(0, 4), "http");
+bool begins_status(std::string_view text) {
+  return same_name(text.substr(0, 4), "http");
 }
 
-void set_piece(std::string_view part, std::string_view whole, std::uint32_t& at, std::uint32_t& size) {
-  at = static_cast<std::uint32_t>(part.data() - whole.data());
-  size = static_cast<std::uint32_t>(part.size());
+// "HTTP" in any case behind white space.
+bool is_status(std::string_view line) {
+  return begins_status(trim_front(line));
 }
 
 // VERSION SP STATUS SP REASON.
 void split_status_line(std::string_view line, Transaction& transaction) {
-  std::string_view rest = line;
-  while (!rest.empty() && is_padding(rest.front())) {
-    rest.remove_prefix(1);
-  }
+  std::string_view rest = trim_front(line);
   set_piece(take_word(rest), line, transaction.rversion_at, transaction.rversion_size);
   const std::string_view status = take_word(rest);
   set_piece(status, line, transaction.status_at, transaction.status_size);
@@ -35,6 +28,11 @@ void split_status_line(std::string_view line, Transaction& transaction) {
   int number = 0;
   const auto result = std::from_chars(status.begin(), status.end(), number);
   transaction.status_number = result.ec == std::errc() && result.ptr == status.end() ? number : 0;
+}
+
+// Or nobody knows. Where it did not ask for another protocol, clients read on behind a 101 as behind any 1xx.
+bool may_upgrade(const Message& request) {
+  return request.flags.missing || request.flags.fields_truncated || !request.field("upgrade").empty();
 }
 
 }  // namespace
@@ -62,14 +60,14 @@ void Parser::status_line(Connection& connection, const Line& line) {
   if (transaction == nullptr || !keep_raw(connection, transaction->response, line.whole)) {
     return;
   }
+  side.framing = {};
   Message& response = transaction->response;
   response.flags.bare_line_end = !line.crlf;
   response.flags.junk_before = side.junk;
   side.junk = false;
   response.line_size = static_cast<std::uint32_t>(line.text.size());
   response.headers_at = static_cast<std::uint32_t>(line.whole.size());
-  side.pending.drop_front(pool_, line.whole.size());
-  side.scanned = 0;
+  drop_pending(side, line.whole.size());
   split_status_line(response.line(), *transaction);
   side.phase = Phase::header_lines;
   event(connection, Event::response_line, *transaction);
@@ -81,7 +79,8 @@ bool Parser::not_a_status(Connection& connection, const Line& line) {
   const std::string_view pending = side.pending.view();
   const bool whole_known = !line.whole.empty();
   if (!whole_known) {
-    if (pending.size() > longest_junk && !is_status(pending)) {
+    side.word.skip(pending, is_padding);
+    if (pending.size() > longest_junk && !begins_status(pending.substr(side.word.begin))) {
       body_without_status(connection);
       return true;
     }
@@ -100,8 +99,7 @@ bool Parser::not_a_status(Connection& connection, const Line& line) {
   const bool h_follows = pending.substr(line.whole.size(), 1) == "H";
   if (blank || (h_follows && line.whole.size() <= longest_junk)) {
     side.junk = side.junk || !blank;
-    side.pending.drop_front(pool_, line.whole.size());
-    side.scanned = 0;
+    drop_pending(side, line.whole.size());
     return true;
   }
   body_without_status(connection);
@@ -132,7 +130,8 @@ void Parser::response_headers(Connection& connection) {
   Transaction& transaction = *side.current;
   const int status = transaction.status_number;
   event(connection, Event::response_headers, transaction);
-  if (status == 101 || (transaction.is_connect && status >= 200 && status < 300)) {
+  if ((status == 101 && may_upgrade(transaction.request)) ||
+      (transaction.is_connect && status >= 200 && status < 300)) {
     transaction.response.complete = true;
     side.current = nullptr;
     event(connection, Event::response_complete, transaction);

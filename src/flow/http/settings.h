@@ -13,7 +13,8 @@ struct Settings {
   unsigned response_layers = 2;  // content codings undone, at most ContentDecoder::max_layers; 0: none
   unsigned request_layers = 2;
   std::uint64_t decoded_limit = 10U << 20;  // bytes that a layer may make; 0: no limit
-  unsigned max_headers = 256;               // fields of a message that are looked at
+  unsigned max_headers = 256;  // fields of a message that are shown; those that say how long the body is, and
+                               // how it is coded, count wherever they stand
   unsigned pipelined =
       32;  // requests of a connection that may wait for responses; then the oldest is given up, at least 2
 };
@@ -23,7 +24,7 @@ enum class StopReason : std::uint8_t {
   none,
   not_http,         // neither side's first bytes are HTTP/1
   tunnel,           // CONNECT was accepted
-  upgrade,          // 101: another protocol from here on
+  upgrade,          // 101 to a request with Upgrade: another protocol from here on
   http2,            // the preface of RFC 9113
   header_too_long,  // a line has more than header_limit, or all more than headers_limit
   gap,              // bytes are missing where their number matters
@@ -39,8 +40,11 @@ struct Counters {
   std::uint64_t transactions = 0;
   std::uint64_t stopped[stop_reasons] = {};  // connections, by StopReason; [none] stays 0
   std::uint64_t unanswered = 0;              // requests given up, for `pipelined` were waiting
+  std::uint64_t fields_truncated = 0;        // messages with more than max_headers
+  std::uint64_t bad_chunks = 0;              // responses that are declared chunked, and are not
   std::uint64_t bodies_truncated = 0;        // at a body limit
-  std::uint64_t bodies_lost = 0;             // bodies cut short for want of memory
+  std::uint64_t bodies_lost = 0;             // bodies cut short, or not decoded, for want of memory
+  std::uint64_t bodies_undecoded = 0;        // of more codings than are undone, or behind an error or a gap in one
   std::uint64_t bombs = 0;  // bodies with a layer that reached decoded_limit, or that cost more than the sink affords
   std::uint64_t ignored_bytes = 0;  // of connections that have stopped
 };

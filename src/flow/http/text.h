@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 namespace sluice::flow::http {
@@ -38,14 +39,25 @@ constexpr int hex_value(char c) {
   return small >= 'a' && small <= 'f' ? small - 'a' + 10 : -1;
 }
 
-constexpr std::string_view trim(std::string_view text) {
+constexpr std::string_view trim_front(std::string_view text) {
   while (!text.empty() && is_padding(text.front())) {
     text.remove_prefix(1);
   }
+  return text;
+}
+
+constexpr std::string_view trim(std::string_view text) {
+  text = trim_front(text);
   while (!text.empty() && is_padding(text.back())) {
     text.remove_suffix(1);
   }
   return text;
+}
+
+// Where `part` is in `whole`.
+constexpr void set_piece(std::string_view part, std::string_view whole, std::uint32_t& at, std::uint32_t& size) {
+  at = static_cast<std::uint32_t>(part.data() - whole.data());
+  size = static_cast<std::uint32_t>(part.size());
 }
 
 // Without regard to case and to NULs in `a`, which some servers and clients skip in names.
@@ -61,6 +73,18 @@ constexpr bool same_name(std::string_view a, std::string_view b) {
     ++at;
   }
   return at == b.size();
+}
+
+// The same for names that are (same_name()). `seed` is not known to who chooses them.
+constexpr std::uint64_t name_hash(std::string_view name, std::uint64_t seed) {
+  std::uint64_t hash = seed;
+  for (const char c : name) {
+    if (c != '\0') {
+      hash = (hash ^ static_cast<unsigned char>(lower(c))) * 0x9e3779b97f4a7c15U;
+      hash ^= hash >> 32;
+    }
+  }
+  return hash;
 }
 
 // Whether `text` has `word`, written small, in it, without regard to case.
@@ -90,5 +114,28 @@ constexpr std::string_view take_word(std::string_view& text) {
   text.remove_prefix(end);
   return word;
 }
+
+// The first word of bytes that come piece by piece, and the blanks before it: however often it is asked, each byte is
+// looked at once.
+struct Word {
+  // False: all of `bytes` are blanks.
+  template <typename Blank>
+  constexpr bool skip(std::string_view bytes, Blank is_blank) {
+    while (begin < bytes.size() && is_blank(bytes[begin])) {
+      ++begin;
+    }
+    end = end < begin ? begin : end;
+    return begin < bytes.size();
+  }
+  template <typename Part>
+  constexpr void read(std::string_view bytes, Part is_part) {
+    while (end < bytes.size() && is_part(bytes[end])) {
+      ++end;
+    }
+  }
+
+  std::uint32_t begin = 0;
+  std::uint32_t end = 0;
+};
 
 }  // namespace sluice::flow::http

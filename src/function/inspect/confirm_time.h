@@ -14,6 +14,9 @@
 // Once the common half is used up, the parts are for frames of few candidates (allows()): one of many would not come to
 // its end, and is left whole.
 //
+// What has waited in a stream, and has to be searched because a frame releases it, is ordinary traffic where packets
+// were lost: it may take half of what is left of the common half, besides the frame's share (left_for_waiting()).
+//
 // A candidate that has been begun may take longer than the frame has, by Detector::least_ticks or what it cannot be
 // stopped in (payload_matcher.h), and that is taken from the common half, then from the parts of those that come later.
 // The whole is never exceeded by more.
@@ -35,7 +38,7 @@ class ConfirmTime {
   void begin(std::uint64_t ticks, std::uint32_t frames = 1) {
     whole_ = left_ = ticks;
     own_ = ticks / 2 / std::max(1U, frames);
-    floor_ = 0;
+    floor_ = waiting_floor_ = 0;
     to_come_ = 0;
     scarce_ = false;
   }
@@ -47,6 +50,11 @@ class ConfirmTime {
     if (!limited()) return unlimited;
     if (to_come_ != 0) begin_share();
     return left_ - std::min(left_, floor_);
+  }
+  // Likewise, to search what waited for the frame.
+  std::uint64_t left_for_waiting() {
+    if (left() == unlimited) return unlimited;
+    return left_ - std::min(left_, waiting_floor_);
   }
   // Whether a frame may begin with so many candidates.
   bool allows(std::size_t candidates) {
@@ -63,6 +71,11 @@ class ConfirmTime {
   void spend(std::uint64_t ticks) {
     if (limited()) left_ -= std::min(left_, ticks);
   }
+  // To search what waited: the frame has its share still.
+  void spend_on_waiting(std::uint64_t ticks) {
+    spend(ticks);
+    floor_ -= std::min(floor_, ticks);
+  }
 
  private:
   static constexpr std::uint32_t part = 8, least_for_search = 32, few = 4;
@@ -73,12 +86,14 @@ class ConfirmTime {
     const std::uint64_t share = common / std::min(part, to_come_);
     scarce_ = share < own_;
     floor_ = left_ - std::min(left_, std::max(own_, share));
+    waiting_floor_ = left_ - (common - std::min(common, own_)) / 2;
     to_come_ = 0;
   }
 
   std::uint64_t whole_ = unlimited, left_ = unlimited;
-  std::uint64_t own_ = 0;      // each frame's part
-  std::uint64_t floor_ = 0;    // of left_: the frame may not go below
+  std::uint64_t own_ = 0;            // each frame's part
+  std::uint64_t floor_ = 0;          // of left_: the frame may not go below
+  std::uint64_t waiting_floor_ = 0;  // likewise, for what waited
   std::uint32_t to_come_ = 0;  // frames, with the one whose share has not been asked for; 0: it has, or there is none
   bool scarce_ = false;        // the common half is used up
 };

@@ -49,6 +49,33 @@ TEST(ConfirmTime, a_dear_frame_takes_a_sixteenth_and_leaves_the_rest) {
   for (std::size_t i = 1; i < got.size(); ++i) EXPECT_EQ(got[i], wanted[i]) << i;
 }
 
+// Half of what is common, a quarter of the whole; the frame's candidates and the other frames have theirs still.
+TEST(ConfirmTime, what_waited_takes_no_other_frame_s_part_and_not_its_own_s_share) {
+  constexpr std::uint32_t frames = 100;
+  ConfirmTime time;
+  time.begin(whole, frames);
+  time.next(frames);
+  const std::uint64_t share = time.left();
+  EXPECT_GE(time.left_for_waiting(), whole / 4);
+  EXPECT_LE(time.left_for_waiting(), whole / 4 + whole / 200);
+  while (time.left_for_waiting() != 0) time.spend_on_waiting(10);
+  EXPECT_EQ(time.left(), share);
+  EXPECT_LE(time.spent(), whole / 4 + whole / 100);
+  for (std::uint32_t to_come = frames - 1; to_come != 0; --to_come) {
+    time.next(to_come);
+    while (time.left_for_waiting() != 0) time.spend_on_waiting(10);
+    EXPECT_GE(time.left() + 10, whole / 2 / frames) << to_come;
+    time.spend(time.left());
+  }
+  EXPECT_LE(time.spent(), whole);
+}
+
+TEST(ConfirmTime, without_a_limit_what_waited_has_none) {
+  ConfirmTime time;
+  time.spend_on_waiting(1'000);
+  EXPECT_EQ(time.left_for_waiting(), ConfirmTime::unlimited);
+}
+
 TEST(ConfirmTime, many_dear_frames_leave_each_its_part) {
   std::vector<std::uint64_t> wanted(100, whole);
   const std::uint64_t part = whole / 2 / wanted.size();

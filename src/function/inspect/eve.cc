@@ -298,6 +298,10 @@ const char* name_of(DropReason reason) {
       return "stream memcap";
     case DropReason::fragment:
       return "defrag error";
+    case DropReason::outside:
+      return "stream error";
+    case DropReason::silent:
+      return "stream midstream";
     case DropReason::rules:
       break;
   }

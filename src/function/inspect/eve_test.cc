@@ -288,6 +288,18 @@ TEST_F(EveTest, a_drop_of_a_fragment_has_suricata_s_reason) {
   EXPECT_EQ(only_line()["drop"]["reason"], "defrag error");
 }
 
+TEST_F(EveTest, a_drop_of_what_does_not_fit_its_conversation_has_suricata_s_reason) {
+  Sample sample(rules_, request().build());
+  lane().dropped(sample.dropped(DropReason::outside));
+  EXPECT_EQ(only_line()["drop"]["reason"], "stream error");
+}
+
+TEST_F(EveTest, a_drop_of_a_silent_conversation_has_suricata_s_reason) {
+  Sample sample(rules_, request().build());
+  lane().dropped(sample.dropped(DropReason::silent));
+  EXPECT_EQ(only_line()["drop"]["reason"], "stream midstream");
+}
+
 TEST_F(EveTest, both_directions_have_the_flow_s_id_and_its_client_first) {
   Sample there(rules_, request().build());
   there.flow(Direction::to_server);

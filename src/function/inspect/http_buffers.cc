@@ -97,22 +97,14 @@ void set_http_buffers(match::Buffers& all, match::Point point, const Transaction
     }
   }
   if (response) set_response(buffers, transaction);
+  const Message& own = response ? transaction.response : transaction.request;
   if (point == match::Point::request_line) return;
-  set_of_either(buffers, response ? transaction.response : transaction.request, !response, text);
-  if (point == match::Point::response_body) {
-    buffers.set(Buffer::http_response_body, transaction.response.body_view());
-    buffers.set(Buffer::file_data, transaction.response.body_view());
+  set_of_either(buffers, own, !response, text);
+  if (point == match::Point::response_body) buffers.set(Buffer::http_response_body, own.body_view());
+  // Most requests bring no file.
+  if (point == match::Point::response_body || (point == match::Point::request_body && !own.body_view().empty())) {
+    buffers.set(Buffer::file_data, own.body_view());
   }
-}
-
-bool looks_like_http(std::string_view bytes) {
-  bytes.remove_prefix(std::min(bytes.find_first_not_of("\r\n \t"), bytes.size()));
-  if (bytes.starts_with("HTTP/")) return true;
-  for (const std::string_view method :
-       {"GET ", "POST ", "HEAD ", "PUT ", "OPTIONS ", "DELETE ", "CONNECT ", "TRACE ", "PATCH ", "PROPFIND "}) {
-    if (bytes.starts_with(method)) return true;
-  }
-  return false;
 }
 
 }  // namespace sluice::function

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "flow/http/looks.h"
 #include "flow/http/message.h"
 #include "match/confirm/buffers.h"
 #include "match/detect/detector.h"
@@ -15,6 +16,6 @@ void set_http_buffers(match::Buffers& buffers, match::Point point, const flow::h
                       match::BufferSet wanted, std::string& text);
 
 // Whether a direction of a TCP stream that begins so is HTTP's: for rules on HTTP, before it is parsed.
-bool looks_like_http(std::string_view bytes);
+using flow::http::looks_like_http;
 
 }  // namespace sluice::function

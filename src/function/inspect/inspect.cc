@@ -143,6 +143,10 @@ std::string where_from(const std::vector<std::string>& files) {
   return {};
 }
 
+// Of conversations that are forwarded: longer than two hours, after which hosts send keep-alives (RFC 5382, REQ-5).
+constexpr flow::Milliseconds tcp_silence = 7'440'000;
+constexpr flow::Milliseconds remembered = 24ULL * 3600 * 1000;
+
 // A line for each setting that only a start takes; empty: none differs.
 std::string fixed_settings(const InspectOptions& now, const InspectOptions& wanted) {
   const flow::ConversationSettings& had = now.inspection.conversations;
@@ -162,6 +166,7 @@ std::string fixed_settings(const InspectOptions& now, const InspectOptions& want
         std::pair{"header_limit", had.http.header_limit != has.http.header_limit},
         std::pair{"midstream", had.flows.midstream != has.flows.midstream},
         std::pair{"on_conflict", had.streams.drop_conflicts != has.streams.drop_conflicts},
+        std::pair{"on_silence", had.drop_silent != has.drop_silent},
         std::pair{"on_overload", now.inspection.drop_on_overload != wanted.inspection.drop_on_overload},
         std::pair{"candidates", now.inspection.budget != wanted.inspection.budget},
         std::pair{"budget", now.budget != wanted.budget},
@@ -247,6 +252,11 @@ InspectionSettings Inspect::settings_of_thread(const engine::LanePlan& plan) con
   // Nothing can be kept from a receiver that gets it by another way.
   tables.streams.drop_conflicts &= plan.forwards;
   tables.streams.drop_without_room &= plan.forwards;
+  tables.drop_silent &= plan.forwards;
+  if (plan.forwards) {
+    tables.flows.timeouts.tcp_established = tcp_silence;
+    tables.flows.remembered = remembered;
+  }
   settings.fragments.memory = share(settings.fragments.memory, plan.threads);
   return settings;
 }
@@ -311,6 +321,7 @@ Expected<void> Inspect::prepare(const engine::LanePlan& plan) {
   for (std::uint32_t thread = 0; thread < plan.threads; ++thread) {
     lanes_.push_back(std::make_unique<InspectLane>(std::make_unique<InspectionSearch>(newest_), settings,
                                                    log_->lane(thread), *clock_, budget));
+    if (!plan.captures) lanes_.back()->touch_memory();  // a page fault is nothing for a lane with a deadline
   }
   log_->set_stats([this] {
     nlohmann::ordered_json values;
@@ -440,6 +451,10 @@ packet::Reason Inspect::reason_of(const Judgement& judgement) {
       return inspect_overload;
     case DropReason::fragment:
       return inspect_fragments;
+    case DropReason::outside:
+      return inspect_outside;
+    case DropReason::silent:
+      return inspect_silent;
     case DropReason::rules:
     case DropReason::flow_drop:
       break;

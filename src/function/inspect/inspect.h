@@ -49,6 +49,13 @@ inline const packet::Reason inspect_conflict = packet::register_reason(
     "inspect_conflict", "it has other bytes than an earlier segment for the same place of a TCP stream (on_conflict)");
 inline const packet::Reason inspect_no_room = packet::register_reason(
     "inspect_no_room", "no room was left to put its TCP stream together with it (on_overload, stream_memory)");
+inline const packet::Reason inspect_outside = packet::register_reason(
+    "inspect_outside",
+    "data that does not fit its TCP conversation: outside the receiver's window, or with another SYN "
+    "(on_conflict, on_overload)");
+inline const packet::Reason inspect_silent = packet::register_reason(
+    "inspect_silent",
+    "data of a TCP conversation that was silent for so long that it is followed no more (on_silence)");
 inline const packet::Reason inspect_fragments = packet::register_reason(
     "inspect_fragments", "a fragment that cannot be put together with the others of its datagram (on_overload)");
 

@@ -78,6 +78,10 @@ constexpr Row rows[] = {
      [](const Counted& c) -> std::uint64_t {
        return c.flows.evicted_closed + c.flows.evicted_new + c.flows.evicted_idle;
      }},
+    {{"inspect_flows_expired", "conversations ended because they were silent"},
+     [](const Counted& c) -> std::uint64_t { return c.flows.expired; }},
+    {{"inspect_without_session", "TCP packets with data of conversations not seen to begin, or silent for too long"},
+     [](const Counted& c) -> std::uint64_t { return c.conversations.without_session(); }},
     {{"inspect_stream_gaps", "places in TCP streams where bytes are missing for good"},
      [](const Counted& c) -> std::uint64_t { return c.streams.gaps; }},
     {{"inspect_stream_conflicts", "TCP segments that overlap earlier ones with other bytes"},
@@ -111,10 +115,17 @@ constexpr Row rows[] = {
      [](const Counted& c) -> std::uint64_t { return stopped_by_contents(c.http); }},
     {{"inspect_http_unanswered", "HTTP requests given up because too many waited for answers"},
      [](const Counted& c) -> std::uint64_t { return c.http.unanswered; }},
+    {{"inspect_http_fields_cut", "HTTP messages with more header fields than are looked at one by one"},
+     [](const Counted& c) -> std::uint64_t { return c.http.fields_truncated; }},
+    {{"inspect_http_bad_chunks", "HTTP responses said to be chunked that are not: the rest was looked at as it is"},
+     [](const Counted& c) -> std::uint64_t { return c.http.bad_chunks; }},
     {{"inspect_http_bodies_cut", "HTTP bodies not looked at whole: longer than the limit, or decoded to too much"},
      [](const Counted& c) -> std::uint64_t { return c.http.bodies_truncated + c.http.bombs; }},
-    {{"inspect_http_bodies_lost", "HTTP bodies cut short for want of memory"},
+    {{"inspect_http_bodies_lost", "HTTP bodies cut short, or not decoded, for want of memory"},
      [](const Counted& c) -> std::uint64_t { return c.http.bodies_lost; }},
+    {{"inspect_http_bodies_undecoded",
+      "HTTP bodies with more codings than are undone, or with an error or a gap in one"},
+     [](const Counted& c) -> std::uint64_t { return c.http.bodies_undecoded; }},
     {{"inspect_fragments", "fragments of IP datagrams"},
      [](const Counted& c) -> std::uint64_t { return c.fragments.fragments; }},
     {{"inspect_fragments_datagrams", "datagrams put together from fragments, and inspected whole"},
@@ -186,6 +197,7 @@ void InspectLane::begin(std::uint64_t tsc) {
   flow::FlowTable& table = inspection_.conversations().table();
   if (const std::uint64_t ms = now_ / 1000; ms != swept_) {
     swept_ = ms;
+    begin_transit();  // of an idle lane, too, each has some time
     table.sweep(inspection_.now() / 1000, std::max(1U, table.capacity() / sweep_steps));
     inspection_.fragments().expire(inspection_.now() / 1000);
   }

@@ -53,6 +53,8 @@ class InspectLane {
   InspectLane(const InspectLane&) = delete;
   InspectLane& operator=(const InspectLane&) = delete;
 
+  void touch_memory() { inspection_.touch_memory(); }
+
   // What judge() wants to know of a frame.
   FrameBrief brief_of(std::string_view frame) const { return inspection_.brief_of(frame); }
   // Before judge(), some frames ahead: the frame's headers, and more of it unless it is `quiet`, and the table's index,
@@ -102,7 +104,7 @@ class InspectLane {
   void finish();
 
   // Their names and texts, and what they are as of the last publish().
-  static constexpr std::size_t figure_count = 45;
+  static constexpr std::size_t figure_count = 50;
   static engine::Figure figure_text(std::size_t which);
   std::uint64_t figure(std::size_t which) const { return figures_[which].get(); }
 

@@ -297,6 +297,7 @@ TEST_F(InspectSettings, WhatOnlyAStartTakesIsRefusedByAReload) {
                            "header_limit = \"9K\"",
                            "midstream = true",
                            "on_conflict = \"pass\"",
+                           "on_silence = \"pass\"",
                            "on_overload = \"pass\"",
                            "candidates = 3",
                            "budget = \"1ms\"",

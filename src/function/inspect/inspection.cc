@@ -103,7 +103,7 @@ const Judgement& Inspection::loud_frame(std::string_view frame, std::uint32_t ha
     if (flow == nullptr) ++counters_.no_flow;
   }
   bool by_flow = false;
-  if (flow == nullptr) {
+  if (flow == nullptr || asks_anew(*flow, packet)) {
     inspect_packet(nullptr, false);
   } else if ((flow->user & dropped) != 0) {
     by_flow = !std::exchange(judgement_.drop, true);
@@ -112,6 +112,13 @@ const Judgement& Inspection::loud_frame(std::string_view frame, std::uint32_t ha
     flow = inspect_datagram(flow, by_flow);
   }
   return end_frame(flow, by_flow);
+}
+
+// A SYN where a conversation was dropped that has been silent for its timeout: if the server answers it, it has
+// forgotten that one, and another begins.
+bool Inspection::asks_anew(const flow::Flow& flow, const flow::Packet& packet) {
+  return (flow.user & dropped) != 0 && flow.state == flow::FlowState::silent && packet.payload.empty() &&
+         (packet.tcp_flags & (flow::tcp_syn | flow::tcp_ack)) == flow::tcp_syn;
 }
 
 void Inspection::read_facts() {
@@ -123,6 +130,8 @@ DropReason Inspection::drop_reason() const {
   if (judgement_.by_rule) return DropReason::rules;
   if (judgement_.stream == flow::Taken::conflict) return DropReason::conflict;
   if (judgement_.stream == flow::Taken::no_room) return DropReason::no_room;
+  if (judgement_.stream == flow::Taken::outside) return DropReason::outside;
+  if (judgement_.stream == flow::Taken::silent) return DropReason::silent;
   if (judgement_.overload) return DropReason::budget;
   return judgement_.fragment ? DropReason::fragment : DropReason::rules;
 }
@@ -168,9 +177,10 @@ match::FlowFacts Inspection::facts_of(const flow::Flow& flow, Direction directio
   facts.known = true;
   facts.direction =
       direction == Direction::to_server ? match::FlowDirection::to_server : match::FlowDirection::to_client;
-  // Closed by FINs, it was; one of them may have been a decoy, and its side go on.
+  // Closed by FINs, it was; one of them may have been a decoy, and its side go on. Silent, it may be so at its hosts.
   const bool by_fins = flow.has(flow::FlowFlag::fin_client) && flow.has(flow::FlowFlag::fin_server);
-  facts.established = flow.established() || (flow.state == flow::FlowState::closed && by_fins);
+  facts.established =
+      flow.established() || flow.state == flow::FlowState::silent || (flow.state == flow::FlowState::closed && by_fins);
   facts.application = (flow.user & is_http) != 0 ? match::Protocol::http : match::Protocol::ip;
   const auto sent = [&](std::size_t side) -> std::uint64_t {
     const bool heard = flow.has(side == 0 ? flow::FlowFlag::heard_client : flow::FlowFlag::heard_server);
@@ -242,12 +252,13 @@ std::size_t Inspection::search(Buffer buffer, std::string_view bytes, std::size_
 // The patterns that the device's keys stand for; `bytes`: what was searched, with the stream's `history` before it,
 // where keys may begin that end in it. `before_by_core`: of patterns that reach into the new bytes, keys that end
 // before them are not known either.
-std::size_t Inspection::take_hits(std::string_view bytes, std::size_t history, bool before_by_core) {
+std::size_t Inspection::take_hits(const KeyHits& hits, std::string_view bytes, std::size_t history,
+                                  bool before_by_core) {
   by_keys_ = true;
-  if (hits_.count == 0 && history == 0) return 0;
+  if (hits.count == 0 && history == 0) return 0;
   const match::KeySet& keys = rules().keys();
   std::vector<std::uint32_t>& found = search_->keys;
-  found.assign(hits_.key, hits_.key + hits_.count);
+  found.assign(hits.key, hits.key + hits.count);
   if (history != 0) {
     constexpr std::size_t reach = match::Key::max_length - 1;
     const std::size_t unknown = before_by_core ? std::min(history, rules().longest_pattern()) : 0;
@@ -273,8 +284,9 @@ void Inspection::inspect_packet(flow::Flow* flow, bool in_stream) {
   const bool is_left = leaves_hits();
   std::size_t found = 0;
   by_keys_ = is_left && has_hits_;
-  if (!is_left && (!in_stream || rules().detector().searches_packets())) {
-    found = has_hits_ ? take_hits(packet_.payload, 0) : search_payload(packet_.payload, 0);
+  const match::Detector& detector = rules().detector();
+  if (!is_left && (!in_stream || detector.searches_packets(detector.classes().class_of(packet_)))) {
+    found = has_hits_ ? take_hits(hits_, packet_.payload, 0) : search_payload(packet_.payload, 0);
   }
   if (!has_candidates(Point::packet, found, packet_.payload.size())) return;  // as most packets
   match::FlowFacts facts;
@@ -337,7 +349,7 @@ void Inspection::inspect_piece(flow::Flow& flow, flow::Extra& extra, Direction d
 // By the rules for streams, as a piece without history: those for packets have looked at it.
 void Inspection::not_taken(flow::Flow& flow, flow::Extra& extra, Direction direction) {
   if ((flow.user & (dropped | passed)) != 0 || frame_passed_ || leaves_hits()) return;
-  const std::size_t count = has_hits_ ? take_hits(packet_.payload, 0) : search_payload(packet_.payload, 0);
+  const std::size_t count = has_hits_ ? take_hits(hits_, packet_.payload, 0) : search_payload(packet_.payload, 0);
   if (!has_candidates(Point::packet, count, packet_.payload.size())) return;
   match::FlowFacts facts = facts_of(flow, direction);
   facts.reassembled = true;

@@ -28,6 +28,11 @@
 // whose pattern ends in another is tried with that one, whatever kept it from holding before. Without hits, and for
 // what came out of order, HTTP's buffers and bodies, the core searches. The rules that hold are the same either way.
 //
+// What has to wait in its stream is looked at when it comes, as far as it says that nothing is in it; the rest, and
+// what lies across, is searched when a frame releases it. As much of that as the frame brings itself costs it nothing,
+// the rest is part of the batch's time (confirm_time.h): one frame may release 256 KiB, and one of another flow's end,
+// too.
+//
 // A fragment is inspected as the packet that it is, and the one that completes its datagram (flow/fragments.h) brings
 // that besides: it is inspected as a packet that came whole, searched by this core, and the verdict is the fragment's.
 // Of fragments that cannot be put together the policy is `drop_on_overload`, too.
@@ -160,8 +165,8 @@ struct Alert {
 };
 
 // Why a frame is dropped, as an EVE `drop` event says it: "rules", "flow drop", "inspection budget", "stream conflict",
-// "stream memcap", "defrag error".
-enum class DropReason : std::uint8_t { rules, flow_drop, budget, conflict, no_room, fragment };
+// "stream memcap", "defrag error", "stream error", "stream midstream".
+enum class DropReason : std::uint8_t { rules, flow_drop, budget, conflict, no_room, fragment, outside, silent };
 
 // Views and pointers hold during the call.
 struct DroppedFrame {
@@ -202,7 +207,7 @@ struct Judgement {
   bool drop = false;
   bool reject = false;                    // one of the rules that hold is of reject
   bool overload = false;                  // the budget left candidates
-  flow::Taken stream = flow::Taken::all;  // conflict and no_room: its stream refuses it
+  flow::Taken stream = flow::Taken::all;  // but for all and part: its stream refuses it
   bool fragment = false;                  // fragments cannot be put together
   bool by_rule = false;                   // a rule of drop or reject holds
   DropReason why = DropReason::rules;     // of `drop`: a rule before all else
@@ -270,6 +275,11 @@ class Inspection final : private flow::ConversationSink {
   FrameBrief brief_of(std::string_view frame) const;
   // At the end of a capture: what conversations still hold is inspected.
   void finish();
+  // Takes the pages of all memory that is only touched as it is used.
+  void touch_memory() {
+    conversations_.touch_memory();
+    fragments_.touch_memory();
+  }
 
   // Microseconds: of the last frame, or of an earlier one that had a later time.
   std::uint64_t now() const { return now_; }
@@ -288,6 +298,7 @@ class Inspection final : private flow::ConversationSink {
   bool tracked(flow::Flow& flow, flow::Direction direction, bool streamed) override;
   void stream_data(flow::Flow& flow, flow::Extra& extra, flow::Direction direction,
                    const flow::StreamData& data) override;
+  std::uint8_t waits(flow::Flow& flow, flow::Direction direction) override;
   void not_taken(flow::Flow& flow, flow::Extra& extra, flow::Direction direction) override;
   void refused(flow::Flow& flow, flow::Direction direction, flow::Taken why) override;
   void stream_gap(flow::Flow& flow, flow::Extra& extra, flow::Direction direction, std::uint64_t bytes) override;
@@ -309,6 +320,7 @@ class Inspection final : private flow::ConversationSink {
   bool is_quiet_in(const flow::Flow* flow, bool streamed) const;
   bool tracked_by_rules(flow::Flow& flow, flow::Direction direction, bool streamed);
   const Judgement& end_frame(const flow::Flow* flow, bool by_flow);
+  static bool asks_anew(const flow::Flow& flow, const flow::Packet& packet);
   void read_facts();
   flow::Flow* inspect_datagram(flow::Flow* flow, bool& by_flow);
   void between_frames();
@@ -339,6 +351,7 @@ class Inspection final : private flow::ConversationSink {
   flow::http::Marks& marks_of(flow::http::Message& message);
   std::size_t search(match::Buffer buffer, std::string_view bytes, std::size_t from = 0);
   std::size_t search_payload(std::string_view bytes, std::size_t from);
+  std::size_t search_waited(std::string_view bytes, std::size_t from);
   std::optional<std::size_t> search_in_time(match::Buffer buffer, std::string_view bytes, std::size_t from);
   void tell(const Alert& alert);
   void tell_held() {
@@ -349,7 +362,7 @@ class Inspection final : private flow::ConversationSink {
   void overload();
   DropReason drop_reason() const;
   void tell_dropped(const flow::Flow* flow, bool by_flow);
-  std::size_t take_hits(std::string_view bytes, std::size_t history, bool before_by_core = false);
+  std::size_t take_hits(const KeyHits& hits, std::string_view bytes, std::size_t history, bool before_by_core = false);
 
   std::unique_ptr<InspectionSearch> search_;
   const InspectionSettings settings_;
@@ -377,13 +390,15 @@ class Inspection final : private flow::ConversationSink {
   bool frame_passed_ = false;
   std::uint32_t budget_ = 0;
   std::uint64_t most_decoding_ = never;
-  std::uint64_t decoding_ = 0;  // ticks of the frame, of what confirming may take
-  std::size_t allowance_ = 0;   // bytes of HTTP that are searched without being counted as time
+  std::uint64_t decoding_ = 0;        // ticks of the frame, of what confirming may take
+  std::size_t allowance_ = 0;         // bytes of HTTP that are searched without being counted as time
+  std::size_t waited_allowance_ = 0;  // likewise, of what waited in a stream
   Judgement judgement_;
   // Of the other flow that was last inspected during the frame (AsIf); null: none. Its budget, and the batch's time for
   // all of them.
   const flow::Flow* other_flow_ = nullptr;
-  std::size_t other_allowance_ = 0;
+  std::size_t other_allowance_ = 0, other_waited_allowance_ = 0;
+  std::uint64_t other_decoding_ = 0;
   std::uint32_t other_budget_ = 0, to_come_ = 0;  // to_come_: frames of the batch, as next() says
   ConfirmTime other_time_;
   std::string text_;  // buffers that are put together
@@ -415,6 +430,7 @@ inline void Inspection::begin_frame(std::string_view frame, const KeyHits& hits)
   judgement_ = {};
   budget_ = settings_.budget;
   allowance_ = least_allowance;
+  waited_allowance_ = 0;
   decoding_ = 0;
   direction_ = flow::Direction::to_server;
 }

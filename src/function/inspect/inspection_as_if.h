@@ -3,7 +3,8 @@
 //
 //   const AsIf as_if(*this, flow, direction);  // does nothing where it is of the frame's own flow and direction
 //
-// While it lives, the packet is one of the flow's ends in the direction, without payload. Another flow is inspected as
+// While it lives, the packet is one of the flow's ends in the direction, without payload, and no device has found
+// anything in it. Another flow is inspected as
 // if in a frame of its own: with a judgement of its own, so that neither is dropped, nor passes, for the other; with
 // `budget` candidates, all its inspections for this frame together; and with time that was set aside
 // (Inspection::begin()). Alerts that are held are told before, for they point to the packet.
@@ -40,38 +41,48 @@ class Inspection::AsIf {
     packet_ = std::exchange(of_.packet_, match::packet_of(flow.family, flow.protocol, end_of(flow, direction),
                                                           end_of(flow, opposite(direction))));
     direction_ = std::exchange(of_.direction_, direction);
+    // What the device has found is in the frame's own bytes.
+    hits_ = std::exchange(of_.hits_, {});
+    has_hits_ = std::exchange(of_.has_hits_, false);
+    too_many_hits_ = std::exchange(of_.too_many_hits_, false);
     is_other_ = of_.flow_ != &flow;
     if (!is_other_) return;
     if (std::exchange(of_.other_flow_, &flow) != &flow) {
       of_.other_budget_ = of_.settings_.budget;
       of_.other_allowance_ = least_allowance;
+      of_.other_waited_allowance_ = 0;
+      of_.other_decoding_ = 0;
       of_.other_time_.next(of_.to_come_);
     }
     frame_ = std::exchange(of_.frame_, {});
     judgement_ = std::exchange(of_.judgement_, {});
     passed_ = std::exchange(of_.frame_passed_, false);
-    too_many_hits_ = std::exchange(of_.too_many_hits_, false);
     exchange_budgets();
   }
   [[gnu::noinline]] void end() {
     of_.packet_ = packet_;
     of_.direction_ = direction_;
+    of_.hits_ = hits_;
+    of_.has_hits_ = has_hits_;
+    of_.too_many_hits_ = too_many_hits_;
     if (!is_other_) return;
     of_.frame_ = frame_;
     of_.judgement_ = judgement_;
     of_.frame_passed_ = passed_;
-    of_.too_many_hits_ = too_many_hits_;
     exchange_budgets();
   }
   void exchange_budgets() {
     std::swap(of_.budget_, of_.other_budget_);
     std::swap(of_.allowance_, of_.other_allowance_);
+    std::swap(of_.waited_allowance_, of_.other_waited_allowance_);
+    std::swap(of_.decoding_, of_.other_decoding_);
     std::swap(of_.time_, of_.other_time_);
   }
 
   Inspection& of_;
   const bool needed_;
-  bool is_other_ = false, passed_ = false, too_many_hits_ = false;
+  bool is_other_ = false, passed_ = false, has_hits_ = false, too_many_hits_ = false;
+  KeyHits hits_;
   match::PacketFacts packet_;
   flow::Direction direction_ = flow::Direction::to_server;
   std::string_view frame_;

@@ -5,7 +5,7 @@
 #include <bit>
 
 #include "function/inspect/http_buffers.h"
-#include "function/inspect/inspection.h"
+#include "function/inspect/inspection_as_if.h"
 
 namespace sluice::function {
 
@@ -92,6 +92,7 @@ bool Inspection::drops_unseen(const flow::Flow& flow) {
 bool Inspection::decodes(flow::Flow& flow, std::uint64_t bytes) {
   constexpr std::uint64_t ticks_for_byte = 4;  // 1.6 ns
   if (!time_.limited()) return true;
+  const AsIf as_if(*this, flow, direction_);
   const std::uint64_t ticks = bytes * ticks_for_byte;
   if (decoding_ + ticks > most_decoding_) return false;
   if (time_.left() < ticks) {

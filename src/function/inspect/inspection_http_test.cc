@@ -247,6 +247,17 @@ TEST_F(InspectionHttpTest, bytes_of_the_payload_that_nobody_has_looked_for_are_t
   EXPECT_THAT(alerts(), ElementsAre(2));
 }
 
+// The numbers of those that have held in a transaction are other rules' then.
+TEST_F(InspectionHttpTest, rules_that_held_before_an_exchange_keep_no_new_ones_from_holding) {
+  use("alert http any any -> any any (http.uri; content:\"/a\"; sid:1;)\n");
+  segment(true, ack, "GET /a HTTP/1.1\r\n");
+  EXPECT_THAT(alerts(), ElementsAre(1));
+  inspection_->exchange(std::make_unique<InspectionSearch>(
+      test::rules_of("alert http any any -> any any (http.host; content:\"x\"; sid:2;)\n")));
+  segment(true, ack, "Host: x\r\n\r\n");
+  EXPECT_THAT(alerts(), ElementsAre(2));
+}
+
 // What the client's packet sets free of the response is looked at with the server's bytes.
 TEST_F(InspectionHttpTest, the_payload_of_a_response_is_the_servers) {
   use("alert http any any -> any any (flow:to_client; http.response_body; content:\"bodybytes\"; "

@@ -161,19 +161,26 @@ TEST_F(InspectionLateTest, what_began_in_a_piece_that_was_left_is_found_when_it_
   EXPECT_GT(left, 0U) << "some of these pieces had keys";
 }
 
-// HTTP that its first bytes do not give away is parsed. Where frames pass, nobody searches it then; where they are
-// dropped, it is too late for that, for its stream has it: it is inspected.
-TEST_F(InspectionLateTest, http_that_is_only_found_to_be_when_it_is_parsed_is_left_or_inspected) {
+// HTTP that its first bytes do not give away: where frames pass, it is parsed, and nobody searches it; where they are
+// dropped, so is the frame that shows it, and it is inspected when it comes again.
+TEST_F(InspectionLateTest, http_that_is_only_found_to_be_when_it_is_parsed_is_left_or_comes_again) {
   for (const auto& pieces :
-       {std::vector<std::string>{"G", "ET /evil HTTP/1.1\r\n\r\n"}, {"SEARCH /evil HTTP/1.1\r\n\r\n"}}) {
+       {std::vector<std::string>{"G", "ET /evil HTTP/1.1\r\n\r\n"}, {"SEA", "RCH /evil HTTP/1.1\r\n\r\n"}}) {
     for (const bool drops : {false, true}) {
       SCOPED_TRACE(pieces.front() + (drops ? ", drop" : ", pass"));
       use(of_uris, drops);
       late();
-      for (const std::string& piece : pieces) EXPECT_FALSE(up(piece).drop);
+      EXPECT_FALSE(up(pieces[0]).drop);
+      EXPECT_EQ(up(pieces[1]).drop, drops);
+      if (drops) {
+        EXPECT_THAT(alerts(), IsEmpty());
+        EXPECT_EQ(counters().http_left, 1U);
+        in_time();
+        EXPECT_FALSE(again(pieces[1]).drop);
+      }
       EXPECT_EQ(alerts().size(), drops ? 1U : 0U);
       EXPECT_EQ(counters().left, drops ? 0U : 1U);
-      EXPECT_EQ(counters().overloaded, drops ? 0U : 1U);
+      EXPECT_EQ(counters().overloaded, 1U);
       EXPECT_EQ(http().stopped[gap], 0U);
       in_time();
       up(evil);
@@ -192,7 +199,8 @@ TEST_F(InspectionLateTest, a_flow_s_first_bytes_are_dropped_if_they_look_like_ht
   for (const auto& [text, dropped] : {Case{evil, true},
                                       {"\r\nPOST /evil HTTP/1.1\r\n\r\n", true},
                                       {"SSH-2.0 a client", false},
-                                      {"GETTING /evil", false}}) {
+                                      {"GETTING /evil HTTP/1.1\r\n\r\n", true},
+                                      {"GETTING evil", false}}) {
     for (const bool by_device : {false, true}) {
       SCOPED_TRACE(text + (by_device ? " by keys" : ""));
       use(of_uris, true, by_device);

@@ -90,7 +90,9 @@ bool Inspection::is_quiet_in(const flow::Flow* flow, bool streamed) const {
   match::FlowFacts facts;
   if (flow != nullptr) facts = facts_of(*flow, direction_);
   if (!hits_.quiet && detector.may_hold_without_keys(packet, facts)) return false;
-  if (streamed && !detector.searches_packets()) return true;
+  const unsigned klass =
+      detector.classes().class_of(packet.protocol, packet.source_port, packet.destination_port, true);
+  if (streamed && !detector.searches_packets(klass)) return true;
   for (std::uint32_t k = 0; k < hits_.count; ++k) {
     if (detector.may_hold(packet, facts, rules().keys().patterns_of(hits_.key[k]))) return false;
   }

@@ -25,6 +25,8 @@ class InspectionScopeTest : public testing::Test, public AlertSink {
     settings.conversations.flows.capacity = flows;
     settings.conversations.streams = streams_;
     settings.conversations.flows.midstream = midstream_;
+    settings.conversations.flows.remembered = remembered_;
+    settings.conversations.drop_silent = drop_silent_;
     inspection_.reset();
     rules_.reset();
     inspection_ = std::make_unique<Inspection>(search(text), settings, *this);
@@ -72,7 +74,8 @@ class InspectionScopeTest : public testing::Test, public AlertSink {
   std::vector<Dropped> drops() { return std::exchange(drops_, {}); }
 
   flow::StreamSettings streams_;
-  bool midstream_ = false;
+  bool midstream_ = false, drop_silent_ = false;
+  flow::Milliseconds remembered_ = 0;
   std::shared_ptr<InspectionRules> rules_;
   std::vector<std::uint32_t> sids_;
   std::vector<Dropped> drops_;
@@ -300,6 +303,46 @@ TEST_F(InspectionScopeTest, places_are_those_of_each_packet_as_well_as_of_the_st
   EXPECT_THAT(alerts(), IsEmpty());
 }
 
+// What comes within one packet is found in a conversation that goes on behind its timeout; what does not is dropped.
+TEST_F(InspectionScopeTest, silence_makes_no_attack_pass) {
+  using enum flow::Direction;
+  constexpr std::uint64_t silence = 601'000'000;
+  remembered_ = 1'000'000;
+  for (const bool drop : {true, false}) {
+    drop_silent_ = drop;
+    use("drop tcp any any -> any any (flow:established,to_server; content:\"evilword\"; sid:1;)\n");
+    handshake();
+    EXPECT_FALSE(segment(true, ack, "GET /").drop);
+    const Judgement first = feed(built(true, ack, "evil"), silence);
+    EXPECT_EQ(first.drop, drop);
+    EXPECT_EQ(first.stream, drop ? flow::Taken::silent : flow::Taken::all);
+    EXPECT_EQ(drops(), std::vector<Dropped>(drop ? 1 : 0, Dropped(DropReason::silent, to_server)));
+    EXPECT_FALSE(feed(built(true, ack)).drop) << "keep-alives pass";
+    EXPECT_TRUE(feed(built(true, ack, "evilword")).drop);
+    EXPECT_THAT(alerts(), ElementsAre(1));
+    drops();
+  }
+  // And a flow that is dropped is dropped.
+  use("drop tcp any any -> any any (flow:established,to_server; content:\"evilword\"; sid:1;)\n");
+  handshake();
+  EXPECT_TRUE(feed(built(true, ack, "evilword")).drop);
+  drops();
+  EXPECT_TRUE(feed(built(true, ack, "good"), silence).drop);
+  EXPECT_THAT(drops(), ElementsAre(Dropped(DropReason::flow_drop, to_server)));
+  EXPECT_THAT(alerts(), ElementsAre(1));
+  // But another conversation may begin between its ports: once the server has said so.
+  sequence_[0] = 900'000;
+  EXPECT_TRUE(feed(built(true, syn, "evilword")).drop);
+  EXPECT_FALSE(segment(true, syn).drop);
+  EXPECT_TRUE(feed(built(true, ack, "good")).drop);
+  sequence_[1] = 700'000;
+  EXPECT_FALSE(segment(false, syn | ack).drop);
+  EXPECT_FALSE(segment(true, ack).drop);
+  EXPECT_FALSE(segment(true, ack, "good").drop);
+  EXPECT_TRUE(segment(true, ack, "evilword").drop);
+  EXPECT_THAT(alerts(), ElementsAre(1));
+}
+
 // The answer waits behind a gap, until the client's packet acknowledges that.
 TEST_F(InspectionScopeTest, what_the_other_side_sets_free_is_about_the_senders_direction) {
   use("alert tcp 10.0.0.2 80 -> 10.0.0.1 4000 (flow:to_client; content:\"evil\"; sid:1;)\n");
@@ -455,6 +498,22 @@ TEST_F(InspectionScopeTest, a_split_handshake_makes_a_stream) {
   segment(true, ack, "ev");
   segment(true, ack, "il");
   EXPECT_THAT(alerts(), ElementsAre(1));
+}
+
+// There are no more of them than names, so that the new one takes the place of another.
+TEST_F(InspectionScopeTest, a_bit_that_has_another_name_after_an_exchange_is_not_set) {
+  std::string all = "a0";
+  for (std::size_t i = 1; i < match::max_flowbits; ++i) all += "&a" + std::to_string(i);
+  const std::string first = "alert udp any any -> any any (content:\"first\"; flowbits:isset,a0; sid:2;)\n";
+  const std::string other = "alert udp any any -> any any (content:\"other\"; flowbits:isset,z; sid:3;)\n";
+  use("alert udp any any -> any any (content:\"set\"; flowbits:set," + all + "; flowbits:noalert; sid:1;)\n");
+  udp("set");
+  inspection_->exchange(search(first));  // of the others nothing is kept
+  inspection_->exchange(search(first + other));
+  udp("other");
+  EXPECT_THAT(alerts(), IsEmpty());
+  udp("first");
+  EXPECT_THAT(alerts(), ElementsAre(2));
 }
 
 }  // namespace

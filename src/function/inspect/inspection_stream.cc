@@ -1,4 +1,6 @@
 // Of a piece of a stream: what is found in it, and what earlier pieces have left open (flow/carried.h).
+#include <rte_cycles.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -7,15 +9,70 @@
 namespace sluice::function {
 using match::Point;
 
+namespace {
+
+// Of bytes that wait, as the mark that comes back with them: no pattern is in them, or, by a device, no key. Both are
+// true of the rules that searched; those of other generations may find something.
+enum class Waited : std::uint8_t { unknown, without_patterns, without_keys };
+
+std::uint8_t mark_of(Waited what, std::uint64_t generation) {
+  if (what == Waited::unknown) return 0;
+  return static_cast<std::uint8_t>((generation % 127 + 1) * 2 + (what == Waited::without_keys ? 1 : 0));
+}
+
+Waited waited_of(std::uint8_t mark, std::uint64_t generation) {
+  for (const Waited what : {Waited::without_patterns, Waited::without_keys}) {
+    if (mark == mark_of(what, generation)) return what;
+  }
+  return Waited::unknown;
+}
+
+}  // namespace
+
+// Now, when it costs no more than the packet's own bytes would if they were next: who releases them pays for what is
+// then still to be searched.
+std::uint8_t Inspection::waits(flow::Flow& flow, flow::Direction) {
+  const std::uint64_t generation = rules().generation();
+  if ((flow.user & (FlowMark::dropped | FlowMark::passed)) != 0 || frame_passed_) return 0;
+  if (has_hits_) return mark_of(hits_.count == 0 ? Waited::without_keys : Waited::unknown, generation);
+  if (too_many_hits_) return 0;
+  const bool is_clean = search(match::Buffer::payload, packet_.payload) == 0;
+  return mark_of(is_clean ? Waited::without_patterns : Waited::unknown, generation);
+}
+
 // The patterns that end in the new piece; of a device's keys, also some whose rest is still to come.
 std::size_t Inspection::find_in(const flow::StreamData& data, flow::Carried& carried) {
   const std::size_t history = data.window.size() - data.fresh.size();
   const char* const payload = packet_.payload.data();
   const bool of_packet = data.origin >= payload && data.origin + data.fresh.size() <= payload + packet_.payload.size();
-  const bool before_by_keys = std::exchange(carried.by_keys, has_hits_ && of_packet);
-  if (carried.by_keys) return take_hits(data.window, history, !before_by_keys || carried.lost());
-  const std::size_t before = std::min(history, rules().longest_pattern());
-  return search_payload(data.window.substr(history - before), before);
+  const Waited waited = waited_of(data.mark, rules().generation());
+  if (of_packet) waited_allowance_ += data.fresh.size();
+  const bool by_keys = of_packet ? has_hits_ : waited == Waited::without_keys;
+  const bool before_by_keys = std::exchange(carried.by_keys, by_keys);
+  if (by_keys) {
+    return take_hits(of_packet ? hits_ : KeyHits(), data.window, history, !before_by_keys || carried.lost());
+  }
+  const std::size_t longest = rules().longest_pattern(), before = std::min(history, longest);
+  std::string_view bytes = data.window.substr(history - before);
+  if (of_packet) return search_payload(bytes, before);
+  // Those that begin before it.
+  if (waited == Waited::without_patterns) bytes = bytes.substr(0, before == 0 ? 0 : before + longest);
+  return search_waited(bytes, before);
+}
+
+// As much as the frame has brought itself is searched whatever time there is.
+std::size_t Inspection::search_waited(std::string_view bytes, std::size_t from) {
+  if (bytes.size() <= waited_allowance_) {
+    waited_allowance_ -= bytes.size();
+    return search(match::Buffer::payload, bytes, from);
+  }
+  if (!time_.limited() || time_.left_for_waiting() == 0) {
+    return search_in_time(match::Buffer::payload, bytes, from).value_or(0);
+  }
+  const std::uint64_t began = rte_rdtsc();
+  const std::size_t found = search(match::Buffer::payload, bytes, from);
+  time_.spend_on_waiting(rte_rdtsc() - began);
+  return found;
 }
 
 // Besides what was found now, what earlier pieces have left open; where that was too much to be kept, all that the

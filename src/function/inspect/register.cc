@@ -130,6 +130,7 @@ Expected<std::unique_ptr<engine::Stage>> make_inspect(Settings& settings, const 
   flow::StreamSettings& streams = options.inspection.conversations.streams;
   streams.drop_without_room = options.inspection.drop_on_overload;
   streams.drop_conflicts = settings.choice("on_conflict", "drop", {"drop", "pass"}) == "drop";
+  options.inspection.conversations.drop_silent = settings.choice("on_silence", "drop", {"drop", "pass"}) == "drop";
   options.inspection.budget = static_cast<std::uint32_t>(settings.integer("candidates", 1000, 1, 1'000'000));
   if (!settings.is("budget", "auto")) options.budget = settings.duration("budget", std::chrono::nanoseconds(0));
   read_log(settings, ports, options.log);

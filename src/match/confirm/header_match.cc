@@ -170,7 +170,7 @@ bool admits(const Rule& rule, const PacketFacts& packet, const FlowFacts& flow) 
   if (!admits_protocol(rule.protocol, packet, flow)) return false;
   if (!admits_flow(rule.flow, packet, flow) || !admits_packet(rule, packet)) return false;
   return std::all_of(rule.stream_sizes.begin(), rule.stream_sizes.end(),
-                     [&](const StreamSizeCheck& check) { return holds(check, flow); });
+                     [&](const StreamSizeCheck& check) { return is_tcp(packet) && holds(check, flow); });
 }
 
 }  // namespace sluice::match

@@ -102,7 +102,7 @@ TEST(HeaderMatch, flow) {
   EXPECT_TRUE(admitted(any, "flow:stateless;", packet));
   EXPECT_TRUE(admitted(any, "flow:not_established;", packet));
   EXPECT_FALSE(admitted(any, "flow:not_established;", packet, server));
-  EXPECT_FALSE(admitted("alert tcp-stream any any -> any any", "", packet, server));
+  EXPECT_FALSE(admitted("alert tcp-stream any any -> any any", "content:\"a\";", packet, server));
 }
 
 }  // namespace

@@ -39,59 +39,6 @@ unsigned order_of(Action action) {
   return 4;
 }
 
-Point point_of(Buffer buffer) {
-  switch (buffer) {
-    case Buffer::http_uri:
-    case Buffer::http_raw_uri:
-    case Buffer::http_method:
-    case Buffer::http_request_line:
-      return Point::request_line;
-    case Buffer::http_user_agent:
-    case Buffer::http_host:
-    case Buffer::http_raw_host:
-    case Buffer::http_referer:
-    case Buffer::http_accept:
-    case Buffer::http_accept_enc:
-    case Buffer::http_accept_lang:
-      return Point::request_headers;
-    case Buffer::http_request_body:
-      return Point::request_body;
-    case Buffer::http_stat_code:
-    case Buffer::http_stat_msg:
-    case Buffer::http_location:
-    case Buffer::http_server:
-    case Buffer::http_response_line:
-      return Point::response_headers;
-    case Buffer::http_response_body:
-    case Buffer::file_data:
-      return Point::response_body;
-    default:
-      return Point::packet;
-  }
-}
-
-// Of the buffers that both messages have.
-bool is_of_either_message(Buffer buffer) {
-  switch (buffer) {
-    case Buffer::http_header:
-    case Buffer::http_raw_header:
-    case Buffer::http_cookie:
-    case Buffer::http_connection:
-    case Buffer::http_content_type:
-    case Buffer::http_content_len:
-    case Buffer::http_protocol:
-    case Buffer::http_start:
-    case Buffer::http_header_names:
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool is_of_http(Buffer buffer) {
-  return point_of(buffer) != Point::packet || is_of_either_message(buffer);
-}
-
 // The rule may hold for the beginning of a body, and not for the whole of it.
 bool needs_end(const Rule& rule) {
   return std::any_of(rule.checks.begin(), rule.checks.end(), [](const Check& check) {
@@ -136,25 +83,6 @@ std::optional<BestPattern> rarest_in_payload(const Rule& rule) {
 }
 
 }  // namespace
-
-Point point_of(const Rule& rule) {
-  Point last = Point::packet;
-  bool either = false;
-  for (const Check& check : rule.checks) {
-    last = std::max(last, point_of(buffer_of(check)));
-    either |= is_of_either_message(buffer_of(check));
-  }
-  if (!either) return last;
-  const Point headers =
-      rule.flow.direction == FlowDirection::to_client ? Point::response_headers : Point::request_headers;
-  return std::max(last, headers);
-}
-
-bool is_of_both_headers(const Rule& rule) {
-  const auto other = [](const Check& check) { return point_of(buffer_of(check)) != Point::packet; };
-  return rule.flow.direction == FlowDirection::any && point_of(rule) == Point::request_headers &&
-         std::none_of(rule.checks.begin(), rule.checks.end(), other);
-}
 
 Expected<std::unique_ptr<Detector>> Detector::make(RuleSet rules, const Detector* before) {
   TrafficClasses classes(rules.rules);
@@ -258,11 +186,11 @@ void Detector::collect_patterns() {
     has_key_.resize(rank + 1);
     has_key_[rank] = point == Point::packet && has_key;
     if (point == Point::packet && !has_key) without_key.push_back({rank, &rule});
-    searches_packets_ |= point == Point::packet && best && is_about_packets(rule);
+    if (point == Point::packet && best && is_about_packets(rule)) packet_classes_ |= classes;
     needs_payload_.resize(rank + 1);
     if (point != Point::packet) needs_payload_[rank] = enter_payload(rule, classes, known);
     enter(rank, best, classes, point, known);
-    if (is_of_both_headers(rule)) enter(rank, best, classes, Point::response_headers, known);
+    if (const auto other = other_point_of(rule)) enter(rank, best, classes, *other, known);
   }
   needs_payload_.resize(ranked_.size());
   has_key_.resize(ranked_.size());

@@ -6,9 +6,9 @@
 //
 // Each rule is inspected at one point: where the last of what it looks at is known. A rule without payload checks, or
 // with checks of the payload only, at a packet (or piece of a stream); one that looks at HTTP where the last of its
-// buffers is whole; one that looks at headers which both messages have, without a direction of its flow, at those of
-// both. A body is inspected as it grows besides (Found::growing), but by rules that its end may refute:
-// those with a negated check of it, or one of its size or end.
+// buffers is whole; one that looks at headers which both messages have, or at file_data, without a direction of its
+// flow, at those of both (rules/rule_point.h). A body is inspected as it grows besides (Found::growing), but by rules
+// that its end may refute: those with a negated check of it, or one of its size or end.
 //
 // A rule is a candidate when its best pattern was found, or when it has none and its header may admit the packet
 // (header_index.h); in both cases only if a glance at ports, flags and sizes lets it (header_gate.h). Candidates are
@@ -63,22 +63,10 @@
 #include "match/detect/header_index.h"
 #include "match/detect/traffic_classes.h"
 #include "match/rules/fast_pattern.h"
+#include "match/rules/rule_point.h"
 #include "match/rules/rule_set.h"
 
 namespace sluice::match {
-
-enum class Point : std::uint8_t {
-  packet,
-  request_line,
-  request_headers,
-  request_body,
-  response_headers,
-  response_body
-};
-inline constexpr std::size_t point_count = 6;
-
-// Where the last of the buffers that a rule's checks look at is whole.
-Point point_of(const Rule& rule);
 
 class Detector {
  public:
@@ -88,8 +76,8 @@ class Detector {
   static Expected<std::unique_ptr<Detector>> make(RuleSet rules, const Detector* before = nullptr);
 
   const RuleSet& rules() const { return set_; }
-  // Some rule looks for a pattern in packets whose payload is inspected as a stream as well.
-  bool searches_packets() const { return searches_packets_; }
+  // Some rule looks for a pattern in packets of the class whose payload is inspected as a stream as well.
+  bool searches_packets(unsigned klass) const { return (packet_classes_ >> klass & 1) != 0; }
   // The flowbits that mean something else than by `before`: to be cleared where flows go on.
   FlowBits renamed(const Detector& before) const;
   const TrafficClasses& classes() const { return classes_; }
@@ -276,7 +264,7 @@ class Detector {
   // Of Point::packet: rules without a pattern, and those whose pattern has no key.
   HeaderIndex without_pattern_, without_key_;
   HeaderIndex without_any_;  // both
-  bool searches_packets_ = false;
+  ClassMask packet_classes_ = 0;
   BufferSet looked_at_;
   std::vector<std::string> bit_names_;
   FlowBits named_{};  // by these rules

@@ -8,9 +8,9 @@
 namespace sluice::match {
 
 // payload: that of the packet, or the reassembled stream (for tcp-pkt rules the packet's only).
-// file_data: bodies of HTTP responses, transfer and content encoding undone (and files of other protocols, once
-// parsed). http_header: the header lines of a request or response, normalised; http_raw_header: as sent. base64_data:
-// what the rule's base64_decode made.
+// file_data: bodies of HTTP messages, transfer and content encoding undone: of responses, to the server of requests
+// (rule_point.h). http_header: the header lines of a request or response, normalised; http_raw_header: as sent.
+// base64_data: what the rule's base64_decode made.
 enum class Buffer : std::uint8_t {
   payload,
   file_data,

@@ -29,6 +29,7 @@ struct Draft {
   Rule rule;
   const Classification& classification;
   Buffer buffer = Buffer::payload;  // of a check that stands here: what the last sticky name said
+  std::size_t sticky_checks = 0;    // checks before the last sticky name
   int last_content = -1;            // index into rule.checks
   unsigned given = 0;
   bool has_fast_pattern = false;

@@ -54,7 +54,7 @@ TEST(ReadRule, KnowsActionsAndProtocols) {
            ActionOrProtocol{"alert", "icmp", Action::alert, Protocol::icmp},
            ActionOrProtocol{"alert", "http1", Action::alert, Protocol::http},
        }) {
-    const Rule rule = read(std::string(action) + " " + protocol + " any any -> any any (sid:1;)");
+    const Rule rule = read(std::string(action) + " " + protocol + " any any -> any any (content:\"a\"; sid:1;)");
     EXPECT_EQ(rule.action, read_action) << action;
     EXPECT_EQ(rule.protocol, read_protocol) << protocol;
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/quote.h"
+#include "match/rules/contradictions.h"
 #include "match/rules/keywords.h"
 #include "match/rules/lexer.h"
 #include "match/rules/rule_set.h"
@@ -144,11 +145,18 @@ Reading<void> read_header(const RuleText& text, const Variables& variables, Rule
   return ok;
 }
 
+// A sticky name before this one, or the rule's end, that no check stands behind.
+Reading<void> end_sticky(const Draft& draft) {
+  const bool is_unused = draft.buffer != Buffer::payload && draft.sticky_checks == draft.rule.checks.size();
+  return is_unused ? misread_value(name_of(draft.buffer), "nothing behind it looks at it") : Reading<void>();
+}
+
 // A name of a buffer: of the checks to come, or of the content before.
 std::string use_buffer(Draft& draft, const BufferName& name) {
   if (name.sticky) {
     if (name.buffer == Buffer::base64_data && !draft.has_base64_decode) return "no base64_decode is before it";
     draft.buffer = name.buffer;
+    draft.sticky_checks = draft.rule.checks.size();
     return {};
   }
   Content* const content = draft.content();
@@ -166,6 +174,7 @@ constexpr std::array<std::string_view, 12> once_only{"msg",      "sid",         
 Reading<void> read_option(Draft& draft, const OptionText& option) {
   const std::string name = lower_case(option.name);
   if (const BufferName* const buffer = find_buffer(name)) {
+    if (auto ok = buffer->sticky ? end_sticky(draft) : Reading<void>(); !ok) return ok;
     std::string wrong = option.has_value ? "it takes no value" : use_buffer(draft, *buffer);
     return wrong.empty() ? Reading<void>() : misread_value(name, wrong);
   }
@@ -197,7 +206,8 @@ Reading<void> check_whole(const Rule& rule) {
       return misread_value("http_host", "it is in lower case, and the content has capitals: it could never match");
     }
   }
-  return {};
+  const std::string wrong = contradiction(rule);
+  return wrong.empty() ? Reading<void>() : misread(wrong, wrong);
 }
 
 }  // namespace
@@ -220,6 +230,7 @@ Reading<Rule> parse_rule(std::string_view text, const Variables& variables, cons
     if (result && !ok) result = ok;
   }
   identity = {draft.rule.gid, draft.rule.sid};
+  if (result) result = end_sticky(draft);
   if (result) result = check_whole(draft.rule);
   if (!result) return tl::unexpected(result.error());
   return std::move(draft.rule);

@@ -3,16 +3,13 @@
 #include <algorithm>
 
 #include "match/rules/check_facts.h"
+#include "match/rules/rule_point.h"
 
 namespace sluice::match {
 namespace {
 
 bool is_packet_header(Buffer buffer) {
   return buffer >= Buffer::ipv4_header;
-}
-
-bool is_http(Buffer buffer) {
-  return !is_packet_header(buffer) && buffer != Buffer::payload && buffer != Buffer::base64_data;
 }
 
 // Nothing of the packet's headers or the flow's state but the ends and the protocol.
@@ -28,10 +25,10 @@ bool asks_for_ends_only(const Rule& rule) {
 }  // namespace
 
 bool is_about_packets(const Rule& rule) {
-  if (rule.checks.empty() || rule.protocol == Protocol::tcp_pkt) return true;
+  if (rule.checks.empty() || rule.protocol == Protocol::tcp_pkt || rule.flow.data == FlowData::no_stream) return true;
   bool headers = false;
   for (const Check& check : rule.checks) {
-    if (is_http(buffer_of(check))) return false;
+    if (is_of_http(buffer_of(check))) return false;
     headers |= is_packet_header(buffer_of(check));
   }
   return headers;

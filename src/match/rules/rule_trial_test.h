@@ -13,7 +13,7 @@
 namespace sluice::match {
 
 inline std::string with_options(const std::string& options) {
-  return "alert tcp any any -> any any (" + options + " sid:1;)";
+  return "alert ip any any -> any any (" + options + " sid:1;)";
 }
 
 inline Rule read(const std::string& text) {

@@ -12,7 +12,6 @@ namespace {
 
 constexpr unsigned hot_states = 96;       // of 1 KiB each
 constexpr unsigned segment_blocks = 264;  // of the segments; two for each SM of a large GPU
-constexpr unsigned least_threads = 32;    // below which CITES lets the last threads go on alone: a warp
 
 class CudaTechniques final : public Techniques {
  public:
@@ -160,16 +159,16 @@ Expected<void> CudaTechniques::launch(Technique technique, const LoopTally& tall
       SLUICE_CUDA_TRY(go(walk_packets<true, counted>));
       break;
     case Technique::remap_each:
-      SLUICE_CUDA_TRY(go(walk_remapped<Signal::always, false, counted>, 0u));
+      SLUICE_CUDA_TRY(go(walk_remapped<Signal::always, false, counted>, false));
       break;
     case Technique::cites_naive:
-      SLUICE_CUDA_TRY(go(walk_remapped<Signal::flag, false, counted>, 0u));
+      SLUICE_CUDA_TRY(go(walk_remapped<Signal::flag, false, counted>, false));
       break;
     case Technique::cites:
-      SLUICE_CUDA_TRY(go(walk_remapped<Signal::flag, false, counted>, least_threads));
+      SLUICE_CUDA_TRY(go(walk_remapped<Signal::flag, false, counted>, true));
       break;
     case Technique::cites_prefetch:
-      SLUICE_CUDA_TRY(go(walk_remapped<Signal::flag, true, counted>, least_threads));
+      SLUICE_CUDA_TRY(go(walk_remapped<Signal::flag, true, counted>, true));
       break;
     case Technique::segments:
       return launch_segments<counted>(0, tally);

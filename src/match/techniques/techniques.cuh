@@ -148,14 +148,26 @@ __device__ inline unsigned remap(Walk& walk, unsigned alive, Exchange& shared) {
 
 enum class Signal { always, flag };
 
-// `threshold`: no more exchanges once no more threads than that are left.
+// CITES' threshold (section 3.2): so many threads of the block as have its longest packets, and a warp's at least,
+// which nothing is gained from exchanging.
+__device__ inline unsigned threads_left_alone(const Walk& walk, unsigned& longest) {
+  if (threadIdx.x == 0) longest = 0;
+  __syncthreads();
+  atomicMax(&longest, walk.left);
+  __syncthreads();
+  const auto count = static_cast<unsigned>(__syncthreads_count(walk.alive() && walk.left == longest));
+  return count > 32 ? count : 32;
+}
+
+// `stops`: no more exchanges once no more threads than CITES' threshold are left.
 template <Signal signal, bool prefetch, bool counted>
 __global__ void __launch_bounds__(technique_threads)
-    walk_remapped(PacketBatch batch, const std::uint32_t* __restrict__ next, unsigned threshold, LoopTally tally) {
+    walk_remapped(PacketBatch batch, const std::uint32_t* __restrict__ next, bool stops, LoopTally tally) {
   __shared__ uint4 fetched[prefetch ? prefetch_bytes / 16 : 1];
   __shared__ Exchange shared;
   Walk walk = begin_walk(batch, blockIdx.x * technique_threads + threadIdx.x);
   if constexpr (prefetch) prefetch_first_warp(walk, fetched);
+  const unsigned threshold = stops ? threads_left_alone(walk, shared.flag) : 0;
   if (threadIdx.x == 0) shared.flag = 0;
   unsigned alive = technique_threads;
   Tally seen;
