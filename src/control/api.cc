@@ -19,7 +19,6 @@
 #include "control/health.h"
 #include "control/metrics.h"
 #include "control/snapshot_json.h"
-#include "crypto/secret.h"
 #include "media/secret.h"
 
 namespace sluice::control {
@@ -194,9 +193,8 @@ class HttpApi final : public Api {
                                                       const httplib::ContentReader& body) {
       Body bytes;
       if (!read_body(request, body, bytes)) return;  // the reader has set the status
-      std::string text(bytes.begin(), bytes.end());
-      handler(text, response);
-      crypto::wipe(text.data(), text.size());
+      const media::WipedString text(std::string(bytes.begin(), bytes.end()));
+      handler(text.text(), response);
     });
   }
   void post_stream(const std::string& path, Expected<std::string> (StatsSource::*change)(const std::string&)) {

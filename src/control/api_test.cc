@@ -45,7 +45,7 @@ class FakeSource final : public StatsSource {
   Expected<StreamTable> streams(std::uint32_t limit) override {
     if (!router) return make_error("the chain has no SRTP streams");
     last_acl_limit = limit;
-    return StreamTable{{{"10.0.0.1:1 -> 10.0.0.2:2", "protect", "rtp", "AEAD_AES_128_GCM", "api"}}, 4};
+    return StreamTable{{{"10.0.0.1:1 -> 10.0.0.2:2", "protect", "rtp", "AEAD_AES_128_GCM", "api", ""}}, 4};
   }
   Expected<std::string> add_stream(const std::string& text) override {
     if (text.empty()) return make_error("the request:1: action: is missing");

@@ -33,6 +33,7 @@ namespace {
 
 constexpr int tick_ms = 200;
 constexpr std::chrono::seconds between_looks_at_host{1};
+constexpr std::chrono::seconds between_tidyings{1};
 
 // Drawing is for a log that goes to a terminal.
 bool draws_progress(const LogOptions& log) {
@@ -369,8 +370,16 @@ void Gateway::look_at_forwarding() {
   forwarding_off_ = off;
 }
 
+// What was taken out, by whomever, and could not go at once because lanes were at it: keys are not kept for longer.
+void Gateway::tidy_streams(std::chrono::steady_clock::time_point now) {
+  if (now < next_tidying_) return;
+  next_tidying_ = now + between_tidyings;
+  if (auto* const streams = engine_->function().media_streams()) streams->tidy(now);
+}
+
 void Gateway::tick(std::chrono::steady_clock::time_point now) {
   watch_links();
+  tidy_streams(now);
   if (now >= next_look_at_host_) {
     next_look_at_host_ = now + between_looks_at_host;
     look_at_twins();
@@ -464,7 +473,7 @@ Expected<StreamTable> Gateway::streams(std::uint32_t limit) {
   std::size_t count = 0;
   for (function::MediaStreamRow& row : (*streams)->list(limit, count)) {
     table.streams.push_back({std::move(row.name), std::move(row.action), std::move(row.carries), std::move(row.suite),
-                             std::move(row.origin)});
+                             std::move(row.origin), std::move(row.ingress)});
   }
   table.count = count;
   return table;

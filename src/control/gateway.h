@@ -71,6 +71,7 @@ class Gateway : public StatsSource {
   void look_at_mirror();
   void look_at_twins();
   void look_at_forwarding();
+  void tidy_streams(std::chrono::steady_clock::time_point now);
   void tick(std::chrono::steady_clock::time_point now);
   Expected<void> resolve_gateways();
 
@@ -103,7 +104,7 @@ class Gateway : public StatsSource {
   std::vector<bool> deleted_;                                  // the interface under it; by port
   std::vector<std::unique_ptr<port::KernelLink>> twin_links_;  // by port; null: no twin
   std::vector<std::string> mirrored_twins_;
-  std::chrono::steady_clock::time_point next_look_at_host_;
+  std::chrono::steady_clock::time_point next_look_at_host_, next_tidying_;
 };
 
 }  // namespace sluice::control

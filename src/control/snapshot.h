@@ -190,7 +190,7 @@ struct AclTable {
 
 // A stream of the stage srtp. No key is ever told.
 struct StreamRow {
-  std::string stream, action, carries, suite, origin;
+  std::string stream, action, carries, suite, origin, ingress;
 };
 
 struct StreamTable {

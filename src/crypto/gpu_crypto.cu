@@ -147,27 +147,30 @@ class CudaCrypto final : public GpuCrypto {
 
   bool up_to_date() const override { return !table_.has_changes(follower_); }
 
-  Expected<void> run(const GpuBatch& batch, device::GpuStream& stream) override {
+  using GpuCrypto::run;
+  Expected<void> run(std::span<const GpuBatch> batches, device::GpuStream& stream) override {
     if (gpu_.lost()) return make_error("GPU lost: " + gpu_.why());
-    if (batch.count == 0) return {};
     const auto found =
         std::find_if(staging_.begin(), staging_.end(), [&](const auto& s) { return s->stream == &stream; });
     if (found == staging_.end()) return make_error("a batch on a stream of another GPU");
-    if (auto ok = measure(batch); !ok) return ok;
     Staging& staging = **found;
     if (!staging.has_keys) {
       if (auto ok = records_[last_].read.before(stream); !ok) return ok;
       staging.has_keys = true;
     }
-    auto enqueued = enqueue(batch, staging);
-    // What was enqueued before the error may still write to the packets.
-    if (!enqueued) cudaDeviceSynchronize();
-    return enqueued;
+    for (; !batches.empty(); batches = batches.subspan(std::min<std::size_t>(options_.together, batches.size()))) {
+      auto enqueued = enqueue(batches.first(std::min<std::size_t>(options_.together, batches.size())), staging);
+      // What was enqueued before the error may still write to the packets.
+      if (!enqueued) cudaDeviceSynchronize();
+      if (!enqueued) return enqueued;
+    }
+    return {};
   }
 
-  std::size_t device_bytes() const override { return key_bytes() + staging_.size() * options_.max_packets * pitch_; }
+  std::size_t device_bytes() const override { return key_bytes() + staging_.size() * staging_bytes(); }
 
  private:
+  std::size_t staging_bytes() const { return std::size_t{options_.together} * options_.max_packets * pitch_; }
   std::size_t key_bytes() const { return std::size_t{table_.capacity()} * sizeof(DeviceKey); }
 
   Expected<void> choose_block() {
@@ -186,7 +189,7 @@ class CudaCrypto final : public GpuCrypto {
     for (unsigned s = 0; s < gpu_.stream_count(); ++s) {
       auto staging = std::make_unique<Staging>();
       staging->stream = &gpu_.stream(s);
-      auto memory = gpu_.allocate_device(options_.max_packets * pitch_);
+      auto memory = gpu_.allocate_device(staging_bytes());
       if (!memory) return tl::unexpected(memory.error());
       staging->memory = static_cast<std::byte*>(*memory);
       SLUICE_CUDA_TRY(cudaStreamCreateWithFlags(&staging->down, cudaStreamNonBlocking));
@@ -240,8 +243,44 @@ class CudaCrypto final : public GpuCrypto {
     return {};
   }
 
-  Expected<void> enqueue(const GpuBatch& batch, Staging& staging) {
+  // Batches of one call, of which the first packet of each has a row of its own in the staging memory.
+  Expected<void> enqueue(std::span<const GpuBatch> batches, Staging& staging) {
+    parts_.clear();
+    std::uint32_t row = 0;
+    for (const GpuBatch& batch : batches) {
+      if (auto ok = measure(batch); !ok) return ok;
+      add_parts(batch, row);
+      row += batch.count;
+    }
     const auto main = static_cast<cudaStream_t>(staging.stream->raw());
+    const std::span<const Part> parts(parts_);
+    const auto is_copied = [](const Part& part) { return part.run.count != 0; };
+    const bool is_one = joined(parts) == parts.size();
+    const cudaStream_t down = is_one || std::ranges::none_of(parts, is_copied) ? main : staging.down;
+    for (std::size_t first = 0; first < parts.size();) {
+      const std::size_t count = joined(parts.subspan(first));
+      const auto copied = parts.subspan(first, count);
+      auto ok = is_copied(copied.front()) ? enqueue_copy(copied, staging, main, down)
+                                          : launch(copied.front().batch, {}, scratch(staging, copied.front()), main);
+      if (!ok) return ok;
+      first += count;
+    }
+    if (down == main) return {};
+    return is_done(staging, main, down);
+  }
+
+  // Packets of a batch that travel in one copy, or, `run.count` 0, are read and written where they are.
+  struct Part {
+    GpuBatch batch;
+    FrameRun run;  // `first`: its row in the staging memory
+  };
+
+  std::byte* scratch(const Staging& staging, const Part& part) const {
+    return staging.memory + std::size_t{part.run.first} * pitch_;
+  }
+
+  void add_parts(const GpuBatch& batch, std::uint32_t row) {
+    if (batch.count == 0) return;
     std::array<FrameRun, max_pieces> pieces;
     unsigned count = 0;
     if (options_.path != GpuPath::direct) {
@@ -250,26 +289,42 @@ class CudaCrypto final : public GpuCrypto {
                                                   options_.piece_bytes);
       if (options_.path == GpuPath::automatic && !device::worth_copying(pieces.data(), count, bytes_)) count = 0;
     }
-    if (count == 0) return launch(batch, {}, staging.memory, main);
-    const cudaStream_t down = count == 1 ? main : staging.down;
-    for (unsigned p = 0; p < count; ++p) {
-      if (auto ok = enqueue_piece(batch, pieces[p], staging, main, down); !ok) return ok;
+    if (count == 0)
+      parts_.push_back({batch, {.address = 0, .first = row, .count = 0, .stride = 0, .width = 0, .descending = false}});
+    for (const FrameRun& piece : std::span(pieces).first(count)) {
+      parts_.push_back({{batch.jobs + piece.first, batch.verdicts + piece.first, piece.count,
+                         batch.sums == nullptr ? nullptr : batch.sums + piece.first},
+                        piece});
+      parts_.back().run.first += row;
     }
-    if (down == main) return {};
-    return is_done(staging, main, down);
   }
 
-  Expected<void> enqueue_piece(const GpuBatch& batch, const FrameRun& piece, Staging& staging, cudaStream_t main,
-                               cudaStream_t down) {
-    if (auto ok = device::copy_up(piece, staging.memory, pitch_, main); !ok) return ok;
+  // How many of the first parts go in one copy.
+  std::size_t joined(std::span<const Part> parts) const {
+    if (parts.empty()) return 0;
+    FrameRun all = parts.front().run;
+    std::size_t count = 1;
+    while (count < parts.size() && all.row_bytes() + parts[count].run.row_bytes() <= options_.piece_bytes &&
+           device::join_runs(all, parts[count].run)) {
+      ++count;
+    }
+    return count;
+  }
+
+  Expected<void> enqueue_copy(std::span<const Part> parts, Staging& staging, cudaStream_t main, cudaStream_t down) {
+    FrameRun all = parts.front().run;
+    for (const Part& part : parts.subspan(1)) device::join_runs(all, part.run);
+    if (auto ok = device::copy_up(all, staging.memory, pitch_, main); !ok) return ok;
     if (down != main) {
       if (auto ok = staging.is_up.record(*staging.stream); !ok) return ok;
       SLUICE_CUDA_TRY(cudaStreamWaitEvent(down, staging.is_up.raw(), 0));
     }
-    const GpuBatch part{batch.jobs + piece.first, batch.verdicts + piece.first, piece.count,
-                        batch.sums == nullptr ? nullptr : batch.sums + piece.first};
-    if (auto ok = launch(part, device::staged_frames(piece, staging.memory, pitch_), nullptr, down); !ok) return ok;
-    return device::copy_down(piece, staging.memory, pitch_, down);
+    StagedFrames staged = device::staged_frames(all, staging.memory, pitch_);
+    for (const Part& part : parts) {
+      if (auto ok = launch(part.batch, staged, nullptr, down); !ok) return ok;
+      staged.address += static_cast<std::uint64_t>(staged.step * static_cast<std::int64_t>(part.batch.count));
+    }
+    return device::copy_down(all, staging.memory, pitch_, down);
   }
 
   static Expected<void> is_done(Staging& staging, cudaStream_t main, cudaStream_t down) {
@@ -299,9 +354,10 @@ class CudaCrypto final : public GpuCrypto {
   std::size_t next_ = 0, last_ = 0;
   std::vector<std::unique_ptr<Staging>> staging_;  // by stream
   std::vector<std::uint8_t> tag_length_;           // by slot: a line of the table for each packet would cost more
-  std::vector<std::uint64_t> frame_;               // of the batch that is enqueued
+  std::vector<std::uint64_t> frame_;               // of the batch that is measured
   std::vector<std::uint16_t> length_;
   std::uint64_t bytes_ = 0;
+  std::vector<Part> parts_;  // of what is enqueued
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "../tests/support/gpu.h"
@@ -59,9 +60,12 @@ class GpuCryptoTest : public testing::Test {
 
   void make(GpuPath path, std::uint64_t piece_bytes = 4U << 20) {
     crypto_.reset();
-    auto made = GpuCrypto::create(
-        *gpu_, keys_,
-        {.max_packets = most_jobs, .max_packet_bytes = most_bytes, .path = path, .piece_bytes = piece_bytes});
+    auto made = GpuCrypto::create(*gpu_, keys_,
+                                  {.max_packets = most_jobs,
+                                   .max_packet_bytes = most_bytes,
+                                   .path = path,
+                                   .piece_bytes = piece_bytes,
+                                   .together = 3});
     ASSERT_TRUE(made) << made.error().message;
     crypto_ = std::move(*made);
   }
@@ -75,23 +79,30 @@ class GpuCryptoTest : public testing::Test {
 
   void run(std::uint32_t count, unsigned stream = 0) {
     std::fill(verdicts_, verdicts_ + most_jobs, Verdict{0xee});
-    note_runs(count);
-    const auto ok = crypto_->run({jobs_, verdicts_, count, asks_ ? sums_ : nullptr, tells_runs_ ? &runs_ : nullptr},
-                                 gpu_->stream(stream));
+    std::vector<GpuBatch> batches;
+    std::uint32_t first = 0;
+    for (std::uint32_t b = 0; b < together_; ++b) {
+      const std::uint32_t end = count * (b + 1) / together_;
+      const device::RunList* const runs = note_runs(b, first, end);
+      batches.push_back({jobs_ + first, verdicts_ + first, end - first, asks_ ? sums_ + first : nullptr, runs});
+      first = end;
+    }
+    const auto ok = crypto_->run(batches, gpu_->stream(stream));
     ASSERT_TRUE(ok) << ok.error().message;
     wait(gpu_->stream(stream));
   }
 
   // Of two batches in four; in one of these they are of fewer packets than the batch, and not to be used.
-  void note_runs(std::uint32_t count) {
+  const device::RunList* note_runs(std::uint32_t batch, std::uint32_t first, std::uint32_t end) {
     ++batches_;
-    tells_runs_ = batches_ % 2 != 0;
-    runs_.clear();
-    for (std::uint32_t i = 0; i < count - (batches_ % 4 == 3 ? 1 : 0); ++i) {
+    device::RunList& runs = runs_[batch];
+    runs.clear();
+    for (std::uint32_t i = first; i < end - (batches_ % 4 == 3 && end != first ? 1 : 0); ++i) {
       const Job& job = jobs_[i];
-      runs_.add(job.data,
-                std::uint32_t{job.cipher_offset} + job.cipher_length + job.tag_gap + keys_.key(job.key).tag_length);
+      runs.add(job.data,
+               std::uint32_t{job.cipher_offset} + job.cipher_length + job.tag_gap + keys_.key(job.key).tag_length);
     }
+    return batches_ % 2 != 0 ? &runs : nullptr;
   }
 
   void sync_all() {
@@ -223,9 +234,10 @@ class GpuCryptoTest : public testing::Test {
   Job* jobs_ = nullptr;
   Verdict* verdicts_ = nullptr;
   Sums* sums_ = nullptr;
-  device::RunList runs_ = {};
+  static constexpr std::uint32_t most_together = 7;
+  std::uint32_t together_ = 1;  // batches that the jobs are
+  device::RunList runs_[most_together] = {};
   unsigned batches_ = 0;
-  bool tells_runs_ = false;
   bool asks_ = false;  // the batch, for sums
   std::uint8_t* memory_ = nullptr;
 };
@@ -272,6 +284,33 @@ TEST_F(GpuCryptoTest, batches_do_as_the_cpu_does) {
       SCOPED_TRACE("path " + std::to_string(static_cast<int>(c.path)) + " pitch " + std::to_string(c.pitch));
       ASSERT_NO_FATAL_FAILURE(make_jobs(random, count, c.size, c.pitch));
       ASSERT_NO_FATAL_FAILURE(compare(count, count % 2));
+    }
+  }
+}
+
+// In several batches, more than there is staging for at once, and some empty: in one copy where they stand behind one
+// another, or, in pieces of 40,000 bytes, in several.
+TEST_F(GpuCryptoTest, batches_together_do_as_the_cpu_does) {
+  std::mt19937 random(19);
+  for (std::uint32_t i = 0; i < slots; ++i) install_random(keys_, random);
+  struct Case {
+    GpuPath path;
+    std::uint32_t pitch;
+    std::uint64_t piece_bytes;
+  };
+  for (const Case& c : {Case{GpuPath::copy, 1552, 4 << 20}, Case{GpuPath::copy, 1552, 200'000},
+                        Case{GpuPath::copy, 1552, 40'000}, Case{GpuPath::copy, 1560, 4 << 20},
+                        Case{GpuPath::direct, 1552, 4 << 20}, Case{GpuPath::automatic, 1552, 4 << 20}}) {
+    ASSERT_NO_FATAL_FAILURE(make(c.path, c.piece_bytes));
+    for (const std::uint32_t together : {2U, 3U, most_together}) {
+      for (const std::uint32_t count : {1, 5, 64, 600}) {
+        SCOPED_TRACE(std::to_string(together) + " batches of " + std::to_string(count) + " packets, path " +
+                     std::to_string(static_cast<int>(c.path)) + " pitch " + std::to_string(c.pitch));
+        together_ = together;
+        ASSERT_NO_FATAL_FAILURE(make_jobs(random, count, Size::ordinary, c.pitch));
+        if (count == 64) std::reverse(jobs_, jobs_ + count);
+        ASSERT_NO_FATAL_FAILURE(compare(count, count % 2));
+      }
     }
   }
 }
@@ -410,9 +449,12 @@ TEST(KeyChanges, a_slot_comes_once_as_it_is_now) {
   EXPECT_FALSE(keys.has_changes(one));
   EXPECT_EQ(keys.take_changes(one, records), 0U);
   ASSERT_EQ(keys.take_changes(two, {records.data() + 2, 6}), 2U);
+  const auto bytes_of = [](const Key& key) {
+    return std::string_view(reinterpret_cast<const char*>(&key), sizeof key);
+  };
   for (std::size_t i = 0; i < 4; ++i) {
     const KeyRecord& record = records[i];
-    EXPECT_EQ(std::memcmp(&record.key, &keys.key(record.slot), sizeof(Key)), 0);
+    EXPECT_EQ(bytes_of(record.key), bytes_of(keys.key(record.slot)));
     EXPECT_EQ(std::memcmp(record.power, keys.powers()[record.slot].power, sizeof record.power), 0);
     EXPECT_EQ(record.key.cipher == Cipher::none, record.slot == 0);
   }

@@ -82,6 +82,20 @@ unsigned find_runs(const std::uint64_t* frame, const std::uint16_t* length, std:
   return found;
 }
 
+bool join_runs(FrameRun& run, const FrameRun& next) {
+  const std::uint64_t stride = run.stride;
+  const std::uint64_t width = std::max(run.width, next.width);
+  const FrameRun &lower = run.descending ? next : run, &upper = run.descending ? run : next;
+  const bool fits = run.count > 1 && next.count > 1 && next.stride == stride && next.descending == run.descending &&
+                    next.first == run.first + run.count && width <= stride &&
+                    upper.address == lower.address + lower.count * stride;
+  if (!fits) return false;
+  run.address = lower.address;
+  run.count += next.count;
+  run.width = static_cast<std::uint32_t>(width);
+  return true;
+}
+
 bool worth_copying(const FrameRun* runs, unsigned count, std::uint64_t bytes) {
   std::uint64_t moved = 0;
   for (unsigned r = 0; r < count; ++r) moved += runs[r].row_bytes();

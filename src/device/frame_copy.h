@@ -67,6 +67,11 @@ struct RunList {
   bool complete;  // there was room for all
 };
 
+// Makes `next`, whose frames come behind those of `run` in a batch or in the one after it, part of `run`, where its
+// rows stand behind them in memory, at the same distance and in the same order. False: they do not, and nothing is
+// changed.
+bool join_runs(FrameRun& run, const FrameRun& next);
+
 // Whether these runs go faster by the copy engine than by a kernel that reads them in place: long runs, mostly payload
 // (`bytes`: of the frames together; docs/device.md has the measurements).
 bool worth_copying(const FrameRun* runs, unsigned count, std::uint64_t bytes);

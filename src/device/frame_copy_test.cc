@@ -155,6 +155,50 @@ TEST(FindRunsLimits, too_many_runs_are_none) {
   EXPECT_EQ(find_runs(scattered.data(), length.data(), 3, runs.data(), 2, whole), 0u);
 }
 
+// Two halves of a run that was found in one piece are that run again; nothing else is joined.
+TEST(JoinRuns, joins_what_stands_behind_one_another) {
+  for (const bool descending : {false, true}) {
+    std::vector<std::uint64_t> frame;
+    for (std::uint64_t i = 0; i < 10; ++i) frame.push_back(0x10000 + (descending ? 9 - i : i) * 2048);
+    const std::vector<std::uint16_t> length{100, 200, 300, 400, 500, 600, 700, 800, 900, 1000};
+    const auto run_of = [&](std::uint32_t first, std::uint32_t count) {
+      std::array<FrameRun, 2> runs;
+      EXPECT_EQ(find_runs(frame.data() + first, length.data() + first, count, runs.data(), runs.size(), whole), 1U);
+      runs[0].first += first;
+      return runs[0];
+    };
+    FrameRun run = run_of(0, 4);
+    ASSERT_TRUE(join_runs(run, run_of(4, 6)));
+    const FrameRun all = run_of(0, 10);
+    expect_alike(run, all);
+    EXPECT_EQ(run.width, all.width);
+    const FrameRun before = run_of(0, 4);
+    const auto refused = [&](FrameRun next) {
+      FrameRun one = before;
+      EXPECT_FALSE(join_runs(one, next));
+      expect_alike(one, before);
+      EXPECT_EQ(one.width, before.width);
+    };
+    FrameRun next = run_of(4, 6);
+    refused(run_of(5, 5));  // one is missing
+    next.first = 5;
+    refused(next);  // no row of the staging memory may be empty
+    next = run_of(4, 6);
+    next.address += 16;
+    refused(next);
+    next = run_of(4, 6);
+    next.stride = 4096;
+    refused(next);
+    next = run_of(4, 6);
+    next.width = 2049;  // into the frame behind it
+    refused(next);
+    next = run_of(4, 6);
+    next.descending = !descending;
+    refused(next);
+    refused(run_of(4, 1));  // of one frame nobody knows what lies behind
+  }
+}
+
 TEST(WorthCopying, is_what_moves_much_at_a_time_and_little_beside_frames) {
   const auto runs_of = [](std::uint32_t rows, std::uint32_t width) { return FrameRun{0, 0, rows, 2048, width, false}; };
   const FrameRun large = runs_of(1000, 1408), small = runs_of(100, 1408);

@@ -11,7 +11,9 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -52,6 +54,19 @@ class SecretText {
 
  private:
   std::vector<char, WipingAllocator<char>> bytes_;
+};
+
+// A std::string that others have made of a text with keys, wiped at the end of its scope, however that comes.
+class WipedString {
+ public:
+  explicit WipedString(std::string text) : text_(std::move(text)) {}
+  WipedString(const WipedString&) = delete;
+  WipedString& operator=(const WipedString&) = delete;
+  ~WipedString() { crypto::wipe(text_.data(), text_.size()); }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
 };
 
 // A master key and its master salt, one behind the other as SDES and MIKEY carry them: at most 32 + 14 bytes.

@@ -43,6 +43,17 @@ TEST(SecretText, ConsumeWipesWhatGoes) {
   EXPECT_TRUE(text.empty());
 }
 
+// A text that is as short as this lies in the object.
+TEST(WipedString, IsWiped) {
+  alignas(WipedString) char memory[sizeof(WipedString)] = {};
+  auto* const text = new (memory) WipedString("a short key");
+  const auto shown = [&] { return std::string(memory, sizeof memory).find("short key") != std::string::npos; };
+  EXPECT_EQ(text->text(), "a short key");
+  EXPECT_TRUE(shown());
+  text->~WipedString();
+  EXPECT_FALSE(shown());
+}
+
 TEST(MasterKey, HoldsAndCompares) {
   const std::uint8_t bytes[50] = {1, 2, 3};
   EXPECT_EQ(MasterKey({bytes, 30}).size(), 30U);

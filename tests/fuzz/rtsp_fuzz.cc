@@ -1,10 +1,10 @@
-// Any bytes from a client and a server through the proxy: it stays inside them and its bounds, every stream that is
-// admitted ends once, no clear description reaches the client and no key of the client's the server, and the outcome
-// does not depend on how the bytes are cut.
+// Any bytes from a client and a server through the proxy: it stays inside them and its bounds, also of what waits to be
+// read, every stream that is admitted ends once, no clear description reaches the client and no key of the client's the
+// server, and the outcome does not depend on how the bytes are cut.
 //
-// Input: a byte that says how the second run is cut and, by its highest bit, that the proxy is explicit; then parts:
-// '<' or '>' (to the client, to the server) and two bytes of length before the bytes. 't' instead of them: as many
-// seconds go by.
+// Input: a byte that says how the second run is cut, by its highest bit that the proxy is explicit, and by the next one
+// that nobody sends what the proxy does not want; then parts: '<' or '>' (to the client, to the server) and two bytes
+// of length before the bytes. Instead of them 't': as many seconds go by; 'c' or 's': the client or the server reads.
 #include <cstdint>
 #include <set>
 #include <string>
@@ -80,7 +80,8 @@ std::vector<Part> parts_of(std::string_view bytes) {
   std::vector<Part> parts;
   while (bytes.size() >= 3) {
     const std::size_t length = static_cast<unsigned char>(bytes[1]) * 256U + static_cast<unsigned char>(bytes[2]);
-    const std::string_view body = bytes[0] == 't' ? std::string_view{} : bytes.substr(3, length);
+    const bool has_bytes = bytes[0] != 't' && bytes[0] != 'c' && bytes[0] != 's';
+    const std::string_view body = has_bytes ? bytes.substr(3, length) : std::string_view{};
     parts.push_back({bytes[0], body, length});
     bytes.remove_prefix(3 + body.size());
   }
@@ -107,8 +108,20 @@ void check_for_server(std::string_view text) {
   REQUIRE(reader.problem() == rtsp::Problem::none && reader.pending() == 0);
 }
 
-std::string run(const std::vector<Part>& parts, std::size_t piece, bool is_explicit) {
+// What one message of these limits, and what the proxy says to the server at its end, can become: an answer has 32
+// media at most, and each gets two lines of keys.
+constexpr std::size_t of_one_message = 64U << 10;
+
+struct Way {
+  std::size_t piece;
+  bool is_explicit, asks;  // the latter: wants_client() and wants_server()
+};
+
+std::string run(const std::vector<Part>& parts, const Way& way) {
+  const auto [piece, is_explicit, asks] = way;
   rtsp::Settings settings;
+  settings.output_limit = 4U << 10;
+  settings.buffer_limit = 7U << 10;  // in reach of inputs as long as libFuzzer makes them
   settings.reader = {2000, 6000, 30, 4000};
   settings.max_pending = 5;
   settings.max_streams = 4;
@@ -127,15 +140,29 @@ std::string run(const std::vector<Part>& parts, std::size_t piece, bool is_expli
   {
     rtsp::Proxy proxy(settings, addresses, observer, no_chance);
     rtsp::Time now{};
+    const auto read = [&text](SecretText& output) {
+      text.append(output.view());
+      output.clear();
+    };
     for (const Part& part : parts) {
       if (part.kind == 't') {
         now += std::chrono::seconds(part.length);
         proxy.tick(now);
+      } else if (part.kind == 'c') {
+        read(proxy.to_client());
+      } else if (part.kind == 's') {
+        check_for_server(proxy.to_server().view());
+        read(proxy.to_server());
+      } else if (asks && !(part.kind == '>' ? proxy.wants_client() : proxy.wants_server())) {
+        continue;
       }
       for (std::size_t at = 0; at < part.bytes.size(); at += piece) {
         const std::string_view bytes = part.bytes.substr(at, piece);
         part.kind == '>' ? proxy.from_client(bytes, now) : proxy.from_server(bytes, now);
       }
+      REQUIRE(proxy.buffered() >= proxy.to_client().size() + proxy.to_server().size());
+      REQUIRE(proxy.buffered() <= settings.buffer_limit + of_one_message);
+      REQUIRE(proxy.over() || proxy.buffered() <= settings.buffer_limit);
     }
     REQUIRE(proxy.open_streams() <= settings.max_streams);
     text.append(proxy.to_client().view()).append("|").append(proxy.to_server().view());
@@ -156,9 +183,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   const std::vector<Part> parts = parts_of({reinterpret_cast<const char*>(data) + 1, size - 1});
   // MIKEY's time is the only thing that differs from run to run, and of it only the second.
-  const bool is_explicit = (data[0] & 0x80) != 0;
-  const std::string whole = run(parts, 1U << 20, is_explicit);
-  const std::string cut = run(parts, 1 + data[0] % 64, is_explicit);
+  const bool is_explicit = (data[0] & 0x80) != 0, asks = (data[0] & 0x40) != 0;
+  const std::string whole = run(parts, {1U << 20, is_explicit, asks});
+  const std::string cut = run(parts, {1U + data[0] % 64, is_explicit, asks});
   REQUIRE(whole.size() == cut.size());
   return 0;
 }

@@ -7,7 +7,8 @@
 #include <cerrno>
 #include <utility>
 
-#include "control/rtsp/stream_settings.h"
+#include "control/rtsp/port_towards.h"
+#include "crypto/secret.h"
 
 namespace sluice::control::rtsp {
 namespace {
@@ -20,6 +21,7 @@ media::rtsp::Settings settings_of(const function::RtspOptions& options) {
   settings.accept_plain_profile = options.accept_plain_profile;
   settings.max_streams = options.max_streams;
   settings.session_timeout = std::chrono::duration_cast<std::chrono::seconds>(options.session_timeout);
+  settings.answer_timeout = std::chrono::ceil<std::chrono::seconds>(options.answer_timeout);
   return settings;
 }
 
@@ -57,6 +59,7 @@ Connection::Connection(Shared shared, Accepted accepted, Time now)
 Connection::Connection(Shared shared, Accepted&& accepted, Expected<Fd> server, Time now)
     : shared_(shared),
       explicit_(is_explicit(accepted)),
+      client_port_(accepted.port),
       client_endpoint_(accepted.client),
       server_endpoint_(accepted.server),
       heard_(now),
@@ -76,6 +79,7 @@ Connection::Connection(Shared shared, Accepted&& accepted, Expected<Fd> server, 
 
 Connection::~Connection() {
   const media::rtsp::Counters& counters = proxy_.counters();
+  Figures::add(shared_.figures.overflowed, counters.overflows);
   Figures::add(shared_.figures.requests, counters.requests);
   Figures::add(shared_.figures.interleaved_dropped, counters.interleaved_dropped);
   shared_.figures.connections.fetch_sub(1, std::memory_order_relaxed);
@@ -117,18 +121,18 @@ void Connection::connected(Time now) {
 }
 
 void Connection::receive(Side side, Time now) {
-  char bytes[read_size];
-  const ssize_t got = recv(end(side).fd.get(), bytes, sizeof bytes, 0);
+  crypto::Secret<read_size> bytes;  // a SETUP has a key in it, and so may have all that follows
+  const ssize_t got = recv(end(side).fd.get(), bytes.bytes, read_size, 0);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (got <= 0) return side_ended(side);
   heard_ = now;
-  const std::string_view text(bytes, static_cast<std::size_t>(got));
+  const std::string_view text(reinterpret_cast<const char*>(bytes.bytes), static_cast<std::size_t>(got));
   side == Side::client ? proxy_.from_client(text, now) : proxy_.from_server(text, now);
 }
 
 void Connection::discard(Side side) {
-  char bytes[read_size];
-  const ssize_t got = recv(end(side).fd.get(), bytes, sizeof bytes, 0);
+  crypto::Secret<read_size> bytes;
+  const ssize_t got = recv(end(side).fd.get(), bytes.bytes, read_size, 0);
   if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) end(side).ended = true;
 }
 
@@ -157,17 +161,14 @@ void Connection::after(Time now) {
   send(Side::server);
   if (proxy_.over() && !leaving_) {
     if (connecting_) return abort();
-    if (deadline_ <= now) deadline_ = now + farewell;
-    if (!proxy_.to_client().empty() || !proxy_.to_server().empty()) {
-      if (client_.ended) proxy_.to_client().clear();
-      if (server_.ended) proxy_.to_server().clear();
-    }
+    if (!std::exchange(ending_, true)) deadline_ = now + farewell;
+    if (client_.ended) proxy_.to_client().clear();
+    if (server_.ended) proxy_.to_server().clear();
     if (proxy_.to_client().empty() && proxy_.to_server().empty()) {
       // Then the other side reads to the end: a socket that is closed with bytes unread would take back what was sent.
       shutdown(client_.fd.get(), SHUT_WR);
       shutdown(server_.fd.get(), SHUT_WR);
       leaving_ = true;
-      deadline_ = now + farewell;
     }
   }
   if (leaving_ && client_.ended && server_.ended) done_ = true;
@@ -241,8 +242,14 @@ bool Connection::take_ports(const media::rtsp::StreamRequest& request, Media& me
   return true;
 }
 
+// The client's is where its connection has come in, the server's where the host's routes lead.
+Sides Connection::sides_of(const media::rtsp::Stream& stream) const {
+  if (!shared_.options.check_ingress) return {};
+  return {.client = client_port_, .server = port_towards(stream.server_side.server, shared_.twins)};
+}
+
 bool Connection::opened(const media::rtsp::Stream& stream) {
-  auto streams = streams_of(stream, shared_.options.accept_clear_rtcp);
+  auto streams = streams_of(stream, shared_.options.accept_clear_rtcp, sides_of(stream));
   Expected<void> added;
   std::vector<function::MediaKey> keys;
   if (streams) {

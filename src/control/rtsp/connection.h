@@ -1,8 +1,9 @@
 // One client's RTSP connection, the one to its server, and the proxy core between them: bytes in and out of two sockets
 // that never block, and media that are put into the stage's table and taken out of it.
 //
-// Ends when the core says so, or a server cannot be reached, or nothing has come for too long: then what waits is
-// written, both sides are told, and after `farewell` at most done() is true. Whatever ends it, its media are taken out.
+// Ends when the core says so, or nothing has come for too long: then its media are taken out, what waits is written,
+// and both sides are told; done() is true when both have ended, too, and else at the first tick() after `farewell`,
+// whatever they have taken until then. At once, with a reset for the client, if the server cannot be reached.
 // Thread-safety: one thread.
 #pragma once
 
@@ -15,6 +16,7 @@
 #include "control/rtsp/admission.h"
 #include "control/rtsp/figures.h"
 #include "control/rtsp/media_ports.h"
+#include "control/rtsp/stream_settings.h"
 #include "control/rtsp/transparent_socket.h"
 #include "function/media_streams.h"
 #include "media/rtsp/proxy.h"
@@ -27,6 +29,7 @@ enum class Side : std::uint8_t { client, server };
 // What all connections share.
 struct Shared {
   const function::RtspOptions& options;
+  const std::vector<std::string>& twins;  // of the ports
   function::MediaStreams& streams;
   Admission& admission;
   MediaPorts& ports;  // of the explicit mode
@@ -74,6 +77,7 @@ class Connection final : private media::rtsp::Host {
   void connected(Time now);
   void receive(Side side, Time now);
   void discard(Side side);
+  Sides sides_of(const media::rtsp::Stream& stream) const;
   void send(Side side);
   void side_ended(Side side);
   void after(Time now);
@@ -81,12 +85,14 @@ class Connection final : private media::rtsp::Host {
 
   Shared shared_;
   const bool explicit_;
+  const std::uint16_t client_port_;  // of the gateway
   Endpoint client_endpoint_, server_endpoint_;
   End client_, server_;
   std::map<std::uint64_t, Media> media_;  // admitted
   Time heard_, deadline_;                 // the latter's: of the connection to the server, later of the farewell
-  bool connecting_ = true, leaving_ = false, done_ = false;
-  media::rtsp::Proxy proxy_;  // ends first, and tells what it closes
+  bool connecting_ = true, done_ = false;
+  bool ending_ = false, leaving_ = false;  // the farewell's time runs; all is written, both sides are told
+  media::rtsp::Proxy proxy_;               // ends first, and tells what it closes
 };
 
 }  // namespace sluice::control::rtsp

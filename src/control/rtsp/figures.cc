@@ -15,6 +15,7 @@ std::vector<FigureSnapshot> Figures::list() const {
       {"rtsp_no_server", "RTSP connections for a name or path that no [[srtp.rtsp.server]] has", now(no_server), true},
       {"rtsp_failed", "RTSP connections that were ended for want of memory", now(failed), true},
       {"rtsp_idle_closed", "RTSP connections without a stream that were silent for idle_timeout", now(idle), true},
+      {"rtsp_overflowed", "RTSP connections that were ended because too much waited for a side", now(overflowed), true},
       {"rtsp_requests", "requests of clients on RTSP connections that have ended", now(requests), true},
       {"rtsp_interleaved_dropped", "frames of RTP over RTSP on connections that have ended", now(interleaved_dropped),
        true},

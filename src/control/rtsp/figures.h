@@ -21,6 +21,7 @@ struct Figures {
   Count failed{0};               // connections ended for want of memory
   Count no_server{0};            // connections of the explicit mode that no [[srtp.rtsp.server]] takes
   Count idle{0};                 // connections closed by idle_timeout
+  Count overflowed{0};           // connections ended for what waited in them
   Count requests{0};             // of connections that have ended
   Count interleaved_dropped{0};  // the same
   Count opened{0};

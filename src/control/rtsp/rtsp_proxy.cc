@@ -15,6 +15,7 @@
 #include <set>
 
 #include "base/quote.h"
+#include "crypto/secret.h"
 
 namespace sluice::control::rtsp {
 namespace {
@@ -25,7 +26,7 @@ constexpr auto farewell_in_all = std::chrono::milliseconds(500);
 constexpr rlim_t other_files = 256;
 constexpr std::size_t most_of_a_first_request = 16384;
 
-// What epoll names: 0 the bell; a listener: its descriptor with this bit; else a connection's number and a side.
+// What epoll names: 0 the bell; a listener: its place with this bit; else a connection's number and a side.
 constexpr std::uint64_t is_listener = std::uint64_t{1} << 63;
 
 std::uint64_t name_of(std::uint64_t connection, Side side) {
@@ -55,18 +56,20 @@ Expected<std::unique_ptr<RtspProxy>> RtspProxy::start(function::MediaStreams& st
     const function::RtspOptions& options = *streams.rtsp();
     admission = std::make_unique<RateBudget>(options.max_rate, options.default_rate, options.rate_margin);
   }
-  std::unique_ptr<RtspProxy> proxy(new RtspProxy(streams, std::move(admission)));
-  if (auto opened = proxy->open(twins); !opened) return tl::unexpected(opened.error());
+  std::unique_ptr<RtspProxy> proxy(new RtspProxy(streams, twins, std::move(admission)));
+  if (auto opened = proxy->open(); !opened) return tl::unexpected(opened.error());
   proxy->thread_ = std::thread([raw = proxy.get()] { raw->run(); });
   return proxy;
 }
 
-RtspProxy::RtspProxy(function::MediaStreams& streams, std::unique_ptr<Admission> admission)
+RtspProxy::RtspProxy(function::MediaStreams& streams, std::vector<std::string> twins,
+                     std::unique_ptr<Admission> admission)
     : streams_(streams),
+      twins_(std::move(twins)),
       admission_(std::move(admission)),
       ports_(streams.rtsp()->first_media_port, streams.rtsp()->last_media_port) {}
 
-Expected<void> RtspProxy::open(const std::vector<std::string>& twins) {
+Expected<void> RtspProxy::open() {
   const function::RtspOptions& options = *streams_.rtsp();
   raise_file_limit(options.max_connections);
   epoll_ = Fd(epoll_create1(EPOLL_CLOEXEC));
@@ -75,19 +78,19 @@ Expected<void> RtspProxy::open(const std::vector<std::string>& twins) {
   if (!epoll_ || !wake_ || epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &bell) != 0) {
     return make_error(std::string("[srtp.rtsp] cannot wait for connections: ") + std::strerror(errno));
   }
-  for (const std::string& twin : twins) {
-    if (auto ok = listen(twin); !ok) return ok;
+  for (std::size_t port = 0; port < twins_.size(); ++port) {
+    if (auto ok = listen(static_cast<std::uint16_t>(port)); !ok) return ok;
   }
   if (!options.servers.empty()) {
-    auto delivery = LocalDelivery::install(options, twins);
+    auto delivery = LocalDelivery::install(options, twins_);
     if (!delivery) return tl::unexpected(delivery.error());
     delivery_ = std::move(*delivery);
   }
   const auto is_ipv4 = [](const packet::IpAddress& own) { return own.family == 4; };
-  if (std::ranges::any_of(options.listen, is_ipv4)) own_sources_ = std::make_unique<OwnSources>(twins);
-  for (const Fd& listener : listeners_) {
-    epoll_event event{.events = EPOLLIN, .data = {.u64 = is_listener | static_cast<std::uint64_t>(listener.get())}};
-    if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener.get(), &event) != 0) {
+  if (std::ranges::any_of(options.listen, is_ipv4)) own_sources_ = std::make_unique<OwnSources>(twins_);
+  for (std::size_t i = 0; i < listeners_.size(); ++i) {
+    epoll_event event{.events = EPOLLIN, .data = {.u64 = is_listener | i}};
+    if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listeners_[i].fd.get(), &event) != 0) {
       return make_error(std::string("[srtp.rtsp] cannot wait for connections: ") + std::strerror(errno));
     }
   }
@@ -95,13 +98,14 @@ Expected<void> RtspProxy::open(const std::vector<std::string>& twins) {
 }
 
 // What listens for all addresses of a family takes the host's own, too.
-Expected<void> RtspProxy::listen(const std::string& twin) {
+Expected<void> RtspProxy::listen(std::uint16_t port_of_twin) {
+  const std::string& twin = twins_[port_of_twin];
   const function::RtspOptions& options = *streams_.rtsp();
   std::set<int> families;
   for (const packet::IpPrefix& servers : options.servers) families.insert(servers.address.family);
-  const auto keep = [this](Expected<Fd> listener) -> Expected<void> {
+  const auto keep = [&](Expected<Fd> listener) -> Expected<void> {
     if (!listener) return tl::unexpected(listener.error());
-    listeners_.push_back(std::move(*listener));
+    listeners_.push_back({std::move(*listener), port_of_twin});
     return {};
   };
   for (const std::uint16_t port : options.ports) {
@@ -136,7 +140,7 @@ void RtspProxy::run() {
     for (int i = 0; i < count; ++i) {
       const std::uint64_t name = events[i].data.u64;
       if ((name & is_listener) != 0) {
-        accept_all(static_cast<int>(name & ~is_listener), now);
+        accept_all(listeners_[name & ~is_listener], now);
       } else if (name != 0) {
         serve(name, events[i].events, now);
       }
@@ -169,9 +173,10 @@ void RtspProxy::guarded(std::uint64_t connection, const F& f) {
   }
 }
 
-void RtspProxy::accept_all(int listener, Time now) {
+void RtspProxy::accept_all(const Listener& listener, Time now) {
   for (int i = 0; i < events_at_once; ++i) {
-    Accepted accepted = accept_from(listener);
+    Accepted accepted = accept_from(listener.fd.get());
+    accepted.port = listener.port;
     if (!accepted.fd) {
       // Until files or memory are there again; else epoll would say so without end.
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) watch_listeners(false);
@@ -208,11 +213,12 @@ void RtspProxy::take(Accepted accepted, Time now) {
 // Its bytes stay in the socket for the connection.
 void RtspProxy::greet(std::uint64_t id, Time now) {
   Greeting& greeting = greetings_.at(id);
-  char bytes[most_of_a_first_request];
-  const ssize_t got = recv(greeting.accepted.fd.get(), bytes, sizeof bytes, MSG_PEEK);
+  crypto::Secret<most_of_a_first_request> bytes;
+  const ssize_t got = recv(greeting.accepted.fd.get(), bytes.bytes, most_of_a_first_request, MSG_PEEK);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  const auto request = got <= 0 ? FirstRequest{} : first_request({bytes, static_cast<std::size_t>(got)});
-  if (!request && static_cast<std::size_t>(got) < sizeof bytes) return;
+  const auto* const text = reinterpret_cast<const char*>(bytes.bytes);
+  const auto request = got <= 0 ? FirstRequest{} : first_request({text, static_cast<std::size_t>(got)});
+  if (!request && static_cast<std::size_t>(got) < most_of_a_first_request) return;
   Accepted accepted = std::move(greeting.accepted);
   greetings_.erase(id);
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, accepted.fd.get(), nullptr);
@@ -230,14 +236,14 @@ void RtspProxy::refuse(const Accepted& accepted, const FirstRequest& request) {
   const std::string answer = "RTSP/1.0 404 Not Found\r\nCSeq: " + request.cseq + "\r\n\r\n";
   [[maybe_unused]] const ssize_t sent = send(accepted.fd.get(), answer.data(), answer.size(), MSG_NOSIGNAL);
   // A socket that is closed with bytes unread would take the answer back.
-  char bytes[most_of_a_first_request];
-  [[maybe_unused]] const ssize_t unread = recv(accepted.fd.get(), bytes, sizeof bytes, 0);
+  crypto::Secret<most_of_a_first_request> bytes;
+  [[maybe_unused]] const ssize_t unread = recv(accepted.fd.get(), bytes.bytes, most_of_a_first_request, 0);
 }
 
 void RtspProxy::connect(std::uint64_t id, Accepted accepted, Time now) {
   try {
-    connections_[id] = std::make_unique<Watched>(Shared{*streams_.rtsp(), streams_, *admission_, ports_, figures_},
-                                                 std::move(accepted), now);
+    connections_[id] = std::make_unique<Watched>(
+        Shared{*streams_.rtsp(), twins_, streams_, *admission_, ports_, figures_}, std::move(accepted), now);
     guarded(id, [](Connection&) {});
   } catch (const std::exception& problem) {
     Figures::add(figures_.failed);
@@ -250,10 +256,9 @@ void RtspProxy::watch_listeners(bool on) {
   if (listening_ == on) return;
   listening_ = on;
   if (!on) spdlog::warn("rtsp: no more files may be open (ulimit -n), so that new connections wait");
-  for (const Fd& listener : listeners_) {
-    epoll_event event{.events = on ? EPOLLIN : 0U,
-                      .data = {.u64 = is_listener | static_cast<std::uint64_t>(listener.get())}};
-    epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, listener.get(), &event);
+  for (std::size_t i = 0; i < listeners_.size(); ++i) {
+    epoll_event event{.events = on ? EPOLLIN : 0U, .data = {.u64 = is_listener | i}};
+    epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, listeners_[i].fd.get(), &event);
   }
 }
 
@@ -282,7 +287,6 @@ void RtspProxy::tick(Time now) {
   for (const std::uint64_t id : all) guarded(id, [&](Connection& connection) { connection.tick(now); });
   const auto silent = [&](const auto& one) { return now - one.second.since > streams_.rtsp()->idle_timeout; };
   Figures::add(figures_.idle, std::erase_if(greetings_, silent));
-  streams_.tidy(now);
   watch_listeners(true);
 }
 

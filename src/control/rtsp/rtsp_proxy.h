@@ -23,7 +23,8 @@ namespace sluice::control::rtsp {
 
 class RtspProxy {
  public:
-  // `streams` outlives it and has rtsp(). Nothing is half-started. `admission` empty: RateBudget by max_rate.
+  // `streams` outlives it and has rtsp(). `twins`: of all ports, by index. Nothing is half-started. `admission` empty:
+  // RateBudget by max_rate.
   static Expected<std::unique_ptr<RtspProxy>> start(function::MediaStreams& streams,
                                                     const std::vector<std::string>& twins,
                                                     std::unique_ptr<Admission> admission = nullptr);
@@ -44,11 +45,16 @@ class RtspProxy {
     Time since;
   };
 
-  RtspProxy(function::MediaStreams& streams, std::unique_ptr<Admission> admission);
-  Expected<void> open(const std::vector<std::string>& twins);
+  struct Listener {
+    Fd fd;
+    std::uint16_t port;  // of the gateway
+  };
+
+  RtspProxy(function::MediaStreams& streams, std::vector<std::string> twins, std::unique_ptr<Admission> admission);
+  Expected<void> open();
   void run();
-  Expected<void> listen(const std::string& twin);
-  void accept_all(int listener, Time now);
+  Expected<void> listen(std::uint16_t port_of_twin);
+  void accept_all(const Listener& listener, Time now);
   void take(Accepted accepted, Time now);
   void greet(std::uint64_t id, Time now);
   void refuse(const Accepted& accepted, const FirstRequest& request);
@@ -63,12 +69,13 @@ class RtspProxy {
   void say_farewell();
 
   function::MediaStreams& streams_;
+  const std::vector<std::string> twins_;  // of the ports
   std::unique_ptr<Admission> admission_;
   MediaPorts ports_;  // outlives the connections
   Figures figures_;
   std::unique_ptr<LocalDelivery> delivery_;  // with `servers`
   std::unique_ptr<OwnSources> own_sources_;  // with `listen`
-  std::vector<Fd> listeners_;
+  std::vector<Listener> listeners_;
   Fd epoll_, wake_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Watched>> connections_;
   std::unordered_map<std::uint64_t, Greeting> greetings_;

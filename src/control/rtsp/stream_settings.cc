@@ -59,7 +59,8 @@ Expected<void> take_client_key(const media::rtsp::ClientKey& key, MediaStreamSet
 
 }  // namespace
 
-Expected<std::vector<MediaStreamSettings>> streams_of(const media::rtsp::Stream& stream, bool accept_clear_rtcp) {
+Expected<std::vector<MediaStreamSettings>> streams_of(const media::rtsp::Stream& stream, bool accept_clear_rtcp,
+                                                      const Sides& sides) {
   const Leg &outside = stream.client_side, &inside = stream.server_side;
   const bool is_explicit = outside != inside;
   std::vector<MediaStreamSettings> all;
@@ -69,6 +70,7 @@ Expected<std::vector<MediaStreamSettings>> streams_of(const media::rtsp::Stream&
     if (is_explicit) {
       leave_by(outside.server, outside.server_ports.*port, outside.client, outside.client_ports.*port, one);
     }
+    one.ingress = sides.server;
     one.direction = srtp::Direction::protect;
     one.crypto.suite = stream.suite;
     one.crypto.keys.push_back({.key = stream.to_client, .lifetime = {}, .mki = {}});
@@ -77,6 +79,7 @@ Expected<std::vector<MediaStreamSettings>> streams_of(const media::rtsp::Stream&
   const auto to_server = [&](std::uint16_t PortPair::*port, Carries carries) {
     MediaStreamSettings one =
         between(outside.client, outside.client_ports.*port, outside.server, outside.server_ports.*port, carries);
+    one.ingress = sides.client;
     if (is_explicit) leave_by(inside.client, inside.client_ports.*port, inside.server, inside.server_ports.*port, one);
     return one;
   };

@@ -4,6 +4,8 @@
 // Thread-safety: any thread. No error names a key.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/error.h"
@@ -12,10 +14,15 @@
 
 namespace sluice::control::rtsp {
 
+// The gateway's ports, by index, that each side's packets come in by; absent: any.
+struct Sides {
+  std::optional<std::uint16_t> client, server;
+};
+
 // The last one is the client's RTCP. Where the legs differ (an explicit proxy) each comes by the ends of one and leaves
 // with those of the other, and so does what the client sends to RTP's port, which is nothing but to open ways back: it
 // passes as it comes.
 Expected<std::vector<function::MediaStreamSettings>> streams_of(const media::rtsp::Stream& stream,
-                                                                bool accept_clear_rtcp);
+                                                                bool accept_clear_rtcp, const Sides& sides);
 
 }  // namespace sluice::control::rtsp

@@ -26,7 +26,7 @@ TEST(RtspStreams, of_a_client_with_a_key) {
   stream.from_client.emplace();
   stream.from_client->key = media::MasterKey(std::vector<std::uint8_t>(30, 9));
   stream.from_client->mki = {1, 2, 3};
-  const auto all = streams_of(stream, true);
+  const auto all = streams_of(stream, true, {});
   ASSERT_TRUE(all) << all.error().message;
   ASSERT_EQ(all->size(), 3U);
   const auto& [rtp, rtcp, back] = std::tie((*all)[0], (*all)[1], (*all)[2]);
@@ -49,17 +49,27 @@ TEST(RtspStreams, of_a_client_with_a_key) {
     EXPECT_EQ(one.origin, function::MediaOrigin::rtsp);
   }
   stream.from_client->mki = media::SecretBytes(9, 1);
-  EXPECT_FALSE(streams_of(stream, true));
+  EXPECT_FALSE(streams_of(stream, true, {}));
+}
+
+TEST(RtspStreams, come_by_the_port_of_their_side) {
+  const auto all = streams_of(stream_of({5000, 5001}, {6000, 6001}), true, {.client = 1, .server = 2});
+  ASSERT_EQ(all->size(), 3U);
+  EXPECT_EQ((*all)[0].ingress, 2);
+  EXPECT_EQ((*all)[1].ingress, 2);
+  EXPECT_EQ((*all)[2].ingress, 1);
+  const auto any = streams_of(stream_of({5000, 5001}, {6000, 6001}), true, {});
+  for (const auto& one : *any) EXPECT_FALSE(one.ingress);
 }
 
 TEST(RtspStreams, of_a_client_whose_rtcp_is_clear) {
   const auto stream = stream_of({5000, 5001}, {6000, 6001});
-  EXPECT_EQ(streams_of(stream, true)->back().keyless, Keyless::passes_rtcp);
-  EXPECT_EQ(streams_of(stream, false)->back().keyless, Keyless::drops_rtcp);
+  EXPECT_EQ(streams_of(stream, true, {})->back().keyless, Keyless::passes_rtcp);
+  EXPECT_EQ(streams_of(stream, false, {})->back().keyless, Keyless::drops_rtcp);
 }
 
 TEST(RtspStreams, rtp_and_rtcp_on_one_port) {
-  const auto all = streams_of(stream_of({5000, 5000}, {6000, 6000}), true);
+  const auto all = streams_of(stream_of({5000, 5000}, {6000, 6000}), true, {});
   ASSERT_EQ(all->size(), 2U);
   EXPECT_EQ(all->front().carries, Carries::both);
   EXPECT_EQ(all->back().carries, Carries::both);
@@ -78,7 +88,7 @@ media::rtsp::Stream explicit_stream(media::rtsp::PortPair client, media::rtsp::P
 
 std::vector<std::string> names_of(const media::rtsp::Stream& stream) {
   std::vector<std::string> names;
-  const auto all = streams_of(stream, true);
+  const auto all = streams_of(stream, true, {});
   for (const auto& one : all.value()) {
     EXPECT_TRUE(one.leaves);
     names.push_back(one.name);
@@ -88,7 +98,7 @@ std::vector<std::string> names_of(const media::rtsp::Stream& stream) {
 
 TEST(RtspStreams, of_an_explicit_proxy_come_by_one_leg_and_leave_by_the_other) {
   const auto stream = explicit_stream({5000, 5001}, {20000, 20001}, {6000, 6001});
-  const auto all = streams_of(stream, true);
+  const auto all = streams_of(stream, true, {});
   ASSERT_TRUE(all) << all.error().message;
   EXPECT_EQ(names_of(stream),
             (std::vector<std::string>{"10.2.0.2:6000 -> 10.2.0.1:20000 as 10.1.0.1:20000 -> 10.1.0.2:5000",
@@ -103,7 +113,7 @@ TEST(RtspStreams, of_an_explicit_proxy_come_by_one_leg_and_leave_by_the_other) {
   EXPECT_EQ((*all)[2].keyless, Keyless::passes);
   EXPECT_EQ((*all)[2].carries, Carries::rtp);
   EXPECT_EQ((*all)[3].keyless, Keyless::passes_rtcp);
-  EXPECT_FALSE(streams_of(stream_of({5000, 5001}, {6000, 6001}), true)->front().leaves) << "a transparent one";
+  EXPECT_FALSE(streams_of(stream_of({5000, 5001}, {6000, 6001}), true, {})->front().leaves) << "a transparent one";
 }
 
 TEST(RtspStreams, of_an_explicit_proxy_with_shared_ports) {

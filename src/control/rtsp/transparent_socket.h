@@ -52,6 +52,7 @@ struct Accepted {
   Fd fd;
   Endpoint client, server;  // the server that the client means
   Endpoint own = {};        // explicit mode: the end of the host's that the client has opened; else without an address
+  std::uint16_t port = 0;   // of the gateway, by its index: whose twin the connection came by
 };
 // The next connection; an Fd that is none: errno says why.
 Accepted accept_from(int listener);

@@ -40,6 +40,8 @@ inline const packet::Reason srtp_rtsp_fragment = packet::register_reason(
     "srtp_rtsp_fragment", "a fragment of TCP from or to an RTSP server, which the proxy would not see");
 inline const packet::Reason srtp_other_lane =
     packet::register_reason("srtp_other_lane", "frames of its SRTP stream have come by another lane before");
+inline const packet::Reason srtp_wrong_port =
+    packet::register_reason("srtp_wrong_port", "its SRTP stream comes in by another port of the gateway (ingress)");
 inline const packet::Reason srtp_policed =
     packet::register_reason("srtp_policed", "it exceeds the rate of its SRTP stream");
 

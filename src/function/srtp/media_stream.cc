@@ -52,9 +52,10 @@ MediaKey media_key(const packet::IpAddress& source, std::uint16_t source_port, c
 }
 
 bool MediaStreamSettings::same(const MediaStreamSettings& other) const {
-  return key == other.key && leaves == other.leaves && direction == other.direction && carries == other.carries &&
-         max_ssrcs == other.max_ssrcs && passes_others == other.passes_others && rollover == other.rollover &&
-         origin == other.origin && keyless == other.keyless && same_keys(crypto, other.crypto);
+  return key == other.key && ingress == other.ingress && leaves == other.leaves && direction == other.direction &&
+         carries == other.carries && max_ssrcs == other.max_ssrcs && passes_others == other.passes_others &&
+         rollover == other.rollover && origin == other.origin && keyless == other.keyless &&
+         same_keys(crypto, other.crypto);
 }
 
 Expected<std::unique_ptr<MediaStream::Leg>> MediaStream::make_leg(srtp::Protocol protocol,
@@ -131,7 +132,7 @@ void MediaStream::police(std::optional<MediaStreamSettings::Rate> rate) {
   policer_.store(policers_.back().get(), std::memory_order_release);
 }
 
-bool MediaStream::claim_first(std::uint32_t lane) {
+bool MediaStream::claim(std::uint32_t lane) {
   std::uint32_t owner = nobody;
   return owner_.compare_exchange_strong(owner, lane, std::memory_order_relaxed) || owner == lane;
 }
@@ -242,6 +243,7 @@ void MediaStreamSlots::discount_addresses(const MediaKey& key) {
 
 // One after the other, for a long chain of them would be as deep a recursion.
 MediaStreamTable::Retired::~Retired() {
+  leaving->fetch_sub(streams.size(), std::memory_order_relaxed);
   for (std::shared_ptr<Retired> one = std::move(next); one != nullptr && one.use_count() == 1;) {
     one = std::exchange(one->next, nullptr);
   }

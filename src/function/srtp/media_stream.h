@@ -1,8 +1,11 @@
 // A stream: a 5-tuple in one direction, with the channels that protect or unprotect what it carries; and the table in
 // which a frame's 5-tuple finds it, as lanes see it. Who writes that table: streams.h.
 //
-// A stream's state is one lane's: the first that brings a frame of it (claim()). RSS and the lanes' own spreading keep
-// a 5-tuple on one lane; a frame that comes by another is refused, because two lanes cannot share an index.
+// A stream's state is one lane's (claim()): to unprotect, the first that brings an authentic frame of it, so that
+// nobody without the key has a say in it; else the first that brings any. RSS and the lanes' own spreading keep a
+// 5-tuple on one lane; a frame that comes by another is refused, because two lanes cannot share an index. A stream
+// without a key has no such state and is no lane's. With `ingress` what comes by another port is refused before that.
+//
 // Threads: streams are made and destroyed by one thread at a time; find() and may_concern() any thread, beside the one
 // that writes, which is who may call police(); claim(), conforms() and note() lanes; channels the lane that has claimed
 // it.
@@ -64,6 +67,7 @@ struct MediaStreamSettings {
   };
   std::optional<Rate> rate;              // absent: anything
   std::chrono::nanoseconds deadline{0};  // where streams are admitted; 0: the engine's
+  std::optional<std::uint16_t> ingress;  // the gateway's port that its packets come in by; absent: any
 
   // In all but rate and deadline, keys included: a stream that stays the same keeps its state.
   bool same(const MediaStreamSettings& other) const;
@@ -103,11 +107,20 @@ class alignas(64) MediaStream {
   // From now on, with a full bucket where it is another rate than before. While lanes run.
   void police(std::optional<MediaStreamSettings::Rate> rate);
 
-  // Whether the stream is this lane's; the first who asks gets it.
-  bool claim(std::uint32_t lane) {
-    const std::uint32_t owner = owner_.load(std::memory_order_relaxed);
-    return owner == lane || (owner == nobody && claim_first(lane));
+  // Whether the stream is this lane's, or any lane's; claim(): then it is if it was nobody's.
+  bool is_of(std::uint32_t lane) const { return owner_.load(std::memory_order_relaxed) == lane; }
+  bool is_claimed() const { return owner_.load(std::memory_order_relaxed) != nobody; }
+  bool claim(std::uint32_t lane);
+  // Only who has finished an authentic packet of it claims it: until then packets are prepared as nobody's
+  // (srtp::Channel::prepare_unowned(), which cannot where keys are derived anew on the way).
+  bool waits_for_authentic() const {
+    return settings_.direction == srtp::Direction::unprotect && settings_.crypto.derivation_rate == 0;
   }
+  srtp::FirstRoc first_roc() const {
+    return settings_.rollover ? srtp::FirstRoc{settings_.rollover->ssrc, settings_.rollover->counter}
+                              : srtp::FirstRoc{};
+  }
+  bool may_come_by(std::uint16_t port) const { return !settings_.ingress || *settings_.ingress == port; }
 
   // What shows that somebody still sends: authenticated RTCP, and all packets of a stream without a key. Any lane; how
   // many: any thread.
@@ -125,7 +138,6 @@ class alignas(64) MediaStream {
   explicit MediaStream(MediaStreamSettings settings)
       : rewrites_(settings.leaves.has_value()), settings_(std::move(settings)) {}
   Expected<std::unique_ptr<Leg>> make_leg(srtp::Protocol protocol, crypto::KeyTable& keys) const;
-  bool claim_first(std::uint32_t lane);
 
   // What a packet needs lies in two lines: up to the first of the settings.
   std::unique_ptr<Leg> rtp_, rtcp_;
@@ -204,6 +216,7 @@ class MediaStreamTable {
   // What was taken out while this table was the current one: it goes when no batch holds this table or an older one.
   struct Retired {
     ~Retired();
+    std::shared_ptr<std::atomic<std::uint64_t>> leaving;  // how many there are in all tables; counts down at the end
     std::vector<std::shared_ptr<MediaStream>> streams;
     std::shared_ptr<Retired> next;  // the next table's
   };

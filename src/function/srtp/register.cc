@@ -22,7 +22,10 @@ Expected<std::unique_ptr<engine::Stage>> make_srtp(Settings& settings, const eng
   for (std::size_t port = 0; port < ports.size(); ++port) {
     options.largest_frame = std::max(options.largest_frame, ports[port].mtu + ethernet);
   }
-  for (Settings& stream : settings.sections("stream")) read_stream(stream, options.largest_frame, options.streams);
+  options.ports = ports;
+  for (Settings& stream : settings.sections("stream")) {
+    read_stream(stream, options.largest_frame, ports, options.streams);
+  }
   std::size_t keys = 0;
   for (const MediaStreamSettings& stream : options.streams) {
     keys += stream.crypto.keys.size() * (stream.carries == Carries::both ? 2 : 1);

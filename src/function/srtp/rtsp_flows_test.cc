@@ -83,6 +83,7 @@ TEST(RtspSettings, mistakes_name_the_line) {
       {section + "suite = \"AES\"\n", "suite: suites are AES_CM_128_HMAC_SHA1_80, "},
       {section + "max_connections = 0\n", "max_connections: "},
       {section + "idle_timeout = \"5\"\n", "idle_timeout: "},
+      {section + "answer_timeout = 5\n", "answer_timeout: "},
       {section + "table = 254\n", "table: "},
       {section + "tabel = 1554\n", "tabel: unknown key"},
       {"[srtp.rtsp]\nservers = [\"10.0.0.2\"]\nports = [0]\n", "ports: allowed are TCP ports"},

@@ -34,6 +34,7 @@ struct RtspOptions {
   srtp::Suite suite = srtp::Suite::aes_cm_128_hmac_sha1_80;
   bool accept_plain_profile = true;
   bool accept_clear_rtcp = true;
+  bool check_ingress = true;  // media come by the port that their side's RTSP goes by
   std::uint32_t max_connections = 4096;
   std::uint32_t max_streams = 32;                                // of one connection
   std::uint64_t max_rate = 0;                                    // bits a second of all media; 0: no limit
@@ -42,9 +43,10 @@ struct RtspOptions {
   std::chrono::nanoseconds burst_time{std::chrono::seconds(1)};  // of its rate, at once
   std::chrono::nanoseconds session_timeout{std::chrono::seconds(60)};  // where the server names none
   std::chrono::nanoseconds connect_timeout{std::chrono::seconds(10)};
-  std::chrono::nanoseconds idle_timeout{std::chrono::seconds(60)};  // of a connection without a stream
-  std::uint32_t table = 1554;                                       // the kernel's routing table for local delivery
-  std::uint32_t priority = 1554;                                    // of its rules
+  std::chrono::nanoseconds answer_timeout{std::chrono::seconds(30)};  // of a server, for each request
+  std::chrono::nanoseconds idle_timeout{std::chrono::seconds(60)};    // of a connection without a stream
+  std::uint32_t table = 1554;                                         // the kernel's routing table for local delivery
+  std::uint32_t priority = 1554;                                      // of its rules
 
   bool is_explicit(const packet::IpAddress& server) const { return std::ranges::find(listen, server) != listen.end(); }
   bool operator==(const RtspOptions&) const = default;

@@ -136,6 +136,7 @@ RtspOptions read_rtsp(Settings settings, const engine::PortTable& ports) {
   read_suite(settings, options);
   options.accept_plain_profile = settings.boolean("accept_plain_profile", options.accept_plain_profile);
   options.accept_clear_rtcp = settings.boolean("accept_clear_rtcp", options.accept_clear_rtcp);
+  options.check_ingress = settings.boolean("check_ingress", options.check_ingress);
   const auto number = [&](const char* key, std::int64_t usual, std::int64_t least, std::int64_t most) {
     return static_cast<std::uint64_t>(settings.integer(key, usual, least, most));
   };
@@ -147,6 +148,7 @@ RtspOptions read_rtsp(Settings settings, const engine::PortTable& ports) {
   options.burst_time = settings.duration("burst_time", options.burst_time);
   options.session_timeout = settings.duration("session_timeout", options.session_timeout);
   options.connect_timeout = settings.duration("connect_timeout", options.connect_timeout);
+  options.answer_timeout = settings.duration("answer_timeout", options.answer_timeout);
   options.idle_timeout = settings.duration("idle_timeout", options.idle_timeout);
   options.table = static_cast<std::uint32_t>(number("table", options.table, 256, 0x7fffffff));
   options.priority = static_cast<std::uint32_t>(number("priority", options.priority, 1, 32765));

@@ -4,6 +4,7 @@
 #include <rte_mbuf.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <utility>
 
@@ -40,8 +41,9 @@ struct Work {
   std::uint32_t frame;  // its index in the batch
   std::uint16_t udp_offset;
   bool rtcp : 1, protects : 1;
-  bool checks : 1;  // the UDP checksum, by the job's sum before
-  bool makes : 1;   // a new one, by the sum after
+  bool checks : 1;   // the UDP checksum, by the job's sum before
+  bool makes : 1;    // a new one, by the sum after
+  bool unowned : 1;  // prepared when the stream was nobody's yet
 };
 static_assert(sizeof(Work) == 48);
 
@@ -108,6 +110,8 @@ Expected<void> Srtp::prepare(const engine::LanePlan& plan) {
     return make_error("[srtp] cannot have forwarders: a stream is one thread's. Take [engine] forwarder_cores away");
   }
   lanes_count_ = plan.lanes;
+  lane_ports_ = plan.ports;
+  lane_ports_.resize(plan.lanes);
   for (std::uint32_t lane = 0; lane < plan.lanes; ++lane) {
     auto cpu = crypto::Cpu::make();
     if (!cpu) return make_error("[srtp] " + cpu.error().message);
@@ -118,7 +122,7 @@ Expected<void> Srtp::prepare(const engine::LanePlan& plan) {
   if (!keys) return make_error("[srtp] " + keys.error().message);
   keys_.emplace(std::move(*keys));
   current_.emplace(std::size_t{lanes_count_} * (engine::batches_range.most + 1));
-  streams_.emplace(*keys_, *current_, std::size_t{2} * options_.max_keys, options_.largest_frame,
+  streams_.emplace(*keys_, *current_, std::size_t{2} * options_.max_keys, options_.largest_frame, options_.ports,
                    options_.rtsp ? &*options_.rtsp : nullptr);
   auto streams = streams_->prepare(options_.streams);
   if (!streams) return make_error("[srtp] " + streams.error().message);
@@ -130,8 +134,9 @@ Expected<void> Srtp::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {
   if (!plan.launches) return {};
   const std::uint64_t installs = keys_->installs();
   const std::uint32_t packet_bytes = device_packet_bytes(plan.frame_bytes);
-  auto made =
-      crypto::GpuCrypto::create(gpu, *keys_, {.max_packets = plan.batch_capacity, .max_packet_bytes = packet_bytes});
+  auto made = crypto::GpuCrypto::create(
+      gpu, *keys_,
+      {.max_packets = plan.batch_capacity, .max_packet_bytes = packet_bytes, .together = engine::most_of_one_lane});
   if (!made) return make_error("[srtp] " + made.error().message);
   gpu_crypto_ = std::move(*made);
   most_on_device_ = room_on_device_ = packet_bytes;
@@ -148,9 +153,18 @@ Expected<void> Srtp::begin_cycle(device::GpuStream& stream) {
 }
 
 Expected<void> Srtp::launch(const engine::Batch& batch, std::byte* area, device::GpuStream& stream) {
-  const Area a(area, batch.capacity);
-  return gpu_crypto_->run({a.jobs, a.verdicts, a.header->jobs, a.header->sums ? a.sums : nullptr, &a.header->runs},
-                          stream);
+  const engine::Batch* const one = &batch;
+  return launch_together({&one, 1}, {&area, 1}, stream);
+}
+
+Expected<void> Srtp::launch_together(std::span<const engine::Batch* const> batches, std::span<std::byte* const> areas,
+                                     device::GpuStream& stream) {
+  std::array<crypto::GpuBatch, engine::most_together> all;
+  for (std::size_t b = 0; b < batches.size(); ++b) {
+    const Area a(areas[b], batches[b]->capacity);
+    all[b] = {a.jobs, a.verdicts, a.header->jobs, a.header->sums ? a.sums : nullptr, &a.header->runs};
+  }
+  return gpu_crypto_->run(std::span(all).first(batches.size()), stream);
 }
 
 void Srtp::describe(const engine::Batch& batch, std::byte* area, std::uint32_t first) {
@@ -238,7 +252,11 @@ std::uint32_t Srtp::prepare_packet(const engine::Batch& batch, const Area& a, st
   // What is unprotected gets shorter.
   const std::uint32_t most = stream.protects() ? std::min(buffer, options_.largest_frame) : buffer;
   if (most < media.payload_offset() + length) return drop(srtp_too_big);
-  if (!stream.claim(batch.lane)) return drop(srtp_other_lane);
+  bool unowned = false;
+  if (!stream.is_of(batch.lane)) [[unlikely]] {
+    const packet::Reason why = look_at_lane(batch.lane, stream, unowned);
+    if (why != packet::no_reason) return drop(why);
+  }
   if (!stream.conforms(batch.length[i], rte_rdtsc)) return drop(srtp_policed);
   bool rtcp = false;
   srtp::Channel* const channel = stream.channel_for({payload, length}, rtcp);
@@ -252,7 +270,9 @@ std::uint32_t Srtp::prepare_packet(const engine::Batch& batch, const Area& a, st
   const bool sums = for_device && gpu_crypto_ != nullptr && has_udp_checksum(frame, media);
   const bool checks = sums && stream.protects() && !channel->marks_at_once(packet);
   if (stream.protects() && !checks && !udp_checksum_ok(frame, media)) return drop(srtp_bad_checksum);
-  if (const srtp::Status status = channel->prepare(packet, job, work.pending); status != srtp::Status::ok) {
+  const srtp::Status status = unowned ? channel->prepare_unowned(packet, stream.first_roc(), job, work.pending)
+                                      : channel->prepare(packet, job, work.pending);
+  if (status != srtp::Status::ok) {
     return drop(checks && !udp_checksum_ok(frame, media) ? srtp_bad_checksum : reason_of(status));
   }
   work.channel = channel;
@@ -263,6 +283,7 @@ std::uint32_t Srtp::prepare_packet(const engine::Batch& batch, const Area& a, st
   work.protects = stream.protects();
   work.checks = checks;
   work.makes = sums;
+  work.unowned = unowned;
   if (sums) {
     job.flags |=
         static_cast<std::uint8_t>(checks ? crypto::job_sums_before | crypto::job_sums_after : crypto::job_sums_after);
@@ -276,6 +297,15 @@ std::uint32_t Srtp::prepare_packet(const engine::Batch& batch, const Area& a, st
     a.header->kept = place;
   }
   return place;
+}
+
+// Of a stream that is not this lane's, as far as is known: why not, or that it may become so.
+[[gnu::noinline]] packet::Reason Srtp::look_at_lane(std::uint32_t lane, MediaStream& stream, bool& unowned) const {
+  if (!stream.may_come_by(lane_ports_[lane])) return srtp_wrong_port;
+  if (stream.settings().keyless != Keyless::no) return packet::no_reason;
+  if (!stream.waits_for_authentic()) return stream.claim(lane) ? packet::no_reason : srtp_other_lane;
+  unowned = !stream.is_claimed();
+  return unowned ? packet::no_reason : srtp_other_lane;
 }
 
 // What the proxy terminates is the host's.
@@ -392,6 +422,10 @@ packet::Reason Srtp::finish(const engine::Batch& batch, const Area& a, std::uint
     channel.withdraw(work.pending);
     return srtp_bad_checksum;
   }
+  if (work.unowned && verdict == crypto::Verdict::done && !work.stream->claim(batch.lane)) [[unlikely]] {
+    channel.abandon(work.pending);  // another lane was first
+    return srtp_other_lane;
+  }
   if (const srtp::Status status = channel.finish(work.pending, verdict); status != srtp::Status::ok) {
     return reason_of(status);
   }
@@ -457,6 +491,10 @@ std::vector<engine::Figure> Srtp::figures() const {
       {"srtp_media_to_host", "UDP at the proxy's media ports that belongs to no stream: it went to the host"},
       {"srtp_ended_streams", "5-tuples whose SRTP stream has ended and is guarded still",
        streams_ ? streams_->guarded() : 0, false},
+      {"srtp_guards_cut_short", "guards of ended SRTP streams that went early, to make room",
+       streams_ ? streams_->guards_cut_short() : 0},
+      {"srtp_leaving_streams", "SRTP streams that were taken out, and whose keys wait until no lane uses them",
+       streams_ ? streams_->leaving() : 0, false},
   };
   for (const auto& lane : lanes_) {
     const engine::Counter* const counters[] = {&lane->protected_rtp,    &lane->protected_rtcp, &lane->unprotected_rtp,

@@ -35,9 +35,11 @@
 //
 // Threads: as of engine::Stage; without forwarders, because a stream's state is one thread's: its window is read when a
 // packet is collected and moves when it is forwarded (prepare() says so). All frames of a stream must come by one lane
-// (media_stream.h); the others are dropped (srtp_other_lane). Memory: 100 pinned bytes for each frame of a batch; keys
-// and streams: docs/srtp.md; on a GPU what crypto/gpu_crypto.h says, of batches of the engine's size. Cost, estimated
-// and not measured: of a frame of no stream 3 ns, of UDP one look-up more; of a stream's packet docs/srtp.md has it.
+// (media_stream.h); the others are dropped (srtp_other_lane). What is to be unprotected is worked on by any lane until
+// one has found a packet authentic: finish() claims the stream for it. Memory: 100 pinned bytes for each frame of a
+// batch; keys and streams: docs/srtp.md; on a GPU what crypto/gpu_crypto.h says, of batches of the engine's size. Cost,
+// estimated and not measured: of a frame of no stream 3 ns, of UDP one look-up more; of a stream's packet docs/srtp.md
+// has it.
 #pragma once
 
 #include <atomic>
@@ -49,6 +51,7 @@
 #include "crypto/gpu_crypto.h"
 #include "crypto/key_table.h"
 #include "engine/counters.h"
+#include "engine/port_table.h"
 #include "engine/stage.h"
 #include "function/srtp/drop_reasons.h"
 #include "function/srtp/media_stream.h"
@@ -65,6 +68,7 @@ class Srtp final : public engine::Stage {
     std::uint32_t max_keys = 4096;             // each stream takes one or two for each master key
     std::uint32_t largest_frame = 1514;
     std::optional<RtspOptions> rtsp;
+    engine::PortTable ports;
   };
 
   explicit Srtp(SrtpOptions options)
@@ -82,6 +86,8 @@ class Srtp final : public engine::Stage {
   void describe(const engine::Batch& batch, std::byte* area, std::uint32_t first) override;
   Expected<void> launch(const engine::Batch& batch, std::byte* area, device::GpuStream& stream) override;
   bool launches_alone() const override { return true; }
+  Expected<void> launch_together(std::span<const engine::Batch* const> batches, std::span<std::byte* const> areas,
+                                 device::GpuStream& stream) override;
   void compute(const engine::Batch& batch, std::byte* area, std::uint32_t first, std::uint32_t count) override;
   void lost(const engine::Batch& batch, std::byte* area) override;
   Expected<void> begin_cycle(device::GpuStream& stream) override;
@@ -113,6 +119,7 @@ class Srtp final : public engine::Stage {
   std::uint32_t place_of_other(const engine::Batch& batch, std::uint32_t i);
   void give_new_ends(const engine::Batch& batch, std::uint32_t i, const MediaFrame& media, const MediaKey& ends);
   void look_at_stray(std::uint32_t lane, const MediaStreamTable& table, MediaKey key);
+  packet::Reason look_at_lane(std::uint32_t lane, MediaStream& stream, bool& unowned) const;
   std::uint32_t place_without_key(std::uint32_t lane, bool rtcp, MediaStream& stream);
   void compute_kept(const engine::Batch& batch, const Area& area);
   packet::Reason finish(const engine::Batch& batch, const Area& area, std::uint32_t i, std::uint32_t place);
@@ -121,6 +128,7 @@ class Srtp final : public engine::Stage {
 
   SrtpOptions options_;
   std::uint32_t lanes_count_ = 0;
+  std::vector<std::uint16_t> lane_ports_;
   std::optional<crypto::KeyTable> keys_;  // outlives the streams
   std::vector<std::unique_ptr<LaneState>> lanes_;
   std::unique_ptr<crypto::GpuCrypto> gpu_crypto_;  // null: none

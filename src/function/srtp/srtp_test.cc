@@ -293,11 +293,83 @@ TEST_P(SrtpOn, a_stream_is_one_lanes) {
   EXPECT_EQ(trial.one(udp_frame(rtp(2, 30)).build(), 1).name(), "passes");
 }
 
+// Who forges a first frame on another lane has not got the stream.
+TEST_P(SrtpOn, a_stream_to_unprotect_is_the_lanes_that_brings_the_first_authentic_frame) {
+  for (const std::string begins : {"", "ssrc = 0x11223344\nroc = 7"}) {
+    SrtpTrial protects(stream_text("protect", begins));
+    SrtpTrial trial(stream_text("unprotect", begins), 3);
+    std::vector<Bytes> sealed;
+    for (std::uint16_t i = 0; i < 4; ++i) sealed.push_back(protects.one(udp_frame(rtp(i, 30)).build()).frame);
+    const Bytes control = protects.one(udp_frame(rtcp()).build()).frame;
+    const Bytes forged = udp_frame(rtp(0, 40)).build(), forged_control = udp_frame(rtcp()).build();
+    EXPECT_EQ(trial.one(forged, 1).name(), "srtp_auth_failed");
+    EXPECT_EQ(trial.one(forged_control, 2).name(), "srtp_auth_failed");
+    EXPECT_EQ(trial.one(udp_frame(rtp(3, 40, 5)).build(), 2).name(), "srtp_auth_failed");
+    EXPECT_EQ(trial.one(control, 0).frame, udp_frame(rtcp()).build());
+    EXPECT_EQ(trial.one(sealed[0], 0).frame, udp_frame(rtp(0, 30)).build());
+    EXPECT_EQ(trial.one(forged, 1).name(), "srtp_other_lane");
+    EXPECT_EQ(trial.one(sealed[1], 1).name(), "srtp_other_lane") << "it has come by another lane";
+    EXPECT_EQ(trial.one(sealed[0], 0).name(), "srtp_replayed");
+    EXPECT_EQ(trial.one(sealed[1], 0).name(), "passes");
+  }
+}
+
+TEST_P(SrtpOn, forged_frames_and_the_first_authentic_ones_in_one_batch) {
+  SrtpTrial protects(stream_text("protect")), trial(stream_text("unprotect"), 2);
+  const auto sealed = protects.run({udp_frame(rtp(7, 30)).build(), udp_frame(rtp(8, 30)).build()});
+  const Bytes forged = udp_frame(rtp(9, 40)).build();
+  const std::string names[] = {"srtp_auth_failed", "passes", "srtp_auth_failed", "srtp_replayed", "passes"};
+  const auto judged = trial.run({forged, sealed[0].frame, forged, sealed[0].frame, sealed[1].frame}, {.lane = 1});
+  for (std::size_t i = 0; i < judged.size(); ++i) EXPECT_EQ(judged[i].name(), names[i]) << i;
+  EXPECT_EQ(trial.one(protects.one(udp_frame(rtp(10, 30)).build()).frame, 0).name(), "srtp_other_lane");
+}
+
+// Both lanes have begun before either knows: the first whose frame is judged has the stream.
+TEST_P(SrtpOn, two_lanes_with_a_first_frame_under_way) {
+  SrtpTrial protects(stream_text("protect"));
+  SrtpTrial first(stream_text("unprotect"), 2);
+  SrtpTrial second(first);
+  const Bytes sealed[] = {protects.one(udp_frame(rtp(1, 30)).build()).frame,
+                          protects.one(udp_frame(rtp(2, 30)).build()).frame};
+  first.begin({sealed[0]}, {.lane = 0});
+  second.begin({sealed[1]}, {.lane = 1});
+  EXPECT_EQ(second.end().front().name(), "passes");
+  EXPECT_EQ(first.end().front().name(), "srtp_other_lane");
+  EXPECT_EQ(first.one(sealed[0], 1).name(), "passes") << "its index is not used";
+}
+
+// What is clear nobody can authenticate; by which port it comes is known.
+TEST_P(SrtpOn, a_stream_with_an_ingress_comes_by_that_port_alone) {
+  SrtpTrial trial(stream_text("protect", "ingress = \"lan\"\nrate = 1\nburst = 3028"), 3);
+  for (std::uint16_t i = 0; i < 60; ++i) {
+    ASSERT_EQ(trial.one(udp_frame(rtp(i, 30)).build(), 1).name(), "srtp_wrong_port") << "and takes nothing of its rate";
+  }
+  EXPECT_EQ(trial.one(udp_frame(rtp(1, 30)).build(), 0).name(), "passes");
+  EXPECT_EQ(trial.one(udp_frame(rtp(2, 30)).build(), 2).name(), "srtp_wrong_port");
+  EXPECT_EQ(trial.one(udp_frame(rtp(2, 30)).build(), 0).name(), "passes");
+
+  SrtpTrial protects(stream_text("protect")), opens(stream_text("unprotect", "ingress = \"wan\""), 3);
+  const Bytes sealed = protects.one(udp_frame(rtp(1, 30)).build()).frame;
+  EXPECT_EQ(opens.one(sealed, 0).name(), "srtp_wrong_port");
+  EXPECT_EQ(opens.one(sealed, 2).name(), "passes");
+  EXPECT_EQ(opens.one(sealed, 1).name(), "srtp_other_lane");
+}
+
 TEST(Srtp, has_no_forwarders) {
   const auto stage = srtp_of(stream_text("protect"));
   const auto prepared = stage->prepare({.lanes = 1, .forwarders = true});
   ASSERT_FALSE(prepared);
   EXPECT_NE(prepared.error().message.find("forwarder_cores"), std::string::npos) << prepared.error().message;
+}
+
+// A lane derives these keys as they are needed: a stream of them is the lane's that brings any frame.
+TEST(Srtp, a_stream_with_a_derivation_rate_is_the_first_lanes) {
+  const std::string rate = key30 + " KDR=1";
+  SrtpTrial protects(stream_text("protect", "", rate)), trial(stream_text("unprotect", "", rate), 2);
+  EXPECT_EQ(trial.one(udp_frame(rtp(9, 30)).build(), 1).name(), "srtp_auth_failed");
+  const Bytes sealed = protects.one(udp_frame(rtp(9, 30)).build()).frame;
+  EXPECT_EQ(trial.one(sealed, 0).name(), "srtp_other_lane");
+  EXPECT_EQ(trial.one(sealed, 1).name(), "passes");
 }
 
 TEST(Srtp, what_another_stage_drops_leaves_nothing_in_flight) {

@@ -100,16 +100,20 @@ class SrtpTrial {
   // The device of the trials that are made from now on; null: the core.
   static inline device::Gpu* on = nullptr;
 
+  // Lane 0's frames come by port 0, all others' by port 1.
   explicit SrtpTrial(const std::string& text, std::uint32_t lanes = 1) : gpu_(on), stage_(srtp_of(text)) {
-    const auto ok = stage_->prepare({.lanes = lanes});
+    engine::LanePlan plan{.lanes = lanes};
+    for (std::uint32_t lane = 0; lane < lanes; ++lane) plan.ports.push_back(lane == 0 ? 0 : 1);
+    const auto ok = stage_->prepare(plan);
     EXPECT_TRUE(ok) << (ok ? "" : ok.error().message);
-    const std::size_t area_bytes = 64 + std::size_t{capacity} * stage_->bytes_per_frame();
-    area_ = static_cast<std::byte*>(allocate(area_bytes));
-    buffers_ = static_cast<std::uint8_t*>(allocate(std::size_t{capacity} * buffer));
+    allocate_batch();
     if (gpu_ == nullptr) return;
     const auto attached = stage_->attach(*gpu_, {lanes, 2, capacity, buffer});
     EXPECT_TRUE(attached) << (attached ? "" : attached.error().message);
   }
+  // Another batch of the same stage, beside that one's.
+  explicit SrtpTrial(const SrtpTrial& other) : gpu_(other.gpu_), stage_(other.stage_) { allocate_batch(); }
+  SrtpTrial& operator=(const SrtpTrial&) = delete;
 
   engine::Stage& stage() { return *stage_; }
 
@@ -123,54 +127,61 @@ class SrtpTrial {
   };
   std::vector<Judged> run(const std::vector<Bytes>& frames) { return run(frames, How()); }
   std::vector<Judged> run(const std::vector<Bytes>& frames, const How& how) {
-    std::vector<rte_mbuf> mbufs(frames.size());
-    std::vector<rte_mbuf*> pointers;
-    std::vector<std::uint64_t> addresses;
-    std::vector<std::uint16_t> lengths;
+    begin(frames, how);
+    return end();
+  }
+  // The same in two steps: all but judging, and that.
+  void begin(const std::vector<Bytes>& frames, const How& how) {
+    how_ = how;
+    const auto count = static_cast<std::uint32_t>(frames.size());
+    mbufs_.assign(frames.size(), rte_mbuf{});
+    pointers_.clear();
+    addresses_.clear();
+    lengths_.clear();
     std::fill_n(buffers_, std::size_t{capacity} * buffer, std::uint8_t{0xEE});
     for (std::size_t i = 0; i < frames.size(); ++i) {
       std::uint8_t* const begin = buffers_ + i * buffer;
       std::copy(frames[i].begin(), frames[i].end(), begin + how.headroom);
-      std::memset(&mbufs[i], 0, sizeof mbufs[i]);
-      mbufs[i].buf_addr = begin;
-      mbufs[i].buf_len = buffer;
-      mbufs[i].data_off = how.headroom;
-      mbufs[i].nb_segs = 1;
-      mbufs[i].data_len = static_cast<std::uint16_t>(frames[i].size());
-      mbufs[i].pkt_len = mbufs[i].data_len;
-      pointers.push_back(&mbufs[i]);
-      addresses.push_back(reinterpret_cast<std::uint64_t>(begin + how.headroom));
-      lengths.push_back(mbufs[i].data_len);
+      mbufs_[i].buf_addr = begin;
+      mbufs_[i].buf_len = buffer;
+      mbufs_[i].data_off = how.headroom;
+      mbufs_[i].nb_segs = 1;
+      mbufs_[i].data_len = static_cast<std::uint16_t>(frames[i].size());
+      mbufs_[i].pkt_len = mbufs_[i].data_len;
+      pointers_.push_back(&mbufs_[i]);
+      addresses_.push_back(reinterpret_cast<std::uint64_t>(begin + how.headroom));
+      lengths_.push_back(mbufs_[i].data_len);
     }
-    engine::Batch batch;
-    batch.frame = addresses.data();
-    batch.length = lengths.data();
-    batch.mbuf = pointers.data();
-    batch.capacity = capacity;
-    batch.lane = how.lane;
+    batch_.frame = addresses_.data();
+    batch_.length = lengths_.data();
+    batch_.mbuf = pointers_.data();
+    batch_.capacity = capacity;
+    batch_.lane = how.lane;
     // In two bursts.
-    batch.count = static_cast<std::uint32_t>(frames.size() / 2);
-    stage_->describe(batch, area_, 0);
-    const std::uint32_t first = batch.count;
-    batch.count = static_cast<std::uint32_t>(frames.size());
-    if (first != batch.count && first != 0) stage_->describe(batch, area_, first);
-    if (first == 0) stage_->describe(batch, area_, 0);
+    const std::uint32_t first = count / 2;
+    batch_.count = first;
+    stage_->describe(batch_, area_, 0);
+    batch_.count = count;
+    stage_->describe(batch_, area_, first);
     if (gpu_ != nullptr && how.new_cycle) begin_cycle();
-    if (how.lost) stage_->lost(batch, area_);
+    if (how.lost) stage_->lost(batch_, area_);
     if (gpu_ != nullptr && !how.lost && !how.on_core) {
-      launch(batch);
+      launch(batch_);
     } else {
-      stage_->compute(batch, area_, 0, first);
-      stage_->compute(batch, area_, first, batch.count - first);
+      stage_->compute(batch_, area_, 0, first);
+      stage_->compute(batch_, area_, first, count - first);
     }
-    std::vector<Judged> all(frames.size());
-    for (std::uint32_t i = 0; i < batch.count; ++i) {
-      if (i != how.skipped) all[i].reason = stage_->judge(batch, area_, i, 0);
-      EXPECT_EQ(mbufs[i].data_len, lengths[i]);
-      EXPECT_EQ(mbufs[i].pkt_len, lengths[i]);
-      all[i].frame.assign(buffers_ + i * buffer + how.headroom, buffers_ + i * buffer + how.headroom + lengths[i]);
+  }
+  std::vector<Judged> end() {
+    std::vector<Judged> all(batch_.count);
+    for (std::uint32_t i = 0; i < batch_.count; ++i) {
+      if (i != how_.skipped) all[i].reason = stage_->judge(batch_, area_, i, 0);
+      EXPECT_EQ(mbufs_[i].data_len, lengths_[i]);
+      EXPECT_EQ(mbufs_[i].pkt_len, lengths_[i]);
+      const std::uint8_t* const frame = buffers_ + i * buffer + how_.headroom;
+      all[i].frame.assign(frame, frame + lengths_[i]);
     }
-    stage_->judged(batch, area_);
+    stage_->judged(batch_, area_);
     return all;
   }
   void begin_cycle() {
@@ -189,6 +200,10 @@ class SrtpTrial {
   }
 
  private:
+  void allocate_batch() {
+    area_ = static_cast<std::byte*>(allocate(64 + std::size_t{capacity} * stage_->bytes_per_frame()));
+    buffers_ = static_cast<std::uint8_t*>(allocate(std::size_t{capacity} * buffer));
+  }
   void* allocate(std::size_t bytes) {
     if (gpu_ != nullptr) return gpu_->allocate_host(bytes).value();
     memory_.emplace_back(std::aligned_alloc(64, (bytes + 63) / 64 * 64), std::free);
@@ -205,10 +220,16 @@ class SrtpTrial {
   }
 
   device::Gpu* const gpu_;
-  std::unique_ptr<engine::Stage> stage_;
+  std::shared_ptr<engine::Stage> stage_;
   std::vector<std::unique_ptr<void, decltype(&std::free)>> memory_;
   std::byte* area_ = nullptr;
   std::uint8_t* buffers_ = nullptr;
+  engine::Batch batch_;
+  How how_;
+  std::vector<rte_mbuf> mbufs_;
+  std::vector<rte_mbuf*> pointers_;
+  std::vector<std::uint64_t> addresses_;
+  std::vector<std::uint16_t> lengths_;
 };
 
 // The first GPU, for the trials that are made as long as it lives.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "media/secret.h"
+
 namespace sluice::function {
 namespace {
 
@@ -31,7 +33,8 @@ bool begins_as_crypto(const std::string& text) {
 }
 
 void read_crypto(Settings& settings, MediaStreamSettings& stream) {
-  const std::string text = settings.required_text("crypto");
+  const media::WipedString line(settings.required_text("crypto"));
+  const std::string& text = line.text();
   if (text.empty() && !settings.is("crypto", "")) return;  // that has been said
   if (!begins_as_crypto(text)) {
     std::string names;
@@ -78,6 +81,15 @@ void read_rate(Settings& settings, std::uint32_t largest_frame, MediaStreamSetti
   stream.deadline = settings.duration("deadline", {});
 }
 
+void read_ingress(Settings& settings, const engine::PortTable& ports, MediaStreamSettings& stream) {
+  if (!settings.has("ingress")) return;
+  stream.ingress = ports.index(settings.text("ingress", ""));
+  if (stream.ingress) return;
+  std::string names;
+  for (std::size_t port = 0; port < ports.size(); ++port) names += (port == 0 ? "" : ", ") + ports[port].name;
+  settings.error("ingress", "is no [[port]]'s name; there are " + names);
+}
+
 std::string name_of(const packet::IpAddress& source, std::uint16_t source_port, const packet::IpAddress& destination,
                     std::uint16_t destination_port) {
   const auto end = [](const packet::IpAddress& address, std::uint16_t port) {
@@ -115,7 +127,8 @@ void read_ends(Settings& settings, const MediaStreamSettings& stream, std::vecto
 
 }  // namespace
 
-void read_stream(Settings& settings, std::uint32_t largest_frame, std::vector<MediaStreamSettings>& streams) {
+void read_stream(Settings& settings, std::uint32_t largest_frame, const engine::PortTable& ports,
+                 std::vector<MediaStreamSettings>& streams) {
   MediaStreamSettings stream;
   if (!settings.has("action")) settings.error("action", "is missing: \"protect\" or \"unprotect\"");
   stream.direction = settings.choice("action", "protect", {"protect", "unprotect"}) == "protect"
@@ -126,6 +139,7 @@ void read_stream(Settings& settings, std::uint32_t largest_frame, std::vector<Me
   stream.passes_others = settings.choice("others", "drop", {"drop", "pass"}) == "pass";
   read_rollover(settings, stream);
   read_rate(settings, largest_frame, stream);
+  read_ingress(settings, ports, stream);
 
   read_ends(settings, stream, streams);
   settings.finish();
@@ -151,9 +165,10 @@ Expected<std::vector<MediaStreamSettings>> read_text(std::string_view text, cons
 }  // namespace
 
 Expected<std::vector<MediaStreamSettings>> read_stream_text(std::string_view text, const std::string& what,
-                                                            std::uint32_t largest_frame) {
+                                                            std::uint32_t largest_frame,
+                                                            const engine::PortTable& ports) {
   return read_text(text, what, [&](Settings& settings, std::vector<MediaStreamSettings>& streams) {
-    read_stream(settings, largest_frame, streams);
+    read_stream(settings, largest_frame, ports, streams);
   });
 }
 

@@ -8,17 +8,20 @@
 #include <vector>
 
 #include "base/settings.h"
+#include "engine/port_table.h"
 #include "function/srtp/media_stream.h"
 
 namespace sluice::function {
 
 // Adds one for each 5-tuple: RTCP may have ports of its own, and then its part of the rate. A burst has room for two of
-// the largest frames. Mistakes go to the section's diagnostics.
-void read_stream(Settings& settings, std::uint32_t largest_frame, std::vector<MediaStreamSettings>& streams);
+// the largest frames; `ports` have the names that it may have as `ingress`. Mistakes go to the section's diagnostics.
+void read_stream(Settings& settings, std::uint32_t largest_frame, const engine::PortTable& ports,
+                 std::vector<MediaStreamSettings>& streams);
 
 // The same of a text that holds the keys of one section; an Error has a line for each mistake. `what` it is called.
 Expected<std::vector<MediaStreamSettings>> read_stream_text(std::string_view text, const std::string& what,
-                                                            std::uint32_t largest_frame);
+                                                            std::uint32_t largest_frame,
+                                                            const engine::PortTable& ports = engine::PortTable());
 // Its addresses and ports alone.
 Expected<std::vector<MediaStreamSettings>> read_stream_ends(std::string_view text, const std::string& what);
 

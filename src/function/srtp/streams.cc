@@ -11,6 +11,9 @@ namespace {
 // How long a change waits for lanes to leave what it took away, before it leaves that to the next tidy().
 constexpr auto patience = std::chrono::milliseconds(200);
 
+// Of the room, a client's guards: at least a few, that its media may have ended at once.
+constexpr std::size_t shares = 16, least_share = 8;
+
 const char* action_of(const MediaStreamSettings& settings) {
   switch (settings.keyless) {
     case Keyless::passes:
@@ -26,7 +29,7 @@ const char* action_of(const MediaStreamSettings& settings) {
   return settings.direction == srtp::Direction::protect ? "protect" : "unprotect";
 }
 
-MediaStreamRow row_of(const MediaStream& stream) {
+MediaStreamRow row_of(const MediaStream& stream, const engine::PortTable& ports) {
   static constexpr const char* carries[] = {"rtp", "rtcp", "both"};
   static constexpr const char* origins[] = {"configuration", "api", "rtsp"};
   const MediaStreamSettings& settings = stream.settings();
@@ -36,7 +39,13 @@ MediaStreamRow row_of(const MediaStream& stream) {
           carries[static_cast<std::size_t>(settings.carries)],
           has_key ? std::string(srtp::facts(settings.crypto.suite).name) : "",
           origins[static_cast<std::size_t>(settings.origin)],
+          settings.ingress ? ports[*settings.ingress].name : "",
           stream.noted()};
+}
+
+// What comes in clear, and would go on so. What comes protected is no secret, and nobody needs to be kept from it.
+bool wants_guard(const MediaStreamSettings& settings) {
+  return settings.keyless == Keyless::no && settings.direction == srtp::Direction::protect;
 }
 
 bool has_ended(const MediaStream& stream) {
@@ -46,19 +55,22 @@ bool has_ended(const MediaStream& stream) {
 }  // namespace
 
 Streams::Streams(crypto::KeyTable& keys, Current& current, std::size_t room, std::uint32_t largest_frame,
-                 const RtspOptions* rtsp)
+                 const engine::PortTable& ports, const RtspOptions* rtsp)
     : keys_(keys),
       current_(current),
+      ports_(ports),
       rtsp_(rtsp),
       room_(room),
       largest_frame_(largest_frame),
-      slots_(std::make_shared<MediaStreamSlots>(room)) {
+      slots_(std::make_shared<MediaStreamSlots>(room)),
+      guards_(std::max(room / shares, least_share)) {
   publish();
 }
 
 // From here on what is taken out belongs to a table of its own.
 void Streams::publish() {
   auto fresh = std::make_shared<MediaStreamTable::Retired>();
+  fresh->leaving = leaving_;
   if (retired_) retired_->next = fresh;
   retired_ = std::move(fresh);
   current_.publish(std::make_unique<MediaStreamTable>(slots_, retired_));
@@ -78,17 +90,8 @@ void Streams::await_lanes() {
 }
 
 void Streams::look_at_guards(Clock::time_point now) {
-  for (auto at = guards_.begin(); at != guards_.end();) {
-    auto& [key, guard] = *at;
-    const std::uint64_t noted = streams_.at(key)->noted();
-    if (noted != guard.noted) guard = {noted, now};
-    if (now - guard.since < guard_time) {
-      ++at;
-      continue;
-    }
-    take_one(key);
-    at = guards_.erase(at);
-  }
+  const auto noted = [this](const MediaKey& key) { return streams_.at(key)->noted(); };
+  for (const MediaKey& key : guards_.quiet(now, guard_time, noted)) take_one(key);
   count();
 }
 
@@ -97,13 +100,14 @@ void Streams::count() {
   size_.store(streams_.size() - guards_.size(), std::memory_order_relaxed);
 }
 
-// There is room.
+// There is room, but for guards.
 void Streams::put_one(std::shared_ptr<MediaStream> stream) {
   const MediaKey key = stream->settings().key;
+  if (streams_.size() >= room_ && guards_.size() != 0 && !streams_.contains(key)) cut_short(guards_.oldest());
   stream->police(stream->settings().rate);
   guards_.erase(key);
   std::shared_ptr<MediaStream>& place = streams_[key];
-  if (place) retired_->streams.push_back(std::move(place));
+  if (place) retire(std::move(place));
   place = std::move(stream);
   if (!slots_->put(*place)) make_slots();
 }
@@ -114,17 +118,41 @@ void Streams::make_slots() {
   publish();
 }
 
+void Streams::retire(std::shared_ptr<MediaStream> stream) {
+  retired_->streams.push_back(std::move(stream));
+  leaving_->fetch_add(1, std::memory_order_relaxed);
+}
+
 void Streams::take_one(const MediaKey& key) {
   const auto at = streams_.find(key);
   slots_->take(key);
-  retired_->streams.push_back(std::move(at->second));
+  guards_.erase(key);
+  retire(std::move(at->second));
   streams_.erase(at);
 }
 
+void Streams::cut_short(const MediaKey& guarded) {
+  cut_short_.fetch_add(1, std::memory_order_relaxed);
+  take_one(MediaKey(guarded));  // which is in what goes
+}
+
+// In place of a stream.
+void Streams::guard_one(const MediaKey& key) {
+  const MediaStreamSettings& of = streams_.at(key)->settings();
+  const MediaKey leaves = of.leaves.value_or(key);
+  MediaStreamSettings settings;
+  settings.name = of.name;
+  settings.key = key;
+  settings.carries = of.carries;
+  settings.origin = of.origin;
+  settings.keyless = Keyless::ended;
+  put_one(*MediaStream::make(std::move(settings), keys_));
+  if (const auto too_many = guards_.add(key, leaves, Clock::now())) cut_short(*too_many);
+}
+
+// None of them is in the table, but as a guard.
 Expected<void> Streams::put(std::vector<std::shared_ptr<MediaStream>> fresh) {
-  const auto added =
-      std::ranges::count_if(fresh, [&](const auto& one) { return !streams_.contains(one->settings().key); });
-  if (streams_.size() + static_cast<std::size_t>(added) > room_) {
+  if (streams_.size() - guards_.size() + fresh.size() > room_) {
     return make_error("the table of streams is full: raise [srtp] max_keys");
   }
   for (auto& stream : fresh) put_one(std::move(stream));
@@ -156,18 +184,11 @@ std::size_t Streams::remove(std::span<const MediaKey> keys, MediaOrigin origin, 
     if (at == streams_.end() || at->second->settings().origin != origin || has_ended(*at->second)) continue;
     ++removed;
     if (origin == MediaOrigin::api && admission_ != nullptr) admission_->remove(demand_of(at->second->settings()));
-    if (!guarded) {
+    if (guarded && wants_guard(at->second->settings())) {
+      guard_one(key);
+    } else {
       take_one(key);
-      continue;
     }
-    MediaStreamSettings settings;
-    settings.name = at->second->settings().name;
-    settings.key = key;
-    settings.carries = at->second->settings().carries;
-    settings.origin = origin;
-    settings.keyless = Keyless::ended;
-    put_one(*MediaStream::make(std::move(settings), keys_));
-    guards_[key] = {0, Clock::now()};
   }
   count();
   return removed;
@@ -184,7 +205,7 @@ std::vector<MediaStreamRow> Streams::list(std::size_t limit, std::size_t& count)
   count = streams_.size();
   std::vector<MediaStreamRow> rows;
   for (auto at = streams_.begin(); at != streams_.end() && rows.size() < limit; ++at)
-    rows.push_back(row_of(*at->second));
+    rows.push_back(row_of(*at->second, ports_));
   return rows;
 }
 
@@ -200,7 +221,7 @@ engine::StreamDemand Streams::demand_of(const MediaStreamSettings& settings) con
 }
 
 Expected<std::string> Streams::add_text(std::string_view text, const std::string& what) {
-  auto streams = read_stream_text(text, what, largest_frame_);
+  auto streams = read_stream_text(text, what, largest_frame_, ports_);
   if (!streams) return tl::unexpected(streams.error());
   const std::string name = streams->front().name;
   std::vector<engine::StreamDemand> demands;
@@ -255,7 +276,7 @@ Expected<Streams::Replacement> Streams::prepare(const std::vector<MediaStreamSet
     if (stream->settings().origin == MediaOrigin::configuration && !wanted.contains(key))
       replacement.gone.push_back(key);
   }
-  if (streams_.size() + replacement.fresh.size() > room_) {
+  if (streams_.size() - guards_.size() + replacement.fresh.size() > room_) {
     return make_error("the table of streams is full: raise max_keys");
   }
   return replacement;

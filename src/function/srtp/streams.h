@@ -4,6 +4,9 @@
 // what is taken out is kept with the table that was current then, until no lane holds that one or an older one: see
 // CurrentClassifier. So to add or to remove a stream costs the same however many there are, and lanes wait for nothing.
 //
+// Guards (guards.h) have the room that streams leave: the oldest goes for a stream that needs it, and a client has a
+// sixteenth of the room at most.
+//
 // Thread-safety: as of MediaStreams. Cost: docs/srtp.md.
 #pragma once
 
@@ -13,7 +16,9 @@
 #include <unordered_map>
 
 #include "crypto/key_table.h"
+#include "engine/port_table.h"
 #include "function/media_streams.h"
+#include "function/srtp/guards.h"
 #include "lookup/acl/classifier_slot.h"
 
 namespace sluice::function {
@@ -23,7 +28,7 @@ class Streams final : public MediaStreams {
   using Current = lookup::acl::CurrentClassifier<MediaStreamTable>;
   // These outlive it. `room`: streams, with those that have ended and are guarded; `largest_frame`: of any port.
   Streams(crypto::KeyTable& keys, Current& current, std::size_t room, std::uint32_t largest_frame,
-          const RtspOptions* rtsp);
+          const engine::PortTable& ports, const RtspOptions* rtsp);
 
   Expected<void> add(std::vector<MediaStreamSettings> streams) override;
   std::size_t remove(std::span<const MediaKey> keys, MediaOrigin origin, bool guarded) override;
@@ -54,20 +59,23 @@ class Streams final : public MediaStreams {
   // In force, without those that have ended. Any thread.
   std::uint64_t size() const { return size_.load(std::memory_order_relaxed); }
   std::uint64_t guarded() const { return guards_count_.load(std::memory_order_relaxed); }
+  // Guards that went before their time, since the start: for a stream, or because their client had its share.
+  std::uint64_t guards_cut_short() const { return cut_short_.load(std::memory_order_relaxed); }
+  // Taken out, and not yet left by all lanes.
+  std::uint64_t leaving() const { return leaving_->load(std::memory_order_relaxed); }
 
  private:
   struct Hash {
     std::size_t operator()(const MediaKey& key) const { return hash_of(key); }
-  };
-  struct Guard {
-    std::uint64_t noted = 0;
-    std::chrono::steady_clock::time_point since;  // that nothing has come
   };
   using Clock = std::chrono::steady_clock;
 
   Expected<void> put(std::vector<std::shared_ptr<MediaStream>> fresh);
   void put_one(std::shared_ptr<MediaStream> stream);
   void take_one(const MediaKey& key);
+  void retire(std::shared_ptr<MediaStream> stream);
+  void guard_one(const MediaKey& key);
+  void cut_short(const MediaKey& guarded);
   void make_slots();
   void publish();
   void await_lanes();
@@ -77,6 +85,7 @@ class Streams final : public MediaStreams {
 
   crypto::KeyTable& keys_;
   Current& current_;
+  const engine::PortTable& ports_;
   const RtspOptions* rtsp_;
   mutable std::mutex mutex_;
   const std::size_t room_;
@@ -85,9 +94,10 @@ class Streams final : public MediaStreams {
   std::chrono::nanoseconds deadline_{0};          // of those that name none
   std::shared_ptr<MediaStreamSlots> slots_;
   std::unordered_map<MediaKey, std::shared_ptr<MediaStream>, Hash> streams_;
-  std::unordered_map<MediaKey, Guard, Hash> guards_;
+  Guards guards_;
   std::shared_ptr<MediaStreamTable::Retired> retired_;  // the current table's
-  std::atomic<std::uint64_t> size_{0}, guards_count_{0};
+  std::atomic<std::uint64_t> size_{0}, guards_count_{0}, cut_short_{0};
+  std::shared_ptr<std::atomic<std::uint64_t>> leaving_ = std::make_shared<std::atomic<std::uint64_t>>(0);
 };
 
 }  // namespace sluice::function

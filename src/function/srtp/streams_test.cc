@@ -156,6 +156,18 @@ TEST(Streams, of_the_api_may_have_a_rate) {
   EXPECT_EQ(passed, 2 * 1514U / frame_to(7000, 0).size());
 }
 
+TEST(Streams, of_the_api_may_have_a_port_that_they_come_by) {
+  SrtpTrial trial("[srtp]\nmax_keys = 16\n", 2);
+  MediaStreams& streams = streams_of(trial);
+  EXPECT_EQ(streams.add_text(text_of(7000) + "ingress = \"lam\"\n", "the request").error().message,
+            "the request:7: ingress: is no [[port]]'s name; there are lan, wan");
+  ASSERT_TRUE(streams.add_text(text_of(7000) + "ingress = \"wan\"\n", "the request"));
+  EXPECT_EQ(trial.one(frame_to(7000, 1), 0).name(), "srtp_wrong_port");
+  EXPECT_EQ(trial.one(frame_to(7000, 1), 1).name(), "passes");
+  std::size_t count = 0;
+  EXPECT_EQ(streams.list(1, count).front().ingress, "wan");
+}
+
 // A quote that was forgotten puts the key elsewhere.
 TEST(StreamSettings, no_mistake_shows_a_key_wherever_it_is) {
   const std::string ends = "source_port = 5004\ndestination = \"10.0.0.2\"\ndestination_port = 6000\n";
@@ -261,6 +273,111 @@ TEST(Streams, what_ended_is_guarded_until_nothing_comes) {
   EXPECT_NE(trial.one(frame_to(7000, 6)).frame, frame_to(7000, 6)) << "and stays";
 }
 
+// What comes protected, or was not even to be, is no secret.
+TEST(Streams, only_what_comes_in_clear_is_guarded) {
+  SrtpTrial trial("");
+  MediaStreams& streams = streams_of(trial);
+  auto all = settings_of(7000);
+  for (const auto& more : {settings_of(7001, Keyless::passes), settings_of(7002, Keyless::passes_rtcp),
+                           settings_of(7003, Keyless::drops_rtcp), settings_of(7004)}) {
+    all.push_back(more[0]);
+  }
+  all.back().direction = srtp::Direction::unprotect;
+  std::vector<MediaKey> keys;
+  for (const auto& one : all) keys.push_back(one.key);
+  ASSERT_TRUE(streams.add(all));
+  EXPECT_EQ(streams.remove(keys, MediaOrigin::rtsp, true), 5U);
+  EXPECT_EQ(trial.figure("srtp_ended_streams"), 1U);
+  EXPECT_EQ(trial.one(frame_to(7000, 1)).name(), "srtp_ended");
+  for (const unsigned port : {7001U, 7002U, 7003U, 7004U}) EXPECT_EQ(trial.one(frame_to(port, 1)).name(), "passes");
+}
+
+// A server that goes on by another port of the gateway is kept out, too, and noted.
+TEST(Streams, guards_are_no_lanes) {
+  SrtpTrial trial("", 2);
+  MediaStreams& streams = streams_of(trial);
+  ASSERT_TRUE(streams.add(settings_of(7000)));
+  ASSERT_EQ(streams.remove(std::vector{key_of(7000)}, MediaOrigin::rtsp, true), 1U);
+  for (const std::uint32_t lane : {0U, 1U, 0U}) EXPECT_EQ(trial.one(frame_to(7000, 1), lane).name(), "srtp_ended");
+  EXPECT_EQ(streams.noted(key_of(7000)), 3U);
+}
+
+// From 10.0.0.1 to the client, with that port of its.
+std::vector<MediaStreamSettings> medium_of(const char* client, unsigned port) {
+  auto one = settings_of(port);
+  one[0].key = media_key(*packet::IpAddress::parse("10.0.0.1"), 5004, *packet::IpAddress::parse(client),
+                         static_cast<std::uint16_t>(port));
+  return one;
+}
+
+// Room for 128 5-tuples, and for 8 guards of one client.
+TEST(Streams, a_live_stream_takes_the_place_of_the_oldest_guard) {
+  SrtpTrial trial("[srtp]\nmax_keys = 64\n");
+  MediaStreams& streams = streams_of(trial);
+  const auto end = [&](const std::vector<MediaStreamSettings>& one) {
+    ASSERT_TRUE(streams.add(one));
+    ASSERT_EQ(streams.remove(std::vector{one[0].key}, MediaOrigin::rtsp, true), 1U);
+    streams.tidy(Clock::now());
+  };
+  for (unsigned i = 0; i < 128; ++i) end(medium_of(("10.0.1." + std::to_string(i / 8)).c_str(), 7000 + i));
+  EXPECT_EQ(trial.figure("srtp_ended_streams"), 128U);
+  EXPECT_EQ(trial.figure("srtp_guards_cut_short"), 0U);
+  ASSERT_TRUE(streams.add(settings_of(6000)));
+  ASSERT_TRUE(streams.add(medium_of("10.0.1.0", 7005))) << "a guard's own place";
+  EXPECT_EQ(trial.figure("srtp_streams"), 2U);
+  EXPECT_EQ(trial.figure("srtp_ended_streams"), 126U);
+  EXPECT_EQ(trial.figure("srtp_guards_cut_short"), 1U);
+  EXPECT_EQ(streams.noted(medium_of("10.0.1.0", 7000)[0].key), 0U);
+  std::size_t count = 0;
+  std::set<std::string> names;
+  for (const MediaStreamRow& row : streams.list(200, count)) names.insert(row.name);
+  EXPECT_EQ(count, 128U);
+  EXPECT_FALSE(names.contains("10.0.0.1:5004 -> 10.0.0.2:7000")) << "the oldest";
+  EXPECT_TRUE(names.contains("10.0.0.1:5004 -> 10.0.0.2:7001"));
+}
+
+TEST(Streams, a_client_has_its_share_of_guards_and_no_more) {
+  SrtpTrial trial("[srtp]\nmax_keys = 64\n");
+  MediaStreams& streams = streams_of(trial);
+  const auto end = [&](const std::vector<MediaStreamSettings>& one) {
+    ASSERT_TRUE(streams.add(one));
+    ASSERT_EQ(streams.remove(std::vector{one[0].key}, MediaOrigin::rtsp, true), 1U);
+    streams.tidy(Clock::now());
+  };
+  end(medium_of("10.0.0.9", 6000));
+  for (unsigned i = 0; i < 1000; ++i) end(medium_of("10.0.0.2", 7000 + i));
+  EXPECT_EQ(trial.figure("srtp_ended_streams"), 9U);
+  EXPECT_EQ(trial.figure("srtp_guards_cut_short"), 992U);
+  EXPECT_EQ(trial.one(frame_to(7992, 1)).name(), "srtp_ended");
+  EXPECT_EQ(trial.one(frame_to(7991, 1)).name(), "passes") << "its own oldest made room";
+  // Of the explicit mode all come addressed to the proxy; a client is where they go.
+  for (unsigned i = 0; i < 20; ++i) {
+    auto one = medium_of("10.0.0.3", 8000 + i);
+    one[0].leaves = medium_of(i < 10 ? "10.9.0.1" : "10.9.0.2", 8000 + i)[0].key;
+    end(one);
+  }
+  EXPECT_EQ(trial.figure("srtp_ended_streams"), 25U);
+}
+
+// Who removed them has left; lanes have not.
+TEST(Streams, keys_of_what_the_api_took_out_go_when_lanes_have_left) {
+  SrtpTrial trial("[srtp]\nmax_keys = 2\n");
+  MediaStreams& streams = streams_of(trial);
+  ASSERT_TRUE(streams.add_text(text_of(7000), "the request"));
+  SrtpTrial under_way(trial);
+  under_way.begin({frame_to(7000, 1)}, {});
+  ASSERT_TRUE(
+      streams.remove_text("source = \"10.0.0.1\"\nsource_port = 5004\ndestination = \"10.0.0.2\"\n"
+                          "destination_port = 7000\n",
+                          "the request"));
+  EXPECT_EQ(trial.figure("srtp_leaving_streams"), 1U);
+  EXPECT_FALSE(streams.add_text(text_of(7001), "the request")) << "there are no keys";
+  under_way.end();
+  streams.tidy(Clock::now());
+  EXPECT_EQ(trial.figure("srtp_leaving_streams"), 0U);
+  EXPECT_TRUE(streams.add_text(text_of(7001), "the request"));
+}
+
 TEST(Streams, clear_rtcp_passes_or_is_dropped_by_name) {
   SrtpTrial trial("");
   MediaStreams& streams = streams_of(trial);
@@ -332,7 +449,8 @@ TEST(Streams, a_list_has_no_keys_and_a_mistake_shows_none) {
 TEST(Streams, live_as_long_as_a_batch_that_found_them) {
   auto keys = crypto::KeyTable::make(4, false);
   Streams::Current current(2);
-  Streams streams(*keys, current, 8, 1514, nullptr);
+  const engine::PortTable ports;
+  Streams streams(*keys, current, 8, 1514, ports, nullptr);
   ASSERT_TRUE(streams.add(settings_of(7000)));
   const MediaStreamTable* const early = current.pin(0);
   MediaStream* const found = early->find(key_of(7000));
@@ -359,7 +477,8 @@ TEST(Streams, lanes_read_while_streams_come_and_go) {
   auto keys = crypto::KeyTable::make(64, false);
   constexpr unsigned readers = 2;
   Streams::Current current(readers);
-  Streams streams(*keys, current, 64, 1514, nullptr);
+  const engine::PortTable ports;
+  Streams streams(*keys, current, 64, 1514, ports, nullptr);
   ASSERT_TRUE(streams.add(settings_of(1)));  // always there
   std::atomic<bool> over{false};
   std::atomic<std::uint64_t> seen{0}, lost{0};

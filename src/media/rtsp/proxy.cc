@@ -21,11 +21,6 @@ Proxy::~Proxy() {
   end_all(EndReason::stopped, false);
 }
 
-bool Proxy::wants_client() const {
-  return !over_ && pending_.size() < settings_.max_pending &&
-         to_server_.size() + to_client_.size() < settings_.output_limit;
-}
-
 void Proxy::from_client(std::string_view bytes, Time now) {
   if (!over_) {
     client_reader_.append(bytes);
@@ -38,6 +33,7 @@ void Proxy::read_client(Time now) {
     Reader::Item item = client_reader_.next();
     if (auto* const message = std::get_if<Message>(&item)) {
       message->is_request() ? client_request(*message, now) : client_response(*message);
+      end_if_too_much_waits();
     } else if (std::holds_alternative<Frame>(item)) {
       ++counters_.interleaved_dropped;
     } else {
@@ -58,31 +54,52 @@ void Proxy::from_server(std::string_view bytes, Time now) {
     Reader::Item item = server_reader_.next();
     if (auto* const message = std::get_if<Message>(&item)) {
       message->is_request() ? server_request(*message) : server_response(*message, now);
+      end_if_too_much_waits();
+      read_client(now);  // what waited for an answer to make room
     } else if (std::holds_alternative<Frame>(item)) {
       ++counters_.interleaved_dropped;
     } else {
       break;
     }
   }
-  if (server_reader_.problem() != Problem::none) {
+  if (!over_ && server_reader_.problem() != Problem::none) {
     unreadable(server_reader_, false);
-  } else {
-    read_client(now);  // what waited for an answer to make room
   }
+}
+
+std::size_t Proxy::buffered() const {
+  std::size_t bytes = to_client_.size() + to_server_.size();
+  for (const Pending& one : pending_) {
+    bytes += one.cseq.size() + one.method.size() + one.uri.size() + one.session.size() + one.answer.size();
+  }
+  for (const std::string& cseq : server_cseqs_) {
+    bytes += cseq.size();
+  }
+  return bytes;
+}
+
+// A side that is read no more cannot help it: the answer that others wait for would come from there.
+void Proxy::end_if_too_much_waits() {
+  if (over_ || buffered() <= settings_.buffer_limit) {
+    return;
+  }
+  ++counters_.overflows;
+  end_all(EndReason::overflow, true);
+  pending_.clear();
+  over_ = true;
 }
 
 // What concerns every request; the pending one is there to be answered.
 void Proxy::client_request(Message& request, Time now) {
   ++counters_.requests;
   const std::string_view cseq = request.header("CSeq").value_or("");
-  const auto same_cseq = [cseq](const Pending& other) { return other.cseq == cseq && !other.answered; };
-  const bool known = own_cseqs_.contains(cseq) || std::any_of(pending_.begin(), pending_.end(), same_cseq);
-  const bool good = request.header_count("CSeq") == 1 && number<std::uint64_t>(cseq) && !known;
+  const bool good = request.header_count("CSeq") == 1 && number<std::uint64_t>(cseq) && !awaited(cseq);
   Pending& pending = pending_.emplace_back();
   pending.cseq = cseq;
   pending.method = request.method();
   pending.uri = request.uri();
   pending.session = session_of(request.header("Session").value_or(""));
+  pending.asked = now;
   std::optional<Refused> refusal = good ? check(request) : Refused{Refusal::cseq, std::string(cseq)};
   if (!refusal) {
     heard(pending.session, now);
@@ -179,14 +196,38 @@ void Proxy::unreadable(const Reader& reader, bool client) {
     pending.answer.append(own_response(status, pending.cseq).text().view());
     count_refused({Refusal::unreadable, problem_name(reader.problem())}, status);
   }
+  if (!client) {
+    give_up(EndReason::protocol, {Refusal::server_unreadable, problem_name(reader.problem())});
+    return;
+  }
   end_all(EndReason::protocol, true);
+  flush_answers();
+  over_ = true;
+}
+
+// Ends everything, and answers what waits for the server.
+void Proxy::give_up(EndReason reason, const Refused& refused) {
+  end_all(reason, true);
   for (Pending& pending : pending_) {
-    if (!client && !pending.answered) {
-      refuse(pending, {Refusal::server_unreadable, problem_name(reader.problem())});
+    if (!pending.answered) {
+      refuse(pending, refused);
     }
   }
   flush_answers();
   over_ = true;
+}
+
+bool Proxy::awaited(std::string_view cseq) const {
+  const auto is_it = [cseq](const Pending& one) { return one.cseq == cseq && !one.answered; };
+  return std::find(unwanted_cseqs_.begin(), unwanted_cseqs_.end(), cseq) != unwanted_cseqs_.end() ||
+         std::any_of(pending_.begin(), pending_.end(), is_it);
+}
+
+void Proxy::await_unwanted(std::string cseq) {
+  unwanted_cseqs_.push_back(std::move(cseq));
+  if (unwanted_cseqs_.size() > settings_.max_pending) {
+    unwanted_cseqs_.pop_front();
+  }
 }
 
 }  // namespace sluice::media::rtsp

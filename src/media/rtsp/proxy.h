@@ -13,7 +13,8 @@
 // same key over another stream of packets with the same SSRC would give both away. Streams: every admit() that says yes
 // is followed by one closed() of the same number, with opened() before it when the server agreed. opened() comes before
 // the client sees the answer, so that no packet precedes its key. Thread-safety: none; one thread drives a Proxy.
-// Memory: by Settings, some 600 KB at most and 10 KB in practice.
+// Memory: by Settings 1 MB at most of what waits for either side, one message of each side that is not whole
+// (reader.h), and the URIs of the descriptions whose keys wait; 10 KB in practice.
 #pragma once
 
 #include <array>
@@ -89,7 +90,7 @@ struct Stream {
 };
 
 enum class EndReason : std::uint8_t {
-  teardown,     // the client ended it, or the server (its TEARDOWN)
+  teardown,     // the client ended it and the server agreed, or the server did, whatever the client says
   timeout,      // nothing heard of the client for the session's timeout
   no_session,   // the server answered 454: it knows the session no more
   client_gone,  // its connection ended
@@ -97,9 +98,11 @@ enum class EndReason : std::uint8_t {
   setup_failed,  // admitted, but the server refused, or its answer could not be used
   not_opened,    // admitted, but opened() said no
   protocol,      // a side's bytes could not be read
+  unanswered,    // the server left a SETUP without an answer for Settings::answer_timeout
+  overflow,      // more waited for either side than Settings::buffer_limit
   stopped,       // the owner ended the proxy
 };
-inline constexpr unsigned end_reasons = 9;
+inline constexpr unsigned end_reasons = 11;
 const char* end_reason_name(EndReason reason);
 
 // Why the proxy answered a request by itself; docs/rtsp.md has the table.
@@ -117,18 +120,19 @@ enum class Refusal : std::uint8_t {
   interleaved,         // only RTP over RTSP's connection was asked for                461
   plain_profile,       // RTP/AVP was asked for, and settings say no                   461
   multicast,           //                                                              461
-  destination,         // the media should go to another host                          461
+  destination,         // the media should go to another host, or come from one        461
   unusable_transport,  // neither of these, but nothing that can be protected          461
   key_mgmt,            // the client's MIKEY cannot be read or used                    400
   too_many_streams,    //                                                              453
   not_admitted,        // Host::admit()                                                453
   no_media_ports,      // the same: an explicit proxy has no ports left                503
   not_opened,          // Host::opened()                                               500
-  description,         // the server's cannot be protected                             502
+  description,         // the server's cannot be protected, or nobody asked for it     502
   setup_answer,        // the server's answer to SETUP cannot be used                  502
   server_unreadable,   // what the server sent cannot be read                          502
+  unanswered,          // the server has not answered in time                          504
 };
-inline constexpr unsigned refusals = 23;
+inline constexpr unsigned refusals = 24;
 const char* refusal_name(Refusal refusal);
 
 // What a proxy asks and tells. It outlives the proxy; none of it may call the proxy.
@@ -148,12 +152,14 @@ struct Settings {
   OfferSettings offer;
   bool accept_plain_profile = true;  // SETUP for RTP/AVP of a medium offered as SAVP; no: 461
   ReaderLimits reader;
-  std::size_t max_pending = 64;              // requests of a client without an answer; more: 503
+  std::size_t max_pending = 64;              // requests of a client without an answer; more wait unread
   std::size_t max_streams = 32;              // 453
   std::size_t max_descriptions = 4;          // whose keys wait for a SETUP; the oldest go
-  std::size_t output_limit = 256U << 10;     // wants_*() says no while more waits for the other side
+  std::size_t output_limit = 256U << 10;     // of both outputs: wants_*() says no while more waits
+  std::size_t buffer_limit = 1U << 20;       // of all that waits for either side: more ends it. Above output_limit
   std::chrono::seconds session_timeout{60};  // when the server names none (RFC 2326 section 12.37)
   std::chrono::seconds grace{10};            // over the timeout, for the server goes first
+  std::chrono::seconds answer_timeout{30};   // of a server, from its request's coming; interim answers aside
 };
 
 struct Addresses {
@@ -177,6 +183,7 @@ struct Counters {
   std::uint64_t stray_responses = 0;              // nobody asked for them: dropped
   std::uint64_t interleaved_dropped = 0;          // frames of either side: no SETUP that asks for them passes
   std::uint64_t descriptions_forgotten = 0;       // with keys that no SETUP had used, over max_descriptions
+  std::uint64_t overflows = 0;                    // 1: ended by buffer_limit
   std::uint64_t opened = 0;
   std::array<std::uint64_t, end_reasons> closed{};
 };
@@ -194,7 +201,7 @@ class Proxy {
   // The connection has ended. Bytes that wait for the other side still do: write them, then close it.
   void client_closed();
   void server_closed();
-  // Ends sessions whose time is over; once a second is enough.
+  // Ends sessions whose time is over, and answers for the server what it has not in time; once a second is enough.
   void tick(Time now);
   // RTCP of the client has come: it is alive (RFC 2326 appendix A).
   void alive(std::uint64_t number, Time now);
@@ -202,9 +209,13 @@ class Proxy {
   // What is to be written; consume() it as it is.
   SecretText& to_client() { return to_client_; }
   SecretText& to_server() { return to_server_; }
-  // Whether to read on from that side: not while the other one does not take what waits for it.
-  bool wants_client() const;
-  bool wants_server() const { return !over_ && to_client_.size() < settings_.output_limit; }
+  // Whether to read on from that side: not while either one does not take what waits for it, for what the proxy answers
+  // by itself goes back to who asked.
+  bool wants_client() const { return wants_server() && pending_.size() < settings_.max_pending; }
+  bool wants_server() const { return !over_ && to_client_.size() + to_server_.size() < settings_.output_limit; }
+  // Bytes that wait for either side, answers that wait for others and what is remembered of their requests among them.
+  // At most buffer_limit, and what one message makes of it.
+  std::size_t buffered() const;
   // Nothing more will come of it: close both connections once the outputs are empty.
   bool over() const { return over_; }
 
@@ -231,6 +242,7 @@ class Proxy {
     std::string method;
     std::string uri;
     std::string session;
+    Time asked;
     std::optional<Setup> setup;
     SecretText answer;  // what can go when those before it have gone
     bool answered = false;
@@ -243,6 +255,7 @@ class Proxy {
   };
 
   void read_client(Time now);
+  void end_if_too_much_waits();
   void client_request(Message& request, Time now);
   void client_response(const Message& response);
   void server_response(Message& response, Time now);
@@ -253,6 +266,7 @@ class Proxy {
   std::optional<Refused> take_client_key(const Message& request, Setup& setup) const;
   std::optional<Refused> choose_transports(Message& request, Setup& setup) const;
   void put_server_side(Message& request, const Setup& setup) const;
+  void pass_answer(Pending& pending, const Message& response);
   void describe_response(Message& response, Pending& pending);
   void setup_response(Message& response, Pending& pending, Time now);
   void setup_failed(Pending& pending, EndReason reason);
@@ -260,7 +274,7 @@ class Proxy {
                           const Setup& setup) const;
   static const Transport* chosen(const Transport& answer, const Setup& setup);
   Transport client_side(Transport answer, const Setup& setup) const;
-  void teardown_response(const Message& response, const Pending& pending);
+  void torn_down(std::string_view session, std::string_view uri);
 
   void forward(Message& request);
   void fix_uris(Message& message, std::string_view client_authority) const;
@@ -273,6 +287,10 @@ class Proxy {
   void heard(std::string_view session, Time now);
   void end_streams(std::string_view session, EndReason reason);
   void end_all(EndReason reason, bool tell_server);
+  void end_unanswered(Time now);
+  void give_up(EndReason reason, const Refused& refused);
+  bool awaited(std::string_view cseq) const;
+  void await_unwanted(std::string cseq);
   void tear_down(std::string_view session, std::string_view uri);
   void unreadable(const Reader& reader, bool client);
 
@@ -288,7 +306,9 @@ class Proxy {
   std::deque<std::vector<std::shared_ptr<Offer>>> descriptions_;  // newest last
   std::vector<OpenStream> streams_;
   std::set<std::string, std::less<>> server_cseqs_;  // of the server's requests that wait for the client
-  std::set<std::string, std::less<>> own_cseqs_;     // of the proxy's own, which wait for the server
+  // Of requests whose answers go no further: the proxy's own, and those that it has answered for the server. The
+  // newest.
+  std::deque<std::string> unwanted_cseqs_;
   Counters counters_;
   std::uint64_t next_number_ = 1;
   std::uint32_t next_cseq_ = 1'000'000'000;  // of the proxy's own requests

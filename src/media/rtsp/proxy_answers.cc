@@ -45,6 +45,9 @@ void Proxy::server_request(Message& request) {
     return;
   }
   server_cseqs_.insert(cseq);
+  if (request.method() == "TEARDOWN") {
+    torn_down(session_of(request.header("Session").value_or("")), request.uri());
+  }
   if (!addresses_.client_authority.empty()) {
     request.set_uri(with_authority(request.uri(), addresses_.server_authority, addresses_.client_authority));
   }
@@ -58,25 +61,43 @@ void Proxy::server_response(Message& response, Time now) {
   const auto pending = std::find_if(pending_.begin(), pending_.end(),
                                     [cseq](const Pending& one) { return one.cseq == cseq && !one.answered; });
   if (pending == pending_.end()) {
-    if (const auto own = own_cseqs_.find(cseq); own != own_cseqs_.end()) {
-      own_cseqs_.erase(own);
-    } else {
+    const auto unwanted = std::find(unwanted_cseqs_.begin(), unwanted_cseqs_.end(), cseq);
+    if (unwanted == unwanted_cseqs_.end()) {
       ++counters_.stray_responses;
+    } else if (response.status() >= 200) {
+      unwanted_cseqs_.erase(unwanted);
     }
     return;
   }
   fix_uris(response, client_authority(pending->uri));
   if (response.status() < 200) {
-    pending->answer.append(response.text().view());
+    if (holds_description(response)) {
+      count_refused({Refusal::description, stray_description}, refusal_status(Refusal::description));
+    } else {
+      pending->answer.append(response.text().view());
+    }
   } else if (pending->setup) {
     setup_response(response, *pending, now);
   } else if (pending->method == "DESCRIBE" && response.status() < 300) {
     describe_response(response, *pending);
   } else {
-    teardown_response(response, *pending);
-    answer(*pending, response);
+    pass_answer(*pending, response);
+  }
+  if (response.status() == 454) {
+    end_streams(pending->session, EndReason::no_session);
+  } else if (pending->method == "TEARDOWN" && response.status() / 100 == 2) {
+    torn_down(pending->session, pending->uri);
   }
   flush_answers();
+}
+
+// As it is, unless it has a description: that would be one of clear media.
+void Proxy::pass_answer(Pending& pending, const Message& response) {
+  if (holds_description(response)) {
+    refuse(pending, {Refusal::description, stray_description});
+  } else {
+    answer(pending, response);
+  }
 }
 
 void Proxy::describe_response(Message& response, Pending& pending) {
@@ -115,24 +136,15 @@ void Proxy::describe_response(Message& response, Pending& pending) {
   answer(pending, response);
 }
 
-void Proxy::teardown_response(const Message& response, const Pending& pending) {
-  if (pending.session.empty()) {
-    return;
-  }
-  if (response.status() == 454) {
-    end_streams(pending.session, EndReason::no_session);
-    return;
-  }
-  if (pending.method != "TEARDOWN" || response.status() >= 300) {
-    return;
-  }
-  const auto in_session = [&pending](const OpenStream& one) { return one.stream.session == pending.session; };
+// One medium of several, if that is what the URI means; else all of the session.
+void Proxy::torn_down(std::string_view session, std::string_view uri) {
+  const auto in_session = [session](const OpenStream& one) { return one.stream.session == session; };
   const auto is_it = [&](const OpenStream& one) {
-    return in_session(one) && same_resource(one.stream.uri, pending.uri) && !same_resource(one.aggregate, pending.uri);
+    return in_session(one) && same_resource(one.stream.uri, uri) && !same_resource(one.aggregate, uri);
   };
   const auto one = std::find_if(streams_.begin(), streams_.end(), is_it);
   if (one == streams_.end() || std::count_if(streams_.begin(), streams_.end(), in_session) == 1) {
-    end_streams(pending.session, EndReason::teardown);
+    end_streams(session, EndReason::teardown);
     return;
   }
   const std::uint64_t number = one->stream.number;
@@ -143,8 +155,9 @@ void Proxy::teardown_response(const Message& response, const Pending& pending) {
 
 // What the client of an explicit proxy calls it in this request.
 std::string_view Proxy::client_authority(std::string_view uri) const {
+  constexpr std::size_t longest = 261;  // a name of 255 and a port: an answer may have it in many places
   const std::string_view written = authority_of(uri);
-  return written.empty() ? addresses_.client_authority : written;
+  return written.empty() || written.size() > longest ? addresses_.client_authority : written;
 }
 
 // URIs of the server's that a client of an explicit proxy will use.

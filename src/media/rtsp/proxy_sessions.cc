@@ -44,17 +44,36 @@ void Proxy::alive(std::uint64_t number, Time now) {
 }
 
 void Proxy::tick(Time now) {
+  end_unanswered(now);
   while (!over_) {
     const auto late = std::find_if(streams_.begin(), streams_.end(), [this, now](const OpenStream& open) {
       return now - open.heard > open.timeout + settings_.grace;
     });
     if (late == streams_.end()) {
-      return;
+      break;
     }
     const std::string session = late->stream.session;
     tear_down(session, late->aggregate);
     end_streams(session, EndReason::timeout);
   }
+  end_if_too_much_waits();
+}
+
+// A SETUP ends both connections: what the server may agree to yet could not be protected.
+void Proxy::end_unanswered(Time now) {
+  const auto late = [&](const Pending& one) { return !one.answered && now - one.asked > settings_.answer_timeout; };
+  if (std::any_of(pending_.begin(), pending_.end(), [&](const Pending& one) { return late(one) && one.setup; })) {
+    give_up(EndReason::unanswered, {Refusal::unanswered, {}});
+    return;
+  }
+  for (Pending& pending : pending_) {
+    if (late(pending)) {
+      await_unwanted(pending.cseq);
+      refuse(pending, {Refusal::unanswered, pending.method});
+    }
+  }
+  flush_answers();
+  read_client(now);  // what waited for an answer to make room
 }
 
 void Proxy::end_streams(std::string_view session, EndReason reason) {
@@ -93,8 +112,8 @@ void Proxy::tear_down(std::string_view session, std::string_view uri) {
   std::string cseq;
   do {
     cseq = std::to_string(next_cseq_++);
-  } while (std::any_of(pending_.begin(), pending_.end(), [&cseq](const Pending& one) { return one.cseq == cseq; }));
-  own_cseqs_.insert(cseq);
+  } while (awaited(cseq));
+  await_unwanted(cseq);
   const std::string& server = addresses_.server_authority;
   Message request =
       Message::request("TEARDOWN", one_word(server.empty() ? std::string(uri) : to_authority(uri, server)));

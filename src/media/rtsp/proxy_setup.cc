@@ -21,6 +21,12 @@ bool names_address(const Transport& transport, std::string_view parameter, const
   return named && *named == address;
 }
 
+// RTSP 2.0's (RFC 7826 section 18.54), which some servers of 1.0 may take: they name other ports than client_port and
+// server_port do, and any address.
+bool names_addresses(const Transport& transport) {
+  return transport.has("dest_addr") || transport.has("src_addr");
+}
+
 // Why this alternative cannot be served over SRTP; nothing: it can.
 std::optional<Refusal> problem_of(const Transport& transport, const packet::IpAddress& client, bool plain_allowed) {
   const sdp::Profile profile = transport.profile();
@@ -36,7 +42,7 @@ std::optional<Refusal> problem_of(const Transport& transport, const packet::IpAd
   if (sdp::secured(profile) != profile && !plain_allowed) {
     return Refusal::plain_profile;
   }
-  if (!names_address(transport, "destination", client)) {
+  if (!names_address(transport, "destination", client) || names_addresses(transport) || transport.has("source")) {
     return Refusal::destination;
   }
   return std::nullopt;
@@ -178,7 +184,7 @@ void Proxy::setup_failed(Pending& pending, EndReason reason) {
 void Proxy::setup_response(Message& response, Pending& pending, Time now) {
   if (response.status() >= 300) {
     setup_failed(pending, EndReason::setup_failed);
-    answer(pending, response);
+    pass_answer(pending, response);
     return;
   }
   auto transports = parse_transports(response.header("Transport").value_or(""));
@@ -192,6 +198,10 @@ void Proxy::setup_response(Message& response, Pending& pending, Time now) {
     setup_failed(pending, reason);
     refuse(pending, {refusal, why});
   };
+  if (holds_description(response)) {
+    give_up(Refusal::description, EndReason::setup_failed, stray_description);
+    return;
+  }
   auto stream = transports ? agreed(session, *transports, *pending.setup) : tl::unexpected(transports.error());
   if (!stream) {
     give_up(Refusal::setup_answer, EndReason::setup_failed, stream.error().message);
@@ -256,13 +266,12 @@ Expected<Stream> Proxy::agreed(const std::string& session, const std::vector<Tra
   if (answer.has("client_port") && answer.ports("client_port") != towards_server) {
     return make_error("its Transport has another client_port than was asked for");
   }
-  Leg leg{addresses_.client, setup.client_ports, addresses_.server, *server_ports};
-  if (answer.has("source")) {
-    const auto source = packet::IpAddress::parse(std::string(answer.value("source").value_or("")));
-    if (!source || source->family != addresses_.server.family) {
-      return make_error("its Transport has a source that is no address");
-    }
-    leg.server = *source;
+  const Leg leg{addresses_.client, setup.client_ports, addresses_.server, *server_ports};
+  if (!names_address(answer, "source", addresses_.server)) {
+    return make_error("its Transport has another source than the server");
+  }
+  if (names_addresses(answer)) {
+    return make_error("its Transport has dest_addr or src_addr, of RTSP 2.0");
   }
   Stream stream;
   stream.client_side = stream.server_side = leg;

@@ -56,8 +56,11 @@ TEST(ProxySetup, TransportsBothWays) {
                 false},
            Case{"RTP/SAVP;unicast;destination=10.9.0.2;client_port=5000-5001",
                 "RTP/AVP;unicast;destination=10.9.0.2;client_port=5000-5001",
-                "RTP/AVP;unicast;client_port=5000-5001;server_port=6000-6001;source=10.9.0.77",
-                "RTP/SAVP;unicast;client_port=5000-5001;server_port=6000-6001;source=10.9.0.77", false},
+                "RTP/AVP;unicast;client_port=5000-5001;server_port=6000-6001",
+                "RTP/SAVP;unicast;client_port=5000-5001;server_port=6000-6001", false},
+           Case{"RTP/SAVP;unicast;client_port=5000-5001;dest_addr=\"10.9.0.3:5000\",RTP/SAVP;client_port=5000-5001",
+                "RTP/AVP;client_port=5000-5001", "RTP/AVP;unicast;client_port=5000-5001;server_port=6000-6001",
+                "RTP/SAVP;unicast;client_port=5000-5001;server_port=6000-6001", false},
        }) {
     Trial trial;
     trial.describe();
@@ -89,6 +92,10 @@ TEST(ProxySetup, RefusesSetup) {
            Case{setup("RTP/SAVP;unicast;client_port=5000-5001;destination=10.9.0.3"), "destination 461"},
            Case{setup("RTP/SAVP;unicast;client_port=5000-5001;destination=host"), "destination 461"},
            Case{setup("RTP/SAVP;unicast;client_port=5000-5001;destination"), "destination 461"},
+           Case{setup("RTP/SAVP;unicast;client_port=5000-5001;dest_addr=\"10.9.0.3:5000\""), "destination 461"},
+           Case{setup("RTP/SAVP;unicast;client_port=5000-5001;Dest_Addr=\":5000\"/\":5001\""), "destination 461"},
+           Case{setup("RTP/SAVP;unicast;client_port=5000-5001;src_addr=\"10.9.0.3:5000\""), "destination 461"},
+           Case{setup("RTP/SAVP;unicast;client_port=5000-5001;source=10.9.0.1"), "destination 461"},
            Case{setup("RTP/AVP;unicast;client_port=5000-5001"), "plain_profile 461", false},
            Case{setup("RTP/AVP;unicast;a=1;a=2"), "transport 400"},
            Case{setup(""), "transport 400"},
@@ -168,8 +175,12 @@ TEST(ProxySetup, ServersAnswersThatCannotBeUsed) {
       {setup_answer("RTP/AVP;multicast;port=1-2"), "none of those"},
       {setup_answer(good_answer + "," + good_answer), "none of those"},
       {setup_answer("RTP/AVP;unicast;client_port=7000-7001;server_port=6000-6001"), "another client_port"},
-      {setup_answer(good_answer + ";source=host"), "no address"},
-      {setup_answer(good_answer + ";source=2001:db8::1"), "no address"},
+      {setup_answer(good_answer + ";source=host"), "another source"},
+      {setup_answer(good_answer + ";source=2001:db8::1"), "another source"},
+      {setup_answer(good_answer + ";source=10.9.0.77"), "another source"},
+      {setup_answer(good_answer + ";source"), "another source"},
+      {setup_answer(good_answer + ";src_addr=\"10.9.0.1:6000\""), "dest_addr or src_addr"},
+      {setup_answer(good_answer + ";dest_addr=\"10.9.0.2:5000\""), "dest_addr or src_addr"},
       {setup_answer(good_answer + ";destination=10.9.0.3"), "another destination"},
   };
   for (const auto& [answer, why] : cases) {
@@ -291,6 +302,10 @@ TEST(ProxySetup, ExplicitByAnyName) {
            Case{"rtsp://me:pw@proxy:554/a", "rtsp://me:pw@10.9.0.1:554/a", "rtsp://10.9.0.1/a/", "rtsp://proxy:554/a/"},
            Case{"rtsp://[2001:db8::7]:554/a", "rtsp://10.9.0.1:554/a", "rtsp://10.9.0.1/a/",
                 "rtsp://[2001:db8::7]:554/a/"},
+           Case{"rtsp://" + std::string(261, 'h') + "/a", "rtsp://10.9.0.1:554/a", "rtsp://10.9.0.1/a/",
+                "rtsp://" + std::string(261, 'h') + "/a/"},
+           Case{"rtsp://" + std::string(262, 'h') + "/a", "rtsp://10.9.0.1:554/a", "rtsp://10.9.0.1/a/",
+                "rtsp://10.8.0.7:554/a/"},
            Case{"rtsp://h/a", "rtsp://10.9.0.1:554/a", "rtsp://10.9.0.1:8554/a/", "rtsp://10.9.0.1:8554/a/"},
            Case{"rtsp://h/a", "rtsp://10.9.0.1:554/a", "rtsp://elsewhere/a/", "rtsp://elsewhere/a/"},
        }) {
@@ -354,9 +369,9 @@ TEST(ProxySetup, Ipv6) {
       "SETUP rtsp://[2001:db8::1]:8554/a/t1 RTSP/1.0\r\nCSeq: 3\r\nTransport: RTP/AVP;unicast;"
       "destination=2001:db8:0::2;client_port=5000-5001\r\n\r\n";
   EXPECT_EQ(trial.client(request), request);
-  trial.server(setup_answer(good_answer + ";source=2001:db8::9"));
+  trial.server(setup_answer(good_answer + ";source=2001:db8:0::1"));
   ASSERT_EQ(trial.host.streams.size(), 1U);
-  EXPECT_EQ(trial.host.streams[0].server_side.server.str(), "2001:db8::9");
+  EXPECT_EQ(trial.host.streams[0].server_side.server.str(), "2001:db8::1");
   EXPECT_THAT(trial.host.rates, ElementsAre(88'000U));
 }
 

@@ -104,6 +104,63 @@ TEST(Proxy, DescriptionsThatCannotBeProtected) {
   EXPECT_EQ(trial.server(refused), refused) << "passes as it is";
 }
 
+// In an answer to anything but DESCRIBE nobody would make it one of SRTP.
+TEST(Proxy, DescriptionsThatNobodyAskedFor) {
+  struct Case {
+    std::string method, type, body;
+    unsigned status;
+    bool passes;
+  };
+  const std::string sdp = "v=0\r\nm=video 0 RTP/AVP 96\r\n", parameters = "packets_received\r\n";
+  for (const Case& one : {
+           Case{"GET_PARAMETER", "application/sdp", sdp, 200, false},
+           Case{"GET_PARAMETER", "Application/SDP; charset=utf-8", sdp, 200, false},
+           Case{"GET_PARAMETER", "text/parameters\r\nContent-Type: application/sdp", sdp, 200, false},
+           Case{"GET_PARAMETER", "application/sdp\r\nContent-Encoding: gzip", "packed", 200, false},
+           Case{"GET_PARAMETER", "text/parameters", sdp, 200, false},
+           Case{"GET_PARAMETER", "text/parameters", "v=0\nm=video 0 RTP/AVP 96\n", 200, false},
+           Case{"GET_PARAMETER", "text/parameters", parameters, 200, true},
+           Case{"PLAY", "application/sdp", sdp, 200, false},
+           Case{"DESCRIBE", "application/sdp", sdp, 300, false},
+           Case{"DESCRIBE", "text/html", parameters, 404, true},
+       }) {
+    Trial trial;
+    trial.client(one.method + " rtsp://10.9.0.1:8554/plain RTSP/1.0\r\nCSeq: 2\r\n\r\n");
+    const std::string answer = test::with_body(
+        "RTSP/1.0 " + std::to_string(one.status) + " X\r\nCSeq: 2\r\nContent-Type: " + one.type + "\r\n", one.body);
+    EXPECT_EQ(trial.server(answer), one.passes ? answer : "RTSP/1.0 502 Bad Gateway\r\nCSeq: 2\r\n\r\n") << answer;
+    EXPECT_EQ(trial.host.refusals,
+              one.passes ? std::vector<std::string>{} : std::vector<std::string>{"description 502"});
+  }
+}
+
+// What the answer says is taken note of all the same.
+TEST(Proxy, DescriptionsInAnswersThatEndThings) {
+  const auto with_sdp = [](std::string_view head) {
+    return test::with_body(std::string(head) + "Content-Type: application/sdp\r\n", "v=0\r\n");
+  };
+  Trial trial;
+  trial.set_up();
+  trial.client(test::ffmpeg_teardown);
+  trial.server(with_sdp("RTSP/1.0 200 OK\r\nCSeq: 6\r\n"));
+  EXPECT_THAT(trial.host.ends, ElementsAre("1 teardown"));
+  EXPECT_THAT(trial.host.refusals, ElementsAre("description 502"));
+
+  for (const std::string_view status : {"200 OK", "404 Not Found"}) {
+    Trial other;
+    other.describe();
+    other.client(setup("RTP/SAVP;unicast;client_port=5000-5001"));
+    EXPECT_EQ(other.server(with_sdp("RTSP/1.0 100 Continue\r\nCSeq: 3\r\n")), "") << "the answer is yet to come";
+    EXPECT_THAT(other.host.ends, IsEmpty());
+    EXPECT_THAT(other.server(with_sdp("RTSP/1.0 " + std::string(status) +
+                                      "\r\nCSeq: 3\r\nSession: s1\r\nTransport: " + good_answer + "\r\n")),
+                HasSubstr("502 Bad Gateway"));
+    EXPECT_THAT(other.host.ends, ElementsAre("1 setup_failed"));
+    EXPECT_THAT(other.host.streams, IsEmpty());
+    EXPECT_EQ(Trial::taken(other.proxy.to_server()).starts_with("TEARDOWN"), status == "200 OK");
+  }
+}
+
 TEST(Proxy, DescribeAsksForNothingPacked) {
   Trial trial;
   const std::string_view start = "DESCRIBE * RTSP/1.0\r\nCSeq: 1\r\n";
@@ -165,11 +222,11 @@ TEST(Proxy, OutputsAreBounded) {
   Trial trial(settings);
   trial.proxy.from_client(test::ffmpeg_options, trial.now);
   EXPECT_FALSE(trial.proxy.wants_client()) << "the server takes nothing";
-  EXPECT_TRUE(trial.proxy.wants_server());
+  EXPECT_FALSE(trial.proxy.wants_server()) << "some of what it sends is answered by the proxy";
   trial.proxy.to_server().clear();
-  EXPECT_TRUE(trial.proxy.wants_client());
+  EXPECT_TRUE(trial.proxy.wants_client() && trial.proxy.wants_server());
   trial.proxy.from_server(test::gst_options_answer, trial.now);
-  EXPECT_FALSE(trial.proxy.wants_server());
+  EXPECT_FALSE(trial.proxy.wants_client() || trial.proxy.wants_server());
 }
 
 TEST(Proxy, DescriptionsAreBounded) {

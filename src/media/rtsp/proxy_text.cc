@@ -37,11 +37,12 @@ constexpr std::array<RefusalFacts, refusals> refusal_table = {{
     {"description", 502},
     {"setup_answer", 502},
     {"server_unreadable", 502},
+    {"unanswered", 504},
 }};
 
 constexpr std::array<const char*, end_reasons> end_names = {
-    "teardown",     "timeout",    "no_session", "client_gone", "server_gone",
-    "setup_failed", "not_opened", "protocol",   "stopped",
+    "teardown",   "timeout",  "no_session", "client_gone", "server_gone", "setup_failed",
+    "not_opened", "protocol", "unanswered", "overflow",    "stopped",
 };
 
 struct Status {
@@ -62,6 +63,7 @@ constexpr Status statuses[] = {
     {501, "Not Implemented"},
     {502, "Bad Gateway"},
     {503, "Service Unavailable"},
+    {504, "Gateway Time-out"},
     {505, "RTSP Version Not Supported"},
     {551, "Option not supported"},
 };
@@ -102,8 +104,20 @@ Message own_response(unsigned status, std::string_view cseq) {
 }
 
 bool holds_description(const Message& message) {
-  std::string_view type = message.header("Content-Type").value_or("");
-  return !message.body().empty() && same_name(trim(take_until(type, ';')), "application/sdp");
+  if (message.body().empty()) {
+    return false;
+  }
+  if (message.body().starts_with("v=0\r") || message.body().starts_with("v=0\n")) {
+    return true;
+  }
+  const auto joined = message.joined("Content-Type");
+  for (std::string_view types = joined ? joined->view() : std::string_view{}; !types.empty();) {
+    std::string_view type = take_unquoted(types, ',');
+    if (same_name(trim(take_until(type, ';')), "application/sdp")) {
+      return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace sluice::media::rtsp

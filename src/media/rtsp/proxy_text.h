@@ -12,9 +12,11 @@ unsigned refusal_status(Refusal refusal);  // unreadable: 400
 std::string_view status_text(unsigned status);
 // "id" of "id;timeout=60".
 std::string_view session_of(std::string_view value);
+// Why one is refused that no DESCRIBE asked for.
+inline constexpr const char* stray_description = "in an answer to another request than DESCRIBE";
 // The proxy's own answer; no CSeq when it is empty.
 Message own_response(unsigned status, std::string_view cseq);
-// Its body is a session description.
+// Its body is a session description, by one of its types or by its first line.
 bool holds_description(const Message& message);
 
 }  // namespace sluice::media::rtsp

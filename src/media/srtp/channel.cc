@@ -130,22 +130,49 @@ Status Channel::protect(const Packet& packet, PacketParts& parts, crypto::Job& j
   return Status::ok;
 }
 
-Status Channel::unprotect(const Packet& packet, PacketParts& parts, crypto::Job& job, Pending& pending) {
+// All that follows from the packet alone.
+Status Channel::read_protected(const Packet& packet, PacketParts& parts, Pending& pending) const {
   if (packet.length < parts.cipher_offset + format_.overhead()) {
     return Status::too_short;
   }
   const std::uint32_t length = packet.length - format_.overhead();
   pending = {.index = 0,
              .ssrc = parts.ssrc,
-             .stream = streams_.find(parts.ssrc),
+             .stream = no_stream_slot,
              .length = static_cast<std::uint16_t>(length),
              .master = 0,
              .period = 0,
              .behind_tag = 0,
              .marked = false};
   const std::uint8_t* const mki = format_.read_trailer(parts, length, pending.index);
-  Status status = masters_.find(mki, pending.master);
-  if (status == Status::ok && masters_.expired(pending.master)) {
+  return masters_.find(mki, pending.master);
+}
+
+Status Channel::prepare_unowned(const Packet& packet, FirstRoc first, crypto::Job& job, Pending& pending) const {
+  PacketParts parts;
+  Status status = parse(packet, parts);
+  if (status == Status::ok) {
+    status = read_protected(packet, parts, pending);
+  }
+  if (status != Status::ok) {
+    return status;
+  }
+  if (format_.protocol() == Protocol::rtp) {
+    const std::uint64_t roc = parts.ssrc == first.ssrc ? first.roc : 0;
+    pending.index = roc << 16 | parts.sequence;
+  }
+  job.key = masters_.only_slot(pending.master);
+  format_.make_job(parts, pending.index, true, job);
+  return Status::ok;
+}
+
+Status Channel::unprotect(const Packet& packet, PacketParts& parts, crypto::Job& job, Pending& pending) {
+  Status status = read_protected(packet, parts, pending);
+  if (status != Status::ok) {
+    return status;
+  }
+  pending.stream = streams_.find(parts.ssrc);
+  if (masters_.expired(pending.master)) {
     status = Status::key_expired;
   }
   if (pending.stream == no_stream_slot) {

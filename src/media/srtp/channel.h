@@ -24,6 +24,8 @@
 //     follows from none before, or is counted from 0 for each SSRC. They must be known to be right by then
 //     (marks_at_once()).
 //   - SRTCP carries its index.
+//   - before anything was authenticated it may not be known yet which lane the channel will be of. prepare_unowned()
+//     needs none: a packet that it has prepared has moved nothing, and is in no count, whatever becomes of it.
 //
 // Streams are never evicted for others: a stream that came back would lose what its window knows, and its index would
 // begin again at 0 under the same key. An SSRC too many is refused (no_stream); a channel's end returns all. To
@@ -38,10 +40,10 @@
 // master key are kept, of all SSRCs together, and a packet of another while those are all in flight is refused
 // (too_many_in_flight).
 //
-// Thread-safety: a channel, its pool and its packets belong to one lane; RTP and RTCP of a session share nothing, so
-// they may be on different lanes. make() and the end of a channel change the key table and may be on another thread,
-// one at a time (crypto/key_table.h), if the lane has called end_streams() before the end. None of its packets may be
-// in flight then. Cost: no allocation in prepare() and finish(); figures in docs/srtp.md.
+// Thread-safety: a channel, its pool and its packets belong to one lane, but for prepare_unowned(); RTP and RTCP of a
+// session share nothing, so they may be on different lanes. make() and the end of a channel change the key table and
+// may be on another thread, one at a time (crypto/key_table.h), if the lane has called end_streams() before the end.
+// None of its packets may be in flight then. Cost: no allocation in prepare() and finish(); figures in docs/srtp.md.
 #pragma once
 
 #include <cstdint>
@@ -76,6 +78,11 @@ struct Packet {
   std::uint32_t room;
 };
 
+// The rollover counter that was signalled for an SSRC; every other begins with 0.
+struct FirstRoc {
+  std::uint32_t ssrc = 0, roc = 0;
+};
+
 // What finish() must know of a packet. To be kept beside its job.
 struct Pending {
   std::uint64_t index;
@@ -104,6 +111,10 @@ class Channel {
   // `ok`: `job` and `pending` are made, and finish() or abandon() must follow once. Else the packet is to be dropped,
   // and nothing has changed. The packet's bytes are left as they are but for those behind its end.
   Status prepare(const Packet& packet, crypto::Job& job, Pending& pending);
+  // As prepare(), to unprotect without a key derivation rate and as if nothing had been authenticated yet. Any thread,
+  // beside all other calls: it reads nothing that changes. Then abandon() is any thread's, too, and finish() is called
+  // by the one lane that the channel is of from then on; the others abandon(). `first`: what open_stream() was told.
+  Status prepare_unowned(const Packet& packet, FirstRoc first, crypto::Job& job, Pending& pending) const;
   // Whether prepare() would mark this packet's index, if it is one: it can not be withdrawn.
   bool marks_at_once(const Packet& packet);
 
@@ -131,6 +142,7 @@ class Channel {
   Status parse(const Packet& packet, PacketParts& parts) const;
   Status protect(const Packet& packet, PacketParts& parts, crypto::Job& job, Pending& pending);
   Status unprotect(const Packet& packet, PacketParts& parts, crypto::Job& job, Pending& pending);
+  Status read_protected(const Packet& packet, PacketParts& parts, Pending& pending) const;
   void leave_flight(const Pending& pending);
 
   MasterKeys masters_;

@@ -69,6 +69,54 @@ TEST(Channel, any_changed_bit_is_seen) {
   }
 }
 
+// The same job as prepare() makes of a first packet, and finish() takes it; but nothing has changed before that.
+TEST(Channel, packets_are_prepared_before_it_is_anybodys) {
+  for (const SuiteFacts& suite : suites) {
+    for (const Protocol protocol : {Protocol::rtp, Protocol::rtcp}) {
+      for (const std::uint32_t roc : {0U, 7U}) {
+        SCOPED_TRACE(suite.name);
+        Pair pair({.suite = suite.suite, .protocol = protocol}, roc == 0 ? 0 : 4);
+        if (roc != 0) {
+          ASSERT_EQ(pair.sender.open_stream(ssrc, roc), Status::ok);
+          ASSERT_EQ(pair.receiver.open_stream(ssrc, roc), Status::ok);
+        }
+        const std::uint32_t streams = pair.receiver.streams();
+        const Bytes sealed = pair.sealed(protocol == Protocol::rtp ? test::rtp_packet(ssrc, 5, {1, 2})
+                                                                   : test::rtcp_packet(ssrc, {1, 2}));
+        const auto prepare_unowned = [&](const Bytes& packet) {
+          Flight flight;
+          flight.bytes = packet;
+          flight.bytes.resize(packet.size() + 256);
+          const auto length = static_cast<std::uint32_t>(packet.size());
+          flight.prepared = std::as_const(pair.receiver)
+                                .prepare_unowned({flight.bytes.data(), length, length + 256},
+                                                 {.ssrc = ssrc, .roc = roc}, flight.job, flight.pending);
+          return flight;
+        };
+        for (std::size_t length = 0; length < sealed.size(); ++length) {
+          const Bytes cut(sealed.begin(), sealed.begin() + static_cast<std::ptrdiff_t>(length));
+          const Flight refused = prepare_unowned(cut);
+          if (refused.prepared == Status::ok) {
+            pair.receiver.abandon(refused.pending);  // cut in the payload
+          } else {
+            ASSERT_NE(pair.receive(cut), Status::ok) << length;
+          }
+        }
+        Flight first = prepare_unowned(sealed), again = prepare_unowned(sealed);
+        ASSERT_EQ(first.prepared, Status::ok);
+        ASSERT_EQ(again.prepared, Status::ok);
+        test::compute(pair.lane, first);
+        test::compute(pair.lane, again);
+        EXPECT_EQ(pair.receiver.streams(), streams);
+        EXPECT_EQ(test::finish(pair.receiver, first), Status::ok);
+        EXPECT_EQ(test::finish(pair.receiver, again), Status::replayed);
+        EXPECT_EQ(pair.receiver.streams(), 1U);
+        EXPECT_EQ(pair.receive(sealed), Status::replayed);
+      }
+    }
+  }
+}
+
 TEST(Channel, packets_that_are_cut_short_are_refused_at_every_length) {
   for (const SuiteFacts& suite : suites) {
     for (const Protocol protocol : {Protocol::rtp, Protocol::rtcp}) {

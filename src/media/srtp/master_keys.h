@@ -58,6 +58,9 @@ class MasterKeys {
     if (rate_ != 0) put_back_period(master, period);
   }
 
+  // Of a key without a rate: take() gives no other, ever.
+  std::uint32_t only_slot(std::uint8_t master) const { return masters_[master].slot; }
+
   void prefetch() const { sluice::prefetch(masters_.data()); }
 
  private:

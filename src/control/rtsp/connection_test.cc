@@ -1,0 +1,225 @@
+// A connection between sockets of this process: an explicit one, for that needs no privilege.
+#include "control/rtsp/connection.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <string>
+#include <string_view>
+
+namespace sluice::control::rtsp {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr std::uint64_t rate = 64'000;
+
+// A table of streams that takes all.
+class AnyStreams final : public function::MediaStreams {
+ public:
+  explicit AnyStreams(const function::RtspOptions& options) : options_(options) {}
+  Expected<void> add(std::vector<function::MediaStreamSettings> streams) override {
+    count += streams.size();
+    return {};
+  }
+  std::size_t remove(std::span<const function::MediaKey> keys, function::MediaOrigin, bool) override {
+    count -= keys.size();
+    return keys.size();
+  }
+  void tidy(Time) override {}
+  std::uint64_t noted(const function::MediaKey&) const override { return 0; }
+  std::vector<function::MediaStreamRow> list(std::size_t, std::size_t&) const override { return {}; }
+  Expected<std::string> add_text(std::string_view, const std::string&) override { return std::string(); }
+  Expected<std::string> remove_text(std::string_view, const std::string&) override { return std::string(); }
+  void admit_by(engine::StreamAdmission&, std::chrono::nanoseconds) override {}
+  std::uint32_t largest_frame() const override { return 1514; }
+  const function::RtspOptions* rtsp() const override { return &options_; }
+
+  std::size_t count = 0;
+
+ private:
+  const function::RtspOptions& options_;
+};
+
+packet::IpAddress address(const char* text) {
+  return *packet::IpAddress::parse(text);
+}
+
+class RtspConnection : public testing::Test {
+ protected:
+  void SetUp() override {
+    const Fd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ASSERT_EQ(bind(listener.get(), reinterpret_cast<sockaddr*>(&at), sizeof at), 0);
+    ASSERT_EQ(listen(listener.get(), 1), 0);
+    int pair[2];
+    ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair), 0);
+    client_ = Fd(pair[0]);
+    Accepted accepted{Fd(pair[1]), {address("10.1.0.2"), 6000}, own_end(listener.get()), {address("10.1.0.1"), 554}};
+    const int little = 1;
+    setsockopt(accepted.fd.get(), SOL_SOCKET, SO_SNDBUF, &little, sizeof little);
+    connection_.emplace(Shared{options_, twins_, streams_, budget_, ports_, figures_}, std::move(accepted), now_);
+    server_ = Fd(accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    ASSERT_TRUE(server_);
+    run();
+  }
+
+  // Until there is nothing to do.
+  void run() {
+    while (!connection_->done()) {
+      std::array<pollfd, 2> fds;
+      for (const Side side : {Side::client, Side::server}) {
+        const std::uint32_t wanted = connection_->interest(side);
+        fds[static_cast<std::size_t>(side)] = {wanted == 0 ? -1 : connection_->fd(side), static_cast<short>(wanted), 0};
+      }
+      if (poll(fds.data(), fds.size(), 2) <= 0) return;
+      for (const Side side : {Side::client, Side::server}) {
+        const auto events = static_cast<std::uint16_t>(fds[static_cast<std::size_t>(side)].revents);
+        if (events != 0) connection_->ready(side, events, now_);
+      }
+    }
+  }
+  void pass(std::chrono::seconds time) {
+    now_ += time;
+    connection_->tick(now_);
+    if (!connection_->done()) run();
+  }
+  void say(const Fd& from, std::string_view text) {
+    while (!text.empty()) {
+      const ssize_t sent = send(from.get(), text.data(), text.size(), MSG_NOSIGNAL);
+      if (sent > 0) text.remove_prefix(static_cast<std::size_t>(sent));
+      run();
+      if (connection_->done() || sent <= 0) return;
+    }
+  }
+  static std::string heard(const Fd& by) {
+    std::string text(1 << 20, '\0');
+    const ssize_t got = recv(by.get(), text.data(), text.size(), 0);
+    text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+    return text;
+  }
+  // Described, and asked for.
+  void ask_for_a_medium() {
+    say(client_, "DESCRIBE rtsp://10.1.0.1/a RTSP/1.0\r\nCSeq: 1\r\n\r\n");
+    const std::string sdp = "v=0\r\nm=audio 0 RTP/AVP 8\r\nb=AS:64\r\na=control:t1\r\n";
+    say(server_, "RTSP/1.0 200 OK\r\nCSeq: 1\r\nContent-Type: application/sdp\r\nContent-Length: " +
+                     std::to_string(sdp.size()) + "\r\n\r\n" + sdp);
+    heard(client_);
+    say(client_,
+        "SETUP rtsp://10.1.0.1/a/t1 RTSP/1.0\r\nCSeq: 2\r\nTransport: RTP/SAVP;unicast;client_port=5000-5001\r\n\r\n");
+    heard(server_);
+    ASSERT_EQ(budget_.used(), rate);
+  }
+  std::uint64_t figure(const std::string& name) const {
+    for (const FigureSnapshot& one : figures_.list()) {
+      if (one.name == name) return one.value;
+    }
+    ADD_FAILURE() << name;
+    return 0;
+  }
+
+  function::RtspOptions options_;
+  const std::vector<std::string> twins_{};
+  AnyStreams streams_{options_};
+  RateBudget budget_{10 * rate, 0, 25};
+  MediaPorts ports_{20000, 20009};
+  Figures figures_;
+  Time now_ = Time{} + 1000s;
+  Fd client_, server_;
+  std::optional<Connection> connection_;
+};
+
+TEST_F(RtspConnection, AServerThatDoesNotAnswerKeepsNoRate) {
+  ask_for_a_medium();
+  EXPECT_EQ(ports_.used(), 1U);
+  pass(31s);
+  EXPECT_EQ(budget_.used(), 0U);
+  EXPECT_EQ(ports_.used(), 0U);
+  EXPECT_THAT(heard(client_), StartsWith("RTSP/1.0 504 Gateway Time-out\r\nCSeq: 2\r\n"));
+  EXPECT_EQ(figure("rtsp_closed_unanswered"), 1U);
+  EXPECT_EQ(figure("rtsp_refused_unanswered"), 1U);
+  pass(3s);
+  EXPECT_TRUE(connection_->done());
+}
+
+// By what it lets the kernel keep, and 16 KiB that were read at once.
+TEST_F(RtspConnection, AClientThatDoesNotReadHoldsUpTheServer) {
+  constexpr std::size_t body = 100'000;
+  std::size_t sent = 0;
+  for (int i = 0; i < 200; ++i) {
+    const std::string request = "OPTIONS * RTSP/1.0\r\nCSeq: " + std::to_string(i % 60) +
+                                "\r\nContent-Length: " + std::to_string(body) + "\r\n\r\n" + std::string(body, 'x');
+    const ssize_t got = send(server_.get(), request.data(), request.size(), MSG_NOSIGNAL);
+    if (got <= 0) break;
+    sent += static_cast<std::size_t>(got);
+    if (static_cast<std::size_t>(got) < request.size()) break;
+    run();
+  }
+  EXPECT_LT(sent, std::size_t{19} << 20);
+  EXPECT_EQ(connection_->interest(Side::server) & EPOLLIN, 0U);
+  EXPECT_FALSE(connection_->done());
+  std::size_t read = 0, last = 1;
+  for (; last != 0; read += last) {
+    last = heard(client_).size();
+    run();
+  }
+  EXPECT_GT(read, std::size_t{256} << 10) << "and goes on when it does";
+  EXPECT_NE(connection_->interest(Side::server) & EPOLLIN, 0U);
+}
+
+TEST_F(RtspConnection, TooMuchThatWaitsIsCounted) {
+  ask_for_a_medium();
+  say(client_, "OPTIONS * RTSP/1.0\r\nCSeq: 3\r\n\r\n");
+  for (int i = 0; i < 12 && !connection_->done(); ++i) {
+    say(server_, "RTSP/1.0 100 X\r\nCSeq: 3\r\nContent-Length: 100000\r\n\r\n" + std::string(100'000, 'x'));
+  }
+  EXPECT_EQ(budget_.used(), 0U);
+  EXPECT_EQ(figure("rtsp_closed_overflow"), 1U);
+  connection_.reset();
+  EXPECT_EQ(figure("rtsp_overflowed"), 1U);
+}
+
+// Of which the connection is not old enough to have had its time to connect, and the client takes a little now and
+// then.
+TEST_F(RtspConnection, AFarewellHasAnEnd) {
+  for (int i = 0; i < 20; ++i) {
+    say(server_, "OPTIONS * RTSP/1.0\r\nCSeq: " + std::to_string(i) + "\r\nContent-Length: 10000\r\n\r\n" +
+                     std::string(10'000, 'x'));
+  }
+  server_ = Fd();
+  run();
+  ASSERT_FALSE(connection_->done()) << "the client has not taken all";
+  now_ += Connection::farewell - 1s;
+  connection_->tick(now_);
+  EXPECT_FALSE(connection_->done());
+  now_ += 1s;
+  connection_->ready(Side::client, EPOLLOUT, now_);
+  connection_->tick(now_);
+  EXPECT_TRUE(connection_->done());
+}
+
+// What waits is written, and then both sides have the rest of that time to read it.
+TEST_F(RtspConnection, AFarewellIsHeard) {
+  ask_for_a_medium();
+  client_ = Fd();
+  run();
+  EXPECT_EQ(figure("rtsp_closed_client_gone"), 1U);
+  pass(Connection::farewell - 1s);
+  EXPECT_FALSE(connection_->done());
+  EXPECT_EQ(heard(server_), "") << "there is no session yet";
+  server_ = Fd();
+  run();
+  EXPECT_TRUE(connection_->done());
+}
+
+}  // namespace
+}  // namespace sluice::control::rtsp
