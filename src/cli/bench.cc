@@ -129,6 +129,7 @@ constexpr Bench benches[] = {
      .text = "Classify, look up and inspect every byte: the whole chain and its parts, beside the link's ceiling",
      .run = bench::bench_inspect,
      .has_table = true,
+     .has_patterns = true,
      .has_detection = true},
 };
 
@@ -202,9 +203,11 @@ void add_own_options(CLI::App& command, const Bench& one, bench::BenchOptions& o
         ->capture_default_str();
   }
   if (one.has_detection) {
-    command.add_option("--rules", options.rules,
-                       "a file of detection rules, those that are commented out, too; "
-                       "default: 3,000 that are made up");
+    command
+        .add_option("--rules", options.rules,
+                    "a file of detection rules, those that are commented out, too; "
+                    "default: 3,000 that are made up")
+        ->excludes("--patterns");  // a rule for each of those
     command.add_option("--acl", options.acl, "a file of ClassBench filters; default: 10,000 that are made up");
     command.add_option("--only", options.only,
                        "measure only traffic with this in its name, such as 'HTTP', 'heavy-tail TCP text' or 'attack'");

@@ -17,6 +17,7 @@
 #include "base/machine.h"
 #include "base/units.h"
 #include "cli/calibrate/media_traffic.h"
+#include "cli/calibrate/output_file.h"
 #include "cli/calibrate/replayed_gateway.h"
 #include "cli/commands.h"
 #include "cli/signals.h"
@@ -64,26 +65,28 @@ CalibrationProgress progress_on_stderr() {
   };
 }
 
-// Before minutes are spent: the file can be made, and is no other than a profile.
-Expected<void> check_out(const std::string& path) {
-  std::error_code ignored;
-  if (std::filesystem::exists(path, ignored) && !std::filesystem::is_empty(path, ignored) &&
-      !engine::Profile::from_file(path)) {
-    return make_error("--out " + path + ": there is a file that is no profile: name another one, or remove it");
-  }
-  if (std::ofstream(path + ".new")) return {};
-  return make_error("--out " + path + ": cannot be written");
+bool is_profile(const std::string& path) {
+  return engine::Profile::from_file(path).has_value();
 }
 
-Expected<void> write(const std::string& path, const std::string& text) {
-  {
-    std::ofstream file(path + ".new", std::ios::trunc);
-    file << text;
-    if (!file.flush()) return make_error(path + ": cannot be written");
+// By its header.
+bool is_table(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  return std::getline(file, line) && line + '\n' == engine::Profile().csv();
+}
+
+// Before minutes are spent.
+Expected<void> check_outputs(const CalibrateOptions& options) {
+  if (!options.out.empty()) {
+    if (auto good = check_output("--out " + options.out, options.out, {"profile", is_profile}); !good) return good;
   }
-  std::error_code failed;
-  std::filesystem::rename(path + ".new", path, failed);
-  return failed ? make_error(path + ": " + failed.message()) : Expected<void>{};
+  if (options.csv.empty()) return {};
+  const auto whole = [](const std::string& path) { return std::filesystem::absolute(path).lexically_normal(); };
+  if (!options.out.empty() && whole(options.out) == whole(options.csv)) {
+    return make_error("--csv " + options.csv + ": is the file that --out names");
+  }
+  return check_output("--csv " + options.csv, options.csv, {"table of calibrate's", is_table});
 }
 
 // The name of the GPU that the configuration asks for; empty: its chain computes on CPU cores.
@@ -131,14 +134,15 @@ Expected<CalibrationPlan> plan_of(const CalibrateOptions& options, const control
   }
   unsigned largest = 0;
   for (const port::PortOptions& port : config.engine.ports) largest = std::max(largest, port.mtu + ethernet);
-  if (std::ranges::find(config.engine.chain, "srtp") != config.engine.chain.end()) largest -= srtp_room;
+  const bool protects = std::ranges::find(config.engine.chain, "srtp") != config.engine.chain.end();
+  if (protects) largest -= srtp_room;
   plan.packets = options.packets.empty() ? std::vector<unsigned>{largest, largest / 2, 128} : options.packets;
   std::ranges::sort(plan.packets, std::greater<>());
   for (const unsigned packet : plan.packets) {
     if (packet < least_packet || packet > largest) {
       return make_error("--packets " + std::to_string(packet) + ": allowed is from " + std::to_string(least_packet) +
-                        " to " + std::to_string(largest) + ", the largest MTU with its Ethernet header, less " +
-                        std::to_string(srtp_room) + " for what srtp adds");
+                        " to " + std::to_string(largest) + ", the largest MTU with its Ethernet header" +
+                        (protects ? ", less " + std::to_string(srtp_room) + " for what srtp adds" : ""));
     }
   }
   return plan;
@@ -153,14 +157,12 @@ std::string now_text() {
 }
 
 int measure(const CalibrateOptions& options, control::Config& config) {
+  if (const auto good = check_outputs(options); !good) return refuse("calibrate: " + good.error().message);
   const auto gpu = gpu_of(config);
   if (!gpu) return refuse("calibrate: " + gpu.error().message);
   const bool on_gpu = !gpu->empty();
   const auto plan = plan_of(options, config, on_gpu);
   if (!plan) return refuse("calibrate: " + plan.error().message);
-  if (!options.out.empty()) {
-    if (const auto good = check_out(options.out); !good) return refuse("calibrate: " + good.error().message);
-  }
   engine::Profile profile;
   profile.subject = control::profile_subject(config, on_gpu ? *gpu : "cpu");
   profile.date = now_text();
@@ -182,7 +184,7 @@ int measure(const CalibrateOptions& options, control::Config& config) {
   std::fputs(calibration_table(profile, isatty(STDOUT_FILENO) == 1).c_str(), stdout);
   for (const auto& [path, text] : {std::pair{options.out, profile.text()}, {options.csv, profile.csv()}}) {
     if (path.empty()) continue;
-    if (const auto written = write(path, text); !written) {
+    if (const auto written = write_output(path, text); !written) {
       std::fprintf(stderr, "calibrate: %s\n", written.error().message.c_str());
       return 1;
     }
@@ -192,7 +194,7 @@ int measure(const CalibrateOptions& options, control::Config& config) {
 }
 
 int run(const CalibrateOptions& options) {
-  end_on_signals();
+  end_on_signals(remove_half_written);
   spdlog::set_level(spdlog::level::warn);
   std::error_code ignored;
   std::ifstream file(options.file);
@@ -229,12 +231,16 @@ void add_calibrate(CLI::App& app, int& status) {
       ->add_option("--packets", options->packets,
                    "frame sizes; the largest decides what is carried; default: the largest MTU's, half of it, 128")
       ->delimiter(',');
-  command->add_option("--out", options->out, "write the profile here, for [profile] file");
-  command->add_option("--csv", options->csv, "write a row for each measurement here");
+  command->add_option("--out", options->out,
+                      "write the profile here, for [profile] file; a profile that is there is written over");
+  command->add_option("--csv", options->csv,
+                      "write a row for each measurement here; such a table that is there is written over");
   command->footer(
       "The chain runs with its settings, lanes and batches; its ports are frames from memory, and of a stage \"srtp\" "
       "the\n"
-      "streams that it protects. Takes a minute or two. Exit status: 0 measured, 1 it could not be, 2 bad input.");
+      "streams that it protects. Takes a minute or two. No other file than an empty one, a profile or a table is "
+      "written\n"
+      "over, and both are written when all is measured. Exit status: 0 measured, 1 it could not be, 2 bad input.");
   command->callback([options, &status] {
     require_file(options->file);
     status = run(*options);

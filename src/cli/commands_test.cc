@@ -38,7 +38,8 @@ class Source final : public control::StatsSource {
     return control::AclTable{{{1, "deny", "destination_port=22 protocol=tcp", 5, 320}}, 3, {0, "permit", "", 2, 128}};
   }
   Expected<control::StreamTable> streams(std::uint32_t limit) override {
-    return control::StreamTable{{{"10.0.0.1:1 -> 10.0.0.2:2", "protect", "rtp", "AEAD_AES_128_GCM", "api"}}, limit + 1};
+    return control::StreamTable{{{"10.0.0.1:1 -> 10.0.0.2:2", "protect", "rtp", "AEAD_AES_128_GCM", "api", ""}},
+                                limit + 1};
   }
   Expected<std::string> add_stream(const std::string& text) override {
     if (!mistakes.empty()) return make_error(mistakes);
@@ -146,7 +147,7 @@ TEST_F(Commands, CtlAclListsRulesWithTheirCounters) {
 
 TEST_F(Commands, CtlSrtpListsAddsAndRemovesStreams) {
   EXPECT_EQ(sluice({"ctl", "srtp", "list", "--limit", "5", "--api", "ADDRESS"}), 0);
-  EXPECT_THAT(out_, HasSubstr("10.0.0.1:1 -> 10.0.0.2:2  protect  rtp      AEAD_AES_128_GCM  api\n1 of 6 streams"));
+  EXPECT_THAT(out_, HasSubstr("10.0.0.1:1 -> 10.0.0.2:2  protect  rtp      AEAD_AES_128_GCM  api   -\n1 of 6 streams"));
   const std::string path = testing::TempDir() + "stream-" + std::to_string(getpid()) + ".toml";
   std::ofstream(path) << "action = \"protect\"\n";
   EXPECT_EQ(sluice({"ctl", "srtp", "add", path, "--api", "ADDRESS"}), 0);
@@ -440,12 +441,27 @@ TEST_F(Commands, CalibrateRefusesWhatItCannotMeasure) {
   EXPECT_EQ(sluice({"calibrate", path + ".none"}), 2);
   EXPECT_THAT(err_, HasSubstr("there is no such file"));
   EXPECT_EQ(sluice({"calibrate", path, "--packets", "1515"}), 2);
-  EXPECT_THAT(err_, HasSubstr("--packets 1515: allowed is from 64 to 1514"));
+  EXPECT_EQ(err_, "calibrate: --packets 1515: allowed is from 64 to 1514, the largest MTU with its Ethernet header\n");
   EXPECT_EQ(sluice({"calibrate", path, "--cycles", "1us"}), 2);
   EXPECT_THAT(err_, HasSubstr("--cycles 1us: allowed are durations from 20us"));
   EXPECT_EQ(sluice({"calibrate", path, "--out", path}), 2);
   EXPECT_THAT(err_, HasSubstr("there is a file that is no profile"));
+  EXPECT_EQ(sluice({"calibrate", path, "--csv", path}), 2);
+  EXPECT_THAT(err_, HasSubstr("--csv " + path + ": there is a file that is no table of calibrate's"));
+  EXPECT_EQ(sluice({"calibrate", path, "--csv", testing::TempDir()}), 2);
+  EXPECT_THAT(err_, HasSubstr("--csv " + testing::TempDir() + ": is a directory"));
+  EXPECT_EQ(sluice({"calibrate", path, "--csv", path + ".none/rows.csv"}), 2);
+  EXPECT_THAT(err_, HasSubstr("--csv " + path + ".none/rows.csv: cannot be written: No such file or directory"));
+  EXPECT_EQ(sluice({"calibrate", path, "--out", path + ".rows", "--csv", path + ".rows"}), 2);
+  EXPECT_THAT(err_, HasSubstr("--csv " + path + ".rows: is the file that --out names"));
   EXPECT_EQ(out_, "");
+  EXPECT_FALSE(std::filesystem::exists(path + ".rows") || std::filesystem::exists(path + ".rows.new"));
+  std::ofstream(path)
+      << "[engine]\nchain = [\"srtp\", \"route\"]\ndevice = \"cpu\"\n[[port]]\nname = \"a\"\ndevice = \"replay\"\n";
+  EXPECT_EQ(sluice({"calibrate", path, "--packets", "1500"}), 2);
+  EXPECT_THAT(
+      err_,
+      HasSubstr("allowed is from 64 to 1482, the largest MTU with its Ethernet header, less 32 for what srtp adds\n"));
   std::ofstream(path) << "[engine]\nchian = [\"touch\"]\n";
   EXPECT_EQ(sluice({"calibrate", path}), 2);
   EXPECT_THAT(err_, HasSubstr(path + ":2: [engine] chian"));

@@ -148,9 +148,10 @@ std::string acl_report(const control::AclTable& acl) {
 }
 
 std::string streams_report(const control::StreamTable& streams) {
-  Table table({"STREAM", "ACTION", "CARRIES", "SUITE", "FROM"});
+  Table table({"STREAM", "ACTION", "CARRIES", "SUITE", "FROM", "PORT"});
   for (const control::StreamRow& row : streams.streams) {
-    table.add({row.stream, row.action, row.carries, row.suite.empty() ? "-" : row.suite, row.origin});
+    table.add({row.stream, row.action, row.carries, row.suite.empty() ? "-" : row.suite, row.origin,
+               row.ingress.empty() ? "-" : row.ingress});
   }
   std::string out = table.str();
   if (streams.count > streams.streams.size()) {

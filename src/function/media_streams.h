@@ -24,6 +24,7 @@ struct MediaStreamRow {
   std::string carries;
   std::string suite;  // empty: there is no key
   std::string origin;
+  std::string ingress;      // the port that it comes in by; empty: any
   std::uint64_t noted = 0;  // MediaStream::noted()
 };
 
@@ -34,11 +35,12 @@ class MediaStreams {
   // All or none. An Error when a 5-tuple has a stream already, or keys or the table are full. One that has ended gives
   // its place. From then on the next frame of it is protected or unprotected.
   virtual Expected<void> add(std::vector<MediaStreamSettings> streams) = 0;
-  // Those of these 5-tuples that came from `origin`; how many. `guarded`: what still comes of them is dropped until
-  // nothing has come for `guard_time`; else it passes as it comes.
+  // Those of these 5-tuples that came from `origin`; how many. `guarded`: what still comes in clear of those that were
+  // protected is dropped until nothing has come for `guard_time`, or longer ago ended streams have to make room
+  // (srtp/streams.h); all else passes as it comes.
   virtual std::size_t remove(std::span<const MediaKey> keys, MediaOrigin origin, bool guarded) = 0;
   static constexpr std::chrono::seconds guard_time{5};
-  // Frees what lanes have left and ends guards: once a second by who removes streams.
+  // Frees what lanes have left and ends guards: about once a second, whoever adds and removes streams.
   virtual void tidy(std::chrono::steady_clock::time_point now) = 0;
   // MediaStream::noted() of the stream; 0 when there is none.
   virtual std::uint64_t noted(const MediaKey& key) const = 0;

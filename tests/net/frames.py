@@ -52,16 +52,16 @@ def neighbour_solicitation(sender, target):
 CLIENT, SERVER = "198.18.0.1", "198.18.0.2"
 
 
-def packet4(protocol, content, source=CLIENT, destination=SERVER):
+def packet4(protocol, content, source=CLIENT, destination=SERVER, **macs):
     """An IPv4 frame with this protocol's header and data."""
     header = bytearray(struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(content), 1, 0, 64, protocol, 0,
                                    socket.inet_aton(source), socket.inet_aton(destination)))
     header[10:12] = struct.pack("!H", checksum(bytes(header)))
-    return ethernet(0x0800) + bytes(header) + content
+    return ethernet(0x0800, **macs) + bytes(header) + content
 
 
-def udp4(payload, port, source=CLIENT, destination=SERVER):
-    return packet4(17, struct.pack("!HHHH", 4000, port, 8 + len(payload), 0) + payload, source, destination)
+def udp4(payload, port, source=CLIENT, destination=SERVER, source_port=4000, **macs):
+    return packet4(17, struct.pack("!HHHH", source_port, port, 8 + len(payload), 0) + payload, source, destination, **macs)
 
 
 def ping4(size):

@@ -48,7 +48,9 @@ class Inspected:
     def events(self, kind):
         if not self.eve.exists():
             return []
-        return [event for event in map(json.loads, self.eve.read_text(encoding="utf-8").splitlines())
+        text = self.eve.read_text(encoding="utf-8")
+        whole = text[:text.rfind("\n") + 1]  # the last line may be on its way
+        return [event for event in map(json.loads, whole.splitlines())
                 if event["event_type"] == kind]
 
     def alerts(self, sid):

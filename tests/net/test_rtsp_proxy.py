@@ -2,15 +2,18 @@
 
 import base64
 import json
+import os
+import pathlib
+import socket
 import time
 
 import pytest
 
-from film import Capture, check_secret_and_whole, ended, ffmpeg, film, offered_keys, play, rtspsrc
+from film import PORT, Capture, check_secret_and_whole, ended, ffmpeg, film, offered_keys, play, rtspsrc
 from hosts import stop, wait_until
 from rtsp_client import Player
 from rtsp_peers import FILM, why_not
-from srtp_peer import Peer
+from srtp_peer import Peer, rtp
 from topology import CLIENT4, SERVER4, SERVER6
 
 _reason = why_not()
@@ -101,8 +104,51 @@ def test_no_key_is_told(network):
         stop(client)
     rows = [row for row in json.loads(listed)["streams"] if row["action"] != "ended"]
     assert [row["origin"] for row in rows] == ["rtsp"] * 6, "of each medium RTP and RTCP to the client, and the client's RTCP"
+    assert all(row["ingress"] == {CLIENT4: "lan", SERVER4: "wan"}[row["stream"].partition(":")[0]] for row in rows), rows
     for key in offered_keys(outside.tcp_text()):
         assert not any(base64.b64encode(key).decode()[:12] in one for one in told)
+
+
+def stack_of(pid, thread):
+    """What is on the stack of a process' thread, which sleeps; as far as memory is mapped."""
+    task, = (one for one in pathlib.Path(f"/proc/{pid}/task").iterdir() if (one / "comm").read_text().strip() == thread)
+    pointer = int((task / "syscall").read_text().split()[-2], 16)
+    for line in (task / "maps").read_text().splitlines():
+        first, last = (int(one, 16) for one in line.split()[0].split("-"))
+        if first <= pointer < last:
+            with open(f"/proc/{pid}/mem", "rb") as memory:
+                memory.seek(first)
+                return memory.read(last - first)
+    raise AssertionError(f"the stack of {thread} is nowhere")
+
+
+def test_no_key_of_a_client_stays_behind(network):
+    """A SETUP has the key of the client's RTCP in it: it is read into memory that is wiped. (Further back than an answer reaches.)"""
+    key = base64.b64encode(os.urandom(90))
+    with Player(network, SERVER4, 40000) as player:
+        player.ask(player.request("OPTIONS", Accept="x" * 1000, KeyMgmt=f'prot=mikey; uri=""; data="{key.decode()}"'))
+        time.sleep(0.2)
+        stack = stack_of(network.gateway.process.pid, "sluice-rtsp")
+        assert len(stack) > 16384
+        assert not any(key[at:at + 16] in stack for at in range(0, len(key) - 16, 4))
+
+
+def test_forged_media_of_the_clients_side_take_no_stream(network):
+    """Somebody on the client's side is before the server: what is protected for the client is the server's all the same."""
+    with Player(network, SERVER4, 40000) as player:
+        player.learn(player.ask(player.request("DESCRIBE", Accept="application/sdp"))[0])
+        for track in (0, 1):
+            player.set_up(track)
+        before = network.gateway.drops().get("srtp_wrong_port", 0)
+        for row in json.loads(network.gateway.get("/api/v1/srtp"))["streams"]:
+            if row["action"] != "protect":
+                continue
+            ends = [(address, int(port)) for address, _, port in (end.partition(":") for end in row["stream"].split(" -> "))]
+            network.forge(network.client, "sl-lan", rtp(1, bytes(100)), *ends)
+        assert wait_until(lambda: network.gateway.drops().get("srtp_wrong_port", 0) == before + 4)
+        assert player.ask(player.request("PLAY", player.base))[0].status == 200
+        for track in (0, 1):
+            player.packets(track, 20)
 
 
 def test_ipv6(network):
@@ -141,6 +187,28 @@ def test_a_client_that_vanishes_times_out(tmp_path):
                 assert answer.status == 453
             assert player.ask(player.request("TEARDOWN", player.base))[0].status == 200
         assert network.figure("rtsp_opened") == 4
+
+
+def test_a_server_that_does_not_answer_keeps_no_rate(tmp_path):
+    """It describes a film, and says nothing to its SETUP: 504, and there is room again for what only one has room for."""
+    with film(tmp_path, "max_rate = 64_000", 'answer_timeout = "2s"') as network:
+        network.start()
+        description = b"v=0\r\nm=audio 0 RTP/AVP 8\r\nb=AS:64\r\na=control:t1\r\n"
+        with network.server.inside(socket.create_server, (SERVER4, PORT)) as listener:
+            for first_port in (40000, 41000):
+                with Player(network, SERVER4, first_port) as player, listener.accept()[0] as server:
+                    player.connection.sendall(player.request("DESCRIBE"))
+                    assert server.recv(4096).startswith(b"DESCRIBE ")
+                    server.sendall(b"RTSP/1.0 200 OK\r\nCSeq: 1\r\nContent-Type: application/sdp\r\nContent-Length: %d\r\n\r\n%s"
+                                   % (len(description), description))
+                    assert b"RTP/SAVP" in player.answer().body
+                    answer, = player.ask(player.request("SETUP", player.url + "/t1",
+                                                        Transport=f"RTP/SAVP;unicast;client_port={first_port}-{first_port + 1}"))
+                    assert answer.status == 504
+        figures = network.figures()
+        assert figures["rtsp_refused_unanswered"] == figures["rtsp_closed_unanswered"] == 2, figures
+        assert figures["rtsp_refused_not_admitted"] == figures["rtsp_media"] == 0
+        assert wait_until(lambda: network.figure("rtsp_connections") == 0, 10), network.figures()
 
 
 def test_admission_and_policies(tmp_path):

@@ -171,3 +171,35 @@ def test_streams_over_the_api(network, tmp_path):
         assert "was added over the API" in network.gateway.control("srtp", "remove", stream, check=False)
         sender.sendto(packet, (SERVER4, port))
         assert listener.recv(2048) == packet
+
+
+def test_forged_first_frames_take_no_stream(network, tmp_path):
+    """What is SRTP belongs to who has the key; what is clear to who comes by the right port. Each port has a lane of its own here."""
+    def drops(name):
+        return network.gateway.drops().get(name, 0)
+
+    def add(action, source, destination, port, key, more=""):
+        stream = tmp_path / f"{action}.toml"
+        stream.write_text(f'action = "{action}"\nsource = "{source}"\nsource_port = {port}\ndestination = "{destination}"\n'
+                          f'destination_port = {port}\ncrypto = "1 AES_CM_128_HMAC_SHA1_80 inline:{base64.b64encode(key).decode()}"\n'
+                          + more, encoding="utf-8")
+        network.gateway.control("srtp", "add", stream)
+
+    forged = rtp(1, bytes(60))
+    add("unprotect", SERVER4, CLIENT4, 7006, BACK)
+    before = drops("srtp_auth_failed")
+    network.forge(network.client, "sl-lan", forged, (SERVER4, 7006), (CLIENT4, 7006))
+    assert wait_until(lambda: drops("srtp_auth_failed") == before + 1)
+    with bound(network.client, socket.AF_INET, CLIENT4, 7006) as listener, bound(network.server, socket.AF_INET, SERVER4, 7006) as source:
+        source.sendto(Peer(BACK, inbound=False).protect(rtp(1, MARK)), (CLIENT4, 7006))
+        assert listener.recv(2048) == rtp(1, MARK)
+
+    add("protect", CLIENT4, SERVER4, 7008, OUT, 'ingress = "lan"\n')
+    before = drops("srtp_wrong_port")
+    network.forge(network.server, "sl-wan", forged, (CLIENT4, 7008), (SERVER4, 7008))
+    assert wait_until(lambda: drops("srtp_wrong_port") == before + 1)
+    with bound(network.client, socket.AF_INET, CLIENT4, 7008) as source, bound(network.server, socket.AF_INET, SERVER4, 7008) as listener:
+        source.sendto(rtp(1, MARK), (SERVER4, 7008))
+        assert Peer(OUT, inbound=True).unprotect(listener.recv(2048)) == rtp(1, MARK)
+    row, = (line for line in network.gateway.control("srtp", "list").splitlines() if ":7008" in line)
+    assert row.split()[-1] == "lan"

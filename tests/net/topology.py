@@ -7,6 +7,9 @@
 The router's addresses are on the TAP twins, put there by the administrator: by `Topology.start`, once Sluice has made them.
 """
 
+import socket
+
+from frames import udp4
 from gateway import Gateway, config
 from hosts import Lab, wait_until
 
@@ -82,6 +85,18 @@ class Topology:
 
     def router_mac(self, twin="sl-lan"):
         return self.router.run(["cat", f"/sys/class/net/{twin}/address"]).strip()
+
+    def forge(self, host, twin, payload, source, destination):
+        """UDP with another's address, from `host` to the port with this twin; ends are (IPv4 address, port)."""
+        frame = udp4(payload, destination[1], source[0], destination[0], source[1],
+                     to=bytes.fromhex(self.router_mac(twin).replace(":", "")))
+
+        def send():
+            with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as wire:
+                wire.bind(("eth0", 0))
+                wire.send(frame)
+
+        host.inside(send)
 
     def forwards(self):
         return self.reaches(SERVER4) and self.reaches(SERVER6)

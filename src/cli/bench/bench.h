@@ -27,7 +27,7 @@ struct BenchOptions {
   unsigned ring = 0;               // echo, touch: of these, those that may wait in a lane's receive queue
   std::string function_settings;   // extra TOML for the function's section
   std::string table;               // route: a file of routes; empty: made up
-  std::string patterns;            // match, capsule: a file of patterns; empty: made up
+  std::string patterns;            // match, capsule, inspect: a file of patterns; empty: made up
   std::string payload;             // match: "text", "random" or a file; empty: its own
   std::string technique;           // match: the one that searches; empty: each in turn, and the fastest counts
   std::string updates;             // churn: a file of BGP updates; empty: made up

@@ -147,7 +147,7 @@ void report(const BenchOptions& options, const CapsuleCase& one, const CapsuleBe
 }
 
 Expected<std::vector<Way>> run_case(const BenchOptions& options, CapsuleBed& bed, const CapsuleCase& one,
-                                    double ceiling, Goals& goals) {
+                                    device::LinkCeilings& ceilings, Goals& goals) {
   auto ok = bed.load(one.mix);
   ok = ok ? bed.deny(one.denied) : ok;
   if (!ok) {
@@ -168,6 +168,10 @@ Expected<std::vector<Way>> run_case(const BenchOptions& options, CapsuleBed& bed
   if (!ways) {
     return ways;
   }
+  if (auto probed = probe_again(options, ceilings); !probed) {
+    return tl::unexpected(probed.error());
+  }
+  const double ceiling = ceilings.large.up;
   for (const bool fused : {false, true}) {
     report(options, one, bed, (*ways)[fused], fused, ceiling);
   }
@@ -204,7 +208,7 @@ std::vector<CapsuleCase> cases_of(const BenchOptions& options) {
 }
 
 Expected<void> run_all(const BenchOptions& options, Goals& goals) {
-  const auto ceilings = print_ceilings(options, true);
+  auto ceilings = print_ceilings(options, true);
   if (!ceilings) {
     return tl::unexpected(ceilings.error());
   }
@@ -215,7 +219,7 @@ Expected<void> run_all(const BenchOptions& options, Goals& goals) {
   std::printf("%s\n", (*bed)->about().c_str());
   std::optional<double> with_acl;  // Mpps of the case before, with all parts and nothing denied
   for (const CapsuleCase& one : cases_of(options)) {
-    const auto ways = run_case(options, **bed, one, ceilings->large.up, goals);
+    const auto ways = run_case(options, **bed, one, *ceilings, goals);
     if (!ways) {
       return tl::unexpected(ways.error());
     }

@@ -104,6 +104,8 @@ TEST(BenchConversations, TrafficHasNames) {
   one.protocol = "http";
   one.payload = "/proc/self/fd/9";
   EXPECT_EQ(one.traffic(), "1500 HTTP attack");
+  one.payload = codings_payload;
+  EXPECT_EQ(one.traffic(), "1500 HTTP attack of codings");
 }
 
 }  // namespace

@@ -22,7 +22,6 @@ constexpr unsigned rounds = 5, rounds_beside = 3;  // of chains that inspect on 
 constexpr double rounds_below = 3;                 // as long as so many
 constexpr double settle_seconds = 0.05;
 constexpr const char* protocols[] = {"udp", "tcp", "streams", "http"};
-constexpr std::string_view attack_name = "attack";
 constexpr double goal_heavy_tail = 85, goal_large = 90;  // % of the upload ceiling
 constexpr double goal_small = 400;                       // Mpps at 64 B
 constexpr double goal_acl = 5;                           // % of the rate that acl may cost
@@ -98,6 +97,15 @@ double goal_share(const std::string& device, const ChainCase& one) {
   return one.mix == "heavy-tail" ? goal_heavy_tail : goal_large;
 }
 
+// Of the round with the middle rate, and the rates of all.
+std::string cores_text(const Part& part) {
+  const Outcome median = part.median();
+  const auto [least, most] = std::ranges::minmax(part.mpps);
+  return fmt::format("{:.1f} to {:.1f} Mpps; {:.0f} + {:.0f} ns a frame and lane's core, {:.0f} % busy", least, most,
+                     median.collecting_ns(), median.forwarding_ns(),
+                     100 * (median.collecting_us + median.forwarding_us) / (1e6 * median.seconds * part.lanes));
+}
+
 void report(const BenchOptions& options, const std::string& device, double ceiling, const std::vector<Part>& parts) {
   for (const Part& part : parts) {
     const Outcome median = part.median();
@@ -107,9 +115,7 @@ void report(const BenchOptions& options, const std::string& device, double ceili
     std::printf(
         "RESULT inspect %s: %.1f Mpps, %.2f GB/s%s\n", label.c_str(), median.mpps(), median.gbytes(),
         share > 0 ? fmt::format(" = {:.1f} % of the upload ceiling of {:.1f}", 100 * share, ceiling).c_str() : "");
-    std::printf("  a lane's core: %.0f ns to collect a frame, %.0f to forward it, %.0f %% of its time\n",
-                median.collecting_ns(), median.forwarding_ns(),
-                100 * (median.collecting_us + median.forwarding_us) / (1e6 * median.seconds * part.lanes));
+    std::printf("  rounds: %s\n", cores_text(part).c_str());
     if (median.launches != 0) {
       std::printf("  the worker's core: %.1f batches in a launch, %.1f us for one, %.0f %% of its time\n",
                   static_cast<double>(median.gpu_batches) / static_cast<double>(median.launches),
@@ -120,7 +126,8 @@ void report(const BenchOptions& options, const std::string& device, double ceili
     if (!candidates.empty()) std::printf("  inspected: %s\n", candidates.c_str());
     if (!part.figures.empty()) std::printf("  in all:%s\n", figures_text(part.figures).c_str());
     Yardsticks yardsticks;
-    yardsticks.setting = fmt::format("{} rounds{}", part.outcomes.size(), candidates.empty() ? "" : "; " + candidates);
+    yardsticks.setting = fmt::format("{} rounds; {}{}", part.outcomes.size(), cores_text(part),
+                                     candidates.empty() ? "" : "; " + candidates);
     yardsticks.goal = goal_share(device, part.one) / 100;
     yardsticks.share = share;
     yardsticks.ceiling_gbytes = ceiling;
@@ -174,23 +181,35 @@ std::string followed_text(const ChainCase& one, const ChainCheck& seen) {
       seen.conversations.load(), requests, seen.planted_alerts.load());
 }
 
-constexpr const char* attack_protocols[] = {"tcp", "http"};
+// What is made to cost the gateway most. Of the rules: every payload is their contents, one after the other; of HTTP
+// requests and bodies. Of codings: bodies of HTTP that are little until they are decoded.
+struct Attack {
+  const char* protocol;
+  std::string_view name;  // in ChainCase::traffic()
+};
+constexpr Attack attacks[] = {{"tcp", attack_name}, {"http", attack_name}, {"http", attack_of_codings_name}};
 
-// An attack made of the rules: every payload is their contents, one after the other; of HTTP requests and bodies.
-ChainCase attack_on(const BenchOptions& options, const InspectRules& rules, const std::string& protocol,
+// Of the rules' contents by their name alone, which is not yet what is sent.
+ChainCase case_of(const BenchOptions& options, const Attack& attack) {
+  ChainCase one;
+  if (!options.mix.empty()) one.mix = options.mix;
+  one.protocol = attack.protocol;
+  one.payload = attack.name == attack_name ? attack_name : codings_payload;
+  return one;
+}
+
+ChainCase attack_on(const BenchOptions& options, const InspectRules& rules, const Attack& attack,
                     bool drop_on_overload) {
-  ChainCase attack;
-  if (!options.mix.empty()) attack.mix = options.mix;
-  attack.protocol = protocol;
-  attack.payload = rules.contents();
-  attack.bounded = true;
-  attack.drop_on_overload = drop_on_overload;
-  return attack;
+  ChainCase one = case_of(options, attack);
+  if (attack.name == attack_name) one.payload = rules.contents();
+  one.bounded = true;
+  one.drop_on_overload = drop_on_overload;
+  return one;
 }
 
 // In its place, text in which few rules find anything.
-ChainCase ordinary_for(const BenchOptions& options, const InspectRules& rules, const std::string& protocol) {
-  ChainCase ordinary = attack_on(options, rules, protocol, false);
+ChainCase ordinary_for(const BenchOptions& options, const InspectRules& rules, const Attack& attack) {
+  ChainCase ordinary = attack_on(options, rules, attack, false);
   ordinary.payload = "text";
   return ordinary;
 }
@@ -198,9 +217,15 @@ ChainCase ordinary_for(const BenchOptions& options, const InspectRules& rules, c
 // Each traffic of `protocol` that is measured, and the rules' contents, which most of them match.
 Expected<void> verify(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
                       const std::string& device, const std::string& protocol, const std::vector<ChainCase>& measured) {
-  std::vector<ChainCase> cases{attack_on(options, rules, protocol, false)};
+  std::vector<ChainCase> cases{attack_on(options, rules, {protocol.c_str(), attack_name}, false)};
   std::ranges::copy_if(measured, std::back_inserter(cases),
                        [&](const ChainCase& one) { return one.protocol == protocol; });
+  // Of text alone hardly a frame holds what a rule looks for: a search that found nothing would be right.
+  for (ChainCase& one : cases) {
+    if (one.payload != "text" || one.converses()) continue;
+    one.payload = rules.words_with_contents();
+    one.rare_contents = true;
+  }
   for (ChainCase one : cases) {
     one.bounded = false;
     one.acl = !one.converses();  // what it denied would be missing in them
@@ -210,13 +235,15 @@ Expected<void> verify(const BenchOptions& options, const RouterTable& table, con
       return make_error("NOT VERIFIED: " + one.traffic() + ": " + right.error().message);
     }
     std::printf(
-        "verified on %s, %s: %s%lu verdicts of inspect against a core with Hyperscan (%lu dropped, %lu alerts)%s\n",
+        "verified on %s, %s: %s%lu verdicts of inspect against a core with Hyperscan (%lu dropped, %lu alerts)%s, in "
+        "batches of %.0f frames\n",
         device.c_str(), one.traffic().c_str(),
         one.acl ? fmt::format("{} verdicts of acl against the first match ({} denied), ", acl.frames.load(),
                               acl.dropped.load())
                       .c_str()
                 : "",
-        inspect.frames.load(), inspect.dropped.load(), inspect.alerts.load(), followed_text(one, inspect).c_str());
+        inspect.frames.load(), inspect.dropped.load(), inspect.alerts.load(), followed_text(one, inspect).c_str(),
+        inspect.frames_a_batch);
   }
   return {};
 }
@@ -224,6 +251,18 @@ Expected<void> verify(const BenchOptions& options, const RouterTable& table, con
 // Late frames, and those that were not let in, that the machine does not explain.
 std::uint64_t too_late(const Outcome& outcome) {
   return outcome.own_misses() + outcome.not_let_in();
+}
+
+std::uint64_t offered(const Outcome& outcome) {
+  return outcome.frames + outcome.dropped + outcome.offered_missed;
+}
+
+// What it cost that so few were late.
+std::string price_text(const Part& part) {
+  const Outcome outcome = part.median();
+  const double all = static_cast<double>(std::max<std::uint64_t>(1, offered(outcome))) / 100;
+  return fmt::format("{:.1f} % dropped, {:.1f} % over their time", static_cast<double>(outcome.dropped) / all,
+                     part.figure("inspect_overloaded_frames") / all);
 }
 
 // So many frames a second of this traffic, with the default budget.
@@ -239,15 +278,21 @@ Expected<Part> measure_below(const BenchOptions& options, const RouterTable& tab
   return part;
 }
 
+// Bodies that nobody decodes are no attack of codings.
+Expected<void> bodies_were_cut(const Part& part) {
+  if (part.one.payload != codings_payload || part.figure("inspect_http_bodies_cut") != 0) return {};
+  return make_error(part.one.traffic() + ": no body was decoded as far as the frames' time allows");
+}
+
 // At half of the saturated rate: as many frames of ordinary traffic, of which none is late where the machine is quiet,
 // and the attack, of which no more may be. Twice as many is what a machine's noise makes of the same.
 Expected<void> attack_below(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
-                            const std::string& device, const std::string& protocol, double saturated, Goals& goals) {
+                            const std::string& device, const Attack& attack, double saturated, Goals& goals) {
   std::uint64_t late_ordinary = 0;
   std::printf("at %.2f Mpps, half of what saturates it with text, all of it looked at, or with the attack:\n",
               saturated / 2 / 1e6);
-  for (const ChainCase& traffic : {ordinary_for(options, rules, protocol), attack_on(options, rules, protocol, false),
-                                   attack_on(options, rules, protocol, true)}) {
+  for (const ChainCase& traffic : {ordinary_for(options, rules, attack), attack_on(options, rules, attack, false),
+                                   attack_on(options, rules, attack, true)}) {
     auto part = measure_below(options, table, rules, device, traffic, saturated / 2);
     if (!part) return tl::unexpected(part.error());
     const Outcome outcome = part->median();
@@ -258,13 +303,14 @@ Expected<void> attack_below(const BenchOptions& options, const RouterTable& tabl
                                                                      : " pass");
     std::printf("%s\n", row(label, outcome).c_str());
     std::printf(
-        "RESULT inspect %s: %lu of %lu frames late or not let in, in %u of %u lanes, p99 %.1f us, p99.9 %.1f us; a "
+        "RESULT inspect %s: %lu of %lu frames late or not let in, in %u of %u lanes, p99 %.1f us, p99.9 %.1f us; %s; a "
         "lane's core: %.0f ns to collect a frame, %.0f to forward it\n",
-        label.c_str(), too_late(outcome), outcome.frames + outcome.dropped + outcome.offered_missed, outcome.lanes_late,
-        part->lanes, outcome.p99_us, outcome.p999_us, outcome.collecting_ns(), outcome.forwarding_ns());
+        label.c_str(), too_late(outcome), offered(outcome), outcome.lanes_late, part->lanes, outcome.p99_us,
+        outcome.p999_us, price_text(*part).c_str(), outcome.collecting_ns(), outcome.forwarding_ns());
     std::printf("  in all:%s\n", figures_text(part->figures).c_str());
+    if (auto there = bodies_were_cut(*part); !there) return there;
     Yardsticks yardsticks;
-    yardsticks.setting = candidates_text(*part, device);
+    yardsticks.setting = price_text(*part) + "; " + candidates_text(*part, device);
     yardsticks.share = 0.5;
     yardsticks.deadline_us = deadline_us(options);
     append_csv(options, "inspect", label, outcome, yardsticks);
@@ -282,32 +328,43 @@ Expected<void> attack_below(const BenchOptions& options, const RouterTable& tabl
   return {};
 }
 
+// Of uploads: what the link does after a run counts, too, where it does more; 0 without a GPU.
+Expected<double> ceiling_now(const BenchOptions& options, const std::string& device, device::LinkCeilings& ceilings) {
+  if (device != "cpu") {
+    if (auto probed = probe_again(options, ceilings); !probed) return tl::unexpected(probed.error());
+  }
+  return ceilings.large.up;
+}
+
 // Frames a second of the slowest lane times lanes, for frames come to all alike; those that are dropped, too.
 Expected<double> saturated_rate(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
-                                const std::string& device, double ceiling, const ChainCase& traffic) {
+                                const std::string& device, device::LinkCeilings& ceilings, const ChainCase& traffic) {
   std::vector<Part> parts{{traffic, {}, {}, {}}};
   if (auto done = measure(options, table, rules, device, parts); !done) return tl::unexpected(done.error());
-  report(options, device, ceiling, parts);
+  auto ceiling = ceiling_now(options, device, ceilings);
+  if (!ceiling) return ceiling;
+  report(options, device, *ceiling, parts);
   const Outcome median = parts.front().median();
   return static_cast<double>(median.slowest_lane * parts.front().lanes) / median.seconds;
 }
 
 // An attack of which most is let by, or dropped, comes at a higher rate than any traffic that is looked at.
 Expected<void> run_attack(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
-                          const std::string& device, const std::string& protocol, double ceiling, Goals& goals) {
-  ChainCase ordinary = ordinary_for(options, rules, protocol);
+                          const std::string& device, const Attack& attack, device::LinkCeilings& ceilings,
+                          Goals& goals) {
+  ChainCase ordinary = ordinary_for(options, rules, attack);
   ordinary.bounded = false;
-  std::printf("beside the attack:\n");
-  auto saturated = saturated_rate(options, table, rules, device, ceiling, ordinary);
+  std::printf("beside the %s:\n", std::string(attack.name).c_str());
+  auto saturated = saturated_rate(options, table, rules, device, ceilings, ordinary);
   if (!saturated) return tl::unexpected(saturated.error());
   for (const bool drops : {false, true}) {
-    std::printf("attack, on_overload = \"%s\":\n", drops ? "drop" : "pass");
+    std::printf("%s, on_overload = \"%s\":\n", std::string(attack.name).c_str(), drops ? "drop" : "pass");
     const auto of_attack =
-        saturated_rate(options, table, rules, device, ceiling, attack_on(options, rules, protocol, drops));
+        saturated_rate(options, table, rules, device, ceilings, attack_on(options, rules, attack, drops));
     if (!of_attack) return tl::unexpected(of_attack.error());
     saturated = std::min(*saturated, *of_attack);
   }
-  return attack_below(options, table, rules, device, protocol, *saturated, goals);
+  return attack_below(options, table, rules, device, attack, *saturated, goals);
 }
 
 // --only: all that is measured of a traffic, by a part of its name.
@@ -315,15 +372,17 @@ bool wanted(const BenchOptions& options, std::string_view name) {
   return name.find(options.only) != std::string_view::npos;
 }
 
-// Whether `protocol` is one of an attack that is to be measured: all of them, or by name.
-bool attacks_by(const BenchOptions& options, std::string_view protocol) {
-  if (std::ranges::find(attack_protocols, protocol) == std::end(attack_protocols)) return false;
-  if (wanted(options, attack_name)) return true;
-  ChainCase one;
-  if (!options.mix.empty()) one.mix = options.mix;
-  one.protocol = protocol;
-  one.payload = attack_name;
-  return options.only.find(attack_name) != std::string::npos && wanted(options, one.traffic());
+// Whether it is to be measured: all of them, or by name.
+bool attacks_by(const BenchOptions& options, const Attack& attack) {
+  if (wanted(options, attack.name)) return true;
+  return options.only.find(attack_name) != std::string::npos && wanted(options, case_of(options, attack).traffic());
+}
+
+std::vector<Attack> chosen_attacks(const BenchOptions& options) {
+  std::vector<Attack> chosen;
+  std::ranges::copy_if(attacks, std::back_inserter(chosen),
+                       [&](const Attack& attack) { return attacks_by(options, attack); });
+  return chosen;
 }
 
 std::vector<ChainCase> all_traffic(const BenchOptions& options) {
@@ -356,38 +415,44 @@ std::vector<ChainCase> chosen_traffic(const BenchOptions& options) {
 
 // An Error when --only chooses nothing.
 Expected<void> check_only(const BenchOptions& options) {
-  const auto attacks = [&](const char* protocol) { return attacks_by(options, protocol); };
-  if (!chosen_traffic(options).empty() || std::ranges::any_of(attack_protocols, attacks)) return {};
+  if (!chosen_traffic(options).empty() || !chosen_attacks(options).empty()) return {};
   std::string names;
   for (const ChainCase& one : all_traffic(options)) names += "'" + one.traffic() + "', ";
-  return make_error("--only " + options.only + ": no traffic is named so: a part of " + names + "or '" +
-                    std::string(attack_name) + "'");
+  return make_error(fmt::format("--only {}: no traffic is named so: a part of {}'{}' or '{}'", options.only, names,
+                                attack_name, attack_of_codings_name));
 }
 
 Expected<void> run_device(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
-                          const std::string& device, double ceiling, Goals& goals) {
+                          const std::string& device, device::LinkCeilings& ceilings, Goals& goals) {
   const std::vector<ChainCase> chosen = chosen_traffic(options);
+  const std::vector<Attack> attacking = chosen_attacks(options);
   for (const char* const protocol : protocols) {
     const bool used = std::ranges::any_of(chosen, [&](const ChainCase& one) { return one.protocol == protocol; });
-    const bool attacks = attacks_by(options, protocol);
-    if (!used && !attacks) continue;
+    const auto attack = std::ranges::find(attacking, std::string_view(protocol), &Attack::protocol);
+    if (!used && attack == attacking.end()) continue;
     std::vector<ChainCase> measured = chosen;
-    if (attacks) measured.push_back(ordinary_for(options, rules, protocol));
+    if (attack != attacking.end()) measured.push_back(ordinary_for(options, rules, *attack));
     if (auto right = verify(options, table, rules, device, protocol, measured); !right) return right;
   }
   for (const ChainCase& traffic : chosen) {
     std::vector<Part> parts = parts_of(traffic, traffic.protocol == "udp" && traffic.payload == "text");
     if (auto done = measure(options, table, rules, device, parts); !done) return done;
-    report(options, device, ceiling, parts);
+    const auto ceiling = ceiling_now(options, device, ceilings);
+    if (!ceiling) return tl::unexpected(ceiling.error());
+    report(options, device, *ceiling, parts);
     if (const auto cost = acl_cost(parts)) {
-      std::printf("RESULT inspect %s %s: acl costs %.1f %% (%.1f to %.1f in %u pairs of rounds)\n", device.c_str(),
-                  traffic.traffic().c_str(), cost->median, cost->low, cost->high, rounds);
+      const std::string text = fmt::format("acl costs {:.1f} % ({:.1f} to {:.1f} in {} pairs of rounds)", cost->median,
+                                           cost->low, cost->high, rounds);
+      std::printf("RESULT inspect %s %s: %s\n", device.c_str(), traffic.traffic().c_str(), text.c_str());
+      Outcome no_rate;
+      no_rate.seconds = 1;
+      append_csv(options, "inspect", fmt::format("{} {} what acl costs", device, traffic.traffic()), no_rate,
+                 {.share = cost->median / 100, .setting = text});
     }
-    judge(device, ceiling, parts, goals);
+    judge(device, *ceiling, parts, goals);
   }
-  for (const char* const protocol : attack_protocols) {
-    if (!attacks_by(options, protocol)) continue;
-    if (auto done = run_attack(options, table, rules, device, protocol, ceiling, goals); !done) return done;
+  for (const Attack& attack : attacking) {
+    if (auto done = run_attack(options, table, rules, device, attack, ceilings, goals); !done) return done;
   }
   return {};
 }
@@ -412,19 +477,20 @@ int bench_inspect(const BenchOptions& options) {
     return 1;
   };
   if (auto eal = start_bench_eal(router_memory); !eal) return fail(eal.error());
-  const auto ceilings = print_ceilings(options, true);
-  if (!ceilings) std::printf("%s\n", no_gpu_line(ceilings.error()).c_str());
+  const auto probed = print_ceilings(options, true);
+  if (!probed) std::printf("%s\n", no_gpu_line(probed.error()).c_str());
+  device::LinkCeilings ceilings = probed ? *probed : device::LinkCeilings{};
   // No frame is IPv6, and the gateway is set up anew for every row.
   const auto table = RouterTable::make(std::move(*routes), {.ipv6 = 1'000});
   if (!table) return fail(table.error());
   std::printf("rules: %s\n", (*rules)->text().c_str());
   std::vector<std::string> devices;
-  if (ceilings && options.device != "cpu") devices.push_back(options.device == "auto" ? "cuda:0" : options.device);
+  if (probed && options.device != "cpu") devices.push_back(options.device == "auto" ? "cuda:0" : options.device);
   if (options.device == "auto" || options.device == "cpu") devices.emplace_back("cpu");
   Goals goals("inspect", options.goals);
   int status = 0;
   for (const std::string& device : devices) {
-    if (auto done = run_device(options, **table, **rules, device, ceilings ? ceilings->large.up : 0, goals); !done) {
+    if (auto done = run_device(options, **table, **rules, device, ceilings, goals); !done) {
       status = fail(done.error());
     }
   }

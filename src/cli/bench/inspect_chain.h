@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -18,6 +19,10 @@
 namespace sluice::cli::bench {
 
 struct ChainCase;
+
+// In the names of traffic, and the replay port's payload of the second.
+inline constexpr std::string_view attack_name = "attack", attack_of_codings_name = "attack of codings";
+inline constexpr std::string_view codings_payload = "codings";
 
 // What the chain is made of, besides the routes.
 class InspectRules {
@@ -38,6 +43,8 @@ class InspectRules {
   const std::vector<lookup::acl::AclRule>& acl() const { return acl_; }
   // A file for the replay port's `payload`: pieces that are the contents of the rules.
   const std::string& contents() const { return contents_; }
+  // The same among common words, one in 600 bytes: text in which rules find something now and then.
+  const std::string& words_with_contents() const { return words_with_contents_; }
   // A file for the replay port's `flows`: distinct 5-tuples drawn from those of the ACL rules that admit such frames,
   // as make_headers4() draws them, so that rules at all depths decide. Of words of the web, and of attacks, to port 53
   // or
@@ -51,7 +58,7 @@ class InspectRules {
   Expected<void> load_acl(const BenchOptions& options);
   Expected<void> make_flows(std::size_t kind);
 
-  std::string text_, detection_, dropping_, planted_, contents_;
+  std::string text_, detection_, dropping_, planted_, contents_, words_with_contents_;
   std::array<std::string, 4> flows_;  // by kind
   std::vector<lookup::acl::AclRule> acl_;
   std::vector<int> files_;  // of memory, gone with the program
@@ -64,6 +71,7 @@ struct ChainCase {
   std::string payload;
   bool bounded = false;  // by the default budget; else every candidate is confirmed
   bool drop_on_overload = false;
+  bool rare_contents = false;  // `payload` is InspectRules::words_with_contents()
   // In zero-load mode the device finds nothing, at once: what is left is what the lanes' cores do.
   engine::Mode mode = engine::Mode::full;
   // Whether it is of the same engine as `other`, whose parts take turns (acl_in_turns.h).
@@ -84,6 +92,7 @@ struct ChainCheck {
   std::atomic<std::uint64_t> alerts{0};   // of the core
   // Of conversations, as their frames say, and of the core's alerts those for what is planted there.
   std::atomic<std::uint64_t> conversations{0}, requests{0}, planted{0}, planted_alerts{0};
+  double frames_a_batch = 0;  // on average, of the device that is verified
 };
 
 // Of the figures of a chain that inspects conversations without loss: those that are not 0, but should be; empty: all
@@ -94,13 +103,13 @@ std::string not_whole(const std::vector<engine::Figure>& figures);
 RigOptions chain_rig(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
                      const ChainCase& one, const std::string& device, const std::shared_ptr<AclTurns>& turns = nullptr);
 
-// In a run of its own, for at least so many frames of each lane that the device handled: each frame's verdict of the
-// chain's classifier is the first match of its rules, tried one after the other, every second of which denies; the
-// verdict of its inspection, every second of whose rules drops, and how many alerts there are, are those of a core that
-// inspects the same frames in the same order with Hyperscan. Of conversations, which would end, no rule drops. Where
-// frames are conversations, besides: it has followed as many, and
-// as many requests, as there are SYNs and requests in the frames, none with a gap, and what is planted there has made
-// an alert each time. `check` says what was seen.
+// In a run of its own, as saturated as the one that is measured and by as many lanes, for at least so many frames of
+// each lane that the device handled: each frame's verdict of the chain's classifier is the first match of its rules,
+// tried one after the other, every second of which denies; the verdict of its inspection, every second of whose rules
+// drops, and how many alerts there are, are those of a core that inspects the same frames in the same order with
+// Hyperscan. Of conversations, which would end, no rule drops. Where frames are conversations, besides: it has followed
+// as many, and as many requests, as there are SYNs and requests in the frames, none with a gap, and what is planted
+// there has made an alert each time. `check` says what was seen.
 Expected<void> verify_chain(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
                             const ChainCase& one, const std::string& device, std::uint64_t frames_per_lane,
                             ChainCheck& acl, ChainCheck& inspect);

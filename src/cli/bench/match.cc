@@ -266,7 +266,8 @@ Expected<Measured> fastest_of(const BenchOptions& options, Bed& bed, MatchFrames
   return std::move(*best);
 }
 
-Expected<void> run_case(const BenchOptions& options, Bed& bed, const MatchCase& one, double ceiling, Goals& goals) {
+Expected<void> run_case(const BenchOptions& options, Bed& bed, const MatchCase& one, device::LinkCeilings& ceilings,
+                        Goals& goals) {
   const std::string kind = one.kind == PayloadKind::attack ? "attack" : bed.payloads.name;
   const std::string label = one.mix + (kind.empty() ? "" : " " + kind);
   auto frames =
@@ -275,7 +276,7 @@ Expected<void> run_case(const BenchOptions& options, Bed& bed, const MatchCase& 
     return tl::unexpected(frames.error());
   }
   const unsigned batch = batch_of(options);
-  const auto fastest = fastest_of(options, bed, *frames, label, ceiling);
+  const auto fastest = fastest_of(options, bed, *frames, label, ceilings.large.up);
   if (!fastest) {
     return tl::unexpected(fastest.error());
   }
@@ -284,6 +285,10 @@ Expected<void> run_case(const BenchOptions& options, Bed& bed, const MatchCase& 
   if (!alone) {
     return tl::unexpected(alone.error());
   }
+  if (auto probed = probe_again(options, ceilings); !probed) {
+    return probed;
+  }
+  const double ceiling = ceilings.large.up;
   const Outcome once = scan_on_all_cores(*bed.cpu_once, *frames, options.seconds);
   const Outcome every = scan_on_all_cores(*bed.cpu_every, *frames, options.seconds);
   const Outcome& cpu = once.gbytes() > every.gbytes() ? once : every;
@@ -341,7 +346,7 @@ Expected<void> run_all(const BenchOptions& options, Goals& goals) {
     cases = {{options.mix, kind, 0, 0}};
   }
   for (const MatchCase& one : cases) {
-    if (auto ok = run_case(options, *bed, one, ceilings->large.up, goals); !ok) {
+    if (auto ok = run_case(options, *bed, one, *ceilings, goals); !ok) {
       return ok;
     }
   }

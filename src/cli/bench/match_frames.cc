@@ -126,6 +126,7 @@ match::MatchBatch MatchFrames::batch(std::uint32_t first, std::uint32_t count) c
 
 void MatchFrames::forget_results() {
   std::fill_n(all_.found, all_.count, ~0U);
+  std::fill_n(all_.key, std::size_t{all_.count} * match::max_hits, ~0U);
 }
 
 }  // namespace sluice::cli::bench

@@ -36,7 +36,7 @@ class TimedFunction final : public engine::Function {
   Expected<void> launch(engine::Batch& batch, device::GpuStream& stream) override {
     return inner_->launch(batch, stream);
   }
-  bool launches_together() const override { return inner_->launches_together(); }
+  engine::Together launches_together() const override { return inner_->launches_together(); }
   Expected<void> launch_together(std::span<engine::Batch* const> batches, device::GpuStream& stream) override {
     return inner_->launch_together(batches, stream);
   }

@@ -3,6 +3,7 @@
 #include <rte_cycles.h>
 
 #include <algorithm>
+#include <array>
 
 #include "engine/batch_writer.h"
 #include "engine/burst.h"
@@ -39,12 +40,16 @@ class TransitGuard final : public engine::Burst::Guard {
 
 Chain::Chain(std::vector<std::unique_ptr<engine::Stage>> stages, std::unique_ptr<engine::Function> last, bool fused)
     : stages_(std::move(stages)), last_(std::move(last)), fused_(fused) {
+  const bool is_alone = std::ranges::any_of(stages_, [](const auto& stage) { return stage->launches_alone(); });
+  fused_ = fused && !is_alone;
+  together_ = fused_              ? engine::Together::of_any_lane
+              : fused && is_alone ? engine::Together::of_one_lane
+                                  : engine::Together::no;
   std::uint32_t bytes = last_->layout().extra_bytes_per_frame;
   for (const auto& stage : stages_) {
     stage->stands_before(*last_);
     bytes_before_.push_back(bytes);
     bytes += slack_per_frame + stage->bytes_per_frame();
-    fused_ = fused_ && !stage->launches_alone();
     if (engine::Tables* const tables = stage->tables()) tables_.parts.push_back(tables);
   }
   if (engine::Tables* const tables = last_->tables()) tables_.parts.push_back(tables);
@@ -112,7 +117,21 @@ Expected<void> Chain::launch_together(std::span<engine::Batch* const> batches, d
   std::size_t gathered = 0;
   while (fused_ && gathered < batches.size() && gather(*batches[gathered], works[gathered])) ++gathered;
   if (gathered == batches.size()) return launch_capsule({works, gathered}, stream);
-  return Function::launch_together(batches, stream);
+  std::array<const engine::Batch*, engine::most_together> of_stage{};
+  std::array<std::byte*, engine::most_together> areas{};
+  std::ranges::copy(batches, of_stage.begin());
+  for (std::size_t s = 0; s < stages_.size(); ++s) {
+    for (std::size_t b = 0; b < batches.size(); ++b) areas[b] = area(*batches[b], s);
+    if (auto ok =
+            stages_[s]->launch_together({of_stage.data(), batches.size()}, {areas.data(), batches.size()}, stream);
+        !ok) {
+      return ok;
+    }
+  }
+  for (engine::Batch* const batch : batches) {
+    if (auto ok = last_->launch(*batch, stream); !ok) return ok;
+  }
+  return {};
 }
 
 void Chain::compute(engine::Batch& batch, std::uint32_t first, std::uint32_t count) {

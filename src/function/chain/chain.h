@@ -32,7 +32,7 @@ class Chain final : public engine::Function {
   Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;
   void collect(engine::Burst& burst, engine::BatchWriter& writer) override;
   Expected<void> launch(engine::Batch& batch, device::GpuStream& stream) override;
-  bool launches_together() const override { return fused_; }
+  engine::Together launches_together() const override { return together_; }
   void lost(engine::Batch& batch) override;
   Expected<void> launch_together(std::span<engine::Batch* const> batches, device::GpuStream& stream) override;
   void compute(engine::Batch& batch, std::uint32_t first, std::uint32_t count) override;
@@ -73,7 +73,8 @@ class Chain final : public engine::Function {
   ChainTables tables_;
   std::vector<std::unique_ptr<engine::Stage>> stages_;
   std::unique_ptr<engine::Function> last_;
-  bool fused_;                               // false also where a stage launches alone
+  bool fused_;  // false also where a stage launches alone
+  engine::Together together_;
   std::vector<std::uint32_t> bytes_before_;  // each stage's areas: bytes a frame of what lies before them
 };
 

@@ -189,16 +189,16 @@ TEST(Chain, tells_its_stages_of_a_lost_batch) {
   }
 }
 
-TEST(Chain, launches_batches_together_unless_a_stage_launches_alone) {
+TEST(Chain, launches_batches_of_one_lane_together_where_a_stage_launches_alone) {
   const auto bridge = [] { return std::make_unique<Bridge>(std::vector<std::uint16_t>{0}); };
-  EXPECT_TRUE(chain_of(1, 2, bridge())->launches_together());
+  EXPECT_EQ(chain_of(1, 2, bridge())->launches_together(), engine::Together::of_any_lane);
   class Alone final : public AwaitGpu {
    public:
     bool launches_alone() const override { return true; }
   };
   std::vector<std::unique_ptr<engine::Stage>> stages;
   stages.push_back(std::make_unique<Alone>());
-  EXPECT_FALSE(chain_of(1, 2, bridge(), std::move(stages))->launches_together());
+  EXPECT_EQ(chain_of(1, 2, bridge(), std::move(stages))->launches_together(), engine::Together::of_one_lane);
 }
 
 TEST(Chain, has_room_for_every_area_in_the_smallest_batch) {
