@@ -46,12 +46,19 @@ struct Exchange {
   std::string request_line, method, uri_raw, uri, version, host, request_headers, request_headers_raw, cookie,
       request_body;
   std::string status_line, status, status_message, response_version, response_headers, set_cookie, response_body;
-  std::string fresh;   // the pieces of the response body, by their events
+  std::string request_names, response_names;  // of the fields, each with a space behind
+  std::string fresh;                          // the pieces of the response body, by their events
   std::string events;  // a letter for each event: l h b c of the request, L H B C of the response
   http::MessageFlags request_flags, response_flags;
   http::DecodeFlags decoding;
   unsigned interim = 0;
 };
+
+inline std::string names_of(const http::Message& message) {
+  std::string names;
+  for (std::size_t i = 0; i < message.field_count(); ++i) names.append(message.field_name(i)).append(" ");
+  return names;
+}
 
 inline void write_down(Exchange& to, http::Event event, const http::Transaction& from) {
   constexpr std::string_view letters = "lhbcLHBC";
@@ -68,6 +75,8 @@ inline void write_down(Exchange& to, http::Event event, const http::Transaction&
   to.request_headers = from.request.headers();
   to.request_headers_raw = from.request.headers_raw();
   to.cookie = from.request.cookie(true);
+  to.request_names = names_of(from.request);
+  to.response_names = names_of(from.response);
   to.request_flags = from.request.flags;
   to.interim = from.interim;
   if (letter == 'b' || letter == 'c') {

@@ -33,6 +33,7 @@ TEST(HttpRequest, EveryPiece) {
   EXPECT_EQ(exchange.version, "HTTP/1.1");
   EXPECT_EQ(exchange.host, "www.example.com");
   EXPECT_EQ(exchange.cookie, "a=b");
+  EXPECT_EQ(exchange.request_names, "Host User-Agent Cookie X-Two Content-Length ");
   EXPECT_EQ(exchange.request_headers, "Host: other\r\nUser-Agent: agent 1\r\nX-Two: 1, 2\r\nContent-Length: 5\r\n");
   EXPECT_EQ(exchange.request_headers_raw,
             "Host: other\r\nUser-Agent:  agent 1 \r\nCookie: a=b\r\nX-Two: 1\r\nx-two: 2\r\nContent-Length: 5\r\n\r\n");
@@ -96,6 +97,7 @@ TEST(HttpResponse, EveryPiece) {
   EXPECT_EQ(exchange.status_message, "Not Found");
   EXPECT_EQ(exchange.response_headers, "Server: s\r\nContent-Length: 4\r\n");
   EXPECT_EQ(exchange.set_cookie, "c=1, d=2");
+  EXPECT_EQ(exchange.response_names, "Server Set-Cookie Content-Length ");
   EXPECT_EQ(exchange.response_body, "body");
   EXPECT_EQ(exchange.fresh, "body");
   EXPECT_EQ(exchange.events, "lhcLHBC");

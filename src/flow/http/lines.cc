@@ -1,6 +1,7 @@
 // First lines and headers: where a line ends, which go together, what the fields are.
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "flow/http/connection.h"
 #include "flow/http/text.h"
@@ -14,8 +15,8 @@ bool is_cookie(std::string_view name, bool request) {
   return same_name(name, request ? "cookie" : "set-cookie");
 }
 
-std::string_view bytes_of(const Field& field) {
-  return {reinterpret_cast<const char*>(&field), sizeof field};
+std::string_view bytes_of(std::span<const Field> fields) {
+  return {reinterpret_cast<const char*>(fields.data()), fields.size_bytes()};
 }
 
 }  // namespace
@@ -180,16 +181,17 @@ bool Parser::add_field(Side& side, Message& message) {
       const Field field{at, static_cast<std::uint32_t>(name.size()), at + static_cast<std::uint32_t>(name.size()),
                         static_cast<std::uint32_t>(value.size())};
       kept = side.text.append(pool_, name) && side.text.append(pool_, value) &&
-             message.fields.append(pool_, bytes_of(field));
+             message.fields.append(pool_, bytes_of({&field, 1}));
     }
   }
   side.header.cut(0);
   return kept;
 }
 
-// From the fields in `side.text` to those of the message: merged, cookies behind the others. False: no memory.
+// From the fields in `side.text` to those of the message: merged, the text of cookies behind that of the others. False:
+// no memory.
 bool Parser::merge_fields(Side& side, Message& message, bool request) {
-  std::array<Field, most_fields> found;
+  std::array<Field, most_fields> found, made;
   std::array<std::uint64_t, most_fields> hashes;  // so that long names are not compared each with each
   std::array<bool, most_fields> merged{};
   const std::size_t count = message.field_count();
@@ -208,7 +210,8 @@ bool Parser::merge_fields(Side& side, Message& message, bool request) {
         continue;
       }
       const bool length = same_name(name(i), "content-length");
-      Field field{static_cast<std::uint32_t>(text.size()), found[i].name_size, 0, 0};
+      Field& field = made[i];
+      field = {static_cast<std::uint32_t>(text.size()), found[i].name_size, 0, 0};
       kept = text.append(pool_, name(i)) && text.append(pool_, ": ");
       field.value_at = static_cast<std::uint32_t>(text.size());
       kept = kept && text.append(pool_, value(i));
@@ -222,10 +225,15 @@ bool Parser::merge_fields(Side& side, Message& message, bool request) {
         }
       }
       field.value_size = static_cast<std::uint32_t>(text.size()) - field.value_at;
-      kept = kept && text.append(pool_, "\r\n") && message.fields.append(pool_, bytes_of(field));
+      kept = kept && text.append(pool_, "\r\n");
     }
     message.plain_size = cookies ? message.plain_size : static_cast<std::uint32_t>(text.size());
   }
+  std::size_t left = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!merged[i]) made[left++] = made[i];
+  }
+  kept = kept && message.fields.append(pool_, bytes_of({made.data(), left}));
   side.text.clear(pool_);
   side.header.clear(pool_);
   return kept;

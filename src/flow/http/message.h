@@ -9,6 +9,7 @@
 //               Set-Cookie (response)
 //   headers_raw http.header.raw: the bytes as they came, cookies and the empty line at the end included
 //   cookie      http.cookie: value of Cookie, of Set-Cookie
+//   field_name  http.header_names: the fields, cookies too, in order of their first appearance
 //   field(n)    any other by name: "user-agent" (http.user_agent), "host", "referer", "content-type", "content-length",
 //               "accept", "server", "location", …; empty when there is none
 //   body        http.request_body, http.response_body, file.data: dechunked and decoded, up to the body limit

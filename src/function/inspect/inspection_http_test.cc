@@ -60,6 +60,19 @@ class InspectionHttpTest : public testing::Test, public AlertSink {
   std::unique_ptr<Inspection> inspection_;  // last: it alerts at its end
 };
 
+// As Suricata has them, cookies among them.
+TEST_F(InspectionHttpTest, names_of_headers_stand_in_the_order_of_the_lines) {
+  use("alert http any any -> any any (flow:to_server; http.header_names; content:\"|0d 0a|Host|0d 0a|Cookie|0d 0a|A|0d "
+      "0a|B|0d 0a 0d 0a|\"; startswith; endswith; http.header; content:!\"Cookie\"; http.cookie; content:\"c=1, d=2\"; "
+      "sid:1;)\n"
+      "alert http any any -> any any (flow:to_client; http.header_names; content:\"|0d 0a|Set-Cookie|0d 0a|Cookie|0d "
+      "0a|Content-Length|0d 0a 0d 0a|\"; startswith; endswith; http.header; content:!\"Set-Cookie\"; sid:2;)\n");
+  post("GET / HTTP/1.1\r\nHost: x\r\nCookie: c=1\r\nA: 1\r\ncookie: d=2\r\nB: 2\r\na: 3\r\n\r\n");
+  EXPECT_THAT(alerts(), ElementsAre(1));
+  response("HTTP/1.1 200 ok\r\nSet-Cookie: e=1\r\nCookie: f=2\r\nContent-Length: 0\r\n\r\n");
+  EXPECT_THAT(alerts(), ElementsAre(2));
+}
+
 // Contents in any order and across pieces, each rule once, though the last byte never comes.
 TEST_F(InspectionHttpTest, a_body_is_inspected_as_it_grows) {
   use("alert http any any -> any any (file_data; content:\"first part\"; content:\"two\"; sid:1;)\n"
