@@ -188,5 +188,35 @@ void http_transaction(benchmark::State& state) {
 }
 BENCHMARK(http_transaction)->Arg(0)->Arg(14600)->Arg(100000);
 
+// What rules on ten fields take to find these in a request of range(0), of which it has seven.
+void http_fields(benchmark::State& state) {
+  struct Ask final : http::TransactionSink {
+    void transaction(http::Connection&, http::Event event, http::Transaction& transaction) override {
+      if (event != http::Event::request_headers) return;
+      for (auto _ : *state) {
+        using enum http::FieldName;
+        for (const http::FieldName name : {cookie, connection, content_type, content_length, host, user_agent, accept,
+                                           accept_encoding, accept_language, referer}) {
+          benchmark::DoNotOptimize(transaction.request.field(name));
+        }
+      }
+    }
+    void stopped(http::Connection&, http::StopReason) override {}
+    benchmark::State* state = nullptr;
+  };
+  BlockPool pool(8U << 20);
+  Ask sink;
+  sink.state = &state;
+  http::Parser parser({}, pool, 1, 8, sink);
+  std::string request =
+      "GET / HTTP/1.1\r\nHost: www.example.com\r\nUser-Agent: Mozilla/5.0\r\nAccept: text/html\r\nAccept-Language: "
+      "en\r\nAccept-Encoding: gzip\r\nCookie: session=0\r\nConnection: keep-alive\r\n";
+  for (std::int64_t i = 7; i < state.range(0); ++i) request += "Accept-" + std::to_string(i) + ": x\r\n";
+  http::Connection* const connection = parser.open();
+  parser.data(*connection, up, request + "\r\n");
+  parser.close(connection);
+}
+BENCHMARK(http_fields)->Arg(7)->Arg(20)->Arg(250);
+
 }  // namespace
 }  // namespace sluice::flow

@@ -11,10 +11,6 @@ namespace {
 
 constexpr std::size_t most_fields = 256;
 
-bool is_cookie(std::string_view name, bool request) {
-  return same_name(name, request ? "cookie" : "set-cookie");
-}
-
 std::string_view bytes_of(std::span<const Field> fields) {
   return {reinterpret_cast<const char*>(fields.data()), fields.size_bytes()};
 }
@@ -192,24 +188,27 @@ bool Parser::add_field(Side& side, Message& message) {
 // no memory.
 bool Parser::merge_fields(Side& side, Message& message, bool request) {
   std::array<Field, most_fields> found, made;
+  std::array<FieldName, most_fields> names;
   std::array<std::uint64_t, most_fields> hashes;  // so that long names are not compared each with each
   std::array<bool, most_fields> merged{};
   const std::size_t count = message.field_count();
   for (std::size_t i = 0; i < count; ++i) {
     found[i] = message.field_at(i);
-    hashes[i] = name_hash(side.text.view(found[i].name_at, found[i].name_size), seed_);
+    const std::string_view text = side.text.view(found[i].name_at, found[i].name_size);
+    names[i] = field_name_of(text);
+    hashes[i] = names[i] == FieldName::other ? name_hash(text, seed_) : static_cast<std::uint64_t>(names[i]);
   }
   message.fields.cut(0);
   const auto name = [&](std::size_t i) { return side.text.view(found[i].name_at, found[i].name_size); };
   const auto value = [&](std::size_t i) { return side.text.view(found[i].value_at, found[i].value_size); };
+  const FieldName cookie = request ? FieldName::cookie : FieldName::set_cookie;
   Buffer& text = message.fields_text;
   bool kept = true;
   for (const bool cookies : {false, true}) {
     for (std::size_t i = 0; i < count && kept; ++i) {
-      if (merged[i] || is_cookie(name(i), request) != cookies) {
+      if (merged[i] || (names[i] == cookie) != cookies) {
         continue;
       }
-      const bool length = same_name(name(i), "content-length");
       Field& field = made[i];
       field = {static_cast<std::uint32_t>(text.size()), found[i].name_size, 0, 0};
       kept = text.append(pool_, name(i)) && text.append(pool_, ": ");
@@ -220,7 +219,7 @@ bool Parser::merge_fields(Side& side, Message& message, bool request) {
           continue;
         }
         merged[j] = true;
-        if (!length) {  // of which the first counts
+        if (names[i] != FieldName::content_length) {  // of which the first counts
           kept = text.append(pool_, ", ") && text.append(pool_, value(j));
         }
       }
@@ -230,10 +229,14 @@ bool Parser::merge_fields(Side& side, Message& message, bool request) {
     message.plain_size = cookies ? message.plain_size : static_cast<std::uint32_t>(text.size());
   }
   std::size_t left = 0;
+  std::array<std::uint16_t, known_field_names + 1> known{};  // the last one is of all others
   for (std::size_t i = 0; i < count; ++i) {
-    if (!merged[i]) made[left++] = made[i];
+    if (merged[i]) continue;
+    made[left++] = made[i];
+    known[static_cast<std::size_t>(names[i])] = static_cast<std::uint16_t>(left);
   }
   kept = kept && message.fields.append(pool_, bytes_of({made.data(), left}));
+  if (kept) std::copy_n(known.begin(), known_field_names, message.known.begin());
   side.text.clear(pool_);
   side.header.clear(pool_);
   return kept;

@@ -2,8 +2,6 @@
 
 #include <cstring>
 
-#include "flow/http/text.h"
-
 namespace sluice::flow::http {
 
 Field Message::field_at(std::size_t number) const {
@@ -22,19 +20,16 @@ std::string_view Message::field_value(std::size_t number) const {
   return fields_text.view(field.value_at, field.value_size);
 }
 
-std::string_view Message::field(std::string_view name) const {
-  for (std::size_t i = 0; i < field_count(); ++i) {
-    if (same_name(field_name(i), name)) {
-      return field_value(i);
-    }
-  }
-  return {};
+std::string_view Message::field(FieldName name) const {
+  const std::size_t number = known[static_cast<std::size_t>(name)];
+  return number == 0 ? std::string_view{} : field_value(number - 1);
 }
 
 void Message::clear(BlockPool& pool) {
   raw.clear(pool);
   fields_text.clear(pool);
   fields.clear(pool);
+  known = {};
   body.clear(pool);
   line_size = headers_at = headers_size = plain_size = body_shown = 0;
   body_wire = 0;

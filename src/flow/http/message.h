@@ -10,8 +10,8 @@
 //   headers_raw http.header.raw: the bytes as they came, cookies and the empty line at the end included
 //   cookie      http.cookie: value of Cookie, of Set-Cookie
 //   field_name  http.header_names: the fields, cookies too, in order of their first appearance
-//   field(n)    any other by name: "user-agent" (http.user_agent), "host", "referer", "content-type", "content-length",
-//               "accept", "server", "location", …; empty when there is none
+//   field(n)    any other of field_name.h: http.user_agent, http.referer, …; empty when there is none. One look into an
+//               index that is made with the fields, 28 bytes of each message
 //   body        http.request_body, http.response_body, file.data: dechunked and decoded, up to the body limit
 #pragma once
 
@@ -21,6 +21,7 @@
 
 #include "flow/buffer.h"
 #include "flow/http/content_decoder.h"
+#include "flow/http/field_name.h"
 
 namespace sluice::flow::http {
 
@@ -72,8 +73,8 @@ struct Message {
   std::string_view line() const { return raw.view(0, line_size); }
   std::string_view headers_raw() const { return raw.view(headers_at, headers_size); }
   std::string_view headers() const { return fields_text.view(0, plain_size); }
-  std::string_view field(std::string_view name) const;  // `name` in small letters
-  std::string_view cookie(bool request) const { return field(request ? "cookie" : "set-cookie"); }
+  std::string_view field(FieldName name) const;  // none before headers_done
+  std::string_view cookie(bool request) const { return field(request ? FieldName::cookie : FieldName::set_cookie); }
   std::string_view body_view() const { return body.view(); }
   // The bytes that the last body event brought.
   std::string_view body_fresh() const { return body.view(body_shown, body.size()); }
@@ -88,6 +89,8 @@ struct Message {
   Buffer fields_text;  // `headers`, and behind them the cookies
   Buffer fields;       // Field each
   Buffer body;
+  // Of each name 1 + its number in `fields`; 0: there is none.
+  std::array<std::uint16_t, known_field_names> known{};
   std::uint32_t line_size = 0;
   std::uint32_t headers_at = 0;
   std::uint32_t headers_size = 0;
@@ -112,7 +115,7 @@ struct Transaction {
   std::string_view uri() const { return normal.view(0, normal_size); }                     // http.uri
   std::string_view version() const { return request.raw.view(version_at, version_size); }  // http.protocol
   std::string_view host() const { return normal.view(normal_size, host_size); }            // http.host: small, no port
-  std::string_view host_raw() const { return request.field("host"); }                      // http.host.raw
+  std::string_view host_raw() const { return request.field(FieldName::host); }             // http.host.raw
   // Response.
   std::string_view response_version() const { return response.raw.view(rversion_at, rversion_size); }
   std::string_view status() const { return response.raw.view(status_at, status_size); }          // http.stat_code

@@ -93,5 +93,31 @@ TEST(HttpCost, LongNamesThatAreNearlyTheSame) {
   parser.close(connection);
 }
 
+// However many rules ask for one of them, in how ever many fields, and whatever is in their names.
+TEST(HttpCost, FieldsAreFoundAtOnce) {
+  struct Ask final : TransactionSink {
+    void transaction(Connection&, Event event, Transaction& transaction) override {
+      if (event != Event::request_headers) return;
+      for (int i = 0; i < 10'000; ++i) bytes += transaction.request.field(FieldName::cookie).size();
+    }
+    void stopped(Connection&, StopReason) override { ADD_FAILURE(); }
+    std::size_t bytes = 0;
+  };
+  std::string request = "GET / HTTP/1.1\r\n";
+  for (int i = 0; i < 50; ++i) {
+    request += "c" + std::string(17'000, '\0') + std::to_string(i) + ":\r\n";
+  }
+  BlockPool pool(16U << 20);
+  Ask sink;
+  Parser parser({}, pool, 1, 8, sink);
+  Connection* const connection = parser.open();
+  parser.data(*connection, up, request + "Cookie: x\r\n");
+  const double begin = cpu_ms();
+  parser.data(*connection, up, "\r\n");
+  EXPECT_LT(cpu_ms() - begin, 100) << "ms of CPU";
+  EXPECT_EQ(sink.bytes, 10'000U);
+  parser.close(connection);
+}
+
 }  // namespace
 }  // namespace sluice::flow::http

@@ -77,7 +77,7 @@ void Parser::request_headers(Connection& connection) {
   std::string_view host = host_of_uri(transaction.uri_raw());
   if (host.empty()) {
     host = transaction.is_connect ? host_of_authority(transaction.uri_raw())
-                                  : host_of_authority(transaction.request.field("host"));
+                                  : host_of_authority(transaction.request.field(FieldName::host));
   }
   std::array<char, 256> small;
   host = host.substr(0, small.size());

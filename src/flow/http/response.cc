@@ -32,7 +32,7 @@ void split_status_line(std::string_view line, Transaction& transaction) {
 
 // Or nobody knows. Where it did not ask for another protocol, clients read on behind a 101 as behind any 1xx.
 bool may_upgrade(const Message& request) {
-  return request.flags.missing || request.flags.fields_truncated || !request.field("upgrade").empty();
+  return request.flags.missing || request.flags.fields_truncated || !request.field(FieldName::upgrade).empty();
 }
 
 }  // namespace

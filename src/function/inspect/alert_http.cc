@@ -6,6 +6,8 @@
 namespace sluice::function {
 namespace {
 
+using flow::http::FieldName;
+
 // "text/html" of "text/html; charset=utf-8".
 std::string_view media_type(std::string_view value) {
   return value.substr(0, value.find(';'));
@@ -26,10 +28,10 @@ void AlertHttp::take(const flow::http::Transaction* transaction, char* room) {
                                                              of.method(),
                                                              of.version(),
                                                              of.uri_raw(),
-                                                             media_type(of.response.field("content-type")),
-                                                             of.request.field("user-agent"),
-                                                             redirects ? of.response.field("location") : "",
-                                                             of.request.field("referer")};
+                                                             media_type(of.response.field(FieldName::content_type)),
+                                                             of.request.field(FieldName::user_agent),
+                                                             redirects ? of.response.field(FieldName::location) : "",
+                                                             of.request.field(FieldName::referer)};
   std::size_t used = 0;
   for (std::size_t t = 0; t < texts.size(); ++t) {
     const std::size_t bytes = std::min({values[t].size(), std::size_t{texts[t].most}, most_bytes - used});

@@ -5,6 +5,7 @@
 namespace sluice::function {
 namespace {
 
+using flow::http::FieldName;
 using flow::http::Message;
 using flow::http::Transaction;
 using match::Buffer;
@@ -23,7 +24,7 @@ class Wanted {
   void set_any(Buffer buffer, std::string_view bytes) {
     if (!bytes.empty()) set(buffer, bytes);
   }
-  void set_field(Buffer buffer, const Message& message, std::string_view name) {
+  void set_field(Buffer buffer, const Message& message, FieldName name) {
     if (has(buffer)) set_any(buffer, message.field(name));
   }
 
@@ -52,10 +53,10 @@ void set_made_up(Wanted& buffers, const Message& message, std::string& text) {
 void set_of_either(Wanted& buffers, const Message& message, bool request, std::string& text) {
   buffers.set(Buffer::http_header, message.headers());
   buffers.set(Buffer::http_raw_header, message.headers_raw());
-  buffers.set_field(Buffer::http_cookie, message, request ? "cookie" : "set-cookie");
-  buffers.set_field(Buffer::http_connection, message, "connection");
-  buffers.set_field(Buffer::http_content_type, message, "content-type");
-  buffers.set_field(Buffer::http_content_len, message, "content-length");
+  buffers.set_field(Buffer::http_cookie, message, request ? FieldName::cookie : FieldName::set_cookie);
+  buffers.set_field(Buffer::http_connection, message, FieldName::connection);
+  buffers.set_field(Buffer::http_content_type, message, FieldName::content_type);
+  buffers.set_field(Buffer::http_content_len, message, FieldName::content_length);
   if (buffers.has(Buffer::http_header_names) || buffers.has(Buffer::http_start)) set_made_up(buffers, message, text);
 }
 
@@ -66,10 +67,10 @@ void set_request(Wanted& buffers, const Transaction& transaction) {
   buffers.set(Buffer::http_request_line, transaction.request.line());
   buffers.set_any(Buffer::http_host, transaction.host());
   for (const auto& [buffer, name] :
-       {std::pair{Buffer::http_raw_host, "host"}, std::pair{Buffer::http_user_agent, "user-agent"},
-        std::pair{Buffer::http_referer, "referer"}, std::pair{Buffer::http_accept, "accept"},
-        std::pair{Buffer::http_accept_enc, "accept-encoding"},
-        std::pair{Buffer::http_accept_lang, "accept-language"}}) {
+       {std::pair{Buffer::http_raw_host, FieldName::host}, std::pair{Buffer::http_user_agent, FieldName::user_agent},
+        std::pair{Buffer::http_referer, FieldName::referer}, std::pair{Buffer::http_accept, FieldName::accept},
+        std::pair{Buffer::http_accept_enc, FieldName::accept_encoding},
+        std::pair{Buffer::http_accept_lang, FieldName::accept_language}}) {
     buffers.set_field(buffer, transaction.request, name);
   }
 }
@@ -79,8 +80,8 @@ void set_response(Wanted& buffers, const Transaction& transaction) {
   buffers.set(Buffer::http_stat_msg, transaction.status_message());
   buffers.set(Buffer::http_response_line, transaction.response.line());
   buffers.set(Buffer::http_protocol, transaction.response_version());
-  buffers.set_field(Buffer::http_location, transaction.response, "location");
-  buffers.set_field(Buffer::http_server, transaction.response, "server");
+  buffers.set_field(Buffer::http_location, transaction.response, FieldName::location);
+  buffers.set_field(Buffer::http_server, transaction.response, FieldName::server);
 }
 
 }  // namespace
