@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "engine/stage.h"
+#include "engine/tables.h"
 #include "function/acl/rule_hits.h"
 #include "function/acl/rule_set.h"
 #include "lookup/acl/classifier_slot.h"
@@ -48,10 +49,11 @@ class Acl final : public engine::Stage {
   struct AclOptions {
     std::vector<lookup::acl::AclRule> rules;  // in match order; marks up to most_dscp
     bool deny_others = false;
+    std::vector<std::string> notes = {};  // on the rules' file, for check and start
   };
   static constexpr std::uint32_t most_dscp = 63;
 
-  explicit Acl(AclOptions options) : options_(std::move(options)) {}
+  explicit Acl(AclOptions options) : options_(std::move(options)), file_(options_.notes) {}
 
   std::uint32_t bytes_per_frame() const override;
   Expected<void> prepare(const engine::LanePlan& plan) override;
@@ -69,12 +71,27 @@ class Acl final : public engine::Stage {
   Expected<void> begin_cycle(device::GpuStream& stream) override;
   Expected<Change> reload(const Stage& fresh) override;
   std::vector<engine::Figure> figures() const override;
+  engine::Tables* tables() override { return &file_; }
   const engine::CountedRules* counted_rules() const override { return hits_ ? &*hits_ : nullptr; }
 
   // Lists that are no longer in force and not freed yet. The thread that reloads.
   std::size_t reclaim();
 
  private:
+  // What there is to say of the file of rules, which is read with the settings.
+  class File final : public engine::Tables {
+   public:
+    explicit File(const std::vector<std::string>& notes) : notes_(notes) {}
+    Memory memory() const override { return {}; }
+    void watch_loading(engine::TableProgress /*progress*/) override {}
+    Expected<void> read() override { return {}; }
+    void take_read(engine::Tables& /*checked*/) override {}
+    void leave_to_eal() override {}
+    std::vector<std::string> notes() const override { return notes_; }
+
+   private:
+    const std::vector<std::string>& notes_;
+  };
   // A list and its counters, in full.
   struct Built {
     std::unique_ptr<RuleSet> set;
@@ -84,6 +101,7 @@ class Acl final : public engine::Stage {
   void publish(Built built);
 
   AclOptions options_;
+  File file_;
   std::optional<lookup::acl::CurrentClassifier<RuleSet>> current_;  // its readers: batches, and each lane's collector
   std::uint32_t lanes_ = 0;
   std::uint32_t transit_writers_ = 0;  // the first of those that count what judge_transit() judges

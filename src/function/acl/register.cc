@@ -26,6 +26,19 @@ std::vector<AclRule> rules_of_file(Settings& settings, const std::string& path, 
   return {};
 }
 
+// Of rules that can only be a mistake of who wrote them, and that a generator writes, too.
+std::vector<std::string> notes_of(const std::vector<AclRule>& rules, const std::string& path) {
+  std::uint32_t count = 0, first = 0;
+  for (const AclRule& rule : rules) {
+    if (!lookup::acl::names_ports_in_vain(rule)) continue;
+    first = count++ == 0 ? rule.line : first;
+  }
+  if (count == 0) return {};
+  return {"acl: " + std::to_string(count) + (count == 1 ? " filter names" : " filters name") +
+          " ports of a protocol that has none, such as " + path + ":" + std::to_string(first) +
+          ": they match its frames only where both ranges have 0 in them"};
+}
+
 ActionLimits limits_of(const engine::PortTable& ports) {
   constexpr std::uint64_t ethernet = 14;
   ActionLimits limits{.most_mark = Acl::most_dscp};
@@ -44,6 +57,7 @@ Expected<std::unique_ptr<engine::Stage>> make_acl(Settings& settings, const engi
   if (!path.empty()) {
     // Among rules of one priority those of the configuration come first.
     std::vector<AclRule> more = rules_of_file(settings, path, limits);
+    options.notes = notes_of(more, path);
     options.rules.insert(options.rules.end(), std::make_move_iterator(more.begin()),
                          std::make_move_iterator(more.end()));
     options.rules = lookup::acl::in_match_order(std::move(options.rules));

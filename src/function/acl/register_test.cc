@@ -9,6 +9,7 @@
 #include "base/settings.h"
 #include "engine/function.h"
 #include "engine/port_table.h"
+#include "engine/tables.h"
 
 namespace sluice::function {
 namespace {
@@ -17,13 +18,16 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-std::vector<std::string> mistakes(const std::string& text) {
+// `notes`, if given, gets what is said though it is no mistake.
+std::vector<std::string> mistakes(const std::string& text, std::vector<std::string>* notes = nullptr) {
   Diagnostics diagnostics;
   auto file = Settings::from_text(text, "a.toml", diagnostics);
   EXPECT_TRUE(file) << text;
   const engine::PortTable ports({{.name = "lan", .mac = {}}, {.name = "wan", .mac = {}, .mtu = 9000}});
   Settings section = file->section("acl");
-  EXPECT_TRUE(engine::find_function("acl")->make_stage(section, ports)) << text;
+  const auto stage = engine::find_function("acl")->make_stage(section, ports);
+  EXPECT_TRUE(stage) << text;
+  if (stage && notes != nullptr) *notes = (*stage)->tables()->notes();
   section.finish();
   return diagnostics.lines;
 }
@@ -71,6 +75,21 @@ TEST_F(AclSettings, mistakes_of_a_file_name_it_and_its_line) {
   EXPECT_THAT(mistakes(naming("/nowhere/at/all")),
               ElementsAre(HasSubstr("a.toml:2: [acl] rules = \"/nowhere/at/all\"")));
   EXPECT_THAT(mistakes(naming(written("good.toml", "[[acl.rule]]\naction = \"deny\"\n"))), IsEmpty());
+}
+
+// A generator makes them, and a trace counts them.
+TEST_F(AclSettings, filters_that_name_ports_of_a_protocol_without_are_told) {
+  const std::string any = "@0.0.0.0/0 0.0.0.0/0 0 : 65535 0 : 65535 0x01/0xff\n";
+  const std::string one = "@0.0.0.0/0 0.0.0.0/0 0 : 65535 8 : 8 0x01/0xff\n";
+  std::vector<std::string> notes;
+  EXPECT_THAT(mistakes(naming(written("any", any.c_str())), &notes), IsEmpty());
+  EXPECT_THAT(notes, IsEmpty());
+  EXPECT_THAT(mistakes(naming(written("one", (any + one).c_str())), &notes), IsEmpty());
+  EXPECT_THAT(notes, ElementsAre(testing::AllOf(testing::StartsWith("acl: 1 filter names ports"),
+                                                HasSubstr("/one:2: they match"))));
+  EXPECT_THAT(mistakes(naming(written("two", (one + any + one).c_str())), &notes), IsEmpty());
+  EXPECT_THAT(notes, ElementsAre(testing::AllOf(testing::StartsWith("acl: 2 filters name ports"),
+                                                HasSubstr("/two:1: they match"))));
 }
 
 }  // namespace

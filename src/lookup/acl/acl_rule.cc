@@ -1,6 +1,9 @@
 #include "lookup/acl/acl_rule.h"
 
 #include <algorithm>
+#include <array>
+
+#include "packet/headers.h"
 
 namespace sluice::lookup::acl {
 
@@ -29,6 +32,16 @@ std::string wrong_with(const AclRule& rule) {
 }
 
 }  // namespace
+
+bool has_ports(const MaskedByte& protocol) {
+  constexpr std::array with_ports = {packet::protocol_tcp, packet::protocol_udp, packet::protocol_udp_lite,
+                                     packet::protocol_dccp, packet::protocol_sctp};
+  return std::ranges::any_of(with_ports, [&](std::uint8_t one) { return protocol.contains(one); });
+}
+
+bool names_ports_in_vain(const AclRule& rule) {
+  return (rule.source_port != PortRange{} || rule.destination_port != PortRange{}) && !has_ports(rule.protocol);
+}
 
 std::vector<AclRule> in_match_order(std::vector<AclRule> rules) {
   std::stable_sort(rules.begin(), rules.end(),

@@ -100,6 +100,12 @@ struct alignas(8) Key6 {
 };
 static_assert(sizeof(Key4) == 16 && sizeof(Key6) == 40);
 
+// TCP, UDP, UDP-Lite, DCCP, SCTP; a value and mask that stand for several: one of them.
+bool has_ports(const MaskedByte& protocol);
+// It names ports, and its protocol has none: it matches nothing, or, where both ranges have 0 in them, whatever the
+// ports that were meant.
+bool names_ports_in_vain(const AclRule& rule);
+
 // Stable: rules of one priority stay in their order.
 std::vector<AclRule> in_match_order(std::vector<AclRule> rules);
 

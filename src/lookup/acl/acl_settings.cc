@@ -114,16 +114,32 @@ MaskedByte read_tcp_flags(Settings& rule, const MaskedByte& protocol) {
   return flags;
 }
 
+bool is_icmp(const MaskedByte& protocol) {
+  return protocol == MaskedByte{protocol_icmp, 0xff} || protocol == MaskedByte{protocol_icmpv6, 0xff};
+}
+
 MaskedByte read_icmp_type(Settings& rule, const MaskedByte& protocol) {
   const auto type = static_cast<std::uint8_t>(rule.integer("icmp_type", 0, 0, 255));
   if (!rule.has("icmp_type")) {
     return {};
   }
-  if (protocol != MaskedByte{protocol_icmp, 0xff} && protocol != MaskedByte{protocol_icmpv6, 0xff}) {
+  if (!is_icmp(protocol)) {
     rule.error("icmp_type", "only with protocol = \"icmp\" or \"icmpv6\"");
     return {};
   }
   return {type, 0xff};
+}
+
+// Frames of a protocol without ports have port 0: the rule would match none of them, or all.
+void check_ports(Settings& section, const AclRule& rule) {
+  if (has_ports(rule.protocol)) return;
+  for (const auto& [key, ports] :
+       {std::pair{"source_port", rule.source_port}, std::pair{"destination_port", rule.destination_port}}) {
+    if (ports == PortRange{}) continue;
+    section.error(key, "protocol \"" + section.text("protocol", "") + "\" has no ports: leave it out" +
+                           (is_icmp(rule.protocol) ? ", or write icmp_type" : "") +
+                           "; tcp, udp, sctp, \"33\" (DCCP) and \"136\" (UDP-Lite) have some");
+  }
 }
 
 // A key that belongs to one action.
@@ -173,6 +189,7 @@ AclRule read_rule(Settings& section, const ActionLimits& limits) {
   rule.source_port = read_ports(section, "source_port");
   rule.destination_port = read_ports(section, "destination_port");
   rule.protocol = read_protocol(section);
+  check_ports(section, rule);
   const MaskedByte tcp_flags = read_tcp_flags(section, rule.protocol);
   const MaskedByte type = read_icmp_type(section, rule.protocol);
   rule.flags = tcp_flags.mask != 0 ? tcp_flags : type;  // of two protocols, so never both

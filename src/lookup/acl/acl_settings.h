@@ -3,7 +3,7 @@
 //     [[acl.rule]]
 //     source           = "192.0.2.0/24"     # default: any
 //     destination      = "198.51.100.7"
-//     source_port      = "1024-65535"       # or one port; default: any
+//     source_port      = "1024-65535"       # or one port; default: any; with a protocol that has ports, or none
 //     destination_port = "443"
 //     protocol         = "tcp"              # tcp, udp, icmp, icmpv6, sctp, gre, esp, ah, or a number in quotes
 //     tcp_flags        = "syn,!ack"         # set and not set; with protocol tcp only

@@ -66,6 +66,16 @@ action = "permit"
   EXPECT_EQ((*rules)[3].action.kind, ActionKind::permit);
 }
 
+TEST(AclSettingsTest, PortsGoWithProtocolsThatHaveThem) {
+  for (const char* const protocol : {"tcp", "udp", "sctp", "33", "136"}) {
+    const auto rules =
+        read(std::string("[[acl.rule]]\naction = \"deny\"\nsource_port = \"53\"\nprotocol = \"") + protocol + "\"\n");
+    EXPECT_TRUE(rules) << rules.error().message;
+  }
+  EXPECT_TRUE(read("[[acl.rule]]\naction = \"deny\"\nsource_port = \"53\"\n"));
+  EXPECT_TRUE(read("[[acl.rule]]\naction = \"deny\"\nprotocol = \"icmp\"\nsource_port = \"0-65535\"\n"));
+}
+
 TEST(AclSettingsTest, NamesTheLineAndKeyOfAMistake) {
   struct Mistake {
     const char* text;
@@ -78,6 +88,11 @@ TEST(AclSettingsTest, NamesTheLineAndKeyOfAMistake) {
       {"source_port = \"1-\"\naction = \"deny\"", "the lower first"},
       {"source_port = 80\naction = \"deny\"", "source_port = 80: allowed is a text in quotes"},
       {"destination_port = \"65536\"\naction = \"deny\"", "destination_port"},
+      {"protocol = \"icmp\"\ndestination_port = \"8\"\naction = \"deny\"",
+       "acl.toml:3: [[acl.rule]] destination_port = \"8\": protocol \"icmp\" has no ports: leave it out, or write "
+       "icmp_type; tcp"},
+      {"source_port = \"0-1023\"\nprotocol = \"47\"\naction = \"deny\"",
+       "acl.toml:2: [[acl.rule]] source_port = \"0-1023\": protocol \"47\" has no ports: leave it out; tcp"},
       {"protocol = \"tpc\"\naction = \"deny\"", "tcp, udp"},
       {"protocol = \"256\"\naction = \"deny\"", "from 0 to 255"},
       {"tcp_flags = \"syn\"\naction = \"deny\"", "only with protocol = \"tcp\""},

@@ -4,7 +4,9 @@
 // A filter is a line `@source/length destination/length first : last first : last protocol/mask flags/mask`, the last
 // two in hexadecimal; the flags may be missing. Their 16 bits are two bytes: the TCP flags or the ICMP type, which is
 // what an AclRule's `flags` are, and one that is never asked for; a mask of it is a mistake. Addresses are IPv4 or
-// IPv6; host bits are cleared. All filters permit; the first one that matches counts.
+// IPv6; host bits are cleared. All filters permit; the first one that matches counts. Those that name ports of a
+// protocol without (names_ports_in_vain()) are rules like others, for a trace counts them: the generator makes such
+// from some of its own seeds.
 //
 // A header of a trace is a line of decimal numbers `source destination source_port destination_port protocol [flags]
 // filter`, IPv4 only. Flags are one number: the value that the filter asks for << 16 | its mask; the header's flags are

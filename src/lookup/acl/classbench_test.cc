@@ -48,6 +48,24 @@ TEST_F(ClassBenchTest, ReadsFilters) {
   EXPECT_EQ((*rules)[2].flags, (MaskedByte{0x80, 0xff}));
 }
 
+TEST_F(ClassBenchTest, FiltersThatNamePortsOfAProtocolWithoutAreRulesAndCanBeTold) {
+  const auto rules =
+      read_classbench(write("@1.2.3.4/32 0.0.0.0/0 0 : 65535 0 : 65535 0x01/0xFF\n"
+                            "@1.2.3.4/32 0.0.0.0/0 0 : 65535 8 : 8 0x01/0xFF\n"
+                            "@1.2.3.4/32 0.0.0.0/0 0 : 1023 0 : 65535 0x2f/0xFF\n"
+                            "@1.2.3.4/32 0.0.0.0/0 0 : 65535 8 : 8 0x00/0xFE\n"
+                            "@1.2.3.4/32 0.0.0.0/0 0 : 65535 8 : 8 0x10/0xFE\n"
+                            "@1.2.3.4/32 0.0.0.0/0 0 : 65535 8 : 8 0x00/0x00\n"
+                            "@1.2.3.4/32 0.0.0.0/0 0 : 65535 8 : 8 0x06/0xFF\n"));
+  ASSERT_TRUE(rules) << rules.error().message;
+  std::vector<std::uint32_t> lines;
+  for (const AclRule& rule : *rules) {
+    if (names_ports_in_vain(rule)) lines.push_back(rule.line);
+  }
+  EXPECT_EQ(rules->size(), 7U);
+  EXPECT_EQ(lines, (std::vector<std::uint32_t>{2, 3, 4})) << "0x10/0xfe has UDP in it";
+}
+
 TEST_F(ClassBenchTest, ReadsHeaders) {
   const auto headers = read_classbench_trace(
       write("3221225985 3325256711 65535 443 6 33559040 12\n0 1 2 3 17 0\n1 1 1 1 1 4294967295 9\n"));

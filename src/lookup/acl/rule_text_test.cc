@@ -25,7 +25,7 @@ TEST(RuleText, matches_are_written_as_in_the_configuration) {
   EXPECT_EQ(match_text(rule_of("source = \"2001:db8::/32\"\nsource_port = \"53\"\ndestination_port = \"1024-65535\"\n"
                                "protocol = \"udp\"\n")),
             "source=2001:db8::/32 source_port=53 destination_port=1024-65535 protocol=udp");
-  EXPECT_EQ(match_text(rule_of("destination_port = \"0\"\nprotocol = \"89\"\n")), "destination_port=0 protocol=89");
+  EXPECT_EQ(match_text(rule_of("destination_port = \"0\"\nprotocol = \"33\"\n")), "destination_port=0 protocol=33");
   EXPECT_EQ(match_text(rule_of("protocol = \"tcp\"\ntcp_flags = \"!ack,syn\"\n")), "protocol=tcp tcp_flags=syn,!ack");
   EXPECT_EQ(match_text(rule_of("protocol = \"icmp\"\nicmp_type = 8\n")), "protocol=icmp icmp_type=8");
   EXPECT_EQ(match_text(rule_of("protocol = \"icmpv6\"\nicmp_type = 0\n")), "protocol=icmpv6 icmp_type=0");
