@@ -99,6 +99,9 @@ std::string totals_text(const RuleSet& set) {
   for (const match::OverriddenVariable& one : set.overridden) {
     text += fmt::format("{}: {} stays as --var sets it\n", set.place(one.file, one.line), one.name);
   }
+  for (const match::UnusedVariable& one : set.unused) {
+    text += fmt::format("variable {} is set but no rule uses it{}\n", one.name, one.hint);
+  }
   return text;
 }
 
@@ -154,6 +157,8 @@ std::string rules_json(const RuleSet& set) {
   for (const match::OverriddenVariable& one : set.overridden) {
     json["overridden_variables"].push_back({{"file", set.files[one.file]}, {"line", one.line}, {"name", one.name}});
   }
+  json["unused_variables"] = nlohmann::ordered_json::array();
+  for (const match::UnusedVariable& one : set.unused) json["unused_variables"].push_back(one.name);
   json["actions"] = nlohmann::ordered_json::object();
   for (const auto& [action, count] : actions_of(set)) json["actions"][action] = count;
   json["reasons"] = nlohmann::ordered_json::array();

@@ -88,6 +88,17 @@ TEST(RulesReport, SaysWhichLinesAVariableStandsBefore) {
   EXPECT_THAT(rules_text(read(rules), true), Not(HasSubstr("--var")));
 }
 
+TEST(RulesReport, SaysWhichVariablesNoRuleUses) {
+  match::ReadOptions options;
+  ASSERT_TRUE(options.variables.fix("HOME_NETS", "10.0.0.0/8"));
+  const auto set = match::read_rules_text("alert tcp $HOME_NET any -> any any (sid:1;)\n", "t.rules", options);
+  ASSERT_TRUE(set);
+  EXPECT_THAT(rules_text(*set, false),
+              HasSubstr("variable HOME_NETS is set but no rule uses it; did you mean \"HOME_NET\"?\n"));
+  EXPECT_EQ(nlohmann::json::parse(rules_json(*set))["unused_variables"], nlohmann::json::array({"HOME_NETS"}));
+  EXPECT_THAT(rules_text(read(rules), true), Not(HasSubstr("no rule uses")));
+}
+
 TEST(RulesReport, OnlyActiveRulesDecideTheStatus) {
   EXPECT_EQ(rules_status(read(rules)), 1);
   const std::string fine = "alert tcp any any -> any any (sid:1;)\n# alert tcp any any -> any any (tag:x; sid:7;)\n";

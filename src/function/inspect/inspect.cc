@@ -119,6 +119,9 @@ std::vector<std::string> notes_of(const match::RuleSet& set) {
                     " of the rules' files, such as " + set.place(first.file, first.line) + ", which sets " +
                     first.name);
   }
+  for (const match::UnusedVariable& one : set.unused) {
+    notes.push_back("inspect: variable " + one.name + " is set but no rule uses it" + one.hint);
+  }
   return notes;
 }
 

@@ -273,9 +273,11 @@ TEST_F(InspectSettings, VariablesStandBeforeThoseOfTheFiles) {
   EXPECT_THAT(with.stage->tables()->notes(),
               ElementsAre("inspect: [inspect] variables stands before 2 lines of the rules' files, such as " +
                           (folder_ / "a.rules:1").string() + ", which sets HOME_NET"));
-  const Made other = with_rule(file, "variables = [\"HTTP_PORTS=8080\"]\n");
+  const Made other = with_rule(file, "variables = [\"HTTP_PORTS=8080\", \"HOME_NETS=10.0.0.0/8\"]\n");
   ASSERT_TRUE(other.stage->tables()->read());
-  EXPECT_THAT(other.stage->tables()->notes(), IsEmpty());
+  EXPECT_THAT(other.stage->tables()->notes(),
+              ElementsAre("inspect: variable HOME_NETS is set but no rule uses it; did you mean \"HOME_NET\"?",
+                          "inspect: variable HTTP_PORTS is set but no rule uses it"));
 }
 
 TEST_F(InspectSettings, WhatOnlyAStartTakesIsRefusedByAReload) {

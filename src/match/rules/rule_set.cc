@@ -5,10 +5,12 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "base/file.h"
 #include "base/quote.h"
+#include "base/spelling.h"
 #include "match/rules/lexer.h"
 #include "match/rules/rule_reader.h"
 #include "match/rules/words.h"
@@ -112,6 +114,9 @@ class Reader {
 
   RuleSet finish() {
     std::erase_if(set_.rules, [](const Rule& rule) { return rule.sid == 0; });
+    for (const std::string& name : set_.variables.fixed()) {
+      if (!used_.contains(name)) set_.unused.push_back({name, hint_for(name)});
+    }
     return std::move(set_);
   }
 
@@ -154,6 +159,7 @@ class Reader {
       all.push_back(std::move(*one));
       return true;
     };
+    if (word == "suppress") use_variables(rest);
     if (word == "suppress") return keep(read_suppression(rest, set_.variables), set_.suppressions);
     if (word != "event_filter" && word != "threshold") return false;
     return keep(read_event_filter(rest), set_.event_filters);
@@ -188,6 +194,7 @@ class Reader {
 
   Expected<bool> read_variable(std::string_view name, std::string_view text, std::uint32_t line, std::uint32_t file) {
     if (const auto ok = set_.variables.set(name, text); !ok) return tl::unexpected(ok.error());
+    if (!set_.variables.fixed().contains(name)) used_.erase(std::string(name));  // what it is made of has changed
     if (*set_.variables.find(name) != text) set_.overridden.push_back({file, line, std::string(name)});
     return true;
   }
@@ -206,6 +213,7 @@ class Reader {
     if (depth >= deepest_include) {
       return make_error("include: files include each other more than " + std::to_string(deepest_include) + " deep");
     }
+    use_variables(written);
     auto path = with_variables(unquoted(written));
     if (!path) return tl::unexpected(path.error());
     if (path->empty()) return make_error("include: names no file");
@@ -234,6 +242,29 @@ class Reader {
     return plain;
   }
 
+  // A name that is usual is hardly misspelt.
+  std::string hint_for(const std::string& unused) const {
+    if (Variables::defaults().find(unused) != nullptr) return {};
+    const std::string hint = spelling_hint(unused, {used_.begin(), used_.end()});
+    return hint.starts_with("; did you mean") ? hint : std::string();
+  }
+
+  // Those that `text` names, and those that they are made of.
+  void use_variables(std::string_view text) {
+    constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
+    std::vector<std::string_view> left = {text};
+    while (!left.empty()) {
+      std::string_view rest = left.back();
+      left.pop_back();
+      for (std::size_t at = rest.find('$'); at != std::string_view::npos; at = rest.find('$')) {
+        rest.remove_prefix(at + 1);
+        const std::string_view name = rest.substr(0, rest.find_first_not_of(letters));
+        const std::string* const value = set_.variables.find(name);
+        if (value != nullptr && used_.emplace(name).second) left.push_back(*value);
+      }
+    }
+  }
+
   void refuse(const Line& line, std::uint32_t file, bool commented_out, Identity identity, Misread misread) {
     set_.refused.push_back({file, line.number, identity.gid, identity.sid, commented_out, std::move(misread.reason),
                             std::move(misread.message)});
@@ -245,6 +276,7 @@ class Reader {
       const std::string wrong = "it has more than 64 KiB";
       return refuse({text, number}, file, commented_out, identity, {wrong, wrong});
     }
+    use_variables(text.substr(0, text.find('(')));
     auto rule = parse_rule(text, set_.variables, set_.classification, identity);
     if (!rule) return refuse({text, number}, file, commented_out, identity, std::move(rule.error()));
     rule->file = file;
@@ -278,6 +310,7 @@ class Reader {
   RuleSet set_;
   bool read_commented_out_;
   bool only_alert_lines_ = false;
+  std::set<std::string, std::less<>> used_;  // variables
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> by_sid_;
 };
 

@@ -9,8 +9,8 @@
 // replaced), `ipvar`, `portvar` or `var NAME TEXT`, `config classification: ...`, `config reference: ...`, and lines
 // that keep alerts back (alert_lines.h). Lines by which Snort configures itself (preprocessor, config, output,
 // rate_filter, ...) are counted in `ignored`. A variable
-// that the options have fixed (Variables::fix) stays; a line that would change it is in `overridden`. A comment is
-// never continued.
+// that the options have fixed (Variables::fix) stays; a line that would change it is in `overridden`; one that nothing
+// names is in `unused`. A comment is never continued.
 //
 // Two rules with the same gid and sid: an active one stays before one that is commented out, then the one with the
 // higher rev, of equal ones the first; the other is refused with the place of the one that stays.
@@ -55,6 +55,13 @@ struct OverriddenVariable {
   std::string name;
 };
 
+// A variable that the options have fixed and no line uses, neither by its name nor by another variable's. The lines are
+// rules that are read, be they refused or not, suppress and include.
+struct UnusedVariable {
+  std::string name;
+  std::string hint;  // "; did you mean \"HOME_NET\"?", where one that is used is close
+};
+
 struct RuleSet {
   std::vector<std::string> files;
   std::vector<std::uint32_t> silent_files;  // nothing stands in them but comments
@@ -64,6 +71,7 @@ struct RuleSet {
   std::size_t ignored = 0;                 // lines by which Snort configures itself
   std::vector<std::string> ignored_words;  // their first words, each once
   std::vector<OverriddenVariable> overridden;
+  std::vector<UnusedVariable> unused;
   std::vector<Suppression> suppressions;  // in the files' order
   std::vector<EventFilter> event_filters;
   Variables variables;

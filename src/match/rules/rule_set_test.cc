@@ -138,6 +138,38 @@ TEST(RuleSet, FollowsSnortsLines) {
   EXPECT_EQ(*set.classification.url_of("MY"), "http://my/");
 }
 
+TEST(RuleSet, AVariableThatIsFixedAndThatNothingUsesIsSaid) {
+  struct Case {
+    std::string name, text, hint;
+    bool used;
+  };
+  const std::string rule = "alert tcp $EXTERNAL_NET any -> $HTTP_SERVERS $HTTP_PORTS (msg:\"$MSG\"; sid:1;)\n";
+  for (const Case& c : {Case{"HTTP_PORTS", rule, "", true},
+                        {"HOME_NET", rule, "", true},  // HTTP_SERVERS is $HOME_NET
+                        {"HOME_NET", "ipvar HTTP_SERVERS 192.0.2.1\n" + rule, "", false},
+                        {"HOME_NET", rule + "ipvar HTTP_SERVERS 192.0.2.1\n" + rule, "", true},
+                        {"OWN", rule + "ipvar HTTP_SERVERS $OWN\n", "", false},
+                        {"OWN", rule + "ipvar HTTP_SERVERS $OWN\n" + rule, "", true},
+                        {"OWN", "alert tcp !$OWN any -> [$HOME_NET,!$OWN] any (sid:1;)\n", "", true},
+                        {"OWN", "# alert tcp $OWN any -> any any (sid:1;)\n", "", false},
+                        {"OWN", "alert tcp $OWN any -> any any (unknown:1; sid:1;)\n", "", true},
+                        {"OWN", "suppress gen_id 1, sig_id 1, track by_src, ip $OWN\n", "", true},
+                        {"MSG", rule, "", false},
+                        {"HTTP_SERVER", rule, "; did you mean \"HTTP_SERVERS\"?", false},
+                        {"HTTP_SERVERS_NET", rule, "", false},
+                        {"SSH_PORTS", rule, "", false}}) {
+    ReadOptions options;
+    ASSERT_TRUE(options.variables.fix(c.name, c.name.ends_with("_PORTS") ? "8080" : "192.0.2.0/24"));
+    const auto set = read_rules_text(c.text, "t.rules", options);
+    ASSERT_TRUE(set) << set.error().message;
+    EXPECT_EQ(set->unused.empty(), c.used) << c.name << "\n" << c.text;
+    if (c.used || set->unused.empty()) continue;
+    EXPECT_EQ(set->unused[0].name, c.name);
+    EXPECT_EQ(set->unused[0].hint, c.hint);
+  }
+  EXPECT_TRUE(read_rules_text("ipvar OWN 192.0.2.1\n", "t.rules")->unused.empty()) << "a file may set what others use";
+}
+
 TEST(RuleSet, AVariableThatIsFixedStaysAndTheLinesThatWouldChangeItAreSaid) {
   ReadOptions options;
   ASSERT_TRUE(options.variables.fix("HOME_NET", "192.0.2.0/24"));

@@ -29,6 +29,7 @@ class Variables {
   // The same for whoever runs the rules, whose word stands before that of their files: from now on set() checks what it
   // is given for this name, and changes nothing.
   Expected<void> fix(std::string_view name, std::string_view text);
+  const std::set<std::string, std::less<>>& fixed() const { return fixed_; }
   // nullptr: there is none.
   const std::string* find(std::string_view name) const;
 
