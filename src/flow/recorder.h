@@ -1,6 +1,7 @@
 // For this room's tests: packets made by hand, and a sink that writes down what it hears.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -93,6 +94,7 @@ inline void write_down(Exchange& to, http::Event event, const http::Transaction&
     to.decoding = from.response.decoding;
   }
   if (letter == 'B') {
+    to.fresh.resize(std::min<std::size_t>(to.fresh.size(), from.response.body_shown));
     to.fresh += from.response.body_fresh();
     to.response_body = from.response.body_view();
   }

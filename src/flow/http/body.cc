@@ -31,17 +31,26 @@ class Parser::BodyAppender final : public ContentSink {
     message_.flags.body_truncated = message_.flags.body_truncated || bytes.size() > room;
     return !message_.flags.body_lost && !message_.flags.body_truncated;
   }
+  void again() override {
+    message_.body.cut(0);
+    message_.body_shown = 0;
+    message_.marks.body = 0;  // of what has been searched nothing is left
+    began_again_ = true;
+  }
   bool affords(std::uint64_t made) override {
     const std::uint64_t free = std::min(made, parser_.free_decoding_);
     parser_.free_decoding_ -= free;
     return free == made || parser_.sink_.decodes(connection_, made - free);
   }
+  // How much of the body, which had `before` bytes, is as it was.
+  std::size_t kept_of(std::size_t before) const { return began_again_ ? 0 : before; }
 
  private:
   Parser& parser_;
   Connection& connection_;
   Message& message_;
   std::uint32_t limit_;
+  bool began_again_ = false;
 };
 
 // What the headers say about the body; the phase it begins in, first_line when there is none.
@@ -102,7 +111,7 @@ void Parser::add_body(Connection& connection, Direction direction, std::string_v
   } else {
     appender.content(bytes);
   }
-  body_event(connection, direction, before, false);
+  body_event(connection, direction, appender.kept_of(before), false);
 }
 
 void Parser::body_event(Connection& connection, Direction direction, std::size_t before, bool truncated_before) {
@@ -125,7 +134,7 @@ void Parser::end_body(Connection& connection, Direction direction) {
     BodyAppender appender(*this, connection, direction);
     side.decoder.finish(pool_, appender);
     message.decoding = side.decoder.flags();
-    body_event(connection, direction, before, truncated_before);
+    body_event(connection, direction, appender.kept_of(before), truncated_before);
   } else if (!message.flags.unexpected_body) {  // which is what comes behind one that was decoded
     message.decoding = side.decoder.flags();
   }

@@ -12,7 +12,8 @@
 // side's bytes are dropped.
 //
 // Events come as soon as their piece is whole, in this order for a message:
-//   request_line, request_headers, request_body (each time it has grown or reached its limit), request_complete
+//   request_line, request_headers, request_body (each time it has grown, has begun anew, as content_decoder.h says, or
+//   has reached its limit), request_complete
 //   response_line, response_headers, response_body, response_complete
 // A response may begin before its request is complete. A response without a request makes a transaction whose
 // request is flagged missing. After the last event of both messages the transaction is kept until the connection shows

@@ -407,6 +407,29 @@ TEST(HttpConnection, FieldsThatAreCutStillSayWhatTheBodyIs) {
   parser.close(connection);
 }
 
+// As it comes, and from its beginning where it was first read as a coding that it is not in.
+TEST(HttpConnection, ACodedBodyIsShownBeforeItEnds) {
+  const std::string head = "HTTP/1.1 200 ok\r\nContent-Encoding: deflate\r\nContent-Length: 1000\r\n\r\n";
+  BlockPool pool(1U << 20);
+  Sink sink;
+  Parser parser({}, pool, 1, 8, sink);
+  Connection* const connection = parser.open();
+  parser.data(*connection, up, get.bytes + get.bytes);
+  parser.data(*connection, down, head + packed("BODY", -15));
+  EXPECT_EQ(sink.exchanges.at(0).fresh, "BODY");
+  parser.close(connection);
+  Connection* const other = parser.open();
+  sink.exchanges.clear();
+  parser.data(*other, up, get.bytes);
+  parser.data(*other, down, head + "bad-bytes");
+  EXPECT_EQ(sink.exchanges.at(0).response_body.size(), 8U) << "what it is as deflate";
+  parser.data(*other, down, "an rudfux");
+  EXPECT_EQ(sink.exchanges[0].response_body, "bad-bytesan rudfux");
+  EXPECT_EQ(sink.exchanges[0].fresh, "bad-bytesan rudfux");
+  parser.close(other);
+  EXPECT_EQ(pool.in_use(), 0U);
+}
+
 // A line has a limit, and what stands before the one that matters does not use it up.
 TEST(HttpConnection, PaddingDoesNotEndIt) {
   std::string padding;

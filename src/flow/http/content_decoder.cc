@@ -98,13 +98,18 @@ class GzipHeader {
 }  // namespace
 
 struct ContentDecoder::Layer {
-  enum class State : std::uint8_t { undecided, gzip_header, data, trailer, pass, done };
+  // Failed: an error while it is open.
+  enum class State : std::uint8_t { undecided, gzip_header, data, trailer, pass, done, failed };
+  // In the order in which they are tried.
+  enum class Reading : std::uint8_t { none, zlib, raw, pass };
   State state = State::undecided;
+  Reading reading = Reading::none;
+  bool open = true;  // it may yet be something else
   bool gzip = false;
-  bool zlib = false;
   bool ready = false;  // `stream` is initialised
   unsigned trailer_left = 0;
   bool later_member = false;
+  DecodeFlags flags;
   GzipHeader header;
   std::uint64_t out = 0;
   std::size_t head_size = 0;
@@ -112,6 +117,16 @@ struct ContentDecoder::Layer {
   z_stream stream{};
 
   std::string_view head_view() const { return {head.data(), head_size}; }
+  // As before its first byte.
+  void begin() {
+    state = State::undecided;
+    reading = Reading::none;
+    open = true;
+    gzip = later_member = false;
+    flags = {};
+    header.begin();
+    out = head_size = 0;
+  }
 };
 
 unsigned ContentDecoder::codings(std::string_view encodings) {
@@ -172,18 +187,13 @@ void ContentDecoder::feed(BlockPool& pool, unsigned number, std::string_view byt
     return;
   }
   Layer& layer = *layer_[number];
-  if (layer.state != Layer::State::undecided) {
-    run(pool, number, bytes, sink);
-    return;
+  if (layer.open) {
+    const std::size_t more = std::min(bytes.size(), probe - layer.head_size);
+    probe_on(pool, number, bytes.substr(0, more), sink);
+    bytes.remove_prefix(more);
+    layer.open = layer.open && layer.head_size < probe;
   }
-  const std::size_t more = std::min(bytes.size(), probe - layer.head_size);
-  std::memcpy(layer.head.data() + layer.head_size, bytes.data(), more);
-  layer.head_size += more;
-  decide(pool, layer, layer.head_size == probe, sink);
-  if (layer.state != Layer::State::undecided) {
-    run(pool, number, layer.head_view(), sink);
-    run(pool, number, bytes.substr(more), sink);
-  }
+  run(pool, number, bytes, sink);
 }
 
 bool ContentDecoder::begin_inflate(BlockPool& pool, Layer& layer) {
@@ -194,32 +204,16 @@ bool ContentDecoder::begin_inflate(BlockPool& pool, Layer& layer) {
   layer.stream.zfree = give_for_zlib;
   layer.stream.opaque = &pool;
   layer.ready = inflateInit2(&layer.stream, -MAX_WBITS) == Z_OK;
-  flags_.no_memory = flags_.no_memory || !layer.ready;
+  layer.flags.no_memory = layer.flags.no_memory || !layer.ready;
   return layer.ready;
 }
 
 namespace {
 
-// Whether `bytes` begin raw deflate data, as far as one can see. `made`: how many bytes that has cost.
-bool inflates(z_stream& stream, std::string_view bytes, bool at_end, std::uint64_t& made) {
-  std::array<Bytef, 4096> out;
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  stream.avail_in = static_cast<uInt>(bytes.size());
-  bool any = false;
-  int result = Z_OK;
-  while (result == Z_OK) {
-    if (made >= ContentDecoder::probe_makes) return true;
-    stream.next_out = out.data();
-    stream.avail_out = out.size();
-    result = inflate(&stream, Z_SYNC_FLUSH);
-    any = any || stream.avail_out != out.size();
-    made += out.size() - stream.avail_out;
-  }
-  return result == Z_STREAM_END || (result == Z_BUF_ERROR && (any || !at_end));
-}
+constexpr std::size_t zlib_header_size = 2;
 
 bool zlib_header(std::string_view bytes) {
-  if (bytes.size() < 2) {
+  if (bytes.size() < zlib_header_size) {
     return false;
   }
   const auto method = static_cast<unsigned char>(bytes[0]);
@@ -229,46 +223,49 @@ bool zlib_header(std::string_view bytes) {
 
 }  // namespace
 
-// What the layer's first bytes are. Nothing, while that is open.
-void ContentDecoder::decide(BlockPool& pool, Layer& layer, bool at_end, ContentSink& sink) {
+// More of a layer's first bytes, which are kept to be read otherwise.
+void ContentDecoder::probe_on(BlockPool& pool, unsigned number, std::string_view bytes, ContentSink& sink) {
   constexpr std::string_view magic = "\x1f\x8b\x08";
-  const std::string_view head = layer.head_view();
-  const bool like_gzip = head.substr(0, magic.size()) == magic.substr(0, head.size());
-  if (like_gzip && head.size() >= magic.size()) {
+  Layer& layer = *layer_[number];
+  std::memcpy(layer.head.data() + layer.head_size, bytes.data(), bytes.size());
+  layer.head_size += bytes.size();
+  if (layer.state != Layer::State::undecided) {
+    run(pool, number, bytes, sink);
+  } else if (const std::string_view head = layer.head_view(); head.starts_with(magic)) {
+    layer.open = false;
     layer.gzip = true;
     layer.state = begin_inflate(pool, layer) ? Layer::State::gzip_header : Layer::State::pass;
-    return;
+    run(pool, number, head, sink);
+  } else if (head.size() >= zlib_header_size && !magic.starts_with(head)) {
+    read_otherwise(pool, number, sink);
   }
-  if (!at_end) {
-    return;
+  while (layer.state == Layer::State::failed && !stopped_) {
+    read_otherwise(pool, number, sink);
   }
-  for (const bool with_header : {true, false}) {
-    if (with_header && !zlib_header(head)) {
-      continue;
-    }
-    if (!begin_inflate(pool, layer)) {
-      break;
-    }
-    const bool whole = head.size() < probe;  // nothing comes behind it
-    std::uint64_t made = 0;
-    const bool is_deflate = inflates(layer.stream, head.substr(with_header ? 2 : 0), whole, made);
-    if (!affords(sink, made)) return;
-    if (is_deflate && begin_inflate(pool, layer)) {
-      layer.zlib = with_header;
-      layer.state = Layer::State::data;
-      return;
-    }
-  }
-  layer.state = Layer::State::pass;
-  flags_.passed = true;
 }
 
-// Bytes of a layer that knows what it is.
+// Reads what there is of a layer as the next that it can be.
+void ContentDecoder::read_otherwise(BlockPool& pool, unsigned number, ContentSink& sink) {
+  using Reading = Layer::Reading;
+  Layer& layer = *layer_[number];
+  for (unsigned i = number + 1; i < layers_; ++i) {
+    layer_[i]->begin();
+  }
+  if (layer.out != 0) sink.again();
+  layer.out = 0;
+  layer.trailer_left = 0;
+  const bool skips_zlib = layer.reading == Reading::none && !zlib_header(layer.head_view());
+  layer.reading = static_cast<Reading>(static_cast<unsigned>(layer.reading) + (skips_zlib ? 2 : 1));
+  const bool inflates = layer.reading != Reading::pass && begin_inflate(pool, layer);
+  layer.state = inflates ? Layer::State::data : Layer::State::pass;
+  layer.flags.passed = !inflates;
+  layer.open = inflates;
+  run(pool, number, layer.head_view().substr(layer.reading == Reading::zlib ? zlib_header_size : 0), sink);
+}
+
+// Bytes of a layer of which it is said what they are.
 void ContentDecoder::run(BlockPool& pool, unsigned number, std::string_view bytes, ContentSink& sink) {
   Layer& layer = *layer_[number];
-  if (layer.zlib && layer.state == Layer::State::data && layer.head_size != 0 && bytes.data() == layer.head.data()) {
-    bytes.remove_prefix(2);
-  }
   while (!bytes.empty() && !stopped_) {
     switch (layer.state) {
       case Layer::State::gzip_header: {
@@ -280,7 +277,7 @@ void ContentDecoder::run(BlockPool& pool, unsigned number, std::string_view byte
           layer.state = Layer::State::data;
         } else if (step == GzipHeader::Step::not_gzip) {
           layer.state = Layer::State::done;
-          flags_.trailing = true;
+          layer.flags.trailing = true;
         }
         break;
       }
@@ -303,9 +300,11 @@ void ContentDecoder::run(BlockPool& pool, unsigned number, std::string_view byte
       case Layer::State::pass:
         feed(pool, number + 1, bytes, sink);
         return;
-      case Layer::State::undecided:
       case Layer::State::done:
-        flags_.trailing = true;
+        layer.flags.trailing = true;
+        return;
+      case Layer::State::undecided:
+      case Layer::State::failed:
         return;
     }
   }
@@ -323,14 +322,17 @@ void ContentDecoder::inflate(BlockPool& pool, unsigned number, ContentSink& sink
     layer.out += made;
     if (!affords(sink, made)) break;
     feed(pool, number + 1, {reinterpret_cast<const char*>(out.data()), made}, sink);
+    layer.open = layer.open && layer.out <= probe_makes;
     if (limit_ != 0 && layer.out >= limit_) {
-      flags_.bomb = true;
+      layer.flags.bomb = true;
+      layer.open = false;
       layer.state = Layer::State::done;
       layer.stream.avail_in = 0;
       return;
     }
     if (result == Z_STREAM_END) {
-      layer.trailer_left = layer.gzip ? 8 : layer.zlib ? 4 : 0;
+      layer.open = false;
+      layer.trailer_left = layer.gzip ? 8 : layer.reading == Layer::Reading::zlib ? 4 : 0;
       layer.state = layer.trailer_left == 0 ? Layer::State::done : Layer::State::trailer;
       return;
     }
@@ -339,10 +341,12 @@ void ContentDecoder::inflate(BlockPool& pool, unsigned number, ContentSink& sink
       return;
     }
     if (result != Z_OK) {
-      flags_.broken = flags_.broken || result != Z_MEM_ERROR;
-      flags_.unread = flags_.unread || result != Z_MEM_ERROR;
-      flags_.no_memory = flags_.no_memory || result == Z_MEM_ERROR;
-      layer.state = Layer::State::done;
+      const bool no_memory = result == Z_MEM_ERROR;
+      const bool is_other = layer.open && !no_memory;
+      layer.state = is_other ? Layer::State::failed : Layer::State::done;
+      layer.open = is_other;
+      layer.flags.no_memory = layer.flags.no_memory || no_memory;
+      layer.flags.broken = layer.flags.unread = layer.state == Layer::State::done && !no_memory;
       layer.stream.avail_in = 0;
       return;
     }
@@ -351,15 +355,33 @@ void ContentDecoder::inflate(BlockPool& pool, unsigned number, ContentSink& sink
 }
 
 void ContentDecoder::finish(BlockPool& pool, ContentSink& sink) {
+  using State = Layer::State;
   for (unsigned i = 0; i < layers_ && !stopped_; ++i) {
     Layer& layer = *layer_[i];
-    if (layer.state == Layer::State::undecided && layer.head_size != 0) {
-      decide(pool, layer, true, sink);
-      run(pool, i, layer.head_view(), sink);
+    const auto is_nothing = [&] {
+      return layer.state == State::undecided || layer.state == State::failed ||
+             (layer.state == State::data && layer.out == 0);
+    };
+    while (layer.open && layer.head_size != 0 && is_nothing() && !stopped_) {
+      read_otherwise(pool, i, sink);
     }
-    const bool header_cut = layer.state == Layer::State::gzip_header && !layer.later_member;
-    flags_.broken = flags_.broken || layer.state == Layer::State::data || header_cut;
+    const bool header_cut = layer.state == State::gzip_header && !layer.later_member;
+    layer.flags.broken = layer.flags.broken || layer.state == State::data || header_cut;
   }
+}
+
+DecodeFlags ContentDecoder::flags() const {
+  DecodeFlags all = flags_;
+  for (unsigned i = 0; i < layers_; ++i) {
+    const DecodeFlags& one = layer_[i]->flags;
+    all.passed |= one.passed;
+    all.broken |= one.broken;
+    all.trailing |= one.trailing;
+    all.bomb |= one.bomb;
+    all.unread |= one.unread;
+    all.no_memory |= one.no_memory;
+  }
+  return all;
 }
 
 }  // namespace sluice::flow::http

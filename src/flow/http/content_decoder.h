@@ -30,6 +30,8 @@ class ContentSink {
  public:
   // False: no more is wanted; decoding ends.
   virtual bool content(std::string_view bytes) = 0;
+  // What came so far was mistaken: what comes now is the content from its beginning.
+  virtual void again() = 0;
   // A layer has made so many bytes, or had as much to do. False: that was too much; decoding ends (`bomb`).
   virtual bool affords(std::uint64_t /*made*/) { return true; }
 
@@ -64,7 +66,7 @@ class ContentDecoder {
   void begin(BlockPool& pool, unsigned declared, unsigned layers, std::uint64_t limit);
   bool active() const { return layers_ != 0; }
   void decode(BlockPool& pool, std::string_view bytes, ContentSink& sink);
-  // The body has ended: what was kept back to find out what it is goes out.
+  // The body has ended: bytes that could begin a coding, and of which nothing has come, pass.
   void finish(BlockPool& pool, ContentSink& sink);
   void clear(BlockPool& pool);
   // Bytes are missing: what comes behind cannot be decoded and is dropped.
@@ -73,13 +75,14 @@ class ContentDecoder {
     flags_.broken = flags_.unread = true;
   }
 
-  DecodeFlags flags() const { return flags_; }
+  DecodeFlags flags() const;
 
  private:
   struct Layer;
 
   void feed(BlockPool& pool, unsigned number, std::string_view bytes, ContentSink& sink);
-  void decide(BlockPool& pool, Layer& layer, bool at_end, ContentSink& sink);
+  void probe_on(BlockPool& pool, unsigned number, std::string_view bytes, ContentSink& sink);
+  void read_otherwise(BlockPool& pool, unsigned number, ContentSink& sink);
   void run(BlockPool& pool, unsigned number, std::string_view bytes, ContentSink& sink);
   void inflate(BlockPool& pool, unsigned number, ContentSink& sink);
   bool begin_inflate(BlockPool& pool, Layer& layer);
@@ -89,7 +92,7 @@ class ContentDecoder {
   unsigned layers_ = 0;
   bool stopped_ = false;
   std::uint64_t limit_ = 0;
-  DecodeFlags flags_;
+  DecodeFlags flags_;  // of the body; its layers have their own
 };
 
 }  // namespace sluice::flow::http

@@ -76,7 +76,8 @@ struct Message {
   std::string_view field(FieldName name) const;  // none before headers_done
   std::string_view cookie(bool request) const { return field(request ? FieldName::cookie : FieldName::set_cookie); }
   std::string_view body_view() const { return body.view(); }
-  // The bytes that the last body event brought.
+  // The bytes that the last body event brought. They begin at 0 again where the body was first taken for another coding
+  // than it is in (content_decoder.h).
   std::string_view body_fresh() const { return body.view(body_shown, body.size()); }
   std::size_t field_count() const { return fields.size() / sizeof(Field); }
   Field field_at(std::size_t number) const;

@@ -4,6 +4,7 @@
 #include <rte_cycles.h>
 #include <zlib.h>
 
+#include "flow/http/packed_test.h"
 #include "function/inspect/inspection_trial_test.h"
 
 namespace sluice::function {
@@ -201,6 +202,31 @@ TEST_F(InspectionHttpTest, searching_beyond_what_a_frame_brings_counts_as_time) 
   EXPECT_FALSE(drops(1, "identity", body)) << "an ordinary download";
   EXPECT_TRUE(drops(1, "deflate", small));
   EXPECT_FALSE(drops(ConfirmTime::unlimited, "deflate", small));
+}
+
+// The frame that completes it is dropped, though the body does not end, and whatever its first bytes could be besides.
+TEST_F(InspectionHttpTest, a_short_body_in_deflate_is_inspected_as_it_comes) {
+  const std::string text = "what a client shows of it: bad-bytes";
+  const std::string raw = flow::http::test::packed(text, -15), zlib = flow::http::test::packed(text, 15);
+  struct Case {
+    const char* coding;
+    std::string body;
+    std::size_t cut;
+  };
+  for (const Case& one : {Case{"deflate", raw, 20},
+                          {"deflate", zlib, 20},
+                          {"deflate, deflate", flow::http::test::packed(raw, -15), 20},
+                          {"deflate", "bad-bytesan rudfux", 9}}) {
+    SCOPED_TRACE(one.coding);
+    use("drop http any any -> any any (flow:to_client; file_data; content:\"bad-bytes\"; sid:1;)\n");
+    request();
+    response(std::string("HTTP/1.1 200 ok\r\nTransfer-Encoding: chunked\r\nContent-Encoding: ") + one.coding +
+             "\r\n\r\nff\r\n");
+    EXPECT_FALSE(segment(false, ack, one.body.substr(0, one.cut)).drop);
+    EXPECT_THAT(alerts(), IsEmpty());
+    EXPECT_TRUE(segment(false, ack, one.body.substr(one.cut)).drop);
+    EXPECT_THAT(alerts(), ElementsAre(1));
+  }
 }
 
 // However little comes out: here a gzip header whose name never ends, within another gzip.
