@@ -21,6 +21,13 @@ struct Held {
   std::string_view view() { return {bytes(), length}; }
 };
 
+// In place of the first segment of a list that is thrown away, until its blocks are given back.
+struct ThrownAway {
+  Held* rest;
+  ThrownAway* next;
+};
+static_assert(sizeof(ThrownAway) <= sizeof(Held));
+
 inline std::uint32_t later(std::uint32_t a, std::uint32_t b) {
   return sequence_after(a, b) ? a : b;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "flow/tcp_held.h"
@@ -13,6 +14,8 @@ namespace sluice::flow {
 namespace {
 
 constexpr std::uint32_t most_in_block = BlockPool::largest - sizeof(Held);
+constexpr std::size_t given_back = 4;            // blocks with each packet: more than one brings
+constexpr std::size_t given_back_for_room = 32;  // where there is no other
 
 bool refused(Taken taken) {
   return taken == Taken::conflict || taken == Taken::no_room;
@@ -81,6 +84,9 @@ Taken Reassembler::begin_again(TcpStream& stream, Direction direction, std::uint
 
 Taken Reassembler::feed(TcpStream& stream, Direction direction, const Packet& packet, StreamSink& sink) {
   Taken taken = packet.payload.empty() ? Taken::all : Taken::part;
+  if (thrown_away_ != nullptr) [[unlikely]] {
+    give_back(given_back);
+  }
   if ((packet.tcp_flags & tcp_rst) != 0) {
     finish(stream, sink);
   } else if (!open(stream, direction, packet)) {
@@ -98,6 +104,26 @@ Taken Reassembler::feed(TcpStream& stream, Direction direction, const Packet& pa
   }
   counters_.not_taken += taken == Taken::all ? 0 : 1;
   return taken;
+}
+
+Waiting Reassembler::may_release(const TcpStream& stream, Direction direction, const Packet& packet) {
+  const StreamSide& side = stream.sides[static_cast<unsigned>(direction)];
+  const StreamSide& other = stream.sides[static_cast<unsigned>(opposite(direction))];
+  Waiting waiting;
+  const auto add = [&](const StreamSide& released) {
+    waiting.segments += released.held_count;
+    waiting.bytes += released.held_bytes;
+  };
+  const std::uint32_t first = packet.sequence + ((packet.tcp_flags & tcp_syn) != 0 ? 1 : 0);
+  const std::uint32_t end = first + static_cast<std::uint32_t>(packet.payload.size());
+  if (side.held != nullptr && !sequence_after(first, side.next) && !sequence_before(end, side.held->sequence)) {
+    add(side);
+  }
+  const bool acknowledges = (packet.tcp_flags & tcp_ack) != 0;
+  if (other.held != nullptr && acknowledges && sequence_after(packet.acknowledgment, other.held->sequence)) {
+    add(other);
+  }
+  return waiting;
 }
 
 std::string_view Reassembler::kept(const TcpStream& stream, Direction direction) const {
@@ -226,7 +252,7 @@ bool Reassembler::compare_old(StreamSide& side, std::uint32_t sequence, std::str
 
 // A copy in a block of its own, of no list yet; nullptr: there is no block.
 Held* Reassembler::copy_of(std::uint32_t sequence, std::string_view bytes, std::uint8_t mark) {
-  std::uint8_t* const block = pool_.take(sizeof(Held) + bytes.size());
+  std::uint8_t* const block = block_of(sizeof(Held) + bytes.size());
   if (block == nullptr) {
     return nullptr;
   }
@@ -238,7 +264,11 @@ Held* Reassembler::copy_of(std::uint32_t sequence, std::string_view bytes, std::
 
 // `fresh`: by sequence, from `at` on, and none overlaps what waits.
 void Reassembler::insert(StreamSide& side, Held** at, Held* fresh) {
+  if (side.held == nullptr && fresh != nullptr) {
+    side.held_end = fresh->end();
+  }
   while (fresh != nullptr) {
+    side.held_end = later(side.held_end, fresh->end());
     while (*at != nullptr && sequence_before((*at)->sequence, fresh->sequence)) {
       at = &(*at)->next;
     }
@@ -340,9 +370,60 @@ void Reassembler::drop_first(StreamSide& side) {
   pool_.give(first);
 }
 
+// Of a direction: its blocks are given back later.
+void Reassembler::forget_waiting(StreamSide& side) {
+  if (side.held == nullptr) {
+    return;
+  }
+  Held* const first = side.held;
+  waiting_ -= BlockPool::block_size(sizeof(Held) + first->length);
+  Held* const rest = first->next;
+  thrown_away_ = new (first) ThrownAway{rest, thrown_away_};
+  side.held = nullptr;
+  side.held_bytes = 0;
+  side.held_count = 0;
+}
+
+void Reassembler::give_back(std::size_t blocks) {
+  for (; blocks != 0 && thrown_away_ != nullptr; --blocks) {
+    if (Held* const next = thrown_away_->rest; next != nullptr) {
+      thrown_away_->rest = next->next;
+      waiting_ -= BlockPool::block_size(sizeof(Held) + next->length);
+      pool_.give(next);
+    } else {
+      pool_.give(std::exchange(thrown_away_, thrown_away_->next));
+    }
+  }
+}
+
+std::uint8_t* Reassembler::block_of(std::size_t bytes) {
+  std::uint8_t* block = pool_.take(bytes);
+  if (block == nullptr && thrown_away_ != nullptr) {
+    give_back(given_back_for_room);
+    block = pool_.take(bytes);
+  }
+  return block;
+}
+
+// What waits in the direction, and what is missing before and within it: delivery goes on behind all that.
+void Reassembler::throw_away(StreamSide& side, Direction direction, StreamSink& sink) {
+  counters_.thrown_away += side.held_count;
+  const std::uint32_t end = side.held_end;
+  forget_waiting(side);
+  skip_gap(side, direction, end, sink);
+}
+
 // Delivers what waits and is next.
 void Reassembler::drain(StreamSide& side, Direction direction, StreamSink& sink) {
   while (side.held != nullptr && !sequence_after(side.held->sequence, side.next)) {
+    if (side.depth_reached) {
+      forget_waiting(side);
+      break;
+    }
+    if (!sink.takes_waiting(direction, side.held->length)) {
+      throw_away(side, direction, sink);
+      break;
+    }
     mark_ = static_cast<std::uint8_t>(side.held->mark);
     deliver(side, direction, side.held->view(), sink);
     mark_ = 0;
@@ -434,7 +515,7 @@ bool Reassembler::make_room(StreamSide& side, std::size_t fresh) {
 // What is kept to the beginning of the block, or of another one of that size. False: there is none.
 bool Reassembler::move_to(StreamSide& side, std::size_t size, std::size_t keep) {
   std::uint8_t* to = side.history;
-  if (size != side.history_room && (to = pool_.take(size)) == nullptr) {
+  if (size != side.history_room && (to = block_of(size)) == nullptr) {
     return false;
   }
   if (keep != 0) {
@@ -489,9 +570,7 @@ void Reassembler::close(StreamSide& side, Direction direction, StreamSink& sink)
     side.closed = true;
     sink.closed(direction);
   }
-  while (side.held != nullptr) {
-    drop_first(side);
-  }
+  forget_waiting(side);
 }
 
 void Reassembler::close_at_fin(StreamSide& side, Direction direction, StreamSink& sink) {
@@ -527,9 +606,7 @@ void Reassembler::release(TcpStream& stream) {
 }
 
 void Reassembler::release(StreamSide& side) {
-  while (side.held != nullptr) {
-    drop_first(side);
-  }
+  forget_waiting(side);
   pool_.give(side.history);
   side = StreamSide{};
 }

@@ -129,6 +129,7 @@ Expected<std::vector<std::vector<std::uint8_t>>> make_frames(const ReplayOptions
     source.text = options.text;
     source.mix = &*mix;
     source.codings = options.codings;
+    source.resets = options.resets;
     if (!options.text && !options.pieces.empty()) source.contents = &options.pieces;
     source.address = [&] { return draw_address(random, destinations, family); };
     source.fill = [&](std::span<std::uint8_t> payload) { fill(random, options.pieces, payload); };

@@ -403,10 +403,12 @@ TEST(ReplayPort, EachArgumentIsTakenOrRefusedForWhatItIs) {
       {"protocol=streams", ""},
       {"protocol=http,payload=text", ""},
       {"protocol=http,payload=codings", ""},
+      {"protocol=streams,payload=resets", ""},
+      {"protocol=http,payload=resets", "replay: payload=resets is of TCP conversations: say protocol=streams, too"},
       {"protocol=tcp,payload=codings", "replay: payload=codings is of bodies of HTTP: say protocol=http, too"},
       {"payload=/nowhere",
-       "replay: payload: /nowhere: No such file or directory; it takes random, text, web, codings, or a file of "
-       "pieces"},
+       "replay: payload: /nowhere: No such file or directory; it takes random, text, web, codings, resets, or a file "
+       "of pieces"},
       {"frames=63", "replay: frames=63 is too few; 64 is the least"},
   };
   for (const auto& [arguments, expected] : cases) {

@@ -459,6 +459,7 @@ std::string ChainCase::traffic() const {
                            : payload == "text"          ? "text"
                            : payload == "web"           ? "web words"
                            : payload == codings_payload ? std::string(attack_of_codings_name)
+                           : payload == resets_payload  ? std::string(attack_by_resets_name)
                            : rare_contents              ? "text with contents"
                                                         : std::string(attack_name);
   const std::string kind = protocol == "udp"    ? "UDP"
