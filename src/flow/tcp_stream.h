@@ -144,12 +144,11 @@ struct StreamCounters {
 
 // Of one direction.
 struct StreamSide {
-  std::uint32_t next = 0;      // sequence expected
-  std::uint32_t fin = 0;       // sequence of the FIN, if fin_seen
-  std::uint32_t acked = 0;     // by the receiver; at the least where the direction begins
-  std::uint32_t held_end = 0;  // sequence behind all that waits, if any does
+  std::uint32_t next = 0;   // sequence expected
+  std::uint32_t fin = 0;    // sequence of the FIN, if fin_seen
+  std::uint32_t acked = 0;  // by the receiver; at the least where the direction begins
   std::uint64_t offset = 0;
-  struct Held* held = nullptr;      // by sequence, without overlaps
+  struct HeldList* held = nullptr;  // null: nothing waits
   std::uint8_t* history = nullptr;  // a block; what is kept lies behind history_begin, and ends before `next`
   std::uint32_t history_room = 0;   // the block's size
   std::uint32_t history_begin = 0;
@@ -216,8 +215,10 @@ class Reassembler {
   Taken admit_new(StreamSide& side, std::uint32_t sequence, std::size_t length, std::size_t fresh);
   Taken take(StreamSide& side, Direction direction, std::uint32_t sequence, std::string_view bytes, StreamSink& sink);
   Taken hold(StreamSide& side, Direction direction, std::uint32_t sequence, std::string_view bytes, StreamSink& sink);
-  Held* copy_of(std::uint32_t sequence, std::string_view bytes, std::uint8_t mark);
-  void insert(StreamSide& side, Held** at, Held* fresh);
+  bool keep(StreamSide& side, std::uint32_t sequence, std::string_view bytes, std::uint8_t mark, bool& same);
+  bool insert(StreamSide& side, std::size_t at, std::uint32_t sequence, std::string_view bytes, std::uint8_t mark);
+  bool make_room_to_wait(StreamSide& side);
+  void remove_held(StreamSide& side, std::size_t at);
   bool deliver(StreamSide& side, Direction direction, std::string_view bytes, StreamSink& sink);
   void deliver_piece(StreamSide& side, Direction direction, std::string_view bytes, StreamSink& sink);
   std::string_view remember(StreamSide& side, std::string_view bytes);
@@ -235,7 +236,6 @@ class Reassembler {
   void close_at_fin(StreamSide& side, Direction direction, StreamSink& sink);
   bool compare_old(StreamSide& side, std::uint32_t sequence, std::string_view bytes);
   void conflict(StreamSide& side);
-  void drop_first(StreamSide& side);
   void throw_away(StreamSide& side, Direction direction, StreamSink& sink);
   void forget_waiting(StreamSide& side);
   std::uint8_t* block_of(std::size_t bytes);
@@ -244,7 +244,7 @@ class Reassembler {
   BlockPool& pool_;
   const bool guarded_;       // something may be refused
   std::size_t waiting_ = 0;  // of the pool, for segments that wait, or did and are not given back
-  struct ThrownAway* thrown_away_ = nullptr;
+  HeldList* thrown_away_ = nullptr;
   std::uint8_t mark_ = 0;      // of what is delivered
   std::vector<char> scratch_;  // history and fresh bytes side by side, where the block has no room for both
   StreamCounters counters_;

@@ -512,6 +512,8 @@ RigOptions chain_rig(const BenchOptions& options, const RouterTable& table, cons
   rig.protocol = one.protocol;
   if (one.converses() && options.frames == 0 && rig.lanes <= most_lanes_of_many) rig.frames = frames_of_many;
   rig.payload = one.payload;
+  // Frames that are dropped come back early; out of order they would be other conversations.
+  rig.ordered = one.converses() && one.drop_on_overload;
   if (!one.converses()) {
     rig.destinations.clear();
     rig.flows = rules.flows(one);
