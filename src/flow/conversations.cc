@@ -77,7 +77,11 @@ Seen Conversations::packet(const Packet& packet, std::uint32_t hash, Millisecond
     extra = packet.payload.empty() ? extra_if_any(*seen.flow) : extra_for_stream(*seen.flow, now);
   }
   without_session_ += seen.check == TcpCheck::no_session && !packet.payload.empty() ? 1 : 0;
-  const bool goes_on = sink_.tracked(*seen.flow, seen.direction, extra != nullptr);
+  bool goes_on = sink_.tracked(*seen.flow, seen.direction, extra != nullptr);
+  if (goes_on && extra != nullptr && (packet.tcp_flags & tcp_rst) == 0) {
+    const Waiting waiting = Reassembler::may_release(extra->stream, seen.direction, packet);
+    goes_on = waiting.segments == 0 || sink_.may_release(*seen.flow, seen.direction, waiting);
+  }
   if (seen.check != TcpCheck::good && goes_on) [[unlikely]] {
     refuse(seen, packet);
   }

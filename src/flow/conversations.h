@@ -52,14 +52,18 @@ class ConversationSink {
   // A packet's flow is brought up to date by it, and its stream (`streamed`: there is one for it) is not yet. False:
   // the stream does not get it, for the receiver will not.
   virtual bool tracked(Flow& /*flow*/, Direction /*direction*/, bool /*streamed*/) { return true; }
+  // Behind tracked(): so much that waits the packet, which is no RST, may release. False: its stream does not get it,
+  // for the receiver will not.
+  virtual bool may_release(Flow& /*flow*/, Direction /*direction*/, Waiting /*waiting*/) { return true; }
   virtual void stream_data(Flow& flow, Extra& extra, Direction direction, const StreamData& data) = 0;
   // The packet that is looked at has bytes that its stream does not get, or not any more (Reassembler::feed()). Behind
   // what the packet brought besides.
   virtual void not_taken(Flow& /*flow*/, Extra& /*extra*/, Direction /*direction*/) {}
   // The packet must not reach the receiver: `why` is none of `all` and `part`. Before not_taken().
   virtual void refused(Flow& /*flow*/, Direction /*direction*/, Taken /*why*/) {}
-  // StreamSink::waits().
+  // StreamSink::waits(), takes_waiting().
   virtual std::uint8_t waits(Flow& /*flow*/, Direction /*direction*/) { return 0; }
+  virtual bool takes_waiting(Flow& /*flow*/, Direction /*direction*/, std::size_t /*bytes*/) { return true; }
   virtual void stream_gap(Flow& flow, Extra& extra, Direction direction, std::uint64_t bytes) = 0;
   // Whether the parser of HTTP goes without the bytes that stream_data() has just told: for it they are a gap then, and
   // where it cannot go on behind one, in what is no body, it stops for that (StopReason::gap).
@@ -153,6 +157,9 @@ class Conversations final : private FlowEnd, private StreamSink, private http::T
   void flow_ended(Flow& flow, FlowEndReason reason) override;
   void data(Direction direction, const StreamData& data) override;
   std::uint8_t waits(Direction direction) override { return sink_.waits(*flow_, direction); }
+  bool takes_waiting(Direction direction, std::size_t bytes) override {
+    return sink_.takes_waiting(*flow_, direction, bytes);
+  }
   void gap(Direction direction, std::uint64_t bytes) override;
   void closed(Direction direction) override;
   void transaction(http::Connection& connection, http::Event event, http::Transaction& transaction) override;

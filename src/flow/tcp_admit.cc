@@ -56,15 +56,19 @@ Taken Reassembler::admit_old(StreamSide& side, std::uint32_t sequence, std::stri
 Taken Reassembler::admit_held(StreamSide& side, std::uint32_t sequence, std::string_view bytes, std::size_t& fresh) {
   const std::uint32_t end = sequence + static_cast<std::uint32_t>(bytes.size());
   fresh = bytes.size();
-  for (Held* held = side.held; held != nullptr && sequence_before(held->sequence, end); held = held->next) {
+  if (side.held == nullptr) {
+    return Taken::all;
+  }
+  for (std::size_t h = side.held->find(sequence); h < side.held->count; ++h) {
+    const Held* const held = &(*side.held)[h];
+    if (!sequence_before(held->sequence, end)) {
+      break;
+    }
     const std::uint32_t from = later(sequence, held->sequence);
     const std::uint32_t to = sequence_before(end, held->end()) ? end : held->end();
-    if (!sequence_before(from, to)) {
-      continue;
-    }
     fresh -= to - from;
     if (settings_.drop_conflicts &&
-        std::memcmp(held->bytes() + (from - held->sequence), bytes.data() + (from - sequence), to - from) != 0) {
+        std::memcmp(held->bytes + (from - held->sequence), bytes.data() + (from - sequence), to - from) != 0) {
       conflict(side);
       return Taken::conflict;
     }
@@ -90,7 +94,7 @@ Taken Reassembler::admit_new(StreamSide& side, std::uint32_t sequence, std::size
     return Taken::no_room;
   }
   const bool room = side.held_bytes + fresh <= settings_.held_bytes && side.held_count < settings_.held_segments &&
-                    waiting_ + BlockPool::block_size(sizeof(Held) + fresh) <= pool_.capacity() / 2;
+                    waiting_ + BlockPool::block_size(fresh) <= pool_.capacity() / 2;
   counters_.not_held += room ? 0 : 1;
   return room ? Taken::all : Taken::no_room;
 }

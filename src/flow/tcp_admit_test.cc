@@ -221,6 +221,7 @@ TEST(TcpAdmit, WhatWaitsTakesHalfOfThePoolAtTheMost) {
   for (TcpStream& stream : streams) {
     reassembler.release(stream);
   }
+  reassembler.give_back(held);
   EXPECT_EQ(pool.in_use(), 0U);
 }
 

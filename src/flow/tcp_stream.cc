@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <new>
 #include <utility>
 
+#include "base/prefetch.h"
 #include "flow/tcp_held.h"
 #include "flow/tcp_track.h"
 
@@ -12,7 +14,9 @@ namespace sluice::flow {
 
 namespace {
 
-constexpr std::uint32_t most_in_block = BlockPool::largest - sizeof(Held);
+constexpr std::uint32_t most_in_block = BlockPool::largest;
+constexpr std::size_t given_back = 4;            // blocks with each packet: more than one brings
+constexpr std::size_t given_back_for_room = 32;  // where there is no other
 
 bool refused(Taken taken) {
   return taken == Taken::conflict || taken == Taken::no_room;
@@ -81,6 +85,9 @@ Taken Reassembler::begin_again(TcpStream& stream, Direction direction, std::uint
 
 Taken Reassembler::feed(TcpStream& stream, Direction direction, const Packet& packet, StreamSink& sink) {
   Taken taken = packet.payload.empty() ? Taken::all : Taken::part;
+  if (thrown_away_ != nullptr) [[unlikely]] {
+    give_back(given_back);
+  }
   if ((packet.tcp_flags & tcp_rst) != 0) {
     finish(stream, sink);
   } else if (!open(stream, direction, packet)) {
@@ -98,6 +105,26 @@ Taken Reassembler::feed(TcpStream& stream, Direction direction, const Packet& pa
   }
   counters_.not_taken += taken == Taken::all ? 0 : 1;
   return taken;
+}
+
+Waiting Reassembler::may_release(const TcpStream& stream, Direction direction, const Packet& packet) {
+  const StreamSide& side = stream.sides[static_cast<unsigned>(direction)];
+  const StreamSide& other = stream.sides[static_cast<unsigned>(opposite(direction))];
+  Waiting waiting;
+  const auto add = [&](const StreamSide& released) {
+    waiting.segments += released.held_count;
+    waiting.bytes += released.held_bytes;
+  };
+  const std::uint32_t first = packet.sequence + ((packet.tcp_flags & tcp_syn) != 0 ? 1 : 0);
+  const std::uint32_t end = first + static_cast<std::uint32_t>(packet.payload.size());
+  if (side.held != nullptr && !sequence_after(first, side.next) && !sequence_before(end, side.held->first().sequence)) {
+    add(side);
+  }
+  const bool acknowledges = (packet.tcp_flags & tcp_ack) != 0;
+  if (other.held != nullptr && acknowledges && sequence_after(packet.acknowledgment, other.held->first().sequence)) {
+    add(other);
+  }
+  return waiting;
 }
 
 std::string_view Reassembler::kept(const TcpStream& stream, Direction direction) const {
@@ -188,8 +215,9 @@ Taken Reassembler::take(StreamSide& side, Direction direction, std::uint32_t seq
       return held == Taken::all && !all ? Taken::part : held;
     }
     // What waits was there first: the bytes before it are taken now, then it, then what lies behind it.
-    const std::size_t room =
-        side.held == nullptr ? bytes.size() : std::min<std::size_t>(side.held->sequence - sequence, bytes.size());
+    const std::size_t room = side.held == nullptr
+                                 ? bytes.size()
+                                 : std::min<std::size_t>(side.held->first().sequence - sequence, bytes.size());
     all &= deliver(side, direction, bytes.substr(0, room), sink);
     sequence += static_cast<std::uint32_t>(room);
     bytes.remove_prefix(room);
@@ -224,31 +252,90 @@ bool Reassembler::compare_old(StreamSide& side, std::uint32_t sequence, std::str
   return known;
 }
 
-// A copy in a block of its own, of no list yet; nullptr: there is no block.
-Held* Reassembler::copy_of(std::uint32_t sequence, std::string_view bytes, std::uint8_t mark) {
-  std::uint8_t* const block = pool_.take(sizeof(Held) + bytes.size());
-  if (block == nullptr) {
-    return nullptr;
+// With room for more, twice as many as there are.
+bool Reassembler::make_room_to_wait(StreamSide& side) {
+  HeldList* const old = side.held;
+  if (old != nullptr && !old->is_full()) {
+    return true;
   }
-  auto* const held = reinterpret_cast<Held*>(block);
-  *held = {nullptr, sequence, static_cast<std::uint32_t>(bytes.size()), mark};
-  std::memcpy(held->bytes(), bytes.data(), bytes.size());
-  return held;
+  const std::size_t size = BlockPool::block_size(old == nullptr ? 1 : HeldList::size_for(old->room + 1));
+  std::uint8_t* const block = block_of(size);
+  if (block == nullptr) {
+    return false;
+  }
+  side.held = new (block) HeldList(size);
+  if (old != nullptr) {
+    side.held->count = old->count;
+    std::memcpy(&(*side.held)[0], &(*old)[0], old->count * sizeof(Held));
+    pool_.give(old);
+  }
+  return true;
 }
 
-// `fresh`: by sequence, from `at` on, and none overlaps what waits.
-void Reassembler::insert(StreamSide& side, Held** at, Held* fresh) {
-  while (fresh != nullptr) {
-    while (*at != nullptr && sequence_before((*at)->sequence, fresh->sequence)) {
-      at = &(*at)->next;
-    }
-    Held* const rest = std::exchange(fresh->next, *at);
-    *at = fresh;
-    side.held_bytes += fresh->length;
-    ++side.held_count;
-    waiting_ += BlockPool::block_size(sizeof(Held) + fresh->length);
-    fresh = rest;
+// False: there is no block.
+bool Reassembler::insert(StreamSide& side, std::size_t at, std::uint32_t sequence, std::string_view bytes,
+                         std::uint8_t mark) {
+  std::uint8_t* const block = block_of(bytes.size());
+  if (block == nullptr || !make_room_to_wait(side)) {
+    pool_.give(block);
+    return false;
   }
+  std::memcpy(block, bytes.data(), bytes.size());
+  const auto length = static_cast<std::uint32_t>(bytes.size());
+  side.held->insert(at, {sequence, length, 1, mark, reinterpret_cast<char*>(block)});
+  side.held_bytes += length;
+  ++side.held_count;
+  waiting_ += BlockPool::block_size(length);
+  return true;
+}
+
+void Reassembler::remove_held(StreamSide& side, std::size_t at) {
+  const Held gone = (*side.held)[at];
+  side.held_bytes -= gone.length;
+  --side.held_count;
+  waiting_ -= BlockPool::block_size(gone.length);
+  pool_.give(gone.bytes);
+  side.held->remove(at);
+  if (side.held->count == 0) {
+    pool_.give(std::exchange(side.held, nullptr));
+  }
+}
+
+// What is new of a segment; `same`: what is not, is as it waits. False: there is no room for all of it; where such a
+// segment is refused nothing of it is kept.
+bool Reassembler::keep(StreamSide& side, std::uint32_t sequence, std::string_view bytes, std::uint8_t mark,
+                       bool& same) {
+  const std::size_t first = side.held == nullptr ? 0 : side.held->find(sequence);
+  std::size_t at = first;
+  bool kept = true;
+  while (!bytes.empty() && kept) {
+    auto room = static_cast<std::uint32_t>(std::min<std::size_t>(bytes.size(), most_in_block));
+    const Held* const next = at < side.held_count ? &(*side.held)[at] : nullptr;
+    if (next != nullptr && !sequence_before(sequence, next->sequence)) {  // overlaps what waits: that stays
+      room = std::min(room, next->end() - sequence);
+      if (std::memcmp(next->bytes + (sequence - next->sequence), bytes.data(), room) != 0) {
+        conflict(side);
+        same = false;
+      }
+      at += sequence + room == next->end() ? 1 : 0;
+    } else {
+      room = next == nullptr ? room : std::min(room, next->sequence - sequence);
+      kept = insert(side, at, sequence, bytes.substr(0, room), mark);
+      at += kept ? 1 : 0;
+    }
+    sequence += room;
+    bytes.remove_prefix(room);
+  }
+  for (std::size_t i = at; i-- > first;) {
+    if ((*side.held)[i].fresh == 0) {
+      continue;
+    }
+    (*side.held)[i].fresh = 0;
+    if (!kept && settings_.drop_without_room) {
+      remove_held(side, i);
+    }
+  }
+  return kept;
 }
 
 Taken Reassembler::hold(StreamSide& side, Direction direction, std::uint32_t sequence, std::string_view bytes,
@@ -263,53 +350,19 @@ Taken Reassembler::hold(StreamSide& side, Direction direction, std::uint32_t seq
     return Taken::part;
   }
   bool same = settings_.depth == 0 || begin + bytes.size() <= settings_.depth;
-  Held** from = &side.held;
-  while (*from != nullptr && !sequence_after((*from)->end(), sequence)) {
-    from = &(*from)->next;
-  }
-  Held* at = *from;
-  Held* fresh = nullptr;
-  Held** end = &fresh;
-  bool kept = true;
-  const std::uint8_t mark = sink.waits(direction);
-  while (!bytes.empty() && kept) {
-    while (at != nullptr && !sequence_after(at->end(), sequence)) {
-      at = at->next;
-    }
-    std::uint32_t room = std::min(static_cast<std::uint32_t>(bytes.size()), most_in_block);
-    if (at != nullptr && !sequence_before(sequence, at->sequence)) {  // overlaps what waits: that stays
-      room = std::min(room, at->end() - sequence);
-      if (std::memcmp(at->bytes() + (sequence - at->sequence), bytes.data(), room) != 0) {
-        conflict(side);
-        same = false;
-      }
-    } else {
-      if (at != nullptr) {
-        room = std::min(room, at->sequence - sequence);
-      }
-      *end = copy_of(sequence, bytes.substr(0, room), mark);
-      kept = *end != nullptr;
-      end = kept ? &(*end)->next : end;
-    }
-    sequence += room;
-    bytes.remove_prefix(room);
-  }
+  const bool kept = keep(side, sequence, bytes, sink.waits(direction), same);
   if (!kept && settings_.drop_without_room) {
-    while (fresh != nullptr) {
-      pool_.give(std::exchange(fresh, fresh->next));
-    }
     ++counters_.not_held;
     return Taken::no_room;
   }
   ++counters_.out_of_order;
-  insert(side, from, fresh);
   if (!kept) {
     counters_.not_held += side.held == nullptr ? 1 : 0;
   }
   if (side.held != nullptr && !settings_.drop_without_room &&
       (!kept || side.held_bytes > settings_.held_bytes || side.held_count > settings_.held_segments)) {
     ++counters_.gaps_for_space;
-    skip_gap(side, direction, side.held->sequence, sink);
+    skip_gap(side, direction, side.held->first().sequence, sink);
   }
   return same && kept ? Taken::all : Taken::part;
 }
@@ -331,22 +384,66 @@ void Reassembler::skip_gap(StreamSide& side, Direction direction, std::uint32_t 
   drain(side, direction, sink);
 }
 
-void Reassembler::drop_first(StreamSide& side) {
-  Held* const first = side.held;
-  side.held = first->next;
-  side.held_bytes -= first->length;
-  --side.held_count;
-  waiting_ -= BlockPool::block_size(sizeof(Held) + first->length);
-  pool_.give(first);
+// Of a direction: its blocks are given back later.
+void Reassembler::forget_waiting(StreamSide& side) {
+  if (side.held == nullptr) {
+    return;
+  }
+  side.held->next = std::exchange(thrown_away_, side.held);
+  side.held = nullptr;
+  side.held_bytes = 0;
+  side.held_count = 0;
+}
+
+void Reassembler::give_back(std::size_t blocks) {
+  for (; blocks != 0 && thrown_away_ != nullptr; --blocks) {
+    HeldList& list = *thrown_away_;
+    const Held last = list[list.count - 1];
+    waiting_ -= BlockPool::block_size(last.length);
+    pool_.give(last.bytes);
+    if (--list.count == 0) {
+      thrown_away_ = list.next;
+      pool_.give(&list);
+    }
+  }
+}
+
+std::uint8_t* Reassembler::block_of(std::size_t bytes) {
+  std::uint8_t* block = pool_.take(bytes);
+  if (block == nullptr && thrown_away_ != nullptr) {
+    give_back(given_back_for_room);
+    block = pool_.take(bytes);
+  }
+  return block;
+}
+
+// What waits in the direction, and what is missing before and within it: delivery goes on behind all that.
+void Reassembler::throw_away(StreamSide& side, Direction direction, StreamSink& sink) {
+  counters_.thrown_away += side.held_count;
+  const std::uint32_t end = side.held->last().end();
+  forget_waiting(side);
+  skip_gap(side, direction, end, sink);
 }
 
 // Delivers what waits and is next.
 void Reassembler::drain(StreamSide& side, Direction direction, StreamSink& sink) {
-  while (side.held != nullptr && !sequence_after(side.held->sequence, side.next)) {
-    mark_ = static_cast<std::uint8_t>(side.held->mark);
-    deliver(side, direction, side.held->view(), sink);
+  while (side.held != nullptr && !sequence_after(side.held->first().sequence, side.next)) {
+    const Held first = side.held->first();
+    if (side.depth_reached) {
+      forget_waiting(side);
+      break;
+    }
+    if (!sink.takes_waiting(direction, first.length)) {
+      throw_away(side, direction, sink);
+      break;
+    }
+    if (side.held_count > 1) {
+      prefetch((*side.held)[1].bytes, (*side.held)[1].length);
+    }
+    mark_ = static_cast<std::uint8_t>(first.mark);
+    deliver(side, direction, first.view(), sink);
     mark_ = 0;
-    drop_first(side);
+    remove_held(side, 0);
   }
   close_at_fin(side, direction, sink);
 }
@@ -434,7 +531,7 @@ bool Reassembler::make_room(StreamSide& side, std::size_t fresh) {
 // What is kept to the beginning of the block, or of another one of that size. False: there is none.
 bool Reassembler::move_to(StreamSide& side, std::size_t size, std::size_t keep) {
   std::uint8_t* to = side.history;
-  if (size != side.history_room && (to = pool_.take(size)) == nullptr) {
+  if (size != side.history_room && (to = block_of(size)) == nullptr) {
     return false;
   }
   if (keep != 0) {
@@ -475,8 +572,8 @@ void Reassembler::settle(StreamSide& side) {
 // The receiver has everything before `acknowledgment`: what is missing of it before what waits, or altogether when it
 // is out of reach, will not come.
 void Reassembler::acknowledged(StreamSide& side, Direction direction, std::uint32_t acknowledgment, StreamSink& sink) {
-  while (side.held != nullptr && !side.closed && sequence_after(acknowledgment, side.held->sequence)) {
-    skip_gap(side, direction, side.held->sequence, sink);
+  while (side.held != nullptr && !side.closed && sequence_after(acknowledgment, side.held->first().sequence)) {
+    skip_gap(side, direction, side.held->first().sequence, sink);
   }
   const std::uint32_t beyond = acknowledgment - side.next;
   if (!side.closed && sequence_after(acknowledgment, side.next) && beyond > settings_.ahead) {
@@ -489,9 +586,7 @@ void Reassembler::close(StreamSide& side, Direction direction, StreamSink& sink)
     side.closed = true;
     sink.closed(direction);
   }
-  while (side.held != nullptr) {
-    drop_first(side);
-  }
+  forget_waiting(side);
 }
 
 void Reassembler::close_at_fin(StreamSide& side, Direction direction, StreamSink& sink) {
@@ -508,7 +603,7 @@ void Reassembler::close_at_fin(StreamSide& side, Direction direction, StreamSink
 // With gaps before it.
 void Reassembler::give_waiting(StreamSide& side, Direction direction, StreamSink& sink) {
   while (side.held != nullptr && !side.closed) {
-    skip_gap(side, direction, side.held->sequence, sink);
+    skip_gap(side, direction, side.held->first().sequence, sink);
   }
 }
 
@@ -527,9 +622,7 @@ void Reassembler::release(TcpStream& stream) {
 }
 
 void Reassembler::release(StreamSide& side) {
-  while (side.held != nullptr) {
-    drop_first(side);
-  }
+  forget_waiting(side);
   pool_.give(side.history);
   side = StreamSide{};
 }

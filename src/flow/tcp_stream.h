@@ -46,7 +46,10 @@
 // nothing.
 //
 // What has to wait is told (waits()) as its packet comes, and what the sink says of it, a mark, comes back with the
-// bytes.
+// bytes. One packet may release all that waits: the sink is asked before each delivery of it (takes_waiting()), and
+// where it has no time for more, what still waits in the direction is a gap (`thrown_away`). may_release() says ahead
+// how much that may be. The memory of what is thrown away is given back with the packets that follow, some blocks with
+// each, so that it is at no packet's cost.
 //
 // feed() says whether all bytes of the packet are or will be seen by the sink. Not so are bytes behind `depth`, behind
 // a FIN, too far ahead, or without room to wait; and those that lie before what was delivered and differ from it, or
@@ -106,6 +109,8 @@ class StreamSink {
   virtual void data(Direction direction, const StreamData& data) = 0;
   // The packet that is fed has bytes that will wait: a mark that comes with them (StreamData).
   virtual std::uint8_t waits(Direction /*direction*/) { return 0; }
+  // So many bytes that have waited come next. False: they do not, nor what else waits in the direction, but a gap does.
+  virtual bool takes_waiting(Direction /*direction*/, std::size_t /*bytes*/) { return true; }
   virtual void gap(Direction direction, std::uint64_t bytes) = 0;
   virtual void closed(Direction direction) = 0;
   // What came of the direction was another SYN's: it begins anew, at offset 0, with nothing before it.
@@ -125,6 +130,7 @@ struct StreamCounters {
   std::uint64_t gap_bytes = 0;
   std::uint64_t gaps_for_space = 0;  // of `gaps`: held_bytes or held_segments was reached, or the pool was empty
   std::uint64_t not_held = 0;        // segments lost, for the pool had no block even then; or refused for want of room
+  std::uint64_t thrown_away = 0;     // segments that waited, and that the sink did not take: part of a gap
   std::uint64_t too_far = 0;         // segments
   std::uint64_t behind_fin = 0;      // segments with data behind a FIN
   std::uint64_t not_taken = 0;       // packets of which feed() did not take all
@@ -142,7 +148,7 @@ struct StreamSide {
   std::uint32_t fin = 0;    // sequence of the FIN, if fin_seen
   std::uint32_t acked = 0;  // by the receiver; at the least where the direction begins
   std::uint64_t offset = 0;
-  struct Held* held = nullptr;      // by sequence, without overlaps
+  struct HeldList* held = nullptr;  // null: nothing waits
   std::uint8_t* history = nullptr;  // a block; what is kept lies behind history_begin, and ends before `next`
   std::uint32_t history_room = 0;   // the block's size
   std::uint32_t history_begin = 0;
@@ -159,6 +165,10 @@ struct StreamSide {
 
 struct TcpStream {
   std::array<StreamSide, 2> sides;  // by Direction
+};
+
+struct Waiting {
+  std::uint32_t segments = 0, bytes = 0;
 };
 
 class Reassembler {
@@ -180,10 +190,14 @@ class Reassembler {
   static const std::uint8_t* place_of(const TcpStream& stream, Direction direction, std::size_t bytes);
   // The last bytes delivered, as far as they are kept and `window` goes: until the next packet is fed.
   std::string_view kept(const TcpStream& stream, Direction direction) const;
+  // What feed() would release of what waits, at most; of a packet without RST.
+  static Waiting may_release(const TcpStream& stream, Direction direction, const Packet& packet);
   // Delivers what waits, with gaps, and closes both directions that have begun.
   void finish(TcpStream& stream, StreamSink& sink);
-  // Gives memory back without a word to anyone; the stream may then be used anew.
+  // Without a word to anyone; the stream may then be used anew. Of the memory of what still waits, see give_back().
   void release(TcpStream& stream);
+  // To the pool, at most so many blocks of what was thrown away: feed() does so with a few.
+  void give_back(std::size_t blocks);
 
   const StreamSettings& settings() const { return settings_; }
   // Something may be refused.
@@ -201,8 +215,10 @@ class Reassembler {
   Taken admit_new(StreamSide& side, std::uint32_t sequence, std::size_t length, std::size_t fresh);
   Taken take(StreamSide& side, Direction direction, std::uint32_t sequence, std::string_view bytes, StreamSink& sink);
   Taken hold(StreamSide& side, Direction direction, std::uint32_t sequence, std::string_view bytes, StreamSink& sink);
-  Held* copy_of(std::uint32_t sequence, std::string_view bytes, std::uint8_t mark);
-  void insert(StreamSide& side, Held** at, Held* fresh);
+  bool keep(StreamSide& side, std::uint32_t sequence, std::string_view bytes, std::uint8_t mark, bool& same);
+  bool insert(StreamSide& side, std::size_t at, std::uint32_t sequence, std::string_view bytes, std::uint8_t mark);
+  bool make_room_to_wait(StreamSide& side);
+  void remove_held(StreamSide& side, std::size_t at);
   bool deliver(StreamSide& side, Direction direction, std::string_view bytes, StreamSink& sink);
   void deliver_piece(StreamSide& side, Direction direction, std::string_view bytes, StreamSink& sink);
   std::string_view remember(StreamSide& side, std::string_view bytes);
@@ -220,12 +236,15 @@ class Reassembler {
   void close_at_fin(StreamSide& side, Direction direction, StreamSink& sink);
   bool compare_old(StreamSide& side, std::uint32_t sequence, std::string_view bytes);
   void conflict(StreamSide& side);
-  void drop_first(StreamSide& side);
+  void throw_away(StreamSide& side, Direction direction, StreamSink& sink);
+  void forget_waiting(StreamSide& side);
+  std::uint8_t* block_of(std::size_t bytes);
 
   StreamSettings settings_;
   BlockPool& pool_;
-  const bool guarded_;         // something may be refused
-  std::size_t waiting_ = 0;    // of the pool, for segments that wait
+  const bool guarded_;       // something may be refused
+  std::size_t waiting_ = 0;  // of the pool, for segments that wait, or did and are not given back
+  HeldList* thrown_away_ = nullptr;
   std::uint8_t mark_ = 0;      // of what is delivered
   std::vector<char> scratch_;  // history and fresh bytes side by side, where the block has no room for both
   StreamCounters counters_;

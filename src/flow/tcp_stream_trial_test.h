@@ -24,6 +24,10 @@ struct Bytes final : StreamSink {
     place = data.fresh.data();
     windows.emplace_back(data.window);
   }
+  bool takes_waiting(Direction, std::size_t) override {
+    ++asked;
+    return takes != 0 && takes-- != 0;
+  }
   void gap(Direction, std::uint64_t bytes) override {
     gaps.push_back(bytes);
     skipped += bytes;
@@ -40,7 +44,8 @@ struct Bytes final : StreamSink {
   std::uint64_t skipped = 0;
   std::string closes;
   const char* place = nullptr;  // of the last bytes
-  unsigned restarts = 0;
+  unsigned restarts = 0, asked = 0;
+  unsigned takes = ~0U;  // pieces of what waits, before it takes no more
 };
 
 // A stream whose client side begins at `first`.
@@ -52,6 +57,7 @@ struct Rig {
   }
   ~Rig() {
     reassembler.release(stream);
+    reassembler.give_back(pool.in_use());
     EXPECT_EQ(pool.in_use(), 0U);
   }
   Taken send(Direction direction, std::uint8_t flags, std::uint32_t sequence, std::uint32_t acknowledgment,

@@ -17,9 +17,11 @@ namespace {
 using packet::Bytes;
 using packet::tcp_ack;
 using packet::tcp_fin;
+using packet::tcp_rst;
 using packet::tcp_syn;
 
-constexpr unsigned frames_each = 64;  // of those under way at once, one after another
+constexpr unsigned frames_each = 64;         // of those under way at once, one after another
+constexpr unsigned frames_each_reset = 256;  // of one that is reset
 constexpr unsigned least_frames = 12;
 constexpr unsigned more_frames = 32;
 constexpr unsigned planted_one_in = 32;
@@ -64,6 +66,7 @@ class Conversation {
     send(client, tcp_syn);
     send(server, tcp_syn | tcp_ack);
     send(client, tcp_ack);
+    if (shared_.source.resets) return write_reset();
     left_ -= 3;  // for the end
     shared_.source.http ? write_http() : write_stream();
     left_ = 3;
@@ -113,6 +116,17 @@ class Conversation {
       }
       plants = false;
     }
+  }
+
+  void write_reset() {
+    const std::uint32_t missing = sequence_[client]++;
+    while (left_ != 1) {
+      Bytes payload(shared_.payload_size());
+      shared_.source.fill(payload);
+      send(client, tcp_ack, payload);
+    }
+    sequence_[client] = missing;
+    send(client, tcp_rst | tcp_ack);
   }
 
   void write_http() {
@@ -200,6 +214,10 @@ class Conversation {
 // Conversations one after another, of so many frames together.
 std::vector<Bytes> row_of(Shared& shared, unsigned frames) {
   std::vector<Bytes> row;
+  if (shared.source.resets) {
+    Conversation(shared, frames, row).write();
+    return row;
+  }
   while (frames != 0) {
     unsigned count = least_frames + static_cast<unsigned>(shared.random() % more_frames);
     if (frames < count + least_frames) count = frames;
@@ -213,15 +231,16 @@ std::vector<Bytes> row_of(Shared& shared, unsigned frames) {
 
 std::vector<std::vector<std::uint8_t>> make_conversations(const ConversationSource& source) {
   Shared shared(source);
-  const unsigned rows = std::max(1U, source.frames / frames_each);
+  const unsigned rows = std::max(1U, source.frames / (source.resets ? frames_each_reset : frames_each));
   std::vector<std::vector<Bytes>> row(rows);
   std::vector<unsigned> turns;
   for (unsigned r = 0; r < rows; ++r) {
     const unsigned frames = source.frames / rows + (r < source.frames % rows ? 1 : 0);
     row[r] = row_of(shared, frames);
-    turns.insert(turns.end(), frames, r);
+    turns.insert(turns.end(), frames - (source.resets ? 1 : 0), r);
   }
   std::shuffle(turns.begin(), turns.end(), shared.random);
+  for (unsigned r = 0; source.resets && r < rows; ++r) turns.push_back(r);
   std::vector<std::size_t> next(rows);
   std::vector<Bytes> frames;
   frames.reserve(source.frames);

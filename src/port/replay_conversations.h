@@ -15,8 +15,12 @@
 // With `contents` requests are made of these, as an attack (replay_request.h), and larger than the mix says. With
 // `codings` each response is one segment with a body that costs its reader most (replay_codings.h).
 //
-// One conversation in 32 has something that lies across two segments of the client: `planted_text` in a stream, or a
-// request for `planted_path`.
+// With `resets` nothing of a client's data can be handed on: of each stream the first byte is missing, and all others
+// wait for it until a reset ends it. One for each 256 frames is under way at once, and all resets come at the end, one
+// after another: a few frames that release what all others brought.
+//
+// Else one conversation in 32 has something that lies across two segments of the client: `planted_text` in a stream, or
+// a request for `planted_path`.
 //
 // Cost: some us for each frame. Thread-safety: any thread.
 #pragma once
@@ -50,6 +54,7 @@ struct ConversationSource {
   bool text = false;                                   // payloads are: of HTTP, what bodies are declared as
   const std::vector<std::string>* contents = nullptr;  // of HTTP: requests are made of them (port/replay_request.h)
   bool codings = false;                                // of HTTP
+  bool resets = false;                                 // of what is not HTTP
   packet::FrameMix* mix = nullptr;
   std::function<packet::IpAddress()> address;               // of a client or a server
   std::function<void(std::span<std::uint8_t> bytes)> fill;  // a payload

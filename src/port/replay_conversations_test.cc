@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -199,6 +200,46 @@ TEST(ReplayConversations, HttpIsWhole) {
     const Frames frames = make(true, "heavy-tail", 16384, 4, 1, codings);
     expect_whole(frames, codings);
     for (const auto& frame : frames) EXPECT_LE(frame.size(), 1514U);
+  }
+}
+
+// A stream for each 256 frames: a handshake, then data from its second byte on, and at the end of all a reset where the
+// first one would be.
+TEST(ReplayConversations, ResetsComeTogetherBehindAllThatWaitsForThem) {
+  for (const unsigned count : {64U, 1000U, 4096U}) {
+    SCOPED_TRACE(count);
+    auto mix = packet::FrameMix::make("heavy-tail", 1);
+    ASSERT_TRUE(mix);
+    ConversationSource source;
+    source.resets = true;
+    source.frames = count;
+    source.own_mac = "02:00:00:00:00:09";
+    source.mix = &*mix;
+    source.address = [] { return packet::IpAddress::from_bytes(4, std::array<std::uint8_t, 4>{10, 0, 0, 1}.data()); };
+    source.fill = [](std::span<std::uint8_t>) {};
+    const Frames frames = make_conversations(source);
+    ASSERT_EQ(frames.size(), count);
+    const std::size_t streams = std::max(1U, count / 256);
+    std::map<std::uint16_t, std::uint32_t> next;  // by the client's port: what its data goes on with
+    std::map<std::uint16_t, std::uint32_t> missing;
+    for (std::size_t f = 0; f < frames.size(); ++f) {
+      const packet::HeaderFacts facts = read(frames[f]);
+      ASSERT_TRUE(facts.has_tcp);
+      const bool resets = (facts.tcp_flags & packet::tcp_rst) != 0;
+      EXPECT_EQ(resets, f >= frames.size() - streams) << f;
+      if (resets) {
+        EXPECT_EQ(facts.tcp_sequence, missing.at(facts.source_port));
+        missing.erase(facts.source_port);
+      } else if ((facts.tcp_flags & packet::tcp_syn) != 0 && facts.destination_port == 4000) {
+        missing[facts.source_port] = facts.tcp_sequence + 1;
+        next[facts.source_port] = facts.tcp_sequence + 2;
+      } else if (!facts.payload.empty()) {
+        EXPECT_EQ(facts.tcp_sequence, next.at(facts.source_port));
+        next[facts.source_port] += static_cast<std::uint32_t>(facts.payload.size());
+      }
+    }
+    EXPECT_EQ(next.size(), streams);
+    EXPECT_TRUE(missing.empty());
   }
 }
 

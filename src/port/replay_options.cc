@@ -121,7 +121,7 @@ Expected<std::vector<std::string>> read_pieces(const std::string& value) {
   const auto text = read_regular_file(value, largest_destinations);
   if (!text) {
     return make_error("replay: payload: " + text.error().message +
-                      "; it takes random, text, web, codings, or a file of pieces");
+                      "; it takes random, text, web, codings, resets, or a file of pieces");
   }
   std::vector<std::string> pieces;
   std::istringstream lines(*text);
@@ -205,7 +205,8 @@ Expected<void> read_argument(ReplayOptions& options, const std::string& item) {
   }
   if (key == "payload") {
     options.codings = value == "codings";
-    auto pieces = read_pieces(options.codings ? "random" : value);
+    options.resets = value == "resets";
+    auto pieces = read_pieces(options.codings || options.resets ? "random" : value);
     options.text = value == "text" || value == "web";
     if (value == "web") options.udp_port = dns_port;
     if (pieces) options.pieces = std::move(*pieces);
@@ -257,6 +258,9 @@ Expected<ReplayOptions> ReplayOptions::parse(const std::string& devargs) {
   if (auto fine = check_flows(options); !fine) return tl::unexpected(fine.error());
   if (options.codings && options.protocol != ReplayOptions::Protocol::http) {
     return make_error("replay: payload=codings is of bodies of HTTP: say protocol=http, too");
+  }
+  if (options.resets && options.protocol != ReplayOptions::Protocol::streams) {
+    return make_error("replay: payload=resets is of TCP conversations: say protocol=streams, too");
   }
   if (!options.destinations.empty() && !any_of_family(options.destinations, options.family)) {
     return make_error(no_destination(options.family));

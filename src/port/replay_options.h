@@ -28,6 +28,7 @@ struct ReplayOptions {
   std::uint16_t udp_port = 4000;
   bool text = false;     // `pieces` are words
   bool codings = false;  // of HTTP: replay_codings.h
+  bool resets = false;   // of streams: replay_conversations.h
   // What payloads are made of, one piece after another, drawn at random; random bytes when there are none.
   std::vector<std::string> pieces;
   // Drawn at random, from those of the frame's family; random addresses when there are none.
@@ -46,7 +47,8 @@ struct ReplayOptions {
   // protocol: udp, tcp, streams or http.
   // FILE has one address on a line. FLOWS has a flow of UDP or TCP on each line, `SOURCE PORT DESTINATION PORT`,
   // instead of destinations. payload: random, text (words of English), web (words of pages and requests; UDP is to port
-  // 53 then), codings (of protocol=http: bodies that cost who decodes them most), or a file with a piece of payloads on
+  // 53 then), codings (of protocol=http: bodies that cost who decodes them most), resets (of protocol=streams:
+  // conversations whose data waits for a byte that never comes, until a reset), or a file with a piece of payloads on
   // each line, in hexadecimal digits. An Error, one line that begins
   // with "replay: ", for a key that there is not or that is there twice, a value that it does not take, keys that
   // exclude each other, and destinations or flows that cannot be read or have none of the family.

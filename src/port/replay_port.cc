@@ -129,6 +129,7 @@ Expected<std::vector<std::vector<std::uint8_t>>> make_frames(const ReplayOptions
     source.text = options.text;
     source.mix = &*mix;
     source.codings = options.codings;
+    source.resets = options.resets;
     if (!options.text && !options.pieces.empty()) source.contents = &options.pieces;
     source.address = [&] { return draw_address(random, destinations, family); };
     source.fill = [&](std::span<std::uint8_t> payload) { fill(random, options.pieces, payload); };
@@ -265,46 +266,39 @@ double ReplayPort::Queue::head_waited() const {
   return std::max(0.0, credit - 1) / seen_rate + gap_ticks;
 }
 
-// The next frame comes behind the last one; one that seems to be far ahead is really behind.
-void ReplayPort::Queue::keep_order(rte_mbuf** frames, unsigned count) {
-  const auto all = static_cast<std::uint32_t>(by_index.size());
-  const auto ahead = [&](const rte_mbuf* frame) { return (frame_index(frame) + all - next_index) % all; };
-  if (ahead(frames[0]) > all / 2 || ahead(frames[count - 1]) < ahead(frames[0])) [[unlikely]] {
-    sort(frames, count);
-  }
-  next_index = (frame_index(frames[count - 1]) + 1) % all;
+// As they have come back.
+std::uint16_t ReplayPort::Queue::take(rte_mbuf** frames, std::uint16_t count) {
+  count = static_cast<std::uint16_t>(std::min<unsigned>(count, rte_mempool_avail_count(pool.get())));
+  return rte_mempool_get_bulk(pool.get(), reinterpret_cast<void**>(frames), count) == 0 ? count : 0;
 }
 
-// The frames of the burst and all others that are there, from `next_index` on.
-void ReplayPort::Queue::sort(rte_mbuf** frames, unsigned count) {
-  rte_mbuf** const list = scratch.data();
-  unsigned others = rte_mempool_avail_count(pool.get());
-  if (others != 0 && rte_mempool_get_bulk(pool.get(), reinterpret_cast<void**>(list), others) != 0) {
-    others = 0;
-  }
-  std::fill(present.begin(), present.end(), 0);
-  const auto mark = [this](const rte_mbuf* frame) {
-    present[frame_index(frame) / 64] |= std::uint64_t{1} << frame_index(frame) % 64;
-  };
-  std::for_each(frames, frames + count, mark);
-  std::for_each(list, list + others, mark);
-  std::uint32_t placed = 0;
-  const auto place = [&](std::uint32_t word, std::uint64_t mask) {
-    for (std::uint64_t bits = present[word] & mask; bits != 0; bits &= bits - 1, ++placed) {
-      rte_mbuf* const frame = by_index[word * 64 + static_cast<unsigned>(std::countr_zero(bits))];
-      (placed < count ? frames[placed] : list[placed - count]) = frame;
+// All that has come back is taken out of the pool, and so many of those that are there are handed out, from
+// `next_index` on.
+std::uint16_t ReplayPort::Queue::take_in_order(rte_mbuf** frames, std::uint16_t count) {
+  const unsigned back = rte_mempool_avail_count(pool.get());
+  if (back != 0 && rte_mempool_get_bulk(pool.get(), reinterpret_cast<void**>(scratch.data()), back) == 0) {
+    for (unsigned i = 0; i < back; ++i) {
+      const std::uint32_t index = frame_index(scratch[i]);
+      present[index / 64] |= std::uint64_t{1} << index % 64;
     }
-  };
-  const std::uint32_t first = next_index / 64;
-  const std::uint64_t behind = (std::uint64_t{1} << next_index % 64) - 1;  // in the word of the next index
-  place(first, ~behind);
-  for (std::uint32_t step = 1; step < present.size(); ++step) {
-    place((first + step) % static_cast<std::uint32_t>(present.size()), ~std::uint64_t{0});
+    here += back;
   }
-  place(first, behind);
-  if (others != 0) {
-    rte_mempool_put_bulk(pool.get(), reinterpret_cast<void**>(list), others);
+  const auto all = static_cast<std::uint32_t>(by_index.size());
+  count = static_cast<std::uint16_t>(std::min<unsigned>(count, here));
+  for (std::uint16_t placed = 0; placed < count;) {
+    std::uint64_t& word = present[next_index / 64];
+    const std::uint64_t there = word >> next_index % 64;
+    if (there == 0) {
+      next_index = (next_index / 64 + 1) * 64 % (present.size() * 64);
+      continue;
+    }
+    next_index += static_cast<std::uint32_t>(std::countr_zero(there));
+    word &= ~(std::uint64_t{1} << next_index % 64);
+    frames[placed++] = by_index[next_index];
+    next_index = next_index + 1 == all ? 0 : next_index + 1;
   }
+  here -= count;
+  return count;
 }
 
 std::uint16_t ReplayPort::rx_burst(std::uint16_t q, rte_mbuf** frames, std::uint16_t count) {
@@ -327,13 +321,9 @@ std::uint16_t ReplayPort::rx_burst(std::uint16_t q, rte_mbuf** frames, std::uint
     queue.seen_rate = 0;
     queue.waited = 0;
   }
-  const unsigned available = rte_mempool_avail_count(queue.pool.get());
-  count = static_cast<std::uint16_t>(std::min<unsigned>(count, available));
-  if (count == 0 || rte_mempool_get_bulk(queue.pool.get(), reinterpret_cast<void**>(frames), count) != 0) {
+  count = queue.by_index.empty() ? queue.take(frames, count) : queue.take_in_order(frames, count);
+  if (count == 0) {
     return 0;
-  }
-  if (!queue.by_index.empty()) {
-    queue.keep_order(frames, count);
   }
   if (rate > 0) {
     queue.credit -= count;

@@ -5,9 +5,10 @@
 // A queue's frames are the mbufs of its own pool. Receiving takes the next ones from the pool's FIFO; transmitting
 // gives a frame back to the pool it came from, whatever port it leaves by. A frame that is dropped comes back before
 // those that are under way, and from then on the frames are no longer handed out in the order of their addresses, which
-// copies of whole runs need; with `ordered` they are put in order again when that is noticed, at some 5 ns for each
-// frame there. Frames come out changed (a router lowers the TTL), so after `refresh` rounds each frame's first bytes
-// are written anew from a pristine copy, at a cost of 1/refresh of a small copy.
+// copies of whole runs need, and so do conversations; with `ordered` they always are, but for those that are not back
+// when it is their turn, which miss it, at some ns for each. Frames come out changed (a router lowers the TTL), so
+// after `refresh` rounds each frame's first bytes are written anew from a pristine copy, at a cost of 1/refresh of a
+// small copy.
 //
 // Offered load: without `rate`, as fast as the lane polls; with it, frames fall due at that rate and those that no free
 // frame is there for, or that find `ring` others waiting, are counted as missed, as a NIC would: those that came first
@@ -74,8 +75,8 @@ class ReplayPort {
   struct Queue {
     void fall_due(double ticks, unsigned room);
     double head_waited() const;
-    void keep_order(rte_mbuf** frames, unsigned count);
-    void sort(rte_mbuf** frames, unsigned count);
+    std::uint16_t take(rte_mbuf** frames, std::uint16_t count);
+    std::uint16_t take_in_order(rte_mbuf** frames, std::uint16_t count);
     FramePool pool;
     std::array<std::vector<std::vector<std::uint8_t>>, 2> pristine;  // by family_at()
     int seen_family = 4;
@@ -91,9 +92,10 @@ class ReplayPort {
     unsigned first_gap = 0, gap_count = 0;
     double gap_ticks = 0;  // of all of them
     std::uint64_t waited = 0;
-    // When they are kept in order: every frame by its index, and room to sort them in.
+    // When they are kept in order: every frame by its index, and which of them are here, not in the pool nor under way.
     std::vector<rte_mbuf*> by_index, scratch;
     std::vector<std::uint64_t> present;  // a bit for each
+    unsigned here = 0;
     std::uint32_t next_index = 0;
     std::uint64_t handed_out = 0;
     std::atomic<std::uint64_t> missed{0};

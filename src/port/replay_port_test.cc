@@ -221,6 +221,30 @@ TEST(ReplayPort, FramesThatCameBackOutOfTurnArePutInOrder) {
   }
 }
 
+// Of each burst of 32 every fourth frame is dropped, and so comes back before the others.
+TEST(ReplayPort, FramesAreInOrderHoweverTheyComeBack) {
+  auto port = ReplayPort::create("order", 1, *ReplayOptions::parse("replay,frames=1000,ordered=1"), 256);
+  ASSERT_TRUE(port) << (port ? "" : port.error().message);
+  std::uint32_t next = 0;
+  std::vector<rte_mbuf*> late;
+  for (unsigned burst = 0; burst < 500; ++burst) {
+    rte_mbuf* frames[32];
+    ASSERT_EQ((*port)->rx_burst(0, frames, 32), 32);
+    (*port)->tx_burst(late.data(), static_cast<std::uint16_t>(late.size()));
+    late.clear();
+    for (unsigned i = 0; i < 32; ++i) {
+      ASSERT_EQ(ReplayPort::frame_index(frames[i]), next) << burst;
+      next = (next + 1) % 1000;
+      if (i % 4 == 0) {
+        rte_pktmbuf_free(frames[i]);
+      } else {
+        late.push_back(frames[i]);
+      }
+    }
+  }
+  (*port)->tx_burst(late.data(), static_cast<std::uint16_t>(late.size()));
+}
+
 TEST(ReplayPort, NoFrameMissesItsRefreshWhateverTheBursts) {
   for (const unsigned refresh : {1U, 2U, 5U}) {
     auto port = ReplayPort::create("refresh", 1,
@@ -403,10 +427,12 @@ TEST(ReplayPort, EachArgumentIsTakenOrRefusedForWhatItIs) {
       {"protocol=streams", ""},
       {"protocol=http,payload=text", ""},
       {"protocol=http,payload=codings", ""},
+      {"protocol=streams,payload=resets", ""},
+      {"protocol=http,payload=resets", "replay: payload=resets is of TCP conversations: say protocol=streams, too"},
       {"protocol=tcp,payload=codings", "replay: payload=codings is of bodies of HTTP: say protocol=http, too"},
       {"payload=/nowhere",
-       "replay: payload: /nowhere: No such file or directory; it takes random, text, web, codings, or a file of "
-       "pieces"},
+       "replay: payload: /nowhere: No such file or directory; it takes random, text, web, codings, resets, or a file "
+       "of pieces"},
       {"frames=63", "replay: frames=63 is too few; 64 is the least"},
   };
   for (const auto& [arguments, expected] : cases) {

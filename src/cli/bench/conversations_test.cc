@@ -106,6 +106,9 @@ TEST(BenchConversations, TrafficHasNames) {
   EXPECT_EQ(one.traffic(), "1500 HTTP attack");
   one.payload = codings_payload;
   EXPECT_EQ(one.traffic(), "1500 HTTP attack of codings");
+  one.protocol = "streams";
+  one.payload = resets_payload;
+  EXPECT_EQ(one.traffic(), "1500 TCP streams attack by resets");
 }
 
 }  // namespace

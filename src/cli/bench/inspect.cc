@@ -182,19 +182,23 @@ std::string followed_text(const ChainCase& one, const ChainCheck& seen) {
 }
 
 // What is made to cost the gateway most. Of the rules: every payload is their contents, one after the other; of HTTP
-// requests and bodies. Of codings: bodies of HTTP that are little until they are decoded.
+// requests and bodies. Of codings: bodies of HTTP that are little until they are decoded. By resets: frames that
+// release what hundreds of others brought.
 struct Attack {
   const char* protocol;
   std::string_view name;  // in ChainCase::traffic()
 };
-constexpr Attack attacks[] = {{"tcp", attack_name}, {"http", attack_name}, {"http", attack_of_codings_name}};
+constexpr Attack attacks[] = {
+    {"tcp", attack_name}, {"http", attack_name}, {"http", attack_of_codings_name}, {"streams", attack_by_resets_name}};
 
 // Of the rules' contents by their name alone, which is not yet what is sent.
 ChainCase case_of(const BenchOptions& options, const Attack& attack) {
   ChainCase one;
   if (!options.mix.empty()) one.mix = options.mix;
   one.protocol = attack.protocol;
-  one.payload = attack.name == attack_name ? attack_name : codings_payload;
+  one.payload = attack.name == attack_name              ? attack_name
+                : attack.name == attack_of_codings_name ? codings_payload
+                                                        : resets_payload;
   return one;
 }
 
@@ -278,10 +282,15 @@ Expected<Part> measure_below(const BenchOptions& options, const RouterTable& tab
   return part;
 }
 
-// Bodies that nobody decodes are no attack of codings.
-Expected<void> bodies_were_cut(const Part& part) {
-  if (part.one.payload != codings_payload || part.figure("inspect_http_bodies_cut") != 0) return {};
-  return make_error(part.one.traffic() + ": no body was decoded as far as the frames' time allows");
+// Bodies that nobody decodes are no attack of codings, and resets of streams in which nothing waits none by resets.
+Expected<void> was_attacked(const Part& part) {
+  if (part.one.payload == codings_payload && part.figure("inspect_http_bodies_cut") == 0) {
+    return make_error(part.one.traffic() + ": no body was decoded as far as the frames' time allows");
+  }
+  if (part.one.payload == resets_payload && part.figure("inspect_stream_gaps") == 0) {
+    return make_error(part.one.traffic() + ": no reset released anything of a stream");
+  }
+  return {};
 }
 
 // At half of the saturated rate: as many frames of ordinary traffic, of which none is late where the machine is quiet,
@@ -308,7 +317,7 @@ Expected<void> attack_below(const BenchOptions& options, const RouterTable& tabl
         label.c_str(), too_late(outcome), offered(outcome), outcome.lanes_late, part->lanes, outcome.p99_us,
         outcome.p999_us, price_text(*part).c_str(), outcome.collecting_ns(), outcome.forwarding_ns());
     std::printf("  in all:%s\n", figures_text(part->figures).c_str());
-    if (auto there = bodies_were_cut(*part); !there) return there;
+    if (auto there = was_attacked(*part); !there) return there;
     Yardsticks yardsticks;
     yardsticks.setting = price_text(*part) + "; " + candidates_text(*part, device);
     yardsticks.share = 0.5;
@@ -418,8 +427,8 @@ Expected<void> check_only(const BenchOptions& options) {
   if (!chosen_traffic(options).empty() || !chosen_attacks(options).empty()) return {};
   std::string names;
   for (const ChainCase& one : all_traffic(options)) names += "'" + one.traffic() + "', ";
-  return make_error(fmt::format("--only {}: no traffic is named so: a part of {}'{}' or '{}'", options.only, names,
-                                attack_name, attack_of_codings_name));
+  return make_error(fmt::format("--only {}: no traffic is named so: a part of {}'{}', '{}' or '{}'", options.only,
+                                names, attack_name, attack_of_codings_name, attack_by_resets_name));
 }
 
 Expected<void> run_device(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,

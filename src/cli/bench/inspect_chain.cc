@@ -459,6 +459,7 @@ std::string ChainCase::traffic() const {
                            : payload == "text"          ? "text"
                            : payload == "web"           ? "web words"
                            : payload == codings_payload ? std::string(attack_of_codings_name)
+                           : payload == resets_payload  ? std::string(attack_by_resets_name)
                            : rare_contents              ? "text with contents"
                                                         : std::string(attack_name);
   const std::string kind = protocol == "udp"    ? "UDP"
@@ -511,6 +512,8 @@ RigOptions chain_rig(const BenchOptions& options, const RouterTable& table, cons
   rig.protocol = one.protocol;
   if (one.converses() && options.frames == 0 && rig.lanes <= most_lanes_of_many) rig.frames = frames_of_many;
   rig.payload = one.payload;
+  // Frames that are dropped come back early; out of order they would be other conversations.
+  rig.ordered = one.converses() && one.drop_on_overload;
   if (!one.converses()) {
     rig.destinations.clear();
     rig.flows = rules.flows(one);

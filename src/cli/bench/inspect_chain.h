@@ -20,9 +20,10 @@ namespace sluice::cli::bench {
 
 struct ChainCase;
 
-// In the names of traffic, and the replay port's payload of the second.
-inline constexpr std::string_view attack_name = "attack", attack_of_codings_name = "attack of codings";
-inline constexpr std::string_view codings_payload = "codings";
+// In the names of traffic, and the replay port's payloads of the last two.
+inline constexpr std::string_view attack_name = "attack", attack_of_codings_name = "attack of codings",
+                                  attack_by_resets_name = "attack by resets";
+inline constexpr std::string_view codings_payload = "codings", resets_payload = "resets";
 
 // What the chain is made of, besides the routes.
 class InspectRules {

@@ -31,7 +31,10 @@
 // What has to wait in its stream is looked at when it comes, as far as it says that nothing is in it; the rest, and
 // what lies across, is searched when a frame releases it. As much of that as the frame brings itself costs it nothing,
 // the rest is part of the batch's time (confirm_time.h): one frame may release 256 KiB, and one of another flow's end,
-// too.
+// too. So is to hand it over, a fixed time for a segment and for a byte, but for one frame of a batch, and one other
+// flow, that release all they can while the batch is not late: ordinary losses are. What there is no time for is thrown
+// away as it waits, a gap; with `drop_on_overload` a frame that would release more than there is time for is dropped
+// before its stream takes it, unless it is a RST, which nobody sends again.
 //
 // A fragment is inspected as the packet that it is, and the one that completes its datagram (flow/fragments.h) brings
 // that besides: it is inspected as a packet that came whole, searched by this core, and the verdict is the fragment's.
@@ -194,13 +197,14 @@ struct InspectionCounters {
   std::uint64_t not_ip = 0;     // looked at by nobody
   std::uint64_t confirmed = 0;  // candidates
   std::uint64_t alerts = 0;
-  std::uint64_t left = 0;        // candidates that the budget did not reach, or that were given up
-  std::uint64_t given_up = 0;    // of these, those whose payload checks took too long (payload_matcher.h)
-  std::uint64_t http_left = 0;   // frames of HTTP that were not parsed because their batch was late
-  std::uint64_t overloaded = 0;  // such frames, and those with candidates that were left
-  std::uint64_t no_flow = 0;     // frames whose flow the table refused: inspected as packets
-  std::uint64_t searched = 0;    // bytes that this core searched
-  std::uint64_t many_keys = 0;   // frames of which the device has found more keys than it tells
+  std::uint64_t left = 0;           // candidates that the budget did not reach, or that were given up
+  std::uint64_t given_up = 0;       // of these, those whose payload checks took too long (payload_matcher.h)
+  std::uint64_t releases_left = 0;  // frames, and ends of other flows, that release more than there was time for
+  std::uint64_t http_left = 0;      // frames of HTTP that were not parsed because their batch was late
+  std::uint64_t overloaded = 0;     // such frames, and those with candidates that were left
+  std::uint64_t no_flow = 0;        // frames whose flow the table refused: inspected as packets
+  std::uint64_t searched = 0;       // bytes that this core searched
+  std::uint64_t many_keys = 0;      // frames of which the device has found more keys than it tells
 };
 
 struct Judgement {
@@ -234,6 +238,8 @@ class Inspection final : private flow::ConversationSink {
     other_time_.begin(aside == 0 ? ticks : aside, frames);
     to_come_ = 0;
     late_from_ = looks_until_ = never;
+    first_release_ = whole_release_ = 0;
+    first_other_release_ = nullptr;
   }
   // So much of it decoding a frame's bodies may take, beyond what comes with their packet (flow::http::Parser): what is
   // behind that in a body is not looked at.
@@ -299,6 +305,8 @@ class Inspection final : private flow::ConversationSink {
   void stream_data(flow::Flow& flow, flow::Extra& extra, flow::Direction direction,
                    const flow::StreamData& data) override;
   std::uint8_t waits(flow::Flow& flow, flow::Direction direction) override;
+  bool may_release(flow::Flow& flow, flow::Direction direction, flow::Waiting waiting) override;
+  bool takes_waiting(flow::Flow& flow, flow::Direction direction, std::size_t bytes) override;
   void not_taken(flow::Flow& flow, flow::Extra& extra, flow::Direction direction) override;
   void refused(flow::Flow& flow, flow::Direction direction, flow::Taken why) override;
   void stream_gap(flow::Flow& flow, flow::Extra& extra, flow::Direction direction, std::uint64_t bytes) override;
@@ -352,6 +360,9 @@ class Inspection final : private flow::ConversationSink {
   std::size_t search(match::Buffer buffer, std::string_view bytes, std::size_t from = 0);
   std::size_t search_payload(std::string_view bytes, std::size_t from);
   std::size_t search_waited(std::string_view bytes, std::size_t from);
+  bool is_first_release(const flow::Flow& flow);
+  // Nothing of it is inspected any more.
+  bool is_passed(const flow::Flow& flow) const { return (flow.user & FlowMark::passed) != 0 || frame_passed_; }
   std::optional<std::size_t> search_in_time(match::Buffer buffer, std::string_view bytes, std::size_t from);
   void tell(const Alert& alert);
   void tell_held() {
@@ -401,6 +412,10 @@ class Inspection final : private flow::ConversationSink {
   std::uint64_t other_decoding_ = 0;
   std::uint32_t other_budget_ = 0, to_come_ = 0;  // to_come_: frames of the batch, as next() says
   ConfirmTime other_time_;
+  // Which frame of the batch, and which other flow, was the first to release what waits; 0 and null: none yet.
+  std::uint64_t first_release_ = 0;
+  std::uint64_t whole_release_ = 0;  // the frame that may release what it does, having been asked for ahead
+  const flow::Flow* first_other_release_ = nullptr;
   std::string text_;  // buffers that are put together
   // The last rules that held for HTTP transactions: a response may be whole a second time, with bytes that came behind
   // its end.

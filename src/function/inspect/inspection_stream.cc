@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "function/inspect/inspection.h"
+#include "function/inspect/inspection_as_if.h"
 
 namespace sluice::function {
 using match::Point;
@@ -27,6 +27,11 @@ Waited waited_of(std::uint8_t mark, std::uint64_t generation) {
   return Waited::unknown;
 }
 
+// Measured: 0.4 to 0.8 us for a segment that nothing is found in, with its flow's memory from afar.
+constexpr std::uint64_t ticks_to_hand_over(std::uint64_t segments, std::uint64_t bytes) {
+  return 1000 * segments + bytes / 2;
+}
+
 }  // namespace
 
 // Now, when it costs no more than the packet's own bytes would if they were next: who releases them pays for what is
@@ -38,6 +43,45 @@ std::uint8_t Inspection::waits(flow::Flow& flow, flow::Direction) {
   if (too_many_hits_) return 0;
   const bool is_clean = search(match::Buffer::payload, packet_.payload) == 0;
   return mark_of(is_clean ? Waited::without_patterns : Waited::unknown, generation);
+}
+
+// It has all the time that it needs, in a batch that is not late.
+bool Inspection::is_first_release(const flow::Flow& flow) {
+  if (is_late()) return false;
+  if (&flow != flow_) {
+    if (first_other_release_ == nullptr) first_other_release_ = &flow;
+    return first_other_release_ == &flow;
+  }
+  if (first_release_ == 0) first_release_ = counters_.frames;
+  return first_release_ == counters_.frames;
+}
+
+// Sent again, it is asked for anew.
+bool Inspection::may_release(flow::Flow& flow, flow::Direction, flow::Waiting waiting) {
+  if (!settings_.drop_on_overload || !time_.limited() || is_passed(flow)) return true;
+  if (ticks_to_hand_over(waiting.segments, waiting.bytes) <= time_.left_for_waiting() || is_first_release(flow)) {
+    whole_release_ = counters_.frames;
+    return true;
+  }
+  ++counters_.releases_left;
+  overload();
+  return false;
+}
+
+bool Inspection::takes_waiting(flow::Flow& flow, flow::Direction direction, std::size_t bytes) {
+  if (!time_.limited()) return true;
+  const AsIf as_if(*this, flow, direction);
+  const std::uint64_t left = time_.left_for_waiting(), ticks = ticks_to_hand_over(1, bytes);
+  const bool is_allowed = &flow == flow_ && whole_release_ == counters_.frames;
+  if (left < ticks && !is_allowed && !is_first_release(flow)) {
+    if (is_passed(flow)) return false;
+    ++counters_.releases_left;
+    overload();
+    keep_dropping(flow);
+    return false;
+  }
+  time_.spend_on_waiting(std::min(left, ticks));
+  return true;
 }
 
 // The patterns that end in the new piece; of a device's keys, also some whose rest is still to come.

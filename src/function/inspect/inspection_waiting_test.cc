@@ -45,11 +45,11 @@ class InspectionWaitingTest : public testing::TestWithParam<bool>, public AlertS
   Judgement at(std::size_t place, const std::string& text, std::uint16_t port = 4000, std::uint8_t flags = ack) {
     return feed(test::segment_of(true, flags, 1001 + static_cast<std::uint32_t>(place), 5001, text, port));
   }
-  // Wait for the stream's first ten bytes.
-  void let_wait(char with, const std::string& word, std::uint16_t port = 4000) {
+  // Wait for the stream's first bytes.
+  void let_wait(char with, const std::string& word, std::uint16_t port = 4000, std::size_t from = 10) {
     std::string text(size, with);
     text.replace(100, word.size(), word);
-    for (std::size_t i = 0; i < count; ++i) at(10 + i * size, text, port);
+    for (std::size_t i = 0; i < count; ++i) at(from + i * size, text, port);
   }
   std::uint64_t searched_since(std::uint64_t before) const { return counters().searched - before; }
 
@@ -164,6 +164,108 @@ TEST_P(InspectionWaitingTest, a_reset_that_releases_much_has_its_time) {
   EXPECT_TRUE(at(0, "", 4000, rst).overload);
   EXPECT_EQ(searched_since(before), 0U);
   EXPECT_EQ(counters().left, 1U);
+}
+
+// Handing it over takes its time, too: ordinary losses have it, an attack does not.
+TEST_P(InspectionWaitingTest, of_many_frames_that_release_much_only_the_first_has_more_than_its_time) {
+  for (const bool drops : {false, true}) {
+    SCOPED_TRACE(drops ? "drop" : "pass");
+    use(evil_rule, drops);
+    const std::string hole(500, '.');  // more than the seams, which so cost nothing
+    for (std::uint16_t port = 4000; port < 4003; ++port) {
+      handshake(port);
+      let_wait('.', "harmless", port, hole.size());
+    }
+    inspection_->begin(0, 3);
+    EXPECT_FALSE(at(0, hole, 4000).overload);
+    const Judgement second = at(0, hole, 4001);
+    EXPECT_TRUE(second.overload);
+    EXPECT_EQ(second.drop, drops);
+    EXPECT_TRUE(at(0, hole, 4002).overload);
+    EXPECT_EQ(counters().releases_left, 2U);
+    EXPECT_EQ(counters().overloaded, 2U);
+    EXPECT_EQ(inspection_->conversations().stream_counters().thrown_away, drops ? 0U : 2 * count);
+    // Where they were dropped, they are sent again, and nothing has been lost.
+    inspection_->begin(0, 1);
+    EXPECT_FALSE(at(0, hole, 4001).drop);
+    inspection_->begin(std::uint64_t{1} << 40, 1);
+    EXPECT_FALSE(at(0, hole, 4002).drop);
+    at(hole.size() + count * size, "an evil thing", 4001);
+    at(hole.size() + count * size, "an evil thing", 4002);
+    EXPECT_EQ(alerts().size(), 2U) << "the streams go on";
+  }
+}
+
+TEST_P(InspectionWaitingTest, in_a_batch_that_is_late_no_frame_releases_more_than_there_is_time_for) {
+  for (const bool drops : {false, true}) {
+    SCOPED_TRACE(drops ? "drop" : "pass");
+    use(evil_rule, drops);
+    handshake();
+    let_wait('.', "harmless");
+    inspection_->begin(0, 1);
+    inspection_->set_looks_until(0);
+    const Judgement judgement = at(0, "0123456789");
+    EXPECT_EQ(judgement.drop, drops);
+    EXPECT_EQ(counters().releases_left, 1U);
+  }
+}
+
+TEST_P(InspectionWaitingTest, what_is_released_within_the_time_there_is_takes_of_it) {
+  use(evil_rule);
+  handshake();
+  let_wait('.', "harmless");
+  inspection_->begin(std::uint64_t{1} << 40, 1);
+  EXPECT_FALSE(at(0, "0123456789").overload);
+  EXPECT_GE(inspection_->spent(), count * 1000);
+}
+
+// Nobody sends a RST again: what waits goes with it.
+TEST_P(InspectionWaitingTest, of_many_resets_only_the_first_releases_what_waits) {
+  for (const bool drops : {false, true}) {
+    SCOPED_TRACE(drops ? "drop" : "pass");
+    use(evil_rule, drops);
+    for (std::uint16_t port = 4000; port < 4003; ++port) {
+      handshake(port);
+      let_wait('.', "harmless", port);
+    }
+    inspection_->begin(0, 3);
+    EXPECT_EQ(at(0, "", 4000, rst).overload, !GetParam()) << "to search the seams a core has no time";
+    EXPECT_EQ(counters().releases_left, 0U);
+    for (std::uint16_t port = 4001; port < 4003; ++port) {
+      const Judgement judgement = at(0, "", port, rst);
+      EXPECT_TRUE(judgement.overload);
+      EXPECT_EQ(judgement.drop, drops);
+    }
+    EXPECT_EQ(counters().releases_left, 2U);
+    EXPECT_EQ(inspection_->conversations().stream_counters().thrown_away, 2 * count);
+  }
+}
+
+TEST_P(InspectionWaitingTest, of_flows_that_expire_only_the_first_has_more_than_what_is_set_aside) {
+  use(evil_rule, true);
+  for (std::uint16_t port = 4000; port < 4003; ++port) {
+    handshake(port);
+    let_wait('.', "harmless", port);
+  }
+  inspection_->begin(0);
+  inspection_->conversations().table().sweep(now_ / 1000 + 10'000'000, 1024);
+  EXPECT_EQ(counters().releases_left, 2U);
+  EXPECT_EQ(counters().overloaded, 0U) << "no frame is";
+  EXPECT_EQ(inspection_->conversations().stream_counters().thrown_away, 2 * count);
+}
+
+// A conversation that a rule of `pass` has let go is looked at no more: nothing is left of it.
+TEST_P(InspectionWaitingTest, a_flow_that_passes_is_never_dropped_for_what_it_releases) {
+  use("pass tcp any any -> any 80 (content:\"friend\"; sid:3;)\n" + std::string(evil_rule));
+  for (std::uint16_t port = 4000; port < 4002; ++port) {
+    handshake(port);
+    at(0, "friend", port);
+    for (std::size_t i = 0; i < count; ++i) at(10 + i * size, std::string(size, '.'), port);
+  }
+  inspection_->begin(0, 2);
+  EXPECT_FALSE(at(6, "0123", 4000).drop);
+  EXPECT_FALSE(at(6, "0123", 4001).drop);
+  EXPECT_EQ(counters().releases_left, 0U);
 }
 
 // A closed flow that makes room for the frame's, and one that expires.
