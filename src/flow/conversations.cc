@@ -78,7 +78,8 @@ Seen Conversations::packet(const Packet& packet, std::uint32_t hash, Millisecond
   }
   without_session_ += seen.check == TcpCheck::no_session && !packet.payload.empty() ? 1 : 0;
   bool goes_on = sink_.tracked(*seen.flow, seen.direction, extra != nullptr);
-  if (goes_on && extra != nullptr && (packet.tcp_flags & tcp_rst) == 0) {
+  if (goes_on && extra != nullptr && (packet.tcp_flags & tcp_rst) == 0 && Reassembler::something_waits(extra->stream))
+      [[unlikely]] {
     const Waiting waiting = Reassembler::may_release(extra->stream, seen.direction, packet);
     goes_on = waiting.segments == 0 || sink_.may_release(*seen.flow, seen.direction, waiting);
   }

@@ -190,6 +190,9 @@ class Reassembler {
   static const std::uint8_t* place_of(const TcpStream& stream, Direction direction, std::size_t bytes);
   // The last bytes delivered, as far as they are kept and `window` goes: until the next packet is fed.
   std::string_view kept(const TcpStream& stream, Direction direction) const;
+  static bool something_waits(const TcpStream& stream) {
+    return stream.sides[0].held != nullptr || stream.sides[1].held != nullptr;
+  }
   // What feed() would release of what waits, at most; of a packet without RST.
   static Waiting may_release(const TcpStream& stream, Direction direction, const Packet& packet);
   // Delivers what waits, with gaps, and closes both directions that have begun.
