@@ -56,7 +56,15 @@ TEST(HttpRequest, FirstLines) {
                         {"M-SEARCH * HTTP/1.1\r\n", "M-SEARCH", "*", "HTTP/1.1"},
                         {"X!#$%&'*+-.^_`|~9 /a HTTP/1.1\r\n", "X!#$%&'*+-.^_`|~9", "/a", "HTTP/1.1"},
                         {"7 http://h/a HTTP/1.1\r\n", "7", "http://h/a", "HTTP/1.1"},
-                        {"GET /a b HTTP/1.0\r\n", "GET", "/a", "b HTTP/1.0"},
+                        {"GET /a b HTTP/1.0\r\n", "GET", "/a b", "HTTP/1.0"},
+                        {"GET /a?b=1 union  select 1 \t http/1.1 \r\n", "GET", "/a?b=1 union  select 1", "http/1.1"},
+                        {"GET /a\tb\tc\tHTTP/1.0\r\n", "GET", "/a\tb\tc", "HTTP/1.0"},
+                        {"GET /a\tb\x0b HTTP/1.0\r\n", "GET", "/a\tb\x0b", "HTTP/1.0"},
+                        {"GET /a HTTP/1.0 HTTP/1.1\r\n", "GET", "/a HTTP/1.0", "HTTP/1.1"},
+                        {"GET /a b\r\n", "GET", "/a", "b"},
+                        {"GET /a HTTP/1.0 b\r\n", "GET", "/a", "HTTP/1.0 b"},
+                        {"GET /a b xHTTP/1.0\r\n", "GET", "/a", "b xHTTP/1.0"},
+                        {"GET HTTP/1.0\r\n", "GET", "HTTP/1.0", ""},
                         {"GET \r\n", "GET", "", ""}}) {
     const Sink sink = parse({{up, std::string(c.line) + "A: b\r\n\r\n"}});
     ASSERT_EQ(sink.exchanges.size(), 1U) << c.line;

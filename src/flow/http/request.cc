@@ -9,7 +9,19 @@ namespace sluice::flow::http {
 
 namespace {
 
-// METHOD SP URI SP VERSION, with white space before and in any amount between (as libhtp's generic parser).
+// What follows the last white space of `text`, if it names HTTP: the version, whatever stands before it.
+std::string_view version_at_end(std::string_view text) {
+  std::size_t begin = text.size();
+  while (begin > 0 && !is_space(text[begin - 1])) {
+    --begin;
+  }
+  const std::string_view word = trim_front(text.substr(begin));
+  constexpr std::string_view name = "HTTP/";
+  return word.size() >= name.size() && same_name(word.substr(0, name.size()), name) ? word : std::string_view();
+}
+
+// METHOD SP URI SP VERSION, with white space before and in any amount between (as libhtp's generic parser). The URI
+// ends at the first blank, but for one that a version follows later: it is the whole of what stands before that.
 void split_request_line(std::string_view line, Transaction& transaction) {
   std::string_view rest = trim_front(line);
   set_piece(take_word(rest), line, transaction.method_at, transaction.method_size);
@@ -20,9 +32,17 @@ void split_request_line(std::string_view line, Transaction& transaction) {
       ++end;
     }
   }
-  const std::string_view uri = rest.substr(0, end);
+  std::string_view uri = rest.substr(0, end);
+  std::string_view version = trim(rest.substr(uri.size()));
+  if (const std::string_view last = version_at_end(version); !last.empty() && last.size() != version.size()) {
+    version = last;
+    end = static_cast<std::size_t>(last.data() - rest.data());
+    while (is_padding(rest[end - 1])) {
+      --end;
+    }
+    uri = rest.substr(0, end);
+  }
   set_piece(uri, line, transaction.uri_at, transaction.uri_size);
-  const std::string_view version = trim(rest.substr(uri.size()));
   if (!version.empty()) {
     set_piece(version, line, transaction.version_at, transaction.version_size);
   }
