@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -73,15 +74,31 @@ std::string text_of(const std::vector<Word>& words) {
   return text;
 }
 
+Error no_word_of_it(const Word& word) {
+  return Error{in_quotes(trimmed(text_of({word}))) + " is no word of it"};
+}
+
+// A misspelt word, before those that it leaves missing.
+Expected<void> know_all(const std::vector<Word>& words, std::span<const std::string_view> names) {
+  for (const Word& word : words) {
+    if (!word.name.empty() && std::ranges::find(names, word.name) == names.end()) {
+      return tl::unexpected(no_word_of_it(word));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Expected<Suppression> read_suppression(std::string_view text, const Variables& variables) {
   Suppression one;
   std::vector<Word> words = words_of(text);
+  constexpr auto names = std::to_array<std::string_view>({"gen_id", "sig_id", "track", "ip"});
+  if (auto ok = know_all(words, names); !ok) return tl::unexpected(ok.error());
   if (auto ok = take_rules(words, one); !ok) return tl::unexpected(ok.error());
   const auto track = take(words, "track"), ip = take(words, "ip");
   if (!track || !ip) return tl::unexpected(track ? ip.error() : track.error());
-  if (!words.empty()) return make_error(in_quotes(text_of({words.front()})) + " is no word of it");
+  if (!words.empty()) return tl::unexpected(no_word_of_it(words.front()));
   if (track->has_value() != ip->has_value()) return make_error("track and ip go together");
   if (!*track) return one;
   const auto side = std::ranges::find_if(sides, [&](const auto& known) { return known.first == **track; });
@@ -96,6 +113,8 @@ Expected<Suppression> read_suppression(std::string_view text, const Variables& v
 Expected<EventFilter> read_event_filter(std::string_view text) {
   EventFilter one;
   std::vector<Word> words = words_of(text);
+  constexpr auto names = std::to_array<std::string_view>({"gen_id", "sig_id", "type", "track", "count", "seconds"});
+  if (auto ok = know_all(words, names); !ok) return tl::unexpected(ok.error());
   if (auto ok = take_rules(words, one); !ok) return tl::unexpected(ok.error());
   const auto count = std::ranges::find_if(words, [](const Word& word) { return word.name == "count"; });
   const bool off = count != words.end() && count->value == "-1";

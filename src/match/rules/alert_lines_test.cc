@@ -62,6 +62,11 @@ TEST(AlertLines, WhatCannotBeReadIsSaid) {
   } cases[] = {
       {true, "", "it needs gen_id and sig_id"},
       {true, "gen_id 1", "it needs gen_id and sig_id"},
+      {true, "gen_id 1, sigid 5", "'sigid 5' is no word of it"},
+      {true, "gid 1, sig_id 5", "'gid 1' is no word of it"},
+      {true, "gen_id 1, sig_id 1, track by_src, address 192.0.2.1", "'address 192.0.2.1' is no word of it"},
+      {false, "gen_id 1, sigid 5, type limit, track by_src, count 1, seconds 1", "'sigid 5' is no word of it"},
+      {false, "gen_id 1, sig_id 1, type limit, track by_src, counts 1, seconds 1", "'counts 1' is no word of it"},
       {true, "gen_id 1, sig_id x", "sig_id: 'x' is no number from 0 to"},
       {true, "gen_id -1, sig_id 1", "gen_id: '-1' is no number"},
       {true, "gen_id 0, sig_id 1", "gen_id 0 is all rules"},
@@ -75,7 +80,7 @@ TEST(AlertLines, WhatCannotBeReadIsSaid) {
       {false, "gen_id 1, sig_id 1", "it needs type, track, count and seconds"},
       {false, "gen_id 1, sig_id 1, track by_src, count 1, seconds 1", "needs a type"},
       {false, "gen_id 1, sig_id 1, type limit, track by_src, count 0, seconds 1", "count: '0' is no number from 1"},
-      {false, "gen_id 1, sig_id 1, type limit, track by_src, count 1, seconds 1, ip any", "'ip any' is not understood"},
+      {false, "gen_id 1, sig_id 1, type limit, track by_src, count 1, seconds 1, ip any", "'ip any' is no word of it"},
       {false, "gen_id 1, sig_id 1, type limit, track by_us, count -1, seconds 1", "'track by_us' is not understood"},
   };
   for (const auto& one : cases) {
