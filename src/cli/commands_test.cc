@@ -190,11 +190,16 @@ TEST_F(Commands, RulesReadsFilesWithVariables) {
   std::ofstream(path) << "ipvar MINE 192.0.2.0/24\nalert tcp $MINE any -> any any (sid:1;)\n";
   EXPECT_EQ(sluice({"rules", "--var", "MINE=10.0.0.0/8", path}), 0);
   EXPECT_THAT(out_, HasSubstr(path + ":1: MINE stays as --var sets it\n"));
+  EXPECT_EQ(sluice({"rules", "--var", "OTHER=$MINE", path}), 0) << err_;
+  EXPECT_EQ(sluice({"rules", "--var", "OTHER=1.2.3", path}), 2) << "though no rule uses it";
+  EXPECT_THAT(err_, StartsWith("sluice rules: --var: $OTHER: '1.2.3'"));
+  EXPECT_EQ(sluice({"rules", "--var", "MINE=any", "--var", "MINE=10.0.0.1", path}), 2);
+  EXPECT_EQ(err_, "sluice rules: --var: 'MINE=10.0.0.1': MINE is given twice\n");
   std::remove(path.c_str());
   EXPECT_EQ(sluice({"rules", path}), 2);
   EXPECT_EQ(err_, path + ": No such file or directory\n");
   EXPECT_EQ(sluice({"rules", "--var", "MINE", path}), 2);
-  EXPECT_EQ(err_, "sluice rules: --var: 'MINE' is not NAME=VALUE\n");
+  EXPECT_EQ(err_, "sluice rules: --var: 'MINE' is not NAME=VALUE, such as \"HOME_NET=192.0.2.0/24\"\n");
 }
 
 TEST_F(Commands, NoGatewayIsOneClearLine) {

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "base/quote.h"
 #include "cli/commands.h"
 #include "cli/rules_report.h"
+#include "match/rules/given_variables.h"
 #include "match/rules/rule_set.h"
 
 namespace sluice::cli {
@@ -19,27 +19,22 @@ struct Arguments {
   bool json = false;
 };
 
-Expected<void> set_variables(const std::vector<std::string>& texts, match::Variables& variables) {
-  for (const std::string& text : texts) {
-    const std::size_t equals = text.find('=');
-    if (equals == std::string::npos) return make_error(in_quotes(text) + " is not NAME=VALUE");
-    if (auto ok = variables.fix(text.substr(0, equals), text.substr(equals + 1)); !ok) return ok;
-  }
-  return {};
+// True: there are some.
+bool says_mistakes(const std::vector<std::string>& mistakes) {
+  for (const std::string& mistake : mistakes) std::fprintf(stderr, "sluice rules: --var: %s\n", mistake.c_str());
+  return !mistakes.empty();
 }
 
 int rules(const Arguments& arguments) {
   match::ReadOptions options;
   options.commented_out = arguments.all;
-  if (const auto ok = set_variables(arguments.variables, options.variables); !ok) {
-    std::fprintf(stderr, "sluice rules: --var: %s\n", ok.error().message.c_str());
-    return 2;
-  }
+  if (says_mistakes(match::fix_variables(arguments.variables, options.variables))) return 2;
   const auto set = match::read_rules(arguments.files, options);
   if (!set) {
     std::fprintf(stderr, "%s\n", set.error().message.c_str());
     return 2;
   }
+  if (says_mistakes(match::unusable_variables(set->variables))) return 2;  // they may name those of the files
   const std::string text = arguments.json ? rules_json(*set) : rules_text(*set, arguments.list);
   std::fwrite(text.data(), 1, text.size(), stdout);
   return rules_status(*set);
@@ -64,7 +59,8 @@ void add_rules(CLI::App& app, int& status) {
   command->footer(
       "A rule loads only when every option in it is honoured: none is left out of a rule. docs/rules.md has the "
       "table.\n"
-      "Exit status: 0 every rule that is not commented out loads, 1 some do not, 2 a file cannot be read.");
+      "Exit status: 0 every rule that is not commented out loads, 1 some do not, 2 a file cannot be read, or a "
+      "variable is no address and no port.");
   command->callback([arguments, &status] {
     for (const std::string& path : arguments->files) require_file(path);
     status = rules(*arguments);

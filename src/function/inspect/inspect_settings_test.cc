@@ -79,6 +79,7 @@ TEST_F(InspectSettings, VariablesAreAddressesOrPorts) {
       {"\"HTTP_PORTS=80000\"", "$HTTP_PORTS: "},
       {"\"HOME_NET=$OFFICE\"", "$HOME_NET: the variable 'OFFICE' is not set"},
       {"\"EXTERNAL_NET=!$HOME_NET\"", "leaves nothing"},
+      {"\"HOME_NET=10.0.0.1\", \"HOME_NET=192.0.2.1\"", "'HOME_NET=192.0.2.1': HOME_NET is given twice"},
   };
   for (const auto& [list, why] : cases) {
     EXPECT_THAT(mistakes_of_variables(list), ElementsAre(AllOf(StartsWith(place), HasSubstr(why)))) << list;

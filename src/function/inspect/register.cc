@@ -3,41 +3,21 @@
 #include <string>
 #include <utility>
 
-#include "base/quote.h"
 #include "engine/function.h"
 #include "engine/port_table.h"
 #include "function/inspect/inspect.h"
+#include "match/rules/given_variables.h"
 
 namespace sluice::function {
 namespace {
 
 constexpr std::uint64_t most_memory = std::uint64_t{1} << 40;
 
-// Whether rules can use it as addresses or as ports.
-Expected<void> check_variable(const match::Variables& variables, const std::string& name) {
-  const auto addresses = variables.addresses("$" + name);
-  const auto ports = variables.ports("$" + name);
-  if (addresses || ports) return {};
-  const bool is_port = name.ends_with("_PORTS") || name.ends_with("_PORT");
-  return make_error(is_port ? ports.error().message : addresses.error().message);
-}
-
 void read_variables(Settings& settings, match::Variables& variables) {
-  std::vector<std::string> names;
-  for (const std::string& text : settings.texts("variables")) {
-    const std::size_t equals = text.find('=');
-    if (equals == std::string::npos) {
-      settings.error("variables", in_quotes(text) + " is not NAME=VALUE, such as \"HOME_NET=192.0.2.0/24\"");
-    } else if (auto ok = variables.fix(text.substr(0, equals), text.substr(equals + 1)); !ok) {
-      settings.error("variables", ok.error().message);
-    } else {
-      names.push_back(text.substr(0, equals));
-    }
+  for (const std::string& wrong : match::fix_variables(settings.texts("variables"), variables)) {
+    settings.error("variables", wrong);
   }
-  // They may name each other.
-  for (const std::string& name : names) {
-    if (auto ok = check_variable(variables, name); !ok) settings.error("variables", ok.error().message);
-  }
+  for (const std::string& wrong : match::unusable_variables(variables)) settings.error("variables", wrong);
 }
 
 std::uint64_t memory(Settings& settings, std::string_view key, std::uint64_t fallback) {
