@@ -219,7 +219,22 @@ Json metadata_of(const match::Rule& rule) {
   return all;
 }
 
-Json alert_object(const AlertRecord& record, bool blocked, bool with_metadata) {
+// Whose attack it is, as the rule's `target` says.
+void add_source_and_target(Json& alert, const match::Rule& rule, const Tuple& tuple) {
+  if (rule.target == match::Rule::Target::none) return;
+  const auto end = [&](const packet::IpAddress& address, std::uint16_t port) {
+    Json object;
+    object["ip"] = text_of(address);
+    if (has_ports(tuple.protocol)) object["port"] = port;
+    return object;
+  };
+  Json source = end(tuple.source, tuple.source_port), destination = end(tuple.destination, tuple.destination_port);
+  const bool attacks_source = rule.target == match::Rule::Target::source;
+  alert["source"] = attacks_source ? destination : source;
+  alert["target"] = attacks_source ? source : destination;
+}
+
+Json alert_object(const AlertRecord& record, const Tuple& tuple, bool blocked, bool with_metadata) {
   const match::Rule& rule = rule_of(record);
   const std::string* const category = class_of(record);
   Json alert;
@@ -230,6 +245,7 @@ Json alert_object(const AlertRecord& record, bool blocked, bool with_metadata) {
   alert["signature"] = readable(rule.msg);
   alert["category"] = category == nullptr ? std::string() : readable(*category);
   alert["severity"] = rule.priority;
+  add_source_and_target(alert, rule, tuple);
   if (with_metadata) {
     Json metadata = metadata_of(rule);
     if (!metadata.empty()) alert["metadata"] = std::move(metadata);
@@ -368,9 +384,10 @@ std::uint64_t flow_id_of(const flow::Flow& flow) {
 
 std::string eve_alert(const AlertRecord& record, std::string_view payload, const char* http, std::string_view in_iface,
                       const EveOptions& options) {
-  Json line = header(record, tuple_of(record), "alert", in_iface);
+  const Tuple tuple = tuple_of(record);
+  Json line = header(record, tuple, "alert", in_iface);
   if (record.http.there) line["tx_id"] = record.http.number;
-  line["alert"] = alert_object(record, record.blocked, true);
+  line["alert"] = alert_object(record, tuple, record.blocked, true);
   if (record.http.there) line["http"] = http_object(record.http, http);
   if (record.has_flow) {
     if ((record.flow.user & FlowMark::http) != 0) line["app_proto"] = "http";
@@ -384,10 +401,11 @@ std::string eve_alert(const AlertRecord& record, std::string_view payload, const
 }
 
 std::string eve_drop(const AlertRecord& record, std::string_view in_iface) {
-  Json line = header(record, tuple_of(record), "drop", in_iface);
+  const Tuple tuple = tuple_of(record);
+  Json line = header(record, tuple, "drop", in_iface);
   if (record.has_flow) line["direction"] = name_of(record.direction);
   line["drop"] = drop_object(record);
-  if (record.rules != nullptr) line["alert"] = alert_object(record, true, false);
+  if (record.rules != nullptr) line["alert"] = alert_object(record, tuple, true, false);
   return dump(line);
 }
 

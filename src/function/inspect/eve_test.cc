@@ -341,6 +341,29 @@ TEST_F(EveTest, what_is_found_when_a_stream_ends_is_of_its_flow_and_not_of_the_p
   }
 }
 
+TEST_F(EveTest, a_target_is_named_with_its_source_and_is_no_metadata) {
+  const auto rules = test::rules_of(
+      "drop tcp any any -> any any (target:src_ip; metadata:policy drop; sid:1;)\n"
+      "alert ip any any -> any any (target:dest_ip; sid:2;)\n");
+  Sample tcp(rules, request().build());
+  Sample icmp(rules, PacketBuilder().ipv4("192.0.2.1", "192.0.2.9").icmp(8, 3, 0x00050006).payload(2).build());
+  lane().alert(tcp.alert(0, true, true));
+  lane().alert(icmp.alert(1));
+  const auto lines = eve();
+  ASSERT_EQ(lines.size(), 3U);
+  const json client = {{"ip", "192.0.2.1"}, {"port", 40000}}, server = {{"ip", "198.51.100.2"}, {"port", 80}};
+  for (const std::size_t of_tcp : {0, 1}) {
+    const json alert = json::parse(lines[of_tcp])["alert"];
+    EXPECT_EQ(alert["source"], server) << lines[of_tcp];
+    EXPECT_EQ(alert["target"], client) << lines[of_tcp];
+  }
+  EXPECT_EQ(json::parse(lines[0])["alert"]["metadata"], json::parse(R"({"policy":["drop"]})"));
+  const json alert = json::parse(lines[2])["alert"];
+  EXPECT_EQ(alert["source"], json::parse(R"({"ip":"192.0.2.1"})"));
+  EXPECT_EQ(alert["target"], json::parse(R"({"ip":"192.0.2.9"})"));
+  EXPECT_FALSE(alert.contains("metadata"));
+}
+
 TEST_F(EveTest, bytes_that_are_no_text_are_escaped_and_every_line_is_json) {
   std::string rules;
   const std::string odd[] = {"\xc0\xaf", "\xed\xa0\x80", "\xf5\x80\x80\x80",

@@ -88,7 +88,7 @@ std::string read_metadata(Draft& draft, std::string_view value) {
 // Which side is the attack's target: for whoever reads the alert.
 std::string read_target(Draft& draft, std::string_view value) {
   if (value != "src_ip" && value != "dest_ip") return in_quotes(value) + " is neither src_ip nor dest_ip";
-  draft.rule.metadata.push_back("target " + std::string(value));
+  draft.rule.target = value == "src_ip" ? Rule::Target::source : Rule::Target::destination;
   return {};
 }
 

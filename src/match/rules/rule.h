@@ -280,7 +280,9 @@ struct Rule {
   std::uint8_t priority = 3;  // 1 is the most urgent: from `priority`, else of the classtype, else 3
   std::vector<Reference> references;
   std::vector<std::string> metadata;  // "key value", as written
-  bool noalert = false;               // its flowbits and action are done without an alert; sdrop, too
+  enum class Target : std::uint8_t { none, source, destination };
+  Target target = Target::none;  // which of the packet's ends is attacked: for whoever reads the alert
+  bool noalert = false;          // its flowbits and action are done without an alert; sdrop, too
 
   std::vector<NumberCheck> numbers;
   std::vector<BitCheck> bits;
