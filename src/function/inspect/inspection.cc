@@ -288,7 +288,10 @@ void Inspection::inspect_packet(flow::Flow* flow, bool in_stream) {
   if (!is_left && (!in_stream || detector.searches_packets(detector.classes().class_of(packet_)))) {
     found = has_hits_ ? take_hits(hits_, packet_.payload, 0) : search_payload(packet_.payload, 0);
   }
-  if (!has_candidates(Point::packet, found, packet_.payload.size())) return;  // as most packets
+  if (!has_candidates(Point::packet, found, packet_.payload.size(), addresses_told(flow))) {  // as most packets
+    if (flow != nullptr) tell_addresses(*flow);
+    return;
+  }
   match::FlowFacts facts;
   if (flow != nullptr) facts = facts_of(*flow, direction_);
   facts.in_stream = in_stream;
@@ -296,7 +299,18 @@ void Inspection::inspect_packet(flow::Flow* flow, bool in_stream) {
   set_headers(buffers, packet_);
   buffers.set(Buffer::payload, packet_.payload);
   flow::Extra* extra = flow == nullptr ? nullptr : conversations_.extra_if_any(*flow);
-  inspect(facts, flow, extra, buffers, packet_.payload);
+  const bool all = inspect(facts, flow, extra, buffers, packet_.payload);
+  if (flow != nullptr && all && !frame_passed_) tell_addresses(*flow);
+}
+
+void Inspection::tell_addresses(flow::Flow& flow) const {
+  constexpr std::uint16_t told = FlowMark::told_to_server | FlowMark::told_to_client;
+  constexpr std::uint16_t others = (1U << FlowMark::generation_at) - 1;
+  const std::uint16_t generation = mark_of_generation();
+  if (flow.user >> FlowMark::generation_at != generation) {
+    flow.user = static_cast<std::uint16_t>((flow.user & others & ~told) | generation << FlowMark::generation_at);
+  }
+  flow.user |= told_mark();
 }
 
 void Inspection::stream_data(flow::Flow& flow, flow::Extra& extra, Direction direction, const flow::StreamData& data) {
@@ -440,11 +454,12 @@ std::uint64_t Inspection::number_of(const flow::Flow* flow) const {
 }
 
 // Of the patterns in search_->found, the first so many. `inspected`: bytes of Buffer::payload.
-bool Inspection::has_candidates(Point point, std::size_t found, std::size_t inspected) {
+bool Inspection::has_candidates(Point point, std::size_t found, std::size_t inspected, bool addresses_told) {
   match::Detector::Found what;
   what.patterns = {search_->found.data(), found};
   what.by_keys = by_keys_;
   what.inspected = inspected;
+  what.addresses_told = addresses_told;
   return rules().detector().collect(point, packet_, what, search_->detector);
 }
 

@@ -5,14 +5,15 @@
 //   const Judgement judgement = inspection.frame(bytes, microseconds);  // alerts come to the sink from within
 //   if (judgement.drop) ...
 //
-// What is inspected, as Suricata does it: each packet by the rules that look at no payload; the payload of TCP as a
-// stream, of each new piece with what went before it (the window), in a flow whose handshake was seen, else as packets;
-// all other payloads as packets; HTTP messages where a buffer is whole (match/detect/detector.h, Point). Each packet
-// comes before the stream's piece that it brings. A rule of `drop`, `reject` or `pass` that holds acts on the packet,
-// or on the rest of the flow (match/rules/rule_scope.h): all further packets of it are dropped, or nothing of it is
-// inspected any more. A stream does not get what was dropped before it: it is inspected when it comes again. Of a
-// packet that its stream does not take whole (flow/tcp_stream.h, feed()) the payload is inspected by itself besides;
-// one that its stream refuses is dropped, unless a rule of `pass` has held.
+// What is inspected, as Suricata does it: each packet by the rules that look at no payload, but by those about
+// addresses alone one of each direction of a flow, and after exchange() another; the payload of TCP as a stream, of
+// each new piece with what went before it (the window), in a flow whose handshake was seen, else as packets; all other
+// payloads as packets; HTTP messages where a buffer is whole (match/detect/detector.h, Point). Each packet comes before
+// the stream's piece that it brings. A rule of `drop`, `reject` or `pass` that holds acts on the packet, or on the rest
+// of the flow (match/rules/rule_scope.h): all further packets of it are dropped, or nothing of it is inspected any
+// more. A stream does not get what was dropped before it: it is inspected when it comes again. Of a packet that its
+// stream does not take whole (flow/tcp_stream.h, feed()) the payload is inspected by itself besides; one that its
+// stream refuses is dropped, unless a rule of `pass` has held.
 //
 // What a stream tells without a packet of its own and its direction (at the end of its flow, or what waited behind a
 // gap that the other side acknowledged) is inspected as from a packet of its ends without payload. What other flows
@@ -150,6 +151,10 @@ struct FlowMark {
   static constexpr std::uint16_t http = 1;     // speaks HTTP
   static constexpr std::uint16_t dropped = 2;  // a rule that drops has held in it
   static constexpr std::uint16_t passed = 4;   // one of `pass` has
+  // Rules about addresses alone have been tried with a packet to the server, and to the client; those whose generation
+  // ends in the bits above.
+  static constexpr std::uint16_t told_to_server = 8, told_to_client = 16;
+  static constexpr unsigned generation_at = 5;
 };
 
 // Views and pointers hold during the call; who keeps an alert takes rules->shared_from_this().
@@ -334,7 +339,20 @@ class Inspection final : private flow::ConversationSink {
   void between_frames();
   match::FlowFacts facts_of(const flow::Flow& flow, flow::Direction direction) const;
   void inspect_packet(flow::Flow* flow, bool in_stream);
-  bool has_candidates(match::Point point, std::size_t found, std::size_t inspected = match::HeaderGate::unknown);
+  bool has_candidates(match::Point point, std::size_t found, std::size_t inspected = match::HeaderGate::unknown,
+                      bool addresses_told = false);
+  // Whether rules about addresses alone have been tried with the direction: they say the same of each of its packets.
+  bool addresses_told(const flow::Flow* flow) const {
+    return flow != nullptr && flow->user >> FlowMark::generation_at == mark_of_generation() &&
+           (flow->user & told_mark()) != 0;
+  }
+  void tell_addresses(flow::Flow& flow) const;
+  std::uint16_t mark_of_generation() const {
+    return static_cast<std::uint16_t>(rules().generation()) & (0xffffU >> FlowMark::generation_at);
+  }
+  std::uint16_t told_mark() const {
+    return direction_ == flow::Direction::to_server ? FlowMark::told_to_server : FlowMark::told_to_client;
+  }
   void inspect_piece(flow::Flow& flow, flow::Extra& extra, flow::Direction direction, const flow::StreamData& data);
   void keep_dropping(flow::Flow& flow) const;
   bool has_stream_candidates(flow::Carried& carried, std::size_t found, const flow::StreamData& data, bool& all);

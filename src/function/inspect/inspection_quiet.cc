@@ -89,7 +89,7 @@ bool Inspection::is_quiet_in(const flow::Flow* flow, bool streamed) const {
   const match::PlainFacts packet = plain_facts_of(plain_);
   match::FlowFacts facts;
   if (flow != nullptr) facts = facts_of(*flow, direction_);
-  if (!hits_.quiet && detector.may_hold_without_keys(packet, facts)) return false;
+  if (!hits_.quiet && detector.may_hold_without_keys(packet, facts, addresses_told(flow))) return false;
   const unsigned klass =
       detector.classes().class_of(packet.protocol, packet.source_port, packet.destination_port, true);
   if (streamed && !detector.searches_packets(klass)) return true;

@@ -148,6 +148,57 @@ TEST_F(InspectionScopeTest, a_rule_of_ends_only_drops_the_flow_whichever_way) {
   EXPECT_FALSE(segment(false, syn | ack).drop);
 }
 
+TEST_F(InspectionScopeTest, rules_about_addresses_are_told_once_for_each_direction_of_a_flow) {
+  const std::string both = "alert ip any any -> any any (sid:1;)\n",
+                    to = "alert udp any any -> 10.0.0.2 any (sid:2;)\n";
+  use(both + to + "alert udp any any -> any any (content:\"x\"; sid:3;)\n");
+  udp("a");
+  EXPECT_THAT(alerts(), ElementsAre(1, 2));
+  udp("a");
+  EXPECT_THAT(alerts(), IsEmpty());
+  udp("x");
+  EXPECT_THAT(alerts(), ElementsAre(3));
+  feed(PacketBuilder().ipv4("10.0.0.2", "10.0.0.1").udp(53, 4000).payload(Bytes(3, 'a')));
+  feed(PacketBuilder().ipv4("10.0.0.2", "10.0.0.1").udp(53, 4000).payload(Bytes(3, 'a')));
+  EXPECT_THAT(alerts(), ElementsAre(1));
+  udp("a", "10.0.0.3");
+  EXPECT_THAT(alerts(), ElementsAre(1, 2)) << "another flow";
+  inspection_->exchange(search(to));
+  udp("a");
+  udp("a");
+  EXPECT_THAT(alerts(), ElementsAre(2)) << "other rules look anew";
+  handshake();
+  segment(true, ack, "a");
+  EXPECT_THAT(alerts(), IsEmpty());
+}
+
+TEST_F(InspectionScopeTest, rules_that_ask_for_more_than_addresses_are_told_for_each_packet) {
+  for (const char* rule :
+       {"alert udp any any -> any 53 (sid:1;)", "alert udp any any -> any any (ttl:64; sid:1;)",
+        "alert udp any any -> any any (flow:to_server; sid:1;)",
+        "alert udp any any -> any any (threshold: type threshold, track by_src, count 1, seconds 60; "
+        "sid:1;)"}) {
+    use(std::string(rule) + "\n");
+    udp("a");
+    udp("a");
+    EXPECT_THAT(alerts(), ElementsAre(1, 1)) << rule;
+  }
+}
+
+// What was told stays dropped, and what was passed for one packet is looked at in the next.
+TEST_F(InspectionScopeTest, rules_about_addresses_act_as_before) {
+  use("drop ip any any -> 10.0.0.2 any (sid:1;)\n");
+  EXPECT_TRUE(udp("a").drop);
+  EXPECT_TRUE(udp("a").drop);
+  EXPECT_THAT(alerts(), ElementsAre(1));
+  inspection_->exchange(search("alert ip any any -> any any (sid:2;)\n"));
+  EXPECT_TRUE(udp("a").drop);
+  use("pass udp any any -> any any (content:\"ok\"; sid:1;)\ndrop ip any any -> 10.0.0.2 any (sid:2;)\n");
+  EXPECT_FALSE(udp("ok").drop);
+  EXPECT_TRUE(udp("a").drop);
+  EXPECT_TRUE(udp("ok").drop);
+}
+
 TEST_F(InspectionScopeTest, a_pass_for_a_packet_is_for_that_and_its_bytes) {
   use("pass tcp any any -> any any (flags:PA; sid:1;)\nalert tcp any any -> any any (content:\"evil\"; sid:2;)\n");
   handshake();

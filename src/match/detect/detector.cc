@@ -164,7 +164,7 @@ Expected<void> Detector::compile_flowbits(const Rule& rule, const FlowBits& kept
 void Detector::collect_patterns() {
   PatternNumbers known;
   for (Group& one : groups_) one.without_pattern.resize(max_classes);
-  std::vector<HeaderIndex::Entry> without_pattern, without_key;
+  std::vector<HeaderIndex::Entry> without_pattern, without_key, of_addresses;
   for (std::uint32_t rank = 0; rank < ranked_.size(); ++rank) {
     const Rule& rule = set_.rules[ranked_[rank].rule];
     gates_.emplace_back(rule);
@@ -179,7 +179,7 @@ void Detector::collect_patterns() {
     best_.push_back(best.value_or(BestPattern{}));
     needles_.push_back(best ? Needle(best->bytes, best->nocase) : Needle());
     if (!best && point == Point::packet) {
-      without_pattern.push_back({rank, &rule});
+      (is_about_addresses(rule) ? of_addresses : without_pattern).push_back({rank, &rule});
       continue;
     }
     const bool has_key = best && !is_found_by_header(*best, classes);
@@ -202,6 +202,7 @@ void Detector::collect_patterns() {
   without_key_ = HeaderIndex(without_key, classes_);
   without_pattern.insert(without_pattern.end(), without_key.begin(), without_key.end());
   without_any_ = HeaderIndex(without_pattern, classes_);
+  of_addresses_ = HeaderIndex(of_addresses, classes_);
 }
 
 void Detector::enter(std::uint32_t rank, const std::optional<BestPattern>& best, ClassMask classes, Point point,
@@ -343,9 +344,11 @@ bool Detector::collect(Point point, const PacketFacts& packet, const Found& foun
   }
   if (point == Point::packet) {
     // Here and not as candidates: of what a header excludes nothing is left to be confirmed, whatever time there is.
-    without_pattern_.collect(packet, [&](std::uint32_t rank) {
+    const auto add_admitted = [&](std::uint32_t rank) {
       if (admits_packet(set_.rules[ranked_[rank].rule], packet)) add_rank(rank);
-    });
+    };
+    without_pattern_.collect(packet, add_admitted);
+    if (!found.addresses_told) of_addresses_.collect(packet, add_admitted);
     if (found.by_keys) without_key_.collect(packet, add_rank);
   } else {
     for (const std::uint32_t rank : group(point).without_pattern[classes_.class_of(packet)]) add_rank(rank);

@@ -151,6 +151,7 @@ class Detector {
     std::span<const std::uint32_t> begun{};    // those of which the pattern ends in the piece, likewise
     std::span<const std::uint32_t> without{};  // rules not to be tried
     bool growing = false;                      // the point's body is not whole yet
+    bool addresses_told = false;               // rules about addresses alone have been tried with these
     // Of a point of HTTP: no pattern that calls_for_http() is in Buffer::payload, and so no rule that needs one holds.
     bool payload_is_ordinary = false;
   };
@@ -160,15 +161,19 @@ class Detector {
   // Whether collect() leaves any at Point::packet for such a packet in which no key is. A few ns.
   bool has_candidates_without_keys(const PlainFacts& packet) const {
     bool any = false;
-    without_any_.collect(packet, [&](std::uint32_t rank) { any |= gates_[rank].passes(packet); });
+    const auto found = [&](std::uint32_t rank) { any |= gates_[rank].passes(packet); };
+    without_any_.collect(packet, found);
+    of_addresses_.collect(packet, found);
     return any;
   }
   // Likewise, of such a packet of that flow: whether a rule that is found without keys may hold, or one of these
-  // patterns, by what of ports, flags, sizes and the flow's direction and state gates ask for.
-  bool may_hold_without_keys(const PlainFacts& packet, const FlowFacts& flow) const {
+  // patterns, by what of ports, flags, sizes and the flow's direction and state gates ask for. `addresses_told`: as
+  // Found's.
+  bool may_hold_without_keys(const PlainFacts& packet, const FlowFacts& flow, bool addresses_told) const {
     bool any = false;
-    without_any_.collect(packet,
-                         [&](std::uint32_t rank) { any |= gates_[rank].passes(flow) && gates_[rank].passes(packet); });
+    const auto found = [&](std::uint32_t rank) { any |= gates_[rank].passes(flow) && gates_[rank].passes(packet); };
+    without_any_.collect(packet, found);
+    if (!addresses_told) of_addresses_.collect(packet, found);
     return any;
   }
   bool may_hold(const PlainFacts& packet, const FlowFacts& flow, std::span<const std::uint32_t> patterns) const;
@@ -263,7 +268,8 @@ class Detector {
   std::array<Group, point_count> groups_;
   // Of Point::packet: rules without a pattern, and those whose pattern has no key.
   HeaderIndex without_pattern_, without_key_;
-  HeaderIndex without_any_;  // both
+  HeaderIndex without_any_;   // both
+  HeaderIndex of_addresses_;  // and those that are in none of them: is_about_addresses()
   ClassMask packet_classes_ = 0;
   BufferSet looked_at_;
   std::vector<std::string> bit_names_;
