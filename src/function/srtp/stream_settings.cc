@@ -1,6 +1,7 @@
 #include "function/srtp/stream_settings.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <utility>
 
 #include "media/secret.h"
@@ -125,6 +126,13 @@ void read_ends(Settings& settings, const MediaStreamSettings& stream, std::vecto
   }
 }
 
+// So that an unknown key is told of all that there are, whether they are here or not.
+void know(Settings& settings, std::initializer_list<const char*> keys) {
+  for (const char* const key : keys) {
+    if (!settings.has(key)) (void)settings.is(key, "");
+  }
+}
+
 }  // namespace
 
 void read_stream(Settings& settings, std::uint32_t largest_frame, const engine::PortTable& ports,
@@ -142,6 +150,7 @@ void read_stream(Settings& settings, std::uint32_t largest_frame, const engine::
   read_ingress(settings, ports, stream);
 
   read_ends(settings, stream, streams);
+  know(settings, {"ingress", "rtcp_source_port", "rtcp_destination_port"});
   settings.finish();
 }
 
@@ -175,6 +184,11 @@ Expected<std::vector<MediaStreamSettings>> read_stream_text(std::string_view tex
 Expected<std::vector<MediaStreamSettings>> read_stream_ends(std::string_view text, const std::string& what) {
   return read_text(text, what, [](Settings& settings, std::vector<MediaStreamSettings>& streams) {
     read_ends(settings, {}, streams);
+    // What else a stream has says nothing about which one it is.
+    for (const char* const key : {"action", "crypto", "max_ssrcs", "others", "ssrc", "roc", "rate", "burst", "deadline",
+                                  "ingress", "rtcp_source_port", "rtcp_destination_port"}) {
+      (void)settings.is(key, "");
+    }
     settings.finish();
   });
 }
