@@ -81,6 +81,9 @@ TEST(RtspSettings, mistakes_name_the_line) {
   const std::pair<std::string, std::string> cases[] = {
       {"[srtp.rtsp]\n", "servers: is missing"},
       {"[srtp.rtsp]\nservers = [\"10.0.0.1/24\"]\n", "a.toml:2: [srtp.rtsp] servers: "},
+      {"[srtp.rtsp]\nservers = [\"::ffff:10.2.0.0/120\"]\n",
+       "servers: ::ffff:10.2.0.0/120 is IPv4 in IPv6's form, which no packet has: write 10.2.0.0/24"},
+      {"[srtp.rtsp]\nservers = [\"10.2.0.0/24\", \"10.2.0.0/24\"]\n", "servers: 10.2.0.0/24 is there twice"},
       {"[srtp.rtsp]\nservers = [\"0.0.0.0/0\"]\n", "servers: 0.0.0.0/0 has the clients in it, too"},
       {section + "unprotected = \"no\"\n", "unprotected: allowed is \"drop\", \"pass\""},
       {"[srtp.rtsp]\nlisten = [\"10.0.0.1\"]\nunprotected = \"drop\"\n" + server,

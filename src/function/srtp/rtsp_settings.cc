@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <string>
 
+#include "function/srtp/address_settings.h"
+
 namespace sluice::function {
 namespace {
 
@@ -23,6 +25,10 @@ void read_servers(Settings& settings, RtspOptions& options) {
     const auto prefix = packet::IpPrefix::parse(text);
     if (!prefix) {
       settings.error("servers", prefix.error().message);
+    } else if (const packet::IpPrefix plain = without_mapping(*prefix); plain != *prefix) {
+      settings.error("servers", prefix->str() + " is IPv4 in IPv6's form, which no packet has: write " + plain.str());
+    } else if (std::ranges::find(options.servers, *prefix) != options.servers.end()) {
+      settings.error("servers", prefix->str() + " is there twice");
     } else if (prefix->length == 0 && !settings.has("unprotected")) {
       settings.error("servers", prefix->str() +
                                     " has the clients in it, too, whose UDP would be dropped as the servers' "

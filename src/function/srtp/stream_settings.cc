@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <utility>
 
+#include "function/srtp/address_settings.h"
 #include "media/secret.h"
 
 namespace sluice::function {
@@ -11,10 +12,13 @@ namespace {
 
 constexpr std::int64_t most_ssrcs = 65536;
 
-packet::IpAddress address_of(Settings& settings, const char* key) {
+packet::IpAddress address_of(Settings& settings, const char* key, AddressUse use) {
   const std::string text = settings.required_text(key);
   const auto address = packet::IpAddress::parse(text);
-  if (address) return *address;
+  if (address) {
+    if (const std::string why = why_in_no_packet(*address, use); !why.empty()) settings.error(key, why);
+    return *address;
+  }
   // Its own message shows the text, which may be a line that has run into a key.
   if (!text.empty() || settings.is(key, "")) settings.error(key, "is not an IPv4 or IPv6 address");
   return {};
@@ -101,7 +105,8 @@ std::string name_of(const packet::IpAddress& source, std::uint16_t source_port, 
 
 // One for each 5-tuple: RTCP may have ports of its own.
 void read_ends(Settings& settings, const MediaStreamSettings& stream, std::vector<MediaStreamSettings>& streams) {
-  const packet::IpAddress source = address_of(settings, "source"), destination = address_of(settings, "destination");
+  const packet::IpAddress source = address_of(settings, "source", AddressUse::source);
+  const packet::IpAddress destination = address_of(settings, "destination", AddressUse::destination);
   if (source.family != destination.family && !source.empty() && !destination.empty()) {
     settings.error("destination", "is of another address family than source");
   }
