@@ -46,6 +46,14 @@ class Source final : public control::StatsSource {
     stream_text = text;
     return std::string("added");
   }
+  Expected<std::string> replace_stream(const std::string& text) override {
+    stream_text = text;
+    return std::string("replaced");
+  }
+  Expected<std::string> release_stream(const std::string& text) override {
+    stream_text = text;
+    return std::string("released");
+  }
   Expected<std::string> remove_stream(const std::string& text) override {
     stream_text = text;
     return std::string("removed");

@@ -487,6 +487,14 @@ Expected<std::string> Gateway::remove_stream(const std::string& text) {
   return media_streams().and_then([&](auto* streams) { return streams->remove_text(text, "the request"); });
 }
 
+Expected<std::string> Gateway::replace_stream(const std::string& text) {
+  return media_streams().and_then([&](auto* streams) { return streams->replace_text(text, "the request"); });
+}
+
+Expected<std::string> Gateway::release_stream(const std::string& text) {
+  return media_streams().and_then([&](auto* streams) { return streams->release_text(text, "the request"); });
+}
+
 std::string Gateway::config() {
   return config_json(config_);
 }

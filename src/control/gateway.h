@@ -48,6 +48,8 @@ class Gateway : public StatsSource {
   Expected<StreamTable> streams(std::uint32_t limit) override;
   Expected<std::string> add_stream(const std::string& text) override;
   Expected<std::string> remove_stream(const std::string& text) override;
+  Expected<std::string> replace_stream(const std::string& text) override;
+  Expected<std::string> release_stream(const std::string& text) override;
   std::string config() override;
   // Loads on the caller's thread, and may take seconds; refused while another reload is at work.
   Expected<std::string> reload() override;

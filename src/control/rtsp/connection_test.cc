@@ -37,6 +37,8 @@ class AnyStreams final : public function::MediaStreams {
   std::uint64_t noted(const function::MediaKey&) const override { return 0; }
   std::vector<function::MediaStreamRow> list(std::size_t, std::size_t&) const override { return {}; }
   Expected<std::string> add_text(std::string_view, const std::string&) override { return std::string(); }
+  Expected<std::string> replace_text(std::string_view, const std::string&) override { return std::string(); }
+  Expected<std::string> release_text(std::string_view, const std::string&) override { return std::string(); }
   Expected<std::string> remove_text(std::string_view, const std::string&) override { return std::string(); }
   void admit_by(engine::StreamAdmission&, std::chrono::nanoseconds) override {}
   std::uint32_t largest_frame() const override { return 1514; }

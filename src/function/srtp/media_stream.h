@@ -107,6 +107,13 @@ class alignas(64) MediaStream {
   // From now on, with a full bucket where it is another rate than before. While lanes run.
   void police(std::optional<MediaStreamSettings::Rate> rate);
 
+  // The same, and what demands are made of: lanes read neither in settings().
+  void change(std::optional<MediaStreamSettings::Rate> rate, std::chrono::nanoseconds deadline) {
+    settings_.rate = rate;
+    settings_.deadline = deadline;
+    police(rate);
+  }
+
   // Whether the stream is this lane's, or any lane's; claim(): then it is if it was nobody's.
   bool is_of(std::uint32_t lane) const { return owner_.load(std::memory_order_relaxed) == lane; }
   bool is_claimed() const { return owner_.load(std::memory_order_relaxed) != nobody; }

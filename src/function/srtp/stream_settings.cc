@@ -1,8 +1,10 @@
 #include "function/srtp/stream_settings.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <utility>
 
+#include "function/srtp/address_settings.h"
 #include "media/secret.h"
 
 namespace sluice::function {
@@ -10,10 +12,13 @@ namespace {
 
 constexpr std::int64_t most_ssrcs = 65536;
 
-packet::IpAddress address_of(Settings& settings, const char* key) {
+packet::IpAddress address_of(Settings& settings, const char* key, AddressUse use) {
   const std::string text = settings.required_text(key);
   const auto address = packet::IpAddress::parse(text);
-  if (address) return *address;
+  if (address) {
+    if (const std::string why = why_in_no_packet(*address, use); !why.empty()) settings.error(key, why);
+    return *address;
+  }
   // Its own message shows the text, which may be a line that has run into a key.
   if (!text.empty() || settings.is(key, "")) settings.error(key, "is not an IPv4 or IPv6 address");
   return {};
@@ -100,7 +105,8 @@ std::string name_of(const packet::IpAddress& source, std::uint16_t source_port, 
 
 // One for each 5-tuple: RTCP may have ports of its own.
 void read_ends(Settings& settings, const MediaStreamSettings& stream, std::vector<MediaStreamSettings>& streams) {
-  const packet::IpAddress source = address_of(settings, "source"), destination = address_of(settings, "destination");
+  const packet::IpAddress source = address_of(settings, "source", AddressUse::source);
+  const packet::IpAddress destination = address_of(settings, "destination", AddressUse::destination);
   if (source.family != destination.family && !source.empty() && !destination.empty()) {
     settings.error("destination", "is of another address family than source");
   }
@@ -125,6 +131,13 @@ void read_ends(Settings& settings, const MediaStreamSettings& stream, std::vecto
   }
 }
 
+// So that an unknown key is told of all that there are, whether they are here or not.
+void know(Settings& settings, std::initializer_list<const char*> keys) {
+  for (const char* const key : keys) {
+    if (!settings.has(key)) (void)settings.is(key, "");
+  }
+}
+
 }  // namespace
 
 void read_stream(Settings& settings, std::uint32_t largest_frame, const engine::PortTable& ports,
@@ -142,6 +155,7 @@ void read_stream(Settings& settings, std::uint32_t largest_frame, const engine::
   read_ingress(settings, ports, stream);
 
   read_ends(settings, stream, streams);
+  know(settings, {"ingress", "rtcp_source_port", "rtcp_destination_port"});
   settings.finish();
 }
 
@@ -175,6 +189,11 @@ Expected<std::vector<MediaStreamSettings>> read_stream_text(std::string_view tex
 Expected<std::vector<MediaStreamSettings>> read_stream_ends(std::string_view text, const std::string& what) {
   return read_text(text, what, [](Settings& settings, std::vector<MediaStreamSettings>& streams) {
     read_ends(settings, {}, streams);
+    // What else a stream has says nothing about which one it is.
+    for (const char* const key : {"action", "crypto", "max_ssrcs", "others", "ssrc", "roc", "rate", "burst", "deadline",
+                                  "ingress", "rtcp_source_port", "rtcp_destination_port"}) {
+      (void)settings.is(key, "");
+    }
     settings.finish();
   });
 }
