@@ -10,6 +10,8 @@
 
 #include "base/machine.h"
 #include "base/units.h"
+#include "function/srtp/rtsp_options.h"
+#include "media/srtp/suite.h"
 
 namespace sluice::control {
 namespace {
@@ -17,22 +19,43 @@ namespace {
 constexpr std::uint64_t rtcp_part = 20;  // of the stream's rate, as it is policed (function/srtp/stream_settings.cc)
 constexpr std::int64_t most_rate = 1'000'000'000'000;
 
-std::vector<Settings> srtp_streams(Config& config) {
-  const bool has_srtp = std::ranges::find(config.engine.chain, "srtp") != config.engine.chain.end();
-  return has_srtp ? config.section("srtp").sections("stream") : std::vector<Settings>();
+bool has_srtp(const Config& config) {
+  return std::ranges::find(config.engine.chain, "srtp") != config.engine.chain.end();
 }
 
-// SRTP profiles of the streams, in alphabetical order with commas between.
+std::vector<Settings> srtp_streams(Config& config) {
+  return has_srtp(config) ? config.section("srtp").sections("stream") : std::vector<Settings>();
+}
+
+// In alphabetical order with commas between.
 std::string suites(Config& config) {
-  std::set<std::string> names;
-  for (Settings& settings : srtp_streams(config)) {
-    std::istringstream words(settings.text("crypto", ""));
-    if (std::string tag, suite; words >> tag >> suite) names.insert(suite);
-  }
+  std::vector<std::string> all = stream_suites(config);
+  if (std::string rtsp = rtsp_suite(config); !rtsp.empty()) all.push_back(std::move(rtsp));
+  const std::set<std::string> names(all.begin(), all.end());
   return fmt::format("{}", fmt::join(names, ","));
 }
 
 }  // namespace
+
+std::vector<std::string> stream_suites(Config& config) {
+  std::set<std::string> names;
+  for (Settings& settings : srtp_streams(config)) {
+    std::istringstream words(settings.text("crypto", ""));
+    std::string tag, name;
+    if (!(words >> tag >> name)) continue;
+    const auto suite = srtp::suite_named(name);
+    names.insert(suite ? std::string(srtp::facts(*suite).name) : name);
+  }
+  return {names.begin(), names.end()};
+}
+
+std::string rtsp_suite(Config& config) {
+  if (!has_srtp(config) || !config.section("srtp").has("rtsp")) return {};
+  const std::string usual(srtp::facts(function::RtspOptions().suite).name);
+  const std::string name = config.section("srtp").section("rtsp").text("suite", usual);
+  const auto suite = srtp::suite_named(name);
+  return suite ? std::string(srtp::facts(*suite).name) : name;
+}
 
 engine::ProfileSubject profile_subject(Config& config, const std::string& device) {
   engine::ProfileSubject subject;

@@ -17,8 +17,12 @@
 
 namespace sluice::control {
 
-// What this gateway is, for comparing: its chain, suites and lanes on this machine with that device ("cpu", or the
-// GPU's name).
+// The suites of [[srtp.stream]] and that of [srtp.rtsp], by name; both empty where there are none, or no such stage.
+std::vector<std::string> stream_suites(Config& config);
+std::string rtsp_suite(Config& config);
+
+// What this gateway is, for comparing: its chain, lanes and the suites of both on this machine with that device ("cpu",
+// or the GPU's name).
 engine::ProfileSubject profile_subject(Config& config, const std::string& device);
 
 // What [[srtp.stream]] says of each stream, in order, with its section for messages. RTCP on ports of its own takes a

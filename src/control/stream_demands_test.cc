@@ -129,6 +129,21 @@ TEST_F(StreamDemands, AProfileOfSomethingElseIsRefusedOrSaid) {
   }
 }
 
+// Its streams come with clients, and are of one suite.
+TEST_F(StreamDemands, TheSuiteOfRtspCounts) {
+  const std::pair<std::string, std::string> cases[] = {
+      {"", ""},
+      {"[srtp.rtsp]\n", "AES_CM_128_HMAC_SHA1_80"},
+      {"[srtp.rtsp]\nsuite = \"aead_aes_256_GCM\"\n", "AEAD_AES_256_GCM"},
+      {"[srtp.rtsp]\n" + stream("1", ""), "AEAD_AES_128_GCM,AES_CM_128_HMAC_SHA1_80"},
+      {"[srtp.rtsp]\nsuite = \"AEAD_AES_128_GCM\"\n" + stream("1", ""), "AEAD_AES_128_GCM"},
+  };
+  for (const auto& [text, suite] : cases) {
+    Config config = config_of(text);
+    EXPECT_EQ(profile_subject(config, "X").suite, suite) << text;
+  }
+}
+
 TEST_F(StreamDemands, ACycleThatWasNotMeasuredIsRefused) {
   Config config = config_of(stream("1", "rate = 1"));
   engine::Timing shorter = timing;

@@ -8,11 +8,12 @@ import subprocess
 
 import pytest
 
-from film import AUDIO, VIDEO, Capture, ffmpeg, film, opened, play
+from film import AUDIO, VIDEO, Capture, ffmpeg, film, opened, play, settings
+from gateway import SLUICE, config
 from hosts import wait_until
 from rtsp_peers import why_not
 from srtp_peer import rtp
-from topology import CLIENT4, SERVER4
+from topology import CLIENT4, PORTS, SERVER4
 
 _reason = why_not()
 pytestmark = pytest.mark.skipif(_reason is not None, reason=str(_reason))
@@ -23,26 +24,13 @@ OVERHEAD = 14 + 20 + 8  # of a frame of RTP over IPv4
 
 
 def profile(folder):
-    """A [profile] of that capacity; of no machine, so that nothing but its numbers is this test's."""
-    path = folder / "profile.toml"
-    path.write_text(f"""version = 1
-date = "2026-01-01"
-code = "none"
-machine = "none"
-device = "cpu"
-chain = ["srtp", "route"]
-suite = ""
-lanes = 2
-overlap = 0
-packet = 1514
-slope_fs_per_byte = 1
-intercept_ps_per_batch = 1
-[[capacity]]
-cycle_ns = 0
-streams = 1
-rate = {CAPACITY}
-""", encoding="utf-8")
-    return f'\n[profile]\nfile = "{path}"\nothers = "warn"\n'
+    """A [profile] as calibrate measures it for this gateway on this machine, which refuses those of others; but of that capacity."""
+    plain, path = folder / "plain.toml", folder / "profile.toml"
+    plain.write_text(config(PORTS, srtp=settings(f"default_rate = {DEFAULT_RATE}"), engine=('device = "cpu"',)), encoding="utf-8")
+    subprocess.run([SLUICE, "calibrate", plain, "--seconds", "0.1", "--out", path], check=True, timeout=300)
+    measured = path.read_text(encoding="utf-8")
+    path.write_text(re.sub(r"(?m)^rate = \d+$", f"rate = {CAPACITY}", measured), encoding="utf-8")
+    return f'\n[profile]\nfile = "{path}"\n'
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <sstream>
 #include <string>
 
@@ -42,9 +43,21 @@ bool has_srtp(const control::Config& config) {
   return std::ranges::find(config.engine.chain, "srtp") != config.engine.chain.end();
 }
 
+// Its ends, if traffic can be made of it.
+struct Ends {
+  packet::IpAddress source, destination;
+};
+std::optional<Ends> ends_of(Settings& settings) {
+  const auto source = packet::IpAddress::parse(settings.text("source", ""));
+  const auto destination = packet::IpAddress::parse(settings.text("destination", ""));
+  const bool protects = settings.text("action", "") == "protect";
+  if (!protects || !source || !destination || source->family != 4 || destination->family != 4) return std::nullopt;
+  return Ends{*source, *destination};
+}
+
 }  // namespace
 
-std::string without_rates(const std::string& text) {
+std::string without_limits(const std::string& text) {
   std::istringstream lines(text);
   std::string all;
   bool stream = false;
@@ -52,10 +65,18 @@ std::string without_rates(const std::string& text) {
     std::string words = line;
     std::erase_if(words, [](char c) { return c == ' ' || c == '\t'; });
     if (words.starts_with('[')) stream = words.starts_with("[[srtp.stream]]");
-    if (!stream || !(words.starts_with("rate=") || words.starts_with("burst="))) all += line;
+    if (!stream || !(words.starts_with("rate=") || words.starts_with("burst=") || words.starts_with("ingress=")))
+      all += line;
     all += '\n';
   }
   return all;
+}
+
+std::size_t MediaTraffic::usable_streams(control::Config& config) {
+  if (!has_srtp(config)) return 0;
+  auto streams = config.section("srtp").sections("stream");
+  return static_cast<std::size_t>(
+      std::ranges::count_if(streams, [](Settings& one) { return ends_of(one).has_value(); }));
 }
 
 Expected<MediaTraffic> MediaTraffic::make(control::Config& config, unsigned packet, unsigned lanes) {
@@ -64,18 +85,16 @@ Expected<MediaTraffic> MediaTraffic::make(control::Config& config, unsigned pack
   traffic.packet_ = packet;
   traffic.lanes_.resize(lanes);
   for (Settings& settings : config.section("srtp").sections("stream")) {
-    const auto source = packet::IpAddress::parse(settings.text("source", ""));
-    const auto destination = packet::IpAddress::parse(settings.text("destination", ""));
-    const bool protects = settings.text("action", "") == "protect";
-    if (!protects || !source || !destination || source->family != 4 || destination->family != 4) continue;
+    const auto ends = ends_of(settings);
+    if (!ends) continue;
     Stream stream{};
     auto& header = *reinterpret_cast<packet::Ipv4Header*>(stream.headers.data());
     header.version_ihl = 0x45;
     header.total_length = packet::be16(static_cast<std::uint16_t>(packet - ethernet));
     header.ttl = 64;
     header.protocol = packet::protocol_udp;
-    std::memcpy(&header.source, source->bytes.data(), 4);
-    std::memcpy(&header.destination, destination->bytes.data(), 4);
+    std::memcpy(&header.source, ends->source.bytes.data(), 4);
+    std::memcpy(&header.destination, ends->destination.bytes.data(), 4);
     header.checksum = packet::ipv4_header_checksum(header);
     auto& ports = *reinterpret_cast<packet::UdpHeader*>(stream.headers.data() + ip);
     ports.source_port = packet::be16(static_cast<std::uint16_t>(settings.integer("source_port", 0, 0, 65535)));

@@ -18,15 +18,17 @@
 
 namespace sluice::cli {
 
-// A configuration's text without what keeps streams to their rates, for more than those is measured: the lines `rate`
-// and `burst` of [[srtp.stream]] are empty.
-std::string without_rates(const std::string& text);
+// A configuration's text without what keeps streams to their rates and ports, for more than those rates is measured,
+// and traffic comes by all lanes: the lines `rate`, `burst` and `ingress` of [[srtp.stream]] are empty.
+std::string without_limits(const std::string& text);
 
 class MediaTraffic {
  public:
-  // Of [[srtp.stream]]; an Error when the chain has a stage "srtp" and the table no stream to be protected over IPv4.
-  // No stage, no streams: other frames stay as they are.
+  // Of [[srtp.stream]]; an Error when the chain has a stage "srtp" and the table fewer streams to be protected over
+  // IPv4 than lanes (made_streams.h). No stage, no streams: other frames stay as they are.
   static Expected<MediaTraffic> make(control::Config& config, unsigned packet, unsigned lanes);
+  // Those that traffic can be made of.
+  static std::size_t usable_streams(control::Config& config);
 
   bool empty() const { return streams_ == 0; }
   // Makes the frame the next packet of one of the lane's streams.
