@@ -36,7 +36,6 @@ using std::chrono::nanoseconds;
 
 constexpr unsigned ethernet = 14;
 constexpr unsigned least_packet = 64;
-constexpr unsigned srtp_room = 32;                // a tag and an MKI: what is protected has to fit the MTU
 constexpr std::chrono::seconds between_lines{5};  // of progress that is not shown in place
 
 struct CalibrateOptions {
@@ -111,7 +110,7 @@ std::vector<nanoseconds> usual_cycles(const engine::Options& options) {
   return cycles;
 }
 
-Expected<CalibrationPlan> plan_of(const CalibrateOptions& options, const control::Config& config, bool on_gpu) {
+Expected<CalibrationPlan> plan_of(const CalibrateOptions& options, control::Config& config, bool on_gpu) {
   CalibrationPlan plan;
   plan.cycles = on_gpu ? usual_cycles(config.engine) : std::vector<nanoseconds>{nanoseconds(0)};
   if (on_gpu && !options.cycles.empty()) plan.cycles.clear();
@@ -135,15 +134,15 @@ Expected<CalibrationPlan> plan_of(const CalibrateOptions& options, const control
   }
   unsigned largest = 0;
   for (const port::PortOptions& port : config.engine.ports) largest = std::max(largest, port.mtu + ethernet);
-  const bool protects = std::ranges::find(config.engine.chain, "srtp") != config.engine.chain.end();
-  if (protects) largest -= srtp_room;
+  const unsigned media = control::largest_packet(config);
+  if (media != 0) largest = media;
   plan.packets = options.packets.empty() ? std::vector<unsigned>{largest, largest / 2, 128} : options.packets;
   std::ranges::sort(plan.packets, std::greater<>());
   for (const unsigned packet : plan.packets) {
     if (packet < least_packet || packet > largest) {
       return make_error("--packets " + std::to_string(packet) + ": allowed is from " + std::to_string(least_packet) +
                         " to " + std::to_string(largest) + ", the largest MTU with its Ethernet header" +
-                        (protects ? ", less " + std::to_string(srtp_room) + " for what srtp adds" : ""));
+                        (media != 0 ? ", less what srtp adds" : ""));
     }
   }
   return plan;

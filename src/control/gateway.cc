@@ -187,7 +187,8 @@ Expected<void> Gateway::open_rtsp_proxy() {
   }
   std::unique_ptr<rtsp::Admission> admission;
   if (admission_) {
-    admission = std::make_unique<rtsp::ProfileAdmission>(*admission_, *streams->rtsp(), config_.engine.deadline);
+    admission = std::make_unique<rtsp::ProfileAdmission>(*admission_, *streams->rtsp(), config_.engine.deadline,
+                                                         rtsp_largest_packet(config_));
   }
   auto proxy = rtsp::RtspProxy::start(*streams, engine_->host_path().twin_names(), std::move(admission));
   if (!proxy) {

@@ -37,8 +37,11 @@ std::string StreamAnswer::text() const {
       return fmt::format("a deadline of {} is not above the bound of this configuration, {}",
                          duration_text(demand.deadline), duration_text(capacity.bound));
     case StreamVerdict::too_large:
-      return fmt::format("packets of {} bytes are larger than those of {} with which the device was measured",
-                         demand.largest_packet, capacity.largest_packet);
+      return fmt::format(
+          "packets of {} bytes, as the MTU allows or packet_bytes says, are larger than those of {} with which the "
+          "device "
+          "was measured: run sluice calibrate with --packets {}, or give the stream its packet_bytes",
+          demand.largest_packet, capacity.largest_packet, demand.largest_packet);
   }
   return {};
 }

@@ -25,7 +25,7 @@
 namespace sluice::engine {
 
 struct StreamDemand {
-  std::uint32_t largest_packet = 0;      // w, in bytes of the frame; 0: not known, and not judged
+  std::uint32_t largest_packet = 0;      // w, in bytes of the frame in clear; 0: not known, and not judged
   std::chrono::nanoseconds deadline{0};  // d
   std::uint64_t rate = 0;                // v, in bits of frames per second
 };

@@ -22,6 +22,7 @@ def test_an_example_of_media_runs_with_its_profile(tmp_path, example):
                           stdout=subprocess.PIPE).stdout
     assert "traffic is of 256 streams made up with random keys, of AES_CM_128_HMAC_SHA1_80" in said
     assert 'suite = "AES_CM_128_HMAC_SHA1_80"' in profile.read_text(encoding="utf-8")
+    assert re.search(r"(?m)^packet = 1504$", profile.read_text(encoding="utf-8")), "what may pass with its tag"
     text += f'\n[profile]\nfile = "{profile}"\n'
     file.write_text(text, encoding="utf-8")
     subprocess.run([SLUICE, "check", file], check=True, timeout=60)

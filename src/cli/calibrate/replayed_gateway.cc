@@ -42,7 +42,10 @@ class ReplayedGateway : public Bench {
  public:
   ReplayedGateway(std::unique_ptr<engine::Engine> engine, const TimedFunction& timed, const ReplayedOptions& options,
                   unsigned packet)
-      : engine_(std::move(engine)), timed_(timed), options_(options), packet_(packet) {
+      : engine_(std::move(engine)),
+        timed_(timed),
+        options_(options),
+        packet_(timed.brings_media() ? timed.mean_packet() : packet) {
     for (const port::PortOptions& port : engine_->options().ports) queues_ += port.queues;
   }
   ~ReplayedGateway() override { engine_->stop(); }
@@ -122,7 +125,8 @@ class ReplayedGateway : public Bench {
   std::unique_ptr<engine::Engine> engine_;
   const TimedFunction& timed_;  // the engine's
   ReplayedOptions options_;
-  unsigned packet_, queues_ = 0;
+  double packet_;  // bytes, on average
+  unsigned queues_ = 0;
 };
 
 }  // namespace

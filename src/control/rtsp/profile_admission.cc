@@ -5,7 +5,7 @@
 namespace sluice::control::rtsp {
 
 engine::StreamDemand ProfileAdmission::demand(const Medium& medium) const {
-  return {.deadline = deadline_, .rate = rate_of(medium).sum()};
+  return {.largest_packet = largest_packet_, .deadline = deadline_, .rate = rate_of(medium).sum()};
 }
 
 bool ProfileAdmission::admit(const Medium& medium) {

@@ -15,14 +15,15 @@ namespace sluice::control::rtsp {
 
 class ProfileAdmission final : public Admission {
  public:
-  // `streams` outlives it.
+  // `streams` outlives it. `largest_packet`: of media, in bytes of the frame in clear; no description says it.
   ProfileAdmission(engine::StreamAdmission& streams, const function::RtspOptions& options,
-                   std::chrono::nanoseconds deadline)
+                   std::chrono::nanoseconds deadline, std::uint32_t largest_packet)
       : streams_(streams),
         budget_(options.max_rate, options.default_rate, options.rate_margin),
         usual_(options.default_rate),
         margin_(options.rate_margin),
-        deadline_(deadline) {}
+        deadline_(deadline),
+        largest_packet_(largest_packet) {}
   bool admit(const Medium& medium) override;
   void ended(const Medium& medium) override;
   MediumRate held_to(const Medium& medium) const override;
@@ -38,6 +39,7 @@ class ProfileAdmission final : public Admission {
   std::uint64_t usual_;
   std::uint32_t margin_;
   std::chrono::nanoseconds deadline_;
+  std::uint32_t largest_packet_;
 };
 
 }  // namespace sluice::control::rtsp
