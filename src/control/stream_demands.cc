@@ -168,6 +168,8 @@ void add_figures(const engine::StreamAdmission::State& state, std::vector<Figure
       {"streams_capacity_bits", "bits a second that the device carries in time", state.capacity.rate, false});
   figures.push_back({"streams_shortest_deadline_ns", "the shortest of their deadlines", deadline, false});
   figures.push_back({"streams_refused", "streams for which there was no room", state.refused, true});
+  figures.push_back({"streams_refused_not_measured", "of these, while the device that was measured did not compute",
+                     state.refused_not_measured, true});
 }
 
 }  // namespace sluice::control
