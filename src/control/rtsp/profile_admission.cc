@@ -1,7 +1,5 @@
 #include "control/rtsp/profile_admission.h"
 
-#include <spdlog/spdlog.h>
-
 namespace sluice::control::rtsp {
 
 engine::StreamDemand ProfileAdmission::demand(const Medium& medium) const {
@@ -9,11 +7,14 @@ engine::StreamDemand ProfileAdmission::demand(const Medium& medium) const {
 }
 
 bool ProfileAdmission::admit(const Medium& medium) {
-  if (!budget_.admit(medium)) return false;
+  if (!budget_.admit(medium)) {
+    why_ = budget_.why();
+    return false;
+  }
   const engine::StreamAnswer answer = streams_.add(demand(medium));
   if (answer.accepted()) return true;
   budget_.ended(medium);
-  spdlog::debug("rtsp: a medium is not admitted: {}", answer.text());
+  why_ = answer.text();
   return false;
 }
 

@@ -27,6 +27,8 @@ class ProfileAdmission final : public Admission {
   bool admit(const Medium& medium) override;
   void ended(const Medium& medium) override;
   MediumRate held_to(const Medium& medium) const override;
+  std::string why() const override { return why_; }
+  std::uint64_t used() const override { return budget_.used(); }
 
  private:
   MediumRate rate_of(const Medium& medium) const {
@@ -40,6 +42,7 @@ class ProfileAdmission final : public Admission {
   std::uint32_t margin_;
   std::chrono::nanoseconds deadline_;
   std::uint32_t largest_packet_;
+  std::string why_;
 };
 
 }  // namespace sluice::control::rtsp

@@ -36,6 +36,7 @@ TEST(ProfileAdmission, packets_that_are_larger_than_was_measured_are_refused) {
     engine::StreamAdmission streams({.rate = 12'450, .bound = milliseconds(1), .largest_packet = measured});
     ProfileAdmission admission(streams, {}, milliseconds(2), 1504);
     EXPECT_EQ(admission.admit({6'000}), measured == 1504);
+    EXPECT_EQ(admission.why().find("packets of 1504 bytes") == 0, measured == 1503);
   }
 }
 
@@ -53,6 +54,24 @@ TEST(ProfileAdmission, what_an_explicit_proxys_clients_open_ways_with_takes_from
   EXPECT_EQ(streams.state().rate, 3'794U);
   admission.ended({2'760});
   EXPECT_EQ(streams.state().streams, 0U);
+}
+
+// For the log, with its numbers.
+TEST(ProfileAdmission, a_refusal_says_why) {
+  engine::StreamAdmission streams(capacity);
+  function::RtspOptions options;
+  options.max_rate = 7'000;
+  ProfileAdmission admission(streams, options, milliseconds(2), 1504);
+  EXPECT_FALSE(admission.admit({7'001}));
+  EXPECT_EQ(admission.why(), "7001 bit/s beside the 0 that are taken exceed max_rate = 7000");
+  EXPECT_TRUE(admission.admit({6'000}));
+  EXPECT_EQ(admission.used(), 6'000U);
+  options.max_rate = 0;
+  ProfileAdmission boundless(streams, options, milliseconds(2), 1504);
+  EXPECT_FALSE(boundless.admit({9'000}));
+  EXPECT_EQ(
+      boundless.why(),
+      "12.37 kbit/s beside the 8.25 kbit/s that are taken exceed the 12.45 kbit/s that the device carries in time");
 }
 
 TEST(ProfileAdmission, max_rate_holds_beside_it) {
