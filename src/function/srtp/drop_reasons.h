@@ -45,7 +45,7 @@ inline const packet::Reason srtp_other_lane =
 inline const packet::Reason srtp_wrong_port =
     packet::register_reason("srtp_wrong_port", "its SRTP stream comes in by another port of the gateway (ingress)");
 inline const packet::Reason srtp_policed =
-    packet::register_reason("srtp_policed", "it exceeds the rate of its SRTP stream");
+    packet::register_reason("srtp_policed", "it exceeds the rate or the packet_bytes of its SRTP stream");
 
 // Of what a channel says; no_reason if it is ok.
 packet::Reason reason_of(srtp::Status status);

@@ -90,6 +90,7 @@ TEST(RtspSettings, mistakes_name_the_line) {
        "unprotected: is for media of servers"},
       {section + "suite = \"AES\"\n", "suite: suites are AES_CM_128_HMAC_SHA1_80, "},
       {section + "max_connections = 0\n", "max_connections: "},
+      {section + "max_connections = 8\nmax_connections_per_client = 9\n", "max_connections_per_client: allowed is "},
       {section + "idle_timeout = \"5\"\n", "idle_timeout: "},
       {section + "answer_timeout = 5\n", "answer_timeout: "},
       {section + "table = 254\n", "table: "},

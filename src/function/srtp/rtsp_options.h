@@ -37,6 +37,7 @@ struct RtspOptions {
   bool drops_unprotected = true;  // what could be media of `servers`, and of no stream (server_media.h)
   bool check_ingress = true;      // media come by the port that their side's RTSP goes by
   std::uint32_t max_connections = 4096;
+  std::uint32_t max_connections_per_client = 1024;               // address; of IPv6 a /64
   std::uint32_t max_streams = 32;                                // of one connection
   std::uint64_t max_rate = 0;                                    // bits a second of all media; 0: no limit
   std::uint64_t default_rate = 0;                                // of a medium whose description names none

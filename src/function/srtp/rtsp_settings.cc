@@ -154,6 +154,8 @@ RtspOptions read_rtsp(Settings settings, const engine::PortTable& ports) {
     return static_cast<std::uint64_t>(settings.integer(key, usual, least, most));
   };
   options.max_connections = static_cast<std::uint32_t>(number("max_connections", options.max_connections, 1, 1 << 20));
+  options.max_connections_per_client = static_cast<std::uint32_t>(
+      number("max_connections_per_client", (options.max_connections + 3) / 4, 1, options.max_connections));
   options.max_streams = static_cast<std::uint32_t>(number("max_streams", options.max_streams, 1, 1024));
   options.max_rate = number("max_rate", 0, 0, most_rate);
   options.default_rate = number("default_rate", 0, 0, most_rate);

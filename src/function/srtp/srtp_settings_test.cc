@@ -46,6 +46,8 @@ TEST(SrtpSettings, mistakes_name_the_line_and_show_no_key) {
       {stream_text("protect", "rate = 0"), "rate: allowed is "},
       {stream_text("protect", "rate = 1000\nburst = 3027"), "burst: allowed is a whole number from 3028"},
       {stream_text("protect", "burst = 5000"), "burst: there is no rate"},
+      {stream_text("protect", "packet_bytes = 500"), "packet_bytes: there is no rate"},
+      {stream_text("protect", "rate = 1000\npacket_bytes = 63"), "packet_bytes: allowed is a whole number from 64"},
       {stream_text("protect") + stream_text("unprotect"), "10.0.0.1:5004 -> 10.0.0.2:6000 is in the table already"},
       {"[srtp]\nmax_keys = 2\n" + stream_text("protect") +
            stream_text("protect", "", key30, "AES_CM_128_HMAC_SHA1_80", true),

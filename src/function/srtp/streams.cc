@@ -220,7 +220,8 @@ void Streams::admit_by(engine::StreamAdmission& admission, std::chrono::nanoseco
 }
 
 engine::StreamDemand Streams::demand_of(const MediaStreamSettings& settings) const {
-  return {.deadline = settings.deadline.count() == 0 ? deadline_ : settings.deadline,
+  return {.largest_packet = settings.largest_in_clear(largest_frame_),
+          .deadline = settings.deadline.count() == 0 ? deadline_ : settings.deadline,
           .rate = settings.rate ? settings.rate->bits : 0};
 }
 

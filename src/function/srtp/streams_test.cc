@@ -93,11 +93,29 @@ TEST(Streams, come_and_go_while_the_stage_runs) {
   EXPECT_NE(trial.one(frame_to(6000, 1)).frame, frame_to(6000, 1)) << "the configuration's";
 }
 
+// A stream that says nothing may have all that fits with a tag of 10 bytes.
+TEST(Streams, of_the_api_may_have_no_larger_packets_than_were_measured) {
+  engine::StreamAdmission admission({.rate = 1'000'000, .bound = std::chrono::milliseconds(1), .largest_packet = 200});
+  SrtpTrial trial(stream_text("protect"));
+  MediaStreams& streams = streams_of(trial);
+  streams.admit_by(admission, std::chrono::milliseconds(4));
+  const auto refused = streams.add_text(text_of(7000) + "rate = 1000\n", "the request");
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("packets of 1504 bytes"), std::string::npos) << refused.error().message;
+  const auto length = static_cast<std::uint32_t>(frame_to(7000, 1).size());
+  for (const std::uint32_t most : {length - 1, length}) {
+    const std::uint16_t port = most == length ? 7001 : 7000;
+    const std::string text = text_of(port) + "rate = 1000\npacket_bytes = " + std::to_string(most) + "\n";
+    ASSERT_TRUE(streams.add_text(text, "the request"));
+    EXPECT_EQ(trial.one(frame_to(port, 1)).name() == "srtp_policed", most < length);
+  }
+}
+
 // Of the API's streams each 5-tuple, as it is policed; the file's are admitted by who reads it, and RTSP's by its
 // proxy.
 TEST(Streams, of_the_api_are_admitted) {
   using std::chrono::milliseconds;
-  engine::StreamAdmission admission({.rate = 2'100, .bound = milliseconds(1), .largest_packet = 0});
+  engine::StreamAdmission admission({.rate = 2'100, .bound = milliseconds(1), .largest_packet = 1504});
   SrtpTrial trial("[srtp]\nmax_keys = 16\n" + stream_text("protect"));
   MediaStreams& streams = streams_of(trial);
   ASSERT_TRUE(streams.add_text(text_of(9000), "the request")) << "before";
