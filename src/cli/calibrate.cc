@@ -16,6 +16,7 @@
 
 #include "base/machine.h"
 #include "base/units.h"
+#include "cli/calibrate/made_streams.h"
 #include "cli/calibrate/media_traffic.h"
 #include "cli/calibrate/output_file.h"
 #include "cli/calibrate/replayed_gateway.h"
@@ -35,7 +36,6 @@ using std::chrono::nanoseconds;
 
 constexpr unsigned ethernet = 14;
 constexpr unsigned least_packet = 64;
-constexpr unsigned srtp_room = 32;                // a tag and an MKI: what is protected has to fit the MTU
 constexpr std::chrono::seconds between_lines{5};  // of progress that is not shown in place
 
 struct CalibrateOptions {
@@ -110,7 +110,7 @@ std::vector<nanoseconds> usual_cycles(const engine::Options& options) {
   return cycles;
 }
 
-Expected<CalibrationPlan> plan_of(const CalibrateOptions& options, const control::Config& config, bool on_gpu) {
+Expected<CalibrationPlan> plan_of(const CalibrateOptions& options, control::Config& config, bool on_gpu) {
   CalibrationPlan plan;
   plan.cycles = on_gpu ? usual_cycles(config.engine) : std::vector<nanoseconds>{nanoseconds(0)};
   if (on_gpu && !options.cycles.empty()) plan.cycles.clear();
@@ -134,15 +134,15 @@ Expected<CalibrationPlan> plan_of(const CalibrateOptions& options, const control
   }
   unsigned largest = 0;
   for (const port::PortOptions& port : config.engine.ports) largest = std::max(largest, port.mtu + ethernet);
-  const bool protects = std::ranges::find(config.engine.chain, "srtp") != config.engine.chain.end();
-  if (protects) largest -= srtp_room;
+  const unsigned media = control::largest_packet(config);
+  if (media != 0) largest = media;
   plan.packets = options.packets.empty() ? std::vector<unsigned>{largest, largest / 2, 128} : options.packets;
   std::ranges::sort(plan.packets, std::greater<>());
   for (const unsigned packet : plan.packets) {
     if (packet < least_packet || packet > largest) {
       return make_error("--packets " + std::to_string(packet) + ": allowed is from " + std::to_string(least_packet) +
                         " to " + std::to_string(largest) + ", the largest MTU with its Ethernet header" +
-                        (protects ? ", less " + std::to_string(srtp_room) + " for what srtp adds" : ""));
+                        (media != 0 ? ", less what srtp adds" : ""));
     }
   }
   return plan;
@@ -156,7 +156,8 @@ std::string now_text() {
   return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc)};
 }
 
-int measure(const CalibrateOptions& options, control::Config& config) {
+// `own`: as it is in its file, and `config` with the streams that `note` speaks of.
+int measure(const CalibrateOptions& options, control::Config& config, control::Config& own, const std::string& note) {
   if (const auto good = check_outputs(options); !good) return refuse("calibrate: " + good.error().message);
   const auto gpu = gpu_of(config);
   if (!gpu) return refuse("calibrate: " + gpu.error().message);
@@ -164,7 +165,7 @@ int measure(const CalibrateOptions& options, control::Config& config) {
   const auto plan = plan_of(options, config, on_gpu);
   if (!plan) return refuse("calibrate: " + plan.error().message);
   engine::Profile profile;
-  profile.subject = control::profile_subject(config, on_gpu ? *gpu : "cpu");
+  profile.subject = control::profile_subject(own, on_gpu ? *gpu : "cpu");
   profile.date = now_text();
   profile.code = SLUICE_VERSION;
   const ReplayedOptions bench{.on_gpu = on_gpu, .seconds = options.seconds};
@@ -175,6 +176,7 @@ int measure(const CalibrateOptions& options, control::Config& config) {
   }
   std::printf("%s, %s, %s, %u lanes\n", fmt::format("{}", fmt::join(config.engine.chain, ", ")).c_str(),
               profile.subject.device.c_str(), profile.subject.machine.c_str(), profile.subject.lanes);
+  if (!note.empty()) std::printf("%s\n", note.c_str());
   const auto done = calibrate(*plan, open, progress_on_stderr(), profile);
   if (isatty(STDERR_FILENO) == 1) std::fputs("\r\033[K", stderr);
   if (!done) {
@@ -202,13 +204,16 @@ int run(const CalibrateOptions& options) {
     return refuse("calibrate: " + options.file + ": there is no such file, or it cannot be read");
   }
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  control::Config config = control::Config::from_text(without_rates(text), options.file, false);
+  const std::string limitless = without_limits(text);
+  control::Config own = control::Config::from_text(limitless, options.file, false);
+  const MadeStreams made = own.ok() ? made_streams(own) : MadeStreams{};
+  control::Config config = control::Config::from_text(limitless + made.text, options.file, false);
   if (!options.device.empty()) config.engine.device = options.device;
   if (const auto checked = control::make_checked_function(config, control::described_ports(config.engine));
       !checked || !config.ok()) {
     return refuse(config.mistakes());
   }
-  return measure(options, config);
+  return measure(options, config, own, made.note);
 }
 
 }  // namespace
@@ -238,9 +243,11 @@ void add_calibrate(CLI::App& app, int& status) {
   command->footer(
       "The chain runs with its settings, lanes and batches; its ports are frames from memory, and of a stage \"srtp\" "
       "the\n"
-      "streams that it protects. Takes a minute or two. No other file than an empty one, a profile or a table is "
+      "streams that it protects; those of [srtp.rtsp], and where there are fewer than lanes, are made up with random "
+      "keys.\n"
+      "Takes a minute or two. No other file than an empty one, a profile or a table is written over, and both are "
       "written\n"
-      "over, and both are written when all is measured. Exit status: 0 measured, 1 it could not be, 2 bad input.");
+      "when all is measured. Exit status: 0 measured, 1 it could not be, 2 bad input.");
   command->callback([options, &status] {
     require_file(options->file);
     status = run(*options);

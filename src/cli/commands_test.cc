@@ -46,6 +46,14 @@ class Source final : public control::StatsSource {
     stream_text = text;
     return std::string("added");
   }
+  Expected<std::string> replace_stream(const std::string& text) override {
+    stream_text = text;
+    return std::string("replaced");
+  }
+  Expected<std::string> release_stream(const std::string& text) override {
+    stream_text = text;
+    return std::string("released");
+  }
   Expected<std::string> remove_stream(const std::string& text) override {
     stream_text = text;
     return std::string("removed");
@@ -463,10 +471,9 @@ TEST_F(Commands, CalibrateRefusesWhatItCannotMeasure) {
   EXPECT_FALSE(std::filesystem::exists(path + ".rows") || std::filesystem::exists(path + ".rows.new"));
   std::ofstream(path)
       << "[engine]\nchain = [\"srtp\", \"route\"]\ndevice = \"cpu\"\n[[port]]\nname = \"a\"\ndevice = \"replay\"\n";
-  EXPECT_EQ(sluice({"calibrate", path, "--packets", "1500"}), 2);
-  EXPECT_THAT(
-      err_,
-      HasSubstr("allowed is from 64 to 1482, the largest MTU with its Ethernet header, less 32 for what srtp adds\n"));
+  EXPECT_EQ(sluice({"calibrate", path, "--packets", "1505"}), 2);
+  EXPECT_THAT(err_,
+              HasSubstr("allowed is from 64 to 1504, the largest MTU with its Ethernet header, less what srtp adds\n"));
   std::ofstream(path) << "[engine]\nchian = [\"touch\"]\n";
   EXPECT_EQ(sluice({"calibrate", path}), 2);
   EXPECT_THAT(err_, HasSubstr(path + ":2: [engine] chian"));

@@ -100,7 +100,8 @@ Expected<std::string> read_stream_file(const std::string& path) {
 }
 
 void add_srtp(CLI::App& ctl, const std::shared_ptr<std::string>& api, const std::shared_ptr<bool>& json, int& status) {
-  CLI::App* srtp = ctl.add_subcommand("srtp", "Streams of the stage srtp: list them, add one, remove one");
+  CLI::App* srtp =
+      ctl.add_subcommand("srtp", "Streams of the stage srtp: list them, add, replace, remove or release one");
   srtp->require_subcommand(1);
   srtp->fallthrough();
   CLI::App* list = srtp->add_subcommand("list", "Streams, without their keys");
@@ -125,7 +126,12 @@ void add_srtp(CLI::App& ctl, const std::shared_ptr<std::string>& api, const std:
     });
   };
   change("add", "Protect or unprotect one more stream");
-  change("remove", "Take away one that was added so: its addresses and ports say which");
+  change("replace",
+         "The same in place of one that was added so, as with a new key: with no packet in clear between them");
+  change("remove",
+         "Take away one that was added so: its addresses and ports say which. What still comes in clear is dropped");
+  change("release",
+         "Take away one that was added so, or the guard of one that was taken away: what comes passes as it comes");
 }
 
 }  // namespace

@@ -255,7 +255,9 @@ class HttpApi final : public Api {
       answer_json(response, nlohmann::json{{"done", *done}});
     });
     post_stream("/api/v1/srtp/add", &StatsSource::add_stream);
+    post_stream("/api/v1/srtp/replace", &StatsSource::replace_stream);
     post_stream("/api/v1/srtp/remove", &StatsSource::remove_stream);
+    post_stream("/api/v1/srtp/release", &StatsSource::release_stream);
     post("/api/v1/stop", [this](const auto&, auto& response) {
       source_.stop();
       answer_json(response, nlohmann::json{{"done", "stopping"}});

@@ -39,6 +39,9 @@ class StatsSource {
   // done. An Error with a line for each mistake, which shows no key.
   virtual Expected<std::string> add_stream(const std::string& text) = 0;
   virtual Expected<std::string> remove_stream(const std::string& text) = 0;
+  // The first: one in place of the API's of the same ends; the second: one that is gone without a guard (docs/srtp.md).
+  virtual Expected<std::string> replace_stream(const std::string& text) = 0;
+  virtual Expected<std::string> release_stream(const std::string& text) = 0;
   // config_json.h
   virtual std::string config() = 0;
   // Reads the configuration again; what can change without a restart is in force when it returns. One sentence on what

@@ -52,6 +52,14 @@ class FakeSource final : public StatsSource {
     last_text = text;
     return std::string("added");
   }
+  Expected<std::string> replace_stream(const std::string& text) override {
+    last_text = text;
+    return std::string("replaced");
+  }
+  Expected<std::string> release_stream(const std::string& text) override {
+    last_text = text;
+    return std::string("released");
+  }
   Expected<std::string> remove_stream(const std::string& text) override {
     last_text = text;
     return std::string("removed");
@@ -156,6 +164,9 @@ TEST_F(ApiTest, AclHasRulesWithTheirCounters) {
   EXPECT_EQ(source_.last_text, "source = \"a\"");
   EXPECT_EQ(nlohmann::json::parse(*post("/api/v1/srtp/remove", "source = \"b\""))["done"], "removed");
   EXPECT_EQ(source_.last_text, "source = \"b\"");
+  EXPECT_EQ(nlohmann::json::parse(*post("/api/v1/srtp/replace", "source = \"c\""))["done"], "replaced");
+  EXPECT_EQ(nlohmann::json::parse(*post("/api/v1/srtp/release", "source = \"d\""))["done"], "released");
+  EXPECT_EQ(source_.last_text, "source = \"d\"");
   EXPECT_EQ(post("/api/v1/srtp/add").error().message, "the request:1: action: is missing");
   EXPECT_EQ(refusal("/api/v1/acl?limit=0"), "limit=0: allowed is a number from 1 to 1000000");
   EXPECT_EQ(refusal("/api/v1/acl?limt=5"), "unknown parameter \"limt\"; did you mean \"limit\"?");

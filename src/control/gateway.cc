@@ -138,6 +138,7 @@ Expected<void> Gateway::open_admission() {
   if (!admission) return tl::unexpected(admission.error());
   admission_ = std::move(*admission);
   if (!admission_) return {};
+  if (engine_->gpu() != nullptr) device_capacity_.emplace(*admission_);
   auto streams = stream_demands(config_);
   const std::size_t mistakes = config_.diagnostics().lines.size();
   if (!admit_streams(*admission_, {}, streams)) return make_error(config_.mistakes(mistakes));
@@ -187,7 +188,8 @@ Expected<void> Gateway::open_rtsp_proxy() {
   }
   std::unique_ptr<rtsp::Admission> admission;
   if (admission_) {
-    admission = std::make_unique<rtsp::ProfileAdmission>(*admission_, *streams->rtsp(), config_.engine.deadline);
+    admission = std::make_unique<rtsp::ProfileAdmission>(*admission_, *streams->rtsp(), config_.engine.deadline,
+                                                         rtsp_largest_packet(config_));
   }
   auto proxy = rtsp::RtspProxy::start(*streams, engine_->host_path().twin_names(), std::move(admission));
   if (!proxy) {
@@ -345,6 +347,10 @@ void Gateway::watch_links() {
   }
 }
 
+void Gateway::look_at_device() {
+  if (device_capacity_) device_capacity_->look(engine_->gpu_up());
+}
+
 void Gateway::look_at_mirror() {
   const MirrorStats stats = mirror_->stats();
   mirror_log_.look(stats);
@@ -379,6 +385,7 @@ void Gateway::tidy_streams(std::chrono::steady_clock::time_point now) {
 
 void Gateway::tick(std::chrono::steady_clock::time_point now) {
   watch_links();
+  look_at_device();
   tidy_streams(now);
   if (now >= next_look_at_host_) {
     next_look_at_host_ = now + between_looks_at_host;
@@ -485,6 +492,14 @@ Expected<std::string> Gateway::add_stream(const std::string& text) {
 
 Expected<std::string> Gateway::remove_stream(const std::string& text) {
   return media_streams().and_then([&](auto* streams) { return streams->remove_text(text, "the request"); });
+}
+
+Expected<std::string> Gateway::replace_stream(const std::string& text) {
+  return media_streams().and_then([&](auto* streams) { return streams->replace_text(text, "the request"); });
+}
+
+Expected<std::string> Gateway::release_stream(const std::string& text) {
+  return media_streams().and_then([&](auto* streams) { return streams->release_text(text, "the request"); });
 }
 
 std::string Gateway::config() {

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -15,6 +16,7 @@
 #include "control/api.h"
 #include "control/capture_end.h"
 #include "control/config.h"
+#include "control/device_capacity.h"
 #include "control/host_log.h"
 #include "control/loading.h"
 #include "control/netlink/mirror.h"
@@ -48,6 +50,8 @@ class Gateway : public StatsSource {
   Expected<StreamTable> streams(std::uint32_t limit) override;
   Expected<std::string> add_stream(const std::string& text) override;
   Expected<std::string> remove_stream(const std::string& text) override;
+  Expected<std::string> replace_stream(const std::string& text) override;
+  Expected<std::string> release_stream(const std::string& text) override;
   std::string config() override;
   // Loads on the caller's thread, and may take seconds; refused while another reload is at work.
   Expected<std::string> reload() override;
@@ -68,6 +72,7 @@ class Gateway : public StatsSource {
   engine::TableProgress watch_tables();
   bool ends(int signal_fd);
   void watch_links();
+  void look_at_device();
   void look_at_mirror();
   void look_at_twins();
   void look_at_forwarding();
@@ -80,6 +85,7 @@ class Gateway : public StatsSource {
   std::unique_ptr<engine::Engine> engine_;
   function::Routing* routing_ = nullptr;                // null: the chain does not forward by routes
   std::unique_ptr<engine::StreamAdmission> admission_;  // null: there is no profile. The RTSP proxy has it, too
+  std::optional<DeviceCapacity> device_capacity_;       // of a profile of the GPU
   std::vector<engine::StreamDemand> static_streams_;    // of the configuration; the thread's that reloads
   std::unique_ptr<NetlinkMirror> mirror_;
   MirrorLog mirror_log_;

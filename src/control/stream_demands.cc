@@ -10,6 +10,11 @@
 
 #include "base/machine.h"
 #include "base/units.h"
+#include "function/srtp/media_stream.h"
+#include "function/srtp/rtsp_options.h"
+#include "media/sdp/crypto_attribute.h"
+#include "media/secret.h"
+#include "media/srtp/suite.h"
 
 namespace sluice::control {
 namespace {
@@ -17,22 +22,75 @@ namespace {
 constexpr std::uint64_t rtcp_part = 20;  // of the stream's rate, as it is policed (function/srtp/stream_settings.cc)
 constexpr std::int64_t most_rate = 1'000'000'000'000;
 
-std::vector<Settings> srtp_streams(Config& config) {
-  const bool has_srtp = std::ranges::find(config.engine.chain, "srtp") != config.engine.chain.end();
-  return has_srtp ? config.section("srtp").sections("stream") : std::vector<Settings>();
+bool has_srtp(const Config& config) {
+  return std::ranges::find(config.engine.chain, "srtp") != config.engine.chain.end();
 }
 
-// SRTP profiles of the streams, in alphabetical order with commas between.
+std::vector<Settings> srtp_streams(Config& config) {
+  return has_srtp(config) ? config.section("srtp").sections("stream") : std::vector<Settings>();
+}
+
+// In alphabetical order with commas between.
 std::string suites(Config& config) {
-  std::set<std::string> names;
-  for (Settings& settings : srtp_streams(config)) {
-    std::istringstream words(settings.text("crypto", ""));
-    if (std::string tag, suite; words >> tag >> suite) names.insert(suite);
-  }
+  std::vector<std::string> all = stream_suites(config);
+  if (std::string rtsp = rtsp_suite(config); !rtsp.empty()) all.push_back(std::move(rtsp));
+  const std::set<std::string> names(all.begin(), all.end());
   return fmt::format("{}", fmt::join(names, ","));
 }
 
+constexpr std::uint32_t ethernet = 14;
+
+std::uint32_t largest_frame(const Config& config) {
+  unsigned mtu = 0;
+  for (const port::PortOptions& port : config.engine.ports) mtu = std::max(mtu, port.mtu);
+  return mtu + ethernet;
+}
+
+// w of a stream, or what it would be without packet_bytes.
+std::uint32_t largest_in_clear(Settings& settings, std::uint32_t frame, bool as_it_says) {
+  function::MediaStreamSettings stream;
+  if (settings.text("action", "") == "unprotect") stream.direction = srtp::Direction::unprotect;
+  const media::WipedString line(settings.text("crypto", ""));
+  if (auto crypto = media::sdp::parse_crypto(line.text())) stream.crypto = std::move(*crypto);
+  const std::int64_t packet = as_it_says ? settings.integer("packet_bytes", 0, 0, frame) : 0;
+  stream.rate = {0, 0, static_cast<std::uint32_t>(packet)};
+  return stream.largest_in_clear(frame);
+}
+
 }  // namespace
+
+std::uint32_t rtsp_largest_packet(Config& config) {
+  const auto suite = srtp::suite_named(rtsp_suite(config));
+  return suite ? largest_frame(config) - srtp::facts(*suite).rtp_tag_length : 0;
+}
+
+std::uint32_t largest_packet(Config& config) {
+  std::uint32_t largest = rtsp_largest_packet(config);
+  for (Settings& settings : srtp_streams(config)) {
+    largest = std::max(largest, largest_in_clear(settings, largest_frame(config), false));
+  }
+  return largest;
+}
+
+std::vector<std::string> stream_suites(Config& config) {
+  std::set<std::string> names;
+  for (Settings& settings : srtp_streams(config)) {
+    std::istringstream words(settings.text("crypto", ""));
+    std::string tag, name;
+    if (!(words >> tag >> name)) continue;
+    const auto suite = srtp::suite_named(name);
+    names.insert(suite ? std::string(srtp::facts(*suite).name) : name);
+  }
+  return {names.begin(), names.end()};
+}
+
+std::string rtsp_suite(Config& config) {
+  if (!has_srtp(config) || !config.section("srtp").has("rtsp")) return {};
+  const std::string usual(srtp::facts(function::RtspOptions().suite).name);
+  const std::string name = config.section("srtp").section("rtsp").text("suite", usual);
+  const auto suite = srtp::suite_named(name);
+  return suite ? std::string(srtp::facts(*suite).name) : name;
+}
 
 engine::ProfileSubject profile_subject(Config& config, const std::string& device) {
   engine::ProfileSubject subject;
@@ -50,6 +108,7 @@ std::vector<StreamSection> stream_demands(Config& config) {
   for (Settings& settings : srtp_streams(config)) {
     engine::StreamDemand demand;
     demand.deadline = settings.duration("deadline", config.engine.deadline);
+    demand.largest_packet = largest_in_clear(settings, largest_frame(config), true);
     demand.rate = static_cast<std::uint64_t>(settings.integer("rate", 0, 0, most_rate));
     if (settings.has("rtcp_source_port")) demand.rate += demand.rate / rtcp_part;
     all.push_back({settings, demand});
@@ -57,8 +116,7 @@ std::vector<StreamSection> stream_demands(Config& config) {
   return all;
 }
 
-Expected<std::unique_ptr<engine::StreamAdmission>> make_admission(const Config& config,
-                                                                  const engine::ProfileSubject& now,
+Expected<std::unique_ptr<engine::StreamAdmission>> make_admission(Config& config, const engine::ProfileSubject& now,
                                                                   const engine::Timing& timing,
                                                                   std::vector<std::string>& notes) {
   if (!config.profile.profile) return nullptr;
@@ -70,6 +128,13 @@ Expected<std::unique_ptr<engine::StreamAdmission>> make_admission(const Config& 
       return make_error(text + ": run sluice calibrate here, or set others = \"warn\"");
     }
     notes.push_back(text);
+  }
+  if (const std::uint32_t media = rtsp_largest_packet(config); config.profile.admits && media > profile.packet) {
+    return make_error(
+        fmt::format("[profile] file: it was measured with packets of {} bytes, and those of [srtp.rtsp]'s media may "
+                    "have {}, so that "
+                    "none would be admitted: run sluice calibrate without --packets, or with --packets {}",
+                    profile.packet, media, media));
   }
   const engine::ProfileCapacity* const capacity = profile.capacity(timing.cycle);
   if (capacity == nullptr) {
@@ -88,8 +153,10 @@ bool admit_streams(engine::StreamAdmission& admission, const std::vector<engine:
   const auto refused = admission.replace(before, demands);
   if (!refused) return true;
   const engine::StreamAnswer& answer = refused->answer;
-  const bool of_deadline = answer.verdict == engine::StreamVerdict::too_soon;
-  streams[refused->index].settings.error(of_deadline ? "deadline" : "rate", answer.text());
+  const char* const key = answer.verdict == engine::StreamVerdict::too_soon    ? "deadline"
+                          : answer.verdict == engine::StreamVerdict::too_large ? "packet_bytes"
+                                                                               : "rate";
+  streams[refused->index].settings.error(key, answer.text());
   return false;
 }
 
@@ -101,6 +168,8 @@ void add_figures(const engine::StreamAdmission::State& state, std::vector<Figure
       {"streams_capacity_bits", "bits a second that the device carries in time", state.capacity.rate, false});
   figures.push_back({"streams_shortest_deadline_ns", "the shortest of their deadlines", deadline, false});
   figures.push_back({"streams_refused", "streams for which there was no room", state.refused, true});
+  figures.push_back({"streams_refused_not_measured", "of these, while the device that was measured did not compute",
+                     state.refused_not_measured, true});
 }
 
 }  // namespace sluice::control

@@ -17,12 +17,21 @@
 
 namespace sluice::control {
 
-// What this gateway is, for comparing: its chain, suites and lanes on this machine with that device ("cpu", or the
-// GPU's name).
+// The suites of [[srtp.stream]] and that of [srtp.rtsp], by name; both empty where there are none, or no such stage.
+std::vector<std::string> stream_suites(Config& config);
+std::string rtsp_suite(Config& config);
+
+// The largest frame of media in clear, in bytes: of RTSP's, what the largest MTU leaves for them; and of all streams,
+// whatever packet_bytes they have. 0: there are none.
+std::uint32_t rtsp_largest_packet(Config& config);
+std::uint32_t largest_packet(Config& config);
+
+// What this gateway is, for comparing: its chain, lanes and the suites of both on this machine with that device ("cpu",
+// or the GPU's name).
 engine::ProfileSubject profile_subject(Config& config, const std::string& device);
 
 // What [[srtp.stream]] says of each stream, in order, with its section for messages. RTCP on ports of its own takes a
-// twentieth besides. A deadline that is not given is the engine's.
+// twentieth besides. A deadline that is not given is the engine's, and packet_bytes what the largest MTU leaves.
 struct StreamSection {
   Settings settings;
   engine::StreamDemand demand;
@@ -30,10 +39,9 @@ struct StreamSection {
 std::vector<StreamSection> stream_demands(Config& config);
 
 // The admission of streams for a gateway of that kind and timing; null: the configuration has no profile. An Error: the
-// profile has no capacity for this cycle, or is of something else and `others` is "refuse"; with "warn" that is in
-// `notes`.
-Expected<std::unique_ptr<engine::StreamAdmission>> make_admission(const Config& config,
-                                                                  const engine::ProfileSubject& now,
+// profile has no capacity for this cycle, or was measured with less than media of [srtp.rtsp] may have, or is of
+// something else and `others` is "refuse"; with "warn" that is in `notes`.
+Expected<std::unique_ptr<engine::StreamAdmission>> make_admission(Config& config, const engine::ProfileSubject& now,
                                                                   const engine::Timing& timing,
                                                                   std::vector<std::string>& notes);
 

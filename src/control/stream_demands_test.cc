@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
 #include "control/config_json.h"
 
@@ -68,6 +69,48 @@ TEST_F(StreamDemands, AreTakenAsTheFileSays) {
   EXPECT_EQ(demands[2].demand.rate, 2100U);
 }
 
+// w is what is in clear: a tag of 16 bytes comes on top, and here an MKI of 4.
+TEST_F(StreamDemands, HaveTheLargestPacketThatFitsOrThatTheySay) {
+  const std::string key = "inline:WVNfX19zZW1jdGwgKCkgewkyMjA7fQp9CnVubA==";
+  const auto text = [&](const std::string& action, const std::string& mki, const std::string& more) {
+    return "[[srtp.stream]]\naction = \"" + action + "\"\ncrypto = \"1 AEAD_AES_128_GCM " + key + mki + "\"\n" + more +
+           "\n";
+  };
+  Config config = config_of(text("protect", "", "") + text("protect", "|1:4", "") + text("unprotect", "", "") +
+                            text("protect", "", "packet_bytes = 300") + text("unprotect", "", "packet_bytes = 300"));
+  std::vector<std::uint32_t> packets;
+  for (const StreamSection& stream : stream_demands(config)) packets.push_back(stream.demand.largest_packet);
+  EXPECT_EQ(packets, (std::vector<std::uint32_t>{1498, 1494, 1498, 300, 284}));
+  EXPECT_EQ(largest_packet(config), 1498U);
+  EXPECT_EQ(rtsp_largest_packet(config), 0U);
+  Config rtsp = config_of("[srtp.rtsp]\n");
+  EXPECT_EQ(rtsp_largest_packet(rtsp), 1504U);
+}
+
+TEST_F(StreamDemands, PacketsThatAreLargerThanWasMeasuredAreMistakes) {
+  std::ifstream file(file_);
+  std::string profile{std::istreambuf_iterator<char>(file), {}};
+  const std::string measured = "packet = 1514";
+  profile.replace(profile.find(measured), measured.size(), "packet = 300");
+  std::ofstream(file_) << profile;
+  Config config = config_of(stream("1", "rate = 1000\npacket_bytes = 300") + stream("2", "rate = 1000"));
+  const auto admission = make_admission(config, profile_subject(config, "X"), timing, notes_);
+  ASSERT_TRUE(admission) << admission.error().message;
+  auto demands = stream_demands(config);
+  EXPECT_FALSE(admit_streams(**admission, {}, demands));
+  EXPECT_THAT(config.mistakes(),
+              HasSubstr("packet_bytes: packets of 1514 bytes, as the MTU allows or packet_bytes says, are "
+                        "larger than those of 300 with which the device was measured"));
+  for (const bool admits : {true, false}) {
+    Config rtsp = config_of("[srtp.rtsp]\nsuite = \"AEAD_AES_128_GCM\"\n", admits ? "" : "streams = \"all\"");
+    const auto of_rtsp = make_admission(rtsp, profile_subject(rtsp, "X"), timing, notes_);
+    ASSERT_EQ(static_cast<bool>(of_rtsp), !admits);
+    if (!of_rtsp) {
+      EXPECT_THAT(of_rtsp.error().message, HasSubstr("media may have 1498, so that none would be admitted"));
+    }
+  }
+}
+
 TEST_F(StreamDemands, ThatDoNotFitAreMistakesAtTheirPlace) {
   const std::pair<std::string, std::string> cases[] = {
       {stream("1", "rate = 10_000_000"), ""},
@@ -126,6 +169,21 @@ TEST_F(StreamDemands, AProfileOfSomethingElseIsRefusedOrSaid) {
     EXPECT_THAT(text, HasSubstr("the device is another GPU, and it was measured with X"));
     EXPECT_THAT(text, HasSubstr("the suite is none"));
     EXPECT_THAT(config.placed(text), testing::StartsWith("g.toml:4: [profile] file: "));
+  }
+}
+
+// Its streams come with clients, and are of one suite.
+TEST_F(StreamDemands, TheSuiteOfRtspCounts) {
+  const std::pair<std::string, std::string> cases[] = {
+      {"", ""},
+      {"[srtp.rtsp]\n", "AES_CM_128_HMAC_SHA1_80"},
+      {"[srtp.rtsp]\nsuite = \"aead_aes_256_GCM\"\n", "AEAD_AES_256_GCM"},
+      {"[srtp.rtsp]\n" + stream("1", ""), "AEAD_AES_128_GCM,AES_CM_128_HMAC_SHA1_80"},
+      {"[srtp.rtsp]\nsuite = \"AEAD_AES_128_GCM\"\n" + stream("1", ""), "AEAD_AES_128_GCM"},
+  };
+  for (const auto& [text, suite] : cases) {
+    Config config = config_of(text);
+    EXPECT_EQ(profile_subject(config, "X").suite, suite) << text;
   }
 }
 

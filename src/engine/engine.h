@@ -44,6 +44,8 @@ class Engine {
   void stop();
 
   EngineStats stats() const;
+  // Whether the GPU computes, as EngineStats::gpu_up. Any thread; costs nothing.
+  bool gpu_up() const { return worker_ != nullptr && clock_.device_up.load(std::memory_order_relaxed); }
   const Options& options() const { return options_; }
   const PortTable& port_table() const { return port_table_; }
   port::Port& port(std::size_t i) { return *ports_[i]; }

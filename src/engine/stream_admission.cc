@@ -3,6 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/units.h"
 
@@ -19,7 +20,7 @@ std::string rate_text(std::uint64_t bits) {
 }  // namespace
 
 const char* stream_verdict_name(StreamVerdict verdict) {
-  constexpr const char* names[] = {"accepted", "rate_unknown", "too_much", "too_soon", "too_large"};
+  constexpr const char* names[] = {"accepted", "rate_unknown", "too_much", "too_soon", "too_large", "not_measured"};
   return names[static_cast<int>(verdict)];
 }
 
@@ -37,8 +38,13 @@ std::string StreamAnswer::text() const {
       return fmt::format("a deadline of {} is not above the bound of this configuration, {}",
                          duration_text(demand.deadline), duration_text(capacity.bound));
     case StreamVerdict::too_large:
-      return fmt::format("packets of {} bytes are larger than those of {} with which the device was measured",
-                         demand.largest_packet, capacity.largest_packet);
+      return fmt::format(
+          "packets of {} bytes, as the MTU allows or packet_bytes says, are larger than those of {} with which the "
+          "device "
+          "was measured: run sluice calibrate with --packets {}, or give the stream its packet_bytes",
+          demand.largest_packet, capacity.largest_packet, demand.largest_packet);
+    case StreamVerdict::not_measured:
+      return "the device that [profile] is of does not compute, and what the CPU carries in its place was not measured";
   }
   return {};
 }
@@ -46,6 +52,7 @@ std::string StreamAnswer::text() const {
 // min(theta, d) > bound: theta fulfils it already, unless the capacity has changed since, and then it is no reason to
 // refuse this one.
 StreamVerdict StreamAdmission::judge(const StreamDemand& demand) const {
+  if (!capacity_.measured) return StreamVerdict::not_measured;
   if (demand.deadline <= capacity_.bound) return StreamVerdict::too_soon;
   if (capacity_.largest_packet != 0 && demand.largest_packet > capacity_.largest_packet) {
     return StreamVerdict::too_large;
@@ -60,6 +67,11 @@ void StreamAdmission::take(const StreamDemand& demand) {
   rate_ += demand.rate;
   ++streams_[{demand.deadline.count(), demand.rate}];
   ++count_;
+}
+
+void StreamAdmission::count_refusal(StreamVerdict verdict) {
+  ++refused_;
+  if (verdict == StreamVerdict::not_measured) ++refused_not_measured_;
 }
 
 bool StreamAdmission::give_back(const StreamDemand& demand) {
@@ -78,7 +90,7 @@ StreamAnswer StreamAdmission::add(const StreamDemand& demand) {
   if (answer.accepted()) {
     take(demand);
   } else {
-    ++refused_;
+    count_refusal(answer.verdict);
   }
   return answer;
 }
@@ -92,16 +104,26 @@ std::optional<StreamAdmission::Refused> StreamAdmission::replace(const std::vect
                                                                  const std::vector<StreamDemand>& come) {
   const std::lock_guard lock(mutex_);
   for (const StreamDemand& one : gone) give_back(one);
+  std::multiset<StreamDemand> before(gone.begin(), gone.end());
+  std::vector<std::size_t> fresh;
   for (std::size_t i = 0; i < come.size(); ++i) {
-    if (const StreamVerdict verdict = enforced_ ? judge(come[i]) : StreamVerdict::accepted;
-        verdict != StreamVerdict::accepted) {
-      Refused refused{i, {verdict, come[i], capacity_, rate_}};
-      while (i-- > 0) give_back(come[i]);
-      for (const StreamDemand& one : gone) take(one);
-      ++refused_;
+    if (const auto same = before.find(come[i]); same != before.end()) {
+      before.erase(same);
+      take(come[i]);
+    } else {
+      fresh.push_back(i);
+    }
+  }
+  for (auto at = fresh.begin(); at != fresh.end(); ++at) {
+    const StreamVerdict verdict = enforced_ ? judge(come[*at]) : StreamVerdict::accepted;
+    if (verdict != StreamVerdict::accepted) {
+      Refused refused{*at, {verdict, come[*at], capacity_, rate_}};
+      for (auto taken = fresh.begin(); taken != at; ++taken) give_back(come[*taken]);
+      for (const StreamDemand& one : before) take(one);
+      count_refusal(verdict);
       return refused;
     }
-    take(come[i]);
+    take(come[*at]);
   }
   return std::nullopt;
 }
@@ -117,7 +139,8 @@ StreamAdmission::State StreamAdmission::state() const {
           .rate = rate_,
           .shortest_deadline = std::chrono::nanoseconds(streams_.empty() ? 0 : streams_.begin()->first.first),
           .streams = count_,
-          .refused = refused_};
+          .refused = refused_,
+          .refused_not_measured = refused_not_measured_};
 }
 
 std::string StreamAdmission::text() const {

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <chrono>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -25,19 +26,21 @@
 namespace sluice::engine {
 
 struct StreamDemand {
-  std::uint32_t largest_packet = 0;      // w, in bytes of the frame; 0: not known, and not judged
+  std::uint32_t largest_packet = 0;      // w, in bytes of the frame in clear; 0: not known, and not judged
   std::chrono::nanoseconds deadline{0};  // d
   std::uint64_t rate = 0;                // v, in bits of frames per second
+  auto operator<=>(const StreamDemand&) const = default;
 };
 
 struct StreamCapacity {
   std::uint64_t rate = 0;             // B_I, in bits of frames per second
   std::chrono::nanoseconds bound{0};  // of the running configuration (Timing)
   std::uint32_t largest_packet = 0;   // omega; 0: any
+  bool measured = true;               // no: what computes now is not what was measured, and nothing is accepted
 };
 
 // accepted, or the condition that does not hold.
-enum class StreamVerdict : std::uint8_t { accepted, rate_unknown, too_much, too_soon, too_large };
+enum class StreamVerdict : std::uint8_t { accepted, rate_unknown, too_much, too_soon, too_large, not_measured };
 const char* stream_verdict_name(StreamVerdict verdict);  // "too_much"
 
 struct StreamAnswer {
@@ -60,7 +63,8 @@ class StreamAdmission {
   StreamAnswer add(const StreamDemand& demand);
   // Of one that was accepted, with the same numbers; whether there was such a one.
   bool remove(const StreamDemand& demand);
-  // All of `gone` for all of `come`, or, where one of those is refused, nothing: then it answers which and why.
+  // All of `gone` for all of `come`, or, where one of those is refused, nothing: then it answers which and why. What is
+  // in both stays, and is not judged again.
   struct Refused {
     std::size_t index;
     StreamAnswer answer;
@@ -76,7 +80,8 @@ class StreamAdmission {
     std::uint64_t rate = 0;                         // beta
     std::chrono::nanoseconds shortest_deadline{0};  // theta; 0: there is no stream
     std::uint64_t streams = 0;
-    std::uint64_t refused = 0;  // since the start
+    std::uint64_t refused = 0;               // since the start
+    std::uint64_t refused_not_measured = 0;  // of these, while what computed was not what was measured
   };
   State state() const;
   std::string text() const;  // "3 streams of 12 Mbit/s, of 10 Gbit/s that the device carries in time; ..."
@@ -84,6 +89,7 @@ class StreamAdmission {
  private:
   StreamVerdict judge(const StreamDemand& demand) const;
   void take(const StreamDemand& demand);
+  void count_refusal(StreamVerdict verdict);
   bool give_back(const StreamDemand& demand);
 
   mutable std::mutex mutex_;
@@ -92,7 +98,7 @@ class StreamAdmission {
   std::uint64_t rate_ = 0;
   // By deadline and rate: how many streams. The first key has theta.
   std::map<std::pair<std::int64_t, std::uint64_t>, std::uint64_t> streams_;
-  std::uint64_t count_ = 0, refused_ = 0;
+  std::uint64_t count_ = 0, refused_ = 0, refused_not_measured_ = 0;
 };
 
 // v of a stream that nobody has announced, measured: the highest rate of any whole window so far. A stream that sends

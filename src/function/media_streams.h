@@ -50,10 +50,16 @@ class MediaStreams {
   // Of a [[srtp.stream]] section's keys as TOML: one stream of the API's, and with RTCP's own ports two. `what` it is
   // called in errors. The sentence says what was done. Nothing is put in force that admit_by() has no room for.
   virtual Expected<std::string> add_text(std::string_view text, const std::string& what) = 0;
+  // The same, but in place of the API's streams of these 5-tuples, if they are there: between two frames, with no
+  // moment in which there is none. One that is the same in all but rate and deadline keeps its indexes.
+  virtual Expected<std::string> replace_text(std::string_view text, const std::string& what) = 0;
+  // Of these keys only the ends count. remove: guarded; release: not, and guards of the API's and the file's are
+  // lifted.
   virtual Expected<std::string> remove_text(std::string_view text, const std::string& what) = 0;
+  virtual Expected<std::string> release_text(std::string_view text, const std::string& what) = 0;
 
   // From now on streams of the API have to fit there, each 5-tuple by its rate and its deadline or, where it has none,
-  // this one. It outlives the last add_text() and remove_text(). Before the first of these.
+  // this one. It outlives the last call with a text. Before the first of these.
   virtual void admit_by(engine::StreamAdmission& admission, std::chrono::nanoseconds deadline) = 0;
 
   // Of any port, in bytes.

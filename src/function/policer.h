@@ -19,13 +19,16 @@ namespace sluice::function {
 
 class alignas(64) Policer {
  public:
-  // `tsc_hz`: ticks of the time-stamp counter per second. The bucket begins full.
-  Policer(std::uint64_t rate_bits, std::uint64_t burst_bytes, std::uint64_t tsc_hz)
+  // `tsc_hz`: ticks of the time-stamp counter per second. The bucket begins full. Of frames longer than `largest` none
+  // passes; 0: any length.
+  Policer(std::uint64_t rate_bits, std::uint64_t burst_bytes, std::uint64_t tsc_hz, std::uint32_t largest = 0)
       : per_byte_((Wide{8 * parts_of_tick} * tsc_hz << fraction_bits) / rate_bits),
-        depth_(static_cast<std::uint64_t>(std::min(time_of(burst_bytes), most_depth))) {}
+        depth_(static_cast<std::uint64_t>(std::min(time_of(burst_bytes), most_depth))),
+        largest_(largest == 0 ? ~std::uint32_t{0} : largest) {}
 
   // Takes a frame's bytes at the moment `tsc`, if they are there.
   bool take(std::uint32_t bytes, std::uint64_t tsc) {
+    if (bytes > largest_) return false;
     const std::uint64_t now = tsc * parts_of_tick;
     const auto time = static_cast<std::uint64_t>(std::min(time_of(bytes), most_depth));
     std::uint64_t full = full_.load(std::memory_order_relaxed);
@@ -47,6 +50,7 @@ class alignas(64) Policer {
 
   Wide per_byte_;        // 1/16 ticks << fraction_bits
   std::uint64_t depth_;  // of the bucket, in 1/16 ticks
+  std::uint32_t largest_;
   std::atomic<std::uint64_t> full_{0};
 };
 

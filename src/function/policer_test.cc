@@ -44,6 +44,12 @@ INSTANTIATE_TEST_SUITE_P(Rates, PolicerTest,
                                          Case{1'000'000'000, 65536, 1514, 1e-4}, Case{10'000'000'000, 65536, 64, 1e-3},
                                          Case{100'000'000'000, 1'000'000, 64, 1e-2}));
 
+TEST(Policer, lets_no_frame_pass_that_is_longer_than_the_largest) {
+  Policer policer(8'000'000, 3000, hz, 200);
+  EXPECT_FALSE(policer.take(201, hz));
+  EXPECT_TRUE(policer.take(200, hz));
+}
+
 TEST(Policer, begins_full_and_fills_up_to_the_burst_only) {
   Policer policer(8'000'000, 3000, hz);  // a byte each microsecond
   EXPECT_TRUE(policer.take(1500, hz));

@@ -50,14 +50,15 @@ def with_acl(text, acl):
 
 
 class Gateway:
-    """`sluice run FILE` inside `host`; its output is in `log_path`."""
+    """`sluice run FILE` inside `host`; its output is in `log_path`. `under`: the words of a command that runs it."""
 
-    def __init__(self, host, folder, text):
+    def __init__(self, host, folder, text, under=()):
         self.host = host
         self.config_path = pathlib.Path(folder) / "sluice.toml"
         self.log_path = pathlib.Path(folder) / "sluice.log"
         self.config_path.write_text(text, encoding="utf-8")
         self.api = re.search(r'^listen = "(.+)"$', text, re.M)[1]
+        self.under = list(under)
         self.process = None
 
     def start(self, patience=30, limit=300, show=lambda line: None):
@@ -65,7 +66,7 @@ class Gateway:
         `limit` seconds in any case. `show` is given each line of the log as it comes."""
         with open(self.log_path, "ab") as log:
             before = log.tell()
-            self.process = self.host.spawn([SLUICE, "run", self.config_path], stdout=log, stderr=subprocess.STDOUT)
+            self.process = self.host.spawn([*self.under, SLUICE, "run", self.config_path], stdout=log, stderr=subprocess.STDOUT)
         lines, began = [], time.monotonic()
         grew = began
         while True:

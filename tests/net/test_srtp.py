@@ -3,6 +3,8 @@
 import base64
 import os
 import socket
+import threading
+import time
 
 import pytest
 from hosts import wait_until
@@ -145,7 +147,8 @@ def test_reload_keeps_what_stays_and_says_no_key(network):
 
 
 def test_streams_over_the_api(network, tmp_path):
-    """One more, told to the gateway while it runs, protects; once it is taken away, packets pass as they come."""
+    """One more, told to the gateway while it runs, protects; once it is taken away, nothing of it goes on in clear
+    until it is released."""
     port = 7004
     receiver = Peer(OUT, inbound=True)
     stream = tmp_path / "stream.toml"
@@ -166,11 +169,58 @@ def test_streams_over_the_api(network, tmp_path):
         assert "in force" in network.gateway.control("reload"), "which leaves it as it is"
         sender.sendto(rtp(2, MARK), (SERVER4, port))
         assert receiver.unprotect(listener.recv(2048)) == rtp(2, MARK)
+        assert "is gone" in network.gateway.control("srtp", "remove", stream), "the file that was added"
         stream.write_text(ends, encoding="utf-8")
-        assert "is gone" in network.gateway.control("srtp", "remove", stream)
         assert "was added over the API" in network.gateway.control("srtp", "remove", stream, check=False)
+        before = network.gateway.drops().get("srtp_ended", 0)
+        sender.sendto(packet, (SERVER4, port))
+        assert wait_until(lambda: network.gateway.drops().get("srtp_ended", 0) == before + 1)
+        assert "is released" in network.gateway.control("srtp", "release", stream)
         sender.sendto(packet, (SERVER4, port))
         assert listener.recv(2048) == packet
+
+
+def test_new_keys_over_the_api_while_packets_come(network, tmp_path):
+    """Nothing is lost and nothing is clear, from the first key to the last, and after it."""
+    port, keys = 7010, [os.urandom(30) for _ in range(8)]
+    stream = tmp_path / "stream.toml"
+    with bound(network.client, socket.AF_INET, CLIENT4, port) as sender, \
+            bound(network.server, socket.AF_INET, SERVER4, port) as listener:
+        over, sent = threading.Event(), []
+
+        def send():
+            while not over.is_set():
+                sent.append(rtp(len(sent), MARK))
+                sender.sendto(sent[-1], (SERVER4, port))
+                time.sleep(0.0005)
+
+        sending = threading.Thread(target=send)
+        for number, key in enumerate(keys):
+            stream.write_text(f'action = "protect"\nsource = "{CLIENT4}"\nsource_port = {port}\ndestination = "{SERVER4}"\n'
+                              f'destination_port = {port}\ncrypto = "1 AES_CM_128_HMAC_SHA1_80 inline:{base64.b64encode(key).decode()}"\n',
+                              encoding="utf-8")
+            said = network.gateway.control("srtp", "replace", stream)
+            assert ("in place of the one before" in said) == (number > 0), said
+            if number == 0:
+                sending.start()
+            time.sleep(0.1)
+        assert "is gone" in network.gateway.control("srtp", "remove", stream)
+        time.sleep(0.2)
+        over.set()
+        sending.join()
+        listener.settimeout(0.5)
+        peers, opened = [Peer(key, inbound=True) for key in keys], 0
+        try:
+            while True:
+                sealed = listener.recv(2048)
+                assert MARK not in sealed
+                while peers[0].unprotect(sealed) != sent[opened]:
+                    peers.pop(0)
+                opened += 1
+        except TimeoutError:
+            pass
+        assert len(peers) == 1 and 500 < opened < len(sent), "each key had its time, and so had none"
+        assert "is released" in network.gateway.control("srtp", "release", stream)
 
 
 def test_forged_first_frames_take_no_stream(network, tmp_path):

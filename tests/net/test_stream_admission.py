@@ -8,11 +8,12 @@ import subprocess
 
 import pytest
 
-from film import AUDIO, VIDEO, Capture, ffmpeg, film, opened, play
+from film import AUDIO, PORT, VIDEO, Capture, ffmpeg, film, opened, play, settings
+from gateway import SLUICE, config
 from hosts import wait_until
 from rtsp_peers import why_not
 from srtp_peer import rtp
-from topology import CLIENT4, SERVER4
+from topology import CLIENT4, PORTS, SERVER4
 
 _reason = why_not()
 pytestmark = pytest.mark.skipif(_reason is not None, reason=str(_reason))
@@ -23,26 +24,13 @@ OVERHEAD = 14 + 20 + 8  # of a frame of RTP over IPv4
 
 
 def profile(folder):
-    """A [profile] of that capacity; of no machine, so that nothing but its numbers is this test's."""
-    path = folder / "profile.toml"
-    path.write_text(f"""version = 1
-date = "2026-01-01"
-code = "none"
-machine = "none"
-device = "cpu"
-chain = ["srtp", "route"]
-suite = ""
-lanes = 2
-overlap = 0
-packet = 1514
-slope_fs_per_byte = 1
-intercept_ps_per_batch = 1
-[[capacity]]
-cycle_ns = 0
-streams = 1
-rate = {CAPACITY}
-""", encoding="utf-8")
-    return f'\n[profile]\nfile = "{path}"\nothers = "warn"\n'
+    """A [profile] as calibrate measures it for this gateway on this machine, which refuses those of others; but of that capacity."""
+    plain, path = folder / "plain.toml", folder / "profile.toml"
+    plain.write_text(config(PORTS, srtp=settings(f"default_rate = {DEFAULT_RATE}"), engine=('device = "cpu"',)), encoding="utf-8")
+    subprocess.run([SLUICE, "calibrate", plain, "--seconds", "0.1", "--out", path], check=True, timeout=300)
+    measured = path.read_text(encoding="utf-8")
+    path.write_text(re.sub(r"(?m)^rate = \d+$", f"rate = {CAPACITY}", measured), encoding="utf-8")
+    return f'\n[profile]\nfile = "{path}"\n'
 
 
 @pytest.fixture(scope="module")
@@ -131,6 +119,10 @@ def test_a_film_that_fits_is_whole_and_a_second_one_is_refused(network):
     video = int(re.search(rb"b=AS:(\d+)", outside.tcp_text())[1]) * 1000
     assert figures["streams_rate_bits"] == sum(rate + 2 * (rate // 20) for rate in (video * 5 // 4, DEFAULT_RATE * 5 // 4))
     assert figures["streams_admitted"] == 2 and figures["streams_rate_bits"] <= CAPACITY
+    said = re.search(r"info +rtsp: \S+ to \S+: 453 not_admitted.*: [\d.]+ \w+/s beside the [\d.]+ \w+/s that are taken exceed the 4 Mbit/s",
+                     network.gateway.log())
+    assert said, network.gateway.log()
+    assert "plays the video of" in network.gateway.log() and "a medium of" in network.gateway.log()
     assert "453" in second and network.figure("rtsp_refused_not_admitted") > refused
     assert output == "" and network.gateway.drops().get("srtp_policed", 0) == policed
     assert network.figure("streams_rate_bits") == 0 and network.figure("streams_admitted") == 0
@@ -139,7 +131,8 @@ def test_a_film_that_fits_is_whole_and_a_second_one_is_refused(network):
 
 def test_a_medium_of_rtsps_that_brings_too_much_suffers_alone(tmp_path):
     """max_rate admits, too: the sound is said to need 8 kbit/s, and brings ten times that; the pictures lack nothing."""
-    with film(tmp_path, "max_rate = 10_000_000", "default_rate = 8_000", "rate_margin = 0", 'burst_time = "100ms"') as network:
+    with film(tmp_path, "max_rate = 10_000_000", "default_rate = 8_000", "rate_margin = 0", 'burst_time = "100ms"',
+              "max_connections_per_client = 2") as network:
         network.start()
         network.serve()
         outside, inside, _ = play(network, ffmpeg(SERVER4, 5))
@@ -151,4 +144,32 @@ def test_a_medium_of_rtsps_that_brings_too_much_suffers_alone(tmp_path):
         sent, received = by_kind[VIDEO]
         assert sent - after_the_end <= received <= sent and received > 400, (by_kind, drops)
         sent, received = by_kind[AUDIO]
+        assert network.figure("rtsp_max_rate_bits") == 10_000_000 and network.figure("rtsp_rate_bits") == 0
         assert 0 < received < sent / 3 and policed <= sent - received <= policed + after_the_end, (by_kind, drops)
+        one_client_may_not_have_all(network)
+
+
+def one_client_may_not_have_all(network):
+    """A third connection of the same address is closed at once; one that ends gives its place back."""
+    def connect():
+        one = socket.create_connection((SERVER4, PORT), timeout=5)
+        one.settimeout(1)
+        return one
+
+    def is_closed(one):
+        try:
+            return one.recv(1) == b""
+        except ConnectionError:
+            return True
+        except TimeoutError:
+            return False
+
+    first, second, third = (network.client.inside(connect) for _ in range(3))
+    assert [is_closed(one) for one in (first, second, third)] == [False, False, True]
+    assert network.figure("rtsp_too_many_of_client") == 1 and "has max_connections_per_client = 2" in network.gateway.log()
+    second.close()
+    assert wait_until(lambda: network.figure("rtsp_connections") == 1, 10), network.figures()
+    with network.client.inside(connect) as fourth:
+        assert not is_closed(fourth)
+    first.close()
+    third.close()

@@ -57,8 +57,7 @@ class Core {
       : api_(api) {
     for (std::uint32_t i = 0; i < packets.count(); ++i) {
       if (i % streams % cores != core) continue;
-      const auto bytes = static_cast<std::uint32_t>(packets.bytes(i, 1));
-      packets_.push_back({static_cast<std::uint32_t>(i % streams / cores), bytes, memory_.size()});
+      packets_.push_back({static_cast<std::uint32_t>(i % streams / cores), packets.clear_bytes(i), memory_.size()});
       memory_.resize(memory_.size() + SrtpPackets::pitch);
       write_header(memory_.data() + packets_.back().at, i % streams);
     }
@@ -88,14 +87,14 @@ class Core {
     while (!stop.load(std::memory_order_relaxed) && !refused_ && !packets_.empty()) {
       for (const Packet& packet : packets_) {
         if (stop.load(std::memory_order_relaxed)) break;
-        auto octets = static_cast<int>(packet.bytes - SrtpPackets::header_bytes);
+        auto octets = static_cast<int>(packet.bytes);
         std::uint8_t* const rtp = memory_.data() + packet.at;
         const std::uint16_t sequence = packet::be16(sequence_[packet.session]++);
         std::memcpy(rtp + 2, &sequence, sizeof sequence);
         refused_ = api_.protect(sessions_[packet.session], rtp, &octets) != srtp_err_status_ok;
         if (refused_) break;
         ++done.frames;
-        done.bytes += packet.bytes;
+        done.bytes += static_cast<std::uint64_t>(octets);
       }
     }
     return done;
@@ -104,7 +103,7 @@ class Core {
 
  private:
   struct Packet {
-    std::uint32_t session, bytes;  // of the frame
+    std::uint32_t session, bytes;  // of RTP
     std::size_t at;
   };
 

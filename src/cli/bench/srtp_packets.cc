@@ -95,6 +95,7 @@ Expected<SrtpPackets> SrtpPackets::make(device::Gpu& gpu, void* memory, std::uin
   packets.jobs_ = static_cast<crypto::Job*>(*jobs);
   packets.verdicts_ = static_cast<crypto::Verdict*>(*verdicts);
   packets.count_ = count;
+  packets.tag_bytes_ = suite.tag_bytes;
   packets.sum_.push_back(0);
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint32_t most = pitch - 128 - crypto::max_tag_length;
@@ -103,7 +104,7 @@ Expected<SrtpPackets> SrtpPackets::make(device::Gpu& gpu, void* memory, std::uin
     std::uint8_t* const packet = static_cast<std::uint8_t*>(memory) + std::size_t{i} * pitch + header_bytes;
     fill(packet, rtp_bytes + text, i);
     packets.jobs_[i] = job_of(suite, packet, text, i, streams);
-    packets.sum_.push_back(packets.sum_.back() + frame);
+    packets.sum_.push_back(packets.sum_.back() + frame - header_bytes + suite.tag_bytes);
   }
   return packets;
 }

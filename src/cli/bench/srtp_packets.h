@@ -34,9 +34,12 @@ class SrtpPackets {
 
   std::uint32_t count() const { return count_; }
   crypto::KeyTable& keys() { return keys_; }
-  // Of packets [first, first + count), in clear, whole frames, as every bench counts. All but `header_bytes` of each
-  // and then a tag is what moves each way.
+  // Of packets [first, first + count): what crosses the link each way, from the first of RTP to the end of the tag.
   std::uint64_t bytes(std::uint32_t first, std::uint32_t count) const { return sum_[first + count] - sum_[first]; }
+  // The same in clear.
+  std::uint32_t clear_bytes(std::uint32_t packet) const {
+    return static_cast<std::uint32_t>(bytes(packet, 1)) - tag_bytes_;
+  }
   crypto::GpuBatch batch(std::uint32_t first, std::uint32_t count) const;
   std::span<const crypto::Job> jobs() const { return {jobs_, count_}; }
 
@@ -60,7 +63,7 @@ class SrtpPackets {
   crypto::KeyTable keys_;
   crypto::Job* jobs_ = nullptr;
   crypto::Verdict* verdicts_ = nullptr;
-  std::uint32_t count_ = 0;
+  std::uint32_t count_ = 0, tag_bytes_ = 0;
   std::vector<std::uint64_t> sum_;
 };
 

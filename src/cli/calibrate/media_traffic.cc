@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <sstream>
 #include <string>
 
+#include "control/stream_demands.h"
 #include "packet/checksum.h"
 #include "packet/headers.h"
 #include "packet/ip_address.h"
@@ -42,9 +44,21 @@ bool has_srtp(const control::Config& config) {
   return std::ranges::find(config.engine.chain, "srtp") != config.engine.chain.end();
 }
 
+// Its ends, if traffic can be made of it.
+struct Ends {
+  packet::IpAddress source, destination;
+};
+std::optional<Ends> ends_of(Settings& settings) {
+  const auto source = packet::IpAddress::parse(settings.text("source", ""));
+  const auto destination = packet::IpAddress::parse(settings.text("destination", ""));
+  const bool protects = settings.text("action", "") == "protect";
+  if (!protects || !source || !destination || source->family != 4 || destination->family != 4) return std::nullopt;
+  return Ends{*source, *destination};
+}
+
 }  // namespace
 
-std::string without_rates(const std::string& text) {
+std::string without_limits(const std::string& text) {
   std::istringstream lines(text);
   std::string all;
   bool stream = false;
@@ -52,30 +66,39 @@ std::string without_rates(const std::string& text) {
     std::string words = line;
     std::erase_if(words, [](char c) { return c == ' ' || c == '\t'; });
     if (words.starts_with('[')) stream = words.starts_with("[[srtp.stream]]");
-    if (!stream || !(words.starts_with("rate=") || words.starts_with("burst="))) all += line;
+    if (!stream || !(words.starts_with("rate=") || words.starts_with("burst=") || words.starts_with("packet_bytes=") ||
+                     words.starts_with("ingress=")))
+      all += line;
     all += '\n';
   }
   return all;
 }
 
-Expected<MediaTraffic> MediaTraffic::make(control::Config& config, unsigned packet, unsigned lanes) {
+std::size_t MediaTraffic::usable_streams(control::Config& config) {
+  if (!has_srtp(config)) return 0;
+  auto streams = config.section("srtp").sections("stream");
+  return static_cast<std::size_t>(
+      std::ranges::count_if(streams, [](Settings& one) { return ends_of(one).has_value(); }));
+}
+
+Expected<MediaTraffic> MediaTraffic::make(control::Config& config, unsigned most, unsigned lanes) {
   MediaTraffic traffic;
   if (!has_srtp(config)) return traffic;
-  traffic.packet_ = packet;
   traffic.lanes_.resize(lanes);
-  for (Settings& settings : config.section("srtp").sections("stream")) {
-    const auto source = packet::IpAddress::parse(settings.text("source", ""));
-    const auto destination = packet::IpAddress::parse(settings.text("destination", ""));
-    const bool protects = settings.text("action", "") == "protect";
-    if (!protects || !source || !destination || source->family != 4 || destination->family != 4) continue;
+  for (control::StreamSection& section : control::stream_demands(config)) {
+    Settings& settings = section.settings;
+    const auto ends = ends_of(settings);
+    if (!ends) continue;
+    const unsigned packet = std::min(most, section.demand.largest_packet);
     Stream stream{};
+    stream.packet = static_cast<std::uint16_t>(packet);
     auto& header = *reinterpret_cast<packet::Ipv4Header*>(stream.headers.data());
     header.version_ihl = 0x45;
     header.total_length = packet::be16(static_cast<std::uint16_t>(packet - ethernet));
     header.ttl = 64;
     header.protocol = packet::protocol_udp;
-    std::memcpy(&header.source, source->bytes.data(), 4);
-    std::memcpy(&header.destination, destination->bytes.data(), 4);
+    std::memcpy(&header.source, ends->source.bytes.data(), 4);
+    std::memcpy(&header.destination, ends->destination.bytes.data(), 4);
     header.checksum = packet::ipv4_header_checksum(header);
     auto& ports = *reinterpret_cast<packet::UdpHeader*>(stream.headers.data() + ip);
     ports.source_port = packet::be16(static_cast<std::uint16_t>(settings.integer("source_port", 0, 0, 65535)));
@@ -97,15 +120,25 @@ Expected<MediaTraffic> MediaTraffic::make(control::Config& config, unsigned pack
   return traffic;
 }
 
+double MediaTraffic::mean_packet() const {
+  double sum = 0;
+  for (const Lane& lane : lanes_) {
+    double of_lane = 0;
+    for (const Stream& stream : lane.streams) of_lane += stream.packet;
+    sum += of_lane / static_cast<double>(lane.streams.size());
+  }
+  return sum / static_cast<double>(lanes_.size());
+}
+
 void MediaTraffic::write(std::uint32_t lane, rte_mbuf* frame) {
   Lane& mine = lanes_[lane];
   Stream& stream = mine.streams[mine.next];
   mine.next = mine.next + 1 == mine.streams.size() ? 0 : mine.next + 1;
   std::uint8_t* const headers = rte_pktmbuf_mtod(frame, std::uint8_t*) + ethernet;
-  const std::uint16_t rest = rest_sum(headers, packet_ - ethernet - ip, frame->data_len - ethernet);
+  const std::uint16_t rest = rest_sum(headers, stream.packet - ethernet - ip, frame->data_len - ethernet);
   // What was protected has got longer.
-  frame->data_len = static_cast<std::uint16_t>(packet_);
-  frame->pkt_len = packet_;
+  frame->data_len = stream.packet;
+  frame->pkt_len = stream.packet;
   const std::uint16_t sequence = packet::be16(stream.sequence++);
   std::memcpy(stream.headers.data() + ip + udp + 2, &sequence, sizeof sequence);
   std::memcpy(headers, stream.headers.data(), stream.headers.size());

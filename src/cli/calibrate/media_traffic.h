@@ -18,17 +18,22 @@
 
 namespace sluice::cli {
 
-// A configuration's text without what keeps streams to their rates, for more than those is measured: the lines `rate`
-// and `burst` of [[srtp.stream]] are empty.
-std::string without_rates(const std::string& text);
+// A configuration's text without what keeps streams to their rates and ports, for more than those rates is measured,
+// and traffic comes by all lanes: the lines `rate`, `burst`, `packet_bytes` and `ingress` of [[srtp.stream]] are empty.
+std::string without_limits(const std::string& text);
 
 class MediaTraffic {
  public:
-  // Of [[srtp.stream]]; an Error when the chain has a stage "srtp" and the table no stream to be protected over IPv4.
-  // No stage, no streams: other frames stay as they are.
-  static Expected<MediaTraffic> make(control::Config& config, unsigned packet, unsigned lanes);
+  // Of [[srtp.stream]]; an Error when the chain has a stage "srtp" and the table fewer streams to be protected over
+  // IPv4 than lanes (made_streams.h). No stage, no streams: other frames stay as they are. Frames have `most` bytes, or
+  // what fits with a tag of the stream's suite where that is less.
+  static Expected<MediaTraffic> make(control::Config& config, unsigned most, unsigned lanes);
+  // Those that traffic can be made of.
+  static std::size_t usable_streams(control::Config& config);
 
   bool empty() const { return streams_ == 0; }
+  // Of all frames, in bytes.
+  double mean_packet() const;
   // Makes the frame the next packet of one of the lane's streams.
   void write(std::uint32_t lane, rte_mbuf* frame);
 
@@ -36,7 +41,7 @@ class MediaTraffic {
   using Headers = std::array<std::uint8_t, 40>;  // IPv4, UDP, RTP
   struct Stream {
     Headers headers;
-    std::uint16_t sequence = 0;
+    std::uint16_t packet = 0, sequence = 0;
   };
   struct alignas(64) Lane {
     std::vector<Stream> streams;
@@ -44,7 +49,6 @@ class MediaTraffic {
   };
   std::vector<Lane> lanes_;
   std::size_t streams_ = 0;
-  unsigned packet_ = 0;
 };
 
 }  // namespace sluice::cli

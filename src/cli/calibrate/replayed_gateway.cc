@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "cli/calibrate/timed_function.h"
 #include "control/function_maker.h"
@@ -26,11 +28,24 @@ unsigned lanes_of(const engine::Options& options) {
   return lanes;
 }
 
+// As the configuration has them: [srtp.rtsp] refuses ports that are without a twin, as replays are.
+engine::PortTable with_twins(const engine::PortTable& ports, const control::Config& config) {
+  std::vector<engine::PortInfo> all;
+  for (std::size_t port = 0; port < ports.size(); ++port) {
+    all.push_back(ports[port]);
+    all.back().has_twin = !config.engine.ports[port].twin.empty();
+  }
+  return engine::PortTable(std::move(all));
+}
+
 class ReplayedGateway : public Bench {
  public:
   ReplayedGateway(std::unique_ptr<engine::Engine> engine, const TimedFunction& timed, const ReplayedOptions& options,
                   unsigned packet)
-      : engine_(std::move(engine)), timed_(timed), options_(options), packet_(packet) {
+      : engine_(std::move(engine)),
+        timed_(timed),
+        options_(options),
+        packet_(timed.brings_media() ? timed.mean_packet() : packet) {
     for (const port::PortOptions& port : engine_->options().ports) queues_ += port.queues;
   }
   ~ReplayedGateway() override { engine_->stop(); }
@@ -110,7 +125,8 @@ class ReplayedGateway : public Bench {
   std::unique_ptr<engine::Engine> engine_;
   const TimedFunction& timed_;  // the engine's
   ReplayedOptions options_;
-  unsigned packet_, queues_ = 0;
+  double packet_;  // bytes, on average
+  unsigned queues_ = 0;
 };
 
 }  // namespace
@@ -157,7 +173,7 @@ BenchOpener replayed_gateways(control::Config& config, const ReplayedOptions& be
     const TimedFunction* timed = nullptr;
     const engine::FunctionMaker make =
         [&](const engine::PortTable& ports) -> Expected<std::unique_ptr<engine::Function>> {
-      auto function = control::make_function(config, ports);
+      auto function = control::make_function(config, with_twins(ports, config));
       if (!function) return tl::unexpected(function.error());
       auto around = std::make_unique<TimedFunction>(std::move(*function), std::move(*traffic));
       timed = around.get();

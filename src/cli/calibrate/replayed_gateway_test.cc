@@ -6,10 +6,17 @@
 #include <rte_mbuf.h>
 
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <set>
+#include <sstream>
 
+#include "cli/calibrate/made_streams.h"
 #include "cli/calibrate/media_traffic.h"
 #include "cli/calibrate/timed_function.h"
+#include "control/function_maker.h"
+#include "control/stream_demands.h"
 #include "function/srtp/media_frame.h"
 #include "packet/checksum.h"
 #include "port/frame_pool.h"
@@ -79,21 +86,111 @@ TEST(ReplayedGateway, ProtectsTheStreamsOfItsTable) {
 }
 
 TEST(ReplayedGateway, MediaThatIsDroppedIsNoFigure) {
-  for (const unsigned packet : {1482U, 1514U}) {
-    control::Config config = config_of("\"srtp\", \"bridge\"", "cpu", stream(5000) + stream(5001));
-    auto bench = replayed_gateways(config, {.seconds = 0.2})(nanoseconds(0), 0, packet);
+  for (const std::string ingress : {"a", "b"}) {
+    const std::string first = stream(5000) + "ingress = \"" + ingress + "\"\n";
+    control::Config config = config_of("\"srtp\", \"bridge\"", "cpu", first + stream(5001));
+    auto bench = replayed_gateways(config, {.seconds = 0.2})(nanoseconds(0), 0, 1000);
     ASSERT_TRUE(bench) << bench.error().message;
     const auto cell = (*bench)->measure(8'000'000);
-    ASSERT_EQ(static_cast<bool>(cell), packet == 1482) << packet;
+    ASSERT_EQ(static_cast<bool>(cell), ingress == "a") << ingress;
     if (!cell) {
-      EXPECT_THAT(cell.error().message, HasSubstr("were dropped as srtp_too_big, so there was nothing"));
+      EXPECT_THAT(cell.error().message, HasSubstr("were dropped as srtp_wrong_port, so there was nothing"));
     }
   }
 }
 
-TEST(MediaTraffic, RatesAreNoPartOfWhatIsMeasured) {
-  EXPECT_EQ(without_rates("[[acl.rule]]\nrate = 1\n[[srtp.stream]]\n rate =2\nburst=3\nrates = 4\n[x]\nburst = 5"),
-            "[[acl.rule]]\nrate = 1\n[[srtp.stream]]\n\n\nrates = 4\n[x]\nburst = 5\n");
+// With the tag of its own suite each fits exactly.
+TEST(ReplayedGateway, MediaAreAsLargeAsMayPass) {
+  std::string shorter = stream(5001);
+  shorter.replace(shorter.find("SHA1_80"), 7, "SHA1_32");
+  control::Config config = config_of("\"srtp\", \"bridge\"", "cpu", stream(5000) + shorter);
+  EXPECT_EQ(control::largest_packet(config), 1510U);
+  const auto traffic = MediaTraffic::make(config, 1510, 2);
+  ASSERT_TRUE(traffic);
+  EXPECT_DOUBLE_EQ(traffic->mean_packet(), (1504 + 1510) / 2.0);
+  auto bench = replayed_gateways(config, {.seconds = 0.2})(nanoseconds(0), 0, 1510);
+  ASSERT_TRUE(bench) << bench.error().message;
+  const auto cell = (*bench)->measure(8'000'000);
+  ASSERT_TRUE(cell) << cell.error().message;
+  EXPECT_GT(cell->carried, 0U);
+}
+
+TEST(MediaTraffic, LimitsAreNoPartOfWhatIsMeasured) {
+  EXPECT_EQ(without_limits("[[acl.rule]]\nrate = 1\n[[srtp.stream]]\n rate =2\nburst=3\npacket_bytes=9\ningress = "
+                           "\"a\"\nrates = 4\n[x]\n"
+                           "burst = 5"),
+            "[[acl.rule]]\nrate = 1\n[[srtp.stream]]\n\n\n\n\nrates = 4\n[x]\nburst = 5\n");
+}
+
+std::size_t sections_of(const std::string& text) {
+  std::size_t count = 0;
+  for (std::size_t at = 0; (at = text.find("[[srtp.stream]]", at)) != std::string::npos; ++at) ++count;
+  return count;
+}
+
+// Two lanes.
+TEST(MadeStreams, AreThoseThatTrafficLacks) {
+  const std::string rtsp = "[srtp.rtsp]\nservers = [\"10.2.0.0/24\"]\n";
+  const struct {
+    std::string chain, more;
+    std::size_t made;
+    std::string note;
+  } cases[] = {
+      {"\"bridge\"", "", 0, ""},
+      {"\"srtp\", \"bridge\"", stream(5000) + stream(5001), 0, ""},
+      {"\"srtp\", \"bridge\"", stream(5000), 256,
+       "traffic is of 256 streams made up with random keys, of AES_CM_128_HMAC_SHA1_80, besides 1 of the file's: "
+       "[srtp] "
+       "has 1 to be protected over IPv4, and there are 2 lanes"},
+      {"\"srtp\", \"bridge\"", "", 256, "[srtp] has 0 to be protected"},
+      {"\"srtp\", \"bridge\"", "[srtp]\nmax_keys = 20\n" + stream(5000), 8, "traffic is of 8 streams"},
+      {"\"srtp\", \"bridge\"", "[srtp]\nmax_keys = 4\n", 2, "traffic is of 2 streams"},
+      {"\"srtp\", \"bridge\"", rtsp, 256, "those of [srtp.rtsp] come with its clients"},
+      {"\"srtp\", \"bridge\"", rtsp + "suite = \"aead_AES_256_GCM\"\n" + stream(1) + stream(2), 256,
+       "of AEAD_AES_256_GCM, besides 2 of the file's"},
+  };
+  for (const auto& one : cases) {
+    control::Config config = config_of(one.chain, "cpu", one.more);
+    const MadeStreams made = made_streams(config);
+    EXPECT_EQ(sections_of(made.text), one.made) << one.more;
+    EXPECT_THAT(made.note, HasSubstr(one.note));
+    EXPECT_EQ(made.note.empty(), one.made == 0);
+  }
+}
+
+TEST(MadeStreams, HaveKeysOfTheirOwn) {
+  control::Config config = config_of("\"srtp\", \"bridge\"", "cpu");
+  std::istringstream lines(made_streams(config).text);
+  std::set<std::string> keys;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("crypto")) keys.insert(line);
+  }
+  EXPECT_EQ(keys.size(), 256U);
+}
+
+// All examples of media, as `sluice calibrate` does, but for the memory of this test.
+TEST(MadeStreams, LetEveryExampleOfMediaBeMeasured) {
+  unsigned examples = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("examples")) {
+    std::ifstream file(entry.path());
+    const std::string text = without_limits({std::istreambuf_iterator<char>(file), {}});
+    if (entry.path().extension() != ".toml" || text.find("chain = [\"srtp\"") == std::string::npos) continue;
+    ++examples;
+    control::Config own = control::Config::from_text(text, entry.path().string(), false);
+    control::Config config = control::Config::from_text(text + made_streams(own).text, entry.path().string(), false);
+    config.engine.batch = 256;
+    config.engine.batches = 4;
+    config.engine.memory.frames = 2048;
+    const auto checked = control::make_checked_function(config, control::described_ports(config.engine));
+    ASSERT_TRUE(checked && config.ok()) << config.mistakes();
+    EXPECT_EQ(control::profile_subject(config, "cpu").suite, "AES_CM_128_HMAC_SHA1_80");
+    auto bench = replayed_gateways(config, {.seconds = 0.2})(nanoseconds(0), 0, 1000);
+    ASSERT_TRUE(bench) << entry.path() << ": " << bench.error().message;
+    const auto cell = (*bench)->measure(8'000'000);
+    ASSERT_TRUE(cell) << entry.path() << ": " << cell.error().message;
+    EXPECT_GT(cell->carried, 0U);
+  }
+  EXPECT_EQ(examples, 3U);
 }
 
 TEST(ReplayedGateway, TooFewStreamsForItsLanesAreRefused) {

@@ -26,6 +26,7 @@ class TimedFunction final : public engine::Function {
   };
   Batches batches() const;
   bool brings_media() const { return !traffic_.empty(); }
+  double mean_packet() const { return traffic_.mean_packet(); }  // of media
 
   engine::BatchLayout layout() const override { return inner_->layout(); }
   bool forwards() const override { return inner_->forwards(); }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "control/rtsp/medium_rate.h"
 
@@ -17,6 +18,10 @@ class Admission {
   virtual void ended(const Medium& medium) = 0;
   // What one that was admitted is held to.
   virtual MediumRate held_to(const Medium& medium) const = 0;
+  // Why the last one was not admitted, with its numbers.
+  virtual std::string why() const = 0;
+  // Bits a second that are taken of max_rate.
+  virtual std::uint64_t used() const = 0;
 };
 
 // As many as fit into `most` bits a second; 0: all, and none is held to a rate. One without a rate counts as `usual`.
@@ -27,7 +32,11 @@ class RateBudget final : public Admission {
       : most_(most), usual_(usual), margin_(margin) {}
   bool admit(const Medium& medium) override {
     const std::uint64_t wanted = taken_for(medium.rate);
-    if (most_ != 0 && wanted > most_ - used_) return false;
+    if (most_ != 0 && wanted > most_ - used_) {
+      why_ = std::to_string(wanted) + " bit/s beside the " + std::to_string(used_) +
+             " that are taken exceed max_rate = " + std::to_string(most_);
+      return false;
+    }
     used_ += wanted;
     return true;
   }
@@ -35,12 +44,14 @@ class RateBudget final : public Admission {
   MediumRate held_to(const Medium& medium) const override {
     return medium_rate({taken_for(medium.rate), medium.client_opens}, margin_);
   }
-  std::uint64_t used() const { return used_; }
+  std::string why() const override { return why_; }
+  std::uint64_t used() const override { return used_; }
 
  private:
   std::uint64_t taken_for(std::uint64_t rate) const { return most_ == 0 ? 0 : rate == 0 ? usual_ : rate; }
   std::uint64_t most_, usual_, used_ = 0;
   std::uint32_t margin_;
+  std::string why_;
 };
 
 }  // namespace sluice::control::rtsp

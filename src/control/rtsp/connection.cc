@@ -1,5 +1,6 @@
 #include "control/rtsp/connection.h"
 
+#include <spdlog/fmt/fmt.h>
 #include <spdlog/spdlog.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -72,9 +73,7 @@ Connection::Connection(Shared shared, Accepted&& accepted, Expected<Fd> server, 
     server_.fd = std::move(*server);
     return;
   }
-  Figures::add(shared_.figures.server_unreachable);
-  spdlog::warn("rtsp: {}: {}", client_endpoint_.str(), server.error().message);
-  abort();
+  unreachable(server.error().message);
 }
 
 Connection::~Connection() {
@@ -115,9 +114,7 @@ void Connection::connected(Time now) {
   connecting_ = false;
   heard_ = now;
   if (error == 0) return;
-  Figures::add(shared_.figures.server_unreachable);
-  spdlog::debug("rtsp: {}: cannot connect to {}: {}", client_endpoint_.str(), server_endpoint_.str(), strerror(error));
-  abort();
+  unreachable("cannot connect to " + server_endpoint_.str() + ": " + strerror(error));
 }
 
 void Connection::receive(Side side, Time now) {
@@ -174,6 +171,16 @@ void Connection::after(Time now) {
   if (leaving_ && client_.ended && server_.ended) done_ = true;
 }
 
+void Connection::unreachable(const std::string& why) {
+  Figures::add(shared_.figures.server_unreachable);
+  shared_.logs.servers.say(spdlog::level::warn, client_endpoint_.str() + ": " + why);
+  abort();
+}
+
+void Connection::count_rate() {
+  shared_.figures.rate.store(shared_.admission.used(), std::memory_order_relaxed);
+}
+
 // As the server would refuse: with a reset.
 void Connection::abort() {
   const linger at_once{1, 0};
@@ -186,8 +193,7 @@ void Connection::tick(Time now) {
   if (done_) return;
   if (connecting_) {
     if (now < deadline_) return;
-    Figures::add(shared_.figures.server_unreachable);
-    return abort();
+    return unreachable(server_endpoint_.str() + " does not answer within connect_timeout");
   }
   if (proxy_.over()) {
     done_ = done_ || now >= deadline_;
@@ -217,11 +223,16 @@ media::rtsp::Admission Connection::admit(const media::rtsp::StreamRequest& reque
   Media media;
   media.medium = {request.rate, explicit_ && !one_port(request)};
   answer.admitted = shared_.admission.admit(media.medium);
-  if (!answer.admitted) return answer;
-  if (explicit_ && !take_ports(request, media, answer)) {
-    shared_.admission.ended(media.medium);
+  if (!answer.admitted) {
+    not_admitted_ = shared_.admission.why();
     return answer;
   }
+  if (explicit_ && !take_ports(request, media, answer)) {
+    shared_.admission.ended(media.medium);
+    not_admitted_ = "all pairs of media_ports are in use";
+    return answer;
+  }
+  count_rate();
   media_[request.number] = std::move(media);
   return answer;
 }
@@ -266,7 +277,8 @@ bool Connection::opened(const media::rtsp::Stream& stream) {
   media_[stream.number].keys = std::move(keys);
   Figures::add(shared_.figures.opened);
   Figures::add(shared_.figures.streams);
-  spdlog::debug("rtsp: {} plays the {} of {}", client_endpoint_.str(), stream.kind, server_endpoint_.str());
+  shared_.logs.media.say(spdlog::level::info, fmt::format("{} plays the {} of {}", client_endpoint_.str(), stream.kind,
+                                                          server_endpoint_.str()));
   return true;
 }
 
@@ -274,6 +286,7 @@ void Connection::closed(std::uint64_t number, media::rtsp::EndReason reason) {
   const auto at = media_.find(number);
   if (at == media_.end()) return;
   shared_.admission.ended(at->second.medium);
+  count_rate();
   if (!at->second.keys.empty()) {
     shared_.streams.remove(at->second.keys, function::MediaOrigin::rtsp, true);
     shared_.figures.streams.fetch_sub(1, std::memory_order_relaxed);
@@ -281,14 +294,18 @@ void Connection::closed(std::uint64_t number, media::rtsp::EndReason reason) {
   if (at->second.ports) shared_.ports.give_back(*at->second.ports);
   media_.erase(at);
   Figures::add(shared_.figures.closed[static_cast<std::size_t>(reason)]);
-  spdlog::debug("rtsp: {}: a medium of {} ended: {}", client_endpoint_.str(), server_endpoint_.str(),
-                media::rtsp::end_reason_name(reason));
+  shared_.logs.media.say(spdlog::level::info,
+                         fmt::format("{}: a medium of {} ended: {}", client_endpoint_.str(), server_endpoint_.str(),
+                                     media::rtsp::end_reason_name(reason)));
 }
 
 void Connection::refused(media::rtsp::Refusal refusal, unsigned status, std::string_view why) {
   Figures::add(shared_.figures.refused[static_cast<std::size_t>(refusal)]);
-  spdlog::debug("rtsp: {} to {}: {} {} {}", client_endpoint_.str(), server_endpoint_.str(), status,
-                media::rtsp::refusal_name(refusal), why);
+  std::string text = fmt::format("{} to {}: {} {}", client_endpoint_.str(), server_endpoint_.str(), status,
+                                 media::rtsp::refusal_name(refusal));
+  if (!why.empty()) text += fmt::format(" {}", why);
+  if (const std::string numbers = std::exchange(not_admitted_, {}); !numbers.empty()) text += ": " + numbers;
+  shared_.logs.refusals.say(spdlog::level::info, text);
 }
 
 }  // namespace sluice::control::rtsp

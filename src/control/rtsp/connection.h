@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "control/rtsp/admission.h"
+#include "control/rtsp/event_log.h"
 #include "control/rtsp/figures.h"
 #include "control/rtsp/media_ports.h"
 #include "control/rtsp/stream_settings.h"
@@ -34,6 +35,7 @@ struct Shared {
   Admission& admission;
   MediaPorts& ports;  // of the explicit mode
   Figures& figures;
+  EventLogs& logs;
 };
 
 class Connection final : private media::rtsp::Host {
@@ -81,6 +83,8 @@ class Connection final : private media::rtsp::Host {
   void send(Side side);
   void side_ended(Side side);
   void after(Time now);
+  void unreachable(const std::string& why);
+  void count_rate();
   void abort();
 
   Shared shared_;
@@ -89,6 +93,7 @@ class Connection final : private media::rtsp::Host {
   Endpoint client_endpoint_, server_endpoint_;
   End client_, server_;
   std::map<std::uint64_t, Media> media_;  // admitted
+  std::string not_admitted_;              // why the last request was not; empty: media_ports
   Time heard_, deadline_;                 // the latter's: of the connection to the server, later of the farewell
   bool connecting_ = true, done_ = false;
   bool ending_ = false, leaving_ = false;  // the farewell's time runs; all is written, both sides are told

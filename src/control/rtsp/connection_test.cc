@@ -37,6 +37,8 @@ class AnyStreams final : public function::MediaStreams {
   std::uint64_t noted(const function::MediaKey&) const override { return 0; }
   std::vector<function::MediaStreamRow> list(std::size_t, std::size_t&) const override { return {}; }
   Expected<std::string> add_text(std::string_view, const std::string&) override { return std::string(); }
+  Expected<std::string> replace_text(std::string_view, const std::string&) override { return std::string(); }
+  Expected<std::string> release_text(std::string_view, const std::string&) override { return std::string(); }
   Expected<std::string> remove_text(std::string_view, const std::string&) override { return std::string(); }
   void admit_by(engine::StreamAdmission&, std::chrono::nanoseconds) override {}
   std::uint32_t largest_frame() const override { return 1514; }
@@ -67,7 +69,8 @@ class RtspConnection : public testing::Test {
     Accepted accepted{Fd(pair[1]), {address("10.1.0.2"), 6000}, own_end(listener.get()), {address("10.1.0.1"), 554}};
     const int little = 1;
     setsockopt(accepted.fd.get(), SOL_SOCKET, SO_SNDBUF, &little, sizeof little);
-    connection_.emplace(Shared{options_, twins_, streams_, budget_, ports_, figures_}, std::move(accepted), now_);
+    connection_.emplace(Shared{options_, twins_, streams_, budget_, ports_, figures_, logs_}, std::move(accepted),
+                        now_);
     server_ = Fd(accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     ASSERT_TRUE(server_);
     run();
@@ -133,6 +136,7 @@ class RtspConnection : public testing::Test {
   RateBudget budget_{10 * rate, 0, 25};
   MediaPorts ports_{20000, 20009};
   Figures figures_;
+  EventLogs logs_;
   Time now_ = Time{} + 1000s;
   Fd client_, server_;
   std::optional<Connection> connection_;
@@ -141,7 +145,9 @@ class RtspConnection : public testing::Test {
 TEST_F(RtspConnection, AServerThatDoesNotAnswerKeepsNoRate) {
   ask_for_a_medium();
   EXPECT_EQ(ports_.used(), 1U);
+  EXPECT_EQ(figure("rtsp_rate_bits"), rate);
   pass(31s);
+  EXPECT_EQ(figure("rtsp_rate_bits"), 0U);
   EXPECT_EQ(budget_.used(), 0U);
   EXPECT_EQ(ports_.used(), 0U);
   EXPECT_THAT(heard(client_), StartsWith("RTSP/1.0 504 Gateway Time-out\r\nCSeq: 2\r\n"));

@@ -8,9 +8,14 @@ std::vector<FigureSnapshot> Figures::list() const {
   const auto now = [](const Count& count) { return count.load(std::memory_order_relaxed); };
   std::vector<FigureSnapshot> all = {
       {"rtsp_connections", "RTSP connections of clients", now(connections), false},
+      {"rtsp_waiting", "RTSP connections whose first request has to say which server is meant", now(waiting), false},
+      {"rtsp_rate_bits", "bits a second that media have of max_rate", now(rate), false},
+      {"rtsp_max_rate_bits", "max_rate; 0: there is no limit", now(max_rate), false},
       {"rtsp_media", "media that RTSP has opened", now(streams), false},
       {"rtsp_accepted", "RTSP connections that were accepted", now(accepted), true},
       {"rtsp_too_many_connections", "RTSP connections over max_connections, closed at once", now(too_many), true},
+      {"rtsp_too_many_of_client", "RTSP connections over max_connections_per_client, closed at once",
+       now(too_many_of_client), true},
       {"rtsp_server_unreachable", "RTSP connections whose server could not be reached", now(server_unreachable), true},
       {"rtsp_no_server", "RTSP connections for a name or path that no [[srtp.rtsp.server]] has", now(no_server), true},
       {"rtsp_failed", "RTSP connections that were ended for want of memory", now(failed), true},

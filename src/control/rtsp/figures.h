@@ -14,9 +14,13 @@ namespace sluice::control::rtsp {
 struct Figures {
   using Count = std::atomic<std::uint64_t>;
   Count connections{0};  // now
+  Count waiting{0};      // now: connections of the explicit mode whose first request has not come
   Count streams{0};      // now: media
+  Count rate{0};         // now: bits a second that they have of max_rate
+  Count max_rate{0};     // 0: no limit
   Count accepted{0};
   Count too_many{0};             // connections over max_connections, closed at once
+  Count too_many_of_client{0};   // over max_connections_per_client, closed at once
   Count server_unreachable{0};   // connections whose server did not answer
   Count failed{0};               // connections ended for want of memory
   Count no_server{0};            // connections of the explicit mode that no [[srtp.rtsp.server]] takes

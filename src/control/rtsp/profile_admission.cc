@@ -1,19 +1,20 @@
 #include "control/rtsp/profile_admission.h"
 
-#include <spdlog/spdlog.h>
-
 namespace sluice::control::rtsp {
 
 engine::StreamDemand ProfileAdmission::demand(const Medium& medium) const {
-  return {.deadline = deadline_, .rate = rate_of(medium).sum()};
+  return {.largest_packet = largest_packet_, .deadline = deadline_, .rate = rate_of(medium).sum()};
 }
 
 bool ProfileAdmission::admit(const Medium& medium) {
-  if (!budget_.admit(medium)) return false;
+  if (!budget_.admit(medium)) {
+    why_ = budget_.why();
+    return false;
+  }
   const engine::StreamAnswer answer = streams_.add(demand(medium));
   if (answer.accepted()) return true;
   budget_.ended(medium);
-  spdlog::debug("rtsp: a medium is not admitted: {}", answer.text());
+  why_ = answer.text();
   return false;
 }
 

@@ -15,17 +15,20 @@ namespace sluice::control::rtsp {
 
 class ProfileAdmission final : public Admission {
  public:
-  // `streams` outlives it.
+  // `streams` outlives it. `largest_packet`: of media, in bytes of the frame in clear; no description says it.
   ProfileAdmission(engine::StreamAdmission& streams, const function::RtspOptions& options,
-                   std::chrono::nanoseconds deadline)
+                   std::chrono::nanoseconds deadline, std::uint32_t largest_packet)
       : streams_(streams),
         budget_(options.max_rate, options.default_rate, options.rate_margin),
         usual_(options.default_rate),
         margin_(options.rate_margin),
-        deadline_(deadline) {}
+        deadline_(deadline),
+        largest_packet_(largest_packet) {}
   bool admit(const Medium& medium) override;
   void ended(const Medium& medium) override;
   MediumRate held_to(const Medium& medium) const override;
+  std::string why() const override { return why_; }
+  std::uint64_t used() const override { return budget_.used(); }
 
  private:
   MediumRate rate_of(const Medium& medium) const {
@@ -38,6 +41,8 @@ class ProfileAdmission final : public Admission {
   std::uint64_t usual_;
   std::uint32_t margin_;
   std::chrono::nanoseconds deadline_;
+  std::uint32_t largest_packet_;
+  std::string why_;
 };
 
 }  // namespace sluice::control::rtsp

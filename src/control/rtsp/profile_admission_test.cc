@@ -16,7 +16,7 @@ constexpr auto highest = std::numeric_limits<std::uint64_t>::max();
 TEST(ProfileAdmission, all_that_media_are_held_to_takes_from_the_profile) {
   engine::StreamAdmission streams(capacity);
   ASSERT_TRUE(streams.add({.deadline = milliseconds(5), .rate = 4'200}).accepted());  // the configuration's
-  ProfileAdmission admission(streams, {}, milliseconds(2));
+  ProfileAdmission admission(streams, {}, milliseconds(2), 1504);
   EXPECT_TRUE(admission.admit({6'000}));
   EXPECT_EQ(streams.state().rate, 12'450U);
   EXPECT_EQ(admission.held_to({6'000}).sum(), 8'250U);
@@ -31,10 +31,19 @@ TEST(ProfileAdmission, all_that_media_are_held_to_takes_from_the_profile) {
   EXPECT_TRUE(admission.admit({6'000}));
 }
 
+TEST(ProfileAdmission, packets_that_are_larger_than_was_measured_are_refused) {
+  for (const std::uint32_t measured : {1503U, 1504U}) {
+    engine::StreamAdmission streams({.rate = 12'450, .bound = milliseconds(1), .largest_packet = measured});
+    ProfileAdmission admission(streams, {}, milliseconds(2), 1504);
+    EXPECT_EQ(admission.admit({6'000}), measured == 1504);
+    EXPECT_EQ(admission.why().find("packets of 1504 bytes") == 0, measured == 1503);
+  }
+}
+
 // A twentieth more.
 TEST(ProfileAdmission, what_an_explicit_proxys_clients_open_ways_with_takes_from_the_profile) {
   engine::StreamAdmission streams(capacity);
-  ProfileAdmission admission(streams, {}, milliseconds(2));
+  ProfileAdmission admission(streams, {}, milliseconds(2), 1504);
   const Medium opens{6'000, true};
   EXPECT_TRUE(admission.admit(opens));
   EXPECT_EQ(streams.state().rate, 8'625U);
@@ -47,12 +56,30 @@ TEST(ProfileAdmission, what_an_explicit_proxys_clients_open_ways_with_takes_from
   EXPECT_EQ(streams.state().streams, 0U);
 }
 
+// For the log, with its numbers.
+TEST(ProfileAdmission, a_refusal_says_why) {
+  engine::StreamAdmission streams(capacity);
+  function::RtspOptions options;
+  options.max_rate = 7'000;
+  ProfileAdmission admission(streams, options, milliseconds(2), 1504);
+  EXPECT_FALSE(admission.admit({7'001}));
+  EXPECT_EQ(admission.why(), "7001 bit/s beside the 0 that are taken exceed max_rate = 7000");
+  EXPECT_TRUE(admission.admit({6'000}));
+  EXPECT_EQ(admission.used(), 6'000U);
+  options.max_rate = 0;
+  ProfileAdmission boundless(streams, options, milliseconds(2), 1504);
+  EXPECT_FALSE(boundless.admit({9'000}));
+  EXPECT_EQ(
+      boundless.why(),
+      "12.37 kbit/s beside the 8.25 kbit/s that are taken exceed the 12.45 kbit/s that the device carries in time");
+}
+
 TEST(ProfileAdmission, max_rate_holds_beside_it) {
   engine::StreamAdmission streams(capacity);
   function::RtspOptions options;
   options.max_rate = 3'000;
   options.default_rate = 1'000;
-  ProfileAdmission admission(streams, options, milliseconds(2));
+  ProfileAdmission admission(streams, options, milliseconds(2), 1504);
   EXPECT_TRUE(admission.admit({0}));
   EXPECT_FALSE(admission.admit({2'001}));
   EXPECT_EQ(streams.state().rate, 1'250U + 2 * 62U);
@@ -68,9 +95,9 @@ TEST(ProfileAdmission, max_rate_holds_beside_it) {
 
 TEST(ProfileAdmission, a_deadline_within_the_bound_and_a_profile_that_only_counts) {
   engine::StreamAdmission streams(capacity);
-  EXPECT_FALSE(ProfileAdmission(streams, {}, milliseconds(1)).admit({1}));
+  EXPECT_FALSE(ProfileAdmission(streams, {}, milliseconds(1), 1504).admit({1}));
   engine::StreamAdmission counts(capacity, false);
-  ProfileAdmission all(counts, {}, milliseconds(1));
+  ProfileAdmission all(counts, {}, milliseconds(1), 1504);
   for (const std::uint64_t rate : {std::uint64_t{0}, highest, std::uint64_t{5}}) {
     EXPECT_TRUE(all.admit({rate}));
     EXPECT_EQ(all.held_to({rate}).sum(), 0U);

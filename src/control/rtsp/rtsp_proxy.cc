@@ -72,6 +72,7 @@ RtspProxy::RtspProxy(function::MediaStreams& streams, std::vector<std::string> t
 Expected<void> RtspProxy::open() {
   const function::RtspOptions& options = *streams_.rtsp();
   raise_file_limit(options.max_connections);
+  figures_.max_rate.store(options.max_rate, std::memory_order_relaxed);
   epoll_ = Fd(epoll_create1(EPOLL_CLOEXEC));
   wake_ = Fd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   epoll_event bell{.events = EPOLLIN, .data = {.u64 = 0}};
@@ -149,6 +150,7 @@ void RtspProxy::run() {
       next_tick = now + tick_every;
       tick(now);
     }
+    figures_.waiting.store(greetings_.size(), std::memory_order_relaxed);
   }
   say_farewell();
 }
@@ -174,6 +176,7 @@ void RtspProxy::guarded(std::uint64_t connection, const F& f) {
 }
 
 void RtspProxy::accept_all(const Listener& listener, Time now) {
+  const function::RtspOptions& options = *streams_.rtsp();
   for (int i = 0; i < events_at_once; ++i) {
     Accepted accepted = accept_from(listener.fd.get());
     accepted.port = listener.port;
@@ -182,24 +185,35 @@ void RtspProxy::accept_all(const Listener& listener, Time now) {
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) watch_listeners(false);
       return;
     }
-    if (connections_.size() + greetings_.size() >= streams_.rtsp()->max_connections) {
+    if (connections_.size() + greetings_.size() >= options.max_connections) {
       Figures::add(figures_.too_many);
+      logs_.clients.say(spdlog::level::warn, accepted.client.str() +
+                                                 " is closed at once: there are max_connections = " +
+                                                 std::to_string(options.max_connections));
       continue;
     }
-    take(std::move(accepted), now);
+    auto share = clients_.take(accepted.client.address, options.max_connections_per_client);
+    if (!share) {
+      Figures::add(figures_.too_many_of_client);
+      logs_.clients.say(spdlog::level::warn, accepted.client.str() +
+                                                 " is closed at once: it has max_connections_per_client = " +
+                                                 std::to_string(options.max_connections_per_client));
+      continue;
+    }
+    take(std::move(accepted), std::move(*share), now);
   }
 }
 
-void RtspProxy::take(Accepted accepted, Time now) {
+void RtspProxy::take(Accepted accepted, ClientCounts::Share share, Time now) {
   const function::RtspOptions& options = *streams_.rtsp();
   const std::uint64_t id = next_connection_++;
   const int family = accepted.server.address.family;
-  if (!options.is_explicit(accepted.server.address)) return connect(id, std::move(accepted), now);
+  if (!options.is_explicit(accepted.server.address)) return connect(id, std::move(accepted), std::move(share), now);
   accepted.own = accepted.server;
   if (has_one_server(options, family)) {
     const function::RtspServer& server = *server_for(options, family, {});
     accepted.server = {server.address, server.port};
-    return connect(id, std::move(accepted), now);
+    return connect(id, std::move(accepted), std::move(share), now);
   }
   // Told of what comes, and not again of what has been looked at.
   epoll_event event{.events = EPOLLIN | EPOLLRDHUP | EPOLLET, .data = {.u64 = name_of(id, Side::client)}};
@@ -207,7 +221,7 @@ void RtspProxy::take(Accepted accepted, Time now) {
     Figures::add(figures_.failed);
     return;
   }
-  greetings_.emplace(id, Greeting{std::move(accepted), now});
+  greetings_.emplace(id, Greeting{std::move(accepted), std::move(share), now});
 }
 
 // Its bytes stay in the socket for the connection.
@@ -220,6 +234,7 @@ void RtspProxy::greet(std::uint64_t id, Time now) {
   const auto request = got <= 0 ? FirstRequest{} : first_request({text, static_cast<std::size_t>(got)});
   if (!request && static_cast<std::size_t>(got) < most_of_a_first_request) return;
   Accepted accepted = std::move(greeting.accepted);
+  ClientCounts::Share share = std::move(greeting.share);
   greetings_.erase(id);
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, accepted.fd.get(), nullptr);
   if (got <= 0) return;
@@ -227,12 +242,13 @@ void RtspProxy::greet(std::uint64_t id, Time now) {
   const auto* const server = server_for(*streams_.rtsp(), accepted.own.address.family, known.uri);
   if (server == nullptr) return refuse(accepted, known);
   accepted.server = {server->address, server->port};
-  connect(id, std::move(accepted), now);
+  connect(id, std::move(accepted), std::move(share), now);
 }
 
 void RtspProxy::refuse(const Accepted& accepted, const FirstRequest& request) {
   Figures::add(figures_.no_server);
-  spdlog::debug("rtsp: {}: no [[srtp.rtsp.server]] takes {}", accepted.client.str(), in_quotes(request.uri));
+  logs_.refusals.say(spdlog::level::info,
+                     accepted.client.str() + ": 404: no [[srtp.rtsp.server]] takes " + in_quotes(request.uri));
   const std::string answer = "RTSP/1.0 404 Not Found\r\nCSeq: " + request.cseq + "\r\n\r\n";
   [[maybe_unused]] const ssize_t sent = send(accepted.fd.get(), answer.data(), answer.size(), MSG_NOSIGNAL);
   // A socket that is closed with bytes unread would take the answer back.
@@ -240,10 +256,11 @@ void RtspProxy::refuse(const Accepted& accepted, const FirstRequest& request) {
   [[maybe_unused]] const ssize_t unread = recv(accepted.fd.get(), bytes.bytes, most_of_a_first_request, 0);
 }
 
-void RtspProxy::connect(std::uint64_t id, Accepted accepted, Time now) {
+void RtspProxy::connect(std::uint64_t id, Accepted accepted, ClientCounts::Share share, Time now) {
   try {
-    connections_[id] = std::make_unique<Watched>(
-        Shared{*streams_.rtsp(), twins_, streams_, *admission_, ports_, figures_}, std::move(accepted), now);
+    connections_[id] =
+        std::make_unique<Watched>(Shared{*streams_.rtsp(), twins_, streams_, *admission_, ports_, figures_, logs_},
+                                  std::move(accepted), std::move(share), now);
     guarded(id, [](Connection&) {});
   } catch (const std::exception& problem) {
     Figures::add(figures_.failed);

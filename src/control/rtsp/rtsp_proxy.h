@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "control/rtsp/client_counts.h"
 #include "control/rtsp/connection.h"
 #include "control/rtsp/local_delivery.h"
 #include "control/rtsp/media_ports.h"
@@ -35,13 +36,16 @@ class RtspProxy {
 
  private:
   struct Watched {
-    Watched(const Shared& shared, Accepted accepted, Time now) : connection(shared, std::move(accepted), now) {}
+    Watched(const Shared& shared, Accepted accepted, ClientCounts::Share of_client, Time now)
+        : share(std::move(of_client)), connection(shared, std::move(accepted), now) {}
+    ClientCounts::Share share;
     Connection connection;
     std::uint32_t asked[2] = {0, 0};  // of epoll, by side
   };
   // A connection whose first request must say which server is meant.
   struct Greeting {
     Accepted accepted;
+    ClientCounts::Share share;
     Time since;
   };
 
@@ -55,10 +59,10 @@ class RtspProxy {
   void run();
   Expected<void> listen(std::uint16_t port_of_twin);
   void accept_all(const Listener& listener, Time now);
-  void take(Accepted accepted, Time now);
+  void take(Accepted accepted, ClientCounts::Share share, Time now);
   void greet(std::uint64_t id, Time now);
   void refuse(const Accepted& accepted, const FirstRequest& request);
-  void connect(std::uint64_t id, Accepted accepted, Time now);
+  void connect(std::uint64_t id, Accepted accepted, ClientCounts::Share share, Time now);
   void watch_listeners(bool on);
   void serve(std::uint64_t id, std::uint32_t events, Time now);
   // Calls f with the connection, and ends it when memory does not last.
@@ -73,6 +77,8 @@ class RtspProxy {
   std::unique_ptr<Admission> admission_;
   MediaPorts ports_;  // outlives the connections
   Figures figures_;
+  EventLogs logs_;
+  ClientCounts clients_;                     // outlive the connections, too
   std::unique_ptr<LocalDelivery> delivery_;  // with `servers`
   std::unique_ptr<OwnSources> own_sources_;  // with `listen`
   std::vector<Listener> listeners_;

@@ -55,6 +55,13 @@ std::string why(int error) {
   return std::strerror(error);
 }
 
+// Of a listener. Only bind() says EACCES, to who may not have a port as low.
+std::string why_not_listening(int error) {
+  if (error != EACCES) return why(error);
+  return "ports as low are privileged (net.ipv4.ip_unprivileged_port_start): run as root or with CAP_NET_BIND_SERVICE, "
+         "which a systemd unit has to name in CapabilityBoundingSet";
+}
+
 Fd make_socket(int family) {
   return Fd(socket(family == 4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 }
@@ -86,7 +93,7 @@ Expected<Fd> listen_on(const std::string& twin, const Endpoint& own) {
       bind(fd.get(), reinterpret_cast<sockaddr*>(&at), size) == 0 && listen(fd.get(), backlog) == 0;
   if (!done) {
     return make_error("[srtp.rtsp] ports: cannot listen on port " + std::to_string(own.port) + " of the twin " + twin +
-                      ": " + why(errno));
+                      ": " + why_not_listening(errno));
   }
   return fd;
 }

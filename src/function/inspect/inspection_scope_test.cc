@@ -567,5 +567,28 @@ TEST_F(InspectionScopeTest, a_bit_that_has_another_name_after_an_exchange_is_not
   EXPECT_THAT(alerts(), ElementsAre(2));
 }
 
+// A stream has no size, flags or TTL: with these a content is meant of one packet.
+TEST_F(InspectionScopeTest, contents_beside_fields_of_packets_are_looked_for_in_each_packet) {
+  for (const std::string field : {"dsize:7", "flags:A", "ttl:64", "window:>0", "fragbits:!M"}) {
+    SCOPED_TRACE(field);
+    use("drop tcp any any -> any 80 (content:\"abc\"; " + field + "; sid:1;)\n");
+    handshake();
+    EXPECT_FALSE(segment(true, ack, "xxab").drop);
+    EXPECT_FALSE(segment(true, ack, "cyyyyyy").drop) << "across two of them";
+    EXPECT_THAT(alerts(), IsEmpty());
+    EXPECT_TRUE(segment(true, ack, "yyabcyy").drop);
+    EXPECT_THAT(alerts(), ElementsAre(1));
+    EXPECT_FALSE(segment(true, ack, "yyyyyyy").drop) << "it held for the packet";
+  }
+  for (const std::string stream : {"flow:only_stream; flags:A; ", "ip_proto:6; "}) {
+    SCOPED_TRACE(stream);
+    use("alert tcp any any -> any 80 (content:\"abc\"; " + stream + "sid:1;)\n");
+    handshake();
+    segment(true, ack, "xxab");
+    segment(true, ack, "cyyyyyy");
+    EXPECT_THAT(alerts(), ElementsAre(1)) << "in the stream";
+  }
+}
+
 }  // namespace
 }  // namespace sluice::function

@@ -44,15 +44,15 @@ std::string quoted(const std::string& text) {
   return '"' + out + '"';
 }
 
-// What a packet of the stream may be refused for, whatever its payload is.
+// What a piece of the stream may be refused for, whatever its payload is: by its packet, where the rule is of streams.
 std::string header_options(Random& random) {
   switch (pick(random, 8)) {
     case 0:
-      return "flags:PA; ";
+      return "flow:only_stream; flags:PA; ";
     case 1:
-      return "dsize:>" + std::to_string(pick(random, 250)) + "; ";
+      return "flow:only_stream; dsize:>" + std::to_string(pick(random, 250)) + "; ";
     case 2:
-      return "ttl:>60; ";
+      return "flow:only_stream; ttl:>60; ";
     case 3:
       return "stream_size:client,>," + std::to_string(pick(random, 2000)) + "; ";
     case 4:
@@ -220,9 +220,9 @@ TEST_F(Seams, a_rule_waits_for_its_pattern_whatever_refuses_the_piece_before) {
   const Case cases[] = {
       {"nothing", of_pattern + "sid:1;)"},
       {"without case", of_pattern + "nocase; sid:1;)"},
-      {"flags", of_pattern + "flags:PA; sid:1;)"},
-      {"dsize", of_pattern + "dsize:<17; sid:1;)"},
-      {"ttl", of_pattern + "ttl:32; sid:1;)"},
+      {"flags", of_pattern + "flow:only_stream; flags:PA; sid:1;)"},
+      {"dsize", of_pattern + "flow:only_stream; dsize:<17; sid:1;)"},
+      {"ttl", of_pattern + "flow:only_stream; ttl:32; sid:1;)"},
       {"stream_size", of_pattern + "stream_size:client,>,30; sid:1;)"},
       {"flowbits", of_pattern + "flowbits:isset,b; sid:1;)\n" + alert + "\"USER\"; flowbits:set,b; sid:2;)"},
       {"flowbits of one piece",
@@ -230,7 +230,8 @@ TEST_F(Seams, a_rule_waits_for_its_pattern_whatever_refuses_the_piece_before) {
       {"a rule of pass", of_pattern + "sid:1;)\npass tcp-pkt any any -> any 80 (content:\"USER\"; sid:2;)"},
       {"more than are kept", [&] {
          std::string rules;
-         for (int sid = 1; sid <= 20; ++sid) rules += of_pattern + "flags:PA; sid:" + std::to_string(sid) + ";)\n";
+         for (int sid = 1; sid <= 20; ++sid)
+           rules += of_pattern + "flow:only_stream; flags:PA; sid:" + std::to_string(sid) + ";)\n";
          return rules;
        }()}};
   const std::string text = "xxxx" + pattern + "zzzz";

@@ -36,6 +36,8 @@ inline const packet::Reason srtp_clear_rtcp = packet::register_reason(
     "srtp_clear_rtcp", "it is RTCP in clear of an SRTP client, and [srtp.rtsp] accept_clear_rtcp is off");
 inline const packet::Reason srtp_ended =
     packet::register_reason("srtp_ended", "it belongs to an SRTP stream that has ended, and would go on in clear");
+inline const packet::Reason srtp_unprotected = packet::register_reason(
+    "srtp_unprotected", "it comes from a server of [srtp.rtsp], could be media, and belongs to no SRTP stream");
 inline const packet::Reason srtp_rtsp_fragment = packet::register_reason(
     "srtp_rtsp_fragment", "a fragment of TCP from or to an RTSP server, which the proxy would not see");
 inline const packet::Reason srtp_other_lane =
@@ -43,7 +45,7 @@ inline const packet::Reason srtp_other_lane =
 inline const packet::Reason srtp_wrong_port =
     packet::register_reason("srtp_wrong_port", "its SRTP stream comes in by another port of the gateway (ingress)");
 inline const packet::Reason srtp_policed =
-    packet::register_reason("srtp_policed", "it exceeds the rate of its SRTP stream");
+    packet::register_reason("srtp_policed", "it exceeds the rate or the packet_bytes of its SRTP stream");
 
 // Of what a channel says; no_reason if it is ok.
 packet::Reason reason_of(srtp::Status status);

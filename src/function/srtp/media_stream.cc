@@ -51,6 +51,13 @@ MediaKey media_key(const packet::IpAddress& source, std::uint16_t source_port, c
   return key;
 }
 
+std::uint32_t MediaStreamSettings::largest_in_clear(std::uint32_t largest_frame) const {
+  const std::uint32_t most = rate && rate->largest != 0 ? std::min(rate->largest, largest_frame) : largest_frame;
+  if (crypto.keys.empty()) return most;
+  const std::uint32_t added = srtp::facts(crypto.suite).rtp_tag_length + crypto.keys.front().mki_length;
+  return direction == srtp::Direction::protect ? std::min(most, largest_frame - added) : most - std::min(most, added);
+}
+
 bool MediaStreamSettings::same(const MediaStreamSettings& other) const {
   return key == other.key && ingress == other.ingress && leaves == other.leaves && direction == other.direction &&
          carries == other.carries && max_ssrcs == other.max_ssrcs && passes_others == other.passes_others &&
@@ -128,7 +135,7 @@ void MediaStream::police(std::optional<MediaStreamSettings::Rate> rate) {
     policer_.store(nullptr, std::memory_order_release);
     return;
   }
-  policers_.push_back(std::make_unique<Policer>(rate->bits, rate->burst, rte_get_tsc_hz()));
+  policers_.push_back(std::make_unique<Policer>(rate->bits, rate->burst, rte_get_tsc_hz(), rate->largest));
   policer_.store(policers_.back().get(), std::memory_order_release);
 }
 

@@ -60,9 +60,10 @@ struct MediaStreamSettings {
   std::optional<Rollover> rollover;  // of RTP
   MediaOrigin origin = MediaOrigin::configuration;
   Keyless keyless = Keyless::no;
-  // What may come: bits of frames a second, as they come in, and how many bytes at once.
+  // What may come: bits of frames a second, as they come in, how many bytes at once, and of how many bytes a frame.
   struct Rate {
     std::uint64_t bits, burst;
+    std::uint32_t largest = 0;  // 0: what fits
     bool operator==(const Rate&) const = default;
   };
   std::optional<Rate> rate;              // absent: anything
@@ -71,6 +72,9 @@ struct MediaStreamSettings {
 
   // In all but rate and deadline, keys included: a stream that stays the same keeps its state.
   bool same(const MediaStreamSettings& other) const;
+  // Bytes of the largest frame as it is in clear, where frames of `largest_frame` bytes fit: what is protected has to
+  // fit with its tag and MKI, and what is unprotected has them.
+  std::uint32_t largest_in_clear(std::uint32_t largest_frame) const;
 };
 MediaKey media_key(const packet::IpAddress& source, std::uint16_t source_port, const packet::IpAddress& destination,
                    std::uint16_t destination_port);
@@ -106,6 +110,13 @@ class alignas(64) MediaStream {
   }
   // From now on, with a full bucket where it is another rate than before. While lanes run.
   void police(std::optional<MediaStreamSettings::Rate> rate);
+
+  // The same, and what demands are made of: lanes read neither in settings().
+  void change(std::optional<MediaStreamSettings::Rate> rate, std::chrono::nanoseconds deadline) {
+    settings_.rate = rate;
+    settings_.deadline = deadline;
+    police(rate);
+  }
 
   // Whether the stream is this lane's, or any lane's; claim(): then it is if it was nobody's.
   bool is_of(std::uint32_t lane) const { return owner_.load(std::memory_order_relaxed) == lane; }

@@ -45,21 +45,17 @@ RtspFrame RtspFlows::look_at(const std::uint8_t* frame, std::uint32_t length) co
 
 RtspFrame RtspFlows::look_closer(const Ends& ends) const {
   if (ends.ports == nullptr) {
-    const bool concerns = is_server(ends.family, ends.source) || is_server(ends.family, ends.destination);
+    const bool concerns =
+        servers_.contains(ends.family, ends.source) || servers_.contains(ends.family, ends.destination);
     return concerns ? RtspFrame::fragment : RtspFrame::none;
   }
-  const bool to = is_port(be16_at(ends.ports + 2)) && is_server(ends.family, ends.destination);
-  const bool from = !to && is_port(be16_at(ends.ports)) && is_server(ends.family, ends.source);
+  const bool to = is_port(be16_at(ends.ports + 2)) && servers_.contains(ends.family, ends.destination);
+  const bool from = !to && is_port(be16_at(ends.ports)) && servers_.contains(ends.family, ends.source);
   return to || from ? RtspFrame::rtsp : RtspFrame::none;
 }
 
 bool RtspFlows::is_port(std::uint16_t port) const {
   return std::ranges::find(ports_, port) != ports_.end();
-}
-
-bool RtspFlows::is_server(int family, const std::uint8_t* address) const {
-  const auto server = packet::IpAddress::from_bytes(family, address);
-  return std::ranges::any_of(servers_, [&](const packet::IpPrefix& prefix) { return prefix.contains(server); });
 }
 
 }  // namespace sluice::function

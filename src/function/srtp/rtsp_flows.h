@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "function/srtp/rtsp_options.h"
+#include "function/srtp/server_media.h"
 
 namespace sluice::function {
 
@@ -30,9 +31,8 @@ class RtspFlows {
   struct Ends;
   RtspFrame look_closer(const Ends& ends) const;
   bool is_port(std::uint16_t port) const;
-  bool is_server(int family, const std::uint8_t* address) const;
 
-  std::vector<packet::IpPrefix> servers_;
+  ServerPrefixes servers_;
   std::vector<std::uint16_t> ports_;
 };
 

@@ -77,11 +77,20 @@ TEST(RtspSettings, mistakes_name_the_line) {
   EXPECT_EQ(mistakes_of(section), std::vector<std::string>());
   EXPECT_EQ(mistakes_of(explicit_section), std::vector<std::string>());
   EXPECT_EQ(mistakes_of(ranged("1024-65535")), std::vector<std::string>());
+  EXPECT_EQ(mistakes_of("[srtp.rtsp]\nservers = [\"::/0\"]\nunprotected = \"pass\"\n"), std::vector<std::string>());
   const std::pair<std::string, std::string> cases[] = {
       {"[srtp.rtsp]\n", "servers: is missing"},
       {"[srtp.rtsp]\nservers = [\"10.0.0.1/24\"]\n", "a.toml:2: [srtp.rtsp] servers: "},
+      {"[srtp.rtsp]\nservers = [\"::ffff:10.2.0.0/120\"]\n",
+       "servers: ::ffff:10.2.0.0/120 is IPv4 in IPv6's form, which no packet has: write 10.2.0.0/24"},
+      {"[srtp.rtsp]\nservers = [\"10.2.0.0/24\", \"10.2.0.0/24\"]\n", "servers: 10.2.0.0/24 is there twice"},
+      {"[srtp.rtsp]\nservers = [\"0.0.0.0/0\"]\n", "servers: 0.0.0.0/0 has the clients in it, too"},
+      {section + "unprotected = \"no\"\n", "unprotected: allowed is \"drop\", \"pass\""},
+      {"[srtp.rtsp]\nlisten = [\"10.0.0.1\"]\nunprotected = \"drop\"\n" + server,
+       "unprotected: is for media of servers"},
       {section + "suite = \"AES\"\n", "suite: suites are AES_CM_128_HMAC_SHA1_80, "},
       {section + "max_connections = 0\n", "max_connections: "},
+      {section + "max_connections = 8\nmax_connections_per_client = 9\n", "max_connections_per_client: allowed is "},
       {section + "idle_timeout = \"5\"\n", "idle_timeout: "},
       {section + "answer_timeout = 5\n", "answer_timeout: "},
       {section + "table = 254\n", "table: "},

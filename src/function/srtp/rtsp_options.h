@@ -34,8 +34,10 @@ struct RtspOptions {
   srtp::Suite suite = srtp::Suite::aes_cm_128_hmac_sha1_80;
   bool accept_plain_profile = true;
   bool accept_clear_rtcp = true;
-  bool check_ingress = true;  // media come by the port that their side's RTSP goes by
+  bool drops_unprotected = true;  // what could be media of `servers`, and of no stream (server_media.h)
+  bool check_ingress = true;      // media come by the port that their side's RTSP goes by
   std::uint32_t max_connections = 4096;
+  std::uint32_t max_connections_per_client = 1024;               // address; of IPv6 a /64
   std::uint32_t max_streams = 32;                                // of one connection
   std::uint64_t max_rate = 0;                                    // bits a second of all media; 0: no limit
   std::uint64_t default_rate = 0;                                // of a medium whose description names none

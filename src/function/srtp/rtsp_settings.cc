@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <string>
 
+#include "function/srtp/address_settings.h"
+
 namespace sluice::function {
 namespace {
 
@@ -23,6 +25,14 @@ void read_servers(Settings& settings, RtspOptions& options) {
     const auto prefix = packet::IpPrefix::parse(text);
     if (!prefix) {
       settings.error("servers", prefix.error().message);
+    } else if (const packet::IpPrefix plain = without_mapping(*prefix); plain != *prefix) {
+      settings.error("servers", prefix->str() + " is IPv4 in IPv6's form, which no packet has: write " + plain.str());
+    } else if (std::ranges::find(options.servers, *prefix) != options.servers.end()) {
+      settings.error("servers", prefix->str() + " is there twice");
+    } else if (prefix->length == 0 && !settings.has("unprotected")) {
+      settings.error("servers", prefix->str() +
+                                    " has the clients in it, too, whose UDP would be dropped as the servers' "
+                                    "media are: give the servers' prefixes, or say what is to be with unprotected");
     } else {
       options.servers.push_back(*prefix);
     }
@@ -136,11 +146,16 @@ RtspOptions read_rtsp(Settings settings, const engine::PortTable& ports) {
   read_suite(settings, options);
   options.accept_plain_profile = settings.boolean("accept_plain_profile", options.accept_plain_profile);
   options.accept_clear_rtcp = settings.boolean("accept_clear_rtcp", options.accept_clear_rtcp);
+  options.drops_unprotected = settings.choice("unprotected", "drop", {"drop", "pass"}) == "drop";
+  if (settings.has("unprotected") && options.servers.empty())
+    settings.error("unprotected", "is for media of servers, which are not there");
   options.check_ingress = settings.boolean("check_ingress", options.check_ingress);
   const auto number = [&](const char* key, std::int64_t usual, std::int64_t least, std::int64_t most) {
     return static_cast<std::uint64_t>(settings.integer(key, usual, least, most));
   };
   options.max_connections = static_cast<std::uint32_t>(number("max_connections", options.max_connections, 1, 1 << 20));
+  options.max_connections_per_client = static_cast<std::uint32_t>(
+      number("max_connections_per_client", (options.max_connections + 3) / 4, 1, options.max_connections));
   options.max_streams = static_cast<std::uint32_t>(number("max_streams", options.max_streams, 1, 1024));
   options.max_rate = number("max_rate", 0, 0, most_rate);
   options.default_rate = number("default_rate", 0, 0, most_rate);

@@ -210,10 +210,13 @@ std::uint32_t Srtp::place_of(const engine::Batch& batch, const Area& a, std::uin
   const MediaFrame& media = look.media;
   if (media.kind == MediaFrameKind::other) return rtsp_flows_.empty() ? passes : place_of_other(batch, i);
   if (media.kind == MediaFrameKind::odd) {
-    return a.header->table->may_concern(media.key) ? drop(srtp_not_plain) : passes;
+    const packet::Reason why = look_at_odd(*a.header->table, media.key);
+    return why != packet::no_reason ? drop(why) : passes;
   }
   MediaStream* const stream = a.header->table->view().find(media.key, look.hash);
   if (stream == nullptr) {
+    if (server_media_.may_be(media.key)) [[unlikely]]
+      return drop(srtp_unprotected);
     if (has_media_ports_) look_at_stray(batch.lane, *a.header->table, media.key);
     return passes;
   }
@@ -224,6 +227,13 @@ std::uint32_t Srtp::place_of(const engine::Batch& batch, const Area& a, std::uin
     give_new_ends(batch, i, media, *ends);
   }
   return place;
+}
+
+// A later fragment has no ports.
+packet::Reason Srtp::look_at_odd(const MediaStreamTable& table, const MediaKey& key) const {
+  if (table.may_concern(key)) return srtp_not_plain;
+  const bool later = key.source_port == 0 && key.destination_port == 0;
+  return server_media_.may_be(key, later) ? srtp_unprotected : packet::no_reason;
 }
 
 // What forwards has read the old ones.
@@ -461,7 +471,7 @@ packet::Reason Srtp::judge_transit(std::uint32_t lane, std::uint8_t* frame, std:
   read_media_frame(frame, length, media);
   if (media.kind == MediaFrameKind::other) return packet::no_reason;
   const auto table = current_->read(std::size_t{lanes_count_} * engine::batches_range.most + lane);
-  return table->may_concern(media.key) ? srtp_not_plain : packet::no_reason;
+  return look_at_odd(*table, media.key);
 }
 
 void Srtp::judged(const engine::Batch& batch, std::byte* area) {

@@ -5,8 +5,10 @@
 //
 // A stream is a UDP 5-tuple in one direction, IPv4 or IPv6 (media_stream.h). A frame of a stream leaves protected, or
 // unprotected and authenticated, with new lengths and checksums, or it is dropped under one of the names below: it
-// never goes on as it came. Every other frame passes untouched. A stream of the proxy's explicit mode is addressed to
-// the proxy: its frames get new addresses and ports, too (rewrite.h), before what forwards looks where they go.
+// never goes on as it came. Every other frame passes untouched, but for what could be media of the RTSP proxy's servers
+// (server_media.h): nothing of these goes on in clear, whatever became of its stream. A stream of the proxy's explicit
+// mode is addressed to the proxy: its frames get new addresses and ports, too (rewrite.h), before what forwards looks
+// where they go.
 //
 // A stage and not a function, so that it stands before the bridge and the router alike: chain = ["srtp", "route"].
 //   describe()  finds the stream, prepares the packet: crypto::Job
@@ -56,6 +58,7 @@
 #include "function/srtp/drop_reasons.h"
 #include "function/srtp/media_stream.h"
 #include "function/srtp/rtsp_flows.h"
+#include "function/srtp/server_media.h"
 #include "function/srtp/streams.h"
 #include "lookup/acl/classifier_slot.h"
 
@@ -74,6 +77,7 @@ class Srtp final : public engine::Stage {
   explicit Srtp(SrtpOptions options)
       : options_(std::move(options)),
         rtsp_flows_(options_.rtsp ? RtspFlows(*options_.rtsp) : RtspFlows()),
+        server_media_(options_.rtsp ? ServerMedia(*options_.rtsp) : ServerMedia()),
         has_media_ports_(options_.rtsp && !options_.rtsp->listen.empty()) {}
 
   std::uint32_t bytes_per_frame() const override;
@@ -117,6 +121,7 @@ class Srtp final : public engine::Stage {
   std::uint32_t prepare_packet(const engine::Batch& batch, const Area& area, std::uint32_t i, const MediaFrame& media,
                                MediaStream& stream);
   std::uint32_t place_of_other(const engine::Batch& batch, std::uint32_t i);
+  packet::Reason look_at_odd(const MediaStreamTable& table, const MediaKey& key) const;
   void give_new_ends(const engine::Batch& batch, std::uint32_t i, const MediaFrame& media, const MediaKey& ends);
   void look_at_stray(std::uint32_t lane, const MediaStreamTable& table, MediaKey key);
   packet::Reason look_at_lane(std::uint32_t lane, MediaStream& stream, bool& unowned) const;
@@ -139,6 +144,7 @@ class Srtp final : public engine::Stage {
   std::optional<lookup::acl::CurrentClassifier<MediaStreamTable>> current_;
   std::optional<Streams> streams_;  // their writer
   RtspFlows rtsp_flows_;
+  ServerMedia server_media_;
   bool has_media_ports_ = false;      // [srtp.rtsp] listen
   engine::Function* last_ = nullptr;  // what forwards; null: not in a chain
 };

@@ -16,6 +16,16 @@ TEST(SrtpSettings, mistakes_name_the_line_and_show_no_key) {
       {with("\"protect\"", "\"both\""), "action: allowed is \"protect\", \"unprotect\""},
       {with("10.0.0.1", "10.0.0"), "source: "},
       {with("10.0.0.1", "2001:db8::1"), "another address family"},
+      {with("10.0.0.1", "::ffff:10.2.0.80"),
+       "source: is an IPv4 address in IPv6's form, which no packet has: write 10.2.0.80"},
+      {with("10.0.0.2", "::ffff:10.2.0.80"), "destination: is an IPv4 address in IPv6's form"},
+      {with("10.0.0.1", "0.0.0.0"), "source: is no host's"},
+      {with("10.0.0.2", "0.0.0.0"), "destination: is no host's"},
+      {with("10.0.0.1", "::"), "source: is no host's"},
+      {with("10.0.0.1", "127.0.0.1"), "source: never leaves its host"},
+      {with("10.0.0.2", "::1"), "destination: never leaves its host"},
+      {with("10.0.0.1", "239.1.2.3"), "source: is of many hosts"},
+      {with("10.0.0.1", "ff15::1"), "source: is of many hosts"},
       {with("source_port = 5004", ""), "source_port: is missing"},
       {with("source_port = 5004", "source_port = 70000"), "source_port: "},
       {with(crypto, ""), "crypto: is missing"},
@@ -26,6 +36,9 @@ TEST(SrtpSettings, mistakes_name_the_line_and_show_no_key) {
       {with("1 AES_CM_128_HMAC_SHA1_80 inline:", ""), "crypto: give "},
       {with("HMAC_SHA1_80 ", "HMAC_SHA1_90 "), "crypto: give "},
       {with("crypto = ", "cripto = "), "cripto: unknown key"},
+      {stream_text("protect", "ingres = 5"), "ingres: unknown key; did you mean \"ingress\"?"},
+      {stream_text("protect", "rtcp_source_prt = 5"),
+       "rtcp_source_prt: unknown key; did you mean \"rtcp_source_port\"?"},
       {with(crypto, "crypto = [\"" + key30 + "\"]"), "crypto: allowed is a text"},
       {with(key30, key30.substr(4)), "crypto: a=crypto: the key and salt of AES_CM_128_HMAC_SHA1_80 are 30 bytes"},
       {stream_text("protect", "roc = 3"), "ssrc and roc go together"},
@@ -33,6 +46,8 @@ TEST(SrtpSettings, mistakes_name_the_line_and_show_no_key) {
       {stream_text("protect", "rate = 0"), "rate: allowed is "},
       {stream_text("protect", "rate = 1000\nburst = 3027"), "burst: allowed is a whole number from 3028"},
       {stream_text("protect", "burst = 5000"), "burst: there is no rate"},
+      {stream_text("protect", "packet_bytes = 500"), "packet_bytes: there is no rate"},
+      {stream_text("protect", "rate = 1000\npacket_bytes = 63"), "packet_bytes: allowed is a whole number from 64"},
       {stream_text("protect") + stream_text("unprotect"), "10.0.0.1:5004 -> 10.0.0.2:6000 is in the table already"},
       {"[srtp]\nmax_keys = 2\n" + stream_text("protect") +
            stream_text("protect", "", key30, "AES_CM_128_HMAC_SHA1_80", true),
@@ -49,6 +64,14 @@ TEST(SrtpSettings, mistakes_name_the_line_and_show_no_key) {
     EXPECT_EQ(all.find(key30.substr(0, 8)), std::string::npos) << all;
     EXPECT_EQ(all.find(key30.substr(10, 8)), std::string::npos) << all;
   }
+}
+
+TEST(SrtpSettings, media_may_go_to_many) {
+  std::string text = stream_text("protect");
+  text.replace(text.find("10.0.0.2"), 8, "239.1.2.3");
+  std::vector<std::string> mistakes;
+  srtp_of(text, &mistakes);
+  EXPECT_EQ(mistakes, std::vector<std::string>());
 }
 
 }  // namespace

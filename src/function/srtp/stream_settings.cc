@@ -1,8 +1,10 @@
 #include "function/srtp/stream_settings.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <utility>
 
+#include "function/srtp/address_settings.h"
 #include "media/secret.h"
 
 namespace sluice::function {
@@ -10,10 +12,13 @@ namespace {
 
 constexpr std::int64_t most_ssrcs = 65536;
 
-packet::IpAddress address_of(Settings& settings, const char* key) {
+packet::IpAddress address_of(Settings& settings, const char* key, AddressUse use) {
   const std::string text = settings.required_text(key);
   const auto address = packet::IpAddress::parse(text);
-  if (address) return *address;
+  if (address) {
+    if (const std::string why = why_in_no_packet(*address, use); !why.empty()) settings.error(key, why);
+    return *address;
+  }
   // Its own message shows the text, which may be a line that has run into a key.
   if (!text.empty() || settings.is(key, "")) settings.error(key, "is not an IPv4 or IPv6 address");
   return {};
@@ -67,16 +72,20 @@ constexpr std::uint64_t bursts_a_second = 10;
 constexpr std::uint64_t rtcp_part = 20;
 constexpr std::int64_t highest_rate = 1'000'000'000'000;
 constexpr std::int64_t largest_burst = 1 << 30;
+constexpr std::int64_t smallest_packet = 64;
 
 void read_rate(Settings& settings, std::uint32_t largest_frame, MediaStreamSettings& stream) {
   const auto bits = static_cast<std::uint64_t>(settings.integer("rate", 1, 1, highest_rate));
   const auto least = std::uint64_t{2} * largest_frame;
   const auto burst =
       static_cast<std::uint64_t>(settings.integer("burst", 0, static_cast<std::int64_t>(least), largest_burst));
+  const auto largest = static_cast<std::uint32_t>(settings.integer("packet_bytes", 0, smallest_packet, largest_frame));
   if (settings.has("rate")) {
-    stream.rate = {bits, burst != 0 ? burst : std::max(bits / 8 / bursts_a_second, least)};
-  } else if (settings.has("burst")) {
-    settings.error("burst", "there is no rate: say how many bits a second the stream may bring");
+    stream.rate = {bits, burst != 0 ? burst : std::max(bits / 8 / bursts_a_second, least), largest};
+  } else {
+    for (const char* key : {"burst", "packet_bytes"}) {
+      if (settings.has(key)) settings.error(key, "there is no rate: say how many bits a second the stream may bring");
+    }
   }
   stream.deadline = settings.duration("deadline", {});
 }
@@ -100,7 +109,8 @@ std::string name_of(const packet::IpAddress& source, std::uint16_t source_port, 
 
 // One for each 5-tuple: RTCP may have ports of its own.
 void read_ends(Settings& settings, const MediaStreamSettings& stream, std::vector<MediaStreamSettings>& streams) {
-  const packet::IpAddress source = address_of(settings, "source"), destination = address_of(settings, "destination");
+  const packet::IpAddress source = address_of(settings, "source", AddressUse::source);
+  const packet::IpAddress destination = address_of(settings, "destination", AddressUse::destination);
   if (source.family != destination.family && !source.empty() && !destination.empty()) {
     settings.error("destination", "is of another address family than source");
   }
@@ -125,6 +135,13 @@ void read_ends(Settings& settings, const MediaStreamSettings& stream, std::vecto
   }
 }
 
+// So that an unknown key is told of all that there are, whether they are here or not.
+void know(Settings& settings, std::initializer_list<const char*> keys) {
+  for (const char* const key : keys) {
+    if (!settings.has(key)) (void)settings.is(key, "");
+  }
+}
+
 }  // namespace
 
 void read_stream(Settings& settings, std::uint32_t largest_frame, const engine::PortTable& ports,
@@ -142,6 +159,7 @@ void read_stream(Settings& settings, std::uint32_t largest_frame, const engine::
   read_ingress(settings, ports, stream);
 
   read_ends(settings, stream, streams);
+  know(settings, {"ingress", "rtcp_source_port", "rtcp_destination_port"});
   settings.finish();
 }
 
@@ -175,6 +193,11 @@ Expected<std::vector<MediaStreamSettings>> read_stream_text(std::string_view tex
 Expected<std::vector<MediaStreamSettings>> read_stream_ends(std::string_view text, const std::string& what) {
   return read_text(text, what, [](Settings& settings, std::vector<MediaStreamSettings>& streams) {
     read_ends(settings, {}, streams);
+    // What else a stream has says nothing about which one it is.
+    for (const char* const key : {"action", "crypto", "max_ssrcs", "others", "ssrc", "roc", "rate", "burst", "deadline",
+                                  "ingress", "rtcp_source_port", "rtcp_destination_port"}) {
+      (void)settings.is(key, "");
+    }
     settings.finish();
   });
 }

@@ -150,6 +150,14 @@ void Streams::guard_one(const MediaKey& key) {
   if (const auto too_many = guards_.add(key, leaves, Clock::now())) cut_short(*too_many);
 }
 
+void Streams::end_one(const MediaKey& key, bool guarded) {
+  if (guarded && wants_guard(streams_.at(key)->settings())) {
+    guard_one(key);
+  } else {
+    take_one(key);
+  }
+}
+
 // None of them is in the table, but as a guard.
 Expected<void> Streams::put(std::vector<std::shared_ptr<MediaStream>> fresh) {
   if (streams_.size() - guards_.size() + fresh.size() > room_) {
@@ -184,11 +192,7 @@ std::size_t Streams::remove(std::span<const MediaKey> keys, MediaOrigin origin, 
     if (at == streams_.end() || at->second->settings().origin != origin || has_ended(*at->second)) continue;
     ++removed;
     if (origin == MediaOrigin::api && admission_ != nullptr) admission_->remove(demand_of(at->second->settings()));
-    if (guarded && wants_guard(at->second->settings())) {
-      guard_one(key);
-    } else {
-      take_one(key);
-    }
+    end_one(MediaKey(key), guarded);
   }
   count();
   return removed;
@@ -216,7 +220,8 @@ void Streams::admit_by(engine::StreamAdmission& admission, std::chrono::nanoseco
 }
 
 engine::StreamDemand Streams::demand_of(const MediaStreamSettings& settings) const {
-  return {.deadline = settings.deadline.count() == 0 ? deadline_ : settings.deadline,
+  return {.largest_packet = settings.largest_in_clear(largest_frame_),
+          .deadline = settings.deadline.count() == 0 ? deadline_ : settings.deadline,
           .rate = settings.rate ? settings.rate->bits : 0};
 }
 
@@ -239,17 +244,82 @@ Expected<std::string> Streams::add_text(std::string_view text, const std::string
   return "the stream " + name + " is in force";
 }
 
+Expected<std::string> Streams::replace_text(std::string_view text, const std::string& what) {
+  auto streams = read_stream_text(text, what, largest_frame_, ports_);
+  if (!streams) return tl::unexpected(streams.error());
+  const std::string name = streams->front().name;
+  const std::lock_guard lock(mutex_);
+  await_lanes();  // whose keys may be needed
+  std::vector<engine::StreamDemand> gone, come;
+  std::vector<std::shared_ptr<MediaStream>> fresh;
+  std::vector<std::pair<MediaStream*, MediaStreamSettings>> kept;
+  std::size_t more = 0;
+  for (MediaStreamSettings& stream : *streams) {
+    stream.origin = MediaOrigin::api;
+    come.push_back(demand_of(stream));
+    const auto at = streams_.find(stream.key);
+    const bool known = at != streams_.end() && !has_ended(*at->second);
+    more += known ? 0 : 1;
+    if (known && at->second->settings().origin != MediaOrigin::api) {
+      return make_error("the stream " + stream.name + " is in the table already, and not by the API");
+    }
+    if (known) gone.push_back(demand_of(at->second->settings()));
+    if (known && at->second->settings().same(stream)) {
+      kept.emplace_back(at->second.get(), std::move(stream));
+      continue;
+    }
+    auto made = MediaStream::make(std::move(stream), keys_);
+    if (!made) return tl::unexpected(made.error());
+    fresh.push_back(std::move(*made));
+  }
+  if (streams_.size() - guards_.size() + more > room_) {
+    return make_error("the table of streams is full: raise [srtp] max_keys");
+  }
+  if (const auto refused = admission_ != nullptr ? admission_->replace(gone, come) : std::nullopt) {
+    return make_error("the stream " + name + " is not admitted: " + refused->answer.text());
+  }
+  for (auto& stream : fresh) put_one(std::move(stream));
+  for (auto& [stream, settings] : kept) stream->change(settings.rate, settings.deadline);
+  count();
+  await_lanes();
+  return "the stream " + name + " is in force" + (gone.empty() ? "" : " in place of the one before");
+}
+
 Expected<std::string> Streams::remove_text(std::string_view text, const std::string& what) {
   const auto ends = read_stream_ends(text, what);
   if (!ends) return tl::unexpected(ends.error());
   std::vector<MediaKey> keys;
   for (const MediaStreamSettings& stream : *ends) keys.push_back(stream.key);
-  if (remove(keys, MediaOrigin::api, false) == 0) {
+  if (remove(keys, MediaOrigin::api, true) == 0) {
     return make_error("no stream " + ends->front().name + " was added over the API; others leave with what added them");
   }
   const std::lock_guard lock(mutex_);
   await_lanes();
   return "the stream " + ends->front().name + " is gone";
+}
+
+Expected<std::string> Streams::release_text(std::string_view text, const std::string& what) {
+  const auto ends = read_stream_ends(text, what);
+  if (!ends) return tl::unexpected(ends.error());
+  const std::lock_guard lock(mutex_);
+  std::size_t released = 0;
+  for (const MediaStreamSettings& end : *ends) {
+    const auto at = streams_.find(end.key);
+    if (at == streams_.end()) continue;
+    const MediaStreamSettings& settings = at->second->settings();
+    const bool ended = has_ended(*at->second);
+    if (settings.origin != MediaOrigin::api && !(ended && settings.origin == MediaOrigin::configuration)) continue;
+    if (!ended && admission_ != nullptr) admission_->remove(demand_of(settings));
+    take_one(end.key);
+    ++released;
+  }
+  count();
+  if (released == 0) {
+    return make_error("no stream " + ends->front().name +
+                      " was added over the API, and none of the file's that has ended is guarded");
+  }
+  await_lanes();
+  return "the stream " + ends->front().name + " is released: what comes of it passes as it comes";
 }
 
 Expected<Streams::Replacement> Streams::prepare(const std::vector<MediaStreamSettings>& configured) {
@@ -273,8 +343,8 @@ Expected<Streams::Replacement> Streams::prepare(const std::vector<MediaStreamSet
     replacement.fresh.push_back(std::move(*made));
   }
   for (const auto& [key, stream] : streams_) {
-    if (stream->settings().origin == MediaOrigin::configuration && !wanted.contains(key))
-      replacement.gone.push_back(key);
+    const bool of_file = stream->settings().origin == MediaOrigin::configuration && !has_ended(*stream);
+    if (of_file && !wanted.contains(key)) replacement.gone.push_back(key);
   }
   if (streams_.size() - guards_.size() + replacement.fresh.size() > room_) {
     return make_error("the table of streams is full: raise max_keys");
@@ -285,7 +355,7 @@ Expected<Streams::Replacement> Streams::prepare(const std::vector<MediaStreamSet
 void Streams::commit(const Replacement& replacement) {
   const std::lock_guard lock(mutex_);
   for (const MediaKey& key : replacement.gone) {
-    if (streams_.contains(key)) take_one(key);
+    if (streams_.contains(key)) end_one(key, true);
   }
   for (const auto& stream : replacement.fresh) put_one(stream);
   for (const Replacement::Kept& kept : replacement.kept) kept.stream->police(kept.rate);

@@ -36,7 +36,9 @@ class Streams final : public MediaStreams {
   std::uint64_t noted(const MediaKey& key) const override;
   std::vector<MediaStreamRow> list(std::size_t limit, std::size_t& count) const override;
   Expected<std::string> add_text(std::string_view text, const std::string& what) override;
+  Expected<std::string> replace_text(std::string_view text, const std::string& what) override;
   Expected<std::string> remove_text(std::string_view text, const std::string& what) override;
+  Expected<std::string> release_text(std::string_view text, const std::string& what) override;
   void admit_by(engine::StreamAdmission& admission, std::chrono::nanoseconds deadline) override;
   std::uint32_t largest_frame() const override { return largest_frame_; }
   const RtspOptions* rtsp() const override { return rtsp_; }
@@ -75,6 +77,7 @@ class Streams final : public MediaStreams {
   void take_one(const MediaKey& key);
   void retire(std::shared_ptr<MediaStream> stream);
   void guard_one(const MediaKey& key);
+  void end_one(const MediaKey& key, bool guarded);
   void cut_short(const MediaKey& guarded);
   void make_slots();
   void publish();

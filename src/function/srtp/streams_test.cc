@@ -93,11 +93,29 @@ TEST(Streams, come_and_go_while_the_stage_runs) {
   EXPECT_NE(trial.one(frame_to(6000, 1)).frame, frame_to(6000, 1)) << "the configuration's";
 }
 
+// A stream that says nothing may have all that fits with a tag of 10 bytes.
+TEST(Streams, of_the_api_may_have_no_larger_packets_than_were_measured) {
+  engine::StreamAdmission admission({.rate = 1'000'000, .bound = std::chrono::milliseconds(1), .largest_packet = 200});
+  SrtpTrial trial(stream_text("protect"));
+  MediaStreams& streams = streams_of(trial);
+  streams.admit_by(admission, std::chrono::milliseconds(4));
+  const auto refused = streams.add_text(text_of(7000) + "rate = 1000\n", "the request");
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("packets of 1504 bytes"), std::string::npos) << refused.error().message;
+  const auto length = static_cast<std::uint32_t>(frame_to(7000, 1).size());
+  for (const std::uint32_t most : {length - 1, length}) {
+    const std::uint16_t port = most == length ? 7001 : 7000;
+    const std::string text = text_of(port) + "rate = 1000\npacket_bytes = " + std::to_string(most) + "\n";
+    ASSERT_TRUE(streams.add_text(text, "the request"));
+    EXPECT_EQ(trial.one(frame_to(port, 1)).name() == "srtp_policed", most < length);
+  }
+}
+
 // Of the API's streams each 5-tuple, as it is policed; the file's are admitted by who reads it, and RTSP's by its
 // proxy.
 TEST(Streams, of_the_api_are_admitted) {
   using std::chrono::milliseconds;
-  engine::StreamAdmission admission({.rate = 2'100, .bound = milliseconds(1), .largest_packet = 0});
+  engine::StreamAdmission admission({.rate = 2'100, .bound = milliseconds(1), .largest_packet = 1504});
   SrtpTrial trial("[srtp]\nmax_keys = 16\n" + stream_text("protect"));
   MediaStreams& streams = streams_of(trial);
   ASSERT_TRUE(streams.add_text(text_of(9000), "the request")) << "before";
@@ -357,6 +375,116 @@ TEST(Streams, a_client_has_its_share_of_guards_and_no_more) {
     end(one);
   }
   EXPECT_EQ(trial.figure("srtp_ended_streams"), 25U);
+}
+
+const std::string ends_of_7000 =
+    "source = \"10.0.0.1\"\nsource_port = 5004\ndestination = \"10.0.0.2\"\ndestination_port = 7000\n";
+
+TEST(Streams, of_the_api_are_replaced_in_one_step) {
+  SrtpTrial trial("[srtp]\nmax_keys = 8\n" + stream_text("protect"));
+  MediaStreams& streams = streams_of(trial);
+  EXPECT_EQ(*streams.replace_text(text_of(7000), "the request"),
+            "the stream 10.0.0.1:5004 -> 10.0.0.2:7000 is in force");
+  const Bytes clear = frame_to(7000, 1);
+  const Bytes first = trial.one(clear).frame;
+  // The same: its indexes are kept, whatever its rate.
+  const std::string again = "the stream 10.0.0.1:5004 -> 10.0.0.2:7000 is in force in place of the one before";
+  EXPECT_EQ(*streams.replace_text(text_of(7000), "the request"), again);
+  EXPECT_EQ(trial.one(clear).name(), "srtp_replayed");
+  EXPECT_EQ(*streams.replace_text(text_of(7000) + "rate = 1\n", "the request"), again);
+  unsigned policed = 0;
+  for (std::uint16_t i = 2; i < 60; ++i) policed += trial.one(frame_to(7000, i)).name() == "srtp_policed" ? 1 : 0;
+  EXPECT_GT(policed, 20U);
+  // What is under way goes on with the old key, what comes later with the new one.
+  SrtpTrial under_way(trial);
+  EXPECT_EQ(*streams.replace_text(text_of(7000), "the request"), again);
+  under_way.begin({frame_to(7000, 100)}, {});
+  EXPECT_EQ(*streams.replace_text(text_of(7000, "protect", other_key30), "the request"), again);
+  const Bytes second = trial.one(clear).frame, late = under_way.end().front().frame;
+  SrtpTrial opens("[[srtp.stream]]\n" + text_of(7000, "unprotect"));
+  SrtpTrial opens_new("[[srtp.stream]]\n" + text_of(7000, "unprotect", other_key30));
+  EXPECT_EQ(opens.one(first).frame, clear);
+  EXPECT_EQ(opens.one(late).frame, frame_to(7000, 100));
+  EXPECT_EQ(opens_new.one(second).frame, clear);
+  EXPECT_EQ(trial.figure("srtp_streams"), 2U);
+  streams.tidy(Clock::now());
+  EXPECT_EQ(trial.figure("srtp_leaving_streams"), 0U);
+  EXPECT_EQ(streams.replace_text(text_of(6000), "the request").error().message,
+            "the stream 10.0.0.1:5004 -> 10.0.0.2:6000 is in the table already, and not by the API");
+  EXPECT_FALSE(streams.replace_text(ends_of_7000, "the request"));
+}
+
+TEST(Streams, that_cannot_be_replaced_stay) {
+  SrtpTrial trial("[srtp]\nmax_keys = 2\n");
+  MediaStreams& streams = streams_of(trial);
+  ASSERT_TRUE(streams.add_text(text_of(7000), "the request"));
+  EXPECT_FALSE(streams.replace_text(text_of(7000, "protect", other_key30), "the request")) << "both keys, for a moment";
+  SrtpTrial opens("[[srtp.stream]]\n" + text_of(7000, "unprotect"));
+  EXPECT_EQ(opens.one(trial.one(frame_to(7000, 1)).frame).frame, frame_to(7000, 1));
+}
+
+TEST(Streams, that_are_replaced_give_back_what_they_took) {
+  using std::chrono::milliseconds;
+  engine::StreamAdmission admission({.rate = 2'000, .bound = milliseconds(1), .largest_packet = 0});
+  SrtpTrial trial("[srtp]\nmax_keys = 16\n");
+  MediaStreams& streams = streams_of(trial);
+  streams.admit_by(admission, milliseconds(4));
+  const auto at = [](const std::string& rate, const std::string& key = key30) {
+    return text_of(7000, "protect", key) + "rate = " + rate + "\n";
+  };
+  ASSERT_TRUE(streams.replace_text(at("2_000"), "the request"));
+  ASSERT_TRUE(streams.replace_text(at("1_500", other_key30), "the request"));
+  EXPECT_EQ(admission.state().rate, 1'500U);
+  ASSERT_TRUE(streams.replace_text(at("1_900", other_key30) + "deadline = \"2ms\"\n", "the request")) << "the same key";
+  EXPECT_EQ(admission.state().rate, 1'900U);
+  EXPECT_EQ(admission.state().shortest_deadline, milliseconds(2));
+  const auto refused = streams.replace_text(at("2_001"), "the request");
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("is not admitted"), std::string::npos) << refused.error().message;
+  EXPECT_EQ(admission.state().rate, 1'900U);
+  ASSERT_TRUE(streams.remove_text(ends_of_7000, "the request"));
+  EXPECT_EQ(admission.state().rate, 0U);
+  ASSERT_TRUE(streams.replace_text(at("10"), "the request"));
+  ASSERT_TRUE(streams.release_text(ends_of_7000, "the request"));
+  EXPECT_EQ(admission.state().rate, 0U);
+  EXPECT_EQ(admission.state().streams, 0U);
+}
+
+TEST(Streams, of_the_api_and_the_file_are_guarded_until_they_are_released) {
+  SrtpTrial trial(stream_text("protect"));
+  MediaStreams& streams = streams_of(trial);
+  const auto expect = [&](unsigned port, const char* name) { EXPECT_EQ(trial.one(frame_to(port, 1)).name(), name); };
+  ASSERT_TRUE(streams.add_text(text_of(7000), "the request"));
+  // The file that was added, with its key, will do.
+  EXPECT_EQ(*streams.remove_text(text_of(7000) + "rate = 5\ningress = \"lan\"\n", "the request"),
+            "the stream 10.0.0.1:5004 -> 10.0.0.2:7000 is gone");
+  expect(7000, "srtp_ended");
+  EXPECT_FALSE(streams.remove_text(ends_of_7000, "the request"));
+  EXPECT_EQ(*streams.release_text(ends_of_7000, "the request"),
+            "the stream 10.0.0.1:5004 -> 10.0.0.2:7000 is released: what comes of it passes as it comes");
+  expect(7000, "passes");
+  EXPECT_FALSE(streams.release_text(ends_of_7000, "the request"));
+
+  std::string of_file = ends_of_7000;
+  of_file.replace(of_file.find("7000"), 4, "6000");
+  EXPECT_FALSE(streams.release_text(of_file, "the request")) << "it is the file's, and in force";
+  for (int twice = 0; twice < 2; ++twice) {
+    trial.stage().reload(*srtp_of(""))->commit();
+    expect(6000, "srtp_ended");
+    EXPECT_EQ(trial.figure("srtp_streams"), 0U);
+    EXPECT_EQ(trial.figure("srtp_ended_streams"), 1U);
+  }
+  trial.stage().reload(*srtp_of(stream_text("protect")))->commit();
+  EXPECT_NE(trial.one(frame_to(6000, 1)).frame, frame_to(6000, 1));
+  trial.stage().reload(*srtp_of(""))->commit();
+  EXPECT_TRUE(streams.release_text(of_file, "the request"));
+  expect(6000, "passes");
+
+  // RTSP's guards are its own.
+  ASSERT_TRUE(streams.add(settings_of(7000)));
+  ASSERT_EQ(streams.remove(std::vector{key_of(7000)}, MediaOrigin::rtsp, true), 1U);
+  EXPECT_FALSE(streams.release_text(ends_of_7000, "the request"));
+  expect(7000, "srtp_ended");
 }
 
 // Who removed them has left; lanes have not.

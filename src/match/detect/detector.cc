@@ -24,6 +24,20 @@ constexpr std::size_t most_told_open = 64;
 // sorting it.
 constexpr std::size_t few_ranks = 32, words_worth_sorting = 8;
 
+// Of one action: those that set flowbits come before those that ask for them, so that both may hold for a packet,
+// whichever stands first in the files; then all others. As Suricata's SCSigOrderByFlowbitsCompare.
+enum class BitOrder : std::uint8_t { sets, sets_and_asks, asks, none };
+
+BitOrder bit_order_of(const Rule& rule) {
+  bool asks = false, sets = false;
+  for (const Flowbits& bits : rule.flowbits) {
+    const bool is_condition =
+        bits.operation == Flowbits::Operation::isset || bits.operation == Flowbits::Operation::isnotset;
+    (is_condition ? asks : sets) = true;
+  }
+  return sets && asks ? BitOrder::sets_and_asks : sets ? BitOrder::sets : asks ? BitOrder::asks : BitOrder::none;
+}
+
 // As Suricata's default action-order.
 unsigned order_of(Action action) {
   switch (action) {
@@ -114,7 +128,8 @@ Expected<void> Detector::compile(const FlowBits& kept) {
   std::iota(order.begin(), order.end(), 0U);
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
     const Rule &one = set_.rules[a], &two = set_.rules[b];
-    return std::tuple(order_of(one.action), one.priority) < std::tuple(order_of(two.action), two.priority);
+    return std::tuple(order_of(one.action), bit_order_of(one), one.priority) <
+           std::tuple(order_of(two.action), bit_order_of(two), two.priority);
   });
   for (const std::uint32_t r : order) {
     const Rule& rule = set_.rules[r];

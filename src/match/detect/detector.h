@@ -12,8 +12,9 @@
 //
 // A rule is a candidate when its best pattern was found, or when it has none and its header may admit the packet
 // (header_index.h); in both cases only if a glance at ports, flags and sizes lets it (header_gate.h). Candidates are
-// confirmed in the order in which Suricata treats rules: pass, drop, reject, alert; of one action by priority, then in
-// the files' order. A pass rule that holds ends it: nothing else counts for this packet. Rules with `threshold` or
+// confirmed in the order in which Suricata treats rules: pass, drop, reject, alert; of one action those first that set
+// flowbits, then those that set and ask for some, that ask for some, and all others; of these by priority, then in the
+// files' order. A pass rule that holds ends it: nothing else counts for this packet. Rules with `threshold` or
 // `detection_filter` are told whenever they hold, and a pass rule with one does not end it: the caller counts
 // (rate_filter.h).
 //

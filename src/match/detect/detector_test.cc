@@ -98,6 +98,23 @@ TEST_F(DetectorTest, flowbits_are_set_by_one_packet_and_asked_by_the_next) {
   EXPECT_THAT(sids(tcp(1, 2, "two"), nullptr), testing::IsEmpty());
 }
 
+// Whichever of them stands first, and whatever their priorities.
+TEST_F(DetectorTest, rules_that_set_flowbits_come_before_those_that_ask_for_them) {
+  const std::string asks = "alert tcp any any -> any any (content:\"abc\"; flowbits:isset,x; priority:1; sid:1;)\n";
+  const std::string sets = "alert tcp any any -> any any (content:\"abc\"; flowbits:set,x; priority:3; sid:2;)\n";
+  const std::string both =
+      "alert tcp any any -> any any (content:\"abc\"; flowbits:isset,x; flowbits:set,y; priority:2; sid:3;)\n";
+  const std::string neither = "alert tcp any any -> any any (content:\"abc\"; priority:1; sid:4;)\n";
+  for (const std::string& rules : {asks + sets + both + neither, neither + both + sets + asks}) {
+    use(rules);
+    FlowBits bits{};
+    EXPECT_THAT(sids(tcp(1, 2, "abc"), &bits), testing::ElementsAre(2, 3, 1, 4));
+  }
+  use("drop tcp any any -> any any (content:\"abc\"; flowbits:isset,x; sid:1;)\n" + sets);
+  FlowBits bits{};
+  EXPECT_THAT(sids(tcp(1, 2, "abc"), &bits), testing::ElementsAre(2)) << "the action comes first";
+}
+
 TEST_F(DetectorTest, what_the_budget_leaves_is_told) {
   std::string rules;
   for (int i = 1; i <= 9; ++i)

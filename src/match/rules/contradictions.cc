@@ -185,6 +185,23 @@ std::string wrong_data(const Rule& rule) {
   return {};
 }
 
+// More of a packet's payload than dsize leaves it.
+std::string wrong_size(const Rule& rule) {
+  if (!is_about_packets(rule)) return {};
+  std::uint32_t most = ~0U;
+  for (const NumberCheck& check : rule.numbers) {
+    if (check.field == HeaderField::payload_size && !check.negated) most = std::min(most, check.last);
+  }
+  for (const Check& check : rule.checks) {
+    const auto* const content = std::get_if<Content>(&check);
+    if (content == nullptr || content->buffer != Buffer::payload || content->negated) continue;
+    if (content->bytes.size() > most) {
+      return "dsize: a content of the rule has " + std::to_string(content->bytes.size()) + " bytes";
+    }
+  }
+  return {};
+}
+
 // Ports that are those of mail and files alone; FTP's, SMTP's, POP3's, SMB's, IMAP's and NFS's.
 bool is_of_other_files(const PortSet& ports) {
   static const PortSet others({{20, 21},
@@ -215,7 +232,7 @@ std::string wrong_file(const Rule& rule) {
 }  // namespace
 
 std::string contradiction(const Rule& rule) {
-  for (const auto find : {wrong_kind, wrong_direction, wrong_data}) {
+  for (const auto find : {wrong_kind, wrong_direction, wrong_data, wrong_size}) {
     if (const std::string wrong = find(rule); !wrong.empty()) return wrong + ": it could never hold";
   }
   return wrong_file(rule);

@@ -63,6 +63,14 @@ TEST(Contradictions, RefuseARuleThatCouldNeverHold) {
            {"udp", "flow:only_stream; content:\"a\";", "only_stream: it is of TCP"},
            {"tcp", "flow:only_stream; flags:A; content:\"a\";", ""},
            {"udp", "flow:no_stream; content:\"a\";", ""},
+           // Sizes.
+           {"tcp", "content:\"abc\"; dsize:2;", "dsize: a content of the rule has 3 bytes: it could never hold"},
+           {"udp", "dsize:<3; content:\"a\"; content:\"abc\";", "dsize: a content of the rule has 3 bytes"},
+           {"tcp", "content:\"abc\"; dsize:3;", ""},
+           {"tcp", "content:!\"abc\"; dsize:2;", ""},
+           {"tcp", "content:\"abc\"; dsize:>1;", ""},
+           {"tcp", "content:\"abc\"; dsize:!2;", ""},
+           {"tcp", "flow:only_stream; content:\"abc\"; dsize:2;", ""},
        }) {
     const auto read = read_rule(text_of(rule));
     if (*rule.message == '\0') {

@@ -22,11 +22,19 @@ bool asks_for_ends_only(const Rule& rule) {
          std::none_of(rule.flowbits.begin(), rule.flowbits.end(), is_condition);
 }
 
+// Fields of each packet, which a stream does not have.
+bool asks_for_packet_fields(const Rule& rule) {
+  return std::any_of(rule.numbers.begin(), rule.numbers.end(),
+                     [](const NumberCheck& check) { return check.field != HeaderField::ip_proto; }) ||
+         !rule.bits.empty() || !rule.ip_options.empty() || rule.same_ip;
+}
+
 }  // namespace
 
 bool is_about_packets(const Rule& rule) {
   if (rule.checks.empty() || rule.protocol == Protocol::tcp_pkt || rule.flow.data == FlowData::no_stream) return true;
-  bool headers = false;
+  const bool is_of_stream = rule.protocol == Protocol::tcp_stream || rule.flow.data == FlowData::only_stream;
+  bool headers = !is_of_stream && asks_for_packet_fields(rule);
   for (const Check& check : rule.checks) {
     if (is_of_http(buffer_of(check))) return false;
     headers |= is_packet_header(buffer_of(check));

@@ -9,7 +9,8 @@
 namespace sluice::match {
 
 // The rule is about packets, whatever stream they belong to: it looks at no payload, or its protocol is tcp-pkt, or its
-// flow is no_stream, or it looks at headers of packets (ipv4.hdr, tcp.hdr, ...) and not at HTTP.
+// flow is no_stream, or it asks for headers of packets (ipv4.hdr, tcp.hdr, ..., or dsize, flags, ttl and the like, but
+// where it is of streams by name) and not for HTTP.
 bool is_about_packets(const Rule& rule);
 
 // The rule names places in the payload that are counted from its beginning: offset or depth of a content, isdataat and
