@@ -363,7 +363,7 @@ bool Detector::collect(Point point, const PacketFacts& packet, const Found& foun
       if (admits_packet(set_.rules[ranked_[rank].rule], packet)) add_rank(rank);
     };
     without_pattern_.collect(packet, add_admitted);
-    if (!found.addresses_told) of_addresses_.collect(packet, add_admitted);
+    if (!found.addresses_told && !of_addresses_.is_empty()) of_addresses_.collect(packet, add_admitted);
     if (found.by_keys) without_key_.collect(packet, add_rank);
   } else {
     for (const std::uint32_t rank : group(point).without_pattern[classes_.class_of(packet)]) add_rank(rank);

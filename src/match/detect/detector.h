@@ -164,7 +164,7 @@ class Detector {
     bool any = false;
     const auto found = [&](std::uint32_t rank) { any |= gates_[rank].passes(packet); };
     without_any_.collect(packet, found);
-    of_addresses_.collect(packet, found);
+    if (!of_addresses_.is_empty()) of_addresses_.collect(packet, found);
     return any;
   }
   // Likewise, of such a packet of that flow: whether a rule that is found without keys may hold, or one of these
@@ -174,7 +174,7 @@ class Detector {
     bool any = false;
     const auto found = [&](std::uint32_t rank) { any |= gates_[rank].passes(flow) && gates_[rank].passes(packet); };
     without_any_.collect(packet, found);
-    if (!addresses_told) of_addresses_.collect(packet, found);
+    if (!addresses_told && !of_addresses_.is_empty()) of_addresses_.collect(packet, found);
     return any;
   }
   bool may_hold(const PlainFacts& packet, const FlowFacts& flow, std::span<const std::uint32_t> patterns) const;

@@ -91,7 +91,8 @@ void HeaderIndex::split(const std::vector<Entry>& always, unsigned kind_number, 
   }
 }
 
-HeaderIndex::HeaderIndex(const std::vector<Entry>& entries, const TrafficClasses& classes) {
+HeaderIndex::HeaderIndex(const std::vector<Entry>& entries, const TrafficClasses& classes)
+    : is_empty_(entries.empty()) {
   for (unsigned kind = 0; kind < kinds_.size(); ++kind) {
     const ClassMask mask = kind == tcp    ? TrafficClasses::tcp_classes
                            : kind == udp  ? TrafficClasses::udp_classes

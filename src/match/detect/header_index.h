@@ -32,6 +32,7 @@ class HeaderIndex {
   HeaderIndex() = default;
   HeaderIndex(const std::vector<Entry>& entries, const TrafficClasses& classes);
 
+  bool is_empty() const { return is_empty_; }
   // Calls found(rank) for each rule whose protocol and ports may match; maybe twice for one.
   template <typename Found>
   void collect(const PacketFacts& packet, const Found& found) const {
@@ -93,6 +94,7 @@ class HeaderIndex {
   static Side side_of(const std::vector<Narrowed>& rules);
 
   std::array<Kind, 4> kinds_;  // TCP, UDP, ICMP, the rest
+  bool is_empty_ = true;
 };
 
 }  // namespace sluice::match
