@@ -16,8 +16,6 @@
 namespace sluice::cli::bench {
 namespace {
 
-constexpr std::uint64_t verified_frames = 5'000;             // of each lane: trying 10,000 rules takes a while
-constexpr std::uint64_t verified_of_conversations = 12'000;  // each of them three times
 constexpr unsigned rounds = 5, rounds_beside = 3;  // of chains that inspect on a device, and of what stands beside
 constexpr double rounds_below = 3;                 // as long as so many
 constexpr double settle_seconds = 0.05;
@@ -67,6 +65,9 @@ Expected<void> measure_in_turns(const BenchOptions& options, const RouterTable& 
     }
   }
   if (auto finished = (*rig)->finish(); !finished) return finished;
+  for (const Part& part : parts) {
+    if (auto there = on_its_device(part, device); !there) return there;
+  }
   // A rate of conversations that were not followed would be one of something else.
   if (const std::string broken = not_whole((*rig)->engine().function().figures());
       one.converses() && !one.bounded && !broken.empty()) {
@@ -106,6 +107,15 @@ std::string cores_text(const Part& part) {
                      100 * (median.collecting_us + median.forwarding_us) / (1e6 * median.seconds * part.lanes));
 }
 
+// Those that say something.
+std::string joined(const std::vector<std::string>& texts) {
+  std::string all;
+  for (const std::string& text : texts) {
+    if (!text.empty()) all += (all.empty() ? "" : "; ") + text;
+  }
+  return all;
+}
+
 void report(const BenchOptions& options, const std::string& device, double ceiling, const std::vector<Part>& parts) {
   for (const Part& part : parts) {
     const Outcome median = part.median();
@@ -115,7 +125,7 @@ void report(const BenchOptions& options, const std::string& device, double ceili
     std::printf(
         "RESULT inspect %s: %.1f Mpps, %.2f GB/s%s\n", label.c_str(), median.mpps(), median.gbytes(),
         share > 0 ? fmt::format(" = {:.1f} % of the upload ceiling of {:.1f}", 100 * share, ceiling).c_str() : "");
-    std::printf("  rounds: %s\n", cores_text(part).c_str());
+    std::printf("  rounds: %s\n  %s\n", cores_text(part).c_str(), late_text(part).c_str());
     if (median.launches != 0) {
       std::printf("  the worker's core: %.1f batches in a launch, %.1f us for one, %.0f %% of its time\n",
                   static_cast<double>(median.gpu_batches) / static_cast<double>(median.launches),
@@ -123,11 +133,13 @@ void report(const BenchOptions& options, const std::string& device, double ceili
                   100 * median.launching_us / (1e6 * median.seconds));
     }
     const std::string candidates = candidates_text(part, device);
+    const std::string where = device_text(part, device);
     if (!candidates.empty()) std::printf("  inspected: %s\n", candidates.c_str());
+    if (!where.empty()) std::printf("  %s\n", where.c_str());
     if (!part.figures.empty()) std::printf("  in all:%s\n", figures_text(part.figures).c_str());
     Yardsticks yardsticks;
-    yardsticks.setting = fmt::format("{} rounds; {}{}", part.outcomes.size(), cores_text(part),
-                                     candidates.empty() ? "" : "; " + candidates);
+    yardsticks.setting =
+        joined({fmt::format("{} rounds", part.outcomes.size()), cores_text(part), candidates, late_text(part), where});
     yardsticks.goal = goal_share(device, part.one) / 100;
     yardsticks.share = share;
     yardsticks.ceiling_gbytes = ceiling;
@@ -234,8 +246,7 @@ Expected<void> verify(const BenchOptions& options, const RouterTable& table, con
     one.bounded = false;
     one.acl = !one.converses();  // what it denied would be missing in them
     ChainCheck acl, inspect;
-    const std::uint64_t frames = one.converses() ? verified_of_conversations : verified_frames;
-    if (auto right = verify_chain(options, table, rules, one, device, frames, acl, inspect); !right) {
+    if (auto right = verify_chain(options, table, rules, one, device, acl, inspect); !right) {
       return make_error("NOT VERIFIED: " + one.traffic() + ": " + right.error().message);
     }
     std::printf(
@@ -279,6 +290,7 @@ Expected<Part> measure_below(const BenchOptions& options, const RouterTable& tab
   (*rig)->measure(1.0, 0);
   measure_round(**rig, options.seconds * rounds_below, part);
   if (auto finished = (*rig)->finish(); !finished) return tl::unexpected(finished.error());
+  if (auto there = on_its_device(part, device); !there) return tl::unexpected(there.error());
   return part;
 }
 
@@ -293,16 +305,16 @@ Expected<void> was_attacked(const Part& part) {
   return {};
 }
 
-// At half of the saturated rate: as many frames of ordinary traffic, of which none is late where the machine is quiet,
-// and the attack, of which no more may be. Twice as many is what a machine's noise makes of the same.
+// At half of what the slowest lane has, saturated, for each lane: as many frames of ordinary traffic, of which none is
+// late where the machine is quiet, and the attack, of which no more may be. Twice as many is what a machine's noise
+// makes of the same.
 Expected<void> attack_below(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
-                            const std::string& device, const Attack& attack, double saturated, Goals& goals) {
+                            const std::string& device, const Attack& attack, const AttackRate& rate, Goals& goals) {
   std::uint64_t late_ordinary = 0;
-  std::printf("at %.2f Mpps, half of what saturates it with text, all of it looked at, or with the attack:\n",
-              saturated / 2 / 1e6);
+  std::printf("at half: %s:\n", rate.str().c_str());
   for (const ChainCase& traffic : {ordinary_for(options, rules, attack), attack_on(options, rules, attack, false),
                                    attack_on(options, rules, attack, true)}) {
-    auto part = measure_below(options, table, rules, device, traffic, saturated / 2);
+    auto part = measure_below(options, table, rules, device, traffic, rate.offered());
     if (!part) return tl::unexpected(part.error());
     const Outcome outcome = part->median();
     const bool is_attack = traffic.payload != "text";
@@ -319,8 +331,9 @@ Expected<void> attack_below(const BenchOptions& options, const RouterTable& tabl
     std::printf("  in all:%s\n", figures_text(part->figures).c_str());
     if (auto there = was_attacked(*part); !there) return there;
     Yardsticks yardsticks;
-    yardsticks.setting = price_text(*part) + "; " + candidates_text(*part, device);
-    yardsticks.share = 0.5;
+    yardsticks.setting =
+        joined({price_text(*part), candidates_text(*part, device), rate.str(), device_text(*part, device)});
+    yardsticks.share = rate.of_text();
     yardsticks.deadline_us = deadline_us(options);
     append_csv(options, "inspect", label, outcome, yardsticks);
     if (!is_attack) {
@@ -345,16 +358,19 @@ Expected<double> ceiling_now(const BenchOptions& options, const std::string& dev
   return ceilings.large.up;
 }
 
-// Frames a second of the slowest lane times lanes, for frames come to all alike; those that are dropped, too.
-Expected<double> saturated_rate(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
-                                const std::string& device, device::LinkCeilings& ceilings, const ChainCase& traffic) {
+// Saturated by the traffic, in frames a second: what is carried, and what the slowest lane has, times lanes, for frames
+// come to all alike; those that are dropped, too.
+Expected<AttackRate> saturated_rate(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
+                                    const std::string& device, device::LinkCeilings& ceilings,
+                                    const ChainCase& traffic) {
   std::vector<Part> parts{{traffic, {}, {}, {}}};
   if (auto done = measure(options, table, rules, device, parts); !done) return tl::unexpected(done.error());
   auto ceiling = ceiling_now(options, device, ceilings);
-  if (!ceiling) return ceiling;
+  if (!ceiling) return tl::unexpected(ceiling.error());
   report(options, device, *ceiling, parts);
   const Outcome median = parts.front().median();
-  return static_cast<double>(median.slowest_lane * parts.front().lanes) / median.seconds;
+  return AttackRate{1e6 * median.mpps(),
+                    static_cast<double>(median.slowest_lane * parts.front().lanes) / median.seconds};
 }
 
 // An attack of which most is let by, or dropped, comes at a higher rate than any traffic that is looked at.
@@ -364,16 +380,16 @@ Expected<void> run_attack(const BenchOptions& options, const RouterTable& table,
   ChainCase ordinary = ordinary_for(options, rules, attack);
   ordinary.bounded = false;
   std::printf("beside the %s:\n", std::string(attack.name).c_str());
-  auto saturated = saturated_rate(options, table, rules, device, ceilings, ordinary);
-  if (!saturated) return tl::unexpected(saturated.error());
+  auto rate = saturated_rate(options, table, rules, device, ceilings, ordinary);
+  if (!rate) return tl::unexpected(rate.error());
   for (const bool drops : {false, true}) {
     std::printf("%s, on_overload = \"%s\":\n", std::string(attack.name).c_str(), drops ? "drop" : "pass");
     const auto of_attack =
         saturated_rate(options, table, rules, device, ceilings, attack_on(options, rules, attack, drops));
     if (!of_attack) return tl::unexpected(of_attack.error());
-    saturated = std::min(*saturated, *of_attack);
+    rate->slowest = std::min(rate->slowest, of_attack->slowest);
   }
-  return attack_below(options, table, rules, device, attack, *saturated, goals);
+  return attack_below(options, table, rules, device, attack, *rate, goals);
 }
 
 // --only: all that is measured of a traffic, by a part of its name.

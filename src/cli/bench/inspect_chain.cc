@@ -9,11 +9,12 @@
 #include <set>
 
 #include "cli/bench/acl_sets.h"
+#include "cli/bench/inspect_compared.h"
+#include "cli/bench/inspect_parts.h"
 #include "cli/bench/match_patterns.h"
 #include "cli/bench/progress.h"
 #include "cli/bench/verify.h"
 #include "function/acl/acl.h"
-#include "function/acl/frame_key.h"
 #include "function/inspect/inspect.h"
 #include "lookup/acl/classbench.h"
 #include "lookup/acl/make_rules.h"
@@ -33,6 +34,10 @@ constexpr std::uint64_t seed = 2022;
 // Of conversations, for each lane, where so many frames of all lanes fit into the bench's memory.
 constexpr unsigned frames_of_many = 32768, most_lanes_of_many = 24;
 constexpr std::uint32_t conversations_kept = 1U << 16;
+// Those that are verified, of each lane, and how many of them: each three times.
+constexpr unsigned verified_conversation_frames = 4096;
+constexpr std::uint64_t verified_of_conversations = 12'288;
+constexpr double least_verified = 0.9;  // of the frames that are wanted, those that the device has searched
 constexpr std::uint64_t conversation_bytes = 512ULL << 20;  // of streams, and of HTTP; what is used of it is taken
 
 // Kinds of flows.
@@ -179,152 +184,6 @@ function::InspectOptions inspect_options(const InspectRules& rules, const ChainC
   tables.stream_bytes = tables.http_bytes = conversation_bytes;
   return options;
 }
-
-// A stage, and beside it what every verdict is compared with.
-class Compared : public engine::Stage {
- public:
-  Compared(std::unique_ptr<engine::Stage> inner, ChainCheck& check) : inner_(std::move(inner)), check_(check) {}
-
-  std::uint32_t bytes_per_frame() const override { return inner_->bytes_per_frame(); }
-  Expected<void> prepare(const engine::LanePlan& plan) override { return inner_->prepare(plan); }
-  Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override { return inner_->attach(gpu, plan); }
-  void describe(const engine::Batch& batch, std::byte* area, std::uint32_t first) override {
-    inner_->describe(batch, area, first);
-  }
-  Expected<void> launch(const engine::Batch& batch, std::byte* area, device::GpuStream& stream) override {
-    return inner_->launch(batch, area, stream);
-  }
-  bool join(const engine::Batch& batch, std::byte* area, function::CapsuleWork& work) override {
-    return inner_->join(batch, area, work);
-  }
-  void compute(const engine::Batch& batch, std::byte* area, std::uint32_t first, std::uint32_t count) override {
-    inner_->compute(batch, area, first, count);
-  }
-  void lost(const engine::Batch& batch, std::byte* area) override { inner_->lost(batch, area); }
-  void stand_in(const engine::Batch& batch, std::byte* area) override { inner_->stand_in(batch, area); }
-  packet::Reason judge(const engine::Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) override {
-    const packet::Reason reason = inner_->judge(batch, area, i, tsc);
-    const bool expected = drops(batch, i);
-    check_.frames.fetch_add(1, std::memory_order_relaxed);
-    check_.wrong.fetch_add((reason != packet::no_reason) != expected ? 1 : 0, std::memory_order_relaxed);
-    check_.dropped.fetch_add(expected ? 1 : 0, std::memory_order_relaxed);
-    return reason;
-  }
-  void judged(const engine::Batch& batch, std::byte* area) override { inner_->judged(batch, area); }
-  void stopped() override { inner_->stopped(); }
-  bool device_ready() override { return inner_->device_ready(); }
-  Expected<void> begin_cycle(device::GpuStream& stream) override { return inner_->begin_cycle(stream); }
-  std::vector<engine::Figure> figures() const override { return inner_->figures(); }
-
- protected:
-  // What the frame's fate must be.
-  virtual bool drops(const engine::Batch& batch, std::uint32_t i) = 0;
-
-  std::unique_ptr<engine::Stage> inner_;
-  ChainCheck& check_;
-};
-
-class ComparedAcl final : public Compared {
- public:
-  ComparedAcl(const std::vector<lookup::acl::AclRule>& rules, ChainCheck& check)
-      : Compared(std::make_unique<function::Acl>(function::Acl::AclOptions{rules}), check),
-        rules_(rules),
-        first_(rules_) {}
-
- private:
-  bool drops(const engine::Batch& batch, std::uint32_t i) override {
-    lookup::acl::Key4 key4;
-    lookup::acl::Key6 key6;
-    if (function::make_key(reinterpret_cast<const std::uint8_t*>(batch.frame[i]), batch.length[i], key4, key6) !=
-        function::KeyKind::ipv4) {
-      return false;
-    }
-    const lookup::acl::RuleIndex first = first_.of(key4);
-    return first != lookup::acl::no_match && rules_[first].action.kind == lookup::acl::ActionKind::deny;
-  }
-  const std::vector<lookup::acl::AclRule> rules_;
-  const FirstMatch first_;
-};
-
-class ComparedInspect final : public Compared {
- public:
-  ComparedInspect(const function::InspectOptions& options, ChainCheck& check)
-      : Compared(std::make_unique<function::Inspect>(options), check), options_(options) {}
-
-  Expected<void> prepare(const engine::LanePlan& plan) override {
-    if (auto ok = inner_->prepare(plan); !ok) return ok;
-    auto set = match::read_rules(options_.rules, options_.reading);
-    if (!set) return tl::unexpected(set.error());
-    auto rules = function::InspectionRules::make(std::move(*set));
-    if (!rules) return tl::unexpected(rules.error());
-    for (std::uint32_t thread = 0; thread < plan.threads; ++thread) {
-      lanes_.push_back(std::make_unique<Lane>(*rules, options_.inspection, plan.threads, check_));
-    }
-    return {};
-  }
-  void stopped() override {
-    inner_->stopped();
-    for (const auto& lane : lanes_) {
-      lane->inspection.finish();  // as the other has: what conversations still hold is inspected
-      const match::RateCounters& rates = lane->inspection.rate_counters();
-      check_.alerts += lane->inspection.counters().alerts + rates.action_only + rates.nothing;
-    }
-  }
-
- private:
-  struct Planted final : function::AlertSink {
-    explicit Planted(ChainCheck& in) : check(in) {}
-    void alert(const function::Alert& alert) override {
-      const bool is = InspectRules::is_planted(alert.rules->detector().rules().rules[alert.rule]);
-      check.planted_alerts.fetch_add(is ? 1 : 0, std::memory_order_relaxed);
-    }
-    ChainCheck& check;
-  };
-  struct Lane {
-    Lane(std::shared_ptr<const function::InspectionRules> rules, function::InspectionSettings settings,
-         std::uint32_t threads, ChainCheck& check)
-        : sink(check),
-          inspection(std::make_unique<function::InspectionSearch>(std::move(rules)), of_thread(settings, threads),
-                     sink) {}
-    static function::InspectionSettings of_thread(function::InspectionSettings settings, std::uint32_t threads) {
-      flow::ConversationSettings& tables = settings.conversations;
-      tables.flows.capacity = tables.flows.capacity / threads + 1;
-      for (std::uint32_t* const count : {&tables.extras, &tables.http_connections, &tables.http_transactions}) {
-        *count = *count / threads + 1;
-      }
-      tables.stream_bytes /= threads;
-      tables.http_bytes /= threads;
-      return settings;
-    }
-    Planted sink;
-    std::uint64_t now = 0;
-    function::Inspection inspection;
-  };
-
-  bool drops(const engine::Batch& batch, std::uint32_t i) override {
-    Lane& lane = *lanes_[batch.lane % lanes_.size()];
-    const std::string_view frame(reinterpret_cast<const char*>(batch.frame[i]), batch.length[i]);
-    count(frame);
-    return lane.inspection.frame(frame, ++lane.now).drop;
-  }
-
-  // By the bytes of the frame alone, Ethernet, IPv4 and TCP without options.
-  void count(std::string_view frame) {
-    constexpr std::size_t port = 14 + 20 + 2, flags = 14 + 20 + 13, payload = 14 + 20 + 20;
-    if (frame.size() < payload || frame[23] != 6) return;
-    const std::string_view bytes = frame.substr(payload);
-    const bool http = frame.substr(port, 2) == std::string_view("\0P", 2);  // to port 80
-    const auto add = [](std::atomic<std::uint64_t>& to, bool what) {
-      to.fetch_add(what ? 1 : 0, std::memory_order_relaxed);
-    };
-    add(check_.conversations, frame[flags] == packet::tcp_syn);
-    add(check_.requests, http && bytes.starts_with("GET /"));
-    add(check_.planted, bytes.starts_with(http ? port::planted_path.second : port::planted_text.second));
-  }
-
-  const function::InspectOptions options_;
-  std::vector<std::unique_ptr<Lane>> lanes_;
-};
 
 std::uint64_t figure(const std::vector<engine::Figure>& figures, std::string_view name) {
   const auto found = std::ranges::find(figures, name, &engine::Figure::name);
@@ -526,11 +385,14 @@ RigOptions chain_rig(const BenchOptions& options, const RouterTable& table, cons
 }
 
 Expected<void> verify_chain(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
-                            const ChainCase& one, const std::string& device, std::uint64_t frames_per_lane,
-                            ChainCheck& acl, ChainCheck& inspect) {
+                            const ChainCase& one, const std::string& device, ChainCheck& acl, ChainCheck& inspect) {
   const Progress progress("verifying the chain");
   RigOptions rig_options = chain_rig(options, table, rules, one, device);
-  rig_options.frames = 4096;
+  if (one.converses()) rig_options.frames = verified_conversation_frames;
+  for (ChainCheck* const check : {&acl, &inspect}) {
+    check->lanes = rig_options.lanes;
+    check->frames_per_lane = one.converses() ? verified_of_conversations : rig_options.frames;
+  }
   rig_options.stages.clear();
   if (one.acl) {
     std::vector<lookup::acl::AclRule> every_second = rules.acl();
@@ -538,23 +400,28 @@ Expected<void> verify_chain(const BenchOptions& options, const RouterTable& tabl
       const bool is_last = r + 1 == every_second.size();
       if (r % 2 == 0 && !is_last) every_second[r].action.kind = lookup::acl::ActionKind::deny;
     }
-    rig_options.stages.push_back(
-        {"acl", [every_second, &acl] { return std::make_unique<ComparedAcl>(every_second, acl); }});
+    rig_options.stages.push_back({"acl", [every_second, &acl] { return compared_acl(every_second, acl); }});
   }
-  const ComparedInspect* compared = nullptr;
+  const engine::Stage* compared = nullptr;
   function::InspectOptions settings = inspect_options(rules, one);
   if (!one.converses()) settings.rules = {rules.dropping()};
   if (one.inspect) {
     rig_options.stages.push_back({"inspect", [settings, &inspect, &compared] {
-                                    auto stage = std::make_unique<ComparedInspect>(settings, inspect);
+                                    auto stage = compared_inspect(settings, inspect);
                                     compared = stage.get();
                                     return stage;
                                   }});
   }
   auto rig = Rig::make(rig_options);
   if (!rig) return tl::unexpected(rig.error());
-  if (auto ran = run_until(**rig, one.inspect ? inspect.frames : acl.frames, frames_per_lane * rig_options.lanes); !ran)
-    return ran;
+  const ChainCheck& last = one.inspect ? inspect : acl;
+  const std::uint64_t wanted = last.frames_per_lane * last.lanes;
+  // Frames that were handed to it, and that cores have searched because its tables are of other rules, verify a core.
+  const auto on_device = [&]() -> Expected<void> {
+    if (device == "cpu" || compared == nullptr) return {};
+    return searched_by_device(compared->figures(), least_verified * static_cast<double>(wanted));
+  };
+  if (auto ran = run_until(**rig, last.wanted, wanted, on_device); !ran) return ran;
   const engine::EngineStats::Lane total = (*rig)->engine().stats().total;
   inspect.frames_a_batch =
       static_cast<double>(device == "cpu" ? total.frames_cpu : total.frames_gpu) /

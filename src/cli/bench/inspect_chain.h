@@ -87,8 +87,10 @@ struct ChainCase {
 
 // What a verification run saw.
 struct ChainCheck {
-  std::atomic<std::uint64_t> frames{0};   // judged by the stage that is compared
-  std::atomic<std::uint64_t> wrong{0};    // of these: another verdict than the core's
+  std::uint64_t lanes = 1, frames_per_lane = 0;  // how many are wanted
+  std::atomic<std::uint64_t> frames{0};          // judged by the stage that is compared
+  std::atomic<std::uint64_t> wanted{0};          // of these: the first frames_per_lane of each lane
+  std::atomic<std::uint64_t> wrong{0};    // of these: let by, or dropped for a reason, otherwise than by the core
   std::atomic<std::uint64_t> dropped{0};  // of these: frames that both drop
   std::atomic<std::uint64_t> alerts{0};   // of the core
   // Of conversations, as their frames say, and of the core's alerts those for what is planted there.
@@ -104,15 +106,18 @@ std::string not_whole(const std::vector<engine::Figure>& figures);
 RigOptions chain_rig(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
                      const ChainCase& one, const std::string& device, const std::shared_ptr<AclTurns>& turns = nullptr);
 
-// In a run of its own, as saturated as the one that is measured and by as many lanes, for at least so many frames of
-// each lane that the device handled: each frame's verdict of the chain's classifier is the first match of its rules,
-// tried one after the other, every second of which denies; the verdict of its inspection, every second of whose rules
-// drops, and how many alerts there are, are those of a core that inspects the same frames in the same order with
-// Hyperscan. Of conversations, which would end, no rule drops. Where frames are conversations, besides: it has followed
-// as many, and as many requests, as there are SYNs and requests in the frames, none with a gap, and what is planted
-// there has made an alert each time. `check` says what was seen.
+// In a run of its own, saturated like the one that is measured and by as many lanes, until each lane has judged as many
+// frames as it comes round with (of conversations 12,288, of fewer of them than are measured, each three times), nine
+// in ten of them handed to the device, and searched by it with the rules that judge them: each frame's verdict of the
+// chain's classifier is the first match of its rules, tried one after the other, every second of which denies; the
+// verdict of its inspection, every second of whose rules drops, with its reason, and how many alerts there are, of all
+// rules and lanes together, are those of a core that inspects the same frames in the same order with Hyperscan. Which
+// rules the alerts are of is not compared here (scripts/compare-alerts does, of captures). Of conversations, which
+// would end, no rule drops. Where frames are conversations, besides: it has followed as many, and as many requests, as
+// there are SYNs and requests in the frames, none with a gap, and what is planted there has made an alert each time.
+// `acl` and `inspect` say what was seen. The measured run has the rules as they are, and is not compared frame by
+// frame.
 Expected<void> verify_chain(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
-                            const ChainCase& one, const std::string& device, std::uint64_t frames_per_lane,
-                            ChainCheck& acl, ChainCheck& inspect);
+                            const ChainCase& one, const std::string& device, ChainCheck& acl, ChainCheck& inspect);
 
 }  // namespace sluice::cli::bench

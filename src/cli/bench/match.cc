@@ -289,8 +289,11 @@ Expected<void> run_case(const BenchOptions& options, Bed& bed, const MatchCase& 
     return probed;
   }
   const double ceiling = ceilings.large.up;
-  const Outcome once = scan_on_all_cores(*bed.cpu_once, *frames, options.seconds);
-  const Outcome every = scan_on_all_cores(*bed.cpu_every, *frames, options.seconds);
+  const auto scanned_once = scan_on_all_cores(*bed.cpu_once, *frames, options.seconds);
+  if (!scanned_once) return tl::unexpected(scanned_once.error());
+  const auto scanned_every = scan_on_all_cores(*bed.cpu_every, *frames, options.seconds);
+  if (!scanned_every) return tl::unexpected(scanned_every.error());
+  const Outcome &once = *scanned_once, &every = *scanned_every;
   const Outcome& cpu = once.gbytes() > every.gbytes() ? once : every;
   const double share = full.gbytes() / ceiling, times = full.gbytes() / cpu.gbytes();
   std::printf(

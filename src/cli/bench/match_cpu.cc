@@ -1,5 +1,7 @@
 #include "cli/bench/match_cpu.h"
 
+#include <spdlog/fmt/fmt.h>
+
 #include <array>
 
 #include "base/machine.h"
@@ -7,8 +9,9 @@
 
 namespace sluice::cli::bench {
 
-Outcome scan_on_all_cores(const match::CpuMatcher& matcher, const MatchFrames& frames, double seconds) {
+Expected<Outcome> scan_on_all_cores(const match::CpuMatcher& matcher, const MatchFrames& frames, double seconds) {
   const auto share = static_cast<std::uint32_t>(frames.count() / allowed_cores().size());
+  std::atomic<std::uint64_t> failed{0};
   const auto scan = [&](std::size_t core, const std::atomic<bool>& stop) {
     match::CpuMatcher::Scratch scratch(matcher);
     const auto first = static_cast<std::uint32_t>(core) * share;
@@ -21,10 +24,12 @@ Outcome scan_on_all_cores(const match::CpuMatcher& matcher, const MatchFrames& f
         done.bytes += frames.frame(i).size();
       }
     }
+    failed += scratch.failed();
     return done;
   };
   on_every_core(seconds / 2, scan);  // until caches, and the cores' clock, are as they will be
   const Outcome one = on_every_core(seconds, scan), other = on_every_core(seconds, scan);
+  if (failed != 0) return make_error(fmt::format("Hyperscan has failed in {} searches", failed.load()));
   return one.gbytes() > other.gbytes() ? one : other;
 }
 

@@ -7,7 +7,8 @@
 
 namespace sluice::cli::bench {
 
-// Each core scans payloads of its own share of the frames, again and again. Bytes are those of whole frames.
-Outcome scan_on_all_cores(const match::CpuMatcher& matcher, const MatchFrames& frames, double seconds);
+// Each core scans payloads of its own share of the frames, again and again. Bytes are those of whole frames. An Error
+// when Hyperscan refused to: that would look fast.
+Expected<Outcome> scan_on_all_cores(const match::CpuMatcher& matcher, const MatchFrames& frames, double seconds);
 
 }  // namespace sluice::cli::bench

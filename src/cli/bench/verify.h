@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "base/error.h"
@@ -11,8 +12,10 @@
 namespace sluice::cli::bench {
 
 // Starts the rig and runs it until `seen` has reached `frames`, five seconds at most, then ends it. An Error, too, when
-// the counters do not add up, or when a device that is there had no part in it.
-Expected<void> run_until(Rig& rig, const std::atomic<std::uint64_t>& seen, std::uint64_t frames);
+// the counters do not add up, when a device that is there had no part in it, or by `had_part`, which is asked again and
+// again what more there is to say of that.
+Expected<void> run_until(Rig& rig, const std::atomic<std::uint64_t>& seen, std::uint64_t frames,
+                         const std::function<Expected<void>()>& had_part = {});
 
 // Echo: every byte that leaves is the byte that came in, XORed with the key behind the first 12 bytes, for at least
 // `frames` frames that the device in question handled.

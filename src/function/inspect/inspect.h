@@ -84,6 +84,8 @@ class Inspect final : public engine::Stage, private engine::Tables {
   // As stand_in(), and behind it: the device has found these keys in frame i.
   static void put_keys(const engine::Batch& batch, std::byte* area, std::uint32_t i,
                        std::span<const std::uint32_t> keys);
+  // As which a frame of that judgement is dropped; no_reason: it goes on.
+  static packet::Reason reason_of(const Judgement& judgement);
   bool judges_at_length() const override { return true; }
   std::uint64_t budgeted_ticks(const engine::Batch& batch) const override;
   packet::Reason judge(const engine::Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) override;
@@ -113,7 +115,6 @@ class Inspect final : public engine::Stage, private engine::Tables {
   InspectionSettings settings_of_thread(const engine::LanePlan& plan) const;
   BatchBudget budget_of(const engine::LanePlan& plan) const;
   match::MatchBatch work_of(const engine::Batch& batch, std::byte* area) const;
-  static packet::Reason reason_of(const Judgement& judgement);
   bool take_back();
 
   const InspectOptions options_;

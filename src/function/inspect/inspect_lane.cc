@@ -73,6 +73,8 @@ constexpr Row rows[] = {
      [](const Counted& c) -> std::uint64_t { return c.counted.no_flow; }},
     {{"inspect_searched_bytes", "bytes that cores searched themselves"},
      [](const Counted& c) -> std::uint64_t { return c.counted.searched; }},
+    {{"inspect_by_device", "frames whose payload a device has searched, by the rules that judge them"},
+     [](const Counted& c) -> std::uint64_t { return c.counted.by_device; }},
     {{"inspect_many_keys", "frames of which the device has found more keys than it tells, for a core to search"},
      [](const Counted& c) -> std::uint64_t { return c.counted.many_keys; }},
     {{"inspect_flows_made", "conversations that began"},

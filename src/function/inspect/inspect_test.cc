@@ -362,6 +362,7 @@ TEST_P(InspectStage, counts_add_up_and_lanes_take_other_rules) {
   const std::uint64_t dropped = engine->stats().drops[inspect_dropped];
   EXPECT_TRUE(wait([&] { return engine->stats().drops[inspect_dropped] > dropped + 1000; }));
   EXPECT_GE(value("inspect_frames"), value("inspect_alerts"));
+  EXPECT_EQ(value("inspect_by_device") != 0, GetParam() != "cpu");
   // Once the GPU has the new tables, cores do not search any more.
   if (GetParam() != "cpu") {
     EXPECT_TRUE(wait([&] {

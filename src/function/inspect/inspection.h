@@ -209,7 +209,8 @@ struct InspectionCounters {
   std::uint64_t overloaded = 0;     // such frames, and those with candidates that were left
   std::uint64_t no_flow = 0;        // frames whose flow the table refused: inspected as packets
   std::uint64_t searched = 0;       // bytes that this core searched
-  std::uint64_t many_keys = 0;      // frames of which the device has found more keys than it tells
+  std::uint64_t by_device = 0;      // frames whose payload a device has searched, for the keys of these rules
+  std::uint64_t many_keys = 0;      // of these, frames with more keys than it tells
 };
 
 struct Judgement {
@@ -458,6 +459,7 @@ inline void Inspection::begin_frame(std::string_view frame, const KeyHits& hits)
   const bool looked = hits.generation == rules().generation();
   has_hits_ = looked && hits.count <= match::max_hits;
   too_many_hits_ = looked && !has_hits_;
+  counters_.by_device += looked ? 1 : 0;
   counters_.many_keys += too_many_hits_ ? 1 : 0;
   ++counters_.frames;
   judgement_ = {};

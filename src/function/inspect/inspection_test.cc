@@ -341,9 +341,12 @@ TEST_F(InspectionTest, a_payload_of_too_many_keys_is_searched_as_long_as_there_i
   EXPECT_EQ(inspection_->counters().searched, searched);
   EXPECT_EQ(inspection_->counters().left, 1U);
   EXPECT_EQ(inspection_->counters().many_keys, 2U);
+  EXPECT_EQ(inspection_->counters().by_device, 2U);
   inspection_->frame(frame, now_ += 1000, {rules_->generation(), nullptr, 0});
   inspection_->frame(frame, now_ += 1000, {rules_->generation() + 1, nullptr, match::max_hits + 1});
+  inspection_->frame(frame, now_ += 1000);
   EXPECT_EQ(inspection_->counters().many_keys, 2U) << "of other rules";
+  EXPECT_EQ(inspection_->counters().by_device, 3U) << "nobody has searched by these rules but a core";
 }
 
 // A conversation cut at random, a segment of it late now and then; what a device finds in its segments changes nothing.

@@ -97,7 +97,11 @@ std::size_t CpuMatcher::match(Scratch& scratch, std::string_view payload, unsign
   std::uint32_t* const found_in = every_end_ ? scratch.found_in_.data() : nullptr;
   Found all{classes_.data(), klass, found, room, 0, from, found_in, scratch.search_};
   if (database_ != nullptr && !payload.empty()) {
-    hs_scan(database_, payload.data(), static_cast<unsigned>(payload.size()), 0, scratch.scratch_, record, &all);
+    const auto length = static_cast<unsigned>(payload.size());
+    const hs_error_t done = hs_scan(database_, payload.data(), length, 0, scratch.scratch_, record, &all);
+    if (done != HS_SUCCESS) [[unlikely]] {
+      ++scratch.failed_;
+    }
   }
   return all.count;
 }

@@ -36,6 +36,8 @@ class CpuMatcher {
     ~Scratch();
     Scratch(const Scratch&) = delete;
     Scratch& operator=(const Scratch&) = delete;
+    // Searches by it that Hyperscan refused, as of a matcher that it was not made for: they have found nothing.
+    std::uint64_t failed() const { return failed_; }
 
    private:
     friend class CpuMatcher;
@@ -43,6 +45,7 @@ class CpuMatcher {
     // By pattern: the search that found it last, so that each is told once.
     std::vector<std::uint32_t> found_in_;
     std::uint32_t search_ = 0;
+    std::uint64_t failed_ = 0;
   };
 
   // Writes the patterns (by index) of class `klass` that the payload holds, each once, in no particular order, to

@@ -31,6 +31,17 @@ TEST(CpuMatcher, finds_bytes_of_every_kind_each_pattern_once) {
   EXPECT_THAT(found_in(**matcher, ""), testing::IsEmpty());
 }
 
+TEST(CpuMatcher, a_search_that_is_refused_is_counted) {
+  const auto matcher = CpuMatcher::create(std::vector<Pattern>{{"ab"}}), none = CpuMatcher::create({});
+  ASSERT_TRUE(matcher && none);
+  CpuMatcher::Scratch right(**matcher), wrong(**none);
+  std::uint32_t found = 0;
+  EXPECT_EQ((*matcher)->match(right, "ab", 0, &found, 1), 1U);
+  EXPECT_EQ(right.failed(), 0U);
+  EXPECT_EQ((*matcher)->match(wrong, "ab", 0, &found, 1), 0U) << "made for another matcher";
+  EXPECT_EQ(wrong.failed(), 1U);
+}
+
 TEST(CpuMatcher, a_pattern_counts_in_its_classes_only) {
   const std::vector<Pattern> patterns = {{"ab", false, 1u << 3}, {"b", false, 1u << 31}};
   const auto matcher = CpuMatcher::create(patterns);
