@@ -310,7 +310,7 @@ bool Reassembler::keep(StreamSide& side, std::uint32_t sequence, std::string_vie
   bool kept = true;
   while (!bytes.empty() && kept) {
     auto room = static_cast<std::uint32_t>(std::min<std::size_t>(bytes.size(), most_in_block));
-    const Held* const next = at < side.held_count ? &(*side.held)[at] : nullptr;
+    const Held* const next = side.held != nullptr && at < side.held->count ? &(*side.held)[at] : nullptr;
     if (next != nullptr && !sequence_before(sequence, next->sequence)) {  // overlaps what waits: that stays
       room = std::min(room, next->end() - sequence);
       if (std::memcmp(next->bytes + (sequence - next->sequence), bytes.data(), room) != 0) {
