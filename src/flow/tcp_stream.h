@@ -193,7 +193,8 @@ class Reassembler {
   static bool something_waits(const TcpStream& stream) {
     return stream.sides[0].held != nullptr || stream.sides[1].held != nullptr;
   }
-  // What feed() would release of what waits, at most; of a packet without RST.
+  // What feed() would release of what waits, at most; of a packet without RST, and with `drop_without_room`: else one
+  // that has to wait and has no room releases what waits before it, too.
   static Waiting may_release(const TcpStream& stream, Direction direction, const Packet& packet);
   // Delivers what waits, with gaps, and closes both directions that have begun.
   void finish(TcpStream& stream, StreamSink& sink);

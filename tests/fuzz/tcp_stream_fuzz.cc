@@ -1,10 +1,11 @@
 // Any segments in any order: each direction's bytes come once, in order, as their number in the stream says, gaps
-// included; memory is bounded and all of it comes back; of a segment that is refused nothing comes. The corpus holds
-// plain conversations, one file each.
+// included; memory is bounded and all of it comes back; of a segment that is refused nothing comes; what has waited comes
+// as it was told it may. The corpus holds plain conversations, one file each.
 //
 // Input: a byte of settings, then segments: flags, direction and whether it begins anew there, two bytes of sequence,
 // two of acknowledgment, one of length.
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -23,7 +24,10 @@ struct Checker final : StreamSink {
     REQUIRE(!data.fresh.empty() && data.window.size() >= data.fresh.size() && data.window.ends_with(data.fresh));
     REQUIRE(data.offset == at);
     at += data.fresh.size();
+    released += data.mark == waited ? data.fresh.size() : 0;
   }
+  std::uint8_t waits(Direction) override { return waited; }
+  bool takes_waiting(Direction, std::size_t bytes) override { return bytes % 16 != 13; }
   void gap(Direction direction, std::uint64_t bytes) override {
     REQUIRE(bytes != 0);
     next[static_cast<unsigned>(direction)] += bytes;
@@ -38,6 +42,8 @@ struct Checker final : StreamSink {
   }
   std::uint64_t next[2] = {};
   bool closed_side[2] = {};
+  std::uint64_t released = 0;
+  static constexpr std::uint8_t waited = 7;
 };
 
 StreamSettings settings_of(std::uint8_t byte) {
@@ -85,7 +91,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
               packet.sequence == stream.sides[side].next - static_cast<std::uint32_t>(stream.sides[side].offset));
     }
     const std::uint64_t before = checker.next[side];
+    const std::uint64_t released = checker.released;
+    const Waiting waiting = Reassembler::may_release(stream, direction, packet);
     const Taken taken = reassembler.feed(stream, direction, packet, checker);
+    const bool more = (packet.tcp_flags & tcp_rst) != 0 || !reassembler.settings().drop_without_room;
+    REQUIRE(more || checker.released - released <= waiting.bytes + packet.payload.size());
     REQUIRE(taken == Taken::all || !packet.payload.empty());
     if (taken == Taken::conflict || taken == Taken::no_room) {
       REQUIRE(checker.next[side] == before);
@@ -96,6 +106,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   reassembler.finish(stream, checker);
   reassembler.release(stream);
+  reassembler.give_back(std::numeric_limits<std::size_t>::max());
   REQUIRE(pool.in_use() == 0);
   return 0;
 }
