@@ -211,6 +211,8 @@ void add_own_options(CLI::App& command, const Bench& one, bench::BenchOptions& o
     command.add_option("--acl", options.acl, "a file of ClassBench filters; default: 10,000 that are made up");
     command.add_option("--only", options.only,
                        "measure only traffic with this in its name, such as 'HTTP', 'heavy-tail TCP text' or 'attack'");
+    command.add_flag("--cpu-below-auto", options.cpu_below_auto,
+                     "attacks at half of the rate: lanes compute cycles of few frames themselves, as a gateway's do");
   }
   if (one.has_parts) {
     command.add_option("--only", options.only, "batches (on the GPU by themselves) or engine; default: both")
