@@ -1,5 +1,6 @@
 """Exit statuses of `sluice bench` and of the bundle's run-bench: 0 reached, 1 missed, 2 not started so."""
 
+import csv
 import os
 import re
 import subprocess
@@ -46,6 +47,22 @@ def test_a_pipe_has_each_line_when_it_is_said():
             assert ran.poll() is None
         finally:
             ran.terminate()
+
+
+def test_media_overloaded_with_admission_of_streams_off_and_on(tmp_path):
+    rows = tmp_path / "rows.csv"
+    ran = bench("media", "--device", "cpu", "--lanes", "1", "--rtp-streams", "200", "--mix", "1370", "--deadline-ms", "5",
+                "--seconds", "0.2", "--overload", "1.5", "--no-goals", "--csv", rows)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    # Of 1.5 times what is carried, 0.6 of it: two in five.
+    assert "  of 200 streams of " in ran.stdout and "Mbit/s 80 are accepted, 120 refused: " in ran.stdout
+    said = {state: float(share) for state, share in re.findall(
+        r"overload admission (off|on): of the frames of \d+ streams ([\d.]+) % late or not let in", ran.stdout)}
+    assert said["off"] > 5 and said["on"] < said["off"]
+    with rows.open(encoding="utf-8") as file:
+        labels = [row["label"] for row in csv.DictReader(file)]
+    assert [label for label in labels if "overload" in label] == [
+        f"cpu AES_CM_128_HMAC_SHA1_80 protect 1370 5 ms overload admission {state}" for state in ("off", "on")]
 
 
 @pytest.fixture

@@ -48,6 +48,7 @@ struct BenchOptions {
   std::string suite = "AES_CM_128_HMAC_SHA1_80";
   std::string direction = "protect";  // or both
   bool checksums = true;              // frames have UDP checksums
+  double overload = 0;                // times the saturated rate, with admission of streams off and on; 0: not
 };
 
 // The ceilings of this machine, measured now in DPDK's memory, which must have been started; printed as a side effect.
