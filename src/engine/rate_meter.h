@@ -7,7 +7,7 @@
 //
 // Thread-safety: any thread, without order between them. Lanes add, and who reads beside them may see a window that has
 // just ended a moment later. Of two lanes that add to one meter a frame at a window's end may count for the next one.
-// Cost: of a frame one comparison, and one atomic addition to a line that its lane has already.
+// Cost: of a frame one comparison and one atomic addition.
 #pragma once
 
 #include <atomic>
