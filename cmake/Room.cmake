@@ -9,6 +9,7 @@
 #                      sluice_gputest     the tests that use a GPU, of all rooms, and all of the engine's, linked with CUDA,
 #                      for a machine that has one (sluice_gpu_tests() below)
 #   *_bench.cc      -> sluice_NAME_bench    Google Benchmark micro-benches
+# Tests are compiled with less optimisation than what they test: their code is large, runs once, and took half of a build.
 # Code that includes CUDA's headers lives in .cu files; everything else sees plain headers.
 set(SLUICE_SIMT_INCLUDE ${CMAKE_SOURCE_DIR}/src/device/simt)
 
@@ -58,6 +59,7 @@ function(sluice_room name)
   if(tests)
     sluice_room_executable(sluice_${name}_test simt "${tests}" ${rooms})
     target_link_libraries(sluice_${name}_test PRIVATE sluice_test_support)
+    target_compile_options(sluice_${name}_test PRIVATE $<IF:$<BOOL:${SLUICE_SANITIZE}>,-O0,-O1>)
     sluice_list_tests(${name})
     list(FILTER tests EXCLUDE REGEX "/simt/")  # those test the shim itself, or need its faults
     if(tests AND SLUICE_CUDA AND (kernels OR name STREQUAL "engine"))  # rooms whose tests reach a GPU

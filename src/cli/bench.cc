@@ -29,7 +29,7 @@ struct Bench {
   bool has_share = false;                           // --at
   bool has_updates = false;                         // --updates, --pace
   bool has_batches = false;                         // --mix, --batch, --streams, without a gateway
-  bool has_media = false;                           // --rtp-streams, --suite, --direction, --no-checksums
+  bool has_media = false;                           // --rtp-streams, --suite, --direction, --overload, --no-checksums
   bool has_patterns = false;                        // --patterns
   bool has_techniques = false;                      // --technique
   bool has_rules = false;                           // --rules, --trace
@@ -170,6 +170,11 @@ void add_own_options(CLI::App& command, const Bench& one, bench::BenchOptions& o
                     "protect every frame, or both: every second one is unprotected, which was protected before")
         ->check(CLI::IsMember({"protect", "both"}))
         ->capture_default_str();
+    command
+        .add_option("--overload", options.overload,
+                    "instead of holding: so many times the saturated rate, with admission of streams off and on, which "
+                    "admits --at (0.6) of the saturated rate")
+        ->check(CLI::Range(1.0, 100.0));
     command.add_flag_callback(
         "--no-checksums", [&options] { options.checksums = false; }, "frames without UDP checksums");
   }
@@ -211,6 +216,8 @@ void add_own_options(CLI::App& command, const Bench& one, bench::BenchOptions& o
     command.add_option("--acl", options.acl, "a file of ClassBench filters; default: 10,000 that are made up");
     command.add_option("--only", options.only,
                        "measure only traffic with this in its name, such as 'HTTP', 'heavy-tail TCP text' or 'attack'");
+    command.add_flag("--cpu-below-auto", options.cpu_below_auto,
+                     "attacks at half of the rate: lanes compute cycles of few frames themselves, as a gateway's do");
   }
   if (one.has_parts) {
     command.add_option("--only", options.only, "batches (on the GPU by themselves) or engine; default: both")

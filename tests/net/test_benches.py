@@ -1,12 +1,15 @@
 """Exit statuses of `sluice bench` and of the bundle's run-bench: 0 reached, 1 missed, 2 not started so."""
 
+import csv
 import os
+import re
 import subprocess
 
 import pytest
 from gateway import ROOT, SLUICE
 
 RUN_BENCH = ROOT / "packaging" / "bundle" / "run-bench"
+RUN_ROWS = ROOT / "packaging" / "bundle" / "run-rows"
 
 
 def bench(*words):
@@ -46,6 +49,22 @@ def test_a_pipe_has_each_line_when_it_is_said():
             ran.terminate()
 
 
+def test_media_overloaded_with_admission_of_streams_off_and_on(tmp_path):
+    rows = tmp_path / "rows.csv"
+    ran = bench("media", "--device", "cpu", "--lanes", "1", "--rtp-streams", "200", "--mix", "1370", "--deadline-ms", "5",
+                "--seconds", "0.2", "--overload", "1.5", "--no-goals", "--csv", rows)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    # Of 1.5 times what is carried, 0.6 of it: two in five.
+    assert "  of 200 streams of " in ran.stdout and "Mbit/s 80 are accepted, 120 refused: " in ran.stdout
+    said = {state: float(share) for state, share in re.findall(
+        r"overload admission (off|on): of the frames of \d+ streams ([\d.]+) % late or not let in", ran.stdout)}
+    assert said["off"] > 5 and said["on"] < said["off"]
+    with rows.open(encoding="utf-8") as file:
+        labels = [row["label"] for row in csv.DictReader(file)]
+    assert [label for label in labels if "overload" in label] == [
+        f"cpu AES_CM_128_HMAC_SHA1_80 protect 1370 5 ms overload admission {state}" for state in ("off", "on")]
+
+
 @pytest.fixture
 def run_bench(tmp_path):
     """run-bench over programs that end with the statuses given by name; answers with what it ended with and said."""
@@ -75,3 +94,37 @@ def test_run_bench_hands_options_on_and_runs_what_it_is_told(run_bench):
     assert [line for line in ran.stdout.splitlines() if line.startswith("sluice")] == [
         "sluice bench route --no-goals --seconds 1 --device=cpu --mix imix", "sluice bench order --no-goals --device=cpu"]
     assert ran.stderr == "run-bench: order has no --seconds: left out\nrun-bench: order has no --mix: left out\n"
+
+
+def run_rows(tmp_path, *words, **environment):
+    return subprocess.run([RUN_ROWS, *words], capture_output=True, text=True, timeout=120, check=False,
+                          env={**os.environ, "SLUICE_BIN": str(tmp_path), **environment})
+
+
+def parts_of(said):
+    return [line.split()[0] for line in said.splitlines() if line.startswith("  ")]
+
+
+def test_each_part_of_run_rows_is_a_bench_that_only_wants_a_gpu(tmp_path):
+    (tmp_path / "sluice").symlink_to(SLUICE)
+    listed = run_rows(tmp_path)
+    parts = parts_of(listed.stdout)
+    assert listed.returncode == 2 and len(parts) > 20
+    ran = run_rows(tmp_path, tmp_path / "out", *parts, DEVICE="cuda:99")
+    assert ran.returncode == 2
+    for part in parts:
+        said = (tmp_path / "out" / f"{part}.txt").read_text(encoding="utf-8")
+        assert ": --device cuda:99: no " in said, part
+        assert f"FAILED (exit status 2)  {part}, " in ran.stdout
+
+
+def test_run_rows_runs_all_parts_and_ends_with_the_worst_status(tmp_path):
+    (tmp_path / "sluice").write_text('#!/bin/sh\necho "sluice $*"\ncase $2 in acl) exit 1 ;; capsule) exec sleep 60 ;; esac\n',
+                                     encoding="ascii")
+    (tmp_path / "sluice").chmod(0o755)
+    ran = run_rows(tmp_path, tmp_path / "out", "acl", "capsule", "chain-tcp", RULES="/of others.rules", ACL="/acl", LONGEST="1")
+    assert ran.returncode == 124
+    assert "sluice bench inspect --device cuda:0 --seconds 0.3 --rules /of others.rules --acl /acl --only heavy-tail TCP text --csv" in ran.stdout
+    assert re.search(r"FAILED \(exit status 1\)  acl, \d+ s\nFAILED \(exit status 124\)  capsule, \d+ s\npassed  chain-tcp, \d+ s\n$", ran.stdout)
+    wrong = run_rows(tmp_path, tmp_path / "out", "acl", "chain-sctp")
+    assert wrong.returncode == 2 and "there is no part 'chain-sctp'" in wrong.stderr and wrong.stdout == ""

@@ -23,22 +23,23 @@ struct BenchOptions {
   unsigned batch = 0;
   unsigned batches = 0;
   unsigned streams = 0;
-  unsigned frames = 0;             // per lane
-  unsigned ring = 0;               // echo, touch: of these, those that may wait in a lane's receive queue
-  std::string function_settings;   // extra TOML for the function's section
-  std::string table;               // route: a file of routes; empty: made up
-  std::string patterns;            // match, capsule, inspect: a file of patterns; empty: made up
-  std::string payload;             // match: "text", "random" or a file; empty: its own
-  std::string technique;           // match: the one that searches; empty: each in turn, and the fastest counts
-  std::string updates;             // churn: a file of BGP updates; empty: made up
-  std::string rules;               // acl, capsule, inspect: a file of rules; empty: made up
-  std::string acl;                 // inspect: a file of ACL rules; empty: made up
-  std::string only;                // inspect: traffic with this in its name; empty: all
-  std::string trace;               // acl, capsule: a ClassBench trace; empty: headers drawn from the rules
-  std::string pace = "own";        // churn: of the updates (updates.h)
-  double at = 0;                   // echo, touch: hold this share of the ceiling instead of searching for the highest;
-                                   // churn: load, as a share of the saturated rate; 0: the bench's own
-  bool goals = true;               // judged: missing one is exit status 1
+  unsigned frames = 0;            // per lane
+  unsigned ring = 0;              // echo, touch: of these, those that may wait in a lane's receive queue
+  std::string function_settings;  // extra TOML for the function's section
+  std::string table;              // route: a file of routes; empty: made up
+  std::string patterns;           // match, capsule, inspect: a file of patterns; empty: made up
+  std::string payload;            // match: "text", "random" or a file; empty: its own
+  std::string technique;          // match: the one that searches; empty: each in turn, and the fastest counts
+  std::string updates;            // churn: a file of BGP updates; empty: made up
+  std::string rules;              // acl, capsule, inspect: a file of rules; empty: made up
+  std::string acl;                // inspect: a file of ACL rules; empty: made up
+  std::string only;               // inspect: traffic with this in its name; empty: all
+  bool cpu_below_auto = false;  // inspect: attacks at half of the rate on a gateway whose lanes compute what is little
+  std::string trace;            // acl, capsule: a ClassBench trace; empty: headers drawn from the rules
+  std::string pace = "own";     // churn: of the updates (updates.h)
+  double at = 0;                // echo, touch: hold this share of the ceiling instead of searching for the highest;
+                                // churn: load, as a share of the saturated rate; 0: the bench's own
+  bool goals = true;            // judged: missing one is exit status 1
   std::string admission = "auto";  // which frames are let in (engine/options.h)
   bool realtime = false;           // lanes and worker run in real time (SCHED_FIFO)
   std::string csv;                 // rows are appended here
@@ -47,6 +48,7 @@ struct BenchOptions {
   std::string suite = "AES_CM_128_HMAC_SHA1_80";
   std::string direction = "protect";  // or both
   bool checksums = true;              // frames have UDP checksums
+  double overload = 0;                // times the saturated rate, with admission of streams off and on; 0: not
 };
 
 // The ceilings of this machine, measured now in DPDK's memory, which must have been started; printed as a side effect.

@@ -280,16 +280,20 @@ std::string price_text(const Part& part) {
                      part.figure("inspect_overloaded_frames") / all);
 }
 
-// So many frames a second of this traffic, with the default budget.
+// So many frames a second of this traffic, with the default budget. With --cpu-below-auto cores may have all of it: who
+// had how much stands beside the figure.
 Expected<Part> measure_below(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
                              const std::string& device, const ChainCase& traffic, double rate) {
-  auto rig = Rig::make(chain_rig(options, table, rules, traffic, device));
+  RigOptions rig_options = chain_rig(options, table, rules, traffic, device);
+  if (options.cpu_below_auto) rig_options.engine.cpu_below = -1;
+  auto rig = Rig::make(rig_options);
   if (!rig) return tl::unexpected(rig.error());
   (*rig)->set_rate(rate);
   Part part{traffic, {}, {}, {}, (*rig)->lanes()};
   (*rig)->measure(1.0, 0);
   measure_round(**rig, options.seconds * rounds_below, part);
   if (auto finished = (*rig)->finish(); !finished) return tl::unexpected(finished.error());
+  if (options.cpu_below_auto) return part;
   if (auto there = on_its_device(part, device); !there) return tl::unexpected(there.error());
   return part;
 }

@@ -11,10 +11,11 @@
 
 #include "cli/bench/admitted.h"
 #include "cli/bench/bench.h"
-#include "cli/bench/csv.h"
 #include "cli/bench/goals.h"
 #include "cli/bench/hold_text.h"
 #include "cli/bench/media_bed.h"
+#include "cli/bench/media_overload.h"
+#include "cli/bench/media_report.h"
 #include "cli/bench/memory_use.h"
 
 namespace sluice::cli::bench {
@@ -27,46 +28,8 @@ const HeldCase cases[] = {{"1370", 5, 400, 4, 5, {0.73, 0.33}, 0.90},
                           {"rtp", 5, 400, 4, 5, {0.73, 0.33}, 0},
                           {"rtp", 1, 100, 3, 5, {0.71, 0.33}, 0}};
 
-struct Reporter {
-  const BenchOptions& options;
-  const HeldCase& one;
-  const MediaBed& bed;
-  double ceiling;  // 0: none
-
-  std::string label(const std::string& what) const {
-    return fmt::format("{} {} {} {} {} ms {}", bed.device, options.suite, options.direction, one.mix, one.deadline_ms,
-                       what);
-  }
-  double share(const Outcome& outcome) const { return ceiling > 0 ? moved_gbytes(bed.streams, outcome) / ceiling : 0; }
-  void say(const std::string& what, const Outcome& outcome, double goal = 0) const {
-    std::printf("RESULT media %s: %.2f Mpps, %.1f Gbit/s of frames, %.2f GB/s of packets each way%s\n",
-                label(what).c_str(), outcome.mpps(), 8 * outcome.gbytes(), moved_gbytes(bed.streams, outcome),
-                ceiling > 0 ? fmt::format(" = {:.1f} % of {:.1f}", 100 * share(outcome), ceiling).c_str() : "");
-    std::printf("  a lane's core: %.0f ns to collect a frame, %.0f to forward it, %.0f %% of its time\n",
-                outcome.collecting_ns(), outcome.forwarding_ns(),
-                100 * (outcome.collecting_us + outcome.forwarding_us) / (1e6 * outcome.seconds * bed.rig.lanes));
-    if (outcome.launches != 0) {
-      std::printf("  the worker's core: %.1f us a launch, %.0f %% of its time\n",
-                  outcome.launching_us / static_cast<double>(outcome.launches),
-                  100 * outcome.launching_us / (1e6 * outcome.seconds));
-    }
-    Yardsticks yardsticks;
-    yardsticks.ceiling_gbytes = ceiling;
-    yardsticks.deadline_us = one.deadline_ms * 1e3;
-    yardsticks.share = share(outcome);
-    yardsticks.goal = goal;
-    yardsticks.setting = fmt::format(
-        "{} streams; {} lanes; {} batches of {}; cycle {:.0f} us; overlap {}; ring {}; admission {}; checksums {}",
-        bed.streams.streams, bed.rig.lanes, bed.rig.engine.batches, bed.rig.engine.batch,
-        static_cast<double>(bed.rig.engine.cycle.count()) / 1e3, bed.rig.engine.overlap, bed.rig.ring,
-        engine::admit_name(bed.rig.engine.admission), bed.streams.checksums ? "yes" : "no");
-    append_csv(options, "media", label(what), outcome, yardsticks);
-    std::fflush(stdout);
-  }
-};
-
 // The share of the ceiling that was held; 0: none, or there is no ceiling.
-Expected<double> hold(const BenchOptions& options, MediaBed& bed, const Reporter& reporter, Goals& goals) {
+Expected<double> hold(const BenchOptions& options, MediaBed& bed, const MediaReporter& reporter, Goals& goals) {
   bed.rig.engine.mode = engine::Mode::full;
   auto rig = Rig::make(bed.rig);
   if (!rig) return tl::unexpected(rig.error());
@@ -99,14 +62,16 @@ Expected<double> run_case(const BenchOptions& options, const HeldCase& one, cons
       device.c_str(), one.mix.c_str(), bed->streams.streams, options.suite.c_str(), one.deadline_ms,
       bed->rig.engine.batches, bed->rig.engine.batch, bed->rig.lanes, bed->rig.ring);
   if (auto right = bed->verify(); !right) return make_error("NOT VERIFIED: " + right.error().message);
-  const Reporter reporter{options, one, *bed, ceiling};
+  const MediaReporter reporter{options, one, *bed, ceiling};
   for (const auto& [mode, name] :
        {std::pair{engine::Mode::collector_only, "collector-only"}, std::pair{engine::Mode::zero_load, "zero-load"}}) {
     const auto outcome = bed->measure(mode, options.seconds);
     if (!outcome) return tl::unexpected(outcome.error());
     reporter.say(name, *outcome);
   }
-  if (device != "cpu" || options.device == "cpu") return hold(options, *bed, reporter, goals);
+  if (device != "cpu" || options.device == "cpu") {
+    return options.overload > 0 ? overload(options, one, *bed, reporter, goals) : hold(options, *bed, reporter, goals);
+  }
   // Beside a GPU: what the cores can do, for comparison.
   const auto outcome = bed->measure(engine::Mode::full, options.seconds);
   if (!outcome) return tl::unexpected(outcome.error());

@@ -67,6 +67,8 @@ constexpr Row rows[] = {
      [](const Counted& c) -> std::uint64_t { return c.counted.releases_left; }},
     {{"inspect_http_left", "frames of HTTP that were not parsed, for their batch was late"},
      [](const Counted& c) -> std::uint64_t { return c.counted.http_left; }},
+    {{"inspect_searches_refused", "searches of cores that Hyperscan refused"},
+     [](const Counted& c) -> std::uint64_t { return c.counted.refused; }},
     {{"inspect_overloaded_frames", "such frames, and those with candidates that were left"},
      [](const Counted& c) -> std::uint64_t { return c.counted.overloaded; }},
     {{"inspect_without_flow", "frames inspected by themselves because the flow table had no room"},

@@ -104,7 +104,7 @@ class InspectLane {
   void finish();
 
   // Their names and texts, and what they are as of the last publish().
-  static constexpr std::size_t figure_count = 53;
+  static constexpr std::size_t figure_count = 54;
   static engine::Figure figure_text(std::size_t which);
   std::uint64_t figure(std::size_t which) const { return figures_[which].get(); }
 

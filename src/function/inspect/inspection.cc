@@ -245,8 +245,14 @@ std::size_t Inspection::search(Buffer buffer, std::string_view bytes, std::size_
   by_keys_ = false;
   const unsigned klass = rules().detector().classes().class_of(packet_);
   std::vector<std::uint32_t>& found = search_->found;
-  return rules().matcher(buffer).match(*search_->matching[static_cast<std::size_t>(buffer)], bytes, klass, found.data(),
-                                       found.size(), from);
+  match::CpuMatcher::Scratch& scratch = *search_->matching[static_cast<std::size_t>(buffer)];
+  const std::uint64_t refused = scratch.failed();
+  const std::size_t count = rules().matcher(buffer).match(scratch, bytes, klass, found.data(), found.size(), from);
+  if (scratch.failed() != refused) [[unlikely]] {
+    ++counters_.refused;
+    overload();
+  }
+  return count;
 }
 
 // The patterns that the device's keys stand for; `bytes`: what was searched, with the stream's `history` before it,

@@ -209,6 +209,7 @@ struct InspectionCounters {
   std::uint64_t overloaded = 0;     // such frames, and those with candidates that were left
   std::uint64_t no_flow = 0;        // frames whose flow the table refused: inspected as packets
   std::uint64_t searched = 0;       // bytes that this core searched
+  std::uint64_t refused = 0;        // searches of this core's that Hyperscan refused: their frames are overloaded
   std::uint64_t by_device = 0;      // frames whose payload a device has searched, for the keys of these rules
   std::uint64_t many_keys = 0;      // of these, frames with more keys than it tells
 };

@@ -76,6 +76,25 @@ TEST_F(InspectionTest, a_datagram_is_inspected_by_itself) {
   EXPECT_THAT(alerts(), IsEmpty());
 }
 
+// As of a scratch that was made for other patterns: whether there is anything in the frame nobody knows.
+TEST_F(InspectionTest, a_search_that_is_refused_is_an_overload) {
+  for (const bool drop : {false, true}) {
+    InspectionSettings settings;
+    settings.drop_on_overload = drop;
+    use("alert udp any any -> any 53 (content:\"evil\"; sid:1;)\n", settings);
+    auto search = std::make_unique<InspectionSearch>(rules_);
+    const auto none = match::CpuMatcher::create({});
+    ASSERT_TRUE(none);
+    search->matching[static_cast<std::size_t>(match::Buffer::payload)] =
+        std::make_unique<match::CpuMatcher::Scratch>(**none);
+    inspection_->exchange(std::move(search));
+    EXPECT_EQ(udp("an evil name").drop, drop);
+    EXPECT_THAT(alerts(), IsEmpty());
+    EXPECT_EQ(inspection_->counters().refused, 1U);
+    EXPECT_EQ(inspection_->counters().overloaded, 1U);
+  }
+}
+
 // Linux takes all of the frame.
 TEST_F(InspectionTest, a_packet_that_does_not_say_how_long_it_is) {
   use("drop udp any any -> any 53 (content:\"evil\"; sid:1;)\n");
