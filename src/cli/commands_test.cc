@@ -38,8 +38,9 @@ class Source final : public control::StatsSource {
     return control::AclTable{{{1, "deny", "destination_port=22 protocol=tcp", 5, 320}}, 3, {0, "permit", "", 2, 128}};
   }
   Expected<control::StreamTable> streams(std::uint32_t limit) override {
-    return control::StreamTable{{{"10.0.0.1:1 -> 10.0.0.2:2", "protect", "rtp", "AEAD_AES_128_GCM", "api", ""}},
-                                limit + 1};
+    return control::StreamTable{
+        {{"10.0.0.1:1 -> 10.0.0.2:2", "protect", "rtp", "AEAD_AES_128_GCM", "api", "", 1'600'000, "not yet"}},
+        limit + 1};
   }
   Expected<std::string> add_stream(const std::string& text) override {
     if (!mistakes.empty()) return make_error(mistakes);
@@ -155,7 +156,9 @@ TEST_F(Commands, CtlAclListsRulesWithTheirCounters) {
 
 TEST_F(Commands, CtlSrtpListsAddsAndRemovesStreams) {
   EXPECT_EQ(sluice({"ctl", "srtp", "list", "--limit", "5", "--api", "ADDRESS"}), 0);
-  EXPECT_THAT(out_, HasSubstr("10.0.0.1:1 -> 10.0.0.2:2  protect  rtp      AEAD_AES_128_GCM  api   -\n1 of 6 streams"));
+  EXPECT_THAT(out_,
+              HasSubstr("10.0.0.1:1 -> 10.0.0.2:2  protect  rtp      AEAD_AES_128_GCM  api   -     1.60 M  not yet\n"
+                        "1 of 6 streams"));
   const std::string path = testing::TempDir() + "stream-" + std::to_string(getpid()) + ".toml";
   std::ofstream(path) << "action = \"protect\"\n";
   EXPECT_EQ(sluice({"ctl", "srtp", "add", path, "--api", "ADDRESS"}), 0);

@@ -148,10 +148,11 @@ std::string acl_report(const control::AclTable& acl) {
 }
 
 std::string streams_report(const control::StreamTable& streams) {
-  Table table({"STREAM", "ACTION", "CARRIES", "SUITE", "FROM", "PORT"});
+  Table table({"STREAM", "ACTION", "CARRIES", "SUITE", "FROM", "PORT", ">BIT/S", "MEASURED"});
   for (const control::StreamRow& row : streams.streams) {
     table.add({row.stream, row.action, row.carries, row.suite.empty() ? "-" : row.suite, row.origin,
-               row.ingress.empty() ? "-" : row.ingress});
+               row.ingress.empty() ? "-" : row.ingress,
+               row.rate == 0 ? "-" : short_number(static_cast<double>(row.rate)), row.measured});
   }
   std::string out = table.str();
   if (streams.count > streams.streams.size()) {

@@ -45,7 +45,7 @@ class FakeSource final : public StatsSource {
   Expected<StreamTable> streams(std::uint32_t limit) override {
     if (!router) return make_error("the chain has no SRTP streams");
     last_acl_limit = limit;
-    return StreamTable{{{"10.0.0.1:1 -> 10.0.0.2:2", "protect", "rtp", "AEAD_AES_128_GCM", "api", ""}}, 4};
+    return StreamTable{{{"10.0.0.1:1 -> 10.0.0.2:2", "protect", "rtp", "AEAD_AES_128_GCM", "api", "", 5000, "yes"}}, 4};
   }
   Expected<std::string> add_stream(const std::string& text) override {
     if (text.empty()) return make_error("the request:1: action: is missing");
@@ -158,7 +158,10 @@ TEST_F(ApiTest, AclHasRulesWithTheirCounters) {
   EXPECT_EQ(table->unmatched.frames, 2U);
   ASSERT_TRUE(get("/api/v1/acl?limit=20000"));
   EXPECT_EQ(source_.last_acl_limit, 20'000U);
-  EXPECT_EQ(from_json_text<StreamTable>(*get("/api/v1/srtp?limit=3"))->streams.at(0).origin, "api");
+  const StreamRow row = from_json_text<StreamTable>(*get("/api/v1/srtp?limit=3"))->streams.at(0);
+  EXPECT_EQ(row.origin, "api");
+  EXPECT_EQ(row.rate, 5000U);
+  EXPECT_EQ(row.measured, "yes");
   EXPECT_EQ(source_.last_acl_limit, 3U);
   EXPECT_EQ(nlohmann::json::parse(*post("/api/v1/srtp/add", "source = \"a\""))["done"], "added");
   EXPECT_EQ(source_.last_text, "source = \"a\"");

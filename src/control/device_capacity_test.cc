@@ -7,7 +7,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr engine::StreamDemand demand{.largest_packet = 1000, .deadline = milliseconds(5), .rate = 4'000'000};
+const engine::StreamDemand demand{.largest_packet = 1000, .deadline = milliseconds(5), .rate = 4'000'000};
 
 TEST(DeviceCapacity, GoesWithTheDeviceAndComesBackWithIt) {
   engine::StreamAdmission admission({.rate = 10'000'000, .bound = milliseconds(1), .largest_packet = 1500});

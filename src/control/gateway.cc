@@ -34,6 +34,7 @@ namespace {
 constexpr int tick_ms = 200;
 constexpr std::chrono::seconds between_looks_at_host{1};
 constexpr std::chrono::seconds between_tidyings{1};
+constexpr std::chrono::seconds between_refused_raises{10};
 
 // Drawing is for a log that goes to a terminal.
 bool draws_progress(const LogOptions& log) {
@@ -376,11 +377,18 @@ void Gateway::look_at_forwarding() {
   forwarding_off_ = off;
 }
 
-// What was taken out, by whomever, and could not go at once because lanes were at it: keys are not kept for longer.
+// What was taken out, by whomever, and could not go at once because lanes were at it: keys are not kept for longer. And
+// what measured streams have brought; raises that are refused are counted, whether the log has them or not.
 void Gateway::tidy_streams(std::chrono::steady_clock::time_point now) {
   if (now < next_tidying_) return;
   next_tidying_ = now + between_tidyings;
-  if (auto* const streams = engine_->function().media_streams()) streams->tidy(now);
+  auto* const streams = engine_->function().media_streams();
+  if (streams == nullptr) return;
+  streams->tidy(now);
+  const std::string refused = streams->measure();
+  if (refused.empty() || now < next_refused_raise_) return;
+  next_refused_raise_ = now + between_refused_raises;
+  spdlog::warn("streams: {}", refused);
 }
 
 void Gateway::tick(std::chrono::steady_clock::time_point now) {
@@ -480,7 +488,7 @@ Expected<StreamTable> Gateway::streams(std::uint32_t limit) {
   std::size_t count = 0;
   for (function::MediaStreamRow& row : (*streams)->list(limit, count)) {
     table.streams.push_back({std::move(row.name), std::move(row.action), std::move(row.carries), std::move(row.suite),
-                             std::move(row.origin), std::move(row.ingress)});
+                             std::move(row.origin), std::move(row.ingress), row.rate, std::move(row.measured)});
   }
   table.count = count;
   return table;
@@ -552,7 +560,8 @@ Expected<std::string> Gateway::reload_now() {
   // First, because it can be taken back.
   auto streams = stream_demands(fresh);
   const auto before = static_streams_;
-  if (admission_ && !admit_streams(*admission_, before, streams)) {
+  engine::StreamAdmission::Replaced replaced;
+  if (admission_ && !admit_streams(*admission_, before, streams, &replaced)) {
     loading_.done();
     return make_error(fresh.mistakes());
   }
@@ -561,7 +570,7 @@ Expected<std::string> Gateway::reload_now() {
   auto changed = engine_->function().reconfigure(**function);
   loading_.done();
   if (!changed) {
-    if (admission_) (void)admission_->replace(static_streams_, before);
+    if (admission_) admission_->undo(replaced);
     static_streams_ = before;
     return make_error(fresh.placed(changed.error().message));
   }

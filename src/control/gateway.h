@@ -110,7 +110,7 @@ class Gateway : public StatsSource {
   std::vector<bool> deleted_;                                  // the interface under it; by port
   std::vector<std::unique_ptr<port::KernelLink>> twin_links_;  // by port; null: no twin
   std::vector<std::string> mirrored_twins_;
-  std::chrono::steady_clock::time_point next_look_at_host_, next_tidying_;
+  std::chrono::steady_clock::time_point next_look_at_host_, next_tidying_, next_refused_raise_;
 };
 
 }  // namespace sluice::control

@@ -191,6 +191,8 @@ struct AclTable {
 // A stream of the stage srtp. No key is ever told.
 struct StreamRow {
   std::string stream, action, carries, suite, origin, ingress;
+  std::uint64_t rate = 0;  // bits a second that it may bring now; 0: anything
+  std::string measured;    // "no", "not yet", "yes"
 };
 
 struct StreamTable {

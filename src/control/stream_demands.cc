@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "function/srtp/media_stream.h"
 #include "function/srtp/rtsp_options.h"
+#include "function/srtp/stream_settings.h"
 #include "media/sdp/crypto_attribute.h"
 #include "media/secret.h"
 #include "media/srtp/suite.h"
@@ -111,6 +112,7 @@ std::vector<StreamSection> stream_demands(Config& config) {
     demand.largest_packet = largest_in_clear(settings, largest_frame(config), true);
     demand.rate = static_cast<std::uint64_t>(settings.integer("rate", 0, 0, most_rate));
     if (settings.has("rtcp_source_port")) demand.rate += demand.rate / rtcp_part;
+    demand.share = function::share_of(settings);
     all.push_back({settings, demand});
   }
   return all;
@@ -147,10 +149,10 @@ Expected<std::unique_ptr<engine::StreamAdmission>> make_admission(Config& config
 }
 
 bool admit_streams(engine::StreamAdmission& admission, const std::vector<engine::StreamDemand>& before,
-                   std::vector<StreamSection>& streams) {
+                   std::vector<StreamSection>& streams, engine::StreamAdmission::Replaced* replaced) {
   std::vector<engine::StreamDemand> demands;
   for (const StreamSection& stream : streams) demands.push_back(stream.demand);
-  const auto refused = admission.replace(before, demands);
+  const auto refused = admission.replace(before, demands, replaced);
   if (!refused) return true;
   const engine::StreamAnswer& answer = refused->answer;
   const char* const key = answer.verdict == engine::StreamVerdict::too_soon    ? "deadline"

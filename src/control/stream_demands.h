@@ -46,9 +46,9 @@ Expected<std::unique_ptr<engine::StreamAdmission>> make_admission(Config& config
                                                                   std::vector<std::string>& notes);
 
 // Takes the demands of `streams` into the admission, in the place of those of `before`; none of it where one is
-// refused: that is then a mistake at its section. Answers whether all were accepted.
+// refused: that is then a mistake at its section. Answers whether all were accepted; `replaced` is for undo().
 bool admit_streams(engine::StreamAdmission& admission, const std::vector<engine::StreamDemand>& before,
-                   std::vector<StreamSection>& streams);
+                   std::vector<StreamSection>& streams, engine::StreamAdmission::Replaced* replaced = nullptr);
 
 // What `sluice ctl stats` and /metrics say of it.
 void add_figures(const engine::StreamAdmission::State& state, std::vector<FigureSnapshot>& figures);

@@ -69,6 +69,19 @@ TEST_F(StreamDemands, AreTakenAsTheFileSays) {
   EXPECT_EQ(demands[2].demand.rate, 2100U);
 }
 
+// The stage calls them so, too: of its 5-tuples.
+TEST_F(StreamDemands, ThatAreMeasuredHaveAShare) {
+  const std::string measured = "rate = 1000\nmeasured = true\n";
+  Config config = config_of(stream("1", measured) + stream("2", "rate = 5\nmeasured = false") +
+                            stream("3", measured + "rtcp_source_port = 8\nrtcp_destination_port = 9"));
+  const auto demands = stream_demands(config);
+  ASSERT_THAT(demands, SizeIs(3));
+  EXPECT_EQ(demands[0].demand.share, "10.0.0.1:1 -> 10.0.0.2:6000");
+  EXPECT_EQ(demands[1].demand.share, "");
+  EXPECT_EQ(demands[2].demand.share, "10.0.0.1:3 -> 10.0.0.2:6000 and 10.0.0.1:8 -> 10.0.0.2:9");
+  EXPECT_EQ(demands[2].demand.rate, 1050U);
+}
+
 // w is what is in clear: a tag of 16 bytes comes on top, and here an MKI of 4.
 TEST_F(StreamDemands, HaveTheLargestPacketThatFitsOrThatTheySay) {
   const std::string key = "inline:WVNfX19zZW1jdGwgKCkgewkyMjA7fQp9CnVubA==";

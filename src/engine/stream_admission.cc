@@ -19,6 +19,15 @@ std::string rate_text(std::uint64_t bits) {
 
 }  // namespace
 
+// Of the admission's mutex.
+class StreamAdmission::Share {
+ public:
+  Share(std::chrono::nanoseconds of_deadline, std::uint64_t of_rate) : deadline(of_deadline), rate(of_rate) {}
+  const std::chrono::nanoseconds deadline;
+  std::uint64_t rate;
+  bool is_there = true;
+};
+
 const char* stream_verdict_name(StreamVerdict verdict) {
   constexpr const char* names[] = {"accepted", "rate_unknown", "too_much", "too_soon", "too_large", "not_measured"};
   return names[static_cast<int>(verdict)];
@@ -59,14 +68,26 @@ StreamVerdict StreamAdmission::judge(const StreamDemand& demand) const {
   }
   if (demand.rate == 0) return StreamVerdict::rate_unknown;
   // As beta + v <= B_I, without a sum that may wrap.
-  return rate_ <= capacity_.rate && demand.rate <= capacity_.rate - rate_ ? StreamVerdict::accepted
-                                                                          : StreamVerdict::too_much;
+  return fits(demand.rate) ? StreamVerdict::accepted : StreamVerdict::too_much;
+}
+
+void StreamAdmission::count(const Key& key) {
+  rate_ += key.second;
+  ++streams_[key];
+}
+
+bool StreamAdmission::discount(const Key& key) {
+  const auto found = streams_.find(key);
+  if (found == streams_.end()) return false;
+  if (--found->second == 0) streams_.erase(found);
+  rate_ -= key.second;
+  return true;
 }
 
 void StreamAdmission::take(const StreamDemand& demand) {
-  rate_ += demand.rate;
-  ++streams_[{demand.deadline.count(), demand.rate}];
+  count({demand.deadline.count(), demand.rate});
   ++count_;
+  if (!demand.share.empty()) shares_[demand.share] = std::make_shared<Share>(demand.deadline, demand.rate);
 }
 
 void StreamAdmission::count_refusal(StreamVerdict verdict) {
@@ -74,11 +95,17 @@ void StreamAdmission::count_refusal(StreamVerdict verdict) {
   if (verdict == StreamVerdict::not_measured) ++refused_not_measured_;
 }
 
-bool StreamAdmission::give_back(const StreamDemand& demand) {
-  const auto found = streams_.find({demand.deadline.count(), demand.rate});
-  if (found == streams_.end()) return false;
-  if (--found->second == 0) streams_.erase(found);
-  rate_ -= demand.rate;
+bool StreamAdmission::give_back(const StreamDemand& demand, std::shared_ptr<Share>* share) {
+  Key key{demand.deadline.count(), demand.rate};
+  if (!demand.share.empty()) {
+    const auto found = shares_.find(demand.share);
+    if (found == shares_.end()) return false;
+    key = {found->second->deadline.count(), found->second->rate};
+    found->second->is_there = false;
+    if (share != nullptr) *share = found->second;
+    shares_.erase(found);
+  }
+  if (!discount(key)) return false;
   --count_;
   return true;
 }
@@ -101,31 +128,82 @@ bool StreamAdmission::remove(const StreamDemand& demand) {
 }
 
 std::optional<StreamAdmission::Refused> StreamAdmission::replace(const std::vector<StreamDemand>& gone,
-                                                                 const std::vector<StreamDemand>& come) {
+                                                                 const std::vector<StreamDemand>& come,
+                                                                 Replaced* replaced) {
   const std::lock_guard lock(mutex_);
-  for (const StreamDemand& one : gone) give_back(one);
   std::multiset<StreamDemand> before(gone.begin(), gone.end());
   std::vector<std::size_t> fresh;
   for (std::size_t i = 0; i < come.size(); ++i) {
     if (const auto same = before.find(come[i]); same != before.end()) {
       before.erase(same);
-      take(come[i]);
     } else {
       fresh.push_back(i);
     }
   }
-  for (auto at = fresh.begin(); at != fresh.end(); ++at) {
-    const StreamVerdict verdict = enforced_ ? judge(come[*at]) : StreamVerdict::accepted;
+  Replaced change;
+  for (const StreamDemand& one : before) {
+    std::shared_ptr<Share> share;
+    if (give_back(one, &share)) change.gone.emplace_back(one, std::move(share));
+  }
+  for (const std::size_t index : fresh) {
+    const StreamVerdict verdict = enforced_ ? judge(come[index]) : StreamVerdict::accepted;
     if (verdict != StreamVerdict::accepted) {
-      Refused refused{*at, {verdict, come[*at], capacity_, rate_}};
-      for (auto taken = fresh.begin(); taken != at; ++taken) give_back(come[*taken]);
-      for (const StreamDemand& one : before) take(one);
+      Refused refused{index, {verdict, come[index], capacity_, rate_}};
+      restore(change);
       count_refusal(verdict);
       return refused;
     }
-    take(come[*at]);
+    take(come[index]);
+    change.come.push_back(come[index]);
   }
+  if (replaced != nullptr) *replaced = std::move(change);
   return std::nullopt;
+}
+
+void StreamAdmission::undo(const Replaced& replaced) {
+  const std::lock_guard lock(mutex_);
+  restore(replaced);
+}
+
+void StreamAdmission::restore(const Replaced& replaced) {
+  for (const StreamDemand& one : replaced.come) give_back(one);
+  for (const auto& [one, share] : replaced.gone) {
+    if (share == nullptr) {
+      take(one);
+      continue;
+    }
+    count({share->deadline.count(), share->rate});
+    ++count_;
+    share->is_there = true;
+    shares_[one.share] = share;
+  }
+}
+
+std::shared_ptr<StreamAdmission::Share> StreamAdmission::share(const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = shares_.find(name);
+  return found == shares_.end() ? nullptr : found->second;
+}
+
+std::optional<StreamAnswer> StreamAdmission::change(const std::shared_ptr<Share>& share, std::uint64_t before,
+                                                    std::uint64_t after) {
+  const std::lock_guard lock(mutex_);
+  if (share == nullptr || !share->is_there) return std::nullopt;
+  StreamAnswer answer{.demand = {}, .capacity = capacity_, .rate_before = rate_};
+  answer.demand.deadline = share->deadline;
+  answer.demand.rate = after > before ? after - before : 0;
+  if (enforced_ && after > before) {
+    if (!capacity_.measured) {
+      answer.verdict = StreamVerdict::not_measured;
+    } else if (!fits(answer.demand.rate)) {
+      answer.verdict = StreamVerdict::too_much;
+    }
+  }
+  if (!answer.accepted()) return answer;
+  discount({share->deadline.count(), share->rate});
+  share->rate = share->rate - before + after;
+  count({share->deadline.count(), share->rate});
+  return answer;
 }
 
 void StreamAdmission::set_capacity(const StreamCapacity& capacity) {
@@ -148,18 +226,6 @@ std::string StreamAdmission::text() const {
   return fmt::format("{} of {}, of {} that the device carries in time{}; deadlines have to be above {}",
                      counted_text(now.streams, "stream"), rate_text(now.rate), rate_text(now.capacity.rate),
                      enforced_ ? "" : ", which admits all the same", duration_text(now.capacity.bound));
-}
-
-void RateMeter::begin_window(std::uint64_t tsc) {
-  // A window that nothing followed for long is over at its end, and those behind it are empty.
-  if (started_) most_ = std::max(most_, bytes_);
-  started_ = true;
-  bytes_ = 0;
-  begin_ = tsc;
-}
-
-std::uint64_t RateMeter::rate(std::uint64_t tsc_hz) const {
-  return static_cast<std::uint64_t>(static_cast<unsigned __int128>(most_) * 8 * tsc_hz / window_);
 }
 
 }  // namespace sluice::engine

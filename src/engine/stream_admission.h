@@ -7,6 +7,9 @@
 // calibrate`, profile.h), and the bound is bound.h's. Both are kept exactly: rates are whole bits per second, and
 // deadlines a multiset, so that a stream that ends gives back what it took and nothing else.
 //
+// A stream that is measured (RateMeter) is accepted with the rate that is said of it, and later holds what it was found
+// to bring: change().
+//
 // `enforced` = false is the paper's system without admission: everything is accepted, and counted all the same.
 //
 // Thread-safety: any thread; a lock that no lane ever takes. Cost: control path, O(log deadlines).
@@ -17,9 +20,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -29,6 +34,8 @@ struct StreamDemand {
   std::uint32_t largest_packet = 0;      // w, in bytes of the frame in clear; 0: not known, and not judged
   std::chrono::nanoseconds deadline{0};  // d
   std::uint64_t rate = 0;                // v, in bits of frames per second
+  // Of one whose rate may change() later, of all such that are there each its own. Empty: its rate stays.
+  std::string share{};
   auto operator<=>(const StreamDemand&) const = default;
 };
 
@@ -61,15 +68,35 @@ class StreamAdmission {
 
   // Judges, and if it is accepted counts it. A rate of 0 is not known, and refused where admission is enforced.
   StreamAnswer add(const StreamDemand& demand);
-  // Of one that was accepted, with the same numbers; whether there was such a one.
+  // Of one that was accepted, with the same numbers; whether there was such a one. One with a share gives back what it
+  // holds by then.
   bool remove(const StreamDemand& demand);
+
+  // What a stream with a share holds. A stream that leaves and comes back has another one.
+  class Share;
+  // For undo(): what a replacement has taken, and what it has given back.
+  struct Replaced {
+    std::vector<StreamDemand> come;
+    std::vector<std::pair<StreamDemand, std::shared_ptr<Share>>> gone;
+  };
   // All of `gone` for all of `come`, or, where one of those is refused, nothing: then it answers which and why. What is
-  // in both stays, and is not judged again.
+  // in both stays as it is, and is not judged again.
   struct Refused {
     std::size_t index;
     StreamAnswer answer;
   };
-  std::optional<Refused> replace(const std::vector<StreamDemand>& gone, const std::vector<StreamDemand>& come);
+  std::optional<Refused> replace(const std::vector<StreamDemand>& gone, const std::vector<StreamDemand>& come,
+                                 Replaced* replaced = nullptr);
+  // Everything as it was before a replacement, shares included; nothing of it is judged.
+  void undo(const Replaced& replaced);
+
+  // Null: no stream of that share is there.
+  std::shared_ptr<Share> share(const std::string& name) const;
+  // Of what a share holds `before` bits per second become `after`, which are its whole or a part of it. Less is never
+  // refused, and more is when beta + after - before > B_I; a refusal is not counted. Empty: the share's stream is not
+  // there any more.
+  std::optional<StreamAnswer> change(const std::shared_ptr<Share>& share, std::uint64_t before, std::uint64_t after);
+
   // Whether it refuses what does not fit.
   bool enforced() const { return enforced_; }
   // From now on: another cycle, or a device that is gone. Streams that are there stay.
@@ -87,42 +114,24 @@ class StreamAdmission {
   std::string text() const;  // "3 streams of 12 Mbit/s, of 10 Gbit/s that the device carries in time; ..."
 
  private:
+  using Key = std::pair<std::int64_t, std::uint64_t>;
   StreamVerdict judge(const StreamDemand& demand) const;
+  bool fits(std::uint64_t rate) const { return rate_ <= capacity_.rate && rate <= capacity_.rate - rate_; }
   void take(const StreamDemand& demand);
+  void count(const Key& key);
+  bool discount(const Key& key);
   void count_refusal(StreamVerdict verdict);
-  bool give_back(const StreamDemand& demand);
+  bool give_back(const StreamDemand& demand, std::shared_ptr<Share>* share = nullptr);
+  void restore(const Replaced& replaced);
 
   mutable std::mutex mutex_;
   StreamCapacity capacity_;
   const bool enforced_;
   std::uint64_t rate_ = 0;
   // By deadline and rate: how many streams. The first key has theta.
-  std::map<std::pair<std::int64_t, std::uint64_t>, std::uint64_t> streams_;
+  std::map<Key, std::uint64_t> streams_;
+  std::unordered_map<std::string, std::shared_ptr<Share>> shares_;
   std::uint64_t count_ = 0, refused_ = 0, refused_not_measured_ = 0;
-};
-
-// v of a stream that nobody has announced, measured: the highest rate of any whole window so far. A stream that sends
-// in bursts longer than a window is so given the rate of its bursts. Thread-safety: none. Cost: of a frame one
-// comparison.
-class RateMeter {
- public:
-  // In ticks of the time-stamp counter.
-  explicit RateMeter(std::uint64_t window) : window_(window) {}
-  void add(std::uint32_t bytes, std::uint64_t tsc) {
-    if (tsc - begin_ >= window_ || !started_) [[unlikely]] {
-      begin_window(tsc);
-    }
-    bytes_ += bytes;
-  }
-  // Bits per second; 0 until a window is over.
-  std::uint64_t rate(std::uint64_t tsc_hz) const;
-
- private:
-  void begin_window(std::uint64_t tsc);
-
-  std::uint64_t window_;
-  std::uint64_t begin_ = 0, bytes_ = 0, most_ = 0;  // bytes of this window, and of the fullest one
-  bool started_ = false;
 };
 
 }  // namespace sluice::engine

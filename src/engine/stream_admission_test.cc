@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <random>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -164,21 +166,114 @@ TEST(StreamAdmission, ThreadsTogetherNeverTakeMoreThanThereIs) {
   EXPECT_EQ(admission.state().streams, 0U);
 }
 
-TEST(RateMeter, IsThatOfTheFullestWindow) {
-  constexpr std::uint64_t hz = 1'000'000'000;
-  RateMeter meter(hz / 10);
-  std::uint64_t now = hz;
-  const auto send = [&](unsigned frames, std::uint64_t gap) {
-    for (unsigned i = 0; i < frames; ++i, now += gap) meter.add(1250, now);
-  };
-  send(50, hz / 1000);
-  EXPECT_EQ(meter.rate(hz), 0U) << "no window is over";
-  send(450, hz / 1000);  // 10 Mbit/s for half a second
-  EXPECT_EQ(meter.rate(hz), 10'000'000U);
-  send(1000, hz / 2000);  // twice that
-  EXPECT_EQ(meter.rate(hz), 20'000'000U);
-  send(200, hz / 10);  // and nearly nothing
-  EXPECT_EQ(meter.rate(hz), 20'000'000U);
+// As the list against which shares are checked has them.
+struct Sharing {
+  StreamDemand demand;
+  std::uint64_t holds;
+  std::shared_ptr<StreamAdmission::Share> share;
+};
+
+// Against a plain list, through random comings, goings and changes; and what has gone changes nothing any more.
+TEST(StreamAdmission, WhatSharesHoldIsKeptExactly) {
+  std::mt19937_64 random(2);
+  const auto below = [&random](std::uint64_t n) { return random() % n; };
+  for (int round = 0; round < 20; ++round) {
+    StreamAdmission admission(paper);
+    std::vector<Sharing> model;
+    std::vector<std::shared_ptr<StreamAdmission::Share>> old;
+    unsigned raised = 0, refused = 0;
+    for (int step = 0; step < 2000; ++step) {
+      std::uint64_t beta = 0;
+      for (const Sharing& one : model) beta += one.holds;
+      const std::uint64_t what = below(10);
+      if (model.empty() || what < 3) {
+        const bool shares = below(3) != 0;
+        const StreamDemand one{1370, milliseconds(46 + below(4)), 1 + below(4) * 777'777'777,
+                               shares ? "stream " + std::to_string(step) : ""};
+        if (admission.add(one).accepted()) model.push_back({one, one.rate, admission.share(one.share)});
+      } else if (what < 5) {
+        const auto gone = model.begin() + static_cast<std::ptrdiff_t>(below(model.size()));
+        EXPECT_TRUE(admission.remove(gone->demand));
+        if (gone->share) old.push_back(gone->share);
+        model.erase(gone);
+      } else {
+        Sharing& one = model[below(model.size())];
+        const std::uint64_t part = 1 + below(one.holds), after = 1 + below(3 * part);
+        const auto answer = admission.change(one.share, part, after);
+        ASSERT_EQ(answer.has_value(), one.share != nullptr);
+        if (!answer) continue;
+        ASSERT_EQ(answer->accepted(), beta - part + after <= paper.rate || after <= part);
+        ++(answer->accepted() ? raised : refused);
+        if (answer->accepted()) one.holds += after - part;
+        if (!old.empty()) {
+          ASSERT_FALSE(admission.change(old[below(old.size())], 1, 0));
+        }
+      }
+      std::uint64_t rate = 0;
+      nanoseconds shortest(0);
+      for (const Sharing& one : model) {
+        rate += one.holds;
+        shortest = shortest.count() == 0 ? one.demand.deadline : std::min(shortest, one.demand.deadline);
+      }
+      const StreamAdmission::State state = admission.state();
+      ASSERT_EQ(state.rate, rate);
+      ASSERT_EQ(state.shortest_deadline, shortest);
+      ASSERT_EQ(state.streams, model.size());
+    }
+    EXPECT_GT(raised, 100U);
+    EXPECT_GT(refused, 10U);
+  }
+}
+
+TEST(StreamAdmission, AShareMayGrowIntoWhatIsLeftAndAlwaysSink) {
+  StreamAdmission admission(paper);
+  constexpr std::uint64_t gbit = 1'000'000'000;
+  ASSERT_TRUE(admission.add({1370, milliseconds(80), 6 * gbit, "a"}).accepted());
+  const auto share = admission.share("a");
+  EXPECT_EQ(admission.share("b"), nullptr);
+  EXPECT_TRUE(admission.change(share, 6 * gbit, gbit)->accepted());
+  ASSERT_TRUE(admission.add({1370, milliseconds(80), 8 * gbit, {}}).accepted()) << "where there was no room before";
+  EXPECT_TRUE(admission.change(share, gbit, 2 * gbit)->accepted()) << "to the last bit";
+  const auto refused = admission.change(share, 2 * gbit, 2 * gbit + 1'000'000);
+  EXPECT_EQ(refused->text(),
+            "1 Mbit/s beside the 10 Gbit/s that are taken exceed the 10 Gbit/s that the device carries in time");
+  EXPECT_EQ(admission.state().refused, 0U) << "no stream was";
+  admission.set_capacity({.rate = gbit, .bound = milliseconds(45), .measured = false});
+  EXPECT_EQ(admission.change(share, 1, 2)->verdict, StreamVerdict::not_measured);
+  EXPECT_TRUE(admission.change(share, 2 * gbit, gbit)->accepted()) << "less is never refused";
+  EXPECT_EQ(admission.state().rate, 9 * gbit);
+}
+
+// What stays keeps its share and what that holds; what a reload that fails has taken away comes back as it was.
+TEST(StreamAdmission, AReplacementThatIsUndoneGivesSharesBack) {
+  StreamAdmission admission(paper);
+  constexpr std::uint64_t gbit = 1'000'000'000;
+  const StreamDemand a{1370, milliseconds(80), 4 * gbit, "a"}, b{1370, milliseconds(70), 4 * gbit, "b"};
+  StreamDemand other = b;
+  other.rate = 5 * gbit;
+  ASSERT_FALSE(admission.replace({}, {a, b}));
+  const auto of_a = admission.share("a"), of_b = admission.share("b");
+  ASSERT_TRUE(admission.change(of_a, 4 * gbit, gbit)->accepted());
+  ASSERT_TRUE(admission.change(of_b, 4 * gbit, 2 * gbit)->accepted());
+  StreamAdmission::Replaced replaced;
+  ASSERT_FALSE(admission.replace({a, b}, {a, other}, &replaced));
+  EXPECT_EQ(admission.share("a"), of_a);
+  EXPECT_NE(admission.share("b"), of_b);
+  EXPECT_EQ(admission.state().rate, 6 * gbit);
+  EXPECT_FALSE(admission.change(of_b, 1, 0));
+  admission.undo(replaced);
+  EXPECT_EQ(admission.share("b"), of_b);
+  EXPECT_EQ(admission.state().rate, 3 * gbit);
+  EXPECT_EQ(admission.state().streams, 2U);
+  other.rate = 10 * gbit;
+  ASSERT_TRUE(admission.replace({a, b}, {a, other})) << "refused";
+  EXPECT_EQ(admission.share("b"), of_b);
+  EXPECT_TRUE(admission.change(of_b, 2 * gbit, gbit)->accepted());
+  EXPECT_TRUE(admission.remove(a));
+  EXPECT_TRUE(admission.remove(b));
+  EXPECT_FALSE(admission.remove(b));
+  EXPECT_EQ(admission.state().rate, 0U);
+  EXPECT_EQ(admission.state().streams, 0U);
 }
 
 }  // namespace

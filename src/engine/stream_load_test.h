@@ -18,9 +18,10 @@ inline constexpr Ns us = 1000, ms = 1000 * us;
 inline constexpr Ns cycle = 300 * us;
 inline constexpr Ns period = ms;  // of a stream's frames
 inline constexpr std::uint32_t frame_bytes = 1000;
-inline constexpr StreamDemand stream{frame_bytes, std::chrono::milliseconds(1), frame_bytes * 8 * 1000};
+inline constexpr std::uint64_t rate = frame_bytes * 8 * 1000;
+inline const StreamDemand stream{frame_bytes, std::chrono::milliseconds(1), rate};
 // A batch takes 20 us and each frame 1 us: 280 frames a cycle are the most, and 270 what is called B_I.
-inline constexpr std::uint64_t capacity = stream.rate * 270 * (ms / us) / (cycle / us);
+inline constexpr std::uint64_t capacity = rate * 270 * (ms / us) / (cycle / us);
 
 inline StreamAdmission admission(bool enforced = true) {
   const auto timing = plan_timing(std::chrono::milliseconds(1), std::chrono::nanoseconds(cycle), 1);

@@ -26,6 +26,8 @@ struct MediaStreamRow {
   std::string origin;
   std::string ingress;      // the port that it comes in by; empty: any
   std::uint64_t noted = 0;  // MediaStream::noted()
+  std::uint64_t rate = 0;   // v, bits a second that it may bring; 0: anything
+  std::string measured;     // "no", "not yet", "yes"
 };
 
 class MediaStreams {
@@ -42,6 +44,9 @@ class MediaStreams {
   static constexpr std::chrono::seconds guard_time{5};
   // Frees what lanes have left and ends guards: about once a second, whoever adds and removes streams.
   virtual void tidy(std::chrono::steady_clock::time_point now) = 0;
+  // Gives streams that are measured what they were found to bring: about once a second, on one thread. A sentence on
+  // the last one whose v could not be raised for the first time; empty: there is none.
+  virtual std::string measure() = 0;
   // MediaStream::noted() of the stream; 0 when there is none.
   virtual std::uint64_t noted(const MediaKey& key) const = 0;
 
@@ -59,7 +64,8 @@ class MediaStreams {
   virtual Expected<std::string> release_text(std::string_view text, const std::string& what) = 0;
 
   // From now on streams of the API have to fit there, each 5-tuple by its rate and its deadline or, where it has none,
-  // this one. It outlives the last call with a text. Before the first of these.
+  // this one; and all that are measured have their shares there. It outlives the last call with a text and of
+  // measure(). Before the first of these.
   virtual void admit_by(engine::StreamAdmission& admission, std::chrono::nanoseconds deadline) = 0;
 
   // Of any port, in bytes.

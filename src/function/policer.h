@@ -7,6 +7,9 @@
 // Gbit/s 1 in 200. Lanes' time-stamp counters agree within some ticks; a lane whose clock is behind lets less pass. Of
 // a frame longer than the burst none passes, ever.
 //
+// The rate may change while lanes take(): for a frame that is judged meanwhile the new rate goes with the old burst, or
+// the other way round. What the bucket lacks stays, as the time that it takes to fill.
+//
 // Thread-safety: any thread. Cost: one compare-and-swap for each frame that passes; lanes that police by the same rule
 // share its cache line.
 #pragma once
@@ -22,20 +25,28 @@ class alignas(64) Policer {
   // `tsc_hz`: ticks of the time-stamp counter per second. The bucket begins full. Of frames longer than `largest` none
   // passes; 0: any length.
   Policer(std::uint64_t rate_bits, std::uint64_t burst_bytes, std::uint64_t tsc_hz, std::uint32_t largest = 0)
-      : per_byte_((Wide{8 * parts_of_tick} * tsc_hz << fraction_bits) / rate_bits),
-        depth_(static_cast<std::uint64_t>(std::min(time_of(burst_bytes), most_depth))),
-        largest_(largest == 0 ? ~std::uint32_t{0} : largest) {}
+      : largest_(largest == 0 ? ~std::uint32_t{0} : largest) {
+    change(rate_bits, burst_bytes, tsc_hz);
+  }
+
+  // One thread at a time.
+  void change(std::uint64_t rate_bits, std::uint64_t burst_bytes, std::uint64_t tsc_hz) {
+    const Wide per_byte = (Wide{8 * parts_of_tick} * tsc_hz << fraction_bits) / rate_bits;
+    per_byte_.store(static_cast<std::uint64_t>(per_byte), std::memory_order_relaxed);
+    depth_.store(time_of(burst_bytes), std::memory_order_relaxed);
+  }
+  std::uint32_t largest() const { return largest_; }
 
   // Takes a frame's bytes at the moment `tsc`, if they are there.
   bool take(std::uint32_t bytes, std::uint64_t tsc) {
     if (bytes > largest_) return false;
     const std::uint64_t now = tsc * parts_of_tick;
-    const auto time = static_cast<std::uint64_t>(std::min(time_of(bytes), most_depth));
+    const std::uint64_t time = time_of(bytes), depth = depth_.load(std::memory_order_relaxed);
     std::uint64_t full = full_.load(std::memory_order_relaxed);
     std::uint64_t then;
     do {
       then = std::max(full, now) + time;
-      if (then - now > depth_) return false;
+      if (then - now > depth) return false;
     } while (!full_.compare_exchange_weak(full, then, std::memory_order_relaxed));
     return true;
   }
@@ -46,10 +57,13 @@ class alignas(64) Policer {
   static constexpr unsigned fraction_bits = 16;
   static constexpr Wide most_depth = Wide{1} << 60;
 
-  Wide time_of(std::uint64_t bytes) const { return per_byte_ * bytes >> fraction_bits; }
+  std::uint64_t time_of(std::uint64_t bytes) const {
+    const Wide time = Wide{per_byte_.load(std::memory_order_relaxed)} * bytes >> fraction_bits;
+    return static_cast<std::uint64_t>(std::min(time, most_depth));
+  }
 
-  Wide per_byte_;        // 1/16 ticks << fraction_bits
-  std::uint64_t depth_;  // of the bucket, in 1/16 ticks
+  std::atomic<std::uint64_t> per_byte_{0};  // 1/16 ticks << fraction_bits; at a bit per second and 2^38 Hz 2^61
+  std::atomic<std::uint64_t> depth_{0};     // of the bucket, in 1/16 ticks
   std::uint32_t largest_;
   std::atomic<std::uint64_t> full_{0};
 };

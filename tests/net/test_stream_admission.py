@@ -1,10 +1,12 @@
 """[profile] and media that come and go: streams of the API and of RTSP have to fit, and are held to what they were admitted with."""
 
 import base64
+import json
 import os
 import re
 import socket
 import subprocess
+import time
 
 import pytest
 
@@ -69,6 +71,32 @@ def test_streams_of_the_api_have_to_fit(network):
     assert network.figure("streams_rate_bits") == CAPACITY - 1000
     assert "is not admitted" in control(network, "add", protected(7001, "rate = 1001"))
     assert "is in force" in control(network, "add", protected(7001, "rate = 1000"))
+    for port in (7000, 7001):
+        assert "is gone" in control(network, "remove", stream(port))
+    assert network.figure("streams_rate_bits") == 0 and network.figure("streams_admitted") == 0
+
+
+def test_a_stream_that_is_measured_makes_room_for_another(network):
+    """Nobody knows what it will bring, so it is given nearly everything; it brings a tenth of that."""
+    given = CAPACITY - 500_000
+    assert "is in force" in control(network, "add", protected(7000, f"rate = {given}", f"burst = {given // 8}", "measured = true",
+                                                              'measure_time = "1s"'))
+    assert "is not admitted" in control(network, "add", protected(7001, "rate = 2_000_000"))
+    assert wait_until(lambda: network.figure("srtp_measuring_streams") == 1, 5), network.figures()
+
+    def send(port, frames, size=1000):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+            one.bind(("", port))
+            for sequence in range(frames):
+                one.sendto(rtp(sequence, bytes(size)), (SERVER4, port))
+                time.sleep(0.02)
+
+    network.client.inside(send, 7000, 150)
+    assert wait_until(lambda: network.figure("srtp_measuring_streams") == 0, 5), network.figures()
+    held = network.figure("streams_rate_bits")
+    row = next(row for row in json.loads(network.gateway.control("srtp", "list", "--json"))["streams"] if ":7000 " in row["stream"])
+    assert 50_000 < held < 2_000_000 and (row["rate"], row["measured"]) == (held, "yes")
+    assert "is in force" in control(network, "add", protected(7001, "rate = 2_000_000"))
     for port in (7000, 7001):
         assert "is gone" in control(network, "remove", stream(port))
     assert network.figure("streams_rate_bits") == 0 and network.figure("streams_admitted") == 0

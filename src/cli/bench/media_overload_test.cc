@@ -9,7 +9,7 @@ namespace {
 
 using std::chrono::microseconds;
 
-constexpr engine::StreamDemand demand{1370, microseconds(1000), 10'000'000};
+const engine::StreamDemand demand{1370, microseconds(1000), 10'000'000};
 
 TEST(MediaOverload, as_many_streams_are_admitted_as_fit) {
   engine::StreamAdmission admission({605'000'000, microseconds(900), 1370});

@@ -56,6 +56,10 @@ std::optional<Ends> ends_of(Settings& settings) {
   return Ends{*source, *destination};
 }
 
+// What would keep frames away from the device, and what goes with that.
+constexpr const char* limits[] = {"rate",     "burst",        "packet_bytes", "ingress",
+                                  "measured", "measure_time", "rate_margin"};
+
 }  // namespace
 
 std::string without_limits(const std::string& text) {
@@ -66,9 +70,8 @@ std::string without_limits(const std::string& text) {
     std::string words = line;
     std::erase_if(words, [](char c) { return c == ' ' || c == '\t'; });
     if (words.starts_with('[')) stream = words.starts_with("[[srtp.stream]]");
-    if (!stream || !(words.starts_with("rate=") || words.starts_with("burst=") || words.starts_with("packet_bytes=") ||
-                     words.starts_with("ingress=")))
-      all += line;
+    const auto is_limit = [&words](const char* key) { return words.starts_with(std::string(key) + '='); };
+    if (!stream || std::ranges::none_of(limits, is_limit)) all += line;
     all += '\n';
   }
   return all;

@@ -117,9 +117,9 @@ TEST(ReplayedGateway, MediaAreAsLargeAsMayPass) {
 
 TEST(MediaTraffic, LimitsAreNoPartOfWhatIsMeasured) {
   EXPECT_EQ(without_limits("[[acl.rule]]\nrate = 1\n[[srtp.stream]]\n rate =2\nburst=3\npacket_bytes=9\ningress = "
-                           "\"a\"\nrates = 4\n[x]\n"
+                           "\"a\"\nmeasured = true\nmeasure_time = \"1s\"\nrate_margin = 5\nrates = 4\n[x]\n"
                            "burst = 5"),
-            "[[acl.rule]]\nrate = 1\n[[srtp.stream]]\n\n\n\n\nrates = 4\n[x]\nburst = 5\n");
+            "[[acl.rule]]\nrate = 1\n[[srtp.stream]]\n\n\n\n\n\n\n\nrates = 4\n[x]\nburst = 5\n");
 }
 
 std::size_t sections_of(const std::string& text) {

@@ -222,6 +222,9 @@ media::rtsp::Admission Connection::admit(const media::rtsp::StreamRequest& reque
   media::rtsp::Admission answer;
   Media media;
   media.medium = {request.rate, explicit_ && !one_port(request)};
+  if (shared_.options.measured && request.rate == 0) {
+    media.medium.share = fmt::format("rtsp {} {}", fmt::ptr(this), request.number);
+  }
   answer.admitted = shared_.admission.admit(media.medium);
   if (!answer.admitted) {
     not_admitted_ = shared_.admission.why();
@@ -259,13 +262,23 @@ Sides Connection::sides_of(const media::rtsp::Stream& stream) const {
   return {.client = client_port_, .server = port_towards(stream.server_side.server, shared_.twins)};
 }
 
+std::optional<function::MeasureSettings> Connection::measuring_of(const Medium& medium) const {
+  if (medium.share.empty()) return std::nullopt;
+  function::MeasureSettings measure;
+  measure.time = shared_.options.measure_time;
+  measure.margin = shared_.options.rate_margin;
+  measure.share = medium.share;
+  return measure;
+}
+
 bool Connection::opened(const media::rtsp::Stream& stream) {
   auto streams = streams_of(stream, shared_.options.accept_clear_rtcp, sides_of(stream));
   Expected<void> added;
   std::vector<function::MediaKey> keys;
   if (streams) {
-    police(*streams, shared_.admission.held_to(media_[stream.number].medium), shared_.options.burst_time,
-           shared_.streams.largest_frame());
+    const Medium& medium = media_[stream.number].medium;
+    police(*streams, shared_.admission.held_to(medium), shared_.options.burst_time, shared_.streams.largest_frame(),
+           measuring_of(medium));
     for (const function::MediaStreamSettings& one : *streams) keys.push_back(one.key);
     added = shared_.streams.add(std::move(*streams));
   }

@@ -80,6 +80,7 @@ class Connection final : private media::rtsp::Host {
   void receive(Side side, Time now);
   void discard(Side side);
   Sides sides_of(const media::rtsp::Stream& stream) const;
+  std::optional<function::MeasureSettings> measuring_of(const Medium& medium) const;
   void send(Side side);
   void side_ended(Side side);
   void after(Time now);

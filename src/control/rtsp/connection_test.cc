@@ -34,6 +34,7 @@ class AnyStreams final : public function::MediaStreams {
     return keys.size();
   }
   void tidy(Time) override {}
+  std::string measure() override { return {}; }
   std::uint64_t noted(const function::MediaKey&) const override { return 0; }
   std::vector<function::MediaStreamRow> list(std::size_t, std::size_t&) const override { return {}; }
   Expected<std::string> add_text(std::string_view, const std::string&) override { return std::string(); }

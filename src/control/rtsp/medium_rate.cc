@@ -35,13 +35,16 @@ MediumRate medium_rate(const Medium& medium, std::uint32_t margin) {
 }
 
 void police(std::vector<function::MediaStreamSettings>& streams, const MediumRate& rate,
-            std::chrono::nanoseconds burst_time, std::uint32_t largest_frame) {
+            std::chrono::nanoseconds burst_time, std::uint32_t largest_frame,
+            const std::optional<function::MeasureSettings>& measure) {
   if (rate.media == 0) return;
   for (function::MediaStreamSettings& one : streams) {
     const bool of_server = std::ranges::equal(one.key.source, streams.front().key.source);
     const bool brings_media = of_server && one.carries != function::Carries::rtcp;
     const Wide with_media = Wide{rate.media} + (one.carries == function::Carries::both ? rate.rtcp : 0);
     one.rate = bucket(brings_media ? with_media : rate.rtcp, burst_time, largest_frame);
+    one.measure = measure;
+    if (measure && !brings_media) one.measure->follows = streams.front().key;
   }
 }
 

@@ -7,6 +7,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "function/srtp/media_stream.h"
@@ -17,6 +19,7 @@ namespace sluice::control::rtsp {
 struct Medium {
   std::uint64_t rate = 0;     // bits a second; 0: its description does not say
   bool client_opens = false;  // of an explicit proxy: what the client sends to RTP's port is a stream of its own
+  std::string share{};        // engine::StreamDemand's, of one that is measured; empty: it keeps its rate
 };
 
 // Bits of whole frames a second.
@@ -33,8 +36,10 @@ struct MediumRate {
 MediumRate medium_rate(const Medium& medium, std::uint32_t margin);
 
 // Gives the streams of a medium, the server's RTP first, their buckets; what the client sends has RTCP's. What comes in
-// `burst_time` may come at once, and two of the largest frames at least.
+// `burst_time` may come at once, and two of the largest frames at least. With `measure` the server's RTP is measured,
+// and the others follow it.
 void police(std::vector<function::MediaStreamSettings>& streams, const MediumRate& rate,
-            std::chrono::nanoseconds burst_time, std::uint32_t largest_frame);
+            std::chrono::nanoseconds burst_time, std::uint32_t largest_frame,
+            const std::optional<function::MeasureSettings>& measure = std::nullopt);
 
 }  // namespace sluice::control::rtsp

@@ -76,6 +76,26 @@ TEST(MediumRate, is_a_bucket_of_each_stream) {
   EXPECT_EQ(rate_of(together), rate.sum());
 }
 
+// What the server sends as RTP is measured, and all else of the medium goes with it.
+TEST(MediumRate, of_a_medium_that_is_measured) {
+  const function::MeasureSettings measure{.time = seconds(3), .margin = 10, .share = "rtsp 1", .follows = {}};
+  auto streams = streams_that_carry({Carries::rtp, Carries::rtcp}, {Carries::rtcp, Carries::rtp});
+  police(streams, medium_rate({8'000'000}, 0), seconds(1), largest, measure);
+  for (std::size_t i = 0; i < streams.size(); ++i) {
+    ASSERT_TRUE(streams[i].measure);
+    EXPECT_EQ(streams[i].measure->share, "rtsp 1");
+    EXPECT_EQ(streams[i].measure->follows.has_value(), i != 0);
+    if (i != 0) {
+      EXPECT_EQ(*streams[i].measure->follows, streams[0].key);
+    }
+  }
+  police(streams, medium_rate({8'000'000}, 0), seconds(1), largest);
+  EXPECT_FALSE(streams[0].measure);
+  auto boundless = streams_that_carry({Carries::rtp}, {Carries::rtcp});
+  police(boundless, {}, seconds(1), largest, measure);
+  EXPECT_FALSE(boundless[0].measure) << "held to nothing";
+}
+
 TEST(MediumRate, has_room_for_two_frames_and_not_for_more_than_memory) {
   auto streams = streams_that_carry({Carries::rtp}, {Carries::rtcp});
   police(streams, medium_rate({64'000}, 0), milliseconds(1), largest);

@@ -3,7 +3,8 @@
 namespace sluice::control::rtsp {
 
 engine::StreamDemand ProfileAdmission::demand(const Medium& medium) const {
-  return {.largest_packet = largest_packet_, .deadline = deadline_, .rate = rate_of(medium).sum()};
+  return {
+      .largest_packet = largest_packet_, .deadline = deadline_, .rate = rate_of(medium).sum(), .share = medium.share};
 }
 
 bool ProfileAdmission::admit(const Medium& medium) {

@@ -56,6 +56,27 @@ TEST(ProfileAdmission, what_an_explicit_proxys_clients_open_ways_with_takes_from
   EXPECT_EQ(streams.state().streams, 0U);
 }
 
+// Of two media of the same rate each gives back what it holds by then.
+TEST(ProfileAdmission, media_that_are_measured_give_back_what_they_hold) {
+  engine::StreamAdmission streams(capacity);
+  function::RtspOptions options;
+  options.default_rate = 4'000;
+  ProfileAdmission admission(streams, options, milliseconds(2), 1504);
+  const Medium one{0, false, "rtsp 1"}, other{0, false, "rtsp 2"};
+  ASSERT_TRUE(admission.admit(one));
+  ASSERT_TRUE(admission.admit(other));
+  EXPECT_EQ(streams.state().rate, 2 * 5'500U);
+  ASSERT_TRUE(streams.change(streams.share("rtsp 2"), 5'000, 1'000)->accepted());
+  ASSERT_TRUE(streams.change(streams.share("rtsp 2"), 250, 50)->accepted());
+  EXPECT_EQ(streams.state().rate, 5'500U + 1'300U);
+  admission.ended(one);
+  EXPECT_EQ(streams.state().rate, 1'300U);
+  EXPECT_EQ(streams.share("rtsp 1"), nullptr);
+  admission.ended(other);
+  EXPECT_EQ(streams.state().rate, 0U);
+  EXPECT_EQ(streams.state().streams, 0U);
+}
+
 // For the log, with its numbers.
 TEST(ProfileAdmission, a_refusal_says_why) {
   engine::StreamAdmission streams(capacity);

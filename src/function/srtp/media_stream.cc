@@ -128,15 +128,24 @@ srtp::Channel* MediaStream::channel_for(std::span<const std::uint8_t> packet, bo
   return leg == nullptr ? nullptr : &*leg->channel;
 }
 
-void MediaStream::police(std::optional<MediaStreamSettings::Rate> rate) {
-  if (rate == rate_) return;
+void MediaStream::police(std::optional<MediaStreamSettings::Rate> rate, std::shared_ptr<MeasuredRate> measured) {
+  if (rate == rate_ && measured == measured_) return;
   rate_ = rate;
+  measured_ = std::move(measured);
   if (!rate) {
-    policer_.store(nullptr, std::memory_order_release);
+    bucket_.store(nullptr, std::memory_order_release);
     return;
   }
-  policers_.push_back(std::make_unique<Policer>(rate->bits, rate->burst, rte_get_tsc_hz(), rate->largest));
-  policer_.store(policers_.back().get(), std::memory_order_release);
+  StreamRate now = *rate;
+  if (measured_) now = {measured_->bits(), measured_->burst(), rate->largest};
+  engine::RateMeter* const meter = measured_ ? measured_->meter() : nullptr;
+  buckets_.emplace_back(std::make_unique<Bucket>(now, rte_get_tsc_hz(), meter), measured_);
+  bucket_.store(buckets_.back().first.get(), std::memory_order_release);
+}
+
+void MediaStream::give(std::uint64_t bits) {
+  measured_->set(bits);
+  buckets_.back().first->change(bits, measured_->burst(), rte_get_tsc_hz());
 }
 
 bool MediaStream::claim(std::uint32_t lane) {

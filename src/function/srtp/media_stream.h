@@ -7,8 +7,8 @@
 // without a key has no such state and is no lane's. With `ingress` what comes by another port is refused before that.
 //
 // Threads: streams are made and destroyed by one thread at a time; find() and may_concern() any thread, beside the one
-// that writes, which is who may call police(); claim(), conforms() and note() lanes; channels the lane that has claimed
-// it.
+// that writes, which is who may call police(), give(), measured() and rate(); claim(), conforms() and note() lanes;
+// channels the lane that has claimed it.
 #pragma once
 
 #include <atomic>
@@ -17,12 +17,15 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "base/prefetch.h"
 #include "crypto/key_table.h"
 #include "function/policer.h"
+#include "function/srtp/measured_rate.h"
 #include "function/srtp/media_frame.h"
 #include "media/sdp/crypto_attribute.h"
 #include "media/srtp/channel.h"
@@ -60,17 +63,15 @@ struct MediaStreamSettings {
   std::optional<Rollover> rollover;  // of RTP
   MediaOrigin origin = MediaOrigin::configuration;
   Keyless keyless = Keyless::no;
-  // What may come: bits of frames a second, as they come in, how many bytes at once, and of how many bytes a frame.
-  struct Rate {
-    std::uint64_t bits, burst;
-    std::uint32_t largest = 0;  // 0: what fits
-    bool operator==(const Rate&) const = default;
-  };
-  std::optional<Rate> rate;              // absent: anything
-  std::chrono::nanoseconds deadline{0};  // where streams are admitted; 0: the engine's
-  std::optional<std::uint16_t> ingress;  // the gateway's port that its packets come in by; absent: any
+  using Rate = StreamRate;
+  std::optional<Rate> rate;                // absent: anything
+  std::optional<MeasureSettings> measure;  // goes with a rate; absent: that is the stream's as long as it is there
+  std::chrono::nanoseconds deadline{0};    // where streams are admitted; 0: the engine's
+  std::optional<std::uint16_t> ingress;    // the gateway's port that its packets come in by; absent: any
 
-  // In all but rate and deadline, keys included: a stream that stays the same keeps its state.
+  using Limits = std::tuple<std::optional<Rate>, std::optional<MeasureSettings>, std::chrono::nanoseconds>;
+  Limits limits() const { return {rate, measure, deadline}; }
+  // In all but these, keys included: a stream that stays the same keeps its state.
   bool same(const MediaStreamSettings& other) const;
   // Bytes of the largest frame as it is in clear, where frames of `largest_frame` bytes fit: what is protected has to
   // fit with its tag and MKI, and what is unprotected has them.
@@ -105,17 +106,20 @@ class alignas(64) MediaStream {
   // Whether a frame of so many bytes is within the stream's rate. The moment is asked for only of one that has a rate.
   template <typename Moment>
   bool conforms(std::uint32_t bytes, Moment&& now) {
-    Policer* const policer = policer_.load(std::memory_order_acquire);
-    return policer == nullptr || policer->take(bytes, now());
+    Bucket* const bucket = bucket_.load(std::memory_order_acquire);
+    return bucket == nullptr || bucket->take(bytes, now());
   }
-  // From now on, with a full bucket where it is another rate than before. While lanes run.
-  void police(std::optional<MediaStreamSettings::Rate> rate);
+  // From now on, with a full bucket where it is another rate than before, or measured otherwise. While lanes run.
+  void police(std::optional<MediaStreamSettings::Rate> rate, std::shared_ptr<MeasuredRate> measured = nullptr);
+  // Of one that is measured: v is this from now on. While lanes run.
+  void give(std::uint64_t bits);
+  // Null: it is not measured.
+  const std::shared_ptr<MeasuredRate>& measured() const { return measured_; }
+  const std::optional<MediaStreamSettings::Rate>& rate() const { return rate_; }
 
-  // The same, and what demands are made of: lanes read neither in settings().
-  void change(std::optional<MediaStreamSettings::Rate> rate, std::chrono::nanoseconds deadline) {
-    settings_.rate = rate;
-    settings_.deadline = deadline;
-    police(rate);
+  // Lanes read none of these in settings(). police() is another step.
+  void take_limits(MediaStreamSettings::Limits limits) {
+    std::tie(settings_.rate, settings_.measure, settings_.deadline) = std::move(limits);
   }
 
   // Whether the stream is this lane's, or any lane's; claim(): then it is if it was nobody's.
@@ -142,6 +146,20 @@ class alignas(64) MediaStream {
   static constexpr std::uint32_t nobody = 0xffffffff;
   static constexpr std::uint64_t never = ~std::uint64_t{0};
   static constexpr std::size_t hot_bytes = 128;
+  // What is too large would pass at no rate, and is not measured.
+  class Bucket final : public Policer {
+   public:
+    Bucket(const StreamRate& rate, std::uint64_t tsc_hz, engine::RateMeter* meter)
+        : Policer(rate.bits, rate.burst, tsc_hz, rate.largest), meter_(meter) {}
+    bool take(std::uint32_t bytes, std::uint64_t tsc) {
+      if (meter_ != nullptr && bytes <= largest()) meter_->add(bytes, tsc);
+      return Policer::take(bytes, tsc);
+    }
+
+   private:
+    engine::RateMeter* meter_;  // null: nothing is measured
+  };
+  static_assert(sizeof(Bucket) == 64, "a bucket is a cache line");
   struct alignas(64) Leg {
     srtp::StreamPool pool;
     std::optional<srtp::Channel> channel;
@@ -153,13 +171,15 @@ class alignas(64) MediaStream {
   // What a packet needs lies in two lines: up to the first of the settings.
   std::unique_ptr<Leg> rtp_, rtcp_;
   std::uint64_t installs_ = 0;
-  std::atomic<Policer*> policer_{nullptr};
+  std::atomic<Bucket*> bucket_{nullptr};
   std::atomic<std::uint32_t> owner_{nobody};
   const bool rewrites_;
   MediaStreamSettings settings_;
   std::atomic<std::uint64_t> noted_{0};
-  std::optional<MediaStreamSettings::Rate> rate_;   // of policer_
-  std::vector<std::unique_ptr<Policer>> policers_;  // the last one is in force; a lane may still ask those before
+  std::optional<MediaStreamSettings::Rate> rate_;  // of bucket_
+  std::shared_ptr<MeasuredRate> measured_;         // of bucket_, too
+  // The last one is in force; a lane may still ask those before, which have these meters.
+  std::vector<std::pair<std::unique_ptr<Bucket>, std::shared_ptr<MeasuredRate>>> buckets_;
 };
 
 // Two hash tables of fixed size, with one writer and any number of readers that never wait: the streams by 5-tuple, and

@@ -37,12 +37,14 @@ struct RtspOptions {
   bool drops_unprotected = true;  // what could be media of `servers`, and of no stream (server_media.h)
   bool check_ingress = true;      // media come by the port that their side's RTSP goes by
   std::uint32_t max_connections = 4096;
-  std::uint32_t max_connections_per_client = 1024;               // address; of IPv6 a /64
-  std::uint32_t max_streams = 32;                                // of one connection
-  std::uint64_t max_rate = 0;                                    // bits a second of all media; 0: no limit
-  std::uint64_t default_rate = 0;                                // of a medium whose description names none
-  std::uint32_t rate_margin = 25;                                // per cent that a medium may bring beyond its rate
-  std::chrono::nanoseconds burst_time{std::chrono::seconds(1)};  // of its rate, at once
+  std::uint32_t max_connections_per_client = 1024;  // address; of IPv6 a /64
+  std::uint32_t max_streams = 32;                   // of one connection
+  std::uint64_t max_rate = 0;                       // bits a second of all media; 0: no limit
+  std::uint64_t default_rate = 0;                   // of a medium whose description names none
+  std::uint32_t rate_margin = 25;                   // per cent that a medium may bring beyond its rate
+  bool measured = false;  // media that have default_rate, and hold later what they bring (measured_rate.h)
+  std::chrono::nanoseconds measure_time{std::chrono::seconds(10)};
+  std::chrono::nanoseconds burst_time{std::chrono::seconds(1)};        // of its rate, at once
   std::chrono::nanoseconds session_timeout{std::chrono::seconds(60)};  // where the server names none
   std::chrono::nanoseconds connect_timeout{std::chrono::seconds(10)};
   std::chrono::nanoseconds answer_timeout{std::chrono::seconds(30)};  // of a server, for each request

@@ -134,6 +134,15 @@ void read_suite(Settings& settings, RtspOptions& options) {
   settings.error("suite", "suites are " + names);
 }
 
+void read_measuring(Settings& settings, RtspOptions& options) {
+  options.measured = settings.boolean("measured", options.measured);
+  options.measure_time = settings.duration("measure_time", options.measure_time);
+  if (options.measured && options.default_rate == 0)
+    settings.error("measured", "there is no default_rate: say what media without b= may bring until they are measured");
+  if (!options.measured && settings.has("measure_time"))
+    settings.error("measure_time", "is for media that are measured: set measured = true");
+}
+
 }  // namespace
 
 RtspOptions read_rtsp(Settings settings, const engine::PortTable& ports) {
@@ -159,6 +168,7 @@ RtspOptions read_rtsp(Settings settings, const engine::PortTable& ports) {
   options.max_streams = static_cast<std::uint32_t>(number("max_streams", options.max_streams, 1, 1024));
   options.max_rate = number("max_rate", 0, 0, most_rate);
   options.default_rate = number("default_rate", 0, 0, most_rate);
+  read_measuring(settings, options);
   options.rate_margin = static_cast<std::uint32_t>(number("rate_margin", options.rate_margin, 0, 1000));
   options.burst_time = settings.duration("burst_time", options.burst_time);
   options.session_timeout = settings.duration("session_timeout", options.session_timeout);

@@ -505,6 +505,10 @@ std::vector<engine::Figure> Srtp::figures() const {
        streams_ ? streams_->guards_cut_short() : 0},
       {"srtp_leaving_streams", "SRTP streams that were taken out, and whose keys wait until no lane uses them",
        streams_ ? streams_->leaving() : 0, false},
+      {"srtp_measuring_streams", "SRTP streams whose rate is measured and not known yet",
+       streams_ ? streams_->measuring() : 0, false},
+      {"srtp_raises_refused", "SRTP streams that brought more than before, and for more there was no room",
+       streams_ ? streams_->raises_refused() : 0},
   };
   for (const auto& lane : lanes_) {
     const engine::Counter* const counters[] = {&lane->protected_rtp,    &lane->protected_rtcp, &lane->unprotected_rtp,

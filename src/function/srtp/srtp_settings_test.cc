@@ -47,6 +47,13 @@ TEST(SrtpSettings, mistakes_name_the_line_and_show_no_key) {
       {stream_text("protect", "rate = 1000\nburst = 3027"), "burst: allowed is a whole number from 3028"},
       {stream_text("protect", "burst = 5000"), "burst: there is no rate"},
       {stream_text("protect", "packet_bytes = 500"), "packet_bytes: there is no rate"},
+      {stream_text("protect", "measured = true"), "measured: there is no rate"},
+      {stream_text("protect", "rate = 1000\nmeasured = 1"), "measured: allowed is true or false"},
+      {stream_text("protect", "rate = 1000\nmeasured = true\nmeasure_time = 5"), "measure_time: "},
+      {stream_text("protect", "rate = 1000\nmeasured = true\nrate_margin = 1001"), "rate_margin: allowed is "},
+      {stream_text("protect", "rate = 1000\nmeasure_time = \"5s\""),
+       "measure_time: is for a stream that is measured: set measured = true beside its rate"},
+      {stream_text("protect", "rate = 1000\nrate_margin = 5"), "rate_margin: is for a stream that is measured"},
       {stream_text("protect", "rate = 1000\npacket_bytes = 63"), "packet_bytes: allowed is a whole number from 64"},
       {stream_text("protect") + stream_text("unprotect"), "10.0.0.1:5004 -> 10.0.0.2:6000 is in the table already"},
       {"[srtp]\nmax_keys = 2\n" + stream_text("protect") +

@@ -83,11 +83,28 @@ void read_rate(Settings& settings, std::uint32_t largest_frame, MediaStreamSetti
   if (settings.has("rate")) {
     stream.rate = {bits, burst != 0 ? burst : std::max(bits / 8 / bursts_a_second, least), largest};
   } else {
-    for (const char* key : {"burst", "packet_bytes"}) {
+    for (const char* key : {"burst", "packet_bytes", "measured"}) {
       if (settings.has(key)) settings.error(key, "there is no rate: say how many bits a second the stream may bring");
     }
   }
   stream.deadline = settings.duration("deadline", {});
+}
+
+constexpr std::int64_t highest_margin = 1000;
+
+void read_measuring(Settings& settings, MediaStreamSettings& stream) {
+  MeasureSettings measure;
+  const bool measured = settings.boolean("measured", false);
+  measure.time = settings.duration("measure_time", measure.time);
+  measure.margin = static_cast<std::uint32_t>(settings.integer("rate_margin", measure.margin, 0, highest_margin));
+  if (!measured) {
+    for (const char* key : {"measure_time", "rate_margin"}) {
+      if (settings.has(key))
+        settings.error(key, "is for a stream that is measured: set measured = true beside its rate");
+    }
+  } else if (stream.rate) {
+    stream.measure = std::move(measure);
+  }
 }
 
 void read_ingress(Settings& settings, const engine::PortTable& ports, MediaStreamSettings& stream) {
@@ -107,6 +124,9 @@ std::string name_of(const packet::IpAddress& source, std::uint16_t source_port, 
   return end(source, source_port) + " -> " + end(destination, destination_port);
 }
 
+// Between the names of RTP and RTCP.
+constexpr const char* joint = " and ";
+
 // One for each 5-tuple: RTCP may have ports of its own.
 void read_ends(Settings& settings, const MediaStreamSettings& stream, std::vector<MediaStreamSettings>& streams) {
   const packet::IpAddress source = address_of(settings, "source", AddressUse::source);
@@ -123,6 +143,7 @@ void read_ends(Settings& settings, const MediaStreamSettings& stream, std::vecto
     one.name = name_of(source, from, destination, to);
     if (carries == Carries::rtcp) one.rollover.reset();
     if (carries == Carries::rtcp && one.rate) one.rate->bits = std::max<std::uint64_t>(one.rate->bits / rtcp_part, 1);
+    if (carries == Carries::rtcp && one.measure) one.measure->follows = streams.back().key;
     const bool known = std::ranges::any_of(streams, [&](const auto& other) { return other.key == one.key; });
     if (known) settings.error("", one.name + " is in the table already");
     streams.push_back(std::move(one));
@@ -133,6 +154,11 @@ void read_ends(Settings& settings, const MediaStreamSettings& stream, std::vecto
     const std::uint16_t from = port_of(settings, "rtcp_source_port");
     add(Carries::rtcp, from, port_of(settings, "rtcp_destination_port"));
   }
+  if (!stream.measure) return;
+  MediaStreamSettings& last = streams.back();
+  MediaStreamSettings& first = own_rtcp ? streams[streams.size() - 2] : last;
+  first.measure->share = own_rtcp ? first.name + joint + last.name : first.name;
+  last.measure->share = first.measure->share;
 }
 
 // So that an unknown key is told of all that there are, whether they are here or not.
@@ -143,6 +169,18 @@ void know(Settings& settings, std::initializer_list<const char*> keys) {
 }
 
 }  // namespace
+
+std::string share_of(Settings& settings) {
+  if (!settings.has("rate") || !settings.boolean("measured", false)) return {};
+  const auto address = [&](const char* key) {
+    return packet::IpAddress::parse(settings.text(key, "")).value_or(packet::IpAddress());
+  };
+  const auto port = [&](const char* key) { return static_cast<std::uint16_t>(settings.integer(key, 1, 1, 65535)); };
+  const packet::IpAddress source = address("source"), destination = address("destination");
+  std::string share = name_of(source, port("source_port"), destination, port("destination_port"));
+  if (!settings.has("rtcp_source_port")) return share;
+  return share + joint + name_of(source, port("rtcp_source_port"), destination, port("rtcp_destination_port"));
+}
 
 void read_stream(Settings& settings, std::uint32_t largest_frame, const engine::PortTable& ports,
                  std::vector<MediaStreamSettings>& streams) {
@@ -156,6 +194,7 @@ void read_stream(Settings& settings, std::uint32_t largest_frame, const engine::
   stream.passes_others = settings.choice("others", "drop", {"drop", "pass"}) == "pass";
   read_rollover(settings, stream);
   read_rate(settings, largest_frame, stream);
+  read_measuring(settings, stream);
   read_ingress(settings, ports, stream);
 
   read_ends(settings, stream, streams);

@@ -25,4 +25,8 @@ Expected<std::vector<MediaStreamSettings>> read_stream_text(std::string_view tex
 // Its addresses and ports alone.
 Expected<std::vector<MediaStreamSettings>> read_stream_ends(std::string_view text, const std::string& what);
 
+// What a [[srtp.stream]] of the file is called where streams are admitted (engine::StreamDemand::share): its 5-tuples.
+// Empty: its rate is not measured.
+std::string share_of(Settings& settings);
+
 }  // namespace sluice::function

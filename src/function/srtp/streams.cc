@@ -40,7 +40,13 @@ MediaStreamRow row_of(const MediaStream& stream, const engine::PortTable& ports)
           has_key ? std::string(srtp::facts(settings.crypto.suite).name) : "",
           origins[static_cast<std::size_t>(settings.origin)],
           settings.ingress ? ports[*settings.ingress].name : "",
-          stream.noted()};
+          stream.noted(),
+          stream.measured() ? stream.measured()->bits()
+          : stream.rate()   ? stream.rate()->bits
+                            : 0,
+          stream.measured() == nullptr       ? "no"
+          : stream.measured()->is_measured() ? "yes"
+                                             : "not yet"};
 }
 
 // What comes in clear, and would go on so. What comes protected is no secret, and nobody needs to be kept from it.
@@ -104,9 +110,9 @@ void Streams::count() {
 void Streams::put_one(std::shared_ptr<MediaStream> stream) {
   const MediaKey key = stream->settings().key;
   if (streams_.size() >= room_ && guards_.size() != 0 && !streams_.contains(key)) cut_short(guards_.oldest());
-  stream->police(stream->settings().rate);
   guards_.erase(key);
   std::shared_ptr<MediaStream>& place = streams_[key];
+  police(*stream, place ? place->measured() : nullptr);
   if (place) retire(std::move(place));
   place = std::move(stream);
   if (!slots_->put(*place)) make_slots();
@@ -127,6 +133,7 @@ void Streams::take_one(const MediaKey& key) {
   const auto at = streams_.find(key);
   slots_->take(key);
   guards_.erase(key);
+  measured_.erase(key);
   retire(std::move(at->second));
   streams_.erase(at);
 }
@@ -217,18 +224,24 @@ void Streams::admit_by(engine::StreamAdmission& admission, std::chrono::nanoseco
   const std::lock_guard lock(mutex_);
   admission_ = &admission;
   deadline_ = deadline;
+  for (const MediaKey& key : measured_) {
+    MeasuredRate& rate = *streams_.at(key)->measured();
+    rate.set_share(admission.share(rate.settings().share));
+  }
 }
 
 engine::StreamDemand Streams::demand_of(const MediaStreamSettings& settings) const {
   return {.largest_packet = settings.largest_in_clear(largest_frame_),
           .deadline = settings.deadline.count() == 0 ? deadline_ : settings.deadline,
-          .rate = settings.rate ? settings.rate->bits : 0};
+          .rate = settings.rate ? settings.rate->bits : 0,
+          .share = settings.measure ? settings.measure->share : ""};
 }
 
 Expected<std::string> Streams::add_text(std::string_view text, const std::string& what) {
   auto streams = read_stream_text(text, what, largest_frame_, ports_);
   if (!streams) return tl::unexpected(streams.error());
   const std::string name = streams->front().name;
+  name_shares(*streams);
   std::vector<engine::StreamDemand> demands;
   for (MediaStreamSettings& stream : *streams) {
     stream.origin = MediaOrigin::api;
@@ -244,42 +257,59 @@ Expected<std::string> Streams::add_text(std::string_view text, const std::string
   return "the stream " + name + " is in force";
 }
 
-Expected<std::string> Streams::replace_text(std::string_view text, const std::string& what) {
-  auto streams = read_stream_text(text, what, largest_frame_, ports_);
-  if (!streams) return tl::unexpected(streams.error());
-  const std::string name = streams->front().name;
-  const std::lock_guard lock(mutex_);
-  await_lanes();  // whose keys may be needed
-  std::vector<engine::StreamDemand> gone, come;
-  std::vector<std::shared_ptr<MediaStream>> fresh;
-  std::vector<std::pair<MediaStream*, MediaStreamSettings>> kept;
+// Of the API's, in place of those of the same 5-tuples.
+Expected<Streams::Exchange> Streams::prepare_exchange(std::vector<MediaStreamSettings> streams) {
+  Exchange exchange;
   std::size_t more = 0;
-  for (MediaStreamSettings& stream : *streams) {
+  for (MediaStreamSettings& stream : streams) {
     stream.origin = MediaOrigin::api;
-    come.push_back(demand_of(stream));
     const auto at = streams_.find(stream.key);
     const bool known = at != streams_.end() && !has_ended(*at->second);
     more += known ? 0 : 1;
     if (known && at->second->settings().origin != MediaOrigin::api) {
       return make_error("the stream " + stream.name + " is in the table already, and not by the API");
     }
-    if (known) gone.push_back(demand_of(at->second->settings()));
+    if (known && stream.measure && at->second->settings().measure) {
+      stream.measure->share = at->second->settings().measure->share;
+    }
+    exchange.come.push_back(demand_of(stream));
+    if (known) exchange.gone.push_back(demand_of(at->second->settings()));
     if (known && at->second->settings().same(stream)) {
-      kept.emplace_back(at->second.get(), std::move(stream));
+      exchange.kept.push_back({at->second, stream.limits()});
       continue;
     }
     auto made = MediaStream::make(std::move(stream), keys_);
     if (!made) return tl::unexpected(made.error());
-    fresh.push_back(std::move(*made));
+    exchange.fresh.push_back(std::move(*made));
   }
   if (streams_.size() - guards_.size() + more > room_) {
     return make_error("the table of streams is full: raise [srtp] max_keys");
   }
+  return exchange;
+}
+
+void Streams::put_limits(const std::vector<Kept>& kept) {
+  for (const Kept& one : kept) {
+    one.stream->take_limits(one.limits);
+    police(*one.stream, one.stream->measured());
+  }
+}
+
+Expected<std::string> Streams::replace_text(std::string_view text, const std::string& what) {
+  auto streams = read_stream_text(text, what, largest_frame_, ports_);
+  if (!streams) return tl::unexpected(streams.error());
+  const std::string name = streams->front().name;
+  name_shares(*streams);
+  const std::lock_guard lock(mutex_);
+  await_lanes();  // whose keys may be needed
+  auto exchange = prepare_exchange(std::move(*streams));
+  if (!exchange) return tl::unexpected(exchange.error());
+  const auto& [gone, come, fresh, kept] = *exchange;
   if (const auto refused = admission_ != nullptr ? admission_->replace(gone, come) : std::nullopt) {
     return make_error("the stream " + name + " is not admitted: " + refused->answer.text());
   }
-  for (auto& stream : fresh) put_one(std::move(stream));
-  for (auto& [stream, settings] : kept) stream->change(settings.rate, settings.deadline);
+  for (const auto& stream : fresh) put_one(stream);
+  put_limits(kept);
   count();
   await_lanes();
   return "the stream " + name + " is in force" + (gone.empty() ? "" : " in place of the one before");
@@ -332,7 +362,7 @@ Expected<Streams::Replacement> Streams::prepare(const std::vector<MediaStreamSet
     wanted.emplace(settings.key, &settings);
     const auto known = streams_.find(settings.key);
     if (known != streams_.end() && known->second->settings().same(settings)) {
-      replacement.kept.push_back({known->second, settings.rate});
+      replacement.kept.push_back({known->second, settings.limits()});
       continue;
     }
     const bool other = known != streams_.end() && !has_ended(*known->second) &&
@@ -358,7 +388,7 @@ void Streams::commit(const Replacement& replacement) {
     if (streams_.contains(key)) end_one(key, true);
   }
   for (const auto& stream : replacement.fresh) put_one(stream);
-  for (const Replacement::Kept& kept : replacement.kept) kept.stream->police(kept.rate);
+  put_limits(replacement.kept);
   count();
   await_lanes();
 }

@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "crypto/key_table.h"
 #include "engine/port_table.h"
@@ -33,6 +34,7 @@ class Streams final : public MediaStreams {
   Expected<void> add(std::vector<MediaStreamSettings> streams) override;
   std::size_t remove(std::span<const MediaKey> keys, MediaOrigin origin, bool guarded) override;
   void tidy(std::chrono::steady_clock::time_point now) override;
+  std::string measure() override;
   std::uint64_t noted(const MediaKey& key) const override;
   std::vector<MediaStreamRow> list(std::size_t limit, std::size_t& count) const override;
   Expected<std::string> add_text(std::string_view text, const std::string& what) override;
@@ -43,13 +45,15 @@ class Streams final : public MediaStreams {
   std::uint32_t largest_frame() const override { return largest_frame_; }
   const RtspOptions* rtsp() const override { return rtsp_; }
 
+  // One that stays in the table, and what it is held to from then on.
+  struct Kept {
+    std::shared_ptr<MediaStream> stream;
+    MediaStreamSettings::Limits limits;
+  };
+
   // The streams of a configuration in place of those of the last one: worked out, and then put in force, which cannot
   // fail. One whose settings stay the same stays as it is, but for its rate.
   struct Replacement {
-    struct Kept {
-      std::shared_ptr<MediaStream> stream;
-      std::optional<MediaStreamSettings::Rate> rate;
-    };
     std::vector<std::shared_ptr<MediaStream>> fresh;
     std::vector<Kept> kept;
     std::vector<MediaKey> gone;
@@ -63,6 +67,10 @@ class Streams final : public MediaStreams {
   std::uint64_t guarded() const { return guards_count_.load(std::memory_order_relaxed); }
   // Guards that went before their time, since the start: for a stream, or because their client had its share.
   std::uint64_t guards_cut_short() const { return cut_short_.load(std::memory_order_relaxed); }
+  // Whose v is not known yet, of those that are measured.
+  std::uint64_t measuring() const { return measuring_.load(std::memory_order_relaxed); }
+  // Those that brought more than before and were refused it, since the start; each time that it was more.
+  std::uint64_t raises_refused() const { return raises_refused_.load(std::memory_order_relaxed); }
   // Taken out, and not yet left by all lanes.
   std::uint64_t leaving() const { return leaving_->load(std::memory_order_relaxed); }
 
@@ -72,6 +80,13 @@ class Streams final : public MediaStreams {
   };
   using Clock = std::chrono::steady_clock;
 
+  struct Exchange {
+    std::vector<engine::StreamDemand> gone, come;
+    std::vector<std::shared_ptr<MediaStream>> fresh;
+    std::vector<Kept> kept;
+  };
+  Expected<Exchange> prepare_exchange(std::vector<MediaStreamSettings> streams);
+  void put_limits(const std::vector<Kept>& kept);
   Expected<void> put(std::vector<std::shared_ptr<MediaStream>> fresh);
   void put_one(std::shared_ptr<MediaStream> stream);
   void take_one(const MediaKey& key);
@@ -86,6 +101,13 @@ class Streams final : public MediaStreams {
   void count();
   engine::StreamDemand demand_of(const MediaStreamSettings& settings) const;
 
+  // streams_measure.cc
+  void police(MediaStream& stream, const std::shared_ptr<MeasuredRate>& before);
+  std::shared_ptr<MeasuredRate> measured_rate(const MediaStreamSettings& settings,
+                                              const std::shared_ptr<MeasuredRate>& before) const;
+  std::optional<engine::StreamAnswer> refusal_of(MediaStream& stream, std::uint64_t bits);
+  void name_shares(std::vector<MediaStreamSettings>& streams);
+
   crypto::KeyTable& keys_;
   Current& current_;
   const engine::PortTable& ports_;
@@ -99,7 +121,9 @@ class Streams final : public MediaStreams {
   std::unordered_map<MediaKey, std::shared_ptr<MediaStream>, Hash> streams_;
   Guards guards_;
   std::shared_ptr<MediaStreamTable::Retired> retired_;  // the current table's
-  std::atomic<std::uint64_t> size_{0}, guards_count_{0}, cut_short_{0};
+  std::unordered_set<MediaKey, Hash> measured_;         // of streams_, those that are
+  std::atomic<std::uint64_t> shares_named_{0};
+  std::atomic<std::uint64_t> size_{0}, guards_count_{0}, cut_short_{0}, measuring_{0}, raises_refused_{0};
   std::shared_ptr<std::atomic<std::uint64_t>> leaving_ = std::make_shared<std::atomic<std::uint64_t>>(0);
 };
 
