@@ -473,17 +473,10 @@ Expected<function::MediaStreams*> Gateway::media_streams() {
   return streams;
 }
 
-Expected<StreamTable> Gateway::streams(std::uint32_t limit) {
+Expected<StreamTable> Gateway::streams(const StreamQuery& query) {
   const auto streams = media_streams();
   if (!streams) return tl::unexpected(streams.error());
-  StreamTable table;
-  std::size_t count = 0;
-  for (function::MediaStreamRow& row : (*streams)->list(limit, count)) {
-    table.streams.push_back({std::move(row.name), std::move(row.action), std::move(row.carries), std::move(row.suite),
-                             std::move(row.origin), std::move(row.ingress)});
-  }
-  table.count = count;
-  return table;
+  return list_streams(**streams, query);
 }
 
 Expected<std::string> Gateway::add_stream(const std::string& text) {

@@ -4,8 +4,10 @@
 // Thread-safety: any thread; calls wait for each other, and lanes for none of them. Errors name no key.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +28,14 @@ struct MediaStreamRow {
   std::string origin;
   std::string ingress;      // the port that it comes in by; empty: any
   std::uint64_t noted = 0;  // MediaStream::noted()
+  struct Left {
+    std::uint64_t packets = 0, bytes = 0;
+  };
+  Left rtp, rtcp;                                   // that left protected or unprotected, in bytes of frames
+  std::uint64_t passed = 0;                         // packets that left as they came
+  std::array<std::uint64_t, stream_losses> lost{};  // by StreamLoss: packets of it that the stage has dropped
+  std::uint32_t ssrcs = 0;                          // MediaStream::ssrcs()
+  std::optional<std::chrono::milliseconds> age;     // since the last packet came; absent: none has come
 };
 
 class MediaStreams {
@@ -45,8 +55,9 @@ class MediaStreams {
   // MediaStream::noted() of the stream; 0 when there is none.
   virtual std::uint64_t noted(const MediaKey& key) const = 0;
 
-  // The first `limit`, in no order, and how many there are.
-  virtual std::vector<MediaStreamRow> list(std::size_t limit, std::size_t& count) const = 0;
+  // The first `limit`, in no order, and how many there are: of all, or of those with this address at one of their ends.
+  virtual std::vector<MediaStreamRow> list(std::size_t limit, const packet::IpAddress& of,
+                                           std::size_t& count) const = 0;
   // Of a [[srtp.stream]] section's keys as TOML: one stream of the API's, and with RTCP's own ports two. `what` it is
   // called in errors. The sentence says what was done. Nothing is put in force that admit_by() has no room for.
   virtual Expected<std::string> add_text(std::string_view text, const std::string& what) = 0;

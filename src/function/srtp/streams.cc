@@ -1,8 +1,11 @@
 #include "function/srtp/streams.h"
 
+#include <rte_cycles.h>
+
 #include <algorithm>
 #include <thread>
 
+#include "function/srtp/stream_rows.h"
 #include "function/srtp/stream_settings.h"
 
 namespace sluice::function {
@@ -13,35 +16,6 @@ constexpr auto patience = std::chrono::milliseconds(200);
 
 // Of the room, a client's guards: at least a few, that its media may have ended at once.
 constexpr std::size_t shares = 16, least_share = 8;
-
-const char* action_of(const MediaStreamSettings& settings) {
-  switch (settings.keyless) {
-    case Keyless::passes:
-    case Keyless::passes_rtcp:
-      return "pass";
-    case Keyless::drops_rtcp:
-      return "drop";
-    case Keyless::ended:
-      return "ended";
-    case Keyless::no:
-      break;
-  }
-  return settings.direction == srtp::Direction::protect ? "protect" : "unprotect";
-}
-
-MediaStreamRow row_of(const MediaStream& stream, const engine::PortTable& ports) {
-  static constexpr const char* carries[] = {"rtp", "rtcp", "both"};
-  static constexpr const char* origins[] = {"configuration", "api", "rtsp"};
-  const MediaStreamSettings& settings = stream.settings();
-  const bool has_key = settings.keyless == Keyless::no;
-  return {settings.name,
-          action_of(settings),
-          carries[static_cast<std::size_t>(settings.carries)],
-          has_key ? std::string(srtp::facts(settings.crypto.suite).name) : "",
-          origins[static_cast<std::size_t>(settings.origin)],
-          settings.ingress ? ports[*settings.ingress].name : "",
-          stream.noted()};
-}
 
 // What comes in clear, and would go on so. What comes protected is no secret, and nobody needs to be kept from it.
 bool wants_guard(const MediaStreamSettings& settings) {
@@ -204,12 +178,16 @@ std::uint64_t Streams::noted(const MediaKey& key) const {
   return at == streams_.end() ? 0 : at->second->noted();
 }
 
-std::vector<MediaStreamRow> Streams::list(std::size_t limit, std::size_t& count) const {
+std::vector<MediaStreamRow> Streams::list(std::size_t limit, const packet::IpAddress& of, std::size_t& count) const {
   const std::lock_guard lock(mutex_);
-  count = streams_.size();
+  const std::uint64_t now = rte_rdtsc();
   std::vector<MediaStreamRow> rows;
-  for (auto at = streams_.begin(); at != streams_.end() && rows.size() < limit; ++at)
-    rows.push_back(row_of(*at->second, ports_));
+  count = 0;
+  for (const auto& [key, stream] : streams_) {
+    if (!of.empty() && !has_address(stream->settings(), of)) continue;
+    ++count;
+    if (rows.size() < limit) rows.push_back(row_of(*stream, ports_, now));
+  }
   return rows;
 }
 

@@ -34,7 +34,7 @@ class Streams final : public MediaStreams {
   std::size_t remove(std::span<const MediaKey> keys, MediaOrigin origin, bool guarded) override;
   void tidy(std::chrono::steady_clock::time_point now) override;
   std::uint64_t noted(const MediaKey& key) const override;
-  std::vector<MediaStreamRow> list(std::size_t limit, std::size_t& count) const override;
+  std::vector<MediaStreamRow> list(std::size_t limit, const packet::IpAddress& of, std::size_t& count) const override;
   Expected<std::string> add_text(std::string_view text, const std::string& what) override;
   Expected<std::string> replace_text(std::string_view text, const std::string& what) override;
   Expected<std::string> remove_text(std::string_view text, const std::string& what) override;

@@ -157,7 +157,7 @@ TEST(Streams, of_the_api_may_have_a_port_that_they_come_by) {
   EXPECT_EQ(trial.one(frame_to(7000, 1), 0).name(), "srtp_wrong_port");
   EXPECT_EQ(trial.one(frame_to(7000, 1), 1).name(), "passes");
   std::size_t count = 0;
-  EXPECT_EQ(streams.list(1, count).front().ingress, "wan");
+  EXPECT_EQ(streams.list(1, {}, count).front().ingress, "wan");
 }
 
 // A quote that was forgotten puts the key elsewhere.
@@ -409,10 +409,10 @@ TEST(Streams, a_list_has_no_keys_and_a_mistake_shows_none) {
                         "the request"),
       "the stream 10.0.0.1:5004 -> 10.0.0.2:8000 is in force");
   std::size_t count = 0;
-  EXPECT_EQ(streams.list(2, count).size(), 2U);
+  EXPECT_EQ(streams.list(2, {}, count).size(), 2U);
   EXPECT_EQ(count, 3U);
   std::set<std::string> rows;
-  for (const MediaStreamRow& row : streams.list(10, count)) {
+  for (const MediaStreamRow& row : streams.list(10, {}, count)) {
     rows.insert(row.name + ' ' + row.action + ' ' + row.carries + ' ' + row.suite + ' ' + row.origin);
   }
   EXPECT_EQ(rows,
