@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -82,6 +83,7 @@ MediaKey media_key(const packet::IpAddress& source, std::uint16_t source_port, c
 
 // RTP or RTCP of a stream: its channel, and what has left by it, in the line in which the channel ends.
 struct alignas(64) MediaLeg {
+  explicit MediaLeg(srtp::StreamPool of_leg) : pool(std::move(of_leg)) {}
   srtp::StreamPool pool;
   std::optional<srtp::Channel> channel;
   LeftTally left;

@@ -182,11 +182,12 @@ std::vector<MediaStreamRow> Streams::list(std::size_t limit, const packet::IpAdd
   const std::lock_guard lock(mutex_);
   const std::uint64_t now = rte_rdtsc();
   std::vector<MediaStreamRow> rows;
-  count = 0;
-  for (const auto& [key, stream] : streams_) {
-    if (!of.empty() && !has_address(stream->settings(), of)) continue;
-    ++count;
-    if (rows.size() < limit) rows.push_back(row_of(*stream, ports_, now));
+  count = of.empty() ? streams_.size() : 0;
+  for (auto at = streams_.begin(); at != streams_.end() && (rows.size() < limit || !of.empty()); ++at) {
+    const MediaStream& stream = *at->second;
+    if (!of.empty() && !has_address(stream.settings(), of)) continue;
+    count += of.empty() ? 0 : 1;
+    if (rows.size() < limit) rows.push_back(row_of(stream, ports_, now));
   }
   return rows;
 }
