@@ -121,6 +121,7 @@ Expected<void> Gateway::open_engine(engine::Function& checked) {
   if (const engine::Tables* tables = engine_->function().tables()) {
     for (const std::string& note : tables->notes()) spdlog::warn("{}", note);
   }
+  log_stream_warnings();
   routing_ = engine_->function().routing();
   if (routing_ != nullptr) {
     const function::RouteTable& table = routing_->table();
@@ -381,6 +382,13 @@ void Gateway::tidy_streams(std::chrono::steady_clock::time_point now) {
   if (now < next_tidying_) return;
   next_tidying_ = now + between_tidyings;
   if (auto* const streams = engine_->function().media_streams()) streams->tidy(now);
+  log_stream_warnings();
+}
+
+void Gateway::log_stream_warnings() {
+  auto* const streams = engine_->function().media_streams();
+  if (streams == nullptr) return;
+  for (const std::string& warning : streams->take_warnings()) spdlog::warn("{}", warning);
 }
 
 void Gateway::tick(std::chrono::steady_clock::time_point now) {

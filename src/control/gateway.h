@@ -77,6 +77,7 @@ class Gateway : public StatsSource {
   void look_at_twins();
   void look_at_forwarding();
   void tidy_streams(std::chrono::steady_clock::time_point now);
+  void log_stream_warnings();
   void tick(std::chrono::steady_clock::time_point now);
   Expected<void> resolve_gateways();
 

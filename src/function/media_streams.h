@@ -52,6 +52,8 @@ class MediaStreams {
   static constexpr std::chrono::seconds guard_time{5};
   // Frees what lanes have left and ends guards: about once a second, whoever adds and removes streams.
   virtual void tidy(std::chrono::steady_clock::time_point now) = 0;
+  // Sentences for the log that have come up since the last call; none has a key in it.
+  virtual std::vector<std::string> take_warnings() = 0;
   // MediaStream::noted() of the stream; 0 when there is none.
   virtual std::uint64_t noted(const MediaKey& key) const = 0;
 

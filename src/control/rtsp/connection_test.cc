@@ -34,6 +34,7 @@ class AnyStreams final : public function::MediaStreams {
     return keys.size();
   }
   void tidy(Time) override {}
+  std::vector<std::string> take_warnings() override { return {}; }
   std::uint64_t noted(const function::MediaKey&) const override { return 0; }
   std::vector<function::MediaStreamRow> list(std::size_t, const packet::IpAddress&, std::size_t&) const override {
     return {};

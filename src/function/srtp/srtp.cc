@@ -123,11 +123,14 @@ Expected<void> Srtp::prepare(const engine::LanePlan& plan) {
   if (!keys) return make_error("[srtp] " + keys.error().message);
   keys_.emplace(std::move(*keys));
   current_.emplace(std::size_t{lanes_count_} * (engine::batches_range.most + 1));
+  auto spent = SpentKeys::make();
+  if (!spent) return make_error("[srtp] " + spent.error().message);
   streams_.emplace(*keys_, *current_, std::size_t{2} * options_.max_keys, options_.largest_frame, options_.ports,
-                   options_.rtsp ? &*options_.rtsp : nullptr);
+                   options_.rtsp ? &*options_.rtsp : nullptr, std::move(*spent));
   auto streams = streams_->prepare(options_.streams);
   if (!streams) return make_error("[srtp] " + streams.error().message);
   streams_->commit(*streams);
+  streams_->warn_of_the_files_keys(options_.streams);
   return {};
 }
 
@@ -522,6 +525,8 @@ std::vector<engine::Figure> Srtp::figures() const {
        streams_ ? streams_->guarded() : 0, false},
       {"srtp_guards_cut_short", "guards of ended SRTP streams that went early, to make room",
        streams_ ? streams_->guards_cut_short() : 0},
+      {"srtp_keys_again", "SRTP streams that came back to a key which they had before, and begin their indexes anew",
+       streams_ ? streams_->keys_again() : 0},
       {"srtp_leaving_streams", "SRTP streams that were taken out, and whose keys wait until no lane uses them",
        streams_ ? streams_->leaving() : 0, false},
   };

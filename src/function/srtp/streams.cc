@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 #include "function/srtp/stream_rows.h"
 #include "function/srtp/stream_settings.h"
@@ -17,6 +18,9 @@ constexpr auto patience = std::chrono::milliseconds(200);
 // Of the room, a client's guards: at least a few, that its media may have ended at once.
 constexpr std::size_t shares = 16, least_share = 8;
 
+// That wait for the log.
+constexpr std::size_t most_warnings = 16;
+
 // What comes in clear, and would go on so. What comes protected is no secret, and nobody needs to be kept from it.
 bool wants_guard(const MediaStreamSettings& settings) {
   return settings.keyless == Keyless::no && settings.direction == srtp::Direction::protect;
@@ -29,7 +33,7 @@ bool has_ended(const MediaStream& stream) {
 }  // namespace
 
 Streams::Streams(crypto::KeyTable& keys, Current& current, std::size_t room, std::uint32_t largest_frame,
-                 const engine::PortTable& ports, const RtspOptions* rtsp)
+                 const engine::PortTable& ports, const RtspOptions* rtsp, SpentKeys spent)
     : keys_(keys),
       current_(current),
       ports_(ports),
@@ -37,7 +41,8 @@ Streams::Streams(crypto::KeyTable& keys, Current& current, std::size_t room, std
       room_(room),
       largest_frame_(largest_frame),
       slots_(std::make_shared<MediaStreamSlots>(room)),
-      guards_(std::max(room / shares, least_share)) {
+      guards_(std::max(room / shares, least_share)),
+      spent_(std::move(spent)) {
   publish();
 }
 
@@ -82,6 +87,7 @@ void Streams::put_one(std::shared_ptr<MediaStream> stream) {
   guards_.erase(key);
   std::shared_ptr<MediaStream>& place = streams_[key];
   if (place) retire(std::move(place));
+  look_at_keys(stream->settings());
   place = std::move(stream);
   if (!slots_->put(*place)) make_slots();
 }
@@ -93,8 +99,40 @@ void Streams::make_slots() {
 }
 
 void Streams::retire(std::shared_ptr<MediaStream> stream) {
+  spent_.spend(stream->settings());
   retired_->streams.push_back(std::move(stream));
   leaving_->fetch_add(1, std::memory_order_relaxed);
+}
+
+void Streams::look_at_keys(const MediaStreamSettings& stream) {
+  if (!spent_.has(stream)) return;
+  keys_again_.fetch_add(1, std::memory_order_relaxed);
+  if (warnings_.size() > most_warnings) return;
+  warnings_.push_back(
+      warnings_.size() == most_warnings
+          ? "more SRTP streams have come back to a key: srtp_keys_again counts all"
+          : "the SRTP stream " + stream.name +
+                " protects with a key that it has had before, and its indexes begin anew: what a source "
+                "that goes on sends is enciphered twice under one keystream, which gives both away (RFC "
+                "3711 section 9.1). Give it a new key");
+}
+
+void Streams::warn_of_the_files_keys(const std::vector<MediaStreamSettings>& configured) {
+  const auto count = std::ranges::count_if(configured, [](const MediaStreamSettings& stream) {
+    return stream.direction == srtp::Direction::protect && stream.carries != Carries::rtcp;
+  });
+  if (count == 0) return;
+  const std::lock_guard lock(mutex_);
+  warnings_.push_back(
+      std::to_string(count) + (count == 1 ? " SRTP stream" : " SRTP streams") +
+      " of the file protect with keys of the file, and indexes begin anew with each start: a source that "
+      "goes on over a restart under its old SSRC needs a new key, or is enciphered twice under one "
+      "keystream (RFC 3711 section 9.1)");
+}
+
+std::vector<std::string> Streams::take_warnings() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(warnings_, {});
 }
 
 void Streams::take_one(const MediaKey& key) {

@@ -438,7 +438,7 @@ TEST(Streams, live_as_long_as_a_batch_that_found_them) {
   auto keys = crypto::KeyTable::make(4, false);
   Streams::Current current(2);
   const engine::PortTable ports;
-  Streams streams(*keys, current, 8, 1514, ports, nullptr);
+  Streams streams(*keys, current, 8, 1514, ports, nullptr, *SpentKeys::make());
   ASSERT_TRUE(streams.add(settings_of(7000)));
   const MediaStreamTable* const early = current.pin(0);
   MediaStream* const found = early->find(key_of(7000));
@@ -466,7 +466,7 @@ TEST(Streams, lanes_read_while_streams_come_and_go) {
   constexpr unsigned readers = 2;
   Streams::Current current(readers);
   const engine::PortTable ports;
-  Streams streams(*keys, current, 64, 1514, ports, nullptr);
+  Streams streams(*keys, current, 64, 1514, ports, nullptr, *SpentKeys::make());
   ASSERT_TRUE(streams.add(settings_of(1)));  // always there
   std::atomic<bool> over{false};
   std::atomic<std::uint64_t> seen{0}, lost{0};
