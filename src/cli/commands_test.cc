@@ -37,10 +37,20 @@ class Source final : public control::StatsSource {
     acl_limit = limit;
     return control::AclTable{{{1, "deny", "destination_port=22 protocol=tcp", 5, 320}}, 3, {0, "permit", "", 2, 128}};
   }
-  Expected<control::StreamTable> streams(std::uint32_t limit) override {
-    return control::StreamTable{
+  Expected<control::StreamTable> streams(const control::StreamQuery& query) override {
+    stream_address = query.address.str();
+    control::StreamTable table{
         {{"10.0.0.1:1 -> 10.0.0.2:2", "protect", "rtp", "AEAD_AES_128_GCM", "api", "", 1'600'000, "not yet"}},
-        limit + 1};
+        query.limit + 1};
+    control::StreamRow& row = table.streams[0];
+    row.rtp_packets = 7;
+    row.rtp_bytes = 700;
+    row.rtcp_packets = 2;
+    row.rtcp_bytes = 100;
+    row.drops = {{"auth_failed", 3}, {"replayed", 4}, {"policed", 5}, {"too_old", 6}, {"others", 10}};
+    row.ssrcs = 1;
+    row.age_ms = 20;
+    return table;
   }
   Expected<std::string> add_stream(const std::string& text) override {
     if (!mistakes.empty()) return make_error(mistakes);
@@ -70,7 +80,7 @@ class Source final : public control::StatsSource {
   control::RouteQuery last_query;
   std::uint32_t acl_limit = 0;
   bool stopped = false;
-  std::string mistakes, stream_text;
+  std::string mistakes, stream_text, stream_address;
 };
 
 class Commands : public testing::Test {
@@ -157,8 +167,13 @@ TEST_F(Commands, CtlAclListsRulesWithTheirCounters) {
 TEST_F(Commands, CtlSrtpListsAddsAndRemovesStreams) {
   EXPECT_EQ(sluice({"ctl", "srtp", "list", "--limit", "5", "--api", "ADDRESS"}), 0);
   EXPECT_THAT(out_,
-              HasSubstr("10.0.0.1:1 -> 10.0.0.2:2  protect  rtp      AEAD_AES_128_GCM  api   -     1.60 M  not yet\n"
+              HasSubstr("10.0.0.1:1 -> 10.0.0.2:2  protect  rtp      AEAD_AES_128_GCM  api   -     1.60 M  not yet   "
+                        "  7     2    800       0            3         4        5           16      1      20\n"
                         "1 of 6 streams"));
+  EXPECT_EQ(sluice({"ctl", "srtp", "list", "10.0.0.9", "--api", "ADDRESS"}), 0);
+  EXPECT_EQ(source_.stream_address, "10.0.0.9");
+  EXPECT_EQ(sluice({"ctl", "srtp", "list", "10.0.0", "--api", "ADDRESS"}), 2);
+  EXPECT_THAT(err_, StartsWith("sluice: 10.0.0: "));
   const std::string path = testing::TempDir() + "stream-" + std::to_string(getpid()) + ".toml";
   std::ofstream(path) << "action = \"protect\"\n";
   EXPECT_EQ(sluice({"ctl", "srtp", "add", path, "--api", "ADDRESS"}), 0);

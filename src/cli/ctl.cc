@@ -105,9 +105,18 @@ void add_srtp(CLI::App& ctl, const std::shared_ptr<std::string>& api, const std:
   srtp->require_subcommand(1);
   srtp->fallthrough();
   CLI::App* list = srtp->add_subcommand("list", "Streams, without their keys");
+  const auto address = std::make_shared<std::string>();
+  list->add_option("ADDRESS", *address, "only streams from or to this address")->type_name("");
   const auto limit = add_limit(*list);
   list->callback([=, &status] {
-    status = ask(*api, {"/api/v1/srtp?limit=" + std::to_string(*limit), false, printer(streams_report)}, *json);
+    if (const auto parsed = packet::IpAddress::parse(*address); !address->empty() && !parsed) {
+      std::fprintf(stderr, "sluice: %s: %s\n", address->c_str(), parsed.error().message.c_str());
+      status = 2;
+      return;
+    }
+    // The characters of an address need no escape in a query.
+    const std::string query = address->empty() ? "" : "&address=" + *address;
+    status = ask(*api, {"/api/v1/srtp?limit=" + std::to_string(*limit) + query, false, printer(streams_report)}, *json);
   });
   const auto change = [&](const char* name, const char* text) {
     CLI::App* command = srtp->add_subcommand(name, text);

@@ -148,11 +148,24 @@ std::string acl_report(const control::AclTable& acl) {
 }
 
 std::string streams_report(const control::StreamTable& streams) {
-  Table table({"STREAM", "ACTION", "CARRIES", "SUITE", "FROM", "PORT", ">BIT/S", "MEASURED"});
+  Table table({"STREAM", "ACTION", "CARRIES", "SUITE", "FROM", "PORT", ">BIT/S", "MEASURED", ">RTP", ">RTCP", ">BYTES",
+               ">PASSED", ">AUTH FAILED", ">REPLAYED", ">POLICED", ">OTHER DROPS", ">SSRCS", ">AGE MS"});
   for (const control::StreamRow& row : streams.streams) {
-    table.add({row.stream, row.action, row.carries, row.suite.empty() ? "-" : row.suite, row.origin,
-               row.ingress.empty() ? "-" : row.ingress,
-               row.rate == 0 ? "-" : short_number(static_cast<double>(row.rate)), row.measured});
+    std::uint64_t others = 0;
+    const auto drops = [&](const char* name) {
+      const auto at = row.drops.find(name);
+      const std::uint64_t count = at == row.drops.end() ? 0 : at->second;
+      others -= count;
+      return std::to_string(count);
+    };
+    for (const auto& [name, count] : row.drops) others += count;
+    const std::string auth_failed = drops("auth_failed"), replayed = drops("replayed"), policed = drops("policed");
+    table.add(
+        {row.stream, row.action, row.carries, row.suite.empty() ? "-" : row.suite, row.origin,
+         row.ingress.empty() ? "-" : row.ingress, row.rate == 0 ? "-" : short_number(static_cast<double>(row.rate)),
+         row.measured, std::to_string(row.rtp_packets), std::to_string(row.rtcp_packets),
+         std::to_string(row.rtp_bytes + row.rtcp_bytes), std::to_string(row.passed), auth_failed, replayed, policed,
+         std::to_string(others), std::to_string(row.ssrcs), row.age_ms < 0 ? "-" : std::to_string(row.age_ms)});
   }
   std::string out = table.str();
   if (streams.count > streams.streams.size()) {

@@ -70,6 +70,24 @@ Expected<RouteQuery> read_query(const httplib::Request& request) {
   return query;
 }
 
+Expected<StreamQuery> read_stream_query(const httplib::Request& request) {
+  StreamQuery query;
+  for (const auto& [key, value] : request.params) {
+    if (key == "address") {
+      const auto address = packet::IpAddress::parse(value);
+      if (!address) return make_error("address=" + value + ": " + address.error().message);
+      query.address = *address;
+    } else if (key == "limit") {
+      const auto limit = read_limit(value);
+      if (!limit) return tl::unexpected(limit.error());
+      query.limit = *limit;
+    } else {
+      return unknown_parameter(key, {"address", "limit"});
+    }
+  }
+  return query;
+}
+
 // How many rows a list without other parameters is to have.
 Expected<std::uint32_t> read_rows(const httplib::Request& request) {
   Expected<std::uint32_t> limit = RouteQuery().limit;
@@ -234,9 +252,9 @@ class HttpApi final : public Api {
       answer_json(response, *table);
     });
     get("/api/v1/srtp", [this](const auto& request, auto& response) {
-      const auto limit = read_rows(request);
-      if (!limit) return answer_error(response, 400, limit.error().message);
-      const auto table = source_.streams(*limit);
+      const auto query = read_stream_query(request);
+      if (!query) return answer_error(response, 400, query.error().message);
+      const auto table = source_.streams(*query);
       if (!table) return answer_error(response, 409, table.error().message);
       answer_json(response, *table);
     });

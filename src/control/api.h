@@ -33,8 +33,8 @@ class StatsSource {
   virtual Expected<std::vector<NeighbourRow>> neighbours() = 0;
   // The first `limit` rules of the stage acl. An Error when the chain has none.
   virtual Expected<AclTable> acl(std::uint32_t limit) = 0;
-  // The first `limit` streams of the stage srtp. An Error when the chain has none.
-  virtual Expected<StreamTable> streams(std::uint32_t limit) = 0;
+  // Streams of the stage srtp. An Error when the chain has none.
+  virtual Expected<StreamTable> streams(const StreamQuery& query) = 0;
   // Adds or removes a stream of the API's: `text` has the keys of a [[srtp.stream]] section. One sentence on what was
   // done. An Error with a line for each mistake, which shows no key.
   virtual Expected<std::string> add_stream(const std::string& text) = 0;

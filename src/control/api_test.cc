@@ -42,10 +42,13 @@ class FakeSource final : public StatsSource {
     last_acl_limit = limit;
     return AclTable{{{1, "deny", "protocol=tcp", 5, 320}}, 7, {0, "permit", "", 2, 128}};
   }
-  Expected<StreamTable> streams(std::uint32_t limit) override {
+  Expected<StreamTable> streams(const StreamQuery& query) override {
     if (!router) return make_error("the chain has no SRTP streams");
-    last_acl_limit = limit;
-    return StreamTable{{{"10.0.0.1:1 -> 10.0.0.2:2", "protect", "rtp", "AEAD_AES_128_GCM", "api", "", 5000, "yes"}}, 4};
+    last_stream_query = query;
+    StreamTable table{{{"10.0.0.1:1 -> 10.0.0.2:2", "protect", "rtp", "AEAD_AES_128_GCM", "api", "", 5000, "yes"}}, 4};
+    table.streams[0].rtp_packets = 7;
+    table.streams[0].drops = {{"auth_failed", 2}};
+    return table;
   }
   Expected<std::string> add_stream(const std::string& text) override {
     if (text.empty()) return make_error("the request:1: action: is missing");
@@ -76,6 +79,7 @@ class FakeSource final : public StatsSource {
   Snapshot value = sample_snapshot();
   RouteQuery last_query;
   std::uint32_t last_acl_limit = 0;
+  StreamQuery last_stream_query;
   std::string last_text;
   bool router = true;
   std::atomic<bool> fail{false}, stopped{false}, busy{false}, hold_reload{false}, reloading{false};
@@ -158,11 +162,17 @@ TEST_F(ApiTest, AclHasRulesWithTheirCounters) {
   EXPECT_EQ(table->unmatched.frames, 2U);
   ASSERT_TRUE(get("/api/v1/acl?limit=20000"));
   EXPECT_EQ(source_.last_acl_limit, 20'000U);
-  const StreamRow row = from_json_text<StreamTable>(*get("/api/v1/srtp?limit=3"))->streams.at(0);
-  EXPECT_EQ(row.origin, "api");
-  EXPECT_EQ(row.rate, 5000U);
-  EXPECT_EQ(row.measured, "yes");
-  EXPECT_EQ(source_.last_acl_limit, 3U);
+  const auto streams = from_json_text<StreamTable>(*get("/api/v1/srtp?limit=3&address=2001:db8::7"));
+  EXPECT_EQ(streams->streams.at(0).origin, "api");
+  EXPECT_EQ(streams->streams.at(0).rate, 5000U);
+  EXPECT_EQ(streams->streams.at(0).measured, "yes");
+  EXPECT_EQ(streams->streams.at(0).rtp_packets, 7U);
+  EXPECT_EQ(streams->streams.at(0).drops.at("auth_failed"), 2U);
+  EXPECT_EQ(streams->streams.at(0).age_ms, -1);
+  EXPECT_EQ(source_.last_stream_query.limit, 3U);
+  EXPECT_EQ(source_.last_stream_query.address.str(), "2001:db8::7");
+  EXPECT_EQ(refusal("/api/v1/srtp?adress=::1"), "unknown parameter \"adress\"; did you mean \"address\"?");
+  EXPECT_TRUE(refusal("/api/v1/srtp?address=10.0.0").starts_with("address=10.0.0: "));
   EXPECT_EQ(nlohmann::json::parse(*post("/api/v1/srtp/add", "source = \"a\""))["done"], "added");
   EXPECT_EQ(source_.last_text, "source = \"a\"");
   EXPECT_EQ(nlohmann::json::parse(*post("/api/v1/srtp/remove", "source = \"b\""))["done"], "removed");

@@ -122,6 +122,7 @@ Expected<void> Gateway::open_engine(engine::Function& checked) {
   if (const engine::Tables* tables = engine_->function().tables()) {
     for (const std::string& note : tables->notes()) spdlog::warn("{}", note);
   }
+  log_stream_warnings();
   routing_ = engine_->function().routing();
   if (routing_ != nullptr) {
     const function::RouteTable& table = routing_->table();
@@ -385,10 +386,17 @@ void Gateway::tidy_streams(std::chrono::steady_clock::time_point now) {
   auto* const streams = engine_->function().media_streams();
   if (streams == nullptr) return;
   streams->tidy(now);
+  log_stream_warnings();
   const std::string refused = streams->measure();
   if (refused.empty() || now < next_refused_raise_) return;
   next_refused_raise_ = now + between_refused_raises;
   spdlog::warn("streams: {}", refused);
+}
+
+void Gateway::log_stream_warnings() {
+  auto* const streams = engine_->function().media_streams();
+  if (streams == nullptr) return;
+  for (const std::string& warning : streams->take_warnings()) spdlog::warn("{}", warning);
 }
 
 void Gateway::tick(std::chrono::steady_clock::time_point now) {
@@ -481,17 +489,10 @@ Expected<function::MediaStreams*> Gateway::media_streams() {
   return streams;
 }
 
-Expected<StreamTable> Gateway::streams(std::uint32_t limit) {
+Expected<StreamTable> Gateway::streams(const StreamQuery& query) {
   const auto streams = media_streams();
   if (!streams) return tl::unexpected(streams.error());
-  StreamTable table;
-  std::size_t count = 0;
-  for (function::MediaStreamRow& row : (*streams)->list(limit, count)) {
-    table.streams.push_back({std::move(row.name), std::move(row.action), std::move(row.carries), std::move(row.suite),
-                             std::move(row.origin), std::move(row.ingress), row.rate, std::move(row.measured)});
-  }
-  table.count = count;
-  return table;
+  return list_streams(**streams, query);
 }
 
 Expected<std::string> Gateway::add_stream(const std::string& text) {

@@ -47,7 +47,7 @@ class Gateway : public StatsSource {
   Expected<RouteTable> routes(const RouteQuery& query) override;
   Expected<std::vector<NeighbourRow>> neighbours() override;
   Expected<AclTable> acl(std::uint32_t limit) override;
-  Expected<StreamTable> streams(std::uint32_t limit) override;
+  Expected<StreamTable> streams(const StreamQuery& query) override;
   Expected<std::string> add_stream(const std::string& text) override;
   Expected<std::string> remove_stream(const std::string& text) override;
   Expected<std::string> replace_stream(const std::string& text) override;
@@ -77,6 +77,7 @@ class Gateway : public StatsSource {
   void look_at_twins();
   void look_at_forwarding();
   void tidy_streams(std::chrono::steady_clock::time_point now);
+  void log_stream_warnings();
   void tick(std::chrono::steady_clock::time_point now);
   Expected<void> resolve_gateways();
 

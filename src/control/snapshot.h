@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -193,11 +194,22 @@ struct StreamRow {
   std::string stream, action, carries, suite, origin, ingress;
   std::uint64_t rate = 0;  // bits a second that it may bring now; 0: anything
   std::string measured;    // "no", "not yet", "yes"
+  // What left protected or unprotected, in bytes of frames, and what left as it came.
+  std::uint64_t rtp_packets = 0, rtp_bytes = 0, rtcp_packets = 0, rtcp_bytes = 0, passed = 0;
+  std::map<std::string, std::uint64_t> drops{};  // by name, all names there are (docs/api.md)
+  std::uint32_t ssrcs = 0;                       // that are known
+  std::int64_t age_ms = -1;                      // since its last packet came; -1: none has come
 };
 
 struct StreamTable {
   std::vector<StreamRow> streams;  // as many as were asked for, in no order
   std::uint64_t count = 0;         // how many there are
+};
+
+// Which streams: at most so many, of those with this address, if there is one, at an end.
+struct StreamQuery {
+  packet::IpAddress address;
+  std::uint32_t limit = 100;
 };
 
 struct NeighbourRow {

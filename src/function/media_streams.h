@@ -4,8 +4,10 @@
 // Thread-safety: any thread; calls wait for each other, and lanes for none of them. Errors name no key.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,6 +30,14 @@ struct MediaStreamRow {
   std::uint64_t noted = 0;  // MediaStream::noted()
   std::uint64_t rate = 0;   // v, bits a second that it may bring; 0: anything
   std::string measured;     // "no", "not yet", "yes"
+  struct Left {
+    std::uint64_t packets = 0, bytes = 0;
+  };
+  Left rtp, rtcp;                                   // that left protected or unprotected, in bytes of frames
+  std::uint64_t passed = 0;                         // packets that left as they came
+  std::array<std::uint64_t, stream_losses> lost{};  // by StreamLoss: packets of it that the stage has dropped
+  std::uint32_t ssrcs = 0;                          // MediaStream::ssrcs()
+  std::optional<std::chrono::milliseconds> age;     // since the last packet came; absent: none has come
 };
 
 class MediaStreams {
@@ -47,11 +57,14 @@ class MediaStreams {
   // Gives streams that are measured what they were found to bring: about once a second, on one thread. A sentence on
   // the last one whose v could not be raised for the first time; empty: there is none.
   virtual std::string measure() = 0;
+  // Sentences for the log that have come up since the last call; none has a key in it.
+  virtual std::vector<std::string> take_warnings() = 0;
   // MediaStream::noted() of the stream; 0 when there is none.
   virtual std::uint64_t noted(const MediaKey& key) const = 0;
 
-  // The first `limit`, in no order, and how many there are.
-  virtual std::vector<MediaStreamRow> list(std::size_t limit, std::size_t& count) const = 0;
+  // The first `limit`, in no order, and how many there are: of all, or of those with this address at one of their ends.
+  virtual std::vector<MediaStreamRow> list(std::size_t limit, const packet::IpAddress& of,
+                                           std::size_t& count) const = 0;
   // Of a [[srtp.stream]] section's keys as TOML: one stream of the API's, and with RTCP's own ports two. `what` it is
   // called in errors. The sentence says what was done. Nothing is put in force that admit_by() has no room for.
   virtual Expected<std::string> add_text(std::string_view text, const std::string& what) = 0;

@@ -1,6 +1,7 @@
 """chain = ["srtp", ...] between two hosts: what one sends in clear, libsrtp of the other takes as SRTP, and back."""
 
 import base64
+import json
 import os
 import socket
 import threading
@@ -153,8 +154,9 @@ def test_streams_over_the_api(network, tmp_path):
     receiver = Peer(OUT, inbound=True)
     stream = tmp_path / "stream.toml"
     ends = (f'source = "{CLIENT4}"\nsource_port = {port}\ndestination = "{SERVER4}"\ndestination_port = {port}\n')
-    stream.write_text(f'action = "protect"\ncrypto = "1 AES_CM_128_HMAC_SHA1_80 inline:{base64.b64encode(OUT).decode()}"\n' + ends,
-                      encoding="utf-8")
+    whole = f'action = "protect"\ncrypto = "1 AES_CM_128_HMAC_SHA1_80 inline:{base64.b64encode(OUT).decode()}"\n' + ends
+    stream.write_text(whole, encoding="utf-8")
+    assert "of the file protect with keys of the file" in network.gateway.log()
     with bound(network.client, socket.AF_INET, CLIENT4, port) as sender, \
             bound(network.server, socket.AF_INET, SERVER4, port) as listener:
         packet = rtp(1, MARK)
@@ -178,6 +180,12 @@ def test_streams_over_the_api(network, tmp_path):
         assert "is released" in network.gateway.control("srtp", "release", stream)
         sender.sendto(packet, (SERVER4, port))
         assert listener.recv(2048) == packet
+    again = f"the SRTP stream {CLIENT4}:{port} -> {SERVER4}:{port} protects with a key that it has had before"
+    assert again not in network.gateway.log()
+    stream.write_text(whole, encoding="utf-8")
+    network.gateway.control("srtp", "add", stream)
+    assert wait_until(lambda: again in network.gateway.log())
+    network.gateway.control("srtp", "release", stream)
 
 
 def test_new_keys_over_the_api_while_packets_come(network, tmp_path):
@@ -252,4 +260,7 @@ def test_forged_first_frames_take_no_stream(network, tmp_path):
         source.sendto(rtp(1, MARK), (SERVER4, 7008))
         assert Peer(OUT, inbound=True).unprotect(listener.recv(2048)) == rtp(1, MARK)
     row, = (line for line in network.gateway.control("srtp", "list").splitlines() if ":7008" in line)
-    assert row.split()[-1] == "lan"
+    assert " lan " in row
+    row, = (row for row in json.loads(network.gateway.get(f"/api/v1/srtp?address={CLIENT4}"))["streams"] if ":7008" in row["stream"])
+    assert row["ingress"] == "lan" and row["rtp_packets"] == row["ssrcs"] == row["drops"]["wrong_port"] == 1, row
+    assert 0 <= row["age_ms"] < 60_000 and row["drops"]["auth_failed"] == 0, row

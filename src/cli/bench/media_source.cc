@@ -300,7 +300,8 @@ std::string MediaSource::Checker::look(Lane& lane, std::uint32_t stream, const r
   was_opened = udp_of(frame).destination_port == be16(sealed_port);
   if (!was_opened) {
     bool rtcp = false;
-    srtp::Channel* const channel = streams[stream]->channel_for({frame + rtp_at, payload}, rtcp);
+    function::MediaLeg* const leg = streams[stream]->leg_for({frame + rtp_at, payload}, rtcp);
+    srtp::Channel* const channel = leg == nullptr ? nullptr : &*leg->channel;
     crypto::Job job;
     srtp::Pending pending;
     const srtp::Packet packet{frame + rtp_at, payload, payload};

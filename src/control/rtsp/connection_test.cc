@@ -35,8 +35,11 @@ class AnyStreams final : public function::MediaStreams {
   }
   void tidy(Time) override {}
   std::string measure() override { return {}; }
+  std::vector<std::string> take_warnings() override { return {}; }
   std::uint64_t noted(const function::MediaKey&) const override { return 0; }
-  std::vector<function::MediaStreamRow> list(std::size_t, std::size_t&) const override { return {}; }
+  std::vector<function::MediaStreamRow> list(std::size_t, const packet::IpAddress&, std::size_t&) const override {
+    return {};
+  }
   Expected<std::string> add_text(std::string_view, const std::string&) override { return std::string(); }
   Expected<std::string> replace_text(std::string_view, const std::string&) override { return std::string(); }
   Expected<std::string> release_text(std::string_view, const std::string&) override { return std::string(); }

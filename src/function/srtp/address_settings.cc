@@ -30,6 +30,7 @@ std::string why_in_no_packet(const packet::IpAddress& address, AddressUse use) {
   const bool many = in(address, "224.0.0.0/4") || in(address, "ff00::/8") || in(address, "255.255.255.255/32");
   if (use == AddressUse::source && many)
     return "is of many hosts, and no packet comes from it: give the sender's address";
+  if (use == AddressUse::host && many) return "is of many hosts, and none answers there: give an address of one host";
   return "";
 }
 

@@ -10,10 +10,11 @@
 
 namespace sluice::function {
 
-enum class AddressUse : std::uint8_t { source, destination };
+// `host`: of one that answers, such as a server.
+enum class AddressUse : std::uint8_t { source, destination, host };
 
-// IPv4-mapped ones, the unspecified and loopback; as a source multicast and broadcast, too. Why, and what to write
-// instead; empty: it may be there.
+// IPv4-mapped ones, the unspecified and loopback; as a source or a host multicast and broadcast, too. Why, and what to
+// write instead; empty: it may be there.
 std::string why_in_no_packet(const packet::IpAddress& address, AddressUse use);
 
 // Of a prefix that lies in the IPv4-mapped ones the IPv4 prefix that is meant; else it itself.

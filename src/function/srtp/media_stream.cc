@@ -65,13 +65,12 @@ bool MediaStreamSettings::same(const MediaStreamSettings& other) const {
          same_keys(crypto, other.crypto);
 }
 
-Expected<std::unique_ptr<MediaStream::Leg>> MediaStream::make_leg(srtp::Protocol protocol,
-                                                                  crypto::KeyTable& keys) const {
+Expected<std::unique_ptr<MediaLeg>> MediaStream::make_leg(srtp::Protocol protocol, crypto::KeyTable& keys) const {
   const media::sdp::CryptoAttribute& crypto = settings_.crypto;
   const srtp::SuiteFacts& suite = srtp::facts(crypto.suite);
   auto pool = srtp::StreamPool::make(settings_.max_ssrcs, std::bit_ceil(crypto.window.value_or(usual_window)));
   if (!pool) return tl::unexpected(pool.error());
-  auto leg = std::make_unique<Leg>(Leg{std::move(*pool), std::nullopt});
+  auto leg = std::make_unique<MediaLeg>(std::move(*pool));
   std::vector<std::vector<std::uint8_t>> mkis;
   std::vector<srtp::MasterKey> masters;
   for (const media::sdp::CryptoKey& key : crypto.keys) {
@@ -103,7 +102,7 @@ Expected<std::unique_ptr<MediaStream::Leg>> MediaStream::make_leg(srtp::Protocol
 Expected<std::shared_ptr<MediaStream>> MediaStream::make(MediaStreamSettings settings, crypto::KeyTable& keys) {
   std::shared_ptr<MediaStream> stream(new MediaStream(std::move(settings)));
   if (stream->settings_.keyless != Keyless::no) return stream;
-  const auto add = [&](srtp::Protocol protocol, std::unique_ptr<Leg>& leg) -> Expected<void> {
+  const auto add = [&](srtp::Protocol protocol, std::unique_ptr<MediaLeg>& leg) -> Expected<void> {
     auto made = stream->make_leg(protocol, keys);
     if (!made) return make_error("the stream " + stream->settings_.name + ": " + made.error().message);
     leg = std::move(*made);
@@ -119,13 +118,12 @@ Expected<std::shared_ptr<MediaStream>> MediaStream::make(MediaStreamSettings set
   return stream;
 }
 
-srtp::Channel* MediaStream::channel_for(std::span<const std::uint8_t> packet, bool& rtcp) {
+MediaLeg* MediaStream::leg_for(std::span<const std::uint8_t> packet, bool& rtcp) {
   const srtp::PacketKind kind = srtp::kind_of(packet);
   if (kind == srtp::PacketKind::other) return nullptr;
   // Where RTCP has a port of its own, RTP's payload types are free (RFC 5761 section 4).
-  rtcp = settings_.carries == Carries::both ? kind == srtp::PacketKind::rtcp : settings_.carries == Carries::rtcp;
-  Leg* const leg = (rtcp ? rtcp_ : rtp_).get();
-  return leg == nullptr ? nullptr : &*leg->channel;
+  rtcp = carries_ == Carries::both ? kind == srtp::PacketKind::rtcp : carries_ == Carries::rtcp;
+  return (rtcp ? rtcp_ : rtp_).get();
 }
 
 void MediaStream::police(std::optional<MediaStreamSettings::Rate> rate, std::shared_ptr<MeasuredRate> measured) {

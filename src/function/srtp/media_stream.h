@@ -7,8 +7,8 @@
 // without a key has no such state and is no lane's. With `ingress` what comes by another port is refused before that.
 //
 // Threads: streams are made and destroyed by one thread at a time; find() and may_concern() any thread, beside the one
-// that writes, which is who may call police(), give(), measured() and rate(); claim(), conforms() and note() lanes;
-// channels the lane that has claimed it.
+// that writes, which is who may call police(), give(), measured() and rate(); claim(), conforms(), came(), note() and
+// rare() lanes; channels and what left by them the lane that has claimed it; what was counted anybody may read.
 #pragma once
 
 #include <atomic>
@@ -27,6 +27,7 @@
 #include "function/policer.h"
 #include "function/srtp/measured_rate.h"
 #include "function/srtp/media_frame.h"
+#include "function/srtp/stream_tally.h"
 #include "media/sdp/crypto_attribute.h"
 #include "media/srtp/channel.h"
 #include "packet/ip_address.h"
@@ -80,6 +81,15 @@ struct MediaStreamSettings {
 MediaKey media_key(const packet::IpAddress& source, std::uint16_t source_port, const packet::IpAddress& destination,
                    std::uint16_t destination_port);
 
+// RTP or RTCP of a stream: its channel, and what has left by it, in the line in which the channel ends.
+struct alignas(64) MediaLeg {
+  explicit MediaLeg(srtp::StreamPool of_leg) : pool(std::move(of_leg)) {}
+  srtp::StreamPool pool;
+  std::optional<srtp::Channel> channel;
+  LeftTally left;
+};
+static_assert(sizeof(MediaLeg) == 128);
+
 class alignas(64) MediaStream {
  public:
   static Expected<std::shared_ptr<MediaStream>> make(MediaStreamSettings settings, crypto::KeyTable& keys);
@@ -87,18 +97,18 @@ class alignas(64) MediaStream {
   // Some time before it is used, one after the other: its own lines, and what they lead to.
   void prefetch() const { sluice::prefetch(this, hot_bytes); }
   void prefetch_channels() const {
-    if (rtp_ != nullptr) sluice::prefetch(rtp_.get(), sizeof(Leg));
+    if (rtp_ != nullptr) sluice::prefetch(rtp_.get(), sizeof(MediaLeg));
   }
   void prefetch_state(std::uint32_t lane) const {
     if (rtp_ != nullptr && owner_.load(std::memory_order_relaxed) == lane) rtp_->channel->prefetch_state();
   }
 
   const MediaStreamSettings& settings() const { return settings_; }
-  bool protects() const { return settings_.direction == srtp::Direction::protect; }
+  bool protects() const { return protects_; }
   // settings().leaves; null: as they came.
   const MediaKey* leaves() const { return rewrites_ ? &*settings_.leaves : nullptr; }
   // For a packet that begins so; null: it is neither RTP nor RTCP, as far as the stream carries them, or has no key.
-  srtp::Channel* channel_for(std::span<const std::uint8_t> packet, bool& rtcp);
+  MediaLeg* leg_for(std::span<const std::uint8_t> packet, bool& rtcp);
 
   // A device with a copy of the keys has this stream's if it has as many KeyTable::installs(). Of a stream whose keys
   // are derived anew on the way it never has them all.
@@ -128,9 +138,7 @@ class alignas(64) MediaStream {
   bool claim(std::uint32_t lane);
   // Only who has finished an authentic packet of it claims it: until then packets are prepared as nobody's
   // (srtp::Channel::prepare_unowned(), which cannot where keys are derived anew on the way).
-  bool waits_for_authentic() const {
-    return settings_.direction == srtp::Direction::unprotect && settings_.crypto.derivation_rate == 0;
-  }
+  bool waits_for_authentic() const { return !protects_ && settings_.crypto.derivation_rate == 0; }
   srtp::FirstRoc first_roc() const {
     return settings_.rollover ? srtp::FirstRoc{settings_.rollover->ssrc, settings_.rollover->counter}
                               : srtp::FirstRoc{};
@@ -141,6 +149,23 @@ class alignas(64) MediaStream {
   // many: any thread.
   void note() { noted_.fetch_add(1, std::memory_order_relaxed); }
   std::uint64_t noted() const { return noted_.load(std::memory_order_relaxed); }
+
+  // Something of it came now, by the time-stamp counter, and was not refused for where it came; when the last did, or
+  // 0.
+  void came(std::uint64_t now) { last_came_.store(now, std::memory_order_relaxed); }
+  std::uint64_t last_came() const { return last_came_.load(std::memory_order_relaxed); }
+  // null: it does not carry that, or has no key.
+  const LeftTally* left(srtp::Protocol protocol) const {
+    const MediaLeg* const leg = (protocol == srtp::Protocol::rtp ? rtp_ : rtcp_).get();
+    return leg == nullptr ? nullptr : &leg->left;
+  }
+  RareTally& rare() { return rare_; }
+  const RareTally& rare() const { return rare_; }
+  // Of RTP, or of RTCP where it carries nothing else: those that were protected, or found authentic.
+  std::uint32_t ssrcs() const {
+    const MediaLeg* const leg = rtp_ != nullptr ? rtp_.get() : rtcp_.get();
+    return leg == nullptr ? 0 : leg->channel->streams();
+  }
 
  private:
   static constexpr std::uint32_t nobody = 0xffffffff;
@@ -160,22 +185,24 @@ class alignas(64) MediaStream {
     engine::RateMeter* meter_;  // null: nothing is measured
   };
   static_assert(sizeof(Bucket) == 64, "a bucket is a cache line");
-  struct alignas(64) Leg {
-    srtp::StreamPool pool;
-    std::optional<srtp::Channel> channel;
-  };
   explicit MediaStream(MediaStreamSettings settings)
-      : rewrites_(settings.leaves.has_value()), settings_(std::move(settings)) {}
-  Expected<std::unique_ptr<Leg>> make_leg(srtp::Protocol protocol, crypto::KeyTable& keys) const;
+      : rewrites_(settings.leaves.has_value()),
+        protects_(settings.direction == srtp::Direction::protect),
+        carries_(settings.carries),
+        settings_(std::move(settings)) {}
+  Expected<std::unique_ptr<MediaLeg>> make_leg(srtp::Protocol protocol, crypto::KeyTable& keys) const;
 
-  // What a packet needs lies in two lines: up to the first of the settings.
-  std::unique_ptr<Leg> rtp_, rtcp_;
+  // What a packet needs lies in two lines: up to the key of the settings.
+  std::unique_ptr<MediaLeg> rtp_, rtcp_;
   std::uint64_t installs_ = 0;
   std::atomic<Bucket*> bucket_{nullptr};
   std::atomic<std::uint32_t> owner_{nobody};
-  const bool rewrites_;
+  const bool rewrites_, protects_;
+  const Carries carries_;
+  std::atomic<std::uint64_t> last_came_{0};
   MediaStreamSettings settings_;
   std::atomic<std::uint64_t> noted_{0};
+  RareTally rare_;
   std::optional<MediaStreamSettings::Rate> rate_;  // of bucket_
   std::shared_ptr<MeasuredRate> measured_;         // of bucket_, too
   // The last one is in force; a lane may still ask those before, which have these meters.

@@ -13,6 +13,12 @@ namespace {
 constexpr std::size_t most_servers = 64, most_ports = 8, most_listen = 16;
 constexpr std::int64_t most_rate = 1'000'000'000'000;
 
+// Of prefixes that lie in what no host has.
+std::string why_no_servers(const packet::IpPrefix& prefix) {
+  constexpr unsigned long_enough = 8;  // the longest of those
+  return prefix.length < long_enough ? "" : why_in_no_packet(prefix.address, AddressUse::host);
+}
+
 void read_servers(Settings& settings, RtspOptions& options) {
   const std::vector<std::string> servers = settings.texts("servers");
   if (servers.empty() && !settings.has("listen"))
@@ -27,6 +33,8 @@ void read_servers(Settings& settings, RtspOptions& options) {
       settings.error("servers", prefix.error().message);
     } else if (const packet::IpPrefix plain = without_mapping(*prefix); plain != *prefix) {
       settings.error("servers", prefix->str() + " is IPv4 in IPv6's form, which no packet has: write " + plain.str());
+    } else if (const std::string why = why_no_servers(*prefix); !why.empty()) {
+      settings.error("servers", prefix->str() + " " + why);
     } else if (std::ranges::find(options.servers, *prefix) != options.servers.end()) {
       settings.error("servers", prefix->str() + " is there twice");
     } else if (prefix->length == 0 && !settings.has("unprotected")) {
@@ -60,6 +68,8 @@ void read_listen(Settings& settings, RtspOptions& options) {
     const auto address = packet::IpAddress::parse(text);
     if (!address) {
       settings.error("listen", address.error().message);
+    } else if (const std::string why = why_in_no_packet(*address, AddressUse::host); !why.empty()) {
+      settings.error("listen", address->str() + " " + why);
     } else if (options.is_explicit(*address)) {
       settings.error("listen", address->str() + " is there twice");
     } else {
@@ -76,6 +86,8 @@ RtspServer read_server(Settings& settings) {
   const auto address = packet::IpAddress::parse(text);
   if (address) {
     server.address = *address;
+    if (const std::string why = why_in_no_packet(*address, AddressUse::host); !why.empty())
+      settings.error("address", address->str() + " " + why);
   } else if (!text.empty() || settings.is("address", "")) {
     settings.error("address", address.error().message);
   }

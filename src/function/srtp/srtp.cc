@@ -21,6 +21,7 @@ namespace {
 struct alignas(64) Header {
   const MediaStreamTable* table;
   std::uint64_t installs;  // that the device has
+  std::uint64_t now;       // when frames were described last
   std::uint32_t jobs;      // at places [0, jobs): the device's, or the core's in its stead
   std::uint32_t kept;      // at [kept, capacity), the last frame's first: the core's alone
   std::uint32_t finished;
@@ -36,7 +37,7 @@ static_assert(sizeof(Header) <= header_per_frame * engine::batch_range.least);
 // What is to be known of a job until its packet is finished.
 struct Work {
   srtp::Pending pending;
-  srtp::Channel* channel;  // null: finished
+  MediaLeg* leg;  // null: finished
   MediaStream* stream;
   std::uint32_t frame;  // its index in the batch
   std::uint16_t udp_offset;
@@ -122,11 +123,14 @@ Expected<void> Srtp::prepare(const engine::LanePlan& plan) {
   if (!keys) return make_error("[srtp] " + keys.error().message);
   keys_.emplace(std::move(*keys));
   current_.emplace(std::size_t{lanes_count_} * (engine::batches_range.most + 1));
+  auto spent = SpentKeys::make();
+  if (!spent) return make_error("[srtp] " + spent.error().message);
   streams_.emplace(*keys_, *current_, std::size_t{2} * options_.max_keys, options_.largest_frame, options_.ports,
-                   options_.rtsp ? &*options_.rtsp : nullptr);
+                   options_.rtsp ? &*options_.rtsp : nullptr, std::move(*spent));
   auto streams = streams_->prepare(options_.streams);
   if (!streams) return make_error("[srtp] " + streams.error().message);
   streams_->commit(*streams);
+  streams_->warn_of_the_files_keys(options_.streams);
   return {};
 }
 
@@ -186,6 +190,7 @@ void Srtp::describe(const engine::Batch& batch, std::byte* area, std::uint32_t f
 // With many streams their state is in no cache: it is asked for, step by step, for all frames at once.
 void Srtp::describe_some(const engine::Batch& batch, const Area& a, std::uint32_t first, std::uint32_t count) {
   Look look[looks];
+  a.header->now = rte_rdtsc();
   const MediaStreamSlots::View& view = a.header->table->view();
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint32_t of = first + i;
@@ -220,10 +225,15 @@ std::uint32_t Srtp::place_of(const engine::Batch& batch, const Area& a, std::uin
     if (has_media_ports_) look_at_stray(batch.lane, *a.header->table, media.key);
     return passes;
   }
-  if (media.kind == MediaFrameKind::bad) return drop(srtp_malformed);
-  const std::uint32_t place = prepare_packet(batch, a, i, media, *stream);
+  const std::uint32_t place =
+      media.kind == MediaFrameKind::bad ? drop(srtp_malformed) : prepare_packet(batch, a, i, media, *stream);
   const bool goes_on = place == passes || (place & drops) == 0;
-  if (const MediaKey* const ends = stream->leaves(); ends != nullptr && goes_on) [[unlikely]] {
+  if (!goes_on) [[unlikely]] {
+    stream->rare().refuse(static_cast<packet::Reason>(place & ~drops), a.header->now);
+    return place;
+  }
+  stream->came(a.header->now);
+  if (const MediaKey* const ends = stream->leaves(); ends != nullptr) [[unlikely]] {
     give_new_ends(batch, i, media, *ends);
   }
   return place;
@@ -231,6 +241,7 @@ std::uint32_t Srtp::place_of(const engine::Batch& batch, const Area& a, std::uin
 
 // A later fragment has no ports.
 packet::Reason Srtp::look_at_odd(const MediaStreamTable& table, const MediaKey& key) const {
+  if (MediaStream* const stream = table.find(key)) stream->rare().refuse(srtp_not_plain, rte_rdtsc());
   if (table.may_concern(key)) return srtp_not_plain;
   const bool later = key.source_port == 0 && key.destination_port == 0;
   return server_media_.may_be(key, later) ? srtp_unprotected : packet::no_reason;
@@ -269,8 +280,9 @@ std::uint32_t Srtp::prepare_packet(const engine::Batch& batch, const Area& a, st
   }
   if (!stream.conforms(batch.length[i], rte_rdtsc)) return drop(srtp_policed);
   bool rtcp = false;
-  srtp::Channel* const channel = stream.channel_for({payload, length}, rtcp);
-  if (channel == nullptr) return place_without_key(batch.lane, rtcp, stream);
+  MediaLeg* const leg = stream.leg_for({payload, length}, rtcp);
+  if (leg == nullptr) return place_without_key(batch.lane, rtcp, stream);
+  srtp::Channel* const channel = &*leg->channel;
   const bool for_device = stream.installs() <= a.header->installs && length + channel->overhead() <= most_on_device_ &&
                           buffer - media.payload_offset() >= room_on_device_;
   const std::uint32_t place = for_device ? a.header->jobs : a.header->kept - 1;
@@ -285,7 +297,7 @@ std::uint32_t Srtp::prepare_packet(const engine::Batch& batch, const Area& a, st
   if (status != srtp::Status::ok) {
     return drop(checks && !udp_checksum_ok(frame, media) ? srtp_bad_checksum : reason_of(status));
   }
-  work.channel = channel;
+  work.leg = leg;
   work.stream = &stream;
   work.frame = i;
   work.udp_offset = media.udp_offset;
@@ -339,11 +351,13 @@ std::uint32_t Srtp::place_of_other(const engine::Batch& batch, std::uint32_t i) 
       return drop(srtp_ended);
     case Keyless::passes:
       stream.note();
+      stream.rare().pass();
       lanes_[lane]->others.add(1);
       return passes;
     case Keyless::passes_rtcp:
       if (!rtcp) return drop(srtp_not_media);
       stream.note();
+      stream.rare().pass();
       lanes_[lane]->clear_rtcp.add(1);
       return passes;
     case Keyless::drops_rtcp:
@@ -352,6 +366,7 @@ std::uint32_t Srtp::place_of_other(const engine::Batch& batch, std::uint32_t i) 
       break;
   }
   if (!stream.settings().passes_others) return drop(srtp_not_media);
+  stream.rare().pass();
   lanes_[lane]->others.add(1);
   return passes;
 }
@@ -380,8 +395,10 @@ void Srtp::compute(const engine::Batch& batch, std::byte* area, std::uint32_t fi
 void Srtp::lost(const engine::Batch& batch, std::byte* area) {
   const Area a(area, batch.capacity);
   for (std::uint32_t job = 0; job < a.header->jobs; ++job) {
-    a.works[job].channel->abandon(a.works[job].pending);
-    a.places[a.works[job].frame] = drop(engine::device_lost);
+    const Work& work = a.works[job];
+    work.leg->channel->abandon(work.pending);
+    work.stream->rare().drop(engine::device_lost);
+    a.places[work.frame] = drop(engine::device_lost);
   }
   a.header->jobs = 0;
 }
@@ -401,11 +418,11 @@ void Srtp::fetch_ahead(const engine::Batch& batch, const Area& a, std::uint32_t 
     const std::uint32_t place = a.places[i + frame_ahead];
     prefetch(reinterpret_cast<const void*>(batch.frame[i + frame_ahead]));
     prefetch(batch.mbuf[i + frame_ahead]);
-    if (place < drops) prefetch(a.works[place].channel, sizeof(srtp::Channel));
+    if (place < drops) prefetch(a.works[place].leg, sizeof(MediaLeg));
   }
   if (i + state_ahead < batch.count) {
     const std::uint32_t place = a.places[i + state_ahead];
-    if (place < drops) a.works[place].channel->prefetch_finish(a.works[place].pending);
+    if (place < drops) a.works[place].leg->channel->prefetch_finish(a.works[place].pending);
   }
 }
 
@@ -415,7 +432,10 @@ packet::Reason Srtp::judge(const engine::Batch& batch, std::byte* area, std::uin
   const std::uint32_t place = a.places[i];
   if (place == passes) return packet::no_reason;
   if ((place & drops) != 0) return static_cast<packet::Reason>(place & ~drops);
-  return finish(batch, a, i, place);
+  const packet::Reason why = finish(batch, a, i, place);
+  if (why != packet::no_reason) [[unlikely]]
+    a.works[place].stream->rare().drop(why);
+  return why;
 }
 
 packet::Reason Srtp::finish(const engine::Batch& batch, const Area& a, std::uint32_t i, std::uint32_t place) {
@@ -423,7 +443,8 @@ packet::Reason Srtp::finish(const engine::Batch& batch, const Area& a, std::uint
     compute_kept(batch, a);
   }
   Work& work = a.works[place];
-  srtp::Channel& channel = *std::exchange(work.channel, nullptr);
+  MediaLeg& leg = *std::exchange(work.leg, nullptr);
+  srtp::Channel& channel = *leg.channel;
   ++a.header->finished;
   const crypto::Verdict verdict = a.verdicts[place];
   auto* const frame = reinterpret_cast<std::uint8_t*>(batch.frame[i]);
@@ -446,6 +467,7 @@ packet::Reason Srtp::finish(const engine::Batch& batch, const Area& a, std::uint
   engine::Counter& counter = work.protects ? (work.rtcp ? lane.protected_rtcp : lane.protected_rtp)
                                            : (work.rtcp ? lane.unprotected_rtcp : lane.unprotected_rtp);
   counter.add(1);
+  leg.left.add(length);
   if (work.rtcp && !work.protects) work.stream->note();  // who sends it is alive
   return packet::no_reason;
 }
@@ -480,8 +502,8 @@ void Srtp::judged(const engine::Batch& batch, std::byte* area) {
   const std::uint32_t jobs = a.jobs_in_all();
   for (std::uint32_t job = 0; a.header->finished != jobs && job < jobs; ++job) {
     Work& work = a.works[a.place(job)];
-    if (work.channel == nullptr) continue;
-    std::exchange(work.channel, nullptr)->abandon(work.pending);
+    if (work.leg == nullptr) continue;
+    std::exchange(work.leg, nullptr)->channel->abandon(work.pending);
     ++a.header->finished;
   }
   current_->unpin(reader_of(batch));
@@ -503,6 +525,8 @@ std::vector<engine::Figure> Srtp::figures() const {
        streams_ ? streams_->guarded() : 0, false},
       {"srtp_guards_cut_short", "guards of ended SRTP streams that went early, to make room",
        streams_ ? streams_->guards_cut_short() : 0},
+      {"srtp_keys_again", "SRTP streams that came back to a key which they had before, and begin their indexes anew",
+       streams_ ? streams_->keys_again() : 0},
       {"srtp_leaving_streams", "SRTP streams that were taken out, and whose keys wait until no lane uses them",
        streams_ ? streams_->leaving() : 0, false},
       {"srtp_measuring_streams", "SRTP streams whose rate is measured and not known yet",

@@ -1,8 +1,12 @@
 #include "function/srtp/streams.h"
 
+#include <rte_cycles.h>
+
 #include <algorithm>
 #include <thread>
+#include <utility>
 
+#include "function/srtp/stream_rows.h"
 #include "function/srtp/stream_settings.h"
 
 namespace sluice::function {
@@ -14,40 +18,8 @@ constexpr auto patience = std::chrono::milliseconds(200);
 // Of the room, a client's guards: at least a few, that its media may have ended at once.
 constexpr std::size_t shares = 16, least_share = 8;
 
-const char* action_of(const MediaStreamSettings& settings) {
-  switch (settings.keyless) {
-    case Keyless::passes:
-    case Keyless::passes_rtcp:
-      return "pass";
-    case Keyless::drops_rtcp:
-      return "drop";
-    case Keyless::ended:
-      return "ended";
-    case Keyless::no:
-      break;
-  }
-  return settings.direction == srtp::Direction::protect ? "protect" : "unprotect";
-}
-
-MediaStreamRow row_of(const MediaStream& stream, const engine::PortTable& ports) {
-  static constexpr const char* carries[] = {"rtp", "rtcp", "both"};
-  static constexpr const char* origins[] = {"configuration", "api", "rtsp"};
-  const MediaStreamSettings& settings = stream.settings();
-  const bool has_key = settings.keyless == Keyless::no;
-  return {settings.name,
-          action_of(settings),
-          carries[static_cast<std::size_t>(settings.carries)],
-          has_key ? std::string(srtp::facts(settings.crypto.suite).name) : "",
-          origins[static_cast<std::size_t>(settings.origin)],
-          settings.ingress ? ports[*settings.ingress].name : "",
-          stream.noted(),
-          stream.measured() ? stream.measured()->bits()
-          : stream.rate()   ? stream.rate()->bits
-                            : 0,
-          stream.measured() == nullptr       ? "no"
-          : stream.measured()->is_measured() ? "yes"
-                                             : "not yet"};
-}
+// That wait for the log.
+constexpr std::size_t most_warnings = 16;
 
 // What comes in clear, and would go on so. What comes protected is no secret, and nobody needs to be kept from it.
 bool wants_guard(const MediaStreamSettings& settings) {
@@ -61,7 +33,7 @@ bool has_ended(const MediaStream& stream) {
 }  // namespace
 
 Streams::Streams(crypto::KeyTable& keys, Current& current, std::size_t room, std::uint32_t largest_frame,
-                 const engine::PortTable& ports, const RtspOptions* rtsp)
+                 const engine::PortTable& ports, const RtspOptions* rtsp, SpentKeys spent)
     : keys_(keys),
       current_(current),
       ports_(ports),
@@ -69,7 +41,8 @@ Streams::Streams(crypto::KeyTable& keys, Current& current, std::size_t room, std
       room_(room),
       largest_frame_(largest_frame),
       slots_(std::make_shared<MediaStreamSlots>(room)),
-      guards_(std::max(room / shares, least_share)) {
+      guards_(std::max(room / shares, least_share)),
+      spent_(std::move(spent)) {
   publish();
 }
 
@@ -114,6 +87,7 @@ void Streams::put_one(std::shared_ptr<MediaStream> stream) {
   std::shared_ptr<MediaStream>& place = streams_[key];
   police(*stream, place ? place->measured() : nullptr);
   if (place) retire(std::move(place));
+  look_at_keys(stream->settings());
   place = std::move(stream);
   if (!slots_->put(*place)) make_slots();
 }
@@ -125,8 +99,40 @@ void Streams::make_slots() {
 }
 
 void Streams::retire(std::shared_ptr<MediaStream> stream) {
+  spent_.spend(stream->settings());
   retired_->streams.push_back(std::move(stream));
   leaving_->fetch_add(1, std::memory_order_relaxed);
+}
+
+void Streams::look_at_keys(const MediaStreamSettings& stream) {
+  if (!spent_.has(stream)) return;
+  keys_again_.fetch_add(1, std::memory_order_relaxed);
+  if (warnings_.size() > most_warnings) return;
+  warnings_.push_back(
+      warnings_.size() == most_warnings
+          ? "more SRTP streams have come back to a key: srtp_keys_again counts all"
+          : "the SRTP stream " + stream.name +
+                " protects with a key that it has had before, and its indexes begin anew: what a source "
+                "that goes on sends is enciphered twice under one keystream, which gives both away (RFC "
+                "3711 section 9.1). Give it a new key");
+}
+
+void Streams::warn_of_the_files_keys(const std::vector<MediaStreamSettings>& configured) {
+  const auto count = std::ranges::count_if(configured, [](const MediaStreamSettings& stream) {
+    return stream.direction == srtp::Direction::protect && stream.carries != Carries::rtcp;
+  });
+  if (count == 0) return;
+  const std::lock_guard lock(mutex_);
+  warnings_.push_back(
+      std::to_string(count) + (count == 1 ? " SRTP stream" : " SRTP streams") +
+      " of the file protect with keys of the file, and indexes begin anew with each start: a source that "
+      "goes on over a restart under its old SSRC needs a new key, or is enciphered twice under one "
+      "keystream (RFC 3711 section 9.1)");
+}
+
+std::vector<std::string> Streams::take_warnings() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(warnings_, {});
 }
 
 void Streams::take_one(const MediaKey& key) {
@@ -211,12 +217,17 @@ std::uint64_t Streams::noted(const MediaKey& key) const {
   return at == streams_.end() ? 0 : at->second->noted();
 }
 
-std::vector<MediaStreamRow> Streams::list(std::size_t limit, std::size_t& count) const {
+std::vector<MediaStreamRow> Streams::list(std::size_t limit, const packet::IpAddress& of, std::size_t& count) const {
   const std::lock_guard lock(mutex_);
-  count = streams_.size();
+  const std::uint64_t now = rte_rdtsc();
   std::vector<MediaStreamRow> rows;
-  for (auto at = streams_.begin(); at != streams_.end() && rows.size() < limit; ++at)
-    rows.push_back(row_of(*at->second, ports_));
+  count = of.empty() ? streams_.size() : 0;
+  for (auto at = streams_.begin(); at != streams_.end() && (rows.size() < limit || !of.empty()); ++at) {
+    const MediaStream& stream = *at->second;
+    if (!of.empty() && !has_address(stream.settings(), of)) continue;
+    count += of.empty() ? 0 : 1;
+    if (rows.size() < limit) rows.push_back(row_of(stream, ports_, now));
+  }
   return rows;
 }
 

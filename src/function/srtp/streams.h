@@ -20,6 +20,7 @@
 #include "engine/port_table.h"
 #include "function/media_streams.h"
 #include "function/srtp/guards.h"
+#include "function/srtp/spent_keys.h"
 #include "lookup/acl/classifier_slot.h"
 
 namespace sluice::function {
@@ -29,14 +30,15 @@ class Streams final : public MediaStreams {
   using Current = lookup::acl::CurrentClassifier<MediaStreamTable>;
   // These outlive it. `room`: streams, with those that have ended and are guarded; `largest_frame`: of any port.
   Streams(crypto::KeyTable& keys, Current& current, std::size_t room, std::uint32_t largest_frame,
-          const engine::PortTable& ports, const RtspOptions* rtsp);
+          const engine::PortTable& ports, const RtspOptions* rtsp, SpentKeys spent);
 
   Expected<void> add(std::vector<MediaStreamSettings> streams) override;
   std::size_t remove(std::span<const MediaKey> keys, MediaOrigin origin, bool guarded) override;
   void tidy(std::chrono::steady_clock::time_point now) override;
   std::string measure() override;
+  std::vector<std::string> take_warnings() override;
   std::uint64_t noted(const MediaKey& key) const override;
-  std::vector<MediaStreamRow> list(std::size_t limit, std::size_t& count) const override;
+  std::vector<MediaStreamRow> list(std::size_t limit, const packet::IpAddress& of, std::size_t& count) const override;
   Expected<std::string> add_text(std::string_view text, const std::string& what) override;
   Expected<std::string> replace_text(std::string_view text, const std::string& what) override;
   Expected<std::string> remove_text(std::string_view text, const std::string& what) override;
@@ -61,6 +63,8 @@ class Streams final : public MediaStreams {
   };
   Expected<Replacement> prepare(const std::vector<MediaStreamSettings>& configured);
   void commit(const Replacement& replacement);
+  // At the start, of the file's: a warning that keys must be new, if any of them protects.
+  void warn_of_the_files_keys(const std::vector<MediaStreamSettings>& configured);
 
   // In force, without those that have ended. Any thread.
   std::uint64_t size() const { return size_.load(std::memory_order_relaxed); }
@@ -71,6 +75,8 @@ class Streams final : public MediaStreams {
   std::uint64_t measuring() const { return measuring_.load(std::memory_order_relaxed); }
   // Those that brought more than before and were refused it, since the start; each time that it was more.
   std::uint64_t raises_refused() const { return raises_refused_.load(std::memory_order_relaxed); }
+  // Streams that came back to a key that they had left (spent_keys.h).
+  std::uint64_t keys_again() const { return keys_again_.load(std::memory_order_relaxed); }
   // Taken out, and not yet left by all lanes.
   std::uint64_t leaving() const { return leaving_->load(std::memory_order_relaxed); }
 
@@ -91,6 +97,7 @@ class Streams final : public MediaStreams {
   void put_one(std::shared_ptr<MediaStream> stream);
   void take_one(const MediaKey& key);
   void retire(std::shared_ptr<MediaStream> stream);
+  void look_at_keys(const MediaStreamSettings& stream);
   void guard_one(const MediaKey& key);
   void end_one(const MediaKey& key, bool guarded);
   void cut_short(const MediaKey& guarded);
@@ -120,10 +127,13 @@ class Streams final : public MediaStreams {
   std::shared_ptr<MediaStreamSlots> slots_;
   std::unordered_map<MediaKey, std::shared_ptr<MediaStream>, Hash> streams_;
   Guards guards_;
+  SpentKeys spent_;
+  std::vector<std::string> warnings_;
   std::shared_ptr<MediaStreamTable::Retired> retired_;  // the current table's
   std::unordered_set<MediaKey, Hash> measured_;         // of streams_, those that are
   std::atomic<std::uint64_t> shares_named_{0};
-  std::atomic<std::uint64_t> size_{0}, guards_count_{0}, cut_short_{0}, measuring_{0}, raises_refused_{0};
+  std::atomic<std::uint64_t> size_{0}, guards_count_{0}, cut_short_{0}, measuring_{0}, raises_refused_{0},
+      keys_again_{0};
   std::shared_ptr<std::atomic<std::uint64_t>> leaving_ = std::make_shared<std::atomic<std::uint64_t>>(0);
 };
 

@@ -93,7 +93,7 @@ TEST(Streams, a_live_stream_takes_the_place_of_the_oldest_guard) {
   EXPECT_EQ(streams.noted(medium_of("10.0.1.0", 7000)[0].key), 0U);
   std::size_t count = 0;
   std::set<std::string> names;
-  for (const MediaStreamRow& row : streams.list(200, count)) names.insert(row.name);
+  for (const MediaStreamRow& row : streams.list(200, {}, count)) names.insert(row.name);
   EXPECT_EQ(count, 128U);
   EXPECT_FALSE(names.contains("10.0.0.1:5004 -> 10.0.0.2:7000")) << "the oldest";
   EXPECT_TRUE(names.contains("10.0.0.1:5004 -> 10.0.0.2:7001"));

@@ -17,7 +17,9 @@ constexpr std::uint32_t frame = 1000;
 class MeasuredStreams : public testing::Test {
  protected:
   MeasuredStreams()
-      : keys_(crypto::KeyTable::make(64, false)), current_(1), streams_(*keys_, current_, 64, 1514, ports_, nullptr) {}
+      : keys_(crypto::KeyTable::make(64, false)),
+        current_(1),
+        streams_(*keys_, current_, 64, 1514, ports_, nullptr, SpentKeys::make().value()) {}
 
   void admit(std::uint64_t capacity) {
     admission_.emplace(engine::StreamCapacity{capacity, milliseconds(1), 0});
@@ -251,14 +253,14 @@ TEST(MeasuredStreamList, says_what_they_hold) {
   MediaStreams& streams = streams_of(trial);
   ASSERT_TRUE(streams.add_text(text_of(7000) + measured, "the request"));
   std::size_t count = 0;
-  EXPECT_EQ(streams.list(1, count).front().rate, rate);
-  EXPECT_EQ(streams.list(1, count).front().measured, "not yet");
+  EXPECT_EQ(streams.list(1, {}, count).front().rate, rate);
+  EXPECT_EQ(streams.list(1, {}, count).front().measured, "not yet");
   streams.measure();
   EXPECT_EQ(trial.figure("srtp_measuring_streams"), 1U);
   EXPECT_EQ(trial.figure("srtp_raises_refused"), 0U);
   ASSERT_TRUE(streams.replace_text(text_of(7000) + "rate = 1\n", "the request"));
-  EXPECT_EQ(streams.list(1, count).front().rate, 1U);
-  EXPECT_EQ(streams.list(1, count).front().measured, "no");
+  EXPECT_EQ(streams.list(1, {}, count).front().rate, 1U);
+  EXPECT_EQ(streams.list(1, {}, count).front().measured, "no");
 }
 
 }  // namespace

@@ -157,7 +157,7 @@ TEST(Streams, of_the_api_may_have_a_port_that_they_come_by) {
   EXPECT_EQ(trial.one(frame_to(7000, 1), 0).name(), "srtp_wrong_port");
   EXPECT_EQ(trial.one(frame_to(7000, 1), 1).name(), "passes");
   std::size_t count = 0;
-  EXPECT_EQ(streams.list(1, count).front().ingress, "wan");
+  EXPECT_EQ(streams.list(1, {}, count).front().ingress, "wan");
 }
 
 // A quote that was forgotten puts the key elsewhere.
@@ -409,10 +409,10 @@ TEST(Streams, a_list_has_no_keys_and_a_mistake_shows_none) {
                         "the request"),
       "the stream 10.0.0.1:5004 -> 10.0.0.2:8000 is in force");
   std::size_t count = 0;
-  EXPECT_EQ(streams.list(2, count).size(), 2U);
+  EXPECT_EQ(streams.list(2, {}, count).size(), 2U);
   EXPECT_EQ(count, 3U);
   std::set<std::string> rows;
-  for (const MediaStreamRow& row : streams.list(10, count)) {
+  for (const MediaStreamRow& row : streams.list(10, {}, count)) {
     rows.insert(row.name + ' ' + row.action + ' ' + row.carries + ' ' + row.suite + ' ' + row.origin);
   }
   EXPECT_EQ(rows,
@@ -438,7 +438,7 @@ TEST(Streams, live_as_long_as_a_batch_that_found_them) {
   auto keys = crypto::KeyTable::make(4, false);
   Streams::Current current(2);
   const engine::PortTable ports;
-  Streams streams(*keys, current, 8, 1514, ports, nullptr);
+  Streams streams(*keys, current, 8, 1514, ports, nullptr, *SpentKeys::make());
   ASSERT_TRUE(streams.add(settings_of(7000)));
   const MediaStreamTable* const early = current.pin(0);
   MediaStream* const found = early->find(key_of(7000));
@@ -466,7 +466,7 @@ TEST(Streams, lanes_read_while_streams_come_and_go) {
   constexpr unsigned readers = 2;
   Streams::Current current(readers);
   const engine::PortTable ports;
-  Streams streams(*keys, current, 64, 1514, ports, nullptr);
+  Streams streams(*keys, current, 64, 1514, ports, nullptr, *SpentKeys::make());
   ASSERT_TRUE(streams.add(settings_of(1)));  // always there
   std::atomic<bool> over{false};
   std::atomic<std::uint64_t> seen{0}, lost{0};

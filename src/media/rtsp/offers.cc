@@ -63,8 +63,7 @@ void name_proxy(sdp::Section& section, const Origin& origin) {
     }
     constexpr std::string_view control = "a=control:";
     if (line.view().starts_with(control)) {
-      const std::string uri =
-          with_authority(line.view().substr(control.size()), origin.server_authority, origin.client_authority);
+      const std::string uri = rtsp_to_authority(line.view().substr(control.size()), origin.client_authority);
       line.text = SecretText(control);
       line.text.append(uri);
     }

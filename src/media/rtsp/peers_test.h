@@ -33,6 +33,10 @@ inline std::string gst_description() {
 inline constexpr std::string_view gst_options_answer =
     "RTSP/1.0 200 OK\r\nCSeq: 1\r\nPublic: OPTIONS, DESCRIBE, ANNOUNCE, GET_PARAMETER, PAUSE, PLAY, RECORD, SETUP, "
     "SET_PARAMETER, TEARDOWN\r\nServer: GStreamer RTSP server\r\nDate: Sun, 01 Nov 2026 00:00:00 GMT\r\n\r\n";
+// What a client gets of it: the proxy refuses ANNOUNCE and RECORD.
+inline constexpr std::string_view gst_options_passed =
+    "RTSP/1.0 200 OK\r\nCSeq: 1\r\nPublic: OPTIONS, DESCRIBE, GET_PARAMETER, PAUSE, PLAY, SETUP, SET_PARAMETER, "
+    "TEARDOWN\r\nServer: GStreamer RTSP server\r\nDate: Sun, 01 Nov 2026 00:00:00 GMT\r\n\r\n";
 inline constexpr std::string_view gst_describe_head =
     "RTSP/1.0 200 OK\r\nCSeq: 2\r\nContent-Type: application/sdp\r\nContent-Base: rtsp://10.9.0.1:8554/plain/\r\n"
     "Server: GStreamer RTSP server\r\nDate: Sun, 01 Nov 2026 00:00:00 GMT\r\n";

@@ -126,7 +126,7 @@ std::optional<Proxy::Refused> Proxy::check(const Message& request) const {
   }
   // Methods are capitals (RFC 2326 section 10); a server that takes "setup" for SETUP would play past this.
   const bool has_small = std::ranges::any_of(request.method(), [](char c) { return c >= 'a' && c <= 'z'; });
-  if (has_small || request.method() == "ANNOUNCE" || request.method() == "RECORD") {
+  if (has_small || is_refused_method(request.method())) {
     return Refused{Refusal::method, std::string(request.method())};
   }
   if (holds_description(request)) {

@@ -3,10 +3,11 @@
 //
 // What it changes: DESCRIBE's answer (offers.h); the profile in SETUP's Transport, both ways, with the ports and
 // addresses of an explicit proxy; KeyMgmt of SETUP, which is the client's key and goes no further; Accept-Encoding of
-// DESCRIBE, which goes; Content-Length with a changed body; and, of an explicit proxy, the authority in URIs (a
-// request's becomes the server's whatever it was, an answer's where it is the server's what the request had) and the
-// server's address in o= and c=. All other headers, bodies and messages pass as they are, authentication's too.
-// docs/rtsp.md says what is refused and how.
+// DESCRIBE, which goes; ANNOUNCE and RECORD in an answer's Public and Allow, which go; Content-Length with a changed
+// body; and, of an explicit proxy, the authority in URIs (a request's becomes the server's, and an answer's what the
+// request had, whatever they were; a Location's only where it is the server's) and the server's address in o= and c=.
+// All other headers, bodies and messages pass as they are, authentication's too. docs/rtsp.md says what is refused and
+// how.
 //
 // Order: clients get answers in the order of their requests, the proxy's own among them.
 // Keys: a key serves one SETUP. A client that wants the medium again asks for a new description first, or gets 455: the

@@ -11,7 +11,7 @@ namespace sluice::media::rtsp {
 namespace {
 
 // "rtsp://x" in "url=rtsp://x;seq=1,url=...": with another authority.
-std::string rtp_info_with_authority(std::string_view value, std::string_view from, std::string_view to) {
+std::string rtp_info_to_authority(std::string_view value, std::string_view to) {
   std::string text;
   while (!value.empty()) {
     std::string_view entry = take_unquoted(value, ',');
@@ -23,11 +23,28 @@ std::string rtp_info_with_authority(std::string_view value, std::string_view fro
       const std::string_view bare = parameter.substr(parameter.size() - blanks);
       text += first ? "" : ";";
       text += same_name(bare.substr(0, url.size()), url)
-                  ? std::string(url) + with_authority(bare.substr(url.size()), from, to)
+                  ? std::string(url) + rtsp_to_authority(bare.substr(url.size()), to)
                   : std::string(parameter);
     }
   }
   return text;
+}
+
+// What the proxy refuses of clients is not offered to them (check() in proxy.cc).
+void hide_methods(Message& response) {
+  for (const char* const name : {"Public", "Allow"}) {
+    const auto joined = response.joined(name);
+    if (!joined) continue;
+    std::string kept;
+    bool hides = false;
+    for (std::string_view methods = joined->view(); !methods.empty();) {
+      const std::string_view method = trim(take_until(methods, ','));
+      const bool refused = is_refused_method(method);
+      hides = hides || refused;
+      if (!refused && !method.empty()) kept.append(kept.empty() ? "" : ", ").append(method);
+    }
+    if (hides) response.set_header(name, kept);
+  }
 }
 
 }  // namespace
@@ -70,6 +87,7 @@ void Proxy::server_response(Message& response, Time now) {
     return;
   }
   fix_uris(response, client_authority(pending->uri));
+  hide_methods(response);
   if (response.status() < 200) {
     if (holds_description(response)) {
       count_refused({Refusal::description, stray_description}, refusal_status(Refusal::description));
@@ -160,19 +178,23 @@ std::string_view Proxy::client_authority(std::string_view uri) const {
   return written.empty() || written.size() > longest ? addresses_.client_authority : written;
 }
 
-// URIs of the server's that a client of an explicit proxy will use.
+// URIs of the server's that a client of an explicit proxy will use. What is to be asked for on this connection is the
+// proxy's, by whatever name the server knows itself; another server is what a Location alone may name.
 void Proxy::fix_uris(Message& message, std::string_view to) const {
   const std::string& from = addresses_.server_authority;
   if (from.empty()) {
     return;
   }
-  for (const char* const name : {"Content-Base", "Content-Location", "Location"}) {
+  for (const char* const name : {"Content-Base", "Content-Location"}) {
     if (const auto value = message.header(name)) {
-      message.set_header(name, with_authority(*value, from, to));
+      message.set_header(name, rtsp_to_authority(*value, to));
     }
   }
-  if (const auto value = message.header("RTP-Info")) {
-    message.set_header("RTP-Info", rtp_info_with_authority(*value, from, to));
+  if (const auto value = message.header("Location")) {
+    message.set_header("Location", with_authority(*value, from, to));
+  }
+  if (const auto value = message.joined("RTP-Info")) {
+    message.set_header("RTP-Info", rtp_info_to_authority(value->view(), to));
   }
 }
 

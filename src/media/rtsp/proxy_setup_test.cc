@@ -306,8 +306,9 @@ TEST(ProxySetup, ExplicitByAnyName) {
                 "rtsp://" + std::string(261, 'h') + "/a/"},
            Case{"rtsp://" + std::string(262, 'h') + "/a", "rtsp://10.9.0.1:554/a", "rtsp://10.9.0.1/a/",
                 "rtsp://10.8.0.7:554/a/"},
-           Case{"rtsp://h/a", "rtsp://10.9.0.1:554/a", "rtsp://10.9.0.1:8554/a/", "rtsp://10.9.0.1:8554/a/"},
-           Case{"rtsp://h/a", "rtsp://10.9.0.1:554/a", "rtsp://elsewhere/a/", "rtsp://elsewhere/a/"},
+           Case{"rtsp://h/a", "rtsp://10.9.0.1:554/a", "rtsp://10.9.0.1:8554/a/", "rtsp://h/a/"},
+           Case{"rtsp://h/a", "rtsp://10.9.0.1:554/a", "rtsp://camera.local/a/", "rtsp://h/a/"},
+           Case{"rtsp://h/a", "rtsp://10.9.0.1:554/a", "RTSP://10.0.0.9:8554/a/", "RTSP://h/a/"},
        }) {
     SCOPED_TRACE(one.asked);
     Trial trial({}, explicit_ones());
@@ -324,6 +325,24 @@ TEST(ProxySetup, ExplicitByAnyName) {
                            "t1 RTSP/1.0\r\nCSeq: 3\r\nTransport: RTP/AVP;unicast;client_port=5000-5001\r\n\r\n"),
               "");
   }
+}
+
+// By whatever name the server knows itself, all that it tells leads to the proxy; what is no URI of RTSP stays.
+TEST(ProxySetup, ExplicitServersOfAnotherNameLeadToTheProxy) {
+  Trial trial({}, explicit_ones());
+  trial.client("DESCRIBE rtsp://proxy/a RTSP/1.0\r\nCSeq: 2\r\n\r\n");
+  const std::string described = trial.server(test::with_body(
+      "RTSP/1.0 200 OK\r\nCSeq: 2\r\nContent-Type: application/sdp\r\n",
+      "v=0\r\na=control:rtsp://camera/a/\r\nm=audio 0 RTP/AVP 8\r\na=control:rtsp://10.0.0.9:8554/a/t1\r\n"));
+  EXPECT_THAT(described, HasSubstr("a=control:rtsp://proxy/a/\r\n"));
+  EXPECT_THAT(described, HasSubstr("a=control:rtsp://proxy/a/t1\r\n"));
+  trial.client("PLAY rtsp://proxy/a RTSP/1.0\r\nCSeq: 4\r\nSession: s1\r\n\r\n");
+  EXPECT_EQ(trial.server("RTSP/1.0 200 OK\r\nCSeq: 4\r\nRTP-Info: url=rtsp://camera/a/t1;seq=1\r\n"
+                         "RTP-Info: url=http://camera/a/t2;seq=2\r\n\r\n"),
+            "RTSP/1.0 200 OK\r\nCSeq: 4\r\nRTP-Info: url=rtsp://proxy/a/t1;seq=1,url=http://camera/a/t2;seq=2\r\n\r\n");
+  trial.client("OPTIONS * RTSP/1.0\r\nCSeq: 5\r\n\r\n");
+  const std::string elsewhere = "RTSP/1.0 302 Found\r\nCSeq: 5\r\nLocation: rtsp://camera/b\r\n\r\n";
+  EXPECT_EQ(trial.server(elsewhere), elsewhere) << "another server's, on another connection";
 }
 
 // Controls are relative, and nothing says to what.

@@ -95,6 +95,10 @@ std::string_view session_of(std::string_view value) {
   return trim(take_until(value, ';'));
 }
 
+bool is_refused_method(std::string_view method) {
+  return method == "ANNOUNCE" || method == "RECORD";
+}
+
 Message own_response(unsigned status, std::string_view cseq) {
   Message response = Message::response(status, status_text(status));
   if (!cseq.empty()) {

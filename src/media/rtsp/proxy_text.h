@@ -14,6 +14,8 @@ std::string_view status_text(unsigned status);
 std::string_view session_of(std::string_view value);
 // Why one is refused that no DESCRIBE asked for.
 inline constexpr const char* stray_description = "in an answer to another request than DESCRIBE";
+// ANNOUNCE and RECORD: only servers send media.
+bool is_refused_method(std::string_view method);
 // The proxy's own answer; no CSeq when it is empty.
 Message own_response(unsigned status, std::string_view cseq);
 // Its body is a session description, by one of its types or by its first line.

@@ -117,4 +117,8 @@ std::string with_authority(std::string_view uri, std::string_view from, std::str
   return same_authority(authority_of(uri), from) ? to_authority(uri, to) : std::string(uri);
 }
 
+std::string rtsp_to_authority(std::string_view uri, std::string_view to) {
+  return same_name(uri_parts(uri).scheme, "rtsp") ? to_authority(uri, to) : std::string(uri);
+}
+
 }  // namespace sluice::media::rtsp

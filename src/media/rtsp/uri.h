@@ -32,5 +32,7 @@ bool same_authority(std::string_view a, std::string_view b);
 // without an authority, as it is.
 std::string to_authority(std::string_view uri, std::string_view to);
 std::string with_authority(std::string_view uri, std::string_view from, std::string_view to);
+// Of a rtsp:// URI whatever its authority; any other is as it is.
+std::string rtsp_to_authority(std::string_view uri, std::string_view to);
 
 }  // namespace sluice::media::rtsp

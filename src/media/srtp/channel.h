@@ -134,6 +134,7 @@ class Channel {
   // Gives its streams back to the pool; a channel's end does, too. No packet may be prepared afterwards.
   void end_streams();
 
+  // SSRCs that it knows. Any thread.
   std::uint32_t streams() const { return streams_.size(); }
 
  private:

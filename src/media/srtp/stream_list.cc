@@ -8,7 +8,7 @@ namespace sluice::srtp {
 StreamList::StreamList(StreamList&& other) noexcept
     : pool_(other.pool_),
       first_(std::exchange(other.first_, no_stream_slot)),
-      size_(std::exchange(other.size_, 0)),
+      size_(other.size_.exchange(0, std::memory_order_relaxed)),
       max_streams_(other.max_streams_) {}
 
 StreamList& StreamList::operator=(StreamList&& other) noexcept {
@@ -24,7 +24,7 @@ void StreamList::clear() {
     const std::uint32_t slot = std::exchange(first_, (*pool_)[first_].next);
     pool_->give_back(slot);
   }
-  size_ = 0;
+  size_.store(0, std::memory_order_relaxed);
 }
 
 // What is found comes to the front of the list.
@@ -43,14 +43,14 @@ std::uint32_t StreamList::find_further(std::uint32_t ssrc) {
 }
 
 std::uint32_t StreamList::add(std::uint32_t ssrc, std::uint32_t roc) {
-  if (size_ == max_streams_) {
+  if (size() == max_streams_) {
     return no_stream_slot;
   }
   const std::uint32_t slot = pool_->take(ssrc, roc);
   if (slot != no_stream_slot) {
     (*pool_)[slot].next = first_;
     first_ = slot;
-    ++size_;
+    size_.store(size() + 1, std::memory_order_relaxed);
   }
   return slot;
 }

@@ -1,8 +1,9 @@
 // The streams of a channel by their SSRCs, with the rules of their indexes (RFC 3711 sections 3.2.3, 3.3): which is
 // next, which has been seen, which is taken. The streams themselves are a StreamPool's; the one found last comes first.
-// Thread-safety: one lane's.
+// Thread-safety: one lane's, but for size().
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "media/srtp/index.h"
@@ -26,7 +27,7 @@ class StreamList {
   std::uint32_t find(std::uint32_t ssrc);
   std::uint32_t find_or_add(std::uint32_t ssrc);
   std::uint32_t add(std::uint32_t ssrc, std::uint32_t roc);
-  std::uint32_t size() const { return size_; }
+  std::uint32_t size() const { return size_.load(std::memory_order_relaxed); }
   // All go back to the pool.
   void clear();
 
@@ -54,7 +55,7 @@ class StreamList {
 
   StreamPool* pool_;
   std::uint32_t first_ = no_stream_slot;
-  std::uint32_t size_ = 0;
+  std::atomic<std::uint32_t> size_{0};
   std::uint32_t max_streams_;
 };
 

@@ -1,0 +1,56 @@
+#include "function/srtp/spent_keys.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "crypto/keyed_hash.h"
+#include "media/secret.h"
+
+namespace sluice::function {
+namespace {
+
+bool is_looked_at(const MediaStreamSettings& stream) {
+  return stream.keyless == Keyless::no && stream.direction == srtp::Direction::protect &&
+         stream.origin != MediaOrigin::rtsp;
+}
+
+}  // namespace
+
+Expected<SpentKeys> SpentKeys::make(std::size_t most) {
+  SpentKeys keys(most);
+  if (const auto ok = media::system_random(keys.own_.first(sizeof keys.own_.bytes)); !ok) {
+    return tl::unexpected(ok.error());
+  }
+  return keys;
+}
+
+std::uint64_t SpentKeys::hash_of(const MediaKey& ends, const media::sdp::CryptoKey& key) const {
+  static_assert(std::has_unique_object_representations_v<MediaKey>);
+  const std::span<const std::uint8_t> tuple(reinterpret_cast<const std::uint8_t*>(&ends), sizeof ends);
+  return crypto::keyed_hash(own_.bytes, {tuple, key.key.bytes()});
+}
+
+void SpentKeys::spend(const MediaStreamSettings& stream) {
+  if (!is_looked_at(stream)) return;
+  for (const media::sdp::CryptoKey& key : stream.crypto.keys) {
+    const std::uint64_t hash = hash_of(stream.key, key);
+    if (const auto known = hashes_.find(hash); known != hashes_.end()) {
+      by_age_.splice(by_age_.begin(), by_age_, known->second);
+      continue;
+    }
+    if (by_age_.size() == most_) {
+      hashes_.erase(by_age_.back());
+      by_age_.pop_back();
+    }
+    by_age_.push_front(hash);
+    hashes_.emplace(hash, by_age_.begin());
+  }
+}
+
+bool SpentKeys::has(const MediaStreamSettings& stream) const {
+  return is_looked_at(stream) && std::ranges::any_of(stream.crypto.keys, [&](const media::sdp::CryptoKey& key) {
+           return hashes_.contains(hash_of(stream.key, key));
+         });
+}
+
+}  // namespace sluice::function
