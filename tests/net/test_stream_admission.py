@@ -38,7 +38,7 @@ def profile(folder):
 @pytest.fixture(scope="module")
 def network(tmp_path_factory):
     folder = tmp_path_factory.mktemp("admission")
-    with film(folder, f"default_rate = {DEFAULT_RATE}", sections=profile(folder)) as topology:
+    with film(folder, f"default_rate = {DEFAULT_RATE}", "measured = true", 'measure_time = "1s"', sections=profile(folder)) as topology:
         topology.start()
         topology.serve()
         yield topology
@@ -142,11 +142,16 @@ def test_a_film_that_fits_is_whole_and_a_second_one_is_refused(network):
         assert wait_until(lambda: network.figure("rtsp_media") == 2, 20), network.figures()
         figures = network.figures()
         second = network.client.run(["timeout", "20", *ffmpeg(SERVER4, 3)], check=False)
+        measured = wait_until(lambda: network.figure("streams_rate_bits") < figures["streams_rate_bits"], 5)
+        held = network.figures()
         output, _ = client.communicate(timeout=60)
         assert wait_until(lambda: network.figure("rtsp_connections") == 0, 15), network.figures()
     video = int(re.search(rb"b=AS:(\d+)", outside.tcp_text())[1]) * 1000
     assert figures["streams_rate_bits"] == sum(rate + 2 * (rate // 20) for rate in (video * 5 // 4, DEFAULT_RATE * 5 // 4))
     assert figures["streams_admitted"] == 2 and figures["streams_rate_bits"] <= CAPACITY
+    # The sound brings less than it was given.
+    assert measured and held["streams_admitted"] == 2, (figures, held)
+    assert figures["streams_rate_bits"] - held["streams_rate_bits"] < DEFAULT_RATE * 5 // 4 * 11 // 10, (figures, held)
     said = re.search(r"info +rtsp: \S+ to \S+: 453 not_admitted.*: [\d.]+ \w+/s beside the [\d.]+ \w+/s that are taken exceed the 4 Mbit/s",
                      network.gateway.log())
     assert said, network.gateway.log()
