@@ -199,6 +199,11 @@ Expected<void> Gateway::open_rtsp_proxy() {
   }
   rtsp_proxy_ = std::move(*proxy);
   const function::RtspOptions& options = *streams->rtsp();
+  if (options.measured && options.max_rate == 0 && !(admission_ && admission_->enforced())) {
+    spdlog::warn(
+        "rtsp: measured: without max_rate, or a [profile] that admits, media are held to nothing, and none is "
+        "measured");
+  }
   if (!options.servers.empty()) {
     spdlog::info("rtsp: the proxy listens on the twins, for {} of servers",
                  options.servers.size() == 1 ? "one prefix" : std::to_string(options.servers.size()) + " prefixes");
@@ -560,21 +565,24 @@ Expected<std::string> Gateway::reload_now() {
   }
   // First, because it can be taken back.
   auto streams = stream_demands(fresh);
-  const auto before = static_streams_;
   engine::StreamAdmission::Replaced replaced;
-  if (admission_ && !admit_streams(*admission_, before, streams, &replaced)) {
+  if (admission_ && !admit_streams(*admission_, static_streams_, streams, &replaced)) {
     loading_.done();
     return make_error(fresh.mistakes());
   }
-  static_streams_.clear();
-  for (const StreamSection& stream : streams) static_streams_.push_back(stream.demand);
+  std::vector<engine::StreamDemand> after;
+  for (const StreamSection& stream : streams) after.push_back(stream.demand);
+  // However it ends: it may throw.
+  bool holds = false;
+  const std::shared_ptr<void> at_the_end(nullptr, [&](std::nullptr_t) {
+    loading_.done();
+    if (admission_ && holds) admission_->settle(replaced);
+    if (admission_ && !holds) admission_->undo(replaced);
+  });
   auto changed = engine_->function().reconfigure(**function);
-  loading_.done();
-  if (!changed) {
-    if (admission_) admission_->undo(replaced);
-    static_streams_ = before;
-    return make_error(fresh.placed(changed.error().message));
-  }
+  if (!changed) return make_error(fresh.placed(changed.error().message));
+  holds = true;
+  static_streams_ = std::move(after);
   if (changed->empty()) *changed = "nothing to take over: this chain has no setting that can change while it runs";
   spdlog::info("reload: {}", *changed);
   return changed;

@@ -24,11 +24,12 @@ std::uint64_t keyed_hash(std::span<const std::uint8_t, 32> key,
     all.insert(all.end(), part.begin(), part.end());
   }
   std::array<std::uint8_t, EVP_MAX_MD_SIZE> hash{};
-  HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), all.data(), all.size(), hash.data(), nullptr);
+  const bool done = HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), all.data(), all.size(), hash.data(),
+                         nullptr) != nullptr;
   wipe(all.data(), all.size());
   std::uint64_t first = 0;
   std::memcpy(&first, hash.data(), sizeof first);
-  return first;
+  return done ? first : 0;
 }
 
 }  // namespace sluice::crypto

@@ -8,7 +8,7 @@
 namespace sluice::crypto {
 
 // The first 64 bits of HMAC-SHA-256 (RFC 2104) of the parts, each behind its length. Two that differ are taken for the
-// same once in 2^64. Any thread; by OpenSSL, in about a microsecond.
+// same once in 2^64. 0: OpenSSL has refused, for want of memory. Any thread; by OpenSSL, in about a microsecond.
 std::uint64_t keyed_hash(std::span<const std::uint8_t, 32> key,
                          std::initializer_list<std::span<const std::uint8_t>> parts);
 

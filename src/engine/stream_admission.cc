@@ -156,12 +156,22 @@ std::optional<StreamAdmission::Refused> StreamAdmission::replace(const std::vect
     take(come[index]);
     change.come.push_back(come[index]);
   }
-  if (replaced != nullptr) *replaced = std::move(change);
+  if (replaced != nullptr) {
+    for (const auto& [one, share] : change.gone) change.reserved += share == nullptr ? one.rate : share->rate;
+    reserved_ += change.reserved;
+    *replaced = std::move(change);
+  }
   return std::nullopt;
+}
+
+void StreamAdmission::settle(const Replaced& replaced) {
+  const std::lock_guard lock(mutex_);
+  reserved_ -= replaced.reserved;
 }
 
 void StreamAdmission::undo(const Replaced& replaced) {
   const std::lock_guard lock(mutex_);
+  reserved_ -= replaced.reserved;
   restore(replaced);
 }
 
@@ -201,7 +211,7 @@ std::optional<StreamAnswer> StreamAdmission::change(const std::shared_ptr<Share>
   }
   if (!answer.accepted()) return answer;
   discount({share->deadline.count(), share->rate});
-  share->rate = share->rate - before + after;
+  share->rate = share->rate - std::min(before, share->rate) + after;
   count({share->deadline.count(), share->rate});
   return answer;
 }

@@ -74,8 +74,9 @@ class StreamAdmission {
 
   // What a stream with a share holds. A stream that leaves and comes back has another one.
   class Share;
-  // For undo(): what a replacement has taken, and what it has given back.
+  // For settle() or undo(), one of which follows: what a replacement has taken, and what it has given back.
   struct Replaced {
+    std::uint64_t reserved = 0;  // bits per second of `gone`
     std::vector<StreamDemand> come;
     std::vector<std::pair<StreamDemand, std::shared_ptr<Share>>> gone;
   };
@@ -87,6 +88,8 @@ class StreamAdmission {
   };
   std::optional<Refused> replace(const std::vector<StreamDemand>& gone, const std::vector<StreamDemand>& come,
                                  Replaced* replaced = nullptr);
+  // A replacement that holds: until then nobody else gets what it has given back, though beta is without it.
+  void settle(const Replaced& replaced);
   // Everything as it was before a replacement, shares included; nothing of it is judged.
   void undo(const Replaced& replaced);
 
@@ -116,7 +119,10 @@ class StreamAdmission {
  private:
   using Key = std::pair<std::int64_t, std::uint64_t>;
   StreamVerdict judge(const StreamDemand& demand) const;
-  bool fits(std::uint64_t rate) const { return rate_ <= capacity_.rate && rate <= capacity_.rate - rate_; }
+  bool fits(std::uint64_t rate) const {
+    const std::uint64_t taken = rate_ + reserved_;
+    return taken <= capacity_.rate && rate <= capacity_.rate - taken;
+  }
   void take(const StreamDemand& demand);
   void count(const Key& key);
   bool discount(const Key& key);
@@ -128,6 +134,7 @@ class StreamAdmission {
   StreamCapacity capacity_;
   const bool enforced_;
   std::uint64_t rate_ = 0;
+  std::uint64_t reserved_ = 0;  // of replacements that are not settled
   // By deadline and rate: how many streams. The first key has theta.
   std::map<Key, std::uint64_t> streams_;
   std::unordered_map<std::string, std::shared_ptr<Share>> shares_;

@@ -244,6 +244,26 @@ TEST(StreamAdmission, AShareMayGrowIntoWhatIsLeftAndAlwaysSink) {
   EXPECT_EQ(admission.state().rate, 9 * gbit);
 }
 
+// Else a replacement that fails could not be undone.
+TEST(StreamAdmission, WhatAReplacementHasGivenBackIsNobodysUntilItIsSettled) {
+  StreamAdmission admission(paper);
+  constexpr std::uint64_t gbit = 1'000'000'000;
+  const StreamDemand a{1370, milliseconds(80), 8 * gbit, "a"}, b{1370, milliseconds(80), 3 * gbit, ""};
+  ASSERT_FALSE(admission.replace({}, {a}));
+  ASSERT_TRUE(admission.change(admission.share("a"), 8 * gbit, 7 * gbit)->accepted());
+  StreamAdmission::Replaced replaced;
+  ASSERT_FALSE(admission.replace({a}, {b}, &replaced));
+  EXPECT_EQ(admission.state().rate, 3 * gbit);
+  EXPECT_FALSE(admission.add({1370, milliseconds(80), 1, ""}).accepted());
+  admission.undo(replaced);
+  EXPECT_EQ(admission.state().rate, 7 * gbit);
+  ASSERT_TRUE(admission.add(b).accepted()) << "what undo() has not taken is there again";
+  ASSERT_TRUE(admission.remove(b));
+  ASSERT_FALSE(admission.replace({a}, {b}, &replaced));
+  admission.settle(replaced);
+  EXPECT_TRUE(admission.add({1370, milliseconds(80), 7 * gbit, ""}).accepted());
+}
+
 // What stays keeps its share and what that holds; what a reload that fails has taken away comes back as it was.
 TEST(StreamAdmission, AReplacementThatIsUndoneGivesSharesBack) {
   StreamAdmission admission(paper);

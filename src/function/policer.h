@@ -8,7 +8,7 @@
 // a frame longer than the burst none passes, ever.
 //
 // The rate may change while lanes take(): for a frame that is judged meanwhile the new rate goes with the old burst, or
-// the other way round. What the bucket lacks stays, as the time that it takes to fill.
+// the other way round. The bucket lacks as many bytes as before, though never more than it holds.
 //
 // Thread-safety: any thread. Cost: one compare-and-swap for each frame that passes; lanes that police by the same rule
 // share its cache line.
@@ -25,15 +25,22 @@ class alignas(64) Policer {
   // `tsc_hz`: ticks of the time-stamp counter per second. The bucket begins full. Of frames longer than `largest` none
   // passes; 0: any length.
   Policer(std::uint64_t rate_bits, std::uint64_t burst_bytes, std::uint64_t tsc_hz, std::uint32_t largest = 0)
-      : largest_(largest == 0 ? ~std::uint32_t{0} : largest) {
-    change(rate_bits, burst_bytes, tsc_hz);
+      : largest_(largest == 0 ? ~std::uint32_t{0} : largest), per_byte_(per_byte_of(rate_bits, tsc_hz)) {
+    depth_.store(time_of(burst_bytes), std::memory_order_relaxed);
   }
 
-  // One thread at a time.
-  void change(std::uint64_t rate_bits, std::uint64_t burst_bytes, std::uint64_t tsc_hz) {
-    const Wide per_byte = (Wide{8 * parts_of_tick} * tsc_hz << fraction_bits) / rate_bits;
+  // At the moment `tsc`; one thread at a time.
+  void change(std::uint64_t rate_bits, std::uint64_t burst_bytes, std::uint64_t tsc_hz, std::uint64_t tsc) {
+    const Wide before = per_byte_.load(std::memory_order_relaxed), per_byte = per_byte_of(rate_bits, tsc_hz);
     per_byte_.store(static_cast<std::uint64_t>(per_byte), std::memory_order_relaxed);
-    depth_.store(time_of(burst_bytes), std::memory_order_relaxed);
+    const std::uint64_t depth = time_of(burst_bytes), now = tsc * parts_of_tick;
+    depth_.store(depth, std::memory_order_relaxed);
+    // What it lacks is kept as time, which of another rate is another number of bytes.
+    std::uint64_t full = full_.load(std::memory_order_relaxed);
+    while (full > now) {
+      const Wide lacks = std::min<Wide>(Wide{full - now} * per_byte / before, depth);
+      if (full_.compare_exchange_weak(full, now + static_cast<std::uint64_t>(lacks), std::memory_order_relaxed)) break;
+    }
   }
   std::uint32_t largest() const { return largest_; }
 
@@ -57,14 +64,17 @@ class alignas(64) Policer {
   static constexpr unsigned fraction_bits = 16;
   static constexpr Wide most_depth = Wide{1} << 60;
 
+  static std::uint64_t per_byte_of(std::uint64_t rate_bits, std::uint64_t tsc_hz) {
+    return static_cast<std::uint64_t>((Wide{8 * parts_of_tick} * tsc_hz << fraction_bits) / rate_bits);
+  }
   std::uint64_t time_of(std::uint64_t bytes) const {
     const Wide time = Wide{per_byte_.load(std::memory_order_relaxed)} * bytes >> fraction_bits;
     return static_cast<std::uint64_t>(std::min(time, most_depth));
   }
 
-  std::atomic<std::uint64_t> per_byte_{0};  // 1/16 ticks << fraction_bits; at a bit per second and 2^38 Hz 2^61
-  std::atomic<std::uint64_t> depth_{0};     // of the bucket, in 1/16 ticks
   std::uint32_t largest_;
+  std::atomic<std::uint64_t> per_byte_;  // 1/16 ticks << fraction_bits; at a bit per second and 2^38 Hz 2^61
+  std::atomic<std::uint64_t> depth_{0};  // of the bucket, in 1/16 ticks
   std::atomic<std::uint64_t> full_{0};
 };
 

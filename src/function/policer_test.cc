@@ -24,6 +24,23 @@ struct Case {
   double most_error;
 };
 
+// A little that a low rate would take long to fill is soon filled by a higher one: two frames at 1.2 kbit/s.
+TEST(Policer, lacks_as_many_bytes_under_another_rate) {
+  Policer policer(1'200, 3028, hz);
+  ASSERT_TRUE(policer.take(1514, hz));
+  ASSERT_TRUE(policer.take(1514, hz));
+  ASSERT_FALSE(policer.take(60, hz));
+  policer.change(8'000'000, 3028, hz, hz);
+  EXPECT_FALSE(policer.take(60, hz)) << "it lacks all of it still";
+  EXPECT_TRUE(policer.take(60, hz + hz / 1'000'000 * 61)) << "60 bytes at 8 Mbit/s";
+  EXPECT_FALSE(policer.take(3028, hz + hz / 1'000'000 * 62));
+  // And of a smaller bucket no more than that.
+  policer.change(8'000, 100, hz, 2 * hz);
+  EXPECT_TRUE(policer.take(100, 2 * hz));
+  policer.change(8'000, 50, hz, 2 * hz);
+  EXPECT_TRUE(policer.take(50, 2 * hz + hz / 1'000 * 51)) << "50 bytes at 1,000 a second";
+}
+
 class PolicerTest : public testing::TestWithParam<Case> {};
 
 TEST_P(PolicerTest, lets_pass_rate_times_time_and_burst) {

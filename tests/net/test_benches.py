@@ -126,5 +126,9 @@ def test_run_rows_runs_all_parts_and_ends_with_the_worst_status(tmp_path):
     assert ran.returncode == 124
     assert "sluice bench inspect --device cuda:0 --seconds 0.3 --rules /of others.rules --acl /acl --only heavy-tail TCP text --csv" in ran.stdout
     assert re.search(r"FAILED \(exit status 1\)  acl, \d+ s\nFAILED \(exit status 124\)  capsule, \d+ s\npassed  chain-tcp, \d+ s\n$", ran.stdout)
+    (tmp_path / "near.rules").touch()
+    relative = os.path.relpath(tmp_path / "near.rules")
+    ran = run_rows(tmp_path, tmp_path / "out", "chain-tcp", RULES=relative)
+    assert f"--rules {tmp_path / 'near.rules'} --only" in ran.stdout
     wrong = run_rows(tmp_path, tmp_path / "out", "acl", "chain-sctp")
     assert wrong.returncode == 2 and "there is no part 'chain-sctp'" in wrong.stderr and wrong.stdout == ""

@@ -322,10 +322,11 @@ Expected<void> attack_below(const BenchOptions& options, const RouterTable& tabl
     if (!part) return tl::unexpected(part.error());
     const Outcome outcome = part->median();
     const bool is_attack = traffic.payload != "text";
-    const std::string label = fmt::format("{} {} {}{} at half", device, traffic.name(), traffic.traffic(),
+    const std::string label = fmt::format("{} {} {}{} at half{}", device, traffic.name(), traffic.traffic(),
                                           !is_attack                 ? ""
                                           : traffic.drop_on_overload ? " drop"
-                                                                     : " pass");
+                                                                     : " pass",
+                                          options.cpu_below_auto ? " cpu_below auto" : "");
     std::printf("%s\n", row(label, outcome).c_str());
     std::printf(
         "RESULT inspect %s: %lu of %lu frames late or not let in, in %u of %u lanes, p99 %.1f us, p99.9 %.1f us; %s; a "

@@ -39,8 +39,7 @@ void police(std::vector<function::MediaStreamSettings>& streams, const MediumRat
             const std::optional<function::MeasureSettings>& measure) {
   if (rate.media == 0) return;
   for (function::MediaStreamSettings& one : streams) {
-    const bool of_server = std::ranges::equal(one.key.source, streams.front().key.source);
-    const bool brings_media = of_server && one.carries != function::Carries::rtcp;
+    const bool brings_media = &one == &streams.front();
     const Wide with_media = Wide{rate.media} + (one.carries == function::Carries::both ? rate.rtcp : 0);
     one.rate = bucket(brings_media ? with_media : rate.rtcp, burst_time, largest_frame);
     one.measure = measure;

@@ -44,10 +44,7 @@ std::vector<MediaStreamSettings> streams_that_carry(std::initializer_list<Carrie
                                                     std::initializer_list<Carries> client) {
   std::vector<MediaStreamSettings> streams;
   for (const Carries carries : server) streams.emplace_back().carries = carries;
-  for (const Carries carries : client) {
-    streams.emplace_back().carries = carries;
-    streams.back().key.source[0] = 1;
-  }
+  for (const Carries carries : client) streams.emplace_back().carries = carries;
   return streams;
 }
 

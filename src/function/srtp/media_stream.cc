@@ -143,7 +143,7 @@ void MediaStream::police(std::optional<MediaStreamSettings::Rate> rate, std::sha
 
 void MediaStream::give(std::uint64_t bits) {
   measured_->set(bits);
-  buckets_.back().first->change(bits, measured_->burst(), rte_get_tsc_hz());
+  buckets_.back().first->change(bits, measured_->burst(), rte_get_tsc_hz(), rte_rdtsc());
 }
 
 bool MediaStream::claim(std::uint32_t lane) {

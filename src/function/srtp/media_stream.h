@@ -150,8 +150,8 @@ class alignas(64) MediaStream {
   void note() { noted_.fetch_add(1, std::memory_order_relaxed); }
   std::uint64_t noted() const { return noted_.load(std::memory_order_relaxed); }
 
-  // Something of it came now, by the time-stamp counter, and was not refused for where it came; when the last did, or
-  // 0.
+  // Something of it came now, by the time-stamp counter, that is not rare(): a packet that was not refused. When the
+  // last did, or 0.
   void came(std::uint64_t now) { last_came_.store(now, std::memory_order_relaxed); }
   std::uint64_t last_came() const { return last_came_.load(std::memory_order_relaxed); }
   // null: it does not carry that, or has no key.

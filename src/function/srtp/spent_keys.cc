@@ -34,6 +34,7 @@ void SpentKeys::spend(const MediaStreamSettings& stream) {
   if (!is_looked_at(stream)) return;
   for (const media::sdp::CryptoKey& key : stream.crypto.keys) {
     const std::uint64_t hash = hash_of(stream.key, key);
+    if (hash == 0) continue;
     if (const auto known = hashes_.find(hash); known != hashes_.end()) {
       by_age_.splice(by_age_.begin(), by_age_, known->second);
       continue;
@@ -48,7 +49,8 @@ void SpentKeys::spend(const MediaStreamSettings& stream) {
 }
 
 bool SpentKeys::has(const MediaStreamSettings& stream) const {
-  return is_looked_at(stream) && std::ranges::any_of(stream.crypto.keys, [&](const media::sdp::CryptoKey& key) {
+  return !hashes_.empty() && is_looked_at(stream) &&
+         std::ranges::any_of(stream.crypto.keys, [&](const media::sdp::CryptoKey& key) {
            return hashes_.contains(hash_of(stream.key, key));
          });
 }

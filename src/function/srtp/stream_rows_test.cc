@@ -62,7 +62,7 @@ TEST(StreamRows, count_drops_by_name) {
       {first, "passes"},
       {first, "srtp_replayed"},
       {early, "srtp_too_old"},
-      {frame_to(7000, 1002), "srtp_auth_failed"},
+      {udp_frame(rtp(1002, 40, 0x99), false, 5004, 7000).build(), "srtp_auth_failed"},
       {udp_frame({0, 1, 0, 0}, false, 5004, 7000).build(), "srtp_not_media"},
       {udp_frame(rtp(1, 20), false, 5004, 7000).udp_length(30).build(), "srtp_malformed"},
       {udp_frame(rtp(1, 20), false, 5004, 7000).vlan(7).build(), "srtp_not_plain"},

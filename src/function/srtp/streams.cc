@@ -393,12 +393,23 @@ Expected<Streams::Replacement> Streams::prepare(const std::vector<MediaStreamSet
   return replacement;
 }
 
+// The API may have added one since prepare() looked, for which the file's takes its place.
+void Streams::give_back_apis(const MediaKey& key) {
+  const auto known = streams_.find(key);
+  if (known == streams_.end() || has_ended(*known->second) || admission_ == nullptr) return;
+  const MediaStreamSettings& settings = known->second->settings();
+  if (settings.origin == MediaOrigin::api) admission_->remove(demand_of(settings));
+}
+
 void Streams::commit(const Replacement& replacement) {
   const std::lock_guard lock(mutex_);
   for (const MediaKey& key : replacement.gone) {
     if (streams_.contains(key)) end_one(key, true);
   }
-  for (const auto& stream : replacement.fresh) put_one(stream);
+  for (const auto& stream : replacement.fresh) {
+    give_back_apis(stream->settings().key);
+    put_one(stream);
+  }
   put_limits(replacement.kept);
   count();
   await_lanes();

@@ -100,6 +100,7 @@ class Streams final : public MediaStreams {
   void look_at_keys(const MediaStreamSettings& stream);
   void guard_one(const MediaKey& key);
   void end_one(const MediaKey& key, bool guarded);
+  void give_back_apis(const MediaKey& key);
   void cut_short(const MediaKey& guarded);
   void make_slots();
   void publish();

@@ -93,6 +93,18 @@ TEST_F(MeasuredStreams, give_back_what_they_do_not_bring) {
   EXPECT_EQ(streams_.measuring(), 0U);
 }
 
+// A reload has looked at the table, and then the API adds what the file is about to.
+TEST_F(MeasuredStreams, of_the_api_give_way_to_the_files_and_give_back_what_they_hold) {
+  admit(2 * rate);
+  const auto replacement = streams_.prepare(*read_stream_text(text_of(7000), "a file", 1514));
+  ASSERT_TRUE(replacement);
+  add(7000);
+  EXPECT_EQ(beta(), rate);
+  streams_.commit(*replacement);
+  EXPECT_EQ(beta(), 0U) << "what the file's takes is who reloads' to count";
+  EXPECT_EQ(admission_->state().streams, 0U);
+}
+
 TEST_F(MeasuredStreams, have_their_rate_where_nothing_is_admitted) {
   add(7000);
   send(7000, 100);
@@ -237,13 +249,14 @@ TEST_F(MeasuredStreams, are_measured_while_lanes_send) {
       while (!over) one->conforms(frame, [&] { return clock.fetch_add(rte_get_tsc_hz() / 500); });
     });
   }
-  for (unsigned i = 0; i < 200 || streams_.measuring() != 0; ++i) {
+  for (unsigned i = 0; i < 200 || (streams_.measuring() != 0 && i < 20'000); ++i) {
     streams_.measure();
     std::this_thread::sleep_for(milliseconds(1));
   }
   over = true;
   for (std::thread& lane : lanes) lane.join();
   streams_.measure();
+  EXPECT_EQ(streams_.measuring(), 0U);
   EXPECT_EQ(beta(), held(7000) + held(7010));
   EXPECT_LE(beta(), 2 * rate);
 }

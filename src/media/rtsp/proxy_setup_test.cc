@@ -333,9 +333,14 @@ TEST(ProxySetup, ExplicitServersOfAnotherNameLeadToTheProxy) {
   trial.client("DESCRIBE rtsp://proxy/a RTSP/1.0\r\nCSeq: 2\r\n\r\n");
   const std::string described = trial.server(test::with_body(
       "RTSP/1.0 200 OK\r\nCSeq: 2\r\nContent-Type: application/sdp\r\n",
-      "v=0\r\na=control:rtsp://camera/a/\r\nm=audio 0 RTP/AVP 8\r\na=control:rtsp://10.0.0.9:8554/a/t1\r\n"));
+      "v=0\r\na=control:rtsp://camera/a/\r\nm=audio 0 RTP/AVP 8\r\na=control:rtsp://10.0.0.9:8554/a/t1\r\n"
+      "m=audio 0 RTP/AVP 8\r\na=control: rtsp://camera/a/t2\r\nm=audio 0 RTP/AVP 8\r\na=control://camera/a/t3\r\n"
+      "m=audio 0 RTP/AVP 8\r\na=control:rtspu://camera/a/t4\r\n"));
   EXPECT_THAT(described, HasSubstr("a=control:rtsp://proxy/a/\r\n"));
   EXPECT_THAT(described, HasSubstr("a=control:rtsp://proxy/a/t1\r\n"));
+  EXPECT_THAT(described, HasSubstr("a=control:rtsp://proxy/a/t2\r\n"));
+  EXPECT_THAT(described, HasSubstr("a=control://proxy/a/t3\r\n"));
+  EXPECT_THAT(described, HasSubstr("a=control:rtspu://proxy/a/t4\r\n"));
   trial.client("PLAY rtsp://proxy/a RTSP/1.0\r\nCSeq: 4\r\nSession: s1\r\n\r\n");
   EXPECT_EQ(trial.server("RTSP/1.0 200 OK\r\nCSeq: 4\r\nRTP-Info: url=rtsp://camera/a/t1;seq=1\r\n"
                          "RTP-Info: url=http://camera/a/t2;seq=2\r\n\r\n"),

@@ -118,7 +118,14 @@ std::string with_authority(std::string_view uri, std::string_view from, std::str
 }
 
 std::string rtsp_to_authority(std::string_view uri, std::string_view to) {
-  return same_name(uri_parts(uri).scheme, "rtsp") ? to_authority(uri, to) : std::string(uri);
+  const std::string_view bare = trim(uri);
+  if (bare.starts_with("//")) {  // the scheme is that of where it stands
+    constexpr std::string_view scheme = "rtsp:";
+    return to_authority(std::string(scheme).append(bare), to).substr(scheme.size());
+  }
+  const std::string_view scheme = uri_parts(bare).scheme;
+  const bool is_rtsp = same_name(scheme, "rtsp") || same_name(scheme, "rtspu") || same_name(scheme, "rtsps");
+  return is_rtsp ? to_authority(bare, to) : std::string(uri);
 }
 
 }  // namespace sluice::media::rtsp

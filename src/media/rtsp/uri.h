@@ -32,7 +32,8 @@ bool same_authority(std::string_view a, std::string_view b);
 // without an authority, as it is.
 std::string to_authority(std::string_view uri, std::string_view to);
 std::string with_authority(std::string_view uri, std::string_view from, std::string_view to);
-// Of a rtsp:// URI whatever its authority; any other is as it is.
+// Of a URI of rtsp, rtspu or rtsps, or one of no scheme with an authority, whatever that is; blanks around it go. Any
+// other is as it is.
 std::string rtsp_to_authority(std::string_view uri, std::string_view to);
 
 }  // namespace sluice::media::rtsp
