@@ -112,7 +112,7 @@ bool StreamAdmission::give_back(const StreamDemand& demand, std::shared_ptr<Shar
 
 StreamAnswer StreamAdmission::add(const StreamDemand& demand) {
   const std::lock_guard lock(mutex_);
-  StreamAnswer answer{.demand = demand, .capacity = capacity_, .rate_before = rate_};
+  StreamAnswer answer{.demand = demand, .capacity = capacity_, .rate_before = taken()};
   if (enforced_) answer.verdict = judge(demand);
   if (answer.accepted()) {
     take(demand);
@@ -148,7 +148,7 @@ std::optional<StreamAdmission::Refused> StreamAdmission::replace(const std::vect
   for (const std::size_t index : fresh) {
     const StreamVerdict verdict = enforced_ ? judge(come[index]) : StreamVerdict::accepted;
     if (verdict != StreamVerdict::accepted) {
-      Refused refused{index, {verdict, come[index], capacity_, rate_}};
+      Refused refused{index, {verdict, come[index], capacity_, taken()}};
       restore(change);
       count_refusal(verdict);
       return refused;
@@ -199,7 +199,7 @@ std::optional<StreamAnswer> StreamAdmission::change(const std::shared_ptr<Share>
                                                     std::uint64_t after) {
   const std::lock_guard lock(mutex_);
   if (share == nullptr || !share->is_there) return std::nullopt;
-  StreamAnswer answer{.demand = {}, .capacity = capacity_, .rate_before = rate_};
+  StreamAnswer answer{.demand = {}, .capacity = capacity_, .rate_before = taken()};
   answer.demand.deadline = share->deadline;
   answer.demand.rate = after > before ? after - before : 0;
   if (enforced_ && after > before) {

@@ -54,7 +54,7 @@ struct StreamAnswer {
   StreamVerdict verdict = StreamVerdict::accepted;
   StreamDemand demand;
   StreamCapacity capacity;
-  std::uint64_t rate_before = 0;  // beta without this stream
+  std::uint64_t rate_before = 0;  // beta without this stream, and what is reserved
   bool accepted() const { return verdict == StreamVerdict::accepted; }
   // "12 Mbit/s more than 9.99 Gbit/s would exceed the 10 Gbit/s that the device carries in time": for logs and RTSP's
   // 453. Of an accepted one: what is left.
@@ -119,10 +119,8 @@ class StreamAdmission {
  private:
   using Key = std::pair<std::int64_t, std::uint64_t>;
   StreamVerdict judge(const StreamDemand& demand) const;
-  bool fits(std::uint64_t rate) const {
-    const std::uint64_t taken = rate_ + reserved_;
-    return taken <= capacity_.rate && rate <= capacity_.rate - taken;
-  }
+  std::uint64_t taken() const { return rate_ + reserved_; }
+  bool fits(std::uint64_t rate) const { return taken() <= capacity_.rate && rate <= capacity_.rate - taken(); }
   void take(const StreamDemand& demand);
   void count(const Key& key);
   bool discount(const Key& key);

@@ -254,7 +254,9 @@ TEST(StreamAdmission, WhatAReplacementHasGivenBackIsNobodysUntilItIsSettled) {
   StreamAdmission::Replaced replaced;
   ASSERT_FALSE(admission.replace({a}, {b}, &replaced));
   EXPECT_EQ(admission.state().rate, 3 * gbit);
-  EXPECT_FALSE(admission.add({1370, milliseconds(80), 1, ""}).accepted());
+  const StreamAnswer refused = admission.add({1370, milliseconds(80), 1, ""});
+  EXPECT_FALSE(refused.accepted());
+  EXPECT_EQ(refused.rate_before, 10 * gbit) << "which is why";
   admission.undo(replaced);
   EXPECT_EQ(admission.state().rate, 7 * gbit);
   ASSERT_TRUE(admission.add(b).accepted()) << "what undo() has not taken is there again";

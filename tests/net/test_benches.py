@@ -130,5 +130,7 @@ def test_run_rows_runs_all_parts_and_ends_with_the_worst_status(tmp_path):
     relative = os.path.relpath(tmp_path / "near.rules")
     ran = run_rows(tmp_path, tmp_path / "out", "chain-tcp", RULES=relative)
     assert f"--rules {tmp_path / 'near.rules'} --only" in ran.stdout
+    ran = run_rows(tmp_path, tmp_path / "out", "chain-tcp", RULES="/no/folder/of.rules")
+    assert "--rules /no/folder/of.rules --only" in ran.stdout, "the bench says that it is not there"
     wrong = run_rows(tmp_path, tmp_path / "out", "acl", "chain-sctp")
     assert wrong.returncode == 2 and "there is no part 'chain-sctp'" in wrong.stderr and wrong.stdout == ""

@@ -73,16 +73,19 @@ std::vector<MediaStreamSettings> medium_of(const char* client, unsigned port) {
   return one;
 }
 
+// It comes, and goes with a guard in its place.
+void come_and_end(MediaStreams& streams, const std::vector<MediaStreamSettings>& one) {
+  ASSERT_TRUE(streams.add(one));
+  ASSERT_EQ(streams.remove(std::vector{one[0].key}, MediaOrigin::rtsp, true), 1U);
+  streams.tidy(Clock::now());
+}
+
 // Room for 128 5-tuples, and for 8 guards of one client.
 TEST(Streams, a_live_stream_takes_the_place_of_the_oldest_guard) {
   SrtpTrial trial("[srtp]\nmax_keys = 64\n");
   MediaStreams& streams = streams_of(trial);
-  const auto end = [&](const std::vector<MediaStreamSettings>& one) {
-    ASSERT_TRUE(streams.add(one));
-    ASSERT_EQ(streams.remove(std::vector{one[0].key}, MediaOrigin::rtsp, true), 1U);
-    streams.tidy(Clock::now());
-  };
-  for (unsigned i = 0; i < 128; ++i) end(medium_of(("10.0.1." + std::to_string(i / 8)).c_str(), 7000 + i));
+  for (unsigned i = 0; i < 128; ++i)
+    come_and_end(streams, medium_of(("10.0.1." + std::to_string(i / 8)).c_str(), 7000 + i));
   EXPECT_EQ(trial.figure("srtp_ended_streams"), 128U);
   EXPECT_EQ(trial.figure("srtp_guards_cut_short"), 0U);
   ASSERT_TRUE(streams.add(settings_of(6000)));
@@ -102,13 +105,8 @@ TEST(Streams, a_live_stream_takes_the_place_of_the_oldest_guard) {
 TEST(Streams, a_client_has_its_share_of_guards_and_no_more) {
   SrtpTrial trial("[srtp]\nmax_keys = 64\n");
   MediaStreams& streams = streams_of(trial);
-  const auto end = [&](const std::vector<MediaStreamSettings>& one) {
-    ASSERT_TRUE(streams.add(one));
-    ASSERT_EQ(streams.remove(std::vector{one[0].key}, MediaOrigin::rtsp, true), 1U);
-    streams.tidy(Clock::now());
-  };
-  end(medium_of("10.0.0.9", 6000));
-  for (unsigned i = 0; i < 1000; ++i) end(medium_of("10.0.0.2", 7000 + i));
+  come_and_end(streams, medium_of("10.0.0.9", 6000));
+  for (unsigned i = 0; i < 1000; ++i) come_and_end(streams, medium_of("10.0.0.2", 7000 + i));
   EXPECT_EQ(trial.figure("srtp_ended_streams"), 9U);
   EXPECT_EQ(trial.figure("srtp_guards_cut_short"), 992U);
   EXPECT_EQ(trial.one(frame_to(7992, 1)).name(), "srtp_ended");
@@ -117,7 +115,7 @@ TEST(Streams, a_client_has_its_share_of_guards_and_no_more) {
   for (unsigned i = 0; i < 20; ++i) {
     auto one = medium_of("10.0.0.3", 8000 + i);
     one[0].leaves = medium_of(i < 10 ? "10.9.0.1" : "10.9.0.2", 8000 + i)[0].key;
-    end(one);
+    come_and_end(streams, one);
   }
   EXPECT_EQ(trial.figure("srtp_ended_streams"), 25U);
 }
