@@ -75,6 +75,7 @@ class Engine {
   Expected<void*> batch_memory(std::size_t bytes);
   Expected<void> build_lanes();
   Expected<void> add_lane(std::uint16_t port, std::uint16_t lane_of_port);
+  std::size_t most_lanes_of_a_thread() const;
   // Of the port whose lanes are those from `first` on: lanes beyond its queues share them.
   void spread_queues(std::size_t first, unsigned queues);
   LanePlan lane_plan() const;

@@ -122,5 +122,34 @@ TEST(Engine, ADeviceThatHangsIsGivenUpOn) {
   EXPECT_FALSE(stats.gpu_up);
 }
 
+// 100 frames of a cycle are fewer than 256, but the core would need more than half of the cycle, or more than all of
+// it.
+TEST(Engine, FewFramesThatKeepACoreBusyGoToTheDevice) {
+  struct Case {
+    std::uint64_t computing, forwarding;  // ns a frame
+    bool on_device;
+  };
+  for (const Case& one : {Case{100'000, 0, true}, Case{0, 50'000, true}, Case{2'000, 2'000, false}}) {
+    Options options = replay_options("cuda:0");
+    options.cpu_below = -1;
+    options.ports.resize(1);
+    options.ports[0].device += ",rate=15000";
+    Trial run{make_engine(options, std::make_unique<JitterGpu>(2))};
+    ASSERT_TRUE(run.engine);
+    auto& function = static_cast<PeerFunction&>(run.engine->function());
+    function.core_ticks_per_frame = one.computing * rte_get_tsc_hz() / 1'000'000'000;
+    function.forwarding_ticks_per_frame = one.forwarding * rte_get_tsc_hz() / 1'000'000'000;
+    run_for(*run.engine, std::chrono::milliseconds(600));
+    const EngineStats stats = run.engine->stats();
+    EXPECT_EQ(stats.imbalance(), 0);
+    EXPECT_GT(stats.total.rx_frames, 3'000U);
+    if (one.on_device) {
+      EXPECT_GT(stats.total.frames_gpu * 10, stats.total.rx_frames * 7) << one.computing << ' ' << one.forwarding;
+    } else {
+      EXPECT_LT(stats.total.frames_gpu * 10, stats.total.rx_frames * 3);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sluice::engine

@@ -1,5 +1,6 @@
 // The engine's lanes: their memory, their threads, and which thread runs which lane.
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 
@@ -7,6 +8,12 @@
 #include "engine/engine.h"
 
 namespace sluice::engine {
+namespace {
+
+// A lane whose frames cost too much for its core tries again after so long (load.h).
+constexpr std::chrono::seconds retry_computing(10);
+
+}  // namespace
 
 Expected<void*> Engine::batch_memory(std::size_t bytes) {
   if (gpu_) {
@@ -45,6 +52,13 @@ Expected<void> Engine::build_lanes() {
   return {};
 }
 
+std::size_t Engine::most_lanes_of_a_thread() const {
+  std::size_t lanes = 0;
+  for (const auto& port : ports_) lanes += port->options().lane_count();
+  const std::size_t threads = placement_.lane_cores.size();
+  return (lanes + threads - 1) / threads;
+}
+
 Expected<void> Engine::add_lane(std::uint16_t port, std::uint16_t lane_of_port) {
   const unsigned queues = ports_[port]->options().queues;
   const std::size_t collectors = placement_.lane_cores.size();
@@ -62,13 +76,18 @@ Expected<void> Engine::add_lane(std::uint16_t port, std::uint16_t lane_of_port) 
   for (const auto& one : ports_) {
     ports.push_back(one.get());
   }
-  const std::uint32_t cpu_below =
-      options_.cpu_below >= 0 ? static_cast<std::uint32_t>(options_.cpu_below) : inline_batch;
   const auto ticks = [this](std::chrono::nanoseconds time) {
     return static_cast<std::uint64_t>(static_cast<double>(time.count()) * tsc_per_ns_);
   };
   const bool refuses_overdue =
       options_.admission == Admit::in_time || (options_.admission == Admit::automatic && gpu_ != nullptr);
+  LoadWatch::Limits computes_below{.frames = inline_batch, .cycle_tsc = ticks(timing_.cycle)};
+  if (options_.cpu_below >= 0) {
+    computes_below.frames = static_cast<std::uint32_t>(options_.cpu_below);
+  } else if (gpu_ != nullptr && computes_below.cycle_tsc != 0) {
+    computes_below.work_tsc = std::max<std::uint64_t>(computes_below.cycle_tsc / 2 / most_lanes_of_a_thread(), 1);
+    computes_below.retry_cycles = ticks(retry_computing) / computes_below.cycle_tsc;
+  }
   Lane::Parts parts{.index = index,
                     .port = port,
                     .queue = static_cast<std::uint16_t>(lane_of_port % queues),
@@ -79,7 +98,7 @@ Expected<void> Engine::add_lane(std::uint16_t port, std::uint16_t lane_of_port) 
                     .function = function_.get(),
                     .clock = &clock_,
                     .mode = options_.mode,
-                    .cpu_below = cpu_below,
+                    .computes_below = computes_below,
                     .deadline_tsc = ticks(options_.deadline),
                     .cycle_tsc = ticks(timing_.cycle),
                     .overlap = timing_.overlap,

@@ -44,7 +44,11 @@ class InlinePace {
   InlinePace(std::uint64_t deadline_tsc, std::uint32_t most) : patience_(deadline_tsc / 3), most_(most), next_(most) {}
 
   FrameCost& computing() { return computing_; }
+  const FrameCost& computing() const { return computing_; }
   FrameCost& forwarding() { return forwarding_; }
+  // With the work that has a budget, too: it is no matter of the pace, but of the load.
+  FrameCost& forwarding_in_all() { return forwarding_in_all_; }
+  const FrameCost& forwarding_in_all() const { return forwarding_in_all_; }
 
   // Begins another batch.
   void begin() {
@@ -61,6 +65,7 @@ class InlinePace {
   std::uint32_t next_;
   FrameCost computing_;
   alignas(64) FrameCost forwarding_;
+  FrameCost forwarding_in_all_;
 };
 
 }  // namespace sluice::engine

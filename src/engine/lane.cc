@@ -14,7 +14,7 @@ Lane::Lane(Parts parts, std::unique_ptr<BatchRing> ring, FlowInbox inbox)
       burst_(collected_counters_, parts_.host_ports),
       emitter_(parts_.ports, parts_.tx_queue, forwarded_counters_, parts_.host_ports),
       admission_(parts_.refuses_overdue ? Admission(parts_.deadline_tsc, parts_.cycle_tsc) : Admission()),
-      load_(parts_.cpu_below),
+      load_(parts_.computes_below),
       pace_(parts_.deadline_tsc, inline_batch) {}
 
 void Lane::set_threads(const Side& collector, const Side& forwarder) {
@@ -53,7 +53,7 @@ unsigned Lane::collect_round() {
 }
 
 void Lane::time_point(std::uint64_t cycles) {
-  load_.time_point(cycles);
+  load_.time_point(cycles, cost_here());
   choose_device();
   seal_is_due_ = open_count_ != 0;  // collect_round() does it
 }
@@ -64,6 +64,12 @@ void Lane::choose_device() {
     on_device_.store(on_device, std::memory_order_relaxed);
     parts_.clock->bell.ring();  // from now on the worker's time points are waited for
   }
+}
+
+// What a frame takes this thread if it computes it, too.
+std::uint64_t Lane::cost_here() const {
+  const std::uint64_t forwarding = forwarder_.away == collector_.away ? pace_.forwarding_in_all().get() : 0;
+  return pace_.computing().get() + forwarding;
 }
 
 bool Lane::device_computes() const {
@@ -259,7 +265,7 @@ unsigned Lane::receive() {
   } else {
     load = collect(*batch, count, now);
   }
-  load_.received(load, took_all);
+  load_.received(load, took_all, now, cost_here());
   choose_device();
   if (open_count_ != 0) {
     const bool full = batch->capacity - batch->count < burst_size;

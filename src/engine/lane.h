@@ -60,7 +60,7 @@ class Lane {
     Function* function;
     Clock* clock;
     Mode mode;
-    std::uint32_t cpu_below;  // frames per cycle (load.h)
+    LoadWatch::Limits computes_below;
     std::uint64_t deadline_tsc;
     std::uint64_t cycle_tsc;  // 0: none
     std::uint32_t overlap;    // cycles that a batch may spend on the device
@@ -114,6 +114,7 @@ class Lane {
 
  private:
   bool device_computes() const;
+  std::uint64_t cost_here() const;
   void time_point(std::uint64_t cycles);
   void choose_device();
   unsigned receive();

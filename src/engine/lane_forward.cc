@@ -31,6 +31,7 @@ unsigned Lane::forward_done() {
     const std::uint64_t now = rte_rdtsc();
     const std::uint64_t budgeted = parts_.function->budgeted_ticks(*batch);
     pace_.forwarding().took(now - began - std::min(budgeted, now - began), batch->count);
+    pace_.forwarding_in_all().took(now - began, batch->count);
     admission_.took(now - batch->sealed_tsc);
     forwarded_.add(batch->count);
     ring_->release();

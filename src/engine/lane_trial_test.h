@@ -91,7 +91,7 @@ class LaneTest : public testing::Test {
                                                .function = &function_,
                                                .clock = &clock_,
                                                .mode = Mode::full,
-                                               .cpu_below = setup.cpu_below,
+                                               .computes_below = {.frames = setup.cpu_below},
                                                .deadline_tsc = setup.deadline_tsc,
                                                .cycle_tsc = cycle_tsc,
                                                .overlap = setup.overlap,

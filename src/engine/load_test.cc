@@ -7,27 +7,31 @@ namespace sluice::engine {
 namespace {
 
 constexpr std::uint32_t cpu_below = 256;
+constexpr LoadWatch::Limits by_frames{.frames = cpu_below};
+constexpr std::uint64_t cycle_tsc = 100'000;
+constexpr LoadWatch::Limits by_cost{
+    .frames = cpu_below, .cycle_tsc = cycle_tsc, .work_tsc = cycle_tsc / 2, .retry_cycles = 1000};
 
 // A cycle of a lane that keeps up: all its frames in receives that take what waits, and a time point.
 void cycle(LoadWatch& load, std::uint32_t frames, std::uint64_t cycles = 1) {
-  load.received(frames, true);
-  load.time_point(cycles);
-  load.received(0, true);
+  load.received(frames, true, 0, 0);
+  load.time_point(cycles, 0);
+  load.received(0, true, 0, 0);
 }
 
 LoadWatch high() {
-  LoadWatch load(cpu_below);
+  LoadWatch load(by_frames);
   cycle(load, cpu_below);
   EXPECT_FALSE(load.low());
   return load;
 }
 
 TEST(Load, IsLowUntilACycleHasEnough) {
-  LoadWatch load(cpu_below);
+  LoadWatch load(by_frames);
   EXPECT_TRUE(load.low());
-  load.received(100'000, false);
+  load.received(100'000, false, 0, 0);
   EXPECT_TRUE(load.low()) << "before the first time point";
-  load = LoadWatch(cpu_below);
+  load = LoadWatch(by_frames);
   cycle(load, cpu_below - 1);
   EXPECT_TRUE(load.low());
   cycle(load, cpu_below);
@@ -58,41 +62,113 @@ TEST(Load, IsAnAverageOverTheCyclesSleptThrough) {
 
 TEST(Load, FewFramesSayNothingWhereMoreWaited) {
   LoadWatch load = high();
-  load.received(1, true);
-  load.time_point(6);  // the lane was not run for five cycles
-  load.received(64, false);
+  load.received(1, true, 0, 0);
+  load.time_point(6, 0);  // the lane was not run for five cycles
+  load.received(64, false, 0, 0);
   EXPECT_FALSE(load.low());
-  load.received(64, true);  // the queue is empty now, but it was not at the time point
+  load.received(64, true, 0, 0);  // the queue is empty now, but it was not at the time point
   EXPECT_FALSE(load.low());
   cycle(load, 1);
   EXPECT_FALSE(load.low()) << "what had waited is the load of this cycle";
   cycle(load, 1);
   EXPECT_TRUE(load.low());
-  load.time_point(6);
-  load.received(64, false);
+  load.time_point(6, 0);
+  load.received(64, false, 0, 0);
   EXPECT_TRUE(load.low()) << "nothing is said of a low load, either";
 }
 
 TEST(Load, FewFramesSayNothingUntilTheLaneReceives) {
   LoadWatch load = high();
   for (int point = 0; point < 5; ++point) {
-    load.time_point(1);  // with every batch in use
+    load.time_point(1, 0);  // with every batch in use
     EXPECT_FALSE(load.low());
   }
-  load.received(64, false);
+  load.received(64, false, 0, 0);
   EXPECT_FALSE(load.low());
-  load.time_point(1);
-  load.received(63, true);
+  load.time_point(1, 0);
+  load.received(63, true, 0, 0);
   EXPECT_TRUE(load.low());
 }
 
 TEST(Load, IsNeverLowBehindAThresholdOfNothing) {
-  LoadWatch load(0);
+  LoadWatch load({.frames = 0});
   EXPECT_TRUE(load.low());
   cycle(load, 0);
   EXPECT_FALSE(load.low());
   cycle(load, 0, 1000);
   EXPECT_FALSE(load.low());
+}
+
+// The core has half of a cycle for them: a lane that cannot keep up is never brought 256 frames in one.
+class CostlyLoad : public testing::Test {
+ protected:
+  // A cycle in four receives, in which the lane looks for itself; and a time point, where the worker is awake.
+  void cycle(std::uint32_t frames, std::uint64_t ticks, bool time_point = false) {
+    for (int i = 0; i < 4; ++i) load_.received(frames / 4, true, now_ += cycle_tsc / 4, ticks * FrameCost::scale);
+    if (!time_point) return;
+    load_.time_point(1, ticks * FrameCost::scale);
+    load_.received(0, true, 0, ticks * FrameCost::scale);
+  }
+  void become_high() {
+    for (int i = 0; i < 4 && load_.low(); ++i) cycle(40, 100'000);
+    ASSERT_FALSE(load_.low());
+  }
+
+  LoadWatch load_{by_cost};
+  std::uint64_t now_ = 50 * cycle_tsc;
+};
+
+TEST_F(CostlyLoad, FewFramesThatAreMuchWorkAreAHighOne) {
+  for (int i = 0; i < 100; ++i) cycle(48, 1000);
+  EXPECT_TRUE(load_.low());
+  for (int i = 0; i < 3; ++i) cycle(52, 1000);
+  EXPECT_FALSE(load_.low()) << "within three cycles, without a time point";
+  cycle(16, 1000, true);
+  EXPECT_FALSE(load_.low()) << "more than a quarter of it";
+  cycle(12, 1000, true);
+  EXPECT_TRUE(load_.low());
+
+  LoadWatch asked_for(by_frames);
+  load_ = asked_for;
+  for (int i = 0; i < 10; ++i) cycle(252, 1'000'000, true);
+  EXPECT_TRUE(load_.low()) << "whatever they cost";
+}
+
+TEST_F(CostlyLoad, AnInterruptionOnceOrASilenceIsNoWork) {
+  for (int i = 0; i < 10; ++i) {
+    cycle(40, 2500);
+    EXPECT_TRUE(load_.low()) << i;
+    cycle(40, 1000, true);
+    EXPECT_TRUE(load_.low()) << i;
+    now_ += 1000 * cycle_tsc;
+  }
+}
+
+TEST_F(CostlyLoad, ManyFramesAreSeenWhileTheWorkerSleeps) {
+  for (int i = 0; i < 10; ++i) cycle(252, 0);
+  EXPECT_TRUE(load_.low());
+  for (int i = 0; i < 3; ++i) cycle(260, 0);
+  EXPECT_FALSE(load_.low()) << "that cost nothing";
+}
+
+// What a frame costs is not seen while the device computes.
+TEST_F(CostlyLoad, FewFramesAreTriedAgainAfterAWhile) {
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    become_high();
+    int cycles = 0;
+    for (; !load_.low() && cycles < 5000; ++cycles) cycle(40, 100'000, true);
+    EXPECT_EQ(cycles, 1000) << "each time as long";
+    if (attempt == 1) {
+      for (int i = 0; i < 5; ++i) load_.received(10, true, now_ += cycle_tsc / 4, 100'000 * FrameCost::scale);
+      EXPECT_FALSE(load_.low()) << "a try that fails is over with the first cycle";
+    }
+  }
+  for (int i = 0; i < 10; ++i) cycle(40, 1000, true);
+  EXPECT_TRUE(load_.low()) << "they cost little by now";
+
+  become_high();
+  for (int i = 0; i < 5000; ++i) cycle(cpu_below / 2, 100'000, true);
+  EXPECT_FALSE(load_.low()) << "never while there are many";
 }
 
 }  // namespace

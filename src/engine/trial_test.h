@@ -41,10 +41,19 @@ class PeerFunction : public Function {
     }
   }
   Expected<void> launch(Batch& batch, device::GpuStream&) override {
-    compute(batch, 0, batch.count);
+    answer(batch, 0, batch.count);
     return {};
   }
   void compute(Batch& batch, std::uint32_t first, std::uint32_t count) override {
+    work(core_ticks_per_frame * count);
+    answer(batch, first, count);
+  }
+  static void work(std::uint64_t ticks) {
+    for (const std::uint64_t end = rte_rdtsc() + ticks; rte_rdtsc() < end;) {
+    }
+  }
+  std::uint64_t budgeted_ticks(const Batch& batch) const override { return forwarding_ticks_per_frame * batch.count; }
+  void answer(Batch& batch, std::uint32_t first, std::uint32_t count) {
     if (while_computing) {
       while_computing(batch);
     }
@@ -53,6 +62,7 @@ class PeerFunction : public Function {
     }
   }
   void forward(Batch& batch, std::uint32_t first, std::uint32_t count, Emitter& out) override {
+    work(forwarding_ticks_per_frame * count);
     for (std::uint32_t i = first; i < first + count; ++i) {
       if (batch.verdict[i] != 42) {
         wrong_verdicts.fetch_add(1);
@@ -69,8 +79,10 @@ class PeerFunction : public Function {
   std::atomic<std::uint64_t> wrong_verdicts{0}, pieces{0}, batches_lost{0};
   std::atomic<std::uint32_t> longest{0};
   void changes_frames() { recomputable_ = false; }
-  std::function<void(Batch&)> while_computing;  // set before lanes run
-  bool stands_still = false;                    // for 30 ms, once, when it collects for the hundredth time
+  std::function<void(Batch&)> while_computing;   // set before lanes run
+  std::uint64_t core_ticks_per_frame = 0;        // what computing takes a core, and no device
+  std::uint64_t forwarding_ticks_per_frame = 0;  // with a budget
+  bool stands_still = false;                     // for 30 ms, once, when it collects for the hundredth time
 
  private:
   PortTable ports_;

@@ -87,9 +87,14 @@ TEST(BenchConversations, AreFollowedWholeEachTimeTheyComeAgain) {
 }
 
 TEST(BenchConversations, WhatIsNotWholeIsNamed) {
-  EXPECT_EQ(not_whole({{"inspect_frames", "", 5}, {"inspect_stream_gaps", "", 0}}), "");
-  EXPECT_EQ(not_whole({{"inspect_stream_gaps", "", 2}, {"inspect_http_evicted", "", 1}}),
-            " inspect_stream_gaps 2 inspect_http_evicted 1");
+  ChainCase http, streams;
+  http.protocol = "http";
+  streams.protocol = "streams";
+  const std::vector<engine::Figure> whole = {{"inspect_frames", "", 5}, {"inspect_stream_gaps", "", 0}};
+  const std::vector<engine::Figure> broken = {{"inspect_stream_gaps", "", 2}, {"inspect_http_evicted", "", 1}};
+  EXPECT_EQ(not_whole(http, whole), "");
+  EXPECT_EQ(not_whole(http, broken), " inspect_stream_gaps 2 inspect_http_evicted 1");
+  EXPECT_EQ(not_whole(streams, broken), " inspect_stream_gaps 2");
 }
 
 TEST(BenchConversations, TrafficHasNames) {

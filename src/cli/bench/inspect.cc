@@ -69,7 +69,7 @@ Expected<void> measure_in_turns(const BenchOptions& options, const RouterTable& 
     if (auto there = on_its_device(part, device); !there) return there;
   }
   // A rate of conversations that were not followed would be one of something else.
-  if (const std::string broken = not_whole((*rig)->engine().function().figures());
+  if (const std::string broken = not_whole(one, (*rig)->engine().function().figures());
       one.converses() && !one.bounded && !broken.empty()) {
     return make_error(
         fmt::format("{} {}: conversations were not followed whole:{}", one.name(), one.traffic(), broken));

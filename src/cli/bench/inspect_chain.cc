@@ -193,7 +193,7 @@ std::uint64_t figure(const std::vector<engine::Figure>& figures, std::string_vie
 // Followed, each of them whole, and what is planted found.
 Expected<void> check_conversations(const ChainCase& one, const InspectRules& rules,
                                    const std::vector<engine::Figure>& figures, const ChainCheck& seen) {
-  if (const std::string broken = not_whole(figures); !broken.empty()) {
+  if (const std::string broken = not_whole(one, figures); !broken.empty()) {
     return make_error("inspect: conversations were not followed whole:" + broken);
   }
   struct Pair {
@@ -328,14 +328,18 @@ std::string ChainCase::traffic() const {
   return mix + " " + kind + " " + what;
 }
 
-std::string not_whole(const std::vector<engine::Figure>& figures) {
+std::string not_whole(const ChainCase& one, const std::vector<engine::Figure>& figures) {
+  std::vector<std::string_view> names = {
+      "inspect_without_flow",     "inspect_flows_evicted",       "inspect_stream_gaps",
+      "inspect_stream_conflicts", "inspect_streams_refused",     "inspect_bad_sequence",
+      "inspect_stream_not_taken", "inspect_stream_history_lost", "inspect_http_no_memory"};
+  if (one.protocol == "http") {
+    names.insert(names.end(), {"inspect_http_evicted", "inspect_http_stopped", "inspect_http_unanswered",
+                               "inspect_http_fields_cut", "inspect_http_bad_chunks", "inspect_http_bodies_cut",
+                               "inspect_http_bodies_lost", "inspect_http_bodies_undecoded"});
+  }
   std::string text;
-  for (const std::string_view name :
-       {"inspect_without_flow", "inspect_flows_evicted", "inspect_stream_gaps", "inspect_stream_conflicts",
-        "inspect_streams_refused", "inspect_bad_sequence", "inspect_stream_not_taken", "inspect_stream_history_lost",
-        "inspect_http_no_memory", "inspect_http_evicted", "inspect_http_stopped", "inspect_http_unanswered",
-        "inspect_http_fields_cut", "inspect_http_bad_chunks", "inspect_http_bodies_cut", "inspect_http_bodies_lost",
-        "inspect_http_bodies_undecoded"}) {
+  for (const std::string_view name : names) {
     if (const std::uint64_t value = figure(figures, name); value != 0) text += fmt::format(" {} {}", name, value);
   }
   return text;

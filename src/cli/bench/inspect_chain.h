@@ -99,8 +99,8 @@ struct ChainCheck {
 };
 
 // Of the figures of a chain that inspects conversations without loss: those that are not 0, but should be; empty: all
-// were followed whole.
-std::string not_whole(const std::vector<engine::Figure>& figures);
+// were followed whole. Other streams than HTTP's may begin like a request, by a rule's contents, and go on otherwise.
+std::string not_whole(const ChainCase& one, const std::vector<engine::Figure>& figures);
 
 // `turns`: by which acl comes and goes while the engine runs; null: it does as `one` says.
 RigOptions chain_rig(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
