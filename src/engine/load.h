@@ -11,7 +11,8 @@
 // cycle, at a receive: at the frames and at their work. That has to be too much twice in a row, for behind an
 // interruption of the thread more frames have come than usual, and it counts as work.
 //
-// The factors between the two ways keep a steady load from flapping. What a frame costs to compute is not seen while
+// The factors between the two ways keep a steady load from flapping, and little work has to be so for 32 cycles: in one
+// of them fewer frames come by chance. What a frame costs to compute is not seen while
 // the device does it: behind an attack the load would stay high until there is next to nothing of it. So after
 // `retry_cycles` a load of few frames counts as low whatever they cost, and the first cycle tells.
 //
@@ -43,9 +44,12 @@ class LoadWatch {
     few_ = frames_ < cycles * (low_ ? limits_.frames : limits_.frames / 2);
     if (!low_) {
       high_for_ += cycles;
-      const bool is_light = bears(frames_, cycles, cost, limits_.work_tsc / 4);
+      light_for_ = bears(frames_, cycles, cost, limits_.work_tsc / 4) ? light_for_ + cycles : 0;
+      const bool is_light = limits_.work_tsc == 0 || light_for_ >= settled_cycles;
       tries_ = !is_light && high_for_ >= limits_.retry_cycles;
       few_ = few_ && (is_light || tries_);
+      point_frames_ = frames_;
+      point_cycles_ = cycles;
     }
     low_ = low_ && few_;
     frames_ = 0;
@@ -55,8 +59,13 @@ class LoadWatch {
   void received(std::uint32_t frames, bool took_all, std::uint64_t now, std::uint64_t cost) {
     frames_ += frames;
     if (std::exchange(few_, false) && took_all && !low_) {
+      // What waits behind the time point came before it: where the thread did not receive, that is the load.
+      if (!tries_ && !bears(point_frames_ + frames, point_cycles_, cost, limits_.work_tsc / 4)) {
+        light_for_ = 0;
+        return;
+      }
       low_ = true;
-      high_for_ = 0;
+      high_for_ = light_for_ = 0;
       heavy_ = tries_ ? 1 : 0;
       window_frames_ = window_ = 0;
     }
@@ -87,14 +96,19 @@ class LoadWatch {
     window_ = now;
   }
 
+  static constexpr std::uint64_t settled_cycles = 32;  // one with little work may be chance
+
   Limits limits_;
   std::uint64_t frames_ = 0;         // since the last time point
   std::uint64_t window_ = 0;         // when a lane of low load last looked for itself; 0: not yet,
   std::uint64_t window_frames_ = 0;  // what has come since,
   std::uint32_t heavy_ = 0;          // and how often in a row it was too much
-  std::uint64_t high_for_ = 0;       // cycles
-  bool tries_ = false;               // at the last time point
-  bool few_ = false;                 // at the last time point, and nothing has been received since
+  std::uint64_t high_for_ = 0;       // cycles,
+  std::uint64_t light_for_ = 0;      // the last of them in a row with little work
+  std::uint64_t point_frames_ = 0;   // at the last time point
+  std::uint64_t point_cycles_ = 0;
+  bool tries_ = false;  // at the last time point
+  bool few_ = false;    // at the last time point, and nothing has been received since
   bool low_ = true;
 };
 

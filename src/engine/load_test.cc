@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 namespace sluice::engine {
 namespace {
 
@@ -123,9 +125,12 @@ TEST_F(CostlyLoad, FewFramesThatAreMuchWorkAreAHighOne) {
   EXPECT_TRUE(load_.low());
   for (int i = 0; i < 3; ++i) cycle(52, 1000);
   EXPECT_FALSE(load_.low()) << "within three cycles, without a time point";
-  cycle(16, 1000, true);
-  EXPECT_FALSE(load_.low()) << "more than a quarter of it";
-  cycle(12, 1000, true);
+  for (int i = 0; i <= 100; ++i) cycle(i % 20 == 0 ? 16 : 8, 1000, true);
+  EXPECT_FALSE(load_.low()) << "now and then more than a quarter of it";
+  for (int i = 0; i < 32; ++i) {
+    EXPECT_FALSE(load_.low());
+    cycle(12, 1000, true);
+  }
   EXPECT_TRUE(load_.low());
 
   LoadWatch asked_for(by_frames);
@@ -149,6 +154,36 @@ TEST_F(CostlyLoad, ManyFramesAreSeenWhileTheWorkerSleeps) {
   EXPECT_TRUE(load_.low());
   for (int i = 0; i < 3; ++i) cycle(260, 0);
   EXPECT_FALSE(load_.low()) << "that cost nothing";
+}
+
+// 8.7 frames of 7 us in a cycle of 100 us, on average. The lane comes to receive less often while it forwards.
+TEST_F(CostlyLoad, FewFramesOnceByChanceAreNoLowLoad) {
+  std::minstd_rand random(1);
+  std::poisson_distribution<std::uint32_t> arrivals(8.7);
+  load_ = LoadWatch({.frames = cpu_below, .cycle_tsc = cycle_tsc, .work_tsc = cycle_tsc / 2, .retry_cycles = 1 << 30});
+  become_high();
+  const std::uint64_t cost = 7000 * FrameCost::scale;
+  for (int i = 0; i < 20'000; ++i) {
+    const std::uint64_t cycles = 1 + random() % 4;
+    std::uint32_t waiting = 0;
+    for (std::uint64_t c = 0; c < cycles; ++c) waiting += arrivals(random);
+    load_.time_point(cycles, cost);
+    load_.received(waiting, true, now_ += cycles * cycle_tsc, cost);
+    ASSERT_FALSE(load_.low()) << i;
+  }
+}
+
+// The thread was not run for 40 cycles; what came meanwhile fits into one receive.
+TEST_F(CostlyLoad, WhatWaitedIsTheLoadOfTheCyclesBefore) {
+  become_high();
+  load_.time_point(40, 50'000 * FrameCost::scale);
+  load_.received(30, true, now_, 50'000 * FrameCost::scale);
+  EXPECT_FALSE(load_.low());
+  load_.time_point(40, 50'000 * FrameCost::scale);
+  EXPECT_FALSE(load_.low());
+  load_.time_point(40, 50'000 * FrameCost::scale);
+  load_.received(5, true, now_, 50'000 * FrameCost::scale);
+  EXPECT_TRUE(load_.low());
 }
 
 // What a frame costs is not seen while the device computes.
