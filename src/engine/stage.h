@@ -12,7 +12,7 @@
 //   the control thread, before lanes start:               stands_before, prepare, attach; after they have
 //                                                         ended: stopped
 //   lane threads (many at once, each with its own Batch): describe, compute, lost, judge, answer, judged,
-//                                                         judge_transit, budgeted_ticks
+//                                                         judge_transit, judged_transit, budgeted_ticks
 //   the device's worker thread:                           begin_cycle, launch, join, device_ready
 //   a thread that reloads, while all others go on:        reload
 // A batch is described once, launched or computed (again, after a device that failed), then judged once, frame by frame
@@ -157,6 +157,8 @@ class Stage {
                                        std::uint64_t /*tsc*/) {
     return packet::no_reason;
   }
+  // Behind a receive burst of which the stages were asked so, at least about one frame.
+  virtual void judged_transit(std::uint32_t /*lane*/) {}
   // All frames of the batch are judged, or were dropped by others: what was held for it may go. Not called for what is
   // still under way when the engine ends.
   virtual void judged(const Batch& /*batch*/, std::byte* /*area*/) {}

@@ -120,6 +120,13 @@ class Conversations final : private FlowEnd, private StreamSink, private http::T
   Extra* extra_of(Flow& flow);
   Extra* extra_if_any(const Flow& flow) { return flow.extra == no_index ? nullptr : &extras_[flow.extra]; }
 
+  // Whether bytes that come next in the direction are parsed as HTTP, or may show to be some: the parser has not
+  // stopped, and the stream goes on.
+  bool may_parse_http(const Flow& flow, Direction direction) const {
+    if (flow.extra == no_index) return true;
+    const Extra& extra = extras_[flow.extra];
+    return extra.http_stopped == http::StopReason::none && reassembler_.goes_on(extra.stream, direction);
+  }
   // Within ConversationSink::http(): the direction's bytes that end with those that are parsed, or else with its last.
   std::string_view window(const Flow& flow, Direction direction) const;
 

@@ -193,6 +193,11 @@ class Reassembler {
   static bool something_waits(const TcpStream& stream) {
     return stream.sides[0].held != nullptr || stream.sides[1].held != nullptr;
   }
+  // Whether the sink may still get bytes of the direction: it has not ended, nor come to its depth.
+  bool goes_on(const TcpStream& stream, Direction direction) const {
+    const StreamSide& side = stream.sides[static_cast<unsigned>(direction)];
+    return !side.closed && !side.depth_reached && (settings_.depth == 0 || side.offset < settings_.depth);
+  }
   // What feed() would release of what waits, at most; of a packet without RST, and with `drop_without_room`: else one
   // that has to wait and has no room releases what waits before it, too.
   static Waiting may_release(const TcpStream& stream, Direction direction, const Packet& packet);

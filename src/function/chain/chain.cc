@@ -24,16 +24,23 @@ class TransitGuard final : public engine::Burst::Guard {
       : stages_(stages), lane_(lane) {}
   packet::Reason judge(std::uint8_t* frame, std::uint32_t length) override {
     const std::uint64_t now = rte_rdtsc();
+    asked_ = true;
     packet::Reason reason = packet::no_reason;
     for (std::size_t s = 0; s < stages_.size() && reason == packet::no_reason; ++s) {
       reason = stages_[s]->judge_transit(lane_, frame, length, now);
     }
     return reason;
   }
+  // The burst has been looked at.
+  void end() {
+    if (!asked_) return;
+    for (const auto& stage : stages_) stage->judged_transit(lane_);
+  }
 
  private:
   const std::vector<std::unique_ptr<engine::Stage>>& stages_;
   std::uint32_t lane_;
+  bool asked_ = false;
 };
 
 }  // namespace
@@ -90,6 +97,7 @@ void Chain::collect(engine::Burst& burst, engine::BatchWriter& writer) {
   burst.set_guard(&guard);
   last_->collect(burst, writer);
   burst.set_guard(nullptr);
+  guard.end();
   if (batch.count == first) return;
   for (std::size_t s = 0; s < stages_.size(); ++s) stages_[s]->describe(batch, area(batch, s), first);
 }

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <atomic>
 
+#include "engine/batch_writer.h"
+#include "engine/burst.h"
 #include "engine/engine.h"
 #include "function/await_gpu_test.h"
 #include "function/bridge/bridge.h"
@@ -199,6 +201,57 @@ TEST(Chain, launches_batches_of_one_lane_together_where_a_stage_launches_alone) 
   std::vector<std::unique_ptr<engine::Stage>> stages;
   stages.push_back(std::make_unique<Alone>());
   EXPECT_EQ(chain_of(1, 2, bridge(), std::move(stages))->launches_together(), engine::Together::of_one_lane);
+}
+
+// Hands each frame to the host: those of `exceptional` as what the kernel would forward.
+class ToHost final : public engine::Function {
+ public:
+  explicit ToHost(bool exceptional) : exceptional_(exceptional) {}
+  Expected<void> attach(device::Gpu&, const engine::DevicePlan&) override { return {}; }
+  Expected<void> launch(engine::Batch&, device::GpuStream&) override { return {}; }
+  void compute(engine::Batch&, std::uint32_t, std::uint32_t) override {}
+  void collect(engine::Burst& burst, engine::BatchWriter&) override {
+    for (unsigned i = 0; i < burst.size(); ++i) burst.punt(i, exceptional_);
+  }
+  void forward(engine::Batch&, std::uint32_t, std::uint32_t, engine::Emitter&) override {}
+
+ private:
+  bool exceptional_;
+};
+
+TEST(Chain, tells_its_stages_where_frames_in_no_batch_end) {
+  class Asked final : public AwaitGpu {
+   public:
+    explicit Asked(std::string& calls) : calls_(calls) {}
+    packet::Reason judge_transit(std::uint32_t lane, std::uint8_t*, std::uint32_t, std::uint64_t) override {
+      calls_ += " judge " + std::to_string(lane);
+      return packet::no_reason;
+    }
+    void judged_transit(std::uint32_t lane) override { calls_ += " end " + std::to_string(lane); }
+
+   private:
+    std::string& calls_;
+  };
+  for (const bool exceptional : {true, false}) {
+    std::string calls;
+    std::vector<std::unique_ptr<engine::Stage>> stages;
+    stages.push_back(std::make_unique<Asked>(calls));
+    Chain chain(std::move(stages), std::make_unique<ToHost>(exceptional));
+    engine::LaneCounters counters;
+    const engine::HostPort host_ports[1] = {};
+    engine::Burst burst(counters, host_ports);
+    rte_mbuf frames[2] = {};
+    burst.frames()[0] = &frames[0];
+    burst.frames()[1] = &frames[1];
+    engine::Batch batch;
+    batch.lane = 3;
+    engine::BatchWriter writer(batch);
+    for (const unsigned size : {2U, 0U, 1U}) {
+      burst.begin(size, 0);
+      chain.collect(burst, writer);
+    }
+    EXPECT_EQ(calls, exceptional ? " judge 3 judge 3 end 3 judge 3 end 3" : "");
+  }
 }
 
 TEST(Chain, has_room_for_every_area_in_the_smallest_batch) {

@@ -9,13 +9,17 @@
 // What frames cost besides is an average over the batches before, by their number and bytes, so the first batches of
 // traffic that costs more may take too long. A frame has to go when seven tenths of its deadline are over: while an
 // attack takes all the time there is, frames leave by then, give or take what the average is wrong by. Frames whose
-// bytes decide little of what they cost (HTTP's) make it wrong by half: so once a batch was behind, or left too late,
-// the next 256 have to go when 45 hundredths are over.
+// bytes decide little of what they cost (HTTP's) make it wrong by half: so once a batch would not be done by the seven
+// tenths, or left behind them, the next 256 have to go when 45 hundredths are over. Those that are not done by these,
+// as all are where frames come to the lane that late, have the least there is to confirm; it is the seven tenths alone
+// that make the 256 begin anew.
 //
 // looks_until() is for what is not confirming and yet dear: from then on frames are not looked at. A batch that began
 // in time has until the seven tenths. One that came too late already, as behind a machine that did not run its lane,
-// has no end, unless that happens again and again: then it is the traffic. Those within two deadlines are one: all that
-// a lane had under way, or that came meanwhile, is late by the one time that it did not run.
+// has no end, unless that happens again and again: then it is the traffic, and such a batch is not looked at at all,
+// and those that are to go when 45 hundredths are over only until then, or a sixteenth of the deadline long. Late
+// batches within two deadlines are one: all that a lane had under way, or that came meanwhile, is late by the one time
+// that it did not run. One is forgotten after 2,048 batches that were not late.
 //
 // Times are ticks of the time-stamp counter. Thread-safety: none. Cost: two divisions for a batch.
 #pragma once
@@ -29,7 +33,11 @@ class BatchBudget {
  public:
   // deadline 0: each batch has `most`.
   explicit BatchBudget(std::uint64_t most, std::uint64_t deadline = 0)
-      : most_(most), patience_(deadline / 10 * 7), wary_patience_(deadline / 20 * 9), once_(2 * deadline) {}
+      : most_(most),
+        patience_(deadline / 10 * 7),
+        wary_patience_(deadline / 20 * 9),
+        least_look_(deadline / 16),
+        once_(2 * deadline) {}
 
   std::uint64_t begin(std::uint64_t now, std::uint64_t oldest, std::uint32_t frames, std::uint64_t bytes) {
     if (patience_ == 0) return most_;
@@ -37,16 +45,15 @@ class BatchBudget {
     work_ = bytes + std::uint64_t{frame_worth} * frames;
     const std::uint64_t gone = (now > oldest ? now - oldest : 0) + cost_ * work_ / scale;
     const std::uint64_t patience = wary_ != 0 ? wary_patience_ : patience_;
-    const bool is_behind = gone > patience;
+    const bool is_behind = gone > patience, came_late = gone > patience_;
     late_from_ = is_behind ? 0 : oldest + patience;
-    if (is_behind) {
-      wary_ = wary_batches;
-    } else if (wary_ != 0) {
-      --wary_;
-    }
-    const bool came_late = gone > patience_;
     oldest_goes_ = oldest + patience_;
-    looks_until_ = times_late_ == often ? late_from_ : came_late ? never : oldest_goes_;
+    if (times_late_ != often) {
+      looks_until_ = came_late ? never : oldest_goes_;
+    } else {
+      looks_until_ = came_late ? 0 : std::max(oldest + patience, std::min(oldest_goes_, now + least_look_));
+    }
+    if (wary_ != 0) --wary_;
     if (came_late) is_late(now);
     return std::clamp(patience - std::min(patience, gone), most_ / 16, most_);
   }
@@ -58,7 +65,6 @@ class BatchBudget {
     const std::uint64_t most = std::max<std::uint64_t>(scale, 4 * cost_);
     const std::uint64_t cost = std::min((took - std::min(took, spent)) * scale / work_, most);
     cost_ = (7 * cost_ + cost + 4) / 8;
-    if (now > late_from_) wary_ = wary_batches;
     if (now > oldest_goes_) {
       is_late(now);
     } else if (oldest_goes_ != never && times_late_ != 0 && --in_time_ == 0) {
@@ -78,6 +84,7 @@ class BatchBudget {
  private:
   // The batch that has begun: counted once.
   void is_late(std::uint64_t now) {
+    wary_ = wary_batches;
     oldest_goes_ = never;
     in_time_ = forgotten_after;
     if (times_late_ != 0 && now - was_late_ < once_) return;
@@ -90,9 +97,9 @@ class BatchBudget {
   static constexpr std::uint32_t wary_batches = 256;
   static constexpr std::uint64_t never = ~std::uint64_t{0};
   static constexpr std::uint32_t often = 8;               // batches that were late by the seven tenths
-  static constexpr std::uint32_t forgotten_after = 8192;  // batches that were not: one of those
+  static constexpr std::uint32_t forgotten_after = 2048;  // batches that were not: one of those
 
-  const std::uint64_t most_, patience_, wary_patience_, once_;
+  const std::uint64_t most_, patience_, wary_patience_, least_look_, once_;
   std::uint64_t began_ = 0;
   std::uint64_t cost_ = 0;
   std::uint64_t work_ = 0;  // of the batch, in bytes
@@ -100,7 +107,7 @@ class BatchBudget {
   std::uint64_t oldest_goes_ = never;  // by the seven tenths; never: it is counted as late
   std::uint64_t looks_until_ = never;
   std::uint64_t was_late_ = 0;    // when that was counted last
-  std::uint32_t wary_ = 0;        // batches to come that go earlier, since one was behind
+  std::uint32_t wary_ = 0;        // batches to come that go earlier, since one was late by the seven tenths
   std::uint32_t times_late_ = 0;  // at most `often`
   std::uint32_t in_time_ = 0;     // batches to come in time before one is forgotten
 };

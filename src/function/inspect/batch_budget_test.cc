@@ -57,13 +57,83 @@ TEST(BatchBudget, once_a_batch_was_behind_the_next_ones_have_to_go_earlier) {
     EXPECT_EQ(budget.begin(now, now - 40'000, 10, 10 * bytes), 5'000U) << t;
     EXPECT_NE(budget.late_from(), 0U);
   }
-  budget.begin(now, now - 45'001, 10, 10 * bytes);
+  EXPECT_EQ(budget.begin(now, now - 45'001, 10, 10 * bytes), most / 16);
   EXPECT_EQ(budget.late_from(), 0U);
-  for (int t = 0; t < 256; ++t) {
-    budget.begin(now, now, 10, 10 * bytes);
-  }
   EXPECT_EQ(budget.begin(now, now - 60'000, 10, 10 * bytes), most);
   EXPECT_NE(budget.late_from(), 0U);
+}
+
+// Of a lane: batches that come so long after their oldest frame, and take so long besides.
+struct Lane {
+  // What it was given.
+  std::uint64_t batch(std::uint64_t age, std::uint64_t cost) {
+    begun += 30'000;
+    const std::uint64_t given = budget.begin(begun, begun - age, 10, 10 * bytes);
+    budget.end(begun + cost, 0);
+    return given;
+  }
+
+  BatchBudget budget{most, deadline};
+  std::uint64_t begun = 10 * now;
+};
+
+// As frames do that a device has had: they leave in time, and later than when 45 hundredths are over.
+TEST(BatchBudget, a_lane_whose_frames_come_late_has_all_its_time_again_after_256_batches) {
+  for (const std::uint64_t age : {20'000, 40'000, 45'000, 45'001, 50'000}) {
+    SCOPED_TRACE(age);
+    Lane lane;
+    for (int t = 0; t < 100; ++t) EXPECT_EQ(lane.batch(age, 10'000), most);
+    lane.batch(2 * deadline, 10'000);
+    std::uint64_t less = 0;
+    for (int t = 0; t < 256; ++t) less += lane.batch(age, 10'000) < most ? 1 : 0;
+    EXPECT_EQ(less, age + 10'000 + most > 45'000 ? 256U : 0U);
+    for (int t = 0; t < 1'000; ++t) {
+      EXPECT_EQ(lane.batch(age, 10'000), most) << t;
+      EXPECT_NE(lane.budget.late_from(), 0U);
+    }
+  }
+}
+
+// A stall of the machine every two seconds, by batches of 290 us.
+TEST(BatchBudget, a_lane_that_stalls_now_and_then_looks_at_what_comes_in_time) {
+  for (const std::uint64_t age : {20'000, 40'000, 50'000}) {
+    SCOPED_TRACE(age);
+    Lane lane;
+    std::uint64_t unseen = 0, least = 0;
+    for (int stall = 0; stall < 20; ++stall) {
+      lane.batch(deadline, 10'000);
+      for (int t = 0; t < 6'896; ++t) {
+        least += lane.batch(age, 10'000) == most / 16 ? 1 : 0;
+        unseen += lane.budget.looks_until() < lane.begun + 10'000 ? 1 : 0;
+      }
+    }
+    EXPECT_EQ(unseen, 0U);
+    EXPECT_LE(least, 20U * 256);
+  }
+}
+
+// Frames whose cost is nothing that the average knows, as of an attack by HTTP; what is not looked at costs a fifth.
+TEST(BatchBudget, frames_leave_in_time_though_the_average_is_wrong_by_half) {
+  for (const std::uint64_t cost : {30'000, 40'000, 50'000, 60'000, 80'000}) {
+    SCOPED_TRACE(cost);
+    Lane lane;
+    std::uint64_t late = 0, behind = 0, batches = 100'000;
+    std::uint32_t random = 1;
+    for (std::uint64_t t = 0; t < batches; ++t) {
+      random = random * 1'664'525 + 1'013'904'223;
+      const std::uint64_t needs = cost / 2 + (random >> 16) * cost / 65'536;
+      lane.begun += deadline;
+      const std::uint64_t oldest = lane.begun - 20'000;
+      const std::uint64_t given = lane.budget.begin(lane.begun, oldest, 10, 10 * bytes);
+      const std::uint64_t until = std::max(lane.budget.looks_until(), lane.begun) - lane.begun;
+      const std::uint64_t takes = given + (needs <= until ? needs : until + (needs - until) / 5);
+      lane.budget.end(lane.begun + takes, given);
+      late += lane.begun + takes > oldest + deadline ? 1 : 0;
+      behind += lane.begun + takes > oldest + patience + most ? 1 : 0;
+    }
+    EXPECT_EQ(late, 0U);
+    EXPECT_LE(behind, batches / 100);
+  }
 }
 
 TEST(BatchBudget, a_batch_that_leaves_too_late_makes_the_next_ones_go_earlier) {
@@ -104,13 +174,41 @@ TEST(BatchBudget, a_lane_that_is_late_again_and_again_looks_no_longer_than_it_se
   };
   for (int t = 0; t < 8; ++t) EXPECT_EQ(goes(true), patience) << t;
   EXPECT_EQ(goes(false), 45'000U);
-  begun += 2 * deadline;
-  budget.begin(begun, begun - patience - 1, 10, 0);
-  EXPECT_EQ(budget.looks_until(), 0U) << "it is the traffic's doing";
-  budget.end(begun, 0);
-  for (int t = 0; t < 8192; ++t) EXPECT_EQ(goes(false), 45'000U) << t;
-  EXPECT_EQ(goes(true), patience) << "one is forgotten";
-  EXPECT_EQ(goes(false), 45'000U);
+  const auto comes_late = [&] {
+    begun += 2 * deadline;
+    budget.begin(begun, begun - patience - 1, 10, 0);
+    budget.end(begun, 0);
+    return budget.looks_until();
+  };
+  EXPECT_EQ(comes_late(), 0U) << "it is the traffic's doing";
+  for (int t = 0; t < 256; ++t) EXPECT_EQ(goes(false), 45'000U) << t;
+  for (int t = 256; t < 2047; ++t) EXPECT_EQ(goes(false), patience) << t;
+  EXPECT_EQ(comes_late(), 0U);
+  for (int t = 0; t < 2048; ++t) goes(false);
+  EXPECT_EQ(comes_late(), never) << "one is forgotten";
+  EXPECT_EQ(comes_late(), 0U);
+}
+
+// "Not at all" is for what is late by the seven tenths alone: all batches may come when 45 hundredths are over.
+TEST(BatchBudget, a_lane_that_is_late_again_and_again_looks_at_some_of_what_comes_in_time) {
+  Lane lane;
+  const auto looks = [&](std::uint64_t age) {
+    lane.batch(age, 0);
+    return static_cast<std::int64_t>(lane.budget.looks_until() - lane.begun);
+  };
+  for (int t = 0; t < 8; ++t) {
+    lane.begun += 2 * deadline;
+    looks(patience + 1);
+  }
+  EXPECT_EQ(looks(0), 45'000);
+  EXPECT_EQ(looks(30'000), 15'000);
+  EXPECT_EQ(looks(40'000), 6'250) << "a sixteenth of the deadline";
+  EXPECT_EQ(looks(60'000), 6'250);
+  EXPECT_EQ(looks(69'000), 1'000) << "no longer than any other";
+  looks(patience + 1);
+  EXPECT_EQ(lane.budget.looks_until(), 0U);
+  for (int t = 0; t < 256; ++t) looks(60'000);
+  EXPECT_EQ(looks(60'000), 10'000);
 }
 
 TEST(BatchBudget, batches_that_one_absence_makes_late_are_late_once) {

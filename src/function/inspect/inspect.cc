@@ -315,6 +315,7 @@ Expected<void> Inspect::prepare(const engine::LanePlan& plan) {
     log_settings.ports.clear();  // of a file no interface is known
   }
   log_settings.forwards = plan.forwards;
+  ports_ = plan.ports;
   auto log = AlertLog::open(std::move(log_settings), plan.threads);
   if (!log) return make_error("[inspect] " + log.error().message);
   log_ = std::move(*log);
@@ -439,7 +440,10 @@ packet::Reason Inspect::judge(const engine::Batch& batch, std::byte* area, std::
 
 packet::Reason Inspect::judge_transit(std::uint32_t lane, std::uint8_t* frame, std::uint32_t length,
                                       std::uint64_t tsc) {
-  return reason_of(lane_of(lane).judge_transit({reinterpret_cast<const char*>(frame), length}, tsc));
+  const std::uint16_t port = lane < ports_.size() ? ports_[lane] : no_port;
+  const packet::Reason reason =
+      reason_of(lane_of(lane).judge_transit({reinterpret_cast<const char*>(frame), length}, port, tsc));
+  return reason == inspect_rejected ? inspect_dropped : reason;  // nobody is told
 }
 
 packet::Reason Inspect::reason_of(const Judgement& judgement) {

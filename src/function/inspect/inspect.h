@@ -91,6 +91,7 @@ class Inspect final : public engine::Stage, private engine::Tables {
   packet::Reason judge(const engine::Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) override;
   packet::Reason judge_transit(std::uint32_t lane, std::uint8_t* frame, std::uint32_t length,
                                std::uint64_t tsc) override;
+  void judged_transit(std::uint32_t lane) override { lane_of(lane).publish(); }
   engine::Answer answer(const engine::Batch& batch, std::byte* area, std::uint32_t i, packet::Reason reason,
                         engine::Emitter& out) override;
   void judged(const engine::Batch& batch, std::byte* area) override;
@@ -118,6 +119,7 @@ class Inspect final : public engine::Stage, private engine::Tables {
   bool take_back();
 
   const InspectOptions options_;
+  std::vector<std::uint16_t> ports_;  // of each lane
   engine::TableProgress progress_;
   std::optional<match::RuleSet> read_;  // by read(), until it is compiled
   std::vector<std::string> notes_;

@@ -202,14 +202,19 @@ InspectLane::~InspectLane() {
 void InspectLane::begin(std::uint64_t tsc) {
   tsc_ = tsc;
   now_ = clock_.now();
+}
+
+// What a batch has begun with, its rules, its time and what is left of that, it ends with: so neither of these comes in
+// its midst.
+void InspectLane::between_batches() {
   look_for_rules();
+  const std::uint64_t ms = now_ / 1000;
+  if (ms == swept_) return;
+  swept_ = ms;
   flow::FlowTable& table = inspection_.conversations().table();
-  if (const std::uint64_t ms = now_ / 1000; ms != swept_) {
-    swept_ = ms;
-    begin_transit();  // of an idle lane, too, each has some time
-    table.sweep(inspection_.now() / 1000, std::max(1U, table.capacity() / sweep_steps));
-    inspection_.fragments().expire(inspection_.now() / 1000);
-  }
+  begin_transit();  // of an idle lane, too, each has some time
+  table.sweep(inspection_.now() / 1000, std::max(1U, table.capacity() / sweep_steps));
+  inspection_.fragments().expire(inspection_.now() / 1000);
 }
 
 void InspectLane::look_for_rules() {
@@ -222,6 +227,7 @@ void InspectLane::look_for_rules() {
 }
 
 void InspectLane::begin_batch(const engine::Batch& batch, std::uint64_t tsc) {
+  between_batches();
   batch_ = batch.ticket;
   batch_lane_ = batch.lane;
   inspection_.begin(budget_.begin(tsc, batch.segment[0].rx_tsc, batch.count, batch.bytes), batch.count);
@@ -230,9 +236,11 @@ void InspectLane::begin_batch(const engine::Batch& batch, std::uint64_t tsc) {
   sink_.set_port(batch.segment[0].rx_port);
 }
 
-const Judgement& InspectLane::judge_transit(std::string_view frame, std::uint64_t tsc) {
+const Judgement& InspectLane::judge_transit(std::string_view frame, std::uint16_t port, std::uint64_t tsc) {
   begin(tsc);
+  between_batches();
   begin_transit();
+  sink_.set_port(port);
   return inspection_.frame(frame, now_);
 }
 

@@ -86,7 +86,9 @@ class InspectLane {
     inspection_.next(batch.count - i);
     return inspection_.frame(bytes_of(batch, i), clock_.of(*batch.mbuf[i], now_), hits, hash);
   }
-  const Judgement& judge_transit(std::string_view frame, std::uint64_t tsc);
+  // A frame in no batch, and between two of them; publish() is the caller's. `port`: that it came in by, as
+  // Segment::rx_port.
+  const Judgement& judge_transit(std::string_view frame, std::uint16_t port, std::uint64_t tsc);
   const Judgement& last() const { return inspection_.last(); }
   const InspectionRules& rules() const { return inspection_.rules(); }
   // Of the two ends that a rule of rejectboth names, the sender could not be told.
@@ -113,6 +115,7 @@ class InspectLane {
     return {reinterpret_cast<const char*>(batch.frame[i]), batch.length[i]};
   }
   void begin(std::uint64_t tsc);
+  void between_batches();
   void begin_transit();
   void begin_batch(const engine::Batch& batch, std::uint64_t tsc);
   void look_for_rules();

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 #include <rte_cycles.h>
 
+#include <functional>
+#include <thread>
+
 #include "flow/fragment_test.h"
 #include "function/inspect/alert_sample.h"
 
@@ -22,6 +25,7 @@ class InspectLaneTest : public testing::Test {
     InspectionSettings settings;
     settings.drop_on_overload = drops;
     settings.conversations.flows.capacity = 64;
+    settings.conversations.flows.timeouts.udp_new = 50;
     settings.conversations.extras = 4;
     settings.conversations.streams.depth = depth;
     settings.conversations.http.pipelined = 2;
@@ -34,7 +38,7 @@ class InspectLaneTest : public testing::Test {
   void udp(unsigned source, std::uint16_t port) {
     const packet::Bytes frame =
         PacketBuilder().ipv4("10.0.0." + std::to_string(source), "10.1.0.1").udp(4000, port).payload(4).build();
-    lane_->judge_transit(test::view(frame), ++tsc_);
+    lane_->judge_transit(test::view(frame), 0, ++tsc_);
   }
   static packet::Bytes segment(std::uint16_t port, bool up, std::uint8_t flags, std::uint32_t sequence,
                                const std::string& text) {
@@ -45,7 +49,7 @@ class InspectLaneTest : public testing::Test {
   // A segment of the client with so many bytes before it, and the handshake before the first.
   void tcp(std::uint16_t port, std::uint32_t at, const std::string& text) {
     const auto send = [&](bool up, std::uint8_t flags, std::uint32_t sequence, const std::string& payload) {
-      lane_->judge_transit(test::view(segment(port, up, flags, sequence, payload)), ++tsc_);
+      lane_->judge_transit(test::view(segment(port, up, flags, sequence, payload)), 0, ++tsc_);
     };
     if (at == 0) {
       send(true, packet::tcp_syn, 100, "");
@@ -54,26 +58,40 @@ class InspectLaneTest : public testing::Test {
     }
     if (at != 0 || !text.empty()) send(true, packet::tcp_ack, 101 + at, text);
   }
-  // The same segment, as a batch of its own that begins at `tsc`, and came so many ticks before.
-  Judgement tcp_batch(std::uint16_t port, std::uint32_t at, const std::string& text, std::uint64_t tsc,
-                      std::uint64_t age) {
-    const packet::Bytes frame = segment(port, true, packet::tcp_ack, 101 + at, text);
-    std::uint64_t address = reinterpret_cast<std::uint64_t>(frame.data());
-    auto length = static_cast<std::uint16_t>(frame.size());
-    rte_mbuf mbuf{};
-    rte_mbuf* mbufs[] = {&mbuf};
-    engine::Segment segment{0, 0, tsc - age, 0, 0};
+  // A batch that begins at `tsc`, and came so many ticks before; each frame is a receive burst of its own. What the
+  // last one was judged.
+  Judgement batch(const std::vector<packet::Bytes>& frames, std::uint64_t tsc, std::uint64_t age,
+                  const std::function<void()>& between = {}) {
+    std::vector<std::uint64_t> address;
+    std::vector<std::uint16_t> length;
+    std::vector<rte_mbuf> mbuf(frames.size());
+    std::vector<rte_mbuf*> mbufs;
+    std::vector<engine::Segment> segments;
     engine::Batch batch;
-    batch.frame = &address;
-    batch.length = &length;
-    batch.mbuf = mbufs;
-    batch.segment = &segment;
-    batch.count = batch.segments = batch.capacity = 1;
-    batch.bytes = frame.size();
+    for (std::uint32_t i = 0; i < frames.size(); ++i) {
+      address.push_back(reinterpret_cast<std::uint64_t>(frames[i].data()));
+      length.push_back(static_cast<std::uint16_t>(frames[i].size()));
+      mbufs.push_back(&mbuf[i]);
+      segments.push_back({i, 0, tsc - age, 0, 0});
+      batch.bytes += frames[i].size();
+    }
+    batch.frame = address.data();
+    batch.length = length.data();
+    batch.mbuf = mbufs.data();
+    batch.segment = segments.data();
+    batch.count = batch.segments = batch.capacity = static_cast<std::uint32_t>(frames.size());
     batch.ticket = ++ticket_;
-    const Judgement judgement = lane_->judge(batch, 0, {}, lane_->brief_of(test::view(frame)).hash, tsc);
+    Judgement judgement;
+    for (std::uint32_t i = 0; i < batch.count; ++i) {
+      if (i != 0 && between) between();
+      judgement = lane_->judge(batch, i, {}, lane_->brief_of(test::view(frames[i])).hash, tsc + i);
+    }
     lane_->judged();
     return judgement;
+  }
+  Judgement tcp_batch(std::uint16_t port, std::uint32_t at, const std::string& text, std::uint64_t tsc,
+                      std::uint64_t age) {
+    return batch({segment(port, true, packet::tcp_ack, 101 + at, text)}, tsc, age);
   }
   std::uint64_t figure(std::string_view name) {
     lane_->publish();
@@ -134,7 +152,7 @@ TEST_F(InspectLaneTest, what_becomes_of_fragments_is_told) {
   use("alert udp any any -> any 1 (sid:1;)\n", {});
   const packet::Bytes whole = PacketBuilder().ipv6("2001:db8::1", "2001:db8::2").udp(1, 2).payload(100).build();
   const auto take = [&](std::uint32_t id, std::size_t begin, std::size_t end, bool more) {
-    lane_->judge_transit(test::view(flow::test::fragment_of(whole, id, begin, end, more)), ++tsc_);
+    lane_->judge_transit(test::view(flow::test::fragment_of(whole, id, begin, end, more)), 0, ++tsc_);
   };
   take(1, 0, 48, true);
   take(1, 48, 108, false);
@@ -214,6 +232,95 @@ TEST_F(InspectLaneTest, a_batch_that_is_behind_does_not_search_http) {
       EXPECT_EQ(figure("inspect_http_stopped"), 0U);
     }
   }
+}
+
+// Rules that one payload is dear to confirm by.
+std::string dear_rules() {
+  std::string rules;
+  for (int r = 1; r <= 60; ++r) {
+    const std::string number = std::to_string(100 + r);
+    rules += "alert udp any any -> any any (content:\"key" + number + "\"; pcre:\"/z[a-d]*q[a-d]*y" + number +
+             "/\"; sid:" + number + ";)\n";
+  }
+  return rules;
+}
+packet::Bytes dear_frame(std::uint16_t port) {
+  std::string text;
+  for (int r = 1; r <= 60; ++r) text += "key" + std::to_string(100 + r);
+  while (text.size() < 1400) text += "zabcdq";
+  return PacketBuilder().ipv4("10.0.0.1", "10.1.0.1").udp(port, 5000).payload(test::bytes(text)).build();
+}
+
+void wait_for_a_millisecond() {
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+}
+
+// Else who makes a batch long has time, and the right of the first, anew each millisecond.
+TEST_F(InspectLaneTest, what_a_batch_has_is_given_once_however_long_it_takes) {
+  use("alert udp any any -> any 1 (sid:1;)\n", {}, 1 << 20, BatchBudget(63), true);
+  std::vector<packet::Bytes> frames;
+  for (const std::uint16_t port : {1000, 1001}) {
+    tcp(port, 0, "");
+    tcp(port, 10, "what waits");
+    frames.push_back(segment(port, true, packet::tcp_ack, 101, "0123456789"));
+  }
+  EXPECT_TRUE(batch(frames, rte_rdtsc(), 0, wait_for_a_millisecond).drop);
+  EXPECT_EQ(figure("inspect_releases_left"), 1U) << "one of each batch may release what there is no time for";
+  EXPECT_FALSE(batch({frames.back()}, rte_rdtsc(), 0).drop);
+}
+
+TEST_F(InspectLaneTest, what_confirming_took_is_told_of_the_whole_batch) {
+  use(dear_rules(), {}, 1 << 20, BatchBudget(std::uint64_t{1} << 40));
+  const packet::Bytes ordinary = PacketBuilder().ipv4("10.0.0.1", "10.1.0.1").udp(2, 5000).payload(100).build();
+  batch({dear_frame(1), ordinary}, rte_rdtsc(), 0, wait_for_a_millisecond);
+  EXPECT_EQ(figure("inspect_left"), 0U);
+  EXPECT_NE(lane_->confirming_took(), 0U);
+  batch({ordinary}, rte_rdtsc(), 0);
+  EXPECT_EQ(lane_->confirming_took(), 0U);
+}
+
+TEST_F(InspectLaneTest, a_batch_that_has_to_go_has_to_in_its_midst_too) {
+  use("alert http any any -> any any (http.uri; content:\"/evil\"; sid:1;)\n", {}, 1 << 20,
+      BatchBudget(match::Detector::unlimited, long_deadline));
+  const std::string evil = "GET /evil HTTP/1.1\r\n\r\n";
+  std::vector<packet::Bytes> frames;
+  for (const std::uint16_t port : {1000, 1001}) {
+    tcp(port, 0, "");
+    frames.push_back(segment(port, true, packet::tcp_ack, 101, evil));
+  }
+  batch(frames, rte_rdtsc(), patience, wait_for_a_millisecond);
+  EXPECT_EQ(figure("inspect_http_left"), 2U);
+  EXPECT_EQ(figure("inspect_alerts"), 0U);
+}
+
+// The device searched by the rules that the batch was described by.
+TEST_F(InspectLaneTest, a_batch_ends_with_the_rules_that_it_began_with) {
+  const std::string rule = "alert udp any any -> any any (content:\"evil\"; sid:";
+  use(rule + "1;)\n", {});
+  const auto frame = [](std::uint16_t port) {
+    return PacketBuilder().ipv4("10.0.0.1", "10.1.0.1").udp(port, 53).payload(test::bytes("evil")).build();
+  };
+  const std::uint64_t before = lane_->rules().generation();
+  const auto offer = [&] { lane_->offer(std::make_unique<InspectionSearch>(test::rules_of(rule + "2;)\n"))); };
+  batch({frame(1), frame(2)}, rte_rdtsc(), 0, offer);
+  EXPECT_EQ(lane_->rules().generation(), before);
+  EXPECT_FALSE(lane_->take_back());
+  batch({frame(3)}, rte_rdtsc(), 0);
+  EXPECT_NE(lane_->rules().generation(), before);
+  EXPECT_TRUE(lane_->take_back());
+}
+
+// A step each millisecond, between batches.
+TEST_F(InspectLaneTest, conversations_that_are_silent_end_while_batches_come) {
+  use("alert udp any any -> any 1 (sid:1;)\n", {});
+  for (unsigned source = 1; source <= 20; ++source) udp(source, 1);
+  const auto frame = PacketBuilder().ipv4("10.0.1.1", "10.1.0.1").udp(1, 1).payload(4).build();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (figure("inspect_flows_expired") < 20 && std::chrono::steady_clock::now() < end) {
+    wait_for_a_millisecond();
+    batch({frame}, rte_rdtsc(), 0);
+  }
+  EXPECT_GE(figure("inspect_flows_expired"), 20U);
 }
 
 // A flow that ends between two batches is looked into, however late the one before has left.

@@ -36,7 +36,8 @@ class InspectFiles : public testing::Test {
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
   void write(const std::string& name, const std::string& text) const { std::ofstream(path(name)) << text; }
 
-  std::unique_ptr<engine::Stage> stage(const std::string& rules, const std::string& more = "") {
+  std::unique_ptr<engine::Stage> stage(const std::string& rules, const std::string& more = "",
+                                       const engine::PortTable& ports = engine::PortTable()) {
     write("test.rules", rules);
     Diagnostics diagnostics;
     const std::string text = "[inspect]\nrules = [\"" + path("test.rules") +
@@ -45,7 +46,7 @@ class InspectFiles : public testing::Test {
     auto file = Settings::from_text(text, "a.toml", diagnostics);
     EXPECT_TRUE(file) << (file ? "" : file.error().message);
     Settings section = file->section("inspect");
-    auto stage = engine::find_function("inspect")->make_stage(section, engine::PortTable());
+    auto stage = engine::find_function("inspect")->make_stage(section, ports);
     section.finish();
     EXPECT_EQ(diagnostics.lines, std::vector<std::string>());
     return stage ? std::move(*stage) : nullptr;
@@ -415,6 +416,39 @@ TEST_F(InspectPlan, only_lanes_with_a_deadline_stop_looking) {
       inspect.stopped();
     }
   }
+}
+
+// What the kernel is to forward is in no batch: it is told of as what is, but that nobody who sends it is answered.
+TEST_F(InspectPlan, what_the_kernel_forwards_is_told_of_with_its_port_at_once) {
+  engine::PortInfo lan, wan;
+  lan.name = "lan";
+  wan.name = "wan";
+  const auto made = stage(
+      "alert udp any any -> any 53 (content:\"evil\"; sid:1;)\n"
+      "reject udp any any -> any 54 (content:\"evil\"; sid:2;)\n",
+      "budget = \"1s\"\n", engine::PortTable({lan, wan}));
+  auto& inspect = static_cast<Inspect&>(*made);
+  const auto prepared = inspect.prepare({.lanes = 2, .ports = {0, 1}});
+  ASSERT_TRUE(prepared) << prepared.error().message;
+  const auto figures = [&] {
+    std::map<std::string_view, std::uint64_t> all;
+    for (const engine::Figure& figure : inspect.figures()) all[figure.name] = figure.value;
+    return std::vector{all["inspect_frames"], all["inspect_alerts"]};
+  };
+  const auto judge_transit = [&](std::uint32_t lane, Bytes frame) {
+    return inspect.judge_transit(lane, frame.data(), static_cast<std::uint32_t>(frame.size()), rte_rdtsc());
+  };
+  EXPECT_EQ(judge_transit(0, udp("an evil name")), packet::no_reason);
+  inspect.judged_transit(0);
+  EXPECT_EQ(figures(), (std::vector<std::uint64_t>{1, 1})) << "there may never be a batch";
+  EXPECT_EQ(judge_late(inspect, udp("an evil name")), packet::no_reason);
+  EXPECT_EQ(judge_transit(1, udp("an evil name", 54)), inspect_dropped);
+  inspect.judged_transit(1);
+  EXPECT_EQ(figures(), (std::vector<std::uint64_t>{3, 3}));
+  inspect.stopped();
+  std::vector<std::string> ports;
+  for (const auto& event : events("alert")) ports.push_back(event.value("in_iface", "none"));
+  EXPECT_THAT(ports, ElementsAre("lan", "lan", "wan"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, InspectStage, testing::Values("cpu", "cuda:0"),

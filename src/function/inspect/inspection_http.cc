@@ -77,12 +77,14 @@ bool Inspection::http_goes_by(flow::Flow& flow, bool released) {
   return true;
 }
 
-// What is sent again is inspected then. Its first bytes are found to be HTTP behind this.
+// What is sent again is inspected then. Its first bytes are found to be HTTP behind this. Of what was HTTP and is
+// parsed no further nothing is missed: a frame of it would be dropped, and sent again, for nothing.
 bool Inspection::drops_unseen(const flow::Flow& flow) {
   if (!is_late()) return false;
   if (leaves_hits()) return true;
   if (quiet_) read_facts();
-  if (packet_.payload.empty() || ((flow.user & FlowMark::http) == 0 && !looks_like_http(packet_.payload))) return false;
+  if (packet_.payload.empty() || !conversations_.may_parse_http(flow, direction_)) return false;
+  if ((flow.user & FlowMark::http) == 0 && !looks_like_http(packet_.payload)) return false;
   ++counters_.http_left;
   overload();
   return true;

@@ -28,6 +28,7 @@ class InspectionLateTest : public testing::Test, public AlertSink {
     ASSERT_NE(rules, nullptr);
     InspectionSettings settings;
     settings.drop_on_overload = drops;
+    settings.conversations.streams.depth = depth_;
     inspection_ = std::make_unique<Inspection>(std::make_unique<InspectionSearch>(std::move(rules)),
                                                test::small_settings(settings), *this);
     by_device_ = by_device;
@@ -73,6 +74,7 @@ class InspectionLateTest : public testing::Test, public AlertSink {
   std::function<void()> at_alert_;
   std::vector<std::uint32_t> sids_;
   bool by_device_ = false;
+  std::uint64_t depth_ = 1 << 20;
   std::uint32_t sequence_[2] = {};
   std::uint64_t now_ = 0;                   // microseconds
   std::unique_ptr<Inspection> inspection_;  // last: it alerts at its end
@@ -215,6 +217,46 @@ TEST_F(InspectionLateTest, a_flow_s_first_bytes_are_dropped_if_they_look_like_ht
       in_time();
       EXPECT_FALSE(again(text).drop);
       EXPECT_THAT(alerts(), ElementsAre(1)) << "it is sent again";
+    }
+  }
+}
+
+// A connection that was HTTP is not for ever: nothing would be parsed of what is dropped, and of a long download that
+// is most.
+TEST_F(InspectionLateTest, what_is_parsed_no_further_goes_on) {
+  constexpr std::uint64_t depth = 400;
+  struct Case {
+    const char* what;
+    std::vector<std::pair<bool, std::string>> before;  // to the server, what
+    bool up_dropped, down_dropped;
+  };
+  const std::string request = "GET / HTTP/1.1\r\n\r\n", header = "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n";
+  const std::string filled = header + std::string(depth - header.size(), 'x');
+  const Case cases[] = {
+      {"an answer", {{true, request}, {false, header}}, true, true},
+      {"an answer up to the depth", {{true, request}, {false, filled}}, true, false},
+      {"beyond", {{true, request}, {false, filled}, {false, "more"}}, true, false},
+      {"across", {{true, request}, {false, header}, {false, std::string(depth, 'x')}}, true, false},
+      {"another protocol",
+       {{true, "GET / HTTP/1.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"},
+        {false, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"}},
+       false,
+       false},
+      {"a tunnel", {{true, "CONNECT a:443 HTTP/1.1\r\n\r\n"}, {false, "HTTP/1.1 200 OK\r\n\r\n"}}, false, false},
+      {"no HTTP", {{true, "SSH-2.0 a client\r\n"}, {false, "SSH-2.0 a server\r\n"}}, false, false},
+  };
+  for (const Case& one : cases) {
+    for (const bool up : {true, false}) {
+      SCOPED_TRACE(std::string(one.what) + (up ? ", up" : ", down"));
+      depth_ = depth;
+      use(of_uris, true);
+      in_time();
+      for (const auto& [to_server, text] : one.before) EXPECT_FALSE(segment(to_server, ack, text).drop);
+      late();
+      const bool dropped = up ? one.up_dropped : one.down_dropped;
+      EXPECT_EQ(segment(up, ack, evil).drop, dropped);
+      EXPECT_EQ(counters().http_left, dropped ? 1U : 0U);
+      EXPECT_EQ(counters().overloaded, dropped ? 1U : 0U);
     }
   }
 }
