@@ -10,6 +10,7 @@
 
 #include "engine/burst.h"
 #include "packet/builder.h"
+#include "packet/headers.h"
 #include "port/frame_pool.h"
 
 namespace sluice::engine {
@@ -168,6 +169,34 @@ TEST_F(FlowSpreadTest, WhatASiblingDoesNotTakeIsCountedAndFreed) {
   EXPECT_EQ(counters_.drops[lane_full].get() + waiting, sent);
   EXPECT_EQ(counters_.rx_frames.get(), counters_.drops[lane_full].get());
   EXPECT_EQ(rte_mempool_avail_count(pool_.get()), before);
+}
+
+// A tag, or headers that receivers skip, take no packet out of its flow.
+TEST_F(FlowSpreadTest, EveryFrameOfAConversationComesToItsLane) {
+  for (std::uint16_t port = 4000; port < 4030; ++port) {
+    const auto v4 = [&] { return packet::PacketBuilder().ipv4("10.0.0.1", "10.0.0.2").tcp(port, 80).payload(9); };
+    const auto v6 = [&] { return packet::PacketBuilder().ipv6("2001:db8::1", "2001:db8::2").tcp(port, 80).payload(9); };
+    const auto options = [](packet::PacketBuilder builder, std::uint8_t protocol) {
+      return builder.extension(protocol, packet::Bytes{1, 4, 0, 0, 0, 0});
+    };
+    for (const auto& frames : {std::vector{v4(), v4().vlan(0), v4().vlan(7).vlan(8)},
+                               std::vector{v6(), v6().vlan(0), options(v6(), packet::protocol_destination_options),
+                                           options(v6().vlan(7), packet::protocol_hop_by_hop),
+                                           options(v6(), packet::protocol_routing), v6().fragment(0, false)}}) {
+      std::array<rte_mbuf*, burst_size> burst{};
+      for (std::size_t i = 0; i < frames.size(); ++i) burst[i] = frame(frames[i].build());
+      const auto count = static_cast<unsigned>(frames.size());
+      const unsigned kept = spread_->spread(burst.data(), count, 1, counters_);
+      std::vector<unsigned> of_lane{kept};
+      rte_pktmbuf_free_bulk(burst.data(), kept);
+      for (FlowInbox* const inbox : {&first_, &second_}) {
+        std::uint64_t rx_tsc = 0;
+        of_lane.push_back(inbox->take(burst.data(), burst_size, rx_tsc));
+        rte_pktmbuf_free_bulk(burst.data(), of_lane.back());
+      }
+      EXPECT_EQ(std::ranges::count(of_lane, count), 1) << port;
+    }
+  }
 }
 
 TEST_F(FlowSpreadTest, FramesWithoutAFlowStayWithTheOwner) {

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "packet/builder.h"
+#include "packet/header_facts.h"
+#include "packet/headers.h"
 
 namespace sluice::packet {
 namespace {
@@ -75,6 +77,105 @@ TEST(FlowHash, FragmentsOfADatagramStayTogether) {
 
 TEST(FlowHash, PortsBehindOptionsCount) {
   EXPECT_EQ(hash_of(v4().tcp(5000, 80)), hash_of(v4().tcp(5000, 80).options(Bytes(8))));
+}
+
+// Of each packet: with tags and headers that those who get it skip, it is of the same conversation.
+TEST(FlowHash, TagsAndExtensionHeadersMakeNoOtherFlow) {
+  const auto tagged = [](PacketBuilder builder, unsigned tags, std::uint16_t outer = ethertype_vlan) {
+    for (unsigned i = 0; i < tags; ++i) {
+      builder.vlan(static_cast<std::uint16_t>(i));  // a priority tag (VLAN 0) first
+    }
+    Bytes frame = builder.build();
+    header_at<EthernetHeader>(frame.data(), 0).ethertype = be16(outer);
+    return frame;
+  };
+  const std::vector<std::pair<const char*, PacketBuilder>> packets = {
+      {"tcp", v4().tcp(5000, 80)},
+      {"udp", v4().udp(5000, 80)},
+      {"behind options", v4().tcp(5000, 80).options(Bytes(8))},
+      {"fragment", v4().udp(5000, 53).payload(1480).fragment(1480, true)},
+      {"icmp", v4().icmp(8, 0)},
+      {"ipv6 tcp", v6().tcp(5000, 80)},
+      {"ipv6 icmp", v6().icmp6(128, 0)},
+      {"ipv6 fragment", v6().udp(5000, 53).payload(1000).fragment(0, true)},
+  };
+  for (const auto& [what, builder] : packets) {
+    for (const unsigned tags : {1U, 2U, 3U, 9U}) {
+      EXPECT_EQ(hash_of(tagged(builder, tags)), hash_of(builder)) << what << ", " << tags << " tags";
+    }
+    EXPECT_EQ(hash_of(tagged(builder, 2, ethertype_qinq)), hash_of(builder)) << what;
+  }
+  EXPECT_EQ(hash_of(PacketBuilder().vlan(3).arp_request("10.0.0.1", "10.0.0.2")), 0U);
+  for (std::size_t length = 14; length < 14 + 4 + 20; ++length) {
+    EXPECT_EQ(hash_of(PacketBuilder(v4().vlan(0).tcp(5000, 80)).cut_to(length)), 0U) << length;
+  }
+
+  struct Header {
+    std::uint8_t protocol;
+    std::size_t bytes;
+  };
+  const std::vector<std::vector<Header>> chains = {
+      {{protocol_destination_options, 6}},
+      {{protocol_hop_by_hop, 6}},
+      {{protocol_routing, 22}},
+      {{protocol_hop_by_hop, 14}, {protocol_destination_options, 6}, {protocol_routing, 6}},
+      std::vector<Header>(40, {protocol_destination_options, 6}),
+  };
+  for (const std::vector<Header>& chain : chains) {
+    const auto with = [&](PacketBuilder builder) {
+      for (const Header& header : chain) {
+        builder.extension(header.protocol, Bytes(header.bytes));
+      }
+      return builder;
+    };
+    EXPECT_EQ(hash_of(with(v6()).tcp(5000, 80)), hash_of(v6().tcp(5000, 80)));
+    EXPECT_EQ(hash_of(with(v6(true)).tcp(80, 5000)), hash_of(v6().tcp(5000, 80)));
+    EXPECT_EQ(hash_of(with(v6()).udp(5000, 80)), hash_of(v6().udp(5000, 80)));
+    EXPECT_EQ(hash_of(with(v6()).icmp6(128, 0)), hash_of(v6().icmp6(128, 0)));
+    EXPECT_EQ(hash_of(with(v6()).tcp(5000, 80).fragment(0, false)), hash_of(v6().tcp(5000, 80))) << "atomic";
+    EXPECT_EQ(hash_of(tagged(with(v6()).tcp(5000, 80), 2)), hash_of(v6().tcp(5000, 80)));
+    // The first fragment's headers count for its receiver: others may come without, and with others behind theirs.
+    EXPECT_EQ(hash_of(with(v6()).udp(5000, 53).payload(1000).fragment(0, true)),
+              hash_of(v6().protocol(protocol_destination_options).payload(1000).fragment(1008, false)));
+  }
+}
+
+// Whatever the headers and wherever they are cut: as of a packet of the transport and the ports that inspection reads.
+TEST(FlowHash, TheSameHeadersAreWalkedAsForInspection) {
+  std::mt19937 random(3);
+  const auto below = [&](unsigned number) { return static_cast<unsigned>(random() % number); };
+  constexpr std::uint8_t next_headers[] = {protocol_hop_by_hop, protocol_destination_options,
+                                           protocol_routing,    protocol_fragment,
+                                           protocol_tcp,        protocol_udp,
+                                           protocol_no_next};
+  unsigned with_ports = 0, fragments = 0;
+  for (int round = 0; round < 100'000; ++round) {
+    Bytes payload(8UL * (1 + below(8)) + below(8));
+    for (std::size_t at = 0; at < payload.size(); at += 8) {
+      payload[at] = next_headers[below(std::size(next_headers))];
+      // No header, or some units of eight bytes; of a fragment header a place.
+      if (at + 1 < payload.size()) payload[at + 1] = static_cast<std::uint8_t>(below(3) == 0 ? below(3) : 0);
+      if (at + 3 < payload.size() && below(4) == 0) payload[at + 3] = static_cast<std::uint8_t>(below(16));
+    }
+    const Bytes frame = v6().protocol(next_headers[below(std::size(next_headers))]).payload(payload).build();
+    HeaderFacts facts;
+    read_headers({reinterpret_cast<const char*>(frame.data()), frame.size()}, facts);
+    ASSERT_EQ(facts.family, 6);
+    if (facts.fragment()) {
+      ++fragments;
+      ASSERT_EQ(hash_of(frame), hash_of(v6().udp(1, 2).payload(8).fragment(8, true))) << round;
+    } else if (facts.has_ports) {
+      ++with_ports;
+      PacketBuilder plain = v6();
+      facts.has_tcp ? plain.tcp(facts.source_port, facts.destination_port)
+                    : plain.udp(facts.source_port, facts.destination_port);
+      ASSERT_EQ(hash_of(frame), hash_of(plain)) << round;
+    } else {
+      hash_of(frame);  // reads nothing behind it
+    }
+  }
+  EXPECT_GT(with_ports, 5000U);
+  EXPECT_GT(fragments, 4000U);
 }
 
 TEST(FlowHash, PacketsWithoutPortsAreHashedByAddress) {

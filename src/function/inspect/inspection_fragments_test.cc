@@ -14,6 +14,7 @@ using packet::Bytes;
 using packet::PacketBuilder;
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::UnorderedElementsAre;
 
 constexpr std::uint8_t syn = packet::tcp_syn, ack = packet::tcp_ack;
 
@@ -139,6 +140,59 @@ TEST_F(InspectionFragments, a_policy_is_for_those_that_do_not_fit) {
       EXPECT_EQ(counters().whole, 0U);
       EXPECT_EQ(std::exchange(drops_, {}), std::vector(drops ? 3 : 0, DropReason::fragment));
       EXPECT_THAT(alerts(), IsEmpty());
+    }
+  }
+}
+
+// Each fragment is inspected as a packet: for where nobody puts them together (several lanes, on_overload).
+TEST_F(InspectionFragments, what_one_fragment_holds_is_found_in_it_and_in_the_datagram) {
+  const std::string text = "evil content" + std::string(120, '.');
+  for (const bool v4 : {true, false}) {
+    for (const bool by_device : {false, true}) {
+      by_device_ = by_device;
+      const std::vector<Bytes> frames = fragments_of(udp(v4, text), 7, 64);
+      ASSERT_EQ(frames.size(), 3U);
+      const std::string rule = " udp any any -> any 53 (content:\"evil content\"; sid:1;)\n";
+      use("alert" + rule);
+      feed(frames[0]);
+      EXPECT_THAT(alerts(), ElementsAre(1));
+      feed(frames[1]);
+      EXPECT_THAT(alerts(), IsEmpty());
+      feed(frames[2]);
+      EXPECT_THAT(alerts(), ElementsAre(1));
+      use("drop" + rule);
+      EXPECT_THAT(feed(frames), ElementsAre(true, false, false));
+      EXPECT_THAT(alerts(), ElementsAre(1));
+      EXPECT_EQ(counters().whole, 0U);
+    }
+  }
+}
+
+// Later fragments and what is cut say nothing of ports; rules of their transport that take any ports hold.
+TEST_F(InspectionFragments, what_has_no_ports_is_of_its_protocols_rules) {
+  for (const std::string protocol : {"udp", "tcp"}) {
+    for (const bool by_device : {false, true}) {
+      by_device_ = by_device;
+      use("alert " + protocol + " any any -> any any (fragoffset:>0; sid:1;)\nalert " + protocol +
+          " any any -> any any (content:\"evil\"; sid:2;)\n"
+          "alert " +
+          protocol +
+          " any any -> any 53 (content:\"evil\"; sid:3;)\n"
+          // So that what the device looks for is told of the frame by a rule of another class.
+          "alert icmp any any -> any any (content:\"EVIL\"; nocase; sid:4;)\n"
+          "alert sctp any any -> any any (content:\"EVIL\"; nocase; sid:5;)\n");
+      const std::uint8_t number = protocol == "udp" ? packet::protocol_udp : packet::protocol_tcp;
+      for (const bool v4 : {true, false}) {
+        const auto of = [&](const std::string& text) {
+          PacketBuilder builder;
+          v4 ? builder.ipv4("10.0.0.1", "10.0.0.2") : builder.ipv6("2001:db8::1", "2001:db8::2");
+          return builder.id(v4 ? 5 : 6).protocol(number).payload(Bytes(text.begin(), text.end()));
+        };
+        feed(of("....evil").fragment(800, false).build());
+        EXPECT_THAT(alerts(), UnorderedElementsAre(1, 2)) << protocol << by_device << v4;
+        feed(of("evil").build());  // a cut header
+        EXPECT_THAT(alerts(), ElementsAre(2)) << protocol << by_device << v4;
+      }
     }
   }
 }

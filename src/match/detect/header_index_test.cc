@@ -26,7 +26,11 @@ constexpr const char* rules_text =
     "alert ip any any -> any any (ip_proto:!6; sid:10;)\n"
     "alert ip any any -> any any (ttl:1; sid:11;)\n"
     "alert icmp any any -> any any (itype:8; sid:12;)\n"
-    "alert tcp any any -> any any (flags:A+; sid:13;)\n";
+    "alert tcp any any -> any any (flags:A+; sid:13;)\n"
+    "alert udp any any -> any any (ttl:64; sid:14;)\n"
+    "alert udp any any -> any any (fragoffset:>0; sid:15;)\n"
+    "alert tcp any any -> any any (fragoffset:>0; sid:16;)\n"
+    "alert ip any any -> any any (ip_proto:17; fragoffset:>0; sid:17;)\n";
 
 PacketFacts random_packet(std::mt19937& random) {
   static constexpr std::uint8_t protocols[] = {packet::protocol_tcp, packet::protocol_udp, packet::protocol_icmp, 2,
@@ -41,7 +45,9 @@ PacketFacts random_packet(std::mt19937& random) {
   const bool tcp = facts.protocol == packet::protocol_tcp;
   facts.has_ports = (tcp || facts.protocol == packet::protocol_udp) && random() % 8 != 0;
   facts.has_tcp = tcp && facts.has_ports;
-  facts.has_icmp = facts.protocol == packet::protocol_icmp;
+  // Without ports: cut, or a later fragment.
+  if (!facts.has_ports && random() % 2 == 0) facts.fragment_offset = 185;
+  facts.has_icmp = facts.protocol == packet::protocol_icmp && !facts.fragment();
   facts.icmp_type = random() % 2 == 0 ? 8 : 0;
   if (facts.has_ports) {
     facts.source_port = ports[random() % std::size(ports)];

@@ -37,9 +37,19 @@ bool may_be_icmp(Protocol protocol) {
          (protocol >= Protocol::icmp && protocol <= Protocol::icmpv6);
 }
 
-bool may_be_other(Protocol protocol) {
-  return protocol == Protocol::ip || protocol == Protocol::ipv4 || protocol == Protocol::ipv6 ||
-         protocol == Protocol::sctp || may_be_tcp(protocol);  // a fragment has no ports to tell it by
+// SCTP, whatever its ports, other protocols, and TCP and UDP without ports: fragments, and what is cut. Those are of no
+// rule that narrows ports down (admits_ports()).
+bool may_be_other(const Rule& rule) {
+  switch (rule.protocol) {
+    case Protocol::ip:
+    case Protocol::ipv4:
+    case Protocol::ipv6:
+    case Protocol::sctp:
+      return true;
+    default:
+      return (may_be_tcp(rule.protocol) || may_be_udp(rule.protocol)) && rule.source.ports.is_any() &&
+             rule.destination.ports.is_any();
+  }
 }
 
 std::size_t size_of(const PortSet& ports) {
@@ -159,7 +169,7 @@ ClassMask TrafficClasses::classes_of(const Rule& rule) const {
     add(udp_named, udp_named_, any);
   }
   if (may_be_icmp(rule.protocol)) classes |= ClassMask{1} << icmp;
-  if (may_be_other(rule.protocol)) classes |= ClassMask{1} << other;
+  if (may_be_other(rule)) classes |= ClassMask{1} << other;
   return classes;
 }
 
