@@ -14,6 +14,8 @@ namespace {
 
 using packet::be16;
 
+// With each fragment, which begins one datagram at most: what has run out of time gives its place in time.
+constexpr std::uint32_t at_once = 2;
 constexpr std::size_t bytes_per_record = 512;  // of pieces
 constexpr std::uint32_t most_bytes = 0xffff;   // IPv4's total length, IPv6's payload length
 constexpr std::size_t fixed6 = sizeof(packet::Ipv6Header), fragment_header = sizeof(packet::Ipv6Fragment);
@@ -140,14 +142,17 @@ bool Fragments::over(const Datagram& datagram) const {
   return static_cast<std::uint32_t>(now_) - datagram.since >= (repeats ? settings_.repeat : settings_.timeout);
 }
 
-void Fragments::expire(Milliseconds now) {
+// But for what is behind a completed one of the other family.
+void Fragments::expire(Milliseconds now, std::uint32_t count) {
   now_ = now;
   for (const List& list : lists_) {
-    while (list.head != no_index && over(datagrams_[list.head])) {
-      if (datagrams_[list.head].state == collecting) ++counters_.incomplete;
-      forget(datagrams_[list.head]);
-    }
+    for (; count > 0 && list.head != no_index && over(datagrams_[list.head]); --count) run_out(datagrams_[list.head]);
   }
+}
+
+void Fragments::run_out(Datagram& datagram) {
+  if (datagram.state == collecting) ++counters_.incomplete;
+  forget(datagram);
 }
 
 Fragments::Datagram* Fragments::find(const Key& key) {
@@ -155,7 +160,7 @@ Fragments::Datagram* Fragments::find(const Key& key) {
     Datagram& datagram = datagrams_[i];
     if (datagram.key != key) continue;
     if (!over(datagram)) return &datagram;
-    forget(datagram);  // behind a completed one of the other family
+    run_out(datagram);
     break;
   }
   return nullptr;
@@ -186,7 +191,7 @@ Fragments::Taken Fragments::take(std::string_view frame, const packet::HeaderFac
   ++counters_.fragments;
   last_whole_ = no_index;
   datagram_size_ = 0;
-  expire(now);
+  expire(now, at_once);
   Arrived arrived;
   if (!read(frame, facts, arrived)) {
     ++counters_.malformed;
@@ -292,6 +297,10 @@ Fragments::Piece* Fragments::room_for(const Datagram& datagram, std::size_t byte
     std::uint32_t oldest = lists_[collecting].head;
     if (&datagrams_[oldest] == &datagram) oldest = datagram.next;
     if (oldest == no_index) return nullptr;
+    if (over(datagrams_[oldest])) {
+      run_out(datagrams_[oldest]);
+      continue;
+    }
     ++counters_.no_memory;
     give_up(datagrams_[oldest]);
   }

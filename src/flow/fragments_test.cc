@@ -34,7 +34,7 @@ Bytes tcp() {
 struct Rig {
   explicit Rig(const FragmentSettings& settings = {}) : fragments(settings), timeout(settings.timeout) {}
   ~Rig() {
-    fragments.expire(now + timeout);
+    fragments.expire(now + timeout, ~std::uint32_t{0});
     EXPECT_EQ(fragments.waiting(), 0U);
     EXPECT_EQ(fragments.pool().in_use(), 0U);
   }
@@ -345,6 +345,51 @@ TEST(Fragments, who_waits_longest_gives_its_bytes_and_stays_refused) {
   EXPECT_EQ(id, 100U + 512) << "blocks of 2 KiB, and one more: what is done goes first, then the oldest";
   EXPECT_EQ(rig.take(mine[1]), Taken::refused);
   EXPECT_EQ(rig.take(fragment_of(whole, 101, 1400, 2008, false)), Taken::whole);
+}
+
+// However many datagrams run out of time together: nobody waits until all are forgotten, and none is found meanwhile.
+TEST(Fragments, a_flood_runs_out_a_few_at_a_time) {
+  Rig rig(FragmentSettings{.memory = 1 << 20});
+  constexpr std::uint32_t records = 2048, given_up = 500;
+  for (std::uint32_t id = 0; id < records; ++id) {
+    ASSERT_EQ(rig.take(fragment_of(udp(true), id, 0, 48, true)), Taken::kept);
+    if (id >= given_up) continue;
+    Bytes other = fragment_of(udp(true), id, 0, 48, true);
+    other.back() ^= 1;
+    ASSERT_EQ(rig.take(other), Taken::refused);
+  }
+  ASSERT_EQ(rig.fragments.waiting(), records - given_up);
+  rig.now += 60'000;
+  rig.fragments.expire(rig.now, 64);
+  EXPECT_EQ(rig.fragments.waiting(), records - given_up - 64);
+  EXPECT_EQ(rig.counters().incomplete, 64U);
+  // Of those that are not forgotten yet: new datagrams, of which nothing is there.
+  for (const std::uint32_t id : {records - 1, given_up - 1}) {
+    const std::uint32_t before = rig.fragments.waiting();
+    EXPECT_EQ(rig.take(fragment_of(udp(true), id, 48, 108, false)), Taken::kept) << id;
+    EXPECT_GE(rig.fragments.waiting() + 4, before);
+    EXPECT_EQ(rig.take(fragment_of(udp(true), id, 0, 48, true)), Taken::whole) << id;
+  }
+  // And their places are there for as many as come.
+  for (std::uint32_t id = 0; id < records; ++id) {
+    ASSERT_EQ(rig.take(fragment_of(udp(false), id, 0, 48, true)), Taken::kept) << id;
+  }
+  EXPECT_EQ(rig.counters().incomplete, records - given_up);
+  EXPECT_EQ(rig.counters().no_memory, 0U);
+  EXPECT_EQ(rig.fragments.waiting(), records);
+}
+
+TEST(Fragments, bytes_of_what_has_run_out_are_taken_first) {
+  Rig rig(FragmentSettings{.memory = 1 << 20});
+  const Bytes whole = udp(true, 2000);
+  for (std::uint32_t id = 0; id < 512; ++id) {
+    ASSERT_EQ(rig.take(fragment_of(whole, id, 0, 1400, true)), Taken::kept);
+  }
+  rig.now += 60'000;
+  const Bytes large = udp(false, 60'000);
+  ASSERT_EQ(rig.take(fragment_of(large, 7, 0, 40'000, true)), Taken::kept);
+  EXPECT_EQ(rig.counters().no_memory, 0U) << "nothing was given up for it";
+  EXPECT_EQ(rig.take(fragment_of(large, 7, 40'000, 60'008, false)), Taken::whole);
 }
 
 TEST(Fragments, memory_is_what_is_said) {

@@ -20,6 +20,7 @@ using lookup::acl::ActionLimits;
 std::vector<AclRule> rules_of_file(Settings& settings, const std::string& path, const ActionLimits& limits) {
   auto rules =
       path.ends_with(".toml") ? lookup::acl::read_rules_file(path, limits) : lookup::acl::read_classbench(path);
+  if (rules && rules->empty()) settings.error("rules", "there is no rule in " + path + ": leave `rules` out for none");
   if (rules) return std::move(*rules);
   std::istringstream lines(rules.error().message);
   for (std::string line; std::getline(lines, line);) settings.error("rules", line);

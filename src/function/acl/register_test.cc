@@ -52,6 +52,15 @@ TEST_F(AclSettings, nothing_is_enough) {
   EXPECT_THAT(mistakes("[acl]\ndefault = \"permit\"\n"), IsEmpty());
 }
 
+// One that is cut off, or not yet written: with `default = "permit"` it would let everything by.
+TEST_F(AclSettings, a_file_without_a_rule_is_a_mistake) {
+  for (const std::string& path : {written("none", ""), written("blank", "\n\n"), written("none.toml", ""),
+                                  written("comment.toml", "# of the night\n")}) {
+    EXPECT_THAT(mistakes(naming(path)), ElementsAre(HasSubstr("a.toml:2: [acl] rules: there is no rule in " + path)))
+        << path;
+  }
+}
+
 TEST_F(AclSettings, mistakes_of_the_configuration) {
   EXPECT_THAT(mistakes("[acl]\ndefault = \"drop\"\n"), ElementsAre(HasSubstr("a.toml:2: [acl] default = \"drop\"")));
   EXPECT_THAT(mistakes("[acl]\nrule_file = \"x\"\n"), ElementsAre(HasSubstr("a.toml:2: [acl] rule_file")));

@@ -24,11 +24,14 @@ bool has_ports(std::uint8_t protocol) {
   return protocol == packet::protocol_tcp || protocol == packet::protocol_udp || protocol == packet::protocol_sctp;
 }
 
+// As flow::read_packet() takes it: fragments are of a flow without ports, though the first one has them.
 bool is_of_flow(const match::PacketFacts& packet, const flow::Flow& flow) {
-  if (packet.family != flow.family || packet.protocol != flow.protocol) return false;
+  const bool fragment = packet.fragment();
+  const std::uint8_t protocol = fragment && packet.family == 6 ? packet.fragment_protocol : packet.protocol;
+  if (packet.family != flow.family || protocol != flow.protocol) return false;
   const bool to_server = packet.source.bytes == flow.client && packet.destination.bytes == flow.server;
   const bool to_client = packet.source.bytes == flow.server && packet.destination.bytes == flow.client;
-  if (!has_ports(packet.protocol) || !packet.has_ports) return to_server || to_client;
+  if (fragment || !has_ports(packet.protocol) || !packet.has_ports) return to_server || to_client;
   return (to_server && packet.source_port == flow.client_port && packet.destination_port == flow.server_port) ||
          (to_client && packet.source_port == flow.server_port && packet.destination_port == flow.client_port);
 }

@@ -341,6 +341,37 @@ TEST_F(EveTest, what_is_found_when_a_stream_ends_is_of_its_flow_and_not_of_the_p
   }
 }
 
+// Its flow is that of all its datagram's fragments, and has no ports.
+TEST_F(EveTest, a_first_fragment_has_its_ports) {
+  const auto rules = test::rules_of("drop udp any any -> any 5555 (content:\"evildgram\"; sid:1;)\n");
+  InspectionSettings settings;
+  flow::ConversationSettings& tables = settings.conversations;
+  tables.flows.capacity = 64;
+  tables.extras = tables.http_connections = tables.http_transactions = 4;
+  tables.stream_bytes = tables.http_bytes = settings.fragments.memory = 1 << 20;
+  Inspection inspection(std::make_unique<InspectionSearch>(rules), settings, lane());
+  const auto ipv6 = [] { return PacketBuilder().ipv6("2001:db8::1", "2001:db8::2"); };
+  const std::string text = "an evildgram   .";
+  packet::Bytes behind_options{packet::protocol_udp, 0, 1, 4, 0, 0, 0, 0, 15, 160, 21, 179, 1, 0, 0, 0};
+  behind_options.insert(behind_options.end(), text.begin(), text.end());
+  for (const auto& frame :
+       {PacketBuilder().ipv4("192.0.2.1", "192.0.2.2").udp(4000, 5555).payload(bytes(text)).fragment(0, true),
+        ipv6().udp(4000, 5555).payload(bytes(text)).fragment(0, true),
+        ipv6().protocol(packet::protocol_destination_options).payload(behind_options).fragment(0, true)}) {
+    EXPECT_TRUE(inspection.frame(test::view(frame.build()), test::sample_time).drop);
+  }
+  const auto lines = eve();
+  ASSERT_EQ(lines.size(), 6U);
+  for (const std::string& one : lines) {
+    const json line = json::parse(one);
+    EXPECT_EQ(line["src_port"], 4000) << one;
+    EXPECT_EQ(line["dest_port"], 5555) << one;
+    EXPECT_EQ(line["pkt_src"], "wire/pcap") << one;
+  }
+  ASSERT_EQ(fast().size(), 3U);
+  EXPECT_THAT(fast()[0], testing::HasSubstr("{UDP} 192.0.2.1:4000 -> 192.0.2.2:5555"));
+}
+
 TEST_F(EveTest, a_target_is_named_with_its_source_and_is_no_metadata) {
   const auto rules = test::rules_of(
       "drop tcp any any -> any any (target:src_ip; metadata:policy drop; sid:1;)\n"

@@ -314,6 +314,14 @@ Expected<void> Inspect::prepare(const engine::LanePlan& plan) {
     log_settings.wait_for_room = true;
     log_settings.ports.clear();  // of a file no interface is known
   }
+  if (plan.captures && plan.lanes > 1) {
+    spdlog::warn(
+        "inspect: {} lanes read captures, none in the order of the others: where a conversation is in several files it "
+        "is "
+        "not followed, and times are the latest that any lane has seen; put the files together (mergecap), and use one "
+        "port with lanes = 1",
+        plan.lanes);
+  }
   log_settings.forwards = plan.forwards;
   ports_ = plan.ports;
   auto log = AlertLog::open(std::move(log_settings), plan.threads);

@@ -9,6 +9,8 @@ namespace {
 
 // The flow table is gone through in so many steps of a millisecond.
 constexpr std::uint32_t sweep_steps = 4096;
+// Datagrams in fragments that are forgotten in each.
+constexpr std::uint32_t fragments_a_step = 64;
 // Of a batch's time, for a frame that is in no batch.
 constexpr std::uint64_t transit_share = 64;
 
@@ -214,7 +216,7 @@ void InspectLane::between_batches() {
   flow::FlowTable& table = inspection_.conversations().table();
   begin_transit();  // of an idle lane, too, each has some time
   table.sweep(inspection_.now() / 1000, std::max(1U, table.capacity() / sweep_steps));
-  inspection_.fragments().expire(inspection_.now() / 1000);
+  inspection_.fragments().expire(inspection_.now() / 1000, fragments_a_step);
 }
 
 void InspectLane::look_for_rules() {

@@ -25,6 +25,13 @@
 
 namespace sluice::function {
 
+// What a capture's driver stamps a frame with, microseconds since the epoch: libpcap takes the seconds of a pcap file,
+// which have 32 bits, for signed, so that times from January 2038 on come as times before 1970.
+constexpr std::uint64_t time_of_stamp(std::uint64_t stamp) {
+  constexpr std::uint64_t seconds = std::uint64_t{1} << 32, microseconds = 1'000'000;
+  return static_cast<std::int64_t>(stamp) < 0 ? stamp + seconds * microseconds : stamp;
+}
+
 // The clock of frames: the wall clock's time at the start, and what has passed since; of a frame that a capture
 // brought, the capture's. Microseconds since the epoch.
 class FrameClock {
@@ -33,8 +40,8 @@ class FrameClock {
   FrameClock();
   std::uint64_t now() const;
   std::uint64_t of(const rte_mbuf& frame, std::uint64_t now) const {
-    return stamped_ != 0 && (frame.ol_flags & stamped_) != 0 ? *RTE_MBUF_DYNFIELD(&frame, offset_, const std::uint64_t*)
-                                                             : now;
+    if (stamped_ == 0 || (frame.ol_flags & stamped_) == 0) return now;
+    return time_of_stamp(*RTE_MBUF_DYNFIELD(&frame, offset_, const std::uint64_t*));
   }
 
  private:

@@ -109,6 +109,17 @@ class InspectLaneTest : public testing::Test {
   std::uint64_t tsc_ = 0, ticket_ = 0;
 };
 
+// As a driver multiplies what libpcap gives it: seconds of 32 bits, taken for signed.
+TEST(InspectLane, a_capture_may_be_of_later_than_2038) {
+  const auto stamp = [](std::int64_t seconds, std::uint64_t microseconds) {
+    return static_cast<std::uint64_t>(seconds) * 1'000'000 + microseconds;
+  };
+  EXPECT_EQ(time_of_stamp(stamp(1'400'000'000, 7)), 1'400'000'000'000'007U);
+  EXPECT_EQ(time_of_stamp(stamp(0x7fffffff, 999'999)), 2'147'483'647'999'999U);
+  EXPECT_EQ(time_of_stamp(stamp(static_cast<std::int32_t>(3'000'000'000), 7)), 3'000'000'000'000'007U);
+  EXPECT_EQ(time_of_stamp(stamp(3'000'000'000, 7)), 3'000'000'000'000'007U) << "pcapng has more bits";
+}
+
 TEST_F(InspectLaneTest, counts_of_thresholds_are_told) {
   use("alert udp any any -> any 1 (threshold: type limit, track by_src, count 1, seconds 60; sid:1;)\n",
       {.entries = 8});
