@@ -56,7 +56,8 @@ TEST_F(AclSettings, nothing_is_enough) {
 TEST_F(AclSettings, a_file_without_a_rule_is_a_mistake) {
   for (const std::string& path : {written("none", ""), written("blank", "\n\n"), written("none.toml", ""),
                                   written("comment.toml", "# of the night\n")}) {
-    EXPECT_THAT(mistakes(naming(path)), ElementsAre(HasSubstr("a.toml:2: [acl] rules: there is no rule in " + path)))
+    EXPECT_THAT(mistakes(naming(path)),
+                ElementsAre(HasSubstr("a.toml:2: [acl] rules = \"" + path + "\": there is no rule in " + path)))
         << path;
   }
 }
