@@ -77,7 +77,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     if ((data[at + 3] & 1) != 0) fragments.forbid();
   }
-  fragments.expire(now + FragmentSettings().timeout);
+  fragments.expire(now + FragmentSettings().timeout, ~std::uint32_t{0});
   REQUIRE(fragments.waiting() == 0 && fragments.pool().in_use() == 0);
   return 0;
 }
