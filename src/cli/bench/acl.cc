@@ -131,8 +131,9 @@ Expected<double> measure_cpu(const BenchOptions& options, const AclSet& set) {
       return tl::unexpected(good.error());
     }
     std::vector<double> mlps;
-    for (unsigned round = 0; round < rounds; ++round) {
-      mlps.push_back(run_cores(**classifier, set, threads, options.seconds / rounds));
+    for (unsigned round = 0; round <= rounds; ++round) {  // the first one, which warms up, does not count
+      const double rate = run_cores(**classifier, set, threads, options.seconds / (rounds + 1));
+      if (round > 0) mlps.push_back(rate);
     }
     const Spread spread = spread_of(mlps);
     const std::string label = fmt::format("rte_acl {} on {} cores", one.name, threads);

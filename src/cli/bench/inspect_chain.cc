@@ -172,7 +172,8 @@ function::InspectOptions inspect_options(const InspectRules& rules, const ChainC
   options.inspection.conversations.extras = 1U << 16;
   options.inspection.drop_on_overload = one.drop_on_overload;
   flow::StreamSettings& streams = options.inspection.conversations.streams;
-  streams.drop_conflicts = streams.drop_without_room = true;  // as a gateway that forwards
+  streams.drop_conflicts = true;  // as a gateway that forwards, this and the next
+  streams.drop_without_room = one.drop_on_overload;
   if (!one.bounded) options.budget = std::chrono::hours(1);
   if (!one.converses()) return options;
   // All lanes' conversations are kept at once: those that are over stay until their timeout, or the next of their

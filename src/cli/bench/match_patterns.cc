@@ -119,6 +119,11 @@ std::vector<match::Pattern> make_patterns(unsigned count) {
   return patterns;
 }
 
+std::size_t PatternChoice::shortest() const {
+  const auto length = [](const match::Pattern& pattern) { return pattern.bytes.size(); };
+  return patterns.empty() ? 0 : length(std::ranges::min(patterns, {}, length));
+}
+
 Expected<PatternChoice> choose_patterns(const std::string& option) {
   constexpr unsigned default_patterns = 2775;
   PatternChoice choice{option.empty() ? "made up" : option.substr(option.rfind('/') + 1), {}};

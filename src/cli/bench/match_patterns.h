@@ -1,6 +1,7 @@
 // The patterns that `bench match` and `bench capsule` look for: of a file, or made up.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ std::vector<match::Pattern> make_patterns(unsigned count);
 struct PatternChoice {
   std::string name;
   std::vector<match::Pattern> patterns;  // of at least two bytes
+  std::size_t shortest() const;          // bytes of the shortest; 0: there is none
 };
 
 // What --patterns says: a file of patterns, or of detection rules if its name ends in .rules, how many to make up, or

@@ -40,6 +40,7 @@ TEST_F(MatchPatterns, are_the_best_ones_of_rules) {
   EXPECT_EQ(choice->patterns[0].bytes, "a longer one");
   EXPECT_TRUE(choice->patterns[1].nocase);
   EXPECT_EQ(choice->name, "patterns.rules");
+  EXPECT_EQ(choice->shortest(), 6u);  // "b" is no rule's best
   std::ofstream(path) << "alert tcp any any -> any any (dsize:3; sid:1;)\n";
   EXPECT_FALSE(choose_patterns(path));
 }
