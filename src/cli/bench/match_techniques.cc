@@ -91,8 +91,9 @@ void report(const BenchOptions& options, const std::string& set, const Batch& ba
 }
 
 Expected<Times> compare(const BenchOptions& options, device::Gpu& gpu, const Filter& filter, const match::Dfa& dfa,
-                        const Gathered& gathered, const Batch& batch, match::PacketPlace place) {
-  auto all = match::Techniques::create(gpu, dfa, batch.packets, place);
+                        const match::TwoByteTable& pairs, const Gathered& gathered, const Batch& batch,
+                        match::PacketPlace place) {
+  auto all = match::Techniques::create(gpu, dfa, pairs, batch.packets, place);
   if (!all) {
     return tl::unexpected(all.error());
   }
@@ -177,6 +178,9 @@ Expected<void> compare_techniques(const BenchOptions& options, device::Gpu& gpu,
   }
   std::printf("techniques: %s, automaton of %zu states, %.0f MB, patterns cut to %zu bytes\n", mix.c_str(),
               dfa->states(), static_cast<double>(dfa->bytes()) / 1e6, depth);
+  const match::TwoByteTable pairs(*dfa);
+  std::printf("techniques: pairs of bytes from %u states, %u classes of bytes, %.0f MB\n", pairs.hot_states(),
+              pairs.classes(), static_cast<double>(pairs.bytes()) / 1e6);
   const auto gathered = make_gathered(gpu, filter.matcher, filter.keys, std::min(batch_sizes[1], frames.count()), 1);
   if (!gathered) {
     return tl::unexpected(gathered.error());
@@ -188,7 +192,7 @@ Expected<void> compare_techniques(const BenchOptions& options, device::Gpu& gpu,
         "keys as far as a launch tells them\n",
         batch.packets.size(), static_cast<double>(batch.bytes) / static_cast<double>(batch.packets.size()));
     for (const match::PacketPlace place : {match::PacketPlace::device, match::PacketPlace::host}) {
-      const auto times = compare(options, gpu, filter, *dfa, *gathered, batch, place);
+      const auto times = compare(options, gpu, filter, *dfa, pairs, *gathered, batch, place);
       if (!times) {
         return tl::unexpected(times.error());
       }

@@ -119,7 +119,7 @@ TEST_F(MatchVerify, each_technique_and_the_filter_have_a_row_in_both_places) {
   const std::string rows((std::istreambuf_iterator<char>(file)), {});
   std::filesystem::remove(options.csv);
   for (const std::string name :
-       {"base", "cites_prefetch", "segments", "filter", "gathered-filter", "gathered-automaton"}) {
+       {"base", "cites_prefetch", "segments", "segments_pairs", "filter", "gathered-filter", "gathered-automaton"}) {
     EXPECT_THAT(rows, testing::HasSubstr("technique," + name + " in device memory,"));
     EXPECT_THAT(rows, testing::HasSubstr("technique," + name + " over the link,"));
   }

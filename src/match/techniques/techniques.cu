@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "device/cuda_check.h"
+#include "match/techniques/segments.cuh"
 #include "match/techniques/techniques.cuh"
 #include "match/techniques/techniques.h"
 
@@ -27,7 +28,7 @@ class CudaTechniques final : public Techniques {
     }
   }
 
-  Expected<void> upload();
+  Expected<void> upload(const TwoByteTable& pairs);
   Expected<TechniqueRun> run(Technique technique, unsigned rounds) override;
   Expected<FilterRun> run_filter(GpuMatcher& matcher, unsigned rounds) override {
     return run_matcher(rounds, [&](const MatchBatch& batch) { return matcher.match(batch, gpu_.stream(0)); });
@@ -69,6 +70,11 @@ class CudaTechniques final : public Techniques {
   Expected<void> launch(Technique technique, const LoopTally& tally);
   template <bool counted>
   Expected<void> launch_segments(unsigned hot, const LoopTally& tally);
+  template <bool counted>
+  Expected<void> launch_staged(std::uint32_t hot, const LoopTally& tally);
+  // In front of a piece, in whole units: the bytes that a pattern may begin in.
+  unsigned warm_up(unsigned unit) const { return static_cast<unsigned>((dfa_.depth() - 1 + unit - 1) / unit * unit); }
+  unsigned packet_blocks() const { return (batch_.count + technique_threads - 1) / technique_threads; }
   // Packets by size, as the host does it for every batch.
   std::vector<std::uint32_t> sorted_by_size() const;
 
@@ -82,11 +88,12 @@ class CudaTechniques final : public Techniques {
   std::vector<std::uint32_t> offset_;
   std::vector<std::uint16_t> length_;
   const std::uint32_t* next_ = nullptr;
+  PairTable pairs_{};
   std::uint32_t* order_ = nullptr;
   unsigned long long* tally_ = nullptr;
 };
 
-Expected<void> CudaTechniques::upload() {
+Expected<void> CudaTechniques::upload(const TwoByteTable& pairs) {
   SLUICE_CUDA_TRY(cudaEventCreateWithFlags(&begin_, cudaEventDefault));
   SLUICE_CUDA_TRY(cudaEventCreateWithFlags(&end_, cudaEventDefault));
   std::size_t size = 0;
@@ -102,6 +109,8 @@ Expected<void> CudaTechniques::upload() {
   }
   const auto count = static_cast<std::uint32_t>(packets_.size());
   auto next = device_copy(dfa_.next());
+  auto table = device_copy(pairs.pairs());
+  auto classes = device_copy(std::vector<std::uint8_t>(pairs.class_of().begin(), pairs.class_of().end()));
   auto packets = placed(bytes);
   auto offsets = device_copy(offset_);
   auto lengths = device_copy(length_);
@@ -109,12 +118,14 @@ Expected<void> CudaTechniques::upload() {
   auto order = device_copy(std::vector<std::uint32_t>(count));
   auto tally = device_copy(std::vector<unsigned long long>(2));
   for (const Error* error :
-       {next ? nullptr : &next.error(), packets ? nullptr : &packets.error(), offsets ? nullptr : &offsets.error(),
+       {next ? nullptr : &next.error(), table ? nullptr : &table.error(), classes ? nullptr : &classes.error(),
+        packets ? nullptr : &packets.error(), offsets ? nullptr : &offsets.error(),
         lengths ? nullptr : &lengths.error(), ends ? nullptr : &ends.error(), order ? nullptr : &order.error(),
         tally ? nullptr : &tally.error()}) {
     if (error != nullptr) return tl::unexpected(*error);
   }
   next_ = *next;
+  pairs_ = {*table, *classes, pairs.classes(), pairs.hot_states()};
   order_ = *order;
   tally_ = *tally;
   batch_ = {*packets, *offsets, *lengths, nullptr, *ends, count};
@@ -132,23 +143,32 @@ std::vector<std::uint32_t> CudaTechniques::sorted_by_size() const {
 
 template <bool counted>
 Expected<void> CudaTechniques::launch_segments(unsigned hot, const LoopTally& tally) {
-  const unsigned warm_up = static_cast<unsigned>((dfa_.depth() - 1 + chunk_bytes - 1) / chunk_bytes * chunk_bytes);
   const auto states = static_cast<unsigned>(std::min<std::size_t>(hot, dfa_.states()));
   const unsigned shared = states * 1024;
   SLUICE_CUDA_TRY(cudaFuncSetAttribute(walk_segments<counted>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                        static_cast<int>(hot_states * 1024)));
-  const unsigned blocks =
-      std::min(segment_blocks * (hot == 0 ? 4 : 1), (batch_.count + technique_threads - 1) / technique_threads);
+  const unsigned blocks = std::min(segment_blocks * (hot == 0 ? 4 : 1), packet_blocks());
   SLUICE_CUDA_TRY(device::launch(walk_segments<counted>, blocks, technique_threads, shared, stream_, batch_, next_,
-                                 warm_up, states, tally));
+                                 warm_up(chunk_bytes), states, tally));
+  return {};
+}
+
+template <bool counted>
+Expected<void> CudaTechniques::launch_staged(std::uint32_t hot, const LoopTally& tally) {
+  const unsigned ahead = warm_up(sizeof(uint4)), shared = technique_threads * staged_pitch(ahead);
+  SLUICE_CUDA_TRY(cudaFuncSetAttribute(walk_staged<counted>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                       static_cast<int>(shared)));
+  PairTable table = pairs_;
+  table.hot_states = hot;
+  SLUICE_CUDA_TRY(device::launch(walk_staged<counted>, std::min(4 * segment_blocks, packet_blocks()), technique_threads,
+                                 shared, stream_, batch_, next_, table, ahead, tally));
   return {};
 }
 
 template <bool counted>
 Expected<void> CudaTechniques::launch(Technique technique, const LoopTally& tally) {
-  const unsigned blocks = (batch_.count + technique_threads - 1) / technique_threads;
   const auto go = [&](auto kernel, const auto&... more) {
-    return device::launch(kernel, blocks, technique_threads, 0, stream_, batch_, next_, more..., tally);
+    return device::launch(kernel, packet_blocks(), technique_threads, 0, stream_, batch_, next_, more..., tally);
   };
   switch (technique) {
     case Technique::base:
@@ -174,6 +194,10 @@ Expected<void> CudaTechniques::launch(Technique technique, const LoopTally& tall
       return launch_segments<counted>(0, tally);
     case Technique::segments_hot:
       return launch_segments<counted>(hot_states, tally);
+    case Technique::segments_staged:
+      return launch_staged<counted>(0, tally);
+    case Technique::segments_pairs:
+      return launch_staged<counted>(pairs_.hot_states, tally);
   }
   return {};
 }
@@ -254,34 +278,10 @@ Expected<TechniqueRun> CudaTechniques::run(Technique technique, unsigned rounds)
 
 }  // namespace
 
-const char* name_of(Technique technique) {
-  switch (technique) {
-    case Technique::base:
-      return "base";
-    case Technique::prefetch:
-      return "prefetch";
-    case Technique::remap_each:
-      return "remap_each";
-    case Technique::cites_naive:
-      return "cites_naive";
-    case Technique::cites:
-      return "cites";
-    case Technique::cites_prefetch:
-      return "cites_prefetch";
-    case Technique::sorted:
-      return "sorted";
-    case Technique::segments:
-      return "segments";
-    case Technique::segments_hot:
-      return "segments_hot";
-  }
-  return "?";
-}
-
-Expected<std::unique_ptr<Techniques>> Techniques::create(device::Gpu& gpu, const Dfa& dfa,
+Expected<std::unique_ptr<Techniques>> Techniques::create(device::Gpu& gpu, const Dfa& dfa, const TwoByteTable& pairs,
                                                          std::span<const std::string> packets, PacketPlace place) {
   auto made = std::make_unique<CudaTechniques>(gpu, dfa, packets, place);
-  if (auto ok = made->upload(); !ok) return tl::unexpected(ok.error());
+  if (auto ok = made->upload(pairs); !ok) return tl::unexpected(ok.error());
   return made;
 }
 

@@ -1,4 +1,4 @@
-// The kernels of techniques.h.
+// The kernels of techniques.h with a thread for each packet; those of its pieces are in segments.cuh.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,7 +13,6 @@ namespace sluice::match {
 inline constexpr unsigned technique_threads = 256;  // as in the paper
 inline constexpr unsigned prefetch_bytes = 12 * 1024;
 inline constexpr unsigned chunk_bytes = 8;
-inline constexpr unsigned segment_bytes = 64;
 
 struct PacketBatch {
   const std::uint8_t* bytes;
@@ -200,69 +199,6 @@ __global__ void __launch_bounds__(technique_threads)
     if constexpr (counted) seen.iteration();
   }
   store();
-  if constexpr (counted) seen.add_to(tally);
-}
-
-// A warp takes 32 packets, cut into pieces of 64 bytes, a piece for each lane, whatever packet it is of. The bytes in
-// front of a piece bring the automaton to where it would be.
-template <bool counted>
-__global__ void __launch_bounds__(technique_threads)
-    walk_segments(PacketBatch batch, const std::uint32_t* __restrict__ next, unsigned warm_up, unsigned hot_states,
-                  LoopTally tally) {
-  SLUICE_DYNAMIC_SHARED(std::uint32_t, hot);
-  __shared__ unsigned sums[technique_threads / 32][32];
-  unsigned* const sum = sums[threadIdx.x / 32];
-  const unsigned lane = threadIdx.x % 32;
-  for (unsigned i = threadIdx.x; i < hot_states * 256; i += technique_threads) hot[i] = next[i];
-  if (hot_states != 0) __syncthreads();
-  const unsigned warps = gridDim.x * (technique_threads / 32);
-  Tally seen;
-  for (unsigned first = (blockIdx.x * technique_threads + threadIdx.x) / 32 * 32; first < batch.count;
-       first += warps * 32) {
-    const bool mine = first + lane < batch.count;
-    const unsigned offset = mine ? batch.offset[first + lane] : 0, length = mine ? batch.length[first + lane] : 0;
-    const unsigned pieces = (length + segment_bytes - 1) / segment_bytes;
-    unsigned end = pieces;
-    for (unsigned step = 1; step < 32; step *= 2) {
-      const unsigned below = __shfl_up_sync(0xffffffffu, end, step);
-      if (lane >= step) end += below;
-    }
-    const unsigned all = __shfl_sync(0xffffffffu, end, 31);
-    sum[lane] = 0;
-    __syncwarp();
-    for (unsigned base = 0; base < all; base += 32) {
-      const unsigned piece = base + lane;
-      unsigned packet = 0;
-      for (unsigned step = 16; step > 0; step /= 2) {
-        if (__shfl_sync(0xffffffffu, end, static_cast<int>(packet + step - 1)) <= piece) packet += step;
-      }
-      const auto holder = static_cast<int>(packet);
-      const unsigned of = __shfl_sync(0xffffffffu, offset, holder), size = __shfl_sync(0xffffffffu, length, holder);
-      const unsigned from = (piece - __shfl_sync(0xffffffffu, end - pieces, holder)) * segment_bytes;
-      unsigned ends = 0;
-      if (piece < all) {
-        const unsigned back = from < warm_up ? from : warm_up;  // a multiple of 8
-        const std::uint8_t* const bytes = batch.bytes + of;
-        const unsigned stop = size - from < segment_bytes ? size : from + segment_bytes;
-        std::uint32_t state = 0;
-        for (unsigned at = from - back; at < stop; at += chunk_bytes) {
-          const auto chunk = *reinterpret_cast<const unsigned long long*>(bytes + at);
-          const unsigned here = stop - at < chunk_bytes ? stop - at : chunk_bytes;
-          for (unsigned i = 0; i < here; ++i) {
-            const unsigned long long index = state * 256ull + (chunk >> 8 * i & 0xff);
-            const std::uint32_t entry = state < hot_states ? hot[index] : __ldg(next + index);
-            state = entry & ~Dfa::accepts;
-            if (at >= from) ends += entry >> 31;
-          }
-          if constexpr (counted) seen.iteration();
-        }
-      }
-      if (ends != 0) atomicAdd(&sum[packet], ends);
-    }
-    __syncwarp();
-    if (mine) batch.ends[first + lane] = sum[lane];
-    __syncwarp();
-  }
   if constexpr (counted) seen.add_to(tally);
 }
 

@@ -14,12 +14,25 @@
 //   segments       a thread for each 64 bytes of a packet, which first reads the bytes in front of them that a pattern
 //                  may begin in: no loop differs in length
 //   segments_hot   segments, with the states nearest the root in shared memory
+//   segments_staged
+//                  segments, whose 64 bytes a thread brings to shared memory first, all of them under way at once
+//   segments_pairs segments_staged, by two bytes from the states nearest the root (two_byte_table.h); by one from all
+//                  others, and where one is left
+//
+// What pairs are expected to gain: each read of the automaton waits for the one before it, so the fewer, the sooner a
+// piece is done. On the payloads of `bench match` (heavy tail), counted on a CPU, a thread makes 0.64 reads for each
+// byte instead of one, and the slowest of a warp's, for which the others wait, 0.72 (23,000 patterns) and 0.79 (the
+// community rules): up to 1.3 to 1.4 times segments_staged; 1.9 where all states that traffic visits are hot (random
+// bytes, community rules), and never more than 2. What may eat it: a hot state's pairs are 200 KB, so what is read of
+// them is in second-level cache more often than a row of single bytes; lanes at paces of their own read different
+// lines; and a byte costs two or more reads of shared memory. What the staging alone does is seen in segments_staged.
 //
 // The batch lies in device memory, or in pinned host memory, from where the kernels read it over the link; packet
 // behind packet, each at a multiple of 16 bytes. Where packets lie and how long they are, and what comes out, is in
 // device memory either way.
 //
-// Threads: one. Errors: a CUDA error.
+// Threads: one. Errors: a CUDA error; so are patterns of more than some 800 bytes where pieces are staged, for which
+// there is not enough shared memory.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +46,7 @@
 #include "match/automaton/gpu_matcher.h"
 #include "match/techniques/dfa.h"
 #include "match/techniques/gathered.h"
+#include "match/techniques/two_byte_table.h"
 
 namespace sluice::match {
 
@@ -46,14 +60,18 @@ enum class Technique {
   sorted,
   segments,
   segments_hot,
+  segments_staged,
+  segments_pairs,
 };
-inline constexpr Technique techniques[] = {Technique::base,        Technique::prefetch, Technique::remap_each,
-                                           Technique::cites_naive, Technique::cites,    Technique::cites_prefetch,
-                                           Technique::sorted,      Technique::segments, Technique::segments_hot};
+inline constexpr Technique techniques[] = {
+    Technique::base,         Technique::prefetch,        Technique::remap_each,    Technique::cites_naive,
+    Technique::cites,        Technique::cites_prefetch,  Technique::sorted,        Technique::segments,
+    Technique::segments_hot, Technique::segments_staged, Technique::segments_pairs};
 const char* name_of(Technique technique);
 
 // Iterations of the loop over a packet's bytes, over all warps, and the threads that were active in them. 32 threads in
-// each: a control-flow efficiency of 100 %.
+// each: a control-flow efficiency of 100 %. An iteration is of eight bytes, and a single step where pieces are staged,
+// since threads take different numbers of those.
 struct LoopCount {
   std::uint64_t iterations = 0, active = 0;
   double efficiency() const {
@@ -78,8 +96,8 @@ enum class PacketPlace { device, host };
 
 class Techniques {
  public:
-  // Uploads the automaton, and the packets to their place.
-  static Expected<std::unique_ptr<Techniques>> create(device::Gpu& gpu, const Dfa& dfa,
+  // Uploads the automaton, its table of pairs, and the packets to their place. `dfa` and `packets` must outlive it.
+  static Expected<std::unique_ptr<Techniques>> create(device::Gpu& gpu, const Dfa& dfa, const TwoByteTable& pairs,
                                                       std::span<const std::string> packets,
                                                       PacketPlace place = PacketPlace::device);
   virtual ~Techniques() = default;

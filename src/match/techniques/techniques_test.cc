@@ -58,6 +58,22 @@ std::vector<std::string> random_packets(std::mt19937& random, unsigned count) {
   return packets;
 }
 
+void expect_counts(device::Gpu& gpu, const Dfa& dfa, const TwoByteTable& pairs, const std::vector<std::string>& packets,
+                   PacketPlace place) {
+  auto all = Techniques::create(gpu, dfa, pairs, packets, place);
+  ASSERT_TRUE(all) << all.error().message;
+  for (const Technique technique : techniques) {
+    SCOPED_TRACE(name_of(technique));
+    const auto run = (*all)->run(technique, 1);
+    ASSERT_TRUE(run) << run.error().message;
+    for (std::size_t i = 0; i < packets.size(); ++i) {
+      ASSERT_EQ(run->ends[i], dfa.count(packets[i])) << "packet " << i << " of " << packets.size();
+    }
+    EXPECT_LE(run->loop.efficiency(), 1);
+    EXPECT_GT(run->loop.iterations, 0u);
+  }
+}
+
 TEST_P(TechniquesOn, all_agree_with_the_automaton_on_the_cpu) {
   if (const std::string why = sluice::test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
   auto gpu = device::Gpu::open(0, 1);
@@ -67,18 +83,61 @@ TEST_P(TechniquesOn, all_agree_with_the_automaton_on_the_cpu) {
   ASSERT_TRUE(dfa) << dfa.error().message;
   for (const unsigned count : {1u, 31u, 600u}) {
     const std::vector<std::string> packets = random_packets(random, count);
-    auto all = Techniques::create(**gpu, *dfa, packets, GetParam());
-    ASSERT_TRUE(all) << all.error().message;
-    for (const Technique technique : techniques) {
-      const auto run = (*all)->run(technique, 1);
-      ASSERT_TRUE(run) << name_of(technique) << ": " << run.error().message;
-      for (unsigned i = 0; i < count; ++i) {
-        ASSERT_EQ(run->ends[i], dfa->count(packets[i])) << name_of(technique) << " packet " << i << " of " << count;
-      }
-      EXPECT_LE(run->loop.efficiency(), 1) << name_of(technique);
-      EXPECT_GT(run->loop.iterations, 0u) << name_of(technique);
+    expect_counts(**gpu, *dfa, TwoByteTable(*dfa), packets, GetParam());
+  }
+}
+
+// Each length around pieces, warm-ups and pairs, with hot states from none to all.
+TEST_P(TechniquesOn, all_agree_at_every_length_and_budget) {
+  if (const std::string why = sluice::test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
+  auto gpu = device::Gpu::open(0, 1);
+  ASSERT_TRUE(gpu) << gpu.error().message;
+  std::mt19937 random(8);
+  std::vector<std::string> packets;
+  for (unsigned size = 0; size < 200; ++size) {
+    packets.push_back(random_text(random, size));
+    for (char& c : packets.back()) c = random() % 3 == 0 ? 'x' : c;  // no pattern has it: back to the root
+  }
+  const Pattern zero{std::string(1, '\0')};  // as behind a packet's end
+  struct Case {
+    const char* name;
+    std::vector<Pattern> patterns;
+  };
+  const Case cases[] = {
+      {"no pattern: one state, one class", {}},
+      {"an end at each byte", {{"a"}, {"b"}, {"c"}, {"\xff"}, zero}},
+      {"ends at middle bytes and at second ones", {{"a"}, {"bc"}, {"cab"}, {"\xff"}, zero}},
+      {"none nearer than at the warm-up's end", {{"abacabacabacabac"}, {"bbbbbbbbbbbbbbbb"}}},
+      {"many", random_patterns(random, 50, 12)},
+  };
+  for (const Case& one : cases) {
+    SCOPED_TRACE(one.name);
+    const auto dfa = Dfa::make(one.patterns, 16);
+    ASSERT_TRUE(dfa) << dfa.error().message;
+    const std::size_t classes = TwoByteTable(*dfa, 0).classes();
+    for (const std::size_t hot : {std::size_t{0}, std::size_t{1}, dfa->states()}) {
+      const TwoByteTable pairs(*dfa, hot * classes * classes * sizeof(std::uint32_t));
+      ASSERT_EQ(pairs.hot_states(), hot);
+      expect_counts(**gpu, *dfa, pairs, packets, GetParam());
     }
   }
+}
+
+// A piece of 64 bytes in 64 steps, and by pairs in 32 where each state is hot.
+TEST_P(TechniquesOn, pairs_take_half_the_steps) {
+  if (const std::string why = sluice::test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
+  auto gpu = device::Gpu::open(0, 1);
+  ASSERT_TRUE(gpu) << gpu.error().message;
+  const auto dfa = Dfa::make(std::vector<Pattern>{{"a"}}, 16);
+  ASSERT_TRUE(dfa);
+  const std::vector<std::string> packets(32, std::string(64, 'a'));
+  auto all = Techniques::create(**gpu, *dfa, TwoByteTable(*dfa), packets, GetParam());
+  ASSERT_TRUE(all) << all.error().message;
+  const auto staged = (*all)->run(Technique::segments_staged, 1), pairs = (*all)->run(Technique::segments_pairs, 1);
+  ASSERT_TRUE(staged && pairs);
+  EXPECT_EQ(staged->loop.iterations, 64u);
+  EXPECT_EQ(pairs->loop.iterations, 32u);
+  EXPECT_EQ(pairs->loop.efficiency(), 1);
 }
 
 void expect_keys(const KeySet& keys, const std::vector<std::string>& packets, const FilterRun& run) {
@@ -106,7 +165,7 @@ TEST_P(TechniquesOn, the_matchers_tell_the_keys_of_the_same_packets) {
   auto matcher = GpuMatcher::create(**gpu, GramTable(keys), GpuMatcher::default_sync_bytes, true);
   ASSERT_TRUE(dfa && matcher);
   const std::vector<std::string> packets = random_packets(random, 70);
-  auto all = Techniques::create(**gpu, *dfa, packets, GetParam());
+  auto all = Techniques::create(**gpu, *dfa, TwoByteTable(*dfa), packets, GetParam());
   ASSERT_TRUE(all) << all.error().message;
   const auto check = [&](const std::string& name, const Expected<FilterRun>& run) {
     ASSERT_TRUE(run) << name << ": " << run.error().message;
