@@ -5,6 +5,10 @@
 // relative check behind it fails, as Suricata does (detect-engine-content-inspection.c). Places and numbers beyond the
 // buffer make a check fail.
 //
+// A regular expression's subject is the buffer, or what follows the previous match (/R). Tried again, it is searched for
+// in the same subject, from behind the begin of what was found: ^, \A and /A hold at the subject's beginning alone, \b
+// and lookbehind see what is before, but nothing in front of the subject; \G is where the search goes on.
+//
 // Bounded: at most `most_steps` places are tried for a packet; what needs more is `given_up`. Regular expressions have
 // PCRE2's match limit at 3,500, as Suricata's default. A check whose expression exceeds it, or ends in another error,
 // fails, negated or not, and the rule is `given_up` unless it holds otherwise. Within a `deadline` the clock is read

@@ -1,44 +1,18 @@
-#include "match/confirm/payload_matcher.h"
-
 #include <gtest/gtest.h>
 #include <x86intrin.h>
 
 #include "match/confirm/base64.h"
-#include "match/rules/rule_set.h"
+#include "match/confirm/payload_trial_test.h"
 
 namespace sluice::match {
 namespace {
 
 using namespace std::string_literals;
 
-// `options` of a TCP rule, over a payload.
-PayloadVerdict verdict(const std::string& options, const std::string& payload) {
-  const auto rule = read_rule("alert tcp any any -> any any (msg:\"t\"; " + options + " sid:1;)");
-  EXPECT_TRUE(rule) << (rule ? "" : rule.error().message);
-  if (!rule) return PayloadVerdict::given_up;
-  const auto matcher = PayloadMatcher::make(*rule);
-  EXPECT_TRUE(matcher) << matcher.error().message;
-  Buffers buffers;
-  buffers.set(Buffer::payload, payload);
-  PayloadMatcher::Scratch scratch;
-  return matcher->matches(buffers, scratch);
-}
-
-struct Case {
-  std::string options;
-  std::string payload;
-  bool matches;
-};
-
-void PrintTo(const Case& one, std::ostream* out) {
-  *out << one.options << " on " << testing::PrintToString(one.payload);
-}
-
 class PayloadMatcherTest : public testing::TestWithParam<Case> {};
 
 TEST_P(PayloadMatcherTest, holds_or_not) {
-  const Case& one = GetParam();
-  EXPECT_EQ(verdict(one.options, one.payload), one.matches ? PayloadVerdict::yes : PayloadVerdict::no);
+  expect_verdict(GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -91,14 +91,17 @@ bool PayloadSearch::check(std::size_t i, const Step& step, std::string_view byte
   return false;
 }
 
+// Tried again, it goes on in the same subject, behind the begin of what was found: ^, \b and lookbehind see what is
+// before.
 bool PayloadSearch::check(std::size_t i, const Step& step, std::string_view bytes, const Pcre& pcre) {
-  std::size_t start = pcre.relative ? std::min(cursor_of(step.buffer), bytes.size()) : 0;
+  const std::size_t begin = pcre.relative ? std::min(cursor_of(step.buffer), bytes.size()) : 0;
+  const std::string_view subject = bytes.substr(begin);
+  const bool retried = step.retried && (pcre.options & PCRE2_ANCHORED) == 0;
   pcre2_match_context* const context = pcre.unlimited ? scratch.unlimited_ : scratch.limited_;
-  for (; start <= bytes.size(); ++start) {
-    const std::string_view rest = bytes.substr(start);
+  for (std::size_t start = 0; start <= subject.size();) {
     if (!has_time(bytes_a_clock)) return false;
-    const int result = pcre2_match(step.code.get(), reinterpret_cast<PCRE2_SPTR>(rest.data()), rest.size(), 0, 0,
-                                   scratch.found_, context);
+    const int result = pcre2_match(step.code.get(), reinterpret_cast<PCRE2_SPTR>(subject.data()), subject.size(), start,
+                                   0, scratch.found_, context);
     if (result < 0 && result != PCRE2_ERROR_NOMATCH) {  // a limit, mostly: whether it is there is not known
       unknown = true;
       return false;
@@ -107,10 +110,10 @@ bool PayloadSearch::check(std::size_t i, const Step& step, std::string_view byte
     if (pcre.negated) return !found && from(i + 1);
     if (!found) return false;
     const PCRE2_SIZE* const place = pcre2_get_ovector_pointer(scratch.found_);
-    const std::size_t at = start + place[0], end = start + place[1];
-    if (after(i, step.buffer, end)) return true;
-    if (!step.retried || steps_left == 0) return false;
-    start = at;
+    const std::size_t at = place[0], end = place[1];  // what follows may match with found_ as well
+    if (after(i, step.buffer, begin + end)) return true;
+    if (!retried || steps_left == 0) return false;
+    start = std::max(start, at) + 1;  // \K in a lookbehind moves a match's begin back
   }
   return false;
 }
