@@ -46,7 +46,6 @@ const std::map<std::string, const char*> unwritten{
 
 // Checks that were run and do not agree.
 const std::map<std::string, Difference> differing{
-    {"bug-4663", {1, "the drop line of a rule with noalert does not name the rule"}},
     {"bug-7725-01", {1, "tunnels are not looked into: no packet in one is dropped"}},
     {"bug-78-http-uri", {1, "HTTP is inspected with the request's packet, not two packets later"}},
     {"detect-engine-proto", {1, "HTTP is known with the request's first packet, not when that is acknowledged"}},
@@ -54,7 +53,6 @@ const std::map<std::string, Difference> differing{
     {"exception-policy-master-switch/exception-policy-master-switch-02", {1, "an exception policy lets the flow by"}},
     {"exception-policy-master-switch/exception-policy-master-switch-05", {1, "an exception policy lets the flow by"}},
     {"firewall/ruletype-firewall-44-yaml-config-only", {1, "rules of Suricata's firewall mode"}},
-    {"ips-state-1", {1, "a rule of pass with a port passes its packets, not their flow"}},
     {"util-action-tests/util-action-13", {1, "an action-order with drop before pass"}},
 };
 
