@@ -1,5 +1,6 @@
 // The cases of suricata-verify: the rules of each over its capture, and the alerts and drops that the case asks for, of
-// the EVE lines as they are written. Each check agrees, or is named below with the reason. Data: $SLUICE_DATA.
+// the EVE lines as they are written. Each check agrees, or is named below with the reason. Data:
+// tests/support/public_data.h.
 // SLUICE_VERIFY_LIST=FILE writes what became of each that does not agree, with the lines that were written.
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include <string>
 
 #include "../tests/support/capture_file.h"
+#include "../tests/support/public_data.h"
 #include "function/inspect/alert_log.h"
 #include "function/inspect/inspection.h"
 
@@ -139,14 +141,11 @@ const char* why_unwritten(const json& match) {
 class SuricataVerify : public testing::Test {
  protected:
   void SetUp() override {
-    const char* const data = std::getenv("SLUICE_DATA");
-    const std::string archive = std::string(data == nullptr ? "" : data) + "/dpi/suricata-verify-plain-dev.tar.xz";
-    if (data == nullptr || !std::filesystem::exists(archive)) {
-      GTEST_SKIP() << "SLUICE_DATA names no folder with " << archive;
-    }
+    constexpr const char* name = "dpi/suricata-verify-plain-dev.tar.xz";
+    if (const std::string why = test::why_no_data(name); !why.empty()) GTEST_SKIP() << why;
     folder_ = std::filesystem::temp_directory_path() / ("sluice-verify-" + std::to_string(getpid()));
     std::filesystem::create_directories(folder_);
-    ASSERT_EQ(std::system(("tar -C " + folder_.string() + " -xf " + archive).c_str()), 0);
+    ASSERT_EQ(std::system(("tar -C " + folder_.string() + " -xf " + test::data_path(name)).c_str()), 0);
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_)) {
       if (entry.path().filename() == "INDEX.jsonl") root_ = entry.path().parent_path();
     }
