@@ -1,5 +1,6 @@
 // The HTTP cases of suricata-verify that look for plain contents: each capture goes through the flow table, the streams
-// and HTTP, and a rule's contents are in the buffer it names, or not, as the case says. Data: $SLUICE_DATA.
+// and HTTP, and a rule's contents are in the buffer it names, or not, as the case says. Data:
+// tests/support/public_data.h.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include <sstream>
 
 #include "../tests/support/capture_file.h"
+#include "../tests/support/public_data.h"
 #include "flow/http/text.h"
 #include "flow/recorder.h"
 
@@ -180,14 +182,11 @@ ConversationSettings settings_of(const json& test) {
   return settings;
 }
 
+constexpr const char* archive_name = "dpi/suricata-verify-plain-dev.tar.xz";
+
 // The folder with INDEX.jsonl: the archive of the data folder, unpacked where tests may write.
 std::string unpacked() {
-  const char* const root = std::getenv("SLUICE_DATA");
-  const std::string archive =
-      std::string(root != nullptr ? root : "../shared/data") + "/dpi/suricata-verify-plain-dev.tar.xz";
-  if (!std::filesystem::exists(archive)) {
-    return {};
-  }
+  const std::string archive = sluice::test::data_path(archive_name);
   const std::string folder = ::testing::TempDir() + "sluice-suricata-verify-" + std::to_string(getpid());
   std::filesystem::create_directories(folder);
   const std::string command = "tar -xJf '" + archive + "' -C '" + folder + "'";
@@ -195,10 +194,9 @@ std::string unpacked() {
 }
 
 TEST(SuricataCases, ContentsAreInTheBuffersThatTheirRulesName) {
+  if (const std::string why = sluice::test::why_no_data(archive_name); !why.empty()) GTEST_SKIP() << why;
   const std::string folder = unpacked();
-  if (folder.empty()) {
-    GTEST_SKIP() << "dpi/suricata-verify-plain-dev.tar.xz is not there; set SLUICE_DATA to the data folder";
-  }
+  ASSERT_FALSE(folder.empty());
   const std::string root = folder + "/suricata-verify/";
   std::ifstream index(root + "INDEX.jsonl");
   int checks = 0, right = 0, skipped = 0;

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "../tests/support/gpu.h"
+#include "../tests/support/public_data.h"
 #include "lookup/fib.h"
 #include "lookup/gpu_fib.h"
 #include "lookup/reference_test.h"
@@ -107,12 +108,9 @@ class FullTable : public testing::Test {
   std::vector<packet::IpAddress> probes6_;
 };
 
-#define READ_OR_SKIP(list, read, name)                                                  \
-  const std::string list##_path = data_path(name);                                      \
-  if (!std::filesystem::exists(list##_path)) {                                          \
-    GTEST_SKIP() << list##_path << " is not there; set SLUICE_DATA to the data folder"; \
-  }                                                                                     \
-  const auto list = read(list##_path);                                                  \
+#define READ_OR_SKIP(list, read, name)                                                    \
+  if (const std::string why = test::why_no_data(name); !why.empty()) GTEST_SKIP() << why; \
+  const auto list = read(test::data_path(name));                                          \
   ASSERT_TRUE(list) << list.error().message
 
 TEST_F(FullTable, RouteViews2015BothFamilies) {

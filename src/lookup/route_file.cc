@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdlib>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
@@ -210,11 +209,6 @@ Expected<RouteList> read_routes(const std::string& path, const NextHopCheck& che
 
 Expected<RouteList> read_updates(const std::string& path) {
   return read_list(path, {}, {}, read_update);
-}
-
-std::string data_path(const std::string& name) {
-  const char* const root = std::getenv("SLUICE_DATA");
-  return std::string(root != nullptr ? root : "../shared/data") + "/" + name;
 }
 
 }  // namespace sluice::lookup

@@ -54,7 +54,4 @@ Expected<RouteList> read_updates(const std::string& path);
 // prefixes and 128 next hops for each family. The same arguments give the same list.
 RouteList make_routes(std::size_t count4, std::size_t count6, std::uint64_t seed);
 
-// Where public test data is: $SLUICE_DATA, else ../shared/data below the working directory; with `name` appended.
-std::string data_path(const std::string& name);
-
 }  // namespace sluice::lookup

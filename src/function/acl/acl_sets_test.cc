@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <random>
 
+#include "../tests/support/public_data.h"
 #include "function/acl/acl_trial_test.h"
 #include "function/acl/frame_key.h"
 #include "lookup/acl/acl_random_test.h"
 #include "lookup/acl/classbench.h"
-#include "lookup/route_file.h"
 
 namespace sluice::function {
 namespace {
@@ -42,10 +42,9 @@ class AclSets : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     if (const std::string why = GetParam() == "cpu" ? "" : test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
-    const std::string archive = lookup::data_path("classbench/cutsplit-1k-10k-with-traces.tar.xz");
-    if (!std::filesystem::exists(archive)) {
-      GTEST_SKIP() << archive << " is not there; set SLUICE_DATA to the data folder";
-    }
+    constexpr const char* sets = "classbench/cutsplit-1k-10k-with-traces.tar.xz";
+    if (const std::string why = test::why_no_data(sets); !why.empty()) GTEST_SKIP() << why;
+    const std::string archive = test::data_path(sets);
     std::string name = (std::filesystem::temp_directory_path() / "acl-sets-XXXXXX").string();
     folder_ = mkdtemp(name.data());
     const std::string unpack = "tar -xJf '" + archive + "' -C '" + folder_.string() + "'";

@@ -143,6 +143,8 @@ void AlertLane::dropped(const DroppedFrame& frame) {
   }
   record->kind = AlertRecord::Kind::drop;
   record->drop_too = false;
+  record->rules = frame.rules == nullptr ? nullptr : frame.rules->shared_from_this();
+  record->rule = frame.rule;
   record->reason = frame.reason;
   record->port = port_;
   take(*record, frame.microseconds, frame.frame, *frame.packet, frame.direction, frame.flow);

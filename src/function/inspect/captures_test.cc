@@ -1,5 +1,5 @@
 // What a device tells of payloads in the place of the core's search changes no alert: on every public capture that can
-// be read, with the community rules.
+// be read, with the community rules. Data: tests/support/public_data.h.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../tests/support/capture_file.h"
+#include "../tests/support/public_data.h"
 #include "function/inspect/inspection.h"
 #include "match/automaton/key_scan.h"
 
@@ -57,15 +58,15 @@ Alerts alerts_of(const std::shared_ptr<InspectionRules>& rules, const std::vecto
 
 class PublicCaptures : public testing::Test {
  protected:
+  static constexpr const char* kinds[] = {"pcaps", "dpi", "rules"};
   void SetUp() override {
-    const char* const data = std::getenv("SLUICE_DATA");
-    if (data == nullptr || !std::filesystem::exists(std::string(data) + "/pcaps")) {
-      GTEST_SKIP() << "SLUICE_DATA names no folder with captures";
+    for (const char* const kind : kinds) {
+      if (const std::string why = test::why_no_data(kind); !why.empty()) GTEST_SKIP() << why;
     }
     folder_ = std::filesystem::temp_directory_path() / ("sluice-captures-" + std::to_string(getpid()));
     std::filesystem::create_directories(folder_);
-    for (const char* const kind : {"pcaps", "dpi", "rules"}) {
-      for (const auto& archive : std::filesystem::directory_iterator(std::string(data) + "/" + kind)) {
+    for (const char* const kind : kinds) {
+      for (const auto& archive : std::filesystem::directory_iterator(test::data_path(kind))) {
         if (archive.path().extension() != ".xz") continue;
         ASSERT_EQ(std::system(("tar -C " + folder_.string() + " -xf " + archive.path().string()).c_str()), 0);
       }

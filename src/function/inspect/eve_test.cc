@@ -282,6 +282,20 @@ TEST_F(EveTest, a_drop_of_udp_has_its_length_and_a_budget_is_a_reason) {
   EXPECT_FALSE(line.contains("alert"));
 }
 
+TEST_F(EveTest, a_drop_without_an_alert_names_its_rule) {
+  Sample sample(rules_, request().build());
+  DroppedFrame frame = sample.dropped(DropReason::rules);
+  frame.rules = rules_.get();
+  frame.rule = 1;
+  lane().dropped(frame);
+  const json line = only_line();
+  EXPECT_EQ(line["event_type"], "drop");
+  EXPECT_EQ(line["drop"]["reason"], "rules");
+  EXPECT_EQ(line["alert"]["signature_id"], rules_->detector().rules().rules[1].sid);
+  EXPECT_EQ(line["alert"]["action"], "blocked");
+  EXPECT_FALSE(line["alert"].contains("metadata"));
+}
+
 TEST_F(EveTest, a_drop_of_a_fragment_has_suricata_s_reason) {
   Sample sample(rules_, PacketBuilder().ipv4("192.0.2.1", "192.0.2.9").fragment(64, true).payload(8).build());
   lane().dropped(sample.dropped(DropReason::fragment));

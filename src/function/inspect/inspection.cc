@@ -138,7 +138,9 @@ DropReason Inspection::drop_reason() const {
 
 void Inspection::tell_dropped(const flow::Flow* flow, bool by_flow) {
   judgement_.why = by_flow ? DropReason::flow_drop : drop_reason();
-  sink_.dropped({now_, frame_, &packet_, direction_, flow, judgement_.why});
+  const bool by_rule = judgement_.why == DropReason::rules && judgement_.by_rule;
+  sink_.dropped({now_, frame_, &packet_, direction_, flow, judgement_.why, by_rule ? &rules() : nullptr,
+                 by_rule ? blocking_rule_ : 0});
 }
 
 // A packet comes before its stream: what passes or drops it does so first.
@@ -294,8 +296,10 @@ void Inspection::inspect_packet(flow::Flow* flow, bool in_stream) {
   if (!is_left && (!in_stream || detector.searches_packets(detector.classes().class_of(packet_)))) {
     found = has_hits_ ? take_hits(hits_, packet_.payload, 0) : search_payload(packet_.payload, 0);
   }
-  if (!has_candidates(Point::packet, found, packet_.payload.size(), addresses_told(flow))) {  // as most packets
-    if (flow != nullptr) tell_addresses(*flow);
+  // A fragment is of a flow without ports: what a rule says of one it does not say of the others.
+  flow::Flow* const told = packet_.fragment() ? nullptr : flow;
+  if (!has_candidates(Point::packet, found, packet_.payload.size(), addresses_told(told))) {  // as most packets
+    if (told != nullptr) tell_addresses(*told);
     return;
   }
   match::FlowFacts facts;
@@ -306,7 +310,7 @@ void Inspection::inspect_packet(flow::Flow* flow, bool in_stream) {
   buffers.set(Buffer::payload, packet_.payload);
   flow::Extra* extra = flow == nullptr ? nullptr : conversations_.extra_if_any(*flow);
   const bool all = inspect(facts, flow, extra, buffers, packet_.payload);
-  if (flow != nullptr && all && !frame_passed_) tell_addresses(*flow);
+  if (told != nullptr && all && !frame_passed_) tell_addresses(*told);
 }
 
 void Inspection::tell_addresses(flow::Flow& flow) const {
@@ -504,8 +508,10 @@ bool Inspection::inspect(const match::FlowFacts& facts, flow::Flow* flow, flow::
     const match::RateVerdict rate_verdict = search_->rates.judge(r, packet_, number_of(flow), now_);
     if (rate_verdict == match::RateVerdict::nothing) continue;
     const bool blocks = rule.action == match::Action::drop || rule.action == match::Action::reject;
-    const bool whole_flow = flow != nullptr && match::acts_on_flow(rule, facts.reassembled);
+    const bool whole_flow = flow != nullptr && match::acts_on_flow(rule, facts.reassembled) &&
+                            !(packet_.fragment() && match::names_ports(rule));
     if (blocks) {
+      if (!judgement_.by_rule) blocking_rule_ = r;
       judgement_.drop = judgement_.by_rule = true;
       if (rule.action == match::Action::reject) reject(rule.told);
       if (whole_flow) flow->user |= dropped;

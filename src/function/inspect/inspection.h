@@ -184,6 +184,8 @@ struct DroppedFrame {
   flow::Direction direction;
   const flow::Flow* flow;  // null: none
   DropReason reason;
+  const InspectionRules* rules = nullptr;  // DropReason::rules: of which this one drops, the first in their order
+  std::uint32_t rule = 0;
 };
 
 class AlertSink {
@@ -450,6 +452,7 @@ class Inspection final : private flow::ConversationSink {
   flow::Fragments fragments_;
   // Alerts of a request line wait for its headers, if those come in the same frame, so that they can be told with them.
   bool holds_alerts_ = false;
+  std::uint32_t blocking_rule_ = 0;  // where judgement_.by_rule
   std::vector<Alert> held_alerts_;
   flow::Conversations conversations_;  // last: its end may still inspect
 };

@@ -73,6 +73,23 @@ class InspectionFragments : public testing::Test, public AlertSink {
 // So that it begins in one fragment of 64 bytes and ends in the next one.
 const std::string evil = std::string(52, '.') + "evil content" + std::string(60, '.');
 
+// Fragments are of a flow without ports: what a rule of ports says of one it does not say of the others.
+TEST_F(InspectionFragments, a_rule_of_ports_is_about_one_datagram_s_fragments) {
+  const auto to = [](std::uint16_t port) {
+    return fragments_of(PacketBuilder().ipv4("10.0.0.1", "10.0.0.2").udp(4000, port).payload(Bytes(100, 'a')).build(),
+                        port, 64);
+  };
+  use("drop udp any any -> any 53 (sid:1;)\nalert udp any any -> any 54 (sid:2;)\n");
+  EXPECT_THAT(feed(to(53)), ElementsAre(true, false));
+  EXPECT_THAT(alerts(), ElementsAre(1));
+  EXPECT_THAT(feed(to(54)), ElementsAre(false, false));
+  EXPECT_THAT(alerts(), ElementsAre(2, 2)) << "the first fragment, and the datagram";
+  EXPECT_THAT(feed(to(53)), ElementsAre(true, false));
+  use("pass udp any any -> any 53 (sid:1;)\ndrop udp any any -> any any (flow:stateless; sid:2;)\n");
+  feed(to(53));
+  EXPECT_TRUE(feed(to(54)).front());
+}
+
 TEST_F(InspectionFragments, the_one_that_completes_what_a_rule_looks_for_is_dropped) {
   for (const bool v4 : {true, false}) {
     for (const bool by_device : {false, true}) {

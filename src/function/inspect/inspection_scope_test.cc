@@ -45,6 +45,7 @@ class InspectionScopeTest : public testing::Test, public AlertSink {
     EXPECT_EQ(frame.frame.data(), frame_);
     EXPECT_NE(frame.flow, nullptr);
     drops_.emplace_back(frame.reason, frame.direction);
+    dropped_by_ = frame.rules == nullptr ? 0 : frame.rules->detector().rules().rules[frame.rule].sid;
   }
 
   Judgement feed(const PacketBuilder& builder, std::uint64_t later = 1000) {
@@ -79,8 +80,9 @@ class InspectionScopeTest : public testing::Test, public AlertSink {
   std::shared_ptr<InspectionRules> rules_;
   std::vector<std::uint32_t> sids_;
   std::vector<Dropped> drops_;
-  const char* frame_ = nullptr;  // that is looked at
-  std::string ends_;             // of the last alert
+  std::uint32_t dropped_by_ = 0;  // the last frame; 0: by no rule that is named
+  const char* frame_ = nullptr;   // that is looked at
+  std::string ends_;              // of the last alert
   bool with_frame_ = false, blocked_ = false;
   std::uint32_t sequence_[2] = {1000, 5000};
   std::uint64_t now_ = 0;                   // microseconds
@@ -96,6 +98,7 @@ TEST_F(InspectionScopeTest, a_drop_reaches_as_far_as_its_rule_looks) {
       {"drop tcp any any -> any any (content:\"evil\"; sid:1;)", true},
       {"drop tcp any any -> any any (content:\"evil\"; flow:established; sid:1;)", true},
       {"drop http any any -> any any (http.uri; content:\"evil\"; sid:1;)", true},
+      {"drop http any any -> any 80 (sid:1;)", true},
       {"drop tcp-pkt any any -> any any (content:\"evil\"; sid:1;)", false},
       {"drop tcp any any -> any any (flags:PA; sid:1;)", false},
       {"drop http any any -> any any (dsize:>1; sid:1;)", false},
@@ -113,6 +116,48 @@ TEST_F(InspectionScopeTest, a_drop_reaches_as_far_as_its_rule_looks) {
   EXPECT_FALSE(udp("good").drop);
 }
 
+// Of a flow that begins with a packet which a rule of ports or the like drops or passes, and whose other packets
+// another rule drops: is it meant as a whole?
+TEST_F(InspectionScopeTest, a_rule_of_ends_is_about_the_flow_and_one_of_more_about_the_packet) {
+  const struct {
+    const char* what;  // behind the action
+    bool flow;
+  } cases[] = {
+      {"tcp any any -> any 80 (sid:1;)", true},
+      {"tcp any 4000 -> 10.0.0.2 [80,443] (sid:1;)", true},
+      {"tcp any any -> !10.0.0.1 80 (sid:1;)", true},
+      {"ip 10.0.0.1 any -> any any (sid:1;)", true},
+      {"ip any any -> any 80 (flowbits:set,seen; sid:1;)", true},
+      {"tcp any any -> any 80 (threshold: type threshold, track by_src, count 1, seconds 60; sid:1;)", true},
+      {"tcp any any -> any 80 (flow:to_server; sid:1;)", false},
+      {"tcp any any -> any 80 (flow:stateless; sid:1;)", false},
+      {"tcp any any -> any 80 (flags:S; sid:1;)", false},
+      {"tcp any any -> any 80 (flowbits:isnotset,seen; sid:1;)", false},
+      {"tcp any any -> any 80 (dsize:0; sid:1;)", false},
+  };
+  for (const auto& one : cases) {
+    use("pass " + std::string(one.what) + "\ndrop ip any any -> any any (flow:stateless; sid:2;)\n");
+    const bool passes = !segment(true, syn).drop;
+    EXPECT_EQ(segment(false, syn | ack).drop, !(passes && one.flow)) << "pass " << one.what;
+    use("drop " + std::string(one.what) + "\n");
+    EXPECT_EQ(segment(true, syn).drop, passes) << "drop " << one.what;
+    EXPECT_EQ(segment(false, syn | ack).drop, !passes || one.flow) << "drop " << one.what;
+  }
+}
+
+TEST_F(InspectionScopeTest, a_pass_of_udp_is_for_the_flow_where_its_rule_is_about_ends) {
+  const std::string drop = "drop ip any any -> any any (flow:stateless; sid:2;)\n";
+  const auto answer = [&] {
+    return feed(PacketBuilder().ipv4("10.0.0.2", "10.0.0.1").udp(53, 4000).payload(Bytes(3, 'a'))).drop;
+  };
+  use("pass udp any any -> any 53 (sid:1;)\n" + drop);
+  EXPECT_FALSE(udp("ok").drop);
+  EXPECT_FALSE(answer());
+  use("pass udp any any -> any 53 (content:\"ok\"; sid:1;)\n" + drop);
+  EXPECT_FALSE(udp("ok").drop);
+  EXPECT_TRUE(answer());
+}
+
 TEST_F(InspectionScopeTest, each_dropped_frame_is_told_once_with_its_reason) {
   using enum DropReason;
   using enum flow::Direction;
@@ -126,16 +171,23 @@ TEST_F(InspectionScopeTest, each_dropped_frame_is_told_once_with_its_reason) {
   segment(true, ack, "fine");
   EXPECT_THAT(drops(), IsEmpty());
   segment(true, ack, "evil");
+  EXPECT_EQ(dropped_by_, 1U);
   segment(true, ack, "evil");
   segment(false, ack, "an answer");
+  EXPECT_EQ(dropped_by_, 0U) << "a rule of an earlier packet";
   EXPECT_THAT(drops(),
               ElementsAre(Dropped(rules, to_server), Dropped(flow_drop, to_server), Dropped(flow_drop, to_client)));
   EXPECT_THAT(alerts(), ElementsAre(1));
   udp("good");
   EXPECT_THAT(drops(), IsEmpty());
-  for (const char* text : {"quiet", "one", "one", "bad one"}) {
-    udp(text);
-    EXPECT_THAT(drops(), ElementsAre(Dropped(rules, to_server))) << text;
+  const struct {
+    const char* text;
+    std::uint32_t rule;
+  } cases[] = {{"quiet", 2}, {"one", 3}, {"one", 3}, {"bad one", 3}, {"bad", 5}};
+  for (const auto& one : cases) {
+    udp(one.text);
+    EXPECT_THAT(drops(), ElementsAre(Dropped(rules, to_server))) << one.text;
+    EXPECT_EQ(dropped_by_, one.rule) << one.text << ": with an alert or without";
   }
 }
 
@@ -149,8 +201,7 @@ TEST_F(InspectionScopeTest, a_rule_of_ends_only_drops_the_flow_whichever_way) {
 }
 
 TEST_F(InspectionScopeTest, rules_about_addresses_are_told_once_for_each_direction_of_a_flow) {
-  const std::string both = "alert ip any any -> any any (sid:1;)\n",
-                    to = "alert udp any any -> 10.0.0.2 any (sid:2;)\n";
+  const std::string both = "alert ip any any -> any any (sid:1;)\n", to = "alert udp any any -> 10.0.0.2 53 (sid:2;)\n";
   use(both + to + "alert udp any any -> any any (content:\"x\"; sid:3;)\n");
   udp("a");
   EXPECT_THAT(alerts(), ElementsAre(1, 2));
@@ -174,8 +225,7 @@ TEST_F(InspectionScopeTest, rules_about_addresses_are_told_once_for_each_directi
 
 TEST_F(InspectionScopeTest, rules_that_ask_for_more_than_addresses_are_told_for_each_packet) {
   for (const char* rule :
-       {"alert udp any any -> any 53 (sid:1;)", "alert udp any any -> any any (ttl:64; sid:1;)",
-        "alert udp any any -> any any (flow:to_server; sid:1;)",
+       {"alert udp any any -> any any (ttl:64; sid:1;)", "alert udp any any -> any any (flow:to_server; sid:1;)",
         "alert udp any any -> any any (threshold: type threshold, track by_src, count 1, seconds 60; "
         "sid:1;)"}) {
     use(std::string(rule) + "\n");

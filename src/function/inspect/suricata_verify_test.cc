@@ -1,5 +1,6 @@
 // The cases of suricata-verify: the rules of each over its capture, and the alerts and drops that the case asks for, of
-// the EVE lines as they are written. Each check agrees, or is named below with the reason. Data: $SLUICE_DATA.
+// the EVE lines as they are written. Each check agrees, or is named below with the reason. Data:
+// tests/support/public_data.h.
 // SLUICE_VERIFY_LIST=FILE writes what became of each that does not agree, with the lines that were written.
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include <string>
 
 #include "../tests/support/capture_file.h"
+#include "../tests/support/public_data.h"
 #include "function/inspect/alert_log.h"
 #include "function/inspect/inspection.h"
 
@@ -46,7 +48,6 @@ const std::map<std::string, const char*> unwritten{
 
 // Checks that were run and do not agree.
 const std::map<std::string, Difference> differing{
-    {"bug-4663", {1, "the drop line of a rule with noalert does not name the rule"}},
     {"bug-7725-01", {1, "tunnels are not looked into: no packet in one is dropped"}},
     {"bug-78-http-uri", {1, "HTTP is inspected with the request's packet, not two packets later"}},
     {"detect-engine-proto", {1, "HTTP is known with the request's first packet, not when that is acknowledged"}},
@@ -54,7 +55,6 @@ const std::map<std::string, Difference> differing{
     {"exception-policy-master-switch/exception-policy-master-switch-02", {1, "an exception policy lets the flow by"}},
     {"exception-policy-master-switch/exception-policy-master-switch-05", {1, "an exception policy lets the flow by"}},
     {"firewall/ruletype-firewall-44-yaml-config-only", {1, "rules of Suricata's firewall mode"}},
-    {"ips-state-1", {1, "a rule of pass with a port passes its packets, not their flow"}},
     {"util-action-tests/util-action-13", {1, "an action-order with drop before pass"}},
 };
 
@@ -141,14 +141,11 @@ const char* why_unwritten(const json& match) {
 class SuricataVerify : public testing::Test {
  protected:
   void SetUp() override {
-    const char* const data = std::getenv("SLUICE_DATA");
-    const std::string archive = std::string(data == nullptr ? "" : data) + "/dpi/suricata-verify-plain-dev.tar.xz";
-    if (data == nullptr || !std::filesystem::exists(archive)) {
-      GTEST_SKIP() << "SLUICE_DATA names no folder with " << archive;
-    }
+    constexpr const char* name = "dpi/suricata-verify-plain-dev.tar.xz";
+    if (const std::string why = test::why_no_data(name); !why.empty()) GTEST_SKIP() << why;
     folder_ = std::filesystem::temp_directory_path() / ("sluice-verify-" + std::to_string(getpid()));
     std::filesystem::create_directories(folder_);
-    ASSERT_EQ(std::system(("tar -C " + folder_.string() + " -xf " + archive).c_str()), 0);
+    ASSERT_EQ(std::system(("tar -C " + folder_.string() + " -xf " + test::data_path(name)).c_str()), 0);
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_)) {
       if (entry.path().filename() == "INDEX.jsonl") root_ = entry.path().parent_path();
     }

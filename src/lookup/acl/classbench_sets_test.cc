@@ -7,11 +7,11 @@
 #include <filesystem>
 
 #include "../tests/support/gpu.h"
+#include "../tests/support/public_data.h"
 #include "lookup/acl/acl_random_test.h"
 #include "lookup/acl/classbench.h"
 #include "lookup/acl/classifier.h"
 #include "lookup/acl/gpu_classifier.h"
-#include "lookup/route_file.h"
 
 namespace sluice::lookup::acl {
 namespace {
@@ -30,10 +30,9 @@ struct Set {
 class ClassBenchSets : public testing::TestWithParam<Set> {
  protected:
   void SetUp() override {
-    const std::string archive = data_path("classbench/cutsplit-1k-10k-with-traces.tar.xz");
-    if (!std::filesystem::exists(archive)) {
-      GTEST_SKIP() << archive << " is not there; set SLUICE_DATA to the data folder";
-    }
+    constexpr const char* sets = "classbench/cutsplit-1k-10k-with-traces.tar.xz";
+    if (const std::string why = test::why_no_data(sets); !why.empty()) GTEST_SKIP() << why;
+    const std::string archive = test::data_path(sets);
     std::string name = (std::filesystem::temp_directory_path() / "classbench-sets-XXXXXX").string();
     folder_ = mkdtemp(name.data());
     const std::string unpack = "tar -xJf '" + archive + "' -C '" + folder_.string() + "'";

@@ -14,8 +14,8 @@ int value_of(char c) {
 
 }  // namespace
 
-std::string base64_decode(std::string_view coded) {
-  std::string out;
+void base64_decode(std::string_view coded, std::string& out) {
+  out.clear();
   std::uint32_t bits = 0;
   unsigned count = 0;  // of bits that are not out yet
   for (const char c : coded) {
@@ -29,7 +29,6 @@ std::string base64_decode(std::string_view coded) {
       out += static_cast<char>(bits >> count & 0xff);
     }
   }
-  return out;
 }
 
 }  // namespace sluice::match

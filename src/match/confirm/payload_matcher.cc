@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <new>
 #include <type_traits>
+#include <utility>
 
+#include "match/confirm/base64.h"
 #include "match/confirm/payload_search.h"
 #include "match/rules/check_facts.h"
 
@@ -14,16 +16,21 @@ namespace sluice::match {
 PayloadMatcher::Scratch::Scratch()
     : found_(pcre2_match_data_create(1, nullptr)),
       limited_(pcre2_match_context_create(nullptr)),
-      unlimited_(pcre2_match_context_create(nullptr)) {
-  if (found_ == nullptr || limited_ == nullptr || unlimited_ == nullptr) throw std::bad_alloc();
-  pcre2_set_match_limit(limited_, pcre_match_limit);
-  pcre2_set_depth_limit(limited_, pcre_match_limit);
+      larger_limit_(pcre2_match_context_create(nullptr)) {
+  if (found_ == nullptr || limited_ == nullptr || larger_limit_ == nullptr) throw std::bad_alloc();
+  for (const auto& [context, limit] :
+       {std::pair(limited_, pcre_match_limit), std::pair(larger_limit_, larger_pcre_match_limit)}) {
+    pcre2_set_match_limit(context, limit);
+    pcre2_set_depth_limit(context, limit);
+  }
+  decoded_.reserve(base64_room(most_base64));
+  variables_.reserve(most_variables);
 }
 
 PayloadMatcher::Scratch::~Scratch() {
   pcre2_match_data_free(found_);
   pcre2_match_context_free(limited_);
-  pcre2_match_context_free(unlimited_);
+  pcre2_match_context_free(larger_limit_);
 }
 
 Expected<PayloadMatcher> PayloadMatcher::make(const Rule& rule) {

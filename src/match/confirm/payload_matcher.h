@@ -5,12 +5,20 @@
 // relative check behind it fails, as Suricata does (detect-engine-content-inspection.c). Places and numbers beyond the
 // buffer make a check fail.
 //
-// Bounded: at most `most_steps` places are tried for a packet; what needs more is `given_up`. Regular expressions have
-// PCRE2's match limit at 3,500, as Suricata's default. A check whose expression exceeds it, or ends in another error,
-// fails, negated or not, and the rule is `given_up` unless it holds otherwise. Within a `deadline` the clock is read
-// every 16 KiB of search, 64 places or regular expression: one of these is the most that it is passed by.
+// A regular expression's subject is the buffer, or what follows the previous match (/R). Tried again, it is searched
+// for in the same subject, from behind the begin of what was found: ^, \A and /A hold at the subject's beginning alone,
+// \b and lookbehind see what is before, but nothing in front of the subject; \G is where the search goes on.
 //
-// Thread-safety: a PayloadMatcher is immutable; each thread has a Scratch. Cost: that of needle.h and PCRE2 (JIT).
+// Bounded: at most `most_steps` places are tried for a packet; what needs more is `given_up`. Regular expressions have
+// PCRE2's match limit at 3,500, as Suricata's default, and with the flag O at ten times that. Suricata lifts it to
+// PCRE2's own, 10,000,000, for those: an attacker's payload would hold a lane for 100 ms with one candidate, where
+// 35,000 take some 0.3 ms. A check whose expression exceeds its limit, or ends in another error, fails, negated or not,
+// and the rule is `given_up` unless it holds otherwise. Within a `deadline` the clock is read every 16 KiB of search,
+// 64 places or regular expression: one of these is the most that it is passed by. base64_decode looks at 65,535 bytes
+// at most, as Suricata's.
+//
+// Thread-safety: a PayloadMatcher is immutable; each thread has a Scratch. No allocation in matches() but by PCRE2 for
+// patterns it has no JIT code for. Cost: that of needle.h and PCRE2 (JIT).
 #pragma once
 
 #include <array>
@@ -35,7 +43,9 @@ enum class PayloadVerdict : std::uint8_t { no, yes, given_up };
 class PayloadMatcher {
  public:
   static constexpr unsigned most_steps = 20'000;
-  static constexpr std::uint32_t pcre_match_limit = 3'500;
+  static constexpr std::uint32_t pcre_match_limit = 3'500, larger_pcre_match_limit = 10 * pcre_match_limit;
+  static constexpr std::size_t most_base64 = 65'535;  // coded
+  static constexpr std::size_t most_variables = 1000;  // no rule that is read has more (rules/draft.cc)
   static constexpr std::uint64_t unlimited = ~std::uint64_t{0};
 
   class Scratch {
@@ -50,7 +60,7 @@ class PayloadMatcher {
     friend struct PayloadSearch;
     pcre2_real_match_data_8* found_ = nullptr;
     pcre2_real_match_context_8* limited_ = nullptr;
-    pcre2_real_match_context_8* unlimited_ = nullptr;
+    pcre2_real_match_context_8* larger_limit_ = nullptr;
     std::vector<std::uint64_t> variables_;
     std::string decoded_;  // Buffer::base64_data
   };

@@ -1,44 +1,18 @@
-#include "match/confirm/payload_matcher.h"
-
 #include <gtest/gtest.h>
 #include <x86intrin.h>
 
 #include "match/confirm/base64.h"
-#include "match/rules/rule_set.h"
+#include "match/confirm/payload_trial_test.h"
 
 namespace sluice::match {
 namespace {
 
 using namespace std::string_literals;
 
-// `options` of a TCP rule, over a payload.
-PayloadVerdict verdict(const std::string& options, const std::string& payload) {
-  const auto rule = read_rule("alert tcp any any -> any any (msg:\"t\"; " + options + " sid:1;)");
-  EXPECT_TRUE(rule) << (rule ? "" : rule.error().message);
-  if (!rule) return PayloadVerdict::given_up;
-  const auto matcher = PayloadMatcher::make(*rule);
-  EXPECT_TRUE(matcher) << matcher.error().message;
-  Buffers buffers;
-  buffers.set(Buffer::payload, payload);
-  PayloadMatcher::Scratch scratch;
-  return matcher->matches(buffers, scratch);
-}
-
-struct Case {
-  std::string options;
-  std::string payload;
-  bool matches;
-};
-
-void PrintTo(const Case& one, std::ostream* out) {
-  *out << one.options << " on " << testing::PrintToString(one.payload);
-}
-
 class PayloadMatcherTest : public testing::TestWithParam<Case> {};
 
 TEST_P(PayloadMatcherTest, holds_or_not) {
-  const Case& one = GetParam();
-  EXPECT_EQ(verdict(one.options, one.payload), one.matches ? PayloadVerdict::yes : PayloadVerdict::no);
+  expect_verdict(GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -124,6 +98,25 @@ TEST(PayloadMatcher, gives_up_a_regular_expression_that_ends_in_an_error) {
   EXPECT_EQ(verdict("pcre:!\"/xx(a+)+(a+)+[bc]/\";", "xx"), PayloadVerdict::yes);
 }
 
+// With O, ten times as much; without any limit the last ones would take 100 ms each.
+TEST(PayloadMatcher, gives_up_with_a_larger_limit_as_well) {
+  const std::string plain = "pcre:\"/xx(a+)+[bc]/\";", larger = "pcre:\"/xx(a+)+[bc]/O\";";
+  const struct {
+    std::size_t size;
+    PayloadVerdict plain, larger;
+  } cases[] = {{8, PayloadVerdict::no, PayloadVerdict::no},
+               {13, PayloadVerdict::given_up, PayloadVerdict::no},
+               {20, PayloadVerdict::given_up, PayloadVerdict::given_up}};
+  for (const auto& one : cases) {
+    const std::string dear = "xx" + std::string(one.size, 'a');
+    EXPECT_EQ(verdict(plain, dear), one.plain) << one.size;
+    EXPECT_EQ(verdict(larger, dear), one.larger) << one.size;
+  }
+  const std::string dear = "xx" + std::string(1400, 'a');
+  EXPECT_EQ(verdict("pcre:\"/xx(a+)+(a+)+[bc]/O\";", dear), PayloadVerdict::given_up);
+  EXPECT_EQ(verdict("pcre:!\"/xx(a+)+(a+)+[bc]/O\";", dear), PayloadVerdict::given_up);
+}
+
 // Each takes milliseconds without a deadline. A pause of this thread is measured as well, so the shortest counts.
 TEST(PayloadMatcher, gives_up_at_the_deadline) {
   std::string many = "content:\"a\";";
@@ -156,10 +149,20 @@ TEST(PayloadMatcher, gives_up_at_the_deadline) {
   }
 }
 
+std::string decoded(std::string_view coded) {
+  std::string out = "what was before";
+  base64_decode(coded, out);
+  return out;
+}
+
 TEST(Base64, decodes_up_to_what_is_none) {
-  EXPECT_EQ(base64_decode("aGVs\r\nbG8=zzzz"), "hello");
-  EXPECT_EQ(base64_decode("aGVsbG8hIQ"), "hello!!");
-  EXPECT_EQ(base64_decode("#"), "");
+  EXPECT_EQ(decoded("aGVs\r\nbG8=zzzz"), "hello");
+  EXPECT_EQ(decoded("aGVsbG8hIQ"), "hello!!");
+  EXPECT_EQ(decoded("#"), "");
+}
+
+TEST(Base64, has_room_for_what_it_decodes) {
+  for (std::size_t size = 0; size < 100; ++size) EXPECT_LE(decoded(std::string(size, 'A')).size(), base64_room(size));
 }
 
 }  // namespace

@@ -6,9 +6,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 
 #include "match/confirm/base64.h"
+#include "match/confirm/digits.h"
 
 namespace sluice::match {
 namespace {
@@ -22,6 +22,19 @@ std::optional<std::int64_t> sum(std::int64_t a, std::int64_t b) {
 // What a number is multiplied to, and rounded up.
 std::uint64_t rounded(std::uint64_t value, std::uint64_t multiple) {
   return multiple <= 1 ? value : (value + multiple - 1) / multiple * multiple;
+}
+
+int base_of(ByteNumber::Base base) {
+  switch (base) {
+    case ByteNumber::Base::dec:
+      return 10;
+    case ByteNumber::Base::hex:
+      return 16;
+    case ByteNumber::Base::oct:
+      return 8;
+    default:
+      return 0;
+  }
 }
 
 }  // namespace
@@ -91,14 +104,17 @@ bool PayloadSearch::check(std::size_t i, const Step& step, std::string_view byte
   return false;
 }
 
+// Tried again, it goes on in the same subject, behind the begin of what was found: ^, \b and lookbehind see what is
+// before.
 bool PayloadSearch::check(std::size_t i, const Step& step, std::string_view bytes, const Pcre& pcre) {
-  std::size_t start = pcre.relative ? std::min(cursor_of(step.buffer), bytes.size()) : 0;
-  pcre2_match_context* const context = pcre.unlimited ? scratch.unlimited_ : scratch.limited_;
-  for (; start <= bytes.size(); ++start) {
-    const std::string_view rest = bytes.substr(start);
+  const std::size_t begin = pcre.relative ? std::min(cursor_of(step.buffer), bytes.size()) : 0;
+  const std::string_view subject = bytes.substr(begin);
+  const bool retried = step.retried && (pcre.options & PCRE2_ANCHORED) == 0;
+  pcre2_match_context* const context = pcre.larger_limit ? scratch.larger_limit_ : scratch.limited_;
+  for (std::size_t start = 0; start <= subject.size();) {
     if (!has_time(bytes_a_clock)) return false;
-    const int result = pcre2_match(step.code.get(), reinterpret_cast<PCRE2_SPTR>(rest.data()), rest.size(), 0, 0,
-                                   scratch.found_, context);
+    const int result = pcre2_match(step.code.get(), reinterpret_cast<PCRE2_SPTR>(subject.data()), subject.size(), start,
+                                   0, scratch.found_, context);
     if (result < 0 && result != PCRE2_ERROR_NOMATCH) {  // a limit, mostly: whether it is there is not known
       unknown = true;
       return false;
@@ -107,10 +123,10 @@ bool PayloadSearch::check(std::size_t i, const Step& step, std::string_view byte
     if (pcre.negated) return !found && from(i + 1);
     if (!found) return false;
     const PCRE2_SIZE* const place = pcre2_get_ovector_pointer(scratch.found_);
-    const std::size_t at = start + place[0], end = start + place[1];
-    if (after(i, step.buffer, end)) return true;
-    if (!step.retried || steps_left == 0) return false;
-    start = at;
+    const std::size_t at = place[0], end = place[1];  // what follows may match with found_ as well
+    if (after(i, step.buffer, begin + end)) return true;
+    if (!retried || steps_left == 0) return false;
+    start = std::max(start, at) + 1;  // \K in a lookbehind moves a match's begin back
   }
   return false;
 }
@@ -131,14 +147,9 @@ std::optional<PayloadSearch::Number> PayloadSearch::number_of(const ByteNumber& 
       value = value << 8 | byte;
     }
   } else {
-    const std::string text(digits);
-    const int base_of_text = number.base == ByteNumber::Base::dec   ? 10
-                             : number.base == ByteNumber::Base::hex ? 16
-                             : number.base == ByteNumber::Base::oct ? 8
-                                                                    : 0;
-    char* end = nullptr;
-    value = std::strtoull(text.c_str(), &end, base_of_text);
-    if (end == text.c_str()) return std::nullopt;
+    const auto read = number_of_digits(digits, base_of(number.base));
+    if (!read) return std::nullopt;
+    value = *read;
   }
   if (number.bitmask != 0) value = (value & number.bitmask) >> std::countr_zero(number.bitmask);
   return Number{value, at + static_cast<std::size_t>(count)};
@@ -240,8 +251,9 @@ bool PayloadSearch::check(std::size_t i, const Step& step, std::string_view byte
   const std::size_t base = decode.relative ? cursor_of(step.buffer) : 0;
   if (base > bytes.size() || decode.offset > bytes.size() - base) return false;
   std::string_view coded = bytes.substr(base + decode.offset);
-  if (decode.bytes != 0) coded = coded.substr(0, decode.bytes);
-  scratch.decoded_ = base64_decode(coded);
+  constexpr std::size_t most = PayloadMatcher::most_base64;
+  coded = coded.substr(0, decode.bytes == 0 ? most : std::min<std::size_t>(decode.bytes, most));
+  base64_decode(coded, scratch.decoded_);
   if (scratch.decoded_.empty()) return false;
   decoded = true;
   const bool holds = from(i + 1);

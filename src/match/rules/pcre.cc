@@ -64,7 +64,7 @@ std::string read_flag(char flag, Pcre& pcre, bool& has_buffer) {
     }
   }
   if (flag != 'R' && flag != 'O') return in_quotes(std::string_view(&flag, 1)) + " is no flag of a pcre";
-  (flag == 'R' ? pcre.relative : pcre.unlimited) = true;
+  (flag == 'R' ? pcre.relative : pcre.larger_limit) = true;
   return {};
 }
 

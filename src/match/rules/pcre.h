@@ -1,7 +1,7 @@
 // Regular expressions of rules: `/pattern/flags` to a Pcre, and a Pcre to PCRE2's compiled code.
 //
 // Flags: i s m x A E G are Perl's and PCRE's (caseless, dotall, multiline, extended, anchored, dollar_endonly,
-// ungreedy). R: relative. O: without match limits. B: rawbytes, the payload. U I P Q H D M C S Y V W Z: the buffer
+// ungreedy). R: relative. O: with a larger match limit. B: rawbytes, the payload. U I P Q H D M C S Y V W Z: the buffer
 // http_uri, http_raw_uri, request body, response body, http_header, http_raw_header, http_method, http_cookie,
 // http_stat_code, http_stat_msg, http_user_agent, http_host, http_raw_host.
 #pragma once

@@ -1,4 +1,4 @@
-// The public sets of rules, where they are ($SLUICE_DATA): how many of their rules load.
+// The public sets of rules, where they are (tests/support/public_data.h): how many of their rules load.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 
+#include "../tests/support/public_data.h"
 #include "match/rules/fast_pattern.h"
 #include "match/rules/rule_set.h"
 
@@ -18,21 +19,21 @@ namespace fs = std::filesystem;
 class Unpacked {
  public:
   explicit Unpacked(const std::string& name) {
-    const char* const root = std::getenv("SLUICE_DATA");
-    archive_ = std::string(root != nullptr ? root : "../shared/data") + "/" + name;
+    why_not_ = test::why_no_data(name);
+    if (!why_not_.empty()) return;
     std::string folder = testing::TempDir() + "sluice-public-XXXXXX";
     folder_ = mkdtemp(folder.data());
-    is_there_ = fs::exists(archive_);
-    if (is_there_) {
-      EXPECT_EQ(std::system(("tar -xJf '" + archive_ + "' -C '" + folder_.string() + "'").c_str()), 0);
-    }
+    const std::string unpack = "tar -xJf '" + test::data_path(name) + "' -C '" + folder_.string() + "'";
+    EXPECT_EQ(std::system(unpack.c_str()), 0) << unpack;
   }
-  ~Unpacked() { fs::remove_all(folder_); }
+  ~Unpacked() {
+    if (!folder_.empty()) fs::remove_all(folder_);
+  }
   Unpacked(const Unpacked&) = delete;
   Unpacked& operator=(const Unpacked&) = delete;
 
-  bool is_there() const { return is_there_; }
-  const std::string& archive() const { return archive_; }
+  // Empty: it is there.
+  const std::string& why_not() const { return why_not_; }
   std::vector<std::string> rule_files() const {
     std::vector<std::string> files;
     for (const auto& entry : fs::recursive_directory_iterator(folder_)) {
@@ -43,15 +44,12 @@ class Unpacked {
   }
 
  private:
-  std::string archive_;
+  std::string why_not_;
   fs::path folder_;
-  bool is_there_ = false;
 };
 
-#define SKIP_WITHOUT(data)                                                                   \
-  if (!(data).is_there()) {                                                                  \
-    GTEST_SKIP() << (data).archive() << " is not there; set SLUICE_DATA to the data folder"; \
-  }                                                                                          \
+#define SKIP_WITHOUT(data)                                         \
+  if (!(data).why_not().empty()) GTEST_SKIP() << (data).why_not(); \
   static_assert(true)
 
 struct Count {

@@ -118,7 +118,7 @@ TEST(ReadRule, ReadsPcre) {
   EXPECT_EQ(pcre.options, 0x8U | 0x20U | 0x400U);  // PCRE2_CASELESS | PCRE2_DOTALL | PCRE2_MULTILINE
   EXPECT_EQ(check<Pcre>(options("pcre:\"m?a/b?iH\";")).pattern, "a/b");
   EXPECT_EQ(check<Pcre>(options("pcre:/ab+/I;")).buffer, Buffer::http_raw_uri);
-  EXPECT_TRUE(check<Pcre>(options("pcre:\"/a/O\";")).unlimited);
+  EXPECT_TRUE(check<Pcre>(options("pcre:\"/a/O\";")).larger_limit);
 }
 
 TEST(ReadRule, ReadsByteOptions) {

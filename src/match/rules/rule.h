@@ -175,7 +175,7 @@ struct Pcre {
   std::uint32_t options = 0;  // PCRE2_CASELESS, PCRE2_DOTALL, ...
   bool negated = false;
   bool relative = false;
-  bool unlimited = false;  // flag O: Suricata's match limits are not for this one
+  bool larger_limit = false;  // flag O (confirm/payload_matcher.h)
 };
 
 // How bytes of the payload become a number: 1 to 8 bytes binary, or digits of a text.

@@ -55,15 +55,16 @@ bool is_about_places(const Rule& rule) {
 bool is_about_addresses(const Rule& rule) {
   const auto only_sets = [](const Flowbits& bits) { return bits.operation == Flowbits::Operation::set; };
   return asks_for_ends_only(rule) && rule.protocol < Protocol::http && rule.protocol != Protocol::tcp_pkt &&
-         rule.protocol != Protocol::tcp_stream && rule.source.ports.is_any() && rule.destination.ports.is_any() &&
-         rule.thresholds.empty() && rule.detection_filters.empty() &&
+         rule.protocol != Protocol::tcp_stream && rule.thresholds.empty() && rule.detection_filters.empty() &&
          std::all_of(rule.flowbits.begin(), rule.flowbits.end(), only_sets);
 }
 
+bool names_ports(const Rule& rule) {
+  return !rule.source.ports.is_any() || !rule.destination.ports.is_any();
+}
+
 bool acts_on_flow(const Rule& rule, bool reassembled) {
-  if (!rule.checks.empty()) return reassembled;
-  if (!asks_for_ends_only(rule)) return false;
-  return rule.protocol >= Protocol::http || (rule.source.ports.is_any() && rule.destination.ports.is_any());
+  return rule.checks.empty() ? asks_for_ends_only(rule) : reassembled;
 }
 
 }  // namespace sluice::match

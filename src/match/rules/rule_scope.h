@@ -17,14 +17,17 @@ bool is_about_packets(const Rule& rule);
 // numbers that do not follow a match. In a stream they are meant of each packet's payload as well as of the stream.
 bool is_about_places(const Rule& rule);
 
-// The rule asks for addresses and an IP protocol alone, and counts nothing: what it says of one packet of a flow it
-// says of all others of that direction. Suricata's IP-only signatures (SignatureIsIPOnly), and those with negated
+// The rule asks for addresses, ports and an IP protocol alone, and counts nothing: what it says of one packet of a flow
+// it says of all others of that direction. Suricata's IP-only signatures (SignatureIsIPOnly), and those with negated
 // addresses.
 bool is_about_addresses(const Rule& rule);
 
+bool names_ports(const Rule& rule);
+
 // Whether drop, reject or pass hold for the rest of the flow, not for the packet alone: for rules that looked at a
-// stream or at HTTP (`reassembled`: what was inspected is such), and for rules that ask for nothing but addresses, or
-// nothing but an application protocol.
+// stream or at HTTP (`reassembled`: what was inspected is such), and for rules that ask for nothing but addresses and
+// ports, or nothing but an application protocol (Suricata's signature_properties of IP-only, like-IP-only and app-layer
+// signatures).
 bool acts_on_flow(const Rule& rule, bool reassembled);
 
 }  // namespace sluice::match
