@@ -38,6 +38,21 @@ engine::PortTable with_twins(const engine::PortTable& ports, const control::Conf
   return engine::PortTable(std::move(all));
 }
 
+// What admission promises of this cycle on a GPU: the deadline that is its own bound. A sleep is a part of both, and
+// grows with the deadline.
+nanoseconds promised_bound(engine::Options options) {
+  options.deadline = std::chrono::hours(1);
+  const auto timing = engine::plan_timing(options, true);
+  if (!timing) return options.deadline;  // the engine says why
+  const nanoseconds awake = timing->bound - timing->sleep;
+  nanoseconds deadline = awake;
+  for (nanoseconds before(0); timing->sleep.count() != 0 && before != deadline;) {
+    before = deadline;
+    deadline = awake + engine::longest_lane_sleep(before);
+  }
+  return deadline;
+}
+
 class ReplayedGateway : public Bench {
  public:
   ReplayedGateway(std::unique_ptr<engine::Engine> engine, const TimedFunction& timed, const ReplayedOptions& options,
@@ -151,9 +166,6 @@ engine::Options bench_options(const control::Config& config, const ReplayedOptio
     options.cpu_below = 0;
     options.cycle = cycle;
     options.streams = streams;
-    // Any cycle is to be measured, whatever deadline it is good for; a sleep is a quarter of the deadline at most.
-    const nanoseconds least = (2 + options.overlap) * cycle + engine::collect_time;
-    options.deadline = std::max(options.deadline, least * 2);
   } else {
     options.device = "cpu";
   }
@@ -162,6 +174,7 @@ engine::Options bench_options(const control::Config& config, const ReplayedOptio
     port.device = replay_device(port, packet, lanes * (options.batches * options.batch + spare_frames));
     port.twin.clear();
   }
+  if (bench.on_gpu) options.deadline = promised_bound(options);
   return options;
 }
 

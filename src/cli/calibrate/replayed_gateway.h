@@ -19,7 +19,9 @@ struct ReplayedOptions {
 
 // The [[port]] as a replay of frames of so many bytes; of one that is a replay already, with what else it says.
 std::string replay_device(const port::PortOptions& port, unsigned packet, unsigned frames);
-// The engine's options for such a gateway: everything is let in and goes to the device, whatever the deadline.
+// The engine's options for such a gateway: everything is let in and goes to the device, whatever the deadline. On a GPU
+// the deadline is the bound of that cycle, (2 + o)·I + µ + sleep, for this is what streams are promised: a frame that
+// leaves after it is late, whatever the configuration's deadline would forgive.
 engine::Options bench_options(const control::Config& config, const ReplayedOptions& bench,
                               std::chrono::nanoseconds cycle, unsigned streams, unsigned packet);
 

@@ -206,14 +206,26 @@ TEST(ReplayedGateway, PortsKeepWhatTheirReplaysSay) {
   EXPECT_EQ(replay_device(config.engine.ports[1], 1370, 4096), "replay,mix=1370,frames=4096,family=4,seed=7");
 }
 
-// Any cycle can be measured, whatever the deadline.
-TEST(ReplayedGateway, ADeadlineGrowsWithItsCycle) {
-  const control::Config config = config_of("\"touch\"", "cuda:0");
-  for (const nanoseconds cycle : {nanoseconds(milliseconds(1)), nanoseconds(std::chrono::seconds(1))}) {
-    const engine::Options options = bench_options(config, {.on_gpu = true}, cycle, 3, 100);
-    EXPECT_TRUE(engine::plan_timing(options, true)) << cycle.count();
-    EXPECT_EQ(options.streams, 3U);
-    EXPECT_EQ(options.cpu_below, 0);
+// Any cycle can be measured, whatever the configuration's deadline, and late is what is beyond that cycle's bound.
+TEST(ReplayedGateway, ItsDeadlineIsTheBoundOfItsCycle) {
+  for (const char* const poll : {"busy", "adaptive"}) {
+    for (const unsigned overlap : {1U, 3U}) {
+      control::Config config = config_of("\"touch\"", "cuda:0");
+      config.engine.poll = std::string_view(poll) == "busy" ? engine::Poll::busy : engine::Poll::adaptive;
+      config.engine.overlap = overlap;
+      for (const nanoseconds cycle : {nanoseconds(std::chrono::microseconds(20)), nanoseconds(milliseconds(1)),
+                                      nanoseconds(std::chrono::seconds(1))}) {
+        const engine::Options options = bench_options(config, {.on_gpu = true}, cycle, 3, 100);
+        const auto timing = engine::plan_timing(options, true);
+        ASSERT_TRUE(timing) << poll << cycle.count() << timing.error().message;
+        EXPECT_EQ(timing->cycle, cycle);
+        EXPECT_EQ(timing->bound, options.deadline) << poll << overlap << " " << cycle.count();
+        EXPECT_EQ(timing->bound - timing->sleep, (2 + overlap) * cycle + engine::collect_time);
+        EXPECT_EQ(timing->sleep.count() != 0, std::string_view(poll) == "adaptive");
+        EXPECT_EQ(options.streams, 3U);
+        EXPECT_EQ(options.cpu_below, 0);
+      }
+    }
   }
 }
 
