@@ -7,6 +7,7 @@ void read_profile(Settings root, bool reads_file, engine::Options& engine, Profi
   options.file = section.text("file", options.file);
   options.refuses_others = section.choice("others", "refuse", {"refuse", "warn"}) == "refuse";
   options.admits = section.choice("streams", "admit", {"admit", "all"}) == "admit";
+  options.counts_bursts = section.choice("bursts", "report", {"report", "admit"}) == "admit";
   section.finish();
   if (options.file.empty()) {
     if (root.has("profile")) section.error("file", "is missing: name what sluice calibrate has written with --out");

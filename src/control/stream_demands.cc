@@ -111,7 +111,12 @@ std::vector<StreamSection> stream_demands(Config& config) {
     demand.deadline = settings.duration("deadline", config.engine.deadline);
     demand.largest_packet = largest_in_clear(settings, largest_frame(config), true);
     demand.rate = static_cast<std::uint64_t>(settings.integer("rate", 0, 0, most_rate));
-    if (settings.has("rtcp_source_port")) demand.rate += demand.rate / rtcp_part;
+    const auto burst = static_cast<std::uint64_t>(settings.integer("burst", 0, 0, function::largest_stream_burst));
+    if (demand.rate != 0) demand.burst = function::stream_burst(demand.rate, burst, largest_frame(config));
+    if (settings.has("rtcp_source_port")) {
+      demand.rate += demand.rate / rtcp_part;
+      demand.burst *= 2;  // its bucket holds as much
+    }
     demand.share = function::share_of(settings);
     all.push_back({settings, demand});
   }
@@ -138,14 +143,24 @@ Expected<std::unique_ptr<engine::StreamAdmission>> make_admission(Config& config
                     "none would be admitted: run sluice calibrate without --packets, or with --packets {}",
                     profile.packet, media, media));
   }
+  if (config.profile.counts_bursts && timing.cycle.count() == 0) {
+    return make_error(
+        "[profile] bursts = \"admit\": there is no cycle on the CPU into which bursts could fit: leave it out, or use "
+        "a GPU");
+  }
   const engine::ProfileCapacity* const capacity = profile.capacity(timing.cycle);
   if (capacity == nullptr) {
     return make_error("[profile] file: no cycle was measured that is as short as this one, " +
                       duration_text(timing.cycle) + ": run sluice calibrate with --cycles " +
                       duration_text(timing.cycle));
   }
-  return std::make_unique<engine::StreamAdmission>(engine::StreamCapacity{capacity->rate, timing.bound, profile.packet},
-                                                   config.profile.admits);
+  return std::make_unique<engine::StreamAdmission>(
+      engine::StreamCapacity{.rate = capacity->rate,
+                             .bound = timing.bound,
+                             .largest_packet = profile.packet,
+                             .cycle = timing.cycle,
+                             .counts_bursts = config.profile.counts_bursts},
+      config.profile.admits);
 }
 
 bool admit_streams(engine::StreamAdmission& admission, const std::vector<engine::StreamDemand>& before,
@@ -155,9 +170,10 @@ bool admit_streams(engine::StreamAdmission& admission, const std::vector<engine:
   const auto refused = admission.replace(before, demands, replaced);
   if (!refused) return true;
   const engine::StreamAnswer& answer = refused->answer;
-  const char* const key = answer.verdict == engine::StreamVerdict::too_soon    ? "deadline"
-                          : answer.verdict == engine::StreamVerdict::too_large ? "packet_bytes"
-                                                                               : "rate";
+  const char* const key = answer.verdict == engine::StreamVerdict::too_soon     ? "deadline"
+                          : answer.verdict == engine::StreamVerdict::too_large  ? "packet_bytes"
+                          : answer.verdict == engine::StreamVerdict::too_bursty ? "burst"
+                                                                                : "rate";
   streams[refused->index].settings.error(key, answer.text());
   return false;
 }
@@ -169,6 +185,11 @@ void add_figures(const engine::StreamAdmission::State& state, std::vector<Figure
   figures.push_back(
       {"streams_capacity_bits", "bits a second that the device carries in time", state.capacity.rate, false});
   figures.push_back({"streams_shortest_deadline_ns", "the shortest of their deadlines", deadline, false});
+  figures.push_back({"streams_burst_bytes", "bytes that they may bring at once", state.bursts, false});
+  figures.push_back({"streams_burst_room_bytes",
+                     "bytes for which a cycle has room beside their rates; more at once may "
+                     "make frames late",
+                     state.burst_room, false});
   figures.push_back({"streams_refused", "streams for which there was no room", state.refused, true});
   figures.push_back({"streams_refused_not_measured", "of these, while the device that was measured did not compute",
                      state.refused_not_measured, true});

@@ -147,6 +147,32 @@ TEST_F(StreamDemands, ThatDoNotFitAreMistakesAtTheirPlace) {
   }
 }
 
+// A cycle of 200 us at 10 Mbit/s is 250 bytes: the least burst is more.
+TEST_F(StreamDemands, BurstsAreReportedOrHaveToFit) {
+  const std::string streams = stream("1", "rate = 1_000_000") + stream("2", "rate = 1000\nburst = 5000") +
+                              stream("3", "rate = 1000\nrtcp_source_port = 8\nrtcp_destination_port = 9");
+  for (const bool counts : {false, true}) {
+    Config config = config_of(streams, counts ? "bursts = \"admit\"" : "");
+    const auto admission = make_admission(config, profile_subject(config, "X"), timing, notes_);
+    ASSERT_TRUE(admission) << admission.error().message;
+    auto demands = stream_demands(config);
+    EXPECT_EQ(demands[0].demand.burst, 12'500U) << "a tenth of a second";
+    EXPECT_EQ(demands[1].demand.burst, 5000U);
+    EXPECT_EQ(demands[2].demand.burst, 2 * 3028U) << "two buckets of two frames";
+    EXPECT_EQ(admit_streams(**admission, {}, demands), !counts);
+    EXPECT_EQ((*admission)->state().bursts, counts ? 0U : 12'500U + 5000 + 2 * 3028);
+    EXPECT_THAT((*admission)->burst_note(), HasSubstr(counts ? "" : "23.56 kB at once, and a cycle of 200us has room"))
+        << counts;
+    EXPECT_THAT(config.mistakes(), HasSubstr(counts ? "burst: 12.5 kB that it may bring at once" : ""));
+  }
+  Config config = config_of(stream("1", "rate = 1"), "bursts = \"admit\"");
+  engine::Timing cpu = timing;
+  cpu.cycle = std::chrono::nanoseconds(0);
+  const auto admission = make_admission(config, profile_subject(config, "X"), cpu, notes_);
+  ASSERT_FALSE(admission);
+  EXPECT_THAT(admission.error().message, HasSubstr("bursts = \"admit\": there is no cycle on the CPU"));
+}
+
 TEST_F(StreamDemands, WithoutAdmissionAllAreTaken) {
   Config config = config_of(stream("1", "rate = 60_000_000") + stream("2", ""), "streams = \"all\"");
   const auto admission = make_admission(config, profile_subject(config, "X"), timing, notes_);
@@ -228,7 +254,8 @@ TEST_F(StreamDemands, AProfileThatIsNoneIsAMistake) {
 }
 
 TEST_F(StreamDemands, TheConfigurationThatIsInForceSaysSo) {
-  EXPECT_THAT(config_json(config_of("", "others = \"warn\"")), HasSubstr("\"others\":\"warn\",\"streams\":\"admit\""));
+  EXPECT_THAT(config_json(config_of("", "others = \"warn\"")),
+              HasSubstr("\"others\":\"warn\",\"streams\":\"admit\",\"bursts\":\"report\""));
 }
 
 // A CPU core's measured batch takes the place of the estimate.
