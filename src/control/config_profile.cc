@@ -1,6 +1,16 @@
+#include <algorithm>
+
 #include "control/config_sections.h"
+#include "engine/bound.h"
+#include "engine/burst.h"
 
 namespace sluice::control {
+
+std::chrono::nanoseconds usual_collect_time(const std::vector<std::string>& chain) {
+  const auto has = [&chain](const char* stage) { return std::ranges::find(chain, stage) != chain.end(); };
+  const std::chrono::nanoseconds frame(has("srtp") ? 420 : has("inspect") ? 75 : 0);
+  return engine::collect_time_of(frame * engine::burst_size);
+}
 
 void read_profile(Settings root, bool reads_file, engine::Options& engine, ProfileOptions& options) {
   Settings section = root.section("profile");
@@ -20,6 +30,8 @@ void read_profile(Settings root, bool reads_file, engine::Options& engine, Profi
     return;
   }
   engine.inline_batch = profile->inline_batch();
+  engine.collect = profile->collect();
+  engine.collect_measured = engine.collect.count() != 0;
   options.profile = std::move(*profile);
 }
 

@@ -154,6 +154,20 @@ Expected<std::unique_ptr<engine::StreamAdmission>> make_admission(Config& config
                       duration_text(timing.cycle) + ": run sluice calibrate with --cycles " +
                       duration_text(timing.cycle));
   }
+  if (timing.cycle.count() != 0 && profile.collect().count() == 0) {
+    notes.emplace_back(
+        "[profile] file: it does not say what collecting and forwarding take, so the bound has an estimate of µ, "
+        "and nothing says that the forwarder keeps up: run sluice calibrate again");
+  }
+  const std::chrono::nanoseconds forwarding = profile.forwarding(*capacity);
+  const bool own_thread = !config.engine.forwarder_cores.empty();
+  if (timing.cycle.count() != 0 && !engine::forwards_in_time(forwarding, capacity->cycle, timing.overlap, own_thread)) {
+    notes.push_back(
+        fmt::format("[profile] file: forwarding what a cycle of {} carries takes {}, and the bound needs {} of it "
+                    "within the cycle: "
+                    "frames may be late before the device carries what was measured; give lanes forwarder_cores",
+                    duration_text(capacity->cycle), duration_text(forwarding), own_thread ? 1 : timing.overlap + 2));
+  }
   return std::make_unique<engine::StreamAdmission>(
       engine::StreamCapacity{.rate = capacity->rate,
                              .bound = timing.bound,

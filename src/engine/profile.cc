@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/settings.h"
+#include "engine/bound.h"
 
 namespace sluice::engine {
 namespace {
@@ -39,6 +40,11 @@ std::chrono::nanoseconds time(Settings& settings, std::string_view key) {
   return std::chrono::nanoseconds(number(settings, key));
 }
 
+// One that profiles of before do not have.
+std::chrono::nanoseconds time_or_none(Settings& settings, std::string_view key) {
+  return std::chrono::nanoseconds(settings.integer(key, 0, 0, most));
+}
+
 ProfileCell read_cell(Settings settings) {
   ProfileCell cell;
   cell.cycle = time(settings, "cycle_ns");
@@ -52,6 +58,8 @@ ProfileCell read_cell(Settings settings) {
   cell.p99 = time(settings, "p99_ns");
   cell.p999 = time(settings, "p999_ns");
   cell.longest = time(settings, "longest_ns");
+  cell.round = time_or_none(settings, "round_ns");
+  cell.forwarding = time_or_none(settings, "forwarding_ns");
   cell.overruns = count(settings, "overruns");
   cell.late = count(settings, "late");
   cell.lost = count(settings, "lost");
@@ -131,11 +139,11 @@ std::string Profile::text() const {
   for (const ProfileCell& one : cells) {
     out += fmt::format(
         "\n[[cell]]\ncycle_ns = {}\nstreams = {}\npacket = {}\noffered = {}\ncarried = {}\nbatches = {}\n"
-        "batch_bytes = {}\np50_ns = {}\np99_ns = {}\np999_ns = {}\nlongest_ns = {}\noverruns = {}\nlate = {}\n"
-        "lost = {}\nschedulable = {}\n",
+        "batch_bytes = {}\np50_ns = {}\np99_ns = {}\np999_ns = {}\nlongest_ns = {}\nround_ns = {}\n"
+        "forwarding_ns = {}\noverruns = {}\nlate = {}\nlost = {}\nschedulable = {}\n",
         one.cycle.count(), one.streams, one.packet, one.offered, one.carried, one.batches, one.batch_bytes,
-        one.p50.count(), one.p99.count(), one.p999.count(), one.longest.count(), one.overruns, one.late, one.lost,
-        one.schedulable);
+        one.p50.count(), one.p99.count(), one.p999.count(), one.longest.count(), one.round.count(),
+        one.forwarding.count(), one.overruns, one.late, one.lost, one.schedulable);
   }
   return out;
 }
@@ -143,17 +151,18 @@ std::string Profile::text() const {
 std::string Profile::csv() const {
   std::string out =
       "device,chain,suite,lanes,overlap,cycle_ns,streams,packet,offered,carried,batches,batch_bytes,p50_ns,p99_ns,"
-      "p999_ns,longest_ns,overruns,late,lost,schedulable,capacity\n";
+      "p999_ns,longest_ns,round_ns,forwarding_ns,overruns,late,lost,schedulable,capacity\n";
   std::string device = subject.device, suite = subject.suite;
   std::ranges::replace(device, ',', ';');
   std::ranges::replace(suite, ',', ';');
   for (const ProfileCell& one : cells) {
     const auto of = std::ranges::find(capacities, one.cycle, &ProfileCapacity::cycle);
-    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{:d},{}\n", device,
-                       fmt::join(subject.chain, ";"), suite, subject.lanes, subject.overlap, one.cycle.count(),
-                       one.streams, one.packet, one.offered, one.carried, one.batches, one.batch_bytes, one.p50.count(),
-                       one.p99.count(), one.p999.count(), one.longest.count(), one.overruns, one.late, one.lost,
-                       one.schedulable, of == capacities.end() ? 0 : of->rate);
+    out +=
+        fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{:d},{}\n", device,
+                    fmt::join(subject.chain, ";"), suite, subject.lanes, subject.overlap, one.cycle.count(),
+                    one.streams, one.packet, one.offered, one.carried, one.batches, one.batch_bytes, one.p50.count(),
+                    one.p99.count(), one.p999.count(), one.longest.count(), one.round.count(), one.forwarding.count(),
+                    one.overruns, one.late, one.lost, one.schedulable, of == capacities.end() ? 0 : of->rate);
   }
   return out;
 }
@@ -164,6 +173,22 @@ const ProfileCapacity* Profile::capacity(std::chrono::nanoseconds cycle) const {
     if (one.cycle <= cycle && (best == nullptr || one.cycle > best->cycle)) best = &one;
   }
   return best;
+}
+
+std::chrono::nanoseconds Profile::forwarding(const ProfileCapacity& capacity) const {
+  const ProfileCell* best = nullptr;
+  for (const ProfileCell& one : cells) {
+    const bool is_of_it = one.cycle == capacity.cycle && one.streams == capacity.streams && one.packet == packet;
+    if (!is_of_it || !one.schedulable || one.offered > capacity.rate) continue;
+    if (best == nullptr || one.offered >= best->offered) best = &one;
+  }
+  return best == nullptr ? std::chrono::nanoseconds(0) : best->forwarding;
+}
+
+std::chrono::nanoseconds Profile::collect() const {
+  std::chrono::nanoseconds longest(0);
+  for (const ProfileCell& one : cells) longest = std::max(longest, one.round);
+  return longest.count() == 0 ? longest : collect_time_of(longest);
 }
 
 std::chrono::nanoseconds Profile::inline_batch() const {

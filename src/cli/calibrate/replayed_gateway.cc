@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -56,12 +57,17 @@ nanoseconds promised_bound(engine::Options options) {
 class ReplayedGateway : public Bench {
  public:
   ReplayedGateway(std::unique_ptr<engine::Engine> engine, const TimedFunction& timed, const ReplayedOptions& options,
-                  unsigned packet)
+                  unsigned packet, std::shared_ptr<nanoseconds> longest_round)
       : engine_(std::move(engine)),
         timed_(timed),
         options_(options),
-        packet_(timed.brings_media() ? timed.mean_packet() : packet) {
+        packet_(timed.brings_media() ? timed.mean_packet() : packet),
+        longest_round_(std::move(longest_round)) {
     for (const port::PortOptions& port : engine_->options().ports) queues_ += port.queues;
+    std::map<int, unsigned> of_core;
+    for (const engine::EngineStats::Lane& lane : engine_->stats().lanes) {
+      lanes_together_ = std::max(lanes_together_, ++of_core[lane.core]);
+    }
   }
   ~ReplayedGateway() override { engine_->stop(); }
 
@@ -82,12 +88,30 @@ class ReplayedGateway : public Bench {
     }
     if (auto media = check_media(before, after); !media) return tl::unexpected(media.error());
     engine::ProfileCell cell = cell_of(before, after, times, rate, spent.count());
-    cell.batch_bytes = timed_.batches().bytes.since(batches_before.bytes).percentile(0.5);
+    const TimedFunction::Batches batches = timed_.batches();
+    cell.batch_bytes = batches.bytes.since(batches_before.bytes).percentile(0.5);
+    cell.round = time(batches.rounds.since(batches_before.rounds).percentile(0.999)) * lanes_together_;
+    cell.forwarding =
+        time(batches.forwardings.since(batches_before.forwardings).percentile(0.999)) * lanes_forwarded_together();
+    *longest_round_ = std::max(*longest_round_, cell.round);
+    if (options_.on_gpu) cell.schedulable = cell.schedulable && forwards_in_time(cell);
     return cell;
   }
 
  private:
   static void sleep(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+
+  nanoseconds time(std::uint64_t ticks) const {
+    return nanoseconds(std::llround(static_cast<double>(ticks) / engine_->tsc_per_ns()));
+  }
+  unsigned lanes_forwarded_together() const {
+    const auto threads = static_cast<unsigned>(engine_->options().forwarder_cores.size());
+    return threads == 0 ? lanes_together_ : (lanes_of(engine_->options()) + threads - 1) / threads;
+  }
+  bool forwards_in_time(const engine::ProfileCell& cell) const {
+    const engine::Options& options = engine_->options();
+    return engine::forwards_in_time(cell.forwarding, options.cycle, options.overlap, !options.forwarder_cores.empty());
+  }
 
   void set_rate(std::uint64_t rate) {
     const double frames = static_cast<double>(rate) / 8 / packet_ / queues_;
@@ -118,9 +142,6 @@ class ReplayedGateway : public Bench {
       return sum;
     };
     const auto late = [](const engine::EngineStats& stats) { return stats.total.misses - stats.total.misses_away; };
-    const auto time = [this](std::uint64_t ticks) {
-      return nanoseconds(std::llround(static_cast<double>(ticks) / engine_->tsc_per_ns()));
-    };
     const double bits = static_cast<double>(frames(after) - frames(before)) * packet_ * 8;
     engine::ProfileCell cell;
     cell.carried = static_cast<std::uint64_t>(bits / seconds);
@@ -141,7 +162,9 @@ class ReplayedGateway : public Bench {
   const TimedFunction& timed_;  // the engine's
   ReplayedOptions options_;
   double packet_;  // bytes, on average
+  std::shared_ptr<nanoseconds> longest_round_;
   unsigned queues_ = 0;
+  unsigned lanes_together_ = 1;  // at most, on a thread
 };
 
 }  // namespace
@@ -166,6 +189,7 @@ engine::Options bench_options(const control::Config& config, const ReplayedOptio
     options.cpu_below = 0;
     options.cycle = cycle;
     options.streams = streams;
+    if (bench.collect.count() != 0) options.collect = bench.collect;
   } else {
     options.device = "cpu";
   }
@@ -179,8 +203,12 @@ engine::Options bench_options(const control::Config& config, const ReplayedOptio
 }
 
 BenchOpener replayed_gateways(control::Config& config, const ReplayedOptions& bench) {
-  return [&config, bench](nanoseconds cycle, unsigned streams, unsigned packet) -> Expected<std::unique_ptr<Bench>> {
-    const engine::Options options = bench_options(config, bench, cycle, streams, packet);
+  const auto longest_round = std::make_shared<nanoseconds>(0);
+  return [&config, bench, longest_round](nanoseconds cycle, unsigned streams,
+                                         unsigned packet) -> Expected<std::unique_ptr<Bench>> {
+    ReplayedOptions now = bench;
+    if (longest_round->count() != 0) now.collect = engine::collect_time_of(*longest_round);
+    const engine::Options options = bench_options(config, now, cycle, streams, packet);
     auto traffic = MediaTraffic::make(config, packet, lanes_of(options));
     if (!traffic) return tl::unexpected(traffic.error());
     const TimedFunction* timed = nullptr;
@@ -194,7 +222,7 @@ BenchOpener replayed_gateways(control::Config& config, const ReplayedOptions& be
     };
     auto engine = engine::Engine::create(options, make, bench.open_gpu);
     if (!engine) return tl::unexpected(engine.error());
-    return std::make_unique<ReplayedGateway>(std::move(*engine), *timed, bench, packet);
+    return std::make_unique<ReplayedGateway>(std::move(*engine), *timed, bench, packet, longest_round);
   };
 }
 

@@ -14,6 +14,7 @@ struct ReplayedOptions {
   bool on_gpu = false;
   double seconds = 0.3;  // of each measurement
   double warm_up = 0.1;
+  std::chrono::nanoseconds collect{0};  // µ of the bound by which frames are late; 0: the configuration's estimate
   engine::GpuOpener open_gpu = device::Gpu::open;
 };
 
@@ -25,7 +26,8 @@ std::string replay_device(const port::PortOptions& port, unsigned packet, unsign
 engine::Options bench_options(const control::Config& config, const ReplayedOptions& bench,
                               std::chrono::nanoseconds cycle, unsigned streams, unsigned packet);
 
-// The EAL must run. The Config outlives what is opened.
+// The EAL must run. The Config outlives what is opened. Each gateway's µ is by the longest round of those before it,
+// and so no more than what the profile will say.
 BenchOpener replayed_gateways(control::Config& config, const ReplayedOptions& options);
 
 }  // namespace sluice::cli

@@ -65,6 +65,8 @@ TEST(ReplayedGateway, MeasuresOnEachDevice) {
     EXPECT_GE(saturated->batch_bytes, 200U);
     EXPECT_GT(saturated->p50.count(), 0);
     EXPECT_LE(saturated->p50, saturated->longest);
+    EXPECT_GT(saturated->round.count(), 0) << device;
+    EXPECT_GT(saturated->forwarding.count(), 0) << device;
     const auto low = (*bench)->measure(16'000'000);  // 10,000 frames a second
     ASSERT_TRUE(low);
     EXPECT_GT(low->carried, 0U) << device;
@@ -221,6 +223,12 @@ TEST(ReplayedGateway, ItsDeadlineIsTheBoundOfItsCycle) {
         EXPECT_EQ(timing->cycle, cycle);
         EXPECT_EQ(timing->bound, options.deadline) << poll << overlap << " " << cycle.count();
         EXPECT_EQ(timing->bound - timing->sleep, (2 + overlap) * cycle + engine::collect_time);
+        const std::chrono::microseconds collect(70);
+        const auto later = bench_options(config, {.on_gpu = true, .collect = collect}, cycle, 3, 100);
+        const auto timed = engine::plan_timing(later, true);
+        ASSERT_TRUE(timed);
+        EXPECT_EQ(timed->bound, later.deadline);
+        EXPECT_EQ(timed->bound - timed->sleep, (2 + overlap) * cycle + collect);
         EXPECT_EQ(timing->sleep.count() != 0, std::string_view(poll) == "adaptive");
         EXPECT_EQ(options.streams, 3U);
         EXPECT_EQ(options.cpu_below, 0);
