@@ -40,7 +40,7 @@ constexpr std::chrono::seconds between_lines{5};  // of progress that is not sho
 
 struct CalibrateOptions {
   std::string file, device, out, csv;
-  double seconds = 0.3;
+  double seconds = 0.3, hold = 3;
   std::vector<std::string> cycles;
   std::vector<unsigned> streams, packets;
 };
@@ -136,6 +136,7 @@ Expected<CalibrationPlan> plan_of(const CalibrateOptions& options, control::Conf
   for (const port::PortOptions& port : config.engine.ports) largest = std::max(largest, port.mtu + ethernet);
   const unsigned media = control::largest_packet(config);
   if (media != 0) largest = media;
+  plan.hold = std::chrono::duration<double>(options.hold);
   plan.packets = options.packets.empty() ? std::vector<unsigned>{largest, largest / 2, 128} : options.packets;
   std::ranges::sort(plan.packets, std::greater<>());
   for (const unsigned packet : plan.packets) {
@@ -225,6 +226,9 @@ void add_calibrate(CLI::App& app, int& status) {
   command->add_option("--device", options->device, "auto, cpu or cuda:N; default: the configuration's");
   command->add_option("--seconds", options->seconds, "length of each measurement")
       ->check(CLI::Range(0.05, 60.0))
+      ->capture_default_str();
+  command->add_option("--hold", options->hold, "seconds for which what a cycle carries has to hold; 0: not tried")
+      ->check(CLI::Range(0.0, 600.0))
       ->capture_default_str();
   command
       ->add_option("--cycles", options->cycles,

@@ -82,7 +82,8 @@ Profile read(Settings& root) {
   profile.slope = static_cast<double>(root.integer("slope_fs_per_byte", 0, -most, most)) / femtoseconds;
   profile.intercept = static_cast<double>(root.integer("intercept_ps_per_batch", 0, -most, most)) / picoseconds;
   for (Settings& one : root.sections("capacity")) {
-    profile.capacities.push_back({time(one, "cycle_ns"), small(one, "streams"), count(one, "rate")});
+    profile.capacities.push_back(
+        {time(one, "cycle_ns"), small(one, "streams"), count(one, "rate"), time_or_none(one, "held_ns")});
     one.finish();
   }
   for (const Settings& one : root.sections("cell")) profile.cells.push_back(read_cell(one));
@@ -133,8 +134,8 @@ std::string Profile::text() const {
       quoted(subject.suite), subject.lanes, subject.overlap, packet, rounded(slope * femtoseconds),
       rounded(intercept * picoseconds));
   for (const ProfileCapacity& one : capacities) {
-    out += fmt::format("\n[[capacity]]\ncycle_ns = {}\nstreams = {}\nrate = {}\n", one.cycle.count(), one.streams,
-                       one.rate);
+    out += fmt::format("\n[[capacity]]\ncycle_ns = {}\nstreams = {}\nrate = {}\nheld_ns = {}\n", one.cycle.count(),
+                       one.streams, one.rate, one.held.count());
   }
   for (const ProfileCell& one : cells) {
     out += fmt::format(

@@ -39,8 +39,9 @@ struct ProfileCell {
 // B_I.
 struct ProfileCapacity {
   std::chrono::nanoseconds cycle{0};
-  unsigned streams = 0;    // with which it was reached
-  std::uint64_t rate = 0;  // 0: no rate that was tried was schedulable
+  unsigned streams = 0;              // with which it was reached
+  std::uint64_t rate = 0;            // 0: no rate that was tried was schedulable
+  std::chrono::nanoseconds held{0};  // how long it was schedulable in one measurement; 0: the profile does not say
 };
 
 // What a profile is of. Figures of one say nothing about another.

@@ -18,7 +18,7 @@ def test_an_example_of_media_runs_with_its_profile(tmp_path, example):
         assert count == 1
     file, profile = tmp_path / "gateway.toml", tmp_path / "profile.toml"
     file.write_text(text, encoding="utf-8")
-    said = subprocess.run([SLUICE, "calibrate", file, "--seconds", "0.1", "--out", profile], check=True, text=True, timeout=300,
+    said = subprocess.run([SLUICE, "calibrate", file, "--seconds", "0.1", "--hold", "0", "--out", profile], check=True, text=True, timeout=300,
                           stdout=subprocess.PIPE).stdout
     assert "traffic is of 256 streams made up with random keys, of AES_CM_128_HMAC_SHA1_80" in said
     assert 'suite = "AES_CM_128_HMAC_SHA1_80"' in profile.read_text(encoding="utf-8")

@@ -71,14 +71,15 @@ class ReplayedGateway : public Bench {
   }
   ~ReplayedGateway() override { engine_->stop(); }
 
-  Expected<engine::ProfileCell> measure(std::uint64_t rate) override {
+  using Bench::measure;
+  Expected<engine::ProfileCell> measure(std::uint64_t rate, std::chrono::duration<double> length) override {
     set_rate(rate);
     if (!engine_->running()) engine_->start();
     sleep(options_.warm_up);
     const engine::EngineStats before = engine_->stats();
     const TimedFunction::Batches batches_before = timed_.batches();
     const auto begin = std::chrono::steady_clock::now();
-    sleep(options_.seconds);
+    sleep(length.count() > 0 ? length.count() : options_.seconds);
     const engine::EngineStats after = engine_->stats();
     const engine::HistogramSnapshot times = options_.on_gpu ? after.device_time.since(before.device_time)
                                                             : timed_.batches().times.since(batches_before.times);
