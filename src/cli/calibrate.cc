@@ -167,6 +167,13 @@ int measure(const CalibrateOptions& options, control::Config& config, control::C
   if (!plan) return refuse("calibrate: " + plan.error().message);
   engine::Profile profile;
   profile.subject = control::profile_subject(own, on_gpu ? *gpu : "cpu");
+  const std::vector<std::string> kinds = control::media_kinds(own);
+  const bool has_media = std::ranges::find(config.engine.chain, "srtp") != config.engine.chain.end();
+  if (has_media) {
+    const auto traffic = MediaTraffic::make(config, plan->packets.front(), profile.subject.lanes);
+    if (!traffic) return refuse("calibrate: " + traffic.error().message);
+    profile.media = traffic->kinds();
+  }
   profile.date = now_text();
   profile.code = SLUICE_VERSION;
   const ReplayedOptions bench{.on_gpu = on_gpu, .seconds = options.seconds};
@@ -178,6 +185,12 @@ int measure(const CalibrateOptions& options, control::Config& config, control::C
   std::printf("%s, %s, %s, %u lanes\n", fmt::format("{}", fmt::join(config.engine.chain, ", ")).c_str(),
               profile.subject.device.c_str(), profile.subject.machine.c_str(), profile.subject.lanes);
   if (!note.empty()) std::printf("%s\n", note.c_str());
+  for (const std::string& one : kinds) {
+    if (std::ranges::find(profile.media, one) == profile.media.end()) {
+      std::printf("what streams to %s cost is not measured: max_keys has no room for a stream that makes its traffic\n",
+                  one.c_str());
+    }
+  }
   const auto done = calibrate(*plan, open, progress_on_stderr(), profile);
   if (isatty(STDERR_FILENO) == 1) std::fputs("\r\033[K", stderr);
   if (!done) {
@@ -246,9 +259,10 @@ void add_calibrate(CLI::App& app, int& status) {
                       "write a row for each measurement here; such a table that is there is written over");
   command->footer(
       "The chain runs with its settings, lanes and batches; its ports are frames from memory, and of a stage \"srtp\" "
-      "the\n"
-      "streams that it protects; those of [srtp.rtsp], and where there are fewer than lanes, are made up with random "
-      "keys.\n"
+      "its\n"
+      "streams; those of [srtp.rtsp], and where there are fewer than lanes, are made up with random keys. What is to "
+      "be\n"
+      "unprotected is protected first, by streams that have the same keys.\n"
       "Takes a minute or two. No other file than an empty one, a profile or a table is written over, and both are "
       "written\n"
       "when all is measured. Exit status: 0 measured, 1 it could not be, 2 bad input.");

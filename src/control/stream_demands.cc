@@ -93,6 +93,20 @@ std::string rtsp_suite(Config& config) {
   return suite ? std::string(srtp::facts(*suite).name) : name;
 }
 
+std::vector<std::string> media_kinds(Config& config) {
+  std::set<std::string> kinds;
+  const auto add = [&kinds](const std::string& action, const std::string& address) {
+    if (!address.empty()) kinds.insert(action + (address.find(':') == std::string::npos ? " IPv4" : " IPv6"));
+  };
+  for (Settings& one : srtp_streams(config)) add(one.text("action", ""), one.text("source", ""));
+  if (rtsp_suite(config).empty()) return {kinds.begin(), kinds.end()};
+  Settings rtsp = config.section("srtp").section("rtsp");
+  for (const char* const key : {"servers", "listen"}) {
+    for (const std::string& address : rtsp.texts(key)) add("protect", address);
+  }
+  return {kinds.begin(), kinds.end()};
+}
+
 engine::ProfileSubject profile_subject(Config& config, const std::string& device) {
   engine::ProfileSubject subject;
   subject.machine = machine_text();
@@ -135,6 +149,17 @@ Expected<std::unique_ptr<engine::StreamAdmission>> make_admission(Config& config
       return make_error(text + ": run sluice calibrate here, or set others = \"warn\"");
     }
     notes.push_back(text);
+  }
+  // Profiles of before did not say it, and were of this.
+  const std::vector<std::string> measured =
+      profile.media.empty() ? std::vector<std::string>{"protect IPv4"} : profile.media;
+  std::vector<std::string> others = media_kinds(config);
+  std::erase_if(others, [&](const std::string& one) { return std::ranges::find(measured, one) != measured.end(); });
+  if (!others.empty()) {
+    notes.push_back(fmt::format(
+        "[profile] file: it was measured with streams to {}, and what those to {} cost, which are here, is not "
+        "in it",
+        fmt::join(measured, ", "), fmt::join(others, ", ")));
   }
   if (const std::uint32_t media = rtsp_largest_packet(config); config.profile.admits && media > profile.packet) {
     return make_error(

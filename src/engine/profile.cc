@@ -76,6 +76,7 @@ Profile read(Settings& root) {
   profile.subject.device = root.required_text("device");
   profile.subject.chain = root.texts("chain");
   profile.subject.suite = root.text("suite", "");
+  profile.media = root.texts("media");
   profile.subject.lanes = small(root, "lanes");
   profile.subject.overlap = small(root, "overlap");
   profile.packet = small(root, "packet");
@@ -126,13 +127,16 @@ Expected<Profile> Profile::from_text(const std::string& text, const std::string&
 std::string Profile::text() const {
   std::vector<std::string> names;
   std::ranges::transform(subject.chain, std::back_inserter(names), quoted);
+  std::vector<std::string> kinds;
+  std::ranges::transform(media, std::back_inserter(kinds), quoted);
   std::string out = fmt::format(
       "# Written by sluice calibrate; docs/real-time.md says what it is. Rates are bits of whole frames per second.\n"
-      "version = {}\ndate = {}\ncode = {}\nmachine = {}\ndevice = {}\nchain = [{}]\nsuite = {}\nlanes = {}\n"
+      "version = {}\ndate = {}\ncode = {}\nmachine = {}\ndevice = {}\nchain = [{}]\nsuite = {}\nmedia = [{}]\nlanes = "
+      "{}\n"
       "overlap = {}\npacket = {}\nslope_fs_per_byte = {}\nintercept_ps_per_batch = {}\n",
       version, quoted(date), quoted(code), quoted(subject.machine), quoted(subject.device), fmt::join(names, ", "),
-      quoted(subject.suite), subject.lanes, subject.overlap, packet, rounded(slope * femtoseconds),
-      rounded(intercept * picoseconds));
+      quoted(subject.suite), fmt::join(kinds, ", "), subject.lanes, subject.overlap, packet,
+      rounded(slope * femtoseconds), rounded(intercept * picoseconds));
   for (const ProfileCapacity& one : capacities) {
     out += fmt::format("\n[[capacity]]\ncycle_ns = {}\nstreams = {}\nrate = {}\nheld_ns = {}\n", one.cycle.count(),
                        one.streams, one.rate, one.held.count());

@@ -58,11 +58,12 @@ struct Profile {
   static constexpr std::int64_t version = 1;
 
   ProfileSubject subject;
-  std::string date;      // "2026-11-22T23:20:00Z"
-  std::string code;      // Sluice's version
-  unsigned packet = 0;   // omega: of the capacities
-  double slope = 0;      // ns per byte of a batch
-  double intercept = 0;  // ns per batch
+  std::vector<std::string> media;  // what traffic was of, in alphabetical order: "protect IPv4"; empty: not said
+  std::string date;                // "2026-11-22T23:20:00Z"
+  std::string code;                // Sluice's version
+  unsigned packet = 0;             // omega: of the capacities
+  double slope = 0;                // ns per byte of a batch
+  double intercept = 0;            // ns per batch
   std::vector<ProfileCapacity> capacities;
   std::vector<ProfileCell> cells;
 
