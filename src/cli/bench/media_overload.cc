@@ -69,8 +69,13 @@ Expected<engine::StreamCapacity> capacity_of(const engine::Profile& profile, con
   if (capacity == nullptr || capacity->rate == 0) {
     return make_error("--profile: there is no B_I of a cycle as short as this one, " + duration_text(timing.cycle));
   }
-  return engine::StreamCapacity{
-      .rate = capacity->rate, .bound = timing.bound, .largest_packet = profile.packet, .cycle = timing.cycle};
+  // A GPU's, of the rig, has the estimate of µ.
+  const bool on_gpu = timing.cycle.count() != 0;
+  const auto collect = on_gpu ? std::max(engine::collect_time, profile.collect()) : engine::collect_time;
+  return engine::StreamCapacity{.rate = capacity->rate,
+                                .bound = timing.bound - engine::collect_time + collect,
+                                .largest_packet = profile.packet,
+                                .cycle = timing.cycle};
 }
 
 Expected<double> overload(const BenchOptions& options, const HeldCase& one, MediaBed& bed,

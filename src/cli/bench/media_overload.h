@@ -20,7 +20,8 @@ namespace sluice::cli::bench {
 unsigned admitted_of(engine::StreamAdmission& admission, unsigned streams, const engine::StreamDemand& demand);
 
 // What a profile says of this gateway, as it would be admitted by (control/stream_demands.h): an Error where it is of
-// another one, has no cycle as short, or was measured with smaller packets.
+// another one, has no cycle as short, or was measured with smaller packets. `timing` is with the usual µ, in whose
+// place the profile's comes.
 Expected<engine::StreamCapacity> capacity_of(const engine::Profile& profile, const engine::ProfileSubject& now,
                                              const engine::Timing& timing, std::uint32_t largest_packet);
 

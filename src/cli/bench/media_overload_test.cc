@@ -29,6 +29,8 @@ TEST(MediaOverload, a_profile_admits_where_it_is_of_this_gateway) {
   profile.packet = 1504;
   profile.capacities = {
       {microseconds(100), 4, 605'000'000}, {microseconds(400), 4, 900'000'000}, {microseconds(50), 4, 0}};
+  profile.cells.resize(1);
+  profile.cells[0].round = microseconds(20);
   const struct {
     const char* name;
     unsigned lanes;
@@ -50,6 +52,7 @@ TEST(MediaOverload, a_profile_admits_where_it_is_of_this_gateway) {
       EXPECT_NE(capacity.error().message.find(one.refused), std::string::npos) << capacity.error().message;
       continue;
     }
+    EXPECT_EQ(capacity->bound, microseconds(900) + engine::collect_time_of(microseconds(20))) << one.name;
     engine::StreamAdmission admission(*capacity);
     EXPECT_EQ(admitted_of(admission, 100, demand), 60U) << one.name;
   }
