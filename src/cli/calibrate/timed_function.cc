@@ -22,7 +22,7 @@ void TimedFunction::collect(engine::Burst& burst, engine::BatchWriter& batch) {
   const std::uint64_t now = rte_rdtsc();
   lane.begin = first ? now : lane.begin + (now - before);
   inner_->collect(burst, batch);
-  lane.rounds.add(rte_rdtsc() - now, 1);
+  if (const std::uint64_t took = rte_rdtsc() - now; took <= longest_round_) lane.rounds.add(took, 1);
 }
 
 void TimedFunction::forward(engine::Batch& batch, std::uint32_t first, std::uint32_t count, engine::Emitter& out) {

@@ -6,11 +6,14 @@
 // three times a batch.
 #pragma once
 
+#include <rte_cycles.h>
+
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "cli/calibrate/media_traffic.h"
+#include "engine/away.h"
 #include "engine/function.h"
 #include "engine/histogram.h"
 
@@ -22,7 +25,8 @@ class TimedFunction final : public engine::Function {
       : inner_(std::move(inner)), traffic_(std::move(traffic)) {}
 
   // Of all lanes: ticks of inline batches, and bytes of batches, whatever computed them; and ticks of collecting a
-  // burst, and of forwarding a batch but for its last burst's transmit.
+  // burst, and of forwarding a batch but for its last burst's transmit. A burst that took longer than the gap by which
+  // the engine tells that a thread was kept from its work (engine/away.h) is the machine's, and left out.
   struct Batches {
     engine::HistogramSnapshot times, bytes, rounds, forwardings;
   };
@@ -73,6 +77,7 @@ class TimedFunction final : public engine::Function {
   std::unique_ptr<engine::Function> inner_;
   MediaTraffic traffic_;
   std::vector<std::unique_ptr<Lane>> lanes_;
+  const std::uint64_t longest_round_ = rte_get_tsc_hz() * engine::away_gap_us / 1'000'000;
 };
 
 }  // namespace sluice::cli
