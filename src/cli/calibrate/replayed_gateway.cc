@@ -91,7 +91,9 @@ class ReplayedGateway : public Bench {
     engine::ProfileCell cell = cell_of(before, after, times, rate, spent.count());
     const TimedFunction::Batches batches = timed_.batches();
     cell.batch_bytes = batches.bytes.since(batches_before.bytes).percentile(0.5);
-    cell.round = time(batches.rounds.since(batches_before.rounds).percentile(0.999)) * lanes_together_;
+    const nanoseconds burst = time(batches.rounds.since(batches_before.rounds).percentile(0.999));
+    // With what a driver does for each further lane.
+    if (burst.count() != 0) cell.round = burst * lanes_together_ + engine::receive_time * (lanes_together_ - 1);
     cell.forwarding =
         time(batches.forwardings.since(batches_before.forwardings).percentile(0.999)) * lanes_forwarded_together();
     *longest_round_ = std::max(*longest_round_, cell.round);

@@ -66,7 +66,7 @@ TEST(ReplayedGateway, MeasuresOnEachDevice) {
     EXPECT_GT(saturated->p50.count(), 0);
     EXPECT_LE(saturated->p50, saturated->longest);
     EXPECT_GT(saturated->round.count(), 0) << device;
-    EXPECT_LE(saturated->round, std::chrono::microseconds(51) * 2) << "of two lanes; what is longer is the machine's";
+    EXPECT_LE(saturated->round, std::chrono::microseconds(53) * 2) << "of two lanes; what is longer is the machine's";
     EXPECT_GT(saturated->forwarding.count(), 0) << device;
     const auto low = (*bench)->measure(16'000'000);  // 10,000 frames a second
     ASSERT_TRUE(low);
