@@ -173,8 +173,14 @@ void add_own_options(CLI::App& command, const Bench& one, bench::BenchOptions& o
     command
         .add_option("--overload", options.overload,
                     "instead of holding: so many times the saturated rate, with admission of streams off and on, which "
-                    "admits --at (0.6) of the saturated rate")
+                    "admits --at (0.6) of the saturated rate, or what --profile says")
         ->check(CLI::Range(1.0, 100.0));
+    command
+        .add_option(
+            "--profile", options.profile,
+            "of --overload: what sluice calibrate has written of this machine, device, suite, lanes and overlap "
+            "with the chain srtp, bridge: streams are admitted by it, as a gateway does")
+        ->needs("--overload");
     command.add_flag_callback(
         "--no-checksums", [&options] { options.checksums = false; }, "frames without UDP checksums");
   }

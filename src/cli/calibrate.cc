@@ -40,7 +40,7 @@ constexpr std::chrono::seconds between_lines{5};  // of progress that is not sho
 
 struct CalibrateOptions {
   std::string file, device, out, csv;
-  double seconds = 0.3;
+  double seconds = 0.3, hold = 3;
   std::vector<std::string> cycles;
   std::vector<unsigned> streams, packets;
 };
@@ -136,6 +136,7 @@ Expected<CalibrationPlan> plan_of(const CalibrateOptions& options, control::Conf
   for (const port::PortOptions& port : config.engine.ports) largest = std::max(largest, port.mtu + ethernet);
   const unsigned media = control::largest_packet(config);
   if (media != 0) largest = media;
+  plan.hold = std::chrono::duration<double>(options.hold);
   plan.packets = options.packets.empty() ? std::vector<unsigned>{largest, largest / 2, 128} : options.packets;
   std::ranges::sort(plan.packets, std::greater<>());
   for (const unsigned packet : plan.packets) {
@@ -166,6 +167,13 @@ int measure(const CalibrateOptions& options, control::Config& config, control::C
   if (!plan) return refuse("calibrate: " + plan.error().message);
   engine::Profile profile;
   profile.subject = control::profile_subject(own, on_gpu ? *gpu : "cpu");
+  const std::vector<std::string> kinds = control::media_kinds(own);
+  const bool has_media = std::ranges::find(config.engine.chain, "srtp") != config.engine.chain.end();
+  if (has_media) {
+    const auto traffic = MediaTraffic::make(config, plan->packets.front(), profile.subject.lanes);
+    if (!traffic) return refuse("calibrate: " + traffic.error().message);
+    profile.media = traffic->kinds();
+  }
   profile.date = now_text();
   profile.code = SLUICE_VERSION;
   const ReplayedOptions bench{.on_gpu = on_gpu, .seconds = options.seconds};
@@ -177,6 +185,12 @@ int measure(const CalibrateOptions& options, control::Config& config, control::C
   std::printf("%s, %s, %s, %u lanes\n", fmt::format("{}", fmt::join(config.engine.chain, ", ")).c_str(),
               profile.subject.device.c_str(), profile.subject.machine.c_str(), profile.subject.lanes);
   if (!note.empty()) std::printf("%s\n", note.c_str());
+  for (const std::string& one : kinds) {
+    if (std::ranges::find(profile.media, one) == profile.media.end()) {
+      std::printf("what streams to %s cost is not measured: max_keys has no room for a stream that makes its traffic\n",
+                  one.c_str());
+    }
+  }
   const auto done = calibrate(*plan, open, progress_on_stderr(), profile);
   if (isatty(STDERR_FILENO) == 1) std::fputs("\r\033[K", stderr);
   if (!done) {
@@ -226,6 +240,9 @@ void add_calibrate(CLI::App& app, int& status) {
   command->add_option("--seconds", options->seconds, "length of each measurement")
       ->check(CLI::Range(0.05, 60.0))
       ->capture_default_str();
+  command->add_option("--hold", options->hold, "seconds for which what a cycle carries has to hold; 0: not tried")
+      ->check(CLI::Range(0.0, 600.0))
+      ->capture_default_str();
   command
       ->add_option("--cycles", options->cycles,
                    "scheduling cycles, such as 100us,200us; default: the "
@@ -242,9 +259,10 @@ void add_calibrate(CLI::App& app, int& status) {
                       "write a row for each measurement here; such a table that is there is written over");
   command->footer(
       "The chain runs with its settings, lanes and batches; its ports are frames from memory, and of a stage \"srtp\" "
-      "the\n"
-      "streams that it protects; those of [srtp.rtsp], and where there are fewer than lanes, are made up with random "
-      "keys.\n"
+      "its\n"
+      "streams; those of [srtp.rtsp], and where there are fewer than lanes, are made up with random keys. What is to "
+      "be\n"
+      "unprotected is protected first, by streams that have the same keys.\n"
       "Takes a minute or two. No other file than an empty one, a profile or a table is written over, and both are "
       "written\n"
       "when all is measured. Exit status: 0 measured, 1 it could not be, 2 bad input.");

@@ -67,7 +67,9 @@ void check_streams(control::Config& config) {
     return;
   }
   auto streams = control::stream_demands(config);
-  if (control::admit_streams(**admission, {}, streams)) std::printf("streams: %s\n", (*admission)->text().c_str());
+  if (!control::admit_streams(**admission, {}, streams)) return;
+  std::printf("streams: %s\n", (*admission)->text().c_str());
+  if (const std::string note = (*admission)->burst_note(); !note.empty()) std::fprintf(stderr, "%s\n", note.c_str());
 }
 
 int check(const std::string& path) {

@@ -37,6 +37,7 @@ Config::Config(std::string file, std::unique_ptr<Diagnostics> diagnostics, Expec
   read_api();
   read_log();
   read_profile(root_, reads_profile, engine, profile);
+  if (engine.collect.count() == 0) engine.collect = usual_collect_time(engine.chain);
   read_functions();
   check_conversations(root_, engine);
   check_timing(root_, engine);

@@ -72,7 +72,8 @@ std::string config_json(const Config& config) {
   if (!config.profile.file.empty()) {
     all["profile"] = {{"file", config.profile.file},
                       {"others", config.profile.refuses_others ? "refuse" : "warn"},
-                      {"streams", config.profile.admits ? "admit" : "all"}};
+                      {"streams", config.profile.admits ? "admit" : "all"},
+                      {"bursts", config.profile.counts_bursts ? "admit" : "report"}};
   }
   return all.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }

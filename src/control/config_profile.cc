@@ -1,12 +1,23 @@
+#include <algorithm>
+
 #include "control/config_sections.h"
+#include "engine/bound.h"
+#include "engine/burst.h"
 
 namespace sluice::control {
+
+std::chrono::nanoseconds usual_collect_time(const std::vector<std::string>& chain) {
+  const auto has = [&chain](const char* stage) { return std::ranges::find(chain, stage) != chain.end(); };
+  const std::chrono::nanoseconds frame(has("srtp") ? 420 : has("inspect") ? 75 : 0);
+  return engine::collect_time_of(frame * engine::burst_size);
+}
 
 void read_profile(Settings root, bool reads_file, engine::Options& engine, ProfileOptions& options) {
   Settings section = root.section("profile");
   options.file = section.text("file", options.file);
   options.refuses_others = section.choice("others", "refuse", {"refuse", "warn"}) == "refuse";
   options.admits = section.choice("streams", "admit", {"admit", "all"}) == "admit";
+  options.counts_bursts = section.choice("bursts", "report", {"report", "admit"}) == "admit";
   section.finish();
   if (options.file.empty()) {
     if (root.has("profile")) section.error("file", "is missing: name what sluice calibrate has written with --out");
@@ -19,6 +30,8 @@ void read_profile(Settings root, bool reads_file, engine::Options& engine, Profi
     return;
   }
   engine.inline_batch = profile->inline_batch();
+  engine.collect = profile->collect();
+  engine.collect_measured = engine.collect.count() != 0;
   options.profile = std::move(*profile);
 }
 

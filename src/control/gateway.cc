@@ -147,6 +147,7 @@ Expected<void> Gateway::open_admission() {
   for (const StreamSection& stream : streams) static_streams_.push_back(stream.demand);
   if (auto* const media = engine_->function().media_streams()) media->admit_by(*admission_, config_.engine.deadline);
   spdlog::info("streams: {}", admission_->text());
+  if (const std::string note = admission_->burst_note(); !note.empty()) spdlog::warn("{}", note);
   return {};
 }
 
@@ -583,6 +584,9 @@ Expected<std::string> Gateway::reload_now() {
   if (!changed) return make_error(fresh.placed(changed.error().message));
   holds = true;
   static_streams_ = std::move(after);
+  if (admission_) {
+    if (const std::string note = admission_->burst_note(); !note.empty()) spdlog::warn("reload: {}", note);
+  }
   if (changed->empty()) *changed = "nothing to take over: this chain has no setting that can change while it runs";
   spdlog::info("reload: {}", *changed);
   return changed;

@@ -93,6 +93,20 @@ std::string rtsp_suite(Config& config) {
   return suite ? std::string(srtp::facts(*suite).name) : name;
 }
 
+std::vector<std::string> media_kinds(Config& config) {
+  std::set<std::string> kinds;
+  const auto add = [&kinds](const std::string& action, const std::string& address) {
+    if (!address.empty()) kinds.insert(action + (address.find(':') == std::string::npos ? " IPv4" : " IPv6"));
+  };
+  for (Settings& one : srtp_streams(config)) add(one.text("action", ""), one.text("source", ""));
+  if (rtsp_suite(config).empty()) return {kinds.begin(), kinds.end()};
+  Settings rtsp = config.section("srtp").section("rtsp");
+  for (const char* const key : {"servers", "listen"}) {
+    for (const std::string& address : rtsp.texts(key)) add("protect", address);
+  }
+  return {kinds.begin(), kinds.end()};
+}
+
 engine::ProfileSubject profile_subject(Config& config, const std::string& device) {
   engine::ProfileSubject subject;
   subject.machine = machine_text();
@@ -111,7 +125,12 @@ std::vector<StreamSection> stream_demands(Config& config) {
     demand.deadline = settings.duration("deadline", config.engine.deadline);
     demand.largest_packet = largest_in_clear(settings, largest_frame(config), true);
     demand.rate = static_cast<std::uint64_t>(settings.integer("rate", 0, 0, most_rate));
-    if (settings.has("rtcp_source_port")) demand.rate += demand.rate / rtcp_part;
+    const auto burst = static_cast<std::uint64_t>(settings.integer("burst", 0, 0, function::largest_stream_burst));
+    if (demand.rate != 0) demand.burst = function::stream_burst(demand.rate, burst, largest_frame(config));
+    if (settings.has("rtcp_source_port")) {
+      demand.rate += demand.rate / rtcp_part;
+      demand.burst *= 2;  // its bucket holds as much
+    }
     demand.share = function::share_of(settings);
     all.push_back({settings, demand});
   }
@@ -131,6 +150,17 @@ Expected<std::unique_ptr<engine::StreamAdmission>> make_admission(Config& config
     }
     notes.push_back(text);
   }
+  // Profiles of before did not say it, and were of this.
+  const std::vector<std::string> measured =
+      profile.media.empty() ? std::vector<std::string>{"protect IPv4"} : profile.media;
+  std::vector<std::string> others = media_kinds(config);
+  std::erase_if(others, [&](const std::string& one) { return std::ranges::find(measured, one) != measured.end(); });
+  if (!others.empty()) {
+    notes.push_back(fmt::format(
+        "[profile] file: it was measured with streams to {}, and what those to {} cost, which are here, is not "
+        "in it",
+        fmt::join(measured, ", "), fmt::join(others, ", ")));
+  }
   if (const std::uint32_t media = rtsp_largest_packet(config); config.profile.admits && media > profile.packet) {
     return make_error(
         fmt::format("[profile] file: it was measured with packets of {} bytes, and those of [srtp.rtsp]'s media may "
@@ -138,14 +168,38 @@ Expected<std::unique_ptr<engine::StreamAdmission>> make_admission(Config& config
                     "none would be admitted: run sluice calibrate without --packets, or with --packets {}",
                     profile.packet, media, media));
   }
+  if (config.profile.counts_bursts && timing.cycle.count() == 0) {
+    return make_error(
+        "[profile] bursts = \"admit\": there is no cycle on the CPU into which bursts could fit: leave it out, or use "
+        "a GPU");
+  }
   const engine::ProfileCapacity* const capacity = profile.capacity(timing.cycle);
   if (capacity == nullptr) {
     return make_error("[profile] file: no cycle was measured that is as short as this one, " +
                       duration_text(timing.cycle) + ": run sluice calibrate with --cycles " +
                       duration_text(timing.cycle));
   }
-  return std::make_unique<engine::StreamAdmission>(engine::StreamCapacity{capacity->rate, timing.bound, profile.packet},
-                                                   config.profile.admits);
+  if (timing.cycle.count() != 0 && profile.collect().count() == 0) {
+    notes.emplace_back(
+        "[profile] file: it does not say what collecting and forwarding take, so the bound has an estimate of µ, "
+        "and nothing says that the forwarder keeps up: run sluice calibrate again");
+  }
+  const std::chrono::nanoseconds forwarding = profile.forwarding(*capacity);
+  const bool own_thread = !config.engine.forwarder_cores.empty();
+  if (timing.cycle.count() != 0 && !engine::forwards_in_time(forwarding, capacity->cycle, timing.overlap, own_thread)) {
+    notes.push_back(
+        fmt::format("[profile] file: forwarding what a cycle of {} carries takes {}, and the bound needs {} of it "
+                    "within the cycle: "
+                    "frames may be late before the device carries what was measured; give lanes forwarder_cores",
+                    duration_text(capacity->cycle), duration_text(forwarding), own_thread ? 1 : timing.overlap + 2));
+  }
+  return std::make_unique<engine::StreamAdmission>(
+      engine::StreamCapacity{.rate = capacity->rate,
+                             .bound = timing.bound,
+                             .largest_packet = profile.packet,
+                             .cycle = timing.cycle,
+                             .counts_bursts = config.profile.counts_bursts},
+      config.profile.admits);
 }
 
 bool admit_streams(engine::StreamAdmission& admission, const std::vector<engine::StreamDemand>& before,
@@ -155,9 +209,10 @@ bool admit_streams(engine::StreamAdmission& admission, const std::vector<engine:
   const auto refused = admission.replace(before, demands, replaced);
   if (!refused) return true;
   const engine::StreamAnswer& answer = refused->answer;
-  const char* const key = answer.verdict == engine::StreamVerdict::too_soon    ? "deadline"
-                          : answer.verdict == engine::StreamVerdict::too_large ? "packet_bytes"
-                                                                               : "rate";
+  const char* const key = answer.verdict == engine::StreamVerdict::too_soon     ? "deadline"
+                          : answer.verdict == engine::StreamVerdict::too_large  ? "packet_bytes"
+                          : answer.verdict == engine::StreamVerdict::too_bursty ? "burst"
+                                                                                : "rate";
   streams[refused->index].settings.error(key, answer.text());
   return false;
 }
@@ -169,6 +224,11 @@ void add_figures(const engine::StreamAdmission::State& state, std::vector<Figure
   figures.push_back(
       {"streams_capacity_bits", "bits a second that the device carries in time", state.capacity.rate, false});
   figures.push_back({"streams_shortest_deadline_ns", "the shortest of their deadlines", deadline, false});
+  figures.push_back({"streams_burst_bytes", "bytes that they may bring at once", state.bursts, false});
+  figures.push_back({"streams_burst_room_bytes",
+                     "bytes for which a cycle has room beside their rates; more at once may "
+                     "make frames late",
+                     state.burst_room, false});
   figures.push_back({"streams_refused", "streams for which there was no room", state.refused, true});
   figures.push_back({"streams_refused_not_measured", "of these, while the device that was measured did not compute",
                      state.refused_not_measured, true});

@@ -26,6 +26,10 @@ std::string rtsp_suite(Config& config);
 std::uint32_t rtsp_largest_packet(Config& config);
 std::uint32_t largest_packet(Config& config);
 
+// What the stage "srtp" does to which family: "protect IPv4", in alphabetical order. Of [srtp.rtsp] the servers' media,
+// by the families of `servers` and `listen`: the RTCP of clients, a twentieth at most, is not looked at.
+std::vector<std::string> media_kinds(Config& config);
+
 // What this gateway is, for comparing: its chain, lanes and the suites of both on this machine with that device ("cpu",
 // or the GPU's name).
 engine::ProfileSubject profile_subject(Config& config, const std::string& device);

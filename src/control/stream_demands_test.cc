@@ -9,6 +9,8 @@
 #include <iterator>
 
 #include "control/config_json.h"
+#include "control/config_sections.h"
+#include "engine/burst.h"
 
 namespace sluice::control {
 namespace {
@@ -147,6 +149,32 @@ TEST_F(StreamDemands, ThatDoNotFitAreMistakesAtTheirPlace) {
   }
 }
 
+// A cycle of 200 us at 10 Mbit/s is 250 bytes: the least burst is more.
+TEST_F(StreamDemands, BurstsAreReportedOrHaveToFit) {
+  const std::string streams = stream("1", "rate = 1_000_000") + stream("2", "rate = 1000\nburst = 5000") +
+                              stream("3", "rate = 1000\nrtcp_source_port = 8\nrtcp_destination_port = 9");
+  for (const bool counts : {false, true}) {
+    Config config = config_of(streams, counts ? "bursts = \"admit\"" : "");
+    const auto admission = make_admission(config, profile_subject(config, "X"), timing, notes_);
+    ASSERT_TRUE(admission) << admission.error().message;
+    auto demands = stream_demands(config);
+    EXPECT_EQ(demands[0].demand.burst, 12'500U) << "a tenth of a second";
+    EXPECT_EQ(demands[1].demand.burst, 5000U);
+    EXPECT_EQ(demands[2].demand.burst, 2 * 3028U) << "two buckets of two frames";
+    EXPECT_EQ(admit_streams(**admission, {}, demands), !counts);
+    EXPECT_EQ((*admission)->state().bursts, counts ? 0U : 12'500U + 5000 + 2 * 3028);
+    EXPECT_THAT((*admission)->burst_note(), HasSubstr(counts ? "" : "23.56 kB at once, and a cycle of 200us has room"))
+        << counts;
+    EXPECT_THAT(config.mistakes(), HasSubstr(counts ? "burst: 12.5 kB that it may bring at once" : ""));
+  }
+  Config config = config_of(stream("1", "rate = 1"), "bursts = \"admit\"");
+  engine::Timing cpu = timing;
+  cpu.cycle = std::chrono::nanoseconds(0);
+  const auto admission = make_admission(config, profile_subject(config, "X"), cpu, notes_);
+  ASSERT_FALSE(admission);
+  EXPECT_THAT(admission.error().message, HasSubstr("bursts = \"admit\": there is no cycle on the CPU"));
+}
+
 TEST_F(StreamDemands, WithoutAdmissionAllAreTaken) {
   Config config = config_of(stream("1", "rate = 60_000_000") + stream("2", ""), "streams = \"all\"");
   const auto admission = make_admission(config, profile_subject(config, "X"), timing, notes_);
@@ -182,6 +210,43 @@ TEST_F(StreamDemands, AProfileOfSomethingElseIsRefusedOrSaid) {
     EXPECT_THAT(text, HasSubstr("the device is another GPU, and it was measured with X"));
     EXPECT_THAT(text, HasSubstr("the suite is none"));
     EXPECT_THAT(config.placed(text), testing::StartsWith("g.toml:4: [profile] file: "));
+  }
+}
+
+TEST_F(StreamDemands, WhatTheProfilesTrafficWasNotOfIsSaid) {
+  std::string other = stream("1", "rate = 1");
+  other.replace(other.find("protect"), 7, "unprotect");
+  std::string six = stream("2", "rate = 1");
+  for (const char* const address : {"10.0.0.1", "10.0.0.2"}) six.replace(six.find(address), 8, "2001:db8::1");
+  const struct {
+    std::string text;
+    std::vector<std::string> kinds;
+    const char* said;
+  } cases[] = {
+      {stream("1", "rate = 1"), {"protect IPv4"}, ""},
+      {stream("1", "rate = 1") + other,
+       {"protect IPv4", "unprotect IPv4"},
+       "measured with streams to protect IPv4, and what those to unprotect IPv4 cost, which are here, is not in it"},
+      {six, {"protect IPv6"}, "those to protect IPv6 cost"},
+      {"[srtp.rtsp]\nservers = [\"10.2.0.0/24\", \"2001:db8::/64\"]\nsuite = \"AEAD_AES_128_GCM\"\n",
+       {"protect IPv4", "protect IPv6"},
+       "those to protect IPv6 cost"},
+  };
+  const auto note_of = [this](Config& config) {
+    notes_.clear();
+    (void)make_admission(config, profile_subject(config, "X"), timing, notes_);
+    std::string all;
+    for (const std::string& note : notes_) all += note.find("measured with streams") != std::string::npos ? note : "";
+    return all;
+  };
+  for (const auto& one : cases) {
+    Config config = config_of(one.text);
+    EXPECT_EQ(media_kinds(config), one.kinds) << one.text;
+    const std::string note = note_of(config);
+    EXPECT_EQ(note.empty(), *one.said == 0) << note;
+    EXPECT_THAT(note, HasSubstr(one.said));
+    config.profile.profile->media = one.kinds;
+    EXPECT_EQ(note_of(config), "");
   }
 }
 
@@ -228,7 +293,49 @@ TEST_F(StreamDemands, AProfileThatIsNoneIsAMistake) {
 }
 
 TEST_F(StreamDemands, TheConfigurationThatIsInForceSaysSo) {
-  EXPECT_THAT(config_json(config_of("", "others = \"warn\"")), HasSubstr("\"others\":\"warn\",\"streams\":\"admit\""));
+  EXPECT_THAT(config_json(config_of("", "others = \"warn\"")),
+              HasSubstr("\"others\":\"warn\",\"streams\":\"admit\",\"bursts\":\"report\""));
+}
+
+// What a profile has measured of collecting takes the place of the chain's estimate, and forwarding is held against the
+// cycle.
+TEST_F(StreamDemands, CollectingAndForwardingAreMeasuredOrEstimated) {
+  const std::string gpu = "device = \"cuda:0\"\npoll = \"busy\"\noverlap = 1\ndeadline = \"10ms\"\ncycle = \"200us\"\n";
+  const auto bound = [](const Config& config) { return engine::plan_timing(config.engine, true)->bound; };
+  const auto notes = [this](Config& config) {
+    notes_.clear();
+    EXPECT_TRUE(make_admission(config, profile_subject(config, "X"), timing, notes_));
+    std::string all;
+    for (const std::string& note : notes_) all += note;
+    return all;
+  };
+  Config estimated = config_of(stream("1", "rate = 1"), "", gpu);
+  ASSERT_TRUE(estimated.ok()) << estimated.mistakes();
+  EXPECT_FALSE(estimated.engine.collect_measured);
+  EXPECT_EQ(bound(estimated), 3 * microseconds(200) + usual_collect_time({"srtp", "bridge"}));
+  EXPECT_THAT(notes(estimated), HasSubstr("does not say what collecting and forwarding take"));
+
+  engine::Profile profile = *estimated.profile.profile;
+  engine::ProfileCell cell{.cycle = microseconds(200), .streams = 4, .packet = 1514, .offered = 10'000'000};
+  cell.schedulable = true;
+  cell.round = microseconds(20);
+  for (const unsigned forwarding : {66U, 67U}) {
+    cell.forwarding = microseconds(forwarding);
+    profile.cells = {cell};
+    std::ofstream(file_) << profile.text();
+    for (const bool own_thread : {false, true}) {
+      Config measured = config_of(stream("1", "rate = 1"), "", gpu + (own_thread ? "forwarder_cores = [0]\n" : ""));
+      ASSERT_TRUE(measured.ok()) << measured.mistakes();
+      EXPECT_TRUE(measured.engine.collect_measured);
+      EXPECT_EQ(bound(measured), 3 * microseconds(200) + engine::collect_time_of(microseconds(20)));
+      const bool in_time = own_thread || forwarding == 66;
+      EXPECT_THAT(notes(measured), HasSubstr(in_time ? "" : "takes 67us, and the bound needs 3 of it"));
+      EXPECT_EQ(notes(measured).empty(), in_time);
+    }
+  }
+  EXPECT_EQ(usual_collect_time({"bridge"}), engine::collect_time);
+  EXPECT_GT(usual_collect_time({"inspect", "route"}), engine::collect_time);
+  EXPECT_GT(usual_collect_time({"srtp"}), 3 * engine::burst_size * std::chrono::nanoseconds(420));
 }
 
 // A CPU core's measured batch takes the place of the estimate.

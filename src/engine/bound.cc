@@ -27,23 +27,23 @@ bool can_wake_lanes(const PortOptions& port) {
 }  // namespace
 
 Expected<Timing> plan_timing(std::chrono::nanoseconds deadline, std::chrono::nanoseconds cycle, unsigned overlap,
-                             std::chrono::nanoseconds sleep) {
-  const auto longest = (deadline - collect_time - sleep) / (2 + overlap);
+                             std::chrono::nanoseconds sleep, std::chrono::nanoseconds collect) {
+  const auto longest = (deadline - collect - sleep) / (2 + overlap);
   Timing timing{cycle, {}, deadline, overlap, sleep};
   if (cycle.count() == 0) {
-    timing.cycle = (deadline * 9 / 10 - collect_time - sleep) / (2 + overlap);
+    timing.cycle = (deadline * 9 / 10 - collect - sleep) / (2 + overlap);
   }
   if (timing.cycle < shortest_cycle) {
     // A tenth of the deadline is the reserve, and where lanes sleep a quarter is the sleep.
-    const auto need = shortest_cycle * (2 + overlap) + collect_time;
+    const auto need = shortest_cycle * (2 + overlap) + collect;
     const auto least = (sleep.count() == 0 ? need * 10 / 9 : need * 20 / 13) + std::chrono::microseconds(1);
     return make_error("[engine] deadline = " + duration_text(deadline) + " leaves a cycle of " +
                       us(std::max(timing.cycle, {})) + ", and the shortest is " + us(shortest_cycle) +
                       ": raise the deadline to at least " + us(least) + ", or lower overlap" + or_poll_busily(sleep));
   }
-  timing.bound = (2 + overlap) * timing.cycle + collect_time + sleep;
+  timing.bound = (2 + overlap) * timing.cycle + collect + sleep;
   if (timing.bound > deadline) {
-    return make_error("[engine] the bound of this configuration, (2 + overlap)*cycle + " + us(collect_time) +
+    return make_error("[engine] the bound of this configuration, (2 + overlap)*cycle + " + us(collect) +
                       sleep_text(sleep) + " = " + us(timing.bound) + ", exceeds its deadline of " +
                       duration_text(deadline) + ": with overlap = " + std::to_string(overlap) + " the cycle can be " +
                       us(std::max(longest, {})) + " at most" + or_poll_busily(sleep));
@@ -68,7 +68,7 @@ Expected<Timing> plan_timing(const Options& options, bool on_gpu) {
   const bool sleeps = !polls_busily(options.poll, this_machine().cores.size()) &&
                       !std::all_of(options.ports.begin(), options.ports.end(), can_wake_lanes);
   const auto sleep = sleeps ? longest_lane_sleep(options.deadline) : std::chrono::nanoseconds(0);
-  return on_gpu ? plan_timing(options.deadline, options.cycle, options.overlap, sleep)
+  return on_gpu ? plan_timing(options.deadline, options.cycle, options.overlap, sleep, collect_time_of(options))
                 : plan_cpu_timing(options.deadline, sleep, inline_batch_of(options));
 }
 

@@ -7,7 +7,8 @@
 // Here a batch may spend up to `overlap` cycles on the device, because its stages (up, kernel, down) overlap those of
 // the batches before and after it; the middle term becomes overlap·I:
 //     T <= (2 + overlap)·I + µ
-// µ is the time to collect one receive burst. Holds while no batch is longer on the device than overlap·I and the
+// µ is three rounds of the thread that collects: the one in which the frame arrives, the one that receives it, and the
+// one in which the time point falls. Holds while no batch is longer on the device than overlap·I and the
 // forwarder keeps up (docs/real-time.md has all premises and the proof); the engine counts every batch that is ("cycle
 // overruns") and every frame that misses its deadline.
 //
@@ -35,7 +36,19 @@ struct Timing {
   std::chrono::nanoseconds sleep{0};  // of a lane, before it looks at its port again
 };
 
-inline constexpr std::chrono::nanoseconds collect_time = std::chrono::microseconds(10);  // µ: 64 frames, generously
+// µ where nothing is known of the function: 64 frames of 50 ns in each of its three rounds. Functions that do more with
+// a frame have another estimate (control/config_sections.h), and a profile says what was measured.
+inline constexpr std::chrono::nanoseconds collect_time = std::chrono::microseconds(10);
+inline constexpr unsigned rounds_of_collecting = 3;
+// Of each round, for what a driver does before the function sees 64 frames: 20 ns for each.
+inline constexpr std::chrono::nanoseconds receive_time = std::chrono::nanoseconds(1280);
+// µ, from the function's part of a round.
+constexpr std::chrono::nanoseconds collect_time_of(std::chrono::nanoseconds round) {
+  return std::max(collect_time, rounds_of_collecting * (receive_time + round));
+}
+inline std::chrono::nanoseconds collect_time_of(const Options& options) {
+  return options.collect.count() == 0 ? collect_time : options.collect;
+}
 inline constexpr std::chrono::nanoseconds shortest_cycle = std::chrono::microseconds(20);
 
 // Collecting, computing and forwarding inline_batch (lane.h) frames on a core: 195 ns for each.
@@ -51,13 +64,21 @@ constexpr std::chrono::nanoseconds longest_lane_sleep(std::chrono::nanoseconds d
 // Of a GPU. cycle = 0: the longest cycle that keeps a tenth of the deadline in reserve. An error when the bound of the
 // configuration exceeds its deadline, or the deadline is too short for any cycle: it says what would fit.
 Expected<Timing> plan_timing(std::chrono::nanoseconds deadline, std::chrono::nanoseconds cycle, unsigned overlap,
-                             std::chrono::nanoseconds sleep = std::chrono::nanoseconds(0));
+                             std::chrono::nanoseconds sleep = std::chrono::nanoseconds(0),
+                             std::chrono::nanoseconds collect = collect_time);
 // Of the CPU alone; cycle and overlap are not used, and the cycle is 0.
 Expected<Timing> plan_cpu_timing(std::chrono::nanoseconds deadline, std::chrono::nanoseconds sleep,
                                  std::chrono::nanoseconds batch = inline_batch_time);
 // As measured, or as estimated.
 inline std::chrono::nanoseconds inline_batch_of(const Options& options) {
   return options.inline_batch.count() == 0 ? inline_batch_time : options.inline_batch;
+}
+// Whether premises 3 and 4 of docs/real-time.md hold where a thread takes `forwarding` at most for all batches that its
+// lanes seal in a cycle: with a thread of their own they are forwarded within I; on the collector's, overlap + 2 in a
+// row.
+constexpr bool forwards_in_time(std::chrono::nanoseconds forwarding, std::chrono::nanoseconds cycle, unsigned overlap,
+                                bool own_thread) {
+  return forwarding * (own_thread ? 1 : overlap + 2) <= cycle;
 }
 // One of the two, before any port is open: which ports can wake a lane is judged by their devices' names.
 Expected<Timing> plan_timing(const Options& options, bool on_gpu);

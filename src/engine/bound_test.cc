@@ -35,6 +35,34 @@ TEST(Bound, RefusesWhatCannotHold) {
   EXPECT_TRUE(plan_timing(microseconds(78), std::chrono::nanoseconds(0), 1));
 }
 
+TEST(Bound, ContainsWhatCollectingTakes) {
+  EXPECT_EQ(collect_time_of(std::chrono::nanoseconds(0)), collect_time);
+  EXPECT_EQ(collect_time_of(std::chrono::nanoseconds(26'880)), 3 * std::chrono::nanoseconds(28'160));
+  EXPECT_EQ(plan_timing(milliseconds(1), microseconds(300), 1, {}, microseconds(84))->bound, microseconds(984));
+  const auto refused = plan_timing(milliseconds(1), microseconds(310), 1, {}, microseconds(84));
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("(2 + overlap)*cycle + 84us = 1014us"), std::string::npos)
+      << refused.error().message;
+  Options options;
+  options.poll = Poll::busy;
+  options.cycle = microseconds(300);
+  EXPECT_EQ(plan_timing(options, true)->bound, microseconds(910));
+  options.collect = microseconds(84);
+  EXPECT_EQ(plan_timing(options, true)->bound, microseconds(984));
+}
+
+TEST(Bound, ForwardersHaveToKeepUp) {
+  const struct {
+    unsigned forwarding, overlap;
+    bool own_thread, holds;
+  } cases[] = {{300, 1, true, true},   {301, 1, true, false}, {300, 8, true, true}, {100, 1, false, true},
+               {101, 1, false, false}, {60, 3, false, true},  {61, 3, false, false}};
+  for (const auto& one : cases) {
+    EXPECT_EQ(forwards_in_time(microseconds(one.forwarding), microseconds(300), one.overlap, one.own_thread), one.holds)
+        << one.forwarding << " " << one.overlap;
+  }
+}
+
 TEST(Bound, ContainsTheSleepOfALane) {
   EXPECT_EQ(longest_lane_sleep(milliseconds(1)), microseconds(250));
   EXPECT_EQ(longest_lane_sleep(milliseconds(50)), milliseconds(2));

@@ -108,8 +108,9 @@ Expected<void> Engine::plan() {
     return queue < port->options().queues;
   });
   const auto sleep = looks && !placement_.busy ? longest_lane_sleep(options_.deadline) : std::chrono::nanoseconds(0);
-  auto timing = gpu_ ? plan_timing(options_.deadline, options_.cycle, options_.overlap, sleep)
-                     : plan_cpu_timing(options_.deadline, sleep, inline_batch_of(options_));
+  auto timing = gpu_
+                    ? plan_timing(options_.deadline, options_.cycle, options_.overlap, sleep, collect_time_of(options_))
+                    : plan_cpu_timing(options_.deadline, sleep, inline_batch_of(options_));
   if (!timing) {
     return tl::unexpected(timing.error());
   }
@@ -118,8 +119,9 @@ Expected<void> Engine::plan() {
   const std::string slept = sleep.count() == 0 ? "" : " + " + us(sleep) + " of sleep";
   if (gpu_) {
     notes_.push_back("cycle " + us(timing_.cycle) + ", overlap " + std::to_string(timing_.overlap) + ", bound (2 + " +
-                     std::to_string(timing_.overlap) + ")*I + " + us(collect_time) + slept + " = " + us(timing_.bound) +
-                     ", deadline " + us(timing_.deadline));
+                     std::to_string(timing_.overlap) + ")*I + " + us(collect_time_of(options_)) +
+                     (options_.collect_measured ? " of collecting, as measured," : " of collecting, as estimated,") +
+                     slept + " = " + us(timing_.bound) + ", deadline " + us(timing_.deadline));
   } else {
     notes_.push_back("no cycle: each lane computes on its own core, run to completion, at most " +
                      std::to_string(inline_batch) + " frames at a time; bound, as " +

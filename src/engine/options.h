@@ -64,6 +64,8 @@ struct Options {
   int worker_core = -1;              // -1: chosen
   Mode mode = Mode::full;
   std::chrono::nanoseconds inline_batch{0};  // what one takes a core, as measured; 0: an estimate (bound.h)
+  std::chrono::nanoseconds collect{0};       // µ; 0: an estimate (bound.h)
+  bool collect_measured = false;             // a profile says it
   int cpu_below = -1;                        // frames per cycle; -1: chosen, by what they cost, too (load.h); 0: never
   std::vector<std::string> chain{"route"};
   std::vector<PortOptions> ports;

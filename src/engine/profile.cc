@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/settings.h"
+#include "engine/bound.h"
 
 namespace sluice::engine {
 namespace {
@@ -39,6 +40,11 @@ std::chrono::nanoseconds time(Settings& settings, std::string_view key) {
   return std::chrono::nanoseconds(number(settings, key));
 }
 
+// One that profiles of before do not have.
+std::chrono::nanoseconds time_or_none(Settings& settings, std::string_view key) {
+  return std::chrono::nanoseconds(settings.integer(key, 0, 0, most));
+}
+
 ProfileCell read_cell(Settings settings) {
   ProfileCell cell;
   cell.cycle = time(settings, "cycle_ns");
@@ -52,6 +58,8 @@ ProfileCell read_cell(Settings settings) {
   cell.p99 = time(settings, "p99_ns");
   cell.p999 = time(settings, "p999_ns");
   cell.longest = time(settings, "longest_ns");
+  cell.round = time_or_none(settings, "round_ns");
+  cell.forwarding = time_or_none(settings, "forwarding_ns");
   cell.overruns = count(settings, "overruns");
   cell.late = count(settings, "late");
   cell.lost = count(settings, "lost");
@@ -68,13 +76,15 @@ Profile read(Settings& root) {
   profile.subject.device = root.required_text("device");
   profile.subject.chain = root.texts("chain");
   profile.subject.suite = root.text("suite", "");
+  profile.media = root.texts("media");
   profile.subject.lanes = small(root, "lanes");
   profile.subject.overlap = small(root, "overlap");
   profile.packet = small(root, "packet");
   profile.slope = static_cast<double>(root.integer("slope_fs_per_byte", 0, -most, most)) / femtoseconds;
   profile.intercept = static_cast<double>(root.integer("intercept_ps_per_batch", 0, -most, most)) / picoseconds;
   for (Settings& one : root.sections("capacity")) {
-    profile.capacities.push_back({time(one, "cycle_ns"), small(one, "streams"), count(one, "rate")});
+    profile.capacities.push_back(
+        {time(one, "cycle_ns"), small(one, "streams"), count(one, "rate"), time_or_none(one, "held_ns")});
     one.finish();
   }
   for (const Settings& one : root.sections("cell")) profile.cells.push_back(read_cell(one));
@@ -117,25 +127,28 @@ Expected<Profile> Profile::from_text(const std::string& text, const std::string&
 std::string Profile::text() const {
   std::vector<std::string> names;
   std::ranges::transform(subject.chain, std::back_inserter(names), quoted);
+  std::vector<std::string> kinds;
+  std::ranges::transform(media, std::back_inserter(kinds), quoted);
   std::string out = fmt::format(
       "# Written by sluice calibrate; docs/real-time.md says what it is. Rates are bits of whole frames per second.\n"
-      "version = {}\ndate = {}\ncode = {}\nmachine = {}\ndevice = {}\nchain = [{}]\nsuite = {}\nlanes = {}\n"
+      "version = {}\ndate = {}\ncode = {}\nmachine = {}\ndevice = {}\nchain = [{}]\nsuite = {}\nmedia = [{}]\nlanes = "
+      "{}\n"
       "overlap = {}\npacket = {}\nslope_fs_per_byte = {}\nintercept_ps_per_batch = {}\n",
       version, quoted(date), quoted(code), quoted(subject.machine), quoted(subject.device), fmt::join(names, ", "),
-      quoted(subject.suite), subject.lanes, subject.overlap, packet, rounded(slope * femtoseconds),
-      rounded(intercept * picoseconds));
+      quoted(subject.suite), fmt::join(kinds, ", "), subject.lanes, subject.overlap, packet,
+      rounded(slope * femtoseconds), rounded(intercept * picoseconds));
   for (const ProfileCapacity& one : capacities) {
-    out += fmt::format("\n[[capacity]]\ncycle_ns = {}\nstreams = {}\nrate = {}\n", one.cycle.count(), one.streams,
-                       one.rate);
+    out += fmt::format("\n[[capacity]]\ncycle_ns = {}\nstreams = {}\nrate = {}\nheld_ns = {}\n", one.cycle.count(),
+                       one.streams, one.rate, one.held.count());
   }
   for (const ProfileCell& one : cells) {
     out += fmt::format(
         "\n[[cell]]\ncycle_ns = {}\nstreams = {}\npacket = {}\noffered = {}\ncarried = {}\nbatches = {}\n"
-        "batch_bytes = {}\np50_ns = {}\np99_ns = {}\np999_ns = {}\nlongest_ns = {}\noverruns = {}\nlate = {}\n"
-        "lost = {}\nschedulable = {}\n",
+        "batch_bytes = {}\np50_ns = {}\np99_ns = {}\np999_ns = {}\nlongest_ns = {}\nround_ns = {}\n"
+        "forwarding_ns = {}\noverruns = {}\nlate = {}\nlost = {}\nschedulable = {}\n",
         one.cycle.count(), one.streams, one.packet, one.offered, one.carried, one.batches, one.batch_bytes,
-        one.p50.count(), one.p99.count(), one.p999.count(), one.longest.count(), one.overruns, one.late, one.lost,
-        one.schedulable);
+        one.p50.count(), one.p99.count(), one.p999.count(), one.longest.count(), one.round.count(),
+        one.forwarding.count(), one.overruns, one.late, one.lost, one.schedulable);
   }
   return out;
 }
@@ -143,17 +156,18 @@ std::string Profile::text() const {
 std::string Profile::csv() const {
   std::string out =
       "device,chain,suite,lanes,overlap,cycle_ns,streams,packet,offered,carried,batches,batch_bytes,p50_ns,p99_ns,"
-      "p999_ns,longest_ns,overruns,late,lost,schedulable,capacity\n";
+      "p999_ns,longest_ns,round_ns,forwarding_ns,overruns,late,lost,schedulable,capacity\n";
   std::string device = subject.device, suite = subject.suite;
   std::ranges::replace(device, ',', ';');
   std::ranges::replace(suite, ',', ';');
   for (const ProfileCell& one : cells) {
     const auto of = std::ranges::find(capacities, one.cycle, &ProfileCapacity::cycle);
-    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{:d},{}\n", device,
-                       fmt::join(subject.chain, ";"), suite, subject.lanes, subject.overlap, one.cycle.count(),
-                       one.streams, one.packet, one.offered, one.carried, one.batches, one.batch_bytes, one.p50.count(),
-                       one.p99.count(), one.p999.count(), one.longest.count(), one.overruns, one.late, one.lost,
-                       one.schedulable, of == capacities.end() ? 0 : of->rate);
+    out +=
+        fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{:d},{}\n", device,
+                    fmt::join(subject.chain, ";"), suite, subject.lanes, subject.overlap, one.cycle.count(),
+                    one.streams, one.packet, one.offered, one.carried, one.batches, one.batch_bytes, one.p50.count(),
+                    one.p99.count(), one.p999.count(), one.longest.count(), one.round.count(), one.forwarding.count(),
+                    one.overruns, one.late, one.lost, one.schedulable, of == capacities.end() ? 0 : of->rate);
   }
   return out;
 }
@@ -164,6 +178,22 @@ const ProfileCapacity* Profile::capacity(std::chrono::nanoseconds cycle) const {
     if (one.cycle <= cycle && (best == nullptr || one.cycle > best->cycle)) best = &one;
   }
   return best;
+}
+
+std::chrono::nanoseconds Profile::forwarding(const ProfileCapacity& capacity) const {
+  const ProfileCell* best = nullptr;
+  for (const ProfileCell& one : cells) {
+    const bool is_of_it = one.cycle == capacity.cycle && one.streams == capacity.streams && one.packet == packet;
+    if (!is_of_it || !one.schedulable || one.offered > capacity.rate) continue;
+    if (best == nullptr || one.offered >= best->offered) best = &one;
+  }
+  return best == nullptr ? std::chrono::nanoseconds(0) : best->forwarding;
+}
+
+std::chrono::nanoseconds Profile::collect() const {
+  std::chrono::nanoseconds longest(0);
+  for (const ProfileCell& one : cells) longest = std::max(longest, one.round);
+  return longest.count() == 0 ? longest : collect_time_of(longest);
 }
 
 std::chrono::nanoseconds Profile::inline_batch() const {

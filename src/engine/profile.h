@@ -27,15 +27,21 @@ struct ProfileCell {
   std::uint64_t offered = 0, carried = 0;                        // offered 0: as much as the lanes take
   std::uint64_t batches = 0, batch_bytes = 0;                    // batch_bytes: of the median one
   std::chrono::nanoseconds p50{0}, p99{0}, p999{0}, longest{0};  // of T_S
+  // Of all but one in a thousand, on the thread of the most lanes: what collecting a burst of each takes, and
+  // forwarding a batch of each. 0: not measured.
+  std::chrono::nanoseconds round{0}, forwarding{0};
   std::uint64_t overruns = 0, late = 0, lost = 0;  // T_S above overlap·I; frames late by the engine's doing; not taken
-  bool schedulable = false;  // it carried what was offered, nothing was lost or late, and no T_S above overlap·I
+  // It carried what was offered, nothing was lost or late, no T_S above overlap·I, and forwarding was in time
+  // (bound.h).
+  bool schedulable = false;
 };
 
 // B_I.
 struct ProfileCapacity {
   std::chrono::nanoseconds cycle{0};
-  unsigned streams = 0;    // with which it was reached
-  std::uint64_t rate = 0;  // 0: no rate that was tried was schedulable
+  unsigned streams = 0;              // with which it was reached
+  std::uint64_t rate = 0;            // 0: no rate that was tried was schedulable
+  std::chrono::nanoseconds held{0};  // how long it was schedulable in one measurement; 0: the profile does not say
 };
 
 // What a profile is of. Figures of one say nothing about another.
@@ -52,11 +58,12 @@ struct Profile {
   static constexpr std::int64_t version = 1;
 
   ProfileSubject subject;
-  std::string date;      // "2026-11-22T23:20:00Z"
-  std::string code;      // Sluice's version
-  unsigned packet = 0;   // omega: of the capacities
-  double slope = 0;      // ns per byte of a batch
-  double intercept = 0;  // ns per batch
+  std::vector<std::string> media;  // what traffic was of, in alphabetical order: "protect IPv4"; empty: not said
+  std::string date;                // "2026-11-22T23:20:00Z"
+  std::string code;                // Sluice's version
+  unsigned packet = 0;             // omega: of the capacities
+  double slope = 0;                // ns per byte of a batch
+  double intercept = 0;            // ns per batch
   std::vector<ProfileCapacity> capacities;
   std::vector<ProfileCell> cells;
 
@@ -70,6 +77,10 @@ struct Profile {
   // B_I for a running cycle: that of the longest one that was measured and is not longer, since a longer cycle carries
   // more. Null: none is that short.
   const ProfileCapacity* capacity(std::chrono::nanoseconds cycle) const;
+  // φ at B_I: of the cell that comes nearest to it from below; 0: not measured.
+  std::chrono::nanoseconds forwarding(const ProfileCapacity& capacity) const;
+  // µ, by the longest round of all cells; 0: the profile does not say, as those of before it was measured.
+  std::chrono::nanoseconds collect() const;
   // Of a CPU core: an inline batch's time with the largest packets, of all but one in a thousand; the longest cell's.
   // 0: the profile is of a GPU.
   std::chrono::nanoseconds inline_batch() const;

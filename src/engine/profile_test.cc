@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+
+#include "engine/bound.h"
+
 namespace sluice::engine {
 namespace {
 
@@ -29,6 +33,10 @@ Profile sample() {
   cell.p999 = microseconds(90);
   cell.longest = nanoseconds(299'999);
   cell.schedulable = true;
+  cell.round = microseconds(27);
+  cell.forwarding = microseconds(33);
+  profile.media = {"protect IPv4", "unprotect IPv6"};
+  profile.capacities[1].held = std::chrono::seconds(3);
   profile.cells = {cell, cell};
   profile.cells[1].streams = 1;
   profile.cells[1].overruns = 7;
@@ -89,6 +97,32 @@ TEST(Profile, AnInlineBatchIsThatOfTheLargestPackets) {
   EXPECT_EQ(profile.inline_batch(), microseconds(120));
   profile.cells[1].packet = 64;
   EXPECT_EQ(profile.inline_batch(), microseconds(90));
+}
+
+TEST(Profile, SaysWhatCollectingAndForwardingTake) {
+  Profile profile = sample();
+  profile.cells[1].round = microseconds(20);
+  EXPECT_EQ(profile.collect(), 3 * (microseconds(27) + receive_time)) << "the longest round";
+  EXPECT_EQ(profile.forwarding(profile.capacities[0]), microseconds(33));
+  EXPECT_EQ(profile.forwarding(profile.capacities[1]).count(), 0) << "no cell is of it";
+  profile.cells[0].offered += 1;
+  EXPECT_EQ(profile.forwarding(profile.capacities[0]).count(), 0) << "beyond it";
+}
+
+// Those of before measured less, and are read all the same.
+TEST(Profile, OfBeforeSaysLess) {
+  std::string text;
+  std::istringstream lines(sample().text());
+  for (std::string line; std::getline(lines, line);) {
+    const auto is = [&line](const char* key) { return line.starts_with(std::string(key) + " = "); };
+    if (!is("round_ns") && !is("forwarding_ns") && !is("held_ns") && !is("media")) text += line + '\n';
+  }
+  const auto profile = Profile::from_text(text, "p.toml");
+  ASSERT_TRUE(profile) << profile.error().message;
+  EXPECT_EQ(profile->collect().count(), 0);
+  EXPECT_EQ(profile->capacities[1].held.count(), 0);
+  EXPECT_TRUE(profile->media.empty());
+  EXPECT_EQ(profile->capacities[1].rate, sample().capacities[1].rate);
 }
 
 TEST(Profile, SaysWhatIsDifferent) {

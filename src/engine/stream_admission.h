@@ -7,6 +7,12 @@
 // calibrate`, profile.h), and the bound is bound.h's. Both are kept exactly: rates are whole bits per second, and
 // deadlines a multiset, so that a stream that ends gives back what it took and nothing else.
 //
+// A stream that is policed may bring its bucket b at once besides v·t, so that a cycle's work is B_I·I at most,
+// whatever admitted streams do within their buckets, only where also
+//     (beta + v)·I + (sum of b) <= B_I·I
+// With `counts_bursts` that is a condition; without, what is promised holds as long as no more comes together, and
+// State says how much may and how much fits.
+//
 // A stream that is measured (RateMeter) is accepted with the rate that is said of it, and later holds what it was found
 // to bring: change().
 //
@@ -23,6 +29,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -36,6 +43,7 @@ struct StreamDemand {
   std::uint64_t rate = 0;                // v, in bits of frames per second
   // Of one whose rate may change() later, of all such that are there each its own. Empty: its rate stays.
   std::string share{};
+  std::uint64_t burst = 0;  // b, of all its buckets, in bytes; 0: nobody holds it to one
   auto operator<=>(const StreamDemand&) const = default;
 };
 
@@ -44,17 +52,28 @@ struct StreamCapacity {
   std::chrono::nanoseconds bound{0};  // of the running configuration (Timing)
   std::uint32_t largest_packet = 0;   // omega; 0: any
   bool measured = true;               // no: what computes now is not what was measured, and nothing is accepted
+  std::chrono::nanoseconds cycle{0};  // I, of the running configuration; 0: there is none, and bursts are not judged
+  bool counts_bursts = false;
 };
 
 // accepted, or the condition that does not hold.
-enum class StreamVerdict : std::uint8_t { accepted, rate_unknown, too_much, too_soon, too_large, not_measured };
+enum class StreamVerdict : std::uint8_t {
+  accepted,
+  rate_unknown,
+  too_much,
+  too_soon,
+  too_large,
+  not_measured,
+  too_bursty
+};
 const char* stream_verdict_name(StreamVerdict verdict);  // "too_much"
 
 struct StreamAnswer {
   StreamVerdict verdict = StreamVerdict::accepted;
   StreamDemand demand;
   StreamCapacity capacity;
-  std::uint64_t rate_before = 0;  // beta without this stream, and what is reserved
+  std::uint64_t rate_before = 0;   // beta without this stream, and what is reserved
+  std::uint64_t burst_before = 0;  // of bursts likewise
   bool accepted() const { return verdict == StreamVerdict::accepted; }
   // "12 Mbit/s more than 9.99 Gbit/s would exceed the 10 Gbit/s that the device carries in time": for logs and RTSP's
   // 453. Of an accepted one: what is left.
@@ -76,12 +95,13 @@ class StreamAdmission {
   class Share;
   // For settle() or undo(), one of which follows: what a replacement has taken, and what it has given back.
   struct Replaced {
-    std::uint64_t reserved = 0;  // bits per second of `gone`
+    std::uint64_t reserved = 0, reserved_burst = 0;  // bits per second of `gone`, and bytes
     std::vector<StreamDemand> come;
     std::vector<std::pair<StreamDemand, std::shared_ptr<Share>>> gone;
+    std::vector<std::pair<std::shared_ptr<Share>, std::uint64_t>> bursts;  // those that shares had before
   };
   // All of `gone` for all of `come`, or, where one of those is refused, nothing: then it answers which and why. What is
-  // in both stays as it is, and is not judged again.
+  // in both stays as it is, and is not judged again; of a share that has another burst this alone is.
   struct Refused {
     std::size_t index;
     StreamAnswer answer;
@@ -110,30 +130,42 @@ class StreamAdmission {
     std::uint64_t rate = 0;                         // beta
     std::chrono::nanoseconds shortest_deadline{0};  // theta; 0: there is no stream
     std::uint64_t streams = 0;
+    std::uint64_t bursts = 0;                // sum of b
+    std::uint64_t burst_room = 0;            // of B_I·I, what beta·I leaves for them; 0: there is no cycle
     std::uint64_t refused = 0;               // since the start
     std::uint64_t refused_not_measured = 0;  // of these, while what computed was not what was measured
   };
   State state() const;
   std::string text() const;  // "3 streams of 12 Mbit/s, of 10 Gbit/s that the device carries in time; ..."
+  // For logs: that more may come at once than there is room for, and what can be done about it. Empty: it fits.
+  std::string burst_note() const;
 
  private:
-  using Key = std::pair<std::int64_t, std::uint64_t>;
+  struct Key {
+    std::int64_t deadline;
+    std::uint64_t rate, burst;
+    auto operator<=>(const Key&) const = default;
+  };
   StreamVerdict judge(const StreamDemand& demand) const;
   std::uint64_t taken() const { return rate_ + reserved_; }
-  bool fits(std::uint64_t rate) const { return taken() <= capacity_.rate && rate <= capacity_.rate - taken(); }
+  std::uint64_t taken_burst() const { return bursts_ + reserved_burst_; }
+  StreamVerdict judge_room(std::uint64_t rate, std::uint64_t burst) const;
   void take(const StreamDemand& demand);
   void count(const Key& key);
   bool discount(const Key& key);
   void count_refusal(StreamVerdict verdict);
   bool give_back(const StreamDemand& demand, std::shared_ptr<Share>* share = nullptr);
+  std::optional<Refused> take_all(const std::vector<StreamDemand>& come, std::multiset<StreamDemand>& before,
+                                  Replaced& change);
+  void set_burst(Share& share, std::uint64_t burst);
   void restore(const Replaced& replaced);
 
   mutable std::mutex mutex_;
   StreamCapacity capacity_;
   const bool enforced_;
-  std::uint64_t rate_ = 0;
-  std::uint64_t reserved_ = 0;  // of replacements that are not settled
-  // By deadline and rate: how many streams. The first key has theta.
+  std::uint64_t rate_ = 0, bursts_ = 0;
+  std::uint64_t reserved_ = 0, reserved_burst_ = 0;  // of replacements that are not settled
+  // How many streams are alike. The first key has theta.
   std::map<Key, std::uint64_t> streams_;
   std::unordered_map<std::string, std::shared_ptr<Share>> shares_;
   std::uint64_t count_ = 0, refused_ = 0, refused_not_measured_ = 0;

@@ -146,6 +146,90 @@ TEST(StreamAdmission, LessCapacityKeepsThoseThatAreThere) {
   EXPECT_EQ(admission.add({1370, milliseconds(80), 1}).verdict, StreamVerdict::too_much);
 }
 
+// A cycle of a millisecond carries 1.25 MB.
+constexpr StreamCapacity bursty{
+    .rate = 10'000'000'000, .bound = milliseconds(3), .cycle = milliseconds(1), .counts_bursts = true};
+
+StreamDemand bursting(std::uint64_t rate, std::uint64_t burst, const char* share = "") {
+  return {.deadline = milliseconds(80), .rate = rate, .share = share, .burst = burst};
+}
+
+TEST(StreamAdmission, BurstsHaveToFitIntoACycleBesideTheRatesWhereTheyAreCounted) {
+  const struct {
+    const char* name;
+    StreamDemand there, comes;
+    StreamVerdict verdict;
+    const char* text;
+  } cases[] = {
+      {"fits to the last byte", bursting(4'000'000'000, 250'000), bursting(4'000'000'000, 0), StreamVerdict::accepted,
+       ""},
+      {"whose rate takes a byte too much", bursting(4'000'000'000, 250'000), bursting(4'000'008'000, 0),
+       StreamVerdict::too_bursty, "0 bytes that it may bring at once, beside 250 kB"},
+      {"a byte too many", bursting(4'000'000'000, 250'000), bursting(2'000'000'000, 250'001), StreamVerdict::too_bursty,
+       "250 kB that it may bring at once, beside 250 kB of those that are there, exceed the 500 kB for which a cycle "
+       "of 1ms has room beside their rates: a burst of 250 kB would fit"},
+      {"larger than all", bursting(1, 0), bursting(1, ~0ULL), StreamVerdict::too_bursty, "exceed the 1.25 MB"},
+      {"the rate comes first", bursting(4'000'000'000, 0), bursting(7'000'000'000, ~0ULL), StreamVerdict::too_much, ""},
+  };
+  for (const auto& one : cases) {
+    for (const bool counts : {true, false}) {
+      StreamCapacity capacity = bursty;
+      capacity.counts_bursts = counts;
+      StreamAdmission admission(capacity);
+      ASSERT_TRUE(admission.add(one.there).accepted()) << one.name;
+      const StreamAnswer answer = admission.add(one.comes);
+      const bool lets_in = !counts && one.verdict == StreamVerdict::too_bursty;
+      EXPECT_EQ(answer.verdict, lets_in ? StreamVerdict::accepted : one.verdict) << one.name;
+      const bool noted = admission.burst_note().find("a cycle of 1ms has room for") != std::string::npos;
+      EXPECT_EQ(noted, lets_in) << one.name << admission.burst_note();
+      EXPECT_TRUE(!counts || answer.text().find(one.text) != std::string::npos) << one.name << ": " << answer.text();
+    }
+  }
+  StreamCapacity cpu = bursty;
+  cpu.cycle = nanoseconds(0);
+  StreamAdmission without_cycle(cpu);
+  EXPECT_TRUE(without_cycle.add(bursting(1, 1 << 30)).accepted());
+  EXPECT_EQ(without_cycle.burst_note(), "");
+}
+
+TEST(StreamAdmission, BurstsAreGivenBackAndReplacedAsRatesAre) {
+  StreamAdmission admission(bursty);
+  const auto bursts = [&] { return admission.state().bursts; };
+  const StreamDemand a = bursting(1'000'000'000, 500'000, "a"), b = bursting(1'000'000'000, 400'000);
+  ASSERT_FALSE(admission.replace({}, {a, b}));
+  EXPECT_EQ(bursts(), 900'000U);
+  EXPECT_EQ(admission.state().burst_room, 1'000'000U);
+  EXPECT_FALSE(admission.remove(bursting(1'000'000'000, 399'999))) << "there is no such one";
+  // A raise takes room of bursts.
+  const auto share = admission.share("a");
+  EXPECT_TRUE(admission.change(share, 1'000'000'000, 1'800'000'000)->accepted());
+  EXPECT_EQ(admission.change(share, 1'800'000'000, 1'800'000'000 + 8'000)->verdict, StreamVerdict::too_bursty);
+  EXPECT_TRUE(admission.change(share, 1'800'000'000, 1'000'000'000)->accepted());
+  // With another burst a share stays, as long as that fits.
+  const StreamDemand longer = bursting(1'000'000'000, 600'001, "a"), shorter = bursting(1'000'000'000, 100'000, "a");
+  const auto refused = admission.replace({a, b}, {longer, b});
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->index, 0U);
+  EXPECT_EQ(refused->answer.verdict, StreamVerdict::too_bursty);
+  EXPECT_EQ(bursts(), 900'000U);
+  StreamAdmission::Replaced replaced;
+  ASSERT_FALSE(admission.replace({a, b}, {shorter}, &replaced));
+  EXPECT_EQ(admission.share("a"), share);
+  EXPECT_EQ(bursts(), 100'000U);
+  EXPECT_EQ(admission.add(bursting(1, 200'000)).verdict, StreamVerdict::too_bursty) << "until it is settled";
+  admission.undo(replaced);
+  EXPECT_EQ(admission.share("a"), share);
+  EXPECT_EQ(bursts(), 900'000U);
+  ASSERT_FALSE(admission.replace({a, b}, {shorter}, &replaced));
+  admission.settle(replaced);
+  const StreamDemand other = bursting(1, 900'000);
+  EXPECT_TRUE(admission.add(other).accepted());
+  EXPECT_TRUE(admission.remove(other));
+  EXPECT_TRUE(admission.remove(shorter));
+  EXPECT_EQ(bursts(), 0U);
+  EXPECT_EQ(admission.state().streams, 0U);
+}
+
 // Streams of several control threads never take more than there is, and give all of it back.
 TEST(StreamAdmission, ThreadsTogetherNeverTakeMoreThanThereIs) {
   StreamAdmission admission({.rate = 1000, .bound = milliseconds(1)});

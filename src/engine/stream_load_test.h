@@ -23,9 +23,14 @@ inline const StreamDemand stream{frame_bytes, std::chrono::milliseconds(1), rate
 // A batch takes 20 us and each frame 1 us: 280 frames a cycle are the most, and 270 what is called B_I.
 inline constexpr std::uint64_t capacity = rate * 270 * (ms / us) / (cycle / us);
 
-inline StreamAdmission admission(bool enforced = true) {
+inline StreamAdmission admission(bool enforced = true, bool counts_bursts = false) {
   const auto timing = plan_timing(std::chrono::milliseconds(1), std::chrono::nanoseconds(cycle), 1);
-  return StreamAdmission({capacity, timing->bound, frame_bytes}, enforced);
+  return StreamAdmission({.rate = capacity,
+                          .bound = timing->bound,
+                          .largest_packet = frame_bytes,
+                          .cycle = timing->cycle,
+                          .counts_bursts = counts_bursts},
+                         enforced);
 }
 
 // Sends the frames that arrive, in order, and tells of each that is late, by its place among them. How many have left.

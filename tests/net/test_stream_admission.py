@@ -29,7 +29,7 @@ def profile(folder):
     """A [profile] as calibrate measures it for this gateway on this machine, which refuses those of others; but of that capacity."""
     plain, path = folder / "plain.toml", folder / "profile.toml"
     plain.write_text(config(PORTS, srtp=settings(f"default_rate = {DEFAULT_RATE}"), engine=('device = "cpu"',)), encoding="utf-8")
-    subprocess.run([SLUICE, "calibrate", plain, "--seconds", "0.1", "--out", path], check=True, timeout=300)
+    subprocess.run([SLUICE, "calibrate", plain, "--seconds", "0.1", "--hold", "0", "--out", path], check=True, timeout=300)
     measured = path.read_text(encoding="utf-8")
     path.write_text(re.sub(r"(?m)^rate = \d+$", f"rate = {CAPACITY}", measured), encoding="utf-8")
     return f'\n[profile]\nfile = "{path}"\n'

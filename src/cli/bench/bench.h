@@ -49,6 +49,7 @@ struct BenchOptions {
   std::string direction = "protect";  // or both
   bool checksums = true;              // frames have UDP checksums
   double overload = 0;                // times the saturated rate, with admission of streams off and on; 0: not
+  std::string profile;                // overload: B_I is this profile's; empty: a share of the saturated rate
 };
 
 // The ceilings of this machine, measured now in DPDK's memory, which must have been started; printed as a side effect.

@@ -194,6 +194,12 @@ Expected<void> check_options(const BenchOptions& options, bool measures_gpu) {
       return good;
     }
   }
+  if (!options.profile.empty()) {
+    if (options.at > 0) return make_error("--profile: --at says another B_I: give one of the two");
+    if (auto good = check_file("--profile", options.profile); !good) {
+      return good;
+    }
+  }
   const bool made_up = options.patterns.find_first_not_of("0123456789") == std::string::npos;
   if (made_up && (options.patterns.size() > 6 || options.patterns == "0")) {
     return make_error("--patterns " + options.patterns + ": from 1 to 999999 can be made up");

@@ -16,6 +16,9 @@ using engine::ProfileCapacity;
 using engine::ProfileCell;
 using std::chrono::nanoseconds;
 
+constexpr unsigned first_lowered_part = 16;  // of a B_I that did not hold
+constexpr unsigned most_holds = 6;           // then there is none
+
 struct Place {
   nanoseconds cycle;
   unsigned streams, packet;
@@ -30,8 +33,9 @@ class Calibration {
   Expected<void> run() {
     const std::size_t grid = plan_.cycles.size() * plan_.streams.size();
     const std::size_t one = plan_.shares.size();
-    total_ =
-        static_cast<unsigned>(1 + grid * one + plan_.cycles.size() * plan_.steps + (plan_.packets.size() - 1) * one);
+    const std::size_t holds = plan_.hold.count() > 0 ? plan_.cycles.size() : 0;
+    total_ = static_cast<unsigned>(1 + grid * one + plan_.cycles.size() * plan_.steps + holds +
+                                   (plan_.packets.size() - 1) * one);
     profile_.packet = plan_.packets.front();
     auto step = saturate();
     for (const nanoseconds cycle : plan_.cycles) {
@@ -99,7 +103,30 @@ class Calibration {
       (cell->schedulable ? low : high) = middle;
     }
     capacity.rate = low;
+    if (auto held = hold(**bench, capacity); !held) return held;
     profile_.capacities.push_back(capacity);
+    return {};
+  }
+
+  // The best of some short tries is what the machine carries at its best. Each failure lowers it by twice as large a
+  // part as the one before, a half at most.
+  Expected<void> hold(Bench& bench, ProfileCapacity& capacity) {
+    const Place place{capacity.cycle, capacity.streams, plan_.packets.front()};
+    unsigned part = first_lowered_part;
+    for (unsigned tried = 0; plan_.hold.count() > 0 && capacity.rate != 0; ++tried) {
+      if (tried != 0) ++total_;
+      say(place, capacity.rate, fmt::format(", for {:.0f} s", plan_.hold.count()));
+      ++done_;
+      auto cell = bench.measure(capacity.rate, plan_.hold);
+      if (!cell) return tl::unexpected(cell.error());
+      add(*cell, place, capacity.rate);
+      if (cell->schedulable) {
+        capacity.held = std::chrono::duration_cast<nanoseconds>(plan_.hold);
+        return {};
+      }
+      capacity.rate = tried + 1 < most_holds ? capacity.rate - capacity.rate / part : 0;
+      part = std::max(2U, part / 2);
+    }
     return {};
   }
 
@@ -108,16 +135,28 @@ class Calibration {
     return open_(place.cycle, place.streams, place.packet);
   }
 
-  Expected<ProfileCell> measure(Bench& bench, const Place& place, std::uint64_t rate) {
+  void say(const Place& place, std::uint64_t rate, const std::string& length = {}) {
     const std::string where =
         place.cycle.count() == 0
             ? ""
             : fmt::format("cycle {}, {} streams, ", short_duration(static_cast<std::uint64_t>(place.cycle.count())),
                           place.streams);
     progress_(
-        fmt::format("{}{} B, {}", where, place.packet,
-                    rate == 0 ? "as fast as can be" : fmt::format("{:.3g} Gbit/s", static_cast<double>(rate) / 1e9)),
+        fmt::format("{}{} B, {}{}", where, place.packet,
+                    rate == 0 ? "as fast as can be" : fmt::format("{:.3g} Gbit/s", static_cast<double>(rate) / 1e9),
+                    length),
         done_, total_);
+  }
+  void add(ProfileCell& cell, const Place& place, std::uint64_t rate) {
+    cell.cycle = place.cycle;
+    cell.streams = place.streams;
+    cell.packet = place.packet;
+    cell.offered = rate;
+    profile_.cells.push_back(cell);
+  }
+
+  Expected<ProfileCell> measure(Bench& bench, const Place& place, std::uint64_t rate) {
+    say(place, rate);
     ++done_;
     ProfileCell best;
     for (unsigned tried = 0; tried < std::max(1U, plan_.tries); ++tried) {
@@ -126,11 +165,7 @@ class Calibration {
       if (tried == 0 || cell->schedulable || cell->longest < best.longest) best = *cell;
       if (best.schedulable || rate == 0) break;
     }
-    best.cycle = place.cycle;
-    best.streams = place.streams;
-    best.packet = place.packet;
-    best.offered = rate;
-    profile_.cells.push_back(best);
+    add(best, place, rate);
     return best;
   }
 
@@ -209,8 +244,9 @@ std::string calibration_table(const Profile& profile, bool bold) {
   for (const ProfileCapacity& one : profile.capacities) {
     const std::string name = one.cycle.count() == 0 ? "B" : "B_I of " + time_text(one.cycle);
     out += one.rate == 0 ? fmt::format("{:<18} no rate that was tried is schedulable\n", name)
-                         : fmt::format("{:<18} {}{}\n", name, gbits(one.rate),
-                                       one.streams == 0 ? "" : fmt::format(" with {} streams", one.streams));
+                         : fmt::format("{:<18} {}{}{}\n", name, gbits(one.rate),
+                                       one.streams == 0 ? "" : fmt::format(" with {} streams", one.streams),
+                                       one.held.count() == 0 ? "" : ", held for " + time_text(one.held));
   }
   return out +
          fmt::format("a batch takes {:.2f} us and {:.4f} ns for each byte\n", profile.intercept / 1e3, profile.slope);

@@ -22,15 +22,18 @@ struct CalibrationPlan {
   unsigned steps = 6;  // of the search for each B_I: to 1/64 of the space between two shares
   // What else the machine does makes a measurement worse and never better: one of these tries has to be good.
   unsigned tries = 3;
+  // Each B_I that was found so has to hold for this long, in one try; it is lowered until it does. 0: it is not tried.
+  std::chrono::duration<double> hold{3};
 };
 
 // A gateway of one cycle, number of streams and packet size.
 class Bench {
  public:
   virtual ~Bench() = default;
-  // At that rate, in bits of frames per second; 0: as much as the lanes take. In what it answers cycle, streams and
-  // packet are set by others.
-  virtual Expected<engine::ProfileCell> measure(std::uint64_t rate) = 0;
+  // At that rate, in bits of frames per second; 0: as much as the lanes take. For so long; 0: as long as it is set up
+  // for. In what it answers cycle, streams and packet are set by others.
+  virtual Expected<engine::ProfileCell> measure(std::uint64_t rate, std::chrono::duration<double> length) = 0;
+  Expected<engine::ProfileCell> measure(std::uint64_t rate) { return measure(rate, {}); }
 };
 using BenchOpener =
     std::function<Expected<std::unique_ptr<Bench>>(std::chrono::nanoseconds cycle, unsigned streams, unsigned packet)>;

@@ -26,11 +26,32 @@ std::string random_key(srtp::Suite suite) {
   return std::string(media::base64_encode(bytes).view());
 }
 
-std::string section_of(std::size_t port, srtp::Suite suite) {
+struct Kind {
+  bool protects = true, six = false;
+};
+
+std::string section_of(const char* action, const char* source, const char* destination, std::size_t port,
+                       const std::string& crypto) {
   return fmt::format(
-      "\n[[srtp.stream]]\naction = \"protect\"\nsource = \"198.18.0.1\"\nsource_port = {}\ndestination = "
-      "\"198.19.0.1\"\ndestination_port = {}\ncrypto = \"1 {} inline:{}\"\n",
-      port, port, srtp::facts(suite).name, random_key(suite));
+      "\n[[srtp.stream]]\naction = \"{}\"\nsource = \"{}\"\nsource_port = {}\ndestination = \"{}\"\n"
+      "destination_port = {}\ncrypto = \"{}\"\n",
+      action, source, port, destination, port, crypto);
+}
+
+std::string section_of(const Kind& kind, std::size_t port, const std::string& crypto) {
+  return section_of(kind.protects ? "protect" : "unprotect", kind.six ? "2001:2::1" : "198.18.0.1",
+                    kind.six ? "2001:2:0:1::1" : "198.19.0.1", port, crypto);
+}
+
+std::string twin_of(bool six, std::size_t number, const std::string& crypto) {
+  return section_of("protect", six ? twin_source_v6 : twin_source_v4, six ? "2001:2:0:1::2" : "198.19.0.2",
+                    first_twin_port + number, crypto);
+}
+
+std::vector<Kind> kinds_of_rtsp(control::Config& config) {
+  std::vector<Kind> kinds;
+  for (const std::string& kind : control::media_kinds(config)) kinds.push_back({true, kind.ends_with("6")});
+  return kinds.empty() ? std::vector<Kind>(1) : kinds;
 }
 
 }  // namespace
@@ -40,29 +61,48 @@ MadeStreams made_streams(control::Config& config) {
   if (std::ranges::find(chain, "srtp") == chain.end()) return {};
   Settings srtp = config.section("srtp");
   const bool rtsp = srtp.has("rtsp");
-  const std::size_t own = MediaTraffic::usable_streams(config);
-  std::size_t lanes = 0;
+  std::size_t lanes = 0, twins = 0, own = 0;
   for (const port::PortOptions& port : config.engine.ports) lanes += port.lane_count();
-  if (!rtsp && own >= lanes) return {};
+  const auto keys = static_cast<std::size_t>(srtp.integer("max_keys", 4096, 2, 1 << 22));
+  auto streams = srtp.sections("stream");
+  const std::size_t taken = streams.size() * 3;  // at most, but for several master keys
+  std::size_t room = (keys - std::min(keys, taken)) / keys_of_each;
+  MadeStreams made;
+  std::vector<Kind> kinds;
+  for (Settings& one : streams) {
+    const Kind kind{one.text("action", "") != "unprotect", one.text("source", "").find(':') != std::string::npos};
+    own += kind.protects || room != 0 ? 1 : 0;
+    if (!rtsp) kinds.push_back(kind);
+    if (kind.protects || room == 0 || twins == most_twins) continue;
+    made.text += twin_of(kind.six, twins++, one.text("crypto", ""));
+    --room;
+  }
+  if (!rtsp && own >= lanes) return made;
+  if (rtsp) kinds = kinds_of_rtsp(config);
+  if (kinds.empty()) kinds.emplace_back();
   std::vector<srtp::Suite> suites;
   for (const std::string& name : rtsp ? std::vector{control::rtsp_suite(config)} : control::stream_suites(config)) {
     if (const auto suite = srtp::suite_named(name)) suites.push_back(*suite);
   }
   if (suites.empty()) suites.push_back(srtp::Suite::aes_cm_128_hmac_sha1_80);
 
-  const auto keys = static_cast<std::size_t>(srtp.integer("max_keys", 4096, 2, 1 << 22));
-  const std::size_t taken = srtp.sections("stream").size() * 3;  // at most, but for several master keys
-  const std::size_t room = keys > taken ? (keys - taken) / keys_of_each : 0;
-  const std::size_t count = std::max(lanes, std::min(usual, room));
-  MadeStreams made;
-  for (std::size_t i = 0; i < count; ++i) made.text += section_of(first_port + 2 * i, suites[i % suites.size()]);
+  // Those that unprotect take a twin's keys, too.
+  const bool unprotects = std::ranges::any_of(kinds, [](const Kind& kind) { return !kind.protects; });
+  const std::size_t count = std::max(lanes, std::min(usual, unprotects ? room / 2 : room));
+  for (std::size_t i = 0; i < count; ++i) {
+    // Of several suites and kinds each with each.
+    const Kind& kind = kinds[i / suites.size() % kinds.size()];
+    const srtp::Suite suite = suites[i % suites.size()];
+    const std::string crypto = fmt::format("1 {} inline:{}", srtp::facts(suite).name, random_key(suite));
+    made.text += section_of(kind, first_port + 2 * i, crypto);
+    if (!kind.protects) made.text += twin_of(kind.six, twins++, crypto);
+  }
   std::vector<std::string_view> names;
   for (const srtp::Suite suite : suites) names.push_back(srtp::facts(suite).name);
-  made.note =
-      fmt::format("traffic is of {} streams made up with random keys, of {}{}: {}", count, fmt::join(names, ", "),
-                  own == 0 ? "" : fmt::format(", besides {} of the file's", own),
-                  rtsp ? "those of [srtp.rtsp] come with its clients"
-                       : fmt::format("[srtp] has {} to be protected over IPv4, and there are {} lanes", own, lanes));
+  made.note = fmt::format("traffic is of {} streams made up with random keys, of {}{}: {}", count,
+                          fmt::join(names, ", "), own == 0 ? "" : fmt::format(", besides {} of the file's", own),
+                          rtsp ? "those of [srtp.rtsp] come with its clients"
+                               : fmt::format("[srtp] has {}, and there are {} lanes", own, lanes));
   return made;
 }
 

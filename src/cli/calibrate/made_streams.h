@@ -1,10 +1,17 @@
-// Streams that calibrate makes up where a configuration's stage "srtp" has too few for traffic on every lane: with
-// [srtp.rtsp], whose streams come with clients, always; else where [[srtp.stream]] protects fewer over IPv4 than there
-// are lanes.
+// Streams that calibrate makes up for traffic of a configuration's stage "srtp".
+//
+// Of each [[srtp.stream]] that unprotects a twin: a stream that protects with the same key and suite on addresses of
+// its own, so that what it has sealed is what the other one unprotects (media_traffic.h); nobody else could seal as
+// fast.
+//
+// Where there are too few for traffic on every lane, others besides: with [srtp.rtsp], whose streams come with clients,
+// always, of its suite; else, where [[srtp.stream]] has fewer than there are lanes, of the kinds, families and suites
+// of those in turn.
 //
 // Thread-safety: none. Cost: control path; a key of the system's random bytes for each.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "control/config.h"
@@ -13,10 +20,16 @@ namespace sluice::cli {
 
 struct MadeStreams {
   std::string text;  // [[srtp.stream]] sections, to be put behind the configuration's text; empty: none are needed
-  std::string note;  // what was made and why, in a line
+  std::string note;  // what was made and why, in a line; empty: there is nothing but twins
 };
-// As many as there are lanes, up to 256 where max_keys has room for them, of [srtp.rtsp]'s suite, else of those of
-// [[srtp.stream]], else of the usual one. Addresses are of 198.18.0.0/15, which RFC 2544 has for benchmarks.
+// As many as there are lanes, up to 256 where max_keys has room for them. Addresses are of 198.18.0.0/15 (RFC 2544) and
+// 2001:2::/48 (RFC 5180), which are for benchmarks. Where max_keys has no room for all twins, the last ones are
+// missing.
 MadeStreams made_streams(control::Config& config);
+
+// Twins have these addresses, and of both ports this and their number: as many streams unprotect before theirs.
+inline constexpr const char* twin_source_v4 = "198.18.0.2";
+inline constexpr const char* twin_source_v6 = "2001:2::2";
+inline constexpr std::uint16_t first_twin_port = 30000, most_twins = 30000;
 
 }  // namespace sluice::cli

@@ -1,15 +1,19 @@
-// RTP of the streams that a configuration's stage "srtp" protects, written into a replay port's frames as they come in,
-// because they have to have new sequence numbers each time around.
+// RTP of the streams of a configuration's stage "srtp", written into a replay port's frames as they come in, because
+// they have to have new sequence numbers each time around: of those that protect in turn; and of each that unprotects
+// what its twin (made_streams.h) has protected. Such a frame comes back as it left, and goes on to the other's
+// addresses: so as many are unprotected as their twins protect.
 //
-// IPv4 alone, with UDP checksums, which the stage checks and makes anew. A stream's frames come by one lane.
-// Thread-safety: write() by lane; lanes apart. Cost: 40 bytes a frame and the end of what it was, whose tag the
-// checksum is to go without; of a frame without a checksum all of it.
+// With UDP checksums, which the stage checks and makes anew. A stream's frames come by one lane; where frames of a
+// queue are spread over lanes, what comes back by another one than its twin's begins anew. Thread-safety: write() by
+// lane; lanes apart. Cost: 40 or 60 bytes a frame and the end of what it was, whose tag the checksum is to go without;
+// of a frame without a checksum, or of the other family, all of it.
 #pragma once
 
 #include <rte_mbuf.h>
 
 #include <array>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,30 +28,42 @@ std::string without_limits(const std::string& text);
 
 class MediaTraffic {
  public:
-  // Of [[srtp.stream]]; an Error when the chain has a stage "srtp" and the table fewer streams to be protected over
-  // IPv4 than lanes (made_streams.h). No stage, no streams: other frames stay as they are. Frames have `most` bytes, or
-  // what fits with a tag of the stream's suite where that is less.
+  // Of [[srtp.stream]]; an Error when the chain has a stage "srtp" and the table fewer streams that protect than lanes
+  // (made_streams.h). No stage, no streams: other frames stay as they are. Frames have `most` bytes in clear, or what
+  // fits with a tag of the stream's suite where that is less.
   static Expected<MediaTraffic> make(control::Config& config, unsigned most, unsigned lanes);
-  // Those that traffic can be made of.
-  static std::size_t usable_streams(control::Config& config);
+  // What it is of, as control::media_kinds() has it.
+  std::vector<std::string> kinds() const { return {kinds_.begin(), kinds_.end()}; }
 
   bool empty() const { return streams_ == 0; }
   // Of all frames, in bytes.
   double mean_packet() const;
-  // Makes the frame the next packet of one of the lane's streams.
+  // Makes the frame the next packet of one of the lane's streams, or, where it holds what a twin of the lane has
+  // protected, one of the stream that unprotects it.
   void write(std::uint32_t lane, rte_mbuf* frame);
 
  private:
-  using Headers = std::array<std::uint8_t, 40>;  // IPv4, UDP, RTP
+  using Headers = std::array<std::uint8_t, 60>;  // IPv4 or IPv6, UDP, RTP
   struct Stream {
     Headers headers;
+    bool six = false;
     std::uint16_t packet = 0, sequence = 0;
+    std::uint16_t tag = 0;  // what protecting adds
+    bool is_twin = false;
+    Headers opened;  // of a twin: addresses and ports of the stream that unprotects, at their places
   };
   struct alignas(64) Lane {
     std::vector<Stream> streams;
     std::size_t next = 0;
   };
+  Stream* sealed_by(std::uint32_t lane, const std::uint8_t* frame);
+
+  struct Place {
+    std::uint32_t lane, index;
+  };
   std::vector<Lane> lanes_;
+  std::vector<Place> twins_;  // by their ports
+  std::set<std::string> kinds_;
   std::size_t streams_ = 0;
 };
 

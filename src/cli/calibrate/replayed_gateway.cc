@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -38,26 +39,47 @@ engine::PortTable with_twins(const engine::PortTable& ports, const control::Conf
   return engine::PortTable(std::move(all));
 }
 
+// What admission promises of this cycle on a GPU: the deadline that is its own bound. A sleep is a part of both, and
+// grows with the deadline.
+nanoseconds promised_bound(engine::Options options) {
+  options.deadline = std::chrono::hours(1);
+  const auto timing = engine::plan_timing(options, true);
+  if (!timing) return options.deadline;  // the engine says why
+  const nanoseconds awake = timing->bound - timing->sleep;
+  nanoseconds deadline = awake;
+  for (nanoseconds before(0); timing->sleep.count() != 0 && before != deadline;) {
+    before = deadline;
+    deadline = awake + engine::longest_lane_sleep(before);
+  }
+  return deadline;
+}
+
 class ReplayedGateway : public Bench {
  public:
   ReplayedGateway(std::unique_ptr<engine::Engine> engine, const TimedFunction& timed, const ReplayedOptions& options,
-                  unsigned packet)
+                  unsigned packet, std::shared_ptr<nanoseconds> longest_round)
       : engine_(std::move(engine)),
         timed_(timed),
         options_(options),
-        packet_(timed.brings_media() ? timed.mean_packet() : packet) {
+        packet_(timed.brings_media() ? timed.mean_packet() : packet),
+        longest_round_(std::move(longest_round)) {
     for (const port::PortOptions& port : engine_->options().ports) queues_ += port.queues;
+    std::map<int, unsigned> of_core;
+    for (const engine::EngineStats::Lane& lane : engine_->stats().lanes) {
+      lanes_together_ = std::max(lanes_together_, ++of_core[lane.core]);
+    }
   }
   ~ReplayedGateway() override { engine_->stop(); }
 
-  Expected<engine::ProfileCell> measure(std::uint64_t rate) override {
+  using Bench::measure;
+  Expected<engine::ProfileCell> measure(std::uint64_t rate, std::chrono::duration<double> length) override {
     set_rate(rate);
     if (!engine_->running()) engine_->start();
     sleep(options_.warm_up);
     const engine::EngineStats before = engine_->stats();
     const TimedFunction::Batches batches_before = timed_.batches();
     const auto begin = std::chrono::steady_clock::now();
-    sleep(options_.seconds);
+    sleep(length.count() > 0 ? length.count() : options_.seconds);
     const engine::EngineStats after = engine_->stats();
     const engine::HistogramSnapshot times = options_.on_gpu ? after.device_time.since(before.device_time)
                                                             : timed_.batches().times.since(batches_before.times);
@@ -67,12 +89,32 @@ class ReplayedGateway : public Bench {
     }
     if (auto media = check_media(before, after); !media) return tl::unexpected(media.error());
     engine::ProfileCell cell = cell_of(before, after, times, rate, spent.count());
-    cell.batch_bytes = timed_.batches().bytes.since(batches_before.bytes).percentile(0.5);
+    const TimedFunction::Batches batches = timed_.batches();
+    cell.batch_bytes = batches.bytes.since(batches_before.bytes).percentile(0.5);
+    const nanoseconds burst = time(batches.rounds.since(batches_before.rounds).percentile(0.999));
+    // With what a driver does for each further lane.
+    if (burst.count() != 0) cell.round = burst * lanes_together_ + engine::receive_time * (lanes_together_ - 1);
+    cell.forwarding =
+        time(batches.forwardings.since(batches_before.forwardings).percentile(0.999)) * lanes_forwarded_together();
+    *longest_round_ = std::max(*longest_round_, cell.round);
+    if (options_.on_gpu) cell.schedulable = cell.schedulable && forwards_in_time(cell);
     return cell;
   }
 
  private:
   static void sleep(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+
+  nanoseconds time(std::uint64_t ticks) const {
+    return nanoseconds(std::llround(static_cast<double>(ticks) / engine_->tsc_per_ns()));
+  }
+  unsigned lanes_forwarded_together() const {
+    const auto threads = static_cast<unsigned>(engine_->options().forwarder_cores.size());
+    return threads == 0 ? lanes_together_ : (lanes_of(engine_->options()) + threads - 1) / threads;
+  }
+  bool forwards_in_time(const engine::ProfileCell& cell) const {
+    const engine::Options& options = engine_->options();
+    return engine::forwards_in_time(cell.forwarding, options.cycle, options.overlap, !options.forwarder_cores.empty());
+  }
 
   void set_rate(std::uint64_t rate) {
     const double frames = static_cast<double>(rate) / 8 / packet_ / queues_;
@@ -103,9 +145,6 @@ class ReplayedGateway : public Bench {
       return sum;
     };
     const auto late = [](const engine::EngineStats& stats) { return stats.total.misses - stats.total.misses_away; };
-    const auto time = [this](std::uint64_t ticks) {
-      return nanoseconds(std::llround(static_cast<double>(ticks) / engine_->tsc_per_ns()));
-    };
     const double bits = static_cast<double>(frames(after) - frames(before)) * packet_ * 8;
     engine::ProfileCell cell;
     cell.carried = static_cast<std::uint64_t>(bits / seconds);
@@ -126,7 +165,9 @@ class ReplayedGateway : public Bench {
   const TimedFunction& timed_;  // the engine's
   ReplayedOptions options_;
   double packet_;  // bytes, on average
+  std::shared_ptr<nanoseconds> longest_round_;
   unsigned queues_ = 0;
+  unsigned lanes_together_ = 1;  // at most, on a thread
 };
 
 }  // namespace
@@ -151,9 +192,7 @@ engine::Options bench_options(const control::Config& config, const ReplayedOptio
     options.cpu_below = 0;
     options.cycle = cycle;
     options.streams = streams;
-    // Any cycle is to be measured, whatever deadline it is good for; a sleep is a quarter of the deadline at most.
-    const nanoseconds least = (2 + options.overlap) * cycle + engine::collect_time;
-    options.deadline = std::max(options.deadline, least * 2);
+    if (bench.collect.count() != 0) options.collect = bench.collect;
   } else {
     options.device = "cpu";
   }
@@ -162,12 +201,17 @@ engine::Options bench_options(const control::Config& config, const ReplayedOptio
     port.device = replay_device(port, packet, lanes * (options.batches * options.batch + spare_frames));
     port.twin.clear();
   }
+  if (bench.on_gpu) options.deadline = promised_bound(options);
   return options;
 }
 
 BenchOpener replayed_gateways(control::Config& config, const ReplayedOptions& bench) {
-  return [&config, bench](nanoseconds cycle, unsigned streams, unsigned packet) -> Expected<std::unique_ptr<Bench>> {
-    const engine::Options options = bench_options(config, bench, cycle, streams, packet);
+  const auto longest_round = std::make_shared<nanoseconds>(0);
+  return [&config, bench, longest_round](nanoseconds cycle, unsigned streams,
+                                         unsigned packet) -> Expected<std::unique_ptr<Bench>> {
+    ReplayedOptions now = bench;
+    if (longest_round->count() != 0) now.collect = engine::collect_time_of(*longest_round);
+    const engine::Options options = bench_options(config, now, cycle, streams, packet);
     auto traffic = MediaTraffic::make(config, packet, lanes_of(options));
     if (!traffic) return tl::unexpected(traffic.error());
     const TimedFunction* timed = nullptr;
@@ -181,7 +225,7 @@ BenchOpener replayed_gateways(control::Config& config, const ReplayedOptions& be
     };
     auto engine = engine::Engine::create(options, make, bench.open_gpu);
     if (!engine) return tl::unexpected(engine.error());
-    return std::make_unique<ReplayedGateway>(std::move(*engine), *timed, bench, packet);
+    return std::make_unique<ReplayedGateway>(std::move(*engine), *timed, bench, packet, longest_round);
   };
 }
 

@@ -22,13 +22,17 @@ void TimedFunction::collect(engine::Burst& burst, engine::BatchWriter& batch) {
   const std::uint64_t now = rte_rdtsc();
   lane.begin = first ? now : lane.begin + (now - before);
   inner_->collect(burst, batch);
+  if (const std::uint64_t took = rte_rdtsc() - now; took <= longest_round_) lane.rounds.add(took, 1);
 }
 
 void TimedFunction::forward(engine::Batch& batch, std::uint32_t first, std::uint32_t count, engine::Emitter& out) {
+  Lane& lane = *lanes_[batch.lane];
+  if (first == 0) lane.forwarding = rte_rdtsc();
   inner_->forward(batch, first, count, out);
   if (first + count == batch.count) {
-    Lane& lane = *lanes_[batch.lane];
-    lane.times.add(rte_rdtsc() - lane.begin, 1);
+    const std::uint64_t now = rte_rdtsc();
+    lane.forwardings.add(now - lane.forwarding, 1);
+    lane.times.add(now - lane.begin, 1);
     lane.bytes.add(batch.bytes, 1);
   }
 }
@@ -38,6 +42,8 @@ TimedFunction::Batches TimedFunction::batches() const {
   for (const auto& lane : lanes_) {
     all.times.add(lane->times);
     all.bytes.add(lane->bytes);
+    all.rounds.add(lane->rounds);
+    all.forwardings.add(lane->forwardings);
   }
   return all;
 }

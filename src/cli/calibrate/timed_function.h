@@ -1,15 +1,19 @@
 // Around the function of a gateway that is calibrated: brings media into the frames (media_traffic.h), and takes the
 // time of each inline batch, from the first frame's collecting until the last one's forwarding, less what the former
-// took, and its bytes.
+// took, and its bytes; and what collecting and forwarding take by themselves.
 //
-// Thread-safety: as of engine::Function; batches() any thread. Cost: the time-stamp counter four times a batch.
+// Thread-safety: as of engine::Function; batches() any thread. Cost: the time-stamp counter three times a burst, and
+// three times a batch.
 #pragma once
+
+#include <rte_cycles.h>
 
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "cli/calibrate/media_traffic.h"
+#include "engine/away.h"
 #include "engine/function.h"
 #include "engine/histogram.h"
 
@@ -20,9 +24,11 @@ class TimedFunction final : public engine::Function {
   TimedFunction(std::unique_ptr<engine::Function> inner, MediaTraffic traffic)
       : inner_(std::move(inner)), traffic_(std::move(traffic)) {}
 
-  // Of all lanes: ticks of inline batches, and bytes of batches, whatever computed them.
+  // Of all lanes: ticks of inline batches, and bytes of batches, whatever computed them; and ticks of collecting a
+  // burst, and of forwarding a batch but for its last burst's transmit. A burst that took longer than the gap by which
+  // the engine tells that a thread was kept from its work (engine/away.h) is the machine's, and left out.
   struct Batches {
-    engine::HistogramSnapshot times, bytes;
+    engine::HistogramSnapshot times, bytes, rounds, forwardings;
   };
   Batches batches() const;
   bool brings_media() const { return !traffic_.empty(); }
@@ -63,11 +69,15 @@ class TimedFunction final : public engine::Function {
  private:
   struct alignas(64) Lane {
     std::uint64_t begin = 0;
-    engine::Histogram times, bytes;
+    engine::Histogram rounds;
+    // The forwarder's.
+    alignas(64) std::uint64_t forwarding = 0;
+    engine::Histogram times, bytes, forwardings;
   };
   std::unique_ptr<engine::Function> inner_;
   MediaTraffic traffic_;
   std::vector<std::unique_ptr<Lane>> lanes_;
+  const std::uint64_t longest_round_ = rte_get_tsc_hz() * engine::away_gap_us / 1'000'000;
 };
 
 }  // namespace sluice::cli

@@ -34,6 +34,13 @@ MediumRate medium_rate(const Medium& medium, std::uint32_t margin) {
   return {capped(media), capped(std::max<Wide>(media / rtcp_part, 1)), medium.client_opens};
 }
 
+// Each as if it had a bucket of its own.
+std::uint64_t medium_burst(const MediumRate& rate, std::chrono::nanoseconds burst_time, std::uint32_t largest_frame) {
+  if (rate.media == 0) return 0;
+  return bucket(rate.media, burst_time, largest_frame).burst +
+         (rate.client_opens ? 3 : 2) * bucket(rate.rtcp, burst_time, largest_frame).burst;
+}
+
 void police(std::vector<function::MediaStreamSettings>& streams, const MediumRate& rate,
             std::chrono::nanoseconds burst_time, std::uint32_t largest_frame,
             const std::optional<function::MeasureSettings>& measure) {

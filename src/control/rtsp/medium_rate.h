@@ -35,6 +35,9 @@ struct MediumRate {
 // to it on average. Of rate 0: it has none.
 MediumRate medium_rate(const Medium& medium, std::uint32_t margin);
 
+// Bytes that all its streams may bring at once, as police() has it, or somewhat more. Of rate 0: 0.
+std::uint64_t medium_burst(const MediumRate& rate, std::chrono::nanoseconds burst_time, std::uint32_t largest_frame);
+
 // Gives the streams of a medium, the server's RTP first, their buckets; what the client sends has RTCP's. What comes in
 // `burst_time` may come at once, and two of the largest frames at least. With `measure` the server's RTP is measured,
 // and the others follow it.

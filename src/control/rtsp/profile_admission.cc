@@ -3,8 +3,12 @@
 namespace sluice::control::rtsp {
 
 engine::StreamDemand ProfileAdmission::demand(const Medium& medium) const {
-  return {
-      .largest_packet = largest_packet_, .deadline = deadline_, .rate = rate_of(medium).sum(), .share = medium.share};
+  const MediumRate rate = rate_of(medium);
+  return {.largest_packet = largest_packet_,
+          .deadline = deadline_,
+          .rate = rate.sum(),
+          .share = medium.share,
+          .burst = medium_burst(rate, burst_time_, largest_packet_ + tag_)};
 }
 
 bool ProfileAdmission::admit(const Medium& medium) {

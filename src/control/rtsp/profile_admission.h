@@ -24,7 +24,9 @@ class ProfileAdmission final : public Admission {
         usual_(options.default_rate),
         margin_(options.rate_margin),
         deadline_(deadline),
-        largest_packet_(largest_packet) {}
+        burst_time_(options.burst_time),
+        largest_packet_(largest_packet),
+        tag_(static_cast<std::uint32_t>(srtp::facts(options.suite).rtp_tag_length)) {}
   bool admit(const Medium& medium) override;
   void ended(const Medium& medium) override;
   MediumRate held_to(const Medium& medium) const override;
@@ -42,7 +44,8 @@ class ProfileAdmission final : public Admission {
   std::uint64_t usual_;
   std::uint32_t margin_;
   std::chrono::nanoseconds deadline_;
-  std::uint32_t largest_packet_;
+  std::chrono::nanoseconds burst_time_;
+  std::uint32_t largest_packet_, tag_;  // of a frame in clear, and what srtp adds
   std::string why_;
 };
 

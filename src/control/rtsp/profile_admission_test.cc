@@ -77,6 +77,25 @@ TEST(ProfileAdmission, media_that_are_measured_give_back_what_they_hold) {
   EXPECT_EQ(streams.state().streams, 0U);
 }
 
+// As police() gives them buckets, of frames of 1,514 bytes: media a second of 750,000 bits, RTCP two frames each way.
+TEST(ProfileAdmission, the_bursts_of_all_its_streams_count) {
+  for (const bool client_opens : {false, true}) {
+    engine::StreamAdmission streams({.rate = 10'000'000, .bound = milliseconds(1)});
+    ProfileAdmission admission(streams, {}, milliseconds(2), 1504);
+    const Medium medium{600'000, client_opens};
+    ASSERT_TRUE(admission.admit(medium));
+    std::vector<function::MediaStreamSettings> media(client_opens ? 4 : 3);
+    media[0].carries = function::Carries::rtp;
+    police(media, admission.held_to(medium), std::chrono::seconds(1), 1514);
+    std::uint64_t all = 0;
+    for (const auto& one : media) all += one.rate->burst;
+    EXPECT_EQ(streams.state().bursts, all);
+    EXPECT_GT(all, 93'750U);
+    admission.ended(medium);
+    EXPECT_EQ(streams.state().bursts, 0U);
+  }
+}
+
 // For the log, with its numbers.
 TEST(ProfileAdmission, a_refusal_says_why) {
   engine::StreamAdmission streams(capacity);

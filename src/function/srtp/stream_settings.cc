@@ -71,17 +71,16 @@ constexpr std::uint64_t bursts_a_second = 10;
 // RTCP's part of a stream's rate (RFC 3550 section 6.2), where it has a 5-tuple of its own.
 constexpr std::uint64_t rtcp_part = 20;
 constexpr std::int64_t highest_rate = 1'000'000'000'000;
-constexpr std::int64_t largest_burst = 1 << 30;
 constexpr std::int64_t smallest_packet = 64;
 
 void read_rate(Settings& settings, std::uint32_t largest_frame, MediaStreamSettings& stream) {
   const auto bits = static_cast<std::uint64_t>(settings.integer("rate", 1, 1, highest_rate));
   const auto least = std::uint64_t{2} * largest_frame;
   const auto burst =
-      static_cast<std::uint64_t>(settings.integer("burst", 0, static_cast<std::int64_t>(least), largest_burst));
+      static_cast<std::uint64_t>(settings.integer("burst", 0, static_cast<std::int64_t>(least), largest_stream_burst));
   const auto largest = static_cast<std::uint32_t>(settings.integer("packet_bytes", 0, smallest_packet, largest_frame));
   if (settings.has("rate")) {
-    stream.rate = {bits, burst != 0 ? burst : std::max(bits / 8 / bursts_a_second, least), largest};
+    stream.rate = {bits, stream_burst(bits, burst, largest_frame), largest};
   } else {
     for (const char* key : {"burst", "packet_bytes", "measured"}) {
       if (settings.has(key)) settings.error(key, "there is no rate: say how many bits a second the stream may bring");
@@ -169,6 +168,10 @@ void know(Settings& settings, std::initializer_list<const char*> keys) {
 }
 
 }  // namespace
+
+std::uint64_t stream_burst(std::uint64_t bits, std::uint64_t given, std::uint32_t largest_frame) {
+  return given != 0 ? given : std::max(bits / 8 / bursts_a_second, std::uint64_t{2} * largest_frame);
+}
 
 std::string share_of(Settings& settings) {
   if (!settings.has("rate") || !settings.boolean("measured", false)) return {};

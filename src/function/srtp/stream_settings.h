@@ -25,6 +25,11 @@ Expected<std::vector<MediaStreamSettings>> read_stream_text(std::string_view tex
 // Its addresses and ports alone.
 Expected<std::vector<MediaStreamSettings>> read_stream_ends(std::string_view text, const std::string& what);
 
+// Bytes that may come at once of a stream of so many bits a second: as given, of frames two of the largest at least; 0:
+// those of a tenth of a second, with as much at least.
+inline constexpr std::int64_t largest_stream_burst = 1 << 30;
+std::uint64_t stream_burst(std::uint64_t bits, std::uint64_t given, std::uint32_t largest_frame);
+
 // What a [[srtp.stream]] of the file is called where streams are admitted (engine::StreamDemand::share): its 5-tuples.
 // Empty: its rate is not measured.
 std::string share_of(Settings& settings);

@@ -245,7 +245,8 @@ engine::StreamDemand Streams::demand_of(const MediaStreamSettings& settings) con
   return {.largest_packet = settings.largest_in_clear(largest_frame_),
           .deadline = settings.deadline.count() == 0 ? deadline_ : settings.deadline,
           .rate = settings.rate ? settings.rate->bits : 0,
-          .share = settings.measure ? settings.measure->share : ""};
+          .share = settings.measure ? settings.measure->share : "",
+          .burst = settings.rate ? settings.rate->burst : 0};
 }
 
 Expected<std::string> Streams::add_text(std::string_view text, const std::string& what) {
