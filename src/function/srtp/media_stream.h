@@ -6,7 +6,7 @@
 // 5-tuple on one lane; a frame that comes by another is refused, because two lanes cannot share an index. A stream
 // without a key has no such state and is no lane's. With `ingress` what comes by another port is refused before that.
 //
-// Threads: streams are made and destroyed by one thread at a time; find() and may_concern() any thread, beside the one
+// Threads: streams are made and destroyed by any, without a lock; find() and may_concern() any thread, beside the one
 // that writes, which is who may call police(), give(), measured() and rate(); claim(), conforms(), came(), note() and
 // rare() lanes; channels and what left by them the lane that has claimed it; what was counted anybody may read.
 #pragma once

@@ -54,7 +54,8 @@ class Streams final : public MediaStreams {
   };
 
   // The streams of a configuration in place of those of the last one: worked out, and then put in force, which cannot
-  // fail. One whose settings stay the same stays as it is, but for its rate.
+  // fail. One whose settings stay the same stays as it is, but for its rate. One that is not put in force takes its
+  // keys with it where it ends, on any thread, beside all calls (crypto/key_table.h).
   struct Replacement {
     std::vector<std::shared_ptr<MediaStream>> fresh;
     std::vector<Kept> kept;

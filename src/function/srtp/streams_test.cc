@@ -461,6 +461,39 @@ TEST(Streams, live_as_long_as_a_batch_that_found_them) {
   EXPECT_EQ(keys->used(), 0U);
 }
 
+// What another part of the chain has refused ends on the thread of the reload, and RTSP's threads do not wait for it.
+TEST(Streams, a_reload_that_comes_to_nothing_gives_its_keys_back_beside_others) {
+  constexpr unsigned rounds = 3'000;
+  auto keys = crypto::KeyTable::make(16, false);
+  Streams::Current current(1);
+  const engine::PortTable ports;
+  Streams streams(*keys, current, 32, 1514, ports, nullptr, *SpentKeys::make());
+  auto configured = settings_of(6000);
+  configured[0].origin = MediaOrigin::configuration;
+  std::atomic<unsigned> refused{0};
+  std::thread reloads([&] {
+    for (unsigned i = 0; i < rounds; ++i) refused += streams.prepare(configured) ? 0 : 1;
+  });
+  for (unsigned i = 0; i < rounds; ++i) {
+    refused += streams.add(settings_of(7000)) ? 0 : 1;
+    streams.remove(std::vector{key_of(7000)}, MediaOrigin::rtsp, false);
+    streams.tidy(Clock::now());
+  }
+  reloads.join();
+  streams.tidy(Clock::now());
+  EXPECT_EQ(refused, 0U) << "there was room for the keys";
+  EXPECT_EQ(keys->used(), 0U);
+  std::set<std::uint32_t> slots;
+  for (unsigned i = 0; i < 16; ++i) {
+    const std::vector<std::uint8_t> bytes(20, 1);
+    const std::span<const std::uint8_t> all(bytes);
+    const auto slot = keys->install({crypto::Cipher::aes_ctr_hmac_sha1, all.first(16), all.first(14), all, 10});
+    ASSERT_TRUE(slot) << i;
+    slots.insert(*slot);
+  }
+  EXPECT_EQ(slots.size(), 16U) << "each is there once";
+}
+
 TEST(Streams, lanes_read_while_streams_come_and_go) {
   auto keys = crypto::KeyTable::make(64, false);
   constexpr unsigned readers = 2;

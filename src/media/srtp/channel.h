@@ -42,8 +42,7 @@
 //
 // Thread-safety: a channel, its pool and its packets belong to one lane, but for prepare_unowned(); RTP and RTCP of a
 // session share nothing, so they may be on different lanes. make() and the end of a channel change the key table and
-// may be on another thread, one at a time (crypto/key_table.h), if the lane has called end_streams() before the end.
-// None of its packets may be in flight then. Cost: no allocation in prepare() and finish(); figures in docs/srtp.md.
+// may be on any thread, beside others (crypto/key_table.h), if the lane has called end_streams() before the end. None of its packets may be in flight then. Cost: no allocation in prepare() and finish(); figures in docs/srtp.md.
 #pragma once
 
 #include <cstdint>
