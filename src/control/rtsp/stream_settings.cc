@@ -52,7 +52,6 @@ Expected<void> take_client_key(const media::rtsp::ClientKey& key, MediaStreamSet
   }
   settings.direction = srtp::Direction::unprotect;
   settings.crypto.suite = key.suite;
-  settings.crypto.derivation_rate = key.derivation_rate;
   settings.crypto.keys.push_back(std::move(one));
   return {};
 }
