@@ -3,9 +3,12 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
+#include <atomic>
 #include <cstring>
 #include <random>
+#include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "crypto/cpu.h"
@@ -284,6 +287,49 @@ TEST(KeyTable, a_released_slot_is_wiped_and_used_again) {
     EXPECT_TRUE(all_zero(keys->powers()[slot]));
   }
   EXPECT_TRUE(keys->install({Cipher::aes_gcm, key, std::span(key).first(12), {}, 16}));
+}
+
+// What a reload that is refused gives back, beside what others take: each slot is one key's at a time.
+TEST(KeyTable, slots_come_and_go_on_several_threads) {
+  constexpr std::uint32_t capacity = 64;
+  constexpr unsigned threads = 4, each = 8, rounds = 4'000;
+  auto keys = KeyTable::make(capacity, false);
+  ASSERT_TRUE(keys);
+  const Bytes key(30, 7);
+  const KeyMaterial material{Cipher::aes_ctr_hmac_sha1, std::span(key).first(16), std::span(key).first(14),
+                             std::span(key).first(20), 10};
+  std::vector<std::atomic<unsigned>> users(capacity);
+  std::atomic<unsigned> shared{0}, refused{0};
+  std::vector<std::thread> all;
+  for (unsigned thread = 0; thread < threads; ++thread) {
+    all.emplace_back([&] {
+      std::vector<std::uint32_t> slots;
+      for (unsigned round = 0; round < rounds; ++round) {
+        for (unsigned i = 0; i < each; ++i) {
+          const auto slot = keys->install(material);
+          if (!slot) {
+            ++refused;
+            continue;
+          }
+          shared += users[*slot].fetch_add(1) == 0 ? 0 : 1;
+          slots.push_back(*slot);
+        }
+        for (const std::uint32_t slot : slots) {
+          --users[slot];
+          keys->release(slot);
+        }
+        slots.clear();
+      }
+    });
+  }
+  for (std::thread& thread : all) thread.join();
+  EXPECT_EQ(shared, 0U) << "slots that had two keys at once";
+  EXPECT_EQ(refused, 0U) << "there was room";
+  EXPECT_EQ(keys->used(), 0U);
+  std::set<std::uint32_t> slots;
+  for (std::uint32_t i = 0; i < capacity; ++i) slots.insert(keys->install(material).value_or(capacity));
+  EXPECT_EQ(slots.size(), capacity) << "each is there once";
+  EXPECT_FALSE(slots.contains(capacity));
 }
 
 TEST(Secret, is_wiped_and_compared) {

@@ -43,14 +43,15 @@ struct KeyTable::Tables {
   LockedMemory power_memory;
   LockedMemory gcm_memory;
   std::vector<std::uint32_t> free;  // the last is taken next
-  std::mutex changing;              // held while a slot changes, or is copied for a follower
+  std::mutex changing;              // held while `free` or a slot changes, or one is copied for a follower
   std::deque<Changes> followers;
   std::atomic<std::uint64_t> installs{0};
 
   Key* keys() const { return static_cast<Key*>(key_memory.data()); }
   HashPowers* powers() const { return static_cast<HashPowers*>(power_memory.data()); }
   gcm_key_data* gcm_keys() const { return static_cast<gcm_key_data*>(gcm_memory.data()); }
-  void install(std::uint32_t slot, const KeyMaterial& material);
+  // These two of who holds `changing`.
+  void put(std::uint32_t slot, const KeyMaterial& material);
   void clear(std::uint32_t slot);
   void note(std::uint32_t slot) {
     for (Changes& follower : followers) {
@@ -156,14 +157,12 @@ void KeyTable::Tables::expand(std::uint32_t slot, const KeyMaterial& material) c
   key.tag_length = material.tag_length;
 }
 
-void KeyTable::Tables::install(std::uint32_t slot, const KeyMaterial& material) {
-  const std::lock_guard lock(changing);
+void KeyTable::Tables::put(std::uint32_t slot, const KeyMaterial& material) {
   expand(slot, material);
   note(slot);
 }
 
 void KeyTable::Tables::clear(std::uint32_t slot) {
-  const std::lock_guard lock(changing);
   wipe(&keys()[slot], sizeof(Key));
   if (gcm) {
     wipe(&powers()[slot], sizeof(HashPowers));
@@ -207,12 +206,13 @@ Expected<std::uint32_t> KeyTable::install(const KeyMaterial& material) {
   if (const std::string wrong = check(material, tables_->gcm); !wrong.empty()) {
     return make_error(wrong);
   }
+  const std::lock_guard lock(tables_->changing);
   if (tables_->free.empty()) {
     return make_error("the table of keys is full: it has room for " + std::to_string(tables_->capacity));
   }
   const std::uint32_t slot = tables_->free.back();
   tables_->free.pop_back();
-  tables_->install(slot, material);
+  tables_->put(slot, material);
   tables_->installs.fetch_add(1, std::memory_order_release);
   return slot;
 }
@@ -221,11 +221,13 @@ Expected<void> KeyTable::replace(std::uint32_t slot, const KeyMaterial& material
   if (const std::string wrong = check(material, tables_->gcm); !wrong.empty()) {
     return make_error(wrong);
   }
-  tables_->install(slot, material);
+  const std::lock_guard lock(tables_->changing);
+  tables_->put(slot, material);
   return {};
 }
 
 void KeyTable::release(std::uint32_t slot) {
+  const std::lock_guard lock(tables_->changing);
   tables_->clear(slot);
   tables_->free.push_back(slot);
 }
@@ -281,6 +283,7 @@ std::uint32_t KeyTable::capacity() const {
   return tables_->capacity;
 }
 std::uint32_t KeyTable::used() const {
+  const std::lock_guard lock(tables_->changing);
   return tables_->capacity - static_cast<std::uint32_t>(tables_->free.size());
 }
 const void* KeyTable::cpu_gcm_key(std::uint32_t slot) const {

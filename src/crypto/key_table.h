@@ -5,10 +5,11 @@
 // memory allows, and left out of core dumps. The arrays begin at a page and stay where they are as long as the table
 // lives, so they can be registered with a GPU. A released slot is wiped, as is the table at its end.
 //
-// Thread-safety: install() and release() from one thread at a time, any; replace() beside them. Slots are independent:
-// lanes may run jobs meanwhile under other slots. What the caller owes: a slot is installed before a job names it, and
-// no job that names it is still in flight when it is released. Cost: install() 0.3 us for CTR, 0.7 us for GCM. Nothing
-// here is on the path of a packet but key().
+// Thread-safety: install(), replace(), release() and used() any threads, beside each other: they wait for one another,
+// for as long as one key takes. Who drops the last of a stream's keys need hold no lock. Slots are independent: lanes
+// may run jobs meanwhile under other slots. What the caller owes: a slot is installed before a job names it, and no job
+// that names it is still in flight when it is released. Cost: install() 0.3 us for CTR, 0.7 us for GCM. Nothing here is
+// on the path of a packet but key().
 #pragma once
 
 #include <cstddef>
@@ -43,8 +44,8 @@ class KeyTable {
   // The slot; an error if the table is full, `material` has lengths that the cipher has not, or GCM is not provided
   // for.
   Expected<std::uint32_t> install(const KeyMaterial& material);
-  // Another key in an installed slot: for key derivation rates. From any one thread for each slot; what install() says
-  // holds.
+  // Another key in an installed slot: for key derivation rates. From one thread at a time for each slot; what install()
+  // says holds.
   Expected<void> replace(std::uint32_t slot, const KeyMaterial& material);
   // Wipes the slot and frees it. `slot` is installed.
   void release(std::uint32_t slot);

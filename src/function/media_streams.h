@@ -45,7 +45,8 @@ class MediaStreams {
   virtual ~MediaStreams() = default;
 
   // All or none. An Error when a 5-tuple has a stream already, or keys or the table are full. One that has ended gives
-  // its place. From then on the next frame of it is protected or unprotected.
+  // its place. From then on the next frame of it is protected or unprotected: seldom it waits for batches that lanes
+  // have begun, up to 0.2 s.
   virtual Expected<void> add(std::vector<MediaStreamSettings> streams) = 0;
   // Those of these 5-tuples that came from `origin`; how many. `guarded`: what still comes in clear of those that were
   // protected is dropped until nothing has come for `guard_time`, or longer ago ended streams have to make room
@@ -69,7 +70,8 @@ class MediaStreams {
   // called in errors. The sentence says what was done. Nothing is put in force that admit_by() has no room for.
   virtual Expected<std::string> add_text(std::string_view text, const std::string& what) = 0;
   // The same, but in place of the API's streams of these 5-tuples, if they are there: between two frames, with no
-  // moment in which there is none. One that is the same in all but rate and deadline keeps its indexes.
+  // moment in which there is none. One that is the same in all but rate, deadline, ingress and others keeps its
+  // indexes; one that is not, and keeps its key, is an Error.
   virtual Expected<std::string> replace_text(std::string_view text, const std::string& what) = 0;
   // Of these keys only the ends count. remove: guarded; release: not, and guards of the API's and the file's are
   // lifted.

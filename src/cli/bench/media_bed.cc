@@ -100,8 +100,14 @@ Expected<void> MediaBed::verify() {
   if (streams.both && opened < checked / 4) {
     return make_error(fmt::format("only {} of {} frames were unprotected", opened, checked));
   }
-  std::printf("verified on %s: %lu frames left protected and opened on a core as they went in, %lu left unprotected\n",
-              device.c_str(), checked - opened, opened);
+  const std::uint64_t by_libsrtp = source->opened_by_libsrtp;
+  const std::string why_not = source->why_no_libsrtp();
+  if (why_not.empty() && by_libsrtp == 0) return make_error("libsrtp has opened none of the frames");
+  std::printf(
+      "verified on %s: %lu frames left protected and opened on a core as they went in, %lu left unprotected; %s\n",
+      device.c_str(), checked - opened, opened,
+      why_not.empty() ? fmt::format("libsrtp opened {} of them, too", by_libsrtp).c_str()
+                      : ("not asked: " + why_not).c_str());
   return {};
 }
 

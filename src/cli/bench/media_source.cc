@@ -9,6 +9,7 @@
 #include <mutex>
 #include <random>
 
+#include "cli/bench/libsrtp_opener.h"
 #include "engine/batch_writer.h"
 #include "engine/burst.h"
 #include "function/srtp/media_frame.h"
@@ -23,6 +24,9 @@ using packet::be16;
 constexpr std::uint32_t ip_at = sizeof(packet::EthernetHeader), udp_at = ip_at + sizeof(packet::Ipv4Header);
 constexpr std::uint32_t rtp_at = udp_at + sizeof(packet::UdpHeader), rtp_bytes = 12;
 constexpr std::uint16_t source_port = 5004, clear_port = 6000, sealed_port = 6002;
+
+// Of a lane, so many streams to one that libsrtp opens: it takes some microseconds a packet, and one at a time.
+constexpr std::uint32_t streams_to_a_sample = 8;
 
 // Of what is unprotected: a frame that was refused comes a round later.
 constexpr std::uint32_t window = 2048;
@@ -116,13 +120,16 @@ struct MediaSource::Checker {
     explicit Lane(crypto::Cpu of_lane) : cpu(std::move(of_lane)) {}
     crypto::Cpu cpu;
     std::vector<std::vector<std::uint8_t>> clear;
-    std::vector<std::uint8_t> copy;
+    std::vector<std::uint8_t> copy, sample;
     const rte_mempool* pool = nullptr;
   };
   explicit Checker(crypto::KeyTable table) : keys(std::move(table)) {}
 
   crypto::KeyTable keys;
   std::vector<std::shared_ptr<function::MediaStream>> streams;
+  std::vector<media::MasterKey> master_keys;  // of these
+  std::unique_ptr<LibsrtpOpener> libsrtp;     // null: `why_no_libsrtp`
+  std::string why_no_libsrtp;
   std::vector<std::unique_ptr<Lane>> lanes;
   mutable std::mutex mutex;
   std::string wrong;
@@ -132,6 +139,7 @@ struct MediaSource::Checker {
     if (wrong.empty()) wrong = why;
   }
   std::string look(Lane& lane, std::uint32_t stream, const rte_mbuf* frame, bool& was_opened) const;
+  std::string look_by_libsrtp(Lane& lane, std::uint32_t stream, const rte_mbuf* frame) const;
 };
 
 MediaSource::MediaSource(std::unique_ptr<engine::Function> inner, const RtpStreams& streams, bool frames_return)
@@ -247,10 +255,16 @@ Expected<void> MediaSource::check(port::ReplayPort& port) {
   checker_ = std::make_unique<Checker>(std::move(*keys));
   for (function::MediaStreamSettings& settings : streams_.settings()) {
     if (settings.direction == srtp::Direction::unprotect) continue;
+    checker_->master_keys.push_back(settings.crypto.keys.front().key);
     settings.direction = srtp::Direction::unprotect;
     auto stream = function::MediaStream::make(std::move(settings), checker_->keys);
     if (!stream) return tl::unexpected(stream.error());
     checker_->streams.push_back(std::move(*stream));
+  }
+  if (auto libsrtp = LibsrtpOpener::make(streams_.suite)) {
+    checker_->libsrtp = std::move(*libsrtp);
+  } else {
+    checker_->why_no_libsrtp = libsrtp.error().message;
   }
   for (std::uint16_t lane = 0; lane < streams_.lanes; ++lane) {
     auto cpu = crypto::Cpu::make();
@@ -264,13 +278,22 @@ Expected<void> MediaSource::check(port::ReplayPort& port) {
     const auto at = std::ranges::find_if(checker_->lanes, of_pool) - checker_->lanes.begin();
     const std::uint32_t own = lanes_[static_cast<std::size_t>(at)]->stream_of(port::ReplayPort::frame_index(frame));
     bool was_opened = false;
-    const std::string why = checker_->look(*checker_->lanes[static_cast<std::size_t>(at)],
-                                           static_cast<std::uint32_t>(at) + streams_.lanes * own, frame, was_opened);
+    Checker::Lane& lane = *checker_->lanes[static_cast<std::size_t>(at)];
+    const std::uint32_t stream = static_cast<std::uint32_t>(at) + streams_.lanes * own;
+    std::string why = checker_->look(lane, stream, frame, was_opened);
+    if (why.empty() && !was_opened && checker_->libsrtp != nullptr && own % streams_to_a_sample == 0) {
+      why = checker_->look_by_libsrtp(lane, stream, frame);
+      opened_by_libsrtp.fetch_add(1, std::memory_order_relaxed);
+    }
     if (!why.empty()) checker_->fail(why);
     checked.fetch_add(1, std::memory_order_relaxed);
     opened.fetch_add(was_opened ? 1 : 0, std::memory_order_relaxed);
   });
   return {};
+}
+
+std::string MediaSource::why_no_libsrtp() const {
+  return checker_ == nullptr ? "" : checker_->why_no_libsrtp;
 }
 
 std::string MediaSource::wrong() const {
@@ -322,6 +345,18 @@ std::string MediaSource::Checker::look(Lane& lane, std::uint32_t stream, const r
                     std::memcmp(frame + rtp_at, clear.data() + rtp_at, payload) == 0 &&
                     std::memcmp(frame, clear.data(), ip_at) == 0;
   return same ? std::string() : name("opened, it is not what went in");
+}
+
+// Empty: what left protected, and was found right, is so for libsrtp, too.
+std::string MediaSource::Checker::look_by_libsrtp(Lane& lane, std::uint32_t stream, const rte_mbuf* mbuf) const {
+  const auto* const sent = rte_pktmbuf_mtod(mbuf, const std::uint8_t*);
+  lane.sample.assign(sent + rtp_at, sent + rte_pktmbuf_data_len(mbuf));
+  const auto length = libsrtp->open(stream, master_keys[stream], lane.sample);
+  if (!length) return fmt::format("stream {}: {}", stream, length.error().message);
+  const std::vector<std::uint8_t>& clear = lane.clear[port::ReplayPort::frame_index(mbuf)];
+  const bool same =
+      rtp_at + *length == clear.size() && std::memcmp(lane.sample.data(), clear.data() + rtp_at, *length) == 0;
+  return same ? std::string() : fmt::format("stream {}: opened by libsrtp, it is not what went in", stream);
 }
 
 }  // namespace sluice::cli::bench

@@ -55,6 +55,9 @@ class MediaSource final : public engine::Function {
   Expected<void> check(port::ReplayPort& port);
   std::atomic<std::uint64_t> checked{0};  // that left, and
   std::atomic<std::uint64_t> opened{0};   // of these, those that came unprotected out of the stage
+  std::atomic<std::uint64_t> opened_by_libsrtp{0};
+  // Why libsrtp opens none; empty: it does.
+  std::string why_no_libsrtp() const;
   // What is wrong with the first that was not right; empty: all were.
   std::string wrong() const;
 

@@ -102,6 +102,13 @@ class MediaSourceTest : public testing::Test {
     const auto ran = run_until(**rig, source->checked, 30'000);
     EXPECT_TRUE(ran) << (ran ? "" : ran.error().message);
     opened = source->opened;
+    // Each eighth of a lane's 15 streams, of what leaves protected.
+    EXPECT_EQ(source->why_no_libsrtp(), "");
+    if (one.spoils == Spoils::nothing) {
+      const std::uint64_t sealed = source->checked - opened;
+      EXPECT_GT(source->opened_by_libsrtp, sealed / 10);
+      EXPECT_LT(source->opened_by_libsrtp, sealed / 5);
+    }
     const engine::EngineStats stats = (*rig)->engine().stats();
     dropped = stats.total.dropped - stats.drops[engine::stopped];
     return source->wrong();

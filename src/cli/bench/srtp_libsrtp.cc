@@ -1,8 +1,6 @@
 #include "cli/bench/srtp_libsrtp.h"
 
-#include <dlfcn.h>
 #include <sched.h>
-#include <srtp2/srtp.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -17,43 +15,25 @@
 #include <memory>
 #include <random>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/machine.h"
 #include "cli/bench/every_core.h"
+#include "cli/bench/libsrtp_api.h"
 #include "packet/headers.h"
 
 namespace sluice::cli::bench {
 namespace {
 
-constexpr const char* library_name = "libsrtp2.so.1";
 constexpr std::chrono::seconds start_patience{30};
 constexpr std::size_t rtp_bytes = 12, key_bytes = 46;  // the longest key and salt
-
-struct Api {
-  decltype(&srtp_init) init;
-  decltype(&srtp_create) create;
-  decltype(&srtp_dealloc) dealloc;
-  decltype(&srtp_protect) protect;
-  decltype(&srtp_crypto_policy_set_rtp_default) cm_128_80;
-  decltype(&srtp_crypto_policy_set_aes_cm_256_hmac_sha1_80) cm_256_80;
-  decltype(&srtp_crypto_policy_set_aes_gcm_128_16_auth) gcm_128;
-  decltype(&srtp_crypto_policy_set_aes_gcm_256_16_auth) gcm_256;
-};
-
-template <typename Function>
-bool find(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(library, name));
-  return function != nullptr;
-}
 
 // The streams of one core: every streams-th packet is of the same stream, and stream s of core s % cores.
 class Core {
  public:
-  Core(const Api& api, const SrtpPackets& packets, std::uint32_t streams, std::size_t core, std::size_t cores)
+  Core(const LibsrtpApi& api, const SrtpPackets& packets, std::uint32_t streams, std::size_t core, std::size_t cores)
       : api_(api) {
     for (std::uint32_t i = 0; i < packets.count(); ++i) {
       if (i % streams % cores != core) continue;
@@ -115,7 +95,7 @@ class Core {
     std::memcpy(at + 8, &ssrc_on_wire, sizeof ssrc_on_wire);
   }
 
-  const Api& api_;
+  const LibsrtpApi& api_;
   std::vector<Packet> packets_;
   std::vector<std::uint8_t> memory_;
   std::vector<srtp_t> sessions_;
@@ -137,34 +117,6 @@ SharedMemory share_memory() {
   return {memory == MAP_FAILED ? nullptr : new (memory) Shared, [](Shared* shared) { munmap(shared, sizeof *shared); }};
 }
 
-using ChooseSuite = decltype(&srtp_crypto_policy_set_rtp_default);
-
-ChooseSuite suite_of(const Api& api, std::string_view name) {
-  const std::pair<std::string_view, ChooseSuite> known[] = {{"AES_CM_128_HMAC_SHA1_80", api.cm_128_80},
-                                                            {"AES_256_CM_HMAC_SHA1_80", api.cm_256_80},
-                                                            {"AEAD_AES_128_GCM", api.gcm_128},
-                                                            {"AEAD_AES_256_GCM", api.gcm_256}};
-  const auto* const found =
-      std::find_if(std::begin(known), std::end(known), [&](const auto& one) { return one.first == name; });
-  return found == std::end(known) ? nullptr : found->second;
-}
-
-Expected<Api> load() {
-  void* const library = dlopen(library_name, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return make_error(std::string("no libsrtp: ") + dlerror());
-  Api api = {};
-  if (!find(library, "srtp_init", api.init) || !find(library, "srtp_create", api.create) ||
-      !find(library, "srtp_dealloc", api.dealloc) || !find(library, "srtp_protect", api.protect) ||
-      !find(library, "srtp_crypto_policy_set_rtp_default", api.cm_128_80) ||
-      !find(library, "srtp_crypto_policy_set_aes_cm_256_hmac_sha1_80", api.cm_256_80) ||
-      !find(library, "srtp_crypto_policy_set_aes_gcm_128_16_auth", api.gcm_128) ||
-      !find(library, "srtp_crypto_policy_set_aes_gcm_256_16_auth", api.gcm_256)) {
-    return make_error(std::string(library_name) + " lacks a function: " + dlerror());
-  }
-  if (api.init() != srtp_err_status_ok) return make_error("libsrtp does not start");
-  return api;
-}
-
 // One core's process.
 Expected<void> protect_share(const SrtpPackets& packets, const SrtpSuite& suite, std::uint32_t streams,
                              std::size_t core, const std::vector<int>& cores, Shared& shared) {
@@ -172,9 +124,10 @@ Expected<void> protect_share(const SrtpPackets& packets, const SrtpSuite& suite,
   CPU_ZERO(&set);
   CPU_SET(static_cast<unsigned>(cores[core]), &set);
   sched_setaffinity(0, sizeof set, &set);
-  const auto api = load();
+  const auto api = LibsrtpApi::load();
   if (!api) return tl::unexpected(api.error());
-  const ChooseSuite choose = suite_of(*api, suite.name);
+  if (api->init() != srtp_err_status_ok) return make_error("libsrtp does not start");
+  const ChooseLibsrtpSuite choose = suite.tag_bytes == 4 ? nullptr : api->suite(suite.name);
   if (choose == nullptr) return make_error(std::string("libsrtp is not measured with ") + suite.name);
   std::array<unsigned char, key_bytes> key = {};
   srtp_policy_t policy = {};

@@ -1,5 +1,5 @@
 // libsrtp on every core, with packets and streams of the same number and sizes, for comparison. It is loaded when it is
-// asked for (libsrtp2.so.1), so that nothing else needs it. A process for each core: Debian's libsrtp does its
+// asked for (libsrtp_api.h). A process for each core: Debian's libsrtp does its
 // cryptography by NSS, whose locks let the threads of one process wait for each other (two threads are slower than
 // one).
 #pragma once

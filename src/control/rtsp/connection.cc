@@ -272,7 +272,7 @@ std::optional<function::MeasureSettings> Connection::measuring_of(const Medium& 
 }
 
 bool Connection::opened(const media::rtsp::Stream& stream) {
-  auto streams = streams_of(stream, shared_.options.accept_clear_rtcp, sides_of(stream));
+  auto streams = streams_of(stream, shared_.options.accept_clear_rtcp, sides_of(stream), shared_.options.max_ssrcs);
   Expected<void> added;
   std::vector<function::MediaKey> keys;
   if (streams) {

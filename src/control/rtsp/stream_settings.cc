@@ -52,7 +52,6 @@ Expected<void> take_client_key(const media::rtsp::ClientKey& key, MediaStreamSet
   }
   settings.direction = srtp::Direction::unprotect;
   settings.crypto.suite = key.suite;
-  settings.crypto.derivation_rate = key.derivation_rate;
   settings.crypto.keys.push_back(std::move(one));
   return {};
 }
@@ -60,7 +59,7 @@ Expected<void> take_client_key(const media::rtsp::ClientKey& key, MediaStreamSet
 }  // namespace
 
 Expected<std::vector<MediaStreamSettings>> streams_of(const media::rtsp::Stream& stream, bool accept_clear_rtcp,
-                                                      const Sides& sides) {
+                                                      const Sides& sides, std::uint32_t max_ssrcs) {
   const Leg &outside = stream.client_side, &inside = stream.server_side;
   const bool is_explicit = outside != inside;
   std::vector<MediaStreamSettings> all;
@@ -71,6 +70,7 @@ Expected<std::vector<MediaStreamSettings>> streams_of(const media::rtsp::Stream&
       leave_by(outside.server, outside.server_ports.*port, outside.client, outside.client_ports.*port, one);
     }
     one.ingress = sides.server;
+    one.max_ssrcs = max_ssrcs;
     one.direction = srtp::Direction::protect;
     one.crypto.suite = stream.suite;
     one.crypto.keys.push_back({.key = stream.to_client, .lifetime = {}, .mki = {}});

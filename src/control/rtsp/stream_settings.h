@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "function/srtp/media_stream.h"
+#include "function/srtp/rtsp_options.h"
 #include "media/rtsp/proxy.h"
 
 namespace sluice::control::rtsp {
@@ -21,8 +22,9 @@ struct Sides {
 
 // The last one is the client's RTCP. Where the legs differ (an explicit proxy) each comes by the ends of one and leaves
 // with those of the other, and so does what the client sends to RTP's port, which is nothing but to open ways back: it
-// passes as it comes.
-Expected<std::vector<function::MediaStreamSettings>> streams_of(const media::rtsp::Stream& stream,
-                                                                bool accept_clear_rtcp, const Sides& sides);
+// passes as it comes. `max_ssrcs`: of the server's RTP, and of its RTCP.
+Expected<std::vector<function::MediaStreamSettings>> streams_of(
+    const media::rtsp::Stream& stream, bool accept_clear_rtcp, const Sides& sides,
+    std::uint32_t max_ssrcs = function::RtspOptions().max_ssrcs);
 
 }  // namespace sluice::control::rtsp

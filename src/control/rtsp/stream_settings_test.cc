@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "control/rtsp/admission.h"
@@ -60,6 +61,35 @@ TEST(RtspStreams, come_by_the_port_of_their_side) {
   EXPECT_EQ((*all)[2].ingress, 1);
   const auto any = streams_of(stream_of({5000, 5001}, {6000, 6001}), true, {});
   for (const auto& one : *any) EXPECT_FALSE(one.ingress);
+}
+
+// Each has its index, and none makes room: a server that begins anew under another SSRC is heard so many times.
+TEST(RtspStreams, may_have_as_many_ssrcs_as_is_set) {
+  auto keys = crypto::KeyTable::make(8, false);
+  for (const std::uint32_t most : {function::RtspOptions().max_ssrcs, 1U, 100U}) {
+    const auto all = streams_of(stream_of({5000, 5001}, {6000, 6001}), true, {}, most);
+    ASSERT_TRUE(all);
+    for (const std::size_t which : {0U, 1U}) {  // RTP, RTCP
+      const auto stream = function::MediaStream::make((*all)[which], *keys);
+      ASSERT_TRUE(stream);
+      std::uint32_t heard = 0;
+      for (std::uint32_t ssrc = 0; ssrc < most + 3; ++ssrc) {
+        std::uint8_t packet[100] = {0x80, 96, 0, 1};
+        if (which == 1) std::copy_n("\x80\xc8\x00\x06", 4, packet);
+        packet[which == 0 ? 11 : 7] = static_cast<std::uint8_t>(ssrc);
+        bool rtcp = false;
+        function::MediaLeg* const leg = (*stream)->leg_for({packet, 28}, rtcp);
+        ASSERT_NE(leg, nullptr);
+        crypto::Job job;
+        srtp::Pending pending;
+        const srtp::Status status = leg->channel->prepare({packet, 28, sizeof packet}, job, pending);
+        EXPECT_EQ(status, ssrc < most ? srtp::Status::ok : srtp::Status::no_stream) << ssrc;
+        heard += status == srtp::Status::ok ? 1 : 0;
+      }
+      EXPECT_EQ(heard, most);
+    }
+  }
+  EXPECT_GT(function::RtspOptions().max_ssrcs, 16U);
 }
 
 TEST(RtspStreams, of_a_client_whose_rtcp_is_clear) {

@@ -30,11 +30,17 @@ std::vector<std::uint8_t> mki_of(const media::sdp::CryptoKey& key) {
   return bytes;
 }
 
-bool same_keys(const media::sdp::CryptoAttribute& a, const media::sdp::CryptoAttribute& b) {
-  return a.suite == b.suite && a.derivation_rate == b.derivation_rate && a.window == b.window &&
-         std::ranges::equal(a.keys, b.keys, [](const auto& one, const auto& other) {
-           return one.key == other.key && one.lifetime == other.lifetime && one.mki == other.mki &&
-                  one.mki_length == other.mki_length;
+// By their hashes: 0 is none, and like no other.
+bool same_key(std::uint64_t one, std::uint64_t other) {
+  return one == other && one != 0;
+}
+
+bool same_keys(const MediaStreamSettings& a, const MediaStreamSettings& b) {
+  const media::sdp::CryptoAttribute &one = a.crypto, &other = b.crypto;
+  return one.suite == other.suite && one.derivation_rate == other.derivation_rate && one.window == other.window &&
+         std::ranges::equal(a.key_hashes, b.key_hashes, same_key) &&
+         std::ranges::equal(one.keys, other.keys, [](const auto& key, const auto& as) {
+           return key.lifetime == as.lifetime && key.mki == as.mki && key.mki_length == as.mki_length;
          });
 }
 
@@ -59,10 +65,18 @@ std::uint32_t MediaStreamSettings::largest_in_clear(std::uint32_t largest_frame)
 }
 
 bool MediaStreamSettings::same(const MediaStreamSettings& other) const {
-  return key == other.key && ingress == other.ingress && leaves == other.leaves && direction == other.direction &&
-         carries == other.carries && max_ssrcs == other.max_ssrcs && passes_others == other.passes_others &&
-         rollover == other.rollover && origin == other.origin && keyless == other.keyless &&
-         same_keys(crypto, other.crypto);
+  return key == other.key && leaves == other.leaves && direction == other.direction && carries == other.carries &&
+         max_ssrcs == other.max_ssrcs && rollover == other.rollover && origin == other.origin &&
+         keyless == other.keyless && same_keys(*this, other);
+}
+
+bool MediaStreamSettings::would_begin_anew_under_its_key(const MediaStreamSettings& before) const {
+  if (keyless != Keyless::no || before.keyless != Keyless::no || direction != before.direction) return false;
+  const auto was_there = [&](std::uint64_t one) {
+    return std::ranges::any_of(before.key_hashes, [&](std::uint64_t other) { return same_key(one, other); });
+  };
+  if (direction == srtp::Direction::protect) return std::ranges::any_of(key_hashes, was_there);
+  return !key_hashes.empty() && std::ranges::all_of(key_hashes, was_there);
 }
 
 Expected<std::unique_ptr<MediaLeg>> MediaStream::make_leg(srtp::Protocol protocol, crypto::KeyTable& keys) const {
@@ -115,40 +129,67 @@ Expected<std::shared_ptr<MediaStream>> MediaStream::make(MediaStreamSettings set
     if (const auto ok = add(srtp::Protocol::rtcp, stream->rtcp_); !ok) return tl::unexpected(ok.error());
   }
   stream->installs_ = stream->settings_.crypto.derivation_rate == 0 ? keys.installs() : never;
+  for (media::sdp::CryptoKey& key : stream->settings_.crypto.keys) key.key = {};
   return stream;
 }
 
 MediaLeg* MediaStream::leg_for(std::span<const std::uint8_t> packet, bool& rtcp) {
   const srtp::PacketKind kind = srtp::kind_of(packet);
   if (kind == srtp::PacketKind::other) return nullptr;
-  // Where RTCP has a port of its own, RTP's payload types are free (RFC 5761 section 4).
-  rtcp = carries_ == Carries::both ? kind == srtp::PacketKind::rtcp : carries_ == Carries::rtcp;
+  // Where RTCP has a port of its own, RTP's payload types are free (RFC 5761 section 4), and what comes to that port is
+  // to be authenticated, which shows what it is. Without a key the type alone does.
+  const bool apart = carries_ != Carries::both && (rtp_ != nullptr || rtcp_ != nullptr);
+  rtcp = apart ? carries_ == Carries::rtcp : kind == srtp::PacketKind::rtcp;
   return (rtcp ? rtcp_ : rtp_).get();
 }
 
-void MediaStream::police(std::optional<MediaStreamSettings::Rate> rate, std::shared_ptr<MeasuredRate> measured) {
-  if (rate == rate_ && measured == measured_) return;
+std::uint64_t MediaStream::tsc_hz() {
+  return rte_get_tsc_hz();
+}
+
+std::shared_ptr<const void> MediaStream::police(std::optional<MediaStreamSettings::Rate> rate,
+                                                std::shared_ptr<MeasuredRate> measured) {
+  if (rate == rate_ && measured == measured_) return nullptr;
   rate_ = rate;
   measured_ = std::move(measured);
-  if (!rate) {
-    bucket_.store(nullptr, std::memory_order_release);
-    return;
+  std::shared_ptr<Held> held;
+  if (rate) {
+    StreamRate now = *rate;
+    if (measured_) now = {measured_->bits(), measured_->burst(), rate->largest};
+    held = std::make_shared<Held>(now, measured_);
   }
-  StreamRate now = *rate;
-  if (measured_) now = {measured_->bits(), measured_->burst(), rate->largest};
-  engine::RateMeter* const meter = measured_ ? measured_->meter() : nullptr;
-  buckets_.emplace_back(std::make_unique<Bucket>(now, rte_get_tsc_hz(), meter), measured_);
-  bucket_.store(buckets_.back().first.get(), std::memory_order_release);
+  bucket_.store(held ? &held->bucket : nullptr, std::memory_order_release);
+  return std::exchange(held_, std::move(held));
 }
 
 void MediaStream::give(std::uint64_t bits) {
   measured_->set(bits);
-  buckets_.back().first->change(bits, measured_->burst(), rte_get_tsc_hz(), rte_rdtsc());
+  held_->bucket.change(bits, measured_->burst(), rte_get_tsc_hz(), rte_rdtsc());
 }
 
-bool MediaStream::claim(std::uint32_t lane) {
+std::uint32_t MediaStream::take_limits(MediaStreamSettings::Limits limits) {
+  const std::optional<std::uint16_t> before = settings_.ingress;
+  std::tie(settings_.rate, settings_.measure, settings_.deadline, settings_.ingress, settings_.passes_others) =
+      std::move(limits);
+  passes_others_.store(settings_.passes_others, std::memory_order_relaxed);
+  ingress_.store(settings_.ingress.value_or(any_port), std::memory_order_relaxed);
+  if (settings_.ingress == before) return 0;
+  ++ingress_changes_;
+  return settings_.ingress ? ingress_changes_ : 0;
+}
+
+// Behind a later change it is for that one to say, for lanes may have come by the port that was right in between.
+void MediaStream::disown(std::uint32_t change) {
+  const std::uint32_t owner = owner_.load(std::memory_order_relaxed);
+  if (change != ingress_changes_ || owner == nobody || may_come_by(static_cast<std::uint16_t>(owner >> 16))) return;
+  has_state_.store(true, std::memory_order_relaxed);
+  owner_.store(nobody, std::memory_order_release);
+}
+
+bool MediaStream::claim(std::uint32_t lane, std::uint16_t port) {
+  const std::uint32_t own = std::uint32_t{port} << 16 | lane;
   std::uint32_t owner = nobody;
-  return owner_.compare_exchange_strong(owner, lane, std::memory_order_relaxed) || owner == lane;
+  return owner_.compare_exchange_strong(owner, own, std::memory_order_acquire) || owner == own;
 }
 
 MediaStreamSlots::MediaStreamSlots(std::size_t room)
@@ -258,6 +299,7 @@ void MediaStreamSlots::discount_addresses(const MediaKey& key) {
 // One after the other, for a long chain of them would be as deep a recursion.
 MediaStreamTable::Retired::~Retired() {
   leaving->fetch_sub(streams.size(), std::memory_order_relaxed);
+  for (const auto& [stream, change] : disowned) stream->disown(change);
   for (std::shared_ptr<Retired> one = std::move(next); one != nullptr && one.use_count() == 1;) {
     one = std::exchange(one->next, nullptr);
   }

@@ -4,9 +4,14 @@
 // A stream's state is one lane's (claim()): to unprotect, the first that brings an authentic frame of it, so that
 // nobody without the key has a say in it; else the first that brings any. RSS and the lanes' own spreading keep a
 // 5-tuple on one lane; a frame that comes by another is refused, because two lanes cannot share an index. A stream
-// without a key has no such state and is no lane's. With `ingress` what comes by another port is refused before that.
+// without a key has no such state and is no lane's. With `ingress` what comes by another port is refused before that;
+// where a change of it takes the stream from its lane's port, the state waits until no lane uses it, and is then the
+// first one's that brings a frame by the new port (disown()).
 //
-// Threads: streams are made and destroyed by one thread at a time; find() and may_concern() any thread, beside the one
+// Of a master key the stream keeps what session keys were made of it (crypto/key_table.h), and to compare it with
+// others a keyed hash (spent_keys.h): `settings().crypto` has none once the stream is made.
+//
+// Threads: streams are made and destroyed by any, without a lock; find() and may_concern() any thread, beside the one
 // that writes, which is who may call police(), give(), measured() and rate(); claim(), conforms(), came(), note() and
 // rare() lanes; channels and what left by them the lane that has claimed it; what was counted anybody may read.
 #pragma once
@@ -55,6 +60,7 @@ struct MediaStreamSettings {
   srtp::Direction direction = srtp::Direction::protect;
   Carries carries = Carries::both;
   media::sdp::CryptoAttribute crypto;
+  std::vector<std::uint64_t> key_hashes;  // of crypto.keys and `key` (spent_keys.h); empty: not made yet, or RTSP's
   std::uint32_t max_ssrcs = 16;
   bool passes_others = false;  // what is neither RTP nor RTCP (STUN, DTLS)
   struct Rollover {
@@ -70,10 +76,15 @@ struct MediaStreamSettings {
   std::chrono::nanoseconds deadline{0};    // where streams are admitted; 0: the engine's
   std::optional<std::uint16_t> ingress;    // the gateway's port that its packets come in by; absent: any
 
-  using Limits = std::tuple<std::optional<Rate>, std::optional<MeasureSettings>, std::chrono::nanoseconds>;
-  Limits limits() const { return {rate, measure, deadline}; }
-  // In all but these, keys included: a stream that stays the same keeps its state.
+  using Limits = std::tuple<std::optional<Rate>, std::optional<MeasureSettings>, std::chrono::nanoseconds,
+                            std::optional<std::uint16_t>, bool>;
+  Limits limits() const { return {rate, measure, deadline, ingress, passes_others}; }
+  // In all but these, keys included: a stream that stays the same keeps its state. Both have their key_hashes.
   bool same(const MediaStreamSettings& other) const;
+  // In place of a stream that is not the same: whether indexes that begin anew would go over what was done under a key.
+  // To protect, if there is any that was there; to unprotect, where they would be others than the sender's, if none is
+  // new.
+  bool would_begin_anew_under_its_key(const MediaStreamSettings& before) const;
   // Bytes of the largest frame as it is in clear, where frames of `largest_frame` bytes fit: what is protected has to
   // fit with its tag and MKI, and what is unprotected has them.
   std::uint32_t largest_in_clear(std::uint32_t largest_frame) const;
@@ -100,7 +111,7 @@ class alignas(64) MediaStream {
     if (rtp_ != nullptr) sluice::prefetch(rtp_.get(), sizeof(MediaLeg));
   }
   void prefetch_state(std::uint32_t lane) const {
-    if (rtp_ != nullptr && owner_.load(std::memory_order_relaxed) == lane) rtp_->channel->prefetch_state();
+    if (rtp_ != nullptr && is_of(lane)) rtp_->channel->prefetch_state();
   }
 
   const MediaStreamSettings& settings() const { return settings_; }
@@ -119,31 +130,41 @@ class alignas(64) MediaStream {
     Bucket* const bucket = bucket_.load(std::memory_order_acquire);
     return bucket == nullptr || bucket->take(bytes, now());
   }
-  // From now on, with a full bucket where it is another rate than before, or measured otherwise. While lanes run.
-  void police(std::optional<MediaStreamSettings::Rate> rate, std::shared_ptr<MeasuredRate> measured = nullptr);
+  // From now on, with a full bucket where it is another rate than before, or measured otherwise. While lanes run: what
+  // it returns, unless it is null, lanes may still ask, and it must be there until none can.
+  [[nodiscard]] std::shared_ptr<const void> police(std::optional<MediaStreamSettings::Rate> rate,
+                                                   std::shared_ptr<MeasuredRate> measured = nullptr);
   // Of one that is measured: v is this from now on. While lanes run.
   void give(std::uint64_t bits);
   // Null: it is not measured.
   const std::shared_ptr<MeasuredRate>& measured() const { return measured_; }
   const std::optional<MediaStreamSettings::Rate>& rate() const { return rate_; }
 
-  // Lanes read none of these in settings(). police() is another step.
-  void take_limits(MediaStreamSettings::Limits limits) {
-    std::tie(settings_.rate, settings_.measure, settings_.deadline) = std::move(limits);
-  }
+  // Lanes read none of these in settings(). police() is another step, and, where it returns a number, disown() with
+  // that number once no lane is in a batch any more that it was in at the time: its state may have to move to another
+  // lane.
+  std::uint32_t take_limits(MediaStreamSettings::Limits limits);
+  void disown(std::uint32_t change);
 
-  // Whether the stream is this lane's, or any lane's; claim(): then it is if it was nobody's.
-  bool is_of(std::uint32_t lane) const { return owner_.load(std::memory_order_relaxed) == lane; }
-  bool is_claimed() const { return owner_.load(std::memory_order_relaxed) != nobody; }
-  bool claim(std::uint32_t lane);
+  // Whether the stream is this lane's, or any lane's; claim(): then it is if it was nobody's. `port`: of the gateway,
+  // that the lane's frames come in by.
+  bool is_of(std::uint32_t lane) const { return (owner_.load(std::memory_order_relaxed) & lane_bits) == lane; }
+  bool is_claimed() const { return owner_.load(std::memory_order_acquire) != nobody; }
+  bool claim(std::uint32_t lane, std::uint16_t port = 0);
   // Only who has finished an authentic packet of it claims it: until then packets are prepared as nobody's
-  // (srtp::Channel::prepare_unowned(), which cannot where keys are derived anew on the way).
-  bool waits_for_authentic() const { return !protects_ && settings_.crypto.derivation_rate == 0; }
+  // (srtp::Channel::prepare_unowned(), which cannot where keys are derived anew on the way, or where there is state).
+  bool waits_for_authentic() const {
+    return !protects_ && settings_.crypto.derivation_rate == 0 && !has_state_.load(std::memory_order_relaxed);
+  }
   srtp::FirstRoc first_roc() const {
     return settings_.rollover ? srtp::FirstRoc{settings_.rollover->ssrc, settings_.rollover->counter}
                               : srtp::FirstRoc{};
   }
-  bool may_come_by(std::uint16_t port) const { return !settings_.ingress || *settings_.ingress == port; }
+  bool may_come_by(std::uint16_t port) const {
+    const std::uint16_t only = ingress_.load(std::memory_order_relaxed);
+    return only == any_port || only == port;
+  }
+  bool passes_others() const { return passes_others_.load(std::memory_order_relaxed); }
 
   // What shows that somebody still sends: authenticated RTCP, and all packets of a stream without a key. Any lane; how
   // many: any thread.
@@ -168,7 +189,9 @@ class alignas(64) MediaStream {
   }
 
  private:
-  static constexpr std::uint32_t nobody = 0xffffffff;
+  // A lane, and its port in front.
+  static constexpr std::uint32_t nobody = 0xffffffff, lane_bits = 0xffff;
+  static constexpr std::uint16_t any_port = 0xffff;
   static constexpr std::uint64_t never = ~std::uint64_t{0};
   static constexpr std::size_t hot_bytes = 128;
   // What is too large would pass at no rate, and is not measured.
@@ -189,7 +212,10 @@ class alignas(64) MediaStream {
       : rewrites_(settings.leaves.has_value()),
         protects_(settings.direction == srtp::Direction::protect),
         carries_(settings.carries),
+        passes_others_(settings.passes_others),
+        ingress_(settings.ingress.value_or(any_port)),
         settings_(std::move(settings)) {}
+  static std::uint64_t tsc_hz();
   Expected<std::unique_ptr<MediaLeg>> make_leg(srtp::Protocol protocol, crypto::KeyTable& keys) const;
 
   // What a packet needs lies in two lines: up to the key of the settings.
@@ -199,14 +225,24 @@ class alignas(64) MediaStream {
   std::atomic<std::uint32_t> owner_{nobody};
   const bool rewrites_, protects_;
   const Carries carries_;
+  std::atomic<bool> passes_others_;
+  std::atomic<std::uint16_t> ingress_;
+  std::atomic<bool> has_state_{false};  // though it is nobody's
   std::atomic<std::uint64_t> last_came_{0};
   MediaStreamSettings settings_;
   std::atomic<std::uint64_t> noted_{0};
   RareTally rare_;
   std::optional<MediaStreamSettings::Rate> rate_;  // of bucket_
   std::shared_ptr<MeasuredRate> measured_;         // of bucket_, too
-  // The last one is in force; a lane may still ask those before, which have these meters.
-  std::vector<std::pair<std::unique_ptr<Bucket>, std::shared_ptr<MeasuredRate>>> buckets_;
+  std::uint32_t ingress_changes_ = 0;
+  // What bucket_ shows, with the meter that it has.
+  struct Held {
+    Held(const StreamRate& rate, std::shared_ptr<MeasuredRate> with)
+        : bucket(rate, tsc_hz(), with ? with->meter() : nullptr), measured(std::move(with)) {}
+    Bucket bucket;
+    std::shared_ptr<MeasuredRate> measured;
+  };
+  std::shared_ptr<Held> held_;
 };
 
 // Two hash tables of fixed size, with one writer and any number of readers that never wait: the streams by 5-tuple, and
@@ -274,9 +310,13 @@ class MediaStreamTable {
   // What was taken out while this table was the current one: it goes when no batch holds this table or an older one.
   struct Retired {
     ~Retired();
+    bool empty() const { return streams.empty() && disowned.empty() && others.empty(); }
     std::shared_ptr<std::atomic<std::uint64_t>> leaving;  // how many there are in all tables; counts down at the end
     std::vector<std::shared_ptr<MediaStream>> streams;
-    std::shared_ptr<Retired> next;  // the next table's
+    // Streams that stay in the table and may then be another lane's, with what disown() is told.
+    std::vector<std::pair<std::shared_ptr<MediaStream>, std::uint32_t>> disowned;
+    std::vector<std::shared_ptr<const void>> others;  // what else lanes may still use
+    std::shared_ptr<Retired> next;                    // the next table's
   };
   MediaStreamTable(std::shared_ptr<const MediaStreamSlots> slots, std::shared_ptr<Retired> retired)
       : view_(slots->view()), slots_(std::move(slots)), retired_(std::move(retired)) {}

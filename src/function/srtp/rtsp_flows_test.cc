@@ -90,6 +90,8 @@ TEST(RtspSettings, mistakes_name_the_line) {
        "unprotected: is for media of servers"},
       {section + "suite = \"AES\"\n", "suite: suites are AES_CM_128_HMAC_SHA1_80, "},
       {section + "max_connections = 0\n", "max_connections: "},
+      {section + "max_ssrcs = 0\n", "max_ssrcs: allowed is "},
+      {section + "max_ssrcs = 65537\n", "max_ssrcs: allowed is "},
       {section + "measured = true\n", "measured: there is no default_rate: say what media without b= may bring"},
       {section + "default_rate = 5\nmeasure_time = \"1s\"\n", "measure_time: is for media that are measured"},
       {section + "default_rate = 5\nmeasured = 1\n", "measured: allowed is true or false"},

@@ -39,6 +39,7 @@ struct RtspOptions {
   std::uint32_t max_connections = 4096;
   std::uint32_t max_connections_per_client = 1024;  // address; of IPv6 a /64
   std::uint32_t max_streams = 32;                   // of one connection
+  std::uint32_t max_ssrcs = 64;                     // of one medium, that its server may have had
   std::uint64_t max_rate = 0;                       // bits a second of all media; 0: no limit
   std::uint64_t default_rate = 0;                   // of a medium whose description names none
   std::uint32_t rate_margin = 25;                   // per cent that a medium may bring beyond its rate

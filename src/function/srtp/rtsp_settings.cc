@@ -11,7 +11,7 @@ namespace {
 
 // Each is a rule of the kernel for each twin and port.
 constexpr std::size_t most_servers = 64, most_ports = 8, most_listen = 16;
-constexpr std::int64_t most_rate = 1'000'000'000'000;
+constexpr std::int64_t most_rate = 1'000'000'000'000, most_ssrcs = 65536;
 
 // Of prefixes that lie in what no host has.
 std::string why_no_servers(const packet::IpPrefix& prefix) {
@@ -178,6 +178,7 @@ RtspOptions read_rtsp(Settings settings, const engine::PortTable& ports) {
   options.max_connections_per_client = static_cast<std::uint32_t>(
       number("max_connections_per_client", (options.max_connections + 3) / 4, 1, options.max_connections));
   options.max_streams = static_cast<std::uint32_t>(number("max_streams", options.max_streams, 1, 1024));
+  options.max_ssrcs = static_cast<std::uint32_t>(number("max_ssrcs", options.max_ssrcs, 1, most_ssrcs));
   options.max_rate = number("max_rate", 0, 0, most_rate);
   options.default_rate = number("default_rate", 0, 0, most_rate);
   read_measuring(settings, options);

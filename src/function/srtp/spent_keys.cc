@@ -30,10 +30,16 @@ std::uint64_t SpentKeys::hash_of(const MediaKey& ends, const media::sdp::CryptoK
   return crypto::keyed_hash(own_.bytes, {tuple, key.key.bytes()});
 }
 
+std::vector<std::uint64_t> SpentKeys::hashes_of(const MediaStreamSettings& stream) const {
+  std::vector<std::uint64_t> hashes;
+  if (stream.origin == MediaOrigin::rtsp) return hashes;
+  for (const media::sdp::CryptoKey& key : stream.crypto.keys) hashes.push_back(hash_of(stream.key, key));
+  return hashes;
+}
+
 void SpentKeys::spend(const MediaStreamSettings& stream) {
   if (!is_looked_at(stream)) return;
-  for (const media::sdp::CryptoKey& key : stream.crypto.keys) {
-    const std::uint64_t hash = hash_of(stream.key, key);
+  for (const std::uint64_t hash : stream.key_hashes.empty() ? hashes_of(stream) : stream.key_hashes) {
     if (hash == 0) continue;
     if (const auto known = hashes_.find(hash); known != hashes_.end()) {
       by_age_.splice(by_age_.begin(), by_age_, known->second);
@@ -49,10 +55,9 @@ void SpentKeys::spend(const MediaStreamSettings& stream) {
 }
 
 bool SpentKeys::has(const MediaStreamSettings& stream) const {
-  return !hashes_.empty() && is_looked_at(stream) &&
-         std::ranges::any_of(stream.crypto.keys, [&](const media::sdp::CryptoKey& key) {
-           return hashes_.contains(hash_of(stream.key, key));
-         });
+  if (hashes_.empty() || !is_looked_at(stream)) return false;
+  const std::vector<std::uint64_t> hashes = stream.key_hashes.empty() ? hashes_of(stream) : stream.key_hashes;
+  return std::ranges::any_of(hashes, [&](std::uint64_t hash) { return hashes_.contains(hash); });
 }
 
 }  // namespace sluice::function

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <list>
 #include <unordered_map>
+#include <vector>
 
 #include "base/error.h"
 #include "crypto/secret.h"
@@ -25,7 +26,11 @@ class SpentKeys {
   SpentKeys(SpentKeys&&) = default;
   SpentKeys& operator=(SpentKeys&&) = default;
 
-  // Of a stream that leaves: from now on its keys are spent.
+  // For MediaStreamSettings::key_hashes: of each key of the stream, under its 5-tuple; of RTSP's streams none. One is 0
+  // where OpenSSL has refused, and is like no other.
+  std::vector<std::uint64_t> hashes_of(const MediaStreamSettings& stream) const;
+  // Of a stream that leaves: from now on its keys are spent. Here and below: by its key_hashes, or where these are not
+  // there by its keys.
   void spend(const MediaStreamSettings& stream);
   // Whether a stream that comes has one of these.
   bool has(const MediaStreamSettings& stream) const;

@@ -131,6 +131,7 @@ Expected<void> Srtp::prepare(const engine::LanePlan& plan) {
   if (!streams) return make_error("[srtp] " + streams.error().message);
   streams_->commit(*streams);
   streams_->warn_of_the_files_keys(options_.streams);
+  options_.streams.clear();  // and their keys
   return {};
 }
 
@@ -274,7 +275,7 @@ std::uint32_t Srtp::prepare_packet(const engine::Batch& batch, const Area& a, st
   const std::uint32_t most = stream.protects() ? std::min(buffer, options_.largest_frame) : buffer;
   if (most < media.payload_offset() + length) return drop(srtp_too_big);
   bool unowned = false;
-  if (!stream.is_of(batch.lane)) [[unlikely]] {
+  if (!stream.is_of(batch.lane) || !stream.may_come_by(lane_ports_[batch.lane])) [[unlikely]] {
     const packet::Reason why = look_at_lane(batch.lane, stream, unowned);
     if (why != packet::no_reason) return drop(why);
   }
@@ -325,9 +326,9 @@ std::uint32_t Srtp::prepare_packet(const engine::Batch& batch, const Area& a, st
 [[gnu::noinline]] packet::Reason Srtp::look_at_lane(std::uint32_t lane, MediaStream& stream, bool& unowned) const {
   if (!stream.may_come_by(lane_ports_[lane])) return srtp_wrong_port;
   if (stream.settings().keyless != Keyless::no) return packet::no_reason;
-  if (!stream.waits_for_authentic()) return stream.claim(lane) ? packet::no_reason : srtp_other_lane;
-  unowned = !stream.is_claimed();
-  return unowned ? packet::no_reason : srtp_other_lane;
+  if (stream.is_claimed()) return srtp_other_lane;
+  unowned = stream.waits_for_authentic();
+  return unowned || stream.claim(lane, lane_ports_[lane]) ? packet::no_reason : srtp_other_lane;
 }
 
 // What the proxy terminates is the host's.
@@ -365,7 +366,7 @@ std::uint32_t Srtp::place_of_other(const engine::Batch& batch, std::uint32_t i) 
     case Keyless::no:
       break;
   }
-  if (!stream.settings().passes_others) return drop(srtp_not_media);
+  if (!stream.passes_others()) return drop(srtp_not_media);
   stream.rare().pass();
   lanes_[lane]->others.add(1);
   return passes;
@@ -453,7 +454,8 @@ packet::Reason Srtp::finish(const engine::Batch& batch, const Area& a, std::uint
     channel.withdraw(work.pending);
     return srtp_bad_checksum;
   }
-  if (work.unowned && verdict == crypto::Verdict::done && !work.stream->claim(batch.lane)) [[unlikely]] {
+  if (work.unowned && verdict == crypto::Verdict::done && !work.stream->claim(batch.lane, lane_ports_[batch.lane]))
+      [[unlikely]] {
     channel.abandon(work.pending);  // another lane was first
     return srtp_other_lane;
   }

@@ -33,7 +33,9 @@
 // no ports, so between the addresses of a stream no fragment of UDP passes but first ones of other ports.
 //
 // Reload: streams of the configuration come and go; one whose settings, keys included, stay the same keeps its indexes
-// and windows, whatever its rate. What a batch under way has found lives until it ends.
+// and windows, whatever its rate, its ingress and what becomes of `others`. One that keeps its key, and not what its
+// indexes or windows are made by, is refused: they would begin anew. What a batch under way has found lives until it
+// ends.
 //
 // Threads: as of engine::Stage; without forwarders, because a stream's state is one thread's: its window is read when a
 // packet is collected and moves when it is forwarded (prepare() says so). All frames of a stream must come by one lane
@@ -67,7 +69,7 @@ namespace sluice::function {
 class Srtp final : public engine::Stage {
  public:
   struct SrtpOptions {
-    std::vector<MediaStreamSettings> streams;  // 5-tuples are unique
+    std::vector<MediaStreamSettings> streams;  // 5-tuples are unique; empty once prepare() has put them in force
     std::uint32_t max_keys = 4096;             // each stream takes one or two for each master key
     std::uint32_t largest_frame = 1514;
     std::optional<RtspOptions> rtsp;

@@ -58,12 +58,13 @@ void Streams::publish() {
 void Streams::tidy(Clock::time_point now) {
   const std::lock_guard lock(mutex_);
   look_at_guards(now);
-  if (!retired_->streams.empty()) publish();
+  if (!retired_->empty()) publish();
   current_.reclaim();
 }
 
 void Streams::await_lanes() {
-  if (!retired_->streams.empty()) publish();
+  slots_made_ = false;
+  if (!retired_->empty()) publish();
   const auto end = Clock::now() + patience;
   while (current_.reclaim() != 0 && Clock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
@@ -95,6 +96,7 @@ void Streams::put_one(std::shared_ptr<MediaStream> stream) {
 void Streams::make_slots() {
   slots_ = std::make_shared<MediaStreamSlots>(room_);
   for (const auto& [key, stream] : streams_) slots_->put(*stream);
+  slots_made_ = true;
   publish();
 }
 
@@ -178,6 +180,7 @@ Expected<void> Streams::put(std::vector<std::shared_ptr<MediaStream>> fresh) {
   }
   for (auto& stream : fresh) put_one(std::move(stream));
   count();
+  if (slots_made_) await_lanes();  // batches that were begun see the former ones: there what is new would be in clear
   return {};
 }
 
@@ -190,6 +193,7 @@ Expected<void> Streams::add(std::vector<MediaStreamSettings> streams) {
     if ((known != streams_.end() && !has_ended(*known->second)) || std::ranges::any_of(fresh, same)) {
       return make_error("the stream " + settings.name + " is in the table already");
     }
+    settings.key_hashes = spent_.hashes_of(settings);
     auto made = MediaStream::make(std::move(settings), keys_);
     if (!made) return tl::unexpected(made.error());
     fresh.push_back(std::move(*made));
@@ -269,6 +273,14 @@ Expected<std::string> Streams::add_text(std::string_view text, const std::string
   return "the stream " + name + " is in force";
 }
 
+// Of a stream in the table and one that is to take its place, and is not the same.
+Expected<void> Streams::keeps_no_key(const MediaStream& before, const MediaStreamSettings& wanted) const {
+  if (!wanted.would_begin_anew_under_its_key(before.settings())) return {};
+  return make_error("the stream " + wanted.name +
+                    " keeps its key, and changes in more than rate, deadline, ingress and others: its indexes would "
+                    "begin anew under a key that they have been used with. Give it a new key with the change");
+}
+
 // Of the API's, in place of those of the same 5-tuples.
 Expected<Streams::Exchange> Streams::prepare_exchange(std::vector<MediaStreamSettings> streams) {
   Exchange exchange;
@@ -284,12 +296,14 @@ Expected<Streams::Exchange> Streams::prepare_exchange(std::vector<MediaStreamSet
     if (known && stream.measure && at->second->settings().measure) {
       stream.measure->share = at->second->settings().measure->share;
     }
+    stream.key_hashes = spent_.hashes_of(stream);
     exchange.come.push_back(demand_of(stream));
     if (known) exchange.gone.push_back(demand_of(at->second->settings()));
     if (known && at->second->settings().same(stream)) {
       exchange.kept.push_back({at->second, stream.limits()});
       continue;
     }
+    if (auto ok = known ? keeps_no_key(*at->second, stream) : Expected<void>(); !ok) return tl::unexpected(ok.error());
     auto made = MediaStream::make(std::move(stream), keys_);
     if (!made) return tl::unexpected(made.error());
     exchange.fresh.push_back(std::move(*made));
@@ -302,7 +316,9 @@ Expected<Streams::Exchange> Streams::prepare_exchange(std::vector<MediaStreamSet
 
 void Streams::put_limits(const std::vector<Kept>& kept) {
   for (const Kept& one : kept) {
-    one.stream->take_limits(one.limits);
+    if (const std::uint32_t change = one.stream->take_limits(one.limits); change != 0) {
+      retired_->disowned.emplace_back(one.stream, change);
+    }
     police(*one.stream, one.stream->measured());
   }
 }
@@ -369,9 +385,10 @@ Expected<Streams::Replacement> Streams::prepare(const std::vector<MediaStreamSet
   await_lanes();  // whose keys may be needed
   Replacement replacement;
   replacement.configured = configured.size();
-  std::unordered_map<MediaKey, const MediaStreamSettings*, Hash> wanted;
-  for (const MediaStreamSettings& settings : configured) {
-    wanted.emplace(settings.key, &settings);
+  std::unordered_set<MediaKey, Hash> wanted;
+  for (MediaStreamSettings settings : configured) {
+    wanted.insert(settings.key);
+    settings.key_hashes = spent_.hashes_of(settings);
     const auto known = streams_.find(settings.key);
     if (known != streams_.end() && known->second->settings().same(settings)) {
       replacement.kept.push_back({known->second, settings.limits()});
@@ -380,7 +397,11 @@ Expected<Streams::Replacement> Streams::prepare(const std::vector<MediaStreamSet
     const bool other = known != streams_.end() && !has_ended(*known->second) &&
                        known->second->settings().origin != MediaOrigin::configuration;
     if (other) return make_error("the stream " + settings.name + " is in the table already, and not by this file");
-    auto made = MediaStream::make(settings, keys_);
+    const bool stays = known != streams_.end() && !has_ended(*known->second);
+    if (auto ok = stays ? keeps_no_key(*known->second, settings) : Expected<void>(); !ok) {
+      return tl::unexpected(ok.error());
+    }
+    auto made = MediaStream::make(std::move(settings), keys_);
     if (!made) return tl::unexpected(made.error());
     replacement.fresh.push_back(std::move(*made));
   }

@@ -54,7 +54,9 @@ class Streams final : public MediaStreams {
   };
 
   // The streams of a configuration in place of those of the last one: worked out, and then put in force, which cannot
-  // fail. One whose settings stay the same stays as it is, but for its rate.
+  // fail. One whose settings stay the same stays as it is, but for its limits(). One that keeps its key and changes
+  // otherwise is an Error: its indexes would begin anew. One that is not put in force takes its
+  // keys with it where it ends, on any thread, beside all calls (crypto/key_table.h).
   struct Replacement {
     std::vector<std::shared_ptr<MediaStream>> fresh;
     std::vector<Kept> kept;
@@ -103,6 +105,7 @@ class Streams final : public MediaStreams {
   void give_back_apis(const MediaKey& key);
   void cut_short(const MediaKey& guarded);
   void make_slots();
+  Expected<void> keeps_no_key(const MediaStream& before, const MediaStreamSettings& wanted) const;
   void publish();
   void await_lanes();
   void look_at_guards(Clock::time_point now);
@@ -126,6 +129,7 @@ class Streams final : public MediaStreams {
   engine::StreamAdmission* admission_ = nullptr;  // of the API's streams; null: all are admitted
   std::chrono::nanoseconds deadline_{0};          // of those that name none
   std::shared_ptr<MediaStreamSlots> slots_;
+  bool slots_made_ = false;  // anew, since lanes were awaited
   std::unordered_map<MediaKey, std::shared_ptr<MediaStream>, Hash> streams_;
   Guards guards_;
   SpentKeys spent_;

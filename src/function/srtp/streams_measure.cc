@@ -11,7 +11,9 @@ namespace sluice::function {
 // is the same; which it is not where admission has judged the stream anew.
 void Streams::police(MediaStream& stream, const std::shared_ptr<MeasuredRate>& before) {
   const MediaStreamSettings& settings = stream.settings();
-  stream.police(settings.rate, measured_rate(settings, before));
+  if (auto former = stream.police(settings.rate, measured_rate(settings, before))) {
+    retired_->others.push_back(std::move(former));
+  }
   if (stream.measured() != nullptr) {
     measured_.insert(settings.key);
   } else {

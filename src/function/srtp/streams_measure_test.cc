@@ -56,6 +56,24 @@ class MeasuredStreams : public testing::Test {
   std::uint64_t now_ = 10 * rte_get_tsc_hz();
 };
 
+// What a lane that is in the midst of a batch may still ask is there, and then goes: not with the stream.
+TEST_F(MeasuredStreams, leave_no_bucket_behind_when_their_rate_changes) {
+  add(7000);
+  std::weak_ptr<MeasuredRate> first = stream(7000).measured();
+  MediaStream* const found = current_.pin(0)->find(key_of(7000));
+  for (unsigned i = 1; i <= 3; ++i) {
+    const std::string rates = "rate = " + std::to_string(rate + i) + "\nmeasured = true\nmeasure_time = \"2s\"\n";
+    ASSERT_TRUE(streams_.replace_text(text_of(7000) + rates, "the request"));
+  }
+  EXPECT_TRUE(found->conforms(frame, [&] { return now_; }));
+  EXPECT_FALSE(first.expired()) << "a batch is under way";
+  current_.unpin(0);
+  streams_.tidy(std::chrono::steady_clock::now());
+  EXPECT_TRUE(first.expired());
+  EXPECT_EQ(streams_.leaving(), 0U);
+  EXPECT_NE(stream(7000).measured(), nullptr);
+}
+
 TEST_F(MeasuredStreams, give_back_what_they_do_not_bring) {
   admit(rate + 1000);
   add(7000);

@@ -70,8 +70,7 @@ struct Admission {
 struct ClientKey {
   srtp::Suite suite = srtp::Suite::aes_cm_128_hmac_sha1_80;
   MasterKey key;
-  SecretBytes mki;               // empty: none
-  unsigned derivation_rate = 0;  // log2, in packets; 0: keys are derived once
+  SecretBytes mki;  // empty: none
 };
 
 // A medium that the server has agreed to send. Wiped with its last copy.

@@ -153,7 +153,11 @@ std::optional<Proxy::Refused> Proxy::take_client_key(const Message& request, Set
     if (!message) {
       return Refused{Refusal::key_mgmt, message.error().message};
     }
-    setup.client_key = ClientKey{message->suite, message->key, message->mki, message->derivation_rate};
+    // Keys that are derived anew on the way cost before a packet is authenticated, and RTCP needs none.
+    if (message->derivation_rate != 0) {
+      return Refused{Refusal::key_mgmt, "a key derivation rate of a client is not supported"};
+    }
+    setup.client_key = ClientKey{message->suite, message->key, message->mki};
   }
   return std::nullopt;
 }

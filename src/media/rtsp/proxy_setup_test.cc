@@ -15,6 +15,24 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
+// With a key derivation rate of 2^`rate`.
+std::string key_mgmt(unsigned rate) {
+  mikey::Message message;
+  message.key = MasterKey(std::vector<std::uint8_t>(30, 7));
+  message.derivation_rate = rate;
+  const SecretBytes bytes = mikey::write(message, std::array<std::uint8_t, 16>{});
+  return "KeyMgmt: prot=mikey;data=\"" + std::string(base64_encode(bytes).view()) + "\"\r\n";
+}
+
+TEST(ProxySetup, KeysThatAreDerivedAnewAreNoClients) {
+  for (const unsigned rate : {0U, 1U}) {
+    Trial trial;
+    trial.describe();
+    const std::string request = setup("RTP/SAVP;unicast;client_port=5000-5001", key_mgmt(rate));
+    EXPECT_EQ(trial.client(request).empty(), rate != 0) << rate;
+  }
+}
+
 TEST(ProxySetup, RtspsrcBringsItsKey) {
   Trial trial;
   trial.describe();
@@ -101,6 +119,7 @@ TEST(ProxySetup, RefusesSetup) {
            Case{setup(""), "transport 400"},
            Case{setup(good, "KeyMgmt: prot=mikey;data=\"AQ==\"\r\n"), "key_mgmt 400"},
            Case{setup(good, "KeyMgmt: prot=mikey;data=\"?\"\r\n"), "key_mgmt 400"},
+           Case{setup(good, key_mgmt(10)), "key_mgmt 400"},
            Case{"SETUP rtsp://10.9.0.1:8554/plain/other RTSP/1.0\r\nCSeq: 3\r\nTransport: RTP/SAVP\r\n\r\n",
                 "no_offer 455"},
            Case{setup(good, "Proxy-Require: x\r\n"), "proxy_require 551"},

@@ -97,9 +97,13 @@ Status Channel::protect(const Packet& packet, PacketParts& parts, crypto::Job& j
   if (const Status status = masters_.choose(master); status != Status::ok) {
     return status;
   }
-  const std::uint32_t slot = streams_.find_or_add(parts.ssrc);
-  if (slot == no_stream_slot) {
-    return Status::no_stream;
+  std::uint32_t slot = streams_.find(parts.ssrc);
+  const bool known = slot != no_stream_slot;
+  if (!known) {
+    slot = streams_.add(parts.ssrc, 0);
+    if (slot == no_stream_slot) {
+      return Status::no_stream;
+    }
   }
   pending = {.index = 0,
              .ssrc = parts.ssrc,
@@ -110,13 +114,19 @@ Status Channel::protect(const Packet& packet, PacketParts& parts, crypto::Job& j
              .behind_tag = format_.behind_tag(),
              .marked = format_.protocol() == Protocol::rtcp || streams_[slot].fresh};
   Status status = streams_.next_index(slot, format_.protocol(), parts.sequence, pending.index);
+  if (status == Status::ok && streams_.is_before_first(slot, pending.index)) {
+    status = Status::too_old;
+  }
   if (status == Status::ok) {
     status = streams_.check(slot, pending.index);
   }
   if (status == Status::ok) {
-    status = masters_.take(master, pending.index, pending.period, job.key);
+    status = masters_.take(master, pending.index, pending.index, pending.period, job.key);
   }
   if (status != Status::ok) {
+    if (!known) {
+      streams_.take_back(slot);
+    }
     return status;
   }
   if (pending.marked) {
@@ -188,7 +198,8 @@ Status Channel::unprotect(const Packet& packet, PacketParts& parts, crypto::Job&
     }
   }
   if (status == Status::ok) {
-    status = masters_.take(pending.master, pending.index, pending.period, job.key);
+    const std::uint64_t highest = streams_.highest(pending.stream, MasterKeys::no_highest);
+    status = masters_.take(pending.master, pending.index, highest, pending.period, job.key);
   }
   if (status != Status::ok) {
     return status;
@@ -240,6 +251,7 @@ Status Channel::finish(const Pending& pending, crypto::Verdict verdict) {
   const Status status = streams_.take(slot, pending.index);
   if (status == Status::ok) {
     masters_.count(pending.master);
+    masters_.establish(pending.master, pending.period);
   }
   return status;
 }

@@ -19,7 +19,8 @@
 //     (withdraw()). No two packets come out under one index, and with it one keystream: the second is `replayed`, by
 //     prepare() or, with the first still in flight, by finish(). What is dropped for any other reason has used its
 //     index (abandon()). A source that begins anew with lower numbers under its old SSRC is `too_old` or `replayed`
-//     until it has passed the highest.
+//     until it has passed the highest. What was overtaken by the first packet of an SSRC, from behind a wrap, is
+//     `too_old`, too: before rollover counter 0 there is none, and under 0 it would be ahead, where no receiver is.
 //   - the first packet of an SSRC that protect sees, and all SRTCP, are marked when they are prepared: their index
 //     follows from none before, or is counted from 0 for each SSRC. They must be known to be right by then
 //     (marks_at_once()).
@@ -38,12 +39,13 @@
 // Key derivation rate: 0, or a power of two up to 2^24 (section 4.3.1). Where it is not 0, prepare() derives keys and
 // changes slots of the key table, so that devices must read the table itself, not a copy; `key_periods` periods of a
 // master key are kept, of all SSRCs together, and a packet of another while those are all in flight is refused
-// (too_many_in_flight).
+// (too_many_in_flight). Whose period is kept when forged packets ask for others: master_keys.h.
 //
 // Thread-safety: a channel, its pool and its packets belong to one lane, but for prepare_unowned(); RTP and RTCP of a
 // session share nothing, so they may be on different lanes. make() and the end of a channel change the key table and
-// may be on another thread, one at a time (crypto/key_table.h), if the lane has called end_streams() before the end.
-// None of its packets may be in flight then. Cost: no allocation in prepare() and finish(); figures in docs/srtp.md.
+// may be on any thread, beside others (crypto/key_table.h), if the lane has called end_streams() before the end. None
+// of its packets may be in flight then. Cost: no allocation and no lock in prepare() and finish(), but where a
+// derivation rate lets prepare() derive keys; figures in docs/srtp.md.
 #pragma once
 
 #include <cstdint>

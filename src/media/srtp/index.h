@@ -13,7 +13,8 @@ inline constexpr std::uint64_t max_rtp_index = (std::uint64_t{1} << 48) - 1;
 inline constexpr std::uint64_t max_rtcp_index = (std::uint64_t{1} << 31) - 1;
 
 // The index with the 16 bits `sequence` that is nearest to `highest`, which differs from it by less than 2^15. Where
-// that would be below 0, the one above; above 2^48 - 1 it is given as it is, for the caller to refuse.
+// that would be below 0, the one above, which is further away than that: to protect it is too old (channel.h). Above
+// 2^48 - 1 it is given as it is, for the caller to refuse.
 constexpr std::uint64_t guess_index(std::uint64_t highest, std::uint16_t sequence) {
   const std::uint64_t low = highest & 0xffff;
   std::uint64_t roc = highest >> 16;

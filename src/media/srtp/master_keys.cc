@@ -69,7 +69,13 @@ struct MasterKeys::Derivation {
     std::uint64_t number;
     std::uint32_t slot;
     std::uint32_t in_flight;
+    bool established = false;  // of a packet that was authentic, or near one when it was taken last
   };
+  bool any_established() const { return std::ranges::any_of(periods, &Period::established); }
+  bool stranger_in_flight() const {
+    return std::ranges::any_of(periods, [](const Period& one) { return !one.established && one.in_flight != 0; });
+  }
+  Period* to_give_up(std::uint64_t here, bool near);
   crypto::Secret<max_key_length> key;
   crypto::Secret<max_salt_length> salt;
   std::array<Period, key_periods> periods = {};
@@ -187,19 +193,48 @@ Status MasterKeys::find(const std::uint8_t* mki, std::uint8_t& master) const {
   return Status::no_key;
 }
 
-Status MasterKeys::take_period(std::uint8_t master, std::uint64_t index, std::uint8_t& period, std::uint32_t& slot) {
+namespace {
+
+// From the one of the highest authenticated index on, so many periods have a place whatever else comes.
+constexpr std::uint64_t near_periods = key_periods - 1;
+// As far ahead as a sequence number can be guessed; SRTCP's explicit index could name any.
+constexpr std::uint64_t most_ahead = std::uint64_t{1} << 15;
+
+bool is_near(std::uint64_t number, std::uint64_t here) {
+  return number >= here && number - here < near_periods;
+}
+
+}  // namespace
+
+// That nothing in flight needs: those of strangers before others, and of either the oldest. Null: there is none.
+MasterKeys::Derivation::Period* MasterKeys::Derivation::to_give_up(std::uint64_t here, bool near) {
+  Period* found = nullptr;
+  for (Period& one : periods) {
+    if (one.in_flight != 0 || one.number == here || (!near && one.established && is_near(one.number, here))) continue;
+    const auto rank = [](const Period& of) { return std::pair(of.established, of.number); };
+    if (found == nullptr || rank(one) < rank(*found)) found = &one;
+  }
+  return found;
+}
+
+Status MasterKeys::take_period(std::uint8_t master, std::uint64_t index, std::uint64_t highest, std::uint8_t& period,
+                               std::uint32_t& slot) {
+  if (highest != no_highest && index > highest + most_ahead) return Status::no_key;
   Derivation& derivation = *masters_[master].derivation;
   auto& periods = derivation.periods;
   const std::uint64_t number = index / rate_;
-  auto found = std::ranges::find(periods, number, &Derivation::Period::number);
-  if (found == periods.end()) {
-    // The oldest that nothing in flight needs.
-    for (auto it = periods.begin(); it != periods.end(); ++it) {
-      if (it->in_flight == 0 && (found == periods.end() || it->number < found->number)) {
-        found = it;
-      }
-    }
-    if (found == periods.end()) {
+  const std::uint64_t here = highest == no_highest ? no_highest : highest / rate_;
+  const bool near = highest != no_highest && is_near(number, here);
+  auto* found = std::ranges::find(periods, number, &Derivation::Period::number);
+  const bool is_there = found != periods.end();
+  // What may be forged has one place among those of what was found authentic.
+  const bool has_place = is_there && (found->established || found->in_flight != 0);
+  if (!near && !has_place && derivation.any_established() && derivation.stranger_in_flight()) {
+    return Status::too_many_in_flight;
+  }
+  if (!is_there) {
+    found = derivation.to_give_up(here, near);
+    if (found == nullptr) {
       return Status::too_many_in_flight;
     }
     const SuiteFacts& of = facts(suite_);
@@ -209,11 +244,17 @@ Status MasterKeys::take_period(std::uint8_t master, std::uint64_t index, std::ui
       return Status::no_key;
     }
     found->number = number;
+    found->established = false;
   }
+  found->established = found->established || near;
   ++found->in_flight;
   period = static_cast<std::uint8_t>(found - periods.begin());
   slot = found->slot;
   return Status::ok;
+}
+
+void MasterKeys::establish_period(std::uint8_t master, std::uint8_t period) {
+  masters_[master].derivation->periods[period].established = true;
 }
 
 void MasterKeys::put_back_period(std::uint8_t master, std::uint8_t period) {

@@ -1,7 +1,14 @@
 // The master keys of a channel, found by MKI: how many packets each may still protect, and their session keys in the
-// key table (RFC 3711 sections 3.2.1, 4.3, 8.1, 9.2). With a key derivation rate the session keys of `key_periods`
-// periods of each are kept, and derived when a packet needs another's. Thread-safety and cost: those of a channel
-// (channel.h).
+// key table (RFC 3711 sections 3.2.1, 4.3, 8.1, 9.2).
+//
+// With a key derivation rate the session keys of `key_periods` periods of each are kept, of all SSRCs together, and
+// derived when a packet needs another's: before it is authenticated, so anybody can ask for one. Therefore the period
+// of the highest authenticated index of a packet's SSRC is given up for nothing, it and the next two have a place
+// whatever else comes, and of all other periods that packets ask for one is in flight at a time, once anything was
+// found authentic; until then it may be all. Such a packet costs a derivation (OpenSSL, which allocates: about 3 us)
+// and the lock of the key table.
+//
+// Thread-safety and all other cost: those of a channel (channel.h).
 #pragma once
 
 #include <cstdint>
@@ -51,11 +58,18 @@ class MasterKeys {
   void count(std::uint8_t master) { --masters_[master].left; }
   void count_back(std::uint8_t master) { ++masters_[master].left; }
 
-  // The slot in the key table of an index's session keys. After ok put_back() must follow once. no_key,
-  // too_many_in_flight.
-  Status take(std::uint8_t master, std::uint64_t index, std::uint8_t& period, std::uint32_t& slot);
+  // The slot in the key table of an index's session keys. `highest`: of the same SSRC, what was authenticated; to
+  // protect the index itself. After ok put_back() must follow once. no_key: also, with a rate, of an index that is 2^15
+  // or more ahead; too_many_in_flight.
+  static constexpr std::uint64_t no_highest = ~std::uint64_t{0};
+  Status take(std::uint8_t master, std::uint64_t index, std::uint64_t highest, std::uint8_t& period,
+              std::uint32_t& slot);
   void put_back(std::uint8_t master, std::uint8_t period) {
     if (rate_ != 0) put_back_period(master, period);
+  }
+  // A packet that was put back just now is authentic, which makes its period the stream's.
+  void establish(std::uint8_t master, std::uint8_t period) {
+    if (rate_ != 0) establish_period(master, period);
   }
 
   // Of a key without a rate: take() gives no other, ever.
@@ -77,8 +91,10 @@ class MasterKeys {
   Expected<std::unique_ptr<Derivation>> derive_first(const MasterKey& key);
   Expected<std::uint32_t> install(const MasterKey& key, std::uint64_t period);
   void release();
-  Status take_period(std::uint8_t master, std::uint64_t index, std::uint8_t& period, std::uint32_t& slot);
+  Status take_period(std::uint8_t master, std::uint64_t index, std::uint64_t highest, std::uint8_t& period,
+                     std::uint32_t& slot);
   void put_back_period(std::uint8_t master, std::uint8_t period);
+  void establish_period(std::uint8_t master, std::uint8_t period);
 
   crypto::KeyTable* table_;
   std::vector<Master> masters_;
@@ -100,10 +116,11 @@ inline Status MasterKeys::choose(std::uint8_t& master) {
   return Status::ok;
 }
 
-inline Status MasterKeys::take(std::uint8_t master, std::uint64_t index, std::uint8_t& period, std::uint32_t& slot) {
+inline Status MasterKeys::take(std::uint8_t master, std::uint64_t index, std::uint64_t highest, std::uint8_t& period,
+                               std::uint32_t& slot) {
   period = 0;
   if (rate_ != 0) {
-    return take_period(master, index, period, slot);
+    return take_period(master, index, highest, period, slot);
   }
   slot = masters_[master].slot;
   return Status::ok;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "media/srtp/channel_trial_test.h"
 #include "media/srtp/key_derivation.h"
 
@@ -92,6 +94,79 @@ TEST(Channel, key_periods_in_flight_are_bounded) {
   EXPECT_EQ(test::prepare(pair.sender, test::rtp_packet(ssrc, 8, {})).prepared, Status::too_many_in_flight);
   EXPECT_EQ(test::finish(pair.sender, flights[3]), Status::ok);
   EXPECT_EQ(test::prepare(pair.sender, test::rtp_packet(ssrc, 8, {})).prepared, Status::ok);
+}
+
+// Forged packets of other periods, in front of every packet of the stream's, in one batch with it.
+TEST(Channel, forged_periods_do_not_stop_an_authentic_stream) {
+  constexpr std::uint32_t rate = 16;
+  Pair pair({.key_derivation_rate = rate});
+  const std::uint32_t in_table = pair.lane.keys.used();
+  ASSERT_EQ(pair.receive(pair.sealed_rtp(0)), Status::ok);
+  for (std::uint32_t sequence = 1; sequence < 20 * rate; ++sequence) {
+    std::vector<Flight> forged;
+    for (std::uint32_t i = 0; i < 12; ++i) {
+      // Of the known SSRC ahead, and behind where there is room; of others anywhere.
+      const std::uint32_t of = i % 3 == 2 ? ssrc + 1 + i : ssrc;
+      const std::uint32_t at = i % 3 == 1 ? sequence - std::min(sequence, i * rate) : sequence + (i + 1) * rate;
+      forged.push_back(test::prepare(pair.receiver, test::rtp_packet(of, at, Bytes(20, 7))));
+    }
+    Flight own = test::prepare(pair.receiver, pair.sealed_rtp(sequence));
+    ASSERT_EQ(own.prepared, Status::ok) << sequence;
+    for (Flight& one : forged) {
+      if (one.prepared != Status::ok) continue;
+      test::compute(pair.lane, one);
+      EXPECT_EQ(test::finish(pair.receiver, one), Status::auth_failed);
+    }
+    test::compute(pair.lane, own);
+    ASSERT_EQ(test::finish(pair.receiver, own), Status::ok) << sequence;
+  }
+  EXPECT_EQ(pair.lane.keys.used(), in_table);
+  EXPECT_EQ(pair.receiver.streams(), 1U);
+}
+
+// What is in flight for strangers at once is one period, and so at most one is derived.
+TEST(Channel, strangers_have_one_period_at_a_time) {
+  Pair pair({.key_derivation_rate = 16});
+  ASSERT_EQ(pair.receive(pair.sealed_rtp(0)), Status::ok);
+  const auto forge = [&](std::uint32_t of, std::uint32_t sequence) {
+    return test::prepare(pair.receiver, test::rtp_packet(of, sequence, Bytes(20, 7)));
+  };
+  Flight first = forge(ssrc, 1600);
+  ASSERT_EQ(first.prepared, Status::ok);
+  EXPECT_EQ(forge(ssrc, 3200).prepared, Status::too_many_in_flight);
+  EXPECT_EQ(forge(ssrc + 1, 4800).prepared, Status::too_many_in_flight);
+  EXPECT_EQ(forge(ssrc, 1601).prepared, Status::ok) << "the same period";
+  for (const std::uint32_t near : {1U, 17U, 33U}) EXPECT_EQ(forge(ssrc, near).prepared, Status::ok) << near;
+  // A gap in the stream is bridged.
+  Pair other({.key_derivation_rate = 16});
+  ASSERT_EQ(other.receive(other.sealed_rtp(0)), Status::ok);
+  ASSERT_EQ(other.receive(other.sealed_rtp(1600)), Status::ok);
+  ASSERT_EQ(other.receive(other.sealed_rtp(30'000)), Status::ok);
+}
+
+// SRTCP's index is whatever a packet says.
+TEST(Channel, periods_that_are_too_far_ahead_are_refused) {
+  for (const std::uint32_t rate : {0U, 16U}) {
+    Pair pair({.protocol = Protocol::rtcp, .key_derivation_rate = rate});
+    ASSERT_EQ(pair.receive(pair.sealed(test::rtcp_packet(ssrc, Bytes(20, 1)))), Status::ok);
+    for (const std::uint32_t ahead : {0x8000U, 0x8001U, 0x7fff'fff0U}) {
+      Bytes forged = pair.sealed(test::rtcp_packet(ssrc, Bytes(20, 1)));
+      test::store32(&forged[forged.size() - 14], 0x8000'0000U | ahead);
+      const Status wanted = rate != 0 && ahead > 0x8000 ? Status::no_key : Status::auth_failed;
+      EXPECT_EQ(pair.receive(forged), wanted) << ahead;
+    }
+  }
+}
+
+TEST(Channel, an_ssrc_that_is_refused_its_keys_is_not_known) {
+  Pair pair({.key_derivation_rate = 2});
+  for (std::uint32_t i = 0; i < 8; ++i) test::prepare(pair.sender, test::rtp_packet(ssrc, i, {}));  // four periods
+  EXPECT_EQ(pair.sender.streams(), 1U);
+  EXPECT_EQ(test::prepare(pair.sender, test::rtp_packet(ssrc + 1, 100, {})).prepared, Status::too_many_in_flight);
+  EXPECT_EQ(pair.sender.streams(), 1U);
+  EXPECT_EQ(pair.lane.pool.used(), 1U);
+  EXPECT_EQ(test::prepare(pair.sender, test::rtp_packet(ssrc + 1, 0, {})).prepared, Status::ok);
+  EXPECT_EQ(pair.sender.streams(), 2U);
 }
 
 TEST(Channel, settings_are_checked) {

@@ -27,6 +27,12 @@ void StreamList::clear() {
   size_.store(0, std::memory_order_relaxed);
 }
 
+void StreamList::take_back(std::uint32_t slot) {
+  first_ = (*pool_)[slot].next;
+  pool_->give_back(slot);
+  size_.store(size() - 1, std::memory_order_relaxed);
+}
+
 // What is found comes to the front of the list.
 std::uint32_t StreamList::find_further(std::uint32_t ssrc) {
   StreamPool& pool = *pool_;

@@ -27,6 +27,8 @@ class StreamList {
   std::uint32_t find(std::uint32_t ssrc);
   std::uint32_t find_or_add(std::uint32_t ssrc);
   std::uint32_t add(std::uint32_t ssrc, std::uint32_t roc);
+  // The one that add() has given last goes back, as if it had never been there.
+  void take_back(std::uint32_t slot);
   std::uint32_t size() const { return size_.load(std::memory_order_relaxed); }
   // All go back to the pool.
   void clear();
@@ -35,6 +37,11 @@ class StreamList {
 
   // RTP's index by its sequence number, or the next of SRTCP. key_expired: there is none behind the last.
   Status next_index(std::uint32_t slot, Protocol protocol, std::uint16_t sequence, std::uint64_t& index) const;
+  // Of an index by next_index() of RTP: whether it would belong before the first there is, whose rollover counter was
+  // 0.
+  bool is_before_first(std::uint32_t slot, std::uint64_t index) const;
+  // The highest marked one; `none`: there is none yet, or `slot` is no_stream_slot.
+  std::uint64_t highest(std::uint32_t slot, std::uint64_t none) const;
   // Whether a packet of this index may be prepared: replayed, too_old, too_many_in_flight.
   Status check(std::uint32_t slot, std::uint64_t index) const;
   void enter_flight(std::uint32_t slot) { ++(*pool_)[slot].in_flight; }
@@ -80,6 +87,15 @@ inline Status StreamList::next_index(std::uint32_t slot, Protocol protocol, std:
   }
   index = stream.fresh ? stream.highest | sequence : guess_index(stream.highest, sequence);
   return index > max_rtp_index ? Status::key_expired : Status::ok;
+}
+
+inline bool StreamList::is_before_first(std::uint32_t slot, std::uint64_t index) const {
+  const Stream& stream = (*pool_)[slot];
+  return !stream.fresh && index > stream.highest + 0x8000;  // guess_index() has found nothing below 0
+}
+
+inline std::uint64_t StreamList::highest(std::uint32_t slot, std::uint64_t none) const {
+  return slot == no_stream_slot || (*pool_)[slot].fresh ? none : (*pool_)[slot].highest;
 }
 
 inline Status StreamList::check_seen(std::uint32_t slot, std::uint64_t index) const {
