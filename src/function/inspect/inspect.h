@@ -65,6 +65,7 @@ struct InspectOptions {
   InspectionSettings inspection;  // tables: of all lane threads together
   AlertLogSettings log;
   std::chrono::nanoseconds budget{0};  // for confirming, of a batch; 0: as much as keeps its frames on time
+  std::uint32_t lanes = 1;             // of the port that has most: as many count rates, each by itself
 };
 
 class Inspect final : public engine::Stage, private engine::Tables {
