@@ -211,6 +211,15 @@ std::uint64_t Chain::budgeted_ticks(const engine::Batch& batch) const {
   return ticks;
 }
 
+void Chain::idle(std::uint32_t lane, std::uint64_t tsc) {
+  for (const auto& stage : stages_) stage->idle(lane, tsc);
+  last_->idle(lane, tsc);
+}
+
+bool Chain::keeps_time() const {
+  return last_->keeps_time() || std::ranges::any_of(stages_, [](const auto& stage) { return stage->keeps_time(); });
+}
+
 Expected<std::string> Chain::reconfigure(const engine::Function& fresh) {
   const auto& other = static_cast<const Chain&>(fresh);
   std::vector<engine::Stage::Change> changes;
