@@ -259,7 +259,7 @@ Extra* Conversations::extra_of(Flow& flow) {
   extra.flow = table_.index_of(flow);
   extra.bits_as_of = bits_as_of_;
   link(extra, flow.state);
-  if (flow.protocol == packet::protocol_tcp && !flow.has(FlowFlag::midstream)) {
+  if (flow.protocol == packet::protocol_tcp && !flow.of_fragments() && !flow.has(FlowFlag::midstream)) {
     // The handshake was tracked before there was a stream: it begins behind the SYNs.
     reassembler_.begin(extra.stream, Direction::to_server, flow.initial[0] + 1);
     if (flow.state != FlowState::fresh) {
