@@ -147,9 +147,10 @@ class Function {
   virtual bool keeps_time() const { return false; }
 
   // While lanes run: takes over what `fresh`, a function of the same type made from a changed file, was configured
-  // with. Answers with a sentence on what changed (empty: nothing ever does); an Error leaves everything as it was. The
-  // thread that reloads, of the API or one of its own, while the control thread follows the kernel; never two at once.
-  virtual Expected<std::string> reconfigure(const Function& /*fresh*/) {
+  // with, and may take what it has read (tables.h): it is good for nothing else then. Answers with a sentence on what
+  // changed (empty: nothing ever does); an Error leaves everything as it was. The thread that reloads, of the API or
+  // one of its own, while the control thread follows the kernel; never two at once.
+  virtual Expected<std::string> reconfigure(Function& /*fresh*/) {
     return make_error("this function has nothing that can change while it runs: restart the gateway");
   }
 

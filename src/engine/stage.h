@@ -189,12 +189,12 @@ class Stage {
   virtual function::MediaStreams* media_streams() { return nullptr; }
 
   // What a reload would bring, worked out in full: commit() cannot fail. An Error leaves everything as it was, as does
-  // a Change that is not committed.
+  // a Change that is not committed. As Function::reconfigure(), it may take what `fresh` has read.
   struct Change {
     std::string text;  // a sentence on what is in force then
     std::function<void()> commit;
   };
-  virtual Expected<Change> reload(const Stage& /*fresh*/) {
+  virtual Expected<Change> reload(Stage& /*fresh*/) {
     return make_error("this function has nothing that can change while it runs: restart the gateway");
   }
 };

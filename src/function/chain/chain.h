@@ -43,7 +43,7 @@ class Chain final : public engine::Function {
   void idle(std::uint32_t lane, std::uint64_t tsc) override;
   bool keeps_time() const override;
   // All parts or none.
-  Expected<std::string> reconfigure(const engine::Function& fresh) override;
+  Expected<std::string> reconfigure(engine::Function& fresh) override;
   void stand_in(engine::Batch& batch) override;
   bool device_ready() override;
   Expected<void> begin_cycle(device::GpuStream& stream) override;

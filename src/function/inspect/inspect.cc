@@ -352,9 +352,8 @@ Expected<void> Inspect::prepare(const engine::LanePlan& plan) {
   if (plan.captures && plan.lanes > 1) {
     spdlog::warn(
         "inspect: {} lanes read captures, none in the order of the others: where a conversation is in several files it "
-        "is "
-        "not followed, and times are the latest that any lane has seen; put the files together (mergecap), and use one "
-        "port with lanes = 1",
+        "is not followed, and times are the latest that any lane has seen; put the files together (mergecap), and use "
+        "one port with lanes = 1",
         plan.lanes);
   }
   log_settings.forwards = plan.forwards;
@@ -540,8 +539,8 @@ std::vector<engine::Figure> Inspect::figures() const {
   return all;
 }
 
-Expected<engine::Stage::Change> Inspect::reload(const Stage& fresh) {
-  auto& wanted = const_cast<Inspect&>(static_cast<const Inspect&>(fresh));
+Expected<engine::Stage::Change> Inspect::reload(Stage& fresh) {
+  auto& wanted = static_cast<Inspect&>(fresh);
   if (const std::string fixed = fixed_settings(options_, wanted.options_); !fixed.empty()) return make_error(fixed);
   take_back();
   if (!wanted.read_) {

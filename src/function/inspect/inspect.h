@@ -103,7 +103,7 @@ class Inspect final : public engine::Stage, private engine::Tables {
   void stopped() override;
   std::vector<engine::Figure> figures() const override;
   engine::Tables* tables() override { return this; }
-  Expected<Change> reload(const Stage& fresh) override;
+  Expected<Change> reload(Stage& fresh) override;
 
  private:
   Memory memory() const override { return {}; }

@@ -169,7 +169,6 @@ constexpr Row rows[] = {
     {{"inspect_flows", "conversations under way", 0, false},
      [](const Counted& c) -> std::uint64_t { return c.conversations.table().in_use(); }},
 };
-static_assert(std::size(rows) == InspectLane::figure_count);
 
 }  // namespace
 
@@ -187,13 +186,19 @@ std::uint64_t FrameClock::now() const {
   return wall_ + static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(passed).count());
 }
 
+const std::size_t InspectLane::figure_count = std::size(rows);
+
 engine::Figure InspectLane::figure_text(std::size_t which) {
   return rows[which].figure;
 }
 
 InspectLane::InspectLane(std::unique_ptr<InspectionSearch> search, const InspectionSettings& settings, AlertLane& sink,
                          const FrameClock& clock, const BatchBudget& budget)
-    : sink_(sink), inspection_(std::move(search), settings, sink), clock_(clock), budget_(budget) {
+    : sink_(sink),
+      inspection_(std::move(search), settings, sink),
+      clock_(clock),
+      budget_(budget),
+      figures_(figure_count) {
   // As much as the first frame of a batch may use (confirm_time.h).
   inspection_.set_most_decoding(std::max(budget.most() / 16, match::Detector::least_ticks));
 }

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <vector>
 
 #include "base/prefetch.h"
 #include "engine/batch.h"
@@ -117,7 +118,7 @@ class InspectLane {
   void finish();
 
   // Their names and texts, and what they are as of the last publish().
-  static constexpr std::size_t figure_count = 54;
+  static const std::size_t figure_count;
   static engine::Figure figure_text(std::size_t which);
   std::uint64_t figure(std::size_t which) const { return figures_[which].get(); }
 
@@ -144,7 +145,7 @@ class InspectLane {
   std::uint32_t batch_lane_ = 0;
   std::uint64_t swept_ = 0;  // milliseconds
   std::uint64_t untold_ = 0;
-  std::array<engine::Counter, figure_count> figures_;
+  std::vector<engine::Counter> figures_;
   std::atomic<InspectionSearch*> offered_{nullptr};
   std::atomic<InspectionSearch*> left_{nullptr};  // list, through `next`
 };
