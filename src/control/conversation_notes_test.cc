@@ -20,8 +20,15 @@ using testing::StartsWith;
 engine::Options options(std::vector<std::string> chain, const std::string& device, unsigned queues, unsigned lanes) {
   engine::Options options;
   options.chain = std::move(chain);
-  options.ports = {{.name = "a", .device = device, .queues = queues, .lanes = lanes},
-                   {.name = "b", .device = "net_null0", .queues = queues, .lanes = lanes}};
+  options.ports.resize(2);
+  for (port::PortOptions& port : options.ports) {
+    port.queues = queues;
+    port.lanes = lanes;
+  }
+  options.ports[0].name = "a";
+  options.ports[0].device = device;
+  options.ports[1].name = "b";
+  options.ports[1].device = "net_null0";
   return options;
 }
 
