@@ -6,8 +6,8 @@
 #include <bit>
 #include <cstring>
 #include <new>
-#include <random>
 
+#include "base/random_seed.h"
 #include "flow/tcp_track.h"
 #include "packet/flow_hash.h"
 #include "packet/headers.h"
@@ -26,11 +26,6 @@ std::uint32_t bucket_count(std::uint32_t capacity) {
 Milliseconds least_of(const FlowTimeouts& times) {
   return std::min({times.tcp_new, times.tcp_established, times.tcp_closed, times.udp_new, times.udp_established,
                    times.other_new, times.other_established});
-}
-
-std::uint64_t random_seed() {
-  std::random_device device;
-  return std::uint64_t{device()} << 32 | device();
 }
 
 __m128i bytes_of(const std::array<std::uint8_t, 16>& address) {
