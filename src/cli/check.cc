@@ -10,6 +10,7 @@
 #include "cli/signals.h"
 #include "cli/text.h"
 #include "control/config.h"
+#include "control/conversation_notes.h"
 #include "control/function_maker.h"
 #include "control/loading.h"
 #include "control/stream_demands.h"
@@ -82,6 +83,9 @@ int check(const std::string& path) {
     print_summary(config);
     if (const engine::Tables* tables = (*function)->tables()) {
       for (const std::string& note : tables->notes()) std::fprintf(stderr, "%s\n", note.c_str());
+    }
+    for (const std::string& note : control::conversation_notes(config.engine)) {
+      std::fprintf(stderr, "%s\n", note.c_str());
     }
     // The file is fine, and may be for another machine.
     if (const auto enough = port::check_memory(config.engine.memory); !enough) {

@@ -114,6 +114,7 @@ engine::PortTable described_ports(const engine::Options& options) {
     info.name = port.name;
     info.mtu = port.mtu;
     info.has_twin = !port.twin.empty();
+    info.lanes = port.lane_count();
     info.peer = static_cast<std::uint16_t>(ports.size());
     ports.push_back(std::move(info));
   }

@@ -46,6 +46,20 @@ TEST(FunctionMaker, AFunctionThatThereIsNotIsOneLine) {
   }
 }
 
+TEST(FunctionMaker, PortsAreDescribedAsTheyWillBe) {
+  const Config config = Config::from_text(
+      "[engine]\nchain = [\"probe\"]\n[[port]]\nname = \"a\"\ndevice = \"net_null0\"\nqueues = 2\nmtu = 1400\n"
+      "[[port]]\nname = \"b\"\ndevice = \"net_null1\"\nlanes = 3\n",
+      "r.toml");
+  const engine::PortTable ports = described_ports(config.engine);
+  ASSERT_EQ(ports.size(), 2U);
+  EXPECT_EQ(ports[0].name, "a");
+  EXPECT_EQ(ports[0].mtu, 1400U);
+  EXPECT_EQ(ports[0].peer, 1);
+  EXPECT_EQ(ports[0].lanes, 2U);
+  EXPECT_EQ(ports[1].lanes, 3U);
+}
+
 TEST(FunctionMaker, AddsTheFunctionsMistakesToTheFiles) {
   Config good = Config::from_text(with_chain("[probe]\ndepth = 3\n") + good_port, "r.toml");
   EXPECT_TRUE(make_function(good, described_ports(good.engine)));

@@ -18,6 +18,7 @@
 #include "base/machine.h"
 #include "control/busy_cores.h"
 #include "control/config_json.h"
+#include "control/conversation_notes.h"
 #include "control/function_maker.h"
 #include "control/gateway_snapshot.h"
 #include "control/kernel_forwarding.h"
@@ -122,6 +123,7 @@ Expected<void> Gateway::open_engine(engine::Function& checked) {
   if (const engine::Tables* tables = engine_->function().tables()) {
     for (const std::string& note : tables->notes()) spdlog::warn("{}", note);
   }
+  for (const std::string& note : conversation_notes(config_.engine)) spdlog::warn("{}", note);
   log_stream_warnings();
   routing_ = engine_->function().routing();
   if (routing_ != nullptr) {

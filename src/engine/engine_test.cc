@@ -154,6 +154,8 @@ TEST(Engine, LanesShareAQueueAndLoseNothing) {
     const EngineStats stats = run.engine->stats();
     expect_conserved(stats);
     ASSERT_EQ(stats.lanes.size(), 5U);
+    EXPECT_EQ(run.engine->port_table()[0].lanes, 3U);
+    EXPECT_EQ(run.engine->port_table()[1].lanes, 2U);
     for (const EngineStats::Lane& lane : stats.lanes) {
       EXPECT_GT(lane.tx_frames, 100U) << "port " << lane.port;
     }

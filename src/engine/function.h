@@ -7,7 +7,7 @@
 //
 // Calls, by thread:
 //   the control thread, before lanes start:               prepare, prepare_lanes, attach, at most one device_ready
-//   lane threads (many at once, each with its own Batch): collect, readdress, compute, lost, forward, stand_in
+//   lane threads (many at once, each with its own Batch): collect, readdress, compute, lost, forward, idle, stand_in
 //                                                         without a GPU
 //                                                         -> must not share mutable state
 //   the device's worker thread:                           begin_cycle, launch, launch_together, join, stand_in with a
@@ -139,10 +139,18 @@ class Function {
   // Of the batch that forward() has just been through: ticks of work that has a budget for a batch, of whatever size.
   virtual std::uint64_t budgeted_ticks(const Batch& /*batch*/) const { return 0; }
 
+  // What is due as time goes by, on the thread that forwards the lane's batches, while the lane has none under way: a
+  // few tens of us at most, for the next frame may have come. `tsc`: now. At most once in least_idle, and at least once
+  // in longest_idle, more or less, if keeps_time(). Threads sleep no longer than that then.
+  virtual void idle(std::uint32_t /*lane*/, std::uint64_t /*tsc*/) {}
+  // idle() does something. The same for as long as the function lives.
+  virtual bool keeps_time() const { return false; }
+
   // While lanes run: takes over what `fresh`, a function of the same type made from a changed file, was configured
-  // with. Answers with a sentence on what changed (empty: nothing ever does); an Error leaves everything as it was. The
-  // thread that reloads, of the API or one of its own, while the control thread follows the kernel; never two at once.
-  virtual Expected<std::string> reconfigure(const Function& /*fresh*/) {
+  // with, and may take what it has read (tables.h): it is good for nothing else then. Answers with a sentence on what
+  // changed (empty: nothing ever does); an Error leaves everything as it was. The thread that reloads, of the API or
+  // one of its own, while the control thread follows the kernel; never two at once.
+  virtual Expected<std::string> reconfigure(Function& /*fresh*/) {
     return make_error("this function has nothing that can change while it runs: restart the gateway");
   }
 

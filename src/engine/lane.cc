@@ -21,6 +21,7 @@ void Lane::set_threads(const Side& collector, const Side& forwarder) {
   collector_ = collector;
   forwarder_ = forwarder;
   forwards_at_length_ = parts_.function->forwards_at_length();
+  keeps_time_ = parts_.function->keeps_time();
   emitter_.set_away(forwarder.away, forwards_at_length_);
 }
 

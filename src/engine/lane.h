@@ -134,6 +134,7 @@ class Lane {
   void count_latency(const Segment& segment, std::uint32_t frames, std::uint64_t now);
   std::uint64_t away_ticks(std::uint64_t until) const;
   unsigned send_injected();
+  void let_time_pass();
 
   Parts parts_;
   std::unique_ptr<BatchRing> ring_;
@@ -147,7 +148,10 @@ class Lane {
   Histogram latency_;
   Burst burst_;
   std::uint64_t burst_bytes_ = 0;
-  bool forwards_at_length_ = false;  // of the function
+  bool forwards_at_length_ = false, keeps_time_ = false;  // of the function
+  // Between two calls of its idle(), and when the last one was; the forwarder's.
+  const std::uint64_t idle_tsc_ = rte_get_tsc_hz() * least_idle.count() / 1000;
+  std::uint64_t idled_tsc_ = 0;
   Emitter emitter_;
   Admission admission_;
   LoadWatch load_;

@@ -14,7 +14,20 @@ unsigned Lane::forward_round() {
   if (parts_.drains_injected) {
     work += send_injected();
   }
+  if (work == 0 && keeps_time_ && ring_->in_use() == 0) {
+    let_time_pass();
+  }
   return work;
+}
+
+void Lane::let_time_pass() {
+  const std::uint64_t now = rte_rdtsc();
+  if (now - idled_tsc_ < idle_tsc_) {
+    return;
+  }
+  idled_tsc_ = now;
+  parts_.function->idle(parts_.index, now);
+  forwarder_.away->resume(rte_rdtsc());
 }
 
 unsigned Lane::forward_done() {

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "engine/lane_trial_test.h"
 
 namespace sluice::engine {
@@ -290,6 +292,41 @@ TEST_F(LaneTest, StoppingSealsWhatIsOpenAndWaitsForTheDevice) {
   collect();
   EXPECT_TRUE(lane_->drained());
   EXPECT_EQ(take_out(), 10U);
+}
+
+// No more often than it says, however often the lane looks; and while a batch is under way its frames are what there is
+// to do.
+TEST_F(LaneTest, AFunctionIsCalledWhileThereIsNothingToDo) {
+  using Clock = std::chrono::steady_clock;
+  const auto look_for = [&](std::chrono::milliseconds time) {
+    const auto began = Clock::now();
+    while (Clock::now() - began < time) {
+      collect();
+      lane_->forward_round();
+    }
+    return (Clock::now() - began) / least_idle;
+  };
+  make({});
+  look_for(3 * least_idle);
+  EXPECT_EQ(function_.idle_calls.load(), 0U) << "it does not want to be";
+  function_.wants_idle_calls();
+  make({});
+  const auto most = look_for(5 * least_idle) + 1;
+  EXPECT_GE(function_.idle_calls.load(), 2U);
+  EXPECT_LE(function_.idle_calls.load(), static_cast<std::uint64_t>(most));
+  time_point();  // from now on the device computes
+  arrive(4);
+  collect();
+  time_point();
+  Batch* const batch = sealed();
+  ASSERT_NE(batch, nullptr);
+  const std::uint64_t before = function_.idle_calls.load();
+  look_for(3 * least_idle);
+  EXPECT_EQ(function_.idle_calls.load(), before);
+  finish(*batch);
+  look_for(3 * least_idle);
+  EXPECT_EQ(take_out(), 4U);
+  EXPECT_GT(function_.idle_calls.load(), before);
 }
 
 TEST_F(LaneTest, WhatIsAbandonedCountsAsStopped) {

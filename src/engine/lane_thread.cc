@@ -116,7 +116,7 @@ void LaneThread::sleep(std::chrono::nanoseconds& timed) {
   } else if (holds_frames()) {
     bell_.wait({&descriptors_.back(), 1}, first_sleep);
   } else if (!must_look_) {
-    bell_.wait(descriptors_, longest_wait);
+    bell_.wait(descriptors_, keeps_time_ ? longest_idle : longest_wait);
     clear_errors();
   } else {
     bell_.wait(descriptors_, timed);

@@ -27,7 +27,10 @@ class LaneThread {
 
   // Before start(). A lane has one collecting and one forwarding thread; both may be this one.
   void collects(Lane* lane) { collected_.push_back(lane); }
-  void forwards(Lane* lane) { forwarded_.push_back(lane); }
+  void forwards(Lane* lane) {
+    forwarded_.push_back(lane);
+    keeps_time_ = keeps_time_ || lane->parts().function->keeps_time();
+  }
   Lane::Side side() { return {&away_, &bell_}; }
 
   void start();
@@ -52,7 +55,8 @@ class LaneThread {
   std::chrono::nanoseconds longest_sleep_;
   Bell bell_;
   AwayWatch away_;
-  bool must_look_ = false;  // a port that cannot wake the thread
+  bool must_look_ = false;   // a port that cannot wake the thread
+  bool keeps_time_ = false;  // a function that wants to be called while there is nothing to do
   std::vector<pollfd> descriptors_;
   std::atomic<bool> stopping_{false};
   std::thread thread_;

@@ -17,6 +17,7 @@ struct PortInfo {
   std::uint32_t mtu = 1500;
   std::uint16_t peer = 0;
   bool has_twin = false;
+  std::uint32_t lanes = 1;
 };
 
 class PortTable {

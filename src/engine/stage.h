@@ -12,7 +12,7 @@
 //   the control thread, before lanes start:               stands_before, prepare, attach; after they have
 //                                                         ended: stopped
 //   lane threads (many at once, each with its own Batch): describe, compute, lost, judge, answer, judged,
-//                                                         judge_transit, judged_transit, budgeted_ticks
+//                                                         judge_transit, judged_transit, budgeted_ticks, idle
 //   the device's worker thread:                           begin_cycle, launch, join, device_ready
 //   a thread that reloads, while all others go on:        reload
 // A batch is described once, launched or computed (again, after a device that failed), then judged once, frame by frame
@@ -66,6 +66,9 @@ struct LanePlan {
   // Of each lane, by its index: the port that all its frames come in by.
   std::vector<std::uint16_t> ports = {};
 };
+
+// Between two calls of idle() for a lane.
+inline constexpr std::chrono::milliseconds least_idle(1), longest_idle(8);
 
 // A number that a function tells about itself, besides what the engine counts. The views are to literals.
 struct Figure {
@@ -165,6 +168,10 @@ class Stage {
   // Function::budgeted_ticks(), behind judged().
   virtual std::uint64_t budgeted_ticks(const Batch& /*batch*/) const { return 0; }
 
+  // As Function::idle() and keeps_time().
+  virtual void idle(std::uint32_t /*lane*/, std::uint64_t /*tsc*/) {}
+  virtual bool keeps_time() const { return false; }
+
   // Once, on the control thread, when lanes have ended and all batches are judged or given up: what is held back is
   // told now.
   virtual void stopped() {}
@@ -182,12 +189,12 @@ class Stage {
   virtual function::MediaStreams* media_streams() { return nullptr; }
 
   // What a reload would bring, worked out in full: commit() cannot fail. An Error leaves everything as it was, as does
-  // a Change that is not committed.
+  // a Change that is not committed. As Function::reconfigure(), it may take what `fresh` has read.
   struct Change {
     std::string text;  // a sentence on what is in force then
     std::function<void()> commit;
   };
-  virtual Expected<Change> reload(const Stage& /*fresh*/) {
+  virtual Expected<Change> reload(Stage& /*fresh*/) {
     return make_error("this function has nothing that can change while it runs: restart the gateway");
   }
 };

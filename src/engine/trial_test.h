@@ -71,14 +71,17 @@ class PeerFunction : public Function {
       out.transmit(batch, i, ports_.peer(out.rx_port()));
     }
   }
+  void idle(std::uint32_t, std::uint64_t) override { idle_calls.fetch_add(1); }
+  bool keeps_time() const override { return keeps_time_; }
   void stand_in(Batch& batch) override { std::fill_n(batch.verdict, batch.count, 42); }
   bool recomputable() const override { return recomputable_; }
   void lost(Batch&) override { batches_lost.fetch_add(1); }
   bool device_ready() override { return ready.load(); }
   std::atomic<bool> ready{true};
-  std::atomic<std::uint64_t> wrong_verdicts{0}, pieces{0}, batches_lost{0};
+  std::atomic<std::uint64_t> wrong_verdicts{0}, pieces{0}, batches_lost{0}, idle_calls{0};
   std::atomic<std::uint32_t> longest{0};
   void changes_frames() { recomputable_ = false; }
+  void wants_idle_calls() { keeps_time_ = true; }
   std::function<void(Batch&)> while_computing;   // set before lanes run
   std::uint64_t core_ticks_per_frame = 0;        // what computing takes a core, and no device
   std::uint64_t forwarding_ticks_per_frame = 0;  // with a budget
@@ -86,7 +89,7 @@ class PeerFunction : public Function {
 
  private:
   PortTable ports_;
-  bool recomputable_ = true;
+  bool recomputable_ = true, keeps_time_ = false;
   std::atomic<unsigned> calls_{0};
 };
 

@@ -1,5 +1,7 @@
 #include "flow/conversations.h"
 
+#include <bit>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -255,8 +257,9 @@ Extra* Conversations::extra_of(Flow& flow) {
   free_extra_ = extra.next;
   ++extras_in_use_;
   extra.flow = table_.index_of(flow);
+  extra.bits_as_of = bits_as_of_;
   link(extra, flow.state);
-  if (flow.protocol == packet::protocol_tcp && !flow.has(FlowFlag::midstream)) {
+  if (flow.protocol == packet::protocol_tcp && !flow.of_fragments() && !flow.has(FlowFlag::midstream)) {
     // The handshake was tracked before there was a stream: it begins behind the SYNs.
     reassembler_.begin(extra.stream, Direction::to_server, flow.initial[0] + 1);
     if (flow.state != FlowState::fresh) {
@@ -264,6 +267,35 @@ Extra* Conversations::extra_of(Flow& flow) {
     }
   }
   return &extra;
+}
+
+void Conversations::clear_bits(const Extra::Bits& mask) {
+  if (bits_as_of_ == std::numeric_limits<std::uint16_t>::max()) {
+    for (Extra& extra : extras_) {
+      drop_cleared(extra);
+      extra.bits_as_of = 0;
+    }
+    cleared_ = {};
+    bits_as_of_ = 0;
+  }
+  ++bits_as_of_;
+  for (std::size_t bit = 0; bit < cleared_.size(); ++bit) {
+    if ((mask[bit / 64] >> bit % 64 & 1) != 0) {
+      cleared_[bit] = bits_as_of_;
+    }
+  }
+}
+
+void Conversations::drop_cleared(Extra& extra) const {
+  for (std::size_t word = 0; word < extra.bits.size(); ++word) {
+    for (std::uint64_t left = extra.bits[word]; left != 0; left &= left - 1) {
+      const auto bit = static_cast<std::size_t>(std::countr_zero(left));
+      if (cleared_[word * 64 + bit] > extra.bits_as_of) {
+        extra.bits[word] &= ~(std::uint64_t{1} << bit);
+      }
+    }
+  }
+  extra.bits_as_of = bits_as_of_;
 }
 
 void Conversations::flow_ended(Flow& flow, FlowEndReason reason) {

@@ -37,12 +37,14 @@ struct alignas(64) Extra {
   TcpStream stream;
   http::Connection* http = nullptr;
   http::StopReason http_stopped = http::StopReason::none;
-  bool http_waits = false;  // for the handshake: there was no room for its parser before
+  bool http_waits = false;       // for the handshake: there was no room for its parser before
+  std::uint16_t bits_as_of = 0;  // Conversations::bits_of()
   std::uint32_t flow = no_index;
   std::uint32_t next = no_index;  // free list; or of the flow's class, with previous
   std::uint32_t previous = no_index;
-  std::array<Carried, 2> carried;                    // a rule engine's, by Direction
-  std::array<std::uint64_t, bit_count / 64> bits{};  // a rule engine's flowbits
+  std::array<Carried, 2> carried;  // a rule engine's, by Direction
+  using Bits = std::array<std::uint64_t, bit_count / 64>;
+  Bits bits{};  // a rule engine's flowbits: by Conversations::bits_of()
 };
 static_assert(sizeof(Extra) == 384);
 
@@ -130,12 +132,15 @@ class Conversations final : private FlowEnd, private StreamSink, private http::T
   // Within ConversationSink::http(): the direction's bytes that end with those that are parsed, or else with its last.
   std::string_view window(const Flow& flow, Direction direction) const;
 
-  // In all flows. Goes through all extras: some ms, for when rules are exchanged.
-  void clear_bits(const std::array<std::uint64_t, Extra::bit_count / 64>& mask) {
-    for (Extra& extra : extras_) {
-      for (std::size_t i = 0; i < mask.size(); ++i) extra.bits[i] &= ~mask[i];
+  // The bits of a flow, without those that were cleared in all of them since it was asked about last.
+  Extra::Bits& bits_of(Extra& extra) {
+    if (extra.bits_as_of != bits_as_of_) [[unlikely]] {
+      drop_cleared(extra);
     }
+    return extra.bits;
   }
+  // In all flows, as bits_of() tells them. Under 1 us, but for each 65,535th time, which goes through all extras.
+  void clear_bits(const Extra::Bits& mask);
 
   FlowTable& table() { return table_; }
   const FlowTable& table() const { return table_; }
@@ -181,6 +186,7 @@ class Conversations final : private FlowEnd, private StreamSink, private http::T
   void feed(Flow& flow, Extra& extra, Direction direction, const Packet& packet, Taken begun);
   void close_http(Extra& extra);
   Extra* extra_for_stream(Flow& flow, Milliseconds now);
+  void drop_cleared(Extra& extra) const;
   void make_room_for_stream(Milliseconds now);
   void end_idle(Milliseconds now);
   void link(Extra& extra, FlowState state);
@@ -200,6 +206,9 @@ class Conversations final : private FlowEnd, private StreamSink, private http::T
     std::uint32_t tail = no_index;
   };
   std::array<List, 3> in_class_;
+  // How often bits were cleared in all flows, and by which of these times a bit was last.
+  std::uint16_t bits_as_of_ = 0;
+  std::array<std::uint16_t, Extra::bit_count> cleared_{};
   std::uint32_t extras_in_use_ = 0;
   std::uint64_t extras_refused_ = 0;
   std::uint64_t behind_reset_ = 0;

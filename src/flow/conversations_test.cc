@@ -538,6 +538,46 @@ TEST(Conversations, FlowBits) {
   EXPECT_EQ(conversations.extra_of(*again.flow)->bits.back(), 0U) << "a new flow has none of the old one's";
 }
 
+// When rules are exchanged: of a flow when it is asked about the next time, so that a lane does not go through all.
+TEST(Conversations, FlowBitsAreClearedAsFlowsAreAskedAbout) {
+  test::Recorder recorder;
+  Conversations conversations(small(), recorder);
+  const auto extra_of = [&](std::uint32_t client) {
+    Packet udp = tcp(client, 1000, up, 0, 0, 0);
+    udp.protocol = packet::protocol_udp;
+    return conversations.extra_of(*conversations.packet(udp, 0).flow);
+  };
+  using Bits = Extra::Bits;
+  constexpr std::size_t last = std::tuple_size_v<Bits> - 1;
+  const auto bits = [](std::uint64_t first_word, std::uint64_t last_word = 0) {
+    Bits made{};
+    made[0] = first_word;
+    made[last] = last_word;
+    return made;
+  };
+  Extra* const asked = extra_of(1);
+  Extra* const silent = extra_of(2);
+  ASSERT_TRUE(asked != nullptr && silent != nullptr);
+  for (Extra* const extra : {asked, silent}) conversations.bits_of(*extra) = bits(0b0111, 1ULL << 63);
+  conversations.clear_bits(bits(0b0001, 1ULL << 63));
+  EXPECT_EQ(asked->bits, bits(0b0111, 1ULL << 63)) << "nobody has asked";
+  EXPECT_EQ(conversations.bits_of(*asked), bits(0b0110));
+  conversations.bits_of(*asked)[0] |= 0b0001;
+  EXPECT_EQ(conversations.bits_of(*asked), bits(0b0111)) << "set since";
+  conversations.clear_bits(bits(0b0010));
+  EXPECT_EQ(conversations.bits_of(*asked), bits(0b0101));
+  EXPECT_EQ(conversations.bits_of(*silent), bits(0b0100)) << "cleared twice meanwhile";
+  EXPECT_EQ(conversations.bits_of(*extra_of(3)), Bits{});
+  // However often: some times all flows are gone through.
+  conversations.bits_of(*silent) = bits(0b1100);
+  for (int i = 0; i < 70'000; ++i) {
+    conversations.clear_bits(bits(0b1000));
+    if (i == 69'000) conversations.bits_of(*asked) = bits(0b1101);
+  }
+  EXPECT_EQ(conversations.bits_of(*silent), bits(0b0100));
+  EXPECT_EQ(conversations.bits_of(*asked), bits(0b0101));
+}
+
 // Whatever a sender does, memory stays what it was at start, and nothing that a flow held stays behind.
 TEST(Conversations, ManyConversationsLeaveNothingBehind) {
   ConversationSettings settings = small();

@@ -50,7 +50,7 @@ struct Flow {
   std::array<std::uint32_t, 2> end;      // the highest sequence it has sent, plus one
   std::array<std::uint32_t, 2> acked;    // what the other side has acknowledged
   std::array<std::uint32_t, 2> limit;    // right edge of the window that the other side has opened
-  std::array<std::uint8_t, 2> scale;     // window scale of its own SYN; 0xff: none
+  std::array<std::uint8_t, 2> scale;     // window scale of its own SYN; 0xff: none (or of_fragments())
 
   std::uint16_t user;  // the caller's: for instance a verdict that holds for the rest of the flow
 
@@ -66,6 +66,9 @@ struct Flow {
   bool has(std::uint8_t flag) const { return (flags & flag) != 0; }
   // What Suricata's and Snort's `flow:established` asks for.
   bool established() const { return state == FlowState::established || state == FlowState::closing; }
+  // Of fragments, by their datagrams' protocol: no conversation of TCP with ports 0, whose scales are others.
+  static constexpr std::uint8_t scale_of_fragments = 0xfe;
+  bool of_fragments() const { return scale[0] == scale_of_fragments; }
 };
 static_assert(sizeof(Flow) == 128);
 

@@ -6,8 +6,8 @@
 #include <bit>
 #include <cstring>
 #include <new>
-#include <random>
 
+#include "base/random_seed.h"
 #include "flow/tcp_track.h"
 #include "packet/flow_hash.h"
 #include "packet/headers.h"
@@ -28,13 +28,12 @@ Milliseconds least_of(const FlowTimeouts& times) {
                    times.other_new, times.other_established});
 }
 
-std::uint64_t random_seed() {
-  std::random_device device;
-  return std::uint64_t{device()} << 32 | device();
-}
-
 __m128i bytes_of(const std::array<std::uint8_t, 16>& address) {
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(address.data()));
+}
+
+bool is_tcp(const Flow& flow) {
+  return flow.protocol == packet::protocol_tcp && !flow.of_fragments();
 }
 
 // Whether both pairs are the same.
@@ -92,7 +91,8 @@ Flow* FlowTable::look_in(std::uint32_t bucket_index, std::uint16_t tag, const Pa
     // Both ways at once, without a branch: which one a packet goes is anybody's guess.
     const bool forth = (flow_ports == ports) & same_addresses(client, source, server, destination);
     const bool back = (flow_ports == std::rotl(ports, 16)) & same_addresses(client, destination, server, source);
-    const bool same_kind = (flow.protocol == packet.protocol) & (flow.family == packet.family);
+    const bool same_kind =
+        (flow.protocol == packet.protocol) & (flow.family == packet.family) & (flow.of_fragments() == packet.fragment);
     if (!(same_kind & (forth | back))) [[unlikely]] {
       continue;
     }
@@ -124,7 +124,7 @@ Flow* FlowTable::find_or_make(const Packet& packet, std::uint32_t hash, Millisec
   if (packet.protocol == packet::protocol_tcp && (packet.tcp_flags & tcp_syn) != 0) [[unlikely]] {
     return find_or_restart(*flow, packet, now, direction);
   }
-  if (flow->state == FlowState::silent && settings_.midstream && !packet.fragment) [[unlikely]] {
+  if (flow->state == FlowState::silent && settings_.midstream) [[unlikely]] {
     return take_up(*flow, packet, now, direction);
   }
   return flow;
@@ -194,6 +194,9 @@ void FlowTable::begin(Flow& flow, const Packet& packet, Milliseconds now, Direct
   flow.server = from_client ? packet.destination : packet.source;
   flow.client_port = from_client ? packet.source_port : packet.destination_port;
   flow.server_port = from_client ? packet.destination_port : packet.source_port;
+  if (packet.fragment) {
+    flow.scale[0] = Flow::scale_of_fragments;
+  }
   if (tcp) {
     begin_tcp(flow, direction, packet, settings_.midstream);
   }
@@ -313,7 +316,7 @@ void FlowTable::fall_silent(Flow& flow, FlowEndReason reason) {
 
 // Of a flow that has expired. False: it is remembered.
 bool FlowTable::end_expired(Flow& flow, Milliseconds now) {
-  if (settings_.remembered != 0 && flow.protocol == packet::protocol_tcp && flow.established()) {
+  if (settings_.remembered != 0 && is_tcp(flow) && flow.established()) {
     fall_silent(flow, FlowEndReason::expired);
     if (!expired(flow, now)) {
       return false;
@@ -388,7 +391,7 @@ bool FlowTable::evict_silent(Flow& flow, Milliseconds now, Milliseconds silence)
   if (!flow.established() || static_cast<std::uint32_t>(now) - flow.last_seen < silence) {
     return false;
   }
-  if (settings_.remembered != 0 && flow.protocol == packet::protocol_tcp) {
+  if (settings_.remembered != 0 && is_tcp(flow)) {
     fall_silent(flow, FlowEndReason::evicted_idle);
   } else {
     free(flow, FlowEndReason::evicted_idle);
@@ -407,6 +410,9 @@ void FlowTable::flush() {
 Milliseconds FlowTable::timeout(const Flow& flow) const {
   const FlowTimeouts& times = settings_.timeouts;
   const bool open = flow.established();
+  if (flow.of_fragments()) {
+    return open ? times.other_established : times.other_new;
+  }
   switch (flow.protocol) {
     case packet::protocol_tcp:
       if (flow.state == FlowState::silent) {

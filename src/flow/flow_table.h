@@ -62,7 +62,7 @@ struct FlowTimeouts {
   Milliseconds tcp_closed = 60'000;
   Milliseconds udp_new = 30'000;
   Milliseconds udp_established = 300'000;
-  Milliseconds other_new = 30'000;  // ICMP too
+  Milliseconds other_new = 30'000;  // ICMP too, and fragments, whatever is in them
   Milliseconds other_established = 300'000;
 };
 

@@ -360,6 +360,54 @@ TEST(FlowTable, TimeoutsByState) {
   EXPECT_EQ(table.counters().made, 6U);
 }
 
+// Of whatever protocol their datagrams are: nobody follows a conversation in them, so that nobody remembers it.
+TEST(FlowTable, FragmentsAreOfNoConversationOfTcp) {
+  for (const std::uint8_t protocol : {packet::protocol_tcp, packet::protocol_udp}) {
+    FlowSettings settings = remembering();
+    settings.timeouts.tcp_established = settings.timeouts.udp_established = 7'440'000;
+    settings.timeouts.tcp_new = settings.timeouts.udp_new = 60'000;
+    const FlowTimeouts& times = settings.timeouts;
+    Ends ends;
+    FlowTable table(settings, &ends);
+    const auto piece = [&](Direction direction) {
+      Packet packet = tcp(1, 0, direction, 0, 0, 0);
+      packet.source_port = packet.destination_port = 0;
+      packet.protocol = protocol;
+      packet.fragment = true;
+      return packet;
+    };
+    const auto in_use_at = [&](Milliseconds now) {
+      table.sweep(now, 64);
+      return table.in_use();
+    };
+    feed(table, piece(up), 0);
+    EXPECT_EQ(in_use_at(times.other_new - 1), 1U);
+    EXPECT_EQ(in_use_at(times.other_new), 0U);
+    Milliseconds now = 100'000;
+    feed(table, piece(up), now);
+    Flow* const flow = feed(table, piece(down), now).flow;
+    EXPECT_TRUE(flow->established());
+    EXPECT_FALSE(table.evict_silent(*flow, now + 10, 11));
+    EXPECT_EQ(in_use_at(now + times.other_established - 1), 1U);
+    now += times.other_established;
+    Direction direction{};
+    EXPECT_EQ(table.find(piece(up), table.hash(piece(up)), now, direction), nullptr);
+    EXPECT_EQ(in_use_at(now), 0U);
+    EXPECT_EQ(table.in_class(), (std::array<std::uint32_t, 3>{})) << "nothing is remembered";
+    // Nor is it, when others need what it holds.
+    feed(table, piece(up), now);
+    ASSERT_TRUE(table.evict_silent(*feed(table, piece(down), now).flow, now + 10, 10));
+    EXPECT_EQ(table.in_class(), (std::array<std::uint32_t, 3>{}));
+    // Packets with the ports 0 are others.
+    Packet whole = piece(up);
+    whole.fragment = false;
+    whole.tcp_flags = tcp_syn;
+    Flow* const fragments = feed(table, piece(up), now).flow;
+    EXPECT_NE(feed(table, whole, now).flow, fragments);
+    EXPECT_EQ(feed(table, piece(down), now).flow, fragments);
+  }
+}
+
 // Found by a packet, or by a sweep: a conversation of TCP that was established ends, and what goes on is known for
 // that.
 TEST(FlowTable, AConversationThatFallsSilentIsRemembered) {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <random>
 
+#include "base/random_seed.h"
 #include "packet/checksum.h"
 #include "packet/flow_hash.h"
 #include "packet/headers.h"
@@ -22,11 +22,6 @@ constexpr std::size_t fixed6 = sizeof(packet::Ipv6Header), fragment_header = siz
 
 std::size_t record_count(std::uint64_t memory) {
   return std::clamp<std::size_t>(memory / bytes_per_record, 16, no_index / 2);
-}
-
-std::uint64_t random_seed() {
-  std::random_device device;
-  return std::uint64_t{device()} << 32 | device();
 }
 
 }  // namespace

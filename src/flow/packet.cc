@@ -51,16 +51,13 @@ bool read_transport(const packet::HeaderFacts& facts, Packet& out) {
       }
       return facts.transport_header.size() >= sizeof(packet::IcmpHeader);
     }
-    case packet::protocol_sctp:
-    case packet::protocol_dccp:
-    case packet::protocol_udp_lite:
+    default:
+      if (!packet::has_ports(facts.protocol)) return true;
       if (!facts.has_ports && facts.payload.size() >= 4) {
         out.source_port = static_cast<std::uint16_t>(bytes[0] << 8 | bytes[1]);
         out.destination_port = static_cast<std::uint16_t>(bytes[2] << 8 | bytes[3]);
       }
       return facts.protocol != packet::protocol_udp_lite || facts.payload.size() >= sizeof(packet::UdpHeader);
-    default:
-      return true;
   }
 }
 

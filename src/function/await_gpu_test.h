@@ -45,7 +45,7 @@ class AwaitGpu : public engine::Stage {
     waits_ = false;
     return {};
   }
-  Expected<Change> reload(const Stage& /*fresh*/) override {
+  Expected<Change> reload(Stage& /*fresh*/) override {
     return Change{"nothing", [] {}};
   }
 

@@ -1,11 +1,11 @@
 // A symmetric hash of a flow: both directions of a conversation give the same value, so that they share a lane.
 //
-// Over the two addresses, the protocol and, for TCP, UDP, UDP-Lite, SCTP and DCCP, the two ports. Fragments are hashed
-// without ports: only the first has them, and all fragments of a datagram must stay together. A frame without IP gives
-// 0. Who sends must not be able to take a packet out of its conversation by what receivers skip: VLAN tags count for
-// nothing, and IPv6's hop-by-hop, routing and destination options headers and atomic fragment headers (RFC 6946)
-// neither, as many as there are (read_headers() walks the same). Other headers, among them AH's, are the packet's
-// protocol.
+// Over the two addresses, the protocol and, for TCP, UDP, UDP-Lite, SCTP and DCCP (has_ports()), the two ports.
+// Fragments are hashed without ports: only the first has them, and all fragments of a datagram must stay together. A
+// frame without IP gives 0. Who sends must not be able to take a packet out of its conversation by what receivers skip:
+// VLAN tags count for nothing, and IPv6's hop-by-hop, routing and destination options headers and atomic fragment
+// headers (RFC 6946) neither, as many as there are (read_headers() walks the same). Other headers, among them AH's, are
+// the packet's protocol.
 //
 // All 32 bits are well mixed: take `hash % n` or `(hash * n) >> 32`. The hash has no key, so that it is the same on
 // every machine and in every run; it does not resist a sender who picks addresses to collide.
@@ -27,12 +27,6 @@ namespace detail {
 inline std::uint64_t multiply_fold(std::uint64_t a, std::uint64_t b) {
   const auto product = static_cast<unsigned __int128>(a) * b;
   return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
-}
-
-constexpr bool has_ports(std::uint8_t protocol) {
-  constexpr std::uint64_t low =
-      (std::uint64_t{1} << protocol_tcp) | (std::uint64_t{1} << protocol_udp) | (std::uint64_t{1} << protocol_dccp);
-  return (protocol < 64 && (low >> protocol & 1) != 0) || protocol == protocol_sctp || protocol == protocol_udp_lite;
 }
 
 // Order of the two ends must not matter: the smaller goes first.
@@ -86,7 +80,7 @@ inline std::uint32_t flow_hash(const std::uint8_t* data, std::uint32_t length, c
   const std::uint32_t l4 = ipv4 ? (ip[0] & 0x0fU) * 4U : std::uint32_t{sizeof(Ipv6Header)};
   std::uint64_t source_port = 0;
   std::uint64_t destination_port = 0;
-  if (!view.fragment && detail::has_ports(view.protocol)) {
+  if (!view.fragment && has_ports(view.protocol)) {
     if (l4 + 4 <= view.l3_length) {
       source_port = detail::load<std::uint16_t>(ip + l4);
       destination_port = detail::load<std::uint16_t>(ip + l4 + 2);

@@ -17,9 +17,16 @@
 #include <optional>
 #include <string_view>
 
+#include "packet/headers.h"
 #include "packet/ip_address.h"
 
 namespace sluice::packet {
+
+// Of which HeaderFacts reads ports: those that rules and alerts, as Suricata's, know the ports of. More protocols have
+// some (has_ports()).
+constexpr bool facts_have_ports(std::uint8_t protocol) {
+  return protocol == protocol_tcp || protocol == protocol_udp || protocol == protocol_sctp;
+}
 
 struct HeaderFacts {
   // Not defaulted: then all of it would be cleared by one string instruction, which takes as long as the reading.
@@ -33,7 +40,7 @@ struct HeaderFacts {
   std::uint8_t fragment_bits = 0;      // 4 = reserved, 2 = don't fragment, 1 = more fragments
   std::uint16_t fragment_offset = 0;   // in units of eight bytes
   std::uint8_t fragment_protocol = 0;  // of an IPv6 fragment, first or later: what its fragment header names
-  bool has_ports = false;              // TCP, UDP or SCTP with a whole header
+  bool has_ports = false;              // facts_have_ports(), and the header is whole
   bool has_tcp = false;
   bool has_icmp = false;
   std::uint8_t icmp_type = 0, icmp_code = 0;

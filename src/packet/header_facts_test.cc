@@ -5,6 +5,7 @@
 #include <random>
 
 #include "packet/builder.h"
+#include "packet/flow_hash.h"
 #include "packet/headers.h"
 
 namespace sluice::packet {
@@ -46,6 +47,32 @@ TEST(HeaderFacts, Tcp) {
   EXPECT_EQ(facts.ip_header.size(), 20U);
   EXPECT_EQ(facts.transport_header.size(), 20U);
   EXPECT_EQ(facts.payload, "abc") << "without Ethernet's padding";
+}
+
+// Which protocols have ports is said in two places, of all and of those that are read here; all else follows them.
+TEST(HeaderFacts, OfEachProtocolPortsAreReadAsItIsSaid) {
+  for (unsigned number = 0; number <= 0xff; ++number) {
+    SCOPED_TRACE(number);
+    const auto protocol = static_cast<std::uint8_t>(number);
+    const auto frame = [&](std::uint8_t port) {
+      // A TCP header without options, and a UDP header of a datagram of 40 bytes.
+      Bytes bytes(40, 0);
+      bytes[1] = port;
+      bytes[5] = 40;
+      bytes[12] = 0x50;
+      return v4().protocol(protocol).payload(bytes).build();
+    };
+    const Bytes one = frame(1), other = frame(2);
+    EXPECT_EQ(read(one).has_ports, facts_have_ports(protocol));
+    EXPECT_TRUE(has_ports(protocol) || !facts_have_ports(protocol));
+    const auto hash_of = [](const Bytes& bytes) {
+      FrameView view{};
+      const auto length = static_cast<std::uint32_t>(bytes.size());
+      EXPECT_EQ(parse_frame(bytes.data(), length, view), no_reason);
+      return flow_hash(bytes.data(), length, view);
+    };
+    EXPECT_EQ(hash_of(one) != hash_of(other), has_ports(protocol));
+  }
 }
 
 TEST(HeaderFacts, AUdpPayloadEndsWhereItsLengthSays) {

@@ -45,6 +45,13 @@ inline constexpr std::uint8_t protocol_destination_options = 60;
 inline constexpr std::uint8_t protocol_sctp = 132;
 inline constexpr std::uint8_t protocol_udp_lite = 136;
 
+// Whose header begins with the two ports, of all that Sluice knows.
+constexpr bool has_ports(std::uint8_t protocol) {
+  constexpr std::uint64_t low =
+      (std::uint64_t{1} << protocol_tcp) | (std::uint64_t{1} << protocol_udp) | (std::uint64_t{1} << protocol_dccp);
+  return (protocol < 64 && (low >> protocol & 1) != 0) || protocol == protocol_sctp || protocol == protocol_udp_lite;
+}
+
 struct [[gnu::packed, gnu::may_alias]] EthernetHeader {
   std::uint8_t destination[6];
   std::uint8_t source[6];

@@ -558,3 +558,27 @@ def test_check_says_what_is_wrong_and_where(tmp_path, mistake):
     done = subprocess.run([SLUICE, "check", path], capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1 and done.stderr.startswith(f"{path}:{at}: [inspect] ") and why in done.stderr, done.stderr
+
+
+SPREADING = {
+    "one lane": ((), 0, 0),
+    "lanes that share a queue": (("lanes = 2",), 1, 0),
+    "queues": (("queues = 2",), 1, 2),
+}
+
+
+@pytest.mark.parametrize("spreading", SPREADING)
+def test_check_says_what_lanes_do_not_have_together(tmp_path, spreading):
+    """Counts of rules, and conversations that devices part."""
+    port, counts, parted = SPREADING[spreading]
+    rules = tmp_path / "rate.rules"
+    rules.write_text('drop tcp any any -> any any (content:"x"; detection_filter:track by_src, count 5, seconds 60; sid:1;)\n',
+                     encoding="utf-8")
+    path = tmp_path / "sluice.toml"
+    path.write_text(config([("lan", "lan0", ""), ("wan", "wan0", "")], port=port, inspect=[f'rules = ["{rules}"]'], last="bridge"),
+                    encoding="utf-8")
+    done = subprocess.run([SLUICE, "check", path], capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("inspect: each of 2 lanes counts by itself: 1 rule with detection_filter") == counts, done.stderr
+    assert done.stderr.count("spreads frames over its 2 queues by a hash of its own") == parted, done.stderr
+    assert done.stderr.count("\n") == counts + parted, done.stderr

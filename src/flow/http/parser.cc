@@ -1,8 +1,8 @@
 // The parser's frame: connections, transactions, what a side does next.
 #include <algorithm>
 #include <array>
-#include <random>
 
+#include "base/random_seed.h"
 #include "flow/http/connection.h"
 #include "flow/http/looks.h"
 #include "flow/http/text.h"
@@ -31,8 +31,7 @@ const char* stop_reason_name(StopReason reason) {
 Parser::Parser(const Settings& settings, BlockPool& pool, std::uint32_t connections, std::uint32_t transactions,
                TransactionSink& sink)
     : settings_(settings), pool_(pool), sink_(sink), connections_(connections), transactions_(transactions) {
-  std::random_device random;
-  seed_ = std::uint64_t{random()} << 32 | random();
+  seed_ = random_seed();
   settings_.pipelined = std::max(settings_.pipelined, 2U);
   for (Connection& connection : connections_) {
     connection.order.next = free_connections_;

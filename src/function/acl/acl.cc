@@ -275,7 +275,7 @@ std::size_t Acl::reclaim() {
   return left;
 }
 
-Expected<engine::Stage::Change> Acl::reload(const Stage& fresh) {
+Expected<engine::Stage::Change> Acl::reload(Stage& fresh) {
   const AclOptions& wanted = static_cast<const Acl&>(fresh).options_;
   reclaim();
   auto made = build(wanted, newest_->generation + 1);

@@ -69,7 +69,7 @@ class Acl final : public engine::Stage {
                                std::uint64_t tsc) override;
   void judged(const engine::Batch& batch, std::byte* area) override;
   Expected<void> begin_cycle(device::GpuStream& stream) override;
-  Expected<Change> reload(const Stage& fresh) override;
+  Expected<Change> reload(Stage& fresh) override;
   std::vector<engine::Figure> figures() const override;
   engine::Tables* tables() override { return &file_; }
   const engine::CountedRules* counted_rules() const override { return hits_ ? &*hits_ : nullptr; }

@@ -47,18 +47,13 @@ bool read_transport(const std::uint8_t* data, std::uint32_t length, Key& key) {
     case packet::protocol_tcp:
       needed = tcp_flags_end;
       break;
-    case packet::protocol_udp:
-    case packet::protocol_udp_lite:
-    case packet::protocol_dccp:
-    case packet::protocol_sctp:
-      needed = ports_end;
-      break;
     case packet::protocol_icmp:
     case packet::protocol_icmpv6:
       key.flags = length != 0 ? data[0] : 0;
       return length != 0;
     default:
-      return true;
+      if (!packet::has_ports(key.protocol)) return true;
+      needed = ports_end;
   }
   if (length < needed) return false;
   std::memcpy(key.source_port, data, sizeof key.source_port);

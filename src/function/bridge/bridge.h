@@ -20,7 +20,7 @@ class Bridge final : public PeerFunction {
   bool join(const engine::Batch& /*batch*/, CapsuleWork& /*work*/) override { return true; }
   void compute(engine::Batch& /*batch*/, std::uint32_t /*first*/, std::uint32_t /*count*/) override {}
   // Stages before it may have something to change.
-  Expected<std::string> reconfigure(const engine::Function& /*fresh*/) override { return std::string(); }
+  Expected<std::string> reconfigure(engine::Function& /*fresh*/) override { return std::string(); }
 };
 
 }  // namespace sluice::function

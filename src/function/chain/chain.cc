@@ -211,8 +211,17 @@ std::uint64_t Chain::budgeted_ticks(const engine::Batch& batch) const {
   return ticks;
 }
 
-Expected<std::string> Chain::reconfigure(const engine::Function& fresh) {
-  const auto& other = static_cast<const Chain&>(fresh);
+void Chain::idle(std::uint32_t lane, std::uint64_t tsc) {
+  for (const auto& stage : stages_) stage->idle(lane, tsc);
+  last_->idle(lane, tsc);
+}
+
+bool Chain::keeps_time() const {
+  return last_->keeps_time() || std::ranges::any_of(stages_, [](const auto& stage) { return stage->keeps_time(); });
+}
+
+Expected<std::string> Chain::reconfigure(engine::Function& fresh) {
+  auto& other = static_cast<Chain&>(fresh);
   std::vector<engine::Stage::Change> changes;
   for (std::size_t s = 0; s < stages_.size(); ++s) {
     auto change = stages_[s]->reload(*other.stages_[s]);

@@ -40,8 +40,10 @@ class Chain final : public engine::Function {
   bool forwards_at_length() const override;
   std::uint64_t budgeted_ticks(const engine::Batch& batch) const override;
   void forward(engine::Batch& batch, std::uint32_t first, std::uint32_t count, engine::Emitter& out) override;
+  void idle(std::uint32_t lane, std::uint64_t tsc) override;
+  bool keeps_time() const override;
   // All parts or none.
-  Expected<std::string> reconfigure(const engine::Function& fresh) override;
+  Expected<std::string> reconfigure(engine::Function& fresh) override;
   void stand_in(engine::Batch& batch) override;
   bool device_ready() override;
   Expected<void> begin_cycle(device::GpuStream& stream) override;

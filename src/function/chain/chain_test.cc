@@ -60,7 +60,7 @@ class ByteStage final : public engine::Stage {
     EXPECT_TRUE(std::all_of(mine + 1, mine + bytes_, [&](std::byte b) { return b == std::byte{value_}; }));
     return std::to_integer<unsigned>(*mine) == value_ + 1U ? reason_ : packet::no_reason;
   }
-  Expected<Change> reload(const Stage& fresh) override {
+  Expected<Change> reload(Stage& fresh) override {
     const auto& other = static_cast<const ByteStage&>(fresh);
     if (other.value_ == 0) return make_error("0 is no value");
     return Change{"value " + std::to_string(other.value_), [this, value = other.value_] { value_ = value; }};
@@ -86,7 +86,7 @@ class ReloadedBridge final : public PeerFunction {
   Expected<void> attach(device::Gpu&, const engine::DevicePlan&) override { return {}; }
   Expected<void> launch(engine::Batch&, device::GpuStream&) override { return {}; }
   void compute(engine::Batch&, std::uint32_t, std::uint32_t) override {}
-  Expected<std::string> reconfigure(const engine::Function& fresh) override {
+  Expected<std::string> reconfigure(engine::Function& fresh) override {
     if (!static_cast<const ReloadedBridge&>(fresh).good_) return make_error("no good");
     return std::string("bridged");
   }

@@ -20,10 +20,6 @@ struct Tuple {
   bool of_packet = true;
 };
 
-bool has_ports(std::uint8_t protocol) {
-  return protocol == packet::protocol_tcp || protocol == packet::protocol_udp || protocol == packet::protocol_sctp;
-}
-
 // As flow::read_packet() takes it: fragments are of a flow without ports, though the first one has them.
 bool is_of_flow(const match::PacketFacts& packet, const flow::Flow& flow) {
   const bool fragment = packet.fragment();
@@ -31,7 +27,7 @@ bool is_of_flow(const match::PacketFacts& packet, const flow::Flow& flow) {
   if (packet.family != flow.family || protocol != flow.protocol) return false;
   const bool to_server = packet.source.bytes == flow.client && packet.destination.bytes == flow.server;
   const bool to_client = packet.source.bytes == flow.server && packet.destination.bytes == flow.client;
-  if (fragment || !has_ports(packet.protocol) || !packet.has_ports) return to_server || to_client;
+  if (fragment || !packet::facts_have_ports(packet.protocol) || !packet.has_ports) return to_server || to_client;
   return (to_server && packet.source_port == flow.client_port && packet.destination_port == flow.server_port) ||
          (to_client && packet.source_port == flow.server_port && packet.destination_port == flow.client_port);
 }
@@ -40,7 +36,7 @@ Tuple tuple_of(const AlertRecord& record) {
   const match::PacketFacts& packet = record.packet;
   const flow::Flow& flow = record.flow;
   if (record.has_frame && (!record.has_flow || is_of_flow(packet, flow))) {
-    const bool ports = packet.has_ports && has_ports(packet.protocol);
+    const bool ports = packet.has_ports && packet::facts_have_ports(packet.protocol);
     return {packet.source,
             packet.destination,
             ports ? packet.source_port : std::uint16_t{0},
@@ -54,7 +50,7 @@ Tuple tuple_of(const AlertRecord& record) {
   tuple.protocol = flow.protocol;
   tuple.source = packet::IpAddress::from_bytes(flow.family, flow.client.data());
   tuple.destination = packet::IpAddress::from_bytes(flow.family, flow.server.data());
-  if (has_ports(flow.protocol)) {
+  if (packet::facts_have_ports(flow.protocol)) {
     tuple.source_port = flow.client_port;
     tuple.destination_port = flow.server_port;
   }
@@ -228,7 +224,7 @@ void add_source_and_target(Json& alert, const match::Rule& rule, const Tuple& tu
   const auto end = [&](const packet::IpAddress& address, std::uint16_t port) {
     Json object;
     object["ip"] = text_of(address);
-    if (has_ports(tuple.protocol)) object["port"] = port;
+    if (packet::facts_have_ports(tuple.protocol)) object["port"] = port;
     return object;
   };
   Json source = end(tuple.source, tuple.source_port), destination = end(tuple.destination, tuple.destination_port);
@@ -268,7 +264,7 @@ Json flow_object(const AlertRecord& record) {
   object["start"] = eve_time((milliseconds - std::min<std::uint64_t>(age, milliseconds)) * 1000);
   object["src_ip"] = text_of(packet::IpAddress::from_bytes(flow.family, flow.client.data()));
   object["dest_ip"] = text_of(packet::IpAddress::from_bytes(flow.family, flow.server.data()));
-  if (has_ports(flow.protocol)) {
+  if (packet::facts_have_ports(flow.protocol)) {
     object["src_port"] = flow.client_port;
     object["dest_port"] = flow.server_port;
   }

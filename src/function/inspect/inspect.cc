@@ -80,6 +80,10 @@ std::string count_text(std::size_t count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
+bool blocks(const match::Rule& rule) {
+  return rule.action == match::Action::drop || rule.action == match::Action::reject;
+}
+
 // Lines of suppress and event_filter that are about no rule; empty: there is none.
 std::string note_of_lines(const match::RuleSet& set) {
   std::vector<const match::AlertLine*> idle;
@@ -97,8 +101,40 @@ std::string note_of_lines(const match::RuleSet& set) {
          ": gen_id " + std::to_string(first.gid) + ", sig_id " + std::to_string(first.sid);
 }
 
-// What of the files is not in force.
-std::vector<std::string> notes_of(const match::RuleSet& set) {
+// What the rule counts is of several flows, which may be several lanes'.
+bool counts_across_flows(const match::Rule& rule) {
+  const auto across = [](const auto& rate) { return rate.track != match::Track::by_flow; };
+  return std::ranges::any_of(rule.thresholds, across) || std::ranges::any_of(rule.detection_filters, across);
+}
+
+// Rules and lines whose counts are not exact on so many lanes (rate_filter.h); empty: there is none.
+std::string note_of_rates(const match::RuleSet& set, std::uint32_t lanes) {
+  if (lanes < 2) return {};
+  const auto first = std::ranges::find_if(set.rules, counts_across_flows);
+  const auto rules = std::ranges::count_if(set.rules, counts_across_flows);
+  const auto blocking = std::ranges::count_if(
+      set.rules, [](const match::Rule& rule) { return counts_across_flows(rule) && blocks(rule); });
+  const auto lines = std::ranges::count_if(set.event_filters, [](const match::EventFilter& line) {
+    return line.threshold && line.threshold->track != match::Track::by_flow;
+  });
+  if (rules == 0 && lines == 0) return {};
+  const std::string times = std::to_string(lanes) + " times";
+  std::string text = "inspect: each of " + std::to_string(lanes) + " lanes counts by itself: ";
+  if (rules != 0) {
+    text += count_text(static_cast<std::size_t>(rules), "rule") + " with detection_filter or threshold, such as " +
+            set.place(first->file, first->line) + ", may need up to " + times + " as many matches to take effect" +
+            (blocking == 0 ? "" : " (" + std::to_string(blocking) + " of them to drop or reject)") +
+            ", or alert up to " + times + " as often";
+  }
+  if (lines != 0) {
+    text += (rules == 0 ? "" : ", and ") + count_text(static_cast<std::size_t>(lines), "line") +
+            " of event_filter may let up to " + times + " as many alerts by, or need as many more for one";
+  }
+  return text + "; where that is not wanted set lanes = 1, and queues = 1, for each port";
+}
+
+// What of the files is not in force, or not as it is written.
+std::vector<std::string> notes_of(const match::RuleSet& set, std::uint32_t lanes) {
   std::vector<std::string> notes;
   if (const std::size_t refused = set.refused.size(); refused != 0) {
     const match::Refusal& first = set.refused.front();
@@ -113,6 +149,7 @@ std::vector<std::string> notes_of(const match::RuleSet& set) {
     notes.emplace_back("inspect: lines of rate_filter are not followed: rules keep the action that they have");
   }
   if (std::string note = note_of_lines(set); !note.empty()) notes.push_back(std::move(note));
+  if (std::string note = note_of_rates(set, lanes); !note.empty()) notes.push_back(std::move(note));
   if (const std::size_t overridden = set.overridden.size(); overridden != 0) {
     const match::OverriddenVariable& first = set.overridden.front();
     notes.push_back("inspect: [inspect] variables stands before " + count_text(overridden, "line") +
@@ -219,7 +256,7 @@ Expected<void> Inspect::read() {
   if (set->rules.empty()) {
     return make_error("[inspect] rules: " + why_none(*set) + ": leave inspect out of the chain to inspect nothing");
   }
-  notes_ = notes_of(*set);
+  notes_ = notes_of(*set, options_.lanes);
   read_ = std::move(*set);
   return {};
 }
@@ -298,9 +335,7 @@ Expected<void> Inspect::prepare(const engine::LanePlan& plan) {
   if (!read_) {
     if (auto ok = read(); !ok) return ok;
   }
-  const auto blocking = std::ranges::count_if(read_->rules, [](const match::Rule& rule) {
-    return rule.action == match::Action::drop || rule.action == match::Action::reject;
-  });
+  const auto blocking = std::ranges::count_if(read_->rules, blocks);
   auto rules = compile(std::move(*read_));
   read_.reset();
   if (!rules) return tl::unexpected(rules.error());
@@ -317,9 +352,8 @@ Expected<void> Inspect::prepare(const engine::LanePlan& plan) {
   if (plan.captures && plan.lanes > 1) {
     spdlog::warn(
         "inspect: {} lanes read captures, none in the order of the others: where a conversation is in several files it "
-        "is "
-        "not followed, and times are the latest that any lane has seen; put the files together (mergecap), and use one "
-        "port with lanes = 1",
+        "is not followed, and times are the latest that any lane has seen; put the files together (mergecap), and use "
+        "one port with lanes = 1",
         plan.lanes);
   }
   log_settings.forwards = plan.forwards;
@@ -505,8 +539,8 @@ std::vector<engine::Figure> Inspect::figures() const {
   return all;
 }
 
-Expected<engine::Stage::Change> Inspect::reload(const Stage& fresh) {
-  auto& wanted = const_cast<Inspect&>(static_cast<const Inspect&>(fresh));
+Expected<engine::Stage::Change> Inspect::reload(Stage& fresh) {
+  auto& wanted = static_cast<Inspect&>(fresh);
   if (const std::string fixed = fixed_settings(options_, wanted.options_); !fixed.empty()) return make_error(fixed);
   take_back();
   if (!wanted.read_) {

@@ -13,8 +13,9 @@
 // is left of a frame's is counted, and the frame is dropped or goes on, as `on_overload` says. The times of frames are
 // the clock's, from one start on, or those of the capture that is read.
 //
-// Reload: other rules are compiled beside the old ones. Each thread takes them between two batches, flows and their
-// flowbits go on; until the GPU has their tables too, cores search. What else the section says needs a restart.
+// Reload: other rules are compiled beside the old ones. Each thread takes them between two batches, or while it has
+// none, flows and their flowbits go on; until the GPU has their tables too, cores search. What else the section says
+// needs a restart.
 //
 // Memory, for each lane thread: as docs/inspect.md says. Threads: as of engine::Stage.
 #pragma once
@@ -64,6 +65,7 @@ struct InspectOptions {
   match::ReadOptions reading;
   InspectionSettings inspection;  // tables: of all lane threads together
   AlertLogSettings log;
+  std::uint32_t lanes = 1;             // of the port that has most: as many count rates, each by itself
   std::chrono::nanoseconds budget{0};  // for confirming, of a batch; 0: as much as keeps its frames on time
 };
 
@@ -95,11 +97,13 @@ class Inspect final : public engine::Stage, private engine::Tables {
   engine::Answer answer(const engine::Batch& batch, std::byte* area, std::uint32_t i, packet::Reason reason,
                         engine::Emitter& out) override;
   void judged(const engine::Batch& batch, std::byte* area) override;
+  void idle(std::uint32_t lane, std::uint64_t tsc) override { lane_of(lane).idle(tsc); }
+  bool keeps_time() const override { return true; }
   Expected<void> begin_cycle(device::GpuStream& stream) override;
   void stopped() override;
   std::vector<engine::Figure> figures() const override;
   engine::Tables* tables() override { return this; }
-  Expected<Change> reload(const Stage& fresh) override;
+  Expected<Change> reload(Stage& fresh) override;
 
  private:
   Memory memory() const override { return {}; }

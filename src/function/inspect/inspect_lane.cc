@@ -7,8 +7,10 @@
 namespace sluice::function {
 namespace {
 
-// The flow table is gone through in so many steps of a millisecond.
+// The flow table is gone through in so many steps of a millisecond; of those that were left out, so many are made up
+// for.
 constexpr std::uint32_t sweep_steps = 4096;
+constexpr std::uint64_t most_steps = static_cast<std::uint64_t>(engine::longest_idle.count());
 // Datagrams in fragments that are forgotten in each.
 constexpr std::uint32_t fragments_a_step = 64;
 // Of a batch's time, for a frame that is in no batch.
@@ -167,7 +169,6 @@ constexpr Row rows[] = {
     {{"inspect_flows", "conversations under way", 0, false},
      [](const Counted& c) -> std::uint64_t { return c.conversations.table().in_use(); }},
 };
-static_assert(std::size(rows) == InspectLane::figure_count);
 
 }  // namespace
 
@@ -185,13 +186,19 @@ std::uint64_t FrameClock::now() const {
   return wall_ + static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(passed).count());
 }
 
+const std::size_t InspectLane::figure_count = std::size(rows);
+
 engine::Figure InspectLane::figure_text(std::size_t which) {
   return rows[which].figure;
 }
 
 InspectLane::InspectLane(std::unique_ptr<InspectionSearch> search, const InspectionSettings& settings, AlertLane& sink,
                          const FrameClock& clock, const BatchBudget& budget)
-    : sink_(sink), inspection_(std::move(search), settings, sink), clock_(clock), budget_(budget) {
+    : sink_(sink),
+      inspection_(std::move(search), settings, sink),
+      clock_(clock),
+      budget_(budget),
+      figures_(figure_count) {
   // As much as the first frame of a batch may use (confirm_time.h).
   inspection_.set_most_decoding(std::max(budget.most() / 16, match::Detector::least_ticks));
 }
@@ -207,16 +214,17 @@ void InspectLane::begin(std::uint64_t tsc) {
 }
 
 // What a batch has begun with, its rules, its time and what is left of that, it ends with: so neither of these comes in
-// its midst.
+// its midst. Of a thread that slept, what it slept through is made up for.
 void InspectLane::between_batches() {
   look_for_rules();
   const std::uint64_t ms = now_ / 1000;
   if (ms == swept_) return;
+  const auto steps = static_cast<std::uint32_t>(std::min(ms - swept_, most_steps));
   swept_ = ms;
   flow::FlowTable& table = inspection_.conversations().table();
   begin_transit();  // of an idle lane, too, each has some time
-  table.sweep(inspection_.now() / 1000, std::max(1U, table.capacity() / sweep_steps));
-  inspection_.fragments().expire(inspection_.now() / 1000, fragments_a_step);
+  table.sweep(inspection_.now() / 1000, steps * std::max(1U, table.capacity() / sweep_steps));
+  inspection_.fragments().expire(inspection_.now() / 1000, steps * fragments_a_step);
 }
 
 void InspectLane::look_for_rules() {
@@ -243,10 +251,17 @@ const Judgement& InspectLane::judge_transit(std::string_view frame, std::uint16_
   between_batches();
   begin_transit();
   sink_.set_port(port);
+  goes_by_ = true;
   return inspection_.frame(frame, now_);
 }
 
+// Of a batch that others have dropped whole nothing came here.
 void InspectLane::judged() {
+  if (batch_ == no_batch) {
+    spent_ = 0;
+    idle(rte_rdtsc());
+    return;
+  }
   spent_ = inspection_.spent();
   budget_.end(rte_rdtsc(), spent_);
   publish();
@@ -256,7 +271,14 @@ void InspectLane::judged() {
 // What is in no batch has a small part of one's time, and nothing makes it late.
 void InspectLane::begin_transit() {
   inspection_.begin(budget_.most() == match::Detector::unlimited ? budget_.most() : budget_.most() / transit_share);
-  batch_ = ~std::uint64_t{0};
+  batch_ = no_batch;
+}
+
+void InspectLane::idle(std::uint64_t tsc) {
+  begin(tsc);
+  if (goes_by_) inspection_.pass_time(now_);
+  between_batches();
+  publish();
 }
 
 void InspectLane::publish() {

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <vector>
 
 #include "base/prefetch.h"
 #include "engine/batch.h"
@@ -39,8 +40,9 @@ class FrameClock {
   // Ports are open: what they mark frames with is known.
   FrameClock();
   std::uint64_t now() const;
+  bool has_stamped(const rte_mbuf& frame) const { return (frame.ol_flags & stamped_) != 0; }
   std::uint64_t of(const rte_mbuf& frame, std::uint64_t now) const {
-    if (stamped_ == 0 || (frame.ol_flags & stamped_) == 0) return now;
+    if (!has_stamped(frame)) return now;
     return time_of_stamp(*RTE_MBUF_DYNFIELD(&frame, offset_, const std::uint64_t*));
   }
 
@@ -91,6 +93,7 @@ class InspectLane {
       begin_batch(batch, tsc);
     }
     inspection_.next(batch.count - i);
+    goes_by_ = !clock_.has_stamped(*batch.mbuf[i]);
     return inspection_.frame(bytes_of(batch, i), clock_.of(*batch.mbuf[i], now_), hits, hash);
   }
   // A frame in no batch, and between two of them; publish() is the caller's. `port`: that it came in by, as
@@ -100,8 +103,10 @@ class InspectLane {
   const InspectionRules& rules() const { return inspection_.rules(); }
   // Of the two ends that a rule of rejectboth names, the sender could not be told.
   void note_untold() { ++untold_; }
-  // All frames of the batch have been judged.
+  // All frames of the batch have been judged, or dropped by others.
   void judged();
+  // There is nothing to judge: what is due as time goes by is done. While captures are read time does not go by.
+  void idle(std::uint64_t tsc);
   // Ticks that confirming took in it.
   std::uint64_t confirming_took() const { return spent_; }
   void publish();
@@ -113,7 +118,7 @@ class InspectLane {
   void finish();
 
   // Their names and texts, and what they are as of the last publish().
-  static constexpr std::size_t figure_count = 54;
+  static const std::size_t figure_count;
   static engine::Figure figure_text(std::size_t which);
   std::uint64_t figure(std::size_t which) const { return figures_[which].get(); }
 
@@ -133,12 +138,14 @@ class InspectLane {
   BatchBudget budget_;
   const std::uint64_t away_ticks_ = rte_get_tsc_hz() / 2000;  // 500 us: a frame takes 250 at most, besides confirming
   std::uint64_t tsc_ = 0, now_ = 0;
-  std::uint64_t spent_ = 0;                  // confirming in the last batch
-  std::uint64_t batch_ = ~std::uint64_t{0};  // ticket of the batch that is judged
+  bool goes_by_ = false;     // time does, without frames: the last one had its time from the clock
+  std::uint64_t spent_ = 0;  // confirming in the last batch
+  static constexpr std::uint64_t no_batch = ~std::uint64_t{0};
+  std::uint64_t batch_ = no_batch;  // ticket of the batch that is judged
   std::uint32_t batch_lane_ = 0;
   std::uint64_t swept_ = 0;  // milliseconds
   std::uint64_t untold_ = 0;
-  std::array<engine::Counter, figure_count> figures_;
+  std::vector<engine::Counter> figures_;
   std::atomic<InspectionSearch*> offered_{nullptr};
   std::atomic<InspectionSearch*> left_{nullptr};  // list, through `next`
 };

@@ -18,7 +18,8 @@ using packet::PacketBuilder;
 class InspectLaneTest : public testing::Test {
  protected:
   void use(const std::string& rules, const match::RateSettings& rates, std::uint64_t depth = 1 << 20,
-           const BatchBudget& budget = BatchBudget(match::Detector::unlimited), bool drops = false) {
+           const BatchBudget& budget = BatchBudget(match::Detector::unlimited), bool drops = false,
+           const FrameClock* clock = nullptr) {
     auto log = AlertLog::open({.eve = folder_ / "eve.json"}, 1);
     ASSERT_TRUE(log) << log.error().message;
     log_ = std::move(*log);
@@ -33,7 +34,7 @@ class InspectLaneTest : public testing::Test {
     settings.conversations.http_transactions = 4;
     settings.conversations.stream_bytes = settings.conversations.http_bytes = 1 << 20;
     lane_ = std::make_unique<InspectLane>(std::make_unique<InspectionSearch>(test::rules_of(rules), rates), settings,
-                                          log_->lane(0), clock_, budget);
+                                          log_->lane(0), clock != nullptr ? *clock : clock_, budget);
   }
   void udp(unsigned source, std::uint16_t port) {
     const packet::Bytes frame =
@@ -72,6 +73,7 @@ class InspectLaneTest : public testing::Test {
       address.push_back(reinterpret_cast<std::uint64_t>(frames[i].data()));
       length.push_back(static_cast<std::uint16_t>(frames[i].size()));
       mbufs.push_back(&mbuf[i]);
+      if (stamp_) stamp_(mbuf[i]);
       segments.push_back({i, 0, tsc - age, 0, 0});
       batch.bytes += frames[i].size();
     }
@@ -106,6 +108,7 @@ class InspectLaneTest : public testing::Test {
   std::unique_ptr<AlertLog> log_;
   FrameClock clock_;
   std::unique_ptr<InspectLane> lane_;
+  std::function<void(rte_mbuf&)> stamp_;  // of a batch's frames
   std::uint64_t tsc_ = 0, ticket_ = 0;
 };
 
@@ -332,6 +335,69 @@ TEST_F(InspectLaneTest, conversations_that_are_silent_end_while_batches_come) {
     batch({frame}, rte_rdtsc(), 0);
   }
   EXPECT_GE(figure("inspect_flows_expired"), 20U);
+}
+
+// Nothing has come, or others have dropped whole batches: time goes by, and rules are taken.
+TEST_F(InspectLaneTest, a_lane_without_frames_ends_conversations_and_takes_rules) {
+  for (const bool batches : {false, true}) {
+    SCOPED_TRACE(batches);
+    use("alert udp any any -> any 1 (sid:1;)\n", {});
+    for (unsigned source = 1; source <= 20; ++source) udp(source, 1);
+    const std::uint64_t before = lane_->rules().generation();
+    lane_->offer(std::make_unique<InspectionSearch>(test::rules_of("alert udp any any -> any 1 (sid:2;)\n")));
+    EXPECT_FALSE(lane_->take_back());
+    const auto pass = [&] { batches ? lane_->judged() : lane_->idle(rte_rdtsc()); };
+    pass();
+    EXPECT_TRUE(lane_->take_back());
+    EXPECT_NE(lane_->rules().generation(), before);
+    const std::uint64_t frames = figure("inspect_frames");
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (figure("inspect_flows") != 0 && std::chrono::steady_clock::now() < end) {
+      wait_for_a_millisecond();
+      pass();
+    }
+    EXPECT_EQ(figure("inspect_flows"), 0U);
+    EXPECT_EQ(figure("inspect_flows_expired"), 20U);
+    EXPECT_EQ(figure("inspect_frames"), frames);
+  }
+}
+
+// Steps that were left out while the thread slept are made up for, and no more than it may sleep for.
+TEST_F(InspectLaneTest, a_lane_that_is_seldom_called_goes_through_its_conversations_as_fast) {
+  use("alert udp any any -> any 1 (sid:1;)\n", {});
+  for (unsigned source = 1; source <= 64; ++source) udp(source, 1);
+  const std::uint64_t before = figure("inspect_flows_expired");
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  lane_->idle(rte_rdtsc());
+  // Of the table's 64 places a step goes through one.
+  EXPECT_GE(figure("inspect_flows_expired"), before + 2);
+  EXPECT_LE(figure("inspect_flows_expired"), before + static_cast<std::uint64_t>(engine::longest_idle.count()));
+}
+
+// The times of a capture's frames are those of its packets: between them, and behind the last, none goes by here.
+TEST_F(InspectLaneTest, while_captures_are_read_time_does_not_go_by) {
+  int offset = 0;
+  std::uint64_t flag = 0;
+  ASSERT_EQ(rte_mbuf_dyn_rx_timestamp_register(&offset, &flag), 0);
+  const FrameClock capture;
+  use("alert udp any any -> any 1 (sid:1;)\n", {}, 1 << 20, BatchBudget(match::Detector::unlimited), false, &capture);
+  constexpr std::uint64_t long_ago = 1'000'000'000'000'000;
+  lane_->idle(rte_rdtsc());
+  const auto frame = PacketBuilder().ipv4("10.0.1.1", "10.1.0.1").udp(1, 1).payload(4).build();
+  const auto stamp = [&](rte_mbuf& mbuf) {
+    mbuf.ol_flags |= flag;
+    *RTE_MBUF_DYNFIELD(&mbuf, offset, std::uint64_t*) = long_ago;
+  };
+  stamp_ = stamp;
+  batch({frame}, rte_rdtsc(), 0);
+  for (int i = 0; i < 100; ++i) {
+    wait_for_a_millisecond();
+    lane_->idle(rte_rdtsc());
+  }
+  EXPECT_EQ(figure("inspect_flows"), 1U);
+  stamp_ = {};
+  batch({frame}, rte_rdtsc(), 0);
+  EXPECT_EQ(figure("inspect_flows_expired"), 1U) << "a frame of now ends what was so long ago";
 }
 
 // A flow that ends between two batches is looked into, however late the one before has left.

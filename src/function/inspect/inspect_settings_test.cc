@@ -31,12 +31,12 @@ struct Made {
 };
 
 // Line 1 is the section's name.
-Made make(const std::string& lines) {
+Made make(const std::string& lines, const std::vector<engine::PortInfo>& ports = {}) {
   Diagnostics diagnostics;
   auto file = Settings::from_text("[inspect]\n" + lines, "a.toml", diagnostics);
   EXPECT_TRUE(file) << (file ? "" : file.error().message);
   Settings section = file->section("inspect");
-  auto stage = engine::find_function("inspect")->make_stage(section, engine::PortTable());
+  auto stage = engine::find_function("inspect")->make_stage(section, engine::PortTable(ports));
   section.finish();
   return {stage ? std::move(*stage) : nullptr, diagnostics.lines};
 }
@@ -224,6 +224,60 @@ TEST_F(InspectSettings, LinesThatKeepAlertsBackAreReadWithTheRulesAndFromAFileOf
   for (const bool is_inline : {false, true}) {
     EXPECT_THAT(notes(is_inline ? rate : "", is_inline ? "" : rate),
                 ElementsAre("inspect: lines of rate_filter are not followed: rules keep the action that they have"));
+  }
+}
+
+// At a check, a start and a reload alike: all of them read the files by a function that knows its ports.
+TEST_F(InspectSettings, WhatLanesCountByThemselvesIsANote) {
+  const std::string path = (folder_ / "a.rules").string();
+  const auto notes = [&](const std::string& rules, std::uint32_t lanes) {
+    std::ofstream(path) << rules;
+    std::vector<engine::PortInfo> ports(2);
+    for (engine::PortInfo& port : ports) port.lanes = lanes;
+    const Made made = make("rules = [\"" + path + "\"]\n", ports);
+    EXPECT_TRUE(made.stage->tables()->read());
+    return made.stage->tables()->notes();
+  };
+  const auto rule = [](const std::string& action, const std::string& rate, int sid) {
+    return action + " tcp any any -> any any (content:\"x\"; " + rate + "; sid:" + std::to_string(sid) + ";)\n";
+  };
+  const std::string by_flow = rule("drop", "detection_filter:track by_flow, count 3, seconds 9", 1) +
+                              rule("alert", "threshold:type limit, track by_flow, count 3, seconds 9", 2) +
+                              "event_filter gen_id 1, sig_id 1, type limit, track by_flow, count 1, seconds 60\n" +
+                              "event_filter gen_id 1, sig_id 2, type limit, track by_src, count -1, seconds 60\n";
+  const std::string one = rule("drop", "detection_filter:track by_src, count 3, seconds 9", 3);
+  const std::string more = rule("alert", "threshold:type both, track by_rule, count 3, seconds 9", 4) +
+                           rule("reject", "threshold:type threshold, track by_both, count 3, seconds 9", 5);
+  const std::string line = "event_filter gen_id 1, sig_id 0, type limit, track by_dst, count 1, seconds 60\n";
+  const std::string advice = "; where that is not wanted set lanes = 1, and queues = 1, for each port";
+  const std::string filtered =
+      "1 line of event_filter may let up to 4 times as many alerts by, or need as many more for one";
+  const struct {
+    const char* what;
+    std::string rules;
+    std::uint32_t lanes;
+    std::vector<std::string> notes;
+  } cases[] = {
+      {"one lane is exact", by_flow + one + more + line, 1, {}},
+      {"a flow is one lane's", by_flow, 4, {}},
+      {"one rule, on two lanes",
+       one,
+       2,
+       {"inspect: each of 2 lanes counts by itself: 1 rule with detection_filter or threshold, such as " + path +
+        ":1, may need up to 2 times as many matches to take effect (1 of them to drop or reject), or alert up to 2 "
+        "times as often" +
+        advice}},
+      {"rules and a line",
+       by_flow + one + more + line,
+       4,
+       {"inspect: each of 4 lanes counts by itself: 3 rules with detection_filter or threshold, such as " + path +
+        ":5, may need up to 4 times as many matches to take effect (2 of them to drop or reject), or alert up to 4 "
+        "times as often, and " +
+        filtered + advice}},
+      {"a line alone", by_flow + line, 4, {"inspect: each of 4 lanes counts by itself: " + filtered + advice}},
+  };
+  for (const auto& [what, rules, lanes, expected] : cases) {
+    EXPECT_EQ(notes(rules, lanes), expected) << what;
   }
 }
 

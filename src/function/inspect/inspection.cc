@@ -485,7 +485,9 @@ bool Inspection::inspect(const match::FlowFacts& facts, flow::Flow* flow, flow::
   std::vector<std::uint32_t>& matched = search_->matched;
   matched.clear();
   // A flow without a record has no bits; it gets one when a rule sets some.
-  match::FlowBits* const bits = extra != nullptr ? &extra->bits : flow != nullptr ? &own_bits_ : nullptr;
+  match::FlowBits* const bits = extra != nullptr  ? &conversations_.bits_of(*extra)
+                                : flow != nullptr ? &own_bits_
+                                                  : nullptr;
   const match::Detector& detector = rules().detector();
   const std::uint32_t most = time_.allows(search_->detector.candidates()) ? budget_ : 0;
   const auto outcome =

@@ -296,7 +296,9 @@ class Inspection final : private flow::ConversationSink {
     fragments_.touch_memory();
   }
 
-  // Microseconds: of the last frame, or of an earlier one that had a later time.
+  // Time has gone on to there without a frame.
+  void pass_time(std::uint64_t microseconds) { now_ = std::max(now_, microseconds); }
+  // Microseconds: of the last frame, or of an earlier one that had a later time, or as pass_time() says.
   std::uint64_t now() const { return now_; }
   const InspectionCounters& counters() const { return counters_; }
   flow::Conversations& conversations() { return conversations_; }

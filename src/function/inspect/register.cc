@@ -1,4 +1,5 @@
 // The stage's entry in the list of functions: reads [inspect].
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -114,6 +115,9 @@ Expected<std::unique_ptr<engine::Stage>> make_inspect(Settings& settings, const 
   options.inspection.budget = static_cast<std::uint32_t>(settings.integer("candidates", 1000, 1, 1'000'000));
   if (!settings.is("budget", "auto")) options.budget = settings.duration("budget", std::chrono::nanoseconds(0));
   read_log(settings, ports, options.log);
+  for (std::size_t port = 0; port < ports.size(); ++port) {
+    options.lanes = std::max(options.lanes, ports[static_cast<std::uint16_t>(port)].lanes);
+  }
   return std::make_unique<Inspect>(std::move(options));
 }
 

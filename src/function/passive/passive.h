@@ -22,7 +22,7 @@ class Passive final : public engine::Function {
   Expected<void> launch(engine::Batch& /*batch*/, device::GpuStream& /*stream*/) override { return {}; }
   void compute(engine::Batch& /*batch*/, std::uint32_t /*first*/, std::uint32_t /*count*/) override {}
   void forward(engine::Batch& batch, std::uint32_t first, std::uint32_t count, engine::Emitter& out) override;
-  Expected<std::string> reconfigure(const engine::Function& /*fresh*/) override { return std::string(); }
+  Expected<std::string> reconfigure(engine::Function& /*fresh*/) override { return std::string(); }
 };
 
 }  // namespace sluice::function

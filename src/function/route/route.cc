@@ -169,7 +169,7 @@ Expected<void> Router::load(const Router& from, const LoadProgress& progress) {
   return statics_.apply(*routes, options.neighbours, *table_, progress);
 }
 
-Expected<std::string> Router::reconfigure(const engine::Function& fresh) {
+Expected<std::string> Router::reconfigure(engine::Function& fresh) {
   const auto& router = static_cast<const Router&>(fresh);
   const RouterOptions& options = router.options_;
   std::string fixed;

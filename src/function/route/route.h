@@ -69,7 +69,7 @@ class Router : public engine::Function, public engine::Tables, public Routing {
   Expected<void> prepare() override;
 
   // Takes over the routes and neighbours that `fresh` was configured with; table sizes stay.
-  Expected<std::string> reconfigure(const engine::Function& fresh) override;
+  Expected<std::string> reconfigure(engine::Function& fresh) override;
 
   engine::BatchLayout layout() const override;
   Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;

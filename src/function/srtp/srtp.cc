@@ -545,7 +545,7 @@ std::vector<engine::Figure> Srtp::figures() const {
   return all;
 }
 
-Expected<engine::Stage::Change> Srtp::reload(const Stage& fresh) {
+Expected<engine::Stage::Change> Srtp::reload(Stage& fresh) {
   const SrtpOptions& wanted = static_cast<const Srtp&>(fresh).options_;
   if (wanted.max_keys != options_.max_keys) {
     return make_error("[srtp] max_keys cannot change while the gateway runs: restart it");

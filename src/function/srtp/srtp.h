@@ -105,7 +105,7 @@ class Srtp final : public engine::Stage {
   void judged(const engine::Batch& batch, std::byte* area) override;
   std::vector<engine::Figure> figures() const override;
   MediaStreams* media_streams() override { return streams_ ? &*streams_ : nullptr; }
-  Expected<Change> reload(const Stage& fresh) override;
+  Expected<Change> reload(Stage& fresh) override;
 
  private:
   struct alignas(64) LaneState {

@@ -1,7 +1,6 @@
 #include "lookup/acl/acl_rule.h"
 
 #include <algorithm>
-#include <array>
 
 #include "packet/headers.h"
 
@@ -34,9 +33,11 @@ std::string wrong_with(const AclRule& rule) {
 }  // namespace
 
 bool has_ports(const MaskedByte& protocol) {
-  constexpr std::array with_ports = {packet::protocol_tcp, packet::protocol_udp, packet::protocol_udp_lite,
-                                     packet::protocol_dccp, packet::protocol_sctp};
-  return std::ranges::any_of(with_ports, [&](std::uint8_t one) { return protocol.contains(one); });
+  for (unsigned one = 0; one <= 0xff; ++one) {
+    const auto number = static_cast<std::uint8_t>(one);
+    if (packet::has_ports(number) && protocol.contains(number)) return true;
+  }
+  return false;
 }
 
 bool names_ports_in_vain(const AclRule& rule) {

@@ -12,7 +12,7 @@ PacketFacts packet_of(std::uint8_t family, std::uint8_t protocol, const PacketEn
   facts.destination = packet::IpAddress::from_bytes(family, destination.address);
   facts.protocol = protocol;
   facts.has_tcp = protocol == packet::protocol_tcp;
-  facts.has_ports = facts.has_tcp || protocol == packet::protocol_udp || protocol == packet::protocol_sctp;
+  facts.has_ports = packet::facts_have_ports(protocol);
   facts.source_port = source.port;
   facts.destination_port = destination.port;
   return facts;

@@ -10,12 +10,6 @@
 namespace sluice::match {
 namespace {
 
-std::size_t size_of(const PortSet& ports) {
-  std::size_t size = 0;
-  for (const PortRange& range : ports.ranges()) size += range.last - range.first + std::size_t{1};
-  return size;
-}
-
 bool flags_fit(const Rule& rule, const PacketFacts& packet) {
   return std::ranges::all_of(rule.bits, [&](const BitCheck& check) {
     return check.field != BitCheck::Field::tcp_flags || holds(check, packet);
@@ -109,7 +103,7 @@ HeaderIndex::HeaderIndex(const std::vector<Entry>& entries, const TrafficClasses
         always.push_back(entry);
         continue;
       }
-      const bool by_destination = size_of(rule.destination.ports) <= size_of(rule.source.ports);
+      const bool by_destination = rule.destination.ports.size() <= rule.source.ports.size();
       const PortSet* const ports = by_destination ? &rule.destination.ports : &rule.source.ports;
       if (by_destination || rule.both_ways) destination.push_back({entry.rank, ports});
       if (!by_destination || rule.both_ways) source.push_back({entry.rank, ports});

@@ -3,20 +3,15 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <random>
 #include <utility>
 
+#include "base/random_seed.h"
 #include "packet/flow_hash.h"
 
 namespace sluice::match {
 namespace {
 
 constexpr std::uint64_t second = 1'000'000;
-
-std::uint64_t random_seed() {
-  std::random_device device;
-  return std::uint64_t{device()} << 32 | device();
-}
 
 }  // namespace
 

@@ -52,19 +52,13 @@ bool may_be_other(const Rule& rule) {
   }
 }
 
-std::size_t size_of(const PortSet& ports) {
-  std::size_t size = 0;
-  for (const PortRange& range : ports.ranges()) size += range.last - range.first + std::size_t{1};
-  return size;
-}
-
 constexpr std::size_t most_of_group = 4096, most_of_named = 256;  // ports
 
 // The sets of up to `most` ports that rules of a transport name, the one of the most rules first.
 std::vector<PortSet> by_use(std::span<const Rule> rules, bool (*may_be)(Protocol), std::size_t most) {
   std::vector<std::pair<PortSet, unsigned>> uses;
   const auto count = [&](const PortSet& ports) {
-    if (size_of(ports) > most) return;
+    if (ports.size() > most) return;
     const auto known = std::find_if(uses.begin(), uses.end(), [&](const auto& use) { return use.first == ports; });
     if (known == uses.end()) {
       uses.emplace_back(ports, 1);

@@ -24,6 +24,12 @@ bool PortSet::contains(std::uint16_t port) const {
   return after != ranges_.begin() && port <= std::prev(after)->last;
 }
 
+std::size_t PortSet::size() const {
+  std::size_t size = 0;
+  for (const PortRange& range : ranges_) size += range.last - range.first + std::size_t{1};
+  return size;
+}
+
 PortSet PortSet::complement() const {
   PortSet others;
   unsigned next = 0;

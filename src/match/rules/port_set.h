@@ -1,6 +1,7 @@
 // A set of TCP or UDP ports, as rules write them: any, 80, 1024:, :1023, 6000:6010, !80, [80,443,!8080].
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -27,6 +28,8 @@ class PortSet {
   bool is_any() const { return ranges_.size() == 1 && ranges_[0] == PortRange{0, 65535}; }
   bool empty() const { return ranges_.empty(); }
   bool contains(std::uint16_t port) const;
+  // Ports that it has: O(ranges).
+  std::size_t size() const;
   std::span<const PortRange> ranges() const { return ranges_; }
 
   PortSet complement() const;

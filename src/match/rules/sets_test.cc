@@ -79,6 +79,8 @@ TEST(PortSet, AgreesWithABitForEachPort) {
     }
     const PortSet set(ranges);
     const PortSet others = set.complement();
+    EXPECT_EQ(set.size(), static_cast<std::size_t>(std::ranges::count(bits, true)));
+    EXPECT_EQ(set.size() + others.size(), 65536U);
     for (unsigned p = 0; p < 65536; ++p) {
       const auto port = static_cast<std::uint16_t>(p);
       ASSERT_EQ(set.contains(port), bits[p]) << p;
