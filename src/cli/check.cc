@@ -67,7 +67,9 @@ void check_streams(control::Config& config) {
     return;
   }
   auto streams = control::stream_demands(config);
-  if (control::admit_streams(**admission, {}, streams)) std::printf("streams: %s\n", (*admission)->text().c_str());
+  const bool fit = control::admit_streams(**admission, {}, streams);
+  if (control::check_rtsp_deadlines(**admission, config) && fit)
+    std::printf("streams: %s\n", (*admission)->text().c_str());
 }
 
 int check(const std::string& path) {

@@ -61,6 +61,7 @@ Connection::Connection(Shared shared, Accepted&& accepted, Expected<Fd> server, 
     : shared_(shared),
       explicit_(is_explicit(accepted)),
       client_port_(accepted.port),
+      upstream_(accepted.upstream),
       client_endpoint_(accepted.client),
       server_endpoint_(accepted.server),
       heard_(now),
@@ -222,6 +223,8 @@ media::rtsp::Admission Connection::admit(const media::rtsp::StreamRequest& reque
   media::rtsp::Admission answer;
   Media media;
   media.medium = {request.rate, explicit_ && !one_port(request)};
+  media.medium.kind = request.kind;
+  media.medium.server = upstream_;
   if (shared_.options.measured && request.rate == 0) {
     media.medium.share = fmt::format("rtsp {} {}", fmt::ptr(this), request.number);
   }

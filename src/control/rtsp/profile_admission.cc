@@ -3,8 +3,10 @@
 namespace sluice::control::rtsp {
 
 engine::StreamDemand ProfileAdmission::demand(const Medium& medium) const {
-  return {
-      .largest_packet = largest_packet_, .deadline = deadline_, .rate = rate_of(medium).sum(), .share = medium.share};
+  return {.largest_packet = largest_packet_,
+          .deadline = deadlines_.of(medium.kind, medium.server),
+          .rate = rate_of(medium).sum(),
+          .share = medium.share};
 }
 
 bool ProfileAdmission::admit(const Medium& medium) {

@@ -33,6 +33,12 @@ std::uint64_t name_of(std::uint64_t connection, Side side) {
   return connection << 1 | static_cast<std::uint64_t>(side);
 }
 
+// `server` is one of `options`.
+void to_server(Accepted& accepted, const function::RtspOptions& options, const function::RtspServer& server) {
+  accepted.server = {server.address, server.port};
+  accepted.upstream = static_cast<std::size_t>(&server - options.upstream.data());
+}
+
 // Two descriptors for each connection.
 void raise_file_limit(std::uint32_t connections) {
   rlimit limit{};
@@ -211,8 +217,7 @@ void RtspProxy::take(Accepted accepted, ClientCounts::Share share, Time now) {
   if (!options.is_explicit(accepted.server.address)) return connect(id, std::move(accepted), std::move(share), now);
   accepted.own = accepted.server;
   if (has_one_server(options, family)) {
-    const function::RtspServer& server = *server_for(options, family, {});
-    accepted.server = {server.address, server.port};
+    to_server(accepted, options, *server_for(options, family, {}));
     return connect(id, std::move(accepted), std::move(share), now);
   }
   // Told of what comes, and not again of what has been looked at.
@@ -241,7 +246,7 @@ void RtspProxy::greet(std::uint64_t id, Time now) {
   const FirstRequest known = request.value_or(FirstRequest{});
   const auto* const server = server_for(*streams_.rtsp(), accepted.own.address.family, known.uri);
   if (server == nullptr) return refuse(accepted, known);
-  accepted.server = {server->address, server->port};
+  to_server(accepted, *streams_.rtsp(), *server);
   connect(id, std::move(accepted), std::move(share), now);
 }
 
