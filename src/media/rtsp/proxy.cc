@@ -143,7 +143,7 @@ void Proxy::forward(Message& request) {
   to_server_.append(request.text().view());
 }
 
-void Proxy::client_response(const Message& response) {
+void Proxy::client_response(Message& response) {
   const auto asked = server_cseqs_.find(response.header("CSeq").value_or(""));
   if (asked == server_cseqs_.end()) {
     ++counters_.stray_responses;
@@ -152,6 +152,7 @@ void Proxy::client_response(const Message& response) {
   if (response.status() >= 200) {
     server_cseqs_.erase(asked);
   }
+  response.remove_header("KeyMgmt");  // as of any request: the server speaks in clear
   to_server_.append(response.text().view());
 }
 
