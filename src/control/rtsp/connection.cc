@@ -10,6 +10,7 @@
 
 #include "control/rtsp/port_towards.h"
 #include "crypto/secret.h"
+#include "media/rtsp/uri.h"
 
 namespace sluice::control::rtsp {
 namespace {
@@ -319,7 +320,7 @@ void Connection::refused(media::rtsp::Refusal refusal, unsigned status, std::str
   Figures::add(shared_.figures.refused[static_cast<std::size_t>(refusal)]);
   std::string text = fmt::format("{} to {}: {} {}", client_endpoint_.str(), server_endpoint_.str(), status,
                                  media::rtsp::refusal_name(refusal));
-  if (!why.empty()) text += fmt::format(" {}", why);
+  if (!why.empty()) text += ' ' + media::rtsp::without_users(why);  // a URI, perhaps with a password
   if (const std::string numbers = std::exchange(not_admitted_, {}); !numbers.empty()) text += ": " + numbers;
   shared_.logs.refusals.say(spdlog::level::info, text);
 }

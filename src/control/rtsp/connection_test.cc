@@ -5,10 +5,14 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <array>
+#include <memory>
+#include <sstream>
 #include <string>
 #include <string_view>
 
@@ -171,6 +175,18 @@ TEST_F(RtspConnection, AdmissionHearsOfTheKindAndTheServer) {
   ASSERT_EQ(budget_.media.size(), 1U);
   EXPECT_EQ(budget_.media[0].kind, "audio");
   EXPECT_EQ(budget_.media[0].server, 3U);
+}
+
+TEST_F(RtspConnection, NoPasswordIsLogged) {
+  std::ostringstream said;
+  const auto before = spdlog::default_logger();
+  spdlog::set_default_logger(
+      std::make_shared<spdlog::logger>("t", std::make_shared<spdlog::sinks::ostream_sink_mt>(said)));
+  say(client_,
+      "SETUP rtsp://me:hush@10.1.0.1/a/t1 RTSP/1.0\r\nCSeq: 1\r\nTransport: "
+      "RTP/SAVP;unicast;client_port=5000-5001\r\n\r\n");
+  spdlog::set_default_logger(before);
+  EXPECT_THAT(said.str(), HasSubstr("455 no_offer rtsp://10.1.0.1/a/t1"));
 }
 
 TEST_F(RtspConnection, AServerThatDoesNotAnswerKeepsNoRate) {
