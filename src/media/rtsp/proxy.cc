@@ -9,11 +9,17 @@
 
 namespace sluice::media::rtsp {
 
-Proxy::Proxy(const Settings& settings, Addresses addresses, Host& host, RandomSource random)
+std::uint64_t system_unix_seconds() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(now).count());
+}
+
+Proxy::Proxy(const Settings& settings, Addresses addresses, Host& host, RandomSource random, UnixClock clock)
     : settings_(settings),
       addresses_(std::move(addresses)),
       host_(host),
       random_(std::move(random)),
+      clock_(std::move(clock)),
       client_reader_(settings.reader),
       server_reader_(settings.reader) {}
 

@@ -22,6 +22,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -38,6 +39,9 @@
 namespace sluice::media::rtsp {
 
 using Time = std::chrono::steady_clock::time_point;
+// Seconds since 1970, for MIKEY's time.
+using UnixClock = std::function<std::uint64_t()>;
+std::uint64_t system_unix_seconds();
 
 // The addresses and ports of RTP and RTCP on one side of the proxy.
 struct Leg {
@@ -191,7 +195,8 @@ struct Counters {
 
 class Proxy {
  public:
-  Proxy(const Settings& settings, Addresses addresses, Host& host, RandomSource random = system_random);
+  Proxy(const Settings& settings, Addresses addresses, Host& host, RandomSource random = system_random,
+        UnixClock clock = system_unix_seconds);
   Proxy(const Proxy&) = delete;
   Proxy& operator=(const Proxy&) = delete;
   // Ends with `stopped` what is open.
@@ -299,6 +304,7 @@ class Proxy {
   Addresses addresses_;
   Host& host_;
   RandomSource random_;
+  UnixClock clock_;
   Reader client_reader_;
   Reader server_reader_;
   SecretText to_client_;

@@ -119,6 +119,9 @@ TEST(Proxy, DescriptionsThatNobodyAskedFor) {
            Case{"GET_PARAMETER", "application/sdp\r\nContent-Encoding: gzip", "packed", 200, false},
            Case{"GET_PARAMETER", "text/parameters", sdp, 200, false},
            Case{"GET_PARAMETER", "text/parameters", "v=0\nm=video 0 RTP/AVP 96\n", 200, false},
+           Case{"GET_PARAMETER", "text/parameters", "\r\n v=0\rm=video 0 RTP/AVP 96\r\n", 200, false},
+           Case{"GET_PARAMETER", "text/parameters", "v=01\r\n", 200, true},
+           Case{"GET_PARAMETER", "text/parameters", "\r\n", 200, true},
            Case{"GET_PARAMETER", "text/parameters", parameters, 200, true},
            Case{"PLAY", "application/sdp", sdp, 200, false},
            Case{"DESCRIBE", "application/sdp", sdp, 300, false},
@@ -132,6 +135,21 @@ TEST(Proxy, DescriptionsThatNobodyAskedFor) {
     EXPECT_EQ(trial.host.refusals,
               one.passes ? std::vector<std::string>{} : std::vector<std::string>{"description 502"});
   }
+}
+
+// As peers read that are liberal.
+TEST(Proxy, OddKeysOfTheServersGo) {
+  Trial trial;
+  trial.client(test::ffmpeg_describe);
+  std::string description = test::gst_description();
+  for (const std::string line : {" a=crypto:1 x inline:foreign\r\n", "A=Crypto:1 foreign\n", "a= crypto:foreign\n",
+                                 "a=KEY-MGMT : foreign\r\n", "\ta=key-mgmt:mikey foreign\r\n", "a=crypto\r\n"}) {
+    description.insert(description.find("m="), line);
+    description += line;
+  }
+  const std::string answer = trial.server(test::with_body(test::gst_describe_head, description));
+  EXPECT_THAT(answer, testing::Not(HasSubstr("foreign")));
+  EXPECT_THAT(answer, HasSubstr("a=crypto:1 AES_CM"));
 }
 
 // What the answer says is taken note of all the same.

@@ -125,7 +125,7 @@ Reader::Item Reader::next() {
       return {};
     }
     if (const Problem problem = read_headers(rest().substr(0, end)); problem != Problem::none) {
-      return fail(problem);
+      return fail(problem, rest().substr(0, end));
     }
     at_ += end;
     scanned_ = line_ = 0;
@@ -133,9 +133,9 @@ Reader::Item Reader::next() {
   return take_message();
 }
 
-Reader::Item Reader::fail(Problem problem) {
+Reader::Item Reader::fail(Problem problem, std::string_view seen) {
   problem_ = problem;
-  failed_cseq_ = cseq_of(rest());
+  failed_cseq_ = cseq_of(seen);
   buffer_.clear();
   at_ = 0;
   return {};
@@ -161,12 +161,15 @@ std::size_t Reader::find_headers_end() {
   while (true) {
     const std::size_t end = text.find('\n', scanned_);
     const std::size_t seen = std::min(end, text.size());
-    if (without_end(text.substr(line_, seen - line_)).size() > limits_.line_bytes) {
-      fail(Problem::line_too_long);
+    // Of two limits the one that bytes reach first, so that it is the same however they come.
+    const bool line_first = line_ + limits_.line_bytes < limits_.header_bytes;
+    const bool headers_end = seen > limits_.header_bytes;
+    if (without_end(text.substr(line_, seen - line_)).size() > limits_.line_bytes && (line_first || !headers_end)) {
+      fail(Problem::line_too_long, text.substr(0, line_));
       return 0;
     }
-    if (seen > limits_.header_bytes) {
-      fail(Problem::headers_too_long);
+    if (headers_end) {
+      fail(Problem::headers_too_long, text.substr(0, line_));
       return 0;
     }
     if (end == std::string_view::npos) {

@@ -58,13 +58,15 @@ class Reader {
   // The next whole item; monostate: more bytes are needed, or problem() says why there will be none.
   Item next();
   Problem problem() const { return problem_; }
-  // CSeq of the message that could not be read, for an answer; "" when it was not seen.
+  // CSeq of the message that could not be read, for an answer; "" when none stands before what was wrong, or, of a
+  // message whose headers are whole, among them.
   std::string_view failed_cseq() const { return failed_cseq_; }
   // Bytes of an item that is not whole yet.
   std::size_t pending() const { return buffer_.size() - at_; }
 
  private:
-  Item fail(Problem problem);
+  // `seen`: where CSeq may be.
+  Item fail(Problem problem, std::string_view seen);
   Item take_frame();
   Item take_message();
   // Where the headers end; 0: not yet, or a problem.
