@@ -68,7 +68,8 @@ void check_streams(control::Config& config) {
     return;
   }
   auto streams = control::stream_demands(config);
-  if (!control::admit_streams(**admission, {}, streams)) return;
+  const bool fit = control::admit_streams(**admission, {}, streams);
+  if (!control::check_rtsp_deadlines(**admission, config) || !fit) return;
   std::printf("streams: %s\n", (*admission)->text().c_str());
   if (const std::string note = (*admission)->burst_note(); !note.empty()) std::fprintf(stderr, "%s\n", note.c_str());
 }

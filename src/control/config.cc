@@ -39,6 +39,7 @@ Config::Config(std::string file, std::unique_ptr<Diagnostics> diagnostics, Expec
   read_profile(root_, reads_profile, engine, profile);
   if (engine.collect.count() == 0) engine.collect = usual_collect_time(engine.chain);
   read_functions();
+  read_rtsp_deadlines();
   check_conversations(root_, engine);
   check_timing(root_, engine);
   if (ok()) check_memory(root_, engine);
@@ -112,6 +113,15 @@ void Config::read_functions() {
                             std::string(type.name) + "\"]");
     }
   }
+}
+
+// Of admission, which is this room's; the stage reads the rest of the section.
+void Config::read_rtsp_deadlines() {
+  rtsp_deadlines.engine = engine.deadline;
+  Settings srtp = root_.section("srtp");
+  if (!srtp.has("rtsp")) return;
+  Settings section = srtp.section("rtsp");
+  rtsp_deadlines = rtsp::read_medium_deadlines(section, engine.deadline);
 }
 
 }  // namespace sluice::control

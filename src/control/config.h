@@ -16,6 +16,7 @@
 
 #include "base/settings.h"
 #include "control/profile_options.h"
+#include "control/rtsp/medium_deadlines.h"
 #include "engine/options.h"
 #include "engine/tables.h"
 
@@ -62,6 +63,7 @@ class Config {
   engine::Options engine;
   bool allow_busy_cores = false;  // [engine] busy_cores
   ProfileOptions profile;
+  rtsp::MediumDeadlines rtsp_deadlines;  // of [srtp.rtsp]
   ApiOptions api;
   LogOptions log;
 
@@ -71,6 +73,7 @@ class Config {
   void read_api();
   void read_log();
   void read_functions();
+  void read_rtsp_deadlines();
 
   std::string file_;
   std::unique_ptr<Diagnostics> diagnostics_;  // by pointer: Settings refer to it

@@ -145,7 +145,9 @@ Expected<void> Gateway::open_admission() {
   if (engine_->gpu() != nullptr) device_capacity_.emplace(*admission_);
   auto streams = stream_demands(config_);
   const std::size_t mistakes = config_.diagnostics().lines.size();
-  if (!admit_streams(*admission_, {}, streams)) return make_error(config_.mistakes(mistakes));
+  if (!admit_streams(*admission_, {}, streams) || !check_rtsp_deadlines(*admission_, config_)) {
+    return make_error(config_.mistakes(mistakes));
+  }
   for (const StreamSection& stream : streams) static_streams_.push_back(stream.demand);
   if (auto* const media = engine_->function().media_streams()) media->admit_by(*admission_, config_.engine.deadline);
   spdlog::info("streams: {}", admission_->text());
@@ -193,7 +195,7 @@ Expected<void> Gateway::open_rtsp_proxy() {
   }
   std::unique_ptr<rtsp::Admission> admission;
   if (admission_) {
-    admission = std::make_unique<rtsp::ProfileAdmission>(*admission_, *streams->rtsp(), config_.engine.deadline,
+    admission = std::make_unique<rtsp::ProfileAdmission>(*admission_, *streams->rtsp(), config_.rtsp_deadlines,
                                                          rtsp_largest_packet(config_));
   }
   auto proxy = rtsp::RtspProxy::start(*streams, engine_->host_path().twin_names(), std::move(admission));

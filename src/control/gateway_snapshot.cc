@@ -350,6 +350,20 @@ void compare_ports(const std::vector<port::PortOptions>& running, const std::vec
   }
 }
 
+// Which servers there are the stage compares.
+void compare_deadlines(const rtsp::MediumDeadlines& running, const rtsp::MediumDeadlines& wanted,
+                       Differences& differences) {
+  const auto compare = [&](const char* section, const rtsp::DeadlineKeys& before, const rtsp::DeadlineKeys& after) {
+    for (std::size_t i = 0; i < rtsp::DeadlineKeys::keys.size(); ++i) {
+      differences.compare(std::string(section) + rtsp::DeadlineKeys::keys[i].name, before.values[i], after.values[i]);
+    }
+  };
+  compare("[srtp.rtsp] ", running.all, wanted.all);
+  for (std::size_t i = 0; i < std::min(running.servers.size(), wanted.servers.size()); ++i) {
+    compare("[[srtp.rtsp.server]] ", running.servers[i], wanted.servers[i]);
+  }
+}
+
 }  // namespace
 
 std::string needs_restart(const Config& running, const Config& wanted) {
@@ -363,6 +377,7 @@ std::string needs_restart(const Config& running, const Config& wanted) {
   differences.compare("[profile] file", running.profile.file, wanted.profile.file);
   differences.compare("[profile] others", running.profile.refuses_others, wanted.profile.refuses_others);
   differences.compare("[profile] streams", running.profile.admits, wanted.profile.admits);
+  compare_deadlines(running.rtsp_deadlines, wanted.rtsp_deadlines, differences);
   differences.compare("[api] listen", running.api.listen, wanted.api.listen);
   differences.compare("[api] allow_remote", running.api.allow_remote, wanted.api.allow_remote);
   differences.compare("[log] level", running.log.level, wanted.log.level);

@@ -10,6 +10,7 @@
 
 #include "base/machine.h"
 #include "base/units.h"
+#include "control/rtsp/medium_deadlines.h"
 #include "function/srtp/media_stream.h"
 #include "function/srtp/rtsp_options.h"
 #include "function/srtp/stream_settings.h"
@@ -215,6 +216,12 @@ bool admit_streams(engine::StreamAdmission& admission, const std::vector<engine:
                                                                                 : "rate";
   streams[refused->index].settings.error(key, answer.text());
   return false;
+}
+
+bool check_rtsp_deadlines(const engine::StreamAdmission& admission, Config& config) {
+  if (!admission.enforced() || rtsp_suite(config).empty()) return true;
+  Settings section = config.section("srtp").section("rtsp");
+  return rtsp::check_medium_deadlines(section, admission.state().capacity.bound);
 }
 
 void add_figures(const engine::StreamAdmission::State& state, std::vector<FigureSnapshot>& figures) {

@@ -54,6 +54,10 @@ Expected<std::unique_ptr<engine::StreamAdmission>> make_admission(Config& config
 bool admit_streams(engine::StreamAdmission& admission, const std::vector<engine::StreamDemand>& before,
                    std::vector<StreamSection>& streams, engine::StreamAdmission::Replaced* replaced = nullptr);
 
+// The same of the deadlines of [srtp.rtsp], whose media come later: whether each can be kept at all. One that cannot is
+// a mistake at its key, where streams are admitted.
+bool check_rtsp_deadlines(const engine::StreamAdmission& admission, Config& config);
+
 // What `sluice ctl stats` and /metrics say of it.
 void add_figures(const engine::StreamAdmission::State& state, std::vector<FigureSnapshot>& figures);
 

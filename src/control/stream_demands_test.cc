@@ -175,6 +175,39 @@ TEST_F(StreamDemands, BurstsAreReportedOrHaveToFit) {
   EXPECT_THAT(admission.error().message, HasSubstr("bursts = \"admit\": there is no cycle on the CPU"));
 }
 
+TEST_F(StreamDemands, DeadlinesOfRtspThatCannotBeKeptAreMistakesAtTheirPlace) {
+  const std::string server = "[[srtp.rtsp.server]]\naddress = \"10.0.0.1\"\n";
+  const std::string rtsp = "[srtp.rtsp]\nsuite = \"AEAD_AES_128_GCM\"\n";
+  const std::string bound = ": a deadline of 610us is not above the bound of this configuration, 610us";
+  struct Case {
+    std::string more;
+    std::vector<std::string> mistakes;  // parts of them
+  };
+  const Case cases[] = {
+      {rtsp, {}},
+      {rtsp + "deadline = \"611us\"\n" + server + "audio_deadline = \"30s\"\n", {}},
+      {rtsp + "video_deadline = \"610us\"\n", {"g.toml:11: [srtp.rtsp] video_deadline = \"610us\"" + bound}},
+      {rtsp + "deadline = \"610us\"\n" + server + server + "application_deadline = \"1us\"\n",
+       {"[srtp.rtsp] deadline = \"610us\"" + bound,
+        "[[srtp.rtsp.server]] application_deadline = \"1us\": a deadline of 1us is not above the bound"}},
+  };
+  for (const bool admits : {true, false}) {
+    for (const Case& one : cases) {
+      SCOPED_TRACE(one.more);
+      Config config = config_of(one.more, admits ? "" : "streams = \"all\"");
+      ASSERT_TRUE(config.ok()) << config.mistakes();
+      const auto admission = make_admission(config, profile_subject(config, "X"), timing, notes_);
+      ASSERT_TRUE(admission) << admission.error().message;
+      const bool good = !admits || one.mistakes.empty();
+      EXPECT_EQ(check_rtsp_deadlines(**admission, config), good);
+      ASSERT_THAT(config.diagnostics().lines, SizeIs(good ? 0 : one.mistakes.size()));
+      for (std::size_t i = 0; !good && i < one.mistakes.size(); ++i) {
+        EXPECT_THAT(config.diagnostics().lines[i], HasSubstr(one.mistakes[i]));
+      }
+    }
+  }
+}
+
 TEST_F(StreamDemands, WithoutAdmissionAllAreTaken) {
   Config config = config_of(stream("1", "rate = 60_000_000") + stream("2", ""), "streams = \"all\"");
   const auto admission = make_admission(config, profile_subject(config, "X"), timing, notes_);

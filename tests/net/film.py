@@ -121,10 +121,10 @@ class Film(Topology):
         self.film = None
         return self
 
-    def serve(self, address=SERVER4):
+    def serve(self, address=SERVER4, *auth):
         log = self.folder / "server.log"
         with open(log, "w", encoding="utf-8") as out:
-            self.film = self.server.spawn([PYTHON, str(SERVER), address, str(PORT)], stdout=out)
+            self.film = self.server.spawn([PYTHON, str(SERVER), address, str(PORT), *auth], stdout=out)
         assert wait_until(lambda: "ready" in log.read_text(), 30), log.read_text()
 
     def figures(self):

@@ -182,6 +182,11 @@ def test_servers_by_path(tmp_path):
         assert "404" in network.client.run(["timeout", "20", "ffmpeg", "-nostdin", "-loglevel", "error", "-i", where, "-f", "null", "-"],
                                            check=False)
         assert network.figure("rtsp_no_server") == 1
+        # The log has the URI, and no password of it.
+        ask = f"OPTIONS rtsp://watcher:hush@{ROUTER_LAN4}/locked RTSP/1.0\\r\\nCSeq: 1\\r\\n\\r\\n"
+        network.client.run(["bash", "-c", f"exec 3<>/dev/tcp/{ROUTER_LAN4}/{PORT}; printf '{ask}' >&3; timeout 5 cat <&3"])
+        assert f"takes 'rtsp://{ROUTER_LAN4}/locked'" in network.gateway.log()
+        assert "hush" not in network.gateway.log()
         # Beside it, of the other family, transparently.
         stop(network.film)
         network.serve(SERVER6)

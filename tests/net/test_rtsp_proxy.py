@@ -55,6 +55,28 @@ def test_rtspsrc_plays_through(network):
     assert ended(after) == ended(before) + 2, output
 
 
+@pytest.mark.parametrize("scheme", ("basic", "digest"))
+@pytest.mark.parametrize("player", (ffmpeg, rtspsrc))
+def test_a_server_that_wants_a_password(network, scheme, player):
+    stop(network.film)
+    network.serve(SERVER4, scheme)
+    try:
+        command = ["timeout", "20", *ffmpeg(f"watcher:wrong@{SERVER4}", 1)]
+        assert "401" in network.client.run(command, check=False)
+        outside, inside, _ = play(network, player(f"watcher:hush@{SERVER4}", *((6,) if player is ffmpeg else ())))
+        check_secret_and_whole(outside, inside)
+        for link in (outside, inside):
+            text = link.tcp_text()
+            assert f"www-authenticate: {scheme}".encode() in text.lower(), "asked for"
+            assert f"authorization: {scheme}".encode() in text.lower(), "and given"
+        if scheme == "digest":
+            assert not outside.has(b"hush")
+        assert "hush" not in network.gateway.log()
+    finally:
+        stop(network.film)
+        network.serve()
+
+
 def test_interleaving_is_refused(network):
     command = ["timeout", "20", "ffmpeg", "-nostdin", "-loglevel", "error", "-rtsp_transport", "tcp", "-i", FILM.format(SERVER4),
                "-f", "null", "-"]

@@ -10,6 +10,7 @@
 
 #include "control/rtsp/port_towards.h"
 #include "crypto/secret.h"
+#include "media/rtsp/uri.h"
 
 namespace sluice::control::rtsp {
 namespace {
@@ -61,6 +62,7 @@ Connection::Connection(Shared shared, Accepted&& accepted, Expected<Fd> server, 
     : shared_(shared),
       explicit_(is_explicit(accepted)),
       client_port_(accepted.port),
+      upstream_(accepted.upstream),
       client_endpoint_(accepted.client),
       server_endpoint_(accepted.server),
       heard_(now),
@@ -222,6 +224,8 @@ media::rtsp::Admission Connection::admit(const media::rtsp::StreamRequest& reque
   media::rtsp::Admission answer;
   Media media;
   media.medium = {request.rate, explicit_ && !one_port(request)};
+  media.medium.kind = request.kind;
+  media.medium.server = upstream_;
   if (shared_.options.measured && request.rate == 0) {
     media.medium.share = fmt::format("rtsp {} {}", fmt::ptr(this), request.number);
   }
@@ -316,7 +320,7 @@ void Connection::refused(media::rtsp::Refusal refusal, unsigned status, std::str
   Figures::add(shared_.figures.refused[static_cast<std::size_t>(refusal)]);
   std::string text = fmt::format("{} to {}: {} {}", client_endpoint_.str(), server_endpoint_.str(), status,
                                  media::rtsp::refusal_name(refusal));
-  if (!why.empty()) text += fmt::format(" {}", why);
+  if (!why.empty()) text += ' ' + media::rtsp::without_users(why);  // a URI, perhaps with a password
   if (const std::string numbers = std::exchange(not_admitted_, {}); !numbers.empty()) text += ": " + numbers;
   shared_.logs.refusals.say(spdlog::level::info, text);
 }

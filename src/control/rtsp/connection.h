@@ -90,7 +90,8 @@ class Connection final : private media::rtsp::Host {
 
   Shared shared_;
   const bool explicit_;
-  const std::uint16_t client_port_;  // of the gateway
+  const std::uint16_t client_port_;            // of the gateway
+  const std::optional<std::size_t> upstream_;  // Accepted's
   Endpoint client_endpoint_, server_endpoint_;
   End client_, server_;
   std::map<std::uint64_t, Media> media_;  // admitted

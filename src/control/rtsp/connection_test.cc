@@ -5,10 +5,14 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <array>
+#include <memory>
+#include <sstream>
 #include <string>
 #include <string_view>
 
@@ -54,6 +58,24 @@ class AnyStreams final : public function::MediaStreams {
   const function::RtspOptions& options_;
 };
 
+// Remembers what it was asked for.
+class Asked final : public Admission {
+ public:
+  bool admit(const Medium& medium) override {
+    media.push_back(medium);
+    return budget_.admit(medium);
+  }
+  void ended(const Medium& medium) override { budget_.ended(medium); }
+  MediumRate held_to(const Medium& medium) const override { return budget_.held_to(medium); }
+  std::string why() const override { return budget_.why(); }
+  std::uint64_t used() const override { return budget_.used(); }
+
+  std::vector<Medium> media;
+
+ private:
+  RateBudget budget_{10 * rate, 0, 25};
+};
+
 packet::IpAddress address(const char* text) {
   return *packet::IpAddress::parse(text);
 }
@@ -71,6 +93,7 @@ class RtspConnection : public testing::Test {
     ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair), 0);
     client_ = Fd(pair[0]);
     Accepted accepted{Fd(pair[1]), {address("10.1.0.2"), 6000}, own_end(listener.get()), {address("10.1.0.1"), 554}};
+    accepted.upstream = 3;
     const int little = 1;
     setsockopt(accepted.fd.get(), SOL_SOCKET, SO_SNDBUF, &little, sizeof little);
     connection_.emplace(Shared{options_, twins_, streams_, budget_, ports_, figures_, logs_}, std::move(accepted),
@@ -137,7 +160,7 @@ class RtspConnection : public testing::Test {
   function::RtspOptions options_;
   const std::vector<std::string> twins_{};
   AnyStreams streams_{options_};
-  RateBudget budget_{10 * rate, 0, 25};
+  Asked budget_;
   MediaPorts ports_{20000, 20009};
   Figures figures_;
   EventLogs logs_;
@@ -145,6 +168,26 @@ class RtspConnection : public testing::Test {
   Fd client_, server_;
   std::optional<Connection> connection_;
 };
+
+// For the deadline that it is promised.
+TEST_F(RtspConnection, AdmissionHearsOfTheKindAndTheServer) {
+  ask_for_a_medium();
+  ASSERT_EQ(budget_.media.size(), 1U);
+  EXPECT_EQ(budget_.media[0].kind, "audio");
+  EXPECT_EQ(budget_.media[0].server, 3U);
+}
+
+TEST_F(RtspConnection, NoPasswordIsLogged) {
+  std::ostringstream said;
+  const auto before = spdlog::default_logger();
+  spdlog::set_default_logger(
+      std::make_shared<spdlog::logger>("t", std::make_shared<spdlog::sinks::ostream_sink_mt>(said)));
+  say(client_,
+      "SETUP rtsp://me:hush@10.1.0.1/a/t1 RTSP/1.0\r\nCSeq: 1\r\nTransport: "
+      "RTP/SAVP;unicast;client_port=5000-5001\r\n\r\n");
+  spdlog::set_default_logger(before);
+  EXPECT_THAT(said.str(), HasSubstr("455 no_offer rtsp://10.1.0.1/a/t1"));
+}
 
 TEST_F(RtspConnection, AServerThatDoesNotAnswerKeepsNoRate) {
   ask_for_a_medium();

@@ -20,6 +20,9 @@ struct Medium {
   std::uint64_t rate = 0;     // bits a second; 0: its description does not say
   bool client_opens = false;  // of an explicit proxy: what the client sends to RTP's port is a stream of its own
   std::string share{};        // engine::StreamDemand's, of one that is measured; empty: it keeps its rate
+  // For its deadline: of the description's m=; and which of RtspOptions::upstream it is of, in explicit mode.
+  std::string kind{};
+  std::optional<std::size_t> server{};
 };
 
 // Bits of whole frames a second.

@@ -5,7 +5,7 @@ namespace sluice::control::rtsp {
 engine::StreamDemand ProfileAdmission::demand(const Medium& medium) const {
   const MediumRate rate = rate_of(medium);
   return {.largest_packet = largest_packet_,
-          .deadline = deadline_,
+          .deadline = deadlines_.of(medium.kind, medium.server),
           .rate = rate.sum(),
           .share = medium.share,
           .burst = medium_burst(rate, burst_time_, largest_packet_ + tag_)};

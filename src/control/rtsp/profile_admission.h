@@ -1,14 +1,16 @@
 // Media of RTSP against the profile, beside [srtp.rtsp] max_rate: both must have room. A medium counts with all that it
-// is held to (medium_rate.h), and is promised the engine's deadline. One whose rate nobody says is refused where
-// streams are admitted. One with a share gives the profile back what it does not bring (function/srtp/measured_rate.h),
-// but nothing of max_rate.
+// is held to (medium_rate.h), and is promised the deadline of its kind and server (medium_deadlines.h). One whose rate
+// nobody says is refused where streams are admitted. One with a share gives the profile back what it does not bring
+// (function/srtp/measured_rate.h), but nothing of max_rate.
 //
 // Thread-safety: as of Admission.
 #pragma once
 
 #include <chrono>
+#include <utility>
 
 #include "control/rtsp/admission.h"
+#include "control/rtsp/medium_deadlines.h"
 #include "engine/stream_admission.h"
 #include "function/srtp/rtsp_options.h"
 
@@ -17,13 +19,13 @@ namespace sluice::control::rtsp {
 class ProfileAdmission final : public Admission {
  public:
   // `streams` outlives it. `largest_packet`: of media, in bytes of the frame in clear; no description says it.
-  ProfileAdmission(engine::StreamAdmission& streams, const function::RtspOptions& options,
-                   std::chrono::nanoseconds deadline, std::uint32_t largest_packet)
+  ProfileAdmission(engine::StreamAdmission& streams, const function::RtspOptions& options, MediumDeadlines deadlines,
+                   std::uint32_t largest_packet)
       : streams_(streams),
         budget_(options.max_rate, options.default_rate, options.rate_margin),
         usual_(options.default_rate),
         margin_(options.rate_margin),
-        deadline_(deadline),
+        deadlines_(std::move(deadlines)),
         burst_time_(options.burst_time),
         largest_packet_(largest_packet),
         tag_(static_cast<std::uint32_t>(srtp::facts(options.suite).rtp_tag_length)) {}
@@ -43,7 +45,7 @@ class ProfileAdmission final : public Admission {
   RateBudget budget_;
   std::uint64_t usual_;
   std::uint32_t margin_;
-  std::chrono::nanoseconds deadline_;
+  MediumDeadlines deadlines_;
   std::chrono::nanoseconds burst_time_;
   std::uint32_t largest_packet_, tag_;  // of a frame in clear, and what srtp adds
   std::string why_;

@@ -12,11 +12,24 @@ using std::chrono::milliseconds;
 constexpr engine::StreamCapacity capacity{.rate = 12'450, .bound = milliseconds(1), .largest_packet = 0};
 constexpr auto highest = std::numeric_limits<std::uint64_t>::max();
 
+MediumDeadlines of_all(std::chrono::nanoseconds deadline) {
+  MediumDeadlines deadlines;
+  deadlines.engine = deadline;
+  return deadlines;
+}
+
+Medium medium_of(std::uint64_t rate, std::string kind, std::optional<std::size_t> server = std::nullopt) {
+  Medium medium{rate};
+  medium.kind = std::move(kind);
+  medium.server = server;
+  return medium;
+}
+
 // 6,000 and a quarter, and twice a twentieth of that: 8,250.
 TEST(ProfileAdmission, all_that_media_are_held_to_takes_from_the_profile) {
   engine::StreamAdmission streams(capacity);
   ASSERT_TRUE(streams.add({.deadline = milliseconds(5), .rate = 4'200}).accepted());  // the configuration's
-  ProfileAdmission admission(streams, {}, milliseconds(2), 1504);
+  ProfileAdmission admission(streams, {}, of_all(milliseconds(2)), 1504);
   EXPECT_TRUE(admission.admit({6'000}));
   EXPECT_EQ(streams.state().rate, 12'450U);
   EXPECT_EQ(admission.held_to({6'000}).sum(), 8'250U);
@@ -34,7 +47,7 @@ TEST(ProfileAdmission, all_that_media_are_held_to_takes_from_the_profile) {
 TEST(ProfileAdmission, packets_that_are_larger_than_was_measured_are_refused) {
   for (const std::uint32_t measured : {1503U, 1504U}) {
     engine::StreamAdmission streams({.rate = 12'450, .bound = milliseconds(1), .largest_packet = measured});
-    ProfileAdmission admission(streams, {}, milliseconds(2), 1504);
+    ProfileAdmission admission(streams, {}, of_all(milliseconds(2)), 1504);
     EXPECT_EQ(admission.admit({6'000}), measured == 1504);
     EXPECT_EQ(admission.why().find("packets of 1504 bytes") == 0, measured == 1503);
   }
@@ -43,7 +56,7 @@ TEST(ProfileAdmission, packets_that_are_larger_than_was_measured_are_refused) {
 // A twentieth more.
 TEST(ProfileAdmission, what_an_explicit_proxys_clients_open_ways_with_takes_from_the_profile) {
   engine::StreamAdmission streams(capacity);
-  ProfileAdmission admission(streams, {}, milliseconds(2), 1504);
+  ProfileAdmission admission(streams, {}, of_all(milliseconds(2)), 1504);
   const Medium opens{6'000, true};
   EXPECT_TRUE(admission.admit(opens));
   EXPECT_EQ(streams.state().rate, 8'625U);
@@ -61,7 +74,7 @@ TEST(ProfileAdmission, media_that_are_measured_give_back_what_they_hold) {
   engine::StreamAdmission streams(capacity);
   function::RtspOptions options;
   options.default_rate = 4'000;
-  ProfileAdmission admission(streams, options, milliseconds(2), 1504);
+  ProfileAdmission admission(streams, options, of_all(milliseconds(2)), 1504);
   const Medium one{0, false, "rtsp 1"}, other{0, false, "rtsp 2"};
   ASSERT_TRUE(admission.admit(one));
   ASSERT_TRUE(admission.admit(other));
@@ -81,7 +94,7 @@ TEST(ProfileAdmission, media_that_are_measured_give_back_what_they_hold) {
 TEST(ProfileAdmission, the_bursts_of_all_its_streams_count) {
   for (const bool client_opens : {false, true}) {
     engine::StreamAdmission streams({.rate = 10'000'000, .bound = milliseconds(1)});
-    ProfileAdmission admission(streams, {}, milliseconds(2), 1504);
+    ProfileAdmission admission(streams, {}, of_all(milliseconds(2)), 1504);
     const Medium medium{600'000, client_opens};
     ASSERT_TRUE(admission.admit(medium));
     std::vector<function::MediaStreamSettings> media(client_opens ? 4 : 3);
@@ -96,18 +109,62 @@ TEST(ProfileAdmission, the_bursts_of_all_its_streams_count) {
   }
 }
 
+// Each by its kind and server; the shortest that is there is theta.
+TEST(ProfileAdmission, the_shortest_deadline_follows_media_as_they_come_and_go) {
+  engine::StreamAdmission streams({.rate = 1'000'000, .bound = milliseconds(1), .largest_packet = 0});
+  MediumDeadlines deadlines = of_all(milliseconds(9));
+  deadlines.all.values = {milliseconds(8), milliseconds(4), milliseconds(6), milliseconds(0)};
+  deadlines.servers.resize(2);
+  deadlines.servers[1].values = {milliseconds(3), milliseconds(0), milliseconds(2), milliseconds(1)};
+  ProfileAdmission admission(streams, {}, deadlines, 1504);
+  struct Step {
+    bool comes;
+    Medium medium;
+    std::int64_t theta;  // in milliseconds, afterwards
+    bool admitted = true;
+  };
+  const Medium audio = medium_of(1000, "audio"), video = medium_of(1000, "video"), text = medium_of(1000, "text");
+  const Medium others_video = medium_of(1000, "video", 0), its_video = medium_of(1000, "video", 1);
+  const Step steps[] = {
+      {true, text, 8},
+      {true, video, 6},
+      {true, others_video, 6},
+      {true, audio, 4},
+      {true, medium_of(1000, "audio", 1), 3},
+      {true, its_video, 2},
+      {true, medium_of(1000, "application", 1), 2, false},  // 1 ms is not above the bound
+      {false, its_video, 3},
+      {false, medium_of(1000, "audio", 1), 4},
+      {false, audio, 6},
+      {false, video, 6},
+      {false, others_video, 8},
+      {false, text, 0},
+  };
+  for (const Step& step : steps) {
+    SCOPED_TRACE(step.medium.kind + ' ' + std::to_string(step.theta));
+    if (step.comes) {
+      EXPECT_EQ(admission.admit(step.medium), step.admitted);
+    } else {
+      admission.ended(step.medium);
+    }
+    EXPECT_EQ(streams.state().shortest_deadline, milliseconds(step.theta));
+  }
+  EXPECT_EQ(streams.state().streams, 0U);
+  EXPECT_EQ(streams.state().rate, 0U);
+}
+
 // For the log, with its numbers.
 TEST(ProfileAdmission, a_refusal_says_why) {
   engine::StreamAdmission streams(capacity);
   function::RtspOptions options;
   options.max_rate = 7'000;
-  ProfileAdmission admission(streams, options, milliseconds(2), 1504);
+  ProfileAdmission admission(streams, options, of_all(milliseconds(2)), 1504);
   EXPECT_FALSE(admission.admit({7'001}));
   EXPECT_EQ(admission.why(), "7001 bit/s beside the 0 that are taken exceed max_rate = 7000");
   EXPECT_TRUE(admission.admit({6'000}));
   EXPECT_EQ(admission.used(), 6'000U);
   options.max_rate = 0;
-  ProfileAdmission boundless(streams, options, milliseconds(2), 1504);
+  ProfileAdmission boundless(streams, options, of_all(milliseconds(2)), 1504);
   EXPECT_FALSE(boundless.admit({9'000}));
   EXPECT_EQ(
       boundless.why(),
@@ -119,7 +176,7 @@ TEST(ProfileAdmission, max_rate_holds_beside_it) {
   function::RtspOptions options;
   options.max_rate = 3'000;
   options.default_rate = 1'000;
-  ProfileAdmission admission(streams, options, milliseconds(2), 1504);
+  ProfileAdmission admission(streams, options, of_all(milliseconds(2)), 1504);
   EXPECT_TRUE(admission.admit({0}));
   EXPECT_FALSE(admission.admit({2'001}));
   EXPECT_EQ(streams.state().rate, 1'250U + 2 * 62U);
@@ -135,9 +192,9 @@ TEST(ProfileAdmission, max_rate_holds_beside_it) {
 
 TEST(ProfileAdmission, a_deadline_within_the_bound_and_a_profile_that_only_counts) {
   engine::StreamAdmission streams(capacity);
-  EXPECT_FALSE(ProfileAdmission(streams, {}, milliseconds(1), 1504).admit({1}));
+  EXPECT_FALSE(ProfileAdmission(streams, {}, of_all(milliseconds(1)), 1504).admit({1}));
   engine::StreamAdmission counts(capacity, false);
-  ProfileAdmission all(counts, {}, milliseconds(1), 1504);
+  ProfileAdmission all(counts, {}, of_all(milliseconds(1)), 1504);
   for (const std::uint64_t rate : {std::uint64_t{0}, highest, std::uint64_t{5}}) {
     EXPECT_TRUE(all.admit({rate}));
     EXPECT_EQ(all.held_to({rate}).sum(), 0U);

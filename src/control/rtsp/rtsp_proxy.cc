@@ -16,6 +16,7 @@
 
 #include "base/quote.h"
 #include "crypto/secret.h"
+#include "media/rtsp/uri.h"
 
 namespace sluice::control::rtsp {
 namespace {
@@ -31,6 +32,12 @@ constexpr std::uint64_t is_listener = std::uint64_t{1} << 63;
 
 std::uint64_t name_of(std::uint64_t connection, Side side) {
   return connection << 1 | static_cast<std::uint64_t>(side);
+}
+
+// `server` is one of `options`.
+void to_server(Accepted& accepted, const function::RtspOptions& options, const function::RtspServer& server) {
+  accepted.server = {server.address, server.port};
+  accepted.upstream = static_cast<std::size_t>(&server - options.upstream.data());
 }
 
 // Two descriptors for each connection.
@@ -211,8 +218,7 @@ void RtspProxy::take(Accepted accepted, ClientCounts::Share share, Time now) {
   if (!options.is_explicit(accepted.server.address)) return connect(id, std::move(accepted), std::move(share), now);
   accepted.own = accepted.server;
   if (has_one_server(options, family)) {
-    const function::RtspServer& server = *server_for(options, family, {});
-    accepted.server = {server.address, server.port};
+    to_server(accepted, options, *server_for(options, family, {}));
     return connect(id, std::move(accepted), std::move(share), now);
   }
   // Told of what comes, and not again of what has been looked at.
@@ -241,14 +247,14 @@ void RtspProxy::greet(std::uint64_t id, Time now) {
   const FirstRequest known = request.value_or(FirstRequest{});
   const auto* const server = server_for(*streams_.rtsp(), accepted.own.address.family, known.uri);
   if (server == nullptr) return refuse(accepted, known);
-  accepted.server = {server->address, server->port};
+  to_server(accepted, *streams_.rtsp(), *server);
   connect(id, std::move(accepted), std::move(share), now);
 }
 
 void RtspProxy::refuse(const Accepted& accepted, const FirstRequest& request) {
   Figures::add(figures_.no_server);
-  logs_.refusals.say(spdlog::level::info,
-                     accepted.client.str() + ": 404: no [[srtp.rtsp.server]] takes " + in_quotes(request.uri));
+  logs_.refusals.say(spdlog::level::info, accepted.client.str() + ": 404: no [[srtp.rtsp.server]] takes " +
+                                              in_quotes(media::rtsp::without_users(request.uri)));
   const std::string answer = "RTSP/1.0 404 Not Found\r\nCSeq: " + request.cseq + "\r\n\r\n";
   [[maybe_unused]] const ssize_t sent = send(accepted.fd.get(), answer.data(), answer.size(), MSG_NOSIGNAL);
   // A socket that is closed with bytes unread would take the answer back.

@@ -4,7 +4,9 @@
 // Errors: one sentence, with the privilege that is missing. Thread-safety: any thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/error.h"
@@ -53,6 +55,7 @@ struct Accepted {
   Endpoint client, server;  // the server that the client means
   Endpoint own = {};        // explicit mode: the end of the host's that the client has opened; else without an address
   std::uint16_t port = 0;   // of the gateway, by its index: whose twin the connection came by
+  std::optional<std::size_t> upstream = {};  // explicit mode: which of RtspOptions::upstream `server` is
 };
 // The next connection; an Fd that is none: errno says why.
 Accepted accept_from(int listener);

@@ -85,7 +85,8 @@ void Message::set_body(std::string_view body) {
 }
 
 SecretText Message::text() const {
-  std::size_t size = start_.size() + blank_.size() + body_.size();
+  constexpr std::string_view blank = "\r\n";
+  std::size_t size = start_.size() + blank.size() + body_.size();
   for (const Header& header : headers_) {
     size += header.raw.size();
   }
@@ -95,7 +96,7 @@ SecretText Message::text() const {
   for (const Header& header : headers_) {
     text.append(header.raw.view());
   }
-  return text.append(blank_).append(body_.view());
+  return text.append(blank).append(body_.view());
 }
 
 }  // namespace sluice::media::rtsp

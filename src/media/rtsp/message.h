@@ -1,5 +1,7 @@
-// RTSP messages (RFC 2326; RFC 7826's too, as far as their form goes) that are read without loss: every header keeps
-// its bytes, its place, its folding and its end of line, and is written back as it came unless it is set.
+// RTSP messages (RFC 2326; RFC 7826's too, as far as their form goes): every header keeps its place and, unless it is
+// set, its bytes. What readers may take in more than one way is written in one: folds become blanks, lines end with
+// CRLF, and Content-Length is there once, a number without zeros in front. So the next reader sees the message that was
+// judged, and ends it where this one did.
 //
 // Thread-safety: none. Cost: control path.
 #pragma once
@@ -45,17 +47,16 @@ class Message {
  private:
   friend class Reader;
   struct Header {
-    SecretText raw;  // "Name: value\r\n" with folds
+    SecretText raw;  // "Name: value\r\n", unfolded
     std::string name;
     SecretText value;  // trimmed, unfolded
   };
-  std::string start_;  // with its end of line
+  std::string start_;  // with CRLF
   std::string method_;
   std::string uri_;
   std::string version_ = "1.0";
   unsigned status_ = 0;
   std::vector<Header> headers_;
-  std::string blank_ = "\r\n";  // the line behind the headers
   SecretText body_;
 };
 

@@ -6,6 +6,7 @@
 #include "media/mikey/message.h"
 #include "media/rtsp/uri.h"
 #include "media/sdp/crypto_attribute.h"
+#include "media/text.h"
 
 namespace sluice::media::rtsp {
 
@@ -70,9 +71,16 @@ void name_proxy(sdp::Section& section, const Origin& origin) {
   }
 }
 
+// Also as some peers read them: with blanks in front, of any case.
+bool is_key(std::string_view line) {
+  line = trim(line);
+  if (!same_name(trim(take_until(line, '=')), "a")) return false;
+  const std::string_view name = trim(take_until(line, ':'));
+  return same_name(name, "crypto") || same_name(name, "key-mgmt");
+}
+
 void remove_keys(sdp::Section& section) {
-  section.remove_attributes("crypto");
-  section.remove_attributes("key-mgmt");
+  std::erase_if(section.lines, [](const sdp::Line& line) { return is_key(line.view()); });
 }
 
 Expected<std::shared_ptr<Offer>> secure(sdp::Medium& medium, const sdp::Description& description, const Origin& origin,

@@ -9,11 +9,17 @@
 
 namespace sluice::media::rtsp {
 
-Proxy::Proxy(const Settings& settings, Addresses addresses, Host& host, RandomSource random)
+std::uint64_t system_unix_seconds() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(now).count());
+}
+
+Proxy::Proxy(const Settings& settings, Addresses addresses, Host& host, RandomSource random, UnixClock clock)
     : settings_(settings),
       addresses_(std::move(addresses)),
       host_(host),
       random_(std::move(random)),
+      clock_(std::move(clock)),
       client_reader_(settings.reader),
       server_reader_(settings.reader) {}
 
@@ -143,7 +149,7 @@ void Proxy::forward(Message& request) {
   to_server_.append(request.text().view());
 }
 
-void Proxy::client_response(const Message& response) {
+void Proxy::client_response(Message& response) {
   const auto asked = server_cseqs_.find(response.header("CSeq").value_or(""));
   if (asked == server_cseqs_.end()) {
     ++counters_.stray_responses;
@@ -152,6 +158,7 @@ void Proxy::client_response(const Message& response) {
   if (response.status() >= 200) {
     server_cseqs_.erase(asked);
   }
+  response.remove_header("KeyMgmt");  // as of any request: the server speaks in clear
   to_server_.append(response.text().view());
 }
 

@@ -2,12 +2,12 @@
 // client. Without sockets and clocks: bytes and times go in, bytes and events come out.
 //
 // What it changes: DESCRIBE's answer (offers.h); the profile in SETUP's Transport, both ways, with the ports and
-// addresses of an explicit proxy; KeyMgmt of SETUP, which is the client's key and goes no further; Accept-Encoding of
-// DESCRIBE, which goes; ANNOUNCE and RECORD in an answer's Public and Allow, which go; Content-Length with a changed
-// body; and, of an explicit proxy, the authority in URIs (a request's becomes the server's, and an answer's what the
-// request had, whatever they were; a Location's only where it is the server's) and the server's address in o= and c=.
-// All other headers, bodies and messages pass as they are, authentication's too. docs/rtsp.md says what is refused and
-// how.
+// addresses of an explicit proxy; KeyMgmt of all that clients send, which is their key and goes no further;
+// Accept-Encoding of DESCRIBE, which goes; ANNOUNCE and RECORD in an answer's Public and Allow, which go;
+// Content-Length with a changed body; and, of an explicit proxy, the authority in URIs (a request's becomes the
+// server's, and an answer's what the request had, whatever they were; a Location's only where it is the server's) and
+// the server's address in o= and c=. All other headers, bodies and messages pass as they are, authentication's too, but
+// for folds and ends of lines (message.h). docs/rtsp.md says what is refused and how.
 //
 // Order: clients get answers in the order of their requests, the proxy's own among them.
 // Keys: a key serves one SETUP. A client that wants the medium again asks for a new description first, or gets 455: the
@@ -22,6 +22,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -38,6 +39,9 @@
 namespace sluice::media::rtsp {
 
 using Time = std::chrono::steady_clock::time_point;
+// Seconds since 1970, for MIKEY's time.
+using UnixClock = std::function<std::uint64_t()>;
+std::uint64_t system_unix_seconds();
 
 // The addresses and ports of RTP and RTCP on one side of the proxy.
 struct Leg {
@@ -190,7 +194,8 @@ struct Counters {
 
 class Proxy {
  public:
-  Proxy(const Settings& settings, Addresses addresses, Host& host, RandomSource random = system_random);
+  Proxy(const Settings& settings, Addresses addresses, Host& host, RandomSource random = system_random,
+        UnixClock clock = system_unix_seconds);
   Proxy(const Proxy&) = delete;
   Proxy& operator=(const Proxy&) = delete;
   // Ends with `stopped` what is open.
@@ -257,7 +262,7 @@ class Proxy {
   void read_client(Time now);
   void end_if_too_much_waits();
   void client_request(Message& request, Time now);
-  void client_response(const Message& response);
+  void client_response(Message& response);
   void server_response(Message& response, Time now);
   void server_request(Message& request);
 
@@ -298,6 +303,7 @@ class Proxy {
   Addresses addresses_;
   Host& host_;
   RandomSource random_;
+  UnixClock clock_;
   Reader client_reader_;
   Reader server_reader_;
   SecretText to_client_;

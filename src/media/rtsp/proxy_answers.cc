@@ -131,8 +131,7 @@ void Proxy::describe_response(Message& response, Pending& pending) {
     origin.base = response.header(name).value_or(origin.base);
   }
   origin.ipv6 = addresses_.client.family == 6;
-  origin.unix_seconds = static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count());
+  origin.unix_seconds = clock_();
   origin.server_authority = addresses_.server_authority;
   origin.client_authority = client_authority(pending.uri);
   origin.server = addresses_.server;

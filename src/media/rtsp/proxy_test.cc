@@ -119,6 +119,9 @@ TEST(Proxy, DescriptionsThatNobodyAskedFor) {
            Case{"GET_PARAMETER", "application/sdp\r\nContent-Encoding: gzip", "packed", 200, false},
            Case{"GET_PARAMETER", "text/parameters", sdp, 200, false},
            Case{"GET_PARAMETER", "text/parameters", "v=0\nm=video 0 RTP/AVP 96\n", 200, false},
+           Case{"GET_PARAMETER", "text/parameters", "\r\n v=0\rm=video 0 RTP/AVP 96\r\n", 200, false},
+           Case{"GET_PARAMETER", "text/parameters", "v=01\r\n", 200, true},
+           Case{"GET_PARAMETER", "text/parameters", "\r\n", 200, true},
            Case{"GET_PARAMETER", "text/parameters", parameters, 200, true},
            Case{"PLAY", "application/sdp", sdp, 200, false},
            Case{"DESCRIBE", "application/sdp", sdp, 300, false},
@@ -132,6 +135,21 @@ TEST(Proxy, DescriptionsThatNobodyAskedFor) {
     EXPECT_EQ(trial.host.refusals,
               one.passes ? std::vector<std::string>{} : std::vector<std::string>{"description 502"});
   }
+}
+
+// As peers read that are liberal.
+TEST(Proxy, OddKeysOfTheServersGo) {
+  Trial trial;
+  trial.client(test::ffmpeg_describe);
+  std::string description = test::gst_description();
+  for (const std::string line : {" a=crypto:1 x inline:foreign\r\n", "A=Crypto:1 foreign\n", "a= crypto:foreign\n",
+                                 "a=KEY-MGMT : foreign\r\n", "\ta=key-mgmt:mikey foreign\r\n", "a=crypto\r\n"}) {
+    description.insert(description.find("m="), line);
+    description += line;
+  }
+  const std::string answer = trial.server(test::with_body(test::gst_describe_head, description));
+  EXPECT_THAT(answer, testing::Not(HasSubstr("foreign")));
+  EXPECT_THAT(answer, HasSubstr("a=crypto:1 AES_CM"));
 }
 
 // What the answer says is taken note of all the same.
@@ -172,6 +190,30 @@ TEST(Proxy, KeyMgmtGoesNoFurther) {
   Trial trial;
   EXPECT_EQ(trial.client("OPTIONS * RTSP/1.0\r\nCSeq: 1\r\nKeyMgmt: prot=mikey;data=\"AQ==\"\r\n\r\n"),
             "OPTIONS * RTSP/1.0\r\nCSeq: 1\r\n\r\n");
+  const std::string ask = "OPTIONS * RTSP/1.0\r\nCSeq: 7\r\n\r\n";
+  EXPECT_EQ(trial.server(ask), ask);
+  EXPECT_EQ(trial.client("RTSP/1.0 200 OK\r\nkeymgmt: prot=mikey;\r\n data=\"AQ==\"\r\nCSeq: 7\r\n\r\n"),
+            "RTSP/1.0 200 OK\r\nCSeq: 7\r\n\r\n");
+}
+
+// A request in the body of another, for a server that does not join the fold of its length.
+TEST(Proxy, NoRequestIsSmuggledPastIt) {
+  const std::string inner =
+      "SETUP rtsp://10.9.0.1:8554/plain/stream=0 RTSP/1.0\r\nCSeq: 9\r\n"
+      "Transport: RTP/AVP;unicast;client_port=5000-5001\r\n\r\n";
+  const std::string start = "GET_PARAMETER * RTSP/1.0\r\nCSeq: 1\r\n", size = std::to_string(inner.size());
+  for (const std::string& length : {"Content-Length:\r\n " + size, "Content-Length: " + size + "\r\n ",
+                                    "Content-Length: 0\r\nContent-Length: " + size, "Content-Length : " + size,
+                                    "Content-Length: +" + size, "A: b\rContent-Length: " + size}) {
+    Trial trial;
+    trial.describe();
+    EXPECT_EQ(trial.client(start + length + "\r\n\r\n" + inner), "") << length;
+    EXPECT_EQ(trial.answer(), "RTSP/1.0 400 Bad Request\r\nCSeq: 1\r\n\r\n") << length;
+  }
+  Trial trial;
+  trial.describe();
+  EXPECT_EQ(trial.client(start + "A: b\r\n Content-Length: 0\nContent-Length: 0" + size + "\n\n" + inner),
+            start + "A: b Content-Length: 0\r\nContent-Length: " + size + "\r\n\r\n" + inner);
 }
 
 TEST(Proxy, NoRandomBytesNoKeys) {

@@ -1,5 +1,6 @@
 #include "media/rtsp/proxy_text.h"
 
+#include <algorithm>
 #include <array>
 
 #include "media/text.h"
@@ -44,6 +45,10 @@ constexpr std::array<const char*, end_reasons> end_names = {
     "teardown",   "timeout",  "no_session", "client_gone", "server_gone", "setup_failed",
     "not_opened", "protocol", "unanswered", "overflow",    "stopped",
 };
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
 
 struct Status {
   unsigned code;
@@ -111,7 +116,11 @@ bool holds_description(const Message& message) {
   if (message.body().empty()) {
     return false;
   }
-  if (message.body().starts_with("v=0\r") || message.body().starts_with("v=0\n")) {
+  // Some peers pass over blanks and empty lines in front.
+  const std::string_view body = message.body();
+  const std::string_view first = body.substr(std::min(body.size(), body.find_first_not_of(" \t\r\n")));
+  constexpr std::string_view version = "v=0";
+  if (first.starts_with(version) && (first.size() == version.size() || !is_digit(first[version.size()]))) {
     return true;
   }
   const auto joined = message.joined("Content-Type");

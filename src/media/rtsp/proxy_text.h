@@ -18,7 +18,7 @@ inline constexpr const char* stray_description = "in an answer to another reques
 bool is_refused_method(std::string_view method);
 // The proxy's own answer; no CSeq when it is empty.
 Message own_response(unsigned status, std::string_view cseq);
-// Its body is a session description, by one of its types or by its first line.
+// Its body is a session description, by one of its types or by its first line that is not empty.
 bool holds_description(const Message& message);
 
 }  // namespace sluice::media::rtsp

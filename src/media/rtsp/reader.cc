@@ -11,6 +11,9 @@ namespace {
 
 constexpr std::size_t frame_head = 4;
 
+// A server that takes a fold for a header of its own would find another length, session or transport than this reader.
+constexpr std::array unfolded = {"Content-Length", "CSeq", "Session", "Transport"};
+
 struct ProblemFacts {
   const char* name;
   unsigned status;
@@ -122,7 +125,7 @@ Reader::Item Reader::next() {
       return {};
     }
     if (const Problem problem = read_headers(rest().substr(0, end)); problem != Problem::none) {
-      return fail(problem);
+      return fail(problem, rest().substr(0, end));
     }
     at_ += end;
     scanned_ = line_ = 0;
@@ -130,9 +133,9 @@ Reader::Item Reader::next() {
   return take_message();
 }
 
-Reader::Item Reader::fail(Problem problem) {
+Reader::Item Reader::fail(Problem problem, std::string_view seen) {
   problem_ = problem;
-  failed_cseq_ = cseq_of(rest());
+  failed_cseq_ = cseq_of(seen);
   buffer_.clear();
   at_ = 0;
   return {};
@@ -158,12 +161,15 @@ std::size_t Reader::find_headers_end() {
   while (true) {
     const std::size_t end = text.find('\n', scanned_);
     const std::size_t seen = std::min(end, text.size());
-    if (without_end(text.substr(line_, seen - line_)).size() > limits_.line_bytes) {
-      fail(Problem::line_too_long);
+    // Of two limits the one that bytes reach first, so that it is the same however they come.
+    const bool line_first = line_ + limits_.line_bytes < limits_.header_bytes;
+    const bool headers_end = seen > limits_.header_bytes;
+    if (without_end(text.substr(line_, seen - line_)).size() > limits_.line_bytes && (line_first || !headers_end)) {
+      fail(Problem::line_too_long, text.substr(0, line_));
       return 0;
     }
-    if (seen > limits_.header_bytes) {
-      fail(Problem::headers_too_long);
+    if (headers_end) {
+      fail(Problem::headers_too_long, text.substr(0, line_));
       return 0;
     }
     if (end == std::string_view::npos) {
@@ -187,8 +193,8 @@ Problem Reader::read_headers(std::string_view head) {
     const std::string_view begin = head;
     std::size_t size = take_line(head).size();
     if (without_end(begin.substr(0, size)).empty()) {
-      current_.blank_ = begin.substr(0, size);
-      return read_content_length();
+      const Problem problem = check_session();
+      return problem == Problem::none ? read_content_length() : problem;
     }
     while (!head.empty() && is_blank(head.front())) {
       size += take_line(head).size();
@@ -206,8 +212,8 @@ Problem Reader::read_headers(std::string_view head) {
 }
 
 Problem Reader::read_start(std::string_view raw) {
-  current_.start_ = raw;
   std::string_view line = without_end(raw);
+  current_.start_.assign(line).append("\r\n");
   if (has_control_characters(line)) {
     return Problem::bad_start_line;
   }
@@ -243,7 +249,11 @@ Problem Reader::read_header(std::string_view raw) {
   if (!has_colon || !is_token(name) || has_control_characters(first)) {
     return Problem::bad_header;
   }
-  Message::Header header{SecretText(raw), std::string(name), SecretText(trim(first))};
+  const bool folded = !text.empty();
+  if (folded && std::ranges::any_of(unfolded, [name](const char* one) { return same_name(name, one); })) {
+    return Problem::bad_header;
+  }
+  Message::Header header{{}, std::string(name), SecretText(trim(first))};
   while (!text.empty()) {
     const std::string_view fold = without_end(take_line(text));
     if (has_control_characters(fold)) {
@@ -252,7 +262,23 @@ Problem Reader::read_header(std::string_view raw) {
     const std::string_view more = trim(fold);
     header.value.append(header.value.empty() || more.empty() ? "" : " ").append(more);
   }
+  if (folded) {
+    header.raw.append(name).append(": ").append(header.value.view()).append("\r\n");
+  } else {
+    header.raw.append(without_end(raw)).append("\r\n");
+  }
   current_.headers_.push_back(std::move(header));
+  return Problem::none;
+}
+
+// Whose it is, for this reader by the first one and for another perhaps by the last.
+Problem Reader::check_session() const {
+  const auto first = current_.header("Session");
+  for (const Message::Header& header : current_.headers_) {
+    if (same_name(header.name, "Session") && header.value.view() != *first) {
+      return Problem::bad_header;
+    }
+  }
   return Problem::none;
 }
 
@@ -273,6 +299,13 @@ Problem Reader::read_content_length() {
   }
   if (size > limits_.body_bytes) {
     return Problem::body_too_long;
+  }
+  if (seen) {
+    // Some take "010" for eight.
+    const std::string one = std::to_string(size);
+    if (current_.header_count("Content-Length") > 1 || current_.header("Content-Length") != one) {
+      current_.set_header("Content-Length", one);
+    }
   }
   body_bytes_ = size;
   return Problem::none;

@@ -3,9 +3,10 @@
 //
 // Taken: RTSP/1.x and 2.x start lines, CRLF or LF as ends of lines, folded headers, empty lines in front of a message
 // (RFC 2326 section 4.1 allows what HTTP does), bodies of Content-Length bytes. A body ends nowhere else: RTSP has no
-// other way. Refused, each under a name: see Problem. After an error the reader takes nothing more: nobody can say
-// where the next message begins. Thread-safety: none. Memory: at most a message's limits together. Cost: linear in the
-// bytes.
+// other way. Not all readers join folds, so that Message::text() writes none (message.h), and headers that say where a
+// message ends or whose it is may have none. Refused, each under a name: see Problem. After an error the reader takes
+// nothing more: nobody can say where the next message begins. Thread-safety: none. Memory: at most a message's limits
+// together. Cost: linear in the bytes.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +30,7 @@ enum class Problem : std::uint8_t {
   bad_start_line,      // no request line and no status line
   not_rtsp,            // HTTP (a tunnel) or another protocol
   bad_header,          // no colon, a blank in or behind the name, a control character, a fold before the first header
+                       // or in Content-Length, CSeq, Session or Transport, two of Session that differ
   bad_content_length,  // not a number, or two that differ
   line_too_long,
   headers_too_long,
@@ -56,13 +58,15 @@ class Reader {
   // The next whole item; monostate: more bytes are needed, or problem() says why there will be none.
   Item next();
   Problem problem() const { return problem_; }
-  // CSeq of the message that could not be read, for an answer; "" when it was not seen.
+  // CSeq of the message that could not be read, for an answer; "" when none stands before what was wrong, or, of a
+  // message whose headers are whole, among them.
   std::string_view failed_cseq() const { return failed_cseq_; }
   // Bytes of an item that is not whole yet.
   std::size_t pending() const { return buffer_.size() - at_; }
 
  private:
-  Item fail(Problem problem);
+  // `seen`: where CSeq may be.
+  Item fail(Problem problem, std::string_view seen);
   Item take_frame();
   Item take_message();
   // Where the headers end; 0: not yet, or a problem.
@@ -71,6 +75,7 @@ class Reader {
   Problem read_start(std::string_view raw);
   Problem read_header(std::string_view raw);
   Problem read_content_length();
+  Problem check_session() const;
   std::string_view rest() const { return buffer_.view().substr(at_); }
 
   ReaderLimits limits_;

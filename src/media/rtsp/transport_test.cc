@@ -146,6 +146,25 @@ TEST(Uri, Authority) {
   EXPECT_EQ(to_authority("/a", "s"), "/a");
 }
 
+TEST(Uri, WithoutUsers) {
+  const std::pair<std::string_view, std::string_view> cases[] = {
+      {"", ""},
+      {"rtsp://h/a", "rtsp://h/a"},
+      {"rtsp://me:pw@h:554/a@b?c@d", "rtsp://h:554/a@b?c@d"},
+      {"rtsp://me@h", "rtsp://h"},
+      {"rtsp://me:p@w@[2001:db8::1]/", "rtsp://[2001:db8::1]/"},
+      {"//me:pw@h", "//h"},
+      {"rtsp://me:pw@", "rtsp://"},
+      {"///me:pw@h", "///me:pw@h"},
+      {"no_offer \"rtsp://me:pw@h/a\": rtsp://you:pw@g, rtsp://x b@c",
+       "no_offer \"rtsp://h/a\": rtsp://g, rtsp://x b@c"},
+      {"a@b", "a@b"},
+  };
+  for (const auto& [text, shown] : cases) {
+    EXPECT_EQ(without_users(text), shown) << text;
+  }
+}
+
 TEST(Uri, SameAuthority) {
   EXPECT_EQ(authority_of("rtsp://me:pw@h:1/a"), "h:1");
   EXPECT_EQ(authority_of("/a"), "");

@@ -94,6 +94,21 @@ bool same_resource(std::string_view a, std::string_view b) {
   return without_slash(uri_parts(a).rest) == without_slash(uri_parts(b).rest);
 }
 
+std::string without_users(std::string_view text) {
+  constexpr std::string_view slashes = "//";
+  std::string shown;
+  while (!text.empty()) {
+    const std::size_t found = text.find(slashes);
+    const std::size_t begin = found == std::string_view::npos ? text.size() : found + slashes.size();
+    shown += text.substr(0, begin);
+    text.remove_prefix(begin);
+    const std::string_view authority = text.substr(0, text.find_first_of("/?# \t\""));
+    text.remove_prefix(authority.size());
+    shown += without_user(authority);
+  }
+  return shown;
+}
+
 std::string_view authority_of(std::string_view uri) {
   return without_user(uri_parts(uri).authority);
 }

@@ -28,6 +28,9 @@ std::string_view authority_of(std::string_view uri);
 // The same host and port: no port is 554, an IPv6 literal may be written in any way, names have no case.
 bool same_authority(std::string_view a, std::string_view b);
 
+// A text, in which URIs may be, for logs: "//user:password@host" becomes "//host".
+std::string without_users(std::string_view text);
+
 // `uri` with `to` as its authority, user information aside, which stays. With `from` only when it is that; else, and
 // without an authority, as it is.
 std::string to_authority(std::string_view uri, std::string_view to);
