@@ -73,6 +73,7 @@ Inspection::Inspection(std::unique_ptr<InspectionSearch> search, const Inspectio
       sink_(sink),
       fragments_(settings.fragments),
       conversations_(settings.conversations, *this) {
+  drops_left_ = settings_.drop_on_overload && rules().detector().blocks();
   held_alerts_.reserve(most_held_alerts);
 }
 
@@ -82,7 +83,9 @@ std::unique_ptr<InspectionSearch> Inspection::exchange(std::unique_ptr<Inspectio
   search->alerts.take_over(search_->alerts);
   const match::FlowBits renamed = search->rules->detector().renamed(rules().detector());
   if (match::has_any(renamed, renamed)) conversations_.clear_bits(renamed);
-  return std::exchange(search_, std::move(search));
+  std::swap(search_, search);
+  drops_left_ = settings_.drop_on_overload && rules().detector().blocks();
+  return search;
 }
 
 Inspection::~Inspection() = default;
@@ -150,7 +153,7 @@ bool Inspection::tracked(flow::Flow& flow, Direction direction, bool streamed) {
   if ((flow.user & dropped) != 0) return false;
   if ((flow.user & passed) != 0) return true;
   if (quiet_ && !depends_ && !streamed) return true;
-  if (settings_.drop_on_overload && streamed && drops_unseen(flow)) [[unlikely]] {
+  if (drops_left_ && streamed && drops_unseen(flow)) [[unlikely]] {
     return false;
   }
   return tracked_by_rules(flow, direction, streamed);
@@ -237,9 +240,11 @@ std::optional<std::size_t> Inspection::search_in_time(Buffer buffer, std::string
   return found;
 }
 
-void Inspection::overload() {
+// What is left and not known counts as decisive.
+void Inspection::overload(bool decisive) {
   judgement_.overload = true;
-  judgement_.drop |= settings_.drop_on_overload;
+  judgement_.undecided |= decisive;
+  judgement_.drop |= decisive && drops_left_;
 }
 
 std::size_t Inspection::search(Buffer buffer, std::string_view bytes, std::size_t from) {
@@ -327,7 +332,7 @@ void Inspection::stream_data(flow::Flow& flow, flow::Extra& extra, Direction dir
   if ((flow.user & is_http) == 0 && data.offset == 0 && looks_like_http(data.fresh)) flow.user |= is_http;
   const AsIf as_if(*this, flow, direction);
   const bool is_left = (flow.user & (dropped | passed)) != 0 || frame_passed_;
-  if (is_left || (!settings_.drop_on_overload && leaves_hits())) {
+  if (is_left || (!drops_left_ && leaves_hits())) {
     flow::Carried& carried = extra.carried[static_cast<unsigned>(direction)];
     carried.pass(0, 0, false);
     carried.by_keys = false;  // what keys there are in it is not known either
@@ -341,7 +346,7 @@ void Inspection::stream_data(flow::Flow& flow, flow::Extra& extra, Direction dir
 // A stream has taken the bytes of a frame that is dropped because they were not inspected whole: sent again they would
 // be old ones, and pass.
 void Inspection::keep_dropping(flow::Flow& flow) const {
-  if (judgement_.overload && settings_.drop_on_overload) flow.user |= dropped;
+  if (judgement_.undecided && drops_left_) flow.user |= dropped;
 }
 
 void Inspection::inspect_piece(flow::Flow& flow, flow::Extra& extra, Direction direction,
@@ -402,7 +407,7 @@ void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event ev
   const Direction frame_direction = direction_;
   const AsIf as_if(*this, flow, direction);
   if ((flow.user & (dropped | passed)) != 0 || frame_passed_) return;
-  if (!settings_.drop_on_overload && is_late()) {
+  if (!drops_left_ && is_late()) {
     ++counters_.left;
     overload();
     return;
@@ -502,7 +507,7 @@ bool Inspection::inspect(const match::FlowFacts& facts, flow::Flow* flow, flow::
   if (outcome.left != 0) {
     counters_.left += outcome.left;
     counters_.given_up += outcome.given_up;
-    overload();
+    overload(outcome.decisive);
   }
   for (const std::uint32_t r : matched) {
     const match::Rule& rule = detector.rules().rules[r];

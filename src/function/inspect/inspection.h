@@ -45,8 +45,9 @@
 // tell something, and so much time for a batch (begin()), of which each frame has a share that those before it cannot
 // take (confirm_time.h), and other flows an eighth, shared likewise; HTTP is searched within it, too, but for 8 KiB and
 // as much as the frame brings of its stream, so that ordinary bodies are not concerned; what is left over is counted,
-// and the policy is `drop_on_overload`: the frame, and where a stream or HTTP was left, the rest of its flow. Memory:
-// settings.conversations, taken here.
+// and the policy is `drop_on_overload`: the frame, and where a stream or HTTP was left, the rest of its flow. That is
+// for what might have been dropped: frames of which rules are left that only alert go on, and where no rule drops, all
+// do, as without the policy. Memory: settings.conversations, taken here.
 //
 // Lifetime: the end of an Inspection ends its flows, and inspects what they hold: the sink outlives it, with all that
 // its calls touch.
@@ -220,6 +221,7 @@ struct Judgement {
   bool drop = false;
   bool reject = false;                    // one of the rules that hold is of reject
   bool overload = false;                  // the budget left candidates
+  bool undecided = false;                 // some that could have decided what becomes of it (match/detect/detector.h)
   flow::Taken stream = flow::Taken::all;  // but for all and part: its stream refuses it
   bool fragment = false;                  // fragments cannot be put together
   bool by_rule = false;                   // a rule of drop or reject holds
@@ -255,7 +257,7 @@ class Inspection final : private flow::ConversationSink {
   void set_most_decoding(std::uint64_t ticks) { most_decoding_ = ticks; }
   // Until the next begin(): with a policy that lets frames pass, from this tick on searches of HTTP's buffers are part
   // of those ticks, too.
-  void set_late_from(std::uint64_t tsc) { late_from_ = settings_.drop_on_overload ? never : tsc; }
+  void set_late_from(std::uint64_t tsc) { late_from_ = drops_left_ ? never : tsc; }
   // Until the next begin(): from this tick on what the device has found in a frame is left, and HTTP is not parsed.
   // Where frames pass, that is a gap to the parser; else the frame is dropped before its stream takes it, and inspected
   // when it is sent again. While the thread does not run no time passes: that is what takes longer than `away` ticks
@@ -394,13 +396,14 @@ class Inspection final : private flow::ConversationSink {
       tell_all_held();
   }
   void tell_all_held();
-  void overload();
+  void overload(bool decisive = true);
   DropReason drop_reason() const;
   void tell_dropped(const flow::Flow* flow, bool by_flow);
   std::size_t take_hits(const KeyHits& hits, std::string_view bytes, std::size_t history, bool before_by_core = false);
 
   std::unique_ptr<InspectionSearch> search_;
   const InspectionSettings settings_;
+  bool drops_left_ = false;  // drop_on_overload, where a rule drops at all
   AlertSink& sink_;
   ConfirmTime time_;
   static constexpr std::uint64_t never = ~std::uint64_t{0};

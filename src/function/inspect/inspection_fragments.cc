@@ -35,7 +35,7 @@ using flow::Direction;
   // A datagram of fragments is taken by nobody.
   if (taken == flow::Fragments::Taken::refused || packet_.fragment()) {
     judgement_.fragment = true;
-    judgement_.drop |= settings_.drop_on_overload;
+    judgement_.drop |= drops_left_;
   }
   // Else the same fragment, sent again, would be nothing new.
   if (judgement_.drop) fragments_.forbid();

@@ -70,7 +70,7 @@ std::size_t Inspection::search_http(Point point, bool grows, flow::http::Transac
 // sent on: its flow ends there.
 bool Inspection::http_goes_by(flow::Flow& flow, bool released) {
   constexpr std::uint16_t parsed = FlowMark::http, of_interest = FlowMark::http | FlowMark::passed;
-  if ((settings_.drop_on_overload && !released) || (flow.user & of_interest) != parsed || !is_late()) return false;
+  if ((drops_left_ && !released) || (flow.user & of_interest) != parsed || !is_late()) return false;
   ++counters_.http_left;
   overload();
   keep_dropping(flow);

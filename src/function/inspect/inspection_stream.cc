@@ -58,7 +58,7 @@ bool Inspection::is_first_release(const flow::Flow& flow) {
 
 // Sent again, it is asked for anew.
 bool Inspection::may_release(flow::Flow& flow, flow::Direction, flow::Waiting waiting) {
-  if (!settings_.drop_on_overload || !time_.limited() || is_passed(flow)) return true;
+  if (!drops_left_ || !time_.limited() || is_passed(flow)) return true;
   if (ticks_to_hand_over(waiting.segments, waiting.bytes) <= time_.left_for_waiting() || is_first_release(flow)) {
     whole_release_ = counters_.frames;
     return true;

@@ -143,7 +143,26 @@ Expected<void> Detector::compile(const FlowBits& kept) {
   }
   rank_of_.resize(ranked_.size());
   for (std::uint32_t rank = 0; rank < ranked_.size(); ++rank) rank_of_[ranked_[rank].rule] = rank;
+  find_decisive();
   return {};
+}
+
+// Those that act come first, and of those that alert the ones that set flowbits.
+void Detector::find_decisive() {
+  const auto acts = [](const Rule& rule) { return rule.action != Action::alert; };
+  const auto asks = [](const Rule& rule) {
+    const BitOrder order = bit_order_of(rule);
+    return order == BitOrder::asks || order == BitOrder::sets_and_asks;
+  };
+  const std::vector<Rule>& rules = set_.rules;
+  blocks_ = std::ranges::any_of(rules, [&](const Rule& rule) { return acts(rule) && rule.action != Action::pass; });
+  if (!blocks_) return;
+  const bool by_bits = std::ranges::any_of(rules, [&](const Rule& rule) { return acts(rule) && asks(rule); });
+  for (const Compiled& compiled : ranked_) {
+    const Rule& rule = rules[compiled.rule];
+    if (!acts(rule) && !(by_bits && bit_order_of(rule) <= BitOrder::sets_and_asks)) break;
+    ++decisive_;
+  }
 }
 
 // Nothing: there is no room.
@@ -457,6 +476,7 @@ Detector::Outcome Detector::confirm(const PacketFacts& packet, const FlowFacts& 
     const std::uint64_t now = bounded ? __rdtsc() : 0;
     if (outcome.confirmed == budget.candidates || (bounded && now - began >= budget.ticks)) {
       outcome.left = static_cast<std::uint32_t>(scratch.ranks_.size()) - outcome.confirmed;
+      outcome.decisive |= rank < decisive_;
       break;
     }
     ++outcome.confirmed;
@@ -469,7 +489,10 @@ Detector::Outcome Detector::confirm(const PacketFacts& packet, const FlowFacts& 
     }
     const std::uint64_t until = bounded ? std::max(began + budget.ticks, now + least_ticks) : unlimited;
     const PayloadVerdict verdict = verdict_of(rank, buffers, until, scratch);
-    if (verdict == PayloadVerdict::given_up) ++outcome.given_up;
+    if (verdict == PayloadVerdict::given_up) {
+      ++outcome.given_up;
+      outcome.decisive |= rank < decisive_;
+    }
     const bool has_come = verdict != PayloadVerdict::given_up && this->has_come(rank, window, scratch);
     if (verdict == PayloadVerdict::no && scratch.stream_ && has_come && may_grow(rank, window)) {
       scratch.open_.push_back(compiled.rule);

@@ -37,7 +37,8 @@
 //
 // Bounded: so many candidates are confirmed for a packet, none begun after a given time (Budget), and one that has been
 // begun is given up when that is over, but has `least_ticks`; what is left is told by `Outcome::left`, and the caller
-// says what becomes of such a packet.
+// says what becomes of such a packet. Rules that decide about packets are looked at first, so that what is left is for
+// the most part of rules that only tell (Outcome::decisive).
 //
 // Thread-safety: immutable; each thread has a Scratch. No allocation in inspect() but by PCRE2 for patterns it has no
 // JIT code for.
@@ -135,6 +136,7 @@ class Detector {
     std::uint64_t ticks = 0;      // what that took, if time is limited
     std::uint32_t left = 0;       // not looked at: the budget was used up, or the payload's checks were given up
     std::uint32_t given_up = 0;   // the latter of these
+    bool decisive = false;        // one of these could have decided whether a packet is dropped: is_decisive()
   };
   // What a matcher has found, in any order, more than once or not.
   struct Found {
@@ -185,6 +187,11 @@ class Detector {
     }
     return false;
   }
+  // Some rule drops or rejects. Where none does, no rule that is left could have stopped a packet.
+  bool blocks() const { return blocks_; }
+  // What becomes of a packet may depend on the rule, and not only who is told: it drops, rejects or passes, or sets
+  // flowbits where a rule that does asks for some. None is where nothing blocks().
+  bool is_decisive(std::uint32_t rule) const { return rank_of_[rule] < decisive_; }
   // The rule has a best pattern that it is found by.
   bool has_pattern(std::uint32_t rule) const { return !best_[rank_of_[rule]].bytes.empty(); }
   // It does, and the pattern ends in the last `piece` bytes of a stream's window.
@@ -218,6 +225,7 @@ class Detector {
   };
   Detector(RuleSet set, TrafficClasses classes) : set_(std::move(set)), classes_(std::move(classes)) {}
   Expected<void> compile(const FlowBits& kept);
+  void find_decisive();
   Expected<void> compile_flowbits(const Rule& rule, const FlowBits& kept, Compiled& compiled);
   std::optional<std::size_t> number_of_bit(const std::string& name, const FlowBits& kept);
   struct Searched {
@@ -256,14 +264,16 @@ class Detector {
   TrafficClasses classes_;
   std::vector<Compiled> ranked_;        // in the order of treatment
   std::vector<std::uint32_t> rank_of_;  // by rule
-  std::vector<HeaderGate> gates_;       // by rank
-  std::vector<BestPattern> best_;       // by rank; empty: none that is searched
-  std::vector<Needle> needles_;         // by rank: of best_
-  std::vector<bool> has_key_;           // by rank, of Point::packet
-  std::vector<bool> by_piece_;          // by rank: is_about_places()
-  std::vector<bool> needs_end_;         // by rank: not while a body is growing
-  std::vector<bool> needs_payload_;     // by rank, of HTTP: a pattern that calls_for_http()
-  std::vector<bool> calls_for_http_;    // by pattern of Point::packet
+  bool blocks_ = false;
+  std::uint32_t decisive_ = 0;        // ranks below it are: they are the first ones in the order of treatment
+  std::vector<HeaderGate> gates_;     // by rank
+  std::vector<BestPattern> best_;     // by rank; empty: none that is searched
+  std::vector<Needle> needles_;       // by rank: of best_
+  std::vector<bool> has_key_;         // by rank, of Point::packet
+  std::vector<bool> by_piece_;        // by rank: is_about_places()
+  std::vector<bool> needs_end_;       // by rank: not while a body is growing
+  std::vector<bool> needs_payload_;   // by rank, of HTTP: a pattern that calls_for_http()
+  std::vector<bool> calls_for_http_;  // by pattern of Point::packet
   std::array<Searched, buffer_count> searched_;
   std::uint32_t number_count_ = 0;
   std::array<Group, point_count> groups_;

@@ -127,6 +127,45 @@ TEST_F(DetectorTest, what_the_budget_leaves_is_told) {
   EXPECT_EQ(outcome_.left, 0u);
 }
 
+// Of two candidates for "x" the budget has room for the first in the order of treatment.
+TEST_F(DetectorTest, what_the_budget_leaves_is_decisive_where_it_could_change_what_becomes_of_the_packet) {
+  const std::string any = " tcp any any -> any any (content:\"x\"; ";
+  const std::string alert = "alert" + any, drop = "drop" + any, pass = "pass" + any, reject = "reject" + any;
+  struct Case {
+    std::string rules;
+    bool blocks, decisive;
+  };
+  const Case cases[] = {
+      {alert + "sid:1;)\n" + alert + "sid:2;)", false, false},
+      {alert + "sid:1;)\n" + drop + "sid:2;)", true, false},  // the drop rule is looked at
+      {drop + "sid:1;)\n" + drop + "sid:2;)", true, true},
+      {drop + "sid:1;)\n" + reject + "sid:2;)", true, true},
+      {pass + "flowbits:isset,a; sid:1;)\n" + alert + "sid:2;)", false, false},  // nothing would have stopped it
+      {pass + "flowbits:isset,a; sid:1;)\n" + pass + "sid:2;)\ndrop tcp any any -> any 9 (sid:3;)", true, true},
+      {alert + "flowbits:set,a; sid:1;)\n" + alert + "flowbits:set,b; sid:2;)", false, false},
+      {alert + "flowbits:set,a; sid:1;)\n" + alert + "flowbits:set,b; sid:2;)\ndrop tcp any any -> any 9 (sid:3;)",
+       true, false},  // no rule that drops asks for a bit
+      {alert + "flowbits:set,a; sid:1;)\n" + alert +
+           "flowbits:isset,a; flowbits:set,b; sid:2;)\ndrop tcp any any -> any 9 (flowbits:isset,b; sid:3;)",
+       true, true},
+      {alert + "flowbits:set,a; sid:1;)\n" + alert +
+           "flowbits:isset,a; sid:2;)\ndrop tcp any any -> any 9 (flowbits:isset,b; sid:3;)",
+       true, false},  // it sets none
+  };
+  for (const Case& one : cases) {
+    SCOPED_TRACE(one.rules);
+    use(one.rules);
+    FlowBits bits{};
+    sids(tcp(1, 2, "x"), &bits, 1);
+    EXPECT_EQ(outcome_.left, 1U);
+    EXPECT_EQ(detector_->blocks(), one.blocks);
+    EXPECT_EQ(outcome_.decisive, one.decisive);
+    sids(tcp(1, 2, "x"), &bits);
+    EXPECT_EQ(outcome_.left, 0U);
+    EXPECT_FALSE(outcome_.decisive);
+  }
+}
+
 TEST_F(DetectorTest, what_ports_flags_and_sizes_rule_out_is_no_candidate) {
   use("alert tcp any any -> any 7777 (content:\"t \"; sid:1;)\n"
       "alert tcp any any -> any any (flags:SF; content:\"t \"; sid:2;)\n"
