@@ -27,6 +27,14 @@ bool names_addresses(const Transport& transport) {
   return transport.has("dest_addr") || transport.has("src_addr");
 }
 
+// Below these are the services of UDP, which the data path tells from media by their ports: it does not guard media
+// there.
+constexpr std::uint16_t least_port = 1024;
+
+bool are_low(const PortPair& ports) {
+  return std::min(ports.rtp, ports.rtcp) < least_port;
+}
+
 // Why this alternative cannot be served over SRTP; nothing: it can.
 std::optional<Refusal> problem_of(const Transport& transport, const packet::IpAddress& client, bool plain_allowed) {
   const sdp::Profile profile = transport.profile();
@@ -36,7 +44,8 @@ std::optional<Refusal> problem_of(const Transport& transport, const packet::IpAd
   if (transport.has("multicast")) {
     return Refusal::multicast;
   }
-  if (profile == sdp::Profile::other || !transport.udp() || !transport.plays() || !transport.ports("client_port")) {
+  const auto ports = transport.ports("client_port");
+  if (profile == sdp::Profile::other || !transport.udp() || !transport.plays() || !ports || are_low(*ports)) {
     return Refusal::unusable_transport;
   }
   if (sdp::secured(profile) != profile && !plain_allowed) {
@@ -262,6 +271,9 @@ Expected<Stream> Proxy::agreed(const std::string& session, const std::vector<Tra
   }
   if (!server_ports) {
     return make_error("its Transport has no server_port");
+  }
+  if (are_low(*server_ports)) {
+    return make_error("its Transport has a server_port below 1024");
   }
   if (answer.has("client_port") && answer.ports("client_port") != towards_server) {
     return make_error("its Transport has another client_port than was asked for");
