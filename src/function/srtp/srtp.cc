@@ -363,7 +363,9 @@ std::uint32_t Srtp::place_of_other(const engine::Batch& batch, std::uint32_t i) 
       lanes_[lane]->clear_rtcp.add(1);
       return passes;
     case Keyless::drops_rtcp:
-      return drop(rtcp ? srtp_clear_rtcp : srtp_not_media);
+      if (!rtcp) return drop(srtp_not_media);
+      stream.note();  // its client is there
+      return drop(srtp_clear_rtcp);
     case Keyless::no:
       break;
   }

@@ -57,12 +57,13 @@ std::optional<Refusal> problem_of(const Transport& transport, const packet::IpAd
   return std::nullopt;
 }
 
-// "timeout" of "id;timeout=60".
+// "timeout" of "id;timeout=60". None in "timeout=0", by which servers mean that they wait for ever.
 std::optional<std::uint32_t> timeout_of(std::string_view session) {
   while (!session.empty()) {
     std::string_view value = trim(take_until(session, ';'));
     if (same_name(trim(take_until(value, '=')), "timeout")) {
-      return number<std::uint32_t>(trim(value), 86'400);
+      const auto seconds = number<std::uint32_t>(trim(value), 86'400);
+      return seconds == 0U ? std::nullopt : seconds;
     }
   }
   return std::nullopt;
