@@ -81,6 +81,7 @@ TEST(Reports, SayWhyTheGatewayIsDegraded) {
   Snapshot s = control::sample_snapshot();
   s.devices[1].state = "up";
   s.forwarding_off.clear();
+  s.rtsp_ailment.clear();
   EXPECT_THAT(stats_report(s), Not(HasSubstr("degraded")));
   EXPECT_THAT(top_report(s, nullptr, {}), Not(HasSubstr("degraded")));
   s.ports[0].twin_down = true;

@@ -253,6 +253,7 @@ TEST_F(ApiTest, UnknownPathsAndMethodsNameTheKnownOnes) {
 
 TEST_F(ApiTest, HealthSaysWhatIsWrong) {
   source_.value.forwarding_off.clear();
+  source_.value.rtsp_ailment.clear();
   EXPECT_EQ(*get("/healthz"), "{\"status\":\"degraded\",\"why\":\"device cuda:0 is down\"}\n");
   const auto degraded = [](const std::string& why) { return R"({"status":"degraded","why":")" + why + "\"}\n"; };
   source_.value.devices[1].state = "up";
@@ -260,6 +261,9 @@ TEST_F(ApiTest, HealthSaysWhatIsWrong) {
   source_.value.forwarding_off = "IPv4 forwarding is off on twin0 (sysctl -w net.ipv4.ip_forward=1)";
   EXPECT_EQ(*get("/healthz"), degraded("kernel: " + source_.value.forwarding_off));
   source_.value.forwarding_off.clear();
+  source_.value.rtsp_ailment = "rtsp: a rule is missing";
+  EXPECT_EQ(*get("/healthz"), degraded("rtsp: a rule is missing"));
+  source_.value.rtsp_ailment.clear();
   source_.value.ports[0].twin_down = true;
   EXPECT_EQ(*get("/healthz"), degraded("port left: its twin twin0 is down (ip link set twin0 up)"));
   source_.value.ports[0].twin_deleted = true;

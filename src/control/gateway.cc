@@ -463,6 +463,7 @@ Snapshot Gateway::snapshot() {
     const std::lock_guard lock(rtsp_figures_mutex_);
     const auto figures = rtsp_proxy_ ? rtsp_proxy_->figures() : rtsp_figures_;
     snapshot.figures.insert(snapshot.figures.end(), figures.begin(), figures.end());
+    if (rtsp_proxy_) snapshot.rtsp_ailment = rtsp_proxy_->ailment();
   }
   const Loading::State loading = loading_.state();
   snapshot.loading = {loading.what, loading.done, loading.total};

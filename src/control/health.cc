@@ -33,6 +33,9 @@ std::string ailments(const Snapshot& snapshot) {
   if (!snapshot.forwarding_off.empty()) {
     add(why, "kernel: " + snapshot.forwarding_off);
   }
+  if (!snapshot.rtsp_ailment.empty()) {
+    add(why, snapshot.rtsp_ailment);
+  }
   if (!snapshot.conserved) {
     add(why, "counters do not add up");
   }

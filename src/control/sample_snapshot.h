@@ -25,6 +25,7 @@ inline Snapshot sample_snapshot() {
   s.launches = 11;
   s.worker_busy_ns = 5'000;
   s.away = {{"lanes", 5, 900'000, 400'000}, {"worker", 1, 60'000, 60'000}};
+  s.rtsp_ailment = "rtsp: a rule is missing";
   s.forwarding_off = "IPv6 forwarding is off (sysctl -w net.ipv6.conf.all.forwarding=1)";
   s.conserved = true;
   s.lanes = {{0, "left", 0, 1, 1000, 64000, 900, 57600, 10, 20, 85, 5, 40, 2, 7, 4, 3, 6000, 3000},

@@ -132,6 +132,8 @@ struct Snapshot {
   // What of the kernel's forwarding is off, and how to put it on, where it forwards what the fast path leaves to it;
   // empty: nothing.
   std::string forwarding_off;
+  // What keeps RTSP from the proxy (rtsp/local_delivery.h); empty: nothing, or there is none.
+  std::string rtsp_ailment;
   bool conserved = true;  // the equation above holds, as far as a running gateway can tell
   std::vector<LaneSnapshot> lanes;
   std::vector<PortSnapshot> ports;

@@ -132,6 +132,13 @@ class Function {
   // out.drop(), out.punt().
   virtual void forward(Batch& batch, std::uint32_t first, std::uint32_t count, Emitter& out) = 0;
 
+  // Of a frame that the kernel sends out of the twin of this lane's port: no_reason, or why it is dropped. On the
+  // thread that calls forward().
+  virtual packet::Reason judge_from_host(std::uint32_t /*lane*/, const std::uint8_t* /*frame*/,
+                                         std::uint32_t /*length*/) const {
+    return packet::no_reason;
+  }
+
   // forward() may take long by itself, over 50 us for a burst: then no absence of the thread in its midst is told from
   // it (away.h).
   virtual bool forwards_at_length() const { return false; }

@@ -126,7 +126,14 @@ unsigned Lane::send_injected() {
   if (count != 0) {
     forwarded_counters_.injected_frames.add(count);
     for (unsigned i = 0; i < count; ++i) {
-      emitter_.transmit(frames[i], rte_pktmbuf_pkt_len(frames[i]), parts_.port);
+      const std::uint32_t length = rte_pktmbuf_pkt_len(frames[i]);
+      const auto* const data = rte_pktmbuf_mtod(frames[i], const std::uint8_t*);
+      const packet::Reason reason = parts_.function->judge_from_host(parts_.index, data, length);
+      if (reason != packet::no_reason) [[unlikely]] {
+        emitter_.drop(frames[i], reason);
+      } else {
+        emitter_.transmit(frames[i], length, parts_.port);
+      }
     }
     emitter_.flush_all();
   }

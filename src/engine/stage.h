@@ -162,6 +162,12 @@ class Stage {
   }
   // Behind a receive burst of which the stages were asked so, at least about one frame.
   virtual void judged_transit(std::uint32_t /*lane*/) {}
+  // A frame that the kernel sends out of the twin of this lane's port, where it lies: no_reason, or why it does not
+  // leave the host. On the forwarding thread of this lane; it is in no batch.
+  virtual packet::Reason judge_from_host(std::uint32_t /*lane*/, const std::uint8_t* /*frame*/,
+                                         std::uint32_t /*length*/) const {
+    return packet::no_reason;
+  }
   // All frames of the batch are judged, or were dropped by others: what was held for it may go. Not called for what is
   // still under way when the engine ends.
   virtual void judged(const Batch& /*batch*/, std::byte* /*area*/) {}

@@ -1,82 +1,16 @@
 #include "port/interface_lock.h"
 
 #include <net/if.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cerrno>
-#include <cstddef>
-#include <cstring>
-#include <string_view>
 
 namespace sluice::port {
-namespace {
-
-struct Address {
-  sockaddr_un name{};
-  socklen_t length = 0;
-};
-
-Address address_of(unsigned index) {
-  const std::string text = "sluice/interface/" + std::to_string(index);
-  Address address;
-  address.name.sun_family = AF_UNIX;
-  std::copy(text.begin(), text.end(), address.name.sun_path + 1);  // behind a NUL: abstract
-  address.length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size());
-  return address;
-}
-
-int new_socket() {
-  return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-}
-
-// Who listens there; all -1: nobody, or not any more.
-ucred holder_of(const Address& address) {
-  ucred holder{-1, static_cast<uid_t>(-1), static_cast<gid_t>(-1)};
-  const int asking = new_socket();
-  if (asking < 0) return holder;
-  ucred answer{};
-  socklen_t length = sizeof answer;
-  if (connect(asking, reinterpret_cast<const sockaddr*>(&address.name), address.length) == 0 &&
-      getsockopt(asking, SOL_SOCKET, SO_PEERCRED, &answer, &length) == 0) {
-    holder = answer;
-  }
-  close(asking);
-  return holder;
-}
-
-std::string text_of(const ucred& holder) {
-  if (holder.pid == getpid()) return "another port of this program";
-  // 0: of another namespace of processes, where its number says nothing here.
-  return holder.pid > 0 ? "process " + std::to_string(holder.pid) : "another process";
-}
-
-}  // namespace
 
 Expected<InterfaceLock> InterfaceLock::take(const std::string& interface) {
   const unsigned index = if_nametoindex(interface.c_str());
-  if (index == 0) return InterfaceLock(-1);
-  const Address address = address_of(index);
-  const int lock = new_socket();
-  if (lock >= 0 && bind(lock, reinterpret_cast<const sockaddr*>(&address.name), address.length) == 0 &&
-      listen(lock, 1) == 0) {
-    return InterfaceLock(lock);
-  }
-  const int error = errno;
-  if (lock >= 0) close(lock);
-  if (error != EADDRINUSE) {
-    return make_error("cannot take the interface '" + interface + "' for this gateway alone: " + std::strerror(error));
-  }
-  const ucred holder = holder_of(address);
-  if (holder.uid != static_cast<uid_t>(-1) && holder.uid != 0 && holder.uid != geteuid()) return InterfaceLock(-1);
-  return make_error("the interface '" + interface + "' is in use by another gateway (" + text_of(holder) +
-                    "): each would forward all of its frames; stop that one, or name another interface");
-}
-
-InterfaceLock::~InterfaceLock() {
-  if (socket_ >= 0) close(socket_);
+  if (index == 0) return InterfaceLock(NamespaceLock());
+  auto lock = NamespaceLock::take("sluice/interface/" + std::to_string(index), "the interface '" + interface + "'",
+                                  "each would forward all of its frames; stop that one, or name another interface");
+  if (!lock) return tl::unexpected(lock.error());
+  return InterfaceLock(std::move(*lock));
 }
 
 }  // namespace sluice::port

@@ -1,8 +1,6 @@
 // A kernel interface is one gateway's: packet sockets of two would both see all of its frames, and forward each twice.
 //
-// The lock is a Unix socket of an abstract name, with the interface's index in it, which the kernel keeps by network
-// namespace, as it does interfaces: it vanishes with the process, however that ends, and leaves nothing behind. Only
-// processes of root and of this one's user count as holders, so that no one else can keep a gateway from starting.
+// The lock has the interface's index in its name (base/namespace_lock.h).
 //
 // Thread-safety: none. Cost: some system calls, start only.
 #pragma once
@@ -11,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/namespace_lock.h"
 
 namespace sluice::port {
 
@@ -20,13 +19,9 @@ class InterfaceLock {
   // names; one that is not there has none to share it with.
   static Expected<InterfaceLock> take(const std::string& interface);
 
-  InterfaceLock(InterfaceLock&& other) noexcept : socket_(std::exchange(other.socket_, -1)) {}
-  InterfaceLock& operator=(InterfaceLock&&) = delete;
-  ~InterfaceLock();
-
  private:
-  explicit InterfaceLock(int socket) : socket_(socket) {}
-  int socket_;
+  explicit InterfaceLock(NamespaceLock lock) : lock_(std::move(lock)) {}
+  NamespaceLock lock_;
 };
 
 }  // namespace sluice::port

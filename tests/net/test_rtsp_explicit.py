@@ -1,12 +1,13 @@
 """[srtp.rtsp] listen: clients open the proxy's own address. Real peers as in test_rtsp_proxy.py; neither side sees the other's."""
 
+import socket
 import struct
 import time
 
 import pytest
 
 from hosts import stop, wait_until
-from rtsp_peers import why_not
+from rtsp_peers import FILM, why_not
 from film import PORT, RTP_FIXED, Capture, Film, ended, ffmpeg, opened, play, play_all, rtspsrc
 from topology import CLIENT4, CLIENT6, ROUTER_LAN4, ROUTER_LAN6, ROUTER_WAN4, ROUTER_WAN6, SERVER4, SERVER6
 
@@ -136,6 +137,29 @@ def test_a_neighbour_that_is_forgotten_is_found_again(network):
     stop(client)
     assert len(outside.media(ROUTER_LAN4)[0]) > 100
     assert wait_until(lambda: network.figure("rtsp_media") == 0, 10)
+
+
+def test_a_server_is_not_opened_past_the_proxy(network):
+    """By a client that has a route to it, over UDP or interleaved: neither its RTSP nor its media come in clear."""
+    before = network.gateway.drops()
+    for transport in ("tcp", "udp"):
+        with Capture(network.client, "eth0") as outside:
+            network.client.run(["timeout", "4", "ffmpeg", "-nostdin", "-loglevel", "error", "-rtsp_transport", transport,
+                                "-i", FILM.format(SERVER4), "-t", "2", "-f", "null", "-"], check=False)
+        assert not outside.has(b"RTP/AVP") and not outside.has(b"RTSP/1.0 200")
+    with network.server.inside(socket.socket, socket.AF_INET, socket.SOCK_DGRAM) as media:
+        media.bind((SERVER4, 5004))
+        with Capture(network.client, "eth0") as outside:
+            media.sendto(b"\x80in the clear", (CLIENT4, 6000))
+            time.sleep(0.5)
+        assert not outside.has(b"in the clear")
+    after = network.gateway.drops()
+    assert after["srtp_rtsp_past_proxy"] > before.get("srtp_rtsp_past_proxy", 0)
+    assert after["srtp_unprotected"] == before.get("srtp_unprotected", 0) + 1
+    # The host's own clients are no clients of the proxy's.
+    check = f"import socket; print(socket.create_connection(('{SERVER4}', {PORT}), 5).getpeername())"
+    assert SERVER4 in network.router.run(["python3", "-c", check])
+    check_secret_and_whole(*play(network, ffmpeg(ROUTER_LAN4, 3))[:2], least=30)
 
 
 def test_strays_are_the_hosts(network):

@@ -24,6 +24,8 @@ std::vector<FigureSnapshot> Figures::list() const {
       {"rtsp_requests", "requests of clients on RTSP connections that have ended", now(requests), true},
       {"rtsp_interleaved_dropped", "frames of RTP over RTSP on connections that have ended", now(interleaved_dropped),
        true},
+      {"rtsp_rules_restored", "rules and routes of the kernel's for the proxy that were gone, and made again",
+       now(rules_restored), true},
       {"rtsp_opened", "media that were opened", now(opened), true},
   };
   for (unsigned i = 0; i < media::rtsp::end_reasons; ++i) {

@@ -29,6 +29,7 @@ struct Figures {
   Count requests{0};             // of connections that have ended
   Count interleaved_dropped{0};  // the same
   Count opened{0};
+  Count rules_restored{0};  // and routes of the kernel's, that others had taken away
   std::array<Count, media::rtsp::end_reasons> closed{};
   std::array<Count, media::rtsp::refusals> refused{};
 

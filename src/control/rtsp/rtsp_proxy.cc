@@ -311,6 +311,10 @@ void RtspProxy::tick(Time now) {
   const auto silent = [&](const auto& one) { return now - one.second.since > streams_.rtsp()->idle_timeout; };
   Figures::add(figures_.idle, std::erase_if(greetings_, silent));
   watch_listeners(true);
+  if (delivery_ != nullptr) {
+    delivery_->look();
+    figures_.rules_restored.store(delivery_->restored(), std::memory_order_relaxed);
+  }
 }
 
 void RtspProxy::say_farewell() {

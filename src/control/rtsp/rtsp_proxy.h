@@ -2,7 +2,8 @@
 // with the clients' addresses, and puts the media that they agree on into the stage "srtp" (docs/rtsp.md). In explicit
 // mode clients open an address of the host's, and the proxy speaks to the server that they mean with its own.
 //
-// Thread-safety: start() and destruction on the control thread; figures() any thread. Lanes never wait for it.
+// Thread-safety: start() and destruction on the control thread; figures() and ailment() any thread. Lanes never wait
+// for it.
 #pragma once
 
 #include <atomic>
@@ -33,6 +34,8 @@ class RtspProxy {
   ~RtspProxy();
 
   std::vector<FigureSnapshot> figures() const { return figures_.list(); }
+  // Why RTSP may not reach it (LocalDelivery); empty: it does. Any thread.
+  std::string ailment() const { return delivery_ ? delivery_->ailment() : ""; }
 
  private:
   struct Watched {

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <utility>
 
+#include "function/srtp/rtsp_options.h"
+
 namespace sluice::control::rtsp {
 namespace {
 
@@ -62,8 +64,12 @@ std::string why_not_listening(int error) {
          "which a systemd unit has to name in CapabilityBoundingSet";
 }
 
+// What all of them send is known by its TTL (rtsp_guard.h); connections have it from their listener.
 Fd make_socket(int family) {
-  return Fd(socket(family == 4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  Fd fd(socket(family == 4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  const bool known = fd && (family == 4 ? set(fd.get(), SOL_IP, IP_TTL, function::proxy_ttl)
+                                        : set(fd.get(), SOL_IPV6, IPV6_UNICAST_HOPS, function::proxy_ttl));
+  return known ? std::move(fd) : Fd();
 }
 
 }  // namespace

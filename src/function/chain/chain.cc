@@ -205,6 +205,14 @@ bool Chain::forwards_at_length() const {
          std::ranges::any_of(stages_, [](const auto& stage) { return stage->judges_at_length(); });
 }
 
+packet::Reason Chain::judge_from_host(std::uint32_t lane, const std::uint8_t* frame, std::uint32_t length) const {
+  for (const auto& stage : stages_) {
+    const packet::Reason reason = stage->judge_from_host(lane, frame, length);
+    if (reason != packet::no_reason) return reason;
+  }
+  return packet::no_reason;
+}
+
 std::uint64_t Chain::budgeted_ticks(const engine::Batch& batch) const {
   std::uint64_t ticks = last_->budgeted_ticks(batch);
   for (const auto& stage : stages_) ticks += stage->budgeted_ticks(batch);

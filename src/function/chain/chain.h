@@ -38,6 +38,8 @@ class Chain final : public engine::Function {
   void compute(engine::Batch& batch, std::uint32_t first, std::uint32_t count) override;
   bool recomputable() const override { return last_->recomputable(); }
   bool forwards_at_length() const override;
+  // The first stage that objects has the say.
+  packet::Reason judge_from_host(std::uint32_t lane, const std::uint8_t* frame, std::uint32_t length) const override;
   std::uint64_t budgeted_ticks(const engine::Batch& batch) const override;
   void forward(engine::Batch& batch, std::uint32_t first, std::uint32_t count, engine::Emitter& out) override;
   void idle(std::uint32_t lane, std::uint64_t tsc) override;

@@ -254,6 +254,31 @@ TEST(Chain, tells_its_stages_where_frames_in_no_batch_end) {
   }
 }
 
+TEST(Chain, asks_its_stages_about_what_the_host_sends) {
+  class Objects final : public AwaitGpu {
+   public:
+    explicit Objects(packet::Reason reason) : reason_(reason) {}
+    packet::Reason judge_from_host(std::uint32_t, const std::uint8_t*, std::uint32_t) const override { return reason_; }
+
+   private:
+    packet::Reason reason_;
+  };
+  const packet::Reason first = engine::tx_full, second = engine::device_lost;
+  const std::tuple<packet::Reason, packet::Reason, packet::Reason> cases[] = {
+      {packet::no_reason, packet::no_reason, packet::no_reason},
+      {first, packet::no_reason, first},
+      {packet::no_reason, second, second},
+      {first, second, first},
+  };
+  for (const auto& [one, other, expected] : cases) {
+    std::vector<std::unique_ptr<engine::Stage>> stages;
+    stages.push_back(std::make_unique<Objects>(one));
+    stages.push_back(std::make_unique<Objects>(other));
+    const Chain chain(std::move(stages), std::make_unique<ToHost>(false));
+    EXPECT_EQ(chain.judge_from_host(0, nullptr, 0), expected);
+  }
+}
+
 TEST(Chain, has_room_for_every_area_in_the_smallest_batch) {
   const auto chain = chain_of(1, 2, std::make_unique<Bridge>(std::vector<std::uint16_t>{0}));
   EXPECT_GE(chain->layout().extra_bytes_per_frame * 64U, 3U * 64 + 63 + 5 * 64 + 63);

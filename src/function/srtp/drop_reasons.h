@@ -40,6 +40,10 @@ inline const packet::Reason srtp_unprotected = packet::register_reason(
     "srtp_unprotected", "it comes from a server of [srtp.rtsp], could be media, and belongs to no SRTP stream");
 inline const packet::Reason srtp_rtsp_fragment = packet::register_reason(
     "srtp_rtsp_fragment", "a fragment of TCP from or to an RTSP server, which the proxy would not see");
+inline const packet::Reason srtp_rtsp_past_proxy =
+    packet::register_reason("srtp_rtsp_past_proxy",
+                            "TCP of an RTSP server that would go past the proxy, in clear: the host would forward it, "
+                            "or a client opens a server of the explicit mode");
 inline const packet::Reason srtp_other_lane =
     packet::register_reason("srtp_other_lane", "frames of its SRTP stream have come by another lane before");
 inline const packet::Reason srtp_wrong_port =

@@ -43,19 +43,27 @@ RtspFrame RtspFlows::look_at(const std::uint8_t* frame, std::uint32_t length) co
   return tcp_fragment ? look_closer({6, ip + 8, ip + 24, nullptr}) : RtspFrame::none;
 }
 
-RtspFrame RtspFlows::look_closer(const Ends& ends) const {
-  if (ends.ports == nullptr) {
-    const bool concerns =
-        servers_.contains(ends.family, ends.source) || servers_.contains(ends.family, ends.destination);
-    return concerns ? RtspFrame::fragment : RtspFrame::none;
-  }
-  const bool to = is_port(be16_at(ends.ports + 2)) && servers_.contains(ends.family, ends.destination);
-  const bool from = !to && is_port(be16_at(ends.ports)) && servers_.contains(ends.family, ends.source);
-  return to || from ? RtspFrame::rtsp : RtspFrame::none;
+RtspFlows::RtspFlows(const RtspOptions& options) : servers_(options.servers), ports_(options.ports) {
+  if (!options.drops_unprotected) return;
+  upstream_ = ServerPrefixes(options.upstream_prefixes());
+  upstream_ports_ = ports_;
+  for (const RtspServer& server : options.upstream) upstream_ports_.push_back(server.port);
 }
 
-bool RtspFlows::is_port(std::uint16_t port) const {
-  return std::ranges::find(ports_, port) != ports_.end();
+RtspFrame RtspFlows::look_closer(const Ends& ends) const {
+  const auto concerns = [&](const ServerPrefixes& servers) {
+    return servers.contains(ends.family, ends.source) || servers.contains(ends.family, ends.destination);
+  };
+  if (ends.ports == nullptr) return concerns(servers_) || concerns(upstream_) ? RtspFrame::fragment : RtspFrame::none;
+  const std::uint16_t from = be16_at(ends.ports), to = be16_at(ends.ports + 2);
+  const auto at = [&](const std::vector<std::uint16_t>& ports, std::uint16_t port, const ServerPrefixes& servers,
+                      const std::uint8_t* address) {
+    return std::ranges::find(ports, port) != ports.end() && servers.contains(ends.family, address);
+  };
+  if (at(ports_, to, servers_, ends.destination) || at(ports_, from, servers_, ends.source)) return RtspFrame::rtsp;
+  if (upstream_.empty()) return RtspFrame::none;
+  if (at(upstream_ports_, to, upstream_, ends.destination)) return RtspFrame::past;
+  return at(upstream_ports_, from, upstream_, ends.source) ? RtspFrame::rtsp : RtspFrame::none;
 }
 
 }  // namespace sluice::function

@@ -55,6 +55,32 @@ TEST(RtspFlows, by_server_and_port) {
   }
 }
 
+TEST(RtspFlows, of_the_explicit_mode) {
+  RtspOptions options = options_of({"10.2.0.7/32"}, {554});
+  for (const char* address : {"10.2.0.7", "10.2.0.80", "2001:db8:2::80"}) {
+    options.upstream.push_back({.address = *packet::IpAddress::parse(address), .port = 8554, .name = {}, .path = {}});
+  }
+  const RtspFlows flows(options);
+  options.drops_unprotected = false;
+  const RtspFlows lets(options);
+  const char *server = "10.2.0.80", *client = "10.1.0.2", *both = "10.2.0.7";
+  const std::tuple<std::string, Bytes, RtspFrame, RtspFrame> cases[] = {
+      {"to a server", four(client, server).tcp(40000, 8554).build(), RtspFrame::past, RtspFrame::none},
+      {"at one of ports", four(client, server).tcp(40000, 554).build(), RtspFrame::past, RtspFrame::none},
+      {"from a server", four(server, "10.2.0.1").tcp(8554, 40000).build(), RtspFrame::rtsp, RtspFrame::none},
+      {"another port", four(client, server).tcp(40000, 80).build(), RtspFrame::none, RtspFrame::none},
+      {"another host", four(client, "10.2.0.81").tcp(40000, 8554).build(), RtspFrame::none, RtspFrame::none},
+      {"IPv6", six("2001:db8:1::2", "2001:db8:2::80").tcp(40000, 8554).build(), RtspFrame::past, RtspFrame::none},
+      {"a fragment", four(client, server).tcp(1, 2).fragment(64, false).build(), RtspFrame::fragment, RtspFrame::none},
+      {"of both modes", four(client, both).tcp(40000, 554).build(), RtspFrame::rtsp, RtspFrame::rtsp},
+      {"of both, its other port", four(client, both).tcp(40000, 8554).build(), RtspFrame::past, RtspFrame::none},
+  };
+  for (const auto& [name, frame, expected, let] : cases) {
+    EXPECT_EQ(flows.look_at(frame.data(), static_cast<std::uint32_t>(frame.size())), expected) << name;
+    EXPECT_EQ(lets.look_at(frame.data(), static_cast<std::uint32_t>(frame.size())), let) << name;
+  }
+}
+
 const std::string section = "[srtp.rtsp]\nservers = [\"10.0.0.2/32\"]\nports = [554]\n";
 
 std::vector<std::string> mistakes_of(const std::string& text, bool twins = true) {
@@ -76,6 +102,8 @@ TEST(RtspSettings, mistakes_name_the_line) {
   };
   EXPECT_EQ(mistakes_of(section), std::vector<std::string>());
   EXPECT_EQ(mistakes_of(explicit_section), std::vector<std::string>());
+  EXPECT_EQ(mistakes_of("[srtp.rtsp]\nlisten = [\"10.0.0.1\"]\nunprotected = \"pass\"\n" + server),
+            std::vector<std::string>());
   EXPECT_EQ(mistakes_of(ranged("1024-65535")), std::vector<std::string>());
   EXPECT_EQ(mistakes_of("[srtp.rtsp]\nservers = [\"::/0\"]\nunprotected = \"pass\"\n"), std::vector<std::string>());
   const std::pair<std::string, std::string> cases[] = {
@@ -86,8 +114,6 @@ TEST(RtspSettings, mistakes_name_the_line) {
       {"[srtp.rtsp]\nservers = [\"10.2.0.0/24\", \"10.2.0.0/24\"]\n", "servers: 10.2.0.0/24 is there twice"},
       {"[srtp.rtsp]\nservers = [\"0.0.0.0/0\"]\n", "servers: 0.0.0.0/0 has the clients in it, too"},
       {section + "unprotected = \"no\"\n", "unprotected: allowed is \"drop\", \"pass\""},
-      {"[srtp.rtsp]\nlisten = [\"10.0.0.1\"]\nunprotected = \"drop\"\n" + server,
-       "unprotected: is for media of servers"},
       {section + "suite = \"AES\"\n", "suite: suites are AES_CM_128_HMAC_SHA1_80, "},
       {section + "max_connections = 0\n", "max_connections: "},
       {section + "max_ssrcs = 0\n", "max_ssrcs: allowed is "},

@@ -23,6 +23,10 @@ struct RtspServer {
   bool operator==(const RtspServer&) const = default;
 };
 
+// The TTL or hop limit of all that the proxy's sockets send. No frame that a kernel forwards has it (RFC 5082's
+// thought).
+inline constexpr std::uint8_t proxy_ttl = 255;
+
 struct RtspOptions {
   std::vector<packet::IpPrefix> servers;  // that speak in the clear; none: no client is proxied transparently
   // Explicit mode: the host's addresses that clients open, their servers, and the ports of UDP at which the proxy's own
@@ -34,7 +38,7 @@ struct RtspOptions {
   srtp::Suite suite = srtp::Suite::aes_cm_128_hmac_sha1_80;
   bool accept_plain_profile = true;
   bool accept_clear_rtcp = true;
-  bool drops_unprotected = true;  // what could be media of `servers`, and of no stream (server_media.h)
+  bool drops_unprotected = true;  // what could be media of servers, and of no stream (server_media.h)
   bool check_ingress = true;      // media come by the port that their side's RTSP goes by
   std::uint32_t max_connections = 4096;
   std::uint32_t max_connections_per_client = 1024;  // address; of IPv6 a /64
@@ -53,6 +57,12 @@ struct RtspOptions {
   std::uint32_t table = 1554;                                         // the kernel's routing table for local delivery
   std::uint32_t priority = 1554;                                      // of its rules
 
+  // Their hosts.
+  std::vector<packet::IpPrefix> upstream_prefixes() const {
+    std::vector<packet::IpPrefix> all;
+    for (const RtspServer& server : upstream) all.push_back(packet::IpPrefix::host(server.address));
+    return all;
+  }
   bool is_explicit(const packet::IpAddress& server) const { return std::ranges::find(listen, server) != listen.end(); }
   bool operator==(const RtspOptions&) const = default;
 };

@@ -168,8 +168,6 @@ RtspOptions read_rtsp(Settings settings, const engine::PortTable& ports) {
   options.accept_plain_profile = settings.boolean("accept_plain_profile", options.accept_plain_profile);
   options.accept_clear_rtcp = settings.boolean("accept_clear_rtcp", options.accept_clear_rtcp);
   options.drops_unprotected = settings.choice("unprotected", "drop", {"drop", "pass"}) == "drop";
-  if (settings.has("unprotected") && options.servers.empty())
-    settings.error("unprotected", "is for media of servers, which are not there");
   options.check_ingress = settings.boolean("check_ingress", options.check_ingress);
   const auto number = [&](const char* key, std::int64_t usual, std::int64_t least, std::int64_t most) {
     return static_cast<std::uint64_t>(settings.integer(key, usual, least, most));

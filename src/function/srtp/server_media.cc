@@ -48,7 +48,11 @@ bool ServerPrefixes::contains(int family, const std::uint8_t* address) const {
 
 ServerMedia::ServerMedia(const RtspOptions& options) {
   if (!options.drops_unprotected) return;
-  servers_ = ServerPrefixes(options.servers);
+  std::vector<packet::IpPrefix> all = options.servers;
+  for (const packet::IpPrefix& one : options.upstream_prefixes()) {
+    if (std::ranges::find(all, one) == all.end()) all.push_back(one);
+  }
+  servers_ = ServerPrefixes(all);
   own_ = options.listen;
 }
 

@@ -2,8 +2,9 @@
 // is one that nobody protects: its stream is not known any more (the gateway has begun anew, or has given up a session
 // of which the server still thinks), or never was.
 //
-// It comes from one of `servers`, both its ports are 1024 or above (so that DNS, NTP, SNMP and QUIC, asked or answered,
-// are none), and it goes to one host. What goes to an address of `listen` is the host's, and so is multicast.
+// It comes from one of `servers` or a server of the explicit mode, both its ports are 1024 or above (so that DNS, NTP,
+// SNMP and QUIC, asked or answered, are none), and it goes to one host. What goes to an address of `listen` is the
+// host's, and so is multicast.
 //
 // Thread-safety: any thread. Cost: two loads and two comparisons for UDP with a low port; else a comparison for each
 // prefix of the family (docs/srtp.md).

@@ -54,6 +54,10 @@ TEST(ServerMedia, by_source_and_ports) {
       {"to many, IPv6", key_of(server6, 5353, "ff02::fb", 5353), false},
   };
   for (const auto& [name, key, expected] : cases) EXPECT_EQ(media.may_be(key), expected) << name;
+  options.upstream.push_back({.address = *packet::IpAddress::parse("10.3.0.7"), .port = 554, .name = {}, .path = {}});
+  EXPECT_TRUE(ServerMedia(options).may_be(key_of("10.3.0.7", 5004, client, 6000))) << "of the explicit mode";
+  EXPECT_FALSE(ServerMedia(options).may_be(key_of("10.3.0.8", 5004, client, 6000)));
+  EXPECT_FALSE(ServerMedia(options).may_be(key_of("10.3.0.7", 5004, "10.1.0.1", 20000))) << "the host's";
   EXPECT_TRUE(media.may_be(key_of(server, 0, client, 0), true));
   EXPECT_FALSE(media.may_be(key_of(server, 0, client, 0)));
   EXPECT_FALSE(media.may_be(key_of(client, 0, server, 0), true));

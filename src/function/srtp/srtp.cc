@@ -337,6 +337,8 @@ std::uint32_t Srtp::place_of_other(const engine::Batch& batch, std::uint32_t i) 
     case RtspFrame::rtsp:
       lanes_[batch.lane]->to_proxy.add(1);
       return drop(engine::to_host);
+    case RtspFrame::past:
+      return drop(srtp_rtsp_past_proxy);
     case RtspFrame::fragment:
       return drop(srtp_rtsp_fragment);
     case RtspFrame::none:
@@ -362,7 +364,9 @@ std::uint32_t Srtp::place_of_other(const engine::Batch& batch, std::uint32_t i) 
       lanes_[lane]->clear_rtcp.add(1);
       return passes;
     case Keyless::drops_rtcp:
-      return drop(rtcp ? srtp_clear_rtcp : srtp_not_media);
+      if (!rtcp) return drop(srtp_not_media);
+      stream.note();  // its client is there
+      return drop(srtp_clear_rtcp);
     case Keyless::no:
       break;
   }
@@ -493,7 +497,9 @@ packet::Reason Srtp::judge_transit(std::uint32_t lane, std::uint8_t* frame, std:
                                    std::uint64_t /*tsc*/) {
   MediaFrame media;
   read_media_frame(frame, length, media);
-  if (media.kind == MediaFrameKind::other) return packet::no_reason;
+  if (media.kind == MediaFrameKind::other) {
+    return rtsp_flows_.look_at(frame, length) == RtspFrame::past ? srtp_rtsp_past_proxy : packet::no_reason;
+  }
   const auto table = current_->read(std::size_t{lanes_count_} * engine::batches_range.most + lane);
   return look_at_odd(*table, media.key);
 }

@@ -1,7 +1,7 @@
 // The stage "srtp": protects RTP and RTCP of a table of streams on their way out and unprotects SRTP and SRTCP
 // on their way in (RFC 3711, 6188, 7714), in frames of any port. Streams are the configuration's and, while lanes run,
 // what others add and remove (media_streams.h): the API, and the RTSP proxy, to which the frames of RTSP connections go
-// as the host's (rtsp_flows.h).
+// as the host's (rtsp_flows.h); those that its kernel would forward all the same do not leave it (rtsp_guard.h).
 //
 // A stream is a UDP 5-tuple in one direction, IPv4 or IPv6 (media_stream.h). A frame of a stream leaves protected, or
 // unprotected and authenticated, with new lengths and checksums, or it is dropped under one of the names below: it
@@ -60,6 +60,7 @@
 #include "function/srtp/drop_reasons.h"
 #include "function/srtp/media_stream.h"
 #include "function/srtp/rtsp_flows.h"
+#include "function/srtp/rtsp_guard.h"
 #include "function/srtp/server_media.h"
 #include "function/srtp/streams.h"
 #include "lookup/acl/classifier_slot.h"
@@ -79,6 +80,7 @@ class Srtp final : public engine::Stage {
   explicit Srtp(SrtpOptions options)
       : options_(std::move(options)),
         rtsp_flows_(options_.rtsp ? RtspFlows(*options_.rtsp) : RtspFlows()),
+        rtsp_guard_(options_.rtsp ? RtspGuard(*options_.rtsp) : RtspGuard()),
         server_media_(options_.rtsp ? ServerMedia(*options_.rtsp) : ServerMedia()),
         has_media_ports_(options_.rtsp && !options_.rtsp->listen.empty()) {}
 
@@ -102,6 +104,10 @@ class Srtp final : public engine::Stage {
   packet::Reason judge(const engine::Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) override;
   packet::Reason judge_transit(std::uint32_t lane, std::uint8_t* frame, std::uint32_t length,
                                std::uint64_t tsc) override;
+  packet::Reason judge_from_host(std::uint32_t /*lane*/, const std::uint8_t* frame,
+                                 std::uint32_t length) const override {
+    return rtsp_guard_.went_past(frame, length) ? srtp_rtsp_past_proxy : packet::no_reason;
+  }
   void judged(const engine::Batch& batch, std::byte* area) override;
   std::vector<engine::Figure> figures() const override;
   MediaStreams* media_streams() override { return streams_ ? &*streams_ : nullptr; }
@@ -146,6 +152,7 @@ class Srtp final : public engine::Stage {
   std::optional<lookup::acl::CurrentClassifier<MediaStreamTable>> current_;
   std::optional<Streams> streams_;  // their writer
   RtspFlows rtsp_flows_;
+  RtspGuard rtsp_guard_;
   ServerMedia server_media_;
   bool has_media_ports_ = false;      // [srtp.rtsp] listen
   engine::Function* last_ = nullptr;  // what forwards; null: not in a chain

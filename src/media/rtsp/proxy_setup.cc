@@ -27,6 +27,14 @@ bool names_addresses(const Transport& transport) {
   return transport.has("dest_addr") || transport.has("src_addr");
 }
 
+// Below these are the services of UDP, which the data path tells from media by their ports: it does not guard media
+// there.
+constexpr std::uint16_t least_port = 1024;
+
+bool are_low(const PortPair& ports) {
+  return std::min(ports.rtp, ports.rtcp) < least_port;
+}
+
 // Why this alternative cannot be served over SRTP; nothing: it can.
 std::optional<Refusal> problem_of(const Transport& transport, const packet::IpAddress& client, bool plain_allowed) {
   const sdp::Profile profile = transport.profile();
@@ -36,7 +44,8 @@ std::optional<Refusal> problem_of(const Transport& transport, const packet::IpAd
   if (transport.has("multicast")) {
     return Refusal::multicast;
   }
-  if (profile == sdp::Profile::other || !transport.udp() || !transport.plays() || !transport.ports("client_port")) {
+  const auto ports = transport.ports("client_port");
+  if (profile == sdp::Profile::other || !transport.udp() || !transport.plays() || !ports || are_low(*ports)) {
     return Refusal::unusable_transport;
   }
   if (sdp::secured(profile) != profile && !plain_allowed) {
@@ -48,12 +57,13 @@ std::optional<Refusal> problem_of(const Transport& transport, const packet::IpAd
   return std::nullopt;
 }
 
-// "timeout" of "id;timeout=60".
+// "timeout" of "id;timeout=60". None in "timeout=0", by which servers mean that they wait for ever.
 std::optional<std::uint32_t> timeout_of(std::string_view session) {
   while (!session.empty()) {
     std::string_view value = trim(take_until(session, ';'));
     if (same_name(trim(take_until(value, '=')), "timeout")) {
-      return number<std::uint32_t>(trim(value), 86'400);
+      const auto seconds = number<std::uint32_t>(trim(value), 86'400);
+      return seconds == 0U ? std::nullopt : seconds;
     }
   }
   return std::nullopt;
@@ -266,6 +276,9 @@ Expected<Stream> Proxy::agreed(const std::string& session, const std::vector<Tra
   }
   if (!server_ports) {
     return make_error("its Transport has no server_port");
+  }
+  if (are_low(*server_ports)) {
+    return make_error("its Transport has a server_port below 1024");
   }
   if (answer.has("client_port") && answer.ports("client_port") != towards_server) {
     return make_error("its Transport has another client_port than was asked for");

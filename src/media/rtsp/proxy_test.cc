@@ -316,7 +316,8 @@ TEST(Proxy, SessionsTimeOut) {
     std::chrono::seconds lives;
   };
   for (const Case& one : {Case{"Session: s1\r\n", 70s}, Case{"Session: s1;timeout=5\r\n", 15s},
-                          Case{"Session: s1 ; x=1; Timeout = 30\r\n", 40s}, Case{"Session: s1;timeout=x\r\n", 70s}}) {
+                          Case{"Session: s1 ; x=1; Timeout = 30\r\n", 40s}, Case{"Session: s1;timeout=x\r\n", 70s},
+                          Case{"Session: s1;timeout=0\r\n", 70s}}) {
     Trial trial;
     trial.describe();
     trial.client(setup("RTP/SAVP;unicast;client_port=5000-5001"));

@@ -1,0 +1,159 @@
+#include "control/rtsp/kernel_rules.h"
+
+#include <linux/fib_rules.h>
+#include <linux/rtnetlink.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+
+namespace sluice::control::rtsp {
+namespace {
+
+std::string text_of(NetlinkBytes payload) {
+  const std::string text(reinterpret_cast<const char*>(payload.data()), payload.size());
+  return text.substr(0, text.find('\0'));
+}
+
+std::optional<packet::IpPrefix> prefix_of(NetlinkBytes payload, int family, unsigned length) {
+  packet::IpAddress address = packet::IpAddress::v4(0);
+  if (family == 6) address = packet::IpAddress::from_bytes(6, in6addr_any.s6_addr);
+  if (length > address.bits() || (length != 0 && payload.size() != address.bits() / 8)) return std::nullopt;
+  if (length != 0) address = packet::IpAddress::from_bytes(family, payload.data());
+  return packet::IpPrefix::of(address, length);
+}
+
+bool load_ports(NetlinkBytes payload, PortRange& ports) {
+  fib_rule_port_range range;
+  if (!load_front(payload, range)) return false;
+  ports = {range.start, range.end};
+  return true;
+}
+
+bool load_attribute(int type, NetlinkBytes payload, KernelRule& rule) {
+  switch (type) {
+    case FRA_PRIORITY:
+      return load_front(payload, rule.priority);
+    case FRA_TABLE:
+      return load_front(payload, rule.table);
+    case FRA_GOTO:
+      return load_front(payload, rule.target);
+    case FRA_IIFNAME:
+      rule.iif = text_of(payload);
+      return true;
+    case FRA_OIFNAME:
+      rule.oif = text_of(payload);
+      return true;
+    case FRA_IP_PROTO:
+      return load_front(payload, rule.protocol);
+    case FRA_SPORT_RANGE:
+      return load_ports(payload, rule.source_ports);
+    case FRA_DPORT_RANGE:
+      return load_ports(payload, rule.destination_ports);
+    case FRA_FWMARK: {
+      std::uint32_t mark = 0;
+      const bool whole = load_front(payload, mark);
+      rule.conditional |= mark != 0;
+      return whole;
+    }
+    case FRA_L3MDEV: {
+      std::uint8_t is_of_vrf = 0;
+      const bool whole = load_front(payload, is_of_vrf);
+      rule.conditional |= is_of_vrf != 0;
+      return whole;
+    }
+    case FRA_TUN_ID:
+    case FRA_UID_RANGE:
+      rule.conditional = true;
+      return true;
+    default:
+      return true;
+  }
+}
+
+bool overlap(const packet::IpPrefix& a, const packet::IpPrefix& b) {
+  if (a.address.family != b.address.family) return false;
+  return a.length <= b.length ? a.contains(b.address) : b.contains(a.address);
+}
+
+bool has(const PortRange& ports, std::uint16_t port) {
+  return ports.first <= port && port <= ports.last;
+}
+
+std::string table_name(std::uint32_t table) {
+  switch (table) {
+    case RT_TABLE_MAIN:
+      return "main";
+    case RT_TABLE_DEFAULT:
+      return "default";
+    case RT_TABLE_LOCAL:
+      return "local";
+    default:
+      return std::to_string(table);
+  }
+}
+
+}  // namespace
+
+std::optional<KernelRule> parse_rule(NetlinkBytes body) {
+  fib_rule_hdr head;
+  if (!load_front(body, head) || (head.family != AF_INET && head.family != AF_INET6)) return std::nullopt;
+  KernelRule rule;
+  rule.family = head.family == AF_INET ? 4 : 6;
+  rule.action = head.action;
+  rule.table = head.table;
+  rule.inverted = (head.flags & FIB_RULE_INVERT) != 0;
+  const NetlinkBytes attributes = behind(body, sizeof head);
+  if (!each_netlink_attribute(attributes,
+                              [&](int type, NetlinkBytes payload) { return load_attribute(type, payload, rule); })) {
+    return std::nullopt;
+  }
+  const auto from = prefix_of(find_netlink_attribute(attributes, FRA_SRC), rule.family, head.src_len);
+  const auto to = prefix_of(find_netlink_attribute(attributes, FRA_DST), rule.family, head.dst_len);
+  if (!from || !to) return std::nullopt;
+  rule.from = *from;
+  rule.to = *to;
+  return rule;
+}
+
+std::string KernelRule::str() const {
+  std::string text = std::to_string(priority) + ":" + (inverted ? " not" : "");
+  text += " from " + (from.length == 0 ? "all" : from.str());
+  if (to.length != 0) text += " to " + to.str();
+  if (!iif.empty()) text += " iif " + iif;
+  switch (action) {
+    case FR_ACT_TO_TBL:
+      return text + " lookup " + table_name(table);
+    case FR_ACT_GOTO:
+      return text + " goto " + std::to_string(target);
+    case FR_ACT_BLACKHOLE:
+      return text + " blackhole";
+    case FR_ACT_UNREACHABLE:
+      return text + " unreachable";
+    default:
+      return text + " prohibit";
+  }
+}
+
+bool comes_first(const KernelRule& rule, const function::RtspOptions& options, const std::vector<std::string>& twins) {
+  if (rule.priority > options.priority || rule.action == FR_ACT_NOP) return false;
+  if (rule.action == FR_ACT_GOTO && rule.target <= options.priority) return false;
+  // The kernel's own, of the host's addresses, and the proxy's.
+  const bool harmless = rule.table == RT_TABLE_LOCAL || rule.table == options.table;
+  if (rule.action == FR_ACT_TO_TBL && harmless) return false;
+  const auto concerns = [&](const packet::IpPrefix& servers) {
+    if (servers.address.family != rule.family) return false;
+    if (rule.inverted) return true;
+    return std::ranges::any_of(options.ports, [&](std::uint16_t port) {
+      return (overlap(rule.to, servers) && has(rule.destination_ports, port)) ||
+             (overlap(rule.from, servers) && has(rule.source_ports, port));
+    });
+  };
+  if (!std::ranges::any_of(options.servers, concerns)) return false;
+  if (rule.inverted) return true;
+  if (rule.conditional || !rule.oif.empty()) return false;
+  if (rule.protocol != 0 && rule.protocol != IPPROTO_TCP) return false;
+  return rule.iif.empty() || std::ranges::find(twins, rule.iif) != twins.end();
+}
+
+}  // namespace sluice::control::rtsp

@@ -1,0 +1,44 @@
+// Rules of the kernel's routing (`ip rule`), as far as they may come before those of the proxy.
+//
+// Pure: bytes of rtnetlink in (linux/fib_rules.h), sentences out. Any bytes are safe to read. Thread-safety: no state.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/netlink.h"
+#include "function/srtp/rtsp_options.h"
+#include "packet/ip_address.h"
+
+namespace sluice::control::rtsp {
+
+struct PortRange {
+  std::uint16_t first = 0, last = 65535;
+};
+
+struct KernelRule {
+  int family = 4;
+  std::uint32_t priority = 0;
+  std::uint8_t action = 0;              // FR_ACT_*
+  std::uint32_t table = 0, target = 0;  // of a jump
+  bool inverted = false;
+  std::string iif, oif;
+  packet::IpPrefix from, to;
+  std::uint8_t protocol = 0;  // 0: any
+  PortRange source_ports, destination_ports;
+  bool conditional = false;  // on what frames of the proxy's do not have: a mark, a user, a VRF, a tunnel
+
+  // As `ip rule` says it: "100: from all to 10.2.0.0/24 lookup main".
+  std::string str() const;
+};
+
+// What follows the header of an RTM_NEWRULE; nothing: cut short, or of another family.
+std::optional<KernelRule> parse_rule(NetlinkBytes body);
+
+// Whether it takes frames of the proxy's before the proxy's own rules: those that come in by one of `twins`, to or from
+// servers. Of one that is inverted it is said without a closer look.
+bool comes_first(const KernelRule& rule, const function::RtspOptions& options, const std::vector<std::string>& twins);
+
+}  // namespace sluice::control::rtsp
