@@ -157,7 +157,8 @@ class Stage {
                                        std::uint64_t /*tsc*/) {
     return packet::no_reason;
   }
-  // Behind a receive burst of which the stages were asked so, at least about one frame.
+  // Behind a receive burst of which the stages were asked so, at least about one frame: what they do for these has a
+  // bound for all of the burst.
   virtual void judged_transit(std::uint32_t /*lane*/) {}
   // All frames of the batch are judged, or were dropped by others: what was held for it may go. Not called for what is
   // still under way when the engine ends.

@@ -3,6 +3,9 @@
 #include <rte_cycles.h>
 
 #include <algorithm>
+#include <utility>
+
+#include "engine/burst.h"
 
 namespace sluice::function {
 namespace {
@@ -11,8 +14,8 @@ namespace {
 constexpr std::uint32_t sweep_steps = 4096;
 // Datagrams in fragments that are forgotten in each.
 constexpr std::uint32_t fragments_a_step = 64;
-// Of a batch's time, for a frame that is in no batch.
-constexpr std::uint64_t transit_share = 64;
+// Of a batch's time, for what flows tell that end between batches.
+constexpr std::uint64_t share_between = 64;
 
 std::uint64_t wall_clock() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -191,7 +194,11 @@ engine::Figure InspectLane::figure_text(std::size_t which) {
 
 InspectLane::InspectLane(std::unique_ptr<InspectionSearch> search, const InspectionSettings& settings, AlertLane& sink,
                          const FrameClock& clock, const BatchBudget& budget)
-    : sink_(sink), inspection_(std::move(search), settings, sink), clock_(clock), budget_(budget) {
+    : sink_(sink),
+      inspection_(std::move(search), settings, sink),
+      clock_(clock),
+      budget_(budget),
+      transit_(budget.most()) {
   // As much as the first frame of a batch may use (confirm_time.h).
   inspection_.set_most_decoding(std::max(budget.most() / 16, match::Detector::least_ticks));
 }
@@ -214,7 +221,7 @@ void InspectLane::between_batches() {
   if (ms == swept_) return;
   swept_ = ms;
   flow::FlowTable& table = inspection_.conversations().table();
-  begin_transit();  // of an idle lane, too, each has some time
+  begin_between();  // of an idle lane, too, each has some time
   table.sweep(inspection_.now() / 1000, std::max(1U, table.capacity() / sweep_steps));
   inspection_.fragments().expire(inspection_.now() / 1000, fragments_a_step);
 }
@@ -240,22 +247,39 @@ void InspectLane::begin_batch(const engine::Batch& batch, std::uint64_t tsc) {
 
 const Judgement& InspectLane::judge_transit(std::string_view frame, std::uint16_t port, std::uint64_t tsc) {
   begin(tsc);
-  between_batches();
-  begin_transit();
+  if (transit_to_come_ == 0) begin_transit(tsc);
+  inspection_.next(transit_to_come_);
+  if (transit_to_come_ > 1) --transit_to_come_;
   sink_.set_port(port);
   return inspection_.frame(frame, now_);
+}
+
+void InspectLane::begin_transit(std::uint64_t tsc) {
+  between_batches();
+  const std::uint64_t ticks = transit_.begin(tsc);
+  transit_to_come_ = engine::burst_size;
+  inspection_.begin(ticks, transit_to_come_, transit_.releases());
+  batch_ = ~std::uint64_t{0};
+}
+
+void InspectLane::judged_transit() {
+  if (std::exchange(transit_to_come_, 0) != 0) {
+    transit_.end(inspection_.taken(), inspection_.released_beyond());
+    begin_between();
+  }
+  publish();
 }
 
 void InspectLane::judged() {
   spent_ = inspection_.spent();
   budget_.end(rte_rdtsc(), spent_);
   publish();
-  begin_transit();  // of flows that end between batches, too
+  begin_between();
 }
 
-// What is in no batch has a small part of one's time, and nothing makes it late.
-void InspectLane::begin_transit() {
-  inspection_.begin(budget_.most() == match::Detector::unlimited ? budget_.most() : budget_.most() / transit_share);
+// Flows that end there have a small part of a batch's time, and nothing makes them late.
+void InspectLane::begin_between() {
+  inspection_.begin(budget_.most() == match::Detector::unlimited ? budget_.most() : budget_.most() / share_between);
   batch_ = ~std::uint64_t{0};
 }
 

@@ -22,6 +22,7 @@
 #include "function/inspect/alert_log.h"
 #include "function/inspect/batch_budget.h"
 #include "function/inspect/inspection.h"
+#include "function/inspect/transit_budget.h"
 
 namespace sluice::function {
 
@@ -93,9 +94,10 @@ class InspectLane {
     inspection_.next(batch.count - i);
     return inspection_.frame(bytes_of(batch, i), clock_.of(*batch.mbuf[i], now_), hits, hash);
   }
-  // A frame in no batch, and between two of them; publish() is the caller's. `port`: that it came in by, as
-  // Segment::rx_port.
+  // A frame in no batch, and between two of them, of a receive burst that judged_transit() ends: these have their time
+  // together (transit_budget.h). `port`: that it came in by, as Segment::rx_port.
   const Judgement& judge_transit(std::string_view frame, std::uint16_t port, std::uint64_t tsc);
+  void judged_transit();
   const Judgement& last() const { return inspection_.last(); }
   const InspectionRules& rules() const { return inspection_.rules(); }
   // Of the two ends that a rule of rejectboth names, the sender could not be told.
@@ -123,7 +125,8 @@ class InspectLane {
   }
   void begin(std::uint64_t tsc);
   void between_batches();
-  void begin_transit();
+  void begin_between();
+  void begin_transit(std::uint64_t tsc);
   void begin_batch(const engine::Batch& batch, std::uint64_t tsc);
   void look_for_rules();
 
@@ -131,6 +134,8 @@ class InspectLane {
   Inspection inspection_;
   const FrameClock& clock_;
   BatchBudget budget_;
+  TransitBudget transit_;
+  std::uint32_t transit_to_come_ = 0;  // frames of the burst at most, with the one that is judged; 0: none has begun
   const std::uint64_t away_ticks_ = rte_get_tsc_hz() / 2000;  // 500 us: a frame takes 250 at most, besides confirming
   std::uint64_t tsc_ = 0, now_ = 0;
   std::uint64_t spent_ = 0;                  // confirming in the last batch

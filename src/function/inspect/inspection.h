@@ -238,8 +238,9 @@ class Inspection final : private flow::ConversationSink {
 
   // From now on candidates are confirmed for so many ticks of the time-stamp counter: what a batch of so many frames
   // brings. Each has what is left, or its share where next() says how many frames are still to come, itself counted. An
-  // eighth is set aside for other flows than the frames'.
-  void begin(std::uint64_t ticks, std::uint32_t frames = 1) {
+  // eighth is set aside for other flows than the frames'. `releases`: one frame, and one other flow, may release all
+  // that waits, though there is no time for it.
+  void begin(std::uint64_t ticks, std::uint32_t frames = 1, bool releases = true) {
     const std::uint64_t aside = ticks == ConfirmTime::unlimited ? 0 : ticks / 8;
     time_.begin(ticks - aside, frames);
     other_time_.begin(aside == 0 ? ticks : aside, frames);
@@ -247,6 +248,8 @@ class Inspection final : private flow::ConversationSink {
     late_from_ = looks_until_ = never;
     first_release_ = whole_release_ = 0;
     first_other_release_ = nullptr;
+    may_release_whole_ = releases;
+    released_beyond_ = 0;
   }
   // So much of it decoding a frame's bodies may take, beyond what comes with their packet (flow::http::Parser): what is
   // behind that in a body is not looked at.
@@ -268,6 +271,9 @@ class Inspection final : private flow::ConversationSink {
   }
   // Of the ticks that begin() was given.
   std::uint64_t spent() const { return time_.spent() + other_time_.spent(); }
+  // The same, with what they were exceeded by; and, besides, what whole releases are reckoned to have taken.
+  std::uint64_t taken() const { return time_.taken() + other_time_.taken(); }
+  std::uint64_t released_beyond() const { return released_beyond_; }
   void next(std::uint32_t frames_to_come) {
     time_.next(frames_to_come);
     to_come_ = frames_to_come;
@@ -436,7 +442,9 @@ class Inspection final : private flow::ConversationSink {
   std::uint64_t first_release_ = 0;
   std::uint64_t whole_release_ = 0;  // the frame that may release what it does, having been asked for ahead
   const flow::Flow* first_other_release_ = nullptr;
-  std::string text_;  // buffers that are put together
+  bool may_release_whole_ = true;
+  std::uint64_t released_beyond_ = 0;  // ticks, by those
+  std::string text_;                   // buffers that are put together
   // The last rules that held for HTTP transactions: a response may be whole a second time, with bytes that came behind
   // its end.
   struct Held {

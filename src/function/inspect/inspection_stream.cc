@@ -47,7 +47,7 @@ std::uint8_t Inspection::waits(flow::Flow& flow, flow::Direction) {
 
 // It has all the time that it needs, in a batch that is not late.
 bool Inspection::is_first_release(const flow::Flow& flow) {
-  if (is_late()) return false;
+  if (!may_release_whole_ || is_late()) return false;
   if (&flow != flow_) {
     if (first_other_release_ == nullptr) first_other_release_ = &flow;
     return first_other_release_ == &flow;
@@ -80,7 +80,9 @@ bool Inspection::takes_waiting(flow::Flow& flow, flow::Direction direction, std:
     keep_dropping(flow);
     return false;
   }
-  time_.spend_on_waiting(std::min(left, ticks));
+  const std::uint64_t within = std::min(left, ticks);
+  time_.spend_on_waiting(within);
+  released_beyond_ += ticks - within;
   return true;
 }
 
