@@ -39,6 +39,7 @@
 //
 // A fragment is inspected as the packet that it is, and the one that completes its datagram (flow/fragments.h) brings
 // that besides: it is inspected as a packet that came whole, searched by this core, and the verdict is the fragment's.
+// What the datagram holds beyond that fragment is searched as what has waited in a stream is.
 // Of fragments that cannot be put together the policy is `drop_on_overload`, too.
 //
 // Bounded: `budget` candidates for a frame (all its inspections together), as many for each other flow that it makes
@@ -383,13 +384,18 @@ class Inspection final : private flow::ConversationSink {
   void mark_found(flow::http::Marks& marks, std::uint32_t number);
   void add_found(const flow::http::Marks& marks);
   flow::http::Marks& marks_of(flow::http::Message& message);
-  std::size_t search(match::Buffer buffer, std::string_view bytes, std::size_t from = 0);
+  std::size_t search(match::Buffer buffer, std::string_view bytes, std::size_t from = 0, std::size_t found = 0);
   std::size_t search_payload(std::string_view bytes, std::size_t from);
-  std::size_t search_waited(std::string_view bytes, std::size_t from);
+  struct Searched {
+    std::size_t found = 0;
+    bool all = true;  // false: there was no time for the rest
+  };
+  Searched search_slices(std::string_view bytes, std::size_t from, bool has_waited);
   bool is_first_release(const flow::Flow& flow);
   // Nothing of it is inspected any more.
   bool is_passed(const flow::Flow& flow) const { return (flow.user & FlowMark::passed) != 0 || frame_passed_; }
-  std::optional<std::size_t> search_in_time(match::Buffer buffer, std::string_view bytes, std::size_t from);
+  std::optional<std::size_t> search_in_time(match::Buffer buffer, std::string_view bytes);
+  bool may_search();
   void tell(const Alert& alert);
   void tell_held() {
     if (!held_alerts_.empty()) [[unlikely]]
@@ -416,7 +422,8 @@ class Inspection final : private flow::ConversationSink {
   match::PacketFacts packet_;
   KeyHits hits_;
   bool has_hits_ = false;
-  bool too_many_hits_ = false;  // the device has found more keys than it tells
+  bool too_many_hits_ = false;  // the device has found more keys than it tells, or has not seen it whole
+  bool is_datagram_ = false;    // put together from fragments
   bool by_keys_ = false;        // what is in search_->found
   bool quiet_ = false;          // no rule looks at the packet, and packet_ is not read yet
   bool depends_ = false;        // that may be so, as its flow says: of plain_
@@ -494,7 +501,7 @@ inline const Judgement& Inspection::end_frame(const flow::Flow* flow, bool by_fl
 inline void Inspection::between_frames() {
   frame_ = {};
   flow_ = nullptr;
-  has_hits_ = too_many_hits_ = false;
+  has_hits_ = too_many_hits_ = is_datagram_ = false;
   frame_passed_ = false;
   other_flow_ = nullptr;
 }
