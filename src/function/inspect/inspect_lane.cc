@@ -193,11 +193,12 @@ engine::Figure InspectLane::figure_text(std::size_t which) {
 }
 
 InspectLane::InspectLane(std::unique_ptr<InspectionSearch> search, const InspectionSettings& settings, AlertLane& sink,
-                         const FrameClock& clock, const BatchBudget& budget)
+                         const FrameClock& clock, const BatchBudget& budget, std::uint64_t (*ticks)())
     : sink_(sink),
       inspection_(std::move(search), settings, sink),
       clock_(clock),
       budget_(budget),
+      ticks_(ticks),
       transit_(budget.most()) {
   // As much as the first frame of a batch may use (confirm_time.h).
   inspection_.set_most_decoding(std::max(budget.most() / 16, match::Detector::least_ticks));
@@ -214,29 +215,37 @@ void InspectLane::begin(std::uint64_t tsc) {
 }
 
 // What a batch has begun with, its rules, its time and what is left of that, it ends with: so neither of these comes in
-// its midst.
-void InspectLane::between_batches() {
-  look_for_rules();
+// its midst. How long it took.
+std::uint64_t InspectLane::between_batches() {
+  const std::uint64_t began = ticks_();
+  const bool has_exchanged = look_for_rules(), has_swept = sweep();
+  return has_exchanged || has_swept ? ticks_() - began : 0;
+}
+
+// A step of it each millisecond.
+bool InspectLane::sweep() {
   const std::uint64_t ms = now_ / 1000;
-  if (ms == swept_) return;
+  if (ms == swept_) return false;
   swept_ = ms;
   flow::FlowTable& table = inspection_.conversations().table();
   begin_between();  // of an idle lane, too, each has some time
   table.sweep(inspection_.now() / 1000, std::max(1U, table.capacity() / sweep_steps));
   inspection_.fragments().expire(inspection_.now() / 1000, fragments_a_step);
+  return true;
 }
 
-void InspectLane::look_for_rules() {
-  if (offered_.load(std::memory_order_relaxed) == nullptr) return;
+bool InspectLane::look_for_rules() {
+  if (offered_.load(std::memory_order_relaxed) == nullptr) return false;
   std::unique_ptr<InspectionSearch> next(offered_.exchange(nullptr, std::memory_order_acquire));
   InspectionSearch* const old = inspection_.exchange(std::move(next)).release();
   old->next = left_.load(std::memory_order_relaxed);
   while (!left_.compare_exchange_weak(old->next, old, std::memory_order_release)) {
   }
+  return true;
 }
 
 void InspectLane::begin_batch(const engine::Batch& batch, std::uint64_t tsc) {
-  between_batches();
+  tsc += between_batches();  // the batch has waited for it, and it is no cost of its frames
   batch_ = batch.ticket;
   batch_lane_ = batch.lane;
   inspection_.begin(budget_.begin(tsc, batch.segment[0].rx_tsc, batch.count, batch.bytes), batch.count);
@@ -272,7 +281,7 @@ void InspectLane::judged_transit() {
 
 void InspectLane::judged() {
   spent_ = inspection_.spent();
-  budget_.end(rte_rdtsc(), spent_);
+  budget_.end(ticks_(), spent_);
   publish();
   begin_between();
 }

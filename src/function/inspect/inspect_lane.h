@@ -54,9 +54,10 @@ class FrameClock {
 
 class InspectLane {
  public:
-  // `budget`: for confirming what a batch brings.
+  // `budget`: for confirming what a batch brings. `ticks`: by which it sees how long that, and what comes between
+  // batches, has taken.
   InspectLane(std::unique_ptr<InspectionSearch> search, const InspectionSettings& settings, AlertLane& sink,
-              const FrameClock& clock, const BatchBudget& budget);
+              const FrameClock& clock, const BatchBudget& budget, std::uint64_t (*ticks)() = rte_rdtsc);
   ~InspectLane();
   InspectLane(const InspectLane&) = delete;
   InspectLane& operator=(const InspectLane&) = delete;
@@ -124,16 +125,18 @@ class InspectLane {
     return {reinterpret_cast<const char*>(batch.frame[i]), batch.length[i]};
   }
   void begin(std::uint64_t tsc);
-  void between_batches();
+  std::uint64_t between_batches();
   void begin_between();
   void begin_transit(std::uint64_t tsc);
   void begin_batch(const engine::Batch& batch, std::uint64_t tsc);
-  void look_for_rules();
+  bool look_for_rules();
+  bool sweep();
 
   AlertLane& sink_;
   Inspection inspection_;
   const FrameClock& clock_;
   BatchBudget budget_;
+  std::uint64_t (*const ticks_)();
   TransitBudget transit_;
   std::uint32_t transit_to_come_ = 0;  // frames of the burst at most, with the one that is judged; 0: none has begun
   const std::uint64_t away_ticks_ = rte_get_tsc_hz() / 2000;  // 500 us: a frame takes 250 at most, besides confirming

@@ -18,7 +18,8 @@ using packet::PacketBuilder;
 class InspectLaneTest : public testing::Test {
  protected:
   void use(const std::string& rules, const match::RateSettings& rates, std::uint64_t depth = 1 << 20,
-           const BatchBudget& budget = BatchBudget(match::Detector::unlimited), bool drops = false) {
+           const BatchBudget& budget = BatchBudget(match::Detector::unlimited), bool drops = false,
+           std::uint64_t (*ticks)() = rte_rdtsc) {
     auto log = AlertLog::open({.eve = folder_ / "eve.json"}, 1);
     ASSERT_TRUE(log) << log.error().message;
     log_ = std::move(*log);
@@ -33,7 +34,7 @@ class InspectLaneTest : public testing::Test {
     settings.conversations.http_transactions = 4;
     settings.conversations.stream_bytes = settings.conversations.http_bytes = 1 << 20;
     lane_ = std::make_unique<InspectLane>(std::make_unique<InspectionSearch>(test::rules_of(rules), rates), settings,
-                                          log_->lane(0), clock_, budget);
+                                          log_->lane(0), clock_, budget, ticks);
   }
   void udp(unsigned source, std::uint16_t port) {
     const packet::Bytes frame =
@@ -206,6 +207,10 @@ TEST_F(InspectLaneTest, counts_of_filters_and_their_ports_are_told) {
   EXPECT_EQ(figure("inspect_threshold_no_alert"), 0U);
 }
 
+void wait_for_a_millisecond() {
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+}
+
 // Ticks that no test takes, nor a machine that is kept from it.
 constexpr std::uint64_t long_deadline = std::uint64_t{10} << 32, patience = long_deadline / 10 * 7;
 
@@ -256,6 +261,32 @@ TEST_F(InspectLaneTest, a_batch_that_is_behind_does_not_search_http) {
   }
 }
 
+// A clock by which whatever is looked at takes so long.
+std::uint64_t ticks_taken = 0, ticks_now = 0;
+std::uint64_t slow_clock() {
+  return ticks_now += ticks_taken;
+}
+
+// What is due each millisecond, and other rules, come out of the time of the batch behind them: else its frames would
+// be late by that, and be reckoned to be dear.
+TEST_F(InspectLaneTest, a_batch_has_what_is_left_behind_what_comes_before_it) {
+  for (const std::uint64_t took : {std::uint64_t{0}, patience + 1}) {
+    for (const bool exchanges : {false, true}) {
+      SCOPED_TRACE(std::to_string(took) + (exchanges ? ", other rules" : ", a sweep"));
+      const std::string rules = "alert http any any -> any any (http.uri; content:\"/evil\"; sid:1;)\n";
+      ticks_taken = took;
+      use(rules, {}, 1 << 20, BatchBudget(0, long_deadline), false, slow_clock);
+      tcp(1000, 0, "");
+      if (exchanges) lane_->offer(std::make_unique<InspectionSearch>(test::rules_of(rules)));
+      wait_for_a_millisecond();
+      const std::uint64_t now = rte_rdtsc();
+      ticks_now = now;
+      tcp_batch(1000, 0, "GET /good HTTP/1.1\r\n\r\n", now, 0);
+      EXPECT_EQ(figure("inspect_left"), took == 0 ? 0U : 1U) << "a batch that is behind has no time to search HTTP";
+    }
+  }
+}
+
 // Rules that one payload is dear to confirm by.
 std::string dear_rules() {
   std::string rules;
@@ -271,10 +302,6 @@ packet::Bytes dear_frame(std::uint16_t port) {
   for (int r = 1; r <= 60; ++r) text += "key" + std::to_string(100 + r);
   while (text.size() < 1400) text += "zabcdq";
   return PacketBuilder().ipv4("10.0.0.1", "10.1.0.1").udp(port, 5000).payload(test::bytes(text)).build();
-}
-
-void wait_for_a_millisecond() {
-  std::this_thread::sleep_for(std::chrono::milliseconds(2));
 }
 
 // Else who makes a batch long has time, and the right of the first, anew each millisecond.
