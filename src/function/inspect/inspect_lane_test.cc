@@ -5,6 +5,7 @@
 #include <rte_cycles.h>
 
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "flow/fragment_test.h"
@@ -20,13 +21,14 @@ class InspectLaneTest : public testing::Test {
   void use(const std::string& rules, const match::RateSettings& rates, std::uint64_t depth = 1 << 20,
            const BatchBudget& budget = BatchBudget(match::Detector::unlimited), bool drops = false,
            std::uint64_t (*ticks)() = rte_rdtsc) {
-    auto log = AlertLog::open({.eve = folder_ / "eve.json"}, 1);
+    auto log = AlertLog::open({.eve = folder_ / "eve.json", .ports = {"a", "b"}}, 1);
     ASSERT_TRUE(log) << log.error().message;
     log_ = std::move(*log);
     InspectionSettings settings;
     settings.drop_on_overload = drops;
     settings.conversations.flows.capacity = 64;
     settings.conversations.flows.timeouts.udp_new = 50;
+    settings.conversations.flows.timeouts.tcp_established = tcp_silence_;
     settings.conversations.extras = 4;
     settings.conversations.streams.depth = depth;
     settings.conversations.http.pipelined = 2;
@@ -119,6 +121,7 @@ class InspectLaneTest : public testing::Test {
   FrameClock clock_;
   std::unique_ptr<InspectLane> lane_;
   std::uint64_t tsc_ = 0, ticket_ = 0;
+  flow::Milliseconds tcp_silence_ = 600'000;
 };
 
 // As a driver multiplies what libpcap gives it: seconds of 32 bits, taken for signed.
@@ -417,6 +420,27 @@ TEST_F(InspectLaneTest, conversations_that_are_silent_end_while_batches_come) {
     batch({frame}, rte_rdtsc(), 0);
   }
   EXPECT_GE(figure("inspect_flows_expired"), 20U);
+}
+
+// What flows tell when they have been silent is not of the port that the next frames come by.
+TEST_F(InspectLaneTest, an_alert_of_a_silent_conversation_names_no_port) {
+  tcp_silence_ = 50;
+  use("alert http any any -> any any (http.user_agent; content:\"evil\"; sid:1;)\n", {});
+  tcp(1000, 0, "GET / HTTP/1.1\r\nUser-Agent: evil\r\n");
+  const auto frame = PacketBuilder().ipv4("10.0.1.1", "10.1.0.1").udp(1, 1).payload(4).build();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (figure("inspect_alerts") == 0 && std::chrono::steady_clock::now() < end) {
+    wait_for_a_millisecond();
+    lane_->judge_transit(test::view(frame), 1, ++tsc_);
+    lane_->judged_transit();
+  }
+  log_->flush();
+  std::vector<std::string> ports;
+  for (const std::string& text : test::lines_of(folder_ / "eve.json")) {
+    const auto line = nlohmann::json::parse(text);
+    if (line["event_type"] == "alert") ports.push_back(line.value("in_iface", "none"));
+  }
+  EXPECT_EQ(ports, std::vector<std::string>{"none"});
 }
 
 // A flow that ends between two batches is looked into, however late the one before has left.
