@@ -2,6 +2,7 @@
 // drop or punt. The header bytes of the frames have been prefetched.
 #pragma once
 
+#include <rte_cycles.h>
 #include <rte_mbuf.h>
 
 #include <cstdint>
@@ -33,7 +34,10 @@ class Burst {
   // it. Such frames never take the last of the way, and a guard may object.
   void punt(unsigned i, bool exceptional = false, packet::Reason otherwise = packet::no_reason) {
     if (exceptional && guard_ != nullptr) {
-      if (const packet::Reason reason = guard_->judge(data(i), length(i)); reason != packet::no_reason) {
+      const std::uint64_t began = rte_rdtsc();
+      const packet::Reason reason = guard_->judge(data(i), length(i));
+      guarded_ticks_ += rte_rdtsc() - began;
+      if (reason != packet::no_reason) {
         drop(i, reason);
         return;
       }
@@ -61,7 +65,10 @@ class Burst {
     size_ = size;
     port_ = port;
     dropped_count_ = 0;
+    guarded_ticks_ = 0;
   }
+  // That the guard has taken since.
+  std::uint64_t guarded_ticks() const { return guarded_ticks_; }
   void end() {
     if (dropped_count_ != 0) {
       rte_pktmbuf_free_bulk(dropped_, dropped_count_);
@@ -74,6 +81,7 @@ class Burst {
   Guard* guard_ = nullptr;
   unsigned size_ = 0;
   unsigned dropped_count_ = 0;
+  std::uint64_t guarded_ticks_ = 0;
   std::uint16_t port_ = 0;
   rte_mbuf* frames_[burst_size];
   rte_mbuf* dropped_[burst_size];

@@ -7,6 +7,9 @@
 // Of frames that suddenly cost more, the first batches are too large. Interruptions of the thread count as cost, but an
 // average goes up by no more than its fourfold (and a burst of headers) for a batch.
 //
+// Frames in no batch, which stages judge while they are collected, are dear in the same way: a burst, of a lane whose
+// batches a device computes too, has as many frames as take that third.
+//
 // Thread-safety: took() each by one thread, the one that computes and the one that forwards; next() by the first.
 // Cost: a division for a batch, and one for each of them.
 #pragma once
@@ -43,6 +46,12 @@ class InlinePace {
 
   InlinePace(std::uint64_t deadline_tsc, std::uint32_t most) : patience_(deadline_tsc / 3), most_(most), next_(most) {}
 
+  // What the frames of a burst took by themselves while they were collected.
+  void collected(std::uint64_t ticks, std::uint32_t frames) {
+    if (ticks == 0 && collecting_.get() == 0) return;
+    collecting_.took(ticks, frames);
+    begin();
+  }
   FrameCost& computing() { return computing_; }
   const FrameCost& computing() const { return computing_; }
   FrameCost& forwarding() { return forwarding_; }
@@ -51,18 +60,23 @@ class InlinePace {
   const FrameCost& forwarding_in_all() const { return forwarding_in_all_; }
 
   // Begins another batch.
-  void begin() {
-    const std::uint64_t cost = std::max<std::uint64_t>(computing_.get() + forwarding_.get(), 1);
-    const std::uint64_t frames = std::min<std::uint64_t>(patience_ / cost * FrameCost::scale, most_);
-    next_ = std::max(static_cast<std::uint32_t>(frames) / least * least, least);
-  }
+  void begin() { next_ = frames_in_time(collecting_.get() + computing_.get() + forwarding_.get()); }
   // A multiple of `least`.
   std::uint32_t next() const { return next_; }
+  // Likewise, of a burst that a device computes.
+  std::uint32_t burst() const { return collecting_.get() == 0 ? most_ : frames_in_time(collecting_.get()); }
 
  private:
+  std::uint32_t frames_in_time(std::uint64_t cost) const {
+    const std::uint64_t frames =
+        std::min<std::uint64_t>(patience_ / std::max<std::uint64_t>(cost, 1) * FrameCost::scale, most_);
+    return std::max(static_cast<std::uint32_t>(frames) / least * least, least);
+  }
+
   const std::uint64_t patience_;
   const std::uint32_t most_;
   std::uint32_t next_;
+  FrameCost collecting_;
   FrameCost computing_;
   alignas(64) FrameCost forwarding_;
   FrameCost forwarding_in_all_;

@@ -5,6 +5,8 @@
 #include <rte_cycles.h>
 #include <rte_prefetch.h>
 
+#include <algorithm>
+
 namespace sluice::engine {
 
 Lane::Lane(Parts parts, std::unique_ptr<BatchRing> ring, FlowInbox inbox)
@@ -127,7 +129,7 @@ void Lane::compute_here(Batch& batch) {
 
 // How many frames the open batch may take at once.
 unsigned Lane::burst_room() const {
-  if (device_computes()) return burst_size;
+  if (device_computes()) return std::min<unsigned>(burst_size, pace_.burst());
   const std::uint32_t most = pace_.next();
   return open_count_ + InlinePace::least < most ? std::min<unsigned>(burst_size, most - open_count_)
                                                 : InlinePace::least;
@@ -220,6 +222,11 @@ std::uint32_t Lane::collect(Batch& batch, unsigned count, std::uint64_t now) {
   BatchWriter writer(batch);
   parts_.function->collect(burst_, writer);
   burst_.end();
+  const std::uint64_t guarded = burst_.guarded_ticks();
+  if (guarded != 0) [[unlikely]] {
+    collector_.away->resume(rte_rdtsc());  // it was at work
+  }
+  pace_.collected(guarded, count);
   const std::uint32_t added = batch.count - before;
   if (added != 0) {
     batch.segment[batch.segments++] = {before, parts_.port, now, away_ticks(now), parts_.clock->away.ticks_until(now)};
@@ -258,6 +265,7 @@ unsigned Lane::receive() {
   const unsigned most = burst_room();
   const unsigned count = receive_burst(most, now, took_all);
   std::uint32_t load = 0;
+  std::uint64_t guarded = 0;
   if (count == 0) {
     collected_counters_.empty_polls.add(1);
   } else if (!in_time(now)) [[unlikely]] {
@@ -265,8 +273,9 @@ unsigned Lane::receive() {
     load = count;
   } else {
     load = collect(*batch, count, now);
+    guarded = burst_.guarded_ticks();
   }
-  load_.received(load, took_all, now, cost_here());
+  load_.received(load, took_all, now, cost_here(), guarded);
   choose_device();
   if (open_count_ != 0) {
     const bool full = batch->capacity - batch->count < burst_size;

@@ -25,6 +25,7 @@ inline constexpr std::uint64_t cycle_tsc = 1'000'000'000'000;
 
 struct LaneSetup {
   std::uint32_t cpu_below = 0;  // on the device from the first time point on
+  std::uint64_t work_tsc = 0;   // of a cycle, that makes a low load high; 0: however much
   std::uint32_t overlap = 1;
   std::uint32_t batches = 4;
   std::uint32_t capacity = 256;
@@ -91,7 +92,10 @@ class LaneTest : public testing::Test {
                                                .function = &function_,
                                                .clock = &clock_,
                                                .mode = Mode::full,
-                                               .computes_below = {.frames = setup.cpu_below},
+                                               .computes_below = {.frames = setup.cpu_below,
+                                                                  .cycle_tsc = cycle_tsc,
+                                                                  .work_tsc = setup.work_tsc,
+                                                                  .retry_cycles = ~std::uint64_t{0}},
                                                .deadline_tsc = setup.deadline_tsc,
                                                .cycle_tsc = cycle_tsc,
                                                .overlap = setup.overlap,

@@ -160,7 +160,8 @@ class Stage {
                                        std::uint64_t /*tsc*/) {
     return packet::no_reason;
   }
-  // Behind a receive burst of which the stages were asked so, at least about one frame.
+  // Behind a receive burst of which the stages were asked so, at least about one frame: what they do for these has a
+  // bound for all of the burst.
   virtual void judged_transit(std::uint32_t /*lane*/) {}
   // A frame that the kernel sends out of the twin of this lane's port, where it lies: no_reason, or why it does not
   // leave the host. On the forwarding thread of this lane; it is in no batch.

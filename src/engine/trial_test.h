@@ -34,11 +34,29 @@ class PeerFunction : public Function {
     if (stands_still && calls_.fetch_add(1) == 100) {
       std::this_thread::sleep_for(std::chrono::milliseconds(30));
     }
+    if (guard_ticks_per_frame != 0) {
+      collect_guarded(burst);
+      return;
+    }
     for (unsigned i = 0; i < burst.size(); ++i) {
       pieces.fetch_add(burst.frame(i)->nb_segs != 1);
       longest.store(std::max(longest.load(), burst.length(i)));
       batch.append(burst, i, 41);
     }
+  }
+  // All frames are the kernel's to forward, and what guards that drops them.
+  void collect_guarded(Burst& burst) const {
+    struct Slow final : Burst::Guard {
+      explicit Slow(std::uint64_t ticks) : ticks(ticks) {}
+      packet::Reason judge(std::uint8_t*, std::uint32_t) override {
+        work(ticks);
+        return device_lost;
+      }
+      std::uint64_t ticks;
+    } guard(guard_ticks_per_frame);
+    burst.set_guard(&guard);
+    for (unsigned i = 0; i < burst.size(); ++i) burst.punt(i, true);
+    burst.set_guard(nullptr);
   }
   Expected<void> launch(Batch& batch, device::GpuStream&) override {
     answer(batch, 0, batch.count);
@@ -85,6 +103,7 @@ class PeerFunction : public Function {
   std::function<void(Batch&)> while_computing;   // set before lanes run
   std::uint64_t core_ticks_per_frame = 0;        // what computing takes a core, and no device
   std::uint64_t forwarding_ticks_per_frame = 0;  // with a budget
+  std::uint64_t guard_ticks_per_frame = 0;       // while it collects; 0: there is no guard
   bool stands_still = false;                     // for 30 ms, once, when it collects for the hundredth time
 
  private:

@@ -249,6 +249,7 @@ TEST(Chain, tells_its_stages_where_frames_in_no_batch_end) {
     for (const unsigned size : {2U, 0U, 1U}) {
       burst.begin(size, 0);
       chain.collect(burst, writer);
+      EXPECT_EQ(burst.guarded_ticks() != 0, exceptional && size != 0) << "work of the lane";
     }
     EXPECT_EQ(calls, exceptional ? " judge 3 judge 3 end 3 judge 3 end 3" : "");
   }

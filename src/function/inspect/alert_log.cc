@@ -116,7 +116,7 @@ void AlertLane::alert(const Alert& alert) {
   record->would_drop = drops && !forwards_;
   record->stream = alert.stream && alert.packet->has_tcp;
   record->reason = DropReason::rules;
-  record->port = port_;
+  record->port = alert.frame.empty() ? no_port : port_;
   take(*record, alert.microseconds, alert.frame, *alert.packet, alert.direction, alert.flow);
   record->http.take(alert.transaction, ring_.next_http());
   record->drop_too = record->blocked && record->has_frame && !is_told(alert.frame, alert.microseconds);

@@ -70,7 +70,8 @@ struct AlertCounters {
 // 0.2 us and the copy of the payload.
 class AlertLane final : public AlertSink {
  public:
-  // Frames come from settings.ports[port] from now on; no_port: from no interface.
+  // Frames come from settings.ports[port] from now on; no_port: from no interface. An alert without a frame, of a flow
+  // that has ended, is of none: its packets may have come by others.
   void set_port(std::uint16_t port) { port_ = port; }
 
   // The frame's first alert of a rule that drops it makes a `drop` event, too, where something is forwarded.

@@ -253,6 +253,20 @@ TEST_F(AlertLogTest, lanes_have_rings_of_their_own_and_share_the_files_and_the_l
   EXPECT_EQ(of_b, 4U);
 }
 
+// Told at the end of its flow, when a table is swept or another frame takes its place, by whichever port that came.
+TEST_F(AlertLogTest, an_alert_without_a_frame_is_of_no_port) {
+  open({.ports = {"a", "b"}});
+  log_->lane(0).set_port(1);
+  Alert of_flow = sample_.alert(0);
+  of_flow.frame = {};
+  log_->lane(0).alert(of_flow);
+  alert(1);
+  log_->flush();
+  std::vector<std::string> ports;
+  for (const json& line : lines("alert")) ports.push_back(line.value("in_iface", "none"));
+  EXPECT_THAT(ports, testing::ElementsAre("none", "b"));
+}
+
 TEST_F(AlertLogTest, a_reopened_log_goes_on_at_its_path) {
   open();
   alert(1);

@@ -37,6 +37,7 @@ class ConfirmTime {
   // Without next(), each frame may use all that is left.
   void begin(std::uint64_t ticks, std::uint32_t frames = 1) {
     whole_ = left_ = ticks;
+    over_ = 0;
     own_ = ticks / 2 / std::max(1U, frames);
     floor_ = waiting_floor_ = 0;
     to_come_ = 0;
@@ -68,8 +69,13 @@ class ConfirmTime {
   }
   // Of what begin() was given; 0 where that is unlimited.
   std::uint64_t spent() const { return whole_ - left_; }
+  // The same, with what was spent beyond that.
+  std::uint64_t taken() const { return spent() + over_; }
   void spend(std::uint64_t ticks) {
-    if (limited()) left_ -= std::min(left_, ticks);
+    if (!limited()) return;
+    const std::uint64_t here = std::min(left_, ticks);
+    left_ -= here;
+    over_ += ticks - here;
   }
   // To search what waited: the frame has its share still.
   void spend_on_waiting(std::uint64_t ticks) {
@@ -91,6 +97,7 @@ class ConfirmTime {
   }
 
   std::uint64_t whole_ = unlimited, left_ = unlimited;
+  std::uint64_t over_ = 0;           // spent when nothing was left
   std::uint64_t own_ = 0;            // each frame's part
   std::uint64_t floor_ = 0;          // of left_: the frame may not go below
   std::uint64_t waiting_floor_ = 0;  // likewise, for what waited

@@ -10,7 +10,8 @@
 // over, which may be before frames that came earlier and still wait in the batch.
 //
 // Bounded: candidates are confirmed for at most `budget` in each batch, which its frames share (confirm_time.h); what
-// is left of a frame's is counted, and the frame is dropped or goes on, as `on_overload` says. The times of frames are
+// is left of a frame's is counted, and the frame is dropped or goes on, as `on_overload` says. Frames in no batch have
+// a part of that for each receive burst (transit_budget.h). The times of frames are
 // the clock's, from one start on, or those of the capture that is read.
 //
 // Reload: other rules are compiled beside the old ones. Each thread takes them between two batches, or while it has
@@ -93,7 +94,7 @@ class Inspect final : public engine::Stage, private engine::Tables {
   packet::Reason judge(const engine::Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) override;
   packet::Reason judge_transit(std::uint32_t lane, std::uint8_t* frame, std::uint32_t length,
                                std::uint64_t tsc) override;
-  void judged_transit(std::uint32_t lane) override { lane_of(lane).publish(); }
+  void judged_transit(std::uint32_t lane) override { lane_of(lane).judged_transit(); }
   engine::Answer answer(const engine::Batch& batch, std::byte* area, std::uint32_t i, packet::Reason reason,
                         engine::Emitter& out) override;
   void judged(const engine::Batch& batch, std::byte* area) override;

@@ -3,6 +3,9 @@
 #include <rte_cycles.h>
 
 #include <algorithm>
+#include <utility>
+
+#include "engine/burst.h"
 
 namespace sluice::function {
 namespace {
@@ -13,8 +16,8 @@ constexpr std::uint32_t sweep_steps = 4096;
 constexpr std::uint64_t most_steps = static_cast<std::uint64_t>(engine::longest_idle.count());
 // Datagrams in fragments that are forgotten in each.
 constexpr std::uint32_t fragments_a_step = 64;
-// Of a batch's time, for a frame that is in no batch.
-constexpr std::uint64_t transit_share = 64;
+// Of a batch's time, for what flows tell that end between batches.
+constexpr std::uint64_t share_between = 64;
 
 std::uint64_t wall_clock() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -193,11 +196,13 @@ engine::Figure InspectLane::figure_text(std::size_t which) {
 }
 
 InspectLane::InspectLane(std::unique_ptr<InspectionSearch> search, const InspectionSettings& settings, AlertLane& sink,
-                         const FrameClock& clock, const BatchBudget& budget)
+                         const FrameClock& clock, const BatchBudget& budget, std::uint64_t (*ticks)())
     : sink_(sink),
       inspection_(std::move(search), settings, sink),
       clock_(clock),
       budget_(budget),
+      ticks_(ticks),
+      transit_(budget.most()),
       figures_(figure_count) {
   // As much as the first frame of a batch may use (confirm_time.h).
   inspection_.set_most_decoding(std::max(budget.most() / 16, match::Detector::least_ticks));
@@ -214,30 +219,38 @@ void InspectLane::begin(std::uint64_t tsc) {
 }
 
 // What a batch has begun with, its rules, its time and what is left of that, it ends with: so neither of these comes in
-// its midst. Of a thread that slept, what it slept through is made up for.
-void InspectLane::between_batches() {
-  look_for_rules();
+// its midst. How long it took.
+std::uint64_t InspectLane::between_batches() {
+  const std::uint64_t began = ticks_();
+  const bool has_exchanged = look_for_rules(), has_swept = sweep();
+  return has_exchanged || has_swept ? ticks_() - began : 0;
+}
+
+// A step of it each millisecond; of a thread that slept, what it slept through is made up for.
+bool InspectLane::sweep() {
   const std::uint64_t ms = now_ / 1000;
-  if (ms == swept_) return;
+  if (ms == swept_) return false;
   const auto steps = static_cast<std::uint32_t>(std::min(ms - swept_, most_steps));
   swept_ = ms;
   flow::FlowTable& table = inspection_.conversations().table();
-  begin_transit();  // of an idle lane, too, each has some time
+  begin_between();  // of an idle lane, too, each has some time
   table.sweep(inspection_.now() / 1000, steps * std::max(1U, table.capacity() / sweep_steps));
   inspection_.fragments().expire(inspection_.now() / 1000, steps * fragments_a_step);
+  return true;
 }
 
-void InspectLane::look_for_rules() {
-  if (offered_.load(std::memory_order_relaxed) == nullptr) return;
+bool InspectLane::look_for_rules() {
+  if (offered_.load(std::memory_order_relaxed) == nullptr) return false;
   std::unique_ptr<InspectionSearch> next(offered_.exchange(nullptr, std::memory_order_acquire));
   InspectionSearch* const old = inspection_.exchange(std::move(next)).release();
   old->next = left_.load(std::memory_order_relaxed);
   while (!left_.compare_exchange_weak(old->next, old, std::memory_order_release)) {
   }
+  return true;
 }
 
 void InspectLane::begin_batch(const engine::Batch& batch, std::uint64_t tsc) {
-  between_batches();
+  tsc += between_batches();  // the batch has waited for it, and it is no cost of its frames
   batch_ = batch.ticket;
   batch_lane_ = batch.lane;
   inspection_.begin(budget_.begin(tsc, batch.segment[0].rx_tsc, batch.count, batch.bytes), batch.count);
@@ -248,29 +261,46 @@ void InspectLane::begin_batch(const engine::Batch& batch, std::uint64_t tsc) {
 
 const Judgement& InspectLane::judge_transit(std::string_view frame, std::uint16_t port, std::uint64_t tsc) {
   begin(tsc);
-  between_batches();
-  begin_transit();
+  if (transit_to_come_ == 0) begin_transit(tsc);
+  inspection_.next(transit_to_come_);
+  if (transit_to_come_ > 1) --transit_to_come_;
   sink_.set_port(port);
   goes_by_ = true;
   return inspection_.frame(frame, now_);
+}
+
+void InspectLane::begin_transit(std::uint64_t tsc) {
+  between_batches();
+  const std::uint64_t ticks = transit_.begin(tsc);
+  transit_to_come_ = engine::burst_size;
+  inspection_.begin(ticks, transit_to_come_, transit_.releases());
+  batch_ = no_batch;
+}
+
+void InspectLane::judged_transit() {
+  if (std::exchange(transit_to_come_, 0) != 0) {
+    transit_.end(inspection_.taken(), inspection_.released_beyond());
+    begin_between();
+  }
+  publish();
 }
 
 // Of a batch that others have dropped whole nothing came here.
 void InspectLane::judged() {
   if (batch_ == no_batch) {
     spent_ = 0;
-    idle(rte_rdtsc());
+    idle(ticks_());
     return;
   }
   spent_ = inspection_.spent();
-  budget_.end(rte_rdtsc(), spent_);
+  budget_.end(ticks_(), spent_);
   publish();
-  begin_transit();  // of flows that end between batches, too
+  begin_between();
 }
 
-// What is in no batch has a small part of one's time, and nothing makes it late.
-void InspectLane::begin_transit() {
-  inspection_.begin(budget_.most() == match::Detector::unlimited ? budget_.most() : budget_.most() / transit_share);
+// Flows that end there have a small part of a batch's time, and nothing makes them late.
+void InspectLane::begin_between() {
+  inspection_.begin(budget_.most() == match::Detector::unlimited ? budget_.most() : budget_.most() / share_between);
   batch_ = no_batch;
 }
 

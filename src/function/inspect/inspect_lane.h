@@ -23,6 +23,7 @@
 #include "function/inspect/alert_log.h"
 #include "function/inspect/batch_budget.h"
 #include "function/inspect/inspection.h"
+#include "function/inspect/transit_budget.h"
 
 namespace sluice::function {
 
@@ -55,9 +56,10 @@ class FrameClock {
 
 class InspectLane {
  public:
-  // `budget`: for confirming what a batch brings.
+  // `budget`: for confirming what a batch brings. `ticks`: by which it sees how long that, and what comes between
+  // batches, has taken.
   InspectLane(std::unique_ptr<InspectionSearch> search, const InspectionSettings& settings, AlertLane& sink,
-              const FrameClock& clock, const BatchBudget& budget);
+              const FrameClock& clock, const BatchBudget& budget, std::uint64_t (*ticks)() = rte_rdtsc);
   ~InspectLane();
   InspectLane(const InspectLane&) = delete;
   InspectLane& operator=(const InspectLane&) = delete;
@@ -96,9 +98,10 @@ class InspectLane {
     goes_by_ = !clock_.has_stamped(*batch.mbuf[i]);
     return inspection_.frame(bytes_of(batch, i), clock_.of(*batch.mbuf[i], now_), hits, hash);
   }
-  // A frame in no batch, and between two of them; publish() is the caller's. `port`: that it came in by, as
-  // Segment::rx_port.
+  // A frame in no batch, and between two of them, of a receive burst that judged_transit() ends: these have their time
+  // together (transit_budget.h). `port`: that it came in by, as Segment::rx_port.
   const Judgement& judge_transit(std::string_view frame, std::uint16_t port, std::uint64_t tsc);
+  void judged_transit();
   const Judgement& last() const { return inspection_.last(); }
   const InspectionRules& rules() const { return inspection_.rules(); }
   // Of the two ends that a rule of rejectboth names, the sender could not be told.
@@ -127,15 +130,20 @@ class InspectLane {
     return {reinterpret_cast<const char*>(batch.frame[i]), batch.length[i]};
   }
   void begin(std::uint64_t tsc);
-  void between_batches();
-  void begin_transit();
+  std::uint64_t between_batches();
+  void begin_between();
+  void begin_transit(std::uint64_t tsc);
   void begin_batch(const engine::Batch& batch, std::uint64_t tsc);
-  void look_for_rules();
+  bool look_for_rules();
+  bool sweep();
 
   AlertLane& sink_;
   Inspection inspection_;
   const FrameClock& clock_;
   BatchBudget budget_;
+  std::uint64_t (*const ticks_)();
+  TransitBudget transit_;
+  std::uint32_t transit_to_come_ = 0;  // frames of the burst at most, with the one that is judged; 0: none has begun
   const std::uint64_t away_ticks_ = rte_get_tsc_hz() / 2000;  // 500 us: a frame takes 250 at most, besides confirming
   std::uint64_t tsc_ = 0, now_ = 0;
   bool goes_by_ = false;     // time does, without frames: the last one had its time from the clock

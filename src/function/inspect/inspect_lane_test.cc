@@ -5,6 +5,7 @@
 #include <rte_cycles.h>
 
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "flow/fragment_test.h"
@@ -19,14 +20,15 @@ class InspectLaneTest : public testing::Test {
  protected:
   void use(const std::string& rules, const match::RateSettings& rates, std::uint64_t depth = 1 << 20,
            const BatchBudget& budget = BatchBudget(match::Detector::unlimited), bool drops = false,
-           const FrameClock* clock = nullptr) {
-    auto log = AlertLog::open({.eve = folder_ / "eve.json"}, 1);
+           const FrameClock* clock = nullptr, std::uint64_t (*ticks)() = rte_rdtsc) {
+    auto log = AlertLog::open({.eve = folder_ / "eve.json", .ports = {"a", "b"}}, 1);
     ASSERT_TRUE(log) << log.error().message;
     log_ = std::move(*log);
     InspectionSettings settings;
     settings.drop_on_overload = drops;
     settings.conversations.flows.capacity = 64;
     settings.conversations.flows.timeouts.udp_new = 50;
+    settings.conversations.flows.timeouts.tcp_established = tcp_silence_;
     settings.conversations.extras = 4;
     settings.conversations.streams.depth = depth;
     settings.conversations.http.pipelined = 2;
@@ -34,12 +36,13 @@ class InspectLaneTest : public testing::Test {
     settings.conversations.http_transactions = 4;
     settings.conversations.stream_bytes = settings.conversations.http_bytes = 1 << 20;
     lane_ = std::make_unique<InspectLane>(std::make_unique<InspectionSearch>(test::rules_of(rules), rates), settings,
-                                          log_->lane(0), clock != nullptr ? *clock : clock_, budget);
+                                          log_->lane(0), clock != nullptr ? *clock : clock_, budget, ticks);
   }
   void udp(unsigned source, std::uint16_t port) {
     const packet::Bytes frame =
         PacketBuilder().ipv4("10.0.0." + std::to_string(source), "10.1.0.1").udp(4000, port).payload(4).build();
     lane_->judge_transit(test::view(frame), 0, ++tsc_);
+    lane_->judged_transit();
   }
   static packet::Bytes segment(std::uint16_t port, bool up, std::uint8_t flags, std::uint32_t sequence,
                                const std::string& text) {
@@ -51,6 +54,7 @@ class InspectLaneTest : public testing::Test {
   void tcp(std::uint16_t port, std::uint32_t at, const std::string& text) {
     const auto send = [&](bool up, std::uint8_t flags, std::uint32_t sequence, const std::string& payload) {
       lane_->judge_transit(test::view(segment(port, up, flags, sequence, payload)), 0, ++tsc_);
+      lane_->judged_transit();
     };
     if (at == 0) {
       send(true, packet::tcp_syn, 100, "");
@@ -58,6 +62,15 @@ class InspectLaneTest : public testing::Test {
       send(true, packet::tcp_ack, 101, "");
     }
     if (at != 0 || !text.empty()) send(true, packet::tcp_ack, 101 + at, text);
+  }
+  // A receive burst of frames that the kernel is to forward, at `tsc`; how many of them are dropped.
+  std::size_t transit(const std::vector<packet::Bytes>& frames, std::uint64_t tsc) {
+    std::size_t dropped = 0;
+    for (const packet::Bytes& frame : frames) {
+      dropped += lane_->judge_transit(test::view(frame), 0, tsc).drop ? 1U : 0U;
+    }
+    lane_->judged_transit();
+    return dropped;
   }
   // A batch that begins at `tsc`, and came so many ticks before; each frame is a receive burst of its own. What the
   // last one was judged.
@@ -110,6 +123,7 @@ class InspectLaneTest : public testing::Test {
   std::unique_ptr<InspectLane> lane_;
   std::function<void(rte_mbuf&)> stamp_;  // of a batch's frames
   std::uint64_t tsc_ = 0, ticket_ = 0;
+  flow::Milliseconds tcp_silence_ = 600'000;
 };
 
 // As a driver multiplies what libpcap gives it: seconds of 32 bits, taken for signed.
@@ -198,6 +212,10 @@ TEST_F(InspectLaneTest, counts_of_filters_and_their_ports_are_told) {
   EXPECT_EQ(figure("inspect_threshold_no_alert"), 0U);
 }
 
+void wait_for_a_millisecond() {
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+}
+
 // Ticks that no test takes, nor a machine that is kept from it.
 constexpr std::uint64_t long_deadline = std::uint64_t{10} << 32, patience = long_deadline / 10 * 7;
 
@@ -248,6 +266,32 @@ TEST_F(InspectLaneTest, a_batch_that_is_behind_does_not_search_http) {
   }
 }
 
+// A clock by which whatever is looked at takes so long.
+std::uint64_t ticks_taken = 0, ticks_now = 0;
+std::uint64_t slow_clock() {
+  return ticks_now += ticks_taken;
+}
+
+// What is due each millisecond, and other rules, come out of the time of the batch behind them: else its frames would
+// be late by that, and be reckoned to be dear.
+TEST_F(InspectLaneTest, a_batch_has_what_is_left_behind_what_comes_before_it) {
+  for (const std::uint64_t took : {std::uint64_t{0}, patience + 1}) {
+    for (const bool exchanges : {false, true}) {
+      SCOPED_TRACE(std::to_string(took) + (exchanges ? ", other rules" : ", a sweep"));
+      const std::string rules = "alert http any any -> any any (http.uri; content:\"/evil\"; sid:1;)\n";
+      ticks_taken = took;
+      use(rules, {}, 1 << 20, BatchBudget(0, long_deadline), false, nullptr, slow_clock);
+      tcp(1000, 0, "");
+      if (exchanges) lane_->offer(std::make_unique<InspectionSearch>(test::rules_of(rules)));
+      wait_for_a_millisecond();
+      const std::uint64_t now = rte_rdtsc();
+      ticks_now = now;
+      tcp_batch(1000, 0, "GET /good HTTP/1.1\r\n\r\n", now, 0);
+      EXPECT_EQ(figure("inspect_left"), took == 0 ? 0U : 1U) << "a batch that is behind has no time to search HTTP";
+    }
+  }
+}
+
 // Rules that one payload is dear to confirm by.
 std::string dear_rules() {
   std::string rules;
@@ -265,10 +309,6 @@ packet::Bytes dear_frame(std::uint16_t port) {
   return PacketBuilder().ipv4("10.0.0.1", "10.1.0.1").udp(port, 5000).payload(test::bytes(text)).build();
 }
 
-void wait_for_a_millisecond() {
-  std::this_thread::sleep_for(std::chrono::milliseconds(2));
-}
-
 // Else who makes a batch long has time, and the right of the first, anew each millisecond.
 TEST_F(InspectLaneTest, what_a_batch_has_is_given_once_however_long_it_takes) {
   use("alert udp any any -> any 1 (sid:1;)\n", {}, 1 << 20, BatchBudget(63), true);
@@ -281,6 +321,53 @@ TEST_F(InspectLaneTest, what_a_batch_has_is_given_once_however_long_it_takes) {
   EXPECT_TRUE(batch(frames, rte_rdtsc(), 0, wait_for_a_millisecond).drop);
   EXPECT_EQ(figure("inspect_releases_left"), 1U) << "one of each batch may release what there is no time for";
   EXPECT_FALSE(batch({frames.back()}, rte_rdtsc(), 0).drop);
+}
+
+// Else who has the kernel forward frames, as those with options of IPv4, has it anew with each of them. A burst that
+// follows at once has what the one before has left.
+TEST_F(InspectLaneTest, what_frames_of_no_batch_have_is_given_once_for_a_burst) {
+  constexpr std::uint64_t begun = 1'000'000, long_after = std::uint64_t{1} << 32;
+  for (const bool resets : {false, true}) {
+    SCOPED_TRACE(resets ? "each ends a flow" : "each fills a hole");
+    use("alert udp any any -> any 1 (sid:1;)\n", {}, 1 << 20, BatchBudget(64), true);
+    std::vector<packet::Bytes> frames;
+    for (const std::uint16_t port : {1000, 1001, 1002, 1003}) {
+      tcp(port, 0, "");
+      tcp(port, 10, "what waits");
+      frames.push_back(resets ? segment(port, true, packet::tcp_rst | packet::tcp_ack, 101, "")
+                              : segment(port, true, packet::tcp_ack, 101, "0123456789"));
+    }
+    EXPECT_EQ(transit({frames[0], frames[1]}, begun), 1U) << "one of each burst may release what there is no time for";
+    EXPECT_EQ(figure("inspect_releases_left"), 1U);
+    EXPECT_EQ(transit({frames[2]}, begun + 1), 1U) << "and one of a few that come at once";
+    EXPECT_EQ(transit({frames[3]}, begun + long_after), 0U);
+    EXPECT_EQ(figure("inspect_releases_left"), 2U);
+  }
+}
+
+TEST_F(InspectLaneTest, candidates_of_frames_of_no_batch_have_one_time_for_a_burst) {
+  constexpr std::uint64_t begun = 1'000'000, long_after = std::uint64_t{1} << 32;
+  constexpr std::size_t count = 64;
+  use("drop udp any any -> any any (content:\"evil\"; pcre:\"/^e[a-z]*l$/\"; sid:1;)\n", {}, 1 << 20,
+      BatchBudget(4'096));
+  std::vector<packet::Bytes> frames;
+  for (std::size_t f = 0; f < count; ++f) {
+    frames.push_back(PacketBuilder()
+                         .ipv4("10.0.0.1", "10.1.0.1")
+                         .udp(static_cast<std::uint16_t>(1000 + f), 53)
+                         .payload(test::bytes("evil"))
+                         .build());
+  }
+  const std::size_t first = transit(frames, begun);
+  EXPECT_LE(first, count / 2) << "of 1,024 ticks";
+  EXPECT_EQ(figure("inspect_left"), count - first);
+  EXPECT_EQ(figure("inspect_overloaded_frames"), count - first);
+  EXPECT_LE(transit(frames, begun + 1), count / 2) << "what the first burst has left";
+  EXPECT_EQ(transit(frames, begun + 2), 0U);
+  // Once the thread is not kept from its work in the midst of a candidate.
+  std::size_t later = 0;
+  for (std::uint64_t time = 1; later == 0 && time < 1'000; ++time) later = transit(frames, begun + time * long_after);
+  EXPECT_NE(later, 0U);
 }
 
 TEST_F(InspectLaneTest, what_confirming_took_is_told_of_the_whole_batch) {
@@ -400,6 +487,27 @@ TEST_F(InspectLaneTest, while_captures_are_read_time_does_not_go_by) {
   EXPECT_EQ(figure("inspect_flows_expired"), 1U) << "a frame of now ends what was so long ago";
 }
 
+// What flows tell when they have been silent is not of the port that the next frames come by.
+TEST_F(InspectLaneTest, an_alert_of_a_silent_conversation_names_no_port) {
+  tcp_silence_ = 50;
+  use("alert http any any -> any any (http.user_agent; content:\"evil\"; sid:1;)\n", {});
+  tcp(1000, 0, "GET / HTTP/1.1\r\nUser-Agent: evil\r\n");
+  const auto frame = PacketBuilder().ipv4("10.0.1.1", "10.1.0.1").udp(1, 1).payload(4).build();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (figure("inspect_alerts") == 0 && std::chrono::steady_clock::now() < end) {
+    wait_for_a_millisecond();
+    lane_->judge_transit(test::view(frame), 1, ++tsc_);
+    lane_->judged_transit();
+  }
+  log_->flush();
+  std::vector<std::string> ports;
+  for (const std::string& text : test::lines_of(folder_ / "eve.json")) {
+    const auto line = nlohmann::json::parse(text);
+    if (line["event_type"] == "alert") ports.push_back(line.value("in_iface", "none"));
+  }
+  EXPECT_EQ(ports, std::vector<std::string>{"none"});
+}
+
 // A flow that ends between two batches is looked into, however late the one before has left.
 TEST_F(InspectLaneTest, a_late_batch_is_over_with_it) {
   use("alert http any any -> any any (http.user_agent; content:\"evil\"; sid:1;)\n", {}, 1 << 20,
@@ -413,10 +521,10 @@ TEST_F(InspectLaneTest, a_late_batch_is_over_with_it) {
   EXPECT_EQ(figure("inspect_left"), 0U);
 }
 
-// What a router leaves to the kernel is judged between batches, frame by frame: each with a batch's time would make
-// the frames that wait late.
+// What a router leaves to the kernel is judged between batches: with a batch's time it would make the frames that wait
+// late.
 TEST_F(InspectLaneTest, a_frame_of_no_batch_has_a_small_part_of_a_batch_s_time) {
-  for (const auto& [most, left] : {std::pair{63U, 1U}, {64'000'000U, 0U}}) {
+  for (const auto& [most, left] : {std::pair{3U, 1U}, {64'000'000U, 0U}}) {
     SCOPED_TRACE(most);
     use("alert http any any -> any any (http.uri; content:\"/evil\"; sid:1;)\n", {}, 1 << 20, BatchBudget(most));
     std::string uri = "GET /";

@@ -221,21 +221,23 @@ bool Inspection::leaves_hits() {
 }
 
 // What the device has too many keys of to tell is searched by the core, as part of what confirming may take: such
-// payloads are made, and the core would be busy with nothing else.
+// payloads are made, and the core would be busy with nothing else. A datagram has waited for its last fragment.
 std::size_t Inspection::search_payload(std::string_view bytes, std::size_t from) {
-  return too_many_hits_ ? search_in_time(Buffer::payload, bytes, from).value_or(0)
-                        : search(Buffer::payload, bytes, from);
+  return too_many_hits_ ? search_slices(bytes, from, is_datagram_).found : search(Buffer::payload, bytes, from);
 }
 
-std::optional<std::size_t> Inspection::search_in_time(Buffer buffer, std::string_view bytes, std::size_t from) {
-  if (!time_.limited()) return search(buffer, bytes, from);
-  if (!time_.allows_search()) {
-    ++counters_.left;
-    overload();
-    return std::nullopt;
-  }
+bool Inspection::may_search() {
+  if (time_.allows_search()) return true;
+  ++counters_.left;
+  overload();
+  return false;
+}
+
+std::optional<std::size_t> Inspection::search_in_time(Buffer buffer, std::string_view bytes) {
+  if (!time_.limited()) return search(buffer, bytes);
+  if (!may_search()) return std::nullopt;
   const std::uint64_t began = __rdtsc();
-  const std::size_t found = search(buffer, bytes, from);
+  const std::size_t found = search(buffer, bytes);
   time_.spend(__rdtsc() - began);
   return found;
 }
@@ -247,14 +249,16 @@ void Inspection::overload(bool decisive) {
   judgement_.drop |= decisive && drops_left_;
 }
 
-std::size_t Inspection::search(Buffer buffer, std::string_view bytes, std::size_t from) {
+// Into search_->found, behind the patterns that earlier slices of the same payload have found, which are so many.
+std::size_t Inspection::search(Buffer buffer, std::string_view bytes, std::size_t from, std::size_t before) {
   counters_.searched += bytes.size();
   by_keys_ = false;
   const unsigned klass = rules().detector().classes().class_of(packet_);
   std::vector<std::uint32_t>& found = search_->found;
   match::CpuMatcher::Scratch& scratch = *search_->matching[static_cast<std::size_t>(buffer)];
   const std::uint64_t refused = scratch.failed();
-  const std::size_t count = rules().matcher(buffer).match(scratch, bytes, klass, found.data(), found.size(), from);
+  const std::size_t count = rules().matcher(buffer).match(scratch, bytes, klass, found.data() + before,
+                                                          found.size() - before, from, before != 0);
   if (scratch.failed() != refused) [[unlikely]] {
     ++counters_.refused;
     overload();
@@ -338,7 +342,7 @@ void Inspection::stream_data(flow::Flow& flow, flow::Extra& extra, Direction dir
     carried.by_keys = false;  // what keys there are in it is not known either
     return;
   }
-  allowance_ += data.fresh.size();
+  if (!is_datagram_ || &flow != flow_) allowance_ += data.fresh.size();
   inspect_piece(flow, extra, direction, data);
   keep_dropping(flow);
 }

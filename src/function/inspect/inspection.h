@@ -39,6 +39,7 @@
 //
 // A fragment is inspected as the packet that it is, and the one that completes its datagram (flow/fragments.h) brings
 // that besides: it is inspected as a packet that came whole, searched by this core, and the verdict is the fragment's.
+// What the datagram holds beyond that fragment is searched as what has waited in a stream is.
 // Of fragments that cannot be put together the policy is `drop_on_overload`, too.
 //
 // Bounded: `budget` candidates for a frame (all its inspections together), as many for each other flow that it makes
@@ -242,8 +243,9 @@ class Inspection final : private flow::ConversationSink {
 
   // From now on candidates are confirmed for so many ticks of the time-stamp counter: what a batch of so many frames
   // brings. Each has what is left, or its share where next() says how many frames are still to come, itself counted. An
-  // eighth is set aside for other flows than the frames'.
-  void begin(std::uint64_t ticks, std::uint32_t frames = 1) {
+  // eighth is set aside for other flows than the frames'. `releases`: one frame, and one other flow, may release all
+  // that waits, though there is no time for it.
+  void begin(std::uint64_t ticks, std::uint32_t frames = 1, bool releases = true) {
     const std::uint64_t aside = ticks == ConfirmTime::unlimited ? 0 : ticks / 8;
     time_.begin(ticks - aside, frames);
     other_time_.begin(aside == 0 ? ticks : aside, frames);
@@ -251,6 +253,8 @@ class Inspection final : private flow::ConversationSink {
     late_from_ = looks_until_ = never;
     first_release_ = whole_release_ = 0;
     first_other_release_ = nullptr;
+    may_release_whole_ = releases;
+    released_beyond_ = 0;
   }
   // So much of it decoding a frame's bodies may take, beyond what comes with their packet (flow::http::Parser): what is
   // behind that in a body is not looked at.
@@ -272,6 +276,9 @@ class Inspection final : private flow::ConversationSink {
   }
   // Of the ticks that begin() was given.
   std::uint64_t spent() const { return time_.spent() + other_time_.spent(); }
+  // The same, with what they were exceeded by; and, besides, what whole releases are reckoned to have taken.
+  std::uint64_t taken() const { return time_.taken() + other_time_.taken(); }
+  std::uint64_t released_beyond() const { return released_beyond_; }
   void next(std::uint32_t frames_to_come) {
     time_.next(frames_to_come);
     to_come_ = frames_to_come;
@@ -383,13 +390,18 @@ class Inspection final : private flow::ConversationSink {
   void mark_found(flow::http::Marks& marks, std::uint32_t number);
   void add_found(const flow::http::Marks& marks);
   flow::http::Marks& marks_of(flow::http::Message& message);
-  std::size_t search(match::Buffer buffer, std::string_view bytes, std::size_t from = 0);
+  std::size_t search(match::Buffer buffer, std::string_view bytes, std::size_t from = 0, std::size_t found = 0);
   std::size_t search_payload(std::string_view bytes, std::size_t from);
-  std::size_t search_waited(std::string_view bytes, std::size_t from);
+  struct Searched {
+    std::size_t found = 0;
+    bool all = true;  // false: there was no time for the rest
+  };
+  Searched search_slices(std::string_view bytes, std::size_t from, bool has_waited);
   bool is_first_release(const flow::Flow& flow);
   // Nothing of it is inspected any more.
   bool is_passed(const flow::Flow& flow) const { return (flow.user & FlowMark::passed) != 0 || frame_passed_; }
-  std::optional<std::size_t> search_in_time(match::Buffer buffer, std::string_view bytes, std::size_t from);
+  std::optional<std::size_t> search_in_time(match::Buffer buffer, std::string_view bytes);
+  bool may_search();
   void tell(const Alert& alert);
   void tell_held() {
     if (!held_alerts_.empty()) [[unlikely]]
@@ -417,7 +429,8 @@ class Inspection final : private flow::ConversationSink {
   match::PacketFacts packet_;
   KeyHits hits_;
   bool has_hits_ = false;
-  bool too_many_hits_ = false;  // the device has found more keys than it tells
+  bool too_many_hits_ = false;  // the device has found more keys than it tells, or has not seen it whole
+  bool is_datagram_ = false;    // put together from fragments
   bool by_keys_ = false;        // what is in search_->found
   bool quiet_ = false;          // no rule looks at the packet, and packet_ is not read yet
   bool depends_ = false;        // that may be so, as its flow says: of plain_
@@ -443,7 +456,9 @@ class Inspection final : private flow::ConversationSink {
   std::uint64_t first_release_ = 0;
   std::uint64_t whole_release_ = 0;  // the frame that may release what it does, having been asked for ahead
   const flow::Flow* first_other_release_ = nullptr;
-  std::string text_;  // buffers that are put together
+  bool may_release_whole_ = true;
+  std::uint64_t released_beyond_ = 0;  // ticks, by those
+  std::string text_;                   // buffers that are put together
   // The last rules that held for HTTP transactions: a response may be whole a second time, with bytes that came behind
   // its end.
   struct Held {
@@ -494,7 +509,7 @@ inline const Judgement& Inspection::end_frame(const flow::Flow* flow, bool by_fl
 inline void Inspection::between_frames() {
   frame_ = {};
   flow_ = nullptr;
-  has_hits_ = too_many_hits_ = false;
+  has_hits_ = too_many_hits_ = is_datagram_ = false;
   frame_passed_ = false;
   other_flow_ = nullptr;
 }

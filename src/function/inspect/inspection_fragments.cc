@@ -13,10 +13,11 @@ using flow::Direction;
   const flow::Fragments::Taken taken = fragments_.take(frame_, packet_, now_ / 1000);
   if (taken == flow::Fragments::Taken::kept) return flow;
   if (taken == flow::Fragments::Taken::whole) {
+    waited_allowance_ = frame_.size();
     frame_ = fragments_.datagram();
     read_facts();
-    // No device has seen it whole.
-    too_many_hits_ = has_hits_ || too_many_hits_;
+    // No device has seen it whole, and a core would be busy with it for as long as with 45 frames.
+    is_datagram_ = too_many_hits_ = true;
     has_hits_ = frame_passed_ = false;
     flow = nullptr;
     flow_ = nullptr;

@@ -1,6 +1,7 @@
 // Datagrams that come in fragments: inspected whole, by the fragment that completes them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <x86intrin.h>
 
 #include "flow/fragment_test.h"
 #include "function/inspect/inspection_trial_test.h"
@@ -58,6 +59,7 @@ class InspectionFragments : public testing::Test, public AlertSink {
     feed(tcp(false, syn | ack, 5000, 1001));
     feed(tcp(true, ack, 1001, 5001));
   }
+  std::uint64_t searched_since(std::uint64_t before) const { return inspection_->counters().searched - before; }
   std::vector<std::uint32_t> alerts() { return std::exchange(sids_, {}); }
   const flow::FragmentCounters& counters() { return inspection_->fragments().counters(); }
 
@@ -108,6 +110,131 @@ TEST_F(InspectionFragments, the_one_that_completes_what_a_rule_looks_for_is_drop
       drops_.clear();
       EXPECT_THAT(feed(fragments_of(udp(v4, std::string(evil.size(), '.')), 9, 64)), ElementsAre(false, false, false));
       EXPECT_THAT(alerts(), IsEmpty());
+    }
+  }
+}
+
+// As long as a datagram can be.
+constexpr std::size_t longest = 65'507, mtu = 1480, of_last = (longest + 8) % mtu;
+
+// Its last fragment brings 395 bytes, and makes a core search as much as 45 others would.
+TEST_F(InspectionFragments, a_long_datagram_is_searched_as_far_as_there_is_time) {
+  const std::string rule = " udp any any -> any 53 (content:\"evil content\"; sid:1;)\n";
+  std::string text(longest, '\0');
+  text.replace(40'000, 12, "evil content");
+  const std::vector<Bytes> frames = fragments_of(udp(true, text), 7, mtu);
+  ASSERT_EQ(frames.size(), 45U);
+  for (const bool by_device : {false, true}) {
+    for (const bool drops : {true, false}) {
+      SCOPED_TRACE(std::string(by_device ? "device" : "core") + (drops ? ", drop" : ", pass"));
+      by_device_ = by_device;
+      drops_.clear();
+      use("alert" + rule, drops);
+      inspection_->begin(0);
+      for (std::size_t f = 0; f + 1 < frames.size(); ++f) feed(frames[f]);
+      EXPECT_EQ(inspection_->counters().overloaded, 0U);
+      const std::uint64_t before = inspection_->counters().searched;
+      const Judgement last = feed(frames.back());
+      EXPECT_LE(searched_since(before), 2 * of_last) << "the fragment, and as much of the datagram";
+      EXPECT_TRUE(last.overload);
+      EXPECT_EQ(last.drop, drops);
+      EXPECT_EQ(inspection_->counters().left, 1U);
+      EXPECT_EQ(inspection_->counters().overloaded, 1U);
+      EXPECT_EQ(feed(frames.back()).drop, drops) << "where it was dropped, so is what would complete it";
+      EXPECT_EQ(drops_, drops ? std::vector({DropReason::budget, DropReason::fragment}) : std::vector<DropReason>());
+      EXPECT_THAT(alerts(), IsEmpty());
+
+      use("drop" + rule, drops);
+      inspection_->begin(std::uint64_t{1} << 40);
+      for (std::size_t f = 0; f + 1 < frames.size(); ++f) EXPECT_FALSE(feed(frames[f]).drop);
+      EXPECT_TRUE(feed(frames.back()).drop);
+      EXPECT_THAT(alerts(), ElementsAre(1));
+      EXPECT_EQ(inspection_->counters().left, 0U);
+      EXPECT_NE(inspection_->spent(), 0U);
+    }
+  }
+}
+
+TEST_F(InspectionFragments, what_lies_across_slices_of_a_datagram_is_found_once) {
+  const std::string word = "evil content";
+  use("alert udp any any -> any 53 (content:\"evil content\"; sid:1;)\n"
+      "alert udp any any -> any 53 (content:\"to be found as well\"; sid:2;)\n"
+      "alert udp any any -> any 53 (content:\"!\"; sid:3;)\n");
+  inspection_->begin(std::uint64_t{1} << 50);
+  std::uint32_t id = 0;
+  for (const std::size_t slice : {1U, 2U, 5U}) {
+    for (std::size_t place = slice * 1536 - word.size() - 1; place <= slice * 1536 + 1; ++place) {
+      std::string text(9'000, '.');
+      text.replace(place, word.size(), word);
+      text.front() = text.back() = '!';
+      // Cut elsewhere, so that no fragment holds it by itself.
+      std::vector<Bytes> frames = fragments_of(udp(true, text), ++id, (place + 8 + 6) / 8 * 8);
+      feed(frames);
+      EXPECT_EQ(std::ranges::count(sids_, 1U), 1) << place;
+      sids_.clear();
+    }
+  }
+  EXPECT_EQ(inspection_->counters().left, 0U);
+  std::string everywhere;
+  while (everywhere.size() < 9'000) everywhere += word;
+  feed(fragments_of(udp(true, everywhere), ++id, 6'000));
+  EXPECT_EQ(std::ranges::count(alerts(), 1U), 2) << "in the first fragment, and in the datagram";
+}
+
+// The clock's: a small part of what it takes, and a slice.
+TEST_F(InspectionFragments, a_datagram_of_zeros_takes_no_longer_than_its_time) {
+  std::string rules, zeros = "00";
+  for (int r = 1; r <= 30; ++r) {
+    zeros += " 00";  // which are there at each byte
+    rules += "alert udp any any -> any 53 (content:\"|" + zeros + "|\"; dsize:<100; sid:" + std::to_string(r) + ";)\n";
+  }
+  const std::vector<Bytes> frames = fragments_of(udp(true, std::string(longest, '\0')), 7, mtu);
+  for (const bool by_device : {false, true}) {
+    by_device_ = by_device;
+    const auto ticks_of_last = [&](std::uint64_t ticks) {
+      std::uint64_t least = ~std::uint64_t{0};
+      for (int time = 0; time < 5; ++time) {
+        use(rules);
+        inspection_->begin(match::Detector::unlimited);
+        for (std::size_t f = 0; f + 1 < frames.size(); ++f) feed(frames[f]);
+        inspection_->begin(ticks);
+        const std::uint64_t began = __rdtsc();
+        feed(frames.back());
+        least = std::min<std::uint64_t>(least, __rdtsc() - began);
+      }
+      return least;
+    };
+    const std::uint64_t whole = ticks_of_last(match::Detector::unlimited);
+    const std::uint64_t limited = ticks_of_last(whole / 16);
+    EXPECT_EQ(inspection_->counters().left, 1U);
+    EXPECT_LT(limited, whole / 2) << whole;
+  }
+}
+
+TEST_F(InspectionFragments, a_long_segment_in_fragments_has_its_time_in_its_stream) {
+  const std::string text = std::string(40'000, '.') + "evil content" + std::string(20'000, '.');
+  for (const bool waits : {false, true}) {
+    for (const bool drops : {true, false}) {
+      for (const std::uint64_t ticks : {std::uint64_t{0}, std::uint64_t{1} << 40}) {
+        SCOPED_TRACE(std::string(waits ? "waits" : "in order") + (drops ? ", drop " : ", pass ") +
+                     std::to_string(ticks));
+        use("alert tcp any any -> any 80 (content:\"evil content\"; sid:1;)\n", drops);
+        handshake();
+        inspection_->begin(ticks);
+        const std::uint64_t before = inspection_->counters().searched;
+        bool overload = false;
+        std::uint64_t of_frames = 0;
+        for (const Bytes& frame : fragments_of(tcp(true, ack, waits ? 1011 : 1001, 5001, text), 7, mtu)) {
+          overload |= feed(frame).overload;
+          of_frames += frame.size();
+        }
+        if (waits) overload |= feed(tcp(true, ack, 1001, 5001, "0123456789")).overload;
+        EXPECT_EQ(overload, ticks == 0);
+        EXPECT_EQ(alerts().size(), ticks == 0 ? 0U : 1U);
+        if (ticks == 0) {
+          EXPECT_LE(searched_since(before), of_frames + 2 * mtu);
+        }
+      }
     }
   }
 }

@@ -111,7 +111,7 @@ bool Inspection::decodes(flow::Flow& flow, std::uint64_t bytes) {
 // What is beyond the frame's allowance is part of what confirming may take. False: there was no time.
 bool Inspection::search_buffer(Buffer buffer, std::string_view bytes, flow::http::Marks& marks) {
   const bool is_free = bytes.size() <= allowance_ && (late_from_ == never || rte_rdtsc() < late_from_);
-  const auto count = is_free ? search(buffer, bytes) : search_in_time(buffer, bytes, 0);
+  const auto count = is_free ? search(buffer, bytes) : search_in_time(buffer, bytes);
   if (is_free) allowance_ -= bytes.size();
   const auto numbers = rules().detector().numbers(buffer);
   for (std::size_t f = 0; f < count.value_or(0); ++f) mark_found(marks, numbers[search_->found[f]]);

@@ -32,6 +32,9 @@ constexpr std::uint64_t ticks_to_hand_over(std::uint64_t segments, std::uint64_t
   return 1000 * segments + bytes / 2;
 }
 
+// Searched between two looks at the time.
+constexpr std::size_t least_slice = 1536;
+
 }  // namespace
 
 // Now, when it costs no more than the packet's own bytes would if they were next: who releases them pays for what is
@@ -47,7 +50,7 @@ std::uint8_t Inspection::waits(flow::Flow& flow, flow::Direction) {
 
 // It has all the time that it needs, in a batch that is not late.
 bool Inspection::is_first_release(const flow::Flow& flow) {
-  if (is_late()) return false;
+  if (!may_release_whole_ || is_late()) return false;
   if (&flow != flow_) {
     if (first_other_release_ == nullptr) first_other_release_ = &flow;
     return first_other_release_ == &flow;
@@ -80,7 +83,9 @@ bool Inspection::takes_waiting(flow::Flow& flow, flow::Direction direction, std:
     keep_dropping(flow);
     return false;
   }
-  time_.spend_on_waiting(std::min(left, ticks));
+  const std::uint64_t within = std::min(left, ticks);
+  time_.spend_on_waiting(within);
+  released_beyond_ += ticks - within;
   return true;
 }
 
@@ -90,7 +95,7 @@ std::size_t Inspection::find_in(const flow::StreamData& data, flow::Carried& car
   const char* const payload = packet_.payload.data();
   const bool of_packet = data.origin >= payload && data.origin + data.fresh.size() <= payload + packet_.payload.size();
   const Waited waited = waited_of(data.mark, rules().generation());
-  if (of_packet) waited_allowance_ += data.fresh.size();
+  if (of_packet && !is_datagram_) waited_allowance_ += data.fresh.size();
   const bool by_keys = of_packet ? has_hits_ : waited == Waited::without_keys;
   const bool before_by_keys = std::exchange(carried.by_keys, by_keys);
   if (by_keys) {
@@ -101,22 +106,38 @@ std::size_t Inspection::find_in(const flow::StreamData& data, flow::Carried& car
   if (of_packet) return search_payload(bytes, before);
   // Those that begin before it.
   if (waited == Waited::without_patterns) bytes = bytes.substr(0, before == 0 ? 0 : before + longest);
-  return search_waited(bytes, before);
+  return search_slices(bytes, before, true).found;
 }
 
-// As much as the frame has brought itself is searched whatever time there is.
-std::size_t Inspection::search_waited(std::string_view bytes, std::size_t from) {
-  if (bytes.size() <= waited_allowance_) {
-    waited_allowance_ -= bytes.size();
-    return search(match::Buffer::payload, bytes, from);
+// Of a payload, what ends behind `from`, as part of the time: in slices as long as a packet, each with what a pattern
+// may have before it, for as long as there is time. Of what has waited as much as the frame has brought itself is
+// searched whatever time there is.
+Inspection::Searched Inspection::search_slices(std::string_view bytes, std::size_t from, bool has_waited) {
+  if (!time_.limited()) return {search(match::Buffer::payload, bytes, from)};
+  by_keys_ = false;
+  const std::size_t before = rules().longest_pattern(), step = std::max(least_slice, before);
+  Searched searched;
+  for (std::size_t at = from; at < bytes.size(); at += step) {
+    const std::size_t begin = at - std::min(at, before);
+    const std::string_view slice = bytes.substr(begin, at - begin + step);
+    const bool is_free = has_waited && slice.size() <= waited_allowance_;
+    const bool of_waiting = !is_free && has_waited && time_.left_for_waiting() != 0;
+    if (is_free) {
+      waited_allowance_ -= slice.size();
+    } else if (!of_waiting && !may_search()) {
+      searched.all = false;
+      break;
+    }
+    const std::uint64_t began = rte_rdtsc();
+    searched.found += search(match::Buffer::payload, slice, at - begin, searched.found);
+    const std::uint64_t took = rte_rdtsc() - began;
+    if (of_waiting) {
+      time_.spend_on_waiting(took);
+    } else if (!is_free) {
+      time_.spend(took);
+    }
   }
-  if (!time_.limited() || time_.left_for_waiting() == 0) {
-    return search_in_time(match::Buffer::payload, bytes, from).value_or(0);
-  }
-  const std::uint64_t began = rte_rdtsc();
-  const std::size_t found = search(match::Buffer::payload, bytes, from);
-  time_.spend_on_waiting(rte_rdtsc() - began);
-  return found;
+  return searched;
 }
 
 // Besides what was found now, what earlier pieces have left open; where that was too much to be kept, all that the
@@ -139,11 +160,10 @@ bool Inspection::has_stream_candidates(flow::Carried& carried, std::size_t found
     what.open_unknown = true;
     // Besides, for rules whose pattern's rest is to come, what keys say.
     search_->keys.assign(what.patterns.begin(), what.patterns.end());
-    const auto in_window = search_in_time(match::Buffer::payload, data.window, 0);
-    all = in_window.has_value();
+    const Searched in_window = search_slices(data.window, 0, false);
+    all = in_window.all;
     std::vector<std::uint32_t>& patterns = search_->candidates;
-    patterns.assign(search_->found.begin(),
-                    search_->found.begin() + static_cast<std::ptrdiff_t>(in_window.value_or(0)));
+    patterns.assign(search_->found.begin(), search_->found.begin() + static_cast<std::ptrdiff_t>(in_window.found));
     patterns.insert(patterns.end(), search_->keys.begin(), search_->keys.end());
     std::sort(patterns.begin(), patterns.end());
     patterns.erase(std::unique(patterns.begin(), patterns.end()), patterns.end());

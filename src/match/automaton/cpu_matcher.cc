@@ -89,8 +89,8 @@ CpuMatcher::Scratch::~Scratch() {
 }
 
 std::size_t CpuMatcher::match(Scratch& scratch, std::string_view payload, unsigned klass, std::uint32_t* found,
-                              std::size_t room, std::size_t from) const {
-  if (++scratch.search_ == 0) {
+                              std::size_t room, std::size_t from, bool goes_on) const {
+  if (!goes_on && ++scratch.search_ == 0) {
     std::fill(scratch.found_in_.begin(), scratch.found_in_.end(), 0);
     scratch.search_ = 1;
   }

@@ -50,9 +50,10 @@ class CpuMatcher {
 
   // Writes the patterns (by index) of class `klass` that the payload holds, each once, in no particular order, to
   // found[0 .. room); returns how many there are, which may be more than `room`. `from`: only those that end behind
-  // that many bytes of the payload; the matcher was made for every_end, and `room` is that of all patterns.
+  // that many bytes of the payload; the matcher was made for every_end, and `room` is that of all patterns. `goes_on`:
+  // of a search in slices, of which this is not the first one: what an earlier one found is not told again; likewise.
   std::size_t match(Scratch& scratch, std::string_view payload, unsigned klass, std::uint32_t* found, std::size_t room,
-                    std::size_t from = 0) const;
+                    std::size_t from = 0, bool goes_on = false) const;
 
   std::size_t database_bytes() const;
 

@@ -69,6 +69,27 @@ TEST(CpuMatcher, tells_only_what_ends_behind_a_place) {
   EXPECT_THAT(found("abcd", 4), testing::IsEmpty());
 }
 
+TEST(CpuMatcher, a_search_in_slices_tells_each_pattern_once) {
+  const std::vector<Pattern> patterns = {{"ab"}, {"bcd"}, {"cd"}};
+  const auto matcher = CpuMatcher::create(patterns, true);
+  ASSERT_TRUE(matcher) << matcher.error().message;
+  CpuMatcher::Scratch scratch(**matcher);
+  std::vector<std::uint32_t> all(patterns.size());
+  const auto search = [&](std::string_view slice, std::size_t from, std::size_t found) {
+    return found + (*matcher)->match(scratch, slice, 0, all.data() + found, all.size() - found, from, found != 0);
+  };
+  for (int time = 0; time < 2; ++time) {
+    std::size_t found = search("abab", 0, 0);  // of "ababcdab"
+    EXPECT_EQ(found, 1U);
+    found = search("babcd", 3, found);
+    EXPECT_EQ(found, 3U) << "what lies across, too";
+    found = search("bcdab", 3, found);
+    EXPECT_EQ(found, 3U);
+    std::sort(all.begin(), all.end());
+    EXPECT_THAT(all, testing::ElementsAre(0, 1, 2));
+  }
+}
+
 TEST(CpuMatcher, no_pattern_at_all_is_fine_and_an_empty_one_is_an_error) {
   const auto none = CpuMatcher::create({});
   ASSERT_TRUE(none);
