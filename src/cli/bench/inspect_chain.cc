@@ -166,7 +166,8 @@ std::string planted_rules(std::string_view message) {
 
 function::InspectOptions inspect_options(const InspectRules& rules, const ChainCase& one) {
   function::InspectOptions options;
-  options.rules = {rules.detection()};
+  // The policy is about rules that drop.
+  options.rules = {one.drop_on_overload ? rules.dropping() : rules.detection()};
   options.reading = all_rules();
   options.inspection.conversations.flows.capacity = 1U << 20;
   options.inspection.conversations.extras = 1U << 16;

@@ -130,6 +130,7 @@ void AlertLane::alert(const Alert& alert) {
 }
 
 void AlertLane::dropped(const DroppedFrame& frame) {
+  if (forwards_ && frame.reason == DropReason::budget) add_one(over_budget_);
   if (!tells_drops_) return;
   if (is_told(frame.frame, frame.microseconds)) {
     told_ = nullptr;  // the next frame may lie there, and be of the same time
@@ -216,6 +217,7 @@ void AlertLog::stop() {
   const AlertCounters now = counters();
   if (settings_.stats_seconds != 0 || suppressed(now) != told_) write_stats();
   if (suppressed(now) != logged_) log_suppressed(now);
+  tell_over_budget(true);
   if (eve_) eve_->finish();
   if (fast_) fast_->finish();
 }
@@ -247,6 +249,7 @@ bool AlertLog::pass() {
     }
   }
   tell_suppressed();
+  tell_over_budget(false);
   if (settings_.stats_seconds != 0 && now_ >= next_stats_) {
     next_stats_ = now_ + settings_.stats_seconds * second;
     write_stats();
@@ -287,6 +290,20 @@ void AlertLog::tell_suppressed() {
     write_stats();
   }
   if (all != logged_ && now_ >= next_log_) log_suppressed(now);
+}
+
+// What is cut without a rule's word has to be found by who runs the gateway.
+void AlertLog::tell_over_budget(bool now) {
+  std::uint64_t all = 0;
+  for (const auto& lane : lanes_) all += lane->over_budget_.load(std::memory_order_relaxed);
+  if (all == over_budget_logged_ || (!now && now_ < next_budget_log_)) return;
+  spdlog::warn(
+      "inspect: {} frames, and {} since the start, were dropped because a rule that drops might hold for them, and the "
+      "time for looking was used up (inspect_overload); [inspect] budget and candidates bound it, and on_overload says "
+      "what becomes of them",
+      all - over_budget_logged_, all);
+  over_budget_logged_ = all;
+  next_budget_log_ = now_ + log_interval;
 }
 
 void AlertLog::log_suppressed(const AlertCounters& now) {

@@ -78,7 +78,7 @@ class AlertLane final : public AlertSink {
   void alert(const Alert& alert) override;
   // A `drop` event, where there is an EVE file, for a frame that no alert has made one for. These events may fill half
   // of the ring, and a lane makes no more of them than alerts_per_second, by the frames' time: beyond that a frame
-  // costs a few ns.
+  // costs a few ns. Those that the budget was too small for are said in the program's log, too.
   void dropped(const DroppedFrame& frame) override;
 
  private:
@@ -101,6 +101,7 @@ class AlertLane final : public AlertSink {
   std::uint64_t told_at_ = 0;
   std::atomic<std::uint64_t> ring_full_{0};
   std::atomic<std::uint64_t> drops_skipped_{0};
+  std::atomic<std::uint64_t> over_budget_{0};
 };
 
 class AlertLog {
@@ -138,6 +139,7 @@ class AlertLog {
   bool pass();  // whether there was an alert
   void write(const AlertRecord& record, std::string_view payload, const char* http);
   void tell_suppressed();
+  void tell_over_budget(bool now);
   void log_suppressed(const AlertCounters& counters);
   void write_stats();
   nlohmann::ordered_json stats() const;
@@ -157,6 +159,7 @@ class AlertLog {
   std::uint64_t began_ = 0, now_ = 0;  // of the clock
   std::uint64_t next_stats_ = 0, next_telling_ = 0, next_log_ = 0;
   std::uint64_t told_ = 0, logged_ = 0;  // of suppressed()
+  std::uint64_t next_budget_log_ = 0, over_budget_logged_ = 0;
   std::atomic<std::uint64_t> alerts_{0}, drops_{0}, rate_limited_{0}, drops_limited_{0};
 
   std::mutex pass_mutex_;  // one pass at a time: the thread's, or flush()'s

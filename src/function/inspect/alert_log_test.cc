@@ -103,6 +103,33 @@ TEST_F(AlertLogTest, lines_are_there_without_a_call) {
   EXPECT_EQ(lines().size(), 1U);
 }
 
+// With or without an EVE file, at most every ten seconds, and at the end; other drops have events of their own.
+TEST_F(AlertLogTest, frames_that_the_budget_was_too_small_for_are_said_in_the_log) {
+  for (const bool forwards : {true, false}) {
+    open({.forwards = forwards});
+    const auto says = [&](const char* text) {
+      testing::Matcher<const std::string&> what = testing::IsEmpty();
+      if (forwards) what = HasSubstr(text);
+      return what;
+    };
+    const auto drop = [&](DropReason reason) {
+      log_->lane(0).dropped(sample_.dropped(reason));
+      log_->flush();
+      return said_.take();
+    };
+    EXPECT_EQ(drop(DropReason::flow_drop), "");
+    EXPECT_THAT(drop(DropReason::budget), says("warning inspect: 1 frames, and 1 since the start"));
+    EXPECT_EQ(drop(DropReason::budget), "") << "not twice in ten seconds";
+    EXPECT_EQ(drop(DropReason::budget), "");
+    clock_.advance(10 * second);
+    log_->flush();
+    EXPECT_THAT(said_.take(), says("inspect: 2 frames, and 3 since the start"));
+    drop(DropReason::budget);
+    log_->stop();
+    EXPECT_THAT(said_.take(), says("inspect: 1 frames, and 4 since the start"));
+  }
+}
+
 TEST_F(AlertLogTest, alerts_over_the_rate_are_counted_and_told_of) {
   open({.alerts_per_second = 10});
   {
