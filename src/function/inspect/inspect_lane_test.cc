@@ -10,6 +10,7 @@
 
 #include "flow/fragment_test.h"
 #include "function/inspect/alert_sample.h"
+#include "function/inspect/with_policy_test.h"
 
 namespace sluice::function {
 namespace {
@@ -35,8 +36,9 @@ class InspectLaneTest : public testing::Test {
     settings.conversations.http_connections = 2;
     settings.conversations.http_transactions = 4;
     settings.conversations.stream_bytes = settings.conversations.http_bytes = 1 << 20;
-    lane_ = std::make_unique<InspectLane>(std::make_unique<InspectionSearch>(test::rules_of(rules), rates), settings,
-                                          log_->lane(0), clock != nullptr ? *clock : clock_, budget, ticks);
+    lane_ = std::make_unique<InspectLane>(
+        std::make_unique<InspectionSearch>(test::rules_of(test::with_policy(rules, drops)), rates), settings,
+        log_->lane(0), clock != nullptr ? *clock : clock_, budget, ticks);
   }
   void udp(unsigned source, std::uint16_t port) {
     const packet::Bytes frame =

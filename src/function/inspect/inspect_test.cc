@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "function/acl/acl_trial_test.h"
+#include "function/inspect/with_policy_test.h"
 #include "function/passive/passive.h"
 #include "function/test_batch.h"
 #include "packet/headers.h"
@@ -415,8 +416,8 @@ TEST_F(InspectPlan, only_lanes_with_a_deadline_stop_looking) {
   for (const Case& one : cases) {
     for (const std::string policy : {"pass", "drop"}) {
       SCOPED_TRACE(one.what + (", " + policy));
-      const auto made = stage("alert http any any -> any any (http.uri; content:\"/evil\"; sid:1;)\n",
-                              one.line + ("on_overload = \"" + policy + "\"\n"));
+      const std::string rules = "alert http any any -> any any (http.uri; content:\"/evil\"; sid:1;)\n";
+      const auto made = stage(test::with_policy(rules, true), one.line + ("on_overload = \"" + policy + "\"\n"));
       auto& inspect = static_cast<Inspect&>(*made);
       const auto prepared = inspect.prepare(one.plan);
       ASSERT_TRUE(prepared) << prepared.error().message;

@@ -5,6 +5,7 @@
 
 #include "flow/fragment_test.h"
 #include "function/inspect/inspection_trial_test.h"
+#include "function/inspect/with_policy_test.h"
 
 namespace sluice::function {
 namespace {
@@ -22,7 +23,7 @@ constexpr std::uint8_t syn = packet::tcp_syn, ack = packet::tcp_ack;
 class InspectionFragments : public testing::Test, public AlertSink {
  protected:
   void use(const std::string& text, bool drop_on_overload = true, std::uint32_t budget = 1000) {
-    rules_ = test::rules_of(text);
+    rules_ = test::rules_of(test::with_policy(text, drop_on_overload));
     ASSERT_NE(rules_, nullptr);
     InspectionSettings settings = test::small_settings();
     settings.drop_on_overload = drop_on_overload;
@@ -366,7 +367,7 @@ TEST_F(InspectionFragments, a_dropped_fragment_is_no_part_of_a_datagram) {
 }
 
 TEST_F(InspectionFragments, what_is_left_of_a_datagram_is_dropped_for_good) {
-  use("alert udp any any -> any 53 (content:\"evil content\"; sid:1;)\n", true, 0);
+  use("drop udp any any -> any 53 (content:\"evil content\"; sid:1;)\n", true, 0);
   const std::vector<Bytes> frames = fragments_of(udp(true, evil), 7, 64);
   EXPECT_THAT(feed(frames), ElementsAre(false, false, true));
   EXPECT_TRUE(feed(frames[2]).drop);

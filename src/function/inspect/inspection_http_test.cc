@@ -6,6 +6,7 @@
 
 #include "flow/http/packed_test.h"
 #include "function/inspect/inspection_trial_test.h"
+#include "function/inspect/with_policy_test.h"
 
 namespace sluice::function {
 namespace {
@@ -21,7 +22,7 @@ constexpr auto gap = static_cast<std::size_t>(flow::http::StopReason::gap);
 class InspectionHttpTest : public testing::Test, public AlertSink {
  protected:
   void use(const std::string& text, const InspectionSettings& given = {}) {
-    auto rules = test::rules_of(text);
+    auto rules = test::rules_of(test::with_policy(text, given.drop_on_overload));
     ASSERT_NE(rules, nullptr);
     inspection_ = std::make_unique<Inspection>(std::make_unique<InspectionSearch>(std::move(rules)),
                                                test::small_settings(given), *this);

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "function/inspect/inspection_trial_test.h"
+#include "function/inspect/with_policy_test.h"
 
 namespace sluice::function {
 namespace {
@@ -24,7 +25,7 @@ class InspectionLateTest : public testing::Test, public AlertSink {
  protected:
   // And a handshake.
   void use(const std::string& text, bool drops, bool by_device = false) {
-    auto rules = test::rules_of(text);
+    auto rules = test::rules_of(test::with_policy(text, drops));
     ASSERT_NE(rules, nullptr);
     InspectionSettings settings;
     settings.drop_on_overload = drops;

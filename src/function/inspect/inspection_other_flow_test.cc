@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "function/inspect/inspection_trial_test.h"
+#include "function/inspect/with_policy_test.h"
 
 namespace sluice::function {
 namespace {
@@ -17,10 +18,10 @@ constexpr std::uint8_t syn = packet::tcp_syn, ack = packet::tcp_ack, fin = packe
 
 // Each is a candidate in "aaaa bbbb cccc dddd", and holds for nothing.
 const std::string dear_rules =
-    "alert tcp any any -> any any (content:\"aaaa\"; content:\"qqq\"; sid:1;)\n"
-    "alert tcp any any -> any any (content:\"bbbb\"; content:\"qqq\"; sid:2;)\n"
-    "alert tcp any any -> any any (content:\"cccc\"; content:\"qqq\"; sid:3;)\n"
-    "alert tcp any any -> any any (content:\"dddd\"; content:\"qqq\"; sid:4;)\n";
+    "drop tcp any any -> any any (content:\"aaaa\"; content:\"qqq\"; sid:1;)\n"
+    "drop tcp any any -> any any (content:\"bbbb\"; content:\"qqq\"; sid:2;)\n"
+    "drop tcp any any -> any any (content:\"cccc\"; content:\"qqq\"; sid:3;)\n"
+    "drop tcp any any -> any any (content:\"dddd\"; content:\"qqq\"; sid:4;)\n";
 const std::string dear = "aaaa bbbb cccc dddd";
 
 const std::string request = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -39,7 +40,7 @@ class InspectionOtherFlowTest : public testing::Test, public AlertSink {
   };
 
   void use(const std::string& text, const InspectionSettings& settings) {
-    auto rules = test::rules_of(text);
+    auto rules = test::rules_of(test::with_policy(text, settings.drop_on_overload));
     ASSERT_NE(rules, nullptr);
     inspection_ = std::make_unique<Inspection>(std::make_unique<InspectionSearch>(std::move(rules)), settings, *this);
     told_.clear();
@@ -148,6 +149,11 @@ TEST_F(InspectionOtherFlowTest, a_frame_that_uses_up_its_time_leaves_that_of_oth
 }
 
 TEST_F(InspectionOtherFlowTest, without_time_another_flow_is_left_and_no_frame_is) {
+  // One that decides, by the bit that it sets.
+  const std::string rules =
+      "alert http any any -> any any (http.response_body; content:\"harmless\"; content:!\"zzz\"; flowbits:set,seen; "
+      "sid:9;)\n"
+      "drop tcp any any -> any 9 (content:\"of no packet\"; flowbits:isset,seen; sid:10;)\n";
   InspectionSettings one = settings(1000);
   one.conversations.http_connections = 1;
   const struct {
@@ -155,7 +161,7 @@ TEST_F(InspectionOtherFlowTest, without_time_another_flow_is_left_and_no_frame_i
     bool is_inspected;
   } cases[] = {{0, false}, {1'000'000'000, true}};
   for (const auto& c : cases) {
-    use(body_rule, one);
+    use(rules, one);
     answered_request(4000);
     handshake(5000);
     inspection_->begin(c.ticks, 4);

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "function/inspect/inspection_trial_test.h"
+#include "function/inspect/with_policy_test.h"
 
 namespace sluice::function {
 namespace {
@@ -22,7 +23,7 @@ constexpr std::uint8_t syn = packet::tcp_syn, ack = packet::tcp_ack;
 class InspectionTest : public testing::Test, public AlertSink {
  protected:
   void use(const std::string& text, InspectionSettings settings = {}) {
-    rules_ = test::rules_of(text);
+    rules_ = test::rules_of(test::with_policy(text, settings.drop_on_overload));
     ASSERT_NE(rules_, nullptr);
     inspection_ =
         std::make_unique<Inspection>(std::make_unique<InspectionSearch>(rules_), test::small_settings(settings), *this);
@@ -275,7 +276,7 @@ TEST_F(InspectionTest, flowbits_are_the_flows_of_any_protocol) {
 TEST_F(InspectionTest, what_the_budget_leaves_is_counted_and_the_policy_decides) {
   std::string rules;
   for (int i = 1; i <= 20; ++i) {
-    rules += "alert udp any any -> any any (content:\"x\"; content:\"y\"; sid:" + std::to_string(i) + ";)\n";
+    rules += "drop udp any any -> any any (content:\"x\"; content:\"y\"; sid:" + std::to_string(i) + ";)\n";
   }
   for (const bool drop : {false, true}) {
     InspectionSettings settings;
@@ -292,13 +293,40 @@ TEST_F(InspectionTest, what_the_budget_leaves_is_counted_and_the_policy_decides)
   }
 }
 
+// Of a rule that alerts nobody would have been stopped: neither the frame, nor the rest of its flow.
+TEST_F(InspectionTest, what_is_left_of_rules_that_only_alert_drops_nothing) {
+  const std::string alert = "alert tcp any any -> any 80 (content:\"evil\"; content:\"x\"; sid:1;)\n";
+  const std::string drop = "drop tcp any any -> any 80 (content:\"evil\"; content:\"x\"; sid:2;)\n";
+  struct Case {
+    std::string rules;
+    std::uint32_t budget;
+    bool drops;
+  };
+  for (const Case& one : {Case{alert, 0, false}, {alert + drop, 1, false}, {alert + drop, 0, true}, {drop, 0, true}}) {
+    SCOPED_TRACE(one.rules + std::to_string(one.budget));
+    InspectionSettings settings;
+    settings.budget = one.budget;
+    settings.drop_on_overload = true;
+    sequence_[0] = 1000;
+    sequence_[1] = 5000;
+    use(one.rules, settings);
+    handshake();
+    const Judgement judgement = segment(true, ack, "evil");
+    EXPECT_TRUE(judgement.overload);
+    EXPECT_EQ(judgement.undecided, one.drops);
+    EXPECT_EQ(judgement.drop, one.drops);
+    EXPECT_EQ(segment(false, ack, "goes on").drop, one.drops);
+    EXPECT_EQ(inspection_->counters().left, 1U + (one.rules == alert + drop && one.drops ? 1U : 0U));
+  }
+}
+
 // Without the share of each frame the dear one takes twice the time that there is for all. A pause of this thread is
 // charged like anything else, so not every round tells. (How frames share what there is: confirm_time_test.cc.)
 TEST_F(InspectionTest, a_dear_frame_does_not_take_the_time_of_those_behind_it) {
-  std::string rules = "alert udp any any -> any any (content:\"evil\"; sid:1;)\n", dear = "evil ";
+  std::string rules = "drop udp any any -> any any (content:\"evil\"; sid:1;)\n", dear = "evil ";
   for (int i = 1000; i < 4000; ++i) {
     const std::string number = std::to_string(i);
-    rules += "alert udp any any -> any any (content:\"dear" + number + "\"; pcre:\"/(a+)+(b+)+" + number +
+    rules += "drop udp any any -> any any (content:\"dear" + number + "\"; pcre:\"/(a+)+(b+)+" + number +
              "$/\"; sid:" + number + ";)\n";
     dear += "dear" + number;
   }
@@ -324,7 +352,7 @@ TEST_F(InspectionTest, a_dear_frame_does_not_take_the_time_of_those_behind_it) {
       inspection_->next(to_come);
       const bool is_dear = to_come % 16 == 0;
       const Judgement judgement = udp(is_dear ? dear : "an evil name");
-      as_meant &= judgement.overload == is_dear && judgement.drop == is_dear && alerts().size() == 1;
+      as_meant &= judgement.overload == is_dear && judgement.undecided == is_dear && alerts().size() == 1;
     }
     return as_meant;
   };
@@ -505,8 +533,8 @@ TEST_F(InspectionTest, of_many_rules_that_are_open_none_is_lost) {
 }
 
 TEST_F(InspectionTest, what_was_left_of_a_stream_does_not_pass_when_it_is_sent_again) {
-  for (const char* const rule : {"alert tcp any any -> any 80 (content:\"evil\"; sid:1;)\n",
-                                 "alert http any any -> any 80 (http.uri; content:\"evil\"; sid:1;)\n"}) {
+  for (const char* const rule : {"drop tcp any any -> any 80 (content:\"evil\"; sid:1;)\n",
+                                 "drop http any any -> any 80 (http.uri; content:\"evil\"; sid:1;)\n"}) {
     for (const bool drop : {false, true}) {
       InspectionSettings settings;
       settings.drop_on_overload = drop;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "function/inspect/inspection_trial_test.h"
+#include "function/inspect/with_policy_test.h"
 
 namespace sluice::function {
 namespace {
@@ -19,7 +20,7 @@ constexpr std::size_t count = 20, size = 1000;  // of the segments that wait
 class InspectionWaitingTest : public testing::TestWithParam<bool>, public AlertSink {
  protected:
   void use(const std::string& text, bool drops = true, std::uint32_t streams = 64) {
-    rules_ = test::rules_of(text);
+    rules_ = test::rules_of(test::with_policy(text, drops));
     ASSERT_NE(rules_, nullptr);
     InspectionSettings settings = test::small_settings();
     settings.drop_on_overload = drops;
