@@ -304,7 +304,7 @@ TEST_P(InspectStage, the_policy_decides_when_the_time_for_confirming_is_used_up)
   for (const std::string policy : {"pass", "drop"}) {
     AclTrial trial(GetParam());
     const std::vector<Bytes> frames = {udp("an evil name"), udp("a name")};
-    auto outcome = trial.run(frames, stage("alert udp any any -> any 53 (content:\"evil\"; sid:1;)\n",
+    auto outcome = trial.run(frames, stage("drop udp any any -> any 53 (content:\"evil\"; sid:1;)\n",
                                            "budget = \"1ns\"\non_overload = \"" + policy + "\"\n"));
     EXPECT_EQ(outcome.sent.size(), policy == "pass" ? 2U : 1U);
     EXPECT_EQ(outcome.stats.drops[inspect_overload], policy == "pass" ? 0U : 1U);

@@ -8,7 +8,7 @@ namespace sluice::function::test {
 
 // With `drops` the rules, and one of drop that is for no packet of the tests; else they alone.
 inline std::string with_policy(const std::string& rules, bool drops) {
-  return drops ? rules + "\ndrop tcp any any -> any 9 (content:\"of no packet here\"; sid:4000000000;)\n" : rules;
+  return drops ? rules + "\ndrop tcp any any -> any 9 (content:\"~#~#\"; sid:4000000000;)\n" : rules;
 }
 
 }  // namespace sluice::function::test
