@@ -424,9 +424,9 @@ def test_a_mirrored_port_answers_what_is_rejected(tmp_path):
         gateway.interrupt()
 
 
-# Each payload holds the contents of all these rules, and each regular expression tries long and in vain.
+# Each payload holds the contents of all these rules, which would drop it, and each regular expression tries long and in vain.
 EXPENSIVE = "".join(
-    f'alert udp any any -> any 9 (msg:"TEST {i}"; content:"expensive-{i:03}"; pcre:"/(a+)+(b+)+{i:03}$/"; sid:{100 + i};)\n'
+    f'drop udp any any -> any 9 (msg:"TEST {i}"; content:"expensive-{i:03}"; pcre:"/(a+)+(b+)+{i:03}$/"; sid:{100 + i};)\n'
     for i in range(100))
 EXPENSIVE_PAYLOAD = b"".join(b"expensive-%03d" % i for i in range(100)) + b"a" * 40
 
