@@ -29,6 +29,20 @@ std::uint32_t header_length(const std::uint8_t* ip) {
   return ip[0] >> 4 == 4 ? (ip[0] & 0x0fU) * 4U : 40U;
 }
 
+// Where the transport header begins, behind IPv6's extension headers; at the end where there is none, or only the first
+// fragment of a datagram has it.
+std::uint32_t transport_at(const std::uint8_t* ip, const FrameView& view) {
+  if (ip[0] >> 4 == 4) return view.fragment ? view.l3_length : header_length(ip);
+  std::uint32_t at = header_length(ip);
+  for (std::uint8_t next = ip[6]; detail::is_ipv6_extension(next) && at + 8 <= view.l3_length;) {
+    const bool is_fragment = next == protocol_fragment;
+    if (is_fragment && (ip[at + 2] != 0 || (ip[at + 3] & 0xf9) != 0)) return view.l3_length;
+    next = ip[at];
+    at += is_fragment ? 8 : (ip[at + 1] + 1U) * 8;
+  }
+  return at;
+}
+
 // The frame as the other end would answer: addresses exchanged, and the ports where a transport header would be.
 Frame reversed(const Frame& frame, const FrameView& view) {
   Frame back = frame;
@@ -36,8 +50,8 @@ Frame reversed(const Frame& frame, const FrameView& view) {
   const std::size_t size = ip[0] >> 4 == 4 ? 4 : 16;
   std::uint8_t* source = ip + (size == 4 ? 12 : 8);
   std::swap_ranges(source, source + size, source + size);
-  const std::uint32_t l4 = header_length(ip);
-  if (!view.fragment && l4 + 4 <= view.l3_length) {
+  const std::uint32_t l4 = transport_at(ip, view);
+  if (l4 + 4 <= view.l3_length) {
     std::swap_ranges(ip + l4, ip + l4 + 2, ip + l4 + 2);
   }
   return back;

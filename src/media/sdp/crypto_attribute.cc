@@ -113,6 +113,12 @@ Expected<void> take_keys(std::string_view text, CryptoAttribute& attribute) {
   return attribute.keys.empty() ? Expected<void>(wrong("no key")) : Expected<void>();
 }
 
+// What stands where a session parameter does, and may be a second key behind a blank: that is in no message.
+std::string shown(std::string_view text) {
+  constexpr std::size_t longest = 24;  // the shortest key has 40 characters
+  return text.size() <= longest ? in_quotes(text) : "of " + std::to_string(text.size()) + " characters";
+}
+
 Expected<void> take_parameter(std::string_view word, CryptoAttribute& attribute) {
   if (word.starts_with('-')) {
     return {};
@@ -122,7 +128,7 @@ Expected<void> take_parameter(std::string_view word, CryptoAttribute& attribute)
   if (name == "KDR") {
     const auto rate = number<unsigned>(value, 24);
     if (!rate) {
-      return wrong("KDR is 0 to 24, not " + in_quotes(value));
+      return wrong("KDR is 0 to 24, not " + shown(value));
     }
     attribute.derivation_rate = *rate;
     return {};
@@ -130,7 +136,7 @@ Expected<void> take_parameter(std::string_view word, CryptoAttribute& attribute)
   if (name == "WSH") {
     const auto window = number<std::uint32_t>(value);
     if (!window || *window < 64) {
-      return wrong("WSH is 64 or more, not " + in_quotes(value));
+      return wrong("WSH is 64 or more, not " + shown(value));
     }
     attribute.window = *window;
     return {};
@@ -141,7 +147,7 @@ Expected<void> take_parameter(std::string_view word, CryptoAttribute& attribute)
       return wrong(std::string(name) + " is not supported");
     }
   }
-  return wrong("session parameter " + in_quotes(name) + " is unknown");
+  return wrong("session parameter " + shown(name) + " is unknown");
 }
 
 }  // namespace

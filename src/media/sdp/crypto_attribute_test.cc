@@ -76,6 +76,9 @@ TEST(Crypto, IsRefusedByName) {
       {start + " FEC_ORDER=FEC_SRTP", "FEC_ORDER is not supported"},
       {start + " FEC_KEY=inline:" + key30, "FEC_KEY is not supported"},
       {start + " NEW=1", "'NEW' is unknown"},
+      {start + " inline:" + key30 + "|1:4", "session parameter of 51 characters is unknown"},
+      {start + " KDR=inline:" + key30, "KDR is 0 to 24, not of 47 characters"},
+      {start + " WSH=" + key30, "not of 40 characters"},
   };
   for (const auto& [text, part] : cases) {
     const auto attribute = parse_crypto(text);
