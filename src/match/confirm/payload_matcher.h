@@ -44,7 +44,7 @@ class PayloadMatcher {
  public:
   static constexpr unsigned most_steps = 20'000;
   static constexpr std::uint32_t pcre_match_limit = 3'500, larger_pcre_match_limit = 10 * pcre_match_limit;
-  static constexpr std::size_t most_base64 = 65'535;  // coded
+  static constexpr std::size_t most_base64 = 65'535;   // coded
   static constexpr std::size_t most_variables = 1000;  // no rule that is read has more (rules/draft.cc)
   static constexpr std::uint64_t unlimited = ~std::uint64_t{0};
 
