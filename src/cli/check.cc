@@ -15,6 +15,7 @@
 #include "control/loading.h"
 #include "control/stream_demands.h"
 #include "engine/bound.h"
+#include "engine/engine.h"
 #include "engine/tables.h"
 #include "port/eal.h"
 
@@ -74,6 +75,13 @@ void check_streams(control::Config& config) {
   if (const std::string note = (*admission)->burst_note(); !note.empty()) std::fprintf(stderr, "%s\n", note.c_str());
 }
 
+// The file is fine, and may be for another machine.
+void say_what_memory_lacks(control::Config& config, const Expected<void>& enough) {
+  if (enough) return;
+  std::fprintf(stderr, "%s; until then 'sluice run' refuses to start on this machine\n",
+               config.placed(enough.error().message).c_str());
+}
+
 int check(const std::string& path) {
   end_on_signals();
   control::Config config = control::Config::from_file(path);
@@ -88,11 +96,8 @@ int check(const std::string& path) {
     for (const std::string& note : control::conversation_notes(config.engine)) {
       std::fprintf(stderr, "%s\n", note.c_str());
     }
-    // The file is fine, and may be for another machine.
-    if (const auto enough = port::check_memory(config.engine.memory); !enough) {
-      std::fprintf(stderr, "%s; until then 'sluice run' refuses to start on this machine\n",
-                   config.placed(enough.error().message).c_str());
-    }
+    say_what_memory_lacks(config, port::check_memory(config.engine.memory));
+    say_what_memory_lacks(config, (*function)->check_memory(engine::planned_lanes(config.engine)));
     return 0;
   }
   std::fprintf(stderr, "%s\n", config.mistakes().c_str());

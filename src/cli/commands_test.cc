@@ -464,6 +464,26 @@ TEST_F(Commands, CheckPassesAGoodFileAndListsEveryMistake) {
   unlink(path.c_str());
 }
 
+// What a start would refuse is said; the file is fine all the same, for it may be for another machine.
+TEST_F(Commands, CheckSaysWhatMemoryTheStartWouldRefuse) {
+  const std::string path = testing::TempDir() + "sluice_memory_" + std::to_string(getpid()) + ".toml";
+  const std::string rules = path + ".rules";
+  std::ofstream(rules) << "alert tcp any any -> any any (content:\"a\"; sid:1;)\n";
+  for (const std::string line : {"stream_memory = \"1T\"", "http = 250_000_000"}) {
+    std::ofstream(path) << "[engine]\nchain = [\"inspect\", \"bridge\"]\ndevice = \"cpu\"\n[memory]\nsize = \"128M\"\n"
+                        << "frames = 4096\n[[port]]\nname = \"a\"\ndevice = \"replay\"\n[[port]]\nname = \"b\"\n"
+                        << "device = \"replay\"\n[inspect]\nrules = [\"" << rules << "\"]\n"
+                        << line << "\n";
+    EXPECT_EQ(sluice({"check", path}), 0);
+    EXPECT_THAT(out_, HasSubstr(path + ": ok: inspect, bridge on 2 ports")) << err_;
+    EXPECT_TRUE(std::regex_search(err_, std::regex("they take [0-9]{6,7} MB, and .* MB to give: lower them; until then "
+                                                   "'sluice run' refuses to start on this machine\n")))
+        << err_;
+  }
+  unlink(path.c_str());
+  unlink(rules.c_str());
+}
+
 // Before memory is taken or a GPU is asked for anything.
 TEST_F(Commands, CalibrateRefusesWhatItCannotMeasure) {
   const std::string path = testing::TempDir() + "sluice_calibrate_" + std::to_string(getpid()) + ".toml";

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 
 #include "device/name.h"
 #include "engine/burst.h"
@@ -40,7 +41,29 @@ Expected<void> check_numbers(const Options& options) {
   return {};
 }
 
+bool follows_conversations(const Options& options) {
+  return std::ranges::any_of(options.chain, [](const std::string& name) {
+    const FunctionType* const type = find_function(name);
+    return type != nullptr && type->follows_conversations;
+  });
+}
+
 }  // namespace
+
+LanePlan planned_lanes(const Options& options) {
+  LanePlan plan{.lanes = 0, .deadline = options.deadline, .captures = port::only_read_captures(options.ports)};
+  Demand demand{.ports = {}, .threads_limit = std::numeric_limits<unsigned>::max()};
+  for (const port::PortOptions& port : options.ports) {
+    demand.ports.push_back({port.name, -1, port.lane_count(), port.queues});
+    plan.lanes += port.lane_count();
+  }
+  demand.paired = follows_conversations(options);
+  if (const auto placement = place(options, this_machine(), demand)) {
+    plan.threads = static_cast<std::uint32_t>(placement->lane_cores.size());
+    plan.forwarders = !placement->forwarder_cores.empty();
+  }
+  return plan;
+}
 
 Expected<std::unique_ptr<Engine>> Engine::create(const Options& options, const FunctionMaker& make_function,
                                                  const GpuOpener& open_gpu) {
@@ -210,10 +233,7 @@ Expected<void> Engine::place_threads(unsigned threads_limit) {
     const PortOptions& options = port->options();
     demand.ports.push_back({port->name(), port->numa_node(), options.lane_count(), options.queues});
   }
-  for (const std::string& name : options_.chain) {
-    const FunctionType* const type = find_function(name);
-    demand.paired = demand.paired || (type != nullptr && type->follows_conversations);
-  }
+  demand.paired = follows_conversations(options_);
   auto placement = place(options_, this_machine(), demand);
   if (!placement) {
     return tl::unexpected(placement.error());

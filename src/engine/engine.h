@@ -33,6 +33,10 @@ using FunctionMaker = std::function<Expected<std::unique_ptr<Function>>(const Po
 
 using GpuOpener = std::function<Expected<std::unique_ptr<device::Gpu>>(int index, unsigned streams)>;
 
+// The lanes of a start, as far as they are known before ports are open: one thread where its cores are not this
+// machine's.
+LanePlan planned_lanes(const Options& options);
+
 class Engine {
  public:
   // The EAL must run (port/eal.h). `open_gpu`: where a GPU comes from; a test may give one of its own.

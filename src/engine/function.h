@@ -86,6 +86,9 @@ class Function {
   // called.
   virtual Expected<void> prepare() { return {}; }
 
+  // The Error of prepare_lanes() for want of memory, as Stage::check_memory().
+  virtual Expected<void> check_memory(const LanePlan& /*plan*/) const { return {}; }
+
   // Once, after prepare: there will be these lanes; Batch::lane is below their number.
   virtual Expected<void> prepare_lanes(const LanePlan& /*plan*/) { return {}; }
 

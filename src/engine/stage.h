@@ -106,6 +106,10 @@ class Stage {
   // frame, the stage tells it so (Function::readdress).
   virtual void stands_before(Function& /*last*/) {}
 
+  // The Error of prepare() where this machine has not the memory that it would take for these lanes, at this moment.
+  // Takes none, and is called for a file that is only checked, too: needs no DPDK. Of the plan, `threads` counts.
+  virtual Expected<void> check_memory(const LanePlan& /*plan*/) const { return {}; }
+
   // Once, before attach: allocates and loads tables, for these lanes (Batch::lane is below their number).
   virtual Expected<void> prepare(const LanePlan& /*plan*/) { return {}; }
   virtual Expected<void> attach(device::Gpu& gpu, const DevicePlan& plan) = 0;

@@ -74,6 +74,13 @@ std::byte* Chain::area(const engine::Batch& batch, std::size_t stage) const {
   return batch.extra + (before + alignment - 1) / alignment * alignment;
 }
 
+Expected<void> Chain::check_memory(const engine::LanePlan& plan) const {
+  for (const auto& stage : stages_) {
+    if (auto ok = stage->check_memory(plan); !ok) return ok;
+  }
+  return last_->check_memory(plan);
+}
+
 Expected<void> Chain::prepare_lanes(const engine::LanePlan& plan) {
   engine::LanePlan of_stages = plan;
   of_stages.forwards = last_->forwards();

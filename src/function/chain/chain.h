@@ -28,6 +28,7 @@ class Chain final : public engine::Function {
   engine::BatchLayout layout() const override;
   bool forwards() const override { return last_->forwards(); }
   Expected<void> prepare() override { return last_->prepare(); }
+  Expected<void> check_memory(const engine::LanePlan& plan) const override;
   Expected<void> prepare_lanes(const engine::LanePlan& plan) override;
   Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;
   void collect(engine::Burst& burst, engine::BatchWriter& writer) override;

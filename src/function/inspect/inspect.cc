@@ -311,7 +311,7 @@ BatchBudget Inspect::budget_of(const engine::LanePlan& plan) const {
 }
 
 // Of what lanes take at start, or may take later.
-Expected<void> Inspect::fits_into_memory(const engine::LanePlan& plan) const {
+Expected<void> Inspect::check_memory(const engine::LanePlan& plan) const {
   const InspectionSettings settings = settings_of_thread(plan);
   const std::uint64_t of_thread = flow::Conversations::memory_bytes(settings.conversations) +
                                   flow::Fragments::memory_bytes(settings.fragments.memory);
@@ -331,7 +331,7 @@ Expected<void> Inspect::prepare(const engine::LanePlan& plan) {
         "[engine] forwarder_cores: inspect follows conversations in the order in which frames come, on one thread: "
         "leave forwarder_cores out");
   }
-  if (auto ok = fits_into_memory(plan); !ok) return ok;
+  if (auto ok = check_memory(plan); !ok) return ok;
   if (!read_) {
     if (auto ok = read(); !ok) return ok;
   }

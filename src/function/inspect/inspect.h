@@ -77,6 +77,7 @@ class Inspect final : public engine::Stage, private engine::Tables {
 
   std::uint32_t bytes_per_frame() const override;
   bool reads_payloads() const override { return true; }
+  Expected<void> check_memory(const engine::LanePlan& plan) const override;
   Expected<void> prepare(const engine::LanePlan& plan) override;
   Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;
   void describe(const engine::Batch& batch, std::byte* area, std::uint32_t first) override;
@@ -117,7 +118,6 @@ class Inspect final : public engine::Stage, private engine::Tables {
   Expected<std::shared_ptr<InspectionRules>> compile(match::RuleSet set);
   void take(std::shared_ptr<InspectionRules> rules);
   InspectLane& lane_of(std::uint32_t lane) { return *lanes_[lane % lanes_.size()]; }
-  Expected<void> fits_into_memory(const engine::LanePlan& plan) const;
   InspectionSettings settings_of_thread(const engine::LanePlan& plan) const;
   BatchBudget budget_of(const engine::LanePlan& plan) const;
   match::MatchBatch work_of(const engine::Batch& batch, std::byte* area) const;
