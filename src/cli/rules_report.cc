@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "cli/text.h"
 #include "match/rules/fast_pattern.h"
+#include "match/rules/rule_notes.h"
 
 namespace sluice::cli {
 namespace {
@@ -99,6 +100,7 @@ std::string totals_text(const RuleSet& set) {
   for (const match::OverriddenVariable& one : set.overridden) {
     text += fmt::format("{}: {} stays as --var sets it\n", set.place(one.file, one.line), one.name);
   }
+  for (const match::RuleNotes& notes : match::notes_on(set)) text += notes.text(set) + "\n";
   for (const match::UnusedVariable& one : set.unused) {
     text += fmt::format("variable {} is set but no rule uses it{}\n", one.name, one.hint);
   }
@@ -134,6 +136,12 @@ std::string list_text(const RuleSet& set) {
     const std::string sid = refusal.sid == 0 ? "" : fmt::format("sid {}: ", refusal.sid);
     text += set.place(refusal.file, refusal.line) + ": " + sid + refusal.message + "\n";
   }
+  for (const match::RuleNotes& notes : match::notes_on(set)) {
+    text += fmt::format("\n{} {}:\n", notes.rules.size(), notes.rules.size() == 1 ? notes.one : notes.several);
+    for (const match::RuleNote& note : notes.rules) {
+      text += fmt::format("{}: sid {}: {}\n", set.place(note.file, note.line), note.sid, note.message);
+    }
+  }
   return text;
 }
 
@@ -159,6 +167,13 @@ std::string rules_json(const RuleSet& set) {
   }
   json["unused_variables"] = nlohmann::ordered_json::array();
   for (const match::UnusedVariable& one : set.unused) json["unused_variables"].push_back(one.name);
+  json["noted"] = nlohmann::ordered_json::object();
+  for (const match::RuleNotes& notes : match::notes_on(set)) {
+    for (const match::RuleNote& note : notes.rules) {
+      json["noted"][std::string(notes.name)].push_back(
+          {{"file", set.files[note.file]}, {"line", note.line}, {"sid", note.sid}, {"message", note.message}});
+    }
+  }
   json["actions"] = nlohmann::ordered_json::object();
   for (const auto& [action, count] : actions_of(set)) json["actions"][action] = count;
   json["reasons"] = nlohmann::ordered_json::array();

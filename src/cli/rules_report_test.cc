@@ -99,6 +99,24 @@ TEST(RulesReport, SaysWhichVariablesNoRuleUses) {
   EXPECT_THAT(rules_text(read(rules), true), Not(HasSubstr("no rule uses")));
 }
 
+TEST(RulesReport, SaysWhichRulesWaitInVain) {
+  const auto set = read(
+      "alert tcp any any -> any any (flowbits:isset,never; sid:1;)\n"
+      "alert tcp any any -> any any (classtype:mine; sid:2;)\n");
+  EXPECT_EQ(rules_status(set), 0) << "they load";
+  const std::string text = rules_text(set, false);
+  EXPECT_THAT(text, HasSubstr("2 load (100.0 %), 0 not\n"));
+  EXPECT_THAT(text, HasSubstr("1 rule waits for a flowbit that no rule sets, such as t.rules:1: flowbits: no rule "
+                              "sets 'never'\n1 rule is of a class type that is not known, such as t.rules:2: "));
+  const std::string each = "t.rules:1: sid 1: flowbits: no rule sets 'never'\n";
+  EXPECT_THAT(text, Not(HasSubstr(each)));
+  EXPECT_THAT(rules_text(set, true), HasSubstr("\n1 rule waits for a flowbit that no rule sets:\n" + each));
+  const auto json = nlohmann::json::parse(rules_json(set));
+  EXPECT_EQ(json["noted"]["waiting_in_vain"][0]["sid"], 1);
+  EXPECT_EQ(json["noted"]["of_unknown_class"][0]["line"], 2);
+  EXPECT_EQ(nlohmann::json::parse(rules_json(read(rules)))["noted"], nlohmann::json::object());
+}
+
 TEST(RulesReport, OnlyActiveRulesDecideTheStatus) {
   EXPECT_EQ(rules_status(read(rules)), 1);
   const std::string fine = "alert tcp any any -> any any (sid:1;)\n# alert tcp any any -> any any (tag:x; sid:7;)\n";

@@ -16,6 +16,7 @@
 #include "function/inspect/inspect_lane.h"
 #include "match/automaton/match_batch.h"
 #include "match/rules/rule_files.h"
+#include "match/rules/rule_notes.h"
 
 namespace sluice::function {
 namespace {
@@ -141,6 +142,10 @@ std::vector<std::string> notes_of(const match::RuleSet& set, std::uint32_t lanes
     notes.push_back("inspect: " + count_text(refused, "rule") + " of " + std::to_string(refused + set.rules.size()) +
                     (refused == 1 ? " does" : " do") + " not load, such as " + set.place(first.file, first.line) +
                     ": " + first.message + "; 'sluice rules' says why for each");
+  }
+  for (const match::RuleNotes& of_rules : match::notes_on(set)) {
+    notes.push_back("inspect: " + of_rules.text(set) +
+                    (of_rules.rules.size() == 1 ? "" : "; 'sluice rules --list' names each"));
   }
   for (const std::uint32_t file : set.silent_files) {
     notes.push_back("inspect: " + set.files[file] + " has no line but empty ones and comments");

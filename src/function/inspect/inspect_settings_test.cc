@@ -164,6 +164,17 @@ TEST_F(InspectSettings, AFileThatSaysNothingIsANote) {
               ElementsAre("inspect: " + empty + " has no line but empty ones and comments"));
 }
 
+TEST_F(InspectSettings, RulesThatWaitInVainAreNotes) {
+  const Made made = with_rule(
+      "alert udp any any -> any any (flowbits:isset,a; sid:1;)\nalert udp any any -> any any (flowbits:isset,b; "
+      "sid:2;)");
+  ASSERT_TRUE(made.stage->tables()->read());
+  EXPECT_THAT(
+      made.stage->tables()->notes(),
+      ElementsAre("inspect: 2 rules wait for flowbits that no rule sets, such as " + (folder_ / "a.rules").string() +
+                  ":1: flowbits: no rule sets 'a'; 'sluice rules --list' names each"));
+}
+
 TEST_F(InspectSettings, WithoutARuleThatLoadsNothingBegins) {
   const Made none = with_rule("alert udp any any -> $NOBODY any (msg:\"a\"; sid:1;)\n");
   const auto read = none.stage->tables()->read();
