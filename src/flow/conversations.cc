@@ -433,6 +433,10 @@ bool Conversations::decodes(http::Connection& connection, std::uint64_t bytes) {
   return sink_.decodes(table_.at(static_cast<Extra*>(connection.user)->flow), bytes);
 }
 
+void Conversations::limited(http::Connection& connection, http::Limit limit) {
+  sink_.http_limited(table_.at(static_cast<Extra*>(connection.user)->flow), limit);
+}
+
 void Conversations::stopped(http::Connection& connection, http::StopReason reason) {
   Extra& extra = *static_cast<Extra*>(connection.user);
   extra.http_stopped = reason;

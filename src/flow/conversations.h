@@ -74,6 +74,8 @@ class ConversationSink {
   virtual void http(Flow& flow, Extra& extra, http::Event event, http::Transaction& transaction) = 0;
   // http::TransactionSink::decodes().
   virtual bool decodes(Flow& /*flow*/, std::uint64_t /*bytes*/) { return true; }
+  // http::TransactionSink::limited().
+  virtual void http_limited(Flow& /*flow*/, http::Limit /*limit*/) {}
   virtual void http_stopped(Flow& flow, Extra& extra, http::StopReason reason) = 0;
   // Streams and transactions have ended; `extra` may be nullptr.
   virtual void flow_ended(Flow& flow, Extra* extra, FlowEndReason reason) = 0;
@@ -177,6 +179,7 @@ class Conversations final : private FlowEnd, private StreamSink, private http::T
   void transaction(http::Connection& connection, http::Event event, http::Transaction& transaction) override;
   bool decodes(http::Connection& connection, std::uint64_t bytes) override;
   void stopped(http::Connection& connection, http::StopReason reason) override;
+  void limited(http::Connection& connection, http::Limit limit) override;
   void restarted(Direction direction) override;
   bool opens_http();
   void parse(Direction direction, std::string_view bytes);

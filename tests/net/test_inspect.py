@@ -537,6 +537,44 @@ def test_an_attack_behind_a_decoy_does_not_get_through(tmp_path, policy):
         assert {event["drop"]["reason"] for event in wire.events("drop")} == {"stream conflict"}
 
 
+def attacks_behind_a_limit(server):
+    """Requests for ATTACK in connections of their own, each behind more than is looked at: what is answered to them."""
+    fields = "".join(f"h{number}: v\r\n" for number in range(1100))
+    answers = {}
+    for name, before in {"line": f"GET /{'a' * 30_000} HTTP/1.1\r\nHost: x\r\n\r\n",
+                         "header": f"GET /before HTTP/1.1\r\nHost: x\r\nX: {'a' * 19_000}\r\n\r\n",
+                         "fields": f"GET /before HTTP/1.1\r\nHost: x\r\n{fields}\r\n"}.items():
+        with socket.create_connection((server, 80), timeout=1) as connection:
+            try:
+                connection.sendall(before.encode())
+                time.sleep(0.1)
+                connection.sendall(f"GET {ATTACK}&{name} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+                answers[name] = connection.recv(100)
+            except OSError:
+                answers[name] = None
+    return answers
+
+
+@pytest.mark.parametrize("policy", ["drop", "pass"])
+def test_an_attack_behind_a_limit_of_http_does_not_get_through(tmp_path, policy):
+    with Wire(tmp_path, inspect=[f'on_http_limit = "{policy}"']) as wire:
+        server = wire.servers[0]
+        answers = wire.client.inside(attacks_behind_a_limit, server)
+        assert browse(wire.client, server, "/after") == (200, b"hello\n")
+        reached = [path for path in wire.web.requests() if path.startswith(ATTACK)]
+        assert wire.figures()["inspect_http_limited"] == 3
+        assert wait_until(lambda: "beyond a limit since this was last said" in wire.gateway.log(), 3)
+        assert re.search(r"\(on_http_limit\): header_limit", wire.gateway.log()), wire.gateway.log()
+        if policy == "pass":
+            assert f"{ATTACK}&header" in reached, "the attack is one"
+            assert not wire.events("drop") or {e["drop"]["reason"] for e in wire.events("drop")} <= {"rules", "flow drop"}
+            return
+        assert not reached and answers == {"line": None, "header": None, "fields": None}
+        assert wire.gateway.drops()["inspect_http_limit"] >= 3
+        assert wait_until(lambda: wire.events("drop"), 3)
+        assert {event["drop"]["reason"] for event in wire.events("drop")} <= {"applayer error", "flow drop"}
+
+
 MISTAKES = {
     "no file": ('rules = ["{folder}/none.rules"]', "[inspect] rules: {folder}/none.rules: No such file or directory"),
     "a folder": ('rules = ["{folder}"]', "[inspect] rules: {folder}: is a folder: name a regular file"),

@@ -100,6 +100,7 @@ void Parser::add_body(Connection& connection, Direction direction, std::string_v
   Side& side = connection.sides[static_cast<unsigned>(direction)];
   const bool request = direction == Direction::to_server;
   Message& message = request ? side.current->request : side.current->response;
+  const bool first = message.body_wire == 0;
   message.body_wire += bytes.size();
   if (message.flags.body_truncated || message.flags.body_lost) {
     return;
@@ -111,7 +112,11 @@ void Parser::add_body(Connection& connection, Direction direction, std::string_v
   } else {
     appender.content(bytes);
   }
+  const bool too_many = first && side.decoder.flags().too_many;
   body_event(connection, direction, appender.kept_of(before), false);
+  if (too_many) {
+    exceed(connection, Limit::codings);
+  }
 }
 
 void Parser::body_event(Connection& connection, Direction direction, std::size_t before, bool truncated_before) {
@@ -168,7 +173,7 @@ bool Parser::chunk_size(Connection& connection, Direction direction) {
   const std::size_t end = pending.find('\n', std::max(side.scanned, word.end));
   const bool too_long = std::min(end, pending.size()) > settings_.header_limit;
   if ((!blank && word.begin == word.end) || side.left > largest_chunk || too_long) {
-    bad_chunk(connection, direction);
+    bad_chunk(connection, direction, too_long ? Limit::header_line : Limit::chunk);
     return true;
   }
   side.scanned = static_cast<std::uint32_t>(pending.size());
@@ -180,9 +185,9 @@ bool Parser::chunk_size(Connection& connection, Direction direction) {
   return true;
 }
 
-void Parser::bad_chunk(Connection& connection, Direction direction) {
+void Parser::bad_chunk(Connection& connection, Direction direction, Limit limit) {
   if (direction == Direction::to_server) {
-    stop(connection, StopReason::bad_chunk);
+    stop(connection, StopReason::bad_chunk, limit);
     return;
   }
   Side& side = connection.sides[1];

@@ -32,6 +32,9 @@
 // held completes as `incomplete`. The transactions do not depend on how the bytes were cut into segments, but for body
 // events.
 //
+// Of a connection that is HTTP the sink hears when it goes beyond a Limit. It is HTTP once it has had a status line,
+// or, where the answer did not begin with something else, a request whose method is known or whose version is HTTP's.
+//
 // Thread-safety: none, one lane. The sink may not call the parser. Cost: two copies of the headers, one of the body.
 #pragma once
 
@@ -65,6 +68,8 @@ class TransactionSink {
  public:
   virtual void transaction(Connection& connection, Event event, Transaction& transaction) = 0;
   virtual void stopped(Connection& connection, StopReason reason) = 0;
+  // Once for a connection that is HTTP, behind the events of what is still shown, and before stopped().
+  virtual void limited(Connection& /*connection*/, Limit /*limit*/) {}
   // A body's decoding takes more than what comes with its packet (Parser::begin_packet()), by what makes so many bytes.
   // False: the body is cut there.
   virtual bool decodes(Connection& /*connection*/, std::uint64_t /*bytes*/) { return true; }
@@ -99,6 +104,7 @@ struct Side {
   Buffer pending;             // bytes not parsed yet
   Buffer header;              // a header's lines so far, joined
   Buffer text;                // names and values of the message's headers
+  Buffer fields;              // of them, Field each
   std::uint32_t scanned = 0;  // of pending: no line end before
   Word word;                  // of pending, where one is looked for
   Framing framing;            // of the message that `current` is
@@ -123,6 +129,10 @@ struct Connection {
   unsigned waiting = 0;             // transactions between them
   std::uint64_t made = 0;
   StopReason stopped = StopReason::none;
+  bool asked = false;     // a request line has come that is one
+  bool answered = false;  // a status line has
+  bool answered_otherwise = false;
+  bool limited = false;
   void* user = nullptr;  // the caller's
   // The caller's, before data(): its handshake is done, so that it is no forged packet's alone.
   bool established = true;
@@ -170,7 +180,10 @@ class Parser {
   bool line_step(Connection& connection, Direction direction);
   bool detect(Connection& connection, Direction direction);
   void drop_pending(Side& side, std::size_t count);
-  void stop(Connection& connection, StopReason reason);
+  void stop(Connection& connection, StopReason reason, Limit limit = Limit::none);
+  bool is_http(const Connection& connection) const;
+  void exceed(Connection& connection, Limit limit);
+  void tell_limit(Connection& connection, Limit limit);
   void end_of_side(Connection& connection, Direction direction);
   void event(Connection& connection, Event event, Transaction& transaction);
   Transaction* make(Connection& connection, bool in_front);
@@ -208,6 +221,15 @@ class Parser {
   void header_line(Connection& connection, Direction direction, const Line& line);
   bool continues(const Side& side, Direction direction, std::string_view line);
   bool add_field(Side& side, Message& message);
+  // A field of the message's while they are merged.
+  struct Merged {
+    Field found, made;
+    std::uint64_t hash;
+    std::uint32_t next, last;  // of the same name: 1 + number, 0: none; the last one's number, of the first
+    FieldName name;
+    bool first;
+  };
+  void chain_names(const Side& side, std::size_t count);
   bool merge_fields(Side& side, Message& message, bool request);
   void end_headers(Connection& connection, Direction direction);
   bool keep_raw(Connection& connection, Message& message, std::string_view whole);
@@ -216,7 +238,7 @@ class Parser {
   class BodyAppender;
   std::size_t take_body(Connection& connection, Direction direction, std::string_view bytes);
   bool chunk_size(Connection& connection, Direction direction);
-  void bad_chunk(Connection& connection, Direction direction);
+  void bad_chunk(Connection& connection, Direction direction, Limit limit);
   void add_body(Connection& connection, Direction direction, std::string_view bytes);
   void begin_body(Connection& connection, Direction direction);
   void end_body(Connection& connection, Direction direction);
@@ -249,6 +271,8 @@ class Parser {
   Counters counters_;
   std::uint64_t free_decoding_ = 0;
   std::uint64_t seed_;  // of names' hashes
+  std::vector<Merged> merged_;
+  std::vector<std::uint32_t> first_of_name_;  // by hash: 1 + number
 };
 
 }  // namespace sluice::flow::http

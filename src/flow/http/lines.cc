@@ -1,7 +1,8 @@
 // First lines and headers: where a line ends, which go together, what the fields are.
 #include <algorithm>
 #include <array>
-#include <span>
+#include <bit>
+#include <cstring>
 
 #include "flow/http/connection.h"
 #include "flow/http/text.h"
@@ -9,10 +10,8 @@
 namespace sluice::flow::http {
 namespace {
 
-constexpr std::size_t most_fields = 256;
-
-std::string_view bytes_of(std::span<const Field> fields) {
-  return {reinterpret_cast<const char*>(fields.data()), fields.size_bytes()};
+std::string_view bytes_of(const Field& field) {
+  return {reinterpret_cast<const char*>(&field), sizeof field};
 }
 
 }  // namespace
@@ -99,7 +98,7 @@ bool Parser::response_line_end(Side& side, std::string_view pending, Line& line)
 
 bool Parser::keep_raw(Connection& connection, Message& message, std::string_view whole) {
   if (message.raw.size() + whole.size() > settings_.headers_limit) {
-    stop(connection, StopReason::header_too_long);
+    stop(connection, StopReason::header_too_long, Limit::headers);
     return false;
   }
   if (!message.raw.append(pool_, whole)) {
@@ -132,7 +131,7 @@ void Parser::header_line(Connection& connection, Direction direction, const Line
     side.left += line.whole.size();
     drop_pending(side, line.whole.size());
     if (side.left > settings_.headers_limit) {
-      stop(connection, StopReason::header_too_long);
+      stop(connection, StopReason::header_too_long, Limit::headers);
     } else if (ends) {
       end_body(connection, direction);
     }
@@ -170,74 +169,92 @@ bool Parser::add_field(Side& side, Message& message) {
   if (colon != std::string_view::npos && !name.empty()) {
     const std::string_view value = trim(header.substr(colon + 1));
     side.framing.field(name, value);
-    if (message.field_count() >= std::min<std::size_t>(settings_.max_headers, most_fields)) {
+    if (side.fields.size() / sizeof(Field) >= settings_.max_headers) {
       message.flags.fields_truncated = true;
     } else {
       const auto at = static_cast<std::uint32_t>(side.text.size());
       const Field field{at, static_cast<std::uint32_t>(name.size()), at + static_cast<std::uint32_t>(name.size()),
                         static_cast<std::uint32_t>(value.size())};
-      kept = side.text.append(pool_, name) && side.text.append(pool_, value) &&
-             message.fields.append(pool_, bytes_of({&field, 1}));
+      kept =
+          side.text.append(pool_, name) && side.text.append(pool_, value) && side.fields.append(pool_, bytes_of(field));
     }
   }
   side.header.cut(0);
   return kept;
 }
 
-// From the fields in `side.text` to those of the message: merged, the text of cookies behind that of the others. False:
-// no memory.
-bool Parser::merge_fields(Side& side, Message& message, bool request) {
-  std::array<Field, most_fields> found, made;
-  std::array<FieldName, most_fields> names;
-  std::array<std::uint64_t, most_fields> hashes;  // so that long names are not compared each with each
-  std::array<bool, most_fields> merged{};
-  const std::size_t count = message.field_count();
+// The fields in `side`, into merged_: each but the first of a name hangs on the one before it. Names are not compared
+// each with each, however many there are, or how much they are alike.
+void Parser::chain_names(const Side& side, std::size_t count) {
+  const std::size_t mask = std::bit_ceil(2 * count + 1) - 1;
+  std::fill_n(first_of_name_.begin(), mask + 1, 0);
+  const auto name = [&](std::size_t i) { return side.text.view(merged_[i].found.name_at, merged_[i].found.name_size); };
   for (std::size_t i = 0; i < count; ++i) {
-    found[i] = message.field_at(i);
-    const std::string_view text = side.text.view(found[i].name_at, found[i].name_size);
-    names[i] = field_name_of(text);
-    hashes[i] = names[i] == FieldName::other ? name_hash(text, seed_) : static_cast<std::uint64_t>(names[i]);
+    Merged& field = merged_[i];
+    std::memcpy(&field.found, side.fields.view(i * sizeof(Field), sizeof(Field)).data(), sizeof(Field));
+    field.name = field_name_of(name(i));
+    const bool known = field.name != FieldName::other;
+    field.hash = known ? static_cast<std::uint64_t>(field.name) : name_hash(name(i), seed_);
+    field.next = 0;
+    field.last = static_cast<std::uint32_t>(i);
+    field.first = true;
+    for (std::size_t at = field.hash & mask;; at = (at + 1) & mask) {
+      std::uint32_t& place = first_of_name_[at];
+      if (place == 0) {
+        place = static_cast<std::uint32_t>(i + 1);
+        break;
+      }
+      Merged& first = merged_[place - 1];
+      if (first.hash == field.hash && first.name == field.name && (known || equal_names(name(place - 1), name(i)))) {
+        merged_[first.last].next = static_cast<std::uint32_t>(i + 1);
+        first.last = static_cast<std::uint32_t>(i);
+        field.first = false;
+        break;
+      }
+    }
   }
-  message.fields.cut(0);
-  const auto name = [&](std::size_t i) { return side.text.view(found[i].name_at, found[i].name_size); };
-  const auto value = [&](std::size_t i) { return side.text.view(found[i].value_at, found[i].value_size); };
+}
+
+// From the fields in `side` to those of the message: merged, the text of cookies behind that of the others. False: no
+// memory.
+bool Parser::merge_fields(Side& side, Message& message, bool request) {
+  const std::size_t count = side.fields.size() / sizeof(Field);
+  chain_names(side, count);
+  const auto name = [&](const Merged& field) { return side.text.view(field.found.name_at, field.found.name_size); };
+  const auto value = [&](const Merged& field) { return side.text.view(field.found.value_at, field.found.value_size); };
   const FieldName cookie = request ? FieldName::cookie : FieldName::set_cookie;
   Buffer& text = message.fields_text;
   bool kept = true;
   for (const bool cookies : {false, true}) {
     for (std::size_t i = 0; i < count && kept; ++i) {
-      if (merged[i] || (names[i] == cookie) != cookies) {
+      Merged& first = merged_[i];
+      if (!first.first || (first.name == cookie) != cookies) {
         continue;
       }
-      Field& field = made[i];
-      field = {static_cast<std::uint32_t>(text.size()), found[i].name_size, 0, 0};
-      kept = text.append(pool_, name(i)) && text.append(pool_, ": ");
+      Field& field = first.made;
+      field = {static_cast<std::uint32_t>(text.size()), first.found.name_size, 0, 0};
+      kept = text.append(pool_, name(first)) && text.append(pool_, ": ");
       field.value_at = static_cast<std::uint32_t>(text.size());
-      kept = kept && text.append(pool_, value(i));
-      for (std::size_t j = i + 1; j < count && kept; ++j) {
-        if (merged[j] || hashes[j] != hashes[i] || !same_name(name(j), name(i))) {
-          continue;
-        }
-        merged[j] = true;
-        if (names[i] != FieldName::content_length) {  // of which the first counts
-          kept = text.append(pool_, ", ") && text.append(pool_, value(j));
-        }
+      kept = kept && text.append(pool_, value(first));
+      const bool one_counts = first.name == FieldName::content_length;  // the first
+      for (std::uint32_t next = first.next; next != 0 && kept && !one_counts; next = merged_[next - 1].next) {
+        kept = text.append(pool_, ", ") && text.append(pool_, value(merged_[next - 1]));
       }
       field.value_size = static_cast<std::uint32_t>(text.size()) - field.value_at;
       kept = kept && text.append(pool_, "\r\n");
     }
     message.plain_size = cookies ? message.plain_size : static_cast<std::uint32_t>(text.size());
   }
-  std::size_t left = 0;
+  std::uint16_t left = 0;
   std::array<std::uint16_t, known_field_names + 1> known{};  // the last one is of all others
-  for (std::size_t i = 0; i < count; ++i) {
-    if (merged[i]) continue;
-    made[left++] = made[i];
-    known[static_cast<std::size_t>(names[i])] = static_cast<std::uint16_t>(left);
+  for (std::size_t i = 0; i < count && kept; ++i) {
+    if (!merged_[i].first) continue;
+    kept = message.fields.append(pool_, bytes_of(merged_[i].made));
+    known[static_cast<std::size_t>(merged_[i].name)] = ++left;
   }
-  kept = kept && message.fields.append(pool_, bytes_of({made.data(), left}));
   if (kept) std::copy_n(known.begin(), known_field_names, message.known.begin());
   side.text.clear(pool_);
+  side.fields.clear(pool_);
   side.header.clear(pool_);
   return kept;
 }
@@ -253,11 +270,15 @@ void Parser::end_headers(Connection& connection, Direction direction) {
     stop(connection, StopReason::no_memory);
     return;
   }
-  counters_.fields_truncated += message.flags.fields_truncated ? 1 : 0;
+  const bool truncated = message.flags.fields_truncated;
+  counters_.fields_truncated += truncated ? 1 : 0;
   if (request) {
     request_headers(connection);
   } else {
     response_headers(connection);
+  }
+  if (truncated) {
+    exceed(connection, Limit::fields);
   }
 }
 

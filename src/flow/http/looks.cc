@@ -20,6 +20,10 @@ constexpr std::string_view http2 = "PRI ";
 
 }  // namespace
 
+bool is_known_method(std::string_view method) {
+  return std::find(methods.begin(), methods.end(), method) != methods.end();
+}
+
 Looks looks_like_request(std::string_view bytes, Word& word) {
   if (!word.skip(bytes, is_blank)) {
     return Looks::open;
@@ -36,7 +40,7 @@ Looks looks_like_request(std::string_view bytes, Word& word) {
   if (end == 0 || (bytes[end] != ' ' && bytes[end] != '\t')) {
     return Looks::other;
   }
-  if (std::find(methods.begin(), methods.end(), bytes.substr(0, end)) != methods.end() || bytes.starts_with(http2)) {
+  if (is_known_method(bytes.substr(0, end)) || bytes.starts_with(http2)) {
     return Looks::http;
   }
   const std::string_view uri = bytes.substr(end + 1, 4);

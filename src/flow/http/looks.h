@@ -20,6 +20,9 @@ enum class Looks : std::uint8_t {
 Looks looks_like_request(std::string_view bytes, Word& word);
 Looks looks_like_response(std::string_view bytes);
 
+// One of the methods that are known by name.
+bool is_known_method(std::string_view method);
+
 // Either one's, of HTTP/1, as far as one packet tells.
 bool looks_like_http(std::string_view bytes);
 

@@ -1,6 +1,8 @@
 // The parser's frame: connections, transactions, what a side does next.
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <utility>
 
 #include "base/random_seed.h"
 #include "flow/http/connection.h"
@@ -33,6 +35,9 @@ Parser::Parser(const Settings& settings, BlockPool& pool, std::uint32_t connecti
     : settings_(settings), pool_(pool), sink_(sink), connections_(connections), transactions_(transactions) {
   seed_ = random_seed();
   settings_.pipelined = std::max(settings_.pipelined, 2U);
+  settings_.max_headers = std::clamp(settings_.max_headers, 1U, Settings::most_fields);
+  merged_.resize(settings_.max_headers);
+  first_of_name_.resize(std::bit_ceil(2 * merged_.size() + 1));
   for (Connection& connection : connections_) {
     connection.order.next = free_connections_;
     free_connections_ = &connection;
@@ -160,7 +165,7 @@ void Parser::run(Connection& connection, Direction direction, std::string_view b
       return;
     }
     if (side.pending.size() > std::size_t{settings_.header_limit} + slice) {
-      stop(connection, StopReason::header_too_long);
+      stop(connection, StopReason::header_too_long, Limit::header_line);
     } else if (!side.pending.append(pool_, bytes.substr(0, slice))) {
       stop(connection, StopReason::no_memory);
     } else {
@@ -196,7 +201,7 @@ bool Parser::line_step(Connection& connection, Direction direction) {
     return first && direction == Direction::to_client && side.pending.size() != 0 && not_a_status(connection, line);
   }
   if (line.text.size() > settings_.header_limit) {
-    stop(connection, StopReason::header_too_long);
+    stop(connection, StopReason::header_too_long, Limit::header_line);
   } else if (!first) {
     header_line(connection, direction, line);
   } else if (direction == Direction::to_server) {
@@ -223,8 +228,13 @@ bool Parser::detect(Connection& connection, Direction direction) {
   }
   const bool client = direction == Direction::to_server;
   const std::string_view pending = side.pending.view();
+  const std::size_t looked_at = side.word.begin;
   const Looks looks = client ? looks_like_request(pending, side.word) : looks_like_response(pending);
   if (looks == Looks::open && !side.closed) {
+    const std::size_t line = pending.substr(looked_at).rfind('\n');
+    if (client && side.word.begin == pending.size() && line != std::string_view::npos) {
+      drop_pending(side, looked_at + line + 1);  // blank lines, however many
+    }
     return false;
   }
   if (looks == Looks::http || (!client && other.is_http)) {
@@ -389,7 +399,44 @@ void Parser::end_of_side(Connection& connection, Direction direction) {
   }
 }
 
-void Parser::stop(Connection& connection, StopReason reason) {
+// What does not look like HTTP yet may, beyond the limit, be a request line, or blanks before one.
+bool Parser::is_http(const Connection& connection) const {
+  if (connection.answered) {
+    return true;
+  }
+  if (connection.answered_otherwise) {
+    return false;
+  }
+  const auto begins = [&](Direction direction) {
+    const Side& side = connection.sides[static_cast<unsigned>(direction)];
+    const std::string_view pending = side.pending.view();
+    if (pending.empty() || (side.phase != Phase::detect && side.phase != Phase::first_line)) {
+      return false;
+    }
+    Word word;
+    return direction == Direction::to_client ? looks_like_response(trim_front(pending)) == Looks::http
+                                             : looks_like_request(pending, word) != Looks::other;
+  };
+  return connection.asked || begins(Direction::to_server) || begins(Direction::to_client);
+}
+
+// Unless it is another protocol's.
+void Parser::exceed(Connection& connection, Limit limit) {
+  if (is_http(connection)) {
+    tell_limit(connection, limit);
+  }
+}
+
+void Parser::tell_limit(Connection& connection, Limit limit) {
+  if (std::exchange(connection.limited, true)) {
+    return;
+  }
+  ++counters_.limited[static_cast<unsigned>(limit)];
+  sink_.limited(connection, limit);
+}
+
+void Parser::stop(Connection& connection, StopReason reason, Limit beyond) {
+  const bool is_limited = beyond != Limit::none && is_http(connection);
   connection.stopped = reason;
   ++counters_.stopped[static_cast<unsigned>(reason)];
   for (const Direction direction : {Direction::to_server, Direction::to_client}) {
@@ -400,6 +447,9 @@ void Parser::stop(Connection& connection, StopReason reason) {
       end_body(connection, direction);
     }
     side.phase = Phase::ignore;
+  }
+  if (is_limited) {
+    tell_limit(connection, beyond);
   }
   sink_.stopped(connection, reason);
 }
@@ -413,6 +463,7 @@ void Parser::release(Connection& connection) {
     side.pending.clear(pool_);
     side.header.clear(pool_);
     side.text.clear(pool_);
+    side.fields.clear(pool_);
     side.decoder.clear(pool_);
     side.scanned = 0;
     side.word = {};
@@ -435,6 +486,7 @@ void Parser::close(Connection* connection) {
   }
   connection->made = 0;
   connection->stopped = StopReason::none;
+  connection->asked = connection->answered = connection->answered_otherwise = connection->limited = false;
   connection->user = nullptr;
   delist(*connection);
   connection->order.next = free_connections_;

@@ -26,6 +26,7 @@ struct Sink final : TransactionSink {
     flow::test::write_down(exchanges[transaction.number], event, transaction);
   }
   void stopped(Connection&, StopReason reason) override { stops.push_back(reason); }
+  void limited(Connection&, Limit limit) override { limits.push_back(limit); }
   bool decodes(Connection&, std::uint64_t bytes) override {
     asked_for += bytes;
     return true;
@@ -33,6 +34,7 @@ struct Sink final : TransactionSink {
   std::uint64_t asked_for = 0;
   std::vector<Exchange> exchanges;
   std::vector<StopReason> stops;
+  std::vector<Limit> limits;
 };
 
 struct Part {

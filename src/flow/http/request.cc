@@ -2,6 +2,7 @@
 #include <array>
 
 #include "flow/http/connection.h"
+#include "flow/http/looks.h"
 #include "flow/http/text.h"
 #include "flow/http/uri.h"
 
@@ -78,6 +79,8 @@ void Parser::request_line(Connection& connection, const Line& line) {
   request.flags.http_0_9 = transaction->version_size == 0;
   transaction->is_head = transaction->method() == "HEAD";
   transaction->is_connect = transaction->method() == "CONNECT";
+  connection.asked = connection.asked || is_known_method(transaction->method()) ||
+                     same_name(transaction->version().substr(0, 5), "http/");
   // The line is in memory of the pool: as long again for what becomes of its URI.
   if (!transaction->normal.append(pool_, transaction->uri_raw())) {
     stop(connection, StopReason::no_memory);

@@ -60,6 +60,7 @@ void Parser::status_line(Connection& connection, const Line& line) {
   if (transaction == nullptr || !keep_raw(connection, transaction->response, line.whole)) {
     return;
   }
+  connection.answered = true;
   side.framing = {};
   Message& response = transaction->response;
   response.flags.bare_line_end = !line.crlf;
@@ -120,6 +121,7 @@ void Parser::body_without_status(Connection& connection) {
     if (transaction == nullptr) {
       return;
     }
+    connection.answered_otherwise = true;
     transaction->response.flags.http_0_9 = true;
   }
   side.phase = Phase::body_to_close;

@@ -13,8 +13,10 @@ struct Settings {
   unsigned response_layers = 2;  // content codings undone, at most ContentDecoder::max_layers; 0: none
   unsigned request_layers = 2;
   std::uint64_t decoded_limit = 10U << 20;  // bytes that a layer may make; 0: no limit
-  unsigned max_headers = 256;  // fields of a message that are shown; those that say how long the body is, and
-                               // how it is coded, count wherever they stand
+  // Fields of a message that are shown, at most most_fields; those that say how long the body is, and how it is coded,
+  // count wherever they stand.
+  unsigned max_headers = 1024;
+  static constexpr unsigned most_fields = 16384;
   unsigned pipelined =
       32;  // requests of a connection that may wait for responses; then the oldest is given up, at least 2
 };
@@ -35,10 +37,23 @@ enum class StopReason : std::uint8_t {
 inline constexpr unsigned stop_reasons = 10;
 const char* stop_reason_name(StopReason reason);
 
+// Of what a connection that is HTTP brings, the bound behind which it is looked at no further: wholly, with a
+// StopReason, or in this.
+enum class Limit : std::uint8_t {
+  none,
+  header_line,  // header_limit
+  headers,      // headers_limit
+  fields,       // max_headers
+  codings,      // request_layers, response_layers: a body in more of them
+  chunk,        // none that is a number: of a request's body in chunks one cannot be read
+};
+inline constexpr unsigned limits = 6;
+
 struct Counters {
   std::uint64_t connections = 0;
   std::uint64_t transactions = 0;
   std::uint64_t stopped[stop_reasons] = {};  // connections, by StopReason; [none] stays 0
+  std::uint64_t limited[limits] = {};        // connections, by the first Limit that they went beyond; [none] stays 0
   std::uint64_t unanswered = 0;              // requests given up, for `pipelined` were waiting
   std::uint64_t fields_truncated = 0;        // messages with more than max_headers
   std::uint64_t bad_chunks = 0;              // responses that are declared chunked, and are not

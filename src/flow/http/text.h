@@ -75,7 +75,22 @@ constexpr bool same_name(std::string_view a, std::string_view b) {
   return at == b.size();
 }
 
-// The same for names that are (same_name()). `seed` is not known to who chooses them.
+// As that, with NULs skipped in both.
+constexpr bool equal_names(std::string_view a, std::string_view b) {
+  std::size_t in_a = 0, in_b = 0;
+  for (;;) {
+    while (in_a < a.size() && a[in_a] == '\0') ++in_a;
+    while (in_b < b.size() && b[in_b] == '\0') ++in_b;
+    if (in_a == a.size() || in_b == b.size()) {
+      return in_a == a.size() && in_b == b.size();
+    }
+    if (lower(a[in_a++]) != lower(b[in_b++])) {
+      return false;
+    }
+  }
+}
+
+// The same for names that are (equal_names()). `seed` is not known to who chooses them.
 constexpr std::uint64_t name_hash(std::string_view name, std::uint64_t seed) {
   std::uint64_t hash = seed;
   for (const char c : name) {

@@ -194,6 +194,11 @@ void AlertLog::set_stats(std::function<nlohmann::ordered_json()> stats) {
   stats_ = std::move(stats);
 }
 
+void AlertLog::set_watch(std::function<void(std::uint64_t)> watch) {
+  const std::lock_guard lock(stats_mutex_);
+  watch_ = std::move(watch);
+}
+
 void AlertLog::reopen() {
   if (eve_) eve_->reopen_soon();
   if (fast_) fast_->reopen_soon();
@@ -250,6 +255,10 @@ bool AlertLog::pass() {
   }
   tell_suppressed();
   tell_over_budget(false);
+  {
+    const std::lock_guard lock(stats_mutex_);
+    if (watch_) watch_(now_);
+  }
   if (settings_.stats_seconds != 0 && now_ >= next_stats_) {
     next_stats_ = now_ + settings_.stats_seconds * second;
     write_stats();

@@ -118,6 +118,8 @@ class AlertLog {
   // What `stats` events say besides this log's own counters and `uptime`; runs on the log's thread until it is replaced
   // (by {}: nothing) or stop() is through.
   void set_stats(std::function<nlohmann::ordered_json()> stats);
+  // Called with the clock's nanoseconds some 100 times a second, and once by stop(), likewise.
+  void set_watch(std::function<void(std::uint64_t now)> watch);
   // The files are opened anew at their paths: after they were renamed.
   void reopen();
   // Returns when all that was queued before has been written, or could not be.
@@ -165,6 +167,7 @@ class AlertLog {
   std::mutex pass_mutex_;  // one pass at a time: the thread's, or flush()'s
   mutable std::mutex stats_mutex_;
   std::function<nlohmann::ordered_json()> stats_;
+  std::function<void(std::uint64_t)> watch_;
   std::mutex stop_mutex_;
   std::condition_variable stop_signal_;
   bool stopping_ = false;

@@ -317,6 +317,8 @@ const char* name_of(DropReason reason) {
       return "stream error";
     case DropReason::silent:
       return "stream midstream";
+    case DropReason::http_limit:
+      return "applayer error";
     case DropReason::rules:
       break;
   }

@@ -314,6 +314,12 @@ TEST_F(EveTest, a_drop_of_a_silent_conversation_has_suricata_s_reason) {
   EXPECT_EQ(only_line()["drop"]["reason"], "stream midstream");
 }
 
+TEST_F(EveTest, a_drop_of_http_beyond_a_limit_has_suricata_s_reason) {
+  Sample sample(rules_, request().build());
+  lane().dropped(sample.dropped(DropReason::http_limit));
+  EXPECT_EQ(only_line()["drop"]["reason"], "applayer error");
+}
+
 TEST_F(EveTest, both_directions_have_the_flow_s_id_and_its_client_first) {
   Sample there(rules_, request().build());
   there.flow(Direction::to_server);

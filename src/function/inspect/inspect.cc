@@ -209,10 +209,14 @@ std::string fixed_settings(const InspectOptions& now, const InspectOptions& want
         std::pair{"request_body_limit", had.http.request_body_limit != has.http.request_body_limit},
         std::pair{"response_body_limit", had.http.response_body_limit != has.http.response_body_limit},
         std::pair{"header_limit", had.http.header_limit != has.http.header_limit},
+        std::pair{"headers_limit", had.http.headers_limit != has.http.headers_limit},
+        std::pair{"header_fields", had.http.max_headers != has.http.max_headers},
+        std::pair{"content_codings", had.http.request_layers != has.http.request_layers},
         std::pair{"midstream", had.flows.midstream != has.flows.midstream},
         std::pair{"on_conflict", had.streams.drop_conflicts != has.streams.drop_conflicts},
         std::pair{"on_silence", had.drop_silent != has.drop_silent},
         std::pair{"on_overload", now.inspection.drop_on_overload != wanted.inspection.drop_on_overload},
+        std::pair{"on_http_limit", now.inspection.drop_on_http_limit != wanted.inspection.drop_on_http_limit},
         std::pair{"candidates", now.inspection.budget != wanted.inspection.budget},
         std::pair{"budget", now.budget != wanted.budget},
         std::pair{"eve", now.log.eve != wanted.log.eve},
@@ -298,6 +302,7 @@ InspectionSettings Inspect::settings_of_thread(const engine::LanePlan& plan) con
   tables.streams.drop_conflicts &= plan.forwards;
   tables.streams.drop_without_room &= plan.forwards;
   tables.drop_silent &= plan.forwards;
+  settings.drop_on_http_limit &= plan.forwards;
   if (plan.forwards) {
     tables.flows.timeouts.tcp_established = tcp_silence;
     tables.flows.remembered = remembered;
@@ -374,6 +379,9 @@ Expected<void> Inspect::prepare(const engine::LanePlan& plan) {
                                                    log_->lane(thread), *clock_, budget));
     if (!plan.captures) lanes_.back()->touch_memory();  // a page fault is nothing for a lane with a deadline
   }
+  if (plan.forwards) {
+    log_->set_watch([this](std::uint64_t now) { note_limits(now); });
+  }
   log_->set_stats([this] {
     nlohmann::ordered_json values;
     for (const engine::Figure& figure : figures())
@@ -381,6 +389,16 @@ Expected<void> Inspect::prepare(const engine::LanePlan& plan) {
     return nlohmann::ordered_json{{"inspect", std::move(values)}};
   });
   return {};
+}
+
+void Inspect::note_limits(std::uint64_t now) {
+  HttpLimitNotes::Counts counts{};
+  for (const auto& lane : lanes_) {
+    for (std::size_t l = 0; l < counts.size(); ++l) counts[l] += lane->limited(l);
+  }
+  if (const std::string line = limit_notes_.line(counts, now, options_.inspection.drop_on_http_limit); !line.empty()) {
+    spdlog::warn("{}", line);
+  }
 }
 
 Expected<void> Inspect::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {
@@ -509,6 +527,8 @@ packet::Reason Inspect::reason_of(const Judgement& judgement) {
       return inspect_outside;
     case DropReason::silent:
       return inspect_silent;
+    case DropReason::http_limit:
+      return inspect_http_limit;
     case DropReason::rules:
     case DropReason::flow_drop:
       break;

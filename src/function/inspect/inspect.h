@@ -32,6 +32,7 @@
 #include "engine/stage.h"
 #include "engine/tables.h"
 #include "function/inspect/alert_log.h"
+#include "function/inspect/http_limit_notes.h"
 #include "function/inspect/inspect_lane.h"
 #include "function/inspect/inspection.h"
 #include "match/automaton/gpu_matcher.h"
@@ -58,6 +59,8 @@ inline const packet::Reason inspect_outside = packet::register_reason(
 inline const packet::Reason inspect_silent = packet::register_reason(
     "inspect_silent",
     "data of a TCP conversation that was silent for so long that it is followed no more (on_silence)");
+inline const packet::Reason inspect_http_limit = packet::register_reason(
+    "inspect_http_limit", "HTTP that goes beyond a limit, and is inspected no further (on_http_limit)");
 inline const packet::Reason inspect_fragments = packet::register_reason(
     "inspect_fragments", "a fragment that cannot be put together with the others of its datagram (on_overload)");
 
@@ -119,6 +122,7 @@ class Inspect final : public engine::Stage, private engine::Tables {
   void take(std::shared_ptr<InspectionRules> rules);
   InspectLane& lane_of(std::uint32_t lane) { return *lanes_[lane % lanes_.size()]; }
   InspectionSettings settings_of_thread(const engine::LanePlan& plan) const;
+  void note_limits(std::uint64_t now);
   BatchBudget budget_of(const engine::LanePlan& plan) const;
   match::MatchBatch work_of(const engine::Batch& batch, std::byte* area) const;
   bool take_back();
@@ -131,6 +135,7 @@ class Inspect final : public engine::Stage, private engine::Tables {
   std::shared_ptr<InspectionRules> newest_;   // the thread's that prepares, then that reloads
   std::atomic<std::uint64_t> rule_count_{0};  // of newest_
   std::unique_ptr<AlertLog> log_;
+  HttpLimitNotes limit_notes_;  // of the log's thread
   std::unique_ptr<FrameClock> clock_;
   std::vector<std::unique_ptr<InspectLane>> lanes_;  // by thread
 

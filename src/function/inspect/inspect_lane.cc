@@ -3,6 +3,7 @@
 #include <rte_cycles.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "engine/burst.h"
@@ -129,6 +130,10 @@ constexpr Row rows[] = {
      [](const Counted& c) -> std::uint64_t { return stopped(c.http, StopReason::evicted); }},
     {{"inspect_http_stopped", "HTTP conversations looked at no further, for what they brought"},
      [](const Counted& c) -> std::uint64_t { return stopped_by_contents(c.http); }},
+    {{"inspect_http_limited", "HTTP conversations that went beyond a limit, for on_http_limit"},
+     [](const Counted& c) -> std::uint64_t {
+       return std::accumulate(std::begin(c.http.limited), std::end(c.http.limited), std::uint64_t{0});
+     }},
     {{"inspect_http_unanswered", "HTTP requests given up because too many waited for answers"},
      [](const Counted& c) -> std::uint64_t { return c.http.unanswered; }},
     {{"inspect_http_fields_cut", "HTTP messages with more header fields than are looked at one by one"},
@@ -314,6 +319,7 @@ void InspectLane::idle(std::uint64_t tsc) {
 void InspectLane::publish() {
   const Counted counted(inspection_, untold_);
   for (std::size_t f = 0; f < figure_count; ++f) figures_[f].set(rows[f].value(counted));
+  for (std::size_t l = 0; l < limited_.size(); ++l) limited_[l].set(counted.http.limited[l]);
 }
 
 void InspectLane::offer(std::unique_ptr<InspectionSearch> search) {

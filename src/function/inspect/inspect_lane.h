@@ -124,6 +124,8 @@ class InspectLane {
   static const std::size_t figure_count;
   static engine::Figure figure_text(std::size_t which);
   std::uint64_t figure(std::size_t which) const { return figures_[which].get(); }
+  // Conversations of HTTP that went beyond a flow::http::Limit, likewise.
+  std::uint64_t limited(std::size_t which) const { return limited_[which].get(); }
 
  private:
   static std::string_view bytes_of(const engine::Batch& batch, std::uint32_t i) {
@@ -154,6 +156,7 @@ class InspectLane {
   std::uint64_t swept_ = 0;  // milliseconds
   std::uint64_t untold_ = 0;
   std::vector<engine::Counter> figures_;
+  std::array<engine::Counter, flow::http::limits> limited_;
   std::atomic<InspectionSearch*> offered_{nullptr};
   std::atomic<InspectionSearch*> left_{nullptr};  // list, through `next`
 };

@@ -199,7 +199,9 @@ TEST_F(InspectSettings, LimitsAreWithinBounds) {
   const std::string rules = "rules = [\"x\"]\n";
   for (const char* line :
        {"stream_depth = 0", "stream_depth = \"4K\"", "stream_history = 256", "stream_history = \"64K\"",
-        "request_body_limit = \"1M\"", "response_body_limit = \"1K\"", "header_limit = \"256K\""}) {
+        "request_body_limit = \"1M\"", "response_body_limit = \"1K\"", "header_limit = \"256K\"",
+        "headers_limit = \"16K\"", "headers_limit = 1000000", "header_fields = 16", "header_fields = 16384",
+        "content_codings = 1", "content_codings = 4", "on_http_limit = \"pass\""}) {
     EXPECT_THAT(make(rules + line + "\n").mistakes, IsEmpty()) << line;
   }
   const std::pair<const char*, const char*> cases[] = {
@@ -208,7 +210,11 @@ TEST_F(InspectSettings, LimitsAreWithinBounds) {
       {"stream_history = \"65K\"", "allowed is 256 to \"64K\""},
       {"request_body_limit = 0", "allowed is \"1K\" to \"1M\", the largest block of http_memory"},
       {"response_body_limit = \"2M\"", "allowed is \"1K\" to \"1M\", the largest block of http_memory"},
-      {"header_limit = \"1M\"", "allowed is \"1K\" to \"256K\""}};
+      {"header_limit = \"1M\"", "allowed is \"1K\" to \"256K\""},
+      {"headers_limit = \"1M\"", "allowed is \"16K\" to 1000000"},
+      {"header_fields = 15", "allowed is a whole number from 16 to 16384"},
+      {"content_codings = 5", "allowed is a whole number from 1 to 4"},
+      {"on_http_limit = \"reject\"", "allowed is \"drop\", \"pass\""}};
   for (const auto& [line, why] : cases) {
     EXPECT_THAT(make(rules + line + "\n").mistakes,
                 ElementsAre("a.toml:3: [inspect] " + std::string(line) + ": " + why));
@@ -363,10 +369,14 @@ TEST_F(InspectSettings, WhatOnlyAStartTakesIsRefusedByAReload) {
                            "request_body_limit = \"50K\"",
                            "response_body_limit = \"50K\"",
                            "header_limit = \"9K\"",
+                           "headers_limit = \"90K\"",
+                           "header_fields = 90",
+                           "content_codings = 4",
                            "midstream = true",
                            "on_conflict = \"pass\"",
                            "on_silence = \"pass\"",
                            "on_overload = \"pass\"",
+                           "on_http_limit = \"pass\"",
                            "candidates = 3",
                            "budget = \"1ms\"",
                            "eve = \"/tmp/x\"",

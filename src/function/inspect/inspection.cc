@@ -136,6 +136,7 @@ DropReason Inspection::drop_reason() const {
   if (judgement_.stream == flow::Taken::outside) return DropReason::outside;
   if (judgement_.stream == flow::Taken::silent) return DropReason::silent;
   if (judgement_.overload) return DropReason::budget;
+  if (judgement_.http_limit) return DropReason::http_limit;
   return judgement_.fragment ? DropReason::fragment : DropReason::rules;
 }
 

@@ -48,7 +48,8 @@
 // as much as the frame brings of its stream, so that ordinary bodies are not concerned; what is left over is counted,
 // and the policy is `drop_on_overload`: the frame, and where a stream or HTTP was left, the rest of its flow. That is
 // for what might have been dropped: frames of which rules are left that only alert go on, and where no rule drops, all
-// do, as without the policy. Memory: settings.conversations, taken here.
+// do, as without the policy. HTTP that goes beyond a limit (flow/http/settings.h, Limit) is dropped from that frame on
+// with `drop_on_http_limit`, unless a rule of `pass` has held. Memory: settings.conversations, taken here.
 //
 // Lifetime: the end of an Inspection ends its flows, and inspects what they hold: the sink outlives it, with all that
 // its calls touch.
@@ -146,6 +147,7 @@ struct InspectionSettings {
   flow::FragmentSettings fragments;
   std::uint32_t budget = 1000;
   bool drop_on_overload = false;
+  bool drop_on_http_limit = false;
 };
 
 // Bits of Flow::user, all of which are Inspection's.
@@ -175,8 +177,18 @@ struct Alert {
 };
 
 // Why a frame is dropped, as an EVE `drop` event says it: "rules", "flow drop", "inspection budget", "stream conflict",
-// "stream memcap", "defrag error", "stream error", "stream midstream".
-enum class DropReason : std::uint8_t { rules, flow_drop, budget, conflict, no_room, fragment, outside, silent };
+// "stream memcap", "defrag error", "stream error", "stream midstream", "applayer error".
+enum class DropReason : std::uint8_t {
+  rules,
+  flow_drop,
+  budget,
+  conflict,
+  no_room,
+  fragment,
+  outside,
+  silent,
+  http_limit
+};
 
 // Views and pointers hold during the call.
 struct DroppedFrame {
@@ -225,6 +237,7 @@ struct Judgement {
   bool undecided = false;                 // some that could have decided what becomes of it (match/detect/detector.h)
   flow::Taken stream = flow::Taken::all;  // but for all and part: its stream refuses it
   bool fragment = false;                  // fragments cannot be put together
+  bool http_limit = false;                // HTTP goes beyond a limit, and is inspected no further
   bool by_rule = false;                   // a rule of drop or reject holds
   DropReason why = DropReason::rules;     // of `drop`: a rule before all else
   // With `reject`: whom these rules want to be told, of the packet's ends.
@@ -334,6 +347,7 @@ class Inspection final : private flow::ConversationSink {
   void http(flow::Flow& flow, flow::Extra& extra, flow::http::Event event,
             flow::http::Transaction& transaction) override;
   bool decodes(flow::Flow& flow, std::uint64_t bytes) override;
+  void http_limited(flow::Flow& flow, flow::http::Limit limit) override;
   void http_stopped(flow::Flow&, flow::Extra&, flow::http::StopReason) override { tell_held(); }
   void flow_ended(flow::Flow& flow, flow::Extra* extra, flow::FlowEndReason reason) override;
 

@@ -90,6 +90,16 @@ bool Inspection::drops_unseen(const flow::Flow& flow) {
   return true;
 }
 
+// What was inspected of it has come before: a rule that holds there is told.
+void Inspection::http_limited(flow::Flow& flow, flow::http::Limit) {
+  tell_held();
+  if (!settings_.drop_on_http_limit) return;
+  const AsIf as_if(*this, flow, direction_);
+  if (is_passed(flow)) return;
+  judgement_.drop = judgement_.http_limit = true;
+  flow.user |= FlowMark::dropped;
+}
+
 // What is more than a frame may ever have is as a body beyond its limit; less is for want of time.
 bool Inspection::decodes(flow::Flow& flow, std::uint64_t bytes) {
   constexpr std::uint64_t ticks_for_byte = 4;  // 1.6 ns

@@ -52,6 +52,13 @@ void read_limits(Settings& settings, flow::ConversationSettings& tables) {
   http.request_body_limit = size(settings, "request_body_limit", http.request_body_limit, kb, mb, body);
   http.response_body_limit = size(settings, "response_body_limit", http.response_body_limit, kb, mb, body);
   http.header_limit = size(settings, "header_limit", http.header_limit, kb, 256 * kb, "\"1K\" to \"256K\"");
+  // With what merging adds, a message's headers have room in the largest block.
+  http.headers_limit =
+      size(settings, "headers_limit", http.headers_limit, 16 * kb, http.headers_limit, "\"16K\" to 1000000");
+  http.max_headers =
+      static_cast<unsigned>(settings.integer("header_fields", http.max_headers, 16, flow::http::Settings::most_fields));
+  http.request_layers = http.response_layers = static_cast<unsigned>(
+      settings.integer("content_codings", http.request_layers, 1, flow::http::ContentDecoder::max_layers));
 }
 
 void read_conversations(Settings& settings, flow::ConversationSettings& tables) {
@@ -112,6 +119,7 @@ Expected<std::unique_ptr<engine::Stage>> make_inspect(Settings& settings, const 
   streams.drop_without_room = options.inspection.drop_on_overload;
   streams.drop_conflicts = settings.choice("on_conflict", "drop", {"drop", "pass"}) == "drop";
   options.inspection.conversations.drop_silent = settings.choice("on_silence", "drop", {"drop", "pass"}) == "drop";
+  options.inspection.drop_on_http_limit = settings.choice("on_http_limit", "drop", {"drop", "pass"}) == "drop";
   options.inspection.budget = static_cast<std::uint32_t>(settings.integer("candidates", 1000, 1, 1'000'000));
   if (!settings.is("budget", "auto")) options.budget = settings.duration("budget", std::chrono::nanoseconds(0));
   read_log(settings, ports, options.log);

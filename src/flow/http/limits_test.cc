@@ -1,0 +1,148 @@
+// What of HTTP goes beyond a limit, and what does not: other protocols, and what is ordinary.
+#include <gtest/gtest.h>
+
+#include <ctime>
+#include <string>
+#include <vector>
+
+#include "flow/http/parser_trial_test.h"
+
+namespace sluice::flow::http {
+namespace {
+
+using namespace test;
+
+std::string fields(int count) {
+  std::string lines;
+  for (int i = 0; i < count; ++i) lines += "h" + std::to_string(i) + ": v\r\n";
+  return lines;
+}
+
+std::string of(std::size_t size, char c = 'a') {
+  return std::string(size, c);
+}
+
+// In a body of as many codings.
+std::string packed_body(int codings) {
+  std::string body = "BODY", names = "identity";
+  for (int i = 0; i < codings; ++i) {
+    body = gzip(body);
+    names += ", gzip";
+  }
+  return "Content-Encoding: " + names + "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+}
+
+struct Case {
+  const char* what;
+  std::vector<Part> parts;
+  std::vector<Limit> limits;
+};
+
+void expect(const std::vector<Case>& cases, const Settings& settings = {}) {
+  for (const Case& one : cases) {
+    for (const std::size_t piece : {std::string::npos, std::size_t{1000}}) {
+      SCOPED_TRACE(std::string(one.what) + ", " + std::to_string(piece));
+      EXPECT_EQ(parse(one.parts, piece, settings, 16U << 20).limits, one.limits);
+    }
+  }
+}
+
+TEST(HttpLimits, WhatIsHttpIsToldOnce) {
+  const std::string next = "GET /evil HTTP/1.1\r\n\r\n", head = "GET / HTTP/1.1\r\n", ok = "HTTP/1.1 200 ok\r\n";
+  const std::string chunks = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+  const std::vector<Limit> line{Limit::header_line}, many{Limit::fields}, codings{Limit::codings}, chunk{Limit::chunk};
+  expect({
+      {"a header", {{up, head + "X: " + of(19'000) + "\r\n\r\n"}}, line},
+      {"a header that does not end", {{up, head + "X: " + of(30'000)}}, line},
+      {"a header of a request without version", {{up, "GET /\r\nX: " + of(19'000) + "\r\n\r\n"}}, line},
+      {"a header of a method that nobody knows", {{up, "FOO / HTTP/1.1\r\nX: " + of(19'000) + "\r\n\r\n"}}, line},
+      {"a header of the second request", {get, {up, head + "X: " + of(19'000) + "\r\n\r\n" + next}}, line},
+      {"a request line", {{up, "GET /" + of(30'000) + " HTTP/1.1\r\n\r\n" + next}}, line},
+      {"a request line that does not end", {{up, "GET /" + of(30'000)}}, line},
+      {"a later one", {get, {up, "FOO" + of(30'000) + " / HTTP/1.1\r\n\r\n"}}, line},
+      {"blanks before a request", {{up, of(30'000, ' ') + next}}, line},
+      {"a status line", {{down, "HTTP/1.1 200 " + of(30'000)}}, line},
+      {"an answer's header", {get, {down, ok + "X: " + of(19'000) + "\r\n\r\n"}}, line},
+      {"what waits for the answer to CONNECT", {{up, "CONNECT h:1 HTTP/1.1\r\n\r\n" + of(30'000)}}, line},
+      {"fields", {{up, head + fields(1025) + "\r\n" + head + fields(1025) + "\r\n"}}, many},
+      {"an answer's fields", {get, {down, ok + fields(1025) + "\r\n"}}, many},
+      {"codings", {get, {down, ok + packed_body(3)}}, codings},
+      {"a request's codings", {{up, "POST / HTTP/1.1\r\n" + packed_body(3)}}, codings},
+      {"no chunk", {{up, chunks + "xyz\r\n" + next}}, chunk},
+      {"what stands behind a chunk's size", {{up, chunks + "1;" + of(19'000) + "\r\na\r\n"}}, line},
+  });
+  Settings small;
+  small.headers_limit = 5'000;
+  const std::vector<Limit> all{Limit::headers};
+  expect({{"headers", {{up, head + "A: " + of(4'000) + "\r\nB: " + of(2'000) + "\r\n\r\n"}}, all},
+          {"a request line alone", {{up, "GET /" + of(5'000) + " HTTP/1.1\r\n"}}, all},
+          {"trailers", {{up, chunks + "0\r\nA: " + of(4'000) + "\r\nB: " + of(2'000) + "\r\n\r\n"}}, all}},
+         small);
+}
+
+TEST(HttpLimits, OtherProtocolsAndWhatIsOrdinaryAreNot) {
+  const std::string head = "GET / HTTP/1.1\r\n", ok = "HTTP/1.1 200 ok\r\n";
+  expect({
+      {"another protocol", {{up, "\x16\x03" + of(50'000)}, {down, "\x16\x03" + of(50'000)}}, {}},
+      {"a line of another one", {{up, "EHLO " + of(50'000)}}, {}},
+      {"a server that speaks first", {{down, "220 mail\r\n"}, {up, "GET /" + of(50'000)}}, {}},
+      {"RTSP, with frames between its requests",
+       {{up, "OPTIONS rtsp://h/a RTSP/1.0\r\nCSeq: 1\r\n\r\n"},
+        {down, "RTSP/1.0 200 OK\r\nCSeq: 1\r\n\r\n"},
+        {up, "$" + of(50'000)}},
+       {}},
+      {"a cache's key that looks like a path", {{up, "set /key 0 0 30000\r\n" + of(30'000) + "\r\n"}}, {}},
+      {"WebSocket",
+       {{up, "GET / HTTP/1.1\r\nUpgrade: websocket\r\n\r\n"},
+        {down, "HTTP/1.1 101 Switching Protocols\r\n\r\n"},
+        {up, of(50'000)}},
+       {}},
+      {"blank lines before a request", {{up, of(50'000, '\n') + head + "\r\n"}}, {}},
+      {"a header of 17,000 bytes", {{up, head + "X: " + of(17'000) + "\r\n\r\n"}}, {}},
+      {"as many fields as there may be", {{up, head + fields(1024) + "\r\n"}}, {}},
+      {"two codings", {get, {down, ok + packed_body(2)}}, {}},
+      {"three, of no body", {get, {down, ok + "Content-Encoding: gzip, gzip, gzip\r\nContent-Length: 0\r\n\r\n"}}, {}},
+      {"a body of any size", {get, {down, ok + "Content-Length: 3000000\r\n\r\n" + of(3'000'000)}}, {}},
+      {"an answer that is not in chunks", {get, {down, ok + "Transfer-Encoding: chunked\r\n\r\nxyz" + of(50'000)}}, {}},
+  });
+}
+
+TEST(HttpLimits, ConnectionsAreCountedByTheirLimit) {
+  BlockPool pool(1U << 20);
+  Sink sink;
+  Parser parser({}, pool, 1, 8, sink);
+  for (const std::string& bytes : {"GET / HTTP/1.1\r\n" + fields(1025) + "\r\n", "GET /" + of(30'000)}) {
+    Connection* const connection = parser.open();
+    parser.data(*connection, up, bytes);
+    parser.close(connection);
+  }
+  EXPECT_EQ(parser.counters().limited[static_cast<unsigned>(Limit::fields)], 1U);
+  EXPECT_EQ(parser.counters().limited[static_cast<unsigned>(Limit::header_line)], 1U);
+  EXPECT_EQ(sink.limits, (std::vector{Limit::fields, Limit::header_line}));
+}
+
+// However many fields there are, and however alike: NULs, which names are compared without, make them many of one name.
+TEST(HttpLimits, AsManyFieldsAsThereMayBeAreMergedInTheirOrder) {
+  Settings settings;
+  settings.max_headers = Settings::most_fields;
+  settings.headers_limit = 1'000'000;
+  std::string different, same, expected;
+  for (unsigned i = 0; i < Settings::most_fields; ++i) {
+    different += "h" + std::to_string(i) + ":\r\n";
+    expected += "h" + std::to_string(i) + ": \r\n";
+    std::string name = "a" + of(20, '\0');
+    std::swap(name[0], name[i % 20]);
+    same += name + ":\r\n";
+  }
+  const Sink one = parse({{up, "GET / HTTP/1.1\r\n" + different + "\r\n"}}, std::string::npos, settings, 16U << 20);
+  EXPECT_EQ(one.exchanges.at(0).request_headers, expected);
+  timespec begin{}, end{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+  const Sink other = parse({{up, "GET / HTTP/1.1\r\n" + same + "\r\n"}}, std::string::npos, settings, 16U << 20);
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+  EXPECT_LT((end.tv_sec - begin.tv_sec) * 1000 + (end.tv_nsec - begin.tv_nsec) / 1'000'000, 200) << "ms of CPU";
+  EXPECT_EQ(other.exchanges.at(0).request_names.find("a", 25), std::string::npos) << "one name";
+}
+
+}  // namespace
+}  // namespace sluice::flow::http
