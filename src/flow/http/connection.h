@@ -26,6 +26,9 @@
 // as it is; the first number of Content-Length counts, chunked goes before it; what comes instead of a status line is
 // an HTTP/0.9 body, unless the next line begins with H. Different: see docs/flows.md.
 //
+// HTTP/2's preface (RFC 9113 section 3.4) at the beginning of a connection is one when the server's first bytes are no
+// HTTP/1. Until then it waits with what follows it; what is none after all is a request like others.
+//
 // Bounds: Settings; once half of the transactions are in use, two requests of a connection may wait, not `pipelined`;
 // when all are, one that has some is evicted. Everything else is in the pool and the store of transactions. Bodies end
 // at their limit: flagged, and no further body events. A connection that cannot be parsed on has a StopReason; what it
@@ -90,6 +93,7 @@ enum class Phase : std::uint8_t {
   trailer_lines,
   perhaps_body,  // a response that should have none, but declares one
   connect_wait,  // behind CONNECT, until the response
+  http2_wait,    // before what may be HTTP/2's preface, until the server's first bytes
   ignore,        // not HTTP, or stopped
 };
 
@@ -132,6 +136,7 @@ struct Connection {
   bool asked = false;     // a request line has come that is one
   bool answered = false;  // a status line has
   bool answered_otherwise = false;
+  bool is_http1 = false;  // what looks like HTTP/2's preface is a request
   bool limited = false;
   void* user = nullptr;  // the caller's
   // The caller's, before data(): its handshake is done, so that it is no forged packet's alone.
@@ -176,6 +181,7 @@ class Parser {
  private:
   // parser.cc
   void run(Connection& connection, Direction direction, std::string_view bytes);
+  std::size_t most_pending(const Side& side) const;
   bool step(Connection& connection, Direction direction);
   bool line_step(Connection& connection, Direction direction);
   bool detect(Connection& connection, Direction direction);
@@ -247,6 +253,7 @@ class Parser {
   // request.cc
   void request_line(Connection& connection, const Line& line);
   void request_headers(Connection& connection);
+  bool waits_for_http2(Connection& connection);
   void request_done(Connection& connection);
 
   // response.cc

@@ -287,6 +287,9 @@ TEST(HttpConnection, AResponseWithoutARequest) {
   EXPECT_EQ(sink.exchanges[1].status + sink.exchanges[1].response_body, "201y");
 }
 
+const std::string settings_frame("\0\0\0\4\0\0\0\0\0", 9);
+const std::string http2_begins = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + settings_frame;
+
 TEST(HttpConnection, WhyItStops) {
   struct Case {
     const char* what;
@@ -312,7 +315,10 @@ TEST(HttpConnection, WhyItStops) {
       {"an answer of which the request is not known",
        {{down, "HTTP/1.1 101 Switching Protocols\r\n\r\n\x81\x05"}},
        StopReason::upgrade},
-      {"HTTP/2", {{up, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"}}, StopReason::http2},
+      {"HTTP/2", {{up, http2_begins}, {down, settings_frame}, {up, std::string(50'000, '\0')}}, StopReason::http2},
+      {"HTTP/2 with a request ahead of its server",
+       {{up, http2_begins + std::string(70'000, '\0')}, {down, settings_frame}},
+       StopReason::http2},
       {"headers without end", {{up, "GET / HTTP/1.1\r\nA: " + std::string(30'000, 'x')}}, StopReason::header_too_long},
       {"headers in many lines",
        {{up, "GET / HTTP/1.1\r\n" +
@@ -370,6 +376,34 @@ TEST(HttpConnection, ARefusedConnectGoesOn) {
   EXPECT_EQ(sink.exchanges[0].host, "host");
   EXPECT_EQ(sink.exchanges[1].uri, "/next");
   EXPECT_EQ(sink.exchanges[1].response_body, "x");
+}
+
+// What looks like HTTP/2, and is a request to its server, or cannot be the preface.
+TEST(HttpConnection, ARefusedPrefaceGoesOn) {
+  const std::string no = "HTTP/1.1 400 no\r\nContent-Length: 0\r\n\r\n";
+  const std::string pri = "PRI * HTTP/2.0\r\n\r\n", next = "GET /next HTTP/1.1\r\n\r\n";
+  for (const std::size_t piece : {std::string::npos, std::size_t{1}}) {
+    for (const std::string& first :
+         {pri, pri + "SM\r\n", pri + "SM / HTTP/1.1\r\n\r\n", std::string("PRI * HTTP/2.0\r\nA: b\r\n\r\n"),
+          std::string("PRI * HTTP/2.1\r\n\r\n"), "\r\n" + pri}) {
+      SCOPED_TRACE(first);
+      const Sink early = parse({{up, first + "\r\n" + next}}, piece);
+      ASSERT_GT(early.exchanges.size(), 1U) << "it is no preface: before the answer";
+      EXPECT_EQ(early.exchanges.back().uri, "/next");
+      const Sink sink = parse({{up, first}, {down, no}, {up, "\r\n" + next}, {down, no}}, piece);
+      ASSERT_GT(sink.exchanges.size(), 1U);
+      EXPECT_EQ(sink.exchanges[0].uri, "*");
+      EXPECT_EQ(sink.exchanges[0].status, "400");
+      EXPECT_EQ(sink.exchanges.back().uri, "/next");
+      EXPECT_TRUE(sink.stops.empty());
+    }
+    const Sink whole = parse({{up, http2_begins + "\r\n\r\n" + next}, {down, no}}, piece);
+    ASSERT_GT(whole.exchanges.size(), 1U) << "the server says that it is none";
+    EXPECT_EQ(whole.exchanges[0].status, "400");
+    EXPECT_EQ(whole.exchanges.back().uri, "/next");
+    const Sink later = parse({get, {down, "HTTP/1.1 204 ok\r\n\r\n"}, {up, http2_begins + "\r\n\r\n" + next}}, piece);
+    EXPECT_EQ(later.exchanges.back().uri, "/next") << "a preface comes first";
+  }
 }
 
 TEST(HttpConnection, ManyFieldsAreCut) {

@@ -32,6 +32,8 @@ std::string packed_body(int codings) {
   return "Content-Encoding: " + names + "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
 }
 
+const std::string settings_frame("\0\0\0\4\0\0\0\0\0", 9), http2 = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + settings_frame;
+
 struct Case {
   const char* what;
   std::vector<Part> parts;
@@ -64,6 +66,7 @@ TEST(HttpLimits, WhatIsHttpIsToldOnce) {
       {"a status line", {{down, "HTTP/1.1 200 " + of(30'000)}}, line},
       {"an answer's header", {get, {down, ok + "X: " + of(19'000) + "\r\n\r\n"}}, line},
       {"what waits for the answer to CONNECT", {{up, "CONNECT h:1 HTTP/1.1\r\n\r\n" + of(30'000)}}, line},
+      {"what waits for the answer to what may be HTTP/2", {{up, http2 + of(100'000)}, {down, ok}}, line},
       {"fields", {{up, head + fields(1025) + "\r\n" + head + fields(1025) + "\r\n"}}, many},
       {"an answer's fields", {get, {down, ok + fields(1025) + "\r\n"}}, many},
       {"codings", {get, {down, ok + packed_body(3)}}, codings},
@@ -97,6 +100,8 @@ TEST(HttpLimits, OtherProtocolsAndWhatIsOrdinaryAreNot) {
         {down, "HTTP/1.1 101 Switching Protocols\r\n\r\n"},
         {up, of(50'000)}},
        {}},
+      {"HTTP/2", {{up, http2}, {down, settings_frame + of(50'000)}, {up, of(50'000)}}, {}},
+      {"HTTP/2 ahead of its server", {{up, http2 + of(70'000)}, {down, settings_frame}, {up, of(50'000)}}, {}},
       {"blank lines before a request", {{up, of(50'000, '\n') + head + "\r\n"}}, {}},
       {"a header of 17,000 bytes", {{up, head + "X: " + of(17'000) + "\r\n\r\n"}}, {}},
       {"as many fields as there may be", {{up, head + fields(1024) + "\r\n"}}, {}},

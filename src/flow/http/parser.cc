@@ -22,6 +22,9 @@ bool in_body(Phase phase) {
   return phase == Phase::body_fixed || phase == Phase::body_to_close || phase == Phase::chunk_data;
 }
 
+// A client of HTTP/2 may send 64 KiB of bodies before it hears of its server (RFC 9113 section 6.9.2).
+constexpr std::size_t before_http2 = 96U << 10;
+
 }  // namespace
 
 const char* stop_reason_name(StopReason reason) {
@@ -133,6 +136,11 @@ void Parser::data(Connection& connection, Direction direction, std::string_view 
   enlist(connection);
 }
 
+std::size_t Parser::most_pending(const Side& side) const {
+  const std::size_t most = settings_.header_limit;
+  return slice + (side.phase == Phase::http2_wait ? std::max(most, before_http2) : most);
+}
+
 void Parser::run(Connection& connection, Direction direction, std::string_view bytes) {
   Side& side = connection.sides[static_cast<unsigned>(direction)];
   for (;;) {
@@ -164,7 +172,7 @@ void Parser::run(Connection& connection, Direction direction, std::string_view b
     if (bytes.empty()) {
       return;
     }
-    if (side.pending.size() > std::size_t{settings_.header_limit} + slice) {
+    if (side.pending.size() > most_pending(side)) {
       stop(connection, StopReason::header_too_long, Limit::header_line);
     } else if (!side.pending.append(pool_, bytes.substr(0, slice))) {
       stop(connection, StopReason::no_memory);
@@ -182,6 +190,12 @@ bool Parser::step(Connection& connection, Direction direction) {
       return detect(connection, direction);
     case Phase::chunk_size:
       return side.pending.size() != 0 && chunk_size(connection, direction);
+    case Phase::http2_wait:
+      if (waits_for_http2(connection)) {
+        return false;
+      }
+      side.phase = Phase::first_line;
+      return true;
     case Phase::perhaps_body:
       return perhaps_body(connection);
     case Phase::first_line:
@@ -236,6 +250,17 @@ bool Parser::detect(Connection& connection, Direction direction) {
       drop_pending(side, looked_at + line + 1);  // blank lines, however many
     }
     return false;
+  }
+  if (!client && other.phase == Phase::http2_wait) {
+    if (looks != Looks::http) {
+      stop(connection, StopReason::http2);
+      return true;
+    }
+    connection.is_http1 = true;
+    run(connection, Direction::to_server, {});
+    if (connection.stopped != StopReason::none) {
+      return true;
+    }
   }
   if (looks == Looks::http || (!client && other.is_http)) {
     side.is_http = true;
@@ -410,7 +435,9 @@ bool Parser::is_http(const Connection& connection) const {
   const auto begins = [&](Direction direction) {
     const Side& side = connection.sides[static_cast<unsigned>(direction)];
     const std::string_view pending = side.pending.view();
-    if (pending.empty() || (side.phase != Phase::detect && side.phase != Phase::first_line)) {
+    const bool at_line =
+        side.phase == Phase::detect || side.phase == Phase::first_line || side.phase == Phase::http2_wait;
+    if (pending.empty() || !at_line) {
       return false;
     }
     Word word;
@@ -487,6 +514,7 @@ void Parser::close(Connection* connection) {
   connection->made = 0;
   connection->stopped = StopReason::none;
   connection->asked = connection->answered = connection->answered_otherwise = connection->limited = false;
+  connection->is_http1 = false;
   connection->user = nullptr;
   delist(*connection);
   connection->order.next = free_connections_;

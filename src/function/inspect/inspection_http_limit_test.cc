@@ -122,6 +122,19 @@ TEST_F(InspectionHttpLimit, other_protocols_and_what_a_rule_lets_by_go_on) {
   EXPECT_THAT(drops_, IsEmpty());
 }
 
+// Refused, HTTP/2's preface is a request like others, and what follows it is HTTP.
+TEST_F(InspectionHttpLimit, http_goes_on_behind_a_preface_that_the_server_refuses) {
+  for (const bool answered : {false, true}) {
+    SCOPED_TRACE(answered);
+    use(true);
+    EXPECT_EQ(say(true, "PRI * HTTP/2.0\r\n\r\n"), 0);
+    const std::string no = answered ? "HTTP/1.1 400 no\r\nContent-Length: 0\r\n\r\n" : "";
+    EXPECT_EQ(say(false, no), 0);
+    EXPECT_EQ(say(true, "GET / HTTP/1.1\r\n" + evil), 1);
+    EXPECT_THAT(sids_, ElementsAre(1));
+  }
+}
+
 TEST(HttpLimitNotes, TellWhichSettingsAndHowManyConversationsAtTimes) {
   HttpLimitNotes notes;
   constexpr std::uint64_t later = HttpLimitNotes::interval;
