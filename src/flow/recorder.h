@@ -62,7 +62,7 @@ inline std::string names_of(const http::Message& message) {
 }
 
 inline void write_down(Exchange& to, http::Event event, const http::Transaction& from) {
-  constexpr std::string_view letters = "lhbcLHBC";
+  constexpr std::string_view letters = "lhbcLHBCtT";
   const char letter = letters[static_cast<unsigned>(event)];
   if ((letter != 'b' && letter != 'B') || to.events.empty() || to.events.back() != letter) {
     to.events += letter;

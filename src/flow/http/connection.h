@@ -15,6 +15,8 @@
 //   request_line, request_headers, request_body (each time it has grown, has begun anew, as content_decoder.h says, or
 //   has reached its limit), request_complete
 //   response_line, response_headers, response_body, response_complete
+// Fields behind a body in chunks come as request_trailers or response_trailers, before the message is complete: it has
+// them among its headers then.
 // A response may begin before its request is complete. A response without a request makes a transaction whose
 // request is flagged missing. After the last event of both messages the transaction is kept until the connection shows
 // what comes next: bytes behind a response that begin no other (a Content-Length too small) are added to its body
@@ -63,6 +65,8 @@ enum class Event : std::uint8_t {
   response_headers,
   response_body,
   response_complete,
+  request_trailers,
+  response_trailers,
 };
 
 struct Connection;
@@ -104,6 +108,7 @@ struct Side {
   bool closed = false;
   bool after_lf_cr = false;   // the line before ended in LF CR
   bool junk = false;          // lines were skipped before the status line
+  bool has_trailers = false;  // some have come; `text` and `fields` have the message's headers, too
   bool have_header = false;   // `header` holds one that may go on in the next line
   Buffer pending;             // bytes not parsed yet
   Buffer header;              // a header's lines so far, joined
@@ -238,6 +243,8 @@ class Parser {
   void chain_names(const Side& side, std::size_t count);
   bool merge_fields(Side& side, Message& message, bool request);
   void end_headers(Connection& connection, Direction direction);
+  bool begin_trailers(Side& side, const Message& message);
+  void end_trailers(Connection& connection, Direction direction);
   bool keep_raw(Connection& connection, Message& message, std::string_view whole);
 
   // body.cc

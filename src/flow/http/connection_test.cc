@@ -406,6 +406,33 @@ TEST(HttpConnection, ARefusedPrefaceGoesOn) {
   }
 }
 
+// As headers are: merged, folded, bounded, and however the segments are cut. What a body is they do not change.
+TEST(HttpConnection, TrailersAreHeaders) {
+  const std::string chunks = "Cookie: c=1\r\nA: 1\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nBODY\r\n0\r\n";
+  const std::string trailers = "a: 2\r\nno colon\r\nB: b\r\n\tc\r\nCookie: d=2\r\nContent-Length: 7\r\n\r\n";
+  const std::string next = "GET /next HTTP/1.1\r\nD: d\r\n\r\n";
+  const std::string ok = "HTTP/1.1 200 ok\r\n";
+  for (const std::size_t piece : {std::string::npos, std::size_t{1}, std::size_t{7}}) {
+    const Sink sink = parse(
+        {{up, "POST / HTTP/1.1\r\n" + chunks + trailers + next}, {down, ok + chunks + "B: b\r\n\r\n" + ok + "\r\nx"}},
+        piece);
+    ASSERT_EQ(sink.exchanges.size(), 2U);
+    const Exchange& one = sink.exchanges[0];
+    EXPECT_EQ(one.request_headers, "A: 1, 2\r\nTransfer-Encoding: chunked\r\nB: b\tc\r\nContent-Length: 7\r\n");
+    EXPECT_EQ(one.request_names, "Cookie A Transfer-Encoding B Content-Length ");
+    EXPECT_EQ(one.cookie, "c=1, d=2");
+    EXPECT_EQ(one.request_headers_raw, "Cookie: c=1\r\nA: 1\r\nTransfer-Encoding: chunked\r\n\r\n" + trailers);
+    EXPECT_EQ(one.request_body, "BODY");
+    EXPECT_EQ(one.events, "lhbtcLHBTC");
+    EXPECT_EQ(one.response_headers, "Cookie: c=1\r\nA: 1\r\nTransfer-Encoding: chunked\r\nB: b\r\n");
+    EXPECT_EQ(sink.exchanges[1].uri, "/next");
+    EXPECT_EQ(sink.exchanges[1].request_headers, "D: d\r\n");
+    EXPECT_EQ(sink.exchanges[1].response_body, "x");
+  }
+  const Sink open = parse({{up, "POST / HTTP/1.1\r\n" + chunks + "B: b"}});
+  EXPECT_EQ(open.exchanges.at(0).request_names, "Cookie A Transfer-Encoding B ") << "the end of the connection";
+}
+
 TEST(HttpConnection, ManyFieldsAreCut) {
   std::string request = "GET / HTTP/1.1\r\n";
   for (int i = 0; i < 1100; ++i) {

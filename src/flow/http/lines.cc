@@ -126,16 +126,16 @@ void Parser::header_line(Connection& connection, Direction direction, const Line
   const bool trailer = side.phase == Phase::trailer_lines;
   side.after_lf_cr = line.whole.ends_with("\n\r");
   message.flags.bare_line_end = message.flags.bare_line_end || !line.crlf;
-  if (trailer) {
-    const bool ends = line.ends_headers;
-    side.left += line.whole.size();
-    drop_pending(side, line.whole.size());
-    if (side.left > settings_.headers_limit) {
-      stop(connection, StopReason::header_too_long, Limit::headers);
-    } else if (ends) {
+  if (trailer && !side.has_trailers) {
+    if (line.ends_headers) {
+      drop_pending(side, line.whole.size());
       end_body(connection, direction);
+      return;
     }
-    return;
+    if (!begin_trailers(side, message)) {
+      stop(connection, StopReason::no_memory);
+      return;
+    }
   }
   if (!keep_raw(connection, message, line.whole)) {
     return;
@@ -155,7 +155,7 @@ void Parser::header_line(Connection& connection, Direction direction, const Line
   if (!kept) {
     stop(connection, StopReason::no_memory);
   } else if (ends) {
-    end_headers(connection, direction);
+    trailer ? end_trailers(connection, direction) : end_headers(connection, direction);
   }
 }
 
@@ -168,7 +168,9 @@ bool Parser::add_field(Side& side, Message& message) {
   bool kept = true;
   if (colon != std::string_view::npos && !name.empty()) {
     const std::string_view value = trim(header.substr(colon + 1));
-    side.framing.field(name, value);
+    if (side.phase != Phase::trailer_lines) {
+      side.framing.field(name, value);
+    }
     if (side.fields.size() / sizeof(Field) >= settings_.max_headers) {
       message.flags.fields_truncated = true;
     } else {
@@ -277,6 +279,45 @@ void Parser::end_headers(Connection& connection, Direction direction) {
   } else {
     response_headers(connection);
   }
+  if (truncated) {
+    exceed(connection, Limit::fields);
+  }
+}
+
+// The message keeps its headers until all trailers have come, and are merged with them. False: no memory.
+bool Parser::begin_trailers(Side& side, const Message& message) {
+  side.has_trailers = true;
+  bool kept = true;
+  for (std::size_t i = 0; i < message.field_count() && kept; ++i) {
+    const Field of = message.field_at(i);
+    const auto at = static_cast<std::uint32_t>(side.text.size());
+    const Field field{at, of.name_size, at + of.name_size, of.value_size};
+    kept = side.text.append(pool_, message.field_name(i)) && side.text.append(pool_, message.field_value(i)) &&
+           side.fields.append(pool_, bytes_of(field));
+  }
+  return kept;
+}
+
+void Parser::end_trailers(Connection& connection, Direction direction) {
+  Side& side = connection.sides[static_cast<unsigned>(direction)];
+  const bool request = direction == Direction::to_server;
+  Message& message = request ? side.current->request : side.current->response;
+  const bool truncated_before = message.flags.fields_truncated;
+  side.has_trailers = false;
+  side.after_lf_cr = false;
+  message.headers_size = static_cast<std::uint32_t>(message.raw.size()) - message.headers_at;
+  message.fields_text.cut(0);
+  message.fields.cut(0);
+  message.known = {};
+  message.plain_size = 0;
+  if (!add_field(side, message) || !merge_fields(side, message, request)) {
+    stop(connection, StopReason::no_memory);
+    return;
+  }
+  const bool truncated = message.flags.fields_truncated && !truncated_before;
+  counters_.fields_truncated += truncated ? 1 : 0;
+  event(connection, request ? Event::request_trailers : Event::response_trailers, *side.current);
+  end_body(connection, direction);
   if (truncated) {
     exceed(connection, Limit::fields);
   }

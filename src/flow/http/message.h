@@ -1,7 +1,7 @@
 // One HTTP message, request or response, with the pieces that rules look at. Views hold while the transaction lives and
 // no further byte of it has been parsed.
 //
-// Names as in Suricata's keywords:
+// Trailers are headers, once all of them have come. Names as in Suricata's keywords:
 //   line        http.request_line, http.response_line: without its line end
 //   headers     http.header: "Name: value\r\n" each, in order of their first appearance; white space around name and
 //   value

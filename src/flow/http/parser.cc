@@ -420,7 +420,7 @@ void Parser::end_of_side(Connection& connection, Direction direction) {
   if (side.current != nullptr && connection.stopped == StopReason::none) {
     Message& message = request ? side.current->request : side.current->response;
     message.flags.incomplete = message.flags.incomplete || side.phase != Phase::body_to_close;
-    end_body(connection, direction);
+    side.has_trailers ? end_trailers(connection, direction) : end_body(connection, direction);
   }
 }
 
@@ -494,6 +494,7 @@ void Parser::release(Connection& connection) {
     side.decoder.clear(pool_);
     side.scanned = 0;
     side.word = {};
+    side.has_trailers = side.have_header = false;
     side.current = nullptr;
   }
   connection.retained = nullptr;

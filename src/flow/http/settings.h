@@ -6,8 +6,8 @@
 namespace sluice::flow::http {
 
 struct Settings {
-  std::uint32_t header_limit = 18'000;      // bytes of a line, libhtp's hard field limit
-  std::uint32_t headers_limit = 1'000'000;  // bytes of a message's first line and headers, or of its trailers, together
+  std::uint32_t header_limit = 18'000;            // bytes of a line, libhtp's hard field limit
+  std::uint32_t headers_limit = 1'000'000;        // bytes of a message's first line, headers and trailers together
   std::uint32_t request_body_limit = 100U << 10;  // bytes kept and shown, decoded; 0: 1 MiB, the largest block
   std::uint32_t response_body_limit = 100U << 10;
   unsigned response_layers = 2;  // content codings undone, at most ContentDecoder::max_layers; 0: none

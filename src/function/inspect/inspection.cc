@@ -26,10 +26,12 @@ constexpr std::size_t most_held_alerts = 16;
 
 constexpr std::uint16_t is_http = FlowMark::http, dropped = FlowMark::dropped, passed = FlowMark::passed;
 
-// Where an event of HTTP is inspected, if at all. `grows`: a body that has more bytes now.
+// Where an event of HTTP is inspected, if at all. `grows`: a body that has more bytes now; `again`: headers that have
+// been, and have trailers now.
 struct HttpPlace {
   Point point;
   bool grows = false;
+  bool again = false;
 };
 
 std::optional<HttpPlace> place_of(flow::http::Event event) {
@@ -48,6 +50,10 @@ std::optional<HttpPlace> place_of(flow::http::Event event) {
       return HttpPlace{Point::response_body, true};
     case flow::http::Event::response_complete:
       return HttpPlace{Point::response_body};
+    case flow::http::Event::request_trailers:
+      return HttpPlace{Point::request_headers, false, true};
+    case flow::http::Event::response_trailers:
+      return HttpPlace{Point::response_headers, false, true};
     default:
       return std::nullopt;
   }
@@ -405,7 +411,8 @@ void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event ev
   flow.user |= is_http;
   const auto place = place_of(event);
   if (!place) return;
-  const auto [point, grows] = *place;
+  const auto [point, grows, again] = *place;
+  if (again) search_again(point >= Point::response_headers ? transaction.response : transaction.request);
   const match::Detector& detector = rules().detector();
   if (detector.is_empty(point)) return;
   const Direction direction = point >= Point::response_headers ? Direction::to_client : Direction::to_server;

@@ -404,6 +404,7 @@ class Inspection final : private flow::ConversationSink {
   void mark_found(flow::http::Marks& marks, std::uint32_t number);
   void add_found(const flow::http::Marks& marks);
   flow::http::Marks& marks_of(flow::http::Message& message);
+  void search_again(flow::http::Message& message);
   std::size_t search(match::Buffer buffer, std::string_view bytes, std::size_t from = 0, std::size_t found = 0);
   std::size_t search_payload(std::string_view bytes, std::size_t from);
   struct Searched {

@@ -35,6 +35,12 @@ flow::http::Marks& Inspection::marks_of(flow::http::Message& message) {
   return marks;
 }
 
+// All but the body, which is as it was.
+void Inspection::search_again(flow::http::Message& message) {
+  flow::http::Marks& marks = marks_of(message);
+  marks.searched = (BufferSet(marks.searched) & bodies).bits();
+}
+
 // The patterns that the buffers of a point's rules hold, into search_->found. Each buffer is searched once, for the
 // rules of all points, and of a body what is new; what was found is in the messages' marks. `buffers` are set where
 // something had to be searched but bodies.

@@ -75,6 +75,39 @@ TEST_F(InspectionHttpTest, names_of_headers_stand_in_the_order_of_the_lines) {
   EXPECT_THAT(alerts(), ElementsAre(2));
 }
 
+// What stands behind a body in chunks is among the headers, for rules of headers and for those of headers and bodies.
+// What held without it is not told again.
+TEST_F(InspectionHttpTest, trailers_are_headers) {
+  use("drop http any any -> any any (flow:to_server; http.header; content:\"EVILHDR\"; sid:1;)\n"
+      "alert http any any -> any any (flow:to_server; http.header.raw; content:\"X-A: EVILHDR\"; sid:2;)\n"
+      "alert http any any -> any any (flow:to_server; http.header_names; content:\"|0d 0a|X-A|0d 0a|\"; sid:3;)\n"
+      "alert http any any -> any any (http.header; content:\"EVIL\"; http.request_body; content:\"body\"; sid:4;)\n"
+      "alert http any any -> any any (http.uri; content:\"/a\"; http.header; content:\"Host\"; sid:5;)\n"
+      "alert http any any -> any any (flow:to_client; http.header; content:\"X-B|3a| c\"; sid:6;)\n");
+  const std::string chunks = "Host: x\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n";
+  post("POST /a HTTP/1.1\r\n" + chunks + "\r\n");
+  EXPECT_THAT(alerts(), ElementsAre(5));
+  response("HTTP/1.1 200 ok\r\n" + chunks);
+  response("X-B: c\r\n");
+  EXPECT_THAT(alerts(), IsEmpty());
+  response("\r\n");
+  EXPECT_THAT(alerts(), ElementsAre(6));
+  post("POST /a HTTP/1.1\r\n" + chunks);
+  EXPECT_THAT(alerts(), ElementsAre(5));
+  EXPECT_FALSE(segment(true, ack, "X-A: EVIL").drop);
+  EXPECT_THAT(alerts(), IsEmpty());
+  EXPECT_TRUE(segment(true, ack, "HDR\r\n\r\n").drop);
+  EXPECT_THAT(alerts(), ElementsAre(1, 2, 3));
+}
+
+TEST_F(InspectionHttpTest, trailers_are_headers_to_rules_of_bodies) {
+  use("alert http any any -> any any (http.header; content:\"EVIL\"; http.request_body; content:\"body\"; sid:4;)\n");
+  post("POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n");
+  EXPECT_THAT(alerts(), IsEmpty());
+  post("X-A: EVIL\r\n\r\n");
+  EXPECT_THAT(alerts(), ElementsAre(4));
+}
+
 // Contents in any order and across pieces, each rule once, though the last byte never comes.
 TEST_F(InspectionHttpTest, a_body_is_inspected_as_it_grows) {
   use("alert http any any -> any any (file_data; content:\"first part\"; content:\"two\"; sid:1;)\n"
