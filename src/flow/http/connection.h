@@ -28,8 +28,8 @@
 // as it is; the first number of Content-Length counts, chunked goes before it; what comes instead of a status line is
 // an HTTP/0.9 body, unless the next line begins with H. Different: see docs/flows.md.
 //
-// HTTP/2's preface (RFC 9113 section 3.4) at the beginning of a connection is one when the server's first bytes are no
-// HTTP/1. Until then it waits with what follows it; what is none after all is a request like others.
+// HTTP/2's preface (RFC 9113 section 3.4) at the beginning of a connection is one when the server answers it with
+// SETTINGS. Until then it waits with what follows it; what is none after all is a request like others.
 //
 // Bounds: Settings; once half of the transactions are in use, two requests of a connection may wait, not `pipelined`;
 // when all are, one that has some is evicted. Everything else is in the pool and the store of transactions. Bodies end

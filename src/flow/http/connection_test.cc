@@ -401,6 +401,12 @@ TEST(HttpConnection, ARefusedPrefaceGoesOn) {
     ASSERT_GT(whole.exchanges.size(), 1U) << "the server says that it is none";
     EXPECT_EQ(whole.exchanges[0].status, "400");
     EXPECT_EQ(whole.exchanges.back().uri, "/next");
+    const Sink page = parse({{up, pri + next}, {down, "<html>"}, {up, next}}, piece);
+    ASSERT_EQ(page.exchanges.size(), 3U) << "a server of HTTP/0.9";
+    EXPECT_EQ(page.exchanges[0].response_body, "<html>");
+    const Sink held = parse({{up, pri}, {down, "<html>"}, {up, next}}, piece);
+    ASSERT_EQ(held.exchanges.size(), 2U) << "likewise, and the request waited";
+    EXPECT_EQ(held.exchanges[1].uri, "/next");
     const Sink later = parse({get, {down, "HTTP/1.1 204 ok\r\n\r\n"}, {up, http2_begins + "\r\n\r\n" + next}}, piece);
     EXPECT_EQ(later.exchanges.back().uri, "/next") << "a preface comes first";
   }

@@ -65,6 +65,19 @@ Looks looks_like_response(std::string_view bytes) {
   return bytes.size() >= start.size() ? Looks::http : Looks::open;
 }
 
+bool may_answer_http2(std::string_view bytes) {
+  constexpr std::size_t length = 3;
+  constexpr std::string_view rest("\4\0\0\0\0\0", http2_answer_size - length);  // type, flags, stream
+  const std::string_view frame = bytes.substr(std::min(bytes.size(), length), rest.size());
+  return frame == rest.substr(0, frame.size());
+}
+
+bool may_begin_http2(std::string_view bytes) {
+  constexpr std::string_view preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+  return bytes.substr(0, preface.size()) == preface.substr(0, bytes.size()) &&
+         may_answer_http2(bytes.substr(std::min(bytes.size(), preface.size())));
+}
+
 bool looks_like_http(std::string_view bytes) {
   Word word;
   const bool is_request = looks_like_request(bytes, word) == Looks::http;

@@ -1,6 +1,7 @@
 // Whether a TCP connection is HTTP/1, from the first bytes of a side.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -22,6 +23,12 @@ Looks looks_like_response(std::string_view bytes);
 
 // One of the methods that are known by name.
 bool is_known_method(std::string_view method);
+
+// Whether a client's first bytes are HTTP/2's preface and SETTINGS, as far as there are some (RFC 9113 sections 3.4 and
+// 6.5), and whether a server's are the SETTINGS that it answers them with.
+bool may_begin_http2(std::string_view bytes);
+bool may_answer_http2(std::string_view bytes);
+inline constexpr std::size_t http2_answer_size = 9;  // more does not count
 
 // Either one's, of HTTP/1, as far as one packet tells.
 bool looks_like_http(std::string_view bytes);

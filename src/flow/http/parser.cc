@@ -252,7 +252,10 @@ bool Parser::detect(Connection& connection, Direction direction) {
     return false;
   }
   if (!client && other.phase == Phase::http2_wait) {
-    if (looks != Looks::http) {
+    if (may_answer_http2(pending)) {
+      if (pending.size() < http2_answer_size && !side.closed) {
+        return false;
+      }
       stop(connection, StopReason::http2);
       return true;
     }

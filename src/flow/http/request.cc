@@ -1,5 +1,4 @@
 // Requests: their first line, what their headers mean.
-#include <algorithm>
 #include <array>
 
 #include "flow/http/connection.h"
@@ -50,24 +49,12 @@ void split_request_line(std::string_view line, Transaction& transaction) {
   }
 }
 
-// Whether a client's first bytes are HTTP/2's preface and SETTINGS, as far as there are some (RFC 9113 section 6.5).
-bool may_be_http2(std::string_view bytes) {
-  constexpr std::string_view preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-  if (bytes.substr(0, preface.size()) != preface.substr(0, bytes.size())) {
-    return false;
-  }
-  constexpr std::size_t length = 3;
-  constexpr std::string_view settings("\4\0\0\0\0\0", 6);  // type, flags, stream
-  const std::string_view frame = bytes.substr(std::min(bytes.size(), preface.size() + length), settings.size());
-  return frame == settings.substr(0, frame.size());
-}
-
 }  // namespace
 
 // Where it may be HTTP/2, whether it is, the server says.
 bool Parser::waits_for_http2(Connection& connection) {
   const bool first = connection.made == 0 && connection.sides[1].phase == Phase::detect;
-  return first && !connection.is_http1 && may_be_http2(connection.sides[0].pending.view());
+  return first && !connection.is_http1 && may_begin_http2(connection.sides[0].pending.view());
 }
 
 void Parser::request_line(Connection& connection, const Line& line) {
