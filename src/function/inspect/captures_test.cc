@@ -6,12 +6,14 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <stdexcept>
 #include <vector>
 
 #include "../tests/support/capture_file.h"
 #include "../tests/support/public_data.h"
 #include "function/inspect/inspection.h"
+#include "function/inspect/with_policy_test.h"
 #include "match/automaton/key_scan.h"
 
 namespace sluice::function {
@@ -36,8 +38,8 @@ std::vector<std::uint32_t> keys_of(const InspectionRules& rules, std::string_vie
   return keys;
 }
 
-Recorded recorded_of(const std::shared_ptr<InspectionRules>& rules, const std::vector<test::CapturedFrame>& frames,
-                     bool by_device) {
+Recorded recorded_of(const std::shared_ptr<InspectionRules>& rules,
+                     const std::vector<sluice::test::CapturedFrame>& frames, bool by_device) {
   InspectionSettings settings;
   settings.budget = 1U << 20;
   settings.conversations.flows.capacity = 1U << 14;
@@ -46,7 +48,7 @@ Recorded recorded_of(const std::shared_ptr<InspectionRules>& rules, const std::v
   settings.drop_on_http_limit = true;
   Recorded recorded;
   Inspection inspection(std::make_unique<InspectionSearch>(rules), settings, recorded);
-  for (const test::CapturedFrame& frame : frames) {
+  for (const sluice::test::CapturedFrame& frame : frames) {
     std::vector<std::uint32_t> keys;
     KeyHits hits;
     if (by_device) {
@@ -65,12 +67,12 @@ class PublicCaptures : public testing::Test {
   static constexpr const char* kinds[] = {"pcaps", "dpi", "rules"};
   void SetUp() override {
     for (const char* const kind : kinds) {
-      if (const std::string why = test::why_no_data(kind); !why.empty()) GTEST_SKIP() << why;
+      if (const std::string why = sluice::test::why_no_data(kind); !why.empty()) GTEST_SKIP() << why;
     }
     folder_ = std::filesystem::temp_directory_path() / ("sluice-captures-" + std::to_string(getpid()));
     std::filesystem::create_directories(folder_);
     for (const char* const kind : kinds) {
-      for (const auto& archive : std::filesystem::directory_iterator(test::data_path(kind))) {
+      for (const auto& archive : std::filesystem::directory_iterator(sluice::test::data_path(kind))) {
         if (archive.path().extension() != ".xz") continue;
         ASSERT_EQ(std::system(("tar -C " + folder_.string() + " -xf " + archive.path().string()).c_str()), 0);
       }
@@ -89,20 +91,23 @@ class PublicCaptures : public testing::Test {
 };
 
 TEST_F(PublicCaptures, alerts_are_the_same_whoever_searches) {
-  const std::vector<std::string> community = files("/community.rules");
+  std::vector<std::string> community = files("/community.rules");
   ASSERT_EQ(community.size(), 1U);
+  community.push_back(folder_.string() + "/drop.rules");  // where no rule drops, limits of HTTP do not
+  std::ofstream(community.back()) << test::with_policy("", true);
   match::ReadOptions options;
   options.commented_out = true;
   auto set = match::read_rules(community, options);
   ASSERT_TRUE(set) << set.error().message;
   auto rules = InspectionRules::make(std::move(*set));
   ASSERT_TRUE(rules) << rules.error().message;
+  ASSERT_TRUE((*rules)->detector().blocks()) << "or limits of HTTP would drop nothing";
   std::vector<std::string> beyond_a_limit;
   std::size_t read = 0, left_out = 0, frames_in_all = 0, alerts = 0;
   for (const std::string& path : files(".pcap")) {
-    std::vector<test::CapturedFrame> frames;
+    std::vector<sluice::test::CapturedFrame> frames;
     try {
-      frames = test::read_capture(path);
+      frames = sluice::test::read_capture(path);
     } catch (const std::runtime_error&) {
       ++left_out;  // of a kind that the reader does not know
       continue;

@@ -287,6 +287,7 @@ Expected<std::shared_ptr<InspectionRules>> Inspect::compile(match::RuleSet set) 
 void Inspect::take(std::shared_ptr<InspectionRules> rules) {
   newest_ = std::move(rules);
   rule_count_.store(newest_->detector().rules().rules.size(), std::memory_order_relaxed);
+  blocks_.store(newest_->detector().blocks(), std::memory_order_relaxed);
 }
 
 InspectionSettings Inspect::settings_of_thread(const engine::LanePlan& plan) const {
@@ -396,7 +397,8 @@ void Inspect::note_limits(std::uint64_t now) {
   for (const auto& lane : lanes_) {
     for (std::size_t l = 0; l < counts.size(); ++l) counts[l] += lane->limited(l);
   }
-  if (const std::string line = limit_notes_.line(counts, now, options_.inspection.drop_on_http_limit); !line.empty()) {
+  const bool drops = options_.inspection.drop_on_http_limit && blocks_.load(std::memory_order_relaxed);
+  if (const std::string line = limit_notes_.line(counts, now, drops); !line.empty()) {
     spdlog::warn("{}", line);
   }
 }

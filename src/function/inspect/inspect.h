@@ -134,6 +134,7 @@ class Inspect final : public engine::Stage, private engine::Tables {
   std::vector<std::string> notes_;
   std::shared_ptr<InspectionRules> newest_;   // the thread's that prepares, then that reloads
   std::atomic<std::uint64_t> rule_count_{0};  // of newest_
+  std::atomic<bool> blocks_{false};           // likewise: a rule of it drops
   std::unique_ptr<AlertLog> log_;
   HttpLimitNotes limit_notes_;  // of the log's thread
   std::unique_ptr<FrameClock> clock_;

@@ -79,7 +79,7 @@ Inspection::Inspection(std::unique_ptr<InspectionSearch> search, const Inspectio
       sink_(sink),
       fragments_(settings.fragments),
       conversations_(settings.conversations, *this) {
-  drops_left_ = settings_.drop_on_overload && rules().detector().blocks();
+  set_policy();
   held_alerts_.reserve(most_held_alerts);
 }
 
@@ -90,8 +90,14 @@ std::unique_ptr<InspectionSearch> Inspection::exchange(std::unique_ptr<Inspectio
   const match::FlowBits renamed = search->rules->detector().renamed(rules().detector());
   if (match::has_any(renamed, renamed)) conversations_.clear_bits(renamed);
   std::swap(search_, search);
-  drops_left_ = settings_.drop_on_overload && rules().detector().blocks();
+  set_policy();
   return search;
+}
+
+void Inspection::set_policy() {
+  const bool blocks = rules().detector().blocks();
+  drops_left_ = settings_.drop_on_overload && blocks;
+  drops_limited_ = settings_.drop_on_http_limit && blocks;
 }
 
 Inspection::~Inspection() = default;

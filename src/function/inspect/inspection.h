@@ -49,7 +49,8 @@
 // and the policy is `drop_on_overload`: the frame, and where a stream or HTTP was left, the rest of its flow. That is
 // for what might have been dropped: frames of which rules are left that only alert go on, and where no rule drops, all
 // do, as without the policy. HTTP that goes beyond a limit (flow/http/settings.h, Limit) is dropped from that frame on
-// with `drop_on_http_limit`, unless a rule of `pass` has held. Memory: settings.conversations, taken here.
+// with `drop_on_http_limit`, where a rule drops at all and none of `pass` has held. Memory: settings.conversations,
+// taken here.
 //
 // Lifetime: the end of an Inspection ends its flows, and inspects what they hold: the sink outlives it, with all that
 // its calls touch.
@@ -405,6 +406,7 @@ class Inspection final : private flow::ConversationSink {
   void add_found(const flow::http::Marks& marks);
   flow::http::Marks& marks_of(flow::http::Message& message);
   void search_again(flow::http::Message& message);
+  void set_policy();
   std::size_t search(match::Buffer buffer, std::string_view bytes, std::size_t from = 0, std::size_t found = 0);
   std::size_t search_payload(std::string_view bytes, std::size_t from);
   struct Searched {
@@ -430,7 +432,8 @@ class Inspection final : private flow::ConversationSink {
 
   std::unique_ptr<InspectionSearch> search_;
   const InspectionSettings settings_;
-  bool drops_left_ = false;  // drop_on_overload, where a rule drops at all
+  bool drops_left_ = false;     // drop_on_overload, where a rule drops at all
+  bool drops_limited_ = false;  // drop_on_http_limit, likewise
   AlertSink& sink_;
   ConfirmTime time_;
   static constexpr std::uint64_t never = ~std::uint64_t{0};

@@ -99,7 +99,7 @@ bool Inspection::drops_unseen(const flow::Flow& flow) {
 // What was inspected of it has come before: a rule that holds there is told.
 void Inspection::http_limited(flow::Flow& flow, flow::http::Limit) {
   tell_held();
-  if (!settings_.drop_on_http_limit) return;
+  if (!drops_limited_) return;
   const AsIf as_if(*this, flow, direction_);
   if (is_passed(flow)) return;
   judgement_.drop = judgement_.http_limit = true;

@@ -18,8 +18,9 @@ constexpr std::size_t mss = 1400;
 
 class InspectionHttpLimit : public testing::Test, public AlertSink {
  protected:
-  void use(bool drops, const std::string& more = "") {
-    auto rules = test::rules_of("drop http any any -> any any (http.user_agent; content:\"EVILUA\"; sid:1;)\n" + more);
+  void use(bool drops, const std::string& more = "", const std::string& action = "drop") {
+    auto rules =
+        test::rules_of(action + " http any any -> any any (http.user_agent; content:\"EVILUA\"; sid:1;)\n" + more);
     ASSERT_NE(rules, nullptr);
     InspectionSettings settings;
     settings.drop_on_http_limit = drops;
@@ -101,6 +102,14 @@ TEST_F(InspectionHttpLimit, what_goes_beyond_it_does_not_pass_whole) {
       }
     }
   }
+}
+
+// Nothing of it would be dropped if it were inspected.
+TEST_F(InspectionHttpLimit, where_no_rule_drops_it_goes_on) {
+  use(true, "", "alert");
+  EXPECT_EQ(say(true, "GET / HTTP/1.1\r\nX: " + std::string(19'000, 'a') + "\r\n" + evil), 0);
+  EXPECT_EQ(say(true, "GET / HTTP/1.1\r\n\r\n"), 0);
+  EXPECT_THAT(drops_, IsEmpty());
 }
 
 // What still was inspected is told, and the rule is why.
