@@ -3,8 +3,6 @@
 #include <gtest/gtest.h>
 #include <x86intrin.h>
 
-#include <random>
-
 #include "function/inspect/inspection_frames_trial_test.h"
 
 namespace sluice::function {
@@ -15,7 +13,7 @@ using packet::PacketBuilder;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr std::uint8_t syn = packet::tcp_syn, ack = packet::tcp_ack;
+constexpr std::uint8_t ack = packet::tcp_ack;
 
 // As of a scratch that was made for other patterns: whether there is anything in the frame nobody knows.
 TEST_F(InspectionTest, a_search_that_is_refused_is_an_overload) {

@@ -1,7 +1,6 @@
 // HTTP in conversations with rules: bodies as they grow.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <rte_cycles.h>
 #include <zlib.h>
 
 #include "flow/http/packed_test.h"
@@ -10,13 +9,10 @@
 namespace sluice::function {
 namespace {
 
-using packet::Bytes;
-using packet::PacketBuilder;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr std::uint8_t syn = packet::tcp_syn, ack = packet::tcp_ack, fin = packet::tcp_fin;
-constexpr auto gap = static_cast<std::size_t>(flow::http::StopReason::gap);
+constexpr std::uint8_t ack = packet::tcp_ack, fin = packet::tcp_fin;
 
 // As Suricata has them, cookies among them.
 TEST_F(InspectionHttpTest, names_of_headers_stand_in_the_order_of_the_lines) {

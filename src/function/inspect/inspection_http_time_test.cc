@@ -4,7 +4,6 @@
 #include <rte_cycles.h>
 #include <zlib.h>
 
-#include "flow/http/packed_test.h"
 #include "function/inspect/inspection_http_trial_test.h"
 
 namespace sluice::function {
@@ -13,7 +12,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr std::uint8_t syn = packet::tcp_syn, ack = packet::tcp_ack, fin = packet::tcp_fin;
+constexpr std::uint8_t ack = packet::tcp_ack;
 constexpr auto gap = static_cast<std::size_t>(flow::http::StopReason::gap);
 
 // A frame that brings far more of a body than its own bytes, as compressed ones do, has the batch's time for it, and

@@ -16,7 +16,7 @@ using packet::PacketBuilder;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr std::uint8_t syn = packet::tcp_syn, ack = packet::tcp_ack;
+constexpr std::uint8_t ack = packet::tcp_ack;
 
 TEST_F(InspectionTest, a_datagram_is_inspected_by_itself) {
   use("alert udp any any -> any 53 (content:\"evil\"; sid:1;)\n");

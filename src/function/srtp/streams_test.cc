@@ -2,13 +2,8 @@
 #include "function/srtp/streams.h"
 
 #include <algorithm>
-#include <array>
-#include <atomic>
-#include <cstdio>
-#include <fstream>
 #include <random>
 #include <set>
-#include <thread>
 
 #include "function/srtp/streams_trial_test.h"
 
