@@ -9,11 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <exception>
 #include <iterator>
-#include <new>
-#include <sstream>
-#include <system_error>
 
 #include "base/machine.h"
 #include "control/busy_cores.h"
@@ -305,34 +301,6 @@ bool Gateway::ends(int signal_fd) {
   return false;
 }
 
-// Not on the control thread, which goes on to follow the kernel and to wait for signals.
-void Gateway::reload_aside() {
-  if (reloads_asked_.fetch_add(1) != 0) {
-    spdlog::info("reload: once more when the one at work is over");
-    return;
-  }
-  if (reloader_.joinable()) {
-    reloader_.join();
-  }
-  try {
-    reloader_ = std::thread([this] { reload_as_often_as_asked(); });
-  } catch (const std::system_error& error) {
-    reloads_asked_ = 0;
-    spdlog::error("reload: no thread for it: {}", error.what());
-  }
-}
-
-// A SIGHUP may follow a change that a reload at work has read past; those that come meanwhile are answered by one more.
-void Gateway::reload_as_often_as_asked() {
-  pthread_setname_np(pthread_self(), "sluice-reload");
-  unsigned answered = 0;
-  do {
-    answered = reloads_asked_;
-    const std::lock_guard lock(reload_mutex_);
-    (void)reload_and_tell();
-  } while (reloads_asked_.fetch_sub(answered) != answered && !loading_.stopped());
-}
-
 // Twins show the link of their ports to the kernel, and the mirror shows it to the router, but up to a second late; and
 // ports without a twin have only this.
 void Gateway::watch_links() {
@@ -524,77 +492,6 @@ Expected<std::string> Gateway::release_stream(const std::string& text) {
 
 std::string Gateway::config() {
   return config_json(config_);
-}
-
-Expected<std::string> Gateway::reload() {
-  const std::unique_lock lock(reload_mutex_, std::try_to_lock);
-  if (!lock) {
-    return make_error("another reload is at work: wait for its end");
-  }
-  return reload_and_tell();
-}
-
-// In the log and the counters, whoever asked.
-Expected<std::string> Gateway::reload_and_tell() {
-  Expected<std::string> reloaded;
-  try {
-    reloaded = reload_now();
-  } catch (const std::bad_alloc&) {
-    reloaded = make_error("there is not enough memory for it; everything stays as it was");
-  } catch (const std::exception& error) {
-    reloaded = make_error(error.what());
-  }
-  ++(reloaded ? reloads_done_ : reloads_refused_);
-  std::istringstream lines(reloaded ? std::string() : reloaded.error().message);
-  for (std::string line; std::getline(lines, line);) spdlog::error("reload: {}", line);
-  return reloaded;
-}
-
-Expected<std::string> Gateway::reload_now() {
-  Config fresh = Config::from_file(config_.file());
-  if (!fresh.ok()) {
-    (void)make_checked_function(fresh, described_ports(fresh.engine));  // for what is wrong there, too
-    return make_error(fresh.mistakes());
-  }
-  if (const std::string differences = needs_restart(config_, fresh); !differences.empty()) {
-    return make_error(fresh.placed(differences));
-  }
-  auto function = make_checked_function(
-      fresh, engine_->port_table(),
-      [this](std::string_view what, std::size_t done, std::size_t total) { return loading_.step(what, done, total); });
-  if (!function) {
-    loading_.done();
-    return tl::unexpected(function.error());
-  }
-  if (const engine::Tables* tables = (*function)->tables()) {
-    for (const std::string& note : tables->notes()) spdlog::warn("reload: {}", note);
-  }
-  // First, because it can be taken back.
-  auto streams = stream_demands(fresh);
-  engine::StreamAdmission::Replaced replaced;
-  if (admission_ && !admit_streams(*admission_, static_streams_, streams, &replaced)) {
-    loading_.done();
-    return make_error(fresh.mistakes());
-  }
-  std::vector<engine::StreamDemand> after;
-  for (const StreamSection& stream : streams) after.push_back(stream.demand);
-  // However it ends: it may throw.
-  bool holds = false;
-  const std::shared_ptr<void> at_the_end(nullptr, [&](std::nullptr_t) {
-    loading_.done();
-    if (admission_ && holds) admission_->settle(replaced);
-    if (admission_ && !holds) admission_->undo(replaced);
-  });
-  auto changed = engine_->function().reconfigure(**function);
-  if (!changed) return make_error(fresh.placed(changed.error().message));
-  holds = true;
-  static_streams_ = std::move(after);
-  if (admission_) {
-    if (const std::string note = admission_->burst_note(); !note.empty()) spdlog::warn("reload: {}", note);
-  }
-  if (changed->empty()) *changed = "nothing to take over: this chain has no setting that can change while it runs";
-  spdlog::info("reload: {}", *changed);
-  return changed;
 }
 
 void Gateway::stop() {

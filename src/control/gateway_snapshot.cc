@@ -377,6 +377,7 @@ std::string needs_restart(const Config& running, const Config& wanted) {
   differences.compare("[profile] file", running.profile.file, wanted.profile.file);
   differences.compare("[profile] others", running.profile.refuses_others, wanted.profile.refuses_others);
   differences.compare("[profile] streams", running.profile.admits, wanted.profile.admits);
+  differences.compare("[profile] bursts", running.profile.counts_bursts, wanted.profile.counts_bursts);
   compare_deadlines(running.rtsp_deadlines, wanted.rtsp_deadlines, differences);
   differences.compare("[api] listen", running.api.listen, wanted.api.listen);
   differences.compare("[api] allow_remote", running.api.allow_remote, wanted.api.allow_remote);

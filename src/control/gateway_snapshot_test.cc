@@ -110,6 +110,28 @@ TEST(NeedsRestart, NamesEachSettingThatOnlyAStartReads) {
   EXPECT_EQ(needs_restart(two, running), "[[port]] 'b' cannot be taken out" + rest);
 }
 
+TEST(NeedsRestart, NamesWhatAProfileDecides) {
+  const std::string base =
+      "[engine]\nchain = [\"srtp\", \"route\"]\n[[port]]\nname = \"a\"\ndevice = \"net_null0\"\n[profile]\n";
+  const std::string file = "file = \"a\"\n";
+  const Config running = Config::from_text(base + file, "running", false);
+  ASSERT_TRUE(running.ok()) << running.mistakes();
+  const std::string change = " cannot change while the gateway runs: restart it";
+  const std::pair<std::string, std::string> cases[] = {
+      {file, ""},
+      {file + "others = \"refuse\"\nstreams = \"admit\"\nbursts = \"report\"\n", ""},
+      {"file = \"b\"\n", "[profile] file" + change},
+      {file + "others = \"warn\"\n", "[profile] others" + change},
+      {file + "streams = \"all\"\n", "[profile] streams" + change},
+      {file + "bursts = \"admit\"\n", "[profile] bursts" + change},
+  };
+  for (const auto& [text, lines] : cases) {
+    const Config wanted = Config::from_text(base + text, "w", false);
+    ASSERT_TRUE(wanted.ok()) << wanted.mistakes();
+    EXPECT_EQ(needs_restart(running, wanted), lines) << text;
+  }
+}
+
 TEST(NeedsRestart, NamesDeadlinesOfMedia) {
   const std::string base =
       "[engine]\nchain = [\"srtp\", \"route\"]\n[[port]]\nname = \"a\"\ndevice = \"net_null0\"\n[srtp.rtsp]\n";

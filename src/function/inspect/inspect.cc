@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -14,9 +13,9 @@
 #include "engine/options.h"
 #include "function/capsule/capsule.h"
 #include "function/inspect/inspect_lane.h"
+#include "function/inspect/rule_set_notes.h"
 #include "match/automaton/match_batch.h"
 #include "match/rules/rule_files.h"
-#include "match/rules/rule_notes.h"
 
 namespace sluice::function {
 namespace {
@@ -75,117 +74,6 @@ void fetch_index(InspectLane& lane, const engine::Batch& batch, const Area& a, s
   each(flow_ahead, [&](std::uint32_t n) { lane.prefetch_flow(a.hash[n]); });
   each(stream_ahead, [&](std::uint32_t n) { lane.prefetch_stream(batch, n, a.hash[n], a.span[n]); });
   each(history_ahead, [&](std::uint32_t n) { lane.prefetch_history(batch, n, a.hash[n], a.span[n]); });
-}
-
-std::string count_text(std::size_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
-bool blocks(const match::Rule& rule) {
-  return rule.action == match::Action::drop || rule.action == match::Action::reject;
-}
-
-// Lines of suppress and event_filter that are about no rule; empty: there is none.
-std::string note_of_lines(const match::RuleSet& set) {
-  std::vector<const match::AlertLine*> idle;
-  const auto look = [&](const match::AlertLine& line) {
-    if (std::ranges::none_of(set.rules, [&](const match::Rule& rule) { return line.names(rule); })) {
-      idle.push_back(&line);
-    }
-  };
-  std::ranges::for_each(set.suppressions, look);
-  std::ranges::for_each(set.event_filters, look);
-  if (idle.empty()) return {};
-  const match::AlertLine& first = *idle.front();
-  return "inspect: " + count_text(idle.size(), "line") + " of suppress and event_filter " +
-         (idle.size() == 1 ? "is" : "are") + " about no rule that loads, such as " + set.place(first.file, first.line) +
-         ": gen_id " + std::to_string(first.gid) + ", sig_id " + std::to_string(first.sid);
-}
-
-// What the rule counts is of several flows, which may be several lanes'.
-bool counts_across_flows(const match::Rule& rule) {
-  const auto across = [](const auto& rate) { return rate.track != match::Track::by_flow; };
-  return std::ranges::any_of(rule.thresholds, across) || std::ranges::any_of(rule.detection_filters, across);
-}
-
-// Rules and lines whose counts are not exact on so many lanes (rate_filter.h); empty: there is none.
-std::string note_of_rates(const match::RuleSet& set, std::uint32_t lanes) {
-  if (lanes < 2) return {};
-  const auto first = std::ranges::find_if(set.rules, counts_across_flows);
-  const auto rules = std::ranges::count_if(set.rules, counts_across_flows);
-  const auto blocking = std::ranges::count_if(
-      set.rules, [](const match::Rule& rule) { return counts_across_flows(rule) && blocks(rule); });
-  const auto lines = std::ranges::count_if(set.event_filters, [](const match::EventFilter& line) {
-    return line.threshold && line.threshold->track != match::Track::by_flow;
-  });
-  if (rules == 0 && lines == 0) return {};
-  const std::string times = std::to_string(lanes) + " times";
-  std::string text = "inspect: each of " + std::to_string(lanes) + " lanes counts by itself: ";
-  if (rules != 0) {
-    text += count_text(static_cast<std::size_t>(rules), "rule") + " with detection_filter or threshold, such as " +
-            set.place(first->file, first->line) + ", may need up to " + times + " as many matches to take effect" +
-            (blocking == 0 ? "" : " (" + std::to_string(blocking) + " of them to drop or reject)") +
-            ", or alert up to " + times + " as often";
-  }
-  if (lines != 0) {
-    text += (rules == 0 ? "" : ", and ") + count_text(static_cast<std::size_t>(lines), "line") +
-            " of event_filter may let up to " + times + " as many alerts by, or need as many more for one";
-  }
-  return text + "; where that is not wanted set lanes = 1, and queues = 1, for each port";
-}
-
-// What of the files is not in force, or not as it is written.
-std::vector<std::string> notes_of(const match::RuleSet& set, std::uint32_t lanes) {
-  std::vector<std::string> notes;
-  if (const std::size_t refused = set.refused.size(); refused != 0) {
-    const match::Refusal& first = set.refused.front();
-    notes.push_back("inspect: " + count_text(refused, "rule") + " of " + std::to_string(refused + set.rules.size()) +
-                    (refused == 1 ? " does" : " do") + " not load, such as " + set.place(first.file, first.line) +
-                    ": " + first.message + "; 'sluice rules' says why for each");
-  }
-  for (const match::RuleNotes& of_rules : match::notes_on(set)) {
-    notes.push_back("inspect: " + of_rules.text(set) +
-                    (of_rules.rules.size() == 1 ? "" : "; 'sluice rules --list' names each"));
-  }
-  for (const std::uint32_t file : set.silent_files) {
-    notes.push_back("inspect: " + set.files[file] + " has no line but empty ones and comments");
-  }
-  if (std::ranges::find(set.ignored_words, "rate_filter") != set.ignored_words.end()) {
-    notes.emplace_back("inspect: lines of rate_filter are not followed: rules keep the action that they have");
-  }
-  if (std::string note = note_of_lines(set); !note.empty()) notes.push_back(std::move(note));
-  if (std::string note = note_of_rates(set, lanes); !note.empty()) notes.push_back(std::move(note));
-  if (const std::size_t overridden = set.overridden.size(); overridden != 0) {
-    const match::OverriddenVariable& first = set.overridden.front();
-    notes.push_back("inspect: [inspect] variables stands before " + count_text(overridden, "line") +
-                    " of the rules' files, such as " + set.place(first.file, first.line) + ", which sets " +
-                    first.name);
-  }
-  for (const match::UnusedVariable& one : set.unused) {
-    notes.push_back("inspect: variable " + one.name + " is set but no rule uses it" + one.hint);
-  }
-  return notes;
-}
-
-// Of a set without rules.
-std::string why_none(const match::RuleSet& set) {
-  if (set.refused.empty()) {
-    return "there is no rule in " + set.files.front() +
-           (set.commented_out == 0 ? "" : " but " + std::to_string(set.commented_out) + " that are commented out");
-  }
-  const match::Refusal& first = set.refused.front();
-  return "none of " + count_text(set.refused.size(), "rule") + " loads, such as " + set.place(first.file, first.line) +
-         ": " + first.message;
-}
-
-// A relative name that is not there may be there for who starts the program elsewhere.
-std::string where_from(const std::vector<std::string>& files) {
-  std::error_code fault;
-  for (const std::filesystem::path file : files) {
-    if (file.is_absolute() || std::filesystem::exists(file, fault)) continue;
-    return "; names are as seen from where sluice was started, " + std::filesystem::current_path(fault).string();
-  }
-  return {};
 }
 
 // Of conversations that are forwarded: longer than two hours, after which hosts send keep-alives (RFC 5382, REQ-5).

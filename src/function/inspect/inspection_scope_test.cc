@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "function/inspect/inspection_trial_test.h"
+#include "function/inspect/inspection_scope_trial_test.h"
 
 namespace sluice::function {
 namespace {
@@ -13,81 +13,6 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 constexpr std::uint8_t syn = packet::tcp_syn, ack = packet::tcp_ack, psh = packet::tcp_psh;
-
-class InspectionScopeTest : public testing::Test, public AlertSink {
- protected:
-  std::unique_ptr<InspectionSearch> search(const std::string& text) {
-    rules_ = test::rules_of(text, rules_.get());
-    return std::make_unique<InspectionSearch>(rules_);
-  }
-  void use(const std::string& text, std::uint32_t flows = 1024) {
-    InspectionSettings settings = test::small_settings();
-    settings.conversations.flows.capacity = flows;
-    settings.conversations.streams = streams_;
-    settings.conversations.flows.midstream = midstream_;
-    settings.conversations.flows.remembered = remembered_;
-    settings.conversations.drop_silent = drop_silent_;
-    inspection_.reset();
-    rules_.reset();
-    inspection_ = std::make_unique<Inspection>(search(text), settings, *this);
-    sequence_[0] = 1000;
-    sequence_[1] = 5000;
-  }
-
-  void alert(const Alert& alert) override {
-    sids_.push_back(alert.rules->detector().rules().rules[alert.rule].sid);
-    ends_ = alert.packet->source.str() + ":" + std::to_string(alert.packet->source_port) + " " +
-            alert.packet->destination.str() + ":" + std::to_string(alert.packet->destination_port);
-    with_frame_ = !alert.frame.empty();
-    blocked_ = alert.blocked;
-  }
-  void dropped(const DroppedFrame& frame) override {
-    EXPECT_EQ(frame.frame.data(), frame_);
-    EXPECT_NE(frame.flow, nullptr);
-    drops_.emplace_back(frame.reason, frame.direction);
-    dropped_by_ = frame.rules == nullptr ? 0 : frame.rules->detector().rules().rules[frame.rule].sid;
-  }
-
-  Judgement feed(const PacketBuilder& builder, std::uint64_t later = 1000) {
-    const Bytes bytes = builder.build();
-    frame_ = reinterpret_cast<const char*>(bytes.data());
-    return inspection_->frame({frame_, bytes.size()}, now_ += later);
-  }
-  Judgement udp(const std::string& text, const char* from = "10.0.0.1") {
-    return feed(PacketBuilder().ipv4(from, "10.0.0.2").udp(4000, 53).payload(Bytes(text.begin(), text.end())));
-  }
-  // A segment between 10.0.0.1:4000 and 10.0.0.2:80.
-  PacketBuilder built(bool to_server, std::uint8_t flags, const std::string& text = "") {
-    return test::segment_of(to_server, flags, sequence_[to_server ? 0 : 1], sequence_[to_server ? 1 : 0], text);
-  }
-  Judgement segment(bool to_server, std::uint8_t flags, const std::string& text = "") {
-    const PacketBuilder builder = built(to_server, flags, text);
-    sequence_[to_server ? 0 : 1] += static_cast<std::uint32_t>(text.size()) + ((flags & syn) != 0 ? 1 : 0);
-    return feed(builder);
-  }
-  void handshake() {
-    segment(true, syn);
-    segment(false, syn | ack);
-    segment(true, ack);
-  }
-  std::vector<std::uint32_t> alerts() { return std::exchange(sids_, {}); }
-  using Dropped = std::pair<DropReason, flow::Direction>;
-  std::vector<Dropped> drops() { return std::exchange(drops_, {}); }
-
-  flow::StreamSettings streams_;
-  bool midstream_ = false, drop_silent_ = false;
-  flow::Milliseconds remembered_ = 0;
-  std::shared_ptr<InspectionRules> rules_;
-  std::vector<std::uint32_t> sids_;
-  std::vector<Dropped> drops_;
-  std::uint32_t dropped_by_ = 0;  // the last frame; 0: by no rule that is named
-  const char* frame_ = nullptr;   // that is looked at
-  std::string ends_;              // of the last alert
-  bool with_frame_ = false, blocked_ = false;
-  std::uint32_t sequence_[2] = {1000, 5000};
-  std::uint64_t now_ = 0;                   // microseconds
-  std::unique_ptr<Inspection> inspection_;  // last: it alerts at its end
-};
 
 // After one packet "evil" of a flow: is the next one dropped, and what of UDP?
 TEST_F(InspectionScopeTest, a_drop_reaches_as_far_as_its_rule_looks) {
@@ -404,46 +329,6 @@ TEST_F(InspectionScopeTest, places_are_those_of_each_packet_as_well_as_of_the_st
   EXPECT_THAT(alerts(), IsEmpty());
 }
 
-// What comes within one packet is found in a conversation that goes on behind its timeout; what does not is dropped.
-TEST_F(InspectionScopeTest, silence_makes_no_attack_pass) {
-  using enum flow::Direction;
-  constexpr std::uint64_t silence = 601'000'000;
-  remembered_ = 1'000'000;
-  for (const bool drop : {true, false}) {
-    drop_silent_ = drop;
-    use("drop tcp any any -> any any (flow:established,to_server; content:\"evilword\"; sid:1;)\n");
-    handshake();
-    EXPECT_FALSE(segment(true, ack, "GET /").drop);
-    const Judgement first = feed(built(true, ack, "evil"), silence);
-    EXPECT_EQ(first.drop, drop);
-    EXPECT_EQ(first.stream, drop ? flow::Taken::silent : flow::Taken::all);
-    EXPECT_EQ(drops(), std::vector<Dropped>(drop ? 1 : 0, Dropped(DropReason::silent, to_server)));
-    EXPECT_FALSE(feed(built(true, ack)).drop) << "keep-alives pass";
-    EXPECT_TRUE(feed(built(true, ack, "evilword")).drop);
-    EXPECT_THAT(alerts(), ElementsAre(1));
-    drops();
-  }
-  // And a flow that is dropped is dropped.
-  use("drop tcp any any -> any any (flow:established,to_server; content:\"evilword\"; sid:1;)\n");
-  handshake();
-  EXPECT_TRUE(feed(built(true, ack, "evilword")).drop);
-  drops();
-  EXPECT_TRUE(feed(built(true, ack, "good"), silence).drop);
-  EXPECT_THAT(drops(), ElementsAre(Dropped(DropReason::flow_drop, to_server)));
-  EXPECT_THAT(alerts(), ElementsAre(1));
-  // But another conversation may begin between its ports: once the server has said so.
-  sequence_[0] = 900'000;
-  EXPECT_TRUE(feed(built(true, syn, "evilword")).drop);
-  EXPECT_FALSE(segment(true, syn).drop);
-  EXPECT_TRUE(feed(built(true, ack, "good")).drop);
-  sequence_[1] = 700'000;
-  EXPECT_FALSE(segment(false, syn | ack).drop);
-  EXPECT_FALSE(segment(true, ack).drop);
-  EXPECT_FALSE(segment(true, ack, "good").drop);
-  EXPECT_TRUE(segment(true, ack, "evilword").drop);
-  EXPECT_THAT(alerts(), ElementsAre(1));
-}
-
 // The answer waits behind a gap, until the client's packet acknowledges that.
 TEST_F(InspectionScopeTest, what_the_other_side_sets_free_is_about_the_senders_direction) {
   use("alert tcp 10.0.0.2 80 -> 10.0.0.1 4000 (flow:to_client; content:\"evil\"; sid:1;)\n");
@@ -456,116 +341,6 @@ TEST_F(InspectionScopeTest, what_the_other_side_sets_free_is_about_the_senders_d
   EXPECT_THAT(alerts(), ElementsAre(1));
   EXPECT_EQ(ends_, "10.0.0.2:80 10.0.0.1:4000");
   EXPECT_TRUE(with_frame_);
-}
-
-// "junk" does not reach the receiver, and hides what comes in its place from the stream.
-TEST_F(InspectionScopeTest, what_a_decoy_hides_is_dropped_with_its_reason) {
-  using enum flow::Direction;
-  for (const bool drop : {true, false}) {
-    streams_.drop_conflicts = drop;
-    use("alert tcp any any -> any any (content:\"evil\"; sid:1;)\n");
-    handshake();
-    EXPECT_FALSE(feed(built(true, ack, "junk")).drop);
-    EXPECT_EQ(feed(built(true, ack, "ev")).drop, drop);
-    EXPECT_THAT(alerts(), IsEmpty());
-    const Judgement judgement = feed(built(true, ack, "evil"));
-    EXPECT_EQ(judgement.drop, drop);
-    EXPECT_EQ(judgement.stream, drop ? flow::Taken::conflict : flow::Taken::all);
-    EXPECT_THAT(alerts(), ElementsAre(1)) << "looked at all the same";
-    EXPECT_EQ(blocked_, drop);
-    EXPECT_EQ(drops(), std::vector<Dropped>(drop ? 2 : 0, Dropped(DropReason::conflict, to_server)));
-    EXPECT_EQ(inspection_->conversations().stream_counters().conflicts, 2U);
-    EXPECT_FALSE(feed(built(true, ack, "junk and more")).drop) << "the flow goes on";
-    EXPECT_FALSE(segment(false, ack, "answer").drop);
-  }
-}
-
-TEST_F(InspectionScopeTest, what_a_stream_has_no_room_for_is_dropped_and_comes_again) {
-  streams_.drop_without_room = true;
-  streams_.held_segments = 1;
-  use("drop tcp any any -> any any (content:\"evil\"; sid:1;)\n");
-  handshake();
-  const auto at = [&](std::uint32_t bytes, const std::string& text) {
-    sequence_[0] += bytes;
-    const Judgement judgement = feed(built(true, ack, text));
-    sequence_[0] -= bytes;
-    return judgement;
-  };
-  EXPECT_FALSE(at(4, "?").drop);
-  EXPECT_EQ(at(2, "il").stream, flow::Taken::no_room);
-  EXPECT_THAT(drops(), ElementsAre(Dropped(DropReason::no_room, flow::Direction::to_server)));
-  EXPECT_FALSE(at(0, "ev").drop);
-  EXPECT_TRUE(at(2, "il").drop) << "in the stream now, and whole";
-  EXPECT_THAT(alerts(), ElementsAre(1));
-  EXPECT_THAT(drops(), ElementsAre(Dropped(DropReason::rules, flow::Direction::to_server)));
-}
-
-TEST_F(InspectionScopeTest, what_a_rule_passes_is_let_by_in_conflict_too) {
-  streams_.drop_conflicts = streams_.drop_without_room = true;
-  use("pass tcp any any -> any any (content:\"friend\"; sid:1;)\n");
-  handshake();
-  EXPECT_FALSE(feed(built(true, ack, "friend")).drop);
-  EXPECT_FALSE(feed(built(true, ack, "others")).drop);
-  EXPECT_EQ(inspection_->conversations().stream_counters().conflicts, 1U);
-}
-
-// The receiver has acknowledged it, and takes nothing in its place: it is looked at once.
-TEST_F(InspectionScopeTest, what_is_acknowledged_and_sent_again_alerts_once) {
-  for (const bool guarded : {true, false}) {
-    streams_.drop_conflicts = guarded;
-    use("alert tcp any any -> any any (content:\"evil\"; sid:1;)\n");
-    handshake();
-    const std::uint32_t first = sequence_[0];
-    segment(true, ack, "evil");
-    segment(true, ack, std::string(8000, '.'));
-    EXPECT_THAT(alerts(), ElementsAre(1));
-    segment(false, ack);
-    segment(true, ack, std::string(8000, '.'));
-    const std::uint32_t last = std::exchange(sequence_[0], first);
-    EXPECT_FALSE(feed(built(true, ack, "evil")).drop);
-    sequence_[0] = last;
-    EXPECT_THAT(alerts(), IsEmpty()) << guarded;
-  }
-}
-
-// Its data, or its number, does not hide what the receiver gets.
-TEST_F(InspectionScopeTest, a_syn_besides_the_one_that_counts_hides_nothing) {
-  for (const std::uint32_t other : {900U, 6000U, 0x40000000U, 0xc0000000U}) {
-    for (const bool of_client : {true, false}) {
-      streams_.drop_conflicts = streams_.drop_without_room = true;
-      use("drop http any any -> any any (flow:to_server; http.uri; content:\"/evil\"; sid:1;)\n"
-          "drop http any any -> any any (flow:to_client; file_data; content:\"attack\"; sid:2;)\n");
-      if (!of_client) segment(true, syn);
-      const std::uint32_t mine = std::exchange(sequence_[of_client ? 0 : 1], other);
-      EXPECT_FALSE(segment(of_client, of_client ? syn : syn | ack, "x").drop);
-      sequence_[of_client ? 0 : 1] = mine;
-      if (of_client) segment(true, syn);
-      segment(false, syn | ack);
-      segment(true, ack);
-      segment(true, ack, of_client ? "GET /ev" : "GET / HTTP/1.0\r\n");
-      segment(false, ack);
-      EXPECT_EQ(segment(true, ack, of_client ? "il HTTP/1.0\r\n\r\n" : "\r\n").drop, of_client) << other;
-      segment(false, ack, "HTTP/1.0 200 ok\r\n\r\natt");
-      segment(true, ack);
-      EXPECT_TRUE(segment(false, ack, "ack").drop) << other;
-      EXPECT_EQ(alerts(), std::vector<std::uint32_t>{of_client ? 1U : 2U}) << other;
-    }
-  }
-}
-
-// A FIN ahead of what is missing, that the server never gets: its own ends what it sends, and the client goes on.
-TEST_F(InspectionScopeTest, a_decoy_of_a_fin_leaves_the_conversation_established) {
-  streams_.drop_conflicts = streams_.drop_without_room = true;
-  use("drop tcp any any -> any any (flow:established,to_server; content:\"evilattack\"; sid:1;)\n");
-  handshake();
-  sequence_[0] += 100;
-  EXPECT_FALSE(segment(true, ack | packet::tcp_fin).drop);
-  sequence_[0] -= 100;
-  EXPECT_FALSE(segment(false, ack | packet::tcp_fin, "bye").drop);
-  sequence_[1] += 1;
-  EXPECT_FALSE(segment(true, ack, "evil").drop);
-  EXPECT_TRUE(segment(true, ack, "attack").drop);
-  EXPECT_THAT(alerts(), ElementsAre(1));
 }
 
 TEST_F(InspectionScopeTest, a_side_that_was_not_heard_has_sent_nothing) {
@@ -587,18 +362,6 @@ TEST_F(InspectionScopeTest, a_side_that_was_not_heard_has_sent_nothing) {
   EXPECT_THAT(alerts(), IsEmpty()) << "in the middle";
   segment(true, ack, "hello");
   EXPECT_THAT(alerts(), ElementsAre(3)) << "in the middle";
-}
-
-TEST_F(InspectionScopeTest, a_split_handshake_makes_a_stream) {
-  use("alert tcp-stream any any -> any any (flow:established,to_server; content:\"evil\"; sid:1;)\n");
-  segment(true, syn);
-  segment(false, syn);
-  --sequence_[0];
-  segment(true, syn | ack);
-  segment(false, ack);
-  segment(true, ack, "ev");
-  segment(true, ack, "il");
-  EXPECT_THAT(alerts(), ElementsAre(1));
 }
 
 // There are no more of them than names, so that the new one takes the place of another.
