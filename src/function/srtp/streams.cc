@@ -71,7 +71,10 @@ void Streams::await_lanes() {
 
 void Streams::look_at_guards(Clock::time_point now) {
   const auto noted = [this](const MediaKey& key) { return streams_.at(key)->noted(); };
-  for (const MediaKey& key : guards_.quiet(now, guard_time, noted)) take_one(key);
+  const auto time_of = [this](const MediaKey& key) {
+    return streams_.at(key)->settings().carries == Carries::rtp ? guard_time : rtcp_guard_time;
+  };
+  for (const MediaKey& key : guards_.quiet(now, time_of, noted)) take_one(key);
   count();
 }
 
