@@ -413,7 +413,7 @@ Expected<Streams::Replacement> Streams::prepare(const std::vector<MediaStreamSet
     if (of_file && !wanted.contains(key)) replacement.gone.push_back(key);
   }
   if (streams_.size() - guards_.size() + replacement.fresh.size() > room_) {
-    return make_error("the table of streams is full: raise max_keys");
+    return make_error("the table of streams is full: raise [srtp] max_keys");
   }
   return replacement;
 }
