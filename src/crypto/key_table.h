@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "base/error.h"
 #include "crypto/key.h"
@@ -32,6 +33,9 @@ struct KeyMaterial {
   std::span<const std::uint8_t> auth_key;
   std::uint8_t tag_length;
 };
+
+// What the message of install() begins with where no slot is free.
+inline constexpr std::string_view table_of_keys_is_full = "the table of keys is full";
 
 class KeyTable {
  public:

@@ -49,10 +49,12 @@ class MediaStreams {
   // have begun, up to 0.2 s.
   virtual Expected<void> add(std::vector<MediaStreamSettings> streams) = 0;
   // Those of these 5-tuples that came from `origin`; how many. `guarded`: what still comes in clear of those that were
-  // protected is dropped until nothing has come for `guard_time`, or longer ago ended streams have to make room
-  // (srtp/streams.h); all else passes as it comes.
+  // protected is dropped until nothing has come for `guard_time`, of those that carried RTCP `rtcp_guard_time`, or
+  // longer ago ended streams have to make room (srtp/streams.h); all else passes as it comes.
   virtual std::size_t remove(std::span<const MediaKey> keys, MediaOrigin origin, bool guarded) = 0;
   static constexpr std::chrono::seconds guard_time{5};
+  // RTCP comes every five seconds, and of many members less often (RFC 3550 section 6.2).
+  static constexpr std::chrono::seconds rtcp_guard_time{30};
   // Frees what lanes have left and ends guards: about once a second, whoever adds and removes streams.
   virtual void tidy(std::chrono::steady_clock::time_point now) = 0;
   // Gives streams that are measured what they were found to bring: about once a second, on one thread. A sentence on

@@ -198,7 +198,7 @@ def test_a_client_that_vanishes_times_out(tmp_path):
         figures = network.figures()
         assert figures["rtsp_closed_timeout"] + figures["rtsp_closed_client_gone"] == 2
         assert figures["srtp_streams"] == 0
-        assert wait_until(lambda: network.figure("srtp_ended_streams") == 0, 20), "the server has stopped"
+        assert wait_until(lambda: network.figure("srtp_ended_streams") == 0, 45), "the server has stopped"
         network.client.ip("link set eth0 up")
         network.client.ip("route replace default via 10.1.0.1")
         with Player(network, SERVER4, 40000) as player:

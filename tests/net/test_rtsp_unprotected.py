@@ -55,7 +55,7 @@ def test_a_server_whose_link_was_gone(tmp_path):
         playing(network)
         network.router.ip("link set wan0 down")
         assert wait_until(lambda: network.figure("rtsp_media") == 0, 100), network.figures()
-        assert wait_until(lambda: network.figure("srtp_ended_streams") == 0, 20), network.figures()
+        assert wait_until(lambda: network.figure("srtp_ended_streams") == 0, 45), network.figures()
         network.router.ip("link set wan0 up")
         assert wait_until(network.forwards)
         hidden, of, dropped = seen(network, 3)

@@ -37,7 +37,8 @@ inline const packet::Reason srtp_clear_rtcp = packet::register_reason(
 inline const packet::Reason srtp_ended =
     packet::register_reason("srtp_ended", "it belongs to an SRTP stream that has ended, and would go on in clear");
 inline const packet::Reason srtp_unprotected = packet::register_reason(
-    "srtp_unprotected", "it comes from a server of [srtp.rtsp], could be media, and belongs to no SRTP stream");
+    "srtp_unprotected",
+    "it could be media in clear, by [srtp] unprotected or as a server's of [srtp.rtsp], and belongs to no SRTP stream");
 inline const packet::Reason srtp_rtsp_fragment = packet::register_reason(
     "srtp_rtsp_fragment", "a fragment of TCP from or to an RTSP server, which the proxy would not see");
 inline const packet::Reason srtp_rtsp_past_proxy =

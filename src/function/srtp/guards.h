@@ -32,9 +32,9 @@ class Guards {
   std::size_t size() const { return guards_.size(); }
   bool contains(const MediaKey& key) const { return guards_.contains(key); }
 
-  // Those of which nothing has come for so long; noted(key) counts what comes.
-  template <typename Noted>
-  std::vector<MediaKey> quiet(Time now, std::chrono::nanoseconds time, const Noted& noted) {
+  // Those of which nothing has come for time_of(key); noted(key) counts what comes.
+  template <typename TimeOf, typename Noted>
+  std::vector<MediaKey> quiet(Time now, const TimeOf& time_of, const Noted& noted) {
     std::vector<MediaKey> all;
     for (auto& [key, guard] : guards_) {
       const std::uint64_t count = noted(key);
@@ -42,7 +42,7 @@ class Guards {
         guard.noted = count;
         guard.since = now;
       }
-      if (now - guard.since >= time) all.push_back(key);
+      if (now - guard.since >= time_of(key)) all.push_back(key);
     }
     return all;
   }

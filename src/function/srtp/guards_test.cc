@@ -59,10 +59,14 @@ TEST(Guards, are_quiet_when_nothing_has_come_for_so_long) {
   guards.add(loud, loud, start);
   std::uint64_t come = 0;
   const auto noted = [&](const MediaKey& key) { return key == loud ? come : 0; };
-  EXPECT_TRUE(guards.quiet(start + seconds(4), seconds(5), noted).empty());
+  const auto time_of = [](const MediaKey&) { return seconds(5); };
+  EXPECT_TRUE(guards.quiet(start + seconds(4), time_of, noted).empty());
   come = 1;
-  EXPECT_EQ(guards.quiet(start + seconds(6), seconds(5), noted), std::vector{silent});
-  EXPECT_EQ(guards.quiet(start + seconds(11), seconds(5), noted).size(), 2U);
+  EXPECT_EQ(guards.quiet(start + seconds(6), time_of, noted), std::vector{silent});
+  EXPECT_EQ(guards.quiet(start + seconds(11), time_of, noted).size(), 2U);
+  const auto own_time_of = [&](const MediaKey& key) { return key == loud ? seconds(30) : seconds(5); };
+  EXPECT_EQ(guards.quiet(start + seconds(35), own_time_of, noted), std::vector{silent});
+  EXPECT_EQ(guards.quiet(start + seconds(36), own_time_of, noted).size(), 2U);
 }
 
 }  // namespace

@@ -118,7 +118,11 @@ Expected<std::shared_ptr<MediaStream>> MediaStream::make(MediaStreamSettings set
   if (stream->settings_.keyless != Keyless::no) return stream;
   const auto add = [&](srtp::Protocol protocol, std::unique_ptr<MediaLeg>& leg) -> Expected<void> {
     auto made = stream->make_leg(protocol, keys);
-    if (!made) return make_error("the stream " + stream->settings_.name + ": " + made.error().message);
+    if (!made) {
+      const bool full = made.error().message.starts_with(crypto::table_of_keys_is_full);
+      const char* const more = full ? ": raise [srtp] max_keys" : "";
+      return make_error("the stream " + stream->settings_.name + ": " + made.error().message + more);
+    }
     leg = std::move(*made);
     return {};
   };

@@ -18,6 +18,7 @@ Expected<std::unique_ptr<engine::Stage>> make_srtp(Settings& settings, const eng
   settings.hide_values();
   Srtp::SrtpOptions options;
   options.max_keys = static_cast<std::uint32_t>(settings.integer("max_keys", 4096, 2, 1 << 22));
+  options.drops_unprotected = settings.choice("unprotected", "pass", {"pass", "drop"}) == "drop";
   if (ports.size() != 0) options.largest_frame = 0;
   for (std::size_t port = 0; port < ports.size(); ++port) {
     options.largest_frame = std::max(options.largest_frame, ports[port].mtu + ethernet);

@@ -12,6 +12,7 @@
 #include "crypto/selftest.h"
 #include "engine/function.h"
 #include "engine/options.h"
+#include "function/srtp/clear_media.h"
 #include "function/srtp/rewrite.h"
 #include "packet/checksum.h"
 
@@ -216,12 +217,14 @@ std::uint32_t Srtp::place_of(const engine::Batch& batch, const Area& a, std::uin
   const MediaFrame& media = look.media;
   if (media.kind == MediaFrameKind::other) return rtsp_flows_.empty() ? passes : place_of_other(batch, i);
   if (media.kind == MediaFrameKind::odd) {
-    const packet::Reason why = look_at_odd(*a.header->table, media.key);
+    const auto* const frame = reinterpret_cast<const std::uint8_t*>(batch.frame[i]);
+    const packet::Reason why = look_at_odd(*a.header->table, frame, batch.length[i], media);
     return why != packet::no_reason ? drop(why) : passes;
   }
   MediaStream* const stream = a.header->table->view().find(media.key, look.hash);
   if (stream == nullptr) {
-    if (server_media_.may_be(media.key)) [[unlikely]]
+    const auto* const frame = reinterpret_cast<const std::uint8_t*>(batch.frame[i]);
+    if (server_media_.may_be(media.key) || goes_on_in_clear(frame, batch.length[i], media)) [[unlikely]]
       return drop(srtp_unprotected);
     if (has_media_ports_) look_at_stray(batch.lane, *a.header->table, media.key);
     return passes;
@@ -241,11 +244,22 @@ std::uint32_t Srtp::place_of(const engine::Batch& batch, const Area& a, std::uin
 }
 
 // A later fragment has no ports.
-packet::Reason Srtp::look_at_odd(const MediaStreamTable& table, const MediaKey& key) const {
+packet::Reason Srtp::look_at_odd(const MediaStreamTable& table, const std::uint8_t* frame, std::uint32_t length,
+                                 const MediaFrame& media) const {
+  const MediaKey& key = media.key;
   if (MediaStream* const stream = table.find(key)) stream->rare().refuse(srtp_not_plain, rte_rdtsc());
   if (table.may_concern(key)) return srtp_not_plain;
   const bool later = key.source_port == 0 && key.destination_port == 0;
-  return server_media_.may_be(key, later) ? srtp_unprotected : packet::no_reason;
+  const bool clear = server_media_.may_be(key, later) || goes_on_in_clear(frame, length, media);
+  return clear ? srtp_unprotected : packet::no_reason;
+}
+
+// Of no stream. What goes to an address of `listen` is the host's.
+bool Srtp::goes_on_in_clear(const std::uint8_t* frame, std::uint32_t length, const MediaFrame& media) const {
+  if (!drops_unprotected_.load(std::memory_order_relaxed) || !may_be_clear_media(frame, length, media)) return false;
+  if (!has_media_ports_) return true;
+  const MediaKey& key = media.key;
+  return !options_.rtsp->is_explicit(packet::IpAddress::from_bytes(static_cast<int>(key.family), key.destination));
 }
 
 // What forwards has read the old ones.
@@ -501,7 +515,7 @@ packet::Reason Srtp::judge_transit(std::uint32_t lane, std::uint8_t* frame, std:
     return rtsp_flows_.look_at(frame, length) == RtspFrame::past ? srtp_rtsp_past_proxy : packet::no_reason;
   }
   const auto table = current_->read(std::size_t{lanes_count_} * engine::batches_range.most + lane);
-  return look_at_odd(*table, media.key);
+  return look_at_odd(*table, frame, length, media);
 }
 
 void Srtp::judged(const engine::Batch& batch, std::byte* area) {
@@ -565,7 +579,10 @@ Expected<engine::Stage::Change> Srtp::reload(Stage& fresh) {
   // std::function wants to be copied.
   auto streams = std::make_shared<Streams::Replacement>(std::move(*made));
   return Change{std::to_string(count) + " SRTP stream" + (count == 1 ? " is" : "s are") + " in force",
-                [this, streams] { streams_->commit(*streams); }};
+                [this, streams, drops = wanted.drops_unprotected] {
+                  streams_->commit(*streams);
+                  drops_unprotected_.store(drops, std::memory_order_relaxed);
+                }};
 }
 
 }  // namespace sluice::function

@@ -6,7 +6,8 @@
 // A stream is a UDP 5-tuple in one direction, IPv4 or IPv6 (media_stream.h). A frame of a stream leaves protected, or
 // unprotected and authenticated, with new lengths and checksums, or it is dropped under one of the names below: it
 // never goes on as it came. Every other frame passes untouched, but for what could be media of the RTSP proxy's servers
-// (server_media.h): nothing of these goes on in clear, whatever became of its stream. A stream of the proxy's explicit
+// (server_media.h), or with `unprotected` = "drop" anyone's (clear_media.h): nothing of these goes on in clear,
+// whatever became of its stream. A stream of the proxy's explicit
 // mode is addressed to the proxy: its frames get new addresses and ports, too (rewrite.h), before what forwards looks
 // where they go.
 //
@@ -32,10 +33,10 @@
 // what only the kernel could forward, is dropped too (srtp_not_plain): it must not pass in clear. Later fragments have
 // no ports, so between the addresses of a stream no fragment of UDP passes but first ones of other ports.
 //
-// Reload: streams of the configuration come and go; one whose settings, keys included, stay the same keeps its indexes
-// and windows, whatever its rate, its ingress and what becomes of `others`. One that keeps its key, and not what its
-// indexes or windows are made by, is refused: they would begin anew. What a batch under way has found lives until it
-// ends.
+// Reload: `unprotected` changes, and streams of the configuration come and go; one whose settings, keys included, stay
+// the same keeps its indexes and windows, whatever its rate, its ingress and what becomes of `others`. One that keeps
+// its key, and not what its indexes or windows are made by, is refused: they would begin anew. What a batch under way
+// has found lives until it ends.
 //
 // Threads: as of engine::Stage; without forwarders, because a stream's state is one thread's: its window is read when a
 // packet is collected and moves when it is forwarded (prepare() says so). All frames of a stream must come by one lane
@@ -73,6 +74,7 @@ class Srtp final : public engine::Stage {
     std::vector<MediaStreamSettings> streams;  // 5-tuples are unique; empty once prepare() has put them in force
     std::uint32_t max_keys = 4096;             // each stream takes one or two for each master key
     std::uint32_t largest_frame = 1514;
+    bool drops_unprotected = false;  // what looks like media, and is of no stream (clear_media.h)
     std::optional<RtspOptions> rtsp;
     engine::PortTable ports;
   };
@@ -82,7 +84,8 @@ class Srtp final : public engine::Stage {
         rtsp_flows_(options_.rtsp ? RtspFlows(*options_.rtsp) : RtspFlows()),
         rtsp_guard_(options_.rtsp ? RtspGuard(*options_.rtsp) : RtspGuard()),
         server_media_(options_.rtsp ? ServerMedia(*options_.rtsp) : ServerMedia()),
-        has_media_ports_(options_.rtsp && !options_.rtsp->listen.empty()) {}
+        has_media_ports_(options_.rtsp && !options_.rtsp->listen.empty()),
+        drops_unprotected_(options_.drops_unprotected) {}
 
   std::uint32_t bytes_per_frame() const override;
   bool changes_payloads() const override { return true; }
@@ -129,7 +132,9 @@ class Srtp final : public engine::Stage {
   std::uint32_t prepare_packet(const engine::Batch& batch, const Area& area, std::uint32_t i, const MediaFrame& media,
                                MediaStream& stream);
   std::uint32_t place_of_other(const engine::Batch& batch, std::uint32_t i);
-  packet::Reason look_at_odd(const MediaStreamTable& table, const MediaKey& key) const;
+  packet::Reason look_at_odd(const MediaStreamTable& table, const std::uint8_t* frame, std::uint32_t length,
+                             const MediaFrame& media) const;
+  bool goes_on_in_clear(const std::uint8_t* frame, std::uint32_t length, const MediaFrame& media) const;
   void give_new_ends(const engine::Batch& batch, std::uint32_t i, const MediaFrame& media, const MediaKey& ends);
   void look_at_stray(std::uint32_t lane, const MediaStreamTable& table, MediaKey key);
   packet::Reason look_at_lane(std::uint32_t lane, MediaStream& stream, bool& unowned) const;
@@ -154,7 +159,8 @@ class Srtp final : public engine::Stage {
   RtspFlows rtsp_flows_;
   RtspGuard rtsp_guard_;
   ServerMedia server_media_;
-  bool has_media_ports_ = false;      // [srtp.rtsp] listen
+  bool has_media_ports_ = false;  // [srtp.rtsp] listen
+  std::atomic<bool> drops_unprotected_;
   engine::Function* last_ = nullptr;  // what forwards; null: not in a chain
 };
 

@@ -71,7 +71,10 @@ void Streams::await_lanes() {
 
 void Streams::look_at_guards(Clock::time_point now) {
   const auto noted = [this](const MediaKey& key) { return streams_.at(key)->noted(); };
-  for (const MediaKey& key : guards_.quiet(now, guard_time, noted)) take_one(key);
+  const auto time_of = [this](const MediaKey& key) {
+    return streams_.at(key)->settings().carries == Carries::rtp ? guard_time : rtcp_guard_time;
+  };
+  for (const MediaKey& key : guards_.quiet(now, time_of, noted)) take_one(key);
   count();
 }
 
@@ -410,7 +413,7 @@ Expected<Streams::Replacement> Streams::prepare(const std::vector<MediaStreamSet
     if (of_file && !wanted.contains(key)) replacement.gone.push_back(key);
   }
   if (streams_.size() - guards_.size() + replacement.fresh.size() > room_) {
-    return make_error("the table of streams is full: raise max_keys");
+    return make_error("the table of streams is full: raise [srtp] max_keys");
   }
   return replacement;
 }

@@ -11,7 +11,9 @@ using Clock = std::chrono::steady_clock;
 TEST(Streams, what_ended_is_guarded_until_nothing_comes) {
   SrtpTrial trial("");
   MediaStreams& streams = streams_of(trial);
-  ASSERT_TRUE(streams.add(settings_of(7000)));
+  auto rtp_alone = settings_of(7000);
+  rtp_alone[0].carries = Carries::rtp;
+  ASSERT_TRUE(streams.add(rtp_alone));
   ASSERT_EQ(trial.one(frame_to(7000, 1)).name(), "passes");
   ASSERT_EQ(streams.remove(std::vector{key_of(7000)}, MediaOrigin::rtsp, true), 1U);
   EXPECT_EQ(trial.figure("srtp_streams"), 0U);
@@ -34,6 +36,26 @@ TEST(Streams, what_ended_is_guarded_until_nothing_comes) {
   EXPECT_EQ(trial.one(frame_to(7000, 5)).name(), "passes");
   streams.tidy(now + std::chrono::hours(1));
   EXPECT_NE(trial.one(frame_to(7000, 6)).frame, frame_to(7000, 6)) << "and stays";
+}
+
+// RTCP comes seldom: its guard waits for more than its interval.
+TEST(Streams, what_carried_rtcp_is_guarded_for_longer) {
+  using std::chrono::seconds;
+  const std::pair<Carries, seconds> cases[] = {
+      {Carries::rtp, seconds(5)}, {Carries::rtcp, seconds(30)}, {Carries::both, seconds(30)}};
+  for (const auto& [carries, lasts] : cases) {
+    SrtpTrial trial("");
+    MediaStreams& streams = streams_of(trial);
+    auto one = settings_of(7000);
+    one[0].carries = carries;
+    ASSERT_TRUE(streams.add(one));
+    const auto before = Clock::now();
+    ASSERT_EQ(streams.remove(std::vector{key_of(7000)}, MediaOrigin::rtsp, true), 1U);
+    streams.tidy(before + lasts - seconds(1));
+    EXPECT_EQ(trial.figure("srtp_ended_streams"), 1U) << lasts.count();
+    streams.tidy(Clock::now() + lasts);
+    EXPECT_EQ(trial.figure("srtp_ended_streams"), 0U) << lasts.count();
+  }
 }
 
 // What comes protected, or was not even to be, is no secret.

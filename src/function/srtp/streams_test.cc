@@ -50,6 +50,20 @@ TEST(MediaStreamSlots, find_what_a_set_has) {
   EXPECT_LT(refused, 1000U);
 }
 
+TEST(Streams, that_have_no_room_name_the_setting_that_gives_more) {
+  SrtpTrial trial("[srtp]\nmax_keys = 2\n");
+  MediaStreams& streams = streams_of(trial);
+  ASSERT_TRUE(streams.add(settings_of(7000)));
+  const auto rtsps = streams.add(settings_of(7001));
+  ASSERT_FALSE(rtsps);
+  EXPECT_NE(rtsps.error().message.find("is full: it has room for 2: raise [srtp] max_keys"), std::string::npos)
+      << rtsps.error().message;
+  for (const auto& apis : {streams.add_text(text_of(7002), "a test"), streams.replace_text(text_of(7002), "a test")}) {
+    ASSERT_FALSE(apis);
+    EXPECT_NE(apis.error().message.find("raise [srtp] max_keys"), std::string::npos) << apis.error().message;
+  }
+}
+
 TEST(Streams, come_and_go_while_the_stage_runs) {
   SrtpTrial trial(stream_text("protect"));  // to port 6000
   MediaStreams& streams = streams_of(trial);

@@ -130,7 +130,7 @@ enum class Refusal : std::uint8_t {
   too_many_streams,    //                                                              453
   not_admitted,        // Host::admit()                                                453
   no_media_ports,      // the same: an explicit proxy has no ports left                503
-  not_opened,          // Host::opened()                                               500
+  not_opened,          // Host::opened()                                               503
   description,         // the server's cannot be protected, or nobody asked for it     502
   setup_answer,        // the server's answer to SETUP cannot be used                  502
   server_unreadable,   // what the server sent cannot be read                          502

@@ -227,7 +227,7 @@ TEST(ProxySetup, OpenedSaysNo) {
   trial.host.opens = false;
   trial.describe();
   trial.client(test::ffmpeg_setup_video);
-  EXPECT_EQ(trial.server(test::gst_setup_video_answer), "RTSP/1.0 500 Internal Server Error\r\nCSeq: 3\r\n\r\n");
+  EXPECT_EQ(trial.server(test::gst_setup_video_answer), "RTSP/1.0 503 Service Unavailable\r\nCSeq: 3\r\n\r\n");
   EXPECT_THAT(trial.host.ends, ElementsAre("1 not_opened"));
   EXPECT_THAT(Trial::taken(trial.proxy.to_server()), HasSubstr("TEARDOWN rtsp://10.9.0.1:8554/plain/ RTSP/1.0"));
   EXPECT_EQ(trial.server("RTSP/1.0 200 OK\r\nCSeq: 1000000000\r\n\r\n"), "") << "the proxy's own";

@@ -34,7 +34,7 @@ constexpr std::array<RefusalFacts, refusals> refusal_table = {{
     {"too_many_streams", 453},
     {"not_admitted", 453},
     {"no_media_ports", 503},
-    {"not_opened", 500},
+    {"not_opened", 503},
     {"description", 502},
     {"setup_answer", 502},
     {"server_unreadable", 502},
