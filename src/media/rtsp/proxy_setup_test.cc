@@ -395,6 +395,40 @@ TEST(ProxySetup, ExplicitWithoutContentBase) {
               HasSubstr("RTP-Info: url=rtsp://proxy/a/t1;seq=1\r\n"));
 }
 
+// Attributes with addresses: none of a server's own reaches a client of an explicit proxy.
+TEST(ProxySetup, ExplicitAttributesNameTheProxy) {
+  struct Case {
+    std::string told, passed;
+  };
+  for (const Case& one : {
+           Case{"a=source-filter: incl IN IP4 * 10.9.0.1\r\n", ""},
+           Case{"A=Source-Filter:incl IN IP4 * 10.9.0.1\r\n", ""},
+           Case{"a=candidate:1 1 UDP 2130706431 10.9.0.1 6000 typ host\r\n", ""},
+           Case{"a=remote-candidates:1 10.9.0.1 6000\r\n", ""},
+           Case{"a=rtcp:6001 IN IP4 10.9.0.1\r\n", "a=rtcp:6001 IN IP4 10.8.0.7\r\n"},
+           Case{"a=rtcp:6001 IN IP4 camera.local\r\n", "a=rtcp:6001 IN IP4 10.8.0.7\r\n"},
+           Case{" a=RTCP: 6001 IN IP6 2001:db8::1\r\n", "a=rtcp:6001 IN IP4 10.8.0.7\r\n"},
+           Case{"a=rtcp:6001\r\n", "a=rtcp:6001\r\n"},
+           Case{"a=rtcp-fb:8 nack\r\n", "a=rtcp-fb:8 nack\r\n"},
+           Case{"a=rtcp-mux\r\n", "a=rtcp-mux\r\n"},
+       }) {
+    SCOPED_TRACE(one.told);
+    for (const bool of_the_session : {true, false}) {
+      for (const bool transparently : {true, false}) {
+        Trial trial({}, transparently ? transparent() : explicit_ones());
+        trial.client("DESCRIBE rtsp://10.9.0.1/a RTSP/1.0\r\nCSeq: 2\r\n\r\n");
+        const std::string& passed = transparently ? one.told : one.passed;
+        const std::string described = trial.server(
+            test::with_body("RTSP/1.0 200 OK\r\nCSeq: 2\r\nContent-Type: application/sdp\r\n",
+                            "v=0\r\n" + (of_the_session ? one.told : "") + "m=audio 0 RTP/AVP 8\r\na=ptime:20\r\n" +
+                                (of_the_session ? "" : one.told) + "a=control:t1\r\n"));
+        EXPECT_THAT(described, HasSubstr("\r\n\r\nv=0\r\n" + (of_the_session ? passed : "") + "m=audio "));
+        EXPECT_THAT(described, HasSubstr("a=ptime:20\r\n" + (of_the_session ? "" : passed) + "a=control:t1\r\n"));
+      }
+    }
+  }
+}
+
 TEST(ProxySetup, ExplicitWithoutPorts) {
   Trial trial({}, explicit_ones("10.9.0.1:8554"));
   trial.describe();
