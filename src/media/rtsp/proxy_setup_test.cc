@@ -201,7 +201,9 @@ TEST(ProxySetup, ServersAnswersThatCannotBeUsed) {
       {setup_answer("RTP/AVP;unicast;client_port=7000-7001;server_port=6000-6001"), "another client_port"},
       {setup_answer(good_answer + ";source=host"), "another source"},
       {setup_answer(good_answer + ";source=2001:db8::1"), "another source"},
-      {setup_answer(good_answer + ";source=10.9.0.77"), "another source"},
+      {setup_answer(good_answer + ";source=10.9.0.77"),
+       "its Transport has another source, 10.9.0.77, than the server, 10.9.0.1: media from there would belong to no "
+       "stream. Let the server send from the address that clients connect to, or clients connect to that one"},
       {setup_answer(good_answer + ";source"), "another source"},
       {setup_answer(good_answer + ";src_addr=\"10.9.0.1:6000\""), "dest_addr or src_addr"},
       {setup_answer(good_answer + ";dest_addr=\"10.9.0.2:5000\""), "dest_addr or src_addr"},
