@@ -54,11 +54,38 @@ void set_address(sdp::Line& line, const Origin& origin) {
   line.text = std::move(changed);
 }
 
+// The name of an attribute; empty: it is none. Also as some peers read them: with blanks in front, of any case.
+std::string_view attribute_name(std::string_view line) {
+  line = trim(line);
+  if (!same_name(trim(take_until(line, '=')), "a")) return {};
+  return trim(take_until(line, ':'));
+}
+
+// What would send a client's packets to the server itself (ICE's candidates), or keep the proxy's from it.
+bool leads_past_proxy(const sdp::Line& line) {
+  const std::string_view name = attribute_name(line.view());
+  return same_name(name, "candidate") || same_name(name, "remote-candidates") || same_name(name, "source-filter");
+}
+
+// a=rtcp:PORT IN IP4 ADDRESS (RFC 3605): the proxy's, whichever address or name of the server's it is.
+void name_rtcp(sdp::Line& line, const Origin& origin) {
+  if (!same_name(attribute_name(line.view()), "rtcp")) return;
+  std::string_view rest = line.view();
+  take_until(rest, ':');
+  rest = trim(rest);
+  const std::string port(take_until(rest, ' '));
+  if (trim(rest).empty()) return;
+  line.text = SecretText("a=rtcp:");
+  line.text.append(port + (origin.facing_client.family == 6 ? " IN IP6 " : " IN IP4 ") + origin.facing_client.str());
+}
+
 void name_proxy(sdp::Section& section, const Origin& origin) {
   if (origin.server_authority.empty()) {
     return;
   }
+  std::erase_if(section.lines, leads_past_proxy);
   for (sdp::Line& line : section.lines) {
+    name_rtcp(line, origin);
     if (line.type() == 'o' || line.type() == 'c') {
       set_address(line, origin);
     }
@@ -71,11 +98,8 @@ void name_proxy(sdp::Section& section, const Origin& origin) {
   }
 }
 
-// Also as some peers read them: with blanks in front, of any case.
 bool is_key(std::string_view line) {
-  line = trim(line);
-  if (!same_name(trim(take_until(line, '=')), "a")) return false;
-  const std::string_view name = trim(take_until(line, ':'));
+  const std::string_view name = attribute_name(line);
   return same_name(name, "crypto") || same_name(name, "key-mgmt");
 }
 

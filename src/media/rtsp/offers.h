@@ -48,8 +48,9 @@ struct Origin {
   std::string_view base;           // what controls are relative to: Content-Base, Content-Location or the request's URI
   bool ipv6 = false;               // the media will travel over it
   std::uint64_t unix_seconds = 0;  // for MIKEY's time
-  // Of an explicit proxy: absolute controls with the first get the second, o= and c= of the server the proxy's address.
-  // Nothing changes when they are empty.
+  // Of an explicit proxy: absolute controls with the first get the second, o= and c= of the server the proxy's address,
+  // as has every a=rtcp with one; a=candidate, a=remote-candidates and a=source-filter go. Nothing changes when they
+  // are empty.
   std::string_view server_authority;
   std::string_view client_authority;
   packet::IpAddress server, facing_client;

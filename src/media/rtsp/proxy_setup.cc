@@ -285,7 +285,11 @@ Expected<Stream> Proxy::agreed(const std::string& session, const std::vector<Tra
   }
   const Leg leg{addresses_.client, setup.client_ports, addresses_.server, *server_ports};
   if (!names_address(answer, "source", addresses_.server)) {
-    return make_error("its Transport has another source than the server");
+    const auto named = packet::IpAddress::parse(std::string(answer.value("source").value_or("")));
+    return make_error("its Transport has another source" + (named ? ", " + named->str() + "," : std::string()) +
+                      " than the server, " + addresses_.server.str() +
+                      ": media from there would belong to no stream. Let the server send from the address that "
+                      "clients connect to, or clients connect to that one");
   }
   if (names_addresses(answer)) {
     return make_error("its Transport has dest_addr or src_addr, of RTSP 2.0");

@@ -201,7 +201,9 @@ TEST(ProxySetup, ServersAnswersThatCannotBeUsed) {
       {setup_answer("RTP/AVP;unicast;client_port=7000-7001;server_port=6000-6001"), "another client_port"},
       {setup_answer(good_answer + ";source=host"), "another source"},
       {setup_answer(good_answer + ";source=2001:db8::1"), "another source"},
-      {setup_answer(good_answer + ";source=10.9.0.77"), "another source"},
+      {setup_answer(good_answer + ";source=10.9.0.77"),
+       "its Transport has another source, 10.9.0.77, than the server, 10.9.0.1: media from there would belong to no "
+       "stream. Let the server send from the address that clients connect to, or clients connect to that one"},
       {setup_answer(good_answer + ";source"), "another source"},
       {setup_answer(good_answer + ";src_addr=\"10.9.0.1:6000\""), "dest_addr or src_addr"},
       {setup_answer(good_answer + ";dest_addr=\"10.9.0.2:5000\""), "dest_addr or src_addr"},
@@ -393,6 +395,40 @@ TEST(ProxySetup, ExplicitWithoutContentBase) {
   trial.client("PLAY rtsp://proxy/a RTSP/1.0\r\nCSeq: 4\r\nSession: s1\r\n\r\n");
   EXPECT_THAT(trial.server("RTSP/1.0 200 OK\r\nCSeq: 4\r\nRTP-Info: url=rtsp://10.9.0.1/a/t1;seq=1\r\n\r\n"),
               HasSubstr("RTP-Info: url=rtsp://proxy/a/t1;seq=1\r\n"));
+}
+
+// Attributes with addresses: none of a server's own reaches a client of an explicit proxy.
+TEST(ProxySetup, ExplicitAttributesNameTheProxy) {
+  struct Case {
+    std::string told, passed;
+  };
+  for (const Case& one : {
+           Case{"a=source-filter: incl IN IP4 * 10.9.0.1\r\n", ""},
+           Case{"A=Source-Filter:incl IN IP4 * 10.9.0.1\r\n", ""},
+           Case{"a=candidate:1 1 UDP 2130706431 10.9.0.1 6000 typ host\r\n", ""},
+           Case{"a=remote-candidates:1 10.9.0.1 6000\r\n", ""},
+           Case{"a=rtcp:6001 IN IP4 10.9.0.1\r\n", "a=rtcp:6001 IN IP4 10.8.0.7\r\n"},
+           Case{"a=rtcp:6001 IN IP4 camera.local\r\n", "a=rtcp:6001 IN IP4 10.8.0.7\r\n"},
+           Case{" a=RTCP: 6001 IN IP6 2001:db8::1\r\n", "a=rtcp:6001 IN IP4 10.8.0.7\r\n"},
+           Case{"a=rtcp:6001\r\n", "a=rtcp:6001\r\n"},
+           Case{"a=rtcp-fb:8 nack\r\n", "a=rtcp-fb:8 nack\r\n"},
+           Case{"a=rtcp-mux\r\n", "a=rtcp-mux\r\n"},
+       }) {
+    SCOPED_TRACE(one.told);
+    for (const bool of_the_session : {true, false}) {
+      for (const bool transparently : {true, false}) {
+        Trial trial({}, transparently ? transparent() : explicit_ones());
+        trial.client("DESCRIBE rtsp://10.9.0.1/a RTSP/1.0\r\nCSeq: 2\r\n\r\n");
+        const std::string& passed = transparently ? one.told : one.passed;
+        const std::string described = trial.server(
+            test::with_body("RTSP/1.0 200 OK\r\nCSeq: 2\r\nContent-Type: application/sdp\r\n",
+                            "v=0\r\n" + (of_the_session ? one.told : "") + "m=audio 0 RTP/AVP 8\r\na=ptime:20\r\n" +
+                                (of_the_session ? "" : one.told) + "a=control:t1\r\n"));
+        EXPECT_THAT(described, HasSubstr("\r\n\r\nv=0\r\n" + (of_the_session ? passed : "") + "m=audio "));
+        EXPECT_THAT(described, HasSubstr("a=ptime:20\r\n" + (of_the_session ? "" : passed) + "a=control:t1\r\n"));
+      }
+    }
+  }
 }
 
 TEST(ProxySetup, ExplicitWithoutPorts) {
