@@ -75,6 +75,7 @@ struct Settings::Node {
   std::vector<std::string> asked;
   std::map<std::string, std::string, std::less<>> words;  // key -> "\"auto\" or ", for messages
   std::map<std::string, std::vector<Settings>, std::less<>> children;
+  std::vector<std::string> refused = {};  // their values are judged no further
 
   const toml::node* find(std::string_view key) const { return table == nullptr ? nullptr : table->get(key); }
 
@@ -106,7 +107,13 @@ struct Settings::Node {
     document->diagnostics->lines.push_back(one_line(std::move(text)));
   }
 
+  bool has_refused(std::string_view key) const {
+    return std::find(refused.begin(), refused.end(), key) != refused.end();
+  }
+
   void refuse(std::string_view key, std::string_view allowed) {
+    if (has_refused(key)) return;
+    refused.emplace_back(key);
     const auto word = words.find(key);
     report(key, "allowed is " + (word == words.end() ? std::string() : word->second).append(allowed));
   }
@@ -286,6 +293,8 @@ std::vector<Settings> Settings::sections(std::string_view key) {
 }
 
 void Settings::error(std::string_view key, const std::string& message) {
+  if (node_->has_refused(key)) return;
+  if (!key.empty()) node_->ask(key);  // what has a message is no unknown key besides
   node_->report(key, message);
 }
 

@@ -3,7 +3,8 @@
 // A reader asks for each key it knows, giving the default and the limits; a wrong type, a value outside the limits and,
 // at finish(), a key that nobody asked for become entries of the shared Diagnostics ("router.toml:12: [engine] cycle =
 // \"5\": a duration such as ..."). Getters return the default after an error, so that one pass finds all mistakes of a
-// file.
+// file, and one message for each value: what a getter has refused, a reader who goes on with the default cannot refuse
+// again.
 //
 // Copies share the same table. The Diagnostics must outlive every Settings made with it.
 // Thread-safety: none (the control thread reads configuration). Cost: start-up only.
@@ -60,7 +61,7 @@ class Settings {
   std::vector<Settings> sections(std::string_view key);
 
   // Records "FILE:LINE: [section] key = VALUE: message" (key absent: without the value, at the section's line; key
-  // empty: the section itself).
+  // empty: the section itself). Nothing of a key whose value a getter has refused.
   void error(std::string_view key, const std::string& message);
   // From now on no message about this section and those in it shows a value, or a long name: it has keys in it.
   void hide_values();

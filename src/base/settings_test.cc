@@ -244,6 +244,23 @@ TEST_F(SettingsTest, OwnErrorsCarryTheirPlace) {
   EXPECT_EQ(root.name(), "router.toml");
 }
 
+// What a getter gives in its place is none of the user's, and who judges it need not know.
+TEST_F(SettingsTest, AValueHasOneMessage) {
+  Settings root = parse("[engine]\ncycle = 5\nname = 7\nother = 1\nmore = 2\n");
+  Settings engine = root.section("engine");
+  for (int reader = 0; reader < 2; ++reader) engine.duration("cycle", {});
+  EXPECT_EQ(engine.text("name", ""), "");
+  engine.error("name", "is empty");
+  engine.error("other", "does not go with it");
+  engine.error("missing", "is needed");
+  engine.finish();
+  EXPECT_THAT(diagnostics_.lines, ElementsAre(testing::StartsWith("router.toml:2: [engine] cycle = 5: allowed is"),
+                                              "router.toml:3: [engine] name = 7: allowed is a text in quotes",
+                                              "router.toml:4: [engine] other = 1: does not go with it",
+                                              "router.toml:1: [engine] missing: is needed",
+                                              testing::StartsWith("router.toml:5: [engine] more = 2: unknown key")));
+}
+
 TEST_F(SettingsTest, ALongValueIsCutAndStaysOnOneLine) {
   Settings s = parse("k = \"\"\"" + std::string(30, 'a') + "\n" + std::string(300, 'b') + "\"\"\"");
   s.integer("k", 0, 0, 1);

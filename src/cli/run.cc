@@ -65,9 +65,9 @@ void add_run(CLI::App& app, int& status) {
       "Ends with Ctrl-C (in-flight frames are sent first, then a summary is printed), or, when all ports replay\n"
       "captures, once those are forwarded. The summary is on standard output, or on standard error where alerts are "
       "on\n"
-      "standard output (eve or fast = \"-\"). Exit status: 0 ok, 1 failed while running, 2 it did not start, 130 "
-      "(143,\n"
-      "131) interrupted by Ctrl-C (SIGTERM, SIGQUIT) before it ran.");
+      "standard output (eve or fast = \"-\"). Exit status: 0 ok, 1 failed while running, or alerts of captures could "
+      "not\n"
+      "be written, 2 it did not start, 130 (143, 131) interrupted by Ctrl-C (SIGTERM, SIGQUIT) before it ran.");
   command->callback([path, &status] {
     require_file(*path);
     status = run(*path);

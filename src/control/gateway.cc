@@ -275,6 +275,10 @@ Expected<void> Gateway::run() {
   close(signal_fd);
   end_rtsp_proxy();  // while its servers can be told
   engine_->stop();
+  // Of a capture the alerts are what it was read for; a gateway has forwarded all the same, and its log has said it.
+  if (const std::string lost = engine_->function().lost_output(); result && reads_captures_ && !lost.empty()) {
+    return make_error(lost);
+  }
   return result;
 }
 

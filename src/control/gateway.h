@@ -41,6 +41,7 @@ class Gateway : public StatsSource {
 
   // Forwards until stop(), SIGINT, SIGTERM or SIGQUIT, or, when every port is one of net_pcap and a capture is all
   // there is to read, until all of it is forwarded; then ends cleanly: in-flight batches finish, ports close.
+  // An Error, too, where captures alone were read and lines about them, such as alerts, could not be written.
   Expected<void> run();
 
   Snapshot snapshot() override;

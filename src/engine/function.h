@@ -167,6 +167,9 @@ class Function {
   // Once, on the control thread, when lanes have ended.
   virtual void stopped() {}
 
+  // Behind stopped(): what of its own output is lost, a sentence's beginning; empty: nothing, or it has none.
+  virtual std::string lost_output() const { return {}; }
+
   // Any thread, while lanes run.
   virtual std::vector<Figure> figures() const { return {}; }
 

@@ -187,6 +187,9 @@ class Stage {
   // told now.
   virtual void stopped() {}
 
+  // Behind stopped(): what of its own output is lost, a sentence's beginning; empty: nothing, or it has none.
+  virtual std::string lost_output() const { return {}; }
+
   virtual bool device_ready() { return true; }
   virtual Expected<void> begin_cycle(device::GpuStream& /*stream*/) { return {}; }
 

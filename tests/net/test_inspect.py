@@ -8,6 +8,7 @@ import errno
 import http.client
 import ipaddress
 import json
+import os
 import re
 import socket
 import struct
@@ -373,6 +374,26 @@ def test_json_of_a_capture_can_be_piped(tmp_path):
     assert http["app_proto"] == "http" and http["tx_id"] == 0
     assert http["http"] == {"hostname": "www.example", "http_method": "GET", "protocol": "HTTP/1.1", "url": "/%2e%2e/etc/passwd", "length": 0}
     assert re.search(rf"received +{len(frames)} frames", done.stderr), done.stderr
+
+
+@pytest.mark.parametrize("where", ["file", "output", "pipe"])
+def test_a_capture_whose_alerts_are_not_all_written_has_failed(tmp_path, where):
+    frames, _ = capture_of_attacks()
+    write_pcap(tmp_path / "in.pcap", frames)
+    text = (ROOT / "examples" / "ids-capture.toml").read_text(encoding="utf-8")
+    text = text.replace("/tmp/sluice-in.pcap", str(tmp_path / "in.pcap"))
+    if where == "file":
+        text = text.replace('\nfast = "-"', '\nfast = "/dev/full"')
+    (tmp_path / "ids.toml").write_text(text, encoding="utf-8")
+    with open("/dev/full", "wb") as full:
+        reader, writer = os.pipe()
+        os.close(reader)
+        out = {"file": subprocess.DEVNULL, "output": full, "pipe": writer}[where]
+        done = subprocess.run([SLUICE, "run", tmp_path / "ids.toml"], cwd=ROOT, stdout=out, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+        os.close(writer)
+    name = "/dev/full" if where == "file" else "standard output"
+    assert done.returncode == 1, done.stderr
+    assert done.stderr.endswith(f"{tmp_path}/ids.toml: 8 lines for {name} are lost: it could not be written\n"), done.stderr
 
 
 def test_a_capture_of_another_kind_is_read_or_refused_and_can_be_made_one_of_ethernet(tmp_path):

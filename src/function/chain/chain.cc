@@ -262,6 +262,14 @@ void Chain::stopped() {
   last_->stopped();
 }
 
+std::string Chain::lost_output() const {
+  std::string all;
+  const auto add = [&](const std::string& lost) { all += (all.empty() || lost.empty() ? "" : "; ") + lost; };
+  for (const auto& stage : stages_) add(stage->lost_output());
+  add(last_->lost_output());
+  return all;
+}
+
 std::vector<engine::Figure> Chain::figures() const {
   std::vector<engine::Figure> all;
   for (const auto& stage : stages_) {

@@ -51,6 +51,7 @@ class Chain final : public engine::Function {
   bool device_ready() override;
   Expected<void> begin_cycle(device::GpuStream& stream) override;
   void stopped() override;
+  std::string lost_output() const override;
   std::vector<engine::Figure> figures() const override;
   engine::Tables* tables() override { return tables_.parts.empty() ? nullptr : &tables_; }
   function::Routing* routing() override { return last_->routing(); }

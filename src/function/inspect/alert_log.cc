@@ -372,6 +372,17 @@ AlertCounters AlertLog::counters() const {
   return all;
 }
 
+std::string AlertLog::lost() const {
+  std::string text;
+  for (const LineFile* const file : {eve_.get(), fast_.get()}) {
+    const std::uint64_t lines = file == nullptr ? 0 : file->counters().lost_lines;
+    if (lines == 0) continue;
+    text += (text.empty() ? "" : "; ") + std::to_string(lines) + (lines == 1 ? " line" : " lines") + " for " +
+            file->name() + (lines == 1 ? " is" : " are") + " lost: it could not be written";
+  }
+  return text;
+}
+
 std::uint64_t AlertLog::memory_bytes() const {
   std::uint64_t all = 0;
   for (const auto& lane : lanes_) all += lane->ring_.memory_bytes();

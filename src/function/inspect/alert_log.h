@@ -129,6 +129,9 @@ class AlertLog {
   void stop();
 
   AlertCounters counters() const;
+  // "12 lines for /var/log/sluice/eve.json are lost: it could not be written", of both files; empty: none is. All of
+  // them once stop() is through.
+  std::string lost() const;
   std::uint64_t memory_bytes() const;
   // Of such as these, before it is taken.
   static std::uint64_t memory_bytes(const AlertLogSettings& settings, std::uint32_t lanes) {

@@ -315,6 +315,18 @@ TEST_F(AlertLogTest, a_full_disk_is_counted_and_the_lane_goes_on) {
   EXPECT_EQ(log_->counters().lost_lines, 3U);
   EXPECT_GE(log_->counters().write_errors, 1U);
   EXPECT_THAT(said_.take(), AllOf(HasSubstr("/dev/full: cannot be written"), HasSubstr("its last 3 lines are lost")));
+  EXPECT_EQ(log_->lost(), "3 lines for /dev/full are lost: it could not be written");
+}
+
+TEST_F(AlertLogTest, what_is_lost_is_said_of_each_file) {
+  open_as({.eve = "/dev/full", .fast = folder_ / "fast.log", .stats_seconds = 0});
+  alert(1);
+  log_->stop();
+  EXPECT_EQ(log_->lost(), "1 line for /dev/full is lost: it could not be written");
+  open_as({.fast = folder_ / "fast.log", .stats_seconds = 0});
+  alert(1);
+  log_->stop();
+  EXPECT_EQ(log_->lost(), "");
 }
 
 TEST_F(AlertLogTest, a_rule_set_that_was_replaced_lives_until_its_last_alert_is_written) {

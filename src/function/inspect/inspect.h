@@ -106,6 +106,7 @@ class Inspect final : public engine::Stage, private engine::Tables {
   bool keeps_time() const override { return true; }
   Expected<void> begin_cycle(device::GpuStream& stream) override;
   void stopped() override;
+  std::string lost_output() const override { return log_ ? log_->lost() : ""; }
   std::vector<engine::Figure> figures() const override;
   engine::Tables* tables() override { return this; }
   Expected<Change> reload(Stage& fresh) override;

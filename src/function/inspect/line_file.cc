@@ -61,7 +61,8 @@ Expected<std::unique_ptr<LineFile>> LineFile::open(const std::string& path) {
   return std::unique_ptr<LineFile>(new LineFile(path, *fd));
 }
 
-LineFile::LineFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+LineFile::LineFile(std::string path, int fd)
+    : path_(std::move(path)), name_(path_ == "-" ? "standard output" : path_), fd_(fd) {}
 
 LineFile::~LineFile() {
   finish();
@@ -75,7 +76,7 @@ void LineFile::finish() {
   add(write_errors_, 1);
   const auto lines = static_cast<std::uint64_t>(std::count(waiting_.begin(), waiting_.end(), '\n'));
   add(lost_lines_, lines);
-  spdlog::error("{}: cannot be written: its last {} lines are lost", path_, lines);
+  spdlog::error("{}: cannot be written: its last {} lines are lost", name_, lines);
   waiting_.clear();
 }
 
@@ -115,7 +116,7 @@ void LineFile::failed(std::string_view what) {
     spdlog::error(
         "{}: {}. It is tried again every second; meanwhile lines wait, up to {} MiB of them, then they are lost "
         "(lost_lines): make room, or give the path back",
-        path_, what, most_waiting >> 20);
+        name_, what, most_waiting >> 20);
   }
 }
 
@@ -153,7 +154,7 @@ void LineFile::flush(std::uint64_t now) {
   if (write_errors_.load(std::memory_order_relaxed) != errors) {
     next_try_ = now + second;
   } else if (std::exchange(failing_, false)) {
-    spdlog::info("{}: is written again; {} lines have been lost since the start", path_, counters().lost_lines);
+    spdlog::info("{}: is written again; {} lines have been lost since the start", name_, counters().lost_lines);
   }
 }
 

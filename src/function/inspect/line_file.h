@@ -50,7 +50,8 @@ class LineFile {
   Counters counters() const {
     return {write_errors_.load(std::memory_order_relaxed), lost_lines_.load(std::memory_order_relaxed)};
   }
-  const std::string& path() const { return path_; }
+  // For messages: the path, or "standard output".
+  const std::string& name() const { return name_; }
 
  private:
   LineFile(std::string path, int fd);
@@ -61,6 +62,7 @@ class LineFile {
   void failed(std::string_view what);
 
   const std::string path_;
+  const std::string name_;
   int fd_;
   std::string waiting_;
   bool within_line_ = false;  // the file ends within the line that `waiting_` begins with
