@@ -45,8 +45,13 @@ class Host:
         self.name = name
         self.label = label
         self.processes = []
-        subprocess.run(["ip", "netns", "add", name], check=True)
-        self.ip("link set lo up")
+        try:
+            subprocess.run(["ip", "netns", "add", name], check=True)
+            self.ip("link set lo up")
+        except KeyboardInterrupt:
+            # Whoever removes hosts does not know this one yet. Not by a program that a second Ctrl-C ends.
+            subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True, start_new_session=True)
+            raise
 
     def run(self, command, check=True, timeout=60):
         """Runs `command` (a string, split at spaces, or a list) to its end; stdout and stderr come back as one text."""
