@@ -7,7 +7,7 @@
 
 #include "cli/bench/inspect_chain.h"
 #include "packet/header_facts.h"
-#include "port/replay_conversations.h"
+#include "port/random_conversations_test.h"
 
 namespace sluice::cli::bench {
 namespace {
@@ -18,18 +18,8 @@ Frames make(bool http, unsigned count) {
   auto mix = packet::FrameMix::make("heavy-tail");
   EXPECT_TRUE(mix);
   std::mt19937_64 random(1);
-  port::ConversationSource source;
+  auto source = port::test::random_conversations(*mix, random, count);
   source.http = http;
-  source.frames = count;
-  source.own_mac = "02:00:00:00:00:09";
-  source.mix = &*mix;
-  source.address = [&] {
-    const std::uint64_t bytes = random();
-    return packet::IpAddress::from_bytes(4, reinterpret_cast<const std::uint8_t*>(&bytes));
-  };
-  source.fill = [&](std::span<std::uint8_t> bytes) {
-    for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random());
-  };
   return port::make_conversations(source);
 }
 

@@ -108,7 +108,7 @@ void AlertLane::alert(const Alert& alert) {
     return;
   }
   const match::Action action = alert.rules->detector().rules().rules[alert.rule].action;
-  const bool drops = alert.blocked && (action == match::Action::drop || action == match::Action::reject);
+  const bool drops = alert.blocked && match::blocks(action);
   record->kind = AlertRecord::Kind::alert;
   record->rules = alert.rules->shared_from_this();
   record->rule = alert.rule;

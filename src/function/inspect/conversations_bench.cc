@@ -24,7 +24,7 @@
 #include "match/automaton/key_scan.h"
 #include "match/rules/rule_set.h"
 #include "packet/frame_mix.h"
-#include "port/replay_conversations.h"
+#include "port/random_conversations_test.h"
 #include "port/replay_options.h"
 
 namespace sluice::function {
@@ -48,16 +48,9 @@ Expected<std::vector<std::vector<std::uint8_t>>> frames_of(const Talk& talk) {
   auto mix = packet::FrameMix::make("heavy-tail");
   if (!mix) return tl::unexpected(mix.error());
   std::mt19937_64 random(1);
-  port::ConversationSource source;
+  auto source = port::test::random_conversations(*mix, random, frame_count);
   source.http = talk.http;
   source.text = true;
-  source.frames = frame_count;
-  source.own_mac = "02:00:00:00:00:09";
-  source.mix = &*mix;
-  source.address = [&] {
-    const std::uint64_t bytes = random();
-    return packet::IpAddress::from_bytes(4, reinterpret_cast<const std::uint8_t*>(&bytes));
-  };
   source.fill = [&](std::span<std::uint8_t> bytes) {
     for (std::size_t at = 0; at < bytes.size();) {
       const std::string& piece = options->pieces[random() % options->pieces.size()];

@@ -234,7 +234,8 @@ Expected<void> Inspect::prepare(const engine::LanePlan& plan) {
   if (!read_) {
     if (auto ok = read(); !ok) return ok;
   }
-  const auto blocking = std::ranges::count_if(read_->rules, blocks);
+  const auto blocking =
+      std::ranges::count_if(read_->rules, [](const match::Rule& rule) { return match::blocks(rule.action); });
   auto rules = compile(std::move(*read_));
   read_.reset();
   if (!rules) return tl::unexpected(rules.error());

@@ -532,10 +532,9 @@ bool Inspection::inspect(const match::FlowFacts& facts, flow::Flow* flow, flow::
     if (transaction_ != nullptr && held_before(r, *flow)) continue;
     const match::RateVerdict rate_verdict = search_->rates.judge(r, packet_, number_of(flow), now_);
     if (rate_verdict == match::RateVerdict::nothing) continue;
-    const bool blocks = rule.action == match::Action::drop || rule.action == match::Action::reject;
     const bool whole_flow = flow != nullptr && match::acts_on_flow(rule, facts.reassembled) &&
                             !(packet_.fragment() && match::names_ports(rule));
-    if (blocks) {
+    if (match::blocks(rule.action)) {
       if (!judgement_.by_rule) blocking_rule_ = r;
       judgement_.drop = judgement_.by_rule = true;
       if (rule.action == match::Action::reject) reject(rule.told);

@@ -17,7 +17,7 @@
 #include "lookup/bench_eal.h"
 #include "match/rules/rule_set.h"
 #include "packet/frame_mix.h"
-#include "port/replay_conversations.h"
+#include "port/random_conversations_test.h"
 
 namespace sluice::function {
 namespace {
@@ -27,18 +27,8 @@ constexpr unsigned frame_count = 16384, resets = frame_count / 256, batch = 64;
 std::vector<std::vector<std::uint8_t>> make_frames() {
   auto mix = packet::FrameMix::make("heavy-tail");
   std::mt19937_64 random(1);
-  port::ConversationSource source;
+  auto source = port::test::random_conversations(*mix, random, frame_count);
   source.resets = true;
-  source.frames = frame_count;
-  source.own_mac = "02:00:00:00:00:09";
-  source.mix = &*mix;
-  source.address = [&] {
-    const std::uint64_t bytes = random();
-    return packet::IpAddress::from_bytes(4, reinterpret_cast<const std::uint8_t*>(&bytes));
-  };
-  source.fill = [&](std::span<std::uint8_t> bytes) {
-    std::ranges::generate(bytes, [&] { return static_cast<std::uint8_t>(random()); });
-  };
   return port::make_conversations(source);
 }
 

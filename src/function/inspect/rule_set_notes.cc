@@ -38,7 +38,7 @@ std::string note_of_rates(const match::RuleSet& set, std::uint32_t lanes) {
   const auto first = std::ranges::find_if(set.rules, counts_across_flows);
   const auto rules = std::ranges::count_if(set.rules, counts_across_flows);
   const auto blocking = std::ranges::count_if(
-      set.rules, [](const match::Rule& rule) { return counts_across_flows(rule) && blocks(rule); });
+      set.rules, [](const match::Rule& rule) { return counts_across_flows(rule) && match::blocks(rule.action); });
   const auto lines = std::ranges::count_if(set.event_filters, [](const match::EventFilter& line) {
     return line.threshold && line.threshold->track != match::Track::by_flow;
   });
@@ -62,10 +62,6 @@ std::string note_of_rates(const match::RuleSet& set, std::uint32_t lanes) {
 
 std::string count_text(std::size_t count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
-bool blocks(const match::Rule& rule) {
-  return rule.action == match::Action::drop || rule.action == match::Action::reject;
 }
 
 std::vector<std::string> notes_of(const match::RuleSet& set, std::uint32_t lanes) {

@@ -15,9 +15,6 @@ namespace sluice::function {
 // "1 rule", "2 rules".
 std::string count_text(std::size_t count, const std::string& what);
 
-// Whether what matches the rule is dropped.
-bool blocks(const match::Rule& rule);
-
 // A sentence for each thing that the files say and that is not in force, or not as it is written. `lanes`: that count
 // rates by themselves.
 std::vector<std::string> notes_of(const match::RuleSet& set, std::uint32_t lanes);

@@ -7,9 +7,8 @@
 // unprotected and authenticated, with new lengths and checksums, or it is dropped under one of the names below: it
 // never goes on as it came. Every other frame passes untouched, but for what could be media of the RTSP proxy's servers
 // (server_media.h), or with `unprotected` = "drop" anyone's (clear_media.h): nothing of these goes on in clear,
-// whatever became of its stream. A stream of the proxy's explicit
-// mode is addressed to the proxy: its frames get new addresses and ports, too (rewrite.h), before what forwards looks
-// where they go.
+// whatever became of its stream. A stream of the proxy's explicit mode is addressed to the proxy: its frames get new
+// addresses and ports, too (rewrite.h), before what forwards looks where they go.
 //
 // A stage and not a function, so that it stands before the bridge and the router alike: chain = ["srtp", "route"].
 //   describe()  finds the stream, prepares the packet: crypto::Job

@@ -28,6 +28,10 @@
 namespace sluice::match {
 
 enum class Action : std::uint8_t { alert, drop, reject, pass };
+// What matches is dropped.
+constexpr bool blocks(Action action) {
+  return action == Action::drop || action == Action::reject;
+}
 // Of Action::reject: whom an answer ends the conversation for.
 enum class Told : std::uint8_t { source, destination, both };
 

@@ -1,0 +1,161 @@
+"""Inspection that forwards nothing: of captures, whose alerts are printed, and of a port that others mirror to.
+
+`sluice run` as a user has it; the rules are examples/local.rules.
+"""
+
+import json
+import os
+import re
+import subprocess
+
+import pytest
+from frames import Tcp4, ping4, udp4, write_pcap, write_pcapng
+from gateway import ROOT, SLUICE, Gateway, config
+from hosts import Lab
+from web import browse
+
+LOCAL_RULES = ROOT / "examples" / "local.rules"
+GET = b" HTTP/1.1\r\nHost: www.example\r\n\r\n"
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhello\n"
+REFUSED = b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n"
+SHELL = b"HTTP/1.1 200 OK\r\nContent-Length: 24\r\n\r\n"
+QUERY = b"\x12\x34\x01\0\0\1\0\0\0\0\0\0\3www\x08Evil-C2C\x07example\0\0\1\0\1"
+
+
+def capture_of_attacks():
+    """Something for each rule of examples/local.rules, and how many alerts each is to make."""
+    connections = [
+        Tcp4(client_port=1).says(b"GET /" + GET).answers(OK),
+        Tcp4(client_port=2, port=8081).says(b"GET /%2e%2e/etc/pas", b"swd" + GET),
+        Tcp4(client_port=3).says(b"GET /?id=1%20UNION%20all%20SELECT%20name" + GET),
+        Tcp4(client_port=4).says(b"GET /" + GET).answers(SHELL + b"uid=0(ro", b"ot) gid=0(root)\n"),
+        Tcp4(port=23, client_port=6),
+        Tcp4(client_port=7, client="192.0.2.10").says(b"GET /etc/passwd" + GET).answers(OK),
+    ]
+    guesses = Tcp4(client_port=5)
+    for number in range(6):
+        guesses.says(b"GET /login?password=%d" % number + GET).answers(REFUSED)
+    frames = [frame for connection in [*connections, guesses] for frame in connection.frames]
+    frames += [udp4(QUERY, 53), udp4(b"\0\1x\0octet\0", 69), ping4(1000), ping4(1000), ping4(100)]
+    return frames, {1000002: 1, 1000003: 1, 1000004: 1, 1000006: 1, 1000007: 1, 1000008: 1, 1000009: 1, 1000010: 1}
+
+
+def run_on_capture(folder, frames, write=write_pcap, **replaced):
+    """examples/ids-capture.toml on these frames, with other values of [inspect]."""
+    write(folder / "in.pcap", frames)
+    text = (ROOT / "examples" / "ids-capture.toml").read_text(encoding="utf-8")
+    text = text.replace("/tmp/sluice-in.pcap", str(folder / "in.pcap"))
+    for old, new in replaced.items():
+        assert f'\n{old} = "-"' in text
+        text = text.replace(f'\n{old} = "-"', f"\n{new}")
+    path = folder / "ids.toml"
+    path.write_text(text, encoding="utf-8")
+    done = subprocess.run([SLUICE, "run", path], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+FAST_LINE = re.compile(r"\d\d/\d\d/\d{4}-\S+ .*\[\*\*\] \[1:(\d+):1\] .* \{\w+\} \S+ -> \S+")
+
+
+def test_a_capture_is_looked_at_and_it_ends(tmp_path):
+    frames, expected = capture_of_attacks()
+    done = run_on_capture(tmp_path, frames)
+    matches = [FAST_LINE.fullmatch(line) for line in done.stdout.splitlines()]
+    assert all(matches), f"standard output is for alerts alone:\n{done.stdout}"
+    sids = [int(match[1]) for match in matches]
+    assert {sid: sids.count(sid) for sid in sids} == expected, done.stdout
+    assert re.search(rf"received +{len(frames)} frames", done.stderr), done.stderr
+    assert re.search(r"inspect_alerts +8 ", done.stderr), done.stderr
+    assert "tx_errors" not in done.stderr, "answers of reject have nowhere to go, which is no error"
+
+
+def test_json_of_a_capture_can_be_piped(tmp_path):
+    frames, expected = capture_of_attacks()
+    done = run_on_capture(tmp_path, frames, fast='eve = "-"')
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    alerts = [event for event in events if event["event_type"] == "alert"]
+    sids = [event["alert"]["signature_id"] for event in alerts]
+    assert {sid: sids.count(sid) for sid in sids} == expected
+    # As Suricata says it of a capture: nothing is dropped that would have gone on, and no interface is known.
+    assert {event["alert"]["action"] for event in alerts} == {"allowed"}
+    assert not any("in_iface" in event or event["event_type"] == "drop" for event in events)
+    http = next(event for event in alerts if event["alert"]["signature_id"] == 1000002)
+    assert http["app_proto"] == "http" and http["tx_id"] == 0
+    assert http["http"] == {"hostname": "www.example", "http_method": "GET", "protocol": "HTTP/1.1", "url": "/%2e%2e/etc/passwd", "length": 0}
+    assert re.search(rf"received +{len(frames)} frames", done.stderr), done.stderr
+
+
+@pytest.mark.parametrize("where", ["file", "output", "pipe"])
+def test_a_capture_whose_alerts_are_not_all_written_has_failed(tmp_path, where):
+    frames, _ = capture_of_attacks()
+    write_pcap(tmp_path / "in.pcap", frames)
+    text = (ROOT / "examples" / "ids-capture.toml").read_text(encoding="utf-8")
+    text = text.replace("/tmp/sluice-in.pcap", str(tmp_path / "in.pcap"))
+    if where == "file":
+        text = text.replace('\nfast = "-"', '\nfast = "/dev/full"')
+    (tmp_path / "ids.toml").write_text(text, encoding="utf-8")
+    with open("/dev/full", "wb") as full:
+        reader, writer = os.pipe()
+        os.close(reader)
+        out = {"file": subprocess.DEVNULL, "output": full, "pipe": writer}[where]
+        done = subprocess.run([SLUICE, "run", tmp_path / "ids.toml"], cwd=ROOT, stdout=out, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+        os.close(writer)
+    name = "/dev/full" if where == "file" else "standard output"
+    assert done.returncode == 1, done.stderr
+    assert done.stderr.endswith(f"{tmp_path}/ids.toml: 8 lines for {name} are lost: it could not be written\n"), done.stderr
+
+
+def test_a_capture_of_another_kind_is_read_or_refused_and_can_be_made_one_of_ethernet(tmp_path):
+    frames, expected = capture_of_attacks()
+
+    def found(done):
+        sids = [int(match[1]) for match in map(FAST_LINE.fullmatch, done.stdout.splitlines()) if match]
+        return {sid: sids.count(sid) for sid in sids}
+
+    assert found(run_on_capture(tmp_path, frames, write=write_pcapng)) == expected
+    packets = [frame[14:] for frame in frames]
+    for number, (some, links, snapshots, why) in enumerate([
+            (packets, (101,), (0,), "link type 101 (raw IP)"),
+            (frames, (1,), (96, 128), "different snapshot lengths, 96 and 128")]):
+        original, made = tmp_path / f"{number}.pcapng", tmp_path / f"{number}.pcap"
+        write_pcapng(original, some, links, snapshots)
+        refused = tmp_path / "refused.toml"
+        refused.write_text((ROOT / "examples" / "ids-capture.toml").read_text(encoding="utf-8")
+                           .replace("/tmp/sluice-in.pcap", str(original)), encoding="utf-8")
+        for command in ("check", "run"):
+            done = subprocess.run([SLUICE, command, refused], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+            assert done.returncode == 2 and why in done.stderr and "scripts/to-ethernet" in done.stderr, done.stderr
+        said = subprocess.run([ROOT / "scripts" / "to-ethernet", original, made], capture_output=True, text=True, check=True).stdout
+        assert said.startswith(f"{made}: {len(frames)} frames; 0 of "), said
+        assert found(run_on_capture(tmp_path, frames, write=lambda path, _, made=made: made.rename(path))) == expected
+
+
+def test_without_lines_on_it_standard_output_has_the_summary(tmp_path):
+    frames, _ = capture_of_attacks()
+    done = run_on_capture(tmp_path, frames, fast=f'fast = "{tmp_path}/fast.log"')
+    assert re.search(rf"received +{len(frames)} frames", done.stdout), done.stdout
+    assert "received" not in done.stderr, done.stderr
+
+
+def test_a_mirrored_port_answers_what_is_rejected(tmp_path):
+    """Nothing is forwarded, and a rule of reject ends a connection by an answer out of the port that the mirror is on."""
+    with Lab() as lab:
+        client, router = lab.host("client"), lab.host("router")
+        lab.join(client, "eth0", router, "lan0")
+        client.ip("addr add 10.1.0.2/24 dev eth0")
+        client.ip("neigh add 10.1.0.3 lladdr 02:00:00:00:00:03 dev eth0")
+        gateway = Gateway(router, tmp_path, config([("mirror", "lan0", "")], size="256M", last="passive",
+                                                   inspect=[f'rules = ["{LOCAL_RULES}"]', "flows = 4096"])).start()
+        assert browse(client, "10.1.0.3", timeout=0.5) is TimeoutError
+        assert browse(client, "10.1.0.3", port=23, timeout=5) is ConnectionRefusedError
+        assert gateway.drops().get("passive", 0) > 0
+        stats = gateway.stats()
+        assert stats["ports"][0]["tx_errors"] == 0 and stats["icmp_errors"] == [{"reason": "inspect_rejected", "frames": 1}]
+        gateway.interrupt()
+
+
+def test_what_conflicts_in_a_capture_is_counted_and_nothing_is_dropped_for_it(tmp_path):
+    done = run_on_capture(tmp_path, Tcp4().says_in_one_place(b"GET /decoy", b"GET /other").frames)
+    assert re.search(r"inspect_stream_conflicts +1 ", done.stderr), done.stderr
+    assert "inspect_conflict" not in done.stderr, done.stderr
