@@ -21,6 +21,7 @@ using flow::Direction;
 using match::Buffer;
 using match::Buffers;
 using match::Point;
+using Scope = match::Detector::Scope;
 
 constexpr std::size_t most_held_alerts = 16;
 
@@ -320,7 +321,8 @@ void Inspection::inspect_packet(flow::Flow* flow, bool in_stream) {
   }
   // A fragment is of a flow without ports: what a rule says of one it does not say of the others.
   flow::Flow* const told = packet_.fragment() ? nullptr : flow;
-  if (!has_candidates(Point::packet, found, packet_.payload.size(), addresses_told(told))) {  // as most packets
+  const Scope scope = in_stream ? Scope::packets : Scope::all;
+  if (!has_candidates(scope, found, packet_.payload.size(), addresses_told(told))) {  // as most packets
     if (told != nullptr) tell_addresses(*told);
     return;
   }
@@ -396,7 +398,7 @@ void Inspection::inspect_piece(flow::Flow& flow, flow::Extra& extra, Direction d
 void Inspection::not_taken(flow::Flow& flow, flow::Extra& extra, Direction direction) {
   if ((flow.user & (dropped | passed)) != 0 || frame_passed_ || leaves_hits()) return;
   const std::size_t count = has_hits_ ? take_hits(hits_, packet_.payload, 0) : search_payload(packet_.payload, 0);
-  if (!has_candidates(Point::packet, count, packet_.payload.size())) return;
+  if (!has_candidates(Scope::streams, count, packet_.payload.size(), false)) return;
   match::FlowFacts facts = facts_of(flow, direction);
   facts.reassembled = true;
   Buffers buffers;
@@ -487,13 +489,14 @@ std::uint64_t Inspection::number_of(const flow::Flow* flow) const {
 }
 
 // Of the patterns in search_->found, the first so many. `inspected`: bytes of Buffer::payload.
-bool Inspection::has_candidates(Point point, std::size_t found, std::size_t inspected, bool addresses_told) {
+bool Inspection::has_candidates(Scope scope, std::size_t found, std::size_t inspected, bool addresses_told) {
   match::Detector::Found what;
   what.patterns = {search_->found.data(), found};
   what.by_keys = by_keys_;
   what.inspected = inspected;
+  what.scope = scope;
   what.addresses_told = addresses_told;
-  return rules().detector().collect(point, packet_, what, search_->detector);
+  return rules().detector().collect(Point::packet, packet_, what, search_->detector);
 }
 
 void Inspection::reject(match::Told told) {

@@ -369,7 +369,7 @@ class Inspection final : private flow::ConversationSink {
   void between_frames();
   match::FlowFacts facts_of(const flow::Flow& flow, flow::Direction direction) const;
   void inspect_packet(flow::Flow* flow, bool in_stream);
-  bool has_candidates(match::Point point, std::size_t found, std::size_t inspected = match::HeaderGate::unknown,
+  bool has_candidates(match::Detector::Scope scope, std::size_t found, std::size_t inspected,
                       bool addresses_told = false);
   // Whether rules about addresses alone have been tried with the direction: they say the same of each of its packets.
   bool addresses_told(const flow::Flow* flow) const {

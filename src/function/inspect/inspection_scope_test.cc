@@ -11,6 +11,7 @@ using packet::Bytes;
 using packet::PacketBuilder;
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::UnorderedElementsAre;
 
 constexpr std::uint8_t syn = packet::tcp_syn, ack = packet::tcp_ack, psh = packet::tcp_psh;
 
@@ -68,6 +69,19 @@ TEST_F(InspectionScopeTest, a_rule_of_ends_is_about_the_flow_and_one_of_more_abo
     EXPECT_EQ(segment(true, syn).drop, passes) << "drop " << one.what;
     EXPECT_EQ(segment(false, syn | ack).drop, !passes || one.flow) << "drop " << one.what;
   }
+}
+
+// At the segment the rules about packets, at the stream's piece the others: refused ones are not counted as candidates.
+TEST_F(InspectionScopeTest, a_segment_s_keys_lead_to_rules_about_packets_and_its_stream_s_to_the_others) {
+  use("alert tcp any any -> any any (content:\"evil\"; sid:1;)\n"
+      "alert tcp any any -> any any (content:\"evil\"; dsize:4; sid:2;)\n"
+      "alert tcp any any -> any any (content:\"evil\"; dsize:>4; sid:3;)\n"
+      "alert tcp any any -> any any (dsize:4; sid:4;)\n");
+  handshake();
+  const std::uint64_t before = inspection_->counters().confirmed;
+  segment(true, ack, "evil");
+  EXPECT_THAT(alerts(), UnorderedElementsAre(1, 2, 4));
+  EXPECT_EQ(inspection_->counters().confirmed - before, 3U);
 }
 
 TEST_F(InspectionScopeTest, a_pass_of_udp_is_for_the_flow_where_its_rule_is_about_ends) {

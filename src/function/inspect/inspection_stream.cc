@@ -150,6 +150,7 @@ bool Inspection::has_stream_candidates(flow::Carried& carried, std::size_t found
   what.patterns = {search_->found.data(), found};
   what.by_keys = by_keys_;
   what.inspected = data.window.size();
+  what.scope = match::Detector::Scope::streams;
   what.stream = true;
   what.piece = data.fresh;
   what.window = data.window;

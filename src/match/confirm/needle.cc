@@ -1,6 +1,9 @@
 #include "match/confirm/needle.h"
 
+#include <immintrin.h>
+
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "match/automaton/pattern.h"
@@ -11,6 +14,21 @@ namespace {
 char folded(char byte) {
   return static_cast<char>(fold(static_cast<std::uint8_t>(byte)));
 }
+
+// A byte that has been folded, in either case.
+class Letter {
+ public:
+  explicit Letter(char byte)
+      : lower_(_mm256_set1_epi8(byte)),
+        upper_(_mm256_set1_epi8(byte >= 'a' && byte <= 'z' ? static_cast<char>(byte - 'a' + 'A') : byte)) {}
+  __m256i places_in(const char* bytes) const {
+    const __m256i these = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes));
+    return _mm256_or_si256(_mm256_cmpeq_epi8(these, lower_), _mm256_cmpeq_epi8(these, upper_));
+  }
+
+ private:
+  __m256i lower_, upper_;
+};
 
 }  // namespace
 
@@ -33,12 +51,29 @@ std::size_t Needle::after(std::size_t known, char byte) const {
   return text_[known] == byte ? known + 1 : 0;
 }
 
+// The next place that has the text's first two bytes and its last, or `to`. Of the last places that the text fits in,
+// one with the first byte is enough.
+std::size_t Needle::next_begin(std::string_view bytes, std::size_t from, std::size_t to) const {
+  const std::size_t last = text_.size() - 1, second = std::min<std::size_t>(1, last);
+  if (to - from >= last + sizeof(__m256i)) {
+    const Letter letters[] = {Letter(text_[0]), Letter(text_[second]), Letter(text_[last])};
+    for (; to - from >= last + sizeof(__m256i); from += sizeof(__m256i)) {
+      const char* const at = bytes.data() + from;
+      const __m256i begins = _mm256_and_si256(letters[0].places_in(at), letters[1].places_in(at + second));
+      const __m256i all = _mm256_and_si256(begins, letters[2].places_in(at + last));
+      const auto places = static_cast<std::uint32_t>(_mm256_movemask_epi8(all));
+      if (places != 0) return from + static_cast<std::size_t>(std::countr_zero(places));
+    }
+  }
+  while (from < to && folded(bytes[from]) != text_.front()) ++from;
+  return from;
+}
+
 std::size_t Needle::find_folded(std::string_view bytes, std::size_t from, std::size_t to) const {
-  const char first = text_.front();
   std::size_t known = 0;
   for (std::size_t i = from; i < to; ++i) {
     if (known == 0) {
-      while (i < to && folded(bytes[i]) != first) ++i;
+      i = next_begin(bytes, i, to);
       if (i == to) break;
     }
     known = after(known, folded(bytes[i]));

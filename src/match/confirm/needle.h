@@ -1,9 +1,11 @@
 // A text that is looked for in payloads, as a content says it: as it is, or in any case of its letters.
 //
-// No payload makes it slow: without case it is Knuth, Morris and Pratt's search, at most two comparisons for a byte;
+// No payload makes it slow: without case it is Knuth, Morris and Pratt's search from places that have the text's first
+// two bytes and its last, at most two comparisons for a byte and a look at 32 places for each time that it begins anew;
 // with case, memmem(), whose comparisons at one place are at most 256 bytes.
 //
-// Immutable once made; any thread. Memory: five bytes for one of the text. Cost: without case 1 ns a byte.
+// Immutable once made; any thread. Memory: five bytes for one of the text. Cost: without case 0.1 ns a byte where such
+// places are rare, 3 ns where bytes are made for it.
 #pragma once
 
 #include <cstddef>
@@ -33,6 +35,7 @@ class Needle {
   bool begins_at_end_of(std::string_view bytes) const;
 
  private:
+  std::size_t next_begin(std::string_view bytes, std::size_t from, std::size_t to) const;
   std::size_t find_folded(std::string_view bytes, std::size_t from, std::size_t to) const;
   std::size_t find_exactly(std::string_view bytes, std::size_t from, std::size_t to) const;
   char as_compared(char byte) const;

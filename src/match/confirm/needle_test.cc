@@ -75,7 +75,7 @@ TEST(Needle, finds_what_a_search_place_by_place_finds) {
   std::size_t found = 0, begun = 0;
   constexpr std::size_t trials = 50'000;
   for (std::size_t t = 0; t < trials; ++t) {
-    const std::string bytes = made(random() % 60), text = made(1 + random() % 9);
+    const std::string bytes = made(random() % 160), text = made(1 + random() % 9);
     const std::size_t from = random() % (bytes.size() + 1), to = from + random() % (bytes.size() - from + 1);
     for (const bool nocase : {false, true}) {
       const Needle needle(text, nocase);
@@ -91,10 +91,10 @@ TEST(Needle, finds_what_a_search_place_by_place_finds) {
   EXPECT_GT(begun, trials / 5);
 }
 
-// Of 66,000 bytes that are nearly the text at each place: a search place by place takes 200 times as long as of bytes
-// that are not.
+// Of 66,000 bytes that are nearly the text at each place: a search place by place takes 50 times as long for a text of
+// 200 bytes as for one of four.
 TEST(Needle, no_bytes_make_it_slow) {
-  const std::string hay(66'000, 'a'), other(66'000, 'x');
+  const std::string hay(66'000, 'a');
   const auto ticks_of = [](const Needle& needle, const std::string& bytes) {
     std::uint64_t least = ~std::uint64_t{0};
     for (int trial = 0; trial < 9; ++trial) {
@@ -104,12 +104,9 @@ TEST(Needle, no_bytes_make_it_slow) {
     }
     return least;
   };
-  for (const std::size_t at : {std::size_t{0}, std::size_t{100}, std::size_t{199}}) {
-    std::string text(200, 'a');
-    text[at] = 'b';
-    const Needle needle(text, true);
-    EXPECT_LT(ticks_of(needle, hay), 30 * ticks_of(needle, other)) << at;
-  }
+  std::string text(200, 'a');
+  text[100] = 'b';
+  EXPECT_LT(ticks_of(Needle(text, true), hay), 10 * ticks_of(Needle("aaba", true), hay));
 }
 
 }  // namespace

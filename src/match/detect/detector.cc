@@ -202,6 +202,7 @@ void Detector::collect_patterns() {
   for (std::uint32_t rank = 0; rank < ranked_.size(); ++rank) {
     const Rule& rule = set_.rules[ranked_[rank].rule];
     gates_.emplace_back(rule);
+    about_packets_.push_back(is_about_packets(rule));
     by_piece_.push_back(is_about_places(rule));
     needs_end_.push_back(needs_end(rule));
     for (const Check& check : rule.checks) looked_at_.add(buffer_of(check));
@@ -220,7 +221,7 @@ void Detector::collect_patterns() {
     has_key_.resize(rank + 1);
     has_key_[rank] = point == Point::packet && has_key;
     if (point == Point::packet && !has_key) without_key.push_back({rank, &rule});
-    if (point == Point::packet && best && is_about_packets(rule)) packet_classes_ |= classes;
+    if (point == Point::packet && best && about_packets_[rank]) packet_classes_ |= classes;
     needs_payload_.resize(rank + 1);
     if (point != Point::packet) needs_payload_[rank] = enter_payload(rule, classes, known);
     enter(rank, best, classes, point, known);
@@ -356,7 +357,11 @@ bool Detector::collect(Point point, const PacketFacts& packet, const Found& foun
   scratch.new_only_ = scratch.by_keys_ && !found.open_unknown;
   scratch.piece_ = found.piece;
   if (scratch.new_only_) scratch.told_open_.assign(found.open.begin(), found.open.end());
+  const auto is_out_of_scope = [&](std::uint32_t rank) {
+    return found.scope != Scope::all && about_packets_[rank] == (found.scope == Scope::streams);
+  };
   const auto add_rank = [&](std::uint32_t rank) {
+    if (is_out_of_scope(rank)) return;
     if (found.growing && needs_end_[rank]) return;
     if (found.payload_is_ordinary && needs_payload_[rank]) return;
     if (std::find(found.without.begin(), found.without.end(), ranked_[rank].rule) != found.without.end()) return;
@@ -379,7 +384,7 @@ bool Detector::collect(Point point, const PacketFacts& packet, const Found& foun
   if (point == Point::packet) {
     // Here and not as candidates: of what a header excludes nothing is left to be confirmed, whatever time there is.
     const auto add_admitted = [&](std::uint32_t rank) {
-      if (admits_packet(set_.rules[ranked_[rank].rule], packet)) add_rank(rank);
+      if (!is_out_of_scope(rank) && admits_packet(set_.rules[ranked_[rank].rule], packet)) add_rank(rank);
     };
     without_pattern_.collect(packet, add_admitted);
     if (!found.addresses_told && !of_addresses_.is_empty()) of_addresses_.collect(packet, add_admitted);

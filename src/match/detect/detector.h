@@ -138,6 +138,9 @@ class Detector {
     std::uint32_t given_up = 0;   // the latter of these
     bool decisive = false;        // one of these could have decided whether a packet is dropped: is_decisive()
   };
+  // Which rules are tried where a packet's payload is inspected as part of a stream: at the packet those about packets
+  // (rules/rule_scope.h), at the stream's pieces the others. FlowFacts has the same, and the others would not hold.
+  enum class Scope : std::uint8_t { all, packets, streams };
   // What a matcher has found, in any order, more than once or not.
   struct Found {
     std::span<const std::uint32_t> patterns;  // by index; of HTTP's points by number, of other points' too
@@ -145,6 +148,7 @@ class Detector {
     bool by_keys = false;
     // Bytes of Buffer::payload, where it is inspected.
     std::size_t inspected = HeaderGate::unknown;
+    Scope scope = Scope::all;
     // A piece of a stream: what is open is told.
     bool stream = false;
     bool open_unknown = false;                 // of it: rules are open besides those of `open`
@@ -270,6 +274,7 @@ class Detector {
   std::vector<BestPattern> best_;     // by rank; empty: none that is searched
   std::vector<Needle> needles_;       // by rank: of best_
   std::vector<bool> has_key_;         // by rank, of Point::packet
+  std::vector<bool> about_packets_;   // by rank: is_about_packets()
   std::vector<bool> by_piece_;        // by rank: is_about_places()
   std::vector<bool> needs_end_;       // by rank: not while a body is growing
   std::vector<bool> needs_payload_;   // by rank, of HTTP: a pattern that calls_for_http()

@@ -166,6 +166,26 @@ TEST_F(DetectorTest, what_the_budget_leaves_is_decisive_where_it_could_change_wh
   }
 }
 
+TEST_F(DetectorTest, rules_out_of_scope_are_no_candidates) {
+  use("alert tcp any any -> any any (content:\"evil\"; sid:1;)\n"
+      "alert tcp any any -> any any (content:\"evil\"; dsize:4; sid:2;)\n"
+      "alert tcp any any -> any any (pcre:\"/ev.l/\"; sid:3;)\n"
+      "alert tcp any any -> any any (ttl:64; sid:4;)\n");
+  const Bytes frame = tcp(1, 2, "evil").build();
+  const PacketFacts facts = facts_of({reinterpret_cast<const char*>(frame.data()), frame.size()});
+  const std::vector<std::uint32_t> found = {0};
+  using Scope = Detector::Scope;
+  const struct {
+    Scope scope;
+    std::size_t candidates;
+  } cases[] = {{Scope::all, 4}, {Scope::packets, 2}, {Scope::streams, 2}};
+  for (const auto& one : cases) {
+    Detector::Scratch scratch(*detector_);
+    EXPECT_TRUE(detector_->collect(Point::packet, facts, {found, false, facts.payload.size(), one.scope}, scratch));
+    EXPECT_EQ(scratch.candidates(), one.candidates) << static_cast<int>(one.scope);
+  }
+}
+
 TEST_F(DetectorTest, what_ports_flags_and_sizes_rule_out_is_no_candidate) {
   use("alert tcp any any -> any 7777 (content:\"t \"; sid:1;)\n"
       "alert tcp any any -> any any (flags:SF; content:\"t \"; sid:2;)\n"
