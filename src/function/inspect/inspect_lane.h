@@ -41,7 +41,8 @@ class FrameClock {
   // Ports are open: what they mark frames with is known.
   FrameClock();
   std::uint64_t now() const;
-  bool has_stamped(const rte_mbuf& frame) const { return (frame.ol_flags & stamped_) != 0; }
+  // Where no driver stamps frames, they are not read: of a batch that has been away a frame's buffer is in no near cache.
+  bool has_stamped(const rte_mbuf& frame) const { return stamped_ != 0 && (frame.ol_flags & stamped_) != 0; }
   std::uint64_t of(const rte_mbuf& frame, std::uint64_t now) const {
     if (!has_stamped(frame)) return now;
     return time_of_stamp(*RTE_MBUF_DYNFIELD(&frame, offset_, const std::uint64_t*));
