@@ -91,9 +91,12 @@ Flow* FlowTable::look_in(std::uint32_t bucket_index, std::uint16_t tag, const Pa
     // Both ways at once, without a branch: which one a packet goes is anybody's guess.
     const bool forth = (flow_ports == ports) & same_addresses(client, source, server, destination);
     const bool back = (flow_ports == std::rotl(ports, 16)) & same_addresses(client, destination, server, source);
-    const bool same_kind =
-        (flow.protocol == packet.protocol) & (flow.family == packet.family) & (flow.of_fragments() == packet.fragment);
+    const bool same_kind = (flow.protocol == packet.protocol) & (flow.family == packet.family);
     if (!(same_kind & (forth | back))) [[unlikely]] {
+      continue;
+    }
+    // Fragments have no ports; of others the flow's second cache line is not waited for here.
+    if (ports == 0 && flow.of_fragments() != packet.fragment) {
       continue;
     }
     direction = forth ? Direction::to_server : Direction::to_client;
