@@ -153,6 +153,7 @@ Expected<void> Inspect::read() {
   if (set->rules.empty()) {
     return make_error("[inspect] rules: " + why_none(*set) + ": leave inspect out of the chain to inspect nothing");
   }
+  if (options_.strict && !set->refused.empty()) return make_error("[inspect] strict: " + why_not_all(*set));
   notes_ = notes_of(*set, options_.lanes);
   read_ = std::move(*set);
   return {};

@@ -22,6 +22,9 @@ std::vector<std::string> notes_of(const match::RuleSet& set, std::uint32_t lanes
 // Why a set that has no rules has none.
 std::string why_none(const match::RuleSet& set);
 
+// Of a set with rules that do not load: how many, and the first few with their places.
+std::string why_not_all(const match::RuleSet& set);
+
 // Behind a message on files that cannot be read: a relative name that is not there may be there for who starts the
 // program elsewhere. Empty: there is no such name.
 std::string where_from(const std::vector<std::string>& files);
