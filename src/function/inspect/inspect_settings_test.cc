@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "../tests/support/captured_log.h"
 #include "engine/function.h"
 #include "engine/port_table.h"
 #include "engine/stage.h"
@@ -391,6 +392,33 @@ TEST_F(InspectSettings, AReloadThatStrictRefusesLeavesTheOldRules) {
   ASSERT_TRUE(taken);
   taken->commit();
   EXPECT_EQ(rules_in_force(), 2U);
+  running.stage->stopped();
+}
+
+// A download that broke off leaves a file that can be read.
+TEST_F(InspectSettings, FewerThanHalfOfTheRulesAfterAReloadIsSaid) {
+  const auto rules = [](int count) {
+    std::string text;
+    for (int sid = 1; sid <= count; ++sid) {
+      text += "alert udp any any -> any any (msg:\"a\"; content:\"x\"; sid:" + std::to_string(sid) + ";)\n";
+    }
+    return text;
+  };
+  const Made running = with_rule(rules(9));
+  ASSERT_TRUE(running.stage->prepare({}));
+  test::CapturedLog log;
+  const std::string why = " before: was a file cut off, or not written whole yet?\n";
+  const std::pair<int, std::string> cases[] = {
+      {9, ""}, {5, ""}, {2, "warning reload: inspect: 2 rules are in force, and 5 were" + why},
+      {1, ""}, {9, ""}, {1, "warning reload: inspect: 1 rule is in force, and 9 were" + why},
+  };
+  for (const auto& [count, said] : cases) {
+    const auto change = running.stage->reload(*with_rule(rules(count)).stage);
+    ASSERT_TRUE(change);
+    EXPECT_EQ(log.take(), "") << "another part of the chain may refuse still";
+    change->commit();
+    EXPECT_EQ(log.take(), said) << count;
+  }
   running.stage->stopped();
 }
 

@@ -106,6 +106,12 @@ std::vector<std::string> notes_of(const match::RuleSet& set, std::uint32_t lanes
   return notes;
 }
 
+std::string note_of_fewer(std::size_t now, std::size_t before) {
+  if (2 * now >= before) return {};
+  return "inspect: " + count_text(now, "rule") + (now == 1 ? " is" : " are") + " in force, and " +
+         std::to_string(before) + " were before: was a file cut off, or not written whole yet?";
+}
+
 std::string why_none(const match::RuleSet& set) {
   if (set.refused.empty()) {
     return "there is no rule in " + set.files.front() +

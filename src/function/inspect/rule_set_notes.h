@@ -19,6 +19,9 @@ std::string count_text(std::size_t count, const std::string& what);
 // rates by themselves.
 std::vector<std::string> notes_of(const match::RuleSet& set, std::uint32_t lanes);
 
+// For a reload: fewer than half of the rules that served before, as of a file that was cut off. Empty: it is not so.
+std::string note_of_fewer(std::size_t now, std::size_t before);
+
 // Why a set that has no rules has none.
 std::string why_none(const match::RuleSet& set);
 
