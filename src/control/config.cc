@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <limits>
 
+#include "control/chain_hints.h"
 #include "control/config_sections.h"
 #include "control/listen.h"
 #include "engine/function.h"
@@ -105,13 +106,18 @@ void Config::read_log() {
 }
 
 void Config::read_functions() {
+  std::vector<std::string> outside;
   for (const engine::FunctionType& type : engine::function_types()) {
-    Settings section = root_.section(type.name);
+    (void)root_.section(type.name);
     const bool used = std::find(engine.chain.begin(), engine.chain.end(), type.name) != engine.chain.end();
-    if (root_.has(type.name) && !used) {
-      section.error("", "the function is not in the chain: remove the section, or set [engine] chain = [\"" +
-                            std::string(type.name) + "\"]");
-    }
+    if (root_.has(type.name) && !used) outside.emplace_back(type.name);
+  }
+  for (const std::string& name : outside) {
+    const bool is_stage = engine::find_function(name)->make_stage != nullptr;
+    root_.section(name).error("", "the function is not in the chain: remove the section, or set [engine] chain = " +
+                                      chain_text(chain_with(name, engine.chain, outside)) +
+                                      (is_stage ? ", where it is in front: " : ", where it is the last one: ") +
+                                      functions_and_places());
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/spelling.h"
 #include "base/units.h"
+#include "control/chain_hints.h"
 #include "control/config_sections.h"
 #include "device/name.h"
 #include "engine/bound.h"
@@ -49,16 +50,6 @@ std::vector<int> read_cores(Settings& section, std::string_view key, std::string
   return cores;
 }
 
-// Functions of the one kind or the other, in quotes: "acl", "inspect".
-std::string names_of_kind(bool stages) {
-  std::string names;
-  for (const engine::FunctionType& type : engine::function_types()) {
-    if ((type.make_stage != nullptr) == stages)
-      names += (names.empty() ? "\"" : ", \"") + std::string(type.name) + "\"";
-  }
-  return names;
-}
-
 // What is wrong with the function at place `at`; empty: nothing.
 std::string chain_mistake(const std::vector<std::string>& chain, std::size_t at) {
   const std::string& name = chain[at];
@@ -66,7 +57,9 @@ std::string chain_mistake(const std::vector<std::string>& chain, std::size_t at)
   if (type == nullptr) {
     std::vector<std::string> known;
     for (const engine::FunctionType& one : engine::function_types()) known.emplace_back(one.name);
-    return "unknown function \"" + name + "\"" + spelling_hint(name, known);
+    const std::string close = spelling_hint(name, known);
+    return "unknown function \"" + name + "\": " + functions_and_places() +
+           (close.starts_with("; did you mean") ? close : "");
   }
   const bool is_last = at + 1 == chain.size(), is_stage = type->make_stage != nullptr;
   if (is_last && is_stage) {
@@ -86,7 +79,7 @@ std::string chain_mistake(const std::vector<std::string>& chain, std::size_t at)
 std::vector<std::string> read_chain(Settings& section, const std::vector<std::string>& fallback) {
   std::vector<std::string> chain = section.texts("chain", fallback);
   if (chain.empty()) {
-    section.error("chain", "at least one function is needed");
+    section.error("chain", "at least one function is needed: " + functions_and_places());
     return fallback;
   }
   for (std::size_t at = 0; at < chain.size(); ++at) {

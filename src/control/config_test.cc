@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "control/chain_hints.h"
 #include "control/config_json.h"
 #include "control/function_maker.h"
 #include "control/sample_config.h"
@@ -253,9 +254,14 @@ TEST(Config, ChainIsStagesAndThenAFunctionThatForwards) {
   };
   EXPECT_EQ(mistake("[\"probe\"]"), "");
   EXPECT_EQ(mistake("[\"watch\", \"probe\"]"), "");
-  EXPECT_EQ(mistake("[]"), "r.toml:1: [engine] chain = []: at least one function is needed");
-  EXPECT_EQ(mistake("[\"prob\"]"),
-            "r.toml:1: [engine] chain = [ \"prob\" ]: unknown function \"prob\"; did you mean \"probe\"?");
+  const std::string places = functions_and_places();
+  EXPECT_THAT(places, testing::MatchesRegex("the last function is one of .*\"bridge\".*\"probe\".*, and in front of it "
+                                            "there can be .*\"acl\".*\"watch\""));
+  EXPECT_EQ(mistake("[]"), "r.toml:1: [engine] chain = []: at least one function is needed: " + places);
+  EXPECT_EQ(mistake("[\"prob\"]"), "r.toml:1: [engine] chain = [ \"prob\" ]: unknown function \"prob\": " + places +
+                                       "; did you mean \"probe\"?");
+  EXPECT_EQ(mistake("[\"firewall\"]"),
+            "r.toml:1: [engine] chain = [ \"firewall\" ]: unknown function \"firewall\": " + places);
   EXPECT_THAT(mistake("[\"watch\"]"), HasSubstr("\"watch\" forwards nothing: the last function must be one of "));
   EXPECT_THAT(mistake("[\"probe\", \"probe\"]"),
               HasSubstr("\"probe\" forwards every frame, so nothing can stand behind it: in front of the last function "
@@ -271,11 +277,38 @@ TEST(Config, AChainIsMadeOfItsParts) {
 }
 
 TEST(Config, SectionOfAFunctionOutsideTheChainIsRefused) {
-  // "echo" or any other registered name would do; the probe is the one function that this test owns.
-  const Config config = Config::from_text("engine.chain = [\"none\"]\n[probe]\n" + good_port, "r.toml");
-  EXPECT_THAT(config.diagnostics().lines,
-              testing::Contains("r.toml:2: [probe]: the function is not in the chain: remove the "
-                                "section, or set [engine] chain = [\"probe\"]"));
+  const struct {
+    const char* what;
+    std::string text;
+    std::string section;
+    std::string chain;
+    bool is_stage;
+  } cases[] = {
+      {"a name that is none is left out", "engine.chain = [\"none\"]\n[probe]\n", "2: [probe]", "[\"probe\"]", false},
+      {"no chain is written", "\n[watch]\n", "2: [watch]", "[\"watch\", \"route\"]", true},
+      {"in front of what forwards", "engine.chain = [\"probe\"]\n[watch]\n", "2: [watch]", "[\"watch\", \"probe\"]",
+       true},
+      {"in place of what forwards", "engine.chain = [\"watch\", \"bridge\"]\n[probe]\n", "2: [probe]",
+       "[\"watch\", \"probe\"]", false},
+      {"acl is the first", "engine.chain = [\"watch\", \"bridge\"]\n[acl]\n", "2: [acl]",
+       "[\"acl\", \"watch\", \"bridge\"]", true},
+      {"behind acl", "engine.chain = [\"acl\", \"bridge\"]\n[watch]\n", "2: [watch]",
+       "[\"acl\", \"watch\", \"bridge\"]", true},
+      {"all that have a section", "\n[acl]\n[watch]\n[bridge]\n", "4: [bridge]", "[\"acl\", \"watch\", \"bridge\"]",
+       false},
+      {"a chain of stages alone", "engine.chain = [\"watch\"]\n[acl]\n", "2: [acl]", "[\"acl\", \"watch\", \"route\"]",
+       true},
+  };
+  for (const auto& [what, text, section, chain, is_stage] : cases) {
+    const Config config = Config::from_text(text + good_port, "r.toml");
+    EXPECT_THAT(config.diagnostics().lines,
+                testing::Contains(
+                    "r.toml:" + section +
+                    ": the function is not in the chain: remove the section, or set [engine] chain = " + chain +
+                    (is_stage ? ", where it is in front: " : ", where it is the last one: ") + functions_and_places()))
+        << what;
+    EXPECT_TRUE(Config::from_text("engine.chain = " + chain + "\n" + good_port, "r.toml").ok()) << what;
+  }
 }
 
 TEST(Config, SyntaxErrorAndMissingFileAreLinesToo) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <sstream>
 
+#include "control/chain_hints.h"
 #include "control/config_sections.h"
 #include "function/chain/chain.h"
 
@@ -42,7 +43,8 @@ std::unique_ptr<engine::Function> make_with_mistakes(Config& config, const engin
   if (last == nullptr || stages.empty()) return last;
   // A bridge's frames are not addressed to the twins, so that the host would not have them.
   if (Settings srtp = config.section("srtp"); srtp.has("rtsp") && last->routing() == nullptr) {
-    srtp.error("rtsp", "the proxy needs a router: set [engine] chain = [\"srtp\", \"route\"]");
+    srtp.error("rtsp", "the proxy needs a router, which is the last function: set [engine] chain = " +
+                           chain_text(chain_with("route", config.engine.chain, {})));
     return nullptr;
   }
   const auto changes = [](const auto& stage) { return stage->changes_payloads(); };

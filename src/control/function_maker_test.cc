@@ -46,6 +46,21 @@ TEST(FunctionMaker, AFunctionThatThereIsNotIsOneLine) {
   }
 }
 
+// What stands in front stays there.
+TEST(FunctionMaker, AProxyWithoutARouterIsToldAChainThatHasOne) {
+  for (const std::string front : {"\"srtp\"", "\"acl\", \"srtp\""}) {
+    Config config =
+        Config::from_text("[engine]\nchain = [" + front + ", \"bridge\"]\n[srtp]\n[srtp.rtsp]\n" +
+                              "servers = [\"192.0.2.0/24\"]\n[acl]\nrule = [{action = \"permit\"}]\n" + good_port,
+                          "r.toml");
+    EXPECT_FALSE(make_function(config, described_ports(config.engine)));
+    EXPECT_THAT(
+        config.mistakes(),
+        testing::HasSubstr("rtsp: the proxy needs a router, which is the last function: set [engine] chain = [" +
+                           front + ", \"route\"]"));
+  }
+}
+
 TEST(FunctionMaker, PortsAreDescribedAsTheyWillBe) {
   const Config config = Config::from_text(
       "[engine]\nchain = [\"probe\"]\n[[port]]\nname = \"a\"\ndevice = \"net_null0\"\nqueues = 2\nmtu = 1400\n"

@@ -289,6 +289,21 @@ def test_a_rule_that_does_not_load_is_said_by_the_reload(inline):
     inline.gateway.control("reload")
 
 
+def test_strict_refuses_a_reload_with_a_rule_that_does_not_load(inline):
+    path = inline.gateway.config_path
+    config_before = path.read_text(encoding="utf-8")
+    path.write_text(re.sub("(?m)^(rules =.*)$", r"\1\nstrict = true", config_before), encoding="utf-8")
+    assert "12 rules inspect" in inline.gateway.control("reload"), "the setting is one that a reload takes"
+    inline.write_rules('alert tcp any any -> any any (msg:"TEST"; contents:"x"; sid:4;)\n')
+    answer = inline.gateway.control("reload", check=False)
+    assert re.search(rf"{path}:[0-9]+: \[inspect\] strict: 1 rule of 13 does not load: {inline.rules}:4: ", answer), answer
+    assert inline.figures()["inspect_rules"] == 12
+    assert browse(inline.client, inline.servers[0], ATTACK, timeout=0.5) is TimeoutError, "the old rules"
+    inline.write_rules()
+    path.write_text(config_before, encoding="utf-8")
+    inline.gateway.control("reload")
+
+
 def test_rotation(inline):
     browse(inline.client, inline.servers[0], ATTACK, timeout=0.5)
     assert wait_until(lambda: inline.alerts(1000002), 3)
@@ -460,6 +475,8 @@ MISTAKES = {
     "a broken variable": ('rules = ["{rules}"]\nvariables = ["HOME_NET=[10.0.0.0/8"]',
                           '[inspect] variables = [ "HOME_NET=[10.0.0.0/8" ]: $HOME_NET: \'[10.0.0.0/8\' has no closing ]'),
     "a pattern of nothing": ('rules = ["{folder}/*.rules"]', "[inspect] rules: {folder}/*.rules: no file matches"),
+    "a rule that does not load": ('rules = ["{folder}/bad.list"]\nstrict = true',
+                                  "[inspect] strict: 1 rule of 2 does not load: {folder}/bad.list:2: 'contents' is no option"),
     "no folder for alerts": ('rules = ["{rules}"]\neve = "{folder}/none/eve.json"', "there is no folder {folder}/none: make it"),
 }
 
@@ -467,6 +484,8 @@ MISTAKES = {
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_check_says_what_is_wrong_and_where(tmp_path, mistake):
     section, why = (text.replace("{folder}", str(tmp_path)).replace("{rules}", str(LOCAL_RULES)) for text in MISTAKES[mistake])
+    (tmp_path / "bad.list").write_text("alert ip any any -> any any (sid:1;)\nalert ip any any -> any any (contents:\"x\"; sid:2;)\n",
+                                        encoding="utf-8")
     path = tmp_path / "sluice.toml"
     path.write_text(config([("lan", "net_null0", ""), ("wan", "net_null1", "")], inspect=section.split("\n"), last="bridge"),
                     encoding="utf-8")

@@ -153,6 +153,7 @@ Expected<void> Inspect::read() {
   if (set->rules.empty()) {
     return make_error("[inspect] rules: " + why_none(*set) + ": leave inspect out of the chain to inspect nothing");
   }
+  if (options_.strict && !set->refused.empty()) return make_error("[inspect] strict: " + why_not_all(*set));
   notes_ = notes_of(*set, options_.lanes);
   read_ = std::move(*set);
   return {};
@@ -484,7 +485,9 @@ Expected<engine::Stage::Change> Inspect::reload(Stage& fresh) {
   std::string text = count_text(set.rules.size(), "rule") + " inspect" + (set.rules.size() == 1 ? "s" : "");
   if (!set.refused.empty())
     text += ", " + count_text(set.refused.size(), "other") + (set.refused.size() == 1 ? " does" : " do") + " not load";
-  return Change{std::move(text), [this, next] {
+  const std::string fewer = note_of_fewer(set.rules.size(), rule_count_.load(std::memory_order_relaxed));
+  return Change{std::move(text), [this, next, fewer] {
+                  if (!fewer.empty()) spdlog::warn("reload: {}", fewer);
                   take(next->rules);
                   for (std::size_t l = 0; l < lanes_.size(); ++l) lanes_[l]->offer(std::move(next->searches[l]));
                   if (next->table) {

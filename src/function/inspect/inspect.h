@@ -67,6 +67,7 @@ inline const packet::Reason inspect_fragments = packet::register_reason(
 struct InspectOptions {
   std::vector<std::string> rules;  // files
   match::ReadOptions reading;
+  bool strict = false;            // rules of which one does not load are none
   InspectionSettings inspection;  // tables: of all lane threads together
   AlertLogSettings log;
   std::uint32_t lanes = 1;             // of the port that has most: as many count rates, each by itself

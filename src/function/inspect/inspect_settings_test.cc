@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "../tests/support/captured_log.h"
 #include "engine/function.h"
 #include "engine/port_table.h"
 #include "engine/stage.h"
@@ -334,6 +335,91 @@ TEST_F(InspectSettings, RulesThatAreCommentedOutAreReadWhenAsked) {
   ASSERT_TRUE(without.stage->prepare({}));
   EXPECT_EQ(without.stage->reload(*with.stage)->text, "1 rule inspects, 1 other does not load");
   without.stage->stopped();
+}
+
+TEST_F(InspectSettings, StrictRefusesFilesWithARuleThatDoesNotLoad) {
+  const std::string good = "alert udp any any -> any any (msg:\"a\"; content:\"x\"; sid:1;)";
+  const auto bad = [](int sid) {
+    return "\nalert udp any any -> any any (dsize:9:1; sid:" + std::to_string(sid) + ";)";
+  };
+  const std::string place = (folder_ / "a.rules").string() + ":";
+  const std::string why =
+      ": dsize: '9:1' is no number up to 65535, with < <= > >= ! or nothing before it, nor a range A<>B";
+  const struct {
+    std::string rules;
+    std::vector<std::string> parts;  // of the message; none: they are read
+  } cases[] = {
+      {good, {}},
+      {good + "\n# alert udp any any -> any any (contents:\"x\"; sid:2;)", {}},
+      {good + bad(2),
+       {"[inspect] strict: 1 rule of 2 does not load: " + place + "2" + why + "; 'sluice rules --list' names each"}},
+      {good + bad(2) + bad(3) + bad(4) + bad(5) + bad(6),
+       {"[inspect] strict: 5 rules of 6 do not load: " + place + "2" + why, "; " + place + "4" + why,
+        why + "; and 2 others; 'sluice rules --list' names each: correct them, leave them out, or set strict = false"}},
+      {bad(2), {"[inspect] rules: none of 1 rule loads"}},
+  };
+  for (const auto& [rules, parts] : cases) {
+    for (const char* off : {"", "strict = false\n"}) {
+      const Made lenient = with_rule(rules, off);
+      EXPECT_EQ(lenient.stage->tables()->read().has_value(), rules.starts_with(good)) << rules;
+    }
+    const Made strict = with_rule(rules, "strict = true\n");
+    ASSERT_THAT(strict.mistakes, IsEmpty());
+    const auto read = strict.stage->tables()->read();
+    EXPECT_EQ(read.has_value(), parts.empty()) << rules;
+    for (const std::string& part : parts) EXPECT_THAT(read.error().message, HasSubstr(part));
+  }
+}
+
+TEST_F(InspectSettings, AReloadThatStrictRefusesLeavesTheOldRules) {
+  const std::string good = "alert udp any any -> any any (msg:\"a\"; content:\"x\"; sid:1;)";
+  const Made running = with_rule(good);
+  ASSERT_TRUE(running.stage->prepare({}));
+  const auto rules_in_force = [&] {
+    for (const engine::Figure& figure : running.stage->figures()) {
+      if (figure.name == "inspect_rules") return figure.value;
+    }
+    return std::uint64_t{0};
+  };
+  const std::string more =
+      good + "\nalert udp any any -> any any (sid:2;)\nalert udp any any -> any any (what; sid:3;)";
+  const auto refused = running.stage->reload(*with_rule(more, "strict = true\n").stage);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, StartsWith("[inspect] strict: 1 rule of 3 does not load: "));
+  EXPECT_EQ(rules_in_force(), 1U);
+  // A reload takes the setting, too.
+  const auto taken = running.stage->reload(*with_rule(more).stage);
+  ASSERT_TRUE(taken);
+  taken->commit();
+  EXPECT_EQ(rules_in_force(), 2U);
+  running.stage->stopped();
+}
+
+// A download that broke off leaves a file that can be read.
+TEST_F(InspectSettings, FewerThanHalfOfTheRulesAfterAReloadIsSaid) {
+  const auto rules = [](int count) {
+    std::string text;
+    for (int sid = 1; sid <= count; ++sid) {
+      text += "alert udp any any -> any any (msg:\"a\"; content:\"x\"; sid:" + std::to_string(sid) + ";)\n";
+    }
+    return text;
+  };
+  const Made running = with_rule(rules(9));
+  ASSERT_TRUE(running.stage->prepare({}));
+  test::CapturedLog log;
+  const std::string why = " before: was a file cut off, or not written whole yet?\n";
+  const std::pair<int, std::string> cases[] = {
+      {9, ""}, {5, ""}, {2, "warning reload: inspect: 2 rules are in force, and 5 were" + why},
+      {1, ""}, {9, ""}, {1, "warning reload: inspect: 1 rule is in force, and 9 were" + why},
+  };
+  for (const auto& [count, said] : cases) {
+    const auto change = running.stage->reload(*with_rule(rules(count)).stage);
+    ASSERT_TRUE(change);
+    EXPECT_EQ(log.take(), "") << "another part of the chain may refuse still";
+    change->commit();
+    EXPECT_EQ(log.take(), said) << count;
+  }
+  running.stage->stopped();
 }
 
 TEST_F(InspectSettings, VariablesStandBeforeThoseOfTheFiles) {

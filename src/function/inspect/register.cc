@@ -110,6 +110,7 @@ Expected<std::unique_ptr<engine::Stage>> make_inspect(Settings& settings, const 
   }
   read_variables(settings, options.reading.variables);
   options.reading.commented_out = settings.boolean("commented_out", false);
+  options.strict = settings.boolean("strict", false);
   options.reading.threshold_file = settings.text("threshold_file", "");
   read_conversations(settings, options.inspection.conversations);
   options.inspection.fragments.memory = memory(settings, "fragment_memory", 32U << 20);

@@ -9,6 +9,18 @@
 namespace sluice::function {
 namespace {
 
+// "FILE:LINE: why"
+std::string text_of(const match::RuleSet& set, const match::Refusal& refusal) {
+  return set.place(refusal.file, refusal.line) + ": " + refusal.message;
+}
+
+// "2 rules of 9 do not load"
+std::string how_many_do_not_load(const match::RuleSet& set) {
+  const std::size_t refused = set.refused.size();
+  return count_text(refused, "rule") + " of " + std::to_string(refused + set.rules.size()) +
+         (refused == 1 ? " does" : " do") + " not load";
+}
+
 // Lines of suppress and event_filter that are about no rule; empty: there is none.
 std::string note_of_lines(const match::RuleSet& set) {
   std::vector<const match::AlertLine*> idle;
@@ -66,11 +78,9 @@ std::string count_text(std::size_t count, const std::string& what) {
 
 std::vector<std::string> notes_of(const match::RuleSet& set, std::uint32_t lanes) {
   std::vector<std::string> notes;
-  if (const std::size_t refused = set.refused.size(); refused != 0) {
-    const match::Refusal& first = set.refused.front();
-    notes.push_back("inspect: " + count_text(refused, "rule") + " of " + std::to_string(refused + set.rules.size()) +
-                    (refused == 1 ? " does" : " do") + " not load, such as " + set.place(first.file, first.line) +
-                    ": " + first.message + "; 'sluice rules' says why for each");
+  if (!set.refused.empty()) {
+    notes.push_back("inspect: " + how_many_do_not_load(set) + ", such as " + text_of(set, set.refused.front()) +
+                    "; 'sluice rules' says why for each");
   }
   for (const match::RuleNotes& of_rules : match::notes_on(set)) {
     notes.push_back("inspect: " + of_rules.text(set) +
@@ -96,14 +106,28 @@ std::vector<std::string> notes_of(const match::RuleSet& set, std::uint32_t lanes
   return notes;
 }
 
+std::string note_of_fewer(std::size_t now, std::size_t before) {
+  if (2 * now >= before) return {};
+  return "inspect: " + count_text(now, "rule") + (now == 1 ? " is" : " are") + " in force, and " +
+         std::to_string(before) + " were before: was a file cut off, or not written whole yet?";
+}
+
 std::string why_none(const match::RuleSet& set) {
   if (set.refused.empty()) {
     return "there is no rule in " + set.files.front() +
            (set.commented_out == 0 ? "" : " but " + std::to_string(set.commented_out) + " that are commented out");
   }
-  const match::Refusal& first = set.refused.front();
-  return "none of " + count_text(set.refused.size(), "rule") + " loads, such as " + set.place(first.file, first.line) +
-         ": " + first.message;
+  return "none of " + count_text(set.refused.size(), "rule") + " loads, such as " + text_of(set, set.refused.front());
+}
+
+std::string why_not_all(const match::RuleSet& set) {
+  constexpr std::size_t most = 3;
+  std::string text = how_many_do_not_load(set);
+  for (std::size_t r = 0; r < std::min(most, set.refused.size()); ++r) {
+    text += (r == 0 ? ": " : "; ") + text_of(set, set.refused[r]);
+  }
+  if (set.refused.size() > most) text += "; and " + count_text(set.refused.size() - most, "other");
+  return text + "; 'sluice rules --list' names each: correct them, leave them out, or set strict = false";
 }
 
 std::string where_from(const std::vector<std::string>& files) {

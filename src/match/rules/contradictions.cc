@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "match/rules/check_facts.h"
+#include "match/rules/impossible_contents.h"
 #include "match/rules/rule_point.h"
 #include "match/rules/rule_scope.h"
 
@@ -185,23 +186,6 @@ std::string wrong_data(const Rule& rule) {
   return {};
 }
 
-// More of a packet's payload than dsize leaves it.
-std::string wrong_size(const Rule& rule) {
-  if (!is_about_packets(rule)) return {};
-  std::uint32_t most = ~0U;
-  for (const NumberCheck& check : rule.numbers) {
-    if (check.field == HeaderField::payload_size && !check.negated) most = std::min(most, check.last);
-  }
-  for (const Check& check : rule.checks) {
-    const auto* const content = std::get_if<Content>(&check);
-    if (content == nullptr || content->buffer != Buffer::payload || content->negated) continue;
-    if (content->bytes.size() > most) {
-      return "dsize: a content of the rule has " + std::to_string(content->bytes.size()) + " bytes";
-    }
-  }
-  return {};
-}
-
 // Ports that are those of mail and files alone; FTP's, SMTP's, POP3's, SMB's, IMAP's and NFS's.
 bool is_of_other_files(const PortSet& ports) {
   static const PortSet others({{20, 21},
@@ -231,11 +215,16 @@ std::string wrong_file(const Rule& rule) {
 
 }  // namespace
 
-std::string contradiction(const Rule& rule) {
-  for (const auto find : {wrong_kind, wrong_direction, wrong_data, wrong_size}) {
-    if (const std::string wrong = find(rule); !wrong.empty()) return wrong + ": it could never hold";
+Contradiction contradiction(const Rule& rule) {
+  const std::string never = ": it could never hold";
+  for (const auto find : {wrong_kind, wrong_direction, wrong_data}) {
+    if (const std::string wrong = find(rule); !wrong.empty()) return {wrong + never, wrong + never};
   }
-  return wrong_file(rule);
+  if (const Impossible wrong = impossible_content(rule); !wrong.message.empty()) {
+    return {wrong.message + never, wrong.reason + never};
+  }
+  const std::string wrong = wrong_file(rule);
+  return {wrong, wrong};
 }
 
 }  // namespace sluice::match

@@ -64,13 +64,85 @@ TEST(Contradictions, RefuseARuleThatCouldNeverHold) {
            {"tcp", "flow:only_stream; flags:A; content:\"a\";", ""},
            {"udp", "flow:no_stream; content:\"a\";", ""},
            // Sizes.
-           {"tcp", "content:\"abc\"; dsize:2;", "dsize: a content of the rule has 3 bytes: it could never hold"},
-           {"udp", "dsize:<3; content:\"a\"; content:\"abc\";", "dsize: a content of the rule has 3 bytes"},
+           {"tcp", "content:\"abc\"; dsize:2;",
+            "dsize: 2 bytes at most, and what the rule looks for in the payload needs 3: it could never hold"},
+           {"udp", "dsize:<3; content:\"a\"; content:\"abc\";", "dsize: 2 bytes at most"},
            {"tcp", "content:\"abc\"; dsize:3;", ""},
            {"tcp", "content:!\"abc\"; dsize:2;", ""},
            {"tcp", "content:\"abc\"; dsize:>1;", ""},
            {"tcp", "content:\"abc\"; dsize:!2;", ""},
            {"tcp", "flow:only_stream; content:\"abc\"; dsize:2;", ""},
+           // Sizes, and where contents and numbers have to lie.
+           {"udp", "dsize:6; content:\"abc\"; offset:4;", "dsize: 6 bytes at most, and what the rule looks for in the"},
+           {"udp", "dsize:7; content:\"abc\"; offset:4;", ""},
+           {"udp", "dsize:7; content:\"ab\"; content:\"c\"; distance:5;", "dsize: 7 bytes at most"},
+           {"udp", "dsize:8; content:\"ab\"; content:\"c\"; distance:5;", ""},
+           {"udp", "dsize:3; content:\"abc\"; content:\"bc\"; distance:-2;", ""},
+           {"udp", "dsize:3; content:\"abc\"; content:\"bcd\"; distance:-2;", "dsize: 3 bytes at most"},
+           {"udp", "dsize:3; content:\"ab\"; content:!\"cd\"; distance:5;", ""},
+           {"udp", "dsize:5; content:\"ab\"; content:!\"x\"; content:\"cd\"; distance:2;", "dsize: 5 bytes at most"},
+           {"udp", "dsize:5; content:\"ab\"; content:\"cd\"; content:\"ef\"; distance:0;", ""},
+           {"udp", "dsize:3; content:\"ab\"; pcre:\"/c/\"; content:\"d\"; distance:1;", ""},
+           {"udp", "dsize:3; content:\"ab\"; pcre:\"/c?/R\"; content:\"d\"; distance:1;", "dsize: 3 bytes at most"},
+           {"udp", "dsize:3; byte_test:2,>,5,2;", "dsize: 3 bytes at most"},
+           {"udp", "dsize:4; byte_test:2,>,5,2;", ""},
+           {"udp", "dsize:4; byte_test:2,!=,5,3;", "dsize: 4 bytes at most"},
+           {"udp", "dsize:6; byte_extract:1,0,n; content:\"abc\"; offset:n;", ""},
+           {"udp", "dsize:2; byte_extract:1,0,n; content:\"abc\"; offset:n;", "dsize: 2 bytes at most"},
+           {"udp", "dsize:4; byte_jump:2,1; content:\"ab\"; distance:0;", "dsize: 4 bytes at most"},
+           {"udp", "dsize:5; byte_jump:2,1; content:\"ab\"; distance:0;", ""},
+           {"udp", "dsize:3; byte_jump:2,1,from_beginning; content:\"ab\"; distance:0;", ""},
+           {"udp", "dsize:3; byte_jump:1,2,post_offset -3; content:\"ab\"; distance:0;", ""},
+           {"udp", "dsize:5; content:\"ab\"; isdataat:4,relative;", "dsize: 5 bytes at most"},
+           {"udp", "dsize:6; content:\"ab\"; isdataat:4,relative;", ""},
+           {"udp", "dsize:5; isdataat:5;", "dsize: 5 bytes at most"},
+           {"udp", "dsize:6; isdataat:5;", ""},
+           {"udp", "dsize:5; isdataat:!9;", ""},
+           {"http", "http.uri; bsize:3; content:\"/abc\";",
+            "bsize: 3 bytes at most, and what the rule looks for in http_uri needs 4: it could never hold"},
+           {"http", "http.uri; content:\"/abc\"; bsize:4;", ""},
+           {"http", "http.uri; content:\"/abc\"; bsize:!3;", ""},
+           {"http", "http.uri; content:\"/abc\"; bsize:>3;", ""},
+           {"http", "http.uri; content:!\"/abc\"; bsize:3;", ""},
+           {"http", "http.uri; content:\"a\"; http.host; content:\"abcd\"; http.uri; bsize:<3;", ""},
+           {"http", "http.uri; content:\"abc\"; http.host; content:\"a\"; bsize:<3; http.uri; bsize:<3;",
+            "bsize: 2 bytes at most, and what the rule looks for in http_uri"},
+           {"http", "urilen:3; content:\"/abc\"; http_uri;",
+            "urilen: 3 bytes at most, and what the rule looks for in http_uri needs 4: it could never hold"},
+           {"http", "urilen:<9; content:\"abc\"; offset:6; http_uri;", "urilen: 8 bytes at most"},
+           {"http", "urilen:3,raw; content:\"/abc\"; http_raw_uri;", "urilen: 3 bytes at most"},
+           {"http", "urilen:3,raw; content:\"/abc\"; http_uri;", "urilen: 3 bytes at most"},
+           {"http", "urilen:3; content:\"/a%20bc\"; http_raw_uri;", ""},
+           {"http", "urilen:1<>5; content:\"/abc\"; http_uri;", ""},
+           // Blanks where the buffer never has any.
+           {"http", "content:\"GET \"; http_method;",
+            "content: 'GET ' has a blank, and http_method never does: it could never hold"},
+           {"http", "content:\"|09|GET\"; http_method;", "content: '?GET' has a tab, and http_method never does"},
+           {"http", "http.method; content:\"G T\";", "content: 'G T' has a blank, and http_method"},
+           {"http", "http.method; content:!\"GET \";", ""},
+           {"http", "http.method; content:\"GET\";", ""},
+           {"http", "http.stat_code; content:\"200 \";", "content: '200 ' has a blank, and http_stat_code"},
+           {"http", "http.user_agent; content:\"a|0d 0a|\";", "content: 'a?\?' has a line end, and http_user_agent"},
+           {"http", "http.user_agent; content:\"Agent \";", ""},
+           {"http", "http.user_agent; content:\" Agent\";", ""},
+           {"http", "http.user_agent; content:\" Agent\"; startswith;",
+            "content: ' Agent' begins with a blank, and http_user_agent never does: it could never hold"},
+           {"http", "http.user_agent; content:\" Agent\"; depth:6;", "content: ' Agent' begins with a blank"},
+           {"http", "http.user_agent; content:\" Agent\"; depth:7;", ""},
+           {"http", "http.user_agent; content:\" Agent\"; offset:1; depth:6;", ""},
+           {"http", "http.user_agent; content:\" Agent\"; within:6;", ""},
+           {"http", "http.user_agent; content:\" Agent\"; bsize:6;", "content: ' Agent' begins with a blank"},
+           {"http", "http.user_agent; content:\"Agent|09|\"; endswith;", "content: 'Agent?' ends with a tab"},
+           {"http", "http.user_agent; content:\"Agent, \"; endswith;", ""},
+           {"http", "http.stat_msg; content:\"OK \"; endswith;", "content: 'OK ' ends with a blank, and http_stat_msg"},
+           {"http", "http.protocol; content:\"HTTP/1.1 \"; bsize:9;", "content: 'HTTP/1.1 ' ends with a blank"},
+           {"http", "http.protocol; content:\"|00|HTTP\"; startswith;", "content: '?HTTP' begins with a zero byte"},
+           {"http", "http.request_line; content:\"/|0a|\";", "content: '/?' has a line end, and http_request_line"},
+           {"http", "http.uri.raw; content:\"a \"; endswith;", "content: 'a ' ends with a blank, and http_raw_uri"},
+           {"http", "http.uri; content:\" \"; endswith;", ""},
+           {"http", "http.uri; content:\"|0a|\";", ""},
+           {"http", "http.header; content:\"a|0d 0a|\";", ""},
+           {"http", "http.request_body; content:\" |0a|\"; startswith;", ""},
        }) {
     const auto read = read_rule(text_of(rule));
     if (*rule.message == '\0') {
@@ -79,6 +151,17 @@ TEST(Contradictions, RefuseARuleThatCouldNeverHold) {
       ASSERT_FALSE(read) << text_of(rule);
       EXPECT_THAT(read.error().message, testing::StartsWith(rule.message)) << text_of(rule);
     }
+  }
+}
+
+TEST(Contradictions, CountAsTheSameWhateverTheNumbers) {
+  for (const auto& [one, other] :
+       {std::pair{"http.uri; bsize:3; content:\"/abc\";", "http.uri; bsize:1; content:\"/b\";"},
+        std::pair{"http.method; content:\"GET \";", "http.method; content:\"PUT \";"}}) {
+    std::string reasons[2];
+    EXPECT_FALSE(read_rule(text_of({"http", one, ""}), {}, &reasons[0]));
+    EXPECT_FALSE(read_rule(text_of({"http", other, ""}), {}, &reasons[1]));
+    EXPECT_EQ(reasons[0], reasons[1]);
   }
 }
 

@@ -87,12 +87,12 @@ std::string read_number(Draft& draft, std::string_view value, HeaderField field,
   return wrong;
 }
 
-std::string read_size(Draft& draft, std::string_view value, Buffer buffer) {
+std::string read_size(Draft& draft, std::string_view value, Buffer buffer, bool by_urilen) {
   Range range;
   std::string wrong = read_range(value, std::numeric_limits<std::uint32_t>::max(), range);
   if (wrong.empty()) {
     draft.rule.checks.emplace_back(BufferSize{buffer, static_cast<std::uint32_t>(range.first),
-                                              static_cast<std::uint32_t>(range.last), range.negated});
+                                              static_cast<std::uint32_t>(range.last), range.negated, by_urilen});
   }
   return wrong;
 }
@@ -224,12 +224,12 @@ std::string read_urilen(Draft& draft, std::string_view value) {
   if (words.size() > 2 || (words.size() == 2 && words[1] != "norm" && words[1] != "raw")) {
     return in_quotes(value) + " is not NUMBER, NUMBER,norm or NUMBER,raw";
   }
-  return read_size(draft, words[0], words.back() == "raw" ? Buffer::http_raw_uri : Buffer::http_uri);
+  return read_size(draft, words[0], words.back() == "raw" ? Buffer::http_raw_uri : Buffer::http_uri, true);
 }
 
 std::string read_bsize(Draft& draft, std::string_view value) {
   if (draft.buffer == Buffer::payload) return "no sticky buffer is before it to measure";
-  return read_size(draft, value, draft.buffer);
+  return read_size(draft, value, draft.buffer, false);
 }
 
 std::string read_flags(Draft& draft, std::string_view value) {

@@ -258,6 +258,7 @@ struct BufferSize {
   std::uint32_t first = 0;
   std::uint32_t last = 0;
   bool negated = false;
+  bool by_urilen = false;
 };
 
 using Check =

@@ -206,8 +206,8 @@ Reading<void> check_whole(const Rule& rule) {
       return misread_value("http_host", "it is in lower case, and the content has capitals: it could never match");
     }
   }
-  const std::string wrong = contradiction(rule);
-  return wrong.empty() ? Reading<void>() : misread(wrong, wrong);
+  Contradiction wrong = contradiction(rule);
+  return wrong.message.empty() ? Reading<void>() : misread(std::move(wrong.message), std::move(wrong.reason));
 }
 
 }  // namespace
