@@ -188,6 +188,7 @@ std::string share_of(Settings& settings) {
 void read_stream(Settings& settings, std::uint32_t largest_frame, const engine::PortTable& ports,
                  std::vector<MediaStreamSettings>& streams) {
   MediaStreamSettings stream;
+  stream.place = settings.place("");
   if (!settings.has("action")) settings.error("action", "is missing: \"protect\" or \"unprotect\"");
   stream.direction = settings.choice("action", "protect", {"protect", "unprotect"}) == "protect"
                          ? srtp::Direction::protect
@@ -216,6 +217,7 @@ Expected<std::vector<MediaStreamSettings>> read_text(std::string_view text, cons
   settings->hide_values();
   std::vector<MediaStreamSettings> streams;
   read(*settings, streams);
+  for (MediaStreamSettings& stream : streams) stream.place.clear();  // a line of no file
   if (diagnostics.ok()) return streams;
   std::string mistakes;
   for (const std::string& line : diagnostics.lines) mistakes += (mistakes.empty() ? "" : "\n") + line;
