@@ -98,6 +98,9 @@ int check(const std::string& path) {
       std::fprintf(stderr, "%s\n", note.c_str());
     }
     for (const std::string& note : control::shared_key_notes(config)) std::fprintf(stderr, "%s\n", note.c_str());
+    for (const std::string& note : control::rtsp_notes(config, control::rtsp::host_limits())) {
+      std::fprintf(stderr, "%s\n", note.c_str());
+    }
     say_what_memory_lacks(config, port::check_memory(config.engine.memory));
     say_what_memory_lacks(config, (*function)->check_memory(engine::planned_lanes(config.engine)));
     return 0;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "control/function_maker.h"
+#include "function/srtp/rtsp_settings.h"
 #include "function/srtp/shared_keys.h"
 #include "function/srtp/stream_settings.h"
 
@@ -28,6 +29,15 @@ std::vector<std::string> shared_key_notes(Config& config) {
   for (Settings& stream : config.section("srtp").sections("stream"))
     function::read_stream(stream, largest_frame, ports, streams);
   return function::shared_key_notes(std::move(streams));
+}
+
+std::vector<std::string> rtsp_notes(Config& config, const rtsp::HostLimits& limits) {
+  if (!has_srtp(config) || !config.section("srtp").has("rtsp")) return {};
+  const function::RtspOptions options =
+      function::read_rtsp(config.section("srtp").section("rtsp"), described_ports(config.engine));
+  std::vector<std::string> notes = {rtsp::files_note(options, limits.files), rtsp::media_ports_note(options, limits)};
+  std::erase(notes, "");
+  return notes;
 }
 
 }  // namespace sluice::control
