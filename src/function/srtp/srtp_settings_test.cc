@@ -1,5 +1,6 @@
 // What is wrong in [srtp] and [[srtp.stream]], and where.
 #include "function/srtp/srtp_trial_test.h"
+#include "function/srtp/stream_settings.h"
 
 namespace sluice::function {
 namespace {
@@ -116,6 +117,34 @@ TEST(SrtpSettings, a_crypto_line_is_taken_as_it_is_copied_or_refused_by_its_reas
     ASSERT_EQ(mistakes.size(), 1U) << crypto;
     EXPECT_NE(mistakes[0].find(refusal), std::string::npos) << crypto << "\n" << mistakes[0];
     EXPECT_EQ(mistakes[0].find(key30.substr(0, 8)), std::string::npos) << mistakes[0];
+  }
+}
+
+TEST(SrtpSettings, of_the_api_are_the_keys_of_a_section_or_the_section) {
+  const std::string section = stream_text("protect"), keys = section.substr(section.find('\n') + 1);
+  for (const std::string& text : {section, keys, "# a comment\n" + section}) {
+    const auto streams = read_stream_text(text, "the request", 1514);
+    ASSERT_TRUE(streams) << text << streams.error().message;
+    ASSERT_EQ(streams->size(), 1U);
+    EXPECT_EQ(streams->front().name, "10.0.0.1:5004 -> 10.0.0.2:6000");
+    EXPECT_EQ(streams->front().place, "");
+    const auto ends = read_stream_ends(text, "the request");
+    ASSERT_TRUE(ends) << ends.error().message;
+    EXPECT_EQ(ends->front().key, streams->front().key);
+  }
+  const std::pair<std::string, std::string> cases[] = {
+      {section + stream_text("unprotect"), "the request:1: srtp: give the keys of one stream"},
+      {"[srtp]\nmax_keys = 9\n", "the request:1: srtp: give the keys of one stream"},
+      {"[srtp]\nmax_keys = 9\n" + section, "max_keys: unknown key"},
+      {"rate = 5\n" + section, "rate: unknown key"},
+      {"[[srtp.stream]]\naction = \"protect\"\n", "crypto: is missing"},
+      {"", "action: is missing"},
+  };
+  for (const auto& [text, message] : cases) {
+    const auto streams = read_stream_text(text, "the request", 1514);
+    ASSERT_FALSE(streams) << text;
+    EXPECT_NE(streams.error().message.find(message), std::string::npos) << streams.error().message;
+    EXPECT_EQ(streams.error().message.find(key30.substr(0, 8)), std::string::npos);
   }
 }
 

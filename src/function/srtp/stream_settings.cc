@@ -236,7 +236,17 @@ Expected<std::vector<MediaStreamSettings>> read_text(std::string_view text, cons
   if (!settings) return make_error(what + " is no TOML, which is all that can be said without showing it");
   settings->hide_values();
   std::vector<MediaStreamSettings> streams;
-  read(*settings, streams);
+  if (settings->has("srtp")) {
+    Settings srtp = settings->section("srtp");
+    std::vector<Settings> sections = srtp.sections("stream");
+    if (sections.size() != 1)
+      settings->error("srtp", "give the keys of one stream, with [[srtp.stream]] in front or without");
+    for (Settings& section : sections) read(section, streams);
+    srtp.finish();
+    settings->finish();
+  } else {
+    read(*settings, streams);
+  }
   for (MediaStreamSettings& stream : streams) stream.place.clear();  // a line of no file
   if (diagnostics.ok()) return streams;
   std::string mistakes;

@@ -148,11 +148,11 @@ void Streams::warn_of_the_files_keys(const std::vector<MediaStreamSettings>& con
   });
   if (count == 0) return;
   const std::lock_guard lock(mutex_);
-  warnings_.push_back(
-      std::to_string(count) + (count == 1 ? " SRTP stream" : " SRTP streams") +
-      " of the file protect with keys of the file, and indexes begin anew with each start: a source that "
-      "goes on over a restart under its old SSRC needs a new key, or is enciphered twice under one "
-      "keystream (RFC 3711 section 9.1)");
+  warnings_.push_back((count == 1 ? "1 SRTP stream of the file protects with a key"
+                                  : std::to_string(count) + " SRTP streams of the file protect with keys") +
+                      " of the file, and indexes begin anew with each start: a source that "
+                      "goes on over a restart under its old SSRC needs a new key, or is enciphered twice under one "
+                      "keystream (RFC 3711 section 9.1)");
 }
 
 std::vector<std::string> Streams::take_warnings() {
