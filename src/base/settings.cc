@@ -322,6 +322,11 @@ unsigned Settings::line(std::string_view key) const {
   return key.empty() ? node_->line : node_->line_of(key);
 }
 
+std::string Settings::place(std::string_view key) const {
+  const unsigned at = line(key);
+  return one_line(node_->document->file + (at == 0 ? "" : ":" + std::to_string(at)));
+}
+
 const std::string& Settings::name() const {
   return node_->name;
 }

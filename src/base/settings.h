@@ -70,6 +70,8 @@ class Settings {
   void finish();
   // The line of a key, for messages; 0 when unknown. An empty key is the section's own line.
   unsigned line(std::string_view key) const;
+  // "FILE:LINE" of that line, for messages that come up later; without it the file's name.
+  std::string place(std::string_view key) const;
   // The section's name with its parents' ("route.connected"); for the whole file, the file's.
   const std::string& name() const;
 

@@ -13,6 +13,7 @@
 #include "control/conversation_notes.h"
 #include "control/function_maker.h"
 #include "control/loading.h"
+#include "control/srtp_notes.h"
 #include "control/stream_demands.h"
 #include "engine/bound.h"
 #include "engine/engine.h"
@@ -94,6 +95,10 @@ int check(const std::string& path) {
       for (const std::string& note : tables->notes()) std::fprintf(stderr, "%s\n", note.c_str());
     }
     for (const std::string& note : control::conversation_notes(config.engine)) {
+      std::fprintf(stderr, "%s\n", note.c_str());
+    }
+    for (const std::string& note : control::shared_key_notes(config)) std::fprintf(stderr, "%s\n", note.c_str());
+    for (const std::string& note : control::rtsp_notes(config, control::rtsp::host_limits())) {
       std::fprintf(stderr, "%s\n", note.c_str());
     }
     say_what_memory_lacks(config, port::check_memory(config.engine.memory));

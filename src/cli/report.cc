@@ -148,6 +148,7 @@ std::string acl_report(const control::AclTable& acl) {
 }
 
 std::string streams_report(const control::StreamTable& streams) {
+  if (streams.count == 0) return "no such stream: none was added, or none has this address at one of its ends\n";
   Table table({"STREAM", "ACTION", "CARRIES", "SUITE", "FROM", "PORT", ">BIT/S", "MEASURED", ">RTP", ">RTCP", ">BYTES",
                ">PASSED", ">AUTH FAILED", ">REPLAYED", ">POLICED", ">OTHER DROPS", ">SSRCS", ">AGE MS"});
   for (const control::StreamRow& row : streams.streams) {

@@ -53,7 +53,7 @@ std::uint32_t largest_in_clear(Settings& settings, std::uint32_t frame, bool as_
   function::MediaStreamSettings stream;
   if (settings.text("action", "") == "unprotect") stream.direction = srtp::Direction::unprotect;
   const media::WipedString line(settings.text("crypto", ""));
-  if (auto crypto = media::sdp::parse_crypto(line.text())) stream.crypto = std::move(*crypto);
+  if (auto crypto = media::sdp::parse_crypto(media::sdp::crypto_value(line.text()))) stream.crypto = std::move(*crypto);
   const std::int64_t packet = as_it_says ? settings.integer("packet_bytes", 0, 0, frame) : 0;
   stream.rate = {0, 0, static_cast<std::uint32_t>(packet)};
   return stream.largest_in_clear(frame);
@@ -77,7 +77,8 @@ std::uint32_t largest_packet(Config& config) {
 std::vector<std::string> stream_suites(Config& config) {
   std::set<std::string> names;
   for (Settings& settings : srtp_streams(config)) {
-    std::istringstream words(settings.text("crypto", ""));
+    const media::WipedString line(settings.text("crypto", ""));
+    std::istringstream words{std::string(media::sdp::crypto_value(line.text()))};
     std::string tag, name;
     if (!(words >> tag >> name)) continue;
     const auto suite = srtp::suite_named(name);

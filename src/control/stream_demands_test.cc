@@ -298,6 +298,17 @@ TEST_F(StreamDemands, TheSuiteOfRtspCounts) {
   }
 }
 
+TEST_F(StreamDemands, OfACryptoLineThatWasCopiedTheSuiteCounts) {
+  const std::string crypto = "crypto = \"";
+  std::string text = stream("1", "packet_bytes = 1400");
+  Config plain = config_of(text);
+  const std::uint32_t in_clear = largest_packet(plain);
+  text.insert(text.find(crypto) + crypto.size(), " a=crypto:");
+  Config config = config_of(text);
+  EXPECT_EQ(stream_suites(config), std::vector<std::string>{"AEAD_AES_128_GCM"});
+  EXPECT_EQ(largest_packet(config), in_clear);
+}
+
 TEST_F(StreamDemands, ACycleThatWasNotMeasuredIsRefused) {
   Config config = config_of(stream("1", "rate = 1"));
   engine::Timing shorter = timing;

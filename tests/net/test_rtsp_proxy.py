@@ -234,7 +234,7 @@ def test_a_server_that_does_not_answer_keeps_no_rate(tmp_path):
 
 
 def test_admission_and_policies(tmp_path):
-    with film(tmp_path, "max_rate = 1_000", "default_rate = 2_000") as network:
+    with film(tmp_path, "max_rate = 1_000", "default_rate = 500") as network:
         network.start()
         network.serve()
         assert "453" in network.client.run(["timeout", "20", *ffmpeg(SERVER4, 3)], check=False)

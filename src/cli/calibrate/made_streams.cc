@@ -9,6 +9,7 @@
 
 #include "cli/calibrate/media_traffic.h"
 #include "control/stream_demands.h"
+#include "media/sdp/crypto_attribute.h"
 #include "media/secret.h"
 #include "media/srtp/suite.h"
 
@@ -74,7 +75,7 @@ MadeStreams made_streams(control::Config& config) {
     own += kind.protects || room != 0 ? 1 : 0;
     if (!rtsp) kinds.push_back(kind);
     if (kind.protects || room == 0 || twins == most_twins) continue;
-    made.text += twin_of(kind.six, twins++, one.text("crypto", ""));
+    made.text += twin_of(kind.six, twins++, std::string(media::sdp::crypto_value(one.text("crypto", ""))));
     --room;
   }
   if (!rtsp && own >= lanes) return made;

@@ -8,6 +8,7 @@
 
 #include "cli/calibrate/made_streams.h"
 #include "control/stream_demands.h"
+#include "media/sdp/crypto_attribute.h"
 #include "media/srtp/suite.h"
 #include "packet/checksum.h"
 #include "packet/headers.h"
@@ -144,7 +145,7 @@ void write_headers(const Ends& ends, std::size_t packet, std::uint32_t ssrc, std
 
 // What its suite adds to a packet; an MKI is left out.
 std::uint16_t tag_of(Settings& settings) {
-  std::istringstream words(settings.text("crypto", ""));
+  std::istringstream words{std::string(media::sdp::crypto_value(settings.text("crypto", "")))};
   std::string tag, name;
   words >> tag >> name;
   const auto suite = srtp::suite_named(name);

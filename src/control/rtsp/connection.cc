@@ -32,6 +32,36 @@ bool one_port(const media::rtsp::StreamRequest& request) {
   return request.client_ports.rtp == request.client_ports.rtcp;
 }
 
+// For the log, beside its name.
+const char* why_ended(media::rtsp::EndReason reason) {
+  using media::rtsp::EndReason;
+  switch (reason) {
+    case EndReason::teardown:
+      return "it was torn down";
+    case EndReason::timeout:
+      return "nothing was heard of the client for the session's timeout";
+    case EndReason::no_session:
+      return "the server knows the session no more";
+    case EndReason::client_gone:
+      return "the client's connection has ended";
+    case EndReason::server_gone:
+      return "the server's connection has ended";
+    case EndReason::setup_failed:
+      return "the server has refused the SETUP, or answered what cannot be used";
+    case EndReason::not_opened:
+      return "the gateway could not take it";
+    case EndReason::protocol:
+      return "what one side sent cannot be read";
+    case EndReason::unanswered:
+      return "the server has left the SETUP without an answer";
+    case EndReason::overflow:
+      return "too much waited for one side";
+    case EndReason::stopped:
+      return "the gateway ends";
+  }
+  return "";
+}
+
 bool is_explicit(const Accepted& accepted) {
   return !accepted.own.address.empty();
 }
@@ -309,17 +339,18 @@ void Connection::closed(std::uint64_t number, media::rtsp::EndReason reason) {
     shared_.figures.streams.fetch_sub(1, std::memory_order_relaxed);
   }
   if (at->second.ports) shared_.ports.give_back(*at->second.ports);
-  media_.erase(at);
   Figures::add(shared_.figures.closed[static_cast<std::size_t>(reason)]);
-  shared_.logs.media.say(spdlog::level::info,
-                         fmt::format("{}: a medium of {} ended: {}", client_endpoint_.str(), server_endpoint_.str(),
-                                     media::rtsp::end_reason_name(reason)));
+  shared_.logs.media.say(spdlog::level::info, fmt::format("{} {} the {} of {}: {} ({})", client_endpoint_.str(),
+                                                          at->second.keys.empty() ? "does not play" : "no longer plays",
+                                                          at->second.medium.kind, server_endpoint_.str(),
+                                                          why_ended(reason), media::rtsp::end_reason_name(reason)));
+  media_.erase(at);
 }
 
 void Connection::refused(media::rtsp::Refusal refusal, unsigned status, std::string_view why) {
   Figures::add(shared_.figures.refused[static_cast<std::size_t>(refusal)]);
-  std::string text = fmt::format("{} to {}: {} {}", client_endpoint_.str(), server_endpoint_.str(), status,
-                                 media::rtsp::refusal_name(refusal));
+  std::string text = fmt::format("{} to {}: the proxy answers {} {}", client_endpoint_.str(), server_endpoint_.str(),
+                                 status, media::rtsp::refusal_name(refusal));
   if (!why.empty()) text += ' ' + media::rtsp::without_users(why);  // a URI, perhaps with a password
   if (const std::string numbers = std::exchange(not_admitted_, {}); !numbers.empty()) text += ": " + numbers;
   shared_.logs.refusals.say(spdlog::level::info, text);

@@ -189,6 +189,18 @@ TEST_F(RtspConnection, NoPasswordIsLogged) {
   EXPECT_THAT(said.str(), HasSubstr("455 no_offer rtsp://10.1.0.1/a/t1"));
 }
 
+TEST_F(RtspConnection, WhyAMediumHasEndedIsLoggedInWords) {
+  std::ostringstream said;
+  const auto before = spdlog::default_logger();
+  ask_for_a_medium();
+  spdlog::set_default_logger(
+      std::make_shared<spdlog::logger>("t", std::make_shared<spdlog::sinks::ostream_sink_mt>(said)));
+  connection_->stop(now_);
+  spdlog::set_default_logger(before);
+  EXPECT_THAT(said.str(), HasSubstr(" does not play the audio of "));
+  EXPECT_THAT(said.str(), HasSubstr(": the client's connection has ended (client_gone)"));
+}
+
 TEST_F(RtspConnection, AServerThatDoesNotAnswerKeepsNoRate) {
   ask_for_a_medium();
   EXPECT_EQ(ports_.used(), 1U);

@@ -4,7 +4,6 @@
 #include <spdlog/spdlog.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -15,6 +14,7 @@
 #include <set>
 
 #include "base/quote.h"
+#include "control/rtsp/host_limits.h"
 #include "crypto/secret.h"
 #include "media/rtsp/uri.h"
 
@@ -24,7 +24,6 @@ namespace {
 constexpr int events_at_once = 64;
 constexpr auto tick_every = std::chrono::seconds(1);
 constexpr auto farewell_in_all = std::chrono::milliseconds(500);
-constexpr rlim_t other_files = 256;
 constexpr std::size_t most_of_a_first_request = 16384;
 
 // What epoll names: 0 the bell; a listener: its place with this bit; else a connection's number and a side.
@@ -38,20 +37,6 @@ std::uint64_t name_of(std::uint64_t connection, Side side) {
 void to_server(Accepted& accepted, const function::RtspOptions& options, const function::RtspServer& server) {
   accepted.server = {server.address, server.port};
   accepted.upstream = static_cast<std::size_t>(&server - options.upstream.data());
-}
-
-// Two descriptors for each connection.
-void raise_file_limit(std::uint32_t connections) {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  const rlim_t wanted = rlim_t{2} * connections + other_files;
-  if (limit.rlim_cur >= wanted) return;
-  limit.rlim_cur = std::min(wanted, limit.rlim_max);
-  setrlimit(RLIMIT_NOFILE, &limit);
-  if (limit.rlim_cur < wanted) {
-    spdlog::warn("rtsp: {} files may be open (ulimit -n), enough for some {} connections of max_connections = {}",
-                 limit.rlim_cur, (limit.rlim_cur - std::min(limit.rlim_cur, other_files)) / 2, connections);
-  }
 }
 
 }  // namespace
@@ -78,7 +63,9 @@ RtspProxy::RtspProxy(function::MediaStreams& streams, std::vector<std::string> t
 
 Expected<void> RtspProxy::open() {
   const function::RtspOptions& options = *streams_.rtsp();
-  raise_file_limit(options.max_connections);
+  const std::uint64_t files = raise_file_limit(options.max_connections);
+  if (const std::string note = files_note(options, files); !note.empty()) spdlog::warn("{}", note);
+  if (const std::string note = media_ports_note(options, host_limits()); !note.empty()) spdlog::warn("{}", note);
   figures_.max_rate.store(options.max_rate, std::memory_order_relaxed);
   epoll_ = Fd(epoll_create1(EPOLL_CLOEXEC));
   wake_ = Fd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));

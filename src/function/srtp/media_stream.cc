@@ -173,8 +173,8 @@ void MediaStream::give(std::uint64_t bits) {
 
 std::uint32_t MediaStream::take_limits(MediaStreamSettings::Limits limits) {
   const std::optional<std::uint16_t> before = settings_.ingress;
-  std::tie(settings_.rate, settings_.measure, settings_.deadline, settings_.ingress, settings_.passes_others) =
-      std::move(limits);
+  std::tie(settings_.rate, settings_.measure, settings_.deadline, settings_.ingress, settings_.passes_others,
+           settings_.place) = std::move(limits);
   passes_others_.store(settings_.passes_others, std::memory_order_relaxed);
   ingress_.store(settings_.ingress.value_or(any_port), std::memory_order_relaxed);
   if (settings_.ingress == before) return 0;

@@ -54,13 +54,15 @@ enum class Keyless : std::uint8_t {
 };
 
 struct MediaStreamSettings {
-  std::string name;  // "10.0.0.1:5004 -> 10.0.0.2:6000", for messages
+  std::string name;   // "10.0.0.1:5004 -> 10.0.0.2:6000", for messages
+  std::string place;  // "srtp.toml:40", of its section, for messages; empty: it is not of the file
   MediaKey key{};
   std::optional<MediaKey> leaves;  // the ends that its packets leave with, of key's family; absent: as they came
   srtp::Direction direction = srtp::Direction::protect;
   Carries carries = Carries::both;
   media::sdp::CryptoAttribute crypto;
-  std::vector<std::uint64_t> key_hashes;  // of crypto.keys and `key` (spent_keys.h); empty: not made yet, or RTSP's
+  std::vector<std::uint64_t> key_hashes;     // of crypto.keys and `key` (spent_keys.h); empty: not made yet, or RTSP's
+  std::vector<std::uint64_t> master_hashes;  // of crypto.keys alone, likewise
   std::uint32_t max_ssrcs = 16;
   bool passes_others = false;  // what is neither RTP nor RTCP (STUN, DTLS)
   struct Rollover {
@@ -77,8 +79,8 @@ struct MediaStreamSettings {
   std::optional<std::uint16_t> ingress;    // the gateway's port that its packets come in by; absent: any
 
   using Limits = std::tuple<std::optional<Rate>, std::optional<MeasureSettings>, std::chrono::nanoseconds,
-                            std::optional<std::uint16_t>, bool>;
-  Limits limits() const { return {rate, measure, deadline, ingress, passes_others}; }
+                            std::optional<std::uint16_t>, bool, std::string>;
+  Limits limits() const { return {rate, measure, deadline, ingress, passes_others, place}; }
   // In all but these, keys included: a stream that stays the same keeps its state. Both have their key_hashes.
   bool same(const MediaStreamSettings& other) const;
   // In place of a stream that is not the same: whether indexes that begin anew would go over what was done under a key.

@@ -102,6 +102,9 @@ TEST(RtspSettings, mistakes_name_the_line) {
   };
   EXPECT_EQ(mistakes_of(section), std::vector<std::string>());
   EXPECT_EQ(mistakes_of(explicit_section), std::vector<std::string>());
+  EXPECT_EQ(mistakes_of(section + "max_rate = 1000\ndefault_rate = 1000\n"), std::vector<std::string>());
+  EXPECT_EQ(mistakes_of(section + "default_rate = 1000\n"), std::vector<std::string>()) << "there is no limit";
+  EXPECT_EQ(mistakes_of(section + "answer_timeout = \"1s\"\nidle_timeout = \"86400s\"\n"), std::vector<std::string>());
   EXPECT_EQ(mistakes_of("[srtp.rtsp]\nlisten = [\"10.0.0.1\"]\nunprotected = \"pass\"\n" + server),
             std::vector<std::string>());
   EXPECT_EQ(mistakes_of(ranged("1024-65535")), std::vector<std::string>());
@@ -124,6 +127,13 @@ TEST(RtspSettings, mistakes_name_the_line) {
       {section + "max_connections = 8\nmax_connections_per_client = 9\n", "max_connections_per_client: allowed is "},
       {section + "idle_timeout = \"5\"\n", "idle_timeout: "},
       {section + "answer_timeout = 5\n", "answer_timeout: "},
+      {section + "answer_timeout = \"1ms\"\n", "a.toml:4: [srtp.rtsp] answer_timeout: allowed is \"1s\" to \"86400s\""},
+      {section + "answer_timeout = \"86401s\"\n", "answer_timeout: allowed is "},
+      {section + "session_timeout = \"999ms\"\n", "session_timeout: allowed is "},
+      {section + "connect_timeout = \"999ms\"\n", "connect_timeout: allowed is "},
+      {section + "idle_timeout = \"10us\"\n", "idle_timeout: allowed is "},
+      {section + "max_rate = 1000\ndefault_rate = 1001\n",
+       "a.toml:5: [srtp.rtsp] default_rate: exceeds max_rate, 1000: "},
       {section + "table = 254\n", "table: "},
       {section + "tabel = 1554\n", "tabel: unknown key"},
       {"[srtp.rtsp]\nservers = [\"10.0.0.2\"]\nports = [0]\n", "ports: allowed are TCP ports"},

@@ -12,6 +12,7 @@ namespace {
 // Each is a rule of the kernel for each twin and port.
 constexpr std::size_t most_servers = 64, most_ports = 8, most_listen = 16;
 constexpr std::int64_t most_rate = 1'000'000'000'000, most_ssrcs = 65536;
+constexpr std::chrono::seconds least_timeout{1}, most_timeout{24 * 60 * 60};
 
 // Of prefixes that lie in what no host has.
 std::string why_no_servers(const packet::IpPrefix& prefix) {
@@ -146,6 +147,16 @@ void read_suite(Settings& settings, RtspOptions& options) {
   settings.error("suite", "suites are " + names);
 }
 
+// Connections are looked at once a second.
+void read_timeout(Settings& settings, const char* key, std::chrono::nanoseconds& timeout) {
+  const std::chrono::nanoseconds given = settings.duration(key, timeout);
+  if (given < least_timeout || given > most_timeout) {
+    settings.error(key, "allowed is \"1s\" to \"86400s\"");
+  } else {
+    timeout = given;
+  }
+}
+
 void read_measuring(Settings& settings, RtspOptions& options) {
   options.measured = settings.boolean("measured", options.measured);
   options.measure_time = settings.duration("measure_time", options.measure_time);
@@ -179,13 +190,17 @@ RtspOptions read_rtsp(Settings settings, const engine::PortTable& ports) {
   options.max_ssrcs = static_cast<std::uint32_t>(number("max_ssrcs", options.max_ssrcs, 1, most_ssrcs));
   options.max_rate = number("max_rate", 0, 0, most_rate);
   options.default_rate = number("default_rate", 0, 0, most_rate);
+  if (options.max_rate != 0 && options.default_rate > options.max_rate) {
+    settings.error("default_rate", "exceeds max_rate, " + std::to_string(options.max_rate) +
+                                       ": no medium whose description has no b= would ever be let in");
+  }
   read_measuring(settings, options);
   options.rate_margin = static_cast<std::uint32_t>(number("rate_margin", options.rate_margin, 0, 1000));
   options.burst_time = settings.duration("burst_time", options.burst_time);
-  options.session_timeout = settings.duration("session_timeout", options.session_timeout);
-  options.connect_timeout = settings.duration("connect_timeout", options.connect_timeout);
-  options.answer_timeout = settings.duration("answer_timeout", options.answer_timeout);
-  options.idle_timeout = settings.duration("idle_timeout", options.idle_timeout);
+  read_timeout(settings, "session_timeout", options.session_timeout);
+  read_timeout(settings, "connect_timeout", options.connect_timeout);
+  read_timeout(settings, "answer_timeout", options.answer_timeout);
+  read_timeout(settings, "idle_timeout", options.idle_timeout);
   options.table = static_cast<std::uint32_t>(number("table", options.table, 256, 0x7fffffff));
   options.priority = static_cast<std::uint32_t>(number("priority", options.priority, 1, 32765));
   for (std::size_t port = 0; port < ports.size(); ++port) {

@@ -37,6 +37,14 @@ std::vector<std::uint64_t> SpentKeys::hashes_of(const MediaStreamSettings& strea
   return hashes;
 }
 
+std::vector<std::uint64_t> SpentKeys::master_hashes_of(const MediaStreamSettings& stream) const {
+  std::vector<std::uint64_t> hashes;
+  if (stream.origin == MediaOrigin::rtsp) return hashes;
+  for (const media::sdp::CryptoKey& key : stream.crypto.keys)
+    hashes.push_back(crypto::keyed_hash(own_.bytes, {key.key.bytes()}));
+  return hashes;
+}
+
 void SpentKeys::spend(const MediaStreamSettings& stream) {
   if (!is_looked_at(stream)) return;
   for (const std::uint64_t hash : stream.key_hashes.empty() ? hashes_of(stream) : stream.key_hashes) {

@@ -29,6 +29,8 @@ class SpentKeys {
   // For MediaStreamSettings::key_hashes: of each key of the stream, under its 5-tuple; of RTSP's streams none. One is 0
   // where OpenSSL has refused, and is like no other.
   std::vector<std::uint64_t> hashes_of(const MediaStreamSettings& stream) const;
+  // For MediaStreamSettings::master_hashes: likewise, under no 5-tuple.
+  std::vector<std::uint64_t> master_hashes_of(const MediaStreamSettings& stream) const;
   // Of a stream that leaves: from now on its keys are spent. Here and below: by its key_hashes, or where these are not
   // there by its keys.
   void spend(const MediaStreamSettings& stream);

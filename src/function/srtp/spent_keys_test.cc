@@ -93,7 +93,7 @@ TEST(Streams, only_those_that_protect_are_told_of_at_the_start) {
   SrtpTrial opens(stream_text("unprotect"));
   EXPECT_THAT(streams_of(opens).take_warnings(), IsEmpty());
   SrtpTrial trial(stream_text("protect", "rtcp_source_port = 9\nrtcp_destination_port = 10") + "[[srtp.stream]]\n" +
-                  text_of(7000) + "[[srtp.stream]]\n" + text_of(7001, "unprotect"));
+                  text_of(7000, "protect", other_key30) + "[[srtp.stream]]\n" + text_of(7001, "unprotect"));
   EXPECT_THAT(streams_of(trial).take_warnings(), ElementsAre(HasSubstr("2 SRTP streams of the file protect")));
 }
 
@@ -108,7 +108,7 @@ TEST(Streams, that_wait_for_the_log_are_few) {
   }
   const auto warnings = streams.take_warnings();
   EXPECT_EQ(warnings.size(), 17U);
-  EXPECT_THAT(warnings.back(), HasSubstr("srtp_keys_again counts all"));
+  EXPECT_THAT(warnings.back(), HasSubstr("srtp_keys_again and srtp_keys_shared count all"));
   EXPECT_EQ(trial.figure("srtp_keys_again"), 40U);
 }
 

@@ -549,6 +549,8 @@ std::vector<engine::Figure> Srtp::figures() const {
        streams_ ? streams_->guards_cut_short() : 0},
       {"srtp_keys_again", "SRTP streams that came back to a key which they had before, and begin their indexes anew",
        streams_ ? streams_->keys_again() : 0},
+      {"srtp_keys_shared", "SRTP streams that came with a master key which another stream protects with",
+       streams_ ? streams_->keys_shared() : 0},
       {"srtp_leaving_streams", "SRTP streams that were taken out, and whose keys wait until no lane uses them",
        streams_ ? streams_->leaving() : 0, false},
       {"srtp_measuring_streams", "SRTP streams whose rate is measured and not known yet",

@@ -1,5 +1,6 @@
 // What is wrong in [srtp] and [[srtp.stream]], and where.
 #include "function/srtp/srtp_trial_test.h"
+#include "function/srtp/stream_settings.h"
 
 namespace sluice::function {
 namespace {
@@ -34,7 +35,7 @@ TEST(SrtpSettings, mistakes_name_the_line_and_show_no_key) {
       {with("inline:", ""), "crypto: "},
       {with("1 AES_CM_128_HMAC_SHA1_80 ", ""), "crypto: give "},
       {with("1 AES_CM_128_HMAC_SHA1_80 inline:", ""), "crypto: give "},
-      {with("HMAC_SHA1_80 ", "HMAC_SHA1_90 "), "crypto: give "},
+      {with("HMAC_SHA1_80 ", "HMAC_SHA1_90 "), "crypto: its suite is none that is supported: give "},
       {with("crypto = ", "cripto = "), "cripto: unknown key"},
       {stream_text("protect", "ingres = 5"), "ingres: unknown key; did you mean \"ingress\"?"},
       {stream_text("protect", "rtcp_source_prt = 5"),
@@ -70,6 +71,80 @@ TEST(SrtpSettings, mistakes_name_the_line_and_show_no_key) {
     EXPECT_NE(all.find("a.toml:"), std::string::npos) << all;
     EXPECT_EQ(all.find(key30.substr(0, 8)), std::string::npos) << all;
     EXPECT_EQ(all.find(key30.substr(10, 8)), std::string::npos) << all;
+  }
+}
+
+TEST(SrtpSettings, a_crypto_line_is_taken_as_it_is_copied_or_refused_by_its_reason) {
+  const std::string suite = "AES_CM_128_HMAC_SHA1_80", inline_key = "inline:" + key30 + "|2^31|1:4",
+                    value = "1 " + suite + " " + inline_key;
+  const struct {
+    std::string crypto;
+    const char* refusal;  // empty: it is taken
+  } cases[] = {
+      {value, ""},
+      {"a=crypto:" + value, ""},
+      {"a=crypto:" + value + "\\r", ""},
+      {"  a=crypto:" + value + " \\t\\r\\n", ""},
+      {"crypto:" + value, ""},
+      {"a=crypto:1\\t" + suite + "  " + inline_key + " WSH=256", ""},
+      {"a=crypto:0 " + suite + " " + inline_key + " KDR=0", ""},
+      {"a=crypto:" + value + ";inline:" + other_key30 + "|2^20|2:4 -LATER=3", ""},
+      {"a=crypto:" + value + "\\r\\na=crypto:2 " + suite + " " + inline_key, "crypto: has several lines: "},
+      {"a=key-mgmt:mikey AQAFgAAAAAAAAAAA", "crypto: is MIKEY, which is read from RTSP alone: give "},
+      {"mikey " + key30, "crypto: is MIKEY, "},
+      {suite + " " + inline_key, "crypto: begins with the suite: its tag, a number, belongs in front"},
+      {"a=crypto:" + suite + " " + inline_key, "crypto: begins with the suite"},
+      {"1234567890 " + suite + " " + inline_key, "crypto: its tag has more than nine digits"},
+      {"a=crypto:1 F8_128_HMAC_SHA1_80 " + inline_key, "crypto: its suite is none that is supported: give "},
+      {"1 " + inline_key, "crypto: its suite is none that is supported: give "},
+      {"1", "crypto: give "},
+      {"a=crypto:", "crypto: give "},
+      {inline_key, "crypto: give "},
+      {"1 " + suite, "crypto: a=crypto: no key"},
+      {"1 " + suite + " inline: " + key30, "crypto: a=crypto: the key and salt of "},
+      {"a=crypto:" + value + " UNENCRYPTED_SRTCP", "crypto: a=crypto: UNENCRYPTED_SRTCP is not supported"},
+      {"a=crypto:" + value + " " + inline_key, "crypto: a=crypto: session parameter of 56 characters is unknown"},
+  };
+  for (const auto& [crypto, refusal] : cases) {
+    std::string text = stream_text("protect");
+    const std::size_t at = text.find("1 AES_CM"), end = text.find('"', at);
+    std::vector<std::string> mistakes;
+    srtp_of(text.replace(at, end - at, crypto), &mistakes);
+    if (*refusal == '\0') {
+      EXPECT_EQ(mistakes, std::vector<std::string>()) << crypto;
+      continue;
+    }
+    ASSERT_EQ(mistakes.size(), 1U) << crypto;
+    EXPECT_NE(mistakes[0].find(refusal), std::string::npos) << crypto << "\n" << mistakes[0];
+    EXPECT_EQ(mistakes[0].find(key30.substr(0, 8)), std::string::npos) << mistakes[0];
+  }
+}
+
+TEST(SrtpSettings, of_the_api_are_the_keys_of_a_section_or_the_section) {
+  const std::string section = stream_text("protect"), keys = section.substr(section.find('\n') + 1);
+  for (const std::string& text : {section, keys, "# a comment\n" + section}) {
+    const auto streams = read_stream_text(text, "the request", 1514);
+    ASSERT_TRUE(streams) << text << streams.error().message;
+    ASSERT_EQ(streams->size(), 1U);
+    EXPECT_EQ(streams->front().name, "10.0.0.1:5004 -> 10.0.0.2:6000");
+    EXPECT_EQ(streams->front().place, "");
+    const auto ends = read_stream_ends(text, "the request");
+    ASSERT_TRUE(ends) << ends.error().message;
+    EXPECT_EQ(ends->front().key, streams->front().key);
+  }
+  const std::pair<std::string, std::string> cases[] = {
+      {section + stream_text("unprotect"), "the request:1: srtp: give the keys of one stream"},
+      {"[srtp]\nmax_keys = 9\n", "the request:1: srtp: give the keys of one stream"},
+      {"[srtp]\nmax_keys = 9\n" + section, "max_keys: unknown key"},
+      {"rate = 5\n" + section, "rate: unknown key"},
+      {"[[srtp.stream]]\naction = \"protect\"\n", "crypto: is missing"},
+      {"", "action: is missing"},
+  };
+  for (const auto& [text, message] : cases) {
+    const auto streams = read_stream_text(text, "the request", 1514);
+    ASSERT_FALSE(streams) << text;
+    EXPECT_NE(streams.error().message.find(message), std::string::npos) << streams.error().message;
+    EXPECT_EQ(streams.error().message.find(key30.substr(0, 8)), std::string::npos);
   }
 }
 

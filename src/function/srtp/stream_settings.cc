@@ -6,6 +6,7 @@
 
 #include "function/srtp/address_settings.h"
 #include "media/secret.h"
+#include "media/text.h"
 
 namespace sluice::function {
 namespace {
@@ -29,25 +30,44 @@ std::uint16_t port_of(Settings& settings, const char* key) {
   return static_cast<std::uint16_t>(settings.integer(key, 1, 1, 65535));
 }
 
-// Whether the text has a tag and a known suite where they belong: only then do messages of parse_crypto() name nothing
-// that may be a key.
-bool begins_as_crypto(const std::string& text) {
-  const std::size_t tag = text.find_first_not_of("0123456789");
-  if (tag == 0 || tag > 9 || tag == std::string::npos || text[tag] != ' ') return false;
-  return srtp::suite_named(std::string_view(text).substr(tag + 1, text.find(' ', tag + 1) - tag - 1)).has_value();
+std::string names_of_suites() {
+  std::string names;
+  for (const srtp::SuiteFacts& suite : srtp::suites) names += (names.empty() ? "" : ", ") + std::string(suite.name);
+  return names;
+}
+
+// Why the value has no tag and known suite where they belong; empty: it has. Only then do messages of parse_crypto()
+// name nothing that may be a key.
+std::string why_no_crypto(std::string_view value) {
+  constexpr std::string_view blanks = " \t", digits = "0123456789";
+  constexpr std::size_t longest_tag = 9;
+  const std::string how = "give \"1 SUITE inline:KEY\", as in an a=crypto line of SDP; suites are " + names_of_suites();
+  if (value.find_first_of("\r\n") != value.npos)
+    return "has several lines: give the one a=crypto line that was agreed on";
+  if (media::same_name(value.substr(0, 9), "key-mgmt:") || media::same_name(value.substr(0, 6), "mikey "))
+    return "is MIKEY, which is read from RTSP alone: " + how;
+  const auto suite_of = [&](std::string_view text) {
+    return srtp::suite_named(text.substr(0, text.find_first_of(blanks))).has_value();
+  };
+  const std::size_t tag = std::min(value.find_first_not_of(digits), value.size());
+  if (suite_of(value))
+    return "begins with the suite: its tag, a number, belongs in front, such as \"1 SUITE inline:KEY\"";
+  if (tag == 0 || tag == value.size() || blanks.find(value[tag]) == blanks.npos) return how;
+  if (tag > longest_tag) return "its tag has more than nine digits";
+  value.remove_prefix(tag);
+  if (!suite_of(media::trim(value))) return "its suite is none that is supported: " + how;
+  return "";
 }
 
 void read_crypto(Settings& settings, MediaStreamSettings& stream) {
   const media::WipedString line(settings.required_text("crypto"));
-  const std::string& text = line.text();
-  if (text.empty() && !settings.is("crypto", "")) return;  // that has been said
-  if (!begins_as_crypto(text)) {
-    std::string names;
-    for (const srtp::SuiteFacts& suite : srtp::suites) names += (names.empty() ? "" : ", ") + std::string(suite.name);
-    settings.error("crypto", "give \"1 SUITE inline:KEY\", as in an a=crypto line of SDP; suites are " + names);
+  if (line.text().empty() && !settings.is("crypto", "")) return;  // that has been said
+  const std::string_view value = media::sdp::crypto_value(line.text());
+  if (const std::string why = why_no_crypto(value); !why.empty()) {
+    settings.error("crypto", why);
     return;
   }
-  auto crypto = media::sdp::parse_crypto(text);
+  auto crypto = media::sdp::parse_crypto(value);
   if (crypto) {
     stream.crypto = std::move(*crypto);
   } else {
@@ -188,6 +208,7 @@ std::string share_of(Settings& settings) {
 void read_stream(Settings& settings, std::uint32_t largest_frame, const engine::PortTable& ports,
                  std::vector<MediaStreamSettings>& streams) {
   MediaStreamSettings stream;
+  stream.place = settings.place("");
   if (!settings.has("action")) settings.error("action", "is missing: \"protect\" or \"unprotect\"");
   stream.direction = settings.choice("action", "protect", {"protect", "unprotect"}) == "protect"
                          ? srtp::Direction::protect
@@ -215,7 +236,18 @@ Expected<std::vector<MediaStreamSettings>> read_text(std::string_view text, cons
   if (!settings) return make_error(what + " is no TOML, which is all that can be said without showing it");
   settings->hide_values();
   std::vector<MediaStreamSettings> streams;
-  read(*settings, streams);
+  if (settings->has("srtp")) {
+    Settings srtp = settings->section("srtp");
+    std::vector<Settings> sections = srtp.sections("stream");
+    if (sections.size() != 1)
+      settings->error("srtp", "give the keys of one stream, with [[srtp.stream]] in front or without");
+    for (Settings& section : sections) read(section, streams);
+    srtp.finish();
+    settings->finish();
+  } else {
+    read(*settings, streams);
+  }
+  for (MediaStreamSettings& stream : streams) stream.place.clear();  // a line of no file
   if (diagnostics.ok()) return streams;
   std::string mistakes;
   for (const std::string& line : diagnostics.lines) mistakes += (mistakes.empty() ? "" : "\n") + line;

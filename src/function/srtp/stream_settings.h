@@ -18,7 +18,8 @@ namespace sluice::function {
 void read_stream(Settings& settings, std::uint32_t largest_frame, const engine::PortTable& ports,
                  std::vector<MediaStreamSettings>& streams);
 
-// The same of a text that holds the keys of one section; an Error has a line for each mistake. `what` it is called.
+// The same of a text that holds the keys of one section, or it as it stands in a file, [[srtp.stream]] in front; an
+// Error has a line for each mistake. `what` it is called.
 Expected<std::vector<MediaStreamSettings>> read_stream_text(std::string_view text, const std::string& what,
                                                             std::uint32_t largest_frame,
                                                             const engine::PortTable& ports = engine::PortTable());

@@ -105,6 +105,7 @@ void Streams::make_slots() {
 
 void Streams::retire(std::shared_ptr<MediaStream> stream) {
   spent_.spend(stream->settings());
+  shared_.go(stream->settings());
   retired_->streams.push_back(std::move(stream));
   leaving_->fetch_add(1, std::memory_order_relaxed);
 }
@@ -112,14 +113,33 @@ void Streams::retire(std::shared_ptr<MediaStream> stream) {
 void Streams::look_at_keys(const MediaStreamSettings& stream) {
   if (!spent_.has(stream)) return;
   keys_again_.fetch_add(1, std::memory_order_relaxed);
+  warn("the SRTP stream " + stream.name +
+       " protects with a key that it has had before, and its indexes begin anew: what a source "
+       "that goes on sends is enciphered twice under one keystream, which gives both away (RFC "
+       "3711 section 9.1). Give it a new key");
+}
+
+// All that come at once are in the table: what one leaves another may take.
+void Streams::look_at_shared_keys(const std::vector<std::shared_ptr<MediaStream>>& fresh) {
+  for (const auto& stream : fresh) {
+    const auto other = shared_.come(stream->settings());
+    if (!other) continue;
+    keys_shared_.fetch_add(1, std::memory_order_relaxed);
+    warn(shared_key_warning(stream->settings(), streams_.at(*other)->settings()));
+  }
+}
+
+void Streams::warn(std::string sentence) {
   if (warnings_.size() > most_warnings) return;
-  warnings_.push_back(
-      warnings_.size() == most_warnings
-          ? "more SRTP streams have come back to a key: srtp_keys_again counts all"
-          : "the SRTP stream " + stream.name +
-                " protects with a key that it has had before, and its indexes begin anew: what a source "
-                "that goes on sends is enciphered twice under one keystream, which gives both away (RFC "
-                "3711 section 9.1). Give it a new key");
+  warnings_.push_back(warnings_.size() == most_warnings
+                          ? "more SRTP streams have come back to a key, or share one: srtp_keys_again and "
+                            "srtp_keys_shared count all"
+                          : std::move(sentence));
+}
+
+void Streams::hash_keys(MediaStreamSettings& stream) const {
+  stream.key_hashes = spent_.hashes_of(stream);
+  stream.master_hashes = spent_.master_hashes_of(stream);
 }
 
 void Streams::warn_of_the_files_keys(const std::vector<MediaStreamSettings>& configured) {
@@ -128,11 +148,11 @@ void Streams::warn_of_the_files_keys(const std::vector<MediaStreamSettings>& con
   });
   if (count == 0) return;
   const std::lock_guard lock(mutex_);
-  warnings_.push_back(
-      std::to_string(count) + (count == 1 ? " SRTP stream" : " SRTP streams") +
-      " of the file protect with keys of the file, and indexes begin anew with each start: a source that "
-      "goes on over a restart under its old SSRC needs a new key, or is enciphered twice under one "
-      "keystream (RFC 3711 section 9.1)");
+  warnings_.push_back((count == 1 ? "1 SRTP stream of the file protects with a key"
+                                  : std::to_string(count) + " SRTP streams of the file protect with keys") +
+                      " of the file, and indexes begin anew with each start: a source that "
+                      "goes on over a restart under its old SSRC needs a new key, or is enciphered twice under one "
+                      "keystream (RFC 3711 section 9.1)");
 }
 
 std::vector<std::string> Streams::take_warnings() {
@@ -181,7 +201,8 @@ Expected<void> Streams::put(std::vector<std::shared_ptr<MediaStream>> fresh) {
   if (streams_.size() - guards_.size() + fresh.size() > room_) {
     return make_error("the table of streams is full: raise [srtp] max_keys");
   }
-  for (auto& stream : fresh) put_one(std::move(stream));
+  for (const auto& stream : fresh) put_one(stream);
+  look_at_shared_keys(fresh);
   count();
   if (slots_made_) await_lanes();  // batches that were begun see the former ones: there what is new would be in clear
   return {};
@@ -196,7 +217,7 @@ Expected<void> Streams::add(std::vector<MediaStreamSettings> streams) {
     if ((known != streams_.end() && !has_ended(*known->second)) || std::ranges::any_of(fresh, same)) {
       return make_error("the stream " + settings.name + " is in the table already");
     }
-    settings.key_hashes = spent_.hashes_of(settings);
+    hash_keys(settings);
     auto made = MediaStream::make(std::move(settings), keys_);
     if (!made) return tl::unexpected(made.error());
     fresh.push_back(std::move(*made));
@@ -299,7 +320,7 @@ Expected<Streams::Exchange> Streams::prepare_exchange(std::vector<MediaStreamSet
     if (known && stream.measure && at->second->settings().measure) {
       stream.measure->share = at->second->settings().measure->share;
     }
-    stream.key_hashes = spent_.hashes_of(stream);
+    hash_keys(stream);
     exchange.come.push_back(demand_of(stream));
     if (known) exchange.gone.push_back(demand_of(at->second->settings()));
     if (known && at->second->settings().same(stream)) {
@@ -341,6 +362,7 @@ Expected<std::string> Streams::replace_text(std::string_view text, const std::st
   }
   for (const auto& stream : fresh) put_one(stream);
   put_limits(kept);
+  look_at_shared_keys(fresh);
   count();
   await_lanes();
   return "the stream " + name + " is in force" + (gone.empty() ? "" : " in place of the one before");
@@ -391,7 +413,7 @@ Expected<Streams::Replacement> Streams::prepare(const std::vector<MediaStreamSet
   std::unordered_set<MediaKey, Hash> wanted;
   for (MediaStreamSettings settings : configured) {
     wanted.insert(settings.key);
-    settings.key_hashes = spent_.hashes_of(settings);
+    hash_keys(settings);
     const auto known = streams_.find(settings.key);
     if (known != streams_.end() && known->second->settings().same(settings)) {
       replacement.kept.push_back({known->second, settings.limits()});
@@ -436,6 +458,7 @@ void Streams::commit(const Replacement& replacement) {
     put_one(stream);
   }
   put_limits(replacement.kept);
+  look_at_shared_keys(replacement.fresh);
   count();
   await_lanes();
 }

@@ -20,6 +20,7 @@
 #include "engine/port_table.h"
 #include "function/media_streams.h"
 #include "function/srtp/guards.h"
+#include "function/srtp/shared_keys.h"
 #include "function/srtp/spent_keys.h"
 #include "lookup/acl/classifier_slot.h"
 
@@ -79,6 +80,8 @@ class Streams final : public MediaStreams {
   std::uint64_t raises_refused() const { return raises_refused_.load(std::memory_order_relaxed); }
   // Streams that came back to a key that they had left (spent_keys.h).
   std::uint64_t keys_again() const { return keys_again_.load(std::memory_order_relaxed); }
+  // Streams that came with a key that another protects with (shared_keys.h).
+  std::uint64_t keys_shared() const { return keys_shared_.load(std::memory_order_relaxed); }
   // Taken out, and not yet left by all lanes.
   std::uint64_t leaving() const { return leaving_->load(std::memory_order_relaxed); }
 
@@ -100,6 +103,9 @@ class Streams final : public MediaStreams {
   void take_one(const MediaKey& key);
   void retire(std::shared_ptr<MediaStream> stream);
   void look_at_keys(const MediaStreamSettings& stream);
+  void look_at_shared_keys(const std::vector<std::shared_ptr<MediaStream>>& fresh);
+  void warn(std::string sentence);
+  void hash_keys(MediaStreamSettings& stream) const;
   void guard_one(const MediaKey& key);
   void end_one(const MediaKey& key, bool guarded);
   void give_back_apis(const MediaKey& key);
@@ -133,12 +139,13 @@ class Streams final : public MediaStreams {
   std::unordered_map<MediaKey, std::shared_ptr<MediaStream>, Hash> streams_;
   Guards guards_;
   SpentKeys spent_;
+  SharedKeys shared_;
   std::vector<std::string> warnings_;
   std::shared_ptr<MediaStreamTable::Retired> retired_;  // the current table's
   std::unordered_set<MediaKey, Hash> measured_;         // of streams_, those that are
   std::atomic<std::uint64_t> shares_named_{0};
   std::atomic<std::uint64_t> size_{0}, guards_count_{0}, cut_short_{0}, measuring_{0}, raises_refused_{0},
-      keys_again_{0};
+      keys_again_{0}, keys_shared_{0};
   std::shared_ptr<std::atomic<std::uint64_t>> leaving_ = std::make_shared<std::atomic<std::uint64_t>>(0);
 };
 

@@ -150,7 +150,22 @@ Expected<void> take_parameter(std::string_view word, CryptoAttribute& attribute)
   return wrong("session parameter " + shown(name) + " is unknown");
 }
 
+std::string_view without_ends(std::string_view text) {
+  constexpr std::string_view ends = " \t\r\n";
+  text.remove_prefix(std::min(text.find_first_not_of(ends), text.size()));
+  text.remove_suffix(text.size() - (text.find_last_not_of(ends) + 1));  // npos + 1 is 0
+  return text;
+}
+
 }  // namespace
+
+std::string_view crypto_value(std::string_view line) {
+  constexpr std::string_view attribute = "a=", name = "crypto:";
+  line = without_ends(line);
+  if (same_name(line.substr(0, attribute.size()), attribute)) line.remove_prefix(attribute.size());
+  if (same_name(line.substr(0, name.size()), name)) line.remove_prefix(name.size());
+  return without_ends(line);
+}
 
 Expected<CryptoAttribute> parse_crypto(std::string_view value) {
   CryptoAttribute attribute;

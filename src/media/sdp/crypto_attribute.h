@@ -37,6 +37,10 @@ struct CryptoAttribute {
   std::optional<std::uint32_t> window;  // WSH, 64 or more
 };
 
+// A line as somebody has copied it from a description or a log, without what is around its value: blanks, line ends,
+// "a=crypto:" or "crypto:".
+std::string_view crypto_value(std::string_view line);
+
 // `value`: what stands behind "a=crypto:".
 Expected<CryptoAttribute> parse_crypto(std::string_view value);
 // The same form; parse_crypto() of it gives the attribute back.

@@ -40,6 +40,26 @@ TEST(Crypto, ItsParts) {
   EXPECT_EQ(one->keys.at(0).key.bytes()[0], 'Y');
 }
 
+TEST(Crypto, AsItIsCopied) {
+  const std::string value = "1 AES_CM_128_HMAC_SHA1_80 inline:" + key30 + "|2^31|1:4";
+  for (const auto& [before, behind] : std::initializer_list<std::pair<std::string, std::string>>{
+           {"", ""},
+           {"a=crypto:", ""},
+           {"a=crypto:", "\r\n"},
+           {"A=Crypto: ", " \t\r"},
+           {"\n \ta=crypto:", "\n\n"},
+           {"crypto:", " "},
+       }) {
+    const std::string line = before + value + behind;
+    EXPECT_EQ(crypto_value(line), value) << line;
+    EXPECT_TRUE(parse_crypto(crypto_value(line))) << line;
+  }
+  EXPECT_EQ(crypto_value(""), "");
+  EXPECT_EQ(crypto_value(" \r\n"), "");
+  EXPECT_EQ(crypto_value("a=crypto:"), "");
+  EXPECT_EQ(crypto_value("a=cryptograph:1 x"), "cryptograph:1 x");
+}
+
 TEST(Crypto, IsRefusedByName) {
   const std::string start = "1 AES_CM_128_HMAC_SHA1_80 inline:" + key30;
   const std::pair<std::string, std::string_view> cases[] = {

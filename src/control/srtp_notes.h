@@ -1,0 +1,22 @@
+// What of [srtp] is no mistake, and will surprise all the same.
+//
+// Thread-safety: none needed. Cost: control path.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "control/config.h"
+#include "control/rtsp/host_limits.h"
+
+namespace sluice::control {
+
+// Streams of the file that protect with one master key (function/srtp/shared_keys.h), a sentence each. For `check`: at
+// a start and later the stage says so itself, of the API's streams, too. `config` has been checked.
+std::vector<std::string> shared_key_notes(Config& config);
+
+// What [srtp.rtsp] asks of a host that this one does not give (rtsp/host_limits.h), a sentence each. For `check`, whose
+// host may be another one: a start raises limits, and says of what it has.
+std::vector<std::string> rtsp_notes(Config& config, const rtsp::HostLimits& limits);
+
+}  // namespace sluice::control

@@ -1,0 +1,53 @@
+// What check says of [srtp] that is no mistake.
+#include "control/srtp_notes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace sluice::control {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const std::string ports =
+    "[[port]]\nname = \"a\"\ndevice = \"net_null0\"\ntwin = \"sl-a\"\n"
+    "[[port]]\nname = \"b\"\ndevice = \"net_null1\"\ntwin = \"sl-b\"\n";
+const std::string chain = "[engine]\nchain = [\"srtp\", \"route\"]\n";
+
+std::string stream(unsigned port, const std::string& more = "") {
+  return "[[srtp.stream]]\naction = \"protect\"\nsource = \"10.0.0.1\"\nsource_port = 5004\ndestination = "
+         "\"10.0.0.2\"\n"
+         "destination_port = " +
+         std::to_string(port) +
+         "\ncrypto = \"1 AES_CM_128_HMAC_SHA1_80 inline:WVNfX19zZW1jdGwgKCkgewkyMjA7fQp9CnVubGVz\"\n" + more;
+}
+
+TEST(SrtpNotes, of_keys_that_streams_share) {
+  Config config = Config::from_text(
+      chain + ports + stream(7000, "rate = 9_000\npacket_bytes = 1514\ningress = \"a\"\n") + stream(7001), "a.toml");
+  EXPECT_THAT(shared_key_notes(config), ElementsAre(HasSubstr("7001 (a.toml:21) protects with a master key of ")));
+  EXPECT_TRUE(config.ok()) << config.mistakes();
+  Config one = Config::from_text(chain + ports + stream(7000), "a.toml");
+  EXPECT_THAT(shared_key_notes(one), IsEmpty());
+  Config none = Config::from_text(ports, "a.toml");
+  EXPECT_THAT(shared_key_notes(none), IsEmpty());
+}
+
+TEST(SrtpNotes, of_a_host_that_gives_the_proxy_too_little) {
+  Config config = Config::from_text(chain + ports +
+                                        "[srtp.rtsp]\nlisten = [\"10.1.0.1\"]\nmedia_ports = \"40000-40999\"\n"
+                                        "audio_deadline = \"5ms\"\n[[srtp.rtsp.server]]\naddress = \"10.2.0.1\"\n",
+                                    "a.toml");
+  EXPECT_THAT(rtsp_notes(config, {}), IsEmpty());
+  EXPECT_THAT(rtsp_notes(config, {.files = 1024, .first_local_port = 32768, .last_local_port = 60999}),
+              ElementsAre(HasSubstr("max_connections = 4096 takes 8448 open files"),
+                          HasSubstr("of media_ports the host's own programs may be given 40000-40999")));
+  EXPECT_TRUE(config.ok()) << config.mistakes();
+  Config none = Config::from_text(chain + ports + stream(7000), "a.toml");
+  EXPECT_THAT(rtsp_notes(none, {.files = 1, .first_local_port = 1, .last_local_port = 65535}), IsEmpty());
+}
+
+}  // namespace
+}  // namespace sluice::control
