@@ -4,6 +4,7 @@
 #include <charconv>
 #include <filesystem>
 #include <limits>
+#include <utility>
 
 #include "control/config_sections.h"
 #include "control/listen.h"
@@ -71,6 +72,11 @@ std::vector<Settings> Config::ports() {
 
 Settings Config::section(std::string_view name) {
   return root_.section(name);
+}
+
+void Config::use_profile(engine::Profile taken) {
+  control::use_profile(std::move(taken), engine, profile);
+  check_timing(root_, engine);
 }
 
 void Config::read_api() {
