@@ -16,6 +16,7 @@
 
 #include "base/machine.h"
 #include "base/units.h"
+#include "cli/calibrate/acceptance.h"
 #include "cli/calibrate/made_streams.h"
 #include "cli/calibrate/media_traffic.h"
 #include "cli/calibrate/output_file.h"
@@ -98,15 +99,17 @@ Expected<std::string> gpu_of(const control::Config& config) {
   return make_error("device " + config.engine.device + ": " + gpu.error().message);
 }
 
-// A quarter of the configuration's own cycle to four times that.
+// A quarter of the configuration's own cycle, or the shortest there is, to four times that: what its cycle is "auto"
+// also depends on what is measured of collecting, and a profile without one that is as short says nothing of it.
 std::vector<nanoseconds> usual_cycles(const engine::Options& options) {
   const auto timing = engine::plan_timing(options, true);
   const nanoseconds own = timing ? timing->cycle : std::chrono::milliseconds(1);
   std::vector<nanoseconds> cycles;
   for (const double factor : {0.25, 0.5, 1.0, 2.0, 4.0}) {
     const nanoseconds cycle(static_cast<std::int64_t>(static_cast<double>(own.count()) * factor));
-    if (cycle >= engine::shortest_cycle) cycles.push_back(cycle);
+    cycles.push_back(std::max(cycle, engine::shortest_cycle));
   }
+  cycles.erase(std::unique(cycles.begin(), cycles.end()), cycles.end());
   return cycles;
 }
 
@@ -157,8 +160,13 @@ std::string now_text() {
   return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc)};
 }
 
-// `own`: as it is in its file, and `config` with the streams that `note` speaks of.
-int measure(const CalibrateOptions& options, control::Config& config, control::Config& own, const std::string& note) {
+std::string with_what_to_do(const std::string& refusal, const std::string& profile) {
+  return refusal + "\ncalibrate: " + profile + " is not written, for this configuration would refuse it";
+}
+
+// `text`: the file's. `own`: as it is there but for limits, and `config` with the streams that `note` speaks of.
+int measure(const CalibrateOptions& options, const std::string& text, control::Config& config, control::Config& own,
+            const std::string& note) {
   if (const auto good = check_outputs(options); !good) return refuse("calibrate: " + good.error().message);
   const auto gpu = gpu_of(config);
   if (!gpu) return refuse("calibrate: " + gpu.error().message);
@@ -173,6 +181,17 @@ int measure(const CalibrateOptions& options, control::Config& config, control::C
     const auto traffic = MediaTraffic::make(config, plan->packets.front(), profile.subject.lanes);
     if (!traffic) return refuse("calibrate: " + traffic.error().message);
     profile.media = traffic->kinds();
+  }
+  std::string unfit;  // streams of the file
+  ProfileCheck accepts;
+  if (!options.out.empty()) {
+    accepts = [&](const engine::Profile& measured) -> Expected<void> {
+      auto accepted = accept_profile(text, options.file, options.device, measured);
+      if (!accepted) return make_error(with_what_to_do(accepted.error().message, options.out));
+      unfit = std::move(*accepted);
+      return {};
+    };
+    if (const auto good = accepts(planned_profile(*plan, profile)); !good) return refuse(good.error().message);
   }
   profile.date = now_text();
   profile.code = SLUICE_VERSION;
@@ -191,20 +210,24 @@ int measure(const CalibrateOptions& options, control::Config& config, control::C
                   one.c_str());
     }
   }
-  const auto done = calibrate(*plan, open, progress_on_stderr(), profile);
+  const auto done = calibrate(*plan, open, progress_on_stderr(), profile, accepts);
   if (isatty(STDERR_FILENO) == 1) std::fputs("\r\033[K", stderr);
   if (!done) {
     std::fprintf(stderr, "calibrate: %s\n", done.error().message.c_str());
     return 1;
   }
   std::fputs(calibration_table(profile, isatty(STDOUT_FILENO) == 1).c_str(), stdout);
-  for (const auto& [path, text] : {std::pair{options.out, profile.text()}, {options.csv, profile.csv()}}) {
+  for (const auto& [path, output] : {std::pair{options.out, profile.text()}, {options.csv, profile.csv()}}) {
     if (path.empty()) continue;
-    if (const auto written = write_output(path, text); !written) {
+    if (const auto written = write_output(path, output); !written) {
       std::fprintf(stderr, "calibrate: %s\n", written.error().message.c_str());
       return 1;
     }
     std::printf("written: %s\n", path.c_str());
+  }
+  if (!unfit.empty()) {
+    std::fprintf(stderr, "calibrate: what was measured has no room for all that this configuration has:\n%s\n",
+                 unfit.c_str());
   }
   return 0;
 }
@@ -227,7 +250,7 @@ int run(const CalibrateOptions& options) {
       !checked || !config.ok()) {
     return refuse(config.mistakes());
   }
-  return measure(options, config, own, made.note);
+  return measure(options, text, config, own, made.note);
 }
 
 }  // namespace

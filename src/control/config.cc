@@ -4,6 +4,7 @@
 #include <charconv>
 #include <filesystem>
 #include <limits>
+#include <utility>
 
 #include "control/chain_hints.h"
 #include "control/config_sections.h"
@@ -72,6 +73,11 @@ std::vector<Settings> Config::ports() {
 
 Settings Config::section(std::string_view name) {
   return root_.section(name);
+}
+
+void Config::use_profile(engine::Profile taken) {
+  control::use_profile(std::move(taken), engine, profile);
+  check_timing(root_, engine);
 }
 
 void Config::read_api() {

@@ -54,6 +54,8 @@ class Config {
   // front of the setting that it names ("[engine] cores", "[[port]] 'lan'", a twin's name), or of the section when the
   // setting is not in the file; a line that begins with a place of its own stays.
   std::string placed(const std::string& refusal);
+  // As if [profile] file named a file with it. A bound that then exceeds the deadline is a mistake.
+  void use_profile(engine::Profile profile);
   // A function's section, empty when absent. Lives as long as this Config.
   Settings section(std::string_view name);
   // The [[port]] sections, in order.

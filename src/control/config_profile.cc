@@ -12,6 +12,14 @@ std::chrono::nanoseconds usual_collect_time(const std::vector<std::string>& chai
   return engine::collect_time_of(frame * engine::burst_size);
 }
 
+void use_profile(engine::Profile profile, engine::Options& engine, ProfileOptions& options) {
+  engine.inline_batch = profile.inline_batch();
+  engine.collect = profile.collect();
+  engine.collect_measured = engine.collect.count() != 0;
+  if (!engine.collect_measured) engine.collect = usual_collect_time(engine.chain);
+  options.profile = std::move(profile);
+}
+
 void read_profile(Settings root, bool reads_file, engine::Options& engine, ProfileOptions& options) {
   Settings section = root.section("profile");
   options.file = section.text("file", options.file);
@@ -29,10 +37,7 @@ void read_profile(Settings root, bool reads_file, engine::Options& engine, Profi
     section.error("file", profile.error().message);
     return;
   }
-  engine.inline_batch = profile->inline_batch();
-  engine.collect = profile->collect();
-  engine.collect_measured = engine.collect.count() != 0;
-  options.profile = std::move(*profile);
+  use_profile(std::move(*profile), engine, options);
 }
 
 }  // namespace sluice::control

@@ -18,6 +18,8 @@ void read_engine(Settings root, engine::Options& options, bool& allow_busy_cores
 std::chrono::nanoseconds usual_collect_time(const std::vector<std::string>& chain);
 // Reads the profile's file, unless that is not wanted, which gives the engine the time of an inline batch, or µ.
 void read_profile(Settings root, bool reads_file, engine::Options& engine, ProfileOptions& options);
+// What it says, in the place of estimates.
+void use_profile(engine::Profile profile, engine::Options& engine, ProfileOptions& options);
 void read_memory(Settings root, port::MemoryOptions& memory);
 // Also checks what one port says against the others.
 void read_ports(Settings& root, std::vector<port::PortOptions>& ports);

@@ -197,9 +197,13 @@ std::chrono::nanoseconds Profile::collect() const {
 }
 
 std::chrono::nanoseconds Profile::inline_batch() const {
+  const std::chrono::nanoseconds none(0);
+  const ProfileCapacity* const carried = capacity(none);
   std::chrono::nanoseconds longest(0);
   for (const ProfileCell& one : cells) {
-    if (one.cycle.count() == 0 && one.packet == packet) longest = std::max(longest, one.p999);
+    const bool is_promised = one.cycle == none && one.packet == packet && one.schedulable && carried != nullptr &&
+                             one.offered <= carried->rate;
+    if (is_promised) longest = std::max(longest, one.p999);
   }
   return longest;
 }

@@ -81,8 +81,9 @@ struct Profile {
   std::chrono::nanoseconds forwarding(const ProfileCapacity& capacity) const;
   // µ, by the longest round of all cells; 0: the profile does not say, as those of before it was measured.
   std::chrono::nanoseconds collect() const;
-  // Of a CPU core: an inline batch's time with the largest packets, of all but one in a thousand; the longest cell's.
-  // 0: the profile is of a GPU.
+  // Of a CPU core: an inline batch's time with the largest packets, of all but one in a thousand; the longest of the
+  // cells that are schedulable at B or below, for nothing is promised beyond it. 0: the profile is of a GPU, or none
+  // is.
   std::chrono::nanoseconds inline_batch() const;
   // What is not as it was measured, a phrase each ("the device is X, and it was measured on Y").
   std::vector<std::string> differences(const ProfileSubject& now) const;

@@ -90,13 +90,34 @@ TEST(Profile, CapacityIsThatOfACycleNotLonger) {
   EXPECT_EQ(profile.inline_batch().count(), 0) << "a GPU's";
 }
 
-TEST(Profile, AnInlineBatchIsThatOfTheLargestPackets) {
-  Profile profile = sample();
-  for (ProfileCell& cell : profile.cells) cell.cycle = nanoseconds(0);
-  profile.cells[1].p999 = microseconds(120);
-  EXPECT_EQ(profile.inline_batch(), microseconds(120));
-  profile.cells[1].packet = 64;
-  EXPECT_EQ(profile.inline_batch(), microseconds(90));
+// A lane that has more to do than it carries is in no bound.
+TEST(Profile, AnInlineBatchIsThatOfTheLargestPacketsThatArePromised) {
+  const std::uint64_t carried = 80'000'000'000;
+  const struct {
+    const char* what;
+    unsigned packet;
+    std::uint64_t offered;
+    bool schedulable;
+    nanoseconds batch;
+  } cases[] = {
+      {"a longer one", 1370, carried, true, microseconds(120)},
+      {"small packets", 64, carried, true, microseconds(90)},
+      {"not schedulable", 1370, carried / 2, false, microseconds(90)},
+      {"saturated", 1370, 0, false, microseconds(90)},
+      {"more than what held", 1370, carried + 1, true, microseconds(90)},
+  };
+  for (const auto& one : cases) {
+    Profile profile = sample();
+    profile.capacities = {{nanoseconds(0), 0, carried}};
+    for (ProfileCell& cell : profile.cells) cell.cycle = nanoseconds(0);
+    profile.cells[1].p999 = microseconds(120);
+    profile.cells[1].packet = one.packet;
+    profile.cells[1].offered = one.offered;
+    profile.cells[1].schedulable = one.schedulable;
+    EXPECT_EQ(profile.inline_batch(), one.batch) << one.what;
+    profile.capacities[0].rate = 0;
+    EXPECT_EQ(profile.inline_batch().count(), 0) << "nothing is promised";
+  }
 }
 
 TEST(Profile, SaysWhatCollectingAndForwardingTake) {

@@ -31,8 +31,7 @@ std::uint32_t hash_behind_tags(const std::uint8_t* data, std::uint32_t length) {
     if (tags + sizeof(EthernetHeader) + sizeof(VlanHeader) > length) {
       return false;
     }
-    const std::uint16_t type = be16(header_at<EthernetHeader>(data, tags).ethertype);
-    return type == ethertype_vlan || type == ethertype_qinq;
+    return is_vlan_tag(be16(header_at<EthernetHeader>(data, tags).ethertype));
   };
   while (is_tagged()) {
     tags += sizeof(VlanHeader);

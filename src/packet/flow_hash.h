@@ -56,13 +56,6 @@ inline std::uint32_t hash_ipv6(const std::uint8_t* ip, std::uint64_t source_port
   return hash_ends(ipv6_end(ip + 8, source_port), ipv6_end(ip + 24, destination_port), protocol);
 }
 
-constexpr bool is_ipv6_extension(std::uint8_t protocol) {
-  constexpr std::uint64_t all = (std::uint64_t{1} << protocol_hop_by_hop) | (std::uint64_t{1} << protocol_routing) |
-                                (std::uint64_t{1} << protocol_fragment) |
-                                (std::uint64_t{1} << protocol_destination_options);
-  return protocol < 64 && (all >> protocol & 1) != 0;
-}
-
 // Of an IPv6 packet of `length` bytes whose first next header is an extension's, as of the same packet without them.
 [[gnu::cold]] std::uint32_t hash_behind_extensions(const std::uint8_t* ip, std::uint32_t length);
 // Of a frame whose Ethernet header names no IP: as of the same frame without its VLAN tags; 0: it has none, or no IP.
@@ -85,7 +78,7 @@ inline std::uint32_t flow_hash(const std::uint8_t* data, std::uint32_t length, c
       source_port = detail::load<std::uint16_t>(ip + l4);
       destination_port = detail::load<std::uint16_t>(ip + l4 + 2);
     }
-  } else if (!ipv4 && detail::is_ipv6_extension(view.protocol)) [[unlikely]] {
+  } else if (!ipv4 && is_ipv6_extension(view.protocol)) [[unlikely]] {
     return detail::hash_behind_extensions(ip, view.l3_length);
   }
   if (ipv4) {

@@ -103,7 +103,9 @@ TEST(FlowHash, TagsAndExtensionHeadersMakeNoOtherFlow) {
     for (const unsigned tags : {1U, 2U, 3U, 9U}) {
       EXPECT_EQ(hash_of(tagged(builder, tags)), hash_of(builder)) << what << ", " << tags << " tags";
     }
-    EXPECT_EQ(hash_of(tagged(builder, 2, ethertype_qinq)), hash_of(builder)) << what;
+    for (const std::uint16_t outer : {ethertype_qinq, ethertype_old_qinq}) {
+      EXPECT_EQ(hash_of(tagged(builder, 2, outer)), hash_of(builder)) << what << ", " << outer;
+    }
   }
   EXPECT_EQ(hash_of(PacketBuilder().vlan(3).arp_request("10.0.0.1", "10.0.0.2")), 0U);
   for (std::size_t length = 14; length < 14 + 4 + 20; ++length) {

@@ -132,15 +132,10 @@ void read_ipv4(std::string_view bytes, HeaderFacts& facts) {
   read_transport(bytes.substr(header, total - header), facts);
 }
 
-bool is_extension(std::uint8_t next) {
-  return next == protocol_hop_by_hop || next == protocol_routing || next == protocol_fragment ||
-         next == protocol_destination_options;
-}
-
 // Behind the extension headers, whose last one's next header it takes; `whole` is cleared where one is cut.
 std::string_view walk_extensions(std::string_view rest, std::uint8_t next, HeaderFacts& facts) {
   bool fragmented = false;  // what follows is only there in the first fragment, and may go on in others
-  while (is_extension(next)) {
+  while (is_ipv6_extension(next)) {
     const bool fragment = next == protocol_fragment;
     if (rest.size() < 8 || (fragment && fragmented)) {
       facts.whole = facts.whole && fragmented;
@@ -189,7 +184,7 @@ void read_headers(std::string_view frame, HeaderFacts& facts) {
   if (ethernet == nullptr) return;
   std::uint16_t type = be16(ethernet->ethertype);
   std::string_view packet = frame.substr(sizeof(EthernetHeader));
-  while (type == ethertype_vlan || type == ethertype_qinq) {
+  while (is_vlan_tag(type)) {
     const auto* const tag = header_in<VlanHeader>(packet);
     if (tag == nullptr) return;
     type = be16(tag->ethertype);

@@ -96,6 +96,42 @@ TEST(HeaderFacts, AUdpPayloadEndsWhereItsLengthSays) {
   EXPECT_EQ(read(jumbo).payload.size(), 0U);
 }
 
+TEST(HeaderFacts, TagsAreLookedBehindHoweverMany) {
+  for (const std::uint16_t outer : {ethertype_vlan, ethertype_qinq, ethertype_old_qinq}) {
+    for (const unsigned tags : {1U, 2U, 5U, 40U}) {
+      PacketBuilder builder = v4();
+      for (unsigned i = 0; i < tags; ++i) builder.vlan(7);
+      Bytes frame = builder.udp(5000, 53).payload(5).build();
+      header_at<EthernetHeader>(frame.data(), 0).ethertype = be16(outer);
+      const HeaderFacts facts = read(frame);
+      EXPECT_EQ(facts.family, 4) << outer << ", " << tags;
+      EXPECT_EQ(facts.destination_port, 53);
+      EXPECT_EQ(facts.payload.size(), 5U);
+    }
+  }
+  // Of no other type, and no tunnel.
+  for (const std::uint16_t type : {0x9200, 0x8847, 0x8864, 0x0032}) {
+    Bytes frame = v4().vlan(7).udp(5000, 53).build();
+    header_at<EthernetHeader>(frame.data(), 0).ethertype = be16(type);
+    EXPECT_EQ(read(frame).family, 0) << type;
+  }
+  const HeaderFacts gre = read(v4().protocol(47).payload(40).build());
+  EXPECT_EQ(gre.protocol, 47);
+  EXPECT_FALSE(gre.has_ports);
+  const HeaderFacts lite = read(v4().protocol(protocol_udp_lite).payload(40).build());
+  EXPECT_FALSE(lite.has_ports);
+  EXPECT_EQ(lite.payload.size(), 40U) << "all behind IP";
+}
+
+TEST(HeaderFacts, AnyNumberOfExtensionsIsWalkedAndAhEndsThem) {
+  PacketBuilder many = v6();
+  for (int i = 0; i < 40; ++i) many.extension(protocol_destination_options, Bytes(6));
+  EXPECT_EQ(read(PacketBuilder(many).udp(5000, 53).build()).destination_port, 53);
+  const HeaderFacts ah = read(v6().protocol(51).payload(60).build());
+  EXPECT_EQ(ah.protocol, 51);
+  EXPECT_FALSE(ah.has_ports);
+}
+
 TEST(HeaderFacts, ExtensionsAreWalkedAndBelongToTheIpHeader) {
   const HeaderFacts facts = read(v6().extension(protocol_destination_options, Bytes(6))
                                      .extension(protocol_routing, Bytes(14))

@@ -30,6 +30,14 @@ inline constexpr std::uint16_t ethertype_arp = 0x0806;
 inline constexpr std::uint16_t ethertype_vlan = 0x8100;
 inline constexpr std::uint16_t ethertype_ipv6 = 0x86dd;
 inline constexpr std::uint16_t ethertype_qinq = 0x88a8;
+inline constexpr std::uint16_t ethertype_old_qinq = 0x9100;  // of outer tags before 802.1ad, and where it was kept
+
+constexpr bool is_vlan_tag(std::uint16_t ethertype) {
+  return ethertype == ethertype_vlan || ethertype == ethertype_qinq || ethertype == ethertype_old_qinq;
+}
+// Where what is behind more of them is not looked for.
+inline constexpr unsigned most_vlan_tags = 4;
+inline constexpr unsigned most_ipv6_extensions = 8;
 
 // IANA protocol numbers; in IPv6 some of them are extension headers.
 inline constexpr std::uint8_t protocol_hop_by_hop = 0;
@@ -45,6 +53,14 @@ inline constexpr std::uint8_t protocol_destination_options = 60;
 inline constexpr std::uint8_t protocol_sctp = 132;
 inline constexpr std::uint8_t protocol_udp_lite = 136;
 
+// Extension headers that those who receive a packet skip: all but AH's, which is a protocol here.
+constexpr bool is_ipv6_extension(std::uint8_t next_header) {
+  constexpr std::uint64_t all = (std::uint64_t{1} << protocol_hop_by_hop) | (std::uint64_t{1} << protocol_routing) |
+                                (std::uint64_t{1} << protocol_fragment) |
+                                (std::uint64_t{1} << protocol_destination_options);
+  return next_header < 64 && (all >> next_header & 1) != 0;
+}
+
 // Whose header begins with the two ports, of all that Sluice knows.
 constexpr bool has_ports(std::uint8_t protocol) {
   constexpr std::uint64_t low =
@@ -58,7 +74,7 @@ struct [[gnu::packed, gnu::may_alias]] EthernetHeader {
   std::uint16_t ethertype;
 };
 
-// Behind EthernetHeader when its ethertype is ethertype_vlan or ethertype_qinq.
+// Behind EthernetHeader when is_vlan_tag() of its ethertype.
 struct [[gnu::packed, gnu::may_alias]] VlanHeader {
   std::uint16_t tci;  // priority 3 bits, DEI 1 bit, VLAN id 12 bits
   std::uint16_t ethertype;

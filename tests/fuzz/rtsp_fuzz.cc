@@ -66,7 +66,7 @@ struct Observer final : rtsp::Host {
     text += 'a';
     return admission;
   }
-  bool opened(const rtsp::Stream& stream) override {
+  rtsp::Opening opened(const rtsp::Stream& stream) override {
     REQUIRE(admitted.contains(stream.number));
     REQUIRE(keys.has(stream.to_client));
     REQUIRE(stream.to_client.size() == srtp::facts(stream.suite).key_and_salt_length());
@@ -80,7 +80,8 @@ struct Observer final : rtsp::Host {
       REQUIRE(stream.client_side == stream.server_side);
     }
     text += 'o' + stream.session;
-    return stream.number % 7 != 0;
+    if (stream.number % 11 == 0) return rtsp::Opening::ports_in_use;
+    return stream.number % 7 == 0 ? rtsp::Opening::refused : rtsp::Opening::opened;
   }
   void closed(std::uint64_t number, rtsp::EndReason reason) override {
     REQUIRE(admitted.erase(number) == 1);

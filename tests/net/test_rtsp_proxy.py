@@ -1,10 +1,13 @@
 """[srtp.rtsp] between real peers: GStreamer's RTSP server in clear behind it, ffmpeg and rtspsrc before it, all unmodified."""
 
 import base64
+import ctypes
 import json
 import os
 import pathlib
 import socket
+import struct
+import threading
 import time
 
 import pytest
@@ -19,6 +22,7 @@ from topology import CLIENT4, SERVER4, SERVER6
 _reason = why_not()
 pytestmark = pytest.mark.skipif(_reason is not None, reason=str(_reason))
 
+TCP_REPAIR, SO_ATTACH_FILTER = 19, 26  # of Linux; a socket that is closed while it is repaired sends nothing
 FILM_RATE = 2_500_000  # room for one: b=AS:2048 of the pictures, and the sound
 
 
@@ -209,6 +213,84 @@ def test_a_client_that_vanishes_times_out(tmp_path):
                 assert answer.status == 453
             assert player.ask(player.request("TEARDOWN", player.base))[0].status == 200
         assert network.figure("rtsp_opened") == 4
+
+
+class OnePair:
+    """A server that sends all media from one pair of ports, as cameras do: a client's 5-tuples are those of its last session."""
+
+    SDP = b"v=0\r\nm=audio 0 RTP/AVP 8\r\nb=AS:64\r\na=control:t1\r\n"
+
+    def __init__(self, network):
+        self.listener = network.server.inside(socket.create_server, (SERVER4, PORT))
+        self.torn_down = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        try:
+            while True:
+                threading.Thread(target=self._serve, args=(self.listener.accept()[0],), daemon=True).start()
+        except OSError:
+            pass
+
+    def _serve(self, connection):
+        session = str(connection.fileno())
+        with connection, connection.makefile("rwb") as lines:
+            while request := lines.readline():
+                headers = dict(line.decode().strip().split(": ", 1) for line in iter(lines.readline, b"\r\n"))
+                answer = ["RTSP/1.0 200 OK", f"CSeq: {headers['CSeq']}"]
+                body = b""
+                if request.startswith(b"DESCRIBE"):
+                    body = self.SDP
+                    answer += ["Content-Type: application/sdp", f"Content-Length: {len(body)}"]
+                elif request.startswith(b"SETUP"):
+                    answer += [f"Session: {session}", f"Transport: {headers['Transport']};server_port=6970-6971"]
+                elif request.startswith(b"TEARDOWN"):
+                    self.torn_down.append(headers["Session"])
+                lines.write("\r\n".join(answer).encode() + b"\r\n\r\n" + body)
+                lines.flush()
+
+
+def set_up_at(player, port):
+    player.ask(player.request("DESCRIBE", Accept="application/sdp"))
+    return player.ask(player.request("SETUP", player.url + "/t1", Transport=f"RTP/SAVP;unicast;client_port={port}-{port + 1}"))[0]
+
+
+def vanish(player, host_is_back):
+    """No FIN and no RST; a host that is up again answers for a connection that it does not know with an RST."""
+    if host_is_back:
+        player.connection.setsockopt(socket.IPPROTO_TCP, TCP_REPAIR, 1)
+        player.connection.close()
+    else:
+        nothing = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0))
+        player.connection.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HxxxxxxQ", 1, ctypes.addressof(nothing)))
+
+
+@pytest.mark.parametrize("host_is_back", (True, False))
+def test_a_client_that_vanished_comes_back_at_its_ports(tmp_path, host_is_back):
+    """Within seconds, where its session would last for a minute yet; and one that is still there keeps what it has."""
+    with film(tmp_path) as network:
+        network.start()
+        server = OnePair(network)
+        with Player(network, SERVER4, 40000) as first:
+            assert set_up_at(first, 42000).status == 200
+            with Player(network, SERVER4, 41000) as other:
+                answer = set_up_at(other, 42000)
+                assert answer.status == 503 and answer.headers["retry-after"] == "5"
+                time.sleep(5)
+                assert set_up_at(other, 42000).status == 503, "the first one is there"
+            assert first.ask(first.request("OPTIONS"))[0].status == 200
+            assert network.figure("rtsp_refused_ports_in_use") == 2 and network.figure("rtsp_media") == 1
+            vanish(first, host_is_back)
+            begin = time.monotonic()
+            with Player(network, SERVER4, 44000) as again:
+                tries = 1
+                while set_up_at(again, 42000).status == 503 and tries < 20:
+                    time.sleep(0.5)
+                    tries += 1
+                assert time.monotonic() - begin < 8, network.figures()
+                assert wait_until(lambda: network.figure("rtsp_media") == 1, 5), network.figures()
+                assert network.figure("rtsp_closed_client_gone") == 1
+                assert wait_until(lambda: len(server.torn_down) >= 3, 5), "those that were refused, and the one that has vanished"
 
 
 def test_a_server_that_does_not_answer_keeps_no_rate(tmp_path):

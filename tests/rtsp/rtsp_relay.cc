@@ -125,7 +125,7 @@ struct Printer final : rtsp::Host {
         rtsp::PortPair{static_cast<std::uint16_t>(next + 2), static_cast<std::uint16_t>(next + 3)};
     return admission;
   }
-  bool opened(const rtsp::Stream& stream) override {
+  rtsp::Opening opened(const rtsp::Stream& stream) override {
     std::string ssrcs;
     for (const std::uint32_t ssrc : stream.ssrcs) {
       ssrcs += (ssrcs.empty() ? "" : ",") + std::to_string(ssrc);
@@ -138,7 +138,7 @@ struct Printer final : rtsp::Host {
         connection_, stream.number, stream.kind.c_str(), std::string(srtp::facts(stream.suite).name).c_str(),
         key_text(stream.to_client).c_str(), from.c_str(), stream.plain_profile ? "true" : "false", stream.rate,
         ssrcs.c_str(), leg_text(stream.client_side).c_str(), leg_text(stream.server_side).c_str());
-    return true;
+    return rtsp::Opening::opened;
   }
   void closed(std::uint64_t number, rtsp::EndReason reason) override {
     std::printf(R"({"event":"closed","connection":%u,"number":%lu,"reason":"%s"})"

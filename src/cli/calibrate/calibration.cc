@@ -27,8 +27,8 @@ struct Place {
 class Calibration {
  public:
   Calibration(const CalibrationPlan& plan, const BenchOpener& open, const CalibrationProgress& progress,
-              Profile& profile)
-      : plan_(plan), open_(open), progress_(progress), profile_(profile) {}
+              const ProfileCheck& accepts, Profile& profile)
+      : plan_(plan), open_(open), progress_(progress), accepts_(accepts), profile_(profile) {}
 
   Expected<void> run() {
     const std::size_t grid = plan_.cycles.size() * plan_.streams.size();
@@ -38,6 +38,7 @@ class Calibration {
                                    (plan_.packets.size() - 1) * one);
     profile_.packet = plan_.packets.front();
     auto step = saturate();
+    if (step && accepts_) step = accepts_(planned_profile(plan_, profile_));
     for (const nanoseconds cycle : plan_.cycles) {
       step = step ? measure_cycle(cycle) : step;
     }
@@ -46,8 +47,9 @@ class Calibration {
     for (std::size_t i = 1; step && i < plan_.packets.size(); ++i) {
       step = measure_shares({best->cycle, best->streams, plan_.packets[i]});
     }
-    if (step) fit(*best);
-    return step;
+    if (!step) return step;
+    fit(*best);
+    return accepts_ ? accepts_(profile_) : step;
   }
 
  private:
@@ -186,6 +188,7 @@ class Calibration {
   const CalibrationPlan& plan_;
   const BenchOpener& open_;
   const CalibrationProgress& progress_;
+  const ProfileCheck& accepts_;
   Profile& profile_;
   std::uint64_t saturated_ = 0;
   unsigned done_ = 0, total_ = 0;
@@ -234,9 +237,16 @@ std::string grid_text(const Profile& profile, bool bold) {
 
 }  // namespace
 
+Profile planned_profile(const CalibrationPlan& plan, Profile profile) {
+  profile.packet = plan.packets.front();
+  profile.capacities.clear();
+  for (const nanoseconds cycle : plan.cycles) profile.capacities.push_back({cycle, plan.streams.front(), 0});
+  return profile;
+}
+
 Expected<void> calibrate(const CalibrationPlan& plan, const BenchOpener& open, const CalibrationProgress& progress,
-                         Profile& profile) {
-  return Calibration(plan, open, progress, profile).run();
+                         Profile& profile, const ProfileCheck& accepts) {
+  return Calibration(plan, open, progress, accepts, profile).run();
 }
 
 std::string calibration_table(const Profile& profile, bool bold) {

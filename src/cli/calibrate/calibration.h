@@ -40,9 +40,16 @@ using BenchOpener =
 // What is done now, before it is, and of how many measurements at most how many are done.
 using CalibrationProgress = std::function<void(const std::string& what, unsigned done, unsigned total)>;
 
-// Fills in packet, slope, intercept, capacities and cells. An Error: a gateway could not be opened, or carried nothing.
+// Whether a profile of what was measured so far would be taken; else why not.
+using ProfileCheck = std::function<Expected<void>(const engine::Profile& profile)>;
+
+// What is known of it before anything is measured: the packets, and each cycle, which carries nothing yet.
+engine::Profile planned_profile(const CalibrationPlan& plan, engine::Profile profile);
+// Fills in packet, slope, intercept, capacities and cells. `accepts` is asked as soon as µ is known, and when all is
+// measured. An Error: a gateway could not be opened, or carried nothing, or the profile is not accepted; then it has
+// what was measured all the same.
 Expected<void> calibrate(const CalibrationPlan& plan, const BenchOpener& open, const CalibrationProgress& progress,
-                         engine::Profile& profile);
+                         engine::Profile& profile, const ProfileCheck& accepts = {});
 
 // As the paper's table 4, for people: T_S at the highest share by cycle and number of streams, what is schedulable with
 // a star, and in bold where that can be shown; then B_I of each cycle and what a batch costs.

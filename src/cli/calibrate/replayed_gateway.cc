@@ -57,8 +57,9 @@ nanoseconds promised_bound(engine::Options options) {
 class ReplayedGateway : public Bench {
  public:
   ReplayedGateway(std::unique_ptr<engine::Engine> engine, const TimedFunction& timed, const ReplayedOptions& options,
-                  unsigned packet, std::shared_ptr<nanoseconds> longest_round)
+                  const engine::Options& configured, unsigned packet, std::shared_ptr<nanoseconds> longest_round)
       : engine_(std::move(engine)),
+        configured_(configured),
         timed_(timed),
         options_(options),
         packet_(timed.brings_media() ? timed.mean_packet() : packet),
@@ -97,7 +98,7 @@ class ReplayedGateway : public Bench {
     cell.forwarding =
         time(batches.forwardings.since(batches_before.forwardings).percentile(0.999)) * lanes_forwarded_together();
     *longest_round_ = std::max(*longest_round_, cell.round);
-    if (options_.on_gpu) cell.schedulable = cell.schedulable && forwards_in_time(cell);
+    cell.schedulable = cell.schedulable && (options_.on_gpu ? forwards_in_time(cell) : keeps_the_bound(cell));
     return cell;
   }
 
@@ -110,6 +111,13 @@ class ReplayedGateway : public Bench {
   unsigned lanes_forwarded_together() const {
     const auto threads = static_cast<unsigned>(engine_->options().forwarder_cores.size());
     return threads == 0 ? lanes_together_ : (lanes_of(engine_->options()) + threads - 1) / threads;
+  }
+  // The profile's bound on a core has the longest of these batches in it, and the sleep that the configuration's own
+  // ports need.
+  bool keeps_the_bound(const engine::ProfileCell& cell) const {
+    engine::Options options = configured_;
+    options.inline_batch = cell.p999;
+    return engine::plan_timing(options, false).has_value();
   }
   bool forwards_in_time(const engine::ProfileCell& cell) const {
     const engine::Options& options = engine_->options();
@@ -162,6 +170,7 @@ class ReplayedGateway : public Bench {
   }
 
   std::unique_ptr<engine::Engine> engine_;
+  const engine::Options& configured_;
   const TimedFunction& timed_;  // the engine's
   ReplayedOptions options_;
   double packet_;  // bytes, on average
@@ -225,7 +234,7 @@ BenchOpener replayed_gateways(control::Config& config, const ReplayedOptions& be
     };
     auto engine = engine::Engine::create(options, make, bench.open_gpu);
     if (!engine) return tl::unexpected(engine.error());
-    return std::make_unique<ReplayedGateway>(std::move(*engine), *timed, bench, packet, longest_round);
+    return std::make_unique<ReplayedGateway>(std::move(*engine), *timed, bench, config.engine, packet, longest_round);
   };
 }
 

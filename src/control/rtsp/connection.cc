@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -23,6 +24,7 @@ media::rtsp::Settings settings_of(const function::RtspOptions& options) {
   settings.accept_plain_profile = options.accept_plain_profile;
   settings.max_streams = options.max_streams;
   settings.session_timeout = std::chrono::duration_cast<std::chrono::seconds>(options.session_timeout);
+  settings.retry_after = probe_time + std::chrono::seconds(1);
   settings.answer_timeout = std::chrono::ceil<std::chrono::seconds>(options.answer_timeout);
   return settings;
 }
@@ -221,8 +223,37 @@ void Connection::abort() {
   done_ = true;
 }
 
+bool Connection::has_media_at(const media::rtsp::PortPair& ports) const {
+  const auto is_one = [&ports](std::uint16_t port) { return port == ports.rtp || port == ports.rtcp; };
+  return std::ranges::any_of(media_, [&](const auto& one) {
+    return is_one(one.second.client_ports.rtp) || is_one(one.second.client_ports.rtcp);
+  });
+}
+
+bool Connection::has_stream_of(std::span<const function::MediaKey> keys) const {
+  return std::ranges::any_of(media_, [&](const auto& one) {
+    return std::ranges::find_first_of(one.second.keys, keys) != one.second.keys.end();
+  });
+}
+
+void Connection::probe(Time now) {
+  if (done_ || probed_ || client_.ended) return;
+  probed_ = now;
+  rtsp::probe(client_.fd.get());
+}
+
+void Connection::look_at_probe(Time now) {
+  if (!probed_) return;
+  const Probed found = rtsp::probed(client_.fd.get(), now - *probed_);
+  if (found == Probed::nothing_yet) return;
+  probed_.reset();
+  if (found == Probed::there) return set_usual_options(client_.fd.get());
+  if (!client_.ended) side_ended(Side::client);
+}
+
 void Connection::tick(Time now) {
   if (done_) return;
+  look_at_probe(now);
   if (connecting_) {
     if (now < deadline_) return;
     return unreachable(server_endpoint_.str() + " does not answer within connect_timeout");
@@ -252,7 +283,9 @@ void Connection::stop(Time now) {
 
 media::rtsp::Admission Connection::admit(const media::rtsp::StreamRequest& request) {
   media::rtsp::Admission answer;
+  if (shared_.neighbours != nullptr) shared_.neighbours->probe(*this, request.client_ports, heard_);
   Media media;
+  media.client_ports = request.client_ports;
   media.medium = {request.rate, explicit_ && !one_port(request)};
   media.medium.kind = request.kind;
   media.medium.server = upstream_;
@@ -305,7 +338,7 @@ std::optional<function::MeasureSettings> Connection::measuring_of(const Medium& 
   return measure;
 }
 
-bool Connection::opened(const media::rtsp::Stream& stream) {
+media::rtsp::Opening Connection::opened(const media::rtsp::Stream& stream) {
   auto streams = streams_of(stream, shared_.options.accept_clear_rtcp, sides_of(stream), shared_.options.max_ssrcs);
   Expected<void> added;
   std::vector<function::MediaKey> keys;
@@ -319,14 +352,15 @@ bool Connection::opened(const media::rtsp::Stream& stream) {
   if (const Error* const why = !streams ? &streams.error() : !added ? &added.error() : nullptr) {
     spdlog::warn("rtsp: {}: the {} of {} is not opened: {}", client_endpoint_.str(), stream.kind,
                  server_endpoint_.str(), why->message);
-    return false;
+    const bool in_use = shared_.neighbours != nullptr && shared_.neighbours->have(*this, keys);
+    return in_use ? media::rtsp::Opening::ports_in_use : media::rtsp::Opening::refused;
   }
   media_[stream.number].keys = std::move(keys);
   Figures::add(shared_.figures.opened);
   Figures::add(shared_.figures.streams);
   shared_.logs.media.say(spdlog::level::info, fmt::format("{} plays the {} of {}", client_endpoint_.str(), stream.kind,
                                                           server_endpoint_.str()));
-  return true;
+  return media::rtsp::Opening::opened;
 }
 
 void Connection::closed(std::uint64_t number, media::rtsp::EndReason reason) {

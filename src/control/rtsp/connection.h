@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "control/rtsp/admission.h"
@@ -27,6 +28,19 @@ namespace sluice::control::rtsp {
 using Time = media::rtsp::Time;
 enum class Side : std::uint8_t { client, server };
 
+class Connection;
+
+// The connections beside one.
+class Neighbours {
+ public:
+  virtual ~Neighbours() = default;
+  // Connection::probe() of those of the same client with media at one of these ports: a client that asks for ports that
+  // it has may have vanished and come back.
+  virtual void probe(const Connection& asking, const media::rtsp::PortPair& ports, Time now) = 0;
+  // Whether one of the same client has a medium's stream of one of these keys.
+  virtual bool have(const Connection& asking, std::span<const function::MediaKey> keys) const = 0;
+};
+
 // What all connections share.
 struct Shared {
   const function::RtspOptions& options;
@@ -36,6 +50,7 @@ struct Shared {
   MediaPorts& ports;  // of the explicit mode
   Figures& figures;
   EventLogs& logs;
+  Neighbours* neighbours = nullptr;  // null: there are none
 };
 
 class Connection final : private media::rtsp::Host {
@@ -54,6 +69,13 @@ class Connection final : private media::rtsp::Host {
   void stop(Time now);
   bool done() const { return done_; }
 
+  const packet::IpAddress& client() const { return client_endpoint_.address; }
+  bool has_media_at(const media::rtsp::PortPair& ports) const;
+  bool has_stream_of(std::span<const function::MediaKey> keys) const;
+  // Finds out within probe_time whether the client is still there; if it is not, the connection ends as with any client
+  // that has gone.
+  void probe(Time now);
+
  private:
   struct End {
     Fd fd;
@@ -62,6 +84,7 @@ class Connection final : private media::rtsp::Host {
   struct Media {
     std::vector<function::MediaKey> keys;  // the last is the client's RTCP
     std::optional<MediaPorts::Pair> ports;
+    media::rtsp::PortPair client_ports;
     Medium medium;
     std::uint64_t noted = 0;
   };
@@ -69,7 +92,7 @@ class Connection final : private media::rtsp::Host {
   Connection(Shared shared, Accepted&& accepted, Expected<Fd> server, Time now);
   media::rtsp::Admission admit(const media::rtsp::StreamRequest& request) override;
   bool take_ports(const media::rtsp::StreamRequest& request, Media& media, media::rtsp::Admission& answer);
-  bool opened(const media::rtsp::Stream& stream) override;
+  media::rtsp::Opening opened(const media::rtsp::Stream& stream) override;
   void closed(std::uint64_t number, media::rtsp::EndReason reason) override;
   void refused(media::rtsp::Refusal refusal, unsigned status, std::string_view why) override;
 
@@ -83,6 +106,7 @@ class Connection final : private media::rtsp::Host {
   std::optional<function::MeasureSettings> measuring_of(const Medium& medium) const;
   void send(Side side);
   void side_ended(Side side);
+  void look_at_probe(Time now);
   void after(Time now);
   void unreachable(const std::string& why);
   void count_rate();
@@ -96,6 +120,7 @@ class Connection final : private media::rtsp::Host {
   End client_, server_;
   std::map<std::uint64_t, Media> media_;  // admitted
   std::string not_admitted_;              // why the last request was not; empty: media_ports
+  std::optional<Time> probed_;            // since then
   Time heard_, deadline_;                 // the latter's: of the connection to the server, later of the farewell
   bool connecting_ = true, done_ = false;
   bool ending_ = false, leaving_ = false;  // the farewell's time runs; all is written, both sides are told

@@ -30,6 +30,7 @@ class AnyStreams final : public function::MediaStreams {
  public:
   explicit AnyStreams(const function::RtspOptions& options) : options_(options) {}
   Expected<void> add(std::vector<function::MediaStreamSettings> streams) override {
+    if (is_full) return make_error("no");
     count += streams.size();
     return {};
   }
@@ -53,6 +54,7 @@ class AnyStreams final : public function::MediaStreams {
   const function::RtspOptions* rtsp() const override { return &options_; }
 
   std::size_t count = 0;
+  bool is_full = false;
 
  private:
   const function::RtspOptions& options_;
@@ -76,6 +78,16 @@ class Asked final : public Admission {
   RateBudget budget_{10 * rate, 0, 25};
 };
 
+// Has what it is told to have.
+class Beside final : public Neighbours {
+ public:
+  void probe(const Connection&, const media::rtsp::PortPair& ports, Time) override { asked.push_back(ports.rtp); }
+  bool have(const Connection&, std::span<const function::MediaKey> keys) const override { return has && !keys.empty(); }
+
+  bool has = false;
+  std::vector<std::uint16_t> asked;
+};
+
 packet::IpAddress address(const char* text) {
   return *packet::IpAddress::parse(text);
 }
@@ -96,8 +108,8 @@ class RtspConnection : public testing::Test {
     accepted.upstream = 3;
     const int little = 1;
     setsockopt(accepted.fd.get(), SOL_SOCKET, SO_SNDBUF, &little, sizeof little);
-    connection_.emplace(Shared{options_, twins_, streams_, budget_, ports_, figures_, logs_}, std::move(accepted),
-                        now_);
+    connection_.emplace(Shared{options_, twins_, streams_, budget_, ports_, figures_, logs_, &beside_},
+                        std::move(accepted), now_);
     server_ = Fd(accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     ASSERT_TRUE(server_);
     run();
@@ -164,6 +176,7 @@ class RtspConnection : public testing::Test {
   MediaPorts ports_{20000, 20009};
   Figures figures_;
   EventLogs logs_;
+  Beside beside_;
   Time now_ = Time{} + 1000s;
   Fd client_, server_;
   std::optional<Connection> connection_;
@@ -175,6 +188,37 @@ TEST_F(RtspConnection, AdmissionHearsOfTheKindAndTheServer) {
   ASSERT_EQ(budget_.media.size(), 1U);
   EXPECT_EQ(budget_.media[0].kind, "audio");
   EXPECT_EQ(budget_.media[0].server, 3U);
+}
+
+// 503 in any case: players ask for another transport after a 461, and there is none.
+TEST_F(RtspConnection, PortsOfAnotherSessionAreSaidToBeInUse) {
+  for (const bool has : {false, true}) {
+    if (has) {
+      connection_.reset();
+      SetUp();
+    }
+    ask_for_a_medium();
+    EXPECT_THAT(beside_.asked, testing::ElementsAre(5000));
+    beside_.asked.clear();
+    beside_.has = has;
+    streams_.is_full = true;
+    say(server_,
+        "RTSP/1.0 200 OK\r\nCSeq: 2\r\nSession: s\r\nTransport: "
+        "RTP/AVP;unicast;server_port=6000-6001\r\n\r\n");
+    const std::string answer = heard(client_);
+    EXPECT_THAT(answer, StartsWith("RTSP/1.0 503 Service Unavailable\r\nCSeq: 2\r\n"));
+    EXPECT_EQ(answer.find("\r\nRetry-After: 5\r\n") != std::string::npos, has) << answer;
+    EXPECT_EQ(figure(has ? "rtsp_refused_ports_in_use" : "rtsp_refused_not_opened"), 1U);
+    EXPECT_EQ(budget_.used(), 0U);
+    streams_.is_full = false;
+  }
+}
+
+TEST_F(RtspConnection, KnowsItsMedia) {
+  ask_for_a_medium();
+  EXPECT_TRUE(connection_->has_media_at({5001, 5002}));
+  EXPECT_FALSE(connection_->has_media_at({5002, 5003}));
+  EXPECT_EQ(connection_->client(), address("10.1.0.2"));
 }
 
 TEST_F(RtspConnection, NoPasswordIsLogged) {

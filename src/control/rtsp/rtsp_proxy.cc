@@ -251,15 +251,29 @@ void RtspProxy::refuse(const Accepted& accepted, const FirstRequest& request) {
 
 void RtspProxy::connect(std::uint64_t id, Accepted accepted, ClientCounts::Share share, Time now) {
   try {
-    connections_[id] =
-        std::make_unique<Watched>(Shared{*streams_.rtsp(), twins_, streams_, *admission_, ports_, figures_, logs_},
-                                  std::move(accepted), std::move(share), now);
+    connections_[id] = std::make_unique<Watched>(
+        Shared{*streams_.rtsp(), twins_, streams_, *admission_, ports_, figures_, logs_, this}, std::move(accepted),
+        std::move(share), now);
     guarded(id, [](Connection&) {});
   } catch (const std::exception& problem) {
     Figures::add(figures_.failed);
     spdlog::error("rtsp: a connection is not taken: {}", problem.what());
     connections_.erase(id);
   }
+}
+
+void RtspProxy::probe(const Connection& asking, const media::rtsp::PortPair& ports, Time now) {
+  for (const auto& [id, watched] : connections_) {
+    Connection& other = watched->connection;
+    if (&other != &asking && other.client() == asking.client() && other.has_media_at(ports)) other.probe(now);
+  }
+}
+
+bool RtspProxy::have(const Connection& asking, std::span<const function::MediaKey> keys) const {
+  return std::ranges::any_of(connections_, [&](const auto& one) {
+    const Connection& other = one.second->connection;
+    return &other != &asking && other.client() == asking.client() && other.has_stream_of(keys);
+  });
 }
 
 void RtspProxy::watch_listeners(bool on) {

@@ -23,7 +23,7 @@
 
 namespace sluice::control::rtsp {
 
-class RtspProxy {
+class RtspProxy final : private Neighbours {
  public:
   // `streams` outlives it and has rtsp(). `twins`: of all ports, by index. Nothing is half-started. `admission` empty:
   // RateBudget by max_rate.
@@ -31,7 +31,7 @@ class RtspProxy {
                                                     const std::vector<std::string>& twins,
                                                     std::unique_ptr<Admission> admission = nullptr);
   // Tells servers that their clients have gone, for half a second at most.
-  ~RtspProxy();
+  ~RtspProxy() override;
 
   std::vector<FigureSnapshot> figures() const { return figures_.list(); }
   // Why RTSP may not reach it (LocalDelivery); empty: it does. Any thread.
@@ -66,6 +66,8 @@ class RtspProxy {
   void greet(std::uint64_t id, Time now);
   void refuse(const Accepted& accepted, const FirstRequest& request);
   void connect(std::uint64_t id, Accepted accepted, ClientCounts::Share share, Time now);
+  void probe(const Connection& asking, const media::rtsp::PortPair& ports, Time now) override;
+  bool have(const Connection& asking, std::span<const function::MediaKey> keys) const override;
   void watch_listeners(bool on);
   void serve(std::uint64_t id, std::uint32_t events, Time now);
   // Calls f with the connection, and ends it when memory does not last.

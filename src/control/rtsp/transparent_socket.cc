@@ -163,4 +163,22 @@ void set_usual_options(int fd) {
   set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, (keep_idle + keep_interval * keep_count) * 1000);
 }
 
+// The timeout would end it at the first probe that is not answered, which may be lost. TCP_KEEPIDLE begins.
+void probe(int fd) {
+  set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 0);
+  set(fd, IPPROTO_TCP, TCP_KEEPCNT, keep_count);
+  set(fd, IPPROTO_TCP, TCP_KEEPINTVL, 1);
+  set(fd, IPPROTO_TCP, TCP_KEEPIDLE, 1);
+}
+
+Probed probed(int fd, std::chrono::nanoseconds since) {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return Probed::nothing_yet;
+  if (info.tcpi_state == TCP_CLOSE) return Probed::gone;
+  const std::chrono::milliseconds heard(info.tcpi_last_ack_recv);
+  if (heard <= since) return Probed::there;
+  return info.tcpi_unacked != 0 && since >= probe_time ? Probed::gone : Probed::nothing_yet;
+}
+
 }  // namespace sluice::control::rtsp

@@ -4,6 +4,7 @@
 // Errors: one sentence, with the privilege that is missing. Thread-safety: any thread.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -62,5 +63,14 @@ Accepted accept_from(int listener);
 
 // Notices a peer that has vanished within a minute, and sends what is small at once.
 void set_usual_options(int fd);
+
+// Asks a peer whether it is there, from now on each second: TCP's keep-alive. One that does not answer three times, or
+// that knows nothing of the connection, as a host that has begun anew, ends it: the socket says so as of any end.
+void probe(int fd);
+// In what time probe() has its answer, or its end.
+inline constexpr std::chrono::seconds probe_time{4};
+enum class Probed : std::uint8_t { nothing_yet, there, gone };
+// What is known `since` a probe() began. gone: also where data waited for its ACK meanwhile, when there are no probes.
+Probed probed(int fd, std::chrono::nanoseconds since);
 
 }  // namespace sluice::control::rtsp

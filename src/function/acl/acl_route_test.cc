@@ -35,7 +35,14 @@ TEST(AclBeforeRouter, judges_what_the_kernel_would_forward) {
   };
   const auto v4 = [] { return PacketBuilder().ipv4("192.0.2.1", "198.51.100.2"); };
   const auto v6 = [] { return PacketBuilder().ipv6("2001:db8::1", "2001:db8::2"); };
+  const auto of_type = [](std::uint16_t ethertype, Bytes frame) {
+    packet::header_at<packet::EthernetHeader>(frame.data(), 0).ethertype = packet::be16(ethertype);
+    return frame;
+  };
   const Case cases[] = {
+      {"SSH in a VLAN of 0x9100", of_type(0x9100, v4().vlan(7).tcp(1, 22).build()), acl_denied},
+      {"SSH in a VLAN of 0x88a8", of_type(0x88a8, v4().vlan(7).vlan(8).tcp(1, 22).build()), acl_denied},
+      {"MPLS is the kernel's alone", of_type(0x8847, v4().vlan(7).tcp(1, 22).build()), packet::no_reason},
       {"SSH", v4().tcp(1, 22).build(), acl_denied},
       {"SSH with options", v4().options({1, 1, 1, 1}).tcp(1, 22).build(), acl_denied},
       {"SSH in a VLAN", v4().vlan(7).tcp(1, 22).build(), acl_denied},

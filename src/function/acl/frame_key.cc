@@ -12,8 +12,6 @@ using lookup::acl::Key4;
 using lookup::acl::Key6;
 using packet::be16;
 
-constexpr unsigned most_tags = 4;
-constexpr unsigned most_extensions = 8;
 constexpr std::uint32_t tcp_flags_end = 14;  // bytes of a TCP header up to and with its flags
 constexpr std::uint32_t ports_end = 4;
 constexpr std::uint32_t fragment_unit = 8;
@@ -28,8 +26,8 @@ struct Payload {
 Payload payload_of(const std::uint8_t* frame, std::uint32_t length) {
   Payload payload{be16(packet::header_at<packet::EthernetHeader>(frame, 0).ethertype), sizeof(packet::EthernetHeader),
                   false};
-  for (unsigned tags = 0; payload.ethertype == packet::ethertype_vlan || payload.ethertype == packet::ethertype_qinq;) {
-    if (++tags > most_tags || length - payload.at < sizeof(packet::VlanHeader)) {
+  for (unsigned tags = 0; packet::is_vlan_tag(payload.ethertype);) {
+    if (++tags > packet::most_vlan_tags || length - payload.at < sizeof(packet::VlanHeader)) {
       payload.cut = true;
       break;
     }
@@ -102,11 +100,11 @@ KeyKind make_key6(const std::uint8_t* packet, std::uint32_t length, Key6& key) {
   std::uint32_t at = sizeof(packet::Ipv6Header);
   for (unsigned extensions = 0;; ++extensions) {
     const bool is_fragment = key.protocol == packet::protocol_fragment;
-    if (!is_fragment && key.protocol != packet::protocol_hop_by_hop && key.protocol != packet::protocol_routing &&
-        key.protocol != packet::protocol_destination_options) {
+    if (!packet::is_ipv6_extension(key.protocol)) {
       return read_transport(packet + at, end - at, key) ? KeyKind::ipv6 : KeyKind::malformed;
     }
-    if (extensions == most_extensions || end - at < sizeof(packet::Ipv6Fragment)) return KeyKind::malformed;
+    if (extensions == packet::most_ipv6_extensions || end - at < sizeof(packet::Ipv6Fragment))
+      return KeyKind::malformed;
     const auto& extension = packet::header_at<packet::Ipv6Extension>(packet, at);
     key.protocol = extension.next_header;
     if (is_fragment) {

@@ -1,8 +1,8 @@
 // From a frame to the key that rules are matched against (lookup/acl/acl_rule.h), and the DSCP of a frame.
 //
 // Any bytes of any length may come: a bridge checks nothing. Nothing at or behind frame + length is read. What is IP is
-// found by its ethertype, behind up to four VLAN tags (802.1Q, 802.1ad). Frames behind other encapsulations (PPPoE,
-// MPLS, 802.3 lengths) are not IP here.
+// found by its ethertype, behind up to four VLAN tags (802.1Q, 802.1ad, and 0x9100). Frames behind other encapsulations
+// (PPPoE, MPLS, 802.3 lengths) are not IP here.
 //
 //   ports     of TCP, UDP, UDP-Lite, DCCP and SCTP, in the whole packet and in the first fragment. A later fragment has
 //             no such header: its ports and flags are 0, its protocol is the datagram's

@@ -77,6 +77,12 @@ struct Case {
   const char* text = "";
 };
 
+// The outermost tag's.
+Bytes of_type(std::uint16_t ethertype, Bytes frame) {
+  packet::header_at<packet::EthernetHeader>(frame.data(), 0).ethertype = packet::be16(ethertype);
+  return frame;
+}
+
 const Bytes eight_of_tcp = {0, 80, 0, 81, 0, 0, 0, 0};
 
 TEST(FrameKey, table) {
@@ -108,6 +114,16 @@ TEST(FrameKey, table) {
       {"tagged", v4().vlan(5).udp(1, 2).build(), KeyKind::ipv4, "1>2 p17 f0"},
       {"four tags", v4().vlan(5).vlan(6).vlan(7).vlan(8).udp(1, 2).build(), KeyKind::ipv4, "1>2 p17 f0"},
       {"five tags", v4().vlan(5).vlan(6).vlan(7).vlan(8).vlan(9).udp(1, 2).build(), KeyKind::malformed},
+      {"tagged with 0x9100", of_type(0x9100, v4().vlan(5).udp(1, 2).build()), KeyKind::ipv4, "1>2 p17 f0"},
+      {"two tags, 0x9100", of_type(0x9100, v4().vlan(5).vlan(6).udp(1, 2).build()), KeyKind::ipv4, "1>2 p17 f0"},
+      {"two tags, 0x88a8", of_type(0x88a8, v4().vlan(5).vlan(6).udp(1, 2).build()), KeyKind::ipv4, "1>2 p17 f0"},
+      {"0x9200", of_type(0x9200, v4().vlan(5).udp(1, 2).build()), KeyKind::not_ip},
+      {"MPLS", of_type(0x8847, v4().vlan(5).udp(1, 2).build()), KeyKind::not_ip},
+      {"PPPoE", of_type(0x8864, v4().vlan(5).udp(1, 2).build()), KeyKind::not_ip},
+      {"LLC/SNAP", of_type(50, v4().vlan(5).udp(1, 2).build()), KeyKind::not_ip},
+      {"UDP-Lite", v4().protocol(136).payload({0, 80, 0, 81, 0, 0, 0, 0}).build(), KeyKind::ipv4, "80>81 p136 f0"},
+      {"GRE", v4().protocol(47).payload(40).build(), KeyKind::ipv4, "0>0 p47 f0"},
+      {"AH ends it", v6().protocol(51).payload(60).build(), KeyKind::ipv6, "0>0 p51 f0"},
       {"ARP", PacketBuilder().arp_request("10.0.0.1", "10.0.0.2").build(), KeyKind::not_ip},
       {"another ethertype", PacketBuilder().ethertype(0x88b5).payload(50).build(), KeyKind::not_ip},
       {"tagged ARP", PacketBuilder().vlan(5).arp_request("10.0.0.1", "10.0.0.2").build(), KeyKind::not_ip},

@@ -39,12 +39,9 @@ std::uint16_t be16_at(std::string_view bytes, std::size_t at) {
 }
 
 void take_tags(AlertRecord& record, std::string_view frame) {
-  const auto is_tag = [](std::uint16_t type) {
-    return type == packet::ethertype_vlan || type == packet::ethertype_qinq;
-  };
   record.vlans = 0;
   std::size_t type_at = offsetof(packet::EthernetHeader, ethertype);
-  while (record.vlans < record.vlan.size() && is_tag(be16_at(frame, type_at))) {
+  while (record.vlans < record.vlan.size() && packet::is_vlan_tag(be16_at(frame, type_at))) {
     record.vlan[record.vlans++] = be16_at(frame, type_at + sizeof(std::uint16_t)) & 0x0fff;
     type_at += sizeof(packet::VlanHeader);
   }

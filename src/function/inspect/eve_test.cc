@@ -243,6 +243,19 @@ TEST_F(EveTest, of_the_other_direction_the_frames_tags_are_told) {
   EXPECT_EQ(json::parse(lines[1])["vlan"], json::array({7}));
 }
 
+TEST_F(EveTest, tags_of_all_three_types_are_told) {
+  for (const std::uint16_t outer : {0x8100, 0x88a8, 0x9100}) {
+    packet::Bytes frame = PacketBuilder().vlan(7).vlan(42).ipv4("192.0.2.1", "192.0.2.9").udp(5353, 53).build();
+    packet::header_at<packet::EthernetHeader>(frame.data(), 0).ethertype = packet::be16(outer);
+    Sample sample(rules_, frame);
+    lane().alert(sample.alert(2));
+  }
+  for (const std::string& text : eve()) {
+    EXPECT_EQ(json::parse(text)["vlan"], json::array({7, 42})) << text;
+    EXPECT_EQ(json::parse(text)["dest_port"], 53);
+  }
+}
+
 TEST_F(EveTest, icmp_has_type_and_code_and_no_ports) {
   Sample sample(rules_, PacketBuilder().ipv4("192.0.2.1", "192.0.2.9").icmp(8, 3, 0x00050006).payload(2).build());
   sample.flow();

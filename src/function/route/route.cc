@@ -59,6 +59,7 @@ bool is_transit(const std::uint8_t* frame) {
   switch (packet::be16(packet::header_at<packet::EthernetHeader>(frame, 0).ethertype)) {
     case packet::ethertype_vlan:
     case packet::ethertype_qinq:
+    case packet::ethertype_old_qinq:
       return true;
     case packet::ethertype_ipv4:
       return (frame[ethernet] & 0xf) != 5;

@@ -64,11 +64,6 @@ void take_odd(const Key& from, std::uint32_t family, MediaFrame& media) {
   }
 }
 
-bool is_extension(std::uint8_t next_header) {
-  return next_header == packet::protocol_hop_by_hop || next_header == packet::protocol_routing ||
-         next_header == packet::protocol_fragment || next_header == packet::protocol_destination_options;
-}
-
 }  // namespace
 
 std::uint64_t hash_of(const MediaKey& key) {
@@ -96,7 +91,7 @@ void read_media_frame(const std::uint8_t* frame, std::uint32_t length, MediaFram
       if (length < udp6) return;
       const auto& ip = packet::header_at<packet::Ipv6Header>(frame, l3);
       if (ip.next_header != packet::protocol_udp) {
-        return is_extension(ip.next_header) ? read_odd(frame, length, media) : void();
+        return packet::is_ipv6_extension(ip.next_header) ? read_odd(frame, length, media) : void();
       }
       if (frame[l3] >> 4 != 6) return;
       set_addresses(media.key, 6, ip.source, ip.destination);
@@ -104,6 +99,7 @@ void read_media_frame(const std::uint8_t* frame, std::uint32_t length, MediaFram
     }
     case packet::ethertype_vlan:
     case packet::ethertype_qinq:
+    case packet::ethertype_old_qinq:
       return read_odd(frame, length, media);
     default:
       return;

@@ -5,7 +5,7 @@
 namespace sluice::function {
 namespace {
 
-constexpr std::uint32_t tag_bytes = 4, most_tags = 2;
+constexpr std::uint32_t tag_bytes = sizeof(packet::VlanHeader);
 constexpr std::uint32_t ipv6_header = 40, tcp_least = 20;
 constexpr std::uint8_t fin = 0x01, syn = 0x02;
 
@@ -14,9 +14,8 @@ std::uint32_t be16_at(const std::uint8_t* bytes) {
 }
 
 bool has_tag(const std::uint8_t* frame, std::uint32_t length) {
-  if (length < sizeof(packet::EthernetHeader) + tag_bytes) return false;
-  const std::uint32_t type = be16_at(frame + 12);
-  return type == 0x8100 || type == 0x88a8;
+  return length >= sizeof(packet::EthernetHeader) + tag_bytes &&
+         packet::is_vlan_tag(static_cast<std::uint16_t>(be16_at(frame + 12)));
 }
 
 // Neither data nor the begin or the end of a connection. `frame`: whole TCP of IPv4 or IPv6, by RtspFlows.
@@ -36,7 +35,7 @@ bool says_nothing(const std::uint8_t* frame, std::uint32_t length) {
 // A tag lies before the type of what it is on: with the frame begun so much later the rest is where it is without one.
 bool RtspGuard::went_past(const std::uint8_t* frame, std::uint32_t length) const {
   if (flows_.empty()) return false;
-  for (std::uint32_t tags = 0; tags < most_tags && has_tag(frame, length); ++tags) {
+  for (unsigned tags = 0; tags < packet::most_vlan_tags && has_tag(frame, length); ++tags) {
     frame += tag_bytes;
     length -= tag_bytes;
   }

@@ -28,7 +28,12 @@ RtspGuard guard_of() {
 TEST(RtspGuard, knows_the_proxys_frames_by_their_ttl) {
   const RtspGuard guard = guard_of();
   const Bytes text(20, 'x');
+  Bytes old_qinq = down(63).vlan(5).vlan(7).payload(text).tcp_flags(ack).build();
+  packet::header_at<packet::EthernetHeader>(old_qinq.data(), 0).ethertype = packet::be16(0x9100);
   const std::tuple<std::string, Bytes, bool> cases[] = {
+      {"a server answers behind 0x9100", old_qinq, true},
+      {"a server answers behind four tags",
+       down(63).vlan(1).vlan(2).vlan(3).vlan(4).payload(text).tcp_flags(ack).build(), true},
       {"the proxy opens", up(255).tcp_flags(syn).build(), false},
       {"the proxy asks", up(255).payload(text).tcp_flags(ack).build(), false},
       {"the proxy answers", down(255).payload(text).tcp_flags(ack).build(), false},

@@ -73,6 +73,12 @@ struct Case {
   Bytes frame;
 };
 
+// The outermost tag's.
+Bytes of_type(std::uint16_t ethertype, Bytes frame) {
+  packet::header_at<packet::EthernetHeader>(frame.data(), 0).ethertype = packet::be16(ethertype);
+  return frame;
+}
+
 TEST(Srtp, media_of_a_server_that_nobody_protects_go_nowhere) {
   SrtpTrial trial(servers + stream_text("protect"));
   SrtpTrial lets(servers + "unprotected = \"pass\"\n" + stream_text("protect"));
@@ -82,6 +88,15 @@ TEST(Srtp, media_of_a_server_that_nobody_protects_go_nowhere) {
       {"IPv6", "srtp_unprotected", udp_frame(rtp(1, 100), true).build()},
       {"another length", "srtp_unprotected", from(5004).udp_length(30).build()},
       {"a VLAN", "srtp_unprotected", from(5004).vlan(7).build()},
+      {"a VLAN of 0x9100", "srtp_unprotected", of_type(0x9100, from(5004).vlan(7).build())},
+      {"four tags", "srtp_unprotected", from(5004).vlan(7).vlan(8).vlan(9).vlan(10).build()},
+      // What docs/architecture.md says is not seen.
+      {"five tags", "passes", from(5004).vlan(7).vlan(8).vlan(9).vlan(10).vlan(11).build()},
+      {"a tag of 0x9200", "passes", of_type(0x9200, from(5004).vlan(7).build())},
+      {"MPLS", "passes", of_type(0x8847, from(5004).vlan(7).build())},
+      {"GRE", "passes", PacketBuilder().ipv4("10.0.0.1", "10.0.0.2").protocol(47).payload(100).build()},
+      {"UDP-Lite", "passes", PacketBuilder().ipv4("10.0.0.1", "10.0.0.2").protocol(136).payload(rtp(1, 100)).build()},
+      {"AH", "passes", PacketBuilder().ipv4("10.0.0.1", "10.0.0.2").protocol(51).payload(100).build()},
       {"options", "srtp_unprotected", from(5004).options({1, 1, 1, 1}).build()},
       {"a first fragment", "srtp_unprotected", from(5004).fragment(0, true).build()},
       {"a later one to whom no stream goes", "srtp_unprotected",

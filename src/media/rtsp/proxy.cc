@@ -168,6 +168,9 @@ void Proxy::refuse(Pending& pending, const Refused& refused) {
   if (!pending.session.empty()) {
     response.set_header("Session", pending.session);
   }
+  if (refused.refusal == Refusal::ports_in_use) {
+    response.set_header("Retry-After", std::to_string(settings_.retry_after.count()));
+  }
   count_refused(refused, status);
   answer(pending, response);
 }

@@ -109,6 +109,13 @@ enum class EndReason : std::uint8_t {
 inline constexpr unsigned end_reasons = 11;
 const char* end_reason_name(EndReason reason);
 
+// What became of a medium that the server has agreed to send.
+enum class Opening : std::uint8_t {
+  opened,
+  ports_in_use,  // another session has its 5-tuples, and it is being found out whether that one's client is still there
+  refused,
+};
+
 // Why the proxy answered a request by itself; docs/rtsp.md has the table.
 enum class Refusal : std::uint8_t {
   unreadable,          // reader.h's problems                                          400, 413, 414, 431, 505
@@ -130,13 +137,14 @@ enum class Refusal : std::uint8_t {
   too_many_streams,    //                                                              453
   not_admitted,        // Host::admit()                                                453
   no_media_ports,      // the same: an explicit proxy has no ports left                503
+  ports_in_use,        // Host::opened(): another session has the ports, for now       503, with Retry-After
   not_opened,          // Host::opened()                                               503
   description,         // the server's cannot be protected, or nobody asked for it     502
   setup_answer,        // the server's answer to SETUP cannot be used                  502
   server_unreadable,   // what the server sent cannot be read                          502
   unanswered,          // the server has not answered in time                          504
 };
-inline constexpr unsigned refusals = 24;
+inline constexpr unsigned refusals = 25;
 const char* refusal_name(Refusal refusal);
 
 // What a proxy asks and tells. It outlives the proxy; none of it may call the proxy.
@@ -145,8 +153,8 @@ class Host {
   virtual ~Host() = default;
   // No: the client gets 453 Not Enough Bandwidth, or 503 for want of ports; the server hears nothing.
   virtual Admission admit(const StreamRequest& request) = 0;
-  // No: the client gets 500, the server a TEARDOWN.
-  virtual bool opened(const Stream& stream) = 0;
+  // Anything but `opened`: the client gets 503, the server a TEARDOWN.
+  virtual Opening opened(const Stream& stream) = 0;
   virtual void closed(std::uint64_t number, EndReason reason) = 0;
   // The proxy answered a request by itself. `why` may be empty; it never holds key material.
   virtual void refused(Refusal refusal, unsigned status, std::string_view why) = 0;
@@ -163,6 +171,7 @@ struct Settings {
   std::size_t buffer_limit = 1U << 20;       // of all that waits for either side: more ends it. Above output_limit
   std::chrono::seconds session_timeout{60};  // when the server names none (RFC 2326 section 12.37)
   std::chrono::seconds grace{10};            // over the timeout, for the server goes first
+  std::chrono::seconds retry_after{5};       // that a client is told whose ports are in use
   std::chrono::seconds answer_timeout{30};   // of a server, from its request's coming; interim answers aside
 };
 

@@ -223,8 +223,10 @@ void Proxy::setup_response(Message& response, Pending& pending, Time now) {
   }
   stream->uri = pending.uri;
   Setup& setup = *pending.setup;
-  if (!host_.opened(*stream)) {
-    give_up(Refusal::not_opened, EndReason::not_opened, {});
+  const Opening opening = host_.opened(*stream);
+  if (opening != Opening::opened) {
+    const bool in_use = opening == Opening::ports_in_use;
+    give_up(in_use ? Refusal::ports_in_use : Refusal::not_opened, EndReason::not_opened, {});
     return;
   }
   ++counters_.opened;

@@ -224,16 +224,30 @@ TEST(ProxySetup, ServersAnswersThatCannotBeUsed) {
   }
 }
 
+// The key has protected nothing: the same SETUP may come again.
 TEST(ProxySetup, OpenedSaysNo) {
-  Trial trial;
-  trial.host.opens = false;
-  trial.describe();
-  trial.client(test::ffmpeg_setup_video);
-  EXPECT_EQ(trial.server(test::gst_setup_video_answer), "RTSP/1.0 503 Service Unavailable\r\nCSeq: 3\r\n\r\n");
-  EXPECT_THAT(trial.host.ends, ElementsAre("1 not_opened"));
-  EXPECT_THAT(Trial::taken(trial.proxy.to_server()), HasSubstr("TEARDOWN rtsp://10.9.0.1:8554/plain/ RTSP/1.0"));
-  EXPECT_EQ(trial.server("RTSP/1.0 200 OK\r\nCSeq: 1000000000\r\n\r\n"), "") << "the proxy's own";
-  EXPECT_EQ(trial.proxy.counters().stray_responses, 0U);
+  const struct {
+    Opening opens;
+    const char *refusal, *retry;
+  } cases[] = {{Opening::refused, "not_opened 503", ""},
+               {Opening::ports_in_use, "ports_in_use 503", "Retry-After: 5\r\n"}};
+  for (const auto& one : cases) {
+    Trial trial;
+    trial.host.opens = one.opens;
+    trial.describe();
+    trial.client(test::ffmpeg_setup_video);
+    EXPECT_EQ(trial.server(test::gst_setup_video_answer),
+              std::string("RTSP/1.0 503 Service Unavailable\r\nCSeq: 3\r\n") + one.retry + "\r\n");
+    EXPECT_THAT(trial.host.refusals, ElementsAre(one.refusal));
+    EXPECT_THAT(trial.host.ends, ElementsAre("1 not_opened"));
+    EXPECT_THAT(Trial::taken(trial.proxy.to_server()), HasSubstr("TEARDOWN rtsp://10.9.0.1:8554/plain/ RTSP/1.0"));
+    EXPECT_EQ(trial.server("RTSP/1.0 200 OK\r\nCSeq: 1000000000\r\n\r\n"), "") << "the proxy's own";
+    EXPECT_EQ(trial.proxy.counters().stray_responses, 0U);
+    trial.host.opens = Opening::opened;
+    EXPECT_THAT(trial.client(test::ffmpeg_setup_video), HasSubstr("SETUP "));
+    EXPECT_THAT(trial.server(test::gst_setup_video_answer), HasSubstr("RTSP/1.0 200 OK"));
+    EXPECT_EQ(trial.proxy.open_streams(), 1U);
+  }
 }
 
 TEST(ProxySetup, AKeyServesOneSetup) {

@@ -20,7 +20,7 @@ struct Recorder final : Host {
     rates.push_back(request.rate);
     return answer;
   }
-  bool opened(const Stream& stream) override {
+  Opening opened(const Stream& stream) override {
     streams.push_back(stream);
     return opens;
   }
@@ -33,7 +33,7 @@ struct Recorder final : Host {
   }
 
   Admission answer;
-  bool opens = true;
+  Opening opens = Opening::opened;
   std::vector<std::uint64_t> admitted, rates;
   std::vector<Stream> streams;
   std::vector<std::string> ends, refusals, reasons;
