@@ -152,10 +152,10 @@ def test_a_film_that_fits_is_whole_and_a_second_one_is_refused(network):
     # The sound brings less than it was given.
     assert measured and held["streams_admitted"] == 2, (figures, held)
     assert figures["streams_rate_bits"] - held["streams_rate_bits"] < DEFAULT_RATE * 5 // 4 * 11 // 10, (figures, held)
-    said = re.search(r"info +rtsp: \S+ to \S+: 453 not_admitted.*: [\d.]+ \w+/s beside the [\d.]+ \w+/s that are taken exceed the 4 Mbit/s",
+    said = re.search(r"info +rtsp: \S+ to \S+: the proxy answers 453 not_admitted.*: [\d.]+ \w+/s beside the [\d.]+ \w+/s that are taken exceed the 4 Mbit/s",
                      network.gateway.log())
     assert said, network.gateway.log()
-    assert "plays the video of" in network.gateway.log() and "a medium of" in network.gateway.log()
+    assert "plays the video of" in network.gateway.log() and "no longer plays the video of" in network.gateway.log()
     assert "453" in second and network.figure("rtsp_refused_not_admitted") > refused
     assert output == "" and network.gateway.drops().get("srtp_policed", 0) == policed
     assert network.figure("streams_rate_bits") == 0 and network.figure("streams_admitted") == 0
