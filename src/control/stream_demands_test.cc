@@ -382,15 +382,19 @@ TEST_F(StreamDemands, CollectingAndForwardingAreMeasuredOrEstimated) {
   EXPECT_GT(usual_collect_time({"srtp"}), 3 * engine::burst_size * std::chrono::nanoseconds(420));
 }
 
-// A CPU core's measured batch takes the place of the estimate.
+// A CPU core's measured batch takes the place of the estimate, and what a saturated core takes does not.
 TEST_F(StreamDemands, AnInlineBatchThatWasMeasuredIsTheBound) {
   engine::Profile profile;
   profile.subject = {.machine = "x", .device = "cpu", .chain = {"bridge"}, .suite = "", .lanes = 1};
   profile.date = profile.code = "x";
   profile.packet = 1514;
-  engine::ProfileCell cell{.packet = 1514};
+  profile.capacities = {{microseconds(0), 0, 1000}};
+  engine::ProfileCell cell{.packet = 1514, .offered = 1000};
   cell.p999 = microseconds(170);
-  profile.cells = {cell};
+  cell.schedulable = true;
+  engine::ProfileCell saturated{.packet = 1514};
+  saturated.p999 = microseconds(5000);
+  profile.cells = {saturated, cell};
   std::ofstream(file_) << profile.text();
   const std::string cpu = "device = \"cpu\"\npoll = \"busy\"\n";
   Config config = config_of("", "", cpu);
