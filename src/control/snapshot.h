@@ -194,8 +194,8 @@ struct AclTable {
 // A stream of the stage srtp. No key is ever told.
 struct StreamRow {
   std::string stream, action, carries, suite, origin, ingress;
-  std::uint64_t rate = 0;  // bits a second that it may bring now; 0: anything
-  std::string measured;    // "no", "not yet", "yes"
+  std::uint64_t rate = 0;     // bits a second that it may bring now; 0: anything
+  std::string measured = {};  // "no", "not yet", "yes"
   // What left protected or unprotected, in bytes of frames, and what left as it came.
   std::uint64_t rtp_packets = 0, rtp_bytes = 0, rtcp_packets = 0, rtcp_bytes = 0, passed = 0;
   std::map<std::string, std::uint64_t> drops{};  // by name, all names there are (docs/api.md)

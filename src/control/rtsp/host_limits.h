@@ -14,7 +14,7 @@ namespace sluice::control::rtsp {
 struct HostLimits {
   std::uint64_t files = 0;  // that a program which raises its limit may have open; 0: not known
   std::uint16_t first_local_port = 0, last_local_port = 0;  // net.ipv4.ip_local_port_range; 0: not known
-  std::string reserved_ports;                               // net.ipv4.ip_local_reserved_ports: "80,20000-29999"
+  std::string reserved_ports = {};                          // net.ipv4.ip_local_reserved_ports: "80,20000-29999"
 };
 
 // Of this host, for this process. `root`: where /proc/sys is looked for.
