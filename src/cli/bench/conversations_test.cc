@@ -85,6 +85,14 @@ TEST(BenchConversations, WhatIsNotWholeIsNamed) {
   EXPECT_EQ(not_whole(http, whole), "");
   EXPECT_EQ(not_whole(http, broken), " inspect_stream_gaps 2 inspect_http_evicted 1");
   EXPECT_EQ(not_whole(streams, broken), " inspect_stream_gaps 2");
+  // What an attack is made of breaks nothing.
+  streams.payload = resets_payload;
+  EXPECT_EQ(not_whole(streams, broken), "");
+  EXPECT_EQ(not_whole(streams, {{"inspect_stream_conflicts", "", 1}}), " inspect_stream_conflicts 1");
+  const std::vector<engine::Figure> cut = {{"inspect_http_bodies_cut", "", 3}};
+  EXPECT_EQ(not_whole(http, cut), " inspect_http_bodies_cut 3");
+  http.payload = codings_payload;
+  EXPECT_EQ(not_whole(http, cut), "");
 }
 
 TEST(BenchConversations, TrafficHasNames) {

@@ -188,6 +188,12 @@ std::vector<Part> parts_of(const ChainCase& traffic, bool all) {
 std::string followed_text(const ChainCase& one, const ChainCheck& seen) {
   if (!one.converses()) return {};
   const std::string requests = seen.requests == 0 ? "" : fmt::format(" with {} requests", seen.requests.load());
+  if (one.drop_on_overload) {
+    return fmt::format(", {} conversations until a rule drops them", seen.conversations.load());
+  }
+  if (one.payload == resets_payload) {
+    return fmt::format(", {} conversations followed but for what resets cut off", seen.conversations.load());
+  }
   return fmt::format(
       ", {} conversations{} followed without a gap, and {} alerts for what is planted across two segments of theirs",
       seen.conversations.load(), requests, seen.planted_alerts.load());
@@ -230,7 +236,8 @@ ChainCase ordinary_for(const BenchOptions& options, const InspectRules& rules, c
   return ordinary;
 }
 
-// Each traffic of `protocol` that is measured, and the rules' contents, which most of them match.
+// Each traffic of `protocol` that is measured, and the rules' contents, which most of them match; of conversations with
+// every second rule dropping, too, as it is of packets.
 Expected<void> verify(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
                       const std::string& device, const std::string& protocol, const std::vector<ChainCase>& measured) {
   std::vector<ChainCase> cases{attack_on(options, rules, {protocol.c_str(), attack_name}, false)};
@@ -241,6 +248,9 @@ Expected<void> verify(const BenchOptions& options, const RouterTable& table, con
     if (one.payload != "text" || one.converses()) continue;
     one.payload = rules.words_with_contents();
     one.rare_contents = true;
+  }
+  if (cases.front().converses()) {
+    cases.insert(cases.begin() + 1, attack_on(options, rules, {protocol.c_str(), attack_name}, true));
   }
   for (ChainCase one : cases) {
     one.bounded = false;
@@ -464,6 +474,11 @@ Expected<void> run_device(const BenchOptions& options, const RouterTable& table,
     if (!used && attack == attacking.end()) continue;
     std::vector<ChainCase> measured = chosen;
     if (attack != attacking.end()) measured.push_back(ordinary_for(options, rules, *attack));
+    for (const Attack& other : attacking) {
+      if (other.protocol == std::string_view(protocol) && other.name != attack_name) {
+        measured.push_back(attack_on(options, rules, other, false));
+      }
+    }
     if (auto right = verify(options, table, rules, device, protocol, measured); !right) return right;
   }
   for (const ChainCase& traffic : chosen) {
