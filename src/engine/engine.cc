@@ -76,7 +76,6 @@ Expected<std::unique_ptr<Engine>> Engine::create(const Options& options, const F
   step = step ? engine->check_ports() : step;
   step = step ? engine->open_ports() : step;
   step = step ? engine->plan() : step;
-  step = step ? engine->open_host_path() : step;
   if (!step) {
     return tl::unexpected(step.error());
   }
@@ -85,7 +84,8 @@ Expected<std::unique_ptr<Engine>> Engine::create(const Options& options, const F
     return tl::unexpected(function.error());
   }
   engine->function_ = std::move(*function);
-  step = engine->function_->prepare();
+  step = engine->open_host_path();
+  step = step ? engine->function_->prepare() : step;
   step = step ? engine->build_lanes() : step;
   step = step ? engine->function_->prepare_lanes(engine->lane_plan()) : step;
   step = step ? engine->attach_device() : step;
@@ -244,7 +244,7 @@ Expected<void> Engine::place_threads(unsigned threads_limit) {
 }
 
 Expected<void> Engine::open_host_path() {
-  auto host_path = HostPath::create(ports_, options_.memory.frame_bytes);
+  auto host_path = HostPath::create(ports_, options_.memory.frame_bytes, function_->forwards());
   if (!host_path) {
     return tl::unexpected(host_path.error());
   }

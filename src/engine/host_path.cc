@@ -38,8 +38,28 @@ void free_ring(rte_ring* ring) {
 }
 }  // namespace
 
+// Of a port that is no kernel interface's: nothing.
+Expected<void> HostPath::isolate(const port::Port& port, bool forwards) {
+  using Use = port::HostIsolation::Use;
+  const std::string interface = port.kernel_interface();
+  if (interface.empty()) {
+    return {};
+  }
+  const port::PortOptions& options = port.options();
+  const Use use = !options.twin.empty() ? Use::twin : forwards ? Use::wire : Use::listens;
+  auto isolation = port::HostIsolation::open(interface, use);
+  if (!isolation) {
+    return make_error("[[port]] '" + options.name + "': " + isolation.error().message);
+  }
+  for (const std::string& note : isolation->notes()) {
+    notes_.push_back("port " + options.name + ": " + note);
+  }
+  isolations_.push_back(std::move(*isolation));
+  return {};
+}
+
 Expected<std::unique_ptr<HostPath>> HostPath::create(const std::vector<std::unique_ptr<port::Port>>& ports,
-                                                     unsigned frame_bytes) {
+                                                     unsigned frame_bytes, bool forwards) {
   std::unique_ptr<HostPath> path(new HostPath());
   path->twins_.resize(ports.size());
   path->twin_links_.resize(ports.size());
@@ -54,6 +74,10 @@ Expected<std::unique_ptr<HostPath>> HostPath::create(const std::vector<std::uniq
     HostPort& host_port = path->host_ports_[i];
     host_port.host_bell = &path->bell_;
     const port::PortOptions& options = ports[i]->options();
+    // Before the twin exists, so that the kernel never answers for it on the port's own interface.
+    if (auto isolated = path->isolate(*ports[i], forwards); !isolated) {
+      return tl::unexpected(isolated.error());
+    }
     if (options.twin.empty()) {
       continue;
     }
@@ -63,17 +87,6 @@ Expected<std::unique_ptr<HostPath>> HostPath::create(const std::vector<std::uniq
         return tl::unexpected(pool.error());
       }
       path->pool_ = std::move(*pool);
-    }
-    // Before the twin exists, so that the kernel never answers for it on the port's own interface.
-    if (const std::string interface = ports[i]->kernel_interface(); !interface.empty()) {
-      auto isolation = port::HostIsolation::open(interface);
-      if (!isolation) {
-        return make_error("[[port]] '" + options.name + "': " + isolation.error().message);
-      }
-      for (const std::string& note : isolation->notes()) {
-        path->notes_.push_back("port " + options.name + ": " + note);
-      }
-      path->isolations_.push_back(std::move(*isolation));
     }
     auto twin = port::TapTwin::open(options.twin, ports[i]->mac(), options.mtu);
     if (!twin) {

@@ -30,9 +30,10 @@ struct HostLosses {
 
 class HostPath {
  public:
-  // `ports` must outlive the host path: each twin shows the link of its port.
+  // `ports` must outlive the host path: each twin shows the link of its port. `forwards`: the kernel is kept away from
+  // interfaces that ports are of (port/host_isolation.h), with a twin or without.
   static Expected<std::unique_ptr<HostPath>> create(const std::vector<std::unique_ptr<port::Port>>& ports,
-                                                    unsigned frame_bytes);
+                                                    unsigned frame_bytes, bool forwards);
   ~HostPath();
   void start();
   void stop();
@@ -52,6 +53,7 @@ class HostPath {
 
  private:
   HostPath() = default;
+  Expected<void> isolate(const port::Port& port, bool forwards);
   void run();
   unsigned to_host(std::size_t port);
   unsigned from_host(std::size_t port);

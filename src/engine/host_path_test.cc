@@ -40,7 +40,7 @@ class HostPathTest : public testing::Test {
       ASSERT_TRUE(opened) << opened.error().message;
       ports_.push_back(std::move(*opened));
     }
-    auto path = HostPath::create(ports_, 2048);
+    auto path = HostPath::create(ports_, 2048, true);
     ASSERT_TRUE(path) << path.error().message;
     path_ = std::move(*path);
     for (unsigned i = 0; i < ports; ++i) {

@@ -170,10 +170,14 @@ bool set_flag(const std::string& interface, std::uint32_t read, std::uint32_t wr
 
 }  // namespace
 
-Expected<HostIsolation> HostIsolation::open(const std::string& interface) {
+Expected<HostIsolation> HostIsolation::open(const std::string& interface, Use use) {
   const unsigned index = if_nametoindex(interface.c_str());
   if (index == 0) return make_error("there is no interface '" + interface + "'");
   HostIsolation guard(interface, index);
+  if (use == Use::listens) {
+    guard.turn_off_receive_merging();
+    return guard;
+  }
   const int owner = drop_ingress(interface);
   if (owner == -EPERM || owner == -EACCES) {
     return make_error("no permission to keep the kernel away from '" + interface +
@@ -190,7 +194,7 @@ Expected<HostIsolation> HostIsolation::open(const std::string& interface) {
   guard.set("ipv4", "rp_filter", "1");
   guard.set("ipv4", "arp_ignore", "8");
   guard.set("ipv4", "forwarding", "0");
-  guard.note_addresses();
+  guard.note_addresses(use);
   guard.set("ipv6", "disable_ipv6", "1");
   guard.turn_off_receive_merging();
   return guard;
@@ -221,7 +225,7 @@ void HostIsolation::restore_receive_merging() {
 
 // Link-local IPv6 addresses go away with disable_ipv6 and come back by themselves; all others would be lost or answered
 // twice.
-void HostIsolation::note_addresses() {
+void HostIsolation::note_addresses(Use use) {
   ifaddrs* all = nullptr;
   if (getifaddrs(&all) != 0) return;
   for (const ifaddrs* entry = all; entry != nullptr; entry = entry->ifa_next) {
@@ -235,7 +239,9 @@ void HostIsolation::note_addresses() {
       address = packet::IpAddress::from_bytes(6, &v6);
     }
     if (address.empty()) continue;
-    notes_.push_back("'" + interface_ + "' still has the address " + address.str() + ": move it to the TAP twin");
+    notes_.push_back(
+        "'" + interface_ + "' still has the address " + address.str() + ": " +
+        (use == Use::twin ? "move it to the TAP twin" : "while Sluice runs nothing that arrives here comes to it"));
   }
   freeifaddrs(all);
 }

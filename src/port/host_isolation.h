@@ -2,16 +2,15 @@
 // every frame of it too, and without this guard would answer and forward a second time.
 //
 // While the guard lives, on that interface:
+//   - GRO and LRO are off, so that frames arrive as they were on the wire: packet sockets read behind GRO, and what it
+//     has put together fits into no frame. That is all where Sluice only listens (Use::listens): the kernel goes on
 //   - an nftables netdev chain drops everything at ingress. Packet sockets read before that hook, so DPDK still gets
-//   every
-//     frame. The table is owned by this process: the kernel removes it even after kill -9
+//     every frame. The table is owned by this process: the kernel removes it even after kill -9
 //   - IPv6 is off, so that the kernel sends no neighbour or router solicitations of its own
-//   - GRO and LRO are off, so that frames arrive as they were on the wire
 //   - rp_filter=1, arp_ignore=8, forwarding=0: what protects a kernel without nftables (older than 5.12) as far as it
-//   can;
-//     notes() says so then
-// Destruction restores all of it, also when the interface has another name by then. The interface's addresses belong on
-// the TAP twin; notes() names those that still lie here.
+//     can; notes() says so then
+// Destruction restores all of it, also when the interface has another name by then. notes() names addresses that still
+// lie here: they belong on the TAP twin, and on a wire without one nowhere.
 //
 // Errors: no such interface, a missing privilege, or another Sluice at work on the interface. Thread-safety: one
 // thread; open and destroy in the network namespace of the interface. Cost: start and stop only.
@@ -26,7 +25,8 @@ namespace sluice::port {
 
 class HostIsolation {
  public:
-  static Expected<HostIsolation> open(const std::string& interface);
+  enum class Use { twin, wire, listens };  // forwards, with a TAP twin for the kernel or without; or does not forward
+  static Expected<HostIsolation> open(const std::string& interface, Use use = Use::twin);
 
   HostIsolation(HostIsolation&& other) noexcept;
   HostIsolation& operator=(HostIsolation&& other) noexcept;
@@ -46,7 +46,7 @@ class HostIsolation {
   void set(const std::string& family, const std::string& key, const std::string& value);
   void turn_off_receive_merging();
   void restore_receive_merging();
-  void note_addresses();
+  void note_addresses(Use use);
 
   std::string interface_;
   unsigned index_ = 0;  // which stays when the interface is renamed

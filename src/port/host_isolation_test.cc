@@ -138,6 +138,27 @@ TEST_F(HostIsolationTest, RestoresEverything) {
   EXPECT_NE(router_.output("ethtool -k x0").find("generic-receive-offload: on"), std::string::npos);
 }
 
+// A port that only listens leaves the host its interface, but for what would not fit into a frame.
+TEST_F(HostIsolationTest, WhereSluiceListensTheKernelGoesOn) {
+  ASSERT_EQ(router_.run("ip addr add 10.0.0.1/24 dev x0 && ethtool -K x0 gro on"), 0);
+  const auto keys = {"ipv4/conf/x0/rp_filter", "ipv4/conf/x0/arp_ignore", "ipv4/conf/x0/forwarding",
+                     "ipv6/conf/x0/disable_ipv6"};
+  std::vector<std::string> before, during;
+  for (const char* const key : keys) before.push_back(sysctl(key));
+  {
+    auto guard = HostIsolation::open("x0", HostIsolation::Use::listens);
+    ASSERT_TRUE(guard) << guard.error().message;
+    EXPECT_TRUE(guard->notes().empty());
+    for (const char* const key : keys) during.push_back(sysctl(key));
+    EXPECT_EQ(during, before);
+    EXPECT_EQ(router_.output("nft list ruleset").find("sluice-x0"), std::string::npos);
+    EXPECT_NE(router_.output("ethtool -k x0").find("generic-receive-offload: off"), std::string::npos);
+    const std::string report = host_.output("ping -c 2 -i 0.05 -W 1 10.0.0.1 2>&1");
+    EXPECT_NE(report.find(" 2 received"), std::string::npos) << report;
+  }
+  EXPECT_NE(router_.output("ethtool -k x0").find("generic-receive-offload: on"), std::string::npos);
+}
+
 TEST_F(HostIsolationTest, RestoresAnInterfaceThatWasRenamed) {
   router_.run("sysctl -qw net.ipv4.conf.x0.arp_ignore=3 && ethtool -K x0 gro on");
   {
@@ -169,10 +190,14 @@ TEST_F(HostIsolationTest, LeavesAnotherInterfaceOfTheNameAlone) {
 
 TEST_F(HostIsolationTest, NamesAddressesThatBelongOnTheTwin) {
   ASSERT_EQ(router_.run("ip addr add 192.0.2.7/24 dev x0"), 0);
-  auto guard = HostIsolation::open("x0");
-  ASSERT_TRUE(guard) << guard.error().message;
-  ASSERT_EQ(guard->notes().size(), 1U);
-  EXPECT_EQ(guard->notes()[0], "'x0' still has the address 192.0.2.7: move it to the TAP twin");
+  using Use = HostIsolation::Use;
+  for (const auto& [use, what] : {std::pair{Use::twin, "move it to the TAP twin"},
+                                  std::pair{Use::wire, "while Sluice runs nothing that arrives here comes to it"}}) {
+    const auto guard = HostIsolation::open("x0", use);
+    ASSERT_TRUE(guard) << guard.error().message;
+    ASSERT_EQ(guard->notes().size(), 1U);
+    EXPECT_EQ(guard->notes()[0], std::string("'x0' still has the address 192.0.2.7: ") + what);
+  }
 }
 
 TEST_F(HostIsolationTest, RefusesWithOneSentence) {

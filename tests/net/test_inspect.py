@@ -64,7 +64,7 @@ class Wire(Inspected):
 
     servers = ("10.1.0.3", "2001:db8:1::3")
 
-    def __init__(self, folder, inspect=(), engine=(), lossy=False):
+    def __init__(self, folder, inspect=(), engine=(), lossy=False, prepare=lambda router: None):
         self.lab = Lab()
         self.name_files(folder)
         try:
@@ -74,6 +74,7 @@ class Wire(Inspected):
             for number, host in ((2, self.client), (3, self.server)):
                 host.ip(f"addr add 10.1.0.{number}/24 dev eth0")
                 host.ip(f"addr add 2001:db8:1::{number}/64 dev eth0 nodad")
+            prepare(router)
             given = [line.split("=")[0].strip() for line in inspect]
             lines = [line for line in self.lines() if line.split("=")[0].strip() not in given] + list(inspect)
             self.gateway = Gateway(router, folder, config([("lan", "lan0", ""), ("wan", "wan0", "")], engine=engine,
@@ -118,6 +119,29 @@ class Routed(Topology, Inspected):
 def inline(request, tmp_path_factory):
     with request.param(tmp_path_factory.mktemp(request.param.__name__.lower())) as network:
         yield network
+
+
+def test_on_a_wire_the_kernel_neither_merges_what_arrives_nor_answers(tmp_path):
+    """A packet socket reads behind GRO: merged segments would be lost. And who is on the wire does not see the host."""
+    def merges(router, interface):
+        return "generic-receive-offload: on" in router.run(f"ethtool -k {interface}")
+
+    routers = []
+
+    def prepare(router):
+        routers.append(router)
+        for interface in ("lan0", "wan0"):
+            router.run(f"ethtool -K {interface} gro on")
+        router.ip("addr add 10.1.0.1/24 dev lan0")
+
+    with Wire(tmp_path, prepare=prepare) as wire:
+        began = time.monotonic()
+        assert browse(wire.client, wire.servers[0], "/big", timeout=30) == (200, BIG)
+        assert time.monotonic() - began < 10
+        assert not merges(routers[0], "lan0") and not merges(routers[0], "wan0")
+        assert "0 received" in wire.client.run("ping -c 2 -i 0.2 -W 1 10.1.0.1", check=False)
+        assert "port lan: 'lan0' still has the address 10.1.0.1: while Sluice runs nothing that arrives here comes to it" \
+            in wire.gateway.log()
 
 
 @pytest.mark.parametrize("family", [0, 1], ids=["ipv4", "ipv6"])
