@@ -248,12 +248,15 @@ void Connection::look_at_probe(Time now) {
   if (found == Probed::nothing_yet) return;
   probed_.reset();
   if (found == Probed::there) return set_usual_options(client_.fd.get());
-  if (!client_.ended) side_ended(Side::client);
+  if (client_.ended) return;
+  side_ended(Side::client);
+  after(now);  // the server is told before anything looks at a deadline
 }
 
 void Connection::tick(Time now) {
   if (done_) return;
   look_at_probe(now);
+  if (done_) return;
   if (connecting_) {
     if (now < deadline_) return;
     return unreachable(server_endpoint_.str() + " does not answer within connect_timeout");
@@ -350,8 +353,9 @@ media::rtsp::Opening Connection::opened(const media::rtsp::Stream& stream) {
     added = shared_.streams.add(std::move(*streams));
   }
   if (const Error* const why = !streams ? &streams.error() : !added ? &added.error() : nullptr) {
-    spdlog::warn("rtsp: {}: the {} of {} is not opened: {}", client_endpoint_.str(), stream.kind,
-                 server_endpoint_.str(), why->message);
+    shared_.logs.media.say(spdlog::level::warn,
+                           fmt::format("{}: the {} of {} is not opened: {}", client_endpoint_.str(), stream.kind,
+                                       server_endpoint_.str(), why->message));
     const bool in_use = shared_.neighbours != nullptr && shared_.neighbours->have(*this, keys);
     return in_use ? media::rtsp::Opening::ports_in_use : media::rtsp::Opening::refused;
   }

@@ -1,8 +1,10 @@
 // A connection between sockets of this process: an explicit one, for that needs no privilege.
 #include "control/rtsp/connection.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <spdlog/sinks/ostream_sink.h>
@@ -15,6 +17,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <thread>
 
 namespace sluice::control::rtsp {
 namespace {
@@ -328,6 +331,71 @@ TEST_F(RtspConnection, AFarewellIsHeard) {
   server_ = Fd();
   run();
   EXPECT_TRUE(connection_->done());
+}
+
+// With a client by TCP, which can vanish: what comes to its socket is thrown away unanswered.
+class RtspConnectionByTcp : public RtspConnection {
+ protected:
+  void SetUp() override {
+    const Fd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const Fd front(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in at{};
+    for (const Fd* const one : {&listener, &front}) {
+      at = {};
+      at.sin_family = AF_INET;
+      at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+      ASSERT_EQ(bind(one->get(), reinterpret_cast<sockaddr*>(&at), sizeof at), 0);
+      ASSERT_EQ(listen(one->get(), 1), 0);
+    }
+    socklen_t size = sizeof at;
+    ASSERT_EQ(getsockname(front.get(), reinterpret_cast<sockaddr*>(&at), &size), 0);
+    client_ = Fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ASSERT_EQ(connect(client_.get(), reinterpret_cast<sockaddr*>(&at), sizeof at), 0);
+    ASSERT_EQ(fcntl(client_.get(), F_SETFL, O_NONBLOCK), 0);
+    Accepted accepted{Fd(accept4(front.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)),
+                      {address("10.1.0.2"), 6000},
+                      own_end(listener.get()),
+                      {address("10.1.0.1"), 554}};
+    set_usual_options(accepted.fd.get());
+    connection_.emplace(Shared{options_, twins_, streams_, budget_, ports_, figures_, logs_, &beside_},
+                        std::move(accepted), now_);
+    server_ = Fd(accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    ASSERT_TRUE(server_);
+    run();
+  }
+  void vanish() {
+    sock_filter nothing{BPF_RET | BPF_K, 0, 0, 0};
+    const sock_fprog program{1, &nothing};
+    ASSERT_EQ(setsockopt(client_.get(), SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program), 0);
+  }
+  // What `fd` hears within some time.
+  std::string awaited(const Fd& fd, std::chrono::milliseconds patience) {
+    std::string text;
+    const auto begin = std::chrono::steady_clock::now();
+    const auto start = now_;
+    while (text.empty() && std::chrono::steady_clock::now() - begin < patience) {
+      std::this_thread::sleep_for(20ms);
+      now_ = start + (std::chrono::steady_clock::now() - begin);
+      run();
+      if (!connection_->done()) connection_->tick(now_);
+      text = heard(fd);
+    }
+    return text;
+  }
+};
+
+// Long after connect_timeout, and with something on the way to the client that waits for its ACK.
+TEST_F(RtspConnectionByTcp, OfAClientThatAProbeFindsGoneTheServerIsTold) {
+  ask_for_a_medium();
+  say(server_, "RTSP/1.0 200 OK\r\nCSeq: 2\r\nSession: s\r\nTransport: RTP/AVP;unicast;server_port=6000-6001\r\n\r\n");
+  EXPECT_THAT(awaited(client_, 2s), StartsWith("RTSP/1.0 200"));
+  now_ += 20s;
+  connection_->tick(now_);
+  vanish();
+  say(server_, "OPTIONS * RTSP/1.0\r\nCSeq: 9\r\n\r\n");
+  std::this_thread::sleep_for(100ms);  // its last ACK is older than what the kernel's clock cannot tell
+  connection_->probe(now_);
+  EXPECT_THAT(awaited(server_, 8s), StartsWith("TEARDOWN"));
 }
 
 }  // namespace

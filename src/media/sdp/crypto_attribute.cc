@@ -135,8 +135,8 @@ Expected<void> take_parameter(std::string_view word, CryptoAttribute& attribute)
   }
   if (name == "WSH") {
     const auto window = number<std::uint32_t>(value);
-    if (!window || *window < 64) {
-      return wrong("WSH is 64 or more, not " + shown(value));
+    if (!window || *window < 64 || *window > most_window) {
+      return wrong("WSH is 64 to 16384, not " + shown(value));
     }
     attribute.window = *window;
     return {};

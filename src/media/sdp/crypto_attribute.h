@@ -20,6 +20,7 @@
 namespace sluice::media::sdp {
 
 inline constexpr std::size_t max_crypto_keys = 16;
+inline constexpr std::uint32_t most_window = 16384;  // packets, as media/srtp/stream_pool.h
 
 struct CryptoKey {
   MasterKey key;                          // as long as the suite's key and salt together
@@ -34,7 +35,7 @@ struct CryptoAttribute {
   std::vector<CryptoKey> keys;  // one at least
   unsigned derivation_rate =
       0;  // log2 of the key derivation rate in packets (KDR=n, 0 to 24); 0: keys are derived once
-  std::optional<std::uint32_t> window;  // WSH, 64 or more
+  std::optional<std::uint32_t> window;  // WSH, 64 to most_window
 };
 
 // A line as somebody has copied it from a description or a log, without what is around its value: blanks, line ends,

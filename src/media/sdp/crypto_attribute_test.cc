@@ -90,6 +90,7 @@ TEST(Crypto, IsRefusedByName) {
       {start + " KDR=25", "KDR"},
       {start + " KDR", "KDR"},
       {start + " WSH=63", "WSH"},
+      {start + " WSH=16385", "WSH is 64 to 16384"},
       {start + " UNENCRYPTED_SRTP", "UNENCRYPTED_SRTP is not supported"},
       {start + " UNENCRYPTED_SRTCP", "UNENCRYPTED_SRTCP is not supported"},
       {start + " UNAUTHENTICATED_SRTP", "UNAUTHENTICATED_SRTP is not supported"},
