@@ -17,6 +17,11 @@ bool forwards(std::string_view name) {
   return engine::find_function(name) != nullptr && !is_stage(name);
 }
 
+engine::Payloads payloads_of(std::string_view name) {
+  const engine::FunctionType* const type = engine::find_function(name);
+  return type != nullptr ? type->payloads : engine::Payloads::untouched;
+}
+
 // By name, which has acl in front of what looks into packets or changes them, as the examples have it. Those that are
 // there stay as they are.
 void add_stage(std::vector<std::string>& stages, const std::string& name) {
@@ -49,18 +54,32 @@ std::string chain_text(std::span<const std::string> chain) {
   return text + "]";
 }
 
+std::string exclusion(std::string_view name, std::span<const std::string> chain) {
+  using engine::Payloads;
+  const Payloads own = payloads_of(name);
+  if (own == Payloads::untouched) return {};
+  const Payloads wrong = own == Payloads::changed ? Payloads::read : Payloads::changed;
+  const auto other = std::ranges::find_if(chain, [&](const std::string& one) { return payloads_of(one) == wrong; });
+  if (other == chain.end()) return {};
+  const std::string_view changes = own == Payloads::changed ? name : *other;
+  const std::string_view reads = own == Payloads::changed ? *other : name;
+  return "\"" + std::string(changes) + "\" changes payloads and \"" + std::string(reads) +
+         "\" reads them: they do not go together yet";
+}
+
 std::vector<std::string> chain_with(std::string_view name, std::span<const std::string> chain,
                                     std::span<const std::string> others) {
   std::vector<std::string> made;
   std::string last = engine::Options().chain.back();
   for (const std::string& one : chain) {
-    if (is_stage(one) && std::ranges::find(made, one) == made.end()) made.push_back(one);
+    const bool is_there = std::ranges::find(made, one) != made.end();
+    if (is_stage(one) && !is_there && exclusion(one, made).empty()) made.push_back(one);
     if (forwards(one)) last = one;
   }
-  for (const std::string& one : others) {
-    if (is_stage(one)) add_stage(made, one);
-  }
   if (is_stage(name)) add_stage(made, std::string(name));
+  for (const std::string& one : others) {
+    if (is_stage(one) && exclusion(one, made).empty()) add_stage(made, one);
+  }
   made.push_back(forwards(name) ? std::string(name) : last);
   return made;
 }

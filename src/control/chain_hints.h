@@ -21,9 +21,14 @@ std::string functions_and_places();
 // As the file has it: ["acl", "route"].
 std::string chain_text(std::span<const std::string> chain);
 
-// `chain` with `name` in it, a function that is registered: a stage in front, the one that forwards in the last one's
-// place; and with the stages in `others`. What is in `chain` and no function is left out. One that forwards is always
-// there: where `chain` has none, the one that Sluice takes by itself.
+// Why `name` can stand in no chain with one of `chain`: `"srtp" changes payloads and "inspect" reads them: they do not
+// go together yet`. Empty: it can.
+std::string exclusion(std::string_view name, std::span<const std::string> chain);
+
+// `chain` with `name` in it, a function that is registered and that `chain` does not exclude: a stage in front, the one
+// that forwards in the last one's place; and with the stages in `others`, but those that another of the chain excludes.
+// What is in `chain` and no function is left out. One that forwards is always there: where `chain` has none, the one
+// that Sluice takes by itself.
 std::vector<std::string> chain_with(std::string_view name, std::span<const std::string> chain,
                                     std::span<const std::string> others);
 

@@ -118,10 +118,17 @@ void Config::read_functions() {
     const bool used = std::find(engine.chain.begin(), engine.chain.end(), type.name) != engine.chain.end();
     if (root_.has(type.name) && !used) outside.emplace_back(type.name);
   }
+  // Its proxy needs a router (function_maker.cc).
+  const bool needs_router = std::ranges::find(outside, "srtp") != outside.end() && root_.section("srtp").has("rtsp");
+  const std::vector<std::string> chain = needs_router ? chain_with("route", engine.chain, {}) : engine.chain;
   for (const std::string& name : outside) {
+    if (const std::string why = exclusion(name, chain); !why.empty()) {
+      root_.section(name).error("", "the function is not in the chain: remove the section; " + why);
+      continue;
+    }
     const bool is_stage = engine::find_function(name)->make_stage != nullptr;
     root_.section(name).error("", "the function is not in the chain: remove the section, or set [engine] chain = " +
-                                      chain_text(chain_with(name, engine.chain, outside)) +
+                                      chain_text(chain_with(name, chain, outside)) +
                                       (is_stage ? ", where it is in front: " : ", where it is the last one: ") +
                                       functions_and_places());
   }

@@ -73,7 +73,7 @@ std::string chain_mistake(const std::vector<std::string>& chain, std::size_t at)
       chain.begin() + static_cast<std::ptrdiff_t>(at)) {
     return "\"" + name + "\" is there twice";
   }
-  return {};
+  return exclusion(name, std::span(chain).first(at));
 }
 
 std::vector<std::string> read_chain(Settings& section, const std::vector<std::string>& fallback) {

@@ -311,6 +311,60 @@ TEST(Config, SectionOfAFunctionOutsideTheChainIsRefused) {
   }
 }
 
+TEST(Config, WhatChangesPayloadsAndWhatReadsThemAreInNoChainTogether) {
+  const std::string why = "\"srtp\" changes payloads and \"inspect\" reads them: they do not go together yet";
+  for (const char* const chain :
+       {"[\"inspect\", \"srtp\", \"route\"]", "[\"srtp\", \"acl\", \"inspect\", \"route\"]"}) {
+    const Config config = Config::from_text("engine.chain = " + std::string(chain) + "\n" + good_port, "r.toml");
+    EXPECT_THAT(config.diagnostics().lines, ElementsAre(testing::EndsWith(why))) << chain;
+  }
+  for (const auto& [chain, section] :
+       {std::pair{"[\"srtp\", \"route\"]", "inspect"}, {"[\"inspect\", \"route\"]", "srtp"}}) {
+    const Config config =
+        Config::from_text("engine.chain = " + std::string(chain) + "\n[" + section + "]\n" + good_port, "r.toml");
+    EXPECT_THAT(config.diagnostics().lines,
+                ElementsAre("r.toml:2: [" + std::string(section) +
+                            "]: the function is not in the chain: remove the section; " + why));
+  }
+}
+
+// Set as it says, the chain is one, and takes the section for which it was said.
+TEST(Config, AChainThatAMessageProposesDoes) {
+  const std::string proposal = "set [engine] chain = ";
+  for (const std::string text : {
+           "chain = [\"srtp\", \"route\"]\n[inspect]\n[acl]\n",
+           "chain = [\"inspect\", \"srtp\", \"route\"]\n[acl]\n",
+           "chain = [\"acl\", \"bridge\"]\n[srtp]\n[inspect]\n",
+           "chain = [\"inspect\", \"bridge\"]\n[route]\n[srtp]\n",
+           "chain = [\"acl\", \"bridge\"]\n[srtp]\n[srtp.rtsp]\n",
+           "chain = [\"srtp\", \"bridge\"]\n[srtp.rtsp]\n",
+       }) {
+    Config config = Config::from_text("[engine]\n" + text + good_port, "r.toml");
+    const auto first = make_function(config, described_ports(config.engine));
+    std::size_t proposed = 0;
+    std::vector<std::string> said = config.diagnostics().lines;
+    for (const std::string& line : said) {
+      const std::size_t at = line.find(proposal);
+      if (at == std::string::npos) continue;
+      ++proposed;
+      const std::string chain =
+          line.substr(at + proposal.size(), line.find(']', at + proposal.size() + 1) - (at + proposal.size()) + 1);
+      const std::size_t named = line.find(": [") + 3;
+      const std::string section = "[" + line.substr(named, line.find(']') - named) + "]";
+      Config again =
+          Config::from_text("[engine]\nchain = " + chain + text.substr(text.find('\n')) + good_port, "r.toml");
+      const auto second = make_function(again, described_ports(again.engine));
+      EXPECT_THAT(again.diagnostics().lines, testing::Not(testing::Contains(HasSubstr("[engine] chain"))))
+          << text << line;
+      EXPECT_THAT(again.diagnostics().lines,
+                  testing::Not(testing::Contains(HasSubstr(section + ": the function is not in the chain"))))
+          << text << line;
+    }
+    EXPECT_NE(proposed, 0U) << text;
+    (void)first;
+  }
+}
+
 TEST(Config, SyntaxErrorAndMissingFileAreLinesToo) {
   EXPECT_THAT(Config::from_text("[engine\n", "r.toml").diagnostics().lines, ElementsAre(HasSubstr("r.toml:1:8: ")));
   EXPECT_THAT(Config::from_file("/nowhere/r.toml").diagnostics().lines,

@@ -192,6 +192,13 @@ class Function {
   virtual function::MediaStreams* media_streams() { return nullptr; }    // function/media_streams.h
 };
 
+// What a stage has to do with what frames hold behind their headers.
+enum class Payloads {
+  untouched,
+  read,     // by any of its calls
+  changed,  // by compute()
+};
+
 struct FunctionType {
   std::string_view name;
   std::string_view text;
@@ -202,6 +209,9 @@ struct FunctionType {
   std::function<Expected<std::unique_ptr<Stage>>(Settings& settings, const PortTable& ports)> make_stage{};
   // Both directions of a conversation, which come in by different ports, are to be one thread's (placement.h, paired).
   bool follows_conversations = false;
+  // A stage's. One that changes payloads and one that reads them are in no chain together, whatever their order: frames
+  // are judged after everything is computed.
+  Payloads payloads = Payloads::untouched;
 };
 
 bool register_function(FunctionType type);

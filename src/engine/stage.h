@@ -97,11 +97,6 @@ class Stage {
 
   virtual std::uint32_t bytes_per_frame() const { return 0; }
 
-  // compute() changes what frames hold behind their headers; and whether any of the stage's calls read that. Both
-  // together are in no chain, whatever their order: frames are judged after everything is computed.
-  virtual bool changes_payloads() const { return false; }
-  virtual bool reads_payloads() const { return false; }
-
   // Once, before all else: the function that the chain ends with. If describe() changes the destination address of a
   // frame, the stage tells it so (Function::readdress).
   virtual void stands_before(Function& /*last*/) {}

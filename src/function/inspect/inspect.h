@@ -80,7 +80,6 @@ class Inspect final : public engine::Stage, private engine::Tables {
   ~Inspect() override;
 
   std::uint32_t bytes_per_frame() const override;
-  bool reads_payloads() const override { return true; }
   Expected<void> check_memory(const engine::LanePlan& plan) const override;
   Expected<void> prepare(const engine::LanePlan& plan) override;
   Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;

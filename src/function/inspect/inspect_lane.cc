@@ -180,14 +180,16 @@ constexpr Row rows[] = {
 
 }  // namespace
 
-FrameClock::FrameClock() : wall_(wall_clock()), start_(std::chrono::steady_clock::now()) {
+FrameStamps FrameStamps::of_drivers() {
   // net_pcap writes microseconds there, and sets the flag.
   const int field = rte_mbuf_dynfield_lookup(RTE_MBUF_DYNFIELD_TIMESTAMP_NAME, nullptr);
   const int flag = rte_mbuf_dynflag_lookup(RTE_MBUF_DYNFLAG_RX_TIMESTAMP_NAME, nullptr);
-  if (field < 0 || flag < 0) return;
-  offset_ = field;
-  stamped_ = RTE_BIT64(flag);
+  if (field < 0 || flag < 0) return {};
+  return {RTE_BIT64(flag), field};
 }
+
+FrameClock::FrameClock(const FrameStamps& stamps)
+    : wall_(wall_clock()), start_(std::chrono::steady_clock::now()), stamps_(stamps) {}
 
 std::uint64_t FrameClock::now() const {
   const auto passed = std::chrono::steady_clock::now() - start_;

@@ -34,25 +34,32 @@ constexpr std::uint64_t time_of_stamp(std::uint64_t stamp) {
   return static_cast<std::int64_t>(stamp) < 0 ? stamp + seconds * microseconds : stamp;
 }
 
+// What drivers mark frames with that bring a time: net_pcap's.
+struct FrameStamps {
+  static FrameStamps of_drivers();  // as they have registered until now
+  std::uint64_t flag = 0;           // of rte_mbuf::ol_flags; 0: no driver stamps frames
+  int offset = -1;                  // of the time
+};
+
 // The clock of frames: the wall clock's time at the start, and what has passed since; of a frame that a capture
 // brought, the capture's. Microseconds since the epoch.
 class FrameClock {
  public:
   // Ports are open: what they mark frames with is known.
-  FrameClock();
+  explicit FrameClock(const FrameStamps& stamps = FrameStamps::of_drivers());
   std::uint64_t now() const;
-  // Where no driver stamps frames, they are not read: of a batch that has been away a frame's buffer is in no near cache.
-  bool has_stamped(const rte_mbuf& frame) const { return stamped_ != 0 && (frame.ol_flags & stamped_) != 0; }
+  // Where no driver stamps frames, they are not read: of a batch that has been away a frame's buffer is in no near
+  // cache.
+  bool has_stamped(const rte_mbuf& frame) const { return stamps_.flag != 0 && (frame.ol_flags & stamps_.flag) != 0; }
   std::uint64_t of(const rte_mbuf& frame, std::uint64_t now) const {
     if (!has_stamped(frame)) return now;
-    return time_of_stamp(*RTE_MBUF_DYNFIELD(&frame, offset_, const std::uint64_t*));
+    return time_of_stamp(*RTE_MBUF_DYNFIELD(&frame, stamps_.offset, const std::uint64_t*));
   }
 
  private:
   std::uint64_t wall_;
   std::chrono::steady_clock::time_point start_;
-  std::uint64_t stamped_ = 0;  // the flag that a driver sets
-  int offset_ = -1;
+  FrameStamps stamps_;
 };
 
 class InspectLane {

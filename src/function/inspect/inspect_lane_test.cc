@@ -302,6 +302,39 @@ TEST_F(InspectLaneTest, a_batch_has_what_is_left_behind_what_comes_before_it) {
   }
 }
 
+// A clock that a test sets.
+std::uint64_t set_clock() {
+  return ticks_now;
+}
+
+// A batch that leaves too late makes those behind it go earlier: one that has waited for half of its deadline is behind
+// then (batch_budget.h), and has no time to search HTTP.
+TEST_F(InspectLaneTest, when_a_batch_has_left_counts_for_those_behind_it) {
+  for (const bool slow : {false, true}) {
+    SCOPED_TRACE(slow);
+    use("alert http any any -> any any (http.uri; content:\"/evil\"; sid:1;)\n", {}, 1 << 20,
+        BatchBudget(0, long_deadline), false, nullptr, set_clock);
+    for (const std::uint16_t port : {1000, 1001}) tcp(port, 0, "");
+    const std::uint64_t now = rte_rdtsc();
+    ticks_now = now + (slow ? patience + 1 : 0);
+    tcp_batch(1000, 0, "GET /good HTTP/1.1\r\n\r\n", now, 0);
+    EXPECT_EQ(figure("inspect_left"), 0U);
+    tcp_batch(1001, 0, "GET /good HTTP/1.1\r\n\r\n", now, long_deadline / 2);
+    EXPECT_EQ(figure("inspect_left"), slow ? 1U : 0U);
+  }
+}
+
+// By a limit of regular expressions.
+TEST_F(InspectLaneTest, what_is_given_up_is_told) {
+  use("alert udp any any -> any any (content:\"dear\"; pcre:\"/(a+)+(b+)+c$/\"; sid:1;)\n", {});
+  for (const auto& [text, given_up] :
+       {std::pair{"dear ab", 0U}, {"dear aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac", 1U}}) {
+    batch({PacketBuilder().ipv4("10.0.0.1", "10.1.0.1").udp(1, 2).payload(test::bytes(text)).build()}, rte_rdtsc(), 0);
+    EXPECT_EQ(figure("inspect_given_up"), given_up) << text;
+    EXPECT_EQ(figure("inspect_left"), given_up) << text;
+  }
+}
+
 // Rules that one payload is dear to confirm by.
 std::string dear_rules() {
   std::string rules;
@@ -472,17 +505,13 @@ TEST_F(InspectLaneTest, a_lane_that_is_seldom_called_goes_through_its_conversati
 }
 
 // Their buffers are in no near cache when a batch comes back: reading one of each frame took a third of a lane's
-// frames. In a process of its own, for in one that has had a driver which stamps it stays.
+// frames.
 TEST_F(InspectLaneTest, where_no_driver_stamps_frames_their_buffers_are_not_read) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const FrameClock clock{FrameStamps{}};
   void* const page = mmap(nullptr, sizeof(rte_mbuf), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(page, MAP_FAILED);
   const auto& mbuf = *static_cast<const rte_mbuf*>(page);
-  const auto look = [&mbuf] {
-    const FrameClock clock;
-    std::exit(clock.has_stamped(mbuf) || clock.of(mbuf, 7) != 7 ? 1 : 0);
-  };
-  EXPECT_EXIT(look(), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(std::exit(clock.has_stamped(mbuf) || clock.of(mbuf, 7) != 7 ? 1 : 0), testing::ExitedWithCode(0), "");
   munmap(page, sizeof(rte_mbuf));
 }
 

@@ -54,6 +54,19 @@ TEST_F(InspectionTest, what_the_budget_leaves_is_counted_and_the_policy_decides)
   }
 }
 
+// A flow's later packets are not tried with rules of addresses, once all of these have been.
+TEST_F(InspectionTest, what_is_left_of_rules_of_addresses_is_tried_with_the_next_packet) {
+  for (const bool all : {false, true}) {
+    InspectionSettings settings;
+    settings.budget = all ? 2 : 1;
+    use("alert ip any any -> 10.0.0.2 any (sid:1;)\nalert ip any any -> 10.0.0.2 any (sid:2;)\n", settings);
+    EXPECT_EQ(udp("a").overload, !all);
+    EXPECT_EQ(alerts().size(), settings.budget);
+    EXPECT_EQ(udp("b").overload, !all);
+    EXPECT_EQ(alerts().size(), all ? 0U : 1U);
+  }
+}
+
 // Of a rule that alerts nobody would have been stopped: neither the frame, nor the rest of its flow.
 TEST_F(InspectionTest, what_is_left_of_rules_that_only_alert_drops_nothing) {
   const std::string alert = "alert tcp any any -> any 80 (content:\"evil\"; content:\"x\"; sid:1;)\n";

@@ -134,7 +134,8 @@ const bool registered = engine::register_function(
     {.name = "inspect",
      .text = "drops and reports what rules of Snort and Suricata hold for: intrusion prevention",
      .make_stage = make_inspect,
-     .follows_conversations = true});
+     .follows_conversations = true,
+     .payloads = engine::Payloads::read});
 
 }  // namespace
 }  // namespace sluice::function

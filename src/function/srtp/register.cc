@@ -41,7 +41,8 @@ Expected<std::unique_ptr<engine::Stage>> make_srtp(Settings& settings, const eng
 const bool registered = engine::register_function(
     {.name = "srtp",
      .text = "protects RTP and RTCP of the streams in its table, and unprotects SRTP and SRTCP",
-     .make_stage = make_srtp});
+     .make_stage = make_srtp,
+     .payloads = engine::Payloads::changed});
 
 }  // namespace
 }  // namespace sluice::function

@@ -19,7 +19,7 @@
 // leaves. With a GPU that takes no more of a frame than its headers: the job asks for the payload's sums, and judge()
 // does both. The core itself checks, in describe(), what it must know to be right by then
 // (srtp::Channel::marks_at_once()) and what is kept from the GPU; without a GPU everything.
-// As payloads change, a stage that reads them may not be in the same chain (reads_payloads()).
+// As payloads change, a stage that reads them may not be in the same chain (engine::Payloads).
 //
 // A GPU has a copy of the keys, which begin_cycle() brings up to date. A packet is *kept from it*, and computed by the
 // lane's core when its frame is judged, with all such packets of its batch, if its keys are not there yet (its stream
@@ -87,7 +87,6 @@ class Srtp final : public engine::Stage {
         drops_unprotected_(options_.drops_unprotected) {}
 
   std::uint32_t bytes_per_frame() const override;
-  bool changes_payloads() const override { return true; }
   void stands_before(engine::Function& last) override { last_ = &last; }
   Expected<void> prepare(const engine::LanePlan& plan) override;
   Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;
