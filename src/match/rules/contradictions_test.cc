@@ -132,6 +132,7 @@ TEST(Contradictions, RefuseARuleThatCouldNeverHold) {
            {"http", "http.user_agent; content:\" Agent\"; offset:1; depth:6;", ""},
            {"http", "http.user_agent; content:\" Agent\"; within:6;", ""},
            {"http", "http.user_agent; content:\" Agent\"; bsize:6;", "content: ' Agent' begins with a blank"},
+           {"http", "http.user_agent; content:\" Agent\"; http.uri; content:\"/\"; bsize:6;", ""},
            {"http", "http.user_agent; content:\"Agent|09|\"; endswith;", "content: 'Agent?' ends with a tab"},
            {"http", "http.user_agent; content:\"Agent, \"; endswith;", ""},
            {"http", "http.stat_msg; content:\"OK \"; endswith;", "content: 'OK ' ends with a blank, and http_stat_msg"},
