@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <linux/filter.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <spdlog/sinks/ostream_sink.h>
@@ -18,6 +17,8 @@
 #include <string>
 #include <string_view>
 #include <thread>
+
+#include "control/rtsp/tcp_pair_test.h"
 
 namespace sluice::control::rtsp {
 namespace {
@@ -98,24 +99,26 @@ packet::IpAddress address(const char* text) {
 class RtspConnection : public testing::Test {
  protected:
   void SetUp() override {
-    const Fd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_in at{};
-    at.sin_family = AF_INET;
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    ASSERT_EQ(bind(listener.get(), reinterpret_cast<sockaddr*>(&at), sizeof at), 0);
-    ASSERT_EQ(listen(listener.get(), 1), 0);
-    int pair[2];
-    ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair), 0);
-    client_ = Fd(pair[0]);
-    Accepted accepted{Fd(pair[1]), {address("10.1.0.2"), 6000}, own_end(listener.get()), {address("10.1.0.1"), 554}};
+    const Fd listener = test::listening();
+    test::TcpPair pair = ends();
+    client_ = std::move(pair.there);
+    Accepted accepted{
+        std::move(pair.here), {address("10.1.0.2"), 6000}, own_end(listener.get()), {address("10.1.0.1"), 554}};
     accepted.upstream = 3;
-    const int little = 1;
-    setsockopt(accepted.fd.get(), SOL_SOCKET, SO_SNDBUF, &little, sizeof little);
     connection_.emplace(Shared{options_, twins_, streams_, budget_, ports_, figures_, logs_, &beside_},
                         std::move(accepted), now_);
     server_ = Fd(accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     ASSERT_TRUE(server_);
     run();
+  }
+
+  // The client's and the proxy's: without TCP, and with little room.
+  virtual test::TcpPair ends() {
+    int pair[2];
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair), 0);
+    const int little = 1;
+    setsockopt(pair[1], SOL_SOCKET, SO_SNDBUF, &little, sizeof little);
+    return {Fd(pair[1]), Fd(pair[0])};
   }
 
   // Until there is nothing to do.
@@ -333,40 +336,13 @@ TEST_F(RtspConnection, AFarewellIsHeard) {
   EXPECT_TRUE(connection_->done());
 }
 
-// With a client by TCP, which can vanish: what comes to its socket is thrown away unanswered.
+// With a client by TCP, which can vanish.
 class RtspConnectionByTcp : public RtspConnection {
  protected:
-  void SetUp() override {
-    const Fd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const Fd front(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_in at{};
-    for (const Fd* const one : {&listener, &front}) {
-      at = {};
-      at.sin_family = AF_INET;
-      at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-      ASSERT_EQ(bind(one->get(), reinterpret_cast<sockaddr*>(&at), sizeof at), 0);
-      ASSERT_EQ(listen(one->get(), 1), 0);
-    }
-    socklen_t size = sizeof at;
-    ASSERT_EQ(getsockname(front.get(), reinterpret_cast<sockaddr*>(&at), &size), 0);
-    client_ = Fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    ASSERT_EQ(connect(client_.get(), reinterpret_cast<sockaddr*>(&at), sizeof at), 0);
-    ASSERT_EQ(fcntl(client_.get(), F_SETFL, O_NONBLOCK), 0);
-    Accepted accepted{Fd(accept4(front.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)),
-                      {address("10.1.0.2"), 6000},
-                      own_end(listener.get()),
-                      {address("10.1.0.1"), 554}};
-    set_usual_options(accepted.fd.get());
-    connection_.emplace(Shared{options_, twins_, streams_, budget_, ports_, figures_, logs_, &beside_},
-                        std::move(accepted), now_);
-    server_ = Fd(accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    ASSERT_TRUE(server_);
-    run();
-  }
-  void vanish() {
-    sock_filter nothing{BPF_RET | BPF_K, 0, 0, 0};
-    const sock_fprog program{1, &nothing};
-    ASSERT_EQ(setsockopt(client_.get(), SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program), 0);
+  test::TcpPair ends() override {
+    test::TcpPair pair = test::connected();
+    EXPECT_EQ(fcntl(pair.there.get(), F_SETFL, O_NONBLOCK), 0);
+    return pair;
   }
   // What `fd` hears within some time.
   std::string awaited(const Fd& fd, std::chrono::milliseconds patience) {
@@ -391,7 +367,7 @@ TEST_F(RtspConnectionByTcp, OfAClientThatAProbeFindsGoneTheServerIsTold) {
   EXPECT_THAT(awaited(client_, 2s), StartsWith("RTSP/1.0 200"));
   now_ += 20s;
   connection_->tick(now_);
-  vanish();
+  test::vanish(client_);
   say(server_, "OPTIONS * RTSP/1.0\r\nCSeq: 9\r\n\r\n");
   std::this_thread::sleep_for(100ms);  // its last ACK is older than what the kernel's clock cannot tell
   connection_->probe(now_);
