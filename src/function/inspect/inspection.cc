@@ -107,14 +107,14 @@ const Judgement& Inspection::loud_frame(std::string_view frame, std::uint32_t ha
   if (may_be_quiet(frame, hits)) return plain_frame(frame, hash, hits);
   begin_frame(frame, hits);
   read_facts();
-  if (packet_.family == 0) {
+  if (subject_.packet.family == 0) {
     ++counters_.not_ip;
     between_frames();
-    return judgement_;
+    return subject_.judgement;
   }
   flow::Packet packet;
   flow::Flow* flow = nullptr;
-  if (flow::read_packet(packet_, packet)) {
+  if (flow::read_packet(subject_.packet, packet)) {
     flow = conversations_.packet(packet, hash, now_ / 1000).flow;
     if (flow == nullptr) ++counters_.no_flow;
   }
@@ -122,7 +122,7 @@ const Judgement& Inspection::loud_frame(std::string_view frame, std::uint32_t ha
   if (flow == nullptr || asks_anew(*flow, packet)) {
     inspect_packet(nullptr, false);
   } else if ((flow->user & dropped) != 0) {
-    by_flow = !std::exchange(judgement_.drop, true);
+    by_flow = !std::exchange(subject_.judgement.drop, true);
   }
   if (packet.fragment) [[unlikely]] {
     flow = inspect_datagram(flow, by_flow);
@@ -138,31 +138,31 @@ bool Inspection::asks_anew(const flow::Flow& flow, const flow::Packet& packet) {
 }
 
 void Inspection::read_facts() {
-  std::construct_at(&packet_);  // where it is read: a copy would wait for what was just written
-  packet::read_headers(frame_, packet_);
+  std::construct_at(&subject_.packet);  // where it is read: a copy would wait for what was just written
+  packet::read_headers(subject_.frame, subject_.packet);
 }
 
 DropReason Inspection::drop_reason() const {
-  if (judgement_.by_rule) return DropReason::rules;
-  if (judgement_.stream == flow::Taken::conflict) return DropReason::conflict;
-  if (judgement_.stream == flow::Taken::no_room) return DropReason::no_room;
-  if (judgement_.stream == flow::Taken::outside) return DropReason::outside;
-  if (judgement_.stream == flow::Taken::silent) return DropReason::silent;
-  if (judgement_.overload) return DropReason::budget;
-  if (judgement_.http_limit) return DropReason::http_limit;
-  return judgement_.fragment ? DropReason::fragment : DropReason::rules;
+  if (subject_.judgement.by_rule) return DropReason::rules;
+  if (subject_.judgement.stream == flow::Taken::conflict) return DropReason::conflict;
+  if (subject_.judgement.stream == flow::Taken::no_room) return DropReason::no_room;
+  if (subject_.judgement.stream == flow::Taken::outside) return DropReason::outside;
+  if (subject_.judgement.stream == flow::Taken::silent) return DropReason::silent;
+  if (subject_.judgement.overload) return DropReason::budget;
+  if (subject_.judgement.http_limit) return DropReason::http_limit;
+  return subject_.judgement.fragment ? DropReason::fragment : DropReason::rules;
 }
 
 void Inspection::tell_dropped(const flow::Flow* flow, bool by_flow) {
-  judgement_.why = by_flow ? DropReason::flow_drop : drop_reason();
-  const bool by_rule = judgement_.why == DropReason::rules && judgement_.by_rule;
-  sink_.dropped({now_, frame_, &packet_, direction_, flow, judgement_.why, by_rule ? &rules() : nullptr,
-                 by_rule ? blocking_rule_ : 0});
+  subject_.judgement.why = by_flow ? DropReason::flow_drop : drop_reason();
+  const bool by_rule = subject_.judgement.why == DropReason::rules && subject_.judgement.by_rule;
+  sink_.dropped({now_, subject_.frame, &subject_.packet, subject_.direction, flow, subject_.judgement.why,
+                 by_rule ? &rules() : nullptr, by_rule ? blocking_rule_ : 0});
 }
 
 // A packet comes before its stream: what passes or drops it does so first.
 bool Inspection::tracked(flow::Flow& flow, Direction direction, bool streamed) {
-  direction_ = direction;
+  subject_.direction = direction;
   flow_ = &flow;
   if ((flow.user & dropped) != 0) return false;
   if ((flow.user & passed) != 0) return true;
@@ -177,16 +177,16 @@ bool Inspection::tracked_by_rules(flow::Flow& flow, Direction direction, bool st
   const bool quiet = quiet_ && (!depends_ || is_quiet_in(&flow, streamed));
   if (quiet && !streamed) return true;
   if (std::exchange(quiet_, false)) read_facts();  // for what the stream brings, or the packet's rules
-  const std::uint32_t begin = packet_.tcp_sequence + ((packet_.tcp_flags & flow::tcp_syn) != 0 ? 1 : 0);
+  const std::uint32_t begin = subject_.packet.tcp_sequence + ((subject_.packet.tcp_flags & flow::tcp_syn) != 0 ? 1 : 0);
   const bool first = begin == flow.initial[static_cast<unsigned>(direction)] + 1;
-  if (streamed && first && looks_like_http(packet_.payload)) flow.user |= is_http;
+  if (streamed && first && looks_like_http(subject_.packet.payload)) flow.user |= is_http;
   if (!quiet) inspect_packet(&flow, streamed);
-  return !judgement_.drop;
+  return !subject_.judgement.drop;
 }
 
 void Inspection::finish() {
   between_frames();
-  packet_ = {};
+  subject_.packet = {};
   conversations_.flush();
   tell_held();
 }
@@ -212,22 +212,9 @@ match::FlowFacts Inspection::facts_of(const flow::Flow& flow, Direction directio
   return facts;
 }
 
-bool Inspection::is_late() {
-  if (looks_until_ == never) return false;
-  const std::uint64_t now = __rdtsc();
-  const std::uint64_t since = now - looked_, frames = counters_.frames - looked_frames_;
-  const std::uint64_t confirmed = spent() - looked_spent_;
-  const bool was_away = away_ != 0 && since > away_ + frames * (away_ / 10) + confirmed;
-  if (was_away && looks_until_ != 0) looks_until_ += since - confirmed;
-  looked_ = now;
-  looked_spent_ = spent();
-  looked_frames_ = counters_.frames;
-  return now >= looks_until_;
-}
-
 // What the device has found in the frame, because its batch is late.
 bool Inspection::leaves_hits() {
-  const bool are_some = has_hits_ ? hits_.count != 0 : too_many_hits_;
+  const bool are_some = subject_.hits.known ? subject_.hits.keys.count != 0 : subject_.hits.too_many;
   if (!are_some || !is_late()) return false;
   ++counters_.left;
   overload();
@@ -237,37 +224,37 @@ bool Inspection::leaves_hits() {
 // What the device has too many keys of to tell is searched by the core, as part of what confirming may take: such
 // payloads are made, and the core would be busy with nothing else. A datagram has waited for its last fragment.
 std::size_t Inspection::search_payload(std::string_view bytes, std::size_t from) {
-  return too_many_hits_ ? search_slices(bytes, from, is_datagram_).found : search(Buffer::payload, bytes, from);
+  return subject_.hits.too_many ? search_slices(bytes, from, is_datagram_).found : search(Buffer::payload, bytes, from);
 }
 
 bool Inspection::may_search() {
-  if (time_.allows_search()) return true;
+  if (share_.time.allows_search()) return true;
   ++counters_.left;
   overload();
   return false;
 }
 
 std::optional<std::size_t> Inspection::search_in_time(Buffer buffer, std::string_view bytes) {
-  if (!time_.limited()) return search(buffer, bytes);
+  if (!share_.time.limited()) return search(buffer, bytes);
   if (!may_search()) return std::nullopt;
   const std::uint64_t began = __rdtsc();
   const std::size_t found = search(buffer, bytes);
-  time_.spend(__rdtsc() - began);
+  share_.time.spend(__rdtsc() - began);
   return found;
 }
 
 // What is left and not known counts as decisive.
 void Inspection::overload(bool decisive) {
-  judgement_.overload = true;
-  judgement_.undecided |= decisive;
-  judgement_.drop |= decisive && drops_left_;
+  subject_.judgement.overload = true;
+  subject_.judgement.undecided |= decisive;
+  subject_.judgement.drop |= decisive && drops_left_;
 }
 
 // Into search_->found, behind the patterns that earlier slices of the same payload have found, which are so many.
 std::size_t Inspection::search(Buffer buffer, std::string_view bytes, std::size_t from, std::size_t before) {
   counters_.searched += bytes.size();
   by_keys_ = false;
-  const unsigned klass = rules().detector().classes().class_of(packet_);
+  const unsigned klass = rules().detector().classes().class_of(subject_.packet);
   std::vector<std::uint32_t>& found = search_->found;
   match::CpuMatcher::Scratch& scratch = *search_->matching[static_cast<std::size_t>(buffer)];
   const std::uint64_t refused = scratch.failed();
@@ -296,7 +283,7 @@ std::size_t Inspection::take_hits(const KeyHits& hits, std::string_view bytes, s
     const std::size_t before = std::min(history, unknown + reach);
     const std::string_view seam = bytes.substr(history - before, before + reach);
     match::scan_keys(rules().gram_table().view(), seam, before - unknown,
-                     rules().detector().classes().class_of(packet_), found);
+                     rules().detector().classes().class_of(subject_.packet), found);
   }
   std::vector<std::uint32_t>& patterns = search_->candidates;
   patterns.clear();
@@ -314,27 +301,28 @@ std::size_t Inspection::take_hits(const KeyHits& hits, std::string_view bytes, s
 void Inspection::inspect_packet(flow::Flow* flow, bool in_stream) {
   const bool is_left = leaves_hits();
   std::size_t found = 0;
-  by_keys_ = is_left && has_hits_;
+  by_keys_ = is_left && subject_.hits.known;
   const match::Detector& detector = rules().detector();
-  if (!is_left && (!in_stream || detector.searches_packets(detector.classes().class_of(packet_)))) {
-    found = has_hits_ ? take_hits(hits_, packet_.payload, 0) : search_payload(packet_.payload, 0);
+  if (!is_left && (!in_stream || detector.searches_packets(detector.classes().class_of(subject_.packet)))) {
+    found = subject_.hits.known ? take_hits(subject_.hits.keys, subject_.packet.payload, 0)
+                                : search_payload(subject_.packet.payload, 0);
   }
   // A fragment is of a flow without ports: what a rule says of one it does not say of the others.
-  flow::Flow* const told = packet_.fragment() ? nullptr : flow;
+  flow::Flow* const told = subject_.packet.fragment() ? nullptr : flow;
   const Scope scope = in_stream ? Scope::packets : Scope::all;
-  if (!has_candidates(scope, found, packet_.payload.size(), addresses_told(told))) {  // as most packets
+  if (!has_candidates(scope, found, subject_.packet.payload.size(), addresses_told(told))) {  // as most packets
     if (told != nullptr) tell_addresses(*told);
     return;
   }
   match::FlowFacts facts;
-  if (flow != nullptr) facts = facts_of(*flow, direction_);
+  if (flow != nullptr) facts = facts_of(*flow, subject_.direction);
   facts.in_stream = in_stream;
   Buffers buffers;
-  set_headers(buffers, packet_);
-  buffers.set(Buffer::payload, packet_.payload);
+  set_headers(buffers, subject_.packet);
+  buffers.set(Buffer::payload, subject_.packet.payload);
   flow::Extra* extra = flow == nullptr ? nullptr : conversations_.extra_if_any(*flow);
-  const bool all = inspect(facts, flow, extra, buffers, packet_.payload);
-  if (told != nullptr && all && !frame_passed_) tell_addresses(*told);
+  const bool all = inspect(facts, flow, extra, buffers, subject_.packet.payload);
+  if (told != nullptr && all && !subject_.passed) tell_addresses(*told);
 }
 
 void Inspection::tell_addresses(flow::Flow& flow) const {
@@ -350,14 +338,14 @@ void Inspection::tell_addresses(flow::Flow& flow) const {
 void Inspection::stream_data(flow::Flow& flow, flow::Extra& extra, Direction direction, const flow::StreamData& data) {
   if ((flow.user & is_http) == 0 && data.offset == 0 && looks_like_http(data.fresh)) flow.user |= is_http;
   const AsIf as_if(*this, flow, direction);
-  const bool is_left = (flow.user & (dropped | passed)) != 0 || frame_passed_;
+  const bool is_left = (flow.user & (dropped | passed)) != 0 || subject_.passed;
   if (is_left || (!drops_left_ && leaves_hits())) {
     flow::Carried& carried = extra.carried[static_cast<unsigned>(direction)];
     carried.pass(0, 0, false);
     carried.by_keys = false;  // what keys there are in it is not known either
     return;
   }
-  if (!is_datagram_ || &flow != flow_) allowance_ += data.fresh.size();
+  if (!is_datagram_ || &flow != flow_) share_.allowance += data.fresh.size();
   inspect_piece(flow, extra, direction, data);
   keep_dropping(flow);
 }
@@ -365,7 +353,7 @@ void Inspection::stream_data(flow::Flow& flow, flow::Extra& extra, Direction dir
 // A stream has taken the bytes of a frame that is dropped because they were not inspected whole: sent again they would
 // be old ones, and pass.
 void Inspection::keep_dropping(flow::Flow& flow) const {
-  if (judgement_.undecided && drops_left_) flow.user |= dropped;
+  if (subject_.judgement.undecided && drops_left_) flow.user |= dropped;
 }
 
 void Inspection::inspect_piece(flow::Flow& flow, flow::Extra& extra, Direction direction,
@@ -385,7 +373,7 @@ void Inspection::inspect_piece(flow::Flow& flow, flow::Extra& extra, Direction d
   match::FlowFacts facts = facts_of(flow, direction);
   facts.reassembled = true;
   Buffers buffers;
-  set_headers(buffers, packet_);
+  set_headers(buffers, subject_.packet);
   buffers.set(Buffer::payload, data.window);
   all &= inspect(facts, &flow, &extra, buffers, data.fresh);
   carried.keep(search_->detector.open(), search_->detector.begun(), all);
@@ -396,21 +384,22 @@ void Inspection::inspect_piece(flow::Flow& flow, flow::Extra& extra, Direction d
 
 // By the rules for streams, as a piece without history: those for packets have looked at it.
 void Inspection::not_taken(flow::Flow& flow, flow::Extra& extra, Direction direction) {
-  if ((flow.user & (dropped | passed)) != 0 || frame_passed_ || leaves_hits()) return;
-  const std::size_t count = has_hits_ ? take_hits(hits_, packet_.payload, 0) : search_payload(packet_.payload, 0);
-  if (!has_candidates(Scope::streams, count, packet_.payload.size(), false)) return;
+  if ((flow.user & (dropped | passed)) != 0 || subject_.passed || leaves_hits()) return;
+  const std::size_t count = subject_.hits.known ? take_hits(subject_.hits.keys, subject_.packet.payload, 0)
+                                                : search_payload(subject_.packet.payload, 0);
+  if (!has_candidates(Scope::streams, count, subject_.packet.payload.size(), false)) return;
   match::FlowFacts facts = facts_of(flow, direction);
   facts.reassembled = true;
   Buffers buffers;
-  set_headers(buffers, packet_);
-  buffers.set(Buffer::payload, packet_.payload);
-  inspect(facts, &flow, &extra, buffers, packet_.payload);
+  set_headers(buffers, subject_.packet);
+  buffers.set(Buffer::payload, subject_.packet.payload);
+  inspect(facts, &flow, &extra, buffers, subject_.packet.payload);
 }
 
 void Inspection::refused(flow::Flow& flow, Direction, flow::Taken why) {
-  if ((flow.user & passed) != 0 || frame_passed_) return;
-  judgement_.drop = true;
-  judgement_.stream = why;
+  if ((flow.user & passed) != 0 || subject_.passed) return;
+  subject_.judgement.drop = true;
+  subject_.judgement.stream = why;
 }
 
 void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event event,
@@ -424,9 +413,9 @@ void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event ev
   const match::Detector& detector = rules().detector();
   if (detector.is_empty(point)) return;
   const Direction direction = point >= Point::response_headers ? Direction::to_client : Direction::to_server;
-  const Direction frame_direction = direction_;
+  const Direction frame_direction = subject_.direction;
   const AsIf as_if(*this, flow, direction);
-  if ((flow.user & (dropped | passed)) != 0 || frame_passed_) return;
+  if ((flow.user & (dropped | passed)) != 0 || subject_.passed) return;
   if (!drops_left_ && is_late()) {
     ++counters_.left;
     overload();
@@ -444,12 +433,12 @@ void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event ev
   what.growing = grows && !message.flags.body_truncated;
   what.payload_is_ordinary =
       extra.carried[static_cast<unsigned>(direction)].is_ordinary(rules().generation(), window.size());
-  if (!detector.collect(point, packet_, what, search_->detector) ||
+  if (!detector.collect(point, subject_.packet, what, search_->detector) ||
       (is_body && !detector.leave_out({marks.held.data(), marks.held_count}, search_->detector))) {
     return;
   }
   set_http_buffers(buffers, point, transaction, detector.looked_at(), text_);
-  set_headers(buffers, packet_);
+  set_headers(buffers, subject_.packet);
   if (!window.empty()) buffers.set(Buffer::payload, window);
   match::FlowFacts facts = facts_of(flow, direction);
   facts.reassembled = true;
@@ -466,7 +455,7 @@ void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event ev
 
 bool Inspection::held_before(std::uint32_t rule, const flow::Flow& flow) {
   const Held now{conversations_.table().index_of(flow), rule,
-                 2 * transaction_->number + (direction_ == Direction::to_client ? 2 : 1)};
+                 2 * transaction_->number + (subject_.direction == Direction::to_client ? 2 : 1)};
   if (std::find(held_.begin(), held_.end(), now) != held_.end()) return true;
   held_[next_held_++ % held_.size()] = now;
   return false;
@@ -496,13 +485,13 @@ bool Inspection::has_candidates(Scope scope, std::size_t found, std::size_t insp
   what.inspected = inspected;
   what.scope = scope;
   what.addresses_told = addresses_told;
-  return rules().detector().collect(Point::packet, packet_, what, search_->detector);
+  return rules().detector().collect(Point::packet, subject_.packet, what, search_->detector);
 }
 
 void Inspection::reject(match::Told told) {
-  judgement_.reject = true;
-  judgement_.tell_source |= told != match::Told::destination;
-  judgement_.tell_destination |= told != match::Told::source;
+  subject_.judgement.reject = true;
+  subject_.judgement.tell_source |= told != match::Told::destination;
+  subject_.judgement.tell_destination |= told != match::Told::source;
 }
 
 // What has_candidates() has left to be confirmed.
@@ -515,15 +504,15 @@ bool Inspection::inspect(const match::FlowFacts& facts, flow::Flow* flow, flow::
                                 : flow != nullptr ? &own_bits_
                                                   : nullptr;
   const match::Detector& detector = rules().detector();
-  const std::uint32_t most = time_.allows(search_->detector.candidates()) ? budget_ : 0;
+  const std::uint32_t most = share_.time.allows(search_->detector.candidates()) ? share_.candidates : 0;
   const auto outcome =
-      detector.confirm(packet_, facts, bits, buffers, {most, time_.left()}, search_->detector, matched);
+      detector.confirm(subject_.packet, facts, bits, buffers, {most, share_.time.left()}, search_->detector, matched);
   if (!matched.empty() && extra == nullptr && flow != nullptr && own_bits_ != match::FlowBits{}) {
     if (extra = conversations_.extra_of(*flow); extra != nullptr) extra->bits = own_bits_;
     own_bits_ = {};
   }
-  budget_ -= std::min(budget_, outcome.confirmed);
-  time_.spend(outcome.ticks);
+  share_.candidates -= std::min(share_.candidates, outcome.confirmed);
+  share_.time.spend(outcome.ticks);
   counters_.confirmed += outcome.confirmed;
   if (outcome.left != 0) {
     counters_.left += outcome.left;
@@ -533,26 +522,26 @@ bool Inspection::inspect(const match::FlowFacts& facts, flow::Flow* flow, flow::
   for (const std::uint32_t r : matched) {
     const match::Rule& rule = detector.rules().rules[r];
     if (transaction_ != nullptr && held_before(r, *flow)) continue;
-    const match::RateVerdict rate_verdict = search_->rates.judge(r, packet_, number_of(flow), now_);
+    const match::RateVerdict rate_verdict = search_->rates.judge(r, subject_.packet, number_of(flow), now_);
     if (rate_verdict == match::RateVerdict::nothing) continue;
     const bool whole_flow = flow != nullptr && match::acts_on_flow(rule, facts.reassembled) &&
-                            !(packet_.fragment() && match::names_ports(rule));
+                            !(subject_.packet.fragment() && match::names_ports(rule));
     if (match::blocks(rule.action)) {
-      if (!judgement_.by_rule) blocking_rule_ = r;
-      judgement_.drop = judgement_.by_rule = true;
+      if (!subject_.judgement.by_rule) blocking_rule_ = r;
+      subject_.judgement.drop = subject_.judgement.by_rule = true;
       if (rule.action == match::Action::reject) reject(rule.told);
       if (whole_flow) flow->user |= dropped;
     }
     if (rule.action == match::Action::pass) {
       if (whole_flow) flow->user |= passed;
-      frame_passed_ = true;
+      subject_.passed = true;
       break;
     }
     if (rule.noalert || rate_verdict == match::RateVerdict::action_only) continue;
-    if (!search_->alerts.tells(r, packet_, number_of(flow), now_)) continue;
+    if (!search_->alerts.tells(r, subject_.packet, number_of(flow), now_)) continue;
     ++counters_.alerts;
-    tell({&rules(), r, now_, frame_, &packet_, direction_, flow, payload, judgement_.drop, facts.reassembled,
-          facts.reassembled ? transaction_of(extra) : nullptr});
+    tell({&rules(), r, now_, subject_.frame, &subject_.packet, subject_.direction, flow, payload,
+          subject_.judgement.drop, facts.reassembled, facts.reassembled ? transaction_of(extra) : nullptr});
   }
   return outcome.left == 0;
 }

@@ -69,71 +69,14 @@
 #include "base/error.h"
 #include "flow/conversations.h"
 #include "flow/fragments.h"
-#include "function/inspect/confirm_time.h"
-#include "match/automaton/cpu_matcher.h"
-#include "match/automaton/gram_table.h"
-#include "match/automaton/key_set.h"
-#include "match/automaton/match_batch.h"
+#include "function/inspect/inspection_rules.h"
+#include "function/inspect/inspection_subject.h"
+#include "function/inspect/judgement.h"
 #include "match/confirm/packet_facts.h"
-#include "match/detect/alert_filter.h"
 #include "match/detect/detector.h"
 #include "match/detect/rate_filter.h"
 
 namespace sluice::function {
-
-// What all lanes share: the compiled rules and a matcher for each buffer that is searched.
-class InspectionRules : public std::enable_shared_from_this<InspectionRules> {
- public:
-  // Told how many of how many patterns are compiled; false: stop, which is an Error.
-  using Progress = std::function<bool(std::size_t done, std::size_t total)>;
-  // `before`: those in force until now, whose flowbits stay in flows. Seconds for 20,000 rules.
-  static Expected<std::shared_ptr<InspectionRules>> make(match::RuleSet rules, const InspectionRules* before = nullptr,
-                                                         const Progress& progress = {});
-
-  // Of no other rules of this process; not 0.
-  std::uint64_t generation() const { return generation_; }
-  const match::Detector& detector() const { return *detector_; }
-  const match::CpuMatcher& matcher(match::Buffer buffer) const { return *matchers_[static_cast<std::size_t>(buffer)]; }
-  // Bytes of the longest pattern of payloads: as much of the stream before a new piece is searched with it.
-  std::size_t longest_pattern() const { return longest_; }
-  // What stands for the patterns of payloads on a device, and the tables that it is found by.
-  const match::KeySet& keys() const { return *keys_; }
-  const match::GramTable& gram_table() const { return *gram_table_; }
-
- private:
-  std::uint64_t generation_ = 0;
-  std::unique_ptr<match::Detector> detector_;
-  std::array<std::unique_ptr<match::CpuMatcher>, match::buffer_count> matchers_;  // null: not searched
-  std::unique_ptr<match::KeySet> keys_;
-  std::unique_ptr<match::GramTable> gram_table_;
-  std::size_t longest_ = 0;
-};
-
-// A lane's own side of the rules: what it searches and confirms with. Made by the thread that loads, about 1 MB, and
-// what the counts of rates take (rate_filter.h); used by one Inspection at a time.
-struct InspectionSearch {
-  explicit InspectionSearch(std::shared_ptr<const InspectionRules> rules, const match::RateSettings& rates = {});
-  ~InspectionSearch();
-
-  std::shared_ptr<const InspectionRules> rules;
-  match::Detector::Scratch detector;
-  match::RateFilter rates;
-  match::AlertFilter alerts;
-  std::array<std::unique_ptr<match::CpuMatcher::Scratch>, match::buffer_count> matching;
-  std::vector<std::uint32_t> found, candidates, matched, keys;
-  std::string no_bits;               // as many as HTTP's patterns
-  std::string listed;                // likewise: a bit for each of these that is among the candidates
-  InspectionSearch* next = nullptr;  // for who keeps lists of them
-};
-
-// The keys that a device has found in a frame's payload (match/automaton/match_batch.h).
-struct KeyHits {
-  std::uint64_t generation = 0;  // of the rules that they are of; of others than the Inspection's they are of no use
-  const std::uint32_t* key = nullptr;
-  std::uint32_t count = 0;  // above match::max_hits: not all are told, which is of no use either
-  // FrameBrief::quiet of the frame, by the same rules.
-  bool quiet = false;
-};
 
 // What is known of a frame before a device has looked at it.
 struct FrameBrief {
@@ -162,58 +105,6 @@ struct FlowMark {
   static constexpr unsigned generation_at = 5;
 };
 
-// Views and pointers hold during the call; who keeps an alert takes rules->shared_from_this().
-struct Alert {
-  const InspectionRules* rules;
-  std::uint32_t rule;          // of rules->detector().rules().rules
-  std::uint64_t microseconds;  // since the epoch: when the frame came
-  std::string_view frame;  // from its Ethernet header on, or its datagram; empty: none of this flow, which has ended
-  const match::PacketFacts* packet;
-  flow::Direction direction;  // of the packet in its flow; to_server where there is none
-  const flow::Flow* flow;     // null: none
-  std::string_view payload;   // what was inspected: of the packet, the stream's new piece, or empty
-  bool blocked;               // the frame is dropped
-  bool stream;                // found in a TCP stream or an HTTP message, not in a packet by itself
-  const flow::http::Transaction* transaction = nullptr;  // it was found in, or in the stream's bytes of; null: none
-};
-
-// Why a frame is dropped, as an EVE `drop` event says it: "rules", "flow drop", "inspection budget", "stream conflict",
-// "stream memcap", "defrag error", "stream error", "stream midstream", "applayer error".
-enum class DropReason : std::uint8_t {
-  rules,
-  flow_drop,
-  budget,
-  conflict,
-  no_room,
-  fragment,
-  outside,
-  silent,
-  http_limit
-};
-
-// Views and pointers hold during the call.
-struct DroppedFrame {
-  std::uint64_t microseconds;  // since the epoch
-  std::string_view frame;
-  const match::PacketFacts* packet;
-  flow::Direction direction;
-  const flow::Flow* flow;  // null: none
-  DropReason reason;
-  const InspectionRules* rules = nullptr;  // DropReason::rules: of which this one drops, the first in their order
-  std::uint32_t rule = 0;
-};
-
-class AlertSink {
- public:
-  virtual void alert(const Alert& alert) = 0;
-  // Once for each frame that is dropped, behind its alerts, of which there may be none. Under an attack these are most
-  // of the frames.
-  virtual void dropped(const DroppedFrame& /*frame*/) {}
-
- protected:
-  ~AlertSink() = default;
-};
-
 struct InspectionCounters {
   std::uint64_t frames = 0;
   std::uint64_t not_ip = 0;     // looked at by nobody
@@ -229,20 +120,6 @@ struct InspectionCounters {
   std::uint64_t refused = 0;        // searches of this core's that Hyperscan refused: their frames are overloaded
   std::uint64_t by_device = 0;      // frames whose payload a device has searched, for the keys of these rules
   std::uint64_t many_keys = 0;      // of these, frames with more keys than it tells
-};
-
-struct Judgement {
-  bool drop = false;
-  bool reject = false;                    // one of the rules that hold is of reject
-  bool overload = false;                  // the budget left candidates
-  bool undecided = false;                 // some that could have decided what becomes of it (match/detect/detector.h)
-  flow::Taken stream = flow::Taken::all;  // but for all and part: its stream refuses it
-  bool fragment = false;                  // fragments cannot be put together
-  bool http_limit = false;                // HTTP goes beyond a limit, and is inspected no further
-  bool by_rule = false;                   // a rule of drop or reject holds
-  DropReason why = DropReason::rules;     // of `drop`: a rule before all else
-  // With `reject`: whom these rules want to be told, of the packet's ends.
-  bool tell_source = false, tell_destination = false;
 };
 
 class Inspection final : private flow::ConversationSink {
@@ -261,40 +138,32 @@ class Inspection final : private flow::ConversationSink {
   // that waits, though there is no time for it.
   void begin(std::uint64_t ticks, std::uint32_t frames = 1, bool releases = true) {
     const std::uint64_t aside = ticks == ConfirmTime::unlimited ? 0 : ticks / 8;
-    time_.begin(ticks - aside, frames);
-    other_time_.begin(aside == 0 ? ticks : aside, frames);
+    share_.time.begin(ticks - aside, frames);
+    other_share_.time.begin(aside == 0 ? ticks : aside, frames);
     to_come_ = 0;
-    late_from_ = looks_until_ = never;
-    first_release_ = whole_release_ = 0;
-    first_other_release_ = nullptr;
-    may_release_whole_ = releases;
-    released_beyond_ = 0;
+    late_from_ = Lateness::never;
+    lateness_.never_late();
+    releases_.begin(releases);
   }
   // So much of it decoding a frame's bodies may take, beyond what comes with their packet (flow::http::Parser): what is
   // behind that in a body is not looked at.
   void set_most_decoding(std::uint64_t ticks) { most_decoding_ = ticks; }
   // Until the next begin(): with a policy that lets frames pass, from this tick on searches of HTTP's buffers are part
   // of those ticks, too.
-  void set_late_from(std::uint64_t tsc) { late_from_ = drops_left_ ? never : tsc; }
+  void set_late_from(std::uint64_t tsc) { late_from_ = drops_left_ ? Lateness::never : tsc; }
   // Until the next begin(): from this tick on what the device has found in a frame is left, and HTTP is not parsed.
   // Where frames pass, that is a gap to the parser; else the frame is dropped before its stream takes it, and inspected
-  // when it is sent again. While the thread does not run no time passes: that is what takes longer than `away` ticks
-  // and a tenth of them for each frame since it last looked, besides confirming; the first time since `now`. 0: it
-  // always runs.
+  // when it is sent again. `now`, `away`: as Lateness has them.
   void set_looks_until(std::uint64_t tsc, std::uint64_t now = 0, std::uint64_t away = 0) {
-    looks_until_ = tsc;
-    looked_ = now;
-    looked_frames_ = counters_.frames;
-    looked_spent_ = spent();
-    away_ = away;
+    lateness_.set(tsc, now, away, counters_.frames, spent());
   }
   // Of the ticks that begin() was given.
-  std::uint64_t spent() const { return time_.spent() + other_time_.spent(); }
+  std::uint64_t spent() const { return share_.time.spent() + other_share_.time.spent(); }
   // The same, with what they were exceeded by; and, besides, what whole releases are reckoned to have taken.
-  std::uint64_t taken() const { return time_.taken() + other_time_.taken(); }
-  std::uint64_t released_beyond() const { return released_beyond_; }
+  std::uint64_t taken() const { return share_.time.taken() + other_share_.time.taken(); }
+  std::uint64_t released_beyond() const { return releases_.beyond; }
   void next(std::uint32_t frames_to_come) {
-    time_.next(frames_to_come);
+    share_.time.next(frames_to_come);
     to_come_ = frames_to_come;
   }
 
@@ -308,7 +177,7 @@ class Inspection final : private flow::ConversationSink {
     now_ = std::max(now_, microseconds);
     return is_quiet(hits) ? quiet_frame(frame, hash, hits) : loud_frame(frame, hash, hits);
   }
-  const Judgement& last() const { return judgement_; }
+  const Judgement& last() const { return subject_.judgement; }
   // Some 10 ns.
   FrameBrief brief_of(std::string_view frame) const;
   // At the end of a capture: what conversations still hold is inspected.
@@ -333,8 +202,6 @@ class Inspection final : private flow::ConversationSink {
 
  private:
   class AsIf;
-  // Headers, and what a frame brings of a body, twice.
-  static constexpr std::size_t least_allowance = 8192;
   bool tracked(flow::Flow& flow, flow::Direction direction, bool streamed) override;
   void stream_data(flow::Flow& flow, flow::Extra& extra, flow::Direction direction,
                    const flow::StreamData& data) override;
@@ -381,7 +248,7 @@ class Inspection final : private flow::ConversationSink {
     return static_cast<std::uint16_t>(rules().generation()) & (0xffffU >> FlowMark::generation_at);
   }
   std::uint16_t told_mark() const {
-    return direction_ == flow::Direction::to_server ? FlowMark::told_to_server : FlowMark::told_to_client;
+    return subject_.direction == flow::Direction::to_server ? FlowMark::told_to_server : FlowMark::told_to_client;
   }
   void inspect_piece(flow::Flow& flow, flow::Extra& extra, flow::Direction direction, const flow::StreamData& data);
   void keep_dropping(flow::Flow& flow) const;
@@ -396,7 +263,7 @@ class Inspection final : private flow::ConversationSink {
   const flow::http::Transaction* transaction_of(const flow::Extra* extra) const;
   std::size_t search_http(match::Point point, bool grows, flow::http::Transaction& transaction,
                           match::Buffers& buffers);
-  bool is_late();
+  bool is_late() { return lateness_.is_late(counters_.frames, spent()); }
   bool leaves_hits();
   bool drops_unseen(const flow::Flow& flow);
   bool search_buffer(match::Buffer buffer, std::string_view bytes, flow::http::Marks& marks);
@@ -416,7 +283,7 @@ class Inspection final : private flow::ConversationSink {
   Searched search_slices(std::string_view bytes, std::size_t from, bool has_waited);
   bool is_first_release(const flow::Flow& flow);
   // Nothing of it is inspected any more.
-  bool is_passed(const flow::Flow& flow) const { return (flow.user & FlowMark::passed) != 0 || frame_passed_; }
+  bool is_passed(const flow::Flow& flow) const { return (flow.user & FlowMark::passed) != 0 || subject_.passed; }
   std::optional<std::size_t> search_in_time(match::Buffer buffer, std::string_view bytes);
   bool may_search();
   void tell(const Alert& alert);
@@ -435,48 +302,28 @@ class Inspection final : private flow::ConversationSink {
   bool drops_left_ = false;     // drop_on_overload, where a rule drops at all
   bool drops_limited_ = false;  // drop_on_http_limit, likewise
   AlertSink& sink_;
-  ConfirmTime time_;
-  static constexpr std::uint64_t never = ~std::uint64_t{0};
-  std::uint64_t late_from_ = never;
-  std::uint64_t looks_until_ = never;
-  std::uint64_t looked_ = 0, looked_frames_ = 0, looked_spent_ = 0, away_ = 0;  // when is_late() looked last
+  Lateness lateness_;
+  std::uint64_t late_from_ = Lateness::never;
   InspectionCounters counters_;
   std::uint64_t now_ = 0;  // microseconds
-  // Of the frame that is being inspected; between frames there is none (between_frames()).
-  std::string_view frame_;
-  match::PacketFacts packet_;
-  KeyHits hits_;
-  bool has_hits_ = false;
-  bool too_many_hits_ = false;  // the device has found more keys than it tells, or has not seen it whole
-  bool is_datagram_ = false;    // put together from fragments
-  bool by_keys_ = false;        // what is in search_->found
-  bool quiet_ = false;          // no rule looks at the packet, and packet_ is not read yet
-  bool depends_ = false;        // that may be so, as its flow says: of plain_
+  // The frame, or what is inspected besides (AsIf); between frames there is none (between_frames()).
+  Subject subject_;
+  InspectionShare share_;
+  bool is_datagram_ = false;  // put together from fragments
+  bool by_keys_ = false;      // what is in search_->found
+  bool quiet_ = false;        // no rule looks at the packet, and it is not read yet
+  bool depends_ = false;      // that may be so, as its flow says: of plain_
   flow::Packet plain_;
-  match::FlowBits own_bits_{};  // of a flow without an Extra
-  flow::Direction direction_ = flow::Direction::to_server;
+  match::FlowBits own_bits_{};        // of a flow without an Extra
   const flow::Flow* flow_ = nullptr;  // of the frame, once it is known
-  bool frame_passed_ = false;
-  std::uint32_t budget_ = 0;
-  std::uint64_t most_decoding_ = never;
-  std::uint64_t decoding_ = 0;        // ticks of the frame, of what confirming may take
-  std::size_t allowance_ = 0;         // bytes of HTTP that are searched without being counted as time
-  std::size_t waited_allowance_ = 0;  // likewise, of what waited in a stream
-  Judgement judgement_;
-  // Of the other flow that was last inspected during the frame (AsIf); null: none. Its budget, and the batch's time for
-  // all of them.
+  std::uint64_t most_decoding_ = Lateness::never;
+  // The other flow that was last inspected during the frame (AsIf), null: none; and what it may still use, of the time
+  // that all of them have.
   const flow::Flow* other_flow_ = nullptr;
-  std::size_t other_allowance_ = 0, other_waited_allowance_ = 0;
-  std::uint64_t other_decoding_ = 0;
-  std::uint32_t other_budget_ = 0, to_come_ = 0;  // to_come_: frames of the batch, as next() says
-  ConfirmTime other_time_;
-  // Which frame of the batch, and which other flow, was the first to release what waits; 0 and null: none yet.
-  std::uint64_t first_release_ = 0;
-  std::uint64_t whole_release_ = 0;  // the frame that may release what it does, having been asked for ahead
-  const flow::Flow* first_other_release_ = nullptr;
-  bool may_release_whole_ = true;
-  std::uint64_t released_beyond_ = 0;  // ticks, by those
-  std::string text_;                   // buffers that are put together
+  InspectionShare other_share_;
+  std::uint32_t to_come_ = 0;  // frames of the batch, as next() says
+  WholeReleases releases_;
+  std::string text_;  // buffers that are put together
   // The last rules that held for HTTP transactions: a response may be whole a second time, with bytes that came behind
   // its end.
   struct Held {
@@ -490,45 +337,39 @@ class Inspection final : private flow::ConversationSink {
   flow::Fragments fragments_;
   // Alerts of a request line wait for its headers, if those come in the same frame, so that they can be told with them.
   bool holds_alerts_ = false;
-  std::uint32_t blocking_rule_ = 0;  // where judgement_.by_rule
+  std::uint32_t blocking_rule_ = 0;  // where subject_.judgement.by_rule
   std::vector<Alert> held_alerts_;
   flow::Conversations conversations_;  // last: its end may still inspect
 };
 
 inline void Inspection::begin_frame(std::string_view frame, const KeyHits& hits) {
-  frame_ = frame;
-  hits_ = hits;
-  const bool looked = hits.generation == rules().generation();
-  has_hits_ = looked && hits.count <= match::max_hits;
-  too_many_hits_ = looked && !has_hits_;
-  counters_.by_device += looked ? 1 : 0;
-  counters_.many_keys += too_many_hits_ ? 1 : 0;
+  subject_.frame = frame;
+  subject_.hits.take(hits, rules().generation());
+  subject_.direction = flow::Direction::to_server;
+  subject_.judgement = {};
+  share_.begin(settings_.budget);
+  counters_.by_device += subject_.hits.known || subject_.hits.too_many ? 1 : 0;
+  counters_.many_keys += subject_.hits.too_many ? 1 : 0;
   ++counters_.frames;
-  judgement_ = {};
-  budget_ = settings_.budget;
-  allowance_ = least_allowance;
-  waited_allowance_ = 0;
-  decoding_ = 0;
-  direction_ = flow::Direction::to_server;
 }
 
 inline const Judgement& Inspection::end_frame(const flow::Flow* flow, bool by_flow) {
   tell_held();
-  if (judgement_.overload) ++counters_.overloaded;
-  if (judgement_.drop) [[unlikely]] {
+  if (subject_.judgement.overload) ++counters_.overloaded;
+  if (subject_.judgement.drop) [[unlikely]] {
     tell_dropped(flow, by_flow);
   }
   between_frames();
-  return judgement_;
+  return subject_.judgement;
 }
 
-// What a flow tells at its end, when the table is swept, is about no frame: the last one's memory is no more. packet_
-// still points there, and is replaced before it is read (AsIf).
+// What a flow tells at its end, when the table is swept, is about no frame: the last one's memory is no more.
+// subject_.packet still points there, and is replaced before it is read (AsIf).
 inline void Inspection::between_frames() {
-  frame_ = {};
+  subject_.frame = {};
+  subject_.hits.known = subject_.hits.too_many = subject_.passed = false;
+  is_datagram_ = false;
   flow_ = nullptr;
-  has_hits_ = too_many_hits_ = is_datagram_ = false;
-  frame_passed_ = false;
   other_flow_ = nullptr;
 }
 

@@ -19,7 +19,7 @@ namespace sluice::function {
 class Inspection::AsIf {
  public:
   AsIf(Inspection& of, const flow::Flow& flow, flow::Direction direction)
-      : of_(of), needed_(of.flow_ != &flow || of.direction_ != direction) {
+      : of_(of), needed_(of.flow_ != &flow || of.subject_.direction != direction) {
     if (needed_) [[unlikely]]
       begin(flow, direction);
   }
@@ -38,51 +38,39 @@ class Inspection::AsIf {
 
   [[gnu::noinline]] void begin(const flow::Flow& flow, flow::Direction direction) {
     of_.tell_held();
-    packet_ = std::exchange(of_.packet_, match::packet_of(flow.family, flow.protocol, end_of(flow, direction),
-                                                          end_of(flow, opposite(direction))));
-    direction_ = std::exchange(of_.direction_, direction);
+    Subject& subject = of_.subject_;
+    packet_ = std::exchange(subject.packet, match::packet_of(flow.family, flow.protocol, end_of(flow, direction),
+                                                             end_of(flow, opposite(direction))));
+    direction_ = std::exchange(subject.direction, direction);
     // What the device has found is in the frame's own bytes.
-    hits_ = std::exchange(of_.hits_, {});
-    has_hits_ = std::exchange(of_.has_hits_, false);
-    too_many_hits_ = std::exchange(of_.too_many_hits_, false);
+    hits_ = std::exchange(subject.hits, {});
     is_other_ = of_.flow_ != &flow;
     if (!is_other_) return;
     if (std::exchange(of_.other_flow_, &flow) != &flow) {
-      of_.other_budget_ = of_.settings_.budget;
-      of_.other_allowance_ = least_allowance;
-      of_.other_waited_allowance_ = 0;
-      of_.other_decoding_ = 0;
-      of_.other_time_.next(of_.to_come_);
+      of_.other_share_.begin(of_.settings_.budget);
+      of_.other_share_.time.next(of_.to_come_);
     }
-    frame_ = std::exchange(of_.frame_, {});
-    judgement_ = std::exchange(of_.judgement_, {});
-    passed_ = std::exchange(of_.frame_passed_, false);
-    exchange_budgets();
+    frame_ = std::exchange(subject.frame, {});
+    judgement_ = std::exchange(subject.judgement, {});
+    passed_ = std::exchange(subject.passed, false);
+    std::swap(of_.share_, of_.other_share_);
   }
   [[gnu::noinline]] void end() {
-    of_.packet_ = packet_;
-    of_.direction_ = direction_;
-    of_.hits_ = hits_;
-    of_.has_hits_ = has_hits_;
-    of_.too_many_hits_ = too_many_hits_;
+    Subject& subject = of_.subject_;
+    subject.packet = packet_;
+    subject.direction = direction_;
+    subject.hits = hits_;
     if (!is_other_) return;
-    of_.frame_ = frame_;
-    of_.judgement_ = judgement_;
-    of_.frame_passed_ = passed_;
-    exchange_budgets();
-  }
-  void exchange_budgets() {
-    std::swap(of_.budget_, of_.other_budget_);
-    std::swap(of_.allowance_, of_.other_allowance_);
-    std::swap(of_.waited_allowance_, of_.other_waited_allowance_);
-    std::swap(of_.decoding_, of_.other_decoding_);
-    std::swap(of_.time_, of_.other_time_);
+    subject.frame = frame_;
+    subject.judgement = judgement_;
+    subject.passed = passed_;
+    std::swap(of_.share_, of_.other_share_);
   }
 
   Inspection& of_;
   const bool needed_;
-  bool is_other_ = false, passed_ = false, has_hits_ = false, too_many_hits_ = false;
-  KeyHits hits_;
+  bool is_other_ = false, passed_ = false;
+  DeviceHits hits_;
   match::PacketFacts packet_;
   flow::Direction direction_ = flow::Direction::to_server;
   std::string_view frame_;

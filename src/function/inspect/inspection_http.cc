@@ -89,8 +89,8 @@ bool Inspection::drops_unseen(const flow::Flow& flow) {
   if (!is_late()) return false;
   if (leaves_hits()) return true;
   if (quiet_) read_facts();
-  if (packet_.payload.empty() || !conversations_.may_parse_http(flow, direction_)) return false;
-  if ((flow.user & FlowMark::http) == 0 && !looks_like_http(packet_.payload)) return false;
+  if (subject_.packet.payload.empty() || !conversations_.may_parse_http(flow, subject_.direction)) return false;
+  if ((flow.user & FlowMark::http) == 0 && !looks_like_http(subject_.packet.payload)) return false;
   ++counters_.http_left;
   overload();
   return true;
@@ -100,35 +100,35 @@ bool Inspection::drops_unseen(const flow::Flow& flow) {
 void Inspection::http_limited(flow::Flow& flow, flow::http::Limit) {
   tell_held();
   if (!drops_limited_) return;
-  const AsIf as_if(*this, flow, direction_);
+  const AsIf as_if(*this, flow, subject_.direction);
   if (is_passed(flow)) return;
-  judgement_.drop = judgement_.http_limit = true;
+  subject_.judgement.drop = subject_.judgement.http_limit = true;
   flow.user |= FlowMark::dropped;
 }
 
 // What is more than a frame may ever have is as a body beyond its limit; less is for want of time.
 bool Inspection::decodes(flow::Flow& flow, std::uint64_t bytes) {
   constexpr std::uint64_t ticks_for_byte = 4;  // 1.6 ns
-  if (!time_.limited()) return true;
-  const AsIf as_if(*this, flow, direction_);
+  if (!share_.time.limited()) return true;
+  const AsIf as_if(*this, flow, subject_.direction);
   const std::uint64_t ticks = bytes * ticks_for_byte;
-  if (decoding_ + ticks > most_decoding_) return false;
-  if (time_.left() < ticks) {
+  if (share_.decoding + ticks > most_decoding_) return false;
+  if (share_.time.left() < ticks) {
     ++counters_.left;
     overload();
     keep_dropping(flow);
     return false;
   }
-  decoding_ += ticks;
-  time_.spend(ticks);
+  share_.decoding += ticks;
+  share_.time.spend(ticks);
   return true;
 }
 
 // What is beyond the frame's allowance is part of what confirming may take. False: there was no time.
 bool Inspection::search_buffer(Buffer buffer, std::string_view bytes, flow::http::Marks& marks) {
-  const bool is_free = bytes.size() <= allowance_ && (late_from_ == never || rte_rdtsc() < late_from_);
+  const bool is_free = bytes.size() <= share_.allowance && (late_from_ == Lateness::never || rte_rdtsc() < late_from_);
   const auto count = is_free ? search(buffer, bytes) : search_in_time(buffer, bytes);
-  if (is_free) allowance_ -= bytes.size();
+  if (is_free) share_.allowance -= bytes.size();
   const auto numbers = rules().detector().numbers(buffer);
   for (std::size_t f = 0; f < count.value_or(0); ++f) mark_found(marks, numbers[search_->found[f]]);
   return count.has_value();
@@ -199,7 +199,7 @@ void Inspection::add_found(const flow::http::Marks& marks) {
 const flow::http::Transaction* Inspection::transaction_of(const flow::Extra* extra) const {
   if (transaction_ != nullptr || extra == nullptr || extra->http == nullptr) return transaction_;
   const flow::http::Connection& connection = *extra->http;
-  if (direction_ == flow::Direction::to_server) return connection.sides[0].current;
+  if (subject_.direction == flow::Direction::to_server) return connection.sides[0].current;
   return connection.waiting == 1 ? connection.first : nullptr;
 }
 

@@ -50,9 +50,9 @@ const Judgement& Inspection::quiet_frame(std::string_view frame, std::uint32_t h
   if (flow == nullptr) {
     ++counters_.no_flow;
   } else if ((flow->user & FlowMark::dropped) != 0) {
-    by_flow = !std::exchange(judgement_.drop, true);
+    by_flow = !std::exchange(subject_.judgement.drop, true);
   }
-  if (judgement_.drop && quiet_) read_facts();
+  if (subject_.judgement.drop && quiet_) read_facts();
   quiet_ = false;
   return end_frame(flow, by_flow);
 }
@@ -77,9 +77,9 @@ const Judgement& Inspection::plain_frame(std::string_view frame, std::uint32_t h
       inspect_packet(nullptr, false);
     }
   } else if ((flow->user & FlowMark::dropped) != 0) {
-    by_flow = !std::exchange(judgement_.drop, true);
+    by_flow = !std::exchange(subject_.judgement.drop, true);
   }
-  if (judgement_.drop && quiet_) read_facts();
+  if (subject_.judgement.drop && quiet_) read_facts();
   quiet_ = depends_ = false;
   return end_frame(flow, by_flow);
 }
@@ -88,13 +88,13 @@ bool Inspection::is_quiet_in(const flow::Flow* flow, bool streamed) const {
   const match::Detector& detector = rules().detector();
   const match::PlainFacts packet = plain_facts_of(plain_);
   match::FlowFacts facts;
-  if (flow != nullptr) facts = facts_of(*flow, direction_);
-  if (!hits_.quiet && detector.may_hold_without_keys(packet, facts, addresses_told(flow))) return false;
+  if (flow != nullptr) facts = facts_of(*flow, subject_.direction);
+  if (!subject_.hits.keys.quiet && detector.may_hold_without_keys(packet, facts, addresses_told(flow))) return false;
   const unsigned klass =
       detector.classes().class_of(packet.protocol, packet.source_port, packet.destination_port, true);
   if (streamed && !detector.searches_packets(klass)) return true;
-  for (std::uint32_t k = 0; k < hits_.count; ++k) {
-    if (detector.may_hold(packet, facts, rules().keys().patterns_of(hits_.key[k]))) return false;
+  for (std::uint32_t k = 0; k < subject_.hits.keys.count; ++k) {
+    if (detector.may_hold(packet, facts, rules().keys().patterns_of(subject_.hits.keys.key[k]))) return false;
   }
   return true;
 }

@@ -41,29 +41,30 @@ constexpr std::size_t least_slice = 1536;
 // then still to be searched.
 std::uint8_t Inspection::waits(flow::Flow& flow, flow::Direction) {
   const std::uint64_t generation = rules().generation();
-  if ((flow.user & (FlowMark::dropped | FlowMark::passed)) != 0 || frame_passed_) return 0;
-  if (has_hits_) return mark_of(hits_.count == 0 ? Waited::without_keys : Waited::unknown, generation);
-  if (too_many_hits_) return 0;
-  const bool is_clean = search(match::Buffer::payload, packet_.payload) == 0;
+  if ((flow.user & (FlowMark::dropped | FlowMark::passed)) != 0 || subject_.passed) return 0;
+  if (subject_.hits.known)
+    return mark_of(subject_.hits.keys.count == 0 ? Waited::without_keys : Waited::unknown, generation);
+  if (subject_.hits.too_many) return 0;
+  const bool is_clean = search(match::Buffer::payload, subject_.packet.payload) == 0;
   return mark_of(is_clean ? Waited::without_patterns : Waited::unknown, generation);
 }
 
 // It has all the time that it needs, in a batch that is not late.
 bool Inspection::is_first_release(const flow::Flow& flow) {
-  if (!may_release_whole_ || is_late()) return false;
+  if (!releases_.allowed || is_late()) return false;
   if (&flow != flow_) {
-    if (first_other_release_ == nullptr) first_other_release_ = &flow;
-    return first_other_release_ == &flow;
+    if (releases_.first_other_flow == nullptr) releases_.first_other_flow = &flow;
+    return releases_.first_other_flow == &flow;
   }
-  if (first_release_ == 0) first_release_ = counters_.frames;
-  return first_release_ == counters_.frames;
+  if (releases_.first_frame == 0) releases_.first_frame = counters_.frames;
+  return releases_.first_frame == counters_.frames;
 }
 
 // Sent again, it is asked for anew.
 bool Inspection::may_release(flow::Flow& flow, flow::Direction, flow::Waiting waiting) {
-  if (!drops_left_ || !time_.limited() || is_passed(flow)) return true;
-  if (ticks_to_hand_over(waiting.segments, waiting.bytes) <= time_.left_for_waiting() || is_first_release(flow)) {
-    whole_release_ = counters_.frames;
+  if (!drops_left_ || !share_.time.limited() || is_passed(flow)) return true;
+  if (ticks_to_hand_over(waiting.segments, waiting.bytes) <= share_.time.left_for_waiting() || is_first_release(flow)) {
+    releases_.frame = counters_.frames;
     return true;
   }
   ++counters_.releases_left;
@@ -72,10 +73,10 @@ bool Inspection::may_release(flow::Flow& flow, flow::Direction, flow::Waiting wa
 }
 
 bool Inspection::takes_waiting(flow::Flow& flow, flow::Direction direction, std::size_t bytes) {
-  if (!time_.limited()) return true;
+  if (!share_.time.limited()) return true;
   const AsIf as_if(*this, flow, direction);
-  const std::uint64_t left = time_.left_for_waiting(), ticks = ticks_to_hand_over(1, bytes);
-  const bool is_allowed = &flow == flow_ && whole_release_ == counters_.frames;
+  const std::uint64_t left = share_.time.left_for_waiting(), ticks = ticks_to_hand_over(1, bytes);
+  const bool is_allowed = &flow == flow_ && releases_.frame == counters_.frames;
   if (left < ticks && !is_allowed && !is_first_release(flow)) {
     if (is_passed(flow)) return false;
     ++counters_.releases_left;
@@ -84,22 +85,24 @@ bool Inspection::takes_waiting(flow::Flow& flow, flow::Direction direction, std:
     return false;
   }
   const std::uint64_t within = std::min(left, ticks);
-  time_.spend_on_waiting(within);
-  released_beyond_ += ticks - within;
+  share_.time.spend_on_waiting(within);
+  releases_.beyond += ticks - within;
   return true;
 }
 
 // The patterns that end in the new piece; of a device's keys, also some whose rest is still to come.
 std::size_t Inspection::find_in(const flow::StreamData& data, flow::Carried& carried) {
   const std::size_t history = data.window.size() - data.fresh.size();
-  const char* const payload = packet_.payload.data();
-  const bool of_packet = data.origin >= payload && data.origin + data.fresh.size() <= payload + packet_.payload.size();
+  const char* const payload = subject_.packet.payload.data();
+  const bool of_packet =
+      data.origin >= payload && data.origin + data.fresh.size() <= payload + subject_.packet.payload.size();
   const Waited waited = waited_of(data.mark, rules().generation());
-  if (of_packet && !is_datagram_) waited_allowance_ += data.fresh.size();
-  const bool by_keys = of_packet ? has_hits_ : waited == Waited::without_keys;
+  if (of_packet && !is_datagram_) share_.waited += data.fresh.size();
+  const bool by_keys = of_packet ? subject_.hits.known : waited == Waited::without_keys;
   const bool before_by_keys = std::exchange(carried.by_keys, by_keys);
   if (by_keys) {
-    return take_hits(of_packet ? hits_ : KeyHits(), data.window, history, !before_by_keys || carried.lost());
+    return take_hits(of_packet ? subject_.hits.keys : KeyHits(), data.window, history,
+                     !before_by_keys || carried.lost());
   }
   const std::size_t longest = rules().longest_pattern(), before = std::min(history, longest);
   std::string_view bytes = data.window.substr(history - before);
@@ -113,17 +116,17 @@ std::size_t Inspection::find_in(const flow::StreamData& data, flow::Carried& car
 // may have before it, for as long as there is time. Of what has waited as much as the frame has brought itself is
 // searched whatever time there is.
 Inspection::Searched Inspection::search_slices(std::string_view bytes, std::size_t from, bool has_waited) {
-  if (!time_.limited()) return {search(match::Buffer::payload, bytes, from)};
+  if (!share_.time.limited()) return {search(match::Buffer::payload, bytes, from)};
   by_keys_ = false;
   const std::size_t before = rules().longest_pattern(), step = std::max(least_slice, before);
   Searched searched;
   for (std::size_t at = from; at < bytes.size(); at += step) {
     const std::size_t begin = at - std::min(at, before);
     const std::string_view slice = bytes.substr(begin, at - begin + step);
-    const bool is_free = has_waited && slice.size() <= waited_allowance_;
-    const bool of_waiting = !is_free && has_waited && time_.left_for_waiting() != 0;
+    const bool is_free = has_waited && slice.size() <= share_.waited;
+    const bool of_waiting = !is_free && has_waited && share_.time.left_for_waiting() != 0;
     if (is_free) {
-      waited_allowance_ -= slice.size();
+      share_.waited -= slice.size();
     } else if (!of_waiting && !may_search()) {
       searched.all = false;
       break;
@@ -132,9 +135,9 @@ Inspection::Searched Inspection::search_slices(std::string_view bytes, std::size
     searched.found += search(match::Buffer::payload, slice, at - begin, searched.found);
     const std::uint64_t took = rte_rdtsc() - began;
     if (of_waiting) {
-      time_.spend_on_waiting(took);
+      share_.time.spend_on_waiting(took);
     } else if (!is_free) {
-      time_.spend(took);
+      share_.time.spend(took);
     }
   }
   return searched;
@@ -155,7 +158,7 @@ bool Inspection::has_stream_candidates(flow::Carried& carried, std::size_t found
   what.piece = data.fresh;
   what.window = data.window;
   if (carried.empty()) {
-    return detector.collect(Point::packet, packet_, what, search_->detector);
+    return detector.collect(Point::packet, subject_.packet, what, search_->detector);
   }
   if (carried.lost()) {
     what.open_unknown = true;
@@ -181,7 +184,7 @@ bool Inspection::has_stream_candidates(flow::Carried& carried, std::size_t found
   what.open = again;
   what.begun = carried.begun();
   what.without = carried.held();
-  return detector.collect(Point::packet, packet_, what, search_->detector);
+  return detector.collect(Point::packet, subject_.packet, what, search_->detector);
 }
 
 // The window begins anew.
