@@ -238,8 +238,9 @@ ChainCase ordinary_for(const BenchOptions& options, const InspectRules& rules, c
 
 // Each traffic of `protocol` that is measured, and the rules' contents, which most of them match; of conversations with
 // every second rule dropping, too, as it is of packets.
-Expected<void> verify(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
-                      const std::string& device, const std::string& protocol, const std::vector<ChainCase>& measured) {
+Expected<void> verify(const BenchOptions& options, const RouterTable& table, const RouteReference& reference,
+                      const InspectRules& rules, const std::string& device, const std::string& protocol,
+                      const std::vector<ChainCase>& measured) {
   std::vector<ChainCase> cases{attack_on(options, rules, {protocol.c_str(), attack_name}, false)};
   std::ranges::copy_if(measured, std::back_inserter(cases),
                        [&](const ChainCase& one) { return one.protocol == protocol; });
@@ -255,20 +256,21 @@ Expected<void> verify(const BenchOptions& options, const RouterTable& table, con
   for (ChainCase one : cases) {
     one.bounded = false;
     one.acl = !one.converses();  // what it denied would be missing in them
-    ChainCheck acl, inspect;
-    if (auto right = verify_chain(options, table, rules, one, device, acl, inspect); !right) {
+    ChainSeen seen;
+    if (auto right = verify_chain(options, table, reference, rules, one, device, seen); !right) {
       return make_error("NOT VERIFIED: " + one.traffic() + ": " + right.error().message);
     }
+    const ChainCheck &acl = seen.acl, &inspect = seen.inspect;
     std::printf(
-        "verified on %s, %s: %s%lu verdicts of inspect against a core with Hyperscan (%lu dropped, %lu alerts)%s, in "
-        "batches of %.0f frames\n",
+        "verified on %s, %s: %s%lu verdicts of inspect against a core with Hyperscan (%lu dropped, %lu alerts)%s, and "
+        "the next hops of %lu frames that left against the longest prefix, in batches of %.0f frames\n",
         device.c_str(), one.traffic().c_str(),
         one.acl ? fmt::format("{} verdicts of acl against the first match ({} denied), ", acl.frames.load(),
                               acl.dropped.load())
                       .c_str()
                 : "",
         inspect.frames.load(), inspect.dropped.load(), inspect.alerts.load(), followed_text(one, inspect).c_str(),
-        inspect.frames_a_batch);
+        seen.left, inspect.frames_a_batch);
   }
   return {};
 }
@@ -464,8 +466,9 @@ Expected<void> check_only(const BenchOptions& options) {
                                 names, attack_name, attack_of_codings_name, attack_by_resets_name));
 }
 
-Expected<void> run_device(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
-                          const std::string& device, device::LinkCeilings& ceilings, Goals& goals) {
+Expected<void> run_device(const BenchOptions& options, const RouterTable& table, const RouteReference& reference,
+                          const InspectRules& rules, const std::string& device, device::LinkCeilings& ceilings,
+                          Goals& goals) {
   const std::vector<ChainCase> chosen = chosen_traffic(options);
   const std::vector<Attack> attacking = chosen_attacks(options);
   for (const char* const protocol : protocols) {
@@ -479,7 +482,7 @@ Expected<void> run_device(const BenchOptions& options, const RouterTable& table,
         measured.push_back(attack_on(options, rules, other, false));
       }
     }
-    if (auto right = verify(options, table, rules, device, protocol, measured); !right) return right;
+    if (auto right = verify(options, table, reference, rules, device, protocol, measured); !right) return right;
   }
   for (const ChainCase& traffic : chosen) {
     std::vector<Part> parts = parts_of(traffic, traffic.protocol == "udp" && traffic.payload == "text");
@@ -530,6 +533,8 @@ int bench_inspect(const BenchOptions& options) {
   // No frame is IPv6, and the gateway is set up anew for every row.
   const auto table = RouterTable::make(std::move(*routes), {.ipv6 = 1'000});
   if (!table) return fail(table.error());
+  RouteReference reference;
+  if (auto read = reference.read((*table)->routes_path()); !read) return fail(read.error());
   std::printf("rules: %s\n", (*rules)->text().c_str());
   std::vector<std::string> devices;
   if (probed && options.device != "cpu") devices.push_back(options.device == "auto" ? "cuda:0" : options.device);
@@ -537,7 +542,7 @@ int bench_inspect(const BenchOptions& options) {
   Goals goals("inspect", options.goals);
   int status = 0;
   for (const std::string& device : devices) {
-    if (auto done = run_device(options, **table, **rules, device, ceilings, goals); !done) {
+    if (auto done = run_device(options, **table, reference, **rules, device, ceilings, goals); !done) {
       status = fail(done.error());
     }
   }

@@ -11,6 +11,7 @@
 #include "cli/bench/acl_sets.h"
 #include "cli/bench/inspect_compared.h"
 #include "cli/bench/inspect_parts.h"
+#include "cli/bench/leaving_frames.h"
 #include "cli/bench/match_patterns.h"
 #include "cli/bench/progress.h"
 #include "cli/bench/verify.h"
@@ -395,15 +396,18 @@ RigOptions chain_rig(const BenchOptions& options, const RouterTable& table, cons
   return rig;
 }
 
-Expected<void> verify_chain(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
-                            const ChainCase& one, const std::string& device, ChainCheck& acl, ChainCheck& inspect) {
+Expected<void> verify_chain(const BenchOptions& options, const RouterTable& table, const RouteReference& reference,
+                            const InspectRules& rules, const ChainCase& one, const std::string& device,
+                            ChainSeen& seen) {
   const Progress progress("verifying the chain");
+  ChainCheck &acl = seen.acl, &inspect = seen.inspect;
   RigOptions rig_options = chain_rig(options, table, rules, one, device);
   if (one.converses()) rig_options.frames = verified_conversation_frames;
   for (ChainCheck* const check : {&acl, &inspect}) {
     check->lanes = rig_options.lanes;
     check->frames_per_lane = one.converses() ? verified_of_conversations : rig_options.frames;
   }
+  rig_options.settings = table.settings_on_ports(rig_options.ports);
   rig_options.stages.clear();
   if (one.acl) {
     std::vector<lookup::acl::AclRule> every_second = rules.acl();
@@ -425,6 +429,8 @@ Expected<void> verify_chain(const BenchOptions& options, const RouterTable& tabl
   }
   auto rig = Rig::make(rig_options);
   if (!rig) return tl::unexpected(rig.error());
+  auto leaving = LeavingFrames::watch(**rig, rig_options, reference, 1);
+  if (!leaving) return tl::unexpected(leaving.error());
   const ChainCheck& last = one.inspect ? inspect : acl;
   const std::uint64_t wanted = last.frames_per_lane * last.lanes;
   // Frames that were handed to it, and that cores have searched because its tables are of other rules, verify a core.
@@ -437,6 +443,9 @@ Expected<void> verify_chain(const BenchOptions& options, const RouterTable& tabl
   inspect.frames_a_batch =
       static_cast<double>(device == "cpu" ? total.frames_cpu : total.frames_gpu) /
       static_cast<double>(std::max<std::uint64_t>(1, device == "cpu" ? total.batches_cpu : total.batches_gpu));
+  if (auto right = (*leaving)->judge(); !right) return make_error("route: " + right.error().message);
+  seen.left = (*leaving)->frames();
+  if (seen.left == 0) return make_error("route: no frame left, so that no route was verified");
   for (const ChainCheck* check : {&acl, &inspect}) {
     if (check->wrong != 0) {
       return make_error(fmt::format("{}: of {} frames {} have another verdict than a core gives",

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "cli/bench/acl_in_turns.h"
 #include "cli/bench/bench.h"
+#include "cli/bench/route_reference.h"
 #include "cli/bench/router_rig.h"
 #include "lookup/acl/acl_rule.h"
 #include "match/rules/rule_set.h"
@@ -98,6 +99,12 @@ struct ChainCheck {
   double frames_a_batch = 0;  // on average, of the device that is verified
 };
 
+// Of a whole chain.
+struct ChainSeen {
+  ChainCheck acl, inspect;
+  std::uint64_t left = 0;  // frames that left, by the port and to the next hop of their route
+};
+
 // Of the figures of a chain that inspects conversations without loss: those that are not 0, but should be; empty: all
 // were followed whole. Other streams than HTTP's may begin like a request, by a rule's contents, and go on otherwise.
 std::string not_whole(const ChainCase& one, const std::vector<engine::Figure>& figures);
@@ -115,9 +122,11 @@ RigOptions chain_rig(const BenchOptions& options, const RouterTable& table, cons
 // rules the alerts are of is not compared here (scripts/compare-alerts does, of captures). Of conversations, which
 // would end, no rule drops. Where frames are conversations, besides: it has followed as many, and as many requests, as
 // there are SYNs and requests in the frames, none with a gap, and what is planted there has made an alert each time.
-// `acl` and `inspect` say what was seen. The measured run has the rules as they are, and is not compared frame by
-// frame.
-Expected<void> verify_chain(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
-                            const ChainCase& one, const std::string& device, ChainCheck& acl, ChainCheck& inspect);
+// Every frame that leaves goes to the next hop that `reference`, which has read the table, names for it, and is changed
+// as a router does and in nothing else (leaving_frames.h). The measured run has the rules as they are, and is not
+// compared frame by frame.
+Expected<void> verify_chain(const BenchOptions& options, const RouterTable& table, const RouteReference& reference,
+                            const InspectRules& rules, const ChainCase& one, const std::string& device,
+                            ChainSeen& seen);
 
 }  // namespace sluice::cli::bench

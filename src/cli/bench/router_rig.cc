@@ -171,8 +171,8 @@ packet::MacAddress RouterTable::mac_of(unsigned g) {
   return {{0x02, 0x19, 0, 0, 0, static_cast<std::uint8_t>(g)}};
 }
 
-std::string RouterTable::settings_on_two_ports() const {
-  return "any_mac = true\n" + settings_with(port_of, mac_of);
+std::string RouterTable::settings_on_ports(unsigned ports) const {
+  return "any_mac = true\n" + settings_with([ports](unsigned g) { return port_of(g, ports); }, mac_of);
 }
 
 std::string RouterTable::settings_with(const std::function<std::uint16_t(unsigned)>& port,

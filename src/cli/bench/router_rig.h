@@ -41,11 +41,11 @@ class RouterTable {
   Expected<void> send_to(const std::vector<packet::IpAddress>& addresses) const;
 
   const std::string& settings() const { return settings_; }  // TOML of [route]
-  // The same table for a rig of two ports: each gateway is on port_of() and has mac_of(), and frames for any link
+  // The same table for a rig of one port or two: each gateway is on port_of() and has mac_of(), and frames for any link
   // address are taken, because what leaves a port comes in again as it left.
-  std::string settings_on_two_ports() const;
+  std::string settings_on_ports(unsigned ports) const;
   static std::string gateway(int family, unsigned g);  // g: 1 to 254, the address's last byte
-  static std::uint16_t port_of(unsigned g) { return g < 128 ? 0 : 1; }
+  static std::uint16_t port_of(unsigned g, unsigned ports) { return g < 128 || ports == 1 ? 0 : 1; }
   static packet::MacAddress mac_of(unsigned g);
   std::string routes_path() const { return folder_ + "/routes"; }
   std::string destinations_path() const { return folder_ + "/destinations"; }

@@ -1,6 +1,6 @@
-// Whether the router's frames leave as they must (frame_check.h), in a run of its own before anything is measured: on
-// two replay ports, with a link address of its own for each of the 254 gateways and with ECMP routes among the table's,
-// the next hops taken from RouteReference.
+// Whether the router's frames leave as they must (leaving_frames.h), in a run of its own before anything is measured:
+// on two replay ports, with a link address of its own for each of the 254 gateways and with ECMP routes among the
+// table's, the next hops taken from RouteReference.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "cli/bench/bench.h"
-#include "cli/bench/frame_check.h"
+#include "cli/bench/leaving_frames.h"
 #include "cli/bench/route_reference.h"
 #include "cli/bench/router_rig.h"
 
@@ -28,8 +28,7 @@ class FrameVerifier {
     std::uint64_t ecmp_frames = 0;   // of these, such as had a choice of next hops
     unsigned flows = 0, slowly = 0;  // flows; those whose next hop was also found by looking at every route
   };
-  // For tests: what is done to a frame and its port just before they are looked at.
-  using Tamper = std::function<void(std::uint16_t& port, std::uint8_t* frame)>;
+  using Tamper = LeavingFrames::Tamper;
 
   // At least `frames` frames of the family through the device. An Error says how many left with which fault.
   Expected<Verified> verify(const BenchOptions& options, int family, const std::string& device, std::uint64_t frames,
