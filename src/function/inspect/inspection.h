@@ -209,6 +209,8 @@ class AlertSink {
   // Once for each frame that is dropped, behind its alerts, of which there may be none. Under an attack these are most
   // of the frames.
   virtual void dropped(const DroppedFrame& /*frame*/) {}
+  // Once for each frame that goes on though it was not looked at to the end (Judgement::overload), behind its alerts.
+  virtual void unseen() {}
 
  protected:
   ~AlertSink() = default;
@@ -514,7 +516,10 @@ inline void Inspection::begin_frame(std::string_view frame, const KeyHits& hits)
 
 inline const Judgement& Inspection::end_frame(const flow::Flow* flow, bool by_flow) {
   tell_held();
-  if (judgement_.overload) ++counters_.overloaded;
+  if (judgement_.overload) [[unlikely]] {
+    ++counters_.overloaded;
+    if (!judgement_.drop) sink_.unseen();
+  }
   if (judgement_.drop) [[unlikely]] {
     tell_dropped(flow, by_flow);
   }
