@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/file.h"
 #include "packet/headers.h"
 
 namespace sluice::function {
@@ -155,8 +155,7 @@ void AlertLane::unseen() {
 
 bool AlertLog::are_one_file(const std::string& one, const std::string& other) {
   if (one.empty() || other.empty() || one == "-" || other == "-") return one == other && !one.empty();
-  std::error_code fault;
-  return std::filesystem::weakly_canonical(one, fault) == std::filesystem::weakly_canonical(other, fault);
+  return same_file(one, other);
 }
 
 Expected<std::unique_ptr<AlertLog>> AlertLog::open(AlertLogSettings settings, std::uint32_t lanes) {
