@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 #include "base/units.h"
 
@@ -77,6 +78,20 @@ Expected<std::string> read_regular_file(const std::string& path, std::size_t lar
     }
   }
   return too_large;
+}
+
+bool same_file(const std::string& a, const std::string& b) {
+  if (a.empty() || b.empty()) return false;
+  struct stat of_a {};
+  struct stat of_b {};
+  const bool a_is_there = stat(a.c_str(), &of_a) == 0;
+  const bool b_is_there = stat(b.c_str(), &of_b) == 0;
+  if (a_is_there && b_is_there) {
+    return S_ISREG(of_a.st_mode) && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+  }
+  std::error_code ec;
+  return a_is_there == b_is_there &&
+         std::filesystem::weakly_canonical(a, ec) == std::filesystem::weakly_canonical(b, ec) && !ec;
 }
 
 Expected<void> check_regular_file(const std::string& path) {

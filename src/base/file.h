@@ -13,6 +13,9 @@ namespace sluice {
 // device is refused without waiting for it. Cost: the file's bytes in memory. Thread-safety: any thread.
 Expected<std::string> read_regular_file(const std::string& path, std::size_t largest);
 
+// Whether two paths are one regular file, by whatever names, or will be: neither need be there yet.
+bool same_file(const std::string& a, const std::string& b);
+
 // An Error for what read_regular_file() would refuse before it reads a byte.
 Expected<void> check_regular_file(const std::string& path);
 

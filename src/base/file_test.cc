@@ -55,6 +55,20 @@ TEST_F(FileTest, WhatIsNoRegularFileIsRefusedAtOnce) {
   }
 }
 
+TEST_F(FileTest, OneFileIsKnownByAllItsNames) {
+  std::ofstream(path("a")) << "a";
+  std::ofstream(path("b")) << "a";
+  std::filesystem::create_hard_link(path("a"), path("hard"));
+  std::filesystem::create_symlink(path("a"), path("soft"));
+  for (const char* name : {"a", "./a", "hard", "soft"}) EXPECT_TRUE(same_file(path("a"), path(name))) << name;
+  EXPECT_TRUE(same_file(path("none"), path("./none"))) << "not there yet";
+  EXPECT_FALSE(same_file(path("none"), path("nobody")));
+  EXPECT_FALSE(same_file(path("a"), path("b")));
+  EXPECT_FALSE(same_file(path("a"), path("none")));
+  EXPECT_FALSE(same_file("/dev/null", "/dev/null")) << "holds nothing";
+  EXPECT_FALSE(same_file("", ""));
+}
+
 TEST_F(FileTest, AnErrorWhileReadingIsSaid) {
   EXPECT_EQ(read_regular_file("/proc/self/mem", 4096).error().message,
             "/proc/self/mem: cannot be read: Input/output error");

@@ -47,12 +47,19 @@ int run(const std::string& path) {
   std::FILE* const out = text_output();
   std::fputs(stats_report(last).c_str(), out);
   std::fflush(out);
+  const bool left = (*gateway)->left_captures();
+  const int signal = (*gateway)->end_signal();
   gateway->reset();
+  if (left) {
+    std::fprintf(stderr, "%s: ended before the captures were read to their end: what is said is of a part of them\n",
+                 path.c_str());
+  }
   if (!result) {
     std::fprintf(stderr, "%s: %s\n", path.c_str(), result.error().message.c_str());
     return 1;
   }
-  return last.conserved ? 0 : 1;
+  if (!last.conserved) return 1;
+  return left && signal != 0 ? 128 + signal : 0;
 }
 
 }  // namespace
@@ -67,7 +74,10 @@ void add_run(CLI::App& app, int& status) {
       "on\n"
       "standard output (eve or fast = \"-\"). Exit status: 0 ok, 1 failed while running, or alerts of captures could "
       "not\n"
-      "be written, 2 it did not start, 130 (143, 131) interrupted by Ctrl-C (SIGTERM, SIGQUIT) before it ran.");
+      "be written, 2 it did not start, 130 (143, 131) interrupted by Ctrl-C (SIGTERM, SIGQUIT) before it ran, or "
+      "before "
+      "the\n"
+      "captures that it replays were read to their end.");
   command->callback([path, &status] {
     require_file(*path);
     status = run(*path);

@@ -1,12 +1,11 @@
 #include <net/if.h>
 #include <spdlog/spdlog.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <regex>
 
+#include "base/file.h"
 #include "base/spelling.h"
 #include "control/config.h"
 #include "control/config_sections.h"
@@ -67,37 +66,6 @@ std::pair<std::string, std::string> shared_interface(const port::PortOptions& po
                                                                           : std::pair<std::string, std::string>();
 }
 
-// A capture that a device reads or writes.
-struct Capture {
-  std::string path;
-  bool written;
-};
-
-std::vector<Capture> captures_of(const std::string& device) {
-  std::vector<Capture> captures;
-  if (!device.starts_with("net_pcap") && !device.starts_with("eth_pcap")) return captures;
-  for (const bool written : {false, true}) {
-    for (std::string& path : port::device_arguments(device, written ? "tx_pcap" : "rx_pcap")) {
-      captures.push_back({std::move(path), written});
-    }
-  }
-  return captures;
-}
-
-// Whether two paths are one regular file, or will be: one that is written need not be there yet.
-bool same_capture(const std::string& a, const std::string& b) {
-  struct stat of_a {};
-  struct stat of_b {};
-  const bool a_is_there = stat(a.c_str(), &of_a) == 0;
-  const bool b_is_there = stat(b.c_str(), &of_b) == 0;
-  if (a_is_there && b_is_there) {
-    return S_ISREG(of_a.st_mode) && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
-  }
-  std::error_code ec;
-  return a_is_there == b_is_there &&
-         std::filesystem::weakly_canonical(a, ec) == std::filesystem::weakly_canonical(b, ec) && !ec;
-}
-
 // Opening a capture to write it empties it: the file that one of the two writes and the other one uses too, in the
 // words of the first; empty: none.
 std::string shared_capture(const std::vector<Capture>& captures, std::size_t mine, const std::vector<Capture>& others,
@@ -105,7 +73,7 @@ std::string shared_capture(const std::vector<Capture>& captures, std::size_t min
   for (std::size_t i = 0; i < end; ++i) {
     const Capture& a = captures[mine];
     const Capture& b = others[i];
-    if ((a.written || b.written) && same_capture(a.path, b.path)) {
+    if ((a.written || b.written) && same_file(a.path, b.path)) {
       return a.path == b.path ? a.path : a.path + " is another name of " + b.path;
     }
   }
@@ -129,6 +97,17 @@ bool check_captures_apart(Settings& section, const std::string& from, const std:
 }
 
 }  // namespace
+
+std::vector<Capture> captures_of(const std::string& device) {
+  std::vector<Capture> captures;
+  if (!device.starts_with("net_pcap") && !device.starts_with("eth_pcap")) return captures;
+  for (const bool written : {false, true}) {
+    for (std::string& path : port::device_arguments(device, written ? "tx_pcap" : "rx_pcap")) {
+      captures.push_back({std::move(path), written});
+    }
+  }
+  return captures;
+}
 
 void check_device_setting(Settings& section, const std::string& device) {
   static const std::regex pci("([0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7](,.*)?");

@@ -28,6 +28,15 @@ void check_device_setting(Settings& section, const std::string& device);
 // What two ports, each with its section, would both take: a device, an interface of the kernel (under whichever of its
 // names), an interface as the twin.
 void check_devices_apart(std::vector<Settings>& sections, const std::vector<port::PortOptions>& ports);
+// A capture that a device reads or writes.
+struct Capture {
+  std::string path;
+  bool written;
+};
+std::vector<Capture> captures_of(const std::string& device);
+// Files that are written, by the log or with alerts, and are this configuration (`file`), what it reads or writes as
+// something else. Needs `ports` read.
+void check_written_files(Settings root, const std::string& file, const std::vector<port::PortOptions>& ports);
 // What sections say together: frames that memory cannot hold, frames larger than their room. Needs all three read.
 void check_memory(Settings root, const engine::Options& options);
 // Lanes that a function of the chain could not follow conversations on (engine/placement.h, paired). Needs [engine] and

@@ -254,6 +254,7 @@ Expected<void> Gateway::run() {
   while (result) {
     poll(fds, 3, tick_ms);
     if ((fds[1].revents & POLLIN) != 0 || ends(signal_fd)) {
+      left_captures_ = reads_captures_ && !has_read_captures();
       break;
     }
     if (mirror_) {
@@ -298,9 +299,21 @@ bool Gateway::ends(int signal_fd) {
   signalfd_siginfo signal{};
   while (read(signal_fd, &signal, sizeof signal) == sizeof signal) {
     if (signal.ssi_signo != SIGHUP) {
+      end_signal_ = static_cast<int>(signal.ssi_signo);
       return true;
     }
     reload_aside();
+  }
+  return false;
+}
+
+// Their end shows two ticks after it at the earliest, which who ends the gateway need not wait for.
+bool Gateway::has_read_captures() {
+  constexpr int looks = 20;
+  constexpr std::chrono::milliseconds between_looks(10);
+  for (int look = 0; look < looks; ++look) {
+    if (capture_end_.reached(engine_->stats())) return true;
+    std::this_thread::sleep_for(between_looks);
   }
   return false;
 }

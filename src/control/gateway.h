@@ -43,6 +43,10 @@ class Gateway : public StatsSource {
   // there is to read, until all of it is forwarded; then ends cleanly: in-flight batches finish, ports close.
   // An Error, too, where captures alone were read and lines about them, such as alerts, could not be written.
   Expected<void> run();
+  // The signal that has ended run(); 0: none has.
+  int end_signal() const { return end_signal_; }
+  // Captures alone were to be read, and run() has ended before their end.
+  bool left_captures() const { return left_captures_; }
 
   Snapshot snapshot() override;
   Expected<RouteTable> routes(const RouteQuery& query) override;
@@ -72,6 +76,7 @@ class Gateway : public StatsSource {
   void end_rtsp_proxy();
   engine::TableProgress watch_tables();
   bool ends(int signal_fd);
+  bool has_read_captures();
   void watch_links();
   void look_at_device();
   void look_at_mirror();
@@ -103,7 +108,8 @@ class Gateway : public StatsSource {
   std::atomic<unsigned> reloads_asked_{0};  // by SIGHUPs that no reload has answered yet
   bool eal_started_ = false;
   int wake_fd_ = -1;
-  bool reads_captures_ = false;
+  bool reads_captures_ = false, left_captures_ = false;
+  int end_signal_ = 0;
   CaptureEnd capture_end_;
   std::mutex mirror_stats_mutex_;
   MirrorStats mirror_stats_;                                   // as of the last tick, for the API's threads

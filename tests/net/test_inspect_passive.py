@@ -6,12 +6,14 @@
 import json
 import os
 import re
+import signal
 import subprocess
+import time
 
 import pytest
 from frames import Tcp4, ping4, udp4, write_pcap, write_pcapng
 from gateway import ROOT, SLUICE, Gateway, config
-from hosts import Lab
+from hosts import Lab, wait_until
 from web import browse
 
 LOCAL_RULES = ROOT / "examples" / "local.rules"
@@ -40,7 +42,7 @@ def capture_of_attacks():
     return frames, {1000002: 1, 1000003: 1, 1000004: 1, 1000006: 1, 1000007: 1, 1000008: 1, 1000009: 1, 1000010: 1}
 
 
-def run_on_capture(folder, frames, write=write_pcap, **replaced):
+def capture_config(folder, frames, write=write_pcap, **replaced):
     """examples/ids-capture.toml on these frames, with other values of [inspect]."""
     write(folder / "in.pcap", frames)
     text = (ROOT / "examples" / "ids-capture.toml").read_text(encoding="utf-8")
@@ -50,6 +52,11 @@ def run_on_capture(folder, frames, write=write_pcap, **replaced):
         text = text.replace(f'\n{old} = "-"', f"\n{new}")
     path = folder / "ids.toml"
     path.write_text(text, encoding="utf-8")
+    return path
+
+
+def run_on_capture(folder, frames, write=write_pcap, **replaced):
+    path = capture_config(folder, frames, write, **replaced)
     done = subprocess.run([SLUICE, "run", path], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done
@@ -104,6 +111,32 @@ def test_a_capture_whose_alerts_are_not_all_written_has_failed(tmp_path, where):
     name = "/dev/full" if where == "file" else "standard output"
     assert done.returncode == 1, done.stderr
     assert done.stderr.endswith(f"{tmp_path}/ids.toml: 8 lines for {name} are lost: it could not be written\n"), done.stderr
+
+
+LEFT = "ended before the captures were read to their end: what is said is of a part of them"
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_capture_that_is_not_read_to_its_end_is_said_and_has_a_status(tmp_path, number, status):
+    path = capture_config(tmp_path, [udp4(QUERY, 53)] * 100_000)
+    with subprocess.Popen([SLUICE, "run", path], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert b" [**] " in process.stdout.readline()
+        process.send_signal(number)
+        time.sleep(1)  # the alerts wait for who reads them, and the frames for the alerts
+        out, errors = process.communicate(timeout=30)
+    assert process.returncode == status, errors.decode()
+    assert errors.decode().endswith(f"{path}: {LEFT}\n"), errors.decode()
+    assert len(out.splitlines()) < 99_999
+
+
+def test_a_signal_behind_the_end_of_a_capture_finds_it_read(tmp_path):
+    fast = tmp_path / "fast.log"
+    path = capture_config(tmp_path, [udp4(QUERY, 53)], fast=f'fast = "{fast}"')
+    with subprocess.Popen([SLUICE, "run", path], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert wait_until(lambda: fast.exists() and fast.read_text(encoding="utf-8"), 20, 0.002)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+    assert process.returncode == 0 and LEFT not in errors, errors
 
 
 def test_a_capture_of_another_kind_is_read_or_refused_and_can_be_made_one_of_ethernet(tmp_path):

@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/file.h"
 #include "packet/headers.h"
 
 namespace sluice::function {
@@ -127,7 +127,7 @@ void AlertLane::alert(const Alert& alert) {
 }
 
 void AlertLane::dropped(const DroppedFrame& frame) {
-  if (forwards_ && frame.reason == DropReason::budget) add_one(over_budget_);
+  if (frame.reason == DropReason::budget) add_one(forwards_ ? over_budget_ : unseen_);
   if (!tells_drops_) return;
   if (is_told(frame.frame, frame.microseconds)) {
     told_ = nullptr;  // the next frame may lie there, and be of the same time
@@ -149,10 +149,13 @@ void AlertLane::dropped(const DroppedFrame& frame) {
   ring_.push({});
 }
 
+void AlertLane::unseen() {
+  add_one(unseen_);
+}
+
 bool AlertLog::are_one_file(const std::string& one, const std::string& other) {
   if (one.empty() || other.empty() || one == "-" || other == "-") return one == other && !one.empty();
-  std::error_code fault;
-  return std::filesystem::weakly_canonical(one, fault) == std::filesystem::weakly_canonical(other, fault);
+  return same_file(one, other);
 }
 
 Expected<std::unique_ptr<AlertLog>> AlertLog::open(AlertLogSettings settings, std::uint32_t lanes) {
@@ -298,18 +301,28 @@ void AlertLog::tell_suppressed() {
   if (all != logged_ && now_ >= next_log_) log_suppressed(now);
 }
 
-// What is cut without a rule's word has to be found by who runs the gateway.
+// What is cut without a rule's word, or goes on unseen, has to be found by who runs the gateway.
 void AlertLog::tell_over_budget(bool now) {
-  std::uint64_t all = 0;
-  for (const auto& lane : lanes_) all += lane->over_budget_.load(std::memory_order_relaxed);
-  if (all == over_budget_logged_ || (!now && now_ < next_budget_log_)) return;
+  std::uint64_t over_budget = 0, unseen = 0;
+  for (const auto& lane : lanes_) {
+    over_budget += lane->over_budget_.load(std::memory_order_relaxed);
+    unseen += lane->unseen_.load(std::memory_order_relaxed);
+  }
+  log_frames(over_budget_logged_, over_budget, now,
+             "were dropped because a rule that drops might hold for them, and the time for looking was used up "
+             "(inspect_overload)");
+  log_frames(unseen_logged_, unseen, now,
+             "went on though they were not looked at to the end, because what looking may cost was used up "
+             "(inspect_overloaded_frames)");
+}
+
+void AlertLog::log_frames(FramesLogged& logged, std::uint64_t all, bool now, std::string_view what) {
+  if (all == logged.count || (!now && now_ < logged.next)) return;
   spdlog::warn(
-      "inspect: {} frames, and {} since the start, were dropped because a rule that drops might hold for them, and the "
-      "time for looking was used up (inspect_overload); [inspect] budget and candidates bound it, and on_overload says "
+      "inspect: {} frames, and {} since the start, {}; [inspect] budget and candidates bound it, and on_overload says "
       "what becomes of them",
-      all - over_budget_logged_, all);
-  over_budget_logged_ = all;
-  next_budget_log_ = now_ + log_interval;
+      all - logged.count, all, what);
+  logged = {all, now_ + log_interval};
 }
 
 void AlertLog::log_suppressed(const AlertCounters& now) {

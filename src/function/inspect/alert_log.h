@@ -80,6 +80,8 @@ class AlertLane final : public AlertSink {
   // of the ring, and a lane makes no more of them than alerts_per_second, by the frames' time: beyond that a frame
   // costs a few ns. Those that the budget was too small for are said in the program's log, too.
   void dropped(const DroppedFrame& frame) override;
+  // Said in the program's log alone; and so, where nothing is forwarded, is what dropped() is told for its budget.
+  void unseen() override;
 
  private:
   friend class AlertLog;
@@ -101,7 +103,7 @@ class AlertLane final : public AlertSink {
   std::uint64_t told_at_ = 0;
   std::atomic<std::uint64_t> ring_full_{0};
   std::atomic<std::uint64_t> drops_skipped_{0};
-  std::atomic<std::uint64_t> over_budget_{0};
+  std::atomic<std::uint64_t> over_budget_{0}, unseen_{0};
 };
 
 class AlertLog {
@@ -144,7 +146,11 @@ class AlertLog {
   bool pass();  // whether there was an alert
   void write(const AlertRecord& record, std::string_view payload, const char* http);
   void tell_suppressed();
+  struct FramesLogged {
+    std::uint64_t count = 0, next = 0;
+  };
   void tell_over_budget(bool now);
+  void log_frames(FramesLogged& logged, std::uint64_t all, bool now, std::string_view what);
   void log_suppressed(const AlertCounters& counters);
   void write_stats();
   nlohmann::ordered_json stats() const;
@@ -164,7 +170,7 @@ class AlertLog {
   std::uint64_t began_ = 0, now_ = 0;  // of the clock
   std::uint64_t next_stats_ = 0, next_telling_ = 0, next_log_ = 0;
   std::uint64_t told_ = 0, logged_ = 0;  // of suppressed()
-  std::uint64_t next_budget_log_ = 0, over_budget_logged_ = 0;
+  FramesLogged over_budget_logged_, unseen_logged_;
   std::atomic<std::uint64_t> alerts_{0}, drops_{0}, rate_limited_{0}, drops_limited_{0};
 
   std::mutex pass_mutex_;  // one pass at a time: the thread's, or flush()'s

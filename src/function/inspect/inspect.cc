@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/file.h"
 #include "base/machine.h"
 #include "engine/function.h"
 #include "engine/options.h"
@@ -148,6 +149,13 @@ Expected<void> Inspect::read() {
     const bool of_lines = set.error().message.starts_with("threshold_file: ");
     return make_error("[inspect] " + (of_lines ? "" : std::string("rules: ")) + set.error().message +
                       where_from(of_lines ? std::vector{options_.reading.threshold_file} : options_.rules));
+  }
+  // Alerts would be appended to it.
+  for (const auto& [key, path] : {std::pair{"eve", &options_.log.eve}, {"fast", &options_.log.fast}}) {
+    const auto read = std::ranges::find_if(set->files, [&](const std::string& file) { return same_file(file, *path); });
+    if (read != set->files.end()) {
+      return make_error("[inspect] " + std::string(key) + ": it is a file of rules, " + *read + ": name another one");
+    }
   }
   // A gateway whose rules are all gone lets everything by: a mistake, more likely than a wish.
   if (set->rules.empty()) {

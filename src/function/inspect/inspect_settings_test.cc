@@ -8,6 +8,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -139,8 +140,36 @@ TEST_F(InspectSettings, EveAndFastAreTwoFiles) {
   const std::string name = (folder_ / "a.log").string(), same = (folder_ / "." / "a.log").string();
   EXPECT_THAT(make(rules + "eve = \"" + name + "\"\nfast = \"" + same + "\"\n").mistakes,
               ElementsAre("a.toml:4: [inspect] fast = \"" + same + "\": is eve's file: name two files"));
+  std::ofstream(name) << "";
+  const std::string link = (folder_ / "link.log").string();
+  std::filesystem::create_hard_link(name, link);
+  EXPECT_THAT(make(rules + "eve = \"" + name + "\"\nfast = \"" + link + "\"\n").mistakes,
+              ElementsAre("a.toml:4: [inspect] fast = \"" + link + "\": is eve's file: name two files"));
   EXPECT_THAT(make(rules + "eve = \"-\"\nfast = \"-\"\n").mistakes,
               ElementsAre("a.toml:4: [inspect] fast = \"-\": is eve's file: name two files"));
+}
+
+// Alerts would be appended to them; whatever the file's other name, and whichever line names it.
+TEST_F(InspectSettings, FilesOfAlertsAreNoFilesOfRules) {
+  const auto file = [&](const char* name) { return (folder_ / name).string(); };
+  std::ofstream(file("b.rules")) << "alert udp any any -> any any (sid:2;)\n";
+  std::ofstream(file("lines")) << "suppress gen_id 1, sig_id 2\n";
+  std::filesystem::create_hard_link(file("b.rules"), file("link"));
+  const std::string rule = "alert udp any any -> any any (sid:1;)\ninclude b.rules";
+  const std::string lines = "threshold_file = \"" + file("lines") + "\"\n";
+  for (const auto& [key, name, read] : {std::tuple{"eve", "a.rules", "a.rules"},
+                                        {"fast", "b.rules", "b.rules"},
+                                        {"eve", "link", "b.rules"},
+                                        {"fast", "./lines", "lines"}}) {
+    const Made made = with_rule(rule, lines + key + " = \"" + file(name) + "\"\n");
+    ASSERT_THAT(made.mistakes, IsEmpty());
+    const auto ok = made.stage->tables()->read();
+    ASSERT_FALSE(ok) << name;
+    EXPECT_EQ(ok.error().message,
+              "[inspect] " + std::string(key) + ": it is a file of rules, " + file(read) + ": name another one");
+  }
+  const Made made = with_rule(rule, lines + "eve = \"" + file("eve.json") + "\"\nfast = \"-\"\n");
+  EXPECT_TRUE(made.stage->tables()->read());
 }
 
 // A check and a reload read on behind a mistake, for more of them.

@@ -355,7 +355,10 @@ inline void Inspection::begin_frame(std::string_view frame, const KeyHits& hits)
 
 inline const Judgement& Inspection::end_frame(const flow::Flow* flow, bool by_flow) {
   tell_held();
-  if (subject_.judgement.overload) ++counters_.overloaded;
+  if (subject_.judgement.overload) [[unlikely]] {
+    ++counters_.overloaded;
+    if (!subject_.judgement.drop) sink_.unseen();
+  }
   if (subject_.judgement.drop) [[unlikely]] {
     tell_dropped(flow, by_flow);
   }

@@ -51,6 +51,9 @@ TEST_F(InspectionTest, what_the_budget_leaves_is_counted_and_the_policy_decides)
     EXPECT_EQ(inspection_->counters().left, 12U);
     EXPECT_EQ(inspection_->counters().overloaded, 1U);
     EXPECT_EQ(drops_, std::vector<DropReason>(drop ? 1 : 0, DropReason::budget));
+    EXPECT_EQ(unseen_, drop ? 0U : 1U);
+    udp("nothing");
+    EXPECT_EQ(std::exchange(unseen_, 0), drop ? 0U : 1U) << "looked at to the end";
   }
 }
 
@@ -89,6 +92,7 @@ TEST_F(InspectionTest, what_is_left_of_rules_that_only_alert_drops_nothing) {
     EXPECT_TRUE(judgement.overload);
     EXPECT_EQ(judgement.undecided, one.drops);
     EXPECT_EQ(judgement.drop, one.drops);
+    EXPECT_EQ(std::exchange(unseen_, 0), one.drops ? 0U : 1U);
     EXPECT_EQ(segment(false, ack, "goes on").drop, one.drops);
     EXPECT_EQ(inspection_->counters().left, 1U + (one.rules == alert + drop && one.drops ? 1U : 0U));
   }

@@ -32,6 +32,7 @@ class InspectionTest : public testing::Test, public AlertSink {
     blocked_ = alert.blocked;
   }
   void dropped(const DroppedFrame& frame) override { drops_.push_back(frame.reason); }
+  void unseen() override { ++unseen_; }
 
   Judgement feed(const packet::PacketBuilder& builder) {
     const packet::Bytes bytes = builder.build();
@@ -61,6 +62,7 @@ class InspectionTest : public testing::Test, public AlertSink {
   std::shared_ptr<InspectionRules> rules_;
   std::vector<std::uint32_t> sids_;
   std::vector<DropReason> drops_;
+  unsigned unseen_ = 0;
   std::uint32_t sequence_[2] = {1000, 5000};
   std::uint64_t now_ = 0;  // microseconds
   bool blocked_ = false;

@@ -64,6 +64,8 @@ class AlertSink {
   // Once for each frame that is dropped, behind its alerts, of which there may be none. Under an attack these are most
   // of the frames.
   virtual void dropped(const DroppedFrame& /*frame*/) {}
+  // Once for each frame that goes on though it was not looked at to the end (Judgement::overload), behind its alerts.
+  virtual void unseen() {}
 
  protected:
   ~AlertSink() = default;

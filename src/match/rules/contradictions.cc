@@ -4,6 +4,7 @@
 #include <array>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "match/rules/check_facts.h"
 #include "match/rules/impossible_contents.h"
@@ -140,8 +141,17 @@ std::string wrong_ip_proto(const Rule& rule, T transport) {
   return {};
 }
 
+// 0: of both.
+std::uint8_t family_of(const AddressSet& addresses) {
+  const std::uint8_t first = addresses.ranges().front().first.family, last = addresses.ranges().back().first.family;
+  return first == last ? first : 0;
+}
+
 std::string wrong_kind(const Rule& rule) {
   Kinds kinds(rule);
+  for (const auto& [what, end] : {std::pair{"source", &rule.source}, {"destination", &rule.destination}}) {
+    if (!end->by_variable) kinds.take(what, {T::any, family_of(end->addresses)});
+  }
   for (const BitCheck& check : rule.bits) {
     if (check.field == BitCheck::Field::tcp_flags) kinds.take("flags", {T::tcp});
   }
@@ -170,19 +180,22 @@ std::string wrong_direction(const Rule& rule) {
          ", and the flow " + (to_client ? "to_client" : "to_server");
 }
 
-// Packets, or streams.
+// Packets, or streams, in which no fragment is.
 std::string wrong_data(const Rule& rule) {
   const bool by_packet = rule.protocol == Protocol::tcp_pkt || rule.flow.data == FlowData::no_stream;
   const bool by_stream = rule.protocol == Protocol::tcp_stream || rule.flow.data == FlowData::only_stream;
+  const bool by_fragment = rule.flow.data == FlowData::only_frag;
   const std::string_view packets = rule.protocol == Protocol::tcp_pkt ? "tcp-pkt" : "no_stream";
   const std::string_view streams = rule.protocol == Protocol::tcp_stream ? "tcp-stream" : "only_stream";
   if (by_packet && by_stream) return std::string(packets) + ": the rule is " + std::string(streams);
   for (const Check& check : rule.checks) {
-    if (by_packet && is_of_http(buffer_of(check))) {
-      return std::string(name_of(buffer_of(check))) + ": it is of streams, and the rule " + std::string(packets);
+    if ((by_packet || by_fragment) && is_of_http(buffer_of(check))) {
+      return std::string(name_of(buffer_of(check))) + ": it is of streams, and the rule " +
+             std::string(by_fragment ? "only_frag" : packets);
     }
   }
   if (by_stream && is_about_packets(rule)) return std::string(streams) + ": the rule looks at packets alone";
+  if (by_stream && by_fragment) return std::string(streams) + ": the rule is only_frag";
   return {};
 }
 

@@ -53,6 +53,20 @@ TEST(Contradictions, RefuseARuleThatCouldNeverHold) {
            {"tcp", "ip_proto:!6;", "ip_proto: it leaves nothing of TCP"},
            {"tcp", "ip_proto:6;", ""},
            {"icmp", "ip_proto:58;", ""},
+           // Addresses of one family alone.
+           {"tcp 10.0.0.1 any -> 2001:db8::/32 any", "content:\"a\";",
+            "destination: it is of IPv6, and the rule of IPv4: it could never hold"},
+           {"ip 2001:db8::1 any <> [10.0.0.0/8,192.0.2.1] any", "", "destination: it is of IPv4, and the rule of IPv6"},
+           {"tcp ![::/0] any -> 2001:db8::1 any", "", "destination: it is of IPv6, and the rule of IPv4"},
+           {"tcp [!10.0.0.0/8,!::/0] any -> 2001:db8::1 any", "", "destination: it is of IPv6"},
+           {"icmpv6 10.0.0.1 any -> 10.0.0.2 any", "", "source: it is of IPv4, and the rule of IPv6"},
+           {"icmpv6 any any -> 10.0.0.2 any", "", "destination: it is of IPv4, and the rule of IPv6"},
+           {"icmp any any -> 10.0.0.2 any", "icmpv6.hdr; content:\"a\";", "icmpv6.hdr: it is of IPv6, and the rule of"},
+           {"ip 2001:db8::1 any -> any any", "ipopts:rr;", "ipopts: it is of IPv4, and the rule of IPv6"},
+           {"tcp 10.0.0.1 any -> [10.0.0.2,2001:db8::/32] any", "", ""},
+           {"tcp 10.0.0.1 any -> !2001:db8::/32 any", "", ""},
+           {"icmpv6 !10.0.0.1 any -> !10.0.0.2 any", "", ""},
+           {"icmp 10.0.0.1 any -> any any", "itype:128;", ""},
            // Packets or streams.
            {"tcp-pkt", "http.uri; content:\"a\";", "http_uri: it is of streams, and the rule tcp-pkt"},
            {"tcp", "flow:no_stream; http.uri; content:\"a\";", "http_uri: it is of streams, and the rule no_stream"},
@@ -63,6 +77,10 @@ TEST(Contradictions, RefuseARuleThatCouldNeverHold) {
            {"udp", "flow:only_stream; content:\"a\";", "only_stream: it is of TCP"},
            {"tcp", "flow:only_stream; flags:A; content:\"a\";", ""},
            {"udp", "flow:no_stream; content:\"a\";", ""},
+           {"tcp", "flow:only_frag; http.uri; content:\"a\";", "http_uri: it is of streams, and the rule only_frag"},
+           {"tcp-stream", "flow:only_frag; content:\"a\";", "tcp-stream: the rule is only_frag"},
+           {"tcp", "flow:only_frag; content:\"a\";", ""},
+           {"tcp", "flow:no_frag; http.uri; content:\"a\";", ""},
            // Sizes.
            {"tcp", "content:\"abc\"; dsize:2;",
             "dsize: 2 bytes at most, and what the rule looks for in the payload needs 3: it could never hold"},
@@ -153,6 +171,21 @@ TEST(Contradictions, RefuseARuleThatCouldNeverHold) {
       EXPECT_THAT(read.error().message, testing::StartsWith(rule.message)) << text_of(rule);
     }
   }
+}
+
+// Who runs the rules has said them, for rules of others, too.
+TEST(Contradictions, LeaveAddressesThatVariablesSay) {
+  ReadOptions options;
+  ASSERT_TRUE(options.variables.set("HOME_NET", "10.0.0.0/8"));
+  ASSERT_TRUE(options.variables.set("PEER", "2001:db8::/32"));
+  for (const char* header : {"icmpv6 any any -> $HOME_NET any", "tcp $HOME_NET any -> 2001:db8::1 any",
+                             "tcp $HOME_NET any -> $PEER any", "icmpv6 [10.0.0.1,$HOME_NET] any -> !$PEER any"}) {
+    const auto read = read_rule(text_of({header, "", ""}), options);
+    EXPECT_TRUE(read) << header << ": " << (read ? "" : read.error().message);
+  }
+  const auto read = read_rule(text_of({"icmpv6 10.0.0.1 any -> $HOME_NET any", "", ""}), options);
+  ASSERT_FALSE(read);
+  EXPECT_THAT(read.error().message, testing::StartsWith("source: it is of IPv4"));
 }
 
 TEST(Contradictions, CountAsTheSameWhateverTheNumbers) {

@@ -9,7 +9,8 @@ using testing::HasSubstr;
 
 TEST(ReadRule, TakesTheHeaderApart) {
   const Rule rule = read(
-      "drop http [10.0.0.0/8, !10.1.0.0/16] 1024: <> 2001:db8::/32 [80,443,!8080] "
+      "drop http [10.0.0.0/8, !10.1.0.0/16] 1024: <> [192.0.2.1,2001:db8::/32] "
+      "[80,443,!8080] "
       "(msg:\"a \\\"b\\\"\\; c\\\\\"; gid:3; sid:12; rev:4; classtype:attempted-recon; reference:cve,2001-1; "
       "reference:url,a.org/x\\;y; metadata:k v, k2 v2; noalert;)");
   EXPECT_EQ(rule.action, Action::drop);
@@ -19,7 +20,7 @@ TEST(ReadRule, TakesTheHeaderApart) {
   EXPECT_EQ(rule.source.addresses.ranges()[0].last.str(), "10.0.255.255");
   EXPECT_EQ(rule.source.addresses.ranges()[1].first.str(), "10.2.0.0");
   EXPECT_THAT(rule.source.ports.ranges(), ElementsAre(PortRange{1024, 65535}));
-  EXPECT_EQ(rule.destination.addresses.ranges()[0].last.str(), "2001:db8:ffff:ffff:ffff:ffff:ffff:ffff");
+  EXPECT_EQ(rule.destination.addresses.ranges()[1].last.str(), "2001:db8:ffff:ffff:ffff:ffff:ffff:ffff");
   EXPECT_THAT(rule.destination.ports.ranges(), ElementsAre(PortRange{80, 80}, PortRange{443, 443}));
   EXPECT_EQ(rule.msg, "a \"b\"; c\\");
   EXPECT_EQ(rule.gid, 3U);

@@ -43,6 +43,7 @@ enum class Protocol : std::uint8_t { ip, ipv4, ipv6, tcp, tcp_pkt, tcp_stream, u
 struct Endpoint {
   AddressSet addresses;
   PortSet ports;
+  bool by_variable = false;  // a variable says the addresses, or some of them
 };
 
 // A number that a check of the payload uses: a constant, or what an earlier byte_extract or byte_math of the rule made.

@@ -104,7 +104,7 @@ Reading<void> read_endpoint(const Variables& variables, std::string_view what, s
   if (!set) return misread_value(std::string(what) + " address", set.error().message);
   auto range = variables.ports(ports);
   if (!range) return misread_value(std::string(what) + " port", range.error().message);
-  endpoint = {std::move(*set), std::move(*range)};
+  endpoint = {std::move(*set), std::move(*range), addresses.find('$') != std::string_view::npos};
   return {};
 }
 

@@ -1,0 +1,69 @@
+// Files that are written by one setting and used by another.
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/file.h"
+#include "control/config_sections.h"
+#include "match/rules/rule_files.h"
+
+namespace sluice::control {
+namespace {
+
+struct Key {
+  std::string_view section, key;
+};
+constexpr Key written[] = {{"log", "file"}, {"inspect", "eve"}, {"inspect", "fast"}};
+constexpr Key read_alone[] = {{"profile", "file"}, {"route", "table"}, {"acl", "rules"}};
+
+std::string path_of(Settings& root, const Key& key) {
+  return root.has(key.section) ? root.section(key.section).text(key.key, "") : "";
+}
+
+std::string text_of(const Key& key) {
+  return "[" + std::string(key.section) + "] " + std::string(key.key);
+}
+
+// Where alerts go, the section's own reader says it, of files that others include, too.
+bool is_of_inspect(Settings& root, const std::string& path) {
+  if (!root.has("inspect")) return false;
+  Settings inspect = root.section("inspect");
+  const auto rules = match::rule_files(inspect.texts("rules"));
+  return same_file(path, inspect.text("threshold_file", "")) ||
+         (rules && std::ranges::any_of(*rules, [&](const std::string& file) { return same_file(path, file); }));
+}
+
+// What else the file is, in a sentence's middle; empty: nothing.
+std::string other_use(Settings& root, const std::string& file, const std::vector<port::PortOptions>& ports,
+                      const Key& mine, const std::string& path) {
+  if (same_file(path, file)) return "this configuration";
+  for (const Key& key : read_alone) {
+    if (same_file(path, path_of(root, key))) return "the file of " + text_of(key);
+  }
+  if (mine.section != "inspect" && is_of_inspect(root, path)) return "a file of [inspect] rules";
+  for (const Key& key : written) {
+    if (key.section == mine.section) break;  // a section's own reader sees to those
+    if (same_file(path, path_of(root, key))) return "the file of " + text_of(key);
+  }
+  for (const port::PortOptions& port : ports) {
+    for (const Capture& capture : captures_of(port.device)) {
+      if (same_file(path, capture.path)) return "a capture of port '" + port.name + "'";
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+void check_written_files(Settings root, const std::string& file, const std::vector<port::PortOptions>& ports) {
+  for (const Key& key : written) {
+    const std::string path = path_of(root, key);
+    if (path.empty() || path == "-") continue;
+    if (const std::string use = other_use(root, file, ports, key, path); !use.empty()) {
+      root.section(key.section).error(key.key, "is " + use + ": name a file of its own");
+    }
+  }
+}
+
+}  // namespace sluice::control
