@@ -33,7 +33,7 @@
 namespace sluice {
 namespace {
 
-constexpr std::size_t largest_file = 4 << 20;
+constexpr std::size_t largest_file = 64 << 20;
 constexpr std::size_t longest_value = 60;  // characters of a value that a message repeats
 constexpr std::size_t longest_name = 32;   // of an unknown key, where values are hidden
 

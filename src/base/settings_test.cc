@@ -294,9 +294,11 @@ TEST(SettingsFile, IsReadOrRefusedWithTheReason) {
   EXPECT_EQ(good->integer("a", 0, 0, 9), 3);
   std::ofstream(path) << "";
   EXPECT_TRUE(Settings::from_file(path, diagnostics)) << "an empty file is a configuration with every default";
-  std::ofstream(path) << std::string(5 << 20, '#');
+  std::ofstream(path) << "a = 4\n" << std::string(40 << 20, '#');
+  EXPECT_TRUE(Settings::from_file(path, diagnostics)) << "100,000 streams take half of it";
+  std::ofstream(path) << std::string((64 << 20) + 1, '#');
   EXPECT_EQ(Settings::from_file(path, diagnostics).error().message,
-            path + ": is larger than 4M, the most that is read");
+            path + ": is larger than 64M, the most that is read");
   unlink(path.c_str());
   EXPECT_EQ(Settings::from_file(path, diagnostics).error().message, path + ": No such file or directory");
   EXPECT_EQ(Settings::from_file("/tmp", diagnostics).error().message, "/tmp: is a folder: name a regular file");

@@ -217,6 +217,10 @@ int measure(const CalibrateOptions& options, const std::string& text, control::C
     return 1;
   }
   std::fputs(calibration_table(profile, isatty(STDOUT_FILENO) == 1).c_str(), stdout);
+  if (const std::string nothing = nothing_carried_text(profile); !nothing.empty()) {
+    std::fprintf(stderr, "calibrate: %s\n", nothing.c_str());
+    return 1;
+  }
   for (const auto& [path, output] : {std::pair{options.out, profile.text()}, {options.csv, profile.csv()}}) {
     if (path.empty()) continue;
     if (const auto written = write_output(path, output); !written) {
@@ -288,7 +292,7 @@ void add_calibrate(CLI::App& app, int& status) {
       "unprotected is protected first, by streams that have the same keys.\n"
       "Takes a minute or two. No other file than an empty one, a profile or a table is written over, and both are "
       "written\n"
-      "when all is measured. Exit status: 0 measured, 1 it could not be, 2 bad input.");
+      "when all is measured. Exit status: 0 measured, 1 it could not be, or nothing was carried in time, 2 bad input.");
   command->callback([options, &status] {
     require_file(options->file);
     status = run(*options);

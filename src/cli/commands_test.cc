@@ -52,22 +52,22 @@ class Source final : public control::StatsSource {
     row.age_ms = 20;
     return table;
   }
-  Expected<std::string> add_stream(const std::string& text) override {
+  Expected<function::StreamChange> add_stream(const std::string& text) override {
     if (!mistakes.empty()) return make_error(mistakes);
     stream_text = text;
-    return std::string("added");
+    return function::StreamChange{"added", stream_warnings};
   }
-  Expected<std::string> replace_stream(const std::string& text) override {
+  Expected<function::StreamChange> replace_stream(const std::string& text) override {
     stream_text = text;
-    return std::string("replaced");
+    return function::StreamChange{"replaced"};
   }
-  Expected<std::string> release_stream(const std::string& text) override {
+  Expected<function::StreamChange> release_stream(const std::string& text) override {
     stream_text = text;
-    return std::string("released");
+    return function::StreamChange{"released"};
   }
-  Expected<std::string> remove_stream(const std::string& text) override {
+  Expected<function::StreamChange> remove_stream(const std::string& text) override {
     stream_text = text;
-    return std::string("removed");
+    return function::StreamChange{"removed"};
   }
   std::string config() override { return R"({"file":"r.toml"})"; }
   Expected<std::string> reload() override {
@@ -81,6 +81,7 @@ class Source final : public control::StatsSource {
   std::uint32_t acl_limit = 0;
   bool stopped = false;
   std::string mistakes, stream_text, stream_address;
+  std::vector<std::string> stream_warnings;
 };
 
 class Commands : public testing::Test {
@@ -178,7 +179,15 @@ TEST_F(Commands, CtlSrtpListsAddsAndRemovesStreams) {
   std::ofstream(path) << "action = \"protect\"\n";
   EXPECT_EQ(sluice({"ctl", "srtp", "add", path, "--api", "ADDRESS"}), 0);
   EXPECT_EQ(out_, "added\n");
+  EXPECT_EQ(err_, "");
   EXPECT_EQ(source_.stream_text, "action = \"protect\"\n");
+  source_.stream_warnings = {"one", "two"};
+  EXPECT_EQ(sluice({"ctl", "srtp", "add", path, "--api", "ADDRESS"}), 0);
+  EXPECT_EQ(out_, "added\n");
+  EXPECT_EQ(err_, "sluice: warning: one\nsluice: warning: two\n");
+  EXPECT_EQ(sluice({"ctl", "srtp", "add", path, "--json", "--api", "ADDRESS"}), 0);
+  EXPECT_THAT(out_, HasSubstr("\"warnings\":[\"one\",\"two\"]"));
+  EXPECT_EQ(err_, "");
   source_.stream_text.clear();
   EXPECT_EQ(sluice({"ctl", "srtp", "remove", path, "--api", "ADDRESS"}), 0);
   EXPECT_EQ(out_, "removed\n");

@@ -74,6 +74,13 @@ std::function<Expected<std::string>(const std::string&)> printer(std::string (*r
 std::string done_report(const nlohmann::json& answer) {
   return answer.value("done", std::string()) + "\n";
 }
+// The warnings of a change are no part of its answer.
+std::string change_report(const nlohmann::json& answer) {
+  for (const std::string& warning : answer.value("warnings", std::vector<std::string>())) {
+    std::fprintf(stderr, "sluice: warning: %s\n", warning.c_str());
+  }
+  return done_report(answer);
+}
 std::string config_report(const nlohmann::json& answer) {
   return answer.dump(2) + "\n";
 }
@@ -131,7 +138,7 @@ void add_srtp(CLI::App& ctl, const std::shared_ptr<std::string>& api, const std:
         status = 2;
         return;
       }
-      status = ask(*api, {std::string("/api/v1/srtp/") + name, true, printer(done_report), *body}, *json);
+      status = ask(*api, {std::string("/api/v1/srtp/") + name, true, printer(change_report), *body}, *json);
     });
   };
   change("add", "Protect or unprotect one more stream");

@@ -215,11 +215,11 @@ class HttpApi final : public Api {
       handler(text.text(), response);
     });
   }
-  void post_stream(const std::string& path, Expected<std::string> (StatsSource::*change)(const std::string&)) {
-    post(path, [this, change](const std::string& text, auto& response) {
-      const auto done = (source_.*change)(text);
-      if (!done) return answer_error(response, 409, done.error().message);
-      answer_json(response, nlohmann::json{{"done", *done}});
+  void post_stream(const std::string& path, Expected<function::StreamChange> (StatsSource::*make)(const std::string&)) {
+    post(path, [this, make](const std::string& text, auto& response) {
+      const auto change = (source_.*make)(text);
+      if (!change) return answer_error(response, 409, change.error().message);
+      answer_json(response, nlohmann::json{{"done", change->done}, {"warnings", change->warnings}});
     });
   }
   Handler serialised(Handler handler) {

@@ -16,6 +16,7 @@
 #include "control/config.h"
 #include "control/listen.h"
 #include "control/snapshot.h"
+#include "function/media_streams.h"
 
 namespace sluice::control {
 
@@ -35,13 +36,13 @@ class StatsSource {
   virtual Expected<AclTable> acl(std::uint32_t limit) = 0;
   // Streams of the stage srtp. An Error when the chain has none.
   virtual Expected<StreamTable> streams(const StreamQuery& query) = 0;
-  // Adds or removes a stream of the API's: `text` has the keys of a [[srtp.stream]] section. One sentence on what was
-  // done. An Error with a line for each mistake, which shows no key.
-  virtual Expected<std::string> add_stream(const std::string& text) = 0;
-  virtual Expected<std::string> remove_stream(const std::string& text) = 0;
+  // Adds or removes a stream of the API's: `text` has the keys of a [[srtp.stream]] section. An Error with a line for
+  // each mistake, which shows no key.
+  virtual Expected<function::StreamChange> add_stream(const std::string& text) = 0;
+  virtual Expected<function::StreamChange> remove_stream(const std::string& text) = 0;
   // The first: one in place of the API's of the same ends; the second: one that is gone without a guard (docs/srtp.md).
-  virtual Expected<std::string> replace_stream(const std::string& text) = 0;
-  virtual Expected<std::string> release_stream(const std::string& text) = 0;
+  virtual Expected<function::StreamChange> replace_stream(const std::string& text) = 0;
+  virtual Expected<function::StreamChange> release_stream(const std::string& text) = 0;
   // config_json.h
   virtual std::string config() = 0;
   // Reads the configuration again; what can change without a restart is in force when it returns. One sentence on what

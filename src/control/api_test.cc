@@ -50,22 +50,22 @@ class FakeSource final : public StatsSource {
     table.streams[0].drops = {{"auth_failed", 2}};
     return table;
   }
-  Expected<std::string> add_stream(const std::string& text) override {
+  Expected<function::StreamChange> add_stream(const std::string& text) override {
     if (text.empty()) return make_error("the request:1: action: is missing");
     last_text = text;
-    return std::string("added");
+    return function::StreamChange{"added", {"its key is another's"}};
   }
-  Expected<std::string> replace_stream(const std::string& text) override {
+  Expected<function::StreamChange> replace_stream(const std::string& text) override {
     last_text = text;
-    return std::string("replaced");
+    return function::StreamChange{"replaced"};
   }
-  Expected<std::string> release_stream(const std::string& text) override {
+  Expected<function::StreamChange> release_stream(const std::string& text) override {
     last_text = text;
-    return std::string("released");
+    return function::StreamChange{"released"};
   }
-  Expected<std::string> remove_stream(const std::string& text) override {
+  Expected<function::StreamChange> remove_stream(const std::string& text) override {
     last_text = text;
-    return std::string("removed");
+    return function::StreamChange{"removed"};
   }
   std::string config() override { return R"({"file":"r.toml"})"; }
   Expected<std::string> reload() override {
@@ -173,9 +173,11 @@ TEST_F(ApiTest, AclHasRulesWithTheirCounters) {
   EXPECT_EQ(source_.last_stream_query.address.str(), "2001:db8::7");
   EXPECT_EQ(refusal("/api/v1/srtp?adress=::1"), "unknown parameter \"adress\"; did you mean \"address\"?");
   EXPECT_TRUE(refusal("/api/v1/srtp?address=10.0.0").starts_with("address=10.0.0: "));
-  EXPECT_EQ(nlohmann::json::parse(*post("/api/v1/srtp/add", "source = \"a\""))["done"], "added");
+  EXPECT_EQ(nlohmann::json::parse(*post("/api/v1/srtp/add", "source = \"a\"")),
+            nlohmann::json::parse(R"({"done": "added", "warnings": ["its key is another's"]})"));
   EXPECT_EQ(source_.last_text, "source = \"a\"");
-  EXPECT_EQ(nlohmann::json::parse(*post("/api/v1/srtp/remove", "source = \"b\""))["done"], "removed");
+  EXPECT_EQ(nlohmann::json::parse(*post("/api/v1/srtp/remove", "source = \"b\"")),
+            nlohmann::json::parse(R"({"done": "removed", "warnings": []})"));
   EXPECT_EQ(source_.last_text, "source = \"b\"");
   EXPECT_EQ(nlohmann::json::parse(*post("/api/v1/srtp/replace", "source = \"c\""))["done"], "replaced");
   EXPECT_EQ(nlohmann::json::parse(*post("/api/v1/srtp/release", "source = \"d\""))["done"], "released");

@@ -20,6 +20,7 @@
 #include "control/kernel_forwarding.h"
 #include "control/log.h"
 #include "control/rtsp/profile_admission.h"
+#include "control/srtp_notes.h"
 #include "control/stream_demands.h"
 #include "engine/counted_rules.h"
 #include "port/eal.h"
@@ -200,10 +201,8 @@ Expected<void> Gateway::open_rtsp_proxy() {
   }
   rtsp_proxy_ = std::move(*proxy);
   const function::RtspOptions& options = *streams->rtsp();
-  if (options.measured && options.max_rate == 0 && !(admission_ && admission_->enforced())) {
-    spdlog::warn(
-        "rtsp: measured: without max_rate, or a [profile] that admits, media are held to nothing, and none is "
-        "measured");
+  for (const std::string& note : media_notes(options, admission_ && admission_->enforced())) {
+    spdlog::warn("{}", note);
   }
   if (!options.servers.empty()) {
     spdlog::info("rtsp: the proxy listens on the twins, for {} of servers",
@@ -491,19 +490,19 @@ Expected<StreamTable> Gateway::streams(const StreamQuery& query) {
   return list_streams(**streams, query);
 }
 
-Expected<std::string> Gateway::add_stream(const std::string& text) {
+Expected<function::StreamChange> Gateway::add_stream(const std::string& text) {
   return media_streams().and_then([&](auto* streams) { return streams->add_text(text, "the request"); });
 }
 
-Expected<std::string> Gateway::remove_stream(const std::string& text) {
+Expected<function::StreamChange> Gateway::remove_stream(const std::string& text) {
   return media_streams().and_then([&](auto* streams) { return streams->remove_text(text, "the request"); });
 }
 
-Expected<std::string> Gateway::replace_stream(const std::string& text) {
+Expected<function::StreamChange> Gateway::replace_stream(const std::string& text) {
   return media_streams().and_then([&](auto* streams) { return streams->replace_text(text, "the request"); });
 }
 
-Expected<std::string> Gateway::release_stream(const std::string& text) {
+Expected<function::StreamChange> Gateway::release_stream(const std::string& text) {
   return media_streams().and_then([&](auto* streams) { return streams->release_text(text, "the request"); });
 }
 

@@ -53,10 +53,10 @@ class Gateway : public StatsSource {
   Expected<std::vector<NeighbourRow>> neighbours() override;
   Expected<AclTable> acl(std::uint32_t limit) override;
   Expected<StreamTable> streams(const StreamQuery& query) override;
-  Expected<std::string> add_stream(const std::string& text) override;
-  Expected<std::string> remove_stream(const std::string& text) override;
-  Expected<std::string> replace_stream(const std::string& text) override;
-  Expected<std::string> release_stream(const std::string& text) override;
+  Expected<function::StreamChange> add_stream(const std::string& text) override;
+  Expected<function::StreamChange> remove_stream(const std::string& text) override;
+  Expected<function::StreamChange> replace_stream(const std::string& text) override;
+  Expected<function::StreamChange> release_stream(const std::string& text) override;
   std::string config() override;
   // Loads on the caller's thread, and may take seconds; refused while another reload is at work.
   Expected<std::string> reload() override;

@@ -8,6 +8,7 @@
 
 #include "control/config.h"
 #include "control/rtsp/host_limits.h"
+#include "function/srtp/rtsp_options.h"
 
 namespace sluice::control {
 
@@ -15,8 +16,12 @@ namespace sluice::control {
 // a start and later the stage says so itself, of the API's streams, too. `config` has been checked.
 std::vector<std::string> shared_key_notes(Config& config);
 
-// What [srtp.rtsp] asks of a host that this one does not give (rtsp/host_limits.h), a sentence each. For `check`, whose
-// host may be another one: a start raises limits, and says of what it has.
+// What [srtp.rtsp] says that clients will not like, a sentence each, for `check` and the start. `admits`: streams are
+// admitted by a [profile].
+std::vector<std::string> media_notes(const function::RtspOptions& options, bool admits);
+
+// The same, and what [srtp.rtsp] asks of a host that this one does not give (rtsp/host_limits.h), a sentence each. For
+// `check`, whose host may be another one: a start raises limits, and says of what it has.
 std::vector<std::string> rtsp_notes(Config& config, const rtsp::HostLimits& limits);
 
 }  // namespace sluice::control

@@ -7,6 +7,7 @@
 namespace sluice::control {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -47,6 +48,41 @@ TEST(SrtpNotes, of_a_host_that_gives_the_proxy_too_little) {
   EXPECT_TRUE(config.ok()) << config.mistakes();
   Config none = Config::from_text(chain + ports + stream(7000), "a.toml");
   EXPECT_THAT(rtsp_notes(none, {.files = 1, .first_local_port = 1, .last_local_port = 65535}), IsEmpty());
+}
+
+TEST(SrtpNotes, of_what_clients_of_rtsp_will_not_like) {
+  function::RtspOptions options;
+  EXPECT_THAT(media_notes(options, false), IsEmpty());
+  EXPECT_THAT(media_notes(options, true),
+              ElementsAre(AllOf(HasSubstr("no default_rate"), HasSubstr("are refused with 453"))));
+  options.default_rate = 1'000'000;
+  EXPECT_THAT(media_notes(options, true), IsEmpty());
+  options.measured = true;
+  EXPECT_THAT(media_notes(options, true), IsEmpty());
+  EXPECT_THAT(media_notes(options, false), ElementsAre(HasSubstr("none is measured")));
+  options.max_rate = 2'000'000;
+  EXPECT_THAT(media_notes(options, false), IsEmpty());
+  for (const srtp::SuiteFacts& suite : srtp::suites) {
+    options.suite = suite.suite;
+    if (suite.name.starts_with("AES_CM_128_")) {
+      EXPECT_THAT(media_notes(options, false), IsEmpty()) << suite.name;
+    } else {
+      EXPECT_THAT(media_notes(options, false),
+                  ElementsAre(AllOf(HasSubstr(suite.name), HasSubstr("play ciphertext as noise"))));
+    }
+  }
+}
+
+// By check: with the suite of the file, and the profile that is to admit.
+TEST(SrtpNotes, of_a_file_are_of_its_profile_too) {
+  const std::string text = chain + ports + "[srtp.rtsp]\nservers = [\"10.2.0.0/24\"]\n";
+  Config config = Config::from_text(text + "suite = \"AEAD_AES_128_GCM\"\n", "a.toml");
+  EXPECT_THAT(rtsp_notes(config, {}), ElementsAre(HasSubstr("suite = \"AEAD_AES_128_GCM\"")));
+  config.use_profile({});
+  EXPECT_THAT(rtsp_notes(config, {}), ElementsAre(HasSubstr("no default_rate"), HasSubstr("suite = ")));
+  Config all = Config::from_text(text + "[profile]\nfile = \"p.toml\"\nstreams = \"all\"\n", "a.toml", false);
+  all.use_profile({});
+  EXPECT_THAT(rtsp_notes(all, {}), IsEmpty());
 }
 
 }  // namespace

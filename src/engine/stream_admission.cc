@@ -31,6 +31,15 @@ std::uint64_t burst_room(const StreamCapacity& capacity, std::uint64_t rate) {
                                     bits_and_nanoseconds);
 }
 
+// Those that differ in nothing else are next to each other.
+std::multiset<StreamDemand>::iterator find_but_for_its_burst(std::multiset<StreamDemand>& all, StreamDemand one) {
+  one.burst = 0;
+  const auto at = all.lower_bound(one);
+  if (at == all.end()) return at;
+  one.burst = at->burst;
+  return *at == one ? at : all.end();
+}
+
 }  // namespace
 
 // Of the admission's mutex.
@@ -204,13 +213,9 @@ std::optional<StreamAdmission::Refused> StreamAdmission::take_all(const std::vec
   };
   std::vector<Fresh> fresh;
   for (std::size_t i = 0; i < come.size(); ++i) {
-    const auto is_but_for_its_burst = [&](StreamDemand other) {
-      other.burst = come[i].burst;
-      return other == come[i];
-    };
     const auto share = come[i].share.empty() ? shares_.end() : shares_.find(come[i].share);
     auto same = before.find(come[i]);
-    if (same == before.end() && share != shares_.end()) same = std::ranges::find_if(before, is_but_for_its_burst);
+    if (same == before.end() && share != shares_.end()) same = find_but_for_its_burst(before, come[i]);
     if (same == before.end()) {
       fresh.push_back({i, nullptr});
       continue;

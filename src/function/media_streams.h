@@ -40,6 +40,12 @@ struct MediaStreamRow {
   std::optional<std::chrono::milliseconds> age;     // since the last packet came; absent: none has come
 };
 
+// What a change of the API's has done, and what surprises about it, which the log has, too: sentences without a key.
+struct StreamChange {
+  std::string done;
+  std::vector<std::string> warnings{};
+};
+
 class MediaStreams {
  public:
   virtual ~MediaStreams() = default;
@@ -69,16 +75,16 @@ class MediaStreams {
   virtual std::vector<MediaStreamRow> list(std::size_t limit, const packet::IpAddress& of,
                                            std::size_t& count) const = 0;
   // Of a [[srtp.stream]] section's keys as TOML: one stream of the API's, and with RTCP's own ports two. `what` it is
-  // called in errors. The sentence says what was done. Nothing is put in force that admit_by() has no room for.
-  virtual Expected<std::string> add_text(std::string_view text, const std::string& what) = 0;
+  // called in errors. Nothing is put in force that admit_by() has no room for.
+  virtual Expected<StreamChange> add_text(std::string_view text, const std::string& what) = 0;
   // The same, but in place of the API's streams of these 5-tuples, if they are there: between two frames, with no
   // moment in which there is none. One that is the same in all but rate, deadline, ingress and others keeps its
   // indexes; one that is not, and keeps its key, is an Error.
-  virtual Expected<std::string> replace_text(std::string_view text, const std::string& what) = 0;
+  virtual Expected<StreamChange> replace_text(std::string_view text, const std::string& what) = 0;
   // Of these keys only the ends count. remove: guarded; release: not, and guards of the API's and the file's are
   // lifted.
-  virtual Expected<std::string> remove_text(std::string_view text, const std::string& what) = 0;
-  virtual Expected<std::string> release_text(std::string_view text, const std::string& what) = 0;
+  virtual Expected<StreamChange> remove_text(std::string_view text, const std::string& what) = 0;
+  virtual Expected<StreamChange> release_text(std::string_view text, const std::string& what) = 0;
 
   // From now on streams of the API have to fit there, each 5-tuple by its rate and its deadline or, where it has none,
   // this one; and all that are measured have their shares there. It outlives the last call with a text and of

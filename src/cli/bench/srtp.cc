@@ -15,6 +15,7 @@
 #include "cli/bench/gpu_only.h"
 #include "cli/bench/progress.h"
 #include "cli/bench/rig.h"
+#include "cli/bench/rounds.h"
 #include "cli/bench/srtp_bed.h"
 #include "cli/bench/srtp_cpu.h"
 #include "cli/bench/srtp_libsrtp.h"
@@ -135,23 +136,25 @@ class Measurement {
     if (auto ok = verify(); !ok) {
       return tl::unexpected(ok.error());
     }
-    if (auto ok = keep(seal(seconds, false), out.sealed); !ok) {
+    if (auto ok = keep(in_rounds(seconds, [&](double each) { return seal(each, false); }), out.sealed); !ok) {
       return tl::unexpected(ok.error());
     }
     if (auto ok = keep(seal(seconds / 4, true), out.alone); !ok) {
       return tl::unexpected(ok.error());
     }
-    if (auto ok = keep(open(seconds), out.opened); !ok) {
+    if (auto ok = keep(in_rounds(seconds, [&](double each) { return open(each); }), out.opened); !ok) {
       return tl::unexpected(ok.error());
     }
-    if (auto ok = keep(seal_on_all_cores(packets_, seconds), out.cpu); !ok) {
+    const auto on_cores = [&](double each) { return seal_on_all_cores(packets_, each); };
+    if (auto ok = keep(in_rounds(seconds, on_cores), out.cpu); !ok) {
       return tl::unexpected(ok.error());
     }
     return out;
   }
 
  private:
-  // What the GPU seals the CPU opens, to the bytes that there were; and what it has sealed again the GPU opens itself.
+  // What the GPU seals the CPU opens, to the bytes that there were; what it has sealed again the GPU opens itself, and
+  // what all cores have sealed, too.
   Expected<void> verify() {
     packets_.seal_next();
     if (auto ok = once(); !ok) {
@@ -163,11 +166,19 @@ class Measurement {
     if (auto ok = once(); !ok) {
       return ok;
     }
-    packets_.open_next();
-    if (auto ok = once(); !ok) {
+    if (auto ok = open_once(); !ok) {
       return ok;
     }
-    return packets_.all_clear();
+    if (auto ok = seal_once_on_all_cores(packets_); !ok) {
+      return ok;
+    }
+    return open_once();
+  }
+
+  Expected<void> open_once() {
+    packets_.open_next();
+    auto ok = once();
+    return ok ? packets_.all_clear() : ok;
   }
 
   Expected<void> once() {
@@ -288,7 +299,8 @@ Expected<void> run_case(const BenchOptions& options, SrtpBed& bed, crypto::Cpu& 
   }
   measured->libsrtp = libsrtp_on_all_cores(*packets, *suite, one.streams, options.seconds);
   std::printf(
-      "verified: the CPU opens what the GPU seals, and the GPU what it sealed, to the bytes there were, %u packets\n",
+      "verified: the CPU opens what the GPU seals, and the GPU what it and all cores sealed, to the bytes there were, "
+      "%u packets\n",
       packets->count());
   report(options, one, *measured, ceiling, batch, goals);
   return {};

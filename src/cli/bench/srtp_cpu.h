@@ -11,4 +11,7 @@ namespace sluice::cli::bench {
 // of SrtpPackets::bytes().
 Expected<Outcome> seal_on_all_cores(SrtpPackets& packets, double seconds);
 
+// Each packet once, so that it can be looked at.
+Expected<void> seal_once_on_all_cores(SrtpPackets& packets);
+
 }  // namespace sluice::cli::bench

@@ -22,6 +22,8 @@
 #include "base/machine.h"
 #include "cli/bench/every_core.h"
 #include "cli/bench/libsrtp_api.h"
+#include "cli/bench/rounds.h"
+#include "cli/bench/sealed_check.h"
 #include "packet/headers.h"
 
 namespace sluice::cli::bench {
@@ -29,9 +31,29 @@ namespace {
 
 constexpr std::chrono::seconds start_patience{30};
 constexpr std::size_t rtp_bytes = 12, key_bytes = 46;  // the longest key and salt
+constexpr std::size_t most_checked = 64;               // packets of a core
+
+using Clock = std::chrono::steady_clock;
+using KeyAndSalt = std::array<unsigned char, key_bytes>;
+
+}  // namespace
+
+// What the processes share. Rounds are counted from 1.
+struct LibsrtpOnAllCores::Shared {
+  std::size_t cores = 0;
+  std::atomic<std::uint32_t> ready{0};             // each for the first round, and for another after each
+  std::atomic<std::uint32_t> begun{0}, ended{0};   // the last round that was
+  std::atomic<std::uint64_t> frames{0}, bytes{0};  // of a round
+  std::atomic<bool> fails{false}, failed{false};   // failed: `why` is there
+  char why[128] = {};                              // of the first that fails
+};
+
+void LibsrtpOnAllCores::Unmapped::operator()(Shared* shared) const {
+  munmap(shared, sizeof *shared);
+}
 
 // The streams of one core: every streams-th packet is of the same stream, and stream s of core s % cores.
-class Core {
+class LibsrtpOnAllCores::Core {
  public:
   Core(const LibsrtpApi& api, const SrtpPackets& packets, std::uint32_t streams, std::size_t core, std::size_t cores)
       : api_(api) {
@@ -51,30 +73,37 @@ class Core {
     }
   }
 
-  Expected<void> open_sessions(srtp_policy_t& policy, std::mt19937& random) {
-    for (srtp_t& session : sessions_) {
-      std::generate_n(policy.key, key_bytes, [&] { return static_cast<unsigned char>(random()); });
-      if (api_.create(&session, &policy) != srtp_err_status_ok) {
-        session = nullptr;
+  Expected<void> open_sessions(ChooseLibsrtpSuite choose, srtp::Suite suite, std::mt19937& random) {
+    KeyAndSalt key = {};
+    srtp_policy_t policy = {};
+    choose(&policy.rtp);
+    choose(&policy.rtcp);
+    policy.key = key.data();
+    policy.ssrc.type = ssrc_any_outbound;
+    policy.window_size = 128;
+    for (std::size_t s = 0; s < sessions_.size(); ++s) {
+      std::generate(key.begin(), key.end(), [&] { return static_cast<unsigned char>(random()); });
+      if (api_.create(&sessions_[s], &policy) != srtp_err_status_ok) {
+        sessions_[s] = nullptr;
         return make_error("libsrtp refuses a session");
       }
+      if (s >= std::min(most_checked, packets_.size())) continue;
+      if (auto right = check_first(s, suite, key); !right) return right;
     }
     return {};
   }
 
-  CoreShare protect(const std::atomic<bool>& stop) {
+  // Until that round has ended.
+  CoreShare protect(const std::atomic<std::uint32_t>& ended, std::uint32_t round) {
     CoreShare done;
-    while (!stop.load(std::memory_order_relaxed) && !refused_ && !packets_.empty()) {
+    const auto stops = [&] { return ended.load(std::memory_order_relaxed) >= round; };
+    while (!stops() && !refused_ && !packets_.empty()) {
       for (const Packet& packet : packets_) {
-        if (stop.load(std::memory_order_relaxed)) break;
-        auto octets = static_cast<int>(packet.bytes);
-        std::uint8_t* const rtp = memory_.data() + packet.at;
-        const std::uint16_t sequence = packet::be16(sequence_[packet.session]++);
-        std::memcpy(rtp + 2, &sequence, sizeof sequence);
-        refused_ = api_.protect(sessions_[packet.session], rtp, &octets) != srtp_err_status_ok;
+        if (stops()) break;
+        const std::size_t bytes = protect_one(packet);
         if (refused_) break;
         ++done.frames;
-        done.bytes += static_cast<std::uint64_t>(octets);
+        done.bytes += bytes;
       }
     }
     return done;
@@ -95,6 +124,26 @@ class Core {
     std::memcpy(at + 8, &ssrc_on_wire, sizeof ssrc_on_wire);
   }
 
+  // The first packets are of a session each. Nothing has been protected yet, so this one has sequence number 0.
+  Expected<void> check_first(std::size_t session, srtp::Suite suite, const KeyAndSalt& key) {
+    const Packet& packet = packets_[session];
+    const std::uint8_t* const at = memory_.data() + packet.at;
+    const std::vector<std::uint8_t> clear(at, at + packet.bytes);
+    const std::size_t bytes = protect_one(packet);
+    if (refused_) return make_error("libsrtp refuses a packet");
+    return check_sealed(suite, key, {at, bytes}, clear);
+  }
+
+  // How long it has become.
+  std::size_t protect_one(const Packet& packet) {
+    auto octets = static_cast<int>(packet.bytes);
+    std::uint8_t* const rtp = memory_.data() + packet.at;
+    const std::uint16_t sequence = packet::be16(sequence_[packet.session]++);
+    std::memcpy(rtp + 2, &sequence, sizeof sequence);
+    refused_ = api_.protect(sessions_[packet.session], rtp, &octets) != srtp_err_status_ok;
+    return static_cast<std::size_t>(octets);
+  }
+
   const LibsrtpApi& api_;
   std::vector<Packet> packets_;
   std::vector<std::uint8_t> memory_;
@@ -103,100 +152,98 @@ class Core {
   bool refused_ = false;
 };
 
-// What the processes share.
-struct Shared {
-  std::atomic<std::uint32_t> ready{0}, failed{0};
-  std::atomic<bool> go{false}, stop{false};
-  std::atomic<std::uint64_t> frames{0}, bytes{0};
-  char why[128] = {};  // of the first that failed
-};
-using SharedMemory = std::unique_ptr<Shared, void (*)(Shared*)>;
-
-SharedMemory share_memory() {
-  void* const memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  return {memory == MAP_FAILED ? nullptr : new (memory) Shared, [](Shared* shared) { munmap(shared, sizeof *shared); }};
-}
-
-// One core's process.
-Expected<void> protect_share(const SrtpPackets& packets, const SrtpSuite& suite, std::uint32_t streams,
-                             std::size_t core, const std::vector<int>& cores, Shared& shared) {
+// One core's process. It ends by what goes wrong.
+Error LibsrtpOnAllCores::protect_share(const SrtpPackets& packets, const SrtpSuite& suite, std::uint32_t streams,
+                                       std::size_t core, Shared& shared) {
   cpu_set_t set;
   CPU_ZERO(&set);
-  CPU_SET(static_cast<unsigned>(cores[core]), &set);
+  CPU_SET(static_cast<unsigned>(allowed_cores()[core]), &set);
   sched_setaffinity(0, sizeof set, &set);
   const auto api = LibsrtpApi::load();
-  if (!api) return tl::unexpected(api.error());
-  if (api->init() != srtp_err_status_ok) return make_error("libsrtp does not start");
+  if (!api) return api.error();
+  if (api->init() != srtp_err_status_ok) return {"libsrtp does not start"};
   const ChooseLibsrtpSuite choose = suite.tag_bytes == 4 ? nullptr : api->suite(suite.name);
-  if (choose == nullptr) return make_error(std::string("libsrtp is not measured with ") + suite.name);
-  std::array<unsigned char, key_bytes> key = {};
-  srtp_policy_t policy = {};
-  choose(&policy.rtp);
-  choose(&policy.rtcp);
-  policy.key = key.data();
-  policy.ssrc.type = ssrc_any_outbound;
-  policy.window_size = 128;
-  Core mine(*api, packets, streams, core, cores.size());
+  const auto named = srtp::suite_named(suite.name);
+  if (choose == nullptr || !named) return {std::string("libsrtp is not measured with ") + suite.name};
+  Core mine(*api, packets, streams, core, shared.cores);
   std::mt19937 random(static_cast<unsigned>(core));
-  if (auto ok = mine.open_sessions(policy, random); !ok) return ok;
-  ++shared.ready;
-  while (!shared.go) std::this_thread::yield();
-  const CoreShare share = mine.protect(shared.stop);
-  if (mine.refused()) return make_error("libsrtp refuses a packet");
-  shared.frames += share.frames;
-  shared.bytes += share.bytes;
-  return {};
-}
-
-void run_process(const SrtpPackets& packets, const SrtpSuite& suite, std::uint32_t streams, std::size_t core,
-                 const std::vector<int>& cores, Shared& shared) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  const auto ok = protect_share(packets, suite, streams, core, cores, shared);
-  if (!ok && shared.failed++ == 0) {
-    std::strncpy(shared.why, ok.error().message.c_str(), sizeof shared.why - 1);
+  if (auto ok = mine.open_sessions(choose, *named, random); !ok) return ok.error();
+  for (std::uint32_t round = 1;; ++round) {
+    ++shared.ready;
+    while (shared.begun < round) std::this_thread::yield();
+    const CoreShare share = mine.protect(shared.ended, round);
+    if (mine.refused()) return {"libsrtp refuses a packet"};
+    shared.frames += share.frames;
+    shared.bytes += share.bytes;
   }
-  _exit(ok ? 0 : 1);
 }
 
-}  // namespace
+void LibsrtpOnAllCores::run_process(const SrtpPackets& packets, const SrtpSuite& suite, std::uint32_t streams,
+                                    std::size_t core, Shared& shared) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const Error why = protect_share(packets, suite, streams, core, shared);
+  if (!shared.fails.exchange(true)) {
+    std::strncpy(shared.why, why.message.c_str(), sizeof shared.why - 1);
+    shared.failed = true;
+  }
+  _exit(1);
+}
+
+Expected<std::unique_ptr<LibsrtpOnAllCores>> LibsrtpOnAllCores::start(const SrtpPackets& packets,
+                                                                      const SrtpSuite& suite, std::uint32_t streams) {
+  void* const memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return make_error("no memory for libsrtp's processes");
+  std::unique_ptr<LibsrtpOnAllCores> all(new LibsrtpOnAllCores(std::unique_ptr<Shared, Unmapped>(new (memory) Shared)));
+  all->shared_->cores = allowed_cores().size();
+  for (std::size_t core = 0; core < all->shared_->cores; ++core) {
+    const pid_t process = fork();
+    if (process == 0) run_process(packets, suite, streams, core, *all->shared_);
+    if (process < 0) return make_error("libsrtp's processes did not start");
+    all->processes_.push_back(process);
+  }
+  if (auto ready = all->await_all(); !ready) return tl::unexpected(ready.error());
+  return all;
+}
+
+// They wait for a round that does not come.
+LibsrtpOnAllCores::~LibsrtpOnAllCores() {
+  for (const pid_t process : processes_) {
+    kill(process, SIGKILL);
+    waitpid(process, nullptr, 0);
+  }
+}
+
+// Until all are ready for the next round.
+Expected<void> LibsrtpOnAllCores::await_all() {
+  const std::uint64_t wanted = shared_->cores * (std::uint64_t{shared_->ended} + 1);
+  const auto patience = Clock::now() + start_patience;
+  while (shared_->ready < wanted && !shared_->failed && Clock::now() < patience) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  if (shared_->failed) return make_error(shared_->why);
+  return shared_->ready < wanted ? make_error("libsrtp's processes did not start or end") : Expected<void>();
+}
+
+Expected<Outcome> LibsrtpOnAllCores::protect(double seconds) {
+  shared_->frames = shared_->bytes = 0;
+  const auto begin = Clock::now();
+  ++shared_->begun;
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  ++shared_->ended;
+  const std::chrono::duration<double> spent = Clock::now() - begin;
+  if (auto ready = await_all(); !ready) return tl::unexpected(ready.error());
+  Outcome out;
+  out.seconds = spent.count();
+  out.frames = shared_->frames;
+  out.bytes = shared_->bytes;
+  return out;
+}
 
 Expected<Outcome> libsrtp_on_all_cores(const SrtpPackets& packets, const SrtpSuite& suite, std::uint32_t streams,
                                        double seconds) {
-  using Clock = std::chrono::steady_clock;
-  const SharedMemory shared = share_memory();
-  if (shared == nullptr) return make_error("no memory for libsrtp's processes");
-  const std::vector<int> cores = allowed_cores();
-  std::vector<pid_t> processes;
-  bool forked = true;
-  for (std::size_t core = 0; core < cores.size() && forked; ++core) {
-    const pid_t process = fork();
-    if (process == 0) run_process(packets, suite, streams, core, cores, *shared);
-    forked = process > 0;
-    if (forked) processes.push_back(process);
-  }
-  const auto patience = Clock::now() + start_patience;
-  while (forked && shared->ready < cores.size() && shared->failed == 0 && Clock::now() < patience) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  const bool all_ready = shared->ready == cores.size();
-  const auto begin = Clock::now();
-  shared->go = true;
-  std::this_thread::sleep_for(std::chrono::duration<double>(all_ready ? seconds : 0));
-  shared->stop = true;
-  const std::chrono::duration<double> spent = Clock::now() - begin;
-  bool all_ended = true;
-  for (const pid_t process : processes) {
-    if (!all_ready) kill(process, SIGKILL);
-    int status = 0;
-    all_ended = waitpid(process, &status, 0) == process && status == 0 && all_ended;
-  }
-  if (shared->why[0] != 0) return make_error(shared->why);
-  if (!all_ready || !all_ended) return make_error("libsrtp's processes did not start or end");
-  Outcome out;
-  out.seconds = spent.count();
-  out.frames = shared->frames;
-  out.bytes = shared->bytes;
-  return out;
+  const auto all = LibsrtpOnAllCores::start(packets, suite, streams);
+  if (!all) return tl::unexpected(all.error());
+  return in_rounds(seconds, [&](double each) { return (*all)->protect(each); });
 }
 
 }  // namespace sluice::cli::bench

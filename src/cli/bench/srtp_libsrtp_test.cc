@@ -26,7 +26,25 @@ TEST(LibSrtp, protects_packets_of_many_streams_on_all_cores) {
     ASSERT_TRUE(rate) << suite.name << ": " << rate.error().message;
     EXPECT_GT(rate->frames, count) << suite.name;
     EXPECT_EQ(rate->bytes, rate->frames * (242 - 42 + suite.tag_bytes)) << suite.name;
+    EXPECT_LT(rate->seconds, 0.3) << suite.name << ": of one round";
   }
+}
+
+// Each counts from 0.
+TEST(LibSrtp, protects_in_rounds_of_their_own) {
+  constexpr std::uint32_t count = 512, streams = 7;
+  auto gpu = device::Gpu::open(0, 1);
+  ASSERT_TRUE(gpu);
+  std::vector<std::uint8_t> memory(std::size_t{count} * SrtpPackets::pitch);
+  auto packets = SrtpPackets::make(**gpu, memory.data(), count, "242", srtp_suites()[0], streams);
+  ASSERT_TRUE(packets);
+  const auto all = LibsrtpOnAllCores::start(*packets, srtp_suites()[0], streams);
+  ASSERT_TRUE(all) << all.error().message;
+  const auto longer = (*all)->protect(0.4), shorter = (*all)->protect(0.05);
+  ASSERT_TRUE(longer && shorter);
+  EXPECT_GT(shorter->frames, 0U);
+  EXPECT_LT(shorter->frames, longer->frames);
+  EXPECT_LT(shorter->seconds, longer->seconds);
 }
 
 }  // namespace

@@ -55,12 +55,19 @@ TEST(SrtpPackets, AreVerifiedForEachSuite) {
   }
 }
 
+// A number of packets of which no number of cores has equal shares.
 TEST(SrtpPackets, AreSealedByAllCores) {
+  constexpr std::uint32_t prime = 1009;
   auto gpu = device::Gpu::open(0, 1);
   ASSERT_TRUE(gpu);
-  auto* const memory = static_cast<std::uint8_t*>((*gpu)->allocate_host(count * SrtpPackets::pitch).value());
-  auto packets = SrtpPackets::make(**gpu, memory, count, "1370", srtp_suites()[0], 7);
+  auto cpu = crypto::Cpu::make();
+  ASSERT_TRUE(cpu);
+  auto* const memory = static_cast<std::uint8_t*>((*gpu)->allocate_host(prime * SrtpPackets::pitch).value());
+  auto packets = SrtpPackets::make(**gpu, memory, prime, "1370", srtp_suites()[0], 7);
   ASSERT_TRUE(packets);
+  ASSERT_TRUE(seal_once_on_all_cores(*packets));
+  const auto opened = packets->open_by_cpu(*cpu, true);
+  EXPECT_TRUE(opened) << opened.error().message;
   const auto outcome = seal_on_all_cores(*packets, 0.01);
   ASSERT_TRUE(outcome) << outcome.error().message;
   EXPECT_GT(outcome->frames, 0U);

@@ -115,6 +115,7 @@ class Calibration {
   Expected<void> hold(Bench& bench, ProfileCapacity& capacity) {
     const Place place{capacity.cycle, capacity.streams, plan_.packets.front()};
     unsigned part = first_lowered_part;
+    if (capacity.rate != 0) capacity.held = std::chrono::duration_cast<nanoseconds>(plan_.hold);
     for (unsigned tried = 0; plan_.hold.count() > 0 && capacity.rate != 0; ++tried) {
       if (tried != 0) ++total_;
       say(place, capacity.rate, fmt::format(", for {:.0f} s", plan_.hold.count()));
@@ -122,10 +123,7 @@ class Calibration {
       auto cell = bench.measure(capacity.rate, plan_.hold);
       if (!cell) return tl::unexpected(cell.error());
       add(*cell, place, capacity.rate);
-      if (cell->schedulable) {
-        capacity.held = std::chrono::duration_cast<nanoseconds>(plan_.hold);
-        return {};
-      }
+      if (cell->schedulable) return {};
       capacity.rate = tried + 1 < most_holds ? capacity.rate - capacity.rate / part : 0;
       part = std::max(2U, part / 2);
     }
@@ -202,6 +200,19 @@ std::string gbits(std::uint64_t rate) {
   return fmt::format("{:.3f} Gbit/s", static_cast<double>(rate) / 1e9);
 }
 
+// Whether it may be promised: not where nothing holds with that cycle, however good a short try was.
+bool is_good(const Profile& profile, const ProfileCell& cell) {
+  const auto of = std::ranges::find(profile.capacities, cell.cycle, &ProfileCapacity::cycle);
+  return cell.schedulable && (of == profile.capacities.end() || of->rate != 0);
+}
+
+std::string capacity_text(const ProfileCapacity& one) {
+  const std::string held = one.held.count() == 0 ? "" : "held for " + time_text(one.held);
+  if (one.rate == 0) return held.empty() ? "no rate that was tried is schedulable" : "none " + held;
+  return gbits(one.rate) + (one.streams == 0 ? "" : fmt::format(" with {} streams", one.streams)) +
+         (held.empty() ? "" : ", " + held);
+}
+
 // One row for each cycle, a column for each number of streams.
 std::string grid_text(const Profile& profile, bool bold) {
   std::map<nanoseconds, std::map<unsigned, const ProfileCell*>> rows;
@@ -225,7 +236,7 @@ std::string grid_text(const Profile& profile, bool bold) {
     out += fmt::format("\n{:>10}", cycle.count() == 0 ? "none" : time_text(cycle));
     for (const auto& column : columns) {
       const auto cell = cells.find(column.first);
-      const bool good = cell != cells.end() && cell->second->schedulable;
+      const bool good = cell != cells.end() && is_good(profile, *cell->second);
       const std::string text = cell == cells.end() ? "-" : time_text(cell->second->longest) + (good ? " *" : "  ");
       const std::string padded = fmt::format("{:>20}", text);
       out += good && bold ? "\033[1m" + padded + "\033[0m" : padded;
@@ -253,13 +264,20 @@ std::string calibration_table(const Profile& profile, bool bold) {
   std::string out = grid_text(profile, bold);
   for (const ProfileCapacity& one : profile.capacities) {
     const std::string name = one.cycle.count() == 0 ? "B" : "B_I of " + time_text(one.cycle);
-    out += one.rate == 0 ? fmt::format("{:<18} no rate that was tried is schedulable\n", name)
-                         : fmt::format("{:<18} {}{}{}\n", name, gbits(one.rate),
-                                       one.streams == 0 ? "" : fmt::format(" with {} streams", one.streams),
-                                       one.held.count() == 0 ? "" : ", held for " + time_text(one.held));
+    out += fmt::format("{:<18} {}\n", name, capacity_text(one));
   }
   return out +
          fmt::format("a batch takes {:.2f} us and {:.4f} ns for each byte\n", profile.intercept / 1e3, profile.slope);
+}
+
+std::string nothing_carried_text(const Profile& profile) {
+  if (std::ranges::any_of(profile.capacities, [](const ProfileCapacity& one) { return one.rate != 0; })) return {};
+  const bool cycles = profile.subject.overlap != 0;
+  return fmt::format(
+      "no rate that was tried was carried in time for as long as it had to be, so that nothing is written. Try a "
+      "longer [engine] deadline{}, other numbers of lanes{}, on cores that have nothing else to do; or a shorter "
+      "--hold, which promises less",
+      cycles ? " or longer --cycles" : "", cycles ? " and --streams" : "");
 }
 
 }  // namespace sluice::cli

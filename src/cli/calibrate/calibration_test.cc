@@ -104,8 +104,31 @@ TEST(Calibration, WhatIsFoundIsLoweredUntilItHolds) {
   const auto none = profile_of(never, plan);
   ASSERT_TRUE(none);
   EXPECT_EQ(none->capacities[2].rate, 0U);
-  EXPECT_EQ(none->capacities[2].held.count(), 0);
+  EXPECT_EQ(none->capacities[2].held, std::chrono::seconds(3));
   EXPECT_EQ(never.held, 2 * 6U);
+}
+
+// Short tries are good at every rate.
+TEST(Calibration, WhatDoesNotHoldIsNotMarked) {
+  Model wide{.intercept = 100, .slope = 0.001};
+  const auto holds = profile_of(wide, plan);
+  ASSERT_TRUE(holds);
+  EXPECT_THAT(calibration_table(*holds, false), HasSubstr(" *\n"));
+  EXPECT_EQ(nothing_carried_text(*holds), "");
+  wide.lasting = 0;
+  const auto none = profile_of(wide, plan);
+  ASSERT_TRUE(none);
+  const std::string table = calibration_table(*none, true);
+  EXPECT_THAT(table, HasSubstr("B_I of 100 us      none held for 3.00 s\n"));
+  EXPECT_THAT(table, Not(HasSubstr("no rate that was tried")));
+  EXPECT_THAT(table, Not(HasSubstr(" *")));
+  EXPECT_THAT(table, Not(HasSubstr("\033[")));
+  EXPECT_THAT(nothing_carried_text(*none), HasSubstr("Try a longer [engine] deadline or longer --cycles"));
+  // Of one cycle alone.
+  Profile some = *none;
+  some.capacities.front().rate = 1;
+  EXPECT_THAT(calibration_table(some, false), HasSubstr(" *\n"));
+  EXPECT_EQ(nothing_carried_text(some), "");
 }
 
 // T_S = 20 us + 20 ps/B · R·I/8 <= I: at 22 us that is R = 36 Gbit/s, at 100 us 320.

@@ -49,10 +49,11 @@ class AnyStreams final : public function::MediaStreams {
   std::vector<function::MediaStreamRow> list(std::size_t, const packet::IpAddress&, std::size_t&) const override {
     return {};
   }
-  Expected<std::string> add_text(std::string_view, const std::string&) override { return std::string(); }
-  Expected<std::string> replace_text(std::string_view, const std::string&) override { return std::string(); }
-  Expected<std::string> release_text(std::string_view, const std::string&) override { return std::string(); }
-  Expected<std::string> remove_text(std::string_view, const std::string&) override { return std::string(); }
+  using Change = Expected<function::StreamChange>;
+  Change add_text(std::string_view, const std::string&) override { return {}; }
+  Change replace_text(std::string_view, const std::string&) override { return {}; }
+  Change release_text(std::string_view, const std::string&) override { return {}; }
+  Change remove_text(std::string_view, const std::string&) override { return {}; }
   void admit_by(engine::StreamAdmission&, std::chrono::nanoseconds) override {}
   std::uint32_t largest_frame() const override { return 1514; }
   const function::RtspOptions* rtsp() const override { return &options_; }

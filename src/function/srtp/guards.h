@@ -50,9 +50,6 @@ class Guards {
  private:
   // Family, and the bits that tell one from another.
   using Client = std::pair<std::uint32_t, std::uint64_t>;
-  struct Hash {
-    std::size_t operator()(const MediaKey& key) const { return hash_of(key); }
-  };
   struct Guard {
     std::uint64_t noted;
     Time since;  // that nothing has come
@@ -63,7 +60,7 @@ class Guards {
 
   const std::size_t share_;
   std::uint64_t next_ = 0;
-  std::unordered_map<MediaKey, Guard, Hash> guards_;
+  std::unordered_map<MediaKey, Guard, MediaKeyHash> guards_;
   std::map<std::uint64_t, MediaKey> by_age_;           // by number
   std::map<Client, std::set<std::uint64_t>> clients_;  // their numbers
 };

@@ -28,6 +28,9 @@ struct MediaKey {
   bool operator==(const MediaKey& other) const = default;
 };
 std::uint64_t hash_of(const MediaKey& key);
+struct MediaKeyHash {
+  std::size_t operator()(const MediaKey& key) const { return hash_of(key); }
+};
 
 enum class MediaFrameKind : std::uint8_t { other, plain, odd, bad };
 

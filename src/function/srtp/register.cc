@@ -24,9 +24,7 @@ Expected<std::unique_ptr<engine::Stage>> make_srtp(Settings& settings, const eng
     options.largest_frame = std::max(options.largest_frame, ports[port].mtu + ethernet);
   }
   options.ports = ports;
-  for (Settings& stream : settings.sections("stream")) {
-    read_stream(stream, options.largest_frame, ports, options.streams);
-  }
+  options.streams = read_streams(settings, options.largest_frame, ports);
   std::size_t keys = 0;
   for (const MediaStreamSettings& stream : options.streams) {
     keys += stream.crypto.keys.size() * (stream.carries == Carries::both ? 2 : 1);

@@ -27,10 +27,7 @@ class SharedKeys {
   bool empty() const { return users_.empty(); }
 
  private:
-  struct Hash {
-    std::size_t operator()(const MediaKey& key) const { return hash_of(key); }
-  };
-  std::unordered_map<std::uint64_t, std::unordered_set<MediaKey, Hash>> users_;  // by master_hashes
+  std::unordered_map<std::uint64_t, std::unordered_set<MediaKey, MediaKeyHash>> users_;  // by master_hashes
 };
 
 // The sentence on one that has come and the other; it shows no key.

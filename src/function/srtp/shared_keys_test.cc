@@ -45,9 +45,8 @@ std::vector<std::string> warnings_at_start(const std::string& text) {
 std::vector<std::string> notes_of(const std::string& text) {
   Diagnostics diagnostics;
   Settings file = *Settings::from_text(text, "a.toml", diagnostics);
-  std::vector<MediaStreamSettings> streams;
-  for (Settings& stream : file.section("srtp").sections("stream"))
-    read_stream(stream, 1514, engine::PortTable(), streams);
+  Settings srtp = file.section("srtp");
+  std::vector<MediaStreamSettings> streams = read_streams(srtp, 1514, engine::PortTable());
   EXPECT_THAT(diagnostics.lines, IsEmpty());
   return shared_key_notes(std::move(streams));
 }
@@ -101,20 +100,36 @@ TEST(SharedKeys, of_streams_that_come_later_are_told_of) {
   SrtpTrial trial(section(7000));
   MediaStreams& streams = streams_of(trial);
   (void)streams.take_warnings();
-  ASSERT_TRUE(streams.add_text(text_of(7001), "the request"));
-  EXPECT_THAT(streams.take_warnings(),
+  const auto added = streams.add_text(text_of(7001), "the request");
+  ASSERT_TRUE(added);
+  EXPECT_THAT(added->warnings,
               ElementsAre(HasSubstr("10.0.0.2:7001 (of the API) protects with a master key of 10.0.0.1:5004 -> "
                                     "10.0.0.2:7000 (a.toml:1): ")));
+  EXPECT_EQ(streams.take_warnings(), added->warnings) << "who asked, and the log";
   ASSERT_TRUE(streams.replace_text(text_of(7001, "protect", other_key30), "the request"));
   ASSERT_TRUE(streams.add_text(text_of(7002, "protect", third_key30), "the request"));
   EXPECT_THAT(streams.take_warnings(), IsEmpty());
-  ASSERT_TRUE(streams.replace_text(text_of(7002, "protect", other_key30), "the request"));
-  EXPECT_THAT(streams.take_warnings(), ElementsAre(HasSubstr("10.0.0.2:7002 (of the API) protects with a master key")));
+  const auto replaced = streams.replace_text(text_of(7002, "protect", other_key30), "the request");
+  ASSERT_TRUE(replaced);
+  EXPECT_THAT(replaced->warnings, ElementsAre(HasSubstr("10.0.0.2:7002 (of the API) protects with a master key")));
+  EXPECT_EQ(streams.take_warnings(), replaced->warnings);
   ASSERT_TRUE(streams.remove_text(text_of(7001), "the request"));
   ASSERT_TRUE(streams.remove_text(text_of(7002), "the request"));
   ASSERT_TRUE(streams.add_text(text_of(7003, "protect", other_key30), "the request")) << "nobody has it any more";
   EXPECT_THAT(streams.take_warnings(), IsEmpty());
   EXPECT_EQ(trial.figure("srtp_keys_shared"), 2U);
+}
+
+// However many wait for the log.
+TEST(SharedKeys, are_told_to_who_asks_and_once) {
+  SrtpTrial trial("[srtp]\nmax_keys = 256\n" + section(7000));
+  MediaStreams& streams = streams_of(trial);
+  for (unsigned port = 7001; port < 7040; ++port) {
+    const auto added = streams.add_text(text_of(port), "the request");
+    ASSERT_TRUE(added);
+    EXPECT_THAT(added->warnings, ElementsAre(HasSubstr(":" + std::to_string(port) + " (of the API) protects")));
+  }
+  EXPECT_THAT(streams.add_text(text_of(7040, "protect", other_key30), "the request")->warnings, IsEmpty());
 }
 
 TEST(SharedKeys, are_those_after_a_reload_and_named_by_the_new_files_lines) {

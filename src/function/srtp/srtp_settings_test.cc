@@ -1,4 +1,7 @@
 // What is wrong in [srtp] and [[srtp.stream]], and where.
+#include <algorithm>
+#include <chrono>
+
 #include "function/srtp/srtp_trial_test.h"
 #include "function/srtp/stream_settings.h"
 
@@ -154,6 +157,48 @@ TEST(SrtpSettings, media_may_go_to_many) {
   std::vector<std::string> mistakes;
   srtp_of(text, &mistakes);
   EXPECT_EQ(mistakes, std::vector<std::string>());
+}
+
+Settings srtp_section(const std::string& text, Diagnostics& diagnostics) {
+  return Settings::from_text(text, "a.toml", diagnostics)->section("srtp");
+}
+
+std::string many_streams(unsigned count) {
+  std::string text;
+  for (unsigned i = 0; i < count; ++i) {
+    std::string one = stream_text("protect");
+    one.replace(one.find("10.0.0.1"), 8, "10.1." + std::to_string(i / 250) + "." + std::to_string(i % 250 + 1));
+    text += one;
+  }
+  return text;
+}
+
+TEST(SrtpSettings, one_of_many_streams_is_found_again) {
+  std::string text = many_streams(3000);
+  std::string again = stream_text("unprotect");
+  again.replace(again.find("10.0.0.1"), 8, "10.1.0.7");
+  Diagnostics diagnostics;
+  Settings section = srtp_section(text + again, diagnostics);
+  (void)read_streams(section, 1514, engine::PortTable());
+  ASSERT_EQ(diagnostics.lines.size(), 1U) << diagnostics.lines.front();
+  EXPECT_NE(diagnostics.lines[0].find("10.1.0.7:5004 -> 10.0.0.2:6000 is in the table already"), std::string::npos);
+}
+
+// A file may have 100,000 of them: the last costs what the first does, and not a look at all before it.
+TEST(SrtpSettings, reading_eight_times_as_many_streams_takes_little_more_than_eight_times_as_long) {
+  const auto time_of = [](unsigned count) {
+    auto least = std::chrono::steady_clock::duration::max();
+    for (int tried = 0; tried < 3; ++tried) {
+      Diagnostics diagnostics;
+      Settings section = srtp_section(many_streams(count), diagnostics);
+      const auto begin = std::chrono::steady_clock::now();
+      EXPECT_EQ(read_streams(section, 1514, engine::PortTable()).size(), count);
+      least = std::min(least, std::chrono::steady_clock::now() - begin);
+    }
+    return std::chrono::duration<double>(least).count();
+  };
+  const double few = time_of(4000), many = time_of(32'000);
+  EXPECT_LT(many / few, 20) << few << " s and " << many << " s";
 }
 
 }  // namespace

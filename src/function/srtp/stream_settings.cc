@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <unordered_set>
 #include <utility>
 
 #include "function/srtp/address_settings.h"
@@ -146,8 +147,15 @@ std::string name_of(const packet::IpAddress& source, std::uint16_t source_port, 
 // Between the names of RTP and RTCP.
 constexpr const char* joint = " and ";
 
+// What has been read.
+struct Read {
+  std::vector<MediaStreamSettings> streams;
+  std::unordered_set<MediaKey, MediaKeyHash> keys;  // theirs
+};
+
 // One for each 5-tuple: RTCP may have ports of its own.
-void read_ends(Settings& settings, const MediaStreamSettings& stream, std::vector<MediaStreamSettings>& streams) {
+void read_ends(Settings& settings, const MediaStreamSettings& stream, Read& read) {
+  std::vector<MediaStreamSettings>& streams = read.streams;
   const packet::IpAddress source = address_of(settings, "source", AddressUse::source);
   const packet::IpAddress destination = address_of(settings, "destination", AddressUse::destination);
   if (source.family != destination.family && !source.empty() && !destination.empty()) {
@@ -163,8 +171,7 @@ void read_ends(Settings& settings, const MediaStreamSettings& stream, std::vecto
     if (carries == Carries::rtcp) one.rollover.reset();
     if (carries == Carries::rtcp && one.rate) one.rate->bits = std::max<std::uint64_t>(one.rate->bits / rtcp_part, 1);
     if (carries == Carries::rtcp && one.measure) one.measure->follows = streams.back().key;
-    const bool known = std::ranges::any_of(streams, [&](const auto& other) { return other.key == one.key; });
-    if (known) settings.error("", one.name + " is in the table already");
+    if (!read.keys.insert(one.key).second) settings.error("", one.name + " is in the table already");
     streams.push_back(std::move(one));
   };
   const bool own_rtcp = settings.has("rtcp_source_port") || settings.has("rtcp_destination_port");
@@ -205,8 +212,9 @@ std::string share_of(Settings& settings) {
   return share + joint + name_of(source, port("rtcp_source_port"), destination, port("rtcp_destination_port"));
 }
 
-void read_stream(Settings& settings, std::uint32_t largest_frame, const engine::PortTable& ports,
-                 std::vector<MediaStreamSettings>& streams) {
+namespace {
+
+void read_stream(Settings& settings, std::uint32_t largest_frame, const engine::PortTable& ports, Read& read) {
   MediaStreamSettings stream;
   stream.place = settings.place("");
   if (!settings.has("action")) settings.error("action", "is missing: \"protect\" or \"unprotect\"");
@@ -221,34 +229,33 @@ void read_stream(Settings& settings, std::uint32_t largest_frame, const engine::
   read_measuring(settings, stream);
   read_ingress(settings, ports, stream);
 
-  read_ends(settings, stream, streams);
+  read_ends(settings, stream, read);
   know(settings, {"ingress", "rtcp_source_port", "rtcp_destination_port"});
   settings.finish();
 }
 
-namespace {
-
 // What a reader makes of a text, or its mistakes, a line each.
-template <typename Read>
-Expected<std::vector<MediaStreamSettings>> read_text(std::string_view text, const std::string& what, const Read& read) {
+template <typename Reader>
+Expected<std::vector<MediaStreamSettings>> read_text(std::string_view text, const std::string& what,
+                                                     const Reader& reader) {
   Diagnostics diagnostics;
   auto settings = Settings::from_text(text, what, diagnostics);
   if (!settings) return make_error(what + " is no TOML, which is all that can be said without showing it");
   settings->hide_values();
-  std::vector<MediaStreamSettings> streams;
+  Read read;
   if (settings->has("srtp")) {
     Settings srtp = settings->section("srtp");
     std::vector<Settings> sections = srtp.sections("stream");
     if (sections.size() != 1)
       settings->error("srtp", "give the keys of one stream, with [[srtp.stream]] in front or without");
-    for (Settings& section : sections) read(section, streams);
+    for (Settings& section : sections) reader(section, read);
     srtp.finish();
     settings->finish();
   } else {
-    read(*settings, streams);
+    reader(*settings, read);
   }
-  for (MediaStreamSettings& stream : streams) stream.place.clear();  // a line of no file
-  if (diagnostics.ok()) return streams;
+  for (MediaStreamSettings& stream : read.streams) stream.place.clear();  // a line of no file
+  if (diagnostics.ok()) return std::move(read.streams);
   std::string mistakes;
   for (const std::string& line : diagnostics.lines) mistakes += (mistakes.empty() ? "" : "\n") + line;
   return make_error(mistakes);
@@ -256,17 +263,23 @@ Expected<std::vector<MediaStreamSettings>> read_text(std::string_view text, cons
 
 }  // namespace
 
+std::vector<MediaStreamSettings> read_streams(Settings& srtp, std::uint32_t largest_frame,
+                                              const engine::PortTable& ports) {
+  Read read;
+  for (Settings& stream : srtp.sections("stream")) read_stream(stream, largest_frame, ports, read);
+  return std::move(read.streams);
+}
+
 Expected<std::vector<MediaStreamSettings>> read_stream_text(std::string_view text, const std::string& what,
                                                             std::uint32_t largest_frame,
                                                             const engine::PortTable& ports) {
-  return read_text(text, what, [&](Settings& settings, std::vector<MediaStreamSettings>& streams) {
-    read_stream(settings, largest_frame, ports, streams);
-  });
+  return read_text(text, what,
+                   [&](Settings& settings, Read& read) { read_stream(settings, largest_frame, ports, read); });
 }
 
 Expected<std::vector<MediaStreamSettings>> read_stream_ends(std::string_view text, const std::string& what) {
-  return read_text(text, what, [](Settings& settings, std::vector<MediaStreamSettings>& streams) {
-    read_ends(settings, {}, streams);
+  return read_text(text, what, [](Settings& settings, Read& read) {
+    read_ends(settings, {}, read);
     // What else a stream has says nothing about which one it is.
     for (const char* const key : {"action", "crypto", "max_ssrcs", "others", "ssrc", "roc", "rate", "burst", "deadline",
                                   "ingress", "rtcp_source_port", "rtcp_destination_port"}) {

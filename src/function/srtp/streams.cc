@@ -18,8 +18,16 @@ constexpr auto patience = std::chrono::milliseconds(200);
 // Of the room, a client's guards: at least a few, that its media may have ended at once.
 constexpr std::size_t shares = 16, least_share = 8;
 
-// That wait for the log.
+// That wait for the log, or are answered.
 constexpr std::size_t most_warnings = 16;
+
+void warn(std::vector<std::string>& warnings, std::string sentence) {
+  if (warnings.size() > most_warnings) return;
+  warnings.push_back(warnings.size() == most_warnings
+                         ? "more SRTP streams have come back to a key, or share one: srtp_keys_again and "
+                           "srtp_keys_shared count all"
+                         : std::move(sentence));
+}
 
 // What comes in clear, and would go on so. What comes protected is no secret, and nobody needs to be kept from it.
 bool wants_guard(const MediaStreamSettings& settings) {
@@ -91,9 +99,20 @@ void Streams::put_one(std::shared_ptr<MediaStream> stream) {
   std::shared_ptr<MediaStream>& place = streams_[key];
   police(*stream, place ? place->measured() : nullptr);
   if (place) retire(std::move(place));
-  look_at_keys(stream->settings());
   place = std::move(stream);
   if (!slots_->put(*place)) make_slots();
+}
+
+// What is said of their keys waits for the log, and is answered.
+Streams::Warnings Streams::put_all(const std::vector<std::shared_ptr<MediaStream>>& fresh) {
+  Warnings warnings;
+  for (const auto& stream : fresh) {
+    put_one(stream);
+    look_at_keys(stream->settings(), warnings);
+  }
+  look_at_shared_keys(fresh, warnings);
+  for (const std::string& sentence : warnings) warn(warnings_, sentence);
+  return warnings;
 }
 
 void Streams::make_slots() {
@@ -110,31 +129,23 @@ void Streams::retire(std::shared_ptr<MediaStream> stream) {
   leaving_->fetch_add(1, std::memory_order_relaxed);
 }
 
-void Streams::look_at_keys(const MediaStreamSettings& stream) {
+void Streams::look_at_keys(const MediaStreamSettings& stream, Warnings& warnings) {
   if (!spent_.has(stream)) return;
   keys_again_.fetch_add(1, std::memory_order_relaxed);
-  warn("the SRTP stream " + stream.name +
-       " protects with a key that it has had before, and its indexes begin anew: what a source "
-       "that goes on sends is enciphered twice under one keystream, which gives both away (RFC "
-       "3711 section 9.1). Give it a new key");
+  warn(warnings, "the SRTP stream " + stream.name +
+                     " protects with a key that it has had before, and its indexes begin anew: what a source "
+                     "that goes on sends is enciphered twice under one keystream, which gives both away (RFC "
+                     "3711 section 9.1). Give it a new key");
 }
 
 // All that come at once are in the table: what one leaves another may take.
-void Streams::look_at_shared_keys(const std::vector<std::shared_ptr<MediaStream>>& fresh) {
+void Streams::look_at_shared_keys(const std::vector<std::shared_ptr<MediaStream>>& fresh, Warnings& warnings) {
   for (const auto& stream : fresh) {
     const auto other = shared_.come(stream->settings());
     if (!other) continue;
     keys_shared_.fetch_add(1, std::memory_order_relaxed);
-    warn(shared_key_warning(stream->settings(), streams_.at(*other)->settings()));
+    warn(warnings, shared_key_warning(stream->settings(), streams_.at(*other)->settings()));
   }
-}
-
-void Streams::warn(std::string sentence) {
-  if (warnings_.size() > most_warnings) return;
-  warnings_.push_back(warnings_.size() == most_warnings
-                          ? "more SRTP streams have come back to a key, or share one: srtp_keys_again and "
-                            "srtp_keys_shared count all"
-                          : std::move(sentence));
 }
 
 void Streams::hash_keys(MediaStreamSettings& stream) const {
@@ -197,18 +208,22 @@ void Streams::end_one(const MediaKey& key, bool guarded) {
 }
 
 // None of them is in the table, but as a guard.
-Expected<void> Streams::put(std::vector<std::shared_ptr<MediaStream>> fresh) {
+Expected<Streams::Warnings> Streams::put(const std::vector<std::shared_ptr<MediaStream>>& fresh) {
   if (streams_.size() - guards_.size() + fresh.size() > room_) {
     return make_error("the table of streams is full: raise [srtp] max_keys");
   }
-  for (const auto& stream : fresh) put_one(stream);
-  look_at_shared_keys(fresh);
+  Warnings warnings = put_all(fresh);
   count();
   if (slots_made_) await_lanes();  // batches that were begun see the former ones: there what is new would be in clear
-  return {};
+  return warnings;
 }
 
 Expected<void> Streams::add(std::vector<MediaStreamSettings> streams) {
+  const auto added = add_all(std::move(streams));
+  return added ? Expected<void>() : tl::unexpected(added.error());
+}
+
+Expected<Streams::Warnings> Streams::add_all(std::vector<MediaStreamSettings> streams) {
   const std::lock_guard lock(mutex_);
   std::vector<std::shared_ptr<MediaStream>> fresh;
   for (MediaStreamSettings& settings : streams) {
@@ -222,7 +237,7 @@ Expected<void> Streams::add(std::vector<MediaStreamSettings> streams) {
     if (!made) return tl::unexpected(made.error());
     fresh.push_back(std::move(*made));
   }
-  return put(std::move(fresh));
+  return put(fresh);
 }
 
 std::size_t Streams::remove(std::span<const MediaKey> keys, MediaOrigin origin, bool guarded) {
@@ -277,7 +292,7 @@ engine::StreamDemand Streams::demand_of(const MediaStreamSettings& settings) con
           .burst = settings.rate ? settings.rate->burst : 0};
 }
 
-Expected<std::string> Streams::add_text(std::string_view text, const std::string& what) {
+Expected<StreamChange> Streams::add_text(std::string_view text, const std::string& what) {
   auto streams = read_stream_text(text, what, largest_frame_, ports_);
   if (!streams) return tl::unexpected(streams.error());
   const std::string name = streams->front().name;
@@ -290,11 +305,12 @@ Expected<std::string> Streams::add_text(std::string_view text, const std::string
   if (const auto refused = admission_ != nullptr ? admission_->replace({}, demands) : std::nullopt) {
     return make_error("the stream " + name + " is not admitted: " + refused->answer.text());
   }
-  if (auto ok = add(std::move(*streams)); !ok) {
+  auto warnings = add_all(std::move(*streams));
+  if (!warnings) {
     if (admission_ != nullptr) (void)admission_->replace(demands, {});
-    return tl::unexpected(ok.error());
+    return tl::unexpected(warnings.error());
   }
-  return "the stream " + name + " is in force";
+  return StreamChange{"the stream " + name + " is in force", std::move(*warnings)};
 }
 
 // Of a stream in the table and one that is to take its place, and is not the same.
@@ -347,7 +363,7 @@ void Streams::put_limits(const std::vector<Kept>& kept) {
   }
 }
 
-Expected<std::string> Streams::replace_text(std::string_view text, const std::string& what) {
+Expected<StreamChange> Streams::replace_text(std::string_view text, const std::string& what) {
   auto streams = read_stream_text(text, what, largest_frame_, ports_);
   if (!streams) return tl::unexpected(streams.error());
   const std::string name = streams->front().name;
@@ -360,15 +376,15 @@ Expected<std::string> Streams::replace_text(std::string_view text, const std::st
   if (const auto refused = admission_ != nullptr ? admission_->replace(gone, come) : std::nullopt) {
     return make_error("the stream " + name + " is not admitted: " + refused->answer.text());
   }
-  for (const auto& stream : fresh) put_one(stream);
   put_limits(kept);
-  look_at_shared_keys(fresh);
+  Warnings warnings = put_all(fresh);
   count();
   await_lanes();
-  return "the stream " + name + " is in force" + (gone.empty() ? "" : " in place of the one before");
+  return StreamChange{"the stream " + name + " is in force" + (gone.empty() ? "" : " in place of the one before"),
+                      std::move(warnings)};
 }
 
-Expected<std::string> Streams::remove_text(std::string_view text, const std::string& what) {
+Expected<StreamChange> Streams::remove_text(std::string_view text, const std::string& what) {
   const auto ends = read_stream_ends(text, what);
   if (!ends) return tl::unexpected(ends.error());
   std::vector<MediaKey> keys;
@@ -378,10 +394,10 @@ Expected<std::string> Streams::remove_text(std::string_view text, const std::str
   }
   const std::lock_guard lock(mutex_);
   await_lanes();
-  return "the stream " + ends->front().name + " is gone";
+  return StreamChange{"the stream " + ends->front().name + " is gone"};
 }
 
-Expected<std::string> Streams::release_text(std::string_view text, const std::string& what) {
+Expected<StreamChange> Streams::release_text(std::string_view text, const std::string& what) {
   const auto ends = read_stream_ends(text, what);
   if (!ends) return tl::unexpected(ends.error());
   const std::lock_guard lock(mutex_);
@@ -402,7 +418,7 @@ Expected<std::string> Streams::release_text(std::string_view text, const std::st
                       " was added over the API, and none of the file's that has ended is guarded");
   }
   await_lanes();
-  return "the stream " + ends->front().name + " is released: what comes of it passes as it comes";
+  return StreamChange{"the stream " + ends->front().name + " is released: what comes of it passes as it comes"};
 }
 
 Expected<Streams::Replacement> Streams::prepare(const std::vector<MediaStreamSettings>& configured) {
@@ -410,7 +426,7 @@ Expected<Streams::Replacement> Streams::prepare(const std::vector<MediaStreamSet
   await_lanes();  // whose keys may be needed
   Replacement replacement;
   replacement.configured = configured.size();
-  std::unordered_set<MediaKey, Hash> wanted;
+  std::unordered_set<MediaKey, MediaKeyHash> wanted;
   for (MediaStreamSettings settings : configured) {
     wanted.insert(settings.key);
     hash_keys(settings);
@@ -453,12 +469,9 @@ void Streams::commit(const Replacement& replacement) {
   for (const MediaKey& key : replacement.gone) {
     if (streams_.contains(key)) end_one(key, true);
   }
-  for (const auto& stream : replacement.fresh) {
-    give_back_apis(stream->settings().key);
-    put_one(stream);
-  }
-  put_limits(replacement.kept);
-  look_at_shared_keys(replacement.fresh);
+  for (const auto& stream : replacement.fresh) give_back_apis(stream->settings().key);
+  put_limits(replacement.kept);  // and lines of the new file, which warnings name
+  (void)put_all(replacement.fresh);
   count();
   await_lanes();
 }

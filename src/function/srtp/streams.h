@@ -40,10 +40,10 @@ class Streams final : public MediaStreams {
   std::vector<std::string> take_warnings() override;
   std::uint64_t noted(const MediaKey& key) const override;
   std::vector<MediaStreamRow> list(std::size_t limit, const packet::IpAddress& of, std::size_t& count) const override;
-  Expected<std::string> add_text(std::string_view text, const std::string& what) override;
-  Expected<std::string> replace_text(std::string_view text, const std::string& what) override;
-  Expected<std::string> remove_text(std::string_view text, const std::string& what) override;
-  Expected<std::string> release_text(std::string_view text, const std::string& what) override;
+  Expected<StreamChange> add_text(std::string_view text, const std::string& what) override;
+  Expected<StreamChange> replace_text(std::string_view text, const std::string& what) override;
+  Expected<StreamChange> remove_text(std::string_view text, const std::string& what) override;
+  Expected<StreamChange> release_text(std::string_view text, const std::string& what) override;
   void admit_by(engine::StreamAdmission& admission, std::chrono::nanoseconds deadline) override;
   std::uint32_t largest_frame() const override { return largest_frame_; }
   const RtspOptions* rtsp() const override { return rtsp_; }
@@ -86,10 +86,8 @@ class Streams final : public MediaStreams {
   std::uint64_t leaving() const { return leaving_->load(std::memory_order_relaxed); }
 
  private:
-  struct Hash {
-    std::size_t operator()(const MediaKey& key) const { return hash_of(key); }
-  };
   using Clock = std::chrono::steady_clock;
+  using Warnings = std::vector<std::string>;
 
   struct Exchange {
     std::vector<engine::StreamDemand> gone, come;
@@ -98,13 +96,14 @@ class Streams final : public MediaStreams {
   };
   Expected<Exchange> prepare_exchange(std::vector<MediaStreamSettings> streams);
   void put_limits(const std::vector<Kept>& kept);
-  Expected<void> put(std::vector<std::shared_ptr<MediaStream>> fresh);
+  Expected<Warnings> put(const std::vector<std::shared_ptr<MediaStream>>& fresh);
+  Warnings put_all(const std::vector<std::shared_ptr<MediaStream>>& fresh);
   void put_one(std::shared_ptr<MediaStream> stream);
   void take_one(const MediaKey& key);
   void retire(std::shared_ptr<MediaStream> stream);
-  void look_at_keys(const MediaStreamSettings& stream);
-  void look_at_shared_keys(const std::vector<std::shared_ptr<MediaStream>>& fresh);
-  void warn(std::string sentence);
+  void look_at_keys(const MediaStreamSettings& stream, Warnings& warnings);
+  void look_at_shared_keys(const std::vector<std::shared_ptr<MediaStream>>& fresh, Warnings& warnings);
+  Expected<Warnings> add_all(std::vector<MediaStreamSettings> streams);
   void hash_keys(MediaStreamSettings& stream) const;
   void guard_one(const MediaKey& key);
   void end_one(const MediaKey& key, bool guarded);
@@ -136,13 +135,13 @@ class Streams final : public MediaStreams {
   std::chrono::nanoseconds deadline_{0};          // of those that name none
   std::shared_ptr<MediaStreamSlots> slots_;
   bool slots_made_ = false;  // anew, since lanes were awaited
-  std::unordered_map<MediaKey, std::shared_ptr<MediaStream>, Hash> streams_;
+  std::unordered_map<MediaKey, std::shared_ptr<MediaStream>, MediaKeyHash> streams_;
   Guards guards_;
   SpentKeys spent_;
   SharedKeys shared_;
-  std::vector<std::string> warnings_;
-  std::shared_ptr<MediaStreamTable::Retired> retired_;  // the current table's
-  std::unordered_set<MediaKey, Hash> measured_;         // of streams_, those that are
+  Warnings warnings_;                                    // for the log
+  std::shared_ptr<MediaStreamTable::Retired> retired_;   // the current table's
+  std::unordered_set<MediaKey, MediaKeyHash> measured_;  // of streams_, those that are
   std::atomic<std::uint64_t> shares_named_{0};
   std::atomic<std::uint64_t> size_{0}, guards_count_{0}, cut_short_{0}, measuring_{0}, raises_refused_{0},
       keys_again_{0}, keys_shared_{0};

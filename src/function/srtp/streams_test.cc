@@ -236,9 +236,11 @@ TEST(Streams, only_who_added_takes_away) {
                 .error()
                 .message,
             "no stream 10.0.0.1:5004 -> 10.0.0.2:7000 was added over the API; others leave with what added them");
-  EXPECT_EQ(*streams.remove_text("source = \"10.0.0.1\"\nsource_port = 5004\ndestination = \"10.0.0.2\"\n"
-                                 "destination_port = 8000\n",
-                                 "the request"),
+  EXPECT_EQ(streams
+                .remove_text("source = \"10.0.0.1\"\nsource_port = 5004\ndestination = \"10.0.0.2\"\n"
+                             "destination_port = 8000\n",
+                             "the request")
+                ->done,
             "the stream 10.0.0.1:5004 -> 10.0.0.2:8000 is gone");
   EXPECT_EQ(trial.figure("srtp_streams"), 2U);
   // A reload takes only its own, and does not take another's 5-tuple.
@@ -256,23 +258,23 @@ const std::string ends_of_7000 =
 TEST(Streams, of_the_api_are_replaced_in_one_step) {
   SrtpTrial trial("[srtp]\nmax_keys = 8\n" + stream_text("protect"));
   MediaStreams& streams = streams_of(trial);
-  EXPECT_EQ(*streams.replace_text(text_of(7000), "the request"),
+  EXPECT_EQ(streams.replace_text(text_of(7000), "the request")->done,
             "the stream 10.0.0.1:5004 -> 10.0.0.2:7000 is in force");
   const Bytes clear = frame_to(7000, 1);
   const Bytes first = trial.one(clear).frame;
   // The same: its indexes are kept, whatever its rate.
   const std::string again = "the stream 10.0.0.1:5004 -> 10.0.0.2:7000 is in force in place of the one before";
-  EXPECT_EQ(*streams.replace_text(text_of(7000), "the request"), again);
+  EXPECT_EQ(streams.replace_text(text_of(7000), "the request")->done, again);
   EXPECT_EQ(trial.one(clear).name(), "srtp_replayed");
-  EXPECT_EQ(*streams.replace_text(text_of(7000) + "rate = 1\n", "the request"), again);
+  EXPECT_EQ(streams.replace_text(text_of(7000) + "rate = 1\n", "the request")->done, again);
   unsigned policed = 0;
   for (std::uint16_t i = 2; i < 60; ++i) policed += trial.one(frame_to(7000, i)).name() == "srtp_policed" ? 1 : 0;
   EXPECT_GT(policed, 20U);
   // What is under way goes on with the old key, what comes later with the new one.
   SrtpTrial under_way(trial);
-  EXPECT_EQ(*streams.replace_text(text_of(7000), "the request"), again);
+  EXPECT_EQ(streams.replace_text(text_of(7000), "the request")->done, again);
   under_way.begin({frame_to(7000, 100)}, {});
-  EXPECT_EQ(*streams.replace_text(text_of(7000, "protect", other_key30), "the request"), again);
+  EXPECT_EQ(streams.replace_text(text_of(7000, "protect", other_key30), "the request")->done, again);
   const Bytes second = trial.one(clear).frame, late = under_way.end().front().frame;
   SrtpTrial opens("[[srtp.stream]]\n" + text_of(7000, "unprotect"));
   SrtpTrial opens_new("[[srtp.stream]]\n" + text_of(7000, "unprotect", other_key30));
@@ -329,11 +331,11 @@ TEST(Streams, of_the_api_and_the_file_are_guarded_until_they_are_released) {
   const auto expect = [&](unsigned port, const char* name) { EXPECT_EQ(trial.one(frame_to(port, 1)).name(), name); };
   ASSERT_TRUE(streams.add_text(text_of(7000), "the request"));
   // The file that was added, with its key, will do.
-  EXPECT_EQ(*streams.remove_text(text_of(7000) + "rate = 5\ningress = \"lan\"\n", "the request"),
+  EXPECT_EQ(streams.remove_text(text_of(7000) + "rate = 5\ningress = \"lan\"\n", "the request")->done,
             "the stream 10.0.0.1:5004 -> 10.0.0.2:7000 is gone");
   expect(7000, "srtp_ended");
   EXPECT_FALSE(streams.remove_text(ends_of_7000, "the request"));
-  EXPECT_EQ(*streams.release_text(ends_of_7000, "the request"),
+  EXPECT_EQ(streams.release_text(ends_of_7000, "the request")->done,
             "the stream 10.0.0.1:5004 -> 10.0.0.2:7000 is released: what comes of it passes as it comes");
   expect(7000, "passes");
   EXPECT_FALSE(streams.release_text(ends_of_7000, "the request"));
@@ -418,10 +420,11 @@ TEST(Streams, authenticated_rtcp_is_noted_and_no_other) {
 TEST(Streams, a_list_has_no_keys_and_a_mistake_shows_none) {
   SrtpTrial trial(stream_text("protect"));
   MediaStreams& streams = streams_of(trial);
-  ASSERT_EQ(
-      *streams.add_text(text_of(8000, "unprotect", other_key30) + "rtcp_source_port = 1\nrtcp_destination_port = 2\n",
-                        "the request"),
-      "the stream 10.0.0.1:5004 -> 10.0.0.2:8000 is in force");
+  ASSERT_EQ(streams
+                .add_text(text_of(8000, "unprotect", other_key30) + "rtcp_source_port = 1\nrtcp_destination_port = 2\n",
+                          "the request")
+                ->done,
+            "the stream 10.0.0.1:5004 -> 10.0.0.2:8000 is in force");
   std::size_t count = 0;
   EXPECT_EQ(streams.list(2, {}, count).size(), 2U);
   EXPECT_EQ(count, 3U);
