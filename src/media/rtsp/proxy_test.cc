@@ -416,6 +416,7 @@ TEST(Proxy, ATeardownCountsWhoeverAwaitsItsAnswer) {
     trial.set_up();
     trial.client(test::ffmpeg_setup_audio);
     trial.server(test::gst_setup_audio_answer);
+    trial.client(test::ffmpeg_play);  // whose answer others wait for
     trial.client(of_audio);
     if (refused) trial.server("RTSP/1.0 460 Only aggregate operation allowed\r\nCSeq: 6\r\n\r\n");
     trial.proxy.client_closed();
