@@ -210,11 +210,6 @@ def play(network, command, seconds=8, check=True):
     return outside, inside, output
 
 
-def ended(figures):
-    """With TEARDOWN; ffmpeg does not wait for its answer and closes."""
-    return figures["rtsp_closed_teardown"] + figures["rtsp_closed_client_gone"]
-
-
 def payloads(capture, server, kind):
     """What the server's RTP of that payload type carried, in order."""
     clear, _ = capture.media(server)

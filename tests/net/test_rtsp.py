@@ -68,7 +68,7 @@ def play(signalling, command, seconds=30):
     assert wait_until(lambda: len(signalling.events("closed")) == 2, seconds), signalling.log.read_text()
     stop(client)
     # With TEARDOWN, or without when the signal came before the client played.
-    assert {event["reason"] for event in signalling.events("closed")} <= {"teardown", "client_gone"}
+    assert {event["reason"] for event in signalling.events("closed")} <= {"teardown", "client_closed"}
     assert not signalling.events("refused")
     return signalling.events("opened")
 

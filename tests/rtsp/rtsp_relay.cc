@@ -179,9 +179,10 @@ struct Session {
       const std::string_view text(bytes, static_cast<std::size_t>(got));
       of_client ? proxy.from_client(text, now) : proxy.from_server(text, now);
     } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
-      of_client ? proxy.client_closed() : proxy.server_closed();
+      of_client ? client_ended(got == 0) : proxy.server_closed();
     }
   }
+  void client_ended(bool closed) { closed ? proxy.client_closed() : proxy.client_gone(); }
   void send(bool to_client) {
     SecretText& out = to_client ? proxy.to_client() : proxy.to_server();
     const std::string_view text = out.view();
@@ -192,8 +193,9 @@ struct Session {
     if (sent > 0) {
       out.consume(static_cast<std::size_t>(sent));
     } else if (errno != EAGAIN && errno != EINTR) {
+      const bool closed = errno == EPIPE;
       out.clear();
-      to_client ? proxy.client_closed() : proxy.server_closed();
+      to_client ? client_ended(closed) : proxy.server_closed();
     }
   }
   bool done() { return proxy.over() && proxy.to_client().empty() && proxy.to_server().empty(); }

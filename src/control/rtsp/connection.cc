@@ -16,6 +16,8 @@
 namespace sluice::control::rtsp {
 namespace {
 
+using media::rtsp::Opening;
+
 constexpr std::size_t read_size = 16384;
 
 media::rtsp::Settings settings_of(const function::RtspOptions& options) {
@@ -44,14 +46,19 @@ const char* why_ended(media::rtsp::EndReason reason) {
       return "nothing was heard of the client for the session's timeout";
     case EndReason::no_session:
       return "the server knows the session no more";
+    case EndReason::client_closed:
+      return "the client has closed its connection without a TEARDOWN";
     case EndReason::client_gone:
-      return "the client's connection has ended";
+      return "the client's connection was lost: reset, or the client answers no more";
     case EndReason::server_gone:
       return "the server's connection has ended";
     case EndReason::setup_failed:
       return "the server has refused the SETUP, or answered what cannot be used";
     case EndReason::not_opened:
       return "the gateway could not take it";
+    case EndReason::ports_in_use:
+      return "another session of the client's address has its ports, until it is known whether that one's client is "
+             "still there";
     case EndReason::protocol:
       return "what one side sent cannot be read";
     case EndReason::unanswered:
@@ -59,7 +66,7 @@ const char* why_ended(media::rtsp::EndReason reason) {
     case EndReason::overflow:
       return "too much waited for one side";
     case EndReason::stopped:
-      return "the gateway ends";
+      return "the gateway has ended the connection";
   }
   return "";
 }
@@ -155,7 +162,7 @@ void Connection::receive(Side side, Time now) {
   crypto::Secret<read_size> bytes;  // a SETUP has a key in it, and so may have all that follows
   const ssize_t got = recv(end(side).fd.get(), bytes.bytes, read_size, 0);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (got <= 0) return side_ended(side);
+  if (got <= 0) return side_ended(side, got == 0);
   heard_ = now;
   const std::string_view text(reinterpret_cast<const char*>(bytes.bytes), static_cast<std::size_t>(got));
   side == Side::client ? proxy_.from_client(text, now) : proxy_.from_server(text, now);
@@ -167,9 +174,11 @@ void Connection::discard(Side side) {
   if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) end(side).ended = true;
 }
 
-void Connection::side_ended(Side side) {
+// `closed`: by who is there. Else it was reset, or nobody answers.
+void Connection::side_ended(Side side, bool closed) {
   end(side).ended = true;
-  side == Side::client ? proxy_.client_closed() : proxy_.server_closed();
+  if (side == Side::server) return proxy_.server_closed();
+  closed ? proxy_.client_closed() : proxy_.client_gone();
 }
 
 void Connection::send(Side side) {
@@ -180,8 +189,9 @@ void Connection::send(Side side) {
   if (sent > 0) {
     out.consume(static_cast<std::size_t>(sent));
   } else if (errno != EAGAIN && errno != EINTR) {
+    const bool closed = errno == EPIPE;
     out.clear();
-    side_ended(side);
+    side_ended(side, closed);
   }
 }
 
@@ -223,6 +233,10 @@ void Connection::abort() {
   done_ = true;
 }
 
+bool Connection::is_beside(const Connection& asking) const {
+  return this != &asking && client_endpoint_.address == asking.client_endpoint_.address;
+}
+
 bool Connection::has_media_at(const media::rtsp::PortPair& ports) const {
   const auto is_one = [&ports](std::uint16_t port) { return port == ports.rtp || port == ports.rtcp; };
   return std::ranges::any_of(media_, [&](const auto& one) {
@@ -230,14 +244,15 @@ bool Connection::has_media_at(const media::rtsp::PortPair& ports) const {
   });
 }
 
-bool Connection::has_stream_of(std::span<const function::MediaKey> keys) const {
-  return std::ranges::any_of(media_, [&](const auto& one) {
+bool Connection::is_in_the_way(const Connection& asking, std::span<const function::MediaKey> keys) const {
+  const auto has = [&](const auto& one) {
     return std::ranges::find_first_of(one.second.keys, keys) != one.second.keys.end();
-  });
+  };
+  return is_beside(asking) && std::ranges::any_of(media_, has);
 }
 
-void Connection::probe(Time now) {
-  if (done_ || probed_ || client_.ended) return;
+void Connection::probe_for(const Connection& asking, const media::rtsp::PortPair& ports, Time now) {
+  if (!is_beside(asking) || !has_media_at(ports) || done_ || probed_ || client_.ended) return;
   probed_ = now;
   rtsp::probe(client_.fd.get());
 }
@@ -249,7 +264,7 @@ void Connection::look_at_probe(Time now) {
   probed_.reset();
   if (found == Probed::there) return set_usual_options(client_.fd.get());
   if (client_.ended) return;
-  side_ended(Side::client);
+  side_ended(Side::client, false);
   after(now);  // the server is told before anything looks at a deadline
 }
 
@@ -273,20 +288,20 @@ void Connection::tick(Time now) {
   proxy_.tick(now);
   if (media_.empty() && now - heard_ > shared_.options.idle_timeout) {
     Figures::add(shared_.figures.idle);
-    proxy_.client_closed();
+    proxy_.stop();
   }
   after(now);
 }
 
 void Connection::stop(Time now) {
   if (done_ || proxy_.over()) return;
-  proxy_.client_closed();
+  proxy_.stop();
   after(now);
 }
 
 media::rtsp::Admission Connection::admit(const media::rtsp::StreamRequest& request) {
   media::rtsp::Admission answer;
-  if (shared_.neighbours != nullptr) shared_.neighbours->probe(*this, request.client_ports, heard_);
+  if (shared_.neighbours != nullptr) shared_.neighbours->probe_for(*this, request.client_ports, heard_);
   Media media;
   media.client_ports = request.client_ports;
   media.medium = {request.rate, explicit_ && !one_port(request)};
@@ -341,7 +356,7 @@ std::optional<function::MeasureSettings> Connection::measuring_of(const Medium& 
   return measure;
 }
 
-media::rtsp::Opening Connection::opened(const media::rtsp::Stream& stream) {
+Opening Connection::opened(const media::rtsp::Stream& stream) {
   auto streams = streams_of(stream, shared_.options.accept_clear_rtcp, sides_of(stream), shared_.options.max_ssrcs);
   Expected<void> added;
   std::vector<function::MediaKey> keys;
@@ -353,18 +368,19 @@ media::rtsp::Opening Connection::opened(const media::rtsp::Stream& stream) {
     added = shared_.streams.add(std::move(*streams));
   }
   if (const Error* const why = !streams ? &streams.error() : !added ? &added.error() : nullptr) {
+    // Of ports in use closed() says all that there is.
+    if (shared_.neighbours != nullptr && shared_.neighbours->in_the_way(*this, keys)) return Opening::ports_in_use;
     shared_.logs.media.say(spdlog::level::warn,
                            fmt::format("{}: the {} of {} is not opened: {}", client_endpoint_.str(), stream.kind,
                                        server_endpoint_.str(), why->message));
-    const bool in_use = shared_.neighbours != nullptr && shared_.neighbours->have(*this, keys);
-    return in_use ? media::rtsp::Opening::ports_in_use : media::rtsp::Opening::refused;
+    return Opening::refused;
   }
   media_[stream.number].keys = std::move(keys);
   Figures::add(shared_.figures.opened);
   Figures::add(shared_.figures.streams);
   shared_.logs.media.say(spdlog::level::info, fmt::format("{} plays the {} of {}", client_endpoint_.str(), stream.kind,
                                                           server_endpoint_.str()));
-  return media::rtsp::Opening::opened;
+  return Opening::opened;
 }
 
 void Connection::closed(std::uint64_t number, media::rtsp::EndReason reason) {

@@ -34,11 +34,10 @@ class Connection;
 class Neighbours {
  public:
   virtual ~Neighbours() = default;
-  // Connection::probe() of those of the same client with media at one of these ports: a client that asks for ports that
-  // it has may have vanished and come back.
-  virtual void probe(const Connection& asking, const media::rtsp::PortPair& ports, Time now) = 0;
-  // Whether one of the same client has a medium's stream of one of these keys.
-  virtual bool have(const Connection& asking, std::span<const function::MediaKey> keys) const = 0;
+  // Connection::probe_for() of each.
+  virtual void probe_for(const Connection& asking, const media::rtsp::PortPair& ports, Time now) = 0;
+  // Whether Connection::is_in_the_way() of any.
+  virtual bool in_the_way(const Connection& asking, std::span<const function::MediaKey> keys) const = 0;
 };
 
 // What all connections share.
@@ -65,16 +64,16 @@ class Connection final : private media::rtsp::Host {
   std::uint32_t interest(Side side) const;
   void ready(Side side, std::uint32_t events, Time now);
   void tick(Time now);
-  // The gateway stops: the client has gone, as far as the server is concerned.
+  // The gateway stops: the server gets a TEARDOWN of each session.
   void stop(Time now);
   bool done() const { return done_; }
 
-  const packet::IpAddress& client() const { return client_endpoint_.address; }
-  bool has_media_at(const media::rtsp::PortPair& ports) const;
-  bool has_stream_of(std::span<const function::MediaKey> keys) const;
-  // Finds out within probe_time whether the client is still there; if it is not, the connection ends as with any client
-  // that has gone.
-  void probe(Time now);
+  // A client that asks for ports that it has may have vanished and come back. Where this is another connection of the
+  // same client, with a medium at one of these ports: finds out within probe_time whether that client is still there;
+  // if it is not, the connection ends as with any client that has gone.
+  void probe_for(const Connection& asking, const media::rtsp::PortPair& ports, Time now);
+  // Whether it is another one of the same client and has a medium's stream of one of these keys.
+  bool is_in_the_way(const Connection& asking, std::span<const function::MediaKey> keys) const;
 
  private:
   struct End {
@@ -105,7 +104,9 @@ class Connection final : private media::rtsp::Host {
   Sides sides_of(const media::rtsp::Stream& stream) const;
   std::optional<function::MeasureSettings> measuring_of(const Medium& medium) const;
   void send(Side side);
-  void side_ended(Side side);
+  void side_ended(Side side, bool closed);
+  bool is_beside(const Connection& asking) const;
+  bool has_media_at(const media::rtsp::PortPair& ports) const;
   void look_at_probe(Time now);
   void after(Time now);
   void unreachable(const std::string& why);

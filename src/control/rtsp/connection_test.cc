@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/spdlog.h>
@@ -12,6 +13,7 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -36,6 +38,7 @@ class AnyStreams final : public function::MediaStreams {
   Expected<void> add(std::vector<function::MediaStreamSettings> streams) override {
     if (is_full) return make_error("no");
     count += streams.size();
+    for (const function::MediaStreamSettings& one : streams) keys.push_back(one.key);
     return {};
   }
   std::size_t remove(std::span<const function::MediaKey> keys, function::MediaOrigin, bool) override {
@@ -45,7 +48,7 @@ class AnyStreams final : public function::MediaStreams {
   void tidy(Time) override {}
   std::string measure() override { return {}; }
   std::vector<std::string> take_warnings() override { return {}; }
-  std::uint64_t noted(const function::MediaKey&) const override { return 0; }
+  std::uint64_t noted(const function::MediaKey& key) const override { return key == keys.back() ? of_client : 0; }
   std::vector<function::MediaStreamRow> list(std::size_t, const packet::IpAddress&, std::size_t&) const override {
     return {};
   }
@@ -59,6 +62,8 @@ class AnyStreams final : public function::MediaStreams {
   const function::RtspOptions* rtsp() const override { return &options_; }
 
   std::size_t count = 0;
+  std::vector<function::MediaKey> keys;  // all that were added; the last is a client's RTCP
+  std::uint64_t of_client = 0;           // that it has noted
   bool is_full = false;
 
  private:
@@ -86,8 +91,10 @@ class Asked final : public Admission {
 // Has what it is told to have.
 class Beside final : public Neighbours {
  public:
-  void probe(const Connection&, const media::rtsp::PortPair& ports, Time) override { asked.push_back(ports.rtp); }
-  bool have(const Connection&, std::span<const function::MediaKey> keys) const override { return has && !keys.empty(); }
+  void probe_for(const Connection&, const media::rtsp::PortPair& ports, Time) override { asked.push_back(ports.rtp); }
+  bool in_the_way(const Connection&, std::span<const function::MediaKey> keys) const override {
+    return has && !keys.empty();
+  }
 
   bool has = false;
   std::vector<std::uint16_t> asked;
@@ -103,14 +110,18 @@ class RtspConnection : public testing::Test {
     const Fd listener = test::listening();
     test::TcpPair pair = ends();
     client_ = std::move(pair.there);
-    Accepted accepted{
-        std::move(pair.here), {address("10.1.0.2"), 6000}, own_end(listener.get()), {address("10.1.0.1"), 554}};
-    accepted.upstream = 3;
-    connection_.emplace(Shared{options_, twins_, streams_, budget_, ports_, figures_, logs_, &beside_},
-                        std::move(accepted), now_);
+    connection_ = connection(std::move(pair.here), "10.1.0.2", listener);
     server_ = Fd(accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     ASSERT_TRUE(server_);
+    set_usual_options(server_.get());  // what it says is there at once
     run();
+  }
+
+  std::unique_ptr<Connection> connection(Fd fd, const char* client, const Fd& server) {
+    Accepted accepted{std::move(fd), {address(client), 6000}, own_end(server.get()), {address("10.1.0.1"), 554}};
+    accepted.upstream = 3;
+    return std::make_unique<Connection>(Shared{options_, twins_, streams_, budget_, ports_, figures_, logs_, &beside_},
+                                        std::move(accepted), now_);
   }
 
   // The client's and the proxy's: without TCP, and with little room.
@@ -168,6 +179,13 @@ class RtspConnection : public testing::Test {
     heard(server_);
     ASSERT_EQ(budget_.used(), rate);
   }
+  void play_a_medium() {
+    ask_for_a_medium();
+    say(server_,
+        "RTSP/1.0 200 OK\r\nCSeq: 2\r\nSession: s\r\nTransport: RTP/AVP;unicast;server_port=6000-6001\r\n\r\n");
+    EXPECT_THAT(heard(client_), StartsWith("RTSP/1.0 200"));
+    ASSERT_EQ(figure("rtsp_media"), 1U);
+  }
   std::uint64_t figure(const std::string& name) const {
     for (const FigureSnapshot& one : figures_.list()) {
       if (one.name == name) return one.value;
@@ -186,7 +204,7 @@ class RtspConnection : public testing::Test {
   Beside beside_;
   Time now_ = Time{} + 1000s;
   Fd client_, server_;
-  std::optional<Connection> connection_;
+  std::unique_ptr<Connection> connection_;
 };
 
 // For the deadline that it is promised.
@@ -215,41 +233,160 @@ TEST_F(RtspConnection, PortsOfAnotherSessionAreSaidToBeInUse) {
     const std::string answer = heard(client_);
     EXPECT_THAT(answer, StartsWith("RTSP/1.0 503 Service Unavailable\r\nCSeq: 2\r\n"));
     EXPECT_EQ(answer.find("\r\nRetry-After: 5\r\n") != std::string::npos, has) << answer;
-    EXPECT_EQ(figure(has ? "rtsp_refused_ports_in_use" : "rtsp_refused_not_opened"), 1U);
+    const std::string reason = has ? "ports_in_use" : "not_opened";
+    EXPECT_EQ(figure("rtsp_refused_" + reason), 1U);
+    EXPECT_EQ(figure("rtsp_closed_" + reason), 1U);
     EXPECT_EQ(budget_.used(), 0U);
     streams_.is_full = false;
   }
 }
 
-TEST_F(RtspConnection, KnowsItsMedia) {
-  ask_for_a_medium();
-  EXPECT_TRUE(connection_->has_media_at({5001, 5002}));
-  EXPECT_FALSE(connection_->has_media_at({5002, 5003}));
-  EXPECT_EQ(connection_->client(), address("10.1.0.2"));
+// In whose way its media are: another connection of the same client's alone.
+TEST_F(RtspConnection, IsInTheWayOfWhoWantsItsStreams) {
+  play_a_medium();
+  ASSERT_GE(streams_.keys.size(), 2U);
+  const function::MediaKey its = streams_.keys.back();
+  function::MediaKey others = its;
+  others.destination_port = 7000;
+  const Fd listener = test::listening();
+  const auto same = connection(ends().here, "10.1.0.2", listener),
+             other = connection(ends().here, "10.1.0.3", listener);
+  const struct {
+    const char* what;
+    const Connection& asking;
+    std::vector<function::MediaKey> keys;
+    bool is;
+  } cases[] = {
+      {"its stream", *same, {its}, true},         {"one of several", *same, {others, its}, true},
+      {"another stream", *same, {others}, false}, {"none", *same, {}, false},
+      {"another client", *other, {its}, false},   {"itself", *connection_, {its}, false},
+  };
+  for (const auto& [what, asking, keys, is] : cases) EXPECT_EQ(connection_->is_in_the_way(asking, keys), is) << what;
+  EXPECT_FALSE(same->is_in_the_way(*connection_, std::vector{its})) << "it has no media";
 }
 
+// What is logged meanwhile.
+class Said {
+ public:
+  Said() {
+    spdlog::set_default_logger(
+        std::make_shared<spdlog::logger>("t", std::make_shared<spdlog::sinks::ostream_sink_mt>(text_)));
+  }
+  ~Said() { spdlog::set_default_logger(before_); }
+  Said(const Said&) = delete;
+  Said& operator=(const Said&) = delete;
+  std::string text() const { return text_.str(); }
+
+ private:
+  std::ostringstream text_;
+  const std::shared_ptr<spdlog::logger> before_ = spdlog::default_logger();
+};
+
 TEST_F(RtspConnection, NoPasswordIsLogged) {
-  std::ostringstream said;
-  const auto before = spdlog::default_logger();
-  spdlog::set_default_logger(
-      std::make_shared<spdlog::logger>("t", std::make_shared<spdlog::sinks::ostream_sink_mt>(said)));
+  const Said said;
   say(client_,
       "SETUP rtsp://me:hush@10.1.0.1/a/t1 RTSP/1.0\r\nCSeq: 1\r\nTransport: "
       "RTP/SAVP;unicast;client_port=5000-5001\r\n\r\n");
-  spdlog::set_default_logger(before);
-  EXPECT_THAT(said.str(), HasSubstr("455 no_offer rtsp://10.1.0.1/a/t1"));
+  EXPECT_THAT(said.text(), HasSubstr("455 no_offer rtsp://10.1.0.1/a/t1"));
 }
 
 TEST_F(RtspConnection, WhyAMediumHasEndedIsLoggedInWords) {
-  std::ostringstream said;
-  const auto before = spdlog::default_logger();
   ask_for_a_medium();
-  spdlog::set_default_logger(
-      std::make_shared<spdlog::logger>("t", std::make_shared<spdlog::sinks::ostream_sink_mt>(said)));
+  const Said said;
   connection_->stop(now_);
-  spdlog::set_default_logger(before);
-  EXPECT_THAT(said.str(), HasSubstr(" does not play the audio of "));
-  EXPECT_THAT(said.str(), HasSubstr(": the client's connection has ended (client_gone)"));
+  EXPECT_THAT(said.text(), HasSubstr(" does not play the audio of "));
+  EXPECT_THAT(said.text(), HasSubstr(": the gateway has ended the connection (stopped)"));
+}
+
+// It is no fault of the gateway's, which a warning would say.
+TEST_F(RtspConnection, PortsInUseHaveALineOfTheirOwn) {
+  for (const bool has : {true, false}) {
+    if (!has) {
+      connection_.reset();
+      SetUp();
+    }
+    ask_for_a_medium();
+    beside_.has = has;
+    streams_.is_full = true;
+    const Said said;
+    say(server_,
+        "RTSP/1.0 200 OK\r\nCSeq: 2\r\nSession: s\r\nTransport: RTP/AVP;unicast;server_port=6000-6001\r\n\r\n");
+    EXPECT_EQ(said.text().find(" is not opened: no") != std::string::npos, !has) << said.text();
+    EXPECT_EQ(said.text().find(": another session of the client's address has its ports") != std::string::npos, has)
+        << said.text();
+    EXPECT_EQ(said.text().find(": the gateway could not take it (not_opened)") != std::string::npos, !has);
+    streams_.is_full = false;
+  }
+}
+
+TEST_F(RtspConnection, WhoEndsASessionIsCounted) {
+  const struct {
+    const char* figure;
+    std::function<void()> end;
+  } cases[] = {
+      // As ffmpeg ends: it does not wait for the answer.
+      {"rtsp_closed_teardown",
+       [&] {
+         const std::string_view bye = "TEARDOWN rtsp://10.1.0.1/a RTSP/1.0\r\nCSeq: 3\r\nSession: s\r\n\r\n";
+         EXPECT_EQ(send(client_.get(), bye.data(), bye.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bye.size()));
+         client_ = Fd();
+       }},
+      {"rtsp_closed_client_closed", [&] { client_ = Fd(); }},
+      // What it has not read makes a reset of it.
+      {"rtsp_closed_client_gone",
+       [&] {
+         say(server_, "OPTIONS * RTSP/1.0\r\nCSeq: 9\r\n\r\n");
+         client_ = Fd();
+       }},
+      {"rtsp_closed_server_gone", [&] { server_ = Fd(); }},
+      {"rtsp_closed_stopped", [&] { connection_->stop(now_); }},
+  };
+  for (const auto& [name, end] : cases) {
+    if (figure("rtsp_opened") != 0) SetUp();
+    play_a_medium();
+    end();
+    run();
+    EXPECT_EQ(figure(name), 1U) << name;
+    EXPECT_EQ(figure("rtsp_media"), 0U) << name;
+    if (!server_) continue;
+    const std::string told = heard(server_);
+    EXPECT_THAT(told, HasSubstr("TEARDOWN ")) << name;
+    EXPECT_EQ(told.find("TEARDOWN "), told.rfind("TEARDOWN ")) << name << ": once";
+  }
+}
+
+TEST_F(RtspConnection, WithoutAStreamItEndsWhenItIsIdle) {
+  options_.idle_timeout = 20s;
+  pass(15s);
+  say(server_, "OPTIONS * RTSP/1.0\r\nCSeq: 9\r\n\r\n");
+  pass(20s);
+  EXPECT_EQ(figure("rtsp_idle_closed"), 0U) << "since it heard something";
+  pass(1s);
+  EXPECT_EQ(figure("rtsp_idle_closed"), 1U);
+  pass(Connection::farewell);
+  EXPECT_TRUE(connection_->done());
+}
+
+TEST_F(RtspConnection, WithAStreamItIsNeverIdle) {
+  options_.idle_timeout = 20s;
+  play_a_medium();
+  pass(60s);
+  EXPECT_EQ(figure("rtsp_idle_closed"), 0U);
+  EXPECT_EQ(figure("rtsp_media"), 1U);
+}
+
+// The session's time is a minute, and ten seconds of grace.
+TEST_F(RtspConnection, AClientLivesByItsRtcp) {
+  play_a_medium();
+  for (int i = 0; i < 3; ++i) {
+    ++streams_.of_client;
+    pass(60s);
+    EXPECT_EQ(figure("rtsp_media"), 1U) << i;
+  }
+  pass(70s);
+  EXPECT_EQ(figure("rtsp_media"), 1U);
+  pass(1s);
+  EXPECT_EQ(figure("rtsp_closed_timeout"), 1U) << "none has come any more";
 }
 
 TEST_F(RtspConnection, AServerThatDoesNotAnswerKeepsNoRate) {
@@ -328,7 +465,7 @@ TEST_F(RtspConnection, AFarewellIsHeard) {
   ask_for_a_medium();
   client_ = Fd();
   run();
-  EXPECT_EQ(figure("rtsp_closed_client_gone"), 1U);
+  EXPECT_EQ(figure("rtsp_closed_client_closed"), 1U);
   pass(Connection::farewell - 1s);
   EXPECT_FALSE(connection_->done());
   EXPECT_EQ(heard(server_), "") << "there is no session yet";
@@ -340,6 +477,13 @@ TEST_F(RtspConnection, AFarewellIsHeard) {
 // With a client by TCP, which can vanish.
 class RtspConnectionByTcp : public RtspConnection {
  protected:
+  // By what the socket was told.
+  bool is_probed() const {
+    int interval = 0;
+    socklen_t size = sizeof interval;
+    EXPECT_EQ(getsockopt(connection_->fd(Side::client), IPPROTO_TCP, TCP_KEEPINTVL, &interval, &size), 0);
+    return interval == 1;
+  }
   test::TcpPair ends() override {
     test::TcpPair pair = test::connected();
     EXPECT_EQ(fcntl(pair.there.get(), F_SETFL, O_NONBLOCK), 0);
@@ -361,6 +505,31 @@ class RtspConnectionByTcp : public RtspConnection {
   }
 };
 
+// One that has answered is asked no more, until another one wants its ports again.
+TEST_F(RtspConnectionByTcp, IsProbedForWhoWantsItsPorts) {
+  play_a_medium();
+  const Fd listener = test::listening();
+  const auto same = connection(ends().here, "10.1.0.2", listener),
+             other = connection(ends().here, "10.1.0.3", listener);
+  const struct {
+    const char* what;
+    const Connection& asking;
+    media::rtsp::PortPair ports;
+    bool is;
+  } cases[] = {
+      {"its ports", *same, {5000, 5001}, true},        {"RTCP's for RTP", *same, {5001, 5002}, true},
+      {"RTP's for RTCP", *same, {4999, 5000}, true},   {"other ports", *same, {5002, 5003}, false},
+      {"another client", *other, {5000, 5001}, false}, {"itself", *connection_, {5000, 5001}, false},
+  };
+  for (const auto& [what, asking, ports, is] : cases) {
+    connection_->probe_for(asking, ports, now_);
+    EXPECT_EQ(is_probed(), is) << what;
+    pass(1s);
+    EXPECT_FALSE(is_probed()) << what << ": its last ACK is younger than that";
+  }
+  EXPECT_EQ(figure("rtsp_media"), 1U);
+}
+
 // Long after connect_timeout, and with something on the way to the client that waits for its ACK.
 TEST_F(RtspConnectionByTcp, OfAClientThatAProbeFindsGoneTheServerIsTold) {
   ask_for_a_medium();
@@ -371,8 +540,11 @@ TEST_F(RtspConnectionByTcp, OfAClientThatAProbeFindsGoneTheServerIsTold) {
   test::vanish(client_);
   say(server_, "OPTIONS * RTSP/1.0\r\nCSeq: 9\r\n\r\n");
   std::this_thread::sleep_for(100ms);  // its last ACK is older than what the kernel's clock cannot tell
-  connection_->probe(now_);
+  const Fd listener = test::listening();
+  const auto asking = connection(ends().here, "10.1.0.2", listener);
+  connection_->probe_for(*asking, {5000, 5001}, now_);
   EXPECT_THAT(awaited(server_, 8s), StartsWith("TEARDOWN"));
+  EXPECT_EQ(figure("rtsp_closed_client_gone"), 1U);
 }
 
 }  // namespace

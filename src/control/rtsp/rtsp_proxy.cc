@@ -262,18 +262,13 @@ void RtspProxy::connect(std::uint64_t id, Accepted accepted, ClientCounts::Share
   }
 }
 
-void RtspProxy::probe(const Connection& asking, const media::rtsp::PortPair& ports, Time now) {
-  for (const auto& [id, watched] : connections_) {
-    Connection& other = watched->connection;
-    if (&other != &asking && other.client() == asking.client() && other.has_media_at(ports)) other.probe(now);
-  }
+void RtspProxy::probe_for(const Connection& asking, const media::rtsp::PortPair& ports, Time now) {
+  for (const auto& [id, watched] : connections_) watched->connection.probe_for(asking, ports, now);
 }
 
-bool RtspProxy::have(const Connection& asking, std::span<const function::MediaKey> keys) const {
-  return std::ranges::any_of(connections_, [&](const auto& one) {
-    const Connection& other = one.second->connection;
-    return &other != &asking && other.client() == asking.client() && other.has_stream_of(keys);
-  });
+bool RtspProxy::in_the_way(const Connection& asking, std::span<const function::MediaKey> keys) const {
+  return std::ranges::any_of(connections_,
+                             [&](const auto& one) { return one.second->connection.is_in_the_way(asking, keys); });
 }
 
 void RtspProxy::watch_listeners(bool on) {

@@ -66,8 +66,8 @@ class RtspProxy final : private Neighbours {
   void greet(std::uint64_t id, Time now);
   void refuse(const Accepted& accepted, const FirstRequest& request);
   void connect(std::uint64_t id, Accepted accepted, ClientCounts::Share share, Time now);
-  void probe(const Connection& asking, const media::rtsp::PortPair& ports, Time now) override;
-  bool have(const Connection& asking, std::span<const function::MediaKey> keys) const override;
+  void probe_for(const Connection& asking, const media::rtsp::PortPair& ports, Time now) override;
+  bool in_the_way(const Connection& asking, std::span<const function::MediaKey> keys) const override;
   void watch_listeners(bool on);
   void serve(std::uint64_t id, std::uint32_t events, Time now);
   // Calls f with the connection, and ends it when memory does not last.

@@ -83,6 +83,61 @@ TEST(SharedKeys, of_two_streams_of_the_file_are_told_of_at_the_start_and_by_chec
   }
 }
 
+MediaStreamSettings protecting(unsigned port, std::vector<std::uint64_t> hashes = {1}) {
+  MediaStreamSettings stream = (*read_stream_text(text_of(port), "a test", 1514))[0];
+  stream.master_hashes = std::move(hashes);
+  return stream;
+}
+
+// Both as the one that has a key and as the one that comes with it, and as one that goes.
+TEST(SharedKeys, looks_at_what_protects_media_with_given_keys_alone) {
+  const struct {
+    const char* what;
+    void (*change)(MediaStreamSettings&);
+    bool is_looked_at = false;
+  } cases[] = {
+      {"as it is", [](MediaStreamSettings&) {}, true},
+      {"the API's", [](MediaStreamSettings& one) { one.origin = MediaOrigin::api; }, true},
+      {"RTP alone", [](MediaStreamSettings& one) { one.carries = Carries::rtp; }, true},
+      {"RTSP's", [](MediaStreamSettings& one) { one.origin = MediaOrigin::rtsp; }},
+      {"RTCP alone", [](MediaStreamSettings& one) { one.carries = Carries::rtcp; }},
+      {"unprotects", [](MediaStreamSettings& one) { one.direction = srtp::Direction::unprotect; }},
+      {"passes", [](MediaStreamSettings& one) { one.keyless = Keyless::passes; }},
+      {"passes RTCP", [](MediaStreamSettings& one) { one.keyless = Keyless::passes_rtcp; }},
+      {"drops RTCP", [](MediaStreamSettings& one) { one.keyless = Keyless::drops_rtcp; }},
+      {"has ended", [](MediaStreamSettings& one) { one.keyless = Keyless::ended; }},
+      {"has no hash", [](MediaStreamSettings& one) { one.master_hashes = {0}; }},
+  };
+  for (const auto& [what, change, is_looked_at] : cases) {
+    const MediaStreamSettings first = protecting(7000);
+    MediaStreamSettings second = protecting(7001);
+    change(second);
+    SharedKeys keys;
+    EXPECT_EQ(keys.come(first), std::nullopt);
+    EXPECT_EQ(keys.come(second), is_looked_at ? std::optional(first.key) : std::nullopt) << what;
+    SharedKeys turned;
+    EXPECT_EQ(turned.come(second), std::nullopt) << what;
+    EXPECT_EQ(turned.empty(), !is_looked_at) << what;
+    EXPECT_EQ(turned.come(first), is_looked_at ? std::optional(second.key) : std::nullopt) << what;
+    MediaStreamSettings changed = first;
+    change(changed);
+    SharedKeys left;
+    left.come(first);
+    left.go(changed);
+    EXPECT_EQ(left.empty(), is_looked_at) << what;
+  }
+}
+
+// As one that has one key under two MKIs, or is there again.
+TEST(SharedKeys, no_stream_shares_with_itself) {
+  SharedKeys keys;
+  const MediaStreamSettings twice = protecting(7000, {1, 1}), other = protecting(7001, {2, 1});
+  EXPECT_EQ(keys.come(twice), std::nullopt);
+  EXPECT_EQ(keys.come(twice), std::nullopt);
+  EXPECT_EQ(keys.come(other), twice.key);
+  EXPECT_EQ(keys.come(twice), other.key) << "not itself, which has the key, too";
+}
+
 TEST(SharedKeys, of_many_streams_are_a_few_lines) {
   std::string text = "[srtp]\nmax_keys = 256\n";
   for (unsigned port = 7000; port < 7040; ++port) text += section(port);

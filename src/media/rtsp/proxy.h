@@ -94,19 +94,21 @@ struct Stream {
 };
 
 enum class EndReason : std::uint8_t {
-  teardown,     // the client ended it and the server agreed, or the server did, whatever the client says
-  timeout,      // nothing heard of the client for the session's timeout
-  no_session,   // the server answered 454: it knows the session no more
-  client_gone,  // its connection ended
+  teardown,       // the client asked for it and the server did not say no, or the server did, whatever the client says
+  timeout,        // nothing heard of the client for the session's timeout
+  no_session,     // the server answered 454: it knows the session no more
+  client_closed,  // the client closed its connection without a TEARDOWN
+  client_gone,    // that connection was lost: reset, or the client answers no more
   server_gone,
   setup_failed,  // admitted, but the server refused, or its answer could not be used
   not_opened,    // admitted, but opened() said no
+  ports_in_use,  // likewise: Opening::ports_in_use
   protocol,      // a side's bytes could not be read
   unanswered,    // the server left a SETUP without an answer for Settings::answer_timeout
   overflow,      // more waited for either side than Settings::buffer_limit
   stopped,       // the owner ended the proxy
 };
-inline constexpr unsigned end_reasons = 11;
+inline constexpr unsigned end_reasons = 13;
 const char* end_reason_name(EndReason reason);
 
 // What became of a medium that the server has agreed to send.
@@ -212,9 +214,13 @@ class Proxy {
 
   void from_client(std::string_view bytes, Time now);
   void from_server(std::string_view bytes, Time now);
-  // The connection has ended. Bytes that wait for the other side still do: write them, then close it.
-  void client_closed();
+  // The connection has ended: by who is there, or it was lost. Bytes that wait for the other side still do: write them,
+  // then close it. What a TEARDOWN of the client's asks for has ended by that, whether the server has answered or not.
+  void client_closed() { client_ended(EndReason::client_closed); }
+  void client_gone() { client_ended(EndReason::client_gone); }
   void server_closed();
+  // The owner ends it: likewise.
+  void stop() { client_ended(EndReason::stopped); }
   // Ends sessions whose time is over, and answers for the server what it has not in time; once a second is enough.
   void tick(Time now);
   // RTCP of the client has come: it is alive (RFC 2326 appendix A).
@@ -301,6 +307,7 @@ class Proxy {
   void heard(std::string_view session, Time now);
   void end_streams(std::string_view session, EndReason reason);
   void end_all(EndReason reason, bool tell_server);
+  void client_ended(EndReason reason);
   void end_unanswered(Time now);
   void give_up(EndReason reason, const Refused& refused);
   bool awaited(std::string_view cseq) const;

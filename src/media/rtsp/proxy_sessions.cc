@@ -92,6 +92,12 @@ void Proxy::end_streams(std::string_view session, EndReason reason) {
 }
 
 void Proxy::end_all(EndReason reason, bool tell_server) {
+  for (const Pending& pending : pending_) {
+    // Players close without waiting for its answer.
+    if (pending.method == "TEARDOWN" && !pending.answered) {
+      torn_down(pending.session, pending.uri);
+    }
+  }
   while (!streams_.empty()) {
     const std::string session = streams_.front().stream.session;
     if (tell_server) {
@@ -122,9 +128,10 @@ void Proxy::tear_down(std::string_view session, std::string_view uri) {
   to_server_.append(request.text().view());
 }
 
-void Proxy::client_closed() {
+// As far as the server is concerned, whatever ends it.
+void Proxy::client_ended(EndReason reason) {
   if (!over_) {
-    end_all(EndReason::client_gone, true);
+    end_all(reason, true);
     over_ = true;
   }
 }

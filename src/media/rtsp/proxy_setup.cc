@@ -225,8 +225,8 @@ void Proxy::setup_response(Message& response, Pending& pending, Time now) {
   Setup& setup = *pending.setup;
   const Opening opening = host_.opened(*stream);
   if (opening != Opening::opened) {
-    const bool in_use = opening == Opening::ports_in_use;
-    give_up(in_use ? Refusal::ports_in_use : Refusal::not_opened, EndReason::not_opened, {});
+    opening == Opening::ports_in_use ? give_up(Refusal::ports_in_use, EndReason::ports_in_use, {})
+                                     : give_up(Refusal::not_opened, EndReason::not_opened, {});
     return;
   }
   ++counters_.opened;

@@ -228,9 +228,8 @@ TEST(ProxySetup, ServersAnswersThatCannotBeUsed) {
 TEST(ProxySetup, OpenedSaysNo) {
   const struct {
     Opening opens;
-    const char *refusal, *retry;
-  } cases[] = {{Opening::refused, "not_opened 503", ""},
-               {Opening::ports_in_use, "ports_in_use 503", "Retry-After: 5\r\n"}};
+    const char *reason, *retry;
+  } cases[] = {{Opening::refused, "not_opened", ""}, {Opening::ports_in_use, "ports_in_use", "Retry-After: 5\r\n"}};
   for (const auto& one : cases) {
     Trial trial;
     trial.host.opens = one.opens;
@@ -238,14 +237,33 @@ TEST(ProxySetup, OpenedSaysNo) {
     trial.client(test::ffmpeg_setup_video);
     EXPECT_EQ(trial.server(test::gst_setup_video_answer),
               std::string("RTSP/1.0 503 Service Unavailable\r\nCSeq: 3\r\n") + one.retry + "\r\n");
-    EXPECT_THAT(trial.host.refusals, ElementsAre(one.refusal));
-    EXPECT_THAT(trial.host.ends, ElementsAre("1 not_opened"));
+    EXPECT_THAT(trial.host.refusals, ElementsAre(one.reason + std::string(" 503")));
+    EXPECT_THAT(trial.host.ends, ElementsAre(std::string("1 ") + one.reason));
     EXPECT_THAT(Trial::taken(trial.proxy.to_server()), HasSubstr("TEARDOWN rtsp://10.9.0.1:8554/plain/ RTSP/1.0"));
     EXPECT_EQ(trial.server("RTSP/1.0 200 OK\r\nCSeq: 1000000000\r\n\r\n"), "") << "the proxy's own";
     EXPECT_EQ(trial.proxy.counters().stray_responses, 0U);
     trial.host.opens = Opening::opened;
     EXPECT_THAT(trial.client(test::ffmpeg_setup_video), HasSubstr("SETUP "));
     EXPECT_THAT(trial.server(test::gst_setup_video_answer), HasSubstr("RTSP/1.0 200 OK"));
+    EXPECT_EQ(trial.proxy.open_streams(), 1U);
+  }
+}
+
+// Of a session that plays only what could not be used.
+TEST(ProxySetup, OfAnOlderSessionOneMediumIsTakenBack) {
+  for (const bool opens : {true, false}) {
+    Trial trial;
+    trial.set_up();
+    trial.host.opens = Opening::refused;
+    trial.client(test::ffmpeg_setup_audio);
+    const std::string answer(test::gst_setup_audio_answer);
+    const std::string another = "RTSP/1.0 200 OK\r\nCSeq: 4\r\nTransport: RTP/AVP;unicast;server_port=1-2\r\n" +
+                                answer.substr(answer.find("Session: "));
+    EXPECT_THAT(trial.server(opens ? answer : another), HasSubstr(opens ? "503" : "502"));
+    EXPECT_THAT(trial.host.ends, ElementsAre(opens ? "2 not_opened" : "2 setup_failed"));
+    EXPECT_EQ(Trial::taken(trial.proxy.to_server()),
+              "TEARDOWN rtsp://10.9.0.1:8554/plain/stream=1 RTSP/1.0\r\nCSeq: 1000000000\r\n"
+              "Session: fwZMuBoktkKvhvLA\r\n\r\n");
     EXPECT_EQ(trial.proxy.open_streams(), 1U);
   }
 }

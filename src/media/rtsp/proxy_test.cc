@@ -359,18 +359,26 @@ TEST(Proxy, ItsOwnTeardownIsOneLineOfThreeWords) {
               HasSubstr("TEARDOWN rtsp://10.9.0.1:8554/a%20b%09c%7F/ RTSP/1.0\r\n"));
 }
 
+constexpr struct {
+  void (Proxy::*end)();
+  const char* reason;
+} ends[] = {{&Proxy::client_closed, " client_closed"},
+            {&Proxy::client_gone, " client_gone"},
+            {&Proxy::stop, " stopped"},
+            {&Proxy::server_closed, " server_gone"}};
+
 TEST(Proxy, ConnectionsEnd) {
-  for (const bool client : {true, false}) {
+  for (const auto& [end, reason] : ends) {
     Trial trial;
     trial.set_up();
     trial.client(test::ffmpeg_setup_audio);
-    client ? trial.proxy.client_closed() : trial.proxy.server_closed();
+    (trial.proxy.*end)();
     EXPECT_TRUE(trial.proxy.over());
     EXPECT_FALSE(trial.proxy.wants_client() || trial.proxy.wants_server());
-    const std::string reason = client ? " client_gone" : " server_gone";
-    EXPECT_THAT(trial.host.ends, ElementsAre("1" + reason, "2" + reason)) << "the one on its way, too";
+    EXPECT_THAT(trial.host.ends, ElementsAre("1" + std::string(reason), "2" + std::string(reason)))
+        << "the one on its way, too";
     const std::string last(trial.proxy.to_server().view());
-    EXPECT_EQ(last.starts_with("TEARDOWN rtsp://10.9.0.1:8554/plain/ RTSP/1.0\r\n"), client);
+    EXPECT_EQ(last.starts_with("TEARDOWN rtsp://10.9.0.1:8554/plain/ RTSP/1.0\r\n"), end != &Proxy::server_closed);
     EXPECT_EQ(trial.server(test::gst_setup_audio_answer), "");
     EXPECT_EQ(trial.host.streams.size(), 1U);
   }
@@ -384,6 +392,38 @@ TEST(Proxy, ConnectionsEnd) {
     EXPECT_EQ(proxy.open_streams(), 1U);
   }
   EXPECT_THAT(host.ends, ElementsAre("1 stopped"));
+}
+
+// Players close once they have asked; the server is asked once.
+TEST(Proxy, ATeardownCountsWhoeverAwaitsItsAnswer) {
+  for (const auto& [end, reason] : ends) {
+    Trial trial;
+    trial.set_up();
+    trial.client(test::ffmpeg_setup_audio);
+    trial.server(test::gst_setup_audio_answer);
+    trial.client(test::ffmpeg_teardown);
+    EXPECT_THAT(trial.host.ends, IsEmpty()) << "the server could say no";
+    (trial.proxy.*end)();
+    EXPECT_THAT(trial.host.ends, ElementsAre("1 teardown", "2 teardown")) << reason;
+    EXPECT_EQ(Trial::taken(trial.proxy.to_server()), "") << reason;
+  }
+  const std::string of_audio =
+      "TEARDOWN rtsp://10.9.0.1:8554/plain/stream=1 RTSP/1.0\r\nCSeq: 6\r\nSession: fwZMuBoktkKvhvLA\r\n\r\n";
+  const std::string of_all =
+      "TEARDOWN rtsp://10.9.0.1:8554/plain/ RTSP/1.0\r\nCSeq: 1000000000\r\nSession: fwZMuBoktkKvhvLA\r\n\r\n";
+  for (const bool refused : {false, true}) {
+    Trial trial;
+    trial.set_up();
+    trial.client(test::ffmpeg_setup_audio);
+    trial.server(test::gst_setup_audio_answer);
+    trial.client(test::ffmpeg_play);  // whose answer others wait for
+    trial.client(of_audio);
+    if (refused) trial.server("RTSP/1.0 460 Only aggregate operation allowed\r\nCSeq: 6\r\n\r\n");
+    trial.proxy.client_closed();
+    EXPECT_THAT(trial.host.ends, refused ? ElementsAre("1 client_closed", "2 client_closed")
+                                         : ElementsAre("2 teardown", "1 client_closed"));
+    EXPECT_EQ(Trial::taken(trial.proxy.to_server()), of_all);
+  }
 }
 
 TEST(Proxy, UnreadableBytesEndIt) {

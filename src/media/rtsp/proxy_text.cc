@@ -27,8 +27,8 @@ constexpr std::array<RefusalFacts, refusals> refusal_table = {{
 }};
 
 constexpr std::array<const char*, end_reasons> end_names = {
-    "teardown",   "timeout",  "no_session", "client_gone", "server_gone", "setup_failed",
-    "not_opened", "protocol", "unanswered", "overflow",    "stopped",
+    "teardown",   "timeout",      "no_session", "client_closed", "client_gone", "server_gone", "setup_failed",
+    "not_opened", "ports_in_use", "protocol",   "unanswered",    "overflow",    "stopped",
 };
 
 bool is_digit(char c) {

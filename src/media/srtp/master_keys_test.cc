@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "media/srtp/channel_trial_test.h"
 #include "media/srtp/key_derivation.h"
@@ -142,6 +143,84 @@ TEST(Channel, strangers_have_one_period_at_a_time) {
   ASSERT_EQ(other.receive(other.sealed_rtp(0)), Status::ok);
   ASSERT_EQ(other.receive(other.sealed_rtp(1600)), Status::ok);
   ASSERT_EQ(other.receive(other.sealed_rtp(30'000)), Status::ok);
+}
+
+// The periods whose session keys one master key with a rate has: 0 to 3 at first, at places of these numbers.
+class Periods {
+ public:
+  static constexpr std::optional<std::uint64_t> unknown = std::nullopt;
+
+  // Where the period of a packet is, in flight from now on; none: there is no place. `here`: the period of the highest
+  // authenticated index of its SSRC.
+  std::optional<unsigned> take(std::uint64_t number, std::optional<std::uint64_t> here) {
+    std::uint8_t place = 0;
+    std::uint32_t slot = 0;
+    const Status status = keys_->take(0, number * rate, here ? *here * rate : MasterKeys::no_highest, place, slot);
+    EXPECT_TRUE(status == Status::ok || status == Status::too_many_in_flight) << number;
+    return status == Status::ok ? std::optional<unsigned>(place) : std::nullopt;
+  }
+  // Of a packet that is forged, or that is authentic.
+  std::optional<unsigned> forged(std::uint64_t number, std::optional<std::uint64_t> here) {
+    const auto place = take(number, here);
+    if (place) keys_->put_back(0, static_cast<std::uint8_t>(*place));
+    return place;
+  }
+  std::optional<unsigned> authentic(std::uint64_t number, std::optional<std::uint64_t> here) {
+    const auto place = forged(number, here);
+    if (place) keys_->establish(0, static_cast<std::uint8_t>(*place));
+    return place;
+  }
+
+ private:
+  static constexpr std::uint32_t rate = 16;
+  std::mt19937 random_{1};
+  crypto::KeyTable table_ = *crypto::KeyTable::make(key_periods, false);
+  Secrets secrets_{random_, Suite::aes_cm_128_hmac_sha1_80};
+  MasterKey master_ = secrets_.view();
+  Expected<MasterKeys> keys_ =
+      MasterKeys::make(Suite::aes_cm_128_hmac_sha1_80, Protocol::rtp, rate, {&master_, 1}, table_);
+};
+
+TEST(MasterKeys, give_up_the_oldest_stranger_first) {
+  Periods periods;
+  ASSERT_EQ(periods.authentic(0, Periods::unknown), 0U);
+  EXPECT_EQ(periods.forged(100, 0), 1U) << "near, but of nothing authentic";
+  EXPECT_EQ(periods.forged(103, 0), 2U);
+  EXPECT_EQ(periods.forged(101, 0), 3U);
+  EXPECT_EQ(periods.forged(102, 0), 1U);
+  EXPECT_EQ(periods.forged(104, 0), 3U);
+  EXPECT_EQ(periods.forged(105, Periods::unknown), 1U) << "not the one that was authentic, which is older";
+}
+
+TEST(MasterKeys, give_up_nothing_near_what_was_authentic_for_a_stranger) {
+  Periods periods;
+  ASSERT_EQ(periods.authentic(10, Periods::unknown), 0U);
+  ASSERT_EQ(periods.authentic(11, 10), 1U);
+  ASSERT_EQ(periods.authentic(12, 11), 2U);
+  ASSERT_EQ(periods.authentic(50, Periods::unknown), 3U) << "another SSRC's";
+  EXPECT_EQ(periods.forged(100, 10), 3U);
+  EXPECT_EQ(periods.authentic(13, 12), 3U);
+  EXPECT_EQ(periods.forged(100, 11), 0U) << "what is behind";
+}
+
+TEST(MasterKeys, give_up_the_period_of_the_highest_index_for_nothing) {
+  Periods periods;
+  ASSERT_EQ(periods.authentic(10, Periods::unknown), 0U);
+  ASSERT_EQ(periods.authentic(50, Periods::unknown), 1U);
+  ASSERT_EQ(periods.authentic(51, 50), 2U);
+  ASSERT_EQ(periods.authentic(52, 51), 3U);
+  EXPECT_EQ(periods.take(11, 10), 1U) << "the oldest but it";
+}
+
+TEST(MasterKeys, give_up_nothing_in_flight_and_for_what_is_near_all_else) {
+  Periods periods;
+  ASSERT_EQ(periods.authentic(10, Periods::unknown), 0U);
+  ASSERT_EQ(periods.authentic(12, 10), 1U);
+  ASSERT_EQ(periods.authentic(50, Periods::unknown), 2U);
+  ASSERT_EQ(periods.take(50, 50), 2U);
+  ASSERT_EQ(periods.take(51, 50), 3U);
+  EXPECT_EQ(periods.take(11, 10), 1U) << "in the place of one as near";
+  EXPECT_EQ(periods.take(12, 10), std::nullopt);
 }
 
 // SRTCP's index is whatever a packet says.
