@@ -40,8 +40,8 @@ struct ProfileCell {
 struct ProfileCapacity {
   std::chrono::nanoseconds cycle{0};
   unsigned streams = 0;              // with which it was reached
-  std::uint64_t rate = 0;            // 0: no rate that was tried was schedulable
-  std::chrono::nanoseconds held{0};  // how long it was schedulable in one measurement; 0: the profile does not say
+  std::uint64_t rate = 0;            // 0: no rate that was tried was schedulable, or none held
+  std::chrono::nanoseconds held{0};  // how long it was schedulable, or none was, in one measurement; 0: not said
 };
 
 // What a profile is of. Figures of one say nothing about another.

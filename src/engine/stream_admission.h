@@ -43,7 +43,9 @@ struct StreamDemand {
   std::uint64_t rate = 0;                // v, in bits of frames per second
   // Of one whose rate may change() later, of all such that are there each its own. Empty: its rate stays.
   std::string share{};
-  std::uint64_t burst = 0;  // b, of all its buckets, in bytes; 0: nobody holds it to one
+  // b, of all its buckets, in bytes; 0: nobody holds it to one. The last that they are ordered by: replace() looks for
+  // one that differs in nothing else.
+  std::uint64_t burst = 0;
   auto operator<=>(const StreamDemand&) const = default;
 };
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <random>
 #include <string>
@@ -380,6 +381,33 @@ TEST(StreamAdmission, AReplacementThatIsUndoneGivesSharesBack) {
   EXPECT_FALSE(admission.remove(b));
   EXPECT_EQ(admission.state().rate, 0U);
   EXPECT_EQ(admission.state().streams, 0U);
+}
+
+// As a reload has them, in no order that the admission has: streams that are there get other bursts in little more time
+// than they take to come and go.
+TEST(StreamAdmission, OtherBurstsOfManyStreamsTakeLittleMoreThanTheirComing) {
+  constexpr unsigned count = 10'000;
+  std::vector<StreamDemand> streams, with_other_bursts;
+  for (unsigned i = count; i > 0; --i) {
+    streams.push_back({1370, milliseconds(80), 1000, std::to_string(1'000'000 + i), 3000});
+    with_other_bursts.push_back(streams.back());
+    with_other_bursts.back().burst = 4000;
+  }
+  StreamAdmission admission({.rate = 10'000'000'000, .bound = milliseconds(45)});
+  const auto time_of = [&](const std::vector<StreamDemand>& before, const std::vector<StreamDemand>& after) {
+    auto least = std::chrono::steady_clock::duration::max();
+    for (int tried = 0; tried < 3; ++tried) {
+      const auto begin = std::chrono::steady_clock::now();
+      EXPECT_FALSE(admission.replace(before, after));
+      EXPECT_EQ(admission.state().bursts, after.size() * (after.empty() ? 0 : after.front().burst));
+      EXPECT_FALSE(admission.replace(after, before));
+      least = std::min(least, std::chrono::steady_clock::now() - begin);
+    }
+    return std::chrono::duration<double>(least).count();
+  };
+  const double coming = time_of({}, streams);
+  ASSERT_FALSE(admission.replace({}, streams));
+  EXPECT_LT(time_of(streams, with_other_bursts), 10 * coming) << coming << " s";
 }
 
 }  // namespace
