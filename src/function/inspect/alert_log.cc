@@ -127,7 +127,7 @@ void AlertLane::alert(const Alert& alert) {
 }
 
 void AlertLane::dropped(const DroppedFrame& frame) {
-  if (frame.reason == DropReason::budget) add_one(forwards_ ? over_budget_ : unseen_);
+  if (frame.reason == DropReason::budget) add_one(over_budget_);
   if (!tells_drops_) return;
   if (is_told(frame.frame, frame.microseconds)) {
     told_ = nullptr;  // the next frame may lie there, and be of the same time

@@ -201,6 +201,7 @@ InspectionSettings Inspect::settings_of_thread(const engine::LanePlan& plan) con
   tables.streams.drop_without_room &= plan.forwards;
   tables.drop_silent &= plan.forwards;
   settings.drop_on_http_limit &= plan.forwards;
+  settings.drop_on_overload &= plan.forwards;
   if (plan.forwards) {
     tables.flows.timeouts.tcp_established = tcp_silence;
     tables.flows.remembered = remembered;

@@ -400,7 +400,7 @@ TEST_P(InspectStage, idle_lanes_take_other_rules) {
 
 // A lane of a GPU, which is late again and again, looks no further, by the deadline that the section engine gives it;
 // on a core full batches of ordinary traffic may be late, and are looked at. So are captures, which nobody waits for,
-// and what the administrator has given a time of its own.
+// and what the administrator has given a time of its own. What nobody is sent cannot be dropped, nor its flow.
 TEST_F(InspectPlan, only_lanes_with_a_deadline_stop_looking) {
   using std::chrono_literals::operator""us;
   struct Case {
@@ -411,6 +411,7 @@ TEST_F(InspectPlan, only_lanes_with_a_deadline_stop_looking) {
   };
   const Case cases[] = {{"with a cycle", {.deadline = 100us, .cycle = 25us}, "", true},
                         {"without a cycle", {.deadline = 100us}, "", true},
+                        {"passive", {.deadline = 100us, .cycle = 25us, .forwards = false}, "", true},
                         {"captures", {.deadline = 100us, .captures = true, .cycle = 25us}, "", false},
                         {"budget", {.deadline = 100us, .cycle = 25us}, "budget = \"250us\"\n", false}};
   for (const Case& one : cases) {
@@ -428,7 +429,7 @@ TEST_F(InspectPlan, only_lanes_with_a_deadline_stop_looking) {
       }
       Conversation web;
       for (const Bytes& frame : web.handshake()) EXPECT_EQ(judge_late(inspect, frame), packet::no_reason);
-      const bool dropped = one.left && policy == "drop";
+      const bool dropped = one.left && policy == "drop" && one.plan.forwards;
       EXPECT_EQ(judge_late(inspect, web.segment(true, ack, "GET /good HTTP/1.1\r\n\r\n")),
                 dropped ? inspect_overload : packet::no_reason);
       std::map<std::string_view, std::uint64_t> figures;
