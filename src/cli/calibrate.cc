@@ -217,11 +217,10 @@ int measure(const CalibrateOptions& options, const std::string& text, control::C
     return 1;
   }
   std::fputs(calibration_table(profile, isatty(STDOUT_FILENO) == 1).c_str(), stdout);
-  if (const std::string nothing = nothing_carried_text(profile); !nothing.empty()) {
-    std::fprintf(stderr, "calibrate: %s\n", nothing.c_str());
-    return 1;
-  }
-  for (const auto& [path, output] : {std::pair{options.out, profile.text()}, {options.csv, profile.csv()}}) {
+  const std::string nothing = nothing_carried_text(profile);
+  if (!nothing.empty()) std::fprintf(stderr, "calibrate: %s\n", nothing.c_str());
+  for (const auto& [path, output] :
+       {std::pair{nothing.empty() ? options.out : "", profile.text()}, {options.csv, profile.csv()}}) {
     if (path.empty()) continue;
     if (const auto written = write_output(path, output); !written) {
       std::fprintf(stderr, "calibrate: %s\n", written.error().message.c_str());
@@ -233,7 +232,7 @@ int measure(const CalibrateOptions& options, const std::string& text, control::C
     std::fprintf(stderr, "calibrate: what was measured has no room for all that this configuration has:\n%s\n",
                  unfit.c_str());
   }
-  return 0;
+  return nothing.empty() ? 0 : 1;
 }
 
 int run(const CalibrateOptions& options) {
@@ -290,9 +289,9 @@ void add_calibrate(CLI::App& app, int& status) {
       "streams; those of [srtp.rtsp], and where there are fewer than lanes, are made up with random keys. What is to "
       "be\n"
       "unprotected is protected first, by streams that have the same keys.\n"
-      "Takes a minute or two. No other file than an empty one, a profile or a table is written over, and both are "
-      "written\n"
-      "when all is measured. Exit status: 0 measured, 1 it could not be, or nothing was carried in time, 2 bad input.");
+      "Takes a minute or two. No other file than an empty one, a profile or a table is written over, and both are\n"
+      "written when all is measured, but a profile of nothing that was carried in time. Exit status: 0 measured, 1 it\n"
+      "could not be, or nothing was carried in time, 2 bad input.");
   command->callback([options, &status] {
     require_file(options->file);
     status = run(*options);

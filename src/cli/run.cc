@@ -59,7 +59,8 @@ int run(const std::string& path) {
     return 1;
   }
   if (!last.conserved) return 1;
-  return left && signal != 0 ? 128 + signal : 0;
+  if (!left) return 0;
+  return signal != 0 ? 128 + signal : 1;
 }
 
 }  // namespace
@@ -70,14 +71,11 @@ void add_run(CLI::App& app, int& status) {
   command->add_option("FILE", *path, "the configuration (TOML)")->required()->type_name("");
   command->footer(
       "Ends with Ctrl-C (in-flight frames are sent first, then a summary is printed), or, when all ports replay\n"
-      "captures, once those are forwarded. The summary is on standard output, or on standard error where alerts are "
-      "on\n"
-      "standard output (eve or fast = \"-\"). Exit status: 0 ok, 1 failed while running, or alerts of captures could "
-      "not\n"
-      "be written, 2 it did not start, 130 (143, 131) interrupted by Ctrl-C (SIGTERM, SIGQUIT) before it ran, or "
-      "before "
-      "the\n"
-      "captures that it replays were read to their end.");
+      "captures, once those are forwarded. The summary is on standard output, or on standard error where alerts are\n"
+      "on standard output (eve or fast = \"-\"). Exit status: 0 ok; 1 failed while running, or alerts of captures "
+      "could\n"
+      "not be written, or the API ended it before they were read to their end; 2 it did not start; 130 (143, 131)\n"
+      "interrupted by Ctrl-C (SIGTERM, SIGQUIT) before it ran, or before captures were read to their end.");
   command->callback([path, &status] {
     require_file(*path);
     status = run(*path);

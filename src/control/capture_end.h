@@ -1,6 +1,6 @@
 // When the captures that a gateway reads have been read to their end and forwarded.
 //
-//   if (end.reached(engine.stats())) ...     // asked a few times a second
+//   if (end.reached(engine.stats())) ...     // asked as often as one likes
 //
 // A capture's port never says that it has ended: it has no frame for who polls it. So the end is where every lane has
 // polled in vain, at least twice, while nothing was received and nothing was in flight. That nothing was received for a

@@ -308,7 +308,7 @@ bool Gateway::ends(int signal_fd) {
 
 // Their end shows two ticks after it at the earliest, which who ends the gateway need not wait for.
 bool Gateway::has_read_captures() {
-  constexpr int looks = 20;
+  constexpr int looks = 100;
   constexpr std::chrono::milliseconds between_looks(10);
   for (int look = 0; look < looks; ++look) {
     if (capture_end_.reached(engine_->stats())) return true;

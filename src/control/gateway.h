@@ -45,7 +45,7 @@ class Gateway : public StatsSource {
   Expected<void> run();
   // The signal that has ended run(); 0: none has.
   int end_signal() const { return end_signal_; }
-  // Captures alone were to be read, and run() has ended before their end.
+  // Captures alone were to be read, and a signal or stop() has ended run() before their end.
   bool left_captures() const { return left_captures_; }
 
   Snapshot snapshot() override;

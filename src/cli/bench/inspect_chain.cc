@@ -446,6 +446,10 @@ Expected<void> verify_chain(const BenchOptions& options, const RouterTable& tabl
   if (auto right = (*leaving)->judge(); !right) return make_error("route: " + right.error().message);
   seen.left = (*leaving)->frames();
   if (seen.left == 0) return make_error("route: no frame left, so that no route was verified");
+  if (const std::uint64_t others = total.dropped - std::min(total.dropped, acl.dropped + inspect.dropped);
+      others != 0) {
+    return make_error(fmt::format("route: {} frames were dropped that acl and inspect let go on", others));
+  }
   for (const ChainCheck* check : {&acl, &inspect}) {
     if (check->wrong != 0) {
       return make_error(fmt::format("{}: of {} frames {} have another verdict than a core gives",

@@ -55,6 +55,19 @@ TEST_F(VerifyChain, EachFrameThatLeavesGoesToItsNextHopOnEachDevice) {
   }
 }
 
+// In order, and each frame three times.
+TEST_F(VerifyChain, SoDoConversations) {
+  ChainCase one;
+  one.acl = false;
+  one.protocol = "streams";
+  one.payload = "text";
+  ChainSeen seen;
+  const auto right = verify("cpu", one, seen);
+  ASSERT_TRUE(right) << right.error().message;
+  EXPECT_EQ(seen.left, seen.inspect.frames);
+  EXPECT_GT(seen.inspect.conversations, 0U);
+}
+
 TEST_F(VerifyChain, ANextHopThatIsNotTheRoutesIsSaid) {
   // Most addresses lie in no other of the 3,000.
   reference_.set(RouteReference::Prefix::parse("0.0.0.0/0"), {255});

@@ -33,8 +33,8 @@ class LeavingFrames {
   // For tests: what is done to a frame and its port just before they are looked at.
   using Tamper = std::function<void(std::uint16_t& port, std::uint8_t* frame)>;
 
-  // `refresh`: as FrameCheck's; 1 where not every frame leaves each time that it has come. The rig must not outlive it
-  // running. Errors: a destination without a route in `reference`.
+  // `refresh`: as FrameCheck's; 1 where not every frame leaves each time that it has come. Outlives the
+  // rig's run. Errors: a destination without a route in `reference`.
   static Expected<std::unique_ptr<LeavingFrames>> watch(Rig& rig, const RigOptions& options,
                                                         const RouteReference& reference, unsigned refresh,
                                                         const Tamper& tamper = {});

@@ -59,15 +59,25 @@ TEST(SrtpPackets, AreVerifiedForEachSuite) {
 }
 
 // The tests' EAL binds this thread to one.
-void allow_all_cores() {
-  cpu_set_t all;
-  std::memset(&all, 0xff, sizeof all);
-  ASSERT_EQ(sched_setaffinity(0, sizeof all, &all), 0);
-}
+class OnAllCores {
+ public:
+  OnAllCores() {
+    cpu_set_t all;
+    std::memset(&all, 0xff, sizeof all);
+    EXPECT_EQ(sched_getaffinity(0, sizeof before_, &before_), 0);
+    EXPECT_EQ(sched_setaffinity(0, sizeof all, &all), 0);
+  }
+  ~OnAllCores() { sched_setaffinity(0, sizeof before_, &before_); }
+  OnAllCores(const OnAllCores&) = delete;
+  OnAllCores& operator=(const OnAllCores&) = delete;
+
+ private:
+  cpu_set_t before_{};
+};
 
 // A number of packets of which no number of cores has equal shares.
 TEST(SrtpPackets, AreSealedByAllCores) {
-  allow_all_cores();
+  const OnAllCores on_all_cores;
   constexpr std::uint32_t prime = 1009;
   auto gpu = device::Gpu::open(0, 1);
   ASSERT_TRUE(gpu);

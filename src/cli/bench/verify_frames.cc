@@ -160,6 +160,7 @@ Expected<FrameVerifier::Verified> FrameVerifier::verify(const BenchOptions& opti
     return tl::unexpected(slowly.error());
   }
   auto done = start_when_routes_are_there(**rig, of_rig.ports);
+  if (!done) (void)(*rig)->finish();  // what looks at its frames goes before it does
   done = done ? run_until(**rig, (*leaving)->frames(), frames) : done;
   done = done ? (*leaving)->judge() : done;
   done = done ? check_shares(wires) : done;

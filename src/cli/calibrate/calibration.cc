@@ -274,7 +274,7 @@ std::string nothing_carried_text(const Profile& profile) {
   if (std::ranges::any_of(profile.capacities, [](const ProfileCapacity& one) { return one.rate != 0; })) return {};
   const bool cycles = profile.subject.overlap != 0;
   return fmt::format(
-      "no rate that was tried was carried in time for as long as it had to be, so that nothing is written. Try a "
+      "no rate that was tried was carried in time for as long as it had to be, so that no profile is written. Try a "
       "longer [engine] deadline{}, other numbers of lanes{}, on cores that have nothing else to do; or a shorter "
       "--hold, which promises less",
       cycles ? " or longer --cycles" : "", cycles ? " and --streams" : "");

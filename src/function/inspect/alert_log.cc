@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -155,7 +156,9 @@ void AlertLane::unseen() {
 
 bool AlertLog::are_one_file(const std::string& one, const std::string& other) {
   if (one.empty() || other.empty() || one == "-" || other == "-") return one == other && !one.empty();
-  return same_file(one, other);
+  std::error_code fault;
+  return same_file(one, other) ||
+         std::filesystem::weakly_canonical(one, fault) == std::filesystem::weakly_canonical(other, fault);
 }
 
 Expected<std::unique_ptr<AlertLog>> AlertLog::open(AlertLogSettings settings, std::uint32_t lanes) {
@@ -310,18 +313,17 @@ void AlertLog::tell_over_budget(bool now) {
   }
   log_frames(over_budget_logged_, over_budget, now,
              "were dropped because a rule that drops might hold for them, and the time for looking was used up "
-             "(inspect_overload)");
-  log_frames(unseen_logged_, unseen, now,
-             "went on though they were not looked at to the end, because what looking may cost was used up "
-             "(inspect_overloaded_frames)");
+             "(inspect_overload); [inspect] budget and candidates bound it, and on_overload says what becomes of them");
+  log_frames(
+      unseen_logged_, unseen, now,
+      "went on though they were not looked at to the end (of inspect_overloaded_frames), because what looking may "
+      "cost was used up, which [inspect] budget and candidates bound: on_overload is \"pass\", or only rules that "
+      "drop nothing were left, or nothing is forwarded");
 }
 
 void AlertLog::log_frames(FramesLogged& logged, std::uint64_t all, bool now, std::string_view what) {
   if (all == logged.count || (!now && now_ < logged.next)) return;
-  spdlog::warn(
-      "inspect: {} frames, and {} since the start, {}; [inspect] budget and candidates bound it, and on_overload says "
-      "what becomes of them",
-      all - logged.count, all, what);
+  spdlog::warn("inspect: {} frames, and {} since the start, {}", all - logged.count, all, what);
   logged = {all, now_ + log_interval};
 }
 

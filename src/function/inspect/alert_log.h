@@ -80,7 +80,7 @@ class AlertLane final : public AlertSink {
   // of the ring, and a lane makes no more of them than alerts_per_second, by the frames' time: beyond that a frame
   // costs a few ns. Those that the budget was too small for are said in the program's log, too.
   void dropped(const DroppedFrame& frame) override;
-  // Said in the program's log alone; and so, where nothing is forwarded, is what dropped() is told for its budget.
+  // Said in the program's log alone.
   void unseen() override;
 
  private:

@@ -154,7 +154,8 @@ Expected<void> Inspect::read() {
   for (const auto& [key, path] : {std::pair{"eve", &options_.log.eve}, {"fast", &options_.log.fast}}) {
     const auto read = std::ranges::find_if(set->files, [&](const std::string& file) { return same_file(file, *path); });
     if (read != set->files.end()) {
-      return make_error("[inspect] " + std::string(key) + ": it is a file of rules, " + *read + ": name another one");
+      return make_error("[inspect] " + std::string(key) + ": it is a file that [inspect] reads, " + *read +
+                        ": name another one");
     }
   }
   // A gateway whose rules are all gone lets everything by: a mistake, more likely than a wish.

@@ -165,8 +165,8 @@ TEST_F(InspectSettings, FilesOfAlertsAreNoFilesOfRules) {
     ASSERT_THAT(made.mistakes, IsEmpty());
     const auto ok = made.stage->tables()->read();
     ASSERT_FALSE(ok) << name;
-    EXPECT_EQ(ok.error().message,
-              "[inspect] " + std::string(key) + ": it is a file of rules, " + file(read) + ": name another one");
+    EXPECT_EQ(ok.error().message, "[inspect] " + std::string(key) + ": it is a file that [inspect] reads, " +
+                                      file(read) + ": name another one");
   }
   const Made made = with_rule(rule, lines + "eve = \"" + file("eve.json") + "\"\nfast = \"-\"\n");
   EXPECT_TRUE(made.stage->tables()->read());

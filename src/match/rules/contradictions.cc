@@ -143,6 +143,7 @@ std::string wrong_ip_proto(const Rule& rule, T transport) {
 
 // 0: of both.
 std::uint8_t family_of(const AddressSet& addresses) {
+  if (addresses.empty()) return 0;
   const std::uint8_t first = addresses.ranges().front().first.family, last = addresses.ranges().back().first.family;
   return first == last ? first : 0;
 }

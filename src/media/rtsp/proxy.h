@@ -307,6 +307,7 @@ class Proxy {
   void heard(std::string_view session, Time now);
   void end_streams(std::string_view session, EndReason reason);
   void end_all(EndReason reason, bool tell_server);
+  void end_asked(bool tell_server);
   void client_ended(EndReason reason);
   void end_unanswered(Time now);
   void give_up(EndReason reason, const Refused& refused);

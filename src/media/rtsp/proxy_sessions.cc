@@ -91,13 +91,23 @@ void Proxy::end_streams(std::string_view session, EndReason reason) {
   }
 }
 
-void Proxy::end_all(EndReason reason, bool tell_server) {
+// Players close without waiting for the answer to their TEARDOWN. One of a medium the server may refuse, and would send
+// on: then it is asked for all of the session as well.
+void Proxy::end_asked(bool tell_server) {
   for (const Pending& pending : pending_) {
-    // Players close without waiting for its answer.
-    if (pending.method == "TEARDOWN" && !pending.answered) {
-      torn_down(pending.session, pending.uri);
-    }
+    const auto of_session = std::ranges::find(
+        streams_, pending.session, [](const OpenStream& one) -> const std::string& { return one.stream.session; });
+    if (pending.method != "TEARDOWN" || pending.answered || of_session == streams_.end()) continue;
+    const std::string aggregate = of_session->aggregate;
+    torn_down(pending.session, pending.uri);
+    const bool is_left =
+        std::ranges::any_of(streams_, [&](const OpenStream& one) { return one.stream.session == pending.session; });
+    if (tell_server && !is_left && !same_resource(pending.uri, aggregate)) tear_down(pending.session, aggregate);
   }
+}
+
+void Proxy::end_all(EndReason reason, bool tell_server) {
+  end_asked(tell_server);
   while (!streams_.empty()) {
     const std::string session = streams_.front().stream.session;
     if (tell_server) {

@@ -426,6 +426,24 @@ TEST(Proxy, ATeardownCountsWhoeverAwaitsItsAnswer) {
   }
 }
 
+// The server may refuse to end a medium by itself, and nobody is there who would ask again.
+TEST(Proxy, ATeardownOfTheLastMediumEndsItsSessionToo) {
+  const std::string of_video =
+      "TEARDOWN rtsp://10.9.0.1:8554/plain/stream=0 RTSP/1.0\r\nCSeq: 6\r\nSession: fwZMuBoktkKvhvLA\r\n\r\n";
+  for (const auto& [end, reason] : ends) {
+    Trial trial;
+    trial.set_up();
+    trial.client(of_video);
+    (trial.proxy.*end)();
+    EXPECT_THAT(trial.host.ends, ElementsAre("1 teardown")) << reason;
+    EXPECT_EQ(Trial::taken(trial.proxy.to_server()),
+              end == &Proxy::server_closed ? ""
+                                           : "TEARDOWN rtsp://10.9.0.1:8554/plain/ RTSP/1.0\r\nCSeq: 1000000000\r\n"
+                                             "Session: fwZMuBoktkKvhvLA\r\n\r\n")
+        << reason;
+  }
+}
+
 TEST(Proxy, UnreadableBytesEndIt) {
   Trial bad_client;
   bad_client.set_up();
