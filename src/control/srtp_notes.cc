@@ -26,7 +26,11 @@ std::string measured_note(const function::RtspOptions& options, bool admits) {
 }
 
 std::string default_rate_note(const function::RtspOptions& options, bool admits) {
-  if (!admits || options.default_rate != 0) return "";
+  if (options.default_rate != 0 || (!admits && options.max_rate == 0)) return "";
+  if (!admits) {
+    return "rtsp: max_rate without default_rate: media whose description names no rate (no b=) count as nothing, and "
+           "are held to nothing. Give default_rate what such media may bring";
+  }
   return "rtsp: there is no default_rate, and [profile] admits streams: media whose description names no rate (no b=) "
          "are refused with 453. Give default_rate what such media may bring, or set [profile] streams = \"all\"";
 }

@@ -57,6 +57,14 @@ TEST(SrtpNotes, of_what_clients_of_rtsp_will_not_like) {
               ElementsAre(AllOf(HasSubstr("no default_rate"), HasSubstr("are refused with 453"))));
   options.default_rate = 1'000'000;
   EXPECT_THAT(media_notes(options, true), IsEmpty());
+  options.default_rate = 0;
+  options.max_rate = 2'000'000;
+  EXPECT_THAT(media_notes(options, false),
+              ElementsAre(AllOf(HasSubstr("max_rate without default_rate"), HasSubstr("are held to nothing"))));
+  EXPECT_THAT(media_notes(options, true), ElementsAre(HasSubstr("are refused with 453")));
+  options.default_rate = 1'000'000;
+  EXPECT_THAT(media_notes(options, false), IsEmpty());
+  options.max_rate = 0;
   options.measured = true;
   EXPECT_THAT(media_notes(options, true), IsEmpty());
   EXPECT_THAT(media_notes(options, false), ElementsAre(HasSubstr("none is measured")));
