@@ -10,6 +10,10 @@
 
 namespace sluice::cli::bench {
 
+// The theorem's bound of a GPU's rig and its premise for the device, beside what was measured (docs/real-time.md).
+// Empty where there is none: of cores alone, or where the deadline is none that a cycle could keep.
+std::string bound_text(const engine::Options& options, const Outcome& outcome);
+
 struct MediaReporter {
   const BenchOptions& options;
   const HeldCase& one;
