@@ -152,7 +152,8 @@ Expected<void> Inspect::read() {
   }
   // Alerts would be appended to it.
   for (const auto& [key, path] : {std::pair{"eve", &options_.log.eve}, {"fast", &options_.log.fast}}) {
-    const auto read = std::ranges::find_if(set->files, [&](const std::string& file) { return same_file(file, *path); });
+    const auto read =
+        std::ranges::find_if(set->files, [&path = *path](const std::string& file) { return same_file(file, path); });
     if (read != set->files.end()) {
       return make_error("[inspect] " + std::string(key) + ": it is a file that [inspect] reads, " + *read +
                         ": name another one");
