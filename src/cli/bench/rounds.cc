@@ -8,7 +8,7 @@ namespace sluice::cli::bench {
 
 Expected<Outcome> in_rounds(double seconds, const std::function<Expected<Outcome>(double seconds)>& measure) {
   const double each = seconds / (rounds + 1);
-  if (const auto warm_up = measure(each); !warm_up) return warm_up;
+  if (auto warm_up = measure(each); !warm_up) return warm_up;
   std::vector<Outcome> outcomes;
   std::vector<double> rates;
   for (unsigned round = 0; round < rounds; ++round) {
