@@ -34,7 +34,7 @@ std::uint32_t header_length(const std::uint8_t* ip) {
 std::uint32_t transport_at(const std::uint8_t* ip, const FrameView& view) {
   if (ip[0] >> 4 == 4) return view.fragment ? view.l3_length : header_length(ip);
   std::uint32_t at = header_length(ip);
-  for (std::uint8_t next = ip[6]; detail::is_ipv6_extension(next) && at + 8 <= view.l3_length;) {
+  for (std::uint8_t next = ip[6]; is_ipv6_extension(next) && at + 8 <= view.l3_length;) {
     const bool is_fragment = next == protocol_fragment;
     if (is_fragment && (ip[at + 2] != 0 || (ip[at + 3] & 0xf9) != 0)) return view.l3_length;
     next = ip[at];
