@@ -4,7 +4,7 @@ TYPE ?= RelWithDebInfo
 CMAKE_FLAGS ?=
 PREFIX ?= /usr/local
 
-.PHONY: all build install demo test bench format lint bundle sanitize fuzz setup clean help
+.PHONY: all build install demo test bench format lint bundle sanitize races fuzz setup clean help
 all: build
 
 help:
@@ -53,6 +53,10 @@ lint: setup $(BUILD)/build.ninja
 ## sanitize  tests and kernels under AddressSanitizer and UBSan
 sanitize: setup
 	@scripts/sanitize
+
+## races     the program between real hosts under ThreadSanitizer
+races: setup
+	@scripts/races
 
 ## fuzz      every libFuzzer target for a short while
 fuzz: setup
