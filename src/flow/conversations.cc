@@ -92,7 +92,7 @@ Seen Conversations::packet(const Packet& packet, std::uint32_t hash, Millisecond
   if (opening) [[unlikely]] {
     begun = begin_streams(*seen.flow, *extra, seen.direction, packet);
   }
-  if (goes_on && !seen.flow->reset_unanswered()) {
+  if (goes_on && !((packet.tcp_flags & tcp_rst) != 0 && seen.flow->reset_unanswered())) {
     feed(*seen.flow, *extra, seen.direction, packet, begun);
   }
   return seen;

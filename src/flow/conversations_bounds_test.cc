@@ -82,19 +82,23 @@ TEST(Conversations, BehindAnRstNothingGoesOnUntilAnotherConversationBegins) {
     std::vector<std::uint32_t> syns;
     Milliseconds pause;  // before the SYNs, and behind them
     bool others;         // need its record
+    bool twice;          // an RST behind the SYN, too
     Taken why;
   };
-  for (const Case& c : {Case{"a SYN", up, true, {9000}, 0, false, Taken::outside},
-                        Case{"its SYN again", up, true, {100}, 0, false, Taken::outside},
-                        Case{"a SYN next to it", up, true, {105}, 0, false, Taken::outside},
-                        Case{"two SYNs", up, true, {9000, 4000}, 0, false, Taken::outside},
-                        Case{"the server's SYN", down, true, {9000}, 0, false, Taken::outside},
-                        Case{"before the handshake is done", up, false, {9000}, 0, false, Taken::outside},
-                        Case{"a pause", up, true, {}, closed, false, Taken::silent},
-                        Case{"a pause of the server", down, true, {}, closed, false, Taken::silent},
-                        Case{"a pause before the handshake is done", up, false, {}, closed, false, Taken::silent},
-                        Case{"a pause, and a SYN and another", up, true, {9000}, closed, false, Taken::silent},
-                        Case{"no record", up, true, {}, 0, true, Taken::silent}}) {
+  for (const Case& c :
+       {Case{"a SYN", up, true, {9000}, 0, false, false, Taken::outside},
+        Case{"its SYN again", up, true, {100}, 0, false, false, Taken::outside},
+        Case{"a SYN next to it", up, true, {105}, 0, false, false, Taken::outside},
+        Case{"two SYNs", up, true, {9000, 4000}, 0, false, false, Taken::outside},
+        Case{"the server's SYN", down, true, {9000}, 0, false, false, Taken::outside},
+        Case{"before the handshake is done", up, false, {9000}, 0, false, false, Taken::outside},
+        Case{"a SYN and an RST", up, true, {9000}, 0, false, true, Taken::conflict},
+        Case{"both, and a pause", up, true, {9000}, closed, false, true, Taken::silent},
+        Case{"a pause", up, true, {}, closed, false, false, Taken::silent},
+        Case{"a pause of the server", down, true, {}, closed, false, false, Taken::silent},
+        Case{"a pause before the handshake is done", up, false, {}, closed, false, false, Taken::silent},
+        Case{"a pause, and a SYN and another", up, true, {9000}, closed, false, false, Taken::silent},
+        Case{"no record", up, true, {}, 0, true, false, Taken::silent}}) {
     for (const bool remembered : {true, false}) {
       ConversationSettings settings = small();
       settings.flows.remembered = remembered ? 1'000'000 : 0;
@@ -118,6 +122,7 @@ TEST(Conversations, BehindAnRstNothingGoesOnUntilAnotherConversationBegins) {
       ASSERT_EQ(send(c.from, tcp_rst, mine, 0).flow->state, FlowState::closed) << c.what;
       now += c.pause;
       for (const std::uint32_t syn : c.syns) send(c.from, tcp_syn, syn, 0);
+      if (c.twice) send(c.from, tcp_rst, c.syns.back() + 1, 0);
       now += c.syns.empty() ? 0 : c.pause / closed * fresh;
       for (std::uint32_t i = 2; c.others && i < 2 + settings.extras; ++i)
         converse(conversations, i, "x", "", now, false);

@@ -315,7 +315,8 @@ void FlowTable::count_end(FlowEndReason reason) {
 // It may go on at its hosts when it has ended here. An RST or a SYN that nobody answered may have reached nobody.
 bool FlowTable::is_to_be_remembered(const Flow& flow) const {
   return settings_.remembered != 0 && is_tcp(flow) &&
-         (flow.established() || flow.unanswered() || (flow.reset() && !flow.reset_unanswered()));
+         (flow.established() || flow.unanswered() ||
+          (flow.reset() && (flow.has(FlowFlag::was_open) || !flow.reset_unanswered())));
 }
 
 // It has ended; its place stays.
