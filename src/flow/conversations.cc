@@ -16,12 +16,9 @@ StreamSettings with_midstream(StreamSettings settings, bool midstream) {
   return settings;
 }
 
-// The conversation has ended with an RST of this side, which does not go on after it. One that was taken up in the
-// middle may have been ended by anybody's.
+// The conversation has ended with an RST of this side, which does not go on after it.
 bool has_reset(const Flow& flow, Direction direction) {
-  const bool by_fin = flow.has(FlowFlag::fin_client) && flow.has(FlowFlag::fin_server);
-  return flow.state == FlowState::closed && !by_fin && !flow.has(FlowFlag::midstream) &&
-         flow.new_syn == static_cast<std::uint32_t>(direction);
+  return flow.reset() && flow.new_syn == static_cast<std::uint32_t>(direction);
 }
 
 }  // namespace
@@ -95,7 +92,7 @@ Seen Conversations::packet(const Packet& packet, std::uint32_t hash, Millisecond
   if (opening) [[unlikely]] {
     begun = begin_streams(*seen.flow, *extra, seen.direction, packet);
   }
-  if (goes_on) {
+  if (goes_on && !((packet.tcp_flags & tcp_rst) != 0 && seen.flow->reset_unanswered())) {
     feed(*seen.flow, *extra, seen.direction, packet, begun);
   }
   return seen;
@@ -377,7 +374,7 @@ void Conversations::parse_what_was_said(Direction direction, const StreamData& d
 
 // Or has it open. False: there is no memory for it, or not before it is established.
 bool Conversations::opens_http() {
-  const bool established = flow_->has(FlowFlag::was_open);
+  const bool established = flow_->has(FlowFlag::was_open) && !flow_->unanswered();
   if (extra_->http != nullptr) {
     extra_->http->established = established;
     return true;

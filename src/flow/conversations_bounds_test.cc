@@ -71,6 +71,76 @@ TEST(Conversations, DataBehindAnRstIsRefusedWhereConflictsAre) {
   }
 }
 
+// An RST that does not reach the server, and then a SYN or a pause: the server goes on with what it has, and nothing
+// more of that passes until it answers the SYN.
+TEST(Conversations, BehindAnRstNothingGoesOnUntilAnotherConversationBegins) {
+  constexpr Milliseconds closed = FlowTimeouts().tcp_closed, fresh = FlowTimeouts().tcp_new;
+  struct Case {
+    const char* what;
+    Direction from;  // the RST, the SYN and what is refused
+    bool handshake;  // is done before the RST
+    std::vector<std::uint32_t> syns;
+    Milliseconds pause;  // before the SYNs, and behind them
+    bool others;         // need its record
+    bool twice;          // an RST behind the SYN, too
+    Taken why;
+  };
+  for (const Case& c :
+       {Case{"a SYN", up, true, {9000}, 0, false, false, Taken::outside},
+        Case{"its SYN again", up, true, {100}, 0, false, false, Taken::outside},
+        Case{"a SYN next to it", up, true, {105}, 0, false, false, Taken::outside},
+        Case{"two SYNs", up, true, {9000, 4000}, 0, false, false, Taken::outside},
+        Case{"the server's SYN", down, true, {9000}, 0, false, false, Taken::outside},
+        Case{"before the handshake is done", up, false, {9000}, 0, false, false, Taken::outside},
+        Case{"a SYN and an RST", up, true, {9000}, 0, false, true, Taken::conflict},
+        Case{"both, and a pause", up, true, {9000}, closed, false, true, Taken::silent},
+        Case{"a pause", up, true, {}, closed, false, false, Taken::silent},
+        Case{"a pause of the server", down, true, {}, closed, false, false, Taken::silent},
+        Case{"a pause before the handshake is done", up, false, {}, closed, false, false, Taken::silent},
+        Case{"a pause, and a SYN and another", up, true, {9000}, closed, false, false, Taken::silent},
+        Case{"no record", up, true, {}, 0, true, false, Taken::silent}}) {
+    for (const bool remembered : {true, false}) {
+      ConversationSettings settings = small();
+      settings.flows.remembered = remembered ? 1'000'000 : 0;
+      settings.streams.drop_conflicts = settings.drop_silent = true;
+      Refusals sink;
+      Conversations conversations(settings, sink);
+      Milliseconds now = 0;
+      const auto send = [&](Direction direction, std::uint8_t flags, std::uint32_t sequence,
+                            std::uint32_t acknowledgment, std::string_view payload = {}) {
+        return conversations.packet(tcp(1, 1000, direction, flags, sequence, acknowledgment, payload), now);
+      };
+      std::uint32_t mine = c.from == up ? 101 : 501;
+      const std::uint32_t other = c.from == up ? 501 : 101;
+      send(up, tcp_syn, 100, 0);
+      send(down, tcp_syn | tcp_ack, 500, 101);
+      if (c.handshake) {
+        send(up, tcp_ack, 101, 501);
+        send(c.from, tcp_ack, mine, other, "hello");
+        mine += 5;
+      }
+      ASSERT_EQ(send(c.from, tcp_rst, mine, 0).flow->state, FlowState::closed) << c.what;
+      now += c.pause;
+      for (const std::uint32_t syn : c.syns) send(c.from, tcp_syn, syn, 0);
+      if (c.twice) send(c.from, tcp_rst, c.syns.back() + 1, 0);
+      now += c.syns.empty() ? 0 : c.pause / closed * fresh;
+      for (std::uint32_t i = 2; c.others && i < 2 + settings.extras; ++i)
+        converse(conversations, i, "x", "", now, false);
+      send(c.from, tcp_ack, mine, other);
+      EXPECT_TRUE(sink.all.empty()) << c.what << ": no data";
+      send(c.from, tcp_ack, mine, other, "evil");
+      if (!remembered) continue;
+      EXPECT_EQ(sink.all, std::vector{c.why}) << c.what;
+      sink.bytes[0].clear();
+      send(up, tcp_syn, 7000, 0);
+      send(down, tcp_syn | tcp_ack, 3000, 7001);
+      EXPECT_TRUE(send(up, tcp_ack, 7001, 3001, "anew").flow->established()) << c.what;
+      EXPECT_EQ(sink.bytes[0], c.others ? "" : "anew") << c.what;
+      EXPECT_EQ(sink.all.size(), 1U) << c.what;
+    }
+  }
+}
+
 // Nobody has seen where it was: its RST may be anybody's.
 TEST(Conversations, DataBehindAnRstOfAConversationFoundInTheMiddleIsNotRefused) {
   ConversationSettings settings = small();
@@ -294,6 +364,13 @@ TEST(Conversations, AStreamBeginsBehindTheSynThatTheOtherSideAnswers) {
        {Taken::conflict}},
       {"its data again", {{up, tcp_syn, 1000, 0, "GET /"}, answer, done}},
       {"another behind its data", {{up, tcp_syn, 1000, 0, "GET /"}, {up, tcp_syn, 77, 0, ""}, answer, done}},
+      {"again without its data, which the server has",
+       {{up, tcp_syn, 1000, 0, "GET /"}, plain, {down, syn_ack, 5000, 1006, ""}, done}},
+      {"an RST behind it", {plain, {up, tcp_rst, 1001, 0, ""}, answer, done}},
+      {"an RST behind its data",
+       {{up, tcp_syn, 1000, 0, "GET /"}, {up, tcp_rst, 1006, 0, ""}, {down, syn_ack, 5000, 1006, ""}, done}},
+      {"an RST and another", {plain, {up, tcp_rst, 1001, 0, ""}, {up, tcp_syn, 900, 0, ""}, answer, done}},
+      {"an RST of the server's", {plain, {down, tcp_rst | tcp_ack, 0, 1001, ""}, answer, done}},
       {"another SYN-ACK before", {plain, {down, syn_ack, 0x40000000, 1001, "x"}, answer, done}},
       {"another SYN-ACK behind", {plain, answer, {down, syn_ack, 0x40000000, 1001, "x"}, done}},
       {"around it", {plain, {down, syn_ack, 700, 1001, "x"}, answer, {down, syn_ack, 0xc0000000, 1001, "x"}, done}},

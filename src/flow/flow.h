@@ -22,10 +22,22 @@ enum class FlowState : std::uint8_t {
   established,  // TCP: the handshake is done, or (`midstream`) both sides heard; else both sides heard
   closing,      // TCP: one side has sent FIN
   closed,       // TCP: both have, or a valid RST
-  silent,       // TCP: it was established until its timeout, and is remembered (FlowSettings::remembered)
+  silent,       // TCP: it was established, has ended here, and is remembered (FlowSettings::remembered)
 };
 
 inline constexpr std::uint32_t no_index = std::numeric_limits<std::uint32_t>::max();
+
+struct FlowFlag {
+  static constexpr std::uint8_t heard_client = 0x01;  // a packet from the client
+  static constexpr std::uint8_t heard_server = 0x02;
+  static constexpr std::uint8_t fin_client = 0x04;
+  static constexpr std::uint8_t fin_server = 0x08;
+  static constexpr std::uint8_t fin_both = fin_client | fin_server;  // silent: it had been reset, or was unanswered
+  static constexpr std::uint8_t midstream = 0x10;                    // TCP whose SYN was not seen
+  static constexpr std::uint8_t no_session = 0x20;  // such TCP while midstream pickup is off: never established
+  static constexpr std::uint8_t was_open = 0x40;    // has been established, whatever it is now; or Flow::unanswered()
+  static constexpr std::uint8_t crossed = 0x80;     // TCP: the server answered the SYN with a SYN of its own
+};
 
 struct Flow {
   std::array<std::uint8_t, 16> client;  // as Packet::source
@@ -64,6 +76,16 @@ struct Flow {
   std::uint32_t new_syn;
 
   bool has(std::uint8_t flag) const { return (flags & flag) != 0; }
+  bool has_all(std::uint8_t wanted) const { return (flags & wanted) == wanted; }
+  // Closed by an RST, of who knew where the other side was: one that was taken up in the middle may have been ended by
+  // anybody's.
+  bool reset() const { return state == FlowState::closed && !has_all(FlowFlag::fin_both) && !has(FlowFlag::midstream); }
+  // Before the server said anything: the RST may have reached nobody, and decides nothing for a SYN or an answer that
+  // comes after it.
+  bool reset_unanswered() const { return reset() && !has(FlowFlag::heard_server); }
+  // Its SYN stands in the place of a conversation that was established and that may go on at its hosts: nobody has
+  // answered it yet.
+  bool unanswered() const { return state == FlowState::fresh && has(FlowFlag::was_open); }
   // What Suricata's and Snort's `flow:established` asks for.
   bool established() const { return state == FlowState::established || state == FlowState::closing; }
   // Of fragments, by their datagrams' protocol: no conversation of TCP with ports 0, whose scales are others.
@@ -71,16 +93,5 @@ struct Flow {
   bool of_fragments() const { return scale[0] == scale_of_fragments; }
 };
 static_assert(sizeof(Flow) == 128);
-
-struct FlowFlag {
-  static constexpr std::uint8_t heard_client = 0x01;  // a packet from the client
-  static constexpr std::uint8_t heard_server = 0x02;
-  static constexpr std::uint8_t fin_client = 0x04;
-  static constexpr std::uint8_t fin_server = 0x08;
-  static constexpr std::uint8_t midstream = 0x10;   // TCP whose SYN was not seen
-  static constexpr std::uint8_t no_session = 0x20;  // such TCP while midstream pickup is off: never established
-  static constexpr std::uint8_t was_open = 0x40;    // has been established, whatever it is now
-  static constexpr std::uint8_t crossed = 0x80;     // TCP: the server answered the SYN with a SYN of its own
-};
 
 }  // namespace sluice::flow

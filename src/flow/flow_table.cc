@@ -136,9 +136,14 @@ Flow* FlowTable::find_or_make(const Packet& packet, std::uint32_t hash, Millisec
 // What a SYN or SYN-ACK belongs to: the flow that is there, or another one in its place.
 Flow* FlowTable::find_or_restart(Flow& flow, const Packet& packet, Milliseconds now, Direction& direction) {
   const std::uint32_t hash = flow.hash;
-  if (begins_anew(flow, packet)) {
+  if (begins_anew(flow, direction, packet)) {
+    const bool was_open = flow.has(FlowFlag::was_open) || flow.reset() || flow.state == FlowState::silent;
     free(flow, FlowEndReason::restarted);
-    return make(packet, hash, now, direction);
+    Flow* const anew = make(packet, hash, now, direction);
+    if (anew != nullptr && was_open && settings_.remembered != 0) {
+      anew->flags |= FlowFlag::was_open;
+    }
+    return anew;
   }
   if (!answers_new_syn(flow, direction, packet)) {
     return &flow;
@@ -241,7 +246,7 @@ bool FlowTable::make_room_in(std::uint32_t hash, Milliseconds now) {
   if (expired(*oldest, now)) {
     free(*oldest, FlowEndReason::expired);
   } else {
-    evict(*oldest);
+    make_way(*oldest);
   }
   return true;
 }
@@ -250,9 +255,9 @@ bool FlowTable::make_room_in(std::uint32_t hash, Milliseconds now) {
 std::uint32_t FlowTable::take_place(Milliseconds now) {
   if (free_ == no_index && !evict_expired(now)) {
     if (lists_[2].head != no_index && class_size_[0] <= settings_.capacity / 2) {
-      evict(flows_[lists_[2].head]);
+      make_way(flows_[lists_[2].head]);
     } else if (lists_[0].head != no_index) {
-      evict(flows_[lists_[0].head]);
+      make_way(flows_[lists_[0].head]);
     } else if (!evict_idle(now)) {
       return no_index;
     }
@@ -307,6 +312,13 @@ void FlowTable::count_end(FlowEndReason reason) {
   }
 }
 
+// It may go on at its hosts when it has ended here. An RST or a SYN that nobody answered may have reached nobody.
+bool FlowTable::is_to_be_remembered(const Flow& flow) const {
+  return settings_.remembered != 0 && is_tcp(flow) &&
+         (flow.established() || flow.unanswered() ||
+          (flow.reset() && (flow.has(FlowFlag::was_open) || !flow.reset_unanswered())));
+}
+
 // It has ended; its place stays.
 void FlowTable::fall_silent(Flow& flow, FlowEndReason reason) {
   if (end_ != nullptr) {
@@ -314,12 +326,16 @@ void FlowTable::fall_silent(Flow& flow, FlowEndReason reason) {
   }
   count_end(reason);
   --in_use_;
+  if (!flow.established()) {
+    flow.flags |= FlowFlag::fin_both;
+    flow.new_syn = flow.initial[0];
+  }
   change_state(flow, FlowState::silent);
 }
 
 // Of a flow that has expired. False: it is remembered.
 bool FlowTable::end_expired(Flow& flow, Milliseconds now) {
-  if (settings_.remembered != 0 && is_tcp(flow) && flow.established()) {
+  if (is_to_be_remembered(flow)) {
     fall_silent(flow, FlowEndReason::expired);
     if (!expired(flow, now)) {
       return false;
@@ -386,8 +402,16 @@ void FlowTable::sweep(Milliseconds now, std::uint32_t count) {
   }
 }
 
-void FlowTable::evict(Flow& flow) {
+void FlowTable::make_way(Flow& flow) {
   free(flow, class_of(flow.state) == 0 ? FlowEndReason::evicted_new : FlowEndReason::evicted_closed);
+}
+
+void FlowTable::evict(Flow& flow) {
+  if (is_to_be_remembered(flow)) {
+    fall_silent(flow, class_of(flow.state) == 0 ? FlowEndReason::evicted_new : FlowEndReason::evicted_closed);
+  } else {
+    make_way(flow);
+  }
 }
 
 bool FlowTable::evict_silent(Flow& flow, Milliseconds now, Milliseconds silence) {
@@ -474,6 +498,8 @@ void FlowTable::change_state(Flow& flow, FlowState state) {
   flow.state = state;
   if (state == FlowState::established) {
     flow.flags |= FlowFlag::was_open;
+  } else if (state == FlowState::half_open) {
+    flow.flags &= static_cast<std::uint8_t>(~FlowFlag::was_open);  // its SYN is answered
   }
   if (moves) {
     link(flow);

@@ -34,6 +34,11 @@
 // another one in its place: the server has to answer it, as of an established conversation. With `midstream` what goes
 // on is taken up in the middle, with that mark.
 //
+// Nor, then, is a conversation over for an RST, which its receiver may not have got or taken: when its time as a closed
+// one is up, or its record is needed, it is remembered likewise. A SYN in its place begins another one at once, but
+// nothing else of that is good (TcpCheck::bad) until it is answered (Flow::unanswered()), and until then it is
+// remembered like what was there before.
+//
 // Thread-safety: none, one lane. Cost: hash 3 ns; find_or_make() and track() a cache miss for the bucket, two for the
 // flow, which the prefetches hide; another one where the first bucket is crowded and the flow is in its second. The
 // memory asks for transparent huge pages.
@@ -70,7 +75,7 @@ struct FlowSettings {
   std::uint32_t capacity = 1U << 20;  // at least 1
   FlowTimeouts timeouts;
   Milliseconds evict_idle = 60'000;  // silence that an established flow may be evicted for when the table is full
-  Milliseconds remembered = 0;       // how long a silent conversation of TCP is remembered at the most; 0: not
+  Milliseconds remembered = 0;       // how long a conversation of TCP that has ended here is remembered; 0: not
   bool midstream = false;            // TCP without its handshake becomes established once both sides are heard
   std::uint64_t seed = 0;            // of the hash; 0: random
 };
@@ -172,7 +177,7 @@ class FlowTable {
   // Frees the expired among the next `count` places: a lane calls it now and then, so that the table is gone through
   // every few seconds, and at the least every 20 days (last_seen wraps).
   void sweep(Milliseconds now, std::uint32_t count);
-  // Ends a flow for what it holds of others' (FlowEnd): closed, or fresh or half-open.
+  // Ends a flow for what it holds of others' (FlowEnd): closed, or fresh or half-open. It may be remembered.
   void evict(Flow& flow);
   // The same of an established one, if it has been silent for so long. It is remembered.
   bool evict_silent(Flow& flow, Milliseconds now, Milliseconds silence);
@@ -231,6 +236,8 @@ class FlowTable {
   bool evict_idle(Milliseconds now);
   void begin(Flow& flow, const Packet& packet, Milliseconds now, Direction& direction);
   void free(Flow& flow, FlowEndReason reason);
+  void make_way(Flow& flow);
+  bool is_to_be_remembered(const Flow& flow) const;
   void fall_silent(Flow& flow, FlowEndReason reason);
   bool end_expired(Flow& flow, Milliseconds now);
   Flow* take_up(Flow& flow, const Packet& packet, Milliseconds now, Direction& direction);

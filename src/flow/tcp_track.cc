@@ -125,7 +125,11 @@ void settle_answer(Flow& flow, unsigned side, const Packet& packet) {
 // A SYN before its answer: the client has begun anew, or somebody wants it to look so.
 void take_syn_again(Flow& flow, const Packet& packet) {
   const bool several = several_syns(flow) || packet.sequence != flow.initial[0];
+  const std::uint32_t end = flow.end[0];
   start_side(flow, 0, packet);
+  if (!several && sequence_after(end, flow.end[0])) {
+    flow.end[0] = flow.limit[0] = end;  // sent again without its data (RFC 7413), which the server may have
+  }
   flow.acked[0] -= several ? 1 : 0;
 }
 
@@ -138,7 +142,7 @@ void remember_syn(Flow& flow, const Packet& packet) {
 
 TcpCheck track_syn(Flow& flow, unsigned side, const Packet& packet, FlowState& next) {
   const bool answer = (packet.tcp_flags & tcp_ack) != 0;
-  const bool opening = flow.state == FlowState::fresh || flow.state == FlowState::half_open;
+  const bool opening = flow.state == FlowState::fresh || flow.state == FlowState::half_open || flow.reset_unanswered();
   if (!answer && side == 1 && flow.state == FlowState::fresh && !heard(flow, 1) && !flow.has(FlowFlag::midstream)) {
     start_side(flow, 1, packet);
     flow.flags |= FlowFlag::crossed;
@@ -161,6 +165,7 @@ TcpCheck track_syn(Flow& flow, unsigned side, const Packet& packet, FlowState& n
       return TcpCheck::bad;
     }
     take_syn_again(flow, packet);
+    next = flow.state == FlowState::half_open ? FlowState::half_open : FlowState::fresh;
     return TcpCheck::good;
   }
   if (side != 1) {
@@ -170,7 +175,7 @@ TcpCheck track_syn(Flow& flow, unsigned side, const Packet& packet, FlowState& n
     return packet.sequence == flow.initial[1] ? TcpCheck::good : TcpCheck::bad;
   }
   if (heard(flow, 0) && !acknowledges_syn(flow, 1, packet)) {
-    if (flow.state != FlowState::fresh || !several_syns(flow)) {
+    if (flow.state == FlowState::half_open || !several_syns(flow)) {
       return TcpCheck::bad;
     }
     settle_side(flow, 0, packet.acknowledgment);
@@ -222,9 +227,13 @@ Direction first_direction(const Packet& packet) {
   return packet.source_port >= packet.destination_port ? Direction::to_server : Direction::to_client;
 }
 
-bool begins_anew(const Flow& flow, const Packet& packet) {
+bool begins_anew(const Flow& flow, Direction direction, const Packet& packet) {
+  const bool again = flow.reset_unanswered() && direction == Direction::to_server;
+  const bool over = (flow.state == FlowState::closed && !again) ||
+                    (flow.state == FlowState::silent && flow.has_all(FlowFlag::fin_both)) ||
+                    (flow.unanswered() && direction == Direction::to_client);
   return (packet.tcp_flags & (tcp_syn | tcp_ack)) == tcp_syn &&
-         (flow.state == FlowState::closed || (flow.has(FlowFlag::midstream) && !flow.established()));
+         (over || (flow.has(FlowFlag::midstream) && !flow.established()));
 }
 
 bool answers_new_syn(const Flow& flow, Direction direction, const Packet& packet) {
@@ -279,6 +288,9 @@ TcpCheck track_tcp(Flow& flow, Direction direction, const Packet& packet, bool m
   }
   if ((packet.tcp_flags & tcp_syn) != 0) {
     return track_syn(flow, side, packet, next);
+  }
+  if (flow.unanswered()) [[unlikely]] {
+    return TcpCheck::bad;  // of the conversation before it: hosts send nothing before a SYN is answered
   }
   if (!heard(flow, side)) {
     if (side == 1 && !flow.has(FlowFlag::midstream) &&
