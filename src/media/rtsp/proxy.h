@@ -303,7 +303,7 @@ class Proxy {
   void count_refused(const Refused& refused, unsigned status);
   void answer(Pending& pending, const Message& response);
   void flush_answers();
-  std::shared_ptr<Offer> offer_for(std::string_view uri, bool& used) const;
+  std::shared_ptr<Offer> offer_for(std::string_view uri, sdp::Profile asked, bool& used) const;
   void heard(std::string_view session, Time now);
   void end_streams(std::string_view session, EndReason reason);
   void end_all(EndReason reason, bool tell_server);

@@ -285,6 +285,38 @@ TEST(ProxySetup, AKeyServesOneSetup) {
   EXPECT_FALSE(trial.host.streams[0].to_client == trial.host.streams[1].to_client);
 }
 
+// As GStreamer's server describes a stream that it has in both profiles. Each has a key of its own: it is that of the
+// one which is asked for. ffmpeg sets both up, and asks for RTP/AVP both times.
+TEST(ProxySetup, OneStreamInTwoProfiles) {
+  const std::string both = std::string(test::gst_session)
+                               .append(test::gst_video_line)
+                               .append(test::gst_video)
+                               .append("m=video 0 RTP/AVPF 96\r\n")
+                               .append(test::gst_video);
+  struct Case {
+    std::vector<std::string> asked;
+    std::vector<std::size_t> keys;  // places in the description
+  };
+  for (const Case& one :
+       {Case{{"SAVPF", "SAVP"}, {1, 0}}, Case{{"SAVP", "SAVPF"}, {0, 1}}, Case{{"AVP", "AVP"}, {0, 1}}}) {
+    Trial trial;
+    trial.client(test::ffmpeg_describe);
+    const std::string described = trial.server(test::with_body(test::gst_describe_head, both));
+    std::vector<std::string> offered;
+    for (std::size_t at = 0; (at = described.find("inline:", at)) != std::string::npos; ++at) {
+      offered.push_back(described.substr(at + 7, 40));
+    }
+    ASSERT_EQ(offered.size(), 2U);
+    for (std::size_t i = 0; i < one.asked.size(); ++i) {
+      const std::string clear = one.asked[i].ends_with('F') ? "RTP/AVPF" : "RTP/AVP";
+      trial.client(setup("RTP/" + one.asked[i] + ";unicast;client_port=5000-5001"));
+      trial.server(setup_answer(clear + ";unicast;client_port=5000-5001;server_port=6000-6001"));
+      ASSERT_EQ(trial.host.streams.size(), i + 1) << one.asked[i];
+      EXPECT_EQ(base64_encode(trial.host.streams[i].to_client.bytes()).view(), offered[one.keys[i]]) << one.asked[i];
+    }
+  }
+}
+
 TEST(ProxySetup, StreamsAreBounded) {
   Settings settings;
   settings.max_streams = 1;
