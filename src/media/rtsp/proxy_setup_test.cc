@@ -126,6 +126,10 @@ TEST(ProxySetup, RefusesSetup) {
            Case{"SETUP rtsp://10.9.0.1:8554/plain/other RTSP/1.0\r\nCSeq: 3\r\nTransport: RTP/SAVP\r\n\r\n",
                 "no_offer 455"},
            Case{setup(good, "Proxy-Require: x\r\n"), "proxy_require 551"},
+           Case{setup(good, "Require: www.onvif.org/ver20/backchannel\r\n"), "back_channel 551"},
+           Case{"DESCRIBE rtsp://10.9.0.1:8554/plain RTSP/1.0\r\nCSeq: 3\r\nRequire: a, "
+                "WWW.onvif.org/ver20/backchannel\r\n\r\n",
+                "back_channel 551"},
            Case{setup(good, "Content-Type: application/sdp\r\nContent-Length: 3\r\n") + "v=0", "description_body 501"},
            Case{"ANNOUNCE rtsp://10.9.0.1:8554/plain RTSP/1.0\r\nCSeq: 3\r\n\r\n", "method 501"},
            Case{"RECORD rtsp://10.9.0.1:8554/plain RTSP/1.0\r\nCSeq: 3\r\n\r\n", "method 501"},
@@ -283,6 +287,16 @@ TEST(ProxySetup, AKeyServesOneSetup) {
   trial.server(setup_answer(good_answer));
   ASSERT_EQ(trial.host.streams.size(), 2U);
   EXPECT_FALSE(trial.host.streams[0].to_client == trial.host.streams[1].to_client);
+}
+
+// A client that hears which option it is asks again without it.
+TEST(ProxySetup, OptionsThatAreNotSupportedAreNamed) {
+  Trial trial;
+  trial.client("OPTIONS * RTSP/1.0\r\nCSeq: 1\r\nProxy-Require: x\r\n\r\n");
+  EXPECT_THAT(trial.answer(), HasSubstr("551 Option not supported\r\nCSeq: 1\r\nUnsupported: x\r\n"));
+  trial.client("OPTIONS * RTSP/1.0\r\nCSeq: 2\r\nRequire: www.onvif.org/ver20/backchannel\r\n\r\n");
+  EXPECT_THAT(trial.answer(), HasSubstr("Unsupported: www.onvif.org/ver20/backchannel\r\n"));
+  EXPECT_NE(trial.client("OPTIONS * RTSP/1.0\r\nCSeq: 3\r\nRequire: onvif-replay\r\n\r\n"), "");
 }
 
 // As GStreamer's server describes a stream that it has in both profiles. Each has a key of its own: it is that of the
