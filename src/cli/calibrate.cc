@@ -243,6 +243,10 @@ int run(const CalibrateOptions& options) {
   if (!file || !std::filesystem::is_regular_file(options.file, ignored)) {
     return refuse("calibrate: " + options.file + ": there is no such file, or it cannot be read");
   }
+  const std::string& device = options.device;
+  if (!device.empty() && device != "auto" && device != "cpu" && !device::gpu_index(device)) {
+    return refuse("calibrate: --device " + device + ": the devices are auto, cpu and cuda:N");
+  }
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   const std::string limitless = without_limits(text);
   control::Config own = control::Config::from_text(limitless, options.file, false);

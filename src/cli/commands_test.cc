@@ -500,6 +500,8 @@ TEST_F(Commands, CalibrateRefusesWhatItCannotMeasure) {
       << "[engine]\nchain = [\"touch\"]\ndevice = \"cpu\"\n[[port]]\nname = \"a\"\ndevice = \"replay\"\n";
   EXPECT_EQ(sluice({"calibrate", path + ".none"}), 2);
   EXPECT_THAT(err_, HasSubstr("there is no such file"));
+  EXPECT_EQ(sluice({"calibrate", path, "--device", "gpu"}), 2);
+  EXPECT_EQ(err_, "calibrate: --device gpu: the devices are auto, cpu and cuda:N\n");
   EXPECT_EQ(sluice({"calibrate", path, "--packets", "1515"}), 2);
   EXPECT_EQ(err_, "calibrate: --packets 1515: allowed is from 64 to 1514, the largest MTU with its Ethernet header\n");
   EXPECT_EQ(sluice({"calibrate", path, "--cycles", "1us"}), 2);

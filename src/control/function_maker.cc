@@ -7,6 +7,8 @@
 #include "control/chain_hints.h"
 #include "control/config_sections.h"
 #include "function/chain/chain.h"
+#include "function/srtp/address_settings.h"
+#include "packet/ip_address.h"
 
 namespace sluice::control {
 
@@ -24,6 +26,14 @@ std::unique_ptr<Made> make_part(
   section.finish();
   if (!made && config.diagnostics().lines.size() == before) section.error("", made.error().message);
   return made ? std::move(*made) : nullptr;
+}
+
+// Of the stage "srtp" before a router, whose section has been read without a mistake.
+void refuse_many(Settings& srtp) {
+  for (Settings& stream : srtp.sections("stream")) {
+    const auto destination = packet::IpAddress::parse(stream.text("destination", ""));
+    if (destination && function::is_of_many(*destination)) stream.error("destination", function::many_before_router);
+  }
 }
 
 // Null: a part refuses, or the chain is none, which read_engine() has said.
@@ -48,6 +58,7 @@ std::unique_ptr<engine::Function> make_with_mistakes(Config& config, const engin
                            chain_text(chain_with("route", config.engine.chain, {})));
     return nullptr;
   }
+  if (Settings srtp = config.section("srtp"); has_srtp && config.ok() && last->routing() != nullptr) refuse_many(srtp);
   return std::make_unique<function::Chain>(std::move(stages), std::move(last));
 }
 

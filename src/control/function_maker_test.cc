@@ -61,6 +61,26 @@ TEST(FunctionMaker, AProxyWithoutARouterIsToldAChainThatHasOne) {
   }
 }
 
+// Which a router hands to the host as it comes, so that the stage would not see it.
+TEST(FunctionMaker, AStreamToManyHostsStandsBeforeNoRouter) {
+  for (const std::string destination : {"239.1.1.1", "ff0e::1", "255.255.255.255", "10.2.0.2"}) {
+    const bool six = destination.find(':') != std::string::npos;
+    for (const std::string last : {"route", "bridge"}) {
+      Config config = Config::from_text(
+          "[engine]\nchain = [\"srtp\", \"" + last + "\"]\n[[srtp.stream]]\naction = \"protect\"\nsource = \"" +
+              (six ? "2001:db8::1" : "10.1.0.2") + "\"\nsource_port = 5004\ndestination = \"" + destination +
+              "\"\ndestination_port = 5004\ncrypto = \"1 AES_CM_128_HMAC_SHA1_80 "
+              "inline:d0RmdmcmVCspeEc3QGZiNWpVLFJhQX1cfHAwJSoj\"\n" +
+              good_port,
+          "r.toml");
+      (void)make_function(config, described_ports(config.engine));
+      const bool refused = config.mistakes().starts_with("r.toml:7: [[srtp.stream]] destination") &&
+                           config.mistakes().find("is of many hosts: a router leaves") != std::string::npos;
+      EXPECT_EQ(refused, last == "route" && destination != "10.2.0.2") << destination << ' ' << config.mistakes();
+    }
+  }
+}
+
 TEST(FunctionMaker, PortsAreDescribedAsTheyWillBe) {
   const Config config = Config::from_text(
       "[engine]\nchain = [\"probe\"]\n[[port]]\nname = \"a\"\ndevice = \"net_null0\"\nqueues = 2\nmtu = 1400\n"

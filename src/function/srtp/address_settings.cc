@@ -19,6 +19,10 @@ packet::IpPrefix without_mapping(const packet::IpPrefix& prefix) {
                               prefix.length - mapped_bits);
 }
 
+bool is_of_many(const packet::IpAddress& address) {
+  return in(address, "224.0.0.0/4") || in(address, "ff00::/8") || in(address, "255.255.255.255/32");
+}
+
 std::string why_in_no_packet(const packet::IpAddress& address, AddressUse use) {
   const packet::IpAddress plain = without_mapping(packet::IpPrefix::host(address)).address;
   if (plain != address) return "is an IPv4 address in IPv6's form, which no packet has: write " + plain.str();
@@ -27,7 +31,7 @@ std::string why_in_no_packet(const packet::IpAddress& address, AddressUse use) {
   if (in(address, "127.0.0.0/8") || in(address, "::1/128")) {
     return "never leaves its host: give the address that its packets have on the way through the gateway";
   }
-  const bool many = in(address, "224.0.0.0/4") || in(address, "ff00::/8") || in(address, "255.255.255.255/32");
+  const bool many = is_of_many(address);
   if (use == AddressUse::source && many)
     return "is of many hosts, and no packet comes from it: give the sender's address";
   if (use == AddressUse::host && many) return "is of many hosts, and none answers there: give an address of one host";

@@ -128,6 +128,7 @@ Expected<void> Srtp::prepare(const engine::LanePlan& plan) {
   if (!spent) return make_error("[srtp] " + spent.error().message);
   streams_.emplace(*keys_, *current_, std::size_t{2} * options_.max_keys, options_.largest_frame, options_.ports,
                    options_.rtsp ? &*options_.rtsp : nullptr, std::move(*spent));
+  if (last_ != nullptr && last_->routing() != nullptr) streams_->stand_before_router();
   auto streams = streams_->prepare(options_.streams);
   if (!streams) return make_error("[srtp] " + streams.error().message);
   streams_->commit(*streams);

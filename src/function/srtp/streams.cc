@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "function/srtp/address_settings.h"
 #include "function/srtp/stream_rows.h"
 #include "function/srtp/stream_settings.h"
 
@@ -292,8 +293,17 @@ engine::StreamDemand Streams::demand_of(const MediaStreamSettings& settings) con
           .burst = settings.rate ? settings.rate->burst : 0};
 }
 
-Expected<StreamChange> Streams::add_text(std::string_view text, const std::string& what) {
+Expected<std::vector<MediaStreamSettings>> Streams::read(std::string_view text, const std::string& what) const {
   auto streams = read_stream_text(text, what, largest_frame_, ports_);
+  if (!streams || !before_router_) return streams;
+  const MediaKey& key = streams->front().key;
+  const auto destination = packet::IpAddress::from_bytes(static_cast<int>(key.family), key.destination);
+  if (is_of_many(destination)) return make_error(what + ": destination: " + many_before_router);
+  return streams;
+}
+
+Expected<StreamChange> Streams::add_text(std::string_view text, const std::string& what) {
+  auto streams = read(text, what);
   if (!streams) return tl::unexpected(streams.error());
   const std::string name = streams->front().name;
   name_shares(*streams);
@@ -364,7 +374,7 @@ void Streams::put_limits(const std::vector<Kept>& kept) {
 }
 
 Expected<StreamChange> Streams::replace_text(std::string_view text, const std::string& what) {
-  auto streams = read_stream_text(text, what, largest_frame_, ports_);
+  auto streams = read(text, what);
   if (!streams) return tl::unexpected(streams.error());
   const std::string name = streams->front().name;
   name_shares(*streams);

@@ -48,6 +48,10 @@ class Streams final : public MediaStreams {
   std::uint32_t largest_frame() const override { return largest_frame_; }
   const RtspOptions* rtsp() const override { return rtsp_; }
 
+  // What forwards is a router: a text to many hosts is an Error (address_settings.h). Before the first call with a
+  // text.
+  void stand_before_router() { before_router_ = true; }
+
   // One that stays in the table, and what it is held to from then on.
   struct Kept {
     std::shared_ptr<MediaStream> stream;
@@ -94,6 +98,7 @@ class Streams final : public MediaStreams {
     std::vector<std::shared_ptr<MediaStream>> fresh;
     std::vector<Kept> kept;
   };
+  Expected<std::vector<MediaStreamSettings>> read(std::string_view text, const std::string& what) const;
   Expected<Exchange> prepare_exchange(std::vector<MediaStreamSettings> streams);
   void put_limits(const std::vector<Kept>& kept);
   Expected<Warnings> put(const std::vector<std::shared_ptr<MediaStream>>& fresh);
@@ -135,6 +140,7 @@ class Streams final : public MediaStreams {
   std::chrono::nanoseconds deadline_{0};          // of those that name none
   std::shared_ptr<MediaStreamSlots> slots_;
   bool slots_made_ = false;  // anew, since lanes were awaited
+  bool before_router_ = false;
   std::unordered_map<MediaKey, std::shared_ptr<MediaStream>, MediaKeyHash> streams_;
   Guards guards_;
   SpentKeys spent_;

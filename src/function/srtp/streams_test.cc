@@ -5,6 +5,7 @@
 #include <random>
 #include <set>
 
+#include "function/route/route.h"
 #include "function/srtp/streams_trial_test.h"
 
 namespace sluice::function {
@@ -48,6 +49,27 @@ TEST(MediaStreamSlots, find_what_a_set_has) {
     ASSERT_EQ(slots.has_addresses(all[asked]->settings().key), some) << step;
   }
   EXPECT_LT(refused, 1000U);
+}
+
+// The router would leave their frames to the host before the stage is asked.
+TEST(Streams, to_many_hosts_stand_before_no_router) {
+  Router router({}, engine::PortTable());
+  for (const bool routed : {true, false}) {
+    const auto stage = srtp_of("[srtp]\n");
+    if (routed) stage->stands_before(router);
+    ASSERT_TRUE(stage->prepare({.lanes = 1, .ports = {0}}));
+    std::string text = text_of(7000);
+    text.replace(text.find("10.0.0.2"), 8, "239.1.2.3");
+    for (const auto& answer : {stage->media_streams()->add_text(text, "the request"),
+                               stage->media_streams()->replace_text(text, "the request")}) {
+      if (!routed) continue;
+      ASSERT_FALSE(answer);
+      EXPECT_TRUE(answer.error().message.starts_with("the request: destination: is of many hosts: a router leaves"))
+          << answer.error().message;
+    }
+    EXPECT_EQ(static_cast<Streams&>(*stage->media_streams()).size(), routed ? 0U : 1U);
+    EXPECT_TRUE(stage->media_streams()->add_text(text_of(7001), "the request"));
+  }
 }
 
 TEST(Streams, that_have_no_room_name_the_setting_that_gives_more) {

@@ -130,6 +130,10 @@ std::optional<Proxy::Refused> Proxy::check(const Message& request) const {
   if (request.header_count("Proxy-Require") > 0) {
     return Refused{Refusal::proxy_require, std::string(*request.header("Proxy-Require"))};
   }
+  // What clients send is opened nowhere: RTP that a client speaks would go on as it is, behind an answer of RTP/SAVP.
+  if (wants_back_channel(request)) {
+    return Refused{Refusal::back_channel, back_channel_option};
+  }
   // Methods are capitals (RFC 2326 section 10); a server that takes "setup" for SETUP would play past this.
   const bool has_small = std::ranges::any_of(request.method(), [](char c) { return c >= 'a' && c <= 'z'; });
   if (has_small || is_refused_method(request.method())) {
@@ -167,6 +171,9 @@ void Proxy::refuse(Pending& pending, const Refused& refused) {
   Message response = own_response(status, pending.cseq);
   if (!pending.session.empty()) {
     response.set_header("Session", pending.session);
+  }
+  if (status == 551) {  // a client may ask again without it
+    response.set_header("Unsupported", refused.why);
   }
   if (refused.refusal == Refusal::ports_in_use) {
     response.set_header("Retry-After", std::to_string(settings_.retry_after.count()));

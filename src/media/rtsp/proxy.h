@@ -124,6 +124,7 @@ enum class Refusal : std::uint8_t {
   version,             // not RTSP/1.x                                                 505
   cseq,                // none, no number, or one that still waits for its answer      400
   proxy_require,       // an option that the proxy does not know                       551
+  back_channel,        // media of the client, as ONVIF has them: only servers send    551
   method,              // ANNOUNCE and RECORD: only servers send                       501
   description_body,    // a description where none is expected                         501
   busy,                // of a server: too many of its requests wait for the client    503
@@ -146,7 +147,7 @@ enum class Refusal : std::uint8_t {
   server_unreadable,   // what the server sent cannot be read                          502
   unanswered,          // the server has not answered in time                          504
 };
-inline constexpr unsigned refusals = 25;
+inline constexpr unsigned refusals = 26;
 const char* refusal_name(Refusal refusal);
 
 // What a proxy asks and tells. It outlives the proxy; none of it may call the proxy.
@@ -303,7 +304,7 @@ class Proxy {
   void count_refused(const Refused& refused, unsigned status);
   void answer(Pending& pending, const Message& response);
   void flush_answers();
-  std::shared_ptr<Offer> offer_for(std::string_view uri, bool& used) const;
+  std::shared_ptr<Offer> offer_for(std::string_view uri, sdp::Profile asked, bool& used) const;
   void heard(std::string_view session, Time now);
   void end_streams(std::string_view session, EndReason reason);
   void end_all(EndReason reason, bool tell_server);

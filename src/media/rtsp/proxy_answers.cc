@@ -153,21 +153,22 @@ void Proxy::describe_response(Message& response, Pending& pending) {
   answer(pending, response);
 }
 
-// One medium of several, if that is what the URI means; else all of the session.
+// What the URI means: one medium, which is there more than once if it was set up again, or else all of the session.
 void Proxy::torn_down(std::string_view session, std::string_view uri) {
-  const auto in_session = [session](const OpenStream& one) { return one.stream.session == session; };
   const auto is_it = [&](const OpenStream& one) {
-    return in_session(one) && same_resource(one.stream.uri, uri) && !same_resource(one.aggregate, uri);
+    return one.stream.session == session && same_resource(one.stream.uri, uri) && !same_resource(one.aggregate, uri);
   };
-  const auto one = std::find_if(streams_.begin(), streams_.end(), is_it);
-  if (one == streams_.end() || std::count_if(streams_.begin(), streams_.end(), in_session) == 1) {
+  auto one = std::find_if(streams_.begin(), streams_.end(), is_it);
+  if (one == streams_.end()) {
     end_streams(session, EndReason::teardown);
     return;
   }
-  const std::uint64_t number = one->stream.number;
-  streams_.erase(one);
-  ++counters_.closed[static_cast<std::size_t>(EndReason::teardown)];
-  host_.closed(number, EndReason::teardown);
+  for (; one != streams_.end(); one = std::find_if(streams_.begin(), streams_.end(), is_it)) {
+    const std::uint64_t number = one->stream.number;
+    streams_.erase(one);
+    ++counters_.closed[static_cast<std::size_t>(EndReason::teardown)];
+    host_.closed(number, EndReason::teardown);
+  }
 }
 
 // What the client of an explicit proxy calls it in this request.

@@ -71,32 +71,39 @@ std::optional<std::uint32_t> timeout_of(std::string_view session) {
 
 }  // namespace
 
-// Of the newest description that has the medium: the client has no other keys.
-std::shared_ptr<Offer> Proxy::offer_for(std::string_view uri, bool& used) const {
+// Of the newest description that has the medium: the client has no other keys. Some servers describe one medium once
+// for each profile, under one URI: the key is that of the profile which is asked for, as long as no SETUP has had it.
+std::shared_ptr<Offer> Proxy::offer_for(std::string_view uri, sdp::Profile asked, bool& used) const {
   used = false;
-  for (auto description = descriptions_.rbegin(); description != descriptions_.rend() && !used; ++description) {
+  std::shared_ptr<Offer> other;
+  for (auto description = descriptions_.rbegin(); description != descriptions_.rend(); ++description) {
     for (const std::shared_ptr<Offer>& offer : *description) {
       const auto is_it = [uri](const std::string& one) { return same_resource(one, uri); };
-      if (std::any_of(offer->uris.begin(), offer->uris.end(), is_it)) {
-        if (!offer->used) {
-          return offer;
-        }
+      if (std::none_of(offer->uris.begin(), offer->uris.end(), is_it)) continue;
+      if (offer->used) {
         used = true;
+      } else if (offer->profile == asked) {
+        return offer;
+      } else if (other == nullptr) {
+        other = offer;
       }
     }
+    if (used || other != nullptr) break;
   }
-  return nullptr;
+  return other;
 }
 
 std::optional<Proxy::Refused> Proxy::setup_request(Message& request, Pending& pending) {
   Setup setup;
   bool used = false;
-  setup.offer = offer_for(pending.uri, used);
+  const auto unusable = choose_transports(request, setup);
+  const sdp::Profile asked = unusable ? sdp::Profile::avp : sdp::plain(setup.asked.front().profile());
+  setup.offer = offer_for(pending.uri, asked, used);
   if (setup.offer == nullptr) {
     return Refused{used ? Refusal::key_used : Refusal::no_offer, pending.uri};
   }
-  if (auto refusal = choose_transports(request, setup)) {
-    return refusal;
+  if (unusable) {
+    return unusable;
   }
   if (auto refusal = take_client_key(request, setup)) {
     return refusal;

@@ -126,6 +126,10 @@ TEST(ProxySetup, RefusesSetup) {
            Case{"SETUP rtsp://10.9.0.1:8554/plain/other RTSP/1.0\r\nCSeq: 3\r\nTransport: RTP/SAVP\r\n\r\n",
                 "no_offer 455"},
            Case{setup(good, "Proxy-Require: x\r\n"), "proxy_require 551"},
+           Case{setup(good, "Require: www.onvif.org/ver20/backchannel\r\n"), "back_channel 551"},
+           Case{"DESCRIBE rtsp://10.9.0.1:8554/plain RTSP/1.0\r\nCSeq: 3\r\nRequire: a, "
+                "WWW.onvif.org/ver20/backchannel\r\n\r\n",
+                "back_channel 551"},
            Case{setup(good, "Content-Type: application/sdp\r\nContent-Length: 3\r\n") + "v=0", "description_body 501"},
            Case{"ANNOUNCE rtsp://10.9.0.1:8554/plain RTSP/1.0\r\nCSeq: 3\r\n\r\n", "method 501"},
            Case{"RECORD rtsp://10.9.0.1:8554/plain RTSP/1.0\r\nCSeq: 3\r\n\r\n", "method 501"},
@@ -283,6 +287,48 @@ TEST(ProxySetup, AKeyServesOneSetup) {
   trial.server(setup_answer(good_answer));
   ASSERT_EQ(trial.host.streams.size(), 2U);
   EXPECT_FALSE(trial.host.streams[0].to_client == trial.host.streams[1].to_client);
+}
+
+// A client that hears which option it is asks again without it.
+TEST(ProxySetup, OptionsThatAreNotSupportedAreNamed) {
+  Trial trial;
+  trial.client("OPTIONS * RTSP/1.0\r\nCSeq: 1\r\nProxy-Require: x\r\n\r\n");
+  EXPECT_THAT(trial.answer(), HasSubstr("551 Option not supported\r\nCSeq: 1\r\nUnsupported: x\r\n"));
+  trial.client("OPTIONS * RTSP/1.0\r\nCSeq: 2\r\nRequire: www.onvif.org/ver20/backchannel\r\n\r\n");
+  EXPECT_THAT(trial.answer(), HasSubstr("Unsupported: www.onvif.org/ver20/backchannel\r\n"));
+  EXPECT_NE(trial.client("OPTIONS * RTSP/1.0\r\nCSeq: 3\r\nRequire: onvif-replay\r\n\r\n"), "");
+}
+
+// As GStreamer's server describes a stream that it has in both profiles. Each has a key of its own: it is that of the
+// one which is asked for. ffmpeg sets both up, and asks for RTP/AVP both times.
+TEST(ProxySetup, OneStreamInTwoProfiles) {
+  const std::string both = std::string(test::gst_session)
+                               .append(test::gst_video_line)
+                               .append(test::gst_video)
+                               .append("m=video 0 RTP/AVPF 96\r\n")
+                               .append(test::gst_video);
+  struct Case {
+    std::vector<std::string> asked;
+    std::vector<std::size_t> keys;  // places in the description
+  };
+  for (const Case& one :
+       {Case{{"SAVPF", "SAVP"}, {1, 0}}, Case{{"SAVP", "SAVPF"}, {0, 1}}, Case{{"AVP", "AVP"}, {0, 1}}}) {
+    Trial trial;
+    trial.client(test::ffmpeg_describe);
+    const std::string described = trial.server(test::with_body(test::gst_describe_head, both));
+    std::vector<std::string> offered;
+    for (std::size_t at = 0; (at = described.find("inline:", at)) != std::string::npos; ++at) {
+      offered.push_back(described.substr(at + 7, 40));
+    }
+    ASSERT_EQ(offered.size(), 2U);
+    for (std::size_t i = 0; i < one.asked.size(); ++i) {
+      const std::string clear = one.asked[i].ends_with('F') ? "RTP/AVPF" : "RTP/AVP";
+      trial.client(setup("RTP/" + one.asked[i] + ";unicast;client_port=5000-5001"));
+      trial.server(setup_answer(clear + ";unicast;client_port=5000-5001;server_port=6000-6001"));
+      ASSERT_EQ(trial.host.streams.size(), i + 1) << one.asked[i];
+      EXPECT_EQ(base64_encode(trial.host.streams[i].to_client.bytes()).view(), offered[one.keys[i]]) << one.asked[i];
+    }
+  }
 }
 
 TEST(ProxySetup, StreamsAreBounded) {

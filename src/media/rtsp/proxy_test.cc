@@ -302,6 +302,22 @@ TEST(Proxy, TeardownOfOneMedium) {
   EXPECT_THAT(trial.host.ends, ElementsAre("1 teardown", "2 teardown"));
 }
 
+// With other ports, as RFC 2326 section 10.4 has it.
+TEST(Proxy, TeardownOfAMediumThatWasSetUpAgain) {
+  Trial trial;
+  trial.set_up();
+  trial.client(test::ffmpeg_setup_audio);
+  trial.server(test::gst_setup_audio_answer);
+  trial.describe();
+  trial.client(test::setup("RTP/AVP;unicast;client_port=5000-5001", "Session: fwZMuBoktkKvhvLA\r\n"));
+  trial.server(test::setup_answer(test::good_answer, "Session: fwZMuBoktkKvhvLA\r\n"));
+  ASSERT_EQ(trial.proxy.open_streams(), 3U);
+  trial.client("TEARDOWN rtsp://10.9.0.1:8554/plain/stream=0 RTSP/1.0\r\nCSeq: 8\r\nSession: fwZMuBoktkKvhvLA\r\n\r\n");
+  trial.server("RTSP/1.0 200 OK\r\nCSeq: 8\r\n\r\n");
+  EXPECT_THAT(trial.host.ends, ElementsAre("1 teardown", "3 teardown"));
+  EXPECT_EQ(trial.proxy.open_streams(), 1U);
+}
+
 TEST(Proxy, TheServerKnowsTheSessionNoMore) {
   Trial trial;
   trial.set_up();

@@ -15,15 +15,15 @@ struct RefusalFacts {
 };
 
 constexpr std::array<RefusalFacts, refusals> refusal_table = {{
-    {"unreadable", 400},     {"version", 505},          {"cseq", 400},
-    {"proxy_require", 551},  {"method", 501},           {"description_body", 501},
-    {"busy", 503},           {"transport", 400},        {"no_offer", 455},
-    {"key_used", 455},       {"interleaved", 461},      {"plain_profile", 461},
-    {"multicast", 461},      {"destination", 461},      {"unusable_transport", 461},
-    {"key_mgmt", 400},       {"too_many_streams", 453}, {"not_admitted", 453},
-    {"no_media_ports", 503}, {"ports_in_use", 503},     {"not_opened", 503},
-    {"description", 502},    {"setup_answer", 502},     {"server_unreadable", 502},
-    {"unanswered", 504},
+    {"unreadable", 400},         {"version", 505},        {"cseq", 400},
+    {"proxy_require", 551},      {"back_channel", 551},   {"method", 501},
+    {"description_body", 501},   {"busy", 503},           {"transport", 400},
+    {"no_offer", 455},           {"key_used", 455},       {"interleaved", 461},
+    {"plain_profile", 461},      {"multicast", 461},      {"destination", 461},
+    {"unusable_transport", 461}, {"key_mgmt", 400},       {"too_many_streams", 453},
+    {"not_admitted", 453},       {"no_media_ports", 503}, {"ports_in_use", 503},
+    {"not_opened", 503},         {"description", 502},    {"setup_answer", 502},
+    {"server_unreadable", 502},  {"unanswered", 504},
 }};
 
 constexpr std::array<const char*, end_reasons> end_names = {
@@ -87,6 +87,15 @@ std::string_view session_of(std::string_view value) {
 
 bool is_refused_method(std::string_view method) {
   return method == "ANNOUNCE" || method == "RECORD";
+}
+
+// The option (RFC 2326 section 12.32) with which a client asks for a medium that it sends itself.
+bool wants_back_channel(const Message& request) {
+  const auto joined = request.joined("Require");
+  for (std::string_view options = joined ? joined->view() : std::string_view{}; !options.empty();) {
+    if (same_name(trim(take_until(options, ',')), back_channel_option)) return true;
+  }
+  return false;
 }
 
 Message own_response(unsigned status, std::string_view cseq) {

@@ -16,6 +16,8 @@ std::string_view session_of(std::string_view value);
 inline constexpr const char* stray_description = "in an answer to another request than DESCRIBE";
 // ANNOUNCE and RECORD: only servers send media.
 bool is_refused_method(std::string_view method);
+inline constexpr const char* back_channel_option = "www.onvif.org/ver20/backchannel";
+bool wants_back_channel(const Message& request);
 // The proxy's own answer; no CSeq when it is empty.
 Message own_response(unsigned status, std::string_view cseq);
 // Its body is a session description, by one of its types or by its first line that is not empty.
