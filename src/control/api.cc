@@ -107,15 +107,22 @@ nlohmann::json health(const Snapshot& snapshot) {
 using Body = std::vector<char, media::WipingAllocator<char>>;
 
 // Within the limit; most paths have no use for one. Wiped with its last copy, for there may be a key in it. A request
-// without a length and without chunks has none (RFC 9112 section 6.3), where httplib by itself would wait for one.
-bool read_body(const httplib::Request& request, const httplib::ContentReader& body, Body& text) {
+// without a length and without chunks has none (RFC 9112 section 6.3), where httplib by itself would wait for one; and
+// it holds its own limit against a length that is said, not against what chunks bring. False: the status says why.
+bool read_body(const httplib::Request& request, const httplib::ContentReader& body, Body& text,
+               httplib::Response& response) {
   if (!request.has_header("Content-Length") && !request.has_header("Transfer-Encoding")) return true;
+  bool fits = true;
   const auto take = [&](const char* bytes, std::size_t size) {
-    text.insert(text.end(), bytes, bytes + size);
-    return true;
+    fits = size <= largest_body - text.size();
+    if (fits) text.insert(text.end(), bytes, bytes + size);
+    return fits;
   };
-  return request.is_multipart_form_data() ? body([](const httplib::MultipartFormData&) { return true; }, take)
-                                          : body(take);
+  const bool whole = request.is_multipart_form_data()
+                         ? body([](const httplib::MultipartFormData&) { return true; }, take)
+                         : body(take);
+  if (!fits) response.status = 413;
+  return whole && fits;
 }
 
 // Not httplib's default, whose SO_REUSEPORT would let two gateways share an address without a word.
@@ -210,7 +217,7 @@ class HttpApi final : public Api {
     server_.Post(path, [handler = std::move(handler)](const httplib::Request& request, httplib::Response& response,
                                                       const httplib::ContentReader& body) {
       Body bytes;
-      if (!read_body(request, body, bytes)) return;  // the reader has set the status
+      if (!read_body(request, body, bytes, response)) return;
       const media::WipedString text(std::string(bytes.begin(), bytes.end()));
       handler(text.text(), response);
     });

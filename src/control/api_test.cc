@@ -224,6 +224,11 @@ TEST_F(ApiTest, ABodyOfAnyKindIsReadAndBounded) {
   const std::string chunked = head + "Transfer-Encoding: chunked\r\n\r\n";
   EXPECT_EQ(raw(head + "Content-Length: 2\r\n\r\n{}").rfind("HTTP/1.1 200", 0), 0U);
   EXPECT_EQ(raw(chunked + "2\r\n{}\r\n0\r\n\r\n").rfind("HTTP/1.1 200", 0), 0U);
+  for (const auto& [chunks, status] : {std::pair(4, "HTTP/1.1 200"), {5, "HTTP/1.1 413"}}) {
+    std::string body;
+    for (int chunk = 0; chunk < chunks; ++chunk) body += "400\r\n" + std::string(1024, '#') + "\r\n";
+    EXPECT_EQ(raw(chunked + body + "0\r\n\r\n").rfind(status, 0), 0U) << chunks << " KB in chunks";
+  }
   EXPECT_EQ(raw(head + "Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 5\r\n\r\n--b--")
                 .rfind("HTTP/1.1 500", 0),
             std::string::npos);
