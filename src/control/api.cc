@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "base/spelling.h"
+#include "control/bounded_server.h"
 #include "control/health.h"
 #include "control/metrics.h"
 #include "control/snapshot_json.h"
@@ -24,7 +25,8 @@
 namespace sluice::control {
 namespace {
 
-constexpr std::size_t largest_body = 4096;
+constexpr std::size_t largest_body = 4096, largest_request = 65536;
+constexpr std::chrono::seconds request_time{2};
 constexpr std::uint32_t most_rows = 1'000'000;
 constexpr std::size_t threads = 4;  // a reload, and more that are refused meanwhile, leave some for reads
 constexpr const char* json_type = "application/json";
@@ -161,9 +163,6 @@ class HttpApi final : public Api {
     server_.new_task_queue = [] { return new httplib::ThreadPool(threads); };
     server_.set_socket_options(set_socket_options);
     server_.set_payload_max_length(largest_body);
-    server_.set_keep_alive_max_count(1);  // so that stop() waits for no idle client
-    server_.set_read_timeout(std::chrono::seconds(2));
-    server_.set_write_timeout(std::chrono::seconds(2));
     server_.set_default_headers(
         {{"Cache-Control", "no-store"}, {"Server", std::string(server_product) + SLUICE_VERSION}});
     add_reads();
@@ -349,7 +348,7 @@ class HttpApi final : public Api {
   StatsSource& source_;
   std::mutex mutex_;
   std::set<std::string> paths_;
-  httplib::Server server_;
+  BoundedServer server_{largest_request, request_time};
   std::atomic<bool> ended_{false};
   std::thread thread_;
 };
