@@ -135,6 +135,14 @@ TEST(SrtpSettings, of_the_api_are_the_keys_of_a_section_or_the_section) {
     ASSERT_TRUE(ends) << ends.error().message;
     EXPECT_EQ(ends->front().key, streams->front().key);
   }
+  const std::string all = keys +
+                          "max_ssrcs = 2\nothers = \"pass\"\nssrc = 1\nroc = 2\nrate = 80000\nburst = 9000\n"
+                          "packet_bytes = 900\nmeasured = true\nmeasure_time = \"5s\"\nrate_margin = 30\n"
+                          "deadline = \"5ms\"\nrtcp_source_port = 5005\nrtcp_destination_port = 6001\n";
+  ASSERT_TRUE(read_stream_text(all, "the request", 1514)) << "of what adds a stream";
+  const auto ends = read_stream_ends(all + "ingress = \"lan\"\n", "the request");
+  ASSERT_TRUE(ends) << "all may say which one it is: " << ends.error().message;
+  EXPECT_EQ(ends->size(), 2U);
   const std::pair<std::string, std::string> cases[] = {
       {section + stream_text("unprotect"), "the request:1: srtp: give the keys of one stream"},
       {"[srtp]\nmax_keys = 9\n", "the request:1: srtp: give the keys of one stream"},
