@@ -63,6 +63,7 @@ TEST(SrtpSettings, mistakes_name_the_line_and_show_no_key) {
       {"[srtp]\nmax_keys = 2\n" + stream_text("protect") +
            stream_text("protect", "", key30, "AES_CM_128_HMAC_SHA1_80", true),
        "max_keys: the streams take 4 keys"},
+      {"[srtp]\nmax_keys = 4\n" + with(key30, key30 + " KDR=10"), "max_keys: the streams take 8 keys"},
       {"[srtp]\nstream = [{crypto = \"" + key30 + "\"}, 5]\n", "stream: allowed is a list of sections"},
   };
   for (const auto& [text, message] : cases) {
