@@ -10,11 +10,15 @@ constexpr std::size_t longest_quote = 60;
 
 }  // namespace
 
-std::string in_quotes(std::string_view text) {
-  std::string shown(text.substr(0, longest_quote));
+std::string printable(std::string_view text) {
+  std::string shown(text);
   std::replace_if(
       shown.begin(), shown.end(), [](unsigned char c) { return c < ' ' || c > '~'; }, '?');
-  return "'" + shown + (text.size() > longest_quote ? "...'" : "'");
+  return shown;
+}
+
+std::string in_quotes(std::string_view text) {
+  return "'" + printable(text.substr(0, longest_quote)) + (text.size() > longest_quote ? "...'" : "'");
 }
 
 }  // namespace sluice

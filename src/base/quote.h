@@ -6,6 +6,9 @@
 
 namespace sluice {
 
+// Bytes that are no printable ASCII show as ?.
+std::string printable(std::string_view text);
+
 // 'text' in quotes: bytes that are no printable ASCII show as ?, and of more than 60 the first 60 and "...".
 std::string in_quotes(std::string_view text);
 

@@ -36,7 +36,6 @@ namespace {
 using std::chrono::nanoseconds;
 
 constexpr unsigned ethernet = 14;
-constexpr unsigned least_packet = 64;
 constexpr std::chrono::seconds between_lines{5};  // of progress that is not shown in place
 
 struct CalibrateOptions {
@@ -140,7 +139,7 @@ Expected<CalibrationPlan> plan_of(const CalibrateOptions& options, control::Conf
   const unsigned media = control::largest_packet(config);
   if (media != 0) largest = media;
   plan.hold = std::chrono::duration<double>(options.hold);
-  plan.packets = options.packets.empty() ? std::vector<unsigned>{largest, largest / 2, 128} : options.packets;
+  plan.packets = options.packets.empty() ? usual_packets(largest) : options.packets;
   std::ranges::sort(plan.packets, std::greater<>());
   for (const unsigned packet : plan.packets) {
     if (packet < least_packet || packet > largest) {

@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "base/spelling.h"
+#include "control/bounded_server.h"
 #include "control/health.h"
 #include "control/metrics.h"
 #include "control/snapshot_json.h"
@@ -24,7 +25,8 @@
 namespace sluice::control {
 namespace {
 
-constexpr std::size_t largest_body = 4096;
+constexpr std::size_t largest_body = 4096, largest_request = 65536;
+constexpr std::chrono::seconds request_time{2};
 constexpr std::uint32_t most_rows = 1'000'000;
 constexpr std::size_t threads = 4;  // a reload, and more that are refused meanwhile, leave some for reads
 constexpr const char* json_type = "application/json";
@@ -107,15 +109,22 @@ nlohmann::json health(const Snapshot& snapshot) {
 using Body = std::vector<char, media::WipingAllocator<char>>;
 
 // Within the limit; most paths have no use for one. Wiped with its last copy, for there may be a key in it. A request
-// without a length and without chunks has none (RFC 9112 section 6.3), where httplib by itself would wait for one.
-bool read_body(const httplib::Request& request, const httplib::ContentReader& body, Body& text) {
+// without a length and without chunks has none (RFC 9112 section 6.3), where httplib by itself would wait for one; and
+// it holds its own limit against a length that is said, not against what chunks bring. False: the status says why.
+bool read_body(const httplib::Request& request, const httplib::ContentReader& body, Body& text,
+               httplib::Response& response) {
   if (!request.has_header("Content-Length") && !request.has_header("Transfer-Encoding")) return true;
+  bool fits = true;
   const auto take = [&](const char* bytes, std::size_t size) {
-    text.insert(text.end(), bytes, bytes + size);
-    return true;
+    fits = size <= largest_body - text.size();
+    if (fits) text.insert(text.end(), bytes, bytes + size);
+    return fits;
   };
-  return request.is_multipart_form_data() ? body([](const httplib::MultipartFormData&) { return true; }, take)
-                                          : body(take);
+  const bool whole = request.is_multipart_form_data()
+                         ? body([](const httplib::MultipartFormData&) { return true; }, take)
+                         : body(take);
+  if (!fits) response.status = 413;
+  return whole && fits;
 }
 
 // Not httplib's default, whose SO_REUSEPORT would let two gateways share an address without a word.
@@ -154,9 +163,6 @@ class HttpApi final : public Api {
     server_.new_task_queue = [] { return new httplib::ThreadPool(threads); };
     server_.set_socket_options(set_socket_options);
     server_.set_payload_max_length(largest_body);
-    server_.set_keep_alive_max_count(1);  // so that stop() waits for no idle client
-    server_.set_read_timeout(std::chrono::seconds(2));
-    server_.set_write_timeout(std::chrono::seconds(2));
     server_.set_default_headers(
         {{"Cache-Control", "no-store"}, {"Server", std::string(server_product) + SLUICE_VERSION}});
     add_reads();
@@ -210,7 +216,7 @@ class HttpApi final : public Api {
     server_.Post(path, [handler = std::move(handler)](const httplib::Request& request, httplib::Response& response,
                                                       const httplib::ContentReader& body) {
       Body bytes;
-      if (!read_body(request, body, bytes)) return;  // the reader has set the status
+      if (!read_body(request, body, bytes, response)) return;
       const media::WipedString text(std::string(bytes.begin(), bytes.end()));
       handler(text.text(), response);
     });
@@ -342,7 +348,7 @@ class HttpApi final : public Api {
   StatsSource& source_;
   std::mutex mutex_;
   std::set<std::string> paths_;
-  httplib::Server server_;
+  BoundedServer server_{largest_request, request_time};
   std::atomic<bool> ended_{false};
   std::thread thread_;
 };

@@ -1,10 +1,10 @@
 // The gateway's API: HTTP and JSON on a loopback address, in threads of its own (docs/api.md has every path).
 //
-// Lanes never wait for it: it reads what StatsSource gives it. Requests are bounded (8 KB of address, 4 KB of body, 2 s
-// to arrive), reads are answered one at a time and meanwhile too while a reload is at work, an error is {"error": "a
-// sentence"}. Because whoever reaches it can stop the gateway, it answers loopback only unless told otherwise, and
-// refuses what a web page in the administrator's browser could send: requests that name another host, and changes that
-// carry an Origin.
+// Lanes never wait for it: it reads what StatsSource gives it. Requests are bounded (8 KB of address, 4 KB of body,
+// 64 KB in all, 2 s to arrive), reads are answered one at a time and meanwhile too while a reload is at work, an error
+// is {"error": "a sentence"}. Because whoever reaches it can stop the gateway, it answers loopback only unless told
+// otherwise, and refuses what a web page in the administrator's browser could send: requests that name another host,
+// and changes that carry an Origin.
 #pragma once
 
 #include <memory>

@@ -30,6 +30,18 @@ constexpr bool is_blank(char c) {
   return c == ' ' || c == '\t';
 }
 
+// A method or a header's name (RFC 2326 section 15.1), a medium of SDP (RFC 4566 section 9, which has braces as well).
+constexpr bool is_token(std::string_view text) {
+  constexpr std::string_view others = "!#$%&'*+-.^_`|~";
+  for (const char c : text) {
+    const bool is_letter = lower(c) >= 'a' && lower(c) <= 'z', is_digit = c >= '0' && c <= '9';
+    if (!is_letter && !is_digit && others.find(c) == std::string_view::npos) {
+      return false;
+    }
+  }
+  return !text.empty();
+}
+
 // Without blanks and tabs at both ends.
 constexpr std::string_view trim(std::string_view text) {
   while (!text.empty() && is_blank(text.front())) {

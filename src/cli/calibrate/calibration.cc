@@ -248,6 +248,16 @@ std::string grid_text(const Profile& profile, bool bold) {
 
 }  // namespace
 
+std::vector<unsigned> usual_packets(unsigned largest) {
+  std::vector<unsigned> packets;
+  for (const unsigned packet : {largest, std::max(largest / 2, 128U), std::min(largest / 2, 128U)}) {
+    if (packet >= least_packet && packet <= largest && std::ranges::find(packets, packet) == packets.end()) {
+      packets.push_back(packet);
+    }
+  }
+  return packets;
+}
+
 Profile planned_profile(const CalibrationPlan& plan, Profile profile) {
   profile.packet = plan.packets.front();
   profile.capacities.clear();

@@ -26,6 +26,10 @@ struct CalibrationPlan {
   std::chrono::duration<double> hold{3};
 };
 
+inline constexpr unsigned least_packet = 64;
+// The largest frame there is, half of it, and one of 128 bytes: those that there can be, each once, the largest first.
+std::vector<unsigned> usual_packets(unsigned largest);
+
 // A gateway of one cycle, number of streams and packet size.
 class Bench {
  public:

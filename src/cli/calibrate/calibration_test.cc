@@ -167,6 +167,15 @@ TEST(Calibration, NothingCarriedIsAnError) {
   EXPECT_THAT(profile.error().message, HasSubstr("nothing was carried"));
 }
 
+TEST(Calibration, UsualPacketsAreThoseThatThereCanBe) {
+  using Packets = std::vector<unsigned>;
+  EXPECT_EQ(usual_packets(1514), (Packets{1514, 757, 128}));
+  EXPECT_EQ(usual_packets(256), (Packets{256, 128}));
+  EXPECT_EQ(usual_packets(200), (Packets{200, 128, 100}));
+  EXPECT_EQ(usual_packets(128), (Packets{128, 64}));
+  EXPECT_EQ(usual_packets(82), (Packets{82})) << "of the smallest MTU";
+}
+
 TEST(Calibration, TableMarksWhatIsSchedulable) {
   Model model;
   const auto profile = profile_of(model, plan);

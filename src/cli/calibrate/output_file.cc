@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstring>
@@ -18,7 +19,11 @@ char half_written[PATH_MAX];  // "": there is none
 // No other's file is taken for it. -1: errno says why.
 int make_new(const std::string& path) {
   const int fd = open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, usual_mode);
-  if (fd >= 0 && path.size() < sizeof half_written) std::strcpy(half_written, path.c_str());
+  if (fd < 0 || path.empty() || path.size() >= sizeof half_written) return fd;
+  // A signal must not find the beginning of the name, which is another file's.
+  std::strcpy(half_written + 1, path.c_str() + 1);
+  std::atomic_signal_fence(std::memory_order_release);
+  half_written[0] = path[0];
   return fd;
 }
 

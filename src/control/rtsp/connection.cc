@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/quote.h"
 #include "control/rtsp/port_towards.h"
 #include "crypto/secret.h"
 #include "media/rtsp/uri.h"
@@ -405,7 +406,7 @@ void Connection::refused(media::rtsp::Refusal refusal, unsigned status, std::str
   Figures::add(shared_.figures.refused[static_cast<std::size_t>(refusal)]);
   std::string text = fmt::format("{} to {}: the proxy answers {} {}", client_endpoint_.str(), server_endpoint_.str(),
                                  status, media::rtsp::refusal_name(refusal));
-  if (!why.empty()) text += ' ' + media::rtsp::without_users(why);  // a URI, perhaps with a password
+  if (!why.empty()) text += ' ' + printable(media::rtsp::without_users(why));  // a URI, perhaps with a password
   if (const std::string numbers = std::exchange(not_admitted_, {}); !numbers.empty()) text += ": " + numbers;
   shared_.logs.refusals.say(spdlog::level::info, text);
 }

@@ -290,6 +290,16 @@ TEST_F(RtspConnection, NoPasswordIsLogged) {
   EXPECT_THAT(said.text(), HasSubstr("455 no_offer rtsp://10.1.0.1/a/t1"));
 }
 
+// U+009B begins a command of the terminal's, as ESC and [ do, which no request may hold.
+TEST_F(RtspConnection, NothingOfAClientsReachesTheTerminalButText) {
+  const Said said;
+  say(client_,
+      "SETUP rtsp://10.1.0.1/\xc2\x9b"
+      "2J RTSP/1.0\r\nCSeq: 1\r\nTransport: "
+      "RTP/SAVP;unicast;client_port=5000-5001\r\n\r\n");
+  EXPECT_THAT(said.text(), HasSubstr("455 no_offer rtsp://10.1.0.1/??2J"));
+}
+
 TEST_F(RtspConnection, WhyAMediumHasEndedIsLoggedInWords) {
   ask_for_a_medium();
   const Said said;

@@ -4,7 +4,6 @@
 
 #include "media/rtsp/reader.h"
 #include "media/rtsp/uri.h"
-#include "media/text.h"
 
 namespace sluice::control::rtsp {
 namespace {
@@ -18,7 +17,7 @@ bool has_path(const RtspServer& server, std::string_view rest) {
 }
 
 bool has_name(const RtspServer& server, std::string_view authority) {
-  return server.name.empty() || media::same_name(authority.substr(0, authority.rfind(':')), server.name);
+  return server.name.empty() || media::rtsp::is_of_host(authority, server.name);
 }
 
 bool takes_all(const RtspServer& server) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <tuple>
 
 #include "control/rtsp/media_ports.h"
 
@@ -43,6 +44,25 @@ TEST(ServerChoice, the_first_that_the_uri_meets) {
   EXPECT_FALSE(has_one_server(options, 4));
   options.upstream.pop_back();
   EXPECT_EQ(server_for(options, 4, "rtsp://h/elsewhere"), nullptr);
+}
+
+TEST(ServerChoice, by_an_address_that_clients_write_with_a_port_or_without) {
+  function::RtspOptions options;
+  options.upstream = {server("2001:db8::1", "[2001:db8:1::7]"), server("2001:db8::2", "2001:db8:1::8"),
+                      server("10.0.0.1", "10.1.0.7")};
+  const std::tuple<int, const char*, const char*> cases[] = {
+      {6, "rtsp://[2001:db8:1::7]/film", "2001:db8::1"},   {6, "rtsp://[2001:db8:1::7]:8554/film", "2001:db8::1"},
+      {6, "rtsp://[2001:DB8:1:0::8]/film", "2001:db8::2"}, {4, "rtsp://10.1.0.7/film", "10.0.0.1"},
+      {4, "rtsp://10.1.0.7:8554/film", "10.0.0.1"},
+  };
+  for (const auto& [family, uri, address] : cases) {
+    const auto* const found = server_for(options, family, uri);
+    ASSERT_NE(found, nullptr) << uri;
+    EXPECT_EQ(found->address.str(), address) << uri;
+  }
+  for (const char* const other : {"rtsp://[2001:db8:1::9]/film", "rtsp://[2001:db8:1::]/film", "rtsp:///film", "*"}) {
+    EXPECT_EQ(server_for(options, 6, other), nullptr) << other;
+  }
 }
 
 TEST(ServerChoice, by_the_first_request_once_it_is_whole) {

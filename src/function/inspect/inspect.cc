@@ -14,6 +14,7 @@
 #include "engine/options.h"
 #include "function/capsule/capsule.h"
 #include "function/inspect/inspect_lane.h"
+#include "function/inspect/inspect_plan.h"
 #include "function/inspect/rule_set_notes.h"
 #include "match/automaton/match_batch.h"
 #include "match/rules/rule_files.h"
@@ -75,55 +76,6 @@ void fetch_index(InspectLane& lane, const engine::Batch& batch, const Area& a, s
   each(flow_ahead, [&](std::uint32_t n) { lane.prefetch_flow(a.hash[n]); });
   each(stream_ahead, [&](std::uint32_t n) { lane.prefetch_stream(batch, n, a.hash[n], a.span[n]); });
   each(history_ahead, [&](std::uint32_t n) { lane.prefetch_history(batch, n, a.hash[n], a.span[n]); });
-}
-
-// Of conversations that are forwarded: longer than two hours, after which hosts send keep-alives (RFC 5382, REQ-5).
-constexpr flow::Milliseconds tcp_silence = 7'440'000;
-constexpr flow::Milliseconds remembered = 24ULL * 3600 * 1000;
-
-// A line for each setting that only a start takes; empty: none differs.
-std::string fixed_settings(const InspectOptions& now, const InspectOptions& wanted) {
-  const flow::ConversationSettings& had = now.inspection.conversations;
-  const flow::ConversationSettings& has = wanted.inspection.conversations;
-  std::string lines;
-  for (const auto& [key, differs] :
-       {std::pair{"flows", had.flows.capacity != has.flows.capacity},
-        std::pair{"streams", had.extras != has.extras},
-        std::pair{"http", had.http_connections != has.http_connections},
-        std::pair{"stream_memory", had.stream_bytes != has.stream_bytes},
-        std::pair{"http_memory", had.http_bytes != has.http_bytes},
-        std::pair{"fragment_memory", now.inspection.fragments.memory != wanted.inspection.fragments.memory},
-        std::pair{"stream_depth", had.streams.depth != has.streams.depth},
-        std::pair{"stream_history", had.streams.window != has.streams.window},
-        std::pair{"request_body_limit", had.http.request_body_limit != has.http.request_body_limit},
-        std::pair{"response_body_limit", had.http.response_body_limit != has.http.response_body_limit},
-        std::pair{"header_limit", had.http.header_limit != has.http.header_limit},
-        std::pair{"headers_limit", had.http.headers_limit != has.http.headers_limit},
-        std::pair{"header_fields", had.http.max_headers != has.http.max_headers},
-        std::pair{"content_codings", had.http.request_layers != has.http.request_layers},
-        std::pair{"midstream", had.flows.midstream != has.flows.midstream},
-        std::pair{"on_conflict", had.streams.drop_conflicts != has.streams.drop_conflicts},
-        std::pair{"on_silence", had.drop_silent != has.drop_silent},
-        std::pair{"on_overload", now.inspection.drop_on_overload != wanted.inspection.drop_on_overload},
-        std::pair{"on_http_limit", now.inspection.drop_on_http_limit != wanted.inspection.drop_on_http_limit},
-        std::pair{"candidates", now.inspection.budget != wanted.inspection.budget},
-        std::pair{"budget", now.budget != wanted.budget},
-        std::pair{"eve", now.log.eve != wanted.log.eve},
-        std::pair{"fast", now.log.fast != wanted.log.fast},
-        std::pair{"payload", now.log.fields.payload != wanted.log.fields.payload},
-        std::pair{"alerts_per_second", now.log.alerts_per_second != wanted.log.alerts_per_second},
-        std::pair{"stats_interval", now.log.stats_seconds != wanted.log.stats_seconds}}) {
-    if (!differs) continue;
-    lines += (lines.empty() ? "" : "\n") + ("[inspect] " + std::string(key)) +
-             " cannot change while it runs: restart the gateway";
-  }
-  return lines;
-}
-
-// A part of a number of things that the section gives for all threads, one at least.
-template <typename Number>
-Number share(Number all, std::uint32_t threads) {
-  return std::max<Number>(1, (all + threads - 1) / threads);
 }
 
 }  // namespace
@@ -189,41 +141,9 @@ void Inspect::take(std::shared_ptr<InspectionRules> rules) {
   blocks_.store(newest_->detector().blocks(), std::memory_order_relaxed);
 }
 
-InspectionSettings Inspect::settings_of_thread(const engine::LanePlan& plan) const {
-  InspectionSettings settings = options_.inspection;
-  flow::ConversationSettings& tables = settings.conversations;
-  tables.flows.capacity = share(tables.flows.capacity, plan.threads);
-  tables.extras = share(tables.extras, plan.threads);
-  tables.http_connections = share(tables.http_connections, plan.threads);
-  tables.http_transactions = share(tables.http_transactions, plan.threads);
-  tables.stream_bytes = share(tables.stream_bytes, plan.threads);
-  tables.http_bytes = share(tables.http_bytes, plan.threads);
-  // Nothing can be kept from a receiver that gets it by another way.
-  tables.streams.drop_conflicts &= plan.forwards;
-  tables.streams.drop_without_room &= plan.forwards;
-  tables.drop_silent &= plan.forwards;
-  settings.drop_on_http_limit &= plan.forwards;
-  settings.drop_on_overload &= plan.forwards;
-  if (plan.forwards) {
-    tables.flows.timeouts.tcp_established = tcp_silence;
-    tables.flows.remembered = remembered;
-  }
-  settings.fragments.memory = share(settings.fragments.memory, plan.threads);
-  return settings;
-}
-
-BatchBudget Inspect::budget_of(const engine::LanePlan& plan) const {
-  const auto ticks = [](std::chrono::nanoseconds time) {
-    return static_cast<std::uint64_t>(static_cast<double>(time.count()) * static_cast<double>(rte_get_tsc_hz()) / 1e9);
-  };
-  if (options_.budget.count() != 0) return BatchBudget(ticks(options_.budget));
-  if (plan.captures) return BatchBudget(match::Detector::unlimited);
-  return BatchBudget(ticks(plan.cycle.count() != 0 ? plan.cycle : plan.deadline / 4), ticks(plan.deadline));
-}
-
 // Of what lanes take at start, or may take later.
 Expected<void> Inspect::check_memory(const engine::LanePlan& plan) const {
-  const InspectionSettings settings = settings_of_thread(plan);
+  const InspectionSettings settings = settings_of_thread(options_.inspection, plan);
   const std::uint64_t of_thread = flow::Conversations::memory_bytes(settings.conversations) +
                                   flow::Fragments::memory_bytes(settings.fragments.memory);
   const std::uint64_t needed = plan.threads * of_thread + AlertLog::memory_bytes(options_.log, plan.threads);
@@ -274,8 +194,8 @@ Expected<void> Inspect::prepare(const engine::LanePlan& plan) {
   if (!log) return make_error("[inspect] " + log.error().message);
   log_ = std::move(*log);
   clock_ = std::make_unique<FrameClock>();
-  const InspectionSettings settings = settings_of_thread(plan);
-  const BatchBudget budget = budget_of(plan);
+  const InspectionSettings settings = settings_of_thread(options_.inspection, plan);
+  const BatchBudget budget = budget_of(options_.budget, plan);
   for (std::uint32_t thread = 0; thread < plan.threads; ++thread) {
     lanes_.push_back(std::make_unique<InspectLane>(std::make_unique<InspectionSearch>(newest_), settings,
                                                    log_->lane(thread), *clock_, budget));

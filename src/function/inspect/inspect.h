@@ -122,9 +122,7 @@ class Inspect final : public engine::Stage, private engine::Tables {
   Expected<std::shared_ptr<InspectionRules>> compile(match::RuleSet set);
   void take(std::shared_ptr<InspectionRules> rules);
   InspectLane& lane_of(std::uint32_t lane) { return *lanes_[lane % lanes_.size()]; }
-  InspectionSettings settings_of_thread(const engine::LanePlan& plan) const;
   void note_limits(std::uint64_t now);
-  BatchBudget budget_of(const engine::LanePlan& plan) const;
   match::MatchBatch work_of(const engine::Batch& batch, std::byte* area) const;
   bool take_back();
 

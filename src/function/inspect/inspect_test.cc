@@ -474,6 +474,26 @@ TEST_F(InspectPlan, what_the_kernel_forwards_is_told_of_with_its_port_at_once) {
   EXPECT_THAT(ports, ElementsAre("lan", "lan", "wan"));
 }
 
+// No time is lost by waiting for its alerts to be written, and none is over alerts_per_second.
+TEST_F(InspectPlan, of_a_capture_all_is_told_and_of_no_interface) {
+  constexpr std::size_t rules = 100, frames = 100;  // more than a ring holds
+  std::string text;
+  for (std::size_t sid = 1; sid <= rules; ++sid) {
+    text += "alert udp any any -> any 53 (content:\"evil\"; sid:" + std::to_string(sid) + ";)\n";
+  }
+  engine::PortInfo port;
+  port.name = "lan";
+  const auto made = stage(text, "alerts_per_second = 10\n", engine::PortTable({port}));
+  auto& inspect = static_cast<Inspect&>(*made);
+  const auto prepared = inspect.prepare({.captures = true, .ports = {0}});
+  ASSERT_TRUE(prepared) << prepared.error().message;
+  for (std::size_t i = 0; i < frames; ++i) EXPECT_EQ(judge_late(inspect, udp("an evil name")), packet::no_reason);
+  inspect.stopped();
+  const auto told = events("alert");
+  EXPECT_EQ(told.size(), rules * frames);
+  for (const auto& event : told) EXPECT_FALSE(event.contains("in_iface"));
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, InspectStage, testing::Values("cpu", "cuda:0"),
                          [](const auto& info) { return info.param.substr(0, info.param.find(':')); });
 

@@ -8,11 +8,18 @@
 #include "function/srtp/rtsp_settings.h"
 #include "function/srtp/srtp.h"
 #include "function/srtp/stream_settings.h"
+#include "media/srtp/master_keys.h"
 
 namespace sluice::function {
 namespace {
 
 constexpr std::uint32_t ethernet = 14;
+
+// In the table (media/srtp/master_keys.h).
+std::size_t keys_of(const MediaStreamSettings& stream) {
+  const std::size_t each = stream.crypto.derivation_rate == 0 ? 1 : srtp::key_periods;
+  return stream.crypto.keys.size() * each * (stream.carries == Carries::both ? 2 : 1);
+}
 
 Expected<std::unique_ptr<engine::Stage>> make_srtp(Settings& settings, const engine::PortTable& ports) {
   settings.hide_values();
@@ -26,9 +33,7 @@ Expected<std::unique_ptr<engine::Stage>> make_srtp(Settings& settings, const eng
   options.ports = ports;
   options.streams = read_streams(settings, options.largest_frame, ports);
   std::size_t keys = 0;
-  for (const MediaStreamSettings& stream : options.streams) {
-    keys += stream.crypto.keys.size() * (stream.carries == Carries::both ? 2 : 1);
-  }
+  for (const MediaStreamSettings& stream : options.streams) keys += keys_of(stream);
   if (keys > options.max_keys) {
     settings.error("max_keys", "the streams take " + std::to_string(keys) + " keys: raise it above that");
   }

@@ -63,6 +63,7 @@ TEST(SrtpSettings, mistakes_name_the_line_and_show_no_key) {
       {"[srtp]\nmax_keys = 2\n" + stream_text("protect") +
            stream_text("protect", "", key30, "AES_CM_128_HMAC_SHA1_80", true),
        "max_keys: the streams take 4 keys"},
+      {"[srtp]\nmax_keys = 4\n" + with(key30, key30 + " KDR=10"), "max_keys: the streams take 8 keys"},
       {"[srtp]\nstream = [{crypto = \"" + key30 + "\"}, 5]\n", "stream: allowed is a list of sections"},
   };
   for (const auto& [text, message] : cases) {
@@ -135,6 +136,14 @@ TEST(SrtpSettings, of_the_api_are_the_keys_of_a_section_or_the_section) {
     ASSERT_TRUE(ends) << ends.error().message;
     EXPECT_EQ(ends->front().key, streams->front().key);
   }
+  const std::string all = keys +
+                          "max_ssrcs = 2\nothers = \"pass\"\nssrc = 1\nroc = 2\nrate = 80000\nburst = 9000\n"
+                          "packet_bytes = 900\nmeasured = true\nmeasure_time = \"5s\"\nrate_margin = 30\n"
+                          "deadline = \"5ms\"\nrtcp_source_port = 5005\nrtcp_destination_port = 6001\n";
+  ASSERT_TRUE(read_stream_text(all, "the request", 1514)) << "of what adds a stream";
+  const auto ends = read_stream_ends(all + "ingress = \"lan\"\n", "the request");
+  ASSERT_TRUE(ends) << "all may say which one it is: " << ends.error().message;
+  EXPECT_EQ(ends->size(), 2U);
   const std::pair<std::string, std::string> cases[] = {
       {section + stream_text("unprotect"), "the request:1: srtp: give the keys of one stream"},
       {"[srtp]\nmax_keys = 9\n", "the request:1: srtp: give the keys of one stream"},

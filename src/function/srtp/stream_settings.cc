@@ -280,9 +280,10 @@ Expected<std::vector<MediaStreamSettings>> read_stream_text(std::string_view tex
 Expected<std::vector<MediaStreamSettings>> read_stream_ends(std::string_view text, const std::string& what) {
   return read_text(text, what, [](Settings& settings, Read& read) {
     read_ends(settings, {}, read);
-    // What else a stream has says nothing about which one it is.
-    for (const char* const key : {"action", "crypto", "max_ssrcs", "others", "ssrc", "roc", "rate", "burst", "deadline",
-                                  "ingress", "rtcp_source_port", "rtcp_destination_port"}) {
+    // What else read_stream() knows says nothing about which one it is.
+    for (const char* const key :
+         {"action", "crypto", "max_ssrcs", "others", "ssrc", "roc", "rate", "burst", "packet_bytes", "measured",
+          "measure_time", "rate_margin", "deadline", "ingress", "rtcp_source_port", "rtcp_destination_port"}) {
       (void)settings.is(key, "");
     }
     settings.finish();

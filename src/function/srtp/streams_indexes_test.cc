@@ -156,5 +156,26 @@ TEST(StreamIndexes, begin_anew_under_no_key_that_they_had) {
   }
 }
 
+// Lanes may have come by the port that was right in between, as long as they are in batches from before the last
+// change.
+TEST(StreamIndexes, of_several_changes_of_the_port_the_last_one_takes_the_stream_from_its_lane) {
+  auto keys = crypto::KeyTable::make(16, false);
+  ASSERT_TRUE(keys);
+  auto stream = MediaStream::make(settings_of(7000).front(), *keys);
+  ASSERT_TRUE(stream);
+  ASSERT_TRUE((*stream)->claim(lan, lan));
+  const auto comes_by = [&](std::uint16_t port) {
+    MediaStreamSettings wanted = settings_of(7000).front();
+    wanted.ingress = port;
+    return (*stream)->take_limits(wanted.limits());
+  };
+  const std::uint32_t first = comes_by(wan), last = comes_by(5);
+  ASSERT_NE(first, last);
+  (*stream)->disown(first);
+  EXPECT_TRUE((*stream)->is_claimed());
+  (*stream)->disown(last);
+  EXPECT_FALSE((*stream)->is_claimed());
+}
+
 }  // namespace
 }  // namespace sluice::function

@@ -56,13 +56,6 @@ bool has_control_characters(std::string_view text) {
   });
 }
 
-bool is_token(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return (lower(c) >= 'a' && lower(c) <= 'z') || (c >= '0' && c <= '9') ||
-           std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
-  });
-}
-
 // "1.0" of "RTSP/1.0"; "" of anything else.
 std::string_view version_of(std::string_view protocol) {
   if (!protocol.starts_with("RTSP/")) {

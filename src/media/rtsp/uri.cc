@@ -118,6 +118,10 @@ bool same_authority(std::string_view a, std::string_view b) {
   return !one.host.empty() && one.port == other.port && same_host(one.host, other.host);
 }
 
+bool is_of_host(std::string_view authority, std::string_view host) {
+  return same_host(split(authority).host, host);
+}
+
 std::string to_authority(std::string_view uri, std::string_view to) {
   const UriParts parts = uri_parts(uri);
   if (parts.scheme.empty()) {

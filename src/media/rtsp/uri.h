@@ -27,6 +27,8 @@ bool same_resource(std::string_view a, std::string_view b);
 std::string_view authority_of(std::string_view uri);
 // The same host and port: no port is 554, an IPv6 literal may be written in any way, names have no case.
 bool same_authority(std::string_view a, std::string_view b);
+// Whether `authority` is of that host, on whichever port; both as above.
+bool is_of_host(std::string_view authority, std::string_view host);
 
 // A text, in which URIs may be, for logs: "//user:password@host" becomes "//host".
 std::string without_users(std::string_view text);

@@ -63,7 +63,7 @@ bool readable(const MediaFields& fields) {
   std::string_view count = fields.port;
   const bool counted = count.find('/') != std::string_view::npos;
   const std::string_view port = take_until(count, '/');
-  return !fields.kind.empty() && number<std::uint16_t>(port) && (!counted || number<std::uint16_t>(count)) &&
+  return is_token(fields.kind) && number<std::uint16_t>(port) && (!counted || number<std::uint16_t>(count)) &&
          !fields.protocol.empty() && !fields.formats.empty();
 }
 

@@ -114,6 +114,10 @@ TEST(Description, IsRefusedWithItsLine) {
       {"v=0\r\nm=video 1/ RTP/AVP 96\r\n", "line 2"},
       {"v=0\r\nm=video 1  RTP/AVP 96\r\n", "line 2"},
       {"v=0\r\nm=video 1 RTP/AVP\r\n", "line 2"},
+      {"v=0\r\nm=vi\x1b[2Jdeo 1 RTP/AVP 96\r\n", "line 2: not a medium that can be read: 'm=vi?[2Jdeo"},
+      {"v=0\r\nm=vid\xc2\x9b"
+       "eo 1 RTP/AVP 96\r\n",
+       "line 2"},
       {"v=0\r\n m=video 1 RTP/AVP 96\r\n", "line 2"},
       {"v=0\r\nM=video 1 RTP/AVP 96\r\n", "line 2"},
       {"v=0\r\nm =video 1 RTP/AVP 96\r\n", "line 2"},

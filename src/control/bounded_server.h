@@ -1,0 +1,31 @@
+// httplib's server with bounds on a whole request: so many bytes of it are taken, and for so long. By itself httplib
+// bounds the length of an address and of a body whose length is said, and how long it waits for the next byte; headers
+// without end, or byte by byte, it would go on to keep.
+//
+// What goes beyond is taken for the end of the connection: headers that are cut so are answered with 400, an address is
+// not answered. A connection carries one request, so that stop() waits for an idle client no longer than for a request.
+// An answer may take as long as its reader takes some of it within that time. Of the ends of a connection handlers see
+// nothing.
+//
+// Thread-safety: as of httplib::Server (0.11, whose SSLServer does the like).
+#pragma once
+
+#include <httplib.h>
+
+#include <chrono>
+#include <cstddef>
+
+namespace sluice::control {
+
+class BoundedServer final : public httplib::Server {
+ public:
+  BoundedServer(std::size_t most_bytes, std::chrono::milliseconds time) : most_bytes_(most_bytes), time_(time) {}
+
+ private:
+  bool process_and_close_socket(socket_t socket) override;
+
+  const std::size_t most_bytes_;
+  const std::chrono::milliseconds time_;
+};
+
+}  // namespace sluice::control
