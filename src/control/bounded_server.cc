@@ -5,10 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <string>
+
+#include "crypto/secret.h"
 
 namespace sluice::control {
 namespace {
@@ -29,14 +30,14 @@ class BoundedStream final : public httplib::Stream {
   ssize_t read(char* to, std::size_t size) override {
     if (!is_readable()) return -1;
     if (at_ == read_) {
-      const ssize_t got = recv(socket_, buffer_.data(), std::min(buffer_.size(), left_), 0);
+      const ssize_t got = recv(socket_, buffer_.bytes, std::min(sizeof(buffer_.bytes), left_), 0);
       if (got <= 0) return got;
       at_ = 0;
       read_ = static_cast<std::size_t>(got);
       left_ -= read_;
     }
     const std::size_t count = std::min(size, read_ - at_);
-    std::memcpy(to, buffer_.data() + at_, count);
+    std::memcpy(to, buffer_.bytes + at_, count);
     at_ += count;
     return static_cast<ssize_t>(count);
   }
@@ -61,8 +62,8 @@ class BoundedStream final : public httplib::Stream {
   const socket_t socket_;
   std::size_t left_;  // bytes that are still taken
   const std::chrono::milliseconds time_;
-  const Clock::time_point end_;  // of the request
-  std::array<char, 4096> buffer_;
+  const Clock::time_point end_;    // of the request
+  crypto::Secret<4096> buffer_;    // a body may have a key in it
   std::size_t at_ = 0, read_ = 0;  // of buffer_
 };
 
