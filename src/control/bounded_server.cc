@@ -42,7 +42,7 @@ class BoundedStream final : public httplib::Stream {
     return static_cast<ssize_t>(count);
   }
   ssize_t write(const char* bytes, std::size_t size) override {
-    return is_writable() ? send(socket_, bytes, size, MSG_NOSIGNAL) : -1;
+    return is_writable() ? send(socket_, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT) : -1;
   }
 
   void get_remote_ip_and_port(std::string& /*ip*/, int& /*port*/) const override {}
@@ -70,9 +70,10 @@ class BoundedStream final : public httplib::Stream {
 }  // namespace
 
 bool BoundedServer::process_and_close_socket(socket_t socket) {
+  const bool stopped = svr_sock_ == INVALID_SOCKET;  // nobody waits for those that are still in the queue
   BoundedStream stream(socket, most_bytes_, time_);
   bool closes = true;
-  const bool done = process_request(stream, true, closes, nullptr);
+  const bool done = !stopped && process_request(stream, true, closes, nullptr);
   shutdown(socket, SHUT_RDWR);
   close(socket);
   return done;
