@@ -21,6 +21,12 @@ bool has_reset(const Flow& flow, Direction direction) {
   return flow.reset() && flow.new_syn == static_cast<std::uint32_t>(direction);
 }
 
+// Of a silent flow: whether this side goes on with what has ended here. The other side of an RST that did not get it
+// may, until it is answered with an RST.
+bool may_go_on(const Flow& flow, Direction direction) {
+  return flow.has_all(FlowFlag::fin_both) && flow.new_syn == 1U - static_cast<std::uint32_t>(direction);
+}
+
 }  // namespace
 
 Conversations::Conversations(const ConversationSettings& settings, ConversationSink& sink)
@@ -107,7 +113,8 @@ void Conversations::refuse(const Seen& seen, const Packet& packet) {
   if (seen.check == TcpCheck::bad && reassembler_.is_guarded()) {
     ++outside_refused_;
     sink_.refused(*seen.flow, seen.direction, Taken::outside);
-  } else if (seen.check == TcpCheck::no_session && drop_silent_ && seen.flow->state == FlowState::silent) {
+  } else if (seen.check == TcpCheck::no_session && drop_silent_ && seen.flow->state == FlowState::silent &&
+             !may_go_on(*seen.flow, seen.direction)) {
     sink_.refused(*seen.flow, seen.direction, Taken::silent);
   }
 }

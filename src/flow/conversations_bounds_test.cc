@@ -128,6 +128,9 @@ TEST(Conversations, BehindAnRstNothingGoesOnUntilAnotherConversationBegins) {
         converse(conversations, i, "x", "", now, false);
       send(c.from, tcp_ack, mine, other);
       EXPECT_TRUE(sink.all.empty()) << c.what << ": no data";
+      if (c.syns.empty()) send(c.from == up ? down : up, tcp_ack, other, mine, "under way");
+      EXPECT_TRUE(sink.all.empty()) << c.what << ": the other side may not have got the RST";
+      if (remembered && c.syns.empty()) send(down, tcp_syn | tcp_ack, 500, 101);  // nobody asks for that again
       send(c.from, tcp_ack, mine, other, "evil");
       if (!remembered) continue;
       EXPECT_EQ(sink.all, std::vector{c.why}) << c.what;
@@ -138,6 +141,44 @@ TEST(Conversations, BehindAnRstNothingGoesOnUntilAnotherConversationBegins) {
       EXPECT_EQ(sink.bytes[0], c.others ? "" : "anew") << c.what;
       EXPECT_EQ(sink.all.size(), 1U) << c.what;
     }
+  }
+}
+
+// It was remembered as what nobody had answered.
+TEST(Conversations, BehindAnRstASynMayBeAnsweredLate) {
+  ConversationSettings settings = small();
+  settings.flows.remembered = 1'000'000;
+  settings.streams.drop_conflicts = settings.drop_silent = true;
+  for (const std::uint32_t answered : {9001U, 9002U}) {
+    Refusals sink;
+    Conversations conversations(settings, sink);
+    Milliseconds now = 0;
+    const auto send = [&](Direction direction, std::uint8_t flags, std::uint32_t sequence, std::uint32_t acknowledgment,
+                          std::string_view payload = {}) {
+      return conversations.packet(tcp(1, 1000, direction, flags, sequence, acknowledgment, payload), now);
+    };
+    send(up, tcp_syn, 100, 0);
+    send(down, tcp_syn | tcp_ack, 500, 101);
+    send(up, tcp_ack, 101, 501);
+    send(up, tcp_rst, 101, 0);
+    send(up, tcp_syn, 9000, 0);
+    now += FlowTimeouts().tcp_new;
+    send(down, tcp_syn | tcp_ack, 7000, answered);
+    const bool is_its = answered == 9001;
+    EXPECT_EQ(send(up, tcp_ack, 9001, 7001, "anew").flow->established(), is_its);
+    EXPECT_EQ(sink.all, std::vector<Taken>(is_its ? 0 : 1, Taken::silent));
+  }
+}
+
+// What a SYN brought the server may have thrown away, or it came without (RFC 7413).
+TEST(Conversations, AnRstAnswersASynWithOrWithoutItsData) {
+  for (const std::uint32_t answered : {100U, 101U, 103U, 106U, 107U}) {
+    Refusals sink;
+    Conversations conversations(small(), sink);
+    conversations.packet(tcp(1, 1000, up, tcp_syn, 100, 0, "GET /"), 0);
+    conversations.packet(tcp(1, 1000, up, tcp_syn, 100, 0), 0);
+    const Seen seen = conversations.packet(tcp(1, 1000, down, tcp_rst | tcp_ack, 0, answered), 0);
+    EXPECT_EQ(seen.flow->state, answered > 100 && answered < 107 ? FlowState::closed : FlowState::fresh) << answered;
   }
 }
 

@@ -71,8 +71,8 @@ struct Flow {
 
   // TCP, established or silent: sequence of a later SYN of the client's, which the server may answer if it has
   // forgotten this conversation; initial[0]: there was none; `several` away from that: several different ones. Closed
-  // by an RST: the Direction of that.
-  static constexpr std::uint32_t several = std::uint32_t{1} << 31;
+  // by an RST, or silent since: the Direction of that; silent and `unanswered` before: nobodys_rst.
+  static constexpr std::uint32_t several = std::uint32_t{1} << 31, nobodys_rst = 2;
   std::uint32_t new_syn;
 
   bool has(std::uint8_t flag) const { return (flags & flag) != 0; }

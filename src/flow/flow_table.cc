@@ -327,8 +327,8 @@ void FlowTable::fall_silent(Flow& flow, FlowEndReason reason) {
   count_end(reason);
   --in_use_;
   if (!flow.established()) {
+    if (flow.unanswered()) flow.new_syn = Flow::nobodys_rst;
     flow.flags |= FlowFlag::fin_both;
-    flow.new_syn = flow.initial[0];
   }
   change_state(flow, FlowState::silent);
 }

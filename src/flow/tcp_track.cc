@@ -76,22 +76,22 @@ void take_acknowledgment(Flow& flow, unsigned side, const Packet& packet) {
   }
 }
 
+bool acknowledges_syn(const Flow& flow, unsigned side, const Packet& packet) {
+  const unsigned other = 1 - side;
+  return (packet.tcp_flags & tcp_ack) != 0 && sequence_after(packet.acknowledgment, flow.initial[other]) &&
+         !sequence_after(packet.acknowledgment, flow.end[other]);
+}
+
 // Exactly where the receiver is (RFC 5961 section 3.2: it answers others within its window, and goes on): at the
 // sequence that it waits for, or, where that is not known, behind all that was sent or acknowledged.
 bool reset_fits(const Flow& flow, unsigned side, const Packet& packet, std::optional<std::uint32_t> expected) {
-  if (!heard(flow, side)) {  // in answer to a SYN: it must acknowledge it
-    return (packet.tcp_flags & tcp_ack) != 0 && packet.acknowledgment == flow.end[1 - side];
+  if (!heard(flow, side)) {  // in answer to a SYN (RFC 9293 section 3.10.7.3)
+    return acknowledges_syn(flow, side, packet);
   }
   if (packet.sequence == flow.end[side] && (!expected || flow.acked[side] == flow.end[side])) {
     return true;
   }
   return packet.sequence == expected.value_or(flow.acked[side]);
-}
-
-bool acknowledges_syn(const Flow& flow, unsigned side, const Packet& packet) {
-  const unsigned other = 1 - side;
-  return (packet.tcp_flags & tcp_ack) != 0 && sequence_after(packet.acknowledgment, flow.initial[other]) &&
-         !sequence_after(packet.acknowledgment, flow.end[other]);
 }
 
 // The client's SYN-ACK where the server answered its SYN with a SYN (RFC 9293 section 3.5; a split handshake).
@@ -238,7 +238,13 @@ bool begins_anew(const Flow& flow, Direction direction, const Packet& packet) {
 
 bool answers_new_syn(const Flow& flow, Direction direction, const Packet& packet) {
   if ((packet.tcp_flags & (tcp_syn | tcp_ack)) != (tcp_syn | tcp_ack) || direction != Direction::to_client ||
-      !(flow.established() || flow.state == FlowState::silent) || flow.new_syn == flow.initial[0]) {
+      !(flow.established() || flow.state == FlowState::silent)) {
+    return false;
+  }
+  if (flow.state == FlowState::silent && flow.has_all(FlowFlag::fin_both)) {
+    return flow.new_syn == Flow::nobodys_rst && packet.acknowledgment == flow.initial[0] + 1;
+  }
+  if (flow.new_syn == flow.initial[0]) {
     return false;
   }
   const bool again = packet.sequence == flow.initial[1] && packet.acknowledgment == flow.initial[0] + 1;
