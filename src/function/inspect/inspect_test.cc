@@ -11,6 +11,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "../tests/support/gpu.h"
 #include "function/acl/acl_trial_test.h"
 #include "function/inspect/with_policy_test.h"
 #include "function/passive/passive.h"
@@ -99,30 +100,54 @@ class Conversation {
   std::uint32_t sequence_[2] = {1000, 5000};
 };
 
+// A batch of one frame that came 10 ms ago, and its area.
+class OneFrame {
+ public:
+  // `gpu`: whose memory it is in, null: the heap's.
+  OneFrame(device::Gpu* gpu, const Bytes& bytes, std::uint64_t ticket)
+      : made_(gpu, shape_of(bytes)),
+        on_gpu_(gpu == nullptr ? nullptr : static_cast<std::byte*>(gpu->allocate_host(area_bytes).value())) {
+    std::memcpy(reinterpret_cast<void*>(batch().frame[0]), bytes.data(), bytes.size());
+    segment_.rx_tsc = now - rte_get_tsc_hz() / 100;
+    batch().segment = &segment_;
+    batch().segments = batch().segment_capacity = 1;
+    batch().mbuf = mbufs_;
+    batch().ticket = ticket;
+  }
+  OneFrame(const OneFrame&) = delete;
+
+  engine::Batch& batch() { return made_.batch(); }
+  std::byte* area() { return on_gpu_ != nullptr ? on_gpu_ : area_; }
+
+  static constexpr std::size_t area_bytes = 1024;
+  const std::uint64_t now = rte_rdtsc();
+
+ private:
+  static BatchShape shape_of(const Bytes& bytes) {
+    BatchShape shape;
+    shape.count = 1;
+    shape.size = [&](std::mt19937&) { return static_cast<std::uint32_t>(bytes.size()); };
+    return shape;
+  }
+
+  TestBatch made_;
+  std::byte* const on_gpu_;
+  alignas(64) std::byte area_[area_bytes];
+  engine::Segment segment_{};
+  rte_mbuf mbuf_{};
+  rte_mbuf* mbufs_[1] = {&mbuf_};
+};
+
 // Without an engine: batches of one frame, searched by a core, 10 ms after it came.
 class InspectPlan : public InspectFiles {
  protected:
   packet::Reason judge_late(Inspect& inspect, const Bytes& bytes) {
-    BatchShape shape;
-    shape.count = 1;
-    shape.size = [&](std::mt19937&) { return static_cast<std::uint32_t>(bytes.size()); };
-    TestBatch made(nullptr, shape);
-    engine::Batch& batch = made.batch();
-    std::memcpy(reinterpret_cast<void*>(batch.frame[0]), bytes.data(), bytes.size());
-    const std::uint64_t now = rte_rdtsc();
-    engine::Segment segment{0, 0, now - rte_get_tsc_hz() / 100, 0, 0};
-    rte_mbuf mbuf{};
-    rte_mbuf* mbufs[] = {&mbuf};
-    batch.segment = &segment;
-    batch.segments = batch.segment_capacity = 1;
-    batch.mbuf = mbufs;
-    batch.ticket = ++ticket_;
-    alignas(64) std::byte area[1024];
-    EXPECT_LE(inspect.bytes_per_frame(), sizeof(area));
-    inspect.describe(batch, area, 0);
-    inspect.compute(batch, area, 0, 1);
-    const packet::Reason reason = inspect.judge(batch, area, 0, now);
-    inspect.judged(batch, area);
+    OneFrame frame(nullptr, bytes, ++ticket_);
+    EXPECT_LE(inspect.bytes_per_frame(), OneFrame::area_bytes);
+    inspect.describe(frame.batch(), frame.area(), 0);
+    inspect.compute(frame.batch(), frame.area(), 0, 1);
+    const packet::Reason reason = inspect.judge(frame.batch(), frame.area(), 0, frame.now);
+    inspect.judged(frame.batch(), frame.area());
     return reason;
   }
 
@@ -492,6 +517,40 @@ TEST_F(InspectPlan, of_a_capture_all_is_told_and_of_no_interface) {
   const auto told = events("alert");
   EXPECT_EQ(told.size(), rules * frames);
   for (const auto& event : told) EXPECT_FALSE(event.contains("in_iface"));
+}
+
+// Of several batches that are under way the lane may have taken other rules with the one before.
+TEST_F(InspectPlan, keys_told_for_the_classes_of_other_rules_are_not_used) {
+  if (const std::string why = sluice::test::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
+  const auto gpu = device::Gpu::open(0, 1);
+  ASSERT_TRUE(gpu) << gpu.error().message;
+  device::GpuStream& stream = (*gpu)->stream(0);
+  const auto wait = [&] {
+    ASSERT_TRUE(stream.mark());
+    while (stream.poll() == device::MarkState::pending) std::this_thread::yield();
+    ASSERT_FALSE((*gpu)->lost()) << (*gpu)->why();
+  };
+  const auto made = stage("drop udp any any -> any 54 (content:\"evil\"; sid:1;)\n", "budget = \"1s\"\n");
+  auto& inspect = static_cast<Inspect&>(*made);
+  ASSERT_TRUE(inspect.prepare({}));
+  ASSERT_TRUE(inspect.attach(**gpu, {1, 4, 64, 1514}));
+  OneFrame frame(gpu->get(), udp("an evil name"), 1);
+  inspect.describe(frame.batch(), frame.area(), 0);
+
+  const auto fresh = stage("drop udp any any -> any 53 (content:\"evil\"; sid:2;)\n", "budget = \"1s\"\n");
+  const auto change = inspect.reload(*fresh);
+  ASSERT_TRUE(change) << change.error().message;
+  change->commit();
+  inspect.judged(frame.batch(), frame.area());
+  for (unsigned step = 0; step < 1000; ++step) {  // more than the table takes
+    ASSERT_TRUE(inspect.begin_cycle(stream));
+    wait();
+  }
+  ASSERT_TRUE(inspect.launch(frame.batch(), frame.area(), stream));
+  wait();
+  EXPECT_EQ(inspect.judge(frame.batch(), frame.area(), 0, frame.now), inspect_dropped) << "the core searches it";
+  inspect.stopped();
+  EXPECT_THAT(sids(), ElementsAre(2));
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, InspectStage, testing::Values("cpu", "cuda:0"),
