@@ -42,7 +42,7 @@ std::string names_of_suites() {
 std::string why_no_crypto(std::string_view value) {
   constexpr std::string_view blanks = " \t", digits = "0123456789";
   constexpr std::size_t longest_tag = 9;
-  const std::string how = "give \"1 SUITE inline:KEY\", as in an a=crypto line of SDP; suites are " + names_of_suites();
+  std::string how = "give \"1 SUITE inline:KEY\", as in an a=crypto line of SDP; suites are " + names_of_suites();
   if (value.find_first_of("\r\n") != value.npos)
     return "has several lines: give the one a=crypto line that was agreed on";
   if (media::same_name(value.substr(0, 9), "key-mgmt:") || media::same_name(value.substr(0, 6), "mikey "))
