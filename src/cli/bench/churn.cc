@@ -184,17 +184,6 @@ void report(const BenchOptions& options, const std::string& device, const Update
   append_csv(options, "churn", device + " table operations", csv_row(updater, cost), {});
 }
 
-std::string drops_text(const engine::EngineStats& stats) {
-  std::string text;
-  for (std::size_t reason = 0; reason < stats.drops.size(); ++reason) {
-    if (stats.drops[reason] != 0) {
-      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", stats.drops[reason],
-                          packet::reason_name(static_cast<packet::Reason>(reason)));
-    }
-  }
-  return text;
-}
-
 void judge(Goals& goals, const Kinds& windows, std::uint64_t grown) {
   judge_updates(goals, {windows[0], windows[1]}, windows[2]);
   // A table that is rebuilt is a table that is allocated.

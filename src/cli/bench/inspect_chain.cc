@@ -15,6 +15,7 @@
 #include "cli/bench/match_patterns.h"
 #include "cli/bench/progress.h"
 #include "cli/bench/verify.h"
+#include "engine/lane.h"
 #include "function/acl/acl.h"
 #include "function/inspect/inspect.h"
 #include "lookup/acl/classbench.h"
@@ -396,6 +397,11 @@ RigOptions chain_rig(const BenchOptions& options, const RouterTable& table, cons
   return rig;
 }
 
+std::uint64_t dropped_besides(const engine::EngineStats& stats, std::uint64_t by_verdicts) {
+  const std::uint64_t known = by_verdicts + stats.drops[engine::stopped];
+  return stats.total.dropped - std::min(stats.total.dropped, known);
+}
+
 Expected<void> verify_chain(const BenchOptions& options, const RouterTable& table, const RouteReference& reference,
                             const InspectRules& rules, const ChainCase& one, const std::string& device,
                             ChainSeen& seen) {
@@ -439,22 +445,23 @@ Expected<void> verify_chain(const BenchOptions& options, const RouterTable& tabl
     return searched_by_device(compared->figures(), least_verified * static_cast<double>(wanted));
   };
   if (auto ran = run_until(**rig, last.wanted, wanted, on_device); !ran) return ran;
-  const engine::EngineStats::Lane total = (*rig)->engine().stats().total;
+  const engine::EngineStats stats = (*rig)->engine().stats();
+  const engine::EngineStats::Lane& total = stats.total;
   inspect.frames_a_batch =
       static_cast<double>(device == "cpu" ? total.frames_cpu : total.frames_gpu) /
       static_cast<double>(std::max<std::uint64_t>(1, device == "cpu" ? total.batches_cpu : total.batches_gpu));
   if (auto right = (*leaving)->judge(); !right) return make_error("route: " + right.error().message);
   seen.left = (*leaving)->frames();
   if (seen.left == 0) return make_error("route: no frame left, so that no route was verified");
-  if (const std::uint64_t others = total.dropped - std::min(total.dropped, acl.dropped + inspect.dropped);
-      others != 0) {
-    return make_error(fmt::format("route: {} frames were dropped that acl and inspect let go on", others));
-  }
   for (const ChainCheck* check : {&acl, &inspect}) {
     if (check->wrong != 0) {
       return make_error(fmt::format("{}: of {} frames {} have another verdict than a core gives",
                                     check == &acl ? "acl" : "inspect", check->frames.load(), check->wrong.load()));
     }
+  }
+  if (const std::uint64_t others = dropped_besides(stats, acl.dropped + inspect.dropped); others != 0) {
+    return make_error(fmt::format("{} frames were dropped, of which acl and inspect should have dropped {} fewer: {}",
+                                  stats.total.dropped, others, drops_text(stats)));
   }
   if (compared != nullptr) {
     const bool has_contents = one.payload == rules.contents() || one.payload == rules.words_with_contents();

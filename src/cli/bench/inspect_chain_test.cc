@@ -6,6 +6,10 @@
 
 #include <memory>
 
+#include "engine/emitter.h"
+#include "engine/lane.h"
+#include "function/acl/acl.h"
+
 namespace sluice::cli::bench {
 namespace {
 
@@ -66,6 +70,21 @@ TEST_F(VerifyChain, SoDoConversations) {
   ASSERT_TRUE(right) << right.error().message;
   EXPECT_EQ(seen.left, seen.inspect.frames);
   EXPECT_GT(seen.inspect.conversations, 0U);
+}
+
+TEST(DroppedBesides, IsWhatNeitherVerdictsNorTheEndExplain) {
+  engine::EngineStats stats;
+  stats.drops.resize(packet::reason_count());
+  stats.drops[function::acl_denied] = 100;
+  stats.drops[engine::stopped] = 512;
+  stats.total.dropped = 612;
+  EXPECT_EQ(dropped_besides(stats, 100), 0U);
+  EXPECT_EQ(dropped_besides(stats, 90), 10U);
+  EXPECT_EQ(dropped_besides(stats, 110), 0U) << "frames that were judged after the counters were read";
+  stats.drops[engine::tx_full] = 3;
+  stats.total.dropped = 615;
+  EXPECT_EQ(dropped_besides(stats, 100), 3U);
+  EXPECT_THAT(drops_text(stats), testing::AllOf(HasSubstr("3 tx_full"), HasSubstr("512 stopped")));
 }
 
 TEST_F(VerifyChain, ANextHopThatIsNotTheRoutesIsSaid) {

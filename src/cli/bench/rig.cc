@@ -200,6 +200,17 @@ Expected<void> Rig::finish() {
   return {};
 }
 
+std::string drops_text(const engine::EngineStats& stats) {
+  std::string text;
+  for (std::size_t reason = 0; reason < stats.drops.size(); ++reason) {
+    if (stats.drops[reason] != 0) {
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", stats.drops[reason],
+                          packet::reason_name(static_cast<packet::Reason>(reason)));
+    }
+  }
+  return text;
+}
+
 unsigned default_lanes(const BenchOptions& options) {
   if (options.lanes != 0) {
     return options.lanes;

@@ -123,6 +123,9 @@ class Rig : public Load {
 Outcome outcome_between(const engine::EngineStats& before, const engine::EngineStats& after, double seconds,
                         double ticks_per_us, engine::Mode mode);
 
+// "512 stopped, 3 tx_full": what was dropped, by its reasons.
+std::string drops_text(const engine::EngineStats& stats);
+
 // As many lanes as this machine has cores for beside the worker and the control thread.
 unsigned default_lanes(const BenchOptions& options);
 // Fills in what the command line says over what the bench wants.
