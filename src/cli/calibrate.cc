@@ -114,6 +114,10 @@ std::vector<nanoseconds> usual_cycles(const engine::Options& options) {
 
 Expected<CalibrationPlan> plan_of(const CalibrateOptions& options, control::Config& config, bool on_gpu) {
   CalibrationPlan plan;
+  if (!on_gpu && !(options.cycles.empty() && options.streams.empty())) {
+    std::fputs("calibrate: on a CPU core there are no cycles and no streams: --cycles and --streams choose nothing\n",
+               stderr);
+  }
   plan.cycles = on_gpu ? usual_cycles(config.engine) : std::vector<nanoseconds>{nanoseconds(0)};
   if (on_gpu && !options.cycles.empty()) plan.cycles.clear();
   for (const std::string& text : options.cycles) {

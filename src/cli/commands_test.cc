@@ -504,6 +504,9 @@ TEST_F(Commands, CalibrateRefusesWhatItCannotMeasure) {
   EXPECT_EQ(err_, "calibrate: --device gpu: the devices are auto, cpu and cuda:N\n");
   EXPECT_EQ(sluice({"calibrate", path, "--packets", "1515"}), 2);
   EXPECT_EQ(err_, "calibrate: --packets 1515: allowed is from 64 to 1514, the largest MTU with its Ethernet header\n");
+  EXPECT_EQ(sluice({"calibrate", path, "--streams", "4", "--packets", "1515"}), 2);
+  EXPECT_THAT(err_, HasSubstr("calibrate: on a CPU core there are no cycles and no streams: --cycles and --streams "
+                              "choose nothing\n"));
   EXPECT_EQ(sluice({"calibrate", path, "--cycles", "1us"}), 2);
   EXPECT_THAT(err_, HasSubstr("--cycles 1us: allowed are durations from 20us"));
   EXPECT_EQ(sluice({"calibrate", path, "--out", path}), 2);

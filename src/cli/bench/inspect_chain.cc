@@ -361,7 +361,7 @@ constexpr double bytes_under_way = 38e6;
 unsigned frames_of_batch(const RigOptions& rig) {
   const auto mix = packet::FrameMix::make(rig.mix);
   const double frames = bytes_under_way / (mix ? mix->mean() : 64) / (rig.lanes * rig.engine.batches);
-  return std::clamp(static_cast<unsigned>(frames) / 32 * 32, 256U, 8192U);
+  return std::clamp(static_cast<unsigned>(frames) / 32 * 32, 64U, 8192U);
 }
 
 RigOptions chain_rig(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,

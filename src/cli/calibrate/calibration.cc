@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "cli/text.h"
+#include "engine/bound.h"
 
 namespace sluice::cli {
 namespace {
@@ -243,7 +246,36 @@ std::string grid_text(const Profile& profile, bool bold) {
     }
   }
   return out + "\n* schedulable: carried, nothing lost or late" +
-         (profile.subject.overlap != 0 ? fmt::format(", no T_S above {} cycles\n", profile.subject.overlap) : "\n");
+         (profile.subject.overlap != 0
+              ? fmt::format(", no T_S above {} cycles, and forwarded in time\n", profile.subject.overlap)
+              : ", and the bound within the deadline\n");
+}
+
+// What kept the next rate above B_I from being schedulable; empty: none that is not was tried with what reached B_I.
+std::string limit_text(const Profile& profile, const ProfileCapacity& one) {
+  const ProfileCell* next = nullptr;
+  for (const ProfileCell& cell : profile.cells) {
+    if (cell.cycle != one.cycle || cell.packet != profile.packet || cell.streams != one.streams) continue;
+    if (cell.schedulable || cell.offered <= one.rate) continue;
+    if (next == nullptr || cell.offered < next->offered) next = &cell;
+  }
+  if (next == nullptr) return {};
+  const unsigned overlap = profile.subject.overlap;
+  std::vector<std::string> reasons;
+  if (next->lost != 0) reasons.push_back(fmt::format("{} frames lost", next->lost));
+  if (next->late != 0) reasons.push_back(fmt::format("{} frames late", next->late));
+  if (overlap != 0 && next->longest > one.cycle * overlap) {
+    reasons.push_back("T_S up to " + time_text(next->longest));
+  }
+  if (overlap != 0 && !engine::forwards_in_time(next->forwarding, one.cycle, overlap, false)) {
+    reasons.push_back(
+        fmt::format("forwarding a batch {}, {} of which have to fit a cycle where a lane has no core of "
+                    "forwarder_cores",
+                    time_text(next->forwarding), overlap + 2));
+  }
+  if (overlap == 0 && reasons.empty()) reasons.push_back("an inline batch of " + time_text(next->p999));
+  if (reasons.empty()) reasons.push_back("only " + gbits(next->carried) + " carried");
+  return fmt::format("{:<18} at {}: {}\n", "", gbits(next->offered), fmt::join(reasons, "; "));
 }
 
 }  // namespace
@@ -274,7 +306,7 @@ std::string calibration_table(const Profile& profile, bool bold) {
   std::string out = grid_text(profile, bold);
   for (const ProfileCapacity& one : profile.capacities) {
     const std::string name = one.cycle.count() == 0 ? "B" : "B_I of " + time_text(one.cycle);
-    out += fmt::format("{:<18} {}\n", name, capacity_text(one));
+    out += fmt::format("{:<18} {}\n", name, capacity_text(one)) + limit_text(profile, one);
   }
   return out +
          fmt::format("a batch takes {:.2f} us and {:.4f} ns for each byte\n", profile.intercept / 1e3, profile.slope);

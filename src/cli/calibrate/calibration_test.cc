@@ -167,6 +167,42 @@ TEST(Calibration, NothingCarriedIsAnError) {
   EXPECT_THAT(profile.error().message, HasSubstr("nothing was carried"));
 }
 
+// A cell that is schedulable, and one above it that is not.
+TEST(Calibration, WhatBoundsEachRateIsSaid) {
+  Profile profile;
+  profile.packet = 1370;
+  profile.subject.overlap = 4;
+  profile.capacities = {{microseconds(400), 4, 68'000'000'000, std::chrono::seconds(5)}};
+  ProfileCell good{.cycle = microseconds(400), .streams = 4, .packet = 1370, .offered = 68'000'000'000};
+  good.schedulable = true;
+  ProfileCell next = good;
+  next.schedulable = false;
+  next.offered = next.carried = 72'500'000'000;
+  next.forwarding = microseconds(78);
+  ProfileCell further = next;
+  further.offered = 100'000'000'000;
+  further.lost = 7;
+  const auto said = [&] {
+    profile.cells = {good, further, next};
+    return calibration_table(profile, false);
+  };
+  EXPECT_THAT(said(),
+              HasSubstr("Gbit/s with 4 streams, held for 5.00 s\n                   at 72.500 Gbit/s: forwarding a "
+                        "batch 78.0 us, 6 of which have to fit a cycle where a lane has no core of "
+                        "forwarder_cores\n"));
+  EXPECT_THAT(said(), Not(HasSubstr("lost;")));
+  next.late = 4358;
+  next.longest = microseconds(1601);
+  EXPECT_THAT(said(), HasSubstr("at 72.500 Gbit/s: 4358 frames late; T_S up to 1.60 ms; forwarding"));
+  next = good;
+  next.schedulable = false;
+  next.offered = 72'500'000'000;
+  next.carried = 70'000'000'000;
+  EXPECT_THAT(said(), HasSubstr("at 72.500 Gbit/s: only 70.000 Gbit/s carried\n"));
+  profile.cells = {good};
+  EXPECT_THAT(calibration_table(profile, false), Not(HasSubstr(" at 72")));
+}
+
 TEST(Calibration, UsualPacketsAreThoseThatThereCanBe) {
   using Packets = std::vector<unsigned>;
   EXPECT_EQ(usual_packets(1514), (Packets{1514, 757, 128}));
@@ -184,7 +220,7 @@ TEST(Calibration, TableMarksWhatIsSchedulable) {
   EXPECT_THAT(plain, HasSubstr("T_S, the longest, at 400.000 Gbit/s of 1370 B"));
   EXPECT_THAT(plain, HasSubstr("B_I of 10.0 us     no rate"));
   EXPECT_THAT(plain, Not(HasSubstr("\033[")));
-  EXPECT_THAT(plain, HasSubstr("no T_S above 1 cycles"));
+  EXPECT_THAT(plain, HasSubstr("no T_S above 1 cycles, and forwarded in time"));
   // At the highest rate nothing is: the bold figure is of a device that has room.
   Model wide{.intercept = 100, .slope = 0.001};
   const auto schedulable = profile_of(wide, plan);
