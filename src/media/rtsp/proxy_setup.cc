@@ -96,7 +96,7 @@ std::shared_ptr<Offer> Proxy::offer_for(std::string_view uri, sdp::Profile asked
 std::optional<Proxy::Refused> Proxy::setup_request(Message& request, Pending& pending) {
   Setup setup;
   bool used = false;
-  const auto unusable = choose_transports(request, setup);
+  auto unusable = choose_transports(request, setup);
   const sdp::Profile asked = unusable ? sdp::Profile::avp : sdp::plain(setup.asked.front().profile());
   setup.offer = offer_for(pending.uri, asked, used);
   if (setup.offer == nullptr) {
