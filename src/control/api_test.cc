@@ -31,7 +31,10 @@ class FakeSource final : public StatsSource {
   Expected<RouteTable> routes(const RouteQuery& query) override {
     if (!router) return make_error("the chain has no routes");
     last_query = query;
-    return RouteTable{{{"10.0.0.0/8", "unicast", {{"left", "10.1.1.1", 1}}, 20, "bgp"}}, 3};
+    RouteTable table{{{"10.0.0.0/8", "unicast", {{"left", "10.1.1.1", 1}}, 20, "bgp"}}, 3};
+    table.routes.resize(listed_routes, table.routes.front());
+    routes_asked = true;
+    return table;
   }
   Expected<std::vector<NeighbourRow>> neighbours() override {
     if (!router) return make_error("the chain has no neighbours");
@@ -82,7 +85,8 @@ class FakeSource final : public StatsSource {
   StreamQuery last_stream_query;
   std::string last_text;
   bool router = true;
-  std::atomic<bool> fail{false}, stopped{false}, busy{false}, hold_reload{false}, reloading{false};
+  std::atomic<bool> fail{false}, stopped{false}, busy{false}, hold_reload{false}, reloading{false}, routes_asked{false};
+  std::size_t listed_routes = 1;
   std::atomic<int> calls{0};
 };
 
@@ -266,6 +270,24 @@ TEST_F(ApiTest, ARequestHasTwoSecondsToArrive) {
   EXPECT_TRUE(ended);
   EXPECT_GE(took, std::chrono::milliseconds(1900));
   EXPECT_LT(took, std::chrono::milliseconds(4000));
+}
+
+// Some 7 MB of it, which no socket's buffers hold.
+TEST_F(ApiTest, AnAnswerThatNobodyReadsEndsAfterTwoSeconds) {
+  source_.listed_routes = 60'000;
+  const int fd = connected();
+  const int small = 4096;
+  ASSERT_EQ(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small), 0);
+  const std::string request = "GET /api/v1/routes HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
+  send(fd, request.data(), request.size(), MSG_NOSIGNAL);
+  while (!source_.routes_asked) std::this_thread::yield();
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_TRUE(get("/healthz")) << "others are answered meanwhile";
+  api_.reset();
+  const auto took = std::chrono::steady_clock::now() - begin;
+  close(fd);
+  EXPECT_GE(took, std::chrono::milliseconds(1900)) << "it did not wait for its reader";
+  EXPECT_LT(took, std::chrono::seconds(6)) << "httplib by itself waits five";
 }
 
 TEST_F(ApiTest, ReadsAreAnsweredWhileAReloadIsAtWork) {
