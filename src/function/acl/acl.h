@@ -27,11 +27,11 @@
 #include <string>
 #include <vector>
 
+#include "base/exchanged.h"
 #include "engine/stage.h"
 #include "engine/tables.h"
 #include "function/acl/rule_hits.h"
 #include "function/acl/rule_set.h"
-#include "lookup/acl/classifier_slot.h"
 #include "lookup/acl/gpu_classifier.h"
 #include "packet/reason.h"
 
@@ -102,7 +102,7 @@ class Acl final : public engine::Stage {
 
   AclOptions options_;
   File file_;
-  std::optional<lookup::acl::CurrentClassifier<RuleSet>> current_;  // its readers: batches, and each lane's collector
+  std::optional<Exchanged<RuleSet>> current_;  // its readers: batches, and each lane's collector
   std::uint32_t lanes_ = 0;
   std::uint32_t transit_writers_ = 0;  // the first of those that count what judge_transit() judges
   std::optional<RuleHits> hits_;

@@ -51,6 +51,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/exchanged.h"
 #include "crypto/cpu.h"
 #include "crypto/gpu_crypto.h"
 #include "crypto/key_table.h"
@@ -63,7 +64,6 @@
 #include "function/srtp/rtsp_guard.h"
 #include "function/srtp/server_media.h"
 #include "function/srtp/streams.h"
-#include "lookup/acl/classifier_slot.h"
 
 namespace sluice::function {
 
@@ -152,7 +152,7 @@ class Srtp final : public engine::Stage {
   std::atomic<std::uint64_t> installs_on_device_{~std::uint64_t{0}};
   std::uint32_t most_on_device_ = 0xffffffff, room_on_device_ = 0;
   // Its readers: batches, and each lane's collector.
-  std::optional<lookup::acl::CurrentClassifier<MediaStreamTable>> current_;
+  std::optional<Exchanged<MediaStreamTable>> current_;
   std::optional<Streams> streams_;  // their writer
   RtspFlows rtsp_flows_;
   RtspGuard rtsp_guard_;

@@ -1,20 +1,20 @@
-// The classifier in use, exchanged while readers run: what a change of rules publishes.
+// A value that never changes, exchanged for another while readers run: what a change of rules or streams publishes.
 //
-//     CurrentClassifier<Classifier> current(lanes);
+//     Exchanged<Classifier> current(lanes);
 //     lane i:    const Reading reading = current.read(i);            // for one batch
 //                if (reading) reading->classify4(keys, out, n);
 //     control:   current.publish(std::move(built));                  // at once
 //                current.reclaim();                                  // now and then, until it answers 0
 //
-// What a reader sees: read() gives the classifier that was published last, or the one before when the two calls race;
-// until the Reading ends it stays that one, whole. Two lanes may be one list apart for the length of a batch.
+// What a reader sees: read() gives the value that was published last, or the one before when the two calls race;
+// until the Reading ends it stays that one, whole. Two lanes may be one value apart for the length of a batch.
 //
 // A reader that holds what it read across calls, such as from one stage of a batch to the next, has pin() and unpin()
 // instead of a Reading.
 //
 // Threads: read(i), pin(i) and unpin(i) by one thread at a time for each i, without locks or waiting for the writer;
 // publish() and reclaim() by one thread. Cost: read() and pin() two atomic loads and a store with a fence. Memory: the
-// old classifiers until reclaim() finds no reader in them; a reader that never ends its Reading keeps one.
+// old values until reclaim() finds no reader in them; a reader that never ends its Reading keeps one.
 #pragma once
 
 #include <atomic>
@@ -23,10 +23,10 @@
 #include <utility>
 #include <vector>
 
-namespace sluice::lookup::acl {
+namespace sluice {
 
 template <typename Value>
-class CurrentClassifier {
+class Exchanged {
   struct alignas(64) Place {
     std::atomic<const Value*> in{nullptr};
   };
@@ -47,7 +47,7 @@ class CurrentClassifier {
     const Value* value_;
   };
 
-  explicit CurrentClassifier(std::size_t readers) : places_(readers) {}
+  explicit Exchanged(std::size_t readers) : places_(readers) {}
 
   Reading read(std::size_t reader) const {
     const Value* const value = pin(reader);
@@ -108,4 +108,4 @@ class CurrentClassifier {
   std::vector<std::unique_ptr<const Value>> retired_;
 };
 
-}  // namespace sluice::lookup::acl
+}  // namespace sluice

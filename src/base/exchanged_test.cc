@@ -1,4 +1,4 @@
-#include "lookup/acl/classifier_slot.h"
+#include "base/exchanged.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <array>
 #include <thread>
 
-namespace sluice::lookup::acl {
+namespace sluice {
 namespace {
 
 // Counts those that live; `second` always equals `first` while one does.
@@ -23,9 +23,9 @@ struct Value {
   std::atomic<int>* alive;
 };
 
-TEST(CurrentClassifierTest, AReaderKeepsWhatItReads) {
+TEST(ExchangedTest, AReaderKeepsWhatItReads) {
   std::atomic<int> alive{0};
-  CurrentClassifier<Value> current(2);
+  Exchanged<Value> current(2);
   EXPECT_FALSE(current.read(0));
   current.publish(std::make_unique<Value>(1, alive));
   {
@@ -40,11 +40,11 @@ TEST(CurrentClassifierTest, AReaderKeepsWhatItReads) {
   EXPECT_EQ(alive, 1);
 }
 
-TEST(CurrentClassifierTest, ManyChangesBesideReaders) {
+TEST(ExchangedTest, ManyChangesBesideReaders) {
   std::atomic<int> alive{0};
   constexpr std::size_t readers = 3;
   constexpr int fewest_reads = 2000;  // of each reader, before the changes end
-  CurrentClassifier<Value> current(readers);
+  Exchanged<Value> current(readers);
   current.publish(std::make_unique<Value>(0, alive));
   std::atomic<bool> stop{false};
   std::atomic<int> broken{0};
@@ -76,4 +76,4 @@ TEST(CurrentClassifierTest, ManyChangesBesideReaders) {
 }
 
 }  // namespace
-}  // namespace sluice::lookup::acl
+}  // namespace sluice
