@@ -375,6 +375,10 @@ std::string needs_restart(const Config& running, const Config& wanted) {
   differences.compare("[memory] frame_bytes", running.engine.memory.frame_bytes, wanted.engine.memory.frame_bytes);
   compare_ports(running.engine.ports, wanted.engine.ports, differences);
   differences.compare("[profile] file", running.profile.file, wanted.profile.file);
+  const auto text_of = [](const ProfileOptions& of) { return of.profile ? of.profile->text() : std::string(); };
+  if (running.profile.file == wanted.profile.file && text_of(running.profile) != text_of(wanted.profile)) {
+    differences.add("[profile] file: what " + wanted.profile.file + " says cannot change");
+  }
   differences.compare("[profile] others", running.profile.refuses_others, wanted.profile.refuses_others);
   differences.compare("[profile] streams", running.profile.admits, wanted.profile.admits);
   differences.compare("[profile] bursts", running.profile.counts_bursts, wanted.profile.counts_bursts);

@@ -132,6 +132,24 @@ TEST(NeedsRestart, NamesWhatAProfileDecides) {
   }
 }
 
+// As where sluice calibrate has written over it.
+TEST(NeedsRestart, NamesAProfileOfOtherFigures) {
+  const auto with = [](std::uint64_t rate) {
+    Config config = Config::from_text(
+        "[engine]\nchain = [\"srtp\", \"route\"]\n[[port]]\nname = \"a\"\ndevice = \"net_null0\"\n"
+        "[profile]\nfile = \"a.toml\"\n",
+        "w", false);
+    engine::Profile profile;
+    profile.capacities = {{std::chrono::microseconds(0), 0, rate}};
+    config.use_profile(profile);
+    return config;
+  };
+  const Config running = with(3'000'000);
+  EXPECT_EQ(needs_restart(running, with(3'000'000)), "");
+  EXPECT_EQ(needs_restart(running, with(1'500'000)),
+            "[profile] file: what a.toml says cannot change while the gateway runs: restart it");
+}
+
 TEST(NeedsRestart, NamesDeadlinesOfMedia) {
   const std::string base =
       "[engine]\nchain = [\"srtp\", \"route\"]\n[[port]]\nname = \"a\"\ndevice = \"net_null0\"\n[srtp.rtsp]\n";

@@ -105,6 +105,7 @@ Connection::Connection(Shared shared, Accepted&& accepted, Expected<Fd> server, 
       upstream_(accepted.upstream),
       client_endpoint_(accepted.client),
       server_endpoint_(accepted.server),
+      received_(now),
       heard_(now),
       deadline_(now + shared.options.connect_timeout),
       proxy_(settings_of(shared.options), addresses_of(accepted, server), *this) {
@@ -142,6 +143,9 @@ void Connection::ready(Side side, std::uint32_t events, Time now) {
     connected(now);
   } else if (leaving_) {
     discard(side);
+  } else if (client_hears_ && side == Side::client && (events & (EPOLLHUP | EPOLLERR)) != 0) {
+    client_hears_ = false;
+    side_ended(side, false);
   } else if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0 && !end(side).ended) {
     receive(side, now);
   }
@@ -163,10 +167,23 @@ void Connection::receive(Side side, Time now) {
   crypto::Secret<read_size> bytes;  // a SETUP has a key in it, and so may have all that follows
   const ssize_t got = recv(end(side).fd.get(), bytes.bytes, read_size, 0);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (got <= 0) return side_ended(side, got == 0);
-  heard_ = now;
+  if (got <= 0) {
+    client_hears_ = got == 0 && side == Side::client && media_.empty() && proxy_.owes_client();
+    if (!client_hears_) return side_ended(side, got == 0);
+    client_.ended = true;
+    return;
+  }
+  received_ = now;
+  const std::uint64_t before = messages();
   const std::string_view text(reinterpret_cast<const char*>(bytes.bytes), static_cast<std::size_t>(got));
   side == Side::client ? proxy_.from_client(text, now) : proxy_.from_server(text, now);
+  if (messages() != before) heard_ = now;
+}
+
+// Whole ones.
+std::uint64_t Connection::messages() const {
+  const media::rtsp::Counters& counters = proxy_.counters();
+  return counters.requests + counters.responses + counters.server_requests;
 }
 
 void Connection::discard(Side side) {
@@ -191,6 +208,7 @@ void Connection::send(Side side) {
     out.consume(static_cast<std::size_t>(sent));
   } else if (errno != EAGAIN && errno != EINTR) {
     const bool closed = errno == EPIPE;
+    if (side == Side::client) client_hears_ = false;
     out.clear();
     side_ended(side, closed);
   }
@@ -201,10 +219,11 @@ void Connection::after(Time now) {
   if (done_) return;
   send(Side::client);
   send(Side::server);
+  if (client_hears_ && !proxy_.over() && !proxy_.owes_client() && proxy_.to_client().empty()) proxy_.client_closed();
   if (proxy_.over() && !leaving_) {
     if (connecting_) return abort();
     if (!std::exchange(ending_, true)) deadline_ = now + farewell;
-    if (client_.ended) proxy_.to_client().clear();
+    if (client_.ended && !client_hears_) proxy_.to_client().clear();
     if (server_.ended) proxy_.to_server().clear();
     if (proxy_.to_client().empty() && proxy_.to_server().empty()) {
       // Then the other side reads to the end: a socket that is closed with bytes unread would take back what was sent.
@@ -302,7 +321,7 @@ void Connection::stop(Time now) {
 
 media::rtsp::Admission Connection::admit(const media::rtsp::StreamRequest& request) {
   media::rtsp::Admission answer;
-  if (shared_.neighbours != nullptr) shared_.neighbours->probe_for(*this, request.client_ports, heard_);
+  if (shared_.neighbours != nullptr) shared_.neighbours->probe_for(*this, request.client_ports, received_);
   Media media;
   media.client_ports = request.client_ports;
   media.medium = {request.rate, explicit_ && !one_port(request)};

@@ -3,7 +3,8 @@
 //
 // Ends when the core says so, or nothing has come for too long: then its media are taken out, what waits is written,
 // and both sides are told; done() is true when both have ended, too, and else at the first tick() after `farewell`,
-// whatever they have taken until then. At once, with a reset for the client, if the server cannot be reached.
+// whatever they have taken until then. At once, with a reset for the client, if the server cannot be reached. A client
+// without media that ends its side of the connection hears the answers to what it has asked first.
 // Thread-safety: one thread.
 #pragma once
 
@@ -100,6 +101,7 @@ class Connection final : private media::rtsp::Host {
   media::SecretText& output(Side side) { return side == Side::client ? proxy_.to_client() : proxy_.to_server(); }
   void connected(Time now);
   void receive(Side side, Time now);
+  std::uint64_t messages() const;
   void discard(Side side);
   Sides sides_of(const media::rtsp::Stream& stream) const;
   std::optional<function::MeasureSettings> measuring_of(const Medium& medium) const;
@@ -122,8 +124,10 @@ class Connection final : private media::rtsp::Host {
   std::map<std::uint64_t, Media> media_;  // admitted
   std::string not_admitted_;              // why the last request was not; empty: media_ports
   std::optional<Time> probed_;            // since then
-  Time heard_, deadline_;                 // the latter's: of the connection to the server, later of the farewell
+  Time received_, heard_;                 // the last bytes of either side, and the last whole message
+  Time deadline_;                         // of the connection to the server, later of the farewell
   bool connecting_ = true, done_ = false;
+  bool client_hears_ = false;              // it sends no more, and is owed answers
   bool ending_ = false, leaving_ = false;  // the farewell's time runs; all is written, both sides are told
   media::rtsp::Proxy proxy_;               // ends first, and tells what it closes
 };

@@ -377,6 +377,50 @@ TEST_F(RtspConnection, WithoutAStreamItEndsWhenItIsIdle) {
   EXPECT_TRUE(connection_->done());
 }
 
+// Bytes that make no message are no sign of life.
+TEST_F(RtspConnection, WhoSendsHalfAMessageIsIdle) {
+  options_.idle_timeout = 20s;
+  say(client_, "OPTIONS * RTSP/1.0\r\nCSeq: 1\r\n\r\n");
+  for (int i = 0; i < 4; ++i) {
+    pass(5s);
+    say(client_, "O");
+  }
+  EXPECT_EQ(figure("rtsp_idle_closed"), 0U);
+  pass(1s);
+  EXPECT_EQ(figure("rtsp_idle_closed"), 1U);
+}
+
+// As `printf ... | nc -N` asks.
+TEST_F(RtspConnection, AClientThatOnlyAsksHearsTheAnswers) {
+  for (const bool reads : {true, false}) {
+    if (!reads) SetUp();
+    say(client_, "OPTIONS * RTSP/1.0\r\nCSeq: 1\r\n\r\nOPTIONS * RTSP/1.0\r\nCSeq: 2\r\n\r\n");
+    ASSERT_EQ(shutdown(client_.get(), SHUT_WR), 0);
+    run();
+    EXPECT_FALSE(connection_->done());
+    say(server_, "RTSP/1.0 200 OK\r\nCSeq: 1\r\n\r\n");
+    if (!reads) client_ = Fd();
+    say(server_, "RTSP/1.0 200 OK\r\nCSeq: 2\r\n\r\n");
+    if (reads) {
+      const std::string told = heard(client_);
+      EXPECT_THAT(told, HasSubstr("CSeq: 1\r\n"));
+      EXPECT_THAT(told, HasSubstr("CSeq: 2\r\n"));
+    }
+    server_ = Fd();
+    run();
+    EXPECT_TRUE(connection_->done()) << reads;
+  }
+}
+
+// Its media have ended, and so has it, whatever it still waits for.
+TEST_F(RtspConnection, AClientWithMediaThatEndsHasClosed) {
+  play_a_medium();
+  say(client_, "OPTIONS * RTSP/1.0\r\nCSeq: 3\r\n\r\n");
+  ASSERT_EQ(shutdown(client_.get(), SHUT_WR), 0);
+  run();
+  EXPECT_EQ(figure("rtsp_closed_client_closed"), 1U);
+}
+
 TEST_F(RtspConnection, WithAStreamItIsNeverIdle) {
   options_.idle_timeout = 20s;
   play_a_medium();

@@ -234,6 +234,8 @@ class Proxy {
   // by itself goes back to who asked.
   bool wants_client() const { return wants_server() && pending_.size() < settings_.max_pending; }
   bool wants_server() const { return !over_ && to_client_.size() + to_server_.size() < settings_.output_limit; }
+  // Whether answers to a client's requests are to come.
+  bool owes_client() const { return !pending_.empty(); }
   // Bytes that wait for either side, answers that wait for others and what is remembered of their requests among them.
   // At most buffer_limit, and what one message makes of it.
   std::size_t buffered() const;

@@ -159,6 +159,13 @@ TEST(Uri, WithoutUsers) {
       {"no_offer \"rtsp://me:pw@h/a\": rtsp://you:pw@g, rtsp://x b@c",
        "no_offer \"rtsp://h/a\": rtsp://g, rtsp://x b@c"},
       {"a@b", "a@b"},
+      {"rtsp://me:a/b@h/c", "rtsp://h/c"},
+      {"rtsp://me:a?b@h/c", "rtsp://h/c"},
+      {"rtsp://[2001:db8::1]/a@b", "rtsp://[2001:db8::1]/a@b"},
+      {"rtsp://h/x?user=a&password=pw&c=1", "rtsp://h/x?user=a&password=***&c=1"},
+      {"rtsp://h/user=a&User_Passwd=pw", "rtsp://h/user=a&User_Passwd=***"},
+      {"rtsp://h/x?pwd=&compass=n", "rtsp://h/x?pwd=&compass=***"},
+      {"rtsp://h/x?channel=1&p=2", "rtsp://h/x?channel=1&p=2"},
   };
   for (const auto& [text, shown] : cases) {
     EXPECT_EQ(without_users(text), shown) << text;

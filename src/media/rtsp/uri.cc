@@ -1,5 +1,6 @@
 #include "media/rtsp/uri.h"
 
+#include <cctype>
 #include <optional>
 
 #include "media/text.h"
@@ -94,6 +95,43 @@ bool same_resource(std::string_view a, std::string_view b) {
   return without_slash(uri_parts(a).rest) == without_slash(uri_parts(b).rest);
 }
 
+namespace {
+
+// "user:secret", where a host has a port.
+bool may_be_user(std::string_view authority) {
+  const std::size_t colon = authority.find(':');
+  return !authority.starts_with('[') && colon != std::string_view::npos &&
+         authority.find_first_not_of("0123456789", colon + 1) != std::string_view::npos;
+}
+
+// Whether what ends in front of a '=' is the name of a password.
+bool names_password(std::string_view before) {
+  std::string name;
+  for (auto c = before.rbegin(); c != before.rend() && (std::isalpha(static_cast<unsigned char>(*c)) != 0 || *c == '_');
+       ++c) {
+    name.insert(name.begin(), lower(*c));
+  }
+  return name.find("pass") != name.npos || name.find("pwd") != name.npos;
+}
+
+std::string without_passwords(std::string_view text) {
+  std::string shown;
+  while (!text.empty()) {
+    const std::size_t equals = text.find('=');
+    const std::size_t end = equals == text.npos ? text.size() : equals + 1;
+    shown += text.substr(0, end);
+    text.remove_prefix(end);
+    if (equals == std::string_view::npos || !names_password(std::string_view(shown).substr(0, shown.size() - 1)))
+      continue;
+    const std::string_view value = text.substr(0, text.find_first_of("&;/?# \t\""));
+    if (!value.empty()) shown += "***";
+    text.remove_prefix(value.size());
+  }
+  return shown;
+}
+
+}  // namespace
+
 std::string without_users(std::string_view text) {
   constexpr std::string_view slashes = "//";
   std::string shown;
@@ -102,11 +140,15 @@ std::string without_users(std::string_view text) {
     const std::size_t begin = found == std::string_view::npos ? text.size() : found + slashes.size();
     shown += text.substr(0, begin);
     text.remove_prefix(begin);
-    const std::string_view authority = text.substr(0, text.find_first_of("/?# \t\""));
+    std::string_view authority = text.substr(0, text.find_first_of("/?# \t\""));
+    const std::size_t at = text.substr(0, text.find_first_of(" \t\"")).rfind('@');
+    if (at != std::string_view::npos && authority.find('@') == authority.npos && may_be_user(authority)) {
+      authority = text.substr(0, text.find_first_of("/?# \t\"", at));
+    }
     text.remove_prefix(authority.size());
     shown += without_user(authority);
   }
-  return shown;
+  return without_passwords(shown);
 }
 
 std::string_view authority_of(std::string_view uri) {
