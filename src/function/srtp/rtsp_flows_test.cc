@@ -211,10 +211,15 @@ TEST(Srtp, rtsp_that_another_stage_drops_goes_nowhere) {
 
 TEST(Srtp, reload_does_not_change_the_proxy) {
   SrtpTrial trial(section);
-  const auto same = stage_of(section), other = stage_of(section + "max_streams = 5\n"), none = stage_of("");
+  const auto same = stage_of(section), other = stage_of(section + "max_streams = 5\nidle_timeout = \"9s\"\n"),
+             none = stage_of("");
   EXPECT_TRUE(trial.stage().reload(*same));
-  EXPECT_FALSE(trial.stage().reload(*other));
-  EXPECT_FALSE(trial.stage().reload(*none));
+  const auto changed = trial.stage().reload(*other), gone = trial.stage().reload(*none);
+  ASSERT_FALSE(changed);
+  const std::string why = " cannot change while the gateway runs: restart it";
+  EXPECT_EQ(changed.error().message, "[srtp.rtsp] max_streams" + why + "\n[srtp.rtsp] idle_timeout" + why);
+  ASSERT_FALSE(gone);
+  EXPECT_EQ(gone.error().message, "[srtp.rtsp] cannot come or go while the gateway runs: restart it");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <string>
+#include <utility>
 
 #include "function/srtp/address_settings.h"
 
@@ -212,6 +213,44 @@ RtspOptions read_rtsp(Settings settings, const engine::PortTable& ports) {
   }
   settings.finish();
   return options;
+}
+
+std::string rtsp_changes(const RtspOptions& running, const RtspOptions& wanted) {
+  std::string lines;
+  const auto compare = [&](const char* key, const auto& member) {
+    if (member(running) == member(wanted)) return;
+    lines += (lines.empty() ? "" : "\n") + std::string(key) + " cannot change while the gateway runs: restart it";
+  };
+  const auto of = [](auto RtspOptions::*member) { return [member](const RtspOptions& all) { return all.*member; }; };
+  const auto ports = [](const RtspOptions& all) { return std::pair(all.first_media_port, all.last_media_port); };
+  compare("[srtp.rtsp] servers", of(&RtspOptions::servers));
+  compare("[srtp.rtsp] listen", of(&RtspOptions::listen));
+  compare("[[srtp.rtsp.server]]", of(&RtspOptions::upstream));
+  compare("[srtp.rtsp] media_ports", ports);
+  compare("[srtp.rtsp] ports", of(&RtspOptions::ports));
+  compare("[srtp.rtsp] suite", of(&RtspOptions::suite));
+  compare("[srtp.rtsp] accept_plain_profile", of(&RtspOptions::accept_plain_profile));
+  compare("[srtp.rtsp] accept_clear_rtcp", of(&RtspOptions::accept_clear_rtcp));
+  compare("[srtp.rtsp] unprotected", of(&RtspOptions::drops_unprotected));
+  compare("[srtp.rtsp] check_ingress", of(&RtspOptions::check_ingress));
+  compare("[srtp.rtsp] max_connections", of(&RtspOptions::max_connections));
+  compare("[srtp.rtsp] max_connections_per_client", of(&RtspOptions::max_connections_per_client));
+  compare("[srtp.rtsp] max_streams", of(&RtspOptions::max_streams));
+  compare("[srtp.rtsp] max_ssrcs", of(&RtspOptions::max_ssrcs));
+  compare("[srtp.rtsp] max_rate", of(&RtspOptions::max_rate));
+  compare("[srtp.rtsp] default_rate", of(&RtspOptions::default_rate));
+  compare("[srtp.rtsp] rate_margin", of(&RtspOptions::rate_margin));
+  compare("[srtp.rtsp] measured", of(&RtspOptions::measured));
+  compare("[srtp.rtsp] measure_time", of(&RtspOptions::measure_time));
+  compare("[srtp.rtsp] burst_time", of(&RtspOptions::burst_time));
+  compare("[srtp.rtsp] session_timeout", of(&RtspOptions::session_timeout));
+  compare("[srtp.rtsp] connect_timeout", of(&RtspOptions::connect_timeout));
+  compare("[srtp.rtsp] answer_timeout", of(&RtspOptions::answer_timeout));
+  compare("[srtp.rtsp] idle_timeout", of(&RtspOptions::idle_timeout));
+  compare("[srtp.rtsp] table", of(&RtspOptions::table));
+  compare("[srtp.rtsp] priority", of(&RtspOptions::priority));
+  if (lines.empty() && !(running == wanted)) lines = "[srtp.rtsp] cannot change while the gateway runs: restart it";
+  return lines;
 }
 
 }  // namespace sluice::function

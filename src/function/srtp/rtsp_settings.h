@@ -1,11 +1,16 @@
 // Reads [srtp.rtsp] (docs/configuration.md).
 #pragma once
 
+#include <string>
+
 #include "base/settings.h"
 #include "engine/port_table.h"
 #include "function/srtp/rtsp_options.h"
 
 namespace sluice::function {
+
+// A line for each key that differs, which only a start can change; empty: none does.
+std::string rtsp_changes(const RtspOptions& running, const RtspOptions& wanted);
 
 RtspOptions read_rtsp(Settings settings, const engine::PortTable& ports);
 

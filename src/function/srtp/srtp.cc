@@ -14,6 +14,7 @@
 #include "engine/options.h"
 #include "function/srtp/clear_media.h"
 #include "function/srtp/rewrite.h"
+#include "function/srtp/rtsp_settings.h"
 #include "packet/checksum.h"
 
 namespace sluice::function {
@@ -573,8 +574,11 @@ Expected<engine::Stage::Change> Srtp::reload(Stage& fresh) {
   if (wanted.max_keys != options_.max_keys) {
     return make_error("[srtp] max_keys cannot change while the gateway runs: restart it");
   }
-  if (wanted.rtsp != options_.rtsp) {
-    return make_error("[srtp.rtsp] cannot change while the gateway runs: restart it");
+  if (wanted.rtsp.has_value() != options_.rtsp.has_value()) {
+    return make_error("[srtp.rtsp] cannot come or go while the gateway runs: restart it");
+  }
+  if (wanted.rtsp) {
+    if (std::string changes = rtsp_changes(*options_.rtsp, *wanted.rtsp); !changes.empty()) return make_error(changes);
   }
   auto made = streams_->prepare(wanted.streams);
   if (!made) return make_error("[srtp] " + made.error().message);
