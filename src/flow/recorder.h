@@ -46,6 +46,7 @@ struct Step {
 struct Exchange {
   std::string request_line, method, uri_raw, uri, version, host, request_headers, request_headers_raw, cookie,
       request_body;
+  std::string request_body_before;  // what it was before it began anew
   std::string status_line, status, status_message, response_version, response_headers, set_cookie, response_body;
   std::string request_names, response_names;  // of the fields, each with a space behind
   std::string fresh;                          // the pieces of the response body, by their events
@@ -81,6 +82,7 @@ inline void write_down(Exchange& to, http::Event event, const http::Transaction&
   to.request_flags = from.request.flags;
   to.interim = from.interim;
   if (letter == 'b' || letter == 'c') {
+    if (letter == 'b' && from.request.body_shown == 0) to.request_body_before = to.request_body;
     to.request_body = from.request.body_view();
   }
   if (letter >= 'A' && letter <= 'Z') {

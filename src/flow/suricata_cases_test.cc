@@ -112,7 +112,7 @@ std::vector<std::string> buffer_of(const test::Exchange& exchange, const std::st
       {"uri", {&test::Exchange::uri}},
       {"uri_raw", {&test::Exchange::uri_raw}},
       {"method", {&test::Exchange::method}},
-      {"request_body", {&test::Exchange::request_body}},
+      {"request_body", {&test::Exchange::request_body, &test::Exchange::request_body_before}},
       {"cookie", {&test::Exchange::cookie, &test::Exchange::set_cookie}},
       {"headers", {&test::Exchange::request_headers, &test::Exchange::response_headers}}};
   std::vector<std::string> out;

@@ -102,6 +102,7 @@ void Parser::add_body(Connection& connection, Direction direction, std::string_v
   Message& message = request ? side.current->request : side.current->response;
   const bool first = message.body_wire == 0;
   message.body_wire += bytes.size();
+  if (request && side.decoder.active()) keep_coded(side, message, bytes);
   if (message.flags.body_truncated || message.flags.body_lost) {
     return;
   }
@@ -117,6 +118,28 @@ void Parser::add_body(Connection& connection, Direction direction, std::string_v
   if (too_many) {
     exceed(connection, Limit::codings);
   }
+}
+
+// As much of it as a body may be.
+void Parser::keep_coded(Side& side, Message& message, std::string_view bytes) {
+  const std::size_t most = settings_.request_body_limit == 0
+                               ? BlockPool::largest
+                               : std::min<std::size_t>(settings_.request_body_limit, BlockPool::largest);
+  const std::string_view kept = bytes.substr(0, most - std::min(most, side.coded.size()));
+  if (!side.coded.append(pool_, kept)) message.flags.body_lost = true;
+}
+
+// The request's body as it came, for servers that decode none, in place of what it was decoded to.
+void Parser::show_coded(Connection& connection, Side& side, Message& message) {
+  const bool same = side.coded.view() == message.body_view();
+  if (!same && side.coded.size() != 0) {
+    message.body.cut(0);
+    message.marks.body = 0;
+    if (!message.body.append(pool_, side.coded.view())) message.flags.body_lost = true;
+    message.flags.body_truncated = message.flags.body_truncated || side.coded.size() < message.body_wire;
+    body_event(connection, Direction::to_server, 0, message.flags.body_truncated);
+  }
+  side.coded.clear(pool_);
 }
 
 void Parser::body_event(Connection& connection, Direction direction, std::size_t before, bool truncated_before) {
@@ -140,6 +163,7 @@ void Parser::end_body(Connection& connection, Direction direction) {
     side.decoder.finish(pool_, appender);
     message.decoding = side.decoder.flags();
     body_event(connection, direction, appender.kept_of(before), truncated_before);
+    if (request) show_coded(connection, side, message);
   } else if (!message.flags.unexpected_body) {  // which is what comes behind one that was decoded
     message.decoding = side.decoder.flags();
   }

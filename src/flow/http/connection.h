@@ -13,7 +13,8 @@
 //
 // Events come as soon as their piece is whole, in this order for a message:
 //   request_line, request_headers, request_body (each time it has grown, has begun anew, as content_decoder.h says, or
-//   has reached its limit), request_complete
+//   has reached its limit), request_complete. A request's body that was decoded begins anew when it is whole, as it
+//   came, for most servers decode none
 //   response_line, response_headers, response_body, response_complete
 // Fields behind a body in chunks come as request_trailers or response_trailers, before the message is complete: it has
 // them among its headers then.
@@ -120,6 +121,7 @@ struct Side {
   std::uint64_t left = 0;
   Transaction* current = nullptr;  // being parsed
   ContentDecoder decoder;
+  Buffer coded;  // a request's body as it came, where it is decoded
 };
 
 struct Connection;
@@ -255,6 +257,8 @@ class Parser {
   void add_body(Connection& connection, Direction direction, std::string_view bytes);
   void begin_body(Connection& connection, Direction direction);
   void end_body(Connection& connection, Direction direction);
+  void keep_coded(Side& side, Message& message, std::string_view bytes);
+  void show_coded(Connection& connection, Side& side, Message& message);
   void body_event(Connection& connection, Direction direction, std::size_t before, bool truncated_before);
 
   // request.cc

@@ -212,6 +212,28 @@ TEST(HttpResponse, BodiesEndAtTheirLimit) {
   EXPECT_FALSE(response("HTTP/1.1 200 ok\r\n\r\n0123456789", settings).response_flags.body_truncated);
 }
 
+// Decoded, and then as it came, which is what most servers see.
+TEST(HttpConnection, ARequestsBodyIsShownBothWays) {
+  for (const std::string& body : {gzip("decoded") + "&behind=it", gzip("decoded")}) {
+    const std::string head =
+        "POST / HTTP/1.1\r\nContent-Encoding: gzip\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n";
+    const Sink sink = parse({{up, head + body.substr(0, 15)}, {up, body.substr(15)}, get});
+    ASSERT_EQ(sink.exchanges.size(), 2U);
+    EXPECT_EQ(sink.exchanges[0].request_body_before, "decoded");
+    EXPECT_EQ(sink.exchanges[0].request_body, body);
+    EXPECT_EQ(sink.exchanges[0].events, "lhbc");
+  }
+  Settings settings;
+  settings.request_body_limit = 10;
+  const std::string body = gzip("decoded");
+  const Sink cut =
+      parse({{up, "POST / HTTP/1.1\r\nContent-Encoding: gzip\r\nContent-Length: " + std::to_string(body.size()) +
+                      "\r\n\r\n" + body}},
+            std::string::npos, settings);
+  EXPECT_EQ(cut.exchanges.at(0).request_body, body.substr(0, 10));
+  EXPECT_TRUE(cut.exchanges.at(0).request_flags.body_truncated);
+}
+
 TEST(HttpResponse, ContentCodings) {
   const std::string body = gzip("decoded body");
   const std::string head = "HTTP/1.1 200 ok\r\nContent-Length: " + std::to_string(body.size()) + "\r\n";

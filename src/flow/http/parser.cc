@@ -495,6 +495,7 @@ void Parser::release(Connection& connection) {
     side.text.clear(pool_);
     side.fields.clear(pool_);
     side.decoder.clear(pool_);
+    side.coded.clear(pool_);
     side.scanned = 0;
     side.word = {};
     side.has_trailers = side.have_header = false;

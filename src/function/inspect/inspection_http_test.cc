@@ -185,6 +185,24 @@ TEST_F(InspectionHttpTest, a_short_body_in_deflate_is_inspected_as_it_comes) {
   }
 }
 
+// A server that decodes none sees what is behind the coding's end, and in gzip's header.
+TEST_F(InspectionHttpTest, a_coded_body_of_a_request_is_inspected_as_it_came_too) {
+  std::string named = flow::http::test::packed("harmless", 31);
+  named[3] |= 8;  // a name follows
+  named.insert(10, std::string("cmd=bad-bytes") + '\0');
+  const std::string hidden[] = {flow::http::test::packed("harmless", 31) + "&cmd=bad-bytes",
+                                std::string("\1\3\0\374\377abc&cmd=bad-bytes", 22), named,
+                                flow::http::test::packed("it is bad-bytes", 31)};
+  for (const std::string& body : hidden) {
+    use("drop http any any -> any any (http.request_body; content:\"bad-bytes\"; sid:1;)\n");
+    const std::string head = "POST / HTTP/1.1\r\nContent-Encoding: " + std::string(body[0] == 1 ? "deflate" : "gzip") +
+                             "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n";
+    EXPECT_FALSE(segment(true, ack, head + body.substr(0, 5)).drop);
+    EXPECT_TRUE(segment(true, ack, body.substr(5)).drop);
+    EXPECT_THAT(alerts(), ElementsAre(1));
+  }
+}
+
 // What nobody has looked for may be there: in what other rules let by, and what came before the rules.
 TEST_F(InspectionHttpTest, bytes_of_the_payload_that_nobody_has_looked_for_are_taken_as_there) {
   const std::string get = "GET /a HTTP/1.1\r\nHost: x\r\n", token = "X: rare-q7z-bytes\r\n";
