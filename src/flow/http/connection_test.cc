@@ -240,6 +240,10 @@ TEST(HttpResponse, ContentCodings) {
   EXPECT_EQ(response(head + "Content-Encoding: gzip\r\n\r\n" + body).response_body, "decoded body");
   EXPECT_EQ(response(head + "Content-Encoding :\tGZIP\v\r\n\r\n" + body).response_body, "decoded body");
   EXPECT_EQ(response(head + "\r\n" + body).response_body, body);
+  const std::string chunk = std::string(1, "0123456789abcdef"[body.size() / 16]) +
+                            "0123456789abcdef"[body.size() % 16] + "\r\n" + body + "\r\n0\r\n\r\n";
+  EXPECT_EQ(response("HTTP/1.1 200 ok\r\nTransfer-Encoding: gzip, chunked\r\n\r\n" + chunk).response_body,
+            "decoded body");
   const std::string twice = gzip(body);
   EXPECT_EQ(
       response("HTTP/1.1 200 ok\r\nContent-Encoding: gzip\r\nContent-Encoding: gzip\r\n\r\n" + twice).response_body,

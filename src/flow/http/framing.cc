@@ -35,6 +35,7 @@ Length length_in(std::string_view text) {
 void Framing::field(std::string_view name, std::string_view value) {
   if (same_name(name, "transfer-encoding")) {
     chunked = chunked || has_word(value, "chunked");
+    codings += ContentDecoder::codings(value);
   } else if (same_name(name, "content-encoding")) {
     codings += ContentDecoder::codings(value);
   } else if (same_name(name, "content-length")) {

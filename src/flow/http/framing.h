@@ -15,7 +15,7 @@ struct Framing {
   bool sized = false;            // it has a number
   bool length_invalid = false;   // it is not just a number
   bool length_conflict = false;  // there are several that differ
-  unsigned codings = 0;          // of all Content-Encoding, those that can be undone
+  unsigned codings = 0;          // of all Content-Encoding and Transfer-Encoding, those that can be undone
   std::uint64_t length = 0;
 };
 
