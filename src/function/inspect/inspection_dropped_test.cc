@@ -56,6 +56,11 @@ TEST_F(InspectionDropped, leave_their_records_to_those_that_come) {
     EXPECT_THAT(alerts(), ElementsAre(1));
     EXPECT_EQ(inspection_->conversations().extras_refused(), 0U);
     EXPECT_EQ(inspection_->conversations().extras_in_use(), 1U);
+    // Where all are in use none is asked for again.
+    for (std::uint16_t port = 4200; port < 4263; ++port) asks(port, "GET /fine HTTP/1.1\r\n\r\n");
+    EXPECT_EQ(inspection_->conversations().extras_in_use(), 64U);
+    EXPECT_TRUE(from(4000, true, ack, 1001, 5001, evil).drop);
+    EXPECT_EQ(inspection_->conversations().extras_refused(), 0U);
   }
 }
 
