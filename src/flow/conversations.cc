@@ -40,8 +40,8 @@ Conversations::Conversations(const ConversationSettings& settings, ConversationS
       drop_silent_(settings.drop_silent),
       stream_idle_(settings.stream_idle) {
   for (std::uint32_t i = settings.extras; i-- > 0;) {
-    extras_[i].next = free_extra_;
-    free_extra_ = i;
+    extras_[i].next = free_extras_;
+    free_extras_ = i;
   }
 }
 
@@ -194,7 +194,10 @@ void Conversations::touch_memory() {
 
 Extra* Conversations::extra_for_stream(Flow& flow, Milliseconds now) {
   if (flow.extra == no_index) [[unlikely]] {
-    if (free_extra_ == no_index) {
+    if (!sink_.wants_stream(flow)) {
+      return nullptr;
+    }
+    if (free_extras_ == no_index) {
       make_room_for_stream(now);
     } else if (stream_pool_.in_use() > stream_pool_.capacity() / 4 * 3) {
       end_idle(now);
@@ -252,13 +255,13 @@ Extra* Conversations::extra_of(Flow& flow) {
   if (flow.state == FlowState::silent) {
     return nullptr;
   }
-  if (free_extra_ == no_index) {
+  if (free_extras_ == no_index) {
     ++extras_refused_;
     return nullptr;
   }
-  flow.extra = free_extra_;
-  Extra& extra = extras_[free_extra_];
-  free_extra_ = extra.next;
+  flow.extra = free_extras_;
+  Extra& extra = extras_[free_extras_];
+  free_extras_ = extra.next;
   ++extras_in_use_;
   extra.flow = table_.index_of(flow);
   extra.bits_as_of = bits_as_of_;
@@ -313,12 +316,24 @@ void Conversations::flow_ended(Flow& flow, FlowEndReason reason) {
   reassembler_.finish(extra.stream, *this);
   close_http(extra);
   sink_.flow_ended(flow, &extra, reason);
+  free_extra(flow);
+}
+
+void Conversations::give_back(Flow& flow) {
+  if (flow.extra != no_index) {
+    parser_.abandon(extras_[flow.extra].http);
+    free_extra(flow);
+  }
+}
+
+void Conversations::free_extra(Flow& flow) {
+  Extra& extra = extras_[flow.extra];
   reassembler_.release(extra.stream);
   const std::uint32_t index = flow.extra;
   unlink(extra, flow.state);
   extra = Extra{};
-  extra.next = free_extra_;
-  free_extra_ = index;
+  extra.next = free_extras_;
+  free_extras_ = index;
   flow.extra = no_index;
   --extras_in_use_;
 }

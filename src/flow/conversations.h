@@ -8,8 +8,8 @@
 // number: where all are in use, one of the closed flows that have one ends for it, the longest closed first; else, of
 // those that nobody has answered, the one that has had its for longest, so that SYNs with data take them from each
 // other; else of two established ones, by turns, one that has been silent for stream_idle. Without one it is tracked,
-// but not reassembled (`extras_refused`). Each TCP stream is looked at as HTTP until
-// its parser stops.
+// but not reassembled (`extras_refused`). Each TCP stream is looked at as HTTP until its parser stops. Who looks at a
+// flow no further gives its record back (give_back()), and the flow stays.
 //
 // Memory is taken in the constructor, and is what memory_bytes() says. Thread-safety: none, one lane. The sink may not
 // call back.
@@ -51,6 +51,8 @@ static_assert(sizeof(Extra) == 384);
 // What a rule engine hears. Views hold during the call; HTTP ones as http/message.h says.
 class ConversationSink {
  public:
+  // A TCP flow without a record brings data: whether it gets one.
+  virtual bool wants_stream(const Flow& /*flow*/) { return true; }
   // A packet's flow is brought up to date by it, and its stream (`streamed`: there is one for it) is not yet. False:
   // the stream does not get it, for the receiver will not.
   virtual bool tracked(Flow& /*flow*/, Direction /*direction*/, bool /*streamed*/) { return true; }
@@ -122,6 +124,9 @@ class Conversations final : private FlowEnd, private StreamSink, private http::T
   void prefetch_history(std::uint32_t hash, std::uint16_t source_port, std::size_t bytes) const;
   // The flow's, made if it has none; nullptr: all are in use, counted, or the flow is silent.
   Extra* extra_of(Flow& flow);
+  // The flow's record, with its stream, its HTTP and its bits, if it has one; nobody hears of what is left in them, and
+  // what waits is freed as further packets come. Not from within packet().
+  void give_back(Flow& flow);
   Extra* extra_if_any(const Flow& flow) { return flow.extra == no_index ? nullptr : &extras_[flow.extra]; }
 
   // Whether bytes that come next in the direction are parsed as HTTP, or may show to be some: the parser has not
@@ -188,6 +193,7 @@ class Conversations final : private FlowEnd, private StreamSink, private http::T
   void refuse(const Seen& seen, const Packet& packet);
   void feed(Flow& flow, Extra& extra, Direction direction, const Packet& packet, Taken begun);
   void close_http(Extra& extra);
+  void free_extra(Flow& flow);
   Extra* extra_for_stream(Flow& flow, Milliseconds now);
   void drop_cleared(Extra& extra) const;
   void make_room_for_stream(Milliseconds now);
@@ -202,7 +208,7 @@ class Conversations final : private FlowEnd, private StreamSink, private http::T
   Reassembler reassembler_;
   http::Parser parser_;
   std::vector<Extra> extras_;
-  std::uint32_t free_extra_ = no_index;
+  std::uint32_t free_extras_ = no_index;  // list
   // Of those in use, by FlowTable::class_of() of their flows: which came to it first, and last.
   struct List {
     std::uint32_t head = no_index;

@@ -208,6 +208,34 @@ TEST(Conversations, SynsWithDataLeaveRecordsToConversations) {
   EXPECT_EQ(conversations.table().in_class()[1], 8U);
 }
 
+// A request that is not whole, and what waits behind a hole.
+TEST(Conversations, WhatIsGivenBackIsFreeAndNobodyHearsOfIt) {
+  ConversationSettings settings = small();
+  settings.extras = settings.http_connections = settings.http_transactions = 1;
+  test::Recorder recorder;
+  Conversations conversations(settings, recorder);
+  shake_hands(conversations, 1);
+  conversations.packet(tcp(1, 1000, up, tcp_ack, 1001, 5001, "POST /x HTTP/1.1\r\nContent-Length: 9\r\n\r\nbody"), 0);
+  Flow& flow = *conversations.packet(tcp(1, 1000, up, tcp_ack, 1100, 5001, "waits"), 0).flow;
+  const std::string events = recorder.exchanges.at(0).events, bytes = recorder.bytes[0];
+  const std::size_t held = conversations.stream_pool().in_use();
+  conversations.give_back(flow);
+  conversations.give_back(flow);
+  EXPECT_EQ(conversations.extras_in_use(), 0U);
+  EXPECT_LT(conversations.stream_pool().in_use(), held);
+  EXPECT_EQ(conversations.http_pool().in_use(), 0U);
+  EXPECT_EQ(recorder.exchanges.at(0).events, events);
+  EXPECT_EQ(recorder.bytes[0], bytes);
+  EXPECT_EQ(recorder.gaps[0], 0U);
+  EXPECT_TRUE(recorder.ends.empty());
+  EXPECT_EQ(conversations.table().in_use(), 1U);
+  converse(conversations, 2, get, ok, 0);
+  EXPECT_EQ(recorder.exchanges.size(), 2U) << "for another there is one of each";
+  EXPECT_EQ(conversations.extras_refused(), 0U);
+  conversations.flush();
+  EXPECT_EQ(conversations.stream_pool().in_use(), 0U) << "what had waited, too, packet by packet";
+}
+
 TEST(Conversations, WithoutAnHttpConnectionTheStreamGoesOn) {
   ConversationSettings settings = small();
   settings.http_connections = 0;

@@ -495,6 +495,36 @@ def test_an_attack_behind_a_limit_of_http_does_not_get_through(tmp_path, policy)
         assert {event["drop"]["reason"] for event in wire.events("drop")} <= {"applayer error", "flow drop"}
 
 
+def attack_and_close(server, times):
+    """Each time with a FIN, which goes the way of what was dropped before it."""
+    for _ in range(times):
+        with socket.create_connection((server, 80), timeout=3) as connection:
+            connection.sendall(f"GET {ATTACK} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        time.sleep(0.01)  # the server's backlog is short
+
+
+def hold_open(server, number):
+    connections = [socket.create_connection((server, 80), timeout=3) for _ in range(number)]
+    for connection in connections:
+        connection.sendall(b"GET /held HTTP/1.1\r\n")
+    time.sleep(0.1)
+    for connection in connections:
+        connection.close()
+
+
+def test_dropped_conversations_leave_streams_to_others_and_the_log_says_when_there_are_none(tmp_path):
+    said = "because all [inspect] streams are in use"
+    with Wire(tmp_path, inspect=["streams = 16"]) as wire:
+        server = wire.servers[0]
+        wire.client.inside(attack_and_close, server, 20)
+        assert browse(wire.client, server, ATTACK, timeout=1) is TimeoutError
+        assert ATTACK not in wire.web.requests()
+        assert wire.figures()["inspect_streams_refused"] == 0 and said not in wire.gateway.log()
+        wire.client.inside(hold_open, server, 20)
+        assert wait_until(lambda: said in wire.gateway.log(), 3)
+        assert wire.figures()["inspect_streams_refused"] > 0
+
+
 MISTAKES = {
     "no file": ('rules = ["{folder}/none.rules"]', "[inspect] rules: {folder}/none.rules: No such file or directory"),
     "a folder": ('rules = ["{folder}"]', "[inspect] rules: {folder}: is a folder: name a regular file"),

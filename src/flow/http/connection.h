@@ -178,6 +178,8 @@ class Parser {
   void gap(Connection& connection, Direction direction, std::uint64_t bytes);
   void closed(Connection& connection, Direction direction);
   void close(Connection* connection);
+  // The same, and nobody hears of what is open in it.
+  void abandon(Connection* connection);
 
   const Counters& counters() const { return counters_; }
   std::uint64_t memory_bytes() const { return memory_bytes(connections_.capacity(), transactions_.capacity()); }

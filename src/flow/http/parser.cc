@@ -510,6 +510,13 @@ void Parser::close(Connection* connection) {
   }
   closed(*connection, Direction::to_server);
   closed(*connection, Direction::to_client);
+  abandon(connection);
+}
+
+void Parser::abandon(Connection* connection) {
+  if (connection == nullptr) {
+    return;
+  }
   release(*connection);
   for (Side& side : connection->sides) {
     side.phase = Phase::detect;

@@ -201,9 +201,10 @@ Expected<void> Inspect::prepare(const engine::LanePlan& plan) {
                                                    log_->lane(thread), *clock_, budget));
     if (!plan.captures) lanes_.back()->touch_memory();  // a page fault is nothing for a lane with a deadline
   }
-  if (plan.forwards) {
-    log_->set_watch([this](std::uint64_t now) { note_limits(now); });
-  }
+  log_->set_watch([this, forwards = plan.forwards](std::uint64_t now) {
+    if (forwards) note_limits(now);
+    note_refused_streams(now);
+  });
   log_->set_stats([this] {
     nlohmann::ordered_json values;
     for (const engine::Figure& figure : figures())
@@ -220,6 +221,14 @@ void Inspect::note_limits(std::uint64_t now) {
   }
   const bool drops = options_.inspection.drop_on_http_limit && blocks_.load(std::memory_order_relaxed);
   if (const std::string line = limit_notes_.line(counts, now, drops); !line.empty()) {
+    spdlog::warn("{}", line);
+  }
+}
+
+void Inspect::note_refused_streams(std::uint64_t now) {
+  std::uint64_t refused = 0;
+  for (const auto& lane : lanes_) refused += lane->streams_refused();
+  if (const std::string line = refused_streams_notes_.line(refused, now); !line.empty()) {
     spdlog::warn("{}", line);
   }
 }

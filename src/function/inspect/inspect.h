@@ -35,6 +35,7 @@
 #include "function/inspect/http_limit_notes.h"
 #include "function/inspect/inspect_lane.h"
 #include "function/inspect/inspection.h"
+#include "function/inspect/refused_streams_notes.h"
 #include "match/automaton/gpu_matcher.h"
 #include "match/rules/rule_set.h"
 #include "packet/reason.h"
@@ -123,6 +124,7 @@ class Inspect final : public engine::Stage, private engine::Tables {
   void take(std::shared_ptr<InspectionRules> rules);
   InspectLane& lane_of(std::uint32_t lane) { return *lanes_[lane % lanes_.size()]; }
   void note_limits(std::uint64_t now);
+  void note_refused_streams(std::uint64_t now);
   match::MatchBatch work_of(const engine::Batch& batch, std::byte* area) const;
   bool take_back();
 
@@ -135,7 +137,8 @@ class Inspect final : public engine::Stage, private engine::Tables {
   std::atomic<std::uint64_t> rule_count_{0};  // of newest_
   std::atomic<bool> blocks_{false};           // likewise: a rule of it drops
   std::unique_ptr<AlertLog> log_;
-  HttpLimitNotes limit_notes_;  // of the log's thread
+  HttpLimitNotes limit_notes_;                 // of the log's thread
+  RefusedStreamsNotes refused_streams_notes_;  // likewise
   std::unique_ptr<FrameClock> clock_;
   std::vector<std::unique_ptr<InspectLane>> lanes_;  // by thread
 

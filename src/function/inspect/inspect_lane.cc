@@ -322,6 +322,7 @@ void InspectLane::publish() {
   const Counted counted(inspection_, untold_);
   for (std::size_t f = 0; f < figure_count; ++f) figures_[f].set(rows[f].value(counted));
   for (std::size_t l = 0; l < limited_.size(); ++l) limited_[l].set(counted.http.limited[l]);
+  streams_refused_.set(counted.conversations.extras_refused());
 }
 
 void InspectLane::offer(std::unique_ptr<InspectionSearch> search) {

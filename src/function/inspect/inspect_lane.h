@@ -134,6 +134,8 @@ class InspectLane {
   std::uint64_t figure(std::size_t which) const { return figures_[which].get(); }
   // Conversations of HTTP that went beyond a flow::http::Limit, likewise.
   std::uint64_t limited(std::size_t which) const { return limited_[which].get(); }
+  // The figure inspect_streams_refused, likewise.
+  std::uint64_t streams_refused() const { return streams_refused_.get(); }
 
  private:
   static std::string_view bytes_of(const engine::Batch& batch, std::uint32_t i) {
@@ -165,6 +167,7 @@ class InspectLane {
   std::uint64_t untold_ = 0;
   std::vector<engine::Counter> figures_;
   std::array<engine::Counter, flow::http::limits> limited_;
+  engine::Counter streams_refused_;
   std::atomic<InspectionSearch*> offered_{nullptr};
   std::atomic<InspectionSearch*> left_{nullptr};  // list, through `next`
 };

@@ -122,12 +122,20 @@ const Judgement& Inspection::loud_frame(std::string_view frame, std::uint32_t ha
   if (flow == nullptr || asks_anew(*flow, packet)) {
     inspect_packet(nullptr, false);
   } else if ((flow->user & dropped) != 0) {
-    by_flow = !std::exchange(subject_.judgement.drop, true);
+    by_flow = drop_by_flow(*flow);
   }
   if (packet.fragment) [[unlikely]] {
     flow = inspect_datagram(flow, by_flow);
   }
   return end_frame(flow, by_flow);
+}
+
+// Nothing of the flow is looked at any more: what it holds, others may need. Alerts that are held are of its HTTP.
+// Whether the frame is dropped for its flow alone.
+[[gnu::noinline]] bool Inspection::drop_by_flow(flow::Flow& flow) {
+  tell_held();
+  conversations_.give_back(flow);
+  return !std::exchange(subject_.judgement.drop, true);
 }
 
 // A SYN where a conversation was dropped that has been silent for its timeout: if the server answers it, it has

@@ -11,9 +11,10 @@
 // payloads as packets; HTTP messages where a buffer is whole (match/detect/detector.h, Point). Each packet comes before
 // the stream's piece that it brings. A rule of `drop`, `reject` or `pass` that holds acts on the packet, or on the rest
 // of the flow (match/rules/rule_scope.h): all further packets of it are dropped, or nothing of it is inspected any
-// more. A stream does not get what was dropped before it: it is inspected when it comes again. Of a packet that its
-// stream does not take whole (flow/tcp_stream.h, feed()) the payload is inspected by itself besides; one that its
-// stream refuses is dropped, unless a rule of `pass` has held.
+// more; what a flow that is dropped so held of streams, HTTP and bits is given back with that packet, or, where it was
+// another flow's that made it tell, with its next one. A stream does not get what was dropped before it: it is
+// inspected when it comes again. Of a packet that its stream does not take whole (flow/tcp_stream.h, feed()) the
+// payload is inspected by itself besides; one that its stream refuses is dropped, unless a rule of `pass` has held.
 //
 // What a stream tells without a packet of its own and its direction (at the end of its flow, or what waited behind a
 // gap that the other side acknowledged) is inspected as from a packet of its ends without payload. What other flows
@@ -202,6 +203,7 @@ class Inspection final : private flow::ConversationSink {
 
  private:
   class AsIf;
+  bool wants_stream(const flow::Flow& flow) override { return (flow.user & FlowMark::dropped) == 0; }
   bool tracked(flow::Flow& flow, flow::Direction direction, bool streamed) override;
   void stream_data(flow::Flow& flow, flow::Extra& extra, flow::Direction direction,
                    const flow::StreamData& data) override;
@@ -230,6 +232,7 @@ class Inspection final : private flow::ConversationSink {
   bool is_quiet_in(const flow::Flow* flow, bool streamed) const;
   bool tracked_by_rules(flow::Flow& flow, flow::Direction direction, bool streamed);
   const Judgement& end_frame(const flow::Flow* flow, bool by_flow);
+  bool drop_by_flow(flow::Flow& flow);
   static bool asks_anew(const flow::Flow& flow, const flow::Packet& packet);
   void read_facts();
   flow::Flow* inspect_datagram(flow::Flow* flow, bool& by_flow);

@@ -1,6 +1,4 @@
 // Datagrams that came in fragments, inspected once they are whole.
-#include <utility>
-
 #include "function/inspect/inspection.h"
 
 namespace sluice::function {
@@ -30,7 +28,7 @@ using flow::Direction;
     if (flow == nullptr) {
       inspect_packet(nullptr, false);
     } else if ((flow->user & FlowMark::dropped) != 0) {
-      by_flow = !std::exchange(subject_.judgement.drop, true);
+      by_flow = drop_by_flow(*flow);
     }
   }
   // A datagram of fragments is taken by nobody.

@@ -272,6 +272,14 @@ TEST_F(InspectionFragments, a_segment_goes_into_its_stream) {
   }
 }
 
+TEST_F(InspectionFragments, a_datagram_that_drops_its_flow_has_its_record_given_back) {
+  use("drop tcp any any -> any 80 (flow:established,to_server; content:\"evil content\"; sid:1;)\n");
+  handshake();
+  EXPECT_THAT(feed(fragments_of(tcp(true, ack, 1001, 5001, "evil content, and so on"), 1, 40)),
+              ElementsAre(false, true));
+  EXPECT_EQ(inspection_->conversations().extras_in_use(), 0U);
+}
+
 TEST_F(InspectionFragments, a_policy_is_for_those_that_do_not_fit) {
   for (const bool v4 : {true, false}) {
     for (const bool drops : {true, false}) {

@@ -45,12 +45,12 @@ const Judgement& Inspection::quiet_frame(std::string_view frame, std::uint32_t h
   quiet_ = true;
   flow::Packet packet;
   flow::read_plain_packet(frame, packet);  // as brief_of() has: it is one
-  const flow::Flow* const flow = conversations_.packet(packet, hash, now_ / 1000).flow;
+  flow::Flow* const flow = conversations_.packet(packet, hash, now_ / 1000).flow;
   bool by_flow = false;
   if (flow == nullptr) {
     ++counters_.no_flow;
   } else if ((flow->user & FlowMark::dropped) != 0) {
-    by_flow = !std::exchange(subject_.judgement.drop, true);
+    by_flow = drop_by_flow(*flow);
   }
   if (subject_.judgement.drop && quiet_) read_facts();
   quiet_ = false;
@@ -77,7 +77,7 @@ const Judgement& Inspection::plain_frame(std::string_view frame, std::uint32_t h
       inspect_packet(nullptr, false);
     }
   } else if ((flow->user & FlowMark::dropped) != 0) {
-    by_flow = !std::exchange(subject_.judgement.drop, true);
+    by_flow = drop_by_flow(*flow);
   }
   if (subject_.judgement.drop && quiet_) read_facts();
   quiet_ = depends_ = false;
