@@ -42,7 +42,7 @@ struct Case {
 
 void expect(const std::vector<Case>& cases, const Settings& settings = {}) {
   for (const Case& one : cases) {
-    for (const std::size_t piece : {std::string::npos, std::size_t{1000}}) {
+    for (const std::size_t piece : {std::string::npos, std::size_t{1000}, std::size_t{1}}) {
       SCOPED_TRACE(std::string(one.what) + ", " + std::to_string(piece));
       EXPECT_EQ(parse(one.parts, piece, settings, 16U << 20).limits, one.limits);
     }
@@ -82,6 +82,22 @@ TEST(HttpLimits, WhatIsHttpIsToldOnce) {
           {"a request line alone", {{up, "GET /" + of(5'000) + " HTTP/1.1\r\n"}}, all},
           {"trailers", {{up, chunks + "0\r\nA: " + of(4'000) + "\r\nB: " + of(2'000) + "\r\n\r\n"}}, all}},
          small);
+}
+
+// What servers read in more than one way. Each is told before a line ends that some end earlier.
+TEST(HttpLimits, ChunksOfRequestsThatAreNotPlainAreNone) {
+  const std::string chunks = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+  std::vector<Case> cases;
+  const char* const odd[] = {"0x8\r\n", "0_8\r\n", "+8\r\n",        "-8\r\n",       "8 junk",           "8 8\r\n",
+                             "8\rx",    "8\r\r",   "8\n",           " 8\r\n",       "\r\n8\r\n",        "8;a\n",
+                             "8;a\rb",  "8\v\r\n", "1\r\na\n1\r\n", "1\r\nax1\r\n", "1\r\nax\r\n1\r\n", "1\r\na1\r\n",
+                             "0x",      "0 junk"};
+  for (const char* const one : odd) cases.push_back({one, {{up, chunks + one}}, {Limit::chunk}});
+  const char* const plain[] = {"8\r\nevilbody\r\n0\r\n\r\n",
+                               "008;a=\"b c\";d\r\nevilbody\r\nA \t; x\r\n0123456789\r\n0 ;\r\n\r\n",
+                               "1\r\n\r\r\n1\r\n\n\r\n0\r\nA: b\r\n\r\n"};
+  for (const char* const one : plain) cases.push_back({one, {{up, chunks + one + "GET / HTTP/1.1\r\n\r\n"}}, {}});
+  expect(cases);
 }
 
 TEST(HttpLimits, OtherProtocolsAndWhatIsOrdinaryAreNot) {

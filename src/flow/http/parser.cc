@@ -231,6 +231,7 @@ void Parser::drop_pending(Side& side, std::size_t count) {
   side.pending.drop_front(pool_, count);
   side.scanned = 0;
   side.word = {};
+  side.chunk_extension = false;
 }
 
 // Whether this is HTTP at all. False: more bytes are needed.
@@ -497,7 +498,7 @@ void Parser::release(Connection& connection) {
     side.decoder.clear(pool_);
     side.scanned = 0;
     side.word = {};
-    side.has_trailers = side.have_header = false;
+    side.has_trailers = side.have_header = side.chunk_extension = false;
     side.current = nullptr;
   }
   connection.retained = nullptr;
