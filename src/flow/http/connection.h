@@ -111,6 +111,7 @@ struct Side {
   bool junk = false;             // lines were skipped before the status line
   bool has_trailers = false;     // some have come; `text` and `fields` have the message's headers, too
   bool have_header = false;      // `header` holds one that may go on in the next line
+  bool header_folded = false;    // it has more than one line
   bool chunk_extension = false;  // of `pending` it has been seen
   Buffer pending;                // bytes not parsed yet
   Buffer header;                 // a header's lines so far, joined

@@ -11,6 +11,7 @@ namespace sluice::flow::http {
 namespace {
 
 using namespace test;
+using namespace std::string_literals;
 
 std::string fields(int count) {
   std::string lines;
@@ -97,6 +98,69 @@ TEST(HttpLimits, ChunksOfRequestsThatAreNotPlainAreNone) {
                                "008;a=\"b c\";d\r\nevilbody\r\nA \t; x\r\n0123456789\r\n0 ;\r\n\r\n",
                                "1\r\n\r\r\n1\r\n\n\r\n0\r\nA: b\r\n\r\n"};
   for (const char* const one : plain) cases.push_back({one, {{up, chunks + one + "GET / HTTP/1.1\r\n\r\n"}}, {}});
+  expect(cases);
+}
+
+TEST(HttpLimits, RequestsWhoseEndServersReadInMoreThanOneWay) {
+  const std::string post = "POST / HTTP/1.1\r\nA: b\r\n", chunked = "Transfer-Encoding: chunked\r\n",
+                    length = "Content-Length: 8\r\n";
+  std::vector<Case> cases;
+  const std::string odd[] = {
+      "Content-Length: 1_2\r\n",
+      "Content-Length: +8\r\n",
+      "Content-Length: -8\r\n",
+      "Content-Length: 0x8\r\n",
+      "Content-Length:\r\n",
+      "Content-Length: \r\n",
+      "Content-Length: x\r\n",
+      "Content-Length: 8 9\r\n",
+      "Content-Length: 8\v\r\n",
+      "Content-Length: \0"
+      "8\r\n"s,
+      "Content-Length: 9223372036854775808\r\n",
+      "Content-Length: 18446744073709551616\r\n",
+      "Content-Length: 0, 8\r\n",
+      "Content-Length: 8, 8\r\n",
+      "Content-Length: 0\r\n" + length,
+      length + "Content-Length: 0\r\n",
+      "Content-Length : 8\r\n",
+      "Content\0-Length: 8\r\n"s,
+      "Content-Length:\r\n 8\r\n",
+      "C: d\r\n Content-Length: 8\r\n",
+      chunked + length,
+      length + chunked,
+      chunked + chunked,
+      "Transfer-Encoding: gzip, chunked\r\n",
+      "Transfer-Encoding: chunked, chunked\r\n",
+      "Transfer-Encoding: identity\r\n",
+      "Transfer-Encoding: xchunked\r\n",
+      "Transfer-Encoding: chunked;a\r\n",
+      "Transfer-Encoding:\r\n",
+      "Transfer-Encoding: \vchunked\r\n",
+      "Transfer-Encoding : chunked\r\n",
+      "Transfer-Encoding:\r\n chunked\r\n",
+      "C: d\r\n\tTransfer-Encoding: chunked\r\n",
+      "Transfer-Encoding: chunked\r\n ,x\r\n",
+  };
+  for (const std::string& one : odd) cases.push_back({one.c_str(), {{up, post + one + "\r\n"}}, {Limit::framing}});
+  const std::string plain[] = {length + "\r\nevilbody",
+                               length + length + "\r\nevilbody",
+                               "CONTENT-LENGTH:008 \t\r\n\r\nevilbody",
+                               "transfer-encoding:\tChunked \r\n\r\n8\r\nevilbody\r\n0\r\n\r\n",
+                               "Content-Length: 0\r\n\r\n",
+                               "C: d\r\n e: f\r\n" + length + "\r\nevilbody"};
+  for (const std::string& one : plain)
+    cases.push_back({one.c_str(), {{up, post + one + "GET / HTTP/1.1\r\n\r\n"}}, {}});
+  const std::string longest = "Content-Length: 9223372036854775807\r\n\r\n";
+  cases.push_back({"the largest length", {{up, post + longest}}, {}});
+  for (const char* const version : {" HTTP/1.0", " HTTP/1.2", " http/1.1", ""}) {
+    const std::string line = "POST /" + std::string(version) + "\r\n";
+    cases.push_back({"chunks, but another version", {{up, line + chunked + "\r\n"}}, {Limit::framing}});
+    cases.push_back({"a length, and another version", {{up, line + length + "\r\nevilbody"}}, {}});
+  }
+  cases.push_back(
+      {"an answer", {get, {down, "HTTP/1.0 200 ok\r\nContent-Length: 1_2\r\n" + chunked + "\r\n0\r\n\r\n"}}, {}});
+  cases.push_back({"another protocol", {{up, "FOO / BAR/1.0\r\n" + length + chunked + "\r\n"}}, {}});
   expect(cases);
 }
 

@@ -498,7 +498,7 @@ void Parser::release(Connection& connection) {
     side.decoder.clear(pool_);
     side.scanned = 0;
     side.word = {};
-    side.has_trailers = side.have_header = side.chunk_extension = false;
+    side.has_trailers = side.have_header = side.header_folded = side.chunk_extension = false;
     side.current = nullptr;
   }
   connection.retained = nullptr;
