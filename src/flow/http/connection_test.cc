@@ -382,6 +382,29 @@ TEST(HttpConnection, ARefusedConnectGoesOn) {
   EXPECT_EQ(sink.exchanges[1].response_body, "x");
 }
 
+// As a server does that has one handler for all methods.
+TEST(HttpConnection, AConnectThatIsAnsweredAsOtherRequestsGoesOn) {
+  const std::string connect = "CONNECT h:443 HTTP/1.1\r\n\r\n", next = "\r\nGET /next HTTP/1.1\r\n\r\n";
+  const std::string bodies[] = {"Content-Length: 2\r\n\r\nok", "Content-Length: 0\r\n\r\n",
+                                "Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"};
+  for (const std::size_t piece : {std::string::npos, std::size_t{1}}) {
+    for (const std::string& body : bodies) {
+      SCOPED_TRACE(body);
+      const Part answer{down, "HTTP/1.1 200 ok\r\n" + body};
+      for (const bool early : {false, true}) {
+        const Sink sink = early ? parse({{up, connect + next}, answer, answer}, piece)
+                                : parse({{up, connect}, answer, {up, next}, answer}, piece);
+        ASSERT_EQ(sink.exchanges.size(), 2U);
+        EXPECT_EQ(sink.exchanges[1].uri, "/next");
+        EXPECT_EQ(sink.exchanges[1].response_body, sink.exchanges[0].response_body);
+        EXPECT_TRUE(sink.stops.empty());
+      }
+      const Sink tunnel = parse({{up, connect}, answer, {up, "\x16\x03\1"}, {down, "\x16\x03\1"}}, piece);
+      EXPECT_EQ(tunnel.stops, std::vector{StopReason::tunnel}) << "a proxy's";
+    }
+  }
+}
+
 // What looks like HTTP/2, and is a request to its server, or cannot be the preface.
 TEST(HttpConnection, ARefusedPrefaceGoesOn) {
   const std::string no = "HTTP/1.1 400 no\r\nContent-Length: 0\r\n\r\n";

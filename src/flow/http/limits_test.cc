@@ -164,6 +164,28 @@ TEST(HttpLimits, RequestsWhoseEndServersReadInMoreThanOneWay) {
   expect(cases);
 }
 
+// Before the line is whole: to some servers it is.
+TEST(HttpLimits, CRsAloneInRequests) {
+  const std::string post = "POST / HTTP/1.1\r\n", chunked = "Transfer-Encoding: chunked\r\n\r\n0\r\n";
+  std::vector<Case> cases;
+  const std::string odd[] = {
+      post + "A: b\rC",          post + "A: b\r\r",          post + "A: b\r\r\n", post + "\rA: b\r\n",
+      post + "A: b\r\nC: d\r e", post + chunked + "A: b\rC", "GET / HTTP/1.1\rA", "GET /\r\r\n",
+      get.bytes + "GET /\rA"};
+  for (const std::string& one : odd) cases.push_back({one.c_str(), {{up, one}}, {Limit::framing}});
+  const std::string plain[] = {post + "A: b\r",
+                               post + "A: b\n\n",
+                               "\r\r\r\n" + get.bytes,
+                               get.bytes + "\r\r\n" + get.bytes,
+                               post + "Content-Length: 2\r\n\r\n\r\r",
+                               "FOO /a b\rc\nd\re\n",
+                               "EHLO a\rb"};
+  for (const std::string& one : plain) cases.push_back({one.c_str(), {{up, one}}, {}});
+  cases.push_back({"an answer", {get, {down, "HTTP/1.1 200 ok\rA: b\rC: d\r\n\r\n"}}, {}});
+  cases.push_back({"a tunnel", {{up, "CONNECT h:1 HTTP/1.1\r\n\r\n\ra\rb"}, {down, "HTTP/1.1 200 ok\r\n\r\n"}}, {}});
+  expect(cases);
+}
+
 TEST(HttpLimits, OtherProtocolsAndWhatIsOrdinaryAreNot) {
   const std::string head = "GET / HTTP/1.1\r\n", ok = "HTTP/1.1 200 ok\r\n";
   expect({
