@@ -97,7 +97,7 @@ enum class Phase : std::uint8_t {
   chunk_data,  // `left` bytes
   trailer_lines,
   perhaps_body,  // a response that should have none, but declares one
-  connect_wait,  // behind CONNECT, until the response
+  connect_wait,  // behind CONNECT, until the response, or a request
   http2_wait,    // before what may be HTTP/2's preface, until the server's first bytes
   ignore,        // not HTTP, or stopped
 };

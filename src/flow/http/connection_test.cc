@@ -382,6 +382,19 @@ TEST(HttpConnection, ARefusedConnectGoesOn) {
   EXPECT_EQ(sink.exchanges[1].response_body, "x");
 }
 
+// For its server has it before the answer, and may refuse the CONNECT.
+TEST(HttpConnection, ARequestBehindAConnectIsReadBeforeTheAnswer) {
+  const std::string connect = "CONNECT h:443 HTTP/1.1\r\n\r\n";
+  for (const std::size_t piece : {std::string::npos, std::size_t{1}}) {
+    const Sink sink = parse({{up, connect + "\r\nGET /next HTTP/1.1\r\n\r\n"}}, piece);
+    ASSERT_EQ(sink.exchanges.size(), 2U);
+    EXPECT_EQ(sink.exchanges[1].uri, "/next");
+    const Sink tunnel = parse({{up, connect + "GET /next HTTP/1.1\r\n\r\n"}, {down, "HTTP/1.1 200 ok\r\n\r\n"}}, piece);
+    EXPECT_EQ(tunnel.stops, std::vector{StopReason::tunnel});
+    EXPECT_EQ(parse({{up, connect + "\x16\x03\1"}}, piece).exchanges.size(), 1U);
+  }
+}
+
 // As a server does that has one handler for all methods.
 TEST(HttpConnection, AConnectThatIsAnsweredAsOtherRequestsGoesOn) {
   const std::string connect = "CONNECT h:443 HTTP/1.1\r\n\r\n", next = "\r\nGET /next HTTP/1.1\r\n\r\n";

@@ -214,6 +214,13 @@ bool Parser::step(Connection& connection, Direction direction) {
       }
       side.phase = Phase::first_line;
       return true;
+    case Phase::connect_wait:  // a request is one to a server that refuses, whatever the answer will be
+      if (looks_like_request(side.pending.view(), side.word) != Looks::http) {
+        return false;
+      }
+      side.word = {};
+      side.phase = Phase::first_line;
+      return true;
     case Phase::perhaps_body:
       return perhaps_body(connection);
     case Phase::first_line:
