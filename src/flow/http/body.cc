@@ -181,8 +181,36 @@ void Parser::end_body(Connection& connection, Direction direction) {
   }
 }
 
-// A line with a chunk's size: white space, hexadecimal digits, anything. `left` is the size of the digits so far.
-// False: more is needed.
+// Whether what stands around a chunk's size, from `from` on to the line's end, if it has come, leaves no doubt of it.
+// In requests that is the line's end before it, behind another chunk, and what RFC 9112 section 7.1 has behind it. In
+// responses clients take any white space and anything; but 0x8 and 0_8 are no end to all of them.
+bool Parser::is_plain_size(Side& side, Direction direction, std::size_t from, std::size_t end) {
+  const std::string_view pending = side.pending.view();
+  const Word& word = side.word;
+  if (word.begin == pending.size()) {
+    return true;
+  }
+  if (direction == Direction::to_client) {
+    return side.left != 0 || word.end == pending.size() || is_space(pending[word.end]) || pending[word.end] == ';';
+  }
+  const Message& message = side.current->request;
+  const bool is_first = message.body_wire == 0 && !message.flags.gap;
+  if (pending.substr(0, word.begin) != (is_first ? "" : "\r\n")) {
+    return false;
+  }
+  for (std::size_t at = from; at < std::min(end, pending.size()); ++at) {
+    const char c = pending[at];
+    side.chunk_extension = side.chunk_extension || c == ';';
+    const bool ends = c == '\r' && (at + 1 == pending.size() || pending[at + 1] == '\n');
+    if (!ends && (c == '\r' || !(side.chunk_extension || c == ' ' || c == '\t'))) {
+      return false;
+    }
+  }
+  return end == std::string_view::npos || pending[end - 1] == '\r';
+}
+
+// A line with a chunk's size: white space, hexadecimal digits, anything that is_plain_size() allows. `left` is the size
+// of the digits so far. False: more is needed.
 bool Parser::chunk_size(Connection& connection, Direction direction) {
   Side& side = connection.sides[static_cast<unsigned>(direction)];
   const std::string_view pending = side.pending.view();
@@ -194,13 +222,15 @@ bool Parser::chunk_size(Connection& connection, Direction direction) {
     const bool too_large = side.left > largest_chunk / 16;
     side.left = too_large ? largest_chunk + 1 : side.left * 16 + static_cast<unsigned>(hex_value(c));
   }
-  const std::size_t end = pending.find('\n', std::max(side.scanned, word.end));
+  const std::size_t from = std::max(side.scanned, word.end);
+  const std::size_t end = pending.find('\n', from);
   const bool too_long = std::min(end, pending.size()) > settings_.header_limit;
-  if ((!blank && word.begin == word.end) || side.left > largest_chunk || too_long) {
+  const bool is_size = (blank || word.begin != word.end) && side.left <= largest_chunk;
+  if (too_long || !is_size || !is_plain_size(side, direction, from, end)) {
     bad_chunk(connection, direction, too_long ? Limit::header_line : Limit::chunk);
     return true;
   }
-  side.scanned = static_cast<std::uint32_t>(pending.size());
+  side.scanned = static_cast<std::uint32_t>(pending.size() - (pending.ends_with('\r') ? 1 : 0));
   if (end == std::string_view::npos) {
     return false;
   }

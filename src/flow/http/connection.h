@@ -25,9 +25,10 @@
 //
 // As libhtp 0.5 in Suricata does it: lines end in CR LF, LF, LF CR or a CR alone (responses); headers fold, with NUL
 // too; a folded line with a colon is a header of its own (HTTP/1.1 responses); names match without case and NULs; chunk
-// sizes may stand behind white space and before anything that is no digit; a body declared chunked that is not is taken
-// as it is; the first number of Content-Length counts, chunked goes before it; what comes instead of a status line is
-// an HTTP/0.9 body, unless the next line begins with H. Different: see docs/flows.md.
+// sizes of responses may stand behind white space and before anything that is no digit, but for the last one (0x8 is no
+// size); a response's body declared chunked that is not is taken as it is; the first number of Content-Length counts,
+// chunked goes before it; what comes instead of a status line is an HTTP/0.9 body, unless the next line begins with H.
+// Different: see docs/flows.md.
 //
 // HTTP/2's preface (RFC 9113 section 3.4) at the beginning of a connection is one when the server answers it with
 // SETTINGS. Until then it waits with what follows it; what is none after all is a request like others.
@@ -97,7 +98,7 @@ enum class Phase : std::uint8_t {
   chunk_data,  // `left` bytes
   trailer_lines,
   perhaps_body,  // a response that should have none, but declares one
-  connect_wait,  // behind CONNECT, until the response
+  connect_wait,  // behind CONNECT, until the response, or a request
   http2_wait,    // before what may be HTTP/2's preface, until the server's first bytes
   ignore,        // not HTTP, or stopped
 };
@@ -107,17 +108,19 @@ struct Side {
   bool is_http = false;
   bool is_other = false;  // its first bytes are no HTTP
   bool closed = false;
-  bool after_lf_cr = false;   // the line before ended in LF CR
-  bool junk = false;          // lines were skipped before the status line
-  bool has_trailers = false;  // some have come; `text` and `fields` have the message's headers, too
-  bool have_header = false;   // `header` holds one that may go on in the next line
-  Buffer pending;             // bytes not parsed yet
-  Buffer header;              // a header's lines so far, joined
-  Buffer text;                // names and values of the message's headers
-  Buffer fields;              // of them, Field each
-  std::uint32_t scanned = 0;  // of pending: no line end before
-  Word word;                  // of pending, where one is looked for
-  Framing framing;            // of the message that `current` is
+  bool after_lf_cr = false;      // the line before ended in LF CR
+  bool junk = false;             // lines were skipped before the status line
+  bool has_trailers = false;     // some have come; `text` and `fields` have the message's headers, too
+  bool have_header = false;      // `header` holds one that may go on in the next line
+  bool header_folded = false;    // it has more than one line
+  bool chunk_extension = false;  // of `pending` it has been seen
+  Buffer pending;                // bytes not parsed yet
+  Buffer header;                 // a header's lines so far, joined
+  Buffer text;                   // names and values of the message's headers
+  Buffer fields;                 // of them, Field each
+  std::uint32_t scanned = 0;     // of pending: no line end before
+  Word word;                     // of pending, where one is looked for
+  Framing framing;               // of the message that `current` is
   std::uint64_t left = 0;
   Transaction* current = nullptr;  // being parsed
   ContentDecoder decoder;
@@ -254,6 +257,7 @@ class Parser {
   // body.cc
   class BodyAppender;
   std::size_t take_body(Connection& connection, Direction direction, std::string_view bytes);
+  static bool is_plain_size(Side& side, Direction direction, std::size_t from, std::size_t end);
   bool chunk_size(Connection& connection, Direction direction);
   void bad_chunk(Connection& connection, Direction direction, Limit limit);
   void add_body(Connection& connection, Direction direction, std::string_view bytes);

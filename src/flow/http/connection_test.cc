@@ -138,6 +138,10 @@ TEST(HttpResponse, Bodies) {
       {"a size of 32 bits", ok + chunked + "80000000\r\nBODY", "BODY"},
       {"a size of 63 bits", ok + chunked + "007fffffffffffffff\r\nBODY", "BODY"},
       {"a size that is none", ok + chunked + "8000000000000000\r\nBODY", "8000000000000000\r\nBODY"},
+      {"nor is one that only some read", ok + chunked + "0x4\r\nBODY", "0x4\r\nBODY"},
+      {"nor is one with a line between", ok + chunked + "0_4\r\nBODY", "0_4\r\nBODY"},
+      {"nor is one with a sign", ok + chunked + "+4\r\nBODY", "+4\r\nBODY"},
+      {"one before anything", ok + chunked + "4 junk\r\nBODY\r\n0 junk\r\n\r\n", "BODY"},
       {"nor is this", ok + chunked + "10000000000000004\r\nBODY", "10000000000000004\r\nBODY"},
       {"length and chunked", ok + "Content-Length: 1\r\n" + chunked + "4\r\nBODY\r\n0\r\n\r\n", "BODY"},
       {"chunked among others", ok + "Transfer-Encoding: x\r\nTransfer-Encoding: CHUNKED\r\n\r\n4\r\nBODY\r\n0\r\n\r\n",
@@ -402,6 +406,42 @@ TEST(HttpConnection, ARefusedConnectGoesOn) {
   EXPECT_EQ(sink.exchanges[0].host, "host");
   EXPECT_EQ(sink.exchanges[1].uri, "/next");
   EXPECT_EQ(sink.exchanges[1].response_body, "x");
+}
+
+// For its server has it before the answer, and may refuse the CONNECT.
+TEST(HttpConnection, ARequestBehindAConnectIsReadBeforeTheAnswer) {
+  const std::string connect = "CONNECT h:443 HTTP/1.1\r\n\r\n";
+  for (const std::size_t piece : {std::string::npos, std::size_t{1}}) {
+    const Sink sink = parse({{up, connect + "\r\nGET /next HTTP/1.1\r\n\r\n"}}, piece);
+    ASSERT_EQ(sink.exchanges.size(), 2U);
+    EXPECT_EQ(sink.exchanges[1].uri, "/next");
+    const Sink tunnel = parse({{up, connect + "GET /next HTTP/1.1\r\n\r\n"}, {down, "HTTP/1.1 200 ok\r\n\r\n"}}, piece);
+    EXPECT_EQ(tunnel.stops, std::vector{StopReason::tunnel});
+    EXPECT_EQ(parse({{up, connect + "\x16\x03\1"}}, piece).exchanges.size(), 1U);
+  }
+}
+
+// As a server does that has one handler for all methods.
+TEST(HttpConnection, AConnectThatIsAnsweredAsOtherRequestsGoesOn) {
+  const std::string connect = "CONNECT h:443 HTTP/1.1\r\n\r\n", next = "\r\nGET /next HTTP/1.1\r\n\r\n";
+  const std::string bodies[] = {"Content-Length: 2\r\n\r\nok", "Content-Length: 0\r\n\r\n",
+                                "Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"};
+  for (const std::size_t piece : {std::string::npos, std::size_t{1}}) {
+    for (const std::string& body : bodies) {
+      SCOPED_TRACE(body);
+      const Part answer{down, "HTTP/1.1 200 ok\r\n" + body};
+      for (const bool early : {false, true}) {
+        const Sink sink = early ? parse({{up, connect + next}, answer, answer}, piece)
+                                : parse({{up, connect}, answer, {up, next}, answer}, piece);
+        ASSERT_EQ(sink.exchanges.size(), 2U);
+        EXPECT_EQ(sink.exchanges[1].uri, "/next");
+        EXPECT_EQ(sink.exchanges[1].response_body, sink.exchanges[0].response_body);
+        EXPECT_TRUE(sink.stops.empty());
+      }
+      const Sink tunnel = parse({{up, connect}, answer, {up, "\x16\x03\1"}, {down, "\x16\x03\1"}}, piece);
+      EXPECT_EQ(tunnel.stops, std::vector{StopReason::tunnel}) << "a proxy's";
+    }
+  }
 }
 
 // What looks like HTTP/2, and is a request to its server, or cannot be the preface.

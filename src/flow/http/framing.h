@@ -8,9 +8,18 @@
 namespace sluice::flow::http {
 
 struct Framing {
-  void field(std::string_view name, std::string_view value);
+  // As they came, but for what folds them.
+  void field(std::string_view name, std::string_view value, bool folded);
+  // A line that goes on with another field.
+  void fold(std::string_view line);
+  // Whether servers may read the end of a request with these fields in more than one way (RFC 9112 sections 5 and 6).
+  bool is_unclear(std::string_view version) const {
+    return unclear || length_conflict || (has_transfer && (has_length || version != "HTTP/1.1"));
+  }
 
   bool chunked = false;          // Transfer-Encoding has "chunked" in it, in any of its fields
+  bool has_transfer = false;     // there is a Transfer-Encoding
+  bool unclear = false;          // it is not just "chunked", or a length not just a number, or a name not just a name
   bool has_length = false;       // there is a Content-Length; the first one counts
   bool sized = false;            // it has a number
   bool length_invalid = false;   // it is not just a number

@@ -11,6 +11,7 @@ namespace sluice::flow::http {
 namespace {
 
 using namespace test;
+using namespace std::string_literals;
 
 std::string fields(int count) {
   std::string lines;
@@ -42,7 +43,7 @@ struct Case {
 
 void expect(const std::vector<Case>& cases, const Settings& settings = {}) {
   for (const Case& one : cases) {
-    for (const std::size_t piece : {std::string::npos, std::size_t{1000}}) {
+    for (const std::size_t piece : {std::string::npos, std::size_t{1000}, std::size_t{1}}) {
       SCOPED_TRACE(std::string(one.what) + ", " + std::to_string(piece));
       EXPECT_EQ(parse(one.parts, piece, settings, 16U << 20).limits, one.limits);
     }
@@ -82,6 +83,107 @@ TEST(HttpLimits, WhatIsHttpIsToldOnce) {
           {"a request line alone", {{up, "GET /" + of(5'000) + " HTTP/1.1\r\n"}}, all},
           {"trailers", {{up, chunks + "0\r\nA: " + of(4'000) + "\r\nB: " + of(2'000) + "\r\n\r\n"}}, all}},
          small);
+}
+
+// What servers read in more than one way. Each is told before a line ends that some end earlier.
+TEST(HttpLimits, ChunksOfRequestsThatAreNotPlainAreNone) {
+  const std::string chunks = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+  std::vector<Case> cases;
+  const char* const odd[] = {"0x8\r\n", "0_8\r\n", "+8\r\n",        "-8\r\n",       "8 junk",           "8 8\r\n",
+                             "8\rx",    "8\r\r",   "8\n",           " 8\r\n",       "\r\n8\r\n",        "8;a\n",
+                             "8;a\rb",  "8\v\r\n", "1\r\na\n1\r\n", "1\r\nax1\r\n", "1\r\nax\r\n1\r\n", "1\r\na1\r\n",
+                             "0x",      "0 junk"};
+  for (const char* const one : odd) cases.push_back({one, {{up, chunks + one}}, {Limit::chunk}});
+  const char* const plain[] = {"8\r\nevilbody\r\n0\r\n\r\n",
+                               "008;a=\"b c\";d\r\nevilbody\r\nA \t; x\r\n0123456789\r\n0 ;\r\n\r\n",
+                               "1\r\n\r\r\n1\r\n\n\r\n0\r\nA: b\r\n\r\n"};
+  for (const char* const one : plain) cases.push_back({one, {{up, chunks + one + "GET / HTTP/1.1\r\n\r\n"}}, {}});
+  expect(cases);
+}
+
+TEST(HttpLimits, RequestsWhoseEndServersReadInMoreThanOneWay) {
+  const std::string post = "POST / HTTP/1.1\r\nA: b\r\n", chunked = "Transfer-Encoding: chunked\r\n",
+                    length = "Content-Length: 8\r\n";
+  std::vector<Case> cases;
+  const std::string odd[] = {
+      "Content-Length: 1_2\r\n",
+      "Content-Length: +8\r\n",
+      "Content-Length: -8\r\n",
+      "Content-Length: 0x8\r\n",
+      "Content-Length:\r\n",
+      "Content-Length: \r\n",
+      "Content-Length: x\r\n",
+      "Content-Length: 8 9\r\n",
+      "Content-Length: 8\v\r\n",
+      "Content-Length: \0"
+      "8\r\n"s,
+      "Content-Length: 9223372036854775808\r\n",
+      "Content-Length: 18446744073709551616\r\n",
+      "Content-Length: 0, 8\r\n",
+      "Content-Length: 8, 8\r\n",
+      "Content-Length: 0\r\n" + length,
+      length + "Content-Length: 0\r\n",
+      "Content-Length : 8\r\n",
+      "Content\0-Length: 8\r\n"s,
+      "Content-Length:\r\n 8\r\n",
+      "C: d\r\n Content-Length: 8\r\n",
+      chunked + length,
+      length + chunked,
+      chunked + chunked,
+      "Transfer-Encoding: gzip, chunked\r\n",
+      "Transfer-Encoding: chunked, chunked\r\n",
+      "Transfer-Encoding: identity\r\n",
+      "Transfer-Encoding: xchunked\r\n",
+      "Transfer-Encoding: chunked;a\r\n",
+      "Transfer-Encoding:\r\n",
+      "Transfer-Encoding: \vchunked\r\n",
+      "Transfer-Encoding : chunked\r\n",
+      "Transfer-Encoding:\r\n chunked\r\n",
+      "C: d\r\n\tTransfer-Encoding: chunked\r\n",
+      "Transfer-Encoding: chunked\r\n ,x\r\n",
+  };
+  for (const std::string& one : odd) cases.push_back({one.c_str(), {{up, post + one + "\r\n"}}, {Limit::framing}});
+  const std::string plain[] = {length + "\r\nevilbody",
+                               length + length + "\r\nevilbody",
+                               "CONTENT-LENGTH:008 \t\r\n\r\nevilbody",
+                               "transfer-encoding:\tChunked \r\n\r\n8\r\nevilbody\r\n0\r\n\r\n",
+                               "Content-Length: 0\r\n\r\n",
+                               "C: d\r\n e: f\r\n" + length + "\r\nevilbody"};
+  for (const std::string& one : plain)
+    cases.push_back({one.c_str(), {{up, post + one + "GET / HTTP/1.1\r\n\r\n"}}, {}});
+  const std::string longest = "Content-Length: 9223372036854775807\r\n\r\n";
+  cases.push_back({"the largest length", {{up, post + longest}}, {}});
+  for (const char* const version : {" HTTP/1.0", " HTTP/1.2", " http/1.1", ""}) {
+    const std::string line = "POST /" + std::string(version) + "\r\n";
+    cases.push_back({"chunks, but another version", {{up, line + chunked + "\r\n"}}, {Limit::framing}});
+    cases.push_back({"a length, and another version", {{up, line + length + "\r\nevilbody"}}, {}});
+  }
+  cases.push_back(
+      {"an answer", {get, {down, "HTTP/1.0 200 ok\r\nContent-Length: 1_2\r\n" + chunked + "\r\n0\r\n\r\n"}}, {}});
+  cases.push_back({"another protocol", {{up, "FOO / BAR/1.0\r\n" + length + chunked + "\r\n"}}, {}});
+  expect(cases);
+}
+
+// Before the line is whole: to some servers it is.
+TEST(HttpLimits, CRsAloneInRequests) {
+  const std::string post = "POST / HTTP/1.1\r\n", chunked = "Transfer-Encoding: chunked\r\n\r\n0\r\n";
+  std::vector<Case> cases;
+  const std::string odd[] = {
+      post + "A: b\rC",          post + "A: b\r\r",          post + "A: b\r\r\n", post + "\rA: b\r\n",
+      post + "A: b\r\nC: d\r e", post + chunked + "A: b\rC", "GET / HTTP/1.1\rA", "GET /\r\r\n",
+      get.bytes + "GET /\rA"};
+  for (const std::string& one : odd) cases.push_back({one.c_str(), {{up, one}}, {Limit::framing}});
+  const std::string plain[] = {post + "A: b\r",
+                               post + "A: b\n\n",
+                               "\r\r\r\n" + get.bytes,
+                               get.bytes + "\r\r\n" + get.bytes,
+                               post + "Content-Length: 2\r\n\r\n\r\r",
+                               "FOO /a b\rc\nd\re\n",
+                               "EHLO a\rb"};
+  for (const std::string& one : plain) cases.push_back({one.c_str(), {{up, one}}, {}});
+  cases.push_back({"an answer", {get, {down, "HTTP/1.1 200 ok\rA: b\rC: d\r\n\r\n"}}, {}});
+  cases.push_back({"a tunnel", {{up, "CONNECT h:1 HTTP/1.1\r\n\r\n\ra\rb"}, {down, "HTTP/1.1 200 ok\r\n\r\n"}}, {}});
+  expect(cases);
 }
 
 TEST(HttpLimits, OtherProtocolsAndWhatIsOrdinaryAreNot) {

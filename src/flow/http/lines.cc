@@ -143,7 +143,8 @@ void Parser::header_line(Connection& connection, Direction direction, const Line
   bool kept = true;
   if (!line.ends_headers && !line.text.empty()) {
     if (continues(side, direction, line.text)) {
-      message.flags.folded = true;
+      message.flags.folded = side.header_folded = true;
+      side.framing.fold(line.text);
     } else {
       kept = add_field(side, message);
       side.have_header = true;
@@ -169,7 +170,7 @@ bool Parser::add_field(Side& side, Message& message) {
   if (colon != std::string_view::npos && !name.empty()) {
     const std::string_view value = trim(header.substr(colon + 1));
     if (side.phase != Phase::trailer_lines) {
-      side.framing.field(name, value);
+      side.framing.field(header.substr(0, colon), header.substr(colon + 1), side.header_folded);
     }
     if (side.fields.size() / sizeof(Field) >= settings_.max_headers) {
       message.flags.fields_truncated = true;
@@ -182,6 +183,7 @@ bool Parser::add_field(Side& side, Message& message) {
     }
   }
   side.header.cut(0);
+  side.header_folded = false;
   return kept;
 }
 
@@ -273,6 +275,7 @@ void Parser::end_headers(Connection& connection, Direction direction) {
     return;
   }
   const bool truncated = message.flags.fields_truncated;
+  const bool unclear = request && side.framing.is_unclear(side.current->version());
   counters_.fields_truncated += truncated ? 1 : 0;
   if (request) {
     request_headers(connection);
@@ -281,6 +284,8 @@ void Parser::end_headers(Connection& connection, Direction direction) {
   }
   if (truncated) {
     exceed(connection, Limit::fields);
+  } else if (unclear) {
+    exceed(connection, Limit::framing);
   }
 }
 

@@ -22,6 +22,24 @@ bool in_body(Phase phase) {
   return phase == Phase::body_fixed || phase == Phase::body_to_close || phase == Phase::chunk_data;
 }
 
+// Whether a CR that is no line's end to the parser, and is to some servers, stands in a line of a request, or in what
+// has come of it; of that, `known` bytes have been looked at.
+bool has_lone_cr(std::string_view line, std::size_t known) {
+  for (std::size_t at = line.find('\r', known - std::min<std::size_t>(known, 1)); at != std::string_view::npos;
+       at = line.find('\r', at + 1)) {
+    if (at + 1 < line.size() && line[at + 1] != '\n') {
+      return true;
+    }
+  }
+  return false;
+}
+
+// In a first line, behind a method: what stands there may be no request's.
+bool begins_known_request(std::string_view line) {
+  line = trim_front(line);
+  return is_known_method(take_word(line));
+}
+
 // A client of HTTP/2 may send 64 KiB of bodies before it hears of its server (RFC 9113 section 6.9.2).
 constexpr std::size_t before_http2 = 96U << 10;
 
@@ -196,6 +214,13 @@ bool Parser::step(Connection& connection, Direction direction) {
       }
       side.phase = Phase::first_line;
       return true;
+    case Phase::connect_wait:  // a request is one to a server that refuses, whatever the answer will be
+      if (looks_like_request(side.pending.view(), side.word) != Looks::http) {
+        return false;
+      }
+      side.word = {};
+      side.phase = Phase::first_line;
+      return true;
     case Phase::perhaps_body:
       return perhaps_body(connection);
     case Phase::first_line:
@@ -211,7 +236,15 @@ bool Parser::line_step(Connection& connection, Direction direction) {
   Side& side = connection.sides[static_cast<unsigned>(direction)];
   Line line;
   const bool first = side.phase == Phase::first_line;
-  if (!next_line(side, direction, line)) {
+  const std::size_t known = side.scanned;
+  const bool is_whole = next_line(side, direction, line);
+  if (direction == Direction::to_server && !connection.limited) {
+    const std::string_view come = is_whole ? line.whole : side.pending.view();
+    if (has_lone_cr(come, known) && (!first || begins_known_request(come))) {
+      exceed(connection, Limit::framing);
+    }
+  }
+  if (!is_whole) {
     return first && direction == Direction::to_client && side.pending.size() != 0 && not_a_status(connection, line);
   }
   if (line.text.size() > settings_.header_limit) {
@@ -231,6 +264,7 @@ void Parser::drop_pending(Side& side, std::size_t count) {
   side.pending.drop_front(pool_, count);
   side.scanned = 0;
   side.word = {};
+  side.chunk_extension = false;
 }
 
 // Whether this is HTTP at all. False: more bytes are needed.
@@ -269,6 +303,10 @@ bool Parser::detect(Connection& connection, Direction direction) {
     side.is_http = true;
     side.word = {};
     side.phase = Phase::first_line;
+    return true;
+  }
+  if (client && side.is_http) {  // it was, up to a CONNECT
+    stop(connection, StopReason::tunnel);
     return true;
   }
   side.is_other = true;
@@ -498,7 +536,7 @@ void Parser::release(Connection& connection) {
     side.coded.clear(pool_);
     side.scanned = 0;
     side.word = {};
-    side.has_trailers = side.have_header = false;
+    side.has_trailers = side.have_header = side.header_folded = side.chunk_extension = false;
     side.current = nullptr;
   }
   connection.retained = nullptr;

@@ -35,6 +35,12 @@ bool may_upgrade(const Message& request) {
   return request.flags.missing || request.flags.fields_truncated || !request.field(FieldName::upgrade).empty();
 }
 
+// With a length or chunks, which are forbidden there (RFC 9110 section 9.3.6), it is of a server that takes CONNECT for
+// a method like others, or a careless proxy's: what the client sends next tells.
+bool accepts_connect(const Transaction& transaction) {
+  return transaction.is_connect && transaction.status_number >= 200 && transaction.status_number < 300;
+}
+
 }  // namespace
 
 // The transaction that this response belongs to; nullptr: there is no room for one.
@@ -132,8 +138,8 @@ void Parser::response_headers(Connection& connection) {
   Transaction& transaction = *side.current;
   const int status = transaction.status_number;
   event(connection, Event::response_headers, transaction);
-  if ((status == 101 && may_upgrade(transaction.request)) ||
-      (transaction.is_connect && status >= 200 && status < 300)) {
+  const bool upgrades = status == 101 && may_upgrade(transaction.request);
+  if (upgrades || (accepts_connect(transaction) && !side.framing.has_length && !side.framing.has_transfer)) {
     transaction.response.complete = true;
     side.current = nullptr;
     event(connection, Event::response_complete, transaction);
@@ -193,8 +199,8 @@ void Parser::response_done(Connection& connection) {
     retain(connection, transaction);
   }
   const bool waits = transaction.is_connect && connection.sides[0].phase == Phase::connect_wait;
-  if (waits && connection.stopped == StopReason::none) {  // refused
-    connection.sides[0].phase = Phase::first_line;
+  if (waits && connection.stopped == StopReason::none) {
+    connection.sides[0].phase = accepts_connect(transaction) ? Phase::detect : Phase::first_line;
     run(connection, Direction::to_server, {});
   }
 }

@@ -46,8 +46,9 @@ enum class Limit : std::uint8_t {
   fields,       // max_headers
   codings,      // request_layers, response_layers: a body in more of them
   chunk,        // none that is a number: of a request's body in chunks one cannot be read
+  framing,      // none that is a number: servers read where a request ends in more than one way
 };
-inline constexpr unsigned limits = 6;
+inline constexpr unsigned limits = 7;
 
 struct Counters {
   std::uint64_t connections = 0;

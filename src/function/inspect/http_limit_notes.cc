@@ -3,8 +3,13 @@
 namespace sluice::function {
 namespace {
 
-constexpr std::array<const char*, flow::http::limits> names = {
-    "", "header_limit", "headers_limit", "header_fields", "content_codings", "chunks of a request that cannot be read"};
+constexpr std::array<const char*, flow::http::limits> names = {"",
+                                                               "header_limit",
+                                                               "headers_limit",
+                                                               "header_fields",
+                                                               "content_codings",
+                                                               "chunks of a request that cannot be read",
+                                                               "requests whose end servers read in more than one way"};
 
 }  // namespace
 
