@@ -109,11 +109,11 @@ struct ChainSeen {
 // were followed whole. Other streams than HTTP's may begin like a request, by a rule's contents, and go on otherwise.
 std::string not_whole(const ChainCase& one, const std::vector<engine::Figure>& figures);
 
-// `turns`: by which acl comes and goes while the engine runs; null: it does as `one` says.
 // How many frames were dropped besides those whose verdict says so and those that no stage had judged when the engine
 // stopped: where a batch takes seconds to compare, some are under way then.
 std::uint64_t dropped_besides(const engine::EngineStats& stats, std::uint64_t by_verdicts);
 
+// `turns`: by which acl comes and goes while the engine runs; null: it does as `one` says.
 RigOptions chain_rig(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
                      const ChainCase& one, const std::string& device, const std::shared_ptr<AclTurns>& turns = nullptr);
 

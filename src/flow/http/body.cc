@@ -9,6 +9,12 @@ namespace {
 
 constexpr std::uint64_t largest_chunk = 0x7fffffffffffffff;  // as clients that count in 64 bits
 
+// How many bytes more a body takes whose limit is that; 0: the largest block.
+std::size_t room_in(const Buffer& body, std::uint32_t limit) {
+  const std::size_t most = limit == 0 ? BlockPool::largest : std::min<std::size_t>(limit, BlockPool::largest);
+  return most - std::min(most, body.size());
+}
+
 }  // namespace
 
 // Appends decoded bytes to a message's body, up to its limit.
@@ -23,8 +29,7 @@ class Parser::BodyAppender final : public ContentSink {
         limit_(direction == Direction::to_server ? parser.settings_.request_body_limit
                                                  : parser.settings_.response_body_limit) {}
   bool content(std::string_view bytes) override {
-    const std::size_t most = limit_ == 0 ? BlockPool::largest : std::min<std::size_t>(limit_, BlockPool::largest);
-    const std::size_t room = most - std::min(most, message_.body.size());
+    const std::size_t room = room_in(message_.body, limit_);
     if (!message_.flags.body_lost && !message_.body.append(parser_.pool_, bytes.substr(0, room))) {
       message_.flags.body_lost = true;
     }
@@ -122,10 +127,7 @@ void Parser::add_body(Connection& connection, Direction direction, std::string_v
 
 // As much of it as a body may be.
 void Parser::keep_coded(Side& side, Message& message, std::string_view bytes) {
-  const std::size_t most = settings_.request_body_limit == 0
-                               ? BlockPool::largest
-                               : std::min<std::size_t>(settings_.request_body_limit, BlockPool::largest);
-  const std::string_view kept = bytes.substr(0, most - std::min(most, side.coded.size()));
+  const std::string_view kept = bytes.substr(0, room_in(side.coded, settings_.request_body_limit));
   if (!side.coded.append(pool_, kept)) message.flags.body_lost = true;
 }
 

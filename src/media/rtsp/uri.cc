@@ -1,7 +1,9 @@
 #include "media/rtsp/uri.h"
 
+#include <algorithm>
 #include <cctype>
 #include <optional>
+#include <string>
 
 #include "media/text.h"
 #include "packet/ip_address.h"
@@ -106,11 +108,9 @@ bool may_be_user(std::string_view authority) {
 
 // Whether what ends in front of a '=' is the name of a password.
 bool names_password(std::string_view before) {
-  std::string name;
-  for (auto c = before.rbegin(); c != before.rend() && (std::isalpha(static_cast<unsigned char>(*c)) != 0 || *c == '_');
-       ++c) {
-    name.insert(name.begin(), lower(*c));
-  }
+  const auto is_of_name = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  std::string name(std::find_if_not(before.rbegin(), before.rend(), is_of_name).base(), before.end());
+  std::ranges::transform(name, name.begin(), lower);
   return name.find("pass") != name.npos || name.find("pwd") != name.npos;
 }
 
