@@ -390,9 +390,9 @@ TEST_F(InspectLaneTest, what_frames_of_no_batch_have_is_given_once_for_a_burst) 
 
 TEST_F(InspectLaneTest, candidates_of_frames_of_no_batch_have_one_time_for_a_burst) {
   constexpr std::uint64_t begun = 1'000'000, long_after = std::uint64_t{1} << 32;
-  constexpr std::size_t count = 64;
+  constexpr std::size_t count = 1024;
   use("drop udp any any -> any any (content:\"evil\"; pcre:\"/^e[a-z]*l$/\"; sid:1;)\n", {}, 1 << 20,
-      BatchBudget(4'096));
+      BatchBudget(65'536));
   std::vector<packet::Bytes> frames;
   for (std::size_t f = 0; f < count; ++f) {
     frames.push_back(PacketBuilder()
@@ -402,7 +402,7 @@ TEST_F(InspectLaneTest, candidates_of_frames_of_no_batch_have_one_time_for_a_bur
                          .build());
   }
   const std::size_t first = transit(frames, begun);
-  EXPECT_LE(first, count / 2) << "of 1,024 ticks";
+  EXPECT_LE(first, count / 2) << "of 16,384 ticks";
   EXPECT_EQ(figure("inspect_left"), count - first);
   EXPECT_EQ(figure("inspect_overloaded_frames"), count - first);
   EXPECT_LE(transit(frames, begun + 1), count / 2) << "what the first burst has left";
