@@ -425,7 +425,7 @@ TEST_F(InspectLaneTest, what_confirming_took_is_told_of_the_whole_batch) {
 
 TEST_F(InspectLaneTest, a_batch_that_has_to_go_has_to_in_its_midst_too) {
   use("alert http any any -> any any (http.uri; content:\"/evil\"; sid:1;)\n", {}, 1 << 20,
-      BatchBudget(match::Detector::unlimited, long_deadline));
+      BatchBudget(match::Detector::unlimited, long_deadline), false, nullptr, still);
   const std::string evil = "GET /evil HTTP/1.1\r\n\r\n";
   std::vector<packet::Bytes> frames;
   for (const std::uint16_t port : {1000, 1001}) {
