@@ -97,11 +97,16 @@ std::vector<std::string> mistakes_of(const std::string& text, bool twins = true)
 TEST(RtspSettings, mistakes_name_the_line) {
   const std::string server = "[[srtp.rtsp.server]]\naddress = \"10.0.0.2\"\n";
   const std::string explicit_section = "[srtp.rtsp]\nlisten = [\"10.0.0.1\"]\n" + server;
+  const std::string second = "[[srtp.rtsp.server]]\naddress = \"10.0.0.7\"\n";
   const auto ranged = [&](const std::string& range) {
     return "[srtp.rtsp]\nlisten = [\"10.0.0.1\"]\nmedia_ports = \"" + range + "\"\n" + server;
   };
   EXPECT_EQ(mistakes_of(section), std::vector<std::string>());
   EXPECT_EQ(mistakes_of(explicit_section), std::vector<std::string>());
+  EXPECT_EQ(mistakes_of(explicit_section + "path = \"/a\"\n" + second), std::vector<std::string>());
+  EXPECT_EQ(mistakes_of(explicit_section + "path = \"/a\"\n" + second + "path = \"/ab\"\n"),
+            std::vector<std::string>());
+  EXPECT_EQ(mistakes_of(explicit_section + "name = \"a\"\n" + second + "name = \"b\"\n"), std::vector<std::string>());
   EXPECT_EQ(mistakes_of(section + "max_rate = 1000\ndefault_rate = 1000\n"), std::vector<std::string>());
   EXPECT_EQ(mistakes_of(section + "default_rate = 1000\n"), std::vector<std::string>()) << "there is no limit";
   EXPECT_EQ(mistakes_of(section + "answer_timeout = \"1s\"\nidle_timeout = \"86400s\"\n"), std::vector<std::string>());
@@ -158,6 +163,11 @@ TEST(RtspSettings, mistakes_name_the_line) {
       {"[srtp.rtsp]\nservers = [\"0.0.0.0\"]\n", "servers: 0.0.0.0/32 is no host's"},
       {"[srtp.rtsp]\nlisten = [\"10.0.0.2\"]\n" + server, "10.0.0.2 is the proxy's own address"},
       {explicit_section + "[[srtp.rtsp.server]]\nport = 554\n", "a.toml:5: [[srtp.rtsp.server]] address: is missing"},
+      {explicit_section + second,
+       "a.toml:6: [[srtp.rtsp.server]] address: 10.0.0.7 gets no connection: the server 10.0.0.2"},
+      {explicit_section + "path = \"/a\"\n" + second + "path = \"/a/b\"\n", "10.0.0.7 gets no connection"},
+      {explicit_section + "name = \"A.example\"\n" + second + "name = \"a.example\"\npath = \"/a\"\n",
+       "10.0.0.7 gets no connection"},
       {explicit_section + "path = \"film\"\n", "path: give what paths begin with"},
       {explicit_section + "port = 0\n", "port: "},
       {explicit_section + "nmae = \"a\"\n", "nmae: unknown key"},

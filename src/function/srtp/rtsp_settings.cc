@@ -103,8 +103,30 @@ RtspServer read_server(Settings& settings) {
   return server;
 }
 
+bool is_same_name(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  return std::ranges::equal(a, b, {}, lower, lower);
+}
+
+// Whether `earlier` is asked first and takes each request that `later` would.
+bool leaves_nothing(const RtspServer& earlier, const RtspServer& later) {
+  const bool has_its_name = earlier.name.empty() || is_same_name(earlier.name, later.name);
+  const bool has_its_paths = later.path == earlier.path || later.path.starts_with(earlier.path + "/");
+  return earlier.address.family == later.address.family && has_its_name && has_its_paths;
+}
+
 void read_upstream(Settings& settings, RtspOptions& options) {
-  for (Settings& server : settings.sections("server")) options.upstream.push_back(read_server(server));
+  for (Settings& section : settings.sections("server")) {
+    const RtspServer server = read_server(section);
+    const auto hides = [&](const RtspServer& earlier) { return leaves_nothing(earlier, server); };
+    const auto hiding = std::ranges::find_if(options.upstream, hides);
+    if (hiding != options.upstream.end() && !server.address.empty()) {
+      section.error("address", server.address.str() + " gets no connection: the server " + hiding->address.str() +
+                                   " above it takes all that it would; the first that fits counts, so put the one with "
+                                   "a name or a longer path first");
+    }
+    options.upstream.push_back(server);
+  }
   if (options.listen.empty() && !options.upstream.empty())
     settings.error("listen", "is missing: give the addresses at which clients of [[srtp.rtsp.server]] find the proxy");
   for (const packet::IpAddress& address : options.listen) {
