@@ -138,6 +138,9 @@ void add_gateway_options(CLI::App& command, bench::BenchOptions& options) {
   command.add_option("--deadline-ms", options.deadline_ms, "deadline; default: the bench's own");
   command.add_option("--cycle-us", options.cycle_us, "scheduling cycle; default: the longest that the deadline allows");
   command.add_option("--overlap", options.overlap, "cycles that a batch may spend on the device, 1 to 8");
+  command.add_flag("--stagger", options.stagger, "lanes' time points are spread over the cycle, not all at once");
+  command.add_option("--forwarders", options.forwarders,
+                     "threads with a core each that forward what the lanes have collected; 0: lanes do it themselves");
   command.add_option("--batch", options.batch, "frames per batch, 64 to 65536");
   command.add_option("--batches", options.batches, "batches per lane, 2 to 32");
   command.add_option("--streams", options.streams, "CUDA streams, 1 to 32");

@@ -276,6 +276,8 @@ TEST_F(Commands, ABenchRefusesBadOptionsBeforeItMeasures) {
       {{"--overlap", "9", "--streams", "33"}, "bench route: --overlap 9: allowed is from 1 to 8, "},
       {{"--streams", "33"}, "bench route: --streams 33: allowed is from 1 to 32, "},
       {{"--lanes", "65"}, "bench route: --lanes 65: each has a core of its own, and this machine has "},
+      {{"--forwarders", "64"},
+       "bench route: --forwarders 64: each has a core of its own beside the 3 of lanes, worker and "},
       {{"--frames", "63"}, "bench route: --frames 63: 64 is the least\n"},
       {{"--device", "cuda:99"}, "bench route: --device cuda:99: no such GPU: this machine has "},
       {{"--hold", "0"}, "bench soak: --hold 0: allowed is above 0 and at most 1000000\n"},

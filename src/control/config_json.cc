@@ -20,6 +20,7 @@ ordered_json engine_json(const Config& config) {
           {"deadline", duration_text(options.deadline)},
           {"cycle", options.cycle.count() == 0 ? "auto" : duration_text(options.cycle)},
           {"overlap", options.overlap},
+          {"stagger", options.stagger},
           {"batch", options.batch},
           {"batches", options.batches},
           {"streams", options.streams},

@@ -47,6 +47,7 @@ device = "cuda:1"
 deadline = "5ms"
 cycle = "1ms"
 overlap = 2
+stagger = true
 batch = 8192
 batches = 8
 streams = 6
@@ -97,6 +98,7 @@ TEST(Config, EveryKeyIsRead) {
   EXPECT_EQ(e.deadline, 5ms);
   EXPECT_EQ(e.cycle, 1ms);
   EXPECT_EQ(e.overlap, 2U);
+  EXPECT_TRUE(e.stagger);
   EXPECT_EQ(e.batch, 8192U);
   EXPECT_EQ(e.batches, 8U);
   EXPECT_EQ(e.streams, 6U);

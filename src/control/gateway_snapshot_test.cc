@@ -88,6 +88,7 @@ TEST(NeedsRestart, NamesEachSettingThatOnlyAStartReads) {
       {base + port + "[route]\nany_mac = true\n", ""},
       {base + "batch = 512\nmode = \"zero-load\"\n" + port,
        "w:3: [engine] batch" + change + "\nw:4: [engine] mode" + change},
+      {base + "stagger = true\n" + port, "w:3: [engine] stagger" + change},
       {base + "busy_cores = \"allow\"\n" + port, "w:3: [engine] busy_cores" + change},
       {base + "[memory]\nframes = 8192\n" + port, "w:4: [memory] frames" + change},
       {base + port + "queues = 2\n", "w:6: [[port]] 'a' queues" + change + "\nw:5: [[port]] 'a' lanes" + change},
@@ -106,7 +107,7 @@ TEST(NeedsRestart, NamesEachSettingThatOnlyAStartReads) {
     ASSERT_TRUE(wanted.ok()) << wanted.mistakes();
     EXPECT_EQ(wanted.placed(needs_restart(running, wanted)), one.lines);
   }
-  const Config two = Config::from_text(cases[7].text, "two");
+  const Config two = Config::from_text(cases[8].text, "two");
   EXPECT_EQ(needs_restart(two, running), "[[port]] 'b' cannot be taken out" + rest);
 }
 

@@ -117,6 +117,7 @@ engine::ProfileSubject profile_subject(Config& config, const std::string& device
   subject.suite = suites(config);
   for (const port::PortOptions& port : config.engine.ports) subject.lanes += port.lane_count();
   subject.overlap = device == "cpu" ? 0 : config.engine.overlap;
+  subject.stagger = device != "cpu" && config.engine.stagger;
   return subject;
 }
 

@@ -34,6 +34,7 @@ struct Timing {
   std::chrono::nanoseconds deadline;
   unsigned overlap;
   std::chrono::nanoseconds sleep{0};  // of a lane, before it looks at its port again
+  bool stagger = false;               // lanes' time points are spread over the cycle (time_points.h)
 };
 
 // µ where nothing is known of the function: 64 frames of 50 ns in each of its three rounds. Functions that do more with

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "engine/lane_model_test.h"
+#include "engine/time_points.h"
 
 namespace sluice::engine {
 namespace {
@@ -184,6 +185,31 @@ TEST(BoundSimulation, OverlapIsWorthMoreThanALongerCycle) {
   lane.run(around_time_points(random));
   EXPECT_LE(lane.longest, bound_of(stages));
   EXPECT_LT(bound_of(stages), 3 * stages * cycle + mu);
+}
+
+// The longest T_S where each lane brings a batch at each of its time points, to three stages of which each has time for
+// all of them in a cycle.
+Ns longest_of_lanes(std::size_t lanes, Ns each, bool stagger) {
+  constexpr unsigned stages = 3;
+  TimePoints points(0, static_cast<std::uint64_t>(cycle), lanes, stagger);
+  std::vector<Ns> free_at(stages, 0);
+  Ns longest = 0;
+  while (points.next() < 100 * static_cast<std::uint64_t>(cycle)) {
+    const auto sealed = static_cast<Ns>(points.next());
+    points.pass(points.next(), [&](std::size_t, std::uint64_t) {
+      Ns at = sealed;
+      for (Ns& stage : free_at) at = stage = std::max(at, stage) + each;
+      longest = std::max(longest, at - sealed);
+    });
+  }
+  return longest;
+}
+
+TEST(BoundSimulation, StaggeredLanesDoNotWaitForEachOther) {
+  constexpr std::size_t lanes = 8;
+  constexpr Ns each = cycle / lanes - us;
+  EXPECT_EQ(longest_of_lanes(lanes, each, true), 3 * each);
+  EXPECT_EQ(longest_of_lanes(lanes, each, false), (lanes + 2) * each);
 }
 
 }  // namespace

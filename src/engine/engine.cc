@@ -139,10 +139,12 @@ Expected<void> Engine::plan() {
   }
   timing_ = *timing;
   timing_.overlap = options_.overlap;
+  timing_.stagger = options_.stagger;
   const std::string slept = sleep.count() == 0 ? "" : " + " + us(sleep) + " of sleep";
   if (gpu_) {
-    notes_.push_back("cycle " + us(timing_.cycle) + ", overlap " + std::to_string(timing_.overlap) + ", bound (2 + " +
-                     std::to_string(timing_.overlap) + ")*I + " + us(collect_time_of(options_)) +
+    notes_.push_back("cycle " + us(timing_.cycle) + (timing_.stagger ? ", staggered" : "") + ", overlap " +
+                     std::to_string(timing_.overlap) + ", bound (2 + " + std::to_string(timing_.overlap) + ")*I + " +
+                     us(collect_time_of(options_)) +
                      (options_.collect_measured ? " of collecting, as measured," : " of collecting, as estimated,") +
                      slept + " = " + us(timing_.bound) + ", deadline " + us(timing_.deadline));
   } else {

@@ -6,6 +6,7 @@
 #include <rte_prefetch.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace sluice::engine {
 
@@ -44,10 +45,8 @@ Lane::Wake Lane::wake() const {
 }
 
 unsigned Lane::collect_round() {
-  if (const std::uint64_t epoch = parts_.clock->epoch.load(std::memory_order_acquire); epoch != seen_epoch_) {
-    const std::uint64_t cycles = epoch - seen_epoch_;
-    seen_epoch_ = epoch;
-    time_point(cycles);
+  if (const std::uint64_t passed = time_points(); passed != seen_time_points_) {
+    time_point(passed - std::exchange(seen_time_points_, passed));
   }
   if (seal_is_due_ && !device_is_behind()) {
     hand_over(*ring_->open());

@@ -41,10 +41,9 @@ inline constexpr std::uint32_t inline_batch = 256;
 
 // How far the worker has come; written by the worker, read by lanes.
 struct alignas(64) Clock {
-  std::atomic<std::uint64_t> epoch{0};  // number of the last time point
-  std::atomic<bool> device_up{false};   // a GPU takes batches
-  AwayWatch away;                       // of the worker's thread
-  Bell bell;                            // the worker's
+  std::atomic<bool> device_up{false};  // a GPU takes batches
+  AwayWatch away;                      // of the worker's thread
+  Bell bell;                           // the worker's
 };
 
 class Lane {
@@ -78,6 +77,9 @@ class Lane {
   // What this lane's queue delivers goes to these lanes too, which share the queue.
   void spread_over(const std::vector<Lane*>& siblings);
 
+  // The worker's: so many of its time points are over, of which the collector's next round hears.
+  void pass_time_points(std::uint64_t count) { time_points_.fetch_add(count, std::memory_order_release); }
+  std::uint64_t time_points() const { return time_points_.load(std::memory_order_acquire); }
   // Return how many frames and batches they moved; 0: nothing to do.
   unsigned collect_round();
   unsigned forward_round();
@@ -156,10 +158,11 @@ class Lane {
   Admission admission_;
   LoadWatch load_;
   InlinePace pace_;
-  std::atomic<bool> receiving_{true};
+  alignas(64) std::atomic<std::uint64_t> time_points_{0};  // the worker's
+  alignas(64) std::atomic<bool> receiving_{true};
   std::atomic<bool> drained_{false};
   std::atomic<bool> on_device_{false};
-  std::uint64_t seen_epoch_ = 0;
+  std::uint64_t seen_time_points_ = 0;
   std::uint32_t open_count_ = 0;
   bool seal_is_due_ = false;  // a time point has passed that did not seal
 };

@@ -163,7 +163,7 @@ class LaneTest : public testing::Test {
     }
   }
   void time_points(unsigned cycles) {
-    clock_.epoch.fetch_add(cycles);
+    lane_->pass_time_points(cycles);
     collect();
   }
   void time_point() { time_points(1); }

@@ -53,6 +53,7 @@ struct Options {
   std::chrono::nanoseconds deadline{std::chrono::milliseconds(1)};
   std::chrono::nanoseconds cycle{0};  // I; 0: the longest that the deadline allows (bound.h)
   unsigned overlap = 1;               // cycles that a batch may spend on the device
+  bool stagger = false;               // lanes' time points are spread over the cycle (time_points.h)
   unsigned batch = 4096;              // frames
   unsigned batches = 4;               // per lane
   unsigned streams = 4;               // CUDA streams

@@ -79,6 +79,7 @@ Profile read(Settings& root) {
   profile.media = root.texts("media");
   profile.subject.lanes = small(root, "lanes");
   profile.subject.overlap = small(root, "overlap");
+  profile.subject.stagger = root.boolean("stagger", false);
   profile.packet = small(root, "packet");
   profile.slope = static_cast<double>(root.integer("slope_fs_per_byte", 0, -most, most)) / femtoseconds;
   profile.intercept = static_cast<double>(root.integer("intercept_ps_per_batch", 0, -most, most)) / picoseconds;
@@ -133,9 +134,9 @@ std::string Profile::text() const {
       "# Written by sluice calibrate; docs/real-time.md says what it is. Rates are bits of whole frames per second.\n"
       "version = {}\ndate = {}\ncode = {}\nmachine = {}\ndevice = {}\nchain = [{}]\nsuite = {}\nmedia = [{}]\nlanes = "
       "{}\n"
-      "overlap = {}\npacket = {}\nslope_fs_per_byte = {}\nintercept_ps_per_batch = {}\n",
+      "overlap = {}\nstagger = {}\npacket = {}\nslope_fs_per_byte = {}\nintercept_ps_per_batch = {}\n",
       version, quoted(date), quoted(code), quoted(subject.machine), quoted(subject.device), fmt::join(names, ", "),
-      quoted(subject.suite), fmt::join(kinds, ", "), subject.lanes, subject.overlap, packet,
+      quoted(subject.suite), fmt::join(kinds, ", "), subject.lanes, subject.overlap, subject.stagger, packet,
       rounded(slope * femtoseconds), rounded(intercept * picoseconds));
   for (const ProfileCapacity& one : capacities) {
     out += fmt::format("\n[[capacity]]\ncycle_ns = {}\nstreams = {}\nrate = {}\nheld_ns = {}\n", one.cycle.count(),
@@ -220,6 +221,7 @@ std::vector<std::string> Profile::differences(const ProfileSubject& now) const {
   compare("suite", or_none(now.suite), or_none(subject.suite));
   compare("number of lanes", now.lanes, subject.lanes);
   compare("overlap", now.overlap, subject.overlap);
+  compare("setting stagger", now.stagger, subject.stagger);
   return all;
 }
 

@@ -52,6 +52,7 @@ struct ProfileSubject {
   std::string suite;  // of SRTP, in alphabetical order with commas between; empty: none
   unsigned lanes = 0;
   unsigned overlap = 0;  // 0: no cycle
+  bool stagger = false;
 };
 
 struct Profile {

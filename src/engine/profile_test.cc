@@ -17,7 +17,7 @@ using testing::HasSubstr;
 
 Profile sample() {
   Profile profile;
-  profile.subject = {"a \"big\" machine, 16 cores", "NVIDIA H200", {"srtp", "route"}, "AEAD_AES_128_GCM", 14, 3};
+  profile.subject = {"a \"big\" machine, 16 cores", "NVIDIA H200", {"srtp", "route"}, "AEAD_AES_128_GCM", 14, 3, true};
   profile.date = "2026-11-22T23:20:00Z";
   profile.code = "0.7.0";
   profile.packet = 1370;
@@ -52,6 +52,7 @@ TEST(Profile, ComesBackAsItWasWritten) {
   EXPECT_EQ(back->text(), sample().text());
   EXPECT_EQ(back->csv(), sample().csv());
   EXPECT_THAT(back->differences(sample().subject), ElementsAre());
+  EXPECT_TRUE(back->subject.stagger);
   EXPECT_DOUBLE_EQ(back->slope, 0.0215);
   EXPECT_EQ(back->cells[1].lost, 9U);
   EXPECT_FALSE(back->cells[1].schedulable);
@@ -152,10 +153,12 @@ TEST(Profile, SaysWhatIsDifferent) {
   now.chain = {"route"};
   now.suite = "";
   now.lanes = 2;
+  now.stagger = !now.stagger;
   EXPECT_THAT(sample().differences(now), ElementsAre("the device is cpu, and it was measured with NVIDIA H200",
                                                      "the chain is route, and it was measured with srtp, route",
                                                      "the suite is none, and it was measured with AEAD_AES_128_GCM",
-                                                     "the number of lanes is 2, and it was measured with 14"));
+                                                     "the number of lanes is 2, and it was measured with 14",
+                                                     "the setting stagger is false, and it was measured with true"));
 }
 
 TEST(Profile, FitsALine) {

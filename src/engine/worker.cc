@@ -58,26 +58,18 @@ void Worker::run() {
   schedule_this_thread(parts_.scheduling);
   prctl(PR_SET_TIMERSLACK, 1000UL);
   const std::uint64_t cycle = to_tsc(parts_.timing.cycle);
-  std::uint64_t point = rte_rdtsc() + cycle;  // P_k
+  TimePoints points(rte_rdtsc(), cycle, parts_.lanes.size(), parts_.timing.stagger);
   std::uint64_t idle_since = 0;
   bool slept = false;
   parts_.clock->away.resume(rte_rdtsc());
   for (;;) {
     const std::uint64_t now = rte_rdtsc();
     parts_.clock->away.look(now);
-    if (now >= point) {
-      if (now - point > cycle / 2 && !slept) {
+    if (now >= points.next()) {
+      if (now - points.next() > cycle / 2 && !slept) {
         counters_.late_cycles.add(1);
       }
-      // All time points that were slept through are over: a lane's frames are counted per cycle.
-      const std::uint64_t points = 1 + (now - point) / cycle;
-      parts_.clock->epoch.fetch_add(points, std::memory_order_release);
-      counters_.cycles.add(1);
-      if (parts_.mode == Mode::full && !given_up_) {
-        begin_cycle();
-      }
-      // After a stall (the thread was not run) the next point is in the future again, on the same grid.
-      point += points * cycle;
+      pass_time_points(points, now);
       slept = false;
     }
     const unsigned work = submit() + reap();
@@ -96,7 +88,7 @@ void Worker::run() {
     } else if (idle_since == 0) {
       idle_since = now;
     } else if (!parts_.busy && now - idle_since > cycle / 4) {
-      slept = sleep_until(point);
+      slept = sleep_until(points.next());
       parts_.clock->away.resume(rte_rdtsc());
     }
     rte_pause();
@@ -107,6 +99,21 @@ void Worker::run() {
     while (Batch* batch = lane->ring().next_sealed()) {
       finish(*batch, BatchState::failed);
     }
+  }
+}
+
+// A cycle begins with the first lane's. All time points that were slept through are over: a lane's frames are counted
+// per cycle.
+void Worker::pass_time_points(TimePoints& points, std::uint64_t now) {
+  bool begins = false;
+  points.pass(now, [&](std::size_t lane, std::uint64_t count) {
+    parts_.lanes[lane]->pass_time_points(count);
+    begins |= lane == 0;
+  });
+  if (!begins) return;
+  counters_.cycles.add(1);
+  if (parts_.mode == Mode::full && !given_up_) {
+    begin_cycle();
   }
 }
 

@@ -1,5 +1,5 @@
-// The thread that drives one GPU: at each time point P_k it raises the lanes' epoch, submits the batches that they
-// seal, and hands back what the device has finished. Time points are absolute (P_k = P_0 + k·I), so they do not drift.
+// The thread that drives one GPU: at each time point P_k it tells the lanes, submits the batches that they seal, and
+// hands back what the device has finished. Time points are absolute (time_points.h), so they do not drift.
 // A function that can (Function::launches_together) has what is sealed when the worker looks launched together, of all
 // lanes or of one, while streams have few launches to do: what would wait for the device waits for company, so that
 // under load launches are large and few. While the device keeps up, no batch waits.
@@ -7,7 +7,7 @@
 // When polling is adaptive it sleeps between time points, and through them while no lane sends to the device.
 //
 // When the device fails, its pending batches are handed back as lost, later ones as failed (their lanes compute them),
-// device_up falls, and the worker goes on raising epochs so that nothing waits.
+// device_up falls, and the worker goes on telling lanes of time points so that nothing waits.
 #pragma once
 
 #include <array>
@@ -22,13 +22,14 @@
 #include "engine/function.h"
 #include "engine/histogram.h"
 #include "engine/lane.h"
+#include "engine/time_points.h"
 
 namespace sluice::engine {
 
 struct WorkerCounters {
-  Counter cycles;         // time points
-  Counter late_cycles;    // time points that were raised more than half a cycle late
-  Counter overruns;       // batches that took longer than overlap·I from sealing to being handed back
+  Counter cycles;       // time points of the first lane
+  Counter late_cycles;  // time points, of one lane or of several at once, that were passed more than half a cycle late
+  Counter overruns;     // batches that took longer than overlap·I from sealing to being handed back
   Counter slow_launches;  // calls of the driver that took longer than away_gap_us
   Counter launches;       // of one batch or several
   Counter busy;           // time-stamp counter ticks of rounds that launched or handed back
@@ -39,7 +40,7 @@ class Worker {
   struct Parts {
     device::Gpu* gpu;
     Function* function;
-    std::vector<Lane*> lanes;
+    std::vector<Lane*> lanes;  // at least one
     Clock* clock;
     Timing timing;
     Mode mode;
@@ -95,6 +96,7 @@ class Worker {
   unsigned reap();
   unsigned reap(unsigned s);
   void hand_back(const Launch& launch);
+  void pass_time_points(TimePoints& points, std::uint64_t now);
   void begin_cycle();
   void lose_device(const std::string& why);
   static void finish(Batch& batch, BatchState state);

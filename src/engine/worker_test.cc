@@ -23,38 +23,72 @@ namespace sluice::engine {
 namespace {
 
 // It sleeps for 20 ms at a time, in which a hundred time points pass.
-TEST(Worker, RaisesTheTimePointsThatItSleptThrough) {
+TEST_F(LaneTest, HearsOfTheTimePointsThatTheWorkerSleptThrough) {
   constexpr auto cycle = std::chrono::microseconds(200);
   const std::uint64_t cycle_tsc = rte_get_tsc_hz() / 1'000'000 * cycle.count();
   JitterGpu gpu(1);
-  PeerFunction function{PortTable(std::vector<PortInfo>())};
-  Clock clock;
+  make({});
   Worker worker({.gpu = &gpu,
-                 .function = &function,
-                 .lanes = {},
-                 .clock = &clock,
+                 .function = &function_,
+                 .lanes = {lane_.get()},
+                 .clock = &clock_,
                  .timing = {.cycle = cycle, .bound = {}, .deadline = {}, .overlap = 1},
                  .mode = Mode::full,
                  .core = sched_getcpu(),
                  .busy = false,
                  .scheduling = Scheduling::normal});
   // One for each sleep would take twice as long.
-  const auto raised_to = [&](std::uint64_t epoch) {
+  const auto hears_of = [&](std::uint64_t count) {
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(5);
-    while (clock.epoch.load() < epoch && std::chrono::steady_clock::now() < until) {
+    while (lane_->time_points() < count && std::chrono::steady_clock::now() < until) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-    return clock.epoch.load() >= epoch;
+    return lane_->time_points() >= count;
   };
   const std::uint64_t start = rte_rdtsc();
   worker.start();
-  EXPECT_TRUE(raised_to(1));
+  EXPECT_TRUE(hears_of(1));
   const std::uint64_t first = rte_rdtsc();
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  EXPECT_TRUE(raised_to((rte_rdtsc() - first) / cycle_tsc));
+  EXPECT_TRUE(hears_of((rte_rdtsc() - first) / cycle_tsc));
   worker.stop();
-  EXPECT_LE(clock.epoch.load(), (rte_rdtsc() - start) / cycle_tsc);
-  EXPECT_LT(worker.counters().cycles.get() * 2, clock.epoch.load()) << "it did not sleep";
+  EXPECT_LE(lane_->time_points(), (rte_rdtsc() - start) / cycle_tsc);
+  EXPECT_LT(worker.counters().cycles.get() * 2, lane_->time_points()) << "it did not sleep";
+}
+
+// One after the other, each once a cycle, and a cycle of the worker's is one of the first lane's.
+TEST_F(LaneTest, StaggeredLanesHearOfTheirTimePointsInTurn) {
+  constexpr auto cycle = std::chrono::milliseconds(20);
+  std::vector<std::unique_ptr<Lane>> lanes;
+  std::vector<Lane*> all;
+  for (std::uint32_t l = 0; l < 2; ++l) {
+    make({.index = l});
+    all.push_back(lanes.emplace_back(std::move(lane_)).get());
+  }
+  JitterGpu gpu(1);
+  Worker worker({.gpu = &gpu,
+                 .function = &function_,
+                 .lanes = all,
+                 .clock = &clock_,
+                 .timing = {.cycle = cycle, .bound = {}, .deadline = {}, .overlap = 1, .stagger = true},
+                 .mode = Mode::full,
+                 .core = sched_getcpu(),
+                 .busy = true,
+                 .scheduling = Scheduling::normal});
+  worker.start();
+  unsigned ahead = 0;
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  while ((lanes[1]->time_points() < 4 || ahead < 4) && std::chrono::steady_clock::now() < until) {
+    const std::uint64_t second = lanes[1]->time_points(), first = lanes[0]->time_points();
+    EXPECT_GE(first, second);
+    ahead += first == second + 1 ? 1 : 0;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  worker.stop();
+  EXPECT_GE(lanes[1]->time_points(), 4U);
+  EXPECT_GE(ahead, 4U) << "for half of each cycle";
+  EXPECT_NE(worker.counters().cycles.get(), 0U);
+  EXPECT_LE(worker.counters().cycles.get(), lanes[0]->time_points()) << "not of both lanes";
 }
 
 // A function whose batches can be launched together: what was launched, by lane and ticket.

@@ -48,12 +48,11 @@ void MediaReporter::say(const std::string& what, const Outcome& outcome, double 
   yardsticks.deadline_us = one.deadline_ms * 1e3;
   yardsticks.share = share(outcome);
   yardsticks.goal = goal;
-  yardsticks.setting = fmt::format(
-      "{} streams; {} lanes; {} batches of {}; cycle {:.0f} us; overlap {}; ring {}; admission {}; checksums {}{}",
-      bed.streams.streams, bed.rig.lanes, bed.rig.engine.batches, bed.rig.engine.batch,
-      static_cast<double>(bed.rig.engine.cycle.count()) / 1e3, bed.rig.engine.overlap, bed.rig.ring,
-      engine::admit_name(bed.rig.engine.admission), bed.streams.checksums ? "yes" : "no",
-      bound.empty() ? "" : "; " + bound);
+  yardsticks.setting =
+      fmt::format("{} streams; {} lanes; {} batches of {}; {}; ring {}; admission {}; checksums {}{}",
+                  bed.streams.streams, bed.rig.lanes, bed.rig.engine.batches, bed.rig.engine.batch,
+                  cycle_text(bed.rig.engine), bed.rig.ring, engine::admit_name(bed.rig.engine.admission),
+                  bed.streams.checksums ? "yes" : "no", bound.empty() ? "" : "; " + bound);
   append_csv(options, "media", label(what), outcome, yardsticks);
   std::fflush(stdout);
 }

@@ -95,6 +95,12 @@ Expected<void> check_machine(const BenchOptions& options) {
                       ": each has a core of its own, and this machine has " + std::to_string(cores) +
                       (cores == most_lanes ? " for them at most" : ""));
   }
+  const std::size_t others = std::max(options.lanes, 1U) + 2;  // the worker, and what devices interrupt
+  if (options.forwarders != 0 && options.forwarders + others > allowed_cores().size()) {
+    return make_error("--forwarders " + std::to_string(options.forwarders) +
+                      ": each has a core of its own beside the " + std::to_string(others) +
+                      " of lanes, worker and control, and this machine has " + std::to_string(allowed_cores().size()));
+  }
   if (options.frames != 0 && options.frames < port::ReplayOptions::least_frames) {
     return make_error("--frames " + std::to_string(options.frames) + ": " +
                       std::to_string(port::ReplayOptions::least_frames) + " is the least");

@@ -211,11 +211,19 @@ std::string drops_text(const engine::EngineStats& stats) {
   return text;
 }
 
+std::string cycle_text(const engine::Options& options) {
+  return fmt::format(
+      "cycle {:.0f} us; overlap {}{}{}", static_cast<double>(options.cycle.count()) / 1e3, options.overlap,
+      options.stagger ? "; staggered" : "",
+      options.forwarder_cores.empty() ? "" : fmt::format("; {} forwarders", options.forwarder_cores.size()));
+}
+
 unsigned default_lanes(const BenchOptions& options) {
   if (options.lanes != 0) {
     return options.lanes;
   }
-  return std::clamp(static_cast<unsigned>(allowed_cores().size()), 3U, 66U) - 2;
+  const auto cores = static_cast<unsigned>(allowed_cores().size());
+  return std::clamp(cores - std::min(cores, options.forwarders), 3U, 66U) - 2;
 }
 
 void apply(const BenchOptions& from, engine::Options& to) {
@@ -227,6 +235,12 @@ void apply(const BenchOptions& from, engine::Options& to) {
     to.cycle = std::chrono::nanoseconds(static_cast<std::int64_t>(from.cycle_us * 1e3));
   }
   to.overlap = from.overlap != 0 ? from.overlap : to.overlap;
+  to.stagger = from.stagger;
+  // Behind the first, which devices interrupt.
+  const std::vector<int> cores = allowed_cores();
+  if (from.forwarders != 0 && from.forwarders < cores.size()) {
+    to.forwarder_cores.assign(cores.begin() + 1, cores.begin() + 1 + from.forwarders);
+  }
   to.batch = from.batch != 0 ? from.batch : to.batch;
   to.batches = from.batches != 0 ? from.batches : to.batches;
   to.scheduling = from.realtime ? engine::Scheduling::realtime : to.scheduling;

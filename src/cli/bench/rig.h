@@ -126,7 +126,9 @@ Outcome outcome_between(const engine::EngineStats& before, const engine::EngineS
 // "512 stopped, 3 tx_full": what was dropped, by its reasons.
 std::string drops_text(const engine::EngineStats& stats);
 
-// As many lanes as this machine has cores for beside the worker and the control thread.
+// "cycle 100 us; overlap 3", and what else says when batches go.
+std::string cycle_text(const engine::Options& options);
+// As many lanes as this machine has cores for beside the worker, the control thread and the forwarders.
 unsigned default_lanes(const BenchOptions& options);
 // Fills in what the command line says over what the bench wants.
 void apply(const BenchOptions& from, engine::Options& to);

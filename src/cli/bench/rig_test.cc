@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/machine.h"
 #include "engine/lane.h"
 
 namespace sluice::cli::bench {
@@ -85,6 +86,33 @@ TEST(Rig, AnOutcomeIsWhatWasCountedBetweenTwoMoments) {
     EXPECT_EQ(o.longest_away_us, 6 * 30 / ticks_per_us) << "since the start, of both";
     EXPECT_FALSE(o.clean());
   }
+}
+
+TEST(Rig, SaysWhenBatchesGo) {
+  BenchOptions options;
+  options.cycle_us = 100;
+  options.overlap = 3;
+  engine::Options engine;
+  apply(options, engine);
+  EXPECT_EQ(cycle_text(engine), "cycle 100 us; overlap 3");
+  options.stagger = true;
+  apply(options, engine);
+  engine.forwarder_cores = {1, 2};
+  EXPECT_EQ(cycle_text(engine), "cycle 100 us; overlap 3; staggered; 2 forwarders");
+}
+
+// Of this machine's cores, behind the first; none where there are too few, which check_options refuses.
+TEST(Rig, ForwardersHaveCoresOfTheirOwn) {
+  const std::vector<int> cores = allowed_cores();
+  BenchOptions options;
+  options.forwarders = 1;
+  engine::Options engine;
+  apply(options, engine);
+  EXPECT_EQ(engine.forwarder_cores, cores.size() < 2 ? std::vector<int>{} : std::vector<int>{cores[1]});
+  options.forwarders = static_cast<unsigned>(cores.size());
+  engine::Options too_many;
+  apply(options, too_many);
+  EXPECT_EQ(too_many.forwarder_cores, std::vector<int>{});
 }
 
 TEST(Rig, LatencyIsThatOfTheFramesBetweenTwoMoments) {
