@@ -300,10 +300,10 @@ TEST_F(LaneTest, AFunctionIsCalledWhileThereIsNothingToDo) {
   using Clock = std::chrono::steady_clock;
   const auto look_for = [&](std::chrono::milliseconds time) {
     const auto began = Clock::now();
-    while (Clock::now() - began < time) {
+    do {
       collect();
       lane_->forward_round();
-    }
+    } while (Clock::now() - began < time);
     return (Clock::now() - began) / least_idle;
   };
   make({});
@@ -311,7 +311,9 @@ TEST_F(LaneTest, AFunctionIsCalledWhileThereIsNothingToDo) {
   EXPECT_EQ(function_.idle_calls.load(), 0U) << "it does not want to be";
   function_.wants_idle_calls();
   make({});
-  const auto most = look_for(5 * least_idle) + 1;
+  std::int64_t most = 1;
+  // A machine that is busy with something else may leave no time for a second one.
+  for (int tries = 0; tries < 100 && function_.idle_calls.load() < 2; ++tries) most += look_for(5 * least_idle);
   EXPECT_GE(function_.idle_calls.load(), 2U);
   EXPECT_LE(function_.idle_calls.load(), static_cast<std::uint64_t>(most));
   time_point();  // from now on the device computes
