@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <new>
 
@@ -72,6 +73,11 @@ void BlockPool::remove(Link* block, unsigned order) {
   if (block->next != nullptr) {
     block->next->previous = block->previous;
   }
+}
+
+bool BlockPool::has(std::size_t bytes) const {
+  const auto at_least = free_.begin() + (bytes > largest ? orders : order_for(bytes));
+  return std::any_of(at_least, free_.end(), [](const Link* block) { return block != nullptr; });
 }
 
 std::uint8_t* BlockPool::take(std::size_t bytes) {

@@ -34,6 +34,8 @@ class BlockPool {
 
   // At least `bytes` bytes, 1 to `largest`; nullptr: none is free, or more is asked for than `largest`.
   std::uint8_t* take(std::size_t bytes);
+  // Whether it would answer one.
+  bool has(std::size_t bytes) const;
   // A block from take(); nullptr is nothing.
   void give(void* block);
 

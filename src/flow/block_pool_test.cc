@@ -24,6 +24,21 @@ TEST(BlockPool, SizesAreRoundedUpToPowersOfTwo) {
   EXPECT_EQ(pool.refused(), 1U);
 }
 
+TEST(BlockPool, WhatItHasItAnswers) {
+  BlockPool pool(BlockPool::largest);
+  EXPECT_TRUE(pool.has(BlockPool::largest));
+  EXPECT_FALSE(pool.has(BlockPool::largest + 1));
+  void* const block = pool.take(1);
+  EXPECT_FALSE(pool.has(BlockPool::largest));
+  EXPECT_TRUE(pool.has(BlockPool::largest / 2));
+  EXPECT_TRUE(pool.has(1));
+  while (pool.has(1)) ASSERT_NE(pool.take(1), nullptr);
+  EXPECT_EQ(pool.take(1), nullptr);
+  pool.give(block);
+  EXPECT_TRUE(pool.has(256));
+  EXPECT_FALSE(pool.has(257));
+}
+
 TEST(BlockPool, WhatRunsOutIsRefusedAndCounted) {
   BlockPool pool(BlockPool::largest);
   for (std::size_t i = 0; i < BlockPool::largest / 4096; ++i) {

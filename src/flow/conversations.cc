@@ -401,7 +401,8 @@ bool Conversations::opens_http() {
     extra_->http->established = established;
     return true;
   }
-  extra_->http = parser_.open(established);
+  const http::Rest rest = std::exchange(extra_->http_rest, {});
+  extra_->http = parser_.open(established || rest.there, rest);  // what was set aside was established
   if (extra_->http == nullptr) {
     extra_->http_waits = !established;
     if (!established) {
@@ -412,6 +413,7 @@ bool Conversations::opens_http() {
     return false;
   }
   extra_->http->user = extra_;
+  extra_->http->established = established;
   return true;
 }
 
@@ -419,6 +421,7 @@ bool Conversations::opens_http() {
 void Conversations::restarted(Direction direction) {
   extra_->carried[static_cast<unsigned>(direction)] = {};
   extra_->http_waits = false;
+  extra_->http_rest = {};
   if (extra_->http != nullptr) {
     close_http(*extra_);
   }
@@ -432,7 +435,7 @@ void Conversations::restarted(Direction direction) {
 
 void Conversations::gap(Direction direction, std::uint64_t bytes) {
   sink_.stream_gap(*flow_, *extra_, direction, bytes);
-  if (extra_->http != nullptr) {
+  if (extra_->http != nullptr || (extra_->http_rest.there && opens_http())) {
     parser_.gap(*extra_->http, direction, bytes);
   }
 }
@@ -463,6 +466,10 @@ void Conversations::stopped(http::Connection& connection, http::StopReason reaso
     extra.http = nullptr;  // the parser closes it
     extra.http_waits = !connection.established;
     extra.http_stopped = extra.http_waits ? http::StopReason::none : reason;
+  } else if (reason == http::StopReason::set_aside) {
+    extra.http = nullptr;  // likewise
+    extra.http_rest = http::Parser::rest(connection);
+    extra.http_stopped = http::StopReason::none;
   }
   sink_.http_stopped(table_.at(extra.flow), extra, reason);
 }

@@ -44,7 +44,8 @@ struct alignas(64) Extra {
   std::uint32_t previous = no_index;
   std::array<Carried, 2> carried;  // a rule engine's, by Direction
   using Bits = std::array<std::uint64_t, bit_count / 64>;
-  Bits bits{};  // a rule engine's flowbits: by Conversations::bits_of()
+  Bits bits{};           // a rule engine's flowbits: by Conversations::bits_of()
+  http::Rest http_rest;  // of its HTTP that was set aside, until it goes on
 };
 static_assert(sizeof(Extra) == 384);
 
@@ -76,7 +77,7 @@ class ConversationSink {
   virtual void http(Flow& flow, Extra& extra, http::Event event, http::Transaction& transaction) = 0;
   // http::TransactionSink::decodes().
   virtual bool decodes(Flow& /*flow*/, std::uint64_t /*bytes*/) { return true; }
-  // http::TransactionSink::limited().
+  // http::TransactionSink::limited(), stopped(). What is `set_aside` goes on as HTTP.
   virtual void http_limited(Flow& /*flow*/, http::Limit /*limit*/) {}
   virtual void http_stopped(Flow& flow, Extra& extra, http::StopReason reason) = 0;
   // Streams and transactions have ended; `extra` may be nullptr.

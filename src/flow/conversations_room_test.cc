@@ -253,11 +253,80 @@ TEST(Conversations, AnHttpConnectionThatIsSilentMakesRoomForAnother) {
   Conversations conversations(settings, recorder);
   converse(conversations, 1, get, ok, 0);
   converse(conversations, 2, get, ok, 0);
-  EXPECT_EQ(recorder.stops, std::vector{http::StopReason::evicted});
+  EXPECT_EQ(recorder.stops, std::vector{http::StopReason::set_aside});
   EXPECT_EQ(recorder.exchanges.size(), 2U);
   EXPECT_EQ(recorder.bytes[1], ok + ok);
   conversations.flush();
   EXPECT_EQ(conversations.http_pool().in_use(), 0U);
+}
+
+const std::string whole = "HTTP/1.1 200 ok\r\nContent-Length: 4\r\n\r\nbody";
+
+// Its requests are numbered on, and answered by what comes then.
+TEST(Conversations, HttpThatMadeRoomBetweenMessagesGoesOn) {
+  ConversationSettings settings = small();
+  settings.http_connections = 1;
+  test::Recorder recorder;
+  Conversations conversations(settings, recorder);
+  converse(conversations, 1, get, whole, 0, false);
+  converse(conversations, 2, get, whole, 0, false);
+  ASSERT_EQ(recorder.stops, std::vector{http::StopReason::set_aside});
+  const auto sent = static_cast<std::uint32_t>(101 + get.size());
+  const auto got = static_cast<std::uint32_t>(501 + whole.size());
+  const std::string next = "\r\nFOO /evil HTTP/1.1\r\n\r\n";
+  const Seen seen = conversations.packet(tcp(1, 1000, up, tcp_ack, sent, got, next.substr(0, 10)), 0);
+  EXPECT_TRUE(conversations.may_parse_http(*seen.flow, up));
+  conversations.packet(tcp(1, 1000, up, tcp_ack, sent + 10, got, next.substr(10)), 0);
+  conversations.packet(
+      tcp(1, 1000, down, tcp_ack, got, sent + static_cast<std::uint32_t>(next.size()), "HTTP/1.1 201 ok\r\n\r\n"), 0);
+  ASSERT_EQ(recorder.exchanges.size(), 3U);
+  EXPECT_EQ(recorder.exchanges[2].uri, "/evil");
+  EXPECT_EQ(recorder.exchanges[2].status, "201");
+  EXPECT_EQ(static_cast<std::uint32_t>(recorder.keys[2]), 1U) << "the second of its connection";
+  EXPECT_EQ(conversations.http_counters().connections, 2U);
+  EXPECT_TRUE(recorder.limits.empty());
+}
+
+// What is missing of it is missing where its next message begins; what begins anew is another connection.
+TEST(Conversations, HttpThatMadeRoomStopsAtAGapAndBeginsAnewWithItsStream) {
+  for (const bool anew : {false, true}) {
+    SCOPED_TRACE(anew);
+    ConversationSettings settings = small();
+    settings.http_connections = 1;
+    settings.flows.timeouts.tcp_established = 1'000'000;
+    test::Recorder recorder;
+    Conversations conversations(settings, recorder);
+    converse(conversations, 1, get, whole, 0, anew);
+    converse(conversations, 2, get, whole, 0, false);
+    ASSERT_EQ(recorder.stops, std::vector{http::StopReason::set_aside});
+    if (anew) {
+      converse(conversations, 1, get, whole, 0, false);
+      ASSERT_EQ(recorder.exchanges.size(), 2U) << "of the same numbers";
+      continue;
+    }
+    const auto sent = static_cast<std::uint32_t>(101 + get.size());
+    const auto got = static_cast<std::uint32_t>(501 + whole.size());
+    conversations.packet(tcp(1, 1000, up, tcp_ack, sent + 10, got, "GET /lost HTTP/1.1\r\n\r\n"), 0);
+    conversations.packet(tcp(1, 1000, down, tcp_ack, got, sent + 32), 0);
+    EXPECT_EQ(recorder.gaps[0], 10U);
+    EXPECT_EQ(recorder.stops.back(), http::StopReason::gap);
+    EXPECT_EQ(recorder.exchanges.size(), 2U);
+  }
+}
+
+// Within a message it is over, and said to be beyond a limit.
+TEST(Conversations, HttpThatMadeRoomWithinAMessageIsLimited) {
+  ConversationSettings settings = small();
+  settings.http_connections = 1;
+  test::Recorder recorder;
+  Conversations conversations(settings, recorder);
+  converse(conversations, 1, "GET /ev", "", 0, false);
+  converse(conversations, 2, get, whole, 0, false);
+  EXPECT_EQ(recorder.stops, std::vector{http::StopReason::evicted});
+  EXPECT_EQ(recorder.limits, std::vector{http::Limit::memory});
+  const Seen seen = conversations.packet(tcp(1, 1000, up, tcp_ack, 108, 501, "il HTTP/1.1\r\n\r\n"), 0);
+  EXPECT_FALSE(conversations.may_parse_http(*seen.flow, up));
+  EXPECT_EQ(uris(recorder), std::vector<std::string>{"/x"});
 }
 
 }  // namespace

@@ -124,6 +124,7 @@ class Recorder final : public ConversationSink {
   }
   void refused(Flow&, Direction, Taken why) override { refused_all.push_back(why); }
   void http_stopped(Flow&, Extra&, http::StopReason reason) override { stops.push_back(reason); }
+  void http_limited(Flow&, http::Limit limit) override { limits.push_back(limit); }
   void flow_ended(Flow&, Extra*, FlowEndReason reason) override { ends.push_back(reason); }
 
   std::string bytes[2];
@@ -132,6 +133,7 @@ class Recorder final : public ConversationSink {
   std::vector<std::uint64_t> keys;
   std::vector<Exchange> exchanges;
   std::vector<http::StopReason> stops;
+  std::vector<http::Limit> limits;
   std::vector<FlowEndReason> ends;
 };
 

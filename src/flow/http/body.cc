@@ -109,6 +109,7 @@ void Parser::add_body(Connection& connection, Direction direction, std::string_v
   message.body_wire += bytes.size();
   if (request && side.decoder.active()) keep_coded(side, message, bytes);
   if (message.flags.body_truncated || message.flags.body_lost) {
+    tell_lost(connection, message.flags.body_lost);
     return;
   }
   const std::size_t before = message.body.size();
@@ -122,6 +123,14 @@ void Parser::add_body(Connection& connection, Direction direction, std::string_v
   body_event(connection, direction, appender.kept_of(before), false);
   if (too_many) {
     exceed(connection, Limit::codings);
+  }
+  tell_lost(connection, message.flags.body_lost || side.decoder.flags().no_memory);
+}
+
+// Of a body, for want of memory.
+void Parser::tell_lost(Connection& connection, bool lost) {
+  if (lost && !connection.limited) {
+    exceed(connection, Limit::memory);
   }
 }
 
@@ -173,7 +182,8 @@ void Parser::end_body(Connection& connection, Direction direction) {
   const DecodeFlags decoding = message.body_wire != 0 ? message.decoding : DecodeFlags{};
   counters_.bombs += decoding.bomb ? 1 : 0;
   counters_.bodies_truncated += message.flags.body_truncated ? 1 : 0;
-  counters_.bodies_lost += message.flags.body_lost || decoding.no_memory ? 1 : 0;
+  const bool is_lost = message.flags.body_lost || decoding.no_memory;
+  counters_.bodies_lost += is_lost ? 1 : 0;
   counters_.bodies_undecoded += decoding.too_many || decoding.unread ? 1 : 0;
   side.left = 0;
   if (request) {
@@ -181,6 +191,7 @@ void Parser::end_body(Connection& connection, Direction direction) {
   } else {
     response_done(connection);
   }
+  tell_lost(connection, is_lost);
 }
 
 // Whether what stands around a chunk's size, from `from` on to the line's end, if it has come, leaves no doubt of it.

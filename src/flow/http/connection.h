@@ -34,10 +34,14 @@
 // SETTINGS. Until then it waits with what follows it; what is none after all is a request like others.
 //
 // Bounds: Settings; once half of the transactions are in use, two requests of a connection may wait, not `pipelined`;
-// when all are, one that has some is evicted. Everything else is in the pool and the store of transactions. Bodies end
-// at their limit: flagged, and no further body events. A connection that cannot be parsed on has a StopReason; what it
-// held completes as `incomplete`. The transactions do not depend on how the bytes were cut into segments, but for body
-// events.
+// when all are, one that has some is evicted. Everything else is in the pool and the store of transactions; while the
+// pool is nearly full, what an established connection brings evicts a few others, before it is parsed: those that are
+// not established, then those between messages, then the longest without bytes. Bodies end at their limit: flagged, and
+// no further body events. A connection that cannot be parsed on has a StopReason; what it held completes as
+// `incomplete`. The transactions do not depend on how the bytes were cut into segments, but for body events.
+//
+// A connection that is evicted between messages loses nothing but bytes that would still belong to its last response:
+// it is set aside, and goes on in another record with what it sends next (Rest).
 //
 // Of a connection that is HTTP the sink hears when it goes beyond a Limit. It is HTTP once it has had a status line,
 // or, where the answer did not begin with something else, a request whose method is known or whose version is HTTP's.
@@ -127,6 +131,15 @@ struct Side {
   Buffer coded;  // a request's body as it came, where it is decoded
 };
 
+// Of a connection that was set aside, what another record goes on with.
+struct Rest {
+  std::uint32_t made = 0;  // transactions: the next one's number
+  Phase phases[2] = {Phase::detect, Phase::detect};
+  bool is_http[2] = {};
+  bool asked = false, answered = false, answered_otherwise = false, is_http1 = false, limited = false;
+  bool there = false;  // false: there was none
+};
+
 struct Connection;
 
 // A connection's place in a list.
@@ -152,9 +165,10 @@ struct Connection {
   // The caller's, before data(): its handshake is done, so that it is no forged packet's alone.
   bool established = true;
   Links order;                   // the parser's free list, or one of connections by their last bytes
-  Links holders;                 // of those with transactions, likewise
+  Links holders;                 // of those with transactions, or with bytes that wait, likewise
   std::uint8_t rank = 0;         // of `order`
-  std::uint8_t holder_rank = 0;  // of `holders`
+  std::uint8_t holder_rank = 0;  // of `holders`; 0: it is in none
+  std::uint32_t heard = 0;       // when its last bytes came, in calls of data() for all
 };
 
 class Parser {
@@ -166,13 +180,15 @@ class Parser {
   Parser& operator=(const Parser&) = delete;
 
   // Evicts one when all are in use: the longest without bytes of those that are not established, else of those that
-  // have not shown to be HTTP, else of all. The sink hears that it stopped (`evicted`), and it is closed. nullptr:
-  // there is none (counted as stopped for no_memory).
+  // have not shown to be HTTP, else of those between messages, else of all. The sink hears that it stopped (`evicted`,
+  // or `set_aside`, when rest() says what to go on with), and it is closed. nullptr: there is none (counted as stopped
+  // for no_memory). `rest`: of one that was set aside, and is no new one.
   //
   // One that is not established evicts none that is, neither here nor for a transaction, and has no room once half of
   // the pool is in use, or a quarter of the transactions: it stops for no_memory, or is nullptr and not counted, and
   // may be opened again when it is established.
-  Connection* open(bool established = true);
+  Connection* open(bool established = true, const Rest& rest = {});
+  static Rest rest(const Connection& connection);
   void data(Connection& connection, Direction direction, std::string_view bytes);
   // For what a packet brings, however many pieces of data(): it may make free_decoding bytes by decoding, and
   // decoded_to for each that it brings. Of more the sink is asked (TransactionSink::decodes()).
@@ -214,10 +230,16 @@ class Parser {
     Connection* newest = nullptr;
   };
   void enlist(Connection& connection);
+  static bool is_between_messages(const Connection& connection);
+  static void go_on_with(Connection& connection, const Rest& rest);
   void delist(Connection& connection);
   void hold(Connection& connection);
+  void hold_as(Connection& connection, std::uint8_t holding);
   void hold_none(Connection& connection);
   bool has_room_for_new() const { return pool_.in_use() * 2 < pool_.capacity(); }
+  bool has_reserve() const { return pool_.in_use() <= pool_.capacity() - reserve_ && pool_.has(reserved_block_); }
+  void make_room(const Connection& connection);
+  Connection* holder_to_evict(const Connection& connection) const;
   Transaction* free_transaction(const Connection& connection);
   void evict(Connection& connection);
   void unlink(Connection& connection, Transaction* transaction);
@@ -264,6 +286,7 @@ class Parser {
   void begin_body(Connection& connection, Direction direction);
   void end_body(Connection& connection, Direction direction);
   void keep_coded(Side& side, Message& message, std::string_view bytes);
+  void tell_lost(Connection& connection, bool lost);
   void show_coded(Connection& connection, Side& side, Message& message);
   void body_event(Connection& connection, Direction direction, std::size_t before, bool truncated_before);
 
@@ -290,8 +313,10 @@ class Parser {
   Connection* free_connections_ = nullptr;
   Transaction* free_transactions_ = nullptr;
   std::size_t transactions_in_use_ = 0;
-  List<&Connection::order> lists_[3];      // by Rank: the first are evicted first
-  List<&Connection::holders> holders_[2];  // those with transactions, by `established`
+  List<&Connection::order> lists_[4];      // by Rank: the first are evicted first
+  List<&Connection::holders> holders_[6];  // by Holding
+  std::uint32_t heard_ = 0;                // calls of data()
+  std::size_t reserve_ = 0, reserved_block_ = 0;
   Counters counters_;
   std::uint64_t free_decoding_ = 0;
   std::uint64_t seed_;  // of names' hashes

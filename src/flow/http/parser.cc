@@ -16,7 +16,14 @@ constexpr std::size_t slice = 2048;          // of a segment, looked at in one g
 constexpr std::size_t retained_body = 4096;  // kept after a transaction, for bytes that may belong to it
 
 // Who goes first when there is no room.
-enum Rank : std::uint8_t { not_established, not_http, http };
+enum Rank : std::uint8_t { not_established, not_http, between_messages, http };
+
+// What is held: transactions, or bytes that wait alone. `idle`: by one that is between messages.
+enum Holding : std::uint8_t { nothing, new_pending, new_transactions, idle, pending, transactions };
+
+// What a packet evicts at most. Each that ends within a body gives back as much as some packets bring, so that a few
+// are enough; what is left is for the next packet.
+constexpr unsigned most_evicted = 4;
 
 bool in_body(Phase phase) {
   return phase == Phase::body_fixed || phase == Phase::body_to_close || phase == Phase::chunk_data;
@@ -47,7 +54,7 @@ constexpr std::size_t before_http2 = 96U << 10;
 
 const char* stop_reason_name(StopReason reason) {
   static constexpr std::array<const char*, stop_reasons> names = {
-      "none", "not_http", "tunnel", "upgrade", "http2", "header_too_long", "gap", "no_memory", "bad_chunk", "evicted"};
+      "none", "not_http", "tunnel", "upgrade", "http2", "header_too_long", "gap", "no_memory", "bad_chunk", "evicted", "set_aside"};
   return names[static_cast<unsigned>(reason)];
 }
 
@@ -59,6 +66,14 @@ Parser::Parser(const Settings& settings, BlockPool& pool, std::uint32_t connecti
   settings_.max_headers = std::clamp(settings_.max_headers, 1U, Settings::most_fields);
   merged_.resize(settings_.max_headers);
   first_of_name_.resize(std::bit_ceil(2 * merged_.size() + 1));
+  // What a packet may ask for at once is the next block of a body, one of its bytes as they came, and what undoes two
+  // codings: with the default limits less than 512 KiB, a sixteenth of 8 MiB. In what is free there is a block for a
+  // body, too, as far as the reserve has room for one: the pool may be in small pieces.
+  reserve_ = pool_.capacity() / 16;
+  const std::uint32_t body = std::max(settings_.request_body_limit, settings_.response_body_limit);
+  const bool is_unlimited = settings_.request_body_limit == 0 || settings_.response_body_limit == 0;
+  const std::size_t block = is_unlimited ? BlockPool::largest : BlockPool::block_size(body);
+  reserved_block_ = std::min({block, BlockPool::largest, std::bit_floor(reserve_)});
   for (Connection& connection : connections_) {
     connection.order.next = free_connections_;
     free_connections_ = &connection;
@@ -87,39 +102,121 @@ void Parser::List<links>::remove(Connection& connection) {
 // As the one that had bytes last.
 void Parser::enlist(Connection& connection) {
   const bool is_http = connection.sides[0].is_http || connection.sides[1].is_http;
-  connection.rank = !connection.established ? Rank::not_established : is_http ? Rank::http : Rank::not_http;
+  const bool is_new = !connection.established, is_idle = is_between_messages(connection);
+  const bool waits = connection.sides[0].pending.size() != 0 || connection.sides[1].pending.size() != 0;
+  connection.heard = heard_;
+  connection.rank = is_new ? not_established : !is_http ? not_http : is_idle ? between_messages : http;
   lists_[connection.rank].add(connection);
   if (connection.first != nullptr) {
-    hold(connection);
+    hold_as(connection, is_new ? new_transactions : is_idle ? idle : transactions);
+  } else if (waits) {
+    hold_as(connection, is_new ? new_pending : pending);
   }
 }
 
 void Parser::delist(Connection& connection) {
   lists_[connection.rank].remove(connection);
-  if (connection.first != nullptr) {
-    hold_none(connection);
-  }
+  hold_none(connection);
 }
 
+// It has a transaction now.
 void Parser::hold(Connection& connection) {
-  connection.holder_rank = connection.established ? 1 : 0;
-  holders_[connection.holder_rank].add(connection);
+  hold_as(connection, connection.established ? transactions : new_transactions);
+}
+
+void Parser::hold_as(Connection& connection, std::uint8_t holding) {
+  hold_none(connection);
+  connection.holder_rank = holding;
+  holders_[holding].add(connection);
 }
 
 void Parser::hold_none(Connection& connection) {
-  holders_[connection.holder_rank].remove(connection);
+  if (const std::uint8_t holding = std::exchange(connection.holder_rank, nothing); holding != nothing) {
+    holders_[holding].remove(connection);
+  }
+}
+
+// Nothing of it has begun that is not whole.
+bool Parser::is_between_messages(const Connection& connection) {
+  const auto at_beginning = [](const Side& side) {
+    const bool reads = side.phase == Phase::detect || side.phase == Phase::first_line;
+    return (reads && side.pending.size() == 0) || side.phase == Phase::ignore;
+  };
+  const bool all_whole = connection.first == connection.retained && connection.waiting <= 1;
+  return connection.stopped == StopReason::none && all_whole && at_beginning(connection.sides[0]) &&
+         at_beginning(connection.sides[1]);
+}
+
+Rest Parser::rest(const Connection& connection) {
+  Rest rest;
+  rest.there = true;
+  rest.made = static_cast<std::uint32_t>(connection.made);
+  for (std::size_t side = 0; side < 2; ++side) {
+    rest.phases[side] = connection.sides[side].phase;
+    rest.is_http[side] = connection.sides[side].is_http;
+  }
+  rest.asked = connection.asked;
+  rest.answered = connection.answered;
+  rest.answered_otherwise = connection.answered_otherwise;
+  rest.is_http1 = connection.is_http1;
+  rest.limited = connection.limited;
+  return rest;
+}
+
+void Parser::go_on_with(Connection& connection, const Rest& rest) {
+  connection.made = rest.made;
+  for (std::size_t side = 0; side < 2; ++side) {
+    connection.sides[side].phase = rest.phases[side];
+    connection.sides[side].is_http = rest.is_http[side];
+    connection.sides[side].is_other = rest.phases[side] == Phase::ignore;
+  }
+  connection.asked = rest.asked;
+  connection.answered = rest.answered;
+  connection.answered_otherwise = rest.answered_otherwise;
+  connection.is_http1 = rest.is_http1;
+  connection.limited = rest.limited;
 }
 
 void Parser::evict(Connection& connection) {
-  if (connection.stopped == StopReason::none) {
-    stop(connection, StopReason::evicted);
-  } else {
+  if (connection.stopped != StopReason::none) {
     sink_.stopped(connection, StopReason::evicted);
+  } else if (connection.established && is_between_messages(connection)) {
+    ++counters_.stopped[static_cast<unsigned>(StopReason::set_aside)];
+    sink_.stopped(connection, StopReason::set_aside);
+  } else {
+    stop(connection, StopReason::evicted);
   }
   close(&connection);
 }
 
-Connection* Parser::open(bool established) {
+// Who holds something that another needs, other than that: of those that are established the longest without bytes, but
+// first those that lose nothing. nullptr: nobody does.
+Connection* Parser::holder_to_evict(const Connection& connection) const {
+  const auto oldest_of = [&](Holding holding) {
+    Connection* const oldest = holders_[holding].oldest;
+    return oldest == &connection ? oldest->holders.next : oldest;
+  };
+  for (const Holding holding : {new_pending, new_transactions, idle}) {
+    if (Connection* const oldest = oldest_of(holding)) return oldest;
+  }
+  Connection* const one = oldest_of(pending);
+  Connection* const other = oldest_of(transactions);
+  const bool is_older = one != nullptr && (other == nullptr || heard_ - one->heard > heard_ - other->heard);
+  return is_older ? one : other;
+}
+
+// In the pool, before a packet of that connection needs it.
+void Parser::make_room(const Connection& connection) {
+  for (unsigned evicted = 0; evicted < most_evicted && !has_reserve(); ++evicted) {
+    Connection* const holder = holder_to_evict(connection);
+    if (holder == nullptr) {
+      return;
+    }
+    evict(*holder);
+  }
+}
+
+Connection* Parser::open(bool established, const Rest& rest) {
   if (!established && !has_room_for_new()) {
     return nullptr;
   }
@@ -135,8 +232,11 @@ Connection* Parser::open(bool established) {
   }
   free_connections_ = connection->order.next;
   connection->established = established;
+  if (rest.there) {
+    go_on_with(*connection, rest);
+  }
   enlist(*connection);
-  ++counters_.connections;
+  counters_.connections += rest.there ? 0 : 1;
   return connection;
 }
 
@@ -146,7 +246,10 @@ void Parser::event(Connection& connection, Event event, Transaction& transaction
 
 void Parser::data(Connection& connection, Direction direction, std::string_view bytes) {
   free_decoding_ += decoded_to * bytes.size();
-  if (!connection.established && connection.stopped == StopReason::none && !has_room_for_new()) {
+  ++heard_;
+  if (connection.stopped == StopReason::none && connection.established) {
+    make_room(connection);
+  } else if (connection.stopped == StopReason::none && !has_room_for_new()) {
     stop(connection, StopReason::no_memory);
   }
   run(connection, direction, bytes);
@@ -193,6 +296,9 @@ void Parser::run(Connection& connection, Direction direction, std::string_view b
     if (side.pending.size() > most_pending(side)) {
       stop(connection, StopReason::header_too_long, Limit::header_line);
     } else if (!side.pending.append(pool_, bytes.substr(0, slice))) {
+      Word word;
+      const bool is_first = side.phase == Phase::detect && direction == Direction::to_server && side.pending.size() == 0;
+      connection.asked |= is_first && looks_like_request(bytes, word) != Looks::other;  // is_http() sees what waits
       stop(connection, StopReason::no_memory);
     } else {
       bytes.remove_prefix(std::min(bytes.size(), slice));
@@ -320,10 +426,11 @@ bool Parser::detect(Connection& connection, Direction direction) {
 // Where there is none, one connection with some is evicted, and no more. nullptr: there is no room for one.
 Transaction* Parser::free_transaction(const Connection& connection) {
   const std::size_t room = connection.established ? transactions_.size() : transactions_.size() / 4;
-  for (unsigned rank = 0; transactions_in_use_ >= room && rank <= (connection.established ? 1U : 0U); ++rank) {
-    Connection* const oldest = holders_[rank].oldest;
+  for (const Holding holding : {new_transactions, idle, transactions}) {
+    Connection* const oldest = holders_[holding].oldest;
     Connection* const other = oldest == &connection ? oldest->holders.next : oldest;
-    if (other != nullptr) {
+    const bool may_evict = connection.established || holding == new_transactions;
+    if (transactions_in_use_ >= room && may_evict && other != nullptr) {
       evict(*other);
     }
   }
@@ -503,7 +610,11 @@ void Parser::tell_limit(Connection& connection, Limit limit) {
   sink_.limited(connection, limit);
 }
 
+// What was not established is parsed when it is, where there was no memory for it.
 void Parser::stop(Connection& connection, StopReason reason, Limit beyond) {
+  if (connection.established && (reason == StopReason::no_memory || reason == StopReason::evicted)) {
+    beyond = Limit::memory;
+  }
   const bool is_limited = beyond != Limit::none && is_http(connection);
   connection.stopped = reason;
   ++counters_.stopped[static_cast<unsigned>(reason)];

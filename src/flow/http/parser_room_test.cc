@@ -23,6 +23,7 @@ TEST(HttpRoom, WithoutMemoryItStopsAndSaysSo) {
   }
   parser.data(*connection, up, get.bytes);
   EXPECT_EQ(sink.stops, std::vector{StopReason::no_memory});
+  EXPECT_EQ(sink.limits, std::vector{Limit::memory});
   parser.close(connection);
   for (std::uint8_t* const block : blocks) {
     pool.give(block);

@@ -33,8 +33,9 @@ enum class StopReason : std::uint8_t {
   no_memory,        // the pool or the store of transactions is empty
   bad_chunk,        // of a request
   evicted,          // it was the longest without bytes when another one needed the room
+  set_aside,        // likewise, but between messages: its next bytes are parsed, in another record (Rest)
 };
-inline constexpr unsigned stop_reasons = 10;
+inline constexpr unsigned stop_reasons = 11;
 const char* stop_reason_name(StopReason reason);
 
 // Of what a connection that is HTTP brings, the bound behind which it is looked at no further: wholly, with a
@@ -47,8 +48,9 @@ enum class Limit : std::uint8_t {
   codings,      // request_layers, response_layers: a body in more of them
   chunk,        // none that is a number: of a request's body in chunks one cannot be read
   framing,      // none that is a number: servers read where a request ends in more than one way
+  memory,       // of records and of the pool, for all connections: no_memory, evicted, or a body cut short
 };
-inline constexpr unsigned limits = 7;
+inline constexpr unsigned limits = 8;
 
 struct Counters {
   std::uint64_t connections = 0;

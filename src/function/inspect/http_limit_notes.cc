@@ -9,7 +9,8 @@ constexpr std::array<const char*, flow::http::limits> names = {"",
                                                                "header_fields",
                                                                "content_codings",
                                                                "chunks of a request that cannot be read",
-                                                               "requests whose end servers read in more than one way"};
+                                                               "requests whose end servers read in more than one way",
+                                                               "http_memory or http used up"};
 
 }  // namespace
 

@@ -204,6 +204,7 @@ Expected<void> Inspect::prepare(const engine::LanePlan& plan) {
   log_->set_watch([this, forwards = plan.forwards](std::uint64_t now) {
     if (forwards) note_limits(now);
     note_refused_streams(now);
+    note_http_room(now);
   });
   log_->set_stats([this] {
     nlohmann::ordered_json values;
@@ -229,6 +230,16 @@ void Inspect::note_refused_streams(std::uint64_t now) {
   std::uint64_t refused = 0;
   for (const auto& lane : lanes_) refused += lane->streams_refused();
   if (const std::string line = refused_streams_notes_.line(refused, now); !line.empty()) {
+    spdlog::warn("{}", line);
+  }
+}
+
+void Inspect::note_http_room(std::uint64_t now) {
+  HttpRoomNotes::Counts counts{};
+  for (const auto& lane : lanes_) {
+    for (std::size_t w = 0; w < counts.size(); ++w) counts[w] += lane->http_without_room(w);
+  }
+  if (const std::string line = http_room_notes_.line(counts, now); !line.empty()) {
     spdlog::warn("{}", line);
   }
 }

@@ -33,6 +33,7 @@
 #include "engine/tables.h"
 #include "function/inspect/alert_log.h"
 #include "function/inspect/http_limit_notes.h"
+#include "function/inspect/http_room_notes.h"
 #include "function/inspect/inspect_lane.h"
 #include "function/inspect/inspection.h"
 #include "function/inspect/refused_streams_notes.h"
@@ -125,6 +126,7 @@ class Inspect final : public engine::Stage, private engine::Tables {
   InspectLane& lane_of(std::uint32_t lane) { return *lanes_[lane % lanes_.size()]; }
   void note_limits(std::uint64_t now);
   void note_refused_streams(std::uint64_t now);
+  void note_http_room(std::uint64_t now);
   match::MatchBatch work_of(const engine::Batch& batch, std::byte* area) const;
   bool take_back();
 
@@ -139,6 +141,7 @@ class Inspect final : public engine::Stage, private engine::Tables {
   std::unique_ptr<AlertLog> log_;
   HttpLimitNotes limit_notes_;                 // of the log's thread
   RefusedStreamsNotes refused_streams_notes_;  // likewise
+  HttpRoomNotes http_room_notes_;              // likewise
   std::unique_ptr<FrameClock> clock_;
   std::vector<std::unique_ptr<InspectLane>> lanes_;  // by thread
 

@@ -128,6 +128,8 @@ constexpr Row rows[] = {
      [](const Counted& c) -> std::uint64_t { return stopped(c.http, StopReason::no_memory); }},
     {{"inspect_http_evicted", "TCP conversations looked at as HTTP no further, to make room for others"},
      [](const Counted& c) -> std::uint64_t { return stopped(c.http, StopReason::evicted); }},
+    {{"inspect_http_set_aside", "HTTP conversations that made room for others between messages, and go on"},
+     [](const Counted& c) -> std::uint64_t { return stopped(c.http, StopReason::set_aside); }},
     {{"inspect_http_stopped", "HTTP conversations looked at no further, for what they brought"},
      [](const Counted& c) -> std::uint64_t { return stopped_by_contents(c.http); }},
     {{"inspect_http_limited", "HTTP conversations that went beyond a limit, for on_http_limit"},
@@ -323,6 +325,9 @@ void InspectLane::publish() {
   for (std::size_t f = 0; f < figure_count; ++f) figures_[f].set(rows[f].value(counted));
   for (std::size_t l = 0; l < limited_.size(); ++l) limited_[l].set(counted.http.limited[l]);
   streams_refused_.set(counted.conversations.extras_refused());
+  http_without_room_[HttpRoomNotes::no_memory].set(stopped(counted.http, StopReason::no_memory));
+  http_without_room_[HttpRoomNotes::evicted].set(stopped(counted.http, StopReason::evicted));
+  http_without_room_[HttpRoomNotes::bodies_lost].set(counted.http.bodies_lost);
 }
 
 void InspectLane::offer(std::unique_ptr<InspectionSearch> search) {

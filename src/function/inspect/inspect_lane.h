@@ -22,6 +22,7 @@
 #include "flow/plain_packet.h"
 #include "function/inspect/alert_log.h"
 #include "function/inspect/batch_budget.h"
+#include "function/inspect/http_room_notes.h"
 #include "function/inspect/inspection.h"
 #include "function/inspect/transit_budget.h"
 
@@ -136,6 +137,8 @@ class InspectLane {
   std::uint64_t limited(std::size_t which) const { return limited_[which].get(); }
   // The figure inspect_streams_refused, likewise.
   std::uint64_t streams_refused() const { return streams_refused_.get(); }
+  // By HttpRoomNotes::What, likewise.
+  std::uint64_t http_without_room(std::size_t what) const { return http_without_room_[what].get(); }
 
  private:
   static std::string_view bytes_of(const engine::Batch& batch, std::uint32_t i) {
@@ -168,6 +171,7 @@ class InspectLane {
   std::vector<engine::Counter> figures_;
   std::array<engine::Counter, flow::http::limits> limited_;
   engine::Counter streams_refused_;
+  std::array<engine::Counter, std::tuple_size_v<HttpRoomNotes::Counts>> http_without_room_;
   std::atomic<InspectionSearch*> offered_{nullptr};
   std::atomic<InspectionSearch*> left_{nullptr};  // list, through `next`
 };

@@ -154,11 +154,11 @@ TEST(HttpLimitNotes, TellWhichSettingsAndHowManyConversationsAtTimes) {
             "(on_http_limit): header_limit (1)");
   EXPECT_EQ(notes.line({0, 2}, later, true), "") << "too soon";
   EXPECT_EQ(
-      notes.line({0, 3, 0, 1, 0, 1, 1}, later + 1, false),
-      "inspect: 5 HTTP conversations beyond a limit since this was last said, inspected no further, or not whole, "
+      notes.line({0, 3, 0, 1, 0, 1, 1, 2}, later + 1, false),
+      "inspect: 7 HTTP conversations beyond a limit since this was last said, inspected no further, or not whole, "
       "and let by (on_http_limit): header_limit (2), header_fields (1), chunks of a request that cannot be read "
-      "(1), requests whose end servers read in more than one way (1)");
-  EXPECT_EQ(notes.line({0, 3, 0, 1, 0, 1, 1}, 3 * later, true), "");
+      "(1), requests whose end servers read in more than one way (1), http_memory or http used up (2)");
+  EXPECT_EQ(notes.line({0, 3, 0, 1, 0, 1, 1, 2}, 3 * later, true), "");
 }
 
 }  // namespace
