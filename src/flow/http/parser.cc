@@ -54,7 +54,8 @@ constexpr std::size_t before_http2 = 96U << 10;
 
 const char* stop_reason_name(StopReason reason) {
   static constexpr std::array<const char*, stop_reasons> names = {
-      "none", "not_http", "tunnel", "upgrade", "http2", "header_too_long", "gap", "no_memory", "bad_chunk", "evicted", "set_aside"};
+      "none", "not_http",  "tunnel",    "upgrade", "http2",    "header_too_long",
+      "gap",  "no_memory", "bad_chunk", "evicted", "set_aside"};
   return names[static_cast<unsigned>(reason)];
 }
 
@@ -67,13 +68,13 @@ Parser::Parser(const Settings& settings, BlockPool& pool, std::uint32_t connecti
   merged_.resize(settings_.max_headers);
   first_of_name_.resize(std::bit_ceil(2 * merged_.size() + 1));
   // What a packet may ask for at once is the next block of a body, one of its bytes as they came, and what undoes two
-  // codings: with the default limits less than 512 KiB, a sixteenth of 8 MiB. In what is free there is a block for a
-  // body, too, as far as the reserve has room for one: the pool may be in small pieces.
+  // codings: with the default limits less than 512 KiB, a sixteenth of 8 MiB. In what is free there is a whole block
+  // for a body, too, for the pool may be in small pieces; unless that is more than a quarter of it.
   reserve_ = pool_.capacity() / 16;
   const std::uint32_t body = std::max(settings_.request_body_limit, settings_.response_body_limit);
   const bool is_unlimited = settings_.request_body_limit == 0 || settings_.response_body_limit == 0;
   const std::size_t block = is_unlimited ? BlockPool::largest : BlockPool::block_size(body);
-  reserved_block_ = std::min({block, BlockPool::largest, std::bit_floor(reserve_)});
+  reserved_block_ = std::min({block, BlockPool::largest, std::bit_floor(pool_.capacity() / 4)});
   for (Connection& connection : connections_) {
     connection.order.next = free_connections_;
     free_connections_ = &connection;
@@ -297,7 +298,8 @@ void Parser::run(Connection& connection, Direction direction, std::string_view b
       stop(connection, StopReason::header_too_long, Limit::header_line);
     } else if (!side.pending.append(pool_, bytes.substr(0, slice))) {
       Word word;
-      const bool is_first = side.phase == Phase::detect && direction == Direction::to_server && side.pending.size() == 0;
+      const bool is_first =
+          side.phase == Phase::detect && direction == Direction::to_server && side.pending.size() == 0;
       connection.asked |= is_first && looks_like_request(bytes, word) != Looks::other;  // is_http() sees what waits
       stop(connection, StopReason::no_memory);
     } else {

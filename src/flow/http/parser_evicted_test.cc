@@ -64,6 +64,7 @@ std::string of(std::size_t count) {
   return std::string(count, 'a');
 }
 
+const std::string preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + std::string("\0\0\0\4\0\0\0\0\0", 9);
 const std::string chunks = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
 const std::string upload = "POST / HTTP/1.1\r\nContent-Length: 200000\r\n\r\n";
 const Part ok = {down, "HTTP/1.1 200 ok\r\nContent-Length: 2\r\n\r\nok"};
@@ -78,7 +79,7 @@ TEST_F(HttpEvicted, ThoseThatAreSilentLongestMakeRoomInThePool) {
   } cases[] = {{"bodies", {{up, upload + of(60'000)}}, StopReason::evicted},
                {"headers", {get, {down, "HTTP/1.1 200 ok\r\nA: " + of(17'000)}}, StopReason::evicted},
                {"first lines", {{up, "GET /" + of(17'000)}}, StopReason::evicted},
-               {"what may be HTTP/2", {{up, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + of(60'000)}}, StopReason::evicted},
+               {"what may be HTTP/2", {{up, preface + of(60'000)}}, StopReason::evicted},
                {"what was answered",
                 {get, {down, "HTTP/1.1 200 ok\r\nContent-Length: 4000\r\n\r\n" + of(4'000)}},
                 StopReason::set_aside}};
@@ -118,8 +119,8 @@ TEST_F(HttpEvicted, WhoseMemoryIsTakenFirst) {
   while (void* const block = pool_->take(64U << 10)) taken.push_back(block);
   parser_->data(*first, up, "a");
   using enum StopReason;
-  EXPECT_EQ(heard_.stops,
-            (std::vector<std::pair<std::size_t, StopReason>>{{5, evicted}, {4, set_aside}, {2, evicted}, {3, evicted}}));
+  EXPECT_EQ(heard_.stops, (std::vector<std::pair<std::size_t, StopReason>>{
+                              {5, evicted}, {4, set_aside}, {2, evicted}, {3, evicted}}));
   EXPECT_EQ(heard_.limits, (Heard::Limits{{2, Limit::memory}, {3, Limit::memory}}));
   EXPECT_EQ(waits->first, nullptr);
   EXPECT_EQ(first->stopped, none) << "not the one that is served";
@@ -151,13 +152,16 @@ TEST_F(HttpEvicted, APoolInSmallPiecesIsFull) {
   }
   ASSERT_LT(pool_->in_use(), pool_->capacity() / 4);
   std::vector<void*> large;
-  while (void* const block = pool_->take(256U << 10)) large.push_back(block);
+  for (const std::size_t size : {256U << 10, 128U << 10}) {
+    while (void* const block = pool_->take(size)) large.push_back(block);
+  }
+  ASSERT_LT(pool_->in_use(), pool_->capacity() / 4 * 3);
   heard_.watched = last_ + 1;
   Connection* const last = open({});
   for (std::size_t at = 0; at < post.bytes.size(); at += 1000) parser_->data(*last, up, post.bytes.substr(at, 1000));
   EXPECT_TRUE(heard_.body.ends_with("evil-body"));
   EXPECT_EQ(parser_->counters().bodies_lost, 0U);
-  EXPECT_GT(heard_.stops.size(), 4U);
+  EXPECT_FALSE(heard_.stops.empty());
   for (void* const block : large) pool_->give(block);
 }
 
@@ -188,14 +192,14 @@ TEST_F(HttpEvicted, WhichConnectionsAreBetweenMessages) {
   } cases[] = {
       {"nothing has come", {}, true, false},
       {"blank lines", {{up, "\r\n\r\n"}}, true, false},
-      {"a server that has said what is no HTTP", {{down, "220 mail\r\n"}}, true, false},
+      {"a client that has said what is no HTTP", {{up, "\x16\x03"}}, true, false},
       {"an answer", {get, ok}, true, false},
       {"an answer without a request", {ok}, true, false},
       {"a CONNECT that was refused", {connect, {down, "HTTP/1.1 403 no\r\nContent-Length: 0\r\n\r\n"}}, true, false},
       {"a byte of the next request", {get, ok, {up, "G"}}, false, true},
       {"a byte of the next answer", {get, ok, {down, "H"}}, false, true},
       {"a byte of the first request", {{up, "G"}}, false, true},
-      {"what may be another protocol's", {{down, "22"}}, false, false},
+      {"what may be another protocol's", {{down, "HT"}}, false, false},
       {"headers", {{up, "GET / HTTP/1.1\r\n"}}, false, true},
       {"a body", {{up, upload}}, false, true},
       {"a chunk's size", {{up, chunks}}, false, true},
@@ -206,7 +210,7 @@ TEST_F(HttpEvicted, WhichConnectionsAreBetweenMessages) {
       {"perhaps a body", {get, {down, "HTTP/1.1 304 no\r\nContent-Length: 3\r\n\r\n"}}, false, true},
       {"an answer before its request is whole", {{up, upload}, ok}, false, true},
       {"a CONNECT", {connect}, false, true},
-      {"what may be HTTP/2", {{up, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"}}, false, true},
+      {"what may be HTTP/2", {{up, preface}}, false, true},
       {"another protocol", {{up, "FOO / BAR/1.0\r\n"}}, false, false},
   };
   for (const auto& one : cases) {
@@ -224,12 +228,12 @@ TEST_F(HttpEvicted, WhichConnectionsAreBetweenMessages) {
 // What the other side has said before counts as it did.
 TEST_F(HttpEvicted, WhatASideHasShownToBeIsKept) {
   use(1, 8);
-  open({{down, "220 mail\r\n"}});
+  open({{up, "\x16\x03"}});
   parser_->close(open({}));
-  Connection* const again = open({{down, "HTTP/1.1 200 ok\r\n\r\n"}}, true, *heard_.rest);
+  Connection* const again = open({get}, true, *heard_.rest);
   EXPECT_EQ(again->first, nullptr) << "of a side that is no HTTP";
-  parser_->data(*again, up, "GET /x HTTP/1.1\r\n");
-  EXPECT_EQ(heard_.lines.size(), 1U);
+  parser_->data(*again, down, "HTTP/1.1 200 ok\r\n");
+  EXPECT_NE(again->first, nullptr);
 }
 
 // Records and transactions, too, are first taken from those that lose nothing by it.
@@ -283,8 +287,7 @@ TEST_F(HttpEvicted, ABodyThatIsNotDecodedForWantOfMemoryIsBeyondALimit) {
   std::vector<void*> taken;
   for (std::size_t size = 512U << 10; size >= 16U << 10; size /= 2) taken.push_back(pool_->take(size));
   const std::string body = gzip(of(900));
-  open({get,
-        {down, "HTTP/1.1 200 ok\r\nContent-Encoding: gzip\r\nContent-Length: 1000\r\n\r\n" + body}});
+  open({get, {down, "HTTP/1.1 200 ok\r\nContent-Encoding: gzip\r\nContent-Length: 1000\r\n\r\n" + body}});
   EXPECT_EQ(heard_.limits, (Heard::Limits{{1, Limit::memory}})) << "before it ends";
   for (void* const block : taken) pool_->give(block);
 }

@@ -73,7 +73,8 @@ std::string post(std::size_t length, const std::string& body) {
 
 const std::string get = "GET /fine HTTP/1.1\r\n\r\n", evil = "GET /evil HTTP/1.1\r\n\r\n";
 
-// Uploads that do not go on hold all of the memory, and give it to those that come. What they say then is not inspected.
+// Uploads that do not go on hold all of the memory, and give it to those that come. What they say then is not
+// inspected.
 TEST_F(InspectionHttpRoom, uploads_that_are_silent_leave_memory_to_others) {
   for (const bool drops : {false, true}) {
     SCOPED_TRACE(drops);
@@ -158,7 +159,8 @@ TEST(HttpRoomNotes, TellWhatRanOutAtTimes) {
             "(inspect_http_no_memory), evicted for others 0 (inspect_http_evicted), bodies cut short 2 "
             "(inspect_http_bodies_lost); [inspect] http_memory and http say how much there is");
   EXPECT_EQ(notes.line({1, 1, 2}, later), "") << "too soon";
-  EXPECT_THAT(notes.line({1, 5, 2}, later + 1), testing::HasSubstr("memory 0 (inspect_http_no_memory), evicted for others 5 "));
+  EXPECT_THAT(notes.line({1, 5, 2}, later + 1),
+              testing::HasSubstr("memory 0 (inspect_http_no_memory), evicted for others 5 "));
   EXPECT_EQ(notes.line({1, 5, 2}, 3 * later), "");
 }
 
