@@ -525,6 +525,19 @@ def test_dropped_conversations_leave_streams_to_others_and_the_log_says_when_the
         assert wire.figures()["inspect_streams_refused"] > 0
 
 
+def test_the_log_says_when_room_for_http_has_run_out(tmp_path):
+    said = "room for HTTP has run out"
+    with Wire(tmp_path, inspect=["http = 16"]) as wire:
+        server = wire.servers[0]
+        wire.client.inside(hold_open, server, 8)
+        assert wire.figures()["inspect_http_evicted"] == 0 and said not in wire.gateway.log()
+        wire.client.inside(hold_open, server, 40)
+        assert wait_until(lambda: said in wire.gateway.log(), 3)
+        figures = wire.figures()
+        assert figures["inspect_http_evicted"] > 0
+        assert figures["inspect_http_limited"] == figures["inspect_http_evicted"]
+
+
 MISTAKES = {
     "no file": ('rules = ["{folder}/none.rules"]', "[inspect] rules: {folder}/none.rules: No such file or directory"),
     "a folder": ('rules = ["{folder}"]', "[inspect] rules: {folder}: is a folder: name a regular file"),
