@@ -3,6 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "function/inspect/http_room_notes.h"
 #include "function/inspect/inspection_trial_test.h"
 
@@ -10,7 +16,6 @@ namespace sluice::function {
 namespace {
 
 using packet::Bytes;
-using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
