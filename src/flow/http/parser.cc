@@ -300,7 +300,8 @@ void Parser::run(Connection& connection, Direction direction, std::string_view b
       Word word;
       const bool is_first =
           side.phase == Phase::detect && direction == Direction::to_server && side.pending.size() == 0;
-      connection.asked |= is_first && looks_like_request(bytes, word) != Looks::other;  // is_http() sees what waits
+      const Looks looks = is_first ? looks_like_request(bytes, word) : Looks::other;
+      connection.asked |= looks == Looks::http || looks == Looks::open;  // is_http() sees what waits
       stop(connection, StopReason::no_memory);
     } else {
       bytes.remove_prefix(std::min(bytes.size(), slice));
@@ -614,7 +615,8 @@ void Parser::tell_limit(Connection& connection, Limit limit) {
 
 // What was not established is parsed when it is, where there was no memory for it.
 void Parser::stop(Connection& connection, StopReason reason, Limit beyond) {
-  if (connection.established && (reason == StopReason::no_memory || reason == StopReason::evicted)) {
+  const bool wants_memory = reason == StopReason::no_memory || reason == StopReason::evicted;
+  if (beyond == Limit::none && wants_memory && connection.established) {
     beyond = Limit::memory;
   }
   const bool is_limited = beyond != Limit::none && is_http(connection);

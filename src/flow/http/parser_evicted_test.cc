@@ -193,7 +193,7 @@ TEST_F(HttpEvicted, WhichConnectionsAreBetweenMessages) {
   } cases[] = {
       {"nothing has come", {}, true, false},
       {"blank lines", {{up, "\r\n\r\n"}}, true, false},
-      {"a client that has said what is no HTTP", {{up, "\x16\x03"}}, true, false},
+      {"a client that has said what is no HTTP", {{up, "\x16\x03\n"}}, true, false},
       {"an answer", {get, ok}, true, false},
       {"an answer without a request", {ok}, true, false},
       {"a CONNECT that was refused", {connect, {down, "HTTP/1.1 403 no\r\nContent-Length: 0\r\n\r\n"}}, true, false},
@@ -229,7 +229,7 @@ TEST_F(HttpEvicted, WhichConnectionsAreBetweenMessages) {
 // What the other side has said before counts as it did.
 TEST_F(HttpEvicted, WhatASideHasShownToBeIsKept) {
   use(1, 8);
-  open({{up, "\x16\x03"}});
+  open({{up, "\x16\x03\n"}});
   parser_->close(open({}));
   Connection* const again = open({get}, true, *heard_.rest);
   EXPECT_EQ(again->first, nullptr) << "of a side that is no HTTP";
@@ -267,7 +267,7 @@ TEST_F(HttpEvicted, WithoutMemoryWhatIsHttpIsBeyondALimit) {
   } cases[] = {
       {"a first request", {}, {get}, true},
       {"a method that nobody knows", {}, {{up, "FOO /x HTTP/1.1\r\n\r\n"}}, true},
-      {"another protocol", {}, {{up, "\x16\x03"}}, false},
+      {"another protocol", {}, {{up, "\x16\x03\n"}}, false},
       {"headers", {{up, "GET / HTTP/1.1\r\n"}}, {{up, "A: " + of(10'000) + "\r\n"}}, true},
       {"an answer", {get}, {{down, "HTTP/1.1 200 ok\r\n\r\n"}}, true},
       {"a body", {{up, upload}}, {{up, of(100)}}, true},
