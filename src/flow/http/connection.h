@@ -129,6 +129,9 @@ struct Side {
 
 struct Connection;
 
+// What a request was that was given up before its answer: that says how the answer ends.
+enum class Owed : std::uint8_t { other, head, connect };
+
 // A connection's place in a list.
 struct Links {
   Connection* next = nullptr;
@@ -140,6 +143,7 @@ struct Connection {
   Transaction* first = nullptr;  // oldest; its response is the next to come
   Transaction* last = nullptr;
   Transaction* retained = nullptr;  // complete; bytes that follow may belong to it
+  Buffer owed;                      // Owed each: answers that come before that to `first`
   unsigned waiting = 0;             // transactions between them
   std::uint64_t made = 0;
   StopReason stopped = StopReason::none;
@@ -221,7 +225,7 @@ class Parser {
   Transaction* free_transaction(const Connection& connection);
   void evict(Connection& connection);
   void unlink(Connection& connection, Transaction* transaction);
-  void give_up_oldest(Connection& connection);
+  bool give_up_oldest(Connection& connection);
   void let_go(Connection& connection);
   void retain(Connection& connection, Transaction& transaction);
   void release(Connection& connection);
@@ -277,6 +281,7 @@ class Parser {
   void status_line(Connection& connection, const Line& line);
   bool not_a_status(Connection& connection, const Line& line);
   void body_without_status(Connection& connection);
+  static bool is_being_answered(const Transaction& transaction);
   Transaction* begin_response(Connection& connection);
   void response_headers(Connection& connection);
   void response_done(Connection& connection);
