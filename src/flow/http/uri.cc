@@ -1,5 +1,7 @@
 #include "flow/http/uri.h"
 
+#include <algorithm>
+
 #include "flow/http/text.h"
 
 namespace sluice::flow::http {
