@@ -142,6 +142,9 @@ struct Rest {
 
 struct Connection;
 
+// What a request was that was given up before its answer: that says how the answer ends.
+enum class Owed : std::uint8_t { other, head, connect };
+
 // A connection's place in a list.
 struct Links {
   Connection* next = nullptr;
@@ -153,6 +156,7 @@ struct Connection {
   Transaction* first = nullptr;  // oldest; its response is the next to come
   Transaction* last = nullptr;
   Transaction* retained = nullptr;  // complete; bytes that follow may belong to it
+  Buffer owed;                      // Owed each: answers that come before that to `first`
   unsigned waiting = 0;             // transactions between them
   std::uint64_t made = 0;
   StopReason stopped = StopReason::none;
@@ -243,7 +247,7 @@ class Parser {
   Transaction* free_transaction(const Connection& connection);
   void evict(Connection& connection);
   void unlink(Connection& connection, Transaction* transaction);
-  void give_up_oldest(Connection& connection);
+  bool give_up_oldest(Connection& connection);
   void let_go(Connection& connection);
   void retain(Connection& connection, Transaction& transaction);
   void release(Connection& connection);
@@ -300,6 +304,7 @@ class Parser {
   void status_line(Connection& connection, const Line& line);
   bool not_a_status(Connection& connection, const Line& line);
   void body_without_status(Connection& connection);
+  static bool is_being_answered(const Transaction& transaction);
   Transaction* begin_response(Connection& connection);
   void response_headers(Connection& connection);
   void response_done(Connection& connection);

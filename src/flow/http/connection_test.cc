@@ -60,6 +60,67 @@ TEST(HttpConnection, MoreRequestsThanMayWait) {
   parser.close(connection);
 }
 
+// The answers to those that were given up are known by their place, and how they end by what was asked.
+TEST(HttpConnection, AnswersToRequestsThatWereGivenUp) {
+  Settings settings;
+  settings.pipelined = 3;
+  const std::vector<Part> parts = {
+      {up,
+       "GET /1 HTTP/1.1\r\n\r\nHEAD /2 HTTP/1.1\r\n\r\nGET /3 HTTP/1.1\r\n\r\nGET /4 HTTP/1.1\r\n\r\n"
+       "HEAD /5 HTTP/1.1\r\n\r\nGET /6 HTTP/1.1\r\n\r\n"},
+      {down,
+       "HTTP/1.1 100 go on\r\n\r\nHTTP/1.1 200 one\r\nContent-Length: 1\r\n\r\n1"
+       "HTTP/1.1 200 two\r\nContent-Length: 99\r\n\r\nHTTP/1.1 200 three\r\nContent-Length: 1\r\n\r\n3"
+       "HTTP/1.1 200 four\r\nContent-Length: 1\r\n\r\n4HTTP/1.1 200 five\r\nContent-Length: 99\r\n\r\n"
+       "HTTP/1.1 200 six\r\n\r\n6"}};
+  for (const std::size_t piece : {std::string::npos, std::size_t{1}}) {
+    std::string all;
+    for (const Exchange& one : parse(parts, piece, settings).exchanges) {
+      all += one.uri + one.status_message + one.response_body + (one.request_flags.missing ? "? " : " ");
+    }
+    EXPECT_EQ(all, "/1 /2 /3 /4four4 /5five /6six6 one1? two? three3? ");
+  }
+}
+
+TEST(HttpConnection, AConnectThatWasGivenUpIsATunnelAllTheSame) {
+  std::string all = "CONNECT h:1 HTTP/1.1\r\n\r\n";
+  for (int i = 0; i < 40; ++i) all += "GET / HTTP/1.1\r\n\r\n";
+  const Sink sink = parse({{up, all}, {down, "HTTP/1.1 200 ok\r\n\r\n"}});
+  EXPECT_EQ(sink.stops, std::vector{StopReason::tunnel});
+}
+
+TEST(HttpConnection, MoreAnswersAreOwedThanThereMayBe) {
+  std::string requests;
+  for (int i = 0; i < 4'096 + 32; ++i) requests += "GET / HTTP/1.1\r\n\r\n";
+  EXPECT_EQ(parse({{up, requests}}).limits, std::vector<Limit>());
+  EXPECT_EQ(parse({{up, requests + "GET / HTTP/1.1\r\n\r\n"}}).limits, std::vector{Limit::framing});
+}
+
+TEST(HttpConnection, BehindAProxyHeader) {
+  const std::string v2("\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c\1\2\3\4\5\6\7\x08\0\1\0\2", 28);
+  for (const std::string& header : {std::string("PROXY TCP4 1.2.3.4 5.6.7.8 9 10\r\n"), v2}) {
+    for (const std::size_t piece : {std::string::npos, std::size_t{1}}) {
+      const Sink sink = parse({{up, header + "GET /a HTTP/1.1\r\n\r\n"}, {down, "HTTP/1.1 204 no\r\n\r\n"}}, piece);
+      ASSERT_EQ(sink.exchanges.size(), 1U);
+      EXPECT_EQ(sink.exchanges[0].uri, "/a");
+    }
+  }
+}
+
+// Servers that answer what has no known form read on behind it.
+TEST(HttpConnection, BehindAnOddRequest) {
+  const std::string odd[] = {"FOO  /ok HTTP/1.1",    "FOO ftp://x/ok HTTP/1.1",
+                             "FOO ok HTTP/1.1",      std::string(2'100, 'A') + " /ok HTTP/1.1",
+                             "\v\fGET /ok HTTP/1.1", "\fGET /ok"};
+  for (const std::string& line : odd) {
+    for (const std::size_t piece : {std::string::npos, std::size_t{1}}) {
+      const Sink sink = parse({{up, line + "\r\n\r\nGET /next HTTP/1.1\r\n\r\n"}}, piece);
+      ASSERT_EQ(sink.exchanges.size(), 2U) << line;
+      EXPECT_EQ(sink.exchanges[1].uri, "/next") << line;
+    }
+  }
+}
+
 TEST(HttpConnection, AResponseWithoutARequest) {
   const Sink sink = parse({{down, "HTTP/1.1 200 ok\r\nContent-Length: 1\r\n\r\nxHTTP/1.1 201 ok\r\n\r\ny"}}, 3);
   ASSERT_EQ(sink.exchanges.size(), 2U);
@@ -79,11 +140,11 @@ TEST(HttpConnection, WhyItStops) {
   };
   const Case cases[] = {
       {"another protocol", {{up, "\x16\x03\x01zz"}, {down, "\x16\x03\x03"}}, StopReason::not_http},
-      {"a method that is no token", {{up, "G(T / HTTP/1.1\r\n"}, {down, "x"}}, StopReason::not_http},
-      {"a method of 2,001 characters",
-       {{up, std::string(2001, 'A') + " / HTTP/1.1\r\n"}, {down, "x"}},
+      {"a method that is no token", {{up, "G(T /\r\n"}, {down, "x"}}, StopReason::not_http},
+      {"a line that is too long",
+       {{up, std::string(20'000, '(') + " / HTTP/1.1\r\n"}, {down, "x"}},
        StopReason::not_http},
-      {"an unknown method without a path", {{up, "FOO bar HTTP/1.1\r\n"}, {down, "x"}}, StopReason::not_http},
+      {"an unknown method without a path or a version", {{up, "FOO bar\r\n"}, {down, "x"}}, StopReason::not_http},
       {"a star that is no URI", {{up, "FOO *bar\r\n"}, {down, "x"}}, StopReason::not_http},
       {"the server speaks first", {{down, "220 mail ESMTP\r\n"}}, StopReason::not_http},
       {"CONNECT",
@@ -175,12 +236,12 @@ TEST(HttpConnection, ARequestBehindAConnectIsReadBeforeTheAnswer) {
 // As a server does that has one handler for all methods.
 TEST(HttpConnection, AConnectThatIsAnsweredAsOtherRequestsGoesOn) {
   const std::string connect = "CONNECT h:443 HTTP/1.1\r\n\r\n", next = "\r\nGET /next HTTP/1.1\r\n\r\n";
-  const std::string bodies[] = {"Content-Length: 2\r\n\r\nok", "Content-Length: 0\r\n\r\n",
-                                "Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"};
+  const std::string answers[] = {"200 ok\r\nContent-Length: 2\r\n\r\nok", "200 ok\r\nContent-Length: 0\r\n\r\n",
+                                 "200 ok\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", "204 no\r\n\r\n"};
   for (const std::size_t piece : {std::string::npos, std::size_t{1}}) {
-    for (const std::string& body : bodies) {
-      SCOPED_TRACE(body);
-      const Part answer{down, "HTTP/1.1 200 ok\r\n" + body};
+    for (const std::string& one : answers) {
+      SCOPED_TRACE(one);
+      const Part answer{down, "HTTP/1.1 " + one};
       for (const bool early : {false, true}) {
         const Sink sink = early ? parse({{up, connect + next}, answer, answer}, piece)
                                 : parse({{up, connect}, answer, {up, next}, answer}, piece);

@@ -12,14 +12,20 @@ struct Framing {
   void field(std::string_view name, std::string_view value, bool folded);
   // A line that goes on with another field.
   void fold(std::string_view line);
+  // Each line, also the first: whether CR LF ends it, or LF alone.
+  void line(bool crlf) { (crlf ? crlf_lines : bare_lines) = true; }
   // Whether servers may read the end of a request with these fields in more than one way (RFC 9112 sections 5 and 6).
   bool is_unclear(std::string_view version) const {
-    return unclear || length_conflict || (has_transfer && (has_length || version != "HTTP/1.1"));
+    if (unclear || length_conflict || (has_transfer && (has_length || version != "HTTP/1.1"))) return true;
+    // To servers that end a line at CR LF alone, or headers at what is no field, there is no length behind it.
+    return (has_length || has_transfer) && (other_lines || (crlf_lines && bare_lines));
   }
 
-  bool chunked = false;          // Transfer-Encoding has "chunked" in it, in any of its fields
-  bool has_transfer = false;     // there is a Transfer-Encoding
-  bool unclear = false;          // it is not just "chunked", or a length not just a number, or a name not just a name
+  bool chunked = false;       // Transfer-Encoding has "chunked" in it, in any of its fields
+  bool has_transfer = false;  // there is a Transfer-Encoding
+  bool unclear = false;       // it is not just "chunked", or a length not just a number, or a name not just a name
+  bool other_lines = false;   // some are no fields, or have a name that is no token
+  bool crlf_lines = false, bare_lines = false;
   bool has_length = false;       // there is a Content-Length; the first one counts
   bool sized = false;            // it has a number
   bool length_invalid = false;   // it is not just a number

@@ -141,6 +141,19 @@ TEST(HttpLimits, RequestsWhoseEndServersReadInMoreThanOneWay) {
       "Transfer-Encoding:\r\n chunked\r\n",
       "C: d\r\n\tTransfer-Encoding: chunked\r\n",
       "Transfer-Encoding: chunked\r\n ,x\r\n",
+      // To some there is no length behind these.
+      "C: d\n" + length,
+      "C: d\n" + chunked,
+      "junk\r\n" + length,
+      "junk\r\n" + chunked,
+      "C d: e\r\n" + length,
+      "C\xe9: d\r\n" + length,
+      ": d\r\n" + length,
+      length + "junk\r\n",
+      " \n" + length,
+      "\t\n" + length,
+      "\0\n"s + length,
+      " \n",
   };
   for (const std::string& one : odd) cases.push_back({one.c_str(), {{up, post + one + "\r\n"}}, {Limit::framing}});
   const std::string plain[] = {length + "\r\nevilbody",
@@ -148,7 +161,9 @@ TEST(HttpLimits, RequestsWhoseEndServersReadInMoreThanOneWay) {
                                "CONTENT-LENGTH:008 \t\r\n\r\nevilbody",
                                "transfer-encoding:\tChunked \r\n\r\n8\r\nevilbody\r\n0\r\n\r\n",
                                "Content-Length: 0\r\n\r\n",
-                               "C: d\r\n e: f\r\n" + length + "\r\nevilbody"};
+                               "C: d\r\n e: f\r\n" + length + "\r\nevilbody",
+                               "junk\r\nC d: e\r\nF: g\n\r\n",
+                               " \r\n" + length + "\r\nevilbody"};
   for (const std::string& one : plain)
     cases.push_back({one.c_str(), {{up, post + one + "GET / HTTP/1.1\r\n\r\n"}}, {}});
   const std::string longest = "Content-Length: 9223372036854775807\r\n\r\n";
@@ -157,6 +172,17 @@ TEST(HttpLimits, RequestsWhoseEndServersReadInMoreThanOneWay) {
     const std::string line = "POST /" + std::string(version) + "\r\n";
     cases.push_back({"chunks, but another version", {{up, line + chunked + "\r\n"}}, {Limit::framing}});
     cases.push_back({"a length, and another version", {{up, line + length + "\r\nevilbody"}}, {}});
+  }
+  cases.push_back({"lines that LF ends", {{up, "POST / HTTP/1.1\nA: b\nContent-Length: 8\n\nevilbody"}}, {}});
+  cases.push_back({"the first line that LF ends", {{up, "POST / HTTP/1.1\n" + length + "\r\n"}}, {Limit::framing}});
+  cases.push_back(
+      {"trailers that a blank ends", {{up, post + chunked + "\r\n0\r\nA: b\r\n \nC: d\r\n\r\n"}}, {Limit::framing}});
+  cases.push_back({"behind an answer to what looks like no request",
+                   {{up, "\x16\x03\n"}, {down, "HTTP/1.1 400 no\r\n\r\n"}, {up, "x"}},
+                   {Limit::framing}});
+  for (const char* const line : {"G(T / HTTP/1.1\r\n", "GET\x1c/\x1cHTTP/1.1\r\n", "\xa0GET / HTTP/1.1\r\n"}) {
+    cases.push_back({"a method that is no token", {{up, line}}, {Limit::framing}});
+    cases.push_back({"a later one", {get, {up, line}}, {Limit::framing}});
   }
   cases.push_back(
       {"an answer", {get, {down, "HTTP/1.0 200 ok\r\nContent-Length: 1_2\r\n" + chunked + "\r\n0\r\n\r\n"}}, {}});
@@ -191,6 +217,7 @@ TEST(HttpLimits, OtherProtocolsAndWhatIsOrdinaryAreNot) {
   expect({
       {"another protocol", {{up, "\x16\x03" + of(50'000)}, {down, "\x16\x03" + of(50'000)}}, {}},
       {"a line of another one", {{up, "EHLO " + of(50'000)}}, {}},
+      {"what its server answers as HTTP", {{up, "\x16\x03\n" + of(50'000)}, {down, ok + "\r\n"}, {down, of(9)}}, {}},
       {"a server that speaks first", {{down, "220 mail\r\n"}, {up, "GET /" + of(50'000)}}, {}},
       {"RTSP, with frames between its requests",
        {{up, "OPTIONS rtsp://h/a RTSP/1.0\r\nCSeq: 1\r\n\r\n"},

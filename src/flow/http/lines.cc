@@ -14,6 +14,11 @@ std::string_view bytes_of(const Field& field) {
   return {reinterpret_cast<const char*>(&field), sizeof field};
 }
 
+bool is_field_name(std::string_view header, std::size_t colon) {
+  return header.empty() ||
+         (colon != 0 && colon != std::string_view::npos && std::ranges::all_of(header.substr(0, colon), is_token));
+}
+
 }  // namespace
 
 // The next line that is whole, and what stands before the byte that follows, where that decides. False: more is needed.
@@ -126,6 +131,10 @@ void Parser::header_line(Connection& connection, Direction direction, const Line
   const bool trailer = side.phase == Phase::trailer_lines;
   side.after_lf_cr = line.whole.ends_with("\n\r");
   message.flags.bare_line_end = message.flags.bare_line_end || !line.crlf;
+  side.framing.line(line.crlf);
+  if (direction == Direction::to_server && line.ends_headers && !line.text.empty()) {
+    exceed(connection, Limit::framing);  // to most servers a blank alone goes on with the header before it
+  }
   if (trailer && !side.has_trailers) {
     if (line.ends_headers) {
       drop_pending(side, line.whole.size());
@@ -166,6 +175,7 @@ bool Parser::add_field(Side& side, Message& message) {
   const std::string_view header = side.header.view();
   const std::size_t colon = header.find(':');
   const std::string_view name = trim(header.substr(0, colon));
+  side.framing.other_lines = side.framing.other_lines || !is_field_name(header, colon);
   bool kept = true;
   if (colon != std::string_view::npos && !name.empty()) {
     const std::string_view value = trim(header.substr(colon + 1));

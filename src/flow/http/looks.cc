@@ -6,55 +6,91 @@
 namespace sluice::flow::http {
 namespace {
 
-constexpr std::size_t longest_method = 2000;  // servers take any token
+constexpr std::size_t longest_line = 16U << 10;  // a first one that is waited for
 
 constexpr std::array<std::string_view, 17> methods = {"GET",   "POST",    "HEAD",  "PUT",      "DELETE",    "OPTIONS",
                                                       "TRACE", "CONNECT", "PATCH", "PROPFIND", "PROPPATCH", "MKCOL",
                                                       "COPY",  "MOVE",    "LOCK",  "UNLOCK",   "REPORT"};
 
-constexpr bool is_blank(char c) {
-  return c == '\r' || c == '\n' || c == ' ' || c == '\t';
-}
-
 constexpr std::string_view http2 = "PRI ";
 
+// Of what stands behind a method that is not known, if it is no other protocol's.
+Looks looks_like_target(std::string_view target) {
+  target = target.substr(0, 4);
+  if (target.starts_with('/') || target.starts_with("* ")) {
+    return Looks::http;
+  }
+  constexpr std::string_view scheme = "http";
+  if (target != "*" && !same_name(target, scheme.substr(0, target.size()))) {
+    return Looks::unlikely;
+  }
+  return target.size() == scheme.size() ? Looks::http : Looks::open;
+}
+
 }  // namespace
+
+bool ends_in_version(std::string_view line) {
+  constexpr std::string_view name = "http/";
+  constexpr std::size_t longest = name.size() + 8;
+  line = trim(line);
+  // Also behind what is white space to some servers alone.
+  for (std::size_t size = 1; size <= longest && size < line.size(); ++size) {
+    const std::string_view end = line.substr(line.size() - size);
+    if (is_space(end.front())) {
+      return false;
+    }
+    if (size > name.size() && same_name(end.substr(0, name.size()), name)) {
+      return true;
+    }
+  }
+  return false;
+}
 
 bool is_known_method(std::string_view method) {
   return std::find(methods.begin(), methods.end(), method) != methods.end();
 }
 
 Looks looks_like_request(std::string_view bytes, Word& word) {
-  if (!word.skip(bytes, is_blank)) {
+  if (!word.skip(bytes, is_space)) {
     return Looks::open;
   }
   word.read(bytes, is_token);
+  std::string_view line;
+  const bool is_whole = word.read_line(bytes, line);
   bytes.remove_prefix(word.begin);
   const std::size_t end = word.end - word.begin;
-  if (end > longest_method) {
-    return Looks::other;
+  Looks looks = end == bytes.size() ? Looks::open : Looks::unlikely;
+  if (end != 0 && end < bytes.size() && is_space(bytes[end])) {
+    const bool is_known = is_known_method(bytes.substr(0, end)) || bytes.starts_with(http2);
+    looks = is_known ? Looks::http : looks_like_target(bytes.substr(end + 1));
   }
-  if (end == bytes.size()) {
-    return Looks::open;
+  if (looks == Looks::http) {
+    return looks;
   }
-  if (end == 0 || (bytes[end] != ' ' && bytes[end] != '\t')) {
-    return Looks::other;
+  if (is_whole) {
+    return ends_in_version(line) ? Looks::http : Looks::other;
   }
-  if (is_known_method(bytes.substr(0, end)) || bytes.starts_with(http2)) {
-    return Looks::http;
+  return line.size() <= longest_line ? looks : Looks::other;
+}
+
+ProxyHeader proxy_header(std::string_view bytes) {
+  for (const std::string_view first : {"PROXY TCP4 ", "PROXY TCP6 ", "PROXY UNKNOWN"}) {
+    const std::size_t lf = bytes.starts_with(first) ? bytes.find('\n') : std::string_view::npos;
+    if (lf != std::string_view::npos) {
+      return {Looks::http, lf + 1};
+    }
   }
-  const std::string_view uri = bytes.substr(end + 1, 4);
-  if (uri.starts_with('/') || uri.starts_with("* ")) {
-    return Looks::http;
+  constexpr std::string_view signature("\0\r\nQUIT\n", 8);  // behind two line ends
+  if (!bytes.starts_with(signature.substr(0, bytes.size()))) {
+    return {};
   }
-  if (uri == "*") {
-    return Looks::open;
+  constexpr std::size_t fixed = signature.size() + 4;  // version, family, length
+  if (bytes.size() < fixed) {
+    return {Looks::open};
   }
-  constexpr std::string_view scheme = "http";
-  if (!same_name(uri, scheme.substr(0, uri.size()))) {
-    return Looks::other;
-  }
-  return uri.size() == scheme.size() ? Looks::http : Looks::open;
+  const auto byte = [&](std::size_t at) { return static_cast<std::uint8_t>(bytes[at]); };
+  const std::size_t size = fixed + (std::size_t{byte(fixed - 2)} << 8 | byte(fixed - 1));
+  return {size > longest_line ? Looks::other : bytes.size() < size ? Looks::open : Looks::http, size};
 }
 
 Looks looks_like_response(std::string_view bytes) {

@@ -12,15 +12,27 @@ namespace sluice::flow::http {
 enum class Looks : std::uint8_t {
   http,
   other,
-  open,  // more bytes will tell
+  open,      // more bytes will tell
+  unlikely,  // as open; but the end of the line alone can make it HTTP
 };
 
-// A client's, behind empty lines and blanks: a method and white space; of one that is not known: a token, a blank and
-// "/", "*" or "http". The preface of HTTP/2 looks so, too. `word`: as the last call with these bytes, or fewer, has
-// left it; new at first.
+// A client's, behind white space: a method and white space; of one that is not known: a token, white space and "/", "*"
+// or "http"; else a line that ends in HTTP's version, whatever stands before that, for servers answer many of these and
+// read on. The preface of HTTP/2 looks so, too. `word`: as the last call with these bytes, or fewer, has left it; new
+// at first.
 Looks looks_like_request(std::string_view bytes, Word& word);
 Looks looks_like_response(std::string_view bytes);
 
+// What a load balancer puts before the client's bytes (the PROXY protocol of HAProxy, versions 1 and 2), behind white
+// space: how long it is, and whether it is there.
+struct ProxyHeader {
+  Looks looks = Looks::other;  // http: it is, and of this size
+  std::size_t size = 0;
+};
+ProxyHeader proxy_header(std::string_view bytes);
+
+// A line that has something and then "HTTP/1.1", or another version, at its end.
+bool ends_in_version(std::string_view line);
 // One of the methods that are known by name.
 bool is_known_method(std::string_view method);
 

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t slice = 2048;          // of a segment, looked at in one go while lines are read
 constexpr std::size_t retained_body = 4096;  // kept after a transaction, for bytes that may belong to it
+constexpr std::size_t most_owed = 4096;      // answers of a connection to requests that were given up
 
 // Who goes first when there is no room.
 enum Rank : std::uint8_t { not_established, not_http, between_messages, http };
@@ -143,7 +144,8 @@ bool Parser::is_between_messages(const Connection& connection) {
     const bool reads = side.phase == Phase::detect || side.phase == Phase::first_line;
     return (reads && side.pending.size() == 0) || side.phase == Phase::ignore;
   };
-  const bool all_whole = connection.first == connection.retained && connection.waiting <= 1;
+  const bool all_whole =
+      connection.first == connection.retained && connection.waiting <= 1 && connection.owed.size() == 0;
   return connection.stopped == StopReason::none && all_whole && at_beginning(connection.sides[0]) &&
          at_beginning(connection.sides[1]);
 }
@@ -267,6 +269,9 @@ void Parser::run(Connection& connection, Direction direction, std::string_view b
   Side& side = connection.sides[static_cast<unsigned>(direction)];
   for (;;) {
     if (connection.stopped != StopReason::none || side.phase == Phase::ignore) {
+      if (side.is_other && direction == Direction::to_server && connection.answered && !bytes.empty()) {
+        exceed(connection, Limit::framing);  // to its server that was a request, and this is another
+      }
       counters_.ignored_bytes += bytes.size() + side.pending.size();
       side.pending.clear(pool_);
       if (connection.stopped != StopReason::none) {
@@ -387,12 +392,22 @@ bool Parser::detect(Connection& connection, Direction direction) {
   const std::string_view pending = side.pending.view();
   const std::size_t looked_at = side.word.begin;
   const Looks looks = client ? looks_like_request(pending, side.word) : looks_like_response(pending);
-  if (looks == Looks::open && !side.closed) {
+  if ((looks == Looks::open || looks == Looks::unlikely) && !side.closed) {
     const std::size_t line = pending.substr(looked_at).rfind('\n');
     if (client && side.word.begin == pending.size() && line != std::string_view::npos) {
       drop_pending(side, looked_at + line + 1);  // blank lines, however many
     }
     return false;
+  }
+  if (client && looks == Looks::other && !side.is_http) {
+    const ProxyHeader header = proxy_header(pending.substr(side.word.begin));
+    if (header.looks == Looks::open && !side.closed) {
+      return false;
+    }
+    if (header.looks == Looks::http) {
+      drop_pending(side, side.word.begin + header.size);
+      return true;
+    }
   }
   if (!client && other.phase == Phase::http2_wait) {
     if (may_answer_http2(pending)) {
@@ -442,8 +457,10 @@ Transaction* Parser::free_transaction(const Connection& connection) {
 
 Transaction* Parser::make(Connection& connection, bool in_front) {
   const bool scarce = transactions_in_use_ * 2 >= transactions_.size();
-  if (connection.waiting >= (scarce ? 2 : settings_.pipelined)) {
-    give_up_oldest(connection);
+  const bool is_too_many = !in_front && connection.waiting >= (scarce ? 2 : settings_.pipelined);
+  if (is_too_many && !give_up_oldest(connection)) {
+    stop(connection, StopReason::no_memory, Limit::framing);
+    return nullptr;
   }
   Transaction* const transaction = free_transaction(connection);
   if (transaction == nullptr) {
@@ -489,15 +506,22 @@ void Parser::unlink(Connection& connection, Transaction* transaction) {
   free_transactions_ = transaction;
 }
 
-void Parser::give_up_oldest(Connection& connection) {
+// The responses to those that were given up come before that to the first which was not. False: there are too many.
+bool Parser::give_up_oldest(Connection& connection) {
   for (Transaction* at = connection.first; at != nullptr; at = at->next) {
-    if (at != connection.sides[0].current && at != connection.sides[1].current) {
-      connection.retained = at == connection.retained ? nullptr : connection.retained;
-      counters_.unanswered += at->response.complete ? 0 : 1;
-      unlink(connection, at);
-      return;
+    const bool is_open = at == connection.sides[0].current || at == connection.sides[1].current;
+    if (is_open || is_being_answered(*at)) {
+      continue;
     }
+    const bool is_owed = !at->response.complete;
+    connection.retained = at == connection.retained ? nullptr : connection.retained;
+    const Owed owed = at->is_head ? Owed::head : at->is_connect ? Owed::connect : Owed::other;
+    unlink(connection, at);
+    counters_.unanswered += is_owed ? 1 : 0;
+    return !is_owed || (connection.owed.size() < most_owed &&
+                        connection.owed.append(pool_, {reinterpret_cast<const char*>(&owed), sizeof owed}));
   }
+  return true;
 }
 
 // The transaction is over, but for bytes that may still turn out to belong to its response.
@@ -592,8 +616,9 @@ bool Parser::is_http(const Connection& connection) const {
       return false;
     }
     Word word;
-    return direction == Direction::to_client ? looks_like_response(trim_front(pending)) == Looks::http
-                                             : looks_like_request(pending, word) != Looks::other;
+    const Looks looks = direction == Direction::to_client ? looks_like_response(trim_front(pending))
+                                                          : looks_like_request(pending, word);
+    return looks == Looks::http || (looks == Looks::open && direction == Direction::to_server);
   };
   return connection.asked || begins(Direction::to_server) || begins(Direction::to_client);
 }
@@ -654,6 +679,7 @@ void Parser::release(Connection& connection) {
     side.has_trailers = side.have_header = side.header_folded = side.chunk_extension = false;
     side.current = nullptr;
   }
+  connection.owed.clear(pool_);
   connection.retained = nullptr;
 }
 

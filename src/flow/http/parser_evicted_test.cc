@@ -175,9 +175,9 @@ TEST_F(HttpEvicted, BetweenMessagesItGoesOnInAnotherRecord) {
   EXPECT_EQ(heard_.stops, (std::vector{std::pair(std::size_t{1}, StopReason::set_aside)}));
   parser_->close(second);
   ASSERT_TRUE(heard_.rest.has_value());
-  Connection* const again = open({{up, "foo: bar\r\n\r\n"}}, true, *heard_.rest);
+  Connection* const again = open({{up, "foo bar\r\n\r\n"}}, true, *heard_.rest);
   EXPECT_EQ(heard_.lines.back(), std::pair(std::uint64_t{2}, std::string("bar")));
-  parser_->data(*again, up, "foo: next\r\n" + of(30'000));
+  parser_->data(*again, up, "foo next\r\n" + of(30'000));
   EXPECT_EQ(heard_.lines.back(), std::pair(std::uint64_t{3}, std::string("next")));
   EXPECT_EQ(heard_.limits, (Heard::Limits{{3, Limit::header_line}})) << "it is HTTP";
   EXPECT_EQ(parser_->counters().connections, 2U) << "the first is none anew";

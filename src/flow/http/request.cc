@@ -1,4 +1,5 @@
 // Requests: their first line, what their headers mean.
+#include <algorithm>
 #include <array>
 
 #include "flow/http/connection.h"
@@ -73,6 +74,7 @@ void Parser::request_line(Connection& connection, const Line& line) {
   }
   side.current = transaction;
   side.framing = {};
+  side.framing.line(line.crlf);
   Message& request = transaction->request;
   if (!keep_raw(connection, request, line.whole)) {
     return;
@@ -86,7 +88,7 @@ void Parser::request_line(Connection& connection, const Line& line) {
   transaction->is_head = transaction->method() == "HEAD";
   transaction->is_connect = transaction->method() == "CONNECT";
   connection.asked = connection.asked || is_known_method(transaction->method()) ||
-                     same_name(transaction->version().substr(0, 5), "http/");
+                     same_name(transaction->version().substr(0, 5), "http/") || ends_in_version(request.line());
   // The line is in memory of the pool: as long again for what becomes of its URI.
   if (!transaction->normal.append(pool_, transaction->uri_raw())) {
     stop(connection, StopReason::no_memory);
@@ -98,6 +100,10 @@ void Parser::request_line(Connection& connection, const Line& line) {
   transaction->normal.cut(transaction->normal_size);
   side.phase = Phase::header_lines;
   event(connection, Event::request_line, *transaction);
+  // Some servers split a line at more than white space, and find another target in it.
+  if (!std::ranges::all_of(transaction->method(), is_token)) {
+    exceed(connection, Limit::framing);
+  }
 }
 
 void Parser::request_headers(Connection& connection) {

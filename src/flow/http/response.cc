@@ -35,25 +35,38 @@ bool may_upgrade(const Message& request) {
   return request.flags.missing || request.flags.fields_truncated || !request.field(FieldName::upgrade).empty();
 }
 
-// With a length or chunks, which are forbidden there (RFC 9110 section 9.3.6), it is of a server that takes CONNECT for
-// a method like others, or a careless proxy's: what the client sends next tells.
+// With a length or chunks, which are forbidden there (RFC 9110 section 9.3.6), or with a 204, it is of a server that
+// takes CONNECT for a method like others, or a careless proxy's: what the client sends next tells.
 bool accepts_connect(const Transaction& transaction) {
   return transaction.is_connect && transaction.status_number >= 200 && transaction.status_number < 300;
 }
 
 }  // namespace
 
+// One without a request, of which a response has come that is not the last.
+bool Parser::is_being_answered(const Transaction& transaction) {
+  return transaction.request.flags.missing && !transaction.response.complete;
+}
+
 // The transaction that this response belongs to; nullptr: there is no room for one.
 Transaction* Parser::begin_response(Connection& connection) {
   let_go(connection);
   Transaction* transaction = connection.first;
-  if (transaction == nullptr || transaction->response.complete) {
+  const bool goes_on = transaction != nullptr && is_being_answered(*transaction);
+  const bool is_owed = !goes_on && connection.owed.size() != 0;
+  if (transaction == nullptr || transaction->response.complete || is_owed) {
     transaction = make(connection, true);
     if (transaction == nullptr) {
       return nullptr;
     }
     transaction->request.flags.missing = true;
     transaction->request.complete = true;
+  }
+  if (is_owed) {
+    const auto owed = static_cast<Owed>(connection.owed.view().front());
+    connection.owed.drop_front(pool_, sizeof owed);
+    transaction->is_head = owed == Owed::head;
+    transaction->is_connect = owed == Owed::connect;
   }
   connection.sides[1].current = transaction;
   return transaction;
@@ -139,7 +152,8 @@ void Parser::response_headers(Connection& connection) {
   const int status = transaction.status_number;
   event(connection, Event::response_headers, transaction);
   const bool upgrades = status == 101 && may_upgrade(transaction.request);
-  if (upgrades || (accepts_connect(transaction) && !side.framing.has_length && !side.framing.has_transfer)) {
+  const bool says_body = side.framing.has_length || side.framing.has_transfer || status == 204;
+  if (upgrades || (accepts_connect(transaction) && !says_body)) {
     transaction.response.complete = true;
     side.current = nullptr;
     event(connection, Event::response_complete, transaction);

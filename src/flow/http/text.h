@@ -148,9 +148,17 @@ struct Word {
       ++end;
     }
   }
+  // The line that the word stands in, without its end. False: that has not come.
+  constexpr bool read_line(std::string_view bytes, std::string_view& line) {
+    const std::size_t lf = bytes.find('\n', searched < begin ? begin : searched);
+    searched = static_cast<std::uint32_t>(lf == std::string_view::npos ? bytes.size() : lf);
+    line = bytes.substr(begin, searched - begin);
+    return lf != std::string_view::npos;
+  }
 
   std::uint32_t begin = 0;
   std::uint32_t end = 0;
+  std::uint32_t searched = 0;  // no line ends before
 };
 
 }  // namespace sluice::flow::http

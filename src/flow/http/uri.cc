@@ -1,5 +1,7 @@
 #include "flow/http/uri.h"
 
+#include <algorithm>
+
 #include "flow/http/text.h"
 
 namespace sluice::flow::http {
@@ -157,7 +159,9 @@ std::size_t normalise_query(std::string_view query, char* out) {
 
 std::size_t normalise_uri(std::string_view uri, char* out) {
   uri = without_authority(uri);
-  uri = uri.substr(0, uri.find('#'));
+  const std::size_t sharp = std::min(uri.find('#'), uri.size());
+  const std::string_view fragment = uri.substr(sharp);  // many servers know none
+  uri = uri.substr(0, sharp);
   const std::size_t question = uri.find('?');
   std::size_t size = decode_path(uri.substr(0, question), out);
   size = remove_dots(out, size);
@@ -165,7 +169,7 @@ std::size_t normalise_uri(std::string_view uri, char* out) {
     out[size++] = '?';
     size += normalise_query(uri.substr(question + 1), out + size);
   }
-  return size;
+  return size + normalise_query(fragment, out + size);
 }
 
 std::string_view host_of_authority(std::string_view authority) {

@@ -164,6 +164,8 @@ TEST(Uri, WithoutUsers) {
       {"rtsp://[2001:db8::1]/a@b", "rtsp://[2001:db8::1]/a@b"},
       {"rtsp://h/x?user=a&password=pw&c=1", "rtsp://h/x?user=a&password=***&c=1"},
       {"rtsp://h/user=a&User_Passwd=pw", "rtsp://h/user=a&User_Passwd=***"},
+      {"rtsp://h/x?passwd2=pw&pass-word=pw;pw=pw&PSW=pw", "rtsp://h/x?passwd2=***&pass-word=***;pw=***&PSW=***"},
+      {"rtsp://h/x?auth=pw&p%61ss=pw&token=pw&pwm=1", "rtsp://h/x?auth=***&p%61ss=***&token=***&pwm=1"},
       {"rtsp://h/x?pwd=&compass=n", "rtsp://h/x?pwd=&compass=***"},
       {"rtsp://h/x?channel=1&p=2", "rtsp://h/x?channel=1&p=2"},
   };

@@ -1,6 +1,7 @@
 #include "media/rtsp/uri.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <optional>
 #include <string>
@@ -106,12 +107,13 @@ bool may_be_user(std::string_view authority) {
          authority.find_first_not_of("0123456789", colon + 1) != std::string_view::npos;
 }
 
-// Whether what ends in front of a '=' is the name of a password.
+// Whether what ends in front of a '=' is the name of a password, or is written so that it may be.
 bool names_password(std::string_view before) {
-  const auto is_of_name = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; };
-  std::string name(std::find_if_not(before.rbegin(), before.rend(), is_of_name).base(), before.end());
+  const std::size_t begin = before.find_last_of("&;/?#= \t\"");
+  std::string name(before.substr(begin == before.npos ? 0 : begin + 1));
   std::ranges::transform(name, name.begin(), lower);
-  return name.find("pass") != name.npos || name.find("pwd") != name.npos;
+  const auto has = [&](std::string_view part) { return name.find(part) != name.npos; };
+  return std::ranges::any_of(std::array{"pass", "pwd", "psw", "auth", "secret", "token", "%"}, has) || name == "pw";
 }
 
 std::string without_passwords(std::string_view text) {
