@@ -12,7 +12,7 @@ from test_inspect import Wire
 
 FLOWS = 1_048_576
 # docs/inspect.md, Memory: with a quarter as many streams, and a quarter of these of HTTP, by default.
-MEMORY = FLOWS * 144 + FLOWS // 4 * 384 + FLOWS // 16 * 1680
+MEMORY = FLOWS * 144 + FLOWS // 4 * 384 + FLOWS // 16 * 1936
 SYNS = 2_400_000  # that have become flows
 RATE = 120_000  # a second
 SYN_FLOOD = pathlib.Path(__file__).parent / "syn_flood.py"
