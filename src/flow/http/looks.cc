@@ -14,6 +14,10 @@ constexpr std::array<std::string_view, 17> methods = {"GET",   "POST",    "HEAD"
 
 constexpr std::string_view http2 = "PRI ";
 
+constexpr bool is_blank(char c) {
+  return is_space(c) && c != '\n' && c != '\r';
+}
+
 // Of what stands behind a method that is not known, if it is no other protocol's.
 Looks looks_like_target(std::string_view target) {
   target = target.substr(0, 4);
@@ -57,25 +61,25 @@ Looks looks_like_request(std::string_view bytes, Word& word) {
   word.read(bytes, is_token);
   std::string_view line;
   const bool is_whole = word.read_line(bytes, line);
-  bytes.remove_prefix(word.begin);
-  const std::size_t end = word.end - word.begin;
+  // Of a longer line what is behind does not count, however the bytes were cut.
+  const bool is_long = line.size() > longest_line;
+  bytes = bytes.substr(word.begin, longest_line);
+  const std::size_t end = std::min<std::size_t>(word.end - word.begin, bytes.size());
   Looks looks = end == bytes.size() ? Looks::open : Looks::unlikely;
-  if (end != 0 && end < bytes.size() && is_space(bytes[end])) {
+  if (end != 0 && end < bytes.size() && is_blank(bytes[end])) {
     const bool is_known = is_known_method(bytes.substr(0, end)) || bytes.starts_with(http2);
     looks = is_known ? Looks::http : looks_like_target(bytes.substr(end + 1));
   }
-  if (looks == Looks::http) {
+  if (looks == Looks::http || !(is_whole || is_long)) {
     return looks;
   }
-  if (is_whole) {
-    return ends_in_version(line) ? Looks::http : Looks::other;
-  }
-  return line.size() <= longest_line ? looks : Looks::other;
+  return !is_long && ends_in_version(line) ? Looks::http : Looks::other;
 }
 
 ProxyHeader proxy_header(std::string_view bytes) {
+  constexpr std::size_t longest = 107;
   for (const std::string_view first : {"PROXY TCP4 ", "PROXY TCP6 ", "PROXY UNKNOWN"}) {
-    const std::size_t lf = bytes.starts_with(first) ? bytes.find('\n') : std::string_view::npos;
+    const std::size_t lf = bytes.starts_with(first) ? bytes.substr(0, longest).find('\n') : std::string_view::npos;
     if (lf != std::string_view::npos) {
       return {Looks::http, lf + 1};
     }

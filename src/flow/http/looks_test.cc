@@ -33,6 +33,8 @@ TEST(HttpLooks, FirstBytes) {
                         {"G(T /\r\n", Looks::other, false},
                         {"\v\fGET /", Looks::http, true},
                         {"GET\v/", Looks::http, true},
+                        {"FOO\nHTTP/1.1\r\n", Looks::other, false},
+                        {"FOO\r\n/ HTTP/1.1\r\n", Looks::other, false},
                         {"GET\x1c/\x1cHTTP/1.1\r\n", Looks::http, true},
                         {"\xa0GET / HTTP/1.1\r\n", Looks::http, true},
                         {"FOO *bar", Looks::unlikely, false},
@@ -50,7 +52,9 @@ TEST(HttpLooks, FirstBytes) {
                         {std::string(16'382, 'A') + " /", Looks::http, true},
                         {std::string(16'384, '('), Looks::unlikely, false},
                         {std::string(16'385, '('), Looks::other, false},
-                        {std::string(16'385, 'A'), Looks::other, false}}) {
+                        {std::string(16'385, 'A'), Looks::other, false},
+                        {std::string(16'384, 'A') + " / HTTP/1.1\n", Looks::other, false},
+                        {std::string(16'384, '(') + " HTTP/1.1\n", Looks::other, false}}) {
     Word word;
     EXPECT_EQ(looks_like_request(c.bytes, word), c.request) << c.bytes;
     EXPECT_EQ(looks_like_http(c.bytes), c.http) << c.bytes;
