@@ -261,18 +261,25 @@ TEST(Conversations, AnHttpConnectionThatIsSilentMakesRoomForAnother) {
 }
 
 const std::string whole = "HTTP/1.1 200 ok\r\nContent-Length: 4\r\n\r\nbody";
+const auto sent = static_cast<std::uint32_t>(101 + get.size()), got = static_cast<std::uint32_t>(501 + whole.size());
 
-// Its requests are numbered on, and answered by what comes then.
-TEST(Conversations, HttpThatMadeRoomBetweenMessagesGoesOn) {
+ConversationSettings of_one_http() {
   ConversationSettings settings = small();
   settings.http_connections = 1;
-  test::Recorder recorder;
-  Conversations conversations(settings, recorder);
+  return settings;
+}
+// The first of two, between its messages; it has sent and got so much.
+void one_makes_room(Conversations& conversations, const test::Recorder& recorder) {
   converse(conversations, 1, get, whole, 0, false);
   converse(conversations, 2, get, whole, 0, false);
   ASSERT_EQ(recorder.stops, std::vector{http::StopReason::set_aside});
-  const auto sent = static_cast<std::uint32_t>(101 + get.size());
-  const auto got = static_cast<std::uint32_t>(501 + whole.size());
+}
+
+// Its requests are numbered on, and answered by what comes then.
+TEST(Conversations, HttpThatMadeRoomBetweenMessagesGoesOn) {
+  test::Recorder recorder;
+  Conversations conversations(of_one_http(), recorder);
+  one_makes_room(conversations, recorder);
   const std::string next = "\r\nFOO /evil HTTP/1.1\r\n\r\n";
   const Seen seen = conversations.packet(tcp(1, 1000, up, tcp_ack, sent, got, next.substr(0, 10)), 0);
   EXPECT_TRUE(conversations.may_parse_http(*seen.flow, up));
@@ -289,15 +296,9 @@ TEST(Conversations, HttpThatMadeRoomBetweenMessagesGoesOn) {
 
 // What is missing of it is missing where its next message begins.
 TEST(Conversations, HttpThatMadeRoomStopsAtAGap) {
-  ConversationSettings settings = small();
-  settings.http_connections = 1;
   test::Recorder recorder;
-  Conversations conversations(settings, recorder);
-  converse(conversations, 1, get, whole, 0, false);
-  converse(conversations, 2, get, whole, 0, false);
-  ASSERT_EQ(recorder.stops, std::vector{http::StopReason::set_aside});
-  const auto sent = static_cast<std::uint32_t>(101 + get.size());
-  const auto got = static_cast<std::uint32_t>(501 + whole.size());
+  Conversations conversations(of_one_http(), recorder);
+  one_makes_room(conversations, recorder);
   conversations.packet(tcp(1, 1000, up, tcp_ack, sent + 10, got, "GET /lost HTTP/1.1\r\n\r\n"), 0);
   conversations.packet(tcp(1, 1000, down, tcp_ack, got, sent + 32), 0);
   EXPECT_EQ(recorder.gaps[0], 10U);
@@ -307,10 +308,8 @@ TEST(Conversations, HttpThatMadeRoomStopsAtAGap) {
 
 // Within a message it is over, and said to be beyond a limit.
 TEST(Conversations, HttpThatMadeRoomWithinAMessageIsLimited) {
-  ConversationSettings settings = small();
-  settings.http_connections = 1;
   test::Recorder recorder;
-  Conversations conversations(settings, recorder);
+  Conversations conversations(of_one_http(), recorder);
   converse(conversations, 1, "GET /ev", "", 0, false);
   converse(conversations, 2, get, whole, 0, false);
   EXPECT_EQ(recorder.stops, std::vector{http::StopReason::evicted});

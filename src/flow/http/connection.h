@@ -224,6 +224,8 @@ class Parser {
   void tell_limit(Connection& connection, Limit limit);
   void end_of_side(Connection& connection, Direction direction);
   void event(Connection& connection, Event event, Transaction& transaction);
+
+  // records.cc
   Transaction* make(Connection& connection, bool in_front);
   // In the order of their last bytes.
   template <Links Connection::*links>

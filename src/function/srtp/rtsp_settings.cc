@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "function/srtp/address_settings.h"
+#include "media/text.h"
 
 namespace sluice::function {
 namespace {
@@ -103,14 +104,9 @@ RtspServer read_server(Settings& settings) {
   return server;
 }
 
-bool is_same_name(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  return std::ranges::equal(a, b, {}, lower, lower);
-}
-
 // Whether `earlier` is asked first and takes each request that `later` would.
 bool leaves_nothing(const RtspServer& earlier, const RtspServer& later) {
-  const bool has_its_name = earlier.name.empty() || is_same_name(earlier.name, later.name);
+  const bool has_its_name = earlier.name.empty() || media::same_name(earlier.name, later.name);
   const bool has_its_paths = later.path == earlier.path || later.path.starts_with(earlier.path + "/");
   return earlier.address.family == later.address.family && has_its_name && has_its_paths;
 }
