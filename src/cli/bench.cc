@@ -35,6 +35,7 @@ struct Bench {
   bool has_rules = false;                           // --rules, --trace
   bool has_detection = false;                       // --rules, of detection, --acl and --only
   bool has_parts = false;                           // --only, batches or engine
+  bool on_one_thread = false;                       // its chain's: no --forwarders
   double seconds = 2;                               // of each measurement, unless --seconds says another
   std::string (*csv_header)() = bench::csv_header;  // null: --csv writes a file of its own
 };
@@ -97,7 +98,8 @@ constexpr Bench benches[] = {
      .run = bench::bench_media,
      .has_hold = true,
      .has_share = true,
-     .has_media = true},
+     .has_media = true,
+     .on_one_thread = true},
     {.name = "figures",
      .text = "The tables and figures of the paper on GPUs and real time (Zhang, Hu and Hua 2015), on this machine",
      .run = bench::bench_figures,
@@ -130,17 +132,25 @@ constexpr Bench benches[] = {
      .run = bench::bench_inspect,
      .has_table = true,
      .has_patterns = true,
-     .has_detection = true},
+     .has_detection = true,
+     .on_one_thread = true},
 };
 
-void add_gateway_options(CLI::App& command, bench::BenchOptions& options) {
+void add_gateway_options(CLI::App& command, const Bench& one, bench::BenchOptions& options) {
   command.add_option("--mix", options.mix, "frame sizes: a number, heavy-tail, imix, rtp; default: the bench's own");
   command.add_option("--deadline-ms", options.deadline_ms, "deadline; default: the bench's own");
   command.add_option("--cycle-us", options.cycle_us, "scheduling cycle; default: the longest that the deadline allows");
   command.add_option("--overlap", options.overlap, "cycles that a batch may spend on the device, 1 to 8");
-  command.add_flag("--stagger", options.stagger, "lanes' time points are spread over the cycle, not all at once");
-  command.add_option("--forwarders", options.forwarders,
-                     "threads with a core each that forward what the lanes have collected; 0: lanes do it themselves");
+  command
+      .add_option("--stagger", options.stagger,
+                  "whether lanes' time points are spread over the cycle, not all at once; auto: as the chain wants it")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "on", "off"}));
+  if (!one.on_one_thread) {
+    command.add_option(
+        "--forwarders", options.forwarders,
+        "threads with a core each that forward what the lanes have collected; 0: lanes do it themselves");
+  }
   command.add_option("--batch", options.batch, "frames per batch, 64 to 65536");
   command.add_option("--batches", options.batches, "batches per lane, 2 to 32");
   command.add_option("--streams", options.streams, "CUDA streams, 1 to 32");
@@ -249,7 +259,7 @@ void add_options(CLI::App& command, const Bench& one, bench::BenchOptions& optio
     command.add_option("--hold", options.hold, "length of the run that is judged")->capture_default_str();
   }
   if (one.has_gateway) {
-    add_gateway_options(command, options);
+    add_gateway_options(command, one, options);
   }
   add_own_options(command, one, options);
   // Not add_flag("!--no-goals"), which --help would show as --no-goals{false}.

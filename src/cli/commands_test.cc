@@ -260,6 +260,15 @@ TEST_F(Commands, BadInputIsStatusTwo) {
   }
 }
 
+TEST_F(Commands, ABenchWhoseChainIsOneThreadsHasNoForwarders) {
+  for (const char* bench : {"media", "inspect"}) {
+    EXPECT_EQ(sluice({"bench", bench, "--forwarders", "1"}), 2);
+    EXPECT_THAT(err_, HasSubstr("there is no option '--forwarders'"));
+    EXPECT_EQ(sluice({"bench", bench, "--stagger", "sometimes"}), 2);
+    EXPECT_THAT(err_, HasSubstr("--stagger: sometimes not in {auto,on,off}"));
+  }
+}
+
 TEST_F(Commands, ABenchRefusesBadOptionsBeforeItMeasures) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{"--device", "gpu"}, "bench route: --device gpu: the devices are auto, cpu and cuda:N\n"},

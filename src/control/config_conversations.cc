@@ -34,17 +34,14 @@ void refuse_unequal(const std::string& function, std::vector<Settings> sections,
 }  // namespace
 
 void check_conversations(Settings root, const engine::Options& options) {
-  for (const std::string& name : options.chain) {
-    const engine::FunctionType* const type = engine::find_function(name);
-    if (type == nullptr || !type->follows_conversations) continue;
-    if (!options.forwarder_cores.empty()) {
-      root.section("engine").error("forwarder_cores", "\"" + name +
-                                                          "\" follows conversations in the order in which frames come, "
-                                                          "on one thread: leave forwarder_cores out");
-    }
-    refuse_unequal(name, root.sections("port"), options.ports);
-    return;
+  const std::string* const on_one = engine::find_such(options.chain, &engine::FunctionType::one_thread);
+  if (on_one != nullptr && !options.forwarder_cores.empty()) {
+    root.section("engine").error("forwarder_cores", "\"" + *on_one +
+                                                        "\" needs a lane's frames to be forwarded by the thread that "
+                                                        "collects them: leave forwarder_cores out");
   }
+  const std::string* const follower = engine::find_such(options.chain, &engine::FunctionType::follows_conversations);
+  if (follower != nullptr) refuse_unequal(*follower, root.sections("port"), options.ports);
 }
 
 }  // namespace sluice::control

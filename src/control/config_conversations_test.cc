@@ -44,8 +44,10 @@ TEST(ConversationSettings, LanesOfAllPortsAreAsMany) {
 
 TEST(ConversationSettings, FramesAreForwardedWhereTheyAreCollected) {
   EXPECT_THAT(mistakes("", "", "\"inspect\", \"bridge\"", ", forwarder_cores = [1]"),
-              ElementsAre("r.toml:1: [engine] forwarder_cores = [ 1 ]: \"inspect\" follows conversations in the order "
-                          "in which frames come, on one thread: leave forwarder_cores out"));
+              ElementsAre("r.toml:1: [engine] forwarder_cores = [ 1 ]: \"inspect\" needs a lane's frames to be "
+                          "forwarded by the thread that collects them: leave forwarder_cores out"));
+  EXPECT_THAT(mistakes("queues = 3\n", "lanes = 2\n", "\"srtp\", \"bridge\"", ", forwarder_cores = [1]"),
+              ElementsAre(testing::HasSubstr("forwarder_cores = [ 1 ]: \"srtp\" needs a lane's frames")));
 }
 
 TEST(ConversationSettings, WithoutSuchAFunctionLanesAreAsOneLikes) {

@@ -174,7 +174,9 @@ void read_engine(Settings root, engine::Options& options, bool& allow_busy_cores
   options.deadline = section.duration("deadline", options.deadline);
   if (!section.is("cycle", "auto")) options.cycle = section.duration("cycle", options.cycle);
   options.overlap = number("overlap", options.overlap, engine::overlap_range);
-  options.stagger = section.boolean("stagger", options.stagger);
+  if (!section.is("stagger", "auto") && section.has("stagger")) {
+    options.stagger = section.boolean("stagger", false) ? engine::Stagger::on : engine::Stagger::off;
+  }
   options.batch = number("batch", options.batch, engine::batch_range);
   options.batches = number("batches", options.batches, engine::batches_range);
   options.streams = number("streams", options.streams, engine::streams_range);

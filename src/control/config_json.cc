@@ -16,25 +16,27 @@ ordered_json or_auto(int value) {
 ordered_json engine_json(const Config& config) {
   const engine::Options& options = config.engine;
   static constexpr const char* polls[] = {"auto", "busy", "adaptive"};
-  return {{"device", options.device},
-          {"deadline", duration_text(options.deadline)},
-          {"cycle", options.cycle.count() == 0 ? "auto" : duration_text(options.cycle)},
-          {"overlap", options.overlap},
-          {"stagger", options.stagger},
-          {"batch", options.batch},
-          {"batches", options.batches},
-          {"streams", options.streams},
-          {"poll", polls[static_cast<int>(options.poll)]},
-          {"admission", engine::admit_name(options.admission)},
-          {"scheduling", options.scheduling == engine::Scheduling::realtime ? "realtime" : "normal"},
-          {"forwarder_cores",
-           options.forwarder_cores.empty() ? ordered_json("shared") : ordered_json(options.forwarder_cores)},
-          {"cores", options.cores.empty() ? ordered_json("auto") : ordered_json(options.cores)},
-          {"worker_core", options.worker_core},
-          {"busy_cores", config.allow_busy_cores ? "allow" : "refuse"},
-          {"mode", engine::mode_name(options.mode)},
-          {"cpu_below", or_auto(options.cpu_below)},
-          {"chain", options.chain}};
+  return {
+      {"device", options.device},
+      {"deadline", duration_text(options.deadline)},
+      {"cycle", options.cycle.count() == 0 ? "auto" : duration_text(options.cycle)},
+      {"overlap", options.overlap},
+      {"stagger", options.stagger == engine::Stagger::automatic ? ordered_json("auto")
+                                                                : ordered_json(options.stagger == engine::Stagger::on)},
+      {"batch", options.batch},
+      {"batches", options.batches},
+      {"streams", options.streams},
+      {"poll", polls[static_cast<int>(options.poll)]},
+      {"admission", engine::admit_name(options.admission)},
+      {"scheduling", options.scheduling == engine::Scheduling::realtime ? "realtime" : "normal"},
+      {"forwarder_cores",
+       options.forwarder_cores.empty() ? ordered_json("shared") : ordered_json(options.forwarder_cores)},
+      {"cores", options.cores.empty() ? ordered_json("auto") : ordered_json(options.cores)},
+      {"worker_core", options.worker_core},
+      {"busy_cores", config.allow_busy_cores ? "allow" : "refuse"},
+      {"mode", engine::mode_name(options.mode)},
+      {"cpu_below", or_auto(options.cpu_below)},
+      {"chain", options.chain}};
 }
 
 ordered_json memory_json(const port::MemoryOptions& memory) {

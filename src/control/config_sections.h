@@ -39,8 +39,8 @@ std::vector<Capture> captures_of(const std::string& device);
 void check_written_files(Settings root, const std::string& file, const std::vector<port::PortOptions>& ports);
 // What sections say together: frames that memory cannot hold, frames larger than their room. Needs all three read.
 void check_memory(Settings root, const engine::Options& options);
-// Lanes that a function of the chain could not follow conversations on (engine/placement.h, paired). Needs [engine] and
-// [[port]] read.
+// Lanes that a function of the chain could not follow conversations on (engine/placement.h, paired), and forwarders
+// that it cannot have. Needs [engine] and [[port]] read.
 void check_conversations(Settings root, const engine::Options& options);
 // A bound beyond the deadline. Needs [engine] and [[port]] read.
 void check_timing(Settings root, const engine::Options& options);

@@ -98,7 +98,7 @@ TEST(Config, EveryKeyIsRead) {
   EXPECT_EQ(e.deadline, 5ms);
   EXPECT_EQ(e.cycle, 1ms);
   EXPECT_EQ(e.overlap, 2U);
-  EXPECT_TRUE(e.stagger);
+  EXPECT_EQ(e.stagger, engine::Stagger::on);
   EXPECT_EQ(e.batch, 8192U);
   EXPECT_EQ(e.batches, 8U);
   EXPECT_EQ(e.streams, 6U);

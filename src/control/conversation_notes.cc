@@ -20,11 +20,8 @@ bool has_queues_apart(const std::string& device) {
 }  // namespace
 
 std::vector<std::string> conversation_notes(const engine::Options& options) {
-  const auto follower = std::ranges::find_if(options.chain, [](const std::string& name) {
-    const engine::FunctionType* const type = engine::find_function(name);
-    return type != nullptr && type->follows_conversations;
-  });
-  if (follower == options.chain.end()) return {};
+  const std::string* const follower = engine::find_such(options.chain, &engine::FunctionType::follows_conversations);
+  if (follower == nullptr) return {};
   std::vector<std::string> notes;
   for (const port::PortOptions& port : options.ports) {
     if (port.queues < 2 || has_queues_apart(port.device)) continue;

@@ -11,6 +11,7 @@
 #include "base/machine.h"
 #include "base/units.h"
 #include "control/rtsp/medium_deadlines.h"
+#include "engine/engine.h"
 #include "function/srtp/media_stream.h"
 #include "function/srtp/rtsp_options.h"
 #include "function/srtp/stream_settings.h"
@@ -117,7 +118,7 @@ engine::ProfileSubject profile_subject(Config& config, const std::string& device
   subject.suite = suites(config);
   for (const port::PortOptions& port : config.engine.ports) subject.lanes += port.lane_count();
   subject.overlap = device == "cpu" ? 0 : config.engine.overlap;
-  subject.stagger = device != "cpu" && config.engine.stagger;
+  subject.stagger = device != "cpu" && engine::staggers(config.engine);
   return subject;
 }
 
@@ -190,11 +191,14 @@ Expected<std::unique_ptr<engine::StreamAdmission>> make_admission(Config& config
   const std::chrono::nanoseconds forwarding = profile.forwarding(*capacity);
   const bool own_thread = !config.engine.forwarder_cores.empty();
   if (timing.cycle.count() != 0 && !engine::forwards_in_time(forwarding, capacity->cycle, timing.overlap, own_thread)) {
-    notes.push_back(
-        fmt::format("[profile] file: forwarding what a cycle of {} carries takes {}, and the bound needs {} of it "
-                    "within the cycle: "
-                    "frames may be late before the device carries what was measured; give lanes forwarder_cores",
-                    duration_text(capacity->cycle), duration_text(forwarding), own_thread ? 1 : timing.overlap + 2));
+    const bool on_one = engine::find_such(config.engine.chain, &engine::FunctionType::one_thread) != nullptr;
+    notes.push_back(fmt::format(
+        "[profile] file: forwarding what a cycle of {} carries takes {}, and the bound needs {} of it within the "
+        "cycle: frames may be late before the device carries what was measured; {}",
+        duration_text(capacity->cycle), duration_text(forwarding), own_thread ? 1 : timing.overlap + 2,
+        on_one
+            ? "give the port more lanes, or take a smaller overlap with a longer cycle, and run sluice calibrate again"
+            : "give lanes forwarder_cores"));
   }
   return std::make_unique<engine::StreamAdmission>(
       engine::StreamCapacity{.rate = capacity->rate,

@@ -42,13 +42,15 @@ Expected<void> check_numbers(const Options& options) {
 }
 
 bool follows_conversations(const Options& options) {
-  return std::ranges::any_of(options.chain, [](const std::string& name) {
-    const FunctionType* const type = find_function(name);
-    return type != nullptr && type->follows_conversations;
-  });
+  return find_such(options.chain, &FunctionType::follows_conversations) != nullptr;
 }
 
 }  // namespace
+
+bool staggers(const Options& options) {
+  if (options.stagger != Stagger::automatic) return options.stagger == Stagger::on;
+  return find_such(options.chain, &FunctionType::launches_alone) != nullptr;
+}
 
 LanePlan planned_lanes(const Options& options) {
   LanePlan plan{.lanes = 0, .deadline = options.deadline, .captures = port::only_read_captures(options.ports)};
@@ -139,7 +141,7 @@ Expected<void> Engine::plan() {
   }
   timing_ = *timing;
   timing_.overlap = options_.overlap;
-  timing_.stagger = options_.stagger;
+  timing_.stagger = gpu_ != nullptr && staggers(options_);
   const std::string slept = sleep.count() == 0 ? "" : " + " + us(sleep) + " of sleep";
   if (gpu_) {
     notes_.push_back("cycle " + us(timing_.cycle) + (timing_.stagger ? ", staggered" : "") + ", overlap " +

@@ -212,10 +212,17 @@ struct FunctionType {
   // A stage's. One that changes payloads and one that reads them are in no chain together, whatever their order: frames
   // are judged after everything is computed.
   Payloads payloads = Payloads::untouched;
+  // A lane's frames are collected and forwarded by one thread: there can be no forwarder_cores.
+  bool one_thread = false;
+  // A stage's: what Stage::launches_alone() says.
+  bool launches_alone = false;
 };
 
 bool register_function(FunctionType type);
 const std::vector<FunctionType>& function_types();
 const FunctionType* find_function(std::string_view name);
+// The first function of a chain that is so, as find_such(chain, &FunctionType::one_thread); null: none. Names that are
+// no function's are not.
+const std::string* find_such(std::span<const std::string> chain, bool FunctionType::*fact);
 
 }  // namespace sluice::engine

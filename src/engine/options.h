@@ -48,15 +48,19 @@ constexpr const char* admit_name(Admit admit) {
 
 enum class Poll { automatic, busy, adaptive };
 
+// Whether the lanes' time points are spread over the cycle (time_points.h). automatic: where a function of the chain
+// launches each lane's batches by themselves.
+enum class Stagger { automatic, on, off };
+
 struct Options {
   std::string device = "auto";  // auto | cpu | cuda:N
   std::chrono::nanoseconds deadline{std::chrono::milliseconds(1)};
   std::chrono::nanoseconds cycle{0};  // I; 0: the longest that the deadline allows (bound.h)
   unsigned overlap = 1;               // cycles that a batch may spend on the device
-  bool stagger = false;               // lanes' time points are spread over the cycle (time_points.h)
-  unsigned batch = 4096;              // frames
-  unsigned batches = 4;               // per lane
-  unsigned streams = 4;               // CUDA streams
+  Stagger stagger = Stagger::automatic;
+  unsigned batch = 4096;  // frames
+  unsigned batches = 4;   // per lane
+  unsigned streams = 4;   // CUDA streams
   Poll poll = Poll::automatic;
   Scheduling scheduling = Scheduling::normal;
   Admit admission = Admit::automatic;

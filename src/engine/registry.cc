@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -31,6 +32,14 @@ const FunctionType* find_function(std::string_view name) {
     }
   }
   return nullptr;
+}
+
+const std::string* find_such(std::span<const std::string> chain, bool FunctionType::*fact) {
+  const auto found = std::ranges::find_if(chain, [fact](const std::string& name) {
+    const FunctionType* const type = find_function(name);
+    return type != nullptr && type->*fact;
+  });
+  return found == chain.end() ? nullptr : &*found;
 }
 
 }  // namespace sluice::engine

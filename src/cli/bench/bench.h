@@ -20,7 +20,7 @@ struct BenchOptions {
   double deadline_ms = 0;  // 0: the bench's own
   double cycle_us = 0;     // 0: what the deadline allows
   unsigned overlap = 0;
-  bool stagger = false;
+  std::string stagger = "auto";
   unsigned forwarders = 0;  // threads on cores of their own; 0: lanes forward on theirs
   unsigned batch = 0;
   unsigned batches = 0;

@@ -73,9 +73,9 @@ void report(const BenchOptions& options, const std::string& function, const Case
   yardsticks.ceiling_gbytes = ceiling;
   yardsticks.deadline_us = one.deadline_ms * 1e3;
   yardsticks.share = share(admitted.saturated);
-  yardsticks.setting = fmt::format("{} lanes; {} batches of {}; {}; ring {}; admission {}", rig_of.lanes,
-                                   rig_of.engine.batches, rig_of.engine.batch, cycle_text(rig_of.engine), rig_of.ring,
-                                   engine::admit_name(rig_of.engine.admission));
+  yardsticks.setting =
+      fmt::format("{} lanes; {} batches of {}; {}; ring {}; admission {}", rig_of.lanes, rig_of.engine.batches,
+                  rig_of.engine.batch, cycle_text(rig_of), rig_of.ring, engine::admit_name(rig_of.engine.admission));
   append_csv(options, function, label + " saturated", admitted.saturated, yardsticks);
   if (admitted.held.seconds > 0) {
     yardsticks.share = held_share;

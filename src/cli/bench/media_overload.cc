@@ -102,7 +102,7 @@ Expected<double> overload(const BenchOptions& options, const HeldCase& one, Medi
                                      .suite = std::string(srtp::facts(bed.streams.suite).name),
                                      .lanes = bed.streams.lanes,
                                      .overlap = on_gpu ? bed.rig.engine.overlap : 0,
-                                     .stagger = on_gpu && bed.rig.engine.stagger};
+                                     .stagger = saturated->timing.stagger};
     const auto measured = capacity_of(*profile, now, saturated->timing, demand.largest_packet);
     if (!measured) return tl::unexpected(measured.error());
     capacity = *measured;

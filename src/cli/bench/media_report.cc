@@ -48,11 +48,10 @@ void MediaReporter::say(const std::string& what, const Outcome& outcome, double 
   yardsticks.deadline_us = one.deadline_ms * 1e3;
   yardsticks.share = share(outcome);
   yardsticks.goal = goal;
-  yardsticks.setting =
-      fmt::format("{} streams; {} lanes; {} batches of {}; {}; ring {}; admission {}; checksums {}{}",
-                  bed.streams.streams, bed.rig.lanes, bed.rig.engine.batches, bed.rig.engine.batch,
-                  cycle_text(bed.rig.engine), bed.rig.ring, engine::admit_name(bed.rig.engine.admission),
-                  bed.streams.checksums ? "yes" : "no", bound.empty() ? "" : "; " + bound);
+  yardsticks.setting = fmt::format("{} streams; {} lanes; {} batches of {}; {}; ring {}; admission {}; checksums {}{}",
+                                   bed.streams.streams, bed.rig.lanes, bed.rig.engine.batches, bed.rig.engine.batch,
+                                   cycle_text(bed.rig), bed.rig.ring, engine::admit_name(bed.rig.engine.admission),
+                                   bed.streams.checksums ? "yes" : "no", bound.empty() ? "" : "; " + bound);
   append_csv(options, "media", label(what), outcome, yardsticks);
   std::fflush(stdout);
 }

@@ -21,16 +21,21 @@ constexpr double window_seconds = 0.1;
 void sleep_seconds(double seconds) {
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
 }
-}  // namespace
 
-Expected<std::unique_ptr<Rig>> Rig::make(const RigOptions& options) {
-  const Progress progress("setting up the gateway");
+engine::Options with_chain(const RigOptions& options) {
   engine::Options engine = options.engine;
   engine.chain.clear();
   for (const RigStage& stage : options.stages) {
     engine.chain.push_back(stage.name);
   }
   engine.chain.push_back(options.function);
+  return engine;
+}
+}  // namespace
+
+Expected<std::unique_ptr<Rig>> Rig::make(const RigOptions& options) {
+  const Progress progress("setting up the gateway");
+  engine::Options engine = with_chain(options);
   engine.memory.frames = options.frames;
   port::PortOptions port;
   port.name = "replay";
@@ -211,10 +216,11 @@ std::string drops_text(const engine::EngineStats& stats) {
   return text;
 }
 
-std::string cycle_text(const engine::Options& options) {
+std::string cycle_text(const RigOptions& rig) {
+  const engine::Options options = with_chain(rig);
   return fmt::format(
       "cycle {:.0f} us; overlap {}{}{}", static_cast<double>(options.cycle.count()) / 1e3, options.overlap,
-      options.stagger ? "; staggered" : "",
+      engine::staggers(options) ? "; staggered" : "",
       options.forwarder_cores.empty() ? "" : fmt::format("; {} forwarders", options.forwarder_cores.size()));
 }
 
@@ -235,7 +241,7 @@ void apply(const BenchOptions& from, engine::Options& to) {
     to.cycle = std::chrono::nanoseconds(static_cast<std::int64_t>(from.cycle_us * 1e3));
   }
   to.overlap = from.overlap != 0 ? from.overlap : to.overlap;
-  to.stagger = from.stagger;
+  to.stagger = from.stagger == "auto" ? to.stagger : from.stagger == "on" ? engine::Stagger::on : engine::Stagger::off;
   // Behind the first, which devices interrupt.
   const std::vector<int> cores = allowed_cores();
   if (from.forwarders != 0 && from.forwarders < cores.size()) {

@@ -127,7 +127,7 @@ Outcome outcome_between(const engine::EngineStats& before, const engine::EngineS
 std::string drops_text(const engine::EngineStats& stats);
 
 // "cycle 100 us; overlap 3", and what else says when batches go.
-std::string cycle_text(const engine::Options& options);
+std::string cycle_text(const RigOptions& rig);
 // As many lanes as this machine has cores for beside the worker, the control thread and the forwarders.
 unsigned default_lanes(const BenchOptions& options);
 // Fills in what the command line says over what the bench wants.

@@ -92,13 +92,20 @@ TEST(Rig, SaysWhenBatchesGo) {
   BenchOptions options;
   options.cycle_us = 100;
   options.overlap = 3;
-  engine::Options engine;
-  apply(options, engine);
-  EXPECT_EQ(cycle_text(engine), "cycle 100 us; overlap 3");
-  options.stagger = true;
-  apply(options, engine);
-  engine.forwarder_cores = {1, 2};
-  EXPECT_EQ(cycle_text(engine), "cycle 100 us; overlap 3; staggered; 2 forwarders");
+  RigOptions rig;
+  rig.function = "route";
+  apply(options, rig.engine);
+  EXPECT_EQ(cycle_text(rig), "cycle 100 us; overlap 3");
+  rig.stages.push_back({.name = "srtp", .make = {}});
+  EXPECT_EQ(cycle_text(rig), "cycle 100 us; overlap 3; staggered") << "its batches are launched by themselves";
+  options.stagger = "off";
+  apply(options, rig.engine);
+  EXPECT_EQ(cycle_text(rig), "cycle 100 us; overlap 3");
+  rig.stages.clear();
+  options.stagger = "on";
+  apply(options, rig.engine);
+  rig.engine.forwarder_cores = {1, 2};
+  EXPECT_EQ(cycle_text(rig), "cycle 100 us; overlap 3; staggered; 2 forwarders");
 }
 
 // Of this machine's cores, behind the first; none where there are too few, which check_options refuses.

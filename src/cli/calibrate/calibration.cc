@@ -10,6 +10,7 @@
 
 #include "cli/text.h"
 #include "engine/bound.h"
+#include "engine/function.h"
 
 namespace sluice::cli {
 namespace {
@@ -268,10 +269,10 @@ std::string limit_text(const Profile& profile, const ProfileCapacity& one) {
     reasons.push_back("T_S up to " + time_text(next->longest));
   }
   if (overlap != 0 && !engine::forwards_in_time(next->forwarding, one.cycle, overlap, false)) {
-    reasons.push_back(
-        fmt::format("forwarding a batch {}, {} of which have to fit a cycle where a lane has no core of "
-                    "forwarder_cores",
-                    time_text(next->forwarding), overlap + 2));
+    const bool on_one = engine::find_such(profile.subject.chain, &engine::FunctionType::one_thread) != nullptr;
+    reasons.push_back(fmt::format("forwarding a batch {}, {} of which have to fit a cycle{}",
+                                  time_text(next->forwarding), overlap + 2,
+                                  on_one ? "" : " where a lane has no core of forwarder_cores"));
   }
   if (overlap == 0 && reasons.empty()) reasons.push_back("an inline batch of " + time_text(next->p999));
   if (reasons.empty()) reasons.push_back("only " + gbits(next->carried) + " carried");

@@ -135,7 +135,8 @@ const bool registered = engine::register_function(
      .text = "drops and reports what rules of Snort and Suricata hold for: intrusion prevention",
      .make_stage = make_inspect,
      .follows_conversations = true,
-     .payloads = engine::Payloads::read});
+     .payloads = engine::Payloads::read,
+     .one_thread = true});
 
 }  // namespace
 }  // namespace sluice::function

@@ -45,7 +45,9 @@ const bool registered = engine::register_function(
     {.name = "srtp",
      .text = "protects RTP and RTCP of the streams in its table, and unprotects SRTP and SRTCP",
      .make_stage = make_srtp,
-     .payloads = engine::Payloads::changed});
+     .payloads = engine::Payloads::changed,
+     .one_thread = true,
+     .launches_alone = true});
 
 }  // namespace
 }  // namespace sluice::function

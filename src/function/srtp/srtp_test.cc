@@ -362,6 +362,14 @@ TEST(Srtp, has_no_forwarders) {
   EXPECT_NE(prepared.error().message.find("forwarder_cores"), std::string::npos) << prepared.error().message;
 }
 
+// What is asked of the type before there is a stage.
+TEST(Srtp, its_type_says_what_the_stage_does) {
+  const engine::FunctionType* const type = engine::find_function("srtp");
+  ASSERT_NE(type, nullptr);
+  EXPECT_TRUE(type->one_thread);
+  EXPECT_EQ(type->launches_alone, srtp_of(stream_text("protect"))->launches_alone());
+}
+
 // A lane derives these keys as they are needed: a stream of them is the lane's that brings any frame.
 TEST(Srtp, a_stream_with_a_derivation_rate_is_the_first_lanes) {
   const std::string rate = key30 + " KDR=1";
