@@ -309,7 +309,7 @@ void compare_engine(const Config& running_config, const Config& wanted_config, D
   compare("deadline", running.deadline, wanted.deadline);
   compare("cycle", running.cycle, wanted.cycle);
   compare("overlap", running.overlap, wanted.overlap);
-  compare("stagger", engine::staggers(running), engine::staggers(wanted));
+  if (running.chain == wanted.chain) compare("stagger", engine::staggers(running), engine::staggers(wanted));
   compare("batch", running.batch, wanted.batch);
   compare("batches", running.batches, wanted.batches);
   compare("streams", running.streams, wanted.streams);

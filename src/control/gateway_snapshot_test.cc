@@ -1,8 +1,11 @@
 #include "control/gateway_snapshot.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <vector>
+
+#include "control/config_json.h"
 
 namespace sluice::control {
 namespace {
@@ -101,6 +104,7 @@ TEST(NeedsRestart, NamesEachSettingThatOnlyAStartReads) {
       {base + port + "[api]\nlisten = \"127.0.0.1:9231\"\n", "w:7: [api] listen" + change},
       {base + port + "[api]\nallow_remote = true\n", "w:7: [api] allow_remote" + change},
       {base + "stagger = false\n" + port, ""},  // which is what "auto" is without srtp
+      {"[engine]\nchain = [\"srtp\", \"route\"]\n" + port, "w:2: [engine] chain" + change},
   };
   for (const Case& one : cases) {
     SCOPED_TRACE(one.text);
@@ -110,6 +114,22 @@ TEST(NeedsRestart, NamesEachSettingThatOnlyAStartReads) {
   }
   const Config two = Config::from_text(cases[8].text, "two");
   EXPECT_EQ(needs_restart(two, running), "[[port]] 'b' cannot be taken out" + rest);
+}
+
+TEST(NeedsRestart, WithSrtpLanesAreStaggeredUnlessTheFileSaysOtherwise) {
+  const auto config = [](const std::string& stagger) {
+    return Config::from_text(
+        "[engine]\nchain = [\"srtp\", \"route\"]\n" + stagger + "[[port]]\nname = \"a\"\ndevice = \"net_null0\"\n",
+        "w");
+  };
+  const Config running = config("");
+  EXPECT_EQ(needs_restart(running, config("stagger = \"auto\"\n")), "");
+  EXPECT_EQ(needs_restart(running, config("stagger = true\n")), "");
+  EXPECT_EQ(needs_restart(running, config("stagger = false\n")),
+            "[engine] stagger cannot change while the gateway runs: restart it");
+  EXPECT_THAT(config_json(running), testing::HasSubstr("\"stagger\":\"auto\""));
+  EXPECT_THAT(config_json(config("stagger = true\n")), testing::HasSubstr("\"stagger\":true"));
+  EXPECT_THAT(config_json(config("stagger = false\n")), testing::HasSubstr("\"stagger\":false"));
 }
 
 TEST(NeedsRestart, NamesWhatAProfileDecides) {

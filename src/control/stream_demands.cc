@@ -150,7 +150,10 @@ Expected<std::unique_ptr<engine::StreamAdmission>> make_admission(Config& config
   if (!differences.empty()) {
     const std::string text = fmt::format("[profile] file: {}", fmt::join(differences, "; "));
     if (config.profile.refuses_others) {
-      return make_error(text + ": run sluice calibrate here, or set others = \"warn\"");
+      const bool can_set = now.stagger != profile.subject.stagger;
+      return make_error(
+          fmt::format("{}: run sluice calibrate here, {}or set others = \"warn\"", text,
+                      can_set ? fmt::format("set [engine] stagger = {}, ", profile.subject.stagger) : ""));
     }
     notes.push_back(text);
   }

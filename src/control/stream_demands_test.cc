@@ -247,6 +247,25 @@ TEST_F(StreamDemands, AProfileOfSomethingElseIsRefusedOrSaid) {
   }
 }
 
+// Those of before lanes were staggered by default: what makes the gateway as it was measured is named.
+TEST_F(StreamDemands, AProfileOfLanesThatWereNotStaggeredSaysWhatToSet) {
+  engine::Profile profile = *config_of("").profile.profile;
+  profile.subject.stagger = false;
+  for (const unsigned lanes : {1U, 2U}) {
+    profile.subject.lanes = lanes;
+    std::ofstream(file_) << profile.text();
+    const std::string more = stream("1", "rate = 1");
+    Config config = Config::from_text(
+        "[engine]\nchain = [\"srtp\", \"bridge\"]\n[profile]\nfile = \"" + file_.string() +
+            "\"\n[[port]]\nname = \"a\"\ndevice = \"net_null0\"\nlanes = " + std::to_string(lanes) + "\n" + more,
+        "g.toml");
+    const auto admission = make_admission(config, profile_subject(config, "X"), timing, notes_);
+    ASSERT_EQ(static_cast<bool>(admission), lanes == 1) << "which has the cycle for itself";
+    if (lanes == 1) continue;
+    EXPECT_THAT(admission.error().message, HasSubstr("here, set [engine] stagger = false, or set"));
+  }
+}
+
 TEST_F(StreamDemands, WhatTheProfilesTrafficWasNotOfIsSaid) {
   std::string other = stream("1", "rate = 1");
   other.replace(other.find("protect"), 7, "unprotect");

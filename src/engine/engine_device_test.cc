@@ -6,6 +6,22 @@
 namespace sluice::engine {
 namespace {
 
+TEST(Engine, StaggersItsLanesOnAGpuAlone) {
+  Options options = replay_options("cuda:0");
+  for (const Stagger stagger : {Stagger::on, Stagger::off, Stagger::automatic}) {
+    options.stagger = stagger;
+    options.device = "cuda:0";
+    const Trial on_gpu{make_engine(options, std::make_unique<JitterGpu>(1))};
+    ASSERT_TRUE(on_gpu.engine);
+    EXPECT_EQ(on_gpu.engine->timing().stagger, stagger == Stagger::on) << "this chain does not ask for it";
+  }
+  options.stagger = Stagger::on;
+  options.device = "cpu";
+  const Trial on_cpu{make_engine(options)};
+  ASSERT_TRUE(on_cpu.engine);
+  EXPECT_FALSE(on_cpu.engine->timing().stagger);
+}
+
 TEST(Engine, AFailingGpuCostsNoFrame) {
   auto gpu = std::make_unique<JitterGpu>(2);
   JitterGpu& handle = *gpu;

@@ -10,6 +10,7 @@
 #include "cli/bench/bench.h"
 #include "cli/bench/csv.h"
 #include "cli/bench/goals.h"
+#include "cli/bench/hold_text.h"
 #include "cli/bench/inspect_chain.h"
 #include "cli/bench/inspect_parts.h"
 
@@ -18,6 +19,7 @@ namespace {
 
 constexpr unsigned rounds = 5, rounds_beside = 3;  // of chains that inspect on a device, and of what stands beside
 constexpr double rounds_below = 3;                 // as long as so many
+constexpr double window_below = 0.01;              // seconds; what was late is told by these, too
 constexpr double settle_seconds = 0.05;
 constexpr const char* protocols[] = {"udp", "tcp", "streams", "http"};
 constexpr double goal_heavy_tail = 85, goal_large = 90;  // % of the upload ceiling
@@ -38,9 +40,16 @@ double deadline_us(const BenchOptions& options) {
   return options.deadline_ms > 0 ? options.deadline_ms * 1e3 : 1000;
 }
 
-void measure_round(Rig& rig, double seconds, Part& part) {
+// `window`: length of windows in which it is measured, too; 0: none.
+void measure_round(Rig& rig, double seconds, Part& part, double window = 0) {
   const std::vector<engine::Figure> before = rig.engine().function().figures();
-  part.outcomes.push_back(rig.measure(0, seconds));
+  if (window != 0) {
+    Hold hold = rig.hold_in_windows_of(window, seconds, false);
+    part.outcomes.push_back(hold.whole);
+    part.windows = std::move(hold.windows);
+  } else {
+    part.outcomes.push_back(rig.measure(0, seconds));
+  }
   part.mpps.push_back(part.outcomes.back().mpps());
   add_figures(before, rig.engine().function().figures(), part.figures);
 }
@@ -172,7 +181,7 @@ std::vector<Part> parts_of(const ChainCase& traffic, bool all) {
     one.acl = acl;
     one.inspect = inspect;
     one.fused = fused;
-    parts.push_back({one, {}, {}, {}, 1});
+    parts.push_back({one, {}, {}, {}, 1, {}});
   };
   add(true, true, true);
   if (!traffic.converses()) add(false, true, true);
@@ -301,9 +310,9 @@ Expected<Part> measure_below(const BenchOptions& options, const RouterTable& tab
   auto rig = Rig::make(rig_options);
   if (!rig) return tl::unexpected(rig.error());
   (*rig)->set_rate(rate);
-  Part part{traffic, {}, {}, {}, (*rig)->lanes()};
+  Part part{traffic, {}, {}, {}, (*rig)->lanes(), {}};
   (*rig)->measure(1.0, 0);
-  measure_round(**rig, options.seconds * rounds_below, part);
+  measure_round(**rig, options.seconds * rounds_below, part, window_below);
   if (auto finished = (*rig)->finish(); !finished) return tl::unexpected(finished.error());
   if (options.cpu_below_auto) return part;
   if (auto there = on_its_device(part, device); !there) return tl::unexpected(there.error());
@@ -346,7 +355,7 @@ Expected<void> attack_below(const BenchOptions& options, const RouterTable& tabl
         "lane's core: %.0f ns to collect a frame, %.0f to forward it\n",
         label.c_str(), too_late(outcome), offered(outcome), outcome.lanes_late, part->lanes, outcome.p99_us,
         outcome.p999_us, price_text(*part).c_str(), outcome.collecting_ns(), outcome.forwarding_ns());
-    std::printf("  in all:%s\n", figures_text(part->figures).c_str());
+    std::printf("  in all:%s\n  %s\n", figures_text(part->figures).c_str(), hold_text(part->windows).c_str());
     if (auto there = was_attacked(*part); !there) return there;
     Yardsticks yardsticks;
     yardsticks.setting =
@@ -382,7 +391,7 @@ Expected<double> ceiling_now(const BenchOptions& options, const std::string& dev
 Expected<AttackRate> saturated_rate(const BenchOptions& options, const RouterTable& table, const InspectRules& rules,
                                     const std::string& device, device::LinkCeilings& ceilings,
                                     const ChainCase& traffic) {
-  std::vector<Part> parts{{traffic, {}, {}, {}}};
+  std::vector<Part> parts{{traffic, {}, {}, {}, 1, {}}};
   if (auto done = measure(options, table, rules, device, parts); !done) return tl::unexpected(done.error());
   auto ceiling = ceiling_now(options, device, ceilings);
   if (!ceiling) return tl::unexpected(ceiling.error());

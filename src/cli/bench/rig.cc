@@ -103,6 +103,10 @@ Outcome Rig::measure(double warm_up_seconds, double seconds) {
 }
 
 Hold Rig::hold(double seconds, bool while_clean) {
+  return hold_in_windows_of(window_seconds, seconds, while_clean);
+}
+
+Hold Rig::hold_in_windows_of(double window, double seconds, bool while_clean) {
   const Progress progress("holding the rate", seconds);
   Hold hold;
   const engine::EngineStats first = engine_->stats();
@@ -111,7 +115,7 @@ Hold Rig::hold(double seconds, bool while_clean) {
   double before_seconds = 0;
   for (;;) {
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
-    sleep_seconds(std::clamp(seconds - spent.count(), 0.001, window_seconds));
+    sleep_seconds(std::clamp(seconds - spent.count(), 0.001, window));
     engine::EngineStats now = engine_->stats();
     const double until = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     hold.windows.push_back(since(before, now, until - before_seconds));
@@ -220,7 +224,7 @@ std::string cycle_text(const RigOptions& rig) {
   const engine::Options options = with_chain(rig);
   return fmt::format(
       "cycle {:.0f} us; overlap {}{}{}", static_cast<double>(options.cycle.count()) / 1e3, options.overlap,
-      engine::staggers(options) ? "; staggered" : "",
+      options.device != "cpu" && engine::staggers(options) ? "; staggered" : "",
       options.forwarder_cores.empty() ? "" : fmt::format("; {} forwarders", options.forwarder_cores.size()));
 }
 

@@ -110,6 +110,8 @@ class Rig : public Load {
   // Starts the gateway if it does not run yet.
   Outcome measure(double warm_up_seconds, double seconds) override;
   Hold hold(double seconds, bool while_clean) override;
+  // The same in windows of another length.
+  Hold hold_in_windows_of(double window, double seconds, bool while_clean);
   // Ends the run; an Error when the counters do not add up, or when the CPU had to compute what the GPU was given.
   Expected<void> finish();
 

@@ -98,6 +98,9 @@ TEST(Rig, SaysWhenBatchesGo) {
   EXPECT_EQ(cycle_text(rig), "cycle 100 us; overlap 3");
   rig.stages.push_back({.name = "srtp", .make = {}});
   EXPECT_EQ(cycle_text(rig), "cycle 100 us; overlap 3; staggered") << "its batches are launched by themselves";
+  rig.engine.device = "cpu";
+  EXPECT_EQ(cycle_text(rig), "cycle 100 us; overlap 3");
+  rig.engine.device = "auto";
   options.stagger = "off";
   apply(options, rig.engine);
   EXPECT_EQ(cycle_text(rig), "cycle 100 us; overlap 3");

@@ -177,6 +177,12 @@ TEST(HttpLimits, RequestsWhoseEndServersReadInMoreThanOneWay) {
   cases.push_back({"the first line that LF ends", {{up, "POST / HTTP/1.1\n" + length + "\r\n"}}, {Limit::framing}});
   cases.push_back(
       {"trailers that a blank ends", {{up, post + chunked + "\r\n0\r\nA: b\r\n \nC: d\r\n\r\n"}}, {Limit::framing}});
+  for (const char* const line : {"junk", "GET /evil HTTP/1.1", "A b: c", "A\x01: b"}) {  // headers' end to some
+    cases.push_back({line, {{up, post + chunked + "\r\n0\r\n" + line + "\r\n\r\n"}}, {Limit::framing}});
+  }
+  cases.push_back({"a trailer that LF ends", {{up, post + chunked + "\r\n0\r\nA: b\n\r\n"}}, {Limit::framing}});
+  cases.push_back({"a trailer", {{up, post + chunked + "\r\n0\r\nA: b\r\n\r\n" + get.bytes}}, {}});
+  cases.push_back({"an answer's", {get, {down, "HTTP/1.1 200 ok\r\n" + chunked + "\r\n0\r\njunk\r\n\r\n"}}, {}});
   cases.push_back({"behind an answer to what looks like no request",
                    {{up, "\x16\x03\n"}, {down, "HTTP/1.1 400 no\r\n\r\n"}, {up, "x"}},
                    {Limit::framing}});
@@ -195,9 +201,9 @@ TEST(HttpLimits, CRsAloneInRequests) {
   const std::string post = "POST / HTTP/1.1\r\n", chunked = "Transfer-Encoding: chunked\r\n\r\n0\r\n";
   std::vector<Case> cases;
   const std::string odd[] = {
-      post + "A: b\rC",          post + "A: b\r\r",          post + "A: b\r\r\n", post + "\rA: b\r\n",
-      post + "A: b\r\nC: d\r e", post + chunked + "A: b\rC", "GET / HTTP/1.1\rA", "GET /\r\r\n",
-      get.bytes + "GET /\rA"};
+      post + "A: b\rC",          post + "A: b\r\r",          post + "A: b\r\r\n",    post + "\rA: b\r\n",
+      post + "A: b\r\nC: d\r e", post + chunked + "A: b\rC", "GET / HTTP/1.1\rA",    "GET /\r\r\n",
+      get.bytes + "GET /\rA",    "FOO / HTTP/1.1\rA",        "FOO /a\rb HTTP/1.1\rA"};
   for (const std::string& one : odd) cases.push_back({one.c_str(), {{up, one}}, {Limit::framing}});
   const std::string plain[] = {post + "A: b\r",
                                post + "A: b\n\n",

@@ -330,11 +330,14 @@ void Parser::end_trailers(Connection& connection, Direction direction) {
     return;
   }
   const bool truncated = message.flags.fields_truncated && !truncated_before;
+  const bool unclear = request && side.framing.is_unclear(side.current->version());
   counters_.fields_truncated += truncated ? 1 : 0;
   event(connection, request ? Event::request_trailers : Event::response_trailers, *side.current);
   end_body(connection, direction);
   if (truncated) {
     exceed(connection, Limit::fields);
+  } else if (unclear) {
+    exceed(connection, Limit::framing);
   }
 }
 

@@ -16,22 +16,23 @@ bool in_body(Phase phase) {
   return phase == Phase::body_fixed || phase == Phase::body_to_close || phase == Phase::chunk_data;
 }
 
+bool begins_known_request(std::string_view line) {
+  line = trim_front(line);
+  return is_known_method(take_word(line));
+}
+
 // Whether a CR that is no line's end to the parser, and is to some servers, stands in a line of a request, or in what
-// has come of it; of that, `known` bytes have been looked at.
-bool has_lone_cr(std::string_view line, std::size_t known) {
+// has come of it; of that, `known` bytes have been looked at. In a first line, behind a method or a version alone: what
+// stands there may be no request's.
+bool has_lone_cr(std::string_view line, std::size_t known, bool first) {
   for (std::size_t at = line.find('\r', known - std::min<std::size_t>(known, 1)); at != std::string_view::npos;
        at = line.find('\r', at + 1)) {
-    if (at + 1 < line.size() && line[at + 1] != '\n') {
+    if (at + 1 < line.size() && line[at + 1] != '\n' &&
+        (!first || ends_in_version(line.substr(0, at)) || begins_known_request(line))) {
       return true;
     }
   }
   return false;
-}
-
-// In a first line, behind a method: what stands there may be no request's.
-bool begins_known_request(std::string_view line) {
-  line = trim_front(line);
-  return is_known_method(take_word(line));
 }
 
 // A client of HTTP/2 may send 64 KiB of bodies before it hears of its server (RFC 9113 section 6.9.2).
@@ -157,7 +158,7 @@ bool Parser::line_step(Connection& connection, Direction direction) {
   const bool is_whole = next_line(side, direction, line);
   if (direction == Direction::to_server && !connection.limited) {
     const std::string_view come = is_whole ? line.whole : side.pending.view();
-    if (has_lone_cr(come, known) && (!first || begins_known_request(come))) {
+    if (has_lone_cr(come, known, first)) {
       exceed(connection, Limit::framing);
     }
   }
