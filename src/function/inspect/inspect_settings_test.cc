@@ -451,6 +451,29 @@ TEST_F(InspectSettings, FewerThanHalfOfTheRulesAfterAReloadIsSaid) {
   running.stage->stopped();
 }
 
+TEST_F(InspectSettings, HowFarTheRulesAreIsToldAndTheyMayBeStopped) {
+  using Step = std::tuple<std::string, std::size_t, std::size_t>;
+  const std::vector<Step> steps = {{"reading rules", 0, 0}, {"compiling patterns", 0, 2}, {"compiling patterns", 2, 2}};
+  for (std::size_t end = 1; end <= steps.size() + 1; ++end) {
+    const Made made = with_rule(
+        "alert udp any any -> any any (content:\"one\"; sid:1;)\nalert udp any any -> any any (content:\"two\"; "
+        "sid:2;)");
+    std::vector<Step> told;
+    made.stage->tables()->watch_loading([&](std::string_view what, std::size_t done, std::size_t total) {
+      told.emplace_back(what, done, total);
+      return told.size() < end;
+    });
+    const auto prepared = made.stage->prepare({});
+    EXPECT_THAT(told, testing::ElementsAreArray(steps.data(), std::min(end, steps.size())));
+    ASSERT_EQ(prepared.has_value(), end > steps.size());
+    if (prepared) {
+      made.stage->stopped();
+    } else {
+      EXPECT_THAT(prepared.error().message, StartsWith("interrupted while rules were "));
+    }
+  }
+}
+
 TEST_F(InspectSettings, VariablesStandBeforeThoseOfTheFiles) {
   const std::string file =
       "ipvar HOME_NET 10.0.0.0/8\nvar HOME_NET any\n"

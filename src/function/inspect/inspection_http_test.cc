@@ -27,6 +27,16 @@ TEST_F(InspectionHttpTest, names_of_headers_stand_in_the_order_of_the_lines) {
   EXPECT_THAT(alerts(), ElementsAre(2));
 }
 
+// The payload is what was sent, whatever is decoded of it besides.
+TEST_F(InspectionHttpTest, rawbytes_are_looked_for_in_what_was_sent) {
+  const std::string any = "alert tcp any any -> any any (";
+  use(any + "content:\"/%65vil\"; rawbytes; sid:1;)\n" + any + "content:\"/evil\"; rawbytes; sid:2;)\n" + any +
+      "content:\"/evil\"; http_uri; sid:3;)\n" + any + "content:\"ab|0d 0a|2\"; rawbytes; sid:4;)\n" + any +
+      "content:\"abcd\"; rawbytes; sid:5;)\n" + any + "content:\"abcd\"; http_client_body; sid:6;)\n");
+  post("POST /%65vil HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n2\r\ncd\r\n0\r\n\r\n");
+  EXPECT_THAT(alerts(), testing::UnorderedElementsAre(1, 3, 4, 6));
+}
+
 // What stands behind a body in chunks is among the headers, for rules of headers and for those of headers and bodies.
 // What held without it is not told again.
 TEST_F(InspectionHttpTest, trailers_are_headers) {

@@ -37,8 +37,10 @@ Expected<std::shared_ptr<InspectionRules>> InspectionRules::make(match::RuleSet 
     buffers.push_back(buffer);
     total += patterns_of.patterns(buffer).size();
   });
+  const auto stopped = [&] { return progress && !progress(done, total); };
+  constexpr const char* interrupted = "interrupted while rules were compiled";
   for (const Buffer buffer : buffers) {
-    if (progress && !progress(done, total)) return make_error("interrupted while rules were compiled");
+    if (stopped()) return make_error(interrupted);
     const auto patterns = patterns_of.patterns(buffer);
     done += patterns.size();
     auto matcher = match::CpuMatcher::create(patterns, buffer == Buffer::payload);
@@ -48,6 +50,7 @@ Expected<std::shared_ptr<InspectionRules>> InspectionRules::make(match::RuleSet 
   made->longest_ = patterns_of.longest_pattern(Buffer::payload);
   made->keys_ = std::make_unique<match::KeySet>(patterns_of.key_patterns());
   made->gram_table_ = std::make_unique<match::GramTable>(*made->keys_);
+  if (stopped()) return make_error(interrupted);
   return made;
 }
 

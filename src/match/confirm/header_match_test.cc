@@ -92,6 +92,60 @@ TEST(HeaderMatch, fields) {
   EXPECT_FALSE(admitted("alert ip any any -> any any", "sameip;", packet));
 }
 
+// Type and code are two numbers: what one of them is says nothing of the other.
+TEST(HeaderMatch, types_and_codes_of_icmp) {
+  const struct {
+    const char* options;
+    std::uint8_t type, code;
+    bool admitted;
+  } cases[] = {
+      {"icode:3;", 9, 3, true},           {"icode:3;", 3, 4, false},          {"icode:!3;", 3, 4, true},
+      {"icode:!3;", 9, 3, false},         {"icode:0;", 9, 0, true},           {"icode:<3;", 9, 2, true},
+      {"icode:<3;", 2, 3, false},         {"icode:<=3;", 9, 3, true},         {"icode:<=3;", 3, 4, false},
+      {"icode:>3;", 3, 4, true},          {"icode:>3;", 9, 3, false},         {"icode:>=3;", 1, 3, true},
+      {"icode:>=3;", 9, 2, false},        {"icode:2<>5;", 9, 3, true},        {"icode:2<>5;", 9, 4, true},
+      {"icode:2<>5;", 3, 2, false},       {"icode:2<>5;", 3, 5, false},       {"icode:255;", 9, 255, true},
+      {"itype:3;", 3, 9, true},           {"itype:3;", 4, 3, false},          {"itype:<3;", 2, 9, true},
+      {"itype:<3;", 3, 2, false},         {"itype:>3;", 4, 3, true},          {"itype:>3;", 3, 9, false},
+      {"itype:2<>5;", 4, 9, true},        {"itype:2<>5;", 5, 3, false},       {"itype:3; icode:4;", 3, 4, true},
+      {"itype:3; icode:4;", 4, 3, false}, {"itype:3; icode:4;", 3, 5, false},
+  };
+  for (const auto& [options, type, code, expected] : cases) {
+    SCOPED_TRACE(options + (" " + std::to_string(type)) + "/" + std::to_string(code));
+    const Packet v4(PacketBuilder().ipv4("10.0.0.1", "10.0.0.2").icmp(type, code).payload(9));
+    const Packet v6(PacketBuilder().ipv6("2001:db8::1", "2001:db8::2").icmp6(type, code).payload(9));
+    for (const char* const protocol : {"icmp", "ip"}) {
+      const std::string header = "alert " + std::string(protocol) + " any any -> any any";
+      EXPECT_EQ(admitted(header, options, v4), expected) << protocol;
+      EXPECT_EQ(admitted(header, options, v6), expected) << protocol;
+    }
+    EXPECT_EQ(admitted("alert icmpv4 any any -> any any", options, v4), expected);
+    EXPECT_EQ(admitted("alert icmpv6 any any -> any any", options, v6), expected);
+    EXPECT_FALSE(admitted("alert icmpv6 any any -> any any", options, v4));
+    EXPECT_FALSE(admitted("alert icmpv4 any any -> any any", options, v6));
+  }
+}
+
+// The bytes are there, and are no type and code: of another protocol, of a later fragment, of a message that is cut.
+TEST(HeaderMatch, what_has_no_header_of_icmp_has_no_type_and_no_code) {
+  const Bytes zeros(24);
+  const auto v4 = [] { return PacketBuilder().ipv4("10.0.0.1", "10.0.0.2"); };
+  const auto v6 = [] { return PacketBuilder().ipv6("2001:db8::1", "2001:db8::2"); };
+  const PacketBuilder packets[] = {v4().udp(0, 0).payload(zeros),
+                                   v4().tcp(0, 0).payload(zeros),
+                                   v6().udp(0, 0).payload(zeros),
+                                   v4().protocol(packet::protocol_icmp).fragment(8, false).payload(zeros),
+                                   v6().protocol(packet::protocol_icmpv6).fragment(8, false).payload(zeros),
+                                   v4().protocol(packet::protocol_icmp).payload(Bytes(3)),
+                                   v6().protocol(packet::protocol_icmpv6).payload(Bytes(3))};
+  for (const PacketBuilder& builder : packets) {
+    const Packet packet(builder);
+    for (const char* const options : {"itype:0;", "icode:0;", "itype:!1;", "icode:!1;"}) {
+      EXPECT_FALSE(admitted("alert ip any any -> any any", options, packet)) << options << &builder - packets;
+    }
+  }
+}
+
 TEST(HeaderMatch, flow) {
   const Packet packet = tcp();
   const FlowFacts server{.known = true, .direction = FlowDirection::to_server, .established = true};

@@ -37,7 +37,13 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"content:\"ab\"; content:!\"cd\"; within:2;", "ab.cd", true},
         Case{"content:\"a\"; content:\"b\"; distance:0; content:\"c\"; within:1;", "abxbxabc", true},
         Case{"content:\"ab\"; content:\"ab\";", "ab", true},  // not relative: the same one will do
-        Case{"content:\"|00 01|x\";", "\0\1x"s, true}));
+        Case{"content:\"|00 01|x\";", "\0\1x"s, true},
+        // As Telnet sends them: two bytes of a command, and a byte of 255 as two.
+        Case{"content:\"a|ff f1|b\"; rawbytes;", "xa\xff\xf1"s + "b", true},
+        Case{"content:\"a|ff f1|b\"; rawbytes;", "xab", false},
+        Case{"content:\"ab\"; rawbytes;", "a\xff\xf1"s + "b", false}, Case{"content:!\"ab\"; rawbytes;", "xab", false},
+        Case{"content:\"ab\"; rawbytes; offset:1; content:\"c\"; rawbytes; within:1;", "xabc", true},
+        Case{"content:\"ab\"; rawbytes; offset:1; content:\"c\"; rawbytes; within:1;", "abc", false}));
 
 INSTANTIATE_TEST_SUITE_P(
     Others, PayloadMatcherTest,

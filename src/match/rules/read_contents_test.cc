@@ -51,6 +51,25 @@ TEST(ReadRule, PlacesContents) {
   EXPECT_FALSE(distance.place.has_end);
 }
 
+// A content stays in its buffer, and what follows is about it as before.
+TEST(ReadRule, RawbytesChangesNothing) {
+  const Rule rule = options(
+      "content:\"a\"; rawbytes; nocase; offset:4; uricontent:\"b\"; rawbytes; "
+      "content:\"c\"; rawbytes; distance:1; isdataat:3,rawbytes,relative;");
+  ASSERT_EQ(rule.checks.size(), 4U);
+  const auto first = check<Content>(rule, 0);
+  EXPECT_EQ(first.buffer, Buffer::payload);
+  EXPECT_EQ(first.bytes, "a");
+  EXPECT_TRUE(first.nocase);
+  EXPECT_EQ(first.place.start.value, 4);
+  EXPECT_FALSE(first.negated);
+  EXPECT_EQ(check<Content>(rule, 1).buffer, Buffer::http_uri);
+  EXPECT_EQ(check<Content>(rule, 2).buffer, Buffer::payload);
+  EXPECT_TRUE(check<Content>(rule, 2).place.relative);
+  EXPECT_EQ(check<IsDataAt>(rule, 3).count.value, 3);
+  EXPECT_TRUE(check<IsDataAt>(rule, 3).relative);
+}
+
 TEST(ReadRule, PartOfAContentAsFastPattern) {
   const auto content = check<Content>(options("content:\"abcdef\"; fast_pattern:1,3;"));
   EXPECT_EQ(content.fast_offset, 1);
