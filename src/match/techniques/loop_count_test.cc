@@ -66,6 +66,14 @@ const Case cases[] = {
      true,
      "2 iterations, 3 active, 4.7 %",
      "2 iterations, 3 active, 4.7 %"},
+    // Two that end at one place are told one after the other.
+    {"a key in a key",
+     {"xkey0" + std::string(123, '.')},
+     "1 iterations, 8 active, 25.0 %",
+     "9 iterations, 17 active, 5.9 %",
+     true,
+     "2 iterations, 2 active, 3.1 %",
+     "2 iterations, 2 active, 3.1 %"},
     // Two steps; 16 pieces, all but the first one with a word in front.
     {"more keys than are told, to the end",
      {"key1key2key3key4key5key6key7key8key9" + std::string(988, '.')},
@@ -91,7 +99,8 @@ TEST_P(LoopCounts, of_searches_that_tell_keys_are_those_counted_by_hand) {
   auto gpu = device::Gpu::open(0, 1);
   ASSERT_TRUE(gpu) << gpu.error().message;
   std::vector<Pattern> patterns;
-  for (char c = '1'; c <= '9'; ++c) patterns.push_back({std::string("key") + c});
+  for (char c = '0'; c <= '9'; ++c) patterns.push_back({std::string("key") + c});
+  patterns.push_back({"xkey0"});
   const KeySet keys(patterns);
   const auto dfa = Dfa::make(patterns, 16);
   ASSERT_TRUE(dfa) << dfa.error().message;
