@@ -79,15 +79,17 @@ struct Times {
 };
 
 void report(const BenchOptions& options, const std::string& set, const Batch& batch, const std::string& name,
-            match::PacketPlace place, double microseconds, double base, double efficiency,
+            match::PacketPlace place, double microseconds, double base, const match::LoopCount& loop,
             const std::string& more = {}) {
   const Outcome outcome = outcome_of(batch.packets.size(), batch.bytes, microseconds);
-  std::printf("RESULT technique %-14s %-16s %8.1f us, %6.1f GB/s, %5.2f times base%s\n", name.c_str(), name_of(place),
-              microseconds, outcome.gbytes(), base / microseconds, more.c_str());
-  append_csv(
-      options, "technique", name + " " + name_of(place), outcome,
-      {.share = efficiency,
-       .setting = fmt::format("{}; batch of {}; share is the control-flow efficiency", set, batch.packets.size())});
+  std::printf(
+      "RESULT technique %-14s %-16s %8.1f us, %6.1f GB/s, %5.2f times base; control-flow efficiency %5.1f %%%s\n",
+      name.c_str(), name_of(place), microseconds, outcome.gbytes(), base / microseconds, 100 * loop.efficiency(),
+      more.c_str());
+  append_csv(options, "technique", name + " " + name_of(place), outcome,
+             {.share = loop.efficiency(),
+              .setting = fmt::format("{}; batch of {}; share is the control-flow efficiency{}", set,
+                                     batch.packets.size(), more)});
 }
 
 Expected<Times> compare(const BenchOptions& options, device::Gpu& gpu, const Filter& filter, const match::Dfa& dfa,
@@ -107,13 +109,12 @@ Expected<Times> compare(const BenchOptions& options, device::Gpu& gpu, const Fil
       return tl::unexpected(ok.error());
     }
     times.technique.push_back(run->microseconds + run->prepare_microseconds);
-    const double efficiency = run->loop.efficiency();
-    std::string more = fmt::format("; control-flow efficiency {:5.1f} %", 100 * efficiency);
+    std::string more;
     if (run->prepare_microseconds > 0) {
       more += fmt::format("; sorting on the CPU {:.0f} us beforehand", run->prepare_microseconds);
     }
     report(options, filter.set, batch, match::name_of(technique), place, run->microseconds, times.technique.front(),
-           efficiency, more);
+           run->loop, more);
   }
   const auto keep_run = [&](const std::string& name, const Expected<match::FilterRun>& run) -> Expected<void> {
     if (!run) {
@@ -123,7 +124,11 @@ Expected<Times> compare(const BenchOptions& options, device::Gpu& gpu, const Fil
       return ok;
     }
     times.matcher.push_back({name, run->microseconds});
-    report(options, filter.set, batch, name, place, run->microseconds, times.technique.front(), 0);
+    const auto& [bytes, keys] = run->loops;
+    report(
+        options, filter.set, batch, name, place, run->microseconds, times.technique.front(), bytes,
+        fmt::format("; of the loop over keys {:.1f} %, {:.3f} iterations for each over bytes", 100 * keys.efficiency(),
+                    static_cast<double>(keys.iterations) / static_cast<double>(bytes.iterations)));
     return {};
   };
   if (auto ok = keep_run("filter", (*all)->run_filter(filter.matcher, rounds)); !ok) {

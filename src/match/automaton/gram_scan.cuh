@@ -33,14 +33,16 @@ __device__ __forceinline__ std::uint32_t fold4(std::uint32_t word) {
 }
 
 // What else hears of each key that stands in a group's frame f, each time that it does. Nobody.
+// One that `counts` has bytes(active) and keys(active): of each step over bytes and of each turn of comparing, which
+// all lanes come to, whether this lane has anything to do in it (techniques/tally.cuh).
 struct Unheard {
-  static constexpr bool hears = false;
+  static constexpr bool hears = false, counts = false;
   __device__ void operator()(unsigned /*f*/, std::uint32_t /*key*/) const {}
 };
 
 // Marks every key of a group's frames.
 struct EveryKey {
-  static constexpr bool hears = true;
+  static constexpr bool hears = true, counts = false;
   std::uint32_t* of_group;
   std::uint32_t words;
   __device__ void operator()(unsigned frame, std::uint32_t key) const {
@@ -95,7 +97,9 @@ class KeyScan {
     const std::uint32_t word[6] = {back_z, back_w, x, y, z, w};
     const int stop = end - unit.offset;
     std::uint32_t long_ends = 0, short_ends = 0;
-    if (unit.any() && (view_.whole || hits_.count[unit.frame] <= max_hits)) {
+    const bool looks = unit.any() && (view_.whole || hits_.count[unit.frame] <= max_hits);
+    if constexpr (Hearer::counts) hearer_.bytes(looks);
+    if (looks) {
       long_ends = ends<true>(word, klass) & positions(begin + 3 - unit.offset, stop);
       if ((view_.short_classes >> klass & 1) != 0) {
         short_ends = ends<false>(word, klass) & positions(begin + 1 - unit.offset, stop);
@@ -153,6 +157,7 @@ class KeyScan {
     std::uint64_t value = 0;
     int room = 0;  // bytes of the payload up to the position
     while (__any_sync(device::every_lane, (long_ends | short_ends) != 0 || at < last)) {
+      if constexpr (Hearer::counts) hearer_.keys((long_ends | short_ends) != 0 || at < last);
       if (at == last && (long_ends | short_ends) != 0) {
         const bool is_long = long_ends != 0;
         std::uint32_t& ends = is_long ? long_ends : short_ends;

@@ -5,6 +5,7 @@
 #include "device/cuda_check.h"
 #include "device/frame_copy.h"
 #include "device/launch.h"
+#include "match/techniques/filter_count.h"
 #include "match/techniques/gathered.cuh"
 #include "match/techniques/gathered.h"
 
@@ -101,6 +102,17 @@ class CudaGathered final : public GatheredMatcher {
     SLUICE_CUDA_TRY(cudaMemcpyAsync(seen.data(), seen_, bytes, cudaMemcpyDeviceToHost, raw(stream)));
     SLUICE_CUDA_TRY(cudaStreamSynchronize(raw(stream)));
     return seen;
+  }
+
+  Expected<void> count(const MatchBatch& batch, const SearchTally& tally, unsigned stream) override {
+    if (batch.count == 0) return {};
+    const auto brought = gather(batch, stream);
+    if (!brought) return tl::unexpected(brought.error());
+    if (automaton_.next == nullptr) return count_filter(filter_, *brought, tally, gpu_.stream(stream));
+    const MatchSpread spread = spread_of(*brought);
+    SLUICE_CUDA_TRY(device::launch(count_walks, spread.blocks, match_block_threads, 0, raw(stream), *brought,
+                                   automaton_, spread.per_warp, tally));
+    return {};
   }
 
   std::size_t device_bytes() const override { return device_bytes_; }

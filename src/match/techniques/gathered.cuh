@@ -9,6 +9,8 @@
 #include "match/automaton/gram_scan.cuh"
 #include "match/automaton/match_spread.cuh"
 #include "match/techniques/dfa.h"
+#include "match/techniques/groups.cuh"
+#include "match/techniques/tally.cuh"
 
 namespace sluice::match {
 
@@ -34,24 +36,6 @@ struct GatherSlots {
   Span* span;
   std::uint8_t* klass;
 };
-
-__device__ __forceinline__ MatchFrame frame_of(const MatchBatch& batch, unsigned per_warp, unsigned i) {
-  return threadIdx.x % 32 < per_warp && i < batch.count ? MatchFrame{batch.frame[i], batch.span[i], batch.klass[i]}
-                                                        : MatchFrame{};
-}
-
-// A warp takes `per_warp` frames at a time and fetches the next ones' descriptors meanwhile.
-template <typename Groups>
-__device__ __forceinline__ void for_each_group(const MatchBatch& batch, unsigned per_warp, Groups&& group) {
-  const unsigned lane = threadIdx.x % 32, stride = gridDim.x * match_block_warps * per_warp;
-  unsigned first = (blockIdx.x * match_block_warps + threadIdx.x / 32) * per_warp;
-  MatchFrame next = frame_of(batch, per_warp, first + lane);
-  for (; first < batch.count; first += stride) {
-    const MatchFrame frame = next;
-    group(first, frame, [&] { next = frame_of(batch, per_warp, first + stride + lane); });
-    __syncwarp();
-  }
-}
 
 // Payloads to their slots, at the same place in a line as where they come from.
 __global__ void __launch_bounds__(match_block_threads)
@@ -117,6 +101,7 @@ __device__ void tell_ends(const KeyAutomaton& keys, GroupHits& hits, unsigned en
                           const std::uint32_t (&after)[Piece::word], unsigned frame, unsigned klass, Hearer hearer) {
   std::uint32_t state = 0;
   while (__any_sync(device::every_lane, ends != 0 || state != 0)) {
+    if constexpr (Hearer::counts) hearer.keys(ends != 0 || state != 0);
     if (state == 0 && ends != 0) {
       const int at = __ffs(static_cast<int>(ends)) - 1;
       ends &= ends - 1;
@@ -177,9 +162,9 @@ __device__ __forceinline__ void walk_group(const KeyAutomaton& keys, GroupHits& 
          ++words, at += Piece::word) {
       std::uint32_t after[Piece::word] = {};
       unsigned ends = 0;
-      if (at >= 0 && at < piece.stop && (keys.whole || hits.count[of] <= max_hits)) {
-        ends = walk_word(keys, piece, at, state, after);
-      }
+      const bool walks = at >= 0 && at < piece.stop && (keys.whole || hits.count[of] <= max_hits);
+      if constexpr (Hearer::counts) hearer.bytes(walks);
+      if (walks) ends = walk_word(keys, piece, at, state, after);
       if (__any_sync(device::every_lane, ends != 0)) tell_ends(keys, hits, ends, after, of, klass, hearer);
     }
   }
@@ -196,6 +181,19 @@ __global__ void __launch_bounds__(match_block_threads)
     walk_group(keys, hits, frame, Unheard{});
     if (lane < per_warp && first + lane < batch.count) store_hits(hits, batch, first + lane);
   });
+}
+
+__global__ void __launch_bounds__(match_block_threads)
+    count_walks(MatchBatch batch, KeyAutomaton keys, unsigned per_warp, SearchTally tally) {
+  __shared__ GroupHits block_hits[match_block_warps];
+  GroupHits& hits = block_hits[threadIdx.x / 32];
+  Tally bytes, of_keys;
+  for_each_group(batch, per_warp, [&](unsigned /*first*/, const MatchFrame& frame, auto&& meanwhile) {
+    meanwhile();
+    walk_group(keys, hits, frame, LoopHearer{bytes, of_keys});
+  });
+  bytes.add_to(tally.bytes);
+  of_keys.add_to(tally.keys);
 }
 
 // `seen`: bit k of the words of each frame, of every key k.

@@ -22,6 +22,7 @@
 #include "device/gpu.h"
 #include "match/automaton/gpu_matcher.h"
 #include "match/automaton/key_set.h"
+#include "match/techniques/loop_count.h"
 
 namespace sluice::match {
 
@@ -44,6 +45,9 @@ class GatheredMatcher {
   // As GpuMatcher::match() and every_key(), on the stream of that number.
   virtual Expected<void> match(const MatchBatch& batch, unsigned stream) = 0;
   virtual Expected<std::vector<std::uint32_t>> every_key(const MatchBatch& batch, unsigned stream) = 0;
+  // Brings the payloads as match() does and counts the loops of the search (loop_count.h), not of the bringing; adds to
+  // the tally, and tells no keys. An iteration over bytes is of eight of each thread (automaton) or 16 (filter).
+  virtual Expected<void> count(const MatchBatch& batch, const SearchTally& tally, unsigned stream) = 0;
   virtual std::size_t device_bytes() const = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "device/cuda_check.h"
+#include "match/techniques/filter_count.h"
 #include "match/techniques/segments.cuh"
 #include "match/techniques/techniques.cuh"
 #include "match/techniques/techniques.h"
@@ -13,6 +14,7 @@ namespace {
 
 constexpr unsigned hot_states = 96;       // of 1 KiB each
 constexpr unsigned segment_blocks = 264;  // of the segments; two for each SM of a large GPU
+constexpr std::size_t tallies = 4;        // the counters of a SearchTally
 
 class CudaTechniques final : public Techniques {
  public:
@@ -31,15 +33,19 @@ class CudaTechniques final : public Techniques {
   Expected<void> upload(const TwoByteTable& pairs);
   Expected<TechniqueRun> run(Technique technique, unsigned rounds) override;
   Expected<FilterRun> run_filter(GpuMatcher& matcher, unsigned rounds) override {
-    return run_matcher(rounds, [&](const MatchBatch& batch) { return matcher.match(batch, gpu_.stream(0)); });
+    return run_matcher(
+        rounds, [&](const MatchBatch& batch) { return matcher.match(batch, gpu_.stream(0)); },
+        [&](const MatchBatch& batch) { return count_filter(matcher, batch, tally(), gpu_.stream(0)); });
   }
   Expected<FilterRun> run_gathered(GatheredMatcher& matcher, unsigned rounds) override {
-    return run_matcher(rounds, [&](const MatchBatch& batch) { return matcher.match(batch, 0); });
+    return run_matcher(
+        rounds, [&](const MatchBatch& batch) { return matcher.match(batch, 0); },
+        [&](const MatchBatch& batch) { return matcher.count(batch, tally(), 0); });
   }
 
  private:
-  template <typename Match>
-  Expected<FilterRun> run_matcher(unsigned rounds, Match&& match);
+  template <typename Match, typename Count>
+  Expected<FilterRun> run_matcher(unsigned rounds, Match&& match, Count&& count_loops);
   template <typename T>
   Expected<T*> device_copy(const std::vector<T>& values) {
     auto memory = gpu_.allocate_device(std::max<std::size_t>(values.size(), 1) * sizeof(T));
@@ -66,6 +72,10 @@ class CudaTechniques final : public Techniques {
   // The microseconds of the fastest of the rounds.
   template <typename Launch>
   Expected<double> timed(unsigned rounds, Launch&& launch);
+  // What a launch adds to tally().
+  template <typename Launch>
+  Expected<SearchLoops> tallied(Launch&& launch);
+  SearchTally tally() const { return {{tally_, tally_ + 1}, {tally_ + 2, tally_ + 3}}; }
   template <bool counted>
   Expected<void> launch(Technique technique, const LoopTally& tally);
   template <bool counted>
@@ -116,7 +126,7 @@ Expected<void> CudaTechniques::upload(const TwoByteTable& pairs) {
   auto lengths = device_copy(length_);
   auto ends = device_copy(std::vector<std::uint32_t>(count));
   auto order = device_copy(std::vector<std::uint32_t>(count));
-  auto tally = device_copy(std::vector<unsigned long long>(2));
+  auto tally = device_copy(std::vector<unsigned long long>(tallies));
   for (const Error* error :
        {next ? nullptr : &next.error(), table ? nullptr : &table.error(), classes ? nullptr : &classes.error(),
         packets ? nullptr : &packets.error(), offsets ? nullptr : &offsets.error(),
@@ -219,8 +229,17 @@ Expected<double> CudaTechniques::timed(unsigned rounds, Launch&& launch) {
   return least;
 }
 
-template <typename Match>
-Expected<FilterRun> CudaTechniques::run_matcher(unsigned rounds, Match&& match) {
+template <typename Launch>
+Expected<SearchLoops> CudaTechniques::tallied(Launch&& launch) {
+  SLUICE_CUDA_TRY(cudaMemsetAsync(tally_, 0, tallies * sizeof *tally_, stream_));
+  if (auto ok = launch(); !ok) return tl::unexpected(ok.error());
+  const auto count = host_copy(tally_, tallies);
+  if (!count) return tl::unexpected(count.error());
+  return SearchLoops{{(*count)[0], (*count)[1]}, {(*count)[2], (*count)[3]}};
+}
+
+template <typename Match, typename Count>
+Expected<FilterRun> CudaTechniques::run_matcher(unsigned rounds, Match&& match, Count&& count_loops) {
   const std::uint32_t count = batch_.count;
   std::vector<std::uint64_t> address;
   std::vector<Span> span;
@@ -245,7 +264,9 @@ Expected<FilterRun> CudaTechniques::run_matcher(unsigned rounds, Match&& match) 
   auto found = host_copy(batch_.ends, count);
   auto told = found ? host_copy(*keys, std::size_t{count} * max_hits) : found;
   if (!told) return tl::unexpected(told.error());
-  return FilterRun{std::move(*found), std::move(*told), *took};
+  const auto loops = tallied([&] { return count_loops(batch); });
+  if (!loops) return tl::unexpected(loops.error());
+  return FilterRun{std::move(*found), std::move(*told), *took, *loops};
 }
 
 Expected<TechniqueRun> CudaTechniques::run(Technique technique, unsigned rounds) {
@@ -267,12 +288,9 @@ Expected<TechniqueRun> CudaTechniques::run(Technique technique, unsigned rounds)
   out.ends.resize(batch_.count);
   SLUICE_CUDA_TRY(cudaMemcpyAsync(out.ends.data(), batch_.ends, out.ends.size() * sizeof(std::uint32_t),
                                   cudaMemcpyDeviceToHost, stream_));
-  SLUICE_CUDA_TRY(cudaMemsetAsync(tally_, 0, 2 * sizeof *tally_, stream_));
-  if (auto ok = launch<true>(technique, {tally_, tally_ + 1}); !ok) return tl::unexpected(ok.error());
-  unsigned long long counted[2];
-  SLUICE_CUDA_TRY(cudaMemcpyAsync(counted, tally_, sizeof counted, cudaMemcpyDeviceToHost, stream_));
-  SLUICE_CUDA_TRY(cudaStreamSynchronize(stream_));
-  out.loop = {counted[0], counted[1]};
+  const auto loops = tallied([&] { return launch<true>(technique, tally().bytes); });
+  if (!loops) return tl::unexpected(loops.error());
+  out.loop = loops->bytes;
   return out;
 }
 

@@ -7,6 +7,7 @@
 
 #include "device/launch.h"
 #include "match/techniques/dfa.h"
+#include "match/techniques/tally.cuh"
 
 namespace sluice::match {
 
@@ -21,30 +22,6 @@ struct PacketBatch {
   const std::uint32_t* order;  // null, or which packet a thread takes
   std::uint32_t* ends;
   std::uint32_t count;
-};
-
-struct LoopTally {
-  unsigned long long* iterations;  // null: not counted
-  unsigned long long* active;
-};
-
-// Counts an iteration of the calling threads' warp.
-class Tally {
- public:
-  __device__ void iteration() {
-    const unsigned active = __activemask();
-    if (threadIdx.x % 32 == static_cast<unsigned>(__ffs(static_cast<int>(active))) - 1) {
-      ++iterations_;
-      active_ += static_cast<unsigned>(__popc(active));
-    }
-  }
-  __device__ void add_to(const LoopTally& tally) const {
-    atomicAdd(tally.iterations, static_cast<unsigned long long>(iterations_));
-    atomicAdd(tally.active, static_cast<unsigned long long>(active_));
-  }
-
- private:
-  unsigned iterations_ = 0, active_ = 0;
 };
 
 // What a thread knows of its packet: all that is exchanged.

@@ -46,6 +46,7 @@
 #include "match/automaton/gpu_matcher.h"
 #include "match/techniques/dfa.h"
 #include "match/techniques/gathered.h"
+#include "match/techniques/loop_count.h"
 #include "match/techniques/two_byte_table.h"
 
 namespace sluice::match {
@@ -69,20 +70,12 @@ inline constexpr Technique techniques[] = {
     Technique::segments_hot, Technique::segments_staged, Technique::segments_pairs};
 const char* name_of(Technique technique);
 
-// Iterations of the loop over a packet's bytes, over all warps, and the threads that were active in them. 32 threads in
-// each: a control-flow efficiency of 100 %. An iteration is of eight bytes, and a single step where pieces are staged,
-// since threads take different numbers of those.
-struct LoopCount {
-  std::uint64_t iterations = 0, active = 0;
-  double efficiency() const {
-    return iterations == 0 ? 0 : static_cast<double>(active) / (32 * static_cast<double>(iterations));
-  }
-};
-
 struct TechniqueRun {
   std::vector<std::uint32_t> ends;  // per packet
   double microseconds = 0;          // of the kernel, the least of the rounds
   double prepare_microseconds = 0;  // of what the CPU does for each batch beforehand (sorted)
+  // Over a packet's bytes. An iteration is of eight of them, and a single step where pieces are staged, since threads
+  // take different numbers of those.
   LoopCount loop;
 };
 
@@ -90,6 +83,7 @@ struct TechniqueRun {
 struct FilterRun {
   std::vector<std::uint32_t> found, keys;  // keys: max_hits a packet
   double microseconds = 0;                 // of the kernel, the least of the rounds
+  SearchLoops loops;                       // of the search
 };
 
 enum class PacketPlace { device, host };
@@ -103,7 +97,7 @@ class Techniques {
   virtual ~Techniques() = default;
   // Runs it `rounds` times for the time, and once more to count.
   virtual Expected<TechniqueRun> run(Technique technique, unsigned rounds) = 0;
-  // The same packets in the scan that Sluice uses; whole where the matcher is.
+  // The same, with the same packets in the scan that Sluice uses; whole where the matcher is.
   virtual Expected<FilterRun> run_filter(GpuMatcher& matcher, unsigned rounds) = 0;
   // The same, brought to device memory first (gathered.h); the time is of both kernels.
   virtual Expected<FilterRun> run_gathered(GatheredMatcher& matcher, unsigned rounds) = 0;
