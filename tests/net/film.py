@@ -198,7 +198,7 @@ def play_all(network, commands, seconds=8, check=True):
             for client in endless:
                 client.send_signal(signal.SIGINT)
         outputs = [client.communicate(timeout=60)[0] for client in clients]
-        assert not check or all(client.returncode == 0 for client in clients), outputs
+        assert not check or all(client.returncode == 0 for client in clients), (outputs, network.gateway.log()[-4000:])
         assert wait_until(lambda: network.figure("rtsp_connections") == 0, 15), network.figures()
         time.sleep(0.3)
     return outside, inside, outputs

@@ -67,7 +67,9 @@ class CudaTechniques final : public Techniques {
     if (place_ == PacketPlace::device) return device_copy(bytes);
     auto memory = gpu_.allocate_host(std::max<std::size_t>(bytes.size(), 1));
     if (!memory) return tl::unexpected(memory.error());
-    return static_cast<std::uint8_t*>(std::memcpy(*memory, bytes.data(), bytes.size()));
+    const auto packets = static_cast<std::uint8_t*>(*memory);
+    std::ranges::copy(bytes, packets);
+    return packets;
   }
   // The microseconds of the fastest of the rounds.
   template <typename Launch>
@@ -115,7 +117,7 @@ Expected<void> CudaTechniques::upload(const TwoByteTable& pairs) {
   if (size > UINT32_MAX) return make_error("a batch of more than 4 GiB");
   std::vector<std::uint8_t> bytes(size);
   for (std::size_t p = 0; p < packets_.size(); ++p) {
-    std::memcpy(bytes.data() + offset_[p], packets_[p].data(), packets_[p].size());
+    std::copy_n(packets_[p].begin(), packets_[p].size(), bytes.begin() + offset_[p]);
   }
   const auto count = static_cast<std::uint32_t>(packets_.size());
   auto next = device_copy(dfa_.next());
