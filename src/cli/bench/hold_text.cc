@@ -10,11 +10,13 @@ namespace sluice::cli::bench {
 
 std::string hold_text(const std::vector<Outcome>& windows) {
   struct Sum {
-    double count = 0, away_us = 0, device_us = 0;
+    double count = 0, away_us = 0, core_ns = 0, device_us = 0, lanes = 0;
     void add(const Outcome& one) {
       count += 1;
       away_us += one.away_us;
+      core_ns += one.collecting_ns() + one.forwarding_ns();
       device_us += one.device_p50_us;
+      lanes += one.lanes_late;
     }
   } clean, troubled;
   std::vector<std::uint64_t> trouble;
@@ -25,8 +27,11 @@ std::string hold_text(const std::vector<Outcome>& windows) {
   std::string text =
       fmt::format("{:.0f} of {} windows of {:.2g} s clean", clean.count, windows.size(), windows.front().seconds);
   const auto add = [&](const char* which, const Sum& sum) {
-    text += fmt::format("; in {} threads were away for {:.0f} us and a batch took {:.0f} us on the device", which,
-                        sum.away_us / sum.count, sum.device_us / sum.count);
+    text += fmt::format(
+        "; in {} threads were away for {:.0f} us, a frame took {:.0f} ns of a lane's core, and a batch {:.0f} us on "
+        "the "
+        "device",
+        which, sum.away_us / sum.count, sum.core_ns / sum.count, sum.device_us / sum.count);
   };
   if (clean.count != 0) {
     add("these", clean);
@@ -35,6 +40,7 @@ std::string hold_text(const std::vector<Outcome>& windows) {
     return text;
   }
   add("the others", troubled);
+  text += fmt::format(", and {:.1f} lanes were late", troubled.lanes / troubled.count);
   std::ranges::sort(trouble, std::greater<>());
   const std::uint64_t all = std::accumulate(trouble.begin(), trouble.end(), std::uint64_t{0});
   std::uint64_t sum = 0;
