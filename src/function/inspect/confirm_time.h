@@ -19,7 +19,8 @@
 //
 // A candidate that has been begun may take longer than the frame has, by Detector::least_ticks or what it cannot be
 // stopped in (payload_matcher.h), and that is taken from the common half, then from the parts of those that come later.
-// The whole is never exceeded by more.
+// The whole is never exceeded by more, but for what a machine takes that does not run the thread: what is spent at once
+// and is longer than anything that cannot be stopped is counted as that (kept()).
 //
 // Thread-safety: none. Cost: next() a store; a division for each batch.
 #pragma once
@@ -73,10 +74,20 @@ class ConfirmTime {
   std::uint64_t taken() const { return spent() + over_; }
   void spend(std::uint64_t ticks) {
     if (!limited()) return;
+    if (ticks >= kept_from_) [[unlikely]] {
+      ++kept_.times;
+      kept_.ticks += ticks;
+    }
     const std::uint64_t here = std::min(left_, ticks);
     left_ -= here;
     over_ += ticks - here;
   }
+  // What is spent at once from so many ticks on: the thread was kept from its work meanwhile.
+  void set_kept_from(std::uint64_t ticks) { kept_from_ = ticks; }
+  struct Kept {
+    std::uint64_t times = 0, ticks = 0;
+  };
+  const Kept& kept() const { return kept_; }  // of all batches
   // To search what waited: the frame has its share still.
   void spend_on_waiting(std::uint64_t ticks) {
     spend(ticks);
@@ -97,7 +108,9 @@ class ConfirmTime {
   }
 
   std::uint64_t whole_ = unlimited, left_ = unlimited;
-  std::uint64_t over_ = 0;           // spent when nothing was left
+  std::uint64_t over_ = 0;  // spent when nothing was left
+  std::uint64_t kept_from_ = unlimited;
+  Kept kept_;
   std::uint64_t own_ = 0;            // each frame's part
   std::uint64_t floor_ = 0;          // of left_: the frame may not go below
   std::uint64_t waiting_floor_ = 0;  // likewise, for what waited

@@ -40,6 +40,19 @@ TEST(ConfirmTime, of_frames_that_are_not_told_each_has_what_is_left) {
   EXPECT_EQ(time.left(), 0U);
 }
 
+TEST(ConfirmTime, what_takes_longer_than_anything_that_is_looked_at_is_counted_in_all_batches) {
+  ConfirmTime time;
+  time.set_kept_from(1'000);
+  time.begin(whole);
+  time.spend(999);
+  EXPECT_EQ(time.kept().times, 0U);
+  time.spend(1'000);
+  time.begin(whole);
+  time.spend_on_waiting(2'000);
+  EXPECT_EQ(time.kept().times, 2U);
+  EXPECT_EQ(time.kept().ticks, 3'000U);
+}
+
 TEST(ConfirmTime, a_dear_frame_takes_a_sixteenth_and_leaves_the_rest) {
   std::vector<std::uint64_t> wanted(100, 400);
   wanted[0] = whole;
