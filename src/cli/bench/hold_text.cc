@@ -29,8 +29,7 @@ std::string hold_text(const std::vector<Outcome>& windows) {
   const auto add = [&](const char* which, const Sum& sum) {
     text += fmt::format(
         "; in {} threads were away for {:.0f} us, a frame took {:.0f} ns of a lane's core, and a batch {:.0f} us on "
-        "the "
-        "device",
+        "the device",
         which, sum.away_us / sum.count, sum.core_ns / sum.count, sum.device_us / sum.count);
   };
   if (clean.count != 0) {

@@ -19,8 +19,8 @@
 //
 // A candidate that has been begun may take longer than the frame has, by Detector::least_ticks or what it cannot be
 // stopped in (payload_matcher.h), and that is taken from the common half, then from the parts of those that come later.
-// The whole is never exceeded by more, but for what a machine takes that does not run the thread: what is spent at once
-// and is longer than anything that cannot be stopped is counted as that (kept()).
+// The whole is never exceeded by more, but where the machine does not run the thread. What is spent at once and is long
+// is counted (long_steps()): nearly always that is why.
 //
 // Thread-safety: none. Cost: next() a store; a division for each batch.
 #pragma once
@@ -74,20 +74,20 @@ class ConfirmTime {
   std::uint64_t taken() const { return spent() + over_; }
   void spend(std::uint64_t ticks) {
     if (!limited()) return;
-    if (ticks >= kept_from_) [[unlikely]] {
-      ++kept_.times;
-      kept_.ticks += ticks;
+    if (ticks >= long_from_) [[unlikely]] {
+      ++long_steps_.times;
+      long_steps_.ticks += ticks;
     }
     const std::uint64_t here = std::min(left_, ticks);
     left_ -= here;
     over_ += ticks - here;
   }
-  // What is spent at once from so many ticks on: the thread was kept from its work meanwhile.
-  void set_kept_from(std::uint64_t ticks) { kept_from_ = ticks; }
-  struct Kept {
+  // From how many ticks on what is spent at once is long.
+  void set_long_from(std::uint64_t ticks) { long_from_ = ticks; }
+  struct LongSteps {
     std::uint64_t times = 0, ticks = 0;
   };
-  const Kept& kept() const { return kept_; }  // of all batches
+  const LongSteps& long_steps() const { return long_steps_; }  // of all batches
   // To search what waited: the frame has its share still.
   void spend_on_waiting(std::uint64_t ticks) {
     spend(ticks);
@@ -109,8 +109,8 @@ class ConfirmTime {
 
   std::uint64_t whole_ = unlimited, left_ = unlimited;
   std::uint64_t over_ = 0;  // spent when nothing was left
-  std::uint64_t kept_from_ = unlimited;
-  Kept kept_;
+  std::uint64_t long_from_ = unlimited;
+  LongSteps long_steps_;
   std::uint64_t own_ = 0;            // each frame's part
   std::uint64_t floor_ = 0;          // of left_: the frame may not go below
   std::uint64_t waiting_floor_ = 0;  // likewise, for what waited

@@ -40,17 +40,17 @@ TEST(ConfirmTime, of_frames_that_are_not_told_each_has_what_is_left) {
   EXPECT_EQ(time.left(), 0U);
 }
 
-TEST(ConfirmTime, what_takes_longer_than_anything_that_is_looked_at_is_counted_in_all_batches) {
+TEST(ConfirmTime, long_steps_are_counted_over_all_batches) {
   ConfirmTime time;
-  time.set_kept_from(1'000);
+  time.set_long_from(1'000);
   time.begin(whole);
   time.spend(999);
-  EXPECT_EQ(time.kept().times, 0U);
+  EXPECT_EQ(time.long_steps().times, 0U);
   time.spend(1'000);
   time.begin(whole);
   time.spend_on_waiting(2'000);
-  EXPECT_EQ(time.kept().times, 2U);
-  EXPECT_EQ(time.kept().ticks, 3'000U);
+  EXPECT_EQ(time.long_steps().times, 2U);
+  EXPECT_EQ(time.long_steps().ticks, 3'000U);
 }
 
 TEST(ConfirmTime, a_dear_frame_takes_a_sixteenth_and_leaves_the_rest) {

@@ -70,10 +70,13 @@ constexpr Row rows[] = {
      [](const Counted& c) -> std::uint64_t { return c.counted.left; }},
     {{"inspect_given_up", "of these, candidates whose payload checks took too long, or a limit of regular expressions"},
      [](const Counted& c) -> std::uint64_t { return c.counted.given_up; }},
-    {{"inspect_kept", "times that the machine did not run the thread for 500 us or more while it looked at a frame"},
-     [](const Counted& c) -> std::uint64_t { return c.inspection.kept().times; }},
-    {{"inspect_kept_us", "how long it did not, together, in microseconds"},
-     [](const Counted& c) -> std::uint64_t { return c.inspection.kept().ticks / (rte_get_tsc_hz() / 1'000'000); }},
+    {{"inspect_long_steps",
+      "searches and confirmings of 500 us or more at once: nearly always the machine did not run the thread"},
+     [](const Counted& c) -> std::uint64_t { return c.inspection.long_steps().times; }},
+    {{"inspect_long_steps_us", "what these took together, in microseconds"},
+     [](const Counted& c) -> std::uint64_t {
+       return c.inspection.long_steps().ticks / (rte_get_tsc_hz() / 1'000'000);
+     }},
     {{"inspect_releases_left",
       "frames, and ends of other flows, that release more of a TCP stream than there was time to hand over"},
      [](const Counted& c) -> std::uint64_t { return c.counted.releases_left; }},
@@ -219,8 +222,8 @@ InspectLane::InspectLane(std::unique_ptr<InspectionSearch> search, const Inspect
       figures_(figure_count) {
   // As much as the first frame of a batch may use (confirm_time.h).
   inspection_.set_most_decoding(std::max(budget.most() / 16, match::Detector::least_ticks));
-  // Nothing that cannot be stopped takes as long.
-  inspection_.set_kept_from(std::max(budget.most() / 4, away_ticks_));
+  // Few that cannot be stopped take as long: 16 KB of HTTP that are dear to search, a large regular expression.
+  inspection_.set_long_from(std::max(budget.most() / 4, away_ticks_));
 }
 
 InspectLane::~InspectLane() {

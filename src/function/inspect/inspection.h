@@ -163,13 +163,13 @@ class Inspection final : private flow::ConversationSink {
   // The same, with what they were exceeded by; and, besides, what whole releases are reckoned to have taken.
   std::uint64_t taken() const { return share_.time.taken() + other_share_.time.taken(); }
   std::uint64_t released_beyond() const { return releases_.beyond; }
-  // ConfirmTime::kept(), since the start.
-  void set_kept_from(std::uint64_t ticks) {
-    share_.time.set_kept_from(ticks);
-    other_share_.time.set_kept_from(ticks);
+  // ConfirmTime::long_steps(), since the start.
+  void set_long_from(std::uint64_t ticks) {
+    share_.time.set_long_from(ticks);
+    other_share_.time.set_long_from(ticks);
   }
-  ConfirmTime::Kept kept() const {
-    const ConfirmTime::Kept &own = share_.time.kept(), &others = other_share_.time.kept();
+  ConfirmTime::LongSteps long_steps() const {
+    const ConfirmTime::LongSteps &own = share_.time.long_steps(), &others = other_share_.time.long_steps();
     return {own.times + others.times, own.ticks + others.ticks};
   }
   void next(std::uint32_t frames_to_come) {

@@ -57,6 +57,18 @@ TEST_F(InspectionTest, what_the_budget_leaves_is_counted_and_the_policy_decides)
   }
 }
 
+TEST_F(InspectionTest, steps_that_are_long_are_counted_and_others_are_not) {
+  constexpr std::uint64_t second = 10'000'000'000;  // more than that, by any clock
+  for (const bool is_long : {false, true}) {
+    use("alert udp any any -> any any (content:\"evil\"; content:\"x\"; sid:1;)\n");
+    inspection_->begin(second);
+    inspection_->set_long_from(is_long ? 1 : second);
+    udp("evil x");
+    EXPECT_EQ(inspection_->long_steps().times, is_long ? 1U : 0U);
+    EXPECT_EQ(inspection_->long_steps().ticks > 0, is_long);
+  }
+}
+
 // A flow's later packets are not tried with rules of addresses, once all of these have been.
 TEST_F(InspectionTest, what_is_left_of_rules_of_addresses_is_tried_with_the_next_packet) {
   for (const bool all : {false, true}) {

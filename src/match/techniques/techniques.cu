@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <numeric>
 
 #include "device/cuda_check.h"
