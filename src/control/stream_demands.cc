@@ -193,12 +193,12 @@ Expected<std::unique_ptr<engine::StreamAdmission>> make_admission(Config& config
   }
   const std::chrono::nanoseconds forwarding = profile.forwarding(*capacity);
   const bool own_thread = !config.engine.forwarder_cores.empty();
-  if (timing.cycle.count() != 0 && !engine::forwards_in_time(forwarding, capacity->cycle, timing.overlap, own_thread)) {
+  if (timing.cycle.count() != 0 && !engine::forwards_in_time(forwarding, capacity->cycle, own_thread)) {
     const bool on_one = engine::find_such(config.engine.chain, &engine::FunctionType::one_thread) != nullptr;
     notes.push_back(fmt::format(
         "[profile] file: forwarding what a cycle of {} carries takes {}, and the bound needs {} of it within the "
         "cycle: frames may be late before the device carries what was measured; {}",
-        duration_text(capacity->cycle), duration_text(forwarding), own_thread ? 1 : timing.overlap + 2,
+        duration_text(capacity->cycle), duration_text(forwarding), engine::forwarded_in_a_cycle(own_thread),
         on_one
             ? "give the port more lanes, or take a smaller overlap with a longer cycle, and run sluice calibrate again"
             : "give lanes forwarder_cores"));

@@ -75,11 +75,13 @@ inline std::chrono::nanoseconds inline_batch_of(const Options& options) {
   return options.inline_batch.count() == 0 ? inline_batch_time : options.inline_batch;
 }
 // Whether premises 3 and 4 of docs/real-time.md hold where a thread takes `forwarding` at most for all batches that its
-// lanes seal in a cycle: with a thread of their own they are forwarded within I; on the collector's, overlap + 2 in a
-// row.
-constexpr bool forwards_in_time(std::chrono::nanoseconds forwarding, std::chrono::nanoseconds cycle, unsigned overlap,
-                                bool own_thread) {
-  return forwarding * (own_thread ? 1 : overlap + 2) <= cycle;
+// lanes seal in a cycle: with a thread of their own they are forwarded within I; on the collector's, three times as
+// much is, for a frame that arrives may wait for it, then its time point, and then what was sealed there.
+constexpr unsigned forwarded_in_a_cycle(bool own_thread) {
+  return own_thread ? 1 : 3;
+}
+constexpr bool forwards_in_time(std::chrono::nanoseconds forwarding, std::chrono::nanoseconds cycle, bool own_thread) {
+  return forwarding * forwarded_in_a_cycle(own_thread) <= cycle;
 }
 // One of the two, before any port is open: which ports can wake a lane is judged by their devices' names.
 Expected<Timing> plan_timing(const Options& options, bool on_gpu);

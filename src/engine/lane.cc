@@ -9,6 +9,10 @@
 #include <utility>
 
 namespace sluice::engine {
+namespace {
+// Of what came while a batch was forwarded.
+constexpr std::uint32_t least_caught_up = 4 * burst_size;
+}  // namespace
 
 Lane::Lane(Parts parts, std::unique_ptr<BatchRing> ring, FlowInbox inbox)
     : parts_(std::move(parts)),
@@ -45,6 +49,21 @@ Lane::Wake Lane::wake() const {
 }
 
 unsigned Lane::collect_round() {
+  unsigned last = collect_burst();
+  unsigned work = last;
+  if (owed_frames_ != 0) {
+    const std::uint32_t frames = std::max(least_caught_up, std::exchange(owed_frames_, 0));
+    const std::uint64_t until = rte_rdtsc() + std::exchange(owed_ticks_, 0);
+    // A core that computes, too, has nothing to gain: what it collects is done at once, and to be forwarded.
+    while (last == burst_size && device_computes() && (work < frames || rte_rdtsc() < until)) {
+      last = collect_burst();
+      work += last;
+    }
+  }
+  return work;
+}
+
+unsigned Lane::collect_burst() {
   if (const std::uint64_t passed = time_points(); passed != seen_time_points_) {
     time_point(passed - std::exchange(seen_time_points_, passed));
   }

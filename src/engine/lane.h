@@ -3,7 +3,13 @@
 //
 // Two rounds that never wait, called in turn by one thread or each by its own:
 //   collect_round()  seal at a time point, receive and collect a burst, compute when this core is the device
-//   forward_round()  forward what is done in ticket order, send what the host injected
+//   forward_round()  forward the oldest batch, if it is done, and send what the host injected
+//
+// On one thread a round forwards one batch, whatever else is done: a time point waits for that one alone (bound.h).
+// What came meanwhile is more than a burst, and ages unseen in the receive queue: so the next collect_round() goes on
+// while bursts are full, to four of them, or half as many frames as left, and for as long as work with a budget took
+// (Function::budgeted_ticks()). Half, so that where more comes than the lane carries its batches become fewer, not
+// more; four, so that they do not become small.
 #pragma once
 
 #include <atomic>
@@ -119,6 +125,7 @@ class Lane {
   std::uint64_t cost_here() const;
   void time_point(std::uint64_t cycles);
   void choose_device();
+  unsigned collect_burst();
   unsigned receive();
   unsigned burst_room() const;
   unsigned receive_burst(unsigned most, std::uint64_t& now, bool& took_all);
@@ -165,6 +172,9 @@ class Lane {
   std::uint64_t seen_time_points_ = 0;
   std::uint32_t open_count_ = 0;
   bool seal_is_due_ = false;  // a time point has passed that did not seal
+  // What forwarding on the collector's thread has left it to collect: of frames, and for how long besides.
+  std::uint32_t owed_frames_ = 0;
+  std::uint64_t owed_ticks_ = 0;
 };
 
 }  // namespace sluice::engine

@@ -31,26 +31,29 @@ void Lane::let_time_pass() {
 }
 
 unsigned Lane::forward_done() {
-  unsigned batches = 0;
-  for (Batch* batch = ring_->oldest(); batch != nullptr; batch = ring_->oldest()) {
-    const BatchState state = batch->state.load(std::memory_order_acquire);
-    if (state == BatchState::failed || state == BatchState::lost) {
-      rescue(*batch);
-    } else if (state != BatchState::done) {
-      break;
-    }
-    const std::uint64_t began = rte_rdtsc();
-    forward(*batch);
-    const std::uint64_t now = rte_rdtsc();
-    const std::uint64_t budgeted = parts_.function->budgeted_ticks(*batch);
-    pace_.forwarding().took(now - began - std::min(budgeted, now - began), batch->count);
-    pace_.forwarding_in_all().took(now - began, batch->count);
-    admission_.took(now - batch->sealed_tsc);
-    forwarded_.add(batch->count);
-    ring_->release();
-    ++batches;
+  Batch* const batch = ring_->oldest();
+  if (batch == nullptr) return 0;
+  const BatchState state = batch->state.load(std::memory_order_acquire);
+  if (state == BatchState::failed || state == BatchState::lost) {
+    rescue(*batch);
+  } else if (state != BatchState::done) {
+    return 0;
   }
-  return batches;
+  const std::uint32_t frames = batch->count;
+  const std::uint64_t began = rte_rdtsc();
+  forward(*batch);
+  const std::uint64_t now = rte_rdtsc();
+  const std::uint64_t budgeted = std::min(parts_.function->budgeted_ticks(*batch), now - began);
+  pace_.forwarding().took(now - began - budgeted, frames);
+  pace_.forwarding_in_all().took(now - began, frames);
+  admission_.took(now - batch->sealed_tsc);
+  forwarded_.add(frames);
+  ring_->release();
+  if (forwarder_.away == collector_.away) {
+    owed_frames_ = std::max(1U, frames / 2);
+    owed_ticks_ = budgeted;
+  }
+  return 1;
 }
 
 // The device did not do it; the frames are still here.

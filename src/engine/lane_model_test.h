@@ -1,7 +1,7 @@
 // A lane in virtual time, for tests of the bound (bound.h, docs/real-time.md): time points, sealing, a device that
-// hands batches back in any order, and a forwarder that sends them in order, on the collector's thread or on one of its
-// own. Its rounds are those of lane.h; what they take is given, so that each premise of the bound can be kept or
-// broken.
+// hands batches back in any order, and a forwarder that sends them in order, on the collector's thread, one in a round,
+// or on one of its own. Its rounds are those of lane.h; what they take is given, so that each premise of the bound can
+// be kept or broken.
 #pragma once
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "engine/bound.h"
@@ -23,8 +24,10 @@ struct LaneModel {
   unsigned overlap = 1;
   bool own_forwarder = true;                       // on a thread of its own
   Ns round = 100;                                  // of the collector, with or without a burst
+  Ns collecting = 0;                               // besides, of each frame
   std::size_t capacity = SIZE_MAX;                 // of a batch, in frames
   bool waits_for_forwarder = false;                // a time point passes while the oldest batch is forwarded, too
+  bool forwards_all = false;                       // in a round, on one thread, all that is back
   std::function<Ns(std::size_t batch)> on_device;  // T_S: from sealing to handing back
   // Instead, where a batch's size decides.
   std::function<Ns(std::size_t frames, Ns sealed)> on_device_by_size;
@@ -51,10 +54,14 @@ struct LaneModel {
         due = false;
       }
       const std::size_t before = next;
-      for (; next < arrivals.size() && arrivals[next] <= now && next < before + burst_size; ++next) {
-        open_.push_back(arrivals[next]);
-      }
-      now += round;
+      const std::size_t most = owed_ == 0 ? burst_size : std::max<std::size_t>(4 * burst_size, std::exchange(owed_, 0));
+      do {
+        const std::size_t first = next, burst = next + burst_size;
+        for (; next < arrivals.size() && arrivals[next] <= now && next < burst; ++next) {
+          open_.push_back(arrivals[next]);
+        }
+        now += round + collecting * static_cast<Ns>(next - first);
+      } while (next < arrivals.size() && arrivals[next] <= now && next < before + most && open_.size() < capacity);
       if (open_.size() >= capacity) {
         ++full;
         seal(now);
@@ -98,8 +105,12 @@ struct LaneModel {
         ++frames;
       }
       leaving_sealed_ = oldest.sealed;
+      owed_ = own_forwarder ? 0 : std::max<std::size_t>(1, oldest.arrived.size() / 2);
       away_.pop_front();
-      if (!own_forwarder) now = forwarder_free_;
+      if (!own_forwarder) {
+        now = forwarder_free_;
+        if (!forwards_all) break;
+      }
     }
     return now;
   }
@@ -114,6 +125,7 @@ struct LaneModel {
   std::vector<Ns> open_;
   std::deque<Away> away_;
   Ns forwarder_free_ = 0;
+  std::size_t owed_ = 0;   // frames, of what came while the last batch was forwarded
   Ns leaving_sealed_ = 0;  // of the batch that was forwarded last
 };
 

@@ -84,7 +84,7 @@ TEST_F(LaneTest, ATimePointDoesNotSealWhileTheDeviceIsBehind) {
   EXPECT_TRUE(lane_->on_device());
   finish(*second);
   finish(*third);
-  EXPECT_EQ(lane_->forward_round(), 2U);
+  EXPECT_EQ(forward(), 2U);
   EXPECT_EQ(take_out(), 121U);
 }
 
@@ -106,7 +106,76 @@ TEST_F(LaneTest, ATimePointSealsWhileTheForwarderIsBehind) {
   ASSERT_NE(second, nullptr);
   EXPECT_EQ(second->count, 20U);
   finish(*second);
-  EXPECT_EQ(lane_->forward_round(), 2U);
+  EXPECT_EQ(forward(), 2U);
+}
+
+// On the collector's thread the oldest batch alone is forwarded before a time point that has passed is seen: else all
+// that an older one has held up would be.
+TEST_F(LaneTest, ARoundForwardsOneBatch) {
+  make({});
+  time_point();
+  Batch* batches[3];
+  for (Batch*& batch : batches) {
+    arrive(10);
+    collect();
+    time_point();
+    batch = sealed();
+    ASSERT_NE(batch, nullptr);
+  }
+  for (const int done : {2, 1, 0}) {
+    EXPECT_EQ(lane_->forward_round(), 0U) << "an older one is not done";
+    finish(*batches[done]);
+  }
+  arrive(10);
+  collect();
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_EQ(sealed(), nullptr);
+    EXPECT_EQ(lane_->forward_round(), 1U);
+    EXPECT_EQ(take_out(), 10U);
+  }
+  EXPECT_EQ(lane_->forward_round(), 0U);
+}
+
+// Half of what was forwarded, in bursts, and at least four; more where a budget took its time, as long as there is any.
+TEST_F(LaneTest, WhatCameWhileABatchWasForwardedIsCollectedBeforeTheNext) {
+  struct Case {
+    unsigned forwarded;
+    std::uint64_t budgeted_ticks_per_frame;
+    unsigned collected;
+  };
+  const std::uint64_t much = rte_get_tsc_hz() / 1000;  // an eighth of a second together
+  for (const Case& one : {Case{100, 0, 256}, Case{800, 0, 448}, Case{128, much, 600}}) {
+    SCOPED_TRACE(one.forwarded);
+    make({.capacity = 1024});
+    time_point();
+    arrive(one.forwarded);
+    collect();
+    time_point();
+    Batch* const batch = sealed();
+    ASSERT_NE(batch, nullptr);
+    finish(*batch);
+    arrive(600);
+    function_.forwarding_ticks_per_frame = one.budgeted_ticks_per_frame;
+    EXPECT_EQ(lane_->forward_round(), 1U);
+    function_.forwarding_ticks_per_frame = 0;
+    EXPECT_EQ(lane_->collect_round(), one.collected);
+    if (one.collected < 600) {
+      EXPECT_EQ(lane_->collect_round(), burst_size) << "once";
+    }
+    EXPECT_EQ(take_out(), one.forwarded);
+    lane_->abandon();
+    forget_what_waits();
+  }
+}
+
+// What it collects it computes at once, and that is to be forwarded first.
+TEST_F(LaneTest, ALaneThatComputesItselfCollectsABurst) {
+  make({.cpu_below = 100'000, .capacity = 1024});
+  arrive(600);
+  collect();
+  arrive(300);
+  EXPECT_EQ(lane_->forward_round(), 1U);
+  EXPECT_EQ(lane_->collect_round(), burst_size);
 }
 
 TEST_F(LaneTest, AFullBatchIsSealedThoughTheDeviceIsBehind) {
@@ -161,7 +230,7 @@ TEST_F(LaneTest, TheCoresBatchesDoNotOvertakeTheDevices) {
   EXPECT_EQ(collected().batches_cpu.get(), 2U);
   EXPECT_EQ(lane_->forward_round(), 0U);
   finish(*batch);
-  EXPECT_EQ(lane_->forward_round(), 2U);
+  EXPECT_EQ(forward(), 2U);
   EXPECT_EQ(take_out(), 361U);
 }
 
@@ -173,7 +242,7 @@ TEST_F(LaneTest, ALowLoadStaysOnTheCoreWhereTheWorkerSleeps) {
     collect();
     time_points(70);
     EXPECT_FALSE(lane_->on_device());
-    lane_->forward_round();
+    forward();
     EXPECT_EQ(take_out(), 1000U);
   }
   EXPECT_EQ(collected().frames_gpu.get(), 0U);
@@ -222,7 +291,7 @@ TEST_F(LaneTest, ALaneWithoutAFreeBatchStallsAndKeepsItsDevice) {
   }
   finish(*first);
   finish(*second);
-  EXPECT_EQ(lane_->forward_round(), 2U);
+  EXPECT_EQ(forward(), 2U);
   collect();
   EXPECT_TRUE(lane_->on_device());
   EXPECT_EQ(collected().receive_stalls.get(), stalls);

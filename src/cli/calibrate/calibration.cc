@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -217,14 +218,30 @@ std::string capacity_text(const ProfileCapacity& one) {
          (held.empty() ? "" : ", " + held);
 }
 
+// Of the rates that were tried with most cycles and streams the highest at which one of these is schedulable; where
+// none is at any, the highest.
+std::uint64_t rate_of_grid(const Profile& profile) {
+  struct Tried {
+    unsigned cells = 0;
+    bool good = false;
+  };
+  std::map<std::uint64_t, Tried> rates;
+  for (const ProfileCell& cell : profile.cells) {
+    if (cell.packet != profile.packet) continue;
+    Tried& one = rates[cell.offered];
+    ++one.cells;
+    one.good |= is_good(profile, cell);
+  }
+  const auto best = std::ranges::max_element(
+      rates, {}, [](const auto& one) { return std::tuple(one.second.cells, one.second.good, one.first); });
+  return best == rates.end() ? 0 : best->first;
+}
+
 // One row for each cycle, a column for each number of streams.
 std::string grid_text(const Profile& profile, bool bold) {
   std::map<nanoseconds, std::map<unsigned, const ProfileCell*>> rows;
   std::map<unsigned, bool> columns;
-  std::uint64_t rate = 0;
-  for (const ProfileCell& cell : profile.cells) {
-    if (cell.packet == profile.packet) rate = std::max(rate, cell.offered);
-  }
+  const std::uint64_t rate = rate_of_grid(profile);
   for (const ProfileCell& cell : profile.cells) {
     if (cell.packet != profile.packet || cell.offered != rate) continue;
     rows[cell.cycle].try_emplace(cell.streams, &cell);
@@ -268,10 +285,10 @@ std::string limit_text(const Profile& profile, const ProfileCapacity& one) {
   if (overlap != 0 && next->longest > one.cycle * overlap) {
     reasons.push_back("T_S up to " + time_text(next->longest));
   }
-  if (overlap != 0 && !engine::forwards_in_time(next->forwarding, one.cycle, overlap, false)) {
+  if (overlap != 0 && !engine::forwards_in_time(next->forwarding, one.cycle, false)) {
     const bool on_one = engine::find_such(profile.subject.chain, &engine::FunctionType::one_thread) != nullptr;
     reasons.push_back(fmt::format("forwarding a batch {}, {} of which have to fit a cycle{}",
-                                  time_text(next->forwarding), overlap + 2,
+                                  time_text(next->forwarding), engine::forwarded_in_a_cycle(false),
                                   on_one ? "" : " where a lane has no core of forwarder_cores"));
   }
   if (overlap == 0 && reasons.empty()) reasons.push_back("an inline batch of " + time_text(next->p999));

@@ -188,10 +188,10 @@ TEST(Calibration, WhatBoundsEachRateIsSaid) {
   };
   EXPECT_THAT(said(),
               HasSubstr("Gbit/s with 4 streams, held for 5.00 s\n                   at 72.500 Gbit/s: forwarding a "
-                        "batch 78.0 us, 6 of which have to fit a cycle where a lane has no core of "
+                        "batch 78.0 us, 3 of which have to fit a cycle where a lane has no core of "
                         "forwarder_cores\n"));
   profile.subject.chain = {"srtp", "bridge"};
-  EXPECT_THAT(said(), HasSubstr("6 of which have to fit a cycle\n")) << "srtp has no forwarders";
+  EXPECT_THAT(said(), HasSubstr("3 of which have to fit a cycle\n")) << "srtp has no forwarders";
   EXPECT_THAT(said(), Not(HasSubstr("lost;")));
   next.late = 4358;
   next.longest = microseconds(1601);

@@ -121,7 +121,7 @@ class ReplayedGateway : public Bench {
   }
   bool forwards_in_time(const engine::ProfileCell& cell) const {
     const engine::Options& options = engine_->options();
-    return engine::forwards_in_time(cell.forwarding, options.cycle, options.overlap, !options.forwarder_cores.empty());
+    return engine::forwards_in_time(cell.forwarding, options.cycle, !options.forwarder_cores.empty());
   }
 
   void set_rate(std::uint64_t rate) {

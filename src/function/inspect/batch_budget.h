@@ -21,6 +21,9 @@
 // batches within two deadlines are one: all that a lane had under way, or that came meanwhile, is late by the one time
 // that it did not run. One is forgotten after 2,048 batches that were not late.
 //
+// A batch whose frames took far more besides than such frames do, four times as much and long_from(), is counted: by
+// itself it is of dear frames among cheap ones, HTTP mostly, and nearly always of a thread that was kept from its work.
+//
 // Times are ticks of the time-stamp counter. Thread-safety: none. Cost: two divisions for a batch.
 #pragma once
 
@@ -57,10 +60,15 @@ class BatchBudget {
     if (came_late) is_late(now);
     return std::clamp(patience - std::min(patience, gone), most_ / 16, most_);
   }
-  // The batch has left; `spent` of what begin() gave.
-  void end(std::uint64_t now, std::uint64_t spent) {
+  // The batch has left; `spent` of what begin() gave, and `beyond` that, by steps that cannot be stopped.
+  void end(std::uint64_t now, std::uint64_t spent, std::uint64_t beyond = 0) {
     if (work_ == 0) return;
     const std::uint64_t took = now > began_ ? now - began_ : 0;
+    const std::uint64_t besides = took - std::min(took, spent + beyond);
+    if (besides >= long_from_ && besides / 4 > cost_ * work_ / scale) [[unlikely]] {
+      ++long_batches_.times;
+      long_batches_.ticks += besides;
+    }
     // A thread that was kept from its work for once makes no frame dear.
     const std::uint64_t most = std::max<std::uint64_t>(scale, 4 * cost_);
     const std::uint64_t cost = std::min((took - std::min(took, spent)) * scale / work_, most);
@@ -74,6 +82,12 @@ class BatchBudget {
     work_ = 0;
   }
   std::uint64_t most() const { return most_; }
+  // From how many ticks on a batch may be long.
+  void set_long_from(std::uint64_t ticks) { long_from_ = ticks; }
+  struct LongBatches {
+    std::uint64_t times = 0, ticks = 0;  // `ticks`: besides confirming
+  };
+  const LongBatches& long_batches() const { return long_batches_; }
   // When the oldest frame of the batch that has begun has to go; 0 where frames will not be done before that, though
   // nothing is confirmed: the batch is behind. The end of time without a deadline.
   std::uint64_t late_from() const { return late_from_; }
@@ -103,6 +117,8 @@ class BatchBudget {
   std::uint64_t began_ = 0;
   std::uint64_t cost_ = 0;
   std::uint64_t work_ = 0;  // of the batch, in bytes
+  std::uint64_t long_from_ = never;
+  LongBatches long_batches_;
   std::uint64_t late_from_ = never;
   std::uint64_t oldest_goes_ = never;  // by the seven tenths; never: it is counted as late
   std::uint64_t looks_until_ = never;

@@ -252,5 +252,26 @@ TEST(BatchBudget, without_a_deadline_each_batch_has_all) {
   EXPECT_EQ(budget.begin(now, 0, 10'000, 10'000 * bytes), most);
 }
 
+// Four times what such frames do, and as long as is said; what confirming took, beyond its time too, is no part of it.
+TEST(BatchBudget, batches_that_are_long_are_counted_and_others_are_not) {
+  struct Case {
+    std::uint64_t took, spent, beyond;
+    bool is_long;
+  };
+  for (const Case& one : {Case{29'000, 0, 0, true}, Case{27'000, 0, 0, false}, Case{29'000, 2'000, 0, false},
+                          Case{31'000, 2'000, 0, true}, Case{100'000, 8'000, 80'000, false}}) {
+    for (const std::uint64_t long_from : {28'000U, 99'000U}) {
+      SCOPED_TRACE(one.took);
+      BatchBudget budget(most, deadline);
+      go_through(budget, 700);
+      budget.set_long_from(long_from);
+      budget.begin(now, now, 10, 10 * bytes);
+      budget.end(now + one.took, one.spent, one.beyond);
+      EXPECT_EQ(budget.long_batches().times, one.is_long && long_from == 28'000 ? 1U : 0U);
+      EXPECT_EQ(budget.long_batches().ticks, budget.long_batches().times == 0 ? 0 : one.took - one.spent - one.beyond);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sluice::function

@@ -25,6 +25,10 @@ std::uint64_t wall_clock() {
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(now).count());
 }
 
+std::uint64_t microseconds(std::uint64_t ticks) {
+  return ticks / (rte_get_tsc_hz() / 1'000'000);
+}
+
 using flow::http::StopReason;
 
 std::uint64_t stopped(const flow::http::Counters& http, StopReason reason) {
@@ -39,10 +43,11 @@ std::uint64_t stopped_by_contents(const flow::http::Counters& http) {
 
 // All that a lane counts.
 struct Counted {
-  Counted(Inspection& inspection, std::uint64_t senders_untold)
-      : inspection(inspection), conversations(inspection.conversations()), untold(senders_untold) {}
+  Counted(Inspection& inspection, const BatchBudget& budget, std::uint64_t senders_untold)
+      : inspection(inspection), budget(budget), conversations(inspection.conversations()), untold(senders_untold) {}
 
   Inspection& inspection;
+  const BatchBudget& budget;
   flow::Conversations& conversations;
   const std::uint64_t untold;
   const InspectionCounters& counted = inspection.counters();
@@ -74,9 +79,12 @@ constexpr Row rows[] = {
       "searches and confirmings of 500 us or more at once: nearly always the machine did not run the thread"},
      [](const Counted& c) -> std::uint64_t { return c.inspection.long_steps().times; }},
     {{"inspect_long_steps_us", "what these took together, in microseconds"},
-     [](const Counted& c) -> std::uint64_t {
-       return c.inspection.long_steps().ticks / (rte_get_tsc_hz() / 1'000'000);
-     }},
+     [](const Counted& c) -> std::uint64_t { return microseconds(c.inspection.long_steps().ticks); }},
+    {{"inspect_long_batches",
+      "batches whose frames took 500 us or more besides that, and four times what such frames do: mostly likewise"},
+     [](const Counted& c) -> std::uint64_t { return c.budget.long_batches().times; }},
+    {{"inspect_long_batches_us", "what these took together, besides that, in microseconds"},
+     [](const Counted& c) -> std::uint64_t { return microseconds(c.budget.long_batches().ticks); }},
     {{"inspect_releases_left",
       "frames, and ends of other flows, that release more of a TCP stream than there was time to hand over"},
      [](const Counted& c) -> std::uint64_t { return c.counted.releases_left; }},
@@ -224,6 +232,7 @@ InspectLane::InspectLane(std::unique_ptr<InspectionSearch> search, const Inspect
   inspection_.set_most_decoding(std::max(budget.most() / 16, match::Detector::least_ticks));
   // Few that cannot be stopped take as long: 16 KB of HTTP that are dear to search, a large regular expression.
   inspection_.set_long_from(std::max(budget.most() / 4, away_ticks_));
+  budget_.set_long_from(away_ticks_);
 }
 
 InspectLane::~InspectLane() {
@@ -311,7 +320,7 @@ void InspectLane::judged() {
     return;
   }
   spent_ = inspection_.spent();
-  budget_.end(ticks_(), spent_);
+  budget_.end(ticks_(), spent_, inspection_.taken() - spent_);
   publish();
   begin_between();
 }
@@ -330,7 +339,7 @@ void InspectLane::idle(std::uint64_t tsc) {
 }
 
 void InspectLane::publish() {
-  const Counted counted(inspection_, untold_);
+  const Counted counted(inspection_, budget_, untold_);
   for (std::size_t f = 0; f < figure_count; ++f) figures_[f].set(rows[f].value(counted));
   for (std::size_t l = 0; l < limited_.size(); ++l) limited_[l].set(counted.http.limited[l]);
   streams_refused_.set(counted.conversations.extras_refused());
