@@ -9,11 +9,6 @@
 #include <utility>
 
 namespace sluice::engine {
-namespace {
-// Of what came while a batch was forwarded.
-constexpr std::uint32_t least_caught_up = 4 * burst_size;
-}  // namespace
-
 Lane::Lane(Parts parts, std::unique_ptr<BatchRing> ring, FlowInbox inbox)
     : parts_(std::move(parts)),
       ring_(std::move(ring)),
@@ -49,21 +44,6 @@ Lane::Wake Lane::wake() const {
 }
 
 unsigned Lane::collect_round() {
-  unsigned last = collect_burst();
-  unsigned work = last;
-  if (owed_frames_ != 0) {
-    const std::uint32_t frames = std::max(least_caught_up, std::exchange(owed_frames_, 0));
-    const std::uint64_t until = rte_rdtsc() + std::exchange(owed_ticks_, 0);
-    // A core that computes, too, has nothing to gain: what it collects is done at once, and to be forwarded.
-    while (last == burst_size && device_computes() && (work < frames || rte_rdtsc() < until)) {
-      last = collect_burst();
-      work += last;
-    }
-  }
-  return work;
-}
-
-unsigned Lane::collect_burst() {
   if (const std::uint64_t passed = time_points(); passed != seen_time_points_) {
     time_point(passed - std::exchange(seen_time_points_, passed));
   }
@@ -71,6 +51,10 @@ unsigned Lane::collect_burst() {
     hand_over(*ring_->open());
   }
   return receive();
+}
+
+bool Lane::owed() const {
+  return !took_all_ && device_computes() && (owed_frames_ != 0 || rte_rdtsc() < owed_until_);
 }
 
 void Lane::time_point(std::uint64_t cycles) {
@@ -153,16 +137,21 @@ unsigned Lane::burst_room() const {
                                                 : InlinePace::least;
 }
 
+void Lane::took(unsigned count, unsigned most) {
+  took_all_ = count < most;
+  owed_frames_ -= std::min(owed_frames_, count);
+}
+
 // From the queue, which may be shared, or from what the lane that owns the queue has put aside for this one.
-unsigned Lane::receive_burst(unsigned most, std::uint64_t& now, bool& took_all) {
+unsigned Lane::receive_burst(unsigned most, std::uint64_t& now) {
   if (parts_.shares_queue) {
     const unsigned count = inbox_.take(burst_.frames(), most, now);
-    took_all = count < most;
+    took(count, most);
     survey(count);
     return count;
   }
   unsigned count = parts_.ports[parts_.port]->rx_burst(parts_.queue, burst_.frames(), most);
-  took_all = count < most;
+  took(count, most);
   if (count != 0) {
     now = rte_rdtsc();
     collector_.away->resume(now);
@@ -271,17 +260,18 @@ unsigned Lane::receive() {
       hand_over(*ring_->open());
     }
     drained_.store(!collector_holds_frames() && ring_->in_use() == 0, std::memory_order_release);
+    took_all_ = true;
     return 0;
   }
   Batch* batch = ring_->open();
   if (batch == nullptr) {
     collected_counters_.receive_stalls.add(1);
+    took_all_ = true;  // that it can
     return 0;
   }
   std::uint64_t now = 0;
-  bool took_all = false;
   const unsigned most = burst_room();
-  const unsigned count = receive_burst(most, now, took_all);
+  const unsigned count = receive_burst(most, now);
   std::uint32_t load = 0;
   std::uint64_t guarded = 0;
   if (count == 0) {
@@ -293,7 +283,7 @@ unsigned Lane::receive() {
     load = collect(*batch, count, now);
     guarded = burst_.guarded_ticks();
   }
-  load_.received(load, took_all, now, cost_here(), guarded);
+  load_.received(load, took_all_, now, cost_here(), guarded);
   choose_device();
   if (open_count_ != 0) {
     const bool full = batch->capacity - batch->count < burst_size;

@@ -1,15 +1,16 @@
 // A lane: one receive queue (or its share of one, flow_spread.h), its collector, its forwarder and its batches. Lanes
 // share nothing on the fast path.
 //
-// Two rounds that never wait, called in turn by one thread or each by its own:
+// Rounds that never wait, called in turn by one thread or each by its own:
 //   collect_round()  seal at a time point, receive and collect a burst, compute when this core is the device
 //   forward_round()  forward the oldest batch, if it is done, and send what the host injected
 //
 // On one thread a round forwards one batch, whatever else is done: a time point waits for that one alone (bound.h).
-// What came meanwhile is more than a burst, and ages unseen in the receive queue: so the next collect_round() goes on
-// while bursts are full, to four of them, or half as many frames as left, and for as long as work with a budget took
-// (Function::budgeted_ticks()). Half, so that where more comes than the lane carries its batches become fewer, not
-// more; four, so that they do not become small.
+// What came meanwhile is more than a burst, and ages unseen in the receive queue: so the thread collects again while
+// that is owed(), until nothing is left there, to four bursts at most, or half as many frames as left, and for as long
+// as work with a budget took (Function::budgeted_ticks()). Half, so that of what is more than the lane carries not more
+// and more is under way; four bursts, so that batches do not become small. A lane that computes itself forwards all
+// that is done, and owes nothing: what it collects is done at once.
 #pragma once
 
 #include <atomic>
@@ -89,6 +90,8 @@ class Lane {
   // Return how many frames and batches they moved; 0: nothing to do.
   unsigned collect_round();
   unsigned forward_round();
+  // Whether another collect_round() comes before the next forward_round(), on a thread that calls both.
+  bool owed() const;
   // What the last round took, when it moved something: the round's own thread counts it.
   void spent_collecting(std::uint64_t ticks) { collected_counters_.busy.add(ticks); }
   void spent_forwarding(std::uint64_t ticks) { forwarded_counters_.busy.add(ticks); }
@@ -125,10 +128,10 @@ class Lane {
   std::uint64_t cost_here() const;
   void time_point(std::uint64_t cycles);
   void choose_device();
-  unsigned collect_burst();
   unsigned receive();
+  void took(unsigned count, unsigned most);
   unsigned burst_room() const;
-  unsigned receive_burst(unsigned most, std::uint64_t& now, bool& took_all);
+  unsigned receive_burst(unsigned most, std::uint64_t& now);
   std::uint32_t collect(Batch& batch, unsigned count, std::uint64_t now);
   bool in_time(std::uint64_t rx_tsc) const;
   void refuse(unsigned count);
@@ -172,9 +175,10 @@ class Lane {
   std::uint64_t seen_time_points_ = 0;
   std::uint32_t open_count_ = 0;
   bool seal_is_due_ = false;  // a time point has passed that did not seal
-  // What forwarding on the collector's thread has left it to collect: of frames, and for how long besides.
+  bool took_all_ = true;      // the last burst left nothing in the queue
+  // What forwarding on the collector's thread has left it to collect: so many frames, and until then.
   std::uint32_t owed_frames_ = 0;
-  std::uint64_t owed_ticks_ = 0;
+  std::uint64_t owed_until_ = 0;
 };
 
 }  // namespace sluice::engine

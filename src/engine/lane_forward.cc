@@ -8,6 +8,10 @@
 #include "engine/lane.h"
 
 namespace sluice::engine {
+namespace {
+// Of what comes while a batch is forwarded.
+constexpr std::uint32_t least_owed = 4 * burst_size;
+}  // namespace
 
 unsigned Lane::forward_round() {
   unsigned work = forward_done();
@@ -30,30 +34,35 @@ void Lane::let_time_pass() {
   forwarder_.away->resume(rte_rdtsc());
 }
 
+// With a device one batch, else all that is done: a core that computes has nothing to collect meanwhile.
 unsigned Lane::forward_done() {
-  Batch* const batch = ring_->oldest();
-  if (batch == nullptr) return 0;
-  const BatchState state = batch->state.load(std::memory_order_acquire);
-  if (state == BatchState::failed || state == BatchState::lost) {
-    rescue(*batch);
-  } else if (state != BatchState::done) {
-    return 0;
-  }
-  const std::uint32_t frames = batch->count;
-  const std::uint64_t began = rte_rdtsc();
-  forward(*batch);
-  const std::uint64_t now = rte_rdtsc();
-  const std::uint64_t budgeted = std::min(parts_.function->budgeted_ticks(*batch), now - began);
-  pace_.forwarding().took(now - began - budgeted, frames);
-  pace_.forwarding_in_all().took(now - began, frames);
-  admission_.took(now - batch->sealed_tsc);
-  forwarded_.add(frames);
-  ring_->release();
-  if (forwarder_.away == collector_.away) {
-    owed_frames_ = std::max(1U, frames / 2);
-    owed_ticks_ = budgeted;
-  }
-  return 1;
+  unsigned batches = 0;
+  do {
+    Batch* const batch = ring_->oldest();
+    if (batch == nullptr) break;
+    const BatchState state = batch->state.load(std::memory_order_acquire);
+    if (state == BatchState::failed || state == BatchState::lost) {
+      rescue(*batch);
+    } else if (state != BatchState::done) {
+      break;
+    }
+    const std::uint32_t frames = batch->count;
+    const std::uint64_t began = rte_rdtsc();
+    forward(*batch);
+    const std::uint64_t now = rte_rdtsc();
+    const std::uint64_t budgeted = std::min(parts_.function->budgeted_ticks(*batch), now - began);
+    pace_.forwarding().took(now - began - budgeted, frames);
+    pace_.forwarding_in_all().took(now - began, frames);
+    admission_.took(now - batch->sealed_tsc);
+    forwarded_.add(frames);
+    ring_->release();
+    ++batches;
+    if (forwarder_.away == collector_.away) {
+      owed_frames_ = std::max(least_owed, frames / 2);
+      owed_until_ = now + budgeted;
+    }
+  } while (!device_computes());
+  return batches;
 }
 
 // The device did not do it; the frames are still here.

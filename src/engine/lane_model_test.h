@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <utility>
 #include <vector>
 
 #include "engine/bound.h"
@@ -41,10 +40,10 @@ struct LaneModel {
   // as the one in progress at a time point.
   void run(const std::vector<Ns>& arrivals) {
     Ns now = 0, point = cycle;
-    bool due = false;
+    bool due = false, is_full = false;
     std::size_t next = 0;
     while (next < arrivals.size() || !open_.empty() || !away_.empty()) {
-      now = forward_until(now);
+      if (!is_full || owed_ == 0) now = forward_until(now);
       if (now >= point) {
         point += (1 + (now - point) / cycle) * cycle;
         due = !open_.empty();
@@ -54,14 +53,12 @@ struct LaneModel {
         due = false;
       }
       const std::size_t before = next;
-      const std::size_t most = owed_ == 0 ? burst_size : std::max<std::size_t>(4 * burst_size, std::exchange(owed_, 0));
-      do {
-        const std::size_t first = next, burst = next + burst_size;
-        for (; next < arrivals.size() && arrivals[next] <= now && next < burst; ++next) {
-          open_.push_back(arrivals[next]);
-        }
-        now += round + collecting * static_cast<Ns>(next - first);
-      } while (next < arrivals.size() && arrivals[next] <= now && next < before + most && open_.size() < capacity);
+      for (; next < arrivals.size() && arrivals[next] <= now && next < before + burst_size; ++next) {
+        open_.push_back(arrivals[next]);
+      }
+      now += round + collecting * static_cast<Ns>(next - before);
+      is_full = next - before == burst_size;
+      owed_ -= std::min(owed_, next - before);
       if (open_.size() >= capacity) {
         ++full;
         seal(now);
@@ -105,7 +102,7 @@ struct LaneModel {
         ++frames;
       }
       leaving_sealed_ = oldest.sealed;
-      owed_ = own_forwarder ? 0 : std::max<std::size_t>(1, oldest.arrived.size() / 2);
+      owed_ = own_forwarder ? 0 : std::max<std::size_t>(4 * burst_size, oldest.arrived.size() / 2);
       away_.pop_front();
       if (!own_forwarder) {
         now = forwarder_free_;

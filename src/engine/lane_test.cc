@@ -109,8 +109,7 @@ TEST_F(LaneTest, ATimePointSealsWhileTheForwarderIsBehind) {
   EXPECT_EQ(forward(), 2U);
 }
 
-// On the collector's thread the oldest batch alone is forwarded before a time point that has passed is seen: else all
-// that an older one has held up would be.
+// However many an older one has held up: a time point is seen between two.
 TEST_F(LaneTest, ARoundForwardsOneBatch) {
   make({});
   time_point();
@@ -128,54 +127,106 @@ TEST_F(LaneTest, ARoundForwardsOneBatch) {
   }
   arrive(10);
   collect();
-  for (int round = 0; round < 3; ++round) {
-    EXPECT_EQ(sealed(), nullptr);
+  EXPECT_EQ(lane_->forward_round(), 1U);
+  EXPECT_EQ(take_out(), 10U);
+  lane_->pass_time_points(1);
+  EXPECT_EQ(sealed(), nullptr);
+  lane_->collect_round();
+  EXPECT_NE(sealed(), nullptr) << "with two that are back";
+  for (int round = 0; round < 2; ++round) {
     EXPECT_EQ(lane_->forward_round(), 1U);
     EXPECT_EQ(take_out(), 10U);
   }
   EXPECT_EQ(lane_->forward_round(), 0U);
 }
 
-// Half of what was forwarded, in bursts, and at least four; more where a budget took its time, as long as there is any.
-TEST_F(LaneTest, WhatCameWhileABatchWasForwardedIsCollectedBeforeTheNext) {
-  struct Case {
-    unsigned forwarded;
-    std::uint64_t budgeted_ticks_per_frame;
-    unsigned collected;
-  };
-  const std::uint64_t much = rte_get_tsc_hz() / 1000;  // an eighth of a second together
-  for (const Case& one : {Case{100, 0, 256}, Case{800, 0, 448}, Case{128, much, 600}}) {
-    SCOPED_TRACE(one.forwarded);
-    make({.capacity = 1024});
+// As the lane's thread does: collect_round() again while that is owed.
+class OwedTest : public LaneTest {
+ protected:
+  unsigned collect_what_is_owed() {
+    unsigned frames = lane_->collect_round();
+    while (lane_->owed()) frames += lane_->collect_round();
+    return frames;
+  }
+  // A batch of so many frames is forwarded, whose budget takes its time, and 600 more arrive meanwhile.
+  void forward_a_batch(unsigned frames, std::uint64_t budgeted_ticks_per_frame) {
     time_point();
-    arrive(one.forwarded);
+    arrive(frames);
     collect();
     time_point();
     Batch* const batch = sealed();
     ASSERT_NE(batch, nullptr);
     finish(*batch);
     arrive(600);
-    function_.forwarding_ticks_per_frame = one.budgeted_ticks_per_frame;
+    function_.forwarding_ticks_per_frame = budgeted_ticks_per_frame;
     EXPECT_EQ(lane_->forward_round(), 1U);
     function_.forwarding_ticks_per_frame = 0;
-    EXPECT_EQ(lane_->collect_round(), one.collected);
+    EXPECT_EQ(take_out(), frames);
+  }
+  void TearDown() override {
+    lane_->abandon();
+    forget_what_waits();
+    LaneTest::TearDown();
+  }
+};
+
+// Half of what was forwarded, in bursts, and at least four; more where a budget took its time, as long as there is any.
+TEST_F(OwedTest, WhatCameWhileABatchWasForwardedIsCollectedBeforeTheNext) {
+  struct Case {
+    unsigned forwarded;
+    std::uint64_t budgeted_ticks_per_frame;
+    unsigned collected;
+  };
+  const std::uint64_t much = rte_get_tsc_hz() / 250;  // half a second together
+  for (const Case& one : {Case{100, 0, 256}, Case{800, 0, 448}, Case{128, much, 600}}) {
+    SCOPED_TRACE(one.forwarded);
+    make({.capacity = 1024});
+    forward_a_batch(one.forwarded, one.budgeted_ticks_per_frame);
+    EXPECT_EQ(collect_what_is_owed(), one.collected);
     if (one.collected < 600) {
-      EXPECT_EQ(lane_->collect_round(), burst_size) << "once";
+      EXPECT_EQ(collect_what_is_owed(), burst_size) << "once";
     }
-    EXPECT_EQ(take_out(), one.forwarded);
     lane_->abandon();
     forget_what_waits();
   }
 }
 
-// What it collects it computes at once, and that is to be forwarded first.
-TEST_F(LaneTest, ALaneThatComputesItselfCollectsABurst) {
+// The other thread's work is no reason to collect more at a time.
+TEST_F(OwedTest, AForwarderOfItsOwnOwesNothing) {
+  make({.capacity = 1024});
+  AwayWatch away;
+  Bell bell;
+  lane_->set_threads({&away_, &bell_}, {&away, &bell});
+  forward_a_batch(800, 0);
+  EXPECT_EQ(collect_what_is_owed(), burst_size);
+  lane_->set_threads({&away_, &bell_}, {&away_, &bell_});
+}
+
+TEST_F(OwedTest, NothingIsOwedWhereTheDeviceIsGoneOrABatchIsMissing) {
+  make({.batches = 2, .capacity = 1024});
+  forward_a_batch(800, 0);
+  clock_.device_up.store(false);
+  EXPECT_EQ(collect_what_is_owed(), burst_size);
+  lane_->abandon();
+  forget_what_waits();
+  clock_.device_up.store(true);
+  make({.batches = 2, .capacity = 128});
+  forward_a_batch(120, 0);
+  EXPECT_EQ(collect_what_is_owed(), 256U);
+  EXPECT_EQ(collect_what_is_owed(), 0U) << "both batches are sealed";
+}
+
+// What it collects it computes at once, and that is to be forwarded first: all of it.
+TEST_F(LaneTest, ALaneThatComputesItselfOwesNothingAndForwardsAll) {
   make({.cpu_below = 100'000, .capacity = 1024});
   arrive(600);
   collect();
   arrive(300);
-  EXPECT_EQ(lane_->forward_round(), 1U);
+  const std::uint64_t batches = collected().batches_cpu.get();
+  EXPECT_GT(batches, 1U);
+  EXPECT_EQ(lane_->forward_round(), batches);
   EXPECT_EQ(lane_->collect_round(), burst_size);
+  EXPECT_FALSE(lane_->owed());
 }
 
 TEST_F(LaneTest, AFullBatchIsSealedThoughTheDeviceIsBehind) {
@@ -230,7 +281,7 @@ TEST_F(LaneTest, TheCoresBatchesDoNotOvertakeTheDevices) {
   EXPECT_EQ(collected().batches_cpu.get(), 2U);
   EXPECT_EQ(lane_->forward_round(), 0U);
   finish(*batch);
-  EXPECT_EQ(forward(), 2U);
+  EXPECT_EQ(lane_->forward_round(), 2U) << "a core computes now: nothing is to be seen in between";
   EXPECT_EQ(take_out(), 361U);
 }
 

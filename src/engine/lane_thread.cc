@@ -38,12 +38,21 @@ unsigned LaneThread::round() {
     const std::uint64_t now = rte_rdtsc();
     return now - std::exchange(began, now);
   };
-  for (Lane* lane : collected_) {
+  const auto collect = [&](Lane& lane) {
     away_.look(began);
-    const unsigned moved = lane->collect_round();
+    const unsigned moved = lane.collect_round();
     const std::uint64_t ticks = took();
-    if (moved != 0) lane->spent_collecting(ticks);
+    if (moved != 0) lane.spent_collecting(ticks);
     work += moved;
+  };
+  for (Lane* lane : collected_) collect(*lane);
+  // A burst of each in turn, so that none waits for what another one has to catch up with.
+  for (bool owed = true; std::exchange(owed, false);) {
+    for (Lane* lane : collected_) {
+      if (!lane->owed()) continue;
+      owed = true;
+      collect(*lane);
+    }
   }
   for (Lane* lane : forwarded_) {
     away_.look(began);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -222,18 +223,18 @@ std::string capacity_text(const ProfileCapacity& one) {
 // none is at any, the highest.
 std::uint64_t rate_of_grid(const Profile& profile) {
   struct Tried {
-    unsigned cells = 0;
+    std::set<std::pair<nanoseconds, unsigned>> cells;  // what is held has been tried before
     bool good = false;
   };
   std::map<std::uint64_t, Tried> rates;
   for (const ProfileCell& cell : profile.cells) {
     if (cell.packet != profile.packet) continue;
     Tried& one = rates[cell.offered];
-    ++one.cells;
+    one.cells.emplace(cell.cycle, cell.streams);
     one.good |= is_good(profile, cell);
   }
   const auto best = std::ranges::max_element(
-      rates, {}, [](const auto& one) { return std::tuple(one.second.cells, one.second.good, one.first); });
+      rates, {}, [](const auto& one) { return std::tuple(one.second.cells.size(), one.second.good, one.first); });
   return best == rates.end() ? 0 : best->first;
 }
 

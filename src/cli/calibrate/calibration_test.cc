@@ -206,6 +206,29 @@ TEST(Calibration, WhatBoundsEachRateIsSaid) {
   EXPECT_THAT(calibration_table(profile, false), Not(HasSubstr(" at 72")));
 }
 
+// What was held was tried before, and is no other cell.
+TEST(Calibration, TheTableIsOfTheHighestRateAtWhichACellIsSchedulable) {
+  Profile profile;
+  profile.packet = 1370;
+  profile.subject.overlap = 1;
+  const auto add = [&](unsigned cycle, std::uint64_t gbit, bool good) {
+    ProfileCell cell{.cycle = microseconds(cycle), .streams = 4, .packet = 1370, .offered = gbit * 1'000'000'000};
+    cell.schedulable = good;
+    profile.cells.push_back(cell);
+  };
+  const auto rate = [&] { return calibration_table(profile, false).substr(0, 36); };
+  for (const unsigned cycle : {100U, 200U}) add(cycle, 300, false);
+  add(100, 100, false);
+  add(200, 100, false);
+  EXPECT_THAT(rate(), HasSubstr("at 300.000")) << "none is";
+  profile.cells[2].schedulable = profile.cells[3].schedulable = true;
+  EXPECT_THAT(rate(), HasSubstr("at 100.000"));
+  add(100, 200, false);
+  add(200, 200, true);
+  add(100, 100, true);  // held
+  EXPECT_THAT(rate(), HasSubstr("at 200.000"));
+}
+
 TEST(Calibration, UsualPacketsAreThoseThatThereCanBe) {
   using Packets = std::vector<unsigned>;
   EXPECT_EQ(usual_packets(1514), (Packets{1514, 757, 128}));

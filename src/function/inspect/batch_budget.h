@@ -65,7 +65,7 @@ class BatchBudget {
     if (work_ == 0) return;
     const std::uint64_t took = now > began_ ? now - began_ : 0;
     const std::uint64_t besides = took - std::min(took, spent + beyond);
-    if (besides >= long_from_ && besides / 4 > cost_ * work_ / scale) [[unlikely]] {
+    if (besides >= long_from_ && cost_ != 0 && besides / 4 > cost_ * work_ / scale) [[unlikely]] {
       ++long_batches_.times;
       long_batches_.ticks += besides;
     }
