@@ -13,6 +13,7 @@
 
 #include "cli/bench/link_rows.h"
 #include "cli/bench/spread.h"
+#include "engine/profile.h"
 
 namespace sluice::cli::bench {
 namespace {
@@ -112,7 +113,10 @@ TEST(PublishedResults, HaveTheColumnsThatBenchesWrite) {
     if (lines.empty() || lines[0].rfind("seconds,", 0) == 0) {
       continue;  // another kind of file, or a soak's series
     }
+    std::string profile = engine::Profile().csv();
+    profile.pop_back();
     const std::string header = lines[0].starts_with("scheme,")   ? order_csv_header()
+                               : lines[0].starts_with("device,") ? profile
                                : lines[0].starts_with("figure,") ? figures_csv_header()
                                                                  : csv_header();
     ++files;
