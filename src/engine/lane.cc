@@ -9,6 +9,7 @@
 #include <utility>
 
 namespace sluice::engine {
+
 Lane::Lane(Parts parts, std::unique_ptr<BatchRing> ring, FlowInbox inbox)
     : parts_(std::move(parts)),
       ring_(std::move(ring)),

@@ -4,8 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
+#include <thread>
 
+#include "engine/lane_thread.h"
 #include "engine/lane_trial_test.h"
 
 namespace sluice::engine {
@@ -189,6 +192,40 @@ TEST_F(OwedTest, WhatCameWhileABatchWasForwardedIsCollectedBeforeTheNext) {
     lane_->abandon();
     forget_what_waits();
   }
+}
+
+// The lane's thread does so: what is owed for a batch is collected before the next one leaves.
+TEST_F(OwedTest, AThreadCollectsWhatIsOwedBeforeItForwardsTheNextBatch) {
+  const auto port = open("watched", "replay,mix=64,frames=64");
+  ASSERT_TRUE(port);
+  std::uint64_t sent = 0;
+  std::atomic<std::uint64_t> collected_by_then{0};
+  port->replay()->observe([&](const rte_mbuf*) {
+    if (++sent == 101) collected_by_then = collected().rx_frames.get();
+  });
+  make({.capacity = 1024}, nullptr, port.get());
+  time_point();
+  for (int b = 0; b < 2; ++b) {
+    arrive(100);
+    collect();
+    time_point();
+    Batch* const batch = sealed();
+    ASSERT_NE(batch, nullptr);
+    finish(*batch);
+  }
+  arrive(600);
+  LaneThread thread(-1, true, {}, std::chrono::milliseconds(1));
+  lane_->set_threads(thread.side(), thread.side());
+  thread.collects(lane_.get());
+  thread.forwards(lane_.get());
+  thread.start();
+  for (int tries = 0; tries < 5000 && collected_by_then.load() == 0; ++tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  thread.stop();
+  lane_->set_threads({&away_, &bell_}, {&away_, &bell_});
+  EXPECT_EQ(collected_by_then.load(), 200U + burst_size + 256U);
+  left_ = arrived_;
 }
 
 // The other thread's work is no reason to collect more at a time.

@@ -254,6 +254,11 @@ TEST(BatchBudget, without_a_deadline_each_batch_has_all) {
 
 // Four times what such frames do, and as long as is said; what confirming took, beyond its time too, is no part of it.
 TEST(BatchBudget, batches_that_are_long_are_counted_and_others_are_not) {
+  BatchBudget first(most, deadline);
+  first.set_long_from(28'000);
+  first.begin(now, now, 10, 10 * bytes);
+  first.end(now + 99'000, 0);
+  EXPECT_EQ(first.long_batches().times, 0U) << "nothing is known of such frames yet";
   struct Case {
     std::uint64_t took, spent, beyond;
     bool is_long;
