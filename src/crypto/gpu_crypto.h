@@ -9,9 +9,11 @@
 // and stand behind one another in memory travel as one copy, for the copy engine pauses some 6 us between two.
 //
 // What is written in host memory besides what job.h says: bytes from `data` to the end of the tag are written back as
-// they were read, and on the way `copy` those behind a packet up to the length of its run's longest one too, where the
-// next packet of the run does not begin before that. So nobody else may write to a batch's packets, nor to what follows
-// in their buffers, while it is under way; where packets do not lie in buffers of their own, use `direct`.
+// they were read, and so are those behind it to the end of the 16-byte unit that the tag ends in (for the link carries
+// a whole unit in one write, where its bytes would take five), and on the way `copy` those up to the length of the
+// packet's run's longest one, where the next packet of the run does not begin before that. So nobody else may write to
+// a batch's packets, nor to what follows in their buffers, while it is under way. Where packets do not lie in buffers
+// of their own, use GpuPath::direct, which writes nothing behind them.
 //
 // A packet that is opened is read once and hashed; what is enciphered stays in device memory until the tag has been
 // found right, and only then is it deciphered. So plain text that is not authentic exists nowhere, costs no AES, and
@@ -52,9 +54,9 @@
 namespace sluice::crypto {
 
 enum class GpuPath {
-  automatic,  // copy for large runs of packets of about one size, direct otherwise
-  copy,       // direct only where there are more than 64 runs
-  direct,
+  automatic,  // copy for large runs of packets of about one size, in place otherwise
+  copy,       // in place only where there are more than 64 runs
+  direct,     // in place, and nothing behind a packet is written
 };
 
 struct GpuCryptoOptions {

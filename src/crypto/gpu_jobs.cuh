@@ -27,6 +27,8 @@ using device::every_lane;
 inline constexpr int line = static_cast<int>(device::line_bytes), kept = 64;
 inline constexpr int row_words = (kept + line) / 4 + 1;
 inline constexpr unsigned key_words = sizeof Key::round_keys / 4;
+inline constexpr int unit_bytes = 16;
+inline constexpr int tail_bytes = (unit_bytes - 1 + max_tag_length + unit_bytes - 1) / unit_bytes * unit_bytes;
 
 // A slot in device memory.
 struct alignas(64) DeviceKey {
@@ -44,6 +46,7 @@ struct GpuWork {
   device::StagedFrames staged;  // where packets lie; step 0: in host memory
   std::byte* scratch;           // for those in host memory that are opened, `pitch` bytes each
   std::uint64_t pitch;
+  bool whole_units;  // bytes around a packet's end may be written, too, as they were read
 };
 
 // A packet as the lanes see it that read, encipher and store it. Addresses are those of offset 0.
@@ -54,6 +57,7 @@ struct Place {
   int load_begin, load_end;      // bytes that are read
   int cipher_begin, cipher_end;  // that are enciphered
   int whole_begin, whole_end;    // units inside are stored whole
+  int tail_begin;                // of the first unit that is stored with the tag in it; INT_MAX: none is
   int before_end, after_end;     // from load_begin on, bytes that are summed as they were read, and as they are then
   std::uint8_t rounds;
   bool enciphers;  // in this walk
@@ -67,8 +71,8 @@ struct alignas(16) WarpMemory {
   uint4 hash[32];       // GHASH so far
   Place place[32];
   std::uint32_t row[32][row_words];
-  std::uint32_t tag[32][max_tag_length / 4];
-  std::uint32_t before[32], after[32];  // sums of 16-bit words, the first at offset 0
+  std::uint32_t tail[32][tail_bytes / 4];  // of what is sealed, from tail_begin on; else the tag that came, or is made
+  std::uint32_t before[32], after[32];     // sums of 16-bit words, the first at offset 0
 };
 
 // A packet as the lane sees it that authenticates it.
@@ -249,13 +253,19 @@ class JobWarp {
     place.load_begin = packet.begin;
     const int clear_end = packet.begin + packet.authenticated();
     place.load_end = packet.opens ? packet.tag_begin + packet.tag_length : sums ? packet.tag_begin : clear_end;
-    packet.read_end = place.load_end;
     place.before_end = packet.opens ? place.load_end : clear_end;
     place.after_end = packet.opens ? packet.text_begin() : packet.tag_begin;
     place.cipher_begin = packet.text_begin();
     place.cipher_end = packet.text_begin() + packet.text;
     place.whole_begin = staged ? INT_MIN : place.load_begin;
-    place.whole_end = staged ? INT_MAX : place.load_end;
+    place.whole_end = staged || work_.whole_units ? INT_MAX : place.load_end;
+    place.tail_begin = INT_MAX;
+    const int tail_begin = packet.tag_begin / unit_bytes * unit_bytes;
+    if (work_.whole_units && !packet.opens && tail_begin >= place.whole_begin) {
+      place.tail_begin = tail_begin;
+      place.load_end = (packet.tag_begin + packet.tag_length + unit_bytes - 1) / unit_bytes * unit_bytes;
+    }
+    packet.read_end = place.load_end;
     if (packet.opens && !staged) place.spill = reinterpret_cast<std::uint64_t>(work_.scratch) + i * work_.pitch;
 
     const uint4 salt = __ldcg(reinterpret_cast<const uint4*>(slot.key.salt_block));
@@ -357,9 +367,17 @@ class JobWarp {
     at[1] = bytes.y;
     at[2] = bytes.z;
     at[3] = bytes.w;
-    if (touched) store(place, offset, bytes, reinterpret_cast<const std::uint8_t*>(at));
+    if (offset >= place.tail_begin) {
+      keep_tail(p, offset - place.tail_begin, bytes);
+    } else if (touched) {
+      store(place, offset, bytes, reinterpret_cast<const std::uint8_t*>(at));
+    }
     if (place.spill != 0 && offset + 16 > place.load_begin && offset < place.load_end)
       *reinterpret_cast<uint4*>(place.spill + static_cast<unsigned>(offset)) = bytes;
+  }
+
+  __device__ __forceinline__ void keep_tail(unsigned p, int at, uint4 bytes) {
+    if (at < tail_bytes) *reinterpret_cast<uint4*>(&memory_.tail[p][at / 4]) = bytes;
   }
 
   // What the unit's bytes are enciphered with: the end of one block and the beginning of the next.
@@ -486,7 +504,7 @@ class JobWarp {
     const int from = packet.tag_begin - step * line;
     if (from >= line || from + packet.tag_length <= 0) return;
     const auto* const row = reinterpret_cast<const std::uint8_t*>(memory_.row[lane_]);
-    auto* const tag = reinterpret_cast<std::uint8_t*>(memory_.tag[lane_]);
+    auto* const tag = reinterpret_cast<std::uint8_t*>(memory_.tail[lane_]);
     for (int i = 0; i < packet.tag_length; ++i)
       if (from + i >= 0 && from + i < line) tag[i] = row[kept + from + i];
   }
@@ -531,9 +549,7 @@ class JobWarp {
       const Tag tag = packet.gcm ? gcm_tag(packet) : sha1_tag(packet);
       done = packet.opens ? same(tag, packet.tag_length) : true;
       if (!packet.opens) {
-        for (int i = 0; i < 5; ++i) memory_.tag[lane_][i] = tag.word[i];
-        store_bytes(place.target + static_cast<unsigned>(packet.tag_begin),
-                    reinterpret_cast<const std::uint8_t*>(memory_.tag[lane_]), packet.tag_length);
+        store_tag(place, packet, tag);
         if constexpr (sums) memory_.after[lane_] += tag_words(tag, packet);
       }
     }
@@ -545,6 +561,25 @@ class JobWarp {
     place.load_end = place.enciphers ? place.cipher_end : 0;
     place.before_end = 0;
     place.after_end = place.load_end;
+  }
+
+  __device__ void store_tag(const Place& place, const Packet& packet, const Tag& tag) {
+    auto* const tail = reinterpret_cast<std::uint8_t*>(memory_.tail[lane_]);
+    const bool whole = place.tail_begin != INT_MAX;
+    const int into = whole ? packet.tag_begin - place.tail_begin : 0;
+    SLUICE_UNROLL
+    for (int i = 0; i < static_cast<int>(max_tag_length); ++i)
+      if (i < packet.tag_length) tail[into + i] = static_cast<std::uint8_t>(tag.word[i / 4] >> i % 4 * 8);
+    if (!whole) {
+      store_bytes(place.target + static_cast<unsigned>(packet.tag_begin), tail, packet.tag_length);
+      return;
+    }
+    SLUICE_UNROLL
+    for (int at = 0; at < tail_bytes; at += unit_bytes) {
+      if (at >= into + packet.tag_length) continue;
+      __stcs(reinterpret_cast<uint4*>(place.target + static_cast<unsigned>(place.tail_begin + at)),
+             *reinterpret_cast<const uint4*>(tail + at));
+    }
   }
 
   static __device__ std::uint32_t tag_words(const Tag& tag, const Packet& packet) {
@@ -565,7 +600,8 @@ class JobWarp {
   __device__ bool same(const Tag& tag, int length) const {
     std::uint32_t differs = 0;
     SLUICE_UNROLL
-    for (int i = 0; i < 5; ++i) differs |= (tag.word[i] ^ memory_.tag[lane_][i]) & device::word_mask(0, length - 4 * i);
+    for (int i = 0; i < 5; ++i)
+      differs |= (tag.word[i] ^ memory_.tail[lane_][i]) & device::word_mask(0, length - 4 * i);
     return differs == 0;
   }
 

@@ -24,9 +24,9 @@
 // A GPU has a copy of the keys, which begin_cycle() brings up to date. A packet is *kept from it*, and computed by the
 // lane's core when its frame is judged, with all such packets of its batch, if its keys are not there yet (its stream
 // has just come with a reload) or are derived anew on the way (a derivation rate), or if its buffer holds less than the
-// longest packet behind its place (device_packet_bytes()), where copies of whole runs could write. Enciphering in place
-// cannot be done twice: of a batch that a failing GPU may have begun, its packets are dropped (device_lost), and all
-// other frames go on.
+// longest packet behind its place (device_packet_bytes()), where copies of whole runs, and units, could write.
+// Enciphering in place cannot be done twice: of a batch that a failing GPU may have begun, its packets are dropped
+// (device_lost), and all other frames go on.
 //
 // What is UDP of a stream but no plain frame of it (a fragment, VLAN tags, IPv4 options, IPv6 extension headers), and
 // what only the kernel could forward, is dropped too (srtp_not_plain): it must not pass in clear. Later fragments have
