@@ -20,8 +20,8 @@ namespace {
 using device::FrameRun;
 using device::StagedFrames;
 
-// As many warps to a block as its shared memory has room for: four from 109 KB on, of which an H200's multiprocessor
-// has room for two blocks; one on a GPU with 64 KB.
+// Warps to a block: four where its shared memory has 109 KB, of which an H200's multiprocessor has room for two blocks;
+// two from 71 KB on; one on a GPU with 64 KB.
 constexpr unsigned most_block_warps = 4, most_blocks = 264;
 constexpr unsigned worth_warps = 512;  // below so many groups of 32 packets a warp takes fewer at a time
 constexpr unsigned max_pieces = 64, apply_blocks = 32, apply_warps = 4;
@@ -335,7 +335,7 @@ class CudaCrypto final : public GpuCrypto {
 
   Expected<void> launch(const GpuBatch& batch, const StagedFrames& staged, std::byte* scratch, cudaStream_t stream) {
     const GpuWork work{batch.jobs,  batch.verdicts, batch.sums, keys_,  table_.capacity(),
-                       batch.count, staged,         scratch,    pitch_, options_.path != GpuPath::direct};
+                       batch.count, staged,         scratch,    pitch_, options_.own_buffers};
     const unsigned per_warp = device::frames_per_warp(batch.count, worth_warps);
     const unsigned per_block = per_warp * block_warps_;
     const unsigned blocks = std::min(most_blocks, (batch.count + per_block - 1) / per_block);

@@ -4,7 +4,7 @@
 // Ways of a packet, as settled for each batch (GpuPath):
 //   copy    up and down by the copy engine, as 2-D copies of runs of packets (device/frame_copy.h), a kernel in device
 //           memory in between: the only way that fills the link both ways
-//   direct  a kernel reads and writes packets in host memory: batches that lie scattered, or are small
+//   direct  in place: a kernel reads and writes packets in host memory: batches that lie scattered, or are small
 // Large batches travel in pieces, so that one piece comes down while the next goes up; small ones that are run together
 // and stand behind one another in memory travel as one copy, for the copy engine pauses some 6 us between two.
 //
@@ -12,8 +12,8 @@
 // they were read, and so are those behind it to the end of the 16-byte unit that the tag ends in (for the link carries
 // a whole unit in one write, where its bytes would take five), and on the way `copy` those up to the length of the
 // packet's run's longest one, where the next packet of the run does not begin before that. So nobody else may write to
-// a batch's packets, nor to what follows in their buffers, while it is under way. Where packets do not lie in buffers
-// of their own, use GpuPath::direct, which writes nothing behind them.
+// a batch's packets, nor to what follows in their buffers, while it is under way. Packets that do not lie in buffers of
+// their own must be run in place without GpuCryptoOptions::own_buffers: then nothing behind them is written.
 //
 // A packet that is opened is read once and hashed; what is enciphered stays in device memory until the tag has been
 // found right, and only then is it deciphered. So plain text that is not authentic exists nowhere, costs no AES, and
@@ -54,15 +54,16 @@
 namespace sluice::crypto {
 
 enum class GpuPath {
-  automatic,  // copy for large runs of packets of about one size, in place otherwise
-  copy,       // in place only where there are more than 64 runs
-  direct,     // in place, and nothing behind a packet is written
+  automatic,  // copy for large runs of packets of about one size, direct otherwise
+  copy,       // direct only where there are more than 64 runs
+  direct,
 };
 
 struct GpuCryptoOptions {
   std::uint32_t max_packets = 16384;      // of a batch
   std::uint32_t max_packet_bytes = 2048;  // from `data` to the end of the tag
   GpuPath path = GpuPath::automatic;
+  bool own_buffers = true;  // 15 bytes behind each packet are nobody else's; must be so for any way but `direct`
   std::uint64_t piece_bytes = 8U << 20;
   std::uint32_t together = 1;             // batches that run() has staging for at once
   std::size_t max_sync_bytes = 1U << 20;  // that one sync() moves

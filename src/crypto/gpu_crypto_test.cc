@@ -58,13 +58,15 @@ class GpuCryptoTest : public testing::Test {
     memory_ = static_cast<std::uint8_t*>(gpu_->allocate_host(memory_bytes).value());
   }
 
-  void make(GpuPath path, std::uint64_t piece_bytes = 4U << 20) {
+  // `own_bytes`: behind each packet, as the contract has it.
+  void make(GpuPath path, std::uint64_t piece_bytes = 4U << 20, std::size_t own_bytes = 15) {
     crypto_.reset();
-    own_bytes_ = path == GpuPath::direct ? 0 : 15;
+    own_bytes_ = own_bytes;
     auto made = GpuCrypto::create(*gpu_, keys_,
                                   {.max_packets = most_jobs,
                                    .max_packet_bytes = most_bytes,
                                    .path = path,
+                                   .own_buffers = own_bytes != 0,
                                    .piece_bytes = piece_bytes,
                                    .together = 3});
     ASSERT_TRUE(made) << made.error().message;
@@ -122,7 +124,7 @@ class GpuCryptoTest : public testing::Test {
     for (std::uint32_t i = 0; i < count; ++i) {
       Job job = {};
       job.key = random() % slots;
-      job.cipher_offset = static_cast<std::uint16_t>(size == Size::any ? random() % 300 : random() % 40);
+      job.cipher_offset = static_cast<std::uint16_t>(1 + (size == Size::any ? random() % 300 : random() % 40));
       job.cipher_length = static_cast<std::uint16_t>(size == Size::ordinary && random() % 8 != 0 ? 1000 + random() % 300
                                                      : size == Size::any && random() % 16 == 0   ? random() % 8500
                                                      : size == Size::tiny                        ? random() % 40
@@ -133,8 +135,10 @@ class GpuCryptoTest : public testing::Test {
       if (asks_) job.flags |= static_cast<std::uint8_t>(random() % 4 * job_sums_before);
       for (std::uint8_t& byte : job.nonce) byte = static_cast<std::uint8_t>(random());
       for (std::uint8_t& byte : job.suffix) byte = static_cast<std::uint8_t>(random());
-      const std::size_t length = std::size_t{job.cipher_offset} + job.cipher_length + job.tag_gap + max_tag_length + 4;
-      const std::size_t begin = pitch != 0 ? std::size_t{i} * pitch + 6 : at + own_bytes_ + random() % 64;
+      const std::size_t length =
+          std::size_t{job.cipher_offset} + job.cipher_length + job.tag_gap + keys_.key(job.key).tag_length;
+      const std::size_t gap = own_bytes_ + (random() % 4 == 0 ? random() % 64 : 0);
+      const std::size_t begin = pitch != 0 ? std::size_t{i} * pitch + 6 : at + gap;
       ASSERT_LE(begin + length, memory_bytes);
       job.data = reinterpret_cast<std::uint64_t>(memory_ + begin);
       at = begin + length;
@@ -274,17 +278,20 @@ TEST_F(GpuCryptoTest, batches_do_as_the_cpu_does) {
     GpuPath path;
     Size size;
     std::uint32_t pitch;
-    std::uint64_t piece_bytes;
+    std::uint64_t piece_bytes = 4 << 20;
+    std::size_t own_bytes = 15;
   };
   for (const Case& c :
-       {Case{GpuPath::direct, Size::any, 0, 4 << 20}, Case{GpuPath::direct, Size::ordinary, 1552, 4 << 20},
-        Case{GpuPath::copy, Size::ordinary, 1552, 4 << 20}, Case{GpuPath::copy, Size::ordinary, 1552, 40'000},
-        Case{GpuPath::direct, Size::tiny, 0, 4 << 20}, Case{GpuPath::copy, Size::tiny, 320, 4 << 20},
-        Case{GpuPath::copy, Size::any, 0, 4 << 20}, Case{GpuPath::automatic, Size::any, 0, 4 << 20},
-        Case{GpuPath::automatic, Size::tiny, 0, 4 << 20}, Case{GpuPath::automatic, Size::ordinary, 1552, 4 << 20}}) {
-    ASSERT_NO_FATAL_FAILURE(make(c.path, c.piece_bytes));
+       {Case{GpuPath::direct, Size::any, 0, 4 << 20, 0}, Case{GpuPath::direct, Size::any, 0},
+        Case{GpuPath::direct, Size::ordinary, 1552, 4 << 20, 0}, Case{GpuPath::direct, Size::ordinary, 1552},
+        Case{GpuPath::copy, Size::ordinary, 1552}, Case{GpuPath::copy, Size::ordinary, 1552, 40'000},
+        Case{GpuPath::direct, Size::tiny, 0, 4 << 20, 0}, Case{GpuPath::direct, Size::tiny, 0},
+        Case{GpuPath::copy, Size::tiny, 320}, Case{GpuPath::copy, Size::any, 0},
+        Case{GpuPath::automatic, Size::ordinary, 1552}}) {
+    ASSERT_NO_FATAL_FAILURE(make(c.path, c.piece_bytes, c.own_bytes));
     for (const std::uint32_t count : {1, 2, 3, 31, 33, 130, 600}) {
-      SCOPED_TRACE("path " + std::to_string(static_cast<int>(c.path)) + " pitch " + std::to_string(c.pitch));
+      SCOPED_TRACE("path " + std::to_string(static_cast<int>(c.path)) + " pitch " + std::to_string(c.pitch) + ", " +
+                   std::to_string(c.own_bytes) + " own bytes");
       ASSERT_NO_FATAL_FAILURE(make_jobs(random, count, c.size, c.pitch));
       ASSERT_NO_FATAL_FAILURE(compare(count, count % 2));
     }
@@ -322,34 +329,63 @@ TEST_F(GpuCryptoTest, batches_together_do_as_the_cpu_does) {
 TEST_F(GpuCryptoTest, every_length_at_every_place) {
   std::mt19937 random(11);
   for (std::uint32_t i = 0; i < slots; ++i) install_random(keys_, random);
-  for (std::uint32_t clear = 0; clear < 140; clear += 9) {
-    // `automatic`, too, reads and writes these in place, for they lie at no constant distance.
-    make(clear % 2 == 0 ? GpuPath::direct : GpuPath::automatic);
-    ASSERT_NO_FATAL_FAILURE(make_jobs(random, 260, Size::tiny, 720));
-    for (std::uint32_t i = 0; i < 260; ++i) {
-      jobs_[i].data = reinterpret_cast<std::uint64_t>(memory_ + std::size_t{i} * 720 + random() % 128);
-      jobs_[i].cipher_offset = static_cast<std::uint16_t>(clear);
-      jobs_[i].cipher_length = static_cast<std::uint16_t>(i);
+  for (const std::size_t own_bytes : {0, 15}) {
+    for (std::uint32_t clear = 1; clear < 140; clear += 9) {
+      make(GpuPath::direct, 4 << 20, own_bytes);
+      asks_ = (clear / 9 + own_bytes) % 2 != 0;  // make_jobs() asks where the batch before did not
+      ASSERT_NO_FATAL_FAILURE(make_jobs(random, 260, Size::tiny, 720));
+      for (std::uint32_t i = 0; i < 260; ++i) {
+        jobs_[i].data = reinterpret_cast<std::uint64_t>(memory_ + std::size_t{i} * 720 + random() % 128);
+        jobs_[i].cipher_offset = static_cast<std::uint16_t>(clear);
+        jobs_[i].cipher_length = static_cast<std::uint16_t>(i);
+      }
+      seal_what_is_opened(random, 260);
+      ASSERT_NO_FATAL_FAILURE(compare(260));
     }
-    seal_what_is_opened(random, 260);
-    ASSERT_NO_FATAL_FAILURE(compare(260));
+  }
+}
+
+// A tag that begins in a packet's first unit. In front of the packet are the batch's verdicts, of which a lane of the
+// host shim writes its own only when those before it have written what they have.
+TEST_F(GpuCryptoTest, nothing_in_front_of_a_packet_is_written) {
+  std::mt19937 random(23);
+  for (std::uint32_t i = 0; i < slots; ++i) install_random(keys_, random);
+  std::uint32_t slot = 0;
+  while (keys_.key(slot).tag_length != 4) ++slot;
+  for (const std::size_t own_bytes : {0, 15}) {
+    make(GpuPath::direct, 4 << 20, own_bytes);
+    make_jobs(random, 4, Size::tiny, 512);
+    for (std::uint32_t i = 0; i < 4; ++i) jobs_[i].flags = 0;
+    auto* const verdicts = reinterpret_cast<Verdict*>(memory_ + 4096);
+    jobs_[3].data = reinterpret_cast<std::uint64_t>(verdicts + 4);
+    jobs_[3].key = slot;
+    jobs_[3].cipher_offset = 2;
+    jobs_[3].cipher_length = 3;
+    jobs_[3].tag_gap = 1;
+    std::fill(verdicts, verdicts + 4, Verdict{0xee});
+    ASSERT_TRUE(crypto_->run({jobs_, verdicts, 4}, gpu_->stream(0)));
+    wait(gpu_->stream(0));
+    for (int i = 0; i < 4; ++i) EXPECT_EQ(verdicts[i], Verdict::done) << i;
   }
 }
 
 TEST_F(GpuCryptoTest, the_longest_packets) {
   std::mt19937 random(13);
   for (std::uint32_t i = 0; i < slots; ++i) install_random(keys_, random);
-  auto made = GpuCrypto::create(*gpu_, keys_, {.max_packets = 24, .max_packet_bytes = 65'535});
-  ASSERT_TRUE(made);
-  crypto_ = std::move(*made);
-  make_jobs(random, slots, Size::tiny, 70'000);
-  for (std::uint32_t i = 0; i < slots; ++i) {
-    jobs_[i].key = i;
-    jobs_[i].cipher_offset = static_cast<std::uint16_t>(i % 3 == 0 ? 12 : 3000);
-    jobs_[i].cipher_length = static_cast<std::uint16_t>(65'300 - jobs_[i].cipher_offset + i % 4);
+  for (const GpuPath path : {GpuPath::copy, GpuPath::direct}) {
+    crypto_.reset();
+    auto made = GpuCrypto::create(*gpu_, keys_, {.max_packets = 24, .max_packet_bytes = 65'535, .path = path});
+    ASSERT_TRUE(made);
+    crypto_ = std::move(*made);
+    make_jobs(random, slots, Size::tiny, 70'000);
+    for (std::uint32_t i = 0; i < slots; ++i) {
+      jobs_[i].key = i;
+      jobs_[i].cipher_offset = static_cast<std::uint16_t>(i % 3 == 0 ? 12 : 3000);
+      jobs_[i].cipher_length = static_cast<std::uint16_t>(65'300 - jobs_[i].cipher_offset + i % 4);
+    }
+    seal_what_is_opened(random, slots);
+    ASSERT_NO_FATAL_FAILURE(compare(slots));
   }
-  seal_what_is_opened(random, slots);
-  ASSERT_NO_FATAL_FAILURE(compare(slots));
 }
 
 TEST_F(GpuCryptoTest, an_empty_batch_and_one_too_large) {

@@ -13,6 +13,7 @@
 
 #include "crypto/aes.cuh"
 #include "crypto/ghash.cuh"
+#include "crypto/gpu_bytes.cuh"
 #include "crypto/job.h"
 #include "crypto/key.h"
 #include "crypto/sha1.cuh"
@@ -28,7 +29,7 @@ inline constexpr int line = static_cast<int>(device::line_bytes), kept = 64;
 inline constexpr int row_words = (kept + line) / 4 + 1;
 inline constexpr unsigned key_words = sizeof Key::round_keys / 4;
 inline constexpr int unit_bytes = 16;
-inline constexpr int tail_bytes = (unit_bytes - 1 + max_tag_length + unit_bytes - 1) / unit_bytes * unit_bytes;
+inline constexpr int tag_units_bytes = (unit_bytes - 1 + max_tag_length + unit_bytes - 1) / unit_bytes * unit_bytes;
 
 // A slot in device memory.
 struct alignas(64) DeviceKey {
@@ -46,7 +47,7 @@ struct GpuWork {
   device::StagedFrames staged;  // where packets lie; step 0: in host memory
   std::byte* scratch;           // for those in host memory that are opened, `pitch` bytes each
   std::uint64_t pitch;
-  bool whole_units;  // bytes around a packet's end may be written, too, as they were read
+  bool whole_units;  // the unit that a packet ends in may be written to its end
 };
 
 // A packet as the lanes see it that read, encipher and store it. Addresses are those of offset 0.
@@ -57,7 +58,8 @@ struct Place {
   int load_begin, load_end;      // bytes that are read
   int cipher_begin, cipher_end;  // that are enciphered
   int whole_begin, whole_end;    // units inside are stored whole
-  int tail_begin;                // of the first unit that is stored with the tag in it; INT_MAX: none is
+  int tag_units = INT_MAX;       // where the unit begins that the tag begins in: those from there on are kept until
+                                 // the tag is made; INT_MAX: it is stored byte by byte
   int before_end, after_end;     // from load_begin on, bytes that are summed as they were read, and as they are then
   std::uint8_t rounds;
   bool enciphers;  // in this walk
@@ -71,8 +73,9 @@ struct alignas(16) WarpMemory {
   uint4 hash[32];       // GHASH so far
   Place place[32];
   std::uint32_t row[32][row_words];
-  std::uint32_t tail[32][tail_bytes / 4];  // of what is sealed, from tail_begin on; else the tag that came, or is made
-  std::uint32_t before[32], after[32];     // sums of 16-bit words, the first at offset 0
+  // Of what is sealed, from Place::tag_units on; without these the tag that came, or is made.
+  alignas(unit_bytes) std::uint32_t tag_units[32][tag_units_bytes / 4];
+  std::uint32_t before[32], after[32];  // sums of 16-bit words, the first at offset 0
 };
 
 // A packet as the lane sees it that authenticates it.
@@ -112,65 +115,6 @@ __device__ __forceinline__ int warp_max(int value) {
     value = other > value ? other : value;
   }
   return value;
-}
-
-// Four bytes of a row from any byte on.
-__device__ __forceinline__ std::uint32_t row_word(const std::uint32_t* row, int at) {
-  return __funnelshift_r(row[at / 4], row[at / 4 + 1], at % 4 * 8);
-}
-
-// A message's big-endian word of which `there` bytes are in the row, followed by `tail`'s from its highest on.
-__device__ __forceinline__ std::uint32_t with_tail(std::uint32_t word, int there, std::uint64_t tail) {
-  if (there >= 4) return word;
-  if (there > 0) return (word & ~0u << 8 * (4 - there)) | static_cast<std::uint32_t>(tail >> 32) >> 8 * there;
-  return there > -8 ? static_cast<std::uint32_t>(tail << -8 * there >> 32) : 0;
-}
-
-// `length` bytes of shared memory, in as few stores as their place allows.
-__device__ inline void store_bytes(std::uint64_t to, const std::uint8_t* from, int length) {
-  while (length > 0) {
-    const int width = to % 4 == 0 && length >= 4 ? 4 : to % 2 == 0 && length >= 2 ? 2 : 1;
-    std::uint32_t bytes = 0;
-    for (int i = 0; i < width; ++i) bytes |= std::uint32_t{from[i]} << 8 * i;
-    if (width == 4) *reinterpret_cast<std::uint32_t*>(to) = bytes;
-    if (width == 2) *reinterpret_cast<std::uint16_t*>(to) = static_cast<std::uint16_t>(bytes);
-    if (width == 1) *reinterpret_cast<std::uint8_t*>(to) = static_cast<std::uint8_t>(bytes);
-    to += static_cast<unsigned>(width);
-    from += width;
-    length -= width;
-  }
-}
-
-// 16 bytes of `before` and then `now`, `skew` of them being before's last.
-__device__ __forceinline__ uint4 join_blocks(uint4 before, uint4 now, unsigned skew) {
-  const unsigned from = 16 - skew;
-  std::uint32_t w[9] = {before.x, before.y, before.z, before.w, now.x, now.y, now.z, now.w, 0};
-  SLUICE_UNROLL
-  for (unsigned by = 4; by > 0; by /= 2) SLUICE_UNROLL
-  for (unsigned i = 0; i + by < 9; ++i) w[i] = (from / 4 & by) != 0 ? w[i + by] : w[i];
-  const unsigned shift = from % 4 * 8;
-  return make_uint4(__funnelshift_r(w[0], w[1], shift), __funnelshift_r(w[1], w[2], shift),
-                    __funnelshift_r(w[2], w[3], shift), __funnelshift_r(w[3], w[4], shift));
-}
-
-// The 16-bit words of `bytes`, and `sum`.
-__device__ __forceinline__ std::uint32_t add_words(std::uint32_t bytes, std::uint32_t sum) {
-  return __dp2a_lo(bytes, 0x0101u, sum);
-}
-
-// Of 16 bytes at `offset`, those in [begin, end).
-__device__ __forceinline__ std::uint32_t add_words(uint4 bytes, int offset, int begin, int end, std::uint32_t sum) {
-  if (offset < begin || offset + 16 > end) {
-    bytes = device::bytes_and(bytes, device::byte_mask(begin - offset, end - offset));
-  }
-  return add_words(bytes.x, add_words(bytes.y, add_words(bytes.z, add_words(bytes.w, sum))));
-}
-
-// Folded; as it would be if the words began at `first`.
-__device__ __forceinline__ std::uint32_t fold_words(std::uint32_t sum, int first) {
-  sum = (sum & 0xFFFF) + (sum >> 16);
-  sum = (sum & 0xFFFF) + (sum >> 16);
-  return first % 2 == 0 ? sum : (sum & 0xFF) << 8 | sum >> 8;
 }
 
 // `sums`: work.sums is written. Else it costs nothing.
@@ -258,12 +202,11 @@ class JobWarp {
     place.cipher_begin = packet.text_begin();
     place.cipher_end = packet.text_begin() + packet.text;
     place.whole_begin = staged ? INT_MIN : place.load_begin;
-    place.whole_end = staged || work_.whole_units ? INT_MAX : place.load_end;
-    place.tail_begin = INT_MAX;
-    const int tail_begin = packet.tag_begin / unit_bytes * unit_bytes;
-    if (work_.whole_units && !packet.opens && tail_begin >= place.whole_begin) {
-      place.tail_begin = tail_begin;
-      place.load_end = (packet.tag_begin + packet.tag_length + unit_bytes - 1) / unit_bytes * unit_bytes;
+    place.whole_end = work_.whole_units ? INT_MAX : place.load_end;
+    const int tag_units = packet.tag_begin / unit_bytes * unit_bytes;
+    if (work_.whole_units && !packet.opens && tag_units >= place.whole_begin) {
+      place.tag_units = tag_units;
+      place.load_end = packet.tag_begin + packet.tag_length;
     }
     packet.read_end = place.load_end;
     if (packet.opens && !staged) place.spill = reinterpret_cast<std::uint64_t>(work_.scratch) + i * work_.pitch;
@@ -367,8 +310,8 @@ class JobWarp {
     at[1] = bytes.y;
     at[2] = bytes.z;
     at[3] = bytes.w;
-    if (offset >= place.tail_begin) {
-      keep_tail(p, offset - place.tail_begin, bytes);
+    if (offset >= place.tag_units) {
+      keep_tag_unit(p, offset - place.tag_units, bytes);
     } else if (touched) {
       store(place, offset, bytes, reinterpret_cast<const std::uint8_t*>(at));
     }
@@ -376,8 +319,8 @@ class JobWarp {
       *reinterpret_cast<uint4*>(place.spill + static_cast<unsigned>(offset)) = bytes;
   }
 
-  __device__ __forceinline__ void keep_tail(unsigned p, int at, uint4 bytes) {
-    if (at < tail_bytes) *reinterpret_cast<uint4*>(&memory_.tail[p][at / 4]) = bytes;
+  __device__ __forceinline__ void keep_tag_unit(unsigned p, int at, uint4 bytes) {
+    if (at < tag_units_bytes) *reinterpret_cast<uint4*>(&memory_.tag_units[p][at / 4]) = bytes;
   }
 
   // What the unit's bytes are enciphered with: the end of one block and the beginning of the next.
@@ -504,7 +447,7 @@ class JobWarp {
     const int from = packet.tag_begin - step * line;
     if (from >= line || from + packet.tag_length <= 0) return;
     const auto* const row = reinterpret_cast<const std::uint8_t*>(memory_.row[lane_]);
-    auto* const tag = reinterpret_cast<std::uint8_t*>(memory_.tail[lane_]);
+    auto* const tag = reinterpret_cast<std::uint8_t*>(memory_.tag_units[lane_]);
     for (int i = 0; i < packet.tag_length; ++i)
       if (from + i >= 0 && from + i < line) tag[i] = row[kept + from + i];
   }
@@ -564,21 +507,21 @@ class JobWarp {
   }
 
   __device__ void store_tag(const Place& place, const Packet& packet, const Tag& tag) {
-    auto* const tail = reinterpret_cast<std::uint8_t*>(memory_.tail[lane_]);
-    const bool whole = place.tail_begin != INT_MAX;
-    const int into = whole ? packet.tag_begin - place.tail_begin : 0;
+    auto* const units = reinterpret_cast<std::uint8_t*>(memory_.tag_units[lane_]);
+    const bool whole = place.tag_units != INT_MAX;
+    const int into = whole ? packet.tag_begin - place.tag_units : 0;
     SLUICE_UNROLL
     for (int i = 0; i < static_cast<int>(max_tag_length); ++i)
-      if (i < packet.tag_length) tail[into + i] = static_cast<std::uint8_t>(tag.word[i / 4] >> i % 4 * 8);
+      if (i < packet.tag_length) units[into + i] = static_cast<std::uint8_t>(tag.word[i / 4] >> i % 4 * 8);
     if (!whole) {
-      store_bytes(place.target + static_cast<unsigned>(packet.tag_begin), tail, packet.tag_length);
+      store_bytes(place.target + static_cast<unsigned>(packet.tag_begin), units, packet.tag_length);
       return;
     }
     SLUICE_UNROLL
-    for (int at = 0; at < tail_bytes; at += unit_bytes) {
+    for (int at = 0; at < tag_units_bytes; at += unit_bytes) {
       if (at >= into + packet.tag_length) continue;
-      __stcs(reinterpret_cast<uint4*>(place.target + static_cast<unsigned>(place.tail_begin + at)),
-             *reinterpret_cast<const uint4*>(tail + at));
+      __stcs(reinterpret_cast<uint4*>(place.target + static_cast<unsigned>(place.tag_units + at)),
+             *reinterpret_cast<const uint4*>(units + at));
     }
   }
 
@@ -601,7 +544,7 @@ class JobWarp {
     std::uint32_t differs = 0;
     SLUICE_UNROLL
     for (int i = 0; i < 5; ++i)
-      differs |= (tag.word[i] ^ memory_.tail[lane_][i]) & device::word_mask(0, length - 4 * i);
+      differs |= (tag.word[i] ^ memory_.tag_units[lane_][i]) & device::word_mask(0, length - 4 * i);
     return differs == 0;
   }
 

@@ -15,11 +15,11 @@
 // of 4 bytes: 1 for the tag, from 2 for the text). A nonce must seal once only under a key: that is the caller's duty.
 //
 // Who checks: whoever makes a job has checked that the frame holds all of it, tag included, that clear + enciphered are
-// not above 65,535 bytes and that the key is installed; a device checks nothing. A device may write the enciphered part
-// and, where it seals, the tag, at any time, and nothing else that can be seen afterwards: the CPU borrows the four
-// bytes behind the enciphered part for the suffix and puts them back, so with a suffix the frame must hold these,
-// too. Jobs of a batch must not overlap in memory and may be done in any order. Nothing depends on alignment of `data`;
-// sectors are read best from 16.
+// 1 to 65,535 bytes (of none, intel-ipsec-mb 1.3 makes wrong tags from then on) and that the key is installed; a device
+// checks nothing. A device may write the enciphered part and, where it seals, the tag, at any time, and nothing else
+// that can be seen afterwards: the CPU borrows the four bytes behind the enciphered part for the suffix and puts them
+// back, so with a suffix the frame must hold these, too. Jobs of a batch must not overlap in memory and may be done in
+// any order. Nothing depends on alignment of `data`; sectors are read best from 16.
 //
 // What is in a packet a device has to read anyhow, so it can sum it up for a checksum of the packet around it (Sums).
 //
