@@ -89,9 +89,17 @@ bool same_file(const std::string& a, const std::string& b) {
   if (a_is_there && b_is_there) {
     return S_ISREG(of_a.st_mode) && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
   }
+  return a_is_there == b_is_there && same_path(a, b);
+}
+
+bool same_path(const std::string& a, const std::string& b) {
   std::error_code ec;
-  return a_is_there == b_is_there &&
-         std::filesystem::weakly_canonical(a, ec) == std::filesystem::weakly_canonical(b, ec) && !ec;
+  // Absolute first: of what is not there, "file" would stay as it is, where "./file" does not.
+  const auto place_of = [&ec](const std::string& path) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path), ec);
+  };
+  const std::filesystem::path one = place_of(a);
+  return !ec && one == place_of(b) && !ec;
 }
 
 Expected<void> check_regular_file(const std::string& path) {

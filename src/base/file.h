@@ -16,6 +16,9 @@ Expected<std::string> read_regular_file(const std::string& path, std::size_t lar
 // Whether two paths are one regular file, by whatever names, or will be: neither need be there yet.
 bool same_file(const std::string& a, const std::string& b);
 
+// Whether two paths lead to one place, whatever is or will be there: links are followed, files not looked at.
+bool same_path(const std::string& a, const std::string& b);
+
 // An Error for what read_regular_file() would refuse before it reads a byte.
 Expected<void> check_regular_file(const std::string& path);
 

@@ -62,6 +62,12 @@ TEST_F(FileTest, OneFileIsKnownByAllItsNames) {
   std::filesystem::create_symlink(path("a"), path("soft"));
   for (const char* name : {"a", "./a", "hard", "soft"}) EXPECT_TRUE(same_file(path("a"), path(name))) << name;
   EXPECT_TRUE(same_file(path("none"), path("./none"))) << "not there yet";
+  const std::string here = std::filesystem::current_path().string();
+  const std::string above = std::filesystem::current_path().filename().string();
+  for (const std::string& name : {std::string("./none-such"), here + "/none-such", "../" + above + "/none-such"}) {
+    EXPECT_TRUE(same_file("none-such", name)) << name << ", not there yet";
+    EXPECT_TRUE(same_path("none-such", name)) << name;
+  }
   EXPECT_FALSE(same_file(path("none"), path("nobody")));
   EXPECT_FALSE(same_file(path("a"), path("b")));
   EXPECT_FALSE(same_file(path("a"), path("none")));

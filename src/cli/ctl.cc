@@ -179,7 +179,7 @@ void add_ctl(CLI::App& app, int& status) {
   routes->callback([=, &status] {
     if (!prefix->empty()) {
       if (const auto parsed = packet::IpPrefix::parse(*prefix); !parsed) {
-        std::fprintf(stderr, "sluice: %s: %s\n", prefix->c_str(), parsed.error().message.c_str());
+        std::fprintf(stderr, "sluice: PREFIX: %s\n", parsed.error().message.c_str());
         status = 2;
         return;
       }

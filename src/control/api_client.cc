@@ -18,8 +18,8 @@ Expected<std::string> read(const ListenAddress& address, const httplib::Result& 
                         ": is sluice running? Its API was expected there ([api] listen in its "
                         "configuration; --api ADDRESS for another)");
     }
-    return make_error("the answer from " + address.str() + " did not arrive (" + httplib::to_string(result.error()) +
-                      ")");
+    return make_error("the answer from " + address.str() +
+                      " did not arrive in time, or was cut off: is it stopped, or " + "busy with something long?");
   }
   const std::string server = result->get_header_value("Server");
   if (!server.starts_with(server_product)) {

@@ -42,7 +42,7 @@ Config::Config(std::string file, std::unique_ptr<Diagnostics> diagnostics, Expec
   if (engine.collect.count() == 0) engine.collect = usual_collect_time(engine.chain);
   read_functions();
   read_rtsp_deadlines();
-  check_written_files(root_, file_, engine.ports);
+  check_written_files(root_, file_, ports(), engine.ports);
   check_conversations(root_, engine);
   check_timing(root_, engine);
   if (ok()) check_memory(root_, engine);

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "control/config_sections.h"
 #include "match/rules/rule_files.h"
+#include "port/capture_file.h"
 
 namespace sluice::control {
 namespace {
@@ -34,14 +35,19 @@ bool is_of_inspect(Settings& root, const std::string& path) {
          (rules && std::ranges::any_of(*rules, [&](const std::string& file) { return same_file(path, file); }));
 }
 
-// What else the file is, in a sentence's middle; empty: nothing.
-std::string other_use(Settings& root, const std::string& file, const std::vector<port::PortOptions>& ports,
-                      const Key& mine, const std::string& path) {
+// What is read of the file, in a sentence's middle; empty: nothing. `inspect_says`: it sees to its own files.
+std::string reading_use(Settings& root, const std::string& file, const std::string& path, bool inspect_says) {
   if (same_file(path, file)) return "this configuration";
   for (const Key& key : read_alone) {
     if (same_file(path, path_of(root, key))) return "the file of " + text_of(key);
   }
-  if (mine.section != "inspect" && is_of_inspect(root, path)) return "a file of [inspect] rules";
+  return !inspect_says && is_of_inspect(root, path) ? "a file of [inspect] rules" : "";
+}
+
+// What else the file is, in a sentence's middle; empty: nothing.
+std::string other_use(Settings& root, const std::string& file, const std::vector<port::PortOptions>& ports,
+                      const Key& mine, const std::string& path) {
+  if (std::string use = reading_use(root, file, path, mine.section == "inspect"); !use.empty()) return use;
   for (const Key& key : written) {
     if (key.section == mine.section) break;  // a section's own reader sees to those
     if (same_file(path, path_of(root, key))) return "the file of " + text_of(key);
@@ -54,9 +60,26 @@ std::string other_use(Settings& root, const std::string& file, const std::vector
   return {};
 }
 
+// Opening a capture to write it empties what is there. One capture more is no loss that nobody meant.
+std::string emptied_by(Settings& root, const std::string& file, const Capture& capture) {
+  if (std::string use = reading_use(root, file, capture.path, false); !use.empty()) return use;
+  return port::may_be_emptied(capture.path) ? "" : "there and no capture";
+}
+
 }  // namespace
 
-void check_written_files(Settings root, const std::string& file, const std::vector<port::PortOptions>& ports) {
+void check_written_files(Settings root, const std::string& file, std::vector<Settings> port_sections,
+                         const std::vector<port::PortOptions>& ports) {
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    for (const Capture& capture : captures_of(ports[i].device)) {
+      if (!capture.written) continue;
+      if (const std::string use = emptied_by(root, file, capture); !use.empty()) {
+        port_sections[i].error(
+            "device", "tx_pcap=" + capture.path + " is " + use + ", which writing would empty: name a file of its own");
+        break;
+      }
+    }
+  }
   for (const Key& key : written) {
     const std::string path = path_of(root, key);
     if (path.empty() || path == "-") continue;

@@ -30,6 +30,17 @@ class ConfigFiles : public testing::Test {
   std::string file(const std::string& name) const { return folder_ + "/" + name; }
 
   std::string set(const std::string& key, const std::string& name) const { return key + " = \"" + file(name) + "\"\n"; }
+  // What a port that writes the capture is told.
+  std::vector<std::string> said_of_capture(const std::string& capture, const std::string& more,
+                                           const std::string& name = "none.toml") const {
+    return Config::from_text(
+               "engine.chain = [\"acl\", \"inspect\", \"route\"]\n[[port]]\nname = \"a\"\ndevice = "
+               "\"net_pcap0,rx_pcap=" +
+                   file("in") + ",tx_pcap=" + capture + "\"\n" + more,
+               name, false)
+        .diagnostics()
+        .lines;
+  }
   // With a key of [inspect] in line 6 and one of [log] in line 8.
   std::vector<std::string> said_of(const std::string& inspect, const std::string& log, const std::string& more = "",
                                    const std::string& name = "none.toml") const {
@@ -71,6 +82,33 @@ TEST_F(ConfigFiles, ThatAreWrittenAreNothingElse) {
   }
   EXPECT_THAT(said_of("fast = \"\"\n", set("file", "link"), "", file("there")),
               ElementsAre(AllOf(StartsWith(file("there") + ":8: [log] file"), EndsWith(own))));
+}
+
+TEST_F(ConfigFiles, ThatACaptureWouldEmpty) {
+  const std::string link = file("link");
+  struct Case {
+    std::string more, name, use;
+  };
+  for (const Case& one : {
+           Case{"", file("there"), "this configuration"},
+           {"[inspect]\nrules = [\"" + file("the*") + "\"]\n", "none.toml", "a file of [inspect] rules"},
+           {"[inspect]\n" + set("threshold_file", "there"), "none.toml", "a file of [inspect] rules"},
+           {"[route]\n" + set("table", "there"), "none.toml", "the file of [route] table"},
+           {"[acl]\n" + set("rules", "there"), "none.toml", "the file of [acl] rules"},
+           {"[profile]\n" + set("file", "there"), "none.toml", "the file of [profile] file"},
+           {"", "none.toml", "there and no capture"},
+       }) {
+    EXPECT_THAT(said_of_capture(link, one.more, one.name),
+                ElementsAre(AllOf(StartsWith(one.name + ":4: [[port]] device"),
+                                  EndsWith("tx_pcap=" + link + " is " + one.use +
+                                           ", which writing would empty: name a file of its own"))));
+  }
+  std::ofstream(file("empty")).flush();
+  std::ofstream(file("old.pcap"), std::ios::binary) << "\xd4\xc3\xb2\xa1 and more";
+  for (const char* name : {"none", "empty", "old.pcap"}) {
+    EXPECT_THAT(said_of_capture(file(name), ""), IsEmpty()) << name;
+  }
+  EXPECT_THAT(said_of_capture("/dev/null", ""), IsEmpty());
 }
 
 }  // namespace

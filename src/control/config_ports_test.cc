@@ -142,7 +142,7 @@ TEST(Config, ACaptureThatIsWrittenBelongsToOnePort) {
   const std::string in = folder + "/in.pcap";
   const std::string link = folder + "/link.pcap";
   const std::string out = folder + "/out.pcap";
-  std::ofstream(in) << "x";
+  test::write_pcap(in, {test::Frame(60)});
   std::filesystem::create_hard_link(in, link);
   const std::string own = "; give each capture that is written a file of its own";
   const std::string at7 = "r.toml:7: [[port]]: takes the file of line 4: ";

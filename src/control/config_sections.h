@@ -36,7 +36,8 @@ struct Capture {
 std::vector<Capture> captures_of(const std::string& device);
 // Files that are written, by the log or with alerts, and are this configuration (`file`), what it reads or writes as
 // something else. Needs `ports` read.
-void check_written_files(Settings root, const std::string& file, const std::vector<port::PortOptions>& ports);
+void check_written_files(Settings root, const std::string& file, std::vector<Settings> port_sections,
+                         const std::vector<port::PortOptions>& ports);
 // What sections say together: frames that memory cannot hold, frames larger than their room. Needs all three read.
 void check_memory(Settings root, const engine::Options& options);
 // Lanes that a function of the chain could not follow conversations on (engine/placement.h, paired), and forwarders

@@ -246,20 +246,42 @@ Found walk_pcapng(Reader& in) {
   return found;
 }
 
+enum class Format { none, pcap, pcap_swapped, pcapng };
+
+Format format_of(Reader& in) {
+  const std::uint8_t* const front = in.bytes(0, sizeof(std::uint32_t));
+  switch (front == nullptr ? 0 : word(front, false)) {
+    case section_block:
+      return Format::pcapng;
+    case 0xa1b2c3d4:
+    case 0xa1b23c4d:
+      return Format::pcap;
+    case 0xd4c3b2a1:
+    case 0x4d3cb2a1:
+      return Format::pcap_swapped;
+    default:
+      return Format::none;
+  }
+}
+
 }  // namespace
+
+bool may_be_emptied(const std::string& path) {
+  if (!check_regular_file(path)) return true;
+  Reader in(path, {});
+  return in.size() == 0 || in.failed() || format_of(in) != Format::none;
+}
 
 Expected<CaptureFacts> check_capture(const std::string& path, const CaptureProgress& progress) {
   // libpcap would wait for a pipe's other end, deaf to signals.
   if (auto regular = check_regular_file(path); !regular) return tl::unexpected(regular.error());
   Reader in(path, progress);
-  const std::uint8_t* const front = in.bytes(0, sizeof(std::uint32_t));
-  const std::uint32_t magic = front == nullptr ? 0 : word(front, false);
-  const bool swapped = magic == 0xd4c3b2a1 || magic == 0x4d3cb2a1;
+  const Format format = format_of(in);
   Found found;
-  if (magic == section_block) {
+  if (format == Format::pcapng) {
     found = walk_pcapng(in);
-  } else if (magic == 0xa1b2c3d4 || magic == 0xa1b23c4d || swapped) {
-    found = walk_pcap(in, swapped);
+  } else if (format != Format::none) {
+    found = walk_pcap(in, format == Format::pcap_swapped);
   } else {
     found.other =
         in.size() == 0 ? "is empty: it has not even a capture's header" : "is no capture: neither pcap nor pcapng";

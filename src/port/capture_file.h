@@ -29,4 +29,8 @@ struct CaptureFacts {
 };
 Expected<CaptureFacts> check_capture(const std::string& path, const CaptureProgress& progress = {});
 
+// Whether nothing but a capture is lost when the file is opened to be written anew: it is not there, empty, no regular
+// file, cannot be read, or begins as a capture does.
+bool may_be_emptied(const std::string& path);
+
 }  // namespace sluice::port

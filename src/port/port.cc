@@ -10,6 +10,7 @@
 
 #include "base/machine.h"
 #include "port/driver_log.h"
+#include "port/memif_socket.h"
 #include "port/packet_socket.h"
 #include "port/rss_key.h"
 #include "port/virtual_device.h"
@@ -68,6 +69,7 @@ Expected<void> Port::probe(const std::string& name, const MemoryOptions& memory)
     interface_settings_.emplace(interface, options_.mtu);
     kernel_link_.emplace(interface);
   }
+  remove_stale_socket(options_.device);
   PacketSockets::take_new();  // those of drivers that are none of ours, and of ports that did not open
   DriverLog driver_log;
   if (const int error = rte_dev_probe(complete_arguments(options_, memory).c_str()); error != 0) {

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -156,9 +155,7 @@ void AlertLane::unseen() {
 
 bool AlertLog::are_one_file(const std::string& one, const std::string& other) {
   if (one.empty() || other.empty() || one == "-" || other == "-") return one == other && !one.empty();
-  std::error_code fault;
-  return same_file(one, other) ||
-         std::filesystem::weakly_canonical(one, fault) == std::filesystem::weakly_canonical(other, fault);
+  return same_file(one, other) || same_path(one, other);
 }
 
 Expected<std::unique_ptr<AlertLog>> AlertLog::open(AlertLogSettings settings, std::uint32_t lanes) {
