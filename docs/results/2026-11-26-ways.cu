@@ -35,8 +35,8 @@ void check(cudaError_t error, const char* what) {
 }
 #define CHECK(call) check(call, #call)
 
-// A batch. Bytes of each packet below `staged`, counted from the line that it begins in, are read or written in device
-// memory, as `reads_staged` and `writes_staged` say; all others in host memory.
+// A batch. The first `staged` bytes of each packet, a multiple of 16, are read or written in device memory, as
+// `reads_staged` and `writes_staged` say; all others in host memory.
 struct Work {
   std::uint8_t *host, *device;
   const std::uint16_t* length;
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(block_threads) walk(Work work, int per_warp) {
     const auto is_there = [&](int r, int offset) { return offset + 16 > begin[r] && offset < end[r]; };
     const auto fetch = [&](int r, int offset) {
       if (!reads || !is_there(r, offset)) return make_uint4(0, 0, 0, 0);
-      const std::uint8_t* const from = work.reads_staged && offset < work.staged ? device[r] : host[r];
+      const std::uint8_t* const from = work.reads_staged && offset < begin[r] + work.staged ? device[r] : host[r];
       return __ldcs(reinterpret_cast<const uint4*>(from + offset));
     };
     uint4 ahead[8];
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(block_threads) walk(Work work, int per_warp) {
         ahead[r] = fetch(r, offset + line);
         seen ^= now.x ^ now.y ^ now.z ^ now.w;
         if (!writes || !is_there(r, offset)) continue;
-        std::uint8_t* const to = work.writes_staged && offset < work.staged ? device[r] : host[r];
+        std::uint8_t* const to = work.writes_staged && offset < begin[r] + work.staged ? device[r] : host[r];
         *reinterpret_cast<uint4*>(to + offset) = make_uint4(~now.x, ~now.y, ~now.z, ~now.w);
       }
     }
@@ -182,11 +182,11 @@ class Ways {
             writes_staged};
   }
 
-  // The first bytes of all packets of a batch, as far as `staged` reaches, by the copy engine.
+  // The first `staged` bytes of all packets of a batch, by the copy engine.
   void copy(int b, int staged, bool to_device, cudaStream_t stream) const {
     std::uint8_t* const host = work(b).host + place;
     std::uint8_t* const device = work(b).device + place % line;
-    const std::size_t width = std::min(1370 - 42 + 10, staged - place % line);
+    const std::size_t width = std::min(1370 - 42 + 10, staged);
     if (to_device) {
       CHECK(cudaMemcpy2DAsync(device, pitch, host, stride, width, batch, cudaMemcpyHostToDevice, stream));
     } else {
@@ -280,7 +280,7 @@ void measure(Ways& ways) {
                walk<false, true><<<blocks, block_threads, 0, ways.down[s]>>>(ways.work(far(b)), 8);
              });
   }
-  for (const int staged : {256, 384, 640, 896, 1408}) {
+  for (const int staged : {208, 336, 592, 848, 1344}) {
     const auto up_to = std::to_string(staged);
     ways.run("copies of the first " + up_to + " bytes, the rest in place", true, [&](int s, int b) {
       ways.copy(b, staged, true, ways.up[s]);
