@@ -151,7 +151,7 @@ TEST_F(Commands, CtlRoutesAsksForPrefixAndLimit) {
   EXPECT_EQ(source_.last_query.prefix->str(), "2001:db8::/32");
   EXPECT_EQ(source_.last_query.limit, 5U);
   EXPECT_EQ(sluice({"ctl", "routes", "10.0.0.0/99", "--api", "ADDRESS"}), 2);
-  EXPECT_THAT(err_, StartsWith("sluice: 10.0.0.0/99: "));
+  EXPECT_THAT(err_, StartsWith("sluice: PREFIX: '10.0.0.0/99': "));
   EXPECT_EQ(sluice({"ctl", "routes", "--limit", "0", "--api", "ADDRESS"}), 2);
 }
 

@@ -133,8 +133,18 @@ Found walk_pcap(Reader& in, bool swapped) {
   Found found;
   const std::uint8_t* const front = in.bytes(0, file_header);
   if (front == nullptr) {
-    found.wrong = inside;
-  } else if (const std::uint32_t link = word(front + 20, swapped) & 0xffff; link != ethernet_link) {
+    found.other = "is cut inside its own header: it has no packets";
+    return found;
+  }
+  const std::uint32_t version = word(front + 4, swapped);
+  const std::uint32_t major = swapped ? version >> 16 : version & 0xffff;
+  const std::uint32_t minor = swapped ? version & 0xffff : version >> 16;
+  if (major != 2 || minor > 4) {
+    found.other = "is of version " + std::to_string(major) + "." + std::to_string(minor) +
+                  " of pcap, and libpcap reads 2.0 to 2.4: is it damaged?";
+    return found;
+  }
+  if (const std::uint32_t link = word(front + 20, swapped) & 0xffff; link != ethernet_link) {
     found.other = not_ethernet(link);  // above it: how long checksums of frames are
     return found;
   }

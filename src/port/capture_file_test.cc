@@ -27,6 +27,11 @@ std::string words(std::initializer_list<std::uint32_t> values) {
   return text;
 }
 
+// 2.4, as two numbers of 16 bits.
+std::uint32_t version(bool swapped) {
+  return swapped ? 0x00020004U : 0x00040002U;
+}
+
 // A pcap's header.
 std::string pcap() {
   return words({0xa1b2c3d4U, 0x00040002U, 0U, 0U, 65535U, 1U});
@@ -88,7 +93,7 @@ TEST_F(CaptureFile, PcapIsWholeOnlyWhereAPacketEnds) {
     const unsigned begin = packets == 0 ? 24 : packets == 1 ? 100 : packets == 2 ? 216 : 233;
     EXPECT_EQ(said(whole.substr(0, size)), size == begin ? "" : cut(inside, begin, packets)) << size;
   }
-  EXPECT_EQ(said(whole.substr(0, 20)), cut(inside, 0, 0)) << "not even its header";
+  EXPECT_EQ(said(whole.substr(0, 20)), path_ + ": is cut inside its own header: it has no packets");
 }
 
 TEST_F(CaptureFile, WhatWasCutAndHowLongPacketsAreIsTold) {
@@ -115,7 +120,7 @@ TEST_F(CaptureFile, EitherByteOrderAndNanoseconds) {
   for (const std::uint32_t magic : {0xa1b2c3d4U, 0xa1b23c4dU}) {
     for (const bool swapped : {false, true}) {
       std::string text = word(magic, swapped);
-      for (const std::uint32_t one : {0x00040002U, 0U, 0U, 65535U, 1U, 1U, 1U, 3U, 3U}) {
+      for (const std::uint32_t one : {version(swapped), 0U, 0U, 65535U, 1U, 1U, 1U, 3U, 3U}) {
         text += word(one, swapped);
       }
       EXPECT_EQ(said(text + "abc"), "");
@@ -248,6 +253,9 @@ TEST_F(CaptureFile, WhatIsNoCaptureIsSaid) {
   EXPECT_EQ(said(""), path_ + ": is empty: it has not even a capture's header");
   EXPECT_EQ(said("abc"), path_ + ": is no capture: neither pcap nor pcapng");
   EXPECT_EQ(said("no capture at all, but a text"), path_ + ": is no capture: neither pcap nor pcapng");
+  EXPECT_EQ(said(pcap().substr(0, 10)), path_ + ": is cut inside its own header: it has no packets");
+  EXPECT_EQ(said(words({0xa1b2c3d4U, 0x00040009U, 0U, 0U, 65535U, 1U})),
+            path_ + ": is of version 9.4 of pcap, and libpcap reads 2.0 to 2.4: is it damaged?");
   const auto missing = check_capture("/nonexistent");
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().message, "/nonexistent: No such file or directory");
@@ -268,7 +276,8 @@ TEST_F(CaptureFile, FramesThatAreNoEthernetAreSaid) {
   for (const auto& [link, text] : links) {
     for (const bool swapped : {false, true}) {
       std::string header;
-      for (const std::uint32_t one : {0xa1b2c3d4U, 0x00040002U, 0U, 0U, 65535U, link}) header += word(one, swapped);
+      for (const std::uint32_t one : {0xa1b2c3d4U, version(swapped), 0U, 0U, 65535U, link})
+        header += word(one, swapped);
       EXPECT_EQ(said(header), path_ + not_ethernet(text));
     }
     EXPECT_EQ(said(section_alone() + interface(link)), path_ + not_ethernet(text));

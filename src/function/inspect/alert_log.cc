@@ -314,8 +314,9 @@ void AlertLog::tell_over_budget(bool now) {
   log_frames(
       unseen_logged_, unseen, now,
       "went on though they were not looked at to the end (of inspect_overloaded_frames), because what looking may "
-      "cost was used up, which [inspect] budget and candidates bound: on_overload is \"pass\", or only rules that "
-      "drop nothing were left, or nothing is forwarded");
+      "cost was used up, which [inspect] budget and candidates bound, and for one pattern PCRE2's own limit "
+      "(inspect_given_up): on_overload is \"pass\", or only rules that drop nothing were left, or nothing is "
+      "forwarded");
 }
 
 void AlertLog::log_frames(FramesLogged& logged, std::uint64_t all, bool now, std::string_view what) {
