@@ -34,6 +34,7 @@ class Reader {
   ~Reader() {
     if (file_ >= 0) close(file_);
   }
+  Reader(const std::string& path, CaptureProgress&& progress) = delete;  // it is kept by reference
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
@@ -278,7 +279,8 @@ Format format_of(Reader& in) {
 
 bool may_be_emptied(const std::string& path) {
   if (!check_regular_file(path)) return true;
-  Reader in(path, {});
+  const CaptureProgress untold;
+  Reader in(path, untold);
   return in.size() == 0 || in.failed() || format_of(in) != Format::none;
 }
 
