@@ -19,7 +19,7 @@ Expected<std::string> read(const ListenAddress& address, const httplib::Result& 
                         "configuration; --api ADDRESS for another)");
     }
     return make_error("the answer from " + address.str() +
-                      " did not arrive in time, or was cut off: is it stopped, or " + "busy with something long?");
+                      " did not arrive in time, or was cut off: is it stopped, or busy with something long?");
   }
   const std::string server = result->get_header_value("Server");
   if (!server.starts_with(server_product)) {

@@ -60,7 +60,8 @@ std::string other_use(Settings& root, const std::string& file, const std::vector
   return {};
 }
 
-// Opening a capture to write it empties what is there. One capture more is no loss that nobody meant.
+// Why the capture must not be written: opening it empties what is there, which only of a capture is what was meant.
+// Empty: it may be.
 std::string emptied_by(Settings& root, const std::string& file, const Capture& capture) {
   if (std::string use = reading_use(root, file, capture.path, false); !use.empty()) return use;
   return port::may_be_emptied(capture.path) ? "" : "there and no capture";

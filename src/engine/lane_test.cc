@@ -151,15 +151,19 @@ class OwedTest : public LaneTest {
     while (lane_->owed()) frames += lane_->collect_round();
     return frames;
   }
-  // A batch of so many frames is forwarded, whose budget takes its time, and 600 more arrive meanwhile.
-  void forward_a_batch(unsigned frames, std::uint64_t budgeted_ticks_per_frame) {
-    time_point();
+  // A batch of so many frames is back from the device.
+  void bring_back_a_batch(unsigned frames) {
     arrive(frames);
     collect();
     time_point();
     Batch* const batch = sealed();
     ASSERT_NE(batch, nullptr);
     finish(*batch);
+  }
+  // One is forwarded, whose budget takes its time, and 600 more frames arrive meanwhile.
+  void forward_a_batch(unsigned frames, std::uint64_t budgeted_ticks_per_frame) {
+    time_point();
+    ASSERT_NO_FATAL_FAILURE(bring_back_a_batch(frames));
     arrive(600);
     function_.forwarding_ticks_per_frame = budgeted_ticks_per_frame;
     EXPECT_EQ(lane_->forward_round(), 1U);
@@ -205,14 +209,7 @@ TEST_F(OwedTest, AThreadCollectsWhatIsOwedBeforeItForwardsTheNextBatch) {
   });
   make({.capacity = 1024}, nullptr, port.get());
   time_point();
-  for (int b = 0; b < 2; ++b) {
-    arrive(100);
-    collect();
-    time_point();
-    Batch* const batch = sealed();
-    ASSERT_NE(batch, nullptr);
-    finish(*batch);
-  }
+  for (int b = 0; b < 2; ++b) ASSERT_NO_FATAL_FAILURE(bring_back_a_batch(100));
   arrive(600);
   LaneThread thread(-1, true, {}, std::chrono::milliseconds(1));
   lane_->set_threads(thread.side(), thread.side());

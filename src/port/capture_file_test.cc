@@ -34,7 +34,7 @@ std::uint32_t version(bool swapped) {
 
 // A pcap's header.
 std::string pcap() {
-  return words({0xa1b2c3d4U, 0x00040002U, 0U, 0U, 65535U, 1U});
+  return words({0xa1b2c3d4U, version(false), 0U, 0U, 65535U, 1U});
 }
 
 // A packet's header in it.

@@ -10,6 +10,8 @@
 #include <fstream>
 #include <string>
 
+#include "port/port.h"
+
 namespace sluice::port {
 namespace {
 
@@ -42,6 +44,16 @@ TEST_F(MemifSocket, ThatAKilledServerLeftIsRemoved) {
     remove_stale_socket(device(std::string(",socket-abstract=no,role=") + role));
     EXPECT_FALSE(is_there()) << role;
   }
+}
+
+TEST_F(MemifSocket, APortOpensWhereAServerWasKilled) {
+  ASSERT_NO_FATAL_FAILURE(listen_there());
+  close(server_);
+  PortOptions options;
+  options.name = "core";
+  options.device = device(",role=server,socket-abstract=no");
+  const auto port = Port::open(options, {}, 1);
+  EXPECT_TRUE(port) << port.error().message;
 }
 
 TEST_F(MemifSocket, OfALivingServerOrAClientStays) {
