@@ -184,6 +184,7 @@ def test_what_a_twin_that_is_down_does_not_take_is_counted(tmp_path):
         assert int(re.search(line, log, re.M)[1]) >= lost
 
 
+@pytest.mark.alone
 def test_a_deleted_twin_is_said_once_and_the_rest_goes_on(tmp_path):
     with on("net_af_packet", tmp_path) as network:
         gateway = network.start()

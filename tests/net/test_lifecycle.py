@@ -253,6 +253,7 @@ def test_a_refusal_names_the_line_of_its_setting(fresh, engine, memory, route, s
     assert line_of(text, setting) in line and words in line
 
 
+@pytest.mark.alone
 def test_a_core_that_others_use_is_refused_unless_allowed(fresh):
     core = max(os.sched_getaffinity(0))
     others = fresh.router.spawn(["taskset", "-c", str(core), "sh", "-c", "while :; do :; done"])

@@ -17,6 +17,7 @@ from hosts import cpu_seconds, wait_until
 from topology import PORTS, SERVER4
 
 ROUTES = 600_000
+pytestmark = pytest.mark.alone
 ROOM = ("kernel = true", "max_ipv4 = 620_000", "max_ipv6 = 10_000")
 
 

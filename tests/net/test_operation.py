@@ -12,6 +12,7 @@ from hosts import cpu_seconds
 from topology import CLIENT4, ROUTER_LAN4, SERVER4
 
 
+@pytest.mark.alone
 def test_idle_costs_under_five_percent_of_a_core(network):
     time.sleep(1)
     share = network.gateway.cpu_share(4)

@@ -196,6 +196,7 @@ def test_a_second_start_leaves_the_taps_of_the_running_gateway_alone(tmp_path):
         check_carried(gateway, ("lan", "wan"))
 
 
+@pytest.mark.alone
 def test_a_silent_tap_is_waited_for_and_not_looked_at(tmp_path):
     """As packet sockets are: nothing wakes the lanes, and the first frame does at once. A tap that is deleted costs little too."""
     with Topology(tmp_path, ports=[("lan", "net_tap0,iface=tap0", "sl-lan"), ("wan", "wan0", "sl-wan")]) as network:
