@@ -4,30 +4,51 @@ TYPE ?= RelWithDebInfo
 CMAKE_FLAGS ?=
 PREFIX ?= /usr/local
 
-.PHONY: all build install demo test bench format lint bundle sanitize races fuzz setup clean help
+.PHONY: all program build install deb test-deb demo test bench format lint bundle sanitize races fuzz setup clean help
 all: build
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
 
-## setup     install what the build needs (Debian packages; nvcc from PyPI if there is none)
+configure = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=$(TYPE) $$(scripts/cuda-flags) $(CMAKE_FLAGS)
+
+## setup     install what building and testing need (Debian packages; nvcc from PyPI if there is none)
 setup:
 	@scripts/setup
 
-$(BUILD)/build.ninja: CMakeLists.txt | setup
-	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=$(TYPE) $$(scripts/cuda-flags) $(CMAKE_FLAGS)
+## program   build/sluice alone, and what only that needs
+program:
+	@scripts/setup program
+	@test -e $(BUILD)/build.ninja || $(configure) -DSLUICE_TESTS=OFF
+	@cmake --build $(BUILD) --target sluice
+	@ln -sf src/cli/sluice $(BUILD)/sluice
+
+$(BUILD)/build.ninja: | setup
+	@$(configure) -DSLUICE_TESTS=ON
 
 ## build     build/sluice and the tests
 build: setup $(BUILD)/build.ninja
+	@! grep -qs '^SLUICE_TESTS:BOOL=OFF' $(BUILD)/CMakeCache.txt || $(configure) -DSLUICE_TESTS=ON
 	@cmake --build $(BUILD)
 	@test ! -e $(BUILD)/src/cli/sluice || ln -sf src/cli/sluice $(BUILD)/sluice
 
 ## install   the program, stripped, its manual, completion, systemd unit and examples (PREFIX=/usr/local, DESTDIR=)
-install: build
+install: program
 	@cmake --install $(BUILD) --prefix $(PREFIX) --strip
 
+## deb       build/sluice_*.deb, for this release of Debian or Ubuntu
+deb: program
+	@scripts/setup package
+	@scripts/make-deb $(BUILD)
+
+## test-deb  installs that package in a fresh system and runs it there (debootstrap, lintian; minutes, the network)
+test-deb: deb
+	@scripts/setup package-test
+	@BUILD=$(BUILD) scripts/pytest -q tests/packages
+
 ## demo      the main job on real traffic, with a report
-demo: build
+demo: program
+	@scripts/setup demo
 	@scripts/demo
 
 ## test      all tests: unit, kernels on the host shim, namespaces with real hosts

@@ -37,6 +37,7 @@ def setup(tmp_path):
     (tmp_path / "scripts" / "setup").write_bytes(SETUP.read_bytes())
     (tmp_path / "packaging").mkdir()
     (tmp_path / "packaging" / "test-packages.txt").write_text("bird2\nfrr\n", encoding="ascii")
+    (tmp_path / "packaging" / "demo-packages.txt").write_text("iperf3\n", encoding="ascii")
     (tmp_path / "sbin").mkdir()
     processes = []
 
