@@ -25,6 +25,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "lookup/dpdk_ipv6.h"
 #include "lookup/fib_limits.h"
 #include "lookup/trie.h"
 
@@ -192,7 +193,7 @@ Expected<void> Fib::create6(const Options& options) {
   conf.trie.num_tbl8 = family6_.max_groups + slack;
   fib6_ = rte_fib6_create((options.name + "6").c_str(), options.numa_node, &conf);
   const std::uint8_t unspecified[16] = {};
-  if (fib6_ == nullptr || rte_fib6_add(fib6_, unspecified, 0, no_route) != 0) {
+  if (fib6_ == nullptr || rte_fib6_add(fib6_, dpdk_ipv6(unspecified), 0, no_route) != 0) {
     return no_memory(6, options.max_routes6, free);
   }
   select_vector(fib6_);
@@ -329,7 +330,7 @@ int Fib::install(const packet::IpPrefix& prefix, NextHopId next_hop, bool is_new
     const std::uint64_t value = parent == next_hop ? next_hop | alias : next_hop;
     return rte_fib_add(fib4_, prefix.address.v4_host_order(), prefix.length, value);
   }
-  const std::uint8_t* address = prefix.address.bytes.data();
+  const auto* address = dpdk_ipv6(prefix.address.bytes.data());
   if (is_new) {
     const std::uint64_t parent = rib(6).cover(prefix).value_or(no_route);
     if (const int status = rte_fib6_add(fib6_, address, prefix.length, parent); status != 0) {
@@ -341,7 +342,7 @@ int Fib::install(const packet::IpPrefix& prefix, NextHopId next_hop, bool is_new
 
 int Fib::withdraw(const packet::IpPrefix& prefix) {
   return prefix.address.family == 4 ? rte_fib_delete(fib4_, prefix.address.v4_host_order(), prefix.length)
-                                    : rte_fib6_delete(fib6_, prefix.address.bytes.data(), prefix.length);
+                                    : rte_fib6_delete(fib6_, dpdk_ipv6(prefix.address.bytes.data()), prefix.length);
 }
 
 Expected<void> Fib::attach(Trie& trie) {
@@ -380,7 +381,8 @@ void Fib::lookup6(const std::uint8_t (*destination)[16], NextHopId* out, unsigne
   std::uint64_t wide[chunk];
   for (unsigned done = 0; done < n; done += chunk) {
     const unsigned now = std::min(chunk, n - done);
-    rte_fib6_lookup_bulk(fib6_, const_cast<std::uint8_t(*)[16]>(destination) + done, wide, static_cast<int>(now));
+    rte_fib6_lookup_bulk(fib6_, dpdk_ipv6(const_cast<std::uint8_t(*)[16]>(destination) + done), wide,
+                         static_cast<int>(now));
     for (unsigned i = 0; i < now; ++i) {
       out[done + i] = static_cast<NextHopId>(wide[i]);
     }

@@ -3,6 +3,8 @@
 #include <rte_rib.h>
 #include <rte_rib6.h>
 
+#include "lookup/dpdk_ipv6.h"
+
 namespace sluice::lookup {
 
 namespace {
@@ -37,10 +39,12 @@ struct Tree4 {
 struct Tree6 {
   using Node = rte_rib6_node;
   rte_rib6* rib;
-  Node* exact(const packet::IpPrefix& p) const { return rte_rib6_lookup_exact(rib, p.address.bytes.data(), p.length); }
-  Node* match(const packet::IpAddress& a) const { return rte_rib6_lookup(rib, a.bytes.data()); }
+  Node* exact(const packet::IpPrefix& p) const {
+    return rte_rib6_lookup_exact(rib, dpdk_ipv6(p.address.bytes.data()), p.length);
+  }
+  Node* match(const packet::IpAddress& a) const { return rte_rib6_lookup(rib, dpdk_ipv6(a.bytes.data())); }
   Node* next(const packet::IpAddress& a, unsigned length, Node* last, int flag) const {
-    return rte_rib6_get_nxt(rib, a.bytes.data(), static_cast<std::uint8_t>(length), last, flag);
+    return rte_rib6_get_nxt(rib, dpdk_ipv6(a.bytes.data()), static_cast<std::uint8_t>(length), last, flag);
   }
   static Node* parent(Node* node) { return rte_rib6_lookup_parent(node); }
   static std::uint64_t value(const Node* node) {
@@ -51,7 +55,7 @@ struct Tree6 {
   static packet::IpPrefix prefix(const Node* node) {
     packet::IpPrefix p;
     p.address.family = 6;
-    rte_rib6_get_ip(node, p.address.bytes.data());
+    rte_rib6_get_ip(node, dpdk_ipv6(p.address.bytes.data()));
     rte_rib6_get_depth(node, &p.length);
     return p;
   }

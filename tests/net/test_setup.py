@@ -92,7 +92,8 @@ def nvcc(tmp_path):
         path.chmod(0o755)
     (tmp_path / "scripts" / "setup").write_bytes(SETUP.read_bytes())
     (tmp_path / "packaging").mkdir()
-    (tmp_path / "packaging" / "build-packages.txt").write_text("make\n", encoding="ascii")
+    (tmp_path / "packaging" / "build-packages.txt").write_text("git\n", encoding="ascii")
+    (tmp_path / "packaging" / "program-packages.txt").write_text("make\n", encoding="ascii")
     processes = []
 
     def start(seconds):
