@@ -10,7 +10,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from gateway import SLUICE  # noqa: E402
 from hosts import why_not  # noqa: E402
-from side_by_side import ByHosts, turn  # noqa: E402
+from side_by_side import ByHosts, begins, turn  # noqa: E402
 from topology import Topology  # noqa: E402
 
 _reason = why_not()
@@ -35,6 +35,7 @@ def pytest_runtest_protocol(item):
 
 
 def pytest_collection_modifyitems(items):
+    items.sort(key=begins)
     if _reason:
         for item in items:
             item.add_marker(pytest.mark.skip(reason=_reason))

@@ -17,10 +17,21 @@ FOLDER = pathlib.Path(__file__).parent
 
 
 @functools.cache
+def text_of(file):
+    """Of the file of tests with this name, whatever folder its path says."""
+    return (FOLDER / pathlib.Path(file).name).read_text(encoding="utf-8")
+
+
 def shares_hosts(file):
-    """Whether tests of this file (its path as in their ids) share a fixture: one of its own, or `network` of conftest.py."""
-    text = (FOLDER / pathlib.Path(file).name).read_text(encoding="utf-8")
-    return re.search(r"scope=.module.|^def test_\w+\([^)]*\bnetwork\b", text, re.M) is not None
+    """Whether tests of this file share a fixture: one of its own, or `network` of conftest.py."""
+    return re.search(r"scope=.module.|^def test_\w+\([^)]*\bnetwork\b", text_of(file), re.M) is not None
+
+
+def begins(item):
+    """Sorts items by when they begin: files that cannot be shared out first, what runs alone last, so that all others wait once."""
+    file = item.location[0]
+    alone = item.get_closest_marker("alone") or (shares_hosts(file) and "mark.alone" in text_of(file))
+    return 2 if alone else not shares_hosts(file)
 
 
 class ByHosts(LoadScopeScheduling):

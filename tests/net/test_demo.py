@@ -85,10 +85,12 @@ def finished(folder):
     return Finished(folder)
 
 
+@pytest.mark.alone
 def test_it_ends_well(finished, folder):
     finished.check_end(folder)
 
 
+@pytest.mark.alone
 def test_hosts_reach_each_other_by_a_full_size_table(finished):
     table = finished.numbers(r"^demo: a table of ([\d,]+) IPv4 and ([\d,]+) IPv6 routes, by 254 next hops of each family$")
     assert table[0] > 500_000 and table[1] > 25_000
@@ -101,6 +103,7 @@ def test_hosts_reach_each_other_by_a_full_size_table(finished):
     assert len(finished.matching(r"TCP to the (server|client), 3 s: [\d,]+ Mbit/s")) == 2
 
 
+@pytest.mark.alone
 def test_attacks_are_dropped_while_the_client_browses(finished):
     first, last = map(finished.checks.index, ("the client browses before the attacks", "the client browses after them"))
     between = finished.checks[first + 1:last]
@@ -113,6 +116,7 @@ def test_attacks_are_dropped_while_the_client_browses(finished):
     assert finished.numbers(r"^  drops +([\d,]+) inspect_dropped: ")[0] >= len(alerts)
 
 
+@pytest.mark.alone
 @pytest.mark.skipif(why_no_film() is not None, reason=str(why_no_film()))
 def test_the_film_that_arrives_is_the_one_that_was_sent_and_was_secret(finished):
     units, octets = finished.numbers(r"^demo:   ok   ffmpeg wrote ([\d,]+) units of H\.264 and ([\d,]+) B of sound, octet by octet as the"
