@@ -7,19 +7,25 @@
 
 namespace sluice::cli {
 
-std::shared_ptr<std::string> add_api_option(CLI::App& command) {
-  auto address = std::make_shared<std::string>(control::default_listen);
-  command.add_option("--api", *address, "where the gateway's API listens ([api] listen)")
+std::shared_ptr<ApiPlace> add_api_options(CLI::App& command) {
+  auto place = std::make_shared<ApiPlace>();
+  place->address = control::default_listen;
+  command.add_option("--api", place->address, "where the gateway's API listens by TCP ([api] listen)")
       ->type_name("ADDRESS:PORT")
       ->capture_default_str();
-  return address;
+  command
+      .add_option("--socket", place->socket,
+                  "the gateway's unix socket ([api] socket), for everything; without it reads go to --api, changes to "
+                  "the socket that the gateway there names")
+      ->type_name("PATH");
+  return place;
 }
 
-std::optional<control::ApiClient> open_api(const std::string& address) {
+std::optional<control::ApiClient> open_api(const ApiPlace& place) {
   end_on_signals();
-  auto parsed = control::parse_listen(address);
-  if (parsed) return control::ApiClient(std::move(*parsed));
-  std::fprintf(stderr, "sluice: --api %s: %s\n", address.c_str(), parsed.error().message.c_str());
+  auto parsed = control::parse_listen(place.address);
+  if (parsed) return control::ApiClient(std::move(*parsed), place.socket);
+  std::fprintf(stderr, "sluice: --api %s: %s\n", place.address.c_str(), parsed.error().message.c_str());
   return std::nullopt;
 }
 

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -87,14 +88,17 @@ class Source final : public control::StatsSource {
 class Commands : public testing::Test {
  protected:
   void SetUp() override {
-    auto api = control::Api::start({"127.0.0.1:0", false}, source_);
+    spdlog::set_level(spdlog::level::off);  // of the API in this process, to the output that is looked at
+    auto api = control::Api::start({.listen = "127.0.0.1:0", .socket = socket_}, source_);
     ASSERT_TRUE(api) << api.error().message;
     api_ = std::move(*api);
   }
 
-  // The exit status; what was printed is in out_ and err_. With the running API's address where ADDRESS stands.
+  // The exit status; what was printed is in out_ and err_. With the running API's address where ADDRESS stands, and its
+  // socket where SOCKET does.
   int sluice(std::vector<std::string> words) {
-    for (std::string& word : words) word = word == "ADDRESS" ? api_->address().str() : word;
+    for (std::string& word : words)
+      word = word == "ADDRESS" ? api_->address().str() : word == "SOCKET" ? socket_ : word;
     std::reverse(words.begin(), words.end());
     CLI::App app;
     app.require_subcommand(1);
@@ -120,6 +124,7 @@ class Commands : public testing::Test {
   }
 
   Source source_;
+  const std::string socket_ = testing::TempDir() + "commands-" + std::to_string(getpid()) + ".sock";
   std::unique_ptr<control::Api> api_;
   std::string out_, err_;
 };
@@ -235,6 +240,16 @@ TEST_F(Commands, RulesReadsFilesWithVariables) {
   EXPECT_EQ(err_, path + ": No such file or directory\n");
   EXPECT_EQ(sluice({"rules", "--var", "MINE", path}), 2);
   EXPECT_EQ(err_, "sluice rules: --var: 'MINE' is not NAME=VALUE, such as \"HOME_NET=192.0.2.0/24\"\n");
+}
+
+TEST_F(Commands, ASocketCarriesEverything) {
+  EXPECT_EQ(sluice({"ctl", "--socket", "SOCKET", "stats"}), 0);
+  EXPECT_EQ(sluice({"ctl", "stop", "--socket", "SOCKET"}), 0);
+  EXPECT_TRUE(source_.stopped);
+  EXPECT_EQ(sluice({"ctl", "stop", "--socket", "/nowhere/a.sock"}), 1);
+  EXPECT_EQ(err_,
+            "sluice: no gateway listens at /nowhere/a.sock: is sluice running? ([api] socket in its configuration; "
+            "--socket PATH for another)\n");
 }
 
 TEST_F(Commands, NoGatewayIsOneClearLine) {

@@ -45,7 +45,7 @@ Expected<std::string> change(const control::ApiClient& client, const Request& re
   return answer.get();
 }
 
-int ask(const std::string& api, const Request& request, bool json) {
+int ask(const ApiPlace& api, const Request& request, bool json) {
   const auto client = open_api(api);
   if (!client) return 2;
   const auto answer = request.change ? change(*client, request) : client->get(request.path);
@@ -106,7 +106,7 @@ Expected<std::string> read_stream_file(const std::string& path) {
   return text.str();
 }
 
-void add_srtp(CLI::App& ctl, const std::shared_ptr<std::string>& api, const std::shared_ptr<bool>& json, int& status) {
+void add_srtp(CLI::App& ctl, const std::shared_ptr<ApiPlace>& api, const std::shared_ptr<bool>& json, int& status) {
   CLI::App* srtp =
       ctl.add_subcommand("srtp", "Streams of the stage srtp: list them, add, replace, remove or release one");
   srtp->require_subcommand(1);
@@ -156,7 +156,7 @@ void add_ctl(CLI::App& app, int& status) {
   CLI::App* ctl = app.add_subcommand("ctl", "Ask a running gateway, or tell it something");
   ctl->require_subcommand(1);
   ctl->fallthrough();
-  const auto api = add_api_option(*ctl);
+  const auto api = add_api_options(*ctl);
   const auto json = std::make_shared<bool>(false);
   ctl->add_flag("--json", *json, "print the API's JSON as it is");
 

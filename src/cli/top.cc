@@ -64,7 +64,7 @@ int show(const control::ApiClient& client, std::chrono::milliseconds interval) {
   } while (true);
 }
 
-int run(const std::string& api, const TopOptions& options) {
+int run(const ApiPlace& api, const TopOptions& options) {
   const auto client = open_api(api);
   if (!client) return 2;
   const auto interval = parse_duration(options.interval);
@@ -81,7 +81,7 @@ int run(const std::string& api, const TopOptions& options) {
 
 void add_top(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand("top", "Show what a running gateway does, live");
-  const auto api = add_api_option(*command);
+  const auto api = add_api_options(*command);
   const auto options = std::make_shared<TopOptions>();
   command->add_flag("--once", options->once, "print one report over one interval and end");
   command->add_option("--interval", options->interval, "time between reports")

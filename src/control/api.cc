@@ -4,6 +4,7 @@
 #include <netdb.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spdlog/spdlog.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -12,10 +13,12 @@
 #include <chrono>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <thread>
 
 #include "base/spelling.h"
+#include "control/api_socket.h"
 #include "control/bounded_server.h"
 #include "control/health.h"
 #include "control/metrics.h"
@@ -156,70 +159,132 @@ int try_to_bind(const addrinfo& to) {
   return why;
 }
 
-class HttpApi final : public Api {
+// One way in: a server with its thread.
+class Door {
  public:
-  HttpApi(const ApiOptions& options, ListenAddress address, StatsSource& source)
-      : allow_remote_(options.allow_remote), address_(std::move(address)), source_(source) {
-    server_.new_task_queue = [] { return new httplib::ThreadPool(threads); };
-    server_.set_socket_options(set_socket_options);
-    server_.set_payload_max_length(largest_body);
-    server_.set_default_headers(
+  enum class Kind { tcp, socket };
+  explicit Door(Kind kind) : kind(kind) {
+    server.new_task_queue = [] { return new httplib::ThreadPool(threads); };
+    server.set_socket_options(set_socket_options);
+    server.set_payload_max_length(largest_body);
+    server.set_default_headers(
         {{"Cache-Control", "no-store"}, {"Server", std::string(server_product) + SLUICE_VERSION}});
-    add_reads();
-    add_changes();
-    add_refusals();
   }
-
-  ~HttpApi() override {
-    server_.stop();
+  ~Door() {
+    server.stop();
     if (thread_.joinable()) thread_.join();
   }
+  Door(const Door&) = delete;
+  Door& operator=(const Door&) = delete;
 
-  Expected<void> run() {
-    errno = 0;
-    const int port = address_.port;
-    const int bound = port == 0                                   ? server_.bind_to_any_port(address_.host)
-                      : server_.bind_to_port(address_.host, port) ? port
-                                                                  : -1;
-    if (bound < 0) {
-      return cannot_listen(address_, errno);
-    }
-    address_.port = bound;
+  // When it is bound.
+  void run() {
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the control thread
     thread_ = std::thread([this] {
       pthread_setname_np(pthread_self(), "sluice-api");
-      server_.listen_after_bind();
+      server.listen_after_bind();
       ended_ = true;
     });
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    while (!server_.is_running() && !ended_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    while (!server.is_running() && !ended_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+
+  const Kind kind;
+  BoundedServer server{largest_request, request_time};
+
+ private:
+  std::atomic<bool> ended_{false};
+  std::thread thread_;
+};
+
+class HttpApi final : public Api {
+ public:
+  HttpApi(const ApiOptions& options, ListenAddress address, StatsSource& source)
+      : options_(options), address_(std::move(address)), source_(source) {}
+
+  Expected<void> run() {
+    if (auto bound = address_.host.empty() ? Expected<void>() : bind_tcp(); !bound) return bound;
+    if (auto bound = bind_socket(); !bound) return bound;
+    add_reads();
+    add_changes();
+    for (Door* const door : doors()) {
+      add_refusals(*door);
+      door->run();
+    }
     return {};
   }
 
   const ListenAddress& address() const override { return address_; }
+  const std::string& socket() const override { return socket_path_; }
 
  private:
   using Handler = std::function<void(const httplib::Request&, httplib::Response&)>;
   using BodyHandler = std::function<void(const std::string&, httplib::Response&)>;
 
+  Expected<void> bind_tcp() {
+    tcp_.emplace(Door::Kind::tcp);
+    errno = 0;
+    const int port = address_.port;
+    const int bound = port == 0                                        ? tcp_->server.bind_to_any_port(address_.host)
+                      : tcp_->server.bind_to_port(address_.host, port) ? port
+                                                                       : -1;
+    if (bound < 0) return cannot_listen(address_, errno);
+    address_.port = bound;
+    return {};
+  }
+
+  Expected<void> bind_socket() {
+    const bool chosen = options_.socket == "auto";
+    const std::string path =
+        chosen ? (address_.host.empty() ? "" : default_socket_path(address_.port)) : options_.socket;
+    if (path.empty()) return {};
+    auto made = ApiSocket::open(path, options_.group);
+    if (!made && !(chosen && options_.group.empty())) return tl::unexpected(made.error());
+    if (!made) {
+      spdlog::warn("{}; without a socket this gateway takes no changes ([api] socket, read_only)",
+                   made.error().message);
+      return {};
+    }
+    socket_file_ = std::move(*made);
+    socket_path_ = path;
+    socket_.emplace(Door::Kind::socket);
+    socket_->server.listen_on(socket_file_->take());
+    return {};
+  }
+
+  std::vector<Door*> doors() {
+    std::vector<Door*> all;
+    for (std::optional<Door>* const door : {&tcp_, &socket_}) {
+      if (*door) all.push_back(&**door);
+    }
+    return all;
+  }
+  bool takes_changes(Door::Kind kind) const { return kind == Door::Kind::socket || !options_.read_only; }
+
   // One read at a time; an exception (out of memory, say) is an answer and not the end of the gateway.
-  void get(const std::string& path, Handler handler) {
+  void get(const std::string& path, Handler handler) { get_at_once(path, serialised(std::move(handler))); }
+  // Also while another is being answered.
+  void get_at_once(const std::string& path, const Handler& handler) {
     paths_.insert("GET " + path);
-    server_.Get(path, serialised(std::move(handler)));
+    for (Door* const door : doors()) door->server.Get(path, handler);
   }
   void post(const std::string& path, BodyHandler handler) {
     paths_.insert("POST " + path);
     // Not serialised: a reload must not keep reads waiting.
-    server_.Post(path, [handler = std::move(handler)](const httplib::Request& request, httplib::Response& response,
-                                                      const httplib::ContentReader& body) {
+    const auto take = [path, handler = std::move(handler)](const httplib::Request& request, httplib::Response& response,
+                                                           const httplib::ContentReader& body) {
       Body bytes;
       if (!read_body(request, body, bytes, response)) return;
+      // Streams come and go by the thousand.
+      spdlog::log(path.starts_with("/api/v1/srtp/") ? spdlog::level::debug : spdlog::level::info, "api: POST {} by {}",
+                  path, request.remote_addr.empty() ? "TCP" : request.remote_addr);
       const media::WipedString text(std::string(bytes.begin(), bytes.end()));
       handler(text.text(), response);
-    });
+    };
+    for (Door* const door : doors()) door->server.Post(path, take);
   }
   void post_stream(const std::string& path, Expected<function::StreamChange> (StatsSource::*make)(const std::string&)) {
     post(path, [this, make](const std::string& text, auto& response) {
@@ -270,6 +335,10 @@ class HttpApi final : public Api {
       response.set_content(metrics_text(source_.snapshot()), std::string(metrics_content_type));
     });
     get("/healthz", [this](const auto&, auto& response) { answer_json(response, health(source_.snapshot())); });
+    // What a client asks first: it needs nobody, and so tells a gateway that is busy from one that stands still.
+    get_at_once("/api/v1/socket", [this](const auto&, auto& response) {
+      answer_json(response, nlohmann::json{{"socket", socket_path_}, {"read_only", options_.read_only}});
+    });
   }
 
   void add_changes() {
@@ -288,36 +357,53 @@ class HttpApi final : public Api {
     });
   }
 
-  void add_refusals() {
-    server_.set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
-      if (!allow_remote_ && !names_loopback(request.get_header_value("Host"))) {
-        answer_error(response, 403, "the Host header does not name a loopback address");
-        return httplib::Server::HandlerResponse::Handled;
-      }
-      if (request.method != "GET" && request.method != "HEAD" && request.has_header("Origin")) {
-        answer_error(response, 403, "changes are not accepted from web pages");
-        return httplib::Server::HandlerResponse::Handled;
-      }
-      if (request.method == "POST" && !paths_.contains("POST " + request.path)) {  // before its body is waited for
-        response.status = 404;
-        return httplib::Server::HandlerResponse::Handled;
-      }
-      return httplib::Server::HandlerResponse::Unhandled;
-    });
-    server_.set_error_handler(
+  void add_refusals(Door& door) {
+    door.server.set_pre_routing_handler(
+        [this, kind = door.kind](const httplib::Request& request, httplib::Response& response) {
+          using Result = httplib::Server::HandlerResponse;
+          const bool reads = request.method == "GET" || request.method == "HEAD";
+          if (kind == Door::Kind::tcp && !options_.allow_remote && !names_loopback(request.get_header_value("Host"))) {
+            answer_error(response, 403, "the Host header does not name a loopback address");
+            return Result::Handled;
+          }
+          if (kind == Door::Kind::tcp && !reads && request.has_header("Origin")) {
+            answer_error(response, 403, "changes are not accepted from web pages");
+            return Result::Handled;
+          }
+          if (request.method == "POST" && !paths_.contains("POST " + request.path)) {  // before its body is waited for
+            response.status = 404;
+            return Result::Handled;
+          }
+          if (!reads && !takes_changes(kind)) {
+            answer_error(response, 403, where_changes_go());
+            return Result::Handled;
+          }
+          return Result::Unhandled;
+        });
+    door.server.set_error_handler(
         httplib::Server::Handler([this](const httplib::Request& request, httplib::Response& response) {
           if (!response.body.empty()) return;
           answer_error(response, response.status, refusal(request, response.status));
         }));
-    server_.set_exception_handler([](const httplib::Request&, httplib::Response& response, std::exception_ptr problem) {
-      try {
-        std::rethrow_exception(std::move(problem));
-      } catch (const std::exception& e) {
-        answer_error(response, 500, std::string("failed: ") + e.what());
-      } catch (...) {
-        answer_error(response, 500, "failed");
-      }
-    });
+    door.server.set_exception_handler(
+        [](const httplib::Request&, httplib::Response& response, std::exception_ptr problem) {
+          try {
+            std::rethrow_exception(std::move(problem));
+          } catch (const std::exception& e) {
+            answer_error(response, 500, std::string("failed: ") + e.what());
+          } catch (...) {
+            answer_error(response, 500, "failed");
+          }
+        });
+  }
+
+  std::string where_changes_go() const {
+    if (socket_path_.empty()) {
+      return "this gateway takes no changes: it has no socket for them ([api] socket in its configuration)";
+    }
+    return "changes are not made by TCP but over the unix socket " + socket_path_ +
+           ", which root and its group may open: sluice ctl goes there by itself, others by curl --unix-socket " +
+           socket_path_;
   }
 
   std::string refusal(const httplib::Request& request, int status) const {
@@ -343,20 +429,27 @@ class HttpApi final : public Api {
     return address && address->loopback;
   }
 
-  const bool allow_remote_;
+  const ApiOptions options_;
   ListenAddress address_;
   StatsSource& source_;
   std::mutex mutex_;
   std::set<std::string> paths_;
-  BoundedServer server_{largest_request, request_time};
-  std::atomic<bool> ended_{false};
-  std::thread thread_;
+  std::unique_ptr<ApiSocket> socket_file_;
+  std::string socket_path_;
+  std::optional<Door> tcp_, socket_;
 };
+
+// Of a socket that is named: one that is chosen is not worth a refusal.
+Expected<void> check_socket(const ApiOptions& options) {
+  if (options.socket.empty() || options.socket == "auto") return {};
+  const auto made = ApiSocket::open(options.socket, options.group);
+  return made ? Expected<void>() : tl::unexpected(made.error());
+}
 
 }  // namespace
 
 Expected<void> Api::check_address(const ApiOptions& options) {
-  if (options.listen.empty()) return {};
+  if (auto free = check_socket(options); !free || options.listen.empty()) return free;
   const auto address = address_of(options);
   if (!address) return tl::unexpected(address.error());
   addrinfo hints{};
@@ -374,7 +467,7 @@ Expected<void> Api::check_address(const ApiOptions& options) {
 }
 
 Expected<std::unique_ptr<Api>> Api::start(const ApiOptions& options, StatsSource& source) {
-  auto address = address_of(options);
+  auto address = options.listen.empty() ? Expected<ListenAddress>() : address_of(options);
   if (!address) return tl::unexpected(address.error());
   auto api = std::make_unique<HttpApi>(options, std::move(*address), source);
   if (auto running = api->run(); !running) return tl::unexpected(running.error());

@@ -1,10 +1,11 @@
-// The gateway's API: HTTP and JSON on a loopback address, in threads of its own (docs/api.md has every path).
+// The gateway's API: HTTP and JSON, in threads of its own (docs/api.md has every path). Reads come by TCP on a loopback
+// address or over a unix socket (api_socket.h); changes over the socket, which root and a group may open, for who makes
+// them can stop the gateway.
 //
 // Lanes never wait for it: it reads what StatsSource gives it. Requests are bounded (8 KB of address, 4 KB of body,
 // 64 KB in all, 2 s to arrive), reads are answered one at a time and meanwhile too while a reload is at work, an error
-// is {"error": "a sentence"}. Because whoever reaches it can stop the gateway, it answers loopback only unless told
-// otherwise, and refuses what a web page in the administrator's browser could send: requests that name another host,
-// and changes that carry an Origin.
+// is {"error": "a sentence"}. By TCP it refuses what a web page in the administrator's browser could send: requests
+// that name another host, and changes that carry an Origin.
 #pragma once
 
 #include <memory>
@@ -54,15 +55,18 @@ class StatsSource {
 
 class Api {
  public:
-  // The Error of start() when the address is in use or not of this machine at this moment; nothing when there is to be
-  // no API. Connections are refused before and after.
+  // The Error of start() when an address or the socket is in use, or cannot be had at this moment; nothing when there
+  // is to be no API. Connections are refused before and after.
   static Expected<void> check_address(const ApiOptions& options);
-  // `options.listen` must not be empty. `source` outlives the Api. An Error when the address is in use or not of this
-  // machine.
+  // `options` must say where: by TCP, or a socket. `source` outlives the Api. An Error when the address is in use or
+  // not of this machine, or the socket cannot be made; one that nobody asked for by name ("auto") is only said in the
+  // log.
   static Expected<std::unique_ptr<Api>> start(const ApiOptions& options, StatsSource& source);
   virtual ~Api() = default;
-  // Where it listens: the real port when 0 was asked for.
+  // Where it listens by TCP: the real port when 0 was asked for. Without a host: nowhere.
   virtual const ListenAddress& address() const = 0;
+  // The socket's path; empty: there is none.
+  virtual const std::string& socket() const = 0;
 };
 
 }  // namespace sluice::control

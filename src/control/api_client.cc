@@ -1,29 +1,70 @@
 #include "control/api_client.h"
 
 #include <httplib.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <future>
 #include <nlohmann/json.hpp>
 
 #include "base/quote.h"
 #include "control/api.h"
+#include "control/api_socket.h"
 
 namespace sluice::control {
 namespace {
 
-Expected<std::string> read(const ListenAddress& address, const httplib::Result& result) {
+constexpr const char* probe_path = "/api/v1/socket";
+constexpr std::chrono::seconds connect_timeout{2}, probe_timeout{3}, between_probes{1};
+constexpr std::chrono::seconds read_timeout{30};    // of one that has just shown that it runs
+constexpr std::chrono::minutes change_timeout{30};  // a reload of a big table
+constexpr uid_t first_ordinary_user = 1000;         // login.defs' UID_MIN
+
+// One end of the API: an address, or a socket's path.
+struct Place {
+  const ListenAddress& address;
+  std::string socket;
+  std::string str() const { return socket.empty() ? address.str() : socket; }
+};
+
+httplib::Client client(const Place& place, std::chrono::seconds timeout) {
+  httplib::Client client =
+      place.socket.empty() ? httplib::Client(place.address.host, place.address.port) : httplib::Client(place.socket);
+  if (!place.socket.empty()) client.set_address_family(AF_UNIX);
+  client.set_connection_timeout(connect_timeout);
+  client.set_read_timeout(timeout);
+  // httplib names an IPv6 host without the brackets that RFC 9110 asks for.
+  client.set_default_headers({{"Host", place.socket.empty() ? place.address.str() : "localhost"}});
+  return client;
+}
+
+tl::unexpected<Error> not_there(const Place& place) {
+  if (!place.socket.empty()) {
+    const auto fd = connect_to_socket(place.socket);
+    if (!fd) return tl::unexpected(fd.error());
+    close(*fd);
+  }
+  return make_error("no answer from " + place.str() +
+                    ": is sluice running? Its API was expected there ([api] listen in its configuration; --api ADDRESS "
+                    "for another)");
+}
+
+tl::unexpected<Error> stands_still(const Place& place) {
+  return make_error(place.str() + " takes connections and does not answer within " +
+                    std::to_string(probe_timeout.count()) +
+                    " s: is sluice stopped (SIGSTOP, a debugger), or kept from its CPU?");
+}
+
+Expected<std::string> read(const Place& place, const httplib::Result& result) {
   if (!result) {
-    if (result.error() == httplib::Error::Connection) {
-      return make_error("no answer from " + address.str() +
-                        ": is sluice running? Its API was expected there ([api] listen in its "
-                        "configuration; --api ADDRESS for another)");
-    }
-    return make_error("the answer from " + address.str() +
+    if (result.error() == httplib::Error::Connection) return not_there(place);
+    return make_error("the answer from " + place.str() +
                       " did not arrive in time, or was cut off: is it stopped, or busy with something long?");
   }
   const std::string server = result->get_header_value("Server");
   if (!server.starts_with(server_product)) {
-    return make_error("what answers at " + address.str() + " is not sluice but " +
+    return make_error("what answers at " + place.str() + " is not sluice but " +
                       (server.empty() ? "a server without a name" : in_quotes(server)) +
                       ": give --api the address of sluice's API ([api] listen in its configuration)");
   }
@@ -31,30 +72,64 @@ Expected<std::string> read(const ListenAddress& address, const httplib::Result& 
   const auto body = nlohmann::json::parse(result->body, nullptr, false);
   if (body.is_object() && body.contains("error") && body["error"].is_string())
     return make_error(body["error"].get<std::string>());
-  return make_error(address.str() + " answered with HTTP status " + std::to_string(result->status) +
-                    " and no word why");
+  return make_error(place.str() + " answered with HTTP status " + std::to_string(result->status) + " and no word why");
 }
 
-constexpr std::chrono::seconds read_timeout{30};
-constexpr std::chrono::minutes change_timeout{30};  // a reload of a big table
+// What the gateway answers at once if it runs at all.
+Expected<std::string> probe(const Place& place) {
+  const auto result = client(place, probe_timeout).Get(probe_path);
+  if (!result && result.error() != httplib::Error::Connection) return stands_still(place);
+  return read(place, result);
+}
 
-httplib::Client client(const ListenAddress& address, std::chrono::seconds timeout) {
-  httplib::Client client(address.host, address.port);
-  client.set_connection_timeout(std::chrono::seconds(2));
-  client.set_read_timeout(timeout);
-  // httplib names an IPv6 host without the brackets that RFC 9110 asks for.
-  client.set_default_headers({{"Host", address.str()}});
-  return client;
+// Nobody gets keys because they took the address of a gateway that does not run.
+Expected<void> check_owner(const ListenAddress& named_by, const std::string& socket) {
+  const auto fd = connect_to_socket(socket);
+  if (!fd) return tl::unexpected(fd.error());
+  const auto owner = peer_of(*fd);
+  close(*fd);
+  if (owner && (owner->uid < first_ordinary_user || owner->uid == geteuid())) return {};
+  return make_error("the socket " + socket + ", which " + named_by.str() +
+                    " names for changes, is an ordinary user's: nothing was sent (--socket " + socket +
+                    " if it is the gateway's)");
 }
 
 }  // namespace
 
 Expected<std::string> ApiClient::get(const std::string& path) const {
-  return read(address_, client(address_, read_timeout).Get(path));
+  const Place place{address_, socket_};
+  if (const auto running = probe(place); !running) return running;
+  return read(place, client(place, read_timeout).Get(path));
+}
+
+Expected<std::string> ApiClient::find_socket() const {
+  const auto answer = probe({address_, {}});
+  if (!answer) return answer;
+  const auto told = nlohmann::json::parse(*answer, nullptr, false);
+  const std::string socket = told.is_object() ? told.value("socket", "") : "";
+  if (socket.empty()) return socket;
+  if (const auto safe = check_owner(address_, socket); !safe) return tl::unexpected(safe.error());
+  return socket;
 }
 
 Expected<std::string> ApiClient::post(const std::string& path, const std::string& body) const {
-  return read(address_, client(address_, change_timeout).Post(path, body, "application/toml"));
+  Place place{address_, socket_};
+  if (socket_.empty()) {
+    const auto socket = find_socket();
+    if (!socket) return tl::unexpected(socket.error());
+    place.socket = *socket;
+  }
+  if (const auto running = probe(place); !running) return running;
+  httplib::Client to = client(place, change_timeout);
+  auto answer = std::async(std::launch::async, [&] { return to.Post(path, body, "application/toml"); });
+  while (answer.wait_for(between_probes) != std::future_status::ready) {
+    if (const auto running = probe(place); !running && answer.wait_for(between_probes) != std::future_status::ready) {
+      to.stop();
+      answer.wait();
+      return make_error("while it made the change: " + running.error().message);
+    }
+  }
+  return read(place, answer.get());
 }
 
 }  // namespace sluice::control

@@ -1,4 +1,10 @@
 // The other end of the API, for ctl and top: one request at a time, an answer or a sentence.
+//
+// Reads go by TCP, changes over the unix socket that the gateway itself names, unless a socket is given: then all go
+// there. Before each request the gateway is asked something that needs nobody (GET /api/v1/socket), so that one that
+// stands still is told within some seconds from one that is busy with a long answer.
+//
+// Thread-safety: any thread.
 #pragma once
 
 #include <string>
@@ -10,14 +16,22 @@ namespace sluice::control {
 
 class ApiClient {
  public:
-  explicit ApiClient(ListenAddress address) : address_(std::move(address)) {}
-  // The body of the answer. Errors: no gateway there (says where it was expected), a server that is none by its Server
-  // header, or what the gateway itself answered.
+  // `socket`: a path, for everything; empty: as above.
+  explicit ApiClient(ListenAddress address, std::string socket = {})
+      : address_(std::move(address)), socket_(std::move(socket)) {}
+  // The body of the answer. Errors: no gateway there (says where it was expected), one that does not answer, a server
+  // that is none by its Server header, or what the gateway itself answered.
   Expected<std::string> get(const std::string& path) const;
+  // Waits for as long as the gateway shows that it runs. Over a socket that a gateway has named `body` goes only to a
+  // process of root's, a system user's or this user's own: there may be keys in it.
   Expected<std::string> post(const std::string& path, const std::string& body = {}) const;
 
  private:
+  // Where changes go: a socket's path; empty: by TCP.
+  Expected<std::string> find_socket() const;
+
   ListenAddress address_;
+  std::string socket_;
 };
 
 }  // namespace sluice::control

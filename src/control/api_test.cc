@@ -3,7 +3,9 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <httplib.h>
+#include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -12,6 +14,7 @@
 #include <thread>
 
 #include "control/api_client.h"
+#include "control/api_socket.h"
 #include "control/sample_snapshot.h"
 #include "control/snapshot_json.h"
 
@@ -89,15 +92,20 @@ class FakeSource final : public StatsSource {
   std::atomic<int> calls{0};
 };
 
+// Without a socket.
+ApiOptions tcp(const std::string& listen) {
+  return {.listen = listen, .socket = ""};
+}
+
 class ApiTest : public testing::Test {
  protected:
-  void SetUp() override { start({"127.0.0.1:0", false}); }
+  void SetUp() override { start({.listen = "127.0.0.1:0", .socket = socket_}); }
   void start(const ApiOptions& options) {
     api_.reset();
     auto api = Api::start(options, source_);
     ASSERT_TRUE(api) << api.error().message;
     api_ = std::move(*api);
-    ASSERT_NE(api_->address().port, 0);
+    ASSERT_NE(api_->address().port == 0, !options.listen.empty());
   }
   Expected<std::string> get(const std::string& path) const { return ApiClient(api_->address()).get(path); }
   Expected<std::string> post(const std::string& path, const std::string& body = {}) const {
@@ -118,17 +126,25 @@ class ApiTest : public testing::Test {
     return fd;
   }
   // Bytes as they are, over a socket of our own; the whole answer.
-  std::string raw(const std::string& request) const {
-    const int fd = connected();
+  std::string raw(const std::string& request) const { return exchange(connected(), request); }
+  std::string raw_on_socket(const std::string& request) const {
+    const auto fd = connect_to_socket(socket_);
+    return fd ? exchange(*fd, request) : fd.error().message;
+  }
+  static std::string exchange(int fd, const std::string& request) {
     send(fd, request.data(), request.size(), MSG_NOSIGNAL);
     std::string answer;
     char buffer[4096];
-    for (ssize_t n; (n = recv(fd, buffer, sizeof buffer, 0)) > 0;) answer.append(buffer, static_cast<std::size_t>(n));
+    pollfd ready{fd, POLLIN, 0};
+    for (ssize_t n; poll(&ready, 1, 5000) > 0 && (n = recv(fd, buffer, sizeof buffer, 0)) > 0;) {
+      answer.append(buffer, static_cast<std::size_t>(n));
+    }
     close(fd);
     return answer;
   }
 
   FakeSource source_;
+  const std::string socket_ = testing::TempDir() + "api-" + std::to_string(getpid()) + ".sock";
   std::unique_ptr<Api> api_;
 };
 
@@ -214,28 +230,28 @@ TEST_F(ApiTest, ChangesAreMadeOrRefusedWithASentence) {
 // As `curl -X POST` sends it.
 TEST_F(ApiTest, AChangeNeedsNoBody) {
   const std::string head = " HTTP/1.1\r\nHost: 127.0.0.1\r\n";
-  EXPECT_NE(raw("POST /api/v1/reload" + head + "\r\n").find("{\"done\":\"600000 routes read again\"}"),
+  EXPECT_NE(raw_on_socket("POST /api/v1/reload" + head + "\r\n").find("{\"done\":\"600000 routes read again\"}"),
             std::string::npos);
-  EXPECT_EQ(raw("POST /api/v1/relaod" + head + "\r\n").rfind("HTTP/1.1 404", 0), 0U);
+  EXPECT_EQ(raw_on_socket("POST /api/v1/relaod" + head + "\r\n").rfind("HTTP/1.1 404", 0), 0U);
   EXPECT_FALSE(source_.stopped);
-  EXPECT_EQ(raw("POST /api/v1/stop" + head + "\r\n").rfind("HTTP/1.1 200", 0), 0U);
+  EXPECT_EQ(raw_on_socket("POST /api/v1/stop" + head + "\r\n").rfind("HTTP/1.1 200", 0), 0U);
   EXPECT_TRUE(source_.stopped);
 }
 
 TEST_F(ApiTest, ABodyOfAnyKindIsReadAndBounded) {
   const std::string head = "POST /api/v1/reload HTTP/1.1\r\nHost: 127.0.0.1\r\n";
   const std::string chunked = head + "Transfer-Encoding: chunked\r\n\r\n";
-  EXPECT_EQ(raw(head + "Content-Length: 2\r\n\r\n{}").rfind("HTTP/1.1 200", 0), 0U);
-  EXPECT_EQ(raw(chunked + "2\r\n{}\r\n0\r\n\r\n").rfind("HTTP/1.1 200", 0), 0U);
+  EXPECT_EQ(raw_on_socket(head + "Content-Length: 2\r\n\r\n{}").rfind("HTTP/1.1 200", 0), 0U);
+  EXPECT_EQ(raw_on_socket(chunked + "2\r\n{}\r\n0\r\n\r\n").rfind("HTTP/1.1 200", 0), 0U);
   for (const auto& [chunks, status] : {std::pair(4, "HTTP/1.1 200"), {5, "HTTP/1.1 413"}}) {
     std::string body;
     for (int chunk = 0; chunk < chunks; ++chunk) body += "400\r\n" + std::string(1024, '#') + "\r\n";
-    EXPECT_EQ(raw(chunked + body + "0\r\n\r\n").rfind(status, 0), 0U) << chunks << " KB in chunks";
+    EXPECT_EQ(raw_on_socket(chunked + body + "0\r\n\r\n").rfind(status, 0), 0U) << chunks << " KB in chunks";
   }
-  EXPECT_EQ(raw(head + "Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 5\r\n\r\n--b--")
+  EXPECT_EQ(raw_on_socket(head + "Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 5\r\n\r\n--b--")
                 .rfind("HTTP/1.1 500", 0),
             std::string::npos);
-  EXPECT_EQ(raw(head + "Content-Length: -1\r\n\r\n").rfind("HTTP/1.1 200", 0), std::string::npos);
+  EXPECT_EQ(raw_on_socket(head + "Content-Length: -1\r\n\r\n").rfind("HTTP/1.1 200", 0), std::string::npos);
   EXPECT_TRUE(get("/healthz")) << "and it still answers";
 }
 
@@ -339,18 +355,18 @@ TEST_F(ApiTest, HealthSaysWhatIsWrong) {
 
 TEST_F(ApiTest, AnAddressThatIsTakenIsFoundBeforeAnythingElse) {
   const std::string taken = api_->address().str();
-  const Expected<void> refused = Api::check_address({taken, false});
+  const Expected<void> refused = Api::check_address(tcp(taken));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message,
             "[api] listen = \"" + taken + "\": Address already in use (is another sluice running?)");
-  const auto started = Api::start({taken, false}, source_);
+  const auto started = Api::start(tcp(taken), source_);
   ASSERT_FALSE(started);
   EXPECT_EQ(started.error().message, refused.error().message);
-  EXPECT_FALSE(Api::check_address({"192.0.2.1:9230", true})) << "not of this machine";
+  EXPECT_FALSE(Api::check_address({.listen = "192.0.2.1:9230", .allow_remote = true})) << "not of this machine";
   api_.reset();
-  EXPECT_TRUE(Api::check_address({taken, false}));
-  EXPECT_TRUE(Api::check_address({"127.0.0.1:0", false}));
-  EXPECT_TRUE(Api::check_address({"", false}));
+  EXPECT_TRUE(Api::check_address(tcp(taken)));
+  EXPECT_TRUE(Api::check_address(tcp("127.0.0.1:0")));
+  EXPECT_TRUE(Api::check_address(tcp("")));
 }
 
 TEST_F(ApiTest, WhatAWebPageCouldSendIsRefused) {
@@ -368,10 +384,10 @@ TEST_F(ApiTest, WhatAWebPageCouldSendIsRefused) {
 }
 
 TEST_F(ApiTest, RequestsAreBounded) {
-  EXPECT_EQ(
-      raw("POST /api/v1/reload HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 5000\r\n\r\n" + std::string(5000, 'x'))
-          .rfind("HTTP/1.1 413", 0),
-      0U);
+  EXPECT_EQ(raw_on_socket("POST /api/v1/reload HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 5000\r\n\r\n" +
+                          std::string(5000, 'x'))
+                .rfind("HTTP/1.1 413", 0),
+            0U);
   EXPECT_EQ(raw("GET /" + std::string(9000, 'a') + " HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").rfind("HTTP/1.1 414", 0),
             0U);
   for (const char* bad :
@@ -414,11 +430,11 @@ TEST_F(ApiTest, StopsSoonWithManyIdleClients) {
 }
 
 TEST_F(ApiTest, AnAddressInUseIsAnError) {
-  const auto second = Api::start({api_->address().str(), false}, source_);
+  const auto second = Api::start(tcp(api_->address().str()), source_);
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().message,
             "[api] listen = \"" + api_->address().str() + "\": Address already in use (is another sluice running?)");
-  const auto elsewhere = Api::start({"192.0.2.1:9230", true}, source_);
+  const auto elsewhere = Api::start({.listen = "192.0.2.1:9230", .allow_remote = true, .socket = ""}, source_);
   ASSERT_FALSE(elsewhere);
   EXPECT_EQ(elsewhere.error().message.rfind("[api] listen = \"192.0.2.1:9230\": ", 0), 0U);
 }
@@ -426,7 +442,7 @@ TEST_F(ApiTest, AnAddressInUseIsAnError) {
 TEST_F(ApiTest, ARestartGetsTheSameAddress) {
   const std::string address = api_->address().str();
   ASSERT_TRUE(get("/healthz"));
-  start({address, false});
+  start({.listen = address, .socket = socket_});
   EXPECT_EQ(api_->address().str(), address);
   EXPECT_TRUE(get("/healthz"));
 }
@@ -439,11 +455,51 @@ TEST_F(ApiTest, EveryAnswerSaysThatItIsSluices) {
   }
 }
 
+TEST_F(ApiTest, ChangesAreRefusedByTcpWithTheWayToTheSocket) {
+  const std::string tail = " HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n";
+  for (const char* path : {"stop", "reload", "srtp/add"}) {
+    const std::string answer = raw("POST /api/v1/" + std::string(path) + tail);
+    EXPECT_TRUE(answer.starts_with("HTTP/1.1 403")) << answer;
+    EXPECT_NE(answer.find("changes are not made by TCP but over the unix socket " + socket_), std::string::npos);
+  }
+  for (const char* method : {"PUT", "DELETE", "PATCH"}) {
+    EXPECT_TRUE(raw(method + std::string(" /api/v1/stop") + tail).starts_with("HTTP/1.1 403")) << method;
+  }
+  EXPECT_FALSE(source_.stopped);
+  EXPECT_EQ(nlohmann::json::parse(*get("/api/v1/socket")),
+            nlohmann::json::parse(R"({"socket": ")" + socket_ + R"(", "read_only": true})"));
+}
+
+TEST_F(ApiTest, TheSocketAnswersEverything) {
+  const ApiClient client(*parse_listen("127.0.0.1:1"), socket_);
+  EXPECT_EQ(*client.get("/api/v1/stats"), to_json_text(source_.value) + "\n");
+  EXPECT_TRUE(client.post("/api/v1/stop"));
+  EXPECT_TRUE(source_.stopped);
+  EXPECT_TRUE(raw_on_socket("GET /healthz HTTP/1.1\r\nHost: sluice\r\n\r\n").starts_with("HTTP/1.1 200"))
+      << "no browser comes by here";
+}
+
+TEST_F(ApiTest, WithoutTcpTheSocketIsThere) {
+  start({.listen = "", .socket = socket_});
+  EXPECT_TRUE(api_->address().host.empty());
+  EXPECT_TRUE(ApiClient(*parse_listen("127.0.0.1:1"), socket_).post("/api/v1/stop"));
+}
+
+TEST_F(ApiTest, WithoutASocketNothingIsChangedUnlessTcpMay) {
+  start(tcp("127.0.0.1:0"));
+  EXPECT_EQ(post("/api/v1/stop").error().message,
+            "this gateway takes no changes: it has no socket for them ([api] socket in its configuration)");
+  EXPECT_FALSE(source_.stopped);
+  start({.listen = "127.0.0.1:0", .read_only = false, .socket = ""});
+  EXPECT_TRUE(post("/api/v1/stop"));
+  EXPECT_TRUE(source_.stopped);
+}
+
 TEST(ApiClient, TakesNoOtherServerForSluice) {
   for (const auto& [name, said] : {std::pair{"", "a server without a name"}, {"nginx/1.2", "'nginx/1.2'"}}) {
     httplib::Server server;
     if (*name != '\0') server.set_default_headers({{"Server", name}});
-    server.Get("/api/v1/stats", [](const auto&, auto& response) { response.set_content("{}", "application/json"); });
+    server.Get("/api/v1/socket", [](const auto&, auto& response) { response.set_content("{}", "application/json"); });
     const int port = server.bind_to_any_port("127.0.0.1");
     std::thread thread([&server] { server.listen_after_bind(); });
     while (!server.is_running()) std::this_thread::yield();

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <string>
 
+#include "control/api_socket.h"
 #include "crypto/secret.h"
 
 namespace sluice::control {
@@ -45,7 +46,12 @@ class BoundedStream final : public httplib::Stream {
     return is_writable() ? send(socket_, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT) : -1;
   }
 
-  void get_remote_ip_and_port(std::string& /*ip*/, int& /*port*/) const override {}
+  void get_remote_ip_and_port(std::string& ip, int& /*port*/) const override {
+    // All 0, which no peer has, on a socket of another family.
+    if (const auto peer = peer_of(socket_); peer && peer->pid > 0) {
+      ip = "uid " + std::to_string(peer->uid) + ", process " + std::to_string(peer->pid);
+    }
+  }
   void get_local_ip_and_port(std::string& /*ip*/, int& /*port*/) const override {}
   socket_t socket() const override { return socket_; }
 

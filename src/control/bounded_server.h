@@ -5,7 +5,7 @@
 // What goes beyond is taken for the end of the connection: headers that are cut so are answered with 400, an address is
 // not answered. A connection carries one request, so that stop() waits for an idle client no longer than for a request.
 // An answer may take as long as its reader takes some of it within that time. Of the ends of a connection handlers see
-// nothing.
+// who is at the other end of a unix socket (request.remote_addr: "uid 0, process 7"), and nothing of others.
 //
 // Thread-safety: as of httplib::Server (0.11, whose SSLServer does the like).
 #pragma once
@@ -20,6 +20,8 @@ namespace sluice::control {
 class BoundedServer final : public httplib::Server {
  public:
   BoundedServer(std::size_t most_bytes, std::chrono::milliseconds time) : most_bytes_(most_bytes), time_(time) {}
+  // In place of httplib's bind_to_port(): a socket that listens, which the server closes. Before listen_after_bind().
+  void listen_on(socket_t listening) { svr_sock_ = listening; }
 
  private:
   bool process_and_close_socket(socket_t socket) override;

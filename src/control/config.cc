@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "control/api_socket.h"
 #include "control/chain_hints.h"
 #include "control/config_sections.h"
 #include "control/listen.h"
@@ -85,14 +86,20 @@ void Config::read_api() {
   Settings section = root_.section("api");
   api.allow_remote = section.boolean("allow_remote", api.allow_remote);
   api.listen = section.text("listen", api.listen);
+  api.read_only = section.boolean("read_only", api.read_only);
+  api.socket = section.text("socket", api.socket);
+  api.group = section.text("group", api.group);
   section.finish();
+  if (!api.socket.empty() && api.socket != "auto") {
+    if (const std::string why = why_not_socket_path(api.socket); !why.empty()) section.error("socket", why);
+  }
   if (api.listen.empty()) return;
   const auto address = parse_listen(api.listen);
   if (!address) {
     section.error("listen", address.error().message);
   } else if (!address->loopback && !api.allow_remote) {
     section.error("listen",
-                  "is not a loopback address; whoever reaches the API can stop the gateway: use 127.0.0.1 or [::1], "
+                  "is not a loopback address; whoever reaches the API reads all that it tells: use 127.0.0.1 or [::1], "
                   "or set allow_remote = true");
   }
 }

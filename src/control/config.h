@@ -23,8 +23,12 @@
 namespace sluice::control {
 
 struct ApiOptions {
-  std::string listen = "127.0.0.1:9230";  // ADDRESS:PORT; empty: no API
+  std::string listen = "127.0.0.1:9230";  // ADDRESS:PORT, by TCP; empty: not
   bool allow_remote = false;              // listen may be other than loopback
+  bool read_only = true;                  // changes do not come by TCP
+  // A path; "auto": default_socket_path() (api_socket.h) of the port of `listen`, none without one; empty: none.
+  std::string socket = "auto";
+  std::string group = {};  // that may open the socket, besides root and its owner; empty: the gateway's own
 };
 
 struct LogOptions {

@@ -69,7 +69,12 @@ std::string config_json(const Config& config) {
       {"engine", engine_json(config)},
       {"memory", memory_json(config.engine.memory)},
       {"port", ports},
-      {"api", {{"listen", config.api.listen}, {"allow_remote", config.api.allow_remote}}},
+      {"api",
+       {{"listen", config.api.listen},
+        {"allow_remote", config.api.allow_remote},
+        {"read_only", config.api.read_only},
+        {"socket", config.api.socket},
+        {"group", config.api.group}}},
       {"log", {{"level", config.log.level}, {"file", config.log.file}, {"format", config.log.format}}},
   };
   if (!config.profile.file.empty()) {

@@ -198,9 +198,15 @@ TEST(Config, EachMistakeIsOneLine) {
       {"[api]\nlisten = \"9230\"\n",
        {"r.toml:3: [api] listen = \"9230\": allowed is ADDRESS:PORT, such as \"127.0.0.1:9230\" or \"[::1]:9230\""}},
       {"[api]\nlisten = \"0.0.0.0:9230\"\n",
-       {"r.toml:3: [api] listen = \"0.0.0.0:9230\": is not a loopback address; whoever reaches the API can stop the "
-        "gateway: use "
-        "127.0.0.1 or [::1], or set allow_remote = true"}},
+       {"r.toml:3: [api] listen = \"0.0.0.0:9230\": is not a loopback address; whoever reaches the API reads all "
+        "that it tells: use 127.0.0.1 or [::1], or set allow_remote = true"}},
+      {"[api]\nsocket = \"sluice.sock\"\n",
+       {"r.toml:3: [api] socket = \"sluice.sock\": allowed is a path that begins with /, \"auto\", or \"\" for none"}},
+      {"[api]\nsocket = \"/\"\n", {"r.toml:3: [api] socket = \"/\": is there and no socket: name a path of its own"}},
+      {"[api]\nsocket = \"/nowhere/at/all.sock\"\n",
+       {"r.toml:3: [api] socket = \"/nowhere/at/all.sock\": there is no folder /nowhere/at: make it, or name a path in "
+        "one that is there"}},
+      {"[api]\nread_only = 1\n", {"r.toml:3: [api] read_only = 1: allowed is true or false"}},
       {"[log]\nlevel = \"loud\"\n",
        {"r.toml:3: [log] level = \"loud\": allowed is \"trace\", \"debug\", \"info\", \"warn\", \"error\", \"off\""}},
       {"[log]\nformat = \"xml\"\n", {"r.toml:3: [log] format = \"xml\": allowed is \"text\", \"json\""}},

@@ -39,6 +39,18 @@ bool draws_progress(const LogOptions& log) {
   return log.file.empty() && log.format == "text" && isatty(STDERR_FILENO) == 1;
 }
 
+bool has_api(const ApiOptions& options) {
+  return !options.listen.empty() || (!options.socket.empty() && options.socket != "auto");
+}
+
+std::string whereabouts(const Api& api, const ApiOptions& options) {
+  const bool by_tcp = !api.address().host.empty();
+  std::string text = by_tcp ? api.address().str() + (options.read_only ? " for reads" : " for reads and changes") : "";
+  if (api.socket().empty()) return text + (options.read_only ? "; changes cannot be made" : "");
+  return text + (by_tcp ? "; " : "") + api.socket() + " for root" +
+         (options.group.empty() ? "" : " and the group " + options.group) + ", changes included";
+}
+
 Expected<void> unless_ended(Expected<void> step) {
   if (step && waiting_end_signal() != 0) {
     return make_error("interrupted while starting");
@@ -85,12 +97,13 @@ Expected<std::unique_ptr<Gateway>> Gateway::open(Config& config, std::unique_ptr
     return tl::unexpected(step.error());
   }
   gateway->reads_captures_ = port::only_read_captures(config.engine.ports);
-  if (!config.api.listen.empty()) {
+  if (has_api(config.api)) {
     auto api = Api::start(config.api, *gateway);
     if (!api) {
       return tl::unexpected(api.error());
     }
     gateway->api_ = std::move(*api);
+    spdlog::info("api: {}", whereabouts(*gateway->api_, config.api));
   }
   spdlog::info("{}", resident_text(eal->hugepages));
   return gateway;

@@ -387,6 +387,9 @@ std::string needs_restart(const Config& running, const Config& wanted) {
   compare_deadlines(running.rtsp_deadlines, wanted.rtsp_deadlines, differences);
   differences.compare("[api] listen", running.api.listen, wanted.api.listen);
   differences.compare("[api] allow_remote", running.api.allow_remote, wanted.api.allow_remote);
+  differences.compare("[api] read_only", running.api.read_only, wanted.api.read_only);
+  differences.compare("[api] socket", running.api.socket, wanted.api.socket);
+  differences.compare("[api] group", running.api.group, wanted.api.group);
   differences.compare("[log] level", running.log.level, wanted.log.level);
   differences.compare("[log] file", running.log.file, wanted.log.file);
   differences.compare("[log] format", running.log.format, wanted.log.format);
