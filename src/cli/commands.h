@@ -23,7 +23,7 @@ void add_calibrate(CLI::App& app, int& status);
 void add_check(CLI::App& app, int& status);
 // sluice rules FILE...: says which detection rules load and, for those that do not, why.
 void add_rules(CLI::App& app, int& status);
-// sluice ctl stats|routes|neighbours|ports|config|metrics|reload|stop: asks a running gateway.
+// sluice ctl stats|routes|neighbours|ports|config|metrics|reload|reopen|stop: asks a running gateway.
 void add_ctl(CLI::App& app, int& status);
 // sluice top: what a running gateway does, refreshed each second.
 void add_top(CLI::App& app, int& status);

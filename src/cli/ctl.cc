@@ -168,7 +168,10 @@ void add_ctl(CLI::App& app, int& status) {
   add("neighbours", "Neighbours with their MAC addresses", {"/api/v1/neighbours", false, printer(neighbours_report)});
   add("config", "The configuration in force, with defaults", {"/api/v1/config", false, printer(config_report)});
   add("metrics", "Prometheus metrics", {"/metrics", false, {}});
-  add("reload", "Read the configuration again", {"/api/v1/reload", true, printer(done_report)});
+  add("reload", "Read the configuration again, and begin log files anew",
+      {"/api/v1/reload", true, printer(done_report)});
+  add("reopen", "Begin log files anew at their paths, after they were renamed",
+      {"/api/v1/reopen", true, printer(done_report)});
   add("stop", "End the gateway cleanly", {"/api/v1/stop", true, printer(done_report)});
 
   CLI::App* routes = ctl->add_subcommand("routes", "Routes of the table");

@@ -17,6 +17,7 @@
 #include <set>
 #include <thread>
 
+#include "base/appended_file.h"
 #include "base/spelling.h"
 #include "control/api_socket.h"
 #include "control/bounded_server.h"
@@ -346,6 +347,10 @@ class HttpApi final : public Api {
       const auto done = source_.reload();
       if (!done) return answer_error(response, 409, done.error().message);
       answer_json(response, nlohmann::json{{"done", *done}});
+    });
+    post("/api/v1/reopen", [](const auto&, auto& response) {
+      AppendedFile::reopen_all();
+      answer_json(response, nlohmann::json{{"done", "logs are written to their paths from now on"}});
     });
     post_stream("/api/v1/srtp/add", &StatsSource::add_stream);
     post_stream("/api/v1/srtp/replace", &StatsSource::replace_stream);

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <system_error>
 
+#include "base/appended_file.h"
 #include "control/function_maker.h"
 #include "control/gateway.h"
 #include "control/gateway_snapshot.h"
@@ -16,6 +17,7 @@ namespace sluice::control {
 
 // Not on the control thread, which goes on to follow the kernel and to wait for signals.
 void Gateway::reload_aside() {
+  AppendedFile::reopen_all();  // whatever becomes of the reload: whoever has renamed them waits for it
   if (reloads_asked_.fetch_add(1) != 0) {
     spdlog::info("reload: once more when the one at work is over");
     return;
@@ -43,6 +45,7 @@ void Gateway::reload_as_often_as_asked() {
 }
 
 Expected<std::string> Gateway::reload() {
+  AppendedFile::reopen_all();
   const std::unique_lock lock(reload_mutex_, std::try_to_lock);
   if (!lock) {
     return make_error("another reload is at work: wait for its end");

@@ -1,11 +1,13 @@
 #include "control/log.h"
 
-#include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+
+#include "control/log_file.h"
 
 namespace sluice::control {
 namespace {
@@ -41,11 +43,9 @@ Expected<void> set_up_log(const LogOptions& options) {
   if (options.file.empty()) {
     sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
   } else {
-    try {
-      sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(options.file);
-    } catch (const spdlog::spdlog_ex& problem) {
-      return make_error("[log] file = \"" + options.file + "\": " + problem.what());
-    }
+    auto file = LogFile::open(options.file);
+    if (!file) return make_error("[log] file = \"" + options.file + "\": " + file.error().message);
+    sink = std::move(*file);
   }
   auto logger = std::make_shared<spdlog::logger>("sluice", std::move(sink));
   if (options.format == "json") {

@@ -2,8 +2,8 @@
 //
 // text: "2026-01-31 12:00:00.123 info  message"; json: one object a line,
 // {"time":"2026-01-31T12:00:00.123Z","level":"info", "message":"..."}, always valid JSON, whatever bytes a message
-// holds. Nothing on the packet path logs. Thread-safety: set_up_log() from the control thread before others start;
-// logging and LogLimiter from any thread.
+// holds. A file is begun anew after it was renamed by AppendedFile::reopen_all(). Nothing on the packet path logs.
+// Thread-safety: set_up_log() from the control thread before others start; logging and LogLimiter from any thread.
 #pragma once
 
 #include <spdlog/spdlog.h>

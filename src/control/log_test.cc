@@ -1,12 +1,18 @@
 #include "control/log.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <vector>
+
+#include "base/appended_file.h"
 
 namespace sluice::control {
 namespace {
@@ -71,6 +77,63 @@ TEST_F(LogTest, AFileThatCannotBeOpenedIsAnError) {
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().message.rfind("[log] file = \"/proc/nowhere/log\": ", 0), 0U) << result.error().message;
   EXPECT_EQ(spdlog::default_logger(), before_);
+}
+
+TEST_F(LogTest, ARenamedFileIsBegunAnewWhenItIsSaid) {
+  ASSERT_TRUE(set_up_log({"info", path_, "text"}));
+  const std::string old = path_ + ".1";
+  ASSERT_EQ(rename(path_.c_str(), old.c_str()), 0);
+  spdlog::info("one");
+  EXPECT_NE(access(path_.c_str(), F_OK), 0);
+  AppendedFile::reopen_all();
+  spdlog::info("two");
+  ASSERT_EQ(lines().size(), 1U);
+  EXPECT_TRUE(lines()[0].ends_with("two"));
+  unlink(old.c_str());
+}
+
+TEST_F(LogTest, ADeletedFileIsMadeAgain) {
+  ASSERT_TRUE(set_up_log({"info", path_, "text"}));
+  unlink(path_.c_str());
+  spdlog::info("one");
+  EXPECT_EQ(lines().size(), 1U);
+}
+
+TEST_F(LogTest, AFileThatCannotBeBegunAnewGoesOn) {
+  const std::string folder = path_ + ".folder";
+  const std::string file = folder + "/log";
+  mkdir(folder.c_str(), 0755);
+  ASSERT_TRUE(set_up_log({"info", file, "text"}));
+  ASSERT_EQ(rename(folder.c_str(), path_.c_str()), 0);
+  AppendedFile::reopen_all();
+  spdlog::info("one");
+  EXPECT_EQ(AppendedFile::troubles(),
+            std::vector<std::string>{file + " cannot be opened anew: No such file or directory"});
+  const std::string moved = path_ + "/log";
+  std::ifstream in(moved);
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2) << text;
+  ASSERT_EQ(rename(path_.c_str(), folder.c_str()), 0);
+  EXPECT_TRUE(AppendedFile::troubles().empty()) << "it is tried again";
+  spdlog::set_default_logger(before_);
+  unlink(file.c_str());
+  rmdir(folder.c_str());
+}
+
+TEST_F(LogTest, AFullDiskIsKnownAndItsLostLinesAreTold) {
+  ASSERT_EQ(symlink("/dev/full", path_.c_str()), 0);
+  ASSERT_TRUE(set_up_log({"info", path_, "text"}));
+  EXPECT_TRUE(AppendedFile::troubles().empty());
+  spdlog::info("one");
+  spdlog::info("two");
+  EXPECT_EQ(AppendedFile::troubles(), std::vector<std::string>{path_ + " cannot be written: No space left on device"});
+  unlink(path_.c_str());
+  AppendedFile::reopen_all();
+  EXPECT_TRUE(AppendedFile::troubles().empty());
+  ASSERT_EQ(lines().size(), 1U);
+  EXPECT_TRUE(lines()[0].ends_with("log: 2 lines before this one could not be written")) << lines()[0];
+  spdlog::info("three");
+  EXPECT_EQ(lines().size(), 2U);
 }
 
 TEST(LogLimiter, LetsOneThroughPerIntervalAndCountsTheRest) {

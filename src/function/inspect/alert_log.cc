@@ -199,11 +199,6 @@ void AlertLog::set_watch(std::function<void(std::uint64_t)> watch) {
   watch_ = std::move(watch);
 }
 
-void AlertLog::reopen() {
-  if (eve_) eve_->reopen_soon();
-  if (fast_) fast_->reopen_soon();
-}
-
 void AlertLog::flush() {
   pass();
 }

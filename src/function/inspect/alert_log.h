@@ -4,7 +4,7 @@
 //   auto log = AlertLog::open({.eve = "/var/log/sluice/eve.json"}, lanes);    // an Error: a path that cannot be
 //   written Inspection inspection(rules, settings, (*log)->lane(0));                  // the lane's sink
 //   (*log)->lane(0).set_port(2); inspection.frame(...);
-//   (*log)->reopen();                                                         // after rotation
+//   AppendedFile::reopen_all();                                               // after rotation
 //   (*log)->stop();                                                           // all that is queued is written
 //
 // No alert is lost without being counted: what AlertSink::alert() took is, in the end, in exactly one of `alerts`,
@@ -122,8 +122,6 @@ class AlertLog {
   void set_stats(std::function<nlohmann::ordered_json()> stats);
   // Called with the clock's nanoseconds some 100 times a second, and once by stop(), likewise.
   void set_watch(std::function<void(std::uint64_t now)> watch);
-  // The files are opened anew at their paths: after they were renamed.
-  void reopen();
   // Returns when all that was queued before has been written, or could not be.
   void flush();
   // Writes what is queued, and ends the thread. Lanes may not alert any more; what they still do is counted as

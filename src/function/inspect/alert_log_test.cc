@@ -300,7 +300,7 @@ TEST_F(AlertLogTest, a_reopened_log_goes_on_at_its_path) {
   alert(1);
   log_->flush();
   std::filesystem::rename(folder_ / "eve.json", folder_ / "eve.json.1");
-  log_->reopen();
+  AppendedFile::reopen_all();
   log_->flush();
   alert(1);
   log_->flush();

@@ -449,7 +449,6 @@ Expected<engine::Stage::Change> Inspect::reload(Stage& fresh) {
                   while (!take_back() && std::chrono::steady_clock::now() < end) {
                     std::this_thread::sleep_for(std::chrono::milliseconds(1));
                   }
-                  if (log_) log_->reopen();
                 }};
 }
 

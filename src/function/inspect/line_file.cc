@@ -62,7 +62,10 @@ Expected<std::unique_ptr<LineFile>> LineFile::open(const std::string& path) {
 }
 
 LineFile::LineFile(std::string path, int fd)
-    : path_(std::move(path)), name_(path_ == "-" ? "standard output" : path_), fd_(fd) {}
+    : path_(std::move(path)),
+      name_(path_ == "-" ? "standard output" : path_),
+      fd_(fd),
+      registered_({[this] { reopen_soon(); }, [this] { return trouble(); }}) {}
 
 LineFile::~LineFile() {
   finish();
@@ -110,8 +113,17 @@ bool LineFile::write_waiting() {
   return all;
 }
 
+std::string LineFile::trouble() const {
+  const std::lock_guard lock(trouble_mutex_);
+  return trouble_;
+}
+
 void LineFile::failed(std::string_view what) {
   add(write_errors_, 1);
+  {
+    const std::lock_guard lock(trouble_mutex_);
+    trouble_ = name_ + " " + std::string(what);
+  }
   if (!std::exchange(failing_, true)) {
     spdlog::error(
         "{}: {}. It is tried again every second; meanwhile lines wait, up to {} MiB of them, then they are lost "
@@ -154,6 +166,10 @@ void LineFile::flush(std::uint64_t now) {
   if (write_errors_.load(std::memory_order_relaxed) != errors) {
     next_try_ = now + second;
   } else if (std::exchange(failing_, false)) {
+    {
+      const std::lock_guard lock(trouble_mutex_);
+      trouble_.clear();
+    }
     spdlog::info("{}: is written again; {} lines have been lost since the start", name_, counters().lost_lines);
   }
 }

@@ -5,16 +5,18 @@
 // when `most_waiting` bytes wait, further lines are lost, and counted. A line is never torn: what a full disk cut off
 // follows when there is room again. The first failure is logged, then nothing until it works again.
 //
-// Thread-safety: none, but for reopen_soon() and counters(). Nothing here is for a lane: writing may wait.
+// Thread-safety: none, but for reopen_soon(), trouble() and counters(). Nothing here is for a lane: writing may wait.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 
+#include "base/appended_file.h"
 #include "base/error.h"
 
 namespace sluice::function {
@@ -50,6 +52,8 @@ class LineFile {
   Counters counters() const {
     return {write_errors_.load(std::memory_order_relaxed), lost_lines_.load(std::memory_order_relaxed)};
   }
+  // What cannot be written now, and why; empty: nothing. Any thread.
+  std::string trouble() const;
   // For messages: the path, or "standard output".
   const std::string& name() const { return name_; }
 
@@ -72,6 +76,9 @@ class LineFile {
   std::atomic<bool> reopen_{false};
   std::atomic<std::uint64_t> write_errors_{0};
   std::atomic<std::uint64_t> lost_lines_{0};
+  mutable std::mutex trouble_mutex_;
+  std::string trouble_;
+  AppendedFile registered_;  // the last: its hooks use what is above
 };
 
 }  // namespace sluice::function
