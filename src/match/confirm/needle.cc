@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
 #include "match/automaton/pattern.h"
 
@@ -15,7 +14,8 @@ char folded(char byte) {
   return static_cast<char>(fold(static_cast<std::uint8_t>(byte)));
 }
 
-// A byte that has been folded, in either case.
+// A byte as it is, or one that has been folded, in either case.
+template <bool Nocase>
 class Letter {
  public:
   explicit Letter(char byte)
@@ -23,12 +23,18 @@ class Letter {
         upper_(_mm256_set1_epi8(byte >= 'a' && byte <= 'z' ? static_cast<char>(byte - 'a' + 'A') : byte)) {}
   __m256i places_in(const char* bytes) const {
     const __m256i these = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes));
-    return _mm256_or_si256(_mm256_cmpeq_epi8(these, lower_), _mm256_cmpeq_epi8(these, upper_));
+    const __m256i same = _mm256_cmpeq_epi8(these, lower_);
+    return Nocase ? _mm256_or_si256(same, _mm256_cmpeq_epi8(these, upper_)) : same;
   }
 
  private:
   __m256i lower_, upper_;
 };
+
+template <bool Nocase>
+char compared(char byte) {
+  return Nocase ? folded(byte) : byte;
+}
 
 }  // namespace
 
@@ -42,7 +48,7 @@ Needle::Needle(std::string_view text, bool nocase) : text_(text), nocase_(nocase
 }
 
 char Needle::as_compared(char byte) const {
-  return nocase_ ? folded(byte) : byte;
+  return nocase_ ? compared<true>(byte) : compared<false>(byte);
 }
 
 // How many of the text's first bytes are known behind one more. Less than all were known before.
@@ -53,10 +59,12 @@ std::size_t Needle::after(std::size_t known, char byte) const {
 
 // The next place that has the text's first two bytes and its last, or `to`. Of the last places that the text fits in,
 // one with the first byte is enough.
+template <bool Nocase>
 std::size_t Needle::next_begin(std::string_view bytes, std::size_t from, std::size_t to) const {
   const std::size_t last = text_.size() - 1, second = std::min<std::size_t>(1, last);
   if (to - from >= last + sizeof(__m256i)) {
-    const Letter letters[] = {Letter(text_[0]), Letter(text_[second]), Letter(text_[last])};
+    using Byte = Letter<Nocase>;
+    const Byte letters[] = {Byte(text_[0]), Byte(text_[second]), Byte(text_[last])};
     for (; to - from >= last + sizeof(__m256i); from += sizeof(__m256i)) {
       const char* const at = bytes.data() + from;
       const __m256i begins = _mm256_and_si256(letters[0].places_in(at), letters[1].places_in(at + second));
@@ -65,27 +73,26 @@ std::size_t Needle::next_begin(std::string_view bytes, std::size_t from, std::si
       if (places != 0) return from + static_cast<std::size_t>(std::countr_zero(places));
     }
   }
-  while (from < to && folded(bytes[from]) != text_.front()) ++from;
+  while (from < to && compared<Nocase>(bytes[from]) != text_.front()) ++from;
   return from;
 }
 
-std::size_t Needle::find_folded(std::string_view bytes, std::size_t from, std::size_t to) const {
+template <bool Nocase>
+std::size_t Needle::search(std::string_view bytes, std::size_t from, std::size_t to) const {
   std::size_t known = 0;
   for (std::size_t i = from; i < to; ++i) {
     if (known == 0) {
-      i = next_begin(bytes, i, to);
+      i = next_begin<Nocase>(bytes, i, to);
       if (i == to) break;
     }
-    known = after(known, folded(bytes[i]));
+    known = after(known, compared<Nocase>(bytes[i]));
     if (known == text_.size()) return i + 1 - known;
   }
   return npos;
 }
 
-std::size_t Needle::find_exactly(std::string_view bytes, std::size_t from, std::size_t to) const {
-  const void* const at = memmem(bytes.data() + from, to - from, text_.data(), text_.size());
-  return at == nullptr ? npos : static_cast<std::size_t>(static_cast<const char*>(at) - bytes.data());
-}
+template std::size_t Needle::search<true>(std::string_view bytes, std::size_t from, std::size_t to) const;
+template std::size_t Needle::search<false>(std::string_view bytes, std::size_t from, std::size_t to) const;
 
 bool Needle::begins_at_end_of(std::string_view bytes) const {
   std::size_t known = 0;

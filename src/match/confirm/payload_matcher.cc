@@ -37,7 +37,7 @@ Expected<PayloadMatcher> PayloadMatcher::make(const Rule& rule) {
   PayloadMatcher matcher;
   matcher.variables_ = rule.variables.size();
   for (const Check& check : rule.checks) {
-    Step step{check, buffer_of(check), false, {}, {}};
+    Step step{check, buffer_of(check), Places::first, {}, {}};
     if (const auto* content = std::get_if<Content>(&check)) step.needle = Needle(content->bytes, content->nocase);
     if (const auto* pcre = std::get_if<Pcre>(&check)) {
       auto code = compile(*pcre);
@@ -58,11 +58,9 @@ Expected<PayloadMatcher> PayloadMatcher::make(const Rule& rule) {
     std::stable_sort(matcher.steps_.begin(), matcher.steps_.end(),
                      [&](const Step& a, const Step& b) { return rank(a) < rank(b); });
   }
-  for (std::size_t i = 0; i < matcher.steps_.size(); ++i) {
-    const auto next = std::find_if(matcher.steps_.begin() + static_cast<std::ptrdiff_t>(i) + 1, matcher.steps_.end(),
-                                   [&](const Step& later) { return later.buffer == matcher.steps_[i].buffer; });
-    matcher.steps_[i].retried = next != matcher.steps_.end() && is_relative(next->check);
-  }
+  std::vector<const Check*> checks;
+  for (const Step& step : matcher.steps_) checks.push_back(&step.check);
+  for (std::size_t i = 0; i < checks.size(); ++i) matcher.steps_[i].places = places_of(checks, i);
   return matcher;
 }
 

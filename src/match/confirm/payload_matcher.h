@@ -2,8 +2,8 @@
 //
 // Checks of a buffer follow one another: "the previous match" is the end of what the check before it in the same buffer
 // found. A content or regular expression that is found in several places is tried in each of them for as long as the
-// relative check behind it fails, as Suricata does (detect-engine-content-inspection.c). Places and numbers beyond the
-// buffer make a check fail.
+// relative checks behind it fail, as Suricata does (detect-engine-content-inspection.c), but where its first place
+// decides for all of them (later_checks.h). Places and numbers beyond the buffer make a check fail.
 //
 // A regular expression's subject is the buffer, or what follows the previous match (/R). Tried again, it is searched
 // for in the same subject, from behind the begin of what was found: ^, \A and /A hold at the subject's beginning alone,
@@ -29,6 +29,7 @@
 
 #include "base/error.h"
 #include "match/confirm/buffers.h"
+#include "match/confirm/later_checks.h"
 #include "match/confirm/needle.h"
 #include "match/rules/pcre.h"
 #include "match/rules/rule.h"
@@ -78,9 +79,9 @@ class PayloadMatcher {
   struct Step {
     Check check;
     Buffer buffer;
-    bool retried = false;  // the next check of the same buffer is relative
-    Needle needle;         // of a content
-    PcreCode code;         // of a regular expression
+    Places places = Places::first;  // of a content or regular expression, those that are tried
+    Needle needle;                  // of a content
+    PcreCode code;                  // of a regular expression
   };
   std::vector<Step> steps_;
   std::size_t variables_ = 0;

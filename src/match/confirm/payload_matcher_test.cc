@@ -90,7 +90,7 @@ TEST(PayloadMatcher, a_buffer_that_is_not_there_matches_nothing) {
 
 TEST(PayloadMatcher, gives_up_what_would_take_too_long) {
   std::string options = "content:\"a\";";
-  for (int i = 0; i < 8; ++i) options += " content:\"a\"; distance:0;";
+  for (int i = 0; i < 8; ++i) options += " content:\"a\"; within:1400;";
   EXPECT_EQ(verdict(options + " content:\"b\"; within:1;", std::string(1400, 'a')), PayloadVerdict::given_up);
 }
 
@@ -126,7 +126,7 @@ TEST(PayloadMatcher, gives_up_with_a_larger_limit_as_well) {
 // Each takes milliseconds without a deadline. A pause of this thread is measured as well, so the shortest counts.
 TEST(PayloadMatcher, gives_up_at_the_deadline) {
   std::string many = "content:\"a\";";
-  for (int i = 0; i < 8; ++i) many += " content:\"a\"; distance:0;";
+  for (int i = 0; i < 8; ++i) many += " content:\"a\"; within:1400;";
   const std::string none = " content:\"b\"; within:1;";
   const std::string options[] = {
       many + none, "content:\"a\"; content:\"" + std::string(200, 'a') + "b\"; nocase;" + none,

@@ -99,7 +99,8 @@ bool PayloadSearch::check(std::size_t i, const Step& step, std::string_view byte
   if (content.negated) return !found(first) && steps_left != 0 && from(i + 1);
   for (auto at = found(first); at; at = found(*at + 1)) {
     if (after(i, step.buffer, *at + what.size())) return true;
-    if (!step.retried || steps_left == 0) return false;
+    const bool is_decided = step.places == Places::first || (step.places == Places::first_decides && !unknown);
+    if (is_decided || steps_left == 0) return false;
   }
   return false;
 }
@@ -109,7 +110,7 @@ bool PayloadSearch::check(std::size_t i, const Step& step, std::string_view byte
 bool PayloadSearch::check(std::size_t i, const Step& step, std::string_view bytes, const Pcre& pcre) {
   const std::size_t begin = pcre.relative ? std::min(cursor_of(step.buffer), bytes.size()) : 0;
   const std::string_view subject = bytes.substr(begin);
-  const bool retried = step.retried && (pcre.options & PCRE2_ANCHORED) == 0;
+  const bool retried = step.places != Places::first && (pcre.options & PCRE2_ANCHORED) == 0;
   pcre2_match_context* const context = pcre.larger_limit ? scratch.larger_limit_ : scratch.limited_;
   for (std::size_t start = 0; start <= subject.size();) {
     if (!has_time(bytes_a_clock)) return false;
