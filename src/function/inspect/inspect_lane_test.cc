@@ -43,9 +43,9 @@ class InspectLaneTest : public testing::Test {
         std::make_unique<InspectionSearch>(test::rules_of(test::with_policy(rules, drops)), rates), settings,
         log_->lane(0), clock != nullptr ? *clock : clock_, budget, ticks);
   }
-  void udp(unsigned source, std::uint16_t port) {
+  void udp(unsigned source, std::uint16_t port, std::uint16_t from = 4000) {
     const packet::Bytes frame =
-        PacketBuilder().ipv4("10.0.0." + std::to_string(source), "10.1.0.1").udp(4000, port).payload(4).build();
+        PacketBuilder().ipv4("10.0.0." + std::to_string(source), "10.1.0.1").udp(from, port).payload(4).build();
     lane_->judge_transit(test::view(frame), 0, ++tsc_);
     lane_->judged_transit();
   }
@@ -145,8 +145,8 @@ TEST(InspectLane, a_capture_may_be_of_later_than_2038) {
 TEST_F(InspectLaneTest, counts_of_thresholds_are_told) {
   use("alert udp any any -> any 1 (threshold: type limit, track by_src, count 1, seconds 60; sid:1;)\n",
       {.entries = 8});
-  for (int i = 0; i < 3; ++i) udp(1, 1);
-  EXPECT_EQ(figure("inspect_threshold_no_alert"), 2U);
+  for (std::uint16_t from = 1; from <= 3; ++from) udp(1, 1, from);
+  EXPECT_EQ(figure("inspect_threshold_no_alert"), 2U) << "of three flows";
   EXPECT_EQ(figure("inspect_threshold_no_effect"), 0U);
   EXPECT_EQ(figure("inspect_threshold_evicted"), 0U);
   for (unsigned source = 2; source < 10; ++source) udp(source, 1);

@@ -11,6 +11,9 @@ match::PlainFacts plain_facts_of(const flow::Packet& packet) {
   match::PlainFacts facts;
   facts.protocol = packet.protocol;
   facts.tcp_flags = packet.tcp_flags;
+  facts.family = packet.family;
+  facts.source = packet.source.data();
+  facts.destination = packet.destination.data();
   facts.source_port = packet.source_port;
   facts.destination_port = packet.destination_port;
   facts.payload = packet.payload.size();

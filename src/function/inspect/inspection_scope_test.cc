@@ -165,13 +165,26 @@ TEST_F(InspectionScopeTest, rules_about_addresses_are_told_once_for_each_directi
 TEST_F(InspectionScopeTest, rules_that_ask_for_more_than_addresses_are_told_for_each_packet) {
   for (const char* rule :
        {"alert udp any any -> any any (ttl:64; sid:1;)", "alert udp any any -> any any (flow:to_server; sid:1;)",
-        "alert udp any any -> any any (threshold: type threshold, track by_src, count 1, seconds 60; "
+        "alert udp !10.0.0.9 any -> any any (threshold: type threshold, track by_src, count 1, seconds 60; "
         "sid:1;)"}) {
     use(std::string(rule) + "\n");
     udp("a");
     udp("a");
     EXPECT_THAT(alerts(), ElementsAre(1, 1)) << rule;
   }
+}
+
+// Lists of bad addresses: what they count are flows, as Suricata's IP-only rules do, and not packets.
+TEST_F(InspectionScopeTest, of_rules_about_addresses_flows_are_counted) {
+  use("alert ip [10.0.0.1,10.0.0.3] any -> any any (threshold: type threshold, track by_dst, count 2, seconds 60; "
+      "sid:1;)\n"
+      "alert udp any any -> 10.0.0.2 53 (detection_filter: track by_dst, count 1, seconds 60; sid:2;)\n");
+  for (int packets = 0; packets < 5; ++packets) udp("a");
+  EXPECT_THAT(alerts(), IsEmpty());
+  for (int packets = 0; packets < 5; ++packets) udp("a", "10.0.0.3");
+  EXPECT_THAT(alerts(), ElementsAre(1, 2)) << "the second flow";
+  udp("a", "10.0.0.4");
+  EXPECT_THAT(alerts(), ElementsAre(2));
 }
 
 // What was told stays dropped, and what was passed for one packet is looked at in the next.

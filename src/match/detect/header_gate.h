@@ -21,6 +21,8 @@ namespace sluice::match {
 // What is compared, of a packet of TCP or UDP with a whole header.
 struct PlainFacts {
   std::uint8_t protocol = 0, tcp_flags = 0;
+  std::uint8_t family = 0;                                       // 4 or 6, of the addresses; 0: they are not known
+  const std::uint8_t *source = nullptr, *destination = nullptr;  // addresses, in network order
   std::uint16_t source_port = 0, destination_port = 0;
   std::uint16_t first_byte = 256;  // of the payload; 256: there is none
   std::size_t payload = 0;         // bytes, all of which are inspected

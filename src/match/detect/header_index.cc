@@ -1,7 +1,9 @@
 #include "match/detect/header_index.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "match/automaton/pattern.h"
 #include "match/confirm/header_match.h"
@@ -31,6 +33,41 @@ bool may_begin_with(const Rule& rule, unsigned first) {
     return !at_begin || (content->nocase ? fold(byte) == fold(static_cast<std::uint8_t>(first)) : byte == first);
   });
 }
+
+// A set of few addresses that few rules name: not the network that all of them protect.
+class Narrow {
+ public:
+  explicit Narrow(const std::vector<HeaderIndex::Entry>& entries) {
+    for (const HeaderIndex::Entry& entry : entries) {
+      for (const Endpoint* const end : {&entry.rule->source, &entry.rule->destination}) {
+        if (!end->addresses.is_any()) ++uses_[key_of(end->addresses)];
+      }
+    }
+  }
+  // Of the rule's ends the one that is the narrower; null: none is.
+  const Endpoint* end_of(const Rule& rule) const {
+    const Endpoint* narrowest = nullptr;
+    double least = most_share;
+    for (const Endpoint* const end : {&rule.source, &rule.destination}) {
+      if (end->addresses.is_any() || uses_.at(key_of(end->addresses)) > most_uses) continue;
+      const double share = end->addresses.share();
+      if (share > least) continue;
+      least = share;
+      narrowest = end;
+    }
+    return narrowest;
+  }
+
+ private:
+  static constexpr double most_share = 0x1p-8;
+  static constexpr unsigned most_uses = 32;
+  using Key = std::pair<std::size_t, packet::IpAddress>;  // ranges, and the first address: enough to count by
+  static Key key_of(const AddressSet& addresses) {
+    const auto ranges = addresses.ranges();
+    return {ranges.size(), ranges.empty() ? packet::IpAddress() : ranges.front().first};
+  }
+  std::map<Key, unsigned> uses_;
+};
 
 }  // namespace
 
@@ -85,8 +122,36 @@ void HeaderIndex::split(const std::vector<Entry>& always, unsigned kind_number, 
   }
 }
 
-HeaderIndex::HeaderIndex(const std::vector<Entry>& entries, const TrafficClasses& classes)
-    : is_empty_(entries.empty()) {
+// Those that are found by their addresses; the others are given back.
+std::vector<HeaderIndex::Entry> HeaderIndex::enter_by_addresses(const std::vector<Entry>& entries) {
+  const Narrow narrow(entries);
+  std::vector<AddressIndex::Entry> sources, destinations;
+  std::map<std::uint32_t, const Rule*> entered;
+  std::vector<Entry> others;
+  for (const Entry& entry : entries) {
+    const Endpoint* const end = narrow.end_of(*entry.rule);
+    if (end == nullptr) {
+      others.push_back(entry);
+      continue;
+    }
+    entered.emplace(entry.rank, entry.rule);
+    const bool is_source = end == &entry.rule->source;
+    if (is_source || entry.rule->both_ways) sources.push_back({entry.rank, &end->addresses});
+    if (!is_source || entry.rule->both_ways) destinations.push_back({entry.rank, &end->addresses});
+  }
+  by_source_ = AddressIndex(std::move(sources));
+  by_destination_ = AddressIndex(std::move(destinations));
+  for (const AddressIndex* const index : {&by_source_, &by_destination_}) {
+    for (const std::uint32_t rank : index->left_out()) {
+      const auto left = entered.extract(rank);
+      if (!left.empty()) others.push_back({rank, left.mapped()});
+    }
+  }
+  return others;
+}
+
+HeaderIndex::HeaderIndex(const std::vector<Entry>& all, const TrafficClasses& classes) : is_empty_(all.empty()) {
+  const std::vector<Entry> entries = enter_by_addresses(all);
   for (unsigned kind = 0; kind < kinds_.size(); ++kind) {
     const ClassMask mask = kind == tcp    ? TrafficClasses::tcp_classes
                            : kind == udp  ? TrafficClasses::udp_classes

@@ -41,6 +41,13 @@ std::optional<IpAddress> neighbour(IpAddress address, int step) {
   return std::nullopt;
 }
 
+// Where it is in its family, 0 the first one, 1 behind the last: near enough to compare widths.
+double as_share(const IpAddress& address) {
+  double share = 0;
+  for (std::size_t i = address.bits() / 8; i-- > 0;) share = (share + address.bytes[i]) / 256;
+  return share;
+}
+
 bool touches(const AddressRange& before, const AddressRange& after) {
   if (before.last.family != after.first.family) return false;
   if (after.first <= before.last) return true;
@@ -92,6 +99,15 @@ bool AddressSet::contains(const IpAddress& address) const {
                                       [](const IpAddress& a, const AddressRange& range) { return a < range.first; });
   return after != ranges_.begin() && std::prev(after)->last.family == address.family &&
          address <= std::prev(after)->last;
+}
+
+double AddressSet::share() const {
+  double v4 = 0, v6 = 0;
+  for (const AddressRange& range : ranges_) {
+    const bool is_v4 = range.first.family == 4;
+    (is_v4 ? v4 : v6) += as_share(range.last) - as_share(range.first) + (is_v4 ? 0x1p-32 : 0x1p-128);
+  }
+  return std::max(v4, v6);
 }
 
 AddressSet AddressSet::complement() const {

@@ -29,6 +29,9 @@ class AddressSet {
   bool contains(const packet::IpAddress& address) const;
   std::span<const AddressRange> ranges() const { return ranges_; }
 
+  // How much of its family it is, 1 all: of both families the larger share.
+  double share() const;
+
   AddressSet complement() const;
   AddressSet intersection(const AddressSet& other) const;
   void add(const AddressSet& other);

@@ -22,6 +22,11 @@ bool asks_for_ends_only(const Rule& rule) {
          std::none_of(rule.flowbits.begin(), rule.flowbits.end(), is_condition);
 }
 
+// Mostly a network, or lists of some, that is taken out of all addresses.
+bool is_negated(const AddressSet& addresses) {
+  return !addresses.is_any() && addresses.share() > 0.5;
+}
+
 // Fields of each packet, which a stream does not have.
 bool asks_for_packet_fields(const Rule& rule) {
   return std::any_of(rule.numbers.begin(), rule.numbers.end(),
@@ -54,9 +59,10 @@ bool is_about_places(const Rule& rule) {
 
 bool is_about_addresses(const Rule& rule) {
   const auto only_sets = [](const Flowbits& bits) { return bits.operation == Flowbits::Operation::set; };
+  const bool counts = !rule.thresholds.empty() || !rule.detection_filters.empty();
+  if (counts && (is_negated(rule.source.addresses) || is_negated(rule.destination.addresses))) return false;
   return asks_for_ends_only(rule) && rule.protocol < Protocol::http && rule.protocol != Protocol::tcp_pkt &&
-         rule.protocol != Protocol::tcp_stream && rule.thresholds.empty() && rule.detection_filters.empty() &&
-         std::all_of(rule.flowbits.begin(), rule.flowbits.end(), only_sets);
+         rule.protocol != Protocol::tcp_stream && std::all_of(rule.flowbits.begin(), rule.flowbits.end(), only_sets);
 }
 
 bool names_ports(const Rule& rule) {

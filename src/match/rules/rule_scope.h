@@ -17,9 +17,10 @@ bool is_about_packets(const Rule& rule);
 // numbers that do not follow a match. In a stream they are meant of each packet's payload as well as of the stream.
 bool is_about_places(const Rule& rule);
 
-// The rule asks for addresses, ports and an IP protocol alone, and counts nothing: what it says of one packet of a flow
-// it says of all others of that direction. Suricata's IP-only signatures (SignatureIsIPOnly), and those with negated
-// addresses.
+// The rule asks for addresses, ports and an IP protocol alone: what it says of one packet of a flow it says of all
+// others of that direction. What it counts (threshold, detection_filter) are flows by direction then, not packets.
+// Suricata's IP-only signatures (SignatureIsIPOnly), and of those with negated addresses, which Suricata tries with
+// each packet, the ones that count nothing. (Negated: more than half of a family, and not all.)
 bool is_about_addresses(const Rule& rule);
 
 bool names_ports(const Rule& rule);
