@@ -94,7 +94,7 @@ Expected<void> make_matchers(Bed& bed) {
   }
   const std::uint64_t begin = rte_rdtsc();
   auto ok = keep(match::CpuMatcher::create(bed.patterns), bed.cpu_once);
-  ok = ok ? keep(match::CpuMatcher::create(bed.patterns, true), bed.cpu_every) : ok;
+  ok = ok ? keep(match::CpuMatcher::create(bed.patterns, match::CpuMatcher::Mode::every_end), bed.cpu_every) : ok;
   if (!ok) {
     return ok;
   }

@@ -184,10 +184,11 @@ TEST_F(InspectionFragments, what_lies_across_slices_of_a_datagram_is_found_once)
 
 // The clock's: a small part of what it takes, and a slice.
 TEST_F(InspectionFragments, a_datagram_of_zeros_takes_no_longer_than_its_time) {
-  std::string rules, zeros = "00";
+  std::string rules, zeros = "00 00 00 00 00 00 00";
   for (int r = 1; r <= 30; ++r) {
-    zeros += " 00";  // which are there at each byte
-    rules += "alert udp any any -> any 53 (content:\"|" + zeros + "|\"; dsize:<100; sid:" + std::to_string(r) + ";)\n";
+    zeros += " 00";  // all but the first byte of each is there at each byte
+    rules +=
+        "alert udp any any -> any 53 (content:\"|01 " + zeros + "|\"; dsize:<100; sid:" + std::to_string(r) + ";)\n";
   }
   const std::vector<Bytes> frames = fragments_of(udp(true, std::string(longest, '\0')), 7, mtu);
   for (const bool by_device : {false, true}) {

@@ -43,12 +43,13 @@ Expected<std::shared_ptr<InspectionRules>> InspectionRules::make(match::RuleSet 
     if (stopped()) return make_error(interrupted);
     const auto patterns = patterns_of.patterns(buffer);
     done += patterns.size();
-    auto matcher = match::CpuMatcher::create(patterns, buffer == Buffer::payload);
+    using Mode = match::CpuMatcher::Mode;
+    auto matcher = match::CpuMatcher::create(patterns, buffer == Buffer::payload ? Mode::slices : Mode::once);
     if (!matcher) return tl::unexpected(matcher.error());
     made->matchers_[static_cast<std::size_t>(buffer)] = std::move(*matcher);
   }
   made->longest_ = patterns_of.longest_pattern(Buffer::payload);
-  made->keys_ = std::make_unique<match::KeySet>(patterns_of.key_patterns());
+  made->keys_ = std::make_unique<match::KeySet>(patterns_of.patterns(Buffer::payload));
   made->gram_table_ = std::make_unique<match::GramTable>(*made->keys_);
   if (stopped()) return make_error(interrupted);
   return made;

@@ -51,9 +51,56 @@ TEST(CpuMatcher, a_pattern_counts_in_its_classes_only) {
   EXPECT_THAT(found_in(**matcher, "ab", 0), testing::IsEmpty());
 }
 
+TEST(CpuMatcher, classes_of_nearly_the_same_patterns_are_searched_together) {
+  std::vector<Pattern> patterns;
+  for (int i = 0; i < 100; ++i) {
+    ClassMask classes = 1u << 0 | 1u << 1;  // all that there are, or but for one
+    if (i == 7) classes = 1u << 0;
+    if (i < 20) classes |= 1u << 2;  // a fifth
+    patterns.push_back({"pattern " + std::to_string(i), false, classes});
+  }
+  EXPECT_THAT(class_groups(patterns), testing::UnorderedElementsAre(1u << 0 | 1u << 1, 1u << 2));
+  const auto matcher = CpuMatcher::create(patterns);
+  ASSERT_TRUE(matcher) << matcher.error().message;
+  EXPECT_THAT(found_in(**matcher, "pattern 7;pattern 9;", 0), testing::ElementsAre(7, 9));
+  EXPECT_THAT(found_in(**matcher, "pattern 7;pattern 9;", 1), testing::ElementsAre(9)) << "another class's";
+  EXPECT_THAT(found_in(**matcher, "pattern 19;pattern 50;", 2), testing::ElementsAre(1, 5, 19));
+  EXPECT_THAT(found_in(**matcher, "pattern 7", 3), testing::IsEmpty());
+  EXPECT_EQ((*matcher)->longest(2), 10U);
+  EXPECT_EQ((*matcher)->longest(3), 0U);
+}
+
+// Of what is told once, the first one may be before the place, and others behind it.
+TEST(CpuMatcher, tells_all_that_ends_behind_a_place) {
+  std::mt19937 random(9);
+  const auto text = [&](std::size_t size) {
+    std::string out(size, ' ');
+    for (char& c : out) c = "aAb"[random() % 3];
+    return out;
+  };
+  std::vector<Pattern> patterns;
+  for (int i = 0; i < 30; ++i) patterns.push_back({text(1 + random() % 5), random() % 2 == 0});
+  const auto matcher = CpuMatcher::create(patterns, CpuMatcher::Mode::slices);
+  ASSERT_TRUE(matcher) << matcher.error().message;
+  CpuMatcher::Scratch scratch(**matcher);
+  for (int i = 0; i < 500; ++i) {
+    const std::string payload = text(random() % 30);
+    const std::size_t from = random() % (payload.size() + 1);
+    std::vector<std::uint32_t> found(patterns.size()), wanted;
+    found.resize((*matcher)->match(scratch, payload, 0, found.data(), found.size(), from));
+    std::sort(found.begin(), found.end());
+    for (std::uint32_t p = 0; p < patterns.size(); ++p) {
+      const Needle needle(patterns[p].bytes, patterns[p].nocase);
+      const std::size_t begin = from - std::min(from, patterns[p].bytes.size() - 1);
+      if (needle.find(payload, begin, payload.size()) != Needle::npos) wanted.push_back(p);
+    }
+    ASSERT_EQ(found, wanted) << payload << " from " << from;
+  }
+}
+
 TEST(CpuMatcher, tells_only_what_ends_behind_a_place) {
   const std::vector<Pattern> patterns = {{"ab"}, {"b"}, {"cd"}};
-  const auto matcher = CpuMatcher::create(patterns, true);
+  const auto matcher = CpuMatcher::create(patterns, CpuMatcher::Mode::slices);
   ASSERT_TRUE(matcher) << matcher.error().message;
   CpuMatcher::Scratch scratch(**matcher);
   const auto found = [&](const std::string& payload, std::size_t from) {
@@ -71,7 +118,7 @@ TEST(CpuMatcher, tells_only_what_ends_behind_a_place) {
 
 TEST(CpuMatcher, a_search_in_slices_tells_each_pattern_once) {
   const std::vector<Pattern> patterns = {{"ab"}, {"bcd"}, {"cd"}};
-  const auto matcher = CpuMatcher::create(patterns, true);
+  const auto matcher = CpuMatcher::create(patterns, CpuMatcher::Mode::slices);
   ASSERT_TRUE(matcher) << matcher.error().message;
   CpuMatcher::Scratch scratch(**matcher);
   std::vector<std::uint32_t> all(patterns.size());

@@ -124,7 +124,9 @@ bool Detector::collect(Point point, const PacketFacts& packet, const Found& foun
     };
     without_pattern_.collect(packet, add_admitted);
     if (!found.addresses_told && !of_addresses_.is_empty()) of_addresses_.collect(packet, add_admitted);
-    if (found.by_keys) without_key_.collect(packet, add_rank);
+    without_key_.collect(packet, [&](std::uint32_t rank) {
+      if (!is_out_of_scope(rank) && (found.by_keys || is_there(rank, packet, found))) add_rank(rank);
+    });
   } else {
     for (const std::uint32_t rank : group(point).without_pattern[classes_.class_of(packet)]) add_rank(rank);
   }
@@ -198,6 +200,13 @@ bool Detector::has_come(std::uint32_t rank, std::string_view window, const Scrat
   const std::vector<std::uint32_t>& open = scratch.told_open_;
   if (std::find(open.begin(), open.end(), ranked_[rank].rule) != open.end()) return true;
   return comes_with(rank, window, scratch.piece_.size());
+}
+
+// Whether a search for all patterns would have led to a rule whose pattern is none of those.
+bool Detector::is_there(std::uint32_t rank, const PacketFacts& packet, const Found& found) const {
+  if (!gates_[rank].passes_ends(packet)) return false;
+  if (!found.stream) return needles_[rank].is_in(packet.payload);
+  return found.open_unknown ? needles_[rank].is_in(found.window) : comes_with(rank, found.window, found.piece.size());
 }
 
 bool Detector::leave_out(std::span<const std::uint32_t> rules, Scratch& scratch) const {

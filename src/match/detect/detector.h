@@ -11,12 +11,13 @@
 // that its end may refute: those with a negated check of it, or one of its size or end.
 //
 // A rule is a candidate when its best pattern was found, or when it has none and its header may admit the packet
-// (header_index.h); in both cases only if a glance at ports, flags and sizes lets it (header_gate.h). Candidates are
-// confirmed in the order in which Suricata treats rules: pass, drop, reject, alert; of one action those first that set
-// flowbits, then those that set and ask for some, that ask for some, and all others; of these by priority, then in the
-// files' order. A pass rule that holds ends it: nothing else counts for this packet. Rules with `threshold` or
-// `detection_filter` are told whenever they hold, and a pass rule with one does not end it: the caller counts
-// (rate_filter.h).
+// (header_index.h); in both cases only if a glance at ports, flags and sizes lets it (header_gate.h). A pattern of one
+// byte, and one of two that most payloads hold, of a rule for few ports, is not searched for with the others: of the
+// few packets that its rule's header admits, it is looked for in the payload. Candidates are confirmed in the order in
+// which Suricata treats rules: pass, drop, reject, alert; of one action those first that set flowbits, then those that
+// set and ask for some, that ask for some, and all others; of these by priority, then in the files' order. A pass rule
+// that holds ends it: nothing else counts for this packet. Rules with `threshold` or `detection_filter` are told
+// whenever they hold, and a pass rule with one does not end it: the caller counts (rate_filter.h).
 //
 // Of rules that look at HTTP and at the payload many have but a common pattern in HTTP's buffers. One in the payload
 // that ordinary traffic does not have is among the patterns of Point::packet, and where a caller knows that none of
@@ -96,8 +97,6 @@ class Detector {
   BufferSet looked_at() const { return looked_at_; }
   // No rule is inspected there.
   bool is_empty(Point point) const { return group(point).is_empty; }
-  // Those of Buffer::payload with the classes in which keys are to stand for them; none: rules are found otherwise.
-  std::vector<Pattern> key_patterns() const;
   // Bytes of the longest of a buffer's.
   std::size_t longest_pattern(Buffer buffer) const { return searched_in(buffer).longest; }
 
@@ -144,8 +143,7 @@ class Detector {
   // What a matcher has found, in any order, more than once or not.
   struct Found {
     std::span<const std::uint32_t> patterns;  // by index; of HTTP's points by number, of other points' too
-    // By keys (key_set.h) of key_patterns(): of rules that have none there no pattern was looked for.
-    bool by_keys = false;
+    bool by_keys = false;                     // by keys (key_set.h) of the patterns
     // Bytes of Buffer::payload, where it is inspected.
     std::size_t inspected = HeaderGate::unknown;
     Scope scope = Scope::all;
@@ -235,7 +233,6 @@ class Detector {
   struct Searched {
     std::vector<Pattern> patterns;
     std::vector<std::uint32_t> numbers;  // by pattern; of HTTP
-    std::vector<ClassMask> key_classes;  // by pattern; of the payload
     std::size_t longest = 0;
   };
   const Searched& searched_in(Buffer buffer) const { return searched_[static_cast<std::size_t>(buffer)]; }
@@ -263,6 +260,7 @@ class Detector {
   bool may_grow(std::uint32_t rank, std::string_view window) const;
   bool comes_with(std::uint32_t rank, std::string_view window, std::size_t piece) const;
   bool has_come(std::uint32_t rank, std::string_view window, const Scratch& scratch) const;
+  bool is_there(std::uint32_t rank, const PacketFacts& packet, const Found& found) const;
 
   RuleSet set_;
   TrafficClasses classes_;
@@ -273,7 +271,7 @@ class Detector {
   std::vector<HeaderGate> gates_;     // by rank
   std::vector<BestPattern> best_;     // by rank; empty: none that is searched
   std::vector<Needle> needles_;       // by rank: of best_
-  std::vector<bool> has_key_;         // by rank, of Point::packet
+  std::vector<bool> has_key_;         // by rank, of Point::packet: its pattern is searched for
   std::vector<bool> about_packets_;   // by rank: is_about_packets()
   std::vector<bool> by_piece_;        // by rank: is_about_places()
   std::vector<bool> needs_end_;       // by rank: not while a body is growing
@@ -282,7 +280,7 @@ class Detector {
   std::array<Searched, buffer_count> searched_;
   std::uint32_t number_count_ = 0;
   std::array<Group, point_count> groups_;
-  // Of Point::packet: rules without a pattern, and those whose pattern has no key.
+  // Of Point::packet: rules without a pattern, and those whose pattern is not searched for.
   HeaderIndex without_pattern_, without_key_;
   HeaderIndex without_any_;   // both
   HeaderIndex of_addresses_;  // and those that are in none of them: is_about_addresses()

@@ -59,7 +59,7 @@ bool needs_end(const Rule& rule) {
   });
 }
 
-// Whether a rule's header leads to it better than a key would: its best pattern has one byte, or two that ordinary
+// Whether a rule's header leads to it better than a search would: its best pattern has one byte, or two that ordinary
 // payloads hold, and the rule is for ports that are in no group, where few packets go.
 bool is_found_by_header(const BestPattern& best, ClassMask classes) {
   constexpr float common = 11;  // of two bytes, -log2 of how often they are at a place
@@ -96,13 +96,6 @@ Expected<std::unique_ptr<Detector>> Detector::make(RuleSet rules, const Detector
     return tl::unexpected(ok.error());
   detector->collect_patterns();
   return detector;
-}
-
-std::vector<Pattern> Detector::key_patterns() const {
-  const Searched& of = searched_in(Buffer::payload);
-  std::vector<Pattern> patterns = of.patterns;
-  for (std::size_t p = 0; p < patterns.size(); ++p) patterns[p].classes = of.key_classes[p];
-  return patterns;
 }
 
 FlowBits Detector::renamed(const Detector& before) const {
@@ -211,7 +204,7 @@ void Detector::collect_patterns() {
     has_key_.resize(rank + 1);
     has_key_[rank] = point == Point::packet && has_key;
     if (point == Point::packet && !has_key) without_key.push_back({rank, &rule});
-    if (point == Point::packet && best && about_packets_[rank]) packet_classes_ |= classes;
+    if (has_key_[rank] && about_packets_[rank]) packet_classes_ |= classes;
     needs_payload_.resize(rank + 1);
     if (point != Point::packet) needs_payload_[rank] = enter_payload(rule, classes, known);
     enter(rank, best, classes, point, known);
@@ -241,10 +234,10 @@ void Detector::enter(std::uint32_t rank, const std::optional<BestPattern>& best,
     return;
   }
   Searched& in = searched_[static_cast<std::size_t>(best->buffer)];
-  const std::size_t place = place_of(*best, classes, known);
+  const bool is_searched = point != Point::packet || has_key_[rank];
+  const std::size_t place = place_of(*best, is_searched ? classes : 0, known);
   const std::size_t number = point == Point::packet ? place : in.numbers[place];
   of.buffers.add(best->buffer);
-  in.key_classes[place] |= point == Point::packet && is_found_by_header(*best, classes) ? 0 : classes;
   of.ranks_of_pattern.resize(std::max(of.ranks_of_pattern.size(), number + 1));
   of.ranks_of_pattern[number].push_back(rank);
 }
@@ -257,7 +250,6 @@ std::size_t Detector::place_of(const BestPattern& pattern, ClassMask classes, Pa
   if (is_new) {
     in.patterns.push_back({at->first.first, pattern.nocase, 0});
     in.longest = std::max(in.longest, pattern.bytes.size());
-    in.key_classes.push_back(0);
     if (pattern.buffer != Buffer::payload) in.numbers.push_back(number_count_++);
   }
   in.patterns[at->second].classes |= classes;
@@ -269,7 +261,6 @@ bool Detector::enter_payload(const Rule& rule, ClassMask classes, PatternNumbers
   const auto best = rarest_in_payload(rule);
   if (!best) return false;
   const std::size_t place = place_of(*best, classes, known);
-  searched_[static_cast<std::size_t>(Buffer::payload)].key_classes[place] |= classes;
   calls_for_http_.resize(std::max(calls_for_http_.size(), place + 1));
   calls_for_http_[place] = true;
   return true;
