@@ -91,6 +91,10 @@ struct Observer final : rtsp::Host {
     REQUIRE(status >= 400 && status < 600);
     text += rtsp::refusal_name(refusal);
   }
+  void left_out(rtsp::Omission omission, std::size_t count, std::string_view) override {
+    REQUIRE(count > 0);
+    text += rtsp::omission_name(omission);
+  }
   const rtsp::Addresses& addresses;
   const Keys& keys;
   std::uint64_t last = 0;
@@ -142,7 +146,7 @@ bool is_description(const rtsp::Message& message) {
   std::string_view body = message.body(), type = message.header("Content-Type").value_or("");
   body.remove_prefix(std::min(body.size(), body.find_first_not_of(" \t\r\n")));
   return same_name(trim(take_until(type, ';')), "application/sdp") || body == "v=0" || body.starts_with("v=0\r") ||
-         body.starts_with("v=0\n");
+         body.starts_with("v=0\n") || body.starts_with("m=");
 }
 
 // Every medium is SRTP's and has one key, the proxy's, in both forms; nobody else has put one in. Lines as the most

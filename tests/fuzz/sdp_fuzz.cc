@@ -1,6 +1,6 @@
-// Any bytes as a session description and each line as the value of a=crypto: what is read is written back byte for
-// byte, what is made SRTP can be read again and has a key for every medium, and a crypto attribute says the same when
-// it is read again.
+// Any bytes as a session description and each line as the value of a=crypto: what is read is written so that it is read
+// again byte for byte with nothing left out, what is made SRTP has a key for every medium that is left, and a crypto
+// attribute says the same when it is read again.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -45,12 +45,20 @@ void check_secured(std::string_view text, const sdp::Description& clear) {
   }
   const auto secured = sdp::Description::parse(offered->description.view(), {1U << 20, 10'000, 10'000, 100});
   REQUIRE(secured.has_value());
-  REQUIRE(secured->media.size() == clear.media.size() && offered->media.size() == clear.media.size());
+  REQUIRE(secured->left_out.empty() && offered->media.size() == secured->media.size());
+  std::size_t next = 0;  // of the clear media
   for (std::size_t i = 0; i < secured->media.size(); ++i) {
     const sdp::Medium& medium = secured->media[i];
+    const auto is_offered = [](const sdp::Medium& one) {
+      return (one.profile() == sdp::Profile::avp || one.profile() == sdp::Profile::avpf) &&
+             one.ssrcs().size() <= mikey::max_streams;
+    };
+    while (next < clear.media.size() && !is_offered(clear.media[next])) ++next;
+    REQUIRE(next < clear.media.size());
+    const sdp::Medium& before = clear.media[next++];
     REQUIRE(medium.profile() == sdp::Profile::savp || medium.profile() == sdp::Profile::savpf);
     REQUIRE(medium.attributes("crypto").size() == 1 && medium.attributes("key-mgmt").size() == 1);
-    REQUIRE(medium.kind() == clear.media[i].kind() && medium.formats() == clear.media[i].formats());
+    REQUIRE(medium.kind() == before.kind() && medium.formats() == before.formats());
     const auto mikey = mikey::parse(*base64_decode(medium.attribute("key-mgmt")->substr(6)));
     REQUIRE(mikey.has_value() && mikey->key == offered->media[i]->key);
   }
@@ -65,11 +73,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!description) {
     return 0;
   }
-  REQUIRE(description->text().view() == text);
+  const SecretText written = description->text();
+  const auto again = sdp::Description::parse(written.view());
+  REQUIRE(again || (description->media.empty() && !description->left_out.empty()));
+  if (again) {
+    REQUIRE(again->text().view() == written.view() && again->left_out.empty());
+  }
   for (const sdp::Medium& medium : description->media) {
     (void)description->rate(medium, false);
     (void)medium.connection();
-    REQUIRE(!medium.kind().empty() && !medium.formats().empty());
+    REQUIRE(!medium.kind().empty() && !medium.protocol().empty());
     for (const std::string_view value : medium.attributes("crypto")) {
       check_crypto(value);
     }

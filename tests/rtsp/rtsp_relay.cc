@@ -150,6 +150,11 @@ struct Printer final : rtsp::Host {
                 "\n",
                 connection_, rtsp::refusal_name(refusal), status);
   }
+  void left_out(rtsp::Omission omission, std::size_t count, std::string_view) override {
+    std::printf(R"({"event":"left_out","connection":%u,"what":"%s","count":%zu})"
+                "\n",
+                connection_, rtsp::omission_name(omission), count);
+  }
 
  private:
   unsigned connection_;

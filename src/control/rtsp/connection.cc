@@ -430,4 +430,13 @@ void Connection::refused(media::rtsp::Refusal refusal, unsigned status, std::str
   shared_.logs.refusals.say(spdlog::level::info, text);
 }
 
+void Connection::left_out(media::rtsp::Omission omission, std::size_t count, std::string_view why) {
+  Figures::add(shared_.figures.left_out[static_cast<std::size_t>(omission)], count);
+  shared_.logs.omissions.say(
+      spdlog::level::info,
+      fmt::format("{} to {}: the proxy leaves out {} {}{}", client_endpoint_.str(), server_endpoint_.str(),
+                  media::rtsp::omission_name(omission), printable(media::rtsp::without_users(why)),
+                  count > 1 ? fmt::format(", and {} more", count - 1) : std::string()));
+}
+
 }  // namespace sluice::control::rtsp

@@ -95,6 +95,7 @@ class Connection final : private media::rtsp::Host {
   media::rtsp::Opening opened(const media::rtsp::Stream& stream) override;
   void closed(std::uint64_t number, media::rtsp::EndReason reason) override;
   void refused(media::rtsp::Refusal refusal, unsigned status, std::string_view why) override;
+  void left_out(media::rtsp::Omission omission, std::size_t count, std::string_view why) override;
 
   const End& end(Side side) const { return side == Side::client ? client_ : server_; }
   End& end(Side side) { return side == Side::client ? client_ : server_; }

@@ -40,7 +40,7 @@ class EventLog {
 
 // A kind each, so that none hides another.
 struct EventLogs {
-  EventLog refusals, servers, media, clients;
+  EventLog refusals, omissions, servers, media, clients;
 };
 
 }  // namespace sluice::control::rtsp

@@ -36,6 +36,11 @@ std::vector<FigureSnapshot> Figures::list() const {
     const std::string name = media::rtsp::refusal_name(static_cast<media::rtsp::Refusal>(i));
     all.push_back({"rtsp_refused_" + name, "answers of the proxy's own: " + name, now(refused[i]), true});
   }
+  for (unsigned i = 0; i < media::rtsp::omissions; ++i) {
+    const std::string name = media::rtsp::omission_name(static_cast<media::rtsp::Omission>(i));
+    all.push_back(
+        {"rtsp_left_out_" + name, "parts of messages that the proxy has left out: " + name, now(left_out[i]), true});
+  }
   return all;
 }
 

@@ -32,6 +32,7 @@ struct Figures {
   Count rules_restored{0};  // and routes of the kernel's, that others had taken away
   std::array<Count, media::rtsp::end_reasons> closed{};
   std::array<Count, media::rtsp::refusals> refused{};
+  std::array<Count, media::rtsp::omissions> left_out{};
 
   static void add(Count& count, std::uint64_t n = 1) { count.fetch_add(n, std::memory_order_relaxed); }
   std::vector<FigureSnapshot> list() const;

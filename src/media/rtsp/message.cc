@@ -39,6 +39,16 @@ std::size_t Message::header_count(std::string_view name) const {
       std::count_if(headers_.begin(), headers_.end(), [name](const Header& one) { return same_name(one.name, name); }));
 }
 
+std::vector<std::string_view> Message::values(std::string_view name) const {
+  std::vector<std::string_view> values;
+  for (const Header& header : headers_) {
+    if (same_name(header.name, name)) {
+      values.push_back(header.value.view());
+    }
+  }
+  return values;
+}
+
 std::optional<SecretText> Message::joined(std::string_view name) const {
   std::optional<SecretText> all;
   for (const Header& header : headers_) {

@@ -1,7 +1,7 @@
 // RTSP messages (RFC 2326; RFC 7826's too, as far as their form goes): every header keeps its place and, unless it is
-// set, its bytes. What readers may take in more than one way is written in one: folds become blanks, lines end with
-// CRLF, and Content-Length is there once, a number without zeros in front. So the next reader sees the message that was
-// judged, and ends it where this one did.
+// set, its bytes. What readers may take in more than one way is written in one: folds become blanks, none stand before
+// a header's colon, lines end with CRLF, lines that are no header are left out, and Content-Length is there once, a
+// number without zeros in front. So the next reader sees the message that was judged, and ends it where this one did.
 //
 // Thread-safety: none. Cost: control path.
 #pragma once
@@ -32,11 +32,16 @@ class Message {
   // The value of the first header of that name, without its folds (a fold becomes one blank).
   std::optional<std::string_view> header(std::string_view name) const;
   std::size_t header_count(std::string_view name) const;
+  std::vector<std::string_view> values(std::string_view name) const;
   // All values of that name, joined by ", " (RFC 2326 section 4.2 by way of RFC 2068).
   std::optional<SecretText> joined(std::string_view name) const;
   // In the place of the first of that name, others of that name go; or behind the last header.
   void set_header(std::string_view name, std::string_view value);
   std::size_t remove_header(std::string_view name);
+
+  // Lines among the headers that were none, and what the first of them was: "line 4: ...".
+  std::size_t lines_left_out() const { return lines_left_out_; }
+  std::string_view first_left_out() const { return first_left_out_; }
 
   std::string_view body() const { return body_.view(); }
   // And Content-Length with it; an empty body takes the header away.
@@ -57,6 +62,8 @@ class Message {
   std::string version_ = "1.0";
   unsigned status_ = 0;
   std::vector<Header> headers_;
+  std::size_t lines_left_out_ = 0;
+  std::string first_left_out_;
   SecretText body_;
 };
 

@@ -1,6 +1,8 @@
 #include "media/rtsp/offers.h"
 
+#include <algorithm>
 #include <array>
+#include <optional>
 
 #include "base/quote.h"
 #include "media/mikey/message.h"
@@ -107,24 +109,59 @@ void remove_keys(sdp::Section& section) {
   std::erase_if(section.lines, [](const sdp::Line& line) { return is_key(line.view()); });
 }
 
+// Every URI by which a client may ask for the medium. Of several a=control some take the first, some the last.
+std::vector<std::string> uris_of(const sdp::Medium& medium, std::string_view session_control, const Origin& origin) {
+  constexpr std::size_t most_controls = 4;
+  std::vector<std::string_view> controls = medium.attributes("control");
+  if (controls.empty()) {
+    controls = {""};
+  }
+  controls.resize(std::min(controls.size(), most_controls));
+  constexpr std::size_t most_bytes = 64U << 10;
+  std::vector<std::string> uris;
+  std::size_t bytes = 0;
+  const auto add = [&](std::string uri) {
+    bytes += uri.size();
+    if (bytes <= most_bytes && std::ranges::find(uris, uri) == uris.end()) uris.push_back(std::move(uri));
+  };
+  std::vector<std::string_view> bases = {origin.base};
+  bases.insert(bases.end(), origin.other_bases.begin(), origin.other_bases.end());
+  for (const std::string_view base : bases) {
+    const std::string aggregate = control_uri(base, session_control);
+    std::string joined = aggregate;  // ffmpeg puts each behind those before it
+    for (const std::string_view control : controls) {
+      for (std::string& uri : control_uris(aggregate, control)) add(std::move(uri));
+      for (std::string& uri : control_uris(base, control)) add(std::move(uri));
+      joined = control_uri(joined, control);
+    }
+    add(joined);
+  }
+  return uris;
+}
+
+// Why it cannot be protected; nothing: it can.
+std::optional<std::string> problem_of(const sdp::Medium& medium) {
+  const sdp::Profile profile = medium.profile();
+  if (profile != sdp::Profile::avp && profile != sdp::Profile::avpf) {
+    return "a medium of " + in_quotes(medium.protocol()) + " cannot be protected: RTP/AVP and RTP/AVPF can";
+  }
+  if (medium.ssrcs().size() > mikey::max_streams) {
+    return "a medium has more than " + std::to_string(mikey::max_streams) + " SSRCs";
+  }
+  return std::nullopt;
+}
+
 Expected<std::shared_ptr<Offer>> secure(sdp::Medium& medium, const sdp::Description& description, const Origin& origin,
                                         const RandomSource& random, srtp::Suite suite) {
   auto offer = std::make_shared<Offer>();
   offer->profile = medium.profile();
-  if (offer->profile != sdp::Profile::avp && offer->profile != sdp::Profile::avpf) {
-    return make_error("a medium of " + in_quotes(medium.protocol()) + " cannot be protected: RTP/AVP and RTP/AVPF can");
-  }
   offer->kind = medium.kind();
   offer->suite = suite;
   offer->ssrcs = medium.ssrcs();
-  if (offer->ssrcs.size() > mikey::max_streams) {
-    return make_error("a medium has more than " + std::to_string(mikey::max_streams) + " SSRCs");
-  }
   offer->rate = description.rate(medium, origin.ipv6).value_or(0);
-  offer->aggregate = control_uri(origin.base, description.session.attribute("control").value_or("*"));
-  const std::string_view control = medium.attribute("control").value_or("");
-  offer->uris = {control_uri(offer->aggregate, control), control_uri(origin.base, control),
-                 resolved_uri(origin.base, control)};
+  const std::string_view session_control = description.session.attribute("control").value_or("*");
+  offer->aggregate = control_uri(origin.base, session_control);
+  offer->uris = uris_of(medium, session_control, origin);
   auto key = new_key(suite, random);
   if (!key) {
     return tl::unexpected(key.error());
@@ -155,6 +192,16 @@ Expected<Offered> secure_description(std::string_view description, const Origin&
   Offered offered;
   remove_keys(parsed->session);
   name_proxy(parsed->session, origin);
+  offered.left_out = std::move(parsed->left_out);
+  std::erase_if(parsed->media, [&offered](const sdp::Medium& medium) {
+    const auto problem = problem_of(medium);
+    if (problem) offered.left_out.push_back({true, "line " + std::to_string(medium.line_number) + ": " + *problem});
+    return problem.has_value();
+  });
+  const auto lost = std::ranges::find_if(offered.left_out, [](const sdp::LeftOut& one) { return one.medium; });
+  if (parsed->media.empty() && lost != offered.left_out.end()) {
+    return make_error("none of its media can be offered; the first: " + lost->why);
+  }
   for (sdp::Medium& medium : parsed->media) {
     name_proxy(medium, origin);
     auto offer = secure(medium, *parsed, origin, random, settings.suite);

@@ -38,6 +38,7 @@ void Proxy::read_client(Time now) {
   while (!over_ && pending_.size() < settings_.max_pending) {
     Reader::Item item = client_reader_.next();
     if (auto* const message = std::get_if<Message>(&item)) {
+      count_left_out(*message);
       message->is_request() ? client_request(*message, now) : client_response(*message);
       end_if_too_much_waits();
     } else if (std::holds_alternative<Frame>(item)) {
@@ -59,6 +60,7 @@ void Proxy::from_server(std::string_view bytes, Time now) {
   while (!over_) {
     Reader::Item item = server_reader_.next();
     if (auto* const message = std::get_if<Message>(&item)) {
+      count_left_out(*message);
       message->is_request() ? server_request(*message) : server_response(*message, now);
       end_if_too_much_waits();
       read_client(now);  // what waited for an answer to make room
@@ -98,8 +100,13 @@ void Proxy::end_if_too_much_waits() {
 // What concerns every request; the pending one is there to be answered.
 void Proxy::client_request(Message& request, Time now) {
   ++counters_.requests;
-  const std::string_view cseq = request.header("CSeq").value_or("");
-  const bool good = request.header_count("CSeq") == 1 && number<std::uint64_t>(cseq) && !awaited(cseq);
+  const std::string cseq(request.header("CSeq").value_or(""));
+  const std::vector<std::string_view> cseqs = request.values("CSeq");
+  const bool agree = std::ranges::all_of(cseqs, [&](std::string_view one) { return one == cseq; });
+  const bool good = agree && number<std::uint64_t>(cseq) && !awaited(cseq);
+  if (agree && cseqs.size() > 1) {
+    request.set_header("CSeq", cseq);
+  }
   Pending& pending = pending_.emplace_back();
   pending.cseq = cseq;
   pending.method = request.method();
@@ -187,6 +194,17 @@ void Proxy::count_refused(const Refused& refused, unsigned status) {
   host_.refused(refused.refusal, status, refused.why);
 }
 
+void Proxy::count_left_out(Omission omission, std::size_t count, std::string_view why) {
+  counters_.left_out[static_cast<std::size_t>(omission)] += count;
+  host_.left_out(omission, count, why);
+}
+
+void Proxy::count_left_out(const Message& message) {
+  if (message.lines_left_out() > 0) {
+    count_left_out(Omission::header_line, message.lines_left_out(), message.first_left_out());
+  }
+}
+
 void Proxy::answer(Pending& pending, const Message& response) {
   pending.answer.append(response.text().view());
   pending.answered = true;
@@ -211,10 +229,10 @@ void Proxy::unreadable(const Reader& reader, bool client) {
     pending.answered = true;
     const unsigned status = problem_status(reader.problem());
     pending.answer.append(own_response(status, pending.cseq).text().view());
-    count_refused({Refusal::unreadable, problem_name(reader.problem())}, status);
+    count_refused({Refusal::unreadable, reader.problem_text()}, status);
   }
   if (!client) {
-    give_up(EndReason::protocol, {Refusal::server_unreadable, problem_name(reader.problem())});
+    give_up(EndReason::protocol, {Refusal::server_unreadable, reader.problem_text()});
     return;
   }
   end_all(EndReason::protocol, true);

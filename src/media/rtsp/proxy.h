@@ -7,7 +7,7 @@
 // Content-Length with a changed body; and, of an explicit proxy, the authority in URIs (a request's becomes the
 // server's, and an answer's what the request had, whatever they were; a Location's only where it is the server's) and
 // the server's address in o= and c=. All other headers, bodies and messages pass as they are, authentication's too, but
-// for folds and ends of lines (message.h). docs/rtsp.md says what is refused and how.
+// for their form (message.h). docs/rtsp.md says what is refused and how.
 //
 // Order: clients get answers in the order of their requests, the proxy's own among them.
 // Keys: a key serves one SETUP. A client that wants the medium again asks for a new description first, or gets 455: the
@@ -150,6 +150,15 @@ enum class Refusal : std::uint8_t {
 inline constexpr unsigned refusals = 26;
 const char* refusal_name(Refusal refusal);
 
+// What the proxy leaves out of what a side sent, so that the rest can go on; docs/rtsp.md has the list.
+enum class Omission : std::uint8_t {
+  medium,            // of a server's description: it cannot be read, or protected
+  description_line,  // of the same
+  header_line,       // of a message of either side: it is no header
+};
+inline constexpr unsigned omissions = 3;
+const char* omission_name(Omission omission);
+
 // What a proxy asks and tells. It outlives the proxy; none of it may call the proxy.
 class Host {
  public:
@@ -161,6 +170,8 @@ class Host {
   virtual void closed(std::uint64_t number, EndReason reason) = 0;
   // The proxy answered a request by itself. `why` may be empty; it never holds key material.
   virtual void refused(Refusal refusal, unsigned status, std::string_view why) = 0;
+  // Something was left out, `count` times; `why`, likewise without key material, of the first: "line 4: ...".
+  virtual void left_out(Omission omission, std::size_t count, std::string_view why) = 0;
 };
 
 struct Settings {
@@ -191,15 +202,16 @@ struct Addresses {
 };
 
 struct Counters {
-  std::uint64_t requests = 0;                     // of clients
-  std::uint64_t responses = 0;                    // of servers
-  std::uint64_t server_requests = 0;              // of servers
-  std::array<std::uint64_t, refusals> refused{};  // by Refusal
-  std::uint64_t descriptions = 0;                 // made SRTP
-  std::uint64_t stray_responses = 0;              // nobody asked for them: dropped
-  std::uint64_t interleaved_dropped = 0;          // frames of either side: no SETUP that asks for them passes
-  std::uint64_t descriptions_forgotten = 0;       // with keys that no SETUP had used, over max_descriptions
-  std::uint64_t overflows = 0;                    // 1: ended by buffer_limit
+  std::uint64_t requests = 0;                       // of clients
+  std::uint64_t responses = 0;                      // of servers
+  std::uint64_t server_requests = 0;                // of servers
+  std::array<std::uint64_t, refusals> refused{};    // by Refusal
+  std::uint64_t descriptions = 0;                   // made SRTP
+  std::uint64_t stray_responses = 0;                // nobody asked for them: dropped
+  std::array<std::uint64_t, omissions> left_out{};  // by Omission
+  std::uint64_t interleaved_dropped = 0;            // frames of either side: no SETUP that asks for them passes
+  std::uint64_t descriptions_forgotten = 0;         // with keys that no SETUP had used, over max_descriptions
+  std::uint64_t overflows = 0;                      // 1: ended by buffer_limit
   std::uint64_t opened = 0;
   std::array<std::uint64_t, end_reasons> closed{};
 };
@@ -293,9 +305,9 @@ class Proxy {
   void describe_response(Message& response, Pending& pending);
   void setup_response(Message& response, Pending& pending, Time now);
   void setup_failed(Pending& pending, EndReason reason);
-  Expected<Stream> agreed(const std::string& session, const std::vector<Transport>& transports,
-                          const Setup& setup) const;
+  Expected<Stream> agreed(const std::string& session, const Transport& answer, const Setup& setup) const;
   static const Transport* chosen(const Transport& answer, const Setup& setup);
+  static const Transport& usable(const std::vector<Transport>& transports, const Setup& setup);
   Transport client_side(Transport answer, const Setup& setup) const;
   void torn_down(std::string_view session, std::string_view uri);
 
@@ -304,6 +316,8 @@ class Proxy {
   std::string_view client_authority(std::string_view uri) const;
   void refuse(Pending& pending, const Refused& refused);
   void count_refused(const Refused& refused, unsigned status);
+  void count_left_out(Omission omission, std::size_t count, std::string_view why);
+  void count_left_out(const Message& message);
   void answer(Pending& pending, const Message& response);
   void flush_answers();
   std::shared_ptr<Offer> offer_for(std::string_view uri, sdp::Profile asked, bool& used) const;
@@ -315,6 +329,7 @@ class Proxy {
   void end_unanswered(Time now);
   void give_up(EndReason reason, const Refused& refused);
   bool awaited(std::string_view cseq) const;
+  std::deque<Pending>::iterator asked_for(const Message& response);
   void await_unwanted(std::string cseq);
   void tear_down(std::string_view session, std::string_view uri);
   void unreadable(const Reader& reader, bool client);

@@ -1,6 +1,7 @@
 // What servers send.
 #include <algorithm>
 
+#include "base/quote.h"
 #include "media/rtsp/proxy.h"
 #include "media/rtsp/proxy_text.h"
 #include "media/rtsp/uri.h"
@@ -9,6 +10,8 @@
 namespace sluice::media::rtsp {
 
 namespace {
+
+constexpr std::string_view sdp_type = "application/sdp";
 
 // "rtsp://x" in "url=rtsp://x;seq=1,url=...": with another authority.
 std::string rtp_info_to_authority(std::string_view value, std::string_view to) {
@@ -72,19 +75,35 @@ void Proxy::server_request(Message& request) {
   to_client_.append(request.text().view());
 }
 
+// The request that it answers. Some servers write no CSeq, or one that is no number or has more behind it ("3;"), and
+// answer in order; the client then reads the one that it sent.
+std::deque<Proxy::Pending>::iterator Proxy::asked_for(const Message& response) {
+  const std::string_view cseq = response.header("CSeq").value_or("");
+  const auto with_cseq = [this](std::string_view text) {
+    return std::ranges::find_if(pending_, [text](const Pending& one) { return one.cseq == text && !one.answered; });
+  };
+  if (const auto exact = with_cseq(cseq); exact != pending_.end() || !unwanted_cseqs_.empty()) {
+    return exact;
+  }
+  const std::string_view digits = cseq.substr(0, std::min(cseq.size(), cseq.find_first_not_of("0123456789")));
+  const auto value = number<std::uint64_t>(digits);
+  return value ? with_cseq(std::to_string(*value)) : std::ranges::find(pending_, false, &Pending::answered);
+}
+
 void Proxy::server_response(Message& response, Time now) {
   ++counters_.responses;
-  const std::string_view cseq = response.header("CSeq").value_or("");
-  const auto pending = std::find_if(pending_.begin(), pending_.end(),
-                                    [cseq](const Pending& one) { return one.cseq == cseq && !one.answered; });
+  const auto pending = asked_for(response);
   if (pending == pending_.end()) {
-    const auto unwanted = std::find(unwanted_cseqs_.begin(), unwanted_cseqs_.end(), cseq);
+    const auto unwanted = std::ranges::find(unwanted_cseqs_, response.header("CSeq").value_or(""));
     if (unwanted == unwanted_cseqs_.end()) {
       ++counters_.stray_responses;
     } else if (response.status() >= 200) {
       unwanted_cseqs_.erase(unwanted);
     }
     return;
+  }
+  if (response.header_count("CSeq") != 1 || response.header("CSeq") != pending->cseq) {
+    response.set_header("CSeq", pending->cseq);
   }
   fix_uris(response, client_authority(pending->uri));
   hide_methods(response);
@@ -119,17 +138,25 @@ void Proxy::pass_answer(Pending& pending, const Message& response) {
 }
 
 void Proxy::describe_response(Message& response, Pending& pending) {
-  std::string_view type = response.header("Content-Type").value_or("");
   const std::string_view encoding = response.header("Content-Encoding").value_or("identity");
-  if (!same_name(trim(take_until(type, ';')), "application/sdp") || !same_name(encoding, "identity")) {
-    refuse(pending, {Refusal::description, "it is not application/sdp, or it is packed"});
+  if (!encoding.empty() && !same_name(encoding, "identity")) {
+    refuse(pending, {Refusal::description, "Content-Encoding: it is packed as " + in_quotes(encoding)});
     return;
   }
   Origin origin;
-  origin.base = pending.uri;
+  std::string base = pending.uri;
   for (const char* const name : {"Content-Location", "Content-Base"}) {
-    origin.base = response.header(name).value_or(origin.base);
+    const std::string_view value = response.header(name).value_or("");
+    if (value.empty()) {
+      response.remove_header(name);  // a player would ask for nothing by it
+      continue;
+    }
+    origin.other_bases.push_back(base);
+    origin.other_bases.emplace_back(value);
+    base = resolved_uri(pending.uri, value);
+    if (base != value) response.set_header(name, base);  // it was relative, which not all players can
   }
+  origin.base = base;
   origin.ipv6 = addresses_.client.family == 6;
   origin.unix_seconds = clock_();
   origin.server_authority = addresses_.server_authority;
@@ -142,6 +169,18 @@ void Proxy::describe_response(Message& response, Pending& pending) {
     return;
   }
   ++counters_.descriptions;
+  for (const bool medium : {true, false}) {
+    const auto is_it = [medium](const sdp::LeftOut& one) { return one.medium == medium; };
+    const auto first = std::ranges::find_if(offered->left_out, is_it);
+    if (first == offered->left_out.end()) continue;
+    count_left_out(medium ? Omission::medium : Omission::description_line,
+                   static_cast<std::size_t>(std::ranges::count_if(offered->left_out, is_it)), first->why);
+  }
+  // Players may ask what it is; and whoever judges the answer next is to know.
+  const std::string_view type = response.header("Content-Type").value_or("");
+  if (response.header_count("Content-Type") != 1 || !same_name(trim(type.substr(0, type.find(';'))), sdp_type)) {
+    response.set_header("Content-Type", sdp_type);
+  }
   response.set_body(offered->description.view());
   descriptions_.push_back(std::move(offered->media));
   if (descriptions_.size() > settings_.max_descriptions) {

@@ -134,7 +134,9 @@ void Proxy::tear_down(std::string_view session, std::string_view uri) {
   Message request =
       Message::request("TEARDOWN", one_word(server.empty() ? std::string(uri) : to_authority(uri, server)));
   request.set_header("CSeq", cseq);
-  request.set_header("Session", session);
+  if (!session.empty()) {  // some servers name none
+    request.set_header("Session", session);
+  }
   to_server_.append(request.text().view());
 }
 

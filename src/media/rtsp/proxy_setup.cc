@@ -21,6 +21,16 @@ bool names_address(const Transport& transport, std::string_view parameter, const
   return named && *named == address;
 }
 
+// Takes away a source or destination that names nobody: then media come from the server and go to the client.
+void remove_empty_names(Transport& transport) {
+  for (const char* const name : {"source", "destination"}) {
+    const std::string_view value = transport.value(name).value_or("");
+    if (transport.has(name) && (value.empty() || value == "0.0.0.0" || value == "::")) {
+      transport.remove(name);
+    }
+  }
+}
+
 // RTSP 2.0's (RFC 7826 section 18.54), which some servers of 1.0 may take: they name other ports than client_port and
 // server_port do, and any address.
 bool names_addresses(const Transport& transport) {
@@ -62,7 +72,7 @@ std::optional<std::uint32_t> timeout_of(std::string_view session) {
   while (!session.empty()) {
     std::string_view value = trim(take_until(session, ';'));
     if (same_name(trim(take_until(value, '=')), "timeout")) {
-      const auto seconds = number<std::uint32_t>(trim(value), 86'400);
+      const auto seconds = number<std::uint32_t>(without_quotes(trim(value)), 86'400);
       return seconds == 0U ? std::nullopt : seconds;
     }
   }
@@ -134,6 +144,7 @@ std::optional<Proxy::Refused> Proxy::choose_transports(Message& request, Setup& 
   std::optional<Refusal> refusal;
   std::vector<Transport> kept;
   for (Transport& transport : *transports) {
+    remove_empty_names(transport);
     const auto problem = problem_of(transport, addresses_.client, settings_.accept_plain_profile);
     if (problem) {
       refusal = refusal ? refusal : problem;
@@ -208,7 +219,8 @@ void Proxy::setup_response(Message& response, Pending& pending, Time now) {
     pass_answer(pending, response);
     return;
   }
-  auto transports = parse_transports(response.header("Transport").value_or(""));
+  const auto written = response.joined("Transport");
+  const auto transports = parse_transports(written ? written->view() : std::string_view{});
   const std::string session(session_of(response.header("Session").value_or("")));
   const auto give_up = [&](Refusal refusal, EndReason reason, const std::string& why) {
     const std::string aggregate = pending.setup->offer->aggregate;
@@ -223,7 +235,16 @@ void Proxy::setup_response(Message& response, Pending& pending, Time now) {
     give_up(Refusal::description, EndReason::setup_failed, stray_description);
     return;
   }
-  auto stream = transports ? agreed(session, *transports, *pending.setup) : tl::unexpected(transports.error());
+  Transport answered;
+  if (transports) {
+    answered = usable(*transports, *pending.setup);
+    remove_empty_names(answered);
+    // A name cannot be compared with the server's address. Media from elsewhere would belong to no stream.
+    if (!packet::IpAddress::parse(std::string(answered.value("source").value_or("")))) {
+      answered.remove("source");
+    }
+  }
+  auto stream = transports ? agreed(session, answered, *pending.setup) : tl::unexpected(transports.error());
   if (!stream) {
     give_up(Refusal::setup_answer, EndReason::setup_failed, stream.error().message);
     return;
@@ -238,7 +259,7 @@ void Proxy::setup_response(Message& response, Pending& pending, Time now) {
   }
   ++counters_.opened;
   const auto timeout = timeout_of(response.header("Session").value_or(""));
-  response.set_header("Transport", transports_text({client_side(transports->front(), setup)}));
+  response.set_header("Transport", transports_text({client_side(std::move(answered), setup)}));
   streams_.push_back({std::move(*stream), setup.offer->aggregate, now,
                       timeout ? std::chrono::seconds(*timeout) : settings_.session_timeout});
   pending.setup.reset();
@@ -253,6 +274,15 @@ const Transport* Proxy::chosen(const Transport& answer, const Setup& setup) {
     }
   }
   return nullptr;
+}
+
+// Of an answer with several alternatives the first that was asked for; else the first.
+const Transport& Proxy::usable(const std::vector<Transport>& transports, const Setup& setup) {
+  const auto is_usable = [&setup](const Transport& one) {
+    return one.udp() && !one.has("multicast") && chosen(one, setup) != nullptr;
+  };
+  const auto first = std::ranges::find_if(transports, is_usable);
+  return first == transports.end() ? transports.front() : *first;
 }
 
 Transport Proxy::client_side(Transport answer, const Setup& setup) const {
@@ -272,19 +302,18 @@ Transport Proxy::client_side(Transport answer, const Setup& setup) const {
   return answer;
 }
 
-Expected<Stream> Proxy::agreed(const std::string& session, const std::vector<Transport>& transports,
-                               const Setup& setup) const {
-  const Transport& answer = transports.front();
+Expected<Stream> Proxy::agreed(const std::string& session, const Transport& answer, const Setup& setup) const {
   const PortPair towards_server = setup.admission.towards_server.value_or(setup.client_ports);
   const auto server_ports = answer.ports("server_port");
-  if (session.empty() || session.size() > max_session_bytes) {
-    return make_error("its Session is missing or longer than 256 bytes");
+  if (session.size() > max_session_bytes) {
+    return make_error("its Session is longer than 256 bytes");
   }
-  if (transports.size() != 1 || !answer.udp() || answer.has("multicast") || chosen(answer, setup) == nullptr) {
+  if (!answer.udp() || answer.has("multicast") || chosen(answer, setup) == nullptr) {
     return make_error("its Transport is none of those it was asked for");
   }
   if (!server_ports) {
-    return make_error("its Transport has no server_port");
+    return make_error(
+        "its Transport has no server_port that can be read: nobody could say which packets are the medium's");
   }
   if (are_low(*server_ports)) {
     return make_error("its Transport has a server_port below 1024");

@@ -76,6 +76,19 @@ TEST(ProxySetup, TransportsBothWays) {
                 "RTP/AVP;unicast;destination=10.9.0.2;client_port=5000-5001",
                 "RTP/AVP;unicast;client_port=5000-5001;server_port=6000-6001",
                 "RTP/SAVP;unicast;client_port=5000-5001;server_port=6000-6001", false},
+           Case{"RTP/SAVP;unicast;client_port=5000-5001;destination;source=", "RTP/AVP;unicast;client_port=5000-5001",
+                "RTP/AVP;unicast;client_port=5000-5001;server_port=6000-6001;source=;destination=0.0.0.0",
+                "RTP/SAVP;unicast;client_port=5000-5001;server_port=6000-6001", false},
+           Case{",RTP/SAVP;;unicast; client_port = 5000 - 5001 ;mode=,",
+                "RTP/AVP;unicast;client_port=5000 - 5001;mode=",
+                " RTP/AVP ; unicast;client_port=5000-5001;server_port=6000-;source=camera.local;ttl=16;x;ssrc=0xZZ;",
+                "RTP/SAVP;unicast;client_port=5000-5001;server_port=6000-;ttl=16;x;ssrc=0xZZ", false},
+           Case{"RTP/SAVP;unicast;client_port=5000-5001", "RTP/AVP;unicast;client_port=5000-5001",
+                "RTP/AVP/TCP;interleaved=0-1,RTP/AVP;server_port=6000-6001;mode=\"PLAY\r\nTransport: RTP/AVP;multicast",
+                "RTP/SAVP;server_port=6000-6001;mode=PLAY", false},
+           Case{"RTP/SAVP;unicast;client_port=5000-5001", "RTP/AVP;unicast;client_port=5000-5001",
+                "RTP/AVP;server_port=7000-7001;server_port=6000-6001;client_port=5000-5001",
+                "RTP/SAVP;server_port=6000-6001;client_port=5000-5001", false},
            Case{"RTP/SAVP;unicast;client_port=5000-5001;dest_addr=\"10.9.0.3:5000\",RTP/SAVP;client_port=5000-5001",
                 "RTP/AVP;client_port=5000-5001", "RTP/AVP;unicast;client_port=5000-5001;server_port=6000-6001",
                 "RTP/SAVP;unicast;client_port=5000-5001;server_port=6000-6001", false},
@@ -112,13 +125,14 @@ TEST(ProxySetup, RefusesSetup) {
            Case{setup("RTP/AVP;unicast;client_port=5000-5001;mode=record"), "unusable_transport 461"},
            Case{setup("RTP/SAVP;unicast;client_port=5000-5001;destination=10.9.0.3"), "destination 461"},
            Case{setup("RTP/SAVP;unicast;client_port=5000-5001;destination=host"), "destination 461"},
-           Case{setup("RTP/SAVP;unicast;client_port=5000-5001;destination"), "destination 461"},
+           Case{setup("RTP/SAVP;unicast;client_port=5000-5001;destination=10.9.0.2;destination=10.9.0.3"),
+                "destination 461"},
            Case{setup("RTP/SAVP;unicast;client_port=5000-5001;dest_addr=\"10.9.0.3:5000\""), "destination 461"},
            Case{setup("RTP/SAVP;unicast;client_port=5000-5001;Dest_Addr=\":5000\"/\":5001\""), "destination 461"},
            Case{setup("RTP/SAVP;unicast;client_port=5000-5001;src_addr=\"10.9.0.3:5000\""), "destination 461"},
            Case{setup("RTP/SAVP;unicast;client_port=5000-5001;source=10.9.0.1"), "destination 461"},
            Case{setup("RTP/AVP;unicast;client_port=5000-5001"), "plain_profile 461", false},
-           Case{setup("RTP/AVP;unicast;a=1;a=2"), "transport 400"},
+           Case{setup("RTP/AVP;unicast;=1"), "transport 400"},
            Case{setup(""), "transport 400"},
            Case{setup(good, "KeyMgmt: prot=mikey;data=\"AQ==\"\r\n"), "key_mgmt 400"},
            Case{setup(good, "KeyMgmt: prot=mikey;data=\"?\"\r\n"), "key_mgmt 400"},
@@ -142,7 +156,7 @@ TEST(ProxySetup, RefusesSetup) {
            Case{"OPTIONS * RTSP/1.0\r\n\r\n", "cseq 400"},
            Case{"OPTIONS * RTSP/1.0\r\nCSeq: 3\r\nCSeq: 4\r\n\r\n", "cseq 400"},
            Case{"GET / HTTP/1.1\r\n\r\n", "unreadable 505"},
-           Case{"OPTIONS * RTSP/1.0\r\nCSeq: 3\r\nbad\r\n\r\n", "unreadable 400"},
+           Case{"OPTIONS * RTSP/1.0\r\nCSeq: 3\r\nContent-Length 3\r\n\r\n", "unreadable 400"},
        }) {
     Settings settings;
     settings.accept_plain_profile = one.accept_plain;
@@ -191,7 +205,6 @@ TEST(ProxySetup, TheServerRefusesThenAgrees) {
 
 TEST(ProxySetup, ServersAnswersThatCannotBeUsed) {
   const std::pair<std::string, std::string_view> cases[] = {
-      {setup_answer(good_answer, ""), "Session"},
       {setup_answer(good_answer, "Session: " + std::string(257, 's') + "\r\n"), "Session"},
       {setup_answer(""), "Transport: it is empty"},
       {setup_answer("RTP/AVP;unicast;client_port=5000-5001"), "no server_port"},
@@ -201,14 +214,14 @@ TEST(ProxySetup, ServersAnswersThatCannotBeUsed) {
       {setup_answer("RTP/SAVP;unicast;client_port=5000-5001;server_port=6000-6001"), "none of those"},
       {setup_answer("RTP/AVP/TCP;interleaved=0-1"), "none of those"},
       {setup_answer("RTP/AVP;multicast;port=1-2"), "none of those"},
-      {setup_answer(good_answer + "," + good_answer), "none of those"},
+      {setup_answer("RTP/AVP/TCP;interleaved=0-1,RTP/AVP;multicast;port=1-2"), "none of those"},
       {setup_answer("RTP/AVP;unicast;client_port=7000-7001;server_port=6000-6001"), "another client_port"},
-      {setup_answer(good_answer + ";source=host"), "another source"},
       {setup_answer(good_answer + ";source=2001:db8::1"), "another source"},
       {setup_answer(good_answer + ";source=10.9.0.77"),
        "its Transport has another source, 10.9.0.77, than the server, 10.9.0.1: media from there would belong to no "
        "stream. Let the server send from the address that clients connect to, or clients connect to that one"},
-      {setup_answer(good_answer + ";source"), "another source"},
+      {setup_answer(good_answer + ";source=10.9.0.1;source=10.9.0.77"), "another source"},
+      {setup_answer(good_answer + ";destination=host"), "another destination"},
       {setup_answer(good_answer + ";src_addr=\"10.9.0.1:6000\""), "dest_addr or src_addr"},
       {setup_answer(good_answer + ";dest_addr=\"10.9.0.2:5000\""), "dest_addr or src_addr"},
       {setup_answer(good_answer + ";destination=10.9.0.3"), "another destination"},
@@ -497,7 +510,8 @@ TEST(ProxySetup, ExplicitAttributesNameTheProxy) {
       for (const bool transparently : {true, false}) {
         Trial trial({}, transparently ? transparent() : explicit_ones());
         trial.client("DESCRIBE rtsp://10.9.0.1/a RTSP/1.0\r\nCSeq: 2\r\n\r\n");
-        const std::string& passed = transparently ? one.told : one.passed;
+        const std::string proper = 'a' + one.told.substr(one.told.find('='));  // as all readers take it
+        const std::string& passed = transparently ? proper : one.passed;
         const std::string described = trial.server(
             test::with_body("RTSP/1.0 200 OK\r\nCSeq: 2\r\nContent-Type: application/sdp\r\n",
                             "v=0\r\n" + (of_the_session ? one.told : "") + "m=audio 0 RTP/AVP 8\r\na=ptime:20\r\n" +

@@ -31,6 +31,8 @@ constexpr std::array<const char*, end_reasons> end_names = {
     "not_opened", "ports_in_use", "protocol",   "unanswered",    "overflow",    "stopped",
 };
 
+constexpr std::array<const char*, omissions> omission_names = {"medium", "description_line", "header_line"};
+
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
@@ -72,6 +74,10 @@ const char* end_reason_name(EndReason reason) {
   return end_names[static_cast<std::size_t>(reason)];
 }
 
+const char* omission_name(Omission omission) {
+  return omission_names[static_cast<std::size_t>(omission)];
+}
+
 std::string_view status_text(unsigned status) {
   for (const Status& one : statuses) {
     if (one.code == status) {
@@ -110,11 +116,14 @@ bool holds_description(const Message& message) {
   if (message.body().empty()) {
     return false;
   }
-  // Some peers pass over blanks and empty lines in front.
+  // Some peers pass over a byte order mark, blanks and empty lines in front, and need no v=.
   const std::string_view body = message.body();
-  const std::string_view first = body.substr(std::min(body.size(), body.find_first_not_of(" \t\r\n")));
+  const std::string_view first = body.substr(std::min(body.size(), body.find_first_not_of(" \t\r\n\xEF\xBB\xBF")));
   constexpr std::string_view version = "v=0";
   if (first.starts_with(version) && (first.size() == version.size() || !is_digit(first[version.size()]))) {
+    return true;
+  }
+  if (first.starts_with("m=")) {
     return true;
   }
   const auto joined = message.joined("Content-Type");

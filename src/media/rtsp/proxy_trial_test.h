@@ -32,11 +32,15 @@ struct Recorder final : Host {
     reasons.emplace_back(why);
   }
 
+  void left_out(Omission omission, std::size_t count, std::string_view why) override {
+    omitted.push_back(std::to_string(count) + ' ' + omission_name(omission) + ' ' + std::string(why));
+  }
+
   Admission answer;
   Opening opens = Opening::opened;
   std::vector<std::uint64_t> admitted, rates;
   std::vector<Stream> streams;
-  std::vector<std::string> ends, refusals, reasons;
+  std::vector<std::string> ends, refusals, reasons, omitted;
 };
 
 // Bytes that count up, from one call to the next too.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/quote.h"
 #include "media/text.h"
 
 namespace sluice::media::rtsp {
@@ -11,8 +12,11 @@ namespace {
 
 constexpr std::size_t frame_head = 4;
 
-// A server that takes a fold for a header of its own would find another length, session or transport than this reader.
-constexpr std::array unfolded = {"Content-Length", "CSeq", "Session", "Transport"};
+constexpr std::string_view length_name = "Content-Length";
+constexpr char tls_handshake = 0x16;  // the first octet of TLS (RFC 8446 section 5.1)
+// Headers without which a message means something else: they are not left out.
+constexpr std::array weighty = {length_name, std::string_view("CSeq"), std::string_view("Session"),
+                                std::string_view("Transport")};
 
 struct ProblemFacts {
   const char* name;
@@ -43,7 +47,7 @@ std::string_view without_end(std::string_view line) {
   if (line.ends_with('\n')) {
     line.remove_suffix(1);
   }
-  if (line.ends_with('\r')) {
+  while (line.ends_with('\r')) {
     line.remove_suffix(1);
   }
   return line;
@@ -54,6 +58,39 @@ bool has_control_characters(std::string_view text) {
     const auto byte = static_cast<unsigned char>(c);
     return (byte < 0x20 && c != '\t') || byte == 0x7f;
   });
+}
+
+// Whether a line that is no header may be meant to say how long the body is: "Content-Length 5", "content length: 5".
+bool seems_length(std::string_view line) {
+  constexpr std::size_t word = 7;
+  line = trim(line);
+  return same_name(line.substr(0, word), length_name.substr(0, word)) &&
+         same_name(line.substr(std::min(line.size(), word + 1), length_name.size() - word - 1),
+                   length_name.substr(word + 1));
+}
+
+// "5" of "5", "5;" and "5, 5".
+std::optional<std::size_t> length_of(std::string_view value) {
+  std::optional<std::size_t> length;
+  value = trim(value.ends_with(';') ? value.substr(0, value.size() - 1) : value);
+  do {
+    const auto one = number<std::size_t>(trim(take_until(value, ',')));
+    if (!one || (length && *length != *one)) {
+      return std::nullopt;
+    }
+    length = one;
+  } while (!value.empty());
+  return length;
+}
+
+// A CR that ends no line.
+bool has_lone_cr(std::string_view lines) {
+  while (!lines.empty()) {
+    if (without_end(take_line(lines)).find('\r') != std::string_view::npos) {
+      return true;
+    }
+  }
+  return false;
 }
 
 // "1.0" of "RTSP/1.0"; "" of anything else.
@@ -91,6 +128,22 @@ unsigned problem_status(Problem problem) {
   return table[static_cast<std::size_t>(problem)].status;
 }
 
+std::string Reader::problem_text() const {
+  return problem_name(problem_) + (what_.empty() ? std::string() : ": " + what_);
+}
+
+Problem Reader::wrong(Problem problem, std::string what) {
+  what_ = (line_number_ == 0 ? std::string() : "line " + std::to_string(line_number_) + ", ") + std::move(what);
+  return problem;
+}
+
+Problem Reader::leave_out(const char* what) {
+  if (current_.lines_left_out_++ == 0) {
+    current_.first_left_out_ = "line " + std::to_string(line_number_) + ": " + what;
+  }
+  return Problem::none;
+}
+
 void Reader::append(std::string_view bytes) {
   if (problem_ != Problem::none) {
     return;
@@ -107,8 +160,13 @@ Reader::Item Reader::next() {
     return {};
   }
   if (!body_bytes_) {
-    while (scanned_ == 0 && !rest().empty() && (rest().front() == '\r' || rest().front() == '\n')) {
+    // Some servers count no NUL that they send behind a body.
+    while (scanned_ == 0 && !rest().empty() && std::string_view("\r\n\0", 3).find(rest().front()) != rest().npos) {
       ++at_;
+    }
+    if (scanned_ == 0 && rest().starts_with(tls_handshake)) {
+      line_number_ = 0;
+      return fail(wrong(Problem::not_rtsp, "this is TLS: RTSP over TLS (rtsps) is not spoken"), {});
     }
     if (rest().starts_with('$')) {
       return take_frame();
@@ -151,6 +209,9 @@ Reader::Item Reader::take_frame() {
 
 std::size_t Reader::find_headers_end() {
   const std::string_view text = rest();
+  const auto number_of = [text](std::size_t at) {
+    return 1 + static_cast<std::size_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
+  };
   while (true) {
     const std::size_t end = text.find('\n', scanned_);
     const std::size_t seen = std::min(end, text.size());
@@ -158,11 +219,15 @@ std::size_t Reader::find_headers_end() {
     const bool line_first = line_ + limits_.line_bytes < limits_.header_bytes;
     const bool headers_end = seen > limits_.header_bytes;
     if (without_end(text.substr(line_, seen - line_)).size() > limits_.line_bytes && (line_first || !headers_end)) {
-      fail(Problem::line_too_long, text.substr(0, line_));
+      line_number_ = number_of(line_);
+      fail(wrong(Problem::line_too_long, "over " + std::to_string(limits_.line_bytes) + " bytes"),
+           text.substr(0, line_));
       return 0;
     }
     if (headers_end) {
-      fail(Problem::headers_too_long, text.substr(0, line_));
+      line_number_ = number_of(line_);
+      fail(wrong(Problem::headers_too_long, "over " + std::to_string(limits_.header_bytes) + " bytes of headers"),
+           text.substr(0, line_));
       return 0;
     }
     if (end == std::string_view::npos) {
@@ -179,24 +244,28 @@ std::size_t Reader::find_headers_end() {
 
 Problem Reader::read_headers(std::string_view head) {
   current_ = Message();
+  line_number_ = 1;
   if (const Problem problem = read_start(take_line(head)); problem != Problem::none) {
     return problem;
   }
+  std::size_t lines = 1;  // that the header before had
   while (true) {
+    line_number_ += lines;
+    lines = 1;
     const std::string_view begin = head;
     std::size_t size = take_line(head).size();
     if (without_end(begin.substr(0, size)).empty()) {
       const Problem problem = check_session();
       return problem == Problem::none ? read_content_length() : problem;
     }
-    while (!head.empty() && is_blank(head.front())) {
+    for (; !head.empty() && is_blank(head.front()); ++lines) {
       size += take_line(head).size();
     }
     if (without_end(begin.substr(0, size)).size() > limits_.line_bytes) {
-      return Problem::line_too_long;
+      return wrong(Problem::line_too_long, "over " + std::to_string(limits_.line_bytes) + " bytes, folds included");
     }
-    if (current_.headers_.size() == limits_.headers) {
-      return Problem::too_many_headers;
+    if (current_.headers_.size() + current_.lines_left_out_ == limits_.headers) {
+      return wrong(Problem::too_many_headers, "over " + std::to_string(limits_.headers) + " headers");
     }
     if (const Problem problem = read_header(begin.substr(0, size)); problem != Problem::none) {
       return problem;
@@ -207,26 +276,31 @@ Problem Reader::read_headers(std::string_view head) {
 Problem Reader::read_start(std::string_view raw) {
   std::string_view line = without_end(raw);
   current_.start_.assign(line).append("\r\n");
+  const auto bad = [this](const char* what) { return wrong(Problem::bad_start_line, what); };
   if (has_control_characters(line)) {
-    return Problem::bad_start_line;
+    return bad("it has a control character");
   }
   const std::string_view first = take_until(line, ' ');
-  const std::string_view second = take_until(line, ' ');
-  if (first.starts_with("HTTP/") || line.starts_with("HTTP/")) {
-    return Problem::not_rtsp;
+  if (first.starts_with("HTTP/") || line.substr(line.rfind(' ') + 1).starts_with("HTTP/")) {
+    return wrong(Problem::not_rtsp, "this is HTTP: RTSP tunnelled in HTTP is not spoken");
   }
   if (const std::string_view version = version_of(first); !version.empty()) {
-    const auto status = number<unsigned>(second, 999);
-    if (!status || *status < 100 || second.size() != 3) {
-      return Problem::bad_start_line;
+    line = trim(line);
+    const std::string_view code = take_until(line, ' ');
+    const auto status = number<unsigned>(code, 999);
+    if (!status || *status < 100 || code.size() != 3) {
+      return bad("it has no status of three digits");
     }
+    current_.start_ = std::string(first).append(" ").append(code);
+    current_.start_.append(line.empty() ? "" : " ").append(line).append("\r\n");
     current_.status_ = *status;
     current_.version_ = version;
     return Problem::none;
   }
+  const std::string_view second = take_until(line, ' ');
   const std::string_view version = version_of(line);
   if (!is_token(first) || second.empty() || second.find('\t') != std::string_view::npos || version.empty()) {
-    return Problem::bad_start_line;
+    return bad("it is neither METHOD URI RTSP/1.0 nor RTSP/1.0 STATUS");
   }
   current_.method_ = first;
   current_.uri_ = second;
@@ -237,25 +311,43 @@ Problem Reader::read_start(std::string_view raw) {
 Problem Reader::read_header(std::string_view raw) {
   std::string_view text = raw;
   std::string_view first = without_end(take_line(text));
-  const bool has_colon = first.find(':') != std::string_view::npos;
-  const std::string_view name = take_until(first, ':');
-  if (!has_colon || !is_token(name) || has_control_characters(first)) {
-    return Problem::bad_header;
+  // Some readers end a line at a CR, and some a text at a NUL: they would see other headers.
+  if (without_end(raw).find('\0') != std::string_view::npos || has_lone_cr(raw)) {
+    return wrong(Problem::bad_header, "a CR or NUL within it");
   }
-  const bool folded = !text.empty();
-  if (folded && std::ranges::any_of(unfolded, [name](const char* one) { return same_name(name, one); })) {
-    return Problem::bad_header;
+  const std::string_view line = first;
+  const bool has_colon = first.find(':') != std::string_view::npos;
+  const bool is_fold = is_blank(first.front());
+  const std::string_view before = take_until(first, ':');
+  const std::string_view name = trim(before);
+  // Of requests as HTTP has it (RFC 9112 sections 5.1 and 5.2): whoever wrote it may read it in another way.
+  const bool is_request_length = same_name(name, length_name) && current_.is_request();
+  if (!has_colon || is_fold || !is_token(name) || (is_request_length && name.size() != before.size())) {
+    if (seems_length(line)) {
+      return wrong(Problem::bad_content_length, "a Content-Length that not all readers would take for one");
+    }
+    return leave_out(!has_colon ? "no colon"
+                     : is_fold  ? "a fold of no header"
+                                : "no name of a header before the colon");
   }
   Message::Header header{{}, std::string(name), SecretText(trim(first))};
+  const bool folded = !text.empty();
+  bool is_odd = has_control_characters(first);
   while (!text.empty()) {
     const std::string_view fold = without_end(take_line(text));
-    if (has_control_characters(fold)) {
-      return Problem::bad_header;
-    }
     const std::string_view more = trim(fold);
+    is_odd = is_odd || has_control_characters(fold);
+    if (is_request_length && !more.empty()) {
+      return wrong(Problem::bad_content_length, "a folded Content-Length");
+    }
     header.value.append(header.value.empty() || more.empty() ? "" : " ").append(more);
   }
-  if (folded) {
+  if (is_odd) {
+    const bool is_weighty = std::ranges::any_of(weighty, [name](std::string_view one) { return same_name(name, one); });
+    return is_weighty ? wrong(Problem::bad_header, in_quotes(name) + ": a control character")
+                      : leave_out("a control character");
+  }
+  if (folded || name.size() != before.size()) {
     header.raw.append(name).append(": ").append(header.value.view()).append("\r\n");
   } else {
     header.raw.append(without_end(raw)).append("\r\n");
@@ -265,42 +357,50 @@ Problem Reader::read_header(std::string_view raw) {
 }
 
 // Whose it is, for this reader by the first one and for another perhaps by the last.
-Problem Reader::check_session() const {
-  const auto first = current_.header("Session");
+Problem Reader::check_session() {
+  std::optional<std::string_view> session;
   for (const Message::Header& header : current_.headers_) {
-    if (same_name(header.name, "Session") && header.value.view() != *first) {
-      return Problem::bad_header;
+    if (!same_name(header.name, "Session")) {
+      continue;
     }
+    std::string_view value = header.value.view();
+    const std::string_view one = trim(take_until(value, ';'));
+    if (session && *session != one) {
+      return wrong(Problem::bad_header, "two of Session that differ");
+    }
+    session = one;
   }
   return Problem::none;
 }
 
 Problem Reader::read_content_length() {
   body_bytes_.reset();
-  std::size_t size = 0;
-  bool seen = false;
+  std::optional<std::size_t> size;
   for (const Message::Header& header : current_.headers_) {
-    if (!same_name(header.name, "Content-Length")) {
+    if (!same_name(header.name, length_name)) {
       continue;
     }
-    const auto value = number<std::size_t>(header.value.view());
-    if (!value || (seen && *value != size)) {
-      return Problem::bad_content_length;
+    const auto value = length_of(header.value.view());
+    if (!value) {
+      return wrong(Problem::bad_content_length, "Content-Length: no number");
     }
-    size = *value;
-    seen = true;
+    if (size && *value != *size) {
+      return wrong(Problem::bad_content_length, "two of Content-Length that differ");
+    }
+    size = value;
   }
   if (size > limits_.body_bytes) {
-    return Problem::body_too_long;
+    return wrong(Problem::body_too_long,
+                 "Content-Length: " + std::to_string(*size) + ", over " + std::to_string(limits_.body_bytes));
   }
-  if (seen) {
+  if (size) {
     // Some take "010" for eight.
-    const std::string one = std::to_string(size);
-    if (current_.header_count("Content-Length") > 1 || current_.header("Content-Length") != one) {
-      current_.set_header("Content-Length", one);
+    const std::string one = std::to_string(*size);
+    if (current_.header_count(length_name) > 1 || current_.header(length_name) != one) {
+      current_.set_header(length_name, one);
     }
   }
-  body_bytes_ = size;
+  body_bytes_ = size.value_or(0);
   return Problem::none;
 }
 

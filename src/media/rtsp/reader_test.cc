@@ -143,32 +143,25 @@ TEST(Reader, RefusesByName) {
            Case{"RTSP/1.0 99 x\r\n\r\n", Problem::bad_start_line},
            Case{"RTSP/1.0 1000 x\r\n\r\n", Problem::bad_start_line},
            Case{std::string("OPTIONS a\0b RTSP/1.0\r\n\r\n", 24), Problem::bad_start_line},
-           Case{start + "no colon\r\nCSeq: 9\r\n\r\n", Problem::bad_header, "9"},
-           Case{start + "CSeq : 9\r\n\r\n", Problem::bad_header, "9"},
-           Case{start + " folded: first\r\n\r\n", Problem::bad_header},
-           Case{start + ": no name\r\n\r\n", Problem::bad_header},
            Case{start + "A: b\rc\r\n\r\n", Problem::bad_header},
-           Case{start + "A: b\r\n c\x01\r\n\r\n", Problem::bad_header},
-           Case{start + "CSeq: 9\r\nContent-Length:\r\n 12\r\n\r\n", Problem::bad_header, "9"},
-           Case{start + "content-length: 1\n\t2\n\n", Problem::bad_header},
-           Case{start + "Content-Length: 12\r\n \r\n\r\n", Problem::bad_header},
-           Case{start + "CSeq:\r\n 9\r\n\r\n", Problem::bad_header},
-           Case{start + "SESSION: a\r\n b\r\n\r\n", Problem::bad_header},
-           Case{start + "Transport: a,\r\n b\r\n\r\n", Problem::bad_header},
+           Case{start + "CSeq: 9\r\nContent-Length:\r\n 12\r\n\r\n", Problem::bad_content_length, "9"},
+           Case{start + "content-length: 1\n\t2\n\n", Problem::bad_content_length},
            Case{start + "Session: a\r\nSession: b\r\n\r\n", Problem::bad_header},
-           Case{start + "Content-Length\t: 1\r\n\r\n", Problem::bad_header},
-           Case{start + "A: b\r\r\n\r\n", Problem::bad_header},
-           Case{start + "\r\r\n", Problem::bad_header, "1"},
+           Case{start + "Content-Length\t: 1\r\n\r\n", Problem::bad_content_length},
+           Case{start + "Content-Length 1\r\n\r\n", Problem::bad_content_length},
+           Case{start + "content length: 1\r\n\r\n", Problem::bad_content_length},
+           Case{start + "Content-Length: 5, 6\r\n\r\n", Problem::bad_content_length},
+           Case{start + "Session: a\x01\r\n\r\n", Problem::bad_header},
+           Case{start + "Transport: a\r\n b\x7f\r\n\r\n", Problem::bad_header},
+           Case{start + "A: b\rSession: c\r\n\r\n", Problem::bad_header},
+           Case{"\x16\x03\x01", Problem::not_rtsp},
            Case{start + std::string("A: \0\r\n\r\n", 8), Problem::bad_header},
            Case{start + std::string("A\0: b\r\n\r\n", 9), Problem::bad_header},
            Case{"OPTIONS *\tRTSP/1.0\r\n\r\n", Problem::bad_start_line},
            Case{"OPTIONS *\rRTSP/1.0\r\n\r\n", Problem::bad_start_line},
-           Case{"OPTIONS * RTSP/1.0\r\r\n\r\n", Problem::bad_start_line},
            Case{start + "Content-Length: +5\r\n\r\n", Problem::bad_content_length},
            Case{start + "Content-Length: 0x5\r\n\r\n", Problem::bad_content_length},
            Case{start + "Content-Length: 5 5\r\n\r\n", Problem::bad_content_length},
-           Case{start + "Content-Length: 5, 5\r\n\r\n", Problem::bad_content_length},
-           Case{start + "Content-Length: 5;\r\n\r\n", Problem::bad_content_length},
            Case{start + "Content-Length: 18446744073709551621\r\n\r\n", Problem::bad_content_length},
            Case{start + "Content-Length: x\r\n\r\n", Problem::bad_content_length},
            Case{start + "Content-Length: -1\r\n\r\n", Problem::bad_content_length},
@@ -196,6 +189,65 @@ TEST(Reader, RefusesByName) {
     }
   }
   EXPECT_EQ(read(start + "Content-Length: 2\r\nContent-Length: 2\r\n\r\nab").messages.at(0).body(), "ab");
+}
+
+// A line that is no header goes, and is counted; the rest is as it would be without it.
+TEST(Reader, LeavesOutWhatIsNoHeader) {
+  struct Case {
+    std::string text, written;
+    std::size_t left_out;
+    std::string_view first = "";
+  };
+  const std::string start = "RTSP/1.0 200 OK\r\n";
+  for (const Case& one : {
+           Case{"no colon\r\nCSeq: 9\r\n", "CSeq: 9\r\n", 1, "line 2: no colon"},
+           Case{"CSeq : 9\r\n", "CSeq: 9\r\n", 0},
+           Case{"Session\t:  a;timeout=60\r\n \r\nRTP-Info: x\r\n", "Session: a;timeout=60\r\nRTP-Info: x\r\n", 0},
+           Case{" folded: first\r\nA: b\r\n", "A: b\r\n", 1, "line 2: a fold of no header"},
+           Case{"A: b\r\n: no name\r\nno colon\r\n C: d\r\n", "A: b\r\n", 2,
+                "line 3: no name of a header before the colon"},
+           Case{"A B: c\r\n", "", 1, "line 2: no name of a header before the colon"},
+           Case{"A: b\r\n c\x01\r\nB: 1\r\n", "B: 1\r\n", 1, "line 2: a control character"},
+           Case{"Content-Length: 0\r\n \r\n", "Content-Length: 0\r\n", 0},
+           Case{"CSeq:\r\n 9\r\n", "CSeq: 9\r\n", 0},
+           Case{"SESSION: a\r\n ;timeout=5\r\n", "SESSION: a ;timeout=5\r\n", 0},
+           Case{"Transport: a,\r\n b\r\n", "Transport: a, b\r\n", 0},
+           Case{"A: b\r\r\n", "A: b\r\n", 0},
+           Case{"Content-Length: 0, 0\r\n", "Content-Length: 0\r\n", 0},
+           Case{"Content-Length: 0;\r\n", "Content-Length: 0\r\n", 0},
+           Case{"Content-Length : 0\r\n", "Content-Length: 0\r\n", 0},
+           Case{"Content-Length:\r\n 0\r\n", "Content-Length: 0\r\n", 0},
+           Case{"Session: a;timeout=60\r\nSession: a\r\n", "Session: a;timeout=60\r\nSession: a\r\n", 0},
+       }) {
+    for (const char* const end : {"\r\n", "\n", "\r\r\n"}) {
+      const Read all = read(start + one.text + end);
+      ASSERT_EQ(all.messages.size(), 1U) << one.text << problem_name(all.problem);
+      EXPECT_EQ(all.messages[0].text().view(), start + one.written + "\r\n") << one.text;
+      EXPECT_EQ(all.messages[0].lines_left_out(), one.left_out) << one.text;
+      EXPECT_EQ(all.messages[0].first_left_out(), one.first);
+    }
+  }
+  EXPECT_EQ(read(std::string("\0\r\n\0", 4) + answer).messages.at(0).body(), "hello") << "NULs between messages";
+  EXPECT_EQ(read("RTSP/1.0  200 OK \r\n\r\n").messages.at(0).text().view(), "RTSP/1.0 200 OK\r\n\r\n");
+}
+
+TEST(Reader, SaysWhichLineItWas) {
+  const std::string start = "OPTIONS * RTSP/1.0\r\n";
+  const std::pair<std::string, std::string_view> cases[] = {
+      {start + "A: 1\r\n 2\r\nSession: x\x01\r\n\r\n", "bad_header: line 4, 'Session': a control character"},
+      {start + "A: b\rc\r\n\r\n", "bad_header: line 2, a CR or NUL within it"},
+      {start + "Content-Length: x\r\n\r\n", "bad_content_length: line 3, Content-Length: no number"},
+      {start + "A:\r\nA: " + std::string(9000, 'a'), "line_too_long: line 3, over 8192 bytes"},
+      {"GET / HTTP/1.0\r\n\r\n", "not_rtsp: line 1, this is HTTP: RTSP tunnelled in HTTP is not spoken"},
+      {"\x16\x03", "not_rtsp: this is TLS: RTSP over TLS (rtsps) is not spoken"},
+      {"x\r\n\r\n", "bad_start_line: line 1, it is neither METHOD URI RTSP/1.0 nor RTSP/1.0 STATUS"},
+  };
+  for (const auto& [text, said] : cases) {
+    Reader reader;
+    reader.append(text);
+    (void)reader.next();
+    EXPECT_EQ(reader.problem_text(), said);
+  }
 }
 
 TEST(Reader, TakesUpToItsLimits) {

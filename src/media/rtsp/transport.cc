@@ -44,21 +44,31 @@ Expected<Transport> transport_of(std::string_view text) {
     if (value.empty()) {
       continue;  // "unicast;;" and "unicast;" are written by some
     }
-    if (transport.parameters.size() == max_transport_parameters) {
-      return make_error("Transport: more than " + std::to_string(max_transport_parameters) + " parameters");
-    }
     const bool valued = value.find('=') != std::string_view::npos;
-    const std::string name(trim(take_until(value, '=')));
+    std::string name(trim(take_until(value, '=')));
     if (name.empty()) {
       return make_error("Transport: a parameter without a name");
     }
-    // A parameter that comes twice would mean one thing to the proxy and another to a peer.
-    if (find(transport.parameters, name) != nullptr) {
-      return make_error("Transport: " + in_quotes(name) + " comes twice");
+    transport.remove(name);
+    if (transport.parameters.size() == max_transport_parameters) {
+      return make_error("Transport: more than " + std::to_string(max_transport_parameters) + " parameters");
     }
-    transport.parameters.push_back({name, valued ? std::optional<std::string>(trim(value)) : std::nullopt});
+    transport.parameters.push_back({std::move(name), valued ? std::optional<std::string>(trim(value)) : std::nullopt});
   }
   return transport;
+}
+
+// Whether each quote that begins ends, as take_unquoted() has it.
+bool quotes_end(std::string_view text) {
+  bool quoted = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '"') {
+      quoted = !quoted;
+    } else if (quoted && text[at] == '\\') {
+      ++at;
+    }
+  }
+  return !quoted;
 }
 
 }  // namespace
@@ -109,8 +119,9 @@ std::optional<PortPair> Transport::ports(std::string_view name) const {
     return std::nullopt;
   }
   std::string_view second = *text;
-  const bool pair = second.find('-') != std::string_view::npos;
-  const auto rtp = number<std::uint16_t>(take_until(second, '-'));
+  const auto rtp = number<std::uint16_t>(trim(take_until(second, '-')));
+  second = trim(second);
+  const bool pair = !second.empty();
   if (!rtp || *rtp == 0 || (!pair && *rtp == 65535)) {
     return std::nullopt;
   }
@@ -131,23 +142,36 @@ std::optional<std::uint32_t> Transport::ssrc() const {
 }
 
 bool Transport::plays() const {
-  return !has("mode") || same_name(value("mode").value_or(""), "PLAY");
+  const std::string_view mode = value("mode").value_or("");
+  return mode.empty() || same_name(mode, "PLAY");
 }
 
 Expected<std::vector<Transport>> parse_transports(std::string_view value) {
+  std::string unquoted;
+  if (!quotes_end(value)) {
+    unquoted = value;
+    std::erase(unquoted, '"');
+    value = unquoted;
+  }
   std::vector<Transport> transports;
+  std::optional<Error> error;
   while (!value.empty()) {
+    const std::string_view alternative = trim(take_unquoted(value, ','));
+    if (alternative.empty()) {
+      continue;
+    }
     if (transports.size() == max_transports) {
       return make_error("Transport: more than " + std::to_string(max_transports) + " alternatives");
     }
-    auto transport = transport_of(take_unquoted(value, ','));
-    if (!transport) {
-      return tl::unexpected(transport.error());
+    auto transport = transport_of(alternative);
+    if (transport) {
+      transports.push_back(std::move(*transport));
+    } else if (!error) {
+      error = transport.error();
     }
-    transports.push_back(std::move(*transport));
   }
   if (transports.empty()) {
-    return make_error("Transport: it is empty");
+    return error ? tl::unexpected(*error) : make_error("Transport: it is empty");
   }
   return transports;
 }

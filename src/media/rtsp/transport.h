@@ -3,7 +3,10 @@
 //
 //     RTP/AVP/UDP;unicast;client_port=3456-3457;mode="PLAY",RTP/AVP/TCP;interleaved=0-1
 //
-// Quoted values may hold commas and semicolons. RFC 7826's dest_addr and src_addr are kept like any other parameter.
+// Quoted values may hold commas and semicolons; where one does not end, all go. Of a parameter that
+// comes twice the last one holds, as for ffmpeg and live555, and is written alone. Empty alternatives, and those that
+// cannot be read, are left out, as long as one is left. RFC 7826's dest_addr and src_addr are kept like any other
+// parameter.
 // Thread-safety: none needed (values). Cost: control path.
 #pragma once
 
@@ -46,11 +49,12 @@ struct Transport {
   void set(std::string_view name, std::string value);
   bool remove(std::string_view name);
   bool unicast() const { return has("unicast") && !has("multicast"); }
-  // "4588-4589"; of a single port RTCP's is the next one. Nothing when absent, 0, above 65535 or in another form.
+  // "4588-4589", with blanks or without; of a single port, and of "4588-", RTCP's is the next one. Nothing when absent,
+  // 0, above 65535 or in another form.
   std::optional<PortPair> ports(std::string_view name) const;
   void set_ports(std::string_view name, PortPair ports);
   std::optional<std::uint32_t> ssrc() const;  // eight hexadecimal digits at most
-  // mode is absent or PLAY, in quotes or not, in any case.
+  // mode is absent, empty or PLAY, in quotes or not, in any case.
   bool plays() const;
 };
 

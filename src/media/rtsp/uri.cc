@@ -94,6 +94,19 @@ std::string resolved_uri(std::string_view base, std::string_view reference) {
   return uri.append(reference);
 }
 
+std::vector<std::string> control_uris(std::string_view base, std::string_view control) {
+  std::vector<std::string> uris = {control_uri(base, control), resolved_uri(base, control)};
+  const bool is_relative = uri_parts(control).scheme.empty() && !control.empty() && control != "*";
+  const std::size_t query = base.find('?');
+  const std::string_view path = base.substr(0, query);
+  if (is_relative && control.starts_with('?')) {
+    uris.push_back(std::string(path).append(control));
+  } else if (is_relative && query != std::string_view::npos) {
+    uris.push_back(control_uri(path, control).append(base.substr(query)));
+  }
+  return uris;
+}
+
 bool same_resource(std::string_view a, std::string_view b) {
   return without_slash(uri_parts(a).rest) == without_slash(uri_parts(b).rest);
 }

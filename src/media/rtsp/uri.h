@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace sluice::media::rtsp {
 
@@ -19,6 +20,10 @@ UriParts uri_parts(std::string_view uri);
 std::string control_uri(std::string_view base, std::string_view control);
 // What RFC 3986 section 5.2 makes of it: the base's last segment goes. Some clients do that.
 std::string resolved_uri(std::string_view base, std::string_view reference);
+
+// All that clients make of it: both of these, the control before the base's query, and a control that is a query alone
+// ("?ctype=video") behind the base's path.
+std::vector<std::string> control_uris(std::string_view base, std::string_view control);
 
 // The same resource: equal behind the authority (hosts have several names), but for one '/' at the end.
 bool same_resource(std::string_view a, std::string_view b);

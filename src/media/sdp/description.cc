@@ -28,21 +28,25 @@ std::optional<std::string_view> attribute_value(const Line& line, std::string_vi
   return std::nullopt;
 }
 
+// The first line, which CR, LF or both end; `text` becomes what follows.
 Line take_line(std::string_view& text) {
-  const std::size_t at = text.find('\n');
+  const std::size_t at = text.find_first_of("\r\n");
   if (at == std::string_view::npos) {
     Line line{SecretText(text), ""};
     text = {};
     return line;
   }
-  const bool crlf = at > 0 && text[at - 1] == '\r';
-  Line line{SecretText(text.substr(0, crlf ? at - 1 : at)), crlf ? "\r\n" : "\n"};
-  text.remove_prefix(at + 1);
+  Line line{SecretText(text.substr(0, at)), text[at] == '\n' ? "\n" : "\r\n"};
+  text.remove_prefix(at + (text.substr(at).starts_with("\r\n") ? 2 : 1));
   return line;
 }
 
+std::string at_line(std::size_t line, const std::string& what) {
+  return "line " + std::to_string(line) + ": " + what;
+}
+
 tl::unexpected<Error> wrong(std::size_t line, const std::string& what) {
-  return make_error("line " + std::to_string(line) + ": " + what);
+  return make_error(at_line(line, what));
 }
 
 // The fields of "m=kind port[/count] protocol formats".
@@ -50,21 +54,108 @@ struct MediaFields {
   std::string_view kind, port, protocol, formats;
 };
 
+std::string_view take_word(std::string_view& text) {
+  text = trim(text);
+  const std::size_t at = std::min(text.size(), text.find_first_of(" \t"));
+  const std::string_view word = text.substr(0, at);
+  text = trim(text.substr(at));
+  return word;
+}
+
 MediaFields fields_of(std::string_view value) {
   MediaFields fields;
-  fields.kind = take_until(value, ' ');
-  fields.port = take_until(value, ' ');
-  fields.protocol = take_until(value, ' ');
+  fields.kind = take_word(value);
+  fields.port = take_word(value);
+  fields.protocol = take_word(value);
   fields.formats = value;
   return fields;
 }
 
-bool readable(const MediaFields& fields) {
-  std::string_view count = fields.port;
-  const bool counted = count.find('/') != std::string_view::npos;
-  const std::string_view port = take_until(count, '/');
-  return is_token(fields.kind) && number<std::uint16_t>(port) && (!counted || number<std::uint16_t>(count)) &&
-         !fields.protocol.empty() && !fields.formats.empty();
+// Without what some servers put in front of the text or behind it.
+std::string_view without_frame(std::string_view text) {
+  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+  if (text.starts_with(byte_order_mark)) {
+    text.remove_prefix(byte_order_mark.size());
+  }
+  return text.substr(0, text.find('\0'));
+}
+
+// Whether blanks in the value are its writer's own.
+bool is_free_text(char type) {
+  return std::string_view("siuep").find(type) != std::string_view::npos;
+}
+
+// "x=..." of a line in any form that a liberal reader takes for it; nothing: it has no type.
+std::optional<SecretText> proper_line(std::string_view line) {
+  std::string_view rest = trim(line);
+  const char type = rest.empty() ? '\0' : lower(rest.front());
+  if (type < 'a' || type > 'z') {
+    return std::nullopt;
+  }
+  rest = line.substr(line.find(rest.front()) + 1);
+  const std::size_t equals = rest.find_first_not_of(" \t");
+  if (equals == std::string_view::npos || rest[equals] != '=') {
+    return std::nullopt;
+  }
+  std::string_view value = rest.substr(equals + 1);
+  if (!is_free_text(type)) {
+    value = trim(value);
+  }
+  SecretText text(std::string_view(&type, 1));
+  text.append("=");
+  std::string_view behind = value;
+  if (type == 'a' && same_name(trim(take_until(behind, ':')), "control") && value.find(':') != std::string_view::npos) {
+    return std::move(text.append("control:").append(trim(behind)));
+  }
+  return std::move(text.append(value));
+}
+
+// Forms of RTP/AVP and RTP/AVPF that servers write: what is below RTP is agreed on in SETUP.
+std::string_view proper_protocol(std::string_view protocol) {
+  struct Form {
+    std::string_view written, proper;
+  };
+  static constexpr Form forms[] = {
+      {"RTP/AVP/UDP", "RTP/AVP"},   {"RTP/AVP/TCP", "RTP/AVP"},   {"TCP/RTP/AVP", "RTP/AVP"},
+      {"UDP/RTP/AVP", "RTP/AVP"},   {"RTP/UDP/AVP", "RTP/AVP"},   {"RTP/TCP/AVP", "RTP/AVP"},
+      {"RTP", "RTP/AVP"},           {"AVP", "RTP/AVP"},           {"RTP/AVP/", "RTP/AVP"},
+      {"RTP/AVPF/UDP", "RTP/AVPF"}, {"RTP/AVPF/TCP", "RTP/AVPF"}, {"TCP/RTP/AVPF", "RTP/AVPF"},
+      {"UDP/RTP/AVPF", "RTP/AVPF"},
+  };
+  for (const Form& form : forms) {
+    if (same_name(form.written, protocol)) {
+      return form.proper;
+    }
+  }
+  return protocol;
+}
+
+// "49170/2"; "0" of what is no port.
+std::string proper_port(std::string_view text) {
+  std::string_view count = text;
+  const auto port = number<std::uint16_t>(take_until(count, '/'));
+  const auto counted = number<std::uint16_t>(count);
+  return !port ? "0" : std::to_string(*port) + (counted ? '/' + std::to_string(*counted) : std::string());
+}
+
+// The m= line of a medium with these fields, as all readers take it; an error: why nobody can say what it is.
+Expected<SecretText> proper_medium(const MediaFields& fields) {
+  if (!is_token(fields.kind)) {
+    return make_error(in_quotes(fields.kind) + " is no kind of medium");
+  }
+  if (fields.protocol.empty()) {
+    return make_error("a medium without a port or a transport");
+  }
+  SecretText text("m=");
+  text.append(fields.kind)
+      .append(" ")
+      .append(proper_port(fields.port))
+      .append(" ")
+      .append(proper_protocol(fields.protocol));
+  for (std::string_view formats = fields.formats; !formats.empty();) {
+    text.append(" ").append(take_word(formats));
+  }
+  return text;
 }
 
 std::optional<std::uint64_t> bits_of(std::string_view text, std::uint64_t unit) {
@@ -228,8 +319,10 @@ Expected<Description> Description::parse(std::string_view text, const Limits& li
     return make_error("the description has " + std::to_string(text.size()) + " bytes; the limit is " +
                       std::to_string(limits.bytes));
   }
+  text = without_frame(text);
   Description description;
-  Section* section = &description.session;
+  Section* section = &description.session;  // nullptr: what is left out
+  bool has_version = false;
   for (std::size_t number = 1; !text.empty(); ++number) {
     if (number > limits.lines) {
       return wrong(number, "a description has at most " + std::to_string(limits.lines) + " lines");
@@ -238,30 +331,46 @@ Expected<Description> Description::parse(std::string_view text, const Limits& li
     if (line.text.size() > limits.line_bytes) {
       return wrong(number, "a line has at most " + std::to_string(limits.line_bytes) + " bytes");
     }
-    if (number == 1 && line.view() != "v=0") {
-      return wrong(number, "a description begins with v=0, not " + in_quotes(line.view()));
+    if (trim(line.view()).empty()) {
+      continue;
     }
-    // A lone CR or NUL may end a line for one reader and not for another.
-    if (line.view().find_first_of(std::string_view("\r\0", 2)) != std::string_view::npos) {
-      return wrong(number, "a carriage return or NUL within a line");
+    auto proper = proper_line(line.view());
+    if (!proper) {
+      description.left_out.push_back({false, at_line(number, "it is not of the form x=...")});
+      continue;
     }
-    // "m=" alone, and odd spellings of it that a peer might take for one.
-    const std::string_view squeezed = trim(line.view());
-    if (line.type() == 'm' || same_name(squeezed.substr(0, 2), "m=") || same_name(squeezed.substr(0, 2), "m ")) {
-      if (line.type() != 'm' || !readable(fields_of(line.value()))) {
-        return wrong(number, "not a medium that can be read: " + in_quotes(line.view()));
-      }
-      if (description.media.size() == limits.media) {
-        return wrong(number, "a description has at most " + std::to_string(limits.media) + " media");
-      }
-      section = &description.media.emplace_back();
+    line.text = std::move(*proper);
+    has_version = has_version || line.type() == 'v';
+    if (line.type() == 'm') {
+      section = description.begin_medium(line, number, limits);
     }
-    section->lines.push_back(std::move(line));
+    if (section != nullptr) {
+      section->lines.push_back(std::move(line));
+    }
   }
-  if (description.session.lines.empty()) {
-    return make_error("the description is empty");
+  const bool has_medium = !description.media.empty() ||
+                          std::ranges::any_of(description.left_out, [](const LeftOut& one) { return one.medium; });
+  if (!has_version && !has_medium) {
+    return make_error("it has neither v= nor m=: it is empty, or no description");
   }
   return description;
+}
+
+// Where the lines of the medium go that `line` begins; nullptr: nowhere, for it is left out.
+Section* Description::begin_medium(Line& line, std::size_t number, const Limits& limits) {
+  auto proper = proper_medium(fields_of(line.value()));
+  if (!proper) {
+    left_out.push_back({true, at_line(number, proper.error().message)});
+    return nullptr;
+  }
+  if (media.size() == limits.media) {
+    left_out.push_back({true, at_line(number, "a description has at most " + std::to_string(limits.media) + " media")});
+    return nullptr;
+  }
+  line.text = std::move(*proper);
+  Medium& medium = media.emplace_back();
+  medium.line_number = number;
+  return &medium;
 }
 
 SecretText Description::text() const {

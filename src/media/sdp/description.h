@@ -1,11 +1,19 @@
-// A session description (SDP, RFC 8866 and RFC 4566) that is read without loss: every line keeps its bytes and its end
-// of line, so that what nobody changes is written back byte for byte, unknown and odd lines too.
+// A session description (SDP, RFC 8866 and RFC 4566) as servers of the field write it. Lines in their proper form keep
+// their bytes and their end of line. Others are written in the one form that all readers take for the same:
 //
-// Taken apart are m= lines (a description with one that cannot be read is refused: nobody would know what it sends)
-// and, when asked for, attributes, c= and b=. A description must begin with v=0. Thread-safety: none. Cost: control
-// path; linear in the text.
+//     byte order mark, what follows a NUL, empty lines           go
+//     blanks around a line and its '=', "M="                     "m=..." (free text, as s=, keeps its blanks)
+//     a CR that ends a line alone                                CRLF
+//     m=: more than one blank, a port that is no port            one blank, port 0: SETUP names the ports
+//     m=: RTP/AVP/UDP, TCP/RTP/AVP and the like                  RTP/AVP: SETUP names the lower transport
+//     "a=control : x"                                            "a=control:x"
+//
+// A line without a type, and a medium that cannot be read, with all its lines, are left out alone (LeftOut). v= may be
+// missing, if there is a medium. Taken apart are m= lines and, when asked for, attributes, c= and b=.
+// Thread-safety: none. Cost: control path; linear in the text.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -74,6 +82,8 @@ Profile plain(Profile profile);
 
 // A medium: lines[0] is its m= line.
 struct Medium : Section {
+  std::size_t line_number = 0;  // of that line in the text, from 1
+
   std::string_view kind() const;      // "video"
   std::string_view protocol() const;  // "RTP/AVP"
   std::string_view formats() const;   // "96 97", all behind the protocol
@@ -86,9 +96,16 @@ struct Medium : Section {
   std::vector<std::uint32_t> ssrcs() const;
 };
 
+// What a reader of the description will not see.
+struct LeftOut {
+  bool medium = false;  // a medium with its lines; else one line
+  std::string why;      // "line 12: ..."; without key material
+};
+
 struct Description {
   Section session;
   std::vector<Medium> media;
+  std::vector<LeftOut> left_out;  // in the order of the lines
 
   // The error names the line ("line 12: ...").
   static Expected<Description> parse(std::string_view text, const Limits& limits = {});
@@ -96,6 +113,9 @@ struct Description {
   // What a medium may send in bits a second: its own b=, or the session's (which then stands for each medium: an upper
   // bound). Nothing when neither says.
   std::optional<std::uint64_t> rate(const Medium& medium, bool ipv6) const;
+
+ private:
+  Section* begin_medium(Line& line, std::size_t number, const Limits& limits);
 };
 
 }  // namespace sluice::media::sdp
