@@ -72,6 +72,7 @@ Seen Conversations::packet(const Packet& packet, std::uint32_t hash, Millisecond
     expected = Reassembler::expected(extras_[seen.flow->extra].stream, seen.direction);
   }
   const FlowState before = seen.flow->state;
+  const std::array<std::uint32_t, 2> ends = seen.flow->end;
   seen.check = table_.track(*seen.flow, seen.direction, packet, now, expected);
   if (seen.flow->state != before && seen.flow->extra != no_index) [[unlikely]] {
     unlink(extras_[seen.flow->extra], before);
@@ -79,7 +80,11 @@ Seen Conversations::packet(const Packet& packet, std::uint32_t hash, Millisecond
   }
   Extra* extra = nullptr;
   if (packet.protocol == packet::protocol_tcp && !packet.fragment && seen.check == TcpCheck::good) {
+    const bool is_new = seen.flow->extra == no_index;
     extra = packet.payload.empty() ? extra_if_any(*seen.flow) : extra_for_stream(*seen.flow, now);
+    if (is_new && extra != nullptr) [[unlikely]] {
+      close_ended(*seen.flow, *extra, before, ends);
+    }
   }
   without_session_ += seen.check == TcpCheck::no_session && !packet.payload.empty() ? 1 : 0;
   bool goes_on = sink_.tracked(*seen.flow, seen.direction, extra != nullptr);
@@ -274,6 +279,19 @@ Extra* Conversations::extra_of(Flow& flow) {
     }
   }
   return &extra;
+}
+
+// The first data of a conversation that has ended without any, `ends` before this packet: it is in no stream.
+void Conversations::close_ended(const Flow& flow, Extra& extra, FlowState before,
+                                const std::array<std::uint32_t, 2>& ends) {
+  const bool reset = before == FlowState::closed && flow.reset();
+  for (const Direction direction : {Direction::to_server, Direction::to_client}) {
+    const auto side = static_cast<unsigned>(direction);
+    const bool fin = flow.has(side == 0 ? FlowFlag::fin_client : FlowFlag::fin_server);
+    if (reset || (fin && before != FlowState::fresh && ends[side] == flow.initial[side] + 2)) {
+      Reassembler::end_without_data(extra.stream, direction);
+    }
+  }
 }
 
 void Conversations::clear_bits(const Extra::Bits& mask) {

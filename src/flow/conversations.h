@@ -193,6 +193,7 @@ class Conversations final : private FlowEnd, private StreamSink, private http::T
   Taken begin_streams(Flow& flow, Extra& extra, Direction direction, const Packet& packet);
   void refuse(const Seen& seen, const Packet& packet);
   void feed(Flow& flow, Extra& extra, Direction direction, const Packet& packet, Taken begun);
+  static void close_ended(const Flow& flow, Extra& extra, FlowState before, const std::array<std::uint32_t, 2>& ends);
   void close_http(Extra& extra);
   void free_extra(Flow& flow);
   Extra* extra_for_stream(Flow& flow, Milliseconds now);

@@ -7,23 +7,38 @@
 namespace sluice::flow {
 namespace {
 
-// The window scale option of a SYN, 0xff without one.
-std::uint8_t window_scale(const std::uint8_t* options, std::uint32_t length) {
-  std::uint32_t at = 0;
-  while (at < length && options[at] != 0) {
-    if (options[at] == 1) {
+// Calls `option` with the kind and value of each of a TCP header's options, until it says true; whether it has.
+template <typename Option>
+bool any_option(std::string_view options, Option option) {
+  const auto byte = [&](std::size_t at) { return static_cast<std::uint8_t>(options[at]); };
+  for (std::size_t at = 0; at < options.size() && byte(at) != 0;) {
+    if (byte(at) == 1) {
       ++at;
       continue;
     }
-    if (at + 1 >= length || options[at + 1] < 2) {
+    if (at + 1 >= options.size() || byte(at + 1) < 2) {
       break;
     }
-    if (options[at] == 3 && options[at + 1] == 3 && at + 2 < length) {
-      return std::min<std::uint8_t>(options[at + 2], 14);
+    const std::size_t length = byte(at + 1);
+    if (option(byte(at), length, options.substr(at + 2, length - 2))) {
+      return true;
     }
-    at += options[at + 1];
+    at += length;
   }
-  return 0xff;
+  return false;
+}
+
+// The window scale option of a SYN, 0xff without one.
+std::uint8_t window_scale(std::string_view options) {
+  std::uint8_t scale = 0xff;
+  any_option(options, [&](std::uint8_t kind, std::size_t length, std::string_view value) {
+    if (kind != 3 || length != 3 || value.empty()) {
+      return false;
+    }
+    scale = std::min<std::uint8_t>(static_cast<std::uint8_t>(value[0]), 14);
+    return true;
+  });
+  return scale;
 }
 
 // Both halves by themselves: they have just been written so, and 16 bytes at once would wait for both stores.
@@ -89,11 +104,21 @@ bool read_packet(const packet::HeaderFacts& facts, Packet& packet) {
   packet.acknowledgment = facts.tcp_acknowledgement;
   packet.payload = copy_of(facts.payload);
   if ((facts.tcp_flags & tcp_syn) != 0 && facts.has_tcp) {
-    const std::string_view options = facts.transport_header.substr(sizeof(packet::TcpHeader));
-    packet.window_scale =
-        window_scale(reinterpret_cast<const std::uint8_t*>(options.data()), static_cast<std::uint32_t>(options.size()));
+    packet.window_scale = window_scale(facts.transport_header.substr(sizeof(packet::TcpHeader)));
   }
   return read_transport(facts, packet);
+}
+
+bool has_fast_open(std::string_view tcp_header) {
+  constexpr std::uint8_t fast_open = 34, experiments[] = {253, 254};
+  constexpr std::string_view experiment("\xf9\x89", 2);
+  if (tcp_header.size() < sizeof(packet::TcpHeader)) {
+    return false;
+  }
+  return any_option(tcp_header.substr(sizeof(packet::TcpHeader)), [&](std::uint8_t kind, std::size_t,
+                                                                      std::string_view value) {
+    return kind == fast_open || ((kind == experiments[0] || kind == experiments[1]) && value.starts_with(experiment));
+  });
 }
 
 bool read_packet(const std::uint8_t* ip, std::uint32_t length, Packet& packet) {

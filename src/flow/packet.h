@@ -48,6 +48,8 @@ struct Packet {
 
 // False: no IPv4 or IPv6 packet, or one that is cut or ends within its headers; `packet` is then unspecified.
 bool read_packet(const packet::HeaderFacts& facts, Packet& packet);
+// Whether a TCP header, with its options, has Fast Open's (RFC 7413), or the experimental one before it.
+bool has_fast_open(std::string_view tcp_header);
 // From the IP header on.
 bool read_packet(const std::uint8_t* ip, std::uint32_t length, Packet& packet);
 

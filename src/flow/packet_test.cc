@@ -115,6 +115,24 @@ TEST(ReadPacket, WindowScaleOfASyn) {
   EXPECT_EQ(packet.window_scale, 0xff);
 }
 
+TEST(ReadPacket, FastOpenOfASyn) {
+  const auto has = [](const Bytes& options) {
+    const Bytes frame =
+        PacketBuilder().ipv4("10.0.0.1", "10.0.0.2").tcp(1, 2).tcp_flags(tcp_syn).payload(options).build();
+    return has_fast_open({reinterpret_cast<const char*>(frame.data()) + 14 + 20, 20 + options.size()});
+  };
+  EXPECT_TRUE(has({34, 6, 1, 2, 3, 4, 1, 1}));
+  EXPECT_TRUE(has({1, 1, 34, 2})) << "asks for a cookie";
+  EXPECT_TRUE(has({2, 4, 5, 180, 254, 4, 0xf9, 0x89})) << "as before RFC 7413";
+  EXPECT_TRUE(has({253, 4, 0xf9, 0x89}));
+  EXPECT_FALSE(has({254, 4, 0xf9, 0x88})) << "another experiment";
+  EXPECT_FALSE(has({3, 3, 7, 0, 34, 2, 1, 1})) << "behind the end";
+  EXPECT_FALSE(has({34, 1, 1, 1})) << "no length";
+  EXPECT_FALSE(has({1, 1, 1, 34})) << "cut";
+  EXPECT_FALSE(has({}));
+  EXPECT_FALSE(has_fast_open("short"));
+}
+
 // Cut anywhere, a packet is refused, or what is read lies within it.
 TEST(ReadPacket, CutAnywhereStaysInside) {
   const Bytes frame =

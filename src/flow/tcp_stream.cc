@@ -50,6 +50,12 @@ void Reassembler::begin(TcpStream& stream, Direction direction, std::uint32_t fi
   side.next = side.acked = first;
 }
 
+void Reassembler::end_without_data(TcpStream& stream, Direction direction) {
+  StreamSide& side = stream.sides[static_cast<unsigned>(direction)];
+  side.closed = side.fin_seen = side.open;
+  side.fin = side.next;
+}
+
 std::optional<std::uint32_t> Reassembler::expected(const TcpStream& stream, Direction direction) {
   const StreamSide& side = stream.sides[static_cast<unsigned>(direction)];
   const bool delivered = side.open && !side.closed && !side.depth_reached;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "flow/tcp_track.h"
 #include "function/inspect/http_buffers.h"
 #include "function/inspect/inspection_as_if.h"
 #include "match/automaton/key_scan.h"
@@ -220,6 +221,22 @@ match::FlowFacts Inspection::facts_of(const flow::Flow& flow, Direction directio
   return facts;
 }
 
+// Of bytes of a stream, or HTTP's. A SYN's with Fast Open (RFC 7413) are of a conversation that its cookie says was
+// there before: a server hands them on at once, and answers before its SYN-ACK is acknowledged.
+match::FlowFacts Inspection::stream_facts_of(const flow::Flow& flow, Direction direction) const {
+  match::FlowFacts facts = facts_of(flow, direction);
+  facts.reassembled = true;
+  if (facts.established || flow.protocol != packet::protocol_tcp) return facts;
+  const std::uint8_t flags = subject_.packet.tcp_flags;
+  if (flow.state == flow::FlowState::fresh) {
+    facts.established = (flags & (flow::tcp_syn | flow::tcp_ack)) == flow::tcp_syn &&
+                        !subject_.packet.payload.empty() && flow::has_fast_open(subject_.packet.transport_header);
+  } else if (flow.state == flow::FlowState::half_open) {
+    facts.established = flow::sequence_after(flow.acked[0], flow.initial[0] + 1);
+  }
+  return facts;
+}
+
 // What the device has found in the frame, because its batch is late.
 bool Inspection::leaves_hits() {
   const bool are_some = subject_.hits.known ? subject_.hits.keys.count != 0 : subject_.hits.too_many;
@@ -378,8 +395,7 @@ void Inspection::inspect_piece(flow::Flow& flow, flow::Extra& extra, Direction d
     carried.keep(search_->detector.open(), search_->detector.begun(), all);
     return;
   }
-  match::FlowFacts facts = facts_of(flow, direction);
-  facts.reassembled = true;
+  const match::FlowFacts facts = stream_facts_of(flow, direction);
   Buffers buffers;
   set_headers(buffers, subject_.packet);
   buffers.set(Buffer::payload, data.window);
@@ -390,14 +406,15 @@ void Inspection::inspect_piece(flow::Flow& flow, flow::Extra& extra, Direction d
   }
 }
 
-// By the rules for streams, as a piece without history: those for packets have looked at it.
+// By the rules for streams, as a piece without history: those for packets have looked at it. Rules of streams alone see
+// what is in the stream and nothing else.
 void Inspection::not_taken(flow::Flow& flow, flow::Extra& extra, Direction direction) {
   if ((flow.user & (dropped | passed)) != 0 || subject_.passed || leaves_hits()) return;
   const std::size_t count = subject_.hits.known ? take_hits(subject_.hits.keys, subject_.packet.payload, 0)
                                                 : search_payload(subject_.packet.payload, 0);
   if (!has_candidates(Scope::streams, count, subject_.packet.payload.size(), false)) return;
-  match::FlowFacts facts = facts_of(flow, direction);
-  facts.reassembled = true;
+  match::FlowFacts facts = stream_facts_of(flow, direction);
+  facts.beside_stream = true;
   Buffers buffers;
   set_headers(buffers, subject_.packet);
   buffers.set(Buffer::payload, subject_.packet.payload);
@@ -448,8 +465,7 @@ void Inspection::http(flow::Flow& flow, flow::Extra& extra, flow::http::Event ev
   set_http_buffers(buffers, point, transaction, detector.looked_at(), text_);
   set_headers(buffers, subject_.packet);
   if (!window.empty()) buffers.set(Buffer::payload, window);
-  match::FlowFacts facts = facts_of(flow, direction);
-  facts.reassembled = true;
+  const match::FlowFacts facts = stream_facts_of(flow, direction);
   transaction_ = &transaction;
   holds_alerts_ = point == Point::request_line && &flow == flow_ && frame_direction == direction;
   inspect(facts, &flow, &extra, buffers, {});

@@ -247,6 +247,7 @@ class Inspection final : private flow::ConversationSink {
   flow::Flow* inspect_datagram(flow::Flow* flow, bool& by_flow);
   void between_frames();
   match::FlowFacts facts_of(const flow::Flow& flow, flow::Direction direction) const;
+  match::FlowFacts stream_facts_of(const flow::Flow& flow, flow::Direction direction) const;
   void inspect_packet(flow::Flow* flow, bool in_stream);
   bool has_candidates(match::Detector::Scope scope, std::size_t found, std::size_t inspected,
                       bool addresses_told = false);

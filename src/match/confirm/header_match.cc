@@ -25,7 +25,7 @@ bool admits_protocol(Protocol protocol, const PacketFacts& packet, const FlowFac
     case Protocol::tcp_pkt:
       return is_tcp(packet) && !flow.reassembled;
     case Protocol::tcp_stream:
-      return is_tcp(packet) && flow.reassembled;
+      return is_tcp(packet) && flow.reassembled && !flow.beside_stream;
     case Protocol::udp:
       return packet.family != 0 && packet.protocol == packet::protocol_udp;
     case Protocol::icmp:
@@ -111,7 +111,7 @@ bool admits_flow(const FlowCheck& check, const PacketFacts& packet, const FlowFa
     case FlowData::any:
       return true;
     case FlowData::only_stream:
-      return flow.reassembled;
+      return flow.reassembled && !flow.beside_stream;
     case FlowData::no_stream:
       return !flow.reassembled;
     case FlowData::only_frag:

@@ -17,8 +17,10 @@ struct FlowFacts {
   FlowDirection direction = FlowDirection::any;
   bool established = false;
   bool reassembled = false;  // what is inspected is a stream's bytes: rules about packets (rule_scope.h) are not for it
-  bool in_stream = false;    // what is inspected is a packet, whose payload is inspected as part of a stream: only
-                             // rules about packets are for it
+  bool beside_stream = false;  // with `reassembled`: bytes that the stream did not take; rules of streams alone
+                               // (tcp-stream, flow:only_stream) are not for them
+  bool in_stream = false;      // what is inspected is a packet, whose payload is inspected as part of a stream: only
+                               // rules about packets are for it
   Protocol application = Protocol::ip;               // that was recognised; ip: none
   std::uint64_t client_bytes = 0, server_bytes = 0;  // of the stream so far
 };

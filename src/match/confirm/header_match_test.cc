@@ -157,6 +157,16 @@ TEST(HeaderMatch, flow) {
   EXPECT_TRUE(admitted(any, "flow:not_established;", packet));
   EXPECT_FALSE(admitted(any, "flow:not_established;", packet, server));
   EXPECT_FALSE(admitted("alert tcp-stream any any -> any any", "content:\"a\";", packet, server));
+  // What is in the stream, and what it did not take.
+  FlowFacts in_stream = server;
+  in_stream.reassembled = true;
+  FlowFacts beside = in_stream;
+  beside.beside_stream = true;
+  EXPECT_TRUE(admitted("alert tcp-stream any any -> any any", "content:\"a\";", packet, in_stream));
+  EXPECT_FALSE(admitted("alert tcp-stream any any -> any any", "content:\"a\";", packet, beside));
+  EXPECT_TRUE(admitted(any, "flow:only_stream; content:\"a\";", packet, in_stream));
+  EXPECT_FALSE(admitted(any, "flow:only_stream; content:\"a\";", packet, beside));
+  EXPECT_TRUE(admitted(any, "content:\"a\";", packet, beside));
 }
 
 }  // namespace
