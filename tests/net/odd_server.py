@@ -1,5 +1,5 @@
 """odd_server.py ADDRESS PORT: an RTSP server whose answers keep to no RFC. rtsp://ADDRESS:PORT/NAME answers as CASES[NAME] has it, and
-plays A-law whose octets are SOUND. "ready" says that it listens.
+plays A-law whose octets are SOUND. "ready" says that it listens. So does REFUSED, of what no proxy may let pass.
 
 CASES are what servers of the field send and players take all the same.
 """
@@ -86,6 +86,7 @@ CASES = {
     "comma-behind": transport(TRANSPORT + ","),
     "two-transports": transport(TRANSPORT + ",RTP/AVP/TCP;unicast;interleaved=0-1"),
     "two-transport-headers": transport(TRANSPORT + "\r\nTransport: RTP/AVP;multicast"),
+    "no-client-port": transport("RTP/AVP;unicast;client_port=;server_port={server}"),
     "open-quote": transport('RTP/AVP;unicast;mode="PLAY;client_port={client};server_port={server}'),
     "no-session": Case(setup="Transport: " + TRANSPORT + "\r\n", play=""),
     "session-of-parts": Case(setup="Transport: " + TRANSPORT + "\r\nSession: 7 ; timeout = \"60\" ;\r\nsession: 7\r\n"),
@@ -101,6 +102,19 @@ CASES = {
     "no-options": Case(options=405, players=("rtspsrc",)),
     "interleaved-between": Case(before=b"$\1\0\4rtcp"),
     "nul-between": Case(before=b"\0"),
+}
+
+# What nobody may guess at: by name (the answer to DESCRIBE, what the log says of it). Ten at most: as many lines a second has the log.
+REFUSED = {
+    "two-lengths": (Case(describe=TYPE + "Content-Length: 5\r\n"), "bad_content_length: line 6, two of Content-Length that differ"),
+    "length-without-colon": (Case(describe="Content-Length 10\r\n"), "bad_content_length: line 3, a Content-Length that not all readers"),
+    "two-sessions": (Case(describe=TYPE + "Session: 1\r\nSession: 2\r\n"), "bad_header: line 7, two of Session that differ"),
+    "cr-within": (Case(describe="A: b\rSession: 2\r\n"), "bad_header: line 3, a CR or NUL within it"),
+    "overlong": (Case(describe="A: " + "b" * 9000 + "\r\n"), "line_too_long: line 3, over 8192 bytes"),
+    "endless": (Case(describe="A: b\r\n" * 200), "too_many_headers: line 130, over 128 headers"),
+    "no-description": (Case("<html>\r\n", describe="Content-Type: text/html\r\n"), "it has neither v= nor m="),
+    "nothing-left": (Case(SESSION + AUDIO.replace("RTP/AVP", "RTP/SAVP")), "line 6: a medium of 'RTP/SAVP' cannot be protected"),
+    "overlong-line": (Case(SESSION + AUDIO + "a=" + "b" * 9000 + "\r\n"), "line 9: a line has at most 8000 bytes"),
 }
 
 
@@ -127,7 +141,7 @@ class Connection(socketserver.StreamRequestHandler):
     def answer(self, request, asked):
         method, uri = request[:2]
         self.name = name = self.name or uri.split("/")[3].split("?")[0]  # players make what they like of the base
-        case = CASES[name]
+        case = CASES.get(name) or REFUSED[name][0]
         base = f"rtsp://{self.server.server_address[0]}:{self.server.server_address[1]}/{name}"
         status, more, body = 200, "", b""
         if method == "OPTIONS":

@@ -3,6 +3,7 @@ as SRTP."""
 
 import concurrent.futures
 import pathlib
+import socket
 import sys
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 import odd_server
 from film import PORT, Capture, film
 from hosts import wait_until
-from odd_server import CASES, SOUND
+from odd_server import CASES, REFUSED, SOUND
 from rtsp_peers import why_not
 from topology import SERVER4
 
@@ -35,6 +36,12 @@ PLAYERS = {"ffmpeg": ffmpeg, "rtspsrc": rtspsrc}
 TRIALS = [(name, player) for name, case in CASES.items() for player in case.players]
 
 
+# RTSP within HTTP, and TLS: neither is spoken.
+TUNNELS = {b"GET /film HTTP/1.0\r\nx-sessioncookie: 1\r\nAccept: application/x-rtsp-tunnelled\r\n\r\n":
+           "not_rtsp: line 1, this is HTTP: RTSP tunnelled in HTTP is not spoken",
+           b"\x16\x03\x01\x00\x05hello": "not_rtsp: this is TLS: RTSP over TLS (rtsps) is not spoken"}
+
+
 class Played:
     """What every player made of every case, and what the proxy counted."""
 
@@ -47,11 +54,20 @@ class Played:
                 network.server.spawn([sys.executable, odd_server.__file__, SERVER4, str(PORT)], stdout=out, stderr=out)
             assert wait_until(lambda: "ready" in log.read_text(), 10), log.read_text()
             self.network = network
+            self.tunnels = [self.ask(octets) for octets in TUNNELS]
             with Capture(network.client, "eth0") as outside, concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
                 runs = {one: pool.submit(self.play, *one) for one in TRIALS}
                 self.outputs = {one: run.result() for one, run in runs.items()}
+            self.answers = {name: self.ask(f"DESCRIBE rtsp://{SERVER4}:{PORT}/{name} RTSP/1.0\r\nCSeq: 1\r\n\r\n".encode())
+                            for name in REFUSED}
             self.figures, self.log = network.figures(), network.gateway.log()
             self.in_clear = outside.has(SOUND)
+
+    def ask(self, octets):
+        with self.network.client.inside(socket.create_connection, (SERVER4, PORT), 10) as connection:
+            connection.settimeout(10)
+            connection.sendall(octets)
+            return connection.recv(65536)
 
     def play(self, name, player):
         command = PLAYERS[player](f"rtsp://{SERVER4}:{PORT}/{name}", self.file(name, player))
@@ -85,3 +101,15 @@ def test_what_is_left_out_is_counted_and_said(played):
         assert played.figures[f"rtsp_left_out_{what}"] >= trials, what
         assert f"the proxy leaves out {what} line " in played.log
     assert "'application/TP-LINK' is no kind of medium" in played.log
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_dangerous_is_refused_and_the_log_says_why(played, name):
+    assert played.answers[name].startswith(b"RTSP/1.0 502 "), played.answers[name]
+    assert REFUSED[name][1] in played.log
+
+
+def test_tunnels_are_refused_and_named(played):
+    assert [answer.split()[1] for answer in played.tunnels] == [b"505", b"505"]
+    for said in TUNNELS.values():
+        assert said in played.log

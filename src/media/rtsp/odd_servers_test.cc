@@ -139,5 +139,25 @@ TEST(OddServers, UrisThatMeanAMedium) {
   }
 }
 
+// What a player of an explicit proxy reads leads to the proxy, however the server wrote it.
+TEST(OddServers, LeadToTheExplicitProxy) {
+  Addresses addresses = transparent();
+  addresses.facing_client = address("10.8.0.7");
+  addresses.facing_server = address("10.9.0.7");
+  addresses.client_authority = "10.8.0.7:554";
+  addresses.server_authority = "10.9.0.1:554";
+  Trial trial({}, addresses);
+  trial.client("DESCRIBE rtsp://10.8.0.7/cam RTSP/1.0\r\nCSeq: 2\r\n\r\n");
+  const std::string answer = trial.server(
+      test::with_body("RTSP/1.0 200 OK\r\nContent-Base : cam/x/\r\n",
+                      " O = - 1 1 IN IP4 10.9.0.1 \r\nm=audio x RTP/AVP 8\r\nC = IN IP4 10.9.0.1\r\n"
+                      "a = control : rtsp://10.9.0.1/cam/t1 \r\n a = candidate:1 1 UDP 1 10.9.0.1 6000 typ host\r\n"));
+  EXPECT_THAT(answer, HasSubstr("CSeq: 2\r\n"));
+  EXPECT_THAT(answer, HasSubstr("Content-Base: rtsp://10.8.0.7/cam/x/\r\n"));
+  EXPECT_THAT(answer, HasSubstr("o=- 1 1 IN IP4 10.8.0.7\r\nm=audio 0 RTP/SAVP 8\r\nc=IN IP4 10.8.0.7\r\n"
+                                "a=control:rtsp://10.8.0.7/cam/t1\r\na=crypto:1 "));
+  EXPECT_THAT(answer, testing::Not(HasSubstr("10.9.0.1")));
+}
+
 }  // namespace
 }  // namespace sluice::media::rtsp

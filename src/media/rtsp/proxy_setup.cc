@@ -22,7 +22,7 @@ bool names_address(const Transport& transport, std::string_view parameter, const
 }
 
 // Takes away a source or destination that names nobody: then media come from the server and go to the client.
-void remove_empty_names(Transport& transport) {
+void remove_empty_addresses(Transport& transport) {
   for (const char* const name : {"source", "destination"}) {
     const std::string_view value = transport.value(name).value_or("");
     if (transport.has(name) && (value.empty() || value == "0.0.0.0" || value == "::")) {
@@ -144,7 +144,7 @@ std::optional<Proxy::Refused> Proxy::choose_transports(Message& request, Setup& 
   std::optional<Refusal> refusal;
   std::vector<Transport> kept;
   for (Transport& transport : *transports) {
-    remove_empty_names(transport);
+    remove_empty_addresses(transport);
     const auto problem = problem_of(transport, addresses_.client, settings_.accept_plain_profile);
     if (problem) {
       refusal = refusal ? refusal : problem;
@@ -238,10 +238,13 @@ void Proxy::setup_response(Message& response, Pending& pending, Time now) {
   Transport answered;
   if (transports) {
     answered = usable(*transports, *pending.setup);
-    remove_empty_names(answered);
+    remove_empty_addresses(answered);
     // A name cannot be compared with the server's address. Media from elsewhere would belong to no stream.
     if (!packet::IpAddress::parse(std::string(answered.value("source").value_or("")))) {
       answered.remove("source");
+    }
+    if (!answered.ports("client_port")) {
+      answered.remove("client_port");  // it repeats what was asked for
     }
   }
   auto stream = transports ? agreed(session, answered, *pending.setup) : tl::unexpected(transports.error());

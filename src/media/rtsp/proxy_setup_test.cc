@@ -89,6 +89,8 @@ TEST(ProxySetup, TransportsBothWays) {
            Case{"RTP/SAVP;unicast;client_port=5000-5001", "RTP/AVP;unicast;client_port=5000-5001",
                 "RTP/AVP;server_port=7000-7001;server_port=6000-6001;client_port=5000-5001",
                 "RTP/SAVP;server_port=6000-6001;client_port=5000-5001", false},
+           Case{"RTP/SAVP;unicast;client_port=5000-5001", "RTP/AVP;unicast;client_port=5000-5001",
+                "RTP/AVP;unicast;client_port=;server_port=6000-6001", "RTP/SAVP;unicast;server_port=6000-6001", false},
            Case{"RTP/SAVP;unicast;client_port=5000-5001;dest_addr=\"10.9.0.3:5000\",RTP/SAVP;client_port=5000-5001",
                 "RTP/AVP;client_port=5000-5001", "RTP/AVP;unicast;client_port=5000-5001;server_port=6000-6001",
                 "RTP/SAVP;unicast;client_port=5000-5001;server_port=6000-6001", false},

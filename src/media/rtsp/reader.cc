@@ -280,6 +280,9 @@ Problem Reader::read_start(std::string_view raw) {
   if (has_control_characters(line)) {
     return bad("it has a control character");
   }
+  if (trim(line).starts_with("RTSP/")) {
+    line = trim(line);
+  }
   const std::string_view first = take_until(line, ' ');
   if (first.starts_with("HTTP/") || line.substr(line.rfind(' ') + 1).starts_with("HTTP/")) {
     return wrong(Problem::not_rtsp, "this is HTTP: RTSP tunnelled in HTTP is not spoken");
