@@ -240,8 +240,10 @@ void RtspProxy::greet(std::uint64_t id, Time now) {
 
 void RtspProxy::refuse(const Accepted& accepted, const FirstRequest& request) {
   Figures::add(figures_.no_server);
-  logs_.refusals.say(spdlog::level::info, accepted.client.str() + ": 404: no [[srtp.rtsp.server]] takes " +
-                                              in_quotes(media::rtsp::without_users(request.uri)));
+  logs_.refusals.say(spdlog::level::info,
+                     accepted.client.str() + ": 404: no [[srtp.rtsp.server]] takes " +
+                         (request.problem.empty() ? in_quotes(media::rtsp::without_users(request.uri))
+                                                  : "what it says, which cannot be read: " + request.problem));
   const std::string answer = "RTSP/1.0 404 Not Found\r\nCSeq: " + request.cseq + "\r\n\r\n";
   [[maybe_unused]] const ssize_t sent = send(accepted.fd.get(), answer.data(), answer.size(), MSG_NOSIGNAL);
   // A socket that is closed with bytes unread would take the answer back.

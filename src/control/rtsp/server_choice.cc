@@ -32,10 +32,10 @@ std::optional<FirstRequest> first_request(std::string_view bytes) {
   media::rtsp::Reader::Item item = reader.next();
   if (const auto* const message = std::get_if<media::rtsp::Message>(&item); message != nullptr) {
     if (!message->is_request()) return FirstRequest{};
-    return FirstRequest{std::string(message->uri()), std::string(message->header("CSeq").value_or(""))};
+    return FirstRequest{std::string(message->uri()), std::string(message->header("CSeq").value_or("")), {}};
   }
-  const bool waits = std::holds_alternative<std::monostate>(item) && reader.problem() == media::rtsp::Problem::none;
-  return waits ? std::nullopt : std::optional(FirstRequest{});
+  if (reader.problem() != media::rtsp::Problem::none) return FirstRequest{{}, {}, reader.problem_text()};
+  return std::holds_alternative<std::monostate>(item) ? std::nullopt : std::optional(FirstRequest{});
 }
 
 const RtspServer* server_for(const function::RtspOptions& options, int family, std::string_view uri) {

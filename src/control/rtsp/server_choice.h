@@ -14,6 +14,7 @@ namespace sluice::control::rtsp {
 // What a connection begins with.
 struct FirstRequest {
   std::string uri, cseq;  // empty: it cannot be read, which is for the proxy to answer
+  std::string problem;    // why it cannot be read, for a log: media::rtsp::Reader::problem_text(); else empty
 };
 // Nothing: there must come more.
 std::optional<FirstRequest> first_request(std::string_view bytes);

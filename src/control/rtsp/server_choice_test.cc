@@ -74,10 +74,18 @@ TEST(ServerChoice, by_the_first_request_once_it_is_whole) {
     EXPECT_EQ(request->uri, "rtsp://h:554/film");
     EXPECT_EQ(request->cseq, "7");
   }
-  for (const char* unreadable : {"GET / HTTP/1.1\r\n\r\n", "\1\2\3\r\n\r\n", "RTSP/1.0 200 OK\r\nCSeq: 7\r\n\r\n"}) {
+  const std::pair<const char*, std::string_view> cases[] = {
+      {"GET / HTTP/1.1\r\n\r\n", "not_rtsp: line 1, this is HTTP"},
+      {"\x16\3\1", "not_rtsp: this is TLS"},
+      {"\1\2\3\r\n\r\n", "bad_start_line: line 1"},
+      {"RTSP/1.0 200 OK\r\nCSeq: 7\r\n\r\n", ""},
+  };
+  for (const auto& [unreadable, problem] : cases) {
     const auto request = first_request(unreadable);
     ASSERT_TRUE(request) << unreadable;
     EXPECT_EQ(request->uri, "");
+    EXPECT_EQ(std::string_view(request->problem).substr(0, problem.size()), problem);
+    EXPECT_EQ(request->problem.empty(), problem.empty());
   }
 }
 
