@@ -128,29 +128,12 @@ std::size_t remove_dots(char* path, std::size_t size) {
   return to;
 }
 
-bool unreserved(int code) {
-  const char c = static_cast<char>(code);
-  return code < 0x80 &&
-         (is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'z') || c == '-' || c == '.' || c == '_' || c == '~');
-}
-
-std::size_t normalise_query(std::string_view query, char* out) {
+std::size_t decode_query(std::string_view query, char* out) {
   std::size_t size = 0;
   for (std::size_t at = 0; at < query.size(); ++at) {
     const int code = query[at] == '%' ? hex_number(query, at + 1, 2) : -1;
-    if (code < 0) {
-      out[size++] = query[at];
-      continue;
-    }
-    if (unreserved(code)) {
-      out[size++] = static_cast<char>(code);
-    } else {
-      constexpr std::string_view digits = "0123456789ABCDEF";
-      out[size++] = '%';
-      out[size++] = digits[static_cast<unsigned>(code) >> 4];
-      out[size++] = digits[static_cast<unsigned>(code) & 15U];
-    }
-    at += 2;
+    out[size++] = code < 0 ? query[at] : static_cast<char>(code);
+    at += code < 0 ? 0 : 2;
   }
   return size;
 }
@@ -167,9 +150,9 @@ std::size_t normalise_uri(std::string_view uri, char* out) {
   size = remove_dots(out, size);
   if (question != std::string_view::npos) {
     out[size++] = '?';
-    size += normalise_query(uri.substr(question + 1), out + size);
+    size += decode_query(uri.substr(question + 1), out + size);
   }
-  return size + normalise_query(fragment, out + size);
+  return size + decode_query(fragment, out + size);
 }
 
 std::string_view host_of_authority(std::string_view authority) {

@@ -4,8 +4,8 @@
 //   - scheme, user, host and port of an absolute URI are left out (Suricata's uri-include-all: no);
 //   - path: %XX and %uXXXX are decoded, invalid ones stay as they are; backslashes become slashes, encoded ones too;
 //     slashes in a row become one; /./ and /../ are removed (RFC 3986 section 5.2.4);
-//   - query and fragment: only what needs no encoding (RFC 3986 section 2.3: letters, digits, - . _ ~) is decoded;
-//     other %XX stay, their digits in upper case.
+//   - query and fragment: each %XX is decoded, once, whatever it stands for; %uXXXX and invalid ones stay as they are,
+//     and so do +, backslashes, slashes and dots (Suricata's query-plusspace-decode and double-decode-query: no).
 // Different from libhtp: %uXXXX above U+00FF and multi-byte UTF-8 are not mapped to a best-fit character of a code
 // page; full-width forms (U+FF01 to U+FF5E) become ASCII and other such %u become '?', UTF-8 stays as it is but for
 // overlong two-byte forms of ASCII (C0 AF), which are decoded.

@@ -54,8 +54,24 @@ TEST(Uri, Normalised) {
            {"http://host?q=1", "?q=1"},
            {"/x?http://host/y", "/x?http://host/y"},
            {"/x#frag", "/x#frag"},
-           {"/a/../b?c#d/../%65%20?", "/b?c#d/../e%20?"},
-           {"/x?q=%41%2f%2F%7e//../%zz", "/x?q=A%2F%2F~//../%zz"},
+           {"/a/../b?c#d/../%65%20?", "/b?c#d/../e ?"},
+           {"/x?q=%41%2f%2F%7e//../%zz", "/x?q=A//~//../%zz"},
+           // Of a query and a fragment each %XX, as Suricata 7.0.10 has it, and nothing else.
+           {"/a?x=%3C%27%22%20%2F", "/a?x=<'\" /"},
+           {"/a?x=a+b%2b", "/a?x=a+b+"},
+           {"/a?x=%2525", "/a?x=%25"},  // once
+           {"/a?x=%u003c%uff1c%U003c%u00", "/a?x=%u003c%uff1c%U003c%u00"},
+           {"/a?x=%&y=%3&z=%zz%4", "/a?x=%&y=%3&z=%zz%4"},
+           {std::string_view("/a?x=%00b"), std::string_view("/a?x=\0b", 7)},
+           {"/a?x=%c0%af%ff", "/a?x=\xc0\xaf\xff"},
+           {"/a?x=\\..\\b//c/../d%5c", "/a?x=\\..\\b//c/../d\\"},
+           {"/a?x=%0d%0a", "/a?x=\r\n"},
+           {"/a?x=%3F%23f#%3c%27", "/a?x=?#f#<'"},
+           {"/a#f%3c", "/a#f<"},
+           {"/a?", "/a?"},
+           {"/a%3fb?c", "/a?b?c"},
+           {"?x=%3c", "?x=<"},
+           {"http://host/a?x=%3c", "/a?x=<"},
            {"/a/../b?c/../d", "/b?c/../d"},
        }) {
     EXPECT_EQ(normal(c.raw), c.wanted) << c.raw;
