@@ -253,6 +253,28 @@ std::vector<std::string> Settings::texts(std::string_view key, std::vector<std::
   return fallback;
 }
 
+std::vector<std::string> Settings::values(std::string_view key) {
+  const toml::node* value = node_->ask(key);
+  if (value == nullptr) return {};
+  std::vector<std::string> result;
+  const auto take = [&](const toml::node& one) {
+    if (const auto text = one.value_exact<std::string>(); text && text->find('\0') == std::string::npos) {
+      result.push_back(*text);
+    } else if (const auto number = one.value_exact<std::int64_t>()) {
+      result.push_back(std::to_string(*number));
+    } else {
+      return false;
+    }
+    return true;
+  };
+  const toml::array* list = value->as_array();
+  bool good = list != nullptr ? !list->empty() : take(*value);
+  for (std::size_t i = 0; list != nullptr && good && i < list->size(); ++i) good = take((*list)[i]);
+  if (good) return result;
+  node_->refuse(key, "a text in quotes, a whole number, or a list of these, such as [80, \"8000-8100\"]");
+  return {};
+}
+
 std::vector<std::int64_t> Settings::integers(std::string_view key, std::vector<std::int64_t> fallback) {
   const toml::node* value = node_->ask(key);
   if (value == nullptr) return fallback;

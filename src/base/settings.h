@@ -53,6 +53,8 @@ class Settings {
   // "512M", "4K", "2G" (powers of 1024) or a bare number of bytes.
   std::uint64_t bytes(std::string_view key, std::uint64_t fallback);
   std::vector<std::string> texts(std::string_view key, std::vector<std::string> fallback = {});
+  // A text, a whole number, or a list of these, one at least; all as texts. Absent: none.
+  std::vector<std::string> values(std::string_view key);
   // One number at least.
   std::vector<std::int64_t> integers(std::string_view key, std::vector<std::int64_t> fallback = {});
   // [key] as its own Settings; an empty one when absent.

@@ -19,6 +19,7 @@ struct RandomRules {
   unsigned any_address = 4;  // one prefix in so many is of no family, or of length 0
   bool has_default = false;
   unsigned port_values = 5;  // edges of ranges are among so many
+  unsigned tags = 0;         // one rule in so many asks for tags; 0: none
 };
 
 inline PortRange random_ports(const RandomRules& wanted, std::mt19937_64& random) {
@@ -61,6 +62,10 @@ inline std::vector<AclRule> random_rules(const RandomRules& wanted, std::mt19937
       const auto mask = static_cast<std::uint8_t>(random() & random());
       rule.flags = {static_cast<std::uint8_t>(random() & mask), mask};
     }
+    if (wanted.tags != 0 && random() % wanted.tags == 0) {
+      const auto mask = static_cast<std::uint16_t>(1U << random() % 4 | 1U << (8 + random() % 4));
+      rule.tags = {static_cast<std::uint16_t>(random() & mask), mask};
+    }
     rules.push_back(rule);
     if (random() % 16 == 0) {
       rules.push_back(rules[random() % rules.size()]);  // a duplicate, which nothing reaches
@@ -83,7 +88,7 @@ inline void set_key_port(std::uint8_t (&to)[2], unsigned port) {
 }
 
 // Inside the rule; addresses and ports at one end of their ranges, protocol and flags with random bits where any may
-// be. What the key's unused bytes hold must not matter.
+// be. What tags hold that the rule does not ask for must not matter.
 template <typename Key>
 Key key_in(const AclRule& rule, bool at_last, std::mt19937_64& random) {
   Key key;
@@ -100,6 +105,10 @@ Key key_in(const AclRule& rule, bool at_last, std::mt19937_64& random) {
   set_key_port(key.destination_port, at_last ? rule.destination_port.last : rule.destination_port.first);
   key.protocol = static_cast<std::uint8_t>(rule.protocol.value | (random() & ~rule.protocol.mask));
   key.flags = static_cast<std::uint8_t>(rule.flags.value | (random() & ~rule.flags.mask));
+  std::uint16_t tags;
+  std::memcpy(&tags, key.tags, sizeof tags);
+  tags = static_cast<std::uint16_t>(rule.tags.value | (static_cast<std::uint16_t>(random()) & ~rule.tags.mask));
+  std::memcpy(key.tags, &tags, sizeof tags);
   return key;
 }
 
@@ -108,8 +117,8 @@ template <typename Key>
 void append_edges(const AclRule& rule, std::mt19937_64& random, std::vector<Key>& out) {
   for (const bool at_last : {false, true}) {
     const Key base = key_in<Key>(rule, at_last, random);
-    out.insert(out.end(), 7, base);
-    Key* const key = out.data() + out.size() - 6;
+    out.insert(out.end(), 8, base);
+    Key* const key = out.data() + out.size() - 7;
     const auto beyond = [&](const std::uint8_t* bytes) {
       return neighbour(packet::IpAddress::from_bytes(family_of<Key>(), bytes), at_last);
     };
@@ -120,6 +129,8 @@ void append_edges(const AclRule& rule, std::mt19937_64& random, std::vector<Key>
     set_key_port(key[3].destination_port, (at_last ? rule.destination_port.last : rule.destination_port.first) + step);
     key[4].protocol = static_cast<std::uint8_t>(key[4].protocol ^ 1U << random() % 8);
     key[5].flags = static_cast<std::uint8_t>(key[5].flags ^ 1U << random() % 8);
+    const unsigned tag = static_cast<unsigned>(random() % 16);
+    key[6].tags[tag / 8] = static_cast<std::uint8_t>(key[6].tags[tag / 8] ^ 1U << tag % 8);
   }
 }
 

@@ -26,6 +26,9 @@ bool matches_by_definition(const AclRule& rule, const Key& key) {
   if ((key.protocol & rule.protocol.mask) != rule.protocol.value || (key.flags & rule.flags.mask) != rule.flags.value) {
     return false;
   }
+  if (!rule.tags.contains(static_cast<std::uint16_t>(key.tags[0] | key.tags[1] << 8))) {
+    return false;
+  }
   constexpr int family = family_of<Key>();
   if (!rule.source.address.empty() && !rule.source.contains(packet::IpAddress::from_bytes(family, key.source))) {
     return false;

@@ -24,7 +24,8 @@ std::string wrong_with(const AclRule& rule) {
   if (rule.source_port.first > rule.source_port.last || rule.destination_port.first > rule.destination_port.last) {
     return "a port range ends before it begins";
   }
-  if ((rule.protocol.value & ~rule.protocol.mask) != 0 || (rule.flags.value & ~rule.flags.mask) != 0) {
+  if ((rule.protocol.value & ~rule.protocol.mask) != 0 || (rule.flags.value & ~rule.flags.mask) != 0 ||
+      (rule.tags.value & ~rule.tags.mask) != 0) {
     return "a value has bits outside its mask, which nothing could match";
   }
   return {};

@@ -10,11 +10,14 @@
 //   protocol              (protocol & mask) == value; IPv6: that of the last header the parser reached
 //   flags                 (flags & mask) == value; TCP: the flags byte of the header (FIN 0x01 … CWR 0x80), ICMP and
 //                         ICMPv6: the type, as ClassBench has it; others: 0
+//   tags                  (tags & mask) == value; what the bits say is the matter of who makes the keys: members of
+//                         named sets, the port that a frame came in by (tag_plan.h)
 // A rule without a source and without a destination is of both families.
 //
 // Plain values; no function here keeps state. Thread-safety: any thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -51,13 +54,31 @@ struct MaskedByte {
   bool operator==(const MaskedByte&) const = default;
 };
 
-enum class ActionKind : std::uint8_t { permit, deny, mark, police };
+// The same of the key's 16 tags.
+struct MaskedTags {
+  std::uint16_t value = 0;
+  std::uint16_t mask = 0;
+  bool contains(std::uint16_t tags) const { return (tags & mask) == value; }
+  bool contains(const MaskedTags& other) const {
+    return (mask & ~other.mask) == 0 && ((value ^ other.value) & mask) == 0;
+  }
+  bool operator==(const MaskedTags&) const = default;
+};
+
+// reject: deny, and the sender is told.
+enum class ActionKind : std::uint8_t { permit, deny, mark, police, reject };
+inline constexpr std::size_t action_kinds = 5;
+// The frame does not go on, whatever the moment.
+constexpr bool drops(ActionKind kind) {
+  return kind == ActionKind::deny || kind == ActionKind::reject;
+}
 
 struct Action {
   ActionKind kind = ActionKind::permit;
   std::uint32_t mark = 0;         // mark: the value
   std::uint64_t rate_bits = 0;    // police: bits per second of whole frames
   std::uint64_t burst_bytes = 0;  // police: depth of the bucket
+  bool log = false;               // a line for frames that it decides
   bool operator==(const Action&) const = default;
 };
 
@@ -68,9 +89,14 @@ struct AclRule {
   PortRange destination_port;
   MaskedByte protocol;
   MaskedByte flags;
+  MaskedTags tags;
   std::int32_t priority = 0;  // higher ones are matched first
   Action action;
   std::uint32_t line = 0;  // of the file that it comes from; 0: none
+  // What is written as one rule may be several here, one behind the other: all name the same one of a list that the
+  // reader keeps (acl_settings.h).
+  static constexpr std::uint32_t no_text = 0xffff'ffff;
+  std::uint32_t text = no_text;
 
   // 4 or 6; 0: both.
   int family() const { return source.address.family != 0 ? source.address.family : destination.address.family; }
@@ -79,7 +105,8 @@ struct AclRule {
 };
 
 // The keys, 16 bytes for IPv4 and 40 for IPv6, with the fields as they lie in a frame (network order), so that a parser
-// copies them. `unused` may hold anything.
+// copies them. `tags` is in the order of this machine and of the GPU, the lower byte first; it may hold anything where
+// no rule asks for it.
 struct alignas(16) Key4 {
   std::uint8_t source[4];
   std::uint8_t destination[4];
@@ -87,7 +114,7 @@ struct alignas(16) Key4 {
   std::uint8_t destination_port[2];
   std::uint8_t protocol;
   std::uint8_t flags;
-  std::uint8_t unused[2];
+  std::uint8_t tags[2];
 };
 struct alignas(8) Key6 {
   std::uint8_t source[16];
@@ -96,7 +123,7 @@ struct alignas(8) Key6 {
   std::uint8_t destination_port[2];
   std::uint8_t protocol;
   std::uint8_t flags;
-  std::uint8_t unused[2];
+  std::uint8_t tags[2];
 };
 static_assert(sizeof(Key4) == 16 && sizeof(Key6) == 40);
 

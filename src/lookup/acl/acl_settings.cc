@@ -2,144 +2,38 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <limits>
-#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "lookup/acl/acl_names.h"
+#include "lookup/acl/rule_text.h"
+#include "lookup/acl/rule_values.h"
 
 namespace sluice::lookup::acl {
 
 namespace {
 
-template <std::size_t N>
-std::optional<std::uint8_t> named(const std::array<NamedByte, N>& names, std::string_view text) {
-  for (const NamedByte& name : names) {
-    if (name.text == text) {
-      return name.value;
-    }
-  }
-  return std::nullopt;
-}
-
-template <typename Integer>
-std::optional<Integer> number(std::string_view text) {
-  Integer value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return !text.empty() && error == std::errc() && end == text.data() + text.size() ? std::optional(value)
-                                                                                   : std::nullopt;
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (text.starts_with(' ')) {
-    text.remove_prefix(1);
-  }
-  while (text.ends_with(' ')) {
-    text.remove_suffix(1);
-  }
-  return text;
-}
-
-packet::IpPrefix read_prefix(Settings& rule, std::string_view key) {
-  const std::string text = rule.text(key, "");
-  if (!rule.has(key)) {
-    return {};
-  }
-  const auto prefix = packet::IpPrefix::parse(text);
-  if (!prefix) {
-    rule.error(key, prefix.error().message);
-    return {};
-  }
-  return *prefix;
-}
-
-PortRange read_ports(Settings& rule, std::string_view key) {
-  const std::string text = rule.text(key, "");
-  if (!rule.has(key)) {
-    return {};
-  }
-  const std::size_t dash = text.find('-');
-  const auto first = number<std::uint16_t>(trimmed(std::string_view(text).substr(0, dash)));
-  const auto last =
-      dash == std::string::npos ? first : number<std::uint16_t>(trimmed(std::string_view(text).substr(dash + 1)));
-  if (!first || !last || *first > *last) {
-    rule.error(key, "a port from 0 to 65535 or a range of them, the lower first, such as \"443\" or \"1024-65535\"");
-    return {};
-  }
-  return {*first, *last};
-}
-
-MaskedByte read_protocol(Settings& rule) {
-  const std::string text = rule.text("protocol", "");
-  if (!rule.has("protocol")) {
-    return {};
-  }
-  auto value = named(protocol_names, text);
-  value = value ? value : number<std::uint8_t>(text);
-  if (!value) {
-    rule.error("protocol", "tcp, udp, icmp, icmpv6, sctp, gre, esp, ah, or a number from 0 to 255 in quotes");
-    return {};
-  }
-  return {*value, 0xff};
-}
-
-MaskedByte read_tcp_flags(Settings& rule, const MaskedByte& protocol) {
-  const std::string text = rule.text("tcp_flags", "");
-  if (!rule.has("tcp_flags")) {
-    return {};
-  }
-  if (protocol != MaskedByte{protocol_tcp, 0xff}) {
-    rule.error("tcp_flags", "only with protocol = \"tcp\"");
-    return {};
-  }
-  MaskedByte flags;
-  for (std::size_t from = 0; from <= text.size();) {
-    const std::size_t comma = std::min(text.find(',', from), text.size());
-    std::string_view name = trimmed(std::string_view(text).substr(from, comma - from));
-    from = comma + 1;
-    const bool is_set = !name.starts_with('!');
-    name.remove_prefix(is_set ? 0 : 1);
-    const auto bit = named(flag_names, name);
-    if (!bit || (flags.mask & *bit) != 0) {
-      rule.error("tcp_flags",
-                 "fin, syn, rst, psh, ack, urg, ece, cwr, each once at most, with ! for one that is not set, such as "
-                 "\"syn,!ack\"");
-      return {};
-    }
-    flags.mask |= *bit;
-    flags.value |= is_set ? *bit : std::uint8_t{0};
-  }
-  return flags;
-}
+constexpr std::size_t longest_comment = 200;
 
 bool is_icmp(const MaskedByte& protocol) {
   return protocol == MaskedByte{protocol_icmp, 0xff} || protocol == MaskedByte{protocol_icmpv6, 0xff};
 }
 
-MaskedByte read_icmp_type(Settings& rule, const MaskedByte& protocol) {
-  const auto type = static_cast<std::uint8_t>(rule.integer("icmp_type", 0, 0, 255));
-  if (!rule.has("icmp_type")) {
-    return {};
-  }
-  if (!is_icmp(protocol)) {
-    rule.error("icmp_type", "only with protocol = \"icmp\" or \"icmpv6\"");
-    return {};
-  }
-  return {type, 0xff};
-}
-
 // Frames of a protocol without ports have port 0: the rule would match none of them, or all.
-void check_ports(Settings& section, const AclRule& rule) {
-  if (has_ports(rule.protocol)) return;
-  for (const auto& [key, ports] :
-       {std::pair{"source_port", rule.source_port}, std::pair{"destination_port", rule.destination_port}}) {
-    if (ports == PortRange{}) continue;
-    section.error(key, "protocol \"" + section.text("protocol", "") + "\" has no ports: leave it out" +
-                           (is_icmp(rule.protocol) ? ", or write icmp_type" : "") +
+bool check_ports(Settings& section, std::string_view key, const std::vector<PortChoice>& ports,
+                 const std::vector<ProtocolChoice>& protocols) {
+  if (ports.size() == 1 && ports[0].ports == PortRange{} && ports[0].tags.mask == 0) return true;
+  for (const ProtocolChoice& one : protocols) {
+    if (has_ports(one.protocol)) continue;
+    std::string texts;
+    for (const std::string& text : section.values("protocol")) texts.append(texts.empty() ? "" : ", ").append(text);
+    section.error(key, "protocol \"" + texts + "\" has no ports: leave it out" +
+                           (is_icmp(one.protocol) ? ", or write icmp_type" : "") +
                            "; tcp, udp, sctp, \"33\" (DCCP) and \"136\" (UDP-Lite) have some");
+    return false;
   }
+  return true;
 }
 
 // A key that belongs to one action.
@@ -154,11 +48,12 @@ void check_own(Settings& rule, std::string_view key, std::string_view action, bo
 Action read_action(Settings& rule, const ActionLimits& limits) {
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   constexpr std::array kinds = {std::pair{"permit", ActionKind::permit}, std::pair{"deny", ActionKind::deny},
-                                std::pair{"mark", ActionKind::mark}, std::pair{"police", ActionKind::police}};
+                                std::pair{"reject", ActionKind::reject}, std::pair{"mark", ActionKind::mark},
+                                std::pair{"police", ActionKind::police}};
   Action action;
-  const std::string kind = rule.choice("action", "permit", {"permit", "deny", "mark", "police"});
+  const std::string kind = rule.choice("action", "permit", {"permit", "deny", "reject", "mark", "police"});
   if (!rule.has("action")) {
-    rule.error("action", "is missing: permit, deny, mark or police");
+    rule.error("action", "is missing: permit, deny, reject, mark or police");
   }
   for (const auto& [text, value] : kinds) {
     action.kind = kind == text ? value : action.kind;
@@ -176,57 +71,144 @@ Action read_action(Settings& rule, const ActionLimits& limits) {
   return action;
 }
 
-AclRule read_rule(Settings& section, const ActionLimits& limits) {
+std::string read_name(Settings& section, const RuleBook& book) {
+  const std::string name = section.text("name", "");
+  if (!section.has("name")) return name;
+  if (!is_good_name(name)) {
+    section.error("name", "allowed is " + std::string(good_name_text));
+  } else if (std::any_of(book.texts.begin(), book.texts.end(), [&](const RuleText& one) { return one.name == name; })) {
+    section.error("name", "there is a rule of this name already");
+  }
+  return name;
+}
+
+std::string read_comment(Settings& section) {
+  const std::string comment = section.text("comment", "");
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; };
+  if (comment.size() > longest_comment || std::any_of(comment.begin(), comment.end(), is_control)) {
+    section.error("comment", "allowed is one line of up to " + std::to_string(longest_comment) + " bytes");
+  }
+  return comment;
+}
+
+// Both, without a bit that the one wants set and the other not: no two choices are of the same bits.
+MaskedTags both(const MaskedTags& a, const MaskedTags& b) {
+  return {static_cast<std::uint16_t>(a.value | b.value), static_cast<std::uint16_t>(a.mask | b.mask)};
+}
+
+// One rule for each of what the lists allow, in their order.
+void multiply_out(Settings& section, const AclRule& rule, RuleValues& values, RuleBook& book) {
+  const auto sources = values.addresses("source", Side::source);
+  const auto destinations = values.addresses("destination", Side::destination);
+  const auto source_ports = values.ports("source_port", Side::source);
+  const auto destination_ports = values.ports("destination_port", Side::destination);
+  const auto protocols = values.protocols();
+  const auto ingresses = values.gates("ingress", false);
+  const auto egresses = values.gates("egress", true);
+  const bool ports_are_good = check_ports(section, "source_port", source_ports, protocols) &
+                              check_ports(section, "destination_port", destination_ports, protocols);
+  const std::size_t each =
+      source_ports.size() * destination_ports.size() * protocols.size() * ingresses.size() * egresses.size();
+  const std::size_t all = sources.size() * destinations.size() * each;
+  if (all == 0 || !ports_are_good) return;  // is told
+  std::size_t count = 0;
+  for (const AddressChoice& source : sources) {
+    for (const AddressChoice& destination : destinations) {
+      const int a = source.prefix.address.family, b = destination.prefix.address.family;
+      count += a == 0 || b == 0 || a == b ? each : 0;
+    }
+  }
+  if (count == 0) {
+    section.error("destination", "is not of the source's family; make two rules of it");
+    return;
+  }
+  if (count > most_of_one_rule) {
+    section.error("", "its lists multiply to " + std::to_string(count) + " rules, and " +
+                          std::to_string(most_of_one_rule) + " are the most: put the longer ones into an [[acl.set]]");
+    return;
+  }
+  for (const AddressChoice& source : sources) {
+    for (const AddressChoice& destination : destinations) {
+      const int a = source.prefix.address.family, b = destination.prefix.address.family;
+      if (a != 0 && b != 0 && a != b) continue;
+      for (const PortChoice& source_port : source_ports) {
+        for (const PortChoice& destination_port : destination_ports) {
+          for (const ProtocolChoice& protocol : protocols) {
+            for (const MaskedTags& ingress : ingresses) {
+              for (const MaskedTags& egress : egresses) {
+                AclRule& one = book.rules.emplace_back(rule);
+                one.source = source.prefix;
+                one.destination = destination.prefix;
+                one.source_port = source_port.ports;
+                one.destination_port = destination_port.ports;
+                one.protocol = protocol.protocol;
+                one.flags = protocol.flags;
+                one.tags =
+                    both(both(both(source.tags, destination.tags), both(source_port.tags, destination_port.tags)),
+                         both(ingress, egress));
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+void read_rule(Settings& section, const ActionLimits& limits, RuleBook& book) {
   AclRule rule;
   rule.line = section.line("");
-  rule.source = read_prefix(section, "source");
-  rule.destination = read_prefix(section, "destination");
-  const int source = rule.source.address.family;
-  const int destination = rule.destination.address.family;
-  if (source != 0 && destination != 0 && source != destination) {
-    section.error("destination", "is not of the source's family; make two rules of it");
-  }
-  rule.source_port = read_ports(section, "source_port");
-  rule.destination_port = read_ports(section, "destination_port");
-  rule.protocol = read_protocol(section);
-  check_ports(section, rule);
-  const MaskedByte tcp_flags = read_tcp_flags(section, rule.protocol);
-  const MaskedByte type = read_icmp_type(section, rule.protocol);
-  rule.flags = tcp_flags.mask != 0 ? tcp_flags : type;  // of two protocols, so never both
+  RuleText text;
+  text.name = read_name(section, book);
+  text.comment = read_comment(section);
+  RuleValues values(section, limits, book);
+  rule.text = static_cast<std::uint32_t>(book.texts.size());
+  const std::size_t first = book.rules.size();
+  multiply_out(section, rule, values, book);
   rule.priority = static_cast<std::int32_t>(section.integer("priority", 0, -1'000'000'000, 1'000'000'000));
   rule.action = read_action(section, limits);
+  rule.action.log = section.boolean("log", false);
+  for (std::size_t r = first; r < book.rules.size(); ++r) {
+    book.rules[r].priority = rule.priority;
+    book.rules[r].action = rule.action;
+  }
+  const bool is_one = book.rules.size() == first + 1 && book.rules.back().tags.mask == 0;
+  text.match = is_one ? match_text(book.rules.back()) : values.text();
+  book.texts.push_back(std::move(text));
   section.finish();
-  return rule;
 }
 
 }  // namespace
 
+void read_rules(Settings& acl, const ActionLimits& limits, RuleBook& book) {
+  read_sets(acl, book.sets);
+  for (Settings& section : acl.sections("rule")) read_rule(section, limits, book);
+}
+
+Expected<void> read_rules_file(const std::string& path, const ActionLimits& limits, RuleBook& book) {
+  Diagnostics diagnostics;
+  auto file = Settings::from_file(path, diagnostics);
+  if (!file) return tl::unexpected(file.error());
+  Settings acl = file->section("acl");
+  read_rules(acl, limits, book);
+  acl.finish();
+  file->finish();
+  std::string lines;
+  for (const std::string& line : diagnostics.lines) lines.append(lines.empty() ? "" : "\n").append(line);
+  if (!diagnostics.ok()) return make_error(lines);
+  return {};
+}
+
 std::vector<AclRule> read_rules(Settings& acl, const ActionLimits& limits) {
-  std::vector<AclRule> rules;
-  for (Settings& section : acl.sections("rule")) {
-    rules.push_back(read_rule(section, limits));
-  }
-  return in_match_order(std::move(rules));
+  RuleBook book;
+  read_rules(acl, limits, book);
+  return in_match_order(std::move(book.rules));
 }
 
 Expected<std::vector<AclRule>> read_rules_file(const std::string& path, const ActionLimits& limits) {
-  Diagnostics diagnostics;
-  auto file = Settings::from_file(path, diagnostics);
-  if (!file) {
-    return tl::unexpected(file.error());
-  }
-  Settings acl = file->section("acl");
-  std::vector<AclRule> rules = read_rules(acl, limits);
-  acl.finish();
-  file->finish();
-  if (!diagnostics.ok()) {
-    std::string lines;
-    for (const std::string& line : diagnostics.lines) {
-      lines += (lines.empty() ? "" : "\n") + line;
-    }
-    return make_error(lines);
-  }
-  return rules;
+  RuleBook book;
+  if (auto ok = read_rules_file(path, limits, book); !ok) return tl::unexpected(ok.error());
+  return in_match_order(std::move(book.rules));
 }
 
 }  // namespace sluice::lookup::acl

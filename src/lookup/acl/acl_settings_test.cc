@@ -59,6 +59,7 @@ action = "permit"
   police.flags = {0x02, 0x12};
   police.action = {ActionKind::police, 0, 10'000'000, 65536};
   police.line = 1;
+  police.text = 0;
   EXPECT_EQ((*rules)[1], police);
   EXPECT_EQ((*rules)[2].protocol, (MaskedByte{47, 0xff}));
   EXPECT_EQ((*rules)[2].action.mark, 7U);
@@ -86,7 +87,25 @@ TEST(AclSettingsTest, NamesTheLineAndKeyOfAMistake) {
       {"source = \"1.2.3.4\"\ndestination = \"::1\"\naction = \"deny\"", "acl.toml:3: [[acl.rule]] destination"},
       {"source_port = \"9-8\"\naction = \"deny\"", "the lower first"},
       {"source_port = \"1-\"\naction = \"deny\"", "the lower first"},
-      {"source_port = 80\naction = \"deny\"", "source_port = 80: allowed is a text in quotes"},
+      {"source_port = true\naction = \"deny\"",
+       "source_port = true: allowed is a text in quotes, a whole number, or a list"},
+      {"source_port = 65536\naction = \"deny\"", "source_port = 65536: a port from 0 to 65535"},
+      {"source = []\naction = \"deny\"", "or a list of these"},
+      {"source = [\"!1.2.3.4\", \"5.6.7.8\"]\naction = \"deny\"", "before each value of a list or before none"},
+      {"source = [\"1.2.3.4\", \"5.6.7\"]\naction = \"deny\"", "\"5.6.7\": "},
+      {"source = \"1.2.3.9-1.2.3.1\"\naction = \"deny\"", "the lower first"},
+      {"source = \"@nobody\"\naction = \"deny\"", "there is no set \"nobody\""},
+      {"source = \"!0.0.0.0/0\"\ndestination = \"10.0.0.0/8\"\naction = \"deny\"", "is not of the source's family"},
+      {"source = [\"!0.0.0.0/0\", \"!::/0\"]\naction = \"deny\"", "no address is left"},
+      {"source_port = \"!0-65535\"\naction = \"deny\"", "no port is left"},
+      {"source = \"!::1\"\ndestination = \"!::1\"\naction = \"deny\"",
+       "acl.toml:1: [[acl.rule]]: its lists multiply to"},
+      {"ingress = \"lan\"\naction = \"deny\"", "there is no port \"lan\""},
+      {"name = \"a b\"\naction = \"deny\"", "name = \"a b\": allowed is 1 to 32 letters"},
+      {"comment = \"a\\nb\"\naction = \"deny\"", "one line"},
+      {"log = 1\naction = \"deny\"", "true or false"},
+      {"protocol = \"icmp\"\nicmp_type = \"ping\"\naction = \"deny\"", "a type's name or a whole number from 0 to 255"},
+      {"protocol = [\"tcp\", \"icmp\"]\nicmp_type = 8\naction = \"deny\"", "only with protocol = \"icmp\""},
       {"destination_port = \"65536\"\naction = \"deny\"", "destination_port"},
       {"protocol = \"icmp\"\ndestination_port = \"8\"\naction = \"deny\"",
        "acl.toml:3: [[acl.rule]] destination_port = \"8\": protocol \"icmp\" has no ports: leave it out, or write "
@@ -101,8 +120,8 @@ TEST(AclSettingsTest, NamesTheLineAndKeyOfAMistake) {
       {"protocol = \"tcp\"\ntcp_flags = \"syn,!syn\"\naction = \"deny\"", "each once at most"},
       {"protocol = \"tcp\"\nicmp_type = 8\naction = \"deny\"", "only with protocol = \"icmp\""},
       {"protocol = \"icmp\"\nicmp_type = 256\naction = \"deny\"", "from 0 to 255"},
-      {"source = \"::/0\"", "action: is missing: permit, deny, mark or police"},
-      {"action = \"reject\"", "\"permit\", \"deny\", \"mark\", \"police\""},
+      {"source = \"::/0\"", "action: is missing: permit, deny, reject, mark or police"},
+      {"action = \"drop\"", "\"permit\", \"deny\", \"reject\", \"mark\", \"police\""},
       {"action = \"mark\"", "action = \"mark\" needs mark"},
       {"action = \"police\"\nrate = 5", "needs burst"},
       {"action = \"deny\"\nmark = 5", "only with action = \"mark\""},

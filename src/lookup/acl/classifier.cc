@@ -80,8 +80,12 @@ Rule as_rte(const AclRule& rule, RuleIndex index, unsigned words) {
   set_address(&out.field[1 + words], rule.destination, words);
   set_range(out.field[1 + 2 * words], rule.source_port);
   set_range(out.field[2 + 2 * words], rule.destination_port);
-  out.field[3 + 2 * words].value.u32 = static_cast<std::uint32_t>(rule.flags.value) << 16;
-  out.field[3 + 2 * words].mask_range.u32 = static_cast<std::uint32_t>(rule.flags.mask) << 16;
+  // The tags' lower byte is the third one of the four.
+  const auto last_word = [](std::uint8_t flags, std::uint16_t tags) {
+    return static_cast<std::uint32_t>(flags) << 16 | (tags & 0xffU) << 8 | static_cast<std::uint32_t>(tags >> 8);
+  };
+  out.field[3 + 2 * words].value.u32 = last_word(rule.flags.value, rule.tags.value);
+  out.field[3 + 2 * words].mask_range.u32 = last_word(rule.flags.mask, rule.tags.mask);
   return out;
 }
 

@@ -52,6 +52,8 @@ INSTANTIATE_TEST_SUITE_P(Classifier, Random,
                          testing::Values(RandomRules{.count = 1}, RandomRules{.count = 60},
                                          RandomRules{.count = 300, .any_address = 2, .has_default = true},
                                          RandomRules{.count = 200, .any_address = 100, .port_values = 3000},
+                                         RandomRules{.count = 300, .any_address = 2, .tags = 2},
+                                         RandomRules{.count = 150, .family = 6, .any_address = 2, .tags = 3},
                                          RandomRules{.count = 60, .family = 6},
                                          RandomRules{.count = 150, .family = 6, .has_default = true}));
 

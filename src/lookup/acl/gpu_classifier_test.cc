@@ -90,6 +90,9 @@ INSTANTIATE_TEST_SUITE_P(Random, GpuClassifierTest,
                                          RandomRules{.count = 300, .any_address = 2, .has_default = true},
                                          RandomRules{.count = 300, .any_address = 100, .port_values = 3000},
                                          RandomRules{.count = 2500, .any_address = 1, .port_values = 30'000},
+                                         RandomRules{.count = 300, .any_address = 2, .tags = 2},
+                                         RandomRules{.count = 300, .any_address = 2, .tags = 30},
+                                         RandomRules{.count = 300, .family = 6, .any_address = 2, .tags = 2},
                                          RandomRules{.count = 60, .family = 6},
                                          RandomRules{.count = 300, .family = 6, .has_default = true}));
 

@@ -1,6 +1,6 @@
 // Classification for kernels that do more than classify: any thread, no cooperation with others, no shared memory.
 //
-//     const RuleIndex rule = acl::classify4(view, source, destination, ports, protocol | flags << 8);
+//     const RuleIndex rule = acl::classify4(view, source, destination, ports, protocol | flags << 8 | tags << 16);
 //
 // Addresses and ports are words whose bytes lie as in the frame (network order), as loads from a header give them:
 // `ports` holds the source port in its first two bytes. What tables.h calls cells, records and rows is read here.
@@ -68,11 +68,12 @@ struct Rest {
   std::uint32_t destination_port;  // host order
   std::uint32_t protocol;
   std::uint32_t flags;
+  std::uint32_t tags;
 };
 
 __device__ inline Rest rest_of(std::uint32_t ports, std::uint32_t protocol_flags) {
   const std::uint32_t host = __byte_perm(ports, 0, swap_bytes);
-  return {host >> 16, host & 0xffff, protocol_flags & 255, protocol_flags >> 8 & 255};
+  return {host >> 16, host & 0xffff, protocol_flags & 255, protocol_flags >> 8 & 255, protocol_flags >> 16};
 }
 
 __device__ inline bool matches(uint4 record, const Rest& rest) {
@@ -81,15 +82,22 @@ __device__ inline bool matches(uint4 record, const Rest& rest) {
          (rest.protocol & (pf >> 8 & 255)) == (pf & 255) && (rest.flags & pf >> 24) == (pf >> 16 & 255);
 }
 
+// Of a rule with tags_flag.
+__device__ inline bool has_tags(const std::uint32_t* words, const FamilyTables& t, RuleIndex rule, const Rest& rest) {
+  const std::uint32_t wanted = __ldg(words + t.tags + rule);
+  return (rest.tags & wanted >> 16) == (wanted & 0xffff);
+}
+
 // The first rule of the list that begins with record `at`, already read, if it comes before `best`; else `best`.
-__device__ inline RuleIndex first_of(const std::uint32_t* records, std::uint32_t at, uint4 record, const Rest& rest,
-                                     RuleIndex best) {
+__device__ inline RuleIndex first_of(const std::uint32_t* words, const FamilyTables& t, std::uint32_t at, uint4 record,
+                                     const Rest& rest, RuleIndex best) {
+  const std::uint32_t* const records = words + t.records;
   while (true) {
-    const RuleIndex rule = record.w & ~FamilyTables::last_flag;
+    const RuleIndex rule = record.w & ~(FamilyTables::last_flag | FamilyTables::tags_flag);
     if (rule >= best) {
       return best;
     }
-    if (matches(record, rest)) {
+    if (matches(record, rest) && ((record.w & FamilyTables::tags_flag) == 0 || has_tags(words, t, rule, rest))) {
       return rule;
     }
     if ((record.w & FamilyTables::last_flag) != 0) {
@@ -155,7 +163,7 @@ __device__ inline RuleIndex classify_classes(const std::uint32_t* words, const F
   SLUICE_UNROLL
   for (unsigned g = 0; g < group_count; ++g) {
     if (cell[g] != 0 && (cell[g] & FamilyTables::row_flag) == 0) {
-      best = first_of(words + t.records, cell[g], record[g], rest, best);
+      best = first_of(words, t, cell[g], record[g], rest, best);
     }
   }
   return best;
@@ -163,7 +171,7 @@ __device__ inline RuleIndex classify_classes(const std::uint32_t* words, const F
 
 }  // namespace detail
 
-// `protocol_flags`: the protocol in the lowest byte, the flags in the next; the others may hold anything.
+// `protocol_flags`: the protocol in the lowest byte, the flags in the next, then the tags.
 __device__ inline RuleIndex classify4(const ClassifierView& view, std::uint32_t source, std::uint32_t destination,
                                       std::uint32_t ports, std::uint32_t protocol_flags) {
   const FamilyTables& t = view.v4;

@@ -12,7 +12,7 @@ constexpr unsigned most_looks = 512;
 
 bool contains_rest(const AclRule& a, const AclRule& b) {
   return a.protocol.contains(b.protocol) && a.flags.contains(b.flags) && a.source_port.contains(b.source_port) &&
-         a.destination_port.contains(b.destination_port);
+         a.destination_port.contains(b.destination_port) && a.tags.contains(b.tags);
 }
 
 // Leaving a rule out only makes tables smaller, so of a very long list the end is enough.

@@ -17,8 +17,8 @@ class RuleLists {
 
   explicit RuleLists(std::span<const AclRule> rules) : rules_(rules) {}
 
-  // `list` with `rule` behind it, or `list` itself where nothing of the rule's ports, protocol and flags is left for
-  // it. Rules must come in ascending order: all calls for one, then all for the next.
+  // `list` with `rule` behind it, or `list` itself where nothing of the rule's ports, protocol, flags and tags is left
+  // for it. Rules must come in ascending order: all calls for one, then all for the next.
   Id append(Id list, RuleIndex rule);
 
   std::uint32_t length(Id list) const { return nodes_[list].length; }
@@ -31,7 +31,7 @@ class RuleLists {
     Id before = empty;
     RuleIndex rule = no_match;
     std::uint32_t length = 0;
-    bool complete = false;          // its last rule matches all ports, protocols and flags
+    bool complete = false;          // its last rule matches all ports, protocols, flags and tags
     RuleIndex appended = no_match;  // the last rule that append() was asked for, and its answer
     Id answer = empty;
   };
@@ -41,7 +41,7 @@ class RuleLists {
   std::vector<Node> nodes_{Node{}};
 };
 
-// Whether `a` wants nothing of ports, protocol and flags that `b` does not want, too.
+// Whether `a` wants nothing of ports, protocol, flags and tags that `b` does not want, too.
 bool contains_rest(const AclRule& a, const AclRule& b);
 
 }  // namespace sluice::lookup::acl

@@ -69,6 +69,8 @@ std::string action_text(const Action& action) {
       break;
     case ActionKind::deny:
       return "deny";
+    case ActionKind::reject:
+      return "reject";
     case ActionKind::mark:
       return "mark " + std::to_string(action.mark);
     case ActionKind::police:

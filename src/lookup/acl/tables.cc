@@ -97,7 +97,12 @@ Record record_of(const AclRule& rule, RuleIndex index) {
   return {range(rule.source_port), range(rule.destination_port),
           rule.protocol.value | static_cast<std::uint32_t>(rule.protocol.mask) << 8 |
               static_cast<std::uint32_t>(rule.flags.value) << 16 | static_cast<std::uint32_t>(rule.flags.mask) << 24,
-          index};
+          index | (rule.tags.mask != 0 ? FamilyTables::tags_flag : 0)};
+}
+static_assert(max_rules <= FamilyTables::tags_flag);
+
+bool asks_for_tags(const AclRule& rule) {
+  return rule.tags.mask != 0;
 }
 
 // What cells lead to: lists of records, and rows for the lists that are too long.
@@ -159,6 +164,7 @@ class FamilyBuild {
         family_(family),
         max_words_(options.max_bytes / word),
         most_flat_(options.most_flat_cells),
+        any_tags_(std::any_of(rules.begin(), rules.end(), asks_for_tags)),
         lists_(rules) {}
 
   Expected<void> run() {
@@ -192,12 +198,14 @@ class FamilyBuild {
   bool is_flat(const RuleGroup& group) const { return group.cell_count() <= most_flat_; }
   void write_cells(FamilyTables& out, std::vector<std::uint32_t>& words) const;
   void make_leaves();
+  bool may_be_row(RuleLists::Id id) const;
   void describe();
 
   std::span<const AclRule> rules_;
   int family_;
   std::size_t max_words_;
   std::size_t most_flat_;
+  bool any_tags_;
   RuleLists lists_;
   std::optional<RuleGroups> groups_;
   Leaves leaves_;
@@ -233,6 +241,14 @@ Expected<void> FamilyBuild::choose_groups() {
   return {};
 }
 
+// A row is found without the tags.
+bool FamilyBuild::may_be_row(RuleLists::Id id) const {
+  if (lists_.length(id) <= longest_list) return false;
+  if (!any_tags_) return true;
+  const std::vector<RuleIndex> list = lists_.rules(id);
+  return std::none_of(list.begin(), list.end(), [this](RuleIndex rule) { return asks_for_tags(rules_[rule]); });
+}
+
 void FamilyBuild::make_leaves() {
   leaves_.cell.assign(lists_.size(), 0);
   for (const RuleGroup& group : groups_->group) {
@@ -240,7 +256,7 @@ void FamilyBuild::make_leaves() {
       if (id == RuleLists::empty || leaves_.cell[id] != 0) {
         continue;
       }
-      if (lists_.length(id) > longest_list) {
+      if (may_be_row(id)) {
         leaves_.cell[id] = FamilyTables::row_flag | static_cast<std::uint32_t>(leaves_.long_lists.size());
         leaves_.long_lists.push_back(id);
       } else {
@@ -368,10 +384,19 @@ FamilyTables FamilyBuild::write(std::vector<std::uint32_t>& words) const {
   return out;
 }
 
+// Nothing where no rule asks for any.
+std::vector<std::uint32_t> tag_words(std::span<const AclRule> rules) {
+  if (std::none_of(rules.begin(), rules.end(), asks_for_tags)) return {};
+  std::vector<std::uint32_t> words;
+  words.reserve(rules.size());
+  for (const AclRule& rule : rules) words.push_back(rule.tags.value | static_cast<std::uint32_t>(rule.tags.mask) << 16);
+  return words;
+}
+
 std::vector<std::uint32_t> denied_bits(std::span<const AclRule> rules) {
   std::vector<std::uint32_t> bits((rules.size() + 31) / 32);
   for (std::size_t i = 0; i < rules.size(); ++i) {
-    if (rules[i].action.kind == ActionKind::deny) bits[i / 32] |= 1U << i % 32;
+    if (drops(rules[i].action.kind)) bits[i / 32] |= 1U << i % 32;
   }
   return bits;
 }
@@ -390,7 +415,8 @@ Expected<Tables> Tables::build(std::span<const AclRule> rules, const Options& op
     }
   }
   const std::vector<std::uint32_t> denied = denied_bits(rules);
-  const std::size_t needed = (v4.words_needed() + v6.words_needed() + denied.size()) * word;
+  const std::vector<std::uint32_t> tags = tag_words(rules);
+  const std::size_t needed = (v4.words_needed() + v6.words_needed() + denied.size() + tags.size()) * word;
   if (needed > options.max_bytes) {
     return make_error("the GPU's tables for " + std::to_string(rules.size()) + " ACL rules take " +
                       std::to_string(needed >> 20) + " MB, and the limit is " +
@@ -401,6 +427,7 @@ Expected<Tables> Tables::build(std::span<const AclRule> rules, const Options& op
   made.v4 = v4.write(made.words);
   made.v6 = v6.write(made.words);
   made.denied = append(made.words, denied);
+  made.v4.tags = made.v6.tags = append(made.words, tags);
   made.shape4 = v4.shape;
   made.shape6 = v6.shape;
   return made;

@@ -9,7 +9,8 @@
 //      an array of two dimensions; where that had more than `most_flat_cells`, only its pages of 32 cells that have
 //      rules are kept, and a directory says where.
 //   3. A cell says: nothing; or a list of records, the rules of the group that these addresses match, in order, each
-//      with what it wants of ports, protocol and flags; or, where that list were long, a row of a table.
+//      with what it wants of ports, protocol and flags; or, where that list were long, a row of a table. A list with a
+//      rule that asks for tags stays one, however long; what it asks for is in a table by rule, read for it alone.
 //   4. A row is indexed by the class of (source port, destination port, protocol and flags), for which three tables of
 //      2^16 entries and two cross-product tables are read once for all groups.
 //   The lowest index that any group found wins.

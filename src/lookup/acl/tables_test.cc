@@ -76,6 +76,20 @@ TEST(TablesTest, LongListsBecomeRowsAndShortOnesDoNot) {
   EXPECT_EQ(long_lists->shape4.port_classes, 10U);
 }
 
+// A row is found without the tags; lists of other addresses become rows all the same.
+TEST(TablesTest, AListWithATagStaysAList) {
+  std::vector<AclRule> rules(18);
+  for (std::uint16_t i = 0; i < rules.size(); ++i) {
+    rules[i].destination_port = {i, i};
+    if (i < 9) rules[i].source = *packet::IpPrefix::parse("10.1.2.0/24");
+  }
+  rules[17].tags = {1, 1};
+  const auto made = Tables::build(rules);
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->shape4.rows, 1U);
+  EXPECT_EQ(made->shape4.records, 9U);
+}
+
 TEST(TablesTest, TenThousandRulesStayFarBelowTheLimit) {
   for (const RuleMix mix : all_mixes) {
     const auto made = Tables::build(make_rules(mix, 10'000, 1));

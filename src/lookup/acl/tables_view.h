@@ -15,6 +15,7 @@ struct FamilyTables {
   static constexpr std::uint32_t child_flag = 0x8000'0000;  // in a slot of a trie: the number of a block
   static constexpr std::uint32_t row_flag = 0x8000'0000;    // in a cell: the number of a row, not of a record
   static constexpr std::uint32_t last_flag = 0x8000'0000;   // in a record: the last one of its list
+  static constexpr std::uint32_t tags_flag = 0x4000'0000;   // in a record: its rule asks for tags, too
 
   std::uint32_t groups = 0;  // bit g: group g has rules; 0: nothing matches
   std::uint32_t paged = 0;   // bit g: group g's cells lie in pages
@@ -25,6 +26,7 @@ struct FamilyTables {
   std::uint32_t pages = 0;                // by row + column / page_cells: a page of cells, counted from the first cell
   std::uint32_t cells = 0;
   std::uint32_t records = 0;
+  std::uint32_t tags = 0;               // by rule: the tags that it asks for, value | mask << 16; where any does
   std::uint32_t source_ports = 0;       // 2^16 words
   std::uint32_t destination_ports = 0;  // 2^16 words
   std::uint32_t protocol_flags = 0;     // 2^16 words, by protocol << 8 | flags
@@ -41,7 +43,7 @@ struct alignas(16) Record {
   std::uint32_t source_port;       // first | last << 16
   std::uint32_t destination_port;  // first | last << 16
   std::uint32_t protocol_flags;    // protocol | mask << 8 | flags << 16 | mask << 24
-  std::uint32_t rule;              // index, and last_flag
+  std::uint32_t rule;              // index, tags_flag and last_flag
 };
 static_assert(sizeof(Record) == 16);
 
