@@ -15,6 +15,7 @@ struct CountedRule {
   std::string match;   // "destination_port=22 protocol=tcp"; empty: of what no rule matches
   std::uint64_t frames = 0;
   std::uint64_t bytes = 0;  // of whole frames, without FCS
+  std::string name = {}, comment = {};
 };
 
 class CountedRules {

@@ -48,6 +48,7 @@ class BatchWriter;
 class Burst;
 class CountedRules;
 class Emitter;
+class NamedSets;
 class PortTable;
 class Tables;
 
@@ -135,6 +136,15 @@ class Function {
   // out.drop(), out.punt().
   virtual void forward(Batch& batch, std::uint32_t first, std::uint32_t count, Emitter& out) = 0;
 
+  // The port that forward() would send frame i out of, or that the kernel would where it only has the neighbour to
+  // resolve; no_port: none, or not known. When the batch's results are there. On the thread that calls forward().
+  static constexpr std::uint16_t no_port = 0xffff;
+  virtual std::uint16_t egress(const Batch& /*batch*/, std::uint32_t /*i*/) const { return no_port; }
+  // The same for a frame that collect() hands to the host as one that the kernel may forward, on that thread.
+  virtual std::uint16_t egress_of_transit(const std::uint8_t* /*frame*/, std::uint32_t /*length*/) const {
+    return no_port;
+  }
+
   // Of a frame that the kernel sends out of the twin of this lane's port: no_reason, or why it is dropped. On the
   // thread that calls forward().
   virtual packet::Reason judge_from_host(std::uint32_t /*lane*/, const std::uint8_t* /*frame*/,
@@ -189,6 +199,7 @@ class Function {
   virtual Tables* tables() { return nullptr; }                           // engine/tables.h
   virtual function::Routing* routing() { return nullptr; }               // function/routing.h
   virtual const CountedRules* counted_rules() const { return nullptr; }  // engine/counted_rules.h
+  virtual NamedSets* named_sets() { return nullptr; }                    // engine/named_sets.h
   virtual function::MediaStreams* media_streams() { return nullptr; }    // function/media_streams.h
 };
 

@@ -48,6 +48,7 @@ namespace sluice::engine {
 class CountedRules;
 class Emitter;
 class Function;
+class NamedSets;
 class Tables;
 struct DevicePlan;
 
@@ -194,6 +195,8 @@ class Stage {
   virtual Tables* tables() { return nullptr; }
   // Rules that count what they decide (counted_rules.h); null: none. Lives as long as the stage.
   virtual const CountedRules* counted_rules() const { return nullptr; }
+  // Sets that rules ask for (named_sets.h), after prepare(); null: none. Lives as long as the stage.
+  virtual NamedSets* named_sets() { return nullptr; }
   // Streams that others add and remove (function/media_streams.h), after prepare(); null: none. As long as the stage.
   virtual function::MediaStreams* media_streams() { return nullptr; }
 

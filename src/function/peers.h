@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/batch.h"
 #include "engine/function.h"
 #include "engine/port_table.h"
 
@@ -20,6 +21,7 @@ class PeerFunction : public engine::Function {
 
   // Takes every frame; the argument is the port that it came from.
   void collect(engine::Burst& burst, engine::BatchWriter& batch) final;
+  std::uint16_t egress(const engine::Batch& batch, std::uint32_t i) const final { return peers_[batch.argument[i]]; }
   // Sends every frame, whatever its verdict.
   void forward(engine::Batch& batch, std::uint32_t first, std::uint32_t count, engine::Emitter& out) final;
 

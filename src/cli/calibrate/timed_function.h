@@ -64,6 +64,11 @@ class TimedFunction final : public engine::Function {
   engine::Tables* tables() override { return inner_->tables(); }
   function::Routing* routing() override { return inner_->routing(); }
   const engine::CountedRules* counted_rules() const override { return inner_->counted_rules(); }
+  std::uint16_t egress(const engine::Batch& batch, std::uint32_t i) const override { return inner_->egress(batch, i); }
+  std::uint16_t egress_of_transit(const std::uint8_t* frame, std::uint32_t length) const override {
+    return inner_->egress_of_transit(frame, length);
+  }
+  engine::NamedSets* named_sets() override { return inner_->named_sets(); }
   function::MediaStreams* media_streams() override { return inner_->media_streams(); }
 
  private:

@@ -1,23 +1,27 @@
 #include "function/acl/acl.h"
 
+#include <rte_mbuf.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstring>
 #include <thread>
 #include <tuple>
 #include <utility>
 
 #include "device/gpu.h"
+#include "engine/emitter.h"
 #include "engine/function.h"
 #include "engine/options.h"
 #include "function/acl/frame_key.h"
 #include "function/acl/frame_place.h"
 #include "function/capsule/capsule.h"
+#include "function/tell_sender.h"
 
 namespace sluice::function {
 namespace {
 
-using lookup::acl::ActionKind;
 using lookup::acl::Key4;
 using lookup::acl::Key6;
 using lookup::acl::no_match;
@@ -35,6 +39,7 @@ constexpr std::uint32_t next_burst = 64;
 struct alignas(64) Header {
   const RuleSet* set;  // that the rules below are of
   std::uint32_t keys4, keys6;
+  std::uint64_t tagged;  // the generation of the list that the keys' tags are for; 0: none
 };
 // A byte for each frame of the smallest batch holds it.
 constexpr std::uint32_t header_per_frame = 1;
@@ -42,8 +47,63 @@ static_assert(sizeof(Header) <= header_per_frame * engine::batch_range.least);
 
 constexpr std::uint32_t per_frame = header_per_frame + sizeof(Key4) + sizeof(Key6) + 3 * sizeof(std::uint32_t);
 
+// As a reader of the tables of sets, besides each lane's collector: what computes a lane's batches, and the worker.
+std::uint32_t computer_of(std::uint32_t lane, std::uint32_t lanes) {
+  return lanes + lane;
+}
+std::uint32_t worker_of(std::uint32_t lanes) {
+  return 2 * lanes;
+}
+
+std::size_t reader_of(const engine::Batch& batch) {
+  return std::size_t{batch.lane} * engine::batches_range.most + batch.slot;
+}
+
+RuleIndex find(const lookup::acl::Classifier& classifier, const Key4& key) {
+  RuleIndex rule = no_match;
+  classifier.classify4(&key, &rule, 1);
+  return rule;
+}
+RuleIndex find(const lookup::acl::Classifier& classifier, const Key6& key) {
+  RuleIndex rule = no_match;
+  classifier.classify6(&key, &rule, 1);
+  return rule;
+}
+
+// The rule of a key whose egress is known.
+template <typename Key>
+RuleIndex decide(const RuleSet& set, Key key, std::uint16_t egress_tags) {
+  std::uint16_t tags;
+  std::memcpy(&tags, key.tags, sizeof tags);
+  tags = static_cast<std::uint16_t>((tags & ~set.plan.egress_mask()) | egress_tags);
+  std::memcpy(key.tags, &tags, sizeof tags);
+  return find(*set.by_egress, key);
+}
+
+// Rules as they are written.
+std::size_t count_of(const Acl::AclOptions& options) {
+  std::size_t count = 0;
+  const lookup::acl::AclRule* before = nullptr;
+  for (const lookup::acl::AclRule& rule : options.rules) {
+    count += before == nullptr || rule.text == lookup::acl::AclRule::no_text || rule.text != before->text ? 1 : 0;
+    before = &rule;
+  }
+  return count;
+}
+
+// The keys of frames [first, first + count) of one family.
+struct Range {
+  std::uint32_t first = 0, end = 0;
+  void add(std::uint32_t key) {
+    first = end == 0 ? key : first;
+    end = key + 1;
+  }
+};
+
+}  // namespace
+
 // A batch's area. Keys stand close together, by family, in the order of frames.
-struct Area {
+struct Acl::Area {
   Area(std::byte* area, std::uint32_t capacity)
       : header(reinterpret_cast<Header*>(area)),
         keys4(reinterpret_cast<Key4*>(area + sizeof(Header))),
@@ -65,39 +125,50 @@ struct Area {
   std::uint32_t* places;  // by frame: its key (frame_place.h)
 };
 
-std::size_t reader_of(const engine::Batch& batch) {
-  return std::size_t{batch.lane} * engine::batches_range.most + batch.slot;
-}
-
-// Counts the frame and does what the rule says.
-packet::Reason act(const RuleSet& set, RuleIndex rule, std::uint32_t writer, std::uint8_t* frame, std::uint32_t length,
-                   std::uint64_t tsc) {
-  const std::uint32_t place = set.place(rule);
-  set.hits->add(writer, place, length);
-  switch (set.kinds[place]) {
-    case ActionKind::permit:
-      break;
-    case ActionKind::deny:
-      return acl_denied;
-    case ActionKind::mark:
-      set_dscp(frame, length, set.verdicts[place].dscp);
-      break;
-    case ActionKind::police:
-      return set.verdicts[place].policer->take(length, tsc) ? packet::no_reason : acl_policed;
+// Counts the frame and does what the rule says. `egress()`: the port that it leaves by; `classify(tags)`: the rule of
+// its key with these tags besides, where rules ask for the egress.
+template <typename Egress, typename Classify>
+packet::Reason Acl::act(const RuleSet& set, RuleIndex rule, const Judged& judged, const Egress& egress,
+                        const Classify& classify) const {
+  using Deed = RuleSet::Deed;
+  std::uint32_t place = set.place(rule);
+  Deed deed = set.deeds[place];
+  std::uint32_t logged = 0;
+  std::uint16_t out_port = engine::Function::no_port;
+  if (deed == Deed::special) [[unlikely]] {
+    out_port = egress();
+    if (set.verdicts[place].asks_egress) place = set.place(classify(set.plan.egress_tags(out_port)));
+    deed = set.deeds[place];
+    if (deed == Deed::special) {
+      deed = static_cast<Deed>(set.verdicts[place].kind);
+      logged = set.verdicts[place].logged;
+    }
   }
-  return packet::no_reason;
-}
-
-// The keys of frames [first, first + count) of one family.
-struct Range {
-  std::uint32_t first = 0, end = 0;
-  void add(std::uint32_t key) {
-    first = end == 0 ? key : first;
-    end = key + 1;
+  set.hits->add(judged.writer, place, judged.length);
+  packet::Reason reason = packet::no_reason;
+  switch (deed) {
+    case Deed::permit:
+    case Deed::special:
+      break;
+    case Deed::deny:
+      reason = acl_denied;
+      break;
+    case Deed::reject:
+      reason = acl_rejected;
+      break;
+    case Deed::mark:
+      set_dscp(judged.frame, judged.length, set.verdicts[place].dscp);
+      break;
+    case Deed::police:
+      if (!set.verdicts[place].policer->take(judged.length, judged.tsc)) reason = acl_policed;
+      break;
   }
-};
-
-}  // namespace
+  if (logged != 0) [[unlikely]] {
+    set.log->take(judged.writer, set.logged_rules[logged - 1], judged.frame, judged.length,
+                  {judged.tsc, ingress(judged.lane), out_port, reason});
+  }
+  return reason;
+}
 
 std::uint32_t Acl::bytes_per_frame() const {
   return per_frame;
@@ -106,6 +177,7 @@ std::uint32_t Acl::bytes_per_frame() const {
 Expected<void> Acl::prepare(const engine::LanePlan& plan) {
   lanes_ = plan.lanes;
   current_.emplace(std::size_t{lanes_} * (engine::batches_range.most + 1));
+  ports_ = plan.ports;
   // A lane's collector and its forwarder are two threads, or one.
   transit_writers_ = plan.forwarders ? lanes_ : 0;
   hits_.emplace(transit_writers_ + lanes_);
@@ -117,9 +189,18 @@ Expected<void> Acl::prepare(const engine::LanePlan& plan) {
 
 Expected<Acl::Built> Acl::build(const AclOptions& options, std::uint64_t generation) const {
   Built built;
-  built.hits = hits_->next(options.rules, options.deny_others);
-  auto set = RuleSet::create(options.rules, options.deny_others, generation, built.hits->counters);
+  built.hits = hits_->next(options.rules, options.deny_others, options.texts);
+  auto set = RuleSet::create(options.rules, options.deny_others, generation, built.hits->counters, options.plan);
   if (!set) return make_error("[acl] " + set.error().message);
+  if (auto ok = add_log(options, **set); !ok) return make_error("[acl] " + ok.error().message);
+  built.sets = sets_after(options);
+  if (!options.plan.uses().empty()) {
+    std::vector<lookup::acl::NamedSet> sets;
+    for (const SetState& state : built.sets) sets.push_back(state.set);
+    // Each lane's collector, what computes its batches, and the worker.
+    (*set)->sets.emplace(std::size_t{2} * lanes_ + 1);
+    (*set)->sets->publish(std::make_unique<lookup::acl::SetTables>(lookup::acl::SetTables::build(sets, options.plan)));
+  }
   built.set = std::move(*set);
   return built;
 }
@@ -127,6 +208,15 @@ Expected<Acl::Built> Acl::build(const AclOptions& options, std::uint64_t generat
 void Acl::publish(Built built) {
   const RuleSet* const old = newest_;
   newest_ = built.set.get();
+  tags_.store(!newest_->plan.empty(), std::memory_order_relaxed);
+  {
+    const std::lock_guard lock(sets_mutex_);
+    sets_ = std::move(built.sets);
+    if (newest_->log && newest_->log != log_) {
+      if (log_) logged_before_ += log_->counters();
+      log_ = newest_->log;
+    }
+  }
   if (old != nullptr) old->next.store(newest_, std::memory_order_release);
   hits_->enter(std::move(built.hits));
   current_->publish(std::move(built.set));
@@ -134,7 +224,7 @@ void Acl::publish(Built built) {
 
 Expected<void> Acl::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {
   if (!plan.launches) return {};
-  auto made = lookup::acl::GpuClassifier::create(gpu, options_.rules);
+  auto made = lookup::acl::GpuClassifier::create(gpu, RuleSet::without_egress(options_.rules, options_.plan));
   if (!made) return make_error("[acl] " + made.error().message);
   gpu_ = &gpu;
   gpu_rules_ = std::move(*made);
@@ -146,7 +236,8 @@ Expected<void> Acl::attach(device::Gpu& gpu, const engine::DevicePlan& plan) {
 void Acl::describe(const engine::Batch& batch, std::byte* area, std::uint32_t first) {
   const Area a(area, batch.capacity);
   if (first == 0) *a.header = {};
-  std::uint32_t n4 = a.header->keys4, n6 = a.header->keys6;
+  const std::uint32_t before4 = a.header->keys4, before6 = a.header->keys6;
+  std::uint32_t n4 = before4, n6 = before6;
   for (std::uint32_t i = first; i < batch.count; ++i) {
     const auto* const frame = reinterpret_cast<const std::uint8_t*>(batch.frame[i]);
     if (make_plain_key(frame, batch.length[i], a.keys4[n4])) [[likely]] {
@@ -170,15 +261,49 @@ void Acl::describe(const engine::Batch& batch, std::byte* area, std::uint32_t fi
   }
   a.header->keys4 = n4;
   a.header->keys6 = n6;
+  if (tags_.load(std::memory_order_relaxed)) {
+    const auto set = current_->read(std::size_t{lanes_} * engine::batches_range.most + batch.lane);
+    const bool is_same = first != 0 && a.header->tagged == set->generation;
+    tag(a, batch.lane, *set, batch.lane, is_same ? before4 : 0, is_same ? before6 : 0);
+  }
   // A device has read these places, and owns them as much as this core does.
   sluice::prefetch_for_write(a.keys4 + n4, next_burst * sizeof(Key4));
   sluice::prefetch_for_write(a.places + batch.count, next_burst * sizeof(std::uint32_t));
+}
+
+// Gives the keys from these on their tags, for that list.
+void Acl::tag(const Area& a, std::uint32_t lane, const RuleSet& set, std::uint32_t reader, std::uint32_t from4,
+              std::uint32_t from6) const {
+  a.header->tagged = set.generation;
+  if (set.plan.empty()) return;
+  const std::uint16_t common = set.plan.ingress_tags(ingress(lane));
+  const auto each = [&](const auto& tags_of) {
+    const auto write = [&](auto& key) {
+      const auto tags = static_cast<std::uint16_t>(tags_of(key) | common);
+      std::memcpy(key.tags, &tags, sizeof tags);
+    };
+    std::for_each(a.keys4 + from4, a.keys4 + a.header->keys4, write);
+    std::for_each(a.keys6 + from6, a.keys6 + a.header->keys6, write);
+  };
+  if (!set.sets) {
+    each([](const auto&) { return std::uint16_t{0}; });
+  } else {
+    const auto tables = set.sets->read(reader);
+    each([&](const auto& key) { return tables->tags(key); });
+  }
+}
+
+// Keys that were made for another list, just before a reload, are tagged anew.
+void Acl::tag_for(const Area& a, std::uint32_t lane, const RuleSet& set, std::uint32_t reader) const {
+  if (!set.plan.empty() && a.header->tagged != set.generation) [[unlikely]]
+    tag(a, lane, set, reader, 0, 0);
 }
 
 Expected<void> Acl::launch(const engine::Batch& batch, std::byte* area, device::GpuStream& stream) {
   const Area a(area, batch.capacity);
   current_->pin(reader_of(batch), on_device_);
   a.header->set = on_device_;
+  tag_for(a, batch.lane, *on_device_, worker_of(lanes_));
   return gpu_rules_->classify(stream, a.keys4, a.rules4, a.header->keys4, a.keys6, a.rules6, a.header->keys6);
 }
 
@@ -187,8 +312,9 @@ bool Acl::join(const engine::Batch& batch, std::byte* area, CapsuleWork& work) {
   const Area a(area, batch.capacity);
   current_->pin(reader_of(batch), on_device_);
   a.header->set = on_device_;
+  tag_for(a, batch.lane, *on_device_, worker_of(lanes_));
   work.classify = {.view = gpu_rules_->view(),
-                   .deny_others = on_device_->others() == ActionKind::deny,
+                   .deny_others = on_device_->denies_others(),
                    .in_order = a.header->keys4 == batch.count,
                    .place = a.places,
                    .keys4 = a.keys4,
@@ -200,7 +326,10 @@ bool Acl::join(const engine::Batch& batch, std::byte* area, CapsuleWork& work) {
 
 void Acl::compute(const engine::Batch& batch, std::byte* area, std::uint32_t first, std::uint32_t count) {
   const Area a(area, batch.capacity);
-  if (first == 0) a.header->set = current_->pin(reader_of(batch));
+  if (first == 0) {
+    a.header->set = current_->pin(reader_of(batch));
+    tag_for(a, batch.lane, *a.header->set, computer_of(batch.lane, lanes_));
+  }
   Range four, six;
   if (first == 0 && count == batch.count) {
     four.end = a.header->keys4;
@@ -230,8 +359,15 @@ packet::Reason Acl::judge(const engine::Batch& batch, std::byte* area, std::uint
     a.header->set->prefetch(a.rule(a.places[n]), batch.lane);
   }
   if (place >= place_malformed) return place == place_malformed ? acl_malformed : packet::no_reason;
-  return act(*a.header->set, a.rule(place), batch.lane, reinterpret_cast<std::uint8_t*>(batch.frame[i]),
-             batch.length[i], tsc);
+  const RuleSet& set = *a.header->set;
+  const auto classify = [&](std::uint16_t tags) {
+    return (place & place_is_key6) != 0 ? decide(set, a.keys6[place & ~place_is_key6], tags)
+                                        : decide(set, a.keys4[place], tags);
+  };
+  return act(
+      set, a.rule(place),
+      {batch.lane, batch.lane, reinterpret_cast<std::uint8_t*>(batch.frame[i]), batch.length[i], tsc},
+      [&] { return last_ == nullptr ? engine::Function::no_port : last_->egress(batch, i); }, classify);
 }
 
 packet::Reason Acl::judge_transit(std::uint32_t lane, std::uint8_t* frame, std::uint32_t length, std::uint64_t tsc) {
@@ -241,13 +377,27 @@ packet::Reason Acl::judge_transit(std::uint32_t lane, std::uint8_t* frame, std::
   if (kind == KeyKind::not_ip) return packet::no_reason;
   if (kind == KeyKind::malformed) return acl_malformed;
   const auto set = current_->read(std::size_t{lanes_} * engine::batches_range.most + lane);
-  RuleIndex rule = no_match;
-  if (kind == KeyKind::ipv4) {
-    set->classifier->classify4(&key4, &rule, 1);
-  } else {
-    set->classifier->classify6(&key6, &rule, 1);
-  }
-  return act(*set, rule, transit_writers_ + lane, frame, length, tsc);
+  const auto judge_key = [&](auto& key) {
+    std::uint16_t tags = set->plan.ingress_tags(ingress(lane));
+    if (set->sets) tags |= set->sets->read(lane)->tags(key);
+    std::memcpy(key.tags, &tags, sizeof tags);
+    return act(
+        *set, find(*set->classifier, key), {lane, transit_writers_ + lane, frame, length, tsc},
+        [&] { return last_ == nullptr ? engine::Function::no_port : last_->egress_of_transit(frame, length); },
+        [&](std::uint16_t more) { return decide(*set, key, more); });
+  };
+  return kind == KeyKind::ipv4 ? judge_key(key4) : judge_key(key6);
+}
+
+// Nothing is answered of what judge_transit() rejects: it is in no batch.
+engine::Answer Acl::answer(const engine::Batch& batch, std::byte* /*area*/, std::uint32_t i, packet::Reason reason,
+                           engine::Emitter& out) {
+  if (reason != acl_rejected || !out.may_answer()) return {};
+  rte_mbuf* const buffer = batch.mbuf[i];
+  const std::uint32_t length = tell_sender(reinterpret_cast<std::uint8_t*>(batch.frame[i]), batch.length[i],
+                                           std::uint32_t{rte_pktmbuf_data_len(buffer)} + rte_pktmbuf_tailroom(buffer));
+  if (length != 0) rte_pktmbuf_data_len(buffer) = rte_pktmbuf_pkt_len(buffer) = static_cast<std::uint16_t>(length);
+  return {length};
 }
 
 void Acl::judged(const engine::Batch& batch, std::byte* /*area*/) {
@@ -264,6 +414,14 @@ Expected<void> Acl::begin_cycle(device::GpuStream& stream) {
   }
   device_generation_.store(on_device_->generation, std::memory_order_release);
   return {};
+}
+
+void Acl::stopped() {
+  if (log_) log_->stop();
+}
+
+std::string Acl::lost_output() const {
+  return log_ ? log_->lost() : std::string();
 }
 
 std::size_t Acl::reclaim() {
@@ -287,19 +445,21 @@ Expected<engine::Stage::Change> Acl::reload(Stage& fresh) {
   auto next = std::make_shared<Next>();
   next->list = std::move(*made);
   if (gpu_rules_ && !gpu_->lost()) {
-    auto built = gpu_rules_->build(wanted.rules);
+    auto built = gpu_rules_->build(RuleSet::without_egress(wanted.rules, wanted.plan));
     if (!built) return make_error("[acl] " + built.error().message);
     next->built = std::move(*built);
   }
-  const std::size_t count = wanted.rules.size();
-  return Change{std::to_string(count) + " ACL rule" + (count == 1 ? " is" : "s are") + " in force", [this, next] {
-                  publish(std::move(next->list));
-                  if (next->built) gpu_rules_->commit(std::move(next->built));
-                  const auto end = std::chrono::steady_clock::now() + patience;
-                  while (reclaim() != 0 && std::chrono::steady_clock::now() < end) {
-                    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-                  }
-                }};
+  const std::size_t count = count_of(wanted);
+  return Change{
+      std::to_string(count) + " ACL rule" + (count == 1 ? " is" : "s are") + " in force" + undone(next->list.sets),
+      [this, next] {
+        publish(std::move(next->list));
+        if (next->built) gpu_rules_->commit(std::move(next->built));
+        const auto end = std::chrono::steady_clock::now() + patience;
+        while (reclaim() != 0 && std::chrono::steady_clock::now() < end) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+      }};
 }
 
 std::vector<engine::Figure> Acl::figures() const {
@@ -315,6 +475,8 @@ std::vector<engine::Figure> Acl::figures() const {
        {"acl_mark_bytes", "the bytes of these frames"}},
       {{"acl_police_frames", "frames that an ACL rule with the action police decided, with those that it dropped"},
        {"acl_police_bytes", "the bytes of these frames"}},
+      {{"acl_reject_frames", "frames that an ACL rule with the action reject decided"},
+       {"acl_reject_bytes", "the bytes of these frames"}},
       {{"acl_default_frames", "frames that no ACL rule matched"}, {"acl_default_bytes", "the bytes of these frames"}},
   }};
   if (!hits_) return {};
@@ -326,6 +488,14 @@ std::vector<engine::Figure> Acl::figures() const {
     all.push_back(texts[i].bytes);
     all.back().value = totals[i].bytes;
   }
+  const std::lock_guard lock(sets_mutex_);
+  AclLogCounters logged = logged_before_;
+  if (log_) logged += log_->counters();
+  all.push_back({"acl_log_lines", "lines about frames that ACL rules with `log` decided", logged.written});
+  all.push_back(
+      {"acl_log_suppressed", "such frames without a line, above the rule's log_per_second", logged.suppressed});
+  all.push_back({"acl_log_lost", "such frames without a line, for their lane's ring was full", logged.ring_full});
+  all.push_back({"acl_log_lost_lines", "such lines that the file could not take", logged.lost_lines});
   return all;
 }
 

@@ -2,11 +2,17 @@
 //
 //   permit  goes on            mark    goes on with this DSCP (RFC 2474; ECN bits stay)
 //   deny    acl_denied         police  goes on within rate and burst (policer.h), else acl_policed
+//   reject  acl_rejected, and its sender is told (tell_sender.h), as often as Emitter::may_answer() allows
 // A frame that no rule matches gets the default, permit or deny. What is not IP goes on: a bridge must carry ARP. An IP
 // frame of which no key can be made is dropped as acl_malformed (frame_key.h says what that is).
 //
 // Where: keys are made when frames are collected, on the lane's core; rte_acl on the core or the tables of
 // lookup/acl/gpu_classifier.h on the GPU find the rule; the action is taken when frames leave.
+//
+// Sets and ports: where rules ask for named sets or for the port that a frame came in by, keys get tags (tag_plan.h)
+// when they are made. Rules that ask for the port that it leaves by are decided when it is judged (rule_set.h), by what
+// the function behind says (Function::egress); a frame that leaves by none matches none of these. Of what the kernel is
+// to forward it is the port that the router's own table says.
 //
 // Reload: the new list is built beside the old one, for the CPU and for the GPU. Batches that a core computes are
 // judged by it from then on, those of the GPU some cycles later, when its tables have arrived; each batch by one list
@@ -23,11 +29,13 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/exchanged.h"
+#include "engine/named_sets.h"
 #include "engine/stage.h"
 #include "engine/tables.h"
 #include "function/acl/rule_hits.h"
@@ -39,22 +47,29 @@ namespace sluice::function {
 
 inline const packet::Reason acl_denied =
     packet::register_reason("acl_denied", "an ACL rule, or the default, denies it");
+inline const packet::Reason acl_rejected = packet::register_reason(
+    "acl_rejected", "an ACL rule rejects it; its sender is told, but for what no answer may be sent to");
 inline const packet::Reason acl_policed =
     packet::register_reason("acl_policed", "it exceeds the rate of the ACL rule that it matches");
 inline const packet::Reason acl_malformed = packet::register_reason(
     "acl_malformed", "it is IP, and the headers that ACL rules ask for are cut or contradictory");
 
-class Acl final : public engine::Stage {
+class Acl final : public engine::Stage, public engine::NamedSets {
  public:
   struct AclOptions {
     std::vector<lookup::acl::AclRule> rules;  // in match order; marks up to most_dscp
     bool deny_others = false;
     std::vector<std::string> notes = {};  // on the rules' file, for check and start
+    std::vector<lookup::acl::RuleText> texts = {};
+    std::vector<lookup::acl::NamedSet> sets = {};
+    lookup::acl::TagPlan plan = {};
+    AclLogSettings log = {};
   };
   static constexpr std::uint32_t most_dscp = 63;
 
   explicit Acl(AclOptions options) : options_(std::move(options)), file_(options_.notes) {}
 
+  void stands_before(engine::Function& last) override { last_ = &last; }
   std::uint32_t bytes_per_frame() const override;
   Expected<void> prepare(const engine::LanePlan& plan) override;
   Expected<void> attach(device::Gpu& gpu, const engine::DevicePlan& plan) override;
@@ -67,17 +82,32 @@ class Acl final : public engine::Stage {
   packet::Reason judge(const engine::Batch& batch, std::byte* area, std::uint32_t i, std::uint64_t tsc) override;
   packet::Reason judge_transit(std::uint32_t lane, std::uint8_t* frame, std::uint32_t length,
                                std::uint64_t tsc) override;
+  engine::Answer answer(const engine::Batch& batch, std::byte* area, std::uint32_t i, packet::Reason reason,
+                        engine::Emitter& out) override;
   void judged(const engine::Batch& batch, std::byte* area) override;
   Expected<void> begin_cycle(device::GpuStream& stream) override;
   Expected<Change> reload(Stage& fresh) override;
   std::vector<engine::Figure> figures() const override;
   engine::Tables* tables() override { return &file_; }
   const engine::CountedRules* counted_rules() const override { return hits_ ? &*hits_ : nullptr; }
+  engine::NamedSets* named_sets() override { return this; }
+  void stopped() override;
+  std::string lost_output() const override;
+
+  Expected<std::vector<Entry>> list_sets(std::string_view name, std::uint32_t limit) const override;
+  Expected<std::string> add_to_set(std::string_view name, const std::vector<std::string>& entries) override;
+  Expected<std::string> remove_from_set(std::string_view name, const std::vector<std::string>& entries) override;
 
   // Lists that are no longer in force and not freed yet. The thread that reloads.
   std::size_t reclaim();
 
  private:
+  struct SetState {
+    lookup::acl::NamedSet set;
+    std::vector<lookup::acl::SetEntry> configured;
+    std::uint64_t uses = 0;  // rules that ask for it
+    bool changed() const { return set.entries != configured; }
+  };
   // What there is to say of the file of rules, which is read with the settings.
   class File final : public engine::Tables {
    public:
@@ -96,13 +126,41 @@ class Acl final : public engine::Stage {
   struct Built {
     std::unique_ptr<RuleSet> set;
     std::unique_ptr<RuleHits::Next> hits;
+    std::vector<SetState> sets;
   };
+  // Frames that a stage judges: a batch's, or of transit.
+  struct Judged {
+    std::uint32_t lane;
+    std::uint32_t writer;  // of hits and lines
+    std::uint8_t* frame;
+    std::uint32_t length;
+    std::uint64_t tsc;
+  };
+  struct Area;
   Expected<Built> build(const AclOptions& options, std::uint64_t generation) const;
+  Expected<void> add_log(const AclOptions& options, RuleSet& set) const;
+  std::vector<SetState> sets_after(const AclOptions& options) const;
+  std::string undone(const std::vector<SetState>& after) const;
   void publish(Built built);
+  void tag(const Area& area, std::uint32_t lane, const RuleSet& set, std::uint32_t reader, std::uint32_t from4,
+           std::uint32_t from6) const;
+  void tag_for(const Area& area, std::uint32_t lane, const RuleSet& set, std::uint32_t reader) const;
+  std::uint16_t ingress(std::uint32_t lane) const { return lane < ports_.size() ? ports_[lane] : std::uint16_t{0}; }
+  template <typename Egress, typename Classify>
+  packet::Reason act(const RuleSet& set, lookup::acl::RuleIndex rule, const Judged& judged, const Egress& egress,
+                     const Classify& classify) const;
+  Expected<std::string> change_set(std::string_view name, const std::vector<std::string>& entries, bool add);
 
   AclOptions options_;
   File file_;
+  const engine::Function* last_ = nullptr;
+  std::vector<std::uint16_t> ports_;           // by lane: that its frames come in by
   std::optional<Exchanged<RuleSet>> current_;  // its readers: batches, and each lane's collector
+  std::atomic<bool> tags_{false};              // keys of the list in force have tags
+  mutable std::mutex sets_mutex_;              // of what is below, which others read
+  std::vector<SetState> sets_;
+  std::shared_ptr<AclLog> log_;  // the last that a list had; of it and those before it the counters. By sets_mutex_
+  AclLogCounters logged_before_;
   std::uint32_t lanes_ = 0;
   std::uint32_t transit_writers_ = 0;  // the first of those that count what judge_transit() judges
   std::optional<RuleHits> hits_;

@@ -229,9 +229,10 @@ TEST_P(AclTest, totals_are_by_action) {
                                                   rule("10-12", "\"mark\"\nmark = 7\n") +
                                                   rule("13-14", "\"police\"\nrate = 1\nburst = 10_000\n")));
   const std::map<std::string_view, std::uint64_t> expected = {
-      {"acl_permit_frames", 50},  {"acl_permit_bytes", 5000}, {"acl_deny_frames", 40},   {"acl_deny_bytes", 4000},
-      {"acl_mark_frames", 30},    {"acl_mark_bytes", 3000},   {"acl_police_frames", 20}, {"acl_police_bytes", 2000},
-      {"acl_default_frames", 10}, {"acl_default_bytes", 1000}};
+      {"acl_permit_frames", 50},  {"acl_permit_bytes", 5000},  {"acl_deny_frames", 40},   {"acl_deny_bytes", 4000},
+      {"acl_mark_frames", 30},    {"acl_mark_bytes", 3000},    {"acl_police_frames", 20}, {"acl_police_bytes", 2000},
+      {"acl_default_frames", 10}, {"acl_default_bytes", 1000}, {"acl_reject_frames", 0},  {"acl_reject_bytes", 0},
+      {"acl_log_lines", 0},       {"acl_log_suppressed", 0},   {"acl_log_lost", 0},       {"acl_log_lost_lines", 0}};
   EXPECT_EQ(outcome.figures, expected);
 }
 

@@ -45,7 +45,7 @@ bool is_plain(const std::uint8_t* frame, std::size_t length, KeyKind kind, const
   std::memset(&plain, 0x5a, sizeof plain);
   if (!make_plain_key(frame, static_cast<std::uint32_t>(length), plain)) return false;
   EXPECT_EQ(kind, KeyKind::ipv4);
-  EXPECT_EQ(std::memcmp(&plain, &key, offsetof(Key4, unused)), 0) << text(plain) << " is " << text(key);
+  EXPECT_EQ(std::memcmp(&plain, &key, offsetof(Key4, tags)), 0) << text(plain) << " is " << text(key);
   return true;
 }
 Made key_of(const Bytes& frame) {

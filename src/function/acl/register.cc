@@ -16,13 +16,25 @@ namespace {
 using lookup::acl::AclRule;
 using lookup::acl::ActionLimits;
 
-// Of the file that `rules` names; after a mistake, which goes to the settings with a line for each, those of none.
-std::vector<AclRule> rules_of_file(Settings& settings, const std::string& path, const ActionLimits& limits) {
-  auto rules =
-      path.ends_with(".toml") ? lookup::acl::read_rules_file(path, limits) : lookup::acl::read_classbench(path);
-  if (rules && rules->empty()) settings.error("rules", "there is no rule in " + path + ": leave `rules` out for none");
-  if (rules) return std::move(*rules);
-  std::istringstream lines(rules.error().message);
+using lookup::acl::RuleBook;
+
+// Adds those of the file that `rules` names; after a mistake, which goes to the settings with a line for each, none.
+std::vector<AclRule> rules_of_file(Settings& settings, const std::string& path, const ActionLimits& limits,
+                                   RuleBook& book) {
+  std::vector<AclRule> rules;
+  Expected<void> read;
+  if (path.ends_with(".toml")) {
+    std::vector<AclRule> before = std::exchange(book.rules, {});
+    read = lookup::acl::read_rules_file(path, limits, book);
+    rules = std::exchange(book.rules, std::move(before));
+  } else if (auto filters = lookup::acl::read_classbench(path)) {
+    rules = std::move(*filters);
+  } else {
+    read = tl::unexpected(filters.error());
+  }
+  if (read && rules.empty()) settings.error("rules", "there is no rule in " + path + ": leave `rules` out for none");
+  if (read) return rules;
+  std::istringstream lines(read.error().message);
   for (std::string line; std::getline(lines, line);) settings.error("rules", line);
   return {};
 }
@@ -45,6 +57,7 @@ ActionLimits limits_of(const engine::PortTable& ports) {
   ActionLimits limits{.most_mark = Acl::most_dscp};
   for (std::size_t port = 0; port < ports.size(); ++port) {
     limits.least_burst = std::max(limits.least_burst, ports[port].mtu + ethernet);
+    limits.ports.push_back(ports[port].name);
   }
   return limits;
 }
@@ -53,16 +66,22 @@ Expected<std::unique_ptr<engine::Stage>> make_acl(Settings& settings, const engi
   const ActionLimits limits = limits_of(ports);
   Acl::AclOptions options;
   options.deny_others = settings.choice("default", "permit", {"permit", "deny"}) == "deny";
-  options.rules = lookup::acl::read_rules(settings, limits);
+  options.log.eve = settings.text("eve", "");
+  options.log.per_second = static_cast<std::uint32_t>(settings.integer("log_per_second", 10, 1, 100'000));
+  options.log.ports = limits.ports;
+  RuleBook book;
+  lookup::acl::read_rules(settings, limits, book);
   const std::string path = settings.text("rules", "");
   if (!path.empty()) {
     // Among rules of one priority those of the configuration come first.
-    std::vector<AclRule> more = rules_of_file(settings, path, limits);
+    std::vector<AclRule> more = rules_of_file(settings, path, limits, book);
     options.notes = notes_of(more, path);
-    options.rules.insert(options.rules.end(), std::make_move_iterator(more.begin()),
-                         std::make_move_iterator(more.end()));
-    options.rules = lookup::acl::in_match_order(std::move(options.rules));
+    book.rules.insert(book.rules.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   }
+  options.rules = lookup::acl::in_match_order(std::move(book.rules));
+  options.texts = std::move(book.texts);
+  options.sets = std::move(book.sets);
+  options.plan = std::move(book.plan);
   if (options.rules.size() > lookup::acl::max_rules) {
     settings.error("rules", std::to_string(options.rules.size()) + " rules are more than there is room for, " +
                                 std::to_string(lookup::acl::max_rules));
@@ -70,10 +89,10 @@ Expected<std::unique_ptr<engine::Stage>> make_acl(Settings& settings, const engi
   return std::make_unique<Acl>(std::move(options));
 }
 
-const bool registered =
-    engine::register_function({.name = "acl",
-                               .text = "permits, denies, marks or polices IPv4 and IPv6 frames by a list of rules",
-                               .make_stage = make_acl});
+const bool registered = engine::register_function(
+    {.name = "acl",
+     .text = "permits, denies, rejects, marks or polices IPv4 and IPv6 frames by a list of rules",
+     .make_stage = make_acl});
 
 }  // namespace
 }  // namespace sluice::function

@@ -4,10 +4,10 @@
 // without an atomic read-modify-write; any thread sums them up.
 //
 // RuleHits: what is told of them. A reload brings another list with counters of its own; a rule that stays, with the
-// same match, priority and action, keeps what it has counted, wherever in the list it then stands: the first of equal
-// ones is the first of them again. So does the default if its action stays. A changed rule is a new one and begins at
-// 0. Batches that are judged by the old list after that still count: nothing is lost.
-// Totals by action count since the start, whatever becomes of rules.
+// same match, priority and action (and whatever name), keeps what it has counted, wherever in the list it then stands:
+// the first of equal ones is the first of them again. So does the default if its action stays. A changed rule is a new
+// one and begins at 0. Batches that are judged by the old list after that still count: nothing is lost. Totals by
+// action count since the start, whatever becomes of rules.
 //
 // Threads: HitCounters::add(), one thread at a time for each writer; sum() any thread. RuleHits: list()
 // and totals() any thread; all else on the thread that reloads, or before lanes run. Memory: 16 bytes a rule and
@@ -25,6 +25,7 @@
 
 #include "engine/counted_rules.h"
 #include "lookup/acl/acl_rule.h"
+#include "lookup/acl/acl_settings.h"
 
 namespace sluice::function {
 
@@ -73,11 +74,14 @@ class RuleHits final : public engine::CountedRules {
   // A list that may follow the one in force, worked out: enter() cannot fail.
   struct Next {
     std::vector<lookup::acl::AclRule> rules;
+    std::vector<lookup::acl::RuleText> texts;
     bool deny_others = false;
     std::shared_ptr<HitCounters> counters;
     std::vector<std::uint32_t> heir;  // by place in the list in force: its place in this one, or `gone`
   };
-  std::unique_ptr<Next> next(std::span<const lookup::acl::AclRule> rules, bool deny_others) const;
+  // What is written as one rule (AclRule::text, of `texts`) is one row, behind one another in `rules`.
+  std::unique_ptr<Next> next(std::span<const lookup::acl::AclRule> rules, bool deny_others,
+                             std::span<const lookup::acl::RuleText> texts = {}) const;
   // In force from now on; before any lane counts by it.
   void enter(std::unique_ptr<Next> next);
   // Lets go the counters of lists that nobody else holds; what they counted stays.
@@ -89,7 +93,7 @@ class RuleHits final : public engine::CountedRules {
   Listing list(std::uint32_t limit) const override;
 
   // By action (ActionKind), and last of frames that no rule matched. Reads every counter.
-  using Totals = std::array<HitCount, 5>;
+  using Totals = std::array<HitCount, lookup::acl::action_kinds + 1>;
   Totals totals() const;
 
  private:
@@ -101,11 +105,13 @@ class RuleHits final : public engine::CountedRules {
     std::vector<std::uint8_t> total;  // by its place: which of the totals
   };
   std::vector<std::uint8_t> totals_of_places() const;
+  engine::CountedRule row_of(const lookup::acl::AclRule& rule) const;
   HitCount count(std::uint32_t place) const;
 
   const std::uint32_t writers_;
   mutable std::mutex mutex_;  // of all below, for writing and for list()
   std::vector<lookup::acl::AclRule> rules_;
+  std::vector<lookup::acl::RuleText> texts_;
   bool deny_others_ = false;
   std::shared_ptr<HitCounters> counters_;
   std::vector<HitCount> before_;  // by place: what lists that are let go have counted

@@ -148,21 +148,21 @@ TEST(RuleHits, totals_never_fall) {
   };
   auto first = list.follow({to_port(1), to_port(2, ActionKind::deny), to_port(3, ActionKind::mark)});
   for (std::uint32_t place = 0; place < 4; ++place) first->add(0, place, 64);
-  EXPECT_EQ(totals(), (Frames{1, 1, 1, 0, 1})) << "permit, deny, mark, police, none";
+  EXPECT_EQ(totals(), (Frames{1, 1, 1, 0, 0, 1})) << "permit, deny, mark, police, reject, none";
   auto second = list.follow({to_port(2, ActionKind::deny), to_port(1, ActionKind::deny)}, true);
-  EXPECT_EQ(totals(), (Frames{1, 1, 1, 0, 1}));
+  EXPECT_EQ(totals(), (Frames{1, 1, 1, 0, 0, 1}));
   first->add(1, 0, 64);
   second->add(1, 1, 64);
-  EXPECT_EQ(totals(), (Frames{2, 2, 1, 0, 1}));
+  EXPECT_EQ(totals(), (Frames{2, 2, 1, 0, 0, 1}));
   first.reset();
   hits.fold();
-  EXPECT_EQ(totals(), (Frames{2, 2, 1, 0, 1}));
+  EXPECT_EQ(totals(), (Frames{2, 2, 1, 0, 0, 1}));
   const auto third = list.follow({to_port(2, ActionKind::police)});
   second.reset();
   hits.fold();
-  EXPECT_EQ(totals(), (Frames{2, 2, 1, 0, 1}));
+  EXPECT_EQ(totals(), (Frames{2, 2, 1, 0, 0, 1}));
   third->add(0, 0, 64);
-  EXPECT_EQ(totals(), (Frames{2, 2, 1, 1, 1}));
+  EXPECT_EQ(totals(), (Frames{2, 2, 1, 1, 0, 1}));
   EXPECT_EQ(hits.totals()[1].bytes, 128U);
 }
 

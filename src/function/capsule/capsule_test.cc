@@ -79,7 +79,7 @@ class CapsuleTest : public testing::TestWithParam<Parts> {
     std::vector<AclRule> six = lookup::acl::random_rules({.count = 150, .family = 6}, random_);
     rules_ = lookup::acl::random_rules({.count = 250}, random_);
     rules_.insert(rules_.end(), six.begin(), six.end());
-    for (AclRule& rule : rules_) rule.action.kind = static_cast<ActionKind>(random_() % 4);
+    for (AclRule& rule : rules_) rule.action.kind = static_cast<ActionKind>(random_() % lookup::acl::action_kinds);
     auto made = lookup::acl::GpuClassifier::create(*gpu_, rules_);
     ASSERT_TRUE(made) << made.error().message;
     classifier_ = std::move(*made);
@@ -244,7 +244,7 @@ class CapsuleTest : public testing::TestWithParam<Parts> {
     if (place_[i] == place_malformed) return false;
     const std::uint32_t key = place_[i] & ~place_is_key6;
     const RuleIndex rule = (place_[i] & place_is_key6) != 0 ? separate_.rules6[key] : separate_.rules4[key];
-    return rule == lookup::acl::no_match ? !deny_others : rules_[rule].action.kind != ActionKind::deny;
+    return rule == lookup::acl::no_match ? !deny_others : !lookup::acl::drops(rules_[rule].action.kind);
   }
 
   void expect_route(std::uint32_t i, bool on) const {

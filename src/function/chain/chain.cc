@@ -286,6 +286,13 @@ const engine::CountedRules* Chain::counted_rules() const {
   return last_->counted_rules();
 }
 
+engine::NamedSets* Chain::named_sets() {
+  for (const auto& stage : stages_) {
+    if (engine::NamedSets* const sets = stage->named_sets()) return sets;
+  }
+  return last_->named_sets();
+}
+
 MediaStreams* Chain::media_streams() {
   for (const auto& stage : stages_) {
     if (MediaStreams* const streams = stage->media_streams()) return streams;

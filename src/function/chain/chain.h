@@ -57,6 +57,7 @@ class Chain final : public engine::Function {
   function::Routing* routing() override { return last_->routing(); }
   // Of the first part that has some.
   const engine::CountedRules* counted_rules() const override;
+  engine::NamedSets* named_sets() override;
   MediaStreams* media_streams() override;
 
  private:

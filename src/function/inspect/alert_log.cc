@@ -47,6 +47,8 @@ void take_tags(AlertRecord& record, std::string_view frame) {
   }
 }
 
+}  // namespace
+
 // What PacketFacts does not say of the frame, and the facts without their views. Of a packet that did not come (of the
 // frame's flow, in the other direction) only the frame's tags are known.
 void take_frame(AlertRecord& record, std::string_view frame, const match::PacketFacts& packet) {
@@ -63,6 +65,8 @@ void take_frame(AlertRecord& record, std::string_view frame, const match::Packet
   record.udp_length = be16_at(packet.transport_header, 4);
   record.packet.ip_header = record.packet.ip_options = record.packet.transport_header = record.packet.payload = {};
 }
+
+namespace {
 
 void take(AlertRecord& record, std::uint64_t microseconds, std::string_view frame, const match::PacketFacts& packet,
           flow::Direction direction, const flow::Flow* flow) {

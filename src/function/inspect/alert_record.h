@@ -51,6 +51,9 @@ struct AlertRecord {
   AlertHttp http;  // alert
 };
 
+// Of the frame, whose facts these are: all but the flow.
+void take_frame(AlertRecord& record, std::string_view frame, const match::PacketFacts& packet);
+
 class AlertRing {
  public:
   // `records`: rounded up to a power of two.

@@ -410,6 +410,46 @@ std::string eve_drop(const AlertRecord& record, std::string_view in_iface) {
   return dump(line);
 }
 
+std::string eve_acl(const AlertRecord& record, std::string_view in_iface, const AclEvent& event) {
+  Json line = header(record, tuple_of(record), event.dropped ? "drop" : "acl", in_iface);
+  Json acl;
+  acl["rule"] = event.number;
+  if (!event.name.empty()) acl["name"] = event.name;
+  if (!event.comment.empty()) acl["comment"] = readable(std::string(event.comment));
+  acl["action"] = event.action;
+  acl["verdict"] = event.verdict;
+  if (!event.out_iface.empty()) acl["out_iface"] = event.out_iface;
+  acl["suppressed"] = event.suppressed;
+  if (event.dropped) {
+    line["drop"] = drop_object(record);
+    line["drop"]["reason"] = "acl";
+  }
+  line["acl"] = std::move(acl);
+  return dump(line);
+}
+
+std::string acl_line(const AlertRecord& record, std::string_view in_iface, const AclEvent& event) {
+  const Tuple tuple = tuple_of(record);
+  const char* const protocol = name_of_protocol(tuple.protocol);
+  const auto end = [&](const packet::IpAddress& address, std::uint16_t port) {
+    if (!packet::facts_have_ports(tuple.protocol)) return address.str();
+    return (address.family == 6 ? "[" + address.str() + "]" : address.str()) + ":" + std::to_string(port);
+  };
+  std::string text = "acl: rule " + std::to_string(event.number);
+  if (!event.name.empty()) text.append(" \"").append(event.name).append("\"");
+  text.append(" (").append(event.action).append("): ");
+  text.append(in_iface.empty() ? "" : "in ").append(in_iface).append(in_iface.empty() ? "" : " ");
+  if (!event.out_iface.empty()) text.append("out ").append(event.out_iface).append(" ");
+  text.append(protocol != nullptr ? protocol : "protocol " + std::to_string(tuple.protocol)).append(" ");
+  text.append(end(tuple.source, tuple.source_port))
+      .append(" -> ")
+      .append(end(tuple.destination, tuple.destination_port));
+  if (record.packet.has_icmp) text.append(", type ").append(std::to_string(record.packet.icmp_type));
+  text.append(", ").append(event.verdict);
+  if (event.suppressed != 0) text.append("; ").append(std::to_string(event.suppressed)).append(" more were not told");
+  return text;
+}
+
 std::string eve_stats(std::uint64_t microseconds, const Json& stats) {
   Json line;
   line["timestamp"] = eve_time(microseconds);

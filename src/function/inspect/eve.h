@@ -26,6 +26,21 @@ std::string eve_alert(const AlertRecord& record, std::string_view payload, const
                       const EveOptions& options);
 // The record's frame is dropped; of an alert it is the rule's doing.
 std::string eve_drop(const AlertRecord& record, std::string_view in_iface);
+
+// What a rule of the stage acl decided for the record's frame.
+struct AclEvent {
+  std::uint64_t number = 0;                // its place in match order
+  std::string_view name, comment, action;  // the first two may be empty
+  std::string_view verdict;                // "passed", or why it is dropped
+  bool dropped = false;
+  std::string_view out_iface;    // empty: not known
+  std::uint64_t suppressed = 0;  // frames that the rule has decided without a line since its last one
+};
+// A `drop` event with a field `acl`, or, of a frame that goes on, an event `acl`.
+std::string eve_acl(const AlertRecord& record, std::string_view in_iface, const AclEvent& event);
+// The same for people.
+std::string acl_line(const AlertRecord& record, std::string_view in_iface, const AclEvent& event);
+
 std::string eve_stats(std::uint64_t microseconds, const nlohmann::ordered_json& stats);
 
 std::string fast_line(const AlertRecord& record);

@@ -186,7 +186,7 @@ void AdjacencyTable::refresh(lookup::NextHopId id) {
   const auto mac = macs_.find({entry.bound, entry.key.address});
   const bool own = entry.key.port == any_port;
   const AdjacencyKind unknown = own ? AdjacencyKind::awaited : AdjacencyKind::unresolved;
-  store(id, mac == macs_.end() ? Adjacency::of(unknown, 0, {}, own)
+  store(id, mac == macs_.end() ? Adjacency::of(unknown, own ? PortIndex{0} : entry.bound, {}, own)
                                : Adjacency::of(AdjacencyKind::forward, entry.bound, mac->second, own));
 }
 

@@ -2,8 +2,9 @@
 // changes it. So a neighbour's new MAC address, or its loss, is one store that all routes through it see at once,
 // without touching the forwarding tables.
 //
-// Word:  bits 0..47 the neighbour's MAC (first byte lowest), 48..54 the port, 55 whether the next hop is of Sluice's
-// own routes, 56..63 the kind. For a group the low 32 bits are its index. Id 0 is "no route".
+// Word:  bits 0..47 the neighbour's MAC (first byte lowest), 48..54 the port (of kinds forward and unresolved), 55
+// whether the next hop is of Sluice's own routes, 56..63 the kind. For a group the low 32 bits are its index. Id 0 is
+// "no route".
 //
 // Thread-safety: one writer, any number of readers. A reader sees each word as a whole. A group's members are written
 // before the group is published.

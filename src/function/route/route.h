@@ -82,6 +82,9 @@ class Router : public engine::Function, public engine::Tables, public Routing {
   bool join(const engine::Batch& batch, CapsuleWork& work) override;
   void compute(engine::Batch& batch, std::uint32_t first, std::uint32_t count) override;
   void forward(engine::Batch& batch, std::uint32_t first, std::uint32_t count, engine::Emitter& out) override;
+  // route_egress.cc
+  std::uint16_t egress(const engine::Batch& batch, std::uint32_t i) const override;
+  std::uint16_t egress_of_transit(const std::uint8_t* frame, std::uint32_t length) const override;
   // The way of the IPv4 default route for everything.
   void stand_in(engine::Batch& batch) override;
 
@@ -96,6 +99,7 @@ class Router : public engine::Function, public engine::Tables, public Routing {
  private:
   packet::FrameKind look_closer(engine::Burst& burst, unsigned i) const;
   bool may_be_for_host(const std::uint8_t* ipv4_frame) const;
+  std::uint16_t egress_by(lookup::NextHopId id, const std::uint8_t* frame, std::uint32_t length) const;
   // Frame `i`, whose next hop is none that frames go out to; whose TTL ends; that does not fit the next link.
   void turn_aside(Adjacency adjacency, engine::Batch& batch, std::uint32_t i, engine::Emitter& out);
   void expire(Adjacency adjacency, engine::Batch& batch, std::uint32_t i, engine::Emitter& out);

@@ -1,0 +1,16 @@
+// A frame that is refused turned, where it lies, into the answer to its sender: of TCP an RST as from the other end, of
+// all else an ICMP error "communication administratively prohibited" as from the packet's destination (RFC 1812 section
+// 5.2.7.1, RFC 4443 section 3.1). VLAN tags stay.
+//
+// Thread-safety: any thread. Cost: as packet/icmp_error.h and packet/tcp_reset.h.
+#pragma once
+
+#include <cstdint>
+
+namespace sluice::function {
+
+// `room`: bytes at `frame` that may be written. The answer's length; 0, and the frame as it was: it may get none (a
+// multicast, a later fragment, an ICMP error, an RST, ...).
+std::uint32_t tell_sender(std::uint8_t* frame, std::uint32_t length, std::uint32_t room);
+
+}  // namespace sluice::function
