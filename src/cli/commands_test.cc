@@ -38,6 +38,19 @@ class Source final : public control::StatsSource {
     acl_limit = limit;
     return control::AclTable{{{1, "deny", "destination_port=22 protocol=tcp", 5, 320}}, 3, {0, "permit", "", 2, 128}};
   }
+  Expected<std::vector<control::AclSetRow>> acl_sets(const std::string& name, std::uint32_t /*limit*/) override {
+    if (name == "nobody") return make_error("there is no set \"nobody\"");
+    return std::vector<control::AclSetRow>{{"bad", "addresses", 3, 1, true, "bad.txt", {"192.0.2.1", "192.0.2.8/31"}}};
+  }
+  Expected<std::string> add_to_set(const std::string& name, const std::vector<std::string>& entries) override {
+    set_changes.push_back("+" + name + " " + std::to_string(entries.size()) + " " + entries.front());
+    return std::string("added");
+  }
+  Expected<std::string> remove_from_set(const std::string& name, const std::vector<std::string>& entries) override {
+    set_changes.push_back("-" + name + " " + std::to_string(entries.size()) + " " + entries.front());
+    return std::string("removed");
+  }
+  std::vector<std::string> set_changes;
   Expected<control::StreamTable> streams(const control::StreamQuery& query) override {
     stream_address = query.address.str();
     control::StreamTable table{
@@ -168,6 +181,21 @@ TEST_F(Commands, CtlAclListsRulesWithTheirCounters) {
   EXPECT_EQ(sluice({"ctl", "acl", "--json", "--api", "ADDRESS"}), 0);
   EXPECT_EQ(source_.acl_limit, 100U);
   EXPECT_THAT(out_, StartsWith("{\"count\":3,\"rules\":[{"));
+}
+
+TEST_F(Commands, CtlAclSetListsAndChangesSets) {
+  EXPECT_EQ(sluice({"ctl", "acl", "set", "list", "--api", "ADDRESS"}), 0);
+  EXPECT_THAT(
+      out_,
+      StartsWith("SET  TYPE       ENTRIES  RULES  CHANGED  FILE\nbad  addresses        3      1  yes      bad.txt\n"));
+  EXPECT_EQ(sluice({"ctl", "acl", "set", "list", "bad", "--api", "ADDRESS"}), 0);
+  EXPECT_EQ(out_, "192.0.2.1\n192.0.2.8/31\n# 2 of 3 entries; --limit for more\n");
+  EXPECT_EQ(sluice({"ctl", "acl", "set", "list", "nobody", "--api", "ADDRESS"}), 1);
+  EXPECT_EQ(sluice({"ctl", "acl", "set", "list", "a&b", "--api", "ADDRESS"}), 2);
+  EXPECT_EQ(sluice({"ctl", "acl", "set", "add", "bad", "192.0.2.7", "::1", "--api", "ADDRESS"}), 0);
+  EXPECT_EQ(out_, "added\n");
+  EXPECT_EQ(sluice({"ctl", "acl", "set", "remove", "bad", "::1", "--api", "ADDRESS"}), 0);
+  EXPECT_THAT(source_.set_changes, testing::ElementsAre("+bad 2 192.0.2.7", "-bad 1 ::1"));
 }
 
 TEST_F(Commands, CtlSrtpListsAddsAndRemovesStreams) {

@@ -18,6 +18,7 @@
 #include "cli/report.h"
 #include "control/loading.h"
 #include "control/snapshot_json.h"
+#include "lookup/acl/named_set.h"
 
 namespace sluice::cli {
 namespace {
@@ -150,6 +151,71 @@ void add_srtp(CLI::App& ctl, const std::shared_ptr<ApiPlace>& api, const std::sh
          "Take away one that was added so, or the guard of one that was taken away: what comes passes as it comes");
 }
 
+// What one request may hold: the API takes 4 KB.
+constexpr std::size_t most_entries_bytes = 3000;
+
+// As many requests as it takes, each a change of its own; the first that is refused is the last.
+int change_set(const ApiPlace& api, const std::string& path, const std::string& set,
+               const std::vector<std::string>& entries, bool json) {
+  int status = 0;
+  for (std::size_t first = 0; first < entries.size() && status == 0;) {
+    nlohmann::json body = {{"set", set}, {"entries", nlohmann::json::array()}};
+    for (std::size_t bytes = 0; first < entries.size() && (bytes == 0 || bytes < most_entries_bytes); ++first) {
+      bytes += entries[first].size() + 3;
+      body["entries"].push_back(entries[first]);
+    }
+    const std::string text = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    status = ask(api, {path, true, printer(done_report), text}, json);
+  }
+  return status;
+}
+
+// The entries of one set, one a line, as a file of a set has them.
+std::string entries_report(const std::vector<control::AclSetRow>& sets) {
+  std::string text;
+  for (const control::AclSetRow& set : sets) {
+    for (const std::string& entry : set.first) text += entry + "\n";
+    if (set.entries > set.first.size()) {
+      text += "# " + std::to_string(set.first.size()) + " of " + std::to_string(set.entries) +
+              " entries; --limit for more\n";
+    }
+  }
+  return text;
+}
+
+void add_sets(CLI::App& acl, const std::shared_ptr<ApiPlace>& api, const std::shared_ptr<bool>& json, int& status) {
+  CLI::App* sets = acl.add_subcommand("set", "Named sets of addresses and ports: list them, add or remove entries");
+  sets->require_subcommand(1);
+  sets->fallthrough();
+  CLI::App* list = sets->add_subcommand("list", "All sets; of one its entries");
+  const auto name = std::make_shared<std::string>();
+  list->add_option("NAME", *name, "the set whose entries are to be listed")->type_name("");
+  const auto limit = add_limit(*list);
+  list->callback([=, &status] {
+    if (!name->empty() && !lookup::acl::is_good_name(*name)) {
+      std::fprintf(stderr, "sluice: NAME: a set's name has %s\n", std::string(lookup::acl::good_name_text).c_str());
+      status = 2;
+      return;
+    }
+    const std::string path =
+        "/api/v1/acl/sets?limit=" + std::to_string(*limit) + (name->empty() ? "" : "&name=" + *name);
+    status = ask(*api, {path, false, printer(name->empty() ? acl_sets_report : entries_report)}, *json);
+  });
+  const auto change = [&](const char* command, const char* text) {
+    CLI::App* one = sets->add_subcommand(command, text);
+    const auto set = std::make_shared<std::string>();
+    const auto entries = std::make_shared<std::vector<std::string>>();
+    one->add_option("NAME", *set, "the set")->type_name("")->required();
+    one->add_option("ENTRY", *entries, "addresses, prefixes or ranges; of a set of ports: ports or ranges")
+        ->type_name("")
+        ->required();
+    one->callback(
+        [=, &status] { status = change_set(*api, std::string("/api/v1/acl/sets/") + command, *set, *entries, *json); });
+  };
+  change("add", "Add entries, from the next frame on; until a restart, or a reload that changes the set");
+  change("remove", "Take entries out, likewise");
+}
+
 }  // namespace
 
 void add_ctl(CLI::App& app, int& status) {
@@ -193,9 +259,12 @@ void add_ctl(CLI::App& app, int& status) {
         ask(*api, {"/api/v1/routes?limit=" + std::to_string(*limit) + query, false, printer(routes_report)}, *json);
   });
 
-  CLI::App* acl = ctl->add_subcommand("acl", "Rules of the stage acl, with the frames and bytes of each");
+  CLI::App* acl = ctl->add_subcommand("acl", "Rules of the stage acl, with the frames and bytes of each; their sets");
+  acl->fallthrough();
   const auto rules = add_limit(*acl);
+  add_sets(*acl, api, json, status);
   acl->callback([=, &status] {
+    if (!acl->get_subcommands().empty()) return;
     status = ask(*api, {"/api/v1/acl?limit=" + std::to_string(*rules), false, printer(acl_report)}, *json);
   });
   add_srtp(*ctl, api, json, status);

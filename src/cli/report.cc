@@ -2,6 +2,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include "cli/text.h"
@@ -134,9 +135,19 @@ std::string routes_report(const control::RouteTable& routes) {
 }
 
 std::string acl_report(const control::AclTable& acl) {
-  Table table({"RULE", "ACTION", ">FRAMES", ">BYTES", "MATCH"});
-  const auto add = [&](const std::string& name, const control::AclRow& row, const std::string& match) {
-    table.add({name, row.action, std::to_string(row.frames), std::to_string(row.bytes), match});
+  // Columns that no rule has anything for are left out.
+  const bool names = std::ranges::any_of(acl.rules, [](const auto& row) { return !row.name.empty(); });
+  const bool comments = std::ranges::any_of(acl.rules, [](const auto& row) { return !row.comment.empty(); });
+  std::vector<std::string> columns = {"RULE", "ACTION", ">FRAMES", ">BYTES", "MATCH"};
+  if (names) columns.insert(columns.begin() + 1, "NAME");
+  if (comments) columns.push_back("COMMENT");
+  Table table(columns);
+  const auto or_dash = [](const std::string& text) { return text.empty() ? "-" : text; };
+  const auto add = [&](const std::string& number, const control::AclRow& row, const std::string& match) {
+    std::vector<std::string> cells = {number, row.action, std::to_string(row.frames), std::to_string(row.bytes), match};
+    if (names) cells.insert(cells.begin() + 1, or_dash(row.name));
+    if (comments) cells.push_back(or_dash(row.comment));
+    table.add(cells);
   };
   for (const control::AclRow& row : acl.rules) add(std::to_string(row.number), row, row.match);
   add("default", acl.unmatched, "no rule matches");
@@ -145,6 +156,16 @@ std::string acl_report(const control::AclTable& acl) {
     out += fmt::format("{} of {} rules; --limit for more\n", acl.rules.size(), acl.count);
   }
   return out;
+}
+
+std::string acl_sets_report(const std::vector<control::AclSetRow>& sets) {
+  if (sets.empty()) return "there are no sets: [[acl.set]] makes one\n";
+  Table table({"SET", "TYPE", ">ENTRIES", ">RULES", "CHANGED", "FILE"});
+  for (const control::AclSetRow& set : sets) {
+    table.add({set.name, set.type, std::to_string(set.entries), std::to_string(set.rules), set.changed ? "yes" : "no",
+               set.file.empty() ? "-" : set.file});
+  }
+  return table.str();
 }
 
 std::string streams_report(const control::StreamTable& streams) {

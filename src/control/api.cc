@@ -104,6 +104,54 @@ Expected<std::uint32_t> read_rows(const httplib::Request& request) {
   return limit;
 }
 
+struct SetQuery {
+  std::string name;
+  std::uint32_t limit = RouteQuery().limit;
+};
+
+Expected<SetQuery> read_set_query(const httplib::Request& request) {
+  SetQuery query;
+  for (const auto& [key, value] : request.params) {
+    if (key == "name") {
+      query.name = value;
+    } else if (key == "limit") {
+      const auto limit = read_limit(value);
+      if (!limit) return tl::unexpected(limit.error());
+      query.limit = *limit;
+    } else {
+      return unknown_parameter(key, {"name", "limit"});
+    }
+  }
+  return query;
+}
+
+struct SetChange {
+  std::string set;
+  std::vector<std::string> entries;
+};
+
+// {"set": "blocked", "entries": ["192.0.2.1", 443]}
+Expected<SetChange> read_set_change(const std::string& body) {
+  const nlohmann::json json = nlohmann::json::parse(body, nullptr, false);
+  const auto wrong = [] {
+    return make_error("the body is {\"set\": \"NAME\", \"entries\": [\"ENTRY\", ...]}, with one entry at least");
+  };
+  if (!json.is_object() || json.size() != 2 || !json.contains("set") || !json.contains("entries")) return wrong();
+  const nlohmann::json& entries = json["entries"];
+  if (!json["set"].is_string() || !entries.is_array() || entries.empty()) return wrong();
+  SetChange change{json["set"].get<std::string>(), {}};
+  for (const nlohmann::json& entry : entries) {
+    if (entry.is_string()) {
+      change.entries.push_back(entry.get<std::string>());
+    } else if (entry.is_number_unsigned()) {
+      change.entries.push_back(entry.dump());
+    } else {
+      return wrong();
+    }
+  }
+  return change;
+}
+
 nlohmann::json health(const Snapshot& snapshot) {
   const std::string why = ailments(snapshot);
   if (why.empty()) return {{"status", "ok"}};
@@ -287,6 +335,16 @@ class HttpApi final : public Api {
     };
     for (Door* const door : doors()) door->server.Post(path, take);
   }
+  void post_set(const std::string& path,
+                Expected<std::string> (StatsSource::*make)(const std::string&, const std::vector<std::string>&)) {
+    post(path, [this, make](const std::string& text, auto& response) {
+      const auto wanted = read_set_change(text);
+      if (!wanted) return answer_error(response, 400, wanted.error().message);
+      const auto done = (source_.*make)(wanted->set, wanted->entries);
+      if (!done) return answer_error(response, 409, done.error().message);
+      answer_json(response, nlohmann::json{{"done", *done}});
+    });
+  }
   void post_stream(const std::string& path, Expected<function::StreamChange> (StatsSource::*make)(const std::string&)) {
     post(path, [this, make](const std::string& text, auto& response) {
       const auto change = (source_.*make)(text);
@@ -323,6 +381,13 @@ class HttpApi final : public Api {
       if (!table) return answer_error(response, 409, table.error().message);
       answer_json(response, *table);
     });
+    get("/api/v1/acl/sets", [this](const auto& request, auto& response) {
+      const auto query = read_set_query(request);
+      if (!query) return answer_error(response, 400, query.error().message);
+      const auto sets = source_.acl_sets(query->name, query->limit);
+      if (!sets) return answer_error(response, 409, sets.error().message);
+      answer_json(response, *sets);
+    });
     get("/api/v1/srtp", [this](const auto& request, auto& response) {
       const auto query = read_stream_query(request);
       if (!query) return answer_error(response, 400, query.error().message);
@@ -352,6 +417,8 @@ class HttpApi final : public Api {
       AppendedFile::reopen_all();
       answer_json(response, nlohmann::json{{"done", "logs are written to their paths from now on"}});
     });
+    post_set("/api/v1/acl/sets/add", &StatsSource::add_to_set);
+    post_set("/api/v1/acl/sets/remove", &StatsSource::remove_from_set);
     post_stream("/api/v1/srtp/add", &StatsSource::add_stream);
     post_stream("/api/v1/srtp/replace", &StatsSource::replace_stream);
     post_stream("/api/v1/srtp/remove", &StatsSource::remove_stream);

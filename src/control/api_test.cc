@@ -47,6 +47,17 @@ class FakeSource final : public StatsSource {
     last_acl_limit = limit;
     return AclTable{{{1, "deny", "protocol=tcp", 5, 320}}, 7, {0, "permit", "", 2, 128}};
   }
+  Expected<std::vector<AclSetRow>> acl_sets(const std::string& name, std::uint32_t limit) override {
+    if (!router) return make_error("the chain has no sets");
+    return std::vector<AclSetRow>{{name.empty() ? "bad" : name, "addresses", limit, 1, true, "bad.txt", {"192.0.2.1"}}};
+  }
+  Expected<std::string> add_to_set(const std::string& name, const std::vector<std::string>& entries) override {
+    if (name == "nobody") return make_error("there is no set \"nobody\"");
+    return std::to_string(entries.size()) + " to " + name + ", first " + entries.front();
+  }
+  Expected<std::string> remove_from_set(const std::string& name, const std::vector<std::string>& /*entries*/) override {
+    return "from " + name;
+  }
   Expected<StreamTable> streams(const StreamQuery& query) override {
     if (!router) return make_error("the chain has no SRTP streams");
     last_stream_query = query;
@@ -156,6 +167,28 @@ TEST_F(ApiTest, AnswersEveryRead) {
   EXPECT_EQ(*get("/api/v1/config"), "{\"file\":\"r.toml\"}\n");
   EXPECT_EQ(nlohmann::json::parse(*get("/api/v1/neighbours"))[0]["mac"], "02:00:00:00:00:09");
   EXPECT_EQ(get("/metrics")->rfind("# HELP sluice_build_info", 0), 0U);
+}
+
+TEST_F(ApiTest, SetsAreListedAndChanged) {
+  const auto sets = from_json_text<std::vector<AclSetRow>>(*get("/api/v1/acl/sets?name=web&limit=7"));
+  ASSERT_TRUE(sets) << sets.error().message;
+  EXPECT_EQ((*sets)[0].name, "web");
+  EXPECT_EQ((*sets)[0].entries, 7U);
+  EXPECT_FALSE(get("/api/v1/acl/sets?nane=web"));
+  EXPECT_EQ(
+      nlohmann::json::parse(*post("/api/v1/acl/sets/add", R"({"set": "web", "entries": ["80-90", 443]})"))["done"],
+      "2 to web, first 80-90");
+  EXPECT_EQ(nlohmann::json::parse(*post("/api/v1/acl/sets/remove", R"({"set": "web", "entries": [443]})"))["done"],
+            "from web");
+  EXPECT_EQ(post("/api/v1/acl/sets/add", R"({"set": "nobody", "entries": ["1"]})").error().message,
+            "there is no set \"nobody\"");
+  for (const char* const body : {"", "{", "[]", R"({"set": "web"})", R"({"set": "web", "entries": []})",
+                                 R"({"set": 7, "entries": ["1"]})", R"({"set": "web", "entries": [-1]})",
+                                 R"({"set": "web", "entries": [[]]})", R"({"set": "web", "entries": ["1"], "x": 1})"}) {
+    const auto refused = post("/api/v1/acl/sets/add", body);
+    ASSERT_FALSE(refused) << body;
+    EXPECT_TRUE(refused.error().message.starts_with("the body is {")) << refused.error().message;
+  }
 }
 
 TEST_F(ApiTest, RoutesTakePrefixAndLimit) {

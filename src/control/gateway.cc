@@ -23,6 +23,7 @@
 #include "control/srtp_notes.h"
 #include "control/stream_demands.h"
 #include "engine/counted_rules.h"
+#include "engine/named_sets.h"
 #include "port/eal.h"
 #include "port/virtual_device.h"
 
@@ -489,6 +490,36 @@ Expected<AclTable> Gateway::acl(std::uint32_t limit) {
   const engine::CountedRules* const rules = engine_->function().counted_rules();
   if (rules == nullptr) return make_error("the chain of this gateway has no ACL rules: \"acl\" is not in it");
   return list_rules(*rules, limit);
+}
+
+Expected<engine::NamedSets*> Gateway::named_sets() {
+  engine::NamedSets* const sets = engine_->function().named_sets();
+  if (sets == nullptr) return make_error("the chain of this gateway has no sets of ACL rules: \"acl\" is not in it");
+  return sets;
+}
+
+Expected<std::vector<AclSetRow>> Gateway::acl_sets(const std::string& name, std::uint32_t limit) {
+  return named_sets().and_then([&](auto* sets) -> Expected<std::vector<AclSetRow>> {
+    auto found = sets->list_sets(name, limit);
+    if (!found) return tl::unexpected(found.error());
+    std::vector<AclSetRow> rows;
+    for (auto& one : *found) {
+      rows.push_back({std::move(one.name), std::move(one.type), one.count, one.uses, one.changed, std::move(one.file),
+                      std::move(one.entries)});
+    }
+    return rows;
+  });
+}
+
+// A reload makes sets anew.
+Expected<std::string> Gateway::add_to_set(const std::string& name, const std::vector<std::string>& entries) {
+  const std::lock_guard lock(reload_mutex_);
+  return named_sets().and_then([&](auto* sets) { return sets->add_to_set(name, entries); });
+}
+
+Expected<std::string> Gateway::remove_from_set(const std::string& name, const std::vector<std::string>& entries) {
+  const std::lock_guard lock(reload_mutex_);
+  return named_sets().and_then([&](auto* sets) { return sets->remove_from_set(name, entries); });
 }
 
 Expected<function::MediaStreams*> Gateway::media_streams() {

@@ -52,6 +52,9 @@ class Gateway : public StatsSource {
   Expected<RouteTable> routes(const RouteQuery& query) override;
   Expected<std::vector<NeighbourRow>> neighbours() override;
   Expected<AclTable> acl(std::uint32_t limit) override;
+  Expected<std::vector<AclSetRow>> acl_sets(const std::string& name, std::uint32_t limit) override;
+  Expected<std::string> add_to_set(const std::string& name, const std::vector<std::string>& entries) override;
+  Expected<std::string> remove_from_set(const std::string& name, const std::vector<std::string>& entries) override;
   Expected<StreamTable> streams(const StreamQuery& query) override;
   Expected<function::StreamChange> add_stream(const std::string& text) override;
   Expected<function::StreamChange> remove_stream(const std::string& text) override;
@@ -70,6 +73,7 @@ class Gateway : public StatsSource {
   Expected<std::string> reload_now();
   Expected<void> open_engine(engine::Function& checked);
   Expected<void> open_admission();
+  Expected<engine::NamedSets*> named_sets();
   Expected<function::MediaStreams*> media_streams();
   Expected<void> open_mirror();
   Expected<void> open_rtsp_proxy();

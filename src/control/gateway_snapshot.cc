@@ -241,7 +241,7 @@ RouteTable list_routes(const function::RouteTable& table, const engine::PortTabl
 AclTable list_rules(const engine::CountedRules& rules, std::uint32_t limit) {
   const engine::CountedRules::Listing listing = rules.list(limit);
   const auto row_of = [](std::uint64_t number, const engine::CountedRule& rule) {
-    return AclRow{number, rule.action, rule.match, rule.frames, rule.bytes};
+    return AclRow{number, rule.action, rule.match, rule.frames, rule.bytes, rule.name, rule.comment};
   };
   AclTable table;
   for (const engine::CountedRule& rule : listing.rules) table.rules.push_back(row_of(table.rules.size() + 1, rule));

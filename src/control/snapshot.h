@@ -183,12 +183,22 @@ struct AclRow {
   std::uint64_t number = 0;  // its place in match order, from 1; 0: frames that no rule matches
   std::string action, match;
   std::uint64_t frames = 0, bytes = 0;
+  std::string name = {}, comment = {};
 };
 
 struct AclTable {
   std::vector<AclRow> rules;  // the first ones, as many as were asked for
   std::uint64_t count = 0;    // how many there are
   AclRow unmatched;
+};
+
+// A named set of the stage acl.
+struct AclSetRow {
+  std::string name, type;
+  std::uint64_t entries = 0, rules = 0;  // how many it has; how many ask for it
+  bool changed = false;                  // otherwise than as configured
+  std::string file = {};                 // that entries were read from
+  std::vector<std::string> first = {};   // the first entries, as many as were asked for
 };
 
 // A stream of the stage srtp. No key is ever told.
