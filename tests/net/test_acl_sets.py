@@ -1,0 +1,198 @@
+"""Rules of the stage acl that ask for ports, sets and ICMP types by name, that reject and log: ping, curl and UDP between hosts."""
+
+import json
+import socket
+
+import pytest
+from gateway import with_acl
+from hosts import wait_until
+from topology import CLIENT4, CLIENT6, SERVER4, SERVER6, Topology
+
+WEB, CLOSED = 8080, 2222
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("acl-sets")
+    with Topology(folder, acl="") as topology:
+        topology.start()
+        topology.eve = folder / "acl.json"
+        sockets = [topology.server.inside(lambda f=family, p=port: socket.create_server(("", p), family=f, backlog=100))
+                   for family in (socket.AF_INET, socket.AF_INET6) for port in (WEB, CLOSED)]
+        assert topology.reaches(SERVER4) and topology.reaches(SERVER6)
+        yield topology
+        for one in sockets:
+            one.close()
+
+
+def reload(network, acl):
+    path = network.gateway.config_path
+    path.write_text(with_acl(path.read_text(encoding="utf-8"), acl), encoding="utf-8")
+    return network.gateway.control("reload", check=False)
+
+
+def connects(network, server, port, host=None):
+    """"open", or what the client is told; None: nothing, within a second."""
+    def connect():
+        try:
+            socket.create_connection((server, port), timeout=1).close()
+            return "open"
+        except TimeoutError:
+            return None
+        except OSError as error:
+            return error.strerror
+
+    return (host or network.client).inside(connect)
+
+
+def udp_error(network, server, port):
+    """What the client's socket is told of a datagram."""
+    def send():
+        with socket.socket(socket.AF_INET6 if ":" in server else socket.AF_INET, socket.SOCK_DGRAM) as out:
+            out.settimeout(2)
+            out.connect((server, port))
+            out.send(b"x" * 100)
+            try:
+                out.recv(1)
+                return "an answer"
+            except TimeoutError:
+                return None
+            except OSError as error:
+                return error.strerror
+
+    return network.client.inside(send)
+
+
+REJECT = f"""
+[[acl.rule]]
+name = "no-ssh"
+comment = "as of today"
+protocol = "tcp"
+destination_port = {CLOSED}
+ingress = "lan"
+egress = "wan"
+action = "reject"
+[[acl.rule]]
+protocol = "udp"
+destination_port = [5353, "7000-7010"]
+action = "reject"
+"""
+
+
+@pytest.mark.parametrize("server", [SERVER4, SERVER6])
+def test_what_is_rejected_is_told_at_once(network, server):
+    assert "2 ACL rules are in force" in reload(network, REJECT)
+    assert connects(network, server, WEB) == "open"
+    assert connects(network, server, CLOSED) == "Connection refused"
+    told = udp_error(network, server, 7003)
+    assert told in ("No route to host", "Permission denied", "Network is unreachable"), told
+    client = CLIENT6 if ":" in server else CLIENT4
+    listener = network.client.inside(
+        lambda: socket.create_server(("", CLOSED), family=socket.AF_INET6 if ":" in server else socket.AF_INET))
+    with listener:
+        assert connects(network, client, CLOSED, network.server) == "open", "the rule is of what comes in by lan"
+    stats = network.gateway.stats()
+    answered = {one["reason"]: one["frames"] for one in stats["icmp_errors"]}
+    assert answered["acl_rejected"] >= 2
+    assert stats["conserved"]
+    listing = network.gateway.control("acl").splitlines()
+    assert listing[0].split() == ["RULE", "NAME", "ACTION", "FRAMES", "BYTES", "MATCH", "COMMENT"]
+    assert listing[1].split()[:3] == ["1", "no-ssh", "reject"]
+    assert "ingress=lan egress=wan" in listing[1] and listing[1].endswith("as of today")
+
+
+SETS = """
+[[acl.set]]
+name = "blocked"
+file = "{file}"
+[[acl.rule]]
+source = "@blocked"
+protocol = ["icmp", "icmpv6"]
+icmp_type = "echo-request"
+action = "deny"
+"""
+
+
+def test_sets_change_while_traffic_runs(network):
+    file = network.gateway.config_path.parent / "blocked.txt"
+    file.write_text("".join(f"198.{18 + i // 65536}.{i // 256 % 256}.{i % 256}\n" for i in range(0, 5000)) + "2001:db8:bad::/48 # more\n",
+                    encoding="ascii")
+    assert "1 ACL rule is in force" in reload(network, SETS.format(file=file))
+    pings = network.client.spawn(["ping", "-i", "0.05", "-w", "30", SERVER4])
+    assert network.reaches(SERVER4) and network.reaches(SERVER6)
+    assert network.gateway.control("acl", "set", "add", "blocked", CLIENT4, "2001:db8:1::/64").startswith(
+        "2 entries added to blocked, which has 5003 now")
+    assert not network.reaches(SERVER4) and not network.reaches(SERVER6)
+    assert "1 entry removed" in network.gateway.control("acl", "set", "remove", "blocked", CLIENT4)
+    assert network.reaches(SERVER4) and not network.reaches(SERVER6)
+    assert "5002" in network.gateway.control("acl", "set", "list")
+    entries = network.gateway.control("acl", "set", "list", "blocked", "--limit", "10000").splitlines()
+    assert "2001:db8:1::/64" in entries and CLIENT4 not in entries
+    many = [f"203.0.{i // 256}.{i % 256}" for i in range(1000)]
+    network.gateway.control("acl", "set", "add", "blocked", *many)
+    assert json.loads(network.gateway.get("/api/v1/acl/sets?name=blocked"))[0]["entries"] == 6002
+    answer = network.gateway.control("acl", "set", "add", "blocked", "203.0.113.1/24", check=False)
+    assert "203.0.113.1/24" in answer
+    assert "there is no set" in network.gateway.control("acl", "set", "add", "blokced", "203.0.113.1", check=False)
+    assert "1 ACL rule is in force\n" in reload(network, SETS.format(file=file)), "as configured: it stays as it is"
+    assert not network.reaches(SERVER6)
+    file.write_text("", encoding="ascii")
+    assert "is gone of blocked" in reload(network, SETS.format(file=file))
+    assert network.reaches(SERVER6)
+    pings.terminate()
+    pings.wait(5)
+    assert network.gateway.stats()["conserved"]
+
+
+def test_check_names_the_line_of_a_set_s_file(network):
+    file = network.gateway.config_path.parent / "wrong.txt"
+    file.write_text("192.0.2.1\n192.0.2.1/24\n", encoding="ascii")
+    answer = reload(network, SETS.format(file=file))
+    assert f'{file}:2: "192.0.2.1/24"' in answer
+
+
+LOG = """eve = "{eve}"
+log_per_second = 5
+[[acl.rule]]
+name = "told"
+comment = "a \\\\ b"
+protocol = "udp"
+destination_port = 7100
+action = "deny"
+log = true
+[[acl.rule]]
+protocol = "icmp"
+action = "permit"
+log = true
+"""
+
+
+def test_what_is_logged_is_limited_and_counted(network):
+    assert "2 ACL rules are in force" in reload(network, LOG.format(eve=network.eve))
+
+    def burst():
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out:
+            for _ in range(50):
+                out.sendto(bytes(100), (SERVER4, 7100))
+
+    def figures():
+        return {one["name"]: one["value"] for one in network.gateway.stats()["figures"]}
+
+    network.client.inside(burst)
+    assert wait_until(lambda: figures()["acl_log_lines"] + figures()["acl_log_suppressed"] == 50, 5), figures()
+    assert figures()["acl_log_suppressed"] > 0
+    assert network.reaches(SERVER4)
+
+    def lines():
+        return [json.loads(line) for line in network.eve.read_text(encoding="utf-8").splitlines()] if network.eve.exists() else []
+
+    assert wait_until(lambda: any(line["event_type"] == "acl" for line in lines()), 5)
+    dropped = [line for line in lines() if line["event_type"] == "drop"]
+    assert 5 <= len(dropped) < 50
+    line = dropped[0]
+    assert (line["src_ip"], line["dest_ip"], line["dest_port"], line["proto"]) == (CLIENT4, SERVER4, 7100, "UDP")
+    assert line["in_iface"] == "lan" and line["drop"]["reason"] == "acl" and line["drop"]["len"] == 128
+    assert line["acl"]["rule"] == 1 and line["acl"]["name"] == "told" and line["acl"]["comment"] == "a \\ b"
+    assert line["acl"]["action"] == "deny" and line["acl"]["out_iface"] == "wan"
+    passed = next(line for line in lines() if line["event_type"] == "acl")
+    assert passed["proto"] == "ICMP" and passed["acl"]["verdict"] == "passed"
